@@ -2796,6 +2796,7 @@ typedef struct reid__plan {
     int embedding;               /* the buffer that holds the result */
     int split;                   /* the CPU computes operations before this one image by image: reid__run_batch */
     size_t early_floats, late_floats; /* arenas of one image: buffers that live before `split` only, and the others */
+    size_t carried_floats; /* at the start of the late arena: what lives before `split` and after it */
     size_t weight_floats;
     int overflow;                /* more operations than fit, or an output without pixels */
     reid__op ops[REID__MAX_OPS];
@@ -3057,11 +3058,14 @@ static size_t reid__buffer_offset(const reid__buffer *buffers, int id, const siz
     return best;
 }
 
-/* Gives every buffer of `size` its place in one arena, and returns the arena's size. */
-static size_t reid__place_buffers(const reid__buffer *buffers, int count, const size_t *size, size_t *offset) {
+/* Gives every buffer of `size` its place in one arena, and returns the arena's size. taken: the earlier buffer whose
+   place one takes where that one's life ends, or REID__NONE; NULL: all have places of their own. */
+static size_t reid__place_buffers(const reid__buffer *buffers, int count, const size_t *size, const int *taken,
+                                  size_t *offset) {
     size_t end = 0;
     for (int i = 0; i < count; i++) {
-        offset[i] = reid__buffer_offset(buffers, i, size, offset);
+        int from = taken ? taken[i] : REID__NONE;
+        offset[i] = from == REID__NONE ? reid__buffer_offset(buffers, i, size, offset) : offset[from];
         if (offset[i] + size[i] > end) end = offset[i] + size[i];
     }
     return end;
@@ -3143,15 +3147,30 @@ static int reid__wants(const reid__op *op, reid__want *want) {
     return (int)(w - want);
 }
 
+static size_t reid__whole_vectors(size_t floats) { return (floats + REID__LANES - 1) & ~(size_t)(REID__LANES - 1); }
+
+/* Whether an operation's outputs take the place of what it adds: value by value, and nothing reads that any more. */
+static int reid__in_place(const reid__plan *p, int index) {
+    const reid__op *op = &p->ops[index];
+    if (op->residual == REID__NONE) return 0;
+    const reid__buffer *added = &p->buffers[op->residual], *out = &p->buffers[op->out];
+    return added->last == index && added->late == out->late && added->floats == out->floats;
+}
+
 /* Places the buffers of one of the two arenas. Returns its floats per image. */
 static size_t reid__assign_arena(reid__plan *p, int late) {
     size_t size[REID__MAX_BUFFERS], offset[REID__MAX_BUFFERS];
+    int taken[REID__MAX_BUFFERS];
     memset(size, 0, sizeof size);
-    for (int i = 0; i < p->buffer_count; i++)
-        if (p->buffers[i].late == late) size[i] = (p->buffers[i].floats + REID__LANES - 1) & ~(size_t)(REID__LANES - 1);
-    for (int i = 0; i < p->op_count; i++)
+    for (int i = 0; i < p->buffer_count; i++) {
+        if (p->buffers[i].late == late) size[i] = reid__whole_vectors(p->buffers[i].floats);
+        taken[i] = REID__NONE;
+    }
+    for (int i = 0; i < p->op_count; i++) {
         if (p->ops[i].fused) size[p->ops[i].out] = 0;
-    size_t floats = reid__place_buffers(p->buffers, p->buffer_count, size, offset);
+        if (reid__in_place(p, i)) taken[p->ops[i].out] = p->ops[i].residual;
+    }
+    size_t floats = reid__place_buffers(p->buffers, p->buffer_count, size, taken, offset);
     for (int i = 0; i < p->buffer_count; i++)
         if (p->buffers[i].late == late) p->buffers[i].offset = offset[i];
     return floats;
@@ -3165,7 +3184,12 @@ static int reid__makes_bytes(const reid__buffer *buffers, const reid__op *op) {
 static void reid__assign_offsets(reid__plan *p) {
     p->early_floats = reid__assign_arena(p, 0);
     p->late_floats = reid__assign_arena(p, 1);
-    p->weight_floats = 0;
+    p->carried_floats = p->weight_floats = 0;
+    for (int i = 0; i < p->buffer_count; i++) {
+        const reid__buffer *b = &p->buffers[i];
+        size_t end = b->offset + reid__whole_vectors(b->floats);
+        if (b->late && b->first < p->split && end > p->carried_floats) p->carried_floats = end;
+    }
     for (int i = 0; i < p->op_count; i++) {
         reid__op *op = &p->ops[i];
         size_t taps = (size_t)reid__taps(op), at = p->weight_floats;
@@ -4445,7 +4469,7 @@ static reid__job reid__job_init(const reid__net *net, reid__lane *lane) {
     reid__job j;
     memset(&j, 0, sizeof j);
     j.net = net, j.team = &lane->team, j.scratch = lane->scratch, j.room = net->batch;
-    j.early = lane->arena, j.late = lane->arena + net->plan->early_floats * (size_t)net->slots;
+    j.late = lane->arena, j.early = lane->arena + net->plan->carried_floats * (size_t)net->batch;
     j.clipped = lane->clipped;
     return j;
 }
@@ -7365,7 +7389,7 @@ static void reid__gpu_buffers(reid__gpu_plan *g) {
         if (g->per[i] > 1) g->size[i] = p->buffers[i].floats / (size_t)g->per[i] * sizeof(float);
         g->size[i] = reid__gpu_aligned(g->size[i]);
     }
-    g->arena = reid__place_buffers(g->buffers, p->buffer_count, g->size, g->offset);
+    g->arena = reid__place_buffers(g->buffers, p->buffer_count, g->size, NULL, g->offset);
 }
 
 /* Depth of the slices that a convolution kernel works in: its weights are padded to a multiple. */
@@ -10784,11 +10808,18 @@ static reid_result reid__limit_fail(const reid__build *b, size_t need) {
                       (unsigned long long)need);
 }
 
+/* Of a lane's activations; SIZE_MAX: more than there can be. What is not carried over lies where early arenas were. */
+static size_t reid__activation_bytes(const reid__plan *p, int slots, int batch) {
+    size_t early, late, carried = p->carried_floats * sizeof(float) * (size_t)batch;
+    if (!reid__mul(p->early_floats * sizeof(float), (size_t)slots, &early) ||
+        !reid__mul(p->late_floats * sizeof(float), (size_t)batch, &late) || early > SIZE_MAX - carried) return SIZE_MAX;
+    return early + carried > late ? early + carried : late;
+}
+
 /* More than the best batch would only take memory. memory_limit shrinks it, and leaves one early arena if it must. */
 static reid_result reid__choose_batch(reid__build *b) {
     reid_ctx *ctx = b->ctx;
     const reid__plan *p = ctx->plan;
-    size_t early = p->early_floats * sizeof(float), late = p->late_floats * sizeof(float);
     size_t lanes = (size_t)ctx->lane_count, threads = (size_t)ctx->lane_threads, limit = b->desc->memory_limit;
     size_t bookkeeping = 65536 + lanes * threads * 1024; /* small arrays, more than they take */
     size_t behind = reid__floats_behind(p, ctx->net.kernels) * sizeof(float);
@@ -10799,14 +10830,15 @@ static reid_result reid__choose_batch(reid__build *b) {
     if (batch < slots) slots = 1;
     if (limit) {
         size_t left = limit > fixed ? (limit - fixed) / lanes : 0; /* for one lane */
-        if (left < (early + late) * (size_t)slots) slots = 1;
-        if (left < early + late) return reid__limit_fail(b, fixed + (early + late) * lanes);
-        size_t fit = (left - early * (size_t)slots) / late;
-        if (fit < (size_t)batch) batch = (int)fit;
+        if (left < reid__activation_bytes(p, slots, slots)) slots = 1;
+        while (batch > slots && left < reid__activation_bytes(p, slots, batch)) batch--;
+        size_t need = reid__activation_bytes(p, slots, batch);
+        if (left < need) return reid__limit_fail(b, fixed + need * lanes);
     }
-    if (!reid__mul(early, (size_t)slots, &early) || !reid__mul(late, (size_t)batch, &late) || early + late < late)
+    ctx->arena_bytes = reid__activation_bytes(p, slots, batch);
+    if (ctx->arena_bytes > SIZE_MAX - behind)
         return reid__fail(b->e, REID_ERR_OUT_OF_MEMORY, "a batch of %d is larger than the address space", batch);
-    ctx->arena_bytes = early + late + behind;
+    ctx->arena_bytes += behind;
     ctx->net.batch = batch, ctx->net.slots = slots;
     return REID_OK;
 }

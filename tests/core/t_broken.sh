@@ -118,6 +118,11 @@ bug 'ranges of another network are accepted' t_int8 's/if (strcmp(own, b->ranges
 bug 'ranges are not in the fingerprint' t_int8 's/^    if (int8) reid__print_digest.*/    int8 = 0;/' test_fingerprint
 # --- plan and memory ---
 bug 'buffers that live together share memory' t_plan 's/< at + size\[id\]) free_here = 0;/< at + size[id]) {}/'
+bug 'outputs take the place of what stands in the other arena' t_plan 's/ \&\& added->late == out->late//' test_memory
+bug 'early buffers stand where one waits for the rest of the batch' t_plan \
+    's/ \&\& end > p->carried_floats) p->carried_floats = end;/) {}/' test_memory
+bug 'a batch is larger than its memory' t_plan 's/return early + carried > late ? early + carried : late;/return late;/' \
+    test_memory
 bug 'the last stride is ignored' t_plan 's/if (layer == 3) stride = p->last_stride;/;/'
 bug 'handles leak' t_oom 's/reid__release(&mem, NULL);/;/'
 # --- files ---

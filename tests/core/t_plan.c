@@ -154,50 +154,65 @@ static void test_last_stride(void **state) {
 
 /* --- memory ------------------------------------------------------------------------------------------------------- */
 
-#define GRAIN 16 /* floats */
+enum { GRAIN = 16, IMAGES = 2 }; /* floats; in a batch: reid__run_batch */
 
-/* First grain of a buffer; the late arena stands behind the early one. */
-static size_t grain(const reid__buffer *b) { return (b->offset + (b->late ? plan.early_floats : 0)) / GRAIN; }
+/* Who wrote each grain of the arenas last: one of `tag`. The rest of the late arena lies where the early one was. */
+static int *owner;
 
-/* Whether a buffer still holds what was written to it, given who wrote each grain of the arenas last. */
-static int intact(const int *owner, int id) {
+static int tag(int id, int image) { return id * IMAGES + image; }
+
+/* First grain of a buffer, as reid__at has it. */
+static size_t grain(int id, int image) {
     const reid__buffer *b = &plan.buffers[id];
-    for (size_t i = 0; i < b->floats / GRAIN; i++)
-        if (owner[grain(b) + i] != id) return 0;
+    return (b->late ? b->offset * IMAGES + b->floats * (size_t)image : plan.carried_floats * IMAGES + b->offset) / GRAIN;
+}
+
+/* Whether a buffer still holds what was written to it. */
+static int intact(int id, int image) {
+    for (size_t i = 0; i < plan.buffers[id].floats / GRAIN; i++)
+        if (owner[grain(id, image) + i] != tag(id, image)) return 0;
     return 1;
 }
 
-static void write_buffer(int *owner, int id) {
+static void write_buffer(int id, int image) {
     const reid__buffer *b = &plan.buffers[id];
     assert_true(b->offset % GRAIN == 0 && b->floats % GRAIN == 0);
     assert_true(b->offset + b->floats <= (b->late ? plan.late_floats : plan.early_floats));
-    for (size_t i = 0; i < b->floats / GRAIN; i++) owner[grain(b) + i] = id;
+    for (size_t i = 0; i < b->floats / GRAIN; i++) owner[grain(id, image) + i] = tag(id, image);
 }
 
-/* Plays the plan: every operation must find its inputs whole, also after it has written its outputs. A fused one is
-   part of the next. */
-static void play(void) {
-    size_t grains = (plan.early_floats + plan.late_floats) / GRAIN + 1;
-    int *owner = (int *)calloc(grains, sizeof *owner);
-    assert_non_null(owner);
-    memset(owner, 0xff, grains * sizeof *owner);
-    write_buffer(owner, plan.ops[0].in);
-    for (int i = 0; i < plan.op_count; i++) {
-        const reid__op *op = &plan.ops[i];
-        const int before = i && plan.ops[i - 1].fused ? plan.ops[i - 1].in : op->in;
-        const int inputs[4] = {before, op->residual, op->scale, op->channel ? op->out : REID__NONE};
-        for (int after = 0; after < 2 && !op->fused; after++) {
-            for (int k = 0; k < 4; k++)
-                if (inputs[k] != REID__NONE && !intact(owner, inputs[k]))
-                    fail_msg("%s %dx%d: %s finds buffer %d overwritten", plan.arch->name, plan.height, plan.width,
-                             op->name, inputs[k]);
-            if (after) continue;
-            write_buffer(owner, op->out);
-            if (op->sums != REID__NONE) write_buffer(owner, op->sums);
-        }
-        if (!op->fused) assert_true(intact(owner, op->out) && (op->sums == REID__NONE || intact(owner, op->sums)));
+/* Every operation must find its inputs whole, also after it has written its outputs, which may stand where what it adds
+   was. A fused one is part of the next. */
+static void play_op(int index, int image) {
+    const reid__op *op = &plan.ops[index];
+    const int before = index && op[-1].fused ? op[-1].in : op->in;
+    const int inputs[4] = {before, op->scale, op->channel ? op->out : REID__NONE, op->residual};
+    for (int after = 0; after < 2 && !op->fused; after++) {
+        for (int k = 0; k < (after && reid__in_place(&plan, index) ? 3 : 4); k++)
+            if (inputs[k] != REID__NONE && !intact(inputs[k], image))
+                fail_msg("%s %dx%d: %s finds buffer %d overwritten", plan.arch->name, plan.height, plan.width,
+                         op->name, inputs[k]);
+        if (after) continue;
+        write_buffer(op->out, image);
+        if (op->sums != REID__NONE) write_buffer(op->sums, image);
     }
-    assert_true(intact(owner, plan.embedding));
+    if (!op->fused) assert_true(intact(op->out, image) && (op->sums == REID__NONE || intact(op->sums, image)));
+}
+
+/* Plays the plan for a batch. */
+static void play(void) {
+    size_t grains = (size_t)reid__activation_bytes(&plan, 1, IMAGES) / sizeof(float) / GRAIN;
+    owner = (int *)malloc((grains + 1) * sizeof *owner);
+    assert_non_null(owner);
+    memset(owner, 0xff, (grains + 1) * sizeof *owner);
+    for (int image = 0; image < IMAGES; image++) {
+        write_buffer(plan.ops[0].in, image);
+        for (int i = 0; i < plan.split; i++) play_op(i, image);
+    }
+    for (int i = plan.split; i < plan.op_count; i++)
+        for (int image = 0; image < IMAGES; image++) play_op(i, image);
+    for (int image = 0; image < IMAGES; image++) assert_true(intact(plan.embedding, image));
+    assert_int_equal(owner[grains], -1);
     free(owner);
 }
 
@@ -223,7 +238,7 @@ static void test_memory(void **state) {
                   2 * REID__MAX_OPS);
     assert_true(most_ops < REID__MAX_OPS && most_buffers < 2 * REID__MAX_OPS);
     build("resnet50", REID_MAX_INPUT, REID_MAX_INPUT, 1, REID_HEAD_NONE); /* nothing wraps at the largest input */
-    assert_true(plan.early_floats > (size_t)2 * 2048 * 2048 * 64 && plan.early_floats < (size_t)1 << 31);
+    assert_true(plan.early_floats > (size_t)2048 * 2048 * 64 && plan.early_floats < (size_t)1 << 31);
 }
 
 static void test_impossible(void **state) {
