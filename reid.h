@@ -3154,7 +3154,7 @@ static int reid__in_place(const reid__plan *p, int index) {
     const reid__op *op = &p->ops[index];
     if (op->residual == REID__NONE) return 0;
     const reid__buffer *added = &p->buffers[op->residual], *out = &p->buffers[op->out];
-    return added->last == index && added->late == out->late && added->floats == out->floats;
+    return added->last == index && op->residual < op->out && added->late == out->late && added->floats == out->floats;
 }
 
 /* Places the buffers of one of the two arenas. Returns its floats per image. */

@@ -121,8 +121,8 @@ bug 'buffers that live together share memory' t_plan 's/< at + size\[id\]) free_
 bug 'outputs take the place of what stands in the other arena' t_plan 's/ \&\& added->late == out->late//' test_memory
 bug 'early buffers stand where one waits for the rest of the batch' t_plan \
     's/ \&\& end > p->carried_floats) p->carried_floats = end;/) {}/' test_memory
-bug 'a batch is larger than its memory' t_plan 's/return early + carried > late ? early + carried : late;/return late;/' \
-    test_memory
+bug 'a batch is larger than its memory' t_plan \
+    's/return early + carried > late ? early + carried : late;/return late;/' test_memory
 bug 'the last stride is ignored' t_plan 's/if (layer == 3) stride = p->last_stride;/;/'
 bug 'handles leak' t_oom 's/reid__release(&mem, NULL);/;/'
 # --- files ---

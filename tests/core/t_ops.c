@@ -61,7 +61,11 @@ static void conv(reid__kind kind, const conv_case *t, int same, reid__act act, i
     int in = reid__add_buffer(p, t->h, t->w, t->ic);
     reid__add_conv(p, kind, in, t->oc, t->k, t->stride, act, "", "conv", "bn");
     reid__op *op = reid__last_op(p);
-    if (extras & 1) op->residual = reid__add_buffer(p, op->oh, op->ow, t->oc);
+    if (extras & 1) {
+        int other = reid__add_buffer(p, op->oh, op->ow, t->oc), earlier = op->out;
+        op->residual = other;
+        if (t->n % 2) op->residual = earlier, op->out = other; /* then the outputs take its place */
+    }
     if (extras & 2) op->scale = reid__add_buffer(p, 1, 1, t->ic);
     op->winograd = (extras & 4) != 0;
     if (kind == REID__DEPTHWISE) op->sums = reid__add_buffer(p, op->oh, 1, t->oc);

@@ -164,7 +164,8 @@ static int tag(int id, int image) { return id * IMAGES + image; }
 /* First grain of a buffer, as reid__at has it. */
 static size_t grain(int id, int image) {
     const reid__buffer *b = &plan.buffers[id];
-    return (b->late ? b->offset * IMAGES + b->floats * (size_t)image : plan.carried_floats * IMAGES + b->offset) / GRAIN;
+    if (!b->late) return (plan.carried_floats * IMAGES + b->offset) / GRAIN;
+    return (b->offset * IMAGES + b->floats * (size_t)image) / GRAIN;
 }
 
 /* Whether a buffer still holds what was written to it. */
