@@ -283,9 +283,9 @@
    THREADS
        Any number of threads may call reid_embed on one handle; desc.lanes calls compute at once, the others wait in
        order. Each lane has its own desc.threads, the caller's counted; they block all signals, and sleep between calls.
-       On a GPU they only copy pixels, and each lane has streams and activations of its own. With desc.parallel_fn the
-       caller's pool is used instead. A handle does not survive fork: in the child every call returns REID_ERR_FORKED,
-       and reid_destroy only frees memory.
+       On a GPU they copy pixels, or resize large pictures, and each lane has streams and activations of its own. With
+       desc.parallel_fn the caller's pool is used instead. A handle does not survive fork: in the child every call
+       returns REID_ERR_FORKED, and reid_destroy only frees memory.
        Where many callers have few images each, or deadlines, reid_queue_create puts a queue before the handle.
 
    DETERMINISM AND TOLERANCES
@@ -698,10 +698,10 @@ typedef void (*reid_kernel_fn)(const char *options, const void *cubin, size_t by
 /* Compiles every kernel of a network for one chip, and writes them to a file for desc.kernels_pack. It needs NVRTC, but
    no GPU, no driver and no weights.
 
-   Parameters      desc: network (by name), preset or height and width, last_stride, head, precision, latency, batch,
-                   threads, kernels_src, kernels_path, nvrtc_path, cache_dir, allocator and error are used.
-                   arch: "sm_90". path: the file, replaced when all is done; NULL: none. fn: hears of every program; may
-                   be NULL.
+   Parameters      desc: network (by name), preset or height and width, last_stride, head, flip, raw, latency,
+                   precision, fallback, batch, threads, kernels_src, kernels_path, nvrtc_path, cache_dir, allocator and
+                   error are used. arch: "sm_90". path: the file, replaced when all is done; NULL: none. fn: hears of
+                   every program; may be NULL.
    Errors          REID_ERR_UNKNOWN_NETWORK, REID_ERR_NO_KERNELS, REID_ERR_DEVICE, REID_ERR_KERNEL_COMPILE,
                    REID_ERR_FILE_WRITE and those of the arguments.
    Thread safety   any thread. */
@@ -8382,7 +8382,7 @@ static reid_result reid__gpu_pack_op(const reid__gpu_loader *l, int index, uint6
     return r != REID_OK ? r : reid__gpu_check(&l->g->device, code, op->name, e);
 }
 
-/* Bytes of the largest reid__gpu_loader.raw, and of the factors behind it. */
+/* Bytes of the largest reid__gpu_loader.raw. */
 static size_t reid__gpu_raw_bytes(const reid__plan *p) {
     size_t most = 0;
     for (int i = 0; i < p->op_count; i++) {

@@ -3,7 +3,7 @@
     python3 tests/golden/make_embeddings.py        needs torch, torchvision and numpy; about five minutes
 
 embeddings.txt has one line per case, embeddings.bin its L2-normalised rows as float32, little-endian, in that order.
-Weights come from seeded.py (the same bytes as tools/seeded), pixels from `pixels` below, already at the network's size,
+Weights come from seeded.py (the same bytes as build/seeded), pixels from `pixels` below, already at the network's size,
 so that no resampling is involved. PyTorch's own float32 and bfloat16 results are compared with its float64 one: those errors
 stand in the table for reading ours against them.
 """

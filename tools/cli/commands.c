@@ -128,8 +128,8 @@ const command COMMANDS[] = {
      "without labels. The network runs on them in FP32, and each of its activations gets the range with the least "
      "mean squared error of rounding and clipping to 8 bits (Nagel et al., \"A White Paper on Neural Network "
      "Quantization\", 3.1, by a histogram of 16384 bins). The ranges belong to these weights, preset and size. At the "
-     "end it tells the cosine between INT8's and FP32's embeddings of the same pictures; what that costs in accuracy "
-     "says reid eval --compare fp32,int8.",
+     "end it tells the cosine between INT8's and FP32's embeddings of every fifth picture, which is held out for that "
+     "where there are ten or more; what INT8 costs in accuracy says reid eval --compare fp32,int8.",
      {"reid calibrate crops.npy --fmr 0.01 -o score.json", "reid calibrate -m resnet50.safetensors --fmr 0.01 crops/",
       "reid calibrate crops.npy --pairs pairs.csv --fmr 0.1 --json"},
      calibrate_main},
@@ -155,7 +155,7 @@ const command COMMANDS[] = {
      "cache can pass 100 %.\n\n"
      "A first start on a GPU compiles kernels; later ones find them in the cache (REID_CACHE_DIR). A model of the chip "
      "chooses how Hopper's convolutions are cut into tiles, until --tune has measured them for this network, input "
-     "size and precision; it takes minutes, as every kernel is compiled in up to 14 ways. Embeddings keep their bits.",
+     "size and precision; it takes minutes, as every kernel is compiled in up to 18 ways. Embeddings keep their bits.",
      {"reid bench -m resnet50.safetensors --batches 1,8 --rounds 5",
       "reid bench -m resnet50.safetensors --size 256x128 --batches 4 --ops --rounds 3 --output bench.json",
       "reid bench -m efficientnet_b0.safetensors --batches 1 --start 2 --rounds 3"},
@@ -163,7 +163,8 @@ const command COMMANDS[] = {
     {'p', "pack", "-m WEIGHTS|--net NAME [OPTION]... -o FILE", "GPU kernels compiled ahead of time",
      "Compiles every kernel that the network needs on one kind of GPU and writes them to one file, for --pack and for "
      "desc.kernels_pack: the machine that runs the network then needs no NVRTC and starts without compiling. This "
-     "needs NVRTC, but no GPU. Network, input size, precision and largest batch must be those of the later use; "
+     "needs NVRTC, but no GPU. Network, input size, precision, largest batch, --latency, --flip and --raw must be "
+     "those of the later use. For int8 the kernels of FP32 are there, too, unless --no-fallback is given. "
      "--chip is the compute capability, sm_90 for an H100 or H200, sm_89 for an RTX 40.",
      {"reid pack --net resnet50 --chip sm_90 -o resnet50.sm_90", NULL, NULL}, pack_main},
     {'c', "convert", "[OPTION]... IN [OUT.safetensors]", "a checkpoint of PyTorch to safetensors",

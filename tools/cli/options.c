@@ -570,11 +570,11 @@ const option OPTIONS[] = {
      "low-memory: that, and one decoder; cpu: throughput without a GPU"},
     {0, "json", NULL, "emibcgltjufkdn", set_flag, SHARED(json), 0, 0, "results as JSON on stdout"},
     {0, "stats", NULL, "emgk", set_flag, SHARED(stats), 0, 0,
-     "at the end, on stderr: what reading, decoding and computing took, which of them was the bottleneck and what "
-     "would help; with --json as a line of JSON"},
+     "at the end, on stderr: what reading, decoding, resizing and computing took, which of them was the bottleneck and "
+     "what would help; with --json as a line of JSON"},
     {0, "trace", "FILE.json", "emg", set_text, SHARED(trace), 0, 0,
-     "when each picture was read, decoded, computed and handed out, what each thread did, memory, and the operations "
-     "of the first 3 batches and of every 64th, for ui.perfetto.dev; about 2 KB for each picture"},
+     "when each picture was read, decoded, resized, computed and handed out, what each thread did, memory, and the "
+     "operations of the first 3 batches and of every 64th, for ui.perfetto.dev; about 2 KB for each picture"},
     {'q', "quiet", NULL, "emibpcgltsjwrufkn", set_flag, SHARED(quiet), 0, 0, "only errors on stderr, no progress bar"},
     {'v', "verbose", NULL, "emibpcgltsjwrufkn", set_flag, SHARED(verbose), 0, 0, "more on stderr; twice for debugging"},
     {0, "completion", "bash", "h", set_text, SHARED(completion), 0, 0, "print the completion script of a shell"},

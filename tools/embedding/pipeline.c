@@ -84,7 +84,7 @@ static int wait_for_room(pipeline *p, const decoded *d, size_t number) {
     return good;
 }
 
-/* Once it is decoded, only its pixels are left. */
+/* Once it is decoded, only its pixels are left, or the network's inputs. */
 static void shrink(pipeline *p, decoded *d, size_t cost) {
     pthread_mutex_lock(&p->lock);
     p->bytes -= d->cost - cost;

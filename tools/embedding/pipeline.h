@@ -45,7 +45,7 @@ const char *decoded_image(const pipeline *p, const decoded *d, size_t index, rei
 void pipeline_release(pipeline *p, decoded *d);
 /* Bytes of decoded pictures that the consumer should not sit on while it waits for more. */
 size_t pipeline_budget(const pipeline *p);
-/* What its threads have done so far: pictures, decoders, read, decode, room, ready and taken. */
+/* What its threads have done so far: pictures, decoders, read, decode, resize, room, ready and taken. */
 void pipeline_measured(pipeline *p, stream_stats *out);
 /* Bytes of pictures that are decoded or being decoded, and pictures that wait to be taken, now. */
 void pipeline_now(pipeline *p, size_t *bytes, size_t *ready);

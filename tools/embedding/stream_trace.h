@@ -34,7 +34,8 @@ void stream_trace_gathered(stream_trace *s, double from, double to, size_t pictu
 void stream_trace_computed(stream_trace *s, double from, double to, size_t images);
 void stream_trace_out(stream_trace *s, double from, double to, size_t rows);
 void stream_trace_memory(stream_trace *s, pipeline *p);
-/* After a batch of n images: of some batches, their resizing and operations are measured by doing them again. */
+/* After a batch of n images: of some batches, operations are measured by doing them again, and so is the resizing of
+   pictures that were not prepared. */
 void stream_trace_operations(stream_trace *s, const reid_image *images, size_t n);
 
 #endif
