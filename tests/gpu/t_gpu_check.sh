@@ -118,6 +118,13 @@ if my_turn; then
     rows 1 '^ok .* bf16  same bytes, 32768 times as loud .* 2 rows equal'
     rows 1 '^ok .* fp16  it is said that FP16 overflows .* precision bf16'
 fi
+# INT8, of which some pictures leave the ranges.
+if my_turn; then
+    says 0 '^correct: ok' env CORRECT_NETS=resnet50 CORRECT_PRECISIONS=int8 \
+        sh tools/gpu_check --emulator --out "$out/r" correct
+    rows 1 '^ok .* int8  with FP32 where it is left .* [12] rows equal'
+    rows 3 '^ok .* int8  .* 3 rows equal'
+fi
 # A fault of bf16 alone: what is stored is cut off, not rounded. FP16 stays right, and both parts say whose fault it is.
 mkdir "$out/cut"
 plant_in reid_kernels.cu "$out/cut/reid_kernels.cu" \

@@ -100,9 +100,10 @@ part_modes() {
         [ -z "$emulator" ] || continue
         make_ranges "$pictures" || { failures=$((failures + 1)); continue; }
         precision=int8 against=int8
-        embed int8 "$few" --device cpu --precision int8 --ranges "$work/ranges.safetensors"
-        for settings in '' REID_WGMMA=0; do one_mode "$settings" --ranges "$work/ranges.safetensors"; done
-        one_mode '' --latency --ranges "$work/ranges.safetensors"
+        set -- --ranges "$work/ranges.safetensors" --no-fallback
+        embed int8 "$few" --device cpu --precision int8 "$@"
+        for settings in '' REID_WGMMA=0; do one_mode "$settings" "$@"; done
+        one_mode '' --latency "$@"
     done
     [ -n "$emulator" ] || [ "$(capability)" -ge 80 ] || return $((failures > 0))
     precision=bf16 keep=0.9936 # angles eight times FP16's: see `tolerance` in correct.sh

@@ -101,6 +101,10 @@ check_int8() {
     ended=$?
     [ $ended -eq 0 ] || { record 'ranges' $ended "exit status $ended"; return; }
     set -- --raw --precision int8 --ranges "$work/ranges.safetensors"
+    embed both "$pictures" --device cpu "$@" # the same pictures leave the ranges, and have FP32's rows
+    embed other "$pictures" --device cuda "$@"
+    agree 'with FP32 where it is left' other both --cosine 0.999999
+    set -- "$@" --no-fallback
     embed int8 "$pictures" --device cpu "$@"
     embed gpu "$pictures" --device cuda "$@"
     agree "as on the CPU: $same" gpu int8 $same
@@ -215,7 +219,7 @@ part_correct() {
                 case "$emulator $net $precision" in '-emulator resnet50-multiscale fp32') continue ;; esac
                 ! wants $precision || check_precision
             done
-            [ -n "$emulator" ] || ! wants int8 || check_int8
+            [ -n "$emulator" ] && [ -z "${CORRECT_PRECISIONS-}" ] || ! wants int8 || check_int8
         done
     done
     if [ -z "${CORRECT_NETS-}" ]; then
