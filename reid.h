@@ -249,7 +249,7 @@
        bias takes what rounding the mean has left. The last pools add up bytes and multiply by the step; heads are FP32.
        All CPUs and GPUs give the same bits up to there. What it costs in accuracy says `reid eval --compare fp32,int8`:
        on a ResNet-50 of random numbers at 224x224 cosines to FP32 of 0.995 on average, less on smaller inputs. Trained
-       networks have a tail: pictures of a kind that was not measured may reach beyond the ranges, and fall to 0.3. An
+       networks have a tail: pictures of a kind that was not measured may reach beyond the ranges, and fall to 0.7. An
        image has left the ranges when more than 30 of a million outputs of its convolutions with a ReLU to which nothing
        is added are 255, of both passes with desc.flip: reid_embed_saturated and reid_query_saturation tell that. With
        desc.fallback such images get FP32's embedding, with the bits that a handle in FP32 on the same device gives
