@@ -11195,8 +11195,8 @@ static reid_result reid__create_handle(const reid_desc *desc, reid_ctx **out) {
 static reid_isa reid__fallback_isa(reid_isa isa) {
     const reid__kernels *k;
     if (reid__kernels_choose(isa, REID_INT8, &k, NULL) != REID_OK) return isa; /* refused later, with its name */
-    return strcmp(k->name, "scalar") == 0 ? REID_ISA_SCALAR : strcmp(k->name, "avx2") == 0 ? REID_ISA_AVX2
-                                                                                           : REID_ISA_AVX512;
+    if (strcmp(k->name, "scalar") == 0) return isa; /* perhaps because only FP32 has better: NEON */
+    return strcmp(k->name, "avx2") == 0 ? REID_ISA_AVX2 : REID_ISA_AVX512;
 }
 
 static void reid__log_again(reid_log_level level, reid_result id, const char *message, void *user) {
