@@ -445,7 +445,17 @@ static void test_fallback_refused(void **state) {
     d.fallback = 1, d.memory_limit = again->info.total_bytes;
     reid_destroy(ctx), reid_destroy(again);
     refuse(&d, REID_ERR_MEMORY_LIMIT, "memory_limit");
-    d.memory_limit *= 8;
+    d.batch = 1, d.memory_limit = 0, ctx = create(&d), again = ctx->again;
+    d.memory_limit = again->info.total_bytes * 5 / 4; /* room for FP32's handle alone */
+    reid_destroy(ctx);
+    char text[80];
+    sprintf(text, "memory_limit is %zu bytes", d.memory_limit);
+    refuse(&d, REID_ERR_MEMORY_LIMIT, text);
+    d.memory_limit = (size_t)strtoull(strstr(error.text, "needs ") + 6, NULL, 10); /* for both: that is enough */
+    ctx = create(&d);
+    assert_true(ctx->info.total_bytes <= d.memory_limit);
+    reid_destroy(ctx);
+    d.batch = 0, d.memory_limit *= 8;
     ctx = create(&d);
     assert_true(ctx->info.total_bytes <= d.memory_limit);
     reid_destroy(ctx);
