@@ -124,9 +124,10 @@ tune 2 crops/1.png
 says 'at least two pictures'
 echo no >crops/bad.png
 mkdir broken
-for i in 1 2; do echo no >broken/$i.png; done
+echo no >broken/1.png
+: >broken/2.png
 tune 2 --seconds 0.3 broken -o never.template
-says 'broken/1.png: '
+says 'broken/1.png: not a picture'
 absent never.template
 tune 0 --seconds 0.3 --threads 1 --decoders 1 --batch 1 crops
 tune 2 crops -o missing/x.template
