@@ -130,6 +130,11 @@ tune 2 --seconds 0.3 broken -o never.template
 says 'broken/1.png: not a picture'
 absent never.template
 tune 0 --seconds 0.3 --threads 1 --decoders 1 --batch 1 crops
+cp crops/1.png eaten.png
+tune 2 crops -o eaten.png
+says 'eaten.png: exists and is no template, so it is not replaced'
+same eaten.png crops/1.png
+tune 0 --seconds 0.3 --threads 1 --decoders 1 --batch 1 crops -o tuned.template
 tune 2 crops -o missing/x.template
 says 'missing/x.template'
 run 2 tune -m w.safetensors --goal cpu --device cuda crops
