@@ -313,7 +313,30 @@ def networks(r50, b0):
     r = run("convert", "--head", "onnx::MatMul_9", "in.onnx", "turned.safetensors")
     outcome(r.returncode == 0 and fingerprint("turned.safetensors") == fingerprint("out.safetensors"),
             "a head that is turned", r.stderr)
+    behind_heads(resnet, features, rng)
     return resnet, effnet
+
+
+def behind_heads(resnet, features, rng):
+    """What belongs to a linear layer, but stands in a node or an attribute of its own."""
+    weight = rng.normal(size=(7, 2048)).astype(np.float32)
+    bias = (rng.normal(size=7) * np.abs(features).sum()).astype(np.float32) # large enough to be missed
+    plain = weight.astype(np.float64) @ features + bias
+
+    def head(what, graph, layers, want):
+        with open("in.onnx", "wb") as f:
+            f.write(graph.bytes())
+        r = run("convert", "--head", layers, "in.onnx", "behind.safetensors")
+        apart = np.abs(embedding("behind.safetensors", "--raw") - want).max() if not r.returncode else np.inf
+        outcome(apart < 1e-5 * np.abs(features).sum(), what, r.stderr + str(apart))
+
+    norm = {p: rng.random(7).astype(np.float32) for p in ("weight", "bias", "running_mean", "running_var")}
+    for epsilon in (1e-5, 1e-1):
+        batch = Graph({**resnet, "fc.weight": weight, "fc.bias": bias}).resnet()
+        batch.add("BatchNormalization", ["Gemm_%d" % batch.count] + [batch.value("bn." + k, v) for k, v in norm.items()],
+                  epsilon=epsilon)
+        scale = norm["weight"] / np.sqrt(norm["running_var"].astype(np.float64) + epsilon)
+        head("a batch norm with epsilon %g" % epsilon, batch, "fc,bn", (plain - norm["running_mean"]) * scale + norm["bias"])
 
 
 def misfits(resnet, effnet):
