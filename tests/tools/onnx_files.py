@@ -330,6 +330,9 @@ def behind_heads(resnet, features, rng):
         apart = np.abs(embedding("behind.safetensors", "--raw") - want).max() if not r.returncode else np.inf
         outcome(apart < 1e-5 * np.abs(features).sum(), what, r.stderr + str(apart))
 
+    added = Graph(resnet).resnet() # as TensorFlow's exporters write it
+    added.add("Add", [added.value("dense/bias", bias), added.add("MatMul", ["/avgpool", added.value("dense", weight.T)])])
+    head("a bias that is added", added, "dense", plain)
     norm = {p: rng.random(7).astype(np.float32) for p in ("weight", "bias", "running_mean", "running_var")}
     for epsilon in (1e-5, 1e-1):
         batch = Graph({**resnet, "fc.weight": weight, "fc.bias": bias}).resnet()
@@ -337,6 +340,9 @@ def behind_heads(resnet, features, rng):
                   epsilon=epsilon)
         scale = norm["weight"] / np.sqrt(norm["running_var"].astype(np.float64) + epsilon)
         head("a batch norm with epsilon %g" % epsilon, batch, "fc,bn", (plain - norm["running_mean"]) * scale + norm["bias"])
+    shared = Graph({**resnet, "fc.weight": -weight, "fc.bias": bias}).resnet()
+    shared.add("Gemm", ["/avgpool", shared.value("second.weight", weight), "fc.bias"], transB=1)
+    head("a bias that two layers share", shared, "second", plain)
 
 
 def misfits(resnet, effnet):

@@ -519,6 +519,16 @@ static int name_conv(naming *n, const expected *e) {
     return add_norm(n, &n->g->nodes[next], norm);
 }
 
+/* What a node behind a MatMul adds to each output, which is how TensorFlow's exporters write a bias; NULL: nothing. */
+static const tensor *added_to(const naming *n, const onnx_node *node, uint64_t outputs) {
+    int next = next_node(n, (int)(node - n->g->nodes), "Add");
+    for (size_t i = 0; next != NOWHERE && is_op(&n->g->nodes[next], "Add") && i < 2; i++) {
+        const tensor *t = tensor_of(n, &n->g->nodes[next], i);
+        if (t && t->ndim == 1 && t->count == outputs) return t;
+    }
+    return NULL;
+}
+
 /* The weights of a linear layer, (inputs, outputs) in MatMul and in Gemm unless transB says otherwise, turned, and
    called .weight and .bias, so that --head finds them. */
 static int name_linear(naming *n, const onnx_node *node) {
@@ -534,7 +544,7 @@ static int name_linear(naming *n, const onnx_node *node) {
         turned.shape[0] = weight->shape[1], turned.shape[1] = weight->shape[0],
         turned.stride[0] = weight->stride[1], turned.stride[1] = weight->stride[0];
     n->used[weight - n->c->tensors] = 1;
-    if (bias && n->used[bias - n->c->tensors]) bias = NULL;
+    if (is_op(node, "MatMul")) bias = added_to(n, node, weight->shape[1]);
     tensor second = bias ? *bias : turned;
     if (bias) n->used[bias - n->c->tensors] = 1;
     return add_named(n, &turned, stem, ".weight") && (!bias || add_named(n, &second, stem, ".bias"));
