@@ -331,15 +331,17 @@ def behind_heads(resnet, features, rng):
         outcome(apart < 1e-5 * np.abs(features).sum(), what, r.stderr + str(apart))
 
     added = Graph(resnet).resnet() # as TensorFlow's exporters write it
-    added.add("Add", [added.value("dense/bias", bias), added.add("MatMul", ["/avgpool", added.value("dense", weight.T)])])
+    product = added.add("MatMul", ["/avgpool", added.value("dense", weight.T)])
+    added.add("Add", [added.value("dense/bias", bias), product])
     head("a bias that is added", added, "dense", plain)
     norm = {p: rng.random(7).astype(np.float32) for p in ("weight", "bias", "running_mean", "running_var")}
     for epsilon in (1e-5, 1e-1):
         batch = Graph({**resnet, "fc.weight": weight, "fc.bias": bias}).resnet()
-        batch.add("BatchNormalization", ["Gemm_%d" % batch.count] + [batch.value("bn." + k, v) for k, v in norm.items()],
-                  epsilon=epsilon)
+        inputs = ["Gemm_%d" % batch.count] + [batch.value("bn." + k, v) for k, v in norm.items()]
+        batch.add("BatchNormalization", inputs, epsilon=epsilon)
         scale = norm["weight"] / np.sqrt(norm["running_var"].astype(np.float64) + epsilon)
-        head("a batch norm with epsilon %g" % epsilon, batch, "fc,bn", (plain - norm["running_mean"]) * scale + norm["bias"])
+        head("a batch norm with epsilon %g" % epsilon, batch, "fc,bn",
+             (plain - norm["running_mean"]) * scale + norm["bias"])
     shared = Graph({**resnet, "fc.weight": -weight, "fc.bias": bias}).resnet()
     shared.add("Gemm", ["/avgpool", shared.value("second.weight", weight), "fc.bias"], transB=1)
     head("a bias that two layers share", shared, "second", plain)
@@ -372,6 +374,11 @@ def misfits(resnet, effnet):
     r("groups", changed(None, "/layer1.0.conv2", group=32), 'node "/layer1.0.conv2" (Conv): other groups' + has_not)
     r("an epsilon", changed(None, "/layer1.0.bn2", epsilon=1e-3),
       'node "/layer1.0.bn2" (BatchNormalization): another epsilon' + has_not)
+    neck = Graph(resnet).resnet()
+    stats = [neck.value("bottleneck." + p, np.ones(2048)) for p in ("weight", "bias", "running_mean", "running_var")]
+    neck.add("BatchNormalization", ["/avgpool"] + stats, "/bottleneck", epsilon=1e-3)
+    refused("an epsilon behind the pool", neck.bytes(), 'node "/bottleneck" (BatchNormalization): another epsilon, as '
+            "network resnet50-bnneck has it not")
     r("an activation", changed("LeakyRelu", "Relu_3"), 'node "Relu_3" (LeakyRelu): an operation' + has_not)
     r("an operation of another domain", changed(None, "Relu_3", domain="com.microsoft"),
       'node "Relu_3" (com.microsoft.Relu): an operation' + has_not)

@@ -550,6 +550,23 @@ static int name_linear(naming *n, const onnx_node *node) {
     return add_named(n, &turned, stem, ".weight") && (!bias || add_named(n, &second, stem, ".bias"));
 }
 
+/* A batch norm behind the last pool keeps its names, by which another network may be found, whose epsilon it needs. */
+static int check_neck(const naming *n, const onnx_node *node, const network *networks, size_t count) {
+    const tensor *variance = tensor_of(n, node, 4);
+    const size_t len = variance ? strlen(variance->name) : 0;
+    if (!variance || n->used[variance - n->c->tensors] || fabsf(node->epsilon - 1e-5f) <= 1e-7f) return 1;
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < networks[i].count; k++) {
+            const char *name = networks[i].wants[k].name;
+            size_t own = strlen(name);
+            if (own > len || strcmp(variance->name + len - own, name) != 0) continue;
+            if (own < len && variance->name[len - own - 1] != '.') continue;
+            return refuse(n->why, "node \"%.200s\" (%.60s): another epsilon, as network %s has it not", node->name,
+                          node->op, networks[i].name);
+        }
+    return 1;
+}
+
 /* Drops the tensors that have other names now, and single numbers, which are constants of the graph. */
 static void drop_used(naming *n) {
     size_t kept = 0;
@@ -586,6 +603,8 @@ static int name_all(naming *n, const network *networks, size_t count, const char
     for (size_t i = 0; i < n->conv_count && good; i++) good = name_conv(n, &n->convs[i]);
     for (size_t i = 0; i < n->g->count && good; i++)
         if (is_op(&n->g->nodes[i], "Gemm") || is_op(&n->g->nodes[i], "MatMul")) good = name_linear(n, &n->g->nodes[i]);
+        else if (is_op(&n->g->nodes[i], "BatchNormalization"))
+            good = check_neck(n, &n->g->nodes[i], networks, count);
     if (!good) return 0;
     drop_used(n);
     return checkpoint_sort(n->c, n->why);
