@@ -379,6 +379,11 @@ def misfits(resnet, effnet):
     neck.add("BatchNormalization", ["/avgpool"] + stats, "/bottleneck", epsilon=1e-3)
     refused("an epsilon behind the pool", neck.bytes(), 'node "/bottleneck" (BatchNormalization): another epsilon, as '
             "network resnet50-bnneck has it not")
+    for what, value in (("alpha", 0.5), ("beta", 0.5), ("transA", 1)):
+        def factor(op, name, attributes):
+            return (op, {**attributes, what: value}) if op == "Gemm" else None
+        last = Graph({**resnet, "fc.weight": np.ones((7, 2048)), "fc.bias": np.ones(7)}, change=factor).resnet()
+        refused("a linear layer's " + what, last.bytes(), "(Gemm): factors, or inputs that are turned" + has_not)
     r("an activation", changed("LeakyRelu", "Relu_3"), 'node "Relu_3" (LeakyRelu): an operation' + has_not)
     r("an operation of another domain", changed(None, "Relu_3", domain="com.microsoft"),
       'node "Relu_3" (com.microsoft.Relu): an operation' + has_not)

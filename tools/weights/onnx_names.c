@@ -535,6 +535,7 @@ static int name_linear(naming *n, const onnx_node *node) {
     const tensor *weight = tensor_of(n, node, 1), *bias = is_op(node, "Gemm") ? tensor_of(n, node, 2) : NULL;
     char stem[MAX_NAME + 1];
     if (!weight || weight->ndim != 2) return 1;
+    if (node->scaled && is_op(node, "Gemm")) return unfit(n, node, "factors, or inputs that are turned");
     size_t len = strlen(weight->name), tail = strlen(".weight");
     int named = len > tail && strcmp(weight->name + len - tail, ".weight") == 0;
     snprintf(stem, sizeof stem, "%.*s", (int)(named ? len - tail : len), weight->name);
