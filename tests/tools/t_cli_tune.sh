@@ -135,8 +135,9 @@ tune 2 crops -o eaten.png
 says 'eaten.png: exists and is no template, so it is not replaced'
 same eaten.png crops/1.png
 tune 0 --seconds 0.3 --threads 1 --decoders 1 --batch 1 crops -o tuned.template
-tune 2 crops -o missing/x.template
+tune 2 --seconds 0.3 --threads 1 --decoders 1 --batch 1 crops -o missing/x.template
 says 'missing/x.template'
+prints '^For throughput on cpu'
 run 2 tune -m w.safetensors --goal cpu --device cuda crops
 says 'contradict'
 run 2 tune -m w.safetensors --goal fastest crops

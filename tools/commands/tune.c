@@ -124,13 +124,11 @@ static int tell(const tuning *t) {
     text out = TEXT_INIT;
     const tune_candidate **list = measured(t, &count);
     if (!list) return 0;
-    int good = !t->o->output || write_template(t, list[0]);
-    if (good) {
-        (t->o->json ? as_json : table)(t, list, count, &out);
-        good = results_print(&out);
-    }
+    int written = !t->o->output || write_template(t, list[0]); /* what took so long to measure is told in any case */
+    (t->o->json ? as_json : table)(t, list, count, &out);
+    int told = results_print(&out);
     free(list);
-    return good;
+    return written && told;
 }
 
 /* --- the command -------------------------------------------------------------------------------------------------- */
