@@ -10816,6 +10816,8 @@ static size_t reid__activation_bytes(const reid__plan *p, int slots, int batch) 
     return early + carried > late ? early + carried : late;
 }
 
+static size_t reid__again_bytes(const reid_ctx *ctx) { return ctx->again ? ctx->again->info.total_bytes : 0; }
+
 /* More than the best batch would only take memory. memory_limit shrinks it, and leaves one early arena if it must. */
 static reid_result reid__choose_batch(reid__build *b) {
     reid_ctx *ctx = b->ctx;
@@ -10824,7 +10826,7 @@ static reid_result reid__choose_batch(reid__build *b) {
     size_t bookkeeping = 65536 + lanes * threads * 1024; /* small arrays, more than they take */
     size_t behind = reid__floats_behind(p, ctx->net.kernels) * sizeof(float);
     size_t fixed = bookkeeping + ctx->mem.used + b->mem.used + p->weight_floats * sizeof(float) + b->staging_bytes;
-    fixed += lanes * (ctx->lane_bytes + behind);
+    fixed += lanes * (ctx->lane_bytes + behind) + reid__again_bytes(ctx);
     int batch = reid__max(REID__CPU_BATCH, ctx->lane_threads), slots = ctx->lane_threads;
     if (b->desc->batch) batch = reid__min(batch, b->desc->batch);
     if (batch < slots) slots = 1;
@@ -11042,7 +11044,7 @@ static reid_result reid__gpu_batch(reid__build *b) {
     reid__gpu *g = ctx->gpu;
     size_t lanes = (size_t)ctx->lane_count, limit = b->desc->memory_limit, need;
     size_t fixed = 65536 + lanes * ((size_t)ctx->lane_threads * 256 + ctx->lane_bytes); /* small arrays; threads */
-    fixed += ctx->mem.used + b->mem.used + b->staging_bytes + g->plan.weights;
+    fixed += ctx->mem.used + b->mem.used + b->staging_bytes + g->plan.weights + reid__again_bytes(ctx);
     fixed += (size_t)b->loader_count * (reid__gpu_raw_bytes(ctx->plan) + REID__FACTORS);
     for (g->plan.batch = reid__graph_batch(b->desc->batch ? b->desc->batch : REID__GPU_BATCH);; g->plan.batch /= 2) {
         reid__gpu_lane_sizes(g);
@@ -11192,7 +11194,7 @@ static reid_result reid__create(reid__build *b) {
     return r == REID_OK ? reid__create_on_device(b) : r;
 }
 
-static reid_result reid__create_handle(const reid_desc *desc, reid_ctx **out) {
+static reid_result reid__create_handle(const reid_desc *desc, reid_ctx *again, reid_ctx **out) {
     reid__mem mem;
     reid__build b;
     reid_memory memory;
@@ -11207,7 +11209,7 @@ static reid_result reid__create_handle(const reid_desc *desc, reid_ctx **out) {
         if (!b.ctx) r = reid__no_memory(b.e, "the handle", sizeof *b.ctx);
     }
     if (b.ctx) {
-        b.ctx->mem = mem, b.ctx->pid = getpid();
+        b.ctx->mem = mem, b.ctx->pid = getpid(), b.ctx->again = again;
         b.ctx->info.flip = desc->flip != 0, b.ctx->info.raw = desc->raw != 0;
         b.ctx->info.latency = desc->latency != 0, b.ctx->info.fallback = desc->fallback != 0;
         r = reid__create(&b);
@@ -11216,7 +11218,7 @@ static reid_result reid__create_handle(const reid_desc *desc, reid_ctx **out) {
         reid__release(&b.mem, NULL);
         if (r == REID_OK && reid_memory_report(b.ctx, &memory) == REID_OK) b.ctx->info.total_bytes = memory.total;
         if (r == REID_OK) *out = b.ctx;
-        else reid_destroy(b.ctx);
+        else b.ctx->again = NULL, reid_destroy(b.ctx);
     }
     return r;
 }
@@ -11227,8 +11229,8 @@ static reid_result reid__create_handle(const reid_desc *desc, reid_ctx **out) {
 static reid_isa reid__fallback_isa(reid_isa isa) {
     const reid__kernels *k;
     if (reid__kernels_choose(isa, REID_INT8, &k, NULL) != REID_OK) return isa; /* refused later, with its name */
-    return strcmp(k->name, "scalar") == 0 ? REID_ISA_SCALAR : strcmp(k->name, "avx2") == 0 ? REID_ISA_AVX2
-                                                                                           : REID_ISA_AVX512;
+    if (strcmp(k->name, "scalar") == 0) return isa; /* perhaps because only FP32 has better: NEON */
+    return strcmp(k->name, "avx2") == 0 ? REID_ISA_AVX2 : REID_ISA_AVX512;
 }
 
 static void reid__log_again(reid_log_level level, reid_result id, const char *message, void *user) {
@@ -11247,15 +11249,10 @@ static reid_result reid__create_both(const reid_desc *desc, reid_ctx **out) {
         own.lanes = 1, own.log_fn = reid__log_again, own.log_user = &asked;
         own.cpu_isa = reid__fallback_isa(own.cpu_isa);
         own.batch = own.memory_limit ? 1 : own.batch && own.batch < REID__AGAIN ? own.batch : REID__AGAIN;
-        r = reid__create_handle(&own, &again);
-        own = *desc;
-        if (r == REID_OK && own.memory_limit) own.memory_limit -= again->info.total_bytes - 1; /* 0 would be no limit */
+        r = reid__create_handle(&own, NULL, &again);
     }
-    if (r == REID_OK) r = reid__create_handle(&own, out);
-    if (r == REID_OK) {
-        (*out)->again = again;
-        if (again) (*out)->info.total_bytes += again->info.total_bytes;
-    } else reid_destroy(again);
+    if (r == REID_OK) r = reid__create_handle(desc, again, out);
+    if (r != REID_OK) reid_destroy(again);
     return r;
 }
 

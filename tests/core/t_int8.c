@@ -394,6 +394,25 @@ static void test_beyond(void **state) {
     }
 }
 
+/* The same of one picture, with what this CPU takes for FP32: for t_neon.sh, where INT8 takes less. */
+static void test_beyond_once(void **state) {
+    static const odd wide = {.share = 1.02f};
+    float fp32[512], out[512];
+    reid_image images[IMAGES];
+    reid_error error;
+    (void)state;
+    draw(images);
+    measure(&wide);
+    for (int i = 0; i < 2; i++) {
+        reid_desc d = desc_for(i ? REID_FP32 : REID_INT8, &error);
+        d.fallback = !i;
+        reid_ctx *ctx = create(&d);
+        assert_int_equal(reid_embed(ctx, images + 1, 1, i ? fp32 : out), REID_OK);
+        reid_destroy(ctx);
+    }
+    assert_memory_equal(out, fp32, sizeof out);
+}
+
 /* Every allocation in turn is refused; whatever there is at the end has gone back. */
 static void *counted_alloc(size_t size, void *user) {
     int *left = (int *)user;
@@ -426,7 +445,17 @@ static void test_fallback_refused(void **state) {
     d.fallback = 1, d.memory_limit = again->info.total_bytes;
     reid_destroy(ctx), reid_destroy(again);
     refuse(&d, REID_ERR_MEMORY_LIMIT, "memory_limit");
-    d.memory_limit *= 8;
+    d.batch = 1, d.memory_limit = 0, ctx = create(&d), again = ctx->again;
+    d.memory_limit = again->info.total_bytes * 5 / 4; /* room for FP32's handle alone */
+    reid_destroy(ctx);
+    char text[80];
+    sprintf(text, "memory_limit is %zu bytes", d.memory_limit);
+    refuse(&d, REID_ERR_MEMORY_LIMIT, text);
+    d.memory_limit = (size_t)strtoull(strstr(error.text, "needs ") + 6, NULL, 10); /* for both: that is enough */
+    ctx = create(&d);
+    assert_true(ctx->info.total_bytes <= d.memory_limit);
+    reid_destroy(ctx);
+    d.batch = 0, d.memory_limit *= 8;
     ctx = create(&d);
     assert_true(ctx->info.total_bytes <= d.memory_limit);
     reid_destroy(ctx);
@@ -443,7 +472,8 @@ static void test_fallback_refused(void **state) {
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_definition), cmocka_unit_test(test_same_bits),
                                        cmocka_unit_test(test_refused), cmocka_unit_test(test_fingerprint),
-                                       cmocka_unit_test(test_beyond), cmocka_unit_test(test_fallback_refused)};
+                                       cmocka_unit_test(test_beyond), cmocka_unit_test(test_beyond_once),
+                                       cmocka_unit_test(test_fallback_refused)};
     const char *folder = getenv("TMPDIR");
     snprintf(path, sizeof path, "%.400s/int8.XXXXXX", folder ? folder : "/tmp");
     int fd = mkstemp(path);

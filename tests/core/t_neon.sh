@@ -1,7 +1,8 @@
 #!/bin/sh
-# NEON's kernels, compiled for 64-bit ARM by Debian's cross compiler and run by qemu: t_ops, t_search and t_resize, and
-# embeddings against PyTorch's; operations and embeddings have the bits of AVX2, which tests/golden/bits.txt holds. With
-# planted bugs, which t_ops must notice. And REID_WARN_SCALAR on a processor for which there are no fast kernels.
+# NEON's kernels, compiled for 64-bit ARM by Debian's cross compiler and run by qemu: t_ops, t_search, t_resize, INT8's
+# desc.fallback, and embeddings against PyTorch's; operations and embeddings have the bits of AVX2, which
+# tests/golden/bits.txt holds. With planted bugs, which t_ops must notice. And REID_WARN_SCALAR on a processor for which
+# there are no fast kernels.
 #     sh tests/core/t_neon.sh [--write]      --write: makes bits.txt on a CPU with AVX2
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -72,6 +73,8 @@ if cmp "$bits" "$out/bits"; then good; else bad "the bits are not AVX2's: diff $
 if grep -q 'neon .*ok' "$out/golden.log"; then good; else bad 't_golden has not tried NEON'; fi
 for test in t_search t_determinism; do arm "$out/$test" -std=c99 tests/core/$test.c "$out/impl.o"; done
 passes 't_search' $qemu "$out/t_search" 'test_close test_halves test_extremes test_threads'
+arm "$out/t_int8" -std=c99 -O1 tests/core/t_int8.c # INT8 is plain C there, what desc.fallback computes is not
+passes 't_int8' $qemu "$out/t_int8" test_beyond_once
 if all; then every=4; else every=40; fi
 arm "$out/t_resize" -std=c99 -O1 -DEVERY=$every tests/core/t_resize.c
 passes 't_resize' $qemu "$out/t_resize"

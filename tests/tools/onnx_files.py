@@ -313,7 +313,38 @@ def networks(r50, b0):
     r = run("convert", "--head", "onnx::MatMul_9", "in.onnx", "turned.safetensors")
     outcome(r.returncode == 0 and fingerprint("turned.safetensors") == fingerprint("out.safetensors"),
             "a head that is turned", r.stderr)
+    behind_heads(resnet, features, rng)
     return resnet, effnet
+
+
+def behind_heads(resnet, features, rng):
+    """What belongs to a linear layer, but stands in a node or an attribute of its own."""
+    weight = rng.normal(size=(7, 2048)).astype(np.float32)
+    bias = (rng.normal(size=7) * np.abs(features).sum()).astype(np.float32) # large enough to be missed
+    plain = weight.astype(np.float64) @ features + bias
+
+    def head(what, graph, layers, want):
+        with open("in.onnx", "wb") as f:
+            f.write(graph.bytes())
+        r = run("convert", "--head", layers, "in.onnx", "behind.safetensors")
+        apart = np.abs(embedding("behind.safetensors", "--raw") - want).max() if not r.returncode else np.inf
+        outcome(apart < 1e-5 * np.abs(features).sum(), what, r.stderr + str(apart))
+
+    added = Graph(resnet).resnet() # as TensorFlow's exporters write it
+    product = added.add("MatMul", ["/avgpool", added.value("dense", weight.T)])
+    added.add("Add", [added.value("dense/bias", bias), product])
+    head("a bias that is added", added, "dense", plain)
+    norm = {p: rng.random(7).astype(np.float32) for p in ("weight", "bias", "running_mean", "running_var")}
+    for epsilon in (1e-5, 1e-1):
+        batch = Graph({**resnet, "fc.weight": weight, "fc.bias": bias}).resnet()
+        inputs = ["Gemm_%d" % batch.count] + [batch.value("bn." + k, v) for k, v in norm.items()]
+        batch.add("BatchNormalization", inputs, epsilon=epsilon)
+        scale = norm["weight"] / np.sqrt(norm["running_var"].astype(np.float64) + epsilon)
+        head("a batch norm with epsilon %g" % epsilon, batch, "fc,bn",
+             (plain - norm["running_mean"]) * scale + norm["bias"])
+    shared = Graph({**resnet, "fc.weight": -weight, "fc.bias": bias}).resnet()
+    shared.add("Gemm", ["/avgpool", shared.value("second.weight", weight), "fc.bias"], transB=1)
+    head("a bias that two layers share", shared, "second", plain)
 
 
 def misfits(resnet, effnet):
@@ -343,6 +374,16 @@ def misfits(resnet, effnet):
     r("groups", changed(None, "/layer1.0.conv2", group=32), 'node "/layer1.0.conv2" (Conv): other groups' + has_not)
     r("an epsilon", changed(None, "/layer1.0.bn2", epsilon=1e-3),
       'node "/layer1.0.bn2" (BatchNormalization): another epsilon' + has_not)
+    neck = Graph(resnet).resnet()
+    stats = [neck.value("bottleneck." + p, np.ones(2048)) for p in ("weight", "bias", "running_mean", "running_var")]
+    neck.add("BatchNormalization", ["/avgpool"] + stats, "/bottleneck", epsilon=1e-3)
+    refused("an epsilon behind the pool", neck.bytes(), 'node "/bottleneck" (BatchNormalization): another epsilon, as '
+            "network resnet50-bnneck has it not")
+    for what, value in (("alpha", 0.5), ("beta", 0.5), ("transA", 1)):
+        def factor(op, name, attributes):
+            return (op, {**attributes, what: value}) if op == "Gemm" else None
+        last = Graph({**resnet, "fc.weight": np.ones((7, 2048)), "fc.bias": np.ones(7)}, change=factor).resnet()
+        refused("a linear layer's " + what, last.bytes(), "(Gemm): factors, or inputs that are turned" + has_not)
     r("an activation", changed("LeakyRelu", "Relu_3"), 'node "Relu_3" (LeakyRelu): an operation' + has_not)
     r("an operation of another domain", changed(None, "Relu_3", domain="com.microsoft"),
       'node "Relu_3" (com.microsoft.Relu): an operation' + has_not)

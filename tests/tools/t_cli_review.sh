@@ -319,5 +319,46 @@ run 2 review --import bad.jsonl --decisions d.jsonl
 says 'bad.jsonl: line 1: '
 run 2 review --import lost.jsonl --decisions d.jsonl
 says 'lost.jsonl: cannot open'
+
+# Memory that is refused at any moment: a decision is stored with all of its crops, or nobody is told that it is.
+# hungry N BODY: a page of 20 crops, whose allocation number N is refused; the answer's status is in `code`
+hungry() {
+    rm -f hungry.jsonl url code
+    REFUSE_AT=$1 REFUSE_COUNT=count LD_PRELOAD=$work/refuse.so "$REID" review --threshold 0.6 twenty.npy \
+        --decisions hungry.jsonl --listen 127.0.0.1:0 >url 2>log &
+    server=$!
+    for _ in $(seq 400); do
+        [ -s url ] && break
+        kill -0 "$server" 2>/dev/null || break
+        sleep 0.02
+    done
+    url=$(cat url)
+    [ -z "$2" ] || [ -z "$url" ] || curl -s -o answer -w '%{http_code}' -H "Origin: ${url%/*/}" \
+        -H 'Content-Type: application/json' --data-binary "$2" "${url}decide" >code
+    kill "$server" 2>/dev/null
+    wait "$server"
+    server=
+}
+if grep -aq __asan_init "$REID"; then
+    echo 'memory is not refused: that is for a command without AddressSanitizer'
+else
+    ${CC:-cc} -std=c99 -D_GNU_SOURCE -O2 -shared -fPIC "$repository/tests/tools/refuse_memory.c" -o refuse.so || exit 1
+    seq 20 | sed 's|.*|a/&.png ann|' >list
+    "$EVAL_FILES" twenty.npy 16 7 0.3 <list
+    body="{\"what\": \"same\", \"crops\": [$(seq 20 | sed 's|.*|"a/&.png"|' | paste -sd, -)], \"seen\": 0}"
+    hungry 0 ''
+    without=$(cat count)
+    hungry 0 "$body"
+    check "nothing is refused" [ "$(cat code) $(grep -c '"a/20.png"' hungry.jsonl)" = '200 1' ]
+    at=$without with=$(cat count) told=0
+    while [ "$at" -lt "$with" ]; do
+        at=$((at + 1))
+        hungry "$at" "$body"
+        [ ! -s hungry.jsonl ] || check "all crops, though allocation $at is refused" \
+            [ "$(grep -o '"a/[0-9]*\.png"' hungry.jsonl | wc -l)" = 20 ]
+        case $(cat code) in 200) check "what is told is stored" [ -s hungry.jsonl ] ;; 50?) told=$((told + 1)) ;; esac
+    done
+    check "that memory is lacking is told" [ "$told" -gt 20 ]
+fi
 no_leftovers
 finish

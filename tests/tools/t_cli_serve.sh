@@ -217,4 +217,41 @@ start -m b0.safetensors --size 64x64
 ask 200 '' $url/v2
 end HUP
 absent reid.sock
+
+# Memory that is refused at any moment: a path that there is, is never said not to be.
+# hungry N PATH: a server whose allocation number N is refused; the answer's status is in `code`
+hungry() {
+    rm -f hungry.sock
+    echo 000 >code
+    REFUSE_AT=$1 REFUSE_COUNT=count LD_PRELOAD=$work/refuse.so "$REID" serve -m b0.safetensors --size 32x32 \
+        --device cpu --threads 1 --socket "$work/hungry.sock" >"$work/none" 2>"$log" &
+    server=$!
+    for _ in $(seq 400); do
+        grep -q 'listening on' "$log" && break
+        kill -0 "$server" 2>/dev/null || break
+        sleep 0.02
+    done
+    [ -z "$2" ] || curl -s -o "$out" -w '%{http_code}' --unix-socket hungry.sock "$url$2" >code
+    kill "$server" 2>/dev/null
+    wait "$server"
+    server=
+}
+if grep -aq __asan_init "$REID"; then
+    echo 'memory is not refused: that is for a command without AddressSanitizer'
+else
+    ${CC:-cc} -std=c99 -D_GNU_SOURCE -O2 -shared -fPIC "$repository/tests/tools/refuse_memory.c" -o refuse.so || exit 1
+    hungry 0 ''
+    at=$(cat count)
+    hungry 0 /v2/health/live
+    check "it is live" [ "$(cat code)" = 200 ]
+    with=$(cat count) told=0
+    at=$((at - 10)) # what is allocated at the end comes behind the request
+    while [ "$at" -lt "$with" ]; do
+        at=$((at + 1))
+        hungry "$at" /v2/health/live
+        check "allocation $at is refused: $(cat code)" [ "$(cat code)" != 404 ]
+        case $(cat code) in 503) told=$((told + 1)) ;; esac
+    done
+    check "that memory is lacking is told" [ "$told" -gt 0 ]
+fi
 finish

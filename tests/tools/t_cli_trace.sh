@@ -110,6 +110,19 @@ says 'o and --trace cannot be the same file'
 run 2 embed -m w.safetensors $small few/1.png -o x.npy --trace -
 says 'it cannot be stdout'
 absent x.npy ./-
+cp few/1.png eaten.png # as behind a --trace whose FILE was forgotten
+: >empty.json
+for place in eaten.png w.safetensors list.txt; do
+    [ -e $place ] || echo few/1.png >$place
+    cp $place kept
+    # shellcheck disable=SC2086
+    run 2 embed -m w.safetensors $small few/1.png -o x.npy --trace $place
+    says "$place: exists and is no trace, so it is not replaced"
+    same $place kept
+done
+# shellcheck disable=SC2086
+run 0 embed -m w.safetensors $small few/1.png -o empty.npy --trace empty.json
+absent x.npy
 # shellcheck disable=SC2086
 ( trap '' XFSZ; ulimit -f 16; "$REID" embed -m w.safetensors $small few/1.png few/2.png few/3.png --trace full.json \
     2>"$err"; echo "exit $?" ) | cat >rows

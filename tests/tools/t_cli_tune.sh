@@ -124,13 +124,20 @@ tune 2 crops/1.png
 says 'at least two pictures'
 echo no >crops/bad.png
 mkdir broken
-for i in 1 2; do echo no >broken/$i.png; done
+echo no >broken/1.png
+: >broken/2.png
 tune 2 --seconds 0.3 broken -o never.template
-says 'broken/1.png: '
+says 'broken/1.png: not a picture'
 absent never.template
 tune 0 --seconds 0.3 --threads 1 --decoders 1 --batch 1 crops
-tune 2 crops -o missing/x.template
+cp crops/1.png eaten.png
+tune 2 crops -o eaten.png
+says 'eaten.png: exists and is no template, so it is not replaced'
+same eaten.png crops/1.png
+tune 0 --seconds 0.3 --threads 1 --decoders 1 --batch 1 crops -o tuned.template
+tune 2 --seconds 0.3 --threads 1 --decoders 1 --batch 1 crops -o missing/x.template
 says 'missing/x.template'
+prints '^For throughput on cpu'
 run 2 tune -m w.safetensors --goal cpu --device cuda crops
 says 'contradict'
 run 2 tune -m w.safetensors --goal fastest crops

@@ -11,7 +11,8 @@
 
 typedef struct trace trace;
 
-/* The file appears under its name at trace_end. program: what the trace calls the process. NULL after saying why. */
+/* The file appears under its name at trace_end; one that is there and is no trace stays, and is an error. program: what
+   the trace calls the process. NULL after saying why. */
 trace *trace_open(const char *path, const char *program);
 
 /* Moments are those of clock_seconds. args: members of a JSON object without its braces, NULL or empty: none; a text

@@ -10,6 +10,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* The places of TEMPLATES. */
 enum { GOAL_THROUGHPUT, GOAL_LATENCY, GOAL_LOW_MEMORY, GOAL_CPU };
@@ -123,13 +124,11 @@ static int tell(const tuning *t) {
     text out = TEXT_INIT;
     const tune_candidate **list = measured(t, &count);
     if (!list) return 0;
-    int good = !t->o->output || write_template(t, list[0]);
-    if (good) {
-        (t->o->json ? as_json : table)(t, list, count, &out);
-        good = results_print(&out);
-    }
+    int written = !t->o->output || write_template(t, list[0]); /* what took so long to measure is told in any case */
+    (t->o->json ? as_json : table)(t, list, count, &out);
+    int told = results_print(&out);
     free(list);
-    return good;
+    return written && told;
 }
 
 /* --- the command -------------------------------------------------------------------------------------------------- */
@@ -160,12 +159,15 @@ static int measure(tuning *t, const inputs *list) {
 
 static int check_options(const options *o) {
     text why = TEXT_INIT;
+    settings_template old;
     int good = 0;
     if (!o->operand_count && !o->boxes) say_error("tune: no INPUT; see \"reid help tune\"");
     else if (!o->models) say_error("no model: give its weights with -m FILE");
     else if (o->goal == GOAL_CPU && o->device == REID_DEVICE_CUDA)
         say_error("tune: --goal cpu and --device cuda contradict each other");
     else if (o->output && !file_target(o->output, &why)) say_error("%s: %s", shown(o->output), why.s);
+    else if (o->output && access(o->output, F_OK) == 0 && !template_read(&old, o->output)) /* it says why */
+        say_error("%s: exists and is no template, so it is not replaced", shown(o->output));
     else good = 1;
     text_free(&why);
     return good;

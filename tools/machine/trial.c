@@ -46,17 +46,18 @@ static int has_two(const inputs *list) {
 /* The first pictures are opened, to see how much memory they take, and that they can be. */
 static int look_at_pictures(trial *t) {
     picture_limits limits = picture_limits_of(t->r.decode.max_pixels, 1);
-    text why = TEXT_INIT;
+    text why = TEXT_INIT, later = TEXT_INIT; /* of the first one; of others */
     limits.jpeg = t->r.decode.jpeg;
     for (size_t i = 0; i < t->r.list->count && i < LOOKED_AT; i++) {
         picture pic;
         const input *in = &t->r.list->at[i];
-        if (in->failure || !picture_open(&pic, in->path, &limits, &why)) continue;
+        if (in->failure || !picture_open(&pic, in->path, &limits, i ? &later : &why)) continue;
         if (pic.cost > t->of_picture) t->of_picture = pic.cost;
         picture_free(&pic);
     }
-    if (!t->of_picture) say_error("%s: %s", shown(t->r.list->at[0].id), why.s ? why.s : "cannot be read");
-    text_free(&why);
+    const input *first = t->r.list->at;
+    if (!t->of_picture) say_error("%s: %s", shown(first->id), first->failure ? first->failure : why.s);
+    text_free(&why), text_free(&later);
     return t->of_picture > 0;
 }
 

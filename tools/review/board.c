@@ -209,8 +209,12 @@ static void take_crops(asked *a) {
     for (json_array(&a->j); json_item(&a->j);) {
         if (d->count == DECISION_CROPS) json_fail(&a->j, "more than 1000 crops");
         char *copy = take_word(a, DECISION_ID);
-        if (copy && GROW(d->crops, d->count, d->cap)) d->crops[d->count++] = copy;
-        else free(copy);
+        if (copy && GROW(d->crops, d->count, d->cap)) {
+            d->crops[d->count++] = copy;
+        } else {
+            if (copy) json_fail(&a->j, "out of memory"); /* the crops before it say something else */
+            free(copy);
+        }
     }
 }
 

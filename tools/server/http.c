@@ -284,7 +284,9 @@ static void check_request(client *from, exchange *x, const char *method, verdict
     if (!known) x->to.kind = ROUTE_HELP;
     check_client(from, x, v);
     if (v->status) return;
-    if (!known) {
+    if (!known && (text_failed(&from->uri) || text_failed(&v->why))) {
+        refuse_with(v, MHD_HTTP_SERVICE_UNAVAILABLE, "out of memory");
+    } else if (!known) {
         v->status = MHD_HTTP_NOT_FOUND;
     } else if (wants_body ? strcmp(method, MHD_HTTP_METHOD_POST) != 0 : !gets) {
         v->allow = wants_body ? MHD_HTTP_METHOD_POST : MHD_HTTP_METHOD_GET;

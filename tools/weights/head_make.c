@@ -2,13 +2,14 @@
 
 #include "base/memory.h"
 #include "reid.h"
+#include "weights/onnx_graph.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const double EPSILON = 1e-5; /* of PyTorch's batch norms: no file has it */
+static const double EPSILON = 1e-5; /* of PyTorch's batch norms: no file but ONNX has it */
 
 /* y = weight (x * scale + shift) + bias, while its layers are gone through. */
 typedef struct affine {
@@ -155,20 +156,33 @@ static void scale_channel(affine *a, uint64_t i, double factor, double offset) {
     a->bias[i] = a->bias[i] * factor + offset;
 }
 
+/* What is added to a batch norm's variance: an ONNX file says it. */
+static double epsilon_of(const affine *a, const mapped *variance) {
+    const onnx_graph *g = a->c->graph;
+    for (size_t i = 0; g && i < g->count; i++) {
+        const onnx_node *n = &g->nodes[i];
+        if (strcmp(n->op, "BatchNormalization") == 0 && n->input_count > 4 &&
+            strcmp(n->inputs[4], variance->from->name) == 0) return (double)n->epsilon;
+    }
+    return EPSILON;
+}
+
 static int add_norm(affine *a, const char *layer) {
     static const char *const names[] = {".weight", ".bias", ".running_mean", ".running_var"};
     double *values[4] = {NULL, NULL, NULL, NULL};
     uint64_t count = a->weight ? a->width : a->features;
+    double epsilon = EPSILON;
     int good = 1;
     for (int k = 0; k < 4 && good; k++) {
         mapped *part = find_part(a, layer, names[k]);
         if (k >= 2 && !part) refuse(a->why, "the head's batch norm \"%s\" has no %s", layer, names[k] + 1);
         good = (part || k < 2) && !a->why->len && take(a, part);
         values[k] = good ? values_of(a, part, count, k == 0) : NULL;
+        if (good && k == 3) epsilon = epsilon_of(a, part);
         good = values[k] != NULL;
     }
     for (uint64_t i = 0; i < count && good; i++) {
-        double variance = values[3][i] + EPSILON, factor = variance > 0 ? values[0][i] / sqrt(variance) : 0;
+        double variance = values[3][i] + epsilon, factor = variance > 0 ? values[0][i] / sqrt(variance) : 0;
         if (!(variance > 0))
             good = refuse(a->why, "the head's batch norm \"%s\" has a variance of %g at %llu", layer, values[3][i],
                           (unsigned long long)i);

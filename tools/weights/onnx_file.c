@@ -19,6 +19,7 @@ enum {
 };
 
 enum { MAX_NODES = 1 << 16, MAX_ENDS = 1 << 12, MAX_FIELDS = 1 << 22, INT64 = 7 };
+enum { ONE = 0x3f800000 }; /* bits of a float */
 
 /* Values that networks compute with. Of integers, which are shapes and axes, only short lists are kept: borders. */
 static const struct { uint64_t number; const char *name; } TYPES[] = {
@@ -242,6 +243,8 @@ static int take_attribute(const attribute *a, onnx_node *n, text *why) {
     if (strcmp(a->name, "group") == 0) n->group = a->integer;
     if (strcmp(a->name, "ceil_mode") == 0) n->ceil_mode = a->integer;
     if (strcmp(a->name, "transB") == 0) n->transposed = a->integer;
+    if (strcmp(a->name, "transA") == 0) n->scaled |= a->integer != 0;
+    if (strcmp(a->name, "alpha") == 0 || strcmp(a->name, "beta") == 0) n->scaled |= a->real != ONE;
     if (strcmp(n->op, "Pad") == 0) {
         if (strcmp(a->name, "mode") == 0) n->reflects = !a->words || strcmp(a->words, "constant") != 0;
         if (strcmp(a->name, "value") == 0) memcpy(&n->fill, &a->real, sizeof n->fill);

@@ -16,6 +16,7 @@ typedef struct onnx_node {
     uint64_t strides[2], dilations[2], pads[4]; /* 1, 1 and 0 where they do not stand; pads: top, left, bottom, right */
     uint64_t group, kernel[2];                  /* kernel: 0 where it does not stand */
     uint64_t ceil_mode, transposed;             /* of Gemm: transB */
+    int scaled;                 /* of Gemm: alpha, beta or transA are not what they are in a linear layer */
     uint64_t border[ONNX_INTS]; /* of Pad, where it is an attribute: border_count is 8, else 0 */
     size_t border_count;
     int reflects;               /* of Pad: its mode is another than "constant" */

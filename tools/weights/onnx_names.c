@@ -519,12 +519,23 @@ static int name_conv(naming *n, const expected *e) {
     return add_norm(n, &n->g->nodes[next], norm);
 }
 
+/* What a node behind a MatMul adds to each output, which is how TensorFlow's exporters write a bias; NULL: nothing. */
+static const tensor *added_to(const naming *n, const onnx_node *node, uint64_t outputs) {
+    int next = next_node(n, (int)(node - n->g->nodes), "Add");
+    for (size_t i = 0; next != NOWHERE && is_op(&n->g->nodes[next], "Add") && i < 2; i++) {
+        const tensor *t = tensor_of(n, &n->g->nodes[next], i);
+        if (t && t->ndim == 1 && t->count == outputs) return t;
+    }
+    return NULL;
+}
+
 /* The weights of a linear layer, (inputs, outputs) in MatMul and in Gemm unless transB says otherwise, turned, and
    called .weight and .bias, so that --head finds them. */
 static int name_linear(naming *n, const onnx_node *node) {
     const tensor *weight = tensor_of(n, node, 1), *bias = is_op(node, "Gemm") ? tensor_of(n, node, 2) : NULL;
     char stem[MAX_NAME + 1];
     if (!weight || weight->ndim != 2) return 1;
+    if (node->scaled && is_op(node, "Gemm")) return unfit(n, node, "factors, or inputs that are turned");
     size_t len = strlen(weight->name), tail = strlen(".weight");
     int named = len > tail && strcmp(weight->name + len - tail, ".weight") == 0;
     snprintf(stem, sizeof stem, "%.*s", (int)(named ? len - tail : len), weight->name);
@@ -534,10 +545,27 @@ static int name_linear(naming *n, const onnx_node *node) {
         turned.shape[0] = weight->shape[1], turned.shape[1] = weight->shape[0],
         turned.stride[0] = weight->stride[1], turned.stride[1] = weight->stride[0];
     n->used[weight - n->c->tensors] = 1;
-    if (bias && n->used[bias - n->c->tensors]) bias = NULL;
+    if (is_op(node, "MatMul")) bias = added_to(n, node, weight->shape[1]);
     tensor second = bias ? *bias : turned;
     if (bias) n->used[bias - n->c->tensors] = 1;
     return add_named(n, &turned, stem, ".weight") && (!bias || add_named(n, &second, stem, ".bias"));
+}
+
+/* A batch norm behind the last pool keeps its names, by which another network may be found, whose epsilon it needs. */
+static int check_neck(const naming *n, const onnx_node *node, const network *networks, size_t count) {
+    const tensor *variance = tensor_of(n, node, 4);
+    const size_t len = variance ? strlen(variance->name) : 0;
+    if (!variance || n->used[variance - n->c->tensors] || fabsf(node->epsilon - 1e-5f) <= 1e-7f) return 1;
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < networks[i].count; k++) {
+            const char *name = networks[i].wants[k].name;
+            size_t own = strlen(name);
+            if (own > len || strcmp(variance->name + len - own, name) != 0) continue;
+            if (own < len && variance->name[len - own - 1] != '.') continue;
+            return refuse(n->why, "node \"%.200s\" (%.60s): another epsilon, as network %s has it not", node->name,
+                          node->op, networks[i].name);
+        }
+    return 1;
 }
 
 /* Drops the tensors that have other names now, and single numbers, which are constants of the graph. */
@@ -576,6 +604,8 @@ static int name_all(naming *n, const network *networks, size_t count, const char
     for (size_t i = 0; i < n->conv_count && good; i++) good = name_conv(n, &n->convs[i]);
     for (size_t i = 0; i < n->g->count && good; i++)
         if (is_op(&n->g->nodes[i], "Gemm") || is_op(&n->g->nodes[i], "MatMul")) good = name_linear(n, &n->g->nodes[i]);
+        else if (is_op(&n->g->nodes[i], "BatchNormalization"))
+            good = check_neck(n, &n->g->nodes[i], networks, count);
     if (!good) return 0;
     drop_used(n);
     return checkpoint_sort(n->c, n->why);

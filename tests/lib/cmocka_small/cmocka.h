@@ -25,6 +25,8 @@ struct CMUnitTest {
 #define assert_non_null(x) SMALL_NEED((x) != NULL, #x " is NULL")
 #define assert_int_equal(a, b) small_equal((intmax_t)(a), (intmax_t)(b), #a " is not " #b, __FILE__, __LINE__)
 #define assert_string_equal(a, b) SMALL_NEED(strcmp(a, b) == 0, #a " is not " #b)
+#define assert_string_not_equal(a, b) SMALL_NEED(strcmp(a, b) != 0, #a " is " #b)
+#define assert_in_range(x, from, to) SMALL_NEED((x) >= (from) && (x) <= (to), #x " is out of range")
 #define assert_memory_equal(a, b, n) SMALL_NEED(memcmp(a, b, n) == 0, #a " is not " #b)
 #define assert_memory_not_equal(a, b, n) SMALL_NEED(memcmp(a, b, n) != 0, #a " is " #b)
 
