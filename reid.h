@@ -3162,10 +3162,9 @@ static size_t reid__assign_arena(reid__plan *p, int late) {
     size_t size[REID__MAX_BUFFERS], offset[REID__MAX_BUFFERS];
     int taken[REID__MAX_BUFFERS];
     memset(size, 0, sizeof size);
-    for (int i = 0; i < p->buffer_count; i++) {
+    for (int i = 0; i < REID__MAX_BUFFERS; i++) taken[i] = REID__NONE;
+    for (int i = 0; i < p->buffer_count; i++)
         if (p->buffers[i].late == late) size[i] = reid__whole_vectors(p->buffers[i].floats);
-        taken[i] = REID__NONE;
-    }
     for (int i = 0; i < p->op_count; i++) {
         if (p->ops[i].fused) size[p->ops[i].out] = 0;
         if (reid__in_place(p, i)) taken[p->ops[i].out] = p->ops[i].residual;

@@ -44,6 +44,9 @@ reid_result reid_query_saturation(const reid_ctx *ctx, reid_saturation *counts) 
 reid_result reid_embed_ex(reid_ctx *ctx, const reid_image *images, int n, float *out, reid_error *error) {
     return (void)ctx, (void)images, (void)n, (void)out, (void)error, REID_ERR_SYSTEM;
 }
+reid_result reid_preprocess(reid_ctx *ctx, const reid_image *image, uint8_t *out, reid_error *error) {
+    return (void)ctx, (void)image, (void)out, (void)error, REID_ERR_SYSTEM;
+}
 void reid_destroy(reid_ctx *ctx) { (void)ctx; }
 void gpu_state_say(const char *device) { (void)device; }
 
