@@ -5728,7 +5728,7 @@ REID__INLINE void REID__F(winograd_three)(const reid__points *t, int at, const i
     const float *in = t->in, *w = t->weights + at;
     const int nv = REID__POINT_VECTORS, width = REID__PANEL, lines = t->lines;
     uintptr_t ahead = t->ahead;
-    REID__EACH(p, 3) REID__EACH(r, rows) REID__EACH(j, nv) sum[p][r][j] = REID__SET1(0.0f);
+    REID__EACH(p, 3) REID__EACH(r, REID__TILES) REID__EACH(j, nv) sum[p][r][j] = REID__SET1(0.0f);
     for (int k = 0; k < t->c; in += (3 * REID__TILES - 1) * REID__W)
         for (const int end = reid__min(k + REID__W, t->c); k < end; k++, in++, w += 3 * width) {
             REID__V u[REID__POINT_VECTORS][6];

@@ -122,6 +122,8 @@ int main(void) { return printf("%s\n", reid_version_string()) < 0 || reid_versio
 END
 cp user.c user.cpp
 printf '#define REID_IMPLEMENTATION\n#include "reid.h"\n' > one.c
+# What is inlined deeper is seen to be used before it is set, or only seems so.
+! my_turn || compiles '-O3' gcc -std=c99 -D_GNU_SOURCE $warnings $c_warnings -O3 -I"$root" -c one.c -o three.o
 compiles 'implementation for linking' cc -std=c99 -O0 -I"$root" -c one.c -o one.o
 compiles 'linked with a C file' cc -std=c99 -I"$root" user.c header.c one.o -o user -lm -lpthread
 compiles 'linked with a C++ file' c++ -std=c++11 -I"$root" user.cpp one.o -o user_cpp -lm -lpthread
