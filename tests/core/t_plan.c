@@ -202,7 +202,7 @@ static void play_op(int index, int image) {
 
 /* Plays the plan for a batch. */
 static void play(void) {
-    size_t grains = (size_t)reid__activation_bytes(&plan, 1, IMAGES) / sizeof(float) / GRAIN;
+    size_t grains = reid__activation_bytes(&plan, 1, IMAGES) / sizeof(float) / GRAIN;
     owner = (int *)malloc((grains + 1) * sizeof *owner);
     assert_non_null(owner);
     memset(owner, 0xff, (grains + 1) * sizeof *owner);

@@ -469,53 +469,49 @@ static void both_on_cpu(reid_desc desc, const char *why, const char *alone) {
     reid_destroy(ctx);
 }
 
-/* A card that has no memory for FP32. */
-static void test_small_card(const char *ranges) {
-    static const odd none;
-    net_file file = weights_for("resnet50", 0);
-    uint8_t *pixels = net_pixels(1, 64, 32, 5);
-    reid_error error = REID_INIT;
-    reid_desc desc = net_desc(&file, 64, 32, &error);
+/* A card that has no memory for FP32 beside INT8. */
+static void small_card(reid_desc desc) {
     reid_ctx *ctx;
-    seen s;
-    desc.device = REID_DEVICE_CPU;
-    look(&s, &desc, net_image(pixels, 0, 64, 32));
-    write_ranges(ranges, &s, &none);
-    desc.ranges = ranges, desc.precision = REID_INT8, desc.kernels_path = "reid_kernels.cu";
     desc.device = REID_DEVICE_CUDA;
     CHECK(reid_create(&desc, &ctx) == REID_OK);
     reid_destroy(ctx);
     both_on_cpu(desc, "in FP32, for desc.fallback: computing on the CPU: ", "the GPU takes INT8 alone");
     desc.fallback = 1;
     CHECK(reid_create(&desc, &ctx) == REID_ERR_OUT_OF_MEMORY);
-    forget(&s);
-    free(pixels), free(file.bytes);
 }
 
 /* A chip without the instruction: refused, or the CPU's where no GPU is asked for. */
-static void test_no_int8(const char *ranges) {
-    static const odd none;
-    net_file file = weights_for("resnet50", 0);
-    uint8_t *pixels = net_pixels(1, 64, 32, 5);
-    reid_error error = REID_INIT;
-    reid_desc desc = net_desc(&file, 64, 32, &error);
+static void no_int8(reid_desc desc) {
+    const reid_error *error = desc.error;
     reid_ctx *ctx;
     reid_info info;
-    seen s;
-    desc.device = REID_DEVICE_CPU;
-    look(&s, &desc, net_image(pixels, 0, 64, 32));
-    write_ranges(ranges, &s, &none);
-    desc.ranges = ranges, desc.precision = REID_INT8, desc.kernels_path = "reid_kernels.cu";
-    desc.device = REID_DEVICE_CUDA;
-    CHECK(reid_create(&desc, &ctx) == REID_ERR_PRECISION && strstr(error.text, "INT8 needs a GPU from Ampere (sm_80)"));
-    desc.ranges = NULL, desc.precision = REID_BF16;
-    CHECK(reid_create(&desc, &ctx) == REID_ERR_PRECISION && strstr(error.text, "bf16 needs a GPU from Ampere (sm_80)"));
-    desc.ranges = ranges, desc.precision = REID_INT8;
+    reid_desc bf16 = desc;
+    desc.device = bf16.device = REID_DEVICE_CUDA;
+    CHECK(reid_create(&desc, &ctx) == REID_ERR_PRECISION);
+    CHECK(strstr(error->text, "INT8 needs a GPU from Ampere (sm_80)"));
+    bf16.ranges = NULL, bf16.precision = REID_BF16;
+    CHECK(reid_create(&bf16, &ctx) == REID_ERR_PRECISION);
+    CHECK(strstr(error->text, "bf16 needs a GPU from Ampere (sm_80)"));
     desc.device = REID_DEVICE_AUTO;
     CHECK(reid_create(&desc, &ctx) == REID_OK && reid_query_desc(ctx, &info) == REID_OK);
     CHECK(strcmp(info.device, "cpu") == 0 && strcmp(info.precision, "int8") == 0);
     reid_destroy(ctx);
     both_on_cpu(desc, "INT8 needs a GPU from Ampere", "the GPU takes FP32 alone");
+}
+
+/* `test` with a description of INT8 whose ranges are those of a picture. */
+static void with_ranges(const char *ranges, void (*test)(reid_desc desc)) {
+    static const odd none;
+    net_file file = weights_for("resnet50", 0);
+    uint8_t *pixels = net_pixels(1, 64, 32, 5);
+    reid_error error = REID_INIT;
+    reid_desc desc = net_desc(&file, 64, 32, &error);
+    seen s;
+    desc.device = REID_DEVICE_CPU;
+    look(&s, &desc, net_image(pixels, 0, 64, 32));
+    write_ranges(ranges, &s, &none);
+    desc.ranges = ranges, desc.precision = REID_INT8, desc.kernels_path = "reid_kernels.cu";
+    test(desc);
     forget(&s);
     free(pixels), free(file.bytes);
 }
@@ -558,8 +554,8 @@ int main(int argc, char **argv) {
     else if (strcmp(what, "pictures") == 0 && argc == 3) test_pictures(atoi(argv[2]));
     else if (strcmp(what, "calls") == 0) test_calls();
     else if (strcmp(what, "int8") == 0 && argc == 4) test_int8(argv[2], argv[3]);
-    else if (strcmp(what, "no_int8") == 0 && argc == 3) test_no_int8(argv[2]);
-    else if (strcmp(what, "small_card") == 0 && argc == 3) test_small_card(argv[2]);
+    else if (strcmp(what, "no_int8") == 0 && argc == 3) with_ranges(argv[2], no_int8);
+    else if (strcmp(what, "small_card") == 0 && argc == 3) with_ranges(argv[2], small_card);
     else if (strcmp(what, "files") == 0 && argc == 5) test_files(argv[2], argv[3], argv[4]);
     else need(0, "golden NETWORK, small NETWORK, bits CASE, latency CASE, pictures CASE, calls, int8 NETWORK RANGES, "
                  "no_int8 RANGES, small_card RANGES or files PRECISION A B?");

@@ -68,6 +68,26 @@ ask() {
 }
 has_header() { check "header $1" grep -qi -e "^$1" "$work/headers"; } # of the last answer
 
+# ready COMMAND...: waits until that succeeds; 1 where the server $server ends before, or a minute does
+ready() {
+    for _ in $(seq 1200); do
+        "$@" && return
+        kill -0 "$server" 2>/dev/null || return 1
+        sleep 0.05
+    done
+    return 1
+}
+
+# refuse.so, to be loaded before: REFUSE_AT and so on refuse the command's allocations (refuse_memory.c). 1, with a word
+# of why, where that cannot be.
+refuse_memory() {
+    if grep -aq __asan_init "$REID"; then
+        echo 'memory is not refused: that is for a command without AddressSanitizer'
+        return 1
+    fi
+    ${CC:-cc} -std=c99 -D_GNU_SOURCE -O2 -shared -fPIC "$repository/tests/tools/refuse_memory.c" -o refuse.so || exit 1
+}
+
 # end SIGNAL: the server $server ends with 0
 end() {
     kill "-$1" "$server"

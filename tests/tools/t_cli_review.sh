@@ -15,11 +15,7 @@ start() {
     : >url
     "$REID" review --threshold 0.6 "$@" >url 2>"$work/log" &
     server=$!
-    for _ in $(seq 400); do
-        [ -s url ] && break
-        kill -0 "$server" 2>/dev/null || break
-        sleep 0.05
-    done
+    ready [ -s url ]
     check "a page: $*" grep -q '^http://127.0.0.1:[0-9]*/[0-9a-f]\{32\}/$' url
     url=$(cat url) site=$(sed 's|\(http://[^/]*\)/.*|\1|' url)
 }
@@ -327,11 +323,7 @@ hungry() {
     REFUSE_AT=$1 REFUSE_COUNT=count LD_PRELOAD=$work/refuse.so "$REID" review --threshold 0.6 twenty.npy \
         --decisions hungry.jsonl --listen 127.0.0.1:0 >url 2>log &
     server=$!
-    for _ in $(seq 400); do
-        [ -s url ] && break
-        kill -0 "$server" 2>/dev/null || break
-        sleep 0.02
-    done
+    ready [ -s url ]
     url=$(cat url)
     [ -z "$2" ] || [ -z "$url" ] || curl -s -o answer -w '%{http_code}' -H "Origin: ${url%/*/}" \
         -H 'Content-Type: application/json' --data-binary "$2" "${url}decide" >code
@@ -339,10 +331,7 @@ hungry() {
     wait "$server"
     server=
 }
-if grep -aq __asan_init "$REID"; then
-    echo 'memory is not refused: that is for a command without AddressSanitizer'
-else
-    ${CC:-cc} -std=c99 -D_GNU_SOURCE -O2 -shared -fPIC "$repository/tests/tools/refuse_memory.c" -o refuse.so || exit 1
+if refuse_memory; then
     seq 20 | sed 's|.*|a/&.png ann|' >list
     "$EVAL_FILES" twenty.npy 16 7 0.3 <list
     body="{\"what\": \"same\", \"crops\": [$(seq 20 | sed 's|.*|"a/&.png"|' | paste -sd, -)], \"seen\": 0}"

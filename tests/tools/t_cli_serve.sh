@@ -17,12 +17,7 @@ start() {
     : >"$log"
     "$REID" serve "$@" >"$work/none" 2>"$log" &
     server=$!
-    for _ in $(seq 600); do
-        grep -q 'listening on' "$log" && return
-        kill -0 "$server" 2>/dev/null || break
-        sleep 0.05
-    done
-    check "a server: $*" grep listening "$log"
+    ready grep -q 'listening on' "$log" || check "a server: $*" grep listening "$log"
 }
 url=http://localhost socket=$work/reid.sock
 
@@ -226,20 +221,13 @@ hungry() {
     REFUSE_AT=$1 REFUSE_COUNT=count LD_PRELOAD=$work/refuse.so "$REID" serve -m b0.safetensors --size 32x32 \
         --device cpu --threads 1 --socket "$work/hungry.sock" >"$work/none" 2>"$log" &
     server=$!
-    for _ in $(seq 400); do
-        grep -q 'listening on' "$log" && break
-        kill -0 "$server" 2>/dev/null || break
-        sleep 0.02
-    done
+    ready grep -q 'listening on' "$log"
     [ -z "$2" ] || curl -s -o "$out" -w '%{http_code}' --unix-socket hungry.sock "$url$2" >code
     kill "$server" 2>/dev/null
     wait "$server"
     server=
 }
-if grep -aq __asan_init "$REID"; then
-    echo 'memory is not refused: that is for a command without AddressSanitizer'
-else
-    ${CC:-cc} -std=c99 -D_GNU_SOURCE -O2 -shared -fPIC "$repository/tests/tools/refuse_memory.c" -o refuse.so || exit 1
+if refuse_memory; then
     hungry 0 ''
     at=$(cat count)
     hungry 0 /v2/health/live

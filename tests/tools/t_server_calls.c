@@ -70,15 +70,16 @@ static void make_bodies(void) {
     ppm(&picture, 13, 11, 5); /* 13 bytes of header, 429 of pixels */
     ppm(&photograph, 60, 50, 6);
     while (picture.len % 3) text_putc(&picture, 0);
+    while (photograph.len % 3) text_putc(&photograph, 0);
     text_puts(&bodies[0], "{\"inputs\":[{\"name\":\"pixels\",\"datatype\":\"UINT8\",\"shape\":[3,2,2,3],\"parameters\":"
                           "{\"binary_data_size\":36}}],\"parameters\":{\"binary_data_output\":true}}");
     json_lens[0] = bodies[0].len;
     text_puts(&bodies[0], "abcdefghijklmnopqrstuvwxyz0123456789");
     text_puts(&bodies[1], "{\"id\":\"i\",\"inputs\":"
                           "[{\"name\":\"image\",\"datatype\":\"BYTES\",\"shape\":[2],\"data\":[\"");
-    add_base64(&bodies[1], &picture);
+    add_base64(&bodies[1], &photograph);
     text_puts(&bodies[1], "\",\"");
-    add_base64(&bodies[1], &picture);
+    add_base64(&bodies[1], &photograph);
     text_puts(&bodies[1], "\"]}]}");
     json_lens[1] = bodies[1].len;
     for (int i = 2; i < KINDS; i++) text_join(&bodies[i], i == 3 ? &picture : &photograph);
@@ -205,27 +206,34 @@ static void many_at_once(void **state) {
     nothing_is_left();
 }
 
-/* What waits for a model takes the memory of its input, not of a photograph, unless it was alone. */
+/* A batch of four of these kinds of requests, the last of which fills it: while they wait they hold so many bytes. */
+static void wait_and_hold(service *slow, const int *kinds, const int *held, int count) {
+    waiting calls[4];
+    for (int i = 0, images = 0; i < count; i++) {
+        reid_queue_stats q = {.waiting = 0};
+        assert_true(start(&calls[i], kinds[i], 0));
+        images += kinds[i] == 1 ? 2 : 1;
+        while (i < count - 1 && q.waiting < images)
+            assert_int_equal(reid_queue_query(slow->model[0].queue, &q), REID_OK);
+        if (i < count - 1) assert_int_equal(__atomic_load_n(&slow->held, __ATOMIC_SEQ_CST), held[i]);
+    }
+    for (int i = 0; i < count; i++) {
+        wait_for(&calls[i]);
+        assert_true(is_answer(calls[i].c, kinds[i]));
+        call_free(calls[i].c);
+    }
+    assert_int_equal(__atomic_load_n(&slow->held, __ATOMIC_SEQ_CST), 0);
+}
+
+/* What waits for a model takes the memory of its input, not of a photograph, unless it is one that was alone. */
 static void photographs_wait_small(void **state) {
-    enum { BATCH = 4, PIXELS = 3 * 60 * 50, INPUT = 3 * SIDE * SIDE };
+    enum { PIXELS = 3 * 60 * 50, INPUT = 3 * SIDE * SIDE, TENSOR = 1, ONE = KINDS - 1 };
     static service slow;
-    waiting calls[BATCH];
-    reid_queue_stats q = {.waiting = 0};
     (void)state;
     open_service(&slow, 600000000); /* waits until the batch is full */
     asked = &slow;
-    for (int i = 0; i < BATCH - 1; i++) {
-        assert_true(start(&calls[i], KINDS - 1, 0));
-        while (q.waiting <= i) assert_int_equal(reid_queue_query(slow.model[0].queue, &q), REID_OK);
-        assert_int_equal(__atomic_load_n(&slow.held, __ATOMIC_SEQ_CST), PIXELS + i * INPUT);
-    }
-    assert_true(start(&calls[BATCH - 1], KINDS - 1, 0));
-    for (int i = 0; i < BATCH; i++) {
-        wait_for(&calls[i]);
-        assert_true(is_answer(calls[i].c, KINDS - 1));
-        call_free(calls[i].c);
-    }
-    assert_int_equal(__atomic_load_n(&slow.held, __ATOMIC_SEQ_CST), 0);
+    wait_and_hold(&slow, (int[]){ONE, ONE, ONE, ONE}, (int[]){PIXELS, PIXELS + INPUT, PIXELS + 2 * INPUT}, 4);
+    wait_and_hold(&slow, (int[]){TENSOR, ONE, ONE}, (int[]){2 * INPUT, 3 * INPUT}, 3);
     asked = &served;
     service_close(&slow);
 }
