@@ -138,17 +138,36 @@ rm -f crashed.back
 g 0 pull "$url" crashed.back
 same crashed.back many.gallery
 
-# Two at once.
+# Two at once, into a database without a gallery and into an empty one, whose tables are locked until both have come to
+# look whether they are empty.
+two_at_once() { # two_at_once DATABASE
+    "$REID" gallery push two.gallery "$url" > both.1 2>&1 &
+    push=$!
+    g 0 push two.gallery "$url"
+    wait $push
+    got=$?
+    [ $got = 0 ] || cat both.1
+    check "the other one, too (exit $got)" [ $got = 0 ]
+    check "all are there once" [ "$(count "$1")" = 500 ]
+    check "one index for each model" [ "$(index "$1")" = 2 ]
+}
 url=$(base twice)
-"$REID" gallery push two.gallery "$url" > both.1 2>&1 &
-push=$!
-g 0 push two.gallery "$url"
-wait $push
-got=$?
-[ $got = 0 ] || cat both.1
-check "the other one, too (exit $got)" [ $got = 0 ]
-check "all are there once" [ "$(count twice)" = 500 ]
-check "one index for each model" [ "$(index twice)" = 2 ]
+two_at_once twice
+url=$(base empty)
+g 0 create "$url" --like two.gallery.npy
+sql empty "DO \$\$ DECLARE name text; BEGIN
+    FOR name IN SELECT relname FROM pg_class WHERE relname ~ '^embedding_[^_]*\$' LOOP
+        EXECUTE format('LOCK TABLE reid.%I', name);
+    END LOOP;
+    FOR i IN 1..400 LOOP
+        EXIT WHEN (SELECT count(DISTINCT pid) FROM pg_locks WHERE NOT granted) >= 2;
+        PERFORM pg_sleep(0.05);
+    END LOOP; END \$\$" &
+holder=$!
+locked() { sql empty "SELECT count(*) FROM pg_locks WHERE granted AND mode = 'AccessExclusiveLock'"; }
+while kill -0 $holder 2> /dev/null && [ "$(locked)" -lt 2 ]; do sleep 0.05; done
+two_at_once empty
+wait $holder
 
 # What differs is refused by its id, the others are stored.
 made first.gallery 20 16 7

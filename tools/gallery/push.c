@@ -407,18 +407,38 @@ static int push_rows(pushing *p) {
 
 /* --- the index ---------------------------------------------------------------------------------------------------- */
 
+/* 1: this model's table is empty and has an index; -1 on failure. Asked in a transaction of its own: two that both held
+   the lock of a reader would wait for each other when they drop the index. */
+static int is_index_idle(pushing *p, const char *table) {
+    text sql = TEXT_INIT;
+    text_printf(&sql, "SELECT to_regclass('reid.%s_hnsw') IS NOT NULL AND NOT EXISTS (SELECT FROM reid.%s)", table,
+                table);
+    pq_result *r = text_failed(&sql) ? (text_no_memory(&p->why), NULL) : pq_ask(p->c, sql.s, NULL, 0, 0, &p->why);
+    int idle = r ? *pq_field(r, 0, 0, NULL) == 't' : -1;
+    pq_free(r);
+    text_free(&sql);
+    return idle;
+}
+
+/* Drops it if the table is still empty once nobody else is at work in it. */
+static int drop_index(pushing *p, const char *table) {
+    text sql = TEXT_INIT;
+    text_printf(&sql, "DO $$ BEGIN SET LOCAL lock_timeout = '5s'; LOCK TABLE reid.%s IN ACCESS EXCLUSIVE MODE; "
+                      "IF NOT EXISTS (SELECT FROM reid.%s) THEN DROP INDEX IF EXISTS reid.%s_hnsw; END IF; END $$",
+                table, table, table);
+    int good = text_failed(&sql) ? text_no_memory(&p->why) : pq_script(p->c, sql.s, &p->why);
+    text_free(&sql);
+    return good;
+}
+
 /* Into an empty table rows go faster without the index, which is built when all of them are there. Who may not drop it,
    or finds others at work, lets the rows go into it one by one. */
 static int drop_indexes(pushing *p) {
     for (int m = 0; m < p->meta->models; m++) {
         const char *table = database_table(p->db, m);
-        text sql = TEXT_INIT;
-        text_printf(&sql, "DO $$ BEGIN IF to_regclass('reid.%s_hnsw') IS NOT NULL AND NOT EXISTS (SELECT FROM reid.%s) "
-                          "THEN SET LOCAL lock_timeout = '5s'; DROP INDEX reid.%s_hnsw; END IF; END $$",
-                    table, table, table);
-        int good = text_failed(&sql) ? text_no_memory(&p->why) : pq_script(p->c, sql.s, &p->why);
-        text_free(&sql);
-        if (good) continue;
+        int idle = is_index_idle(p, table);
+        if (idle < 0) return 0;
+        if (!idle || drop_index(p, table)) continue;
         if (strcmp(pq_state(p->c), "42501") != 0 && strcmp(pq_state(p->c), "55P03") != 0) return 0;
         say_warning("the index of reid.%s stays while rows are stored, which takes longer: %s", table, p->why.s);
     }
