@@ -219,11 +219,8 @@ while [ $i -lt 200 ]; do
     i=$((i + 1))
 done >acknowledged 2>/dev/null &
 asker=$!
-for _ in $(seq 100); do
-    [ -s acknowledged ] && break
-    sleep 0.02
-done
-sleep 0.3
+some_answers() { [ "$(wc -l <acknowledged)" -ge 5 ]; }
+ready some_answers
 kill -9 "$server"
 wait "$server" 2>/dev/null
 server=

@@ -92,13 +92,21 @@ while [ $i -lt 600 ] && [ ! -e enough ]; do
 done >answers 2>/dev/null &
 asker=$!
 pids="$pids $asker"
+answered() { grep -c '^{"seq"' answers; }
+more() { # so that every stop comes in the middle of answers
+    wanted=$(($(answered) + 7))
+    for _ in $(seq 1200); do
+        [ "$(answered)" -lt $wanted ] || return
+        sleep 0.05
+    done
+}
 for round in 1 2 3; do
-    sleep 0.6
+    more
     stop_postgres QUIT
     [ $round != 2 ] || sleep 1
     again_postgres || exit 1
 done
-sleep 0.6
+more
 : >enough
 wait $asker
 table >now
