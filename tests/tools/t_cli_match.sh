@@ -165,6 +165,11 @@ match 1 --gallery broken --strict ann.png
 silent
 match 1 --gallery gal --strict ann.png bad.png
 silent
+# Results wait in a temporary file until all queries are known to be good. Where the disk has no room for them, also for
+# the few that stdio's buffer holds, that is no success without results.
+(ulimit -f 0; "$REID" match $one --gallery gal --strict --json ann.png; echo "exit $?") 2>&1 | cat >got
+check "results that could not wait are missed" grep -q 'a temporary file in .*: cannot write: File too large' got
+check "exit 2, and no result" [ "$(tail -n 1 got)" = 'exit 2' ]
 match 2 ann.png
 says 'no --gallery'
 match 2 --gallery gal
