@@ -190,6 +190,25 @@ is got.csv group bob-4.png 17
 is got.csv name bob-5.png Rob
 is got.csv group bob-1.png 41
 
+# A name goes where people gave it, and nowhere else: what is different from the crop that has it is somebody else.
+journal '"what": "name", "crops": ["bob-1.png"], "name": "Robert"'
+run 0 cluster all.npy --threshold 0.6 --carry before.csv --decisions decisions.jsonl -o named.csv -q
+is named.csv name bob-4.png Robert
+journal '"what": "name", "crops": ["bob-1.png"], "name": "Robert"' \
+    '"what": "different", "crops": ["bob-1.png", "bob-2.png", "bob-3.png", "bob-4.png", "bob-5.png", "both.png#1"]'
+run 0 cluster all.npy --threshold 0.6 --carry named.csv --decisions decisions.jsonl -o got.csv -q
+is got.csv name bob-1.png Robert
+is got.csv group bob-4.png 17
+is got.csv name bob-4.png ''
+# A name that was taken back, by an undo or by an empty one, does not come back from an earlier run.
+for back in '"what": "undo", "undoes": 1' '"what": "name", "crops": ["bob-1.png"], "name": ""'; do
+    journal '"what": "name", "crops": ["bob-1.png"], "name": "Robert"' "$back"
+    run 0 cluster all.npy --threshold 0.6 --carry named.csv --decisions decisions.jsonl -o got.csv -q
+    is got.csv group bob-4.png 17
+    is got.csv name bob-4.png ''
+    is got.csv name cid-1.png 'Cid, the "old" one'
+done
+
 # --add moves nothing.
 "$EVAL_FILES" far.npy 32 3 1.6 >/dev/null <<'END'
 ann-far.png ann
