@@ -25,6 +25,10 @@ has '"format": "reid-calibration", "format_version": 1'
 has '"pairs": {"genuine": 150, "impostor": 1620, "every_genuine": 150, "every_impostor": 1620, "identities": 10}'
 has '"method": "logistic"'
 has '"isotonic": {"score": \[-\?0\.'
+cp fair.npy fair.kept
+bad 'fair.npy is both input and output' fair.npy --fmr 0.05 -o fair.npy
+bad 'people is both input and output' fair.npy --pairs people --fmr 0.05 -o people
+same fair.npy fair.kept
 calibrate 0 fair.npy --fmr 0.05 --json
 same "$out" c.json
 if command -v python3 >/dev/null; then

@@ -271,6 +271,15 @@ refuse; says 'cluster: no INPUT'
 refuse none.npy --threshold 1; says 'none.meta.json: cannot open'
 refuse all.npy other.npy --threshold 0.5; says 'other.npy'
 refuse all.npy all.npy --threshold 0.5; says 'ann-1.png: is there twice'
+# What is written takes the place of what has its name: no input may have it. An earlier output may.
+for option in calibration decisions labels tracks; do
+    cp groups.json mine.json
+    refuse all.npy --threshold 0.5 --$option mine.json -o ./mine.json; says './mine.json is both input and output'
+    same mine.json groups.json
+done
+cp groups.csv mine.csv
+run 0 cluster all.npy --threshold 0.6 --carry mine.csv -o mine.csv -q
+same mine.csv groups.csv
 refuse all.npy --threshold 0.5 --explain ann-1.png; says 'no INPUT and two ids'
 refuse all.npy --threshold 0.5 --explain ann-1.png zoe.png; says 'zoe.png is none of the crops'
 refuse all.npy --threshold 0.5 -o groups.txt; says 'groups.txt: groups are written as .csv or .json'

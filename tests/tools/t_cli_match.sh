@@ -198,6 +198,15 @@ check "the header" [ "$(head -n 1 found.csv)" = query,decision,rank,identity,sco
 check "a line" grep -qE "^$long,(match|unknown),2,[a-z]+,-?[0-9.]+,,gal/" found.csv
 match 0 --gallery gal -k 1 "$long"
 check "a long path does not touch the next column" grep -qE "^$long  [a-z]" "$out"
+run 0 embed $one gal -o all.jsonl
+cp all.jsonl kept.jsonl
+cp boxes.csv kept.csv
+match 2 --gallery all.jsonl -o all.jsonl ann.png
+says 'all.jsonl is both input and output'
+same all.jsonl kept.jsonl
+match 2 --gallery gal --boxes boxes.csv -o boxes.csv
+says 'boxes.csv is both input and output'
+same boxes.csv kept.csv
 match 1 --gallery gal -o part.csv ann.png nothing.png
 lines part.csv 5
 match 1 --gallery gal --strict -o strict.csv nothing.png ann.png

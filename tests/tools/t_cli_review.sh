@@ -41,6 +41,8 @@ run 2 review crops.npy --threshold 0.6 --decisions d.jsonl --listen 0.0.0.0:0
 says 'other machines could connect'
 run 2 review crops.npy --threshold 0.6 --decisions d.jsonl --listen 8000
 says 'is no address'
+run 2 review crops.npy --threshold 0.5 --decisions d.jsonl --html crops.npy
+says 'crops.npy is both input and output'
 run 2 review crops.npy --decisions d.jsonl --html x.html --listen 127.0.0.1:0
 says '--listen does not go with it'
 run 2 review crops.npy --decisions d.jsonl --import saved.jsonl
