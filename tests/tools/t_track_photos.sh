@@ -172,6 +172,19 @@ assert len(v["scenes"]) == 24 and all(t["first_frame"] == s["frame"] == t["last_
                                       for t in s["tracks"])
 PYTHON
 
+# What has decoded the photos stands in the metadata, as reid embed has it: galleries warn of a mixture by that.
+run 0 embed -m w.safetensors --size 64x64 plain -o plain.npy
+grep -o '"jpeg": "[^"]*"' plain.meta.json >want
+grep -o '"jpeg": "[^"]*"' alone/embeddings.meta.json >got
+same got want
+if grep -q turbo want; then
+    mkdir hidden
+    echo 'no library' >hidden/libturbojpeg.so.0
+    LD_LIBRARY_PATH=$work/hidden "$REID" track plain --detections plain.csv -m w.safetensors --size 64x64 \
+        --threshold 0.9 -o other >"$out" 2>"$err"
+    check "another decoder's name" grep -q '"jpeg": "stb_image"' other/embeddings.meta.json
+fi
+
 # --- damaged ---
 cp -R photos/east torn
 head -c 900 photos/east/IMG_9997.JPG >torn/IMG_9997.JPG

@@ -214,7 +214,7 @@ static int write_all(tracking *run) {
     const options *o = run->o;
     const film_report r = {run->films, run->count, run->groups, &run->rows, o->detections, run->threshold};
     text content = TEXT_INIT, why = TEXT_INIT;
-    if (!crop_rows_write(&run->rows, o->flip, o->raw, o->max_pixels)) return 0;
+    if (!crop_rows_write(&run->rows, o->flip, o->raw, o->max_pixels, tracking_jpeg(run))) return 0;
     films_json(&r, &content);
     int good = folder_write(&run->folder, "tracks.json", &content, &why);
     for (size_t i = 0; i < run->count && good; i++) {
