@@ -272,6 +272,21 @@ refuse none.npy --threshold 1; says 'none.meta.json: cannot open'
 refuse all.npy other.npy --threshold 0.5; says 'other.npy'
 refuse all.npy all.npy --threshold 0.5; says 'ann-1.png: is there twice'
 # What is written takes the place of what has its name: no input may have it. An earlier output may.
+printf 'path,identity\nann-1.png,x\nann-2.png,x\nann-1.png,x\n' >twice.csv
+run 0 cluster all.npy --threshold 0.6 --labels twice.csv -o got.csv
+echo ann-1.png,y >>twice.csv
+refuse all.npy --threshold 0.5 --labels twice.csv -o got.csv; says 'twice.csv: ann-1.png is given two identities'
+# Decisions that are not there are none, but somebody may have meant others; so it is with a line that was cut off.
+run 0 cluster all.npy --threshold 0.6 --decisions lost.jsonl -o got.csv -q
+absent lost.jsonl
+run 0 cluster all.npy --threshold 0.6 --decisions lost.jsonl -o got.csv
+says '^reid: lost.jsonl: is not there: nothing is decided$'
+journal '"what": "same", "crops": ["odd.png", "ann-1.png"]'
+run 0 cluster all.npy --threshold 0.6 --decisions decisions.jsonl -o got.csv
+check "nothing to be said" [ ! -s "$err" ]
+printf '{"seq": 2' >>decisions.jsonl
+run 0 cluster all.npy --threshold 0.6 --decisions decisions.jsonl -o got.csv
+says 'decisions.jsonl: its last line is torn, 9 bytes of it are left out'
 for option in calibration decisions labels tracks; do
     cp groups.json mine.json
     refuse all.npy --threshold 0.5 --$option mine.json -o ./mine.json; says './mine.json is both input and output'
