@@ -87,7 +87,7 @@ int file_target(const char *path, text *why) {
 
 int file_same(const char *a, const char *b) {
     struct stat x, y;
-    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && S_ISREG(x.st_mode) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
 int stdin_read(size_t limit, text *out, text *why) { return read_all(0, 0, limit, out, why); }

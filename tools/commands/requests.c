@@ -18,7 +18,7 @@ static int spares(const char *written, const char *const *names, size_t count) {
 }
 
 int spares_inputs(const options *o) {
-    const char *const written[] = {o->output, o->html, o->page, o->trace};
+    const char *const written[] = {o->output, o->html, o->page}; /* --trace replaces nothing but a trace */
     const char *const read[] = {
         o->model[0].weights, o->model[1].weights, o->model[0].ranges, o->model[1].ranges, o->every.ranges, o->kernels,
         o->pack, o->template, o->boxes, o->labels, o->pairs, o->calibration, o->gallery, o->like, o->list, o->groups,

@@ -1106,8 +1106,8 @@ static int keep_rights(int old, int fd, char why[STORE_WHY]) {
     return result == 0 || fail_errno(why, "cannot write");
 }
 
-/* The locked file's own path: a symbolic link to it stays one, or the link and the file would be two galleries. NULL with
-   a reason. */
+/* The locked file's own path: a symbolic link to it stays one, or the link and the file would be two galleries. NULL
+   with a reason. */
 static char *own_path(const gallery_store *s, char why[STORE_WHY]) {
     struct stat mine, named;
     char *own = realpath(s->path, NULL);

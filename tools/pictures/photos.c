@@ -78,8 +78,8 @@ int photos_add(photos *p, const char *folder, text *why) {
 
 /* --- names -------------------------------------------------------------------------------------------------------- */
 
-/* Paths from their ends on, where a backslash is a slash: all that a name could mean stand together, so that thousands of
-   cameras may each have a photo of the same file name. */
+/* Paths from their ends on, where a backslash is a slash: all that a name could mean stand together, so that thousands
+   of cameras may each have a photo of the same file name. */
 static int by_ends(const char *a, size_t n, const char *b, size_t m) {
     while (n && m) {
         int x = (unsigned char)a[--n], y = (unsigned char)b[--m];
