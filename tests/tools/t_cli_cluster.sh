@@ -276,6 +276,12 @@ printf 'path,identity\nann-1.png,x\nann-2.png,x\nann-1.png,x\n' >twice.csv
 run 0 cluster all.npy --threshold 0.6 --labels twice.csv -o got.csv
 echo ann-1.png,y >>twice.csv
 refuse all.npy --threshold 0.5 --labels twice.csv -o got.csv; says 'twice.csv: ann-1.png is given two identities'
+# Ids are what pictures, decisions and labels are found by: with line ends of another system they would be other ones.
+for f in npy meta.json; do cp all.$f crlf.$f; done
+awk '{ printf "%s\r\n", $0 }' all.ids.txt >crlf.ids.txt
+refuse crlf.npy --threshold 0.5; says 'crlf.ids.txt: its lines end in CR LF, which some program has made of LF'
+awk 'NR == 1 { printf "%s\r\n", $0; next } { print }' all.ids.txt >crlf.ids.txt
+run 0 cluster crlf.npy --threshold 0.5 -q -o got.csv
 # Decisions that are not there are none, but somebody may have meant others; so it is with a line that was cut off.
 run 0 cluster all.npy --threshold 0.6 --decisions lost.jsonl -o got.csv -q
 absent lost.jsonl

@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/say.h"
+#include "base/source.h"
 #include "base/when.h"
 #include "embedding/npy.h"
 
@@ -132,10 +133,12 @@ static int read_meta(const text *file, gallery_file *f, meta *m, text *why) {
 
 static int read_ids(const text *file, gallery_file *f, text *why) {
     text id = TEXT_INIT;
+    size_t returns = 0; /* ids that end in a CR */
     int good = 1;
     for (size_t at = 0; good && !text_failed(&id) && at < file->len; at++) {
         char c = file->s[at];
         if (c == '\n') {
+            returns += id.len && id.s[id.len - 1] == '\r';
             char *copy = GROW(f->ids, f->id_count, f->id_cap) ? mem_copy(id.s ? id.s : "", id.len) : NULL;
             if (copy) f->ids[f->id_count++] = copy, text_clear(&id);
             else text_no_memory(&id);
@@ -156,6 +159,8 @@ static int read_ids(const text *file, gallery_file *f, text *why) {
         text_puts(why, good ? "the last line is not ended" : "an unknown escape (only \\\\ and \\n are used)");
         good = 0;
     }
+    if (good && returns && returns == f->id_count) /* no pictures are all called so */
+        good = refuse(why, "its lines end in CR LF, which some program has made of LF: no id would be what it was");
     text_free(&id);
     return good;
 }
