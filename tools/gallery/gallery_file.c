@@ -4,7 +4,6 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/say.h"
-#include "base/source.h"
 #include "base/when.h"
 #include "embedding/npy.h"
 
@@ -159,8 +158,11 @@ static int read_ids(const text *file, gallery_file *f, text *why) {
         text_puts(why, good ? "the last line is not ended" : "an unknown escape (only \\\\ and \\n are used)");
         good = 0;
     }
-    if (good && returns && returns == f->id_count) /* no pictures are all called so */
-        good = refuse(why, "its lines end in CR LF, which some program has made of LF: no id would be what it was");
+    if (good && returns && returns == f->id_count) { /* no pictures are all called so */
+        text_clear(why);
+        text_puts(why, "its lines end in CR LF, which some program has made of LF: no id would be what it was");
+        good = 0;
+    }
     text_free(&id);
     return good;
 }
