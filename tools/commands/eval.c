@@ -43,7 +43,8 @@ static void sort_pictures(const eval_set *set, placed *out) {
 static int same_pictures(const placed *a, const placed *b, size_t count) {
     for (size_t i = 0; i < count; i++) {
         const labelled *x = a[i].is->label, *y = b[i].is->label;
-        if (by_picture(&a[i], &b[i]) != 0 || x->gallery != y->gallery || a[i].is->identity != b[i].is->identity) return 0;
+        if (by_picture(&a[i], &b[i]) != 0 || x->gallery != y->gallery || a[i].is->identity != b[i].is->identity)
+            return 0;
     }
     return 1;
 }
