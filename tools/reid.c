@@ -2,6 +2,7 @@
 #include "base/files.h"
 #include "base/say.h"
 #include "cli/options.h"
+#include "commands/requests.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -55,7 +56,8 @@ int main(int argc, char **argv) {
             o.operands[0] = (char *)c->name;
             o.operand_count = 1;
         }
-        status = o.help ? help_main(&o) : c->run(&o);
+        if (o.help) status = help_main(&o);
+        else if (spares_inputs(&o)) status = c->run(&o);
     }
     free(o.operands);
     if (interrupted()) end_by_signal(interrupted());

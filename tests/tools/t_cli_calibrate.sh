@@ -25,6 +25,19 @@ has '"format": "reid-calibration", "format_version": 1'
 has '"pairs": {"genuine": 150, "impostor": 1620, "every_genuine": 150, "every_impostor": 1620, "identities": 10}'
 has '"method": "logistic"'
 has '"isotonic": {"score": \[-\?0\.'
+# A gallery, whose threshold others decide by, is left as it is when the file cannot be written.
+run 0 gallery create set.gallery --like fair.npy
+calibrate 0 fair.npy --fmr 0.05 --gallery set.gallery
+run 0 gallery verify set.gallery --json
+cp "$out" verified
+check "it has a threshold" grep -q '"threshold": 0\.' verified
+bad 'missing/c.json: cannot write here' fair.npy --fmr 0.1 --gallery set.gallery -o missing/c.json
+run 0 gallery verify set.gallery --json
+same "$out" verified
+cp fair.npy fair.kept
+bad 'fair.npy is both input and output' fair.npy --fmr 0.05 -o fair.npy
+bad 'people is both input and output' fair.npy --pairs people --fmr 0.05 -o people
+same fair.npy fair.kept
 calibrate 0 fair.npy --fmr 0.05 --json
 same "$out" c.json
 if command -v python3 >/dev/null; then

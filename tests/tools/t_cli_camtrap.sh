@@ -90,7 +90,7 @@ write("media", [dict(mediaID="m-%s-%d" % (side, n), deploymentID="dep-" + side, 
 write("observations", [dict(observationID="old, \"1\"", deploymentID="dep-east", mediaID="m-east-1",
                             eventStart="2024-04-01T10:00:00+02:00", eventEnd="2024-04-01T10:00:00+02:00",
                             observationLevel="media", observationType="animal", individualPositionAngle="-12.5",
-                            observationComments="two\nlines")])
+                            observationComments="'-5 degrees,\ntwo lines")])
 END
 valid package
 
@@ -101,6 +101,9 @@ valid first
 for f in datapackage.json deployments.csv media.csv; do same first/$f package/$f; done
 check "one that was there and eight" [ "$(observations first)" = 9 ]
 check "what was there is as it was" grep -q '^"old, ""1""",dep-east,m-east-1,.*,-12.5,' first/observations.csv
+check "an apostrophe stays, which only marks what reid itself has written" "$python" -c 'import csv
+old = next(csv.DictReader(open("first/observations.csv", newline="")))
+assert old["observationComments"] == chr(39) + "-5 degrees,\ntwo lines", old'
 value first 'east/1.png#0' deploymentID dep-east
 value first 'west/1.png#0' mediaID m-west-1
 value first 'west/2.png#1' eventStart 2024-04-02T10:00:00+02:00

@@ -190,6 +190,25 @@ is got.csv group bob-4.png 17
 is got.csv name bob-5.png Rob
 is got.csv group bob-1.png 41
 
+# A name goes where people gave it, and nowhere else: what is different from the crop that has it is somebody else.
+journal '"what": "name", "crops": ["bob-1.png"], "name": "Robert"'
+run 0 cluster all.npy --threshold 0.6 --carry before.csv --decisions decisions.jsonl -o named.csv -q
+is named.csv name bob-4.png Robert
+journal '"what": "name", "crops": ["bob-1.png"], "name": "Robert"' \
+    '"what": "different", "crops": ["bob-1.png", "bob-2.png", "bob-3.png", "bob-4.png", "bob-5.png", "both.png#1"]'
+run 0 cluster all.npy --threshold 0.6 --carry named.csv --decisions decisions.jsonl -o got.csv -q
+is got.csv name bob-1.png Robert
+is got.csv group bob-4.png 17
+is got.csv name bob-4.png ''
+# A name that was taken back, by an undo or by an empty one, does not come back from an earlier run.
+for back in '"what": "undo", "undoes": 1' '"what": "name", "crops": ["bob-1.png"], "name": ""'; do
+    journal '"what": "name", "crops": ["bob-1.png"], "name": "Robert"' "$back"
+    run 0 cluster all.npy --threshold 0.6 --carry named.csv --decisions decisions.jsonl -o got.csv -q
+    is got.csv group bob-4.png 17
+    is got.csv name bob-4.png ''
+    is got.csv name cid-1.png 'Cid, the "old" one'
+done
+
 # --add moves nothing.
 "$EVAL_FILES" far.npy 32 3 1.6 >/dev/null <<'END'
 ann-far.png ann
@@ -252,6 +271,36 @@ refuse; says 'cluster: no INPUT'
 refuse none.npy --threshold 1; says 'none.meta.json: cannot open'
 refuse all.npy other.npy --threshold 0.5; says 'other.npy'
 refuse all.npy all.npy --threshold 0.5; says 'ann-1.png: is there twice'
+# What is written takes the place of what has its name: no input may have it. An earlier output may.
+printf 'path,identity\nann-1.png,x\nann-2.png,x\nann-1.png,x\n' >twice.csv
+run 0 cluster all.npy --threshold 0.6 --labels twice.csv -o got.csv
+echo ann-1.png,y >>twice.csv
+refuse all.npy --threshold 0.5 --labels twice.csv -o got.csv; says 'twice.csv: ann-1.png is given two identities'
+# Ids are what pictures, decisions and labels are found by: with line ends of another system they would be other ones.
+for f in npy meta.json; do cp all.$f crlf.$f; done
+awk '{ printf "%s\r\n", $0 }' all.ids.txt >crlf.ids.txt
+refuse crlf.npy --threshold 0.5; says 'crlf.ids.txt: its lines end in CR LF, which some program has made of LF'
+awk 'NR == 1 { printf "%s\r\n", $0; next } { print }' all.ids.txt >crlf.ids.txt
+run 0 cluster crlf.npy --threshold 0.5 -q -o got.csv
+# Decisions that are not there are none, but somebody may have meant others; so it is with a line that was cut off.
+run 0 cluster all.npy --threshold 0.6 --decisions lost.jsonl -o got.csv -q
+absent lost.jsonl
+run 0 cluster all.npy --threshold 0.6 --decisions lost.jsonl -o got.csv
+says '^reid: lost.jsonl: is not there: nothing is decided$'
+journal '"what": "same", "crops": ["odd.png", "ann-1.png"]'
+run 0 cluster all.npy --threshold 0.6 --decisions decisions.jsonl -o got.csv
+check "nothing to be said" [ ! -s "$err" ]
+printf '{"seq": 2' >>decisions.jsonl
+run 0 cluster all.npy --threshold 0.6 --decisions decisions.jsonl -o got.csv
+says 'decisions.jsonl: its last line is torn, 9 bytes of it are left out'
+for option in calibration decisions labels tracks; do
+    cp groups.json mine.json
+    refuse all.npy --threshold 0.5 --$option mine.json -o ./mine.json; says './mine.json is both input and output'
+    same mine.json groups.json
+done
+cp groups.csv mine.csv
+run 0 cluster all.npy --threshold 0.6 --carry mine.csv -o mine.csv -q
+same mine.csv groups.csv
 refuse all.npy --threshold 0.5 --explain ann-1.png; says 'no INPUT and two ids'
 refuse all.npy --threshold 0.5 --explain ann-1.png zoe.png; says 'zoe.png is none of the crops'
 refuse all.npy --threshold 0.5 -o groups.txt; says 'groups.txt: groups are written as .csv or .json'

@@ -259,6 +259,8 @@ assert all(set(f) == {"severity", "about", "what", "remedy"} and f["what"] for f
 assert all(f["remedy"] for f in d["findings"] if f["severity"] == "error")
 END
 fi
+"$REID" doctor --device cpu --gallery "$work" -o "$work" >"$out" 2>"$err"
+check "results may go where the gallery is" [ "$(grep -c 'both input and output' "$err")" = 0 ]
 "$REID" doctor --device cpu >/dev/full 2>"$err"
 check "a full stdout is an error" [ $? = 2 ]
 run 2 doctor something

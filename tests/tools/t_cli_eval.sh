@@ -244,6 +244,19 @@ prints '^again.npy .* pass$'
 run 1 eval --compare easy.npy,again.npy,hard.npy
 prints '^hard.npy .* FAIL$'
 prints 'limit 2$'
+# The same pictures in another order are the same pictures.
+for i in 1 2 3 4; do for who in ann bob cid; do echo "$who/$i.png $who"; done; done >list
+head -n 7 list | "$EVAL_FILES" one.npy 32 1 0.5 >/dev/null
+tail -n 5 list | "$EVAL_FILES" two.npy 32 2 0.5 >/dev/null
+for order in 'one.npy two.npy' 'two.npy one.npy'; do
+    rm -f joined.gallery
+    run 0 gallery create joined.gallery --like one.npy
+    # shellcheck disable=SC2086 # two files
+    run 0 gallery add joined.gallery $order
+    run 0 gallery export joined.gallery -o "${order%%.*}-first.npy"
+done
+run 0 eval --compare one-first.npy,two-first.npy --least-cosine 0.999999
+prints '^two-first.npy  *+0.00 .* +0.00 .* 1.0000000  pass$'
 run 1 eval --compare easy.npy,hard.npy --json
 check "fails" grep -q '"pass": false' "$out"
 run 0 eval --compare easy.npy,hard.npy --limit 100

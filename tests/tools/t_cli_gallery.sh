@@ -148,6 +148,19 @@ g 0 list a.gallery --json
 same "$out" before
 g 0 verify a.gallery --json
 prints "^{\"records\": $kept, \"damaged\": 0, \"templates\": 5, .*\"threshold\": 0.999, \"damage\": \[\]}$"
+if [ $kind = file ]; then
+    # A symbolic link stays one: the file that it leads to, which others know by its own name, is the one that shrinks.
+    mkdir shelf
+    cp a.gallery shelf/own.gallery
+    ln -s shelf/own.gallery link.gallery
+    g 0 list a.gallery
+    g 0 remove link.gallery "$(head -n 1 "$out" | cut -f 1)"
+    before=$(wc -c <shelf/own.gallery)
+    g 0 compact link.gallery
+    check "the link is still there" [ -L link.gallery ]
+    check "the file itself is compact" [ "$(wc -c <shelf/own.gallery)" -lt "$before" ]
+    check "nothing is left beside it" [ "$(ls shelf)" = own.gallery ]
+fi
 
 # Export and import, in every format, give the same gallery; so does fp16 with its rounding.
 for format in npy fvecs jsonl; do

@@ -165,6 +165,11 @@ match 1 --gallery broken --strict ann.png
 silent
 match 1 --gallery gal --strict ann.png bad.png
 silent
+# Results wait in a temporary file until all queries are known to be good. Where the disk has no room for them, also for
+# the few that stdio's buffer holds, that is no success without results.
+(ulimit -f 0; "$REID" match $one --gallery gal --strict --json ann.png; echo "exit $?") 2>&1 | cat >got
+check "results that could not wait are missed" grep -q 'a temporary file in .*: cannot write: File too large' got
+check "exit 2, and no result" [ "$(tail -n 1 got)" = 'exit 2' ]
 match 2 ann.png
 says 'no --gallery'
 match 2 --gallery gal
@@ -193,6 +198,15 @@ check "the header" [ "$(head -n 1 found.csv)" = query,decision,rank,identity,sco
 check "a line" grep -qE "^$long,(match|unknown),2,[a-z]+,-?[0-9.]+,,gal/" found.csv
 match 0 --gallery gal -k 1 "$long"
 check "a long path does not touch the next column" grep -qE "^$long  [a-z]" "$out"
+run 0 embed $one gal -o all.jsonl
+cp all.jsonl kept.jsonl
+cp boxes.csv kept.csv
+match 2 --gallery all.jsonl -o all.jsonl ann.png
+says 'all.jsonl is both input and output'
+same all.jsonl kept.jsonl
+match 2 --gallery gal --boxes boxes.csv -o boxes.csv
+says 'boxes.csv is both input and output'
+same boxes.csv kept.csv
 match 1 --gallery gal -o part.csv ann.png nothing.png
 lines part.csv 5
 match 1 --gallery gal --strict -o strict.csv nothing.png ann.png

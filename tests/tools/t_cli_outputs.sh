@@ -107,6 +107,10 @@ no_leftovers
 # Names and places that cannot be written.
 embed 2 in/ann -o x.txt
 says 'must end in .npy, .jsonl or .csv'
+echo path,x,y,width,height >boxes.csv
+embed 2 --boxes boxes.csv -o boxes.csv
+says 'boxes.csv is both input and output'
+lines boxes.csv 1
 embed 2 in/ann -o missing/x.npy
 says 'missing/x.npy: cannot write here: No such file'
 embed 2 in/ann -o /proc/x.npy

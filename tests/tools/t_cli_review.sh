@@ -41,6 +41,14 @@ run 2 review crops.npy --threshold 0.6 --decisions d.jsonl --listen 0.0.0.0:0
 says 'other machines could connect'
 run 2 review crops.npy --threshold 0.6 --decisions d.jsonl --listen 8000
 says 'is no address'
+# Who decides stands in each line: what a journal refuses must not be found out when hundreds of lines have it.
+run 2 review crops.npy --threshold 0.5 --decisions d.jsonl --html x.html --by "$(printf 'ann\nb')"
+says 'review: --by: the name has a control character'
+run 2 review crops.npy --threshold 0.5 --decisions d.jsonl --html x.html --by "$(printf '%0257d' 0)"
+says 'review: --by: the name is longer than 256 bytes'
+absent x.html
+run 2 review crops.npy --threshold 0.5 --decisions d.jsonl --html crops.npy
+says 'crops.npy is both input and output'
 run 2 review crops.npy --decisions d.jsonl --html x.html --listen 127.0.0.1:0
 says '--listen does not go with it'
 run 2 review crops.npy --decisions d.jsonl --import saved.jsonl

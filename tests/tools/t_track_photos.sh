@@ -172,6 +172,19 @@ assert len(v["scenes"]) == 24 and all(t["first_frame"] == s["frame"] == t["last_
                                       for t in s["tracks"])
 PYTHON
 
+# What has decoded the photos stands in the metadata, as reid embed has it: galleries warn of a mixture by that.
+run 0 embed -m w.safetensors --size 64x64 plain -o plain.npy
+grep -o '"jpeg": "[^"]*"' plain.meta.json >want
+grep -o '"jpeg": "[^"]*"' alone/embeddings.meta.json >got
+same got want
+if grep -q turbo want; then
+    mkdir hidden
+    echo 'no library' >hidden/libturbojpeg.so.0
+    LD_LIBRARY_PATH=$work/hidden "$REID" track plain --detections plain.csv -m w.safetensors --size 64x64 \
+        --threshold 0.9 -o other >"$out" 2>"$err"
+    check "another decoder's name" grep -q '"jpeg": "stb_image"' other/embeddings.meta.json
+fi
+
 # --- damaged ---
 cp -R photos/east torn
 head -c 900 photos/east/IMG_9997.JPG >torn/IMG_9997.JPG
@@ -196,6 +209,30 @@ refused 'MOT text is about the frames of a video' photos --detections east.txt
 sed 's/^east.//' boxes.csv >bad.csv
 refused 'bad.csv: line 2: IMG_9999.JPG could be photos/east/IMG_9999.JPG or photos/west/a/IMG_9999.JPG' photos \
     --detections bad.csv
+# In JSON, too: names of which nobody knows whose they are must not become photos without animals.
+for what in '"detections": [{"category": "1", "conf": 0.9, "bbox": [0.1, 0.1, 0.5, 0.5]}]' '"failure": "torn"'; do
+    printf '{"images": [{"file": "IMG_9999.JPG", %s}]}\n' "$what" >bad.json
+    refused 'bad.json: line 1: IMG_9999.JPG could be photos/east/IMG_9999.JPG or photos/west/a/IMG_9999.JPG' photos \
+        --detections bad.json
+done
+# More cameras whose photos have the same names, asked for by names of any length, in either direction.
+rm -rf many
+for i in 1 2 3 4 5 6 7; do
+    mkdir -p many/s$i/RECNX
+    cp photos/east/IMG_9999.JPG many/s$i/RECNX
+done
+cp -R many/s7 many/ss7 # a name that ends as another one does
+printf 'path,x,y,width,height\n' >many.csv
+printf '%s,10,10,40,40\n' s1/RECNX/IMG_9999.JPG /far/many/s2/RECNX/IMG_9999.JPG './s3\RECNX\IMG_9999.JPG' \
+    'D:\many\s7\RECNX\IMG_9999.JPG' s4/RECNX/IMG_999.JPG RECNX/s5/IMG_9999.JPG >>many.csv
+track 0 found many --detections many.csv
+says 'many.csv: 2 entries are about photos that are not here'
+check "each of them is found, and no other" python3 - <<'PYTHON'
+import json
+videos = json.load(open("found/tracks.json"))["videos"]
+assert [v["video"] for v in videos if v["detections"]["boxes"]] == ["many/s%d/RECNX" % i for i in (1, 2, 3, 7)]
+assert len(videos) == 8 and all(v["detections"]["boxes"] <= 1 for v in videos)
+PYTHON
 refused 'no pictures in this folder' "$(mkdir none && echo none)" --detections boxes.csv
 refused 'are asked for twice' photos photos --detections boxes.csv
 refused '--times and --burst are about photos, but there is no folder' east.mkv --detections east.txt --burst 3

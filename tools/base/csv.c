@@ -50,7 +50,8 @@ static int field(csv *c) {
     text_putc(&c->cells, 0);
     if (text_failed(&c->cells)) return fail(c, "out of memory");
     const char *cell = csv_field(c, c->count - 1);
-    if (*cell == '\'' && text_is_formula(cell)) c->start[c->count - 1]++; /* the mark that text_csv has put before it */
+    /* An apostrophe is the mark that text_csv puts before what a spreadsheet would compute. */
+    if (!c->verbatim && *cell == '\'' && text_is_formula(cell)) c->start[c->count - 1]++;
     return 1;
 }
 

@@ -10,6 +10,7 @@ typedef struct csv {
     const char *text;
     size_t len, at, line; /* line: where the current record began, from 1 */
     size_t next_line;
+    int verbatim;         /* to be set: cells of other programs, whose apostrophes are no marks of text_csv */
     text cells;           /* the record's fields, each ended by a 0 */
     size_t start[CSV_MAX_FIELDS];
     int count;

@@ -85,6 +85,11 @@ int file_target(const char *path, text *why) {
     return 0;
 }
 
+int file_same(const char *a, const char *b) {
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && S_ISREG(x.st_mode) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
 int stdin_read(size_t limit, text *out, text *why) { return read_all(0, 0, limit, out, why); }
 
 /* The name still leads to the locked file: another process may have renamed it just before the lock was free. */

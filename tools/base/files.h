@@ -24,6 +24,9 @@ typedef struct pending {
 /* A regular file, or nothing yet, so that a file can be put there. Returns 0 with the reason in why. */
 int file_target(const char *path, text *why);
 
+/* Do both names lead to one regular file that is there? */
+int file_same(const char *a, const char *b);
+
 /* Opens temp for reading and writing, locked against a second process. path is its final name, NULL for a file that
    only exists meanwhile. An existing one is removed and a new one made. keep: an existing one is continued, if it is
    the user's own, has no second name and cannot be written by others; and it stays behind unless pending_remove is

@@ -8,6 +8,7 @@
 
 static FILE *held; /* NULL: straight to stdout */
 static int failure; /* errno of the first failed write */
+static const char *failed; /* where that was */
 
 int results_begin(int hold) {
     failure = 0;
@@ -16,14 +17,19 @@ int results_begin(int hold) {
     return !hold || held;
 }
 
+static int fail(const FILE *to, int error) {
+    if (!failure) failure = error ? error : EIO, failed = to == stdout ? "stdout" : "a temporary file in " P_tmpdir;
+    return 0;
+}
+
 static int put(FILE *to, const char *bytes, size_t len) {
-    if (!failure && len && fwrite(bytes, 1, len, to) != len) failure = errno ? errno : EIO;
+    if (!failure && len && fwrite(bytes, 1, len, to) != len) fail(to, errno);
     return !failure;
 }
 
 int results_write(const text *t) {
     if (!held) progress_hide();
-    if (text_failed(t) && !failure) failure = ENOMEM;
+    if (text_failed(t)) fail(stdout, ENOMEM);
     return put(held ? held : stdout, t->s, t->len);
 }
 
@@ -31,14 +37,15 @@ int results_end(int keep) {
     char chunk[1 << 14];
     size_t n;
     if (held) {
+        if (fflush(held) != 0) fail(held, errno); /* of what cannot be written, rewind says nothing */
         rewind(held);
         while (keep && !failure && (n = fread(chunk, 1, sizeof chunk, held)) > 0) put(stdout, chunk, n);
-        if (ferror(held) && !failure) failure = EIO;
+        if (ferror(held)) fail(held, EIO);
         fclose(held);
         held = NULL;
     }
-    if (fflush(stdout) != 0 && !failure) failure = errno;
-    if (failure && failure != EPIPE) say_error("stdout: cannot write: %s", strerror(failure));
+    if (fflush(stdout) != 0) fail(stdout, errno);
+    if (failure && failure != EPIPE) say_error("%s: cannot write: %s", failed, strerror(failure));
     return !failure;
 }
 

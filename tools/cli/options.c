@@ -449,7 +449,8 @@ const option OPTIONS[] = {
      "what people decided (reid review): it holds, whatever the scores say. A journal, or the postgresql://... of a "
      "gallery, in which decisions lie, too"},
     {0, "carry", "FILE.csv", "ur", set_text, SHARED(carry), 0, 0,
-     "an earlier output: groups keep the numbers and names of those with which they share most crops"},
+     "an earlier output: groups keep the numbers and names of those with which they share most crops, but for names "
+     "that people took back or gave to another group since"},
     {0, "add", "FILE.csv", "u", set_text, SHARED(add), 0, 0,
      "an earlier output whose groups stay as they are: new crops join one, are suggested for one, or make new ones"},
     {0, "labels", "FILE.csv", "m", set_text, SHARED(labels), 0, 0,

@@ -184,31 +184,36 @@ static void add_table(text *t, const calibrating *k) {
     add_reason(t, k);
 }
 
-static int tell(const calibrating *k) {
-    text out = TEXT_INIT, file = TEXT_INIT, why = TEXT_INIT;
-    calibration_json(&k->c, &file);
-    text_putc(&file, '\n');
+static void add_file(text *t, const calibrating *k) {
+    calibration_json(&k->c, t);
+    text_putc(t, '\n');
+}
+
+/* Into -o, where there is one. */
+static int save(const calibrating *k) {
+    text file = TEXT_INIT, why = TEXT_INIT;
+    add_file(&file, k);
     int good = !k->o->output || file_write(k->o->output, &file, &why);
     if (!good) say_error("%s: %s", shown(k->o->output), why.s);
-    if (good) {
-        if (!k->o->json) add_table(&out, k);
-        results_begin(0);
-        results_write(k->o->json ? &file : &out);
-        good = results_end(1);
-    }
-    text_free(&out);
     text_free(&file);
     text_free(&why);
     return good;
 }
 
-/* A gallery keeps the threshold alone: reid match, without --calibration, then decides with it. */
-static int write_into_gallery(const calibrating *k) {
+static int tell(const calibrating *k) {
+    text out = TEXT_INIT;
+    (k->o->json ? add_file : add_table)(&out, k);
+    return results_print(&out);
+}
+
+/* A gallery keeps the threshold alone: reid match, without --calibration, then decides with it. Where it is another
+   model's there is no file either, and where the file cannot be written others go on deciding as before. */
+static int save_both(const calibrating *k) {
     char why[STORE_WHY] = "";
     const char *path = k->o->gallery;
     templates *t = templates_change(path);
     if (!t) return 0;
-    int good = makers_agree(templates_info(t), path, &k->c.makers, NULL, "the calibration");
+    int good = makers_agree(templates_info(t), path, &k->c.makers, NULL, "the calibration") && save(k);
     if (good && (templates_set_threshold(t, k->c.threshold, why) != TEMPLATES_DONE ||
                  templates_commit(t, &(commit_rules){.all_or_nothing = 1}, why) != TEMPLATES_DONE)) {
         say_gallery_error(path, why);
@@ -248,7 +253,7 @@ int calibrate_main(options *o) {
     } else if (collect(&k, &status)) {
         status = 2;
         if (k.set.failed) say_warning("%zu labelled pictures failed; the others were used", k.set.failed);
-        if (compute(&k) && (!o->gallery || write_into_gallery(&k)) && tell(&k)) {
+        if (compute(&k) && (o->gallery ? save_both : save)(&k) && tell(&k)) {
             calibration_doubt(&k.c, "calibrate");
             status = k.set.failed ? 1 : 0;
         }

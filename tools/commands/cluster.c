@@ -135,6 +135,14 @@ static int explain(const grouping *run) {
     return good;
 }
 
+/* A journal that is not there is one without decisions, which a name that was mistyped is, too. */
+static void warn_about_journal(const decisions *d, const char *path) {
+    if (d->fd < 0 && !d->table) say_warning("%s: is not there: nothing is decided", shown(path));
+    if (d->torn)
+        say_warning("%s: its last line is torn, %zu bytes of it are left out: nobody was told that it is stored",
+                    shown(path), d->torn);
+}
+
 /* The exit status: 1 when too little was answered. */
 static int tell_count(const grouping *run) {
     counting c;
@@ -158,6 +166,7 @@ int cluster_main(options *o) {
     int status = 2;
     if (!check_options(o)) return 2;
     if (grouping_make(&run, o, o->operand_count - (o->explain ? 2 : 0), "cluster")) {
+        if (o->decisions) warn_about_journal(&run.decided, o->decisions);
         if (o->count) status = tell_count(&run);
         else status = (o->explain ? explain : o->camtrap ? write_package : write_groups)(&run) ? 0 : 2;
     }

@@ -23,12 +23,65 @@ typedef struct way {
     double weights[MAX_MODELS];
 } way;
 
-static int open_way(way *w, int *status) {
+/* A picture in one of its roles. */
+typedef struct placed {
+    const eval_image *is;
+    size_t at;
+} placed;
+
+static int by_picture(const void *a, const void *b) {
+    const labelled *x = ((const placed *)a)->is->label, *y = ((const placed *)b)->is->label;
+    int order = strcmp(x->id, y->id);
+    return order ? order : x->query - y->query;
+}
+
+static void sort_pictures(const eval_set *set, placed *out) {
+    for (size_t i = 0; i < set->count; i++) out[i] = (placed){&set->at[i], i};
+    qsort(out, set->count, sizeof *out, by_picture);
+}
+
+static int same_pictures(const placed *a, const placed *b, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        const labelled *x = a[i].is->label, *y = b[i].is->label;
+        if (by_picture(&a[i], &b[i]) != 0 || x->gallery != y->gallery || a[i].is->identity != b[i].is->identity)
+            return 0;
+    }
+    return 1;
+}
+
+/* Puts the pictures into the order of those of `first`: a file has them in that in which they were embedded. Returns 0
+   after saying that they are not the same. */
+static int put_in_order(way *w, const way *first) {
+    eval_set *set = &w->set;
+    size_t n = set->count, row = set->dim * sizeof *set->rows;
+    placed *ours = need_array(n + 1, 2 * sizeof *ours), *theirs;
+    if (!ours) return 0;
+    theirs = ours + n;
+    int same = n == first->set.count;
+    if (same) sort_pictures(set, ours), sort_pictures(&first->set, theirs);
+    same = same && same_pictures(ours, theirs, n);
+    if (!same) say_error("%s and %s do not hold the same pictures", shown(first->name), shown(w->name));
+    float *rows = same ? need_array(n, row) : NULL;
+    eval_image *at = rows ? need_array(n, sizeof *at) : NULL;
+    for (size_t i = 0; i < n && at; i++) {
+        memcpy(rows + theirs[i].at * set->dim, set->rows + ours[i].at * set->dim, row);
+        at[theirs[i].at] = set->at[ours[i].at];
+    }
+    free(ours);
+    if (!at) return free(rows), 0;
+    free(set->rows), free(set->at);
+    set->rows = rows, set->at = at;
+    return 1;
+}
+
+/* first: whose order the pictures get; NULL: they stay as they are. */
+static int open_way(way *w, const way *first, int *status) {
     const options *o = &w->o;
     labelled_request request;
     labelled_of(&request, o);
     w->rules = rules_of(o);
     if (!eval_set_open(&w->set, &request.r, NULL, status)) return 0;
+    if (first && !put_in_order(w, first)) return 0;
     if (o->weight_count && o->weight_count != w->set.makers.models) {
         say_error("eval: --weights gives %d value(s) for %d model(s)", o->weight_count, w->set.makers.models);
         return 0;
@@ -55,7 +108,7 @@ static int evaluate_one(const options *o) {
     int status = 2;
     memset(&w, 0, sizeof w);
     w.o = *o;
-    if (open_way(&w, &status)) {
+    if (open_way(&w, NULL, &status)) {
         warn_about(&w.set);
         if (o->json) {
             report_json(&w.e, &w.set, &w.rules, w.weights, &out);
@@ -120,15 +173,6 @@ static int parse_ways(way *ways, const options *o) {
     return count < 2 ? 0 : count;
 }
 
-static int same_pictures(const way *a, const way *b) {
-    int good = a->set.count == b->set.count && a->set.queries == b->set.queries && a->set.gallery == b->set.gallery;
-    for (size_t i = 0; i < a->set.count && good; i++)
-        good = strcmp(a->set.at[i].label->id, b->set.at[i].label->id) == 0 &&
-               a->set.at[i].identity == b->set.at[i].identity;
-    if (!good) say_error("%s and %s do not hold the same pictures", shown(a->name), shown(b->name));
-    return good;
-}
-
 static double lowest_cosine(const eval_set *a, const eval_set *b) {
     double lowest = 1;
     if (a->dim != b->dim) return (double)NAN;
@@ -188,9 +232,8 @@ static int compare(way *ways, int count, const options *o) {
     text out = TEXT_INIT;
     int status = 2, worst = 0;
     for (int i = 0; i < count; i++) {
-        if (!open_way(&ways[i], &status)) return status;
+        if (!open_way(&ways[i], i ? &ways[0] : NULL, &status)) return status;
         warn_about(&ways[i].set);
-        if (i && !same_pictures(&ways[0], &ways[i])) return 2;
         if (i && !change_of(&changes[i], &ways[i].e, &ways[0].e, o->limit / 100, ways[i].rules.draws)) return 2;
         if (i) changes[i].lowest_cosine = lowest_cosine(&ways[i].set, &ways[0].set);
         if (i && changes[i].lowest_cosine < least_cosine(o)) changes[i].fails = 1;

@@ -165,7 +165,7 @@ static int group_all(grouping *run) {
     r->frames = run->frames, r->tracks = run->tracks, r->known = run->known;
     if (o->decisions) r->decided = &run->decided.list, r->state = &run->state;
     if (!clusters_make(&run->found, r)) return 0;
-    return !(o->carry || o->add) || clusters_carry_on(&run->found, &run->crops, &run->earlier);
+    return !(o->carry || o->add) || clusters_carry_on(&run->found, &run->crops, &run->earlier, r->decided);
 }
 
 int grouping_make(grouping *run, const options *o, int files, const char *who) {

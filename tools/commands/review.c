@@ -33,6 +33,8 @@ static int check_options(const options *o) {
     if (!o->decisions) say_error("review: where do decisions go? Give a file with --decisions FILE");
     else if (o->import && (o->operand_count || o->html || o->listen))
         say_error("review: --import adds a file to --decisions and does nothing else");
+    else if (o->by_whom && decision_words_fault(o->by_whom)) /* or no decision could be stored, or read again */
+        say_error("review: --by: the name %s", decision_words_fault(o->by_whom));
     else if (!o->import && !o->operand_count) say_error("review: no INPUT; see \"reid help review\"");
     else if (o->html && o->listen) say_error("review: --html needs no server: --listen does not go with it");
     else if (!o->html && !o->import && !web_is_there())

@@ -146,24 +146,34 @@ static void tell_photos(const tracking *run, const detections *d) {
     if (d->unlooked) say_warning("%s: the detector failed on %zu photos", file, d->unlooked);
 }
 
+/* Of one film; `all` is what the file says of photos, once it has been read. */
+static int read_one(tracking *run, film_request *asked, detections *d, detections *all, text *why) {
+    const options *o = run->o;
+    const detections_request r = {.path = o->detections, .video = asked->video.path, .only = run->count == 1,
+                                  .first = asked->photos ? -1 : o->first_frame, .min_conf = o->min_conf,
+                                  .category = o->category, .photos = asked->photos ? &run->photos : NULL};
+    if (!asked->photos) return detections_read(d, &r, why);
+    if (all->format) return detections_of(d, all, &r, why);
+    if (!detections_read_all(all, &r, why)) return 0;
+    tell_photos(run, all);
+    return detections_of(d, all, &r, why);
+}
+
 static int read_detections(tracking *run) {
     const options *o = run->o;
-    int told = 0;
-    for (size_t i = 0; i < run->count; i++) {
-        const film_request *asked = &run->requests[i];
-        const detections_request r = {.path = o->detections, .video = asked->video.path, .only = run->count == 1,
-                                      .first = asked->photos ? -1 : o->first_frame, .min_conf = o->min_conf,
-                                      .category = o->category, .photos = asked->photos ? &run->photos : NULL};
+    detections all = {0};
+    int good = 1;
+    for (size_t i = 0; i < run->count && good; i++) {
         detections *d = &run->films[i].found;
         text why = TEXT_INIT;
-        if (!detections_read(d, &r, &why)) return tracking_say(o->detections, &why);
-        if (d->empty) say_warning("%s: %zu boxes without area are left out", shown(o->detections), d->empty);
-        if (d->samples > d->categories.count && d->count && d->count <= d->categories.count)
+        good = read_one(run, &run->requests[i], d, &all, &why) || tracking_say(o->detections, &why);
+        if (good && d->empty) say_warning("%s: %zu boxes without area are left out", shown(o->detections), d->empty);
+        if (good && d->samples > d->categories.count && d->count && d->count <= d->categories.count)
             say_warning("%s: %zu boxes in %zu frames: one for each category? Tracks need all of them",
                         shown(o->detections), d->count, d->samples);
-        if (asked->photos && !told++) tell_photos(run, d);
     }
-    return 1;
+    detections_free(&all);
+    return good;
 }
 
 static int prepare_models(tracking *run) {
@@ -204,7 +214,7 @@ static int write_all(tracking *run) {
     const options *o = run->o;
     const film_report r = {run->films, run->count, run->groups, &run->rows, o->detections, run->threshold};
     text content = TEXT_INIT, why = TEXT_INIT;
-    if (!crop_rows_write(&run->rows, o->flip, o->raw, o->max_pixels)) return 0;
+    if (!crop_rows_write(&run->rows, o->flip, o->raw, o->max_pixels, tracking_jpeg(run))) return 0;
     films_json(&r, &content);
     int good = folder_write(&run->folder, "tracks.json", &content, &why);
     for (size_t i = 0; i < run->count && good; i++) {

@@ -9,6 +9,7 @@
 #include "base/when.h"
 #include "commands/tracking.h"
 #include "identity/film_record.h"
+#include "pictures/turbojpeg.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +32,10 @@ static void key_text(text *key, const char *what, const char *value) {
 }
 
 static void key_number(text *key, const char *what, double value) { text_printf(key, "%s\t%.17g\n", what, value); }
+
+const char *tracking_jpeg(const tracking *run) {
+    return run->photos.count ? jpeg_decoder_name((jpeg_decoder)run->o->jpeg) : NULL;
+}
 
 /* A file by its content; one that cannot be read is told apart by that. */
 static int key_file(text *key, const char *what, const char *path) {
@@ -98,6 +103,7 @@ static int make_key(const tracking *run, text *key) {
     key_number(key, "--stream", o->stream);
     key_text(key, "--ffmpeg", o->ffmpeg);
     key_number(key, "--max-pixels", (double)o->max_pixels);
+    key_text(key, "what decodes JPEG files", tracking_jpeg(run));
     key_number(key, "--threshold", run->threshold);
     key_number(key, "--weights, the first", run->weights[0]);
     key_number(key, "--weights, the second", run->all.count > 1 ? run->weights[1] : 0);

@@ -29,6 +29,9 @@ typedef struct tracking {
 /* Says why, which it frees. Always returns 0. */
 int tracking_say(const char *what, text *why);
 
+/* What decodes JPEG files behind the crops; NULL: there are videos alone. */
+const char *tracking_jpeg(const tracking *run);
+
 /* Both return 0 after saying what is wrong. */
 
 /* The folder of the output, which may be that of an interrupted run; refuses one that was begun otherwise. */

@@ -132,10 +132,12 @@ static int read_meta(const text *file, gallery_file *f, meta *m, text *why) {
 
 static int read_ids(const text *file, gallery_file *f, text *why) {
     text id = TEXT_INIT;
+    size_t returns = 0; /* ids that end in a CR */
     int good = 1;
     for (size_t at = 0; good && !text_failed(&id) && at < file->len; at++) {
         char c = file->s[at];
         if (c == '\n') {
+            returns += id.len && id.s[id.len - 1] == '\r';
             char *copy = GROW(f->ids, f->id_count, f->id_cap) ? mem_copy(id.s ? id.s : "", id.len) : NULL;
             if (copy) f->ids[f->id_count++] = copy, text_clear(&id);
             else text_no_memory(&id);
@@ -154,6 +156,11 @@ static int read_ids(const text *file, gallery_file *f, text *why) {
     if (!good || id.len) {
         text_clear(why);
         text_puts(why, good ? "the last line is not ended" : "an unknown escape (only \\\\ and \\n are used)");
+        good = 0;
+    }
+    if (good && returns && returns == f->id_count) { /* no pictures are all called so */
+        text_clear(why);
+        text_puts(why, "its lines end in CR LF, which some program has made of LF: no id would be what it was");
         good = 0;
     }
     text_free(&id);

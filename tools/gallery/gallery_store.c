@@ -1106,25 +1106,40 @@ static int keep_rights(int old, int fd, char why[STORE_WHY]) {
     return result == 0 || fail_errno(why, "cannot write");
 }
 
+/* The locked file's own path: a symbolic link to it stays one, or the link and the file would be two galleries. NULL
+   with a reason. */
+static char *own_path(const gallery_store *s, char why[STORE_WHY]) {
+    struct stat mine, named;
+    char *own = realpath(s->path, NULL);
+    if (own && fstat(s->fd, &mine) == 0 && stat(own, &named) == 0) {
+        if (mine.st_dev == named.st_dev && mine.st_ino == named.st_ino) return own;
+        errno = ESTALE;
+    }
+    fail_errno(why, "cannot be replaced");
+    free(own);
+    return NULL;
+}
+
 static int write_anew(gallery_store *s, char why[STORE_WHY]) {
-    char *name = NULL;
-    gallery_store *to = new_store(s->path, &s->host, why);
+    char *name = NULL, *path = own_path(s, why);
+    gallery_store *to = path ? new_store(path, &s->host, why) : NULL;
+    free(path);
     if (!to) return 0;
     to->meta = s->meta;
     to->meta.jpeg[0] = 0; /* until they are written */
     to->layout = NEWEST;
     to->sequence = 1, to->end = to->tail = NEWEST->first;
     to->next_header = to->end + HEADER_EVERY;
-    to->fd = open_temporary(s->path, 0, 0600, &name, why);
+    to->fd = open_temporary(to->path, 0, 0600, &name, why);
     int opened = to->fd >= 0;
     int good = opened && keep_rights(s->fd, to->fd, why) && write_head(to->fd, &s->meta, why) &&
                store_add_decoders(to, s->live ? s->meta.jpeg : "", why) && copy_records(s, to, why);
     if (good) {
         int result;
-        UNINTERRUPTED(result, rename(name, s->path));
+        UNINTERRUPTED(result, rename(name, to->path));
         good = result == 0 || fail_errno(why, "cannot rename the finished file");
     }
-    if (good) good = sync_folder(s->path, why);
+    if (good) good = sync_folder(to->path, why);
     else if (opened) unlink(name);
     free(name);
     store_close(to);

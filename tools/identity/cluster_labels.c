@@ -18,7 +18,12 @@ int crops_label(crops *c, const char *table) {
     for (size_t i = 0; i < labels.count && good; i++) {
         const labelled *l = &labels.at[i];
         size_t at = crops_find(c, l->id);
-        if (at == SIZE_MAX || c->identities[at]) continue;
+        if (at == SIZE_MAX) continue;
+        if (c->identities[at]) { /* a row as a query, and one for the gallery */
+            good = strcmp(c->identities[at], l->identity) == 0;
+            if (!good) say_error("%s: %s is given two identities", shown(table), shown(l->id));
+            continue;
+        }
         c->identities[at] = need_copy(l->identity, strlen(l->identity));
         good = c->identities[at] != NULL;
     }

@@ -112,8 +112,9 @@ int crop_rows_recall(crop_rows *c, const char *name, const char *failure, const 
     return 1;
 }
 
-int crop_rows_write(const crop_rows *c, int flip, int raw, long long max_pixels) {
-    output_request request = {.flip = flip, .raw = raw, .max_pixels = max_pixels, .min_conf = (double)NAN};
+int crop_rows_write(const crop_rows *c, int flip, int raw, long long max_pixels, const char *jpeg) {
+    output_request request = {.flip = flip, .raw = raw, .max_pixels = max_pixels, .min_conf = (double)NAN,
+                              .jpeg = jpeg};
     text path = TEXT_INIT;
     size_t done, dim = (size_t)c->all->dim;
     text_printf(&path, "%s/embeddings.npy", c->folder);

@@ -39,8 +39,9 @@ int crop_rows_add(crop_rows *c, const char *name, unsigned char *rgb, int width,
 int crop_rows_recall(crop_rows *c, const char *name, const char *failure, const float *row);
 /* Those that wait. Their pictures are on disk after folder_sync. */
 int crop_rows_flush(crop_rows *c);
-/* folder/embeddings.npy with its ids and metadata, as reid embed writes them. */
-int crop_rows_write(const crop_rows *c, int flip, int raw, long long max_pixels);
+/* folder/embeddings.npy with its ids and metadata, as reid embed writes them. jpeg: what has decoded JPEG files behind
+   the crops; NULL: they come from none. */
+int crop_rows_write(const crop_rows *c, int flip, int raw, long long max_pixels, const char *jpeg);
 void crop_rows_free(crop_rows *c);
 
 #endif

@@ -86,18 +86,18 @@ static void read_what(reader *r) {
     if (!r->d->kind) json_fail(&r->j, "is same, different, not a crop, name or undo, nothing else");
 }
 
-static int is_plain(const text *t) {
-    for (size_t i = 0; i < t->len; i++)
-        if ((unsigned char)t->s[i] < 0x20 || t->s[i] == 0x7F) return 0;
-    return 1;
+const char *decision_words_fault(const char *words) {
+    if (strlen(words) > DECISION_WORDS) return "is longer than 256 bytes";
+    for (const char *c = words; *c; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7F) return "has a control character";
+    return NULL;
 }
 
 static char *read_words(reader *r, int may_be_empty) {
     char *copy = NULL;
     if (!json_string(&r->j, &r->word)) return NULL;
-    if (!r->word.len && !may_be_empty) json_fail(&r->j, "is empty");
-    else if (r->word.len > DECISION_WORDS) json_fail(&r->j, "is longer than 256 bytes");
-    else if (!is_plain(&r->word)) json_fail(&r->j, "has a control character");
+    const char *fault = !r->word.len && !may_be_empty ? "is empty" : decision_words_fault(r->word.s);
+    if (fault) json_fail(&r->j, fault);
     else if (!(copy = mem_copy(r->word.s, r->word.len))) json_fail(&r->j, "out of memory");
     return copy;
 }

@@ -54,6 +54,8 @@ typedef enum line_state { LINE_BAD, LINE_GOOD, LINE_TORN } line_state;
 /* "same" …; 0 for what is none. */
 decision_kind decision_kind_of(const char *what);
 const char *decision_what(decision_kind kind);
+/* What keeps these words from being a name, or who decided; NULL: nothing. */
+const char *decision_words_fault(const char *words);
 /* The line with its newline, behind what is in out; ask text_failed. Nothing is checked. */
 void decision_write(const decision *d, text *out);
 /* The len bytes at line, without their newline; a byte that is no part of a UTF-8 sequence follows them (a newline, a

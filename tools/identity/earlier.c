@@ -125,24 +125,73 @@ static size_t list_numbers(const earlier *e, uint32_t *known) {
     return n;
 }
 
-int clusters_carry_on(clusters *c, const crops *from, const earlier *e) {
-    overlap *found = need_array(e->count + 1, sizeof *found);
-    uint32_t *known = found ? need_array(e->count + 1, sizeof *known) : NULL;
-    unsigned char *taken = known ? need_zeroed(e->count + 1, 1) : NULL;
-    unsigned char *called = taken ? need_zeroed(c->groups + 1, 1) : NULL;
-    size_t count = called ? find_overlaps(c, from, e, found) : 0, numbers = called ? list_numbers(e, known) : 0;
-    uint32_t next = numbers ? known[numbers - 1] + 1 : 0;
-    for (size_t i = 0; i < count; i++) {
-        uint32_t group = found[i].group;
-        if (called[group] || !take_number(found[i].earlier, known, numbers, taken)) continue;
-        called[group] = 1;
-        c->number[group] = found[i].earlier;
-        if (!c->names[group]) c->names[group] = found[i].name;
+static int by_bytes(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+
+/* The names that decisions give, in the order of their bytes. */
+static size_t list_given(const clusters *c, const char **given) {
+    size_t n = 0;
+    for (size_t k = 0; k < c->groups; k++)
+        if (c->names[k]) given[n++] = c->names[k];
+    qsort(given, n, sizeof *given, by_bytes);
+    return n;
+}
+
+/* Of a group whose name is an earlier one's no decision gives a name: if one did give it that, it was taken back. */
+static void take_back(clusters *c, const crops *from, const decision_list *decided, const unsigned char *carried) {
+    for (size_t i = 0; decided && i < decided->count; i++) {
+        const decision *d = &decided->at[i];
+        for (size_t k = 0; k < d->count && d->kind == DECISION_NAME; k++) {
+            size_t at = crops_find(from, d->crops[k]);
+            uint32_t group = at == SIZE_MAX ? CLUSTERS_NONE : c->group[at];
+            if (group == CLUSTERS_NONE || !carried[group] || !c->names[group]) continue;
+            if (strcmp(c->names[group], d->name) == 0) c->names[group] = NULL;
+        }
     }
-    for (size_t k = 0; k < c->groups && called; k++)
-        if (!called[k]) c->number[k] = next++;
-    free(found), free(known), free(taken);
-    int good = called != NULL;
-    free(called);
+}
+
+/* What clusters_carry_on works in. */
+typedef struct carrying {
+    overlap *found;
+    uint32_t *known;
+    const char **given;
+    unsigned char *taken, *called, *carried; /* earlier numbers; groups that have theirs; that have an earlier name */
+} carrying;
+
+static int make_room(carrying *w, size_t before, size_t groups) {
+    w->found = need_array(before + 1, sizeof *w->found);
+    w->known = w->found ? need_array(before + 1, sizeof *w->known) : NULL;
+    w->given = w->known ? need_array(groups + 1, sizeof *w->given) : NULL;
+    w->taken = w->given ? need_zeroed(before + 1, 1) : NULL;
+    w->called = w->taken ? need_zeroed(groups + 1, 1) : NULL;
+    w->carried = w->called ? need_zeroed(groups + 1, 1) : NULL;
+    return w->carried != NULL;
+}
+
+static void carry_on(clusters *c, const crops *from, const earlier *e, const carrying *w) {
+    size_t count = find_overlaps(c, from, e, w->found), numbers = list_numbers(e, w->known);
+    size_t names = list_given(c, w->given);
+    uint32_t next = numbers ? w->known[numbers - 1] + 1 : 0;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t group = w->found[i].group;
+        const char *name = w->found[i].name;
+        if (w->called[group] || !take_number(w->found[i].earlier, w->known, numbers, w->taken)) continue;
+        w->called[group] = 1;
+        c->number[group] = w->found[i].earlier;
+        if (c->names[group] || !name || bsearch(&name, w->given, names, sizeof *w->given, by_bytes)) continue;
+        c->names[group] = name;
+        w->carried[group] = 1;
+    }
+    for (size_t k = 0; k < c->groups; k++)
+        if (!w->called[k]) c->number[k] = next++;
+}
+
+int clusters_carry_on(clusters *c, const crops *from, const earlier *e, const decision_list *decided) {
+    carrying w = {0};
+    int good = make_room(&w, e->count, c->groups);
+    if (good) {
+        carry_on(c, from, e, &w);
+        take_back(c, from, decided, w.carried);
+    }
+    free(w.found), free(w.known), free(w.given), free(w.taken), free(w.called), free(w.carried);
     return good;
 }

@@ -21,8 +21,9 @@ void earlier_free(earlier *e);
 
 /* Gives groups the number and the name of the earlier ones with which they share most crops: the largest overlap first,
    of equals the earlier group with the lower number, then the group whose first crop comes first. No number is given
-   twice; groups without an overlap get new ones, above all that there were. A name that was decided stays. Returns 0
-   after saying that there is no memory. e outlives c. */
-int clusters_carry_on(clusters *c, const crops *from, const earlier *e);
+   twice; groups without an overlap get new ones, above all that there were. A name that was decided stays; an earlier
+   one is not carried on where people have given it to another group or have taken it back. decided: what they decided,
+   NULL: nothing. Returns 0 after saying that there is no memory. e outlives c. */
+int clusters_carry_on(clusters *c, const crops *from, const earlier *e, const decision_list *decided);
 
 #endif

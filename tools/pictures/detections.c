@@ -151,15 +151,23 @@ static int is_wanted(const detections *d, const detections_request *r, uint32_t 
            strcmp(detections_category(d, at->category), r->category) == 0;
 }
 
-static void keep_wanted(detections *d, const detections_request *r, uint32_t owner) {
-    size_t kept = 0;
-    for (size_t i = 0; i < d->count; i++) {
-        const detection *at = &d->at[i];
-        if (!is_wanted(d, r, owner, at)) continue;
-        if (at->box[2] > 0 && at->box[3] > 0) d->at[kept++] = *at;
+/* What is wanted of `from`, which may be d itself. The rest of a file about thousands of videos is not kept. */
+static int keep_wanted(detections *d, const detections *from, const detections_request *r, uint32_t owner) {
+    size_t wanted = 0;
+    for (size_t i = 0; i < from->count; i++) wanted += is_wanted(from, r, owner, &from->at[i]) != 0;
+    detection *kept = mem_array(wanted + 1, sizeof *kept);
+    if (!kept) return 0;
+    wanted = 0;
+    for (size_t i = 0; i < from->count; i++) {
+        const detection *at = &from->at[i];
+        if (!is_wanted(from, r, owner, at)) continue;
+        if (at->box[2] > 0 && at->box[3] > 0) kept[wanted++] = *at;
         else d->empty++;
     }
-    d->count = kept;
+    free(d->at);
+    d->at = kept;
+    d->count = d->cap = wanted;
+    return 1;
 }
 
 /* By frames, without changing the order within one. */
@@ -207,17 +215,23 @@ static int parse(detections *d, const detections_request *r, const text *file, t
     return (is_mot ? detections_from_mot : detections_from_csv)(d, r, file, why);
 }
 
-int detections_parse(detections *d, const detections_request *r, const text *file, text *why) {
+static int parse_all(detections *d, const detections_request *r, const text *file, text *why) {
     memset(d, 0, sizeof *d);
     d->unit = BOX_PIXELS;
     d->photos = r->photos;
     text_clear(why);
-    if (!parse(d, r, file, why)) return 0;
+    return parse(d, r, file, why);
+}
+
+static int keep_sorted(detections *d, const detections *from, const detections_request *r, uint32_t owner, text *why) {
+    return (keep_wanted(d, from, r, owner) && sort_by_frame(d)) || text_no_memory(why);
+}
+
+int detections_parse(detections *d, const detections_request *r, const text *file, text *why) {
+    if (!parse_all(d, r, file, why)) return 0;
     if (d->photos) {
         uint32_t mine = find_camera(d, r, why);
-        if (why->len) return 0;
-        keep_wanted(d, r, mine);
-        return sort_by_frame(d) || text_no_memory(why);
+        return !why->len && keep_sorted(d, d, r, mine, why);
     }
     uint32_t owner = 0;
     int named = d->owners.count > 1 || (d->owners.count == 1 && *d->owners.at[0]);
@@ -226,17 +240,50 @@ int detections_parse(detections *d, const detections_request *r, const text *fil
     if (owner == UINT32_MAX) return 0;
     if (d->failure) return refuse(why, "the detector failed on %.200s: %.200s", shown(path_last_part(r->video)),
                                   shown(d->failure));
-    keep_wanted(d, r, owner);
-    return sort_by_frame(d) || text_no_memory(why);
+    return keep_sorted(d, d, r, owner, why);
 }
 
-int detections_read(detections *d, const detections_request *r, text *why) {
+static int read_file(detections *d, const detections_request *r, text *why,
+                     int (*how)(detections *, const detections_request *, const text *, text *)) {
     static const size_t most = (size_t)1 << 32;
     text file = TEXT_INIT;
     memset(d, 0, sizeof *d);
-    int good = file_read(r->path, most, 0, &file, why) && detections_parse(d, r, &file, why);
+    int good = file_read(r->path, most, 0, &file, why) && how(d, r, &file, why);
     text_free(&file);
     return good;
+}
+
+int detections_read(detections *d, const detections_request *r, text *why) {
+    return read_file(d, r, why, detections_parse);
+}
+
+int detections_read_all(detections *all, const detections_request *r, text *why) {
+    return read_file(all, r, why, parse_all);
+}
+
+/* The categories that a file has, also for a camera that has only some of them. */
+static int copy_categories(detections *d, const detections *all) {
+    const detection_names *from = &all->categories;
+    d->labels = all->labels ? mem_zeroed(from->count + 1, sizeof *d->labels) : NULL;
+    int good = !all->labels == !d->labels;
+    for (size_t i = 0; i < from->count && good; i++) {
+        const char *label = d->labels ? all->labels[i] : NULL;
+        good = detections_name(&d->categories, from->at[i], strlen(from->at[i])) == i;
+        if (good && label) good = (d->labels[i] = mem_copy(label, strlen(label))) != NULL;
+    }
+    return good;
+}
+
+int detections_of(detections *d, const detections *all, const detections_request *r, text *why) {
+    text_clear(why);
+    memset(d, 0, sizeof *d);
+    d->unit = all->unit, d->photos = all->photos, d->format = all->format;
+    d->width = all->width, d->height = all->height, d->pictures = all->pictures;
+    d->strangers = all->strangers, d->unlooked = all->unlooked;
+    uint32_t mine = find_camera(all, r, why);
+    if (why->len) return 0;
+    if (!copy_categories(d, all)) return text_no_memory(why);
+    return keep_sorted(d, all, r, mine, why);
 }
 
 static void free_names(char **names, size_t count) {

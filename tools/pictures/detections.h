@@ -60,10 +60,14 @@ typedef struct detections {
     const char *format;
 } detections;
 
-/* Returns 0 with the reason in why; free it in any case. */
+/* All of these return 0 with the reason in why; free it in any case. */
 int detections_read(detections *d, const detections_request *r, text *why);
 /* The same for a file that is in memory. */
 int detections_parse(detections *d, const detections_request *r, const text *file, text *why);
+/* Of photos, the same in two steps, so that a file is read once for all cameras: what it says of all of them (the
+   request's video is not looked at), and of that what is wanted of the one camera that is the request's video. */
+int detections_read_all(detections *all, const detections_request *r, text *why);
+int detections_of(detections *d, const detections *all, const detections_request *r, text *why);
 void detections_free(detections *d);
 
 /* The name of a category. */

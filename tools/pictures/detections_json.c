@@ -79,7 +79,7 @@ static int settle(reading *to, entry *e, int numbered) {
         return e->owner != UINT32_MAX || json_fail(to->j, "out of memory");
     }
     if (detections_picture(to->d, e->file.s, &e->owner, &e->number, &to->why)) return 1;
-    if (text_failed(&to->why) || detections_fits(e->file.s, to->r->video)) return fail(to);
+    if (to->r->photos || text_failed(&to->why) || detections_fits(e->file.s, to->r->video)) return fail(to);
     text_clear(&to->why);
     e->passed_over = 1;
     return 1;

@@ -78,33 +78,81 @@ int photos_add(photos *p, const char *folder, text *why) {
 
 /* --- names -------------------------------------------------------------------------------------------------------- */
 
-static int by_file_name(const void *a, const void *b) {
+/* Paths from their ends on, where a backslash is a slash: all that a name could mean stand together, so that thousands
+   of cameras may each have a photo of the same file name. */
+static int by_ends(const char *a, size_t n, const char *b, size_t m) {
+    while (n && m) {
+        int x = (unsigned char)a[--n], y = (unsigned char)b[--m];
+        if (x == '\\') x = '/';
+        if (y == '\\') y = '/';
+        if (x != y) return x < y ? -1 : 1;
+    }
+    return (n > 0) - (m > 0);
+}
+
+static int by_path(const void *a, const void *b) {
     const photo_place *x = a, *y = b;
-    int order = strcmp(path_last_part(x->path), path_last_part(y->path));
+    int order = by_ends(x->path, strlen(x->path), y->path, strlen(y->path));
     return order ? order : strcmp(x->path, y->path);
 }
 
+/* Where the first place stands whose path does not come before this end. */
+static size_t first_from(const photos *p, const char *end, size_t len) {
+    size_t from = 0, to = p->place_count;
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+        const char *path = p->places[middle].path;
+        if (by_ends(path, strlen(path), end, len) < 0) from = middle + 1;
+        else to = middle;
+    }
+    return from;
+}
+
+/* Takes what fits a name into *found. Returns 0 with the reason in why when something else fits, too. */
+static int take_place(const photo_place *at, const char *name, const photo_place **found, text *why) {
+    if (!path_same_ends(name, at->path)) return 1;
+    const photo_place *other = *found;
+    *found = at;
+    if (!other) return 1;
+    if (strcmp(other->path, at->path) > 0) at = other, other = *found;
+    return refuse(why, "%.200s could be %.300s or %.300s", shown(name), shown(other->path), shown(at->path));
+}
+
+/* Photos whose paths end in "/name". */
+static int take_longer(const photos *p, const text *end, const photo_place **found, text *why) {
+    for (size_t i = first_from(p, end->s, end->len); i < p->place_count; i++) {
+        const char *path = p->places[i].path;
+        size_t n = strlen(path);
+        if (n < end->len || by_ends(path + (n - end->len), end->len, end->s, end->len) != 0) break;
+        if (!take_place(&p->places[i], end->s + 1, found, why)) return 0;
+    }
+    return 1;
+}
+
+/* Photos whose paths are the name, or its last parts. */
+static int take_shorter(const photos *p, const char *name, const photo_place **found, text *why) {
+    for (const char *part = name; *part; part++) {
+        if (part > name && part[-1] != '/' && part[-1] != '\\') continue;
+        size_t len = strlen(part);
+        for (size_t i = first_from(p, part, len); i < p->place_count; i++) {
+            const char *path = p->places[i].path;
+            if (by_ends(path, strlen(path), part, len) != 0) break;
+            if (!take_place(&p->places[i], name, found, why)) return 0;
+        }
+    }
+    return 1;
+}
+
 const photo_place *photos_find(const photos *p, const char *name, text *why) {
-    const char *last = path_last_part(name);
-    size_t from = 0, end = p->place_count;
     const photo_place *found = NULL;
+    text end = TEXT_INIT;
     text_clear(why);
     while (name[0] == '.' && name[1] == '/') name += 2;
-    while (from < end) { /* the first with this file name */
-        size_t middle = from + (end - from) / 2;
-        if (strcmp(path_last_part(p->places[middle].path), last) < 0) from = middle + 1;
-        else end = middle;
-    }
-    for (; from < p->place_count && strcmp(path_last_part(p->places[from].path), last) == 0; from++) {
-        if (!path_same_ends(name, p->places[from].path)) continue;
-        if (found) {
-            refuse(why, "%.200s could be %.300s or %.300s", shown(name), shown(found->path),
-                   shown(p->places[from].path));
-            return NULL;
-        }
-        found = &p->places[from];
-    }
-    return found;
+    text_printf(&end, "/%s", name);
+    int good = text_failed(&end) ? text_no_memory(why)
+                                 : take_longer(p, &end, &found, why) && take_shorter(p, name, &found, why);
+    text_free(&end);
+    return good ? found : NULL;
 }
 
 static int list_places(photos *p) {
@@ -117,7 +165,7 @@ static int list_places(photos *p) {
     for (size_t c = 0; c < p->count; c++)
         for (size_t i = 0; i < p->at[c].count; i++)
             p->places[p->place_count++] = (photo_place){p->at[c].at[i].path, c, i};
-    if (n) qsort(p->places, n, sizeof *p->places, by_file_name);
+    if (n) qsort(p->places, n, sizeof *p->places, by_path);
     return 1;
 }
 

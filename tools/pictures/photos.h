@@ -29,7 +29,7 @@ typedef struct photo_place {
 typedef struct photos {
     camera *at;     /* [count], in the order of their folders */
     size_t count, cap;
-    photo_place *places; /* [place_count], by file names */
+    photo_place *places; /* [place_count], by their paths from the ends on */
     size_t place_count;
 } photos;
 

@@ -85,6 +85,7 @@ static int keep_rows(export *e, const text *file) {
     csv c;
     int from[COLUMNS], columns = 0;
     csv_begin(&c, file->s ? file->s : "", file->len);
+    c.verbatim = 1;
     int good = !csv_record(&c) || find_columns(&c, from, &e->why);
     columns = c.count;
     while (good && csv_record(&c)) {

@@ -33,7 +33,8 @@ static int make(regroup *g, clusters *made, char error[WORDS]) {
     say_listen(error, WORDS);
     int good = decisions_state(&state, &g->decided, &why) == 1;
     if (!good) say_error("%s", why.s);
-    good = good && clusters_make(made, &how) && (!g->r.carry || clusters_carry_on(made, how.crops, g->r.carry));
+    good = good && clusters_make(made, &how) &&
+           (!g->r.carry || clusters_carry_on(made, how.crops, g->r.carry, how.decided));
     say_listen(NULL, 0);
     if (!good && !*error) snprintf(error, WORDS, "interrupted");
     if (!good) clusters_free(made);
