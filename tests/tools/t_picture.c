@@ -348,6 +348,19 @@ static const png_kind KINDS[] = {
     {8, 6, 0, 0}, {8, 6, 1, 0}, {16, 6, 0, 0}, {16, 6, 1, 0},
 };
 
+/* A PNG says, too, how it was held. */
+static void test_png_orientation(void **state) {
+    static const char exif[] = "MM\0*\0\0\0\10\0\1\1\22\0\3\0\0\0\1\0\6\0\0\0\0\0\0";
+    (void)state;
+    name_is(".png");
+    for (int cut = 0; cut < 2; cut++) {
+        png_head(5, 3, &KINDS[5]);
+        chunk("eXIf", exif, sizeof exif - 1 - (cut ? 10 : 0)); /* without the value, it is upright */
+        png_data(png_rows(5, 3, &KINDS[5]));
+        decoded(cut ? 5 : 3, cut ? 3 : 5, NULL, "a PNG with EXIF");
+    }
+}
+
 /* Every kind of picture is decoded within what is announced for it, which is not much more than it takes. */
 static void test_needs_suffice(void **state) {
     char name[80];
@@ -535,6 +548,7 @@ int main(void) {
         cmocka_unit_test(test_pnm_pixels),     cmocka_unit_test(test_pnm_refusals),
         cmocka_unit_test(test_jpeg_by_another_name), cmocka_unit_test(test_jpeg_structure),
         cmocka_unit_test(test_jpeg_scans),     cmocka_unit_test(test_needs_suffice),
+        cmocka_unit_test(test_png_orientation),
         cmocka_unit_test(test_short_tga),      cmocka_unit_test(test_needs_are_told),
         cmocka_unit_test(test_short_jpeg),
         cmocka_unit_test(test_bomb),           cmocka_unit_test(test_budget),
