@@ -114,7 +114,7 @@ refused "give the output's name" $good
 refused 'unknown option --resume' $good -o out.npy --resume
 refused 'out.txt: the name must end\|has to end' $good -o out.txt
 refused 's.1.npy: its name has to end as that of out.csv does' $good -o out.csv
-refused 's.3.npy: is a shard and cannot be the output' $good -o s.3.npy
+refused 's.3.npy is both input and output' $good -o s.3.npy
 refused 'shard 2/3 is missing, 2 of 3 are here' s.1.npy s.3.npy -o out.npy --json
 refused 's.2.npy: is shard 2/3, and so is s.2.npy' $good s.2.npy -o out.npy
 refused 'lost.meta.json: cannot open' $good lost.npy -o out.npy

@@ -77,6 +77,11 @@ int file_read(const char *path, size_t limit, int regular_only, text *out, text 
     return good;
 }
 
+int file_same(const char *a, const char *b) {
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && S_ISREG(x.st_mode) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
 int file_target(const char *path, text *why) {
     struct stat st;
     if (stat(path, &st) != 0 || S_ISREG(st.st_mode)) return 1;

@@ -21,6 +21,9 @@ typedef struct pending {
     int renamed;
 } pending;
 
+/* 1: both name one regular file. */
+int file_same(const char *a, const char *b);
+
 /* A regular file, or nothing yet, so that a file can be put there. Returns 0 with the reason in why. */
 int file_target(const char *path, text *why);
 

@@ -1,4 +1,5 @@
 /* reid convert: any checkpoint to safetensors that the library reads, with an account of every tensor. */
+#include "base/files.h"
 #include "base/memory.h"
 #include "base/results.h"
 #include "base/say.h"
@@ -12,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum { MAX_LISTED = 20, METADATA = 20 };
 
@@ -50,11 +50,6 @@ static int is_listed(const char *name, const char *(*name_of)(int)) {
     return 0;
 }
 
-static int same_file(const char *a, const char *b) {
-    struct stat x, y;
-    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
 static int check_arguments(const options *o) {
     const char *net = o->every.network;
     if (o->operand_count < 1 || o->operand_count > 2)
@@ -65,7 +60,7 @@ static int check_arguments(const options *o) {
         size_t n = strlen(out), end = strlen(".safetensors");
         if (n <= end || strcmp(out + n - end, ".safetensors") != 0)
             say_error("convert: %s: the name of the output must end in .safetensors", shown(out));
-        else if (same_file(o->operands[0], out)) say_error("convert: %s is both input and output", shown(out));
+        else if (file_same(o->operands[0], out)) say_error("convert: %s is both input and output", shown(out));
         else return 1;
     } else {
         return 1;

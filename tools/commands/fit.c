@@ -15,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { MOST_TENSORS = 8 };
@@ -39,11 +38,6 @@ typedef struct fit_run {
 } fit_run;
 
 /* ---- what was asked for ------------------------------------------------------------------------------------------ */
-
-static int same_file(const char *a, const char *b) {
-    struct stat x, y;
-    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
 
 /* Before minutes of work: can a file appear there? */
 static int can_be_written(const char *path) {
@@ -69,8 +63,6 @@ static int check_arguments(fit_run *f) {
     else if (!isnan(o->holdout) && !o->report) say_error("fit: --holdout is for --report");
     else if (o->output && !text_ends_with(o->output, ".safetensors"))
         say_error("%s: the name of the output must end in .safetensors", shown(o->output));
-    else if (o->output && same_file(o->model[0].weights, o->output))
-        say_error("%s is both input and output", shown(o->output));
     else return !o->output || can_be_written(o->output);
     return 0;
 }
