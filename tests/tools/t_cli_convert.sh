@@ -50,7 +50,11 @@ prints '360 tensors in state_dict behind module.backbone.$'
 prints '^preset       torchreid (given as option)$'
 run 0 inspect out.safetensors
 prints '^preset       torchreid (named in the file)$'
+prints '^network      efficientnet_b0 (named in the file)$'
+run 0 inspect out.safetensors --net efficientnet_b0
+prints '^network      efficientnet_b0 (given as option)$'
 run 0 convert out.safetensors second.safetensors
+prints '^network      efficientnet_b0 (named in the file)$'
 prints '^format       safetensors, 360 tensors$'
 prints '^preset       torchreid (named in the file)$'
 run 0 convert wrapped.pth

@@ -332,9 +332,10 @@ static void report_text(conversion *v) {
     report_source(v);
     add_label(t, "network");
     text_printf(t, "%s (%s)\n", v->map.network->name,
-                v->o->every.network    ? "given as option"
-                : v->map.ambiguous[0] ? "or another with the same tensors: see the warning"
-                                      : "found from its tensors");
+                v->o->every.network                 ? "given as option"
+                : v->map.ambiguous[0]               ? "or another with the same tensors: see the warning"
+                : v->from.network && !v->from.graph ? "named in the file" /* an ONNX file's is found by its nodes */
+                                                    : "found from its tensors");
     add_label(t, "preset");
     if (v->preset) text_printf(t, "%s (%s)\n", v->preset, v->preset_why);
     else if (v->final_preset[0])
