@@ -142,7 +142,7 @@ bad 'pipe: is not a regular file' pipe x.safetensors
     echo $? >status
 )
 check "a full disk is an error" grep -qx 2 status
-says 'zip.pth: cannot write: File too large'
+says 'zip.pth: full_disk.safetensors: cannot write: File too large'
 absent full_disk.safetensors
 no_leftovers
 "$REID" convert zip.pth x.safetensors >/dev/full 2>"$err"

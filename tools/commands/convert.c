@@ -239,15 +239,16 @@ static int write_out(conversion *v) {
     if (good && v->out) {
         text_printf(&temp, "%s.part", v->out);
         good = text_failed(&temp) ? text_no_memory(&v->why) : pending_open(&p, v->out, temp.s, 0, &v->why);
-        if (!good) {
-            text reason = TEXT_INIT;
-            text_puts(&reason, v->why.s);
-            refuse(&v->why, "%s: %s", v->out, reason.s);
-            text_free(&reason);
-        } else {
+        if (good) {
             good = write_and_check(v, &p, list, count);
             if (good) sync_folder_of(v->out);
             pending_close(&p);
+        }
+        if (!good) { /* what stands before it, the input, may not be at fault */
+            text reason = TEXT_INIT;
+            text_join(&reason, &v->why);
+            refuse(&v->why, "%s: %s", v->out, reason.s);
+            text_free(&reason);
         }
     }
     text_free(&temp);
