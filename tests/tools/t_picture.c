@@ -266,6 +266,28 @@ static void test_jpeg_scans(void **state) {
     refused("a JPEG of more scans than pictures have");
 }
 
+/* --- BMP --------------------------------------------------------------------------------------------------------- */
+
+/* Rows from the top, as a negative height says, and from the bottom. */
+static void test_bmp_rows(void **state) {
+    static const unsigned char head[54] = {'B', 'M', 70, 0, 0, 0, 0, 0, 0, 0, 54, 0, 0, 0, 40, 0, 0, 0, 2, 0, 0, 0,
+                                           0, 0, 0, 0, 1, 0, 24};
+    static const unsigned char rows[16] = {1, 2, 3, 4, 5, 6, 0, 0, 7, 8, 9, 10, 11, 12, 0, 0}; /* B, G, R */
+    static const unsigned char first[12] = {3, 2, 1, 6, 5, 4, 9, 8, 7, 12, 11, 10};
+    static const unsigned char last[12] = {9, 8, 7, 12, 11, 10, 3, 2, 1, 6, 5, 4};
+    (void)state;
+    name_is(".bmp");
+    for (int down = 0; down < 2; down++) {
+        put_bytes((const char *)head, sizeof head);
+        memcpy(file.s + 22, down ? "\376\377\377\377" : "\2\0\0\0", 4);
+        put_bytes((const char *)rows, sizeof rows);
+        decoded(2, 2, down ? first : last, down ? "a BMP from the top" : "a BMP from the bottom");
+    }
+    put_bytes((const char *)head, sizeof head);
+    memcpy(file.s + 22, "\0\0\0\200", 4);
+    refused("has no pixels");
+}
+
 /* --- PNG --------------------------------------------------------------------------------------------------------- */
 
 static unsigned crc(const char *bytes, size_t n) {
@@ -548,7 +570,7 @@ int main(void) {
         cmocka_unit_test(test_pnm_pixels),     cmocka_unit_test(test_pnm_refusals),
         cmocka_unit_test(test_jpeg_by_another_name), cmocka_unit_test(test_jpeg_structure),
         cmocka_unit_test(test_jpeg_scans),     cmocka_unit_test(test_needs_suffice),
-        cmocka_unit_test(test_png_orientation),
+        cmocka_unit_test(test_png_orientation), cmocka_unit_test(test_bmp_rows),
         cmocka_unit_test(test_short_tga),      cmocka_unit_test(test_needs_are_told),
         cmocka_unit_test(test_short_jpeg),
         cmocka_unit_test(test_bomb),           cmocka_unit_test(test_budget),

@@ -88,8 +88,10 @@ static int read_size(picture *p, text *why) {
     source s = {&p->file, 0, 0, NULL};
     decoder_begin(header_budget);
     if (!pnm_is_one(bytes_of(p), p->file.len)) {
-        if (stbi_info_from_callbacks(&CALLBACKS, &s, &p->width, &p->height, &channels) && !s.ran_dry) return 1;
-        return refuse_decoding(why, &s);
+        if (!stbi_info_from_callbacks(&CALLBACKS, &s, &p->width, &p->height, &channels) || s.ran_dry)
+            return refuse_decoding(why, &s);
+        if (p->height < 0 && p->height >= -REID_MAX_SIDE) p->height = -p->height; /* a BMP's, whose top row is first */
+        return 1;
     }
     const char *problem = pnm_read_header(bytes_of(p), p->file.len, &pnm);
     if (problem) return refuse(why, problem);
