@@ -383,6 +383,24 @@ static void test_png_orientation(void **state) {
     }
 }
 
+/* Rows from the top or the bottom, columns from the left or the right. */
+static void test_tga_order(void **state) {
+    unsigned char head[18] = {[2] = 2, [12] = 2, [14] = 2, [16] = 24}, rgb[12];
+    (void)state;
+    name_is(".tga");
+    for (int from_right = 0; from_right < 2; from_right++)
+        for (int from_top = 0; from_top < 2; from_top++) {
+            head[17] = (unsigned char)(from_right << 4 | from_top << 5);
+            put_bytes((const char *)head, sizeof head);
+            for (int i = 0; i < 12; i++) { /* B, G, R of the pixel that is stored as number i / 3 */
+                int x = i / 3 % 2 ^ from_right, y = i / 6 ^ !from_top;
+                rgb[3 * (2 * y + x) + 2 - i % 3] = (unsigned char)(i + 1);
+                put_number((unsigned)i + 1, 1);
+            }
+            decoded(2, 2, rgb, from_right ? "a TGA from the right" : "a TGA from the left");
+        }
+}
+
 /* Every kind of picture is decoded within what is announced for it, which is not much more than it takes. */
 static void test_needs_suffice(void **state) {
     char name[80];
@@ -571,6 +589,7 @@ int main(void) {
         cmocka_unit_test(test_jpeg_by_another_name), cmocka_unit_test(test_jpeg_structure),
         cmocka_unit_test(test_jpeg_scans),     cmocka_unit_test(test_needs_suffice),
         cmocka_unit_test(test_png_orientation), cmocka_unit_test(test_bmp_rows),
+        cmocka_unit_test(test_tga_order),
         cmocka_unit_test(test_short_tga),      cmocka_unit_test(test_needs_are_told),
         cmocka_unit_test(test_short_jpeg),
         cmocka_unit_test(test_bomb),           cmocka_unit_test(test_budget),
