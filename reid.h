@@ -1249,6 +1249,11 @@ static reid_result reid__no_memory(reid_error *e, const char *what, size_t bytes
     return reid__fail(e, REID_ERR_OUT_OF_MEMORY, "no memory for %s (%llu bytes)", what, (unsigned long long)bytes);
 }
 
+/* What a call with a description was not given. */
+static reid_result reid__lacks(const reid_desc *desc, const char *needed) {
+    return reid__fail(desc ? desc->error : NULL, REID_ERR_INVALID_ARG, "the call needs %s", needed);
+}
+
 static void reid__clear_error(reid_error *e) {
     if (e) e->code = REID_OK, e->text[0] = 0;
 }
@@ -4055,7 +4060,7 @@ static reid_result reid__kernels_choose(reid_isa isa, reid_precision precision, 
             return reid__fail(e, REID_ERR_ISA, "REID_CPU_ISA is \"%.40s\"; it can be scalar, avx2, avx512, "
                               "avx512_bf16, amx_bf16, avx512_vnni, amx_int8 or neon", forced);
     }
-    if (isa < REID_ISA_AUTO || (int)isa > count)
+    if ((int)isa < REID_ISA_AUTO || (int)isa > count)
         return reid__fail(e, REID_ERR_INVALID_ARG, "desc.cpu_isa is %d, which is no reid_isa", (int)isa);
     for (int i = count - 1; i >= 0; i--) {
         reid_isa each = (reid_isa)(REID_ISA_SCALAR + i);
@@ -9771,7 +9776,7 @@ REID_API void reid_index_destroy(reid_index *index) {
 REID_API reid_result reid_index_create(const reid_desc *desc, const reid_rows *rows, reid_index **out) {
     reid__mem mem;
     if (out) *out = NULL;
-    if (!desc || !rows || !out) return REID_ERR_INVALID_ARG;
+    if (!desc || !rows || !out) return reid__lacks(desc, "rows and out");
     reid__clear_error(desc->error);
     reid_result r = reid__mem_init(&mem, desc);
     if (r == REID_OK) r = reid__check_rows(desc, rows);
@@ -10237,13 +10242,15 @@ REID_API reid_result reid_group(const reid_desc *desc, const reid_rows *rows, co
     reid__grouping g;
     size_t links = 0;
     if (merged) *merged = 0;
-    if (!desc || !rows || !group || (rows->count && !out) || !merges != !merged) return REID_ERR_INVALID_ARG;
+    if (!desc || !rows || !group || (rows->count && !out) || !merges != !merged)
+        return reid__lacks(desc, "rows, a group, out, and both of merges and merged or neither");
     reid__clear_error(desc->error);
     memset(&g, 0, sizeof g);
     g.d = group, g.desc = *desc, g.merges = merges, g.dim = rows->dim;
+    g.count = rows->count < UINT32_MAX ? (uint32_t)rows->count : 0;
     reid_result r = reid__mem_init(&g.mem, desc);
     if (r == REID_OK) r = reid__check_rows(desc, rows);
-    if (r == REID_OK) g.count = (uint32_t)rows->count, r = reid__check_group(desc, rows, group);
+    if (r == REID_OK) r = reid__check_group(desc, rows, group);
     reid__caller caller = reid__enter();
     if (r == REID_OK) r = reid__group_memory(&g);
     if (r == REID_OK) r = reid__unit_rows(&g, rows);
@@ -10447,11 +10454,9 @@ static reid_result reid__detect(const reid__weights *file, const reid_desc *desc
     return REID_OK;
 }
 
-/* And the allocator that it gives. */
-static reid_result reid__check_desc(const reid_desc *desc, reid__mem *mem) {
+/* What has a meaning without a file, too. */
+static reid_result reid__check_options(const reid_desc *desc) {
     reid_error *e = desc->error;
-    if (!desc->weights == !desc->weights_data)
-        return reid__fail(e, REID_ERR_INVALID_ARG, "either desc.weights or desc.weights_data has to be given");
     if ((int)desc->head < REID_HEAD_AUTO || desc->head > REID_HEAD_SEEDED)
         return reid__fail(e, REID_ERR_INVALID_ARG, "desc.head is %d, which is no reid_head", (int)desc->head);
     if (desc->last_stride < 0 || desc->last_stride > 2)
@@ -10460,7 +10465,18 @@ static reid_result reid__check_desc(const reid_desc *desc, reid__mem *mem) {
         desc->lanes > 1024)
         return reid__fail(e, REID_ERR_INVALID_ARG, "desc.batch %d, threads %d, lanes %d: 0 to 4096, 1024, 1024",
                           desc->batch, desc->threads, desc->lanes);
-    return reid__mem_init(mem, desc);
+    if ((int)desc->precision >= REID_PRECISION_DEFAULT && desc->precision <= REID_INT8) return REID_OK;
+    return reid__fail(e, REID_ERR_INVALID_ARG, "desc.precision is %d, which is no reid_precision",
+                      (int)desc->precision);
+}
+
+/* And the allocator that it gives. */
+static reid_result reid__check_desc(const reid_desc *desc, reid__mem *mem) {
+    if (!desc->weights == !desc->weights_data)
+        return reid__fail(desc->error, REID_ERR_INVALID_ARG,
+                          "either desc.weights or desc.weights_data has to be given");
+    reid_result r = reid__check_options(desc);
+    return r == REID_OK ? reid__mem_init(mem, desc) : r;
 }
 
 /* The file alone, for questions about it. */
@@ -10499,7 +10515,7 @@ REID_API reid_result reid_weights_metadata(const reid_desc *desc, const char *ke
     reid__mem mem;
     reid__weights file;
     if (value && size) value[0] = 0;
-    if (!desc || !key || !value || !size) return REID_ERR_INVALID_ARG;
+    if (!desc || !key || !value || !size) return reid__lacks(desc, "a key and room for its value");
     reid__caller caller = reid__enter();
     reid_result r = reid__open_file(desc, &mem, &file);
     if (r == REID_OK) {
@@ -10879,9 +10895,6 @@ static reid_result reid__choose_device(reid__build *b) {
     reid_ctx *ctx = b->ctx;
     if ((int)desc->device < REID_DEVICE_AUTO || desc->device > REID_DEVICE_CUDA)
         return reid__fail(b->e, REID_ERR_INVALID_ARG, "desc.device is %d, which is no reid_device", (int)desc->device);
-    if ((int)desc->precision < REID_PRECISION_DEFAULT || desc->precision > REID_INT8)
-        return reid__fail(b->e, REID_ERR_INVALID_ARG, "desc.precision is %d, which is no reid_precision",
-                          (int)desc->precision);
     reid_result r = reid__check_precision(desc->precision, b->e);
     if (r != REID_OK) return r;
     reid_precision precision = desc->device == REID_DEVICE_CUDA ? REID_FP32 : desc->precision;
@@ -11257,7 +11270,7 @@ static reid_result reid__create_both(const reid_desc *desc, reid_ctx **out) {
 
 REID_API reid_result reid_create(const reid_desc *desc, reid_ctx **out) {
     if (out) *out = NULL;
-    if (!desc || !out) return REID_ERR_INVALID_ARG;
+    if (!desc || !out) return reid__lacks(desc, "out");
     reid__caller caller = reid__enter();
     reid_result r = reid__create_both(desc, out);
     if (r == REID_OK && (*out)->again && !(*out)->gpu != !(*out)->again->gpu) {
@@ -11454,6 +11467,7 @@ REID_API reid_result reid_preprocess(reid_ctx *ctx, const reid_image *image, uin
             reid__give(ctx, &s->preparing);
         }
     }
+    if (r != REID_OK && ctx && out) memset(out, 0, (size_t)ctx->prep->height * (size_t)ctx->prep->width * 3);
     reid__leave(caller);
     return r;
 }
@@ -11621,7 +11635,7 @@ REID_API reid_result reid_query_op(const reid_ctx *ctx, int index, reid_op_info 
 
 REID_API reid_result reid_query_gpu(const reid_desc *desc, reid_gpu_info *gpu) {
     if (gpu) memset(gpu, 0, sizeof *gpu);
-    if (!desc || !gpu) return REID_ERR_INVALID_ARG;
+    if (!desc || !gpu) return reid__lacks(desc, "a reid_gpu_info");
     reid_error *e = desc->error;
     reid__clear_error(e);
 #ifdef REID_NO_CUDA
@@ -11687,7 +11701,8 @@ static reid_result reid__packing_plan(reid__packing *k, const reid_desc *desc, i
     if (!arch) return reid__fail(e, REID_ERR_UNKNOWN_NETWORK, "no network is named \"%.60s\"", network);
     reid_head head;
     reid__projection projection;
-    reid_result r = reid__resolve_head(desc, arch, NULL, &head, &projection, e);
+    reid_result r = reid__check_options(desc);
+    if (r == REID_OK) r = reid__resolve_head(desc, arch, NULL, &head, &projection, e);
     if (r == REID_OK) r = reid__gpu_precision(desc, chip, &k->gpu.half, e);
     if (r == REID_OK) r = reid__check_precision(desc->precision, e);
     if (r == REID_OK && desc->precision == REID_INT8 && arch->family != REID__RESNET)
@@ -11747,7 +11762,7 @@ static reid_result reid__pack_kernels(reid__packing *k, const reid_desc *desc, c
 
 REID_API reid_result reid_pack_kernels(const reid_desc *desc, const char *arch, const char *path, reid_kernel_fn fn,
                                        void *user) {
-    if (!desc || !arch) return REID_ERR_INVALID_ARG;
+    if (!desc || !arch) return reid__lacks(desc, "a chip");
     reid__clear_error(desc->error);
 #ifdef REID_NO_CUDA
     (void)path, (void)fn, (void)user;
@@ -11832,6 +11847,7 @@ static reid_result reid__profile(reid_ctx *ctx, int n, int repeats, float *micro
 REID_API reid_result reid_profile(reid_ctx *ctx, int n, int repeats, float *microseconds, reid_error *error) {
     reid__clear_error(error);
     if (!ctx || !microseconds) return reid__fail(error, REID_ERR_INVALID_ARG, "a handle and microseconds are needed");
+    memset(microseconds, 0, (size_t)ctx->plan->op_count * sizeof *microseconds);
     reid_result r = reid__check_call(ctx, NULL, 0, NULL, error);
     if (r != REID_OK) return r;
     if (n < 1 || n > ctx->net.batch || repeats < 1 || repeats > 1000)
@@ -11846,7 +11862,6 @@ REID_API reid_result reid_profile(reid_ctx *ctx, int n, int repeats, float *micr
     uint8_t *noise = (uint8_t *)reid__alloc(&mem, pixels);
     reid_image *images = (reid_image *)reid__alloc(&mem, (size_t)n * sizeof *images);
     float *times = (float *)reid__alloc(&mem, bytes);
-    memset(microseconds, 0, (size_t)p->op_count * sizeof *microseconds);
     if (noise && images && times) r = reid__profile(ctx, n, repeats, microseconds, noise, images, times, error);
     else r = reid__no_memory(error, "timing", pixels + bytes);
     reid__release(&mem, NULL);
@@ -11908,7 +11923,8 @@ REID_API reid_result reid_observe(reid_ctx *ctx, const reid_image *image, reid_o
 REID_API double reid_cosine(const float *a, const float *b, int dim) {
     double ab = 0, aa = 0, bb = 0;
     for (int i = 0; i < dim; i++) ab += (double)a[i] * b[i], aa += (double)a[i] * a[i], bb += (double)b[i] * b[i];
-    return aa > 0 && bb > 0 ? ab / (sqrt(aa) * sqrt(bb)) : 0;
+    double cosine = aa > 0 && bb > 0 ? ab / (sqrt(aa) * sqrt(bb)) : 0;
+    return cosine > 1 ? 1 : cosine < -1 ? -1 : cosine; /* rounding goes beyond */
 }
 
 REID_API void reid_to_halves(const float *in, uint16_t *out, size_t count) {
@@ -12250,7 +12266,7 @@ static reid_result reid__check_request(const reid_queue *q, const reid_request *
         return reid__fail(e, REID_ERR_INVALID_ARG, "%d images: the queue's limit is %d", r->n, q->stats.limit);
     reid_result code = reid__check_call(q->ctx, r->images, r->n, r->out, e);
     if (code != REID_OK || r->deadline_us >= 0) return code;
-    return reid__fail(e, REID_ERR_EXPIRED, "the deadline was %lld us ago", -(long long)r->deadline_us);
+    return reid__fail(e, REID_ERR_EXPIRED, "the deadline was %llu us ago", 0 - (unsigned long long)r->deadline_us);
 }
 
 /* Takes a request in, or says why not. Its rank: level l, arriving in period p, is of class l + p. Whoever arrives a
@@ -12395,9 +12411,9 @@ static reid_result reid__queue_start(reid_queue *q) {
 
 REID_API reid_result reid_queue_create(const reid_queue_desc *desc, reid_queue **out) {
     reid_info info;
+    reid_error *e = desc ? desc->error : NULL;
     if (out) *out = NULL;
-    if (!desc || !out) return REID_ERR_INVALID_ARG;
-    reid_error *e = desc->error;
+    if (!desc || !out) return reid__fail(e, REID_ERR_INVALID_ARG, "the call needs out");
     reid__clear_error(e);
     reid_result r = reid_query_desc(desc->ctx, &info);
     if (r != REID_OK)
@@ -12416,7 +12432,8 @@ REID_API reid_result reid_queue_create(const reid_queue_desc *desc, reid_queue *
     if (!q) return reid__no_memory(e, "a queue", sizeof *q);
     q->pid = getpid(), q->ctx = desc->ctx, q->dim = (size_t)info.dim;
     q->told_end = &q->told, q->deadlines.by_deadline = 1, q->refuse_late = desc->refuse_late;
-    q->delay = desc->delay_us * 1000, q->ageing = desc->ageing_us ? desc->ageing_us * 1000 : 500000000;
+    q->delay = desc->delay_us * 1000; /* any negative ageing_us is the same */
+    q->ageing = desc->ageing_us < 0 ? -1 : desc->ageing_us ? desc->ageing_us * 1000 : 500000000;
     q->stats.lanes = info.lanes, q->stats.batch = desc->batch ? desc->batch : info.batch;
     q->stats.limit = desc->limit ? desc->limit : reid__max(1024, 8 * q->stats.batch);
     q->entry_count = q->stats.limit + 2 * q->stats.lanes * q->stats.batch;

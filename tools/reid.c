@@ -2,7 +2,6 @@
 #include "base/files.h"
 #include "base/say.h"
 #include "cli/options.h"
-#include "commands/requests.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -56,8 +55,7 @@ int main(int argc, char **argv) {
             o.operands[0] = (char *)c->name;
             o.operand_count = 1;
         }
-        if (o.help) status = help_main(&o);
-        else if (spares_inputs(&o)) status = c->run(&o);
+        status = o.help ? help_main(&o) : c->run(&o);
     }
     free(o.operands);
     if (interrupted()) end_by_signal(interrupted());

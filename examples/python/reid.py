@@ -359,10 +359,10 @@ def _is_pil(picture: Any) -> bool:
 def _pil_pixels(image: Any) -> np.ndarray:
     """The pixels as `reid embed` sees them: upright, 8 bits a sample.
 
-    A JPEG's EXIF orientation counts for a picture as it was opened; what has been made of it is taken as it is.
+    EXIF's orientation counts for a JPEG or PNG as it was opened; what has been made of it is taken as it is.
     """
     kind = image.format
-    if kind in ("JPEG", "MPO"):
+    if kind in ("JPEG", "MPO", "PNG"):
         image = _pillow()[1].exif_transpose(image)
     if image.mode in ("RGB", "RGBA", "L"):
         return np.asarray(image)

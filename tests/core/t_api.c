@@ -61,7 +61,7 @@ static void test_desc(void **state) {
     (void)state;
     assert_int_equal(reid_create(NULL, &ctx), REID_ERR_INVALID_ARG);
     assert_null(ctx);
-    assert_int_equal(reid_create(&plain, NULL), REID_ERR_INVALID_ARG);
+    expect(reid_create(&plain, NULL), REID_ERR_INVALID_ARG, "out");
     REFUSE(d.weights_data = NULL, REID_ERR_INVALID_ARG, "weights");
     REFUSE(d.weights = "a", REID_ERR_INVALID_ARG, "weights");
     REFUSE((d.weights = "/no/such/file", d.weights_data = NULL), REID_ERR_FILE_OPEN, "/no/such/file");
@@ -81,9 +81,11 @@ static void test_desc(void **state) {
     REFUSE((d.precision = REID_BF16, d.cpu_isa = REID_ISA_AVX2), REID_ERR_PRECISION, "avx2");
     REFUSE(d.cpu_isa = REID_ISA_AMX_BF16, REID_ERR_PRECISION, "amx_bf16");
     REFUSE(d.cpu_isa = (reid_isa)9, REID_ERR_INVALID_ARG, "cpu_isa is 9");
+    REFUSE(d.cpu_isa = (reid_isa)-1, REID_ERR_INVALID_ARG, "cpu_isa is -1");
     REFUSE(d.cpu_isa = REID_ISA_AMX_INT8, REID_ERR_PRECISION, "amx_int8 was asked for, which does not compute in FP32");
     REFUSE(d.precision = REID_INT8, REID_ERR_RANGES, "reid calibrate --int8");
     REFUSE(d.precision = (reid_precision)5, REID_ERR_INVALID_ARG, "precision is 5");
+    REFUSE(d.precision = (reid_precision)-1, REID_ERR_INVALID_ARG, "precision is -1");
     REFUSE(d.network = "vgg", REID_ERR_UNKNOWN_NETWORK, "vgg");
     REFUSE((d.weights_data = other, d.weights_size = sizeof other - 1), REID_ERR_UNKNOWN_NETWORK, "reid convert");
     REFUSE(d.network = "resnet50", REID_ERR_TENSOR_MISSING, "conv1.weight");
@@ -129,11 +131,36 @@ static void test_isa(void **state) {
 
 /* --- calls on a handle -------------------------------------------------------------------------------------------- */
 
+/* Calls that take a description as well, but no handle. */
+static void test_other_descs(void **state) {
+    reid_desc d = good();
+    reid_rows rows = REID_INIT;
+    reid_queue_desc queue = REID_INIT;
+    char value[8];
+    (void)state;
+    queue.error = &error;
+    expect(reid_weights_metadata(&d, NULL, value, sizeof value), REID_ERR_INVALID_ARG, "a key");
+    expect(reid_query_gpu(&d, NULL), REID_ERR_INVALID_ARG, "reid_gpu_info");
+    expect(reid_index_create(&d, &rows, NULL), REID_ERR_INVALID_ARG, "out");
+    expect(reid_queue_create(&queue, NULL), REID_ERR_INVALID_ARG, "out");
+    expect(reid_pack_kernels(&d, NULL, NULL, NULL, NULL), REID_ERR_INVALID_ARG, "a chip");
+    d.network = "resnet50", d.last_stride = 3;
+    expect(reid_pack_kernels(&d, "sm_90", NULL, NULL, NULL), REID_ERR_INVALID_ARG, "last_stride is 3");
+    d.last_stride = 0, d.batch = -1;
+    expect(reid_pack_kernels(&d, "sm_90", NULL, NULL, NULL), REID_ERR_INVALID_ARG, "batch -1");
+    d.batch = 0, d.precision = (reid_precision)5;
+    expect(reid_pack_kernels(&d, "sm_90", NULL, NULL, NULL), REID_ERR_INVALID_ARG, "precision is 5");
+}
+
+static void zeros(const void *memory, size_t size) {
+    for (size_t i = 0; i < size; i++) assert_true(((const unsigned char *)memory)[i] == 0);
+}
+
 static void test_calls(void **state) {
     uint8_t *pixels = net_pixels(2, 20, 20, 1), view[32 * 32 * 3];
     reid_image images[2] = {net_image(pixels, 0, 20, 20), net_image(pixels, 1, 20, 20)};
     const reid_box outside = {20, 0, 5, 5};
-    float *out = (float *)malloc(2 * 1280 * sizeof *out);
+    float *out = (float *)malloc(2 * 1280 * sizeof *out), times[1000];
     reid_desc d = good();
     reid_ctx *ctx;
     reid_info info;
@@ -152,11 +179,16 @@ static void test_calls(void **state) {
     for (int i = 0; i < 2 * 1280; i++) assert_true(out[i] == 0);
     images[1].box = NULL, images[1].pixels = NULL;
     expect(reid_embed_ex(ctx, images, 2, out, &error), REID_ERR_IMAGE, "image 1");
+    memset(view, 1, sizeof view);
     expect(reid_preprocess(ctx, &images[1], view, &error), REID_ERR_IMAGE, "pixels");
+    zeros(view, sizeof view);
     expect(reid_preprocess(ctx, NULL, view, &error), REID_ERR_INVALID_ARG, "images");
     expect(reid_preprocess(ctx, images, NULL, &error), REID_ERR_INVALID_ARG, "out");
     expect(reid_preprocess(NULL, images, view, &error), REID_ERR_INVALID_ARG, "handle");
     expect(reid_preprocess(ctx, images, view, &error), REID_OK, "");
+    memset(times, 1, sizeof times);
+    expect(reid_profile(ctx, 0, 1, times, &error), REID_ERR_INVALID_ARG, "n is 0");
+    zeros(times, (size_t)reid_op_count(ctx) * sizeof *times);
 
     memset(&info, 1, sizeof info), memset(&op, 1, sizeof op);
     assert_int_equal(reid_query_desc(NULL, &info), REID_ERR_INVALID_ARG);
@@ -299,6 +331,7 @@ static void test_every_code(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_desc),  cmocka_unit_test(test_isa),        cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_other_descs),
         cmocka_unit_test(test_names), cmocka_unit_test(test_set),        cmocka_unit_test(test_every_code),
     };
     file = net_for("efficientnet_b0", REID_HEAD_NONE, 1, NULL);

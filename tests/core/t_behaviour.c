@@ -184,6 +184,8 @@ static void test_flip_and_raw(void **state) {
     assert_true(fabs(reid_cosine(a, b, DIM) + 1) < 1e-12);
     memset(b, 0, sizeof b);
     assert_true(reid_cosine(a, b, DIM) == 0);
+    const float ones[3] = {1, 1, 1}, back[3] = {-1, -1, -1}; /* acos takes them, although sqrt(3)^2 is below 3 */
+    assert_true(reid_cosine(ones, ones, 3) == 1 && reid_cosine(ones, back, 3) == -1);
 }
 
 /* --- embeddings without a direction ------------------------------------------------------------------------------- */

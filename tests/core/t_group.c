@@ -425,11 +425,11 @@ static void test_contradictions(void **state) {
 static void refused(const reid_rows *rows, reid_result code, const char *text) {
     reid_desc desc = new_desc();
     size_t merged = 7;
-    b.got[0] = 7;
+    b.got[0] = b.got[rows->count - 1] = 7;
     reid_result r = reid_group(&desc, rows, &b.desc, b.got, b.merges, &merged);
     if (r != code || strcmp(error.text, text) != 0)
         fail_msg("%s: \"%s\" instead of \"%s\"", reid_result_name(r), error.text, text);
-    assert_int_equal(merged, 0);
+    assert_true(merged == 0 && b.got[0] == 0 && b.got[rows->count - 1] == 0);
 }
 
 static void test_refusals(void **state) {
@@ -443,6 +443,7 @@ static void test_refusals(void **state) {
     assert_int_equal(reid_group(&desc, &rows, NULL, b.got, NULL, NULL), REID_ERR_INVALID_ARG);
     assert_int_equal(reid_group(&desc, &rows, &b.desc, NULL, NULL, NULL), REID_ERR_INVALID_ARG);
     assert_int_equal(reid_group(&desc, &rows, &b.desc, b.got, b.merges, NULL), REID_ERR_INVALID_ARG);
+    assert_non_null(strstr(error.text, "both of merges and merged or neither"));
     b.desc.threshold = (double)NAN;
     refused(&rows, REID_ERR_INVALID_ARG, "the threshold is nan, which is no cosine");
     b.desc.threshold = 2.5;

@@ -243,10 +243,11 @@ class Pictures(Case):
         self.equal(self.reid.embed(grey), command("kind.l.png"))
         self.equal(self.reid.embed(color), command("kind.rgba.png"))
 
-    def test_jpeg_is_upright(self):
+    def test_pictures_are_upright(self):
         tags = Image.Exif()
         tags[0x0112] = 6
         Image.fromarray(picture(4, 60, 90)).save("turned.jpg", exif=tags)
+        Image.fromarray(picture(4, 60, 90)).save("turned.png", exif=tags)
         with Image.open("turned.jpg") as image:
             upright = np.asarray(ImageOps.exif_transpose(image))
             self.assertEqual(upright.shape, (90, 60, 3))
@@ -255,6 +256,9 @@ class Pictures(Case):
             self.equal(self.reid.embed(ImageOps.exif_transpose(image)), wanted)
         self.equal(self.reid.embed("turned.jpg"), wanted)
         self.assertGreater(cosine(wanted[0], command("turned.jpg")[0]), 0.999)  # another decoder
+        with Image.open("turned.png") as image:
+            self.equal(self.reid.embed(np.asarray(ImageOps.exif_transpose(image))), command("turned.png"))
+        self.equal(self.reid.embed("turned.png"), command("turned.png"))
 
     def test_arrays_in_any_memory(self):
         array = picture(5, 61, 47)

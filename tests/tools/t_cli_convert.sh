@@ -50,7 +50,11 @@ prints '360 tensors in state_dict behind module.backbone.$'
 prints '^preset       torchreid (given as option)$'
 run 0 inspect out.safetensors
 prints '^preset       torchreid (named in the file)$'
+prints '^network      efficientnet_b0 (named in the file)$'
+run 0 inspect out.safetensors --net efficientnet_b0
+prints '^network      efficientnet_b0 (given as option)$'
 run 0 convert out.safetensors second.safetensors
+prints '^network      efficientnet_b0 (named in the file)$'
 prints '^format       safetensors, 360 tensors$'
 prints '^preset       torchreid (named in the file)$'
 run 0 convert wrapped.pth
@@ -138,7 +142,7 @@ bad 'pipe: is not a regular file' pipe x.safetensors
     echo $? >status
 )
 check "a full disk is an error" grep -qx 2 status
-says 'zip.pth: cannot write: File too large'
+says 'zip.pth: full_disk.safetensors: cannot write: File too large'
 absent full_disk.safetensors
 no_leftovers
 "$REID" convert zip.pth x.safetensors >/dev/full 2>"$err"

@@ -92,6 +92,27 @@ check "both fingerprints" [ "$(grep -c '"weights": ' two.meta.json)" = 2 ]
 run 1 embed --size 64x64 -m w.safetensors -m w2.safetensors --head none in -o two.jsonl
 check "two lists in JSON" grep -q '"embeddings": \[\[[^]]*\], \[[^]]*\]\]}$' two.jsonl
 
+# What a command reads is not what it writes; groups of an earlier run may be replaced by those of this one.
+printf 'path,x,y,width,height\nin/ann/1.png,1,1,9,9\n' >read.csv
+cp read.csv before.csv
+ln read.csv linked.csv
+overwrites() {
+    run 2 "$@"
+    says 'is both input and output'
+    same read.csv before.csv
+}
+overwrites embed -m w.safetensors --boxes read.csv -o ./read.csv
+overwrites embed -m w.safetensors --boxes read.csv -o linked.csv
+overwrites match -m w.safetensors --gallery x.npy --boxes read.csv -o read.csv
+overwrites cluster x.npy --threshold 0.9 --decisions read.csv -o read.csv
+overwrites calibrate x.npy --labels read.csv -o read.csv
+overwrites calibrate x.npy -o x.npy
+overwrites tune -m w.safetensors in -o w.safetensors
+for again in '' '--carry groups.csv' '--add groups.csv'; do
+    # shellcheck disable=SC2086 # an option and its value
+    run 0 cluster x.npy --threshold 0.9 $again -o groups.csv
+done
+
 # --strict: stops, says why, writes nothing, on stdout too.
 embed 1 in --strict -o strict.npy
 says 'in/bob/2a.png: the file is empty'

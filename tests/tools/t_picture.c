@@ -266,6 +266,28 @@ static void test_jpeg_scans(void **state) {
     refused("a JPEG of more scans than pictures have");
 }
 
+/* --- BMP --------------------------------------------------------------------------------------------------------- */
+
+/* Rows from the top, as a negative height says, and from the bottom. */
+static void test_bmp_rows(void **state) {
+    static const unsigned char head[54] = {'B', 'M', 70, 0, 0, 0, 0, 0, 0, 0, 54, 0, 0, 0, 40, 0, 0, 0, 2, 0, 0, 0,
+                                           0, 0, 0, 0, 1, 0, 24};
+    static const unsigned char rows[16] = {1, 2, 3, 4, 5, 6, 0, 0, 7, 8, 9, 10, 11, 12, 0, 0}; /* B, G, R */
+    static const unsigned char first[12] = {3, 2, 1, 6, 5, 4, 9, 8, 7, 12, 11, 10};
+    static const unsigned char last[12] = {9, 8, 7, 12, 11, 10, 3, 2, 1, 6, 5, 4};
+    (void)state;
+    name_is(".bmp");
+    for (int down = 0; down < 2; down++) {
+        put_bytes((const char *)head, sizeof head);
+        memcpy(file.s + 22, down ? "\376\377\377\377" : "\2\0\0\0", 4);
+        put_bytes((const char *)rows, sizeof rows);
+        decoded(2, 2, down ? first : last, down ? "a BMP from the top" : "a BMP from the bottom");
+    }
+    put_bytes((const char *)head, sizeof head);
+    memcpy(file.s + 22, "\0\0\0\200", 4);
+    refused("has no pixels");
+}
+
 /* --- PNG --------------------------------------------------------------------------------------------------------- */
 
 static unsigned crc(const char *bytes, size_t n) {
@@ -347,6 +369,37 @@ static const png_kind KINDS[] = {
     {16, 2, 0, 0}, {16, 2, 1, 1}, {1, 3, 0, 0}, {4, 3, 1, 1}, {8, 3, 0, 0}, {8, 3, 1, 1}, {8, 4, 0, 0}, {16, 4, 1, 0},
     {8, 6, 0, 0}, {8, 6, 1, 0}, {16, 6, 0, 0}, {16, 6, 1, 0},
 };
+
+/* A PNG says, too, how it was held. */
+static void test_png_orientation(void **state) {
+    static const char exif[] = "MM\0*\0\0\0\10\0\1\1\22\0\3\0\0\0\1\0\6\0\0\0\0\0\0";
+    (void)state;
+    name_is(".png");
+    for (int cut = 0; cut < 2; cut++) {
+        png_head(5, 3, &KINDS[5]);
+        chunk("eXIf", exif, sizeof exif - 1 - (cut ? 10 : 0)); /* without the value, it is upright */
+        png_data(png_rows(5, 3, &KINDS[5]));
+        decoded(cut ? 5 : 3, cut ? 3 : 5, NULL, "a PNG with EXIF");
+    }
+}
+
+/* Rows from the top or the bottom, columns from the left or the right. */
+static void test_tga_order(void **state) {
+    unsigned char head[18] = {[2] = 2, [12] = 2, [14] = 2, [16] = 24}, rgb[12];
+    (void)state;
+    name_is(".tga");
+    for (int from_right = 0; from_right < 2; from_right++)
+        for (int from_top = 0; from_top < 2; from_top++) {
+            head[17] = (unsigned char)(from_right << 4 | from_top << 5);
+            put_bytes((const char *)head, sizeof head);
+            for (int i = 0; i < 12; i++) { /* B, G, R of the pixel that is stored as number i / 3 */
+                int x = i / 3 % 2 ^ from_right, y = i / 6 ^ !from_top;
+                rgb[3 * (2 * y + x) + 2 - i % 3] = (unsigned char)(i + 1);
+                put_number((unsigned)i + 1, 1);
+            }
+            decoded(2, 2, rgb, from_right ? "a TGA from the right" : "a TGA from the left");
+        }
+}
 
 /* Every kind of picture is decoded within what is announced for it, which is not much more than it takes. */
 static void test_needs_suffice(void **state) {
@@ -535,6 +588,8 @@ int main(void) {
         cmocka_unit_test(test_pnm_pixels),     cmocka_unit_test(test_pnm_refusals),
         cmocka_unit_test(test_jpeg_by_another_name), cmocka_unit_test(test_jpeg_structure),
         cmocka_unit_test(test_jpeg_scans),     cmocka_unit_test(test_needs_suffice),
+        cmocka_unit_test(test_png_orientation), cmocka_unit_test(test_bmp_rows),
+        cmocka_unit_test(test_tga_order),
         cmocka_unit_test(test_short_tga),      cmocka_unit_test(test_needs_are_told),
         cmocka_unit_test(test_short_jpeg),
         cmocka_unit_test(test_bomb),           cmocka_unit_test(test_budget),

@@ -1,5 +1,6 @@
 #include "cli/options.h"
 
+#include "base/files.h"
 #include "base/memory.h"
 #include "base/say.h"
 #include "base/text.h"
@@ -679,6 +680,48 @@ static int change_preset(const command *c, model_options *m) {
     return 1;
 }
 
+static int is_written(const option *spec) {
+    return spec->offset == offsetof(options, output) || spec->offset == offsetof(options, trace) ||
+           spec->offset == offsetof(options, page) || spec->offset == offsetof(options, html);
+}
+
+/* What an option names, where that is a file's name. doctor's -o is a PATH to which nothing is written. */
+static const char *file_of(const options *o, const command *c, const option *spec) {
+    if (!option_applies(spec, c) || spec->per_model || spec->set != set_text) return NULL;
+    if (!strstr(spec->arg, "FILE") && (is_written(spec) || !strstr(spec->arg, "PATH"))) return NULL;
+    return *(const char *const *)((const char *)o + spec->offset);
+}
+
+/* Groups of an earlier run may be replaced by those of this one. */
+static int may_be_replaced(const option *spec) {
+    return spec->offset == offsetof(options, carry) || spec->offset == offsetof(options, add);
+}
+
+static int is_read(const options *o, const command *c, const char *path) {
+    int found = 0;
+    for (int i = 0; i < o->operand_count; i++) found |= file_same(o->operands[i], path);
+    for (int i = 0; i < o->models; i++) {
+        const model_options *m = &o->model[i];
+        found |= file_same(m->weights, path) || (m->ranges && file_same(m->ranges, path));
+    }
+    for (const option *spec = OPTIONS; spec->help && !found; spec++) {
+        const char *file = is_written(spec) || may_be_replaced(spec) ? NULL : file_of(o, c, spec);
+        found = file && file_same(file, path);
+    }
+    return found;
+}
+
+/* A slip of the hand must not replace what a command reads by what it writes. */
+static int keep_inputs(const options *o, const command *c) {
+    for (const option *spec = OPTIONS; spec->help; spec++) {
+        const char *path = is_written(spec) ? file_of(o, c, spec) : NULL;
+        if (!path || !is_read(o, c, path)) continue;
+        say_error("%s: %s is both input and output", c->name, shown(path));
+        return 0;
+    }
+    return 1;
+}
+
 int options_parse(options *o, const command *c, int argc, char **argv) {
     memset(o, 0, sizeof *o);
     o->threshold = o->min_conf = o->suggest = o->shrinkage = o->holdout = o->apart = o->burst = (double)NAN;
@@ -715,5 +758,5 @@ int options_parse(options *o, const command *c, int argc, char **argv) {
     for (int i = 0; i < o->models; i++)
         if (!change_preset(c, &o->model[i])) return 0;
     say_setup(o->quiet ? SAY_QUIET : o->verbose);
-    return 1;
+    return keep_inputs(o, c);
 }

@@ -239,15 +239,16 @@ static int write_out(conversion *v) {
     if (good && v->out) {
         text_printf(&temp, "%s.part", v->out);
         good = text_failed(&temp) ? text_no_memory(&v->why) : pending_open(&p, v->out, temp.s, 0, &v->why);
-        if (!good) {
-            text reason = TEXT_INIT;
-            text_puts(&reason, v->why.s);
-            refuse(&v->why, "%s: %s", v->out, reason.s);
-            text_free(&reason);
-        } else {
+        if (good) {
             good = write_and_check(v, &p, list, count);
             if (good) sync_folder_of(v->out);
             pending_close(&p);
+        }
+        if (!good) { /* what stands before it, the input, may not be at fault */
+            text reason = TEXT_INIT;
+            text_join(&reason, &v->why);
+            refuse(&v->why, "%s: %s", v->out, reason.s);
+            text_free(&reason);
         }
     }
     text_free(&temp);
@@ -332,9 +333,10 @@ static void report_text(conversion *v) {
     report_source(v);
     add_label(t, "network");
     text_printf(t, "%s (%s)\n", v->map.network->name,
-                v->o->every.network    ? "given as option"
-                : v->map.ambiguous[0] ? "or another with the same tensors: see the warning"
-                                      : "found from its tensors");
+                v->o->every.network                 ? "given as option"
+                : v->map.ambiguous[0]               ? "or another with the same tensors: see the warning"
+                : v->from.network && !v->from.graph ? "named in the file" /* an ONNX file's is found by its nodes */
+                                                    : "found from its tensors");
     add_label(t, "preset");
     if (v->preset) text_printf(t, "%s (%s)\n", v->preset, v->preset_why);
     else if (v->final_preset[0])

@@ -30,7 +30,7 @@ typedef struct inspection {
     model loaded; /* loaded.ctx is NULL when it failed */
     reid_gpu_info gpu; /* only where it computes, or was asked to */
     int has_gpu;
-    char preset_in_file[256], stride_in_file[16];
+    char network_in_file[32], preset_in_file[256], stride_in_file[16];
     long long file_size;
     int no_memory;     /* for a tensor's name; told */
     text out;
@@ -55,10 +55,9 @@ static void look(inspection *in) {
     reid_desc desc = model_desc(in->o, in->asked, &in->check_error);
     in->checked = reid_check_weights(&desc, note_tensor, in, in->network);
     in->file_size = stat(desc.weights, &st) == 0 ? (long long)st.st_size : -1;
-    if (reid_weights_metadata(&desc, "reid.preset", in->preset_in_file, sizeof in->preset_in_file) != REID_OK)
-        in->preset_in_file[0] = 0;
-    if (reid_weights_metadata(&desc, "reid.last_stride", in->stride_in_file, sizeof in->stride_in_file) != REID_OK)
-        in->stride_in_file[0] = 0;
+    reid_weights_metadata(&desc, "reid.network", in->network_in_file, sizeof in->network_in_file);
+    reid_weights_metadata(&desc, "reid.preset", in->preset_in_file, sizeof in->preset_in_file);
+    reid_weights_metadata(&desc, "reid.last_stride", in->stride_in_file, sizeof in->stride_in_file);
     model_create(&in->loaded, &desc);
     if (in->o->device == REID_DEVICE_CUDA || strncmp(in->loaded.info.device, "cuda", 4) == 0) {
         reid_error unused; /* reid_create has told what is wrong */
@@ -68,8 +67,8 @@ static void look(inspection *in) {
     }
 }
 
-static const char *source_of(const char *given, const char *in_file) {
-    return given ? "given as option" : in_file[0] ? "named in the file" : "the network's default";
+static const char *source_of(const char *given, const char *in_file, const char *otherwise) {
+    return given ? "given as option" : in_file[0] ? "named in the file" : otherwise;
 }
 
 /* 12345678 as "12,345,678". */
@@ -141,7 +140,7 @@ static void describe_file(inspection *in) {
     add_label(&in->out, "network");
     if (!in->network[0]) text_puts(&in->out, "unknown\n");
     else text_printf(&in->out, "%s (%s)\n", in->network,
-                     in->asked->network ? "given as option" : "found from its tensors");
+                     source_of(in->asked->network, in->network_in_file, "found from its tensors"));
 }
 
 /* Head, preprocessing, size and cost. */
@@ -158,7 +157,7 @@ static void describe_network(inspection *in) {
     text_putc(t, '\n');
     add_label(t, "preset");
     text_puts(t, info->preprocessing);
-    text_printf(t, " (%s)\n", source_of(in->asked->preset, in->preset_in_file));
+    text_printf(t, " (%s)\n", source_of(in->asked->preset, in->preset_in_file, "the network's default"));
     add_label(t, "input");
     text_printf(t, "%d x %d (height x width), ", info->height, info->width);
     if (info->resize_edge) text_printf(t, "cropped from the centre after resizing the short side to %d\n",
@@ -171,7 +170,7 @@ static void describe_network(inspection *in) {
     if (strncmp(info->network, "resnet", 6) == 0) {
         add_label(t, "last stride");
         text_printf(t, "%d (%s)\n", info->last_stride,
-                    source_of(in->asked->last_stride ? "" : NULL, in->stride_in_file));
+                    source_of(in->asked->last_stride ? "" : NULL, in->stride_in_file, "the network's default"));
     }
     add_label(t, "parameters");
     add_grouped(t, info->parameters);
@@ -310,7 +309,8 @@ static void json_model(inspection *in) {
     text_printf(t, ", \"fingerprint\": \"%s\", \"head\": \"%s\", \"head_seed\": %llu, \"preset\": \"%s\"",
                 info->fingerprint, info->head, (unsigned long long)info->head_seed, info->preset);
     text_printf(t, ", \"preset_from\": \"%s\", \"height\": %d, \"width\": %d, \"resize_edge\": %d",
-                source_of(in->asked->preset, in->preset_in_file), info->height, info->width, info->resize_edge);
+                source_of(in->asked->preset, in->preset_in_file, "the network's default"), info->height, info->width,
+                info->resize_edge);
     text_puts(t, ", \"preprocessing\": ");
     text_json(t, info->preprocessing);
     text_printf(t, ", \"filter\": \"%s\", \"order\": \"%s\", \"scale\": %.17g", info->filter,

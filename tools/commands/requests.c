@@ -1,34 +1,10 @@
 #include "commands/requests.h"
 
-#include "base/files.h"
 #include "base/memory.h"
 #include "base/say.h"
 #include "base/threads.h"
 
 #include <string.h>
-
-/* Is what is written none of the names, of which some are NULL? */
-static int spares(const char *written, const char *const *names, size_t count) {
-    for (size_t i = 0; i < count && written; i++) {
-        if (!names[i] || !file_same(names[i], written)) continue;
-        say_error("%s is both input and output", shown(written));
-        return 0;
-    }
-    return 1;
-}
-
-int spares_inputs(const options *o) {
-    const char *const written[] = {o->output, o->html, o->page}; /* --trace replaces nothing but a trace */
-    const char *const read[] = {
-        o->model[0].weights, o->model[1].weights, o->model[0].ranges, o->model[1].ranges, o->every.ranges, o->kernels,
-        o->pack, o->template, o->boxes, o->labels, o->pairs, o->calibration, o->gallery, o->like, o->list, o->groups,
-        o->tracks, o->decisions, o->import, o->detections, o->times, o->cuts};
-    int good = 1;
-    for (size_t i = 0; i < sizeof written / sizeof *written && good; i++)
-        good = spares(written[i], read, sizeof read / sizeof *read) &&
-               spares(written[i], (const char *const *)o->operands, (size_t)o->operand_count);
-    return good;
-}
 
 reid_desc model_desc(const options *o, const model_options *m, reid_error *error) {
     reid_desc desc = REID_INIT;

@@ -10,10 +10,6 @@
 #include "identity/evaluation.h"
 #include "pictures/collect.h"
 
-/* A file that is written replaces what had its name: it must be none that the same run reads. Only what --carry and
-   --add name may be replaced, for the output takes its place. Returns 0 after saying which file would be lost. */
-int spares_inputs(const options *o);
-
 /* What reid_create is asked for. error may be NULL. */
 reid_desc model_desc(const options *o, const model_options *m, reid_error *error);
 /* Opens the models of every -m. Returns 0 after saying which one failed and why. */

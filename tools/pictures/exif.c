@@ -82,11 +82,23 @@ static int tiff_time(const unsigned char *bytes, size_t len, long long *when) {
     return when_parse(time, when);
 }
 
-/* The TIFF data of the first APP1 segment that holds EXIF; NULL: there is none. */
+/* The data of a PNG's chunk for EXIF; NULL: there is none. */
+static const unsigned char *find_in_png(const unsigned char *file, size_t len, size_t *size) {
+    const tiff t = {file, len, 0}; /* lengths are big-endian as well */
+    for (size_t at = 8; at < len && len - at >= 12; at += 12 + *size) {
+        *size = read32(&t, at);
+        if (*size > len - at - 12) break;
+        if (memcmp(file + at + 4, "eXIf", 4) == 0) return file + at + 8;
+    }
+    return NULL;
+}
+
+/* The TIFF data of a PNG, or of a JPEG's first APP1 segment that holds EXIF; NULL: there is none. */
 static const unsigned char *find_exif(const unsigned char *file, size_t len, size_t *size) {
     enum { APP1 = 0xE1, SCAN = 0xDA };
     static const unsigned char tag[6] = {'E', 'x', 'i', 'f', 0, 0};
     jpeg_walk w;
+    if (len >= 8 && memcmp(file, "\x89PNG\r\n\x1a\n", 8) == 0) return find_in_png(file, len, size);
     jpeg_begin(&w, file, len);
     while (jpeg_next(&w) && w.marker != SCAN) {
         if (w.marker != APP1 || w.size < sizeof tag || memcmp(w.data, tag, sizeof tag) != 0) continue;

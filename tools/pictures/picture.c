@@ -88,8 +88,10 @@ static int read_size(picture *p, text *why) {
     source s = {&p->file, 0, 0, NULL};
     decoder_begin(header_budget);
     if (!pnm_is_one(bytes_of(p), p->file.len)) {
-        if (stbi_info_from_callbacks(&CALLBACKS, &s, &p->width, &p->height, &channels) && !s.ran_dry) return 1;
-        return refuse_decoding(why, &s);
+        if (!stbi_info_from_callbacks(&CALLBACKS, &s, &p->width, &p->height, &channels) || s.ran_dry)
+            return refuse_decoding(why, &s);
+        if (p->height < 0 && p->height >= -REID_MAX_SIDE) p->height = -p->height; /* a BMP's, whose top row is first */
+        return 1;
     }
     const char *problem = pnm_read_header(bytes_of(p), p->file.len, &pnm);
     if (problem) return refuse(why, problem);
@@ -98,10 +100,18 @@ static int read_size(picture *p, text *why) {
     return 1;
 }
 
+/* As EXIF has it. Of what can be decoded a TGA alone begins so; stb_image passes over that its columns may come from
+   the right. */
+static int orientation_of(const picture *p) {
+    const unsigned char *file = bytes_of(p);
+    if (p->file.len < 18 || file[1] > 1) return exif_orientation(file, p->file.len);
+    return file[17] & 0x10 ? 2 : 1;
+}
+
 /* What p->file says about itself; name: see sniff_picture. */
 static int read_header(picture *p, const char *name, const picture_limits *limits, text *why) {
     if (!sniff_picture(bytes_of(p), p->file.len, name, why) || !read_size(p, why)) return 0;
-    p->orientation = exif_orientation(bytes_of(p), p->file.len);
+    p->orientation = orientation_of(p);
     p->jpeg = limits->jpeg;
     text_clear(why);
     if (p->width < 1 || p->height < 1) text_puts(why, "has no pixels");
