@@ -7,7 +7,7 @@ void csv_begin(csv *c, const char *bytes, size_t len) {
     c->text = bytes;
     c->len = len;
     c->next_line = 1;
-    if (len >= 3 && memcmp(bytes, "\xEF\xBB\xBF", 3) == 0) c->at = 3;
+    c->at = utf8_mark(bytes, len);
 }
 
 const char *csv_field(const csv *c, int index) { return c->cells.s + c->start[index]; }

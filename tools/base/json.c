@@ -10,7 +10,7 @@ void json_begin(json *j, const char *bytes, size_t len) {
     memset(j, 0, sizeof *j);
     j->text = bytes;
     j->len = len;
-    if (len >= 3 && memcmp(bytes, "\xEF\xBB\xBF", 3) == 0) j->at = 3;
+    j->at = utf8_mark(bytes, len);
 }
 
 int json_fail(json *j, const char *what) {

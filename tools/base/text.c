@@ -104,6 +104,8 @@ int utf8_valid(const char *s) {
     return 1;
 }
 
+size_t utf8_mark(const char *bytes, size_t len) { return len >= 3 && memcmp(bytes, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0; }
+
 void text_utf8(text *t, unsigned code) {
     if (code < 0x80) {
         text_putc(t, (int)code);

@@ -65,6 +65,8 @@ void text_floats(text *t, const float *values, int count);
 int utf8_length(const char *s);
 /* 1 when all of s is UTF-8. */
 int utf8_valid(const char *s);
+/* Bytes of the mark that editors put before a text in UTF-8: 3 or 0. */
+size_t utf8_mark(const char *bytes, size_t len);
 /* Appends a code point; U+DC80 … U+DCFF become the single bytes that they stand for. */
 void text_utf8(text *t, unsigned code);
 

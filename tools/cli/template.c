@@ -70,7 +70,7 @@ static int read_lines(settings_template *t, const char *path, text *file) {
         say_error("%s: no template: it has a zero byte", shown(path));
         return 0;
     }
-    char *line = file->s;
+    char *line = file->s + utf8_mark(file->s, file->len);
     for (int number = 1; line; number++) {
         char *end = strchr(line, '\n');
         if (end) *end = 0;

@@ -102,7 +102,7 @@ int boxes_read(inputs *list, const box_file *from, const char *root) {
     text file = TEXT_INIT, why = TEXT_INIT;
     int is_json = 0, good = file_read(from->path, max_file, 0, &file, &why);
     if (good) {
-        size_t skip = strncmp(file.s, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
+        size_t skip = utf8_mark(file.s, file.len);
         const char *start = file.s + skip + strspn(file.s + skip, " \t\r\n");
         is_json = *start == '{' || *start == '[';
         good = is_json ? boxes_from_megadetector(&rows, &file, &why) : boxes_from_csv(&rows, &file, &why);

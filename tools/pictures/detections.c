@@ -190,8 +190,7 @@ static int sort_by_frame(detections *d) {
 }
 
 static int parse(detections *d, const detections_request *r, const text *file, text *why) {
-    size_t mark = strncmp(file->s ? file->s : "", "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
-    const char *start = (file->s ? file->s : "") + mark;
+    const char *start = file->s ? file->s + utf8_mark(file->s, file->len) : "";
     start += strspn(start, " \t\r\n");
     if (!*start && r->path && text_ends_with(r->path, ".txt") && !r->photos) {
         d->format = "MOT"; /* of a film in which the detector has found nothing */
