@@ -323,13 +323,14 @@ function undoLast() {
   return undo(seq);
 }
 
-/* What was undone is asked again at once. */
+/* What was undone is asked again at once: when the journal has it, whatever is shown until then. */
 async function undo(seq) {
   const line = lines[seq - 1], about = new Set(line.crops), enough = line.what === 'not a crop' ? 1 : 2;
   const again = layers.flatMap(layer => layer.doubts)
     .find(d => d.slice(0, 2).filter(r => about.has(base.ids[r])).length >= enough);
-  if (again) asked = again, later = later.filter(d => d !== again);
+  returning = again || null, later = later.filter(d => d !== again);
   if (await decide({what: 'undo', undoes: seq})) toast('Undone: ' + inWords(line));
+  returning = null;
 }
 
 async function notCrops(rows) {
@@ -442,9 +443,10 @@ function fill(image, row, large) {
 
 /* --- the question ------------------------------------------------------------------------------------------------ */
 
-let asked = null;
+let asked = null, returning = null; // what is asked; what will be, as soon as it is open again
 
 function nextQuestion() {
+  if (returning && view.isOpen(returning)) return returning;
   const same = d => p => p[0] === d[0] && p[1] === d[1];
   later = later.filter(d => view.open.some(same(d)));
   if (asked && view.isOpen(asked) && !later.some(same(asked))) return asked; // also if new groups would not ask it
