@@ -112,7 +112,8 @@ says 'it cannot be stdout'
 absent x.npy ./-
 cp few/1.png eaten.png # as behind a --trace whose FILE was forgotten
 : >empty.json
-for place in eaten.png w.safetensors list.txt; do
+cp w.safetensors other.safetensors
+for place in eaten.png other.safetensors list.txt; do
     [ -e $place ] || echo few/1.png >$place
     cp $place kept
     # shellcheck disable=SC2086
@@ -120,6 +121,9 @@ for place in eaten.png w.safetensors list.txt; do
     says "$place: exists and is no trace, so it is not replaced"
     same $place kept
 done
+# shellcheck disable=SC2086
+run 2 embed -m w.safetensors $small few/1.png -o x.npy --trace w.safetensors
+says 'w.safetensors is both input and output'
 # shellcheck disable=SC2086
 run 0 embed -m w.safetensors $small few/1.png -o empty.npy --trace empty.json
 absent x.npy
