@@ -1581,7 +1581,7 @@ static reid_result reid__weights_header(reid__weights *w, reid__mem *mem, reid_e
     w->max_meta_count = (size_t)reid__min((int)(length / 5 + 1), REID__MAX_META);
     size_t bytes = w->max_count * sizeof *w->tensors + w->max_meta_count * sizeof *w->meta + w->header_size + 1;
     w->tensors = (reid__tensor *)reid__alloc(mem, bytes);
-    if (!w->tensors) return reid__weights_fail(w, e, REID_ERR_OUT_OF_MEMORY, "%zu bytes for its header", bytes);
+    if (!w->tensors) return reid__weights_fail(w, e, REID_ERR_OUT_OF_MEMORY, "no memory for its header");
     w->meta = (reid__meta *)(void *)(w->tensors + w->max_count);
     w->header = (char *)(w->meta + w->max_meta_count);
     w->header[w->header_size] = 0;
