@@ -51,8 +51,9 @@ static int look_at_pictures(trial *t) {
     for (size_t i = 0; i < t->r.list->count && i < LOOKED_AT; i++) {
         picture pic;
         const input *in = &t->r.list->at[i];
-        if (in->failure || !picture_open(&pic, in->path, &limits, i ? &later : &why)) continue;
-        if (pic.cost > t->of_picture) t->of_picture = pic.cost;
+        if (in->failure) continue;
+        if (picture_open(&pic, in->path, &limits, i ? &later : &why) && pic.cost > t->of_picture)
+            t->of_picture = pic.cost;
         picture_free(&pic);
     }
     const input *first = t->r.list->at;

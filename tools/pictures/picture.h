@@ -22,7 +22,7 @@ typedef struct picture_limits {
 
 /* threads: how many files may be in memory at a time. */
 picture_limits picture_limits_of(long long max_pixels, int threads);
-/* Reads the file and its dimensions (as stored, before orientation). */
+/* Reads the file and its dimensions (as stored, before orientation). Free it in any case. */
 int picture_open(picture *p, const char *path, const picture_limits *limits, text *why);
 /* The same for a file that is in memory; it is copied. Without a name it cannot be a TGA. */
 int picture_open_bytes(picture *p, const void *bytes, size_t len, const picture_limits *limits, text *why);
