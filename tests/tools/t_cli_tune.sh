@@ -18,7 +18,8 @@ settings() { # settings WANTED ARGUMENT...: "decoders threads" as --stats tells 
     told=$(sed -n 's/^{"seconds": [0-9.]*, "decoders": \([0-9]*\), "threads": \([0-9]*\),.*/\1 \2/p' "$err")
     check "$*: decoders and threads $wanted, were $told" [ "$told" = "$wanted" ]
 }
-printf '\357\273\277# here\r\n\n  threads=1\t\n decoders = 3\nlanes = 2\nmemory = 200M\nbatch = auto\ndevice = cpu' >here.template
+printf '\357\273\277# here\r\n\n  threads=1\t\n decoders = 3\nlanes = 2\n' >here.template
+printf 'memory = 200M\nbatch = auto\ndevice = cpu' >>here.template
 settings '3 1' --template here.template
 settings '3 2' --template here.template --threads 2
 settings '5 1' --decoders 5 --template here.template
