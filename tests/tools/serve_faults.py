@@ -410,5 +410,26 @@ def drained(where, model, pid):
     must(answers == [200] * 10, "accepted ones were finished: %r" % answers)
 
 
+def late(where, model, pid):
+    """SIGTERM while clients go on asking, until nobody listens any more."""
+    path, statuses = "/v2/models/%s/infer" % model, set()
+
+    def load():
+        try:
+            while True:
+                statuses.add(ask(where, "POST", path, *infer_body(4, 64))[0])
+        except (OSError, http.client.HTTPException):
+            pass
+
+    threads = [threading.Thread(target=load) for _ in range(8)]
+    for t in threads:
+        t.start()
+    wait_for("answers", lambda: 200 in statuses)
+    os.kill(int(pid), signal.SIGTERM)
+    for t in threads:
+        t.join()
+    must(statuses <= {200, 503}, "answers or refusals: %r" % statuses)
+
+
 if __name__ == "__main__":
     globals()[sys.argv[1]](*sys.argv[2:])

@@ -201,6 +201,14 @@ check "drained" $faults drained "$work/reid.sock" b0 "$server"
 wait "$server"
 check "exit 0" [ $? = 0 ]
 server=
+for _ in 1 2 3 4 5; do
+    start -m b0.safetensors --size 64x64 --drain 60 --batch 8
+    check "requests to the last moment" $faults late "$work/reid.sock" b0 "$server"
+    wait "$server"
+    got=$?
+    check "exit 0 all the same (was $got)" [ $got = 0 ]
+    server=
+done
 check "kill -9 under load" $faults killed "$work/reid.sock" b0 "exec $REID serve -m b0.safetensors --size 64x64"
 
 # A dead socket that is ours is replaced; a second signal ends it at once.
