@@ -400,11 +400,14 @@ def drained(where, model, pid):
     wait_for("all were accepted", lambda: sum(metric(where, "reid_%s{" % stage) for stage in (
         "images_total", "computing_images", "waiting_images")) - before >= 160)
     os.kill(int(pid), signal.SIGTERM)
-    wait_for("not ready", lambda: ask(where, "GET", "/v2/health/ready")[0] == 503, 5)
-    must(ask(where, "GET", "/v2/health/live")[0] == 200, "it lives")
-    body, headers = infer_body(1, 8)
-    status, content, headers = ask(where, "POST", path, body, headers)
-    must(status == 503 and b"stopping" in content, "new requests are refused: %r" % content)
+    try:
+        wait_for("not ready", lambda: ask(where, "GET", "/v2/health/ready")[0] == 503, 5)
+        must(ask(where, "GET", "/v2/health/live")[0] == 200, "it lives")
+        body, headers = infer_body(1, 8)
+        status, content, headers = ask(where, "POST", path, body, headers)
+        must(status == 503 and b"stopping" in content, "new requests are refused: %r" % content)
+    except (ConnectionError, FileNotFoundError, http.client.HTTPException):
+        pass  # on a busy machine all may be finished, and the server gone, before it is asked
     for t in threads:
         t.join()
     must(answers == [200] * 10, "accepted ones were finished: %r" % answers)

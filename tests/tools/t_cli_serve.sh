@@ -226,6 +226,7 @@ absent reid.sock
 hungry() {
     rm -f hungry.sock
     echo 000 >code
+    : >"$log" # of the server before it
     REFUSE_AT=$1 REFUSE_COUNT=count LD_PRELOAD=$work/refuse.so "$REID" serve -m b0.safetensors --size 32x32 \
         --device cpu --threads 1 --socket "$work/hungry.sock" >"$work/none" 2>"$log" &
     server=$!
