@@ -172,7 +172,7 @@ def answer_by_keys_and_clicks(page):
     page.groups_come_before_an_undo()
     page.click("#different")
     page.seq(4)
-    page.click("#undo")
+    page.js("[1, 2].forEach(() => document.querySelector('#undo').click())")  # the second is one too many
     page.seq(5)
     page.until("it is asked again after new groups", lambda: page.pair() == second)
     page.click("#undo")

@@ -407,7 +407,8 @@ def drained(where, model, pid):
         status, content, headers = ask(where, "POST", path, body, headers)
         must(status == 503 and b"stopping" in content, "new requests are refused: %r" % content)
     except (ConnectionError, FileNotFoundError, http.client.HTTPException):
-        pass  # on a busy machine all may be finished, and the server gone, before it is asked
+        # On a busy machine all may be finished before it is asked: then the server has ended, and waits for its parent.
+        wait_for("it has ended", lambda: re.search(r"^State:\tZ", open("/proc/%s/status" % pid).read(), re.M))
     for t in threads:
         t.join()
     must(answers == [200] * 10, "accepted ones were finished: %r" % answers)

@@ -138,9 +138,7 @@ static int explain(const grouping *run) {
 /* A journal that is not there is one without decisions, which a name that was mistyped is, too. */
 static void warn_about_journal(const decisions *d, const char *path) {
     if (d->fd < 0 && !d->table) say_warning("%s: is not there: nothing is decided", shown(path));
-    if (d->torn)
-        say_warning("%s: its last line is torn, %zu bytes of it are left out: nobody was told that it is stored",
-                    shown(path), d->torn);
+    decisions_warn_torn(d, path);
 }
 
 /* The exit status: 1 when too little was answered. */

@@ -2,6 +2,7 @@
 
 #include "base/files.h"
 #include "base/memory.h"
+#include "base/say.h"
 #include "base/source.h"
 #include "identity/decisions_state.h"
 
@@ -86,6 +87,12 @@ static int catch_up(decisions *d, text *why) {
     d->torn = size - used;
     text_free(&bytes);
     return good;
+}
+
+void decisions_warn_torn(const decisions *d, const char *path) {
+    if (d->torn)
+        say_warning("%s: its last line is torn, %zu bytes of it are left out: nobody was told that it is stored",
+                    shown(path), d->torn);
 }
 
 int decisions_refresh(decisions *d, text *why) {

@@ -40,6 +40,9 @@ int decisions_open(decisions *d, const char *path, int writes, text *why);
 /* What others have added since. Returns 0 with the reason in why; what was read before is still there. */
 int decisions_refresh(decisions *d, text *why);
 
+/* Warns of a torn end, if there is one; path: the file as it was named. */
+void decisions_warn_torn(const decisions *d, const char *path);
+
 /* Adds a decision: kind and what belongs to it, by, when, models; its seq, given here, is d->list.count afterwards.
    What others have added in the meantime is read first. 1: it is on disk. 0: it is not, with the reason in why. -1: it
    is refused, with the reason in why, because it is malformed, undoes what cannot be undone, or contradicts those that

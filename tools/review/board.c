@@ -48,9 +48,7 @@ static int open_journal(board *b) {
         good = decisions_state(&state, &b->journal.list, &why) == 1;
         decision_state_free(&state);
     }
-    if (good && b->journal.torn)
-        say_warning("%s: its last line is torn, %zu bytes of it are left out: nobody was told that it is stored",
-                    shown(b->r.decisions), b->journal.torn);
+    if (good) decisions_warn_torn(&b->journal, b->r.decisions);
     if (!good) say_error("%s: %s", shown(b->r.decisions), why.s);
     text_free(&why);
     return good;

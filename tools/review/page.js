@@ -325,6 +325,7 @@ function undoLast() {
 
 /* What was undone is asked again at once: when the journal has it, whatever is shown until then. */
 async function undo(seq) {
+  if (busy) return;
   const line = lines[seq - 1], about = new Set(line.crops), enough = line.what === 'not a crop' ? 1 : 2;
   const again = layers.flatMap(layer => layer.doubts)
     .find(d => d.slice(0, 2).filter(r => about.has(base.ids[r])).length >= enough);

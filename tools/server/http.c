@@ -393,13 +393,6 @@ static void take_bytes(exchange *x, const char *bytes, size_t len) {
     if (x->received > x->promised || text_failed(&x->c->body)) x->no_memory = 1, text_free(&x->c->body);
 }
 
-/* No connection may be set aside while the server is being ended: libmicrohttpd could not close it. */
-static enum MHD_Result refuse_late(client *from, exchange *x) {
-    x->working = 0;
-    count_pending(x->h, -1);
-    return refuse_request(from, MHD_HTTP_SERVICE_UNAVAILABLE, NULL, "the server is stopping");
-}
-
 /* Called when the headers are there, for each piece of the body, when all of it is there, and when the connection was
    resumed. */
 static enum MHD_Result on_request(void *user, struct MHD_Connection *connection, const char *url, const char *method,
@@ -421,9 +414,12 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
     if (!x->c) return answer_at_once(from, x);
     if (x->no_memory || x->received != x->promised)
         return refuse_request(from, MHD_HTTP_SERVICE_UNAVAILABLE, NULL, "out of memory");
-    x->working = 1;
     count_pending(x->h, 1); /* before the look: either whoever stops the service sees this request, or it is refused */
-    if (service_stopping(x->h->r.s)) return refuse_late(from, x);
+    if (service_stopping(x->h->r.s)) {
+        count_pending(x->h, -1); /* and is not set aside: libmicrohttpd could not close it at the end */
+        return refuse_request(from, MHD_HTTP_SERVICE_UNAVAILABLE, NULL, "the server is stopping");
+    }
+    x->working = 1;
     x->c->arrived = clock_seconds();
     set_aside(from);
     call_start(x->c);
