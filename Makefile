@@ -12,7 +12,8 @@ LIBRARIES  = -lm -ldl $(MICROHTTPD) $(LDLIBS)
 VERSION := $(shell sed -n 's/^.define REID_VERSION_STRING "\(.*\)"/\1/p' reid.h)
 
 # A folder of tools/ is a room; tools/README.md has the drawing.
-ROOMS = base cli pictures weights embedding gallery identity machine report server review commands
+ROOMS = base cli pictures weights embedding tracks gallery scores evaluate journal groups heads machine report server \
+    review commands
 OBJECTS = $(patsubst tools/%.c,build/%.o,$(wildcard $(ROOMS:%=tools/%/*.c))) build/reid_impl.o
 DEMO = build/demo_program
 
@@ -139,9 +140,12 @@ clean:
 	rm -f build/*.o build/*.d build/reid build/reid_kernels.bytes build/reid.1 build/reid.bash \
 	    build/seeded build/demo_images build/demo_video build/demo_film build/demo_run build/reid-load build/libreid.*
 
+rooms: # for tests/lib/check.sh
+	@echo $(ROOMS)
+
 help:
 	@sed -n 's/^## //p' Makefile
 
-.PHONY: all lib install check check-all lint fmt clean help
+.PHONY: all lib install check check-all lint fmt clean rooms help
 -include $(wildcard build/*.d build/*/*.d build/leaks/*/*.d)
 include tests/emulator/emulator.mk

@@ -4,11 +4,11 @@
    clang -std=c99 -D_GNU_SOURCE -O1 -g -I. -fsanitize=fuzzer,address,undefined tests/fuzz/fuzz_calibration.c
          -o build/fuzz_calibration -lm
    build/fuzz_calibration -dict=tests/fuzz/calibration.dict CORPUS_DIRECTORY */
-#include "identity/calibration.c"
-#include "identity/calibration_file.c"
-#include "identity/metrics.c"
 #include "base/memory.c"
 #include "base/text.c"
+#include "scores/calibration.c"
+#include "scores/calibration_file.c"
+#include "scores/metrics.c"
 #define fail json_fail_at /* some functions of one file have the names of another's */
 #include "base/json.c"
 

@@ -5,11 +5,11 @@
    clang -std=c99 -D_GNU_SOURCE -O1 -g -I. -Itools -fsanitize=fuzzer,address,undefined tests/fuzz/fuzz_decisions.c
          -o build/fuzz_decisions
    build/fuzz_decisions -dict=tests/fuzz/decisions.dict CORPUS_DIRECTORY */
-#include "identity/decisions_line.c"
-#include "identity/decisions_list.c"
+#include "journal/decisions_line.c"
+#include "journal/decisions_list.c"
 #define by_bytes by_bytes_of_state /* some functions of one file have the names of another's */
-#include "identity/chains.c"
-#include "identity/decisions_state.c"
+#include "base/union_find.c"
+#include "journal/decisions_state.c"
 #undef by_bytes
 #include "base/crc32.c"
 #include "base/memory.c"

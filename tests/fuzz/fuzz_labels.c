@@ -5,21 +5,21 @@
          -o build/fuzz_labels -lm
    build/fuzz_labels -dict=tests/fuzz/labels.dict CORPUS_DIRECTORY
    With any compiler, to replay inputs: add tests/fuzz/fuzz_main.c and leave out -fsanitize=fuzzer. */
-#include "identity/calibration.c"
-#include "identity/calibration_file.c"
 #include "base/csv.c"
-#include "identity/eval_label_table.c"
-#include "identity/eval_labels.c"
 #include "base/files.c"
-#include "identity/metrics.c"
 #include "base/memory.c"
 #include "base/text.c"
+#include "evaluate/eval_label_table.c"
+#include "evaluate/eval_labels.c"
+#include "scores/calibration.c"
+#include "scores/calibration_file.c"
+#include "scores/metrics.c"
 #define fail json_fail_at /* some functions of one file have the names of another's */
 #include "base/json.c"
 #define find_columns pair_find_columns
 #define read_row pair_read_row
-#include "identity/chains.c"
-#include "identity/labelled_pairs.c"
+#include "base/union_find.c"
+#include "evaluate/labelled_pairs.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

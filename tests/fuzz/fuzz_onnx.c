@@ -3,25 +3,25 @@
 
    clang -std=c99 -D_GNU_SOURCE -O1 -g -I. -Itools -fsanitize=fuzzer,address,undefined tests/fuzz/fuzz_onnx.c
          -o build/fuzz_onnx -lm
-   python3 tests/tools/onnx_files.py seeds CORPUS_DIRECTORY
+   python3 tests/tools/weights/onnx_files.py seeds CORPUS_DIRECTORY
    build/fuzz_onnx -max_len=8192 -dict=tests/fuzz/onnx.dict CORPUS_DIRECTORY
    With any compiler, to replay inputs: add tests/fuzz/fuzz_main.c and leave out -fsanitize=fuzzer. */
-#include "weights/checkpoint.c"
-#include "weights/checkpoint_open.c"
 #include "base/clock.c"
 #include "base/crc32.c"
 #include "base/file_kind.c"
-#include "weights/dialects.c"
-#include "weights/foreign_file.c"
 #include "base/json.c"
 #include "base/memory.c"
+#include "base/say.c"
+#include "base/source.c"
+#include "base/text.c"
+#include "weights/checkpoint.c"
+#include "weights/checkpoint_open.c"
+#include "weights/dialects.c"
+#include "weights/foreign_file.c"
 #include "weights/onnx_file.c"
 #include "weights/onnx_names.c"
 #include "weights/pickle.c"
 #include "weights/protobuf.c"
-#include "base/say.c"
-#include "base/source.c"
-#include "base/text.c"
 #include "weights/torch_file.c"
 #include "weights/torch_state.c"
 #include "weights/zip.c"

@@ -10,7 +10,7 @@ shrinkage they are those of LinearDiscriminantAnalysis and of PCA(whiten=True), 
 "choice" lines have the same up to the individuals, then the cross-validation's method, shrinkage and mean average
 precision; of each crop that is held out it is average_precision_score's.
 
-Rows come from splitmix64, as in tests/tools/t_fit.c.
+Rows come from splitmix64, as in tests/tools/heads/t_fit.c.
 """
 import os
 

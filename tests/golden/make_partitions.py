@@ -6,7 +6,7 @@
 A line has the seed, the number of rows, of groups and of identities to draw from (0: every row is alone), the rows in a
 hundred whose group is their identity; then the numbers of groups, identities and rows alone that came out, and BCubed
 precision, recall and F, pairwise precision, recall and F, the adjusted Rand index, the adjusted mutual information.
-Rows come from splitmix64, as in tests/tools/t_partition.c.
+Rows come from splitmix64, as in tests/tools/groups/t_partition.c.
 
 Counts of pairs and the Rand index are scikit-learn's. BCubed is written down from its definition (Amigó et al. 2009): a
 loop over all pairs of rows, and for many rows from counts. The mutual information is scikit-learn's with the

@@ -6,7 +6,7 @@ A line "assignment" has a seed, rows, columns, the kind of the gains, then the l
 linear_sum_assignment where gains below 0 count as 0, and Σ (row + 1) (column + 1) over the pairs that gain something;
 -1 where gains are small integers, for there are several best answers. A line "kalman" has a seed and a number of steps,
 then place, velocity and the three covariances of the textbook's filter in matrices (numpy). Numbers come from
-splitmix64, as in tests/tools/t_tracks.c.
+splitmix64, as in tests/tools/tracks/t_tracks.c.
 """
 import os
 

@@ -95,7 +95,7 @@ objects=
 command_with() {
     if [ -z "$objects" ]; then
         ${MAKE:-make} -s build/reid || return 1
-        for room in $(sed -n 's/^ROOMS = //p' Makefile); do
+        for room in $(${MAKE:-make} -s rooms); do
             for source in tools/"$room"/*.c; do objects="$objects build/$room/$(basename "$source" .c).o"; done
         done
         objects="$objects build/reid.o build/reid_impl.o"

@@ -1,5 +1,5 @@
 /* test_rows.h: the rows, identities and cameras of tests/golden/make_metrics.py, and its results. Include it after
-   tools/identity/metrics.h. */
+   tools/scores/metrics.h. */
 #ifndef TEST_ROWS_H
 #define TEST_ROWS_H
 

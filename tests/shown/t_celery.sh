@@ -15,7 +15,7 @@ if "${REID:-build/reid}" serve -m x --socket s 2>&1 | grep -q 'compiled without'
     exit 77
 fi
 bin=${python%/*}
-. tests/tools/cli_lib.sh
+. tests/lib/cli_lib.sh
 
 short=$(mktemp -d /tmp/celery.XXXX) || exit 1 # the names of sockets must fit in 107 bytes
 redis='' server='' celery=''

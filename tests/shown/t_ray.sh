@@ -7,7 +7,7 @@
 cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/python.sh
 need_python venv_ray 'ray[data]'
-. tests/tools/cli_lib.sh
+. tests/lib/cli_lib.sh
 b0 w.safetensors
 mkdir crops
 for i in $(seq 19); do picture "crops/$i.png" 60 50 "$i"; done

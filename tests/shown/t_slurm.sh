@@ -4,7 +4,7 @@
 #
 #   sh tests/shown/t_slurm.sh
 cd "$(dirname "$0")/../.." || exit 1
-. tests/tools/cli_lib.sh
+. tests/lib/cli_lib.sh
 script=$repository/examples/slurm_array.sh
 b0 resnet50.safetensors
 mkdir crops

@@ -18,7 +18,7 @@ word=${1-} limit=300 log=$dir/log top=$dir/top
 
 # compile_line TEST: the sources and options in its head; a planted file stands in the place of its original
 compile_line() {
-    sed -n '/^ *cc -std/,/\*\//{s/\*\/.*//;p;}' "tests/tools/$1.c" | tr '\n' ' ' |
+    sed -n '/^ *cc -std/,/\*\//{s/\*\/.*//;p;}' "$(find tests/tools -name "$1.c")" | tr '\n' ' ' |
         sed "s|^ *cc ||; s|-o *[^ ]*||; s|-O[0-9]||; s|-I\. |-I. -I$top/tools |; s| $file | $top/$file |"
 }
 
@@ -39,13 +39,13 @@ in_script() {
         [ -d "$top/$entry" ] || ln -s "$PWD/$entry" "$top/$entry" 2> /dev/null
         [ -L "$top/$entry" ] || ln -s "$PWD/$entry"/* "$top/$entry/" 2> /dev/null
     done
-    timeout $limit sh "$top/tests/tools/$1.sh" > "$log" 2>&1
+    timeout $limit sh "$(find "$top/tests/tools" -name "$1.sh")" > "$log" 2>&1
 }
 
 # with_command TEST: it need not go on after its first failure
 with_command() {
     command_with "$top/$file" "$file" "$dir/reid" > "$log" 2>&1 || { bad "$file does not compile"; return; }
-    REID=$dir/reid timeout $limit sh "tests/tools/$1.sh" > "$log" 2>&1 &
+    REID=$dir/reid timeout $limit sh "$(find tests/tools -name "$1.sh")" > "$log" 2>&1 &
     while kill -0 $! 2> /dev/null; do
         ! grep -q '^FAILED' "$log" || kill $! 2> /dev/null
         sleep 0.1

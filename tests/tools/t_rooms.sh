@@ -6,7 +6,8 @@ set -u
 cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/check.sh
 
-rooms='base cli pictures weights embedding gallery identity machine report server review demo_program commands'
+rooms='base cli pictures weights embedding tracks gallery scores evaluate journal groups heads machine report server review'
+rooms="$rooms demo_program commands"
 alone='gpu load peers results'                  # not part of the command
 top='reid.c reid_impl.c demo demo.png gpu_check lint setup.sh README.md'
 top="$top reid.pc.in reid-config.cmake.in reid-config-version.cmake.in"
@@ -94,7 +95,7 @@ broken 'includes picture.h, which is in no room' "echo '#include \"picture.h\"' 
 broken 'files that need each other' "echo '#include \"base/say.h\"' >> base/text.c"
 broken 'new.c: lies in no room' 'touch new.c'
 broken 'attic: no room' 'mkdir attic'
-broken 'identity/scores.c: ends the process' "echo 'static void f(void) { exit (2); }' >> identity/scores.c"
+broken 'scores/scores.c: ends the process' "echo 'static void f(void) { exit (2); }' >> scores/scores.c"
 broken 'weights/zip.c: ends the process' "echo 'static void f(void) { abort(); }' >> weights/zip.c"
 broken 'cli/help.c: ends the process' "echo 'static void f(void) { _exit(1); }' >> cli/help.c"
 broken 'gallery/gallery.c: reads the options' "echo 'int f(const options *o);' >> gallery/gallery.c"

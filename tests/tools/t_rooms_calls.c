@@ -6,7 +6,8 @@
    run takes a share of the allocations that REID_SEED chooses; REID_ALL=1 takes all.
 
    cc -std=c99 -D_GNU_SOURCE -O1 -I. -Itools tests/tools/t_rooms_calls.c tests/lib/test_impl.c tools/base/*.c
-      tools/pictures/*.c tools/weights/*.c tools/embedding/*.c tools/gallery/*.c tools/identity/*.c tools/report/*.c
+      tools/pictures/*.c tools/weights/*.c tools/embedding/*.c tools/gallery/*.c tools/tracks/*.c tools/scores/*.c
+      tools/evaluate/*.c tools/journal/*.c tools/groups/*.c tools/heads/*.c tools/report/*.c
       -o build/t_rooms_calls -lcmocka -lm -lpthread -ldl -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc */
 #include "reid.h"
 
@@ -18,18 +19,18 @@
 #include "embedding/merge.h"
 #include "embedding/output.h"
 #include "embedding/stream.h"
+#include "evaluate/evaluation.h"
 #include "gallery/gallery.h"
 #include "gallery/gallery_file.h"
 #include "gallery/templates.h"
-#include "identity/decision.h"
-#include "identity/census.h"
-#include "identity/evaluation.h"
-#include "identity/fit_judge.h"
+#include "groups/census.h"
+#include "heads/fit_judge.h"
 #include "report/camtrap_export.h"
 #include "report/count_report.h"
 #include "report/eval_report.h"
-#include "weights/head_write.h"
 #include "report/film_report.h"
+#include "scores/decision.h"
+#include "weights/head_write.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -5,10 +5,10 @@
 #include "base/say.h"
 #include "commands/calibrate_int8.h"
 #include "commands/requests.h"
+#include "evaluate/labelled_pairs.h"
 #include "gallery/gallery_host.h"
 #include "gallery/templates.h"
-#include "identity/calibration_file.h"
-#include "identity/labelled_pairs.h"
+#include "scores/calibration_file.h"
 
 #include <math.h>
 #include <stdlib.h>

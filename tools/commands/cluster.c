@@ -4,7 +4,7 @@
 #include "base/results.h"
 #include "base/say.h"
 #include "commands/counting.h"
-#include "identity/cluster_labels.h"
+#include "groups/cluster_labels.h"
 #include "report/camtrap_export.h"
 #include "report/cluster_report.h"
 #include "report/count_report.h"

@@ -4,7 +4,7 @@
 #define REID_TOOLS_COUNTING_H
 
 #include "commands/grouping.h"
-#include "identity/census.h"
+#include "groups/census.h"
 
 typedef struct counting {
     clusters blind; /* the groups as they are without decisions: what is asked must not depend on answers */

@@ -3,8 +3,8 @@
 #include "base/results.h"
 #include "base/say.h"
 #include "commands/requests.h"
-#include "identity/decision.h"
 #include "report/eval_report.h"
+#include "scores/decision.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #include "base/source.h"
 #include "commands/requests.h"
 #include "embedding/head_inputs.h"
-#include "identity/fit.h"
+#include "heads/fit.h"
 #include "report/fit_report.h"
 #include "weights/head_write.h"
 

@@ -9,9 +9,9 @@
 #include "commands/gallery_command.h"
 #include "commands/gallery_groups.h"
 #include "commands/requests.h"
+#include "evaluate/eval_labels.h"
 #include "gallery/gallery_file.h"
 #include "gallery/templates.h"
-#include "identity/eval_labels.h"
 #include "pictures/box_text.h"
 
 #include <stdio.h>

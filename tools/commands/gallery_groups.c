@@ -7,7 +7,7 @@
 #include "gallery/gallery_file.h"
 #include "gallery/gallery_host.h"
 #include "gallery/templates.h"
-#include "identity/earlier.h"
+#include "groups/earlier.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -11,7 +11,7 @@
 #include "gallery/gallery_file.h"
 #include "gallery/nearest.h"
 #include "gallery/templates.h"
-#include "identity/decision.h"
+#include "scores/decision.h"
 
 #include <limits.h>
 #include <math.h>

@@ -5,9 +5,9 @@
 #include "base/memory.h"
 #include "base/say.h"
 #include "gallery/makers.h"
-#include "identity/cluster_labels.h"
-#include "identity/decision.h"
+#include "groups/cluster_labels.h"
 #include "pictures/boxes.h"
+#include "scores/decision.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,11 +3,11 @@
 #define REID_TOOLS_GROUPING_H
 
 #include "commands/requests.h"
-#include "identity/calibration_file.h"
-#include "identity/clusters.h"
-#include "identity/decisions.h"
-#include "identity/earlier.h"
+#include "groups/clusters.h"
+#include "groups/earlier.h"
+#include "journal/decisions.h"
 #include "pictures/inputs.h"
+#include "scores/calibration_file.h"
 
 typedef struct grouping {
     const options *o;

@@ -5,9 +5,9 @@
 #include "base/say.h"
 #include "commands/match_html.h"
 #include "commands/requests.h"
+#include "evaluate/eval_labels.h"
 #include "gallery/makers.h"
-#include "identity/ask.h"
-#include "identity/eval_labels.h"
+#include "scores/ask.h"
 
 #include <math.h>
 #include <stdlib.h>

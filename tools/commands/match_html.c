@@ -2,7 +2,7 @@
 
 #include "base/memory.h"
 #include "base/say.h"
-#include "identity/eval_labels.h"
+#include "evaluate/eval_labels.h"
 #include "review/album.h"
 
 #include <math.h>

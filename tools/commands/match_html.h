@@ -3,8 +3,8 @@
 #define REID_TOOLS_MATCH_HTML_H
 
 #include "commands/requests.h"
-#include "identity/ask.h"
 #include "report/match_page.h"
+#include "scores/ask.h"
 
 typedef struct match_html match_html;
 

@@ -6,8 +6,8 @@
 #include "embedding/models.h"
 #include "embedding/output.h"
 #include "embedding/stream.h"
+#include "evaluate/evaluation.h"
 #include "gallery/gallery.h"
-#include "identity/evaluation.h"
 #include "pictures/collect.h"
 
 /* What reid_create is asked for. error may be NULL. */

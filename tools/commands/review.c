@@ -5,7 +5,7 @@
 #include "base/say.h"
 #include "base/threads.h"
 #include "commands/counting.h"
-#include "identity/decisions_import.h"
+#include "journal/decisions_import.h"
 #include "review/desk.h"
 #include "review/single.h"
 #include "server/door.h"

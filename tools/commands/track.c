@@ -8,10 +8,10 @@
 #include "commands/requests.h"
 #include "commands/tracking.h"
 #include "gallery/makers.h"
-#include "identity/decision.h"
-#include "identity/film_stats.h"
 #include "pictures/cuts.h"
 #include "report/film_report.h"
+#include "scores/decision.h"
+#include "tracks/film_stats.h"
 
 #include <math.h>
 #include <stdlib.h>

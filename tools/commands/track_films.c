@@ -8,8 +8,8 @@
 #include "base/source.h"
 #include "base/when.h"
 #include "commands/tracking.h"
-#include "identity/film_record.h"
 #include "pictures/turbojpeg.h"
+#include "tracks/film_record.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,8 +4,8 @@
 
 #include "base/folder.h"
 #include "cli/options.h"
-#include "identity/calibration_file.h"
-#include "identity/film_groups.h"
+#include "scores/calibration_file.h"
+#include "tracks/film_groups.h"
 
 typedef struct tracking {
     const options *o;

@@ -3,8 +3,8 @@
 #include "base/say.h"
 #include "gallery/gallery_file.h"
 #include "gallery/templates.h"
-#include "identity/calibration_file.h"
 #include "pictures/inputs.h"
+#include "scores/calibration_file.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -9,7 +9,7 @@
    sh tools/peers/track compiles it */
 #include "base/memory.h"
 #include "demo_program/herd.h"
-#include "identity/track_joins.h"
+#include "tracks/track_joins.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,9 +3,9 @@
 #ifndef REID_TOOLS_CAMTRAP_EXPORT_H
 #define REID_TOOLS_CAMTRAP_EXPORT_H
 
-#include "identity/calibration_file.h"
-#include "identity/clusters.h"
+#include "groups/clusters.h"
 #include "pictures/inputs.h"
+#include "scores/calibration_file.h"
 
 typedef struct camtrap_request {
     const char *package;       /* the folder of a package */

@@ -2,8 +2,8 @@
 #ifndef REID_TOOLS_CLUSTER_REPORT_H
 #define REID_TOOLS_CLUSTER_REPORT_H
 
-#include "identity/clusters.h"
-#include "identity/calibration_file.h"
+#include "groups/clusters.h"
+#include "scores/calibration_file.h"
 
 /* Columns id, group, name, score, status, suggested; a row for each crop, in the order of the inputs. score: mean score
    with the rest of the group, empty for one that is alone. status: "not a crop", and with `known` known, joined (a new

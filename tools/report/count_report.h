@@ -2,7 +2,7 @@
 #ifndef REID_TOOLS_COUNT_REPORT_H
 #define REID_TOOLS_COUNT_REPORT_H
 
-#include "identity/census.h"
+#include "groups/census.h"
 
 typedef struct count_report {
     const census *sample;

@@ -2,7 +2,7 @@
 #ifndef REID_TOOLS_EVAL_REPORT_H
 #define REID_TOOLS_EVAL_REPORT_H
 
-#include "identity/evaluation.h"
+#include "evaluate/evaluation.h"
 
 /* 9 digits, or null. */
 void text_number(text *t, double value);

@@ -2,7 +2,7 @@
 #ifndef REID_TOOLS_FILM_REPORT_H
 #define REID_TOOLS_FILM_REPORT_H
 
-#include "identity/film_groups.h"
+#include "tracks/film_groups.h"
 
 typedef struct film_report {
     const film *films;

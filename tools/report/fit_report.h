@@ -3,7 +3,7 @@
 #define REID_TOOLS_FIT_REPORT_H
 
 #include "base/text.h"
-#include "identity/fit_judge.h"
+#include "heads/fit_judge.h"
 
 typedef struct fit_story {
     const fitted *head;

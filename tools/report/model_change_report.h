@@ -3,7 +3,7 @@
 #define REID_TOOLS_MODEL_CHANGE_REPORT_H
 
 #include "base/text.h"
-#include "identity/model_change.h"
+#include "evaluate/model_change.h"
 
 typedef struct model_change_report {
     const model_change *change;

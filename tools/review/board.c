@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "base/say.h"
 #include "base/source.h"
-#include "identity/decisions_state.h"
+#include "journal/decisions_state.h"
 
 #include <math.h>
 #include <pthread.h>

@@ -4,8 +4,8 @@
 #define REID_TOOLS_BOARD_H
 
 #include "base/text.h"
-#include "identity/clusters.h"
-#include "identity/decisions.h"
+#include "groups/clusters.h"
+#include "journal/decisions.h"
 #include "review/regroup.h"
 
 typedef struct board board;

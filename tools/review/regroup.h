@@ -3,8 +3,8 @@
 #ifndef REID_TOOLS_REGROUP_H
 #define REID_TOOLS_REGROUP_H
 
-#include "identity/clusters.h"
-#include "identity/earlier.h"
+#include "groups/clusters.h"
+#include "groups/earlier.h"
 
 typedef struct regroup regroup;
 

@@ -6,7 +6,7 @@
 #include "embedding/models.h"
 #include "embedding/pipeline.h"
 #include "gallery/gallery.h"
-#include "identity/ask.h"
+#include "scores/ask.h"
 #include "server/pool.h"
 
 typedef struct service_request {

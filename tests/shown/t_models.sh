@@ -1,0 +1,204 @@
+#!/bin/sh
+# models/get against a file server on this machine: a good file, a wrong hash, a missing file, an interrupted download,
+# no server, bad usage; with build/reid and without it.
+#     sh tests/shown/t_models.sh
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+command -v python3 >/dev/null 2>&1 || { echo "skipped: python3 (for the file server) is missing"; exit 77; }
+command -v curl >/dev/null 2>&1 || command -v wget >/dev/null 2>&1 || {
+    echo "skipped: neither curl nor wget"
+    exit 77
+}
+
+dir=$(mktemp -d) || exit 1
+server=
+trap '[ -z "$server" ] || kill $server 2>/dev/null; rm -rf "$dir"' EXIT
+mkdir "$dir/www" "$dir/out" "$dir/models" "$dir/out/with space"
+cp models/get models/*.manifest "$dir/models"
+
+# A server that serves ranges, so that continuing is really tested.
+cat > "$dir/server.py" <<'END'
+import http.server, os, re, sys
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        path = os.path.join(sys.argv[1], os.path.basename(self.path))
+        if not os.path.isfile(path): return self.send_error(404)
+        data, start = open(path, "rb").read(), 0
+        match = re.match(r"bytes=(\d+)-", self.headers.get("Range", ""))
+        if match: start = int(match.group(1))
+        if match and start >= len(data): return self.send_error(416)
+        self.send_response(206 if match else 200)
+        if match: self.send_header("Content-Range", "bytes %d-%d/%d" % (start, len(data) - 1, len(data)))
+        self.send_header("Content-Length", str(len(data) - start))
+        self.end_headers()
+        cut = path.endswith("cut.pth") and not match
+        self.wfile.write(data[start:start + 1000] if cut else data[start:])
+        with open(sys.argv[1] + "/log", "a") as log: log.write("%s %d\n" % (os.path.basename(path), start))
+    def log_message(self, *args): pass
+httpd = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+print(httpd.server_port, flush=True)
+httpd.serve_forever()
+END
+python3 "$dir/server.py" "$dir/www" > "$dir/port" &
+server=$!
+for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do [ -s "$dir/port" ] && break; sleep 0.2; done
+REID_MODELS_URL=http://127.0.0.1:$(cat "$dir/port")
+export REID_MODELS_URL
+
+# The same noise every time: one first byte in 256 is a pickle's, and the error another.
+noise() { # noise BYTES
+    python3 -c 'import random as r, sys; n = int(sys.argv[1]); sys.stdout.buffer.write(r.Random(n).randbytes(n))' "$1"
+}
+
+noise 5000 > "$dir/www/good.pth"
+cp "$dir/www/good.pth" "$dir/www/cut.pth"
+cp "$dir/www/good.pth" "$dir/www/ready.safetensors"
+hash=$(sha256sum "$dir/www/good.pth" | cut -d ' ' -f 1)
+manifest() { # manifest NAME FILE HASH
+    printf '# %s\nfile %s %s\nnetwork resnet50\npreset torchvision-v1\n' "$1" "$2" "$3" \
+        > "$dir/models/$1.manifest"
+}
+manifest good good.pth "$hash"
+manifest cut cut.pth "$hash"
+manifest ready ready.safetensors "$hash"
+manifest wrong good.pth 0000000000000000000000000000000000000000000000000000000000000000
+manifest absent nothing.pth "$hash"
+manifest second nothing.pth "$hash"
+echo "file good.pth $hash" >> "$dir/models/second.manifest"
+manifest swapped good.pth 0000000000000000000000000000000000000000000000000000000000000000
+echo "file nothing.pth $hash" >> "$dir/models/swapped.manifest"
+printf '# old\nfile good.pth\nsha256 %s\nnetwork resnet50\npreset torchvision-v1\n' "$hash" \
+    > "$dir/models/untied.manifest"
+manifest outside ../good.pth "$hash"
+manifest prefix good.pth "$(echo "$hash" | cut -c 1-8)"
+
+passed=0 failed=0
+check() { # check WHAT EXPECTED_STATUS TEXT_IN_OUTPUT ARGUMENTS...
+    what=$1 expected=$2 text=$3
+    shift 3
+    PATH=$path sh "$dir/models/get" "$@" > "$dir/log" 2>&1
+    status=$?
+    if [ $status -eq "$expected" ] && grep -q -- "$text" "$dir/log"; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAIL $what: status $status, expected $expected with \"$text\""
+        cat "$dir/log"
+    fi
+}
+ok() { # ok WHAT CONDITION...
+    what=$1
+    shift
+    if "$@"; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAIL $what"; fi
+}
+
+no_line() { ! sh "$dir/models/get" --help | grep -Eq 'prefix|untied|outside'; }
+mkdir "$dir/w2"
+
+# Without a reid in PATH, as before make.
+path=
+IFS=:
+for p in $PATH; do [ -x "$p/reid" ] || path=$path${path:+:}$p; done
+unset IFS
+check "no argument lists the models" 2 "efficientnet_b0"
+check "help" 0 "resnet50-v2" --help
+check "unknown name" 2 "no model is named horse" horse
+check "a path is no name" 2 "no model is named" ../models/good
+check "folder that is not there" 1 "is not a folder" good "$dir/nowhere"
+check "good file" 3 "$hash: good" good "$dir/out/with space"
+ok "good file is whole" cmp -s "$dir/www/good.pth" "$dir/out/with space/good.pth"
+ok "no part is left" test ! -e "$dir/out/with space/good.pth.part"
+check "again: nothing is downloaded" 3 "is there already" good "$dir/out/with space"
+check "how to convert" 3 "build/reid convert --preset torchvision-v1" good "$dir/out/with space"
+check "safetensors need no conversion" 0 "ready: $dir/out/ready.safetensors" ready "$dir/out"
+check "wrong hash" 1 "expected 0000" wrong "$dir/out"
+ok "nothing is left of a wrong file" test ! -e "$dir/out/good.pth" -a ! -e "$dir/out/good.pth.part"
+check "missing on the server" 1 "nothing could be downloaded" absent "$dir/out"
+check "second name of a manifest" 3 "good.pth, SHA-256" second "$dir/out"
+check "eight digits of a hash" 1 "no file with all 64 digits" prefix "$dir/out"
+check "a hash that belongs to no name" 1 "no file with all 64 digits" untied "$dir/out"
+check "a name with a folder" 1 "no file with all 64 digits" outside "$dir/out"
+ok "which are not offered" no_line
+check "the hash of another file of the manifest" 1 "expected 0000" swapped "$dir/w2"
+if command -v curl >/dev/null 2>&1; then # wget continues by itself
+    check "an interrupted download fails" 1 "nothing could be downloaded" cut "$dir/out"
+    ok "and keeps its part" test -s "$dir/out/cut.pth.part" -a ! -e "$dir/out/cut.pth"
+fi
+check "the next one continues" 3 "cut.pth, SHA-256 $hash: good" cut "$dir/out"
+ok "from where it stopped" grep -q "cut.pth 1000" "$dir/www/log"
+rm "$dir/out/good.pth"
+noise 9000 > "$dir/out/good.pth.part"
+check "a part that is no part of the file is deleted" 1 "the download is deleted" good "$dir/out"
+check "so that the next one is good" 3 "good.pth, SHA-256 $hash: good" good "$dir/out"
+
+# A part that somebody else has put there is not written to.
+rm -f "$dir/out/good.pth"
+echo precious > "$dir/precious"
+ln -s "$dir/precious" "$dir/out/good.pth.part"
+check "a part that is a link" 1 "is a link or belongs to another user" good "$dir/out"
+ok "what it leads to is as it was" test "$(cat "$dir/precious")" = precious
+rm "$dir/out/good.pth.part"
+cp "$dir/www/good.pth" "$dir/out/good.pth"
+
+# A server that sends elsewhere: not from https to http. curl and wget are asked what they were told.
+mkdir "$dir/bin"
+for tool in curl wget; do
+    printf '#!/bin/sh\necho "$0 $*" >> "%s"\nexit 1\n' "$dir/told" > "$dir/bin/$tool"
+    chmod +x "$dir/bin/$tool"
+done
+for tool in curl wget; do
+    (PATH=$dir/bin:$path REID_MODELS_URL=https://127.0.0.1:1 sh "$dir/models/get" absent "$dir/out") > "$dir/log" 2>&1
+    [ $tool = curl ] && ok "curl: https alone" grep -q -e '--proto =https --proto-redir =https ' "$dir/told"
+    rm "$dir/bin/$tool"
+done
+if command -v curl >/dev/null 2>&1; then
+    cat > "$dir/redirect.py" <<'END'
+import http.server, sys
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(302)
+        self.send_header("Location", sys.argv[1])
+        self.end_headers()
+    def log_message(self, *args): pass
+httpd = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+print(httpd.server_port, flush=True)
+httpd.serve_forever()
+END
+    python3 "$dir/redirect.py" "file://$dir/www/good.pth" > "$dir/port2" &
+    other=$!
+    for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do [ -s "$dir/port2" ] && break; sleep 0.2; done
+    rm "$dir/out/good.pth"
+    (PATH=$path REID_MODELS_URL=http://127.0.0.1:$(cat "$dir/port2") sh "$dir/models/get" good "$dir/out") \
+        > "$dir/log" 2>&1
+    ok "a server does not send to a file" grep -q 'nothing could be downloaded' "$dir/log"
+    kill $other
+    cp "$dir/www/good.pth" "$dir/out/good.pth"
+fi
+
+# With the command, which says what is wrong with random bytes.
+if [ -x build/reid ]; then
+    mkdir "$dir/build" "$dir/w"
+    ln -s "$PWD/build/reid" "$dir/build/reid"
+    check "a damaged checkpoint" 1 "good.pth: .*known here" good "$dir/out"
+    check "is kept" 1 "is there already" good "$dir/out"
+    # shellcheck source=tests/lib/cli_lib.sh
+    (. tests/lib/cli_lib.sh && need_checkpoint_files && b0 b0.safetensors &&
+        "$CHECKPOINT_FILES" zip b0.safetensors "$dir/www/b0.pth")
+    manifest b0 b0.pth "$(sha256sum "$dir/www/b0.pth" | cut -d ' ' -f 1)"
+    sed -i 's/resnet50/efficientnet_b0/; s/torchvision-v1/effnet-b0/' "$dir/models/b0.manifest"
+    check "converted" 0 "ready: $dir/w/b0.safetensors" b0 "$dir/w"
+    build/reid inspect "$dir/w/b0.safetensors" > "$dir/log" 2>&1
+    ok "reid reads it" grep -q "effnet-b0 (named in the file)" "$dir/log"
+else
+    echo "conversion: skipped, build/reid is not there"
+fi
+kill $server
+server=
+check "no server" 1 "nothing could be downloaded" absent "$dir/out"
+for m in models/*.manifest; do
+    ok "$m names a file with its hash, a network and a preset" sh -c "
+        grep -Eq '^file +[^ ]+ [0-9a-f]{64}\$' $m && ! grep -Ev '^(#|network|preset|file +[^ ]+ [0-9a-f]{64}\$)' $m &&
+        grep -q '^network ' $m && grep -q '^preset ' $m"
+done
+echo "$passed passed, $failed failed"
+[ $failed -eq 0 ]

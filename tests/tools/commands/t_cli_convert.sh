@@ -1,0 +1,172 @@
+# t_cli_convert.sh: reid convert on files of each kind made without Python, then, where there is a Python with torch, on
+# what PyTorch itself writes (convert_torch.py). Damage and names of tensors: t_checkpoint.c, t_dialects.c.
+. tests/lib/cli_lib.sh
+top=$OLDPWD
+[ -x "$top/build/seeded" ] || make -s -C "$top" build/seeded || exit 1
+need_checkpoint_files
+"$top/build/seeded" --extras --net efficientnet_b0 -o b0.st || exit 1
+mv b0.st b0.safetensors
+print_of() { sed -n 's/^fingerprint *//p' "$1"; }
+run 0 inspect b0.safetensors
+cp "$out" wanted
+wanted=$(print_of wanted)
+check "a fingerprint to compare with" [ ${#wanted} = 32 ]
+
+# Every format holds the same network.
+while read -r kind format; do
+    "$CHECKPOINT_FILES" $kind b0.safetensors $kind.pth
+    run 0 convert $kind.pth $kind.safetensors
+    prints "^format       $format, 360 tensors$"
+    cp "$out" report
+    check "$kind: same fingerprint" [ "$(print_of report)" = "$wanted" ]
+    run 0 inspect $kind.safetensors
+    check "$kind: inspect finds it, too" [ "$(print_of "$out")" = "$wanted" ]
+    prints '^preset       effnet-b0 (the network.s default)'
+    no_leftovers
+done <<END
+zip PyTorch zip, pickle protocol 2
+stream PyTorch before 1.6 (stream), pickle protocol 2
+tar PyTorch before 0.2 (tar), pickle protocol 2
+wts .wts text
+END
+run 0 convert zip.pth again.safetensors
+same zip.safetensors again.safetensors
+prints '^file         zip.pth ([0-9]* bytes)$'
+prints '^format       PyTorch zip, pickle protocol 2, 360 tensors$'
+prints '^layout       torchvision EfficientNet$'
+prints '^network      efficientnet_b0 (found from its tensors)$'
+prints '^preset       effnet-b0 (the network.s default; nothing in the file says)$'
+prints '^tensors      309 used, 0 missing, 51 carried$'
+prints '^written      again.safetensors ([0-9]* bytes)$'
+check "nothing on stderr" [ ! -s "$err" ]
+run 0 convert wts.pth again.safetensors -v
+prints '^    reshaped   features.0.0.weight: 864 values to \[32, 3, 3, 3\]$'
+prints '^    dropped    features.0.1.num_batches_tracked: a counter of training$'
+
+# Wrappers, options, metadata.
+"$CHECKPOINT_FILES" zip b0.safetensors wrapped.pth module.backbone. state_dict
+run 0 convert wrapped.pth out.safetensors --preset torchreid
+prints '360 tensors in state_dict behind module.backbone.$'
+prints '^preset       torchreid (given as option)$'
+run 0 inspect out.safetensors
+prints '^preset       torchreid (named in the file)$'
+prints '^network      efficientnet_b0 (named in the file)$'
+run 0 inspect out.safetensors --net efficientnet_b0
+prints '^network      efficientnet_b0 (given as option)$'
+run 0 convert out.safetensors second.safetensors
+prints '^network      efficientnet_b0 (named in the file)$'
+prints '^format       safetensors, 360 tensors$'
+prints '^preset       torchreid (named in the file)$'
+run 0 convert wrapped.pth
+prints '^tensors      309 used'
+check "no file for an account" [ -z "$(sed -n '/written/p' "$out")" ]
+run 0 convert wrapped.pth changed.safetensors --preset mega --size 224x224 --filter bicubic --mean 0.5 --std .5,.5,.25
+prints '^preset       mega filter=bicubic mean=0.5 std=.5,.5,.25 size=224x224 (given as option)$'
+run 0 inspect changed.safetensors
+prints '^preset       mega filter=bicubic mean=0.5 std=.5,.5,.25 size=224x224 (named in the file)$'
+prints '^input        224 x 224 (height x width), resized straight to it$'
+prints '^pixels       bicubic, red first, times 0.00392157, mean 0.5 0.5 0.5, std 0.5 0.5 0.25$'
+changed=$(print_of "$out")
+run 0 inspect out.safetensors --preset 'mega filter=bicubic mean=0.5 std=.5,.5,.25' --size 224x224
+check "the same as with options" [ "$(print_of "$out")" = "$changed" ]
+run 0 inspect changed.safetensors --json
+prints '"preset": "mega+", .*"preprocessing": "mega filter=bicubic .*", "filter": "bicubic", "order": "rgb"'
+prints '"mean": \[0.5, 0.5, 0.5\], "std": \[0.5, 0.5, 0.25\]'
+run 0 convert changed.safetensors twice.safetensors --crop 0.9
+prints '^preset       mega filter=bicubic .* size=224x224 crop=0.9 (changed by options)$'
+run 0 inspect twice.safetensors --size 112x112
+prints '^input        112 x 112 (height x width), cropped from the centre after resizing the short side to 124$'
+run 2 inspect twice.safetensors --resize 100
+says 'a short side of 100 is less than the 224 x 224'
+run 2 inspect twice.safetensors --filter lanczos
+says '"filter=lanczos" is none of filter=bilinear, '
+run 2 inspect twice.safetensors --preset nope
+says 'no preset is named "nope"; there are: torchvision-v1, '
+run 0 convert --json wrapped.pth out.safetensors
+prints '"converted": true, "error": null, "format": "PyTorch zip, pickle protocol 2", "group": "state_dict"'
+prints '"tensors": {"missing": 0, "used": 309, "reshaped": 0, "carried": 51, "dropped": 0, "neck": 0, "unknown": 0'
+run 2 convert --json --net resnet50 wrapped.pth out2.safetensors
+prints '"converted": false, "error": "'
+absent out2.safetensors
+run 2 convert --json nothing.pth
+prints '{"file": "nothing.pth", "converted": false, "error": "cannot open: No such file or directory", "format": null'
+
+# What cannot be converted leaves nothing behind, and an older file as it was.
+bad() { # PATTERN ARGUMENT...
+    pattern=$1
+    shift
+    run 2 convert "$@"
+    says "$pattern"
+    no_leftovers
+}
+echo old >old.safetensors
+head -c 100000 zip.pth >cut.pth
+bad 'cut.pth: the zip archive has no directory at its end; was it downloaded completely?' cut.pth old.safetensors
+head -c 100000 stream.pth >cut.pth
+bad 'cut.pth: storage .* more than the file holds; was it downloaded completely?' cut.pth old.safetensors
+head -c 100000 tar.pth >cut.pth
+bad 'cut.pth: tar member "storages" is cut off' cut.pth old.safetensors
+head -c 100000 wts.pth >cut.pth
+bad 'cut.pth: tensor ".*": value [0-9]* of [0-9]* is not a hexadecimal word' cut.pth old.safetensors
+head -c 100000 b0.safetensors >cut.pth
+bad 'cut.pth: safetensors header: .*was it downloaded completely?' cut.pth old.safetensors
+check "the old file is as it was" grep -qx old old.safetensors
+bad 'checkpoint and the name of the file to make are needed'
+bad 'checkpoint and the name of the file to make are needed' a b c
+bad 'must end in .safetensors' zip.pth out.pth
+bad 'must end in .safetensors' zip.pth .safetensors
+bad 'both input and output' old.safetensors ./old.safetensors
+bad 'no preset is named "nope"' --preset nope zip.pth x.safetensors
+bad 'no network is named "nope"' --net nope zip.pth x.safetensors
+bad 'no network stands under the key "nope"' --key nope zip.pth x.safetensors
+bad 'zip.pth: features.* resnet50 has no such layer; the file holds another network' --net resnet50 zip.pth \
+    x.safetensors
+bad 'unknown option --gallery' --gallery x zip.pth
+bad 'nothing.pth: cannot open' nothing.pth x.safetensors
+mkdir folder full.safetensors
+bad 'folder: is a folder, a file is expected' folder x.safetensors
+bad 'full.safetensors: is a folder' zip.pth full.safetensors
+bad 'nowhere/x.safetensors: cannot write here: No such file' zip.pth nowhere/x.safetensors
+: >empty.pth
+bad 'empty.pth: the file is empty' empty.pth x.safetensors
+printf 'version https://git-lfs.github.com/spec/v1\n' >lfs.pth
+bad 'lfs.pth: this is a Git LFS pointer' lfs.pth x.safetensors
+echo '<!DOCTYPE html>' >page.pth
+bad 'page.pth: this is a web page' page.pth x.safetensors
+absent x.safetensors
+mkfifo pipe
+bad 'pipe: is not a regular file' pipe x.safetensors
+(
+    ulimit -f 2000 # blocks of 512 bytes: a disk that is full
+    "$REID" convert zip.pth full_disk.safetensors >"$out" 2>"$err"
+    echo $? >status
+)
+check "a full disk is an error" grep -qx 2 status
+says 'zip.pth: full_disk.safetensors: cannot write: File too large'
+absent full_disk.safetensors
+no_leftovers
+"$REID" convert zip.pth x.safetensors >/dev/full 2>"$err"
+check "a full stdout is an error" [ $? = 2 ]
+
+# Interrupted: gone without a trace.
+"$REID" convert wts.pth killed.safetensors >"$out" 2>"$err" &
+sleep 0.1
+kill -TERM $! 2>/dev/null
+wait $!
+status=$?
+check "stopped, or done before" [ $status = 143 -o $status = 0 ]
+no_leftovers
+
+for python in "${REID_TORCH_PYTHON:-python3}" /usr/bin/python3; do
+    "$python" -c 'import torch' >/dev/null 2>&1 || continue
+    "$top/build/seeded" --extras --net resnet50 -o r50.st
+    "$python" "$top/tests/tools/weights/convert_torch.py" "$REID" b0.safetensors r50.st >torch.log 2>&1
+    code=$?
+    cat torch.log
+    check "files of PyTorch" [ $code = 0 ]
+    torch=yes
+    break
+done
+[ "${torch-}" ] || echo "files of PyTorch itself: skipped, there is no Python with torch (python3-torch)"
+
+finish

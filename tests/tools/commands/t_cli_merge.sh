@@ -1,0 +1,205 @@
+# t_cli_merge.sh: reid merge: the shards of reid embed become the bytes of one run, or are refused by name.
+. tests/lib/cli_lib.sh
+b0 w.safetensors
+"$CLI_FILES" weights w2.safetensors efficientnet_b0 file 2
+embed() { status=$1; shift; run "$status" embed -m w.safetensors --size 64x64 "$@"; }
+mkdir -p in/ann in/bob
+for i in 1 2 3; do picture in/ann/$i.png 60 50 $i; picture "in/bob/$i \"b\", ü.png" 40 70 1$i; done
+cp in/ann/1.png "$(printf 'in/bob/4\nlines\\ \351.png')" # its ids need every kind of escape
+: >in/bob/2a.png
+
+same_as_one_run() { # FORM: merged.FORM and what is beside it, but for its own name
+    side=.$1.meta.json
+    [ "$1" != npy ] || side=.meta.json
+    same merged.$1 one.$1
+    sed 's/"output": "merged\./"output": "one./' merged$side >got
+    same got one$side
+    [ "$1" != npy ] || same merged.ids.txt one.ids.txt
+}
+
+# Every form and number of shards, given in any order; more shards than inputs leave some empty, and the one that has
+# the empty file alone has no row but tells of it.
+for form in npy csv jsonl; do
+    embed 1 in -o one.$form
+    for n in 1 2 3 7 11; do
+        rm -f part.*
+        parts=
+        for i in $(seq "$n"); do
+            "$REID" embed -q -m w.safetensors --size 64x64 in --shard "$i/$n" -o part.$i.$form 2>/dev/null
+            parts="part.$i.$form $parts"
+        done
+        run 1 merge $parts -o merged.$form
+        says '1 of 8 inputs failed'
+        silent
+        same_as_one_run $form
+    done
+done
+check "a shard of failures alone tells them" grep -q '"rows": 0, "dim": 1280, "inputs": 1, "failed": 1' part.*.meta.json
+no_leftovers
+
+# Two models, options, boxes, no failures.
+two="-m w.safetensors --size 64x64 -m w2.safetensors --size 32x96 --head seeded:9223372036854775807 --flip --raw"
+for i in 1 2; do run 0 embed $two in/ann --shard $i/2 -o part.$i.npy; done
+run 0 embed $two in/ann -o one.npy
+run 0 merge part.1.npy part.2.npy -o merged.npy -v
+says 'merged.npy: 3 rows of 1792 floats from 2 shards'
+same_as_one_run npy
+cat >boxes.json <<'END'
+{"images": [{"file": "in/ann/1.png", "detections": [{"category": "1", "conf": 0.9, "bbox": [0, 0, 0.5, 0.5]},
+ {"category": "1", "conf": 0.7, "bbox": [0.3, 0.2, 0.5, 0.7]}]}, {"file": "in/ann/2.png", "detections": [
+ {"category": "1", "conf": 0.1, "bbox": [0, 0, 0.5, 0.5]}, {"category": "1", "conf": 0.6, "bbox": [0, 0.1, 1, 0.5]}]}]}
+END
+for i in 1 2; do embed 0 --boxes boxes.json --min-conf 0.3 --category 1 --strict --shard $i/2 -o part.$i.csv; done
+embed 0 --boxes boxes.json --min-conf 0.3 --category 1 --strict -o one.csv
+run 0 merge part.?.csv -o merged.csv
+same_as_one_run csv
+check "the list counts boxes" grep -q '"list": {"inputs": 3, "hash": "[0-9a-f]\{16\}"}' merged.csv.meta.json
+
+# An output that is there is replaced; one that cannot be written leaves nothing.
+cp one.csv merged.csv
+run 0 merge part.?.csv -o merged.csv
+same merged.csv one.csv
+run 2 merge part.?.csv -o missing/merged.csv
+says 'missing/merged.csv: cannot write here'
+(ulimit -f 8; "$REID" merge part.?.csv -o full.csv 2>"$err")
+check "exit 2 when the disk is full" [ $? = 2 ]
+says 'full.csv: cannot write: File too large'
+absent full.csv full.csv.meta.json
+no_leftovers
+
+# --json: what has come out, once it is there.
+told() { # told LINE: all of stdout
+    printf '%s\n' "$1" >want
+    same "$out" want
+}
+run 0 merge part.1.csv part.2.csv -o 'a "b".csv' --json
+told '{"output": "a \"b\".csv", "shards": 2, "rows": 3, "dim": 1280, "inputs": 3, "failed": 0}'
+embed 0 in/bob --shard 1/2 -o bob.1.jsonl
+embed 1 in/bob --shard 2/2 -o bob.2.jsonl
+run 1 merge bob.?.jsonl -o bob.jsonl --json
+told '{"output": "bob.jsonl", "shards": 2, "rows": 4, "dim": 1280, "inputs": 5, "failed": 1}'
+"$REID" merge part.1.csv part.2.csv -o merged.csv --json >/dev/full 2>"$err"
+check "exit 2 when stdout is full" [ $? = 2 ]
+says 'stdout: cannot write: No space left'
+
+# All failed: as one run says it.
+mkdir none
+: >none/1.png
+: >none/2.png
+embed 2 none -o one.npy
+says 'all 2 inputs failed; nothing was written'
+for i in 1 2; do embed 1 none --shard $i/2 -o none.$i.npy; done
+run 2 merge none.?.npy -o failed.npy --json
+silent
+says 'all 2 inputs failed; nothing was written'
+absent failed.npy failed.meta.json failed.ids.txt
+embed 2 none --shard 1/2
+says 'all 1 inputs failed'
+
+# What does not belong together.
+refused() { # PATTERN ARGUMENT...: nothing is written
+    pattern=$1
+    shift
+    rm -f out.*
+    run 2 merge "$@"
+    says "$pattern"
+    silent
+    absent out.npy out.csv out.jsonl out.meta.json out.csv.meta.json out.ids.txt
+    no_leftovers
+}
+for i in 1 2 3; do embed 0 in/ann --shard $i/3 -o s.$i.npy; done
+good='s.1.npy s.2.npy s.3.npy'
+refused 'no SHARD' -o out.npy
+refused "give the output's name" $good
+refused 'unknown option --resume' $good -o out.npy --resume
+refused 'out.txt: the name must end\|has to end' $good -o out.txt
+refused 's.1.npy: its name has to end as that of out.csv does' $good -o out.csv
+refused 's.3.npy is both input and output' $good -o s.3.npy
+refused 'shard 2/3 is missing, 2 of 3 are here' s.1.npy s.3.npy -o out.npy --json
+refused 's.2.npy: is shard 2/3, and so is s.2.npy' $good s.2.npy -o out.npy
+refused 'lost.meta.json: cannot open' $good lost.npy -o out.npy
+embed 0 in/ann -o whole.npy
+refused 'whole.meta.json: is not of a run with --shard' whole.npy -o out.npy
+other() { # PATTERN ARGUMENT...: shard 2 was made with other arguments
+    pattern=$1
+    shift
+    run 0 embed -m w.safetensors --shard 2/3 -o other.npy "$@"
+    refused "other.npy: has $pattern than s.1.npy, so they are no shards of one run" s.1.npy other.npy s.3.npy \
+        -o out.npy
+}
+other 'another fingerprint' --size 96x64 in/ann
+other 'another fingerprint' --size 64x64 in/ann --flip
+other 'another number of models' --size 64x64 -m w2.safetensors --size 64x64 in/ann
+other 'other options' --size 64x64 in/ann --strict
+other 'another number of shards' --size 64x64 in/ann --shard 2/4
+cp -r in/ann more
+other 'another list of inputs' --size 64x64 more
+mv more/1.png more/1b.png
+picture in/ann/4.png 30 30 4
+other 'another list of inputs' --size 64x64 in/ann
+rm in/ann/4.png
+
+# What was changed since, or written by something else.
+changed() { # PATTERN FILE SED_SCRIPT: in place of shard 2
+    rm -f other.*
+    for f in s.2.*; do cp "$f" "other${f#s.2}"; done
+    sed -i "$3" "other$2"
+    check "the script changes other$2" [ "$(cmp -s other$2 s.2$2; echo $?)" = 1 ]
+    refused "$1" s.1.npy other.npy s.3.npy -o out.npy
+}
+changed 'other.meta.json: line 2: reid 9.9.9 wrote it, and this is' .meta.json 's/"reid": "[0-9.]*"/"reid": "9.9.9"/'
+changed 'line 2: only format version 1' .meta.json 's/"format_version": 1/"format_version": 2/'
+changed 'not the metadata of embeddings' .meta.json 's/reid-embeddings/else/'
+changed 'does not say of which list this is a shard' .meta.json '/"list"/d'
+changed 'a hash is expected' .meta.json 's/"hash": "....\(.*\)"/"hash": "zzzz\1"/'
+changed 'writes no such member' .meta.json 's/"dim": 1280, "inputs"/"color": 1, "inputs"/'
+changed 'there is no such option' .meta.json 's/"strict": false/"tidy": false/'
+changed 'a model has no such member' .meta.json 's/"preset"/"style"/'
+changed 'a plain word is expected' .meta.json 's/"fingerprint": "./"fingerprint": "\\b/'
+changed 'a shard I/N is expected here' .meta.json 's|"shard": "2/3"|"shard": "4/3"|'
+changed 'a number of things' .meta.json 's/"rows": 1/"rows": 1.5/'
+changed 'contradicts itself: 2 rows' .meta.json 's/"rows": 1/"rows": 2/'
+changed 'contradicts itself: .* models of 1280 floats' .meta.json 's/"rows": 1, "dim": 1280/"rows": 1, "dim": 1281/'
+changed 'speaks of 1 inputs, but shard 2/3 of 30 has 10' .meta.json 's/"list": {"inputs": 3/"list": {"inputs": 30/'
+changed 'line [0-9]*: a string is expected' .meta.json 's/"failures"/1/'
+changed 'has another precision than' .meta.json 's/"precision": "fp32"/"precision": "bf16"/'
+changed 'other.npy: other.ids.txt has 2 lines, not one for each of 1 rows' .ids.txt 's/$/\n/'
+changed 'other.npy: is not a .npy file' .npy 's/NUMPY/NUMPI/'
+changed 'other.npy: holds 2 x 1280 floats' .npy 's/(1, 1280)/(2, 1280)/'
+head -c 3000 s.2.npy >other.npy
+cp s.2.ids.txt other.ids.txt
+refused 'other.npy: holds 1 x 1280 floats in 3000 bytes' s.1.npy other.npy s.3.npy -o out.npy
+rm other.npy
+refused 'other.npy: cannot open' s.1.npy other.npy s.3.npy -o out.npy
+mkdir other.npy
+refused 'other.npy: is a folder' s.1.npy other.npy s.3.npy -o out.npy
+for i in 1 2; do
+    embed 0 in/ann --shard $i/2 -o t.$i.csv
+    embed 0 in/ann --shard $i/2 -o t.$i.jsonl
+done
+cp t.1.csv kept
+sed -i 1d t.1.csv
+refused 't.1.csv: does not begin with the header' t.?.csv -o out.csv
+cp kept t.1.csv
+cat t.2.csv t.2.csv >twice && mv twice t.2.csv
+refused 't.2.csv: has 4 rows, but its metadata says 2' t.?.csv -o out.csv
+head -c 9000 t.2.jsonl >short && mv short t.2.jsonl
+refused 't.2.jsonl: has 0 rows, but its metadata says 2\|has 1 rows' t.?.jsonl -o out.jsonl
+
+# Shards from different machines: the rows belong together, and it is said that they may not be those of one.
+sed -i 's/"isa": "[a-z0-9_]*"/"isa": "scalar"/; s/"chip": "[^"]*"/"chip": "a \\"chip\\""/' s.2.meta.json
+run 0 merge $good -o merged.npy
+says 'computed by different devices or instruction sets'
+check "names that differ are not made up" grep -q '"chip": "several", "isa": "several"' merged.meta.json
+embed 0 in/ann -o one.npy
+same merged.npy one.npy
+
+# Many shards.
+mkdir many
+for i in $(seq 40); do cp in/ann/$((i % 3 + 1)).png many/$i.png; done
+for i in $(seq 20); do "$REID" embed -q -m w.safetensors --size 64x64 many --shard $i/20 -o m.$i.npy; done
+embed 0 many -o one.npy
+run 0 merge m.*.npy -o merged.npy
+same_as_one_run npy
+
+finish

@@ -1,0 +1,358 @@
+# t_cli_review.sh: reid review with curl: every path, tokens, Host and Origin, methods, bodies, crops that do not exist,
+# two programs at one journal, kill -9 in the middle; the page as one file, and its decisions imported.
+. tests/lib/cli_lib.sh
+command -v curl >/dev/null 2>&1 || { echo "no curl here"; exit 77; }
+command -v python3 >/dev/null 2>&1 || { echo "no python3 here"; exit 77; }
+"$REID" review x --decisions d 2>&1 | grep -q 'compiled without libmicrohttpd' &&
+    { echo "no libmicrohttpd here"; exit 77; }
+need_eval_files
+server=
+stop() { [ -z "$server" ] || kill -9 "$server" 2>/dev/null; rm -rf "$work"; }
+trap stop EXIT
+
+# start ARGUMENT...: a page; its process is $server, its address $url and the same without token and path, $site
+start() {
+    : >url
+    "$REID" review --threshold 0.6 "$@" >url 2>"$work/log" &
+    server=$!
+    ready [ -s url ]
+    check "a page: $*" grep -q '^http://127.0.0.1:[0-9]*/[0-9a-f]\{32\}/$' url
+    url=$(cat url) site=$(sed 's|\(http://[^/]*\)/.*|\1|' url)
+}
+# decide STATUS PATTERN BODY
+decide() { ask "$1" "$2" -H "Origin: $site" -H 'Content-Type: application/json' --data-binary "$3" "${url}decide"; }
+# The journal's line n has the pattern.
+line() { check "line $1 has $2" sh -c "sed -n '$1p' '$3' | grep -q -e '$2'"; }
+
+odd='x<script>alert(1)</script>.png'
+mkdir -p a b 'x<script>alert(1)<'
+for i in 1 2 3; do picture a/$i.png 60 40 $i && picture b/$i.png 60 40 $((i + 10)); done
+picture "$odd" 30 60 30
+printf 'a/1.png ann\na/2.png ann\na/3.png ann\nb/1.png bob\nb/2.png bob\nb/3.png bob\n' >list
+printf '%s odd\nlost.png lost\n' "$odd" >>list
+"$EVAL_FILES" crops.npy 16 7 0.3 <list
+
+# What is refused before anything is opened.
+run 2 review crops.npy
+says 'where do decisions go'
+run 2 review --decisions d.jsonl
+says 'no INPUT'
+run 2 review crops.npy --threshold 0.6 --decisions d.jsonl --listen 0.0.0.0:0
+says 'other machines could connect'
+run 2 review crops.npy --threshold 0.6 --decisions d.jsonl --listen 8000
+says 'is no address'
+# Who decides stands in each line: what a journal refuses must not be found out when hundreds of lines have it.
+run 2 review crops.npy --threshold 0.5 --decisions d.jsonl --html x.html --by "$(printf 'ann\nb')"
+says 'review: --by: the name has a control character'
+run 2 review crops.npy --threshold 0.5 --decisions d.jsonl --html x.html --by "$(printf '%0257d' 0)"
+says 'review: --by: the name is longer than 256 bytes'
+absent x.html
+run 2 review crops.npy --threshold 0.5 --decisions d.jsonl --html crops.npy
+says 'crops.npy is both input and output'
+run 2 review crops.npy --decisions d.jsonl --html x.html --listen 127.0.0.1:0
+says '--listen does not go with it'
+run 2 review crops.npy --decisions d.jsonl --import saved.jsonl
+says '--import adds a file to --decisions and does nothing else'
+run 2 review crops.npy --decisions d.jsonl
+says 'review: which score is enough'
+run 2 review lost.npy --decisions other.jsonl
+says 'lost.meta.json: cannot open'
+run 2 review crops.npy --decisions d.jsonl --min-conf 0.5
+says 'need --boxes'
+absent other.jsonl
+echo '{}' >bad.jsonl
+echo '{}' >>bad.jsonl
+run 2 review crops.npy --decisions bad.jsonl
+says 'bad.jsonl: line 1: "crc": the checksum'
+ln -s d.jsonl link.jsonl
+run 2 review crops.npy --decisions link.jsonl
+says 'link.jsonl: is a symbolic link'
+
+# Every path.
+start crops.npy --decisions d.jsonl --by 'ann "x"'
+ask 200 '<title>Who is who' "$url"
+has_header "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect"
+has_header 'X-Content-Type-Options: nosniff'
+has_header 'Referrer-Policy: no-referrer'
+has_header 'Cache-Control: no-store'
+has_header 'Content-Type: text/html; charset=utf-8'
+check "no inline script, style or handler" sh -c "! grep -E '<style|<script>|style=| on[a-z]+=' '$out'"
+ask 200 'prefers-color-scheme' "${url}page.css"
+has_header 'Content-Type: text/css'
+ask 200 "'use strict'" "${url}page.js"
+has_header 'Content-Type: text/javascript'
+ask 200 '<svg' "${url}icon.svg"
+ask 200 '"ids": \["a/1.png","a/2.png"' "${url}data"
+has_header 'Content-Type: application/json'
+check "data is JSON" python3 -c "
+import json, sys
+d = json.load(open('$out'))
+n = len(d['ids'])
+g = d['layer']
+assert n == 8 and d['ids'][6] == '$odd' and len(g['group']) == n and len(g['score']) == n
+assert len(g['names']) == max(g['group']) + 1 and d['by'] == 'ann \"x\"' and d['seq'] == 0 and d['decisions'] == []
+assert all(0 <= a < n and 0 <= b < n for a, b, s in g['doubts']), d
+assert g['group'][0] == g['group'][1] == g['group'][2] != g['group'][3] == g['group'][4], g['group']
+assert d['regroups'] and not d['grouping'] and d['version'] == g['version'] == 1 and g['heeds'] == 0, d
+"
+ask 200 JFIF "${url}small/0"
+has_header 'Content-Type: image/jpeg'
+ask 200 JFIF "${url}large/6"
+ask 500 'cannot open' "${url}small/7"
+for path in small/8 small/-1 small/x small/ small/99999999999999999999 'small/%30' nothing since/ since/x since/-1 \
+    page.html     ../d.jsonl %2e%2e/d.jsonl; do
+    ask 404 . --path-as-is "$url$path"
+done
+ask 200 '"seq": 0, "decisions": \[\]' "${url}since/0"
+ask 200 '"seq": 0, "decisions": \[\]' "${url}since/5"
+
+# Who may ask: the token, then Host, then Origin.
+for path in '' / /data /page.js /decide "/${url##*/}" "/$(printf '%032d' 0)/" "/$(printf '%032d' 0)/data"; do
+    ask 403 'has no token' "$site$path"
+done
+token=$(echo "$url" | sed 's|.*/\([0-9a-f]*\)/$|\1|')
+ask 403 'has no token' "$site/${token%?}/data"
+ask 403 'has no token' "$site/${token}0/data"
+ask 403 'has no token' "$site/$token"
+ask 403 'Host: only names of this machine' -H 'Host: example.org' "${url}data"
+ask 403 'Host: only names of this machine' -H 'Host: 127.0.0.1.example.org' "${url}data"
+ask 403 'Host: only names of this machine' --http1.0 -H 'Host:' "${url}data"
+ask 200 ids -H "Host: localhost:1234" "${url}data"
+pair='{"what": "same", "crops": ["a/1.png", "b/1.png"], "seen": 0}'
+for origin in 'http://example.org' 'https://127.0.0.1' null "$site.example.org" "$site/" "http://localhost:80"; do
+    ask 403 'Origin: decisions are taken from the page itself' -H "Origin: $origin" \
+        -H 'Content-Type: application/json' --data-binary "$pair" "${url}decide"
+done
+ask 403 'Origin: decisions' -H 'Content-Type: application/json' --data-binary "$pair" "${url}decide"
+ask 415 'Content-Type: application/json' -H "Origin: $site" --data-binary "$pair" "${url}decide"
+ask 415 'Content-Type: application/json' -H "Origin: $site" -H 'Content-Type: text/plain' --data-binary "$pair" \
+    "${url}decide"
+ask 415 'Content-Type: application/json' -H "Origin: $site" -H 'Content-Type: application/jsonx' --data-binary "$pair" \
+    "${url}decide"
+ask 405 'takes POST' "${url}decide"
+has_header 'Allow: POST'
+ask 405 'takes POST' "${url}regroup"
+has_header 'Allow: POST'
+ask 403 'Origin: decisions' -X POST "${url}regroup"
+for path in groups/ groups/x groups/-1; do ask 404 'a number is expected' "$url$path"; done
+ask 200 '^{"version": 1, "grouping": false, "error": "", "layer": {"version": 1, "heeds": 0, ' "${url}groups/0"
+ask 200 '^{"version": 1, "grouping": false, "error": ""}$' "${url}groups/1"
+for method in POST PUT DELETE OPTIONS; do ask 405 'takes GET' -X $method "${url}data"; done
+has_header 'Allow: GET'
+ask 400 'GET has no body' -X GET --data-binary x "${url}data"
+head -c 1100000 /dev/zero >much
+ask 413 'too much' -H "Origin: $site" -H 'Content-Type: application/json' --data-binary @much "${url}decide"
+ask 411 'Content-Length' -H "Origin: $site" -H 'Transfer-Encoding: chunked' -H 'Content-Type: application/json' \
+    --data-binary "$pair" "${url}decide"
+ask 415 'Content-Encoding' -H "Origin: $site" -H 'Content-Encoding: gzip' -H 'Content-Type: application/json' \
+    --data-binary "$pair" "${url}decide"
+
+# Bodies.
+decide 400 'an object' ''
+decide 400 'an object' '[]'
+decide 400 'the text ends' '{"what": "same"'
+decide 400 'what.* is missing' '{"crops": ["a/1.png", "b/1.png"]}'
+decide 400 'is same, different' '{"what": "similar", "crops": ["a/1.png", "b/1.png"]}'
+decide 400 'an unknown field' '{"what": "same", "crops": ["a/1.png", "b/1.png"], "by": "eve"}'
+decide 400 'stands twice' '{"what": "same", "what": "same", "crops": ["a/1.png", "b/1.png"]}'
+decide 400 'a string is expected' '{"what": "same", "crops": [1, 2]}'
+decide 400 'an array' '{"what": "same", "crops": "a/1.png"}'
+decide 400 'name.* is missing' '{"what": "name", "crops": ["a/1.png"]}'
+decide 400 'belongs to name alone' '{"what": "same", "crops": ["a/1.png", "b/1.png"], "name": "x"}'
+decide 400 'belongs to undo' '{"what": "same", "crops": ["a/1.png", "b/1.png"], "undoes": 1}'
+decide 400 'belongs to undo' '{"what": "undo"}'
+decide 400 "number is expected" '{"what": "undo", "undoes": 0}'
+decide 400 "number is expected" '{"what": "undo", "undoes": 1, "seen": -1}'
+decide 404 'none of these crops is called .*"c/1.png' '{"what": "same", "crops": ["a/1.png", "c/1.png"]}'
+decide 409 'too few' '{"what": "same", "crops": ["a/1.png"]}'
+decide 409 'stands twice' '{"what": "same", "crops": ["a/1.png", "a/1.png"]}'
+decide 409 'is no earlier line' '{"what": "undo", "undoes": 1}'
+decide 409 'control character' '{"what": "name", "crops": ["a/1.png"], "name": "a\nb"}'
+check "nothing is in the journal" [ ! -s d.jsonl ]
+
+# Decisions: acknowledged with the journal's line, and what a page has not seen.
+decide 200 '"seq": 1, "decisions": \[{"seq": 1, "what": "same"' "$pair"
+decide 200 '"seq": 2, "decisions": \[{"seq": 1, .*{"seq": 2, "what": "different"' \
+    '{"what": "different", "crops": ["b/1.png", "b/3.png"], "seen": 0}'
+decide 200 '"seq": 3' '{"what": "different", "crops": ["a/2.png", "b/1.png"], "seen": 2}'
+decide 409 'a contradiction: .*a/2.png.*b/1.png.*are different.*but also the same' \
+    '{"what": "same", "crops": ["a/1.png", "a/2.png"], "seen": 3}'
+check "the chain has who and when" grep -q 'ann .*x.*20[0-9][0-9]-.*decision 1' "$out"
+decide 200 '"seq": 4, "decisions": \[{"seq": 4' \
+    "{\"what\": \"name\", \"crops\": [\"$odd\"], \"name\": \"<b>&\", \"seen\": 3}"
+decide 200 '"seq": 5' '{"what": "undo", "undoes": 2, "seen": 4}'
+decide 409 'has been undone already' '{"what": "undo", "undoes": 2, "seen": 5}'
+decide 200 '"seq": 6' '{"what": "not a crop", "crops": ["lost.png"], "seen": 5}'
+lines d.jsonl 6
+line 1 '^{"seq": 1, "what": "same", "crops": \["a/1.png", "b/1.png"\], "by": "ann \\"x\\"", "when": "20' d.jsonl
+line 4 'script>.png"\], "name": "<b>&", "by"' d.jsonl
+line 5 '^{"seq": 5, "what": "undo", "undoes": 2, "by"' d.jsonl
+line 6 '"models": \["[0-9a-f]\{32\}"\], "crc": "[0-9a-f]\{8\}"}$' d.jsonl
+ask 200 '"seq": 6, "decisions": \[{"seq": 6, "what": "not a crop", [^{]*\], "version": 1, "grouping": false}' \
+    "${url}since/5"
+
+# Groups anew: what was decided holds in them, and is not asked again. A failure is told, and the groups stay.
+anew() { # anew STATUS VERSION: of those that are there then
+    ask "$1" '"version": ' -H "Origin: $site" -H 'Content-Type: application/json' -X POST "${url}regroup"
+    for _ in $(seq 100); do
+        curl -s "${url}groups/0" >"$out"
+        grep -q '"grouping": false' "$out" && break
+        sleep 0.05
+    done
+    check "version $2" grep -q "^{\"version\": $2, \"grouping\": false" "$out"
+}
+anew 200 2
+check "decisions hold in new groups" python3 -c "
+import json
+g = json.load(open('$out'))['layer']
+group = g['group'] # a/1 a/2 a/3 b/1 b/2 b/3 odd lost
+assert g['heeds'] == 6 and group[0] == group[3] != group[1] and group[7] == -1, g
+assert g['names'][group[6]] == '<b>&' and [0, 3] not in [d[:2] for d in g['doubts']], g
+"
+ask 200 '"layer": {"version": 2, "heeds": 6, .*"regroups": true' "${url}data"
+
+# Another program writes to the same journal; the first one's page hears of it, and of a journal that is spoilt.
+first=$server first_url=$url
+start crops.npy --decisions d.jsonl --by bob
+decide 200 '"seq": 7' '{"what": "name", "crops": ["a/1.png"], "name": "Ann", "seen": 6}'
+end TERM
+server=$first url=$first_url site=$(echo "$url" | sed 's|\(http://[^/]*\)/.*|\1|')
+ask 200 '"seq": 7, .*"name": "Ann", "by": "bob"' "${url}since/6"
+
+# Killed in the middle of answers: what was acknowledged is there.
+i=0
+while [ $i -lt 200 ]; do
+    body="{\"what\": \"name\", \"crops\": [\"b/2.png\"], \"name\": \"n$i\", \"seen\": 999999}"
+    curl -s -H "Origin: $site" -H 'Content-Type: application/json' --data-binary "$body" "${url}decide"
+    i=$((i + 1))
+done >acknowledged 2>/dev/null &
+asker=$!
+some_answers() { [ "$(wc -l <acknowledged)" -ge 5 ]; }
+ready some_answers
+kill -9 "$server"
+wait "$server" 2>/dev/null
+server=
+kill "$asker" 2>/dev/null
+wait "$asker" 2>/dev/null
+last=$(sed -n 's/^{"seq": \([0-9]*\), .*/\1/p' acknowledged | tail -n 1)
+check "some were acknowledged" [ "${last:-0}" -gt 7 ]
+start crops.npy --decisions d.jsonl
+ask 200 . "${url}since/0"
+check "all $last lines are there" python3 -c "
+import json
+d = json.load(open('$out'))
+assert d['seq'] >= $last, d['seq']
+assert [x['seq'] for x in d['decisions']] == list(range(1, d['seq'] + 1))
+"
+# A torn end, as a crash of the machine leaves it, is set aside with the next decision.
+end TERM
+printf '{"seq": 99' >>d.jsonl
+start crops.npy --decisions d.jsonl
+check "told" grep -q 'its last line is torn, 10 bytes' "$work/log"
+decide 200 '"seq"' '{"what": "name", "crops": ["b/2.png"], "name": "", "seen": 0}'
+check "set aside" [ "$(cat d.jsonl.torn)" = '{"seq": 99' ]
+mv d.jsonl moved.jsonl
+decide 500 'was replaced or removed' '{"what": "name", "crops": ["b/2.png"], "name": "x", "seen": 0}'
+ask 500 'was replaced or removed' -H "Origin: $site" -H 'Content-Type: application/json' -X POST "${url}regroup"
+mv moved.jsonl d.jsonl
+decide 200 '"seq"' '{"what": "name", "crops": ["b/2.png"], "name": "x", "seen": 0}'
+end HUP
+
+# Boxes, and pictures in another folder.
+mkdir sub
+cp a/1.png sub/whole.png
+printf 'path,x,y,width,height,id\nwhole.png,0,0,30,20,one\nwhole.png,5,5,20,30,two\n' >boxes.csv
+echo whole.png,90,90,5,5,out >>boxes.csv
+printf 'one ann\ntwo ann\nout bob\nwhole.png cat\n' >list
+"$EVAL_FILES" boxes.npy 16 7 0.3 <list
+start boxes.npy --decisions boxes.jsonl --boxes boxes.csv --pictures sub
+size() { # size ROW WANTED: of the picture that is sent
+    curl -s "${url}small/$1" >t.jpg
+    check "crop $1 is $2" [ "$(python3 -c "
+b = open('t.jpg', 'rb').read()
+i = b.index(b'\xff\xc0')
+print('%dx%d' % (b[i + 7] * 256 + b[i + 8], b[i + 5] * 256 + b[i + 6]))")" = "$2" ]
+}
+size 0 30x20
+size 1 20x30
+ask 500 'lies outside of the picture' "${url}small/2"
+size 3 60x40
+end TERM
+
+# The page as one file.
+run 0 review crops.npy --threshold 0.6 --decisions d.jsonl --html page.html
+says 'lost.png: cannot open'
+check "its policy allows nothing from elsewhere" \
+    grep -q "default-src 'none'; script-src 'nonce-[0-9a-f]*'; style-src" page.html
+check "pictures are in it" [ "$(grep -c '^"/9j/' page.html)" = 7 ]
+check "nothing in the data ends a script" sh -c \
+    "sed -n '/id=\"data\"/p' page.html | sed 's|<script[^>]*>||; s|</script>\$||' | grep -vq '<'"
+check "no link to another file" sh -c "! grep -E 'src=\"page|href=\"(page|icon)' page.html"
+run 2 review crops.npy --threshold 0.6 --decisions d.jsonl --html a
+says 'a: is a folder'
+
+# Import: a journal into itself adds nothing; one that went its own way is added once.
+lines_before=$(wc -l <d.jsonl)
+cp d.jsonl saved.jsonl
+run 0 review --import saved.jsonl --decisions d.jsonl
+says "0 decisions added to d.jsonl, $lines_before were there"
+run 0 review --import saved.jsonl --decisions new.jsonl
+says "$lines_before decisions added to new.jsonl, 0 were there"
+same saved.jsonl new.jsonl
+start crops.npy --decisions saved.jsonl --by cid
+decide 200 . '{"what": "not a crop", "crops": ["a/3.png"], "seen": 0}'
+decide 200 . "{\"what\": \"undo\", \"undoes\": $((lines_before + 1)), \"seen\": 0}"
+end TERM
+start crops.npy --decisions d.jsonl --by dan
+decide 200 . '{"what": "different", "crops": ["a/2.png", "b/2.png"], "seen": 0}'
+end TERM
+run 0 review --import saved.jsonl --decisions d.jsonl
+says "2 decisions added to d.jsonl, $lines_before were there"
+undone=$((lines_before + 2))
+check "the undo follows its line" \
+    grep -q "^{\"seq\": $((undone + 1)), \"what\": \"undo\", \"undoes\": $undone, \"by\": \"cid\"" d.jsonl
+run 0 review --import saved.jsonl --decisions d.jsonl
+says "0 decisions added to d.jsonl"
+head -c 300 saved.jsonl >cut.jsonl
+run 2 review --import cut.jsonl --decisions d.jsonl
+says 'cut.jsonl: line [12]: is torn'
+run 2 review --import bad.jsonl --decisions d.jsonl
+says 'bad.jsonl: line 1: '
+run 2 review --import lost.jsonl --decisions d.jsonl
+says 'lost.jsonl: cannot open'
+
+# Memory that is refused at any moment: a decision is stored with all of its crops, or nobody is told that it is.
+# hungry N BODY: a page of 20 crops, whose allocation number N is refused; the answer's status is in `code`
+hungry() {
+    rm -f hungry.jsonl url code
+    REFUSE_AT=$1 REFUSE_COUNT=count LD_PRELOAD=$work/refuse.so "$REID" review --threshold 0.6 twenty.npy \
+        --decisions hungry.jsonl --listen 127.0.0.1:0 >url 2>log &
+    server=$!
+    ready [ -s url ]
+    url=$(cat url)
+    [ -z "$2" ] || [ -z "$url" ] || curl -s -o answer -w '%{http_code}' -H "Origin: ${url%/*/}" \
+        -H 'Content-Type: application/json' --data-binary "$2" "${url}decide" >code
+    kill "$server" 2>/dev/null
+    wait "$server"
+    server=
+}
+if refuse_memory; then
+    seq 20 | sed 's|.*|a/&.png ann|' >list
+    "$EVAL_FILES" twenty.npy 16 7 0.3 <list
+    body="{\"what\": \"same\", \"crops\": [$(seq 20 | sed 's|.*|"a/&.png"|' | paste -sd, -)], \"seen\": 0}"
+    hungry 0 ''
+    without=$(cat count)
+    hungry 0 "$body"
+    check "nothing is refused" [ "$(cat code) $(grep -c '"a/20.png"' hungry.jsonl)" = '200 1' ]
+    at=$without with=$(cat count) told=0
+    while [ "$at" -lt "$with" ]; do
+        at=$((at + 1))
+        hungry "$at" "$body"
+        [ ! -s hungry.jsonl ] || check "all crops, though allocation $at is refused" \
+            [ "$(grep -o '"a/[0-9]*\.png"' hungry.jsonl | wc -l)" = 20 ]
+        case $(cat code) in 200) check "what is told is stored" [ -s hungry.jsonl ] ;; 50?) told=$((told + 1)) ;; esac
+    done
+    check "that memory is lacking is told" [ "$told" -gt 20 ]
+fi
+no_leftovers
+finish

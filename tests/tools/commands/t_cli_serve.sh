@@ -1,0 +1,254 @@
+# t_cli_serve.sh: reid serve with real clients: every endpoint, every status, embeddings with the bits of reid embed,
+# and clients that are slow, many, gone or hostile.
+. tests/lib/cli_lib.sh
+command -v curl >/dev/null 2>&1 || { echo "no curl here"; exit 77; }
+command -v python3 >/dev/null 2>&1 || { echo "no python3 here"; exit 77; }
+"$REID" serve -m x --socket s 2>&1 | grep -q 'compiled without libmicrohttpd' &&
+    { echo "no libmicrohttpd here"; exit 77; }
+faults="python3 $repository/tests/tools/server/serve_faults.py"
+server=
+stop() { [ -z "$server" ] || kill -9 "$server" 2>/dev/null; rm -rf "$work"; }
+trap stop EXIT
+export XDG_RUNTIME_DIR=$work
+
+# start ARGUMENT...: a server, whose line says that it is ready; its process is $server, its messages are in $log
+log=$work/log
+start() {
+    : >"$log"
+    "$REID" serve "$@" >"$work/none" 2>"$log" &
+    server=$!
+    ready grep -q 'listening on' "$log" || check "a server: $*" grep listening "$log"
+}
+url=http://localhost socket=$work/reid.sock
+
+b0 b0.safetensors
+b0 other.safetensors 2
+picture a.png 90 70 3
+picture b.png 64 64 4
+mkdir -p gallery/ann gallery/bob
+picture gallery/ann/1.png 60 60 5
+picture gallery/bob/1.png 60 60 6
+"$REID" embed -q -m b0.safetensors --size 64x64 a.png -o a.npy
+printf 'path,x,y,width,height\na.png,3,4,30,40\na.png,-5,60,50,50\n' >boxes.csv
+"$REID" embed -q -m b0.safetensors --size 64x64 --boxes boxes.csv -o boxes.npy
+
+# What is refused before anything is opened.
+run 2 serve
+says 'no model'
+run 2 serve -m b0.safetensors x
+says 'no operand belongs here, but there is x'
+run 2 serve -m b0.safetensors -m b0.safetensors
+says 'two models are called b0'
+run 2 serve -m 'a b.safetensors'
+says 'is no name for a model'
+run 2 serve -m b0.safetensors --threshold 0.5
+says 'belong to a --gallery'
+run 2 serve -m b0.safetensors --listen 0.0.0.0:0
+says 'other machines could connect: that needs --token-file'
+for address in 8000 127.0.0.1 127.0.0.1:x example.org:80 127.0.0.1:65536 '[::1]' ::1:80; do
+    run 2 serve -m b0.safetensors --listen $address
+    says 'is no address like'
+done
+run 2 serve -m lost.safetensors
+says 'lost.safetensors: no such file'
+absent reid.sock
+run 2 serve -m b0.safetensors --socket "$(printf '%0120d' 0)"
+says 'is too long for the name of a socket'
+run 2 serve -m b0.safetensors --socket lost/s
+says 'its folder cannot be opened: No such file'
+run 2 serve -m b0.safetensors --socket a.png
+says 'is there already, and is no socket'
+check "and it is still there" [ -s a.png ]
+(unset XDG_RUNTIME_DIR && run 2 serve -m b0.safetensors && says 'XDG_RUNTIME_DIR is not set')
+echo short >token
+chmod 600 token
+run 2 serve -m b0.safetensors --listen 127.0.0.1:0 --token-file token
+says 'one line of at least 16'
+echo 0123456789abcdef >token
+chmod 644 token
+run 2 serve -m b0.safetensors --listen 127.0.0.1:0 --token-file token
+says 'others may read it'
+chmod 600 token
+run 2 serve -m b0.safetensors --token-file token
+says '--token-file is for --listen'
+
+# All endpoints, on a Unix socket.
+start -m b0.safetensors --size 64x64 --gallery gallery --threshold 0.9 --socket "$work/reid.sock" --listen 127.0.0.1:0 \
+    --max-body 1M --idle 1 --max-pixels 100000
+check "the line names both" grep -q "listening on unix:$work/reid.sock and http://127.0.0.1:[1-9]" "$log"
+tcp=$(sed -n 's|.*http://||p' "$log")
+check "mode 0600" [ "$(stat -c %a reid.sock)" = 600 ]
+run 2 serve -m b0.safetensors
+says 'another server listens here'
+ask 200 'POST /embed' $url/
+ask 200 '"name": "reid"' $url/v2
+ask 200 '"live": true' $url/v2/health/live
+ask 200 '"ready": true' $url/v2/health/ready
+ask 200 '"shape": \[-1, 1280\]' $url/v2/models/b0
+ask 200 '"ready": true' $url/v2/models/b0/ready
+ask 200 '"ready": true' $url/v2/models/b0/versions/1/ready
+ask 200 '"max_batch_size": 0' $url/v2/models/b0/config
+ask 200 '"fingerprint": "[0-9a-f]\{32\}", "embeddings": \[\[' --data-binary @a.png $url/embed
+ask 200 '"query": 0, "decision": "match", "score": 1,\|"query": 0, "decision": "match", "score": 0.99999' \
+    --data-binary @gallery/ann/1.png "$url/match?top=1"
+check "it is ann" grep -q '"matches": \[{"identity": "ann", "score": [0-9.]*, "path": "gallery/ann/1.png"}\]' "$out"
+"$REID" match -q -m b0.safetensors --size 64x64 --gallery gallery --threshold 0.9 --json a.png |
+    sed 's/^[^,]*, //' >want
+ask 200 '"query": 0, ' --data-binary @a.png $url/match
+sed 's/^.*"query": 0, //; s/\]}$//' "$out" >found
+same found want
+ask 200 '"query": 1, ' --data-binary @a.png "$url/match?box=0,0,20,20&box=5,5,20,20&priority=0&timeout=9000000"
+ask 200 '"inference_count": [1-9]' $url/v2/models/b0/stats
+ask 200 '"model_stats": \[{' $url/v2/models/stats
+ask 200 '^reid_requests_total{model="b0",outcome="success"} [1-9]' $url/metrics
+check "the same by TCP" [ "$(curl -s "http://$tcp/v2")" = "$(curl -s --unix-socket reid.sock $url/v2)" ]
+ask 200 '' -I $url/v2
+check "the same bits" $faults same_rows "$work/reid.sock" b0 a.png a.npy
+check "the same bits by TCP" $faults same_rows "$tcp" b0 a.png a.npy
+check "boxes" $faults boxes "$work/reid.sock" a.png boxes.npy 3,4,30,40 -5,60,50,50
+
+# Every status, and what it names.
+ask 404 'nothing has the path \\"/nope\\"' $url/nope
+ask 404 'no model \\"nope\\"' $url/v2/models/nope
+ask 404 'no model \\"nope\\"' -d '{}' $url/v2/models/nope/infer
+ask 404 'a model has no \\"/versions/2\\"' $url/v2/models/b0/versions/2
+ask 404 'model: there is none called \\"x\\"' --data-binary @a.png "$url/embed?model=x"
+ask 405 'takes POST' $url/embed
+has_header 'Allow: POST'
+ask 405 'takes GET' -d x $url/v2
+has_header 'Allow: GET'
+ask 405 'takes POST' -X DELETE $url/v2/models/b0/infer
+ask 400 'box: x,y,width,height' --data-binary @a.png "$url/embed?box=1,2,3"
+ask 400 'box: ' --data-binary @a.png "$url/embed?box=500,500,5,5"
+ask 400 '\\"colour\\" is unknown' --data-binary @a.png "$url/embed?colour=1"
+ask 400 '\\"top\\" is unknown' --data-binary @a.png "$url/embed?top=1"
+ask 400 'picture: not a picture' -d nonsense $url/embed
+ask 400 'picture: is empty' -d '' $url/embed
+head -c 300 a.png >cut.png
+ask 400 'picture: ' --data-binary @cut.png $url/embed
+picture bomb.png 400 400 1
+ask 400 'picture: 400 x 400 pixels are over the limit of 100000' --data-binary @bomb.png $url/embed
+ask 400 'request: line 1: ' -d '{' $url/v2/models/b0/infer
+ask 400 'inputs: is missing' -d '{}' $url/v2/models/b0/infer
+ask 400 'inputs\[0\].shape: a side is from 1 to' \
+    -d '{"inputs":[{"name":"pixels","datatype":"UINT8","shape":[1,4294967297,4294967297,3],"data":[1]}]}' \
+    $url/v2/models/b0/infer
+ask 413 'images are over the limit of 1024' \
+    -d '{"inputs":[{"name":"pixels","datatype":"UINT8","shape":[4611686018427387,8,8,3],"data":[1]}]}' \
+    $url/v2/models/b0/infer
+ask 400 'inputs\[0\].data\[0\]: not a picture\|inputs\[0\].data: not a picture' \
+    -d '{"inputs":[{"name":"image","datatype":"BYTES","shape":[1],"data":["QUJD"]}]}' $url/v2/models/b0/infer
+ask 400 'no shared memory here' \
+    -d '{"inputs":[{"name":"image","datatype":"BYTES","shape":[1],"parameters":{"shared_memory_region":"x"}}]}' \
+    $url/v2/models/b0/infer
+ask 400 'Inference-Header-Content-Length' -H 'Inference-Header-Content-Length: 900' -d '{}' $url/v2/models/b0/infer
+ask 400 'infer has no query string' -d '{}' "$url/v2/models/b0/infer?a=b"
+ask 411 'Transfer-Encoding: give a Content-Length' -H 'Transfer-Encoding: chunked' -d x $url/embed
+ask 413 'Content-Length: over the limit of 1048576 bytes' --data-binary @b0.safetensors $url/embed
+ask 415 'Content-Type: one picture' -H 'Content-Type: text/html' -d x $url/embed
+ask 415 'Content-Type: one picture' -F picture=@a.png $url/embed
+ask 415 'Content-Type: application/json' -H 'Content-Type: image/png' -d '{}' $url/v2/models/b0/infer
+ask 415 'Content-Encoding: nothing is unpacked' -H 'Content-Encoding: gzip' --data-binary @a.png $url/embed
+ask 504 'timeout: the deadline' --data-binary @a.png "$url/embed?timeout=1"
+check "a foreign name leads nowhere" sh -c "curl -s -H 'Host: evil.example' http://$tcp/v2 | grep -q 'Host: only names'"
+for where in "$work/reid.sock" "$tcp"; do
+    check "malformed HTTP ($where)" $faults bad_http "$where"
+    check "bodies ($where)" $faults bodies "$where" a.png
+    check "refused bodies ($where)" $faults refused "$where" 1048576
+done
+check "slow clients are left" $faults slow "$work/reid.sock" 1
+end TERM
+absent reid.sock
+
+# Two models; limits; a token.
+start -m one=b0.safetensors -m two=other.safetensors --size 64x64 --listen 127.0.0.1:0 --token-file token --limit 16 \
+    --batch 8 --connections 30
+check "only TCP" [ ! -e reid.sock ]
+tcp=$(sed -n 's|.*http://||p' "$log")
+with='Authorization: Bearer 0123456789abcdef'
+for bad in '' 'Authorization: Bearer 0123456789abcdeg' 'Authorization: Bearer 0123456789abcde' \
+    'Authorization: Basic x' 'Authorization: Bearer 0123456789abcdef0'; do
+    check "401: $bad" [ "$(curl -s -o "$out" -w '%{http_code}' -H "$bad" "http://$tcp/v2")" = 401 ]
+done
+prints 'Authorization: a Bearer token is needed'
+check "health needs none" [ "$(curl -s -o "$out" -w '%{http_code}' "http://$tcp/v2/health/ready")" = 200 ]
+check "with it" [ "$(curl -s -o "$out" -w '%{http_code}' -H "$with" "http://$tcp/v2")" = 200 ]
+check "no gallery" sh -c "curl -s -H '$with' -d x http://$tcp/match | grep -q 'this server has no gallery'"
+check "which model" sh -c "curl -s -H '$with' -d x http://$tcp/embed | grep -q 'model: which one'"
+one=$(curl -s -H "$with" --data-binary @a.png "http://$tcp/embed?model=one" | cut -c1-50)
+two=$(curl -s -H "$with" --data-binary @a.png "http://$tcp/embed?model=two" | cut -c1-50)
+check "two models" [ "$one" != "$two" ]
+end HUP
+start -m b0.safetensors --size 64x64 --limit 16 --batch 8 --connections 30
+check "full" $faults full "$work/reid.sock" b0
+check "too many connections" $faults too_many "$work/reid.sock" 30
+end TERM
+
+# A gallery of another decoder of JPEG files is told at the start.
+sed 's/"jpeg": "[^"]*"/"jpeg": "another one"/' a.meta.json >by_another.meta.json
+cp a.npy by_another.npy && cp a.ids.txt by_another.ids.txt
+"$REID" gallery create by_another.gallery --like a.npy && "$REID" gallery add by_another.gallery by_another.npy >"$out"
+start -m b0.safetensors --size 64x64 --gallery by_another.gallery --threshold 0.9
+told='by_another.gallery: its JPEG pictures were decoded by another one, those of now by '
+check "the other decoder" grep -q "$told" "$log"
+end TERM
+
+# Clients that go away, a thousand of them, and the end.
+start -m b0.safetensors --size 128x128 --drain 60 --batch 8
+check "impatient clients" $faults impatient "$work/reid.sock" b0
+check "1000 connections" $faults many "$work/reid.sock" 1000
+check "drained" $faults drained "$work/reid.sock" b0 "$server"
+wait "$server"
+check "exit 0" [ $? = 0 ]
+server=
+for _ in 1 2 3 4 5; do
+    start -m b0.safetensors --size 64x64 --drain 60 --batch 8
+    check "requests to the last moment" $faults late "$work/reid.sock" b0 "$server"
+    wait "$server"
+    got=$?
+    check "exit 0 all the same (was $got)" [ $got = 0 ]
+    server=
+done
+check "kill -9 under load" $faults killed "$work/reid.sock" b0 "exec $REID serve -m b0.safetensors --size 64x64"
+
+# A dead socket that is ours is replaced; a second signal ends it at once.
+start -m b0.safetensors --size 64x64
+kill -9 "$server"
+wait "$server" 2>/dev/null
+check "the socket is left" [ -S reid.sock ]
+start -m b0.safetensors --size 64x64
+ask 200 '' $url/v2
+end HUP
+absent reid.sock
+
+# Memory that is refused at any moment: a path that there is, is never said not to be.
+# hungry N PATH: a server whose allocation number N is refused; the answer's status is in `code`
+hungry() {
+    rm -f hungry.sock
+    echo 000 >code
+    : >"$log" # of the server before it
+    REFUSE_AT=$1 REFUSE_COUNT=count LD_PRELOAD=$work/refuse.so "$REID" serve -m b0.safetensors --size 32x32 \
+        --device cpu --threads 1 --socket "$work/hungry.sock" >"$work/none" 2>"$log" &
+    server=$!
+    ready grep -q 'listening on' "$log"
+    [ -z "$2" ] || curl -s -o "$out" -w '%{http_code}' --unix-socket hungry.sock "$url$2" >code
+    kill "$server" 2>/dev/null
+    wait "$server"
+    server=
+}
+if refuse_memory; then
+    hungry 0 ''
+    at=$(cat count)
+    hungry 0 /v2/health/live
+    check "it is live" [ "$(cat code)" = 200 ]
+    with=$(cat count) told=0
+    at=$((at - 10)) # what is allocated at the end comes behind the request
+    while [ "$at" -lt "$with" ]; do
+        at=$((at + 1))
+        hungry "$at" /v2/health/live
+        check "allocation $at is refused: $(cat code)" [ "$(cat code)" != 404 ]
+        case $(cat code) in 503) told=$((told + 1)) ;; esac
+    done
+    check "that memory is lacking is told" [ "$told" -gt 0 ]
+fi
+finish

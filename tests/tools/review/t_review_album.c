@@ -1,0 +1,169 @@
+/* t_review_album.c: pictures of crops for the review's page: what is kept stays below its limit and is what was made;
+   boxes, missing and damaged pictures; several threads at one album. -fwrapv: as the Makefile compiles stb.
+
+   cc -std=c99 -D_GNU_SOURCE -O2 -fwrapv -I. -Itools tests/tools/review/t_review_album.c tools/review/album.c
+      tools/pictures/thumbnail.c tools/pictures/picture.c tools/pictures/turbojpeg.c tools/pictures/sniff.c
+      tools/pictures/jpeg.c tools/pictures/pnm.c tools/pictures/exif.c tools/pictures/decoder_memory.c
+      tools/pictures/stb_image_impl.c tools/pictures/boxes.c tools/pictures/boxes_csv.c tools/pictures/boxes_json.c
+      tools/pictures/inputs.c tools/base/csv.c tools/base/json.c tools/base/files.c tools/base/text.c
+      tools/base/memory.c tools/base/say.c tools/base/clock.c tools/base/when.c tools/base/crc32.c
+      tools/base/file_kind.c tools/base/threads.c tools/base/source.c -o build/t_review_album -lcmocka -lm -lpthread
+      -ldl */
+#include "review/album.h"
+
+#include "base/files.h"
+#include "base/memory.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "../../lib/test_util.h"
+
+enum { PICTURES = 12, THREADS = 4, WIDTH = 60, HEIGHT = 40 };
+
+static char folder[256], names[PICTURES + 3][320];
+static const char *ids[PICTURES + 3];
+
+/* Binary PPM whose pixels tell its number. */
+static void write_picture(int number) {
+    text file = TEXT_INIT, why = TEXT_INIT;
+    snprintf(names[number], sizeof names[number], "%s-%d.ppm", folder, number);
+    text_printf(&file, "P6 %d %d 255\n", WIDTH, HEIGHT);
+    for (int i = 0; i < 3 * WIDTH * HEIGHT; i++) text_putc(&file, (number * 20 + i / 97 * (number + 1)) & 255);
+    if (!file_write(names[number], &file, &why)) fail_msg("%s: %s", names[number], why.s);
+    text_free(&file), text_free(&why);
+}
+
+static int set_up(void **state) {
+    text bad = TEXT_INIT, why = TEXT_INIT;
+    (void)state;
+    for (int i = 0; i < PICTURES; i++) write_picture(i), ids[i] = names[i];
+    snprintf(names[PICTURES], sizeof names[0], "%s-lost.ppm", folder);
+    snprintf(names[PICTURES + 1], sizeof names[0], "%s-bad.ppm", folder);
+    text_puts(&bad, "P6 9 9 255\nshort");
+    assert_true(file_write(names[PICTURES + 1], &bad, &why));
+    ids[PICTURES] = names[PICTURES], ids[PICTURES + 1] = names[PICTURES + 1];
+    text_free(&bad), text_free(&why);
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    for (int i = 0; i <= PICTURES + 1; i++) unlink(names[i]);
+    return 0;
+}
+
+static album *open_album(size_t cache) {
+    const album_request r = {ids, PICTURES + 2, NULL, NULL, 1000000, cache, THREADS};
+    album *a = album_open(&r);
+    assert_non_null(a);
+    return a;
+}
+
+/* The picture, which has to begin as a JPEG does; its length. */
+static size_t take(album *a, size_t row, album_size size, text *out) {
+    text why = TEXT_INIT;
+    text_clear(out);
+    if (!album_picture(a, row, size, out, &why)) fail_msg("%zu: %s", row, why.s);
+    assert_true(out->len > 100 && memcmp(out->s, "\xFF\xD8\xFF", 3) == 0);
+    text_free(&why);
+    return out->len;
+}
+
+static void test_cache(void **state) {
+    text first[PICTURES], again = TEXT_INIT;
+    album *a = open_album(0);
+    size_t all = 0;
+    (void)state;
+    memset(first, 0, sizeof first);
+    for (size_t i = 0; i < PICTURES; i++) all += take(a, i, ALBUM_SMALL, &first[i]);
+    assert_int_equal(album_kept(a), 0);
+    album_close(a);
+    a = open_album(all / 3);
+    for (int round = 0; round < 200; round++) {
+        size_t i = (size_t)(round * 7 % 5 ? round * 5 : round) % PICTURES;
+        take(a, i, ALBUM_SMALL, &again);
+        assert_true(again.len == first[i].len && memcmp(again.s, first[i].s, again.len) == 0);
+        assert_true(album_kept(a) > 0 && album_kept(a) <= all / 3);
+    }
+    album_close(a);
+    a = open_album(3 * all);
+    for (size_t i = 0; i < PICTURES; i++) take(a, i, ALBUM_SMALL, &again);
+    assert_int_equal(album_kept(a), all);
+    remove(names[3]); /* what is kept needs no file */
+    take(a, 3, ALBUM_SMALL, &again);
+    write_picture(3);
+    album_close(a);
+    for (size_t i = 0; i < PICTURES; i++) text_free(&first[i]);
+    text_free(&again);
+}
+
+static void test_refusals(void **state) {
+    album *a = open_album(1 << 20);
+    text out = TEXT_INIT, why = TEXT_INIT;
+    (void)state;
+    assert_false(album_picture(a, PICTURES, ALBUM_SMALL, &out, &why));
+    assert_non_null(strstr(why.s, "cannot open"));
+    text_clear(&why);
+    assert_false(album_picture(a, PICTURES + 1, ALBUM_LARGE, &out, &why));
+    assert_true(why.len > 0 && out.len == 0 && album_kept(a) == 0);
+    album_close(a);
+    text_free(&out), text_free(&why);
+}
+
+static void test_boxes(void **state) {
+    static const struct {
+        double box[4];
+        int width, height; /* of what is shown; 0: nothing is */
+    } cases[] = {{{0, 0, 30, 20}, 30, 20}, {{-10, -10, 30, 20}, 20, 10}, {{50, 30, 100, 100}, 10, 10},
+                 {{60, 0, 5, 5}, 0, 0},    {{0, 40, 5, 5}, 0, 0},        {{5, 5, 0, 5}, 0, 0},
+                 {{2e9, 0, 5, 5}, 0, 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        inputs boxes = {NULL, 0, 0};
+        const char *id = "the box";
+        text out = TEXT_INIT, why = TEXT_INIT;
+        input *in = inputs_add(&boxes, names[0], 0, id);
+        in->unit = BOX_PIXELS;
+        memcpy(in->box, cases[i].box, sizeof in->box);
+        const album_request r = {&id, 1, NULL, &boxes, 1000000, 1000, 1};
+        album *a = album_open(&r);
+        assert_int_equal(album_picture(a, 0, ALBUM_LARGE, &out, &why), cases[i].width > 0);
+        unsigned char *frame = cases[i].width ? memmem(out.s, out.len, "\xFF\xC0", 2) : NULL;
+        int width = frame ? frame[7] * 256 + frame[8] : 0, height = frame ? frame[5] * 256 + frame[6] : 0;
+        if (frame) assert_true(width == cases[i].width && height == cases[i].height);
+        else assert_true(cases[i].width == 0 && why.len > 0);
+        album_close(a);
+        inputs_free(&boxes);
+        text_free(&out), text_free(&why);
+    }
+}
+
+static void *ask_on(void *user) {
+    text out = TEXT_INIT;
+    for (size_t round = 0; round < 60; round++) take(user, round * round % PICTURES, (album_size)(round & 1), &out);
+    text_free(&out);
+    return NULL;
+}
+
+static void test_threads(void **state) {
+    pthread_t threads[THREADS];
+    album *a = open_album(5000);
+    (void)state;
+    for (int i = 0; i < THREADS; i++) assert_int_equal(pthread_create(&threads[i], NULL, ask_on, a), 0);
+    for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+    assert_true(album_kept(a) <= 5000);
+    album_close(a);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_cache), cmocka_unit_test(test_refusals),
+                                       cmocka_unit_test(test_boxes), cmocka_unit_test(test_threads)};
+    test_temp_path(folder, "album");
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

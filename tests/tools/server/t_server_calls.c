@@ -1,0 +1,352 @@
+/* t_server_calls.c: the server's room without HTTP: calls of every kind while each of their allocations is refused in
+   turn, and then all that follow; hundreds at once, of which some are given up; time-outs, drains. Every call is over
+   exactly once, with its own answer or with an error that says why, and nothing stays behind. A run takes a share of
+   the allocations that REID_SEED chooses; REID_ALL=1 takes all.
+
+   cc -std=c99 -D_GNU_SOURCE -O1 -I. -Itools tests/tools/server/t_server_calls.c tests/lib/test_impl.c tools/base/*.c
+      tools/pictures/*.c tools/embedding/*.c tools/gallery/*.c tools/tracks/*.c tools/scores/*.c
+      tools/evaluate/*.c tools/journal/*.c tools/groups/*.c tools/heads/*.c tools/server/answer.c
+      tools/server/call.c tools/server/job.c tools/server/mailbox.c tools/server/pool.c tools/server/request.c
+      tools/server/service.c
+      -o build/t_server_calls -lcmocka -lm -lpthread -ldl -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc */
+#include "reid.h"
+
+#include "../../lib/test_net.h"
+#include "base/clock.h"
+#include "base/say.h"
+#include "server/mailbox.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include <cmocka.h>
+#include "../../lib/test_refusals.h"
+
+/* --- the service -------------------------------------------------------------------------------------------------- */
+
+enum { SIDE = 16, KINDS = 5, PATH = 256 };
+
+static net_file weights;
+static service served, *asked = &served; /* asked: whom `start` calls */
+static char folder[PATH];
+static text bodies[KINDS], answers[KINDS];
+static size_t json_lens[KINDS];
+
+static void ppm(text *t, int width, int height, unsigned seed) {
+    text_printf(t, "P6\n%d %d\n255\n", width, height);
+    for (int i = 0; i < width * height * 3; i++) text_putc(t, (int)((seed = seed * 1103515245u + 12345u) >> 16 & 255));
+}
+
+static void open_service(service *s, long long delay_us) {
+    static const char *const names[] = {"one"};
+    reid_desc desc = REID_INIT;
+    gallery_request g = {folder, 0, {1, 1000000}};
+    service_request r;
+    memset(&r, 0, sizeof r);
+    desc.weights_data = weights.bytes, desc.weights_size = weights.size;
+    desc.network = "efficientnet_b0", desc.height = SIDE, desc.width = SIDE;
+    desc.device = REID_DEVICE_CPU, desc.threads = 1, desc.batch = 4;
+    r.models = &desc, r.names = names, r.count = 1;
+    r.decode.threads = 3, r.decode.max_pixels = 10000;
+    r.gallery = &g, r.top = 2, r.threshold = 0.5, r.delay_us = delay_us;
+    assert_true(service_open(s, &r));
+}
+
+/* Base64 of what is a multiple of 3 bytes. */
+static void add_base64(text *t, const text *bytes) {
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for (size_t i = 0; i + 2 < bytes->len; i += 3) {
+        const unsigned char *b = (const unsigned char *)bytes->s + i;
+        unsigned v = (unsigned)b[0] << 16 | (unsigned)b[1] << 8 | b[2];
+        for (int k = 18; k >= 0; k -= 6) text_putc(t, digits[v >> k & 63]);
+    }
+}
+
+static void make_bodies(void) {
+    text picture = TEXT_INIT, photograph = TEXT_INIT; /* which has more pixels than the network's input */
+    ppm(&picture, 13, 11, 5); /* 13 bytes of header, 429 of pixels */
+    ppm(&photograph, 60, 50, 6);
+    while (picture.len % 3) text_putc(&picture, 0);
+    while (photograph.len % 3) text_putc(&photograph, 0);
+    text_puts(&bodies[0], "{\"inputs\":[{\"name\":\"pixels\",\"datatype\":\"UINT8\",\"shape\":[3,2,2,3],\"parameters\":"
+                          "{\"binary_data_size\":36}}],\"parameters\":{\"binary_data_output\":true}}");
+    json_lens[0] = bodies[0].len;
+    text_puts(&bodies[0], "abcdefghijklmnopqrstuvwxyz0123456789");
+    text_puts(&bodies[1], "{\"id\":\"i\",\"inputs\":"
+                          "[{\"name\":\"image\",\"datatype\":\"BYTES\",\"shape\":[2],\"data\":[\"");
+    add_base64(&bodies[1], &photograph);
+    text_puts(&bodies[1], "\",\"");
+    add_base64(&bodies[1], &photograph);
+    text_puts(&bodies[1], "\"]}]}");
+    json_lens[1] = bodies[1].len;
+    for (int i = 2; i < KINDS; i++) text_join(&bodies[i], i == 3 ? &picture : &photograph);
+    text_free(&picture);
+    text_free(&photograph);
+}
+
+/* --- calls -------------------------------------------------------------------------------------------------------- */
+
+static mailbox finished;
+
+typedef struct waiting {
+    call *c;
+    int done;  /* how often it was over */
+    int taken; /* out of the mailbox */
+} waiting;
+
+static void on_done(call *c, void *user) {
+    waiting *w = user;
+    if (__atomic_add_fetch(&w->done, 1, __ATOMIC_SEQ_CST) == 1) mailbox_put(&finished, c);
+}
+
+/* Returns 0 when there is no memory even for that. */
+static int start(waiting *w, int kind, long long timeout_us) {
+    static const call_kind kinds[KINDS] = {CALL_INFER, CALL_INFER, CALL_EMBED, CALL_MATCH, CALL_MATCH};
+    static const char *const queries[KINDS] = {NULL, NULL, "box=1,1,5,5&box=0,0,9,9&priority=0", "top=1", NULL};
+    memset(w, 0, sizeof *w);
+    w->c = call_create(asked);
+    if (!w->c) return 0;
+    w->c->kind = kinds[kind], w->c->json_len = json_lens[kind];
+    w->c->arrived = clock_seconds(), w->c->timeout_us = timeout_us;
+    w->c->done = on_done, w->c->user = w;
+    text_join(&w->c->body, &bodies[kind]);
+    if (queries[kind]) text_puts(&w->c->query, queries[kind]);
+    if (text_failed(&w->c->body) || text_failed(&w->c->query)) {
+        call_free(w->c);
+        w->c = NULL;
+        return 0;
+    }
+    call_start(w->c);
+    return 1;
+}
+
+static int is_readable(const mailbox *m, int ms) {
+    struct pollfd told = {m->fd, POLLIN, 0};
+    return poll(&told, 1, ms) == 1;
+}
+
+static void wait_for(const waiting *w) {
+    while (!w->taken) {
+        assert_true(is_readable(&finished, 60000));
+        for (call *c = mailbox_take(&finished); c; c = c->next) ((waiting *)c->user)->taken++;
+    }
+}
+
+/* With and without bytes behind it. */
+static int is_answer(const call *c, int kind) {
+    return c->status == STATUS_OK && !text_failed(&c->answer) && c->answer.len == answers[kind].len &&
+           memcmp(c->answer.s, answers[kind].s, answers[kind].len) == 0;
+}
+
+static int beside; /* jobs that are there all the time */
+
+static void nothing_is_left(void) {
+    assert_int_equal(service_jobs(&served), beside);
+    assert_int_equal(__atomic_load_n(&served.held, __ATOMIC_SEQ_CST), 0);
+    assert_int_equal(__atomic_load_n(&served.model[0].pending, __ATOMIC_SEQ_CST), 0);
+}
+
+/* One call with allocation number `at` refused. Returns whether there were so many. */
+static int try_refusing(int kind, long at, int rest) {
+    waiting w;
+    refuse_from(at, rest);
+    int started = start(&w, kind, 0);
+    if (started) wait_for(&w);
+    int reached = __atomic_load_n(&refusal.calls, __ATOMIC_SEQ_CST) >= at;
+    refuse_from(0, 0);
+    if (!started) return reached;
+    assert_int_equal(w.done, 1);
+    if (!is_answer(w.c, kind)) {
+        if (w.c->status != STATUS_BUSY || !strstr(w.c->answer.s, "memory"))
+            fail_msg("allocation %ld of kind %d: %d %s", at, kind, w.c->status, w.c->answer.s);
+    }
+    call_free(w.c);
+    nothing_is_left();
+    return reached;
+}
+
+static void memory_is_refused(void **state) {
+    const char *every = getenv("REID_ALL"), *seed = getenv("REID_SEED");
+    int all = every && *every == '1', step = all ? 1 : 18, first = all || !seed ? 1 : 1 + (int)(atol(seed) % step);
+    call *other = call_create(&served); /* so that photographs do not stay large */
+    (void)state;
+    assert_non_null(other);
+    beside = 1;
+    for (int kind = 0; kind < KINDS; kind++)
+        for (int rest = 0; rest < 2; rest++)
+            for (long at = first; try_refusing(kind, at, rest) && at < 5000;) at += step;
+    for (int kind = 0; kind < KINDS; kind++) assert_int_equal(try_refusing(kind, 1L << 40, 0), 0);
+    call_free(other);
+    beside = 0;
+}
+
+static void many_at_once(void **state) {
+    enum { CALLS = 300 };
+    static waiting calls[CALLS];
+    unsigned seed = 9;
+    int cancelled = 0, answered = 0;
+    (void)state;
+    for (int i = 0; i < CALLS; i++) {
+        assert_true(start(&calls[i], i % KINDS, 0));
+        int victim = (int)((seed = seed * 1103515245u + 12345u) >> 16) % (i + 1);
+        if (i % 3 == 0) call_cancel(calls[victim].c), call_cancel(calls[i].c);
+    }
+    for (int i = 0; i < CALLS; i++) {
+        wait_for(&calls[i]);
+        assert_int_equal(calls[i].done, 1);
+        if (is_answer(calls[i].c, i % KINDS)) answered++;
+        else if (strstr(calls[i].c->answer.s, "cancelled")) cancelled++;
+        else fail_msg("call %d: %d %s", i, calls[i].c->status, calls[i].c->answer.s);
+        call_free(calls[i].c);
+    }
+    assert_true(answered > CALLS / 4 && cancelled > 0);
+    nothing_is_left();
+}
+
+/* A batch of four of these kinds of requests, the last of which fills it: while they wait they hold so many bytes. */
+static void wait_and_hold(service *slow, const int *kinds, const int *held, int count) {
+    waiting calls[4];
+    for (int i = 0, images = 0; i < count; i++) {
+        reid_queue_stats q = {.waiting = 0};
+        assert_true(start(&calls[i], kinds[i], 0));
+        images += kinds[i] == 1 ? 2 : 1;
+        while (i < count - 1 && q.waiting < images)
+            assert_int_equal(reid_queue_query(slow->model[0].queue, &q), REID_OK);
+        if (i < count - 1) assert_int_equal(__atomic_load_n(&slow->held, __ATOMIC_SEQ_CST), held[i]);
+    }
+    for (int i = 0; i < count; i++) {
+        wait_for(&calls[i]);
+        assert_true(is_answer(calls[i].c, kinds[i]));
+        call_free(calls[i].c);
+    }
+    assert_int_equal(__atomic_load_n(&slow->held, __ATOMIC_SEQ_CST), 0);
+}
+
+/* What waits for a model takes the memory of its input, not of a photograph, unless it is one that was alone. */
+static void photographs_wait_small(void **state) {
+    enum { PIXELS = 3 * 60 * 50, INPUT = 3 * SIDE * SIDE, TENSOR = 1, ONE = KINDS - 1 };
+    static service slow;
+    (void)state;
+    open_service(&slow, 600000000); /* waits until the batch is full */
+    asked = &slow;
+    wait_and_hold(&slow, (int[]){ONE, ONE, ONE, ONE}, (int[]){PIXELS, PIXELS + INPUT, PIXELS + 2 * INPUT}, 4);
+    wait_and_hold(&slow, (int[]){TENSOR, ONE, ONE}, (int[]){2 * INPUT, 3 * INPUT}, 3);
+    asked = &served;
+    service_close(&slow);
+}
+
+static void mailbox_keeps_order(void **state) {
+    mailbox m;
+    call three[3];
+    (void)state;
+    assert_true(mailbox_open(&m));
+    assert_null(mailbox_take(&m));
+    for (int i = 0; i < 3; i++) mailbox_put(&m, &three[i]);
+    assert_true(is_readable(&m, 0));
+    const call *c = mailbox_take(&m);
+    for (int i = 0; i < 3; i++, c = c->next) assert_ptr_equal(c, &three[i]);
+    assert_null(c);
+    assert_false(is_readable(&m, 0));
+    mailbox_wake(&m);
+    assert_true(is_readable(&m, 0));
+    assert_null(mailbox_take(&m));
+    assert_false(is_readable(&m, 0));
+    mailbox_close(&m);
+}
+
+static void time_is_up(void **state) {
+    waiting w;
+    (void)state;
+    for (int kind = 0; kind < KINDS; kind++) {
+        assert_true(start(&w, kind, 1));
+        wait_for(&w);
+        assert_int_equal(w.c->status, STATUS_EXPIRED);
+        assert_int_equal(strncmp(w.c->answer.s, "{\"error\": \"timeout: the deadline was ", 37), 0);
+        call_free(w.c);
+    }
+    nothing_is_left();
+}
+
+/* The last test: what was accepted ends, what comes later is refused. */
+static void it_stops(void **state) {
+    enum { CALLS = 40 };
+    static waiting calls[CALLS];
+    waiting late;
+    (void)state;
+    for (int i = 0; i < CALLS; i++) assert_true(start(&calls[i], i % KINDS, 0));
+    service_stop(&served);
+    assert_true(start(&late, 0, 0));
+    wait_for(&late);
+    assert_int_equal(late.c->status, STATUS_BUSY);
+    assert_string_equal(late.c->answer.s, "{\"error\": \"the server is stopping\"}\n");
+    call_free(late.c);
+    service_give_up(&served);
+    for (int i = 0; i < CALLS; i++) {
+        wait_for(&calls[i]);
+        if (!is_answer(calls[i].c, i % KINDS)) {
+            assert_int_equal(calls[i].c->status, STATUS_BUSY);
+            assert_string_equal(calls[i].c->answer.s, "{\"error\": \"the queue is stopping\"}\n");
+        }
+        call_free(calls[i].c);
+    }
+    nothing_is_left();
+}
+
+static int set_up(void **state) {
+    const char *root = getenv("TMPDIR");
+    (void)state;
+    snprintf(folder, sizeof folder, "%s/t_server_calls.XXXXXX", root ? root : "/tmp");
+    assert_non_null(mkdtemp(folder));
+    for (int i = 0; i < 2; i++) {
+        char path[PATH + 32];
+        text picture = TEXT_INIT;
+        snprintf(path, sizeof path, "%s/%c.ppm", folder, 'a' + i);
+        ppm(&picture, 9, 7, (unsigned)i);
+        FILE *f = fopen(path, "wb");
+        assert_non_null(f);
+        assert_int_equal(fwrite(picture.s, 1, picture.len, f), picture.len);
+        assert_int_equal(fclose(f), 0);
+        text_free(&picture);
+    }
+    weights = net_for("efficientnet_b0", REID_HEAD_NONE, 7, NULL);
+    open_service(&served, 0);
+    assert_true(mailbox_open(&finished));
+    make_bodies();
+    for (int kind = 0; kind < KINDS; kind++) { /* alone, with all the memory there is */
+        waiting w;
+        assert_true(start(&w, kind, 0));
+        wait_for(&w);
+        assert_int_equal(w.c->status, STATUS_OK);
+        text_join(&answers[kind], &w.c->answer);
+        call_free(w.c);
+    }
+    return 0;
+}
+
+static int tear_down(void **state) {
+    char command[PATH + 16];
+    (void)state;
+    service_close(&served);
+    mailbox_close(&finished);
+    free(weights.bytes);
+    for (int i = 0; i < KINDS; i++) text_free(&bodies[i]), text_free(&answers[i]);
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    return system(command);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(memory_is_refused),
+        cmocka_unit_test(many_at_once),
+        cmocka_unit_test(photographs_wait_small),
+        cmocka_unit_test(mailbox_keeps_order),
+        cmocka_unit_test(time_is_up),
+        cmocka_unit_test(it_stops),
+    };
+    say_setup(SAY_QUIET);
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

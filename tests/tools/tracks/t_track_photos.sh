@@ -1,0 +1,249 @@
+# t_track_photos.sh: reid track with folders of camera-trap photos: times from EXIF or a table, bursts, cameras, the
+# three formats of detections; tracks are those of a film of the same pictures; and all that is refused.
+. tests/lib/cli_lib.sh
+command -v python3 >/dev/null 2>&1 || { echo "no python3 here"; exit 77; }
+(cd "$repository" && . tools/setup.sh && (need_packages ffmpeg:ffmpeg) >&2) || {
+    echo "skipped: no ffmpeg here"
+    exit 77
+}
+(cd "$repository" && make -s build/demo_video) || exit 1
+b0 w.safetensors
+
+# Two cameras whose photos have the same names; a photo every half second, the second scene an hour after the first.
+mkdir -p photos/east photos/west/a png
+for camera in east west; do
+    seed=$(printf %d "'$camera")
+    for run in "--detections $camera.txt --no-frames" ''; do
+        # shellcheck disable=SC2086 # two words, or none
+        "$repository/build/demo_video" --size 160x120 --seconds 12 --fps 2 --scenes 2 --animals 2 --seed "$seed" \
+            $run >raw || exit 1
+    done
+    [ $camera = east ] && to=photos/east || to=photos/west/a
+    for form in "-q:v 2 $to/IMG_%04d.JPG" "png/$camera-%04d.png" "-c:v ffv1 -pix_fmt bgr0 $camera.mkv"; do
+        # shellcheck disable=SC2086 # words
+        ffmpeg -nostdin -v error -y -f rawvideo -pix_fmt rgb24 -s 160x120 -r 2 -i raw $form </dev/null || exit 1
+    done
+done
+cat >exif.py <<'PYTHON'
+"""Puts EXIF times into the photos, and writes the detections in three formats."""
+import datetime, glob, json, os, struct
+def exif(time, fraction, little):
+    order = "<" if little else ">"
+    text, sub = time.encode() + b"\0", fraction.encode() + b"\0"
+    first = struct.pack(order + "HHHLLL", 1, 0x8769, 4, 1, 26, 0)
+    sub_at = 26 + 2 + 24 + 4 + len(text)
+    inline = sub if len(sub) <= 4 else struct.pack(order + "L", sub_at)
+    entry = struct.pack(order + "HHL4s", 0x9291, 2, len(sub), inline)
+    second = struct.pack(order + "HHHLL", 2, 0x9003, 2, len(text), 26 + 2 + 24 + 4) + entry + bytes(4) + text + sub
+    tiff = (b"II" if little else b"MM") + struct.pack(order + "HL", 42, 8) + first + second
+    return b"\xff\xe1" + struct.pack(">H", len(tiff) + 8) + b"Exif\0\0" + tiff
+images, csv, coco = [], [], {"images": [], "annotations": [], "categories": [{"id": 1, "name": "deer"}]}
+for name, folder in (("east", "photos/east"), ("west", "photos/west/a")):
+    rows = [[float(n) for n in line.split(",")] for line in open(name + ".txt")]
+    for at, path in enumerate(sorted(glob.glob(folder + "/*.JPG"))):
+        when = datetime.datetime(2024, 5, 31, 23, 59, 50) + datetime.timedelta(seconds=at / 2 + 3600 * (at >= 12))
+        data = open(path, "rb").read()
+        with open(path, "wb") as out:
+            out.write(data[:2] + exif(when.strftime("%Y:%m:%d %H:%M:%S"), "%03d" % (at % 2 * 500), at % 3) + data[2:])
+        os.rename(path, folder + "/IMG_%04d.JPG" % (9999 - at)) # names do not tell the order
+        short = "%s/IMG_%04d.JPG" % (folder[7:], 9999 - at)
+        found = []
+        coco["images"].append({"id": len(coco["images"]), "file_name": short, "width": 160, "height": 120})
+        for frame, _, x, y, w, h, score, *_ in rows:
+            if int(frame) - 1 != at:
+                continue
+            left, top, right, bottom = max(x - 1, 0), max(y - 1, 0), min(x - 1 + w, 160), min(y - 1 + h, 120)
+            box = [left, top, right - left, bottom - top]
+            found.append({"category": "1", "conf": score,
+                          "bbox": [box[0] / 160, box[1] / 120, box[2] / 160, box[3] / 120]})
+            csv.append([short] + box + [score])
+            coco["annotations"].append({"image_id": coco["images"][-1]["id"], "category_id": 1, "bbox": box,
+                                        "score": score})
+            with open(name + ".inside.txt", "a") as out:
+                print(at + 1, -1, *(repr(v) for v in (box[0] + 1, box[1] + 1, box[2], box[3], score)), -1, -1, -1,
+                      sep=",", file=out)
+        images.append({"file": short, "detections": found})
+json.dump({"images": images[::-1], "detection_categories": {"1": "animal"}}, open("md.json", "w"))
+json.dump(coco, open("coco.json", "w"))
+with open("boxes.csv", "w") as out:
+    print("path,x,y,width,height,score", file=out)
+    for row in csv:
+        print(row[0], *map(repr, row[1:]), sep=",", file=out)
+PYTHON
+python3 exif.py || exit 1
+track() { # track STATUS OUT ARGUMENT...
+    want=$1 to=$2
+    shift 2
+    run "$want" track -m w.safetensors --size 64x64 --threshold 0.9 -o "$to" "$@"
+}
+
+# --- two cameras ---
+track 0 out photos --detections md.json
+prints '^photos/east: 24 photos, [0-9]* boxes, 2 bursts, [1-9][0-9]* tracks$'
+prints '^photos/west/a: 24 photos, [0-9]* boxes, 2 bursts, [1-9][0-9]* tracks$'
+for file in east.tracks.txt west-a.tracks.txt east.html west-a.html crops/east crops/west-a; do
+    check "$file" [ -e out/$file ]
+done
+cat >times.py <<'PYTHON'
+import json, sys
+d = json.load(open("out/tracks.json"))
+for video, folder in zip(d["videos"], ("photos/east", "photos/west/a")):
+    assert video["video"] == folder and video["decoder"] is None and video["burst"] == 5
+    assert video["complete"] and video["without_time"] == 0 and (video["width"], video["height"]) == (160, 120)
+    assert [s["frame"] for s in video["scenes"]] == [0, 12], video["scenes"]
+    assert [s["seconds"] for s in video["scenes"]] == [0, 3606]
+    frames = [f for s in video["scenes"] for t in s["tracks"] for f in t["frames"]]
+    assert frames
+    for f in frames:
+        at = f["frame"]
+        assert f["photo"] == "%s/IMG_%04d.JPG" % (folder, 9999 - at), f
+        assert f["seconds"] == at / 2 + 3600 * (at >= 12)
+        assert f["time"][:10] == ("2024-05-31" if at < 12 and f["seconds"] < 10 else "2024-06-01"), f
+PYTHON
+check "tracks.json" python3 times.py
+check "the page says when" grep -q 'IMG_99[0-9][0-9].JPG<br>2024-05-31T23:59:5[0-9]' out/east.html
+no_leftovers
+track 0 threads photos --detections md.json --threads 1 --decoders 1 --batch 1
+check "threads and batches change nothing" diff -r out threads
+sed 's/"detections": {[^}]*},//; s/"category": "[^"]*"//' out/tracks.json >out.json
+for file in boxes.csv coco.json; do
+    track 0 from photos --detections $file
+    check "$file: the same rows" cmp out/embeddings.npy from/embeddings.npy
+    sed 's/"detections": {[^}]*},//; s/"category": "[^"]*"//' from/tracks.json >from.json
+    check "$file: the same tracks" python3 - <<'PYTHON'
+import re
+a, b = (re.split(r'(-?\d+\.?\d*(?:e-?\d+)?)', open(f).read()) for f in ("out.json", "from.json"))
+assert len(a) == len(b) and a[::2] == b[::2]
+assert all(x == y or abs(float(x) - float(y)) < 1e-4 for x, y in zip(a[1::2], b[1::2]))
+PYTHON
+    rm -rf from
+done
+track 0 one photos/east --detections boxes.csv
+check "one camera is called as usual" [ -e one/tracks.txt ]
+check "and the same as among others" cmp one/tracks.txt out/east.tracks.txt
+
+# --- as a film of the same pictures ---
+mkdir still
+python3 - <<'PYTHON'
+import csv, glob, os
+rows = list(csv.reader(open("boxes.csv")))
+with open("still.csv", "w") as boxes, open("times.csv", "w") as times:
+    print("path,x,y,width,height,score", file=boxes)
+    print("time,path", file=times)
+    for row in rows[1:]:
+        if row[0].startswith("east"):
+            print("still/%04d.png" % (10000 - int(row[0][-8:-4])), *row[1:], sep=",", file=boxes)
+    for i, path in enumerate(sorted(glob.glob("png/east-*.png"))):
+        os.rename(path, "still/%04d.png" % (i + 1))
+        print("2024-02-29T12:00:%06.3fZ,still/%04d.png" % (i / 2, i + 1), file=times)
+PYTHON
+track 0 still.out still --detections still.csv --times times.csv
+track 0 film.out east.mkv --detections east.inside.txt --cuts none
+check "tracks and best frames of photos are those of the film" python3 - <<'PYTHON'
+import json
+def tracks(name):
+    d = json.load(open(name + "/tracks.json"))
+    return [[(f["frame"], f["crop"], f["seconds"]) for f in t["frames"]] for s in d["videos"][0]["scenes"]
+            for t in s["tracks"] if t["boxes"] > 2]
+assert tracks("still.out") == tracks("film.out") != []
+PYTHON
+
+# --- photos without a time stand alone; one burst or many ---
+cp -R photos/east plain
+for i in 9999 9998 9997; do # without EXIF
+    ffmpeg -nostdin -v error -y -i plain/IMG_$i.JPG -q:v 2 -map_metadata -1 again.jpg </dev/null &&
+        mv again.jpg plain/IMG_$i.JPG
+done
+sed -n '1p; s/^east/plain/p' boxes.csv >plain.csv
+track 0 alone plain --detections plain.csv
+says 'plain: 3 of 24 photos have no time, like plain/IMG_9999.JPG: each of them stands alone'
+check "they are last, and alone" python3 - <<'PYTHON'
+import json
+v = json.load(open("alone/tracks.json"))["videos"][0]
+assert v["without_time"] == 3 and [s["frame"] for s in v["scenes"]] == [0, 9, 21, 22, 23]
+frames = [f for s in v["scenes"] for t in s["tracks"] for f in t["frames"]]
+assert all((f["time"] is None) == (f["frame"] >= 21) for f in frames) and any(f["time"] is None for f in frames)
+PYTHON
+track 0 many photos/east --detections boxes.csv --burst 0.4
+check "every photo is a burst" python3 - <<'PYTHON'
+import json
+v = json.load(open("many/tracks.json"))["videos"][0]
+assert len(v["scenes"]) == 24 and all(t["first_frame"] == s["frame"] == t["last_frame"] for s in v["scenes"]
+                                      for t in s["tracks"])
+PYTHON
+
+# What has decoded the photos stands in the metadata, as reid embed has it: galleries warn of a mixture by that.
+run 0 embed -m w.safetensors --size 64x64 plain -o plain.npy
+grep -o '"jpeg": "[^"]*"' plain.meta.json >want
+grep -o '"jpeg": "[^"]*"' alone/embeddings.meta.json >got
+same got want
+if grep -q turbo want; then
+    mkdir hidden
+    echo 'no library' >hidden/libturbojpeg.so.0
+    LD_LIBRARY_PATH=$work/hidden "$REID" track plain --detections plain.csv -m w.safetensors --size 64x64 \
+        --threshold 0.9 -o other >"$out" 2>"$err"
+    check "another decoder's name" grep -q '"jpeg": "stb_image"' other/embeddings.meta.json
+fi
+
+# --- damaged ---
+cp -R photos/east torn
+head -c 900 photos/east/IMG_9997.JPG >torn/IMG_9997.JPG
+sed 's/^east/torn/' boxes.csv >torn.csv
+track 1 torn.out torn --detections torn.csv
+says 'torn/IMG_9997.JPG: '
+says 'torn: 1 of 24 photos could not be read'
+says 'torn.csv: [0-9]* entries are about photos that are not here'
+check "the others count" grep -q '"complete": false, "problem": "1 of 24 photos could not be read"' torn.out/tracks.json
+
+# --- refused ---
+refused() { # refused PATTERN ARGUMENT...
+    pattern=$1
+    shift
+    track 2 no "$@"
+    says "$pattern"
+    silent
+    absent no no.part
+}
+refused 'none of the photos of photos/east' photos/east --detections plain.csv
+refused 'MOT text is about the frames of a video' photos --detections east.txt
+sed 's/^east.//' boxes.csv >bad.csv
+refused 'bad.csv: line 2: IMG_9999.JPG could be photos/east/IMG_9999.JPG or photos/west/a/IMG_9999.JPG' photos \
+    --detections bad.csv
+# In JSON, too: names of which nobody knows whose they are must not become photos without animals.
+for what in '"detections": [{"category": "1", "conf": 0.9, "bbox": [0.1, 0.1, 0.5, 0.5]}]' '"failure": "torn"'; do
+    printf '{"images": [{"file": "IMG_9999.JPG", %s}]}\n' "$what" >bad.json
+    refused 'bad.json: line 1: IMG_9999.JPG could be photos/east/IMG_9999.JPG or photos/west/a/IMG_9999.JPG' photos \
+        --detections bad.json
+done
+# More cameras whose photos have the same names, asked for by names of any length, in either direction.
+rm -rf many
+for i in 1 2 3 4 5 6 7; do
+    mkdir -p many/s$i/RECNX
+    cp photos/east/IMG_9999.JPG many/s$i/RECNX
+done
+cp -R many/s7 many/ss7 # a name that ends as another one does
+printf 'path,x,y,width,height\n' >many.csv
+printf '%s,10,10,40,40\n' s1/RECNX/IMG_9999.JPG /far/many/s2/RECNX/IMG_9999.JPG './s3\RECNX\IMG_9999.JPG' \
+    'D:\many\s7\RECNX\IMG_9999.JPG' s4/RECNX/IMG_999.JPG RECNX/s5/IMG_9999.JPG >>many.csv
+track 0 found many --detections many.csv
+says 'many.csv: 2 entries are about photos that are not here'
+check "each of them is found, and no other" python3 - <<'PYTHON'
+import json
+videos = json.load(open("found/tracks.json"))["videos"]
+assert [v["video"] for v in videos if v["detections"]["boxes"]] == ["many/s%d/RECNX" % i for i in (1, 2, 3, 7)]
+assert len(videos) == 8 and all(v["detections"]["boxes"] <= 1 for v in videos)
+PYTHON
+refused 'no pictures in this folder' "$(mkdir none && echo none)" --detections boxes.csv
+refused 'are asked for twice' photos photos --detections boxes.csv
+refused '--times and --burst are about photos, but there is no folder' east.mkv --detections east.txt --burst 3
+refused 'are about videos, but there is none' photos --detections boxes.csv --first-frame 1
+printf 'path,time\nphotos/east/IMG_9999.JPG,noon\n' >bad.csv
+refused 'bad.csv: line 2: "noon" is no time; one looks like 2024-05-31T06:30:00' photos --detections boxes.csv \
+    --times bad.csv
+printf 'path,when\n' >bad.csv
+refused 'bad.csv: line 1: the header lacks "time"' photos --detections boxes.csv --times bad.csv
+printf 'path,x,y,width,height\nphotos/east/IMG_9999.JPG,500,5,20,20\n' >bad.csv
+refused 'photos/east/IMG_9999.JPG: the box x 500, .* has no pixel of the 160 x 120 photo' photos --detections bad.csv
+printf 'path,x,y,width,height\nphotos/east/IMG_9999.JPG,5,x,20,20\n' >bad.csv
+refused 'bad.csv: line 2: "x" is no number' photos --detections bad.csv
+finish

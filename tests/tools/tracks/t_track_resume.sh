@@ -1,0 +1,178 @@
+# t_track_resume.sh: reid track --resume: killed or interrupted between films, the rest is done and the bytes are those
+# of one run; other options, models, detections or films are refused by name; what is damaged, and what is somebody
+# else's.
+. tests/lib/cli_lib.sh
+(cd "$repository" && . tools/setup.sh && (need_packages ffmpeg:ffmpeg) >&2) || {
+    echo "skipped: no ffmpeg here"
+    exit 77
+}
+(cd "$repository" && make -s build/demo_video) || exit 1
+b0 w.safetensors
+b0 other.safetensors 2
+films='a.mp4 b.mp4 c.mp4'
+echo 'video,frame,x,y,w,h,score' >films.csv
+for film in $films; do
+    for run in "--detections found.txt --no-frames" ''; do
+        # shellcheck disable=SC2086 # two words, or none
+        "$repository/build/demo_video" --size 160x120 --seconds 3 --animals 2 --seed "$(printf %d "'$film")" \
+            $run >raw || exit 1
+    done
+    ffmpeg -nostdin -v error -y -f rawvideo -pix_fmt rgb24 -s 160x120 -r 10 -i raw -c:v libx264 -pix_fmt yuv420p \
+        "$film" </dev/null || exit 1
+    awk -F, -v film="$film" '{
+        printf "%s,%d,%.9g,%.9g,%s,%s,%s\n", film, $1 - 1, $3 - 1, $4 - 1, $5, $6, $7 }' found.txt >>films.csv
+done
+
+# ffmpeg that tells which film it was given, and waits in the one that `stop` names until it may go on.
+cat >player <<'PLAYER'
+#!/bin/sh
+for at; do case $at in file:*|*.mp4) film=${at##*[:/]} ;; esac; done
+echo "$film" >>read.log
+[ ! -e "stop.$film" ] || sleep 1000
+exec ffmpeg "$@"
+PLAYER
+chmod +x player
+# shellcheck disable=SC2086 # several films
+track() { # track STATUS OUT ARGUMENT...
+    want=$1 to=$2
+    shift 2
+    : >read.log
+    run "$want" track -m w.safetensors --size 64x64 --threshold 0.9 --ffmpeg ./player --detections films.csv -o "$to" \
+        $films "$@"
+}
+broken_off() { # broken_off SIGNAL FILM ARGUMENT...: a run into `out` gets the signal while it reads that film
+    signal=$1 film=$2
+    shift 2
+    touch "stop.$film"
+    : >read.log
+    # shellcheck disable=SC2086
+    "$REID" track -m w.safetensors --size 64x64 --threshold 0.9 --ffmpeg ./player --detections films.csv -o out $films \
+        "$@" >"$out" 2>"$err" &
+    while kill -0 $! 2>/dev/null && ! grep -q "^$film\$" read.log; do sleep 0.05; done
+    kill "-$signal" $!
+    wait $! 2>/dev/null
+    rm "stop.$film"
+}
+films_read() { check "these were read: $*" [ "$(tr '\n' ' ' <read.log)" = "$*${*:+ }" ]; }
+whole() { # whole WHAT: out has the bytes of the run in one
+    check "$1: the same bytes" diff -r one out
+    check "$1: nothing is left" [ -z "$(find . -name '*.part*')" ]
+    rm -rf out
+}
+track 0 one
+films_read a.mp4 b.mp4 c.mp4
+
+# --- interrupted ---
+broken_off TERM c.mp4 --resume
+absent out
+check "two films are noted" [ "$(find out.part -name 'film-*.note' | wc -l)" = 2 ]
+track 0 out --resume
+films_read c.mp4
+whole SIGTERM
+broken_off TERM c.mp4
+check "without --resume nothing is kept" [ ! -e out.part ]
+broken_off TERM b.mp4 --resume
+broken_off TERM c.mp4 --resume
+films_read b.mp4 c.mp4
+track 0 out --resume -v
+says 'a.mp4: was finished by the interrupted run'
+films_read c.mp4
+whole 'twice'
+
+# --- killed: what took less than a second may be done again ---
+sed 's/^exec/sleep 1.1; exec/' player >slow && cp player quick && cp slow player && chmod +x player
+broken_off KILL c.mp4 --resume
+cp quick player
+absent out
+check "there are records" [ -e out.part/film-1.note ]
+cp -R out.part kept
+printf 'torn' >out.part/film-2.note.part
+printf 'torn' >out.part/whole/embeddings.npy.part
+mkdir -p out.part/whole/crops/c && echo x >out.part/whole/crops/c/000000-9.png
+track 0 out --resume
+films_read c.mp4
+whole SIGKILL
+again() { rm -rf out.part && cp -R kept out.part; }
+again
+track 0 out
+says 'out.part of an interrupted run is replaced; --resume would have continued it'
+films_read a.mp4 b.mp4 c.mp4
+whole 'not resumed'
+
+# --- refused, with the work kept ---
+refused() { # refused PATTERN ARGUMENT...
+    pattern=$1
+    shift
+    again
+    track 2 out --resume "$@"
+    says "$pattern"
+    absent out
+    films_read
+    check "the work is kept" diff -r kept out.part
+}
+refused 'out.part: --resume cannot continue .*: --best: it was 3, and is 2 now; remove the folder' --best 2
+refused '--apart: it was 0.5, and is 1 now' --apart 1
+refused '--cuts: it was auto, and is none now' --cuts none
+refused '--min-conf: it was -1, and is 0.5 now' --min-conf 0.5
+refused '--threshold: it was 0.9.*, and is 0.8.* now' --threshold 0.8
+refused 'the model: it was [0-9a-f]*, fp32 on .*, and is [0-9a-f]*, fp32' --flip
+refused 'the second model: it was none, and is ' -m other.safetensors
+mv films.csv was.csv && sed '$d' was.csv >films.csv
+refused '--detections: it was films.csv, [0-9]* bytes with the checksum .*, and is films.csv, [0-9]* bytes'
+mv was.csv films.csv
+cp -p b.mp4 was.mp4 && touch -d '2001-02-03 04:05:06' b.mp4
+refused 'b.mp4: it was .*, and is [0-9]* bytes of 2001-02-03T04:05:06Z'
+mv was.mp4 b.mp4
+films='a.mp4 b.mp4' refused 'the number of videos: it was 3, and is 2 now'
+for byte in 3 200 20000; do # the head, the boxes, the rows
+    again
+    printf '\377' | dd of=out.part/film-1.note bs=1 seek=$byte conv=notrunc 2>/dev/null
+    track 2 out --resume
+    says 'out.part/film-1.note, of an interrupted run: it is damaged; remove it, and the video is read again'
+done
+rm out.part/film-1.note
+track 0 out --resume
+films_read a.mp4 c.mp4
+whole 'without the damaged one'
+again
+rm out.part/whole/crops/a/*
+track 2 out --resume
+says 'out.part/whole/crops/a/.* is not there any more'
+
+# --- somebody else's ---
+rm -rf out.part && mkdir out.part && echo mine >out.part/letter.txt
+track 2 out
+says 'out.part is there already, and is not what an interrupted run left'
+track 2 out --resume
+check "it is left alone" grep -q mine out.part/letter.txt
+rm -rf out.part && echo mine >out.part
+track 2 out
+says 'cannot open out.part: Not a directory'
+rm out.part
+again
+chmod 777 out.part
+track 2 out --resume
+says 'out.part can be written by others'
+rm -rf out.part
+touch stop.a.mp4
+# shellcheck disable=SC2086
+"$REID" track -m w.safetensors --size 64x64 --threshold 0.9 --ffmpeg ./player --detections films.csv -o out $films \
+    2>/dev/null &
+while kill -0 $! 2>/dev/null && [ ! -d out.part/whole/crops/a ]; do sleep 0.05; done
+track 2 out
+says 'another reid is writing out.part'
+kill $!
+wait $! 2>/dev/null
+check "nothing is left of it" [ ! -e out.part ]
+rm stop.a.mp4
+
+# --- a film that broke off is tried again ---
+cp player played
+printf '#!/bin/sh\ncase "$*" in *a.mp4*) ./played "$@"; kill -9 $$ ;; esac\nexec ./played "$@"\n' >player
+broken_off TERM c.mp4 --resume
+check "it has no record" [ ! -e out.part/film-1.note ]
+cp played player
+track 0 out --resume
+films_read a.mp4 c.mp4
+whole 'after one that broke off'
+finish

@@ -1,0 +1,392 @@
+/* Names of tensors: every layout's names become torchvision's, prefixes and wrappers are found, origins give their
+   preset, what cannot be expressed is refused by name. Shapes and values do not matter here: each tensor is one float.
+
+   cc -std=c99 -D_GNU_SOURCE -O1 -I. -Itools tests/tools/weights/t_dialects.c tools/weights/dialects.c
+      tools/weights/checkpoint.c tools/weights/checkpoint_open.c tools/base/crc32.c tools/base/file_kind.c
+      tools/base/memory.c tools/base/clock.c tools/weights/torch_file.c tools/weights/torch_state.c
+      tools/weights/foreign_file.c
+      tools/weights/onnx_file.c tools/weights/protobuf.c tools/weights/pickle.c tools/weights/zip.c tools/base/source.c
+      tools/base/json.c tools/base/text.c tools/base/say.c -o t_dialects -lcmocka -lm && ./t_dialects */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "weights/checkpoint_open.h"
+#include "weights/dialects.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST = 600 };
+
+typedef struct names {
+    char at[MOST][80];
+    int count;
+} names;
+
+static void add(names *n, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void add(names *n, const char *format, ...) {
+    va_list args;
+    assert_true(n->count < MOST);
+    va_start(args, format);
+    vsnprintf(n->at[n->count++], sizeof n->at[0], format, args);
+    va_end(args);
+}
+
+static void add_bn(names *n, const char *start, const char *name) {
+    static const char *const parts[] = {"weight", "bias", "running_mean", "running_var"};
+    for (int i = 0; i < 4; i++) add(n, "%s%s.%s", start, name, parts[i]);
+}
+
+/* How one layout calls the parts of an EfficientNet, in the order of torchvision's. */
+typedef struct spelling {
+    const char *stem[2], *head[2];
+    const char *first[6]; /* of blocks that do not expand: depthwise, bn, se, se, project, bn */
+    const char *later[8]; /* expand, bn, depthwise, bn, se, se, project, bn */
+} spelling;
+
+static const spelling TORCHVISION = {
+    {"features.0.0", "features.0.1"}, {"features.8.0", "features.8.1"},
+    {"block.0.0", "block.0.1", "block.1.fc1", "block.1.fc2", "block.2.0", "block.2.1"},
+    {"block.0.0", "block.0.1", "block.1.0", "block.1.1", "block.2.fc1", "block.2.fc2", "block.3.0", "block.3.1"}};
+static const spelling TIMM = {
+    {"conv_stem", "bn1"}, {"conv_head", "bn2"},
+    {"conv_dw", "bn1", "se.conv_reduce", "se.conv_expand", "conv_pw", "bn2"},
+    {"conv_pw", "bn1", "conv_dw", "bn2", "se.conv_reduce", "se.conv_expand", "conv_pwl", "bn3"}};
+static const spelling LUKEMELAS = {
+    {"_conv_stem", "_bn0"}, {"_conv_head", "_bn1"},
+    {"_depthwise_conv", "_bn1", "_se_reduce", "_se_expand", "_project_conv", "_bn2"},
+    {"_expand_conv", "_bn0", "_depthwise_conv", "_bn1", "_se_reduce", "_se_expand", "_project_conv", "_bn2"}};
+
+/* Tensors of an EfficientNet whose stages have so many blocks. */
+static void efficientnet(names *n, const spelling *s, const int *stages) {
+    char block[40];
+    add(n, "%s.weight", s->stem[0]);
+    add_bn(n, "", s->stem[1]);
+    for (int stage = 0, flat = 0; stage < 7; stage++)
+        for (int i = 0; i < stages[stage]; i++, flat++) {
+            const char *const *parts = stage ? s->later : s->first;
+            if (s == &TORCHVISION) snprintf(block, sizeof block, "features.%d.%d.", stage + 1, i);
+            else if (s == &TIMM) snprintf(block, sizeof block, "blocks.%d.%d.", stage, i);
+            else snprintf(block, sizeof block, "_blocks.%d.", flat);
+            for (int k = 0; k < (stage ? 8 : 6); k++) {
+                int se = k == (stage ? 4 : 2) || k == (stage ? 5 : 3);
+                if (se || k % 2 == 0) add(n, "%s%s.weight", block, parts[k]);
+                if (se) add(n, "%s%s.bias", block, parts[k]);
+                if (!se && k % 2) add_bn(n, block, parts[k]);
+            }
+        }
+    add(n, "%s.weight", s->head[0]);
+    add_bn(n, "", s->head[1]);
+}
+
+static void resnet(names *n) {
+    static const int blocks[] = {3, 4, 6, 3};
+    char start[40];
+    add(n, "conv1.weight");
+    add_bn(n, "", "bn1");
+    for (int layer = 1; layer <= 4; layer++)
+        for (int i = 0; i < blocks[layer - 1]; i++) {
+            snprintf(start, sizeof start, "layer%d.%d.", layer, i);
+            for (int k = 1; k <= 3; k++) {
+                char bn[16];
+                snprintf(bn, sizeof bn, "bn%d", k);
+                add(n, "%sconv%d.weight", start, k);
+                add_bn(n, start, bn);
+            }
+            if (i == 0) {
+                add(n, "%sdownsample.0.weight", start);
+                add_bn(n, start, "downsample.1");
+            }
+        }
+}
+
+static int by_name(const void *a, const void *b) { return strcmp(((const want *)a)->name, ((const want *)b)->name); }
+
+static void make_network(network *net, const char *name, names *n) {
+    snprintf(net->name, sizeof net->name, "%s", name);
+    net->count = (size_t)n->count;
+    net->wants = calloc(net->count, sizeof *net->wants);
+    for (int i = 0; i < n->count; i++) net->wants[i] = (want){n->at[i], 1, {1}};
+    qsort(net->wants, net->count, sizeof *net->wants, by_name);
+}
+
+static const int B0[] = {1, 2, 2, 3, 3, 4, 1}, B3[] = {2, 3, 3, 5, 5, 6, 2};
+static names r50_names, b0_names, b3_names;
+static network nets[3];
+
+static int setup(void **state) {
+    (void)state;
+    resnet(&r50_names);
+    efficientnet(&b0_names, &TORCHVISION, B0);
+    efficientnet(&b3_names, &TORCHVISION, B3);
+    make_network(&nets[0], "resnet50", &r50_names);
+    make_network(&nets[1], "efficientnet_b0", &b0_names);
+    make_network(&nets[2], "efficientnet_b3", &b3_names);
+    return 0;
+}
+
+static int teardown(void **state) {
+    (void)state;
+    for (int i = 0; i < 3; i++) free(nets[i].wants);
+    return 0;
+}
+
+/* A safetensors file with these tensors, tensor i holding the float i. */
+static text file_of(const names *n, const char *prefix, const char *const *more) {
+    text json = TEXT_INIT, out = TEXT_INIT;
+    int i = 0;
+    for (; i < n->count || (more && more[i - n->count]); i++) {
+        const char *name = i < n->count ? n->at[i] : more[i - n->count];
+        text_printf(&json, "%s\"%s%s\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[%d,%d]}", i ? "," : "{",
+                    i < n->count ? prefix : "", name, 4 * i, 4 * i + 4);
+    }
+    text_putc(&json, '}');
+    for (int k = 0; k < 8; k++) text_putc(&out, (int)(json.len >> 8 * k & 255));
+    text_add(&out, json.s, json.len);
+    for (int k = 0; k < i; k++) {
+        float value = (float)k;
+        text_add(&out, &value, 4);
+    }
+    text_free(&json);
+    return out;
+}
+
+typedef struct found {
+    text file, why;
+    checkpoint c;
+    mapping m;
+    int good;
+} found;
+
+static found look(const names *n, const char *prefix, const char *const *more, const char *asked, const char *file) {
+    found f;
+    memset(&f, 0, sizeof f);
+    f.file = file_of(n, prefix, more);
+    if (!checkpoint_open_memory(&f.c, f.file.s, f.file.len, &f.why)) fail_msg("%s", f.why.s);
+    f.good = mapping_find(&f.m, &f.c, nets, 3, asked, NULL, file, &f.why);
+    return f;
+}
+
+static void forget(found *f) {
+    mapping_free(&f->m);
+    checkpoint_close(&f->c);
+    text_free(&f->file);
+    text_free(&f->why);
+}
+
+/* Each name of `from` must become the one at the same place in `to`. */
+static void maps(const char *what, const names *from, const names *to, const char *network_name, const char *layout) {
+    static const char *const prefixes[] = {"", "module.", "a.b.c."};
+    for (int p = 0; p < 3; p++) {
+        found f = look(from, prefixes[p], NULL, NULL, "x.pth");
+        if (!f.good) fail_msg("%s: %s", what, f.why.s);
+        assert_string_equal(f.m.network->name, network_name);
+        assert_string_equal(f.m.layout, layout);
+        assert_string_equal(f.m.prefix, prefixes[p]);
+        assert_int_equal(f.m.by_fate[FATE_USED], to->count);
+        assert_int_equal(f.m.missing_count, 0);
+        for (size_t i = 0; i < f.m.count; i++) {
+            const storage *s = &f.c.storages[f.m.at[i].from->storage];
+            float place;
+            memcpy(&place, f.file.s + s->at, 4);
+            assert_string_equal(f.m.at[i].name, to->at[(int)place]);
+        }
+        forget(&f);
+    }
+}
+
+static names renamed(const names *n, const char *const *pairs) {
+    names out = {{{0}}, 0};
+    for (int i = 0; i < n->count; i++) {
+        const char *const *p = pairs;
+        while (*p && strncmp(n->at[i], *p, strlen(*p)) != 0) p += 2;
+        if (*p) add(&out, "%s%s", p[1], n->at[i] + strlen(*p));
+        else add(&out, "%s", n->at[i]);
+    }
+    return out;
+}
+
+static void test_layouts(void **state) {
+    static const char *const children[] = {"conv1.", "0.", "bn1.", "1.", "layer1.", "4.", "layer2.", "5.", "layer3.",
+                                           "6.", "layer4.", "7.", NULL};
+    static const char *const features[] = {"features.", "0.", NULL};
+    names n;
+    (void)state;
+    maps("torchvision ResNet", &r50_names, &r50_names, "resnet50", "torchvision ResNet");
+    maps("torchvision B0", &b0_names, &b0_names, "efficientnet_b0", "torchvision EfficientNet");
+    maps("torchvision B3", &b3_names, &b3_names, "efficientnet_b3", "torchvision EfficientNet");
+    const struct { const int *stages; const names *to; const char *net; } sizes[] = {
+        {B0, &b0_names, "efficientnet_b0"}, {B3, &b3_names, "efficientnet_b3"}};
+    for (int i = 0; i < 2; i++) {
+        memset(&n, 0, sizeof n);
+        efficientnet(&n, &TIMM, sizes[i].stages);
+        maps("timm", &n, sizes[i].to, sizes[i].net, "timm EfficientNet");
+        memset(&n, 0, sizeof n);
+        efficientnet(&n, &LUKEMELAS, sizes[i].stages);
+        maps("lukemelas", &n, sizes[i].to, sizes[i].net, "EfficientNet-PyTorch (lukemelas)");
+    }
+    n = renamed(&r50_names, children);
+    maps("children of ResNet", &n, &r50_names, "resnet50", "ResNet as Sequential(*children())");
+    n = renamed(&b0_names, features);
+    maps("children of EfficientNet", &n, &b0_names, "efficientnet_b0", "EfficientNet as Sequential(*children())");
+}
+
+/* What stands beside the trunk, and what is made of it. */
+typedef struct origin_row {
+    const char *prefix;
+    const char *more[4];
+    const char *file, *asked;
+    const char *origin, *preset;
+    int last_stride;
+    const char *problem; /* NULL: none */
+} origin_row;
+
+static const origin_row ORIGIN_ROWS[] = {
+    {"", {"fc.weight", "fc.bias", NULL}, "x.pth", NULL, NULL, NULL, 0, NULL},
+    {"", {"fc.weight", NULL}, "resnet50-0676ba61.pth", NULL, NULL, "torchvision-v1", 0, NULL},
+    {"", {"fc.weight", NULL}, "resnet50-11ad3fa6.pth", NULL, NULL, "torchvision-v2", 0, NULL},
+    {"", {"fc.weight", NULL}, "resnet50-19c8e357.pth", NULL, NULL, "torchvision-v1", 0, NULL},
+    {"module.", {"module.classifier.weight", NULL}, "x.pth", NULL, "torchreid", "torchreid", 2, NULL},
+    {"base.", {"bottleneck.weight", "classifier.weight", NULL}, "x", NULL, "strong-baseline",
+     "strongbaseline", 1, NULL},
+    {"model.", {"classifier.add_block.0.weight", NULL}, "x", NULL, "layumi", "fastreid", 2, NULL},
+    {"backbone.", {"heads.weight", NULL}, "x", NULL, "fast-reid", "fastreid", 1, "max pool after the first"},
+    {"backbone.", {"heads.weight", NULL}, "x", "resnet50", "fast-reid", "fastreid", 1, NULL},
+    {"backbone.", {"backbone.layer1.0.bn1.IN.weight", "heads.weight", NULL}, "x", "resnet50", "fast-reid", "fastreid",
+     1,
+     "(IBN), which the networks here do not have"},
+    {"backbone.", {"backbone.NL_3.1.theta.weight", "heads.weight", NULL}, "x", NULL, "fast-reid", "fastreid", 1,
+     "non-local blocks"},
+    {"", {"layer1.0.se.fc1.weight", NULL}, "x", NULL, NULL, NULL, 0, "squeeze-excite blocks in a ResNet"},
+    {"", {"layer3.6.conv1.weight", "layer3.22.conv1.weight", NULL}, "x", NULL, NULL, NULL, 0,
+     "the file holds ResNet-101"},
+    {"a.", {"a.layer5.0.conv1.weight", NULL}, "x", "resnet50", NULL, NULL, 0, "the file holds another network"},
+    {"a.", {"b.layer5.0.conv1.weight", NULL}, "x", NULL, NULL, NULL, 0, NULL},
+    {"", {"fc_fusion.0.weight", NULL}, "x", NULL, NULL, NULL, 0, "torchreid's resnet50mid"},
+};
+
+static void test_origins(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof ORIGIN_ROWS / sizeof *ORIGIN_ROWS; i++) {
+        const origin_row *r = &ORIGIN_ROWS[i];
+        found f = look(&r50_names, r->prefix, r->more, r->asked, r->file);
+        if (!f.good) fail_msg("row %zu: %s", i, f.why.s);
+        if (r->origin) assert_string_equal(f.m.origin, r->origin);
+        else assert_null(f.m.origin);
+        if (r->preset) assert_string_equal(f.m.preset, r->preset);
+        else assert_null(f.m.preset);
+        assert_int_equal(f.m.last_stride, r->last_stride);
+        assert_int_equal(f.m.by_fate[FATE_USED], r50_names.count);
+        if (!r->problem) assert_int_equal(f.m.problem.len, 0);
+        else if (!f.m.problem.len || !strstr(f.m.problem.s, r->problem))
+            fail_msg("row %zu: no \"%s\" in: %s", i, r->problem, f.m.problem.len ? f.m.problem.s : "");
+        forget(&f);
+    }
+}
+
+/* timm's names do not say whether padding is TensorFlow's: somebody else has to. */
+static void test_twins(void **state) {
+    static const struct { const char *file, *asked; int ambiguous; } rows[] = {
+        {"best.pth", NULL, 1}, {"tf_efficientnet_b0.pth", NULL, 0}, {"efficientnet_b0_ra-3dd342df.pth", NULL, 0},
+        {"best.pth", "efficientnet_b0", 0}};
+    static names timm;
+    (void)state;
+    memset(&timm, 0, sizeof timm);
+    efficientnet(&timm, &TIMM, B0);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        found f = look(&timm, "", NULL, rows[i].asked, rows[i].file);
+        if (!f.good) fail_msg("row %zu: %s", i, f.why.s);
+        assert_int_equal(f.m.ambiguous[0] != 0, rows[i].ambiguous);
+        if (rows[i].ambiguous) assert_non_null(strstr(f.m.ambiguous, "--net efficientnet_b0 or --net tf_"));
+        forget(&f);
+    }
+}
+
+static void test_leftovers(void **state) {
+    static const struct { const char *name; fate what; } rows[] = {
+        {"fc.weight", FATE_CARRIED}, {"bn1.num_batches_tracked", FATE_CARRIED}, {"x.num_batches_tracked", FATE_DROPPED},
+        {"classifier.weight", FATE_DROPPED}, {"module.fc.bias", FATE_DROPPED}, {"heads.weight", FATE_DROPPED},
+        {"pixel_mean", FATE_DROPPED}, {"n_averaged", FATE_DROPPED}, {"criterion.centers", FATE_DROPPED},
+        {"bottleneck.weight", FATE_NECK}, {"heads.bottleneck.0.bias", FATE_NECK}, {"heads.pool_layer.p", FATE_NECK},
+        {"gem.p", FATE_NECK}, {"fc.0.weight", FATE_NECK}, {"classifier.add_block.1.weight", FATE_NECK},
+        {"embedding.weight", FATE_NECK}, {"something.else", FATE_UNKNOWN}, {"layer5.0.conv1.weight", FATE_UNKNOWN},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *more[] = {rows[i].name, NULL};
+        found f = look(&r50_names, "", more, "resnet50", "x");
+        int seen = 0;
+        for (size_t k = 0; k < f.m.count; k++) {
+            if (strcmp(f.m.at[k].from->name, rows[i].name) != 0) continue;
+            seen = 1;
+            if (f.m.at[k].what != rows[i].what)
+                fail_msg("%s is %s, not %s", rows[i].name, FATE_NAMES[f.m.at[k].what], FATE_NAMES[rows[i].what]);
+        }
+        assert_true(seen);
+        forget(&f);
+    }
+}
+
+static void test_strangers(void **state) {
+    static const struct { const char *name, *message; } rows[] = {
+        {"layers.0.blocks.0.attn.relative_position_bias_table", "a Swin transformer"},
+        {"visual.transformer.resblocks.0.ln_1.weight", "CLIP"}, {"base.cls_token", "a vision transformer"},
+        {"blocks.0.attn.qkv.weight", "a vision transformer"}, {"conv2.0.gate.fc1.weight", "OSNet"},
+        {"layer1.0.prelu.weight", "an ArcFace ResNet"}, {"repeat_1.0.branch0.conv.weight", "FaceNet"},
+        {"blocks.0.0.conv.weight", "EfficientNetV2 (MiewID is one)"}, {"features.denseblock1.x", "DenseNet"},
+        {"stage2.0.branches.0.0.conv1.weight", "HRNet"}, {"stages.0.blocks.0.gamma", "ConvNeXt"},
+        {"downsample_layers.0.0.weight", "ConvNeXt"}, {"Mixed_5b.x", "Inception"},
+        {"features.1.conv.0.0.weight", "MobileNetV2"}, {"features.1.block.0.0.weight", "MobileNetV3"},
+        {"class_token", "a vision transformer"}, {"blocks.0.0.conv_exp.weight", "EfficientNetV2"},
+        {"features.1.0.block.0.0.weight", "EfficientNetV2"}, {"features.1.0.layer_scale", "ConvNeXt"},
+        {"features.3.squeeze.weight", "SqueezeNet"}, {"stage2.0.branch1.0.weight", "ShuffleNetV2"},
+        {"trunk_output.block1.x", "RegNet"}, {"layer3.22.conv1.weight", "ResNet-101"}, {"features.0.weight", "VGG"},
+        {"layer4.0.conv1.weight", "ResNet-18 or ResNet-34"}, {"a", "called as in no network that is known here"},
+    };
+    static const names none = {{{0}}, 0};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *more[] = {rows[i].name, NULL};
+        found f = look(&none, "", more, NULL, "x");
+        assert_false(f.good);
+        if (!strstr(f.why.s, rows[i].message)) fail_msg("%s: %s", rows[i].name, f.why.s);
+        forget(&f);
+    }
+}
+
+/* Damage to one tensor among many. */
+static void test_problems(void **state) {
+    names n = r50_names;
+    (void)state;
+    snprintf(n.at[7], sizeof n.at[7], "other.weight");
+    found f = look(&n, "", NULL, NULL, "x");
+    assert_true(f.good && f.m.missing_count == 1 && f.m.by_fate[FATE_UNKNOWN] == 1);
+    assert_non_null(strstr(f.m.problem.s, r50_names.at[7]));
+    assert_non_null(strstr(f.m.problem.s, "is missing"));
+    forget(&f);
+
+    const char *twice[] = {"ema.conv1.weight", NULL}; /* not the trunk's prefix: only unknown */
+    f = look(&r50_names, "model.", twice, NULL, "x");
+    assert_int_equal(f.m.by_fate[FATE_UNKNOWN], 1);
+    forget(&f);
+    const char *both[] = {"layer1.0.conv1.weight", NULL};
+    f = look(&r50_names, "model.", both, NULL, "x");
+    assert_non_null(strstr(f.m.problem.s, "\"layer1.0.conv1.weight\" and \"model.layer1.0.conv1.weight\" both are"));
+    forget(&f);
+    f = look(&r50_names, "", NULL, "efficientnet_b0", "x");
+    assert_true(f.good && f.m.by_fate[FATE_USED] == 0); /* asked for by name: there is an account */
+    assert_non_null(strstr(f.m.problem.s, "efficientnet_b0 has no such layer; the file holds another network"));
+    forget(&f);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_twins), cmocka_unit_test(test_layouts), cmocka_unit_test(test_origins),
+        cmocka_unit_test(test_leftovers), cmocka_unit_test(test_strangers), cmocka_unit_test(test_problems),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

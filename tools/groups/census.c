@@ -1,0 +1,265 @@
+#include "groups/census.h"
+
+#include "base/files.h"
+#include "base/memory.h"
+#include "base/say.h"
+#include "base/union_find.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double TENTH = 0.1; /* of the scale: so far below the threshold a pair is doubtful */
+
+/* What is known about crops, as chains: crops of one have one root. */
+typedef struct known_crops {
+    size_t *up;             /* [rows], see chains.h */
+    unsigned char *none;    /* [rows]: it was decided to be no crop */
+    uint32_t *apart;        /* pairs of roots that were decided to be different, the lower one first, sorted */
+    size_t apart_count;
+} known_crops;
+
+/* A crop that another one may be compared with. */
+typedef struct candidate {
+    double score;
+    uint32_t row;
+    const char *id;
+} candidate;
+
+typedef struct census_run {
+    const census_request *r;
+    census *c;
+    known_crops known;
+    candidate *candidates; /* [rows] */
+    double *probability, *share; /* [rows] */
+    uint64_t seed;
+} census_run;
+
+/* --- what is known ------------------------------------------------------------------------------------------------ */
+
+static uint32_t root_of(const known_crops *k, uint32_t i) { return (uint32_t)union_find_root(k->up, i); }
+
+/* The lower root remains one. */
+static void join(const known_crops *k, uint32_t a, uint32_t b) {
+    uint32_t x = root_of(k, a), y = root_of(k, b);
+    union_find_merge(k->up, x > y ? x : y, x > y ? y : x);
+}
+
+typedef struct tracked {
+    uint32_t track, row;
+} tracked;
+
+static int by_track(const void *a, const void *b) {
+    const tracked *x = a, *y = b;
+    if (x->track != y->track) return x->track < y->track ? -1 : 1;
+    return (x->row > y->row) - (x->row < y->row);
+}
+
+static int join_tracks(census_run *run) {
+    size_t n = run->c->rows;
+    tracked *sorted = need_array(n, sizeof *sorted);
+    for (uint32_t i = 0; i < n && sorted; i++) sorted[i].track = run->r->tracks[i], sorted[i].row = i;
+    if (sorted) qsort(sorted, n, sizeof *sorted, by_track);
+    for (size_t i = 1; i < n && sorted && sorted[i].track != UINT32_MAX; i++)
+        if (sorted[i].track == sorted[i - 1].track) join(&run->known, sorted[i].row, sorted[i - 1].row);
+    free(sorted);
+    return sorted != NULL;
+}
+
+static int by_pair(const void *a, const void *b) {
+    const uint32_t *x = a, *y = b;
+    if (x[0] != y[0]) return x[0] < y[0] ? -1 : 1;
+    return (x[1] > y[1]) - (x[1] < y[1]);
+}
+
+static void two_roots(const known_crops *k, uint32_t a, uint32_t b, uint32_t out[2]) {
+    uint32_t x = root_of(k, a), y = root_of(k, b);
+    out[0] = x < y ? x : y, out[1] = x < y ? y : x;
+}
+
+/* Both crops of a decided pair; 0 when one of them belongs to another file. */
+static int both_rows(const crops *c, const decided_pair *p, uint32_t out[2]) {
+    size_t a = crops_find(c, p->a), b = crops_find(c, p->b);
+    out[0] = (uint32_t)a, out[1] = (uint32_t)b;
+    return a != SIZE_MAX && b != SIZE_MAX;
+}
+
+static int take_decisions(census_run *run) {
+    const decision_state *s = run->r->state;
+    const crops *all = run->r->crops;
+    known_crops *k = &run->known;
+    uint32_t rows[2];
+    for (size_t i = 0; i < s->no_crop_count; i++) {
+        size_t at = crops_find(all, s->no_crops[i].id);
+        if (at != SIZE_MAX) k->none[at] = 1;
+    }
+    for (size_t i = 0; i < s->sames; i++)
+        if (both_rows(all, &s->same[i], rows)) join(k, rows[0], rows[1]);
+    k->apart = need_array(s->differents + 1, 2 * sizeof *k->apart);
+    for (size_t i = 0; i < s->differents && k->apart; i++)
+        if (both_rows(all, &s->different[i], rows)) two_roots(k, rows[0], rows[1], k->apart + 2 * k->apart_count++);
+    if (k->apart) qsort(k->apart, k->apart_count, 2 * sizeof *k->apart, by_pair);
+    return k->apart != NULL;
+}
+
+static int know(census_run *run) {
+    known_crops *k = &run->known;
+    size_t n = run->c->rows;
+    k->up = need_array(n, sizeof *k->up);
+    k->none = k->up ? need_zeroed(n, 1) : NULL;
+    if (k->none) union_find_init(k->up, n);
+    return k->none && (!run->r->tracks || join_tracks(run)) && (!run->r->state || take_decisions(run));
+}
+
+/* 1 the same, 0 different, -1: nobody knows. */
+static int answer_of(const census_run *run, uint32_t a, uint32_t b) {
+    const known_crops *k = &run->known;
+    uint32_t roots[2];
+    if (k->none[a] || k->none[b]) return 0;
+    two_roots(k, a, b, roots);
+    if (roots[0] == roots[1]) return 1;
+    return k->apart_count && bsearch(roots, k->apart, k->apart_count, sizeof roots, by_pair) ? 0 : -1;
+}
+
+/* --- which crops -------------------------------------------------------------------------------------------------- */
+
+typedef struct drawn {
+    double key;
+    uint32_t row;
+} drawn;
+
+static int by_key(const void *a, const void *b) {
+    const drawn *x = a, *y = b;
+    if (x->key != y->key) return x->key < y->key ? -1 : 1;
+    return (x->row > y->row) - (x->row < y->row);
+}
+
+/* Crops in the order of number / share: the first n are a sample of n, each in it about in proportion to its share. */
+static int draw_crops(census_run *run) {
+    const clusters *found = run->r->found;
+    census *c = run->c;
+    size_t n = c->rows;
+    uint32_t *size = need_zeroed(found->groups + 1, sizeof *size);
+    uint32_t *of = size ? need_array(n, sizeof *of) : NULL;
+    drawn *sorted = of ? need_array(n, sizeof *sorted) : NULL;
+    c->shares = sorted ? need_array(n, sizeof *c->shares) : NULL;
+    c->order = c->shares ? need_array(n, sizeof *c->order) : NULL;
+    for (size_t i = 0; i < n && c->order; i++) size[found->group[i]]++;
+    for (size_t i = 0; i < n && c->order; i++) of[i] = size[found->group[i]];
+    if (c->order) count_crop_shares(c->shares, of, n, found->groups);
+    for (uint32_t i = 0; i < n && c->order; i++) {
+        sorted[i].key = count_number(run->seed, found->ids[i], NULL) / c->shares[i];
+        sorted[i].row = i;
+    }
+    if (c->order) qsort(sorted, n, sizeof *sorted, by_key);
+    for (size_t i = 0; i < n && c->order; i++) c->order[i] = sorted[i].row;
+    free(size), free(of), free(sorted);
+    return c->order != NULL;
+}
+
+/* --- which pairs -------------------------------------------------------------------------------------------------- */
+
+static int by_score(const void *a, const void *b) {
+    const candidate *x = a, *y = b;
+    if (x->score != y->score) return x->score > y->score ? -1 : 1;
+    return strcmp(x->id, y->id);
+}
+
+/* The threshold is as likely as not, a tenth of the scale below it as likely as one in ten. */
+static double probability_of(const census_request *r, double score) {
+    if (r->calibration) return calibration_probability(r->calibration, score);
+    return 1 / (1 + exp((r->found->threshold - score) * (log(9) / (TENTH * r->scale))));
+}
+
+/* All crops that may be of the individual of `row` and are not known to be, the most alike first. */
+static size_t find_candidates(census_run *run, uint32_t row, size_t *sure) {
+    const census_request *r = run->r;
+    const float *rows = r->crops->rows;
+    size_t dim = (size_t)r->crops->dim, n = 0;
+    *sure = 1;
+    for (uint32_t i = 0; i < run->c->rows; i++) {
+        if (i == row || (r->frames && r->frames[i] == r->frames[row])) continue;
+        if (r->tracks && r->tracks[i] == r->tracks[row] && r->tracks[i] != UINT32_MAX) {
+            ++*sure;
+            continue;
+        }
+        candidate *one = &run->candidates[n++];
+        one->score = r->scale * reid_cosine(rows + row * dim, rows + i * dim, r->crops->dim);
+        one->row = i, one->id = r->crops->ids[i];
+    }
+    qsort(run->candidates, n, sizeof *run->candidates, by_score);
+    return n;
+}
+
+static int add_pair(census_run *run, census_crop *crop, const candidate *with, double chance) {
+    census *c = run->c;
+    if (!NEED(c->pairs, c->pair_count, c->pair_cap)) return 0;
+    census_pair *p = &c->pairs[c->pair_count++];
+    p->b = with->row, p->score = with->score, p->chance = chance;
+    p->answer = crop->none ? 0 : answer_of(run, crop->row, with->row);
+    crop->pairs++;
+    crop->open += p->answer < 0;
+    return 1;
+}
+
+static int draw_pairs(census_run *run, census_crop *crop) {
+    size_t n = find_candidates(run, crop->row, &crop->sure);
+    double expected = (double)run->r->per_crop;
+    const char *id = run->r->crops->ids[crop->row];
+    for (size_t i = 0; i < n; i++) run->probability[i] = probability_of(run->r, run->candidates[i].score);
+    count_shares(run->share, run->probability, n);
+    count_chances(run->share, n, expected);
+    crop->none = run->known.none[crop->row];
+    crop->first = run->c->pair_count;
+    for (size_t i = 0; i < n; i++)
+        if (count_number(run->seed, id, run->candidates[i].id) < run->share[i] &&
+            !add_pair(run, crop, &run->candidates[i], run->share[i]))
+            return 0;
+    crop->whole = crop->pairs == n && (n == 0 || run->share[n - 1] >= 1);
+    return 1;
+}
+
+/* --- all of it ---------------------------------------------------------------------------------------------------- */
+
+static void choose_seed(census_run *run) {
+    const store_meta *makers = &run->r->crops->makers;
+    run->seed = (uint64_t)run->r->seed;
+    for (int i = 0; i < makers->models; i++) run->seed = count_seed(run->seed, makers->model[i].fingerprint);
+}
+
+static int room_for_pairs(census_run *run) {
+    size_t n = run->c->rows;
+    run->candidates = need_array(n, sizeof *run->candidates);
+    run->probability = run->candidates ? need_array(n, sizeof *run->probability) : NULL;
+    run->share = run->probability ? need_array(n, sizeof *run->share) : NULL;
+    run->c->at = run->share ? need_zeroed(run->r->sample, sizeof *run->c->at) : NULL;
+    return run->c->at != NULL;
+}
+
+int census_make(census *c, const census_request *r) {
+    census_run run;
+    census_request cut = *r;
+    memset(&run, 0, sizeof run);
+    memset(c, 0, sizeof *c);
+    c->rows = r->crops->count;
+    if (cut.sample > c->rows) cut.sample = c->rows;
+    run.r = &cut, run.c = c;
+    choose_seed(&run);
+    int good = know(&run) && draw_crops(&run) && room_for_pairs(&run);
+    for (size_t i = 0; i < c->rows && good; i++) c->rows_left += !run.known.none[i];
+    if (good) progress_start("pairs", cut.sample);
+    for (size_t i = 0; i < cut.sample && good; i++) {
+        c->at[i].row = c->order[i];
+        good = !interrupted() && draw_pairs(&run, &c->at[c->count++]);
+        progress_update(i + 1, 0);
+    }
+    progress_stop();
+    free(run.known.up), free(run.known.none), free(run.known.apart);
+    free(run.candidates), free(run.probability), free(run.share);
+    return good;
+}
+
+void census_free(census *c) {
+    free(c->at), free(c->pairs), free(c->shares), free(c->order);
+    memset(c, 0, sizeof *c);
+}

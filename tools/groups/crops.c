@@ -1,0 +1,145 @@
+#include "groups/crops.h"
+
+#include "base/memory.h"
+#include "base/say.h"
+#include "gallery/gallery_file.h"
+#include "gallery/templates.h"
+#include "reid.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- rows --------------------------------------------------------------------------------------------------------- */
+
+/* Room for a row behind the others, or NULL after saying that there is none. Takes neither name over. */
+static float *add_crop(crops *c, const char *id, const char *identity) {
+    size_t row = (size_t)c->dim * sizeof(float);
+    if (!NEED(c->ids, c->count, c->id_cap) || !NEED(c->identities, c->count, c->identity_cap)) return NULL;
+    if (c->count == c->row_cap) {
+        size_t cap = c->row_cap ? 2 * c->row_cap : 256;
+        float *rows = need_array(cap, row);
+        if (!rows) return NULL;
+        if (c->count) memcpy(rows, c->rows, c->count * row);
+        free(c->rows);
+        c->rows = rows, c->row_cap = cap;
+    }
+    c->ids[c->count] = need_copy(id, strlen(id));
+    c->identities[c->count] = identity && *identity ? need_copy(identity, strlen(identity)) : NULL;
+    if (!c->ids[c->count] || (identity && *identity && !c->identities[c->count])) {
+        free(c->ids[c->count]), free(c->identities[c->count]);
+        return NULL;
+    }
+    return c->rows + c->count++ * (size_t)c->dim;
+}
+
+/* The makers of a file have to be those of the files before it. */
+static int take_makers(crops *c, const store_meta *makers, const char *path, const char *first) {
+    if (c->dim) return makers_agree(makers, path, &c->makers, NULL, first);
+    c->makers = *makers;
+    c->makers.threshold = (double)NAN;
+    c->dim = makers->dim;
+    return 1;
+}
+
+/* Warns of other decoders of JPEG files than the first ones that are known. */
+static void take_decoders(crops *c, const char *jpeg, const char *path) {
+    if (!*jpeg) return;
+    makers_note_decoders(jpeg, path, c->jpeg, c->jpeg_of);
+    if (*c->jpeg) return;
+    makers_note_mixture(jpeg, path);
+    memcpy(c->jpeg, jpeg, sizeof c->jpeg);
+    c->jpeg_of = path;
+}
+
+static int add_file(crops *c, const char *path, const char *first) {
+    gallery_file f;
+    int good = gallery_file_read(&f, path) && take_makers(c, &f.makers, path, first);
+    if (good) take_decoders(c, f.jpeg, path);
+    for (size_t i = 0; i < f.count && good; i++) {
+        float *row = add_crop(c, f.ids[i], f.identity_count ? f.identities[i] : NULL);
+        good = row != NULL;
+        if (good) memcpy(row, f.rows + i * f.columns, f.columns * sizeof *row);
+    }
+    gallery_file_free(&f);
+    return good;
+}
+
+static int add_gallery(crops *c, const char *path, const char *first) {
+    gallery_store *s = templates_read(path, 1);
+    if (!s) return 0;
+    const store_meta *meta = store_info(s);
+    int good = take_makers(c, meta, path, first);
+    if (good) take_decoders(c, meta->jpeg, path);
+    for (size_t i = 0; i < store_count(s) && good; i++) {
+        size_t at = i * (size_t)meta->dim;
+        store_item item = store_at(s, i);
+        float *row = add_crop(c, item.id, item.identity);
+        good = row != NULL;
+        if (good && meta->halves) reid_from_halves(store_halves(s) + at, row, (size_t)meta->dim);
+        else if (good) memcpy(row, store_floats(s) + at, (size_t)meta->dim * sizeof *row);
+    }
+    if (!isnan(meta->threshold)) c->makers.threshold = meta->threshold;
+    store_close(s);
+    return good;
+}
+
+/* --- ids ---------------------------------------------------------------------------------------------------------- */
+
+static int by_id(const void *a, const void *b) {
+    return strcmp(((const crop_place *)a)->id, ((const crop_place *)b)->id);
+}
+
+static int sort_ids(crops *c) {
+    c->by_id = need_array(c->count, sizeof *c->by_id);
+    if (!c->by_id) return 0;
+    for (size_t i = 0; i < c->count; i++) c->by_id[i].id = c->ids[i], c->by_id[i].at = (uint32_t)i;
+    qsort(c->by_id, c->count, sizeof *c->by_id, by_id);
+    for (size_t i = 1; i < c->count; i++) {
+        if (strcmp(c->by_id[i].id, c->by_id[i - 1].id) != 0) continue;
+        say_error("%s: is there twice", shown(c->by_id[i].id));
+        return 0;
+    }
+    return 1;
+}
+
+size_t crops_find(const crops *c, const char *id) {
+    const crop_place wanted = {id, 0}, *found = bsearch(&wanted, c->by_id, c->count, sizeof wanted, by_id);
+    return found ? found->at : SIZE_MAX;
+}
+
+size_t crop_picture_length(const char *id) {
+    const char *hash = strrchr(id, '#');
+    return hash && hash > id && hash[1] && strspn(hash + 1, "0123456789") == strlen(hash + 1) ? (size_t)(hash - id)
+                                                                                             : strlen(id);
+}
+
+/* --- all of it ---------------------------------------------------------------------------------------------------- */
+
+int crops_open(crops *c, char *const *paths, int count) {
+    memset(c, 0, sizeof *c);
+    for (int i = 0; i < count; i++)
+        if (!(templates_is_place(paths[i]) ? add_gallery : add_file)(c, paths[i], paths[0])) return 0;
+    if (c->count == 0) say_error("%s: there is no crop in it", shown(paths[0]));
+    else if (c->count > UINT32_MAX - 2) say_error("more than 4294967293 crops");
+    else return sort_ids(c);
+    return 0;
+}
+
+void crops_close(crops *c) {
+    for (size_t i = 0; i < c->count; i++) free(c->ids[i]), free(c->identities[i]);
+    free(c->ids), free(c->identities), free(c->rows), free(c->by_id);
+    memset(c, 0, sizeof *c);
+}
+
+double crops_weigh(crops *c, const double weights[MAX_MODELS]) {
+    double sum = 0;
+    float by[MAX_MODELS];
+    for (int i = 0; i < c->makers.models; i++) by[i] = (float)sqrt(weights[i]), sum += weights[i];
+    for (size_t i = 0; i < c->count && c->makers.models > 1; i++) {
+        float *value = c->rows + i * (size_t)c->dim;
+        for (int m = 0; m < c->makers.models; m++)
+            for (int k = 0; k < c->makers.model[m].dim; k++) *value++ *= by[m];
+    }
+    return c->makers.models > 1 ? sum : weights[0];
+}

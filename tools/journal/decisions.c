@@ -1,0 +1,241 @@
+#include "journal/decisions.h"
+
+#include "base/files.h"
+#include "base/memory.h"
+#include "base/say.h"
+#include "base/source.h"
+#include "journal/decisions_state.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int fail_errno(text *why, const char *doing) { return refuse(why, "%s: %s", doing, strerror(errno)); }
+
+/* --- the file ----------------------------------------------------------------------------------------------------- */
+
+/* Is what is open the file of this name, and one that decisions may be in? */
+static int is_usable(const decisions *d, struct stat *st, text *why) {
+    struct stat named;
+    if (fstat(d->fd, st) != 0) return fail_errno(why, "cannot read");
+    if (S_ISDIR(st->st_mode)) return refuse(why, "is a folder, a file of decisions is expected");
+    if (!S_ISREG(st->st_mode)) return refuse(why, "is not a regular file");
+    if (lstat(d->path, &named) != 0 || named.st_dev != st->st_dev || named.st_ino != st->st_ino)
+        return refuse(why, "was replaced or removed while it was in use");
+    if (st->st_nlink != 1) return refuse(why, "has a second name (a hard link): decisions have one");
+    if (st->st_mode & 02) return refuse(why, "can be written by everybody: chmod o-w");
+    if ((uint64_t)st->st_size < d->read) return refuse(why, "became shorter while it was in use");
+    return 1;
+}
+
+static int open_file(decisions *d, text *why) {
+    const int flags = (d->writes ? O_RDWR | O_APPEND : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+    d->fd = open(d->path, flags);
+    if (d->fd < 0 && errno == ENOENT && d->writes) {
+        d->fd = open(d->path, flags | O_CREAT | O_EXCL, 0664);
+        if (d->fd < 0 && errno == EEXIST) d->fd = open(d->path, flags); /* another writer was faster */
+    }
+    if (d->fd >= 0 || (errno == ENOENT && !d->writes)) return 1;
+    if (errno == ELOOP) return refuse(why, "is a symbolic link: give the file itself");
+    return fail_errno(why, "cannot open");
+}
+
+static int lock(const decisions *d, int kind, text *why) {
+    while (flock(d->fd, kind) != 0)
+        if (errno != EINTR || interrupted()) return fail_errno(why, "cannot lock");
+    return 1;
+}
+
+static void unlock(const decisions *d) { flock(d->fd, LOCK_UN); }
+
+/* The bytes from offset on, to the end of the file at this moment. */
+static int read_from(int fd, uint64_t offset, size_t size, text *out, text *why) {
+    enum { CHUNK = 1 << 16 };
+    char *chunk = mem_alloc(CHUNK);
+    ssize_t n = 1;
+    text_clear(out);
+    while (chunk && n > 0 && out->len < size && !text_failed(out)) {
+        size_t rest = size - out->len;
+        n = pread(fd, chunk, rest < CHUNK ? rest : CHUNK, (off_t)(offset + out->len));
+        if (n > 0) text_add(out, chunk, (size_t)n);
+        else if (n < 0 && errno == EINTR && !interrupted()) n = 1;
+    }
+    int error = errno;
+    free(chunk);
+    errno = error;
+    if (!chunk || text_failed(out)) return text_no_memory(why);
+    if (n < 0) return fail_errno(why, "cannot read");
+    return out->len == size || refuse(why, "became shorter while it was in use");
+}
+
+/* Under a lock: all that is new. */
+static int catch_up(decisions *d, text *why) {
+    static const uint64_t most = (uint64_t)1 << 32;
+    struct stat st;
+    text bytes = TEXT_INIT;
+    if (!is_usable(d, &st, why)) return 0;
+    if ((uint64_t)st.st_size > most) return refuse(why, "is larger than 4 GiB");
+    size_t size = (size_t)((uint64_t)st.st_size - d->read);
+    size_t used = 0;
+    int good = read_from(d->fd, d->read, size, &bytes, why) &&
+               decision_list_lines(&d->list, size ? bytes.s : "", size, &used, why);
+    d->read += used;
+    d->torn = size - used;
+    text_free(&bytes);
+    return good;
+}
+
+void decisions_warn_torn(const decisions *d, const char *path) {
+    if (d->torn)
+        say_warning("%s: its last line is torn, %zu bytes of it are left out: nobody was told that it is stored",
+                    shown(path), d->torn);
+}
+
+int decisions_refresh(decisions *d, text *why) {
+    if (d->table) return decisions_table_read(d->table, &d->list, why);
+    if (d->fd < 0 && !open_file(d, why)) return 0;
+    if (d->fd < 0) return 1;
+    if (!lock(d, LOCK_SH, why)) return 0;
+    int good = catch_up(d, why);
+    unlock(d);
+    return good;
+}
+
+int decisions_open(decisions *d, const char *path, int writes, text *why) {
+    memset(d, 0, sizeof *d);
+    d->fd = -1;
+    d->writes = writes;
+    d->path = mem_copy(path, strlen(path));
+    if (!d->path) return text_no_memory(why);
+    if (is_database_url(path) && !(d->table = decisions_table_open(path, writes, why))) return 0;
+    return decisions_refresh(d, why);
+}
+
+void decisions_close(decisions *d) {
+    decision_list_free(&d->list);
+    decisions_table_close(d->table);
+    if (d->path && d->fd >= 0) close(d->fd);
+    free(d->path);
+    memset(d, 0, sizeof *d);
+    d->fd = -1;
+}
+
+/* --- adding ------------------------------------------------------------------------------------------------------- */
+
+static int synced(int fd) {
+    int result;
+    do result = fsync(fd);
+    while (result != 0 && errno == EINTR);
+    return result == 0;
+}
+
+/* One write: 1 when all of it is in the file. */
+static int written(int fd, const text *line) {
+    ssize_t n;
+    do n = write(fd, line->s, line->len);
+    while (n < 0 && errno == EINTR);
+    if (n >= 0 && (size_t)n != line->len) errno = ENOSPC; /* what a short write to a file means */
+    return n >= 0 && (size_t)n == line->len;
+}
+
+/* No more than what was read. */
+static int cut(const decisions *d) {
+    int result;
+    do result = ftruncate(d->fd, (off_t)d->read);
+    while (result != 0 && errno == EINTR);
+    return result == 0;
+}
+
+/* Where torn ends are kept. */
+static int open_torn(const char *name, text *why) {
+    struct stat st;
+    int fd = open(name, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0664);
+    if (fd < 0) return fail_errno(why, "its torn end cannot be set aside") - 1;
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1) return fd;
+    close(fd);
+    return refuse(why, "its torn end cannot be set aside: %s is no regular file of its own", name) - 1;
+}
+
+/* The torn end goes to FILE.torn, then off. */
+static int set_aside(decisions *d, text *why) {
+    text bytes = TEXT_INIT, name = TEXT_INIT;
+    text_printf(&name, "%s.torn", d->path);
+    int good = text_failed(&name) ? text_no_memory(why) : read_from(d->fd, d->read, d->torn, &bytes, why);
+    int fd = good ? open_torn(name.s, why) : -1;
+    good = fd >= 0;
+    if (good && !(written(fd, &bytes) && synced(fd)))
+        good = fail_errno(why, "its torn end cannot be set aside");
+    if (fd >= 0) close(fd), sync_folder_of(name.s);
+    if (good && !cut(d)) good = fail_errno(why, "its torn end cannot be cut off");
+    if (good) d->torn = 0;
+    text_free(&bytes);
+    text_free(&name);
+    return good;
+}
+
+/* The line to disk, or the file as it was. Where even that fails, what is left is a torn end, or a line that nobody was
+   promised. */
+static int store(decisions *d, const text *line, text *why) {
+    int first = d->read == 0;
+    if (d->torn && !set_aside(d, why)) return 0;
+    if (written(d->fd, line) && synced(d->fd)) {
+        if (first) sync_folder_of(d->path);
+        d->read += line->len;
+        return 1;
+    }
+    fail_errno(why, "cannot write");
+    if (cut(d)) synced(d->fd);
+    return 0;
+}
+
+/* The line is read as a reader will: what cannot be read is not written. Returns as decisions_append does. */
+static int check_line(decisions *d, const text *line, text *why) {
+    decision next;
+    decision_state state;
+    if (text_failed(line)) return text_no_memory(why);
+    if (decision_read(&next, line->s, line->len - 1, why) != LINE_GOOD) {
+        decision_free(&next);
+        return text_failed(why) ? 0 : -1;
+    }
+    int is_undo = next.kind == DECISION_UNDO;
+    if (!decision_list_add(&d->list, &next, why)) return text_failed(why) ? 0 : -1;
+    int good = is_undo ? 1 : decisions_state(&state, &d->list, why);
+    if (!is_undo) decision_state_free(&state);
+    if (good > 0) return 1;
+    decision_list_drop(&d->list);
+    return good;
+}
+
+/* Stores the line behind all that are there. Returns as decisions_append does, or 2: others were faster, in a table. */
+static int append_once(decisions *d, const decision *what, text *why) {
+    text line = TEXT_INIT;
+    decision next = *what;
+    if (!(d->table ? decisions_refresh(d, why) : catch_up(d, why))) return 0;
+    next.seq = (long long)d->list.count + 1;
+    decision_write(&next, &line);
+    int done = check_line(d, &line, why);
+    if (done > 0) {
+        int stored = d->table ? decisions_table_add(d->table, next.seq, &line, why) : store(d, &line, why);
+        if (stored <= 0) decision_list_drop(&d->list);
+        done = stored < 0 ? 2 : stored;
+    }
+    text_free(&line);
+    return done;
+}
+
+int decisions_append(decisions *d, const decision *what, text *why) {
+    int done = 2;
+    if (!d->writes || (d->fd < 0 && !d->table)) return refuse(why, "was opened for reading");
+    if (d->table) {
+        while (done == 2) done = append_once(d, what, why);
+        return done;
+    }
+    if (!lock(d, LOCK_EX, why)) return 0;
+    done = append_once(d, what, why);
+    unlock(d);
+    return done;
+}

@@ -1,0 +1,43 @@
+/* The file that `reid calibrate` writes and `reid match` reads: for these models and weights, what a score means. */
+#ifndef REID_TOOLS_CALIBRATION_FILE_H
+#define REID_TOOLS_CALIBRATION_FILE_H
+
+#include "base/choices.h"
+#include "base/json.h"
+#include "gallery/gallery_store.h"
+#include "scores/calibration.h"
+
+/* What is known about one kind of score: a model's cosine, or the weighted sum of two. */
+typedef struct score_facts {
+    spread genuine, impostor;
+    operating_points points;
+    point_intervals intervals;
+    logistic curve;
+    isotonic steps;
+} score_facts;
+
+typedef struct calibration {
+    store_meta makers;
+    double weights[MAX_MODELS];
+    score_facts each[MAX_MODELS], score; /* of each model when there are two; of the score that is compared */
+    int method;                          /* which map is meant: a place in CALIBRATION_METHODS */
+    double fmr, threshold, prior;
+    uint64_t genuine, impostor, every_genuine, every_impostor; /* pairs used, and pairs that there were */
+    size_t identities;
+} calibration;
+
+double calibration_probability(const calibration *c, double score);
+
+/* One object, the form in which it may also stand inside another file. */
+void calibration_json(const calibration *c, text *t);
+/* Reads that object: what is needed to use it, not the intervals and spreads. A mistake sticks to j. */
+int calibration_read_json(calibration *c, json *j);
+
+/* Returns 0 after saying what is wrong; free it in any case. */
+int calibration_read(calibration *c, const char *path);
+
+/* Warns when pairs of one identity and of two are hardly told apart: an equal error rate above 25 %. */
+void calibration_doubt(const calibration *c, const char *path);
+void calibration_free(calibration *c);
+
+#endif
