@@ -18,6 +18,7 @@
 #include "base/json.c"
 #include "base/memory.c"
 #include "weights/onnx_file.c"
+#include "weights/onnx_graph.c"
 #include "weights/pickle.c"
 #include "weights/protobuf.c"
 #include "base/say.c"

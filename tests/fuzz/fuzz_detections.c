@@ -4,6 +4,7 @@
          -o build/fuzz_detections -lm
    build/fuzz_detections -dict=tests/fuzz/detections.dict CORPUS_DIRECTORY */
 #include "pictures/detections.c"
+#include "pictures/detection_list.c"
 #include "pictures/paths.c"
 #define read_numbers json_read_numbers
 #define reading json_reading

@@ -19,6 +19,7 @@
 #include "weights/dialects.c"
 #include "weights/foreign_file.c"
 #include "weights/onnx_file.c"
+#include "weights/onnx_graph.c"
 #include "weights/onnx_names.c"
 #include "weights/pickle.c"
 #include "weights/protobuf.c"

@@ -1,7 +1,8 @@
 #!/bin/sh
-# t_rooms.sh: tools/ is a row of rooms (tools/README.md). The files themselves show that they keep to it: includes go
-# upward only, no two files need each other, and below the commands nothing ends the process or reads the command's
-# options. Each rule is shown to hold by breaking it in a copy.
+# t_rooms.sh: tools/ is a row of rooms (tools/README.md). Files and objects show that they keep to it: includes and
+# calls go upward only, no two files need each other, what a file defines for others is declared in the header of its own
+# name and used by another, and below the commands nothing ends the process or reads the command's options. Each rule is
+# shown to hold by breaking it in a copy.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/check.sh
@@ -70,10 +71,56 @@ ends_or_reads() {
         line ~ /[^A-Za-z0-9_](options|model_options) +[*A-Za-z_]/ && room != "cli" { told("reads the options") }'
 }
 
+# --- what the objects say: a declaration that is written again, or a pointer, needs no include -----------------------
+
+# "D SYMBOL FILE" for what the file's object defines for others, "U SYMBOL FILE" for what it uses, in the folder $objects.
+symbols() {
+    (cd "$objects" && for room in $rooms; do [ ! -d "$room" ] || ls "$room"/*.o; done | grep -v '^demo_program/' |
+        xargs nm -gA 2>/dev/null) | sed -n -e 's/^\([^:]*\)\.o: *U \([^ ]*\)$/U \2 \1/p' \
+        -e 's/^\([^:]*\)\.o:[0-9a-f]* [A-TV-Z] \([^ ]*\)$/D \2 \1/p' | grep -v ' pictures/stb_image_impl$'
+}
+
+# "USER DEFINER SYMBOL" for what one object uses of another.
+calls() {
+    symbols | awk '$1 == "D" { home[$2] = $3 } { kind[NR] = $1; name[NR] = $2; file[NR] = $3 }
+        END { for (i = 1; i <= NR; i++) if (kind[i] == "U" && name[i] in home) print file[i], home[name[i]], name[i] }'
+}
+
+downward_calls() {
+    calls | awk -v rooms="$rooms" 'BEGIN { n = split(rooms, r, " "); for (i = 1; i <= n; i++) place[r[i]] = i }
+        { split($1, from, "/"); split($2, to, "/")
+          if (place[to[1]] > place[from[1]]) print $1 ": uses " $3 " of " $2 ", a room below it" }'
+}
+
+cycles_of_calls() {
+    calls | awk '{ print $1, $2 }' | sort -u | tsort 2>&1 >/dev/null |
+        sed 's/^tsort: //; s/^-: .*/files that call each other:/'
+}
+
+# A header of another name would hide who needs whom. The commands' entries are declared together, beside their table.
+own_headers() {
+    symbols | grep '^D' | grep -v '_main commands/' | while read -r _ name file; do
+        grep -qsw "$name" "$file.h" || echo "$file.c: defines $name, which $file.h does not declare"
+    done
+}
+
+# What only its own file uses is static. Tests count as users, as do the demo and the programs that measure.
+unused() {
+    { symbols | grep '^U' | cut -d ' ' -f 2; cat "$users"; } | sort -u > "$work/used"
+    symbols | grep '^D' | sort -k 2 | join -1 2 -2 1 -v 1 - "$work/used" | grep -v '_main D commands/' |
+        sed 's/\([^ ]*\) D \(.*\)/\2.c: nothing else uses \1/'
+}
+
 all_rules() { misplaced; downward; cycles; ends_or_reads; }
+all_rules_of_objects() { downward_calls; cycles_of_calls; own_headers; unused; }
+
 
 # Rules in the tree as it is.
-found=$(cd tools && all_rules)
+${MAKE:-make} -s build/reid || exit 1
+objects=$PWD/build users=$work/users
+cat tests/tools/*.c tests/tools/*/*.c tests/lib/*.h tests/fuzz/*.c tools/demo_program/*.c tools/load/*.c tools/peers/*.c \
+    tools/reid.c tests/gpu/*.c | grep -oE '[A-Za-z_][A-Za-z_0-9]*' | sort -u > "$users"
+found=$(cd tools && all_rules && all_rules_of_objects)
 if [ -z "$found" ]; then good
 else
     echo "$found" | sed 's/^/    /'
@@ -81,11 +128,11 @@ else
 fi
 [ "$(cd tools && includes | wc -l)" -gt 200 ] && good || bad 'the includes were read'
 
-# broken WANTED COMMAND: the same in a copy that COMMAND has changed finds WANTED.
+# broken WANTED COMMAND [RULES]: the same in a copy that COMMAND has changed finds WANTED.
 broken() {
     rm -rf "$work/tools"
     cp -R tools "$work/tools"
-    (cd "$work/tools" && { eval "$2"; all_rules; }) > "$work/found" 2>&1
+    (cd "$work/tools" && { eval "$2"; ${3:-all_rules}; }) > "$work/found" 2>&1
     if grep -q -e "$1" "$work/found"; then good; else bad "finds: $1 ($2)"; fi
 }
 broken 'pictures/new.c: includes embedding/models.h of a room below' \
@@ -100,4 +147,25 @@ broken 'weights/zip.c: ends the process' "echo 'static void f(void) { abort(); }
 broken 'cli/help.c: ends the process' "echo 'static void f(void) { _exit(1); }' >> cli/help.c"
 broken 'gallery/gallery.c: reads the options' "echo 'int f(const options *o);' >> gallery/gallery.c"
 broken 'report/eval_report.h: reads the options' "echo 'int f(options o);' >> report/eval_report.h"
+# The objects likewise, with one file of them compiled anew.
+[ "$(calls | wc -l)" -gt 1000 ] && good || bad 'the calls were read'
+broken_object() { # broken_object WANTED FILE TEXT: with TEXT at the end of FILE.c
+    objects=$work/objects
+    rm -rf "$objects"
+    mkdir "$objects"
+    for room in $rooms; do
+        [ ! -d "build/$room" ] || { mkdir "$objects/$room" && ln -s "$PWD/build/$room"/*.o "$objects/$room/"; }
+    done
+    rm "$objects/$2.o"
+    { cat "tools/$2.c" && echo "$3"; } > "$work/changed.c"
+    ${CC:-cc} -std=c99 -D_GNU_SOURCE -O1 -w -I. -Itools -c "$work/changed.c" -o "$objects/$2.o" || bad "compiles: $2.c"
+    broken "$1" : all_rules_of_objects
+}
+broken_object 'pictures/exif: uses models_close of embedding/models, a room below it' pictures/exif \
+    'void models_close(void); void exif_more(void); void exif_more(void) { models_close(); }'
+broken_object 'files that call each other' base/text \
+    'void say_error(const char *, ...); void text_more(void); void text_more(void) { say_error("x"); }'
+broken_object 'base/text.c: defines text_more, which base/text.h does not declare' base/text \
+    'void text_more(void); void text_more(void) {}'
+broken_object 'base/text.c: nothing else uses text_more' base/text 'void text_more(void); void text_more(void) {}'
 finish

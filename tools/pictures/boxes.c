@@ -3,20 +3,11 @@
 #include "base/files.h"
 #include "base/memory.h"
 #include "base/say.h"
+#include "pictures/boxes_csv.h"
+#include "pictures/boxes_json.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-box_row *box_rows_add(box_rows *rows, const char *path) {
-    if (!GROW(rows->at, rows->count, rows->cap)) return NULL;
-    box_row *row = &rows->at[rows->count];
-    memset(row, 0, sizeof *row);
-    row->path = mem_copy(path, strlen(path));
-    row->wanted = 1;
-    rows->count += row->path != NULL;
-    return row->path ? row : NULL;
-}
 
 static int by_path_then_place(const void *a, const void *b) {
     const box_row *const *x = a, *const *y = b;
@@ -121,21 +112,4 @@ int boxes_read(inputs *list, const box_file *from, const char *root) {
     text_free(&file);
     text_free(&why);
     return good;
-}
-
-int box_in_pixels(const input *in, int width, int height, reid_box *out) {
-    double left = in->box[0], top = in->box[1], right = left + in->box[2], bottom = top + in->box[3];
-    if (in->unit == BOX_NORMALISED) {
-        left = rint(left * width);
-        right = rint(right * width);
-        top = rint(top * height);
-        bottom = rint(bottom * height);
-    }
-    if (left < -1e9 || top < -1e9 || right - left > 1e9 || bottom - top > 1e9) return 0;
-    if (right - left < -1e9 || bottom - top < -1e9 || left > 1e9 || top > 1e9) return 0;
-    out->x = (int)left;
-    out->y = (int)top;
-    out->width = (int)(right - left);
-    out->height = (int)(bottom - top);
-    return 1;
 }

@@ -1,5 +1,6 @@
 /* Boxes as CSV: a header that names path, x, y, width, height and perhaps id, identity, in any order; whole pixels. */
-#include "pictures/boxes.h"
+#include "pictures/boxes_csv.h"
+
 #include "base/csv.h"
 #include "base/memory.h"
 #include "base/say.h"

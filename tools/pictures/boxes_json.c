@@ -1,7 +1,8 @@
 /* MegaDetector's batch format: {"images": [{"file", "detections": [{"category", "conf", "bbox": [x, y, w, h]}]}]} with
    fractions of the picture. The dialect with pixel corners and "confidence" is refused, and so is what could be
    either. */
-#include "pictures/boxes.h"
+#include "pictures/boxes_json.h"
+
 #include "base/json.h"
 
 #include <stdio.h>

@@ -1,10 +1,11 @@
 /* COCO: {"images": [{"id", "file_name", "frame_id", "video_id", "width", "height"}], "annotations": [{"image_id",
    "category_id", "bbox": [x, y, w, h], "score"}], "categories": [{"id", "name"}], "videos": [{"id", "name"}]}, in any
    order. Images without frame_id, which counts from 0, have the number of their frame at the end of their names. */
+#include "pictures/detections_coco.h"
+
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/source.h"
-#include "pictures/detections.h"
 
 #include <math.h>
 #include <stdio.h>

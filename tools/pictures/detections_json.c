@@ -5,11 +5,12 @@
    with fractions of the frame, and Microsoft's
        [{"file", "detections": [{"category": "animal", "confidence": 0.9, "bbox": [x1, y1, x2, y2]}]}]
    with pixels. In either, a file may also be a picture of a frame, whose name ends in its number. */
+#include "pictures/detections_json.h"
+
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/say.h"
 #include "base/source.h"
-#include "pictures/detections.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,9 +1,10 @@
 /* Detections as lines of numbers: MOT text and CSV. */
+#include "pictures/detections_text.h"
+
 #include "base/csv.h"
 #include "base/memory.h"
 #include "base/say.h"
 #include "base/source.h"
-#include "pictures/detections.h"
 
 #include <math.h>
 #include <string.h>

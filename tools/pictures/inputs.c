@@ -6,6 +6,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -131,4 +132,21 @@ int inputs_add_path(inputs *list, const char *path) {
     if (good && list->count == before) good = inputs_add_failure(list, path, path, "no pictures in this folder");
     text_free(&at);
     return good;
+}
+
+int box_in_pixels(const input *in, int width, int height, reid_box *out) {
+    double left = in->box[0], top = in->box[1], right = left + in->box[2], bottom = top + in->box[3];
+    if (in->unit == BOX_NORMALISED) {
+        left = rint(left * width);
+        right = rint(right * width);
+        top = rint(top * height);
+        bottom = rint(bottom * height);
+    }
+    if (left < -1e9 || top < -1e9 || right - left > 1e9 || bottom - top > 1e9) return 0;
+    if (right - left < -1e9 || bottom - top < -1e9 || left > 1e9 || top > 1e9) return 0;
+    out->x = (int)left;
+    out->y = (int)top;
+    out->width = (int)(right - left);
+    out->height = (int)(bottom - top);
+    return 1;
 }

@@ -2,6 +2,8 @@
 #ifndef REID_TOOLS_INPUTS_H
 #define REID_TOOLS_INPUTS_H
 
+#include "reid.h"
+
 #include <stddef.h>
 
 typedef enum box_unit { BOX_NONE, BOX_PIXELS, BOX_NORMALISED } box_unit;
@@ -31,5 +33,9 @@ int inputs_add_failure(inputs *list, const char *path, const char *id, const cha
 /* One argument: a folder with everything below it, else a file. */
 int inputs_add_path(inputs *list, const char *path);
 void inputs_free(inputs *list);
+
+/* The box of `in` in whole pixels of its upright picture. Fractions are rounded at both edges, half to even, as
+   Pillow's crop does. Returns 0 when the numbers are beyond any picture. */
+int box_in_pixels(const input *in, int width, int height, reid_box *out);
 
 #endif
