@@ -1,17 +1,17 @@
 /* reid.h - is this the same person, deer, car or face?
 
-   Turns a crop into an embedding: a vector whose cosine with another crop's vector says how alike the two look. Runs
-   ResNet-50, multi-scale ResNet-50 and EfficientNet from the weight files that PyTorch users already have: on an NVIDIA
-   GPU with kernels of its own (reid_kernels.cu), on the CPU elsewhere, with nothing but libc, libm and pthreads.
-   Version 0.1.0. Public domain or MIT-0, as you prefer: see LICENSE.
+   Turns a crop into an embedding: a vector whose cosine with the vector of another crop measures how alike the two
+   look. Runs ResNet-50, multi-scale ResNet-50 and EfficientNet from the weight files that PyTorch users already have:
+   on an NVIDIA GPU with kernels of its own (reid_kernels.cu), elsewhere on the CPU, with nothing but libc, libm and
+   pthreads. Version 0.1.0. Public domain or MIT-0, as you prefer: see LICENSE.
 
    DO THIS
 
        #define REID_IMPLEMENTATION     in exactly one .c or .cpp file, before any system header
        #include "reid.h"               (or compile that file with -D_GNU_SOURCE)
 
-   and include reid.h without the define everywhere else. Compile with -O2, without -ffast-math, which is refused, and
-   link with -lm -lpthread, before glibc 2.34 also with -ldl.
+   and include reid.h without the define everywhere else. Compile with -O2; -ffast-math is refused. Link with -lm
+   -lpthread, and before glibc 2.34 also with -ldl.
 
    CONTENTS        grep -n '>>' reid.h
        >>api         declarations, each with its contract
@@ -52,27 +52,27 @@
        reid_destroy(ctx);
 
    reid.h DOES NOT detect (bring your own boxes), train, track, decode JPEG or PNG (include stb_image.h first and
-   reid_image_load appears), print, exit, abort, install signal handlers, call setlocale, or keep anything global.
+   reid_image_load appears), print, exit, abort, install signal handlers, call setlocale, or keep any global state.
 
    OPTIONS         macros, defined before the include
-       REID_IMPLEMENTATION   compile the implementation here
+       REID_IMPLEMENTATION   compiles the implementation here
        REID_STATIC           makes every function static, for one-file programs
        REID_API              your own declaration specifier, e.g. for a DLL; default `extern`
-       REID_SELF             the name of this file, should you rename it; it includes itself once per instruction set
-       REID_KERNELS_FILE     "reid_kernels.cu": compiles the text of the GPU kernels into the program (#embed, or the
-                             assembler's .incbin, whose path counts from the compiler's working directory and which
-                             -flto loses)
-       REID_KERNELS_BYTES    a file of the same text as numbers and commas, for other builds; the Makefile makes one
-       REID_NO_CUDA          leaves the GPU out, and dlopen with it: for small static programs
-       REID_NO_VECTORS       leaves out what is written for particular processors: the portable loops remain, which
-                             compute the same to rounding, many times slower, and compile in a third of the time
+       REID_SELF             the name of this file, if you rename it; it includes itself once per instruction set
+       REID_KERNELS_FILE     "reid_kernels.cu": compiles the text of the GPU kernels into the program, by #embed or the
+                             assembler's .incbin (whose path is relative to the compiler's working directory; -flto
+                             drops it)
+       REID_KERNELS_BYTES    a file with the same text as comma-separated numbers, as the Makefile makes it
+       REID_NO_CUDA          leaves out the GPU, and dlopen with it: for small static programs
+       REID_NO_VECTORS       leaves out the code for particular processors. The portable loops that remain compute the
+                             same results up to rounding, many times slower, and compile in a third of the time
        REID_NO_NARROW        leaves out bf16 and INT8, on the CPU and on a GPU: reid_create refuses these precisions
-       REID_NO_SEARCH        leaves out the search and the groups: reid_index_create, reid_search and reid_group fail
-                             with REID_ERR_LEFT_OUT
+       REID_NO_SEARCH        leaves out search and grouping: reid_index_create, reid_search and reid_group fail with
+                             REID_ERR_LEFT_OUT
        REID_NO_QUEUE         leaves out the queue: its functions fail with REID_ERR_LEFT_OUT
 
-       What leaving out saves, with gcc 12 -O2 for x86-64 (one run each, CPU time of the compiler; bytes of code and
-       constants in the object, as `size` tells them):
+       What each option saves, with gcc 12 -O2 for x86-64 (one run each; CPU time of the compiler; bytes of code and
+       constants in the object file, as reported by `size`):
 
            left out           seconds     bytes        left out                         seconds     bytes
            nothing               15.3   733 301        REID_NO_NARROW                       8.3   426 733
@@ -80,43 +80,44 @@
            REID_NO_SEARCH        14.2   700 038        CUDA, search, queue and narrow       6.0   313 047
            REID_NO_QUEUE         14.7   723 780        all five                             2.6   136 364
 
-   AT RUN TIME
-       REID_CPU_ISA=scalar|avx2|avx512|avx512_bf16|amx_bf16|avx512_vnni|amx_int8|neon forces an instruction set
-       (desc.cpu_isa comes before it); the first three and neon compute in FP32, those with bf16 in bf16, vnni, int8,
-       scalar and avx2 in INT8. A CPU that has none but scalar is named in a warning, REID_WARN_SCALAR. AMX is a
-       permission that Linux gives to a whole process: it is asked for when such a handle is created.
-       REID_CACHE_DIR, REID_NVRTC: see CUDA; desc.cache_dir and desc.nvrtc_path come before them.
-       REID_WGMMA=0       on Hopper: convolutions with the instructions of older chips, for comparison
-       REID_CLUSTERS=0    on Hopper: no blocks that share the weights that they load
-       REID_PDL=0         on Hopper and later: no kernel begins before the one in front of it is over (with equal bits)
-       REID_SYNC=1        on a GPU: every kernel is waited for, at most 20 seconds, before the next one is launched, and
-                          the operation that failed or did not end is named (slow; with equal bits)
-       REID_TILE=1...18   on Hopper: this tile wherever it fits; 0: the model's, measured or not (`reid bench --tune`)
+   AT RUN TIME     environment variables
+       REID_CPU_ISA=scalar|avx2|avx512|avx512_bf16|amx_bf16|avx512_vnni|amx_int8|neon forces an instruction set, unless
+       desc.cpu_isa is set. scalar, avx2, avx512 and neon compute in FP32; the bf16 sets in bf16; vnni, int8, scalar and
+       avx2 in INT8. If scalar is the best that the CPU offers, REID_WARN_SCALAR says so. Linux grants AMX to a whole
+       process: permission is requested when the first such handle is created.
+       REID_CACHE_DIR, REID_NVRTC: see CUDA; desc.cache_dir and desc.nvrtc_path override them.
+       REID_WGMMA=0       on Hopper: convolutions use the instructions of older chips, for comparison
+       REID_CLUSTERS=0    on Hopper: blocks do not share the weights that they load
+       REID_PDL=0         on Hopper and later: no kernel starts before the previous one has finished (same bits)
+       REID_SYNC=1        on a GPU: waits for every kernel, at most 20 seconds, before launching the next one, and names
+                          the operation that failed or did not finish (slow; same bits)
+       REID_TILE=1...18   on Hopper: this tile wherever it fits; 0: the model's choice, ignoring `reid bench --tune`
 
    CUDA
-       REID_DEVICE_AUTO takes a GPU if it can be used and says in the log why not; REID_DEVICE_CUDA takes it or fails,
-       with everything that was tried in the error. Needed are a GPU from Turing (sm_75) on, NVIDIA's driver for CUDA
-       11.4 or later, the text of reid_kernels.cu (desc.kernels_src, desc.kernels_path, or compiled in) and NVRTC 11.2
-       or later, of no later major version than the driver's; to build, no CUDA header or library. libcuda.so.1 comes
-       from the loader's path; NVRTC from there, from $CUDA_PATH, $CUDA_HOME, /usr/local/cuda*, Conda's and Python's
-       folders. reid_query_gpu tells what was found.
-       Kernels are compiled for the exact shapes of a network at its first start on a chip, by up to 8 threads, and kept
-       in a cache ($XDG_CACHE_HOME/reid or ~/.cache/reid), which may be deleted at any time. A cache that cannot be
-       used costs a warning. On Hopper a model of the chip chooses how convolutions are cut into tiles; `reid bench
-       --tune` measures them, and `tiles` in the cache corrects the model from then on, without changing a bit.
-       Where there is no NVRTC, desc.kernels_pack names a file that reid_pack_kernels wrote on another machine. Caches
-       and packs hold machine code: a folder that others may write to is refused.
-       The default precision is FP16: FP16 weights and activations; sums, biases, pooled features, heads and
-       normalisation in FP32. FP32 means FP32, never TF32. For INT8 see there. The largest batch is a power of two, at
-       most 256 (default 64); a batch for which the GPU has no memory is halved. The device's primary context is used,
-       and the caller's current one left as it is found. After an error of the GPU that stays (a lost device, an illegal
-       address) every call on the handle fails.
+       REID_DEVICE_AUTO uses a GPU if it can, and otherwise logs why not; REID_DEVICE_CUDA uses it or fails with an
+       error that lists everything that was tried. Required: a GPU from Turing (sm_75) on, NVIDIA's driver for CUDA 11.4
+       or later, the text of reid_kernels.cu (desc.kernels_src, desc.kernels_path, or compiled in) and NVRTC 11.2 or
+       later, of a major version no later than the driver's. Building needs no CUDA header or library. libcuda.so.1 is
+       found on the loader's path; NVRTC there, in $CUDA_PATH, $CUDA_HOME, /usr/local/cuda*, and in the folders of Conda
+       and Python. reid_query_gpu reports what was found.
+       When a network first starts on a chip, up to 8 threads compile the kernels for its exact shapes. They are kept in
+       a cache ($XDG_CACHE_HOME/reid or ~/.cache/reid), which may be deleted at any time; a cache that cannot be used
+       costs a warning. On Hopper a model of the chip chooses how convolutions are cut into tiles; `reid bench --tune`
+       measures the alternatives, and the file `tiles` in the cache then corrects the model without changing a bit.
+       Where NVRTC is not installed, desc.kernels_pack names a file written by reid_pack_kernels on another machine.
+       Caches and packs contain machine code, so a folder that others may write to is refused.
+       The default precision is FP16: weights and activations in FP16; sums, biases, pooled features, heads and
+       normalisation in FP32. FP32 means FP32, never TF32. For INT8 see below. The largest batch is a power of two, at
+       most 256 (default 64); it is halved while the GPU has too little memory for it. The device's primary context is
+       used, and the caller's current context is restored. After a GPU error that cannot be cleared (a lost device, an
+       illegal address) every call on the handle fails.
 
    WINDOWS
-       MinGW-w64 compiles it for x86-64, gcc or clang with winpthreads: x86_64-w64-mingw32-gcc -O2 -static FILE.c
-       -lpthread. CPU alone, as with REID_NO_CUDA; no AMX; the bits are Linux's. Paths are in the process's code page.
-       Threads are counted by the affinity mask; the queue waits by the clock of the wall, which may be set. gcc with
-       -flto assembles elsewhere and needs -Wa,-muse-unaligned-vector-move there: the stack is not aligned for vectors.
+       MinGW-w64 compiles reid.h for x86-64, gcc or clang with winpthreads: x86_64-w64-mingw32-gcc -O2 -static FILE.c
+       -lpthread. CPU only, as with REID_NO_CUDA, and without AMX; the bits equal Linux's. Paths are in the process's
+       code page. The affinity mask determines the number of threads. The queue's deadlines follow the wall clock, which
+       may be set. gcc with -flto runs the assembler elsewhere and needs -Wa,-muse-unaligned-vector-move there, because
+       the stack is not aligned for vectors.
 
    TRAIL           one image of 640 x 480 pixels through resnet50, function by function; shapes are (rows, columns,
                    channels), and a function is indented below the one that calls it
@@ -157,12 +158,12 @@
            reid__slot_finish         waits, and copies the row of 2048 floats out
 
    INPUT
-       8-bit pixels, rows from the top, any stride: RGB, BGR, RGBA (alpha is dropped) or grey. A box cuts out one
-       detection without copying: a frame with twenty boxes is twenty reid_image that share their pixels. A box equals
-       cropping first: no filter tap reads outside it.
-       A preset says how pixels become the network's input: resampling filter, sizes, mean and standard deviation. It
-       is part of the result: a wrong one does not fail, it makes every cosine meaningless. The order of choice is
-       desc.preset, the key `reid.preset` in the file's metadata, the network's default.
+       8-bit pixels, top row first, any stride: RGB, BGR, RGBA (alpha is dropped) or grey. A box selects one detection
+       without copying: a frame with twenty boxes is twenty reid_image that share their pixels. The result equals
+       cropping first: no filter tap reads outside the box.
+       A preset defines how pixels become the network's input: resampling filter, sizes, mean and standard deviation. It
+       is part of the result: a wrong preset does not fail, it makes every cosine meaningless. desc.preset overrides the
+       key `reid.preset` in the file's metadata, which overrides the network's default.
 
            preset           resize        network input   filter     normalisation
            torchvision-v1   short 256     224 x 224       bilinear   ImageNet      (resnet50's default)
@@ -181,23 +182,23 @@
            timm-0.95        short 235     224 x 224       bicubic    ImageNet      (its resnet50 of a1_in1k and others)
            timm-inception   short 256     224 x 224       bicubic    mean and std 0.5 (its tf_efficientnet_b0.ap_in1k)
 
-       Fields after the name change it, from left to right: "timm-0.95 size=288x288 crop=1" or "mega filter=bicubic
+       Fields after the name modify it, from left to right: "timm-0.95 size=288x288 crop=1" or "mega filter=bicubic
        mean=0.5 std=0.25,0.25,0.3". They are filter=bilinear|bicubic, size=HxW, resize=straight|N (the short side),
        crop=FRACTION (timm's crop_pct: resize = floor(max(h, w) / FRACTION)), mean=R,G,B, std=R,G,B (in the order of the
-       network's channels; one number is for all three), scale=X or 1/X, order=rgb|bgr. reid_info.preset is then the
-       name with a +, reid_info.preprocessing the whole text. Without a name, fields change what is next in the order
-       of choice. desc.height and desc.width replace the crop, as size= does; the resize edge then becomes
-       round(max(h, w) * resize / crop).
-       Resampling equals Pillow's up to 12.1 (fixed point, antialiased, rows first, uint8 between the passes) bit for
-       bit; later Pillows take the columns of tall images first. So results are exact from pixels on: PNG, PPM, raw.
-       JPEG decoders differ among themselves by about 2 levels a channel.
+       network's channels; a single number applies to all three), scale=X or 1/X, order=rgb|bgr. reid_info.preset is
+       then the name followed by +, and reid_info.preprocessing the whole text. Fields without a name modify the preset
+       that would be used otherwise. desc.height and desc.width replace the crop, as size= does; the resize edge then
+       becomes round(max(h, w) * resize / crop).
+       Resampling equals that of Pillow up to version 12.1 (fixed point, antialiased, rows first, uint8 between the
+       passes) bit for bit; later versions of Pillow resample the columns of tall images first. Results are therefore
+       exact from the pixels on: PNG, PPM, raw. JPEG decoders differ from each other by about 2 levels a channel.
 
    OUTPUT
-       One row of reid_dim floats an image, of unit length unless desc.raw. The cosine of two rows is reid_cosine.
+       One row of reid_dim floats per image, of unit length unless desc.raw. reid_cosine compares two rows.
            resnet50               2048   average pool of layer4
            resnet50-multiscale     512   4 x 128: layer2 pooled to 4x4, layer3 to 2x2, layer4 to 1x1, and the same
-                                         1x1 vector again, each flattened (channel, row, column) and through its own
-                                         linear layer reduce_layer2, reduce_layer3, reduce_layer4, reduce_avgpool
+                                         1x1 vector again, each flattened (channel, row, column) and passed through a
+                                         linear layer: reduce_layer2, reduce_layer3, reduce_layer4, reduce_avgpool
            efficientnet_b0 ... b3 1280, 1280, 1408, 1536: average pool; or 512 with `projection.{weight,bias}`
            resnet50-bnneck        2048   then batch norm, `bottleneck.*` (strong-baseline)
            resnet50-fastreid      2048   the same, and the first max pool has no padding (fast-reid)
@@ -207,130 +208,137 @@
                                          and batch norm, `bottleneck.*`; resnet50-fastreid-gem-512: with that pool
            resnet50-layumi         512   linear layer and batch norm, `classifier.add_block.0.*` and `.1.*`
            resnet50-fc512          512   the same and ReLU, `fc.0.*` and `fc.1.*` (torchreid)
-       resnet50-fastreid and the tf_ networks have others' tensors: they have to be named, by desc.network or the file.
-       A cosine means nothing before it is calibrated on known pairs: even trained networks can put strangers
-       at 0.9. desc.flip averages with the mirrored image before normalisation.
+       resnet50-fastreid and the tf_ networks have the same tensors as other networks, so desc.network or the file's
+       metadata must name them. A cosine means nothing until it is calibrated on known pairs: even trained networks can
+       give two strangers 0.9. desc.flip averages with the mirrored image before normalisation.
 
    SEARCH
        reid_index_create and reid_search find the best rows, or the best groups of rows (an identity and its templates),
-       of a gallery in memory for any number of queries, by inner product. All rows count and the result is that of a
-       sort in double precision: no threshold of an approximate index has to be trusted. A GPU gets an FP16 copy of the
-       rows and says where the CPU has to look: the result is the same to the bit. Means of groups are computed on the
-       CPU alone. reid_group finds the groups when nobody has named any.
+       of a gallery in memory for any number of queries, by inner product. Every row is compared, and the result is that
+       of a full sort in double precision, so there is no recall to tune as in an approximate index. A GPU scans an FP16
+       copy of the rows and selects candidates that the CPU scores: the result is the same to the bit. Group means are
+       computed on the CPU. reid_group finds groups of rows that have no names yet.
 
    WEIGHT FILE
        safetensors, read strictly: u64 little-endian header length (at most 16 MiB), JSON, data. Every tensor of the
        network exactly once with the exact shape; F32, F16, BF16 or F64; finite; batch-norm variance + epsilon > 0; byte
        ranges that cover the data exactly. Names are torchvision's; the prefixes module. model. backbone. _orig_mod. are
-       dropped. `fc.*`, `classifier.*` and `*.num_batches_tracked` may be there. Anything else is refused by name
-       (desc.allow_unused accepts it). The file is read once, with pread, and packed as it is read; it is never mapped,
-       so truncating it later cannot kill the program. Batch norm is folded into the weights in double precision.
+       dropped. `fc.*`, `classifier.*` and `*.num_batches_tracked` are ignored. Any other tensor is refused by name, or
+       accepted with desc.allow_unused. The file is read once, with pread, and packed as it is read; it is never mapped,
+       so truncating it later cannot crash the program. Batch norm is folded into the weights in double precision.
        Metadata keys that are read: reid.network, reid.preset, reid.last_stride ("1" or "2"), reid.head_activation.
-       Networks that end with their last pool, and a batch norm behind it, may have a head: `projection.weight` (D, C)
-       and `projection.bias` (D) for any D up to REID_MAX_DIM, followed by what reid.head_activation says ("relu",
-       "silu" or "tanh", or nothing). `reid convert --head` makes it of layers under other names.
-       A head that is asked for and is not in the file is an error, unless desc.head is REID_HEAD_SEEDED: then value i
-       of tensor `name` is u / sqrt(inputs), where u in [-1, 1) comes from the top 24 bits z >> 40 of
+       Networks that end with their last pool, or with a batch norm after it, may have a head: `projection.weight` (D,
+       C) and `projection.bias` (D) for any D up to REID_MAX_DIM, followed by the activation that reid.head_activation
+       names ("relu", "silu", "tanh", or none). `reid convert --head` builds it from layers under other names. A
+       requested head that is not in the file is an error, unless desc.head is REID_HEAD_SEEDED: then value i of tensor
+       `name` is u / sqrt(inputs), where u in [-1, 1) comes from the top 24 bits z >> 40 of
        splitmix64((fnv1a64(name) ^ seed) + (i + 1) * 0x9e3779b97f4a7c15) as u = (z >> 40) / 2^23 - 1.
 
    INT8            opt-in, for the ResNets, on a CPU or a GPU from Ampere (sm_80) on
-       desc.precision = REID_INT8 takes what `reid calibrate --int8` measured on crops of yours: desc.ranges, a
-       safetensors file of one F32 scalar for each stored activation, by the operation that writes it, whose metadata
-       name as reid.fingerprint that of the network (flip and raw left out). Anything else is refused.
-       Convolutions but the first store and read bytes q that stand for q * step: 0 ... 255 with step = range / 255; a
-       shortcut's own convolution -128 ... 127 with step = range / 127. Of an output channel the weights w, batch norm
-       folded in double, become rint(w * 127 / max|w|). With the exact sum of their products an output is
-           v = fma(sum, scale, bias), v = fma(residual, residual_scale, v), q = rint(v) cut off where bytes end
-       in FP32, ties to even, where scale = max|w| / 127 * input step / output step, bias is in steps of the output, and
-       so is residual_scale = residual step / output step. ReLU is the cutting off. The first convolution does the same
-       with levels less the one nearest to their mean (zeros around them are up to half a level off) and whole weights
-       rint(w / one), w times the preset's scale / std, one = max(max|w| / 2048, sum|w * largest input| / (2^24 - 384 *
-       49)): no sum leaves 2^24, so that INT16, and halves with FP32 sums, are exact. scale is one / output step, and
-       bias takes what rounding the mean has left. The last pools add up bytes and multiply by the step; heads are FP32.
-       All CPUs and GPUs give the same bits up to there. What it costs in accuracy says `reid eval --compare fp32,int8`:
-       on a ResNet-50 of random numbers at 224x224 cosines to FP32 of 0.995 on average, less on smaller inputs. Trained
-       networks have a tail: pictures of a kind that was not measured may reach beyond the ranges, and fall to 0.7. An
-       image has left the ranges when more than 30 of a million outputs of its convolutions with a ReLU to which nothing
-       is added are 255, of both passes with desc.flip: reid_embed_saturated and reid_query_saturation tell that. With
-       desc.fallback such images get FP32's embedding, with the bits that a handle in FP32 on the same device gives
-       them, by FP32's weights and activations for one lane and eight images, which take as much memory again and more;
-       if desc.memory_limit is given, activations of one image. What an image gets depends on it alone.
+       desc.precision = REID_INT8 needs the activation ranges that `reid calibrate --int8` measured on your own crops:
+       desc.ranges, a safetensors file with one F32 scalar for each stored activation, under the name of the operation
+       that writes it. The file's metadata key reid.fingerprint must equal the network's fingerprint (without flip and
+       raw); anything else is refused.
+       All convolutions but the first store and read bytes q that represent q * step: 0 ... 255 with step = range / 255;
+       for a shortcut's own convolution -128 ... 127 with step = range / 127. For each output channel the weights w,
+       with batch norm folded in double, become rint(w * 127 / max|w|). An output follows from
+       the exact sum of their products:
+           v = fma(sum, scale, bias), v = fma(residual, residual_scale, v), q = rint(v) clamped to the byte's range
+       in FP32, ties to even, where scale = max|w| / 127 * input step / output step, bias is in units of the output
+       step, and residual_scale = residual step / output step. The clamping is the ReLU. The first convolution does the
+       same on pixel levels minus the level nearest to their mean (the zeros around the image are up to half a level
+       off) and with integer weights rint(w / one), where w includes the preset's scale / std and one = max(max|w| /
+       2048, sum|w * largest input| / (2^24 - 384 * 49)): no sum exceeds 2^24, so INT16, and halves with FP32 sums, are
+       exact. Its scale is one / output step, and bias includes what rounding the mean leaves. The last pools add bytes
+       and multiply by the step; heads are FP32. Up to there all CPUs and GPUs give the same bits.
+       `reid eval --compare fp32,int8` measures the loss of accuracy: on a ResNet-50 with random weights at 224x224 the
+       cosine to FP32 is 0.995 on average, less for smaller inputs. Activations of trained networks have a long tail:
+       images of a kind that was not measured can exceed the ranges, and their cosine can drop to 0.7. An image exceeds
+       the ranges when more than 30 in a million outputs of its convolutions (those with a ReLU and no residual) are
+       255, counted over both passes with desc.flip; reid_embed_saturated and reid_query_saturation report it. With
+       desc.fallback such images get the FP32 embedding, with the bits of an FP32 handle on the same device. It more
+       than doubles the memory: FP32 weights, and activations for one lane and eight images (for one image if
+       desc.memory_limit is given). An image's embedding depends on that image alone.
 
    FINGERPRINT
-       32 hexadecimal digits that say what an embedding is a function of; embeddings of different fingerprints must not
-       be compared. It is the XXH64 hash, with seed 0 and then with seed 1, of this text, one line each ending in \n:
+       32 hexadecimal digits that identify the function from pixels to embedding; embeddings with different fingerprints
+       must not be compared. It is the XXH64 hash, with seed 0 and then with seed 1, of this text, one line each ending
+       in \n:
            reid fingerprint 1 / network NAME / last_stride N / head none|file|seeded / seed N (only if seeded) /
            activation relu|silu|tanh (only if the file's head has one) / input H W / resize N / filter
            bilinear|bicubic / order rgb|bgr / scale X / three times: mean X std X / flip 0|1 / raw 0|1 / latency 1 (only
            if so) / for every tensor in plan order: NAME [D, D, ...] D0D1 / and in INT8: int8 / fallback 1 (only if so)
            / for every range in plan order: NAME X
        where X is the 16 hexadecimal digits of the IEEE double, and D0, D1 are XXH64 with seeds 0 and 1 of the tensor's
-       values as little-endian FP32, before folding. Not in it: the path, prefixes, the file's dtype, unused tensors,
-       device, instruction set, batch, threads. It finds accidents; it is not a cryptographic signature.
+       values as little-endian FP32, before folding. It does not cover the path, prefixes, the file's dtype, unused
+       tensors, device, instruction set, batch or threads. It detects accidents; it is not a cryptographic signature.
 
    ERRORS AND LOGGING
        Functions that can fail return reid_result: 0 is success, negative is failure. On failure out-parameters are
-       zeroed, nothing leaks, and the handle stays usable and destroyable. The detail (tensor, path, number) goes into a
-       reid_error that the caller owns: desc.error for reid_create, the last argument of the others. desc.log_fn hears
-       about fall-backs. Callbacks must not throw, longjmp or call back into the same handle.
+       zeroed, nothing leaks, and the handle can still be used and destroyed. The detail (tensor, path, number) goes
+       into a reid_error that the caller owns: desc.error for reid_create, the last argument of other functions.
+       desc.log_fn receives warnings, such as a fallback to the CPU. Callbacks must not throw, longjmp or call back into
+       the same handle.
 
    MEMORY
        Everything is allocated in reid_create through desc.alloc_fn and freed in reid_destroy through desc.free_fn,
-       which gets the size back; reid_embed allocates nothing. reid_memory_report tells the bytes, the GPU's too.
-       desc.memory_limit bounds their sum: the batch shrinks to fit. (Not counted: stacks of threads, and what the
-       driver and NVRTC take for themselves.)
+       which receives the size; reid_embed allocates nothing. reid_memory_report gives the bytes, on the GPU too.
+       desc.memory_limit bounds their sum: the batch shrinks to fit. (Not counted: thread stacks, and what the driver
+       and NVRTC allocate for themselves.)
 
    THREADS
-       Any number of threads may call reid_embed on one handle; desc.lanes calls compute at once, the others wait in
-       order. Each lane has its own desc.threads, the caller's counted; they block all signals, and sleep between calls.
-       On a GPU they copy pixels, or resize large pictures, and each lane has streams and activations of its own. With
-       desc.parallel_fn the caller's pool is used instead. A handle does not survive fork: in the child every call
-       returns REID_ERR_FORKED, and reid_destroy only frees memory.
-       Where many callers have few images each, or deadlines, reid_queue_create puts a queue before the handle.
+       Any number of threads may call reid_embed on one handle; desc.lanes calls compute at once, and the others wait in
+       order. Each lane uses desc.threads threads, including the caller's; they block all signals, and sleep between
+       calls. On a GPU they copy pixels, or resize large images, and each lane has its own streams and activations. With
+       desc.parallel_fn the caller's thread pool is used instead (examples/own_threads.c). A handle does not survive
+       fork: in the child every call returns REID_ERR_FORKED, and reid_destroy only frees memory.
+       For many callers with few images each, or with deadlines, put a queue in front of the handle: reid_queue_create.
 
    DETERMINISM AND TOLERANCES
        The bits of an embedding depend on its pixels, the weights, the preset and the kind of arithmetic: not on the
-       batch it came in, its place, the number of threads, lanes or calls. AVX2, AVX-512 and NEON give the same bits
-       (but for the generalised mean, which takes powf from the C library); scalar code lacks the fused multiply-add and
-       differs in the last places; AVX512_BF16 and AMX in bf16 have bits of their own; in INT8 all have the same.
-       On a GPU the bits belong to the precision, the kind of chip and desc.latency, with which one image keeps more of
-       the chip busy: blocks share a convolution's sums, whose parts are added in one order, whatever the batch.
-       Pixels after resizing are equal to the bit everywhere. The caller's rounding mode or flush-to-zero changes
-       nothing. Against PyTorch in float64 on the same pixels: at most 1e-5 per component of the normalised embedding,
-       tested on every instruction set for all networks but the EfficientNets B1 and B2 (typically below 1e-6, as
-       PyTorch's own FP32), and so are the GPU's FP32 kernels; its FP16: cosine at least 0.9999 (see MEASURED ON A GPU).
-       REID_BF16 stores activations and convolution weights in bf16; sums, pools, heads and normalisation are FP32. It
-       is nearer to float64 than PyTorch's bfloat16 in every case tested: cosines of 0.9994 to 0.9999, behind a linear
-       layer with batch norm from 0.9990. On a GPU, from sm_80 on, it takes FP16's kernels and has FP32's range, for
-       networks whose activations pass 65504; REID_DEVICE_AUTO takes the CPU for it.
+       batch, the place in it, the number of threads, lanes or calls. AVX2, AVX-512 and NEON give the same bits (except
+       for the generalised mean, which uses the C library's powf); scalar code has no fused multiply-add and differs in
+       the last places; AVX512_BF16 and AMX in bf16 each have their own bits; in INT8 all have the same.
+       On a GPU the bits depend on the precision, the kind of chip and desc.latency, which keeps more of the chip busy
+       on one image: several blocks compute parts of a convolution's sums, and the parts are added in a fixed order,
+       whatever the batch.
+       Resized pixels are equal everywhere, to the bit. The caller's rounding mode and flush-to-zero setting have no
+       effect. Compared with PyTorch in float64 on the same pixels, each component of the normalised embedding differs
+       by at most 1e-5 (typically less than 1e-6, as in PyTorch's own FP32). This is tested on every instruction set and
+       with the GPU's FP32 kernels, for all networks except EfficientNet-B1 and B2. The GPU's FP16 has a cosine of at
+       least 0.9999 (see MEASURED ON A GPU).
+       REID_BF16 stores activations and convolution weights in bf16; sums, pools, heads and normalisation are FP32. In
+       every case tested it is nearer to float64 than PyTorch's bfloat16: cosines of 0.9994 to 0.9999, from 0.9990 with
+       a linear layer and batch norm at the end. On a GPU, from sm_80 on, it uses FP16's kernels with FP32's range, for
+       networks whose activations exceed 65504; REID_DEVICE_AUTO chooses the CPU for it.
 
    SECURITY
-       Weight files and image descriptions may come from strangers: sizes are checked arithmetic, memory is bounded by
-       the file's size and the network, nothing in them is executed; both readers are fuzzed. Pixels are read where the
-       description says, so it must tell the truth about their memory.
+       Weight files and image descriptions may come from strangers: size arithmetic is checked, memory is bounded by the
+       file's size and the network, nothing in them is executed; both readers are fuzzed. Pixels are read where the
+       description says, so it must describe their memory truthfully.
 
    MEASURED ON A GPU
-       Nothing yet. The kernels of reid_kernels.cu are compiled by NVIDIA's NVRTC and run by the emulator of
-       tests/emulator, on a CPU, which is where their results have been tested. How fast they are, and whether a chip
-       gives the same bits as the emulator, is not known; what is said about a GPU's speed anywhere in this project is a
-       prediction. tools/gpu_check measures both on a machine that has a GPU, and tools/results keeps what it finds.
+       On an H200 and an H100 (driver 580.159.04, CUDA 13.0, 2026-11-26) the kernels gave the results of the emulator in
+       tests/emulator, bit for bit where both were run, and FP32, FP16 and bf16 stay within the limits above. INT8 does
+       not: on a GPU some rows are wrong, because a buffer of row sums is too small. Use INT8 on the CPU. README.md has
+       the speed; statements about other chips are predictions. tools/gpu_check measures a machine that has a GPU.
 
    STABILITY
        A version is major.minor.patch. Until 1.0 a new minor version may change or rename anything in >>api, and
-       CHANGELOG.md says what; a new patch version changes no declaration. The declarations and the implementation have
-       to be of one version: where the library is linked, reid_version() == REID_VERSION says so. From languages that
-       do not read this file, reid_set fills a description field by field, whatever their order and number in the
-       library that is loaded, and reid_size tells how large every other struct is there: a new field makes it larger,
-       so that an old layout is noticed before it is used.
-       reid_desc and reid_search_desc grow by fields whose zero means what was done before, so that a program that
-       begins with REID_INIT stays right when it is compiled again. reid_info, reid_op_info and other answers grow, too.
-       A result code keeps its number and its name, and a number is never given to another one. So do networks and
-       presets: a name never comes to mean other numbers.
-       Equal fingerprints mean embeddings that may be compared, whatever the versions that made them; their bits may
-       differ within the tolerances above. What an embedding is a function of cannot change without the fingerprint's
+       CHANGELOG.md lists the changes; a patch version changes no declaration. Declarations and implementation must be
+       of the same version: where the library is linked, check reid_version() == REID_VERSION. For languages that do not
+       read this file, reid_set fills a description field by field, whatever their order and number in the loaded
+       library, and reid_size gives the size of every other struct there: a new field changes the size, so an outdated
+       layout is noticed before it is used.
+       reid_desc and reid_search_desc grow by fields whose zero keeps the previous behaviour, so a program that starts
+       from REID_INIT stays right when it is compiled again. reid_info, reid_op_info and other results grow, too.
+       Result codes keep their numbers and names, and numbers are never reused. The same holds for networks and presets:
+       a name never changes its meaning.
+       Equal fingerprints mean embeddings that may be compared, whatever versions made them; their bits may differ
+       within the tolerances above. If the function that an embedding results from changes, so does the fingerprint's
        first line, "reid fingerprint 1".
-       Weight files and ranges stay readable by later versions. A version that needs other kernels fills its cache
-       again, and packs have to be written again. The files of the `reid` command carry versions of their own. */
+       Later versions still read weight files and ranges. A version with other kernels refills its cache, and packs must
+       be written again. The files of the `reid` command carry versions of their own. */
 
 #ifndef REID__PASS
 #if defined(REID_IMPLEMENTATION) && defined(__linux__) && !defined(_GNU_SOURCE)
@@ -364,7 +372,7 @@
 #endif
 #endif
 
-/* `reid_desc desc = REID_INIT;` zeroes every field in C and C++ without a warning; zero always means "the default". */
+/* `reid_desc desc = REID_INIT;` zeroes every field in C and C++ without a warning. Zero always means "the default". */
 #ifdef __cplusplus
 #define REID_INIT {}
 extern "C" {
@@ -372,37 +380,37 @@ extern "C" {
 #define REID_INIT {0}
 #endif
 
-/* Every result: REID_OK or an error, its value, its text. The detail (which tensor, which path) is in reid_error. */
+/* Every result code with its value and its text. The detail (which tensor, which path) is in reid_error. */
 #define REID_RESULTS(X)                                                                                                \
     X(REID_OK, 0, "success")                                                                                           \
     X(REID_ERR_INVALID_ARG, -1, "invalid argument")                                                                    \
     X(REID_ERR_OUT_OF_MEMORY, -2, "out of memory")                                                                     \
     X(REID_ERR_MEMORY_LIMIT, -3, "memory_limit is too small for a batch of one")                                       \
-    X(REID_ERR_SYSTEM, -4, "the operating system refused a mutex or a condition variable")                             \
+    X(REID_ERR_SYSTEM, -4, "the operating system could not create a mutex, a condition variable or a thread")          \
     X(REID_ERR_FORKED, -5, "this handle was created before a fork; create one in each process")                        \
     X(REID_ERR_LEFT_OUT, -6, "this part was left out when reid.h was compiled")                                        \
     X(REID_ERR_FULL, -7, "the queue is full: try again later")                                                         \
-    X(REID_ERR_EXPIRED, -8, "the deadline was reached, or cannot be met")                                              \
+    X(REID_ERR_EXPIRED, -8, "the deadline has passed, or cannot be met")                                               \
     X(REID_ERR_CANCELLED, -9, "the request was cancelled")                                                             \
     X(REID_ERR_STOPPING, -60, "the queue is stopping")                                                                 \
-    X(REID_ERR_TICKET, -61, "no request has this ticket, or it is over already")                                       \
+    X(REID_ERR_TICKET, -61, "no request has this ticket, or it has already ended")                                     \
     X(REID_WARN_NOT_OPTIMISED, -63, "reid.h was compiled without -O and is many times slower")                         \
-    X(REID_WARN_SCALAR, -64, "no fast kernels for this CPU and precision: plain C computes, many times slower")        \
-    X(REID_ERR_CONTRADICTION, -62, "rows that cannot be linked have to be")                                            \
+    X(REID_WARN_SCALAR, -64, "no fast kernels for this CPU and precision: using plain C, which is many times slower")  \
+    X(REID_ERR_CONTRADICTION, -62, "the constraints conflict: rows must be both linked and separate")                  \
     X(REID_ERR_FILE_OPEN, -10, "cannot open the file")                                                                 \
     X(REID_ERR_FILE_READ, -11, "cannot read the file")                                                                 \
     X(REID_ERR_FILE_SHORT, -12, "the file ended early (truncated, or changed while it was read)")                      \
     X(REID_ERR_FILE_WRITE, -24, "cannot write the file")                                                               \
-    X(REID_ERR_NOT_SAFETENSORS, -13, "this is not a safetensors file")                                                 \
+    X(REID_ERR_NOT_SAFETENSORS, -13, "not a safetensors file")                                                         \
     X(REID_ERR_HEADER_SIZE, -14, "the header length is zero, over the limit, or beyond the end of the file")           \
     X(REID_ERR_HEADER_JSON, -15, "the header is not valid JSON")                                                       \
     X(REID_ERR_HEADER_FIELD, -16, "a header entry lacks a field, repeats one, or has an unknown or mistyped one")      \
     X(REID_ERR_HEADER_LIMIT, -17, "too many tensors, too many dimensions, or a name that is too long")                 \
-    X(REID_ERR_DUPLICATE_TENSOR, -18, "a tensor name stands twice (perhaps once with a prefix)")                       \
+    X(REID_ERR_DUPLICATE_TENSOR, -18, "a tensor name occurs twice (perhaps once with a prefix)")                       \
     X(REID_ERR_UNKNOWN_DTYPE, -19, "unknown dtype")                                                                    \
     X(REID_ERR_TENSOR_SIZE, -20, "shape times dtype does not equal the tensor's byte range")                           \
-    X(REID_ERR_DATA_LAYOUT, -21, "the tensors overlap, leave a hole, or do not end where the file ends")               \
-    X(REID_ERR_UNKNOWN_NETWORK, -30, "the tensors belong to no network that reid.h knows")                             \
+    X(REID_ERR_DATA_LAYOUT, -21, "the tensors overlap, leave a gap, or do not end where the file ends")                \
+    X(REID_ERR_UNKNOWN_NETWORK, -30, "the tensors do not match any network that reid.h knows")                         \
     X(REID_ERR_TENSOR_MISSING, -31, "a tensor that the network needs is missing")                                      \
     X(REID_ERR_TENSOR_UNEXPECTED, -32, "a tensor that the network does not have")                                      \
     X(REID_ERR_TENSOR_SHAPE, -33, "a tensor has the wrong shape")                                                      \
@@ -410,19 +418,19 @@ extern "C" {
     X(REID_ERR_NOT_FINITE, -35, "a weight is NaN or infinite")                                                         \
     X(REID_ERR_BN_VARIANCE, -36, "a batch-norm variance plus epsilon is not positive")                                 \
     X(REID_ERR_EXPONENT, -37, "the exponent of a generalised mean is out of range")                                    \
-    X(REID_ERR_RANGES, -38, "INT8 needs activation ranges that were measured for this very network")                   \
+    X(REID_ERR_RANGES, -38, "INT8 needs activation ranges measured for exactly this network")                          \
     X(REID_ERR_UNKNOWN_PRESET, -40, "unknown preset")                                                                  \
-    X(REID_ERR_INPUT_SIZE, -41, "unusable input size")                                                                 \
+    X(REID_ERR_INPUT_SIZE, -41, "invalid input size")                                                                  \
     X(REID_ERR_HEAD, -42, "this head does not exist for this network")                                                 \
     X(REID_ERR_DEVICE, -43, "the device asked for cannot be used")                                                     \
     X(REID_ERR_NO_KERNELS, -44, "the text of the GPU kernels is missing")                                              \
     X(REID_ERR_ISA, -45, "this CPU lacks the instruction set asked for")                                               \
     X(REID_ERR_PRECISION, -46, "the device does not offer this precision")                                             \
     X(REID_ERR_KERNEL_COMPILE, -47, "a GPU kernel could not be compiled")                                              \
-    X(REID_ERR_KERNEL_PACK, -48, "this is no pack of kernels, or it is damaged, or made for something else")           \
+    X(REID_ERR_KERNEL_PACK, -48, "not a kernel pack, or damaged, or made for another network or chip")                 \
     X(REID_ERR_GPU, -49, "the GPU or its driver reported an error")                                                    \
     X(REID_ERR_IMAGE, -50, "invalid image description")                                                                \
-    X(REID_ERR_BOX, -51, "the box is empty or lies outside the image")                                                 \
+    X(REID_ERR_BOX, -51, "the box is empty or outside the image")                                                      \
     X(REID_ERR_EMBEDDING, -52, "the embedding is zero or not finite, so it has no direction")
 
 typedef enum reid_result {
@@ -443,41 +451,41 @@ typedef enum reid_isa {
     REID_ISA_AMX_BF16,    /* for REID_BF16: tiles of them */
     REID_ISA_AVX512_VNNI, /* for REID_INT8: its inner products */
     REID_ISA_AMX_INT8,    /* for REID_INT8: tiles of them */
-    REID_ISA_NEON         /* what every 64-bit ARM has */
+    REID_ISA_NEON         /* available on every 64-bit ARM processor */
 } reid_isa;
 typedef enum reid_format {
     REID_RGB8, REID_BGR8, REID_RGBA8, REID_GRAY8,
-    REID_PREPARED /* what reid_preprocess has made for a handle with the same input, whole: it is not resized again */
+    REID_PREPARED /* the whole output of reid_preprocess, for a handle with the same input: it is not resized again */
 } reid_format;
 typedef enum reid_log_level { REID_LOG_DEBUG, REID_LOG_INFO, REID_LOG_WARNING } reid_log_level;
 
 /* Which linear head turns pooled features into the embedding. */
 typedef enum reid_head {
-    REID_HEAD_AUTO,   /* the one whose tensors the file holds, else none */
-    REID_HEAD_NONE,   /* pooled features as they are; head tensors in the file stay unused */
+    REID_HEAD_AUTO,   /* the head whose tensors are in the file, else none */
+    REID_HEAD_NONE,   /* pooled features unchanged; head tensors in the file are ignored */
     REID_HEAD_FILE,   /* the head must be in the file */
-    REID_HEAD_SEEDED  /* made from head_seed by the generator in the manual; part of the fingerprint */
+    REID_HEAD_SEEDED  /* pseudo-random, from head_seed (see WEIGHT FILE); part of the fingerprint */
 } reid_head;
 
-/* What one tensor of a weight file is to a network: see reid_check_weights. */
+/* How a tensor of a weight file relates to a network: see reid_check_weights. */
 typedef enum reid_tensor_status {
     REID_TENSOR_USED,
-    REID_TENSOR_MISSING,     /* the network needs it, the file lacks it */
-    REID_TENSOR_MISMATCH,    /* there, with the wrong shape or dtype */
-    REID_TENSOR_IGNORED,     /* known and harmless: classifier, num_batches_tracked, another head */
-    REID_TENSOR_UNEXPECTED   /* no network part of that name */
+    REID_TENSOR_MISSING,     /* the network needs it, and the file lacks it */
+    REID_TENSOR_MISMATCH,    /* present, with the wrong shape or dtype */
+    REID_TENSOR_IGNORED,     /* known and not needed: classifier, num_batches_tracked, another head */
+    REID_TENSOR_UNEXPECTED   /* the network has no part of that name */
 } reid_tensor_status;
 
-/* Filled by a failing call when the caller passes one; empty after success. The caller owns it. */
+/* Filled in by a call that fails, if the caller passed one; empty after success. The caller owns it. */
 typedef struct reid_error {
     reid_result code;
     char text[2048];
 } reid_error;
 
-/* Integer pixels, origin top left. Clipped to the image; nothing left is REID_ERR_BOX. */
+/* Integer pixels from the top left corner. Clipped to the image; REID_ERR_BOX if nothing is left. */
 typedef struct reid_box { int x, y, width, height; } reid_box;
 
-/* One picture, or one detection in it. Neither pixels nor box are copied or kept. */
+/* One image, or one detection in it. Neither pixels nor box are copied or kept. */
 typedef struct reid_image {
     const void *pixels;  /* rows from the top, 8 bits a channel */
     int width, height;   /* pixels, 1 … REID_MAX_SIDE */
@@ -495,59 +503,59 @@ typedef void (*reid_task_fn)(void *task, int index);
 typedef void (*reid_parallel_fn)(reid_task_fn fn, void *task, int count, void *user);
 typedef void (*reid_tensor_fn)(const char *name, reid_tensor_status status, const char *note, void *user);
 
-/* What reid_create is asked for. Zero everywhere (REID_INIT) plus `weights` is a complete request. */
+/* The description of a handle. REID_INIT plus `weights` is a complete one. */
 typedef struct reid_desc {
     const char *weights;      /* path of a safetensors file … */
     const void *weights_data; /* … or its bytes in memory, needed only during reid_create */
     size_t weights_size;
 
-    const char *network;      /* reid_network_name(i); NULL: the file's reid.network, else found from its tensors */
-    const char *preset;       /* reid_preset_name(i), perhaps with fields after it, see INPUT; NULL: `reid.preset` in
+    const char *network;      /* reid_network_name(i); NULL: `reid.network` in the file, else found from its tensors */
+    const char *preset;       /* reid_preset_name(i), optionally followed by fields, see INPUT; NULL: `reid.preset` in
                                  the file, else the network's default */
     int height, width;        /* network input in pixels; 0, 0: the preset's. Both or neither */
     int last_stride;          /* of ResNet's layer4: 1 or 2; 0: `reid.last_stride` in the file, else 2 */
     reid_head head;
     uint64_t head_seed;       /* for REID_HEAD_SEEDED */
     int flip;                 /* 1: average with the mirrored image before L2 normalisation */
-    int raw;                  /* 1: leave out L2 normalisation */
-    int latency;              /* 1: for calls with one image: a GPU cuts sums into parts that it computes side by side,
-                                 which has other bits (in the fingerprint) and costs speed in large batches. On a CPU
-                                 the fingerprint is all that changes; INT8's convolutions keep their bits */
-    int allow_unused;         /* 1: tensors that the network does not have are logged instead of refused; not layers,
-                                 which are another network's */
+    int raw;                  /* 1: no L2 normalisation */
+    int latency;              /* 1: for calls with one image. A GPU computes parts of each sum side by side, which
+                                 changes the bits and the fingerprint and slows down large batches. On a CPU only the
+                                 fingerprint changes; INT8's convolutions keep their bits */
+    int allow_unused;         /* 1: tensors that the network does not have are logged instead of refused, except whole
+                                 layers, which indicate another network */
 
     reid_device device;
     int device_index;         /* which GPU */
     reid_precision precision; /* default: FP32 on the CPU, FP16 on CUDA; BF16: if the chip has it; INT8: a ResNet's */
     const char *ranges;       /* for REID_INT8: path of the activations' ranges, see INT8 */
-    int fallback;             /* for REID_INT8: 1: an image whose activations leave the ranges is computed
-                                 again in FP32, with weights of its own (in the fingerprint), see INT8 */
-    reid_isa cpu_isa;         /* auto: REID_CPU_ISA in the environment, else the best there is for the precision */
-    int batch;                /* most images computed together; 0: chosen. A CPU takes no more than pay. Never
-                                 changes the bits */
-    int threads;              /* per lane, the caller's thread counted; 0: affinity mask capped by the cgroup quota */
+    int fallback;             /* for REID_INT8: 1: an image whose activations exceed the ranges is computed
+                                 again with FP32 weights and activations (part of the fingerprint), see INT8 */
+    reid_isa cpu_isa;         /* auto: REID_CPU_ISA in the environment, else the best one for the precision */
+    int batch;                /* most images computed together; 0: automatic. A CPU uses fewer where more would not be
+                                 faster. Never changes the bits */
+    int threads;              /* per lane, including the caller's; 0: affinity mask capped by the cgroup quota */
     int lanes;                /* calls that compute at once, each with activations and `threads`; 0: CPU 1, CUDA 2 */
     size_t memory_limit;      /* bytes, host and device together; 0: none. The batch shrinks to fit */
 
-    /* The text of reid_kernels.cu, which CUDA needs; both NULL: the one compiled in, if any (see OPTIONS). */
-    const char *kernels_src;  /* the text itself, ending with a NUL … */
-    const char *kernels_path; /* … or the file that holds it */
-    const char *kernels_pack; /* a file that reid_pack_kernels wrote: what it holds is not compiled again */
+    /* The text of reid_kernels.cu, which CUDA needs; both NULL: the text compiled in, if any (see OPTIONS). */
+    const char *kernels_src;  /* the text itself, NUL-terminated … */
+    const char *kernels_path; /* … or the path of the file */
+    const char *kernels_pack; /* a file written by reid_pack_kernels: its kernels are not compiled again */
     const char *nvrtc_path;   /* libnvrtc.so; NULL: REID_NVRTC in the environment, else searched for */
     const char *cache_dir;    /* of compiled kernels; "": none; NULL: REID_CACHE_DIR in the environment, or see CUDA */
 
-    /* Both or neither, aligned as malloc's. Called on the caller's thread, never during reid_embed. */
+    /* Both or neither; memory aligned as malloc's. Called on the caller's thread, never during reid_embed. */
     void *(*alloc_fn)(size_t size, void *user);
     void (*free_fn)(void *ptr, size_t size, void *user);
     void *alloc_user;
     reid_log_fn log_fn;       /* NULL: silent */
     void *log_user;
-    reid_parallel_fn parallel_fn; /* the caller's thread pool instead of ours; `threads` says how many it has */
+    reid_parallel_fn parallel_fn; /* runs parts on the caller's thread pool, of `threads` threads; NULL: own threads */
     void *parallel_user;
-    reid_error *error;        /* where reid_create puts the detail when it fails */
+    reid_error *error;        /* receives the detail when reid_create fails */
 } reid_desc;
 
-/* What the zeros of a reid_desc became. */
+/* A reid_desc with every default resolved. */
 typedef struct reid_info {
     int version;            /* REID_VERSION of the implementation */
     int optimized;          /* 0: compiled without -O, many times slower */
@@ -557,8 +565,8 @@ typedef struct reid_info {
     char preset[32];
     int height, width;      /* network input */
     int resize_edge;        /* short side after resizing, before the crop; 0: straight to height × width */
-    double scale, mean[3], std[3]; /* value v of a pixel's channel c becomes (v * scale - mean[c]) / std[c], */
-    int bgr;                /* where channel 0 is red, or blue if this is 1 */
+    double scale, mean[3], std[3]; /* value v of channel c becomes (v * scale - mean[c]) / std[c] */
+    int bgr;                /* 0: channel 0 is red; 1: it is blue */
     int last_stride;
     int dim;                /* floats in an embedding */
     int flip, raw, latency;
@@ -574,22 +582,22 @@ typedef struct reid_info {
     size_t arena_bytes;     /* activations and scratch, all lanes */
     size_t total_bytes;     /* everything allocated through alloc_fn, and on the GPU: see reid_memory_report */
     char fingerprint[33];   /* 32 hexadecimal digits: what the embedding is a function of, see the manual */
-    char preprocessing[256]; /* a text that makes the same network input when it is given as desc.preset */
-    int fallback;           /* 1: images that leave INT8's ranges get what FP32 gives them */
+    char preprocessing[256]; /* as desc.preset, this text gives the same network input */
+    int fallback;           /* 1: images that exceed INT8's ranges get the FP32 embedding */
 } reid_info;
 
-/* INT8: what a handle has seen in all calls so far. In other precisions nothing is counted, and all are 0. */
+/* INT8: counts over all calls of a handle so far. In other precisions all are 0. */
 typedef struct reid_saturation {
-    int64_t images;     /* that were computed in INT8 */
-    int64_t saturated;  /* of these, whose activations have left the ranges: see INT8 */
-    int64_t recomputed; /* of these, by desc.fallback */
+    int64_t images;     /* computed in INT8 */
+    int64_t saturated;  /* of these, images whose activations exceeded the ranges: see INT8 */
+    int64_t recomputed; /* of these, images recomputed by desc.fallback */
 } reid_saturation;
 
 typedef struct reid_ctx reid_ctx;
 
 #define REID_OP_NONE (-1)
 
-/* One operation of the plan, for audits: examples/plain.c computes any plan from nothing else. Of one image, NHWC. */
+/* One operation of the plan, for audits: examples/plain.c computes any plan from nothing else. For one image, NHWC. */
 typedef struct reid_op_info {
     const char *name;       /* the weights' name, "layer1.0.conv2" */
     const char *kind;       /* "conv", "depthwise", "maxpool", "squeeze", "pool", "linear", "normalise" */
@@ -599,45 +607,45 @@ typedef struct reid_op_info {
     int in_h, in_w, in_c, out_h, out_w, out_c;
     int kernel_h, kernel_w, stride, pad_y, pad_x; /* the padding above and on the left */
     int input;              /* the operation whose output it reads; REID_OP_NONE: the image. A "squeeze" reads the mean
-                               of each channel; "normalise" reads all linear layers that end in one vector */
+                               of each channel; "normalise" reads the vector that all linear layers write to */
     int residual;           /* the operation whose output is added before the activation function, or REID_OP_NONE */
-    int scale;              /* the "squeeze" whose factors multiply the input, one a channel, or REID_OP_NONE */
-    int channel;            /* where its output begins in that vector: 0 but for the multi-scale network's parts */
+    int scale;              /* the "squeeze" whose factors multiply the input, one per channel, or REID_OP_NONE */
+    int channel;            /* where its output starts in the vector: 0 except for parts of the multi-scale network */
     int64_t macs;           /* multiply-adds per image */
     int64_t parameters;
     int64_t bytes;          /* activations read and written per image plus weights read once, FP32 */
-    int computed_by;        /* the operation whose loop or launch computes this one, and takes its time too: a later
-                               one, to which the result does not go by memory, or itself */
+    int computed_by;        /* the operation whose loop or launch computes this one, and whose time includes it: itself,
+                               or a later one with which it is fused */
     const char *kernel;     /* on the GPU, for the largest batch: "reid_conv_f16 128x64"; on the CPU "winograd" or "" */
 } reid_op_info;
 
-/* Bytes that a handle holds. */
+/* Memory of a handle, in bytes. */
 typedef struct reid_memory {
     size_t host;               /* through alloc_fn */
-    size_t pinned;             /* host memory that the GPU reads by itself */
+    size_t pinned;             /* host memory that the GPU reads directly */
     size_t device_weights, device_activations, device_staging;
     size_t total;
 } reid_memory;
 
-/* A GPU and what reid.h finds to drive it. */
+/* A GPU, its driver and NVRTC, as reid.h finds them. */
 typedef struct reid_gpu_info {
     char name[64];
     char arch[16];             /* "sm_90" */
     int multiprocessors;
-    char uuid[48];             /* "GPU-0f1e...", by which NVML and nvidia-smi know it */
-    size_t memory, memory_free; /* bytes; free now, whoever else uses it */
-    int integrated;            /* 1: its memory is the host's (Jetson): what the one takes the other lacks */
-    int driver_version;        /* of CUDA, 13000 for 13.0 */
-    int nvrtc_version;         /* likewise; 0: none was found */
-    char nvrtc_path[256], cache_dir[256]; /* "" if there is none */
-    char kernels[16];          /* where the kernels' text comes from: "desc", "file", "built in", "" */
+    char uuid[48];             /* "GPU-0f1e...", as in NVML and nvidia-smi */
+    size_t memory, memory_free; /* bytes; free at the moment, with all processes counted */
+    int integrated;            /* 1: it shares its memory with the host (Jetson) */
+    int driver_version;        /* CUDA version of the driver, 13000 for 13.0 */
+    int nvrtc_version;         /* likewise; 0: not found */
+    char nvrtc_path[256], cache_dir[256]; /* "" if not found */
+    char kernels[16];          /* source of the kernels' text: "desc", "file", "built in" or "" */
 } reid_gpu_info;
 
 /* Creates a handle: reads and checks the weights, folds batch norm, packs, allocates everything.
 
-   Parameters      desc: see reid_desc; copied, so that it may go away. out: receives the handle, NULL on failure.
+   Parameters      desc: see reid_desc; copied, so it need not outlive the call. out: the handle; NULL on failure.
    Returns         REID_OK or the first error; its detail is in desc->error.
-   Errors          any of REID_RESULTS but REID_ERR_IMAGE, REID_ERR_BOX, REID_ERR_FORKED.
+   Errors          any of REID_RESULTS except REID_ERR_IMAGE, REID_ERR_BOX, REID_ERR_FORKED.
    Thread safety   any thread; handles are independent of each other. */
 REID_API reid_result reid_create(const reid_desc *desc, reid_ctx **out);
 
@@ -648,59 +656,59 @@ REID_API void reid_destroy(reid_ctx *ctx);
 /* Computes embeddings.
 
    Parameters      images: n descriptions; n may be 0. out: (n, reid_dim(ctx)) float32, row i for images[i];
-                   L2-normalised unless desc.raw. A row's bits depend on its pixels alone, not on n, its place, or the
-                   threads. error (of reid_embed_ex; may be NULL): the detail of a failure, e.g. which image.
-   Returns         REID_OK, or an error after which all of out is zeroed. All descriptions are checked before anything
-                   runs; one bad image fails the call.
+                   L2-normalised unless desc.raw. A row's bits depend on its pixels alone, not on n, its index, or the
+                   threads. error (reid_embed_ex; may be NULL): the detail of a failure, e.g. which image.
+   Returns         REID_OK, or an error after which all of out is zeroed. All descriptions are checked before any work
+                   starts; one bad image fails the call.
    Errors          REID_ERR_INVALID_ARG, REID_ERR_IMAGE and REID_ERR_BOX (with the index), REID_ERR_EMBEDDING,
                    REID_ERR_FORKED.
    Thread safety   any number of threads on one handle. No allocation. */
 REID_API reid_result reid_embed(reid_ctx *ctx, const reid_image *images, int n, float *out);
 REID_API reid_result reid_embed_ex(reid_ctx *ctx, const reid_image *images, int n, float *out, reid_error *error);
 
-/* The same, and which images' activations have left INT8's ranges: saturated[i] is 1 for these, recomputed or not, else
-   0, as it always is in other precisions. saturated: n bytes, zeroed on failure; NULL: not asked. */
+/* reid_embed_ex, which also reports the images whose activations exceeded INT8's ranges: saturated[i] is 1 for these,
+   recomputed or not, else 0, as always in other precisions. saturated: n bytes, zeroed on failure, or NULL. */
 REID_API reid_result reid_embed_saturated(reid_ctx *ctx, const reid_image *images, int n, float *out,
                                           unsigned char *saturated, reid_error *error);
 
-/* The pixels that the network would see: cropped to the box, resized, centre-cropped, before normalisation.
+/* The network's input as pixels: cropped to the box, resized, centre-cropped, before normalisation.
 
-   Parameters      out: (height, width, 3) uint8 RGB, the input size of reid_query_desc. As a reid_image of the format
+   Parameters      out: (height, width, 3) uint8 RGB, of the input size in reid_info. As a reid_image of the format
                    REID_PREPARED it has the embedding of `image`, and takes less memory than a photograph.
    Returns         REID_OK or an error; equal to Pillow's resize (and torchvision's centre crop) bit for bit.
    Errors          REID_ERR_INVALID_ARG, REID_ERR_IMAGE, REID_ERR_BOX, REID_ERR_FORKED.
-   Thread safety   any number of threads on one handle; on a CPU desc.lanes times desc.threads of them at once, beside
-                   those that compute. On a GPU it takes a lane's turn. */
+   Thread safety   any number of threads on one handle. On a CPU desc.lanes times desc.threads of them run at once, in
+                   addition to those that embed; on a GPU it waits for a lane. */
 REID_API reid_result reid_preprocess(reid_ctx *ctx, const reid_image *image, uint8_t *out, reid_error *error);
 
 /* Floats in an embedding; 0 for NULL. Thread safety: any thread. */
 REID_API int reid_dim(const reid_ctx *ctx);
 
-/* What the zeros of the desc became; the bytes behind a handle; how many images left INT8's ranges. Errors:
-   REID_ERR_INVALID_ARG, REID_ERR_FORKED; the answer is zeroed first. Thread safety: any thread. */
+/* The description with its defaults resolved; a handle's memory; how many images exceeded INT8's ranges. Errors:
+   REID_ERR_INVALID_ARG, REID_ERR_FORKED; the result is zeroed first. Thread safety: any thread. */
 REID_API reid_result reid_query_desc(const reid_ctx *ctx, reid_info *info);
 REID_API reid_result reid_memory_report(const reid_ctx *ctx, reid_memory *memory);
 REID_API reid_result reid_query_saturation(const reid_ctx *ctx, reid_saturation *saturation);
 
-/* Which GPU, driver, NVRTC and cache folder reid_create would use.
+/* Finds the GPU, driver, NVRTC and cache folder that reid_create would use.
 
-   Parameters      desc: device_index, kernels_src, kernels_path, nvrtc_path, cache_dir and error are used; it needs no
-                   weights. gpu: what was found is filled in even when the call fails.
+   Parameters      desc: device_index, kernels_src, kernels_path, nvrtc_path, cache_dir and error are used; weights are
+                   not needed. gpu: filled in as far as possible even when the call fails.
    Returns         REID_OK when CUDA can be used, else the first reason why not; desc->error lists what was tried.
    Errors          REID_ERR_DEVICE, REID_ERR_NO_KERNELS, REID_ERR_FILE_OPEN, REID_ERR_GPU, REID_ERR_INVALID_ARG,
                    REID_ERR_OUT_OF_MEMORY.
    Thread safety   any thread. */
 REID_API reid_result reid_query_gpu(const reid_desc *desc, reid_gpu_info *gpu);
 
-/* What reid_pack_kernels tells of each program: its options, the bytes of its cubin and NVRTC's log. */
+/* Receives each program that reid_pack_kernels compiles: its options, the bytes of its cubin and NVRTC's log. */
 typedef void (*reid_kernel_fn)(const char *options, const void *cubin, size_t bytes, const char *log, void *user);
 
 /* Compiles every kernel of a network for one chip, and writes them to a file for desc.kernels_pack. It needs NVRTC, but
-   no GPU, no driver and no weights.
+   neither a GPU nor a driver nor weights.
 
    Parameters      desc: network (by name), preset or height and width, last_stride, head, flip, raw, latency,
                    precision, fallback, batch, threads, kernels_src, kernels_path, nvrtc_path, cache_dir, allocator and
-                   error are used. arch: "sm_90". path: the file, replaced when all is done; NULL: none. fn: hears of
+                   error are used. arch: "sm_90". path: the file, replaced once complete; NULL: none. fn: called for
                    every program; may be NULL.
    Errors          REID_ERR_UNKNOWN_NETWORK, REID_ERR_NO_KERNELS, REID_ERR_DEVICE, REID_ERR_KERNEL_COMPILE,
                    REID_ERR_FILE_WRITE and those of the arguments.
@@ -708,21 +716,21 @@ typedef void (*reid_kernel_fn)(const char *options, const void *cubin, size_t by
 REID_API reid_result reid_pack_kernels(const reid_desc *desc, const char *arch, const char *path, reid_kernel_fn fn,
                                        void *user);
 
-/* Times the operations of the plan one by one on n images of noise, for studies and benchmarks.
+/* Measures the operations of the plan one by one on n images of noise, for studies and benchmarks.
 
    Parameters      n: 1 ... the batch of reid_query_desc. repeats: 1 ... 1000. microseconds: (reid_op_count) medians.
    Errors          REID_ERR_INVALID_ARG, REID_ERR_OUT_OF_MEMORY, REID_ERR_GPU, REID_ERR_FORKED.
    Thread safety   any thread; takes a lane as reid_embed does. Allocates. */
 REID_API reid_result reid_profile(reid_ctx *ctx, int n, int repeats, float *microseconds, reid_error *error);
 
-/* One activation: op as reid_query_op has it, values (out_h, out_w, out_c), there during the call only. */
+/* Receives one activation: op as from reid_query_op, values (out_h, out_w, out_c), valid during the call only. */
 typedef void (*reid_observe_fn)(const reid_op_info *op, const float *values, void *user);
 
-/* Computes one image on the CPU and shows what each operation stores, for studies and to measure ranges.
+/* Computes one image on the CPU and passes on what each operation stores, for studies and to measure ranges.
 
-   Parameters      fn: called for every operation in order, but those whose result goes to no memory, and the
-                   normalisation. bf16 is widened; of INT8's bytes it sees what they stand for. It must not call
-                   reid_embed and the like on this handle, whose lane is taken.
+   Parameters      fn: called for every operation in order, except the normalisation and those whose result is not
+                   stored because they are fused. bf16 is widened; INT8's bytes are passed as the values that they
+                   represent. fn must not use this handle, whose lane is taken.
    Errors          REID_ERR_INVALID_ARG, REID_ERR_IMAGE, REID_ERR_BOX, REID_ERR_DEVICE (the handle is on a GPU),
                    REID_ERR_OUT_OF_MEMORY, REID_ERR_FORKED.
    Thread safety   any thread; takes a lane as reid_embed does. Allocates. */
@@ -739,99 +747,100 @@ REID_API reid_result reid_query_op(const reid_ctx *ctx, int index, reid_op_info 
 /* Compares a weight file with a network without loading it: calls fn once for every tensor of either.
 
    Parameters      desc: as for reid_create (weights, network, head, last_stride, allocator, error are used).
-                   network: receives the name that was given or found, at most 31 characters; may be NULL.
+                   network: receives the given or detected name, at most 31 characters; may be NULL.
    Returns         REID_OK when reid_create would accept names, shapes and dtypes, else the first error it would give.
-                   fn is called for every tensor all the same, unless the file itself cannot be read.
-   Errors          the file's, header's and tensor errors of REID_RESULTS.
+                   Even then fn is called for every tensor, unless the file itself cannot be read.
+   Errors          the file, header and tensor errors of REID_RESULTS.
    Thread safety   any thread. */
 REID_API reid_result reid_check_weights(const reid_desc *desc, reid_tensor_fn fn, void *user, char network[32]);
 
 /* Value of one key of the file's `__metadata__` map, e.g. "reid.preset".
 
-   Returns         REID_OK and the text in value (empty if the key is not there), or an error of the file.
-                   REID_ERR_INVALID_ARG if the text does not fit.
+   Returns         REID_OK and the text in value (empty if the file lacks the key), or a file error.
+                   REID_ERR_INVALID_ARG if the text does not fit into size bytes.
    Thread safety   any thread. */
 REID_API reid_result reid_weights_metadata(const reid_desc *desc, const char *key, char *value, size_t size);
 
-/* Cosine of two vectors of dim floats, -1 … 1, computed in double; 0 if one of them is zero. Also right for raw
-   embeddings. Thread safety: any thread. */
+/* Cosine of two vectors of dim floats, -1 … 1, computed in double; 0 if one of them is zero. The vectors may have any
+   length, as raw embeddings do. Thread safety: any thread. */
 REID_API double reid_cosine(const float *a, const float *b, int dim);
 
 /* Names, for option lists: index 0, 1, 2 …, NULL past the end. Thread safety: any thread. */
 REID_API const char *reid_network_name(int index);
 REID_API const char *reid_preset_name(int index);
 
-/* For languages that do not read this header: a description without knowing its layout. Begin with
-   reid_size("reid_desc") bytes of zeros, and set what is not to be the default: reid_set(desc, "precision", "bf16", e).
+/* Fills a description by field names, for languages that do not read this header. Start from reid_size("reid_desc")
+   zero bytes, and set what should differ from the default: reid_set(desc, "precision", "bf16", e).
 
-   Parameters      key: the name of a field. value: for numbers their decimal digits, for enums the end of their name in
-                   lower case ("cuda", "avx512"), for texts (borrowed: keep them until reid_create has returned) and
-                   all other pointers, callbacks too, the pointer itself. NULL: the default again.
-   Errors          REID_ERR_INVALID_ARG (no such key, or no such value), with the reason in error, which may be NULL.
+   Parameters      key: the name of a field. value: for numbers their decimal digits; for enums the end of their name in
+                   lower case ("cuda", "avx512"); for texts (borrowed: keep them until reid_create has returned) and
+                   all other pointers, including callbacks, the pointer itself. NULL: back to the default.
+   Errors          REID_ERR_INVALID_ARG (unknown key or value), with the reason in error, which may be NULL.
    Thread safety   any thread. */
 REID_API reid_result reid_set(reid_desc *desc, const char *key, const void *value, reid_error *error);
 
-/* Bytes of a struct of this file in the compiled implementation: reid_size("reid_info"); 0 if there is none of that
-   name. Whoever has written a struct down elsewhere compares, or allocates this much. Thread safety: any thread. */
+/* Size in bytes of a struct of this file in the compiled implementation: reid_size("reid_info"); 0 for an unknown name.
+   Bindings that declare structs themselves compare it with theirs, or allocate this much. Thread safety: any thread. */
 REID_API size_t reid_size(const char *type);
 
-/* The text of a result code ("success", …), never NULL; its identifier ("REID_OK", …). */
+/* The text of a result code ("success", ...) and its identifier ("REID_OK", ...), never NULL. Thread safety: any
+   thread. */
 REID_API const char *reid_result_string(reid_result result);
 REID_API const char *reid_result_name(reid_result result);
 
-/* REID_VERSION and REID_VERSION_STRING of the compiled implementation. */
+/* REID_VERSION and REID_VERSION_STRING of the compiled implementation. Thread safety: any thread. */
 REID_API int reid_version(void);
 REID_API const char *reid_version_string(void);
 
-/* Embeddings to search in. Nothing is copied: rows and groups must stay as they are until reid_index_destroy. */
+/* Embeddings to search. They are not copied: rows and groups must not change until reid_index_destroy. */
 typedef struct reid_rows {
-    const float *floats;    /* (count, dim) of any length; scores are cosines if all lengths are 1 ... */
-    const uint16_t *halves; /* ... or the same as IEEE half precision, in half of the memory: see reid_to_halves */
+    const float *floats;    /* (count, dim) of any length; scores are cosines if all rows have length 1 ... */
+    const uint16_t *halves; /* ... or IEEE half precision instead, in half the memory: see reid_to_halves */
     size_t count;           /* 0 ... 4294967294 */
     int dim;                /* 1 ... REID_MAX_DIM */
-    const uint32_t *groups; /* [count]: rows with equal numbers belong together (one identity); NULL: each is alone */
+    const uint32_t *groups; /* [count]: rows with equal numbers form a group (an identity); NULL: each row is its own */
 } reid_rows;
 
 #define REID_MAX_DIM 65536
 #define REID_MAX_TOP 64
 
-/* What competes in a search, and how the rows of a group make its score. */
+/* What is ranked in a search, and how the scores of its rows give a group's score. */
 typedef enum reid_scoring {
-    REID_ROWS,       /* rows, each by itself */
-    REID_GROUP_MAX,  /* groups: the best row */
-    REID_GROUP_MEAN, /* groups: all rows, added in their order */
-    REID_GROUP_TOP   /* groups: the mean of the `top` best rows, or of all if there are fewer; added from the best on */
+    REID_ROWS,       /* rows */
+    REID_GROUP_MAX,  /* groups, by their best row */
+    REID_GROUP_MEAN, /* groups, by the mean over all their rows, added in order */
+    REID_GROUP_TOP   /* groups, by the mean of their `top` best rows, or of all if there are fewer; added best first */
 } reid_scoring;
 
-/* 1: this row does not exist for this query (same picture, same camera, ...). Called on any of the index's threads, for
-   rows that could count, in no order and perhaps more than once: the answer must always be the same. */
+/* Returns 1 if the row is to be ignored for this query (same image, same camera, ...). Called on any of the index's
+   threads for candidate rows, in any order and possibly repeatedly: the result must always be the same. */
 typedef int (*reid_exclude_fn)(int query, size_t row, void *user);
 
-/* What is searched for. REID_INIT plus `k` is a complete request. */
+/* The description of a search. REID_INIT plus `k` is a complete one. */
 typedef struct reid_search_desc {
-    int k;                /* most hits of a query, at least 1; more than there can be costs nothing */
+    int k;                /* most hits per query, at least 1; may exceed the number of rows */
     reid_scoring scoring;
     int top;              /* for REID_GROUP_TOP: 1 ... REID_MAX_TOP */
-    int use_threshold;    /* 1: only hits with score >= threshold; all of them if k is large enough */
+    int use_threshold;    /* 1: only hits with score >= threshold, up to k of them */
     double threshold;
-    reid_exclude_fn exclude; /* NULL: every row exists for every query */
+    reid_exclude_fn exclude; /* NULL: no row is ignored */
     void *exclude_user;
 } reid_search_desc;
 
 typedef struct reid_hit {
-    uint32_t row;   /* of a group: its best row, the first of equals */
-    uint32_t group; /* rows.groups[row]; without groups the row again */
+    uint32_t row;   /* for a group its best row; of equal rows the first */
+    uint32_t group; /* rows.groups[row]; without groups the same as row */
     double score;
 } reid_hit;
 
 typedef struct reid_index reid_index;
 
-/* Prepares a search: looks at every row once, sorts the groups' rows, starts threads, copies the rows to a GPU.
+/* Prepares a search: checks every row, sorts the rows of each group, starts threads, copies the rows to a GPU.
 
-   Parameters      desc: device, device_index, what concerns kernels, cpu_isa, threads, parallel_fn, memory_limit,
-                   allocator, log and error are used; it needs no weights. REID_DEVICE_AUTO takes a GPU that can be used
-                   for galleries of 2^24 values or more; device memory counts for memory_limit. A pack of a network
-                   holds the kernels for its embeddings. rows: copied, what it points at is not. out: NULL on failure.
+   Parameters      desc: device, device_index, the fields about kernels, cpu_isa, threads, parallel_fn, memory_limit,
+                   allocator, log and error are used; weights are not needed. REID_DEVICE_AUTO uses a GPU, if it can,
+                   for galleries of 2^24 values or more; memory_limit includes device memory. A network's pack contains
+                   the kernels for its embeddings. rows: the struct is copied, the arrays are not. out: NULL on failure.
    Errors          REID_ERR_INVALID_ARG, REID_ERR_EMBEDDING (a row is not finite, or longer than 1e18), REID_ERR_ISA,
                    REID_ERR_OUT_OF_MEMORY, REID_ERR_MEMORY_LIMIT, REID_ERR_SYSTEM, REID_ERR_LEFT_OUT; of a GPU those
                    of reid_create.
@@ -841,109 +850,109 @@ REID_API reid_result reid_index_create(const reid_desc *desc, const reid_rows *r
 /* Frees everything but the rows. NULL is allowed. Thread safety: no search on this index may be running. */
 REID_API void reid_index_destroy(reid_index *index);
 
-/* Finds the k best rows or groups of each query by inner product, exactly: scores are sums in double from component 0
-   on, and the result is what sorting all of them would give; of equal scores the lower row comes first. Rows asked
-   about themselves (queries is rows.floats, n is rows.count) take about half the time of other queries.
+/* Finds the k best rows or groups for each query by inner product, exactly: scores are sums in double, from component 0
+   on, and the result is that of sorting all of them; of equal scores the lower row comes first. Searching a gallery
+   with its own rows (queries is rows.floats, n is rows.count) takes about half the time.
 
-   Parameters      queries: (n, dim). hits: (n, k), best first, unused places zeroed. found: [n], hits of each query.
+   Parameters      queries: (n, dim). hits: (n, k), best first, the unused end zeroed. found: [n], hits per query.
                    error: may be NULL.
    Errors          REID_ERR_INVALID_ARG, REID_ERR_EMBEDDING (a query is not finite, or longer than 1e18),
                    REID_ERR_OUT_OF_MEMORY, REID_ERR_MEMORY_LIMIT, REID_ERR_GPU, REID_ERR_FORKED; hits and found are then
                    zeroed.
-   Thread safety   any number of threads on one index; one computes, the others wait. Allocates. */
+   Thread safety   any number of threads on one index; one searches at a time. Allocates. */
 REID_API reid_result reid_search(reid_index *index, const float *queries, int n, const reid_search_desc *search,
                                  reid_hit *hits, int *found, reid_error *error);
 
-/* --- groups: which rows are the same individual, when nobody has said who they are --- */
+/* --- groups: rows of the same individual, found without labels --- */
 
-/* What is grouped, and how far. REID_INIT plus `threshold` is a complete request. */
+/* The description of a grouping. REID_INIT plus `threshold` is a complete one. */
 typedef struct reid_group_desc {
     double threshold;            /* two groups are joined as long as their mean cosine is at least this */
-    const uint32_t *must_link;   /* (must_links, 2): rows that belong together whatever their score; NULL if none do */
+    const uint32_t *must_link;   /* (must_links, 2): pairs of rows of the same group, whatever their score; or NULL */
     size_t must_links;
-    const uint32_t *cannot_link; /* (cannot_links, 2): rows whose groups are never joined; NULL if there are none */
+    const uint32_t *cannot_link; /* (cannot_links, 2): pairs of rows whose groups are never joined; or NULL */
     size_t cannot_links;
-    const uint32_t *apart;       /* [count]: groups with rows of different numbers are never joined, say the individuals
-                                    of an earlier run; UINT32_MAX: nothing is known of this row. NULL: of no row */
-    int (*stop_fn)(void *user);  /* asked now and then on the caller's thread; 1: REID_ERR_CANCELLED. NULL: never */
+    const uint32_t *apart;       /* [count]: groups with rows of different numbers, such as the individuals of an
+                                    earlier run, are never joined; UINT32_MAX: no constraint for this row. Or NULL */
+    int (*stop_fn)(void *user);  /* polled on the caller's thread; 1: stop with REID_ERR_CANCELLED. NULL: never */
     void *stop_user;
 } reid_group_desc;
 
-/* Two groups that were joined, each named by its first row. */
+/* Two groups that were joined, each identified by its first row. */
 typedef struct reid_merge {
     uint32_t a, b; /* a < b */
-    int must_link; /* 1: a must_link asked for it */
-    double score;  /* mean cosine of the rows of the one with the rows of the other */
+    int must_link; /* 1: joined because of a must_link */
+    double score;  /* mean cosine between the rows of the two */
 } reid_merge;
 
-/* Groups rows by average linkage, exactly: every row begins alone; the two groups with the highest mean cosine between
-   their rows are joined, of equals those with the lowest first rows, until that mean is below the threshold. (Scores
-   are rounded to 2^-40 first; equal rows without must_links are joined before all others.) It is what scipy's
-   linkage(rows, "average", "cosine") gives when it is cut at 1 - threshold, in at most 12 * dim + 900 bytes a row.
-   must_links are joined first; groups with a cannot_link between any of their rows stay apart, and so do those that
-   `apart` tells apart. Threads, instruction set and device do not show in the result.
+/* Groups rows by average linkage, exactly: each row starts as a group; the two groups with the highest mean cosine
+   between their rows are joined (of equal ones those with the lowest first rows), until that mean is below the
+   threshold. Scores are rounded to 2^-40 first; equal rows without must_links are joined before all others. The result
+   equals scipy's linkage(rows, "average", "cosine") cut at 1 - threshold, in at most 12 * dim + 900 bytes per row.
+   must_links are joined first; groups with a cannot_link or different numbers of `apart` between their rows are never
+   joined. The result does not depend on threads, instruction set or device.
 
-   Parameters      desc: what reid_index_create uses of it. rows: of any length but 0, which is divided out; rows.groups
-                   has to be NULL. out: [count], group of each row, numbered 0, 1, 2, ... in the order of their first
-                   rows. merges: [count], or NULL: the joins, those of must_links first and in their order, the others
-                   from the highest score down. merged: how many they are; NULL if merges is. Zeroed on failure.
+   Parameters      desc: the fields that reid_index_create uses. rows: normalised internally, none may be zero;
+                   rows.groups must be NULL. out: [count], the group of each row, numbered 0, 1, 2, ... in the order of
+                   their first rows. merges: [count], or NULL: the joins, first those of must_links in their order, then
+                   the others by falling score. merged: the number of joins; NULL if merges is. Zeroed on failure.
    Errors          those of reid_index_create and reid_search; REID_ERR_EMBEDDING also for a row of zeros;
-                   REID_ERR_CONTRADICTION: must_links join two rows that are to stay apart, and merges then are the
-                   links from the one to the other; REID_ERR_CANCELLED.
+                   REID_ERR_CONTRADICTION: must_links connect two rows that must stay separate, and merges then holds
+                   the links from one to the other; REID_ERR_CANCELLED.
    Thread safety   any thread. Allocates; takes minutes for 100,000 rows. */
 REID_API reid_result reid_group(const reid_desc *desc, const reid_rows *rows, const reid_group_desc *group,
                                 uint32_t *out, reid_merge *merges, size_t *merged);
 
-/* --- a queue: many callers, each with few images ---
+/* --- a queue: many callers with few images each ---
 
-   What callers submit gathers while all lanes of a handle compute, and a lane that becomes free takes the next batch:
-   in the order of class, deadline, arrival. An idle lane starts at once. Rows have the bits of reid_embed. */
+   Submitted images collect while all lanes of a handle are busy; a lane that becomes free takes the next batch, in the
+   order of priority, deadline, arrival. An idle lane starts at once. Rows have the bits of reid_embed. */
 
 typedef struct reid_queue reid_queue;
-typedef uint64_t reid_ticket; /* of one request; never 0 */
+typedef uint64_t reid_ticket; /* identifies a request; never 0 */
 
-/* Told once for every accepted request, on a thread of the queue, when it is over: REID_OK, and out is filled;
-   REID_ERR_EXPIRED, REID_ERR_CANCELLED, REID_ERR_STOPPING, or an error of reid_embed, and out is zeroed. It should
-   return soon, because that thread computes, too. It may submit and cancel, but neither wait nor destroy. */
+/* Called exactly once for every accepted request when it has ended, on a thread of the queue. With REID_OK, out is
+   filled; with REID_ERR_EXPIRED, REID_ERR_CANCELLED, REID_ERR_STOPPING or an error of reid_embed, out is zeroed. It
+   should return quickly, because the same thread computes. It may submit and cancel, but must not wait or destroy. */
 typedef void (*reid_done_fn)(reid_result result, void *user);
 
-/* What is submitted. REID_INIT plus `images`, `n` and `out` is a complete request, for which reid_submit waits. */
+/* A request. REID_INIT plus `images`, `n` and `out` is a complete one, for which reid_submit waits. */
 typedef struct reid_request {
-    const reid_image *images; /* [n], n at least 1: they, their boxes and pixels stay as they are until it is over */
+    const reid_image *images; /* [n], n at least 1; images, boxes and pixels must not change until it has ended */
     int n;
     float *out;               /* (n, reid_dim) */
     int priority;             /* -3 (first) ... 0 (the default) ... 4 (last): 8 levels */
-    int64_t deadline_us;      /* microseconds from now until which it has to be over; 0: none. When it is reached, what
-                                 waits is given up at once; what is being computed, as soon as that batch is over */
-    reid_done_fn done;        /* NULL: reid_submit returns when it is over, with its result */
+    int64_t deadline_us;      /* microseconds from submission; 0: none. A request that still waits at its deadline ends
+                                 at once, one that is being computed when its batch does, with REID_ERR_EXPIRED */
+    reid_done_fn done;        /* NULL: reid_submit waits for the end of the request, and returns its result */
     void *user;
 } reid_request;
 
-/* REID_INIT plus `ctx` is a complete description. */
+/* The description of a queue. REID_INIT plus `ctx` is a complete one. */
 typedef struct reid_queue_desc {
-    reid_ctx *ctx;      /* outlives the queue. reid_embed may be called on it all the same, and takes its turn */
+    reid_ctx *ctx;      /* must outlive the queue. reid_embed may still be called on it, and waits for its turn */
     int batch;          /* most images computed together; 0: the handle's */
-    int limit;          /* most images that may wait, at most 1048576; 0: 1024, or 8 batches if that is more */
-    int64_t delay_us;   /* how long an idle lane waits for a batch to fill, from the arrival of its first image on */
-    int64_t ageing_us;  /* after which a waiting request rises by a level; 0: 500 ms; negative: never */
-    int refuse_late;    /* 1: what cannot be over at its deadline, by the pace of late, is refused when submitted */
-    reid_error *error;  /* where reid_queue_create puts the detail when it fails */
+    int limit;          /* most images waiting, at most 1048576; 0: 1024, or 8 batches if that is more */
+    int64_t delay_us;   /* how long an idle lane waits for a batch to fill, counted from the first image's arrival */
+    int64_t ageing_us;  /* a waiting request rises one priority level after this time; 0: 500 ms; negative: never */
+    int refuse_late;    /* 1: a request that cannot meet its deadline at the recent pace is refused when submitted */
+    reid_error *error;  /* receives the detail when reid_queue_create fails */
 } reid_queue_desc;
 
 #define REID_LATENCIES 128
 
 /* Counted since the queue was created; times in nanoseconds. */
 typedef struct reid_queue_stats {
-    uint64_t requests, images;         /* that were over with REID_OK */
-    uint64_t batches, computed;        /* calls of reid_embed, and the images in them: computed / batches is the mean */
-    uint64_t expired, cancelled, stopped, failed; /* requests that were accepted and ended otherwise */
-    uint64_t full, late;               /* requests that were refused: REID_ERR_FULL; REID_ERR_EXPIRED at once */
-    uint64_t queue_ns;                 /* over the images in `computed`: from submission to the start of their batch */
-    uint64_t compute_ns;               /* over `batches`: how long they took */
-    uint64_t latency_ns;               /* over `requests`: from submission to their end ... */
-    uint64_t latencies[REID_LATENCIES]; /* ... how many took less than reid_latency_bound(i), not than that of i - 1 */
-    int waiting, computing;            /* images, now */
-    int lanes, batch, limit;           /* what the zeros of the desc became */
+    uint64_t requests, images;         /* ended with REID_OK */
+    uint64_t batches, computed;        /* calls of reid_embed, and the images in them: the mean batch is their ratio */
+    uint64_t expired, cancelled, stopped, failed; /* accepted requests that ended with another result */
+    uint64_t full, late;               /* refused requests: REID_ERR_FULL; REID_ERR_EXPIRED on submission */
+    uint64_t queue_ns;                 /* sum over `computed` images: from submission to the start of their batch */
+    uint64_t compute_ns;               /* sum over `batches`: duration */
+    uint64_t latency_ns;               /* sum over `requests`: from submission to end */
+    uint64_t latencies[REID_LATENCIES]; /* histogram of it: counts from bound i - 1 to reid_latency_bound(i) */
+    int waiting, computing;            /* images at the moment */
+    int lanes, batch, limit;           /* with the defaults resolved */
 } reid_queue_stats;
 
 /* Starts a thread for each lane of a handle, and one for deadlines.
@@ -953,22 +962,22 @@ typedef struct reid_queue_stats {
    Thread safety   any thread. */
 REID_API reid_result reid_queue_create(const reid_queue_desc *desc, reid_queue **out);
 
-/* Accepts a request, or refuses it at once; with request->done NULL it then waits until the request is over.
+/* Accepts a request, or refuses it at once. With request->done NULL it then waits until the request has ended.
 
-   Parameters      request: copied, what it points at is borrowed. ticket: for reid_cancel, 0 if it was refused; may be
-                   NULL; it is there before `done` is called. error: the detail; may be NULL.
-   Returns         REID_OK: it was accepted, and `done` will be called, or has been. Otherwise it never will be.
-   Errors          REID_ERR_FULL (try again later), REID_ERR_STOPPING, REID_ERR_EXPIRED (the deadline is negative, or
-                   refuse_late), REID_ERR_INVALID_ARG (n over the limit, too), REID_ERR_IMAGE, REID_ERR_BOX,
-                   REID_ERR_FORKED, REID_ERR_LEFT_OUT; without `done` what else it would have been told.
+   Parameters      request: copied; what it points to is borrowed. ticket: for reid_cancel, 0 if refused; may be NULL;
+                   written before `done` is called. error: the detail; may be NULL.
+   Returns         REID_OK: accepted, `done` has been or will be called. Any other result: `done` is never called.
+   Errors          REID_ERR_FULL (try again later), REID_ERR_STOPPING, REID_ERR_EXPIRED (negative deadline, or
+                   refuse_late), REID_ERR_INVALID_ARG (also if n exceeds the limit), REID_ERR_IMAGE, REID_ERR_BOX,
+                   REID_ERR_FORKED, REID_ERR_LEFT_OUT; without `done` also every result that `done` can receive.
    Thread safety   any number of threads. No allocation. */
 REID_API reid_result reid_submit(reid_queue *queue, const reid_request *request, reid_ticket *ticket,
                                  reid_error *error);
 
-/* Gives a request up. It is over with REID_ERR_CANCELLED at once, or, if it is being computed, after that batch; `done`
-   says when, and until then its memory is borrowed.
+/* Cancels a request. It ends with REID_ERR_CANCELLED at once, or, if it is being computed, after its batch. Its memory
+   stays borrowed until `done` is called.
 
-   Returns         REID_OK, or REID_ERR_TICKET: it is over already, or about to be.
+   Returns         REID_OK, or REID_ERR_TICKET: it has ended, or is about to.
    Errors          also REID_ERR_INVALID_ARG, REID_ERR_FORKED, REID_ERR_LEFT_OUT.
    Thread safety   any number of threads. */
 REID_API reid_result reid_cancel(reid_queue *queue, reid_ticket ticket);
@@ -977,23 +986,23 @@ REID_API reid_result reid_cancel(reid_queue *queue, reid_ticket ticket);
    safety: any thread. */
 REID_API reid_result reid_queue_query(reid_queue *queue, reid_queue_stats *stats);
 
-/* The upper bound of reid_queue_stats.latencies[index], in nanoseconds: four bounds from one power of two to the next,
-   from 1.25 us on; the last one holds whatever took longer. Thread safety: any thread. */
+/* The upper bound of reid_queue_stats.latencies[index], in nanoseconds: four bounds per power of two, from 1.25 us on;
+   the last one counts all longer latencies. Thread safety: any thread. */
 REID_API uint64_t reid_latency_bound(int index);
 
-/* Accepts nothing more from now on, lets what was accepted be computed for at most drain_ms milliseconds (negative:
-   until all is), and ends the rest with REID_ERR_STOPPING. When it returns, all is over.
+/* Stops accepting requests, goes on computing the accepted ones for at most drain_ms milliseconds (negative: until all
+   are done), and ends the rest with REID_ERR_STOPPING. When it returns, all requests have ended.
 
-   Returns         REID_OK, or REID_ERR_STOPPING when some were ended so.
+   Returns         REID_OK, or REID_ERR_STOPPING if some requests ended with it.
    Errors          also REID_ERR_INVALID_ARG, REID_ERR_FORKED, REID_ERR_LEFT_OUT.
-   Thread safety   any thread but the queue's own; others may submit and wait meanwhile. */
+   Thread safety   any thread except the queue's own; others may submit and wait at the same time. */
 REID_API reid_result reid_queue_drain(reid_queue *queue, int drain_ms);
 
-/* reid_queue_drain, and frees everything. NULL is allowed. After a fork, in the child, it only frees memory. Thread
-   safety: no other call on it may be running; where threads still submit, drain first, end them, then destroy. */
+/* Drains the queue, then frees everything. NULL is allowed. After a fork, in the child, it only frees memory. Thread
+   safety: no other call on it may be running; if threads still submit, drain first, end them, then destroy. */
 REID_API void reid_queue_destroy(reid_queue *queue, int drain_ms);
 
-/* IEEE half precision: to nearest even, too large becomes infinite; and back, exactly. Thread safety: any thread. */
+/* To IEEE half precision, to nearest even, overflow to infinity; and back, exactly. Thread safety: any thread. */
 REID_API void reid_to_halves(const float *in, uint16_t *out, size_t count);
 REID_API void reid_from_halves(const uint16_t *in, float *out, size_t count);
 
@@ -1001,8 +1010,8 @@ REID_API void reid_from_halves(const uint16_t *in, float *out, size_t count);
    decodes a file (JPEG, PNG, BMP, ...) to RGB8.
 
    Parameters      image: zeroed on failure; its pixels are freed with reid_image_free, which accepts a zeroed one. EXIF
-                   orientation is not applied. stb_image 2.27 can write out of bounds on a damaged JPEG: give it files
-                   that you trust, or check them first as tools/pictures/jpeg.c does.
+                   orientation is not applied. stb_image 2.27 can write out of bounds on a damaged JPEG: only load
+                   files that you trust, or check them first as tools/pictures/jpeg.c does.
    Errors          REID_ERR_FILE_OPEN, REID_ERR_IMAGE (stb_image's reason is in error).
    Thread safety   any thread. */
 #ifdef STBI_VERSION

@@ -113,8 +113,8 @@ need_checkpoint_files() {
         cd "$repository" || exit 1
         [ -x "$CHECKPOINT_FILES" ] && [ -z "$(find tools tests -name '*.[ch]' -newer "$CHECKPOINT_FILES")" ] && exit
         set -- weights/checkpoint weights/checkpoint_open weights/torch_file weights/torch_state weights/foreign_file \
-            weights/onnx_file weights/onnx_graph weights/protobuf weights/pickle weights/zip base/source base/json base/text base/say \
-            base/memory base/clock base/crc32 base/file_kind
+            weights/onnx_file weights/onnx_graph weights/protobuf weights/pickle weights/zip base/source base/json \
+            base/text base/say base/memory base/clock base/crc32 base/file_kind
         # shellcheck disable=SC2046 # several words
         ${CC:-cc} -std=c99 -D_GNU_SOURCE -O1 -I. -Itools tests/lib/checkpoint_files.c $(printf 'tools/%s.c ' "$@") \
             -o "$CHECKPOINT_FILES.$$" -lm && mv "$CHECKPOINT_FILES.$$" "$CHECKPOINT_FILES"

@@ -73,7 +73,7 @@ ends_or_reads() {
 
 # --- what the objects say: a declaration that is written again, or a pointer, needs no include -----------------------
 
-# "D SYMBOL FILE" for what the file's object defines for others, "U SYMBOL FILE" for what it uses, in the folder $objects.
+# "D SYMBOL FILE" for what the file's object defines for others, "U SYMBOL FILE" for what it uses; they are in $objects.
 symbols() {
     (cd "$objects" && for room in $rooms; do [ ! -d "$room" ] || ls "$room"/*.o; done | grep -v '^demo_program/' |
         xargs nm -gA 2>/dev/null) | sed -n -e 's/^\([^:]*\)\.o: *U \([^ ]*\)$/U \2 \1/p' \
@@ -118,8 +118,8 @@ all_rules_of_objects() { downward_calls; cycles_of_calls; own_headers; unused; }
 # Rules in the tree as it is.
 ${MAKE:-make} -s build/reid || exit 1
 objects=$PWD/build users=$work/users
-cat tests/tools/*.c tests/tools/*/*.c tests/lib/*.h tests/fuzz/*.c tools/demo_program/*.c tools/load/*.c tools/peers/*.c \
-    tools/reid.c tests/gpu/*.c | grep -oE '[A-Za-z_][A-Za-z_0-9]*' | sort -u > "$users"
+cat tests/tools/*.c tests/tools/*/*.c tests/lib/*.h tests/fuzz/*.c tests/gpu/*.c tools/demo_program/*.c tools/load/*.c \
+    tools/peers/*.c tools/reid.c | grep -oE '[A-Za-z_][A-Za-z_0-9]*' | sort -u > "$users"
 found=$(cd tools && all_rules && all_rules_of_objects)
 if [ -z "$found" ]; then good
 else
