@@ -1,14 +1,14 @@
 #!/bin/sh
 # t_rooms.sh: tools/ is a row of rooms (tools/README.md). Files and objects show that they keep to it: includes and
-# calls go upward only, no two files need each other, what a file defines for others is declared in the header of its own
-# name and used by another, and below the commands nothing ends the process or reads the command's options. Each rule is
-# shown to hold by breaking it in a copy.
+# calls go upward only, no two files need each other, what a file defines for others is declared in the header of its
+# own name and used by another, and below the commands nothing ends the process or reads the command's options. Each
+# rule is shown to hold by breaking it in a copy.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/check.sh
 
-rooms='base cli pictures weights embedding tracks gallery scores evaluate journal groups heads machine report server review'
-rooms="$rooms demo_program commands"
+rooms='base cli pictures weights embedding tracks gallery scores evaluate journal groups heads machine report'
+rooms="$rooms server review demo_program commands"
 alone='gpu load peers results'                  # not part of the command
 top='reid.c reid_impl.c demo demo.png gpu_check lint setup.sh README.md'
 top="$top reid.pc.in reid-config.cmake.in reid-config-version.cmake.in"
