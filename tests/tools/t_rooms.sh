@@ -75,8 +75,8 @@ ends_or_reads() {
 
 # "D SYMBOL FILE" for what the file's object defines for others, "U SYMBOL FILE" for what it uses; they are in $objects.
 symbols() {
-    (cd "$objects" && for room in $rooms; do [ ! -d "$room" ] || ls "$room"/*.o; done | grep -v '^demo_program/' |
-        xargs nm -gA 2>/dev/null) | sed -n -e 's/^\([^:]*\)\.o: *U \([^ ]*\)$/U \2 \1/p' \
+    for room in $rooms; do ls "$room"/*.c; done | grep -v '^demo_program/' | sed 's/c$/o/' |
+        (cd "$objects" && xargs nm -gA) | sed -n -e 's/^\([^:]*\)\.o: *U \([^ ]*\)$/U \2 \1/p' \
         -e 's/^\([^:]*\)\.o:[0-9a-f]* [A-TV-Z] \([^ ]*\)$/D \2 \1/p' | grep -v ' pictures/stb_image_impl$'
 }
 
@@ -148,7 +148,7 @@ broken 'cli/help.c: ends the process' "echo 'static void f(void) { _exit(1); }' 
 broken 'gallery/gallery.c: reads the options' "echo 'int f(const options *o);' >> gallery/gallery.c"
 broken 'report/eval_report.h: reads the options' "echo 'int f(options o);' >> report/eval_report.h"
 # The objects likewise, with one file of them compiled anew.
-[ "$(calls | wc -l)" -gt 1000 ] && good || bad 'the calls were read'
+[ "$(cd tools && calls | wc -l)" -gt 1000 ] && good || bad 'the calls were read'
 broken_object() { # broken_object WANTED FILE TEXT: with TEXT at the end of FILE.c
     objects=$work/objects
     rm -rf "$objects"
