@@ -35,7 +35,7 @@ static void embed_one(const reid_desc *desc, const reid_image *image, float *out
 
 /* --- prepared pictures ------------------------------------------------------------------------------------------- */
 
-/* Whatever the preset does, a prepared picture has the embedding of what it was made of; other sizes are refused. */
+/* Whatever the preset does, a prepared image has the embedding of what it was made of; other sizes are refused. */
 static void test_prepared(void **state) {
     static const char *const presets[] = {"torchvision-v1", "torchreid", "tao", "openvino-bgr"};
     static float want[DIM], got[DIM];

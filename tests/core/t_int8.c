@@ -394,7 +394,7 @@ static void test_beyond(void **state) {
     }
 }
 
-/* The same of one picture, with what this CPU takes for FP32: for t_neon.sh, where INT8 takes less. */
+/* The same of one image, with what this CPU takes for FP32: for t_neon.sh, where INT8 takes less. */
 static void test_beyond_once(void **state) {
     static const odd wide = {.share = 1.02f};
     float fp32[512], out[512];

@@ -150,7 +150,7 @@ TEST_FN int near_cpu(const test_row *rows, int n) {
     return 1;
 }
 
-/* Twice the gain: without it the network gives nearly the same row for any picture. */
+/* Twice the gain: without it the network gives nearly the same row for any image. */
 TEST_FN void test_setup(void) {
     reid_error error;
     reid_ctx *ctx;
@@ -165,7 +165,7 @@ TEST_FN void test_setup(void) {
     reid_desc desc = test_desc(REID_DEVICE_CPU, NULL, &error);
     test_need(reid_create(&desc, &ctx) == REID_OK && embed_all(ctx, PICTURES, test_cpu, &error) == REID_OK, error.text);
     reid_destroy(ctx);
-    test_need(near_cpu(test_cpu, PICTURES), "the test's pictures are too much alike");
+    test_need(near_cpu(test_cpu, PICTURES), "the test's images are too much alike");
 }
 
 TEST_FN void test_teardown(void) {

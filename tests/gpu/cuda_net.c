@@ -110,7 +110,7 @@ static void test_golden(const char *network) {
 
 enum { PICTURES = 11, PIXELS_H = 53, PIXELS_W = 31 };
 
-/* `count` pictures in one call, then those from `first` on in pieces, from `most` handles: rows must be equal to the
+/* `count` images in one call, then those from `first` on in pieces, from `most` handles: rows must be equal to the
    bit. */
 static void bits_of(const char *network, int height, int width, int count, int first, size_t most,
                     reid_precision precision) {
@@ -173,7 +173,7 @@ static int make_pictures(reid_image *images, reid_box *boxes, uint8_t *pixels, s
     return n;
 }
 
-/* What reid_preprocess gives has the row of its picture. */
+/* What reid_preprocess gives has the row of its image. */
 static void check_prepared(reid_ctx *ctx, const reid_image *image, uint8_t *view, const float *row) {
     reid_info info;
     CHECK(reid_query_desc(ctx, &info) == REID_OK && reid_preprocess(ctx, image, view, NULL) == REID_OK);
@@ -207,7 +207,7 @@ static void pictures_with(const char *preset, int height, int width, int flip, i
             const float *x = want + (size_t)i * (size_t)a.dim, *y = got + (size_t)i * (size_t)a.dim;
             CHECK(reid_cosine(x, y, a.dim) > (precision == REID_FP32 ? 0.999999 : 0.9999));
             if (precision == REID_FP32 && !raw) CHECK(worst_difference(x, y, (size_t)a.dim) < 1e-6);
-            if (i) CHECK(worst_difference(y, y - a.dim, (size_t)a.dim) > 1e-3); /* another picture */
+            if (i) CHECK(worst_difference(y, y - a.dim, (size_t)a.dim) > 1e-3); /* another image */
             if (i % 4 == 0) check_prepared(gpu, &images[i], gpu_view, y), check_prepared(cpu, &images[i], cpu_view, x);
         }
         free(want), free(got);
@@ -323,7 +323,7 @@ static void test_calls(void) {
 
 static void test_small(const char *network) {
     net_file file = weights_for(network, 0);
-    golden g = {"", "", 50, 41, 0, 0, 0, 0, 0, 0}; /* two pictures that differ, as the goldens' */
+    golden g = {"", "", 50, 41, 0, 0, 0, 0, 0, 0}; /* two images that differ, as the goldens' */
     reid_image images[2] = {{make_pixels(&g, 0), 41, 50, 0, REID_RGB8, NULL},
                             {make_pixels(&g, 1), 41, 50, 0, REID_RGB8, NULL}};
     reid_desc desc = net_desc(&file, 64, 32, NULL);
@@ -344,7 +344,7 @@ static void test_small(const char *network) {
         CHECK(reid_query_desc(gpu, &info) == REID_OK && strcmp(info.precision, name) == 0);
         printf("%s %s: %.1e, cosine %.8f, crc %08x\n", network, name, worst, cosine,
                crc32_of((const unsigned char *)got, 2 * (size_t)dim * sizeof *got));
-        CHECK(worst_difference(got, got + dim, (size_t)dim) > 1e-4); /* two pictures */
+        CHECK(worst_difference(got, got + dim, (size_t)dim) > 1e-4); /* two images */
         CHECK(precision == REID_FP32 ? worst < 2e-6 : cosine > (precision == REID_FP16 ? 0.9999 : 0.999));
         free(got);
         reid_destroy(gpu);
@@ -499,7 +499,7 @@ static void no_int8(reid_desc desc) {
     both_on_cpu(desc, "INT8 needs a GPU from Ampere", "the GPU takes FP32 alone");
 }
 
-/* `test` with a description of INT8 whose ranges are those of a picture. */
+/* `test` with a description of INT8 whose ranges are those of an image. */
 static void with_ranges(const char *ranges, void (*test)(reid_desc desc)) {
     static const odd none;
     net_file file = weights_for("resnet50", 0);

@@ -79,7 +79,7 @@ embed() { # embed OUT OPTION...
 }
 build/seeded --net efficientnet_b0 -o "$out/weights.safetensors" || bad 'no weights'
 rm -rf "$out/pictures" "$out/all"
-build/demo_images "$out/all" > "$out/log" 2>&1 || { bad 'no pictures'; cat "$out/log"; }
+build/demo_images "$out/all" > "$out/log" 2>&1 || { bad 'no images'; cat "$out/log"; }
 mkdir "$out/pictures"
 find "$out/all" -type f | sort | head -n 7 | while read -r file; do
     cp "$file" "$out/pictures/$(basename "$(dirname "$file")")-${file##*/}"

@@ -62,7 +62,7 @@ line() { # line TEXT FOLDERS [NAME=VALUE]: the last line of an embedding with -v
 line 'busy 97 %, 12.0 of 150.0 GiB in use, 61 C, 540 W' ":$out/nvml"
 line 'busy 97 %, 12.0 of 150.0 GiB in use, 540 W' ":$out/nvml" NVML_FAILS=temperature
 line 'busy 97 %, 12.0 of 150.0 GiB in use, 61 C' ":$out/nvml" NVML_FAILS=power
-unknown='4.0 of 4.0 GiB free; how busy it is cannot be told: NVML:'
+unknown='4.0 of 4.0 GiB free; its load is unknown: NVML:'
 line "$unknown nvmlInit: it failed" ":$out/nvml" NVML_FAILS=init
 line "$unknown GPU-72656964-2065-6d75-6c61-746f72000000: it failed" ":$out/nvml" NVML_FAILS=find
 line "$unknown utilization: it failed" ":$out/nvml" NVML_FAILS=utilization

@@ -132,6 +132,6 @@ need_eval_files() {
     ) || exit 1
 }
 
-# Small pictures and a small network: EfficientNet-B0 at 64x64.
+# Small images and a small network: EfficientNet-B0 at 64x64.
 picture() { "$CLI_FILES" picture "$@"; }
 b0() { "$CLI_FILES" weights "$1" efficientnet_b0 none "${2:-1}"; }

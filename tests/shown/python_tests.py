@@ -372,7 +372,7 @@ class Arguments(Case):
     def test_what_is_no_picture(self):
         good = picture(10, 40, 40)
         with open("text.png", "w") as file:
-            file.write("no picture")
+            file.write("no image")
         Image.fromarray(good).save("whole.png")
         with open("whole.png", "rb") as whole, open("cut.png", "wb") as cut:
             cut.write(whole.read()[:900])
@@ -408,7 +408,7 @@ class Arguments(Case):
             self.refuses(ValueError, "whole numbers of pixels", embed, good, wrong)
         self.refuses(ValueError, "boxes has 1 entries for 2 pictures", embed, [good, good], [(0, 0, 5, 5)])
         self.refuses(ValueError, r"boxes\[1\]", embed, [good, good], [None, (1, 2, 3)])
-        self.refuses(ValueError, "one picture and at most one box", self.reid.preprocess, good, [(0, 0, 5, 5)] * 2)
+        self.refuses(ValueError, "one image and at most one box", self.reid.preprocess, good, [(0, 0, 5, 5)] * 2)
 
 
 class Life(Case):

@@ -56,7 +56,7 @@ compile_lines() {
     sed -n -e 's/^ *\(\(cc\|c++\|musl-gcc\) -O2 .*\)$/\1/p' -e '/\*\//q' "$1"
 }
 
-# --- pictures and weights ---------------------------------------------------------------------------------------------
+# --- images and weights ---------------------------------------------------------------------------------------------
 
 # A binary PPM of printable bytes, so that any awk can write it. Arguments: file, width, height, seed.
 picture() {
@@ -158,7 +158,7 @@ build_all() {
 
 # --- running ----------------------------------------------------------------------------------------------------------
 
-run_pictures() { # the programs that decode pictures
+run_pictures() { # the programs that decode images
     if [ -x hello ]; then
         expect 0 '^1280 numbers: -?0\.[0-9]{4} -?0\.[0-9]{4} -?0\.[0-9]{4} \.\.\.$' '' ./hello "$weights" a.ppm
     fi
@@ -211,7 +211,7 @@ run_pictures() { # the programs that decode pictures
     if [ -x camera ]; then expect 1 '' 'nothere.png: ' ./camera "$weights" 9x9 a.ppm 0 me=nothere.png; fi
 }
 
-run_plain() { # the programs that read no picture
+run_plain() { # the programs that read no image
     if [ -x own_allocator ]; then
         expect 0 '^embed: +0 allocations$' '' ./own_allocator "$weights"
         check 'own_allocator gives back all that it takes, also when it fails' awk '
@@ -350,7 +350,7 @@ cp a.ppm copy.ppm
 cat a.ppm b.ppm a.ppm > three.ppm
 head -c 9000 a.ppm > cut.ppm
 : > empty
-echo 'This is neither a picture nor a file of weights.' > text.png
+echo 'This is neither an image nor a file of weights.' > text.png
 check_texts
 make_weights
 

@@ -87,7 +87,7 @@ bug 'three bytes make a JPEG' tools/pictures/sniff.c t_picture:test_jpeg_by_anot
     's/{2, "\\xFF\\xD8", jpeg/{3, "\\xFF\\xD8\\xFF", jpeg/'
 bug 'a JPEG without its tables is decoded' tools/pictures/jpeg.c t_picture:test_jpeg_structure \
     's/if (!is_defined) return/if (0) return/'
-bug 'a file that ends early becomes a picture' tools/pictures/picture.c t_picture:test_short_tga \
+bug 'a file that ends early becomes an image' tools/pictures/picture.c t_picture:test_short_tga \
     's/left == 0 || (data != s->buffer \&\& n < (size_t)size)/0/'
 bug 'what a decoder holds has no limit' tools/pictures/picture.c t_picture:test_bomb \
     's/p->budget = need + need \/ 2;/p->budget = (size_t)1 << 40;/'
@@ -103,7 +103,7 @@ bug 'scans are not counted' tools/pictures/jpeg.c t_picture:test_jpeg_scans \
     's/if (++t->scans > most_scans(f)) return/if (0) return/'
 bug 'a hundred bytes make a JPEG of any size' tools/pictures/jpeg.c t_picture:test_short_jpeg \
     's/return is_too_short(&t.frame, len) ?/return 0 ?/'
-bug 'pictures are decoded without waiting for room' tools/embedding/pipeline.c t_cli_inputs \
+bug 'images are decoded without waiting for room' tools/embedding/pipeline.c t_cli_inputs \
     's/number != p->taken \&\& p->bytes + d->cost > p->budget/0/'
 # --- galleries ---
 bug 'an end mark that did not reach the disk stays' tools/gallery/gallery_store.c t_gallery_faults:test_errors \

@@ -76,7 +76,7 @@ static void write_pictures(void) {
         snprintf(path, sizeof path, "%s/%c/%u.ppm", folder, (char)('a' + i / 2), i);
         write_picture(path, i);
     }
-    write_picture(query, 1); /* as the second picture of the first individual */
+    write_picture(query, 1); /* as the second image of the first individual */
 }
 
 /* Two models side by side: the same network with two seeds would say no more than with one. */
@@ -436,7 +436,7 @@ static int count(text *answer) {
     return good;
 }
 
-/* Every picture is cut from itself, with a box in pixels, whose size has to be looked up. */
+/* Every image is cut from itself, with a box in pixels, whose size has to be looked up. */
 static int export_groups(text *answer) {
     static const char *const files[] = {"datapackage.json", "deployments.csv", "media.csv", "observations.csv"};
     char path[2 * PATH];
@@ -541,7 +541,7 @@ static void errors_are_told(void **state) {
     assert_string_equal(said, "");
     assert_false(eval_set_open(&set, &nothing, NULL, &status));
     eval_set_free(&set);
-    assert_string_equal(said, "no pictures: name a folder, --labels or a file of embeddings");
+    assert_string_equal(said, "no images: name a folder, --labels or a file of embeddings");
     assert_int_equal(status, 2);
     say_listen(said, 8); /* what does not fit is cut off */
     say_error("0123456789");

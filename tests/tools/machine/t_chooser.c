@@ -40,7 +40,7 @@ typedef struct machine {
     double spent;
 } machine;
 
-/* Of the handle, for which memory may not be there; then with the pictures that decoders hold. */
+/* Of the handle, for which memory may not be there; then with the images that decoders hold. */
 static double handle_of(const machine *m, const tune_setting *s) { return m->of_all + m->of_picture * s->batch; }
 
 static double bytes_of(const machine *m, const tune_setting *s) {
@@ -233,7 +233,7 @@ static void test_failures(void **state) {
                             .find_largest = 1, .measure = measure,
                             .user = &small};
     assert_false(tune_choose(&r, &c));
-    assert_non_null(strstr(said, "no memory for one picture"));
+    assert_non_null(strstr(said, "no memory for one image"));
     tune_choice_free(&c);
     say_listen(NULL, 0);
 }

@@ -1,4 +1,4 @@
-/* t_review_album.c: pictures of crops for the review's page: what is kept stays below its limit and is what was made;
+/* t_review_album.c: images of crops for the review's page: what is kept stays below its limit and is what was made;
    boxes, missing and damaged pictures; several threads at one album. -fwrapv: as the Makefile compiles stb.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -fwrapv -I. -Itools tests/tools/review/t_review_album.c tools/review/album.c

@@ -266,7 +266,7 @@ def impatient(where, model):
     wait_for("cancelled ones are counted",
              lambda: metric(where, 'reid_requests_total{model="%s",outcome="cancelled"}' % model) > before)
     wait_for("nothing waits", lambda: metric(where, "reid_waiting_images{") == 0, 60)
-    must(metric(where, "reid_picture_bytes") == 0, "no picture is held")
+    must(metric(where, "reid_picture_bytes") == 0, "no image is held")
 
 
 def full(where, model):

@@ -32,7 +32,7 @@ static double part(uint64_t *seed) { return (double)(chance(seed) % (1 << 20)) /
 enum { SIDE = 64 };
 static uint8_t rgb[SIDE * SIDE * 3], soft[SIDE * SIDE * 3];
 
-/* The definition: a picture of Laplacians, its mean, the mean square of what differs from it. */
+/* The definition: an image of Laplacians, its mean, the mean square of what differs from it. */
 static double sharpness_of(const uint8_t *p, int width, int height) {
     double mean = 0, sum = 0;
     int count = (width - 2) * (height - 2);

@@ -289,7 +289,7 @@ static void test_patience(void **state) {
     assert_int_equal(step_one(t, 6, box_at(20, 0, 100)), 1);
     assert_int_equal(ended_count, 1);
     near(ended[0].last, 3, 0);
-    /* Between bursts of pictures there are no frames: the gap is what counts. */
+    /* Between bursts of images there are no frames: the gap is what counts. */
     assert_int_equal(step_one(t, 8.9, box_at(20, 0, 100)), 1);
     assert_int_equal(step_one(t, 12, box_at(20, 0, 100)), 2);
     finish(t);

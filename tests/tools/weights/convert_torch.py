@@ -319,8 +319,8 @@ def values(b0):
     for what, t, says in (
             ("integers", torch.ones(32, dtype=torch.int64), "its values are int64"),
             ("complex", torch.ones(32, dtype=torch.complex64), "its values are complex64"),
-            ("sparse", torch.ones(32).to_sparse(), "_rebuild_sparse_tensor, which has no plain values"),
-            ("no values", torch.ones(32, device="meta"), "_rebuild_meta_tensor_no_storage, which has no plain values"),
+            ("sparse", torch.ones(32).to_sparse(), "_rebuild_sparse_tensor, which is not stored as plain values"),
+            ("no values", torch.ones(32, device="meta"), "_rebuild_meta_tensor_no_storage, which is not stored as plain values"),
             ("shape", torch.ones(33), "shape is [33], [32] is needed"),
             ("not finite", torch.full((32,), float("nan")), "features.0.1.weight"),
             ("negative variance", None, "features.0.1.running_var")):
@@ -415,7 +415,7 @@ def resnets(r50):
             if not k.endswith("tracked"):
                 ibn[k.replace("bn1.", "bn1.IN.")] = v[:32]
                 ibn[k.replace("bn1.", "bn1.BN.")] = v[32:]
-    refused("IBN", save({"model": ibn}), "(IBN), which the networks here do not have", "--allow-unused")
+    refused("IBN", save({"model": ibn}), "(IBN), which the networks here lack", "--allow-unused")
     nonlocal_ = collections.OrderedDict(fast, **{"backbone.NL_2.0.g.weight": torch.ones(1)})
     refused("non-local", save({"model": nonlocal_}), "non-local blocks", "--allow-unused")
     layumi = collections.OrderedDict(prefixed(r50, "model."),

@@ -2,7 +2,7 @@
 
     python heads.py REID RESNET.safetensors EFFICIENTNET.safetensors PICTURE.ppm      in an empty folder
 
-The files are of `cli_files weights`. What goes into a head is what `reid embed --raw --head none` makes of the picture.
+The files are of `cli_files weights`. What goes into a head is what `reid embed --raw --head none` makes of the image.
 Prints one line for each failure and "N passed, N failed" at the end.
 """
 import json

@@ -258,7 +258,7 @@ static const origin_row ORIGIN_ROWS[] = {
     {"backbone.", {"heads.weight", NULL}, "x", "resnet50", "fast-reid", "fastreid", 1, NULL},
     {"backbone.", {"backbone.layer1.0.bn1.IN.weight", "heads.weight", NULL}, "x", "resnet50", "fast-reid", "fastreid",
      1,
-     "(IBN), which the networks here do not have"},
+     "(IBN), which the networks here lack"},
     {"backbone.", {"backbone.NL_3.1.theta.weight", "heads.weight", NULL}, "x", NULL, "fast-reid", "fastreid", 1,
      "non-local blocks"},
     {"", {"layer1.0.se.fc1.weight", NULL}, "x", NULL, NULL, NULL, 0, "squeeze-excite blocks in a ResNet"},
