@@ -19,6 +19,7 @@ case $CLI_FILES in /*) ;; *) CLI_FILES=$PWD/$CLI_FILES ;; esac
 unset REID_CPU_ISA NO_COLOR
 export LC_ALL=C
 
+. tests/lib/says.sh
 passed=0 failed=0
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
@@ -27,17 +28,18 @@ out=$work/stdout err=$work/stderr
 cd "$work" || exit 1
 repository=$OLDPWD
 
-# check NAME COMMAND...: passes when the command succeeds
+# check NAME COMMAND...: passes when the command succeeds; `grep -q PATTERN FILE` compares a message (says.sh)
 check() {
     name=$1
     shift
-    if "$@" >"$work/check" 2>&1; then
+    if holds "$@" >"$work/check" 2>&1; then
         passed=$((passed + 1))
     else
         failed=$((failed + 1))
         echo "FAILED: $name ($*)"
         sed 's/^/    /' "$work/check" | head -5
         sed 's/^/    stderr: /' "$err" 2>/dev/null | head -3
+        [ "$1" != grep ] || { shift $(($# - 1)) && head -n 5 "$1" | cut -c -200 | sed "s|^|    $1: |"; }
     fi
 }
 
