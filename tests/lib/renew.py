@@ -203,7 +203,7 @@ def agreed(news, records, shown):
 
 class Writer:
     def __init__(self):
-        self.edits, self.problems = {}, 0 # edits: (path, start) to (text, source, old, new)
+        self.edits, self.problems, self.told = {}, 0, set() # edits: (path, start) to (text, source, old, new)
 
     def problem(self, record, why):
         self.problems += 1
@@ -232,7 +232,12 @@ class Writer:
                 break
             shorter = shorter[:-1] + [(True, shorter[-1][1][:cut].rstrip(" ,;:"))]
             source, fits = renew_source.written(text, shorter, exact)
-        self.edits[path, text.start] = (text, source)
+        before = self.edits.setdefault((path, text.start), (text, source))[1]
+        if before != source:
+            return self.problem(records[0], "its text has become another one: " + before)
+        if (text.start, source) in self.told:
+            return None
+        self.told.add((text.start, source))
         print("%s:%d: %s" % (path, text.first_line, text.source[text.start:text.end]))
         print("%s  %s%s" % (" " * len("%s:%d" % (path, text.first_line)), source, "" if fits else "   (a long line)"))
         return None

@@ -22,11 +22,11 @@
 #define says_all(message, text) test_says_((message), (text), 1, __FILE__, __LINE__)
 #define assert_says(message, part)                                                                                     \
     do {                                                                                                               \
-        if (!says(message, part)) fail_msg("said \"%s\", not \"%s\"", (message) ? (message) : "", (part));             \
+        if (!says(message, part)) fail_msg("said \"%s\", not \"%s\"", test_text_(message), (part));                     \
     } while (0)
 #define assert_says_all(message, text)                                                                                 \
     do {                                                                                                               \
-        if (!says_all(message, text)) fail_msg("said \"%s\", which is not \"%s\"", (message) ? (message) : "", (text)); \
+        if (!says_all(message, text)) fail_msg("said \"%s\", and not \"%s\"", test_text_(message), (text));         \
     } while (0)
 
 #if defined(__linux__) && defined(__GLIBC__)
@@ -69,8 +69,7 @@ static inline void test_record_callers_(test_record *r) {
 
 static inline void test_record_(const char *path, const char *message, const char *text, const char *what,
                                 const char *file, int line) {
-    test_record *r = (test_record *)calloc(1, sizeof *r);
-    if (!r) abort();
+    test_record record = {"", 0}, *r = &record; /* an allocation could be one that the test refuses */
     test_record_add_(r, "record %s\nat %s %d\n", what, file, line);
     test_record_callers_(r);
     test_record_lines_(r, "want", text);
@@ -79,12 +78,13 @@ static inline void test_record_(const char *path, const char *message, const cha
     int out = open(path, O_WRONLY | O_APPEND | O_CREAT, 0600);
     if (out < 0 || write(out, r->text, r->used) < 0) perror(path); /* at once: others may write there, too */
     if (out >= 0) close(out);
-    free(r);
 }
 #endif
 
+static inline const char *test_text_(const char *text) { return text ? text : ""; }
+
 static inline int test_says_(const char *message, const char *text, int all, const char *file, int line) {
-    if (!message) message = "";
+    message = test_text_(message);
     int held = all ? strcmp(message, text) == 0 : strstr(message, text) != NULL;
 #if defined(__linux__) && defined(__GLIBC__)
     const char *path = getenv("REID_WRITE");
