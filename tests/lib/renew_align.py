@@ -2,12 +2,14 @@
 
 A pattern is aligned with the line that was said, character by character, and its parts keep their places: what a
 wildcard stands for stays a wildcard, an anchor an anchor. A pattern for a part of a line becomes the part of the new
-line between the same neighbours: where its first or last words were rewritten, it goes to the next ": " or to the end.
+line between the same neighbours: where its first or last words were rewritten, it goes to the next ": " or a few words
+further than they did.
 Of several lines, the one that is most like the pattern is meant."""
 import difflib
 import re
 
 SOLID = 5  # letters in a row that are the same by more than chance
+MORE_WORDS = 3  # than there were, at most, in the place of words that were rewritten
 LONGEST = 600  # characters of a line that are looked at
 REPEAT = {"bre": (r"*", r"\?", r"\+"), "ere": ("*", "?", "+"), "fixed": ()}
 REPEAT["py"] = REPEAT["ere"]
@@ -223,15 +225,23 @@ def closest(expected, lines):
     return window(expected, lines[-scored[0][1]])
 
 
+def words_of(items):
+    return len("".join(i.char or "x" for i in items).split())
+
+
 def bounds(line, items, runs, begins, ends):
     """From where to where the line takes the pattern's place."""
     first, last = runs[0][0], runs[-1][-1]
     start, end = first[1], last[2]
-    if any(i.char is not None for i in items[:first[0]]): # rewritten before it
-        start = max(line.rfind(": ", 0, start) + 2, 0) if ": " in line[:start] else 0
-    if any(i.char is not None for i in items[last[0] + 1:]):
-        stop = re.search(r"[:;,.](?= |$)|$", line[end:])
-        end += stop.start()
+    before, after = words_of(items[:first[0]]), words_of(items[last[0] + 1:]) # what was rewritten there
+    if before:
+        clause = line[:start].rfind(": ") + 2 if ": " in line[:start] else 0
+        near = list(re.finditer(r"\S+", line[clause:start]))[-(before + MORE_WORDS):]
+        start = clause + near[0].start() if near else start
+    if after:
+        clause = re.search(r"[:;,.](?= |$)|$", line[end:]).start() + end
+        near = list(re.finditer(r"\S+", line[end:clause]))[:after + MORE_WORDS]
+        end += near[-1].end() if near else 0
     while 0 < start and line[start - 1].isalnum() and line[start].isalnum():
         start -= 1
     while end < len(line) and line[end - 1].isalnum() and line[end].isalnum():

@@ -22,7 +22,7 @@
 #define says_all(message, text) test_says_((message), (text), 1, __FILE__, __LINE__)
 #define assert_says(message, part)                                                                                     \
     do {                                                                                                               \
-        if (!says(message, part)) fail_msg("said \"%s\", not \"%s\"", test_text_(message), (part));                     \
+        if (!says(message, part)) fail_msg("said \"%s\", not \"%s\"", test_text_(message), (part));                    \
     } while (0)
 #define assert_says_all(message, text)                                                                                 \
     do {                                                                                                               \
