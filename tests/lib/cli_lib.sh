@@ -56,6 +56,11 @@ says() { check "stderr says: $1" grep -q -e "$1" "$err"; }      # says PATTERN
 prints() { check "stdout has: $1" grep -q -e "$1" "$out"; }     # prints PATTERN
 silent() { check "nothing on stdout" [ ! -s "$out" ]; }
 same() { check "$1 equals $2" cmp "$1" "$2"; }
+# golden FILE NAME: it is tests/golden/NAME, which `sh tests/run --write` renews
+golden() {
+    [ -z "${REID_WRITE-}" ] || { mkdir -p "$repository/tests/golden/${2%/*}" && cp "$1" "$repository/tests/golden/$2"; }
+    check "tests/golden/$2 is what is said" diff "$repository/tests/golden/$2" "$1"
+}
 absent() { for f in "$@"; do check "no file $f" [ ! -e "$f" ]; done; }
 lines() { check "$2 lines in $1" [ "$(wc -l <"$1")" -eq "$2" ]; }
 

@@ -1,6 +1,6 @@
 """renew.py RECORDS TEST: messages that are not what a test expects become what it expects.
 
-Called by `sh tests/run --write`, see tests/README.md. RECORDS is what the comparisons of a run have left there (REID_WRITE):
+Called by `sh tests/run --write`, see tests/README.md. RECORDS is what the comparisons of a run have left (REID_WRITE):
 
     record KIND held     KIND: bre, ere, py (a pattern, for a part of a line), fixed (a part), exact (all of it)
     record KIND differs

@@ -56,8 +56,8 @@ def one_item(pattern, at, kind):
         return Item(pattern[at:end], expression="(?:" + expression_of(inner, kind) + ")"), end
     if special == "[":
         end = bracket_end(pattern, at)
-        inside = pattern[at + 1:end - 1]
-        return Item(pattern[at:end], expression="[" + (inside if kind == "py" else inside.replace("\\", r"\\")) + "]"), end
+        inside = pattern[at + 1:end - 1] if kind == "py" else pattern[at + 1:end - 1].replace("\\", r"\\")
+        return Item(pattern[at:end], expression="[" + inside + "]"), end
     if special == ".":
         return Item(".", expression="."), at + 1
     if special == "\\" and len(escaped) == 2:
@@ -110,7 +110,8 @@ def expression_of(pattern, kind):
     parts = []
     for part in alternatives(pattern, kind)[0]:
         begins, ends, inner = anchors(part, kind)
-        parts.append(("^" if begins else "") + "".join(i.expression for i in items_of(inner, kind)) + ("$" if ends else ""))
+        inner = "".join(item.expression for item in items_of(inner, kind))
+        parts.append("^" * begins + inner + "$" * ends)
     return "|".join(parts)
 
 
@@ -187,7 +188,9 @@ def is_solid(items, run, line):
         text = "\1" + text # a word goes on to the left
     if last[0] + 1 < len(items) and (items[last[0] + 1].char or " ").isalnum() or line[last[2]:][:1].isalnum():
         text += "\1"
-    return len(run) == len(items) or re.search(r"(?<![\w\1])\w\w+(?![\w\1])|\w{%d}" % SOLID, text) is not None
+    short = len(run) >= 3 and (first[0] == 0 or last[0] == len(items) - 1) # at an end, one letter will do
+    word = r"(?<![\w\1])\w%s(?![\w\1])|\w{%d}" % (r"\w*" if short else r"\w+", SOLID)
+    return len(run) == len(items) or re.search(word, text) is not None
 
 
 def solid_runs(items, steps, line):

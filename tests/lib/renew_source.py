@@ -33,8 +33,10 @@ class Text:
         """The pieces for another text: a variable stays where its value is found, the nearest to its old place."""
         pieces = [(True, text)]
         for name, value in zip(self.variables(), values):
-            spots = [(abs(p - before.find(value)), n, m.span()) for n, (fixed, s) in enumerate(pieces) if fixed and value
-                     for p, m in [(m.start(), m) for m in re.finditer(r"(?<!\w)%s(?!\w)" % re.escape(value), s)]]
+            word, spots = re.compile(r"(?<!\w)%s(?!\w)" % re.escape(value)), []
+            for n, (fixed, s) in enumerate(pieces):
+                if fixed and value:
+                    spots += [(abs(m.start() - before.find(value)), n, m.span()) for m in word.finditer(s)]
             if spots:
                 _, n, (start, end) = min(spots)
                 old = pieces[n][1]
@@ -142,20 +144,22 @@ def shell_source(pieces, exact):
 # --- C ---
 
 C_STRING = r'"(?:[^"\\\n]|\\.)*"'
-C_TOKEN = re.compile(r"/\*.*?\*/|//[^\n]*|'(?:[^'\\\n]|\\.)+'|" + C_STRING + r"|[A-Z_][A-Za-z_0-9]*|\w+|\s+|.", re.DOTALL)
+C_TOKEN = re.compile(r"/\*.*?\*/|//[^\n]*|'(?:[^'\\\n]|\\.)+'|" + C_STRING + r"|\w+|\s+|.", re.DOTALL)
 C_FORMAT = re.compile(r'%(?:[-+ #0]*(?:\d+|\*)?(?:\.(?:\d+|\*))?(?:hh|h|ll|l|z|j|t)?[diouxXeEfgGcs]|%)')
-ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
+ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 
 
 def c_value(literal):
     def one(m):
         code = m[1]
-        if code[0] == "x":
-            return chr(int(code[1:], 16))
-        return chr(int(code, 8)) if code[0] in "01234567" else ESCAPES.get(code, code)
-    text = re.sub(r"\\(x[0-9a-fA-F]+|[0-7]{1,3}|.)", one, literal[1:-1])
-    return text.encode("latin-1").decode(errors="replace") if re.search(r"\\[x0-7]", literal) and text.isascii() is False \
-        and all(ord(c) < 256 for c in text) else text
+        if code[0] in "x01234567":
+            return bytes([int(code[1:], 16) if code[0] == "x" else int(code, 8)])
+        return ESCAPES.get(code, code).encode()
+    pieces, last = b"", 0
+    for m in re.finditer(r"\\(x[0-9a-fA-F]+|[0-7]{1,3}|.)", literal[1:-1]):
+        pieces += literal[1 + last:1 + m.start()].encode(errors="surrogateescape") + one(m)
+        last = m.end()
+    return (pieces + literal[1 + last:-1].encode(errors="surrogateescape")).decode(errors="surrogateescape")
 
 
 def c_texts(s):
@@ -195,7 +199,8 @@ def format_pieces(text):
 
 def c_escaped(text):
     named = {"\n": "\\n", "\t": "\\t", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
-    return "".join(named.get(c, c if c >= " " else "\\%03o" % ord(c)) for c in text)
+    plain = re.compile(r"[ -~]|[^\x00-\xa0\ud800-\udfff]")
+    return "".join(named.get(c, c if plain.fullmatch(c) else "\\%03o" % (ord(c) & 255)) for c in text)
 
 
 def c_source(pieces, is_format, column, after):

@@ -60,22 +60,26 @@ lines "$out" 1
 # Help, version, man page and completion.
 run 0 help
 prints '  embed  *pictures to embeddings'
+golden "$out" help/reid.txt
 run 0 --help
 run 0 version
 prints "^reid $(sed -n 's/^.define REID_VERSION_STRING "\(.*\)"/\1/p' "$top/reid.h")$"
 run 0 --version
 bad 'no command "nope"' help nope
 bad 'no completion for fish' help --completion fish
-for command in embed merge match gallery eval calibrate fit inspect bench convert serve worker review cluster track \
-    doctor tune help version; do
+commands=$(sed -n 's/^  \([a-z]\{1,\}\) .*/\1/p' "$top/tests/golden/help/reid.txt")
+for command in $commands; do
     run 0 help "$command"
     cp "$out" wanted
+    golden wanted "help/$command.txt"
     run 0 "$command" --help
     same "$out" wanted
     check "$command: at most 80 columns of text" [ -z "$(sed '/^Examples/,$d' "$out" | awk 'length > 80')" ]
     run 0 help --man
     prints "^.SH \"REID $command\"$"
 done
+check "a text for each command" [ "$(echo reid $commands | tr ' ' '\n' | sort)" = "$(ls "$top/tests/golden/help" |
+    sed 's/\.txt$//')" ]
 if command -v man >/dev/null 2>&1; then
     check "the man page has no warnings" [ -z "$(LC_ALL=C.UTF-8 man --warnings -l "$out" 2>&1 >/dev/null)" ]
 fi
