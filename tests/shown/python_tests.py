@@ -671,7 +671,7 @@ class Readme(Case):
         for name in ("ann.png", "bob.png", "trap.png"):
             Image.fromarray(picture(len(name), 200, 300)).save(name)
         shutil.copy("b0.safetensors", "resnet50.safetensors")
-        with open(os.path.join(TOP, "README.md")) as file:
+        with open(os.path.join(TOP, "examples/python/README.md")) as file:
             shown = re.findall(r"^```python\n(.*?)^```", file.read(), re.MULTILINE | re.DOTALL)
         self.assertEqual(len(shown), 1)
         module_shows = "\n".join(line[4:] for line in module.__doc__.split("\n") if line.startswith("    "))

@@ -1,5 +1,5 @@
 #!/bin/sh
-# tools/peers without the peers: README's table is what the script makes of the committed results, ours.c speaks the
+# tools/peers without the peers: the table in its README is what the script makes of the committed results, ours.c speaks the
 # protocol, the Python files compile, group.py runs on 300 rows, track.py on two films and video.py on seconds of others
 # (with their peers, where tools/peers/group, track and video have put them).
 #     sh tests/shown/t_peers.sh
@@ -23,8 +23,8 @@ check() { # check WHAT COMMAND...
 if command -v python3 >/dev/null 2>&1; then
     check "the table of the newest results" python3 tools/peers/table
     cp "$dir/log" "$dir/table"
-    sed -n '/^<!-- peers: /,/^<!-- peers end/p' README.md | sed '1d;$d' > "$dir/readme"
-    check "README.md has that table: python3 tools/peers/table --write" diff "$dir/table" "$dir/readme"
+    sed -n '/^<!-- peers: /,/^<!-- peers end/p' tools/peers/README.md | sed '1d;$d' > "$dir/readme"
+    check "tools/peers/README.md has that table: python3 tools/peers/table --write" diff "$dir/table" "$dir/readme"
     check "it has times and ratios" grep -q '^| resnet50 224x224 .*([a-z_]* [0-9]\.[0-9][0-9])' "$dir/table"
     results=$(ls -t tools/results/cpu-*.json | head -n 1)
     sed 's/"ours_ms": [0-9.]*/"ours_ms": 123.4/g' "$results" > "$dir/other.json"

@@ -24,7 +24,7 @@
 #include "gallery/gallery.h"
 #include "gallery/gallery_file.h"
 #include "gallery/templates.h"
-#include "groups/census.h"
+#include "groups/census_estimate.h"
 #include "heads/fit_judge.h"
 #include "report/camtrap_export.h"
 #include "report/count_report.h"

@@ -57,7 +57,7 @@ static int open_both(conditioning *c) {
 
 static void add_line(conditioning *c, const char *path, double growth) {
     text *t = &c->out;
-    if (c->o->json) {
+    if (c->o->output.json) {
         text_puts(t, c->done ? ",\n{\"path\": " : "\n{\"path\": ");
         text_json(t, path);
         text_printf(t, ", \"largest\": %.9g, \"at\": ", (double)c->largest);
@@ -122,7 +122,7 @@ static void warn(const conditioning *c) {
 
 static int tell(conditioning *c) {
     text all = TEXT_INIT;
-    if (c->o->json) {
+    if (c->o->output.json) {
         text_printf(&all, "{\"step\": %g, \"fp16_most\": %g, \"largest\": %.9g, \"growth\": %.4g, \"failed\": %zu, "
                     "\"pictures\": [", STEP, FP16_MOST, (double)c->most, c->growth, c->failed);
         text_join(&all, &c->out);

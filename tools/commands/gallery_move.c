@@ -2,7 +2,7 @@
 #include "base/clock.h"
 #include "base/results.h"
 #include "base/say.h"
-#include "commands/gallery_command.h"
+#include "commands/gallery_move.h"
 #include "gallery/gallery_host.h"
 #include "gallery/pull.h"
 #include "gallery/push.h"
@@ -25,7 +25,7 @@ static double rate(size_t rows, double seconds) { return seconds > 0 ? (double)r
 static int report_push(const options *o, const push_report *r) {
     text t = TEXT_INIT;
     size_t rows = r->pushed + r->equal;
-    if (o->json)
+    if (o->output.json)
         text_printf(&t, "{\"pushed\": %zu, \"equal\": %zu, \"refused\": %zu, \"created\": %s, \"seconds\": %.3f, "
                         "\"rows_per_second\": %.0f, \"index_seconds\": %.3f}\n", r->pushed, r->equal, r->refused,
                     r->created ? "true" : "false", r->seconds, rate(rows, r->seconds), r->index_seconds);
@@ -46,7 +46,7 @@ int gallery_push_command(options *o, const char *path) {
     if (!check_places(o, "push", path, url)) return 2;
     gallery_store *s = templates_read(path, 1);
     if (!s) return 2;
-    const push_request r = {.from = s, .path = path, .url = url, .strict = o->strict};
+    const push_request r = {.from = s, .path = path, .url = url, .strict = o->input.strict};
     int good = gallery_push(&r, &report);
     store_close(s);
     if (!good || !report_push(o, &report)) return 2;
@@ -74,7 +74,7 @@ int gallery_pull_command(options *o, const char *url) {
         return 2;
     }
     double seconds = clock_seconds() - start;
-    text_printf(&t, o->json ? "{\"pulled\": %zu, \"seconds\": %.3f, \"rows_per_second\": %.0f}\n"
+    text_printf(&t, o->output.json ? "{\"pulled\": %zu, \"seconds\": %.3f, \"rows_per_second\": %.0f}\n"
                             : "pulled %zu, in %.1f s (%.0f rows/s)\n", count, seconds, rate(count, seconds));
     return results_print(&t) ? 0 : 2;
 }

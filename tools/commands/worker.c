@@ -1,6 +1,7 @@
 /* reid worker: the requests of reid serve as frames on stdin, the answers on stdout, for a program that starts it. */
 #include "base/say.h"
 #include "commands/answering.h"
+#include "commands/commands.h"
 #include "server/worker.h"
 
 #include <string.h>
@@ -20,8 +21,8 @@ int worker_main(options *o) {
     memset(&s, 0, sizeof s);
     if (!check_options(o)) return status;
     if (answering_name(&a, o, "worker")) {
-        const worker_request r = {&s, STDIN_FILENO, STDOUT_FILENO, o->max_body, o->drain,
-                                  (long long)(o->timeout * 1e6)};
+        const worker_request r = {&s, STDIN_FILENO, STDOUT_FILENO, o->serve.max_body, o->serve.drain,
+                                  (long long)(o->serve.timeout * 1e6)};
         if (answering_open(&s, &a, o)) status = worker_run(&r);
         else if (service_may_open_later(&s)) status = WORKER_AGAIN;
         service_close(&s);

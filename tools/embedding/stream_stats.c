@@ -61,11 +61,12 @@ void stream_stats_table(const stream_stats *s, const stream_setting *in, text *o
     stage at[STAGES];
     const stages all = stages_of(s, in, at);
     char below[320];
-    int n = snprintf(below, sizeof below, "%.2f s, %d thread(s) read and decode, %d compute, %.1f rows in a batch\n",
-                     s->seconds, s->decoders, in->threads, stages_ratio((double)s->rows, (double)s->batches));
+    int n = snprintf(below, sizeof below,
+                     "%.2f s, threads: %d to read and decode, %d to compute; %.1f rows per batch\n", s->seconds,
+                     s->decoders, in->threads, stages_ratio((double)s->rows, (double)s->batches));
     if (in->saturation.images)
         snprintf(below + n, sizeof below - (size_t)n,
-                 "%lld of %lld pictures left INT8's ranges, %lld were computed again in FP32\n",
+                 "%lld of %lld images exceeded INT8's ranges, %lld were recomputed in FP32\n",
                  (long long)in->saturation.saturated, (long long)in->saturation.images,
                  (long long)in->saturation.recomputed);
     stages_table(&all, below, out);

@@ -4,6 +4,7 @@
 #include "base/say.h"
 #include "embedding/models.h"
 #include "embedding/stream.h"
+#include "evaluate/eval_label_table.h"
 
 #include <stdlib.h>
 #include <string.h>

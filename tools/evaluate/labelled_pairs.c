@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/say.h"
 #include "base/union_find.h"
+#include "evaluate/eval_label_table.h"
 #include "scores/scores.h"
 
 #include <stdio.h>

@@ -6,6 +6,7 @@
 #include "base/say.h"
 #include "base/when.h"
 #include "embedding/npy.h"
+#include "gallery/gallery_jsonl.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,8 @@
+#include "gallery/gallery_jsonl.h"
+
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/when.h"
-#include "gallery/gallery_file.h"
 
 #include <string.h>
 

@@ -26,9 +26,9 @@ static const char *or_unknown(const char *name) { return *name ? name : "?"; }
 int makers_agree(const store_meta *theirs, const char *path, const store_meta *ours, const models *all,
                  const char *owner) {
     if (theirs->models != ours->models) {
-        if (all) say_error("%s: made with %d model(s), but %d are given with -m", shown(path), theirs->models,
-                           ours->models);
-        else say_error("%s: made with %d model(s), but %s with %d", shown(path), theirs->models, shown(owner),
+        const char *s = plural((size_t)theirs->models);
+        if (all) say_error("%s: made with %d model%s, but -m gives %d", shown(path), theirs->models, s, ours->models);
+        else say_error("%s: made with %d model%s, but %s with %d", shown(path), theirs->models, s, shown(owner),
                        ours->models);
         return 0;
     }

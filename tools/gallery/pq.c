@@ -94,8 +94,6 @@ static void load(void) {
 /* --- addresses ---------------------------------------------------------------------------------------------------- */
 
 int pq_is_url(const char *place) { return is_database_url(place); }
-void pq_shown(text *t, const char *url) { text_puts(t, shown(url)); }
-
 /* --- connections -------------------------------------------------------------------------------------------------- */
 
 struct pq {

@@ -21,8 +21,6 @@ decision_kind decision_kind_of(const char *what) {
     return (decision_kind)0;
 }
 
-const char *decision_what(decision_kind kind) { return WHAT[kind]; }
-
 void decision_free(decision *d) {
     for (size_t i = 0; i < d->count; i++) free(d->crops[i]);
     free(d->crops);

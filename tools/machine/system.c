@@ -109,7 +109,7 @@ void system_memory(findings *f) {
     int little = can < 0.5 * GIB;
     if (limit > 0 && limit < all) snprintf(allowed, sizeof allowed, "%.1f GiB allowed to this container", limit / GIB);
     findings_add(f, little ? FOUND_WARNING : FOUND_GOOD, "memory",
-                 little ? "other programs ended, a higher limit, or --template low-memory" : NULL,
+                 little ? "other programs ended, a higher limit, or --profile low-memory" : NULL,
                  "%.1f GiB, %s, %.1f GiB free%s", all / GIB, allowed, can / GIB,
                  little ? ": a ResNet-50 takes about 0.3 GiB, and a large photograph as much again" : "");
 }

@@ -82,9 +82,9 @@ same = [i for i, r in enumerate(table) if r["group"] == table[0]["group"]]
 dot = lambda a, b: sum(x * y for x, y in zip(a, b)) / (sum(x * x for x in a) * sum(y * y for y in b)) ** 0.5
 mean = sum(dot(rows[0], rows[k]) for k in same if k) / (len(same) - 1)
 assert abs(mean - float(table[0]["score"])) < 1e-6, mean'
-run 0 cluster all.npy --threshold -2 -o got.csv -q
+run 0 cluster all.npy --threshold -1 -o got.csv -q
 check "one group" [ "$(groups got.csv | wc -l)" = 1 ]
-run 0 cluster all.npy --threshold 1.5 -o got.csv -q
+run 0 cluster all.npy --threshold 1 -o got.csv -q
 check "nobody is joined" [ "$(groups got.csv | wc -l)" = 24 ]
 
 # Single linkage: the best score of two groups joins them, so there are no more groups than by the mean.
@@ -132,7 +132,7 @@ is got.csv group ann-new.png 0
 is got.csv group new-2.png 5
 
 # --- links ---
-run 0 cluster all.npy --threshold -2 --same-frame -o got.csv -q
+run 0 cluster all.npy --threshold -1 --same-frame -o got.csv -q
 check "crops of one picture are two" [ "$(column got.csv group both.png#0)" != "$(column got.csv group both.png#1)" ]
 check "both.png#0.png is another picture" [ "$(groups got.csv | wc -l)" = 2 ]
 printf 'track,id\n3,ann-1.png\n3,odd.png\n4,bob-1.png\n' >tracks.csv
@@ -244,19 +244,19 @@ prints '^linked   ann-1.png (1 crop) and ann-2.png (1 crop)$'
 "$EVAL_FILES" two.npy 32+16 5 0.5 <list >/dev/null
 run 0 cluster two.npy --threshold 0.6 -o got.csv --own-labels
 prints 'BCubed  precision 1.0000  recall 1.0000'
-run 0 cluster two.npy --threshold 6 --weights 6,4 -o tens.csv -q
+run 0 cluster two.npy --threshold 0.6 --score-weights 0.6,0.4 -o shares.csv -q
 groups got.csv >want
-groups tens.csv >got
+groups shares.csv >got
 same got want
-run 2 cluster two.npy --threshold 0.6 --weights 1
-says 'cluster: --weights gives 1 value(s) for 2 model(s)'
+run 2 cluster two.npy --threshold 0.6 --score-weights 1
+says 'cluster: --score-weights gives 1 share for 2 models'
 run 0 calibrate all.npy -o calibration.json --fmr 0.01
 run 0 cluster all.npy --calibration calibration.json -o got.csv --own-labels
 prints 'BCubed  precision 1.0000'
 run 0 cluster all.npy --calibration calibration.json --explain ann-1.png ann-2.png
 prints ' %  ann-'
 run 2 cluster two.npy --calibration calibration.json
-run 2 cluster all.npy --calibration calibration.json --weights 2
+run 2 cluster all.npy --calibration calibration.json --score-weights 1
 says 'weights would change the scores that --calibration is about'
 
 # --- labels ---

@@ -195,7 +195,7 @@ bad 'list_gallery.txt: line 3 is not a path and an identity' $one badlist
 rm -r badlist/test
 bad 'no folder test or mask_test_v2' $one badlist
 bad 'its camera is not known' $one ids --leave-out camera
-bad '1 model(s)' --weights 1,1 ids.npy
+bad '2 shares for 1 model' --score-weights 0.5,0.5 ids.npy
 printf 'a/1 a\na/2 a\nb/1 b\n' | "$EVAL_FILES" nan.npy 8 1 0.5 nan
 bad 'nan.npy: row 1 has length .*nan instead of 1: the file is damaged' nan.npy
 printf 'a/1 a\na/2 a\na/1 a\n' | "$EVAL_FILES" twice.npy 8 1 0.5
@@ -232,8 +232,8 @@ for threads in 2 7; do
     same "$out" wanted
 done
 printf 'a/1 a\na/2 a\nb/1 b\nb/2 b\n' | "$EVAL_FILES" both.npy 8+4 1 0.1
-evaluate 0 both.npy --weights 1,3
-check "two models" grep -q '"weight": 1}, {.*"weight": 3}' "$out"
+evaluate 0 both.npy --score-weights 0.25,0.75
+check "two models" grep -q '"weight": 0.25}, {.*"weight": 0.75}' "$out"
 
 # --- comparing --------------------------------------------------------------------------------------------------------
 run 0 eval --compare easy.npy,easy.npy --json

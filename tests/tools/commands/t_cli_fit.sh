@@ -258,7 +258,7 @@ refused '3 individuals with two crops or more are too few to choose' raw.npy --l
     --size 64x64 -o no.safetensors
 refused 'too few for a report' raw.npy --labels few.csv --report
 (echo path,identity && for who in $people; do echo "crops/$who/1.png,$who"; done) >single.csv
-refused '0 individual(s) with two crops or more: a head needs two' raw.npy --labels single.csv -m w.safetensors \
+refused '0 individuals with two crops or more: fit needs at least two' raw.npy --labels single.csv -m w.safetensors \
     --size 64x64 -o no.safetensors
 run 0 fit raw.npy --labels few.csv -m w.safetensors --size 64x64 --method pca --shrinkage 0 -o few.safetensors -q
 no_leftovers

@@ -95,8 +95,8 @@ check "nothing of camera east" [ "$(grep -c '	ann.png$' "$out")" = 0 ]
 lines "$out" 7
 g 0 search a.gallery $one --keep-self --all --threshold 0.99999 --json ann.png
 check "two identities reach it" [ "$(grep -o '"identity"' "$out" | wc -l)" = 2 ]
-g 0 search a.gallery $one --all --threshold 2 --json ann.png
-prints '"decision": "unknown", "score": null, "threshold": 2, "matches": \[\]}'
+g 0 search a.gallery $one --all --threshold 1 --json ann.png
+prints '"decision": "unknown", "score": null, "threshold": 1, "matches": \[\]}'
 g 1 search a.gallery $one near.png missing.png
 lines "$out" 5
 g 1 search a.gallery $one --strict near.png missing.png
@@ -209,9 +209,9 @@ sed 's/"id"/"path"/g' "$out" >got
 run 0 match $two --gallery gal --json --keep-self -k 4 ann.png
 check "scores of an ensemble" same_scores got "$out"
 g 2 search two.gallery $one ann.png
-says 'made with 2 model(s), but 1 are given'
-g 2 search two.gallery $two --weights 1 ann.png
-says '1 value(s) for 2 model(s)'
+says 'made with 2 models, but -m gives 1'
+g 2 search two.gallery $two --score-weights 1 ann.png
+says '1 share for 2 models'
 
 # Other models, other files, damage, mistakes: refused, and the gallery stays as it is.
 keep a.gallery

@@ -74,7 +74,7 @@ b=$(score)
 run 0 match $two --gallery single --json bob.png
 check "0.6 a + 0.4 b" near "$(mix 0.6 0.4)"
 prints '"threshold": 0.4,'
-run 0 match $two --weights 0.1,0.9 --threshold 0.7 --gallery single --json bob.png
+run 0 match $two --score-weights 0.1,0.9 --threshold 0.7 --gallery single --json bob.png
 check "0.1 a + 0.9 b" near "$(mix 0.1 0.9)"
 check "and nothing else" [ "$(near "$(mix 0.6 0.4)"; echo $?)" = 1 ]
 prints '"threshold": 0.7,'
@@ -102,7 +102,7 @@ says 'cannot be compared'
 refuse --size 64x64 -m w2.safetensors -m w.safetensors --gallery g2.npy ann.png
 says 'cannot be compared'
 refuse $two --gallery g.npy ann.png
-says 'made with 1 model(s), but 2 are given'
+says 'made with 1 model, but -m gives 2'
 run 0 embed $one --raw gal -o raw.npy
 refuse $one --gallery raw.npy ann.png
 says 'holds raw embeddings'
@@ -174,10 +174,10 @@ match 2 ann.png
 says 'no --gallery'
 match 2 --gallery gal
 says 'no QUERY'
-match 2 --gallery gal --weights 0.5,0.5 ann.png
-says '2 value(s) for 1 model(s)'
-run 2 match $two --weights 1 --gallery gal ann.png
-says '1 value(s) for 2 model(s)'
+match 2 --gallery gal --score-weights 0.5,0.5 ann.png
+says '2 shares for 1 model'
+run 2 match $two --score-weights 1 --gallery gal ann.png
+says '1 share for 2 models'
 { "$REID" match $one --gallery gal --json ann.png ann.png ann.png 2>"$err"; echo $? >code; } | true
 check "a reader that leaves is no crash" [ "$(cat code)" -le 2 ]
 

@@ -14,7 +14,7 @@ for stage in read decode resize 'wait for room' 'wait for pictures' compute writ
 says '^STAGE .*ITEMS .*PER S .*BUSY .*WAITING$'
 says '^read  *6 pictures '
 says '^compute  *6 rows  *[0-9.]* *[0-9.]*%  *[0-9.]*$'
-says '2 thread(s) read and decode, 1 compute, '
+says 'threads: 2 to read and decode, 1 to compute; '
 says '^The bottleneck is [a-z]*\. What would help: .*\.$'
 
 # Large pictures and a small network: decoding is the bottleneck, even by stb_image.

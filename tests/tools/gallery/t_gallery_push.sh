@@ -201,7 +201,7 @@ made half.gallery 5 16 7 --fp16
 g 2 push half.gallery "$url"
 says 'keeps fp32, half.gallery fp16'
 g 2 push two.gallery "$url"
-says 'two.gallery: made with 2 model(s)'
+says 'two.gallery: made with 2 models'
 "$REID" gallery set bytes.gallery --threshold 0.25
 g 1 push bytes.gallery "$url"
 says 'keeps its own threshold'

@@ -12,7 +12,7 @@
       tools/base/source.c tools/base/files.c tools/base/say.c tools/base/text.c tools/base/memory.c tools/base/clock.c
       -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc -o build/t_count -lcmocka -lm -lpthread -ldl */
 #include "base/say.h"
-#include "groups/census.h"
+#include "groups/census_estimate.h"
 
 #include <math.h>
 #include <setjmp.h>

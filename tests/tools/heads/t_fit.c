@@ -366,9 +366,9 @@ static void test_refusals(void **state) {
     r.dim = FIT_MOST_AXES + 1;
     refuses(&r, "the head holds 512");
     r = make_rows(&one);
-    refuses(&r, "1 individual(s) with two crops or more: a head needs two");
+    refuses(&r, "1 individual with two crops or more: fit needs at least two");
     r = make_rows(&single);
-    refuses(&r, "1 individual(s) with two crops or more");
+    refuses(&r, "1 individual with two crops or more");
     r = make_rows(&wide);
     r.method = FIT_LDA;
     r.shrinkage = 0;
