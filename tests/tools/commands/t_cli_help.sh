@@ -80,8 +80,8 @@ prints "^reid $(sed -n 's/^.define REID_VERSION_STRING "\(.*\)"/\1/p' "$top/reid
 run 0 --version
 bad 'no command "nope"' help nope
 bad 'no completion for fish' help --completion fish
-for command in embed merge match gallery eval calibrate fit inspect bench pack convert serve worker review cluster track \
-    doctor tune help version; do
+for command in embed merge match gallery eval calibrate fit inspect bench convert serve worker review cluster track \
+    doctor tune pack help version; do
     run 0 help "$command"
     cp "$out" wanted
     golden wanted "help/$command.txt"
