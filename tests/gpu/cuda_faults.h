@@ -44,7 +44,7 @@ TEST_FN int check_result_(reid_result value, reid_result expected, const char *t
 }
 
 TEST_FN int check_has_(const char *text, const char *part, const char *file, int line) {
-    int ok = strstr(text, part) != NULL;
+    int ok = test_says_(text, part, 0, file, line);
     if (!ok) test_failures++, printf("%s:%d: %s: no \"%s\" in: %s\n", file, line, test_case, part, text);
     return ok;
 }

@@ -18,6 +18,7 @@
 #include "../lib/test_golden.h"
 #include "../lib/test_net.h"
 #include "../lib/test_ranges.h"
+#include "../lib/test_says.h"
 
 static int failures;
 #define CHECK(what)                                                                    \
@@ -247,7 +248,7 @@ static void check_queries(reid_ctx *ctx, reid_precision precision) {
     double sum = 0;
     for (int i = 0; i < reid_op_count(ctx); i++) sum += times[i] >= 0 ? times[i] : NAN;
     CHECK(sum > 0);
-    CHECK(reid_profile(ctx, info.batch + 1, 1, times, &error) == REID_ERR_INVALID_ARG && strstr(error.text, "batch"));
+    CHECK(reid_profile(ctx, info.batch + 1, 1, times, &error) == REID_ERR_INVALID_ARG && says(error.text, "batch"));
 }
 
 /* A network whose embedding has no direction: all zero, or not finite. */
@@ -444,7 +445,7 @@ static void test_int8(const char *network, const char *ranges) {
     if (reid_dim(s.ctx) == 2048) test_saturated(desc, images);
     write_ranges(ranges, &s, &other);
     desc.device = REID_DEVICE_CUDA, desc.precision = REID_INT8, desc.kernels_path = "reid_kernels.cu";
-    CHECK(reid_create(&desc, &gpu) == REID_ERR_RANGES && strstr(error.text, "made for fingerprint 0123"));
+    CHECK(reid_create(&desc, &gpu) == REID_ERR_RANGES && says(error.text, "made for fingerprint 0123"));
     forget(&s);
     free(pixels), free(file.bytes);
 }
@@ -465,7 +466,7 @@ static void both_on_cpu(reid_desc desc, const char *why, const char *alone) {
     CHECK(reid_create(&desc, &ctx) == REID_OK && reid_query_desc(ctx, &info) == REID_OK);
     CHECK(strcmp(info.device, "cpu") == 0 && info.fallback && !ctx->again->gpu);
     printf("%s", log);
-    CHECK(strstr(log, why) && strstr(log, alone));
+    CHECK(says(log, why) && says(log, alone));
     reid_destroy(ctx);
 }
 
@@ -488,10 +489,10 @@ static void no_int8(reid_desc desc) {
     reid_desc bf16 = desc;
     desc.device = bf16.device = REID_DEVICE_CUDA;
     CHECK(reid_create(&desc, &ctx) == REID_ERR_PRECISION);
-    CHECK(strstr(error->text, "INT8 needs a GPU from Ampere (sm_80)"));
+    CHECK(says(error->text, "INT8 needs a GPU from Ampere (sm_80)"));
     bf16.ranges = NULL, bf16.precision = REID_BF16;
     CHECK(reid_create(&bf16, &ctx) == REID_ERR_PRECISION);
-    CHECK(strstr(error->text, "bf16 needs a GPU from Ampere (sm_80)"));
+    CHECK(says(error->text, "bf16 needs a GPU from Ampere (sm_80)"));
     desc.device = REID_DEVICE_AUTO;
     CHECK(reid_create(&desc, &ctx) == REID_OK && reid_query_desc(ctx, &info) == REID_OK);
     CHECK(strcmp(info.device, "cpu") == 0 && strcmp(info.precision, "int8") == 0);

@@ -23,7 +23,7 @@ worker() {
     [ "$got $computed" = "$1 $2" ] && [ "$lost" -ge "${3%-*}" ] && [ "$lost" -le "${3#*-}" ] && good ||
         bad "$4: status $got, $computed computed, $lost failed"
 }
-said() { if grep -q "$1" "$log"; then good; else bad "it says: $1"; fi; }
+said() { if shows "$1" "$log"; then good; else bad "it says: $1"; fi; }
 
 worker 0 6 0 REID_EMULATOR_SEED=0
 worker 75 2 1-4 REID_EMULATOR_FAIL=cuGraphLaunch:3:719

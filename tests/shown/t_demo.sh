@@ -9,12 +9,13 @@ export REID_NO_INSTALL
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM
+. tests/lib/says.sh
 passed=0 failed=0
 
 check() { # check WHAT COMMAND...
     what=$1
     shift
-    if "$@" > "$dir/check" 2>&1; then
+    if holds "$@" > "$dir/check" 2>&1; then
         passed=$((passed + 1))
     else
         failed=$((failed + 1))

@@ -13,6 +13,7 @@
 # shellcheck disable=SC2016 # the single quotes hold awk programs
 set -u
 root=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
+cd "$root" || exit 1
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 trap 'exit 1' HUP INT TERM
@@ -42,13 +43,13 @@ expect() {
 }
 
 matches() {
-    if [ -z "$1" ]; then [ ! -s "$2" ]; else grep -E -q -e "$1" "$2"; fi
+    if [ -z "$1" ]; then [ ! -s "$2" ]; else holds grep -E -q -e "$1" "$2"; fi
 }
 
 check() { # check NAME COMMAND...: the command succeeds
     name=$1
     shift
-    if "$@" > "$log" 2>&1; then good; else bad "$compiler: $name"; fi
+    if holds "$@" > "$log" 2>&1; then good; else bad "$compiler: $name"; fi
 }
 
 # The compile lines in the head comment of a file: what starts with a compiler's name.

@@ -9,6 +9,7 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/check.sh
+unset REID_WRITE # what is said with a bug is not what a test should expect
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM
@@ -113,7 +114,7 @@ bug 'records are cut off that an end mark may name' tools/gallery/gallery_store.
 bug 'an interrupted fsync is a failure' tools/gallery/gallery_store.c t_gallery_faults:test_errors \
     's/while ((result) != 0 \&\& errno == EINTR)/while (0)/'
 bug 'a failure has no reason' tools/gallery/gallery_store.c t_gallery_faults:test_errors \
-    's/return result == 0 || fail_errno(why, "cannot write");/return result == 0;/'
+    's/return result == 0 || fail_errno(why, .*);/return result == 0;/'
 bug 'the mark is written before the records' tools/gallery/gallery_store.c t_gallery_faults:test_kills \
     's/^    if (!flush(s, why)) return 0;/    if (!write_mark(s->fd, s->layout, s->sequence + 1, \
     s->tail + s->pending_len, s->tail_records, why) || !flush(s, why)) return 0;/'

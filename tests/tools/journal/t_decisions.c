@@ -152,7 +152,7 @@ static void refuses(const char *bytes, size_t len, const char *error) {
     text why = TEXT_INIT;
     int good = decision_list_read(&d, bytes, len, &why);
     decision_list_free(&d);
-    if (error ? good || strcmp(why.s, error) != 0 : !good)
+    if (error ? good || !says_all(why.s, error) : !good)
         fail_msg("%.200s: \"%s\" instead of \"%s\"", bytes, why.s ? why.s : "no error", error ? error : "none");
     text_free(&why);
 }
@@ -327,13 +327,13 @@ static void test_states(void **state) {
         strcpy(steps, STATES[i].steps);
         for (char *step = strtok(steps, ","); step; step = strtok(NULL, ",")) done = say(&d, step, &why);
         if (done != (STATES[i].error ? -1 : 1)) fail_msg("%s: %d, %s", STATES[i].steps, done, why.s);
-        if (STATES[i].error) assert_string_equal(why.s, STATES[i].error);
+        if (STATES[i].error) assert_says_all(why.s, STATES[i].error);
         told(&d, holds);
-        assert_string_equal(holds, STATES[i].holds);
+        assert_says_all(holds, STATES[i].holds);
         if (!decisions_open(&again, path, 0, &why)) fail_msg("%s", why.s); /* and so it stands in the file */
         assert_int_equal(again.list.count, d.list.count);
         told(&again, holds);
-        assert_string_equal(holds, STATES[i].holds);
+        assert_says_all(holds, STATES[i].holds);
         decisions_close(&again);
         decisions_close(&d);
         text_free(&why);
@@ -374,8 +374,8 @@ static void test_contradicting_file(void **state) {
     put_lines(&file);
     if (!decisions_open(&d, path, 1, &why)) fail_msg("%s", why.s);
     told(&d, holds);
-    assert_string_equal(holds, "a contradiction: \"a\" is called \"Bob\" " SAID "2) and \"b\" is called \"Cid\" " SAID
-                               "3), but they are the same: \"a\" = \"b\" " SAID "1)");
+    assert_says_all(holds, "a contradiction: \"a\" is called \"Bob\" " SAID "2) and \"b\" is called \"Cid\" " SAID
+                           "3), but they are the same: \"a\" = \"b\" " SAID "1)");
     assert_int_equal(say(&d, "same c d", &why), -1);
     assert_int_equal(say(&d, "undo 3", &why), 1);
     assert_int_equal(say(&d, "same c d", &why), 1);
@@ -431,7 +431,7 @@ static void cannot_open(int writes, const char *error) {
     decisions d;
     text why = TEXT_INIT;
     assert_false(decisions_open(&d, path, writes, &why));
-    assert_string_equal(why.s, error);
+    assert_says_all(why.s, error);
     decisions_close(&d);
     text_free(&why);
 }
@@ -456,11 +456,11 @@ static void test_files(void **state) {
     assert_int_equal(say(&d, "same a b", &why), 1);
     assert_int_equal(link(path, other), 0);
     assert_int_equal(say(&d, "same b c", &why), 0);
-    assert_string_equal(why.s, "is a hard link; a journal of decisions must have one name only");
-    cannot_open(0, "is a hard link; a journal of decisions must have one name only");
+    assert_says_all(why.s, "has a second name (a hard link): decisions have one");
+    cannot_open(0, "has a second name (a hard link): decisions have one");
     assert_int_equal(unlink(path), 0);
     assert_int_equal(say(&d, "same b c", &why), 0);
-    assert_string_equal(why.s, "was replaced or removed while it was in use");
+    assert_says_all(why.s, "was replaced or removed while it was in use");
     assert_int_equal(symlink(other, path), 0);
     cannot_open(0, "is a symbolic link: give the file itself");
     cannot_open(1, "is a symbolic link: give the file itself");
@@ -471,7 +471,7 @@ static void test_files(void **state) {
     assert_int_equal(chmod(path, 0644), 0);
     assert_int_equal(truncate(path, 10), 0);
     assert_int_equal(say(&d, "same c d", &why), 0);
-    assert_string_equal(why.s, "became shorter while it was in use");
+    assert_says_all(why.s, "became shorter while it was in use");
     decisions_close(&d);
     clean();
     assert_int_equal(mkfifo(path, 0600), 0);
@@ -532,7 +532,7 @@ static void test_tables(void **state) {
         assert_int_equal(say(&d, "same c d", &why), 1);
         sql(TABLES[i].does);
         assert_int_equal(say(&d, "none a", &why), 0);
-        assert_string_equal(why.s, TABLES[i].error);
+        assert_says_all(why.s, TABLES[i].error);
         assert_int_equal(d.list.count, 3);
         assert_false(decisions_refresh(&d, &why));
         decisions_close(&d);
@@ -545,7 +545,7 @@ static void test_tables(void **state) {
     decisions_close(&d);
     sql("UPDATE reid.decision SET seq = 7 WHERE seq = 2");
     assert_false(decisions_open(&d, path, 0, &why));
-    assert_string_equal(why.s, "line 2: has the number 7 in the table");
+    assert_says_all(why.s, "line 2: has the number 7 in the table");
     decisions_close(&d);
     text_free(&why);
 }
@@ -563,7 +563,7 @@ static void test_lost(void **state) {
     clean();
     assert_true(decisions_open(&d, path, 1, &why) && decisions_open(&reader, path, 0, &why));
     assert_int_equal(say(&reader, "same a b", &why), 0);
-    assert_string_equal(why.s, "was opened for reading");
+    assert_says_all(why.s, "was opened for reading");
     for (int i = 1; i <= 5; i++) {
         decision one = about(DECISION_NO_CROP, &crop, 1);
         sql(end_others);

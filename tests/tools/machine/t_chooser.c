@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 #include "../../lib/test_refusals.h"
+#include "../../lib/test_says.h"
 
 static uint32_t chance(uint64_t *seed) {
     *seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
@@ -233,7 +234,7 @@ static void test_failures(void **state) {
                             .find_largest = 1, .measure = measure,
                             .user = &small};
     assert_false(tune_choose(&r, &c));
-    assert_non_null(strstr(said, "no memory for one image"));
+    assert_says(said, "no memory for one picture");
     tune_choice_free(&c);
     say_listen(NULL, 0);
 }

@@ -37,7 +37,7 @@ static video *open_file(const char *name) {
 static void refused(const video_request *r, const char *reason) {
     text why = TEXT_INIT;
     assert_null(video_open(r, &why));
-    if (!why.s || !strstr(why.s, reason)) fail_msg("%s: %s, not %s", r->path, why.s ? why.s : "", reason);
+    if (!why.s || !says(why.s, reason)) fail_msg("%s: %s, not %s", r->path, why.s ? why.s : "", reason);
     text_free(&why);
 }
 
@@ -355,7 +355,7 @@ static void ends(const char *name, size_t least, size_t most, video_end expected
     video_end end;
     video *v = open_file(name);
     size_t n = count_rest(v, &end, &why);
-    if (end != expected || n < least || n > most || !strstr(why.s ? why.s : "", reason))
+    if (end != expected || n < least || n > most || !says(why.s ? why.s : "", reason))
         fail_msg("%s: %zu frames, end %d: %s", name, n, (int)end, why.s ? why.s : "");
     video_close(v);
     text_free(&why);
@@ -472,7 +472,7 @@ static void test_killed(void **state) {
     assert_int_equal(kill(v->ffmpeg.pid, SIGKILL), 0);
     assert_true(count_rest(v, &end, &why) < 150);
     assert_int_equal(end, VIDEO_BROKEN_OFF);
-    assert_string_equal(why.s, "ffmpeg was ended by signal 9");
+    assert_says_all(why.s, "ffmpeg was ended by signal 9");
     video_close(v);
     text_free(&why);
 }
@@ -535,7 +535,7 @@ static void test_hangs(void **state) {
     sleep(2); /* it stands still now, with what the pipes hold */
     assert_true(count_rest(v, &end, &why) < 150);
     assert_int_equal(end, VIDEO_BROKEN_OFF);
-    assert_string_equal(why.s, "no frame came from ffmpeg for 1.5 seconds");
+    assert_says_all(why.s, "no frame came from ffmpeg for 1.5 seconds");
     video_close(v);
     text_free(&why);
 }
@@ -614,7 +614,7 @@ static void test_ends_early(void **state) {
         video *v = opened(&r);
         assert_int_equal(count_rest(v, &end, &why), 1);
         assert_int_equal(end, sound ? VIDEO_WHOLE : VIDEO_DAMAGED);
-        if (!sound) assert_string_equal(why.s, "it should last 9.0 seconds, but its last frame is at 2.0");
+        if (!sound) assert_says_all(why.s, "it should last 9.0 seconds, but its last frame is at 2.0");
         video_close(v);
     }
     text_free(&why);

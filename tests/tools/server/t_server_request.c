@@ -159,7 +159,7 @@ static void test_refused(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof REFUSED / sizeof *REFUSED; i++) {
         int accepted = read_body(REFUSED[i].json, REFUSED[i].bytes, REFUSED[i].n);
-        if (!accepted && got.status == REFUSED[i].status && strcmp(why.s, REFUSED[i].why) == 0) continue;
+        if (!accepted && got.status == REFUSED[i].status && says_all(why.s, REFUSED[i].why)) continue;
         print_error("%s\n    gives %d \"%s\"\n    not   %d \"%s\"\n", REFUSED[i].json, got.status,
                     accepted ? "" : why.s, REFUSED[i].status, REFUSED[i].why);
         wrong++;
@@ -188,7 +188,7 @@ static void test_id_too_long(void **state) {
     for (int i = 0; i < 1025; i++) text_putc(&json, 'x');
     text_puts(&json, "\"}");
     assert_int_equal(read_body(json.s, "", 0), 0);
-    assert_string_equal(why.s, "id: is longer than 1024 bytes");
+    assert_says_all(why.s, "id: is longer than 1024 bytes");
     text_free(&json);
 }
 
@@ -197,7 +197,7 @@ static void test_header_length(void **state) {
     (void)state;
     infer_free(&got);
     assert_int_equal(infer_read(&got, body, 2, 3, MOST, &why), 0);
-    assert_string_equal(why.s, "Inference-Header-Content-Length: 3, but the body has 2 bytes");
+    assert_says_all(why.s, "Inference-Header-Content-Length: 3, but the body has 2 bytes");
 }
 
 static void is_picture(size_t i, const char *bytes, size_t n) {
@@ -282,7 +282,7 @@ static void test_queries(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof QUERIES / sizeof *QUERIES; i++) {
         assert_int_equal(plain_read(&p, QUERIES[i].query, 1, MOST, &why), QUERIES[i].why == NULL);
-        if (QUERIES[i].why) assert_string_equal(why.s, QUERIES[i].why);
+        if (QUERIES[i].why) assert_says_all(why.s, QUERIES[i].why);
         plain_free(&p);
     }
     assert_int_equal(plain_read(&p, QUERIES[3].query, 1, MOST, &why), 1);

@@ -13,6 +13,9 @@ import sys
 import threading
 import time
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../lib"))
+from says import says, says_like  # pylint: disable=wrong-import-position
+
 BOXES = [[3, 4, 30, 40], [-5, 60, 50, 50]]
 
 
@@ -79,7 +82,7 @@ class Worker:
         said = self.child.stderr.read().decode()
         got = self.child.wait(30)
         must(got == status, "exit %d, not %d: %s" % (status, got, said))
-        must(re.search(pattern, said), "%r says %r" % (said, pattern))
+        must(says_like(said, pattern), "%r says %r" % (said, pattern))
 
 
 def floats(values):
@@ -187,7 +190,7 @@ def header_errors():
     whole = rows_of("a.npy")
     for header, body, status, id, pattern in cases:
         got, answer, _ = w.ask(header, body)
-        must(got["status"] == status and got["id"] == id and re.search(pattern, answer["error"]),
+        must(got["status"] == status and got["id"] == id and says_like(answer["error"], pattern),
              "%r gives %r %r" % (header, got, answer))
     must(w.ask({"ask": "embed", "binary": True}, picture)[2] == whole, "still there after all that")
     must(w.ask({"ask": "model", "id": 1e5})[1]["parameters"]["preset"], "what the model is")
@@ -235,7 +238,7 @@ def limits():
     must(all(w.read()[0]["status"] == 200 for _ in range(200)), "200 single pictures")
     body, _ = infer_body([picture] * 17, False)
     got, answer, _ = w.ask({"ask": "infer"}, body)
-    must(got["status"] == 413 and "over the limit of 16" in answer["error"], "17 images: %r" % answer)
+    must(got["status"] == 413 and says(answer["error"], "over the limit of 16"), "17 images: %r" % answer)
     body, _ = infer_body([picture] * 16, False)
     w.write_beside(frame({"ask": "infer"}, body) * 8)
     statuses = sorted(w.read()[0]["status"] for _ in range(8))
@@ -373,7 +376,7 @@ def nobody_reads():
     must(w.ask({"ask": "stats"}), "it is there")
     w.child.stdout.close()
     must(w.child.wait(10) == 75, "exit 75")
-    must(b"stdout: nobody reads" in w.child.stderr.read(), "and says so")
+    must(says(w.child.stderr.read().decode(), "stdout: nobody reads"), "and says so")
 
 
 signal.alarm(100)

@@ -20,6 +20,7 @@
 #include <cmocka.h>
 
 #include "../../lib/test_refusals.h"
+#include "../../lib/test_says.h"
 
 static void near(double got, double want, double most) {
     if (!(fabs(got - want) <= most)) fail_msg("%.17g instead of %.17g", got, want);
@@ -292,7 +293,7 @@ static void test_ends(void **state) {
     assert_false(best_begin(&b, 3, 0.5, forget));
     refuse_from(0, 0);
     say_listen(NULL, 0);
-    assert_non_null(strstr(said, "out of memory"));
+    assert_says(said, "out of memory");
     assert_int_equal(best_take(&b, chosen), 0);
 }
 
