@@ -1,5 +1,6 @@
 #include "report/film_report.h"
 
+#include "base/json_write.h"
 #include "base/memory.h"
 #include "base/when.h"
 
@@ -63,105 +64,153 @@ static void camera_time(text *t, const photo *is) {
 }
 
 /* Which photo it is, and when it was taken. */
-static void photo_json(text *t, const photo *is) {
-    text_puts(t, ", \"photo\": ");
-    text_json(t, is->path);
-    text_puts(t, is->dated ? ", \"time\": \"" : ", \"time\": null");
-    if (is->dated) camera_time(t, is), text_puts(t, "\"");
+static void photo_json(json_writer *w, const photo *is) {
+    json_put_string(w, "photo", is->path);
+    if (!is->dated) {
+        json_put_null(w, "time");
+        return;
+    }
+    text_putc(json_put_value(w, "time"), '"');
+    camera_time(w->out, is);
+    text_putc(w->out, '"');
 }
 
-static void shot_json(text *t, const film_report *r, const film *f, const film_shot *s) {
+static void shot_json(json_writer *w, const film_report *r, const film *f, const film_shot *s) {
     const input *in = &r->rows->list.at[s->row];
+    const double box[] = {s->box.x, s->box.y, s->box.w, s->box.h};
+    const double crop[] = {s->crop.x, s->crop.y, s->crop.width, s->crop.height};
     size_t row = s->row;
-    text_puts(t, "{\"path\": ");
-    text_json(t, in->id);
+    json_put_object(w, NULL);
+    json_put_string(w, "path", in->id);
     for (size_t i = 0; i < s->row && r->rows->failed; i++)
         row -= r->rows->list.at[i].failure != NULL; /* they have no row in the file */
-    if (in->failure) text_puts(t, ", \"row\": null");
-    else text_printf(t, ", \"row\": %zu", row);
-    if (f->r->photos) photo_json(t, &f->r->photos->at[s->frame]);
-    text_printf(t, ", \"frame\": %u, \"seconds\": %.9g, \"box\": [%.9g, %.9g, %.9g, %.9g], \"crop\": [%d, %d, %d, %d]",
-                s->frame, s->seconds, s->box.x, s->box.y, s->box.w, s->box.h, s->crop.x, s->crop.y, s->crop.width,
-                s->crop.height);
-    text_printf(t, ", \"score\": %.9g, \"quality\": %.6g}", s->box.score, s->quality);
+    if (in->failure) json_put_null(w, "row");
+    else json_put_count(w, "row", row);
+    if (f->r->photos) photo_json(w, &f->r->photos->at[s->frame]);
+    json_put_count(w, "frame", s->frame);
+    json_put_number(w, "seconds", s->seconds, 9);
+    json_put_numbers(w, "box", box, 4, 9);
+    json_put_numbers(w, "crop", crop, 4, 10);
+    json_put_number(w, "score", s->box.score, 9);
+    json_put_number(w, "quality", s->quality, 6);
+    json_put_end(w);
 }
 
 typedef struct listing {
     const film_report *r;
+    json_writer *w;
     text *t;
-    size_t scene, listed;
+    size_t scene;
 } listing;
 
-static void track_json(const whole *w, void *user) {
+static void track_json(const whole *all, void *user) {
     listing *l = user;
-    text *t = l->t;
-    if (w->first->is.scene != l->scene) return;
-    text_printf(t, "%s\n        {\"track\": %u, \"group\": ", l->listed++ ? "," : "", w->first->number);
-    if (w->first->group == FILM_NO_GROUP) text_puts(t, "null");
-    else text_printf(t, "%u", w->first->group);
-    text_puts(t, ", \"category\": ");
-    text_json(t, detections_category(&w->f->found, (uint32_t)w->first->is.first_box.category));
-    text_printf(t, ", \"boxes\": %zu, \"first_frame\": %u, \"last_frame\": %u, \"first\": %.9g, \"last\": %.9g, "
-                   "\"parts\": %zu, \"frames\": [", w->boxes, w->first_frame, w->last_frame, w->begin, w->end,
-                w->parts);
-    for (size_t i = 0; i < w->count; i++) {
-        text_puts(t, i ? ",\n          " : "\n          ");
-        shot_json(t, l->r, w->f, w->shots[i]);
+    json_writer *w = l->w;
+    const film_track *first = all->first;
+    if (first->is.scene != l->scene) return;
+    json_put_line(w, 8);
+    json_put_object(w, NULL);
+    json_put_count(w, "track", first->number);
+    if (first->group == FILM_NO_GROUP) json_put_null(w, "group");
+    else json_put_count(w, "group", first->group);
+    json_put_string(w, "category", detections_category(&all->f->found, (uint32_t)first->is.first_box.category));
+    json_put_count(w, "boxes", all->boxes);
+    json_put_count(w, "first_frame", all->first_frame);
+    json_put_count(w, "last_frame", all->last_frame);
+    json_put_number(w, "first", all->begin, 9);
+    json_put_number(w, "last", all->end, 9);
+    json_put_count(w, "parts", all->parts);
+    json_put_array(w, "frames");
+    for (size_t i = 0; i < all->count; i++) {
+        json_put_line(w, 10);
+        shot_json(w, l->r, all->f, all->shots[i]);
     }
-    text_puts(t, "]}");
+    json_put_end(w);
+    json_put_end(w);
 }
 
-static void found_json(text *t, const film_report *r, const film *f) {
-    text_puts(t, "     \"detections\": {\"file\": ");
-    text_json(t, r->detections);
-    text_printf(t, ", \"format\": \"%s\", \"boxes\": %zu, \"without_area\": %zu, \"beyond_the_end\": %zu},\n",
-                f->found.format, f->found.count, f->found.empty, f->beyond);
+static void found_json(json_writer *w, const film_report *r, const film *f) {
+    json_put_line(w, 5);
+    json_put_object(w, "detections");
+    json_put_string(w, "file", r->detections);
+    json_put_string(w, "format", f->found.format);
+    json_put_count(w, "boxes", f->found.count);
+    json_put_count(w, "without_area", f->found.empty);
+    json_put_count(w, "beyond_the_end", f->beyond);
+    json_put_end(w);
 }
 
-static void film_json(text *t, const film_report *r, const film *f) {
-    text_puts(t, "    {\"video\": ");
-    text_json(t, f->r->video.path);
-    text_puts(t, ", \"name\": ");
-    text_json(t, f->r->name);
+static void source_json(json_writer *w, const film *f) {
+    text decoder = TEXT_INIT;
+    json_put_string(w, "video", f->r->video.path);
+    json_put_string(w, "name", f->r->name);
     if (f->r->photos) {
-        text_printf(t, ", \"decoder\": null, \"burst\": %.9g, \"without_time\": %zu", f->r->burst,
-                    f->r->photos->undated);
+        json_put_null(w, "decoder");
+        json_put_number(w, "burst", f->r->burst, 9);
+        json_put_count(w, "without_time", f->r->photos->undated);
     } else {
-        text_puts(t, ", \"decoder\": \"ffmpeg ");
-        if (f->decoder.len) text_visible(t, f->decoder.s);
-        text_puts(t, "\"");
+        if (f->decoder.len) text_visible(&decoder, f->decoder.s);
+        json_put_format(w, "decoder", "ffmpeg %s", decoder.s ? decoder.s : "");
+        if (text_failed(&decoder)) text_no_memory(w->out);
     }
-    text_printf(t, ", \"stream\": %d,\n     \"frames\": %zu, \"width\": %d, \"height\": %d, \"seconds\": %.9g, "
-                   "\"complete\": %s, \"problem\": ", f->r->video.stream, f->frames, f->width, f->height, f->seconds,
-                f->problem.len ? "false" : "true");
-    if (f->problem.len) text_json(t, f->problem.s);
-    else text_puts(t, "null");
-    text_puts(t, ",\n");
-    found_json(t, r, f);
-    text_puts(t, "     \"scenes\": [");
-    listing l = {.r = r, .t = t};
+    json_put_int(w, "stream", f->r->video.stream);
+    text_free(&decoder);
+}
+
+static void scenes_json(json_writer *w, const film_report *r, const film *f) {
+    listing l = {.r = r, .w = w};
+    json_put_line(w, 5);
+    json_put_array(w, "scenes");
     for (; l.scene < f->scene_count; l.scene++) {
         const film_scene *s = &f->scenes[l.scene];
-        text_printf(t, "%s\n      {\"scene\": %zu, \"frame\": %u, \"seconds\": %.9g, \"tracks\": [", l.scene ? "," : "",
-                    l.scene, s->frame, s->seconds);
-        l.listed = 0;
-        if (!each_whole(f, track_json, &l)) text_no_memory(t);
-        text_puts(t, "]}");
+        json_put_line(w, 6);
+        json_put_object(w, NULL);
+        json_put_count(w, "scene", l.scene);
+        json_put_count(w, "frame", s->frame);
+        json_put_number(w, "seconds", s->seconds, 9);
+        json_put_array(w, "tracks");
+        if (!each_whole(f, track_json, &l)) text_no_memory(w->out);
+        json_put_end(w);
+        json_put_end(w);
     }
-    text_puts(t, "]}");
+    json_put_end(w);
+}
+
+static void film_json(json_writer *w, const film_report *r, const film *f) {
+    json_put_line(w, 4);
+    json_put_object(w, NULL);
+    source_json(w, f);
+    json_put_line(w, 5);
+    json_put_count(w, "frames", f->frames);
+    json_put_int(w, "width", f->width);
+    json_put_int(w, "height", f->height);
+    json_put_number(w, "seconds", f->seconds, 9);
+    json_put_bool(w, "complete", !f->problem.len);
+    json_put_string(w, "problem", f->problem.len ? f->problem.s : NULL);
+    found_json(w, r, f);
+    scenes_json(w, r, f);
+    json_put_end(w);
 }
 
 void films_json(const film_report *r, text *t) {
-    text_printf(t, "{\n  \"format\": \"reid-tracks\", \"format_version\": 1, \"reid\": \"%s\",\n",
-                reid_version_string());
-    text_printf(t, "  \"threshold\": %.12g, \"groups\": %zu,\n  \"models\": ", r->threshold, r->groups);
-    models_json(r->rows->all, t);
-    text_puts(t, ",\n  \"videos\": [\n");
-    for (size_t i = 0; i < r->count; i++) {
-        if (i) text_puts(t, ",\n");
-        film_json(t, r, &r->films[i]);
-    }
-    text_puts(t, "\n  ]\n}\n");
+    json_writer w = json_write(t);
+    json_put_object(&w, NULL);
+    json_put_line(&w, 2);
+    json_put_string(&w, "format", "reid-tracks");
+    json_put_int(&w, "format_version", 1);
+    json_put_string(&w, "reid", reid_version_string());
+    json_put_line(&w, 2);
+    json_put_number(&w, "threshold", r->threshold, 12);
+    json_put_count(&w, "groups", r->groups);
+    json_put_line(&w, 2);
+    models_json(r->rows->all, &w);
+    json_put_line(&w, 2);
+    json_put_array(&w, "videos");
+    for (size_t i = 0; i < r->count; i++) film_json(&w, r, &r->films[i]);
+    json_put_line(&w, 2);
+    json_put_end(&w);
+    json_put_line(&w, 0);
+    json_put_finish(&w);
 }
 
 /* --- MOT ---------------------------------------------------------------------------------------------------------- */
