@@ -285,7 +285,8 @@ static int eval(text *answer) {
     memset(&e, 0, sizeof e);
     request.operands = operands, request.operand_count = 1, request.strict = 1;
     int good = eval_set_open(&set, &request, NULL, &status) && evaluate(&e, &set, &rules, equal);
-    if (good) report_json(&e, &set, &rules, equal, answer);
+    json_writer w = json_write(answer);
+    if (good) report_json(&e, &set, &rules, equal, &w, NULL);
     evaluation_free(&e);
     eval_set_free(&set);
     return good;

@@ -3,6 +3,7 @@
 #include "base/json_write.h"
 #include "base/memory.h"
 #include "base/when.h"
+#include "report/page_fill.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -99,7 +100,6 @@ static void shot_json(json_writer *w, const film_report *r, const film *f, const
 typedef struct listing {
     const film_report *r;
     json_writer *w;
-    text *t;
     size_t scene;
 } listing;
 
@@ -244,13 +244,13 @@ void film_mot(const film *f, text *t) {
 
 /* --- a page ------------------------------------------------------------------------------------------------------- */
 
-static const char STYLE[] =
-    "body{font:15px/1.5 system-ui,sans-serif;margin:2em auto;max-width:72em;padding:0 1em;color:#222;background:#fff}"
-    "section{border-top:1px solid #ccc;padding:.6em 0}h2{font-size:1em;margin:0}p{margin:0;color:#555}"
-    "figure{display:inline-block;margin:.4em .8em .4em 0;vertical-align:top}img{height:9em;max-width:18em;"
-    "object-fit:contain;background:#eee}figcaption{font-size:.85em;color:#555}"
-    "@media(prefers-color-scheme:dark){body{color:#ddd;background:#181818}p,figcaption{color:#aaa}"
-    "section{border-color:#444}img{background:#333}}";
+static const unsigned char css[] = {
+#include "build/report/film_page.css.bytes"
+};
+static const unsigned char html[] = {
+#include "build/report/film_page.html.bytes"
+};
+static const page_markup HTML = {html, sizeof html};
 
 /* The path of a crop as an address. */
 static void add_address(text *t, const char *path) {
@@ -262,45 +262,69 @@ static void add_address(text *t, const char *path) {
     }
 }
 
-/* A photo's own name, and when it was taken. */
-static void photo_caption(text *t, const photo *is) {
+typedef struct page_listing {
+    const film_report *r;
+    text *t;
+} page_listing;
+
+/* Its own name, and when it was taken. */
+static void set_photo(page_values *v, const photo *is) {
     const char *slash = strrchr(is->path, '/');
-    text_html(t, slash ? slash + 1 : is->path);
-    text_puts(t, "<br>");
-    if (is->dated) camera_time(t, is);
-    else text_puts(t, "no time");
+    text time = TEXT_INIT;
+    if (is->dated) camera_time(&time, is);
+    page_set(v, "photo", "%s", slash ? slash + 1 : is->path);
+    page_set(v, "time", "%s", is->dated && time.s ? time.s : "no time");
+    if (text_failed(&time)) text_no_memory(&v->pairs);
+    text_free(&time);
+}
+
+static void add_shot(const page_listing *l, const whole *w, const film_shot *s) {
+    const camera *taken = w->f->r->photos;
+    page_values v = {TEXT_INIT};
+    text path = TEXT_INIT;
+    add_address(&path, l->r->rows->list.at[s->row].id);
+    page_set(&v, "path", "%s", path.s ? path.s : "");
+    page_set(&v, "number", "%u", w->first->number);
+    page_set(&v, "seconds", "%.2f", s->seconds);
+    page_set(&v, "frame", "%u", s->frame);
+    if (taken) set_photo(&v, &taken->at[s->frame]);
+    if (text_failed(&path)) text_no_memory(&v.pairs);
+    page_fill(l->t, &HTML, taken ? "photo" : "shot", &v);
+    text_free(&path);
 }
 
 static void track_section(const whole *w, void *user) {
-    listing *l = user;
-    text *t = l->t;
-    text_printf(t, "<section><h2>Track %u", w->first->number);
-    if (w->first->group != FILM_NO_GROUP) text_printf(t, ", individual %u", w->first->group);
-    text_puts(t, "</h2><p>Category ");
-    text_html(t, detections_category(&w->f->found, (uint32_t)w->first->is.first_box.category));
-    text_printf(t, ", scene %u, %.2f to %.2f s, %zu boxes</p>\n", w->first->is.scene, w->begin, w->end, w->boxes);
-    for (size_t i = 0; i < w->count; i++) {
-        const film_shot *s = w->shots[i];
-        text_puts(t, "<figure><img src=\"");
-        add_address(t, l->r->rows->list.at[s->row].id);
-        text_printf(t, "\" alt=\"track %u at %.2f s\" loading=\"lazy\"><figcaption>", w->first->number, s->seconds);
-        if (w->f->r->photos) photo_caption(t, &w->f->r->photos->at[s->frame]);
-        else text_printf(t, "%.2f s, frame %u", s->seconds, s->frame);
-        text_puts(t, "</figcaption></figure>\n");
-    }
-    text_puts(t, "</section>\n");
+    page_listing *l = user;
+    page_values v = {TEXT_INIT};
+    page_set(&v, "number", "%u", w->first->number);
+    if (w->first->group != FILM_NO_GROUP) page_set(&v, "individual", ", individual %u", w->first->group);
+    else page_set(&v, "individual", "%s", "");
+    page_set(&v, "category", "%s", detections_category(&w->f->found, (uint32_t)w->first->is.first_box.category));
+    page_set(&v, "scene", "%u", w->first->is.scene);
+    page_set(&v, "from", "%.2f", w->begin);
+    page_set(&v, "to", "%.2f", w->end);
+    page_set(&v, "boxes", "%zu", w->boxes);
+    page_fill(l->t, &HTML, "track", &v);
+    for (size_t i = 0; i < w->count; i++) add_shot(l, w, w->shots[i]);
+    page_fill(l->t, &HTML, "track end", NULL);
 }
 
 void film_page(const film_report *r, const film *f, text *t) {
-    text_puts(t, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
-                 "content=\"width=device-width\"><title>");
-    text_html(t, f->r->name);
-    text_printf(t, "</title><style>%s</style></head><body>\n<h1>", STYLE);
-    text_html(t, f->r->name);
-    text_printf(t, "</h1>\n<p>%zu tracks in %zu %s, %zu %s, %.1f s</p>\n", f->wholes, f->scene_count,
-                f->r->photos ? "bursts" : "scenes", f->frames, f->r->photos ? "photos" : "frames", f->seconds);
-    if (f->problem.len) text_puts(t, "<p><strong>"), text_html(t, f->problem.s), text_puts(t, "</strong></p>\n");
-    listing l = {.r = r, .t = t};
+    page_values v = {TEXT_INIT};
+    page_set(&v, "name", "%s", f->r->name);
+    page_fill(t, &HTML, "head", &v);
+    text_add(t, css, sizeof css);
+    page_set(&v, "name", "%s", f->r->name);
+    page_set(&v, "tracks", "%zu", f->wholes);
+    page_set(&v, "scenes", "%zu %s", f->scene_count, f->r->photos ? "bursts" : "scenes");
+    page_set(&v, "frames", "%zu %s", f->frames, f->r->photos ? "photos" : "frames");
+    page_set(&v, "seconds", "%.1f", f->seconds);
+    page_fill(t, &HTML, "body", &v);
+    if (f->problem.len) {
+        page_set(&v, "problem", "%s", f->problem.s);
+        page_fill(t, &HTML, "problem", &v);
+    }
+    page_listing l = {.r = r, .t = t};
     if (!each_whole(f, track_section, &l)) text_no_memory(t);
-    text_puts(t, "</body></html>\n");
+    page_fill(t, &HTML, "end", NULL);
 }
