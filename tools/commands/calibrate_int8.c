@@ -8,7 +8,6 @@
 #include "base/say.h"
 #include "commands/requests.h"
 
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -149,8 +149,7 @@ static void tell_json(const naming *n, text *t) {
 
 static int tell(const naming *n) {
     text t = TEXT_INIT;
-    if (n->o->json)
-        tell_json(n, &t);
+    if (n->o->json) tell_json(n, &t);
     else
         text_printf(&t, "added %zu crops of %zu named individuals; %zu were there, %zu have no name and are left out\n",
                     n->added, n->names, n->known, n->nameless);

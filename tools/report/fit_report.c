@@ -58,8 +58,8 @@ void fit_report_table(const fit_story *s, text *t) {
 /* ---- JSON -------------------------------------------------------------------------------------------------------- */
 static void add_side(json_writer *w, const char *name, const fit_side *side) {
     const measured *const all[] = {&side->rank1, &side->map, &side->auc};
-    static const char *const names[][2] = {{"rank1", "rank1_interval"}, {"map", "map_interval"},
-                                           {"auc", "auc_interval"}};
+    static const char *const names[][2] = {
+        {"rank1", "rank1_interval"}, {"map", "map_interval"}, {"auc", "auc_interval"}};
     json_put_line(w, 2);
     json_put_object(w, name);
     for (int i = 0; i < 3; i++) {

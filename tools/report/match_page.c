@@ -188,8 +188,8 @@ void match_page_query(match_page *p, const page_query *q) {
     text *out = &p->cards;
     page_values v = {TEXT_INIT};
     count(p, q, right, doubt);
-    page_set(&v, "classes", "%s%s",
-             right < 0 ? "" : !right ? " no" : q->truth == PAGE_STRANGER ? " new" : " yes", doubt ? " doubt" : "");
+    const char *colour = right < 0 ? "" : !right ? " no" : q->truth == PAGE_STRANGER ? " new" : " yes";
+    page_set(&v, "classes", "%s%s", colour, doubt ? " doubt" : "");
     page_fill(out, &HTML, "query", &v);
     add_query_picture(out, q);
     add_answer(p, out, q, right, doubt);

@@ -47,6 +47,7 @@ static const char *piece_of(const page_markup *m, const char *piece, const char 
     size_t n = strlen(piece);
     for (at = find(at, file_end, "{{#"); at < file_end; at = find(at, file_end, "{{#")) {
         const char *name = at + 3, *name_end = find(name, file_end, CLOSE);
+        if (name_end == file_end) break;
         at = name_end + 3; /* with the newline */
         if ((size_t)(name_end - name) != n || memcmp(name, piece, n) != 0) continue;
         *end = find(at, file_end, "\n{{#");
@@ -65,7 +66,7 @@ void page_fill(text *out, const page_markup *m, const char *piece, page_values *
         if (key == end) break;
         int is_markup = key[2] == '&';
         const char *name = key + 2 + is_markup, *value = value_of(v, name, (size_t)(key_end - name));
-        assert(value != NULL);
+        assert(value != NULL && key_end < end);
         if (is_markup) text_puts(out, value);
         else page_text(out, value);
         at = key_end + 2;

@@ -133,7 +133,7 @@ void answer_server(text *t) {
 /* A tensor of the protocol. */
 typedef struct tensor_form {
     const char *name, *type;
-    const char *config; /* the type's name in a configuration, NULL: the same */
+    const char *config;        /* the type's name in a configuration, NULL: the same */
     int input, ndim, shape[4]; /* 0: the embedding's size */
 } tensor_form;
 

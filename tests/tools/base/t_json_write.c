@@ -23,9 +23,7 @@ static int allocations, fails_at; /* 0: none fails */
 
 void *__real_realloc(void *old, size_t size);
 void *__wrap_realloc(void *old, size_t size);
-void *__wrap_realloc(void *old, size_t size) {
-    return ++allocations == fails_at ? NULL : __real_realloc(old, size);
-}
+void *__wrap_realloc(void *old, size_t size) { return ++allocations == fails_at ? NULL : __real_realloc(old, size); }
 
 /* --- values ------------------------------------------------------------------------------------------------------- */
 
@@ -221,7 +219,8 @@ static void test_strings_read_back(void **state) {
 
 /* exact: the same double; 9 digits: the same float. */
 static void test_numbers_read_back(void **state) {
-    static const double values[] = {0, 0.1, 1.0 / 3, 0.1 + 0.2, 123456, 1234567, DBL_MAX, DBL_MIN, DBL_EPSILON, -1e-300};
+    static const double values[] = {0,       0.1,     1.0 / 3, 0.1 + 0.2,   123456,
+                                    1234567, DBL_MAX, DBL_MIN, DBL_EPSILON, -1e-300};
     text t = TEXT_INIT;
     (void)state;
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
