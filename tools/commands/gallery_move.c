@@ -2,7 +2,7 @@
 #include "base/clock.h"
 #include "base/results.h"
 #include "base/say.h"
-#include "commands/gallery_command.h"
+#include "commands/gallery_move.h"
 #include "gallery/gallery_host.h"
 #include "gallery/pull.h"
 #include "gallery/push.h"
@@ -13,10 +13,11 @@
 
 /* Which is the file and which the database. Returns 0 after saying what is wrong. */
 static int check_places(const options *o, const char *part, const char *file, const char *url) {
-    if (o->operand_count != 1) say_error("gallery %s: %s", part, o->operand_count ? "two places are enough"
-                                                                                  : "where to? Give two places");
-    else if (is_database_url(file)) say_error("gallery %s: the file is no database; see \"reid help gallery\"", part);
-    else if (!is_database_url(url)) say_error("gallery %s: %s is no database, postgresql://...", part, shown(url));
+    if (o->operand_count != 1) say_error("gallery %s: %s", part, o->operand_count ? "give only two places"
+                                                                                  : "give two places");
+    else if (is_database_url(file))
+        say_error("gallery %s: the file is not a database; see \"reid help gallery\"", part);
+    else if (!is_database_url(url)) say_error("gallery %s: %s is not a database, postgresql://...", part, shown(url));
     else return 1;
     return 0;
 }
@@ -28,11 +29,11 @@ int gallery_push_command(options *o, const char *path) {
     if (!check_places(o, "push", path, url)) return 2;
     gallery_store *s = templates_read(path, 1);
     if (!s) return 2;
-    const push_request r = {.from = s, .path = path, .url = url, .strict = o->strict};
+    const push_request r = {.from = s, .path = path, .url = url, .strict = o->input.strict};
     int good = gallery_push(&r, &report);
     store_close(s);
     if (!good) return 2;
-    (o->json ? gallery_push_json : gallery_push_line)(&report, &t);
+    (o->output.json ? gallery_push_json : gallery_push_line)(&report, &t);
     return !results_print(&t) ? 2 : report.refused ? 1 : 0;
 }
 
@@ -57,6 +58,6 @@ int gallery_pull_command(options *o, const char *url) {
         return 2;
     }
     double seconds = clock_seconds() - start;
-    (o->json ? gallery_pull_json : gallery_pull_line)(count, seconds, &t);
+    (o->output.json ? gallery_pull_json : gallery_pull_line)(count, seconds, &t);
     return results_print(&t) ? 0 : 2;
 }

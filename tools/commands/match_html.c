@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/say.h"
+#include "evaluate/eval_label_table.h"
 #include "evaluate/eval_labels.h"
 #include "review/album.h"
 
@@ -55,7 +56,7 @@ static const labelled *label_of(const match_html *h, const char *id) {
 
 /* --labels, in which a picture has one identity. */
 static int read_labels(match_html *h) {
-    const char *path = h->r.o->labels;
+    const char *path = h->r.o->input.labels;
     label_set *set = &h->labels;
     size_t used = 0;
     if (!path) return 1;
@@ -78,7 +79,7 @@ static void find_truth(const match_html *h, const input *in, page_query *q) {
     const labelled *l = label_of(h, in->id);
     q->who = l ? l->identity : in->identity;
     if (is_enrolled(h, q->who)) q->truth = PAGE_KNOWN;
-    else if (l || (h->r.o->unknown && strcmp(q->who, h->r.o->unknown) == 0)) q->truth = PAGE_STRANGER;
+    else if (l || (h->r.o->input.unknown && strcmp(q->who, h->r.o->input.unknown) == 0)) q->truth = PAGE_STRANGER;
     else q->truth = PAGE_UNLABELLED;
 }
 
@@ -92,7 +93,7 @@ static int open_albums(match_html *h) {
     if (!h->image_paths) return 0;
     for (size_t i = 0; i < list->count; i++) h->query_ids[i] = list->at[i].id;
     for (size_t i = 0; i < g->count; i++) h->image_paths[i] = g->at[i].path;
-    album_request r = {.ids = h->query_ids, .count = list->count, .boxes = list, .max_pixels = h->r.o->max_pixels,
+    album_request r = {.ids = h->query_ids, .count = list->count, .boxes = list, .max_pixels = h->r.o->input.max_pixels,
                        .cache = 0, .threads = 1};
     h->queries = album_open(&r);
     r.ids = h->image_paths, r.count = g->count, r.boxes = NULL, r.cache = KEPT;
@@ -105,7 +106,7 @@ match_html *match_html_open(const match_html_request *r) {
     if (!h) return NULL;
     h->r = *r;
     h->page.threshold = r->asked->threshold;
-    match_page_section(&h->page, "Queries", "Below each, the most similar individuals by their most similar picture.");
+    match_page_section(&h->page, "Queries", "Below each, the most similar individuals by their most similar image.");
     if (sort_names(h) && read_labels(h) && open_albums(h)) return h;
     match_html_close(h);
     return NULL;
@@ -170,7 +171,7 @@ static void add_introduction(const match_html *h, text *out) {
     page_set(&v, "queries", "%zu", n->queries);
     page_set(&v, "pictures", "%zu", g->count);
     page_set(&v, "individuals", "%zu", g->identities);
-    page_set(&v, "gallery", "%s", shown(h->r.o->gallery));
+    page_set(&v, "gallery", "%s", shown(h->r.o->match.gallery));
     page_fill(out, &HTML, "head", &v);
     for (int i = 0; i < h->r.o->models; i++) {
         if (i) text_puts(out, " and");
@@ -180,7 +181,7 @@ static void add_introduction(const match_html *h, text *out) {
     page_set(&v, "version", "%s", reid_version_string());
     page_fill(out, &HTML, "version", &v);
     if (isnan(h->page.threshold)) page_fill(out, &HTML, "no threshold", NULL);
-    if (n->judged) page_fill(out, &HTML, h->r.o->labels ? "labels" : "no labels", NULL);
+    if (n->judged) page_fill(out, &HTML, h->r.o->input.labels ? "labels" : "no labels", NULL);
 }
 
 static void add_failures(const match_html *h, text *out) {
@@ -204,6 +205,6 @@ void match_html_write(match_html *h, text *out) {
     add_failures(h, out);
     page_end(out);
     if (h->without)
-        say_warning("the page has grown so large that %zu pictures are not shown on it: give fewer queries at a time",
+        say_warning("the page has grown so large that %zu images are not shown on it: give fewer queries at a time",
                     h->without);
 }

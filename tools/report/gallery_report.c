@@ -140,7 +140,7 @@ static double rate(size_t rows, double seconds) { return seconds > 0 ? (double)r
 
 void gallery_push_line(const push_report *r, text *t) {
     text_printf(t, "pushed %zu", r->pushed);
-    if (r->equal) text_printf(t, "; %zu were there already", r->equal);
+    if (r->equal) text_printf(t, "; %zu were already there", r->equal);
     if (r->refused) text_printf(t, "; %zu were refused", r->refused);
     text_printf(t, ", in %.1f s (%.0f rows/s)", r->seconds, rate(r->pushed + r->equal, r->seconds));
     if (r->index_seconds > 0) text_printf(t, "; the index took %.1f s", r->index_seconds);

@@ -124,7 +124,7 @@ static void count(match_page *p, const page_query *q, int right, const char *dou
 static void add_query_picture(text *out, const page_query *q) {
     text alt = TEXT_INIT;
     text_printf(&alt, "The query %s", q->path);
-    if (q->truth == PAGE_STRANGER) text_puts(&alt, ", somebody who is not in the gallery");
+    if (q->truth == PAGE_STRANGER) text_puts(&alt, ", not in the gallery");
     if (q->truth != PAGE_UNLABELLED && *q->who) {
         text_puts(&alt, q->truth == PAGE_KNOWN ? ", which shows " : ": ");
         text_puts(&alt, q->who);
@@ -148,7 +148,7 @@ static void add_answer(const match_page *p, text *out, const page_query *q, int 
     fill_one(out, "path", "path", q->path);
     if (right == 0) {
         page_values v = {TEXT_INIT};
-        if (q->truth == PAGE_STRANGER) page_set(&v, "truth", "nobody of the gallery");
+        if (q->truth == PAGE_STRANGER) page_set(&v, "truth", "not in the gallery");
         else page_set(&v, "truth", "it is %s", q->who);
         page_fill(out, &HTML, "wrong", &v);
     } else if (q->truth == PAGE_STRANGER) {
@@ -214,13 +214,13 @@ void match_page_tiles(const match_page *p, text *out) {
     if (n->known && !isnan(p->threshold))
         add_count_tile(out, n->accepted_right, &n->known, "of them: accepted as the right one");
     if (n->strangers && !isnan(p->threshold))
-        add_count_tile(out, n->rejected, &n->strangers, "pictures of strangers: unknown");
+        add_count_tile(out, n->rejected, &n->strangers, "strangers recognised as unknown");
     if (!n->judged) {
         add_count_tile(out, n->queries, NULL, "queries");
         if (!isnan(p->threshold)) add_count_tile(out, n->matches, &n->queries, "are a match");
         if (!isnan(p->threshold)) add_count_tile(out, n->unknown, &n->queries, "are unknown");
     }
-    if (!isnan(p->threshold)) page_tile(out, threshold, NULL, "threshold: a score that is enough");
+    if (!isnan(p->threshold)) page_tile(out, threshold, NULL, "threshold: the least score of a match");
 }
 
 /* A radio button and its label; the style sheet says what it leaves out. */
