@@ -46,25 +46,19 @@ build/reid_impl.o: override CPPFLAGS += -DREID_KERNELS_BYTES='"build/reid_kernel
     -DREID_API='extern __attribute__((visibility("default")))'
 build/reid_impl.o: override CFLAGS += -fPIC -fvisibility=hidden # the same object is the library's
 
-# The page of reid review, likewise.
-PAGE = $(patsubst %,build/review/%.bytes,page.html page.css page.js icon.svg)
-build/review/%.bytes: tools/review/%
+# Pages, style sheets and scripts, and the tables of a gallery in PostgreSQL, likewise: each has a file of its own in the
+# room that includes its bytes. They come before anything is compiled; after that, the compiler knows what needs which.
+BYTES = $(patsubst tools/%,build/%.bytes,$(foreach ending,html css js svg,$(wildcard tools/*/*.$(ending))) \
+    $(wildcard tools/*/*/*.sql))
+build/%.bytes: tools/%
 	@mkdir -p $(@D)
 	od -An -v -tx1 $< | sed 's/ \(..\)/0x\1,/g' > $@.tmp
 	mv $@.tmp $@
-build/review/page.o build/leaks/review/page.o: $(PAGE)
-
-# The tables of a gallery in PostgreSQL, likewise.
-build/gallery/schema/%.bytes: tools/gallery/schema/%
-	@mkdir -p $(@D)
-	od -An -v -tx1 $< | sed 's/ \(..\)/0x\1,/g' > $@.tmp
-	mv $@.tmp $@
-build/gallery/schema.o build/leaks/gallery/schema.o: build/gallery/schema/1.sql.bytes
 
 # Sums that a crafted JPEG makes overflow wrap, by definition; so do bits that the writer of JPEGs shifts out.
 build/pictures/stb_image_impl.o build/pictures/thumbnail.o: override CFLAGS += -fwrapv
 
-build/%.o: tools/%.c Makefile
+build/%.o: tools/%.c Makefile | $(BYTES)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
@@ -84,7 +78,7 @@ LEAKS = -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=undefined
 LEAKS_OBJECTS = build/leaks/reid.o $(patsubst build/%,build/leaks/%,$(filter-out build/reid_impl.o,$(OBJECTS)))
 build/leaks/reid: $(LEAKS_OBJECTS) build/reid_impl.o
 	$(CC) $(ALL_CFLAGS) $(LEAKS) $(LDFLAGS) -o $@ $^ $(LIBRARIES)
-build/leaks/%.o: tools/%.c Makefile
+build/leaks/%.o: tools/%.c Makefile | $(BYTES)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(LEAKS) -MMD -MP -c -o $@ $<
 build/leaks/pictures/stb_image_impl.o build/leaks/pictures/thumbnail.o: override CFLAGS += -fwrapv

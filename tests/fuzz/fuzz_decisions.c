@@ -14,6 +14,7 @@
 #include "base/crc32.c"
 #include "base/memory.c"
 #include "base/source.c"
+#include "base/json_write.c"
 #include "base/text.c"
 #define fail json_fail_at
 #include "base/json.c"

@@ -8,6 +8,7 @@
 #include "base/csv.c"
 #include "base/files.c"
 #include "base/memory.c"
+#include "base/json_write.c"
 #include "base/text.c"
 #include "evaluate/eval_label_table.c"
 #include "evaluate/eval_labels.c"

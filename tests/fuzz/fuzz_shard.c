@@ -8,6 +8,7 @@
 #include "embedding/models.c"
 #include "embedding/output_meta.c"
 #include "base/memory.c"
+#include "base/json_write.c"
 #include "base/text.c"
 #define fail json_fail_at
 #include "base/json.c"

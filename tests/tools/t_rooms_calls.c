@@ -207,9 +207,11 @@ static int match_one(void *user, size_t index, const float *row, const char *why
         say_error("%s", reason_of(&error, r));
         return m->failed = 1, 0;
     }
-    text_puts(m->answer, "{");
-    decision_json(m->answer, decide(m->threshold, found, hit.score), found, hit.score);
-    text_json(m->answer, m->g->at[hit.row].identity);
+    json_writer w = json_write(m->answer);
+    json_put_object(&w, NULL);
+    decision_json(&w, decide(m->threshold, found, hit.score), found, hit.score);
+    json_put_string(&w, "identity", m->g->at[hit.row].identity);
+    json_put_end(&w);
     return 1;
 }
 
@@ -284,7 +286,8 @@ static int eval(text *answer) {
     memset(&e, 0, sizeof e);
     request.operands = operands, request.operand_count = 1, request.strict = 1;
     int good = eval_set_open(&set, &request, NULL, &status) && evaluate(&e, &set, &rules, equal);
-    if (good) report_json(&e, &set, &rules, equal, answer);
+    json_writer w = json_write(answer);
+    if (good) report_json(&e, &set, &rules, equal, &w, NULL);
     evaluation_free(&e);
     eval_set_free(&set);
     return good;
@@ -302,7 +305,7 @@ static int features(text *answer) {
     request.operands = operands, request.operand_count = 1, request.strict = 1, request.decode = one_thread;
     request.source = &source;
     int good = eval_set_open(&set, &request, NULL, &status) && set.count == PICTURES;
-    if (good) text_floats(answer, set.rows, (int)(set.count * set.dim));
+    if (good) text_floats(answer, set.rows, set.count * set.dim);
     eval_set_free(&set);
     return good;
 }

@@ -1,7 +1,6 @@
 #include "base/text.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,17 +53,22 @@ void text_putc(text *t, int c) {
     text_add(t, &byte, 1);
 }
 
-void text_printf(text *t, const char *format, ...) {
-    va_list args, again;
-    va_start(args, format);
-    va_copy(again, args);
-    int n = vsnprintf(NULL, 0, format, args);
-    va_end(args);
+void text_vprintf(text *t, const char *format, va_list list) {
+    va_list again;
+    va_copy(again, list);
+    int n = vsnprintf(NULL, 0, format, list);
     if (n > 0 && reserve(t, (size_t)n)) {
         vsnprintf(t->s + t->len, (size_t)n + 1, format, again);
         t->len += (size_t)n;
     }
     va_end(again);
+}
+
+void text_printf(text *t, const char *format, ...) {
+    va_list list;
+    va_start(list, format);
+    text_vprintf(t, format, list);
+    va_end(list);
 }
 
 void text_clear(text *t) {
@@ -305,9 +309,9 @@ size_t visible_place(char *out, size_t size, const char *place) {
     return at;
 }
 
-void text_floats(text *t, const float *values, int count) {
+void text_floats(text *t, const float *values, size_t count) {
     char number[32];
-    for (int i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         int n = snprintf(number, sizeof number, "%s%.9g", i ? "," : "", (double)values[i]);
         text_add(t, number, (size_t)n);
     }

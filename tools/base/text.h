@@ -2,6 +2,7 @@
 #ifndef REID_TOOLS_TEXT_H
 #define REID_TOOLS_TEXT_H
 
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,6 +27,7 @@ void text_join(text *t, const text *more);
 void text_puts(text *t, const char *s);
 void text_putc(text *t, int c);
 void text_printf(text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void text_vprintf(text *t, const char *format, va_list list) __attribute__((format(printf, 2, 0)));
 void text_clear(text *t);
 void text_free(text *t);
 
@@ -59,7 +61,7 @@ size_t visible_place(char *out, size_t size, const char *place);
 /* With padding. */
 void text_base64(text *t, const void *bytes, size_t len);
 /* 9 significant digits: enough to read every float32 back. */
-void text_floats(text *t, const float *values, int count);
+void text_floats(text *t, const float *values, size_t count);
 
 /* Bytes of the UTF-8 sequence at s (never looking past a 0 byte), 0 if it is not one. */
 int utf8_length(const char *s);

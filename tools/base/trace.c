@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/files.h"
+#include "base/json_write.h"
 #include "base/memory.h"
 #include "base/say.h"
 #include "base/source.h"
@@ -17,6 +18,7 @@ static const char START[] = "{\"displayTimeUnit\": \"ms\", \"traceEvents\": [\n"
 struct trace {
     pending file;
     text events, name; /* not yet written; for names */
+    json_writer w;     /* to events, in their array */
     size_t written;
     double began;
     int failed;
@@ -54,6 +56,15 @@ static void flush(trace *t) {
     text_clear(&t->events);
 }
 
+/* The rest of the event that names a process or thread. */
+static void put_title(trace *t, const char *what, const char *name) {
+    json_put_string(&t->w, "name", what);
+    json_put_object(&t->w, "args");
+    json_put_string(&t->w, "name", name);
+    json_put_end(&t->w);
+    json_put_end(&t->w);
+}
+
 trace *trace_open(const char *path, const char *program) {
     trace *t = need_zeroed(1, sizeof *t);
     if (!t) return NULL;
@@ -65,9 +76,11 @@ trace *trace_open(const char *path, const char *program) {
         return NULL;
     }
     text_puts(&t->events, START);
-    text_printf(&t->events, "{\"ph\": \"M\", \"pid\": %d, \"name\": \"process_name\", \"args\": {\"name\": ", PROCESS);
-    text_json(&t->events, program);
-    text_puts(&t->events, "}}");
+    t->w = json_write_inside(&t->events, '[', 0);
+    json_put_object(&t->w, NULL);
+    json_put_string(&t->w, "ph", "M");
+    json_put_int(&t->w, "pid", PROCESS);
+    put_title(t, "process_name", program);
     return t;
 }
 
@@ -101,8 +114,7 @@ static void add_name(trace *t, const char *name) {
     text_clear(&t->name);
     text_visible(&t->name, name);
     if (text_failed(&t->name)) text_no_memory(&t->events);
-    text_puts(&t->events, ", \"name\": ");
-    text_json(&t->events, t->name.s ? t->name.s : "");
+    json_put_string(&t->w, "name", t->name.s ? t->name.s : "");
 }
 
 /* Nanoseconds since the trace was opened. Whole ones: what lies within another slice still does when it is rounded. */
@@ -110,30 +122,31 @@ static long long moment(const trace *t, double at) { return at > t->began ? llri
 
 /* In microseconds. */
 static void add_time(trace *t, const char *what, long long nanoseconds) {
-    text_printf(&t->events, ", \"%s\": %lld.%03lld", what, nanoseconds / 1000, nanoseconds % 1000);
+    text_printf(json_put_value(&t->w, what), "%lld.%03lld", nanoseconds / 1000, nanoseconds % 1000);
 }
 
 static void add_args(trace *t, const text *args) {
     if (args && args->len) {
-        text_puts(&t->events, ", \"args\": {");
-        text_join(&t->events, args);
-        text_putc(&t->events, '}');
+        json_put_object(&t->w, "args");
+        json_put_inside(&t->w, args);
+        json_put_end(&t->w);
     }
-    text_putc(&t->events, '}');
+    json_put_end(&t->w);
     if (t->events.len >= CHUNK || text_failed(&t->events)) flush(t);
 }
 
 static int begin(trace *t, char phase, int thread) {
     if (!t || t->failed) return 0;
-    text_printf(&t->events, ",\n{\"ph\": \"%c\", \"pid\": %d, \"tid\": %d", phase, PROCESS, thread);
+    json_put_line(&t->w, 0);
+    json_put_object(&t->w, NULL);
+    json_put_format(&t->w, "ph", "%c", phase);
+    json_put_int(&t->w, "pid", PROCESS);
+    json_put_int(&t->w, "tid", thread);
     return 1;
 }
 
 void trace_thread(trace *t, int thread, const char *name) {
-    if (!begin(t, 'M', thread)) return;
-    text_puts(&t->events, ", \"name\": \"thread_name\", \"args\": {\"name\": ");
-    text_json(&t->events, name);
-    text_puts(&t->events, "}}");
+    if (begin(t, 'M', thread)) put_title(t, "thread_name", name);
 }
 
 void trace_slice(trace *t, int thread, const char *name, double from, double to, const text *args) {
@@ -146,7 +159,8 @@ void trace_slice(trace *t, int thread, const char *name, double from, double to,
 
 void trace_stage(trace *t, char phase, const char *kind, size_t id, const char *name, double at, const text *args) {
     if (!begin(t, phase, PROCESS)) return;
-    text_printf(&t->events, ", \"cat\": \"%s\", \"id\": \"0x%zx\"", kind, id);
+    json_put_string(&t->w, "cat", kind);
+    json_put_format(&t->w, "id", "0x%zx", id);
     add_name(t, name);
     add_time(t, "ts", moment(t, at));
     add_args(t, args);

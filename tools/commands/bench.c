@@ -1,6 +1,7 @@
 /* reid bench: how long a network takes here, a call and an operation at a time, and what the machine would allow. */
 #include "base/clock.h"
 #include "base/files.h"
+#include "base/json_write.h"
 #include "base/memory.h"
 #include "base/results.h"
 #include "base/say.h"
@@ -10,6 +11,7 @@
 #include "commands/requests.h"
 #include "report/bench_page.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -241,32 +243,45 @@ static int keep_ops(bench *b, int n, const timing *t) {
     return 1;
 }
 
-/* One line, so that a script can put the cells of several files into one. */
-static void cell_of(bench *b, int n, const timing *t) {
-    const reid_info *info = &b->info;
-    text *out = &b->cells;
-    text_printf(out, "%s    {\"net\": \"%s\", \"size\": \"%dx%d\", \"precision\": \"%s\", \"device\": \"%s\", ",
-                out->len ? ",\n" : "", info->network, info->height, info->width, info->precision, info->device);
-    text_printf(out, "\"isa\": \"%s\", \"batch\": %d, \"threads\": %d, \"ours_ms\": %.6g, \"min_ms\": %.6g, ",
-                info->isa, n, info->threads, t->median, t->least);
-    text_printf(out, "\"max_ms\": %.6g, \"network_ms\": ", t->most);
-    if (t->network < 0) text_puts(out, "null");
-    else text_printf(out, "%.6g", t->network);
-    text_puts(out, ", \"start_ms\": [");
-    for (int i = 0; i < b->o->bench.starts; i++) text_printf(out, "%s%.6g", i ? ", " : "", b->starts[i]);
-    text_puts(out, "], \"ops\": [");
-    for (int i = 0; b->o->bench.ops && t->network >= 0 && i < reid_op_count(b->ctx); i++) {
+static void ops_of(bench *b, int n, const timing *t, json_writer *w) {
+    for (int i = 0; i < reid_op_count(b->ctx); i++) {
         reid_op_info op;
         query_op(b, i, &op);
         op_cost c = cost_of(b, &op, n, (double)t->ops[i]);
-        text_puts(out, i ? ", {\"name\": " : "{\"name\": ");
-        text_json(out, op.name);
-        text_printf(out, ", \"kind\": \"%s\", \"kernel\": ", op.kind);
-        text_json(out, op.kernel);
-        text_printf(out, ", \"us\": %.6g, \"gflops\": %.6g, \"gbs\": %.6g, \"bound\": \"%s\"}", (double)t->ops[i],
-                    c.gflops, c.gbs, c.bound);
+        json_put_object(w, NULL);
+        json_put_string(w, "name", op.name);
+        json_put_string(w, "kind", op.kind);
+        json_put_string(w, "kernel", op.kernel);
+        json_put_number(w, "us", (double)t->ops[i], 6);
+        json_put_number(w, "gflops", c.gflops, 6);
+        json_put_number(w, "gbs", c.gbs, 6);
+        json_put_string(w, "bound", c.bound);
+        json_put_end(w);
     }
-    text_puts(out, "]}");
+}
+
+/* One line, so that a script can put the cells of several files into one. */
+static void cell_of(bench *b, int n, const timing *t) {
+    const reid_info *info = &b->info;
+    json_writer w = json_write_inside(&b->cells, '[', b->cells.len > 0);
+    json_put_line(&w, 4);
+    json_put_object(&w, NULL);
+    json_put_string(&w, "net", info->network);
+    json_put_format(&w, "size", "%dx%d", info->height, info->width);
+    json_put_string(&w, "precision", info->precision);
+    json_put_string(&w, "device", info->device);
+    json_put_string(&w, "isa", info->isa);
+    json_put_int(&w, "batch", n);
+    json_put_int(&w, "threads", info->threads);
+    json_put_number(&w, "ours_ms", t->median, 6);
+    json_put_number(&w, "min_ms", t->least, 6);
+    json_put_number(&w, "max_ms", t->most, 6);
+    json_put_number(&w, "network_ms", t->network < 0 ? (double)NAN : t->network, 6);
+    json_put_numbers(&w, "start_ms", b->starts, (size_t)b->o->bench.starts, 6);
+    json_put_array(&w, "ops");
+    if (b->o->bench.ops && t->network >= 0) ops_of(b, n, t, &w);
+    json_put_end(&w);
+    json_put_end(&w);
 }
 
 /* The driver's CUDA version, "13.0"; empty on the CPU. */
@@ -287,18 +302,37 @@ static void json_of(const bench *b, text *out) {
     strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", gmtime(&t));
     if (uname(&system) != 0) memset(&system, 0, sizeof system);
     driver_of(b, &driver);
-    text_printf(out, "{\n  \"date\": \"%s\",\n  \"machine\": \"%s %s %s, %ld CPUs\",\n  \"chip\": ", date,
-                system.sysname, system.release, system.machine, sysconf(_SC_NPROCESSORS_ONLN));
-    text_json(out, b->info.chip);
-    text_puts(out, ",\n  \"driver\": ");
-    text_json(out, driver.s ? driver.s : "");
+    json_writer w = json_write(out);
+    json_put_object(&w, NULL);
+    json_put_line(&w, 2);
+    json_put_string(&w, "date", date);
+    json_put_line(&w, 2);
+    json_put_format(&w, "machine", "%s %s %s, %ld CPUs", system.sysname, system.release, system.machine,
+                    sysconf(_SC_NPROCESSORS_ONLN));
+    json_put_line(&w, 2);
+    json_put_string(&w, "chip", b->info.chip);
+    json_put_line(&w, 2);
+    json_put_string(&w, "driver", driver.s ? driver.s : "");
     if (text_failed(&driver)) text_no_memory(out);
-    text_printf(out, ",\n  \"versions\": {\"reid\": \"%s\", \"compiler\": ", reid_version_string());
-    text_json(out, __VERSION__);
-    text_printf(out, "},\n  \"rounds\": %d,\n  \"ceilings\": {\"gflops\": %.6g, \"gbs\": %.6g},\n  \"cells\": [\n",
-                b->o->bench.rounds, b->peak_gflops, b->peak_gbs);
-    text_join(out, &b->cells);
-    text_puts(out, "\n  ]\n}\n");
+    json_put_line(&w, 2);
+    json_put_object(&w, "versions");
+    json_put_string(&w, "reid", reid_version_string());
+    json_put_string(&w, "compiler", __VERSION__);
+    json_put_end(&w);
+    json_put_line(&w, 2);
+    json_put_int(&w, "rounds", b->o->bench.rounds);
+    json_put_line(&w, 2);
+    json_put_object(&w, "ceilings");
+    json_put_number(&w, "gflops", b->peak_gflops, 6);
+    json_put_number(&w, "gbs", b->peak_gbs, 6);
+    json_put_end(&w);
+    json_put_line(&w, 2);
+    json_put_array(&w, "cells");
+    json_put_inside(&w, &b->cells);
+    json_put_line(&w, 2);
+    json_put_end(&w);
+    json_put_line(&w, 0);
+    json_put_finish(&w);
     text_free(&driver);
 }
 

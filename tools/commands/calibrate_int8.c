@@ -2,11 +2,11 @@
 #include "commands/calibrate_int8.h"
 
 #include "base/files.h"
+#include "base/json_write.h"
 #include "base/memory.h"
 #include "base/results.h"
 #include "base/say.h"
 #include "commands/requests.h"
-#include "report/eval_report.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -127,22 +127,39 @@ static float best_range(const histogram *h) {
 
 /* ---- the file ---------------------------------------------------------------------------------------------------- */
 
+/* The F32 number i of the file's data. */
+static void put_scalar(json_writer *w, const char *name, size_t i) {
+    json_put_object(w, name);
+    json_put_string(w, "dtype", "F32");
+    json_put_array(w, "shape");
+    json_put_end(w);
+    json_put_array(w, "data_offsets");
+    json_put_count(w, NULL, 4 * i);
+    json_put_count(w, NULL, 4 * i + 4);
+    json_put_end(w);
+    json_put_end(w);
+}
+
 /* safetensors: one F32 scalar for each operation. */
 static int write_ranges(const measuring *m, const reid_info *info) {
     text file = TEXT_INIT, values = TEXT_INIT, why = TEXT_INIT;
+    json_writer w = json_write(&file);
+    w.tight = 1;
     text_add(&file, "\0\0\0\0\0\0\0\0", 8);
-    text_printf(&file, "{\"__metadata__\":{\"reid.fingerprint\":\"%s\",\"reid.network\":\"%s\"}", info->fingerprint,
-                info->network);
+    json_put_object(&w, NULL);
+    json_put_object(&w, "__metadata__");
+    json_put_string(&w, "reid.fingerprint", info->fingerprint);
+    json_put_string(&w, "reid.network", info->network);
+    json_put_end(&w);
     for (size_t i = 0; i < m->ranges; i++) {
         float range = best_range(&m->all[i]);
         uint32_t bits;
         memcpy(&bits, &range, 4);
-        text_printf(&file, ",\"%s\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[%zu,%zu]}", m->all[i].name, 4 * i,
-                    4 * i + 4);
+        put_scalar(&w, m->all[i].name, i);
         for (int k = 0; k < 32; k += 8) text_putc(&values, (char)(bits >> k & 255));
         say_info("%-24s largest %-12g range %g", m->all[i].name, (double)m->all[i].most, (double)range);
     }
-    text_putc(&file, '}');
+    json_put_end(&w);
     while (file.len % 8 && !text_failed(&file)) text_putc(&file, ' ');
     for (int i = 0; i < 8 && !text_failed(&file); i++) file.s[i] = (char)((uint64_t)(file.len - 8) >> 8 * i & 255);
     text_add(&file, values.s, values.len);
@@ -188,16 +205,28 @@ static double at_most(size_t poor, size_t count) {
     return high;
 }
 
+static void tell_json(const measuring *m, double mean, double tail, text *out) {
+    json_writer w = json_write(out);
+    json_put_object(&w, NULL);
+    json_put_count(&w, "crops", m->crops);
+    json_put_count(&w, "failed", m->failed);
+    json_put_count(&w, "ranges", m->ranges);
+    json_put_bool(&w, "held_out", holds_out(m));
+    json_put_object(&w, "cosine");
+    json_put_count(&w, "pictures", m->compared);
+    json_put_number(&w, "mean", mean, 9);
+    json_put_number(&w, "least", m->least, 9);
+    json_put_number(&w, "below", POOR, 6);
+    json_put_count(&w, "count_below", m->poor);
+    json_put_fixed(&w, "share_at_most", tail, 4);
+    json_put_finish(&w);
+}
+
 static int tell(const measuring *m) {
     text out = TEXT_INIT;
     double mean = m->compared ? m->sum / (double)m->compared : (double)NAN, tail = at_most(m->poor, m->compared);
     if (m->o->output.json) {
-        text_printf(&out, "{\"crops\": %zu, \"failed\": %zu, \"ranges\": %zu, \"held_out\": %s, \"cosine\": "
-                    "{\"pictures\": %zu, \"mean\": ", m->crops, m->failed, m->ranges, holds_out(m) ? "true" : "false",
-                    m->compared);
-        text_number(&out, mean);
-        text_printf(&out, ", \"least\": %.9g, \"below\": %g, \"count_below\": %zu, \"share_at_most\": %.4f}}\n",
-                    m->least, POOR, m->poor, tail);
+        tell_json(m, mean, tail, &out);
     } else {
         text_printf(&out, "%zu ranges from %zu crops. Cosine between INT8 and FP32 on %zu %s: mean %.6f, least %.6f\n",
                     m->ranges, m->crops, m->compared, holds_out(m) ? "others" : "of these very crops", mean, m->least);

@@ -3,6 +3,7 @@
 #include "commands/condition.h"
 
 #include "base/files.h"
+#include "base/json_write.h"
 #include "base/memory.h"
 #include "base/results.h"
 #include "base/say.h"
@@ -58,11 +59,14 @@ static int open_both(conditioning *c) {
 static void add_line(conditioning *c, const char *path, double growth) {
     text *t = &c->out;
     if (c->o->output.json) {
-        text_puts(t, c->done ? ",\n{\"path\": " : "\n{\"path\": ");
-        text_json(t, path);
-        text_printf(t, ", \"largest\": %.9g, \"at\": ", (double)c->largest);
-        text_json(t, c->at);
-        text_printf(t, ", \"growth\": %.4g}", growth);
+        json_writer w = json_write_inside(t, '[', c->done > 0);
+        json_put_line(&w, 0);
+        json_put_object(&w, NULL);
+        json_put_string(&w, "path", path);
+        json_put_number(&w, "largest", (double)c->largest, 9);
+        json_put_string(&w, "at", c->at);
+        json_put_number(&w, "growth", growth, 4);
+        json_put_end(&w);
     } else {
         text_printf(t, "%-12.5g %-22s %-10.4g ", (double)c->largest, c->at, growth);
         text_visible(t, path);
@@ -120,13 +124,23 @@ static void warn(const conditioning *c) {
                     "there", shown(c->steepest), FP32_ROUNDING, c->growth * FP32_ROUNDING, AGREEMENT);
 }
 
+static void tell_json(const conditioning *c, text *all) {
+    json_writer w = json_write(all);
+    json_put_object(&w, NULL);
+    json_put_number(&w, "step", STEP, 6);
+    json_put_number(&w, "fp16_most", FP16_MOST, 6);
+    json_put_number(&w, "largest", (double)c->most, 9);
+    json_put_number(&w, "growth", c->growth, 4);
+    json_put_count(&w, "failed", c->failed);
+    json_put_array(&w, "pictures");
+    json_put_inside(&w, &c->out);
+    json_put_finish(&w);
+}
+
 static int tell(conditioning *c) {
     text all = TEXT_INIT;
     if (c->o->output.json) {
-        text_printf(&all, "{\"step\": %g, \"fp16_most\": %g, \"largest\": %.9g, \"growth\": %.4g, \"failed\": %zu, "
-                    "\"pictures\": [", STEP, FP16_MOST, (double)c->most, c->growth, c->failed);
-        text_join(&all, &c->out);
-        text_puts(&all, "]}\n");
+        tell_json(c, &all);
     } else {
         text_puts(&all, "LARGEST      STORED BY              GROWTH     PICTURE\n");
         text_join(&all, &c->out);

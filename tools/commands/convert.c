@@ -1,5 +1,6 @@
 /* reid convert: any checkpoint to safetensors that the library reads, with an account of every tensor. */
 #include "base/files.h"
+#include "base/json_write.h"
 #include "base/memory.h"
 #include "base/results.h"
 #include "base/say.h"
@@ -362,66 +363,70 @@ static void report_text(conversion *v) {
     text_printf(t, "%s\n", v->fingerprint);
 }
 
-static void json_field(text *t, const char *name, const char *value) {
-    text_printf(t, ", \"%s\": ", name);
-    if (value && *value) text_json(t, value);
-    else text_puts(t, "null");
+static void json_field(json_writer *w, const char *name, const char *value) {
+    json_put_string(w, name, value && *value ? value : NULL);
 }
 
-static void json_tensor(text *t, size_t *n, const char *name, const char *to, const char *status, const char *note) {
-    text_printf(t, "%s\n  {\"name\": ", (*n)++ ? "," : "");
-    text_json(t, name);
-    json_field(t, "to", to);
-    json_field(t, "status", status);
-    json_field(t, "note", note);
-    text_putc(t, '}');
+static void json_tensor(json_writer *w, const char *name, const char *to, const char *status, const char *note) {
+    json_put_line(w, 2);
+    json_put_object(w, NULL);
+    json_put_string(w, "name", name);
+    json_field(w, "to", to);
+    json_field(w, "status", status);
+    json_field(w, "note", note);
+    json_put_end(w);
 }
 
-static void json_mapping(conversion *v) {
-    text *t = &v->report;
+static void json_tensors(const conversion *v, json_writer *w) {
     const mapping *m = &v->map;
-    size_t n = 0;
-    json_field(t, "group", v->from.groups[m->group].path);
-    json_field(t, "model", v->from.groups[m->group].model);
-    json_field(t, "prefix", m->prefix);
-    json_field(t, "layout", m->layout);
-    json_field(t, "origin", m->origin);
-    json_field(t, "network", m->network->name);
-    json_field(t, "ambiguous", m->ambiguous);
-    json_field(t, "preset", v->preset ? v->preset : v->final_preset);
-    json_field(t, "preset_from", v->preset ? v->preset_why : "the network's default");
-    text_printf(t, ", \"last_stride\": %d", v->last_stride);
-    if (v->head.width) {
-        json_field(t, "head", v->o->convert.layers);
-        text_printf(t, ", \"head_width\": %llu", (unsigned long long)v->head.width);
-    }
-    json_field(t, "head_activation", v->activation);
-    text_printf(t, ", \"checksums\": %s, \"tensors\": {\"missing\": %zu", v->unchecked ? "false" : "true",
-                m->missing_count);
-    for (int f = 0; f < FATES; f++) text_printf(t, ", \"%s\": %zu", FATE_NAMES[f], m->by_fate[f]);
-    text_puts(t, ", \"list\": [");
-    for (size_t i = 0; i < m->missing_count; i++)
-        json_tensor(t, &n, m->missing[i]->name, NULL, "missing", NULL);
+    json_put_object(w, "tensors");
+    json_put_count(w, "missing", m->missing_count);
+    for (int f = 0; f < FATES; f++) json_put_count(w, FATE_NAMES[f], m->by_fate[f]);
+    json_put_array(w, "list");
+    for (size_t i = 0; i < m->missing_count; i++) json_tensor(w, m->missing[i]->name, NULL, "missing", NULL);
     for (size_t i = 0; i < m->count; i++) {
         const mapped *one = &m->at[i];
         if (one->what != FATE_USED || v->o->output.verbose)
-            json_tensor(t, &n, one->from->name, is_written(one) ? one->name : NULL, FATE_NAMES[one->what], one->note);
+            json_tensor(w, one->from->name, is_written(one) ? one->name : NULL, FATE_NAMES[one->what], one->note);
     }
-    text_puts(t, "]}");
+    json_put_end(w);
+    json_put_end(w);
+}
+
+static void json_mapping(const conversion *v, json_writer *w) {
+    const mapping *m = &v->map;
+    json_field(w, "group", v->from.groups[m->group].path);
+    json_field(w, "model", v->from.groups[m->group].model);
+    json_field(w, "prefix", m->prefix);
+    json_field(w, "layout", m->layout);
+    json_field(w, "origin", m->origin);
+    json_field(w, "network", m->network->name);
+    json_field(w, "ambiguous", m->ambiguous);
+    json_field(w, "preset", v->preset ? v->preset : v->final_preset);
+    json_field(w, "preset_from", v->preset ? v->preset_why : "the network's default");
+    json_put_int(w, "last_stride", v->last_stride);
+    if (v->head.width) {
+        json_field(w, "head", v->o->convert.layers);
+        json_put_count(w, "head_width", v->head.width);
+    }
+    json_field(w, "head_activation", v->activation);
+    json_put_bool(w, "checksums", !v->unchecked);
+    json_tensors(v, w);
 }
 
 static void report_json(conversion *v) {
-    text *t = &v->report;
-    text_puts(t, "{\"file\": ");
-    text_json(t, v->in);
-    text_printf(t, ", \"converted\": %s", v->done && v->out ? "true" : "false");
-    json_field(t, "error", v->done ? NULL : v->why.s);
-    json_field(t, "format", v->from.format);
-    if (v->mapped) json_mapping(v);
-    json_field(t, "output", v->done ? v->out : NULL);
-    if (v->done && v->out) text_printf(t, ", \"output_bytes\": %llu", (unsigned long long)v->out_size);
-    json_field(t, "fingerprint", v->fingerprint);
-    text_puts(t, "}\n");
+    json_writer w = json_write(&v->report);
+    int written = v->done && v->out;
+    json_put_object(&w, NULL);
+    json_put_string(&w, "file", v->in);
+    json_put_bool(&w, "converted", written);
+    json_field(&w, "error", v->done ? NULL : v->why.s);
+    json_field(&w, "format", v->from.format);
+    if (v->mapped) json_mapping(v, &w);
+    json_field(&w, "output", v->done ? v->out : NULL);
+    if (written) json_put_count(&w, "output_bytes", v->out_size);
+    json_field(&w, "fingerprint", v->fingerprint);
+    json_put_finish(&w);
 }
 
 static void say_notes(const conversion *v) {

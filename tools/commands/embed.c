@@ -1,4 +1,5 @@
 /* reid embed: pictures to embeddings. */
+#include "base/json_write.h"
 #include "base/results.h"
 #include "base/say.h"
 #include "commands/commands.h"
@@ -22,12 +23,17 @@ static int take_row(void *user, size_t index, const float *row, const char *why)
 static int print_summary(const options *o, size_t rows, size_t failed, const models *all) {
     const reid_saturation s = models_saturation(all);
     text line = TEXT_INIT;
-    text_puts(&line, "{\"output\": ");
-    text_json(&line, o->output.path);
-    text_printf(&line, ", \"rows\": %zu, \"dim\": %d, \"failed\": %zu", rows, all->dim, failed);
-    if (s.images) text_printf(&line, ", \"saturated\": %lld, \"recomputed\": %lld", (long long)s.saturated,
-                              (long long)s.recomputed);
-    text_puts(&line, "}\n");
+    json_writer w = json_write(&line);
+    json_put_object(&w, NULL);
+    json_put_string(&w, "output", o->output.path);
+    json_put_count(&w, "rows", rows);
+    json_put_int(&w, "dim", all->dim);
+    json_put_count(&w, "failed", failed);
+    if (s.images) {
+        json_put_int(&w, "saturated", s.saturated);
+        json_put_int(&w, "recomputed", s.recomputed);
+    }
+    json_put_finish(&w);
     return results_print(&line);
 }
 

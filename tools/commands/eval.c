@@ -1,4 +1,5 @@
 /* reid eval: how well do these embeddings tell individuals apart, and does a faster precision keep that? */
+#include "base/json_write.h"
 #include "base/memory.h"
 #include "base/results.h"
 #include "base/say.h"
@@ -114,8 +115,9 @@ static int evaluate_one(const options *o) {
     if (open_way(&w, NULL, &status)) {
         warn_about(&w.set);
         if (o->output.json) {
-            report_json(&w.e, &w.set, &w.rules, w.weights, &out);
-            text_putc(&out, '\n');
+            json_writer json = json_write(&out);
+            report_json(&w.e, &w.set, &w.rules, w.weights, &json, NULL);
+            json_put_finish(&json);
         } else {
             report_table(&w.e, &w.set, &w.rules, &out);
         }
@@ -200,22 +202,22 @@ static double least_cosine(const options *o) {
 }
 
 static void compared_json(const way *ways, const change *changes, int count, const options *o, text *t) {
-    text_puts(t, "{\"limit\": ");
-    text_number(t, o->eval.limit / 100);
-    text_puts(t, ", \"least_cosine\": ");
-    text_number(t, least_cosine(o));
-    text_puts(t, ", \"compared\": [\n");
+    json_writer w = json_write(t);
+    json_put_object(&w, NULL);
+    json_put_number(&w, "limit", o->eval.limit / 100, 9);
+    json_put_number(&w, "least_cosine", least_cosine(o), 9);
+    json_put_array(&w, "compared");
     for (int i = 0; i < count; i++) {
-        text_puts(t, i ? ",\n{\"name\": " : "{\"name\": ");
-        text_json(t, ways[i].name);
-        text_puts(t, ", \"change\": ");
-        if (i) change_json(&changes[i], t);
-        else text_puts(t, "null");
-        text_puts(t, ", \"evaluation\": ");
-        report_json(&ways[i].e, &ways[i].set, &ways[i].rules, ways[i].weights, t);
-        text_putc(t, '}');
+        json_put_line(&w, 0);
+        json_put_object(&w, NULL);
+        json_put_string(&w, "name", ways[i].name);
+        if (i) change_json(&changes[i], &w, "change");
+        else json_put_null(&w, "change");
+        report_json(&ways[i].e, &ways[i].set, &ways[i].rules, ways[i].weights, &w, "evaluation");
+        json_put_end(&w);
     }
-    text_puts(t, "\n]}\n");
+    json_put_line(&w, 0);
+    json_put_finish(&w);
 }
 
 static void compared_table(const way *ways, const change *changes, int count, const options *o, text *t) {

@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "base/csv.h"
 #include "base/files.h"
+#include "base/json_write.h"
 #include "base/memory.h"
 #include "base/results.h"
 #include "base/say.h"
@@ -107,11 +108,11 @@ static int commit(adding *a) {
 /* What is to be said once the newest template is stored. */
 static int prepare_line(adding *a, const store_item *item) {
     if (!NEED(a->lines, a->waiting, a->line_cap)) return 0;
-    text_puts(&a->said, "{\"added\": ");
-    text_json(&a->said, item->id);
-    text_puts(&a->said, ", \"identity\": ");
-    text_json(&a->said, item->identity);
-    text_puts(&a->said, "}\n");
+    json_writer w = json_write(&a->said);
+    json_put_object(&w, NULL);
+    json_put_string(&w, "added", item->id);
+    json_put_string(&w, "identity", item->identity);
+    json_put_finish(&w);
     a->lines[a->waiting] = (said_line){a->said.len, 0};
     return 1;
 }

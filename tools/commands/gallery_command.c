@@ -16,6 +16,7 @@
 #include "gallery/gallery_host.h"
 #include "gallery/schema.h"
 #include "gallery/templates.h"
+#include "report/gallery_report.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -127,40 +128,11 @@ static int remove_templates(options *o, const char *path) {
     if (stop) say_error("nothing is removed (--strict)");
     if (!good || stop || !r.removed) return stop ? 1 : 2;
     text t = TEXT_INIT;
-    text_printf(&t, o->output.json ? "{\"removed\": %zu}\n" : "removed %zu\n", r.removed);
+    (o->output.json ? gallery_removed_json : gallery_removed_line)(r.removed, &t);
     return !results_print(&t) ? 2 : r.failed ? 1 : 0;
 }
 
 /* --- list --------------------------------------------------------------------------------------------------------- */
-
-static void json_item_line(text *t, const store_item *item) {
-    text_puts(t, "{\"id\": ");
-    text_json(t, item->id);
-    text_puts(t, ", \"identity\": ");
-    text_json(t, item->identity);
-    text_puts(t, ", \"camera\": ");
-    if (*item->camera) text_json(t, item->camera);
-    else text_puts(t, "null");
-    text_puts(t, ", \"time\": ");
-    if (item->time != STORE_NO_TIME) text_putc(t, '"'), when_text(t, item->time), text_putc(t, '"');
-    else text_puts(t, "null");
-    text_puts(t, ", \"source\": ");
-    if (*item->source) text_json(t, item->source);
-    else text_puts(t, "null");
-    text_puts(t, "}\n");
-}
-
-/* Columns are separated by tabs, which no name can hold in this form. */
-static void plain_item_line(text *t, const store_item *item) {
-    text_visible(t, item->id);
-    text_putc(t, '\t');
-    text_visible(t, item->identity);
-    text_putc(t, '\t');
-    text_visible(t, item->camera);
-    text_putc(t, '\t');
-    if (item->time != STORE_NO_TIME) when_text(t, item->time);
-    text_putc(t, '\n');
-}
 
 static int list_identities(const options *o, const gallery_store *s, text *t) {
     size_t n = store_identity_count(s), count = store_count(s);
@@ -170,9 +142,7 @@ static int list_identities(const options *o, const gallery_store *s, text *t) {
         if (count_of[store_identities(s)[i]]++ == 0) first[store_identities(s)[i]] = i;
     for (size_t i = 0; i < n && good; i++) {
         const char *name = store_at(s, first[i]).identity;
-        if (o->output.json) text_puts(t, "{\"identity\": "), text_json(t, name);
-        else text_visible(t, name);
-        text_printf(t, o->output.json ? ", \"templates\": %zu}\n" : "\t%zu\n", count_of[i]);
+        (o->output.json ? gallery_identity_json : gallery_identity_line)(name, count_of[i], t);
     }
     free(first), free(count_of);
     return good;
@@ -187,7 +157,7 @@ static int list(options *o, const char *path) {
     if (o->gallery.identity) good = list_identities(o, s, &t);
     for (size_t i = 0; !o->gallery.identity && good && i < store_count(s); i++) {
         store_item item = store_at(s, i);
-        (o->output.json ? json_item_line : plain_item_line)(&t, &item);
+        (o->output.json ? gallery_item_json : gallery_item_line)(&item, &t);
         if (t.len < 1 << 16) continue;
         good = results_write(&t) && !interrupted();
         text_clear(&t);
@@ -206,62 +176,6 @@ static void add_damage(const char *damage, void *user) {
     text_putc(t, '\n');
 }
 
-static void json_report(text *t, const store_report *r, const store_meta *meta, const text *damage) {
-    text_printf(t, "{\"records\": %zu, \"damaged\": %zu, \"templates\": %zu, \"bytes\": %llu, \"unused\": %llu, "
-                   "\"version\": %d, \"dim\": %d, \"precision\": \"%s\", \"fingerprints\": [", r->records, r->damaged,
-                r->templates, (unsigned long long)r->bytes, (unsigned long long)r->unused, r->version, meta->dim,
-                meta->halves ? "fp16" : "fp32");
-    for (int i = 0; i < meta->models; i++) {
-        if (i) text_puts(t, ", ");
-        text_json(t, meta->model[i].fingerprint);
-    }
-    if (text_failed(damage)) text_no_memory(t);
-    text_puts(t, "], \"jpeg\": ");
-    if (*meta->jpeg) text_json(t, meta->jpeg);
-    else text_puts(t, "null");
-    text_puts(t, ", \"threshold\": ");
-    if (isnan(meta->threshold)) text_puts(t, "null");
-    else text_printf(t, "%.9g", meta->threshold);
-    text_puts(t, ", \"damage\": [");
-    for (const char *at = damage->s; at && *at;) {
-        size_t n = strcspn(at, "\n");
-        text line = TEXT_INIT;
-        text_add(&line, at, n);
-        if (at != damage->s) text_puts(t, ", ");
-        if (text_failed(&line)) text_no_memory(t);
-        else text_json(t, line.s);
-        text_free(&line);
-        at += n + 1;
-    }
-    text_puts(t, "]}\n");
-}
-
-static void plain_report(text *t, const char *place, const store_report *r, const store_meta *meta,
-                         const text *damage) {
-    text_join(t, damage);
-    text_printf(t, "%zu records, %zu damaged, %zu templates, %llu bytes", r->records, r->damaged, r->templates,
-                (unsigned long long)r->bytes);
-    if (r->unused) text_printf(t, ", %llu of them left by an interrupted writer", (unsigned long long)r->unused);
-    for (int i = 0; i < meta->models; i++) {
-        const store_model *m = &meta->model[i];
-        text_printf(t, "\nmade by ");
-        text_visible(t, m->fingerprint);
-        text_puts(t, " (");
-        text_visible(t, m->network);
-        text_puts(t, ", ");
-        text_visible(t, m->preset);
-        text_printf(t, "), %d floats", m->dim);
-    }
-    text_printf(t, "\nkept as %s", meta->halves ? "fp16" : "fp32");
-    if (!isnan(meta->threshold)) text_printf(t, ", threshold %.9g", meta->threshold);
-    if (*meta->jpeg) text_printf(t, "\nJPEG files decoded by %s", meta->jpeg);
-    if (strchr(meta->jpeg, ',')) text_puts(t, ": scores among its templates shift slightly");
-    if (is_database_url(place)) text_printf(t, "\ntables of version %d", r->version);
-    else if (r->version == 1)
-        text_puts(t, "\nformat 1, whose header has no copy; \"reid gallery compact\" makes format 2 of it");
-    text_putc(t, '\n');
-}
-
 static int verify(options *o, const char *path) {
     char why[STORE_WHY] = "";
     store_report report;
@@ -273,8 +187,8 @@ static int verify(options *o, const char *path) {
         text_free(&damage);
         return 2;
     }
-    if (o->output.json) json_report(&t, &report, &meta, &damage);
-    else plain_report(&t, path, &report, &meta, &damage);
+    const gallery_check checked = {path, &report, &meta, &damage};
+    (o->output.json ? gallery_check_json : gallery_check_lines)(&checked, &t);
     text_free(&damage);
     if (!good) say_error("%s: %s", shown(path), shown(why));
     return !results_print(&t) ? 2 : !good;
@@ -290,9 +204,7 @@ static int compact(options *o, const char *path) {
         say_gallery_error(path, why);
         return 2;
     }
-    text_printf(&t, o->output.json ? "{\"templates\": %zu, \"bytes_before\": %llu, \"bytes\": %llu}\n"
-                            : "%zu templates; %llu bytes before, %llu now\n", done.templates,
-                (unsigned long long)done.bytes_before, (unsigned long long)done.bytes);
+    (o->output.json ? gallery_compacted_json : gallery_compacted_line)(&done, &t);
     return results_print(&t) ? 0 : 2;
 }
 

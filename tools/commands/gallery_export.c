@@ -1,5 +1,6 @@
 /* reid gallery export: templates to a file of embeddings, as `reid embed` would have written it. */
 #include "base/files.h"
+#include "base/json_write.h"
 #include "base/memory.h"
 #include "base/say.h"
 #include "base/when.h"
@@ -32,32 +33,30 @@ static void read_row(exporting *e, size_t i) {
     else memcpy(e->row, store_floats(e->store) + i * dim, dim * sizeof *e->row);
 }
 
-static void add_time(text *t, int64_t time) {
-    text_putc(t, '"');
-    if (time != STORE_NO_TIME) when_text(t, time);
-    text_putc(t, '"');
+static const char *time_of(const store_item *item, text *scratch) {
+    text_clear(scratch);
+    if (item->time == STORE_NO_TIME) return "";
+    when_text(scratch, item->time);
+    return scratch->s;
 }
 
 static void jsonl_row(exporting *e, size_t i) {
     const store_meta *meta = store_info(e->store);
     store_item item = store_at(e->store, i);
     const float *row = e->row;
-    text *t = &e->buffer;
-    text_puts(t, "{\"path\": ");
-    text_json(t, item.id);
-    text_puts(t, ", \"identity\": ");
-    text_json(t, item.identity);
-    text_puts(t, ", \"camera\": ");
-    text_json(t, item.camera);
-    text_puts(t, ", \"time\": ");
-    add_time(t, item.time);
-    text_puts(t, ", \"embeddings\": [");
-    for (int m = 0; m < meta->models; row += meta->model[m++].dim) {
-        text_puts(t, m ? ", [" : "[");
-        text_floats(t, row, meta->model[m].dim);
-        text_putc(t, ']');
-    }
-    text_puts(t, "]}\n");
+    text time = TEXT_INIT;
+    json_writer w = json_write(&e->buffer);
+    json_put_object(&w, NULL);
+    json_put_string(&w, "path", item.id);
+    json_put_string(&w, "identity", item.identity);
+    json_put_string(&w, "camera", item.camera);
+    json_put_string(&w, "time", time_of(&item, &time));
+    json_put_array(&w, "embeddings");
+    for (int m = 0; m < meta->models; row += meta->model[m++].dim)
+        json_put_floats(&w, NULL, row, (size_t)meta->model[m].dim);
+    json_put_finish(&w);
+    if (text_failed(&time)) text_no_memory(&e->buffer);
+    text_free(&time);
 }
 
 static int write_buffer(exporting *e, pending *to, size_t at) {
@@ -92,55 +91,64 @@ static int write_data(exporting *e) {
 }
 
 /* One array of texts for all templates. */
-static void add_names(exporting *e, const char *key, const char *(*name)(const store_item *item, text *scratch)) {
+static void add_names(exporting *e, json_writer *w, const char *key,
+                      const char *(*name)(const store_item *item, text *scratch)) {
     text scratch = TEXT_INIT;
-    text_printf(&e->buffer, ",\n  \"%s\": [", key);
+    json_put_line(w, 2);
+    json_put_array(w, key);
     for (size_t i = 0; i < store_count(e->store); i++) {
         store_item item = store_at(e->store, i);
-        text_puts(&e->buffer, i ? ",\n    " : "\n    ");
-        text_json(&e->buffer, name(&item, &scratch));
-        if (text_failed(&scratch)) text_no_memory(&e->buffer);
+        json_put_line(w, 4);
+        json_put_string(w, NULL, name(&item, &scratch));
+        if (text_failed(&scratch)) text_no_memory(w->out);
     }
-    text_putc(&e->buffer, ']');
+    json_put_end(w);
     text_free(&scratch);
 }
 
 static const char *identity_of(const store_item *item, text *scratch) { return (void)scratch, item->identity; }
 static const char *camera_of(const store_item *item, text *scratch) { return (void)scratch, item->camera; }
 
-static const char *time_of(const store_item *item, text *scratch) {
-    text_clear(scratch);
-    if (item->time == STORE_NO_TIME) return "";
-    when_text(scratch, item->time);
-    return scratch->s;
+static void add_models(json_writer *w, const store_meta *meta) {
+    json_put_line(w, 2);
+    json_put_array(w, "models");
+    for (int m = 0; m < meta->models; m++) {
+        const store_model *from = &meta->model[m];
+        json_put_line(w, 4);
+        json_put_object(w, NULL);
+        json_put_string(w, "fingerprint", from->fingerprint);
+        json_put_string(w, "network", from->network);
+        json_put_string(w, "preset", from->preset);
+        json_put_string(w, "precision", from->precision);
+        json_put_int(w, "dim", from->dim);
+        json_put_bool(w, "raw", 0);
+        json_put_end(w);
+    }
+    json_put_line(w, 2);
+    json_put_end(w);
 }
 
 static void add_meta(exporting *e) {
     const store_meta *meta = store_info(e->store);
-    text *t = &e->buffer;
-    text_printf(t, "{\n  \"format\": \"reid-embeddings\", \"format_version\": 1, \"reid\": \"%s\",\n  \"rows\": %zu, "
-                   "\"dim\": %d,\n", reid_version_string(), store_count(e->store), meta->dim);
-    if (*meta->jpeg) text_printf(t, "  \"jpeg\": "), text_json(t, meta->jpeg), text_puts(t, ",\n");
-    text_puts(t, "  \"models\": [");
-    for (int m = 0; m < meta->models; m++) {
-        const store_model *from = &meta->model[m];
-        text_puts(t, m ? ",\n    {\"fingerprint\": " : "\n    {\"fingerprint\": ");
-        text_json(t, from->fingerprint);
-        text_puts(t, ", \"network\": ");
-        text_json(t, from->network);
-        text_puts(t, ", \"preset\": ");
-        text_json(t, from->preset);
-        text_puts(t, ", \"precision\": ");
-        text_json(t, from->precision);
-        text_printf(t, ", \"dim\": %d, \"raw\": false}", from->dim);
-    }
-    text_puts(t, "\n  ]");
+    json_writer w = json_write(&e->buffer);
+    json_put_object(&w, NULL);
+    json_put_line(&w, 2);
+    json_put_string(&w, "format", "reid-embeddings");
+    json_put_int(&w, "format_version", 1);
+    json_put_string(&w, "reid", reid_version_string());
+    json_put_line(&w, 2);
+    json_put_count(&w, "rows", store_count(e->store));
+    json_put_int(&w, "dim", meta->dim);
+    json_put_line(&w, 2);
+    if (*meta->jpeg) json_put_string(&w, "jpeg", meta->jpeg);
+    add_models(&w, meta);
     if (e->as != JSONL) {
-        add_names(e, "identities", identity_of);
-        add_names(e, "cameras", camera_of);
-        add_names(e, "times", time_of);
+        add_names(e, &w, "identities", identity_of);
+        add_names(e, &w, "cameras", camera_of);
+        add_names(e, &w, "times", time_of);
     }
-    text_puts(t, "\n}\n");
+    json_put_line(&w, 0);
+    json_put_finish(&w);
 }
 
 static int open_side(exporting *e, pending *p, const char *path, int cut, const char *ending) {

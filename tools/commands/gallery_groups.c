@@ -1,6 +1,7 @@
 #include "commands/gallery_groups.h"
 
 #include "base/files.h"
+#include "base/json_write.h"
 #include "base/memory.h"
 #include "base/results.h"
 #include "base/say.h"
@@ -139,11 +140,19 @@ static int check_options(const options *o) {
     return 0;
 }
 
+static void tell_json(const naming *n, text *t) {
+    json_writer w = json_write(t);
+    json_put_object(&w, NULL);
+    json_put_count(&w, "added", n->added);
+    json_put_count(&w, "known", n->known);
+    json_put_count(&w, "individuals", n->names);
+    json_put_count(&w, "left_out", n->nameless);
+    json_put_finish(&w);
+}
+
 static int tell(const naming *n) {
     text t = TEXT_INIT;
-    if (n->o->output.json)
-        text_printf(&t, "{\"added\": %zu, \"known\": %zu, \"individuals\": %zu, \"left_out\": %zu}\n", n->added,
-                    n->known, n->names, n->nameless);
+    if (n->o->output.json) tell_json(n, &t);
     else
         text_printf(&t, "added %zu crops of %zu named individuals; %zu were there, %zu have no name and are left out\n",
                     n->added, n->names, n->known, n->nameless);

@@ -7,6 +7,7 @@
 #include "gallery/pull.h"
 #include "gallery/push.h"
 #include "gallery/templates.h"
+#include "report/gallery_report.h"
 
 #include <sys/stat.h>
 
@@ -21,28 +22,9 @@ static int check_places(const options *o, const char *part, const char *file, co
     return 0;
 }
 
-static double rate(size_t rows, double seconds) { return seconds > 0 ? (double)rows / seconds : 0; }
-
-static int report_push(const options *o, const push_report *r) {
-    text t = TEXT_INIT;
-    size_t rows = r->pushed + r->equal;
-    if (o->output.json)
-        text_printf(&t, "{\"pushed\": %zu, \"equal\": %zu, \"refused\": %zu, \"created\": %s, \"seconds\": %.3f, "
-                        "\"rows_per_second\": %.0f, \"index_seconds\": %.3f}\n", r->pushed, r->equal, r->refused,
-                    r->created ? "true" : "false", r->seconds, rate(rows, r->seconds), r->index_seconds);
-    else {
-        text_printf(&t, "pushed %zu", r->pushed);
-        if (r->equal) text_printf(&t, "; %zu were already there", r->equal);
-        if (r->refused) text_printf(&t, "; %zu were refused", r->refused);
-        text_printf(&t, ", in %.1f s (%.0f rows/s)", r->seconds, rate(rows, r->seconds));
-        if (r->index_seconds > 0) text_printf(&t, "; the index took %.1f s", r->index_seconds);
-        text_putc(&t, '\n');
-    }
-    return results_print(&t);
-}
-
 int gallery_push_command(options *o, const char *path) {
     push_report report;
+    text t = TEXT_INIT;
     const char *url = o->operand_count ? o->operands[0] : "";
     if (!check_places(o, "push", path, url)) return 2;
     gallery_store *s = templates_read(path, 1);
@@ -50,8 +32,9 @@ int gallery_push_command(options *o, const char *path) {
     const push_request r = {.from = s, .path = path, .url = url, .strict = o->input.strict};
     int good = gallery_push(&r, &report);
     store_close(s);
-    if (!good || !report_push(o, &report)) return 2;
-    return report.refused ? 1 : 0;
+    if (!good) return 2;
+    (o->output.json ? gallery_push_json : gallery_push_line)(&report, &t);
+    return !results_print(&t) ? 2 : report.refused ? 1 : 0;
 }
 
 int gallery_pull_command(options *o, const char *url) {
@@ -75,7 +58,6 @@ int gallery_pull_command(options *o, const char *url) {
         return 2;
     }
     double seconds = clock_seconds() - start;
-    text_printf(&t, o->output.json ? "{\"pulled\": %zu, \"seconds\": %.3f, \"rows_per_second\": %.0f}\n"
-                            : "pulled %zu, in %.1f s (%.0f rows/s)\n", count, seconds, rate(count, seconds));
+    (o->output.json ? gallery_pull_json : gallery_pull_line)(count, seconds, &t);
     return results_print(&t) ? 0 : 2;
 }

@@ -12,6 +12,7 @@
 #include "gallery/reembed.h"
 #include "pictures/box_text.h"
 #include "report/model_change_report.h"
+#include "report/reembed_report.h"
 
 #include <errno.h>
 #include <math.h>
@@ -21,7 +22,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { BATCHES = 8, FAILURES_SHOWN = 10 }; /* batches in a claim; failures that --status lists for people */
+enum { BATCHES = 8 }; /* in a claim */
 
 /* --- a worker: from tasks to pictures ----------------------------------------------------------------------------- */
 
@@ -170,11 +171,7 @@ static int tell_worker(const working *k, const reembed_counts *c) {
     size_t made, failed;
     text t = TEXT_INIT;
     reembed_totals(k->worker, &made, &failed);
-    text_printf(&t, k->o->output.json ? "{\"embedded\": %zu, \"failed\": %zu, \"templates\": %zu, \"rows\": %zu, "
-                                 "\"missing\": %zu}\n"
-                               : "embedded %zu, failed %zu; of %zu templates, %zu have a row of these models, "
-                                  "%zu not\n",
-                made, failed, c->templates, c->templates - c->missing, c->missing);
+    (k->o->output.json ? reembed_done_json : reembed_done_line)(c, made, failed, &t);
     return !results_print(&t) ? 2 : c->missing ? 1 : 0;
 }
 
@@ -241,109 +238,10 @@ static const embedder *choose(const embedder_list *l, const options *o, const ch
 
 /* --- status ------------------------------------------------------------------------------------------------------- */
 
-static const char *const ROLES[] = {"now", "before", "other"};
-
-typedef struct telling {
-    text *t;
-    int json;
-    size_t count;
-} telling;
-
-static int add_failure(void *user, const char *id, const char *why) {
-    telling *k = user;
-    if (k->json) {
-        text_puts(k->t, k->count ? ", {\"id\": " : "{\"id\": ");
-        text_json(k->t, id);
-        text_puts(k->t, ", \"why\": ");
-        text_json(k->t, why);
-        text_putc(k->t, '}');
-    } else {
-        text_puts(k->t, "        ");
-        text_visible(k->t, id);
-        text_puts(k->t, ": ");
-        text_visible(k->t, why);
-        text_putc(k->t, '\n');
-    }
-    k->count++;
-    return 1;
-}
-
-static int plain_embedder(embedder_list *l, const embedder *e, text *t) {
-    char name[2 * 33];
-    telling k = {t, 0, 0};
-    embedder_name(e, name);
-    text_printf(t, "%-6s  %s (", ROLES[e->role], name);
-    for (int m = 0; m < e->makers.models; m++) {
-        if (m) text_puts(t, " + ");
-        text_visible(t, e->makers.model[m].network);
-    }
-    text_printf(t, "): %zu rows, %zu missing", e->rows, e->missing);
-    if (e->failed) text_printf(t, ", %zu of them failed", e->failed);
-    if (e->claimed) text_printf(t, ", %zu claimed", e->claimed);
-    if (isnan(e->makers.threshold)) text_puts(t, "; no threshold\n");
-    else text_printf(t, "; threshold %.9g\n", e->makers.threshold);
-    if (*e->makers.jpeg) text_printf(t, "        JPEG files decoded by %s\n", e->makers.jpeg);
-    int good = !e->failed || embedders_failures(l, e, FAILURES_SHOWN, add_failure, &k);
-    if (e->failed > FAILURES_SHOWN) text_printf(t, "        and %zu more; --json has all\n", e->failed - k.count);
-    return good;
-}
-
-static int plain_status(embedder_list *l, text *t) {
-    text_printf(t, "%zu templates\n", l->templates);
-    for (size_t i = 0; i < l->count; i++)
-        if (!plain_embedder(l, &l->at[i], t)) return 0;
-    for (size_t i = 0; i < l->workers; i++) {
-        const embedder_worker *w = &l->worker[i];
-        text_puts(t, "worker  ");
-        text_visible(t, w->name);
-        text_printf(t, ": %zu embedded, %zu failed, seen %.0f s ago%s\n", w->made, w->failed, w->silent,
-                    w->silent > w->lease ? ", dead" : "");
-    }
-    return 1;
-}
-
-static int json_embedder(embedder_list *l, const embedder *e, text *t) {
-    telling k = {t, 1, 0};
-    text_printf(t, "{\"role\": \"%s\", \"fingerprints\": [", ROLES[e->role]);
-    for (int m = 0; m < e->makers.models; m++) {
-        if (m) text_puts(t, ", ");
-        text_json(t, e->makers.model[m].fingerprint);
-    }
-    text_printf(t, "], \"rows\": %zu, \"missing\": %zu, \"failed\": %zu, \"claimed\": %zu", e->rows, e->missing,
-                e->failed, e->claimed);
-    text_printf(t, isnan(e->makers.threshold) ? ", \"threshold\": null" : ", \"threshold\": %.9g",
-                e->makers.threshold);
-    text_puts(t, ", \"jpeg\": ");
-    if (*e->makers.jpeg) text_json(t, e->makers.jpeg);
-    else text_puts(t, "null");
-    text_puts(t, ", \"failures\": [");
-    int good = embedders_failures(l, e, e->failed, add_failure, &k);
-    text_puts(t, "]}");
-    return good;
-}
-
-static int json_status(embedder_list *l, text *t) {
-    text_printf(t, "{\"templates\": %zu, \"embedders\": [", l->templates);
-    for (size_t i = 0; i < l->count; i++) {
-        if (i) text_puts(t, ",\n  ");
-        if (!json_embedder(l, &l->at[i], t)) return 0;
-    }
-    text_puts(t, "],\n  \"workers\": [");
-    for (size_t i = 0; i < l->workers; i++) {
-        const embedder_worker *w = &l->worker[i];
-        text_puts(t, i ? ", {\"name\": " : "{\"name\": ");
-        text_json(t, w->name);
-        text_printf(t, ", \"embedded\": %zu, \"failed\": %zu, \"silent\": %.3f, \"lease\": %.3f}", w->made, w->failed,
-                    w->silent, w->lease);
-    }
-    text_puts(t, "]}\n");
-    return 1;
-}
-
 static int show_status(const options *o, const char *url) {
     embedder_list l;
     text t = TEXT_INIT;
-    int good = embedders_open(&l, url, 1) && (o->output.json ? json_status : plain_status)(&l, &t);
+    int good = embedders_open(&l, url, 1) && (o->output.json ? reembed_status_json : reembed_status_lines)(&l, &t);
     embedders_close(&l);
     if (good) return results_print(&t) ? 0 : 2;
     text_free(&t);
@@ -397,7 +295,7 @@ static int tell_change(const options *o, const char *what, const embedder *e) {
     char name[2 * 33];
     text t = TEXT_INIT;
     embedder_name(e, name);
-    text_printf(&t, o->output.json ? "{\"%s\": \"%s\"}\n" : "%s %s\n", what, name);
+    (o->output.json ? reembed_change_json : reembed_change_line)(what, name, &t);
     return results_print(&t) ? 0 : 2;
 }
 

@@ -2,6 +2,7 @@
    index finds near. */
 #include "base/clock.h"
 #include "base/files.h"
+#include "base/json_write.h"
 #include "base/memory.h"
 #include "base/results.h"
 #include "base/say.h"
@@ -66,23 +67,25 @@ static double best_of(const searching *s, int q) {
 static void json_result(searching *s, int q) {
     const reid_hit *hits = s->hits + (ptrdiff_t)q * s->what.k;
     const char *decision = decide(s->threshold, s->found[q], best_of(s, q));
-    text *t = &s->line;
-    text_puts(t, "{\"query\": ");
-    text_json(t, s->queries[q].id);
-    decision_json(t, decision, s->found[q], best_of(s, q));
-    threshold_json(t, decision, s->threshold);
-    if (s->near)
-        text_printf(t, ", \"candidates\": %zu, \"too_few\": %s", store_count(s->store), s->too_few ? "true" : "false");
-    text_puts(t, ", \"matches\": [");
+    json_writer w = json_write(&s->line);
+    json_put_object(&w, NULL);
+    json_put_string(&w, "query", s->queries[q].id);
+    decision_json(&w, decision, s->found[q], best_of(s, q));
+    threshold_json(&w, decision, s->threshold);
+    if (s->near) {
+        json_put_count(&w, "candidates", store_count(s->store));
+        json_put_bool(&w, "too_few", s->too_few);
+    }
+    json_put_array(&w, "matches");
     for (int i = 0; i < s->found[q]; i++) {
         store_item item = store_at(s->store, hits[i].row);
-        text_puts(t, i ? ", {\"identity\": " : "{\"identity\": ");
-        text_json(t, item.identity);
-        text_printf(t, ", \"score\": %.9g, \"id\": ", hits[i].score);
-        text_json(t, item.id);
-        text_putc(t, '}');
+        json_put_object(&w, NULL);
+        json_put_string(&w, "identity", item.identity);
+        json_put_number(&w, "score", hits[i].score, 9);
+        json_put_string(&w, "id", item.id);
+        json_put_end(&w);
     }
-    text_puts(t, "]}\n");
+    json_put_finish(&w);
 }
 
 /* Columns are separated by tabs; a query without hits has one line, too. */

@@ -1,4 +1,5 @@
 /* reid inspect: what is in a weight file, and what would be made of it. */
+#include "base/json_write.h"
 #include "base/memory.h"
 #include "base/results.h"
 #include "base/say.h"
@@ -270,101 +271,133 @@ static void describe_plan(inspection *in) {
 
 /* The same as JSON. */
 
-static void json_gpu(inspection *in) {
-    text *t = &in->out;
+static void json_gpu(const inspection *in, json_writer *w) {
     const reid_gpu_info *g = &in->gpu;
-    text_puts(t, ", \"gpu\": {\"name\": ");
-    text_json(t, g->name);
-    text_printf(t, ", \"arch\": \"%s\", \"multiprocessors\": %d, \"uuid\": \"%s\", \"memory\": %zu, "
-                "\"memory_free\": %zu, \"integrated\": %s, \"driver\": %d, \"nvrtc\": %d",
-                g->arch, g->multiprocessors, g->uuid, g->memory, g->memory_free, g->integrated ? "true" : "false",
-                g->driver_version, g->nvrtc_version);
-    text_puts(t, ", \"nvrtc_path\": ");
-    text_json(t, g->nvrtc_path);
-    text_printf(t, ", \"kernels\": \"%s\", \"cache\": ", g->kernels);
-    text_json(t, g->cache_dir);
-    text_putc(t, '}');
+    json_put_object(w, "gpu");
+    json_put_string(w, "name", g->name);
+    json_put_string(w, "arch", g->arch);
+    json_put_int(w, "multiprocessors", g->multiprocessors);
+    json_put_string(w, "uuid", g->uuid);
+    json_put_count(w, "memory", g->memory);
+    json_put_count(w, "memory_free", g->memory_free);
+    json_put_bool(w, "integrated", g->integrated);
+    json_put_int(w, "driver", g->driver_version);
+    json_put_int(w, "nvrtc", g->nvrtc_version);
+    json_put_string(w, "nvrtc_path", g->nvrtc_path);
+    json_put_string(w, "kernels", g->kernels);
+    json_put_string(w, "cache", g->cache_dir);
+    json_put_end(w);
 }
 
-static void json_tensors(inspection *in) {
-    text *t = &in->out;
-    text_puts(t, ", \"tensors\": {");
-    for (int s = 0; s < STATUSES; s++)
-        text_printf(t, "%s\"%s\": %zu", s ? ", " : "", STATUS_NAMES[s], in->by_status[s]);
-    text_puts(t, ", \"list\": [");
-    for (size_t i = 0, n = 0; i < in->count; i++) {
+static void json_tensors(const inspection *in, json_writer *w) {
+    json_put_object(w, "tensors");
+    for (int s = 0; s < STATUSES; s++) json_put_count(w, STATUS_NAMES[s], in->by_status[s]);
+    json_put_array(w, "list");
+    for (size_t i = 0; i < in->count; i++) {
         reid_tensor_status s = in->tensors[i].status;
         if (!in->o->inspect.tensors && (s == REID_TENSOR_USED || s == REID_TENSOR_IGNORED)) continue;
-        text_puts(t, n++ ? ",\n  {\"name\": " : "\n  {\"name\": ");
-        text_json(t, in->tensors[i].name);
-        text_printf(t, ", \"status\": \"%s\", \"note\": ", STATUS_NAMES[s]);
-        text_json(t, in->tensors[i].note);
-        text_putc(t, '}');
+        json_put_line(w, 2);
+        json_put_object(w, NULL);
+        json_put_string(w, "name", in->tensors[i].name);
+        json_put_string(w, "status", STATUS_NAMES[s]);
+        json_put_string(w, "note", in->tensors[i].note);
+        json_put_end(w);
     }
-    text_puts(t, "]}");
+    json_put_end(w);
+    json_put_end(w);
 }
 
-static void json_model(inspection *in) {
-    text *t = &in->out;
+static void json_preset(const inspection *in, json_writer *w) {
     const reid_info *info = &in->loaded.info;
-    text_printf(t, ", \"fingerprint\": \"%s\", \"head\": \"%s\", \"head_seed\": %llu, \"preset\": \"%s\"",
-                info->fingerprint, info->head, (unsigned long long)info->head_seed, info->preset);
-    text_printf(t, ", \"preset_from\": \"%s\", \"height\": %d, \"width\": %d, \"resize_edge\": %d",
-                source_of(in->asked->preset, in->preset_in_file, "the network's default"), info->height, info->width,
-                info->resize_edge);
-    text_puts(t, ", \"preprocessing\": ");
-    text_json(t, info->preprocessing);
-    text_printf(t, ", \"filter\": \"%s\", \"order\": \"%s\", \"scale\": %.17g", info->filter,
-                info->bgr ? "bgr" : "rgb", info->scale);
-    text_printf(t, ", \"mean\": [%.17g, %.17g, %.17g]", info->mean[0], info->mean[1], info->mean[2]);
-    text_printf(t, ", \"std\": [%.17g, %.17g, %.17g]", info->std[0], info->std[1], info->std[2]);
-    text_printf(t, ", \"last_stride\": %d, \"dim\": %d, \"flip\": %s, \"raw\": %s, \"latency\": %s", info->last_stride,
-                info->dim, info->flip ? "true" : "false", info->raw ? "true" : "false",
-                info->latency ? "true" : "false");
-    text_printf(t, ", \"parameters\": %lld, \"macs\": %lld", (long long)info->parameters, (long long)info->macs);
-    text_printf(t, ", \"device\": \"%s\", \"chip\": ", info->device);
-    text_json(t, info->chip);
-    text_printf(t, ", \"isa\": \"%s\", \"precision\": \"%s\", \"batch\": %d, \"threads\": %d, \"lanes\": %d", info->isa,
-                info->precision, info->batch, info->threads, info->lanes);
-    text_printf(t, ", \"weight_bytes\": %zu, \"arena_bytes\": %zu, \"total_bytes\": %zu", info->weight_bytes,
-                info->arena_bytes, info->total_bytes);
+    json_put_string(w, "preset", info->preset);
+    json_put_string(w, "preset_from", source_of(in->asked->preset, in->preset_in_file, "the network's default"));
+    json_put_int(w, "height", info->height);
+    json_put_int(w, "width", info->width);
+    json_put_int(w, "resize_edge", info->resize_edge);
+    json_put_string(w, "preprocessing", info->preprocessing);
+    json_put_string(w, "filter", info->filter);
+    json_put_string(w, "order", info->bgr ? "bgr" : "rgb");
+    json_put_number(w, "scale", info->scale, 17);
+    json_put_numbers(w, "mean", info->mean, 3, 17);
+    json_put_numbers(w, "std", info->std, 3, 17);
 }
 
-static void json_plan(inspection *in) {
-    text *t = &in->out;
-    text_puts(t, ", \"plan\": [");
+static void json_model(const inspection *in, json_writer *w) {
+    const reid_info *info = &in->loaded.info;
+    json_put_string(w, "fingerprint", info->fingerprint);
+    json_put_string(w, "head", info->head);
+    json_put_count(w, "head_seed", info->head_seed);
+    json_preset(in, w);
+    json_put_int(w, "last_stride", info->last_stride);
+    json_put_int(w, "dim", info->dim);
+    json_put_bool(w, "flip", info->flip);
+    json_put_bool(w, "raw", info->raw);
+    json_put_bool(w, "latency", info->latency);
+    json_put_int(w, "parameters", info->parameters);
+    json_put_int(w, "macs", info->macs);
+    json_put_string(w, "device", info->device);
+    json_put_string(w, "chip", info->chip);
+    json_put_string(w, "isa", info->isa);
+    json_put_string(w, "precision", info->precision);
+    json_put_int(w, "batch", info->batch);
+    json_put_int(w, "threads", info->threads);
+    json_put_int(w, "lanes", info->lanes);
+    json_put_count(w, "weight_bytes", info->weight_bytes);
+    json_put_count(w, "arena_bytes", info->arena_bytes);
+    json_put_count(w, "total_bytes", info->total_bytes);
+}
+
+static void json_sizes(json_writer *w, const char *key, const int *sizes, int count) {
+    json_put_array(w, key);
+    for (int i = 0; i < count; i++) json_put_int(w, NULL, sizes[i]);
+    json_put_end(w);
+}
+
+static void json_op(const reid_op_info *op, json_writer *w) {
+    const int in[] = {op->in_h, op->in_w, op->in_c}, out[] = {op->out_h, op->out_w, op->out_c};
+    const int kernel[] = {op->kernel_h, op->kernel_w};
+    json_put_line(w, 2);
+    json_put_object(w, NULL);
+    json_put_string(w, "name", op->name);
+    json_put_string(w, "op", op->kind);
+    json_sizes(w, "in", in, 3);
+    json_sizes(w, "out", out, 3);
+    json_sizes(w, "kernel", kernel, 2);
+    json_put_int(w, "stride", op->stride);
+    json_put_int(w, "pad", op->pad_y);
+    json_put_string(w, "activation", op->activation);
+    json_put_int(w, "adds_residual", op->residual != REID_OP_NONE);
+    json_put_int(w, "scales_input", op->scale != REID_OP_NONE);
+    json_put_int(w, "macs", op->macs);
+    json_put_int(w, "parameters", op->parameters);
+    json_put_int(w, "bytes", op->bytes);
+    json_put_end(w);
+}
+
+static void json_plan(const inspection *in, json_writer *w) {
+    json_put_array(w, "plan");
     for (int i = 0; i < reid_op_count(in->loaded.ctx); i++) {
         reid_op_info op;
         reid_query_op(in->loaded.ctx, i, &op);
-        text_puts(t, i ? ",\n  {\"name\": " : "\n  {\"name\": ");
-        text_json(t, op.name);
-        text_printf(t, ", \"op\": \"%s\", \"in\": [%d, %d, %d], \"out\": [%d, %d, %d], \"kernel\": [%d, %d]", op.kind,
-                    op.in_h, op.in_w, op.in_c, op.out_h, op.out_w, op.out_c, op.kernel_h, op.kernel_w);
-        text_printf(t, ", \"stride\": %d, \"pad\": %d, \"activation\": \"%s\"", op.stride, op.pad_y, op.activation);
-        text_printf(t, ", \"adds_residual\": %d, \"scales_input\": %d", op.residual != REID_OP_NONE,
-                    op.scale != REID_OP_NONE);
-        text_printf(t, ", \"macs\": %lld, \"parameters\": %lld, \"bytes\": %lld}", (long long)op.macs,
-                    (long long)op.parameters, (long long)op.bytes);
+        json_op(&op, w);
     }
-    text_puts(t, "]");
+    json_put_end(w);
 }
 
 static void print_json(inspection *in) {
-    text *t = &in->out;
-    text_puts(t, "{\"file\": ");
-    text_json(t, in->asked->weights);
-    text_printf(t, ", \"file_bytes\": %lld, \"usable\": %s, \"error\": ", in->file_size,
-                in->loaded.ctx ? "true" : "false");
-    if (in->loaded.ctx) text_puts(t, "null");
-    else text_json(t, reason_of(&in->loaded.error, in->loaded.result));
-    text_puts(t, ", \"network\": ");
-    if (in->network[0]) text_json(t, in->network);
-    else text_puts(t, "null");
-    if (in->loaded.ctx) json_model(in);
-    if (in->has_gpu) json_gpu(in);
-    json_tensors(in);
-    if (in->o->inspect.plan && in->loaded.ctx) json_plan(in);
-    text_puts(t, "}\n");
+    json_writer w = json_write(&in->out);
+    int usable = in->loaded.ctx != NULL;
+    json_put_object(&w, NULL);
+    json_put_string(&w, "file", in->asked->weights);
+    json_put_int(&w, "file_bytes", in->file_size);
+    json_put_bool(&w, "usable", usable);
+    json_put_string(&w, "error", usable ? NULL : reason_of(&in->loaded.error, in->loaded.result));
+    json_put_string(&w, "network", in->network[0] ? in->network : NULL);
+    if (usable) json_model(in, &w);
+    if (in->has_gpu) json_gpu(in, &w);
+    json_tensors(in, &w);
+    if (in->o->inspect.plan && usable) json_plan(in, &w);
+    json_put_finish(&w);
 }
 
 static void print_text(inspection *in) {

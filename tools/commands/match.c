@@ -1,5 +1,6 @@
 /* reid match: compares queries with a gallery and says who they show. */
 #include "base/files.h"
+#include "base/json_write.h"
 #include "base/memory.h"
 #include "base/results.h"
 #include "base/say.h"
@@ -56,10 +57,11 @@ static int rank(matching *m, const input *query, const float *row) {
 }
 
 static void json_result(matching *m, const input *query, int found) {
-    text_puts(&m->line, "{\"query\": ");
-    text_json(&m->line, query->id);
-    ask_json(m->asked, m->hits, found, &m->line);
-    text_puts(&m->line, "}\n");
+    json_writer w = json_write(&m->line);
+    json_put_object(&w, NULL);
+    json_put_string(&w, "query", query->id);
+    ask_json(m->asked, m->hits, found, &w);
+    json_put_finish(&w);
 }
 
 /* Characters, not bytes; double-width ones are counted once. */

@@ -14,6 +14,11 @@ enum { BEST = 3 };                                   /* pictures below a query *
 static const size_t MOST_PICTURES = (size_t)256 << 20; /* bytes of a page, beyond which it shows no more of them */
 static const size_t KEPT = (size_t)32 << 20;         /* of the gallery's, which many queries may show */
 
+static const unsigned char html[] = {
+#include "build/commands/match_html.html.bytes"
+};
+static const page_markup HTML = {html, sizeof html};
+
 struct match_html {
     match_html_request r;
     match_page page;
@@ -150,12 +155,11 @@ int match_html_query(match_html *h, size_t query, const reid_hit *hits, int foun
 }
 
 void match_html_failure(match_html *h, size_t query, const char *why) {
+    page_values v = {TEXT_INIT};
     h->failed++;
-    text_puts(&h->failures, "<li><code>");
-    page_text(&h->failures, h->r.queries->at[query].id);
-    text_puts(&h->failures, "</code> ");
-    page_text(&h->failures, why);
-    text_puts(&h->failures, "</li>\n");
+    page_set(&v, "path", "%s", h->r.queries->at[query].id);
+    page_set(&v, "why", "%s", why);
+    page_fill(&h->failures, &HTML, "failure", &v);
 }
 
 /* --- the page ----------------------------------------------------------------------------------------------------- */
@@ -163,34 +167,30 @@ void match_html_failure(match_html *h, size_t query, const char *why) {
 static void add_introduction(const match_html *h, text *out) {
     const gallery *g = h->r.g;
     const page_counts *n = &h->page.n;
-    text_printf(out, "<p class=\"soft\">%zu queries, compared with %zu pictures of %zu individuals in <code>",
-                n->queries, g->count, g->identities);
-    text place = TEXT_INIT;
-    text_puts(&place, shown(h->r.o->match.gallery));
-    page_text(out, place.s ? place.s : "");
-    text_free(&place);
-    text_puts(out, "</code> by <code>");
+    page_values v = {TEXT_INIT};
+    page_set(&v, "queries", "%zu", n->queries);
+    page_set(&v, "pictures", "%zu", g->count);
+    page_set(&v, "individuals", "%zu", g->identities);
+    page_set(&v, "gallery", "%s", shown(h->r.o->match.gallery));
+    page_fill(out, &HTML, "head", &v);
     for (int i = 0; i < h->r.o->models; i++) {
-        if (i) text_puts(out, "</code> and <code>");
-        page_text(out, h->r.o->model[i].weights);
+        if (i) text_puts(out, " and");
+        page_set(&v, "weights", "%s", h->r.o->model[i].weights);
+        page_fill(out, &HTML, "weights", &v);
     }
-    text_printf(out, "</code>, reid.h %s.</p>\n", reid_version_string());
-    if (isnan(h->page.threshold))
-        text_puts(out, "<p class=\"note\"><strong>Nothing is decided:</strong> there is no threshold, and strangers, "
-                       "too, have a best match. <code>reid calibrate</code> makes one of pictures of yours, for "
-                       "<code>--calibration</code>.</p>\n");
-    if (n->judged && h->r.o->input.labels)
-        text_puts(out, "<p>Who the queries show is what <code>--labels</code> says.</p>\n");
-    else if (n->judged)
-        text_puts(out, "<p>Queries in a folder with the name of an individual of the gallery are taken to show that "
-                       "one; <code>--labels</code> says it for others.</p>\n");
+    page_set(&v, "version", "%s", reid_version_string());
+    page_fill(out, &HTML, "version", &v);
+    if (isnan(h->page.threshold)) page_fill(out, &HTML, "no threshold", NULL);
+    if (n->judged) page_fill(out, &HTML, h->r.o->input.labels ? "labels" : "no labels", NULL);
 }
 
 static void add_failures(const match_html *h, text *out) {
+    page_values v = {TEXT_INIT};
     if (!h->failed) return;
-    text_printf(out, "<h2>Not compared: %zu</h2>\n<ul>\n", h->failed);
+    page_set(&v, "count", "%zu", h->failed);
+    page_fill(out, &HTML, "failures", &v);
     text_join(out, &h->failures);
-    text_puts(out, "</ul>\n");
+    page_fill(out, &HTML, "failures end", NULL);
 }
 
 void match_html_write(match_html *h, text *out) {

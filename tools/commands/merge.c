@@ -1,4 +1,5 @@
 /* reid merge: the shards of a list to the files of one run. */
+#include "base/json_write.h"
 #include "base/results.h"
 #include "base/say.h"
 #include "commands/commands.h"
@@ -7,10 +8,15 @@
 
 static int print_summary(const merge_request *r, const merge_result *found) {
     text line = TEXT_INIT;
-    text_puts(&line, "{\"output\": ");
-    text_json(&line, r->output);
-    text_printf(&line, ", \"shards\": %d, \"rows\": %zu, \"dim\": %d, \"inputs\": %zu, \"failed\": %zu}\n", r->count,
-                found->rows, found->dim, found->inputs, found->failed);
+    json_writer w = json_write(&line);
+    json_put_object(&w, NULL);
+    json_put_string(&w, "output", r->output);
+    json_put_int(&w, "shards", r->count);
+    json_put_count(&w, "rows", found->rows);
+    json_put_int(&w, "dim", found->dim);
+    json_put_count(&w, "inputs", found->inputs);
+    json_put_count(&w, "failed", found->failed);
+    json_put_finish(&w);
     return results_print(&line);
 }
 

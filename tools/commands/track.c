@@ -1,6 +1,7 @@
 /* reid track: videos with a detector's boxes to tracks, their best frames, embeddings and individuals. */
 #include "base/clock.h"
 #include "base/files.h"
+#include "base/json_write.h"
 #include "base/memory.h"
 #include "base/results.h"
 #include "base/say.h"
@@ -236,19 +237,25 @@ static int write_all(tracking *run) {
 }
 
 static void json_summary(const tracking *run, text *out) {
-    text_puts(out, "{\"output\": ");
-    text_json(out, run->o->output.path);
-    text_puts(out, ", \"videos\": [");
+    json_writer w = json_write(out);
+    json_put_object(&w, NULL);
+    json_put_string(&w, "output", run->o->output.path);
+    json_put_array(&w, "videos");
     for (size_t i = 0; i < run->count; i++) {
         const film *f = &run->films[i];
-        text_puts(out, i ? ", {\"path\": " : "{\"path\": ");
-        text_json(out, f->r->video.path);
-        text_printf(out, ", \"%s\": %zu, \"boxes\": %zu, \"%s\": %zu, \"tracks\": %zu}",
-                    f->r->photos ? "photos" : "frames", f->frames, f->found.count,
-                    f->r->photos ? "bursts" : "scenes", f->scene_count, f->wholes);
+        json_put_object(&w, NULL);
+        json_put_string(&w, "path", f->r->video.path);
+        json_put_count(&w, f->r->photos ? "photos" : "frames", f->frames);
+        json_put_count(&w, "boxes", f->found.count);
+        json_put_count(&w, f->r->photos ? "bursts" : "scenes", f->scene_count);
+        json_put_count(&w, "tracks", f->wholes);
+        json_put_end(&w);
     }
-    text_printf(out, "], \"crops\": %zu, \"individuals\": %zu, \"threshold\": %.9g}\n", run->rows.list.count,
-                run->groups, run->threshold);
+    json_put_end(&w);
+    json_put_count(&w, "crops", run->rows.list.count);
+    json_put_count(&w, "individuals", run->groups);
+    json_put_number(&w, "threshold", run->threshold, 9);
+    json_put_finish(&w);
 }
 
 static void plain_summary(const tracking *run, text *out) {

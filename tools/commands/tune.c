@@ -1,5 +1,6 @@
 /* reid tune: measures settings on the user's own pictures and machine, and writes the best as a profile. */
 #include "base/files.h"
+#include "base/json_write.h"
 #include "base/memory.h"
 #include "base/results.h"
 #include "base/say.h"
@@ -84,24 +85,32 @@ static void table(const tuning *t, const tune_candidate **list, size_t count, te
     explain(t, list[0], out, "");
 }
 
-static void json_setting(const tune_candidate *x, text *out) {
-    text_printf(out, "{\"decoders\": %d, \"threads\": %d, \"batch\": %d, \"per_second\": %.6g, \"bytes\": %zu, "
-                "\"seconds\": %.3f}", x->at.decoders, x->at.threads, x->at.batch, tune_pace(x), x->bytes, x->seconds);
+static void json_setting(json_writer *w, const char *key, const tune_candidate *x) {
+    json_put_object(w, key);
+    json_put_int(w, "decoders", x->at.decoders);
+    json_put_int(w, "threads", x->at.threads);
+    json_put_int(w, "batch", x->at.batch);
+    json_put_number(w, "per_second", tune_pace(x), 6);
+    json_put_count(w, "bytes", x->bytes);
+    json_put_fixed(w, "seconds", x->seconds, 3);
+    json_put_end(w);
 }
 
 static void as_json(const tuning *t, const tune_candidate **list, size_t count, text *out) {
-    text_printf(out, "{\"goal\": \"%s\", \"device\": \"%s\", \"largest_batch\": ", GOALS[t->o->tune.goal],
-                t->info.device);
-    if (t->c.largest_batch) text_printf(out, "%d", t->c.largest_batch);
-    else text_puts(out, "null");
-    text_printf(out, ", \"hurried\": %s, \"chosen\": ", t->c.hurried ? "true" : "false");
-    json_setting(&t->c.all[t->c.best], out);
-    text_puts(out, ", \"measured\": [");
+    json_writer w = json_write(out);
+    json_put_object(&w, NULL);
+    json_put_string(&w, "goal", GOALS[t->o->tune.goal]);
+    json_put_string(&w, "device", t->info.device);
+    if (t->c.largest_batch) json_put_int(&w, "largest_batch", t->c.largest_batch);
+    else json_put_null(&w, "largest_batch");
+    json_put_bool(&w, "hurried", t->c.hurried);
+    json_setting(&w, "chosen", &t->c.all[t->c.best]);
+    json_put_array(&w, "measured");
     for (size_t i = 0; i < count; i++) {
-        text_puts(out, i ? ",\n  " : "\n  ");
-        json_setting(list[i], out);
+        json_put_line(&w, 2);
+        json_setting(&w, NULL, list[i]);
     }
-    text_puts(out, "]}\n");
+    json_put_finish(&w);
 }
 
 /* Threads only where they were varied: on a GPU they hardly count. */

@@ -269,22 +269,19 @@ static int draw_boxes(const char *folder, const char *size) {
 
 /* --- the page ----------------------------------------------------------------------------------------------------- */
 
-static const char STYLE[] =
-    "video{display:block;width:100%;max-width:640px;border-radius:10px;background:var(--line)}"
-    ".lane{display:grid;grid-template-columns:5.5rem 1fr;gap:.7rem;align-items:center;margin:.3rem 0;font-size:.9rem}"
-    ".time{position:relative;height:1.2rem;background:var(--line);border-radius:5px;overflow:hidden}"
-    ".time i,.time b{position:absolute;top:0;bottom:0}.time b{width:3px;background:var(--paper)}"
-    ".time u{position:absolute;top:0;bottom:0;width:1px;background:var(--soft)}"
-    ".key{display:inline-block;width:.8em;height:.8em;border-radius:3px;margin-right:.45em}"
-    ".crops{display:grid;grid-template-columns:repeat(auto-fill,minmax(76px,1fr));gap:.4rem;margin-top:.5rem}"
-    ".crops div{font-size:.75rem;line-height:1.25;color:var(--soft)}a{color:var(--own)}"
-    ".cards{grid-template-columns:repeat(auto-fill,minmax(min(100%,270px),1fr))}";
+static const unsigned char css[] = {
+#include "build/demo_program/demo_film.css.bytes"
+};
+static const unsigned char html[] = {
+#include "build/demo_program/demo_film.html.bytes"
+};
+static const page_markup STYLE = {css, sizeof css}, HTML = {html, sizeof html};
 
 typedef struct colour_text {
     char s[24];
 } colour_text;
 
-static colour_text css(int group) {
+static colour_text css_of(int group) {
     const unsigned char *c = colour_of(group);
     colour_text t;
     snprintf(t.s, sizeof t.s, "#%02x%02x%02x", c[0], c[1], c[2]);
@@ -324,18 +321,23 @@ static void add_tiles(const result *r, text *out) {
 
 static void add_lanes(const result *r, text *out) {
     double end = r->seconds > 0 ? r->seconds : 1;
-    text_puts(out, "<h2>Tracks</h2>\n<p>A bar for each, in the colour of its individual; the marks are its best "
-                   "frames: sharp, large, whole, not covered, and half a second apart. No track goes on behind the cut "
-                   "between two scenes.</p>\n");
+    page_fill(out, &HTML, "tracks", NULL);
     for (size_t i = 0; i < r->count; i++) {
         const found_track *t = &r->tracks[i];
-        text_printf(out, "<div class=\"lane\"><span>track %u</span><div class=\"time\"><i style=\"left:%.2f%%;"
-                         "width:%.2f%%;background:%s\" title=\"%.1f to %.1f s, %.0f boxes\"></i>", (unsigned)t->number,
-                    100 * t->first / end, 100 * (t->last - t->first) / end, css(t->group).s, t->first, t->last,
-                    t->boxes);
-        for (size_t k = 0; k < t->count; k++)
-            text_printf(out, "<b style=\"left:%.2f%%\"></b>", 100 * t->shots[k].seconds / end);
-        text_puts(out, "</div></div>\n");
+        page_values v = {TEXT_INIT};
+        page_set(&v, "number", "%u", (unsigned)t->number);
+        page_set(&v, "left", "%.2f", 100 * t->first / end);
+        page_set(&v, "width", "%.2f", 100 * (t->last - t->first) / end);
+        page_set(&v, "colour", "%s", css_of(t->group).s);
+        page_set(&v, "from", "%.1f", t->first);
+        page_set(&v, "to", "%.1f", t->last);
+        page_set(&v, "boxes", "%.0f", t->boxes);
+        page_fill(out, &HTML, "track", &v);
+        for (size_t k = 0; k < t->count; k++) {
+            page_set(&v, "left", "%.2f", 100 * t->shots[k].seconds / end);
+            page_fill(out, &HTML, "mark", &v);
+        }
+        page_fill(out, &HTML, "track end", NULL);
     }
 }
 
@@ -344,6 +346,7 @@ static void add_crop(const char *folder, const found_track *t, const shot *s, te
     text path = TEXT_INIT, why = TEXT_INIT;
     picture p = {0};
     thumbnail small = {0};
+    page_values v = {TEXT_INIT};
     const picture_limits limits = picture_limits_of(1 << 26, 1);
     text_printf(&path, "%s/%s", folder, s->path);
     if (text_failed(&path) || !picture_open(&p, path.s, &limits, &why) || !picture_decode(&p, &why) ||
@@ -352,33 +355,40 @@ static void add_crop(const char *folder, const found_track *t, const shot *s, te
     text_printf(&why, "A crop of individual %d: track %u at %.1f s of the film", t->group, (unsigned)t->number,
                 s->seconds);
     if (text_failed(&why)) die("out of memory");
-    text_puts(out, "<div>");
+    page_fill(out, &HTML, "crop", NULL);
     page_picture(out, &small.jpeg, why.s);
-    text_printf(out, "track %u<br/>%.1f s</div>\n", (unsigned)t->number, s->seconds);
+    page_set(&v, "number", "%u", (unsigned)t->number);
+    page_set(&v, "seconds", "%.1f", s->seconds);
+    page_fill(out, &HTML, "crop end", &v);
     text_free(&small.jpeg), text_free(&path), text_free(&why);
     picture_free(&p);
 }
 
+static void add_group(const result *r, int g, const char *folder, text *out) {
+    size_t seen[MOST_DEER + 1] = {0};
+    int only;
+    page_values v = {TEXT_INIT};
+    for (size_t i = 0; i < r->count; i++)
+        for (int k = 0; k < MOST_DEER && r->tracks[i].group == g; k++) seen[k] += r->tracks[i].seen[k];
+    int deer = deer_of(seen, &only);
+    page_set(&v, "class", "%s", only ? "yes" : "no");
+    page_set(&v, "colour", "%s", css_of(g).s);
+    page_set(&v, "number", "%d", g);
+    page_set(&v, "mark", "%s", only ? "&#10003;" : "&#10007;");
+    page_set(&v, "deer", "%sdeer %c", only ? "" : "mostly ", 'A' + deer);
+    page_fill(out, &HTML, "individual", &v);
+    for (size_t i = 0; i < r->count; i++)
+        for (size_t k = 0; k < r->tracks[i].count && r->tracks[i].group == g; k++)
+            add_crop(folder, &r->tracks[i], &r->tracks[i].shots[k], out);
+    page_fill(out, &HTML, "individual end", NULL);
+}
+
 static void add_groups(const result *r, const char *folder, text *out) {
-    text_printf(out, "<h2>Individuals</h2>\n<p>Tracks whose crops look alike, down to a mean score of %.3f, are one "
-                     "individual, also from scene to scene; tracks that share a frame never are.</p>\n"
-                     "<div class=\"cards\">\n", r->threshold);
-    for (int g = 0; g < (int)r->groups; g++) {
-        size_t seen[MOST_DEER + 1] = {0};
-        int only;
-        for (size_t i = 0; i < r->count; i++)
-            for (int k = 0; k < MOST_DEER && r->tracks[i].group == g; k++) seen[k] += r->tracks[i].seen[k];
-        int deer = deer_of(seen, &only);
-        text_printf(out, "<div class=\"card %s\"><h3><span class=\"key\" style=\"background:%s\"></span>individual %d "
-                         "%s</h3><small>", only ? "yes" : "no", css(g).s, g, only ? "&#10003;" : "&#10007;");
-        text_printf(out, only ? "deer %c</small>" : "mostly deer %c</small>", 'A' + deer);
-        text_puts(out, "<div class=\"crops\">\n");
-        for (size_t i = 0; i < r->count; i++)
-            for (size_t k = 0; k < r->tracks[i].count && r->tracks[i].group == g; k++)
-                add_crop(folder, &r->tracks[i], &r->tracks[i].shots[k], out);
-        text_puts(out, "</div></div>\n");
-    }
-    text_puts(out, "</div>\n");
+    page_values v = {TEXT_INIT};
+    page_set(&v, "threshold", "%.3f", r->threshold);
+    page_fill(out, &HTML, "individuals", &v);
+    for (int g = 0; g < (int)r->groups; g++) add_group(r, g, folder, out);
+    page_fill(out, &HTML, "individuals end", NULL);
 }
 
 typedef struct page_request {
@@ -388,21 +398,18 @@ typedef struct page_request {
 
 static void add_head(const page_request *q, const result *r, const text *film, text *out) {
     const char *slash = strrchr(q->back, '/');
-    const page_head head = {.title = "Who is in the film?", .style = STYLE, .free_style = 1};
+    const page_head head = {.title = "Who is in the film?", .style = &STYLE, .free_style = 1};
+    page_values v = {TEXT_INIT};
     page_begin(out, &head);
-    text_puts(out, "<p>Back to <a href=\"");
-    text_html(out, slash ? slash + 1 : q->back);
-    text_printf(out, "\">who is it?</a></p><p class=\"soft\">A drawn film of %.1f s, %.0f frames, %d scenes, with the "
-                     "boxes of a detector that makes mistakes, by <code>reid track</code>.</p>\n", r->seconds,
-                r->frames, r->scenes);
-    if (q->synthetic)
-        text_puts(out, "<p class=\"note\"><strong>The weights are synthetic.</strong> Nobody trained them: tracks do "
-                       "not need them, but individuals are told apart by strong patterns alone.</p>\n");
-    text_puts(out, "<video aria-label=\"The film, with a frame in the colour of its individual around each deer\" "
-                   "controls=\"controls\" loop=\"loop\" muted=\"muted\" autoplay=\"autoplay\" "
-                   "playsinline=\"playsinline\" src=\"data:video/webm;base64,");
+    page_set(&v, "back", "%s", slash ? slash + 1 : q->back);
+    page_set(&v, "seconds", "%.1f", r->seconds);
+    page_set(&v, "frames", "%.0f", r->frames);
+    page_set(&v, "scenes", "%d", r->scenes);
+    page_fill(out, &HTML, "introduction", &v);
+    if (q->synthetic) page_fill(out, &HTML, "synthetic", NULL);
+    page_fill(out, &HTML, "film", NULL);
     text_base64(out, film->s, film->len);
-    text_puts(out, "\"></video>\n");
+    page_fill(out, &HTML, "film end", NULL);
 }
 
 static int write_page(const page_request *q) {

@@ -7,6 +7,11 @@
 
 #include <math.h>
 
+static const unsigned char html[] = {
+#include "build/demo_program/demo_page.html.bytes"
+};
+static const page_markup HTML = {html, sizeof html};
+
 enum { THUMB = 200 }; /* longer side in pixels */
 
 /* ---- pictures ---------------------------------------------------------------------------------------------------- */
@@ -22,25 +27,22 @@ void demo_thumbnail(demo_shot *shot, const picture *p) {
 /* ---- sections ---------------------------------------------------------------------------------------------------- */
 static void add_head(const demo *d, text *out) {
     const page_head head = {.title = "Who is it?"};
+    page_values v = {TEXT_INIT};
     page_begin(out, &head);
-    text_printf(out, "<p class=\"soft\">%zu pictures from <code>", d->count);
-    page_text(out, d->folder);
-    text_printf(out, "</code>, %zu individuals enrolled, compared by reid.h %s on the CPU (%s, %d threads).</p>\n",
-                d->individuals, reid_version_string(), d->model[0].info.isa, d->model[0].info.threads);
+    page_set(&v, "pictures", "%zu", d->count);
+    page_set(&v, "folder", "%s", d->folder);
+    page_set(&v, "individuals", "%zu", d->individuals);
+    page_set(&v, "version", "%s", reid_version_string());
+    page_set(&v, "isa", "%s", d->model[0].info.isa);
+    page_set(&v, "threads", "%d", d->model[0].info.threads);
+    page_fill(out, &HTML, "introduction", &v);
     if (d->film) {
-        text_puts(out, "<p>And <a href=\"");
-        text_html(out, d->film);
-        text_puts(out, "\">who is in the film?</a> Tracks and individuals of a drawn video.</p>\n");
+        page_set(&v, "film", "%s", d->film);
+        page_fill(out, &HTML, "film", &v);
     }
     int synthetic = 0;
     for (int m = 0; m < d->models; m++) synthetic |= d->model[m].synthetic;
-    if (synthetic)
-        text_puts(out, "<p class=\"note\"><strong>The weights are synthetic.</strong> They were made from a seed and "
-                       "nobody trained them, so that this page needs no download. They tell strongly patterned coats "
-                       "apart, and little else. For real animals, people or cars use trained weights: "
-                       "<code>models/get resnet50</code>, then <code>sh tools/demo -m resnet50.safetensors FOLDER"
-                       "</code> with one folder of pictures for each individual. <code>reid match -o FILE.html</code> "
-                       "writes such a page about any queries.</p>\n");
+    if (synthetic) page_fill(out, &HTML, "synthetic", NULL);
 }
 
 /* ---- the threshold ----------------------------------------------------------------------------------------------- */
@@ -85,6 +87,22 @@ static void add_axes(text *out, double low, double high, size_t most, double uni
                 (LEFT + RIGHT) / 2, HEIGHT - 12, (TOP + BOTTOM) / 2, (TOP + BOTTOM) / 2);
 }
 
+static void begin_chart(const demo *d, text *out) {
+    const demo_held_out *h = &d->held_out;
+    page_values v = {TEXT_INIT};
+    page_set(&v, "threshold", "%.3f", d->threshold);
+    page_set(&v, "width", "%d", WIDTH);
+    page_set(&v, "height", "%d", HEIGHT);
+    page_set(&v, "count", "%zu", h->count);
+    page_set(&v, "own low", "%.2f", h->own[0]);
+    page_set(&v, "own high", "%.2f", h->own[h->count - 1]);
+    page_set(&v, "own middle", "%.2f", h->own[h->count / 2]);
+    page_set(&v, "other low", "%.2f", h->other[0]);
+    page_set(&v, "other high", "%.2f", h->other[h->count - 1]);
+    page_set(&v, "other middle", "%.2f", h->other[h->count / 2]);
+    page_fill(out, &HTML, "histogram", &v);
+}
+
 static void add_histogram(const demo *d, text *out) {
     const demo_held_out *h = &d->held_out;
     size_t own[BINS] = {0}, other[BINS] = {0}, most = 0;
@@ -94,58 +112,52 @@ static void add_histogram(const demo *d, text *out) {
     count_bins(h->other, h->count, low, high, other, &most);
     double unit = (double)(BOTTOM - TOP) / (double)most;
     double at = LEFT + (RIGHT - LEFT) * (d->threshold - low) / (high - low);
-    text_printf(out, "<figure><figcaption><span><span class=\"key own\"></span>with its own individual</span><span>"
-                     "<span class=\"key other\"></span>with everybody else</span><span><span class=\"key at\"></span>"
-                     "threshold %.3f</span></figcaption>\n<svg viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"How "
-                     "many of %zu left-out pictures have which best score. With their own individual: from %.2f to "
-                     "%.2f, half of them above %.2f. With everybody else: from %.2f to %.2f, half of them below %.2f. "
-                     "The threshold is %.3f.\">\n", d->threshold, WIDTH, HEIGHT, h->count, h->own[0],
-                h->own[h->count - 1], h->own[h->count / 2], h->other[0], h->other[h->count - 1], h->other[h->count / 2],
-                d->threshold);
+    begin_chart(d, out);
     add_axes(out, low, high, most, unit);
     add_bars(out, own, unit, "own", 0.05);
     add_bars(out, other, unit, "other", 0.51);
-    text_printf(out, "<line class=\"threshold\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/>\n</svg></figure>\n", at,
-                at, TOP - 16, BOTTOM);
+    text_printf(out, "<line class=\"threshold\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/>\n", at, at, TOP - 16,
+                BOTTOM);
+    page_fill(out, &HTML, "histogram end", NULL);
 }
 
 static double percent(double part, size_t whole) { return 100 * part / (double)whole; }
 
 /* The 95 % interval of a share that was seen in `whole` cases (Wilson 1927), in percent. */
-static void add_interval(text *out, size_t part, size_t whole) {
+static void set_interval(page_values *v, const char *key, size_t part, size_t whole) {
     double n = (double)whole, z = 1.959964, p = (double)part / n, scale = 1 + z * z / n;
     double middle = (p + z * z / (2 * n)) / scale, half = z * sqrt(p * (1 - p) / n + z * z / (4 * n * n)) / scale;
-    text_printf(out, "%.0f to %.0f %%", 100 * fmax(0, middle - half), 100 * fmin(1, middle + half));
+    page_set(v, key, "%.0f to %.0f %%", 100 * fmax(0, middle - half), 100 * fmin(1, middle + half));
 }
 
 /* Two shares that look as if they contradicted each other: what each one counts, and how far chance moves it. */
 static void add_why_they_differ(const demo *d, const page_counts *n, text *out) {
     const demo_held_out *h = &d->held_out;
+    page_values v = {TEXT_INIT};
     if (!n->known) return;
-    text_printf(out, "<p>So %zu of %zu were missed here, and %zu of %zu above. Other pictures are counted: here "
-                     "enrolled ones, each without itself in the gallery, so with one view fewer of its individual to "
-                     "be found by; above the unseen views, with all of them. And both are few: with 95 %% certainty, "
-                     "pictures like these are missed in ", h->missed, h->count, n->known - n->accepted_right, n->known);
-    add_interval(out, h->missed, h->count);
-    text_puts(out, " of all cases, and those above in ");
-    add_interval(out, n->known - n->accepted_right, n->known);
-    text_puts(out, ".</p>\n");
+    page_set(&v, "missed", "%zu", h->missed);
+    page_set(&v, "count", "%zu", h->count);
+    page_set(&v, "unseen missed", "%zu", n->known - n->accepted_right);
+    page_set(&v, "unseen", "%zu", n->known);
+    set_interval(&v, "interval", h->missed, h->count);
+    set_interval(&v, "unseen interval", n->known - n->accepted_right, n->known);
+    page_fill(out, &HTML, "differ", &v);
 }
 
 static void add_threshold(const demo *d, const page_counts *n, text *out) {
     const demo_held_out *h = &d->held_out;
-    text_puts(out, "<h2>Where the threshold comes from</h2>\n");
+    page_values v = {TEXT_INIT};
+    page_fill(out, &HTML, "threshold", NULL);
     if (!d->decides) {
-        text_puts(out, "<p>There is none. It takes two enrolled views of at least two individuals to derive one, so "
-                       "the best matches are shown without a decision.</p>\n");
+        page_fill(out, &HTML, "no threshold", NULL);
         return;
     }
-    text_printf(out, "<p>From enrolled pictures only. Each of %zu was left out in turn. Its best score with the other "
-                     "views of its own individual is what a known animal gets; its best score with everybody else is "
-                     "what it would get as a stranger. The threshold is where both errors are equally rare: %zu of the "
-                     "left-out views (%.0f %%) would be missed, %zu of the strangers (%.0f %%) mistaken for somebody. "
-                     "No query was used for it.</p>\n", h->count, h->missed, percent((double)h->missed, h->count),
-                h->mistaken, percent((double)h->mistaken, h->count));
+    page_set(&v, "count", "%zu", h->count);
+    page_set(&v, "missed", "%zu", h->missed);
+    page_set(&v, "missed percent", "%.0f", percent((double)h->missed, h->count));
+    page_set(&v, "mistaken", "%zu", h->mistaken);
+    page_set(&v, "mistaken percent", "%.0f", percent((double)h->mistaken, h->count));
+    page_fill(out, &HTML, "left out", &v);
     add_why_they_differ(d, n, out);
     add_histogram(d, out);
 }
@@ -193,38 +205,40 @@ static void add_enrolled(const demo_shot *s, text *out) {
 }
 
 static void add_gallery(const demo *d, text *out) {
-    text_puts(out, "<h2>Enrolled</h2>\n<div class=\"who\">\n");
+    page_fill(out, &HTML, "gallery", NULL);
     for (size_t i = 0, end; i < d->count; i = end) {
         for (end = i + 1; end < d->count && d->shots[end].individual == d->shots[i].individual; end++)
             if (d->shots[end].role == DEMO_STRANGER) break;
         if (d->shots[i].role == DEMO_STRANGER) continue;
-        text_puts(out, "<div><h3>");
-        page_text(out, d->shots[i].who);
-        text_puts(out, "</h3><div class=\"row\">");
+        page_values v = {TEXT_INIT};
+        page_set(&v, "who", "%s", d->shots[i].who);
+        page_fill(out, &HTML, "individual", &v);
         for (size_t k = i; k < end; k++)
             if (d->shots[k].role == DEMO_ENROLLED) add_enrolled(&d->shots[k], out);
-        text_puts(out, "</div></div>\n");
+        page_fill(out, &HTML, "individual end", NULL);
     }
-    text_puts(out, "</div>\n");
+    page_fill(out, &HTML, "gallery end", NULL);
 }
 
 static void add_networks(const demo *d, text *out) {
-    text_puts(out, "<h2>The networks</h2>\n<div class=\"wide\"><table>\n"
-                   "<tr><th>network</th><th>floats</th><th>input</th><th>weight</th>"
-                   "<th>best match right, alone</th><th>mean cosine, same</th><th>others</th><th>ms a picture</th>"
-                   "</tr>\n");
+    page_fill(out, &HTML, "networks", NULL);
     for (int i = 0; i < d->models; i++) {
         const demo_model *m = &d->model[i];
-        text_printf(out, "<tr><td>%s</td><td>%d</td><td>%d&#215;%d</td><td>", m->info.network, m->info.dim,
-                    m->info.height, m->info.width);
-        if (m->weight > 0) text_printf(out, "%.1f", m->weight);
-        else text_puts(out, "compared");
-        text_printf(out, "</td><td>%d / %zu</td><td>%.2f</td><td>%.2f</td><td>%.1f</td></tr>\n", m->first_right,
-                    d->unseen, m->own, m->other, m->ms);
+        page_values v = {TEXT_INIT};
+        page_set(&v, "network", "%s", m->info.network);
+        page_set(&v, "dim", "%d", m->info.dim);
+        page_set(&v, "height", "%d", m->info.height);
+        page_set(&v, "width", "%d", m->info.width);
+        if (m->weight > 0) page_set(&v, "weight", "%.1f", m->weight);
+        else page_set(&v, "weight", "compared");
+        page_set(&v, "right", "%d", m->first_right);
+        page_set(&v, "unseen", "%zu", d->unseen);
+        page_set(&v, "own", "%.2f", m->own);
+        page_set(&v, "other", "%.2f", m->other);
+        page_set(&v, "ms", "%.1f", m->ms);
+        page_fill(out, &HTML, "network", &v);
     }
-    text_puts(out, "</table></div>\n"
-                   "<p>A picture's score with an individual is the weighted sum of the networks' cosines, "
-                   "the highest over the individual's enrolled pictures.</p>\n");
+    page_fill(out, &HTML, "networks end", NULL);
 }
 
 void demo_page(const demo *d, text *out) {

@@ -140,21 +140,30 @@ int models_embed(models *all, const reid_image *images, int n, float *rows, text
     return 1;
 }
 
-void models_json(const models *all, text *out) {
+void models_json(const models *all, json_writer *w) {
+    json_put_array(w, "models");
     for (int i = 0; i < all->count; i++) {
         const reid_info *info = &all->at[i].info;
-        text_puts(out, i ? ",\n    {\"weights\": " : "[\n    {\"weights\": ");
-        text_json(out, all->at[i].weights);
-        text_printf(out, ", \"fingerprint\": \"%s\", \"network\": \"%s\", \"head\": \"%s\"", info->fingerprint,
-                    info->network, info->head);
-        if (strcmp(info->head, "seeded") == 0) text_printf(out, ", \"head_seed\": %llu",
-                                                           (unsigned long long)info->head_seed);
-        text_printf(out, ", \"preset\": \"%s\", \"height\": %d, \"width\": %d, \"last_stride\": %d, \"dim\": %d",
-                    info->preset, info->height, info->width, info->last_stride, info->dim);
-        text_printf(out, ", \"flip\": %s, \"raw\": %s, \"precision\": \"%s\", \"device\": \"%s\", \"chip\": ",
-                    info->flip ? "true" : "false", info->raw ? "true" : "false", info->precision, info->device);
-        text_json(out, info->chip);
-        text_printf(out, ", \"isa\": \"%s\"}", info->isa);
+        json_put_line(w, 4);
+        json_put_object(w, NULL);
+        json_put_string(w, "weights", all->at[i].weights);
+        json_put_string(w, "fingerprint", info->fingerprint);
+        json_put_string(w, "network", info->network);
+        json_put_string(w, "head", info->head);
+        if (strcmp(info->head, "seeded") == 0) json_put_count(w, "head_seed", info->head_seed);
+        json_put_string(w, "preset", info->preset);
+        json_put_int(w, "height", info->height);
+        json_put_int(w, "width", info->width);
+        json_put_int(w, "last_stride", info->last_stride);
+        json_put_int(w, "dim", info->dim);
+        json_put_bool(w, "flip", info->flip);
+        json_put_bool(w, "raw", info->raw);
+        json_put_string(w, "precision", info->precision);
+        json_put_string(w, "device", info->device);
+        json_put_string(w, "chip", info->chip);
+        json_put_string(w, "isa", info->isa);
+        json_put_end(w);
     }
-    text_puts(out, "\n  ]");
+    json_put_line(w, 2);
+    json_put_end(w);
 }

@@ -3,7 +3,7 @@
 #define REID_TOOLS_MODELS_H
 
 #include "base/choices.h"
-#include "base/text.h"
+#include "base/json_write.h"
 #include "reid.h"
 
 typedef struct model {
@@ -58,7 +58,8 @@ unsigned char *model_prepare(const model *m, const reid_image *crops, size_t n, 
 /* n rows of all->dim floats, each model's part in its place. The error names the model when there are two. */
 int models_embed(models *all, const reid_image *images, int n, float *rows, text *why);
 
-/* A JSON array with one object per model: what the embeddings are a function of, then how they were computed. */
-void models_json(const models *all, text *out);
+/* Member "models": an array with one object per model, what the embeddings are a function of, then how they were
+   computed. */
+void models_json(const models *all, json_writer *w);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/files.h"
+#include "base/json_write.h"
 #include "base/memory.h"
 #include "base/results.h"
 #include "base/say.h"
@@ -169,17 +170,14 @@ static int finish_input(output *out, const char *failed) {
 }
 
 static void json_row(text *t, const input *in, const models *all, const float *row) {
-    text_puts(t, "{\"path\": ");
-    text_json(t, in->id);
-    text_puts(t, ", \"identity\": ");
-    text_json(t, in->identity);
-    text_puts(t, ", \"embeddings\": [");
-    for (int m = 0; m < all->count; row += all->at[m++].info.dim) {
-        text_puts(t, m ? ", [" : "[");
-        text_floats(t, row, all->at[m].info.dim);
-        text_putc(t, ']');
-    }
-    text_puts(t, "]}\n");
+    json_writer w = json_write(t);
+    json_put_object(&w, NULL);
+    json_put_string(&w, "path", in->id);
+    json_put_string(&w, "identity", in->identity);
+    json_put_array(&w, "embeddings");
+    for (int m = 0; m < all->count; row += all->at[m++].info.dim)
+        json_put_floats(&w, NULL, row, (size_t)all->at[m].info.dim);
+    json_put_finish(&w);
 }
 
 static void csv_row(text *t, const input *in, int dim, const float *row) {
@@ -187,7 +185,7 @@ static void csv_row(text *t, const input *in, int dim, const float *row) {
     text_putc(t, ',');
     text_csv(t, in->identity);
     text_putc(t, ',');
-    text_floats(t, row, dim);
+    text_floats(t, row, (size_t)dim);
     text_putc(t, '\n');
 }
 

@@ -1,5 +1,7 @@
 #include "embedding/output_meta.h"
 
+#include "base/json_write.h"
+
 #include <string.h>
 
 /* FNV-1a, 64 bits: tells lists of inputs apart, nothing more. */
@@ -40,8 +42,9 @@ void output_facts_begin(output_facts *f, const models *all, const inputs *list, 
 }
 
 void output_facts_identity(output_facts *f, const char *identity) {
-    text_puts(&f->identities, f->rows++ ? ",\n    " : "\n    ");
-    text_json(&f->identities, identity);
+    json_writer w = json_write_inside(&f->identities, '[', f->rows++ > 0);
+    json_put_line(&w, 4);
+    json_put_string(&w, NULL, identity);
 }
 
 void output_facts_row(output_facts *f, const input *in) {
@@ -50,11 +53,12 @@ void output_facts_row(output_facts *f, const input *in) {
 }
 
 void output_facts_failure(output_facts *f, const char *id, const char *why) {
-    text_puts(&f->failures, f->failed++ ? ",\n    {\"path\": " : "\n    {\"path\": ");
-    text_json(&f->failures, id);
-    text_puts(&f->failures, ", \"reason\": ");
-    text_json(&f->failures, why);
-    text_putc(&f->failures, '}');
+    json_writer w = json_write_inside(&f->failures, '[', f->failed++ > 0);
+    json_put_line(&w, 4);
+    json_put_object(&w, NULL);
+    json_put_string(&w, "path", id);
+    json_put_string(&w, "reason", why);
+    json_put_end(&w);
 }
 
 void output_facts_free(output_facts *f) {
@@ -68,46 +72,71 @@ int output_facts_whole(const output_facts *f) {
 }
 
 void output_meta_key(const output_facts *f, const output_request *o, text *line) {
-    text_printf(line, "{\"reid_part\": 1, \"version\": \"%s\", \"inputs\": %zu, \"hash\": \"%016llx\"",
-                reid_version_string(), f->end - f->first, (unsigned long long)hash_inputs(f->list, f->first, f->end));
-    text_printf(line, ", \"shard\": \"%d/%d\"", o->shard, o->shards);
-    text_printf(line, ", \"strict\": %d, \"max_pixels\": %lld, \"jpeg\": \"%s\", \"models\": [", o->strict != 0,
-                o->max_pixels, o->jpeg ? o->jpeg : "");
+    json_writer w = json_write(line);
+    json_put_object(&w, NULL);
+    json_put_int(&w, "reid_part", 1);
+    json_put_string(&w, "version", reid_version_string());
+    json_put_count(&w, "inputs", f->end - f->first);
+    json_put_format(&w, "hash", "%016llx", (unsigned long long)hash_inputs(f->list, f->first, f->end));
+    json_put_format(&w, "shard", "%d/%d", o->shard, o->shards);
+    json_put_int(&w, "strict", o->strict != 0);
+    json_put_int(&w, "max_pixels", o->max_pixels);
+    json_put_string(&w, "jpeg", o->jpeg ? o->jpeg : "");
+    json_put_array(&w, "models");
     for (int i = 0; i < f->all->count; i++) {
         const reid_info *info = &f->all->at[i].info;
-        text_printf(line, "%s\"%s %s %s %s\"", i ? ", " : "", info->fingerprint, info->precision, info->device,
-                    info->isa);
+        json_put_format(&w, NULL, "%s %s %s %s", info->fingerprint, info->precision, info->device, info->isa);
     }
-    text_puts(line, "]}\n");
+    json_put_finish(&w);
 }
 
-static void add_name(text *out, const char *key, const char *value) {
-    text_printf(out, ", \"%s\": ", key);
-    if (value) text_json(out, value);
-    else text_puts(out, "null");
+static void put_options(json_writer *w, const output_request *o) {
+    json_put_line(w, 2);
+    json_put_object(w, "options");
+    json_put_bool(w, "flip", o->flip);
+    json_put_bool(w, "raw", o->raw);
+    json_put_bool(w, "strict", o->strict);
+    if (o->shards) json_put_format(w, "shard", "%d/%d", o->shard, o->shards);
+    else json_put_null(w, "shard");
+    json_put_string(w, "boxes", o->boxes);
+    json_put_string(w, "category", o->category);
+    if (o->min_conf >= 0) json_put_number(w, "min_conf", o->min_conf, 9);
+    json_put_end(w);
+}
+
+static void put_lines(json_writer *w, const char *key, const text *lines) {
+    json_put_line(w, 2);
+    json_put_array(w, key);
+    json_put_inside(w, lines);
+    if (lines->len) json_put_line(w, 2);
+    json_put_end(w);
 }
 
 void output_meta_json(const output_facts *f, const output_request *o, text *out) {
     const char *slash = strrchr(o->path, '/');
-    text_printf(out, "{\n  \"format\": \"reid-embeddings\", \"format_version\": 1, \"reid\": \"%s\"",
-                reid_version_string());
-    add_name(out, "output", slash ? slash + 1 : o->path);
-    text_printf(out, ",\n  \"rows\": %zu, \"dim\": %d, \"inputs\": %zu, \"failed\": %zu,\n", f->rows, f->all->dim,
-                f->end - f->first, f->failed);
-    text_printf(out, "  \"list\": {\"inputs\": %zu, \"hash\": \"%016llx\"},\n", f->listed, (unsigned long long)f->hash);
-    if (o->jpeg) text_printf(out, "  \"jpeg\": \"%s\",\n", o->jpeg);
-    text_puts(out, "  \"models\": ");
-    models_json(f->all, out);
-    text_printf(out, ",\n  \"options\": {\"flip\": %s, \"raw\": %s, \"strict\": %s", o->flip ? "true" : "false",
-                o->raw ? "true" : "false", o->strict ? "true" : "false");
-    if (o->shards) text_printf(out, ", \"shard\": \"%d/%d\"", o->shard, o->shards);
-    else text_puts(out, ", \"shard\": null");
-    add_name(out, "boxes", o->boxes);
-    add_name(out, "category", o->category);
-    if (o->min_conf >= 0) text_printf(out, ", \"min_conf\": %.9g", o->min_conf);
-    text_puts(out, "},\n  \"failures\": [");
-    text_join(out, &f->failures);
-    text_puts(out, f->failed ? "\n  ],\n  \"identities\": [" : "],\n  \"identities\": [");
-    text_join(out, &f->identities);
-    text_puts(out, f->rows ? "\n  ]\n}\n" : "]\n}\n");
+    json_writer w = json_write(out);
+    json_put_object(&w, NULL);
+    json_put_line(&w, 2);
+    json_put_string(&w, "format", "reid-embeddings");
+    json_put_int(&w, "format_version", 1);
+    json_put_string(&w, "reid", reid_version_string());
+    json_put_string(&w, "output", slash ? slash + 1 : o->path);
+    json_put_line(&w, 2);
+    json_put_count(&w, "rows", f->rows);
+    json_put_int(&w, "dim", f->all->dim);
+    json_put_count(&w, "inputs", f->end - f->first);
+    json_put_count(&w, "failed", f->failed);
+    json_put_line(&w, 2);
+    json_put_object(&w, "list");
+    json_put_count(&w, "inputs", f->listed);
+    json_put_format(&w, "hash", "%016llx", (unsigned long long)f->hash);
+    json_put_end(&w);
+    json_put_line(&w, 2);
+    if (o->jpeg) json_put_string(&w, "jpeg", o->jpeg), json_put_line(&w, 2);
+    models_json(f->all, &w);
+    put_options(&w, o);
+    put_lines(&w, "failures", &f->failures);
+    put_lines(&w, "identities", &f->identities);
+    json_put_line(&w, 0);
+    json_put_finish(&w);
 }

@@ -15,16 +15,20 @@ void stages_table(const stages *s, const char *below, text *out) {
     text_printf(out, "The bottleneck is %s. What would help: %s.\n", s->at[s->bottleneck].name, s->advice);
 }
 
-void stages_json(const stages *s, const char *more, text *out) {
-    text_printf(out, "{\"seconds\": %.6f, %s\"stages\": [", s->seconds, more);
+void stages_json(const stages *s, json_writer *w) {
+    json_put_array(w, "stages");
     for (int i = 0; i < s->count; i++) {
         const stage *at = &s->at[i];
-        text_printf(out, "%s{\"name\": \"%s\", \"unit\": \"%s\", \"items\": %.0f, \"per_second\": %.3f, \"busy\": %.4f",
-                    i ? ", " : "", at->name, at->unit, at->items, stages_ratio(at->items, s->seconds), at->busy);
-        if (at->queue >= 0) text_printf(out, ", \"waiting\": %.3f", at->queue);
-        text_putc(out, '}');
+        json_put_object(w, NULL);
+        json_put_string(w, "name", at->name);
+        json_put_string(w, "unit", at->unit);
+        json_put_fixed(w, "items", at->items, 0);
+        json_put_fixed(w, "per_second", stages_ratio(at->items, s->seconds), 3);
+        json_put_fixed(w, "busy", at->busy, 4);
+        if (at->queue >= 0) json_put_fixed(w, "waiting", at->queue, 3);
+        json_put_end(w);
     }
-    text_printf(out, "], \"bottleneck\": \"%s\", \"advice\": ", s->at[s->bottleneck].name);
-    text_json(out, s->advice);
-    text_puts(out, "}\n");
+    json_put_end(w);
+    json_put_string(w, "bottleneck", s->at[s->bottleneck].name);
+    json_put_string(w, "advice", s->advice);
 }

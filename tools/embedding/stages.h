@@ -3,7 +3,7 @@
 #ifndef REID_TOOLS_STAGES_H
 #define REID_TOOLS_STAGES_H
 
-#include "base/text.h"
+#include "base/json_write.h"
 
 typedef struct stage {
     const char *name, *unit;
@@ -23,7 +23,7 @@ typedef struct stages {
 double stages_ratio(double a, double b);
 /* For people, with the words of below, which end in a newline, between the table and the bottleneck. */
 void stages_table(const stages *s, const char *below, text *out);
-/* One line of JSON; more: members of the object, each with a comma after it, that stand before the stages. */
-void stages_json(const stages *s, const char *more, text *out);
+/* Members of an object, from "stages" to "advice". */
+void stages_json(const stages *s, json_writer *w);
 
 #endif

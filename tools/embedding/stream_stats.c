@@ -75,14 +75,20 @@ void stream_stats_table(const stream_stats *s, const stream_setting *in, text *o
 void stream_stats_json(const stream_stats *s, const stream_setting *in, text *out) {
     stage at[STAGES];
     const stages all = stages_of(s, in, at);
-    char more[320];
-    int n = snprintf(more, sizeof more,
-                     "\"decoders\": %d, \"threads\": %d, \"rows_in_a_batch\": %.3f, \"jpeg\": \"%s\", ", s->decoders,
-                     in->threads, stages_ratio((double)s->rows, (double)s->batches), jpeg_decoder_name(in->jpeg));
-    if (in->saturation.images)
-        snprintf(more + n, sizeof more - (size_t)n,
-                 "\"int8\": {\"pictures\": %lld, \"saturated\": %lld, \"recomputed\": %lld}, ",
-                 (long long)in->saturation.images, (long long)in->saturation.saturated,
-                 (long long)in->saturation.recomputed);
-    stages_json(&all, more, out);
+    json_writer w = json_write(out);
+    json_put_object(&w, NULL);
+    json_put_fixed(&w, "seconds", s->seconds, 6);
+    json_put_int(&w, "decoders", s->decoders);
+    json_put_int(&w, "threads", in->threads);
+    json_put_fixed(&w, "rows_in_a_batch", stages_ratio((double)s->rows, (double)s->batches), 3);
+    json_put_string(&w, "jpeg", jpeg_decoder_name(in->jpeg));
+    if (in->saturation.images) {
+        json_put_object(&w, "int8");
+        json_put_int(&w, "pictures", in->saturation.images);
+        json_put_int(&w, "saturated", in->saturation.saturated);
+        json_put_int(&w, "recomputed", in->saturation.recomputed);
+        json_put_end(&w);
+    }
+    stages_json(&all, &w);
+    json_put_finish(&w);
 }

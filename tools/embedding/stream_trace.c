@@ -1,6 +1,7 @@
 #include "embedding/stream_trace.h"
 
 #include "base/clock.h"
+#include "base/json_write.h"
 #include "base/memory.h"
 
 #include <stdlib.h>
@@ -12,9 +13,14 @@ enum { COMPUTES = 1, FIRST_DECODER = 2, FIRST_GPU = 1000 };
 enum { FIRST_BATCHES = 3, EVERY = 64 };
 static const char PICTURE[] = "picture";
 
-static const text *args_of(stream_trace *s, const char *name, size_t value) {
+static json_writer begin_args(stream_trace *s) {
     text_clear(&s->args);
-    text_printf(&s->args, "\"%s\": %zu", name, value);
+    return json_write_inside(&s->args, '{', 0);
+}
+
+static const text *args_of(stream_trace *s, const char *name, size_t value) {
+    json_writer w = begin_args(s);
+    json_put_count(&w, name, value);
     return &s->args;
 }
 
@@ -64,8 +70,10 @@ void stream_trace_memory(stream_trace *s, pipeline *p) {
         reid_memory memory;
         if (reid_memory_report(s->all->at[i].ctx, &memory) == REID_OK) held += memory.total;
     }
-    text_clear(&s->args);
-    text_printf(&s->args, "\"process\": %zu, \"pictures\": %zu, \"models\": %zu", mem_resident(), bytes, held);
+    json_writer w = begin_args(s);
+    json_put_count(&w, "process", mem_resident());
+    json_put_count(&w, "pictures", bytes);
+    json_put_count(&w, "models", held);
     trace_counter(s->to, "bytes", now, &s->args);
     trace_counter(s->to, "decoded images", now, args_of(s, "waiting", ready));
 }
@@ -104,10 +112,9 @@ void stream_trace_failure(stream_trace *s, const decoded *d, const char *why, do
     text shown = TEXT_INIT;
     if (!s->to) return;
     text_visible(&shown, why);
-    text_clear(&s->args);
-    text_puts(&s->args, "\"why\": ");
+    json_writer w = begin_args(s);
+    json_put_string(&w, "why", shown.s ? shown.s : "");
     if (text_failed(&shown)) text_no_memory(&s->args);
-    else text_json(&s->args, shown.s ? shown.s : "");
     trace_stage(s->to, 'n', PICTURE, d->first, "failed", at, &s->args);
     text_free(&shown);
 }
@@ -137,11 +144,11 @@ static void resize_again(stream_trace *s, const model *m, const reid_image *imag
 }
 
 static const text *args_of_op(stream_trace *s, const reid_op_info *op, size_t n) {
-    text_clear(&s->args);
-    text_printf(&s->args, "\"kind\": \"%s\", \"kernel\": ", op->kind);
-    text_json(&s->args, op->kernel);
-    text_printf(&s->args, ", \"output\": \"%dx%dx%d\", \"multiply-adds\": %lld", op->out_h, op->out_w, op->out_c,
-                (long long)op->macs * (long long)n);
+    json_writer w = begin_args(s);
+    json_put_string(&w, "kind", op->kind);
+    json_put_string(&w, "kernel", op->kernel);
+    json_put_format(&w, "output", "%dx%dx%d", op->out_h, op->out_w, op->out_c);
+    json_put_int(&w, "multiply-adds", op->macs * (long long)n);
     return &s->args;
 }
 

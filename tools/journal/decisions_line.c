@@ -2,6 +2,7 @@
 
 #include "base/crc32.h"
 #include "base/json.h"
+#include "base/json_write.h"
 #include "base/memory.h"
 #include "base/source.h"
 #include "base/when.h"
@@ -10,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char CHECKSUM[] = ", \"crc\": \""; /* eight digits, "} */
+static const char CHECKSUM[] = ", \"crc\": \""; /* then eight digits, "} */
 enum { DIGITS = 8, CHECKSUM_BYTES = sizeof CHECKSUM - 1 + DIGITS + 2 };
 
 static const char *const WHAT[] = {"", "same", "different", "not a crop", "name", "undo"};
@@ -31,27 +32,31 @@ void decision_free(decision *d) {
 
 /* --- writing ------------------------------------------------------------------------------------------------------ */
 
+static void put_crops(json_writer *w, const decision *d) {
+    json_put_array(w, "crops");
+    for (size_t i = 0; i < d->count; i++) json_put_string(w, NULL, d->crops[i]);
+    json_put_end(w);
+}
+
 void decision_write(const decision *d, text *out) {
     size_t start = out->len;
-    text_printf(out, "{\"seq\": %lld, \"what\": \"%s\"", d->seq, WHAT[d->kind]);
-    if (d->kind == DECISION_UNDO) text_printf(out, ", \"undoes\": %lld", d->undoes);
-    else text_puts(out, ", \"crops\": [");
-    for (size_t i = 0; i < d->count; i++) {
-        if (i) text_puts(out, ", ");
-        text_json(out, d->crops[i]);
-    }
-    if (d->kind != DECISION_UNDO) text_puts(out, "]");
-    if (d->kind == DECISION_NAME) text_puts(out, ", \"name\": "), text_json(out, d->name);
-    text_puts(out, ", \"by\": ");
-    text_json(out, d->by);
-    text_puts(out, ", \"when\": \"");
+    json_writer w = json_write(out);
+    json_put_object(&w, NULL);
+    json_put_int(&w, "seq", d->seq);
+    json_put_string(&w, "what", WHAT[d->kind]);
+    if (d->kind == DECISION_UNDO) json_put_int(&w, "undoes", d->undoes);
+    else put_crops(&w, d);
+    if (d->kind == DECISION_NAME) json_put_string(&w, "name", d->name);
+    json_put_string(&w, "by", d->by);
+    text_putc(json_put_value(&w, "when"), '"');
     when_text(out, d->when);
-    text_puts(out, "\", \"models\": [");
-    for (int i = 0; i < d->model_count; i++) text_printf(out, "%s\"%s\"", i ? ", " : "", d->models[i]);
-    text_puts(out, "]");
+    text_putc(out, '"');
+    json_put_array(&w, "models");
+    for (int i = 0; i < d->model_count; i++) json_put_string(&w, NULL, d->models[i]);
+    json_put_end(&w);
     if (text_failed(out)) return;
-    uint32_t sum = crc32_more(0, out->s + start, out->len - start);
-    text_printf(out, "%s%08x\"}\n", CHECKSUM, (unsigned)sum);
+    json_put_format(&w, "crc", "%08x", (unsigned)crc32_more(0, out->s + start, out->len - start));
+    json_put_finish(&w);
 }
 
 /* --- reading ------------------------------------------------------------------------------------------------------ */

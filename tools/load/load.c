@@ -9,10 +9,12 @@
    loop); with them, each rate in turn, as a Poisson process. See traffic.h for what that means. The exit status is 0
    when all was answered with 200, 1 when something was not, 2 when it could not be done. */
 #include "base/files.h"
+#include "base/json_write.h"
 #include "base/say.h"
 #include "load/chart.h"
 #include "load/traffic.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,35 +123,47 @@ static void print_one(double rate, const traffic_result *r) {
 }
 
 /* Latencies by buckets with four bounds from one power of two to the next, as reid_latency_bound has them. */
-static void add_histogram(text *out, const traffic_result *r) {
+static void add_histogram(json_writer *w, const traffic_result *r) {
     size_t at = 0;
-    text_puts(out, "\"histogram_ms\": [");
-    for (int i = 0, some = 0; at < r->count; i++) {
+    json_put_array(w, "histogram_ms");
+    for (int i = 0; at < r->count; i++) {
         double bound = 250e-9 * (5 + i % 4) * (double)((uint64_t)1 << i / 4);
         size_t before = at;
         while (at < r->count && r->latencies[at] < bound) at++;
-        if (at > before) text_printf(out, "%s[%.6g, %zu]", some++ ? ", " : "", bound * 1e3, at - before);
+        if (at == before) continue;
+        json_put_array(w, NULL);
+        json_put_number(w, NULL, bound * 1e3, 6);
+        json_put_count(w, NULL, at - before);
+        json_put_end(w);
     }
-    text_puts(out, "]");
+    json_put_end(w);
 }
 
-static void add_json(text *out, double rate, const traffic_result *r) {
-    text_puts(out, "    {\"rate\": ");
-    if (rate > 0) text_printf(out, "%.9g", rate);
-    else text_puts(out, "null");
-    text_printf(out, ", \"answered_per_second\": %.6g, \"failed\": %llu, \"broken\": %llu, \"given_up\": %llu",
-                (double)r->count / r->seconds, (unsigned long long)failures(r), (unsigned long long)r->broken,
-                (unsigned long long)r->given_up);
-    text_puts(out, ", \"statuses\": {");
-    for (int i = 0, some = 0; i < TRAFFIC_STATUSES; i++)
-        if (r->statuses[i])
-            text_printf(out, "%s\"%d\": %llu", some++ ? ", " : "", i, (unsigned long long)r->statuses[i]);
-    text_puts(out, "}, \"latency_ms\": {");
-    for (int i = 0; i < 5; i++)
-        text_printf(out, "%s\"%s\": %.6g", i ? ", " : "", QUANTILE_NAMES[i], 1e3 * traffic_quantile(r, QUANTILES[i]));
-    text_puts(out, "},\n     ");
-    add_histogram(out, r);
-    text_puts(out, "}");
+static void add_statuses(json_writer *w, const traffic_result *r) {
+    char name[16];
+    json_put_object(w, "statuses");
+    for (int i = 0; i < TRAFFIC_STATUSES; i++) {
+        snprintf(name, sizeof name, "%d", i);
+        if (r->statuses[i]) json_put_count(w, name, r->statuses[i]);
+    }
+    json_put_end(w);
+}
+
+static void add_json(json_writer *w, double rate, const traffic_result *r) {
+    json_put_line(w, 4);
+    json_put_object(w, NULL);
+    json_put_number(w, "rate", rate > 0 ? rate : (double)NAN, 9);
+    json_put_number(w, "answered_per_second", (double)r->count / r->seconds, 6);
+    json_put_count(w, "failed", failures(r));
+    json_put_count(w, "broken", r->broken);
+    json_put_count(w, "given_up", r->given_up);
+    add_statuses(w, r);
+    json_put_object(w, "latency_ms");
+    for (int i = 0; i < 5; i++) json_put_number(w, QUANTILE_NAMES[i], 1e3 * traffic_quantile(r, QUANTILES[i]), 6);
+    json_put_end(w);
+    json_put_line(w, 5);
+    add_histogram(w, r);
+    json_put_end(w);
 }
 
 static int write_text(const char *path, const text *content) {
@@ -160,14 +174,20 @@ static int write_text(const char *path, const text *content) {
     return good;
 }
 
-static void json_head(text *out, const settings *s) {
+static json_writer json_head(text *out, const settings *s) {
     const traffic_request *t = &s->traffic;
-    text_puts(out, "{\"title\": ");
-    text_json(out, s->title);
-    text_puts(out, ", \"target\": ");
-    text_json(out, t->target);
-    text_printf(out, ", \"connections\": %d, \"bodies\": %zu, \"warm_up\": %g, \"seconds\": %g, \"seed\": %llu,\n"
-                " \"runs\": [\n", t->connections, t->body_count, t->warm_up, t->seconds, (unsigned long long)t->seed);
+    json_writer w = json_write(out);
+    json_put_object(&w, NULL);
+    json_put_string(&w, "title", s->title);
+    json_put_string(&w, "target", t->target);
+    json_put_int(&w, "connections", t->connections);
+    json_put_count(&w, "bodies", t->body_count);
+    json_put_number(&w, "warm_up", t->warm_up, 6);
+    json_put_number(&w, "seconds", t->seconds, 6);
+    json_put_count(&w, "seed", t->seed);
+    json_put_line(&w, 1);
+    json_put_array(&w, "runs");
+    return w;
 }
 
 /* One rate after the other. Returns the exit status. */
@@ -177,14 +197,13 @@ static int run(settings *s) {
     int runs = s->rate_count ? s->rate_count : 1, status = 0;
     printf("%10s %10s %8s %9s %9s %9s %9s %9s\n", "asked/s", "answered/s", "failed", "p50 ms", "p90", "p99", "p99.9",
            "max");
-    json_head(&json, s);
+    json_writer w = json_head(&json, s);
     for (int i = 0; i < runs && status < 2; i++) {
         traffic_result result;
         s->traffic.rate = s->rates[i];
         if (traffic_run(&s->traffic, &result, &why)) {
             print_one(s->rates[i], &result);
-            add_json(&json, s->rates[i], &result);
-            text_puts(&json, i + 1 < runs ? ",\n" : "\n");
+            add_json(&w, s->rates[i], &result);
             if (failures(&result) || !result.count) status = 1;
             load_point point = {(double)result.count / result.seconds, traffic_quantile(&result, 0.5),
                                 traffic_quantile(&result, 0.99)};
@@ -195,7 +214,8 @@ static int run(settings *s) {
         }
         traffic_free(&result);
     }
-    text_puts(&json, "]}\n");
+    json_put_line(&w, 0);
+    json_put_finish(&w);
     if (status < 2 && s->json && !write_text(s->json, &json)) status = 2;
     if (status < 2 && s->svg) {
         load_chart(&svg, s->title, points, runs);

@@ -1,5 +1,6 @@
 #include "machine/findings.h"
 
+#include "base/json_write.h"
 #include "base/memory.h"
 
 #include <stdarg.h>
@@ -48,18 +49,21 @@ void findings_table(const findings *f, text *out) {
 }
 
 void findings_json(const findings *f, text *out) {
-    text_printf(out, "{\"worst\": \"%s\", \"findings\": [", SEVERITIES[findings_worst(f)]);
+    json_writer w = json_write(out);
+    json_put_object(&w, NULL);
+    json_put_string(&w, "worst", SEVERITIES[findings_worst(f)]);
+    json_put_array(&w, "findings");
     for (size_t i = 0; i < f->count; i++) {
         const finding *one = &f->at[i];
-        text_printf(out, "%s\n  {\"severity\": \"%s\", \"about\": \"%s\", \"what\": ", i ? "," : "",
-                    SEVERITIES[one->how], one->about);
-        text_json(out, one->what ? one->what : "");
-        text_puts(out, ", \"remedy\": ");
-        if (one->remedy) text_json(out, one->remedy);
-        else text_puts(out, "null");
-        text_putc(out, '}');
+        json_put_line(&w, 2);
+        json_put_object(&w, NULL);
+        json_put_string(&w, "severity", SEVERITIES[one->how]);
+        json_put_string(&w, "about", one->about);
+        json_put_string(&w, "what", one->what ? one->what : "");
+        json_put_string(&w, "remedy", one->remedy);
+        json_put_end(&w);
     }
-    text_puts(out, "]}\n");
+    json_put_finish(&w);
 }
 
 void findings_free(findings *f) {

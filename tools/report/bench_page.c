@@ -1,52 +1,27 @@
 #include "report/bench_page.h"
 
+#include "report/page_fill.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Each kind of operation has its colour, by day and by night. */
-static const struct {
-    const char *name, *day, *night;
-} KINDS[] = {
-    {"conv", "#0b66a8", "#5aaee8"},    {"depthwise", "#c9510c", "#f0935a"}, {"linear", "#0a7f5a", "#4cc79b"},
-    {"squeeze", "#a8478a", "#de8fc3"}, {"pool", "#a87400", "#e0b040"},      {"maxpool", "#4a5bc0", "#98a6f5"},
-    {"normalise", "#6a6a6a", "#b0b0b0"},
+static const unsigned char css[] = {
+#include "build/report/bench_page.css.bytes"
 };
+static const unsigned char html[] = {
+#include "build/report/bench_page.html.bytes"
+};
+static const page_markup HTML = {html, sizeof html};
+
+/* The kinds of operations, each of which has its colour in bench_page.css: --k0 and so on. */
+static const char *const KINDS[] = {"conv", "depthwise", "linear", "squeeze", "pool", "maxpool", "normalise"};
 enum { KIND_COUNT = sizeof KINDS / sizeof *KINDS, WIDE = 900, NARROW = 360, TOP = 12 };
-
-static const char STYLE[] =
-    "*{box-sizing:border-box}body{margin:0 auto;max-width:60rem;padding:1.6rem 1rem 4rem;background:var(--paper);"
-    "color:var(--ink);font:16px/1.5 system-ui,sans-serif}h1{font-size:1.6rem;margin:0 0 .4rem}h2{margin:2.4rem 0 "
-    ".3rem;font-size:1.2rem}h3{margin:1.6rem 0 .2rem;font-size:1rem}p{margin:.2rem 0 .6rem;color:var(--soft)}"
-    "pre{white-space:pre-wrap;overflow-wrap:anywhere;font:14px/1.5 ui-monospace,monospace;background:var(--card);"
-    "border:1px solid var(--line);border-radius:8px;padding:.6rem .9rem;margin:.6rem 0}"
-    "svg{display:block;width:100%;height:auto;background:var(--card);border:1px solid var(--line);border-radius:8px}"
-    "svg text{fill:var(--ink);font:13px system-ui,sans-serif;paint-order:stroke;stroke:var(--card);stroke-width:4px}"
-    "svg .soft{fill:var(--soft)}.grid{stroke:var(--line)}"
-    ".roof{stroke:var(--ink);stroke-width:2;fill:none}.call{stroke:var(--ink);stroke-width:2}.narrow{display:none}"
-    "circle{fill-opacity:.65;stroke:var(--card)}circle:hover,rect:hover{fill-opacity:1;stroke:var(--ink)}"
-    "rect.part{stroke:var(--card);stroke-width:.5}.legend{display:flex;flex-wrap:wrap;gap:.2rem 1.1rem;padding:0;"
-    "margin:.5rem 0;list-style:none;font-size:.9rem}.legend i{display:inline-block;width:.8em;height:.8em;"
-    "border-radius:50%;margin-right:.4em}.scroll{overflow-x:auto}table{border-collapse:collapse;font-size:.9rem;"
-    "width:100%}td,th{padding:.25rem 0 .25rem 1rem;text-align:right;border-bottom:1px solid var(--line);"
-    "font-variant-numeric:tabular-nums;white-space:nowrap}td:first-child,th:first-child,td:nth-child(2),"
-    "th:nth-child(2){text-align:left}td:first-child,th:first-child{padding-left:0}summary{cursor:pointer;"
-    "margin:.8rem 0 .3rem}@media(max-width:700px){.wide{display:none}.narrow{display:block}}";
-
-static void style(text *out) {
-    static const char *const DAY = "--paper:#fafaf7;--ink:#22251f;--soft:#5f645b;--card:#fff;--line:#dcddd5";
-    static const char *const NIGHT = "--paper:#191b18;--ink:#e9eae4;--soft:#a8ada3;--card:#232622;--line:#3c403a";
-    text_printf(out, ":root{color-scheme:light dark;%s", DAY);
-    for (int i = 0; i < KIND_COUNT; i++) text_printf(out, ";--k%d:%s", i, KINDS[i].day);
-    text_printf(out, "}@media(prefers-color-scheme:dark){:root{%s", NIGHT);
-    for (int i = 0; i < KIND_COUNT; i++) text_printf(out, ";--k%d:%s", i, KINDS[i].night);
-    text_printf(out, "}}%s", STYLE);
-}
 
 /* The colour of a kind; one that is not in the table looks like the last. */
 static int kind_of(const bench_op *op) {
     int i = 0;
-    while (i < KIND_COUNT - 1 && strcmp(KINDS[i].name, op->kind) != 0) i++;
+    while (i < KIND_COUNT - 1 && strcmp(KINDS[i], op->kind) != 0) i++;
     return i;
 }
 
@@ -247,22 +222,29 @@ static void legend(const bench_page *p, text *out) {
     int there[KIND_COUNT] = {0};
     for (int k = 0; k < p->count; k++)
         for (size_t i = 0; i < p->at[k].count; i++) there[kind_of(&p->at[k].ops[i])] = 1;
-    text_puts(out, "<ul class=\"legend\">");
-    for (int i = 0; i < KIND_COUNT; i++)
-        if (there[i]) text_printf(out, "<li><i style=\"background:var(--k%d)\"></i>%s</li>", i, KINDS[i].name);
-    text_puts(out, "</ul>\n");
+    page_fill(out, &HTML, "legend", NULL);
+    for (int i = 0; i < KIND_COUNT; i++) {
+        page_values v = {TEXT_INIT};
+        if (!there[i]) continue;
+        page_set(&v, "number", "%d", i);
+        page_set(&v, "kind", "%s", KINDS[i]);
+        page_fill(out, &HTML, "kind", &v);
+    }
+    page_fill(out, &HTML, "legend end", NULL);
 }
 
 static void row(const bench_page *p, const bench_op *op, double all, text *out) {
-    text_puts(out, "<tr><td>");
-    text_html(out, op->name);
-    text_printf(out, "</td><td>%s", op->kind);
-    if (*op->kernel) text_puts(out, ", "), text_html(out, op->kernel);
-    text_printf(out, "</td><td>%.2f</td><td>%.1f</td><td>%.1f</td><td>%.1f</td><td>", op->us,
-                all > 0 ? 100 * op->us / all : 0, gflops_of(op), gbs_of(op));
+    page_values v = {TEXT_INIT};
+    page_set(&v, "name", "%s", op->name);
+    page_set(&v, "kind", "%s%s%s", op->kind, *op->kernel ? ", " : "", op->kernel);
+    page_set(&v, "us", "%.2f", op->us);
+    page_set(&v, "share", "%.1f", all > 0 ? 100 * op->us / all : 0);
+    page_set(&v, "gflops", "%.1f", gflops_of(op));
+    page_set(&v, "gbs", "%.1f", gbs_of(op));
     if (has_roof(p) && has_point(op))
-        text_printf(out, "%.0f", 100 * gflops_of(op) / roof_at(p, op->flops / op->bytes));
-    text_puts(out, "</td></tr>\n");
+        page_set(&v, "roof", "%.0f", 100 * gflops_of(op) / roof_at(p, op->flops / op->bytes));
+    else page_set(&v, "roof", "%s", "");
+    page_fill(out, &HTML, "row", &v);
 }
 
 /* Is it among the TOP that take longest? Equal ones count by their order. */
@@ -275,44 +257,37 @@ static int is_long(const bench_batch *b, size_t which) {
 
 static void table(const bench_page *p, const bench_batch *b, int only_long, text *out) {
     const double all = network_us(b);
-    text_puts(out, "<div class=\"scroll\"><table><tr><th>operation</th><th>kind</th><th>us</th><th>%</th><th>GFLOP/s"
-                   "</th><th>GB/s</th><th>% of roof</th></tr>\n");
+    page_fill(out, &HTML, "table", NULL);
     for (size_t i = 0; i < b->count; i++)
         if (!only_long || is_long(b, i)) row(p, &b->ops[i], all, out);
-    text_puts(out, "</table></div>\n");
+    page_fill(out, &HTML, "table end", NULL);
 }
 
 static void batch(const bench_page *p, const bench_batch *b, text *out) {
     size_t without = 0;
+    page_values v = {TEXT_INIT};
     for (size_t i = 0; i < b->count; i++) without += !has_point(&b->ops[i]);
-    text_printf(out, "<h2>Batch %d</h2>\n<p>%.3f ms a call, %.1f images/s.", b->images, b->ms, 1e3 * b->images / b->ms);
-    if (without) text_printf(out, " Without multiply-adds, and so without a place here, are %zu operations.", without);
-    text_puts(out, "</p>\n");
+    page_set(&v, "images", "%d", b->images);
+    page_set(&v, "ms", "%.3f", b->ms);
+    page_set(&v, "per second", "%.1f", 1e3 * b->images / b->ms);
+    if (without)
+        page_set(&v, "without", " Without multiply-adds, and so without a place here, are %zu operations.", without);
+    else page_set(&v, "without", "%s", "");
+    page_fill(out, &HTML, "batch", &v);
     roofline(p, b, "wide", WIDE, out);
     roofline(p, b, "narrow", NARROW, out);
-    text_printf(out, "<h3>The %d longest, in their order</h3>\n", b->count < TOP ? (int)b->count : TOP);
+    page_set(&v, "count", "%d", b->count < TOP ? (int)b->count : TOP);
+    page_fill(out, &HTML, "longest", &v);
     table(p, b, 1, out);
-    text_printf(out, "<details><summary>All %zu operations</summary>\n", b->count);
+    page_set(&v, "count", "%zu", b->count);
+    page_fill(out, &HTML, "all", &v);
     table(p, b, 0, out);
-    text_puts(out, "</details>\n");
+    page_fill(out, &HTML, "batch end", NULL);
 }
 
-static void how_to_read(const bench_page *p, text *out) {
-    text_puts(out, "<h2>What the machine allows</h2>\n<p>Each circle is an operation, its area the time that it takes. "
-                   "\n");
-    if (has_roof(p))
-        text_puts(out, "The line is the most that the machine's arithmetic and the bandwidth of its memory allow. What "
-                       "lies above it finds its data in caches, or needs fewer multiply-adds than are counted "
-                       "(winograd), or the machine was busy while its ceilings were measured.</p>\n");
-    else text_puts(out, "The machine's ceilings are not known: --peak-gflops and --peak-gbs give them.</p>\n");
-}
-
-void bench_page_html(const bench_page *p, text *out) {
-    text_puts(out, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
-                   "content=\"width=device-width, initial-scale=1\"><title>reid bench</title><style>");
-    style(out);
-    text_puts(out, "</style></head><body>\n<h1>Where the time goes</h1>\n<pre>");
-    for (const char *at = p->head; *at;) { /* text_html has no lines */
+/* text_html has no lines. */
+static void head_lines(const char *at, text *out) {
+    while (*at) {
         const size_t n = strcspn(at, "\n");
         text line = TEXT_INIT;
         text_add(&line, at, n);
@@ -322,12 +297,18 @@ void bench_page_html(const bench_page *p, text *out) {
         text_free(&line);
         at += n + (at[n] != 0);
     }
-    text_puts(out, "</pre>\n<h2>Times</h2>\n<p>Operations in their order, measured one by one. The stroke is the whole "
-                   "call, with resizing, and with operations that overlap.</p>\n");
+}
+
+void bench_page_html(const bench_page *p, text *out) {
+    page_fill(out, &HTML, "head", NULL);
+    text_add(out, css, sizeof css);
+    page_fill(out, &HTML, "body", NULL);
+    head_lines(p->head, out);
+    page_fill(out, &HTML, "times", NULL);
     legend(p, out);
     times(p, "wide", WIDE, out);
     times(p, "narrow", NARROW, out);
-    how_to_read(p, out);
+    page_fill(out, &HTML, has_roof(p) ? "roof" : "no roof", NULL);
     for (int i = 0; i < p->count; i++) batch(p, &p->at[i], out);
-    text_puts(out, "</body></html>\n");
+    page_fill(out, &HTML, "end", NULL);
 }

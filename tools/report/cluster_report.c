@@ -1,5 +1,6 @@
 #include "report/cluster_report.h"
 
+#include "base/json_write.h"
 #include "base/memory.h"
 
 #include <math.h>
@@ -44,70 +45,80 @@ void clusters_csv(const clusters *c, const uint32_t *known, text *t) {
 
 /* --- JSON --------------------------------------------------------------------------------------------------------- */
 
-static void group_json(const clusters *c, uint32_t group, const uint32_t *next, uint32_t first, text *t) {
-    text_printf(t, "    {\"group\": %u, \"name\": ", c->number[group]);
-    if (c->names[group]) text_json(t, c->names[group]);
-    else text_puts(t, "null");
-    if (c->suggested && c->suggested[group] != UINT32_MAX) text_printf(t, ", \"suggested\": %u", c->suggested[group]);
-    else text_puts(t, ", \"suggested\": null");
-    text_puts(t, ", \"crops\": [");
+static void group_json(const clusters *c, uint32_t group, const uint32_t *next, uint32_t first, json_writer *w) {
+    json_put_line(w, 4);
+    json_put_object(w, NULL);
+    json_put_count(w, "group", c->number[group]);
+    json_put_string(w, "name", c->names[group]);
+    if (c->suggested && c->suggested[group] != UINT32_MAX) json_put_count(w, "suggested", c->suggested[group]);
+    else json_put_null(w, "suggested");
+    json_put_array(w, "crops");
     for (uint32_t i = first; i != UINT32_MAX; i = next[i]) {
-        text_puts(t, i == first ? "{\"id\": " : ", {\"id\": ");
-        text_json(t, c->ids[i]);
-        if (isnan(c->score[i])) text_puts(t, ", \"score\": null}");
-        else text_printf(t, ", \"score\": %.9g}", c->score[i]);
+        json_put_object(w, NULL);
+        json_put_string(w, "id", c->ids[i]);
+        json_put_number(w, "score", c->score[i], 9);
+        json_put_end(w);
     }
-    text_puts(t, "]}");
+    json_put_end(w);
+    json_put_end(w);
 }
 
-static void groups_json(const clusters *c, text *t) {
+static void groups_json(const clusters *c, json_writer *w) {
     uint32_t *next = mem_array(c->rows + 1, sizeof *next), *first = mem_array(c->groups + 1, sizeof *first);
-    if (!next || !first) text_no_memory(t);
+    if (!next || !first) text_no_memory(w->out);
     for (size_t k = 0; k < c->groups && next && first; k++) first[k] = UINT32_MAX;
     for (size_t i = c->rows; i-- > 0 && next && first;) {
         if (c->group[i] == CLUSTERS_NONE) continue;
         next[i] = first[c->group[i]];
         first[c->group[i]] = (uint32_t)i;
     }
-    for (uint32_t k = 0; k < c->groups && next && first; k++) {
-        text_puts(t, k ? ",\n" : "\n");
-        group_json(c, k, next, first[k], t);
-    }
+    json_put_line(w, 2);
+    json_put_array(w, "groups");
+    for (uint32_t k = 0; k < c->groups && next && first; k++) group_json(c, k, next, first[k], w);
+    json_put_line(w, 2);
+    json_put_end(w);
     free(next), free(first);
 }
 
-static void joins_json(const clusters *c, text *t) {
-    for (size_t i = 0, n = 0; i < c->merged; i++) {
+static void joins_json(const clusters *c, json_writer *w) {
+    json_put_line(w, 2);
+    json_put_array(w, "joins");
+    for (size_t i = 0; i < c->merged; i++) {
         const reid_merge *m = &c->merges[i];
         if (!m->must_link && m->score < c->threshold) break;
-        text_puts(t, n++ ? ",\n    {\"a\": " : "\n    {\"a\": ");
-        text_json(t, c->ids[m->a]);
-        text_puts(t, ", \"b\": ");
-        text_json(t, c->ids[m->b]);
-        text_printf(t, ", \"score\": %.12g, \"reason\": \"%s\"}", m->score, m->must_link ? "link" : "score");
+        json_put_line(w, 4);
+        json_put_object(w, NULL);
+        json_put_string(w, "a", c->ids[m->a]);
+        json_put_string(w, "b", c->ids[m->b]);
+        json_put_number(w, "score", m->score, 12);
+        json_put_string(w, "reason", m->must_link ? "link" : "score");
+        json_put_end(w);
     }
+    json_put_line(w, 2);
+    json_put_end(w);
 }
 
 void clusters_json(const clusters *c, const store_meta *makers, text *t) {
-    size_t left_out = 0;
-    text_printf(t, "{\n  \"format\": \"reid-groups\", \"format_version\": 1, \"reid\": \"%s\",\n",
-                reid_version_string());
-    text_printf(t, "  \"threshold\": %.12g, \"models\": [", c->threshold);
-    for (int i = 0; i < makers->models; i++) {
-        text_puts(t, i ? ", " : "");
-        text_json(t, makers->model[i].fingerprint);
-    }
-    text_puts(t, "],\n  \"groups\": [");
-    groups_json(c, t);
-    text_puts(t, "\n  ],\n  \"not_crops\": [");
-    for (size_t i = 0; i < c->rows; i++) {
-        if (c->group[i] != CLUSTERS_NONE) continue;
-        text_puts(t, left_out++ ? ", " : "");
-        text_json(t, c->ids[i]);
-    }
-    text_puts(t, "],\n  \"joins\": [");
-    joins_json(c, t);
-    text_puts(t, "\n  ]\n}\n");
+    json_writer w = json_write(t);
+    json_put_object(&w, NULL);
+    json_put_line(&w, 2);
+    json_put_string(&w, "format", "reid-groups");
+    json_put_int(&w, "format_version", 1);
+    json_put_string(&w, "reid", reid_version_string());
+    json_put_line(&w, 2);
+    json_put_number(&w, "threshold", c->threshold, 12);
+    json_put_array(&w, "models");
+    for (int i = 0; i < makers->models; i++) json_put_string(&w, NULL, makers->model[i].fingerprint);
+    json_put_end(&w);
+    groups_json(c, &w);
+    json_put_line(&w, 2);
+    json_put_array(&w, "not_crops");
+    for (size_t i = 0; i < c->rows; i++)
+        if (c->group[i] == CLUSTERS_NONE) json_put_string(&w, NULL, c->ids[i]);
+    json_put_end(&w);
+    joins_json(c, &w);
+    json_put_line(&w, 0);
+    json_put_finish(&w);
 }
 
 /* --- why ---------------------------------------------------------------------------------------------------------- */

@@ -1,5 +1,7 @@
 #include "report/count_report.h"
 
+#include "base/json_write.h"
+
 #include <math.h>
 
 /* --- words -------------------------------------------------------------------------------------------------------- */
@@ -37,28 +39,37 @@ void count_lines(const count_report *r, text *t) {
 
 /* --- JSON --------------------------------------------------------------------------------------------------------- */
 
-static void number_or_null(const char *name, double value, int there, text *t) {
-    if (there) text_printf(t, ", \"%s\": %.9g", name, value);
-    else text_printf(t, ", \"%s\": null", name);
+static void number_or_null(json_writer *w, const char *name, double value, int there) {
+    json_put_number(w, name, there ? value : (double)NAN, 9);
 }
 
 void count_json(const count_report *r, text *t) {
     static const char *const states[] = {"good", "too few answers", "no match", "poor scores"};
     const census_result *c = r->result;
     int good = c->state == CENSUS_GOOD;
-    text_printf(t, "{\"format\": \"reid-count\", \"format_version\": 1, \"reid\": \"%s\", \"models\": [",
-                reid_version_string());
-    for (int i = 0; i < r->makers->models; i++)
-        text_printf(t, "%s\"%s\"", i ? ", " : "", r->makers->model[i].fingerprint);
-    text_printf(t, "], \"seed\": %lld, \"crops\": %zu, \"groups\": %zu, \"sample\": %zu, \"per_crop\": %zu",
-                r->request->seed, r->sample->rows, r->request->found->groups, r->sample->count, r->request->per_crop);
-    text_printf(t, ", \"pairs\": %zu, \"open\": %zu, \"needed\": %zu, \"state\": \"%s\", \"counted_crops\": %zu",
-                r->sample->pair_count, c->open, c->needed, states[c->state], c->e.crops);
-    number_or_null("individuals", c->e.count, good, t);
-    number_or_null("low", c->e.low, good, t);
-    number_or_null("high", c->e.high, good, t);
-    text_printf(t, ", \"matches\": %zu", c->e.found);
-    number_or_null("reached", c->e.reached, c->e.found > 0, t);
-    number_or_null("sample_for_tenth", (double)c->crops_for_tenth, c->crops_for_tenth > 0, t);
-    text_puts(t, "}\n");
+    json_writer w = json_write(t);
+    json_put_object(&w, NULL);
+    json_put_string(&w, "format", "reid-count");
+    json_put_int(&w, "format_version", 1);
+    json_put_string(&w, "reid", reid_version_string());
+    json_put_array(&w, "models");
+    for (int i = 0; i < r->makers->models; i++) json_put_string(&w, NULL, r->makers->model[i].fingerprint);
+    json_put_end(&w);
+    json_put_int(&w, "seed", r->request->seed);
+    json_put_count(&w, "crops", r->sample->rows);
+    json_put_count(&w, "groups", r->request->found->groups);
+    json_put_count(&w, "sample", r->sample->count);
+    json_put_count(&w, "per_crop", r->request->per_crop);
+    json_put_count(&w, "pairs", r->sample->pair_count);
+    json_put_count(&w, "open", c->open);
+    json_put_count(&w, "needed", c->needed);
+    json_put_string(&w, "state", states[c->state]);
+    json_put_count(&w, "counted_crops", c->e.crops);
+    number_or_null(&w, "individuals", c->e.count, good);
+    number_or_null(&w, "low", c->e.low, good);
+    number_or_null(&w, "high", c->e.high, good);
+    json_put_count(&w, "matches", c->e.found);
+    number_or_null(&w, "reached", c->e.reached, c->e.found > 0);
+    number_or_null(&w, "sample_for_tenth", (double)c->crops_for_tenth, c->crops_for_tenth > 0);
+    json_put_finish(&w);
 }

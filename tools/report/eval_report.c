@@ -1,5 +1,6 @@
 #include "report/eval_report.h"
 
+#include "base/json_write.h"
 #include "base/memory.h"
 #include "base/say.h"
 
@@ -7,11 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-void text_number(text *t, double value) {
-    if (isfinite(value)) text_printf(t, "%.9g", value);
-    else text_puts(t, "null");
-}
 
 /* ---- words ------------------------------------------------------------------------------------------------------- */
 static void add_percent(text *t, const char *name, double value, const char *note) {
@@ -82,105 +78,132 @@ void report_table(const evaluation *e, const eval_set *set, const evaluation_rul
 }
 
 /* ---- JSON -------------------------------------------------------------------------------------------------------- */
-static void add_value(text *t, const char *before, double value) {
-    text_puts(t, before);
-    text_number(t, value);
+static void add_interval(json_writer *w, const char *name, interval i) {
+    json_put_array(w, name);
+    json_put_number(w, NULL, i.low, 9);
+    json_put_number(w, NULL, i.high, 9);
+    json_put_end(w);
 }
 
-static void add_interval(text *t, const char *name, interval i) {
-    text_printf(t, ", \"%s\": [", name);
-    text_number(t, i.low);
-    add_value(t, ", ", i.high);
-    text_putc(t, ']');
+static void add_ranking(const evaluation *e, json_writer *w) {
+    json_put_line(w, 2);
+    json_put_object(w, "ranking");
+    json_put_count(w, "queries", e->ranks.queries);
+    json_put_count(w, "valid_queries", e->ranks.valid);
+    json_put_number(w, "rank1", e->ranks.cmc[0], 9);
+    add_interval(w, "rank1_interval", e->rank1);
+    json_put_number(w, "rank5", e->ranks.cmc[4], 9);
+    json_put_number(w, "rank10", e->ranks.cmc[9], 9);
+    json_put_number(w, "map", e->ranks.map, 9);
+    add_interval(w, "map_interval", e->map);
+    json_put_number(w, "map_trapezoid", e->ranks.map_trapezoid, 9);
+    json_put_number(w, "minp", e->ranks.minp, 9);
+    json_put_line(w, 4);
+    json_put_numbers(w, "cmc", e->ranks.cmc, CMC_RANKS, 9);
+    json_put_end(w);
 }
 
-static void add_ranking(const evaluation *e, text *t) {
-    text_printf(t, "  \"ranking\": {\"queries\": %zu, \"valid_queries\": %zu", e->ranks.queries, e->ranks.valid);
-    add_value(t, ", \"rank1\": ", e->ranks.cmc[0]);
-    add_interval(t, "rank1_interval", e->rank1);
-    add_value(t, ", \"rank5\": ", e->ranks.cmc[4]);
-    add_value(t, ", \"rank10\": ", e->ranks.cmc[9]);
-    add_value(t, ", \"map\": ", e->ranks.map);
-    add_interval(t, "map_interval", e->map);
-    add_value(t, ", \"map_trapezoid\": ", e->ranks.map_trapezoid);
-    add_value(t, ", \"minp\": ", e->ranks.minp);
-    text_puts(t, ",\n    \"cmc\": [");
-    for (int k = 0; k < CMC_RANKS; k++) add_value(t, k ? ", " : "", e->ranks.cmc[k]);
-    text_puts(t, "]},\n");
-}
-
-static void add_pairs(const evaluation *e, text *t) {
-    text_printf(t, "  \"pairs\": {\"genuine\": %llu, \"impostor\": %llu, \"tpr_at_fpr\": {",
-                (unsigned long long)e->genuine, (unsigned long long)e->impostor);
+static void add_pairs(const evaluation *e, json_writer *w) {
+    char name[32];
+    json_put_line(w, 2);
+    json_put_object(w, "pairs");
+    json_put_count(w, "genuine", e->genuine);
+    json_put_count(w, "impostor", e->impostor);
+    json_put_object(w, "tpr_at_fpr");
     for (int i = 0; i < FPRS; i++) {
-        text_printf(t, "%s\"%g\": ", i ? ", " : "", FPR[i]);
-        text_number(t, e->tpr[i]);
+        snprintf(name, sizeof name, "%g", FPR[i]);
+        json_put_number(w, name, e->tpr[i], 9);
     }
-    add_value(t, "}, \"auc\": ", e->auc);
-    add_value(t, ", \"eer\": ", e->eer);
-    text_puts(t, "},\n");
+    json_put_end(w);
+    json_put_number(w, "auc", e->auc, 9);
+    json_put_number(w, "eer", e->eer, 9);
+    json_put_end(w);
 }
 
-static void add_open_json(const evaluation *e, text *t) {
+static void add_open_json(const evaluation *e, json_writer *w) {
     const open_set *s = &e->open;
-    text_printf(t, "  \"open_set\": {\"known_queries\": %zu, \"new_queries\": %zu", s->known, s->unknown);
-    add_value(t, ", \"auc\": ", s->auc);
-    add_value(t, ", \"threshold\": ", s->threshold);
-    text_printf(t, ", \"threshold_from\": \"%s\"", s->chosen ? "best" : "given");
-    add_value(t, ", \"baks\": ", s->baks);
-    add_value(t, ", \"baus\": ", s->baus);
-    text_printf(t, "},\n  \"clusters\": {\"pictures\": %zu, \"clusters\": %zu", e->queries, e->clusters.clusters);
-    add_value(t, ", \"ari\": ", e->clusters.ari);
-    add_value(t, ", \"threshold\": ", e->clusters.threshold);
-    text_printf(t, ", \"threshold_from\": \"%s\"}\n}", e->clusters.chosen ? "best" : "given");
+    json_put_line(w, 2);
+    json_put_object(w, "open_set");
+    json_put_count(w, "known_queries", s->known);
+    json_put_count(w, "new_queries", s->unknown);
+    json_put_number(w, "auc", s->auc, 9);
+    json_put_number(w, "threshold", s->threshold, 9);
+    json_put_string(w, "threshold_from", s->chosen ? "best" : "given");
+    json_put_number(w, "baks", s->baks, 9);
+    json_put_number(w, "baus", s->baus, 9);
+    json_put_end(w);
+    json_put_line(w, 2);
+    json_put_object(w, "clusters");
+    json_put_count(w, "pictures", e->queries);
+    json_put_count(w, "clusters", e->clusters.clusters);
+    json_put_number(w, "ari", e->clusters.ari, 9);
+    json_put_number(w, "threshold", e->clusters.threshold, 9);
+    json_put_string(w, "threshold_from", e->clusters.chosen ? "best" : "given");
+    json_put_end(w);
 }
 
-static void add_set(const eval_set *set, const double *weights, text *t) {
-    text_puts(t, "  \"models\": [");
+static void add_set(const eval_set *set, const double *weights, json_writer *w) {
+    json_put_line(w, 2);
+    json_put_array(w, "models");
     for (int m = 0; m < set->makers.models; m++) {
         const store_model *by = &set->makers.model[m];
-        text_printf(t, "%s{\"fingerprint\": ", m ? ", " : "");
-        text_json(t, by->fingerprint);
-        text_puts(t, ", \"network\": ");
-        text_json(t, by->network);
-        text_puts(t, ", \"precision\": ");
-        text_json(t, by->precision);
-        text_puts(t, ", \"device\": ");
-        text_json(t, set->device[m]);
-        add_value(t, ", \"weight\": ", weights[m]);
-        text_putc(t, '}');
+        json_put_object(w, NULL);
+        json_put_string(w, "fingerprint", by->fingerprint);
+        json_put_string(w, "network", by->network);
+        json_put_string(w, "precision", by->precision);
+        json_put_string(w, "device", set->device[m]);
+        json_put_number(w, "weight", weights[m], 9);
+        json_put_end(w);
     }
-    text_puts(t, "],\n");
+    json_put_end(w);
 }
 
-void report_json(const evaluation *e, const eval_set *set, const evaluation_rules *o, const double *weights, text *t) {
-    text_printf(t, "{\n  \"format\": \"reid-evaluation\", \"format_version\": 1, \"reid\": \"%s\",\n  \"layout\": ",
-                reid_version_string());
-    text_json(t, set->labels.layout);
-    text_printf(t, ", \"queries\": %zu, \"gallery\": %zu, \"distractors\": %zu, \"identities\": %zu, \"junk\": %zu, "
-                   "\"failed\": %zu, \"unlabelled\": %zu,\n", e->queries, e->galleries, e->distractors, e->identities,
-                set->labels.junk, set->failed, set->unlabelled + set->labels.elsewhere);
-    add_set(set, weights, t);
-    text_printf(t, "  \"left_out\": \"%s\", \"rerank\": ", e->by_camera ? "camera" : "picture");
+/* What is left out of each ranking, and how scores were changed before it. */
+static void add_rules(const evaluation *e, const evaluation_rules *o, json_writer *w) {
+    json_put_line(w, 2);
+    json_put_string(w, "left_out", e->by_camera ? "camera" : "picture");
     if (o->rerank) {
-        text_printf(t, "{\"k1\": %d, \"k2\": %d", o->k1, o->k2);
-        add_value(t, ", \"lambda\": ", o->lambda);
-        text_putc(t, '}');
+        json_put_object(w, "rerank");
+        json_put_int(w, "k1", o->k1);
+        json_put_int(w, "k2", o->k2);
+        json_put_number(w, "lambda", o->lambda, 9);
+        json_put_end(w);
     } else {
-        text_puts(t, "null");
+        json_put_null(w, "rerank");
     }
-    text_puts(t, ", \"expand\": ");
     if (o->expand) {
-        text_printf(t, "{\"k\": %d", o->expand);
-        add_value(t, ", \"alpha\": ", o->alpha);
-        text_putc(t, '}');
+        json_put_object(w, "expand");
+        json_put_int(w, "k", o->expand);
+        json_put_number(w, "alpha", o->alpha, 9);
+        json_put_end(w);
     } else {
-        text_puts(t, "null");
+        json_put_null(w, "expand");
     }
-    text_puts(t, ",\n");
-    add_ranking(e, t);
-    add_pairs(e, t);
-    add_open_json(e, t);
+}
+
+void report_json(const evaluation *e, const eval_set *set, const evaluation_rules *o, const double *weights,
+                 json_writer *w, const char *key) {
+    json_put_object(w, key);
+    json_put_line(w, 2);
+    json_put_string(w, "format", "reid-evaluation");
+    json_put_int(w, "format_version", 1);
+    json_put_string(w, "reid", reid_version_string());
+    json_put_line(w, 2);
+    json_put_string(w, "layout", set->labels.layout);
+    json_put_count(w, "queries", e->queries);
+    json_put_count(w, "gallery", e->galleries);
+    json_put_count(w, "distractors", e->distractors);
+    json_put_count(w, "identities", e->identities);
+    json_put_count(w, "junk", set->labels.junk);
+    json_put_count(w, "failed", set->failed);
+    json_put_count(w, "unlabelled", set->unlabelled + set->labels.elsewhere);
+    add_set(set, weights, w);
+    add_rules(e, o, w);
+    add_ranking(e, w);
+    add_pairs(e, w);
+    add_open_json(e, w);
+    json_put_line(w, 0);
+    json_put_end(w);
 }
 
 /* ---- comparing --------------------------------------------------------------------------------------------------- */
@@ -227,11 +250,14 @@ void change_table(const change *c, const char *name, int width, text *t) {
     text_printf(t, "  %s%s\n", c->fails ? "FAIL" : "pass", c->certain ? "" : " (uncertain: too few identities)");
 }
 
-void change_json(const change *c, text *t) {
-    add_value(t, "{\"rank1\": ", c->rank1);
-    add_interval(t, "rank1_interval", c->rank1_interval);
-    add_value(t, ", \"map\": ", c->map);
-    add_interval(t, "map_interval", c->map_interval);
-    add_value(t, ", \"lowest_cosine\": ", c->lowest_cosine);
-    text_printf(t, ", \"pass\": %s, \"certain\": %s}", c->fails ? "false" : "true", c->certain ? "true" : "false");
+void change_json(const change *c, json_writer *w, const char *key) {
+    json_put_object(w, key);
+    json_put_number(w, "rank1", c->rank1, 9);
+    add_interval(w, "rank1_interval", c->rank1_interval);
+    json_put_number(w, "map", c->map, 9);
+    add_interval(w, "map_interval", c->map_interval);
+    json_put_number(w, "lowest_cosine", c->lowest_cosine, 9);
+    json_put_bool(w, "pass", !c->fails);
+    json_put_bool(w, "certain", c->certain);
+    json_put_end(w);
 }

@@ -1,7 +1,9 @@
 #include "report/film_report.h"
 
+#include "base/json_write.h"
 #include "base/memory.h"
 #include "base/when.h"
+#include "report/page_fill.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -63,105 +65,152 @@ static void camera_time(text *t, const photo *is) {
 }
 
 /* Which photo it is, and when it was taken. */
-static void photo_json(text *t, const photo *is) {
-    text_puts(t, ", \"photo\": ");
-    text_json(t, is->path);
-    text_puts(t, is->dated ? ", \"time\": \"" : ", \"time\": null");
-    if (is->dated) camera_time(t, is), text_puts(t, "\"");
+static void photo_json(json_writer *w, const photo *is) {
+    json_put_string(w, "photo", is->path);
+    if (!is->dated) {
+        json_put_null(w, "time");
+        return;
+    }
+    text_putc(json_put_value(w, "time"), '"');
+    camera_time(w->out, is);
+    text_putc(w->out, '"');
 }
 
-static void shot_json(text *t, const film_report *r, const film *f, const film_shot *s) {
+static void shot_json(json_writer *w, const film_report *r, const film *f, const film_shot *s) {
     const input *in = &r->rows->list.at[s->row];
+    const double box[] = {s->box.x, s->box.y, s->box.w, s->box.h};
+    const double crop[] = {s->crop.x, s->crop.y, s->crop.width, s->crop.height};
     size_t row = s->row;
-    text_puts(t, "{\"path\": ");
-    text_json(t, in->id);
+    json_put_object(w, NULL);
+    json_put_string(w, "path", in->id);
     for (size_t i = 0; i < s->row && r->rows->failed; i++)
         row -= r->rows->list.at[i].failure != NULL; /* they have no row in the file */
-    if (in->failure) text_puts(t, ", \"row\": null");
-    else text_printf(t, ", \"row\": %zu", row);
-    if (f->r->photos) photo_json(t, &f->r->photos->at[s->frame]);
-    text_printf(t, ", \"frame\": %u, \"seconds\": %.9g, \"box\": [%.9g, %.9g, %.9g, %.9g], \"crop\": [%d, %d, %d, %d]",
-                s->frame, s->seconds, s->box.x, s->box.y, s->box.w, s->box.h, s->crop.x, s->crop.y, s->crop.width,
-                s->crop.height);
-    text_printf(t, ", \"score\": %.9g, \"quality\": %.6g}", s->box.score, s->quality);
+    if (in->failure) json_put_null(w, "row");
+    else json_put_count(w, "row", row);
+    if (f->r->photos) photo_json(w, &f->r->photos->at[s->frame]);
+    json_put_count(w, "frame", s->frame);
+    json_put_number(w, "seconds", s->seconds, 9);
+    json_put_numbers(w, "box", box, 4, 9);
+    json_put_numbers(w, "crop", crop, 4, 10);
+    json_put_number(w, "score", s->box.score, 9);
+    json_put_number(w, "quality", s->quality, 6);
+    json_put_end(w);
 }
 
 typedef struct listing {
     const film_report *r;
-    text *t;
-    size_t scene, listed;
+    json_writer *w;
+    size_t scene;
 } listing;
 
-static void track_json(const whole *w, void *user) {
+static void track_json(const whole *all, void *user) {
     listing *l = user;
-    text *t = l->t;
-    if (w->first->is.scene != l->scene) return;
-    text_printf(t, "%s\n        {\"track\": %u, \"group\": ", l->listed++ ? "," : "", w->first->number);
-    if (w->first->group == FILM_NO_GROUP) text_puts(t, "null");
-    else text_printf(t, "%u", w->first->group);
-    text_puts(t, ", \"category\": ");
-    text_json(t, detections_category(&w->f->found, (uint32_t)w->first->is.first_box.category));
-    text_printf(t, ", \"boxes\": %zu, \"first_frame\": %u, \"last_frame\": %u, \"first\": %.9g, \"last\": %.9g, "
-                   "\"parts\": %zu, \"frames\": [", w->boxes, w->first_frame, w->last_frame, w->begin, w->end,
-                w->parts);
-    for (size_t i = 0; i < w->count; i++) {
-        text_puts(t, i ? ",\n          " : "\n          ");
-        shot_json(t, l->r, w->f, w->shots[i]);
+    json_writer *w = l->w;
+    const film_track *first = all->first;
+    if (first->is.scene != l->scene) return;
+    json_put_line(w, 8);
+    json_put_object(w, NULL);
+    json_put_count(w, "track", first->number);
+    if (first->group == FILM_NO_GROUP) json_put_null(w, "group");
+    else json_put_count(w, "group", first->group);
+    json_put_string(w, "category", detections_category(&all->f->found, (uint32_t)first->is.first_box.category));
+    json_put_count(w, "boxes", all->boxes);
+    json_put_count(w, "first_frame", all->first_frame);
+    json_put_count(w, "last_frame", all->last_frame);
+    json_put_number(w, "first", all->begin, 9);
+    json_put_number(w, "last", all->end, 9);
+    json_put_count(w, "parts", all->parts);
+    json_put_array(w, "frames");
+    for (size_t i = 0; i < all->count; i++) {
+        json_put_line(w, 10);
+        shot_json(w, l->r, all->f, all->shots[i]);
     }
-    text_puts(t, "]}");
+    json_put_end(w);
+    json_put_end(w);
 }
 
-static void found_json(text *t, const film_report *r, const film *f) {
-    text_puts(t, "     \"detections\": {\"file\": ");
-    text_json(t, r->detections);
-    text_printf(t, ", \"format\": \"%s\", \"boxes\": %zu, \"without_area\": %zu, \"beyond_the_end\": %zu},\n",
-                f->found.format, f->found.count, f->found.empty, f->beyond);
+static void found_json(json_writer *w, const film_report *r, const film *f) {
+    json_put_line(w, 5);
+    json_put_object(w, "detections");
+    json_put_string(w, "file", r->detections);
+    json_put_string(w, "format", f->found.format);
+    json_put_count(w, "boxes", f->found.count);
+    json_put_count(w, "without_area", f->found.empty);
+    json_put_count(w, "beyond_the_end", f->beyond);
+    json_put_end(w);
 }
 
-static void film_json(text *t, const film_report *r, const film *f) {
-    text_puts(t, "    {\"video\": ");
-    text_json(t, f->r->video.path);
-    text_puts(t, ", \"name\": ");
-    text_json(t, f->r->name);
+static void source_json(json_writer *w, const film *f) {
+    text decoder = TEXT_INIT;
+    json_put_string(w, "video", f->r->video.path);
+    json_put_string(w, "name", f->r->name);
     if (f->r->photos) {
-        text_printf(t, ", \"decoder\": null, \"burst\": %.9g, \"without_time\": %zu", f->r->burst,
-                    f->r->photos->undated);
+        json_put_null(w, "decoder");
+        json_put_number(w, "burst", f->r->burst, 9);
+        json_put_count(w, "without_time", f->r->photos->undated);
     } else {
-        text_puts(t, ", \"decoder\": \"ffmpeg ");
-        if (f->decoder.len) text_visible(t, f->decoder.s);
-        text_puts(t, "\"");
+        if (f->decoder.len) text_visible(&decoder, f->decoder.s);
+        json_put_format(w, "decoder", "ffmpeg %s", decoder.s ? decoder.s : "");
+        if (text_failed(&decoder)) text_no_memory(w->out);
     }
-    text_printf(t, ", \"stream\": %d,\n     \"frames\": %zu, \"width\": %d, \"height\": %d, \"seconds\": %.9g, "
-                   "\"complete\": %s, \"problem\": ", f->r->video.stream, f->frames, f->width, f->height, f->seconds,
-                f->problem.len ? "false" : "true");
-    if (f->problem.len) text_json(t, f->problem.s);
-    else text_puts(t, "null");
-    text_puts(t, ",\n");
-    found_json(t, r, f);
-    text_puts(t, "     \"scenes\": [");
-    listing l = {.r = r, .t = t};
+    json_put_int(w, "stream", f->r->video.stream);
+    text_free(&decoder);
+}
+
+static void scenes_json(json_writer *w, const film_report *r, const film *f) {
+    listing l = {.r = r, .w = w};
+    json_put_line(w, 5);
+    json_put_array(w, "scenes");
     for (; l.scene < f->scene_count; l.scene++) {
         const film_scene *s = &f->scenes[l.scene];
-        text_printf(t, "%s\n      {\"scene\": %zu, \"frame\": %u, \"seconds\": %.9g, \"tracks\": [", l.scene ? "," : "",
-                    l.scene, s->frame, s->seconds);
-        l.listed = 0;
-        if (!each_whole(f, track_json, &l)) text_no_memory(t);
-        text_puts(t, "]}");
+        json_put_line(w, 6);
+        json_put_object(w, NULL);
+        json_put_count(w, "scene", l.scene);
+        json_put_count(w, "frame", s->frame);
+        json_put_number(w, "seconds", s->seconds, 9);
+        json_put_array(w, "tracks");
+        if (!each_whole(f, track_json, &l)) text_no_memory(w->out);
+        json_put_end(w);
+        json_put_end(w);
     }
-    text_puts(t, "]}");
+    json_put_end(w);
+}
+
+static void film_json(json_writer *w, const film_report *r, const film *f) {
+    json_put_line(w, 4);
+    json_put_object(w, NULL);
+    source_json(w, f);
+    json_put_line(w, 5);
+    json_put_count(w, "frames", f->frames);
+    json_put_int(w, "width", f->width);
+    json_put_int(w, "height", f->height);
+    json_put_number(w, "seconds", f->seconds, 9);
+    json_put_bool(w, "complete", !f->problem.len);
+    json_put_string(w, "problem", f->problem.len ? f->problem.s : NULL);
+    found_json(w, r, f);
+    scenes_json(w, r, f);
+    json_put_end(w);
 }
 
 void films_json(const film_report *r, text *t) {
-    text_printf(t, "{\n  \"format\": \"reid-tracks\", \"format_version\": 1, \"reid\": \"%s\",\n",
-                reid_version_string());
-    text_printf(t, "  \"threshold\": %.12g, \"groups\": %zu,\n  \"models\": ", r->threshold, r->groups);
-    models_json(r->rows->all, t);
-    text_puts(t, ",\n  \"videos\": [\n");
-    for (size_t i = 0; i < r->count; i++) {
-        if (i) text_puts(t, ",\n");
-        film_json(t, r, &r->films[i]);
-    }
-    text_puts(t, "\n  ]\n}\n");
+    json_writer w = json_write(t);
+    json_put_object(&w, NULL);
+    json_put_line(&w, 2);
+    json_put_string(&w, "format", "reid-tracks");
+    json_put_int(&w, "format_version", 1);
+    json_put_string(&w, "reid", reid_version_string());
+    json_put_line(&w, 2);
+    json_put_number(&w, "threshold", r->threshold, 12);
+    json_put_count(&w, "groups", r->groups);
+    json_put_line(&w, 2);
+    models_json(r->rows->all, &w);
+    json_put_line(&w, 2);
+    json_put_array(&w, "videos");
+    for (size_t i = 0; i < r->count; i++) film_json(&w, r, &r->films[i]);
+    json_put_line(&w, 2);
+    json_put_end(&w);
+    json_put_line(&w, 0);
+    json_put_finish(&w);
 }
 
 /* --- MOT ---------------------------------------------------------------------------------------------------------- */
@@ -195,13 +244,13 @@ void film_mot(const film *f, text *t) {
 
 /* --- a page ------------------------------------------------------------------------------------------------------- */
 
-static const char STYLE[] =
-    "body{font:15px/1.5 system-ui,sans-serif;margin:2em auto;max-width:72em;padding:0 1em;color:#222;background:#fff}"
-    "section{border-top:1px solid #ccc;padding:.6em 0}h2{font-size:1em;margin:0}p{margin:0;color:#555}"
-    "figure{display:inline-block;margin:.4em .8em .4em 0;vertical-align:top}img{height:9em;max-width:18em;"
-    "object-fit:contain;background:#eee}figcaption{font-size:.85em;color:#555}"
-    "@media(prefers-color-scheme:dark){body{color:#ddd;background:#181818}p,figcaption{color:#aaa}"
-    "section{border-color:#444}img{background:#333}}";
+static const unsigned char css[] = {
+#include "build/report/film_page.css.bytes"
+};
+static const unsigned char html[] = {
+#include "build/report/film_page.html.bytes"
+};
+static const page_markup HTML = {html, sizeof html};
 
 /* The path of a crop as an address. */
 static void add_address(text *t, const char *path) {
@@ -213,45 +262,69 @@ static void add_address(text *t, const char *path) {
     }
 }
 
-/* A photo's own name, and when it was taken. */
-static void photo_caption(text *t, const photo *is) {
+typedef struct page_listing {
+    const film_report *r;
+    text *t;
+} page_listing;
+
+/* Its own name, and when it was taken. */
+static void set_photo(page_values *v, const photo *is) {
     const char *slash = strrchr(is->path, '/');
-    text_html(t, slash ? slash + 1 : is->path);
-    text_puts(t, "<br>");
-    if (is->dated) camera_time(t, is);
-    else text_puts(t, "no time");
+    text time = TEXT_INIT;
+    if (is->dated) camera_time(&time, is);
+    page_set(v, "photo", "%s", slash ? slash + 1 : is->path);
+    page_set(v, "time", "%s", is->dated && time.s ? time.s : "no time");
+    if (text_failed(&time)) text_no_memory(&v->pairs);
+    text_free(&time);
+}
+
+static void add_shot(const page_listing *l, const whole *w, const film_shot *s) {
+    const camera *taken = w->f->r->photos;
+    page_values v = {TEXT_INIT};
+    text path = TEXT_INIT;
+    add_address(&path, l->r->rows->list.at[s->row].id);
+    page_set(&v, "path", "%s", path.s ? path.s : "");
+    page_set(&v, "number", "%u", w->first->number);
+    page_set(&v, "seconds", "%.2f", s->seconds);
+    page_set(&v, "frame", "%u", s->frame);
+    if (taken) set_photo(&v, &taken->at[s->frame]);
+    if (text_failed(&path)) text_no_memory(&v.pairs);
+    page_fill(l->t, &HTML, taken ? "photo" : "shot", &v);
+    text_free(&path);
 }
 
 static void track_section(const whole *w, void *user) {
-    listing *l = user;
-    text *t = l->t;
-    text_printf(t, "<section><h2>Track %u", w->first->number);
-    if (w->first->group != FILM_NO_GROUP) text_printf(t, ", individual %u", w->first->group);
-    text_puts(t, "</h2><p>Category ");
-    text_html(t, detections_category(&w->f->found, (uint32_t)w->first->is.first_box.category));
-    text_printf(t, ", scene %u, %.2f to %.2f s, %zu boxes</p>\n", w->first->is.scene, w->begin, w->end, w->boxes);
-    for (size_t i = 0; i < w->count; i++) {
-        const film_shot *s = w->shots[i];
-        text_puts(t, "<figure><img src=\"");
-        add_address(t, l->r->rows->list.at[s->row].id);
-        text_printf(t, "\" alt=\"track %u at %.2f s\" loading=\"lazy\"><figcaption>", w->first->number, s->seconds);
-        if (w->f->r->photos) photo_caption(t, &w->f->r->photos->at[s->frame]);
-        else text_printf(t, "%.2f s, frame %u", s->seconds, s->frame);
-        text_puts(t, "</figcaption></figure>\n");
-    }
-    text_puts(t, "</section>\n");
+    page_listing *l = user;
+    page_values v = {TEXT_INIT};
+    page_set(&v, "number", "%u", w->first->number);
+    if (w->first->group != FILM_NO_GROUP) page_set(&v, "individual", ", individual %u", w->first->group);
+    else page_set(&v, "individual", "%s", "");
+    page_set(&v, "category", "%s", detections_category(&w->f->found, (uint32_t)w->first->is.first_box.category));
+    page_set(&v, "scene", "%u", w->first->is.scene);
+    page_set(&v, "from", "%.2f", w->begin);
+    page_set(&v, "to", "%.2f", w->end);
+    page_set(&v, "boxes", "%zu", w->boxes);
+    page_fill(l->t, &HTML, "track", &v);
+    for (size_t i = 0; i < w->count; i++) add_shot(l, w, w->shots[i]);
+    page_fill(l->t, &HTML, "track end", NULL);
 }
 
 void film_page(const film_report *r, const film *f, text *t) {
-    text_puts(t, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
-                 "content=\"width=device-width\"><title>");
-    text_html(t, f->r->name);
-    text_printf(t, "</title><style>%s</style></head><body>\n<h1>", STYLE);
-    text_html(t, f->r->name);
-    text_printf(t, "</h1>\n<p>%zu tracks in %zu %s, %zu %s, %.1f s</p>\n", f->wholes, f->scene_count,
-                f->r->photos ? "bursts" : "scenes", f->frames, f->r->photos ? "photos" : "frames", f->seconds);
-    if (f->problem.len) text_puts(t, "<p><strong>"), text_html(t, f->problem.s), text_puts(t, "</strong></p>\n");
-    listing l = {.r = r, .t = t};
+    page_values v = {TEXT_INIT};
+    page_set(&v, "name", "%s", f->r->name);
+    page_fill(t, &HTML, "head", &v);
+    text_add(t, css, sizeof css);
+    page_set(&v, "name", "%s", f->r->name);
+    page_set(&v, "tracks", "%zu", f->wholes);
+    page_set(&v, "scenes", "%zu %s", f->scene_count, f->r->photos ? "bursts" : "scenes");
+    page_set(&v, "frames", "%zu %s", f->frames, f->r->photos ? "photos" : "frames");
+    page_set(&v, "seconds", "%.1f", f->seconds);
+    page_fill(t, &HTML, "body", &v);
+    if (f->problem.len) {
+        page_set(&v, "problem", "%s", f->problem.s);
+        page_fill(t, &HTML, "problem", &v);
+    }
+    page_listing l = {.r = r, .t = t};
     if (!each_whole(f, track_section, &l)) text_no_memory(t);
-    text_puts(t, "</body></html>\n");
+    page_fill(t, &HTML, "end", NULL);
 }

@@ -1,7 +1,7 @@
 #include "report/fit_report.h"
 
+#include "base/json_write.h"
 #include "base/say.h"
-#include "report/eval_report.h"
 
 #include <math.h>
 
@@ -56,63 +56,68 @@ void fit_report_table(const fit_story *s, text *t) {
 }
 
 /* ---- JSON -------------------------------------------------------------------------------------------------------- */
-static void add_value(text *t, const char *name, double value) {
-    text_printf(t, ", \"%s\": ", name);
-    text_number(t, value);
-}
-
-static void add_side(text *t, const char *name, const fit_side *side) {
+static void add_side(json_writer *w, const char *name, const fit_side *side) {
     const measured *const all[] = {&side->rank1, &side->map, &side->auc};
-    static const char *const names[] = {"rank1", "map", "auc"};
-    text_printf(t, ",\n  \"%s\": {", name);
+    static const char *const names[][2] = {
+        {"rank1", "rank1_interval"}, {"map", "map_interval"}, {"auc", "auc_interval"}};
+    json_put_line(w, 2);
+    json_put_object(w, name);
     for (int i = 0; i < 3; i++) {
-        text_printf(t, "%s\"%s\": ", i ? ", " : "", names[i]);
-        text_number(t, all[i]->value);
-        text_printf(t, ", \"%s_interval\": [", names[i]);
-        text_number(t, all[i]->range.low);
-        text_puts(t, ", ");
-        text_number(t, all[i]->range.high);
-        text_putc(t, ']');
+        json_put_number(w, names[i][0], all[i]->value, 9);
+        json_put_array(w, names[i][1]);
+        json_put_number(w, NULL, all[i]->range.low, 9);
+        json_put_number(w, NULL, all[i]->range.high, 9);
+        json_put_end(w);
     }
-    text_putc(t, '}');
+    json_put_end(w);
 }
 
-static void add_part(text *t, const char *name, const fitted_part *p) {
-    text_puts(t, "{\"name\": ");
-    text_json(t, name);
-    text_printf(t, ", \"values\": %zu, \"components\": %zu, \"directions\": %zu, \"method\": \"%s\"", p->dim, p->axes,
-                p->found, fit_method_name(p->method));
-    add_value(t, "shrinkage", p->shrinkage);
-    add_value(t, "share", p->share);
-    add_value(t, "map", p->map);
-    text_putc(t, '}');
+static void add_part(json_writer *w, const char *name, const fitted_part *p) {
+    json_put_line(w, 2);
+    json_put_object(w, NULL);
+    json_put_string(w, "name", name);
+    json_put_count(w, "values", p->dim);
+    json_put_count(w, "components", p->axes);
+    json_put_count(w, "directions", p->found);
+    json_put_string(w, "method", fit_method_name(p->method));
+    json_put_number(w, "shrinkage", p->shrinkage, 9);
+    json_put_number(w, "share", p->share, 9);
+    json_put_number(w, "map", p->map, 9);
+    json_put_end(w);
+}
+
+static void add_judged(json_writer *w, const fit_judgement *j) {
+    json_put_object(w, "report");
+    json_put_int(w, "turns", j->turns);
+    json_put_count(w, "individuals", j->individuals);
+    json_put_count(w, "fitted_individuals", j->fitted);
+    json_put_count(w, "queries", j->queries);
+    add_side(w, "before", &j->before);
+    add_side(w, "after", &j->after);
+    add_side(w, "gain", &j->gain);
+    json_put_end(w);
 }
 
 void fit_report_json(const fit_story *s, text *t) {
     const fitted *f = s->head;
-    text_printf(t, "{\"individuals\": %zu, \"crops\": %zu, \"single\": %zu, \"turns\": %d", f->individuals, f->crops,
-                f->single, f->folds);
-    add_value(t, "map", f->map);
-    text_puts(t, ", \"parts\": [");
-    for (int p = 0; p < f->parts; p++) {
-        text_puts(t, p ? ",\n  " : "\n  ");
-        add_part(t, s->part[p], &f->part[p]);
+    json_writer w = json_write(t);
+    json_put_object(&w, NULL);
+    json_put_count(&w, "individuals", f->individuals);
+    json_put_count(&w, "crops", f->crops);
+    json_put_count(&w, "single", f->single);
+    json_put_int(&w, "turns", f->folds);
+    json_put_number(&w, "map", f->map, 9);
+    json_put_array(&w, "parts");
+    for (int p = 0; p < f->parts; p++) add_part(&w, s->part[p], &f->part[p]);
+    json_put_end(&w);
+    json_put_line(&w, 1);
+    if (s->judged) add_judged(&w, s->judged);
+    else json_put_null(&w, "report");
+    json_put_line(&w, 1);
+    json_put_string(&w, "output", s->output);
+    if (s->output) {
+        json_put_string(&w, "network", s->network);
+        json_put_string(&w, "fingerprint", s->fingerprint);
     }
-    text_puts(t, "],\n \"report\": ");
-    if (s->judged) {
-        const fit_judgement *j = s->judged;
-        text_printf(t, "{\"turns\": %d, \"individuals\": %zu, \"fitted_individuals\": %zu, \"queries\": %zu", j->turns,
-                    j->individuals, j->fitted, j->queries);
-        add_side(t, "before", &j->before);
-        add_side(t, "after", &j->after);
-        add_side(t, "gain", &j->gain);
-        text_putc(t, '}');
-    } else {
-        text_puts(t, "null");
-    }
-    text_puts(t, ",\n \"output\": ");
-    if (s->output) text_json(t, s->output);
-    else text_puts(t, "null");
-    if (s->output) text_printf(t, ", \"network\": \"%s\", \"fingerprint\": \"%s\"", s->network, s->fingerprint);
-    text_puts(t, "}\n");
+    json_put_finish(&w);
 }

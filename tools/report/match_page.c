@@ -10,75 +10,68 @@ enum { SHOWN = 3 };                 /* matches of a query with their pictures */
 static const double NEAR = 0.05;    /* from the threshold, or between the two best, where nothing else tells doubt */
 static const double SURE = 0.9;     /* as a probability, either way */
 
+static const unsigned char css[] = {
+#include "build/report/match_page.css.bytes"
+};
+static const unsigned char html[] = {
+#include "build/report/match_page.html.bytes"
+};
+static const page_markup HTML = {html, sizeof html};
+
 /* ---- building blocks --------------------------------------------------------------------------------------------- */
 
-void page_text(text *out, const char *s) {
-    text plain = TEXT_INIT;
-    text_visible(&plain, s);
-    if (text_failed(&plain)) text_no_memory(out);
-    else if (plain.len) text_html(out, plain.s);
-    text_free(&plain);
-}
-
 /* What the page may load: the style sheet with this text alone, pictures (and a film) that stand in it. */
-static void add_policy(text *out, const page_head *h, const text *style) {
+static void allow(page_values *v, const page_head *h, const text *style) {
     unsigned char digest[32];
-    text_puts(out, "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src ");
-    if (h->free_style) {
-        text_puts(out, "'unsafe-inline'; media-src data:");
-    } else {
-        sha256(style->s, style->len, digest);
-        text_puts(out, "'sha256-");
-        text_base64(out, digest, sizeof digest);
-        text_putc(out, '\'');
-    }
-    text_puts(out, "; img-src data:; base-uri 'none'; form-action 'none'\"/>\n");
+    text hash = TEXT_INIT;
+    sha256(style->s, style->len, digest);
+    text_base64(&hash, digest, sizeof digest);
+    if (h->free_style) page_set(v, "allowed", "'unsafe-inline'; media-src data:");
+    else page_set(v, "allowed", "'sha256-%s'", hash.s);
+    if (text_failed(&hash)) text_no_memory(&v->pairs);
+    text_free(&hash);
 }
 
 void page_begin(text *out, const page_head *h) {
     text style = TEXT_INIT;
-    for (int i = 0; page_style[i]; i++) text_puts(&style, page_style[i]);
-    if (h->style) text_puts(&style, h->style);
+    page_values v = {TEXT_INIT};
+    text_add(&style, css, sizeof css);
+    if (h->style) text_add(&style, h->style->bytes, h->style->len);
     if (text_failed(&style)) text_no_memory(out);
-    text_puts(out, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>\n");
-    add_policy(out, h, &style);
-    text_puts(out, "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
-                   "<link rel=\"icon\" href=\"data:,\"/>\n<title>reid.h: ");
-    page_text(out, h->title);
-    text_puts(out, "</title>\n<style>");
+    allow(&v, h, &style);
+    page_set(&v, "title", "%s", h->title);
+    page_fill(out, &HTML, "head", &v);
     text_join(out, &style);
-    text_puts(out, "</style></head>\n<body>\n<h1>");
-    page_text(out, h->title);
-    text_puts(out, "</h1>\n");
+    page_set(&v, "title", "%s", h->title);
+    page_fill(out, &HTML, "body", &v);
     text_free(&style);
 }
 
-void page_end(text *out) { text_puts(out, "</body></html>\n"); }
+void page_end(text *out) { page_fill(out, &HTML, "end", NULL); }
 
 void page_picture(text *out, const text *jpeg, const char *alt) {
-    if (!jpeg || !jpeg->len) {
-        text_puts(out, "<div class=\"none\" role=\"img\" aria-label=\"No picture: ");
-        page_text(out, alt);
-        text_puts(out, "\">no image</div>");
-        return;
-    }
-    text_puts(out, "<img alt=\"");
-    page_text(out, alt);
-    text_puts(out, "\" src=\"data:image/jpeg;base64,");
+    page_values v = {TEXT_INIT};
+    int none = !jpeg || !jpeg->len;
+    page_set(&v, "alt", "%s", alt);
+    page_fill(out, &HTML, none ? "no picture" : "picture", &v);
+    if (none) return;
     if (text_failed(jpeg)) text_no_memory(out);
     text_base64(out, jpeg->s, jpeg->len);
-    text_puts(out, "\"/>");
+    page_fill(out, &HTML, "picture end", NULL);
 }
 
-void page_tiles(text *out) { text_puts(out, "<div class=\"tiles\">\n"); }
+void page_tiles(text *out) { page_fill(out, &HTML, "tiles", NULL); }
 
 void page_tile(text *out, const char *part, const size_t *whole, const char *label) {
-    text_printf(out, "<div class=\"tile\"><b>%s", part);
-    if (whole) text_printf(out, " / %zu", *whole);
-    text_printf(out, "</b><span>%s</span></div>\n", label);
+    page_values v = {TEXT_INIT};
+    page_set(&v, "part", "%s", part);
+    if (whole) page_set(&v, "whole", " / %zu", *whole);
+    else page_set(&v, "whole", "%s", "");
+    page_set(&v, "label", "%s", label);
+    page_fill(out, &HTML, "tile", &v);
 }
 
-void page_tiles_end(text *out) { text_puts(out, "</div>\n"); }
+void page_tiles_end(text *out) { page_fill(out, &HTML, "tiles end", NULL); }
 
 /* ---- judging ----------------------------------------------------------------------------------------------------- */
 
@@ -141,60 +134,69 @@ static void add_query_picture(text *out, const page_query *q) {
     text_free(&alt);
 }
 
+static void fill_one(text *out, const char *piece, const char *key, const char *value) {
+    page_values v = {TEXT_INIT};
+    page_set(&v, key, "%s", value);
+    page_fill(out, &HTML, piece, &v);
+}
+
 /* The answer, and what is to be thought of it. */
 static void add_answer(const match_page *p, text *out, const page_query *q, int right, const char *doubt) {
-    text_puts(out, "<div><h3>");
-    if (!q->found) text_puts(out, "nothing to compare with");
-    else if (!isnan(p->threshold) && !accepts(p, q)) text_puts(out, "unknown");
-    else page_text(out, q->best[0].who);
-    if (right >= 0) text_printf(out, " <span class=\"mark\">%s</span>", right ? "&#10003;" : "&#10007;");
-    text_puts(out, "</h3><p class=\"soft\">");
-    page_text(out, q->path);
-    text_puts(out, "</p>");
+    int refused = q->found && !isnan(p->threshold) && !accepts(p, q);
+    fill_one(out, "answer", "answer", !q->found ? "nothing to compare with" : refused ? "unknown" : q->best[0].who);
+    if (right >= 0) fill_one(out, "mark", "mark", right ? "&#10003;" : "&#10007;");
+    fill_one(out, "path", "path", q->path);
     if (right == 0) {
-        text_puts(out, "<p class=\"mark\">wrong: ");
-        if (q->truth == PAGE_STRANGER) text_puts(out, "not in the gallery");
-        else text_puts(out, "it is "), page_text(out, q->who);
-        text_puts(out, "</p>");
+        page_values v = {TEXT_INIT};
+        if (q->truth == PAGE_STRANGER) page_set(&v, "truth", "not in the gallery");
+        else page_set(&v, "truth", "it is %s", q->who);
+        page_fill(out, &HTML, "wrong", &v);
     } else if (q->truth == PAGE_STRANGER) {
-        text_puts(out, "<p class=\"soft\">never enrolled</p>");
+        page_fill(out, &HTML, "stranger", NULL);
     }
-    if (doubt) text_printf(out, "<p>&#63; %s</p>", doubt);
-    text_puts(out, "</div>");
+    if (doubt) fill_one(out, "doubt", "doubt", doubt);
+    page_fill(out, &HTML, "answer end", NULL);
 }
 
 static void add_match(text *out, const page_match *m) {
     text alt = TEXT_INIT;
+    page_values v = {TEXT_INIT};
     text_printf(&alt, "%s in the gallery, %s: score %.3f", m->who, m->path, m->score);
-    text_puts(out, "<li>");
+    page_fill(out, &HTML, "match", NULL);
     if (text_failed(&alt)) text_no_memory(out);
     else page_picture(out, m->jpeg, alt.s);
-    page_text(out, m->who);
-    text_printf(out, "<b>%.3f</b>", m->score);
-    if (!isnan(m->probability)) text_printf(out, "%.1f %%", 100 * m->probability);
-    text_puts(out, "</li>");
+    page_set(&v, "who", "%s", m->who);
+    page_set(&v, "score", "%.3f", m->score);
+    if (isnan(m->probability)) page_set(&v, "probability", "%s", "");
+    else page_set(&v, "probability", "%.1f %%", 100 * m->probability);
+    page_fill(out, &HTML, "match end", &v);
     text_free(&alt);
 }
 
 void match_page_section(match_page *p, const char *title, const char *about) {
-    text_printf(&p->cards, "<section class=\"queries\"><h2>%s</h2>\n<p>%s</p>\n<div class=\"cards\">\n", title, about);
+    page_values v = {TEXT_INIT};
+    page_set(&v, "title", "%s", title);
+    page_set(&v, "about", "%s", about);
+    page_fill(&p->cards, &HTML, "section", &v);
 }
 
-void match_page_section_end(match_page *p) { text_puts(&p->cards, "</div></section>\n"); }
+void match_page_section_end(match_page *p) { page_fill(&p->cards, &HTML, "section end", NULL); }
 
 void match_page_query(match_page *p, const page_query *q) {
     int right = judge(p, q);
     const char *doubt = doubt_of(p, q);
     text *out = &p->cards;
+    page_values v = {TEXT_INIT};
     count(p, q, right, doubt);
-    text_printf(out, "<article class=\"card%s%s\"><div class=\"seen\">",
-                right < 0 ? "" : !right ? " no" : q->truth == PAGE_STRANGER ? " new" : " yes", doubt ? " doubt" : "");
+    const char *colour = right < 0 ? "" : !right ? " no" : q->truth == PAGE_STRANGER ? " new" : " yes";
+    page_set(&v, "classes", "%s%s", colour, doubt ? " doubt" : "");
+    page_fill(out, &HTML, "query", &v);
     add_query_picture(out, q);
     add_answer(p, out, q, right, doubt);
-    text_puts(out, "</div>");
-    if (q->found) text_puts(out, "<ol class=\"best\">");
+    if (q->found) page_fill(out, &HTML, "best", NULL);
     for (int i = 0; i < q->found && i < SHOWN; i++) add_match(out, &q->best[i]);
-    text_puts(out, q->found ? "</ol></article>\n" : "</article>\n");
+    if (q->found) page_fill(out, &HTML, "best end", NULL);
+    page_fill(out, &HTML, "query end", NULL);
 }
 
 static void add_count_tile(text *out, size_t part, const size_t *whole, const char *label) {
@@ -221,11 +223,14 @@ void match_page_tiles(const match_page *p, text *out) {
     if (!isnan(p->threshold)) page_tile(out, threshold, NULL, "threshold: the least score of a match");
 }
 
-/* A radio button and its label; page_style says what it leaves out. */
+/* A radio button and its label; the style sheet says what it leaves out. */
 static void add_filter(text *out, const char *id, const char *label, size_t count, int checked) {
-    text_printf(out, "<input class=\"filter\" type=\"radio\" name=\"show\" id=\"%s\"%s%s/><label for=\"%s\">%s (%zu)"
-                     "</label>\n", id, checked ? " checked=\"checked\"" : "", count ? "" : " disabled=\"disabled\"", id,
-                label, count);
+    page_values v = {TEXT_INIT};
+    page_set(&v, "id", "%s", id);
+    page_set(&v, "state", "%s%s", checked ? " checked=\"checked\"" : "", count ? "" : " disabled=\"disabled\"");
+    page_set(&v, "label", "%s", label);
+    page_set(&v, "count", "%zu", count);
+    page_fill(out, &HTML, "filter", &v);
 }
 
 void match_page_queries(const match_page *p, text *out) {

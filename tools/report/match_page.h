@@ -3,23 +3,18 @@
 #ifndef REID_TOOLS_MATCH_PAGE_H
 #define REID_TOOLS_MATCH_PAGE_H
 
-#include "base/text.h"
-
-/* How all such pages look, by day and by night: rules, up to a NULL. */
-extern const char *const page_style[];
+#include "report/page_fill.h"
 
 typedef struct page_head {
     const char *title;
-    const char *style; /* more rules, behind page_style; NULL: none */
-    int free_style;    /* elements have style attributes of their own, and there is a film */
+    const page_markup *style; /* more rules, behind those of match_page.css; NULL: none */
+    int free_style;           /* elements have style attributes of their own, and there is a film */
 } page_head;
 
 /* From the doctype to the first heading, which is the title. What the page may show is said in it: the style sheet is
    named by its SHA-256, pictures stand in the page, and nothing else is loaded or sent. */
 void page_begin(text *out, const page_head *h);
 void page_end(text *out);
-/* Text that may have come from a file's name. */
-void page_text(text *out, const char *s);
 /* A picture, with what it shows in words; jpeg NULL or empty: a frame that says that there is none. */
 void page_picture(text *out, const text *jpeg, const char *alt);
 /* A figure with its label: "part / whole", whole NULL: part alone. They stand between page_tiles and page_tiles_end. */

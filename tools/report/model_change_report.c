@@ -1,5 +1,7 @@
 #include "report/model_change_report.h"
 
+#include "base/json_write.h"
+
 #include <math.h>
 
 static const char *const SIDES[] = {"now", "next"};
@@ -93,76 +95,70 @@ void model_change_table(text *t, const model_change_report *r) {
 
 /* --- for programs ------------------------------------------------------------------------------------------------- */
 
-static void json_real(text *t, const char *name, double value) {
-    text_printf(t, isnan(value) ? ", \"%s\": null" : ", \"%s\": %.9g", name, value);
-}
-
-static void json_calibration(text *t, const change_side *s, double fmr) {
+static void json_calibration(json_writer *w, const change_side *s, double fmr) {
     const operating_points *p = &s->points;
-    text_puts(t, ", \"calibration\": ");
     if (s->why) {
-        text_puts(t, "null, \"not_calibrated\": ");
-        text_json(t, s->why);
+        json_put_null(w, "calibration");
+        json_put_string(w, "not_calibrated", s->why);
         return;
     }
-    text_printf(t, "{\"fmr\": %.9g, \"genuine\": %.0f, \"impostor\": %.0f", fmr, p->genuine, p->impostor);
-    json_real(t, "threshold", p->threshold);
-    json_real(t, "tmr", p->tmr);
-    json_real(t, "eer", p->eer);
-    json_real(t, "crossing", p->crossing);
-    text_putc(t, '}');
+    json_put_object(w, "calibration");
+    json_put_number(w, "fmr", fmr, 9);
+    json_put_fixed(w, "genuine", p->genuine, 0);
+    json_put_fixed(w, "impostor", p->impostor, 0);
+    json_put_number(w, "threshold", p->threshold, 9);
+    json_put_number(w, "tmr", p->tmr, 9);
+    json_put_number(w, "eer", p->eer, 9);
+    json_put_number(w, "crossing", p->crossing, 9);
+    json_put_end(w);
 }
 
-static void json_side(text *t, const change_side *s, double fmr) {
-    text_puts(t, "{\"fingerprints\": [");
-    for (int m = 0; m < s->makers.models; m++) {
-        if (m) text_puts(t, ", ");
-        text_json(t, s->makers.model[m].fingerprint);
-    }
-    text_printf(t, "], \"nearest_right\": %zu", s->right);
-    json_real(t, "set_threshold", s->makers.threshold);
-    json_real(t, "threshold", s->threshold);
-    text_printf(t, ", \"match_right\": %zu, \"match_wrong\": %zu", s->taken_right, s->taken_wrong);
-    json_calibration(t, s, fmr);
-    text_putc(t, '}');
+static void json_side(json_writer *w, const char *name, const change_side *s, double fmr) {
+    json_put_object(w, name);
+    json_put_array(w, "fingerprints");
+    for (int m = 0; m < s->makers.models; m++) json_put_string(w, NULL, s->makers.model[m].fingerprint);
+    json_put_end(w);
+    json_put_count(w, "nearest_right", s->right);
+    json_put_number(w, "set_threshold", s->makers.threshold, 9);
+    json_put_number(w, "threshold", s->threshold, 9);
+    json_put_count(w, "match_right", s->taken_right);
+    json_put_count(w, "match_wrong", s->taken_wrong);
+    json_calibration(w, s, fmr);
+    json_put_end(w);
 }
 
-static void json_nearest(text *t, const model_change *c, const change_side *s, size_t i) {
+static void json_nearest(json_writer *w, const char *name, const model_change *c, const change_side *s, size_t i) {
     const nearest_template *n = &s->nearest[i];
     if (n->place == SIZE_MAX) {
-        text_puts(t, "null");
+        json_put_null(w, name);
         return;
     }
-    text_puts(t, "{\"identity\": ");
-    text_json(t, c->at[n->place].identity);
-    text_puts(t, ", \"id\": ");
-    text_json(t, c->at[n->place].id);
-    text_printf(t, ", \"score\": %.9g, \"decision\": %s}", (double)n->score,
-                isnan(s->threshold) ? "null" : model_change_taken(s, i) ? "\"match\"" : "\"unknown\"");
+    json_put_object(w, name);
+    json_put_string(w, "identity", c->at[n->place].identity);
+    json_put_string(w, "id", c->at[n->place].id);
+    json_put_number(w, "score", (double)n->score, 9);
+    json_put_string(w, "decision", isnan(s->threshold) ? NULL : model_change_taken(s, i) ? "match" : "unknown");
+    json_put_end(w);
 }
 
 void model_change_json(text *t, const model_change_report *r) {
     const model_change *c = r->change;
-    const char *comma = "";
-    text_printf(t, "{\"templates\": %zu, \"left_out\": %zu, \"identities\": %zu, \"with_another_picture\": %zu",
-                c->count, r->left_out, c->identities, c->askable);
-    for (int k = 0; k < 2; k++) {
-        text_printf(t, ", \"%s\": ", SIDES[k]);
-        json_side(t, &c->side[k], r->fmr);
-    }
-    text_puts(t, ", \"changes\": [");
+    json_writer w = json_write(t);
+    json_put_object(&w, NULL);
+    json_put_count(&w, "templates", c->count);
+    json_put_count(&w, "left_out", r->left_out);
+    json_put_count(&w, "identities", c->identities);
+    json_put_count(&w, "with_another_picture", c->askable);
+    for (int k = 0; k < 2; k++) json_side(&w, SIDES[k], &c->side[k], r->fmr);
+    json_put_array(&w, "changes");
     for (size_t i = 0; i < c->count; i++) {
         if (!model_change_differs(c, i)) continue;
-        text_printf(t, "%s\n  {\"id\": ", comma);
-        text_json(t, c->at[i].id);
-        text_puts(t, ", \"identity\": ");
-        text_json(t, c->at[i].identity);
-        for (int k = 0; k < 2; k++) {
-            text_printf(t, ", \"%s\": ", SIDES[k]);
-            json_nearest(t, c, &c->side[k], i);
-        }
-        text_putc(t, '}');
-        comma = ",";
+        json_put_line(&w, 2);
+        json_put_object(&w, NULL);
+        json_put_string(&w, "id", c->at[i].id);
+        json_put_string(&w, "identity", c->at[i].identity);
+        for (int k = 0; k < 2; k++) json_nearest(&w, SIDES[k], c, &c->side[k], i);
+        json_put_end(&w);
     }
-    text_puts(t, "]}\n");
+    json_put_finish(&w);
 }

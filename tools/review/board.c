@@ -1,6 +1,7 @@
 #include "review/board.h"
 
 #include "base/json.h"
+#include "base/json_write.h"
 #include "base/memory.h"
 #include "base/say.h"
 #include "base/source.h"
@@ -77,92 +78,118 @@ void board_close(board *b) {
 
 /* --- JSON for the page -------------------------------------------------------------------------------------------- */
 
-static void add_version(const regroup_info *now, text *out) {
-    text_printf(out, "\"version\": %d, \"grouping\": %s", now->version, now->busy ? "true" : "false");
+static void add_version(const regroup_info *now, json_writer *w) {
+    json_put_int(w, "version", now->version);
+    json_put_bool(w, "grouping", now->busy);
 }
 
-/* "seq": N, "decisions": [...], "version": V, "grouping": ...} */
-static void add_lines(const board *b, long long seen, text *out) {
+/* A decision as the line of the journal that it is. */
+static void add_decision(const decision *d, json_writer *w) {
+    text *out = json_put_value(w, NULL);
+    decision_write(d, out);
+    if (!text_failed(out)) out->s[--out->len] = 0; /* the newline */
+}
+
+/* "seq" to "grouping", the last members of an answer. */
+static void add_lines(const board *b, long long seen, json_writer *w) {
     const decision_list *d = &b->journal.list;
-    text_printf(out, "\"seq\": %zu, \"decisions\": [", d->count);
-    for (size_t i = seen > 0 ? (size_t)seen : 0; i < d->count && !text_failed(out); i++) {
-        decision_write(&d->at[i], out);
-        if (!text_failed(out)) out->s[out->len - 1] = i + 1 < d->count ? ',' : ' '; /* the newline */
-    }
-    text_puts(out, "], ");
+    json_put_count(w, "seq", d->count);
+    json_put_array(w, "decisions");
+    w->tight = 1;
+    for (size_t i = seen > 0 ? (size_t)seen : 0; i < d->count && !text_failed(w->out); i++) add_decision(&d->at[i], w);
+    w->tight = 0;
+    json_put_end(w);
     regroup_info now = regroup_hold(b->groups);
-    add_version(&now, out);
+    add_version(&now, w);
     regroup_release(b->groups);
-    text_puts(out, "}\n");
+    json_put_finish(w);
 }
 
-static void add_layer(const regroup_info *now, text *out) {
+/* Begins an array of many short members, which stand close together. */
+static void begin_list(json_writer *w, const char *key) {
+    json_put_array(w, key);
+    w->tight = 1;
+}
+
+static void end_list(json_writer *w) {
+    w->tight = 0;
+    json_put_end(w);
+}
+
+static void add_layer(const regroup_info *now, json_writer *w) {
     const clusters *c = now->groups;
-    text_printf(out, "{\"version\": %d, \"heeds\": %lld, \"seconds\": %.3f, \"group\": [", now->version, now->seq,
-                c->seconds);
+    json_put_object(w, "layer");
+    json_put_int(w, "version", now->version);
+    json_put_int(w, "heeds", now->seq);
+    json_put_fixed(w, "seconds", c->seconds, 3);
+    begin_list(w, "group");
     for (size_t i = 0; i < c->rows; i++)
-        text_printf(out, "%s%lld", i ? "," : "", c->group[i] == CLUSTERS_NONE ? -1 : (long long)c->group[i]);
-    text_puts(out, "], \"score\": [");
-    for (size_t i = 0; i < c->rows; i++)
-        text_printf(out, "%s%.4f", i ? "," : "", isnan(c->score[i]) ? 0.0 : c->score[i]);
-    text_puts(out, "], \"names\": [");
-    for (size_t i = 0; i < c->groups; i++) {
-        if (i) text_putc(out, ',');
-        if (c->names && c->names[i] && *c->names[i]) text_json(out, c->names[i]);
-        else text_puts(out, "null");
+        json_put_int(w, NULL, c->group[i] == CLUSTERS_NONE ? -1 : (long long)c->group[i]);
+    end_list(w);
+    begin_list(w, "score");
+    for (size_t i = 0; i < c->rows; i++) json_put_fixed(w, NULL, isnan(c->score[i]) ? 0.0 : c->score[i], 4);
+    end_list(w);
+    begin_list(w, "names");
+    for (size_t i = 0; i < c->groups; i++)
+        json_put_string(w, NULL, c->names && c->names[i] && *c->names[i] ? c->names[i] : NULL);
+    end_list(w);
+    begin_list(w, "doubts");
+    for (size_t i = 0; i < c->doubts; i++) {
+        json_put_array(w, NULL);
+        json_put_count(w, NULL, c->doubtful[i].a);
+        json_put_count(w, NULL, c->doubtful[i].b);
+        json_put_fixed(w, NULL, c->doubtful[i].score, 4);
+        json_put_end(w);
     }
-    text_puts(out, "], \"doubts\": [");
-    for (size_t i = 0; i < c->doubts; i++)
-        text_printf(out, "%s[%u,%u,%.4f]", i ? "," : "", (unsigned)c->doubtful[i].a, (unsigned)c->doubtful[i].b,
-                    c->doubtful[i].score);
-    text_puts(out, "]}");
+    end_list(w);
+    json_put_end(w);
 }
 
 void board_layer(board *b, long long seen, text *out) {
+    json_writer w = json_write(out);
     regroup_info now = regroup_hold(b->groups);
-    text_puts(out, "{");
-    add_version(&now, out);
-    text_puts(out, ", \"error\": ");
-    text_json(out, now.error);
-    if (seen != now.version) {
-        text_puts(out, ", \"layer\": ");
-        add_layer(&now, out);
-    }
+    json_put_object(&w, NULL);
+    add_version(&now, &w);
+    json_put_string(&w, "error", now.error);
+    if (seen != now.version) add_layer(&now, &w);
     regroup_release(b->groups);
-    text_puts(out, "}\n");
+    json_put_finish(&w);
 }
 
 void board_data(board *b, text *out) {
     const clusters *c = b->r.groups;
-    text_puts(out, "{\"ids\": [");
-    for (size_t i = 0; i < c->rows; i++) text_puts(out, i ? "," : ""), text_json(out, c->ids[i]);
-    text_puts(out, "], \"layer\": ");
+    json_writer w = json_write(out);
+    json_put_object(&w, NULL);
+    begin_list(&w, "ids");
+    for (size_t i = 0; i < c->rows; i++) json_put_string(&w, NULL, c->ids[i]);
+    end_list(&w);
     regroup_info now = regroup_hold(b->groups);
-    add_layer(&now, out);
+    add_layer(&now, &w);
     regroup_release(b->groups);
-    text_printf(out, ", \"regroups\": %s, \"by\": ", now.can ? "true" : "false");
-    text_json(out, b->r.by);
-    text_puts(out, ", \"models\": [");
-    for (int i = 0; i < b->r.model_count; i++) text_printf(out, "%s\"%s\"", i ? ", " : "", b->r.models[i]);
-    text_puts(out, "], ");
+    json_put_bool(&w, "regroups", now.can);
+    json_put_string(&w, "by", b->r.by);
+    json_put_array(&w, "models");
+    for (int i = 0; i < b->r.model_count; i++) json_put_string(&w, NULL, b->r.models[i]);
+    json_put_end(&w);
     pthread_mutex_lock(&b->lock);
-    add_lines(b, 0, out);
+    add_lines(b, 0, &w);
     pthread_mutex_unlock(&b->lock);
 }
 
-static void add_error(text *out, const text *why) {
-    text_puts(out, "{\"error\": ");
-    text_json(out, why->s);
-    text_puts(out, ", ");
+/* An answer's beginning: what went wrong, NULL: nothing. */
+static json_writer begin_answer(text *out, const text *why) {
+    json_writer w = json_write(out);
+    json_put_object(&w, NULL);
+    if (why) json_put_string(&w, "error", why->s);
+    return w;
 }
 
 int board_since(board *b, long long seen, text *out) {
     text why = TEXT_INIT;
     pthread_mutex_lock(&b->lock);
     int good = decisions_refresh(&b->journal, &why);
-    if (good) text_puts(out, "{");
-    else add_error(out, &why);
-    add_lines(b, seen, out);
+    json_writer w = begin_answer(out, good ? NULL : &why);
+    add_lines(b, seen, &w);
     pthread_mutex_unlock(&b->lock);
     text_free(&why);
     return good;
@@ -174,12 +201,11 @@ int board_regroup(board *b, text *out) {
     int good = decisions_refresh(&b->journal, &why);
     if (good && !regroup_begin(b->groups, &b->journal.list)) good = text_no_memory(&why);
     pthread_mutex_unlock(&b->lock);
-    if (good) text_puts(out, "{");
-    else add_error(out, &why);
+    json_writer w = begin_answer(out, good ? NULL : &why);
     regroup_info now = regroup_hold(b->groups);
-    add_version(&now, out);
+    add_version(&now, &w);
     regroup_release(b->groups);
-    text_puts(out, "}\n");
+    json_put_finish(&w);
     text_free(&why);
     return good;
 }
@@ -305,9 +331,8 @@ board_result board_decide(board *b, const char *body, size_t len, text *out) {
     }
     pthread_mutex_lock(&b->lock);
     if (good && !unknown) result = append(b, &a.d, &why);
-    if (result == BOARD_DONE) text_puts(out, "{");
-    else add_error(out, &why);
-    add_lines(b, a.seen, out);
+    json_writer w = begin_answer(out, result == BOARD_DONE ? NULL : &why);
+    add_lines(b, a.seen, &w);
     pthread_mutex_unlock(&b->lock);
     decision_free(&a.d);
     text_free(&a.word);

@@ -1,6 +1,7 @@
 #include "review/single.h"
 
 #include "base/files.h"
+#include "base/json_write.h"
 #include "base/memory.h"
 #include "base/say.h"
 #include "review/desk.h"
@@ -24,7 +25,9 @@ static int add_pictures(text *out, const single_request *r) {
     size_t rows = board_groups(r->board)->rows, failed = 0;
     text jpeg = TEXT_INIT, why = TEXT_INIT;
     int good = 1;
-    text_puts(out, "[");
+    json_writer w = json_write(out);
+    w.tight = 1;
+    json_put_array(&w, NULL);
     progress_start("pictures", rows);
     for (size_t i = 0; i < rows && good && !interrupted(); i++) {
         text_clear(&jpeg), text_clear(&why);
@@ -32,14 +35,15 @@ static int add_pictures(text *out, const single_request *r) {
             if (!failed++) say_warning("%s: %s", shown(board_groups(r->board)->ids[i]), why.s);
             text_clear(&jpeg);
         }
-        text_puts(out, i ? ",\n\"" : "\n\"");
+        json_put_line(&w, 0);
+        text_putc(json_put_value(&w, NULL), '"');
         if (jpeg.len) text_base64(out, jpeg.s, jpeg.len);
         text_putc(out, '"');
         good = !text_failed(out) && out->len <= r->limit;
         progress_update(i + 1, failed);
     }
     progress_stop();
-    text_puts(out, "]");
+    json_put_end(&w);
     if (failed > 1) say_warning("%zu images cannot be shown", failed);
     text_free(&jpeg), text_free(&why);
     return good;

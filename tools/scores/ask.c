@@ -68,21 +68,20 @@ const char *ask_decision(const ask *a, const reid_hit *hits, int found) {
     return decide(a->threshold, found, found ? hits[0].score : 0);
 }
 
-void ask_json(const ask *a, const reid_hit *hits, int found, text *t) {
+void ask_json(const ask *a, const reid_hit *hits, int found, json_writer *w) {
     const char *decision = ask_decision(a, hits, found);
-    decision_json(t, decision, found, found ? hits[0].score : 0);
-    if (a->c && found) text_printf(t, ", \"probability\": %.9g", calibration_probability(a->c, hits[0].score));
-    threshold_json(t, decision, a->threshold);
-    text_puts(t, ", \"matches\": [");
+    decision_json(w, decision, found, found ? hits[0].score : 0);
+    if (a->c && found) json_put_number(w, "probability", calibration_probability(a->c, hits[0].score), 9);
+    threshold_json(w, decision, a->threshold);
+    json_put_array(w, "matches");
     for (int i = 0; i < found; i++) {
         const gallery_image *image = &a->g->at[hits[i].row];
-        text_puts(t, i ? ", {\"identity\": " : "{\"identity\": ");
-        text_json(t, image->identity);
-        text_printf(t, ", \"score\": %.9g, ", hits[i].score);
-        if (a->c) text_printf(t, "\"probability\": %.9g, ", calibration_probability(a->c, hits[i].score));
-        text_puts(t, "\"path\": ");
-        text_json(t, image->path);
-        text_putc(t, '}');
+        json_put_object(w, NULL);
+        json_put_string(w, "identity", image->identity);
+        json_put_number(w, "score", hits[i].score, 9);
+        if (a->c) json_put_number(w, "probability", calibration_probability(a->c, hits[i].score), 9);
+        json_put_string(w, "path", image->path);
+        json_put_end(w);
     }
-    text_putc(t, ']');
+    json_put_end(w);
 }

@@ -2,6 +2,7 @@
 #ifndef REID_TOOLS_ASK_H
 #define REID_TOOLS_ASK_H
 
+#include "base/json_write.h"
 #include "gallery/gallery.h"
 #include "scores/calibration_file.h"
 
@@ -35,7 +36,7 @@ int ask_rank(const ask *a, const float *row, int top, reid_exclude_fn exclude, v
 
 /* "match" or "unknown"; NULL when there is no threshold. */
 const char *ask_decision(const ask *a, const reid_hit *hits, int found);
-/* Members of a JSON object: , "decision": ... , "matches": [...] */
-void ask_json(const ask *a, const reid_hit *hits, int found, text *t);
+/* Members of an object, from "decision" to "matches". */
+void ask_json(const ask *a, const reid_hit *hits, int found, json_writer *w);
 
 #endif

@@ -1,6 +1,7 @@
 #include "scores/calibration_file.h"
 
 #include "base/files.h"
+#include "base/json_write.h"
 #include "base/memory.h"
 #include "base/say.h"
 #include "reid.h"
@@ -24,86 +25,91 @@ void calibration_free(calibration *c) {
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
-/* The shortest decimal that reads back as the same double: a threshold must not move over a score. */
-static void add_number(text *t, const char *before, double value) {
-    char number[40] = "null";
-    for (int digits = 6; isfinite(value) && digits <= 17; digits++) {
-        snprintf(number, sizeof number, "%.*g", digits, value);
-        if (strtod(number, NULL) == value) break;
-    }
-    text_puts(t, before);
-    text_puts(t, number);
+static void add_interval(json_writer *w, const char *key, interval i) {
+    json_put_array(w, key);
+    json_put_exact(w, NULL, i.low);
+    json_put_exact(w, NULL, i.high);
+    json_put_end(w);
 }
 
-static void add_interval(text *t, const char *before, interval i) {
-    text_puts(t, before);
-    add_number(t, "[", i.low);
-    add_number(t, ", ", i.high);
-    text_putc(t, ']');
+static void add_spread(json_writer *w, const char *key, spread s) {
+    json_put_object(w, key);
+    json_put_exact(w, "mean", s.mean);
+    json_put_exact(w, "deviation", s.deviation);
+    json_put_end(w);
 }
 
-static void add_spread(text *t, const char *name, spread s) {
-    text_printf(t, "\"%s\": ", name);
-    add_number(t, "{\"mean\": ", s.mean);
-    add_number(t, ", \"deviation\": ", s.deviation);
-    text_puts(t, "}, ");
+static void add_facts(json_writer *w, const score_facts *f) {
+    json_put_object(w, "score");
+    add_spread(w, "genuine", f->genuine);
+    add_spread(w, "impostor", f->impostor);
+    json_put_line(w, 4);
+    json_put_exact(w, "crossing", f->points.crossing);
+    add_interval(w, "crossing_interval", f->intervals.crossing);
+    json_put_exact(w, "eer", f->points.eer);
+    add_interval(w, "eer_interval", f->intervals.eer);
+    json_put_exact(w, "eer_threshold", f->points.eer_threshold);
+    json_put_line(w, 4);
+    json_put_exact(w, "threshold", f->points.threshold);
+    add_interval(w, "threshold_interval", f->intervals.threshold);
+    json_put_exact(w, "fmr", f->points.fmr);
+    json_put_exact(w, "tmr", f->points.tmr);
+    add_interval(w, "tmr_interval", f->intervals.tmr);
+    json_put_line(w, 4);
+    json_put_object(w, "logistic");
+    json_put_exact(w, "slope", f->curve.slope);
+    json_put_exact(w, "intercept", f->curve.intercept);
+    json_put_end(w);
+    json_put_line(w, 4);
+    json_put_object(w, "isotonic");
+    json_put_numbers(w, "score", f->steps.score, f->steps.count, 9);
+    json_put_numbers(w, "probability", f->steps.probability, f->steps.count, 9);
+    json_put_end(w);
+    json_put_end(w);
 }
 
-static void add_list(text *t, const char *before, const double *values, size_t count) {
-    text_puts(t, before);
-    for (size_t i = 0; i < count; i++) text_printf(t, i ? ", %.9g" : "%.9g", values[i]);
-    text_putc(t, ']');
-}
-
-static void add_facts(text *t, const score_facts *f) {
-    text_putc(t, '{');
-    add_spread(t, "genuine", f->genuine);
-    add_spread(t, "impostor", f->impostor);
-    add_number(t, "\n    \"crossing\": ", f->points.crossing);
-    add_interval(t, ", \"crossing_interval\": ", f->intervals.crossing);
-    add_number(t, ", \"eer\": ", f->points.eer);
-    add_interval(t, ", \"eer_interval\": ", f->intervals.eer);
-    add_number(t, ", \"eer_threshold\": ", f->points.eer_threshold);
-    add_number(t, ",\n    \"threshold\": ", f->points.threshold);
-    add_interval(t, ", \"threshold_interval\": ", f->intervals.threshold);
-    add_number(t, ", \"fmr\": ", f->points.fmr);
-    add_number(t, ", \"tmr\": ", f->points.tmr);
-    add_interval(t, ", \"tmr_interval\": ", f->intervals.tmr);
-    add_number(t, ",\n    \"logistic\": {\"slope\": ", f->curve.slope);
-    add_number(t, ", \"intercept\": ", f->curve.intercept);
-    add_list(t, "},\n    \"isotonic\": {\"score\": [", f->steps.score, f->steps.count);
-    add_list(t, ", \"probability\": [", f->steps.probability, f->steps.count);
-    text_puts(t, "}}");
-}
-
-static void add_name(text *t, const char *before, const char *name) {
-    text_puts(t, before);
-    text_json(t, name);
+static void add_pairs(json_writer *w, const calibration *c) {
+    json_put_line(w, 2);
+    json_put_object(w, "pairs");
+    json_put_count(w, "genuine", c->genuine);
+    json_put_count(w, "impostor", c->impostor);
+    json_put_count(w, "every_genuine", c->every_genuine);
+    json_put_count(w, "every_impostor", c->every_impostor);
+    json_put_count(w, "identities", c->identities);
+    json_put_end(w);
 }
 
 void calibration_json(const calibration *c, text *t) {
-    text_printf(t, "{\n  \"format\": \"reid-calibration\", \"format_version\": 1, \"reid\": \"%s\",\n",
-                reid_version_string());
-    text_printf(t, "  \"pairs\": {\"genuine\": %llu, \"impostor\": %llu, \"every_genuine\": %llu, \"every_impostor\": "
-                   "%llu, \"identities\": %zu},\n", (unsigned long long)c->genuine, (unsigned long long)c->impostor,
-                (unsigned long long)c->every_genuine, (unsigned long long)c->every_impostor, c->identities);
-    add_number(t, "  \"threshold\": ", c->threshold);
-    add_number(t, ", \"fmr\": ", c->fmr);
-    add_number(t, ", \"prior\": ", c->prior);
-    text_printf(t, ", \"method\": \"%s\",\n  \"models\": [", c->method ? "isotonic" : "logistic");
+    json_writer w = json_write(t);
+    json_put_object(&w, NULL);
+    json_put_line(&w, 2);
+    json_put_string(&w, "format", "reid-calibration");
+    json_put_int(&w, "format_version", 1);
+    json_put_string(&w, "reid", reid_version_string());
+    add_pairs(&w, c);
+    json_put_line(&w, 2);
+    json_put_exact(&w, "threshold", c->threshold);
+    json_put_exact(&w, "fmr", c->fmr);
+    json_put_exact(&w, "prior", c->prior);
+    json_put_string(&w, "method", c->method ? "isotonic" : "logistic");
+    json_put_line(&w, 2);
+    json_put_array(&w, "models");
     for (int m = 0; m < c->makers.models; m++) {
-        add_name(t, m ? ",\n   {\"fingerprint\": " : "\n   {\"fingerprint\": ", c->makers.model[m].fingerprint);
-        add_name(t, ", \"network\": ", c->makers.model[m].network);
-        add_name(t, ", \"preset\": ", c->makers.model[m].preset);
-        add_name(t, ", \"precision\": ", c->makers.model[m].precision);
-        add_number(t, ", \"weight\": ", c->weights[m]);
-        text_puts(t, ", \"score\": ");
-        add_facts(t, c->makers.models > 1 ? &c->each[m] : &c->score);
-        text_putc(t, '}');
+        json_put_line(&w, 3);
+        json_put_object(&w, NULL);
+        json_put_string(&w, "fingerprint", c->makers.model[m].fingerprint);
+        json_put_string(&w, "network", c->makers.model[m].network);
+        json_put_string(&w, "preset", c->makers.model[m].preset);
+        json_put_string(&w, "precision", c->makers.model[m].precision);
+        json_put_exact(&w, "weight", c->weights[m]);
+        add_facts(&w, c->makers.models > 1 ? &c->each[m] : &c->score);
+        json_put_end(&w);
     }
-    text_puts(t, "],\n  \"score\": ");
-    add_facts(t, &c->score);
-    text_puts(t, "\n}");
+    json_put_end(&w);
+    json_put_line(&w, 2);
+    add_facts(&w, &c->score);
+    json_put_line(&w, 0);
+    json_put_end(&w);
 }
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */

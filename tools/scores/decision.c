@@ -24,14 +24,11 @@ const char *decide(double threshold, int found, double best) {
     return found && best >= threshold ? "match" : "unknown";
 }
 
-void decision_json(text *t, const char *decision, int found, double best) {
-    if (decision) text_printf(t, ", \"decision\": \"%s\"", decision);
-    else text_puts(t, ", \"decision\": null");
-    if (found) text_printf(t, ", \"score\": %.9g", best);
-    else text_puts(t, ", \"score\": null");
+void decision_json(json_writer *w, const char *decision, int found, double best) {
+    json_put_string(w, "decision", decision);
+    json_put_number(w, "score", found ? best : (double)NAN, 9);
 }
 
-void threshold_json(text *t, const char *decision, double threshold) {
-    if (decision) text_printf(t, ", \"threshold\": %.9g", threshold);
-    else text_puts(t, ", \"threshold\": null");
+void threshold_json(json_writer *w, const char *decision, double threshold) {
+    json_put_number(w, "threshold", decision ? threshold : (double)NAN, 9);
 }

@@ -3,7 +3,7 @@
 #define REID_TOOLS_DECISION_H
 
 #include "base/choices.h"
-#include "base/text.h"
+#include "base/json_write.h"
 
 /* The weights of the models' cosines in a score: those given, else 1 for a single model and 0.6, 0.4 for two. */
 void decision_weights(double weights[MAX_MODELS], int models, const double *given, int count);
@@ -15,8 +15,8 @@ double decision_threshold(double asked, double learned, int models);
 /* "match" or "unknown", for the best score among `found`; NULL when there is no threshold. */
 const char *decide(double threshold, int found, double best);
 
-/* Members of a JSON object: , "decision": ..., "score": ... and , "threshold": ... */
-void decision_json(text *t, const char *decision, int found, double best);
-void threshold_json(text *t, const char *decision, double threshold);
+/* Members of an object: "decision" and "score"; "threshold". */
+void decision_json(json_writer *w, const char *decision, int found, double best);
+void threshold_json(json_writer *w, const char *decision, double threshold);
 
 #endif

@@ -1,58 +1,95 @@
 #include "server/answer.h"
 
+#include "base/json_write.h"
 #include "base/memory.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static unsigned long long long_of(uint64_t n) { return n; }
-
 void answer_error(text *t, const char *why) {
-    text_puts(t, "{\"error\": ");
-    text_json(t, why);
-    text_puts(t, "}\n");
+    json_writer w = json_write(t);
+    json_put_object(&w, NULL);
+    json_put_string(&w, "error", why);
+    json_put_finish(&w);
+}
+
+void answer_state(text *t, const char *what, int is) {
+    json_writer w = json_write(t);
+    json_put_object(&w, NULL);
+    json_put_bool(&w, what, is);
+    json_put_finish(&w);
+}
+
+static void put_fingerprint(json_writer *w, const service *s, int index) {
+    json_put_object(w, "parameters");
+    json_put_string(w, "fingerprint", s->all.at[index].info.fingerprint);
+    json_put_end(w);
+}
+
+static void put_shape(json_writer *w, const job_result *rows) {
+    json_put_array(w, "shape");
+    json_put_count(w, NULL, rows->n);
+    json_put_int(w, NULL, rows->dim);
+    json_put_end(w);
 }
 
 size_t answer_infer(text *t, const service *s, int index, const char *id, const job_result *rows, int binary) {
     size_t count = rows->n * (size_t)rows->dim;
-    text_puts(t, "{\"model_name\": ");
-    text_json(t, s->model[index].name);
-    text_puts(t, ", \"model_version\": \"1\"");
-    if (id) text_puts(t, ", \"id\": "), text_json(t, id);
-    text_printf(t, ", \"parameters\": {\"fingerprint\": \"%s\"}", s->all.at[index].info.fingerprint);
-    text_printf(t, ", \"outputs\": [{\"name\": \"embedding\", \"datatype\": \"FP32\", \"shape\": [%zu, %d], ", rows->n,
-                rows->dim);
+    json_writer w = json_write(t);
+    json_put_object(&w, NULL);
+    json_put_string(&w, "model_name", s->model[index].name);
+    json_put_string(&w, "model_version", "1");
+    if (id) json_put_string(&w, "id", id);
+    put_fingerprint(&w, s, index);
+    json_put_array(&w, "outputs");
+    json_put_object(&w, NULL);
+    json_put_string(&w, "name", "embedding");
+    json_put_string(&w, "datatype", "FP32");
+    put_shape(&w, rows);
     if (binary) {
-        text_printf(t, "\"parameters\": {\"binary_data_size\": %zu}}]}", count * sizeof *rows->rows);
-        size_t json_len = t->len;
-        text_add(t, rows->rows, count * sizeof *rows->rows);
-        return json_len;
+        json_put_object(&w, "parameters");
+        json_put_count(&w, "binary_data_size", count * sizeof *rows->rows);
+        json_put_end(&w);
+    } else {
+        json_put_floats(&w, "data", rows->rows, count);
     }
-    text_puts(t, "\"data\": [");
-    for (size_t i = 0; i < rows->n; i++) {
-        if (i) text_putc(t, ',');
-        text_floats(t, rows->rows + i * (size_t)rows->dim, rows->dim);
-    }
-    text_puts(t, "]}]}\n");
-    return t->len;
+    while (w.depth) json_put_end(&w);
+    size_t json_len = t->len;
+    if (binary) text_add(t, rows->rows, count * sizeof *rows->rows);
+    else text_putc(t, '\n');
+    return binary ? json_len : t->len;
 }
 
 void answer_embed(text *t, const service *s, int index, const job_result *rows) {
-    text_printf(t, "{\"fingerprint\": \"%s\", \"embeddings\": [", s->all.at[index].info.fingerprint);
+    json_writer w = json_write(t);
+    json_put_object(&w, NULL);
+    json_put_string(&w, "fingerprint", s->all.at[index].info.fingerprint);
+    json_put_array(&w, "embeddings");
     for (size_t i = 0; i < rows->n; i++) {
-        text_puts(t, i ? ",\n[" : "[");
-        text_floats(t, rows->rows + i * (size_t)rows->dim, rows->dim);
-        text_putc(t, ']');
+        if (i) json_put_line(&w, 0);
+        json_put_floats(&w, NULL, rows->rows + i * (size_t)rows->dim, (size_t)rows->dim);
     }
-    text_puts(t, "]}\n");
+    json_put_finish(&w);
 }
 
 size_t answer_embed_floats(text *t, const service *s, int index, const job_result *rows) {
-    text_printf(t, "{\"fingerprint\": \"%s\", \"shape\": [%zu, %d]}", s->all.at[index].info.fingerprint, rows->n,
-                rows->dim);
+    json_writer w = json_write(t);
+    json_put_object(&w, NULL);
+    json_put_string(&w, "fingerprint", s->all.at[index].info.fingerprint);
+    put_shape(&w, rows);
+    json_put_end(&w);
     size_t json_len = t->len;
     text_add(t, rows->rows, rows->n * (size_t)rows->dim * sizeof *rows->rows);
     return json_len;
+}
+
+/* "fingerprint" of one model, "fingerprints" of several. */
+static void put_fingerprints(json_writer *w, const service *s) {
+    int several = s->all.count > 1;
+    if (several) json_put_array(w, "fingerprints");
+    for (int i = 0; i < s->all.count; i++)
+        json_put_string(w, several ? NULL : "fingerprint", s->all.at[i].info.fingerprint);
+    if (several) json_put_end(w);
 }
 
 int answer_match(text *t, service *s, const job_result *rows, int top, text *why) {
@@ -60,93 +97,152 @@ int answer_match(text *t, service *s, const job_result *rows, int top, text *why
     reid_hit *hits = mem_array(most, sizeof *hits);
     float *scratch = mem_array((size_t)rows->dim, sizeof *scratch);
     int found = hits && scratch ? 0 : -1;
+    json_writer w = json_write(t);
     if (found < 0) text_no_memory(why);
-    text_puts(t, "{\"fingerprint");
-    text_puts(t, s->all.count > 1 ? "s\": [" : "\": ");
-    for (int i = 0; i < s->all.count; i++) text_printf(t, "%s\"%s\"", i ? ", " : "", s->all.at[i].info.fingerprint);
-    text_puts(t, s->all.count > 1 ? "], \"queries\": [" : ", \"queries\": [");
+    json_put_object(&w, NULL);
+    put_fingerprints(&w, s);
+    json_put_array(&w, "queries");
     for (size_t i = 0; i < rows->n && found >= 0; i++) {
         found = ask_rank(&s->asked, rows->rows + i * (size_t)rows->dim, (int)most, NULL, NULL, scratch, hits, why);
         if (found < 0) break;
-        text_printf(t, "%s{\"query\": %zu", i ? ",\n" : "", i);
-        ask_json(&s->asked, hits, found, t);
-        text_putc(t, '}');
+        if (i) json_put_line(&w, 0);
+        json_put_object(&w, NULL);
+        json_put_count(&w, "query", i);
+        ask_json(&s->asked, hits, found, &w);
+        json_put_end(&w);
         __atomic_add_fetch(&s->counts.matched, 1, __ATOMIC_RELAXED);
     }
-    text_puts(t, "]}\n");
+    json_put_finish(&w);
     free(hits);
     free(scratch);
     return found >= 0;
 }
 
 void answer_server(text *t) {
-    text_printf(t,
-                "{\"name\": \"reid\", \"version\": \"%s\", \"extensions\": [\"binary_tensor_data\", "
-                "\"model_configuration\", \"schedule_policy\", \"statistics\"]}\n",
-                reid_version_string());
+    static const char *const extensions[] = {"binary_tensor_data", "model_configuration", "schedule_policy",
+                                             "statistics"};
+    json_writer w = json_write(t);
+    json_put_object(&w, NULL);
+    json_put_string(&w, "name", "reid");
+    json_put_string(&w, "version", reid_version_string());
+    json_put_array(&w, "extensions");
+    for (size_t i = 0; i < sizeof extensions / sizeof *extensions; i++) json_put_string(&w, NULL, extensions[i]);
+    json_put_finish(&w);
+}
+
+/* A tensor of the protocol. */
+typedef struct tensor_form {
+    const char *name, *type;
+    const char *config;        /* the type's name in a configuration, NULL: the same */
+    int input, ndim, shape[4]; /* 0: the embedding's size */
+} tensor_form;
+
+static const tensor_form INPUTS[] = {
+    {"image", "BYTES", "STRING", 1, 1, {-1}},
+    {"pixels", "UINT8", NULL, 1, 4, {-1, -1, -1, 3}},
+};
+static const tensor_form OUTPUT = {"embedding", "FP32", NULL, 0, 2, {-1, 0}};
+
+/* How metadata and configuration name the same things. */
+typedef struct tensor_words {
+    const char *type, *prefix, *shape;
+} tensor_words;
+
+static void put_tensors(json_writer *w, const char *key, const tensor_words *words, const tensor_form *at, int count,
+                        int dim) {
+    json_put_array(w, key);
+    for (int i = 0; i < count; i++) {
+        int is_config = *words->prefix != 0;
+        json_put_object(w, NULL);
+        json_put_string(w, "name", at[i].name);
+        json_put_format(w, words->type, "%s%s", words->prefix, is_config && at[i].config ? at[i].config : at[i].type);
+        json_put_array(w, words->shape);
+        for (int d = 0; d < at[i].ndim; d++) json_put_int(w, NULL, at[i].shape[d] ? at[i].shape[d] : dim);
+        json_put_end(w);
+        if (is_config && at[i].input) json_put_bool(w, "optional", 1);
+        json_put_end(w);
+    }
+    json_put_end(w);
 }
 
 void answer_model(text *t, const service *s, int index) {
+    static const tensor_words words = {"datatype", "", "shape"};
     const reid_info *info = &s->all.at[index].info;
-    text_puts(t, "{\"name\": ");
-    text_json(t, s->model[index].name);
-    text_printf(t,
-                ", \"versions\": [\"1\"], \"platform\": \"reid\", \"inputs\": ["
-                "{\"name\": \"image\", \"datatype\": \"BYTES\", \"shape\": [-1]}, "
-                "{\"name\": \"pixels\", \"datatype\": \"UINT8\", \"shape\": [-1, -1, -1, 3]}], \"outputs\": ["
-                "{\"name\": \"embedding\", \"datatype\": \"FP32\", \"shape\": [-1, %d]}], "
-                "\"parameters\": {\"fingerprint\": \"%s\", \"network\": \"%s\", \"preset\": \"%s\", "
-                "\"precision\": \"%s\", \"device\": \"%s\"}}\n",
-                info->dim, info->fingerprint, info->network, info->preset, info->precision, info->device);
+    json_writer w = json_write(t);
+    json_put_object(&w, NULL);
+    json_put_string(&w, "name", s->model[index].name);
+    json_put_array(&w, "versions");
+    json_put_string(&w, NULL, "1");
+    json_put_end(&w);
+    json_put_string(&w, "platform", "reid");
+    put_tensors(&w, "inputs", &words, INPUTS, 2, 0);
+    put_tensors(&w, "outputs", &words, &OUTPUT, 1, info->dim);
+    json_put_object(&w, "parameters");
+    json_put_string(&w, "fingerprint", info->fingerprint);
+    json_put_string(&w, "network", info->network);
+    json_put_string(&w, "preset", info->preset);
+    json_put_string(&w, "precision", info->precision);
+    json_put_string(&w, "device", info->device);
+    json_put_finish(&w);
 }
 
 /* Both inputs are optional, because exactly one is given. */
 void answer_config(text *t, const service *s, int index) {
+    static const tensor_words words = {"data_type", "TYPE_", "dims"};
     const reid_info *info = &s->all.at[index].info;
-    text_puts(t, "{\"name\": ");
-    text_json(t, s->model[index].name);
-    text_printf(t,
-                ", \"platform\": \"reid\", \"backend\": \"reid\", \"max_batch_size\": 0, \"input\": ["
-                "{\"name\": \"image\", \"data_type\": \"TYPE_STRING\", \"dims\": [-1], \"optional\": true}, "
-                "{\"name\": \"pixels\", \"data_type\": \"TYPE_UINT8\", \"dims\": [-1, -1, -1, 3], "
-                "\"optional\": true}], \"output\": ["
-                "{\"name\": \"embedding\", \"data_type\": \"TYPE_FP32\", \"dims\": [-1, %d]}], "
-                "\"parameters\": {\"fingerprint\": {\"string_value\": \"%s\"}}}\n",
-                info->dim, info->fingerprint);
+    json_writer w = json_write(t);
+    json_put_object(&w, NULL);
+    json_put_string(&w, "name", s->model[index].name);
+    json_put_string(&w, "platform", "reid");
+    json_put_string(&w, "backend", "reid");
+    json_put_int(&w, "max_batch_size", 0);
+    put_tensors(&w, "input", &words, INPUTS, 2, 0);
+    put_tensors(&w, "output", &words, &OUTPUT, 1, info->dim);
+    json_put_object(&w, "parameters");
+    json_put_object(&w, "fingerprint");
+    json_put_string(&w, "string_value", info->fingerprint);
+    json_put_finish(&w);
 }
 
-static void add_duration(text *t, const char *name, uint64_t count, uint64_t ns, const char *behind) {
-    text_printf(t, "\"%s\": {\"count\": %llu, \"ns\": %llu}%s", name, long_of(count), long_of(ns), behind);
+static void add_duration(json_writer *w, const char *name, uint64_t count, uint64_t ns) {
+    json_put_object(w, name);
+    json_put_count(w, "count", count);
+    json_put_count(w, "ns", ns);
+    json_put_end(w);
 }
 
 /* Counts are of images where the protocol has inferences, and of requests where it has successes. */
-static void add_stats(text *t, const service *s, int index) {
+static void add_stats(json_writer *w, const service *s, int index) {
     reid_queue_stats q;
     reid_queue_query(s->model[index].queue, &q);
-    text_puts(t, "{\"name\": ");
-    text_json(t, s->model[index].name);
-    text_printf(t,
-                ", \"version\": \"1\", \"last_inference\": %lld, \"inference_count\": %llu, \"execution_count\": %llu, "
-                "\"inference_stats\": {",
-                __atomic_load_n(&s->model[index].last, __ATOMIC_RELAXED), long_of(q.images), long_of(q.batches));
-    add_duration(t, "success", q.requests, q.latency_ns, ", ");
-    add_duration(t, "fail", q.expired + q.cancelled + q.stopped + q.failed + q.full + q.late, 0, ", ");
-    add_duration(t, "queue", q.computed, q.queue_ns, ", ");
-    add_duration(t, "compute_input", q.batches, 0, ", ");
-    add_duration(t, "compute_infer", q.batches, q.compute_ns, ", ");
-    add_duration(t, "compute_output", q.batches, 0, ", ");
-    add_duration(t, "cache_hit", 0, 0, ", ");
-    add_duration(t, "cache_miss", 0, 0, "}, \"batch_stats\": []}");
+    json_put_object(w, NULL);
+    json_put_string(w, "name", s->model[index].name);
+    json_put_string(w, "version", "1");
+    json_put_int(w, "last_inference", __atomic_load_n(&s->model[index].last, __ATOMIC_RELAXED));
+    json_put_count(w, "inference_count", q.images);
+    json_put_count(w, "execution_count", q.batches);
+    json_put_object(w, "inference_stats");
+    add_duration(w, "success", q.requests, q.latency_ns);
+    add_duration(w, "fail", q.expired + q.cancelled + q.stopped + q.failed + q.full + q.late, 0);
+    add_duration(w, "queue", q.computed, q.queue_ns);
+    add_duration(w, "compute_input", q.batches, 0);
+    add_duration(w, "compute_infer", q.batches, q.compute_ns);
+    add_duration(w, "compute_output", q.batches, 0);
+    add_duration(w, "cache_hit", 0, 0);
+    add_duration(w, "cache_miss", 0, 0);
+    json_put_end(w);
+    json_put_array(w, "batch_stats");
+    json_put_end(w);
+    json_put_end(w);
 }
 
 void answer_stats(text *t, const service *s, int index) {
-    text_puts(t, "{\"model_stats\": [");
-    for (int i = 0; i < s->all.count; i++) {
-        if (index >= 0 && i != index) continue;
-        if (index < 0 && i) text_puts(t, ", ");
-        add_stats(t, s, i);
-    }
-    text_puts(t, "]}\n");
+    json_writer w = json_write(t);
+    json_put_object(&w, NULL);
+    json_put_array(&w, "model_stats");
+    for (int i = 0; i < s->all.count; i++)
+        if (index < 0 || i == index) add_stats(&w, s, i);
+    json_put_finish(&w);
 }
 
 void answer_help(text *t, const service *s) {

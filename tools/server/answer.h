@@ -6,6 +6,8 @@
 
 /* {"error": "why"} and a newline. */
 void answer_error(text *t, const char *why);
+/* {"what": true} or false, and a newline. */
+void answer_state(text *t, const char *what, int is);
 
 /* What answers a request of the Open Inference Protocol. id: NULL for none. Returns the bytes of JSON, behind which the
    floats follow when they are wanted as bytes. */

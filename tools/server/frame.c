@@ -1,6 +1,7 @@
 #include "server/frame.h"
 
 #include "base/json.h"
+#include "base/json_write.h"
 #include "base/source.h"
 
 #include <stdarg.h>
@@ -200,5 +201,10 @@ void frame_free(frame_header *h) {
 }
 
 void frame_answer(text *t, const char *id, int status, size_t json_len) {
-    text_printf(t, "{\"id\": %s, \"status\": %d, \"json\": %zu}", id, status, json_len);
+    json_writer w = json_write(t);
+    json_put_object(&w, NULL);
+    text_puts(json_put_value(&w, "id"), id);
+    json_put_int(&w, "status", status);
+    json_put_count(&w, "json", json_len);
+    json_put_end(&w);
 }

@@ -167,11 +167,11 @@ static enum MHD_Result answer_at_once(client *from, const exchange *x) {
         prometheus_text(&r.body, s, &from->h->counts), r.type = "text/plain; version=0.0.4; charset=utf-8";
         break;
     case ROUTE_SERVER: answer_server(&r.body); break;
-    case ROUTE_LIVE: text_puts(&r.body, "{\"live\": true}\n"); break;
+    case ROUTE_LIVE: answer_state(&r.body, "live", 1); break;
     case ROUTE_READY:
     case ROUTE_MODEL_READY:
         if (service_stopping(s)) r.status = MHD_HTTP_SERVICE_UNAVAILABLE;
-        text_puts(&r.body, service_stopping(s) ? "{\"ready\": false}\n" : "{\"ready\": true}\n");
+        answer_state(&r.body, "ready", !service_stopping(s));
         break;
     case ROUTE_MODEL: answer_model(&r.body, s, x->to.index); break;
     case ROUTE_CONFIG: answer_config(&r.body, s, x->to.index); break;

@@ -53,8 +53,11 @@ void film_stats_table(const crop_work *w, const film_setting *in, text *out) {
 void film_stats_json(const crop_work *w, const film_setting *in, text *out) {
     stage at[STAGES];
     const stages all = stages_of(w, in, at);
-    char more[160];
-    snprintf(more, sizeof more, "\"threads\": %d, \"rows_in_a_batch\": %.3f, ", in->threads,
-             stages_ratio((double)w->rows, (double)w->batches));
-    stages_json(&all, more, out);
+    json_writer json = json_write(out);
+    json_put_object(&json, NULL);
+    json_put_fixed(&json, "seconds", in->seconds, 6);
+    json_put_int(&json, "threads", in->threads);
+    json_put_fixed(&json, "rows_in_a_batch", stages_ratio((double)w->rows, (double)w->batches), 3);
+    stages_json(&all, &json);
+    json_put_finish(&json);
 }

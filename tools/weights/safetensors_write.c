@@ -1,5 +1,7 @@
 #include "weights/safetensors_write.h"
 
+#include "base/json_write.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,27 +11,27 @@ static int by_size_and_name(const void *a, const void *b) {
     return size ? size : strcmp(x->name, y->name);
 }
 
-static void add_metadata(text *header, const char *const *metadata) {
+static void add_metadata(json_writer *w, const char *const *metadata) {
     if (!metadata[0]) return;
-    text_puts(header, "\"__metadata__\":{");
-    for (int i = 0; metadata[i]; i += 2) {
-        if (i) text_putc(header, ',');
-        text_json(header, metadata[i]);
-        text_putc(header, ':');
-        text_json(header, metadata[i + 1]);
-    }
-    text_puts(header, "},");
+    json_put_object(w, "__metadata__");
+    for (int i = 0; metadata[i]; i += 2) json_put_string(w, metadata[i], metadata[i + 1]);
+    json_put_end(w);
 }
 
-static void add_numbers(text *header, const uint64_t *numbers, int count) {
-    for (int i = 0; i < count; i++) text_printf(header, "%s%llu", i ? "," : "", (unsigned long long)numbers[i]);
+static void add_numbers(json_writer *w, const char *key, const uint64_t *numbers, int count) {
+    json_put_array(w, key);
+    for (int i = 0; i < count; i++) json_put_count(w, NULL, numbers[i]);
+    json_put_end(w);
 }
 
 /* Length and JSON, padded with spaces to a multiple of eight. */
 static int make_header(text *header, const outgoing *tensors, size_t count, const char *const *metadata, text *why) {
     uint64_t range[2] = {0, 0};
-    text_add(header, "\0\0\0\0\0\0\0\0{", 9);
-    add_metadata(header, metadata);
+    json_writer w = json_write(header);
+    w.tight = 1;
+    text_add(header, "\0\0\0\0\0\0\0\0", 8);
+    json_put_object(&w, NULL);
+    add_metadata(&w, metadata);
     for (size_t i = 0; i < count; i++) {
         uint64_t bytes;
         if (!checked_mul(tensors[i].from->count, (uint64_t)tensors[i].from->type->bytes, &bytes) ||
@@ -37,15 +39,13 @@ static int make_header(text *header, const outgoing *tensors, size_t count, cons
             return refuse(why, "tensor \"%.200s\": its size overflows", tensors[i].name);
         range[0] = range[1];
         range[1] += bytes;
-        if (i) text_putc(header, ',');
-        text_json(header, tensors[i].name);
-        text_printf(header, ":{\"dtype\":\"%s\",\"shape\":[", tensors[i].from->type->name);
-        add_numbers(header, tensors[i].shape, tensors[i].ndim);
-        text_puts(header, "],\"data_offsets\":[");
-        add_numbers(header, range, 2);
-        text_puts(header, "]}");
+        json_put_object(&w, tensors[i].name);
+        json_put_string(&w, "dtype", tensors[i].from->type->name);
+        add_numbers(&w, "shape", tensors[i].shape, tensors[i].ndim);
+        add_numbers(&w, "data_offsets", range, 2);
+        json_put_end(&w);
     }
-    text_putc(header, '}');
+    json_put_end(&w);
     while (header->len % 8 && !text_failed(header)) text_putc(header, ' ');
     if (text_failed(header)) return text_no_memory(why);
     for (int i = 0; i < 8; i++) header->s[i] = (char)((uint64_t)(header->len - 8) >> 8 * i & 255);

@@ -4,7 +4,8 @@
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. -Itools tests/tools/embedding/t_output_faults.c tools/embedding/output.c
       tools/embedding/output_meta.c tools/base/files.c tools/embedding/npy.c tools/base/text.c tools/base/say.c
-      tools/base/memory.c tools/base/clock.c tools/base/results.c -o build/t_output_faults
+      tools/base/memory.c tools/base/clock.c tools/base/results.c tools/base/json_write.c
+      -o build/t_output_faults
       -Wl,--wrap=fsync,--wrap=pwrite,--wrap=ftruncate,--wrap=rename,--wrap=unlink,--wrap=link,--wrap=fchmod
       -Wl,--wrap=fchown,--wrap=clock_seconds -lcmocka -lm */
 #include "base/files.h"
@@ -23,7 +24,7 @@ enum { INPUTS = 5, FAILS = 2, DIM = 3, MOST_FILES = 3 };
 static char folder[256], home[4096];
 
 /* What output_meta.c asks of the models. */
-void models_json(const models *all, text *out) { text_printf(out, "[%d]", all->dim); }
+void models_json(const models *all, json_writer *w) { json_put_int(w, "models", all->dim); }
 const char *reid_version_string(void) { return "1"; }
 
 static input the_inputs[INPUTS];
