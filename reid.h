@@ -5049,7 +5049,7 @@ static void reid__run_batch(reid__job *j) {
     reid__run_ops(j, j->net->plan->split, j->net->plan->op_count);
 }
 
-#define REID__CLIPPED 3e-5 /* by experiment: tools/results/NOTES.md */
+#define REID__CLIPPED 3e-5 /* by experiment: tools/results/int8/README.md */
 
 /* INT8: an image has left the ranges when more of its outputs were cut off, in one or two passes: see INT8. */
 static double reid__most_clipped(const reid__plan *p, int passes) {
