@@ -62,11 +62,11 @@ static void test_pack(CUfunction f, const matrix *m, int half, int fold) {
     }
     char *got = (char *)malloc((size_t)(size * bytes));
     CUdeviceptr in = emu_upload(from, (size_t)count * 4), out = emu_upload(NULL, (size_t)(size * bytes));
-    CUdeviceptr times = emu_upload(factors, (size_t)n * sizeof *factors), none = 0;
-    void *params[] = {&in, fold ? &times : &none, &out, &n, &ic, &kh, &kw,
-                      &strides[0], &strides[1], &strides[2], &strides[3]};
+    CUdeviceptr times = emu_upload(factors, (size_t)n * sizeof *factors);
+    reid__pack_arguments a = {in, fold ? times : 0, out, n, ic, kh, kw,
+                              strides[0], strides[1], strides[2], strides[3]};
     NEED(cuMemsetD8_v2(out, 0, (size_t)(size * bytes)));
-    run_kernel(f, (count + 255) / 256, 1, 256, 0, params);
+    run_kernel(f, (count + 255) / 256, 1, 256, 0, &a);
     emu_download(got, out, (size_t)(size * bytes));
     wrong = memcmp(got, half ? (const void *)f16 : (const void *)f32, (size_t)(size * bytes));
     if (wrong)
