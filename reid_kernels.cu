@@ -781,24 +781,32 @@ DEVICE void store_sums(const conv_arguments &a, const sum_t *sums, int m, int n)
     store4(a.out + (long long)m * OUT_STRIDE + CHANNEL + n, make_float4(act(v.x), act(v.y), act(v.z), act(v.w)));
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_ASKED_FOR)
-reid_conv_f32(const GRID_CONSTANT conv_arguments a) {
-    float(*a_tile)[BK][BM] = (float(*)[BK][BM])shared;                       /* [2] */
-    float(*b_tile)[BK][BN] = (float(*)[BK][BN])(shared + 2 * BK * BM * 4);   /* [2] */
-    int t = threadIdx.x, part = blockIdx.x % SPLIT, m0 = row_of_block() * BM, n0 = column_of_block() * BN;
-    int row = t / (BN / 4) * 4, column = t % (BN / 4) * 4; /* of this thread's 4 x 4 outputs */
+/* The tile of a block as one of its threads has it. */
+struct f32_tile {
+    const conv_arguments &a;
+    int t, part, m0, n0;
+    int row, column; /* of this thread's 4 x 4 outputs */
     float acc[4][4];
-    float4 a_next[A_LOADS], b_next[B_LOADS];
+    float4 a_next[A_LOADS], b_next[B_LOADS]; /* the slice on its way */
     pixel source[A_LOADS];
-    let_next_begin();
-    for (int i = 0; i < A_LOADS; i++) {
-        int m = m0 + (t + i * THREADS) % BM;
-        source[i] = find_pixel(a.in, m < a.pixels ? m : a.pixels - 1);
-    }
-    for (int i = 0; i < 4; i++)
-        for (int j = 0; j < 4; j++) acc[i][j] = !part && n0 + column + j < OC ? a.bias[n0 + column + j] : 0.0f;
 
-    auto fetch = [&](int k0) { /* slice k0 … k0 + BK - 1 to registers */
+    DEVICE f32_tile(const conv_arguments &arguments) : a(arguments) {
+        t = threadIdx.x, part = blockIdx.x % SPLIT, m0 = row_of_block() * BM, n0 = column_of_block() * BN;
+        row = t / (BN / 4) * 4, column = t % (BN / 4) * 4;
+        for (int i = 0; i < A_LOADS; i++) {
+            int m = m0 + (t + i * THREADS) % BM;
+            source[i] = find_pixel(a.in, m < a.pixels ? m : a.pixels - 1);
+        }
+        for (int i = 0; i < 4; i++)
+            for (int j = 0; j < 4; j++) acc[i][j] = !part && n0 + column + j < OC ? a.bias[n0 + column + j] : 0.0f;
+    }
+
+    /* [2]: one is multiplied, the other one filled. */
+    DEVICE static float (*a_tile())[BK][BM] { return (float(*)[BK][BM])shared; }
+    DEVICE static float (*b_tile())[BK][BN] { return (float(*)[BK][BN])(shared + 2 * BK * BM * 4); }
+
+    /* Slice k0 … k0 + BK - 1 to registers. */
+    DEVICE void fetch(int k0) {
         for (int i = 0; i < A_LOADS; i++) {
             int k = k0 + (t + i * THREADS) / BM * 4;
             const float *x = find_input(source[i], k);
@@ -812,57 +820,81 @@ reid_conv_f32(const GRID_CONSTANT conv_arguments a) {
             int at = t + i * THREADS, k = k0 + at / (BN / 4), n = n0 + at % (BN / 4) * 4;
             b_next[i] = n < OC_PADDED ? load4(a.weights + k * OC_PADDED + n) : make_float4(0, 0, 0, 0);
         }
-    };
-    auto put = [&](int buffer) { /* registers to shared memory */
+    }
+
+    /* Registers to shared memory. */
+    DEVICE void put(int buffer) {
         for (int i = 0; i < A_LOADS; i++) {
             int at = t + i * THREADS, r = at % BM, k = at / BM * 4;
-            a_tile[buffer][k][r] = a_next[i].x, a_tile[buffer][k + 1][r] = a_next[i].y;
-            a_tile[buffer][k + 2][r] = a_next[i].z, a_tile[buffer][k + 3][r] = a_next[i].w;
+            a_tile()[buffer][k][r] = a_next[i].x, a_tile()[buffer][k + 1][r] = a_next[i].y;
+            a_tile()[buffer][k + 2][r] = a_next[i].z, a_tile()[buffer][k + 3][r] = a_next[i].w;
         }
         for (int i = 0; i < B_LOADS; i++) {
             int at = t + i * THREADS;
-            store4(&b_tile[buffer][at / (BN / 4)][at % (BN / 4) * 4], b_next[i]);
+            store4(&b_tile()[buffer][at / (BN / 4)][at % (BN / 4) * 4], b_next[i]);
         }
-    };
+    }
 
-    const int begin = K_PADDED / BK * part / SPLIT * BK, end = K_PADDED / BK * (part + 1) / SPLIT * BK;
-    wait_for_last();
-    fetch(begin);
-    put(0);
-    for (int k0 = begin, buffer = 0; k0 < end; k0 += BK, buffer ^= 1) {
-        __syncthreads(); /* the slice is there, and nobody reads the other buffer any more */
-        if (k0 + BK < end) fetch(k0 + BK);
+    DEVICE void multiply(int buffer) {
         for (int k = 0; k < BK; k++) {
-            float4 av4 = load4(&a_tile[buffer][k][row]), bv4 = load4(&b_tile[buffer][k][column]);
-            const float av[4] = {av4.x, av4.y, av4.z, av4.w}, bv[4] = {bv4.x, bv4.y, bv4.z, bv4.w};
+            float4 four_a = load4(&a_tile()[buffer][k][row]), four_b = load4(&b_tile()[buffer][k][column]);
+            const float av[4] = {four_a.x, four_a.y, four_a.z, four_a.w};
+            const float bv[4] = {four_b.x, four_b.y, four_b.z, four_b.w};
 #pragma unroll
             for (int i = 0; i < 4; i++)
 #pragma unroll
                 for (int j = 0; j < 4; j++) acc[i][j] = fmaf(av[i], bv[j], acc[i][j]);
         }
-        if (k0 + BK < end) put(buffer ^ 1);
     }
 
-    auto finish = [&](int m, int n, const sum_t *sums) {
+    DEVICE void finish(int m, int n, const sum_t *sums) const {
         if (m < a.pixels && n < OC_PADDED) store_sums(a, sums, m, n);
-    };
-    float4 *tile = (float4 *)shared; /* [4][THREADS]: what each thread has */
-    if (CLUSTERED) __syncthreads();
-    for (int i = 0; i < 4; i++) {
-        int m = m0 + row + i, n = n0 + column;
-        float4 v = make_float4(acc[i][0], acc[i][1], acc[i][2], acc[i][3]);
-        if (SPLIT == 1) finish(m, n, acc[i]);
-        else if (CLUSTERED) tile[i * THREADS + t] = v;
-        else if (m < a.pixels && n < OC_PADDED) store4(a.parts + ((long long)part * a.pixels + m) * OC_PADDED + n, v);
     }
+
+    /* The sums to where they are wanted: outputs, parts of a cluster, parts in memory. */
+    DEVICE void store() {
+        for (int i = 0; i < 4; i++) {
+            int m = m0 + row + i, n = n0 + column;
+            float4 v = make_float4(acc[i][0], acc[i][1], acc[i][2], acc[i][3]);
+            if (SPLIT == 1) finish(m, n, acc[i]);
+            else if (CLUSTERED) ((float4 *)shared)[i * THREADS + t] = v; /* [4][THREADS] */
+            else if (m < a.pixels && n < OC_PADDED)
+                store4(a.parts + ((long long)part * a.pixels + m) * OC_PADDED + n, v);
+        }
+    }
+
+    /* A block's share of the outputs of a cluster. */
+    DEVICE void store_share() const {
+        const int each = 4 * THREADS / SPLIT;
+#pragma unroll 1
+        for (int at = part * each + t; at < (part + 1) * each; at += THREADS) {
+            const float *v = (const float *)((float4 *)shared + at);
+            const float sums[4] = {join(v), join(v + 1), join(v + 2), join(v + 3)};
+            finish(m0 + at % THREADS / (BN / 4) * 4 + at / THREADS, n0 + at % (BN / 4) * 4, sums);
+        }
+    }
+};
+
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_ASKED_FOR)
+reid_conv_f32(const GRID_CONSTANT conv_arguments a) {
+    let_next_begin();
+    f32_tile tile(a);
+    const int slices = K_PADDED / BK, begin = slices * tile.part / SPLIT * BK;
+    const int end = slices * (tile.part + 1) / SPLIT * BK;
+    wait_for_last();
+    tile.fetch(begin);
+    tile.put(0);
+    for (int k0 = begin, buffer = 0; k0 < end; k0 += BK, buffer ^= 1) {
+        __syncthreads(); /* the slice is there, and nobody reads the other buffer any more */
+        if (k0 + BK < end) tile.fetch(k0 + BK);
+        tile.multiply(buffer);
+        if (k0 + BK < end) tile.put(buffer ^ 1);
+    }
+    if (CLUSTERED) __syncthreads();
+    tile.store();
     if (!CLUSTERED) return;
     block_barrier();
-    const int each = 4 * THREADS / SPLIT;
-#pragma unroll 1
-    for (int at = part * each + t; at < (part + 1) * each; at += THREADS) {
-        const float *v = (const float *)(tile + at), sums[4] = {join(v), join(v + 1), join(v + 2), join(v + 3)};
-        finish(m0 + at % THREADS / (BN / 4) * 4 + at / THREADS, n0 + at % (BN / 4) * 4, sums);
-    }
+    tile.store_share();
     block_meeting(); /* shared memory goes with the block */
 }
 #endif
@@ -998,38 +1030,43 @@ DEVICE const value_t *find_more(const value_t *more, int m) {
 }
 #endif
 
-extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_ASKED_FOR)
-reid_conv_f16(const GRID_CONSTANT conv_arguments g) {
-    int t = threadIdx.x, lane = t % 32, warp = t / 32, part = blockIdx.x % SPLIT;
-    int m0 = row_of_block() * TILE_PIXELS, n0 = column_of_block() * BN;
-    int warp_m = warp / WARPS_N * (BM / WARPS_M), warp_n = warp % WARPS_N * (BN / WARPS_N);
-    int piece = t % 4, first_row = t / 4; /* of the slices: what this thread copies */
+/* The tile of a block as one of its threads has it. */
+struct f16_tile {
+    const conv_arguments &g;
+    int t, lane, part, m0, n0, warp_m, warp_n;
+    int piece, first_row; /* of the slices: what this thread copies */
     sum_t acc[TILES_M][TILES_N][4];
     pixel source[A_PIECES];
 #if MORE_C
     const value_t *more[A_PIECES];
 #endif
-    let_next_begin();
-#pragma unroll
-    for (int i = 0; i < A_PIECES; i++) {
-        int m = min(m0 + first_row + i * (THREADS / 4), g.pixels - 1);
-        source[i] = find_pixel(g.in, m);
-#if MORE_C
-        more[i] = find_more(g.more, m);
-#endif
-    }
-#pragma unroll
-    for (int i = 0; i < TILES_M; i++)
-#pragma unroll
-        for (int j = 0; j < TILES_N; j++)
-#pragma unroll
-            for (int c = 0; c < 4; c++) {
-                int n = n0 + warp_n + j * 8 + lane % 4 * 2 + c % 2; /* where the m16n8 fragment has this sum */
-                acc[i][j][c] = (sum_t)(!BYTES && !part && n < OC_PADDED ? g.bias[n] : 0); /* that of bytes: later */
-                if (MORE_C && !part && n < OC_PADDED) acc[i][j][c] += (sum_t)g.more_bias[n];
-            }
 
-    auto copy_slice = [&](int slice) {
+    DEVICE f16_tile(const conv_arguments &arguments) : g(arguments) {
+        t = threadIdx.x, lane = t % 32, part = blockIdx.x % SPLIT;
+        m0 = row_of_block() * TILE_PIXELS, n0 = column_of_block() * BN;
+        warp_m = t / 32 / WARPS_N * (BM / WARPS_M), warp_n = t / 32 % WARPS_N * (BN / WARPS_N);
+        piece = t % 4, first_row = t / 4;
+#pragma unroll
+        for (int i = 0; i < A_PIECES; i++) {
+            int m = min(m0 + first_row + i * (THREADS / 4), g.pixels - 1);
+            source[i] = find_pixel(g.in, m);
+#if MORE_C
+            more[i] = find_more(g.more, m);
+#endif
+        }
+#pragma unroll
+        for (int i = 0; i < TILES_M; i++)
+#pragma unroll
+            for (int j = 0; j < TILES_N; j++)
+#pragma unroll
+                for (int c = 0; c < 4; c++) {
+                    int n = n0 + warp_n + j * 8 + lane % 4 * 2 + c % 2; /* where the m16n8 fragment has this sum */
+                    acc[i][j][c] = (sum_t)(!BYTES && !part && n < OC_PADDED ? g.bias[n] : 0); /* that of bytes: later */
+                    if (MORE_C && !part && n < OC_PADDED) acc[i][j][c] += (sum_t)g.more_bias[n];
+                }
+    }
+
+    DEVICE void copy_slice(int slice) const {
         unsigned char *a = shared + slice % STAGES * STAGE_BYTES, *b = a + A_BYTES;
         int k = slice * BK + piece * EACH;
 #pragma unroll
@@ -1048,26 +1085,10 @@ reid_conv_f16(const GRID_CONSTANT conv_arguments g) {
             const value_t *w = n0 + row < OC_PADDED ? g.weights + (n0 + row) * K_ALL + k : 0;
             copy_piece(b + place(row, piece), w, g.weights);
         }
-    };
-
-    wait_for_last();
-    const int begin = K_ALL / BK * part / SPLIT, end = K_ALL / BK * (part + 1) / SPLIT; /* slices */
-    for (int s = begin; s < begin + STAGES - 1; s++) {
-        if (s < end) copy_slice(s);
-#if __CUDA_ARCH__ >= 800
-        reid_cp_async_commit();
-#endif
     }
-    for (int s = begin; s < end; s++) {
-#if __CUDA_ARCH__ >= 800
-        reid_cp_async_wait<STAGES - 2>();
-#endif
-        __syncthreads(); /* slice s is there for everyone; slice s - 1, whose place is filled next, is done with */
-        if (s + STAGES - 1 < end) copy_slice(s + STAGES - 1);
-#if __CUDA_ARCH__ >= 800
-        reid_cp_async_commit();
-#endif
-        unsigned a_base = reid_shared_address(shared + s % STAGES * STAGE_BYTES), b_base = a_base + A_BYTES;
+
+    DEVICE void multiply(int slice) {
+        unsigned a_base = reid_shared_address(shared + slice % STAGES * STAGE_BYTES), b_base = a_base + A_BYTES;
 #pragma unroll
         for (int step = 0; step < ROW_BYTES / 32; step++) {
             unsigned a[TILES_M][4], b[TILES_N][2];
@@ -1087,55 +1108,100 @@ reid_conv_f16(const GRID_CONSTANT conv_arguments g) {
         }
     }
 
+#if APART
+    /* The sums to this part's place in memory. */
+    DEVICE void store_part() const {
+#pragma unroll
+        for (int i = 0; i < TILES_M * TILES_N * 2; i++) {
+            const sum_t *pair = acc[i / 2 / TILES_N][i / 2 % TILES_N] + i % 2 * 2;
+            int m = m0 + warp_m + i / 2 / TILES_N * 16 + lane / 4 + i % 2 * 8, n = n0 + warp_n + i / 2 % TILES_N * 8;
+            sum_t *to = g.parts + ((long long)part * g.pixels + m) * OC_PADDED + n + lane % 4 * 2;
+            if (m < g.pixels && n < OC_PADDED) *(uint2 *)to = make_uint2(bits_of(pair[0]), bits_of(pair[1]));
+        }
+    }
+#else
+    /* Fragments hold pairs of channels; through shared memory every thread gets eight, one 16-byte access. [BM] */
+    DEVICE static sum_t (*tile())[BN + 4] { return (sum_t(*)[BN + 4])shared; }
+    DEVICE void put_sums() const {
+#pragma unroll
+        for (int i = 0; i < TILES_M; i++)
+#pragma unroll
+            for (int j = 0; j < TILES_N; j++)
+#pragma unroll
+                for (int c = 0; c < 4; c++)
+                    tile()[warp_m + i * 16 + lane / 4 + c / 2 * 8][warp_n + j * 8 + lane % 4 * 2 + c % 2] =
+                        acc[i][j][c];
+    }
+
+    /* The block's share of the outputs; with ROW_SUMS they stay, rounded. */
+    DEVICE void store() const {
+        for (int at = part * THREADS + t; at < BM * BN / 8; at += SPLIT * THREADS) {
+            int row = at / (BN / 8), m = m0 + row, n = n0 + at % (BN / 8) * 8;
+            if (m >= g.pixels || n >= OC_PADDED) continue;
+            sum_t sums[8];
+#pragma unroll
+            for (int c = 0; c < 8; c++) sums[c] = join(&tile()[row][n - n0 + c]);
+#if BYTES
+            store_sums(g, sums, m, n);
+#else
+            if (!ROW_SUMS) store_sums(g, sums, m, n);
+            uint4 v = ROW_SUMS ? eight_halves(sums, g.residual + (long long)m * OC_PADDED + n) : make_uint4(0, 0, 0, 0);
+            const unsigned packed[4] = {v.x, v.y, v.z, v.w};
+#pragma unroll
+            for (int c = 0; c < 8 && ROW_SUMS; c++)
+                tile()[row][n - n0 + c] = reid_f32_from_f16((unsigned short)(packed[c / 2] >> c % 2 * 16));
+#endif
+        }
+    }
+
+    DEVICE void sum_rows() const {
+        for (int at = t; at < TILE_PIXELS / OW * BN && ROW_SUMS; at += THREADS) {
+            int row = at / BN, n = at % BN;
+            float total = 0.0f;
+            if (m0 + row * OW >= g.pixels || n0 + n >= OC_PADDED) continue;
+            for (int x = 0; x < OW; x++) total += tile()[row * OW + x][n];
+            ((float *)g.out)[(long long)(m0 / OW + row) * OC_PADDED + n0 + n] = total;
+        }
+    }
+#endif
+};
+
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_ASKED_FOR)
+reid_conv_f16(const GRID_CONSTANT conv_arguments g) {
+    let_next_begin();
+    f16_tile tile(g);
+    wait_for_last();
+    const int begin = K_ALL / BK * tile.part / SPLIT, end = K_ALL / BK * (tile.part + 1) / SPLIT; /* slices */
+    for (int s = begin; s < begin + STAGES - 1; s++) {
+        if (s < end) tile.copy_slice(s);
+#if __CUDA_ARCH__ >= 800
+        reid_cp_async_commit();
+#endif
+    }
+    for (int s = begin; s < end; s++) {
+#if __CUDA_ARCH__ >= 800
+        reid_cp_async_wait<STAGES - 2>();
+#endif
+        __syncthreads(); /* slice s is there for everyone; slice s - 1, whose place is filled next, is done with */
+        if (s + STAGES - 1 < end) tile.copy_slice(s + STAGES - 1);
+#if __CUDA_ARCH__ >= 800
+        reid_cp_async_commit();
+#endif
+        tile.multiply(s);
+    }
 #if __CUDA_ARCH__ >= 800
     reid_cp_async_wait<0>();
 #endif
 #if APART
-#pragma unroll
-    for (int i = 0; i < TILES_M * TILES_N * 2; i++) {
-        const sum_t *pair = acc[i / 2 / TILES_N][i / 2 % TILES_N] + i % 2 * 2;
-        int m = m0 + warp_m + i / 2 / TILES_N * 16 + lane / 4 + i % 2 * 8, n = n0 + warp_n + i / 2 % TILES_N * 8;
-        sum_t *to = g.parts + ((long long)part * g.pixels + m) * OC_PADDED + n + lane % 4 * 2;
-        if (m < g.pixels && n < OC_PADDED) *(uint2 *)to = make_uint2(bits_of(pair[0]), bits_of(pair[1]));
-    }
+    tile.store_part();
 #else
-    /* Fragments hold pairs of channels; through shared memory every thread gets eight, one 16-byte access. */
-    sum_t(*tile)[BN + 4] = (sum_t(*)[BN + 4])shared; /* [BM] */
     __syncthreads();
-#pragma unroll
-    for (int i = 0; i < TILES_M; i++)
-#pragma unroll
-        for (int j = 0; j < TILES_N; j++)
-#pragma unroll
-            for (int c = 0; c < 4; c++)
-                tile[warp_m + i * 16 + lane / 4 + c / 2 * 8][warp_n + j * 8 + lane % 4 * 2 + c % 2] = acc[i][j][c];
+    tile.put_sums();
     block_barrier();
-    for (int at = part * THREADS + t; at < BM * BN / 8; at += SPLIT * THREADS) {
-        int row = at / (BN / 8), m = m0 + row, n = n0 + at % (BN / 8) * 8;
-        if (m >= g.pixels || n >= OC_PADDED) continue;
-        sum_t sums[8];
-#pragma unroll
-        for (int c = 0; c < 8; c++) sums[c] = join(&tile[row][n - n0 + c]);
-#if BYTES
-        store_sums(g, sums, m, n);
-#else
-        if (!ROW_SUMS) store_sums(g, sums, m, n);
-        uint4 v = ROW_SUMS ? eight_halves(sums, g.residual + (long long)m * OC_PADDED + n) : make_uint4(0, 0, 0, 0);
-        const unsigned packed[4] = {v.x, v.y, v.z, v.w};
-#pragma unroll
-        for (int c = 0; c < 8 && ROW_SUMS; c++)
-            tile[row][n - n0 + c] = reid_f32_from_f16((unsigned short)(packed[c / 2] >> c % 2 * 16));
-#endif
-    }
+    tile.store();
     if (CLUSTERED) block_meeting(); /* shared memory goes with the block */
     if (ROW_SUMS) __syncthreads();
-    for (int at = t; at < TILE_PIXELS / OW * BN && ROW_SUMS; at += THREADS) {
-        int row = at / BN, n = at % BN;
-        float total = 0.0f;
-        if (m0 + row * OW >= g.pixels || n0 + n >= OC_PADDED) continue;
-        for (int x = 0; x < OW; x++) total += tile[row * OW + x][n];
-        ((float *)g.out)[(long long)(m0 / OW + row) * OC_PADDED + n0 + n] = total;
-    }
+    tile.sum_rows();
 #endif
 }
 #endif
@@ -2221,6 +2287,19 @@ reid_normalise(const GRID_CONSTANT normalise_arguments a) {
 #define A_BYTES (BM * BK * 2)
 #define STAGE_BYTES ((BM + BN) * BK * 2)
 STRUCT(search_arguments);
+/* A thread has 4 rows of every second pair of queries; lanes with the same lane % 4 have the other rows. */
+DEVICE void store_maxima(const search_arguments &g, const float (&acc)[2][BN / 8][4], int block, int part) {
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+#pragma unroll
+    for (int i = 0; i < BN / 4; i++) {
+        int j = i / 2, c = i % 2, query = part * BN + j * 8 + lane % 4 * 2 + c;
+        float best = fmaxf(fmaxf(acc[0][j][c], acc[0][j][c + 2]), fmaxf(acc[1][j][c], acc[1][j][c + 2]));
+        for (int offset = 4; offset < 32; offset *= 2)
+            best = fmaxf(best, __shfl_xor_sync(0xffffffffu, best, offset));
+        if (lane < 4 && query < g.n) g.maxima[(long long)query * g.tiles + block * 4 + warp] = best;
+    }
+}
+
 extern "C" __global__ void __launch_bounds__(128)
 reid_search(const GRID_CONSTANT search_arguments g) {
     int t = threadIdx.x, lane = t % 32, warp = t / 32, piece = t % 4, first_row = t / 4;
@@ -2272,15 +2351,6 @@ reid_search(const GRID_CONSTANT search_arguments g) {
             }
         }
     }
-
-    /* A thread has 4 rows of every second pair of queries; lanes with the same lane % 4 have the other rows. */
-#pragma unroll
-    for (int i = 0; i < BN / 4; i++) {
-        int j = i / 2, c = i % 2, query = part * BN + j * 8 + lane % 4 * 2 + c;
-        float best = fmaxf(fmaxf(acc[0][j][c], acc[0][j][c + 2]), fmaxf(acc[1][j][c], acc[1][j][c + 2]));
-        for (int offset = 4; offset < 32; offset *= 2)
-            best = fmaxf(best, __shfl_xor_sync(0xffffffffu, best, offset));
-        if (lane < 4 && query < g.n) g.maxima[(long long)query * g.tiles + block * 4 + warp] = best;
-    }
+    store_maxima(g, acc, block, part);
 }
 #endif

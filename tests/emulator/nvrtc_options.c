@@ -108,4 +108,6 @@ nvrtcResult rtc_parse_options(rtc_options *o, int count, const char *const *give
     return NVRTC_SUCCESS;
 }
 
-void rtc_options_free(rtc_options *o) { rtc_free(&o->defines), rtc_free(&o->includes), rtc_free(&o->folders), rtc_free(&o->all); }
+void rtc_options_free(rtc_options *o) {
+    rtc_free(&o->defines), rtc_free(&o->includes), rtc_free(&o->folders), rtc_free(&o->all);
+}

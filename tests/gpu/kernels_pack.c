@@ -76,6 +76,24 @@ static void test_pack(CUfunction f, const matrix *m, int half, int fold) {
     free(from), free(f32), free(f16), free(factors), free(got);
 }
 
+/* A host that counts with another offset than the compiler: the kernels do not compile. */
+static void test_layout(void) {
+    static const char *const header_names[] = {"reid_contract.h"};
+    const char *options[] = {"-DREID_PACK", "--pre-include=reid_contract.h"};
+    char *text = strdup(contract_text()), *offset = strstr(text, "OFFSET_OF(pack_arguments, ic) == 28");
+    const char *const headers[] = {text};
+    nvrtcProgram program;
+    if (!emu_case("a structure of another layout")) return;
+    for (int wrong = 0; wrong < 2; wrong++) {
+        NEED(nvrtcCreateProgram(&program, kernels_text, "reid_kernels.cu", 1, headers, header_names));
+        CHECK(nvrtcCompileProgram(program, 2, options) == (wrong ? NVRTC_ERROR_COMPILATION : NVRTC_SUCCESS));
+        NEED(nvrtcDestroyProgram(&program));
+        NEED(!offset);
+        offset[strlen("OFFSET_OF(pack_arguments, ic) == ")]++;
+    }
+    free(text);
+}
+
 int main(void) {
     const constant constants[] = {{NULL, 0}};
     kernels_text = emu_read_file("reid_kernels.cu");
@@ -87,6 +105,7 @@ int main(void) {
         for (size_t i = 0; i < sizeof matrices / sizeof *matrices; i++)
             for (int folded = 0; folded < 2; folded++) test_pack(pack, &matrices[i], half, folded);
     }
+    test_layout();
     free(kernels_text);
     return emu_done("kernels_pack");
 }

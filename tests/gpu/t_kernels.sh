@@ -109,7 +109,8 @@ plant bytes "sums that are no neighbours" 's/j \* 8 + below \* 2 + i \/ 2 \* 4 +
 plant bytes "parts in the order of halves" 's/\[sum_at(of \/ PER_WORD.*of % PER_WORD)\]/[of]/'
 plant bytes "short rows with the exchange of long ones" 's/at \/ 128 % (bytes \/ 16)/at \/ 128 % 8/'
 plant bytes "a slice of long rows in short ones" 's/(SLICE_ROW \/ 2ull) << 32/64ull << 32/'
-plant bytes "the last convolution with the first one's scales" 's/finish next = {a.next_scales,/finish next = {a.scales,/'
+plant bytes "the last convolution with the first one's scales" \
+    's/finish next = {a.next_scales,/finish next = {a.scales,/'
 plant bytes "a residual without its sign" 's/if (REST_SIGNED) residuals ^= 0x80808080;//'
 plant bytes "a residual in its own steps" 's/fmaf(r, rest, sum)/fmaf(r, scales[i], sum)/'
 plant bytes "the stem's scales of other channels" 's/i % 16 \/ 2 \* 8 + threadIdx/i % 16 * 4 + threadIdx/'
