@@ -1,12 +1,12 @@
-/* reid: the command line. One file per command; options.c holds the table that they all share. */
+/* reid: the command line. commands/ has a file per command, commands/commands.c the table of all. */
 #include "base/files.h"
 #include "base/say.h"
-#include "cli/options.h"
+#include "cli/parse.h"
+#include "commands/commands.h"
 
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 /* A closed stdin, stdout or stderr would hand its number to the next file opened, and output would go into that file.
@@ -17,14 +17,6 @@ static void occupy_standard_descriptors(void) {
         int taken = open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
         if (taken != fd) _exit(2);
     }
-}
-
-static const command *find_command(const char *name) {
-    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) name = "help";
-    if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) name = "version";
-    for (const command *c = COMMANDS; c->name; c++)
-        if (strcmp(c->name, name) == 0) return c;
-    return NULL;
 }
 
 /* Ends the program by the signal that arrived, after removing temporary files. */
@@ -44,18 +36,19 @@ int main(int argc, char **argv) {
         say_error("no command; see \"reid help\"");
         return 2;
     }
-    const command *c = find_command(argv[1]);
+    const command *c = command_find(&COMMAND_TABLE, argv[1]);
     if (!c) {
-        say_error("no command \"%s\"; see \"reid help\"", shown(argv[1]));
+        command_unknown(&COMMAND_TABLE, argv[1]);
         return 2;
     }
     int status = 2;
     if (options_parse(&o, c, argc - 2, argv + 2)) {
-        if (o.help) {
+        o.table = &COMMAND_TABLE;
+        if (o.help.asked) {
             o.operands[0] = (char *)c->name;
             o.operand_count = 1;
         }
-        status = o.help ? help_main(&o) : c->run(&o);
+        status = o.help.asked ? help_main(&o) : c->run(&o);
     }
     free(o.operands);
     if (interrupted()) end_by_signal(interrupted());

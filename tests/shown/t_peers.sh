@@ -1,5 +1,5 @@
 #!/bin/sh
-# tools/peers without the peers: README's table is what the script makes of the committed results, ours.c speaks the
+# tools/peers without the peers: the table in its README is what the script makes of the committed results, ours.c speaks the
 # protocol, the Python files compile, group.py runs on 300 rows, track.py on two films and video.py on seconds of others
 # (with their peers, where tools/peers/group, track and video have put them).
 #     sh tests/shown/t_peers.sh
@@ -8,11 +8,12 @@ cd "$(dirname "$0")/../.." || exit 1
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM
+. tests/lib/says.sh
 passed=0 failed=0 skipped=''
 check() { # check WHAT COMMAND...
     what=$1
     shift
-    if "$@" > "$dir/log" 2>&1; then passed=$((passed + 1)); return 0; fi
+    if holds "$@" > "$dir/log" 2>&1; then passed=$((passed + 1)); return 0; fi
     failed=$((failed + 1))
     echo "FAIL $what"
     tail -n 20 "$dir/log"
@@ -22,8 +23,8 @@ check() { # check WHAT COMMAND...
 if command -v python3 >/dev/null 2>&1; then
     check "the table of the newest results" python3 tools/peers/table
     cp "$dir/log" "$dir/table"
-    sed -n '/^<!-- peers: /,/^<!-- peers end/p' README.md | sed '1d;$d' > "$dir/readme"
-    check "README.md has that table: python3 tools/peers/table --write" diff "$dir/table" "$dir/readme"
+    sed -n '/^<!-- peers: /,/^<!-- peers end/p' tools/peers/README.md | sed '1d;$d' > "$dir/readme"
+    check "tools/peers/README.md has that table: python3 tools/peers/table --write" diff "$dir/table" "$dir/readme"
     check "it has times and ratios" grep -q '^| resnet50 224x224 .*([a-z_]* [0-9]\.[0-9][0-9])' "$dir/table"
     results=$(ls -t tools/results/cpu-*.json | head -n 1)
     sed 's/"ours_ms": [0-9.]*/"ours_ms": 123.4/g' "$results" > "$dir/other.json"

@@ -75,8 +75,8 @@ ends_or_reads() {
 
 # "D SYMBOL FILE" for what the file's object defines for others, "U SYMBOL FILE" for what it uses; they are in $objects.
 symbols() {
-    (cd "$objects" && for room in $rooms; do [ ! -d "$room" ] || ls "$room"/*.o; done | grep -v '^demo_program/' |
-        xargs nm -gA 2>/dev/null) | sed -n -e 's/^\([^:]*\)\.o: *U \([^ ]*\)$/U \2 \1/p' \
+    for room in $rooms; do ls "$room"/*.c; done | grep -v '^demo_program/' | sed 's/c$/o/' |
+        (cd "$objects" && xargs nm -gA) | sed -n -e 's/^\([^:]*\)\.o: *U \([^ ]*\)$/U \2 \1/p' \
         -e 's/^\([^:]*\)\.o:[0-9a-f]* [A-TV-Z] \([^ ]*\)$/D \2 \1/p' | grep -v ' pictures/stb_image_impl$'
 }
 
@@ -147,8 +147,20 @@ broken 'weights/zip.c: ends the process' "echo 'static void f(void) { abort(); }
 broken 'cli/help.c: ends the process' "echo 'static void f(void) { _exit(1); }' >> cli/help.c"
 broken 'gallery/gallery.c: reads the options' "echo 'int f(const options *o);' >> gallery/gallery.c"
 broken 'report/eval_report.h: reads the options' "echo 'int f(options o);' >> report/eval_report.h"
+# The walk through the command (tools/README.md) names functions and the files that define them.
+walk() { # walk FILE: lines that are not so
+    sed -n '/^## A walk/,/^## /p' "$1" | sed -n 's|^ *\([a-z_]*\)  *\([a-z_/]*\.c\)\b.*|\1 \2|p' |
+        while read -r name file; do
+            grep -qE "^[a-z].*\b$name\(" "tools/$file" || echo "the walk: $file does not define $name"
+        done
+}
+[ -z "$(walk tools/README.md)" ] && good || bad "$(walk tools/README.md)"
+sed 's/^  embed_main  /  embed_mein  /' tools/README.md > "$work/README.md"
+[ "$(walk "$work/README.md")" = 'the walk: commands/embed.c does not define embed_mein' ] && good || bad 'finds: embed_mein'
+[ "$(sed -n '/^## A walk/,/^## /p' tools/README.md | grep -c '\.c\b')" -ge 30 ] && good || bad 'the walk was read'
+
 # The objects likewise, with one file of them compiled anew.
-[ "$(calls | wc -l)" -gt 1000 ] && good || bad 'the calls were read'
+[ "$(cd tools && calls | wc -l)" -gt 1000 ] && good || bad 'the calls were read'
 broken_object() { # broken_object WANTED FILE TEXT: with TEXT at the end of FILE.c
     objects=$work/objects
     rm -rf "$objects"

@@ -361,3 +361,5 @@ void text_html(text *t, const char *s) {
         s += n ? n : 1;
     }
 }
+
+const char *plural(size_t n) { return n == 1 ? "" : "s"; }

@@ -8,12 +8,13 @@
 
 int answering_check(const options *o, const char *who) {
     if (!o->models) say_error("no model: give its weights with -m FILE");
-    else if (!o->gallery && (o->calibration || o->weight_count || !isnan(o->threshold)))
-        say_error("%s: --calibration, --weights and --threshold belong to a --gallery", who);
-    else if (o->weight_count && o->calibration)
-        say_error("%s: --weights would change the scores that --calibration is about", who);
-    else if (o->weight_count && o->weight_count != o->models)
-        say_error("%s: --weights gives %d value(s) for %d model(s)", who, o->weight_count, o->models);
+    else if (!o->match.gallery && (o->match.calibration || o->match.weight_count || !isnan(o->match.threshold)))
+        say_error("%s: --calibration, --score-weights and --threshold belong to a --gallery", who);
+    else if (o->match.weight_count && o->match.calibration)
+        say_error("%s: --score-weights would change the scores that --calibration is about", who);
+    else if (o->match.weight_count && o->match.weight_count != o->models)
+        say_error("%s: --score-weights gives %d share%s for %d model%s", who, o->match.weight_count,
+                  plural((size_t)o->match.weight_count), o->models, plural((size_t)o->models));
     else return 1;
     return 0;
 }
@@ -37,7 +38,7 @@ static int name_model(answering *a, int i, const char *who) {
     }
     if (!need_text(name)) return 0;
     if (!is_name(name->s, name->len) || strcmp(name->s, "stats") == 0)
-        say_error("%s: \"%s\" is no name for a model: letters, digits, dots, dashes and underscores, but not "
+        say_error("%s: \"%s\" is not a valid model name: letters, digits, dots, dashes and underscores, but not "
                   "\"stats\"; give one with -m NAME=FILE", who, shown(name->s));
     else if (i && strcmp(name->s, a->names[0].s) == 0)
         say_error("%s: two models are called %s; give names with -m NAME=FILE", who, shown(name->s));
@@ -58,9 +59,18 @@ int answering_open(service *s, const answering *a, const options *o) {
     const char *names[MAX_MODELS];
     const gallery_request g = gallery_of(o);
     for (int i = 0; i < o->models; i++) names[i] = a->names[i].s;
-    const service_request r = {a->models, names, o->models, o->waiting, (long long)(o->delay * 1000), decoding(o),
-                               o->gallery ? &g : NULL, o->calibration, o->weights, o->weight_count, o->top_k,
-                               o->threshold};
+    const service_request r = {a->models,
+                               names,
+                               o->models,
+                               o->serve.waiting,
+                               (long long)(o->serve.delay * 1000),
+                               decoding(o),
+                               o->match.gallery ? &g : NULL,
+                               o->match.calibration,
+                               o->match.weights,
+                               o->match.weight_count,
+                               o->match.top_k,
+                               o->match.threshold};
     return service_open(s, &r);
 }
 

@@ -6,6 +6,7 @@
 #include "base/say.h"
 #include "commands/bench_peak.h"
 #include "commands/bench_tune.h"
+#include "commands/commands.h"
 #include "commands/requests.h"
 #include "report/bench_page.h"
 
@@ -27,7 +28,7 @@ typedef struct bench {
     float *rows;
     int most;           /* the largest batch asked for */
     double peak_gflops, peak_gbs; /* 0: unknown */
-    double *starts;     /* [o->starts] ms */
+    double *starts;     /* [o->bench.starts] ms */
     text table, cells, head;
     bench_batch page[MAX_BATCHES]; /* for --report: those whose operations were measured */
     int pages;
@@ -80,9 +81,9 @@ static int start(bench *b) {
     model m;
     desc.fallback = 0; /* noise may leave the ranges */
     if (!desc.batch) desc.batch = b->most;
-    b->starts = need_array((size_t)b->o->starts + 1, sizeof *b->starts);
+    b->starts = need_array((size_t)b->o->bench.starts + 1, sizeof *b->starts);
     if (!b->starts) return 0;
-    for (int i = 0; i < b->o->starts || !b->ctx; i++) {
+    for (int i = 0; i < b->o->bench.starts || !b->ctx; i++) {
         reid_destroy(b->ctx);
         b->ctx = NULL;
         double from = now_ms();
@@ -100,14 +101,14 @@ static int start(bench *b) {
 
 /* One round is one call, or as many as take 10 ms. */
 static int measure_calls(bench *b, int n, timing *t) {
-    double *rounds = need_array((size_t)b->o->rounds, sizeof *rounds), from = now_ms(), took = 0;
+    double *rounds = need_array((size_t)b->o->bench.rounds, sizeof *rounds), from = now_ms(), took = 0;
     int warm = 0, good = rounds != NULL;
     for (; good && (warm < 2 || took < 200) && took < 5000; warm++) { /* clocks, caches, page tables */
         good = !failed(b, reid_embed_ex(b->ctx, b->images, n, b->rows, &b->error));
         took = now_ms() - from;
     }
     int calls = !good || took / warm >= 10 ? 1 : (int)(10 * warm / took) + 1;
-    for (int i = 0; good && i < b->o->rounds; i++) {
+    for (int i = 0; good && i < b->o->bench.rounds; i++) {
         from = now_ms();
         for (int k = 0; good && k < calls; k++)
             good = !failed(b, reid_embed_ex(b->ctx, b->images, n, b->rows, &b->error));
@@ -115,9 +116,9 @@ static int measure_calls(bench *b, int n, timing *t) {
         good = good && !interrupted();
     }
     if (good) {
-        t->median = median_of(rounds, b->o->rounds);
+        t->median = median_of(rounds, b->o->bench.rounds);
         t->least = rounds[0];
-        t->most = rounds[b->o->rounds - 1];
+        t->most = rounds[b->o->bench.rounds - 1];
     }
     free(rounds);
     return good;
@@ -127,7 +128,7 @@ static int measure(bench *b, int n, timing *t) {
     t->network = -1;
     if (!measure_calls(b, n, t)) return 0;
     if (n > b->info.batch) return 1; /* computed in pieces: there is no one run to profile */
-    if (failed(b, reid_profile(b->ctx, n, b->o->rounds, t->ops, &b->error))) return 0;
+    if (failed(b, reid_profile(b->ctx, n, b->o->bench.rounds, t->ops, &b->error))) return 0;
     t->network = 0;
     for (int i = 0; i < reid_op_count(b->ctx); i++) t->network += 1e-3 * (double)t->ops[i];
     return 1;
@@ -145,9 +146,9 @@ static void head_of(bench *b, const char *peaks_from) {
     if (b->peak_gflops > 0) text_printf(&b->table, "%.0f GFLOP/s, ", b->peak_gflops);
     if (b->peak_gbs > 0) text_printf(&b->table, "%.1f GB/s, ", b->peak_gbs);
     text_printf(&b->table, "%s (see reid help bench)\n", peaks_from);
-    for (int i = 0; i < b->o->starts; i++)
+    for (int i = 0; i < b->o->bench.starts; i++)
         text_printf(&b->table, "%s%.1f%s", i ? ", " : "from reid_create to the first embedding: ", b->starts[i],
-                    i + 1 < b->o->starts ? "" : " ms\n");
+                    i + 1 < b->o->bench.starts ? "" : " ms\n");
 }
 
 static void columns_of_calls(text *t) {
@@ -252,9 +253,9 @@ static void cell_of(bench *b, int n, const timing *t) {
     if (t->network < 0) text_puts(out, "null");
     else text_printf(out, "%.6g", t->network);
     text_puts(out, ", \"start_ms\": [");
-    for (int i = 0; i < b->o->starts; i++) text_printf(out, "%s%.6g", i ? ", " : "", b->starts[i]);
+    for (int i = 0; i < b->o->bench.starts; i++) text_printf(out, "%s%.6g", i ? ", " : "", b->starts[i]);
     text_puts(out, "], \"ops\": [");
-    for (int i = 0; b->o->ops && t->network >= 0 && i < reid_op_count(b->ctx); i++) {
+    for (int i = 0; b->o->bench.ops && t->network >= 0 && i < reid_op_count(b->ctx); i++) {
         reid_op_info op;
         query_op(b, i, &op);
         op_cost c = cost_of(b, &op, n, (double)t->ops[i]);
@@ -295,7 +296,7 @@ static void json_of(const bench *b, text *out) {
     text_printf(out, ",\n  \"versions\": {\"reid\": \"%s\", \"compiler\": ", reid_version_string());
     text_json(out, __VERSION__);
     text_printf(out, "},\n  \"rounds\": %d,\n  \"ceilings\": {\"gflops\": %.6g, \"gbs\": %.6g},\n  \"cells\": [\n",
-                b->o->rounds, b->peak_gflops, b->peak_gbs);
+                b->o->bench.rounds, b->peak_gflops, b->peak_gbs);
     text_join(out, &b->cells);
     text_puts(out, "\n  ]\n}\n");
     text_free(&driver);
@@ -311,8 +312,8 @@ static int write_file(const char *path, const text *content) {
 
 /* ---- the command ---- */
 static const char *find_peaks(bench *b) {
-    b->peak_gflops = b->o->peak_gflops;
-    b->peak_gbs = b->o->peak_gbs;
+    b->peak_gflops = b->o->bench.peak_gflops;
+    b->peak_gbs = b->o->bench.peak_gbs;
     if (b->peak_gflops > 0 && b->peak_gbs > 0) return "as given";
     if (strcmp(b->info.device, "cpu") != 0)
         return b->peak_gflops > 0 || b->peak_gbs > 0 ? "as given" : "none given (--peak-gflops, --peak-gbs)";
@@ -328,16 +329,16 @@ static int run_batches(bench *b) {
     t.ops = need_array((size_t)reid_op_count(b->ctx), sizeof *t.ops);
     if (!t.ops) return 0;
     columns_of_calls(&b->table);
-    for (int i = 0; good && i < b->o->batch_count; i++) {
-        int n = b->o->batch_list[i];
+    for (int i = 0; good && i < b->o->bench.batch_count; i++) {
+        int n = b->o->bench.batch_list[i];
         good = measure(b, n, &t);
         if (!good) break;
         row_of_call(b, n, &t);
         cell_of(b, n, &t);
-        if (b->o->page && t.network >= 0) good = keep_ops(b, n, &t);
-        if (!b->o->ops || t.network < 0) continue;
+        if (b->o->bench.page && t.network >= 0) good = keep_ops(b, n, &t);
+        if (!b->o->bench.ops || t.network < 0) continue;
         rows_of_ops(b, n, &t);
-        if (i + 1 < b->o->batch_count) columns_of_calls(&b->table);
+        if (i + 1 < b->o->bench.batch_count) columns_of_calls(&b->table);
     }
     free(t.ops);
     return good;
@@ -349,7 +350,7 @@ static int write_page(bench *b) {
     text html = TEXT_INIT;
     if (!need_text(&b->head)) return 0;
     bench_page_html(&page, &html);
-    int good = need_text(&html) && write_file(b->o->page, &html);
+    int good = need_text(&html) && write_file(b->o->bench.page, &html);
     text_free(&html);
     return good;
 }
@@ -358,20 +359,20 @@ static int report(bench *b) {
     text json = TEXT_INIT;
     json_of(b, &json);
     results_begin(0);
-    results_write(b->o->json ? &json : &b->table);
+    results_write(b->o->output.json ? &json : &b->table);
     int good = results_end(1);
-    if (good && b->o->output) good = write_file(b->o->output, &json);
-    if (good && b->o->page) good = write_page(b);
+    if (good && b->o->output.path) good = write_file(b->o->output.path, &json);
+    if (good && b->o->bench.page) good = write_page(b);
     text_free(&json);
     return good;
 }
 
 /* Before minutes are spent. */
 static int check_files(const options *o) {
-    const char *const files[] = {o->output, o->page};
+    const char *const files[] = {o->output.path, o->bench.page};
     text why = TEXT_INIT;
-    if (o->output && o->page && strcmp(o->output, o->page) == 0) {
-        say_error("bench: -o and --report cannot be the same file, %s", shown(o->page));
+    if (o->output.path && o->bench.page && strcmp(o->output.path, o->bench.page) == 0) {
+        say_error("bench: -o and --report cannot be the same file, %s", shown(o->bench.page));
         return 0;
     }
     for (int i = 0; i < 2; i++) {
@@ -386,8 +387,8 @@ static int check_files(const options *o) {
 /* A batch that is computed in pieces has no operations to show. */
 static int check_batches(const bench *b) {
     int shown_ones = 0;
-    for (int i = 0; i < b->o->batch_count; i++) shown_ones += b->o->batch_list[i] <= b->info.batch;
-    if (!b->o->page || shown_ones) return 1;
+    for (int i = 0; i < b->o->bench.batch_count; i++) shown_ones += b->o->bench.batch_list[i] <= b->info.batch;
+    if (!b->o->bench.page || shown_ones) return 1;
     say_error("bench: --report shows operations, and none of --batches is computed at once by --batch %d",
               b->info.batch);
     return 0;
@@ -397,31 +398,31 @@ int bench_main(options *o) {
     static const int usual[] = {1, 8, 32};
     bench b = {0};
     if (o->operand_count) {
-        say_error("bench: there is nothing to do with %s; weights go after -m", shown(o->operands[0]));
+        say_error("bench: unexpected argument: %s (weights go after -m)", shown(o->operands[0]));
         return 2;
     }
     if (o->models != 1) {
-        say_error(o->models ? "bench: one model at a time, -m stands twice"
+        say_error(o->models ? "bench: one model at a time, -m is given twice"
                             : "no model: give its weights with -m FILE");
         return 2;
     }
-    if (o->tune && o->page) {
+    if (o->bench.tune && o->bench.page) {
         say_error("bench: --report shows what is measured without --tune");
         return 2;
     }
-    if (o->tune) return bench_tune(o);
+    if (o->bench.tune) return bench_tune(o);
     if (!check_files(o)) return 2;
-    if (!o->batch_count) {
-        o->batch_count = 3;
-        memcpy(o->batch_list, usual, sizeof usual);
+    if (!o->bench.batch_count) {
+        o->bench.batch_count = 3;
+        memcpy(o->bench.batch_list, usual, sizeof usual);
     }
     b.o = o;
     b.weights = o->model[0].weights;
-    for (int i = 0; i < o->batch_count; i++)
-        if (o->batch_list[i] > b.most) b.most = o->batch_list[i];
+    for (int i = 0; i < o->bench.batch_count; i++)
+        if (o->bench.batch_list[i] > b.most) b.most = o->bench.batch_list[i];
     int good = start(&b) && check_batches(&b);
     if (good) {
-        if (!b.info.optimized) say_warning("reid was compiled without optimisation; these times say nothing");
+        if (!b.info.optimized) say_warning("reid was compiled without optimisation; these times are meaningless");
         head_of(&b, find_peaks(&b));
         text_join(&b.head, &b.table);
         good = run_batches(&b) && report(&b);

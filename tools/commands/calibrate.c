@@ -4,6 +4,7 @@
 #include "base/results.h"
 #include "base/say.h"
 #include "commands/calibrate_int8.h"
+#include "commands/commands.h"
 #include "commands/requests.h"
 #include "evaluate/labelled_pairs.h"
 #include "gallery/gallery_host.h"
@@ -30,7 +31,7 @@ typedef struct calibrating {
 /* More pairs make each draw slower and the intervals hardly better. */
 static int draws_for(const calibrating *k) {
     double fit = 4e8 / ((double)k->pairs.count + 1);
-    return k->o->draws ? k->o->draws : fit > 1000 ? 1000 : fit < 200 ? 200 : (int)fit;
+    return k->o->eval.draws ? k->o->eval.draws : fit > 1000 ? 1000 : fit < 200 ? 200 : (int)fit;
 }
 
 /* 0 after saying that there is no memory, or without a word when interrupted(). */
@@ -42,10 +43,10 @@ static int learn(calibrating *k, score_facts *f, const double *weights) {
     memcpy(sorted, p->at, p->count * sizeof *sorted);
     pairs_sort(sorted, p->count);
     spreads_of(sorted, p->count, &f->genuine, &f->impostor);
-    f->points = points_of(sorted, p->count, NULL, k->o->fmr);
-    int good = point_intervals_of(sorted, p->count, p->identities, k->o->fmr, draws_for(k), &f->intervals);
-    f->curve = logistic_fit(sorted, p->count, k->o->prior);
-    good = good && isotonic_fit(&f->steps, sorted, p->count, k->o->prior);
+    f->points = points_of(sorted, p->count, NULL, k->o->calibrate.fmr);
+    int good = point_intervals_of(sorted, p->count, p->identities, k->o->calibrate.fmr, draws_for(k), &f->intervals);
+    f->curve = logistic_fit(sorted, p->count, k->o->calibrate.prior);
+    good = good && isotonic_fit(&f->steps, sorted, p->count, k->o->calibrate.prior);
     if (f == &k->c.score) rates_at(sorted, p->count, FOREIGN, &k->foreign_fmr, &k->foreign_tmr);
     free(sorted);
     return good;
@@ -55,23 +56,25 @@ static int learn(calibrating *k, score_facts *f, const double *weights) {
 static int choose_weights(calibrating *k) {
     double slope[2], intercept, *w = k->c.weights;
     const options *o = k->o;
-    if (o->weight_count && o->weight_count != k->set.makers.models) {
-        say_error("calibrate: --weights gives %d value(s) for %d model(s)", o->weight_count, k->set.makers.models);
+    if (o->match.weight_count && o->match.weight_count != k->set.makers.models) {
+        say_error("calibrate: --score-weights gives %d share%s for %d model%s", o->match.weight_count,
+                  plural((size_t)o->match.weight_count), k->set.makers.models, plural((size_t)k->set.makers.models));
         return 0;
     }
-    for (int m = 0; m < k->set.makers.models; m++) w[m] = o->weight_count ? o->weights[m] : 1;
-    if (o->weight_count || k->set.makers.models == 1) return 1;
-    if (o->gallery) {
+    for (int m = 0; m < k->set.makers.models; m++) w[m] = o->match.weight_count ? o->match.weights[m] : 1;
+    if (o->match.weight_count || k->set.makers.models == 1) return 1;
+    if (o->match.gallery) {
         say_error("calibrate: a gallery keeps a threshold and no weights; give those that reid match will use, its own "
-                  "are --weights 0.6,0.4");
+                  "are --score-weights 0.6,0.4");
         return 0;
     }
     const labelled_pairs *p = &k->pairs;
-    logistic_fit_two(p->score[0], p->score[1], p->at, p->count, o->prior, slope, &intercept);
+    logistic_fit_two(p->score[0], p->score[1], p->at, p->count, o->calibrate.prior, slope, &intercept);
     for (int m = 0; m < 2; m++) w[m] = slope[m] > 0 ? slope[m] : 0;
     double sum = w[0] + w[1];
     if (!(sum > 0)) {
-        say_error("neither model scores one identity above two: there is nothing to weigh; --weights sets them");
+        say_error("neither model scores pairs of one identity above pairs of two, so shares cannot be fitted; "
+                  "--score-weights sets them");
         return 0;
     }
     for (int m = 0; m < 2; m++) {
@@ -83,17 +86,17 @@ static int choose_weights(calibrating *k) {
 
 static int enough_pairs(const calibrating *k) {
     const labelled_pairs *p = &k->pairs;
-    double expected = (double)p->impostor * k->o->fmr;
+    double expected = (double)p->impostor * k->o->calibrate.fmr;
     if (!p->genuine)
-        say_error("no pair of one identity%s: each needs two pictures", p->by_camera ? " from two cameras" : "");
+        say_error("no pair of one identity%s: each needs two images", p->by_camera ? " from two cameras" : "");
     else if (!p->impostor) say_error("no pair of two identities");
     else if (expected < 1)
         say_error("%llu pairs of two identities cannot show a false-match rate of %g: at least %.0f are needed",
-                  (unsigned long long)p->impostor, k->o->fmr, ceil(1 / k->o->fmr));
+                  (unsigned long long)p->impostor, k->o->calibrate.fmr, ceil(1 / k->o->calibrate.fmr));
     else {
         if (expected < 30)
-            say_warning("the threshold rests on %.0f of %llu pairs of two identities; with 30 it would be steady: take "
-                        "more pictures or a larger --fmr", expected, (unsigned long long)p->impostor);
+            say_warning("the threshold depends on only %.0f of %llu pairs of two identities; 30 would make it stable: "
+                        "use more images or a larger --fmr", expected, (unsigned long long)p->impostor);
         if (p->genuine < 30) say_warning("only %llu pairs of one identity", (unsigned long long)p->genuine);
         return 1;
     }
@@ -103,9 +106,9 @@ static int enough_pairs(const calibrating *k) {
 static void describe(calibrating *k) {
     calibration *c = &k->c;
     c->makers = k->set.makers;
-    c->method = k->o->method;
-    c->fmr = k->o->fmr;
-    c->prior = k->o->prior;
+    c->method = k->o->calibrate.method;
+    c->fmr = k->o->calibrate.fmr;
+    c->prior = k->o->calibrate.prior;
     c->genuine = k->pairs.genuine;
     c->impostor = k->pairs.impostor;
     c->every_genuine = k->pairs.every_genuine;
@@ -123,7 +126,7 @@ static int compute(calibrating *k) {
     if (!learn(k, &k->c.score, k->c.weights)) return 0;
     k->c.threshold = k->c.score.points.threshold;
     if (k->c.score.curve.slope <= 0) {
-        say_error("pairs of one identity do not score higher than pairs of two: nothing can be decided with this");
+        say_error("pairs of one identity do not score higher than pairs of two: these scores cannot decide anything");
         return 0;
     }
     describe(k);
@@ -160,8 +163,8 @@ static void add_reason(text *t, const calibrating *k) {
                 f->impostor.mean, FOREIGN, 100 * k->foreign_fmr);
     text_printf(t, "%.2f %% of the pairs of one individual, where %.4f accepts %.3g %% and %.2f %%. These rates are\n",
                 100 * k->foreign_tmr, f->points.threshold, 100 * f->points.fmr, 100 * f->points.tmr);
-    text_printf(t, "of pairs: a stranger who is compared with 10 pictures is accepted in about %.3g %% of cases, with\n"
-                   "1000 in about %.3g %%.\n", 100 * ten, 100 * thousand);
+    text_printf(t, "of pairs: a stranger who is compared with 10 images is accepted in about %.3g %% of cases, "
+                   "with\n1000 in about %.3g %%.\n", 100 * ten, 100 * thousand);
 }
 
 static void add_table(text *t, const calibrating *k) {
@@ -193,8 +196,8 @@ static void add_file(text *t, const calibrating *k) {
 static int save(const calibrating *k) {
     text file = TEXT_INIT, why = TEXT_INIT;
     add_file(&file, k);
-    int good = !k->o->output || file_write(k->o->output, &file, &why);
-    if (!good) say_error("%s: %s", shown(k->o->output), why.s);
+    int good = !k->o->output.path || file_write(k->o->output.path, &file, &why);
+    if (!good) say_error("%s: %s", shown(k->o->output.path), why.s);
     text_free(&file);
     text_free(&why);
     return good;
@@ -202,7 +205,7 @@ static int save(const calibrating *k) {
 
 static int tell(const calibrating *k) {
     text out = TEXT_INIT;
-    (k->o->json ? add_file : add_table)(&out, k);
+    (k->o->output.json ? add_file : add_table)(&out, k);
     return results_print(&out);
 }
 
@@ -210,7 +213,7 @@ static int tell(const calibrating *k) {
    model's there is no file either, and where the file cannot be written others go on deciding as before. */
 static int save_both(const calibrating *k) {
     char why[STORE_WHY] = "";
-    const char *path = k->o->gallery;
+    const char *path = k->o->match.gallery;
     templates *t = templates_change(path);
     if (!t) return 0;
     int good = makers_agree(templates_info(t), path, &k->c.makers, NULL, "the calibration") && save(k);
@@ -226,13 +229,14 @@ static int save_both(const calibrating *k) {
 /* ---- the command ------------------------------------------------------------------------------------------------- */
 static int collect(calibrating *k, int *status) {
     const options *o = k->o;
-    const pair_rules rules = {o->leave_out == LEAVE_OUT_PICTURE, o->threads, (reid_isa)o->isa};
+    const pair_rules rules = {o->eval.leave_out == LEAVE_OUT_PICTURE, o->compute.threads, (reid_isa)o->compute.isa};
     label_set given;
     pair_table table;
     labelled_request request;
     labelled_of(&request, o);
-    if (!o->pairs) return eval_set_open(&k->set, &request.r, NULL, status) && pairs_of_set(&k->pairs, &k->set, &rules);
-    int good = pair_table_read(&table, &given, o->pairs, eval_set_folder(&request.r)) &&
+    if (!o->calibrate.pairs)
+        return eval_set_open(&k->set, &request.r, NULL, status) && pairs_of_set(&k->pairs, &k->set, &rules);
+    int good = pair_table_read(&table, &given, o->calibrate.pairs, eval_set_folder(&request.r)) &&
                eval_set_open(&k->set, &request.r, &given, status) && pairs_of_table(&k->pairs, &k->set, &table);
     labels_free(&given);
     pair_table_free(&table);
@@ -243,17 +247,17 @@ int calibrate_main(options *o) {
     calibrating k;
     text why = TEXT_INIT;
     int status = 2;
-    if (o->int8) return calibrate_int8(o);
+    if (o->calibrate.int8) return calibrate_int8(o);
     memset(&k, 0, sizeof k);
     k.o = o;
-    if (o->pairs && o->labels) {
+    if (o->calibrate.pairs && o->input.labels) {
         say_error("calibrate: --pairs and --labels exclude each other");
-    } else if (o->output && !file_target(o->output, &why)) { /* before minutes are spent */
-        say_error("%s: %s", shown(o->output), why.s);
+    } else if (o->output.path && !file_target(o->output.path, &why)) { /* before minutes are spent */
+        say_error("%s: %s", shown(o->output.path), why.s);
     } else if (collect(&k, &status)) {
         status = 2;
-        if (k.set.failed) say_warning("%zu labelled pictures failed; the others were used", k.set.failed);
-        if (compute(&k) && (o->gallery ? save_both : save)(&k) && tell(&k)) {
+        if (k.set.failed) say_warning("%zu labelled images failed; the others were used", k.set.failed);
+        if (compute(&k) && (o->match.gallery ? save_both : save)(&k) && tell(&k)) {
             calibration_doubt(&k.c, "calibrate");
             status = k.set.failed ? 1 : 0;
         }

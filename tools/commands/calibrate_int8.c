@@ -146,8 +146,8 @@ static int write_ranges(const measuring *m, const reid_info *info) {
     while (file.len % 8 && !text_failed(&file)) text_putc(&file, ' ');
     for (int i = 0; i < 8 && !text_failed(&file); i++) file.s[i] = (char)((uint64_t)(file.len - 8) >> 8 * i & 255);
     text_add(&file, values.s, values.len);
-    int good = text_failed(&values) ? text_no_memory(&why) : file_write(m->o->output, &file, &why);
-    if (!good) say_error("%s: %s", shown(m->o->output), why.s);
+    int good = text_failed(&values) ? text_no_memory(&why) : file_write(m->o->output.path, &file, &why);
+    if (!good) say_error("%s: %s", shown(m->o->output.path), why.s);
     text_free(&file);
     text_free(&values);
     text_free(&why);
@@ -191,7 +191,7 @@ static double at_most(size_t poor, size_t count) {
 static int tell(const measuring *m) {
     text out = TEXT_INIT;
     double mean = m->compared ? m->sum / (double)m->compared : (double)NAN, tail = at_most(m->poor, m->compared);
-    if (m->o->json) {
+    if (m->o->output.json) {
         text_printf(&out, "{\"crops\": %zu, \"failed\": %zu, \"ranges\": %zu, \"held_out\": %s, \"cosine\": "
                     "{\"pictures\": %zu, \"mean\": ", m->crops, m->failed, m->ranges, holds_out(m) ? "true" : "false",
                     m->compared);
@@ -202,15 +202,14 @@ static int tell(const measuring *m) {
         text_printf(&out, "%zu ranges from %zu crops. Cosine between INT8 and FP32 on %zu %s: mean %.6f, least %.6f\n",
                     m->ranges, m->crops, m->compared, holds_out(m) ? "others" : "of these very crops", mean, m->least);
         if (holds_out(m))
-            text_printf(&out, "%zu of the %zu others are below %g; of all pictures like these up to %.1f %% may be (95 "
-                        "%% confidence)\n", m->poor, m->compared, POOR, 100 * tail);
+            text_printf(&out, "%zu of the %zu others are below %g; of all images like these up to %.1f %% may be (95 "
+                              "%% confidence)\n", m->poor, m->compared, POOR, 100 * tail);
     }
     if (m->poor)
-        say_warning("INT8 gives %zu picture(s) another embedding than FP32, %s above all: activations reach beyond "
-                    "what the ranges hold. Measure more pictures, such as these, or stay with FP32", m->poor,
-                    shown(m->worst));
+        say_warning("INT8 and FP32 embeddings differ for %zu image%s, most for %s: activations exceed the ranges. "
+                    "Measure more images like these, or stay with FP32", m->poor, plural(m->poor), shown(m->worst));
     else if (!holds_out(m))
-        say_warning("too few pictures to hold any out: what INT8 does to others is not known; give at least %d",
+        say_warning("too few images to hold any out: the effect on others is unknown; give at least %d",
                     LEAST_CROPS);
     return results_print(&out);
 }
@@ -221,9 +220,9 @@ static int usable(const options *o) {
     text why = TEXT_INIT;
     int good = 0;
     if (o->models != 1) say_error("calibrate --int8: one model, given with -m FILE");
-    else if (!o->output) say_error("calibrate --int8: -o FILE.safetensors names the file for the ranges");
+    else if (!o->output.path) say_error("calibrate --int8: -o FILE.safetensors names the file for the ranges");
     else if (!o->operand_count) say_error("calibrate --int8: no INPUT; see \"reid help calibrate\"");
-    else if (!file_target(o->output, &why)) say_error("%s: %s", shown(o->output), why.s);
+    else if (!file_target(o->output.path, &why)) say_error("%s: %s", shown(o->output.path), why.s);
     else good = 1;
     text_free(&why);
     return good;
@@ -240,10 +239,10 @@ static int run(measuring *m) {
     }
     if (!measure(m, fp32->ctx)) return 2;
     if (!m->crops) {
-        say_error("calibrate --int8: no picture to measure");
+        say_error("calibrate --int8: no images to measure");
         return 2;
     }
-    if (!write_ranges(m, &fp32->info) || !open_as(&m->both, o, REID_INT8, o->output)) return 2;
+    if (!write_ranges(m, &fp32->info) || !open_as(&m->both, o, REID_INT8, o->output.path)) return 2;
     stream_job job = {.all = &m->both, .list = &m->list, .first = 0, .end = m->list.count, .decode = decoding(o),
                       .label = "comparison", .fn = compare, .user = m};
     if (stream_run(&job) != STREAM_DONE) return 2;

@@ -4,7 +4,7 @@
 
 #include "cli/options.h"
 
-/* Measures the ranges of activations on o's inputs and writes them to o->output. Returns the exit status. */
+/* Measures the ranges of activations on o's inputs and writes them to o->output.path. Returns the exit status. */
 int calibrate_int8(const options *o);
 
 #endif

@@ -3,7 +3,9 @@
 #include "base/memory.h"
 #include "base/results.h"
 #include "base/say.h"
+#include "commands/commands.h"
 #include "commands/counting.h"
+#include "groups/census_estimate.h"
 #include "groups/cluster_labels.h"
 #include "report/camtrap_export.h"
 #include "report/cluster_report.h"
@@ -16,22 +18,26 @@
 #include <time.h>
 
 static int check_options(const options *o) {
-    if (o->operand_count < (o->explain ? 3 : 1))
-        say_error("cluster: no %s; see \"reid help cluster\"", o->explain ? "INPUT and two ids" : "INPUT");
-    else if (o->carry && o->add)
-        say_error("cluster: --carry groups everything anew, --add moves nothing: give one of them");
-    else if (o->linkage && (o->same_frame || o->tracks || o->decisions || o->add || o->count))
-        say_error("cluster: --method single knows scores alone: --same-frame, --tracks, --decisions, --add and --count "
-                  "do not go with it");
-    else if (o->explain && o->output) say_error("cluster: --explain writes no file: -o does not go with it");
-    else if (o->labels && o->own_labels) say_error("cluster: --labels and --own-labels: give one of them");
-    else if ((o->labels || o->own_labels) && !o->output)
-        say_error("cluster: how well groups agree with labels is told when the groups go to a file: give -o");
-    else if (o->camtrap && (!o->output || o->explain || o->count))
-        say_error("cluster: --camtrap-dp writes a folder: give it as -o%s", o->output ? ", and nothing else" : "");
-    else if (o->species && !o->camtrap) say_error("cluster: --species is for --camtrap-dp");
-    else if (o->output && !o->camtrap && !text_ends_with(o->output, ".csv") && !text_ends_with(o->output, ".json"))
-        say_error("%s: groups are written as .csv or .json", shown(o->output));
+    if (o->operand_count < (o->cluster.explain ? 3 : 1))
+        say_error("cluster: no %s; see \"reid help cluster\"", o->cluster.explain ? "INPUT and two ids" : "INPUT");
+    else if (o->cluster.carry && o->cluster.add)
+        say_error("cluster: --carry groups everything anew, --add moves nothing: give only one of them");
+    else if (o->cluster.linkage &&
+             (o->cluster.same_frame || o->cluster.tracks || o->cluster.decisions || o->cluster.add || o->count.asked))
+        say_error("cluster: --method single uses scores alone: it excludes --same-frame, --tracks, --decisions, --add "
+                  "and --count");
+    else if (o->cluster.explain && o->output.path)
+        say_error("cluster: --explain writes no file: remove -o");
+    else if (o->input.labels && o->cluster.own_labels)
+        say_error("cluster: --labels and --own-labels: give only one of them");
+    else if ((o->input.labels || o->cluster.own_labels) && !o->output.path)
+        say_error("cluster: agreement with labels is reported when the groups go to a file: give -o");
+    else if (o->cluster.camtrap && (!o->output.path || o->cluster.explain || o->count.asked))
+        say_error("cluster: --camtrap-dp writes a folder: give it as -o%s", o->output.path ? ", and nothing else" : "");
+    else if (o->cluster.species && !o->cluster.camtrap) say_error("cluster: --species is for --camtrap-dp");
+    else if (o->output.path && !o->cluster.camtrap && !text_ends_with(o->output.path, ".csv") &&
+             !text_ends_with(o->output.path, ".json"))
+        say_error("%s: groups are written as .csv or .json", shown(o->output.path));
     else return counting_options(o, "cluster");
     return 0;
 }
@@ -41,7 +47,7 @@ static int check_options(const options *o) {
 static int agreement_lines(const grouping *run, text *t) {
     agreement a;
     if (!clusters_agree(&run->found, &run->crops, &a)) return 0;
-    text_printf(t, "%zu crops of %zu identities that are known, in %zu groups\n", a.rows, a.identities, a.groups);
+    text_printf(t, "%zu crops of %zu known identities, in %zu groups\n", a.rows, a.identities, a.groups);
     text_printf(t, "BCubed  precision %.4f  recall %.4f  F %.4f\n", a.bcubed_precision, a.bcubed_recall, a.bcubed_f);
     text_printf(t, "pairs   precision %.4f  recall %.4f  F %.4f\n", a.pair_precision, a.pair_recall, a.pair_f);
     text_printf(t, "ARI %.4f  AMI %.4f\n", a.ari, a.ami);
@@ -55,7 +61,7 @@ static void group_lines(const grouping *run, text *t) {
         none += c->group[i] == CLUSTERS_NONE;
         alone += c->group[i] != CLUSTERS_NONE && isnan(c->score[i]);
     }
-    text_printf(t, "%zu crops in %zu groups at %.6g, %zu of them alone; %zu joins from %.6g on are worth a question\n",
+    text_printf(t, "%zu crops in %zu groups at %.6g, %zu of them alone; %zu joins from %.6g on need review\n",
                 c->rows - none, c->groups, c->threshold, alone, c->doubts, run->request.doubt);
     if (none) text_printf(t, "%zu were decided to be no crops\n", none);
 }
@@ -70,8 +76,8 @@ static int tell_summary(const grouping *run) {
     const options *o = run->o;
     text out = TEXT_INIT;
     int good = 1;
-    if (!o->quiet) group_lines(run, &out);
-    if (o->labels || o->own_labels) good = agreement_lines(run, &out);
+    if (!o->output.quiet) group_lines(run, &out);
+    if (o->input.labels || o->cluster.own_labels) good = agreement_lines(run, &out);
     if (good && out.len) good = write_out(&out);
     text_free(&out);
     return good;
@@ -80,15 +86,15 @@ static int tell_summary(const grouping *run) {
 static int write_groups(const grouping *run) {
     const options *o = run->o;
     text out = TEXT_INIT, why = TEXT_INIT;
-    int good, as_json = o->output ? text_ends_with(o->output, ".json") : o->json;
+    int good, as_json = o->output.path ? text_ends_with(o->output.path, ".json") : o->output.json;
     if (as_json) clusters_json(&run->found, &run->crops.makers, &out);
     else clusters_csv(&run->found, run->known, &out);
-    if (!o->output) {
+    if (!o->output.path) {
         good = write_out(&out);
     } else {
         good = need_text(&out);
-        if (good && !file_write(o->output, &out, &why)) {
-            say_error("%s: %s", shown(o->output), why.s);
+        if (good && !file_write(o->output.path, &out, &why)) {
+            say_error("%s: %s", shown(o->output.path), why.s);
             good = 0;
         }
         good = good && tell_summary(run);
@@ -103,15 +109,21 @@ static int write_package(const grouping *run) {
     size_t written;
     text out = TEXT_INIT;
     clock_gettime(CLOCK_REALTIME, &now);
-    const camtrap_request r = {.package = o->camtrap, .out = o->output, .found = &run->found, .crops = &run->crops,
-                               .boxes = run->box, .calibration = o->calibration ? &run->calibration : NULL,
-                               .decided = o->decisions ? &run->decided.list : NULL,
-                               .state = o->decisions ? &run->state : NULL, .species = o->species,
-                               .root = o->pictures,
+    const camtrap_request r = {.package = o->cluster.camtrap,
+                               .out = o->output.path,
+                               .found = &run->found,
+                               .crops = &run->crops,
+                               .boxes = run->box,
+                               .calibration = o->match.calibration ? &run->calibration : NULL,
+                               .decided = o->cluster.decisions ? &run->decided.list : NULL,
+                               .state = o->cluster.decisions ? &run->state : NULL,
+                               .species = o->cluster.species,
+                               .root = o->cluster.pictures,
                                .now = (long long)now.tv_sec * 1000};
     int good = camtrap_export(&r, &written);
-    if (good && !o->quiet) {
-        text_printf(&out, "%zu observations of %zu individuals in %s\n", written, run->found.groups, shown(o->output));
+    if (good && !o->output.quiet) {
+        text_printf(&out, "%zu observations of %zu individuals in %s\n", written, run->found.groups,
+                    shown(o->output.path));
         good = write_out(&out);
     }
     text_free(&out);
@@ -126,11 +138,11 @@ static int explain(const grouping *run) {
         const char *id = o->operands[o->operand_count - 2 + i];
         at[i] = crops_find(&run->crops, id);
         if (at[i] != SIZE_MAX) continue;
-        say_error("%s is none of the crops", shown(id));
+        say_error("%s is not one of the crops", shown(id));
         return 0;
     }
     int good = clusters_explain(&run->found, (uint32_t)at[0], (uint32_t)at[1],
-                                o->calibration ? &run->calibration : NULL, &out) && write_out(&out);
+                                o->match.calibration ? &run->calibration : NULL, &out) && write_out(&out);
     text_free(&out);
     return good;
 }
@@ -149,7 +161,7 @@ static int tell_count(const grouping *run) {
     int status = 2;
     if (counting_make(&c, run) && census_estimate(&c.sample, &result)) {
         const count_report report = {&c.sample, &result, &c.request, &run->crops.makers};
-        (run->o->json ? count_json : count_lines)(&report, &out);
+        (run->o->output.json ? count_json : count_lines)(&report, &out);
         if (write_out(&out)) status = result.state != CENSUS_GOOD;
     }
     text_free(&out);
@@ -163,10 +175,10 @@ int cluster_main(options *o) {
     grouping run;
     int status = 2;
     if (!check_options(o)) return 2;
-    if (grouping_make(&run, o, o->operand_count - (o->explain ? 2 : 0), "cluster")) {
-        if (o->decisions) warn_about_journal(&run.decided, o->decisions);
-        if (o->count) status = tell_count(&run);
-        else status = (o->explain ? explain : o->camtrap ? write_package : write_groups)(&run) ? 0 : 2;
+    if (grouping_make(&run, o, o->operand_count - (o->cluster.explain ? 2 : 0), "cluster")) {
+        if (o->cluster.decisions) warn_about_journal(&run.decided, o->cluster.decisions);
+        if (o->count.asked) status = tell_count(&run);
+        else status = (o->cluster.explain ? explain : o->cluster.camtrap ? write_package : write_groups)(&run) ? 0 : 2;
     }
     grouping_free(&run);
     return status;

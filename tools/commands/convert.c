@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/results.h"
 #include "base/say.h"
+#include "commands/commands.h"
 #include "commands/requests.h"
 #include "weights/checkpoint_open.h"
 #include "weights/head_make.h"
@@ -115,7 +116,7 @@ static uint64_t features_of(const conversion *v) {
 
 /* The head: the option, else the file's own with what follows it. */
 static int decide_head(conversion *v) {
-    const char *layers = v->o->layers;
+    const char *layers = v->o->convert.layers;
     int own = 0;
     for (size_t i = 0; i < v->map.count; i++) own |= v->map.at[i].wanted && starts_projection(&v->map.at[i]);
     if (!layers) {
@@ -265,7 +266,7 @@ static void list_fate(conversion *v, fate what) {
     for (size_t i = 0; i < v->map.count; i++) {
         const mapped *m = &v->map.at[i];
         if (m->what != what) continue;
-        if (listed++ == MAX_LISTED && !v->o->verbose) {
+        if (listed++ == MAX_LISTED && !v->o->output.verbose) {
             text_printf(&v->report, "    ... %zu more, listed with -v\n", v->map.by_fate[what] - MAX_LISTED);
             return;
         }
@@ -292,14 +293,14 @@ static void report_tensors(conversion *v) {
         if (m->by_fate[f]) text_printf(t, ", %zu %s", m->by_fate[f], FATE_NAMES[f]);
     text_putc(t, '\n');
     for (size_t i = 0; i < m->missing_count; i++) {
-        if (i == MAX_LISTED && !v->o->verbose) {
+        if (i == MAX_LISTED && !v->o->output.verbose) {
             text_printf(t, "    ... %zu more, listed with -v\n", m->missing_count - MAX_LISTED);
             break;
         }
         text_printf(t, "    %-10s %s\n", "missing", m->missing[i]->name);
     }
     for (int f = 0; f < FATES; f++)
-        if (v->o->verbose || f == FATE_NECK || f == FATE_UNKNOWN || f == FATE_MISMATCHED) list_fate(v, (fate)f);
+        if (v->o->output.verbose || f == FATE_NECK || f == FATE_UNKNOWN || f == FATE_MISMATCHED) list_fate(v, (fate)f);
 }
 
 static void report_source(conversion *v) {
@@ -348,7 +349,7 @@ static void report_text(conversion *v) {
     }
     if (v->head.width) {
         add_label(t, "head");
-        text_visible(t, v->o->layers);
+        text_visible(t, v->o->convert.layers);
         text_printf(t, ": %llu wide%s%s, as projection\n", (unsigned long long)v->head.width, v->activation ? ", " : "",
                     v->activation ? v->activation : "");
     }
@@ -391,7 +392,7 @@ static void json_mapping(conversion *v) {
     json_field(t, "preset_from", v->preset ? v->preset_why : "the network's default");
     text_printf(t, ", \"last_stride\": %d", v->last_stride);
     if (v->head.width) {
-        json_field(t, "head", v->o->layers);
+        json_field(t, "head", v->o->convert.layers);
         text_printf(t, ", \"head_width\": %llu", (unsigned long long)v->head.width);
     }
     json_field(t, "head_activation", v->activation);
@@ -403,7 +404,7 @@ static void json_mapping(conversion *v) {
         json_tensor(t, &n, m->missing[i]->name, NULL, "missing", NULL);
     for (size_t i = 0; i < m->count; i++) {
         const mapped *one = &m->at[i];
-        if (one->what != FATE_USED || v->o->verbose)
+        if (one->what != FATE_USED || v->o->output.verbose)
             json_tensor(t, &n, one->from->name, is_written(one) ? one->name : NULL, FATE_NAMES[one->what], one->note);
     }
     text_puts(t, "]}");
@@ -444,7 +445,7 @@ static int convert(conversion *v) {
     const char *net = o->every.network ? o->every.network : v->from.network;
     if (net && !is_listed(net, reid_network_name))
         return refuse(&v->why, "the file names the network \"%.100s\", which is not known here; give --net", net);
-    if (!mapping_find(&v->map, &v->from, v->all.at, v->all.count, net, o->key, base_name(v->in), &v->why))
+    if (!mapping_find(&v->map, &v->from, v->all.at, v->all.count, net, o->convert.key, base_name(v->in), &v->why))
         return 0;
     v->mapped = 1;
     if (!decide(v)) return 0;
@@ -460,7 +461,7 @@ int convert_main(options *o) {
     v.in = o->operands[0];
     v.out = o->operands[1]; /* NULL when there is none */
     v.done = convert(&v);
-    if (o->json) report_json(&v);
+    if (o->output.json) report_json(&v);
     else if (v.mapped) report_text(&v);
     results_begin(0);
     results_write(&v.report);

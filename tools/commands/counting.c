@@ -7,11 +7,11 @@
 enum { USUAL_SAMPLE = 50, USUAL_PAIRS = 20 };
 
 int counting_options(const options *o, const char *who) {
-    const char *other = o->add ? "--add" : o->explain ? "--explain" : o->labels ? "--labels"
-                      : o->own_labels ? "--own-labels" : o->output ? "-o" : NULL;
-    if (!o->count && (o->sample || o->per_crop || o->count_seed >= 0))
+    const char *other = o->cluster.add ? "--add" : o->cluster.explain ? "--explain" : o->input.labels ? "--labels"
+                      : o->cluster.own_labels ? "--own-labels" : o->output.path ? "-o" : NULL;
+    if (!o->count.asked && (o->count.sample || o->count.per_crop || o->count.seed >= 0))
         say_error("%s: --sample, --per-crop and --seed say what --count asks: give it, too", who);
-    else if (o->count && other) say_error("%s: --count makes no groups: %s does not go with it", who, other);
+    else if (o->count.asked && other) say_error("%s: --count makes no groups: %s does not go with it", who, other);
     else return 1;
     return 0;
 }
@@ -31,12 +31,12 @@ int counting_make(counting *c, const grouping *run) {
     if (!clusters_make(&c->blind, &blind)) return 0;
     census_request *r = &c->request;
     r->crops = &run->crops, r->found = &c->blind, r->scale = run->request.scale;
-    r->calibration = o->calibration ? &run->calibration : NULL;
+    r->calibration = o->match.calibration ? &run->calibration : NULL;
     r->frames = run->frames, r->tracks = run->tracks;
-    r->state = o->decisions ? &run->state : NULL;
-    r->seed = o->count_seed >= 0 ? o->count_seed : 0;
-    r->sample = o->sample ? (size_t)o->sample : USUAL_SAMPLE;
-    r->per_crop = o->per_crop ? (size_t)o->per_crop : USUAL_PAIRS;
+    r->state = o->cluster.decisions ? &run->state : NULL;
+    r->seed = o->count.seed >= 0 ? o->count.seed : 0;
+    r->sample = o->count.sample ? (size_t)o->count.sample : USUAL_SAMPLE;
+    r->per_crop = o->count.per_crop ? (size_t)o->count.per_crop : USUAL_PAIRS;
     return census_make(&c->sample, r);
 }
 

@@ -1,6 +1,7 @@
 /* reid embed: pictures to embeddings. */
 #include "base/results.h"
 #include "base/say.h"
+#include "commands/commands.h"
 #include "commands/requests.h"
 
 typedef struct embedding {
@@ -14,7 +15,7 @@ static int take_row(void *user, size_t index, const float *row, const char *why)
     embedding *e = user;
     if (row) return output_row(e->out, index, row);
     say_error("%s: %s", shown(e->list->at[index].id), why);
-    e->strict_failure = e->o->strict;
+    e->strict_failure = e->o->input.strict;
     return !e->strict_failure && output_failure(e->out, index, why);
 }
 
@@ -22,7 +23,7 @@ static int print_summary(const options *o, size_t rows, size_t failed, const mod
     const reid_saturation s = models_saturation(all);
     text line = TEXT_INIT;
     text_puts(&line, "{\"output\": ");
-    text_json(&line, o->output);
+    text_json(&line, o->output.path);
     text_printf(&line, ", \"rows\": %zu, \"dim\": %d, \"failed\": %zu", rows, all->dim, failed);
     if (s.images) text_printf(&line, ", \"saturated\": %lld, \"recomputed\": %lld", (long long)s.saturated,
                               (long long)s.recomputed);
@@ -33,8 +34,8 @@ static int print_summary(const options *o, size_t rows, size_t failed, const mod
 /* Ends the output as the rows in it deserve; the exit status. */
 static int finish(embedding *e, size_t wanted, const models *all) {
     size_t rows = output_rows(e->out), failed = output_failures(e->out);
-    int to_file = e->o->output && e->o->output[0] != '-';
-    int a_part = to_file && e->o->shards; /* without its failures, the whole would have a hole */
+    int to_file = e->o->output.path && e->o->output.path[0] != '-';
+    int a_part = to_file && e->o->input.shards; /* without its failures, the whole would have a hole */
     if (e->strict_failure || (wanted && failed == wanted && !a_part)) {
         if (e->strict_failure) say_error("stopped at the first failed input (--strict); nothing was written");
         else say_error("all %zu inputs failed; nothing was written", failed);
@@ -43,8 +44,8 @@ static int finish(embedding *e, size_t wanted, const models *all) {
     }
     if (!output_finish(e->out)) return 2;
     if (failed) say_warning("%zu of %zu inputs failed", failed, wanted);
-    if (to_file) say_info("%s: %zu rows of %d floats", shown(e->o->output), rows, all->dim);
-    if (to_file && e->o->json && !print_summary(e->o, rows, failed, all)) return 2;
+    if (to_file) say_info("%s: %zu rows of %d floats", shown(e->o->output.path), rows, all->dim);
+    if (to_file && e->o->output.json && !print_summary(e->o, rows, failed, all)) return 2;
     return failed ? 1 : 0;
 }
 
@@ -52,7 +53,7 @@ static int finish(embedding *e, size_t wanted, const models *all) {
 static int run(embedding *e, models *all) {
     const options *o = e->o;
     size_t first, end, done = 0;
-    output_slice(e->list->count, o->shard, o->shards, &first, &end);
+    output_slice(e->list->count, o->input.shard, o->input.shards, &first, &end);
     int begun = output_begin(e->out, all, e->list, first, end, &done);
     if (done) say_info("%zu of %zu inputs were done before", done, end - first);
     if (!begun) {
@@ -78,7 +79,7 @@ int embed_main(options *o) {
     int status = 2;
     const output_request request = output_of(o);
     embedding e = {o, &list, NULL, 0};
-    if (!o->operand_count && !o->boxes) {
+    if (!o->operand_count && !o->input.boxes) {
         say_error("embed: no INPUT; see \"reid help embed\"");
         return 2;
     }
@@ -87,7 +88,7 @@ int embed_main(options *o) {
     if (!collect_inputs(&list, o)) {
         output_discard(e.out);
     } else if (list.count == 0) {
-        say_error(o->boxes ? "%s: no boxes" : "%s: no inputs", shown(o->boxes ? o->boxes : "embed"));
+        say_error(o->input.boxes ? "%s: no boxes" : "%s: no inputs", shown(o->input.boxes ? o->input.boxes : "embed"));
         output_discard(e.out);
     } else if (!open_models(&all, o)) {
         output_discard(e.out);

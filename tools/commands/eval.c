@@ -2,6 +2,8 @@
 #include "base/memory.h"
 #include "base/results.h"
 #include "base/say.h"
+#include "cli/option_setters.h"
+#include "commands/commands.h"
 #include "commands/requests.h"
 #include "report/eval_report.h"
 #include "scores/decision.h"
@@ -60,7 +62,7 @@ static int put_in_order(way *w, const way *first) {
     int same = n == first->set.count;
     if (same) sort_pictures(set, ours), sort_pictures(&first->set, theirs);
     same = same && same_pictures(ours, theirs, n);
-    if (!same) say_error("%s and %s do not hold the same pictures", shown(first->name), shown(w->name));
+    if (!same) say_error("%s and %s do not have the same images", shown(first->name), shown(w->name));
     float *rows = same ? need_array(n, row) : NULL;
     eval_image *at = rows ? need_array(n, sizeof *at) : NULL;
     for (size_t i = 0; i < n && at; i++) {
@@ -82,11 +84,12 @@ static int open_way(way *w, const way *first, int *status) {
     w->rules = rules_of(o);
     if (!eval_set_open(&w->set, &request.r, NULL, status)) return 0;
     if (first && !put_in_order(w, first)) return 0;
-    if (o->weight_count && o->weight_count != w->set.makers.models) {
-        say_error("eval: --weights gives %d value(s) for %d model(s)", o->weight_count, w->set.makers.models);
+    if (o->match.weight_count && o->match.weight_count != w->set.makers.models) {
+        say_error("eval: --score-weights gives %d share%s for %d model%s", o->match.weight_count,
+                  plural((size_t)o->match.weight_count), w->set.makers.models, plural((size_t)w->set.makers.models));
         return 0;
     }
-    decision_weights(w->weights, w->set.makers.models, o->weights, o->weight_count);
+    decision_weights(w->weights, w->set.makers.models, o->match.weights, o->match.weight_count);
     return evaluate(&w->e, &w->set, &w->rules, w->weights);
 }
 
@@ -99,7 +102,7 @@ static void close_way(way *w) {
 static void warn_about(const eval_set *set) {
     if (set->labels.elsewhere) say_info("%zu rows are neither in query nor in gallery folders", set->labels.elsewhere);
     if (set->unlabelled) say_warning("%zu embeddings have no label and were left out", set->unlabelled);
-    if (set->failed) say_warning("%zu labelled pictures failed; the others were evaluated", set->failed);
+    if (set->failed) say_warning("%zu labelled images failed; the others were evaluated", set->failed);
 }
 
 static int evaluate_one(const options *o) {
@@ -110,7 +113,7 @@ static int evaluate_one(const options *o) {
     w.o = *o;
     if (open_way(&w, NULL, &status)) {
         warn_about(&w.set);
-        if (o->json) {
+        if (o->output.json) {
             report_json(&w.e, &w.set, &w.rules, w.weights, &out);
             text_putc(&out, '\n');
         } else {
@@ -141,15 +144,15 @@ static int set_way(way *w, const options *o, const char *name, size_t len) {
             w->o.operand_count = 1 + (w->operands[1] != NULL);
             return 1;
         }
-        say_error("--compare: %s brings its own embeddings, so -m has nothing to do", shown(w->name));
+        say_error("--compare: %s already contains embeddings; remove -m", shown(w->name));
         return 0;
     }
     const char *slash = strchr(w->name, '/'), *precision = slash ? slash + 1 : w->name;
     char *device = need_copy(w->name, slash ? (size_t)(slash - w->name) : len);
     if (!device) return 0;
     int index = choice_index(PRECISIONS, precision);
-    int good = index >= 0 ? !slash || options_device(&w->o, device) : !slash && options_device(&w->o, device);
-    if (index >= 0) w->o.precision = REID_FP32 + index;
+    int good = index >= 0 ? !slash || option_device(&w->o, device) : !slash && option_device(&w->o, device);
+    if (index >= 0) w->o.compute.precision = REID_FP32 + index;
     free(device);
     if (!good)
         say_error("--compare: \"%s\" is not a precision (%s), a device, DEVICE/PRECISION or a file of embeddings",
@@ -160,7 +163,7 @@ static int set_way(way *w, const options *o, const char *name, size_t len) {
 
 static int parse_ways(way *ways, const options *o) {
     int count = 0;
-    for (const char *at = o->compare; at;) {
+    for (const char *at = o->eval.compare; at;) {
         size_t n = strcspn(at, ",");
         if (count == MAX_COMPARED) {
             say_error("--compare: more than %d", MAX_COMPARED);
@@ -192,13 +195,13 @@ static double lowest_cosine(const eval_set *a, const eval_set *b) {
 
 /* Files may come from different networks, whose embeddings have nothing to do with each other. */
 static double least_cosine(const options *o) {
-    if (!isnan(o->least_cosine)) return o->least_cosine;
+    if (!isnan(o->eval.least_cosine)) return o->eval.least_cosine;
     return o->models ? 0.98 : -1;
 }
 
 static void compared_json(const way *ways, const change *changes, int count, const options *o, text *t) {
     text_puts(t, "{\"limit\": ");
-    text_number(t, o->limit / 100);
+    text_number(t, o->eval.limit / 100);
     text_puts(t, ", \"least_cosine\": ");
     text_number(t, least_cosine(o));
     text_puts(t, ", \"compared\": [\n");
@@ -221,7 +224,7 @@ static void compared_table(const way *ways, const change *changes, int count, co
         if ((int)strlen(ways[i].name) > width) width = (int)strlen(ways[i].name);
     report_table(&ways[0].e, &ways[0].set, &ways[0].rules, t);
     text_printf(t, "\nAgainst %s: change of rank-1 and mAP in percentage points (95 %% interval), lowest cosine, "
-                   "limit %g", shown(ways[0].name), o->limit);
+                   "limit %g", shown(ways[0].name), o->eval.limit);
     if (least_cosine(o) > -1) text_printf(t, ", least cosine %g", least_cosine(o));
     text_putc(t, '\n');
     for (int i = 1; i < count; i++) change_table(&changes[i], ways[i].name, width, t);
@@ -234,14 +237,14 @@ static int compare(way *ways, int count, const options *o) {
     for (int i = 0; i < count; i++) {
         if (!open_way(&ways[i], i ? &ways[0] : NULL, &status)) return status;
         warn_about(&ways[i].set);
-        if (i && !change_of(&changes[i], &ways[i].e, &ways[0].e, o->limit / 100, ways[i].rules.draws)) return 2;
+        if (i && !change_of(&changes[i], &ways[i].e, &ways[0].e, o->eval.limit / 100, ways[i].rules.draws)) return 2;
         if (i) changes[i].lowest_cosine = lowest_cosine(&ways[i].set, &ways[0].set);
         if (i && changes[i].lowest_cosine < least_cosine(o)) changes[i].fails = 1;
         worst |= ways[i].set.failed || (i && changes[i].fails);
         if (i) free(ways[i].set.rows);
         if (i) ways[i].set.rows = NULL;
     }
-    if (o->json) compared_json(ways, changes, count, o, &out);
+    if (o->output.json) compared_json(ways, changes, count, o, &out);
     else compared_table(ways, changes, count, o, &out);
     return !results_print(&out) ? 2 : worst ? 1 : 0;
 }
@@ -256,4 +259,4 @@ static int evaluate_several(const options *o) {
     return status;
 }
 
-int eval_main(options *o) { return o->compare ? evaluate_several(o) : evaluate_one(o); }
+int eval_main(options *o) { return o->eval.compare ? evaluate_several(o) : evaluate_one(o); }

@@ -4,6 +4,7 @@
 #include "base/results.h"
 #include "base/say.h"
 #include "base/source.h"
+#include "commands/commands.h"
 #include "commands/requests.h"
 #include "embedding/head_inputs.h"
 #include "heads/fit.h"
@@ -58,12 +59,12 @@ static int check_arguments(fit_run *f) {
     for (int i = 0; i < o->operand_count; i++) f->from_file |= gallery_file_is_one(o->operands[i]);
     if (o->models > 1) say_error("fit: one model at a time: give one -m");
     else if (!o->models && !f->from_file) say_error("fit: no model: give its weights with -m");
-    else if (!o->models && o->output) say_error("fit: -o writes the weights of -m with another head: give -m");
-    else if (!o->output && !o->report) say_error("fit: nothing to do: give -o, --report or both");
-    else if (!isnan(o->holdout) && !o->report) say_error("fit: --holdout is for --report");
-    else if (o->output && !text_ends_with(o->output, ".safetensors"))
-        say_error("%s: the name of the output must end in .safetensors", shown(o->output));
-    else return !o->output || can_be_written(o->output);
+    else if (!o->models && o->output.path) say_error("fit: -o writes the weights of -m with another head: give -m");
+    else if (!o->output.path && !o->fit.report) say_error("fit: nothing to do: give -o, --report or both");
+    else if (!isnan(o->fit.holdout) && !o->fit.report) say_error("fit: --holdout is for --report");
+    else if (o->output.path && !text_ends_with(o->output.path, ".safetensors"))
+        say_error("%s: the name of the output must end in .safetensors", shown(o->output.path));
+    else return !o->output.path || can_be_written(o->output.path);
     return 0;
 }
 
@@ -79,7 +80,7 @@ static int check_makers(const fit_run *f) {
     desc.flip = desc.latency = 0;
     if (f->inputs.vectors > 1) {
         say_error("%s has a head of several layers, and what goes into them is in no file of embeddings: give the "
-                  "pictures", f->inputs.m.info.network);
+                  "images", f->inputs.m.info.network);
         return 0;
     }
     if (!models_open(&one, &desc, 1)) return 0;
@@ -140,8 +141,8 @@ static int make_request(fit_run *f) {
     const options *o = f->o;
     const eval_set *set = &f->set;
     size_t n = 0;
-    int by_camera = o->leave_out == LEAVE_OUT_CAMERA ||
-                    (o->leave_out == LEAVE_OUT_AUTO && set->every_camera && set->cameras > 1);
+    int by_camera = o->eval.leave_out == LEAVE_OUT_CAMERA ||
+                    (o->eval.leave_out == LEAVE_OUT_AUTO && set->every_camera && set->cameras > 1);
     char *seen = need_zeroed(set->count + 1, 1);
     f->pick = seen ? need_array(set->count + 1, 3 * sizeof *f->pick) : NULL;
     if (by_camera && !set->every_camera) say_error("--leave-out camera: not every crop's camera is known");
@@ -159,12 +160,12 @@ static int make_request(fit_run *f) {
     const fit_request request = {
         .rows = set->rows, .columns = set->dim, .pick = f->pick, .count = n, .identity = f->identity,
         .identities = set->identities, .camera = by_camera ? f->camera : NULL, .part = f->part, .parts = f->parts,
-        .method = (fit_method)o->fit_method, .shrinkage = o->shrinkage, .dim = (size_t)o->fit_dim,
-        .seed = (uint64_t)o->seed};
+        .method = (fit_method)o->fit.method, .shrinkage = o->fit.shrinkage, .dim = (size_t)o->fit.dim,
+        .seed = (uint64_t)o->fit.seed};
     const fit_judge_rules rules = {
-        .holdout = o->holdout, .made_first = f->from_file ? 0 : f->inputs.made_first,
+        .holdout = o->fit.holdout, .made_first = f->from_file ? 0 : f->inputs.made_first,
         .made = f->from_file ? set->dim : f->inputs.made, .by_camera = by_camera,
-        .draws = rules_of(o).draws, .threads = o->threads};
+        .draws = rules_of(o).draws, .threads = o->compute.threads};
     f->request = request;
     f->rules = rules;
     return good;
@@ -270,10 +271,10 @@ static int write_head(fit_run *f) {
     good = good && list_tensors(&list, f);
     if (good) {
         const head_write_request r = {
-            .from = f->o->model[0].weights, .to = f->o->output, .tensors = list.at, .count = list.count,
+            .from = f->o->model[0].weights, .to = f->o->output.path, .tensors = list.at, .count = list.count,
             .replaced = list.replaced, .metadata = metadata, .check = check_result, .user = f};
         good = head_write(&r, &size, &why);
-        if (!good && !interrupted()) say_error("%s: %s", shown(f->o->output), shown(why.s));
+        if (!good && !interrupted()) say_error("%s: %s", shown(f->o->output.path), shown(why.s));
         free(list.values);
     }
     text_free(&from);
@@ -287,12 +288,12 @@ static int write_head(fit_run *f) {
 /* ---- the command ------------------------------------------------------------------------------------------------- */
 
 static int tell(const fit_run *f) {
-    if (f->o->report && f->judged.gain.map.value < 0)
-        say_warning("this head finds individuals that it has not seen worse than the network does without it");
-    const fit_story story = {&f->head, f->names, f->o->report ? &f->judged : NULL, f->inputs.written, f->fingerprint,
-                             f->o->output};
+    if (f->o->fit.report && f->judged.gain.map.value < 0)
+        say_warning("the head performs worse on unseen individuals than the original network");
+    const fit_story story = {&f->head,          f->names,       f->o->fit.report ? &f->judged : NULL,
+                             f->inputs.written, f->fingerprint, f->o->output.path};
     text out = TEXT_INIT;
-    if (f->o->json) fit_report_json(&story, &out);
+    if (f->o->output.json) fit_report_json(&story, &out);
     else fit_report_table(&story, &out);
     int good = need_text(&out) && results_begin(0) && results_write(&out);
     text_free(&out);
@@ -306,8 +307,8 @@ int fit_main(options *o) {
     f->o = o;
     int good = check_arguments(f) && open_rows(f, &status);
     if (good) describe_parts(f);
-    good = good && make_request(f) && (!o->report || fit_judge(&f->judged, &f->set, &f->request, &f->rules)) &&
-           fit_heads(&f->head, &f->request) && (!o->output || write_head(f)) && tell(f);
+    good = good && make_request(f) && (!o->fit.report || fit_judge(&f->judged, &f->set, &f->request, &f->rules)) &&
+           fit_heads(&f->head, &f->request) && (!o->output.path || write_head(f)) && tell(f);
     if (good) status = f->set.failed ? 1 : 0;
     fitted_free(&f->head);
     free(f->pick);

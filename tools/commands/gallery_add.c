@@ -6,7 +6,7 @@
 #include "base/results.h"
 #include "base/say.h"
 #include "base/when.h"
-#include "commands/gallery_command.h"
+#include "commands/gallery_add.h"
 #include "commands/gallery_groups.h"
 #include "commands/requests.h"
 #include "evaluate/eval_labels.h"
@@ -55,7 +55,7 @@ typedef struct adding {
 static int refuse(adding *a, const char *id, const char *why) {
     say_error("%s: %s", shown(id), why);
     a->failed++;
-    return !a->o->strict;
+    return !a->o->input.strict;
 }
 
 /* Somebody else has added the id since it was looked for. */
@@ -63,7 +63,7 @@ static void refuse_late(void *user, size_t number, const char *id, const char *w
     adding *a = user;
     refuse(a, id, why);
     a->late++;
-    if (a->o->json) a->lines[number].refused = 1;
+    if (a->o->output.json) a->lines[number].refused = 1;
 }
 
 /* The lines of what was stored. Returns 0 when stdout cannot take them. */
@@ -89,7 +89,7 @@ static int give_up(adding *a, templates_result result, const char *why) {
 /* Only what is stored is reported. */
 static int commit(adding *a) {
     char why[STORE_WHY] = "";
-    const commit_rules rules = {a->o->strict, refuse_late, a};
+    const commit_rules rules = {a->o->input.strict, refuse_late, a};
     a->saved = clock_seconds();
     if (a->broken || !a->waiting) return !a->broken;
     a->late = 0;
@@ -97,7 +97,7 @@ static int commit(adding *a) {
     if (result < TEMPLATES_REFUSED) return give_up(a, result, why);
     if (result == TEMPLATES_DONE) {
         a->added += a->waiting - a->late;
-        if (a->o->json && !tell_stored(a)) a->broken = 1;
+        if (a->o->output.json && !tell_stored(a)) a->broken = 1;
     }
     a->waiting = 0;
     text_clear(&a->said);
@@ -121,19 +121,19 @@ static int add_one(adding *a, const store_item *item, const float *row) {
     char why[STORE_WHY] = "";
     const char *identity;
     const store_meta *meta = templates_info(a->to);
-    if (a->o->unknown && strcmp(item->identity, a->o->unknown) == 0) {
+    if (a->o->input.unknown && strcmp(item->identity, a->o->input.unknown) == 0) {
         a->strangers++;
         return 1;
     }
-    if (!a->o->unknown && !a->warned) a->warned = warn_of_strangers(item->identity);
+    if (!a->o->input.unknown && !a->warned) a->warned = warn_of_strangers(item->identity);
     if (meta->halves) reid_to_halves(row, a->half_row, (size_t)meta->dim); /* too large for one becomes infinite */
     templates_result result = templates_add(a->to, item, meta->halves ? (const void *)a->half_row : row, why);
     if (result == TEMPLATES_DONE) {
         templates_result named = templates_add_decoders(a->to, a->jpeg, why);
         if (named != TEMPLATES_DONE) return give_up(a, named, why);
-        if (a->o->json && !prepare_line(a, item)) return a->broken = 1, 0;
+        if (a->o->output.json && !prepare_line(a, item)) return a->broken = 1, 0;
         a->waiting++;
-        if (a->o->strict || (a->waiting < COMMIT_EVERY && clock_seconds() - a->saved < 1)) return 1;
+        if (a->o->input.strict || (a->waiting < COMMIT_EVERY && clock_seconds() - a->saved < 1)) return 1;
         return commit(a);
     }
     if (result == TEMPLATES_FAILED) return give_up(a, result, why);
@@ -150,7 +150,9 @@ static int add_picture(void *user, size_t index, const float *row, const char *w
     if (!row) return refuse(a, in->id, why);
     if (!a->hashed || strcmp(a->hashed, in->path) != 0) store_hash_file(in->path, &a->size, &a->hash);
     a->hashed = in->path; /* boxes of one picture follow each other */
-    const char *camera = a->of && a->of[index].camera ? a->of[index].camera : a->o->camera ? a->o->camera : "";
+    const char *camera = a->of && a->of[index].camera ? a->of[index].camera
+                         : a->o->gallery.camera       ? a->o->gallery.camera
+                                                      : "";
     long long time = a->of && a->of[index].time != STORE_NO_TIME ? a->of[index].time : a->time;
     text_clear(&a->source);
     box_text(&a->source, in);
@@ -170,14 +172,14 @@ static int find_columns(const csv *c, int column[COLUMNS], text *why) {
         int k = 0;
         while (k < COLUMNS && strcmp(csv_field(c, i), names[k]) != 0) k++;
         if (k == COLUMNS || column[k] >= 0) {
-            text_printf(why, "line %zu: \"%.60s\" is no column, or stands twice; there are path, identity, camera, "
-                             "time and id", c->line, csv_field(c, i));
+            text_printf(why, "line %zu: \"%.60s\" is not a column, or is given twice; the columns are path, identity, "
+                             "camera, time and id", c->line, csv_field(c, i));
             return 0;
         }
         column[k] = i;
     }
     if (column[PATH] >= 0 && column[IDENTITY] >= 0) return 1;
-    text_puts(why, "the first line has to name the columns, path and identity among them");
+    text_puts(why, "the first line must name the columns, including path and identity");
     return 0;
 }
 
@@ -193,7 +195,8 @@ static int take_record(const csv *c, const int column[COLUMNS], int columns, inp
     to->camera = NULL;
     if (c->count != columns) text_printf(why, "line %zu: %d fields, not %d", c->line, c->count, columns);
     else if (!*path || !*identity) text_printf(why, "line %zu: no path or no identity", c->line);
-    else if (*time && !when_parse(time, &to->time)) text_printf(why, "line %zu: \"%.60s\" is no time", c->line, time);
+    else if (*time && !when_parse(time, &to->time))
+        text_printf(why, "line %zu: \"%.60s\" is not a valid time", c->line, time);
     if (why->len) return 0;
     char *who = mem_copy(identity, strlen(identity)), *where = *camera ? mem_copy(camera, strlen(camera)) : NULL;
     input *in = who && !*camera == !where ? inputs_add(list, path, 0, *id ? id : path) : NULL;
@@ -213,7 +216,7 @@ static int read_list(adding *a, inputs *list) {
     csv c;
     int column[COLUMNS], columns = 0;
     size_t cap = 0;
-    int good = file_read(a->o->list, (size_t)1 << 32, 0, &content, &why);
+    int good = file_read(a->o->gallery.list, (size_t)1 << 32, 0, &content, &why);
     csv_begin(&c, content.s ? content.s : "", content.len);
     if (good) {
         text_clear(&why);
@@ -226,7 +229,7 @@ static int read_list(adding *a, inputs *list) {
         if (c.error) text_printf(&why, "line %zu: %s", c.line, c.error);
         good = !why.len;
     }
-    if (!good) say_error("%s: %s", shown(a->o->list), shown(why.s));
+    if (!good) say_error("%s: %s", shown(a->o->gallery.list), shown(why.s));
     csv_free(&c);
     text_free(&content);
     text_free(&why);
@@ -245,21 +248,21 @@ static int add_pictures(adding *a, const store_meta *meta) {
     models all;
     store_meta ours;
     int good = 0;
-    if (a->o->list && (a->o->operand_count || a->o->boxes))
-        say_error("gallery add: --list names the pictures; no others can be given with it");
-    else if (!a->o->list && !a->o->operand_count && !a->o->boxes)
-        say_error("gallery add: add what? Give pictures, folders, --list, --boxes or a file of embeddings");
-    else if ((a->o->list ? read_list(a, &list) : collect_inputs(&list, a->o)) && open_models(&all, a->o)) {
+    if (a->o->gallery.list && (a->o->operand_count || a->o->input.boxes))
+        say_error("gallery add: --list names the images; no others can be given with it");
+    else if (!a->o->gallery.list && !a->o->operand_count && !a->o->input.boxes)
+        say_error("gallery add: nothing to add: give images, folders, --list, --boxes or a file of embeddings");
+    else if ((a->o->gallery.list ? read_list(a, &list) : collect_inputs(&list, a->o)) && open_models(&all, a->o)) {
         makers_of_models(&all, &ours);
         if (makers_agree(meta, a->path, &ours, &all, NULL)) {
             int traced;
-            a->jpeg = jpeg_decoder_name((jpeg_decoder)a->o->jpeg);
+            a->jpeg = jpeg_decoder_name((jpeg_decoder)a->o->input.jpeg);
             makers_note_decoders(meta->jpeg, a->path, a->jpeg, NULL);
             stream_job job = {.all = &all, .list = &list, .first = 0, .end = list.count, .decode = decoding(a->o),
                               .label = "adding", .fn = add_picture, .user = a, .last = "store"};
             a->list = &list;
             stream_result end = run_stream(a->o, &job, &traced);
-            if (end == STREAM_INTERRUPTED && !a->o->strict) commit(a);
+            if (end == STREAM_INTERRUPTED && !a->o->input.strict) commit(a);
             if (end == STREAM_FAILED) a->broken = 1;
             if (!traced) a->untraced = 1;
             good = end != STREAM_INTERRUPTED;
@@ -278,7 +281,9 @@ static int add_file(adding *a, const store_meta *meta, const char *name) {
     a->jpeg = f.jpeg;
     if (good) makers_note_decoders(f.jpeg, name, templates_info(a->to)->jpeg, a->path);
     for (size_t i = 0; good && go_on && i < f.count && !interrupted(); i++) {
-        const char *camera = f.cameras && *f.cameras[i] ? f.cameras[i] : a->o->camera ? a->o->camera : "";
+        const char *camera = f.cameras && *f.cameras[i] ? f.cameras[i]
+                             : a->o->gallery.camera     ? a->o->gallery.camera
+                                                        : "";
         long long time = f.times && f.times[i] != STORE_NO_TIME ? f.times[i] : a->time;
         store_item item = {f.ids[i], f.identities[i], camera, "", time, 0, 0};
         go_on = add_one(a, &item, f.rows + i * f.columns);
@@ -286,7 +291,7 @@ static int add_file(adding *a, const store_meta *meta, const char *name) {
     if (!good) a->failed++;
     a->jpeg = "";
     gallery_file_free(&f);
-    return go_on && (good || !a->o->strict);
+    return go_on && (good || !a->o->input.strict);
 }
 
 static int all_are_files(const options *o) {
@@ -297,10 +302,10 @@ static int all_are_files(const options *o) {
 
 static int finish(adding *a, int begun) {
     text t = TEXT_INIT;
-    if (begun && !(a->o->strict && a->failed)) commit(a);
-    int strict_failure = a->o->strict && a->failed;
+    if (begun && !(a->o->input.strict && a->failed)) commit(a);
+    int strict_failure = a->o->input.strict && a->failed;
     if (strict_failure) say_error("stopped at the first failed input: nothing is added (--strict)");
-    if (begun && !a->o->json && !strict_failure) {
+    if (begun && !a->o->output.json && !strict_failure) {
         text_printf(&t, "added %zu\n", a->added);
         if (a->strangers) text_printf(&t, "left out %zu of strangers\n", a->strangers);
         results_write(&t);
@@ -314,21 +319,21 @@ static int finish(adding *a, int begun) {
 
 int gallery_add(options *o, const char *path) {
     adding a;
-    if (o->groups && o->unknown) {
-        say_error("gallery add: --groups leaves out crops without a name; --unknown is for pictures and files");
+    if (o->gallery.groups && o->input.unknown) {
+        say_error("gallery add: --groups leaves out crops without a name; --unknown is for images and files");
         return 2;
     }
-    if (o->groups) return gallery_add_groups(o, path);
+    if (o->gallery.groups) return gallery_add_groups(o, path);
     memset(&a, 0, sizeof a);
     a.o = o, a.path = path, a.jpeg = "", a.time = STORE_NO_TIME, a.saved = clock_seconds();
-    if (o->time && !when_parse(o->time, &a.time)) {
+    if (o->gallery.time && !when_parse(o->gallery.time, &a.time)) {
         say_error("gallery add: --time takes 2024-05-31T06:30:00Z, 2024-05-31 or seconds since 1970, not \"%s\"",
-                  shown(o->time));
+                  shown(o->gallery.time));
         return 2;
     }
     int files = !o->models && all_are_files(o), begun = 1;
-    if (files && o->trace) {
-        say_error("gallery add: --trace is about pictures; files of embeddings are only copied");
+    if (files && o->output.trace) {
+        say_error("gallery add: --trace is about images; files of embeddings are only copied");
         return 2;
     }
     a.to = templates_change(path);

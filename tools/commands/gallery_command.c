@@ -1,5 +1,10 @@
 /* reid gallery: one file of templates with identities. The parts that need more room have files of their own. */
-#include "commands/gallery_command.h"
+#include "commands/commands.h"
+#include "commands/gallery_add.h"
+#include "commands/gallery_export.h"
+#include "commands/gallery_move.h"
+#include "commands/gallery_reembed.h"
+#include "commands/gallery_search.h"
 
 #include "base/files.h"
 #include "base/memory.h"
@@ -45,25 +50,27 @@ static int meta_of_models(const options *o, store_meta *meta) {
 static int create(options *o, const char *path) {
     store_meta meta;
     memset(&meta, 0, sizeof meta);
-    if (!o->like == !o->models) {
-        say_error("gallery create: either -m WEIGHTS or --like FILE says whose embeddings it will hold");
+    if (!o->gallery.like == !o->models) {
+        say_error("gallery create: either -m WEIGHTS or --like FILE says the models of its embeddings");
         return 2;
     }
-    if (!templates_may_create(path) || !(o->like ? meta_like(o->like, &meta) : meta_of_models(o, &meta))) return 2;
-    meta.threshold = o->threshold;
-    meta.halves = o->fp16 != 0;
+    if (!templates_may_create(path) ||
+        !(o->gallery.like ? meta_like(o->gallery.like, &meta) : meta_of_models(o, &meta)))
+        return 2;
+    meta.threshold = o->match.threshold;
+    meta.halves = o->gallery.fp16 != 0;
     return templates_create(path, &meta) ? 0 : 2;
 }
 
 static int set(options *o, const char *path) {
     char why[STORE_WHY] = "";
-    if (isnan(o->threshold)) {
+    if (isnan(o->match.threshold)) {
         say_error("gallery set: give --threshold T");
         return 2;
     }
     templates *t = templates_change(path);
     if (!t) return 2;
-    int good = templates_set_threshold(t, o->threshold, why) == TEMPLATES_DONE &&
+    int good = templates_set_threshold(t, o->match.threshold, why) == TEMPLATES_DONE &&
                templates_commit(t, &(commit_rules){.all_or_nothing = 1}, why) == TEMPLATES_DONE;
     if (!good) say_gallery_error(path, why);
     templates_close(t);
@@ -103,24 +110,24 @@ static int remove_templates(options *o, const char *path) {
     removing r = {NULL, 0, 0};
     int good = 1;
     if (!o->operand_count) {
-        say_error("gallery remove: which one? Give ids, or identities with --identity");
+        say_error("gallery remove: give ids, or identities with --identity");
         return 2;
     }
     r.from = templates_change(path);
     if (!r.from) return 2;
-    for (int i = 0; i < o->operand_count && good; i++) good = remove_one(&r, o->operands[i], o->identity, why);
-    int stop = r.failed && o->strict;
+    for (int i = 0; i < o->operand_count && good; i++) good = remove_one(&r, o->operands[i], o->gallery.identity, why);
+    int stop = r.failed && o->input.strict;
     if (good && !stop && r.removed) {
-        const commit_rules rules = {o->strict, gone_meanwhile, &r};
+        const commit_rules rules = {o->input.strict, gone_meanwhile, &r};
         good = templates_commit(r.from, &rules, why) >= TEMPLATES_REFUSED;
-        stop = r.failed && o->strict;
+        stop = r.failed && o->input.strict;
     }
     if (!good && !stop) say_gallery_error(path, why);
     templates_close(r.from);
     if (stop) say_error("nothing is removed (--strict)");
     if (!good || stop || !r.removed) return stop ? 1 : 2;
     text t = TEXT_INIT;
-    text_printf(&t, o->json ? "{\"removed\": %zu}\n" : "removed %zu\n", r.removed);
+    text_printf(&t, o->output.json ? "{\"removed\": %zu}\n" : "removed %zu\n", r.removed);
     return !results_print(&t) ? 2 : r.failed ? 1 : 0;
 }
 
@@ -163,9 +170,9 @@ static int list_identities(const options *o, const gallery_store *s, text *t) {
         if (count_of[store_identities(s)[i]]++ == 0) first[store_identities(s)[i]] = i;
     for (size_t i = 0; i < n && good; i++) {
         const char *name = store_at(s, first[i]).identity;
-        if (o->json) text_puts(t, "{\"identity\": "), text_json(t, name);
+        if (o->output.json) text_puts(t, "{\"identity\": "), text_json(t, name);
         else text_visible(t, name);
-        text_printf(t, o->json ? ", \"templates\": %zu}\n" : "\t%zu\n", count_of[i]);
+        text_printf(t, o->output.json ? ", \"templates\": %zu}\n" : "\t%zu\n", count_of[i]);
     }
     free(first), free(count_of);
     return good;
@@ -177,10 +184,10 @@ static int list(options *o, const char *path) {
     int good = s != NULL;
     if (!good) return 2;
     results_begin(0);
-    if (o->identity) good = list_identities(o, s, &t);
-    for (size_t i = 0; !o->identity && good && i < store_count(s); i++) {
+    if (o->gallery.identity) good = list_identities(o, s, &t);
+    for (size_t i = 0; !o->gallery.identity && good && i < store_count(s); i++) {
         store_item item = store_at(s, i);
-        (o->json ? json_item_line : plain_item_line)(&t, &item);
+        (o->output.json ? json_item_line : plain_item_line)(&t, &item);
         if (t.len < 1 << 16) continue;
         good = results_write(&t) && !interrupted();
         text_clear(&t);
@@ -266,7 +273,7 @@ static int verify(options *o, const char *path) {
         text_free(&damage);
         return 2;
     }
-    if (o->json) json_report(&t, &report, &meta, &damage);
+    if (o->output.json) json_report(&t, &report, &meta, &damage);
     else plain_report(&t, path, &report, &meta, &damage);
     text_free(&damage);
     if (!good) say_error("%s: %s", shown(path), shown(why));
@@ -279,11 +286,11 @@ static int compact(options *o, const char *path) {
     char why[STORE_WHY] = "";
     compacted done;
     text t = TEXT_INIT;
-    if (!templates_compact(path, o->salvage, say_damage, (void *)(uintptr_t)path, &done, why)) {
+    if (!templates_compact(path, o->gallery.salvage, say_damage, (void *)(uintptr_t)path, &done, why)) {
         say_gallery_error(path, why);
         return 2;
     }
-    text_printf(&t, o->json ? "{\"templates\": %zu, \"bytes_before\": %llu, \"bytes\": %llu}\n"
+    text_printf(&t, o->output.json ? "{\"templates\": %zu, \"bytes_before\": %llu, \"bytes\": %llu}\n"
                             : "%zu templates; %llu bytes before, %llu now\n", done.templates,
                 (unsigned long long)done.bytes_before, (unsigned long long)done.bytes);
     return results_print(&t) ? 0 : 2;
@@ -297,7 +304,7 @@ static int print_sql(options *o, const char *from) {
     text t = TEXT_INIT;
     (void)o;
     if (from && !parse_int(from, 0, SCHEMA_VERSION, &version)) {
-        say_error("gallery sql: \"%s\" is no version of the tables; there are versions up to %d", shown(from),
+        say_error("gallery sql: \"%s\" is not a version of the tables; the newest is %d", shown(from),
                   SCHEMA_VERSION);
         return 2;
     }
@@ -333,32 +340,34 @@ static int check_options(const options *o, const char *name) {
         const char *option, *parts;
     } rules[] = {
         {o->models > 0, "-m", " create add search reembed "},
-        {o->fp16, "--fp16", " create "},
-        {o->like != NULL, "--like", " create "},
-        {!isnan(o->threshold), "--threshold", " create set search reembed "},
-        {o->list != NULL, "--list", " add "},
-        {o->groups != NULL, "--groups", " add "},
-        {o->unknown != NULL, "--unknown", " add "},
-        {o->camera != NULL, "--camera", " add search "},
-        {o->time != NULL, "--time", " add "},
-        {o->identity, "--identity", " remove list "},
-        {o->by != REID_GROUP_MAX || o->best, "--by and --best", " search "},
-        {o->other_camera, "--other-camera", " search "},
-        {o->all_hits, "--all", " search "},
-        {o->only || o->in_camera || o->from || o->until, "--only, --in-camera, --from and --until", " search "},
-        {o->exact || o->candidates, "--exact and --candidates", " search "},
-        {o->keep_self, "--keep-self", " search "},
-        {o->weight_count, "--weights", " search "},
-        {o->salvage, "--salvage", " compact "},
-        {o->output != NULL, "-o", " export "},
-        {o->boxes != NULL, "--boxes", " add search "},
-        {o->stats, "--stats", " add search "},
-        {o->trace != NULL, "--trace", " add search "},
-        {o->strict, "--strict", " add remove search push "},
-        {o->root || o->lease != 60.0, "--root and --lease", " reembed "},
-        {o->status || o->compare_models || o->switch_over || o->back || o->drop || o->partial,
+        {o->gallery.fp16, "--fp16", " create "},
+        {o->gallery.like != NULL, "--like", " create "},
+        {!isnan(o->match.threshold), "--threshold", " create set search reembed "},
+        {o->gallery.list != NULL, "--list", " add "},
+        {o->gallery.groups != NULL, "--groups", " add "},
+        {o->input.unknown != NULL, "--unknown", " add "},
+        {o->gallery.camera != NULL, "--camera", " add search "},
+        {o->gallery.time != NULL, "--time", " add "},
+        {o->gallery.identity, "--identity", " remove list "},
+        {o->gallery.by != REID_GROUP_MAX || o->gallery.best, "--by and --best", " search "},
+        {o->gallery.other_camera, "--other-camera", " search "},
+        {o->gallery.all_hits, "--all", " search "},
+        {o->gallery.only || o->gallery.in_camera || o->gallery.from || o->gallery.until,
+         "--only, --in-camera, --from and --until", " search "},
+        {o->gallery.exact || o->gallery.candidates, "--exact and --candidates", " search "},
+        {o->match.keep_self, "--keep-self", " search "},
+        {o->match.weight_count, "--score-weights", " search "},
+        {o->gallery.salvage, "--salvage", " compact "},
+        {o->output.path != NULL, "-o", " export "},
+        {o->input.boxes != NULL, "--boxes", " add search "},
+        {o->output.stats, "--stats", " add search "},
+        {o->output.trace != NULL, "--trace", " add search "},
+        {o->input.strict, "--strict", " add remove search push "},
+        {o->reembed.root || o->reembed.lease != 60.0, "--root and --lease", " reembed "},
+        {o->reembed.status || o->reembed.compare || o->reembed.switch_over || o->reembed.back || o->reembed.drop ||
+             o->reembed.partial,
          "--status, --compare, --switch, --back, --drop and --partial", " reembed "},
-        {o->fmr != 0.001, "--fmr", " reembed "},
+        {o->calibrate.fmr != 0.001, "--fmr", " reembed "},
     };
     char wanted[16];
     snprintf(wanted, sizeof wanted, " %s ", name);
@@ -374,8 +383,8 @@ static int check_options(const options *o, const char *name) {
 int gallery_main(options *o) {
     const part *p = PARTS;
     if (!o->operand_count) {
-        say_error("gallery: what? create, add, remove, list, search, set, compact, verify, export, push, pull, sql or "
-                  "reembed; see \"reid help gallery\"");
+        say_error("gallery: expected create, add, remove, list, search, set, compact, verify, export, push, pull, sql "
+                  "or reembed; see \"reid help gallery\"");
         return 2;
     }
     while (p->name && strcmp(p->name, o->operands[0]) != 0) p++;
@@ -384,11 +393,11 @@ int gallery_main(options *o) {
         return 2;
     }
     if (o->operand_count < 2 && p->run != print_sql) {
-        say_error("gallery %s: which gallery? Give its file or postgresql://...", p->name);
+        say_error("gallery %s: no gallery: give its file or postgresql://...", p->name);
         return 2;
     }
     if (!p->operands && o->operand_count > 2) {
-        say_error("gallery %s: \"%s\" is one argument too many", p->name, shown(o->operands[2]));
+        say_error("gallery %s: \"%s\" is an unexpected argument", p->name, shown(o->operands[2]));
         return 2;
     }
     if (!check_options(o, p->name)) return 2;

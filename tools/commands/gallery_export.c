@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include "base/say.h"
 #include "base/when.h"
-#include "commands/gallery_command.h"
+#include "commands/gallery_export.h"
 #include "embedding/npy.h"
 #include "gallery/templates.h"
 
@@ -184,8 +184,8 @@ int gallery_export(options *o, const char *path) {
     int good = 0;
     memset(&e, 0, sizeof e);
     e.as = FORMS;
-    for (int i = 0; o->output && i < FORMS; i++)
-        if (ends(o->output, endings[i])) e.as = (form)i;
+    for (int i = 0; o->output.path && i < FORMS; i++)
+        if (ends(o->output.path, endings[i])) e.as = (form)i;
     if (e.as == FORMS) {
         say_error("gallery export: give -o FILE.npy, FILE.fvecs or FILE.jsonl");
         return 2;
@@ -194,8 +194,8 @@ int gallery_export(options *o, const char *path) {
     if (!s) return 2;
     e.store = s;
     e.row = mem_array((size_t)store_info(s)->dim, sizeof *e.row);
-    good = e.row ? write_all(&e, o->output) : text_no_memory(&e.why);
-    if (!good) say_error("%s: %s", shown(o->output), e.why.s ? e.why.s : "cannot be written");
+    good = e.row ? write_all(&e, o->output.path) : text_no_memory(&e.why);
+    if (!good) say_error("%s: %s", shown(o->output.path), e.why.s ? e.why.s : "cannot be written");
     pending_close(&e.data);
     pending_close(&e.ids);
     pending_close(&e.meta);

@@ -43,12 +43,13 @@ static int check_names(naming *n) {
         int other = i == 0 || strcmp(named[i]->name, named[i - 1]->name) != 0;
         n->names += (size_t)other;
         if (other || named[i]->group == named[i - 1]->group) continue;
-        say_error("%s: groups %u and %u are both called %s: are they the same?", shown(n->o->groups),
-                  (unsigned)named[i - 1]->group, (unsigned)named[i]->group, shown(named[i]->name));
+        say_error("%s: groups %u and %u are both called %s: rename one of them in reid review",
+                  shown(n->o->gallery.groups), (unsigned)named[i - 1]->group, (unsigned)named[i]->group,
+                  shown(named[i]->name));
         good = 0;
     }
     if (good && !count) {
-        say_error("%s: no group has a name: give some with reid review", shown(n->o->groups));
+        say_error("%s: no group has a name: give some with reid review", shown(n->o->gallery.groups));
         good = 0;
     }
     free(named);
@@ -106,7 +107,9 @@ static int add_file(naming *n, const char *name) {
             n->nameless++;
             continue;
         }
-        const char *camera = f.cameras && *f.cameras[i] ? f.cameras[i] : n->o->camera ? n->o->camera : "";
+        const char *camera = f.cameras && *f.cameras[i] ? f.cameras[i]
+                             : n->o->gallery.camera     ? n->o->gallery.camera
+                                                        : "";
         const store_item more = {NULL, NULL, camera, "", f.times ? f.times[i] : STORE_NO_TIME, 0, 0};
         good = add_crop(n, f.ids[i], crop->name, &more, f.rows + i * f.columns);
     }
@@ -118,8 +121,8 @@ static int add_file(naming *n, const char *name) {
 static int check_seen(const naming *n) {
     for (size_t i = 0; i < n->groups.count; i++) {
         if (n->seen[i] || !n->groups.at[i].name) continue;
-        say_error("%s: %s, which is %s, is in none of the files", shown(n->o->groups), shown(n->groups.at[i].id),
-                  shown(n->groups.at[i].name));
+        say_error("%s: %s, which is %s, is in none of the files", shown(n->o->gallery.groups),
+                  shown(n->groups.at[i].id), shown(n->groups.at[i].name));
         return 0;
     }
     return 1;
@@ -128,17 +131,17 @@ static int check_seen(const naming *n) {
 /* --- all of it ---------------------------------------------------------------------------------------------------- */
 
 static int check_options(const options *o) {
-    if (o->models || o->list || o->boxes || o->time)
-        say_error("gallery add: --groups names the crops in files of embeddings; no pictures go with it");
+    if (o->models || o->gallery.list || o->input.boxes || o->gallery.time)
+        say_error("gallery add: --groups names the crops in files of embeddings; it excludes images");
     else if (!o->operand_count)
-        say_error("gallery add: --groups: which files of embeddings? Give those of reid cluster");
+        say_error("gallery add: --groups needs the files of embeddings that were given to reid cluster");
     else return 1;
     return 0;
 }
 
 static int tell(const naming *n) {
     text t = TEXT_INIT;
-    if (n->o->json)
+    if (n->o->output.json)
         text_printf(&t, "{\"added\": %zu, \"known\": %zu, \"individuals\": %zu, \"left_out\": %zu}\n", n->added,
                     n->known, n->names, n->nameless);
     else
@@ -154,7 +157,7 @@ int gallery_add_groups(const options *o, const char *path) {
     char why[STORE_WHY] = "";
     memset(&n, 0, sizeof n);
     n.o = o, n.path = path;
-    int good = check_options(o) && earlier_read(&n.groups, o->groups) && check_names(&n);
+    int good = check_options(o) && earlier_read(&n.groups, o->gallery.groups) && check_names(&n);
     n.seen = good ? need_zeroed(n.groups.count + 1, 1) : NULL;
     n.to = n.seen ? templates_change(path) : NULL;
     good = n.to && (n.half_row = need_array((size_t)templates_info(n.to)->dim, sizeof *n.half_row)) != NULL;

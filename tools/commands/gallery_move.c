@@ -2,7 +2,7 @@
 #include "base/clock.h"
 #include "base/results.h"
 #include "base/say.h"
-#include "commands/gallery_command.h"
+#include "commands/gallery_move.h"
 #include "gallery/gallery_host.h"
 #include "gallery/pull.h"
 #include "gallery/push.h"
@@ -12,10 +12,11 @@
 
 /* Which is the file and which the database. Returns 0 after saying what is wrong. */
 static int check_places(const options *o, const char *part, const char *file, const char *url) {
-    if (o->operand_count != 1) say_error("gallery %s: %s", part, o->operand_count ? "two places are enough"
-                                                                                  : "where to? Give two places");
-    else if (is_database_url(file)) say_error("gallery %s: the file is no database; see \"reid help gallery\"", part);
-    else if (!is_database_url(url)) say_error("gallery %s: %s is no database, postgresql://...", part, shown(url));
+    if (o->operand_count != 1) say_error("gallery %s: %s", part, o->operand_count ? "give only two places"
+                                                                                  : "give two places");
+    else if (is_database_url(file))
+        say_error("gallery %s: the file is not a database; see \"reid help gallery\"", part);
+    else if (!is_database_url(url)) say_error("gallery %s: %s is not a database, postgresql://...", part, shown(url));
     else return 1;
     return 0;
 }
@@ -25,13 +26,13 @@ static double rate(size_t rows, double seconds) { return seconds > 0 ? (double)r
 static int report_push(const options *o, const push_report *r) {
     text t = TEXT_INIT;
     size_t rows = r->pushed + r->equal;
-    if (o->json)
+    if (o->output.json)
         text_printf(&t, "{\"pushed\": %zu, \"equal\": %zu, \"refused\": %zu, \"created\": %s, \"seconds\": %.3f, "
                         "\"rows_per_second\": %.0f, \"index_seconds\": %.3f}\n", r->pushed, r->equal, r->refused,
                     r->created ? "true" : "false", r->seconds, rate(rows, r->seconds), r->index_seconds);
     else {
         text_printf(&t, "pushed %zu", r->pushed);
-        if (r->equal) text_printf(&t, "; %zu were there already", r->equal);
+        if (r->equal) text_printf(&t, "; %zu were already there", r->equal);
         if (r->refused) text_printf(&t, "; %zu were refused", r->refused);
         text_printf(&t, ", in %.1f s (%.0f rows/s)", r->seconds, rate(rows, r->seconds));
         if (r->index_seconds > 0) text_printf(&t, "; the index took %.1f s", r->index_seconds);
@@ -46,7 +47,7 @@ int gallery_push_command(options *o, const char *path) {
     if (!check_places(o, "push", path, url)) return 2;
     gallery_store *s = templates_read(path, 1);
     if (!s) return 2;
-    const push_request r = {.from = s, .path = path, .url = url, .strict = o->strict};
+    const push_request r = {.from = s, .path = path, .url = url, .strict = o->input.strict};
     int good = gallery_push(&r, &report);
     store_close(s);
     if (!good || !report_push(o, &report)) return 2;
@@ -74,7 +75,7 @@ int gallery_pull_command(options *o, const char *url) {
         return 2;
     }
     double seconds = clock_seconds() - start;
-    text_printf(&t, o->json ? "{\"pulled\": %zu, \"seconds\": %.3f, \"rows_per_second\": %.0f}\n"
+    text_printf(&t, o->output.json ? "{\"pulled\": %zu, \"seconds\": %.3f, \"rows_per_second\": %.0f}\n"
                             : "pulled %zu, in %.1f s (%.0f rows/s)\n", count, seconds, rate(count, seconds));
     return results_print(&t) ? 0 : 2;
 }

@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "base/results.h"
 #include "base/say.h"
-#include "commands/gallery_command.h"
+#include "commands/gallery_reembed.h"
 #include "commands/requests.h"
 #include "gallery/embedders.h"
 #include "gallery/makers.h"
@@ -64,21 +64,21 @@ static int find_picture(const working *k, const reembed_task *t, text *path, box
                         text *why) {
     uint64_t size, hash;
     *unit = BOX_NONE;
-    if (!*t->source) return text_puts(why, "the gallery does not know its picture"), 0;
-    put_path(path, k->o->root, t->source, strlen(t->source));
+    if (!*t->source) return text_puts(why, "the gallery has no path for its image"), 0;
+    put_path(path, k->o->reembed.root, t->source, strlen(t->source));
     if (!text_failed(path) && access(path->s, F_OK) != 0) {
         text_clear(path);
-        put_path(path, k->o->root, t->source, box_text_split(t->source, unit, box));
+        put_path(path, k->o->reembed.root, t->source, box_text_split(t->source, unit, box));
     }
     if (text_failed(path)) return text_no_memory(why);
     if (*unit == BOX_NONE && box_is_lost(t)) {
-        text_puts(why, "is a box of a picture, and the gallery does not know which; add it again with --boxes");
+        text_puts(why, "is a box of an image, but the gallery has no box for it; add it again with --boxes");
         return 0;
     }
     int known = store_hash_file(path->s, &size, &hash);
     if (!known) text_printf(why, "%s: cannot open: %s", path->s, strerror(errno ? errno : EIO));
     else if ((t->size || t->hash) && (size != t->size || hash != t->hash))
-        text_printf(why, "%s: is another picture than the one that was added (%llu bytes, then %llu)", path->s,
+        text_printf(why, "%s: the image has changed since it was added (%llu bytes, then %llu)", path->s,
                     (unsigned long long)size, (unsigned long long)t->size);
     return why->len == 0;
 }
@@ -170,7 +170,7 @@ static int tell_worker(const working *k, const reembed_counts *c) {
     size_t made, failed;
     text t = TEXT_INIT;
     reembed_totals(k->worker, &made, &failed);
-    text_printf(&t, k->o->json ? "{\"embedded\": %zu, \"failed\": %zu, \"templates\": %zu, \"rows\": %zu, "
+    text_printf(&t, k->o->output.json ? "{\"embedded\": %zu, \"failed\": %zu, \"templates\": %zu, \"rows\": %zu, "
                                  "\"missing\": %zu}\n"
                                : "embedded %zu, failed %zu; of %zu templates, %zu have a row of these models, "
                                   "%zu not\n",
@@ -184,8 +184,8 @@ static int work_all(working *k, const char *url) {
     int status = 2;
     memset(&makers, 0, sizeof makers);
     makers_of_models(&k->all, &makers);
-    snprintf(makers.jpeg, sizeof makers.jpeg, "%s", jpeg_decoder_name((jpeg_decoder)k->o->jpeg));
-    const reembed_request r = {url, &makers, k->o->lease};
+    snprintf(makers.jpeg, sizeof makers.jpeg, "%s", jpeg_decoder_name((jpeg_decoder)k->o->input.jpeg));
+    const reembed_request r = {url, &makers, k->o->reembed.lease};
     k->worker = reembed_open(&r);
     if (k->worker && work(k) && reembed_count(k->worker, &counts)) status = tell_worker(k, &counts);
     reembed_close(k->worker);
@@ -199,8 +199,8 @@ static int run_worker(const options *o, const char *url) {
     working k;
     memset(&k, 0, sizeof k);
     k.o = o;
-    if (o->root && access(o->root, X_OK) != 0) {
-        say_error("--root %s: %s", shown(o->root), strerror(errno));
+    if (o->reembed.root && access(o->reembed.root, X_OK) != 0) {
+        say_error("--root %s: %s", shown(o->reembed.root), strerror(errno));
         return 2;
     }
     if (!open_models(&k.all, o)) return 2;
@@ -343,7 +343,7 @@ static int json_status(embedder_list *l, text *t) {
 static int show_status(const options *o, const char *url) {
     embedder_list l;
     text t = TEXT_INIT;
-    int good = embedders_open(&l, url, 1) && (o->json ? json_status : plain_status)(&l, &t);
+    int good = embedders_open(&l, url, 1) && (o->output.json ? json_status : plain_status)(&l, &t);
     embedders_close(&l);
     if (good) return results_print(&t) ? 0 : 2;
     text_free(&t);
@@ -364,16 +364,16 @@ static int take_template(void *user, const embedder_row *row) {
 static int compare_embedders(const options *o, embedder_list *l, const embedder *next) {
     model_change c;
     text t = TEXT_INIT;
-    const change_rules rules = {o->fmr, o->threads, (reid_isa)o->isa};
+    const change_rules rules = {o->calibrate.fmr, o->compute.threads, (reid_isa)o->compute.isa};
     model_change_begin(&c, &l->at[0].makers, &next->makers);
     int good = embedders_rows(l, &l->at[0], next, take_template, &c);
-    const model_change_report report = {&c, l->templates - c.count, o->fmr};
+    const model_change_report report = {&c, l->templates - c.count, o->calibrate.fmr};
     if (good && !c.count) {
-        say_error("--compare: no template has a row of both models");
+        say_error("--compare: no template has rows for both models");
         good = 0;
     }
     good = good && model_change_compute(&c, &rules);
-    if (good) (o->json ? model_change_json : model_change_table)(&t, &report);
+    if (good) (o->output.json ? model_change_json : model_change_table)(&t, &report);
     good = good && results_print(&t);
     text_free(&t);
     model_change_free(&c);
@@ -397,7 +397,7 @@ static int tell_change(const options *o, const char *what, const embedder *e) {
     char name[2 * 33];
     text t = TEXT_INIT;
     embedder_name(e, name);
-    text_printf(&t, o->json ? "{\"%s\": \"%s\"}\n" : "%s %s\n", what, name);
+    text_printf(&t, o->output.json ? "{\"%s\": \"%s\"}\n" : "%s %s\n", what, name);
     return results_print(&t) ? 0 : 2;
 }
 
@@ -412,8 +412,8 @@ static int switch_over(const options *o, const char *url) {
     embedder_list l;
     int status = 2;
     if (embedders_open(&l, url, 0)) {
-        const embedder *to = o->back ? before_of(&l) : choose(&l, o, "--switch");
-        if (to && embedders_switch(&l, to, o->threshold, o->partial)) status = tell_change(o, "now", to);
+        const embedder *to = o->reembed.back ? before_of(&l) : choose(&l, o, "--switch");
+        if (to && embedders_switch(&l, to, o->match.threshold, o->reembed.partial)) status = tell_change(o, "now", to);
     }
     embedders_close(&l);
     return status;
@@ -423,8 +423,8 @@ static int drop(const options *o, const char *url) {
     embedder_list l;
     int status = 2;
     if (embedders_open(&l, url, 0)) {
-        const embedder *gone = embedders_named(&l, o->drop);
-        if (!gone) say_error("--drop: the gallery has no models \"%s\"; --status lists them", shown(o->drop));
+        const embedder *gone = embedders_named(&l, o->reembed.drop);
+        if (!gone) say_error("--drop: the gallery has no models \"%s\"; --status lists them", shown(o->reembed.drop));
         else if (embedders_drop(&l, gone)) status = tell_change(o, "dropped", gone);
     }
     embedders_close(&l);
@@ -435,14 +435,15 @@ static int drop(const options *o, const char *url) {
 
 /* Returns 0 after naming options that do not go together. */
 static int check_options(const options *o) {
-    int modes = !!o->status + !!o->compare_models + !!o->switch_over + !!o->back + (o->drop != NULL);
+    int modes = !!o->reembed.status + !!o->reembed.compare + !!o->reembed.switch_over + !!o->reembed.back +
+                (o->reembed.drop != NULL);
     if (modes > 1) say_error("gallery reembed: one of --status, --compare, --switch, --back and --drop at a time");
-    else if (!modes && !o->models) say_error("gallery reembed: by which models? Give -m");
-    else if (o->models && (o->status || o->back || o->drop))
+    else if (!modes && !o->models) say_error("gallery reembed: no model: give -m");
+    else if (o->models && (o->reembed.status || o->reembed.back || o->reembed.drop))
         say_error("gallery reembed: -m says what to embed with, to --compare with or to --switch to");
-    else if (modes && (o->root || o->lease != 60.0))
+    else if (modes && (o->reembed.root || o->reembed.lease != 60.0))
         say_error("gallery reembed: --root and --lease are for embedding");
-    else if ((o->partial || !isnan(o->threshold)) && !o->switch_over && !o->back)
+    else if ((o->reembed.partial || !isnan(o->match.threshold)) && !o->reembed.switch_over && !o->reembed.back)
         say_error("gallery reembed: --partial and --threshold belong to --switch and --back");
     else return 1;
     return 0;
@@ -455,9 +456,9 @@ int gallery_reembed(options *o, const char *path) {
         return 2;
     }
     if (!check_options(o)) return 2;
-    if (o->status) return show_status(o, path);
-    if (o->compare_models) return compare(o, path);
-    if (o->switch_over || o->back) return switch_over(o, path);
-    if (o->drop) return drop(o, path);
+    if (o->reembed.status) return show_status(o, path);
+    if (o->reembed.compare) return compare(o, path);
+    if (o->reembed.switch_over || o->reembed.back) return switch_over(o, path);
+    if (o->reembed.drop) return drop(o, path);
     return run_worker(o, path);
 }

@@ -6,7 +6,7 @@
 #include "base/results.h"
 #include "base/say.h"
 #include "base/when.h"
-#include "commands/gallery_command.h"
+#include "commands/gallery_search.h"
 #include "commands/requests.h"
 #include "gallery/gallery_file.h"
 #include "gallery/nearest.h"
@@ -117,8 +117,8 @@ static int exclude(int number, size_t row, void *user) {
     const query *q = &s->queries[number];
     store_item item = store_at(s->store, row);
     if (!filter_takes(&s->filter, &item)) return 1;
-    if (s->o->other_camera && strcmp(item.camera, q->camera) == 0) return 1;
-    if (s->o->keep_self) return 0;
+    if (s->o->gallery.other_camera && strcmp(item.camera, q->camera) == 0) return 1;
+    if (s->o->match.keep_self) return 0;
     return q->size ? q->size == item.source_size && q->hash == item.source_hash : strcmp(q->id, item.id) == 0;
 }
 
@@ -145,9 +145,9 @@ static void close_index(searching *s) {
 /* The templates that the query which waits is compared with. Returns 0 after saying why there are none. */
 static int look(searching *s) {
     const query *q = &s->queries[0];
-    const nearest_query asked = {.row = s->plain, .other_camera = s->o->other_camera ? q->camera : NULL,
-                                 .id = s->o->keep_self || q->size ? NULL : q->id,
-                                 .size = s->o->keep_self ? 0 : q->size, .hash = q->hash};
+    const nearest_query asked = {.row = s->plain, .other_camera = s->o->gallery.other_camera ? q->camera : NULL,
+                                 .id = s->o->match.keep_self || q->size ? NULL : q->id,
+                                 .size = s->o->match.keep_self ? 0 : q->size, .hash = q->hash};
     s->store = nearest_of(s->near, &asked, &s->too_few);
     if (!s->store || !open_index(s, 1)) return 0;
     s->looked.candidates += store_count(s->store);
@@ -167,7 +167,7 @@ static int flush_queries(searching *s) {
         s->broken = r != REID_OK;
     }
     for (int q = 0; q < s->waiting; q++) {
-        if (!s->broken) (s->o->json ? json_result : plain_result)(s, q);
+        if (!s->broken) (s->o->output.json ? json_result : plain_result)(s, q);
         free(s->queries[q].id);
     }
     if (!s->broken && !results_write(&s->line)) s->broken = 1;
@@ -183,7 +183,7 @@ static int flush_queries(searching *s) {
 static int refuse(searching *s, const char *id, const char *why) {
     say_error("%s: %s", shown(id), why);
     s->failed++;
-    return !s->o->strict;
+    return !s->o->input.strict;
 }
 
 /* path: of its picture, or NULL. Returns 0 to stop. */
@@ -191,7 +191,7 @@ static int add_query(searching *s, const char *id, const char *camera, const cha
     const store_meta *meta = &s->meta;
     query *q = &s->queries[s->waiting];
     float *to = s->rows + (ptrdiff_t)s->waiting * meta->dim;
-    if (s->o->other_camera && !*camera) return refuse(s, id, "its camera is not known; give --camera");
+    if (s->o->gallery.other_camera && !*camera) return refuse(s, id, "its camera is not known; give --camera");
     if (s->near) memcpy(s->plain, row, (size_t)meta->dim * sizeof *row);
     for (int m = 0; m < meta->models; m++)
         for (int i = 0; i < meta->model[m].dim; i++) *to++ = (float)(s->weights[m] * *row++);
@@ -207,7 +207,7 @@ static int take_picture(void *user, size_t index, const float *row, const char *
     searching *s = user;
     const input *in = &s->list->at[index];
     if (!row) return refuse(s, in->id, why);
-    return add_query(s, in->id, s->o->camera ? s->o->camera : "", in->path, row);
+    return add_query(s, in->id, s->o->gallery.camera ? s->o->gallery.camera : "", in->path, row);
 }
 
 static int search_pictures(searching *s, const char *path) {
@@ -219,7 +219,7 @@ static int search_pictures(searching *s, const char *path) {
         makers_of_models(&all, &ours);
         if (makers_agree(&s->meta, path, &ours, &all, NULL)) {
             int traced;
-            makers_note_decoders(s->meta.jpeg, path, jpeg_decoder_name((jpeg_decoder)s->o->jpeg), NULL);
+            makers_note_decoders(s->meta.jpeg, path, jpeg_decoder_name((jpeg_decoder)s->o->input.jpeg), NULL);
             stream_job job = {.all = &all, .list = &list, .first = 0, .end = list.count, .decode = decoding(s->o),
                               .label = "searching", .fn = take_picture, .user = s, .last = "search"};
             s->list = &list;
@@ -241,7 +241,9 @@ static int search_file(searching *s, const char *path, const char *name) {
     int go_on = good;
     if (good) makers_note_decoders(f.jpeg, name, s->meta.jpeg, path);
     for (size_t i = 0; go_on && i < f.count && !interrupted(); i++) {
-        const char *camera = f.cameras && *f.cameras[i] ? f.cameras[i] : s->o->camera ? s->o->camera : "";
+        const char *camera = f.cameras && *f.cameras[i] ? f.cameras[i]
+                             : s->o->gallery.camera     ? s->o->gallery.camera
+                                                        : "";
         go_on = add_query(s, f.ids[i], camera, NULL, f.rows + i * f.columns);
     }
     if (go_on) flush_queries(s);
@@ -256,13 +258,14 @@ static int search_file(searching *s, const char *path, const char *name) {
 static int prepare(searching *s) {
     const options *o = s->o;
     const store_meta *meta = &s->meta;
-    size_t count = s->near ? (size_t)o->top_k : store_count(s->store);
-    decision_weights(s->weights, meta->models, o->weights, o->weight_count);
-    s->threshold = decision_threshold(o->threshold, meta->threshold, meta->models);
-    s->what.k = o->all_hits || (size_t)o->top_k > count ? count < INT_MAX ? (int)count : INT_MAX : o->top_k;
-    s->what.scoring = (reid_scoring)o->by;
-    s->what.top = o->best ? o->best : 3;
-    s->what.use_threshold = o->all_hits;
+    size_t count = s->near ? (size_t)o->match.top_k : store_count(s->store);
+    decision_weights(s->weights, meta->models, o->match.weights, o->match.weight_count);
+    s->threshold = decision_threshold(o->match.threshold, meta->threshold, meta->models);
+    s->what.k =
+        o->gallery.all_hits || (size_t)o->match.top_k > count ? count < INT_MAX ? (int)count : INT_MAX : o->match.top_k;
+    s->what.scoring = (reid_scoring)o->gallery.by;
+    s->what.top = o->gallery.best ? o->gallery.best : 3;
+    s->what.use_threshold = o->gallery.all_hits;
     s->what.threshold = s->threshold;
     s->what.exclude = exclude;
     s->what.exclude_user = s;
@@ -281,15 +284,18 @@ static int check_options(const searching *s, const char *path) {
     int parts = s->meta.models;
     if (!s->near && !store_count(s->store) && !filter_is_set(&s->filter))
         say_error("%s: the gallery is empty", shown(path));
-    else if (!o->operand_count && !o->boxes) say_error("gallery search: search for what? Give pictures with -m, or a "
-                                                       "file of embeddings");
-    else if (o->weight_count && o->weight_count != parts)
-        say_error("gallery search: --weights gives %d value(s) for %d model(s)", o->weight_count, parts);
-    else if (o->all_hits && isnan(o->threshold) && isnan(s->meta.threshold) && parts == 1)
+    else if (!o->operand_count && !o->input.boxes)
+        say_error("gallery search: nothing to search for: give images with -m, or a file of embeddings");
+    else if (o->match.weight_count && o->match.weight_count != parts)
+        say_error("gallery search: --score-weights gives %d share%s for %d model%s", o->match.weight_count,
+                  plural((size_t)o->match.weight_count), parts, plural((size_t)parts));
+    else if (o->gallery.all_hits && isnan(o->match.threshold) && isnan(s->meta.threshold) && parts == 1)
         say_error("gallery search: --all needs a --threshold");
-    else if (o->best && o->by != REID_GROUP_TOP) say_error("gallery search: --best belongs to --by top");
-    else if (!o->models && o->trace) say_error("gallery search: --trace needs a model, -m WEIGHTS, and pictures");
-    else if (!o->models && o->boxes) say_error("gallery search: --boxes needs a model, -m WEIGHTS");
+    else if (o->gallery.best && o->gallery.by != REID_GROUP_TOP)
+        say_error("gallery search: --best belongs to --by top");
+    else if (!o->models && o->output.trace)
+        say_error("gallery search: --trace needs a model, -m WEIGHTS, and images");
+    else if (!o->models && o->input.boxes) say_error("gallery search: --boxes needs a model, -m WEIGHTS");
     else return 1;
     return 0;
 }
@@ -297,15 +303,15 @@ static int check_options(const searching *s, const char *path) {
 static int search_all(searching *s, const char *path) {
     const options *o = s->o;
     int begun = 0, strict_failure;
-    if (!prepare(s) || !results_begin(o->strict)) return 2;
+    if (!prepare(s) || !results_begin(o->input.strict)) return 2;
     if (o->models) begun = search_pictures(s, path);
-    for (int i = 0; !o->models && i < o->operand_count && !(o->strict && s->failed); i++)
+    for (int i = 0; !o->models && i < o->operand_count && !(o->input.strict && s->failed); i++)
         begun |= search_file(s, path, o->operands[i]);
     if (o->models && interrupted()) {
         results_abandon();
         return 2;
     }
-    strict_failure = o->strict && s->failed;
+    strict_failure = o->input.strict && s->failed;
     if (!results_end(!strict_failure && !s->broken) || s->broken) return 2;
     if (strict_failure) say_error("stopped at the first failed query (--strict)");
     if (strict_failure && begun) return 1;
@@ -325,9 +331,10 @@ static int parse_time(const char *name, const char *value, int64_t *to) {
 
 static int parse_filter(searching *s) {
     const options *o = s->o;
-    s->filter.identity = o->only;
-    s->filter.camera = o->in_camera;
-    return parse_time("from", o->from, &s->filter.from) && parse_time("until", o->until, &s->filter.until);
+    s->filter.identity = o->gallery.only;
+    s->filter.camera = o->gallery.in_camera;
+    return parse_time("from", o->gallery.from, &s->filter.from) &&
+           parse_time("until", o->gallery.until, &s->filter.until);
 }
 
 /* What a database's index has to find. Identities by all or several of their templates may be better than those whose
@@ -335,9 +342,15 @@ static int parse_filter(searching *s) {
 static nearest_request near_request(const searching *s, const char *url) {
     enum { MORE = 4 };
     const options *o = s->o;
-    int several = o->by == REID_GROUP_MEAN || o->by == REID_GROUP_TOP;
-    nearest_request r = {.url = url, .filter = s->filter, .candidates = o->candidates, .templates = o->top_k,
-                         .identities = o->by == REID_ROWS ? 0 : several ? MORE * o->top_k : o->top_k, .whole = several};
+    int several = o->gallery.by == REID_GROUP_MEAN || o->gallery.by == REID_GROUP_TOP;
+    nearest_request r = {.url = url,
+                         .filter = s->filter,
+                         .candidates = o->gallery.candidates,
+                         .templates = o->match.top_k,
+                         .identities = o->gallery.by == REID_ROWS ? 0
+                                       : several                  ? MORE * o->match.top_k
+                                                                  : o->match.top_k,
+                         .whole = several};
     return r;
 }
 
@@ -352,14 +365,15 @@ static int read_gallery(searching *s, const char *path) {
 
 static int open_gallery(searching *s, const char *path) {
     const options *o = s->o;
-    if (!is_database_url(path) || o->exact || o->all_hits || o->top_k > NEAREST_MOST) return read_gallery(s, path);
+    if (!is_database_url(path) || o->gallery.exact || o->gallery.all_hits || o->match.top_k > NEAREST_MOST)
+        return read_gallery(s, path);
     s->near_request = near_request(s, path);
     s->near = nearest_open(&s->near_request);
     if (!s->near) return 0;
     s->meta = *nearest_info(s->near);
-    int few = o->candidates ? 0 : nearest_are_few(s->near, 0);
+    int few = o->gallery.candidates ? 0 : nearest_are_few(s->near, 0);
     if (few > 0) return read_gallery(s, path);
-    if (few == 0 && !o->candidates && filter_is_set(&s->filter)) few = nearest_are_few(s->near, 1);
+    if (few == 0 && !o->gallery.candidates && filter_is_set(&s->filter)) few = nearest_are_few(s->near, 1);
     if (few <= 0) return few == 0 && check_options(s, path);
     s->store = nearest_all(s->near);
     nearest_close(s->near);
@@ -391,7 +405,7 @@ int gallery_search(options *o, const char *path) {
     int status = 2;
     memset(&s, 0, sizeof s);
     s.o = o;
-    if (o->exact && o->candidates) {
+    if (o->gallery.exact && o->gallery.candidates) {
         say_error("gallery search: either --exact or --candidates");
         return 2;
     }

@@ -24,14 +24,14 @@ static void take_track(const csv *row, const int *column, void *user, text *why)
     size_t at = crops_find(&run->crops, csv_field(row, column[0]));
     long long track;
     if (!parse_int(csv_field(row, column[1]), 0, UINT32_MAX - 1, &track)) {
-        text_puts(why, "the track is no number: ");
+        text_puts(why, "the track is not a number: ");
         text_visible(why, csv_field(row, column[1]));
     } else if (at == SIZE_MAX) {
         text_visible(why, csv_field(row, column[0]));
-        text_puts(why, " is none of the crops");
+        text_puts(why, " is not one of the crops");
     } else if (run->tracks[at] != UINT32_MAX) {
         text_visible(why, csv_field(row, column[0]));
-        text_puts(why, " is there twice");
+        text_puts(why, " is listed twice");
     } else {
         run->tracks[at] = (uint32_t)track;
     }
@@ -46,7 +46,7 @@ static uint32_t *nobodies(size_t count) {
 static int read_tracks(grouping *run) {
     static const char *const columns[] = {"id", "track"};
     const csv_table table = {columns, 2, 2, "", take_track, run};
-    const char *path = run->o->tracks;
+    const char *path = run->o->cluster.tracks;
     text file = TEXT_INIT, why = TEXT_INIT;
     run->tracks = nobodies(run->crops.count);
     int good = run->tracks != NULL;
@@ -60,9 +60,9 @@ static int read_tracks(grouping *run) {
 
 static int read_decisions(grouping *run) {
     text why = TEXT_INIT;
-    int good = decisions_open(&run->decided, run->o->decisions, 0, &why) &&
+    int good = decisions_open(&run->decided, run->o->cluster.decisions, 0, &why) &&
                decisions_state(&run->state, &run->decided.list, &why) == 1;
-    if (!good) say_error("%s: %s", shown(run->o->decisions), why.s);
+    if (!good) say_error("%s: %s", shown(run->o->cluster.decisions), why.s);
     text_free(&why);
     return good;
 }
@@ -79,9 +79,9 @@ static int read_known(grouping *run) {
 /* A crop is called as its box is. */
 static int read_boxes(grouping *run) {
     const options *o = run->o;
-    const box_file from = {o->boxes, o->category, o->min_conf};
+    const box_file from = {o->input.boxes, o->input.category, o->input.min_conf};
     size_t found = 0;
-    if (!boxes_read(&run->boxes, &from, o->pictures)) return 0;
+    if (!boxes_read(&run->boxes, &from, o->cluster.pictures)) return 0;
     run->box = need_zeroed(run->crops.count, sizeof *run->box);
     for (size_t i = 0; i < run->boxes.count && run->box; i++) {
         size_t at = crops_find(&run->crops, run->boxes.at[i].id);
@@ -89,7 +89,7 @@ static int read_boxes(grouping *run) {
         run->box[at] = &run->boxes.at[i];
         found++;
     }
-    if (run->box && !found) say_error("%s: none of the crops is called as a box of it", shown(o->boxes));
+    if (run->box && !found) say_error("%s: none of the crops is called as a box of it", shown(o->input.boxes));
     return found > 0;
 }
 
@@ -110,22 +110,24 @@ static int choose_scores(grouping *run) {
     const options *o = run->o;
     clusters_request *r = &run->request;
     const store_meta *makers = &run->crops.makers;
-    double weights[MAX_MODELS], learned = o->calibration ? run->calibration.threshold : makers->threshold;
-    if (o->weight_count && o->weight_count != makers->models) {
-        say_error("%s: --weights gives %d value(s) for %d model(s)", run->who, o->weight_count, makers->models);
+    double weights[MAX_MODELS], learned = o->match.calibration ? run->calibration.threshold : makers->threshold;
+    if (o->match.weight_count && o->match.weight_count != makers->models) {
+        say_error("%s: --score-weights gives %d share%s for %d model%s", run->who, o->match.weight_count,
+                  plural((size_t)o->match.weight_count), makers->models, plural((size_t)makers->models));
         return 0;
     }
-    if (o->calibration) memcpy(weights, run->calibration.weights, sizeof weights);
-    else decision_weights(weights, makers->models, o->weights, o->weight_count);
+    if (o->match.calibration) memcpy(weights, run->calibration.weights, sizeof weights);
+    else decision_weights(weights, makers->models, o->match.weights, o->match.weight_count);
     r->scale = crops_weigh(&run->crops, weights);
-    r->threshold = !isnan(o->threshold) ? o->threshold : learned;
-    r->single = o->linkage != 0;
+    r->threshold = !isnan(o->match.threshold) ? o->match.threshold : learned;
+    r->single = o->cluster.linkage != 0;
     if (isnan(r->threshold)) {
-        say_error("%s: which score is enough? Give --calibration (reid calibrate) or --threshold", run->who);
+        say_error("%s: no threshold: give --threshold or --calibration (from reid calibrate)", run->who);
         return 0;
     }
-    r->doubt = o->calibration ? score_of(&run->calibration, DOUBTFUL, r->scale) : r->threshold - USUAL_DOUBT * r->scale;
-    if (!isnan(o->suggest)) r->doubt = o->suggest;
+    r->doubt =
+        o->match.calibration ? score_of(&run->calibration, DOUBTFUL, r->scale) : r->threshold - USUAL_DOUBT * r->scale;
+    if (!isnan(o->cluster.suggest)) r->doubt = o->cluster.suggest;
     if (r->doubt > r->threshold) r->doubt = r->threshold;
     return 1;
 }
@@ -134,27 +136,30 @@ static int choose_scores(grouping *run) {
 
 static int read_all(grouping *run, int files) {
     const options *o = run->o;
-    if ((o->category || o->min_conf >= 0) && !o->boxes) {
+    if ((o->input.category || o->input.min_conf >= 0) && !o->input.boxes) {
         say_error("%s: --min-conf and --category need --boxes", run->who);
         return 0;
     }
-    if (o->weight_count && o->calibration) {
-        say_error("%s: --weights would change the scores that --calibration is about", run->who);
+    if (o->match.weight_count && o->match.calibration) {
+        say_error("%s: --score-weights would change the scores that --calibration is about", run->who);
         return 0;
     }
     if (!crops_open(&run->crops, o->operands, files)) return 0;
     const store_meta *makers = &run->crops.makers;
-    if (o->calibration && !calibration_read(&run->calibration, o->calibration)) return 0;
-    if (o->calibration && !makers_agree(&run->calibration.makers, o->calibration, makers, NULL, o->operands[0]))
+    if (o->match.calibration && !calibration_read(&run->calibration, o->match.calibration)) return 0;
+    if (o->match.calibration &&
+        !makers_agree(&run->calibration.makers, o->match.calibration, makers, NULL, o->operands[0]))
         return 0;
-    if (o->labels && !crops_label(&run->crops, o->labels)) return 0;
-    if ((o->carry || o->add) && !earlier_read(&run->earlier, o->carry ? o->carry : o->add)) return 0;
-    if (o->decisions && !read_decisions(run)) return 0;
-    if (o->tracks && !read_tracks(run)) return 0;
-    if (o->add && !read_known(run)) return 0;
-    if (o->boxes && !read_boxes(run)) return 0;
-    if (o->same_frame) run->frames = clusters_frames(&run->crops, run->box);
-    return (run->frames || !o->same_frame) && choose_scores(run);
+    if (o->input.labels && !crops_label(&run->crops, o->input.labels)) return 0;
+    if ((o->cluster.carry || o->cluster.add) &&
+        !earlier_read(&run->earlier, o->cluster.carry ? o->cluster.carry : o->cluster.add))
+        return 0;
+    if (o->cluster.decisions && !read_decisions(run)) return 0;
+    if (o->cluster.tracks && !read_tracks(run)) return 0;
+    if (o->cluster.add && !read_known(run)) return 0;
+    if (o->input.boxes && !read_boxes(run)) return 0;
+    if (o->cluster.same_frame) run->frames = clusters_frames(&run->crops, run->box);
+    return (run->frames || !o->cluster.same_frame) && choose_scores(run);
 }
 
 static int group_all(grouping *run) {
@@ -163,9 +168,10 @@ static int group_all(grouping *run) {
     clusters_request *r = &run->request;
     r->crops = &run->crops, r->search = &search;
     r->frames = run->frames, r->tracks = run->tracks, r->known = run->known;
-    if (o->decisions) r->decided = &run->decided.list, r->state = &run->state;
+    if (o->cluster.decisions) r->decided = &run->decided.list, r->state = &run->state;
     if (!clusters_make(&run->found, r)) return 0;
-    return !(o->carry || o->add) || clusters_carry_on(&run->found, &run->crops, &run->earlier, r->decided);
+    return !(o->cluster.carry || o->cluster.add) ||
+           clusters_carry_on(&run->found, &run->crops, &run->earlier, r->decided);
 }
 
 int grouping_make(grouping *run, const options *o, int files, const char *who) {

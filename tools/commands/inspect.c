@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include "base/results.h"
 #include "base/say.h"
+#include "commands/commands.h"
 #include "commands/condition.h"
 #include "commands/requests.h"
 
@@ -59,7 +60,7 @@ static void look(inspection *in) {
     reid_weights_metadata(&desc, "reid.preset", in->preset_in_file, sizeof in->preset_in_file);
     reid_weights_metadata(&desc, "reid.last_stride", in->stride_in_file, sizeof in->stride_in_file);
     model_create(&in->loaded, &desc);
-    if (in->o->device == REID_DEVICE_CUDA || strncmp(in->loaded.info.device, "cuda", 4) == 0) {
+    if (in->o->compute.device == REID_DEVICE_CUDA || strncmp(in->loaded.info.device, "cuda", 4) == 0) {
         reid_error unused; /* reid_create has told what is wrong */
         desc.error = &unused;
         reid_query_gpu(&desc, &in->gpu);
@@ -122,8 +123,8 @@ static void describe_tensors(inspection *in) {
     text_putc(&in->out, '\n');
     for (int s = 0; s < STATUSES; s++) {
         int wrong = s == REID_TENSOR_MISSING || s == REID_TENSOR_MISMATCH || s == REID_TENSOR_UNEXPECTED;
-        int asked = in->o->verbose && s != REID_TENSOR_USED;
-        if (in->o->tensors) list_tensors(in, (reid_tensor_status)s, SIZE_MAX);
+        int asked = in->o->output.verbose && s != REID_TENSOR_USED;
+        if (in->o->inspect.tensors) list_tensors(in, (reid_tensor_status)s, SIZE_MAX);
         else if (wrong || asked) list_tensors(in, (reid_tensor_status)s, MAX_LISTED);
     }
 }
@@ -293,7 +294,7 @@ static void json_tensors(inspection *in) {
     text_puts(t, ", \"list\": [");
     for (size_t i = 0, n = 0; i < in->count; i++) {
         reid_tensor_status s = in->tensors[i].status;
-        if (!in->o->tensors && (s == REID_TENSOR_USED || s == REID_TENSOR_IGNORED)) continue;
+        if (!in->o->inspect.tensors && (s == REID_TENSOR_USED || s == REID_TENSOR_IGNORED)) continue;
         text_puts(t, n++ ? ",\n  {\"name\": " : "\n  {\"name\": ");
         text_json(t, in->tensors[i].name);
         text_printf(t, ", \"status\": \"%s\", \"note\": ", STATUS_NAMES[s]);
@@ -362,7 +363,7 @@ static void print_json(inspection *in) {
     if (in->loaded.ctx) json_model(in);
     if (in->has_gpu) json_gpu(in);
     json_tensors(in);
-    if (in->o->plan && in->loaded.ctx) json_plan(in);
+    if (in->o->inspect.plan && in->loaded.ctx) json_plan(in);
     text_puts(t, "}\n");
 }
 
@@ -373,7 +374,7 @@ static void print_text(inspection *in) {
     describe_tensors(in);
     if (in->loaded.ctx) describe_machine(in);
     if (in->has_gpu) describe_gpu(in);
-    if (in->loaded.ctx && in->o->plan) describe_plan(in);
+    if (in->loaded.ctx && in->o->inspect.plan) describe_plan(in);
 }
 
 static void free_inspection(inspection *in) {
@@ -388,9 +389,9 @@ static void free_inspection(inspection *in) {
 
 int inspect_main(options *o) {
     inspection in;
-    if (o->condition) return inspect_condition(o);
+    if (o->inspect.condition) return inspect_condition(o);
     if (o->operand_count != 1) {
-        say_error("inspect: exactly one file of weights is needed; see \"reid help inspect\"");
+        say_error("inspect: expected exactly one file of weights; see \"reid help inspect\"");
         return 2;
     }
     memset(&in, 0, sizeof in);
@@ -402,7 +403,7 @@ int inspect_main(options *o) {
         free_inspection(&in);
         return 2;
     }
-    if (o->json) print_json(&in);
+    if (o->output.json) print_json(&in);
     else print_text(&in);
     results_begin(0);
     results_write(&in.out);

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/results.h"
 #include "base/say.h"
+#include "commands/commands.h"
 #include "commands/match_html.h"
 #include "commands/requests.h"
 #include "evaluate/eval_labels.h"
@@ -46,7 +47,7 @@ static int exclude(int query, size_t row, void *user) {
 /* Fills m->hits, best first. Returns how many; -1 after saying what is wrong. */
 static int rank(matching *m, const input *query, const float *row) {
     text why = TEXT_INIT;
-    m->has_file = !m->o->keep_self && stat(query->path, &m->file) == 0;
+    m->has_file = !m->o->match.keep_self && stat(query->path, &m->file) == 0;
     int found = ask_rank(m->asked, row, m->most, exclude, m, m->row, m->hits, &why);
     if (found < 0) say_error("match: %s", why.s);
     if (found < 0) m->broken = 1;
@@ -130,10 +131,10 @@ static void csv_result(matching *m, const input *query, int found) {
 /* Sends m->line to where results go. Returns 0 when that cannot take more. */
 static int send_line(matching *m) {
     int good;
-    if (m->o->output) {
+    if (m->o->output.path) {
         text why = TEXT_INIT;
         good = need_text(&m->line) && pending_write(&m->file_out, m->line.s, m->line.len, m->written, &why);
-        if (!good && why.len) say_error("%s: %s", shown(m->o->output), why.s);
+        if (!good && why.len) say_error("%s: %s", shown(m->o->output.path), why.s);
         if (!good) m->broken = 1;
         m->written += m->line.len;
         text_free(&why);
@@ -151,7 +152,7 @@ static int take_query(void *user, size_t index, const float *row, const char *wh
         say_error("%s: %s", shown(query->id), why);
         m->failed++;
         if (m->page) match_html_failure(m->page, index, why);
-        return !m->o->strict;
+        return !m->o->input.strict;
     }
     int found = rank(m, query, row);
     if (found < 0) return 0;
@@ -170,7 +171,7 @@ static int at_most(int width, int limit) { return width < limit ? width : limit;
 /* Room for a query's hits, and column widths. Returns 0 after saying that there is no memory. */
 static int prepare(matching *m) {
     const gallery *g = m->g;
-    size_t most = (size_t)m->o->top_k < g->identities ? (size_t)m->o->top_k : g->identities;
+    size_t most = (size_t)m->o->match.top_k < g->identities ? (size_t)m->o->match.top_k : g->identities;
     m->most = most ? (int)most : 1;
     m->row = need_array((size_t)g->dim, sizeof *m->row);
     m->hits = m->row ? need_array((size_t)m->most, sizeof *m->hits) : NULL;
@@ -197,11 +198,11 @@ static int open_page(matching *m) {
 /* The file of --output, under a temporary name until end_file. Returns 0 after saying what is wrong. */
 static int begin_file(matching *m) {
     text temp = TEXT_INIT, why = TEXT_INIT;
-    if (!m->o->output) return 1;
-    text_printf(&temp, "%s.part", m->o->output);
+    if (!m->o->output.path) return 1;
+    text_printf(&temp, "%s.part", m->o->output.path);
     int good = need_text(&temp);
-    if (good && !pending_open(&m->file_out, m->o->output, temp.s, 0, &why)) {
-        say_error("%s: %s", shown(m->o->output), why.s);
+    if (good && !pending_open(&m->file_out, m->o->output.path, temp.s, 0, &why)) {
+        say_error("%s: %s", shown(m->o->output.path), why.s);
         good = 0;
     }
     text_free(&temp);
@@ -211,16 +212,16 @@ static int begin_file(matching *m) {
 
 static int end_file(matching *m) {
     text why = TEXT_INIT;
-    int good = !m->o->output || (pending_sync(&m->file_out, &why) && pending_rename(&m->file_out, &why));
-    if (!good) say_error("%s: %s", shown(m->o->output), why.s);
-    else if (m->o->output) sync_folder_of(m->o->output);
+    int good = !m->o->output.path || (pending_sync(&m->file_out, &why) && pending_rename(&m->file_out, &why));
+    if (!good) say_error("%s: %s", shown(m->o->output.path), why.s);
+    else if (m->o->output.path) sync_folder_of(m->o->output.path);
     text_free(&why);
     return good;
 }
 
 /* A folder of strangers is an individual like all others, which hardly anybody means. */
 static void look_for_strangers(const gallery *g, const options *o) {
-    for (size_t i = 0; i < g->count && !o->unknown; i++)
+    for (size_t i = 0; i < g->count && !o->input.unknown; i++)
         if (warn_of_strangers(g->at[i].identity)) return;
 }
 
@@ -230,7 +231,7 @@ static int match_all(matching *m, models *all) {
     int traced;
     stream_job job = {.all = all, .list = m->queries, .first = 0, .end = total, .decode = decoding(m->o),
                       .label = "matching", .fn = take_query, .user = m, .last = "search"};
-    if (!results_begin(m->o->strict) || !begin_file(m)) return 2;
+    if (!results_begin(m->o->input.strict) || !begin_file(m)) return 2;
     if (m->form == TABLE) add_header(m);
     if (m->form == CSV) text_puts(&m->line, "query,decision,rank,identity,score,probability,picture\n");
     if (m->line.len && !send_line(m)) return 2;
@@ -240,7 +241,7 @@ static int match_all(matching *m, models *all) {
         return 2;
     }
     if (end == STREAM_FAILED) m->broken = 1;
-    int strict_failure = m->o->strict && m->failed;
+    int strict_failure = m->o->input.strict && m->failed;
     if (!results_end(!strict_failure && !m->broken) || m->broken) return 2;
     if (strict_failure) {
         say_error("stopped at the first failed query (--strict)");
@@ -259,16 +260,17 @@ static form form_of(const char *path) {
 }
 
 static int check_options(const options *o) {
-    if (!o->gallery) say_error("match: no --gallery; see \"reid help match\"");
-    else if (!o->operand_count && !o->boxes) say_error("match: no QUERY; see \"reid help match\"");
-    else if (o->output && form_of(o->output) == TABLE)
-        say_error("match: %s: the name of the output must end in .csv, .jsonl or .html", shown(o->output));
-    else if (o->labels && (!o->output || form_of(o->output) != HTML))
+    if (!o->match.gallery) say_error("match: no --gallery; see \"reid help match\"");
+    else if (!o->operand_count && !o->input.boxes) say_error("match: no QUERY; see \"reid help match\"");
+    else if (o->output.path && form_of(o->output.path) == TABLE)
+        say_error("match: %s: the name of the output must end in .csv, .jsonl or .html", shown(o->output.path));
+    else if (o->input.labels && (!o->output.path || form_of(o->output.path) != HTML))
         say_error("match: --labels is for the page of -o FILE.html; reid eval measures by labels");
-    else if (o->weight_count && o->calibration)
-        say_error("match: --weights would change the scores that --calibration is about");
-    else if (o->weight_count && o->weight_count != o->models)
-        say_error("match: --weights gives %d value(s) for %d model(s)", o->weight_count, o->models);
+    else if (o->match.weight_count && o->match.calibration)
+        say_error("match: --score-weights would change the scores that --calibration is about");
+    else if (o->match.weight_count && o->match.weight_count != o->models)
+        say_error("match: --score-weights gives %d share%s for %d model%s", o->match.weight_count,
+                  plural((size_t)o->match.weight_count), o->models, plural((size_t)o->models));
     else return 1;
     return 0;
 }
@@ -281,10 +283,10 @@ static int match_with(options *o, models *all, const inputs *queries, const cali
     if (gallery_open(&g, &request, all)) {
         ask a;
         matching m;
-        const ask_request asked = {all, &g, c, o->weights, o->weight_count, o->threshold, &search};
+        const ask_request asked = {all, &g, c, o->match.weights, o->match.weight_count, o->match.threshold, &search};
         memset(&m, 0, sizeof m);
         m.o = o, m.g = &g, m.queries = queries, m.asked = &a;
-        m.form = o->output ? form_of(o->output) : o->json ? JSON_LINES : TABLE;
+        m.form = o->output.path ? form_of(o->output.path) : o->output.json ? JSON_LINES : TABLE;
         look_for_strangers(&g, o);
         if (ask_open(&a, &asked) && prepare(&m) && open_page(&m)) status = match_all(&m, all);
         match_html_close(m.page);
@@ -292,8 +294,8 @@ static int match_with(options *o, models *all, const inputs *queries, const cali
         pending_close(&m.file_out);
         text_free(&m.line);
         free(m.row), free(m.hits);
-    } else if (o->strict && g.failed && !interrupted()) {
-        say_error("stopped at the first failed picture of the gallery (--strict)");
+    } else if (o->input.strict && g.failed && !interrupted()) {
+        say_error("stopped at the first failed image of the gallery (--strict)");
         status = 1;
     }
     gallery_close(&g);
@@ -306,14 +308,14 @@ int match_main(options *o) {
     models all;
     int status = 2;
     if (!check_options(o)) return 2;
-    if ((!o->calibration || calibration_read(&c, o->calibration)) && collect_inputs(&queries, o)) {
+    if ((!o->match.calibration || calibration_read(&c, o->match.calibration)) && collect_inputs(&queries, o)) {
         if (!queries.count) {
             say_error("match: no queries");
         } else if (open_models(&all, o)) {
             store_meta ours;
             makers_of_models(&all, &ours);
-            if (!o->calibration) status = match_with(o, &all, &queries, NULL);
-            else if (makers_agree(&c.makers, o->calibration, &ours, &all, NULL))
+            if (!o->match.calibration) status = match_with(o, &all, &queries, NULL);
+            else if (makers_agree(&c.makers, o->match.calibration, &ours, &all, NULL))
                 status = match_with(o, &all, &queries, &c);
             models_close(&all);
         }

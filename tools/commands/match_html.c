@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/say.h"
+#include "evaluate/eval_label_table.h"
 #include "evaluate/eval_labels.h"
 #include "review/album.h"
 
@@ -50,7 +51,7 @@ static const labelled *label_of(const match_html *h, const char *id) {
 
 /* --labels, in which a picture has one identity. */
 static int read_labels(match_html *h) {
-    const char *path = h->r.o->labels;
+    const char *path = h->r.o->input.labels;
     label_set *set = &h->labels;
     size_t used = 0;
     if (!path) return 1;
@@ -73,7 +74,7 @@ static void find_truth(const match_html *h, const input *in, page_query *q) {
     const labelled *l = label_of(h, in->id);
     q->who = l ? l->identity : in->identity;
     if (is_enrolled(h, q->who)) q->truth = PAGE_KNOWN;
-    else if (l || (h->r.o->unknown && strcmp(q->who, h->r.o->unknown) == 0)) q->truth = PAGE_STRANGER;
+    else if (l || (h->r.o->input.unknown && strcmp(q->who, h->r.o->input.unknown) == 0)) q->truth = PAGE_STRANGER;
     else q->truth = PAGE_UNLABELLED;
 }
 
@@ -87,7 +88,7 @@ static int open_albums(match_html *h) {
     if (!h->image_paths) return 0;
     for (size_t i = 0; i < list->count; i++) h->query_ids[i] = list->at[i].id;
     for (size_t i = 0; i < g->count; i++) h->image_paths[i] = g->at[i].path;
-    album_request r = {.ids = h->query_ids, .count = list->count, .boxes = list, .max_pixels = h->r.o->max_pixels,
+    album_request r = {.ids = h->query_ids, .count = list->count, .boxes = list, .max_pixels = h->r.o->input.max_pixels,
                        .cache = 0, .threads = 1};
     h->queries = album_open(&r);
     r.ids = h->image_paths, r.count = g->count, r.boxes = NULL, r.cache = KEPT;
@@ -100,7 +101,7 @@ match_html *match_html_open(const match_html_request *r) {
     if (!h) return NULL;
     h->r = *r;
     h->page.threshold = r->asked->threshold;
-    match_page_section(&h->page, "Queries", "Below each, the most similar individuals by their most similar picture.");
+    match_page_section(&h->page, "Queries", "Below each, the most similar individuals by their most similar image.");
     if (sort_names(h) && read_labels(h) && open_albums(h)) return h;
     match_html_close(h);
     return NULL;
@@ -165,7 +166,7 @@ static void add_introduction(const match_html *h, text *out) {
     text_printf(out, "<p class=\"soft\">%zu queries, compared with %zu pictures of %zu individuals in <code>",
                 n->queries, g->count, g->identities);
     text place = TEXT_INIT;
-    text_puts(&place, shown(h->r.o->gallery));
+    text_puts(&place, shown(h->r.o->match.gallery));
     page_text(out, place.s ? place.s : "");
     text_free(&place);
     text_puts(out, "</code> by <code>");
@@ -178,7 +179,7 @@ static void add_introduction(const match_html *h, text *out) {
         text_puts(out, "<p class=\"note\"><strong>Nothing is decided:</strong> there is no threshold, and strangers, "
                        "too, have a best match. <code>reid calibrate</code> makes one of pictures of yours, for "
                        "<code>--calibration</code>.</p>\n");
-    if (n->judged && h->r.o->labels)
+    if (n->judged && h->r.o->input.labels)
         text_puts(out, "<p>Who the queries show is what <code>--labels</code> says.</p>\n");
     else if (n->judged)
         text_puts(out, "<p>Queries in a folder with the name of an individual of the gallery are taken to show that "
@@ -204,6 +205,6 @@ void match_html_write(match_html *h, text *out) {
     add_failures(h, out);
     page_end(out);
     if (h->without)
-        say_warning("the page has grown so large that %zu pictures are not shown on it: give fewer queries at a time",
+        say_warning("the page has grown so large that %zu images are not shown on it: give fewer queries at a time",
                     h->without);
 }

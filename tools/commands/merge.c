@@ -1,6 +1,7 @@
 /* reid merge: the shards of a list to the files of one run. */
 #include "base/results.h"
 #include "base/say.h"
+#include "commands/commands.h"
 #include "commands/requests.h"
 #include "embedding/merge.h"
 
@@ -14,15 +15,17 @@ static int print_summary(const merge_request *r, const merge_result *found) {
 }
 
 int merge_main(options *o) {
-    const merge_request request = {o->operands, o->operand_count, o->output};
+    const merge_request request = {o->operands, o->operand_count, o->output.path};
     merge_result found;
-    if (!o->operand_count || !o->output) {
-        say_error("merge: %s; see \"reid help merge\"", o->output ? "no SHARD" : "give the output's name with -o FILE");
+    if (!o->operand_count || !o->output.path) {
+        say_error("merge: %s; see \"reid help merge\"",
+                  o->output.path ? "no SHARD" : "give the output's name with -o FILE");
         return 2;
     }
     if (!merge_shards(&request, &found)) return 2;
     if (found.failed) say_warning("%zu of %zu inputs failed", found.failed, found.inputs);
-    say_info("%s: %zu rows of %d floats from %d shards", shown(o->output), found.rows, found.dim, o->operand_count);
-    if (o->json && !print_summary(&request, &found)) return 2;
+    say_info("%s: %zu rows of %d floats from %d shards", shown(o->output.path), found.rows, found.dim,
+             o->operand_count);
+    if (o->output.json && !print_summary(&request, &found)) return 2;
     return found.failed ? 1 : 0;
 }

@@ -2,6 +2,7 @@
    NVRTC; this one needs no GPU. */
 #include "base/results.h"
 #include "base/say.h"
+#include "commands/commands.h"
 #include "commands/requests.h"
 
 #include <stdio.h>
@@ -42,9 +43,9 @@ static int describe(const options *o, reid_desc *desc, reid_info *info, reid_err
 
 /* --chip, else the GPU of this machine. */
 static const char *chip_of(const options *o, const reid_desc *desc, reid_gpu_info *gpu) {
-    if (o->chip) return o->chip;
+    if (o->compute.chip) return o->compute.chip;
     if (reid_query_gpu(desc, gpu) == REID_OK) return gpu->arch;
-    say_error("pack: which chip? Give --chip sm_90, for example; this machine has no GPU to ask (%s)",
+    say_error("pack: no chip: give --chip, for example sm_90; this machine has no GPU to ask (%s)",
               desc->error->text);
     return NULL;
 }
@@ -55,20 +56,20 @@ int pack_main(options *o) {
     reid_gpu_info gpu;
     reid_error error = REID_INIT;
     packed done = {0, 0};
-    if (o->operand_count || !o->output || (!o->models && !o->every.network)) {
+    if (o->operand_count || !o->output.path || (!o->models && !o->every.network)) {
         say_error("pack: -m WEIGHTS or --net NAME, and -o FILE are needed, and nothing else; see \"reid help pack\"");
         return 2;
     }
     if (!describe(o, &desc, &info, &error)) return 2;
     const char *chip = chip_of(o, &desc, &gpu);
     if (!chip) return 2;
-    reid_result r = reid_pack_kernels(&desc, chip, o->output, note_program, &done);
+    reid_result r = reid_pack_kernels(&desc, chip, o->output.path, note_program, &done);
     if (r != REID_OK) {
         say_error("pack: %s", shown(reason_of(&error, r)));
         return 2;
     }
     text out = TEXT_INIT;
-    text_printf(&out, "%s: %d programs of %s for %s, %zu bytes of machine code\n", shown(o->output), done.programs,
+    text_printf(&out, "%s: %d programs of %s for %s, %zu bytes of machine code\n", shown(o->output.path), done.programs,
                 desc.network, chip, done.bytes);
     return results_print(&out) ? 0 : 2;
 }

@@ -17,23 +17,23 @@ reid_desc model_desc(const options *o, const model_options *m, reid_error *error
     desc.head = m->head;
     desc.head_seed = m->head_seed;
     desc.allow_unused = m->allow_unused;
-    desc.flip = o->flip != 0;
-    desc.raw = o->raw != 0;
-    desc.latency = o->latency != 0;
-    desc.device = (reid_device)o->device;
-    desc.device_index = o->device_index;
-    desc.precision = (reid_precision)o->precision;
-    if (!o->compare || desc.precision == REID_INT8) desc.ranges = m->ranges; /* --compare has several precisions */
-    desc.cpu_isa = (reid_isa)o->isa;
-    desc.batch = o->batch;
-    desc.threads = o->threads;
-    desc.lanes = o->lanes;
-    desc.memory_limit = o->memory;
-    desc.kernels_path = o->kernels;
-    desc.kernels_pack = o->pack;
+    desc.flip = o->compute.flip != 0;
+    desc.raw = o->compute.raw != 0;
+    desc.latency = o->compute.latency != 0;
+    desc.device = (reid_device)o->compute.device;
+    desc.device_index = o->compute.device_index;
+    desc.precision = (reid_precision)o->compute.precision;
+    if (!o->eval.compare || desc.precision == REID_INT8) desc.ranges = m->ranges; /* --compare has several precisions */
+    desc.cpu_isa = (reid_isa)o->compute.isa;
+    desc.batch = o->compute.batch;
+    desc.threads = o->compute.threads;
+    desc.lanes = o->compute.lanes;
+    desc.memory_limit = o->compute.memory;
+    desc.kernels_path = o->compute.kernels;
+    desc.kernels_pack = o->compute.pack;
     desc.log_fn = say_log;
     desc.error = error;
-    desc.fallback = desc.precision == REID_INT8 && !o->no_fallback; /* safe unless that is declined */
+    desc.fallback = desc.precision == REID_INT8 && !o->compute.no_fallback; /* safe unless that is declined */
     return desc;
 }
 
@@ -48,7 +48,8 @@ int open_models(models *all, const options *o) {
 }
 
 decode_settings decoding(const options *o) {
-    return (decode_settings){.threads = o->decoders, .max_pixels = o->max_pixels, .jpeg = (jpeg_decoder)o->jpeg};
+    return (decode_settings){
+        .threads = o->input.decoders, .max_pixels = o->input.max_pixels, .jpeg = (jpeg_decoder)o->input.jpeg};
 }
 
 /* On stderr. */
@@ -57,11 +58,11 @@ static void say_stats(const options *o, const stream_job *job) {
     const stream_stats *s = job->stats;
     const reid_info *info = &job->all->at[0].info;
     const stream_setting in = {.cpus = threads_here(), .threads = info->threads, .last = job->last,
-                               .on_gpu = strcmp(info->device, "cpu") != 0, .jpeg = (jpeg_decoder)o->jpeg,
+                               .on_gpu = strcmp(info->device, "cpu") != 0, .jpeg = (jpeg_decoder)o->input.jpeg,
                                .by_fp32 = strcmp(info->precision, "fp32") == 0,
                                .saturation = models_saturation(job->all)};
-    if (!o->stats || s->rows == 0) return;
-    (o->json ? stream_stats_json : stream_stats_table)(s, &in, &t);
+    if (!o->output.stats || s->rows == 0) return;
+    (o->output.json ? stream_stats_json : stream_stats_table)(s, &in, &t);
     say_text(&t);
     text_free(&t);
 }
@@ -70,17 +71,17 @@ static void say_stats(const options *o, const stream_job *job) {
 static int open_trace(const options *o, const char *label, trace **to) {
     text program = TEXT_INIT;
     *to = NULL;
-    if (!o->trace) return 1;
-    if (strcmp(o->trace, "-") == 0) {
+    if (!o->output.trace) return 1;
+    if (strcmp(o->output.trace, "-") == 0) {
         say_error("--trace writes a file, which appears when it is complete; it cannot be stdout");
         return 0;
     }
-    if (o->output && strcmp(o->output, o->trace) == 0) {
-        say_error("%s: -o and --trace cannot be the same file", shown(o->trace));
+    if (o->output.path && strcmp(o->output.path, o->output.trace) == 0) {
+        say_error("%s: -o and --trace cannot be the same file", shown(o->output.trace));
         return 0;
     }
     text_printf(&program, "reid, %s", label);
-    *to = need_text(&program) ? trace_open(o->trace, program.s) : NULL;
+    *to = need_text(&program) ? trace_open(o->output.trace, program.s) : NULL;
     text_free(&program);
     return *to != NULL;
 }
@@ -98,24 +99,34 @@ stream_result run_stream(const options *o, stream_job *job, int *traced) {
 }
 
 int collect_inputs(inputs *list, const options *o) {
-    const input_request r = {o->operands, o->operand_count, o->nul_list, {o->boxes, o->category, o->min_conf}};
+    const input_request r = {
+        o->operands, o->operand_count, o->input.nul_list, {o->input.boxes, o->input.category, o->input.min_conf}};
     return inputs_collect(list, &r);
 }
 
 output_request output_of(const options *o) {
-    return (output_request){.path = o->output, .resume = o->resume, .strict = o->strict, .shard = o->shard,
-                            .shards = o->shards, .flip = o->flip, .raw = o->raw, .max_pixels = o->max_pixels,
-                            .boxes = o->boxes, .category = o->category, .min_conf = o->min_conf,
-                            .jpeg = jpeg_decoder_name((jpeg_decoder)o->jpeg)};
+    return (output_request){.path = o->output.path,
+                            .resume = o->output.resume,
+                            .strict = o->input.strict,
+                            .shard = o->input.shard,
+                            .shards = o->input.shards,
+                            .flip = o->compute.flip,
+                            .raw = o->compute.raw,
+                            .max_pixels = o->input.max_pixels,
+                            .boxes = o->input.boxes,
+                            .category = o->input.category,
+                            .min_conf = o->input.min_conf,
+                            .jpeg = jpeg_decoder_name((jpeg_decoder)o->input.jpeg)};
 }
 
 gallery_request gallery_of(const options *o) {
-    return (gallery_request){.path = o->gallery, .strict = o->strict, .decode = decoding(o), .unknown = o->unknown};
+    return (gallery_request){
+        .path = o->match.gallery, .strict = o->input.strict, .decode = decoding(o), .unknown = o->input.unknown};
 }
 
 void labelled_of(labelled_request *to, const options *o) {
-    const eval_request r = {.operands = o->operands, .operand_count = o->operand_count, .labels = o->labels,
-                            .unknown = o->unknown, .strict = o->strict, .models = to->models,
+    const eval_request r = {.operands = o->operands, .operand_count = o->operand_count, .labels = o->input.labels,
+                            .unknown = o->input.unknown, .strict = o->input.strict, .models = to->models,
                             .model_count = o->models, .decode = decoding(o)};
     to->r = r;
     model_descs(o, to->models);
@@ -124,12 +135,12 @@ void labelled_of(labelled_request *to, const options *o) {
 evaluation_rules rules_of(const options *o) {
     enum { USUAL_DRAWS = 1000 };
     evaluation_rules rules;
-    rules.threshold = o->threshold;
-    rules.leave_out = (leave_out)o->leave_out;
-    rules.rerank = o->rerank, rules.k1 = o->k1, rules.k2 = o->k2, rules.lambda = o->lambda;
-    rules.expand = o->expand, rules.alpha = o->alpha;
-    rules.draws = o->draws ? o->draws : USUAL_DRAWS;
-    rules.threads = o->threads;
-    rules.isa = (reid_isa)o->isa;
+    rules.threshold = o->match.threshold;
+    rules.leave_out = (leave_out)o->eval.leave_out;
+    rules.rerank = o->eval.rerank, rules.k1 = o->eval.k1, rules.k2 = o->eval.k2, rules.lambda = o->eval.lambda;
+    rules.expand = o->eval.expand, rules.alpha = o->eval.alpha;
+    rules.draws = o->eval.draws ? o->eval.draws : USUAL_DRAWS;
+    rules.threads = o->compute.threads;
+    rules.isa = (reid_isa)o->compute.isa;
     return rules;
 }

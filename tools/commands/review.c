@@ -4,7 +4,9 @@
 #include "base/results.h"
 #include "base/say.h"
 #include "base/threads.h"
+#include "commands/commands.h"
 #include "commands/counting.h"
+#include "groups/census_estimate.h"
 #include "journal/decisions_import.h"
 #include "review/desk.h"
 #include "review/single.h"
@@ -30,14 +32,16 @@ typedef struct review {
 } review;
 
 static int check_options(const options *o) {
-    if (!o->decisions) say_error("review: where do decisions go? Give a file with --decisions FILE");
-    else if (o->import && (o->operand_count || o->html || o->listen))
-        say_error("review: --import adds a file to --decisions and does nothing else");
-    else if (o->by_whom && decision_words_fault(o->by_whom)) /* or no decision could be stored, or read again */
-        say_error("review: --by: the name %s", decision_words_fault(o->by_whom));
-    else if (!o->import && !o->operand_count) say_error("review: no INPUT; see \"reid help review\"");
-    else if (o->html && o->listen) say_error("review: --html needs no server: --listen does not go with it");
-    else if (!o->html && !o->import && !web_is_there())
+    if (!o->cluster.decisions) say_error("review: no journal for decisions: give --decisions FILE");
+    else if (o->review.import && (o->operand_count || o->review.html || o->serve.listen))
+        say_error("review: --import adds a file to --decisions and excludes everything else");
+    else if (o->review.by_whom &&
+             decision_words_fault(o->review.by_whom)) /* or no decision could be stored, or read again */
+        say_error("review: --by: the name %s", decision_words_fault(o->review.by_whom));
+    else if (!o->review.import && !o->operand_count) say_error("review: no INPUT; see \"reid help review\"");
+    else if (o->review.html && o->serve.listen)
+        say_error("review: --html needs no server: remove --listen");
+    else if (!o->review.html && !o->review.import && !web_is_there())
         say_error("review: this version was compiled without libmicrohttpd (Debian: libmicrohttpd-dev); --html needs "
                   "none");
     else return counting_options(o, "review");
@@ -47,8 +51,8 @@ static int check_options(const options *o) {
 /* --- what is reviewed --------------------------------------------------------------------------------------------- */
 
 static const char *who(const options *o) {
-    const struct passwd *user = o->by_whom ? NULL : getpwuid(geteuid());
-    if (o->by_whom) return o->by_whom;
+    const struct passwd *user = o->review.by_whom ? NULL : getpwuid(geteuid());
+    if (o->review.by_whom) return o->review.by_whom;
     return user && *user->pw_name ? user->pw_name : "unknown";
 }
 
@@ -71,19 +75,24 @@ static int open_all(review *r) {
     const options *o = r->o;
     const clusters *found = &r->groups.found;
     if (!grouping_make(&r->groups, o, o->operand_count, "review")) return 0;
-    if (o->count && !ask_for_count(r)) return 0;
+    if (o->count.asked && !ask_for_count(r)) return 0;
     const store_meta *makers = &r->groups.crops.makers;
     for (int i = 0; i < makers->models; i++) memcpy(r->models[i], makers->model[i].fingerprint, 33);
     r->search = model_desc(o, &o->every, NULL);
     r->how = r->groups.request, r->how.search = &r->search;
-    const board_request b = {.groups = found, .how = o->count || o->html ? NULL : &r->how,
-                             .carry = o->carry ? &r->groups.earlier : NULL,
-                             .heeded = (long long)r->groups.decided.list.count, .decisions = o->decisions,
-                             .writes = !o->html, .by = who(o), .models = r->models, .model_count = makers->models};
+    const board_request b = {.groups = found,
+                             .how = o->count.asked || o->review.html ? NULL : &r->how,
+                             .carry = o->cluster.carry ? &r->groups.earlier : NULL,
+                             .heeded = (long long)r->groups.decided.list.count,
+                             .decisions = o->cluster.decisions,
+                             .writes = !o->review.html,
+                             .by = who(o),
+                             .models = r->models,
+                             .model_count = makers->models};
     r->board = board_open(&b);
     if (!r->board) return 0;
-    const album_request a = {found->ids, found->rows, o->pictures, o->boxes ? &r->groups.boxes : NULL,
-                             o->max_pixels, CACHE, threads_for(0, MOST_THREADS)};
+    const album_request a = {found->ids, found->rows, o->cluster.pictures, o->input.boxes ? &r->groups.boxes : NULL,
+                             o->input.max_pixels, CACHE, threads_for(0, MOST_THREADS)};
     r->album = album_open(&a);
     return r->album != NULL;
 }
@@ -104,14 +113,14 @@ static int tell_address(const text *address, const char *token) {
 }
 
 static int serve(const review *r) {
-    const char *listen = r->o->listen ? r->o->listen : "127.0.0.1:0";
+    const char *listen = r->o->serve.listen ? r->o->serve.listen : "127.0.0.1:0";
     text address = TEXT_INIT, why = TEXT_INIT;
     char token[33];
     int loopback = 1, status = 2, fd = door_tcp(listen, &address, &loopback, &why);
     if (fd >= 0 && !loopback) {
         close(fd);
         fd = -1;
-        text_puts(&why, "other machines could connect: the page is for this one alone");
+        text_puts(&why, "other machines could connect, but the page is for this machine only: use 127.0.0.1");
     }
     if (fd < 0 || !need_text(&address) || !desk_token(token, &why)) {
         if (why.s) say_error("%s: %s", shown(listen), why.s);
@@ -151,13 +160,15 @@ static int import(const options *o) {
     memset(&from, 0, sizeof from);
     memset(&to, 0, sizeof to);
     from.fd = to.fd = -1;
-    if (!read_import(&from, o->import, &why)) say_error("%s: %s", shown(o->import), why.s);
-    else if (!decisions_open(&to, o->decisions, 1, &why)) say_error("%s: %s", shown(o->decisions), why.s);
+    if (!read_import(&from, o->review.import, &why)) say_error("%s: %s", shown(o->review.import), why.s);
+    else if (!decisions_open(&to, o->cluster.decisions, 1, &why))
+        say_error("%s: %s", shown(o->cluster.decisions), why.s);
     else if (decisions_import(&to, &from.list, &result, &why) <= 0)
-        say_error("%s: %s; the %zu decisions before it are in %s", shown(o->import), why.s, result.added + result.known,
-                  shown(o->decisions));
+        say_error("%s: %s; the %zu decisions before it are in %s", shown(o->review.import), why.s,
+                  result.added + result.known, shown(o->cluster.decisions));
     else {
-        say_warning("%zu decisions added to %s, %zu were there", result.added, shown(o->decisions), result.known);
+        say_warning("%zu decisions added to %s, %zu were there", result.added, shown(o->cluster.decisions),
+                    result.known);
         status = 0;
     }
     decisions_close(&to);
@@ -170,12 +181,12 @@ int review_main(options *o) {
     review r;
     int status = 2;
     if (!check_options(o)) return 2;
-    if (o->import) return import(o);
+    if (o->review.import) return import(o);
     memset(&r, 0, sizeof r);
     r.o = o;
     if (open_all(&r)) {
-        const single_request single = {r.board, r.album, o->html, MOST_PAGE};
-        status = !o->html ? serve(&r) : single_write(&single) ? 0 : 2;
+        const single_request single = {r.board, r.album, o->review.html, MOST_PAGE};
+        status = !o->review.html ? serve(&r) : single_write(&single) ? 0 : 2;
     }
     close_all(&r);
     return status;

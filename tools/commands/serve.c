@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/say.h"
 #include "commands/answering.h"
+#include "commands/commands.h"
 #include "server/door.h"
 #include "server/http.h"
 
@@ -25,10 +26,10 @@ typedef struct serving {
 } serving;
 
 static int check_options(const options *o) {
-    if (o->operand_count) say_error("serve: no operand belongs here, but there is %s", shown(o->operands[0]));
+    if (o->operand_count) say_error("serve: unexpected argument: %s (weights go after -m)", shown(o->operands[0]));
     else if (!http_is_there())
         say_error("serve: this version was compiled without libmicrohttpd (Debian: libmicrohttpd-dev)");
-    else if (o->models && o->token_file && !o->listen) say_error("serve: --token-file is for --listen");
+    else if (o->models && o->serve.token_file && !o->serve.listen) say_error("serve: --token-file is for --listen");
     else return answering_check(o, "serve");
     return 0;
 }
@@ -39,11 +40,11 @@ static int check_options(const options *o) {
 static int choose_path(serving *s) {
     const char *folder = getenv("XDG_RUNTIME_DIR");
     text_puts(&s->path, "");
-    if (s->o->socket) {
-        text_puts(&s->path, s->o->socket);
-    } else if (!s->o->listen) {
+    if (s->o->serve.socket) {
+        text_puts(&s->path, s->o->serve.socket);
+    } else if (!s->o->serve.listen) {
         if (!folder || *folder != '/') {
-            say_error("serve: where to listen? XDG_RUNTIME_DIR is not set: give --socket or --listen");
+            say_error("serve: no address: XDG_RUNTIME_DIR is not set; give --socket or --listen");
             return 0;
         }
         text_printf(&s->path, "%s/reid.sock", folder);
@@ -55,16 +56,16 @@ static int choose_path(serving *s) {
 static int open_doors(serving *s) {
     const options *o = s->o;
     text why = TEXT_INIT;
-    int loopback = 1, good = !o->token_file || door_token(o->token_file, &s->token, &why);
-    const char *at = o->token_file;
-    if (good && o->listen) {
-        at = o->listen;
-        s->tcp_fd = door_tcp(o->listen, &s->address, &loopback, &why);
+    int loopback = 1, good = !o->serve.token_file || door_token(o->serve.token_file, &s->token, &why);
+    const char *at = o->serve.token_file;
+    if (good && o->serve.listen) {
+        at = o->serve.listen;
+        s->tcp_fd = door_tcp(o->serve.listen, &s->address, &loopback, &why);
         good = s->tcp_fd >= 0;
     }
-    if (good && !loopback && !o->token_file) {
+    if (good && !loopback && !o->serve.token_file) {
         good = 0;
-        text_puts(&why, "other machines could connect: that needs --token-file, and a proxy for TLS");
+        text_puts(&why, "other machines could connect: give --token-file, and put a proxy in front for TLS");
     }
     if (good && s->path.len) {
         at = s->path.s;
@@ -79,15 +80,15 @@ static int open_doors(serving *s) {
 /* Every connection is a descriptor. */
 static void make_room_for_connections(serving *s) {
     struct rlimit limit;
-    rlim_t wanted = (rlim_t)s->o->connections + OTHER_FILES;
-    s->connections = s->o->connections;
+    rlim_t wanted = (rlim_t)s->o->serve.connections + OTHER_FILES;
+    s->connections = s->o->serve.connections;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) return;
     limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
     if (setrlimit(RLIMIT_NOFILE, &limit) != 0) getrlimit(RLIMIT_NOFILE, &limit);
     if (limit.rlim_cur >= wanted) return;
     s->connections = limit.rlim_cur > 2 * OTHER_FILES ? (int)(limit.rlim_cur - OTHER_FILES) : OTHER_FILES;
     say_warning("%d connections instead of %d: this process may open %llu files (ulimit -n)", s->connections,
-                s->o->connections, (unsigned long long)limit.rlim_cur);
+                s->o->serve.connections, (unsigned long long)limit.rlim_cur);
 }
 
 /* --- the time between --------------------------------------------------------------------------------------------- */
@@ -106,21 +107,21 @@ static void wait_until_answered(const http *h, double seconds) {
 static int serve(serving *s) {
     enum { LAST_ANSWERS = 2 }; /* seconds to send what has been given up */
     const options *o = s->o;
-    const http_request r = {&s->service, s->unix_fd, s->tcp_fd, o->token_file ? &s->token : NULL, o->max_body,
-                            s->connections, o->idle, (long long)(o->timeout * 1e6)};
+    const http_request r = {&s->service,       s->unix_fd,     s->tcp_fd,     o->serve.token_file ? &s->token : NULL,
+                            o->serve.max_body, s->connections, o->serve.idle, (long long)(o->serve.timeout * 1e6)};
     http *h = http_start(&r);
     s->unix_fd = s->tcp_fd = -1; /* the server's */
     if (!h) return 2;
     say_warning("listening on %s%s%s%s", s->path.len ? "unix:" : "", shown(s->path.s),
-                s->path.len && o->listen ? " and http://" : o->listen ? "http://" : "",
+                s->path.len && o->serve.listen ? " and http://" : o->serve.listen ? "http://" : "",
                 s->address.len ? s->address.s : "");
     interrupt_wait();
     interrupt_take();
     service_stop(&s->service);
     say_info("stopping: %d requests are still to be answered", http_pending(h));
-    wait_until_answered(h, o->drain);
+    wait_until_answered(h, o->serve.drain);
     if (http_pending(h)) {
-        say_warning("%d requests were given up after %d s (--drain)", http_pending(h), o->drain);
+        say_warning("%d requests were dropped after %d s (--drain)", http_pending(h), o->serve.drain);
         service_give_up(&s->service);
         wait_until_answered(h, LAST_ANSWERS);
     }

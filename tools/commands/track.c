@@ -5,7 +5,9 @@
 #include "base/results.h"
 #include "base/say.h"
 #include "base/threads.h"
+#include "commands/commands.h"
 #include "commands/requests.h"
+#include "commands/track_films.h"
 #include "commands/tracking.h"
 #include "gallery/makers.h"
 #include "pictures/cuts.h"
@@ -22,14 +24,15 @@
 
 static int check_options(const options *o) {
     if (!o->operand_count) say_error("track: no VIDEO or FOLDER; see \"reid help track\"");
-    else if (!o->detections) say_error("track: no boxes: give --detections FILE, from a detector");
-    else if (!o->output) say_error("track: give -o DIR, a folder that is made");
-    else if (isnan(o->threshold) && !o->calibration)
-        say_error("track: which score is enough? Give --calibration (reid calibrate) or --threshold");
-    else if (o->weight_count && o->calibration)
-        say_error("track: --weights would change the scores that --calibration is about");
-    else if (o->weight_count && o->weight_count != o->models)
-        say_error("track: --weights gives %d value(s) for %d model(s)", o->weight_count, o->models);
+    else if (!o->track.detections) say_error("track: no boxes: give --detections FILE, from a detector");
+    else if (!o->output.path) say_error("track: give -o DIR, a folder that is made");
+    else if (isnan(o->match.threshold) && !o->match.calibration)
+        say_error("track: no threshold: give --threshold or --calibration (from reid calibrate)");
+    else if (o->match.weight_count && o->match.calibration)
+        say_error("track: --score-weights would change the scores that --calibration is about");
+    else if (o->match.weight_count && o->match.weight_count != o->models)
+        say_error("track: --score-weights gives %d share%s for %d model%s", o->match.weight_count,
+                  plural((size_t)o->match.weight_count), o->models, plural((size_t)o->models));
     else return 1;
     return 0;
 }
@@ -45,7 +48,7 @@ static int check_names(const tracking *run) {
     for (size_t i = 0; i < run->count; i++) {
         const char *name = run->requests[i].name;
         if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
-            say_error("%s: is no name for a folder of crops", shown(run->requests[i].video.path));
+            say_error("%s: cannot name a folder of crops", shown(run->requests[i].video.path));
             return 0;
         }
         for (size_t k = 0; k < i; k++) {
@@ -59,11 +62,11 @@ static int check_names(const tracking *run) {
 }
 
 static int read_cuts(tracking *run) {
-    const char *cuts = run->o->cuts;
+    const char *cuts = run->o->track.cuts;
     text why = TEXT_INIT;
     run->looks_for_cuts = !cuts || strcmp(cuts, "auto") == 0;
     if (run->looks_for_cuts || strcmp(cuts, "none") == 0) return 1;
-    int first = run->o->first_frame > 0;
+    int first = run->o->track.first_frame > 0;
     return cuts_read(cuts, first, &run->cuts, &run->cut_count, &why) || tracking_say(cuts, &why);
 }
 
@@ -79,19 +82,20 @@ static int collect_photos(tracking *run, int *folders) {
         if (!photos_add(&run->photos, o->operands[i], &why)) return tracking_say(o->operands[i], &why);
         ++*folders;
     }
-    if (!*folders && (o->times || !isnan(o->burst))) {
+    if (!*folders && (o->track.times || !isnan(o->track.burst))) {
         say_error("track: --times and --burst are about photos, but there is no folder");
         return 0;
     }
-    if (*folders == o->operand_count && (o->first_frame >= 0 || o->stream || o->ffmpeg || run->cuts)) {
+    if (*folders == o->operand_count &&
+        (o->track.first_frame >= 0 || o->track.stream || o->track.ffmpeg || run->cuts)) {
         say_error("track: --first-frame, --stream, --ffmpeg and --cuts FILE are about videos, but there is none");
         return 0;
     }
-    if (!photos_finish(&run->photos, o->times, &strangers, &why)) return tracking_say("track", &why);
-    if (strangers) say_warning("%s: %zu photos in it are not there", shown(o->times), strangers);
+    if (!photos_finish(&run->photos, o->track.times, &strangers, &why)) return tracking_say("track", &why);
+    if (strangers) say_warning("%s: %zu entries refer to photos that were not found", shown(o->track.times), strangers);
     for (size_t i = 0; i < run->photos.count; i++) {
         const camera *c = &run->photos.at[i];
-        if (c->undated) say_warning("%s: %zu of %zu photos have no time, like %s: each of them stands alone",
+        if (c->undated) say_warning("%s: %zu of %zu photos have no time, such as %s: each becomes its own burst",
                                     shown(c->folder), c->undated, c->count, shown(c->at[c->count - 1].path));
     }
     return !interrupted();
@@ -103,15 +107,15 @@ static int plan_one(tracking *run, const char *path, const camera *of) {
     const double usual_apart = 0.5, usual_cut = 10, usual_burst = 5;
     const options *o = run->o;
     film_request *r = &run->requests[run->count++];
-    r->video = (video_request){.path = path, .program = o->ffmpeg, .stream = o->stream,
-                               .max_pixels = o->max_pixels, .timeout = o->timeout,
+    r->video = (video_request){.path = path, .program = o->track.ffmpeg, .stream = o->track.stream,
+                               .max_pixels = o->input.max_pixels, .timeout = o->track.frame_timeout,
                                .cut = run->looks_for_cuts ? usual_cut : 0};
     r->photos = of;
-    r->burst = isnan(o->burst) ? usual_burst : o->burst;
+    r->burst = isnan(o->track.burst) ? usual_burst : o->track.burst;
     r->decode = decoding(o);
     if (!of) r->cuts = run->cuts, r->cut_count = run->cut_count;
-    r->best = o->best ? o->best : USUAL_BEST;
-    r->apart = isnan(o->apart) ? usual_apart : o->apart;
+    r->best = o->track.best ? o->track.best : USUAL_BEST;
+    r->apart = isnan(o->track.apart) ? usual_apart : o->track.apart;
     r->name = of ? need_copy(of->name, strlen(of->name)) : name_of(path);
     return r->name != NULL;
 }
@@ -141,17 +145,17 @@ static int plan(tracking *run) {
 
 /* What the detector's file says of all photos together. */
 static void tell_photos(const tracking *run, const detections *d) {
-    const char *file = shown(run->o->detections);
-    if (d->strangers) say_warning("%s: %zu entries are about photos that are not here", file, d->strangers);
+    const char *file = shown(run->o->track.detections);
+    if (d->strangers) say_warning("%s: %zu entries refer to photos that were not found", file, d->strangers);
     if (d->unlooked) say_warning("%s: the detector failed on %zu photos", file, d->unlooked);
 }
 
 /* Of one film; `all` is what the file says of photos, once it has been read. */
 static int read_one(tracking *run, film_request *asked, detections *d, detections *all, text *why) {
     const options *o = run->o;
-    const detections_request r = {.path = o->detections, .video = asked->video.path, .only = run->count == 1,
-                                  .first = asked->photos ? -1 : o->first_frame, .min_conf = o->min_conf,
-                                  .category = o->category, .photos = asked->photos ? &run->photos : NULL};
+    const detections_request r = {.path = o->track.detections, .video = asked->video.path, .only = run->count == 1,
+                                  .first = asked->photos ? -1 : o->track.first_frame, .min_conf = o->input.min_conf,
+                                  .category = o->input.category, .photos = asked->photos ? &run->photos : NULL};
     if (!asked->photos) return detections_read(d, &r, why);
     if (all->format) return detections_of(d, all, &r, why);
     if (!detections_read_all(all, &r, why)) return 0;
@@ -166,11 +170,12 @@ static int read_detections(tracking *run) {
     for (size_t i = 0; i < run->count && good; i++) {
         detections *d = &run->films[i].found;
         text why = TEXT_INIT;
-        good = read_one(run, &run->requests[i], d, &all, &why) || tracking_say(o->detections, &why);
-        if (good && d->empty) say_warning("%s: %zu boxes without area are left out", shown(o->detections), d->empty);
+        good = read_one(run, &run->requests[i], d, &all, &why) || tracking_say(o->track.detections, &why);
+        if (good && d->empty)
+            say_warning("%s: %zu boxes without area are left out", shown(o->track.detections), d->empty);
         if (good && d->samples > d->categories.count && d->count && d->count <= d->categories.count)
-            say_warning("%s: %zu boxes in %zu frames: one for each category? Tracks need all of them",
-                        shown(o->detections), d->count, d->samples);
+            say_warning("%s: %zu boxes in %zu frames: is it one box per category? Tracking needs all boxes",
+                        shown(o->track.detections), d->count, d->samples);
     }
     detections_free(&all);
     return good;
@@ -179,13 +184,14 @@ static int read_detections(tracking *run) {
 static int prepare_models(tracking *run) {
     const options *o = run->o;
     store_meta ours;
-    if (o->calibration && !calibration_read(&run->calibration, o->calibration)) return 0;
+    if (o->match.calibration && !calibration_read(&run->calibration, o->match.calibration)) return 0;
     if (!open_models(&run->all, o)) return 0;
     makers_of_models(&run->all, &ours);
-    if (o->calibration && !makers_agree(&run->calibration.makers, o->calibration, &ours, &run->all, NULL)) return 0;
-    run->threshold = !isnan(o->threshold) ? o->threshold : run->calibration.threshold;
-    if (o->calibration) memcpy(run->weights, run->calibration.weights, sizeof run->weights);
-    else decision_weights(run->weights, run->all.count, o->weights, o->weight_count);
+    if (o->match.calibration && !makers_agree(&run->calibration.makers, o->match.calibration, &ours, &run->all, NULL))
+        return 0;
+    run->threshold = !isnan(o->match.threshold) ? o->match.threshold : run->calibration.threshold;
+    if (o->match.calibration) memcpy(run->weights, run->calibration.weights, sizeof run->weights);
+    else decision_weights(run->weights, run->all.count, o->match.weights, o->match.weight_count);
     run->rows.all = &run->all;
     return 1;
 }
@@ -212,9 +218,10 @@ static int write_one(tracking *run, size_t i, const char *usual, const char *end
 
 static int write_all(tracking *run) {
     const options *o = run->o;
-    const film_report r = {run->films, run->count, run->groups, &run->rows, o->detections, run->threshold};
+    const film_report r = {run->films, run->count, run->groups, &run->rows, o->track.detections, run->threshold};
     text content = TEXT_INIT, why = TEXT_INIT;
-    if (!crop_rows_write(&run->rows, o->flip, o->raw, o->max_pixels, tracking_jpeg(run))) return 0;
+    if (!crop_rows_write(&run->rows, o->compute.flip, o->compute.raw, o->input.max_pixels, tracking_jpeg(run)))
+        return 0;
     films_json(&r, &content);
     int good = folder_write(&run->folder, "tracks.json", &content, &why);
     for (size_t i = 0; i < run->count && good; i++) {
@@ -225,12 +232,12 @@ static int write_all(tracking *run) {
     }
     good = good && folder_finish(&run->folder, &why);
     text_free(&content);
-    return good || tracking_say(o->output, &why);
+    return good || tracking_say(o->output.path, &why);
 }
 
 static void json_summary(const tracking *run, text *out) {
     text_puts(out, "{\"output\": ");
-    text_json(out, run->o->output);
+    text_json(out, run->o->output.path);
     text_puts(out, ", \"videos\": [");
     for (size_t i = 0; i < run->count; i++) {
         const film *f = &run->films[i];
@@ -256,7 +263,7 @@ static void plain_summary(const tracking *run, text *out) {
 
 static int tell_summary(const tracking *run) {
     text out = TEXT_INIT;
-    (run->o->json ? json_summary : plain_summary)(run, &out);
+    (run->o->output.json ? json_summary : plain_summary)(run, &out);
     int good = need_text(&out) && results_begin(0) && results_write(&out);
     text_free(&out);
     return results_end(good) && good;
@@ -269,9 +276,9 @@ static void tell_stats(const tracking *run, double began, double grouping) {
                        .photos = run->photos.count > 0, .threads = info->threads,
                        .on_gpu = strcmp(info->device, "cpu") != 0};
     text t = TEXT_INIT;
-    if (!run->o->stats) return;
+    if (!run->o->output.stats) return;
     for (size_t i = 0; i < run->count; i++) in.tracks += run->films[i].wholes;
-    (run->o->json ? film_stats_json : film_stats_table)(&run->rows.work, &in, &t);
+    (run->o->output.json ? film_stats_json : film_stats_table)(&run->rows.work, &in, &t);
     say_text(&t);
     text_free(&t);
 }
@@ -283,7 +290,7 @@ static int finish(tracking *run, double began) {
     const double grouped = clock_seconds();
     if (!write_all(run)) return 0;
     run->rows.work.write += clock_seconds() - grouped;
-    if ((!run->o->quiet || run->o->json) && !tell_summary(run)) return 0;
+    if ((!run->o->output.quiet || run->o->output.json) && !tell_summary(run)) return 0;
     tell_stats(run, began, grouped - read);
     return 1;
 }

@@ -7,7 +7,7 @@
 #include "base/say.h"
 #include "base/source.h"
 #include "base/when.h"
-#include "commands/tracking.h"
+#include "commands/track_films.h"
 #include "pictures/turbojpeg.h"
 #include "tracks/film_record.h"
 
@@ -34,7 +34,7 @@ static void key_text(text *key, const char *what, const char *value) {
 static void key_number(text *key, const char *what, double value) { text_printf(key, "%s\t%.17g\n", what, value); }
 
 const char *tracking_jpeg(const tracking *run) {
-    return run->photos.count ? jpeg_decoder_name((jpeg_decoder)run->o->jpeg) : NULL;
+    return run->photos.count ? jpeg_decoder_name((jpeg_decoder)run->o->input.jpeg) : NULL;
 }
 
 /* A file by its content; one that cannot be read is told apart by that. */
@@ -91,22 +91,22 @@ static int make_key(const tracking *run, text *key) {
     const film_request *first = &run->requests[0];
     key_text(key, "version", reid_version_string());
     key_models(run, key);
-    int good = key_file(key, "--detections", o->detections);
-    key_number(key, "--first-frame", o->first_frame);
-    key_number(key, "--min-conf", o->min_conf >= 0 ? o->min_conf : -1);
-    key_text(key, "--category", o->category);
-    if (!run->looks_for_cuts && run->cuts) good = good && key_file(key, "--cuts", o->cuts);
+    int good = key_file(key, "--detections", o->track.detections);
+    key_number(key, "--first-frame", o->track.first_frame);
+    key_number(key, "--min-conf", o->input.min_conf >= 0 ? o->input.min_conf : -1);
+    key_text(key, "--category", o->input.category);
+    if (!run->looks_for_cuts && run->cuts) good = good && key_file(key, "--cuts", o->track.cuts);
     else key_text(key, "--cuts", run->looks_for_cuts ? "auto" : "none");
     key_number(key, "--best", first->best);
     key_number(key, "--apart", first->apart);
     key_number(key, "--burst", first->burst);
-    key_number(key, "--stream", o->stream);
-    key_text(key, "--ffmpeg", o->ffmpeg);
-    key_number(key, "--max-pixels", (double)o->max_pixels);
+    key_number(key, "--stream", o->track.stream);
+    key_text(key, "--ffmpeg", o->track.ffmpeg);
+    key_number(key, "--max-pixels", (double)o->input.max_pixels);
     key_text(key, "what decodes JPEG files", tracking_jpeg(run));
     key_number(key, "--threshold", run->threshold);
-    key_number(key, "--weights, the first", run->weights[0]);
-    key_number(key, "--weights, the second", run->all.count > 1 ? run->weights[1] : 0);
+    key_number(key, "--score-weights, the first", run->weights[0]);
+    key_number(key, "--score-weights, the second", run->all.count > 1 ? run->weights[1] : 0);
     key_number(key, "the number of videos", (double)run->count);
     for (size_t i = 0; i < run->count; i++) key_video(key, &run->requests[i]);
     return good && need_text(key);
@@ -153,7 +153,7 @@ static int is_there(tracking *run, const char *name) {
 static int add_crops(tracking *run) {
     text why = TEXT_INIT;
     is_there(run, "embeddings.npy.part"), is_there(run, "embeddings.npy.part.log");
-    return is_there(run, "crops") || folder_add(&run->folder, "crops", &why) || tracking_say(run->o->output, &why);
+    return is_there(run, "crops") || folder_add(&run->folder, "crops", &why) || tracking_say(run->o->output.path, &why);
 }
 
 /* A run that was interrupted before it had noted what it was asked for has done nothing. */
@@ -173,13 +173,13 @@ int tracking_folder(tracking *run) {
     int found = 0;
     run->first_row = need_zeroed(run->count + 1, sizeof *run->first_row);
     if (!run->first_row || !make_key(run, &key)) return text_free(&key), 0;
-    int good = folder_resume(&run->folder, o->output, o->resume, &found, &why);
-    if (!good) tracking_say(o->output, &why);
-    if (good && found && !o->resume)
+    int good = folder_resume(&run->folder, o->output.path, o->output.resume, &found, &why);
+    if (!good) tracking_say(o->output.path, &why);
+    if (good && found && !o->output.resume)
         say_warning("%s of an interrupted run is replaced; --resume would have continued it",
                     shown(run->folder.work));
-    if (good && found && o->resume) good = continue_folder(run, &key);
-    if (good && !folder_note(&run->folder, "key", &key, &why)) good = tracking_say(o->output, &why);
+    if (good && found && o->output.resume) good = continue_folder(run, &key);
+    if (good && !folder_note(&run->folder, "key", &key, &why)) good = tracking_say(o->output.path, &why);
     text_free(&key);
     run->rows.folder = run->folder.temp;
     run->saved = clock_seconds();
@@ -216,7 +216,7 @@ static int record(tracking *run, size_t i) {
     int good = record_name(i, &name);
     film_record(&run->films[i], &run->rows, run->first_row[i], &bytes);
     if (good && !folder_note(&run->folder, name.s, &bytes, &why)) good = tracking_say(run->folder.work, &why);
-    if (good) run->folder.keep = run->o->resume;
+    if (good) run->folder.keep = run->o->output.resume;
     text_free(&name), text_free(&bytes);
     return good;
 }
@@ -244,7 +244,7 @@ static int save(tracking *run, size_t end, int now) {
 static void tell_problems(const tracking *run, const film *f) {
     const char *path = shown(f->r->video.path);
     if (f->streams > 1)
-        say_warning("%s: it has %d video streams; this is number %d", path, f->streams, run->o->stream);
+        say_warning("%s: it has %d video streams; this is number %d", path, f->streams, run->o->track.stream);
     if (f->problem.len && f->frames && !f->r->photos)
         say_error("%s: %s; %zu frames were read%s", path, f->problem.s, f->frames,
                   f->beyond ? ", and there are boxes beyond them" : "");
@@ -256,7 +256,7 @@ static int make_film(tracking *run, size_t i) {
     text name = TEXT_INIT, why = TEXT_INIT;
     text_printf(&name, "crops/%s", run->requests[i].name);
     int good = need_text(&name);
-    if (good && !folder_renew(&run->folder, name.s, &why)) good = tracking_say(run->o->output, &why);
+    if (good && !folder_renew(&run->folder, name.s, &why)) good = tracking_say(run->o->output.path, &why);
     text_free(&name);
     return good && film_make(&run->films[i], &run->requests[i], &run->rows);
 }
@@ -265,7 +265,7 @@ int tracking_films(tracking *run) {
     for (size_t i = 0; i < run->count; i++) {
         int there = recall(run, i);
         if (there < 0 || (!there && !make_film(run, i))) {
-            if (interrupted() && run->o->resume) save(run, i, 1);
+            if (interrupted() && run->o->output.resume) save(run, i, 1);
             return 0;
         }
         run->first_row[i + 1] = run->rows.list.count;

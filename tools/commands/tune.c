@@ -1,10 +1,11 @@
-/* reid tune: measures settings on the user's own pictures and machine, and writes the best as a template. */
+/* reid tune: measures settings on the user's own pictures and machine, and writes the best as a profile. */
 #include "base/files.h"
 #include "base/memory.h"
 #include "base/results.h"
 #include "base/say.h"
 #include "base/threads.h"
-#include "cli/template.h"
+#include "cli/profile.h"
+#include "commands/commands.h"
 #include "commands/requests.h"
 #include "machine/trial.h"
 
@@ -12,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The places of TEMPLATES. */
+/* The places of PROFILES. */
 enum { GOAL_THROUGHPUT, GOAL_LATENCY, GOAL_LOW_MEMORY, GOAL_CPU };
 static const char *const GOALS[] = {"throughput", "latency", "low-memory", "cpu"};
 
@@ -30,11 +31,13 @@ static void make_space(tuning *t, int on_gpu) {
     enum { MOST_ON_CPU = 64, MOST_ON_GPU = 256, MOST_DECODERS = 256, MOST_THREADS = 1024 };
     const options *o = t->o;
     tune_space *s = &t->r.space;
-    int one = o->goal == GOAL_LATENCY;
-    s->decoder_count = tune_steps(s->decoders, threads_for(0, MOST_DECODERS), o->decoders ? o->decoders : one);
+    int one = o->tune.goal == GOAL_LATENCY;
+    s->decoder_count =
+        tune_steps(s->decoders, threads_for(0, MOST_DECODERS), o->input.decoders ? o->input.decoders : one);
     s->thread_count = tune_steps(s->threads, threads_for(0, MOST_THREADS),
-                                 o->threads ? o->threads : on_gpu ? t->info.threads : 0);
-    s->batch_count = tune_steps(s->batches, on_gpu ? MOST_ON_GPU : MOST_ON_CPU, o->batch ? o->batch : one);
+                                 o->compute.threads ? o->compute.threads : on_gpu ? t->info.threads : 0);
+    s->batch_count =
+        tune_steps(s->batches, on_gpu ? MOST_ON_GPU : MOST_ON_CPU, o->compute.batch ? o->compute.batch : one);
 }
 
 /* --- what is said ------------------------------------------------------------------------------------------------- */
@@ -57,19 +60,19 @@ static const tune_candidate **measured(const tuning *t, size_t *count) {
 
 static void explain(const tuning *t, const tune_candidate *fastest, text *out, const char *mark) {
     const tune_candidate *best = &t->c.all[t->c.best];
-    text_printf(out, "%sFor %s on %s, %s in %s, with %zu pictures: %.1f pictures/s, %.2f GiB", mark, GOALS[t->o->goal],
-                t->info.device, t->info.network, t->info.precision, t->pictures, tune_pace(best),
-                (double)best->bytes / t->gib);
-    if (t->o->goal == GOAL_LOW_MEMORY)
+    text_printf(out, "%sFor %s on %s, %s in %s, with %zu images: %.1f pictures/s, %.2f GiB", mark,
+                GOALS[t->o->tune.goal], t->info.device, t->info.network, t->info.precision, t->pictures,
+                tune_pace(best), (double)best->bytes / t->gib);
+    if (t->o->tune.goal == GOAL_LOW_MEMORY)
         text_printf(out, ", %.0f %% of the fastest's pace, which takes %.2f GiB", 100 * tune_pace(best) /
                     tune_pace(fastest), (double)fastest->bytes / t->gib);
     else if (best != fastest)
-        text_printf(out, "; what is up to 1 %% faster takes more threads or a larger batch");
+        text_printf(out, "; settings up to 1 %% faster need more threads or a larger batch");
     text_puts(out, ".\n");
     if (t->c.largest_batch)
         text_printf(out, "%sThe largest batch that fits is %d.\n", mark, t->c.largest_batch);
     if (t->c.hurried)
-        text_printf(out, "%sThe time was over before everything hopeful was measured: more --seconds.\n", mark);
+        text_printf(out, "%sThe time was up before all promising settings were measured; give more --seconds.\n", mark);
 }
 
 static void table(const tuning *t, const tune_candidate **list, size_t count, text *out) {
@@ -87,7 +90,8 @@ static void json_setting(const tune_candidate *x, text *out) {
 }
 
 static void as_json(const tuning *t, const tune_candidate **list, size_t count, text *out) {
-    text_printf(out, "{\"goal\": \"%s\", \"device\": \"%s\", \"largest_batch\": ", GOALS[t->o->goal], t->info.device);
+    text_printf(out, "{\"goal\": \"%s\", \"device\": \"%s\", \"largest_batch\": ", GOALS[t->o->tune.goal],
+                t->info.device);
     if (t->c.largest_batch) text_printf(out, "%d", t->c.largest_batch);
     else text_puts(out, "null");
     text_printf(out, ", \"hurried\": %s, \"chosen\": ", t->c.hurried ? "true" : "false");
@@ -101,20 +105,20 @@ static void as_json(const tuning *t, const tune_candidate **list, size_t count, 
 }
 
 /* Threads only where they were varied: on a GPU they hardly count. */
-static int write_template(const tuning *t, const tune_candidate *fastest) {
+static int write_profile(const tuning *t, const tune_candidate *fastest) {
     text out = TEXT_INIT, why = TEXT_INIT;
     const tune_setting *s = &t->c.all[t->c.best].at;
-    text_puts(&out, "# A template of reid tune, for --template.\n");
+    text_puts(&out, "# A profile from reid tune, for --profile.\n");
     explain(t, fastest, &out, "# ");
     int on_gpu = strcmp(t->info.device, "cpu") != 0;
-    if (t->o->goal == GOAL_CPU || t->o->device != REID_DEVICE_AUTO)
-        text_printf(&out, "%s = %s\n", TEMPLATE_KEY[TEMPLATE_DEVICE], t->info.device);
-    text_printf(&out, "%s = %d\n", TEMPLATE_KEY[TEMPLATE_BATCH], s->batch);
-    if (!on_gpu) text_printf(&out, "%s = %d\n", TEMPLATE_KEY[TEMPLATE_THREADS], s->threads);
-    text_printf(&out, "%s = %d\n", TEMPLATE_KEY[TEMPLATE_DECODERS], s->decoders);
-    if (t->o->memory) text_printf(&out, "%s = %zu\n", TEMPLATE_KEY[TEMPLATE_MEMORY], t->o->memory);
-    int good = file_write(t->o->output, &out, &why);
-    if (!good) say_error("%s: %s", shown(t->o->output), why.s);
+    if (t->o->tune.goal == GOAL_CPU || t->o->compute.device != REID_DEVICE_AUTO)
+        text_printf(&out, "%s = %s\n", PROFILE_KEY[PROFILE_DEVICE], t->info.device);
+    text_printf(&out, "%s = %d\n", PROFILE_KEY[PROFILE_BATCH], s->batch);
+    if (!on_gpu) text_printf(&out, "%s = %d\n", PROFILE_KEY[PROFILE_THREADS], s->threads);
+    text_printf(&out, "%s = %d\n", PROFILE_KEY[PROFILE_DECODERS], s->decoders);
+    if (t->o->compute.memory) text_printf(&out, "%s = %zu\n", PROFILE_KEY[PROFILE_MEMORY], t->o->compute.memory);
+    int good = file_write(t->o->output.path, &out, &why);
+    if (!good) say_error("%s: %s", shown(t->o->output.path), why.s);
     text_free(&out), text_free(&why);
     return good;
 }
@@ -124,8 +128,9 @@ static int tell(const tuning *t) {
     text out = TEXT_INIT;
     const tune_candidate **list = measured(t, &count);
     if (!list) return 0;
-    int written = !t->o->output || write_template(t, list[0]); /* what took so long to measure is told in any case */
-    (t->o->json ? as_json : table)(t, list, count, &out);
+    int written =
+        !t->o->output.path || write_profile(t, list[0]); /* what took so long to measure is told in any case */
+    (t->o->output.json ? as_json : table)(t, list, count, &out);
     int told = results_print(&out);
     free(list);
     return written && told;
@@ -138,19 +143,19 @@ static int measure(tuning *t, const inputs *list) {
     reid_desc descs[MAX_MODELS];
     for (int i = 0; i < o->models; i++) {
         descs[i] = model_desc(o, &o->model[i], NULL);
-        if (o->goal == GOAL_CPU) descs[i].device = REID_DEVICE_CPU;
+        if (o->tune.goal == GOAL_CPU) descs[i].device = REID_DEVICE_CPU;
     }
     const trial_request request = {.models = descs, .model_count = o->models, .list = list, .decode = decoding(o),
-                                   .seconds = o->seconds};
+                                   .seconds = o->tune.seconds};
     trial *real = trial_start(&request);
     if (!real) return 0;
     t->info = *trial_info(real);
     t->pictures = list->count;
     int on_gpu = strcmp(t->info.device, "cpu") != 0;
     make_space(t, on_gpu);
-    t->r.goal = o->goal == GOAL_LOW_MEMORY ? TUNE_SMALLEST : TUNE_FASTEST;
-    t->r.seconds = o->seconds, t->r.full = o->full;
-    t->r.first_batch = t->info.batch, t->r.find_largest = on_gpu || o->memory;
+    t->r.goal = o->tune.goal == GOAL_LOW_MEMORY ? TUNE_SMALLEST : TUNE_FASTEST;
+    t->r.seconds = o->tune.seconds, t->r.full = o->tune.full;
+    t->r.first_batch = t->info.batch, t->r.find_largest = on_gpu || o->compute.memory;
     t->r.measure = trial_measure, t->r.user = real;
     int good = tune_choose(&t->r, &t->c);
     trial_end(real);
@@ -159,15 +164,16 @@ static int measure(tuning *t, const inputs *list) {
 
 static int check_options(const options *o) {
     text why = TEXT_INIT;
-    settings_template old;
+    profile old;
     int good = 0;
-    if (!o->operand_count && !o->boxes) say_error("tune: no INPUT; see \"reid help tune\"");
+    if (!o->operand_count && !o->input.boxes) say_error("tune: no INPUT; see \"reid help tune\"");
     else if (!o->models) say_error("no model: give its weights with -m FILE");
-    else if (o->goal == GOAL_CPU && o->device == REID_DEVICE_CUDA)
+    else if (o->tune.goal == GOAL_CPU && o->compute.device == REID_DEVICE_CUDA)
         say_error("tune: --goal cpu and --device cuda contradict each other");
-    else if (o->output && !file_target(o->output, &why)) say_error("%s: %s", shown(o->output), why.s);
-    else if (o->output && access(o->output, F_OK) == 0 && !template_read(&old, o->output)) /* it says why */
-        say_error("%s: exists and is no template, so it is not replaced", shown(o->output));
+    else if (o->output.path && !file_target(o->output.path, &why)) say_error("%s: %s", shown(o->output.path), why.s);
+    else if (o->output.path && access(o->output.path, F_OK) == 0 &&
+             !profile_read(&old, o->output.path)) /* it says why */
+        say_error("%s: exists and is not a profile, so it is not replaced", shown(o->output.path));
     else good = 1;
     text_free(&why);
     return good;

@@ -14,7 +14,7 @@ static void fill(const stream_stats *s, const stream_setting *in, stage to[STAGE
         {"decode", "pictures", pictures, stages_ratio(s->decode, all), -1},
         {"resize", "pictures", pictures, stages_ratio(s->resize, all), -1},
         {"wait for room", "pictures", pictures, stages_ratio(s->room, all), -1},
-        {"wait for pictures", "batches", (double)s->batches, stages_ratio(s->wait, s->seconds), -1},
+        {"wait for images", "batches", (double)s->batches, stages_ratio(s->wait, s->seconds), -1},
         {"compute", "rows", rows, stages_ratio(s->compute, s->seconds),
          stages_ratio((double)s->ready, (double)s->taken)},
         {in->last, "rows", rows, stages_ratio(s->last, s->seconds), -1},
@@ -39,7 +39,7 @@ static const char *advice(const stream_stats *s, const stream_setting *in) {
         /* fall through */
     case RESIZE:
         if (s->decoders < in->cpus) return "more --decoders";
-        return "smaller pictures or more CPUs; --shard divides the inputs among machines";
+        return "smaller images or more CPUs; --shard divides the inputs among machines";
     case COMPUTE:
         if (in->on_gpu) return "a larger --batch; --shard divides the inputs among GPUs";
         if (in->threads < in->cpus) return "more --threads";
@@ -61,11 +61,12 @@ void stream_stats_table(const stream_stats *s, const stream_setting *in, text *o
     stage at[STAGES];
     const stages all = stages_of(s, in, at);
     char below[320];
-    int n = snprintf(below, sizeof below, "%.2f s, %d thread(s) read and decode, %d compute, %.1f rows in a batch\n",
-                     s->seconds, s->decoders, in->threads, stages_ratio((double)s->rows, (double)s->batches));
+    int n = snprintf(below, sizeof below,
+                     "%.2f s, threads: %d to read and decode, %d to compute; %.1f rows per batch\n", s->seconds,
+                     s->decoders, in->threads, stages_ratio((double)s->rows, (double)s->batches));
     if (in->saturation.images)
         snprintf(below + n, sizeof below - (size_t)n,
-                 "%lld of %lld pictures left INT8's ranges, %lld were computed again in FP32\n",
+                 "%lld of %lld images exceeded INT8's ranges, %lld were recomputed in FP32\n",
                  (long long)in->saturation.saturated, (long long)in->saturation.images,
                  (long long)in->saturation.recomputed);
     stages_table(&all, below, out);

@@ -3,7 +3,7 @@
 #include "base/files.h"
 #include "base/memory.h"
 #include "base/say.h"
-#include "evaluate/eval_labels.h"
+#include "evaluate/eval_label_table.h"
 
 #include <stdlib.h>
 #include <string.h>

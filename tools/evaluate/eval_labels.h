@@ -35,9 +35,6 @@ typedef struct known_row {
 int labels_of_ids(label_set *set, const known_row *rows, size_t count);
 /* Of two files: the first `queries` rows are the queries, the others the gallery. */
 int labels_of_two(label_set *set, const known_row *rows, size_t queries, size_t count);
-/* A table with the columns path, identity and perhaps camera and role (query, gallery or both); paths start from root,
-   NULL: they stand as they are. */
-int labels_of_table(label_set *set, const char *path, const char *root);
 
 /* Appends a picture without a role and returns it; NULL after saying that there is no memory. */
 labelled *labels_add(label_set *set, const char *id, const char *identity, size_t identity_len);
@@ -45,9 +42,6 @@ labelled *labels_add(label_set *set, const char *id, const char *identity, size_
 void labels_join(text *to, const char *folder, const char *name);
 /* Returns 0 after saying that there are no pictures. */
 int labels_any_left(const label_set *set, const char *where);
-/* A path of a table: below root unless it is absolute or root is NULL. The caller frees it.
-   NULL, without a word, when there is no memory. */
-char *label_path(const char *path, const char *root);
 
 /* Warns where an identity is called as people call a folder of strangers: it is one individual like all others,
    unless --unknown says otherwise. Returns 1 when it has warned. */

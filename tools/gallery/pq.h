@@ -27,8 +27,6 @@ pq_argument pq_text(const char *s);
 
 /* 1 for postgresql://… and postgres://… */
 int pq_is_url(const char *place);
-/* The same URL for people, as shown() has it: whatever may be a password is replaced by ***. */
-void pq_shown(text *t, const char *url);
 
 /* NULL with the reason in why, which never holds a password; *missing: because there is no libpq. */
 pq *pq_open(const char *url, int *missing, text *why);

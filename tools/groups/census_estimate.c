@@ -1,4 +1,4 @@
-#include "groups/census.h"
+#include "groups/census_estimate.h"
 
 #include "base/memory.h"
 

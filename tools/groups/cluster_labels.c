@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/say.h"
+#include "evaluate/eval_label_table.h"
 #include "evaluate/eval_labels.h"
 
 #include <stdlib.h>

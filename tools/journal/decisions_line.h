@@ -53,7 +53,6 @@ typedef enum line_state { LINE_BAD, LINE_GOOD, LINE_TORN } line_state;
 
 /* "same" …; 0 for what is none. */
 decision_kind decision_kind_of(const char *what);
-const char *decision_what(decision_kind kind);
 /* What keeps these words from being a name, or who decided; NULL: nothing. */
 const char *decision_words_fault(const char *words);
 /* The line with its newline, behind what is in out; ask text_failed. Nothing is checked. */

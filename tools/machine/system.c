@@ -52,7 +52,7 @@ void system_cpus(findings *f) {
     if (quota > 0) snprintf(paid, sizeof paid, "a quota of %.2f", quota);
     if (quota > 0 && quota < 1)
         findings_add(f, FOUND_WARNING, "cpus", "a larger quota (--cpus of docker, limits.cpu of Kubernetes)",
-                     "%ld online, %d allowed, %s: less than one CPU, so that every thread is stopped now and then",
+                     "%ld online, %d allowed, %s: less than one CPU, so every thread is paused now and then",
                      online, may, paid);
     else if (quota > 0 && quota < may && quota - used > 0.01)
         findings_add(f, FOUND_NOTE, "cpus", "a quota that is a whole number",
@@ -109,7 +109,7 @@ void system_memory(findings *f) {
     int little = can < 0.5 * GIB;
     if (limit > 0 && limit < all) snprintf(allowed, sizeof allowed, "%.1f GiB allowed to this container", limit / GIB);
     findings_add(f, little ? FOUND_WARNING : FOUND_GOOD, "memory",
-                 little ? "other programs ended, a higher limit, or --template low-memory" : NULL,
+                 little ? "other programs ended, a higher limit, or --profile low-memory" : NULL,
                  "%.1f GiB, %s, %.1f GiB free%s", all / GIB, allowed, can / GIB,
                  little ? ": a ResNet-50 takes about 0.3 GiB, and a large photograph as much again" : "");
 }

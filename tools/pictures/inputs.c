@@ -53,7 +53,8 @@ input *inputs_add(inputs *list, const char *path, size_t root_len, const char *i
     return NULL;
 }
 
-int inputs_add_failure(inputs *list, const char *path, const char *id, const char *why) {
+/* A row that cannot be made. */
+static int add_failure(inputs *list, const char *path, const char *id, const char *why) {
     char *failure = need_copy(why, strlen(why));
     input *in = failure ? inputs_add(list, path, 0, id) : NULL;
     if (in) in->failure = failure;
@@ -85,7 +86,7 @@ static int walk_entry(inputs *list, text *path, size_t root_len, const ancestor 
     struct stat st;
     if (!need_text(path)) return 0;
     if (stat(path->s, &st) != 0)
-        return !is_picture_name(path->s) || inputs_add_failure(list, path->s, path->s, strerror(errno));
+        return !is_picture_name(path->s) || add_failure(list, path->s, path->s, strerror(errno));
     if (S_ISREG(st.st_mode) && is_picture_name(path->s)) return inputs_add(list, path->s, root_len, path->s) != NULL;
     if (!S_ISDIR(st.st_mode)) return 1;
     for (const ancestor *a = here; a; a = a->up) {
@@ -103,7 +104,7 @@ static int walk(inputs *list, text *path, size_t root_len, const ancestor *up) {
     struct dirent **entries;
     int n = scandir(path->s, &entries, is_visible, by_bytes), good = 1;
     size_t len = path->len;
-    if (n < 0) return inputs_add_failure(list, path->s, path->s, strerror(errno));
+    if (n < 0) return add_failure(list, path->s, path->s, strerror(errno));
     for (int i = 0; i < n; i++) {
         if (good) {
             if (path->s[path->len - 1] != '/') text_putc(path, '/');
@@ -129,7 +130,7 @@ int inputs_add_path(inputs *list, const char *path) {
     text_puts(&at, path);
     while (at.len > 1 && at.s[at.len - 1] == '/') at.s[--at.len] = 0;
     int good = need_text(&at) && walk(list, &at, at.len, &top);
-    if (good && list->count == before) good = inputs_add_failure(list, path, path, "no pictures in this folder");
+    if (good && list->count == before) good = add_failure(list, path, path, "no images in this folder");
     text_free(&at);
     return good;
 }

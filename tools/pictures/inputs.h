@@ -28,8 +28,6 @@ typedef struct inputs {
 /* Appends a row and returns it, zeroed but for copies of the three names. root_len: how many bytes of path belong to
    the folder that was asked for, 0 when the file itself was. */
 input *inputs_add(inputs *list, const char *path, size_t root_len, const char *id);
-/* A row that cannot be made. */
-int inputs_add_failure(inputs *list, const char *path, const char *id, const char *why);
 /* One argument: a folder with everything below it, else a file. */
 int inputs_add_path(inputs *list, const char *path);
 void inputs_free(inputs *list);

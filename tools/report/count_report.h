@@ -2,7 +2,7 @@
 #ifndef REID_TOOLS_COUNT_REPORT_H
 #define REID_TOOLS_COUNT_REPORT_H
 
-#include "groups/census.h"
+#include "groups/census_estimate.h"
 
 typedef struct count_report {
     const census *sample;

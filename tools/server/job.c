@@ -88,9 +88,16 @@ static long long time_left(const job *j) {
     return left > 0 ? left : -1;
 }
 
+static int is_cancelled(job *j) {
+    pthread_mutex_lock(&j->lock);
+    int cancelled = j->cancelled;
+    pthread_mutex_unlock(&j->lock);
+    return cancelled;
+}
+
 /* 1: nothing more has to be done for it. */
 static int is_over(job *j) {
-    if (job_cancelled(j)) job_fail(j, STATUS_BUSY, "%s", reid_result_string(REID_ERR_CANCELLED));
+    if (is_cancelled(j)) job_fail(j, STATUS_BUSY, "%s", reid_result_string(REID_ERR_CANCELLED));
     else if (time_left(j) < 0) job_fail(j, STATUS_EXPIRED, "timeout: %s", reid_result_string(REID_ERR_EXPIRED));
     return failed(j);
 }
@@ -226,7 +233,7 @@ static int hold(job *j, size_t bytes) {
     if (own && own + bytes > s->budget)
         job_fail(j, STATUS_TOO_LARGE, "%s: together they need more than %zu MiB when decoded", j->r.field,
                  s->budget >> 20);
-    else job_fail(j, STATUS_BUSY, "pictures that are being decoded fill the memory: try again later");
+    else job_fail(j, STATUS_BUSY, "too many images are being decoded; try again later");
     return 0;
 }
 
@@ -362,14 +369,6 @@ void job_cancel(job *j) {
     j->cancelled = 1;
     pthread_mutex_unlock(&j->lock);
     give_up_parts(j);
-}
-
-int job_cancelled(const job *j) {
-    job *own = (job *)j;
-    pthread_mutex_lock(&own->lock);
-    int cancelled = own->cancelled;
-    pthread_mutex_unlock(&own->lock);
-    return cancelled;
 }
 
 job_result *job_answer(job *j) { return &j->answer; }

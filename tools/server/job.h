@@ -41,7 +41,6 @@ job *job_create(service *s);
 void job_run(job *j, const job_request *r, job_done_fn done, void *user);
 /* Nobody wants it any more: it is over soon. From any thread, at any time before job_free. */
 void job_cancel(job *j);
-int job_cancelled(const job *j);
 job_result *job_answer(job *j);
 void job_free(job *j);
 

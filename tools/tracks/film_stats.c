@@ -45,7 +45,7 @@ void film_stats_table(const crop_work *w, const film_setting *in, text *out) {
     stage at[STAGES];
     const stages all = stages_of(w, in, at);
     char below[160];
-    snprintf(below, sizeof below, "%.2f s, %d thread(s) compute, %.1f rows in a batch\n", in->seconds, in->threads,
+    snprintf(below, sizeof below, "%.2f s, threads: %d to compute; %.1f rows per batch\n", in->seconds, in->threads,
              stages_ratio((double)w->rows, (double)w->batches));
     stages_table(&all, below, out);
 }

@@ -5,7 +5,7 @@ top=$OLDPWD
 
 # Every value of an option is in the help, in the man page and in the completion.
 for value in auto scalar avx2 avx512 avx512_bf16 amx_bf16 avx512_vnni amx_int8 neon; do
-    "$REID" help embed >"$out" 2>"$err"
+    "$REID" help devices >"$out" 2>"$err"
     prints "[ |]$value\\(|\\|\$\\)"
     "$REID" help --completion bash >"$out"
     check "completion of --isa: $value" sh -c "grep -A 2 -e '--isa' '$out' | grep -qw '$value'"
@@ -27,9 +27,21 @@ bad 'unknown option --foo; see "reid help embed"' embed --foo
 bad 'unknown option -x' embed -x
 bad 'unknown option --gallery' embed --gallery x
 bad 'unknown option --raw' match --raw
+bad 'unknown option --threshhold; did you mean --threshold?' match --threshhold 0.5
+bad 'unknown option --presett=x; did you mean --preset?' embed --presett=x
+bad 'unknown option --port; use --listen HOST:PORT;' serve --port 80
+bad 'unknown option --host=::1; use --listen HOST:PORT;' serve --host=::1
+bad 'unknown option --port; see' embed --port 80
+bad 'unknown option --gpu; use --device cuda' embed --gpu
+bad 'unknown option --batch-size; use --batch N' embed --batch-size 8
+bad 'unknown option --weights; use -m FILE' embed --weights w.safetensors
+bad 'unknown option --weights; it is now called --score-weights' match --weights 0.6,0.4
+bad 'unknown option --template; it is now called --profile' embed --template here
+bad 'no command "embd"; did you mean "embed"?' embd
+bad 'no command "x"; see' x
 bad 'a value is missing after --batch' embed --batch
 bad 'a value is missing after -m' embed -m
-bad 'no value belongs to --flip=1' embed --flip=1
+bad 'no value may be given with --flip=1' embed --flip=1
 for value in 0 -1 1x x '' 1.5 99999999999999999999 ' 1' 0x10; do
     bad '--batch takes N|auto, not' embed --batch "$value"
 done
@@ -39,8 +51,10 @@ for value in x seeded: seeded:x seeded7; do bad '--head takes' embed --head "$va
 for value in 3 0 11; do bad '--last-stride takes 1|2' embed --last-stride $value; done
 for value in gpu cuda: cuda:x cudax; do bad '--device takes' embed --device $value; done
 for value in fp64 fp '|' ''; do bad '--precision takes' embed --precision "$value"; done
-for value in 1,x x "," 0,0 1,2,3 -1,1 nan,1; do bad '--weights takes' match --weights "$value"; done
-for value in 1e 0.5x nan inf 0x1 ''; do bad '--threshold takes T' match --threshold "$value"; done
+for value in 1,x x "," 0,0 1,2,3 -1,1 nan,1 6,4 0.6,0.3; do
+    bad '--score-weights takes shares' match --score-weights "$value"
+done
+for value in 1e 0.5x nan inf 0x1 '' 60 1.01 -2; do bad '--threshold takes a cosine' match --threshold "$value"; done
 for value in 1T K 1KK 0 -5M 99999999999G; do bad '--memory takes BYTES' embed --memory "$value"; done
 bad 'at most 2 models' embed -m a -m b -m c
 bad 'no INPUT' embed -m w.safetensors
@@ -59,7 +73,7 @@ lines "$out" 1
 
 # Help, version, man page and completion.
 run 0 help
-prints '  embed  *pictures to embeddings'
+prints '  embed  *images to embeddings'
 run 0 --help
 run 0 version
 prints "^reid $(sed -n 's/^.define REID_VERSION_STRING "\(.*\)"/\1/p' "$top/reid.h")$"
@@ -67,15 +81,37 @@ run 0 --version
 bad 'no command "nope"' help nope
 bad 'no completion for fish' help --completion fish
 for command in embed merge match gallery eval calibrate fit inspect bench convert serve worker review cluster track \
-    doctor tune help version; do
+    doctor tune pack help version; do
     run 0 help "$command"
     cp "$out" wanted
+    golden wanted "help/$command.txt"
     run 0 "$command" --help
     same "$out" wanted
     check "$command: at most 80 columns of text" [ -z "$(sed '/^Examples/,$d' "$out" | awk 'length > 80')" ]
+    check "$command: at most 60 lines before the options" [ "$(sed '/^Options:/,$d' "$out" | wc -l)" -le 60 ]
     run 0 help --man
     prints "^.SH \"REID $command\"$"
 done
+for topic in models devices databases; do
+    run 0 help $topic
+    golden "$out" help/$topic.txt
+    check "$topic: at most 80 columns" [ -z "$(awk 'length > 80' "$out")" ]
+done
+run 0 help
+golden "$out" help/reid.txt
+check "and a text for each name" [ "$(echo reid $(sed -n '/^Images/,$s/^  \([a-z]*\) .*/\1/p' "$out") | tr ' ' '\n' |
+    sort)" = "$(ls "$top/tests/golden/help" | sed 's/\.txt$//')" ]
+check "the overview has every command" [ "$(grep -c '^  [a-z]* *[a-zA-Z]' "$out")" -ge 23 ]
+prints '^Start here:$'
+# An option of a topic is explained there alone, and the commands that take it refer to it by name.
+{ "$REID" help models && "$REID" help devices; } >topics
+for option in preset filter size head flip precision device batch threads decoders profile jpeg; do
+    check "--$option is explained once" [ "$(grep -c "^      --$option " topics)" = 1 ]
+    run 0 help embed
+    prints "  .*--$option"
+    check "--$option is not explained in help embed" [ "$(grep -c "^      --$option " "$out")" = 0 ]
+done
+run 0 help --man
 if command -v man >/dev/null 2>&1; then
     check "the man page has no warnings" [ -z "$(LC_ALL=C.UTF-8 man --warnings -l "$out" 2>&1 >/dev/null)" ]
 fi

@@ -1,0 +1,12 @@
+/* `reid help` as texts, all made from the table of commands and the table of options. */
+#ifndef REID_TOOLS_HELP_H
+#define REID_TOOLS_HELP_H
+
+#include "base/text.h"
+#include "cli/options.h"
+
+void help_overview(text *t, const command_table *table);
+void help_command(text *t, const command *c);
+void help_topic_page(text *t, const help_topic *topic);
+
+#endif

@@ -1,0 +1,219 @@
+#include "cli/parse.h"
+
+#include "base/files.h"
+#include "base/memory.h"
+#include "base/say.h"
+#include "base/text.h"
+#include "cli/hints.h"
+#include "cli/option_setters.h"
+#include "cli/option_table.h"
+#include "cli/profile.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const option *find(const command *c, char letter, const char *name, size_t len) {
+    for (const option *spec = OPTIONS; spec->help; spec++) {
+        int same = name ? spec->name && strlen(spec->name) == len && memcmp(spec->name, name, len) == 0
+                        : spec->letter == letter;
+        if (same && option_applies(spec, c)) return spec;
+    }
+    return NULL;
+}
+
+static int usage_error(const command *c, const char *what, const char *arg) {
+    say_error("%s: %s %s; see \"reid help %s\"", c->name, what, shown(arg), c->name);
+    return 0;
+}
+
+/* name: without its dashes and its value. */
+static int unknown_option(const command *c, const char *arg, const char *name, size_t len) {
+    text hint = TEXT_INIT;
+    hint_option(&hint, c, name, len);
+    say_error("%s: unknown option %s%s; see \"reid help %s\"", c->name, shown(arg), hint.len ? hint.s : "", c->name);
+    text_free(&hint);
+    return 0;
+}
+
+/* Options of one model go to the latest -m, or to all models before the first. */
+static int apply(options *o, const command *c, const option *spec, const char *value) {
+    model_options *m = o->models ? &o->model[o->models - 1] : &o->every;
+    char *base = spec->per_model ? (char *)m : (char *)o;
+    int good = spec->set(o, spec, base + spec->offset, value), key = profile_key(spec->name ? spec->name : "");
+    if (good > 0 && key >= 0) o->given |= 1u << key;
+    if (good > 0) return 1;
+    if (good == 0 && spec->set == option_set_score)
+        say_error("%s: --%s takes a cosine, at most 1, for example 0.62; not \"%s\"", c->name, spec->name,
+                  shown(value));
+    else if (good == 0 && spec->set == option_set_weights)
+        say_error("%s: --%s takes shares that add up to 1, for example 0.6,0.4; not \"%s\"", c->name, spec->name,
+                  shown(value));
+    else if (good == 0)
+        say_error("%s: --%s takes %s, not \"%s\"; see \"reid help %s\"", c->name, spec->name, spec->arg,
+                  shown(value), c->name);
+    return 0;
+}
+
+/* One argument that starts with "--"; returns how many arguments it used, 0 after an error. */
+static int parse_long(options *o, const command *c, char **argv) {
+    const char *name = argv[0] + 2, *value = strchr(name, '=');
+    const option *spec = find(c, 0, name, value ? (size_t)(value - name) : strlen(name));
+    if (!spec) return unknown_option(c, argv[0], name, value ? (size_t)(value - name) : strlen(name));
+    if (!spec->arg) {
+        if (value) return usage_error(c, "no value may be given with", argv[0]);
+        return apply(o, c, spec, "");
+    }
+    if (value) return apply(o, c, spec, value + 1);
+    if (!argv[1]) return usage_error(c, "a value is missing after", argv[0]);
+    return apply(o, c, spec, argv[1]) ? 2 : 0;
+}
+
+/* "-q", "-qv", "-k5", "-k 5". */
+static int parse_letters(options *o, const command *c, char **argv) {
+    for (const char *at = argv[0] + 1; *at; at++) {
+        const option *spec = find(c, *at, NULL, 0);
+        if (!spec) return unknown_option(c, argv[0], at, 1);
+        if (!spec->arg) {
+            if (!apply(o, c, spec, "")) return 0;
+            continue;
+        }
+        if (at[1]) return apply(o, c, spec, at + 1);
+        if (!argv[1]) return usage_error(c, "a value is missing after", argv[0]);
+        return apply(o, c, spec, argv[1]) ? 2 : 0;
+    }
+    return 1;
+}
+
+/* The entry of a key, whichever commands take it. */
+static const option *option_of_key(int key) {
+    for (const option *spec = OPTIONS; spec->help; spec++)
+        if (spec->name && strcmp(spec->name, PROFILE_KEY[key]) == 0) return spec;
+    return NULL;
+}
+
+/* Options override the profile. Values of options that this command does not take are checked, too. */
+static int apply_profile(options *o, const command *c) {
+    profile p;
+    if (!o->profile) return 1;
+    if (!profile_read(&p, o->profile)) return 0;
+    for (int key = 0; key < PROFILE_KEYS; key++) {
+        const option *spec = option_of_key(key);
+        options checked = *o;
+        if (!p.value[key][0]) continue;
+        if (!spec || spec->set(&checked, spec, (char *)&checked + spec->offset, p.value[key]) <= 0) {
+            say_error("%s, line %d: %s takes %s, not \"%s\"", shown(o->profile), p.line[key], PROFILE_KEY[key],
+                      spec ? spec->arg : "nothing", shown(p.value[key]));
+            return 0;
+        }
+        if (option_applies(spec, c) && !(o->given & 1u << key)) *o = checked;
+    }
+    return 1;
+}
+
+/* A preset and the options that change it become one text. Returns 0 when that is too long. */
+static int change_preset(const command *c, model_options *m) {
+    size_t size = sizeof m->changed;
+    if (!m->fields[0]) return 1;
+    int n = snprintf(m->changed, size, "%s%s%s", m->preset ? m->preset : "", m->preset ? " " : "", m->fields);
+    if (n < 0 || (size_t)n >= size) return usage_error(c, "too long for a preset", m->fields);
+    m->preset = m->changed;
+    return 1;
+}
+
+static int is_written(const option *spec) {
+    return spec->offset == offsetof(options, output.path) || spec->offset == offsetof(options, output.trace) ||
+           spec->offset == offsetof(options, bench.page) || spec->offset == offsetof(options, review.html);
+}
+
+/* What an option names, where that is a file's name. doctor's -o is a PATH to which nothing is written. */
+static const char *file_of(const options *o, const command *c, const option *spec) {
+    if (!option_applies(spec, c) || spec->per_model || spec->set != option_set_text) return NULL;
+    if (!strstr(spec->arg, "FILE") && (is_written(spec) || !strstr(spec->arg, "PATH"))) return NULL;
+    return *(const char *const *)((const char *)o + spec->offset);
+}
+
+/* Groups of an earlier run may be replaced by those of this one. */
+static int may_be_replaced(const option *spec) {
+    return spec->offset == offsetof(options, cluster.carry) || spec->offset == offsetof(options, cluster.add);
+}
+
+static int is_read(const options *o, const command *c, const char *path) {
+    int found = 0;
+    for (int i = 0; i < o->operand_count; i++) found |= file_same(o->operands[i], path);
+    for (int i = 0; i < o->models; i++) {
+        const model_options *m = &o->model[i];
+        found |= file_same(m->weights, path) || (m->ranges && file_same(m->ranges, path));
+    }
+    for (const option *spec = OPTIONS; spec->help && !found; spec++) {
+        const char *file = is_written(spec) || may_be_replaced(spec) ? NULL : file_of(o, c, spec);
+        found = file && file_same(file, path);
+    }
+    return found;
+}
+
+/* A slip of the hand must not replace what a command reads by what it writes. */
+static int keep_inputs(const options *o, const command *c) {
+    for (const option *spec = OPTIONS; spec->help; spec++) {
+        const char *path = is_written(spec) ? file_of(o, c, spec) : NULL;
+        if (!path || !is_read(o, c, path)) continue;
+        say_error("%s: %s is both input and output", c->name, shown(path));
+        return 0;
+    }
+    return 1;
+}
+
+/* Everything that is not zero by default. */
+static void set_defaults(options *o) {
+    const double not_given = (double)NAN;
+    memset(o, 0, sizeof *o);
+    o->input.min_conf = o->match.threshold = o->eval.least_cosine = o->cluster.suggest = not_given;
+    o->fit.shrinkage = o->fit.holdout = o->track.apart = o->track.burst = not_given;
+    o->count.seed = o->track.first_frame = -1;
+    o->input.max_pixels = 200000000;
+    o->match.top_k = 5;
+    o->gallery.by = REID_GROUP_MAX;
+    o->reembed.lease = 60;
+    o->eval.k1 = 20, o->eval.k2 = 6, o->eval.lambda = 0.3, o->eval.alpha = 3, o->eval.limit = 2;
+    o->calibrate.fmr = 0.001, o->calibrate.prior = 0.5;
+    o->bench.rounds = 9;
+    o->serve.max_body = (size_t)64 << 20, o->serve.connections = 1024, o->serve.timeout = 60;
+    o->serve.idle = o->serve.drain = 30;
+    o->track.frame_timeout = 60;
+    o->tune.seconds = 60;
+}
+
+int options_parse(options *o, const command *c, int argc, char **argv) {
+    set_defaults(o);
+    o->operands = need_array((size_t)argc + 1, sizeof *o->operands);
+    if (!o->operands) return 0;
+    for (int i = 0, plain = 0; i < argc;) {
+        int used = 1;
+        if (plain || argv[i][0] != '-' || !argv[i][1]) o->operands[o->operand_count++] = argv[i];
+        else if (strcmp(argv[i], "--") == 0) plain = 1;
+        else used = argv[i][1] == '-' ? parse_long(o, c, argv + i) : parse_letters(o, c, argv + i);
+        if (!used) return 0;
+        i += used;
+    }
+    o->operands[o->operand_count] = NULL;
+    if (!apply_profile(o, c) || !change_preset(c, &o->every)) return 0;
+    for (int i = 0; i < o->models; i++)
+        if (!change_preset(c, &o->model[i])) return 0;
+    say_setup(o->output.quiet ? SAY_QUIET : o->output.verbose);
+    return keep_inputs(o, c);
+}
+
+void command_unknown(const command_table *t, const char *name) {
+    text hint = TEXT_INIT;
+    hint_command(&hint, t, name);
+    say_error("no command \"%s\"%s; see \"reid help\"", shown(name), hint.len ? hint.s : "");
+    text_free(&hint);
+}
+
+const command *command_find(const command_table *t, const char *name) {
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) name = "help";
+    if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) name = "version";
+    for (const command *c = t->commands; c->name; c++)
+        if (strcmp(c->name, name) == 0) return c;
+    return NULL;
+}

@@ -1,0 +1,100 @@
+#include "cli/profile.h"
+
+#include "base/choices.h"
+#include "base/files.h"
+#include "base/say.h"
+#include "base/threads.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const char *const PROFILE_KEY[PROFILE_KEYS] = {"device", "batch", "threads", "lanes", "decoders", "memory"};
+
+int profile_key(const char *name) {
+    for (int i = 0; i < PROFILE_KEYS; i++)
+        if (strcmp(PROFILE_KEY[i], name) == 0) return i;
+    return -1;
+}
+
+static void set(profile *p, int key, const char *value) {
+    snprintf(p->value[key], PROFILE_VALUE, "%s", value);
+}
+
+/* Predefined without measurements. throughput: a decoding thread per CPU, where the default is at most four. latency:
+   no batching, all threads work on one image. low-memory: one image at a time. */
+static void named(profile *p, int which) {
+    enum { THROUGHPUT, LATENCY, LOW_MEMORY, CPU, MOST_DECODERS = 256 };
+    char cpus[16];
+    snprintf(cpus, sizeof cpus, "%d", threads_for(0, MOST_DECODERS));
+    if (which == THROUGHPUT || which == CPU) set(p, PROFILE_DECODERS, cpus);
+    if (which == CPU) set(p, PROFILE_DEVICE, "cpu");
+    if (which == LATENCY || which == LOW_MEMORY) set(p, PROFILE_BATCH, "1"), set(p, PROFILE_LANES, "1");
+    if (which == LOW_MEMORY) set(p, PROFILE_DECODERS, "1");
+}
+
+static int is_space(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+
+/* Removes white space at both ends, in place. */
+static char *trimmed(char *s) {
+    while (is_space(*s)) s++;
+    size_t n = strlen(s);
+    while (n && is_space(s[n - 1])) n--;
+    s[n] = 0;
+    return s;
+}
+
+static int wrong(const char *path, int line, const char *what, const char *it) {
+    say_error("%s, line %d: %s: \"%s\"", shown(path), line, what, shown(it));
+    return 0;
+}
+
+/* One line, without its line end. */
+static int read_line(profile *p, const char *path, int number, char *line) {
+    char *key = trimmed(line), *value = strchr(key, '=');
+    if (!*key || *key == '#') return 1;
+    if (!value) return wrong(path, number, "expected KEY = VALUE or a comment, found", key);
+    *value++ = 0;
+    key = trimmed(key), value = trimmed(value);
+    int place = profile_key(key);
+    if (place < 0) return wrong(path, number, "unknown setting; expected device, batch, threads, lanes, decoders or "
+                                              "memory, found", key);
+    if (p->line[place]) return wrong(path, number, "this setting is given twice", key);
+    if (!*value || strlen(value) >= PROFILE_VALUE) return wrong(path, number, "missing or too long value", value);
+    set(p, place, value);
+    p->line[place] = number;
+    return 1;
+}
+
+static int read_lines(profile *p, const char *path, text *file) {
+    if (memchr(file->s, 0, file->len)) {
+        say_error("%s: not a profile: contains a zero byte", shown(path));
+        return 0;
+    }
+    char *line = file->s + utf8_mark(file->s, file->len);
+    for (int number = 1; line; number++) {
+        char *end = strchr(line, '\n');
+        if (end) *end = 0;
+        if (!read_line(p, path, number, line)) return 0;
+        line = end ? end + 1 : NULL;
+    }
+    return 1;
+}
+
+int profile_read(profile *p, const char *name) {
+    static const size_t most = (size_t)1 << 20;
+    text file = TEXT_INIT, why = TEXT_INIT;
+    int which = choice_index(PROFILES, name), good = 1;
+    memset(p, 0, sizeof *p);
+    if (which >= 0) {
+        named(p, which);
+        return 1;
+    }
+    if (!file_read(name, most, 1, &file, &why)) {
+        say_error("--profile takes " PROFILES " or a file; %s: %s", shown(name), why.s);
+        good = 0;
+    } else if (file.len) {
+        good = read_lines(p, name, &file);
+    }
+    text_free(&file), text_free(&why);
+    return good;
+}

@@ -1,0 +1,10 @@
+/* .jsonl files of embeddings. */
+#ifndef REID_TOOLS_GALLERY_JSONL_H
+#define REID_TOOLS_GALLERY_JSONL_H
+
+#include "gallery/gallery_contents.h"
+
+/* The lines of a .jsonl file to ids, identities, cameras, times and rows. Returns 0 with the reason in why. */
+int gallery_jsonl_read(gallery_file *f, const text *content, text *why);
+
+#endif
