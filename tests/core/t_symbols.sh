@@ -65,14 +65,16 @@ nothing 'no tabs in C'
 grep -nE ' +$' $files > "$found"
 nothing 'no blanks at the end of a line'
 
-for f in reid.h tools/*.c tools/*/*.c tests/*/*.c examples/*.c; do
+for f in reid.h reid_kernels.cu tools/*.c tools/*/*.c tests/*/*.c examples/*.c; do
     awk -v f="$f" '
-        /^[A-Za-z].*[a-z_]\(/ && !/;$/ && !/^(typedef|struct|enum|union)/ { start = NR; name = $0 }
+        /^[A-Za-z].*[a-z0-9_]\(/ && !/;$/ && !/^(typedef|struct|enum|union)/ { start = NR; name = $0; body = 0 }
+        /{$/ { body = 1 }
+        start && !body && /;$/ { start = 0 } # a declaration of several lines
         /^}/ { lines = NR - start + 1
-               if (start && lines > 80) print f ":" start ": " lines " lines: " substr(name, 1, 60)
+               if (start && lines > 60) print f ":" start ": " lines " lines: " substr(name, 1, 60)
                start = 0 }' "$f"
 done > "$found"
-nothing 'no function over 80 lines'
+nothing 'no function over 60 lines'
 
 # --- documentation ---
 sed -n '/^   >>api/,/Stop here if you only need the API/p' reid.h > "$dir/api"
