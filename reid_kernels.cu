@@ -2287,6 +2287,7 @@ reid_normalise(const GRID_CONSTANT normalise_arguments a) {
 #define A_BYTES (BM * BK * 2)
 #define STAGE_BYTES ((BM + BN) * BK * 2)
 STRUCT(search_arguments);
+
 /* A thread has 4 rows of every second pair of queries; lanes with the same lane % 4 have the other rows. */
 DEVICE void store_maxima(const search_arguments &g, const float (&acc)[2][BN / 8][4], int block, int part) {
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;

@@ -75,7 +75,7 @@ plant wgmma "row sums without the pixels of the slot before" 's/row \* OW < firs
 plant wgmma "row sums in tiles that end within a row" 's/^\(#define TILE_PIXELS\) (ROW_SUMS.*/\1 BM/' ONLY=row_sums
 plant conv "a shortcut's pixels without its stride" 's/m % OW \* MORE_STRIDE;$/m % OW;/'
 plant conv "a shortcut's bias is lost" 's/^ *if (MORE_C && !part && n < OC_PADDED).*//'
-plant conv "row sums of what is not rounded" 's/tile\[row\]\[n - n0 + c\] = \(reid_f32_from_f16\)/\1/'
+plant conv "row sums of what is not rounded" 's/tile()\[row\]\[n - n0 + c\] = \(reid_f32_from_f16\)/\1/'
 plant conv "a residual without its sign" 's/REST_SIGNED ? (int)(signed char)r : (int)r/(int)r/'
 plant conv "bytes cut off, not rounded" 's/ + 12582912.0f;/ - 0.5f + 12582912.0f;/'
 plant conv "a residual in its own steps" 's/scales\[OC_PADDED\], v/scales[n], v/'
@@ -156,7 +156,7 @@ plant rest "hidden units that are sent and not released" \
 plant rest "a part of the sum left out" '/^reid_linear/,$ s/offset = 16; offset > 0;/offset = 16; offset > 1;/'
 plant rest "tanh without its last term" 's/for (int odd = 29; odd > 0;/for (int odd = 29; odd > 1;/'
 plant rest "the generalised mean's least value, applied to the mean" 's/power4(total, 0, /power4(total, 1e-6f, /'
-plant rest "half of a tile's rows" '/^reid_search/,$ s/offset = 4; offset < 32;/offset = 4; offset < 16;/'
+plant rest "half of a tile's rows" '/^DEVICE void store_maxima/,$ s/offset = 4; offset < 32;/offset = 4; offset < 16;/'
 plant rest "a slice of rows multiplied before it has arrived" \
     '/^reid_search/,$ s/cp_async_wait<STAGES - 2>/cp_async_wait<STAGES - 1>/'
 plant rest "zeros for an infinite row" 's/norm < 1e300 ? 1.0 \/ norm : norm - norm/1.0 \/ norm/'
