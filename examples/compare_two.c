@@ -1,4 +1,4 @@
-/* Demonstrates how to compare two pictures.
+/* Demonstrates how to compare two images.
 
      cc -O2 compare_two.c -o compare_two -lm
      ./compare_two resnet50.safetensors left.jpg right.jpg

@@ -18,7 +18,7 @@
 
 enum { DIM = 64, ROWS = 3000, INDIVIDUALS = 300 };
 
-/* A direction for the individual and a smaller one for the picture. */
+/* A direction for the individual and a smaller one for the image. */
 static void make_row(float *row, unsigned individual, unsigned picture) {
     unsigned a = individual * 2654435761u + 1, b = picture * 2246822519u + 7;
     for (int i = 0; i < DIM; i++) {

@@ -1,4 +1,4 @@
-/* Demonstrates how to turn one picture into an embedding: the numbers by which pictures are compared.
+/* Demonstrates how to turn one image into an embedding: the numbers by which images are compared.
 
      cc -O2 hello.c -o hello -lm
      ./hello resnet50.safetensors deer.jpg

@@ -1,10 +1,10 @@
-/* Demonstrates how to share one handle between 32 threads, each with one picture at a time, without a lock of its own.
+/* Demonstrates how to share one handle between 32 threads, each with one image at a time, without a lock of its own.
    The queue computes together what they ask for.
 
      cc -O2 many_threads.c -o many_threads -lm
      ./many_threads resnet50.safetensors a.jpg b.jpg c.jpg
 
-   Every thread embeds every picture, one at a time, and compares the bits with one call for all pictures:
+   Every thread embeds every picture, one at a time, and compares the bits with one call for all images:
 
      32 threads, 96 embeddings in 13 batches, 0 differ from one call with 3 pictures */
 #define _GNU_SOURCE 1
@@ -72,7 +72,7 @@ static int run_threads(const shared *s) {
     return started == THREADS && done == THREADS * s->n && different == 0;
 }
 
-/* Loads the pictures and computes what every thread must find. */
+/* Loads the images and computes what every thread must find. */
 static reid_result prepare(reid_ctx *ctx, shared *s, reid_image *pictures, char **paths, float **expected,
                            reid_error *error) {
     for (int i = 0; i < s->n; i++) {

@@ -48,7 +48,7 @@ static char *apply(const char *text, const edit *e) {
     return out;
 }
 
-/* The embedding of one picture of noise with these kernels; *row is malloc'ed. */
+/* The embedding of one image of noise with these kernels; *row is malloc'ed. */
 static reid_result embed(reid_desc *desc, const char *kernels, float **row, int *dim) {
     static unsigned char noise[96 * 96 * 3];
     reid_image picture = REID_INIT;

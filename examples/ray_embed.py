@@ -1,10 +1,10 @@
-"""Demonstrates how to embed a long list of pictures on a Ray cluster: shards over actors, any of which may die.
+"""Demonstrates how to embed a long list of images on a Ray cluster: shards over actors, any of which may die.
 
     pip install 'ray[data]'
     python3 ray_embed.py -o crops.npy --shards 64 --actors 4 --gpus 1 -- -m resnet50.safetensors crops/
 
 What follows -- goes to `reid embed`, which has to be installed on all machines (or be named by --reid), beside a folder
-that all of them share: weights, pictures and outputs are found there. RAY_ADDRESS names a cluster; without it, one is
+that all of them share: weights, images and outputs are found there. RAY_ADDRESS names a cluster; without it, one is
 started on this machine.
 
 Each shard is a row of a Ray Data set and one run of `reid embed --shard I/N --resume` into crops.npy.shards/. Ray
@@ -13,7 +13,7 @@ same holds when this program is killed and started again; shards whose metadata 
 `reid merge` checks that the shards belong together and joins them in the inputs' order, whatever the order in which
 they were done: crops.npy has the bytes of a single run, whatever has happened.
 
-The exit status is that of `reid merge`: 0, or 1 when some pictures failed (crops.meta.json names them). It is 2 when
+The exit status is that of `reid merge`: 0, or 1 when some images failed (crops.meta.json names them). It is 2 when
 a shard cannot be done.
 """
 
@@ -47,7 +47,7 @@ class Embedder:
         for attempt in range(3):
             print(f"shard {shard}", flush=True)
             done = subprocess.run([*tied, "--shard", shard, "--resume", "-o", part], cwd=self.folder)
-            if done.returncode in (0, 1):  # 1: some pictures failed, and the metadata name them
+            if done.returncode in (0, 1):  # 1: some images failed, and the metadata name them
                 return batch
             time.sleep(1)  # killed, out of disk, or the run of the actor before this one is not quite over
         raise RuntimeError(f"shard {shard} ends with status {done.returncode}; its output above says why")

@@ -23,7 +23,7 @@
 
 enum { DIM = 128, ROWS = 100000, PER_IDENTITY = 10, K = 3, QUERIES = 32 };
 
-/* A direction for the identity and another one for the picture, in the shares 0.8 and 0.2, plus noise; of length 1. */
+/* A direction for the identity and another one for the image, in the shares 0.8 and 0.2, plus noise; of length 1. */
 static void make_row(float *row, unsigned identity, unsigned picture, float noise) {
     double sum = 0;
     unsigned a = identity * 2654435761u + 1, b = picture * 2246822519u + 7;

@@ -3,7 +3,7 @@
 #SBATCH --array=1-16
 #SBATCH --cpus-per-task=4
 #SBATCH --requeue
-# Demonstrates how to embed a long list of pictures as a Slurm array: a shard a task, any of which may be killed.
+# Demonstrates how to embed a long list of images as a Slurm array: a shard a task, any of which may be killed.
 #
 #   job=$(sbatch --parsable slurm_array.sh crops.npy -m resnet50.safetensors crops/)
 #   sbatch --dependency=afterok:$job --wrap 'reid merge crops.npy.shards/*.npy -o crops.npy'
@@ -38,5 +38,5 @@ fi
 status=0
 "${REID:-reid}" embed --threads "${SLURM_CPUS_PER_TASK:-1}" "$@" \
     --shard "$SLURM_ARRAY_TASK_ID/$SLURM_ARRAY_TASK_COUNT" --resume -o "$part$ending" || status=$?
-[ $status -ne 1 ] || status=0 # some pictures failed: the metadata name them, and `reid merge` tells it
+[ $status -ne 1 ] || status=0 # some images failed: the metadata name them, and `reid merge` tells it
 exit $status

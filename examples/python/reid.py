@@ -9,12 +9,12 @@
         hits = Index(rows).search(deer, k=1)                   # the nearest of `rows`, exactly
         print(hits.rows, hits.scores)
 
-Queue(reid).submit(picture) returns a Future at once, and computes the pictures of many callers together.
+Queue(reid).submit(picture) returns a Future at once, and computes the images of many callers together.
 
 `make lib` builds the library, `make install` installs it. It is looked for in this order: the argument `library`, the
 environment variable REID_LIBRARY, the folder of this file, the system's folders.
 
-A picture is a path or a PIL picture (both need Pillow), or a uint8 array: (h, w, 3) RGB, (h, w, 4) with an alpha that
+An image is a path or a PIL picture (both need Pillow), or a uint8 array: (h, w, 3) RGB, (h, w, 4) with an alpha that
 is dropped, or (h, w) grey. A row is the same to the bit whatever the batch, its order, the number of threads, and
 whether Python or the command `reid embed` asked for it (of JPEGs other decoders make other pixels; PNG and PPM are
 exact). Embeddings may be compared when their fingerprints are equal, and a cosine means little before it is calibrated
@@ -340,7 +340,7 @@ def _describe(lib: ctypes.CDLL, fields: Dict[str, Any]) -> Tuple[Any, _Error, Li
     return desc, error, keep
 
 
-# --- pictures and boxes ----------------------------------------------------------------------------------------------
+# --- images and boxes ----------------------------------------------------------------------------------------------
 
 
 def _pillow() -> Any:
@@ -352,7 +352,7 @@ def _pillow() -> Any:
 
 
 def _is_pil(picture: Any) -> bool:
-    image = sys.modules.get("PIL.Image")  # without Pillow there are no such pictures
+    image = sys.modules.get("PIL.Image")  # without Pillow there are no such images
     return image is not None and isinstance(picture, image.Image)
 
 
@@ -370,7 +370,7 @@ def _pil_pixels(image: Any) -> np.ndarray:
         samples = np.asarray(image).astype(np.uint32)
         return ((samples + 128) // 257 if kind == "PPM" else samples >> 8).astype(np.uint8)
     if image.mode in ("I", "F"):
-        raise ValueError(f"a picture of mode {image.mode} has no range that is known; make bytes of it first")
+        raise ValueError(f"an image of mode {image.mode} has no range that is known; make bytes of it first")
     return np.asarray(image.convert("RGB"))
 
 
@@ -384,7 +384,7 @@ def _pixels(picture: Picture, what: str, bgr: bool) -> Tuple[np.ndarray, int]:
     elif isinstance(picture, np.ndarray):
         array = picture
     else:
-        raise TypeError(f"{what} is a {type(picture).__name__}; it must be a path, a PIL picture or a numpy array")
+        raise TypeError(f"{what} is a {type(picture).__name__}; it must be a path, a PIL image or a numpy array")
     if array.dtype != np.uint8:
         raise TypeError(f"{what} has values of type {array.dtype}; they must be uint8, 0 ... 255")
     channels = array.shape[2] if array.ndim == 3 else 1
@@ -416,19 +416,19 @@ def _boxes(boxes: Boxes, what: str) -> np.ndarray:
 
 
 def _jobs(images: Any, boxes: Any) -> List[Tuple[Picture, Optional[np.ndarray], str]]:
-    """Each picture with its boxes, None for all of it, and its name in messages."""
+    """Each image with its boxes, None for all of it, and its name in messages."""
     if isinstance(images, (str, os.PathLike)) or _is_pil(images) or (isinstance(images, np.ndarray) and
                                                                      images.ndim < 4):
-        return [(images, None if boxes is None else _boxes(boxes, "boxes"), "the picture")]
+        return [(images, None if boxes is None else _boxes(boxes, "boxes"), "the image")]
     if isinstance(images, (bytes, bytearray)) or not isinstance(images, Iterable):
-        raise TypeError(f"images is a {type(images).__name__}; give a picture (a path, a PIL picture or a uint8 array) "
+        raise TypeError(f"images is a {type(images).__name__}; give an image (a path, a PIL image or a uint8 array) "
                         "or a sequence of them")
     pictures = list(images)
     if boxes is None:
-        return [(picture, None, f"picture {i}") for i, picture in enumerate(pictures)]
+        return [(picture, None, f"picture {i}") for i, image in enumerate(pictures)]
     each = list(boxes)
     if len(each) != len(pictures):
-        raise ValueError(f"boxes has {len(each)} entries for {len(pictures)} pictures; None is for all of a picture")
+        raise ValueError(f"boxes has {len(each)} entries for {len(pictures)} pictures; None is for all of an image")
     return [
         (picture, None if its is None else _boxes(its, f"boxes[{i}]"), f"picture {i}")
         for i, (picture, its) in enumerate(zip(pictures, each))
@@ -585,10 +585,10 @@ class Reid(_Handle):
     def embed(self, images: Any, boxes: Any = None, *, bgr: bool = False) -> np.ndarray:
         """Embeddings: float32 (n, dim), rows of length 1 unless the Reid was created with raw=True.
 
-        images: one picture, or a sequence of pictures, or an array (n, h, w, 3).
-        boxes: None gives a row for each picture. For one picture, boxes (x, y, width, height) in pixels, origin at the
-        top left, give a row each. For a sequence of pictures, a sequence of the same length: the boxes of each picture,
-        or None for all of it; rows come picture by picture. Boxes are clipped to the picture; one that lies outside it
+        images: one image, or a sequence of images, or an array (n, h, w, 3).
+        boxes: None gives a row for each picture. For one image, boxes (x, y, width, height) in pixels, origin at the
+        top left, give a row each. For a sequence of images, a sequence of the same length: the boxes of each picture,
+        or None for all of it; rows come picture by picture. Boxes are clipped to the image; one that lies outside it
         is an error.
         bgr: arrays of three channels are BGR, as OpenCV has them.
 
@@ -615,14 +615,14 @@ class Reid(_Handle):
             raise _error(self._lib, code, text)
 
     def preprocess(self, image: Picture, box: Boxes = None, *, bgr: bool = False) -> np.ndarray:
-        """What the network would see of a picture or of one box of it: uint8 (height, width, 3), RGB."""
+        """What the network would see of an image or of one box of it: uint8 (height, width, 3), RGB."""
         jobs = _jobs(image, box)
         its = jobs[0][1] if jobs else None
         if len(jobs) != 1 or (its is not None and len(its) != 1):
-            raise ValueError("preprocess takes one picture and at most one box")
+            raise ValueError("preprocess takes one image and at most one box")
         out, error, batch = np.zeros((self.info.height, self.info.width, 3), np.uint8), _Error(), _Batch()
         with self._in_use() as pointer:
-            batch.add(*_pixels(jobs[0][0], "the picture", bgr), its)
+            batch.add(*_pixels(jobs[0][0], "the image", bgr), its)
             code = self._lib.reid_preprocess(pointer, batch.images[0], out.ctypes.data, error)
         if code:
             raise _error(self._lib, code, _text(error))

@@ -4,6 +4,7 @@
    cc -std=c99 -D_GNU_SOURCE -O2 -I. tests/core/t_api.c tests/lib/test_impl.c -o build/t_api -lcmocka -lm -lpthread */
 #include "reid.h"
 #include "../lib/test_net.h"
+#include "../lib/test_says.h"
 #include <setjmp.h>
 #include <cmocka.h>
 #include <limits.h>
@@ -15,7 +16,7 @@ static int produced[128]; /* [-code]: how often it was the result */
 static void expect(reid_result have, reid_result want, const char *in_text) {
     if (have != want) fail_msg("%s (%s) instead of %s", reid_result_name(have), error.text, reid_result_name(want));
     assert_int_equal(error.code, want);
-    if (!strstr(error.text, in_text)) fail_msg("\"%s\" does not say \"%s\"", error.text, in_text);
+    if (!says(error.text, in_text)) fail_msg("\"%s\" does not say \"%s\"", error.text, in_text);
     produced[-(int)want]++;
 }
 
@@ -233,7 +234,7 @@ static void set_refuses(reid_desc *desc, const char *key, const void *value, con
     reid_desc before = *desc;
     assert_int_equal(reid_set(desc, key, value, &error), REID_ERR_INVALID_ARG);
     assert_int_equal(error.code, REID_ERR_INVALID_ARG);
-    if (!strstr(error.text, what)) fail_msg("\"%s\" does not say \"%s\"", error.text, what);
+    if (!says(error.text, what)) fail_msg("\"%s\" does not say \"%s\"", error.text, what);
     assert_memory_equal(desc, &before, sizeof before);
 }
 

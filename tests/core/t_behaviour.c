@@ -35,7 +35,7 @@ static void embed_one(const reid_desc *desc, const reid_image *image, float *out
 
 /* --- prepared pictures ------------------------------------------------------------------------------------------- */
 
-/* Whatever the preset does, a prepared picture has the embedding of what it was made of; other sizes are refused. */
+/* Whatever the preset does, a prepared image has the embedding of what it was made of; other sizes are refused. */
 static void test_prepared(void **state) {
     static const char *const presets[] = {"torchvision-v1", "torchreid", "tao", "openvino-bgr"};
     static float want[DIM], got[DIM];
@@ -56,7 +56,7 @@ static void test_prepared(void **state) {
         assert_memory_equal(got, want, sizeof got);
         prepared.height = SIDE - 1;
         assert_int_equal(reid_embed_ex(ctx, &prepared, 1, got, &error), REID_ERR_IMAGE);
-        assert_string_equal(error.text, "image 0: 32 x 31 pixels are prepared, the network takes 32 x 32");
+        assert_says_all(error.text, "image 0: 32 x 31 pixels are prepared, the network takes 32 x 32");
         reid_destroy(ctx);
     }
     free(larger);
@@ -88,7 +88,7 @@ static void test_memory_limit(void **state) {
         int batch = info.batch;
         assert_true(batch > 1);
         assert_int_equal(limited(1, lanes, &info, &heap), REID_ERR_MEMORY_LIMIT);
-        assert_non_null(strstr(error.text, "needs "));
+        assert_says(error.text, "needs ");
         assert_int_equal(sscanf(strstr(error.text, "needs "), "needs %llu", &needed), 1);
         assert_int_equal(limited((size_t)needed - 1, lanes, &info, &heap), REID_ERR_MEMORY_LIMIT);
         assert_int_equal(limited((size_t)needed, lanes, &info, &heap), REID_OK);
@@ -112,7 +112,7 @@ static int child(reid_ctx *ctx) {
     reid_error e;
     uint8_t view[SIDE * SIDE * 3];
     float out[DIM] = {1};
-    if (reid_embed_ex(ctx, &image, 1, out, &e) != REID_ERR_FORKED || !strstr(e.text, "fork") || out[0] != 0) return 1;
+    if (reid_embed_ex(ctx, &image, 1, out, &e) != REID_ERR_FORKED || !says(e.text, "fork") || out[0] != 0) return 1;
     if (reid_embed(ctx, &image, 0, out) != REID_ERR_FORKED) return 2;
     if (reid_preprocess(ctx, &image, view, &e) != REID_ERR_FORKED) return 3;
     reid_info info;
@@ -201,7 +201,7 @@ static void refuse_embedding(const char *network, const net_options *options, in
     out[0] = 1;
     reid_result r = reid_embed_ex(ctx, images, 2, out, &error);
     if (r != want) fail_msg("%s: %s %s, out[0] = %g", network, reid_result_name(r), error.text, out[0]);
-    assert_true(want == REID_OK || strstr(error.text, "image 0"));
+    assert_true(want == REID_OK || says(error.text, "image 0"));
     for (int i = 0; i < reid_dim(ctx); i++) assert_true(out[i] == 0);
     reid_destroy(ctx);
     free(out);

@@ -27,7 +27,7 @@ refuses() {
     name=$1 text=$2
     shift 2
     if "$@" >"$log" 2>&1; then bad "$name: compiled, and should not: $*"
-    elif grep -q -- "$text" "$log"; then good
+    elif shows "$text" "$log"; then good
     else bad "$name: refused, but not with \"$text\": $*"; fi
 }
 

@@ -20,7 +20,7 @@
 #define SLOW 0
 #define IMAGES 32
 #endif
-#define PIXELS_H 53 /* of the pictures; the networks see 64x48, or 33x32 where that would take too long */
+#define PIXELS_H 53 /* of the images; the networks see 64x48, or 33x32 where that would take too long */
 #define PIXELS_W 31
 
 typedef struct config {
@@ -78,7 +78,7 @@ static void embed_and_compare(reid_ctx *ctx, int n, int shift, const float *want
     free(out);
 }
 
-/* The reference: one picture at a time, one thread. */
+/* The reference: one image at a time, one thread. */
 static float *reference(const net_file *file, reid_isa isa, int small) {
     const config single = {1, 1, 1, 0};
     reid_ctx *ctx = create(file, &single, isa, small, NULL);

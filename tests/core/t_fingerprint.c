@@ -13,7 +13,7 @@ static net_file file;
 static reid_error error;
 static uint8_t *pixels;
 
-/* Creates, fills info, embeds one picture if out is not NULL. */
+/* Creates, fills info, embeds one image if out is not NULL. */
 static void use(const reid_desc *desc, reid_info *info, float *out) {
     reid_image image = net_image(pixels, 0, 40, 30);
     reid_ctx *ctx;

@@ -399,7 +399,7 @@ static void test_contradictions(void **state) {
     b.desc.must_link = must[0], b.desc.must_links = 6, b.desc.cannot_link = cannot[0], b.desc.cannot_links = 2;
     reid_rows rows = new_rows();
     assert_int_equal(reid_group(&desc, &rows, &b.desc, b.got, b.merges, &b.merged), REID_ERR_CONTRADICTION);
-    assert_string_equal(error.text, "rows 3 and 0 cannot be linked, and have to be: 3 - 6 - 5 - 0");
+    assert_says_all(error.text, "rows 3 and 0 cannot be linked, and have to be: 3 - 6 - 5 - 0");
     assert_int_equal(b.merged, 3);
     static const uint32_t way[] = {3, 6, 5, 0};
     for (size_t i = 0; i < 3; i++) assert_true(b.merges[i].a == way[i] && b.merges[i].b == way[i + 1]);
@@ -408,7 +408,7 @@ static void test_contradictions(void **state) {
     for (uint32_t i = 0; i < 9; i++) b.apart[i] = i == 2 ? 7 : i == 1 || i == 3 ? 4 : UINT32_MAX;
     b.desc.cannot_links = 0, b.desc.apart = b.apart;
     assert_int_equal(reid_group(&desc, &rows, &b.desc, b.got, NULL, NULL), REID_ERR_CONTRADICTION);
-    assert_string_equal(error.text, "rows 1 and 2 cannot be linked, and have to be: 1 - 2");
+    assert_says_all(error.text, "rows 1 and 2 cannot be linked, and have to be: 1 - 2");
     b.desc.apart = NULL;
     make_rows(RANDOM, MOST_ROWS, 4, 1);
     for (uint32_t i = 0; i + 1 < MOST_ROWS; i++) b.must[2 * i] = i, b.must[2 * i + 1] = i + 1;
@@ -418,8 +418,8 @@ static void test_contradictions(void **state) {
     rows = new_rows();
     assert_int_equal(reid_group(&desc, &rows, &b.desc, b.got, b.merges, &b.merged), REID_ERR_CONTRADICTION);
     assert_int_equal(b.merged, MOST_ROWS - 1);
-    assert_non_null(strstr(error.text, "0 - 1 - 2 - "));
-    assert_non_null(strstr(error.text, " - ... - 199"));
+    assert_says(error.text, "0 - 1 - 2 - ");
+    assert_says(error.text, " - ... - 199");
 }
 
 static void refused(const reid_rows *rows, reid_result code, const char *text) {
@@ -427,7 +427,7 @@ static void refused(const reid_rows *rows, reid_result code, const char *text) {
     size_t merged = 7;
     b.got[0] = b.got[rows->count - 1] = 7;
     reid_result r = reid_group(&desc, rows, &b.desc, b.got, b.merges, &merged);
-    if (r != code || strcmp(error.text, text) != 0)
+    if (r != code || !says_all(error.text, text))
         fail_msg("%s: \"%s\" instead of \"%s\"", reid_result_name(r), error.text, text);
     assert_true(merged == 0 && b.got[0] == 0 && b.got[rows->count - 1] == 0);
 }
@@ -443,7 +443,7 @@ static void test_refusals(void **state) {
     assert_int_equal(reid_group(&desc, &rows, NULL, b.got, NULL, NULL), REID_ERR_INVALID_ARG);
     assert_int_equal(reid_group(&desc, &rows, &b.desc, NULL, NULL, NULL), REID_ERR_INVALID_ARG);
     assert_int_equal(reid_group(&desc, &rows, &b.desc, b.got, b.merges, NULL), REID_ERR_INVALID_ARG);
-    assert_non_null(strstr(error.text, "both of merges and merged or neither"));
+    assert_says(error.text, "both of merges and merged or neither");
     b.desc.threshold = (double)NAN;
     refused(&rows, REID_ERR_INVALID_ARG, "the threshold is nan, which is no cosine");
     b.desc.threshold = 2.5;

@@ -5,6 +5,7 @@
       -lpthread */
 #include "reid.h"
 #include "../lib/test_net.h"
+#include "../lib/test_says.h"
 #include <setjmp.h>
 #include <cmocka.h>
 
@@ -144,7 +145,7 @@ static void test_plan(void **state) {
 static void refuse(const reid_desc *d, reid_result want, const char *words) {
     reid_ctx *ctx = NULL;
     reid_result r = reid_create(d, &ctx);
-    if (r != want || !strstr(error.text, words)) fail_msg("%s: \"%s\"", reid_result_name(r), error.text);
+    if (r != want || !says(error.text, words)) fail_msg("%s: \"%s\"", reid_result_name(r), error.text);
     assert_null(ctx);
 }
 

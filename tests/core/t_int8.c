@@ -14,6 +14,7 @@
 #include "reid.h"
 #include "../lib/test_net.h"
 #include "../lib/test_ranges.h"
+#include "../lib/test_says.h"
 
 #define SEED 5
 #define H 64
@@ -247,7 +248,7 @@ static void refuse(const reid_desc *d, reid_result code, const char *part) {
     reid_ctx *ctx;
     assert_int_equal(reid_create(d, &ctx), code);
     assert_null(ctx);
-    if (!strstr(d->error->text, part)) fail_msg("\"%s\" does not have \"%s\"", d->error->text, part);
+    if (!says(d->error->text, part)) fail_msg("\"%s\" does not have \"%s\"", d->error->text, part);
 }
 
 static void test_refused(void **state) {
@@ -270,7 +271,7 @@ static void test_refused(void **state) {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         measure(&rows[i].o);
         refuse(&d, rows[i].code, rows[i].part);
-        assert_non_null(strstr(error.text, path));
+        assert_says(error.text, path);
     }
     measure(NULL);
     d.width += 16;
@@ -394,7 +395,7 @@ static void test_beyond(void **state) {
     }
 }
 
-/* The same of one picture, with what this CPU takes for FP32: for t_neon.sh, where INT8 takes less. */
+/* The same of one image, with what this CPU takes for FP32: for t_neon.sh, where INT8 takes less. */
 static void test_beyond_once(void **state) {
     static const odd wide = {.share = 1.02f};
     float fp32[512], out[512];

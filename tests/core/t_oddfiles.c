@@ -152,7 +152,7 @@ static void sources(void **state) {
     snprintf(path + 900, 100, "no/such.safetensors");
     desc.weights = path;
     assert_int_equal(reid__weights_open(&w, &desc, &mem, &error), REID_ERR_FILE_OPEN);
-    assert_non_null(strstr(error.text, "no/such.safetensors: no such file (errno 2)"));
+    assert_says(error.text, "no/such.safetensors: no such file (errno 2)");
     reid__weights_close(&w, &mem);
 }
 

@@ -321,11 +321,11 @@ static void test_full(void **state) {
     send(j.queue, &more, 4, 1, 0, 0);
     fill(&refused, 5, 1, -3, 0);
     assert_int_equal(reid_submit(j.queue, &refused.request, &refused.ticket, &error), REID_ERR_FULL);
-    assert_string_equal(error.text, "4 images wait, 1 more would be over the limit of 4");
+    assert_says_all(error.text, "4 images wait, 1 more would be over the limit of 4");
     assert_true(refused.ticket == 0);
     refused.request.n = 5;
     assert_int_equal(reid_submit(j.queue, &refused.request, NULL, &error), REID_ERR_INVALID_ARG);
-    assert_string_equal(error.text, "5 images: the queue's limit is 4");
+    assert_says_all(error.text, "5 images: the queue's limit is 4");
     assert_int_equal(reid_cancel(j.queue, more.ticket), REID_OK); /* which makes room */
     expect(&more, REID_ERR_CANCELLED);
     send(j.queue, &more, 5, 1, 0, 0);
@@ -438,12 +438,12 @@ static void test_refuse_late(void **state) {
     expect(&a, REID_OK);
     fill(&a, 0, 3, 0, 1);
     assert_int_equal(reid_submit(queue, &a.request, &a.ticket, &error), REID_ERR_EXPIRED);
-    assert_string_equal(error.text, "it could not be over in 1 us");
+    assert_says_all(error.text, "it could not be over in 1 us");
     assert_int_equal(stats_of(queue).late, 1);
     assert_int_equal(stats_of(queue).waiting, 0);
     fill(&a, 0, 1, 0, -5);
     assert_int_equal(reid_submit(queue, &a.request, NULL, &error), REID_ERR_EXPIRED);
-    assert_string_equal(error.text, "the deadline was 5 us ago");
+    assert_says_all(error.text, "the deadline was 5 us ago");
     send(queue, &a, 0, 6, 0, 600000000);
     expect(&a, REID_OK);
     reid_queue_destroy(queue, 0);
@@ -489,7 +489,7 @@ static void test_isolation(void **state) {
     assert_int_equal(stats_of(queue).batches, 2); /* they were computed together */
     bad.request.done = NULL;
     assert_int_equal(reid_submit(queue, &bad.request, NULL, &error), REID_ERR_EMBEDDING);
-    assert_string_equal(error.text, reid_result_string(REID_ERR_EMBEDDING));
+    assert_says_all(error.text, reid_result_string(REID_ERR_EMBEDDING));
     assert_int_equal(error.code, REID_ERR_EMBEDDING);
     reid_queue_destroy(queue, 0);
     reid_destroy(ctx);
@@ -657,7 +657,7 @@ static void no_queue(reid_queue_desc desc, reid_result want_result, const char *
     desc.error = &error;
     assert_int_equal(reid_queue_create(&desc, &queue), want_result);
     assert_null(queue);
-    assert_string_equal(error.text, text);
+    assert_says_all(error.text, text);
     desc.error = NULL;
     assert_int_equal(reid_queue_create(&desc, &queue), want_result);
 }
@@ -666,7 +666,7 @@ static void no_request(reid_queue *queue, reid_request request, reid_result want
     reid_ticket ticket = 7;
     reid_error error;
     assert_int_equal(reid_submit(queue, &request, &ticket, &error), want_result);
-    assert_string_equal(error.text, text);
+    assert_says_all(error.text, text);
     assert_true(ticket == 0);
     assert_int_equal(reid_submit(queue, &request, NULL, NULL), want_result);
 }

@@ -118,7 +118,7 @@ static void check_mirror(const reid__prep *p, const reid_image *image, const uin
     free(out);
 }
 
-/* Every way to ask for the picture in `want`. */
+/* Every way to ask for the image in `want`. */
 static void check_variants(const reid__prep *p, const reid_image *image, const uint8_t *want, const char *line) {
     reid_image other;
     reid_format format = image->format == REID_RGB8 ? REID_BGR8 : image->format;
@@ -180,7 +180,7 @@ static int resize_line(const char *line, const uint8_t *stored) {
     return 1;
 }
 
-/* A whole picture of three channels through p. */
+/* A whole image of three channels through p. */
 static void check_picture(const reid__prep *p, const char *kind, unsigned seed, int w, int h, uint64_t hash,
                           const char *line) {
     reid_image image = REID_INIT;

@@ -53,7 +53,7 @@ nothing 'names no banned function'
 # --- text ---
 files=$(find reid.h reid_kernels.cu tools tests examples models Makefile CMakeLists.txt .ci -type f \
     ! -path '*/golden/*' ! -path '*/results/*' ! -path '*/corpus/*' ! -name '*.md' \
-    -exec grep -Il '' {} + 2>/dev/null) # -I: no pictures
+    -exec grep -Il '' {} + 2>/dev/null) # -I: no images
 for f in $files; do # columns, not bytes: continuation bytes of UTF-8 do not count
     sed 's/[\x80-\xbf]//g' "$f" | awk -v f="$f" 'length > 120 { print f ":" NR ": " length " columns" }'
 done > "$found"

@@ -60,7 +60,7 @@ static void sixteen_bits(void **state) {
                 char where[60];
                 snprintf(where, sizeof where, "tensor \"t\", element %zu is %s", i, fraction ? "NaN" : "infinite");
                 assert_int_equal(r, REID_ERR_NOT_FINITE);
-                assert_non_null(strstr(error.text, where));
+                assert_says(error.text, where);
                 continue;
             }
             int normal = exponent > 0;
@@ -125,7 +125,7 @@ static void pieces(void **state) {
         char where[40];
         snprintf(where, sizeof where, "element %zu", at);
         assert_int_equal(reid__weights_read(&o.weights, o.t, 0, COUNT, got, &error), REID_ERR_NOT_FINITE);
-        assert_non_null(strstr(error.text, where));
+        assert_says(error.text, where);
         values[at] = 1;
         close_values(&o);
     }
@@ -143,7 +143,7 @@ static void no_weights(void **state) {
         opened o;
         open_values(&o, names[i], zeros, 8, (size_t)bits[i]);
         assert_int_equal(reid__weights_read(&o.weights, o.t, 0, 8, got, &error), REID_ERR_TENSOR_DTYPE);
-        assert_non_null(strstr(error.text, names[i]));
+        assert_says(error.text, names[i]);
         close_values(&o);
     }
     assert_int_equal(sizeof names / sizeof names[0] + 4, REID__DTYPE_COUNT); /* the other four are floats */

@@ -62,7 +62,7 @@ for test in t_badfiles t_oddfiles; do passes $test run "$out/$test.exe"; done
 ! all || passes 'all of t_ops' env OPS_EVERY=1 timeout 500 wine64 "$out/t_ops.exe"
 ! all || passes 't_determinism' run "$out/t_determinism.exe"
 
-# A file of weights, and a picture of its bytes.
+# A file of weights, and an image of its bytes.
 ln -sfn "$(echo '#include <stb/stb_image.h>' | cc -E -x c - | sed -n 's|^# 1 "\(/.*/stb\)/stb_image.h".*|\1|p' |
     head -n 1)" "$out/include/stb"
 make -s build/seeded > "$log" 2>&1 || bad 'no weights'

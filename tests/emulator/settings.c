@@ -12,7 +12,7 @@ static long long number(const char *name, long long fallback, long long least, l
     char *end = NULL;
     long long value = strtoll(text, &end, 10);
     if (end != text && !*end && value >= least && value <= most) return value;
-    fprintf(stderr, "reid emulator: %s=%s is no number from %lld to %lld; %lld is used\n", name, text, least, most,
+    fprintf(stderr, "reid emulator: %s=%s is not a number from %lld to %lld; %lld is used\n", name, text, least, most,
             fallback);
     return fallback;
 }

@@ -1,4 +1,4 @@
-/* Fuzzer for lists of pictures: those on stdin, by lines (first byte 0) and by zero bytes (1), and the tables of
+/* Fuzzer for lists of images: those on stdin, by lines (first byte 0) and by zero bytes (1), and the tables of
    reid gallery add --list (others).
 
    clang -std=c99 -D_GNU_SOURCE -O1 -g -I. -fsanitize=fuzzer,address,undefined tests/fuzz/fuzz_lists.c
@@ -12,7 +12,7 @@ static int no_file(void) {
     errno = ENOENT;
     return -1;
 }
-#define stat(path, st) no_file() /* every name is that of a picture: folders are not walked */
+#define stat(path, st) no_file() /* every name is that of an image: folders are not walked */
 #include "pictures/inputs.c"
 #include "pictures/box_text.c"
 #include "pictures/collect.c"

@@ -3,7 +3,7 @@
     build/demo_images FOLDER && python3 tests/golden/check_seeded.py FOLDER     needs torch, torchvision and Pillow
 
 Prints for every batch norm the variance it meets over the one it assumes (0.3 … 3 is fine), and mean and standard
-deviation of what it gives; then the cosine between pictures of different animals (a collapsed network: above 0.9) and
+deviation of what it gives; then the cosine between images of different animals (a collapsed network: above 0.9) and
 of the same animal. Exit status 1 if something is out of bounds.
 """
 import glob

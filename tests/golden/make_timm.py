@@ -6,9 +6,9 @@
 timm.txt  model "eval" or "test"  kind seed image_width image_height  hash  mean(3) std(3)  preset text, to the line's end
           test: with the input size and crop that timm's configuration has for tests
 
-Each line: timm's configuration of a model (timm.data.resolve_data_config), its Resize and CenterCrop on a picture of
+Each line: timm's configuration of a model (timm.data.resolve_data_config), its Resize and CenterCrop on an image of
 make_resize.py, the hash of the pixels, and the text of the preset that must give them. What the texts are was decided by
-reading the configurations; whether they are right, t_resize says. The pictures are none whose columns Pillow resizes
+reading the configurations; whether they are right, t_resize says. The images are none whose columns Pillow resizes
 first.
 """
 import os

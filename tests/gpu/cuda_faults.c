@@ -698,7 +698,7 @@ static void test_limit(void) {
     CHECK_IS(under_limit(0, &most), 64);
     CHECK_IS(under_limit(1, &total), 0);
     const char *text = strstr(error.text, "needs ");
-    CHECK(text != NULL && strstr(error.text, "memory_limit is 1 bytes"));
+    CHECK(text != NULL && says(error.text, "memory_limit is 1 bytes"));
     need = text ? (size_t)strtoull(text + 6, NULL, 10) : 0;
     CHECK(need > 100000 && need < most);
     CHECK_IS(under_limit(need - 1, &total), 0);

@@ -44,7 +44,7 @@ TEST_FN int check_result_(reid_result value, reid_result expected, const char *t
 }
 
 TEST_FN int check_has_(const char *text, const char *part, const char *file, int line) {
-    int ok = strstr(text, part) != NULL;
+    int ok = test_says_(text, part, 0, file, line);
     if (!ok) test_failures++, printf("%s:%d: %s: no \"%s\" in: %s\n", file, line, test_case, part, text);
     return ok;
 }
@@ -150,7 +150,7 @@ TEST_FN int near_cpu(const test_row *rows, int n) {
     return 1;
 }
 
-/* Twice the gain: without it the network gives nearly the same row for any picture. */
+/* Twice the gain: without it the network gives nearly the same row for any image. */
 TEST_FN void test_setup(void) {
     reid_error error;
     reid_ctx *ctx;
@@ -165,7 +165,7 @@ TEST_FN void test_setup(void) {
     reid_desc desc = test_desc(REID_DEVICE_CPU, NULL, &error);
     test_need(reid_create(&desc, &ctx) == REID_OK && embed_all(ctx, PICTURES, test_cpu, &error) == REID_OK, error.text);
     reid_destroy(ctx);
-    test_need(near_cpu(test_cpu, PICTURES), "the test's pictures are too much alike");
+    test_need(near_cpu(test_cpu, PICTURES), "the test's images are too much alike");
 }
 
 TEST_FN void test_teardown(void) {

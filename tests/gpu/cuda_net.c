@@ -18,6 +18,7 @@
 #include "../lib/test_golden.h"
 #include "../lib/test_net.h"
 #include "../lib/test_ranges.h"
+#include "../lib/test_says.h"
 
 static int failures;
 #define CHECK(what)                                                                    \
@@ -110,7 +111,7 @@ static void test_golden(const char *network) {
 
 enum { PICTURES = 11, PIXELS_H = 53, PIXELS_W = 31 };
 
-/* `count` pictures in one call, then those from `first` on in pieces, from `most` handles: rows must be equal to the
+/* `count` images in one call, then those from `first` on in pieces, from `most` handles: rows must be equal to the
    bit. */
 static void bits_of(const char *network, int height, int width, int count, int first, size_t most,
                     reid_precision precision) {
@@ -173,7 +174,7 @@ static int make_pictures(reid_image *images, reid_box *boxes, uint8_t *pixels, s
     return n;
 }
 
-/* What reid_preprocess gives has the row of its picture. */
+/* What reid_preprocess gives has the row of its image. */
 static void check_prepared(reid_ctx *ctx, const reid_image *image, uint8_t *view, const float *row) {
     reid_info info;
     CHECK(reid_query_desc(ctx, &info) == REID_OK && reid_preprocess(ctx, image, view, NULL) == REID_OK);
@@ -207,7 +208,7 @@ static void pictures_with(const char *preset, int height, int width, int flip, i
             const float *x = want + (size_t)i * (size_t)a.dim, *y = got + (size_t)i * (size_t)a.dim;
             CHECK(reid_cosine(x, y, a.dim) > (precision == REID_FP32 ? 0.999999 : 0.9999));
             if (precision == REID_FP32 && !raw) CHECK(worst_difference(x, y, (size_t)a.dim) < 1e-6);
-            if (i) CHECK(worst_difference(y, y - a.dim, (size_t)a.dim) > 1e-3); /* another picture */
+            if (i) CHECK(worst_difference(y, y - a.dim, (size_t)a.dim) > 1e-3); /* another image */
             if (i % 4 == 0) check_prepared(gpu, &images[i], gpu_view, y), check_prepared(cpu, &images[i], cpu_view, x);
         }
         free(want), free(got);
@@ -247,7 +248,7 @@ static void check_queries(reid_ctx *ctx, reid_precision precision) {
     double sum = 0;
     for (int i = 0; i < reid_op_count(ctx); i++) sum += times[i] >= 0 ? times[i] : NAN;
     CHECK(sum > 0);
-    CHECK(reid_profile(ctx, info.batch + 1, 1, times, &error) == REID_ERR_INVALID_ARG && strstr(error.text, "batch"));
+    CHECK(reid_profile(ctx, info.batch + 1, 1, times, &error) == REID_ERR_INVALID_ARG && says(error.text, "batch"));
 }
 
 /* A network whose embedding has no direction: all zero, or not finite. */
@@ -323,7 +324,7 @@ static void test_calls(void) {
 
 static void test_small(const char *network) {
     net_file file = weights_for(network, 0);
-    golden g = {"", "", 50, 41, 0, 0, 0, 0, 0, 0}; /* two pictures that differ, as the goldens' */
+    golden g = {"", "", 50, 41, 0, 0, 0, 0, 0, 0}; /* two images that differ, as the goldens' */
     reid_image images[2] = {{make_pixels(&g, 0), 41, 50, 0, REID_RGB8, NULL},
                             {make_pixels(&g, 1), 41, 50, 0, REID_RGB8, NULL}};
     reid_desc desc = net_desc(&file, 64, 32, NULL);
@@ -344,7 +345,7 @@ static void test_small(const char *network) {
         CHECK(reid_query_desc(gpu, &info) == REID_OK && strcmp(info.precision, name) == 0);
         printf("%s %s: %.1e, cosine %.8f, crc %08x\n", network, name, worst, cosine,
                crc32_of((const unsigned char *)got, 2 * (size_t)dim * sizeof *got));
-        CHECK(worst_difference(got, got + dim, (size_t)dim) > 1e-4); /* two pictures */
+        CHECK(worst_difference(got, got + dim, (size_t)dim) > 1e-4); /* two images */
         CHECK(precision == REID_FP32 ? worst < 2e-6 : cosine > (precision == REID_FP16 ? 0.9999 : 0.999));
         free(got);
         reid_destroy(gpu);
@@ -444,7 +445,7 @@ static void test_int8(const char *network, const char *ranges) {
     if (reid_dim(s.ctx) == 2048) test_saturated(desc, images);
     write_ranges(ranges, &s, &other);
     desc.device = REID_DEVICE_CUDA, desc.precision = REID_INT8, desc.kernels_path = "reid_kernels.cu";
-    CHECK(reid_create(&desc, &gpu) == REID_ERR_RANGES && strstr(error.text, "made for fingerprint 0123"));
+    CHECK(reid_create(&desc, &gpu) == REID_ERR_RANGES && says(error.text, "made for fingerprint 0123"));
     forget(&s);
     free(pixels), free(file.bytes);
 }
@@ -465,7 +466,7 @@ static void both_on_cpu(reid_desc desc, const char *why, const char *alone) {
     CHECK(reid_create(&desc, &ctx) == REID_OK && reid_query_desc(ctx, &info) == REID_OK);
     CHECK(strcmp(info.device, "cpu") == 0 && info.fallback && !ctx->again->gpu);
     printf("%s", log);
-    CHECK(strstr(log, why) && strstr(log, alone));
+    CHECK(says(log, why) && says(log, alone));
     reid_destroy(ctx);
 }
 
@@ -488,10 +489,10 @@ static void no_int8(reid_desc desc) {
     reid_desc bf16 = desc;
     desc.device = bf16.device = REID_DEVICE_CUDA;
     CHECK(reid_create(&desc, &ctx) == REID_ERR_PRECISION);
-    CHECK(strstr(error->text, "INT8 needs a GPU from Ampere (sm_80)"));
+    CHECK(says(error->text, "INT8 needs a GPU from Ampere (sm_80)"));
     bf16.ranges = NULL, bf16.precision = REID_BF16;
     CHECK(reid_create(&bf16, &ctx) == REID_ERR_PRECISION);
-    CHECK(strstr(error->text, "bf16 needs a GPU from Ampere (sm_80)"));
+    CHECK(says(error->text, "bf16 needs a GPU from Ampere (sm_80)"));
     desc.device = REID_DEVICE_AUTO;
     CHECK(reid_create(&desc, &ctx) == REID_OK && reid_query_desc(ctx, &info) == REID_OK);
     CHECK(strcmp(info.device, "cpu") == 0 && strcmp(info.precision, "int8") == 0);
@@ -499,7 +500,7 @@ static void no_int8(reid_desc desc) {
     both_on_cpu(desc, "INT8 needs a GPU from Ampere", "the GPU takes FP32 alone");
 }
 
-/* `test` with a description of INT8 whose ranges are those of a picture. */
+/* `test` with a description of INT8 whose ranges are those of an image. */
 static void with_ranges(const char *ranges, void (*test)(reid_desc desc)) {
     static const odd none;
     net_file file = weights_for("resnet50", 0);

@@ -79,7 +79,7 @@ embed() { # embed OUT OPTION...
 }
 build/seeded --net efficientnet_b0 -o "$out/weights.safetensors" || bad 'no weights'
 rm -rf "$out/pictures" "$out/all"
-build/demo_images "$out/all" > "$out/log" 2>&1 || { bad 'no pictures'; cat "$out/log"; }
+build/demo_images "$out/all" > "$out/log" 2>&1 || { bad 'no images'; cat "$out/log"; }
 mkdir "$out/pictures"
 find "$out/all" -type f | sort | head -n 7 | while read -r file; do
     cp "$file" "$out/pictures/$(basename "$(dirname "$file")")-${file##*/}"
@@ -88,16 +88,16 @@ embed cpu --device cpu
 embed fp32 --device cuda --precision fp32
 embed fp16 --device cuda
 embed auto -v
-grep -q 'computing on cuda:0, reid emulator sm_90, in fp16' "$out/log" && good || bad 'auto does not tell the device'
+shows 'computing on cuda:0, reid emulator sm_90, in fp16' "$out/log" && good || bad 'auto does not tell the device'
 run "$programs/cuda_net" files fp32 "$out/cpu.npy" "$out/fp32.npy"
 run "$programs/cuda_net" files fp16 "$out/cpu.npy" "$out/fp16.npy"
 cmp -s "$out/fp16.npy" "$out/auto.npy" && good || bad 'auto and cuda differ'
 run build/reid inspect --device cuda --size 64x32 --batch 4 "$out/weights.safetensors"
 for line in '^gpu .*(sm_90), 132 multi' '^driver .*13.0' '^nvrtc .*13.0, .*libnvrtc.so.13' 'built in; .*/cuda_cache'; do
-    grep -q "$line" "$out/log" && good || bad "inspect does not print $line"
+    shows "$line" "$out/log" && good || bad "inspect does not print $line"
 done
 run build/reid pack -m "$out/weights.safetensors" --size 64x32 --batch 4 -o "$out/pack"
-grep -q 'programs of efficientnet_b0 for sm_90' "$out/log" && good || bad 'pack does not tell what it made'
+shows 'programs of efficientnet_b0 for sm_90' "$out/log" && good || bad 'pack does not tell what it made'
 embed packed --device cuda --pack "$out/pack"
 cmp -s "$out/fp16.npy" "$out/packed.npy" && good || bad 'kernels from a pack differ'
 
@@ -113,7 +113,7 @@ tuned() {
     mkdir -m 700 "$cache"
     REID_EMULATOR_ARCH=80 LD_LIBRARY_PATH=$emulator build/reid bench --tune -m "$out/weights.safetensors" \
         > "$out/log" 2>&1
-    grep -q 'for Hopper (sm_90), and this GPU is sm_80' "$out/log" && good || bad 'sm_80 has no tiles to measure'
+    shows 'for Hopper (sm_90), and this GPU is sm_80' "$out/log" && good || bad 'sm_80 has no tiles to measure'
     prefix='sm_90 efficientnet_b0 fp16 64x32 features.8.0 1'
     printf '%s\n' 'reid tiles 1' 'sm_90 other fp16 64x32 conv1 1 64x64 7' "$prefix 64x128 1" 'a damaged line' \
         'sm_90 other fp16 64x32 conv1 1 64x64 7x' > "$cache/tiles"
@@ -131,7 +131,7 @@ tuned() {
     cmp -s "$out/fp16.npy" "$out/tuned.npy" && good || bad 'another tile has other bits'
     truncate -s -1 "$cache/tiles"
     b0 64x128
-    grep -q "$cache/tiles is damaged and is not used" "$out/log" && good || bad 'damage is not told'
+    shows "$cache/tiles is damaged and is not used" "$out/log" && good || bad 'damage is not told'
     cache=$shared
 }
 
@@ -147,7 +147,7 @@ ranking() {
         "$out/herd" --limit 100
     for line in '^model .* fp32 on cpu' '^cuda/fp32 .* \(1.0000000\|0.999999[0-9]\)  pass' \
         '^cuda/fp16 .* 0.999[0-9]*  pass'; do
-        grep -q "$line" "$out/log" && good || bad "eval does not print $line"
+        shows "$line" "$out/log" && good || bad "eval does not print $line"
     done
 }
 

@@ -58,7 +58,7 @@ for by in template max top mean; do
     run build/reid gallery search "$out/herd.gallery" "$out/herd.npy" --by $by --json --device cpu
     grep '^{' "$out/log" > "$out/wanted"
     run build/reid gallery search "$out/herd.gallery" "$out/herd.npy" --by $by --json --device cuda -v
-    grep -q 'searching on GPU 0' "$out/log" && good || bad 'gallery search does not tell the device'
+    shows 'searching on GPU 0' "$out/log" && good || bad 'gallery search does not tell the device'
     grep '^{' "$out/log" | cmp -s - "$out/wanted" && [ -s "$out/wanted" ] && good || bad "--by $by differs"
 done
 say_left_out 'parts and bugs'

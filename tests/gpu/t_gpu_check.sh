@@ -20,7 +20,7 @@ says() {
     shift 2
     "$@" > "$out/log" 2>&1
     got=$?
-    [ $got -eq "$status" ] && grep -q -e "$text" "$out/log" && good && return
+    [ $got -eq "$status" ] && shows "$text" "$out/log" && good && return
     bad "$*: status $got, expected $status with \"$text\""
 }
 

@@ -14,6 +14,7 @@ dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 export TMPDIR="$dir" # a compiler that is killed leaves a folder
 trap 'exit 1' HUP INT TERM
+. tests/lib/says.sh
 passed=0 failed=0
 good() { passed=$((passed + 1)); }
 bad() {
@@ -28,7 +29,7 @@ says() {
     shift 2
     "$@" > "$dir/log" 2>&1
     got=$?
-    [ $got -eq "$status" ] && { [ -z "$text" ] || grep -q -e "$text" "$dir/log"; } && good && return
+    [ $got -eq "$status" ] && { [ -z "$text" ] || shows "$text" "$dir/log"; } && good && return
     bad "$*: status $got, expected $status with \"$text\""
 }
 json() { ! command -v python3 >/dev/null 2>&1 || python3 -c "import json; r = json.load(open('$1')); assert ($2)"; }

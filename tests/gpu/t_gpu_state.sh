@@ -62,7 +62,7 @@ line() { # line TEXT FOLDERS [NAME=VALUE]: the last line of an embedding with -v
 line 'busy 97 %, 12.0 of 150.0 GiB in use, 61 C, 540 W' ":$out/nvml"
 line 'busy 97 %, 12.0 of 150.0 GiB in use, 540 W' ":$out/nvml" NVML_FAILS=temperature
 line 'busy 97 %, 12.0 of 150.0 GiB in use, 61 C' ":$out/nvml" NVML_FAILS=power
-unknown='4.0 of 4.0 GiB free; how busy it is cannot be told: NVML:'
+unknown='4.0 of 4.0 GiB free; its load is unknown: NVML:'
 line "$unknown nvmlInit: it failed" ":$out/nvml" NVML_FAILS=init
 line "$unknown GPU-72656964-2065-6d75-6c61-746f72000000: it failed" ":$out/nvml" NVML_FAILS=find
 line "$unknown utilization: it failed" ":$out/nvml" NVML_FAILS=utilization
@@ -90,7 +90,7 @@ kill "$server" && wait "$server"
 reid '' embed -m "$out/w" --device cuda --size 32x32 "$out/a.ppm" -o "$out/a.npy"
 grep -q 'GiB' "$log" && bad 'without -v nothing is said of it' || good
 reid '' inspect "$out/w" --device cuda --size 32x32
-grep -Eq '^gpu .*, 4\.29GB, 4\.[0-9]*GB free$' "$log" && good || bad 'inspect tells what is free'
+holds grep -Eq '^gpu .*, 4\.29GB, 4\.[0-9]*GB free$' "$log" && good || bad 'inspect tells what is free'
 reid '' inspect "$out/w" --device cuda --size 32x32 --json
 uuid='"uuid": "GPU-72656964-2065-6d75-6c61-746f72000000"'
 grep -Eq "$uuid, \"memory\": 4294967296, \"memory_free\": 42[0-9]{8}, \"integrated\": false," "$log" &&
@@ -98,9 +98,10 @@ grep -Eq "$uuid, \"memory\": 4294967296, \"memory_free\": 42[0-9]{8}, \"integrat
 # A Jetson's GPU has no memory of its own.
 export REID_EMULATOR_ARCH=87
 reid '' inspect "$out/w" --device cuda --size 32x32
-grep -Eq "^gpu .*\(sm_87\), .* free, the host's own memory$" "$log" && good || bad 'inspect tells of memory in common'
+holds grep -Eq "^gpu .*\(sm_87\), .* free, the host's own memory$" "$log" && good ||
+    bad 'inspect tells of memory in common'
 reid '' doctor --device cuda
-grep -q "GiB free, the host's own memory, driver" "$log" && good || bad 'doctor tells of memory in common'
+shows "GiB free, the host's own memory, driver" "$log" && good || bad 'doctor tells of memory in common'
 reid '' embed -m "$out/w" --device cuda --size 32x32 "$out/a.ppm" -o "$out/a.npy" && good ||
     bad "a GPU with the host's memory cannot be used"
 finish

@@ -9,7 +9,7 @@ mkdir -p "$out"
 log=$out/said
 make -s build/reid build/seeded > "$log" 2>&1 && good || { bad 'the command is not built'; finish; }
 build/seeded --net efficientnet_b0 -o "$out/w" || exit 1
-for _ in 1 2 3 4 5 6; do # frames: 22 bytes of header, 13 + 4800 of a picture
+for _ in 1 2 3 4 5 6; do # frames: 22 bytes of header, 13 + 4800 of an image
     printf '\026\000\000\000\315\022\000\000{"ask":"embed","id":1}P6 40 40 255\n'
     head -c 4800 reid_kernels.cu
 done > "$out/frames"
@@ -23,7 +23,7 @@ worker() {
     [ "$got $computed" = "$1 $2" ] && [ "$lost" -ge "${3%-*}" ] && [ "$lost" -le "${3#*-}" ] && good ||
         bad "$4: status $got, $computed computed, $lost failed"
 }
-said() { if grep -q "$1" "$log"; then good; else bad "it says: $1"; fi; }
+said() { if shows "$1" "$log"; then good; else bad "it says: $1"; fi; }
 
 worker 0 6 0 REID_EMULATOR_SEED=0
 worker 75 2 1-4 REID_EMULATOR_FAIL=cuGraphLaunch:3:719

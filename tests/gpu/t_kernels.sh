@@ -13,6 +13,7 @@ mkdir -p "$out"
 make -s emulator || exit 1
 emulator=$PWD/build/emulator
 . tests/lib/check.sh
+unset REID_WRITE # what is said with a bug is not what a test should expect
 
 build() { # build PART
     gcc -O2 -std=c99 -D_GNU_SOURCE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -Itests/emulator -I. \

@@ -10,6 +10,7 @@
 # has a turn at every sixteenth seed must not meet the same things each time: hence the seed's sixth.
 # shellcheck disable=SC2034 # what is set here is read by the tests
 
+. tests/lib/says.sh
 passed=0 failed=0 skipped=0
 : "${REID_ALL:=0}" "${REID_SEED:=0}" "${REID_SHARE:=6}"
 

@@ -129,7 +129,7 @@ static void add_exif(char **a) {
     free(out);
 }
 
-/* Where pixel (x, y) of the upright w × h picture is stored, case by case as the EXIF standard draws them. */
+/* Where pixel (x, y) of the upright w × h image is stored, case by case as the EXIF standard draws them. */
 static void stored_at(int orientation, int x, int y, int w, int h, int *sx, int *sy) {
     switch (orientation) {
     case 2: *sx = w - 1 - x, *sy = y; break;

@@ -19,6 +19,7 @@ case $CLI_FILES in /*) ;; *) CLI_FILES=$PWD/$CLI_FILES ;; esac
 unset REID_CPU_ISA NO_COLOR
 export LC_ALL=C
 
+. tests/lib/says.sh
 passed=0 failed=0
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
@@ -27,17 +28,18 @@ out=$work/stdout err=$work/stderr
 cd "$work" || exit 1
 repository=$OLDPWD
 
-# check NAME COMMAND...: passes when the command succeeds
+# check NAME COMMAND...: passes when the command succeeds; `grep -q PATTERN FILE` compares a message (says.sh)
 check() {
     name=$1
     shift
-    if "$@" >"$work/check" 2>&1; then
+    if holds "$@" >"$work/check" 2>&1; then
         passed=$((passed + 1))
     else
         failed=$((failed + 1))
         echo "FAILED: $name ($*)"
         sed 's/^/    /' "$work/check" | head -5
         sed 's/^/    stderr: /' "$err" 2>/dev/null | head -3
+        [ "$1" != grep ] || { shift $(($# - 1)) && head -n 5 "$1" | cut -c -200 | sed "s|^|    $1: |"; }
     fi
 }
 
@@ -54,6 +56,11 @@ says() { check "stderr says: $1" grep -q -e "$1" "$err"; }      # says PATTERN
 prints() { check "stdout has: $1" grep -q -e "$1" "$out"; }     # prints PATTERN
 silent() { check "nothing on stdout" [ ! -s "$out" ]; }
 same() { check "$1 equals $2" cmp "$1" "$2"; }
+# golden FILE NAME: it is tests/golden/NAME, which `sh tests/run --write` renews
+golden() {
+    [ -z "${REID_WRITE-}" ] || { mkdir -p "$repository/tests/golden/${2%/*}" && cp "$1" "$repository/tests/golden/$2"; }
+    check "tests/golden/$2 is what is said" diff "$repository/tests/golden/$2" "$1"
+}
 absent() { for f in "$@"; do check "no file $f" [ ! -e "$f" ]; done; }
 lines() { check "$2 lines in $1" [ "$(wc -l <"$1")" -eq "$2" ]; }
 
@@ -132,6 +139,6 @@ need_eval_files() {
     ) || exit 1
 }
 
-# Small pictures and a small network: EfficientNet-B0 at 64x64.
+# Small images and a small network: EfficientNet-B0 at 64x64.
 picture() { "$CLI_FILES" picture "$@"; }
 b0() { "$CLI_FILES" weights "$1" efficientnet_b0 none "${2:-1}"; }

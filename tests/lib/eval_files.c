@@ -5,7 +5,7 @@
    eval_files OUT.npy DIM[+DIM] SEED NOISE [nan] < LIST      one "id identity" a line
    eval_files OUT.npy DIM[+DIM] SEED NOISE market QUERIES GALLERY
 
-   A row is the direction of its identity plus NOISE of another, of length 1; with two DIM, each part. A picture of
+   A row is the direction of its identity plus NOISE of another, of length 1; with two DIM, each part. A image of
    identity 0000 has a direction of its own. nan: the second row holds one. */
 #include <math.h>
 #include <stdint.h>

@@ -34,7 +34,7 @@ TEST_FN void check(const char *what, test_bytes f, reid_result want, const char 
             assert_int_equal(error.code, want);
             if (strstr(error.text, from_file ? path : "weights_data: ") != error.text)
                 fail_msg("%s: the message does not start with the path: %s", what, error.text);
-            if (detail && !strstr(error.text, detail)) fail_msg("%s: no \"%s\" in: %s", what, detail, error.text);
+            if (detail && !says(error.text, detail)) fail_msg("%s: no \"%s\" in: %s", what, detail, error.text);
             assert_true(w.tensors == NULL && w.count == 0 && !w.fd_open);
         }
         reid__weights_close(&w, &mem);

@@ -190,7 +190,7 @@ static inline reid_desc net_desc(const net_file *file, int height, int width, re
     return desc;
 }
 
-/* n pictures of noise, height x width RGB8, in one block. */
+/* n images of noise, height x width RGB8, in one block. */
 static inline uint8_t *net_pixels(int n, int height, int width, uint64_t seed) {
     size_t size = (size_t)n * (size_t)height * (size_t)width * 3;
     uint8_t *pixels = (uint8_t *)malloc(size);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "test_says.h"
 
 #define TEST_FN static __attribute__((unused))
 

@@ -24,7 +24,7 @@ def prepare(n):
 
 
 def check(bad):
-    """Every detection has exactly one result, and it is that of a single run. bad: the one that is no picture."""
+    """Every detection has exactly one result, and it is that of a single run. bad: the one that is no image."""
     import tasks
     bad = int(bad)
     fingerprint, identities, index = tasks.gallery()
@@ -40,9 +40,9 @@ def check(bad):
     for detection, made_by, identity, score, embedding, error in got:
         assert made_by == fingerprint
         if detection == bad:
-            assert "not a picture" in error and identity is None and embedding is None, error
+            assert "not an image" in error and identity is None and embedding is None, error
             continue
-        row = detection - 1 - (detection > bad)  # reid embed leaves out what is no picture
+        row = detection - 1 - (detection > bad)  # reid embed leaves out what is no image
         assert error is None, error
         assert embedding == want[row].tobytes(), f"detection {detection} has other bits"
         assert (identity, score) == (identities[hits.rows[row, 0]], hits.scores[row, 0]), f"detection {detection}"

@@ -63,7 +63,7 @@ kill_children() { # kill_children N: some of those that work
 
 b0 b0.safetensors
 "$python" "$repository/tests/shown/celery_tests.py" prepare $((detections - 1))
-echo 'not a picture' >"crops/$(printf %05d $((bad - 2)))x.ppm" # between the others
+echo 'not an image' >"crops/$(printf %05d $((bad - 2)))x.ppm" # between the others
 check "$detections crops" [ "$(find crops -type f | wc -l)" = $detections ]
 "$REID" embed -q -m b0.safetensors --size 64x64 gallery -o gallery.npy
 "$REID" embed -q -m b0.safetensors --size 64x64 crops -o want.npy 2>/dev/null

@@ -28,7 +28,7 @@ check() { # check NAME COMMAND...: the command succeeds
 refuses() { # refuses NAME TEXT COMMAND...
     name=$1 text=$2
     shift 2
-    if "$@" > "$log" 2>&1; then bad "$name: worked"; elif grep -q "$text" "$log"; then good; else bad "$name"; fi
+    if "$@" > "$log" 2>&1; then bad "$name: worked"; elif shows "$text" "$log"; then good; else bad "$name"; fi
 }
 
 # project NAME LINE...: a project whose CMakeLists.txt has these lines, the program $PROGRAM with the library and,

@@ -8,6 +8,7 @@ out=build/tests/t_cpu_ladder
 mkdir -p "$out"
 warnings='-std=c99 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wundef -Wstrict-prototypes -Wmissing-prototypes'
 sanitizers='-O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined'
+. tests/lib/says.sh
 passed=0 failed=0 skipped=0 isas=plain
 good() { passed=$((passed + 1)); }
 bad() {
@@ -31,7 +32,7 @@ says() {
     status=$1 text=$2
     shift 2
     timeout 60 "$ladder" "$@" > "$out/log" 2>&1
-    [ $? -eq "$status" ] && grep -q -e "$text" "$out/log" && good && return
+    [ $? -eq "$status" ] && shows "$text" "$out/log" && good && return
     bad "$ladder $*: not status $status with \"$text\""
 }
 

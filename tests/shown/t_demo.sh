@@ -9,12 +9,13 @@ export REID_NO_INSTALL
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM
+. tests/lib/says.sh
 passed=0 failed=0
 
 check() { # check WHAT COMMAND...
     what=$1
     shift
-    if "$@" > "$dir/check" 2>&1; then
+    if holds "$@" > "$dir/check" 2>&1; then
         passed=$((passed + 1))
     else
         failed=$((failed + 1))
@@ -47,7 +48,7 @@ check "best match right for 80 % of the unseen views" at_least 80 'best match ri
 check "right ones accepted" at_least 75 'accepted as the right one' 24
 check "strangers rejected" at_least 85 'never enrolled and rejected' 12
 check "the threshold is derived" grep -q '^threshold 0\.[0-9]*, from 52 enrolled views left out' "$dir/out"
-check "three networks" [ "$(grep -c 'floats .* ms a picture' "$dir/out")" -eq 3 ]
+check "three networks" [ "$(grep -c 'floats .* ms an image' "$dir/out")" -eq 3 ]
 alone() { sed -n 's/.*right alone: \([0-9]*\) of \([0-9]*\)/\1 \2/p' "$dir/out"; }
 far_above_chance() { [ "$(alone | awk '$1 >= 0.6 * $2' | wc -l)" -eq 3 ]; }
 check "each network alone is far above chance" far_above_chance
@@ -102,7 +103,7 @@ done
 check "the page repeats itself" cmp "$dir/own.still" "$dir/again.still"
 head -c 3000 "$pictures/Oak/view-1.png" > "$dir/own/it's/cut.png"
 demo 1 -m "$b0" -o "$dir/own.html" "$dir/own"
-check "a damaged picture is named" grep -q 'cut.png' "$dir/err"
+check "a damaged image is named" grep -q 'cut.png' "$dir/err"
 check "and the rest is done" complete "$dir/own.html"
 
 # One flat folder: each picture against the others, and no decision, since nothing says who is who.
@@ -122,7 +123,7 @@ echo nothing > "$dir/bad.safetensors"
 demo 2 -o "$dir/no.html" "$dir/nowhere"
 check "no such folder" grep -q 'is not a folder' "$dir/err"
 demo 2 -m "$b0" -o "$dir/no.html" "$dir/empty"
-check "an empty folder" grep -q 'no pictures in this folder' "$dir/err"
+check "an empty folder" grep -q 'no images in this folder' "$dir/err"
 demo 2 -m "$dir/bad.safetensors" -o "$dir/no.html" "$dir/flat"
 check "bad weights" grep -q 'bad.safetensors' "$dir/err"
 demo 2 -x

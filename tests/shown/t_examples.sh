@@ -13,6 +13,7 @@
 # shellcheck disable=SC2016 # the single quotes hold awk programs
 set -u
 root=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
+cd "$root" || exit 1
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 trap 'exit 1' HUP INT TERM
@@ -42,13 +43,13 @@ expect() {
 }
 
 matches() {
-    if [ -z "$1" ]; then [ ! -s "$2" ]; else grep -E -q -e "$1" "$2"; fi
+    if [ -z "$1" ]; then [ ! -s "$2" ]; else holds grep -E -q -e "$1" "$2"; fi
 }
 
 check() { # check NAME COMMAND...: the command succeeds
     name=$1
     shift
-    if "$@" > "$log" 2>&1; then good; else bad "$compiler: $name"; fi
+    if holds "$@" > "$log" 2>&1; then good; else bad "$compiler: $name"; fi
 }
 
 # The compile lines in the head comment of a file: what starts with a compiler's name.
@@ -56,7 +57,7 @@ compile_lines() {
     sed -n -e 's/^ *\(\(cc\|c++\|musl-gcc\) -O2 .*\)$/\1/p' -e '/\*\//q' "$1"
 }
 
-# --- pictures and weights ---------------------------------------------------------------------------------------------
+# --- images and weights ---------------------------------------------------------------------------------------------
 
 # A binary PPM of printable bytes, so that any awk can write it. Arguments: file, width, height, seed.
 picture() {
@@ -158,7 +159,7 @@ build_all() {
 
 # --- running ----------------------------------------------------------------------------------------------------------
 
-run_pictures() { # the programs that decode pictures
+run_pictures() { # the programs that decode images
     if [ -x hello ]; then
         expect 0 '^1280 numbers: -?0\.[0-9]{4} -?0\.[0-9]{4} -?0\.[0-9]{4} \.\.\.$' '' ./hello "$weights" a.ppm
     fi
@@ -211,7 +212,7 @@ run_pictures() { # the programs that decode pictures
     if [ -x camera ]; then expect 1 '' 'nothere.png: ' ./camera "$weights" 9x9 a.ppm 0 me=nothere.png; fi
 }
 
-run_plain() { # the programs that read no picture
+run_plain() { # the programs that read no image
     if [ -x own_allocator ]; then
         expect 0 '^embed: +0 allocations$' '' ./own_allocator "$weights"
         check 'own_allocator gives back all that it takes, also when it fails' awk '
@@ -350,7 +351,7 @@ cp a.ppm copy.ppm
 cat a.ppm b.ppm a.ppm > three.ppm
 head -c 9000 a.ppm > cut.ppm
 : > empty
-echo 'This is neither a picture nor a file of weights.' > text.png
+echo 'This is neither an image nor a file of weights.' > text.png
 check_texts
 make_weights
 

@@ -72,13 +72,14 @@ printf '# old\nfile good.pth\nsha256 %s\nnetwork resnet50\npreset torchvision-v1
 manifest outside ../good.pth "$hash"
 manifest prefix good.pth "$(echo "$hash" | cut -c 1-8)"
 
+. tests/lib/says.sh
 passed=0 failed=0
 check() { # check WHAT EXPECTED_STATUS TEXT_IN_OUTPUT ARGUMENTS...
     what=$1 expected=$2 text=$3
     shift 3
     PATH=$path sh "$dir/models/get" "$@" > "$dir/log" 2>&1
     status=$?
-    if [ $status -eq "$expected" ] && grep -q -- "$text" "$dir/log"; then
+    if [ $status -eq "$expected" ] && shows "$text" "$dir/log"; then
         passed=$((passed + 1))
     else
         failed=$((failed + 1))
@@ -89,7 +90,7 @@ check() { # check WHAT EXPECTED_STATUS TEXT_IN_OUTPUT ARGUMENTS...
 ok() { # ok WHAT CONDITION...
     what=$1
     shift
-    if "$@"; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAIL $what"; fi
+    if holds "$@"; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAIL $what"; fi
 }
 
 no_line() { ! sh "$dir/models/get" --help | grep -Eq 'prefix|untied|outside'; }

@@ -8,11 +8,12 @@ cd "$(dirname "$0")/../.." || exit 1
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM
+. tests/lib/says.sh
 passed=0 failed=0 skipped=''
 check() { # check WHAT COMMAND...
     what=$1
     shift
-    if "$@" > "$dir/log" 2>&1; then passed=$((passed + 1)); return 0; fi
+    if holds "$@" > "$dir/log" 2>&1; then passed=$((passed + 1)); return 0; fi
     failed=$((failed + 1))
     echo "FAIL $what"
     tail -n 20 "$dir/log"

@@ -13,7 +13,7 @@ trap 'rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM
 make -s build/reid build/seeded lib && build/seeded --net efficientnet_b0 -o "$dir/b0.safetensors" || exit 1
 export REID_TOP="$PWD" REID_LIBRARY="$PWD/build/libreid.so"
-cp tests/shown/python_tests.py "$dir" || exit 1
 cd "$dir" || exit 1
-PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$REID_TOP/examples/python "$python" -W error::ResourceWarning -m unittest \
+export PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$REID_TOP/examples/python:$REID_TOP/tests/shown:$REID_TOP/tests/lib"
+"$python" -W error::ResourceWarning -m unittest \
     "python_tests${1:+.$1}"

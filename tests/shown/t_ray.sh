@@ -53,7 +53,7 @@ actor=$(pid_of 1/3)
 child=$(pgrep -P "$actor")
 kill -KILL "$actor"
 alive() { grep -q '^State:.[^Z]' "/proc/$child/status" 2>/dev/null; } # Z: nobody has asked for its status yet
-for _ in $(seq 20); do alive && sleep 0.05; done # the pictures that are left take longer
+for _ in $(seq 20); do alive && sleep 0.05; done # the images that are left take longer
 alive
 check "the command ends with its actor" [ $? != 0 ]
 wait $driver

@@ -54,7 +54,7 @@ check "the last" [ $? = 0 ]
 one_task 1
 prints 'shard 1/3 is complete'
 sh -c "$merge" >"$out" 2>"$err"
-check "merged, with a picture that failed" [ $? = 1 ]
+check "merged, with an image that failed" [ $? = 1 ]
 says '1 of 18 inputs failed'
 cp crops.npy merged.npy
 cp crops.ids.txt merged.ids.txt

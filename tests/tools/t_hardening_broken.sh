@@ -9,6 +9,7 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/check.sh
+unset REID_WRITE # what is said with a bug is not what a test should expect
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM
@@ -87,7 +88,7 @@ bug 'three bytes make a JPEG' tools/pictures/sniff.c t_picture:test_jpeg_by_anot
     's/{2, "\\xFF\\xD8", jpeg/{3, "\\xFF\\xD8\\xFF", jpeg/'
 bug 'a JPEG without its tables is decoded' tools/pictures/jpeg.c t_picture:test_jpeg_structure \
     's/if (!is_defined) return/if (0) return/'
-bug 'a file that ends early becomes a picture' tools/pictures/picture.c t_picture:test_short_tga \
+bug 'a file that ends early becomes an image' tools/pictures/picture.c t_picture:test_short_tga \
     's/left == 0 || (data != s->buffer \&\& n < (size_t)size)/0/'
 bug 'what a decoder holds has no limit' tools/pictures/picture.c t_picture:test_bomb \
     's/p->budget = need + need \/ 2;/p->budget = (size_t)1 << 40;/'
@@ -103,7 +104,7 @@ bug 'scans are not counted' tools/pictures/jpeg.c t_picture:test_jpeg_scans \
     's/if (++t->scans > most_scans(f)) return/if (0) return/'
 bug 'a hundred bytes make a JPEG of any size' tools/pictures/jpeg.c t_picture:test_short_jpeg \
     's/return is_too_short(&t.frame, len) ?/return 0 ?/'
-bug 'pictures are decoded without waiting for room' tools/embedding/pipeline.c t_cli_inputs \
+bug 'images are decoded without waiting for room' tools/embedding/pipeline.c t_cli_inputs \
     's/number != p->taken \&\& p->bytes + d->cost > p->budget/0/'
 # --- galleries ---
 bug 'an end mark that did not reach the disk stays' tools/gallery/gallery_store.c t_gallery_faults:test_errors \
@@ -113,7 +114,7 @@ bug 'records are cut off that an end mark may name' tools/gallery/gallery_store.
 bug 'an interrupted fsync is a failure' tools/gallery/gallery_store.c t_gallery_faults:test_errors \
     's/while ((result) != 0 \&\& errno == EINTR)/while (0)/'
 bug 'a failure has no reason' tools/gallery/gallery_store.c t_gallery_faults:test_errors \
-    's/return result == 0 || fail_errno(why, "cannot write");/return result == 0;/'
+    's/return result == 0 || fail_errno(why, .*);/return result == 0;/'
 bug 'the mark is written before the records' tools/gallery/gallery_store.c t_gallery_faults:test_kills \
     's/^    if (!flush(s, why)) return 0;/    if (!write_mark(s->fd, s->layout, s->sequence + 1, \
     s->tail + s->pending_len, s->tail_records, why) || !flush(s, why)) return 0;/'

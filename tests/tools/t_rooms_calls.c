@@ -11,6 +11,7 @@
       -o build/t_rooms_calls -lcmocka -lm -lpthread -ldl -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc */
 #include "reid.h"
 
+#include "../lib/test_says.h"
 #include "../lib/test_net.h"
 #include "base/files.h"
 #include "base/memory.h"
@@ -76,7 +77,7 @@ static void write_pictures(void) {
         snprintf(path, sizeof path, "%s/%c/%u.ppm", folder, (char)('a' + i / 2), i);
         write_picture(path, i);
     }
-    write_picture(query, 1); /* as the second picture of the first individual */
+    write_picture(query, 1); /* as the second image of the first individual */
 }
 
 /* Two models side by side: the same network with two seeds would say no more than with one. */
@@ -436,7 +437,7 @@ static int count(text *answer) {
     return good;
 }
 
-/* Every picture is cut from itself, with a box in pixels, whose size has to be looked up. */
+/* Every image is cut from itself, with a box in pixels, whose size has to be looked up. */
 static int export_groups(text *answer) {
     static const char *const files[] = {"datapackage.json", "deployments.csv", "media.csv", "observations.csv"};
     char path[2 * PATH];
@@ -536,12 +537,12 @@ static void errors_are_told(void **state) {
     say_listen(said, sizeof said);
     assert_false(gallery_open(&g, &nowhere, &all));
     gallery_close(&g);
-    assert_non_null(strstr(said, "/nowhere/at/all: a gallery is a folder"));
+    assert_says(said, "/nowhere/at/all: a gallery is a folder");
     say_listen(said, sizeof said);
     assert_string_equal(said, "");
     assert_false(eval_set_open(&set, &nothing, NULL, &status));
     eval_set_free(&set);
-    assert_string_equal(said, "no pictures: name a folder, --labels or a file of embeddings");
+    assert_says_all(said, "no pictures: name a folder, --labels or a file of embeddings");
     assert_int_equal(status, 2);
     say_listen(said, 8); /* what does not fit is cut off */
     say_error("0123456789");

@@ -30,7 +30,7 @@ static int quoted(csv *c) {
         c->next_line += byte == '\n';
         text_putc(&c->cells, byte);
     }
-    return fail(c, "a quoted field does not end");
+    return fail(c, "a quoted field is not closed");
 }
 
 static int field(csv *c) {

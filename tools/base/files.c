@@ -70,7 +70,7 @@ int file_read(const char *path, size_t limit, int regular_only, text *out, text 
     if (fd < 0) return fail_errno(why, "cannot open");
     text_clear(why);
     if (fstat(fd, &st) != 0) fail_errno(why, "cannot read");
-    else if (S_ISDIR(st.st_mode)) text_puts(why, "is a folder, a file is expected");
+    else if (S_ISDIR(st.st_mode)) text_puts(why, "is a folder; expected a file");
     else if (regular_only && !S_ISREG(st.st_mode)) text_puts(why, "is not a regular file");
     else good = read_all(fd, (size_t)st.st_size, limit, out, why);
     close(fd);
@@ -112,7 +112,7 @@ static int open_existing(const char *temp, int keep, text *why) {
     else if (flock(fd, LOCK_EX | LOCK_NB) != 0) text_printf(why, "another reid is writing %s", temp);
     else if (!still_named(fd, temp)) text_printf(why, "%s cannot be used as a temporary file", temp);
     else if (keep && st.st_uid != geteuid()) text_printf(why, "%s belongs to another user", temp);
-    else if (keep && st.st_nlink != 1) text_printf(why, "%s is another file's second name", temp);
+    else if (keep && st.st_nlink != 1) text_printf(why, "%s is a hard link to another file", temp);
     else if (keep && st.st_mode & 022) text_printf(why, "%s can be written by others", temp);
     if (fd >= 0 && why->len) close(fd);
     return why->len ? UNUSABLE : fd;

@@ -19,14 +19,14 @@
 static int is_free(const char *path, text *why) {
     struct stat st;
     if (lstat(path, &st) != 0) return errno == ENOENT || refuse(why, "%s", strerror(errno));
-    if (!S_ISDIR(st.st_mode)) return refuse(why, "is there already, and is no folder");
+    if (!S_ISDIR(st.st_mode)) return refuse(why, "already exists and is not a folder");
     DIR *d = opendir(path);
     if (!d) return refuse(why, "cannot open: %s", strerror(errno));
     int entries = 0;
     for (const struct dirent *entry; (entry = readdir(d)) != NULL;)
         entries += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
     closedir(d);
-    return entries == 0 || refuse(why, "is there already, and not empty");
+    return entries == 0 || refuse(why, "already exists and is not empty");
 }
 
 /* Checks the final name, which goes into f. */
@@ -83,7 +83,7 @@ static int is_ours(const char *path, int *found, text *why) {
         ours = ours && (strcmp(name, WHOLE) == 0 || text_ends_with(name, NOTE) || text_ends_with(name, ".note.part"));
     }
     closedir(d);
-    return ours || refuse(why, "%s is there already, and is not what an interrupted run left", path);
+    return ours || refuse(why, "%s already exists and was not left by an interrupted run", path);
 }
 
 /* Locked, and still called what it is called. */

@@ -42,8 +42,8 @@ static int open_container(json *j, int bracket, const char *what) {
     return 1;
 }
 
-int json_object(json *j) { return open_container(j, '{', "an object { … } is expected here"); }
-int json_array(json *j) { return open_container(j, '[', "an array [ … ] is expected here"); }
+int json_object(json *j) { return open_container(j, '{', "expected an object { … }"); }
+int json_array(json *j) { return open_container(j, '[', "expected an array [ … ]"); }
 
 /* 1: an element follows; 0: the container was closed, or a mistake. */
 static int next_element(json *j, int closing) {
@@ -54,7 +54,7 @@ static int next_element(json *j, int closing) {
         return 0;
     }
     if (!j->fresh) {
-        if (c != ',') return json_fail(j, c ? "a comma is expected here" : "the text ends early");
+        if (c != ',') return json_fail(j, c ? "expected a comma" : "the text ends early");
         j->at++;
         c = next_byte(j);
     }
@@ -67,7 +67,7 @@ int json_item(json *j) { return next_element(j, ']'); }
 
 int json_key(json *j, text *key) {
     if (!next_element(j, '}') || !json_string(j, key)) return 0;
-    if (next_byte(j) != ':') return json_fail(j, "a colon is expected here");
+    if (next_byte(j) != ':') return json_fail(j, "expected a colon");
     j->at++;
     return 1;
 }
@@ -78,7 +78,7 @@ static int hex4(json *j, unsigned *out) {
     for (int i = 0; i < 4; i++) {
         int c = (unsigned char)j->text[j->at++];
         int digit = c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;
-        if (digit < 0) return json_fail(j, "four hexadecimal digits are expected after \\u");
+        if (digit < 0) return json_fail(j, "expected four hexadecimal digits after \\u");
         value = value * 16 + (unsigned)digit;
     }
     *out = value;
@@ -136,7 +136,7 @@ static size_t digits(const json *j, size_t at) {
 
 int json_number(json *j, double *out) {
     char number[MAX_NUMBER];
-    if (json_peek(j) != '0') return json_fail(j, "a number is expected here");
+    if (json_peek(j) != '0') return json_fail(j, "expected a number");
     size_t at = j->at + (j->text[j->at] == '-'), whole = at, end = digits(j, at);
     int good = end > whole && (j->text[whole] != '0' || end == whole + 1);
     if (good && end < j->len && j->text[end] == '.') {
@@ -166,7 +166,7 @@ static int word(json *j, const char *expected) {
 }
 
 int json_bool(json *j, int *out) {
-    if (json_peek(j) != 't') return json_fail(j, "true or false is expected here");
+    if (json_peek(j) != 't') return json_fail(j, "expected true or false");
     *out = j->text[j->at] == 't';
     return word(j, *out ? "true" : "false");
 }
@@ -186,7 +186,7 @@ static int skip(json *j, text *scratch, int depth) {
     case '0': return json_number(j, &number);
     case 't': return json_bool(j, &flag);
     case 'n': return word(j, "null");
-    default: return json_fail(j, "a value is expected here");
+    default: return json_fail(j, "expected a value");
     }
     return !j->error[0];
 }

@@ -25,7 +25,7 @@ int source_open(source *s, const char *path, text *why) {
     s->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* O_NONBLOCK: do not wait for a pipe's writer */
     if (s->fd < 0) return refuse(why, "cannot open: %s", strerror(errno));
     if (fstat(s->fd, &st) != 0) refuse(why, "cannot read: %s", strerror(errno));
-    else if (S_ISDIR(st.st_mode)) refuse(why, "is a folder, a file is expected");
+    else if (S_ISDIR(st.st_mode)) refuse(why, "is a folder; expected a file");
     else if (!S_ISREG(st.st_mode)) refuse(why, "is not a regular file");
     else {
         s->size = (uint64_t)st.st_size;

@@ -34,7 +34,7 @@ static int may_replace(const char *path, text *why) {
     int good = source_open(&old, path, why) &&
                (!old.size || (source_read(&old, 0, start, n, why) && memcmp(start, START, n) == 0));
     source_close(&old);
-    return good || refuse(why, "exists and is no trace, so it is not replaced");
+    return good || refuse(why, "exists and is not a trace, so it is not replaced");
 }
 
 static int open_file(trace *t, const char *path) {

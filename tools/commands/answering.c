@@ -38,7 +38,7 @@ static int name_model(answering *a, int i, const char *who) {
     }
     if (!need_text(name)) return 0;
     if (!is_name(name->s, name->len) || strcmp(name->s, "stats") == 0)
-        say_error("%s: \"%s\" is no name for a model: letters, digits, dots, dashes and underscores, but not "
+        say_error("%s: \"%s\" is not a valid model name: letters, digits, dots, dashes and underscores, but not "
                   "\"stats\"; give one with -m NAME=FILE", who, shown(name->s));
     else if (i && strcmp(name->s, a->names[0].s) == 0)
         say_error("%s: two models are called %s; give names with -m NAME=FILE", who, shown(name->s));

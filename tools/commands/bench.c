@@ -398,11 +398,11 @@ int bench_main(options *o) {
     static const int usual[] = {1, 8, 32};
     bench b = {0};
     if (o->operand_count) {
-        say_error("bench: there is nothing to do with %s; weights go after -m", shown(o->operands[0]));
+        say_error("bench: unexpected argument: %s (weights go after -m)", shown(o->operands[0]));
         return 2;
     }
     if (o->models != 1) {
-        say_error(o->models ? "bench: one model at a time, -m stands twice"
+        say_error(o->models ? "bench: one model at a time, -m is given twice"
                             : "no model: give its weights with -m FILE");
         return 2;
     }
@@ -422,7 +422,7 @@ int bench_main(options *o) {
         if (o->bench.batch_list[i] > b.most) b.most = o->bench.batch_list[i];
     int good = start(&b) && check_batches(&b);
     if (good) {
-        if (!b.info.optimized) say_warning("reid was compiled without optimisation; these times say nothing");
+        if (!b.info.optimized) say_warning("reid was compiled without optimisation; these times are meaningless");
         head_of(&b, find_peaks(&b));
         text_join(&b.head, &b.table);
         good = run_batches(&b) && report(&b);

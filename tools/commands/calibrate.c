@@ -73,7 +73,8 @@ static int choose_weights(calibrating *k) {
     for (int m = 0; m < 2; m++) w[m] = slope[m] > 0 ? slope[m] : 0;
     double sum = w[0] + w[1];
     if (!(sum > 0)) {
-        say_error("neither model scores one identity above two: there is nothing to weigh; --score-weights sets them");
+        say_error("neither model scores pairs of one identity above pairs of two, so shares cannot be fitted; "
+                  "--score-weights sets them");
         return 0;
     }
     for (int m = 0; m < 2; m++) {
@@ -87,15 +88,15 @@ static int enough_pairs(const calibrating *k) {
     const labelled_pairs *p = &k->pairs;
     double expected = (double)p->impostor * k->o->calibrate.fmr;
     if (!p->genuine)
-        say_error("no pair of one identity%s: each needs two pictures", p->by_camera ? " from two cameras" : "");
+        say_error("no pair of one identity%s: each needs two images", p->by_camera ? " from two cameras" : "");
     else if (!p->impostor) say_error("no pair of two identities");
     else if (expected < 1)
         say_error("%llu pairs of two identities cannot show a false-match rate of %g: at least %.0f are needed",
                   (unsigned long long)p->impostor, k->o->calibrate.fmr, ceil(1 / k->o->calibrate.fmr));
     else {
         if (expected < 30)
-            say_warning("the threshold rests on %.0f of %llu pairs of two identities; with 30 it would be steady: take "
-                        "more pictures or a larger --fmr", expected, (unsigned long long)p->impostor);
+            say_warning("the threshold depends on only %.0f of %llu pairs of two identities; 30 would make it stable: "
+                        "use more images or a larger --fmr", expected, (unsigned long long)p->impostor);
         if (p->genuine < 30) say_warning("only %llu pairs of one identity", (unsigned long long)p->genuine);
         return 1;
     }
@@ -125,7 +126,7 @@ static int compute(calibrating *k) {
     if (!learn(k, &k->c.score, k->c.weights)) return 0;
     k->c.threshold = k->c.score.points.threshold;
     if (k->c.score.curve.slope <= 0) {
-        say_error("pairs of one identity do not score higher than pairs of two: nothing can be decided with this");
+        say_error("pairs of one identity do not score higher than pairs of two: these scores cannot decide anything");
         return 0;
     }
     describe(k);
@@ -162,8 +163,8 @@ static void add_reason(text *t, const calibrating *k) {
                 f->impostor.mean, FOREIGN, 100 * k->foreign_fmr);
     text_printf(t, "%.2f %% of the pairs of one individual, where %.4f accepts %.3g %% and %.2f %%. These rates are\n",
                 100 * k->foreign_tmr, f->points.threshold, 100 * f->points.fmr, 100 * f->points.tmr);
-    text_printf(t, "of pairs: a stranger who is compared with 10 pictures is accepted in about %.3g %% of cases, with\n"
-                   "1000 in about %.3g %%.\n", 100 * ten, 100 * thousand);
+    text_printf(t, "of pairs: a stranger who is compared with 10 images is accepted in about %.3g %% of cases, "
+                   "with\n1000 in about %.3g %%.\n", 100 * ten, 100 * thousand);
 }
 
 static void add_table(text *t, const calibrating *k) {
@@ -255,7 +256,7 @@ int calibrate_main(options *o) {
         say_error("%s: %s", shown(o->output.path), why.s);
     } else if (collect(&k, &status)) {
         status = 2;
-        if (k.set.failed) say_warning("%zu labelled pictures failed; the others were used", k.set.failed);
+        if (k.set.failed) say_warning("%zu labelled images failed; the others were used", k.set.failed);
         if (compute(&k) && (o->match.gallery ? save_both : save)(&k) && tell(&k)) {
             calibration_doubt(&k.c, "calibrate");
             status = k.set.failed ? 1 : 0;

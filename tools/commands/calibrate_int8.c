@@ -202,14 +202,14 @@ static int tell(const measuring *m) {
         text_printf(&out, "%zu ranges from %zu crops. Cosine between INT8 and FP32 on %zu %s: mean %.6f, least %.6f\n",
                     m->ranges, m->crops, m->compared, holds_out(m) ? "others" : "of these very crops", mean, m->least);
         if (holds_out(m))
-            text_printf(&out, "%zu of the %zu others are below %g; of all pictures like these up to %.1f %% may be (95 "
-                        "%% confidence)\n", m->poor, m->compared, POOR, 100 * tail);
+            text_printf(&out, "%zu of the %zu others are below %g; of all images like these up to %.1f %% may be (95 "
+                              "%% confidence)\n", m->poor, m->compared, POOR, 100 * tail);
     }
     if (m->poor)
         say_warning("INT8 and FP32 embeddings differ for %zu image%s, most for %s: activations exceed the ranges. "
                     "Measure more images like these, or stay with FP32", m->poor, plural(m->poor), shown(m->worst));
     else if (!holds_out(m))
-        say_warning("too few pictures to hold any out: what INT8 does to others is not known; give at least %d",
+        say_warning("too few images to hold any out: the effect on others is unknown; give at least %d",
                     LEAST_CROPS);
     return results_print(&out);
 }
@@ -239,7 +239,7 @@ static int run(measuring *m) {
     }
     if (!measure(m, fp32->ctx)) return 2;
     if (!m->crops) {
-        say_error("calibrate --int8: no picture to measure");
+        say_error("calibrate --int8: no images to measure");
         return 2;
     }
     if (!write_ranges(m, &fp32->info) || !open_as(&m->both, o, REID_INT8, o->output.path)) return 2;

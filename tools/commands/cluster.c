@@ -21,17 +21,17 @@ static int check_options(const options *o) {
     if (o->operand_count < (o->cluster.explain ? 3 : 1))
         say_error("cluster: no %s; see \"reid help cluster\"", o->cluster.explain ? "INPUT and two ids" : "INPUT");
     else if (o->cluster.carry && o->cluster.add)
-        say_error("cluster: --carry groups everything anew, --add moves nothing: give one of them");
+        say_error("cluster: --carry groups everything anew, --add moves nothing: give only one of them");
     else if (o->cluster.linkage &&
              (o->cluster.same_frame || o->cluster.tracks || o->cluster.decisions || o->cluster.add || o->count.asked))
-        say_error("cluster: --method single knows scores alone: --same-frame, --tracks, --decisions, --add and --count "
-                  "do not go with it");
+        say_error("cluster: --method single uses scores alone: it excludes --same-frame, --tracks, --decisions, --add "
+                  "and --count");
     else if (o->cluster.explain && o->output.path)
-        say_error("cluster: --explain writes no file: -o does not go with it");
+        say_error("cluster: --explain writes no file: remove -o");
     else if (o->input.labels && o->cluster.own_labels)
-        say_error("cluster: --labels and --own-labels: give one of them");
+        say_error("cluster: --labels and --own-labels: give only one of them");
     else if ((o->input.labels || o->cluster.own_labels) && !o->output.path)
-        say_error("cluster: how well groups agree with labels is told when the groups go to a file: give -o");
+        say_error("cluster: agreement with labels is reported when the groups go to a file: give -o");
     else if (o->cluster.camtrap && (!o->output.path || o->cluster.explain || o->count.asked))
         say_error("cluster: --camtrap-dp writes a folder: give it as -o%s", o->output.path ? ", and nothing else" : "");
     else if (o->cluster.species && !o->cluster.camtrap) say_error("cluster: --species is for --camtrap-dp");
@@ -47,7 +47,7 @@ static int check_options(const options *o) {
 static int agreement_lines(const grouping *run, text *t) {
     agreement a;
     if (!clusters_agree(&run->found, &run->crops, &a)) return 0;
-    text_printf(t, "%zu crops of %zu identities that are known, in %zu groups\n", a.rows, a.identities, a.groups);
+    text_printf(t, "%zu crops of %zu known identities, in %zu groups\n", a.rows, a.identities, a.groups);
     text_printf(t, "BCubed  precision %.4f  recall %.4f  F %.4f\n", a.bcubed_precision, a.bcubed_recall, a.bcubed_f);
     text_printf(t, "pairs   precision %.4f  recall %.4f  F %.4f\n", a.pair_precision, a.pair_recall, a.pair_f);
     text_printf(t, "ARI %.4f  AMI %.4f\n", a.ari, a.ami);
@@ -61,7 +61,7 @@ static void group_lines(const grouping *run, text *t) {
         none += c->group[i] == CLUSTERS_NONE;
         alone += c->group[i] != CLUSTERS_NONE && isnan(c->score[i]);
     }
-    text_printf(t, "%zu crops in %zu groups at %.6g, %zu of them alone; %zu joins from %.6g on are worth a question\n",
+    text_printf(t, "%zu crops in %zu groups at %.6g, %zu of them alone; %zu joins from %.6g on need review\n",
                 c->rows - none, c->groups, c->threshold, alone, c->doubts, run->request.doubt);
     if (none) text_printf(t, "%zu were decided to be no crops\n", none);
 }
@@ -138,7 +138,7 @@ static int explain(const grouping *run) {
         const char *id = o->operands[o->operand_count - 2 + i];
         at[i] = crops_find(&run->crops, id);
         if (at[i] != SIZE_MAX) continue;
-        say_error("%s is none of the crops", shown(id));
+        say_error("%s is not one of the crops", shown(id));
         return 0;
     }
     int good = clusters_explain(&run->found, (uint32_t)at[0], (uint32_t)at[1],

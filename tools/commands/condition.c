@@ -113,8 +113,8 @@ static void warn(const conditioning *c) {
                     "on) or fp32", (double)c->most,
                     FP16_MOST);
     else if (c->most > (float)(FP16_MOST / 4))
-        say_warning("activations reach %.3g, and FP16 ends at %g: other pictures may overflow; --precision bf16 "
-                    "and fp32 are safe", (double)c->most, FP16_MOST);
+        say_warning("activations reach %.3g, and FP16 ends at %g: other images may overflow; --precision bf16 and "
+                    "fp32 are safe", (double)c->most, FP16_MOST);
     if (c->growth * FP32_ROUNDING > AGREEMENT)
         say_warning("%s: what FP32 rounds off (%g) may grow to %.1g in the embedding; no two programs agree to %g "
                     "there", shown(c->steepest), FP32_ROUNDING, c->growth * FP32_ROUNDING, AGREEMENT);
@@ -143,7 +143,7 @@ int inspect_condition(options *o) {
     int status = 2;
     memset(&c, 0, sizeof c);
     if (o->operand_count < 2) {
-        say_error("inspect --condition: a file of weights and pictures are needed; see \"reid help inspect\"");
+        say_error("inspect --condition: a file of weights and images are needed; see \"reid help inspect\"");
         return 2;
     }
     o->every.weights = o->operands[0];
@@ -152,7 +152,7 @@ int inspect_condition(options *o) {
     int found = collect_inputs(&c.list, o);
     o->operands--, o->operand_count++;
     if (found && open_both(&c) && examine_all(&c)) {
-        if (!c.done) say_error("inspect --condition: no picture could be used");
+        if (!c.done) say_error("inspect --condition: no image could be used");
         else if (tell(&c)) status = c.failed ? 1 : 0;
         if (c.done) warn(&c);
     }

@@ -62,7 +62,7 @@ static int put_in_order(way *w, const way *first) {
     int same = n == first->set.count;
     if (same) sort_pictures(set, ours), sort_pictures(&first->set, theirs);
     same = same && same_pictures(ours, theirs, n);
-    if (!same) say_error("%s and %s do not hold the same pictures", shown(first->name), shown(w->name));
+    if (!same) say_error("%s and %s do not have the same images", shown(first->name), shown(w->name));
     float *rows = same ? need_array(n, row) : NULL;
     eval_image *at = rows ? need_array(n, sizeof *at) : NULL;
     for (size_t i = 0; i < n && at; i++) {
@@ -102,7 +102,7 @@ static void close_way(way *w) {
 static void warn_about(const eval_set *set) {
     if (set->labels.elsewhere) say_info("%zu rows are neither in query nor in gallery folders", set->labels.elsewhere);
     if (set->unlabelled) say_warning("%zu embeddings have no label and were left out", set->unlabelled);
-    if (set->failed) say_warning("%zu labelled pictures failed; the others were evaluated", set->failed);
+    if (set->failed) say_warning("%zu labelled images failed; the others were evaluated", set->failed);
 }
 
 static int evaluate_one(const options *o) {
@@ -144,7 +144,7 @@ static int set_way(way *w, const options *o, const char *name, size_t len) {
             w->o.operand_count = 1 + (w->operands[1] != NULL);
             return 1;
         }
-        say_error("--compare: %s brings its own embeddings, so -m has nothing to do", shown(w->name));
+        say_error("--compare: %s already contains embeddings; remove -m", shown(w->name));
         return 0;
     }
     const char *slash = strchr(w->name, '/'), *precision = slash ? slash + 1 : w->name;

@@ -80,7 +80,7 @@ static int check_makers(const fit_run *f) {
     desc.flip = desc.latency = 0;
     if (f->inputs.vectors > 1) {
         say_error("%s has a head of several layers, and what goes into them is in no file of embeddings: give the "
-                  "pictures", f->inputs.m.info.network);
+                  "images", f->inputs.m.info.network);
         return 0;
     }
     if (!models_open(&one, &desc, 1)) return 0;
@@ -289,7 +289,7 @@ static int write_head(fit_run *f) {
 
 static int tell(const fit_run *f) {
     if (f->o->fit.report && f->judged.gain.map.value < 0)
-        say_warning("this head finds individuals that it has not seen worse than the network does without it");
+        say_warning("the head performs worse on unseen individuals than the original network");
     const fit_story story = {&f->head,          f->names,       f->o->fit.report ? &f->judged : NULL,
                              f->inputs.written, f->fingerprint, f->o->output.path};
     text out = TEXT_INIT;

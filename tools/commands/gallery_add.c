@@ -172,14 +172,14 @@ static int find_columns(const csv *c, int column[COLUMNS], text *why) {
         int k = 0;
         while (k < COLUMNS && strcmp(csv_field(c, i), names[k]) != 0) k++;
         if (k == COLUMNS || column[k] >= 0) {
-            text_printf(why, "line %zu: \"%.60s\" is no column, or stands twice; there are path, identity, camera, "
-                             "time and id", c->line, csv_field(c, i));
+            text_printf(why, "line %zu: \"%.60s\" is not a column, or is given twice; the columns are path, identity, "
+                             "camera, time and id", c->line, csv_field(c, i));
             return 0;
         }
         column[k] = i;
     }
     if (column[PATH] >= 0 && column[IDENTITY] >= 0) return 1;
-    text_puts(why, "the first line has to name the columns, path and identity among them");
+    text_puts(why, "the first line must name the columns, including path and identity");
     return 0;
 }
 
@@ -195,7 +195,8 @@ static int take_record(const csv *c, const int column[COLUMNS], int columns, inp
     to->camera = NULL;
     if (c->count != columns) text_printf(why, "line %zu: %d fields, not %d", c->line, c->count, columns);
     else if (!*path || !*identity) text_printf(why, "line %zu: no path or no identity", c->line);
-    else if (*time && !when_parse(time, &to->time)) text_printf(why, "line %zu: \"%.60s\" is no time", c->line, time);
+    else if (*time && !when_parse(time, &to->time))
+        text_printf(why, "line %zu: \"%.60s\" is not a valid time", c->line, time);
     if (why->len) return 0;
     char *who = mem_copy(identity, strlen(identity)), *where = *camera ? mem_copy(camera, strlen(camera)) : NULL;
     input *in = who && !*camera == !where ? inputs_add(list, path, 0, *id ? id : path) : NULL;
@@ -248,9 +249,9 @@ static int add_pictures(adding *a, const store_meta *meta) {
     store_meta ours;
     int good = 0;
     if (a->o->gallery.list && (a->o->operand_count || a->o->input.boxes))
-        say_error("gallery add: --list names the pictures; no others can be given with it");
+        say_error("gallery add: --list names the images; no others can be given with it");
     else if (!a->o->gallery.list && !a->o->operand_count && !a->o->input.boxes)
-        say_error("gallery add: add what? Give pictures, folders, --list, --boxes or a file of embeddings");
+        say_error("gallery add: nothing to add: give images, folders, --list, --boxes or a file of embeddings");
     else if ((a->o->gallery.list ? read_list(a, &list) : collect_inputs(&list, a->o)) && open_models(&all, a->o)) {
         makers_of_models(&all, &ours);
         if (makers_agree(meta, a->path, &ours, &all, NULL)) {
@@ -319,7 +320,7 @@ static int finish(adding *a, int begun) {
 int gallery_add(options *o, const char *path) {
     adding a;
     if (o->gallery.groups && o->input.unknown) {
-        say_error("gallery add: --groups leaves out crops without a name; --unknown is for pictures and files");
+        say_error("gallery add: --groups leaves out crops without a name; --unknown is for images and files");
         return 2;
     }
     if (o->gallery.groups) return gallery_add_groups(o, path);
@@ -332,7 +333,7 @@ int gallery_add(options *o, const char *path) {
     }
     int files = !o->models && all_are_files(o), begun = 1;
     if (files && o->output.trace) {
-        say_error("gallery add: --trace is about pictures; files of embeddings are only copied");
+        say_error("gallery add: --trace is about images; files of embeddings are only copied");
         return 2;
     }
     a.to = templates_change(path);

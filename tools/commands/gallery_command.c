@@ -51,7 +51,7 @@ static int create(options *o, const char *path) {
     store_meta meta;
     memset(&meta, 0, sizeof meta);
     if (!o->gallery.like == !o->models) {
-        say_error("gallery create: either -m WEIGHTS or --like FILE says whose embeddings it will hold");
+        say_error("gallery create: either -m WEIGHTS or --like FILE says the models of its embeddings");
         return 2;
     }
     if (!templates_may_create(path) ||
@@ -110,7 +110,7 @@ static int remove_templates(options *o, const char *path) {
     removing r = {NULL, 0, 0};
     int good = 1;
     if (!o->operand_count) {
-        say_error("gallery remove: which one? Give ids, or identities with --identity");
+        say_error("gallery remove: give ids, or identities with --identity");
         return 2;
     }
     r.from = templates_change(path);
@@ -304,7 +304,7 @@ static int print_sql(options *o, const char *from) {
     text t = TEXT_INIT;
     (void)o;
     if (from && !parse_int(from, 0, SCHEMA_VERSION, &version)) {
-        say_error("gallery sql: \"%s\" is no version of the tables; there are versions up to %d", shown(from),
+        say_error("gallery sql: \"%s\" is not a version of the tables; the newest is %d", shown(from),
                   SCHEMA_VERSION);
         return 2;
     }
@@ -383,8 +383,8 @@ static int check_options(const options *o, const char *name) {
 int gallery_main(options *o) {
     const part *p = PARTS;
     if (!o->operand_count) {
-        say_error("gallery: what? create, add, remove, list, search, set, compact, verify, export, push, pull, sql or "
-                  "reembed; see \"reid help gallery\"");
+        say_error("gallery: expected create, add, remove, list, search, set, compact, verify, export, push, pull, sql "
+                  "or reembed; see \"reid help gallery\"");
         return 2;
     }
     while (p->name && strcmp(p->name, o->operands[0]) != 0) p++;
@@ -393,11 +393,11 @@ int gallery_main(options *o) {
         return 2;
     }
     if (o->operand_count < 2 && p->run != print_sql) {
-        say_error("gallery %s: which gallery? Give its file or postgresql://...", p->name);
+        say_error("gallery %s: no gallery: give its file or postgresql://...", p->name);
         return 2;
     }
     if (!p->operands && o->operand_count > 2) {
-        say_error("gallery %s: \"%s\" is one argument too many", p->name, shown(o->operands[2]));
+        say_error("gallery %s: \"%s\" is an unexpected argument", p->name, shown(o->operands[2]));
         return 2;
     }
     if (!check_options(o, p->name)) return 2;

@@ -43,8 +43,9 @@ static int check_names(naming *n) {
         int other = i == 0 || strcmp(named[i]->name, named[i - 1]->name) != 0;
         n->names += (size_t)other;
         if (other || named[i]->group == named[i - 1]->group) continue;
-        say_error("%s: groups %u and %u are both called %s: are they the same?", shown(n->o->gallery.groups),
-                  (unsigned)named[i - 1]->group, (unsigned)named[i]->group, shown(named[i]->name));
+        say_error("%s: groups %u and %u are both called %s: rename one of them in reid review",
+                  shown(n->o->gallery.groups), (unsigned)named[i - 1]->group, (unsigned)named[i]->group,
+                  shown(named[i]->name));
         good = 0;
     }
     if (good && !count) {
@@ -131,9 +132,9 @@ static int check_seen(const naming *n) {
 
 static int check_options(const options *o) {
     if (o->models || o->gallery.list || o->input.boxes || o->gallery.time)
-        say_error("gallery add: --groups names the crops in files of embeddings; no pictures go with it");
+        say_error("gallery add: --groups names the crops in files of embeddings; it excludes images");
     else if (!o->operand_count)
-        say_error("gallery add: --groups: which files of embeddings? Give those of reid cluster");
+        say_error("gallery add: --groups needs the files of embeddings that were given to reid cluster");
     else return 1;
     return 0;
 }

@@ -12,10 +12,11 @@
 
 /* Which is the file and which the database. Returns 0 after saying what is wrong. */
 static int check_places(const options *o, const char *part, const char *file, const char *url) {
-    if (o->operand_count != 1) say_error("gallery %s: %s", part, o->operand_count ? "two places are enough"
-                                                                                  : "where to? Give two places");
-    else if (is_database_url(file)) say_error("gallery %s: the file is no database; see \"reid help gallery\"", part);
-    else if (!is_database_url(url)) say_error("gallery %s: %s is no database, postgresql://...", part, shown(url));
+    if (o->operand_count != 1) say_error("gallery %s: %s", part, o->operand_count ? "give only two places"
+                                                                                  : "give two places");
+    else if (is_database_url(file))
+        say_error("gallery %s: the file is not a database; see \"reid help gallery\"", part);
+    else if (!is_database_url(url)) say_error("gallery %s: %s is not a database, postgresql://...", part, shown(url));
     else return 1;
     return 0;
 }
@@ -31,7 +32,7 @@ static int report_push(const options *o, const push_report *r) {
                     r->created ? "true" : "false", r->seconds, rate(rows, r->seconds), r->index_seconds);
     else {
         text_printf(&t, "pushed %zu", r->pushed);
-        if (r->equal) text_printf(&t, "; %zu were there already", r->equal);
+        if (r->equal) text_printf(&t, "; %zu were already there", r->equal);
         if (r->refused) text_printf(&t, "; %zu were refused", r->refused);
         text_printf(&t, ", in %.1f s (%.0f rows/s)", r->seconds, rate(rows, r->seconds));
         if (r->index_seconds > 0) text_printf(&t, "; the index took %.1f s", r->index_seconds);

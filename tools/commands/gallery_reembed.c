@@ -64,7 +64,7 @@ static int find_picture(const working *k, const reembed_task *t, text *path, box
                         text *why) {
     uint64_t size, hash;
     *unit = BOX_NONE;
-    if (!*t->source) return text_puts(why, "the gallery does not know its picture"), 0;
+    if (!*t->source) return text_puts(why, "the gallery has no path for its image"), 0;
     put_path(path, k->o->reembed.root, t->source, strlen(t->source));
     if (!text_failed(path) && access(path->s, F_OK) != 0) {
         text_clear(path);
@@ -72,13 +72,13 @@ static int find_picture(const working *k, const reembed_task *t, text *path, box
     }
     if (text_failed(path)) return text_no_memory(why);
     if (*unit == BOX_NONE && box_is_lost(t)) {
-        text_puts(why, "is a box of a picture, and the gallery does not know which; add it again with --boxes");
+        text_puts(why, "is a box of an image, but the gallery has no box for it; add it again with --boxes");
         return 0;
     }
     int known = store_hash_file(path->s, &size, &hash);
     if (!known) text_printf(why, "%s: cannot open: %s", path->s, strerror(errno ? errno : EIO));
     else if ((t->size || t->hash) && (size != t->size || hash != t->hash))
-        text_printf(why, "%s: is another picture than the one that was added (%llu bytes, then %llu)", path->s,
+        text_printf(why, "%s: the image has changed since it was added (%llu bytes, then %llu)", path->s,
                     (unsigned long long)size, (unsigned long long)t->size);
     return why->len == 0;
 }
@@ -369,7 +369,7 @@ static int compare_embedders(const options *o, embedder_list *l, const embedder 
     int good = embedders_rows(l, &l->at[0], next, take_template, &c);
     const model_change_report report = {&c, l->templates - c.count, o->calibrate.fmr};
     if (good && !c.count) {
-        say_error("--compare: no template has a row of both models");
+        say_error("--compare: no template has rows for both models");
         good = 0;
     }
     good = good && model_change_compute(&c, &rules);
@@ -438,7 +438,7 @@ static int check_options(const options *o) {
     int modes = !!o->reembed.status + !!o->reembed.compare + !!o->reembed.switch_over + !!o->reembed.back +
                 (o->reembed.drop != NULL);
     if (modes > 1) say_error("gallery reembed: one of --status, --compare, --switch, --back and --drop at a time");
-    else if (!modes && !o->models) say_error("gallery reembed: by which models? Give -m");
+    else if (!modes && !o->models) say_error("gallery reembed: no model: give -m");
     else if (o->models && (o->reembed.status || o->reembed.back || o->reembed.drop))
         say_error("gallery reembed: -m says what to embed with, to --compare with or to --switch to");
     else if (modes && (o->reembed.root || o->reembed.lease != 60.0))

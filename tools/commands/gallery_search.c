@@ -285,8 +285,7 @@ static int check_options(const searching *s, const char *path) {
     if (!s->near && !store_count(s->store) && !filter_is_set(&s->filter))
         say_error("%s: the gallery is empty", shown(path));
     else if (!o->operand_count && !o->input.boxes)
-        say_error("gallery search: search for what? Give pictures with -m, or a "
-                  "file of embeddings");
+        say_error("gallery search: nothing to search for: give images with -m, or a file of embeddings");
     else if (o->match.weight_count && o->match.weight_count != parts)
         say_error("gallery search: --score-weights gives %d share%s for %d model%s", o->match.weight_count,
                   plural((size_t)o->match.weight_count), parts, plural((size_t)parts));
@@ -295,7 +294,7 @@ static int check_options(const searching *s, const char *path) {
     else if (o->gallery.best && o->gallery.by != REID_GROUP_TOP)
         say_error("gallery search: --best belongs to --by top");
     else if (!o->models && o->output.trace)
-        say_error("gallery search: --trace needs a model, -m WEIGHTS, and pictures");
+        say_error("gallery search: --trace needs a model, -m WEIGHTS, and images");
     else if (!o->models && o->input.boxes) say_error("gallery search: --boxes needs a model, -m WEIGHTS");
     else return 1;
     return 0;

@@ -24,14 +24,14 @@ static void take_track(const csv *row, const int *column, void *user, text *why)
     size_t at = crops_find(&run->crops, csv_field(row, column[0]));
     long long track;
     if (!parse_int(csv_field(row, column[1]), 0, UINT32_MAX - 1, &track)) {
-        text_puts(why, "the track is no number: ");
+        text_puts(why, "the track is not a number: ");
         text_visible(why, csv_field(row, column[1]));
     } else if (at == SIZE_MAX) {
         text_visible(why, csv_field(row, column[0]));
-        text_puts(why, " is none of the crops");
+        text_puts(why, " is not one of the crops");
     } else if (run->tracks[at] != UINT32_MAX) {
         text_visible(why, csv_field(row, column[0]));
-        text_puts(why, " is there twice");
+        text_puts(why, " is listed twice");
     } else {
         run->tracks[at] = (uint32_t)track;
     }
@@ -122,7 +122,7 @@ static int choose_scores(grouping *run) {
     r->threshold = !isnan(o->match.threshold) ? o->match.threshold : learned;
     r->single = o->cluster.linkage != 0;
     if (isnan(r->threshold)) {
-        say_error("%s: which score is enough? Give --calibration (reid calibrate) or --threshold", run->who);
+        say_error("%s: no threshold: give --threshold or --calibration (from reid calibrate)", run->who);
         return 0;
     }
     r->doubt =

@@ -391,7 +391,7 @@ int inspect_main(options *o) {
     inspection in;
     if (o->inspect.condition) return inspect_condition(o);
     if (o->operand_count != 1) {
-        say_error("inspect: exactly one file of weights is needed; see \"reid help inspect\"");
+        say_error("inspect: expected exactly one file of weights; see \"reid help inspect\"");
         return 2;
     }
     memset(&in, 0, sizeof in);

@@ -295,7 +295,7 @@ static int match_with(options *o, models *all, const inputs *queries, const cali
         text_free(&m.line);
         free(m.row), free(m.hits);
     } else if (o->input.strict && g.failed && !interrupted()) {
-        say_error("stopped at the first failed picture of the gallery (--strict)");
+        say_error("stopped at the first failed image of the gallery (--strict)");
         status = 1;
     }
     gallery_close(&g);

@@ -101,7 +101,7 @@ match_html *match_html_open(const match_html_request *r) {
     if (!h) return NULL;
     h->r = *r;
     h->page.threshold = r->asked->threshold;
-    match_page_section(&h->page, "Queries", "Below each, the most similar individuals by their most similar picture.");
+    match_page_section(&h->page, "Queries", "Below each, the most similar individuals by their most similar image.");
     if (sort_names(h) && read_labels(h) && open_albums(h)) return h;
     match_html_close(h);
     return NULL;
@@ -205,6 +205,6 @@ void match_html_write(match_html *h, text *out) {
     add_failures(h, out);
     page_end(out);
     if (h->without)
-        say_warning("the page has grown so large that %zu pictures are not shown on it: give fewer queries at a time",
+        say_warning("the page has grown so large that %zu images are not shown on it: give fewer queries at a time",
                     h->without);
 }

@@ -45,7 +45,7 @@ static int describe(const options *o, reid_desc *desc, reid_info *info, reid_err
 static const char *chip_of(const options *o, const reid_desc *desc, reid_gpu_info *gpu) {
     if (o->compute.chip) return o->compute.chip;
     if (reid_query_gpu(desc, gpu) == REID_OK) return gpu->arch;
-    say_error("pack: which chip? Give --chip sm_90, for example; this machine has no GPU to ask (%s)",
+    say_error("pack: no chip: give --chip, for example sm_90; this machine has no GPU to ask (%s)",
               desc->error->text);
     return NULL;
 }

@@ -32,15 +32,15 @@ typedef struct review {
 } review;
 
 static int check_options(const options *o) {
-    if (!o->cluster.decisions) say_error("review: where do decisions go? Give a file with --decisions FILE");
+    if (!o->cluster.decisions) say_error("review: no journal for decisions: give --decisions FILE");
     else if (o->review.import && (o->operand_count || o->review.html || o->serve.listen))
-        say_error("review: --import adds a file to --decisions and does nothing else");
+        say_error("review: --import adds a file to --decisions and excludes everything else");
     else if (o->review.by_whom &&
              decision_words_fault(o->review.by_whom)) /* or no decision could be stored, or read again */
         say_error("review: --by: the name %s", decision_words_fault(o->review.by_whom));
     else if (!o->review.import && !o->operand_count) say_error("review: no INPUT; see \"reid help review\"");
     else if (o->review.html && o->serve.listen)
-        say_error("review: --html needs no server: --listen does not go with it");
+        say_error("review: --html needs no server: remove --listen");
     else if (!o->review.html && !o->review.import && !web_is_there())
         say_error("review: this version was compiled without libmicrohttpd (Debian: libmicrohttpd-dev); --html needs "
                   "none");
@@ -120,7 +120,7 @@ static int serve(const review *r) {
     if (fd >= 0 && !loopback) {
         close(fd);
         fd = -1;
-        text_puts(&why, "other machines could connect: the page is for this one alone");
+        text_puts(&why, "other machines could connect, but the page is for this machine only: use 127.0.0.1");
     }
     if (fd < 0 || !need_text(&address) || !desk_token(token, &why)) {
         if (why.s) say_error("%s: %s", shown(listen), why.s);

@@ -26,7 +26,7 @@ typedef struct serving {
 } serving;
 
 static int check_options(const options *o) {
-    if (o->operand_count) say_error("serve: no operand belongs here, but there is %s", shown(o->operands[0]));
+    if (o->operand_count) say_error("serve: unexpected argument: %s (weights go after -m)", shown(o->operands[0]));
     else if (!http_is_there())
         say_error("serve: this version was compiled without libmicrohttpd (Debian: libmicrohttpd-dev)");
     else if (o->models && o->serve.token_file && !o->serve.listen) say_error("serve: --token-file is for --listen");
@@ -44,7 +44,7 @@ static int choose_path(serving *s) {
         text_puts(&s->path, s->o->serve.socket);
     } else if (!s->o->serve.listen) {
         if (!folder || *folder != '/') {
-            say_error("serve: where to listen? XDG_RUNTIME_DIR is not set: give --socket or --listen");
+            say_error("serve: no address: XDG_RUNTIME_DIR is not set; give --socket or --listen");
             return 0;
         }
         text_printf(&s->path, "%s/reid.sock", folder);
@@ -65,7 +65,7 @@ static int open_doors(serving *s) {
     }
     if (good && !loopback && !o->serve.token_file) {
         good = 0;
-        text_puts(&why, "other machines could connect: that needs --token-file, and a proxy for TLS");
+        text_puts(&why, "other machines could connect: give --token-file, and put a proxy in front for TLS");
     }
     if (good && s->path.len) {
         at = s->path.s;
@@ -121,7 +121,7 @@ static int serve(serving *s) {
     say_info("stopping: %d requests are still to be answered", http_pending(h));
     wait_until_answered(h, o->serve.drain);
     if (http_pending(h)) {
-        say_warning("%d requests were given up after %d s (--drain)", http_pending(h), o->serve.drain);
+        say_warning("%d requests were dropped after %d s (--drain)", http_pending(h), o->serve.drain);
         service_give_up(&s->service);
         wait_until_answered(h, LAST_ANSWERS);
     }

@@ -27,7 +27,7 @@ static int check_options(const options *o) {
     else if (!o->track.detections) say_error("track: no boxes: give --detections FILE, from a detector");
     else if (!o->output.path) say_error("track: give -o DIR, a folder that is made");
     else if (isnan(o->match.threshold) && !o->match.calibration)
-        say_error("track: which score is enough? Give --calibration (reid calibrate) or --threshold");
+        say_error("track: no threshold: give --threshold or --calibration (from reid calibrate)");
     else if (o->match.weight_count && o->match.calibration)
         say_error("track: --score-weights would change the scores that --calibration is about");
     else if (o->match.weight_count && o->match.weight_count != o->models)
@@ -48,7 +48,7 @@ static int check_names(const tracking *run) {
     for (size_t i = 0; i < run->count; i++) {
         const char *name = run->requests[i].name;
         if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
-            say_error("%s: is no name for a folder of crops", shown(run->requests[i].video.path));
+            say_error("%s: cannot name a folder of crops", shown(run->requests[i].video.path));
             return 0;
         }
         for (size_t k = 0; k < i; k++) {
@@ -92,10 +92,10 @@ static int collect_photos(tracking *run, int *folders) {
         return 0;
     }
     if (!photos_finish(&run->photos, o->track.times, &strangers, &why)) return tracking_say("track", &why);
-    if (strangers) say_warning("%s: %zu photos in it are not there", shown(o->track.times), strangers);
+    if (strangers) say_warning("%s: %zu entries refer to photos that were not found", shown(o->track.times), strangers);
     for (size_t i = 0; i < run->photos.count; i++) {
         const camera *c = &run->photos.at[i];
-        if (c->undated) say_warning("%s: %zu of %zu photos have no time, like %s: each of them stands alone",
+        if (c->undated) say_warning("%s: %zu of %zu photos have no time, such as %s: each becomes its own burst",
                                     shown(c->folder), c->undated, c->count, shown(c->at[c->count - 1].path));
     }
     return !interrupted();
@@ -146,7 +146,7 @@ static int plan(tracking *run) {
 /* What the detector's file says of all photos together. */
 static void tell_photos(const tracking *run, const detections *d) {
     const char *file = shown(run->o->track.detections);
-    if (d->strangers) say_warning("%s: %zu entries are about photos that are not here", file, d->strangers);
+    if (d->strangers) say_warning("%s: %zu entries refer to photos that were not found", file, d->strangers);
     if (d->unlooked) say_warning("%s: the detector failed on %zu photos", file, d->unlooked);
 }
 
@@ -174,7 +174,7 @@ static int read_detections(tracking *run) {
         if (good && d->empty)
             say_warning("%s: %zu boxes without area are left out", shown(o->track.detections), d->empty);
         if (good && d->samples > d->categories.count && d->count && d->count <= d->categories.count)
-            say_warning("%s: %zu boxes in %zu frames: one for each category? Tracks need all of them",
+            say_warning("%s: %zu boxes in %zu frames: is it one box per category? Tracking needs all boxes",
                         shown(o->track.detections), d->count, d->samples);
     }
     detections_free(&all);

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 static int check_options(const options *o) {
-    if (o->operand_count) say_error("worker: no operand belongs here, but there is %s", shown(o->operands[0]));
-    else if (isatty(STDOUT_FILENO)) say_error("worker: stdout is a terminal, but frames are for a program to read");
+    if (o->operand_count) say_error("worker: unexpected argument: %s (weights go after -m)", shown(o->operands[0]));
+    else if (isatty(STDOUT_FILENO)) say_error("worker: stdout is a terminal, but frames are meant for a program");
     else return answering_check(o, "worker");
     return 0;
 }

@@ -126,7 +126,7 @@ void gpu_state_say(const char *device) {
     gpu_watch *w = gpu_watch_open(device, &gpu, &why);
     if (!w && !why.len) return;
     if (w && gpu_watch_read(w, &state, &why)) gpu_state_text(&said, &state);
-    else text_printf(&said, "%.1f of %.1f GiB free; how busy it is cannot be told: %s",
+    else text_printf(&said, "%.1f of %.1f GiB free; its load is unknown: %s",
                      (double)gpu.memory_free / 1073741824.0, (double)gpu.memory / 1073741824.0, why.s ? why.s : "");
     say_info("%s: %s: %s", device, gpu.name, said.s);
     gpu_watch_close(w);

@@ -81,7 +81,7 @@ reid_saturation models_saturation(const models *all) {
 static void say_saturation(const model *m) {
     reid_saturation s;
     if (!m->ctx || reid_query_saturation(m->ctx, &s) != REID_OK || !s.saturated) return;
-    say_warning("%s: %lld of %lld pictures left INT8's ranges; %s. reid calibrate --int8 with such pictures among the "
+    say_warning("%s: %lld of %lld images left INT8's ranges; %s. reid calibrate --int8 with such images among the "
                 "others makes them fit", shown(m->weights), (long long)s.saturated, (long long)s.images,
                 m->info.fallback ? "they were computed again in FP32" : "their embeddings may be far off");
 }

@@ -98,7 +98,7 @@ const char *decoded_image(const pipeline *p, const decoded *d, size_t index, rei
     *image = (reid_image){d->pic.rgb, d->pic.width, d->pic.height, 0, REID_RGB8, NULL};
     if (!d->pic.rgb && !d->prepared) return d->why.len ? d->why.s : "unknown failure";
     if (in->unit != BOX_NONE && !box_in_pixels(in, d->pic.width, d->pic.height, box))
-        return "the box lies outside any picture";
+        return "the box lies outside any image";
     if (d->prepared) *image = model_prepared(p->prepare_for, d->prepared, index - d->first);
     else if (in->unit != BOX_NONE) image->box = box;
     return NULL;
@@ -197,7 +197,7 @@ pipeline *pipeline_start(const inputs *list, size_t first, size_t end, const dec
     while (p->threads < wanted && pthread_create(&p->thread[p->threads], NULL, work, p) == 0) p->threads++;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (p->threads) return p;
-    say_error("cannot start a thread to decode pictures");
+    say_error("cannot start a thread to decode images");
     pipeline_stop(p);
     return NULL;
 }

@@ -224,7 +224,7 @@ static int read_member(json *j, const char *key, shard *s) {
 static void check(const shard *s, int listed, text *why) {
     const output_facts *f = &s->facts;
     size_t first, end;
-    if (!s->makers.count) text_puts(why, "names no model that made the embeddings");
+    if (!s->makers.count) text_puts(why, "does not name the model that made the embeddings");
     else if (!s->made.shards) text_puts(why, "is not of a run with --shard");
     else if (!listed) text_puts(why, "does not say of which list this is a shard");
     else if (!output_facts_whole(f)) text_no_memory(why);

@@ -14,7 +14,7 @@ static void fill(const stream_stats *s, const stream_setting *in, stage to[STAGE
         {"decode", "pictures", pictures, stages_ratio(s->decode, all), -1},
         {"resize", "pictures", pictures, stages_ratio(s->resize, all), -1},
         {"wait for room", "pictures", pictures, stages_ratio(s->room, all), -1},
-        {"wait for pictures", "batches", (double)s->batches, stages_ratio(s->wait, s->seconds), -1},
+        {"wait for images", "batches", (double)s->batches, stages_ratio(s->wait, s->seconds), -1},
         {"compute", "rows", rows, stages_ratio(s->compute, s->seconds),
          stages_ratio((double)s->ready, (double)s->taken)},
         {in->last, "rows", rows, stages_ratio(s->last, s->seconds), -1},
@@ -39,7 +39,7 @@ static const char *advice(const stream_stats *s, const stream_setting *in) {
         /* fall through */
     case RESIZE:
         if (s->decoders < in->cpus) return "more --decoders";
-        return "smaller pictures or more CPUs; --shard divides the inputs among machines";
+        return "smaller images or more CPUs; --shard divides the inputs among machines";
     case COMPUTE:
         if (in->on_gpu) return "a larger --batch; --shard divides the inputs among GPUs";
         if (in->threads < in->cpus) return "more --threads";

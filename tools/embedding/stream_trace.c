@@ -44,7 +44,7 @@ void stream_trace_begin(stream_trace *s, int decoders) {
 void stream_trace_end(stream_trace *s) { text_free(&s->args); }
 
 void stream_trace_gathered(stream_trace *s, double from, double to, size_t pictures) {
-    if (s->to) trace_slice(s->to, COMPUTES, "wait for pictures", from, to, args_of(s, "pictures", pictures));
+    if (s->to) trace_slice(s->to, COMPUTES, "wait for images", from, to, args_of(s, "pictures", pictures));
 }
 
 void stream_trace_computed(stream_trace *s, double from, double to, size_t images) {
@@ -67,7 +67,7 @@ void stream_trace_memory(stream_trace *s, pipeline *p) {
     text_clear(&s->args);
     text_printf(&s->args, "\"process\": %zu, \"pictures\": %zu, \"models\": %zu", mem_resident(), bytes, held);
     trace_counter(s->to, "bytes", now, &s->args);
-    trace_counter(s->to, "decoded pictures", now, args_of(s, "waiting", ready));
+    trace_counter(s->to, "decoded images", now, args_of(s, "waiting", ready));
 }
 
 /* --- pictures ----------------------------------------------------------------------------------------------------- */
@@ -126,7 +126,7 @@ void stream_trace_done(stream_trace *s, const decoded *d, const char *name, doub
 
 static void resize_again(stream_trace *s, const model *m, const reid_image *images, size_t n) {
     unsigned char *view = mem_array((size_t)m->info.height * (size_t)m->info.width, 3);
-    if (!view) trace_fail(s->to, "no memory to measure how pictures are resized");
+    if (!view) trace_fail(s->to, "no memory to measure how images are resized");
     for (size_t i = 0; i < n && view; i++) {
         if (images[i].format == REID_PREPARED) continue; /* it was measured when it was resized */
         const double from = clock_seconds();

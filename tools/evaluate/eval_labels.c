@@ -97,7 +97,7 @@ static void sort_out(label_set *set) {
 
 int warn_of_strangers(const char *identity) {
     if (strcasecmp(identity, "unknown") != 0) return 0;
-    say_warning("\"%s\" is one individual like all others, although strangers are many: with --unknown %s its pictures "
+    say_warning("\"%s\" is one individual like all others, although strangers are many: with --unknown %s its images "
                 "are theirs", shown(identity), shown(identity));
     return 1;
 }
@@ -112,8 +112,9 @@ int labels_strangers(label_set *set, const char *unknown) {
         if (l->gallery) l->query = 0;
         strangers++;
     }
-    if (unknown && !strangers) say_error("--unknown %s: no picture is called that", shown(unknown));
-    else if (unknown && strangers == set->count) say_error("--unknown %s: all pictures are", shown(unknown));
+    if (unknown && !strangers) say_error("--unknown %s: no image has this identity", shown(unknown));
+    else if (unknown && strangers == set->count) say_error("--unknown %s: every image has this identity, so there is "
+                                                           "nothing to evaluate", shown(unknown));
     else return 1;
     return 0;
 }
@@ -158,8 +159,8 @@ static int read_names(label_set *set, int two_folders) {
     }
     int by_name = telling == set->count && set->count;
     if (two_folders && silent) {
-        say_error("%s: its name does not say who it shows: neither 0001_c1s1_000151_00.jpg (Market-1501), "
-                  "0001_c2_f0046182.jpg (DukeMTMC-reID) nor a folder per identity", shown(silent->id));
+        say_error("%s: its name has no identity: neither 0001_c1s1_000151_00.jpg (Market-1501), 0001_c2_f0046182.jpg "
+                  "(DukeMTMC-reID) nor a folder per identity", shown(silent->id));
         return 0;
     }
     for (size_t i = 0; i < set->count && by_name; i++)
@@ -299,7 +300,7 @@ static int read_two_folders(label_set *set, const char *query, const char *galle
 }
 
 int labels_any_left(const label_set *set, const char *where) {
-    if (!set->count) say_error("%s: no pictures to evaluate", shown(where));
+    if (!set->count) say_error("%s: no images to evaluate", shown(where));
     return set->count > 0;
 }
 

@@ -88,7 +88,7 @@ static int ids_differ(const label_set *labels) {
     }
     free(sorted);
     if (two && !twice) say_error("%s: is given two identities", shown(two));
-    if (twice) say_error("%s: is there twice; a picture can be a query once and in the gallery once", shown(twice));
+    if (twice) say_error("%s: is listed twice; an image can be a query once and in the gallery once", shown(twice));
     return !twice && !two;
 }
 
@@ -219,7 +219,7 @@ static int ids_are_unique(const gallery_file *f, const char *path) {
     qsort(sorted, f->count, sizeof *sorted, by_name);
     for (size_t i = 1; i < f->count && !twice; i++)
         if (strcmp(sorted[i].name, sorted[i - 1].name) == 0) twice = i;
-    if (twice) say_error("%s: the id %s stands in row %zu and in row %zu", shown(path), shown(sorted[twice].name),
+    if (twice) say_error("%s: the id %s is in row %zu and in row %zu", shown(path), shown(sorted[twice].name),
                          sorted[twice - 1].place, sorted[twice].place);
     free(sorted);
     return !twice;
@@ -288,7 +288,7 @@ static int sort_operands(const eval_request *r, sources *from) {
     for (int i = 0; i < r->operand_count; i++) {
         const char *name = r->operands[i];
         if (gallery_file_is_one(name)) {
-            if (from->files == 2) say_error("%s: one file too many; two are queries and gallery", shown(name));
+            if (from->files == 2) say_error("%s: too many files; give at most two, queries and gallery", shown(name));
             if (from->files == 2) return 0;
             from->embeddings[from->files++] = name;
         } else if (from->folder || stat(name, &st) != 0 || !S_ISDIR(st.st_mode)) {
@@ -301,8 +301,8 @@ static int sort_operands(const eval_request *r, sources *from) {
         }
     }
     if (!from->files && !from->folder && !r->labels && !from->labels)
-        say_error("no pictures: name a folder, --labels or a file of embeddings");
-    else if (from->files && r->model_count) say_error("embeddings come from a file or from -m, not from both");
+        say_error("no images: name a folder, --labels or a file of embeddings");
+    else if (from->files && r->model_count) say_error("this file already has embeddings; remove -m");
     else return 1;
     return 0;
 }
@@ -325,11 +325,11 @@ int eval_set_open(eval_set *set, const eval_request *r, label_set *given, int *s
         return 0;
     }
     if (r->strict && set->failed) {
-        say_error("stopped at the first failed picture (--strict)");
+        say_error("stopped at the first failed image (--strict)");
         *status = 1;
         return 0;
     }
-    if (!set->count) say_error("no labelled picture has an embedding");
+    if (!set->count) say_error("no labelled image has an embedding");
     return set->count > 0 && number_all(set);
 }
 

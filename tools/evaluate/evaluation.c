@@ -177,7 +177,7 @@ static int choose_rule(evaluation *e, const eval_set *set, const evaluation_rule
                    (o->leave_out == LEAVE_OUT_AUTO && set->every_camera && set->cameras > 1);
     for (size_t i = 0; i < set->count && e->by_camera; i++) {
         if (set->at[i].label->camera) continue;
-        say_error("%s: its camera is not known, so --leave-out camera has nothing to go by",
+        say_error("%s: its camera is not known, so --leave-out camera cannot be used",
                   shown(set->at[i].label->id));
         return 0;
     }
@@ -228,7 +228,7 @@ int evaluate(evaluation *e, eval_set *set, const evaluation_rules *o, const doub
     free(j.start);
     free(j.member);
     if (good && !e->ranks.valid)
-        say_error("no query has a match in the gallery%s: each identity needs two pictures%s",
+        say_error("no query has a match in the gallery%s: each identity needs two images%s",
                   e->by_camera ? " from another camera" : "", e->by_camera ? " from different cameras" : "");
     return good && e->ranks.valid > 0;
 }

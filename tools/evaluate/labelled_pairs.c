@@ -140,7 +140,7 @@ static void read_row(const csv *c, const int *column, void *user, text *why) {
     for (int k = 0; k < 2; k++)
         if (!*csv_field(c, column[k])) text_puts(why, "an empty path");
     if (why->len) return;
-    if (strcmp(csv_field(c, column[0]), csv_field(c, column[1])) == 0) text_puts(why, "a picture with itself");
+    if (strcmp(csv_field(c, column[0]), csv_field(c, column[1])) == 0) text_puts(why, "an image with itself");
     row->same = *same == '1';
     row->line = c->line;
     for (int k = 0; k < 2; k++) row->path[k] = label_path(csv_field(c, column[k]), rows->root);
@@ -193,7 +193,7 @@ static int join_rows(const pair_rows *rows, size_t *up, size_t count, text *why)
     for (size_t i = 0; i < rows->count; i++) {
         const pair_row *row = &rows->at[i];
         if (row->same || union_find_root(up, row->place[0]) != union_find_root(up, row->place[1])) continue;
-        text_printf(why, "line %zu: %s and %s are two, but by the other pairs they are the same", row->line,
+        text_printf(why, "line %zu: %s and %s are marked different, but other pairs link them as the same", row->line,
                     shown(row->path[0]), shown(row->path[1]));
         return 0;
     }

@@ -191,7 +191,7 @@ static int labelled_rows(const model_change *c, const change_side *s, eval_set *
 }
 
 static int points_of_side(change_side *s, labelled_pairs *p, double fmr) {
-    s->why = !p->genuine ? "no two pictures of one identity"
+    s->why = !p->genuine ? "no two images of one identity"
              : (double)p->impostor * fmr < 1 ? "too few pairs of two identities for this false-match rate" : NULL;
     if (s->why) return 1;
     pairs_weigh(p, s->makers.models, s->weights);

@@ -170,7 +170,7 @@ int database_refresh(database *d, text *why) {
         d->meta.halves = strcmp(pq_field(r, 0, 2, NULL), "fp16") == 0;
         good = take_model(d, r, 3, why) && take_model(d, r, 8, why) &&
                (store_join_decoders(d->meta.jpeg, pq_field(r, 0, 13, NULL)) ||
-                failed(why, "is damaged: what it calls a decoder of JPEG files is none, or it has too many"));
+                failed(why, "is damaged: invalid decoder names, or more than 4"));
     }
     pq_free(r);
     return good;

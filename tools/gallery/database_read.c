@@ -48,7 +48,7 @@ static int need_bytes(reading *r, size_t count, text *why) {
         size_t len;
         int more = pq_copy_next(database_connection(r->d), &piece, &len, why);
         if (more < 0) return 0;
-        if (more == 0) return text_puts(why, "the server has ended in the middle of a row"), 0;
+        if (more == 0) return text_puts(why, "the connection ended within a row"), 0;
         text_add(&r->buffer, piece, len);
         if (text_failed(&r->buffer)) return text_no_memory(why);
     }
@@ -87,7 +87,7 @@ static int next_row(reading *r, int fields, text *why) {
     if (!need_bytes(r, 2, why)) return -1;
     unsigned long count = take_number(r, 2);
     if (count == UINT16_MAX) return read_to_end(r, why) ? 0 : -1;
-    if (count != (unsigned long)fields) return text_puts(why, "the server sends other columns than were asked for"), -1;
+    if (count != (unsigned long)fields) return text_puts(why, "the server sent unexpected columns"), -1;
     for (int i = 0; i < fields; i++) {
         if (!need_bytes(r, 4, why)) return -1;
         unsigned long len = take_number(r, 4);

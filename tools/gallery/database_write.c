@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 enum { TRIES = 10, PAUSE_US = 5000, TOGETHER = 1024, COLUMNS = 7, NUMBER = 40 };
-static const char KNOWN[] = "is in the gallery already", UNKNOWN[] = "is not in the gallery";
+static const char KNOWN[] = "is already in the gallery", UNKNOWN[] = "is not in the gallery";
 
 struct database_writer {
     database *d;
@@ -46,7 +46,7 @@ static int may_write(database *d, text *why) {
                           why);
     int may = r && *pq_field(r, 0, 0, NULL) == 't';
     if (r && !may)
-        text_puts(why, "you may read this gallery, but not change it; whoever made it can give you reid_writer");
+        text_puts(why, "you may read this gallery but not change it; its owner can grant you reid_writer");
     pq_free(r);
     return may;
 }
@@ -129,14 +129,14 @@ templates_result database_find(database_writer *w, const char *id, const char **
 /* What a file takes and a database does not. Returns 0 with the reason in why. */
 static int fits_a_database(database_writer *w, const store_item *item, const void *row, char why[STORE_WHY]) {
     const char *texts[] = {item->id, item->identity, item->camera, item->source};
-    static const char *const names[] = {"its id is", "its identity is", "its camera is", "the path of its picture is"};
+    static const char *const names[] = {"its id is", "its identity is", "its camera is", "the path of its image is"};
     const store_meta *meta = database_info(w->d);
     text wrong = TEXT_INIT, unused = TEXT_INIT;
     for (int i = 0; i < 4 && !wrong.len; i++)
         if (!utf8_valid(texts[i])) text_printf(&wrong, "%s not UTF-8, as all texts of a database are", names[i]);
-    if (!wrong.len && item->source_size > INT64_MAX) text_puts(&wrong, "the size of its picture is impossible");
+    if (!wrong.len && item->source_size > INT64_MAX) text_puts(&wrong, "the size of its image file is invalid");
     if (!wrong.len && item->time != STORE_NO_TIME && !binary_time(&unused, item->time))
-        text_puts(&wrong, "its time is one that PostgreSQL does not have");
+        text_puts(&wrong, "its time is outside PostgreSQL's range");
     if (meta->halves) reid_from_halves(row, w->floats, (size_t)meta->dim);
     else memcpy(w->floats, row, (size_t)meta->dim * sizeof *w->floats);
     int finite = 1;
@@ -161,7 +161,7 @@ templates_result database_add(database_writer *w, const store_item *item, const 
 
 templates_result database_add_decoders(database_writer *w, const char *names, char why[STORE_WHY]) {
     if (store_join_decoders(w->meta.jpeg, names)) return TEMPLATES_DONE;
-    return refuse(why, "as decoders of JPEG files these are none, or too many");
+    return refuse(why, "invalid decoder names, or more than 4");
 }
 
 /* A template that waits to be removed. */

@@ -193,14 +193,14 @@ static int may_switch(embedder_list *l, const embedder *to, double threshold, in
     if (!count_missing(l, to, &templates, &missing, &untried, why)) return 0;
     text_clear(why);
     if (untried)
-        text_printf(why, "%zu of %zu templates have no row of the other model yet: run \"reid gallery reembed\" "
-                         "with -m first", untried, templates);
+        text_printf(why, "%zu of %zu templates have no row for the other model yet: run \"reid gallery reembed\" with "
+                         "-m first", untried, templates);
     else if (missing && !partial)
-        text_printf(why, "%zu of %zu templates could not be embedded by the other model, which --status lists; with "
-                         "--partial they are left out of searches", missing, templates);
-    else if (missing == templates && templates) text_puts(why, "no template has a row of the other model");
+        text_printf(why, "%zu of %zu templates could not be embedded by the other model (see --status); with "
+                         "--partial, searches leave them out", missing, templates);
+    else if (missing == templates && templates) text_puts(why, "no template has a row for the other model");
     else if (!isnan(now->makers.threshold) && isnan(to->makers.threshold) && isnan(threshold))
-        text_printf(why, "the gallery decides by a threshold, %.9g, which means nothing for the other model: give its "
+        text_printf(why, "the gallery decides by a threshold, %.9g, which does not apply to the other model: give its "
                          "--threshold; --compare suggests one", now->makers.threshold);
     return why->len == 0;
 }
@@ -214,7 +214,7 @@ static int change_gallery(embedder_list *l, const embedder *to, double threshold
     pq_result *r = pq_ask(l->connection, "UPDATE reid.gallery SET previous = embedder, embedder = $1::int "
                                          "WHERE embedder = $2::int", both, 2, 0, why);
     int good = r && pq_changed(r) == 1;
-    if (r && !good) text_puts(why, "somebody else has switched the gallery meanwhile");
+    if (r && !good) text_puts(why, "the gallery was switched by another client in the meantime");
     pq_free(r);
     return good && (isnan(threshold) || pq_do(l->connection, "UPDATE reid.embedder SET threshold = $2::float8 "
                                                              "WHERE embedder_id = $1::int", own, 2, why));

@@ -30,7 +30,7 @@ static void read_decoders(json *j, char to[STORE_JPEG]) {
     text names = TEXT_INIT;
     to[0] = 0;
     if (json_string(j, &names) && (strlen(names.s) != names.len || !store_join_decoders(to, names.s)))
-        json_fail(j, "a decoder of JPEG files that is none");
+        json_fail(j, "an invalid name of a JPEG decoder");
     text_free(&names);
 }
 
@@ -87,7 +87,7 @@ static void read_times(json *j, gallery_file *f) {
     for (json_array(j); json_item(j);) {
         long long time = STORE_NO_TIME;
         if (!json_string(j, &when)) break;
-        if (when.len && !when_parse(when.s, &time)) json_fail(j, "a time that is none");
+        if (when.len && !when_parse(when.s, &time)) json_fail(j, "not a valid time");
         if (GROW(f->times, f->time_count, f->time_cap)) f->times[f->time_count++] = time;
         else json_fail(j, "out of memory");
     }
@@ -125,7 +125,7 @@ static int read_meta(const text *file, gallery_file *f, meta *m, text *why) {
     if (j.error[0]) text_puts(why, j.error);
     else if (!format.len || strcmp(format.s, "reid-embeddings") != 0 || version != 1)
         text_puts(why, "is not the metadata of embeddings (format reid-embeddings, version 1)");
-    else if (f->makers.models < 1) text_puts(why, "names no model that made the embeddings");
+    else if (f->makers.models < 1) text_puts(why, "does not name the model that made the embeddings");
     text_free(&key);
     text_free(&format);
     return why->len == 0;
@@ -161,7 +161,7 @@ static int read_ids(const text *file, gallery_file *f, text *why) {
     }
     if (good && returns && returns == f->id_count) { /* no pictures are all called so */
         text_clear(why);
-        text_puts(why, "its lines end in CR LF, which some program has made of LF: no id would be what it was");
+        text_puts(why, "its lines end in CR LF instead of LF, which would change every id; convert it back");
         good = 0;
     }
     text_free(&id);
@@ -204,7 +204,7 @@ static int fvecs_read(const text *file, gallery_file *f, text *why) {
     size_t row = 4 + 4 * f->columns;
     text_clear(why);
     f->count = file->len / row;
-    if (file->len % row) text_printf(why, "%zu bytes are no rows of %zu floats", file->len, f->columns);
+    if (file->len % row) text_printf(why, "%zu bytes are not rows of %zu floats", file->len, f->columns);
     f->rows = mem_array(f->count * f->columns, sizeof *f->rows);
     if (!f->rows) return text_no_memory(why);
     for (size_t i = 0; i < f->count && !why->len; i++) {
@@ -237,15 +237,15 @@ static int read_parts(gallery_file *f, const char *path, int raw, meta *m, text 
     int has_ids = !ends(path, ".jsonl");
     int good = read_side_file(path, ".meta.json", name, &content, why);
     if (!good && !text_failed(why))
-        text_printf(why, "; a %s file without it cannot be used, for nothing says which model made it",
+        text_printf(why, "; without it a %s file cannot be used, because its model is unknown",
                     strrchr(path, '.'));
     good = good && read_meta(&content, f, m, why);
     if (good && m->raw != raw) {
         text_clear(name);
         text_puts(name, path);
-        text_puts(why, raw ? "holds embeddings of unit length, but a head takes in what comes before that; make it "
-                             "again with --raw --head none"
-                           : "holds raw embeddings, which have no unit length; make it again without --raw");
+        text_puts(why, raw ? "holds embeddings of unit length, but a head needs raw features; make it again with "
+                             "--raw --head none"
+                           : "has raw embeddings, not of unit length; make it again without --raw");
         good = 0;
     }
     if (!has_ids) forget_names(f); /* they stand in the lines, too */

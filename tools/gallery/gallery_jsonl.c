@@ -67,7 +67,7 @@ static int take_line(gallery_file *f, json *j, line *l) {
     text_clear(&l->id), text_clear(&l->identity), text_clear(&l->camera), text_clear(&l->time);
     if (!make_room(f)) return json_fail(j, "out of memory");
     read_line(j, f, l, f->count);
-    if (!j->error[0] && l->time.len && !when_parse(l->time.s, &when)) json_fail(j, "a time that is none");
+    if (!j->error[0] && l->time.len && !when_parse(l->time.s, &when)) json_fail(j, "not a valid time");
     if (!j->error[0] && !keep_line(f, l, when)) json_fail(j, "out of memory");
     return !j->error[0];
 }

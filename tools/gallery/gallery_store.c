@@ -334,7 +334,7 @@ static int take_head(gallery_store *s, const unsigned char *file, size_t size, c
     if (size < sizeof MAGIC || memcmp(file, MAGIC, sizeof MAGIC) != 0) return fail(why, "is not a gallery");
     s->layout = version == 1 ? &LAYOUTS[0] : NEWEST;
     if (size >= 12 && version != s->layout->version)
-        return fail(why, "is a gallery of version %u; this program knows versions 1 and 2", version);
+        return fail(why, "has format version %u; this program reads versions 1 and 2", version);
     if (size < s->layout->first) return fail(why, "is truncated: it has %zu bytes, less than a header", size);
     for (int i = 0; i < s->layout->heads; i++)
         if (!is_sealed(s->layout, s->layout->head[i], file + s->layout->head[i]))
@@ -475,7 +475,7 @@ static int read_record(view *v, const store_meta *meta, uint64_t place, record *
     r->size = (uint32_t)size;
     r->payload = bytes + RECORD_HEAD;
     if (get(bytes + 8, 8) != checksum(place, bytes, RECORD_HEAD + size, 8)) return fail(why, "its checksum is wrong");
-    return record_is_sound(meta, r) || fail(why, "it makes no sense");
+    return record_is_sound(meta, r) || fail(why, "its contents are invalid");
 }
 
 /* The id that a damaged template seems to have, for a message; "" if there is none to be read. */
@@ -572,14 +572,14 @@ static int enter(gallery_store *s, char why[STORE_WHY]) {
 static int take_template(gallery_store *s, const record *r, char why[STORE_WHY]) {
     const char *text[4];
     size_t length[4], bytes = row_bytes(&s->meta);
-    if (!template_lengths(&s->meta, r->payload, r->size, length)) return fail(why, "it makes no sense");
+    if (!template_lengths(&s->meta, r->payload, r->size, length)) return fail(why, "its contents are invalid");
     text[0] = (const char *)r->payload + TEMPLATE_HEAD + bytes;
     for (int i = 1; i < 4; i++) text[i] = text[i - 1] + length[i - 1];
     entry *e = new_entry(s, text, length, why);
     if (!e) return -1;
     if (store_find(s, s->texts + e->text) != SIZE_MAX) {
         s->texts_len = e->text;
-        return fail(why, "its id stands in the gallery twice");
+        return fail(why, "its id is in the gallery twice");
     }
     e->time = (int64_t)get(r->payload + 8, 8);
     e->size = get(r->payload + 16, 8);
@@ -606,9 +606,9 @@ static int take(gallery_store *s, const record *r, char why[STORE_WHY]) {
         memcpy(&s->meta.threshold, r->payload, 8);
         if (isinf(s->meta.threshold)) return fail(why, "its threshold is infinite");
     } else if (r->type == DECODER) {
-        if (!s->layout->header_record) return fail(why, "it makes no sense"); /* version 1 has no such records */
+        if (!s->layout->header_record) return fail(why, "its contents are invalid"); /* version 1 has no such records */
         if (!store_join_decoders(s->meta.jpeg, (const char *)r->payload))
-            return fail(why, "it is one decoder of JPEG files too many");
+            return fail(why, "more than 4 JPEG decoders");
     }
     return 1;
 }
@@ -867,7 +867,7 @@ int store_add(gallery_store *s, const store_item *item, const void *row, char wh
         if (length[i] > STORE_MAX_TEXT || (i < 2 && !length[i]))
             return fail(why, "a template's texts have 1 to %d bytes", STORE_MAX_TEXT);
     }
-    if (store_find(s, item->id) != SIZE_MAX) return fail(why, "is in the gallery already");
+    if (store_find(s, item->id) != SIZE_MAX) return fail(why, "is already in the gallery");
     if (row && !values_are_finite(&s->meta, row)) return fail(why, "its embedding is not finite");
     if (s->in_memory) {
         entry *kept = new_entry(s, text, length, why);

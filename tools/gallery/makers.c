@@ -50,13 +50,13 @@ int makers_agree(const store_meta *theirs, const char *path, const store_meta *o
 
 void makers_note_decoders(const char *theirs, const char *path, const char *ours, const char *owner) {
     if (!*theirs || !*ours || strcmp(theirs, ours) == 0) return;
-    say_warning("%s: its JPEG pictures were decoded by %s, those of %s by %s (--jpeg): scores shift slightly",
+    say_warning("%s: its JPEG images were decoded by %s, those of %s by %s (--jpeg): scores shift slightly",
                 shown(path), theirs, owner ? shown(owner) : "now", ours);
 }
 
 void makers_note_mixture(const char *theirs, const char *path) {
     if (!strchr(theirs, ',')) return;
-    say_warning("%s: its JPEG pictures were decoded by %s: scores among them shift slightly", shown(path), theirs);
+    say_warning("%s: its JPEG images were decoded by %s: scores among them shift slightly", shown(path), theirs);
 }
 
 int row_is_unit(const store_meta *makers, const float *row, text *why) {

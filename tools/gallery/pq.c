@@ -120,7 +120,7 @@ static void take_message(text *why, const char *message) {
         if (*p == '\n' && p[1] == '\t') text_putc(why, ' '), p++; /* goes on */
         else if (*p != '\n') text_putc(why, *p);
         else if (p[1]) text_puts(why, "; ");
-    if (!why->len) text_puts(why, "the connection failed without a word");
+    if (!why->len) text_puts(why, "the connection failed without a message");
 }
 
 /* libpq's words about an address that it does not understand may hold any part of it, a password among them. */
@@ -137,8 +137,8 @@ static void say_no_connection(text *why, const char *url, const char *message) {
     if (is_plain_url(url) && !strstr(message, "invalid integer value") && !strstr(message, "invalid port number"))
         take_message(why, message);
     else
-        text_puts(why, "cannot be reached; perhaps its address is not what you mean: in a password, write %40 for @, "
-                       "%2F for /, %3F for ?, %3A for :");
+        text_puts(why, "cannot be reached; check the address: in a password, write %40 for @, %2F for /, %3F for ?, "
+                       "%3A for :");
 }
 
 pq *pq_open(const char *url, int *missing, text *why) {
@@ -152,8 +152,9 @@ pq *pq_open(const char *url, int *missing, text *why) {
         return NULL;
     }
     if (!is_understood(url)) {
-        text_puts(why, "is no address of a database: postgresql://USER:PASSWORD@HOST:PORT/DATABASE?NAME=VALUE, with "
-                       "%25 for %, %40 for @, %2F for /");
+        text_puts(why,
+                  "is not the address of a database; expected "
+                  "postgresql://USER:PASSWORD@HOST:PORT/DATABASE?NAME=VALUE, with %25 for %, %40 for @, %2F for /");
         return NULL;
     }
     pq *c = mem_zeroed(1, sizeof *c);

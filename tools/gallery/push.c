@@ -87,7 +87,7 @@ static void judge(pushing *p, const pq_result *r) {
         if (at < p->first || at >= p->first + p->count || p->fates[at - p->first] != NEW) continue;
         const char *what = difference(p, at, r, row);
         text t = TEXT_INIT;
-        text_printf(&t, "is in the database already, with another %s", what ? what : "");
+        text_printf(&t, "is already in the database, with another %s", what ? what : "");
         if (what) refuse(p, at, t.s);
         else p->fates[at - p->first] = EQUAL;
         text_free(&t);
@@ -135,7 +135,7 @@ static void check_new(pushing *p, size_t at) {
     store_item item = store_at(p->from, at);
     text unused = TEXT_INIT;
     const char *texts[] = {item.id, item.identity, item.camera, item.source};
-    static const char *const names[] = {"its id is", "its identity is", "its camera is", "the path of its picture is"};
+    static const char *const names[] = {"its id is", "its identity is", "its camera is", "the path of its image is"};
     text why = TEXT_INIT;
     const void *row = row_of(p, at);
     size_t dim = (size_t)p->meta->dim;
@@ -143,9 +143,9 @@ static void check_new(pushing *p, size_t at) {
     else memcpy(p->floats, row, dim * sizeof *p->floats);
     for (int i = 0; i < 4 && !why.len; i++)
         if (!utf8_valid(texts[i])) text_printf(&why, "%s not UTF-8, as the texts of a database are", names[i]);
-    if (!why.len && item.source_size > INT64_MAX) text_puts(&why, "the size of its picture is impossible");
+    if (!why.len && item.source_size > INT64_MAX) text_puts(&why, "the size of its image file is invalid");
     if (!why.len && item.time != STORE_NO_TIME && !binary_time(&unused, item.time))
-        text_puts(&why, "its time is one that PostgreSQL does not have");
+        text_puts(&why, "its time is outside PostgreSQL's range");
     if (!why.len) row_is_unit(p->meta, p->floats, &why);
     if (why.len) refuse(p, at, why.s);
     text_free(&why);
@@ -510,14 +510,14 @@ static int build_indexes(pushing *p) {
 static void compare_thresholds(const pushing *p) {
     double ours = p->meta->threshold, theirs = database_info(p->db)->threshold;
     if (isnan(ours) && isnan(theirs)) return;
-    if (ours != theirs) say_warning("%s keeps its own threshold, which is not the file's", shown(p->r->url));
+    if (ours != theirs) say_warning("%s keeps its own threshold, which differs from the file's", shown(p->r->url));
 }
 
 static int open_all(pushing *p) {
     const store_meta *theirs = database_info(p->db);
     if (!makers_agree(p->meta, p->r->path, theirs, NULL, p->r->url)) return 0;
     if (theirs->halves != p->meta->halves) {
-        say_error("%s keeps %s, %s %s: what is stored would not be what the file has", shown(p->r->url),
+        say_error("%s keeps %s, %s %s: the stored templates would differ from the file's", shown(p->r->url),
                   theirs->halves ? "fp16" : "fp32", shown(p->r->path), p->meta->halves ? "fp16" : "fp32");
         return 0;
     }
@@ -535,7 +535,7 @@ static int open_all(pushing *p) {
 /* Says why it has failed, and what is there all the same. */
 static void say_failure(const pushing *p) {
     if (!interrupted())
-        say_error("%s: %s; %zu templates are stored, pushing again goes on behind them", shown(p->r->url),
+        say_error("%s: %s; %zu templates are stored, push again to continue after them", shown(p->r->url),
                   p->why.s ? shown(p->why.s) : "out of memory", p->report->pushed + p->report->equal);
 }
 

@@ -43,7 +43,7 @@ static int say_failure(const reembed *w, const text *why) {
     const char *state = w->c ? pq_state(w->c) : "";
     int gone = strcmp(state, "42P01") == 0 || strcmp(state, "23503") == 0; /* no such table; nothing to refer to */
     if (!interrupted() || why->len)
-        say_error("%s: %s%s", shown(w->url), gone ? "these models were taken out of the gallery meanwhile: " : "",
+        say_error("%s: %s%s", shown(w->url), gone ? "these models were removed from the gallery in the meantime: " : "",
                   shown(why->len ? why->s : "the connection is lost"));
     return 0;
 }
@@ -99,7 +99,7 @@ static int take_decoders(reembed *w, const store_model *m, text *why) {
     pq_result *r = pq_ask(w->c, "SELECT array_to_string(jpeg, ', ') FROM reid.model WHERE fingerprint = $1", a, 1, 0,
                           why);
     int good = r && store_join_decoders(w->theirs, pq_field(r, 0, 0, NULL));
-    if (r && !good) text_puts(why, "is damaged: what it calls a decoder of JPEG files is none, or it has too many");
+    if (r && !good) text_puts(why, "is damaged: invalid decoder names, or more than 4");
     pq_free(r);
     return good;
 }
@@ -238,7 +238,7 @@ static int take_out_the_dead(reembed *w, text *why) {
                           why);
     for (size_t i = 0; r && i < pq_rows(r); i++)
         if (pq_number_at(r, i, 1) != w->worker)
-            say_warning("the worker %s has not shown itself for too long; its templates are free again",
+            say_warning("the lease of worker %s has expired; its claims are released",
                         shown(pq_field(r, i, 0, NULL)));
     pq_free(r);
     return r != NULL;
@@ -301,7 +301,7 @@ static int claim_step(reembed *w, void *user, text *why) {
 
 /* The worker was taken for dead: it sets out again under a new number. */
 static int rise(reembed *w) {
-    say_warning("this worker was taken for dead; what it had claimed is embedded again");
+    say_warning("this worker's lease had expired; its claims are embedded again");
     return transact(w, insert_worker, NULL);
 }
 

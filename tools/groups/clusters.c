@@ -49,7 +49,7 @@ typedef struct grouping {
 
 static int add_link(links *l, uint32_t a, uint32_t b, size_t reason) {
     if (l->count >= MOST_LINKS) {
-        say_error("more than %zu pairs of crops are in one picture or decided", MOST_LINKS);
+        say_error("more than %zu pairs of crops are in one image or decided", MOST_LINKS);
         return 0;
     }
     if (!NEED(l->at, l->count, l->cap)) return 0;
@@ -143,7 +143,7 @@ static void tell_reason(const grouping *g, const links *l, uint32_t a, uint32_t 
     while (i < l->count && !(l->at[i].a == a && l->at[i].b == b) && !(l->at[i].a == b && l->at[i].b == a)) i++;
     if (i == l->count || l->at[i].reason == KNOWN) text_puts(t, "earlier groups");
     else if (l->at[i].reason == OF_A_TRACK) text_puts(t, "one track");
-    else if (l->at[i].reason == OF_A_PICTURE) text_puts(t, "one picture");
+    else if (l->at[i].reason == OF_A_PICTURE) text_puts(t, "one image");
     else text_printf(t, "decision %lld", g->r->decided->at[l->at[i].reason].seq);
 }
 
@@ -160,7 +160,7 @@ static void say_chain(const grouping *g) {
     }
     text_puts(&t, ", but by ");
     tell_reason(g, &g->cannot, from, to, &t);
-    say_error("one individual cannot be two: %s they are not the same", t.s);
+    say_error("the decisions contradict each other: %s they are not the same", t.s);
     text_free(&t);
 }
 

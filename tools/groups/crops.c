@@ -97,7 +97,7 @@ static int sort_ids(crops *c) {
     qsort(c->by_id, c->count, sizeof *c->by_id, by_id);
     for (size_t i = 1; i < c->count; i++) {
         if (strcmp(c->by_id[i].id, c->by_id[i - 1].id) != 0) continue;
-        say_error("%s: is there twice", shown(c->by_id[i].id));
+        say_error("%s: is listed twice", shown(c->by_id[i].id));
         return 0;
     }
     return 1;
@@ -120,7 +120,7 @@ int crops_open(crops *c, char *const *paths, int count) {
     memset(c, 0, sizeof *c);
     for (int i = 0; i < count; i++)
         if (!(templates_is_place(paths[i]) ? add_gallery : add_file)(c, paths[i], paths[0])) return 0;
-    if (c->count == 0) say_error("%s: there is no crop in it", shown(paths[0]));
+    if (c->count == 0) say_error("%s: it contains no crops", shown(paths[0]));
     else if (c->count > UINT32_MAX - 2) say_error("more than 4294967293 crops");
     else return sort_ids(c);
     return 0;

@@ -23,7 +23,7 @@ static void take_row(const csv *row, const int *column, void *user, text *why) {
     if (!*id) {
         text_puts(why, "the id is empty");
     } else if (!parse_int(group, 0, MOST_NUMBER, &number)) {
-        text_puts(why, "the group is no number from 0 to 1000000000: ");
+        text_puts(why, "the group is not a number from 0 to 1000000000: ");
         text_visible(why, group);
     } else if (!GROW(e->at, e->count, e->cap)) {
         text_no_memory(why);
@@ -47,7 +47,7 @@ int earlier_read(earlier *e, const char *path) {
     for (size_t i = 1; i < e->count && good; i++) {
         if (by_id(&e->at[i - 1], &e->at[i]) != 0) continue;
         text_visible(&why, e->at[i].id);
-        text_puts(&why, " is there twice");
+        text_puts(&why, " is listed twice");
         good = 0;
     }
     if (!good) say_error("%s: %s", shown(path), why.s);

@@ -50,8 +50,8 @@ static int can_be_fitted(const fitting *t) {
     int choosing = isnan(r->shrinkage) || r->method == FIT_AUTO;
     if (n < 2) say_error("%zu individual%s with two crops or more: fit needs at least two", n, plural(n));
     else if (choosing && n < FIT_LEAST_TO_CHOOSE)
-        say_error("%zu individuals with two crops or more are too few to choose by cross-validation, which needs %d; "
-                  "with --method and --shrinkage nothing is to be chosen", n, FIT_LEAST_TO_CHOOSE);
+        say_error("%zu individuals with two crops or more are too few for cross-validation, which needs %d; give "
+                  "--method and --shrinkage", n, FIT_LEAST_TO_CHOOSE);
     else return 1;
     return 0;
 }
@@ -65,7 +65,7 @@ static int make_space(fitting *t, int p) {
     int good = row && fit_space_make(&t->space[p], row, r->count, r->part[p].dim);
     free(row);
     if (good && !t->space[p].axes)
-        say_error("all %zu crops have the same features: nothing tells them apart", r->count);
+        say_error("all %zu crops have the same features: they cannot be distinguished", r->count);
     return good && t->space[p].axes;
 }
 

@@ -141,8 +141,8 @@ int fit_choose(const fit_candidate *c, fitted_part *p) {
             p->shrinkage = isnan(c->r->shrinkage) ? SHRINKAGES[s] : c->r->shrinkage;
         }
     if (p->map >= 0) return 1;
-    say_error("no crop has another one of its individual to be found%s: nothing can be chosen",
-              c->camera ? ", by another camera" : "");
+    say_error("no individual has two crops%s: nothing to cross-validate with",
+              c->camera ? ", from different cameras" : "");
     return 0;
 }
 

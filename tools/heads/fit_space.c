@@ -210,7 +210,7 @@ static int shrunk_factor(const fit_scatter *s, double shrinkage, double *factor)
     if (trace > 0 && cholesky(factor, n)) return 1;
     if (trace > 0) say_error("with shrinkage %g the crops of individuals do not vary along all %zu components: more "
                              "shrinkage is needed, or more crops", shrinkage, n);
-    else say_error("the crops of an individual are all the same: they do not tell how its crops differ");
+    else say_error("all crops of an individual are equal: there is no variation to learn from");
     return 0;
 }
 

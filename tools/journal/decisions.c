@@ -22,11 +22,11 @@ static int fail_errno(text *why, const char *doing) { return refuse(why, "%s: %s
 static int is_usable(const decisions *d, struct stat *st, text *why) {
     struct stat named;
     if (fstat(d->fd, st) != 0) return fail_errno(why, "cannot read");
-    if (S_ISDIR(st->st_mode)) return refuse(why, "is a folder, a file of decisions is expected");
+    if (S_ISDIR(st->st_mode)) return refuse(why, "is a folder; expected a file of decisions");
     if (!S_ISREG(st->st_mode)) return refuse(why, "is not a regular file");
     if (lstat(d->path, &named) != 0 || named.st_dev != st->st_dev || named.st_ino != st->st_ino)
         return refuse(why, "was replaced or removed while it was in use");
-    if (st->st_nlink != 1) return refuse(why, "has a second name (a hard link): decisions have one");
+    if (st->st_nlink != 1) return refuse(why, "is a hard link; a journal of decisions must have one name only");
     if (st->st_mode & 02) return refuse(why, "can be written by everybody: chmod o-w");
     if ((uint64_t)st->st_size < d->read) return refuse(why, "became shorter while it was in use");
     return 1;
@@ -91,7 +91,7 @@ static int catch_up(decisions *d, text *why) {
 
 void decisions_warn_torn(const decisions *d, const char *path) {
     if (d->torn)
-        say_warning("%s: its last line is torn, %zu bytes of it are left out: nobody was told that it is stored",
+        say_warning("%s: its last line is incomplete, and its %zu bytes are ignored: it was never acknowledged",
                     shown(path), d->torn);
 }
 
@@ -154,10 +154,10 @@ static int cut(const decisions *d) {
 static int open_torn(const char *name, text *why) {
     struct stat st;
     int fd = open(name, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0664);
-    if (fd < 0) return fail_errno(why, "its torn end cannot be set aside") - 1;
+    if (fd < 0) return fail_errno(why, "its incomplete last line cannot be moved aside") - 1;
     if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1) return fd;
     close(fd);
-    return refuse(why, "its torn end cannot be set aside: %s is no regular file of its own", name) - 1;
+    return refuse(why, "its incomplete last line cannot be moved aside: %s is not a regular file of its own", name) - 1;
 }
 
 /* The torn end goes to FILE.torn, then off. */
@@ -168,9 +168,9 @@ static int set_aside(decisions *d, text *why) {
     int fd = good ? open_torn(name.s, why) : -1;
     good = fd >= 0;
     if (good && !(written(fd, &bytes) && synced(fd)))
-        good = fail_errno(why, "its torn end cannot be set aside");
+        good = fail_errno(why, "its incomplete last line cannot be moved aside");
     if (fd >= 0) close(fd), sync_folder_of(name.s);
-    if (good && !cut(d)) good = fail_errno(why, "its torn end cannot be cut off");
+    if (good && !cut(d)) good = fail_errno(why, "its incomplete last line cannot be cut off");
     if (good) d->torn = 0;
     text_free(&bytes);
     text_free(&name);

@@ -74,14 +74,14 @@ static void read_seq(reader *r, long long *to) {
     const double most = 9007199254740992.0;
     double n = 0;
     if (!json_number(&r->j, &n)) return;
-    if (!(n >= 1 && n <= most) || (double)(long long)n != n) json_fail(&r->j, "a whole number from 1 is expected");
+    if (!(n >= 1 && n <= most) || (double)(long long)n != n) json_fail(&r->j, "expected a whole number from 1");
     else *to = (long long)n;
 }
 
 static void read_what(reader *r) {
     if (!json_string(&r->j, &r->word)) return;
     r->d->kind = decision_kind_of(r->word.s);
-    if (!r->d->kind) json_fail(&r->j, "is same, different, not a crop, name or undo, nothing else");
+    if (!r->d->kind) json_fail(&r->j, "must be same, different, not a crop, name or undo");
 }
 
 const char *decision_words_fault(const char *words) {
@@ -125,14 +125,14 @@ static void read_crops(reader *r) {
     if (d->count) memcpy(sorted, d->crops, d->count * sizeof *sorted);
     qsort(sorted, d->count, sizeof *sorted, by_bytes);
     for (size_t i = 1; i < d->count; i++)
-        if (strcmp(sorted[i], sorted[i - 1]) == 0) json_fail(&r->j, "an id stands twice");
+        if (strcmp(sorted[i], sorted[i - 1]) == 0) json_fail(&r->j, "an id is given twice");
     free(sorted);
 }
 
 static void read_when(reader *r) {
     if (!json_string(&r->j, &r->word)) return;
     if (!strchr(r->word.s, 'T') || !when_parse(r->word.s, &r->d->when))
-        json_fail(&r->j, "is no time like 2026-05-31T06:30:00Z");
+        json_fail(&r->j, "is not a valid time; expected one like 2026-05-31T06:30:00Z");
 }
 
 static void read_models(reader *r) {
@@ -140,7 +140,7 @@ static void read_models(reader *r) {
     for (json_array(&r->j); json_item(&r->j);) {
         if (!json_string(&r->j, &r->word)) return;
         if (r->word.len != 32 || strspn(r->word.s, "0123456789abcdef") != 32)
-            json_fail(&r->j, "a fingerprint of 32 hexadecimal digits is expected");
+            json_fail(&r->j, "expected a fingerprint of 32 hexadecimal digits");
         else if (d->model_count == MAX_MODELS) json_fail(&r->j, "more than two models");
         else memcpy(d->models[d->model_count++], r->word.s, 33);
     }
@@ -231,7 +231,7 @@ line_state decision_read(decision *d, const char *line, size_t len, text *why) {
     if (len && *line != '{') return (line_state)refuse(why, "does not begin with {");
     if (len >= DECISION_LINE) return (line_state)refuse(why, "is longer than %d bytes", DECISION_LINE);
     if (!checksum_fits(line, len)) {
-        refuse(why, "\"crc\": the checksum at its end does not fit: the line is damaged");
+        refuse(why, "\"crc\": the checksum at its end is wrong: the line is damaged");
         return LINE_TORN;
     }
     if (!is_text(line, len)) return (line_state)refuse(why, "is not UTF-8");

@@ -72,7 +72,7 @@ int decision_list_read(decision_list *d, const char *bytes, size_t len, text *wh
     memset(d, 0, sizeof *d);
     if (!decision_list_lines(d, bytes, len, &used, why)) return 0;
     return used == len ||
-           refuse(why, "line %zu: is torn: it has no end, or its checksum does not fit", d->count + 1);
+           refuse(why, "line %zu: is incomplete, or its checksum is wrong", d->count + 1);
 }
 
 void decision_list_free(decision_list *d) {

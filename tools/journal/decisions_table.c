@@ -48,7 +48,7 @@ static int may_write(decisions_table *t, text *why) {
     if (!r) return 0;
     int may = *pq_field(r, 0, 0, NULL) == 't';
     pq_free(r);
-    return may || refuse(why, "you may read the decisions in this gallery, but add none; whoever made it can give you "
+    return may || refuse(why, "you may read this gallery's decisions but not add any; its owner can grant you "
                               "reid_writer");
 }
 
@@ -93,7 +93,7 @@ static int take_row(decisions_table *t, decision_list *list, const pq_result *r,
     text_putc(&line, '\n');
     int good = text_failed(&line) ? text_no_memory(why) : decision_list_lines(list, line.s, line.len, &used, why);
     if (good && used != line.len)
-        good = refuse(why, "line %zu: \"crc\": the checksum at its end does not fit: the line is damaged",
+        good = refuse(why, "line %zu: \"crc\": the checksum at its end is wrong: the line is damaged",
                       list->count + 1);
     if (good && pq_number_at(r, row, 0) != (int64_t)list->count) {
         good = refuse(why, "line %zu: has the number %lld in the table", list->count,
@@ -155,7 +155,7 @@ static int add(decisions_table *t, long long seq, text *why) {
         static const int results[] = {0, -1, 1}; /* nobody can tell, it is another's, it is ours */
         done = results[is_ours(t, arguments, why) + 1];
     }
-    if (!done && lost) text_puts(why, "; whether the decision was stored, nobody can tell");
+    if (!done && lost) text_puts(why, "; whether the decision was stored is unknown");
     return done;
 }
 

@@ -244,7 +244,7 @@ static int look_for_largest(contest *k, double seconds) {
     const tune_setting most = {s->decoders[s->decoder_count - 1], s->threads[s->thread_count - 1], 0};
     int largest = tune_largest_batch(k->r->measure, k->r->user, most, k->r->first_batch,
                                      s->batches[s->batch_count - 1], seconds, &k->spent);
-    if (largest == 0) say_error("there is no memory for one picture");
+    if (largest == 0) say_error("there is not enough memory for one image");
     k->c->largest_batch = largest;
     return largest > 0;
 }

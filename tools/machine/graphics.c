@@ -27,7 +27,7 @@ static void look_for_nvml(findings *f, int index) {
         findings_add(f, FOUND_GOOD, "nvml", NULL, "%s", said.s ? said.s : "");
     } else {
         findings_add(f, FOUND_NOTE, "nvml", "libnvidia-ml.so.1, which comes with NVIDIA's driver",
-                     "%s; how busy the GPU is cannot be told", why.s ? why.s : "not usable");
+                     "%s; the GPU's load is unknown", why.s ? why.s : "not usable");
     }
     gpu_watch_close(w);
     text_free(&why), text_free(&said);

@@ -36,7 +36,7 @@ static void look_for_turbojpeg(findings *f, int wanted) {
         findings_add(f, FOUND_GOOD, "libturbojpeg", NULL, "%s: JPEG pixels as Pillow's", file_of(symbol, path));
     else
         findings_add(f, wanted ? FOUND_ERROR : FOUND_WARNING, "libturbojpeg", remedy,
-                     "%s; JPEG is decoded by stb_image, in twice the time and to other pixels than Pillow's",
+                     "%s; JPEG is decoded by stb_image, in twice the time, and the pixels differ from Pillow's",
                      loader_reason());
     if (library) dlclose(library);
 }
@@ -103,7 +103,7 @@ static void look_for_ffmpeg(findings *f, const char *given) {
     } else {
         findings_add(f, given ? FOUND_ERROR : FOUND_NOTE, "ffmpeg", "apt-get install ffmpeg, 4.4 or newer",
                      "%s: %s; reid track cannot read videos", shown(name),
-                     started ? "it does not tell its version" : why.s ? why.s : "it cannot be started");
+                     started ? "it does not report its version" : why.s ? why.s : "it cannot be started");
     }
     text_free(&why);
 }

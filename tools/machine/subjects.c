@@ -143,7 +143,7 @@ static void look_at_calibration(findings *f, const subjects *s, const models *al
     int good = calibration_read(&c, s->calibration);
     const char *said = heard(&h);
     if (!good) findings_add(f, FOUND_ERROR, "calibration", "reid calibrate", "%s", said);
-    else if (*said) findings_add(f, FOUND_WARNING, "calibration", "more and better labelled pictures, or another model",
+    else if (*said) findings_add(f, FOUND_WARNING, "calibration", "more and better labelled images, or another model",
                                  "%s", said);
     else findings_add(f, FOUND_GOOD, "calibration", NULL, "%s: threshold %.4f, equal error rate %.2f %% of %zu "
                       "identities", shown(s->calibration), c.threshold, 100 * c.score.points.eer, c.identities);
@@ -161,8 +161,8 @@ static void look_at_calibration(findings *f, const subjects *s, const models *al
 /* A score means nothing by itself; two models have a usual threshold. */
 static void look_for_threshold(findings *f, const subjects *s, const gallery_facts *g) {
     if (s->calibration || !isnan(s->threshold) || !isnan(g->makers.threshold) || s->model_count == 2) return;
-    findings_add(f, FOUND_WARNING, "calibration", "reid calibrate, with pictures of your own, then --calibration FILE",
-                 "none, and the gallery has no threshold: nobody knows which score is a match");
+    findings_add(f, FOUND_WARNING, "calibration", "reid calibrate, with images of your own, then --calibration FILE",
+                 "none, and the gallery has no threshold: scores cannot become decisions");
 }
 
 void subjects_look(findings *f, const subjects *s) {

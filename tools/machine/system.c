@@ -52,7 +52,7 @@ void system_cpus(findings *f) {
     if (quota > 0) snprintf(paid, sizeof paid, "a quota of %.2f", quota);
     if (quota > 0 && quota < 1)
         findings_add(f, FOUND_WARNING, "cpus", "a larger quota (--cpus of docker, limits.cpu of Kubernetes)",
-                     "%ld online, %d allowed, %s: less than one CPU, so that every thread is stopped now and then",
+                     "%ld online, %d allowed, %s: less than one CPU, so every thread is paused now and then",
                      online, may, paid);
     else if (quota > 0 && quota < may && quota - used > 0.01)
         findings_add(f, FOUND_NOTE, "cpus", "a quota that is a whole number",

@@ -39,7 +39,7 @@ static int repeat_list(trial *t) {
 static int has_two(const inputs *list) {
     for (size_t i = 1; i < list->count; i++)
         if (strcmp(list->at[i].path, list->at[0].path) != 0) return 1;
-    say_error("settings are measured with at least two pictures, better with a hundred");
+    say_error("settings are measured with at least two images, better with a hundred");
     return 0;
 }
 
@@ -140,7 +140,7 @@ tune_result trial_measure(void *user, const tune_setting *at, double seconds, tu
         if (end == STREAM_INTERRUPTED) return TUNE_FAILED;
         if (end == STREAM_FAILED) r = TUNE_TOO_LARGE;
         else if (!w.good || !w.counted) {
-            say_error("no picture could be embedded%s%s", *t->said ? ": " : "", t->said);
+            say_error("no image could be embedded%s%s", *t->said ? ": " : "", t->said);
             return TUNE_FAILED;
         }
     }

@@ -1,5 +1,5 @@
 """faces.py: 10,000 crops of 112x112 pixels to rows: `reid track`, which takes them out of a film, beside `reid embed`
-of the crops that it wrote, and PyTorch, one picture at a time. tools/peers/faces installs PyTorch and starts this.
+of the crops that it wrote, and PyTorch, one image at a time. tools/peers/faces installs PyTorch and starts this.
 
     sh tools/peers/faces [-o FILE.json] [--faces 10000] [--peer 1000] [--rounds 2]
 

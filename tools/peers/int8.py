@@ -4,7 +4,7 @@
                         [--batches 1,8,32] [--threads 1,2] [--isas best,avx2] [--rounds 9] [--patience SECONDS]
 
 The pictures, or drawn ones, are shuffled by a seed and brought to 224x224 by Pillow once; half of them is for
-calibration, the other half held out. All engines get the same pictures and the same network: `reid calibrate --int8`;
+calibration, the other half held out. All engines get the same images and the same network: `reid calibrate --int8`;
 onnxruntime's quantize_static (QDQ, bytes, weights by channel; its pre-processing; ranges by the method of METHODS
 whose rows are nearer to FP32's on the calibration pictures); NNCF's quantize for OpenVINO at its defaults. FP32 is
 torchvision's module in float32.
@@ -67,7 +67,7 @@ def normalised(pixels):
 def make_pictures(args):
     """(calibration, held out): (n, 3, 224, 224) float32; pixels.u8, images.npy of the latter, the former as files."""
     pixels = np.stack([np.asarray(picture.convert("RGB").resize((SIDE, SIDE), Image.BICUBIC))
-                       for picture in found_pictures(args)])
+                       for image in found_pictures(args)])
     shown, held = pixels[::2], pixels[1::2]
     os.makedirs(at("calibration"))
     for i, one in enumerate(shown):
@@ -122,7 +122,7 @@ def onnx_rows(path, images):
 
 
 def quantise_onnxruntime(images, wanted):
-    """int8.onnx by the better of METHODS, judged by the pictures that it was made with. Returns its name."""
+    """int8.onnx by the better of METHODS, judged by the images that it was made with. Returns its name."""
     from onnxruntime import quantization as q
     from onnxruntime.quantization.shape_inference import quant_pre_process
 

@@ -1,4 +1,4 @@
-"""video.py: a film to the pictures in a detector's boxes: `reid track` beside ffmpeg, which decodes and does no more,
+"""video.py: a film to the images in a detector's boxes: `reid track` beside ffmpeg, which decodes and does no more,
 and OpenCV, which seeks every wanted frame or reads the film in order; and the memory of `reid track` for an hour beside
 that for a minute. tools/peers/video installs OpenCV and starts this.
 
@@ -51,7 +51,7 @@ OURS = ("reid_none", "reid_auto")
 PEERS = ("opencv_seek", "opencv_read", "opencv_grab")
 MOST_APART = 1.0  # of 255; where the film moves, the next frame differs by 2 to 60
 SEEK_GOAL, DECODING_GOAL, MEMORY_GOAL = 10, 1.15, 50
-TICK = 0.02  # seconds between two looks at the memory
+TICK = 0.02  # seconds between two covers the memory
 
 
 # ---- films ----

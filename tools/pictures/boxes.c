@@ -44,7 +44,7 @@ static int ids_differ(const box_rows *rows) {
     size_t at = 1;
     while (at < n && by_id(&sorted[at - 1], &sorted[at]) != 0) at++;
     if (at < n)
-        say_error("%s: the id \"%s\" stands twice, and an id is one box's; who is in a box belongs into a column "
+        say_error("%s: the id \"%s\" is given twice; ids of boxes must differ. Name the individual in a column "
                   "\"identity\"", shown(rows->from->path), shown(sorted[at]->id));
     free(sorted);
     return at >= n;

@@ -11,9 +11,9 @@
 static int wrong_dialect(json *j, const char *picture) {
     char what[400];
     snprintf(what, sizeof what,
-             "%.100s: a bbox must be [x, y, width, height] as fractions of the picture (MegaDetector's batch format). "
-             "This looks like pixels or corners [x1, y1, x2, y2]; convert it, or give pixels in a CSV file "
-             "with the header path,x,y,width,height", picture);
+             "%.100s: a bbox must be [x, y, width, height] as fractions of the image (MegaDetector's batch format). "
+             "This looks like pixels or corners [x1, y1, x2, y2]; convert it, or give pixels in a CSV file with the "
+             "header path,x,y,width,height", picture);
     return json_fail(j, what);
 }
 
@@ -23,7 +23,7 @@ static int read_bbox(json *j, const char *picture, double box[4]) {
     int n = 0;
     for (json_array(j); json_item(j); n++) json_number(j, n < 4 ? &box[n] : &extra);
     if (j->error[0]) return 0;
-    if (n != 4) return json_fail(j, "a bbox has four numbers");
+    if (n != 4) return json_fail(j, "a bbox must have four numbers");
     for (n = 0; n < 4; n++)
         if (box[n] < -slack || box[n] > 1 + slack) return wrong_dialect(j, picture);
     if (box[0] + box[2] > 1 + slack || box[1] + box[3] > 1 + slack) return wrong_dialect(j, picture);

@@ -11,9 +11,9 @@
 static int take_line(const char *line, size_t number, int first, uint32_t *to, const uint32_t *before, text *why) {
     long long frame;
     if (!parse_int(line, first, INT32_MAX, &frame))
-        return refuse(why, "line %zu: \"%.100s\" is no frame's number", number, shown(line));
+        return refuse(why, "line %zu: \"%.100s\" is not a frame number", number, shown(line));
     *to = (uint32_t)(frame - first);
-    return !before || *before < *to || refuse(why, "line %zu: frame %lld does not come after the one before", number,
+    return !before || *before < *to || refuse(why, "line %zu: frame %lld does not follow the previous one", number,
                                               frame);
 }
 

@@ -29,7 +29,7 @@ int detections_frame(detection *at, const detections_request *r, double number, 
     const double most = 2147483647;
     if (r->first >= 0) first = r->first;
     if (!(number >= 0 && number <= most) || number != floor(number))
-        return refuse(why, "%g is no frame's number", number);
+        return refuse(why, "%g is not a frame number", number);
     if (number < first)
         return refuse(why, "frame %.0f, but the first one is %d%s", number, first,
                       r->first < 0 && first ? "; if it is 0 here, say so with --first-frame 0" : "");
@@ -48,7 +48,7 @@ int detections_box(detections *d, detection *at, const double box[4], double sco
     if (isnan(score)) score = 1;
     if (!(score >= 0 && score <= 1)) return refuse(why, "a score of %g is not from 0 to 1", score);
     for (int k = 0; k < 4; k++)
-        if (!(fabs(box[k]) <= most)) return refuse(why, "%g is no place in a frame", box[k]);
+        if (!(fabs(box[k]) <= most)) return refuse(why, "%g is not a coordinate", box[k]);
     if (box[2] < 0 || box[3] < 0)
         return refuse(why, "a box of %g by %g: width or height is below 0", box[2], box[3]);
     if (d->unit == BOX_NORMALISED) {
@@ -83,8 +83,7 @@ int detections_picture(detections *d, const char *file, uint32_t *owner, double 
     const char *digits = end;
     while (digits > name && digits[-1] >= '0' && digits[-1] <= '9') digits--;
     if (digits == end || end - digits > MOST_DIGITS)
-        return refuse(why, "%.200s: neither does it say which frame it is (frame_number), nor does its name end in the "
-                           "number of one", shown(file));
+        return refuse(why, "%.200s: has no frame_number, and its name does not end in one", shown(file));
     *number = strtod(digits, NULL); /* stops at the end of the name */
     d->pictures = 1;
     *owner = detections_name(&d->owners, file, name > file ? (size_t)(name - file) - 1 : 0);

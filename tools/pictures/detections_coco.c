@@ -36,7 +36,7 @@ static void read_box(json *j, record *r) {
     double extra;
     int n = 0;
     for (json_array(j); json_item(j); n++) json_number(j, n < 4 ? &r->box[n] : &extra);
-    r->has_box = n == 4 || json_fail(j, "a bbox has four numbers");
+    r->has_box = n == 4 || json_fail(j, "a bbox must have four numbers");
 }
 
 static void read_name(json *j, record *r) {
@@ -140,7 +140,7 @@ static int settle_image(detections *d, const coco *c, record *image, text *why) 
 static int take(detections *d, const detections_request *r, const coco *c, const record *a, text *why) {
     char number[32];
     const record *image = find(&c->images, a->other);
-    if (!image) return refuse(why, "an annotation of no image that is there");
+    if (!image) return refuse(why, "annotation refers to an unknown image_id");
     if (!a->has_box) return refuse(why, "an annotation without bbox");
     if (a->crowd > 0) return 1; /* no box around one of them */
     detection *at = detections_add(d);

@@ -56,12 +56,12 @@ static void read_keys(reading *to, found *f) {
     text key = TEXT_INIT;
     const char *score = to->corners ? "confidence" : "conf", *other = to->corners ? "conf" : "confidence";
     for (json_object(j); json_key(j, &key);) {
-        if (strcmp(key.s, "bbox") == 0) f->has_box = read_numbers(j, f->box, 4, "a bbox has four numbers");
+        if (strcmp(key.s, "bbox") == 0) f->has_box = read_numbers(j, f->box, 4, "a bbox must have four numbers");
         else if (strcmp(key.s, score) == 0) json_number(j, &f->score);
         else if (strcmp(key.s, "category") == 0) json_string(j, &f->category);
         else if (strcmp(key.s, "frame_number") == 0) json_number(j, &f->number);
         else if (strcmp(key.s, other) == 0)
-            json_fail(j, to->corners ? "\"conf\" in a list of pictures: Microsoft's MegaDetector says \"confidence\""
+            json_fail(j, to->corners ? "\"conf\" in a list of images: Microsoft's MegaDetector says \"confidence\""
                                      : "\"confidence\" in an object of images: MegaDetector says \"conf\"");
         else json_skip(j);
     }
@@ -231,7 +231,7 @@ int detections_from_megadetector(detections *d, const detections_request *r, con
         }
     }
     json_end(&j);
-    if (!has_images) json_fail(&j, "neither \"images\" nor \"annotations\": these are no detections that are known");
+    if (!has_images) json_fail(&j, "neither \"images\" nor \"annotations\": not a known format of detections");
     if (!j.error[0] && !label(d, &names)) json_fail(&j, "out of memory");
     text_free(&key), text_free(&names), text_free(&to.why);
     return !j.error[0] || refuse(why, "%s", j.error);

@@ -19,7 +19,7 @@ static int mot_numbers(const csv *c, double value[MOT_COLUMNS], text *why) {
     for (int k = 0; k < MOT_COLUMNS; k++) {
         const char *cell = csv_field(c, k);
         cell += strspn(cell, " ");
-        if (!parse_real(cell, -1e12, 1e12, &value[k])) return refuse(why, "\"%.100s\" is no number", shown(cell));
+        if (!parse_real(cell, -1e12, 1e12, &value[k])) return refuse(why, "\"%.100s\" is not a number", shown(cell));
     }
     return 1;
 }
@@ -77,7 +77,7 @@ static void take_row(const csv *c, const int *column, void *user, text *why) {
         double *value = k == CSV_FRAME ? &number : k == CSV_SCORE ? &score : &box[k - CSV_X];
         const char *cell = column[k] >= 0 ? csv_field(c, column[k]) : NULL;
         if (!cell || (k == CSV_SCORE && !*cell) || parse_real(cell, -most, most, value)) continue;
-        refuse(why, "\"%.100s\" is no number", shown(cell));
+        refuse(why, "\"%.100s\" is not a number", shown(cell));
         return;
     }
     if (!detections_frame(at, to->r, number, 0, why) || !detections_box(to->d, at, box, score, why)) return;
@@ -111,7 +111,7 @@ static void take_photo_row(const csv *c, const int *column, void *user, text *wh
         const char *cell = column[k] >= 0 ? csv_field(c, column[k]) : "";
         double *value = k == PHOTO_SCORE ? &score : &box[k - PHOTO_X];
         if ((k == PHOTO_SCORE && !*cell) || parse_real(cell, -most, most, value)) continue;
-        refuse(why, "\"%.100s\" is no number", shown(cell));
+        refuse(why, "\"%.100s\" is not a number", shown(cell));
         return;
     }
     if (detections_picture(to->d, csv_field(c, column[PHOTO_PATH]), &at->owner, &number, why) &&

@@ -130,7 +130,7 @@ int inputs_add_path(inputs *list, const char *path) {
     text_puts(&at, path);
     while (at.len > 1 && at.s[at.len - 1] == '/') at.s[--at.len] = 0;
     int good = need_text(&at) && walk(list, &at, at.len, &top);
-    if (good && list->count == before) good = add_failure(list, path, path, "no pictures in this folder");
+    if (good && list->count == before) good = add_failure(list, path, path, "no images in this folder");
     text_free(&at);
     return good;
 }

@@ -124,7 +124,7 @@ static const char *check_scan(const jpeg_walk *w, tables *t) {
     static const char damaged[] = "damaged JPEG (scan header)";
     size_t count = w->size ? w->data[0] : 0;
     if (!f->components || count < 1 || count > 4 || w->size != 4 + 2 * count) return damaged;
-    if (++t->scans > most_scans(f)) return "a JPEG of more scans than pictures have";
+    if (++t->scans > most_scans(f)) return "a JPEG with too many scans";
     int needs_dc = !f->progressive || w->data[w->size - 3] == 0, needs_ac = !f->progressive || !needs_dc;
     for (size_t i = 0; i < count; i++) {
         int which = 0;

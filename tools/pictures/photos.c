@@ -39,7 +39,7 @@ static camera *camera_of(photos *p, size_t first, const char *folder, size_t len
     for (size_t i = p->count; i-- > 0;) {
         if (strncmp(p->at[i].folder, folder, len) != 0 || p->at[i].folder[len]) continue;
         if (i >= first) return &p->at[i];
-        refuse(why, "the photos in %.300s are asked for twice", shown(p->at[i].folder));
+        refuse(why, "the photos in %.300s are given twice", shown(p->at[i].folder));
         return NULL;
     }
     text_no_memory(why);
@@ -184,7 +184,7 @@ static void take_time(const csv *c, const int *column, void *user, text *why) {
     const photo_place *place = photos_find(to->p, path, &reason);
     if (reason.len) text_join(why, &reason);
     else if (!when_parse(time, &when))
-        text_printf(why, "\"%.100s\" is no time; one looks like 2024-05-31T06:30:00", shown(time));
+        text_printf(why, "\"%.100s\" is not a valid time; expected YYYY-MM-DDTHH:MM:SS", shown(time));
     else if (!place) to->strangers++;
     else {
         photo *is = &to->p->at[place->camera].at[place->photo];

@@ -37,7 +37,7 @@ typedef struct signature {
     const char *(*problem)(const unsigned char *file, size_t len); /* NULL: there is nothing to look for */
 } signature;
 
-#define NOT_A_PICTURE "not a picture that can be decoded (JPEG, PNG, BMP, TGA, PPM, PGM)"
+#define NOT_A_PICTURE "not an image that can be decoded (JPEG, PNG, BMP, TGA, PPM, PGM)"
 
 /* Decoders skip such bytes and find a JPEG that was not checked. */
 static const char *not_a_picture(const unsigned char *file, size_t len) { return (void)file, (void)len, NOT_A_PICTURE; }
@@ -51,8 +51,8 @@ static const signature SIGNATURES[] = {
 static void refuse_kind(const file_kind *kind, text *why) {
     switch (kind->is) {
     case FILE_PICTURE: text_printf(why, "%s, which is not supported; convert it to PNG or JPEG", kind->what); break;
-    case FILE_WEB_PAGE: text_puts(why, "an HTML page, not a picture (a failed download?)"); break;
-    case FILE_LFS_POINTER: text_puts(why, "a Git-LFS pointer, not the picture: run \"git lfs pull\""); break;
+    case FILE_WEB_PAGE: text_puts(why, "an HTML page, not an image (a failed download?)"); break;
+    case FILE_LFS_POINTER: text_puts(why, "a Git-LFS pointer, not the image: run \"git lfs pull\""); break;
     default: text_puts(why, NOT_A_PICTURE);
     }
 }

@@ -42,7 +42,7 @@ int thumbnail_make(thumbnail *t, const picture *p, const reid_box *box, int side
     t->jpeg = (text)TEXT_INIT;
     if (from.width < 1 || from.height < 1) {
         text_clear(why);
-        text_puts(why, "the box lies outside of the picture");
+        text_puts(why, "the box is outside the image");
         return 0;
     }
     int longer = from.width > from.height ? from.width : from.height, most = longer < side ? longer : side;

@@ -106,7 +106,7 @@ static char *lines_next(lines *l) {
 }
 
 static int not_understood(video *v, const char *line) {
-    refuse(&v->why, "ffmpeg says what is not understood: %.200s", shown(line));
+    refuse(&v->why, "ffmpeg printed something unexpected: %.200s", shown(line));
     return end_as(v, VIDEO_FAILED);
 }
 
@@ -294,7 +294,7 @@ static int ended_badly(video *v, int status) {
     const char *said = v->log.first.len ? shown(v->log.first.s) : "it does not say why";
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return 0;
     if (WIFSIGNALED(status)) refuse(&v->why, "ffmpeg was ended by signal %d", WTERMSIG(status));
-    else refuse(&v->why, "ffmpeg gave up: %s", said);
+    else refuse(&v->why, "ffmpeg failed: %s", said);
     return 1;
 }
 
@@ -314,8 +314,8 @@ static void conclude(video *v) {
     v->end = ended_badly(v, status) ? VIDEO_BROKEN_OFF : VIDEO_DAMAGED;
     if (v->end == VIDEO_BROKEN_OFF) return;
     if (v->log.complaints > 1)
-        refuse(&v->why, "ffmpeg says of it: %s (and %zu more)", shown(v->log.first.s), v->log.complaints - 1);
-    else if (v->log.complaints) refuse(&v->why, "ffmpeg says of it: %s", shown(v->log.first.s));
+        refuse(&v->why, "ffmpeg reports: %s (and %zu more)", shown(v->log.first.s), v->log.complaints - 1);
+    else if (v->log.complaints) refuse(&v->why, "ffmpeg reports: %s", shown(v->log.first.s));
     else if (v->need || v->got) refuse(&v->why, "it ends within a frame");
     else if (ends_early(v))
         refuse(&v->why, "it should last %.1f seconds, but its last frame is at %.1f", v->log.duration, v->last);
@@ -354,8 +354,8 @@ static int launch(video *v, text *why) {
     if (!good) {
         text_clear(why);
         if (missing && !v->r.program)
-            text_puts(why, "there is no ffmpeg here, which decodes videos: install it (Debian and Ubuntu: "
-                           "apt-get install ffmpeg), or name one with --ffmpeg");
+            text_puts(why, "ffmpeg, which decodes videos, was not found: install it (Debian and Ubuntu: apt-get "
+                           "install ffmpeg), or name one with --ffmpeg");
         else text_printf(why, "%s: %s", v->r.program ? v->r.program : "ffmpeg", reason.s);
     }
     for (int i = 0; i < FFMPEG_TEXTS; i++) text_free(&texts[i]);
@@ -411,12 +411,12 @@ static void explain(const video *v, text *why) {
     text_clear(why);
     if (v->end == VIDEO_INTERRUPTED) return;
     if (v->log.no_option || v->log.no_time_base)
-        text_printf(why, "ffmpeg %s does not know what it is asked for (%s): 4.4 or newer is needed", video_decoder(v),
+        text_printf(why, "ffmpeg %s does not support what is needed (%s): 4.4 or newer is needed", video_decoder(v),
                     v->log.no_option ? v->log.option.s : "enc_time_base");
     else if (v->log.no_stream && v->log.videos)
         text_printf(why, "it has no video stream %d: it has %d, from 0", v->r.stream, v->log.videos);
-    else if (v->log.no_stream) text_puts(why, "there is no video in it");
-    else if (v->end == VIDEO_WHOLE) text_puts(why, "it has not one frame");
+    else if (v->log.no_stream) text_puts(why, "it contains no video");
+    else if (v->end == VIDEO_WHOLE) text_puts(why, "it has no frames");
     else text_join(why, &v->why);
 }
 

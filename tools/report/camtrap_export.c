@@ -74,7 +74,7 @@ static int find_columns(const csv *c, int from[COLUMNS], text *why) {
         int k = 0;
         while (k < COLUMNS && strcmp(csv_field(c, i), NAMES[k]) != 0) k++;
         if (k == COLUMNS || from[k] >= 0)
-            return refuse(why, "line %zu: \"%.60s\" is no column of observations, or stands twice", c->line,
+            return refuse(why, "line %zu: \"%.60s\" is not a column of observations, or is given twice", c->line,
                           csv_field(c, i));
         from[k] = i;
     }
@@ -157,7 +157,7 @@ static int share_box(export *e, const input *in, double out[4]) {
         double begin = in->box[k] / size, end = (in->box[k] + in->box[k + 2]) / size;
         out[k] = begin < 0 ? 0 : begin;
         out[k + 2] = (end > 1 ? 1 : end) - out[k];
-        if (!(out[k] < 1) || !(out[k + 2] > 1e-9)) return refuse(&e->why, "its box lies outside of the picture");
+        if (!(out[k] < 1) || !(out[k + 2] > 1e-9)) return refuse(&e->why, "its box is outside the image");
     }
     return 1;
 }

@@ -8,14 +8,14 @@ static void tell_needs(const count_report *r, text *t) {
     const census_result *c = r->result;
     size_t wanted = r->sample->count < CENSUS_LEAST ? r->sample->count : CENSUS_LEAST;
     if (c->state == CENSUS_TOO_FEW)
-        text_printf(t, "too few: %zu crops need all of their answers, %zu more answers at the least; reid review "
-                       "--count asks them\n", wanted, c->needed);
+        text_printf(t, "too few answers: %zu crops need all of theirs, at least %zu more; reid review --count asks "
+                       "for them\n", wanted, c->needed);
     if (c->state == CENSUS_NO_MATCH)
-        text_printf(t, "too few: no pair was the same individual. Either all are alone, or the scores do not find the "
-                       "pairs: more than --per-crop %zu may\n", r->request->per_crop);
+        text_printf(t, "too few matches: no pair was the same individual. Either every crop shows another one, or the "
+                       "scores do not find the pairs: try more than --per-crop %zu\n", r->request->per_crop);
     if (c->state == CENSUS_POOR)
         text_printf(t, "too few: the questions reached about %.0f %% of the crops of the same individual; the scores "
-                       "are too poor for so few. Ask for more: --per-crop %zu\n", 100 * c->e.reached,
+                       "are too poor for so few questions; give --per-crop %zu\n", 100 * c->e.reached,
                     2 * r->request->per_crop);
 }
 
@@ -32,7 +32,7 @@ void count_lines(const count_report *r, text *t) {
                 c->e.low, c->e.high, r->request->found->groups);
     if (!isnan(c->e.reached))
         text_printf(t, "the questions reached about %.0f %% of the crops of the same individual\n", 100 * c->e.reached);
-    if (c->crops_for_tenth) text_printf(t, "for +-10 %%: --sample %zu\n", c->crops_for_tenth);
+    if (c->crops_for_tenth) text_printf(t, "for +-10 %%, give --sample %zu\n", c->crops_for_tenth);
 }
 
 /* --- JSON --------------------------------------------------------------------------------------------------------- */

@@ -25,7 +25,7 @@ static void add_measured(text *t, const char *name, const measured *before, cons
 }
 
 static void judged_table(const fit_judgement *j, text *t) {
-    text_printf(t, "\n%zu individuals that took no part, %zu crops to find (%s; %zu individuals in %s fit)\n",
+    text_printf(t, "\n%zu held-out individuals, %zu crops to find (%s; %zu individuals in %s fit)\n",
                 j->individuals, j->queries, j->turns > 1 ? "in turns, among those held out with them" : "held out",
                 j->fitted, j->turns > 1 ? "each" : "the");
     text_printf(t, "%-8s  %-26s  %-26s  %s\n", "", "without the fit", "with it", "gain");

@@ -59,7 +59,7 @@ void page_picture(text *out, const text *jpeg, const char *alt) {
     if (!jpeg || !jpeg->len) {
         text_puts(out, "<div class=\"none\" role=\"img\" aria-label=\"No picture: ");
         page_text(out, alt);
-        text_puts(out, "\">no picture</div>");
+        text_puts(out, "\">no image</div>");
         return;
     }
     text_puts(out, "<img alt=\"");
@@ -131,7 +131,7 @@ static void count(match_page *p, const page_query *q, int right, const char *dou
 static void add_query_picture(text *out, const page_query *q) {
     text alt = TEXT_INIT;
     text_printf(&alt, "The query %s", q->path);
-    if (q->truth == PAGE_STRANGER) text_puts(&alt, ", somebody who is not in the gallery");
+    if (q->truth == PAGE_STRANGER) text_puts(&alt, ", not in the gallery");
     if (q->truth != PAGE_UNLABELLED && *q->who) {
         text_puts(&alt, q->truth == PAGE_KNOWN ? ", which shows " : ": ");
         text_puts(&alt, q->who);
@@ -153,7 +153,7 @@ static void add_answer(const match_page *p, text *out, const page_query *q, int 
     text_puts(out, "</p>");
     if (right == 0) {
         text_puts(out, "<p class=\"mark\">wrong: ");
-        if (q->truth == PAGE_STRANGER) text_puts(out, "nobody of the gallery");
+        if (q->truth == PAGE_STRANGER) text_puts(out, "not in the gallery");
         else text_puts(out, "it is "), page_text(out, q->who);
         text_puts(out, "</p>");
     } else if (q->truth == PAGE_STRANGER) {
@@ -212,13 +212,13 @@ void match_page_tiles(const match_page *p, text *out) {
     if (n->known && !isnan(p->threshold))
         add_count_tile(out, n->accepted_right, &n->known, "of them: accepted as the right one");
     if (n->strangers && !isnan(p->threshold))
-        add_count_tile(out, n->rejected, &n->strangers, "pictures of strangers: unknown");
+        add_count_tile(out, n->rejected, &n->strangers, "strangers recognised as unknown");
     if (!n->judged) {
         add_count_tile(out, n->queries, NULL, "queries");
         if (!isnan(p->threshold)) add_count_tile(out, n->matches, &n->queries, "are a match");
         if (!isnan(p->threshold)) add_count_tile(out, n->unknown, &n->queries, "are unknown");
     }
-    if (!isnan(p->threshold)) page_tile(out, threshold, NULL, "threshold: a score that is enough");
+    if (!isnan(p->threshold)) page_tile(out, threshold, NULL, "threshold: the least score of a match");
 }
 
 /* A radio button and its label; page_style says what it leaves out. */

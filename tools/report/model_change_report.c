@@ -37,7 +37,7 @@ static void put_figures(text *t, const model_change_report *r) {
     text_puts(t, "\n                                             now       next\n");
     text_puts(t, "nearest is of its identity          ");
     put_share(t, a->right, c->askable), put_share(t, b->right, c->askable);
-    text_printf(t, "  of %zu that have another picture", c->askable);
+    text_printf(t, "  of %zu that have another image", c->askable);
     text_puts(t, "\nthreshold                           ");
     put_real(t, "  %10.6f", a->threshold), put_real(t, "  %8.6f", b->threshold);
     text_puts(t, isnan(b->makers.threshold) ? "  next: by the calibration" : "  as they are set");

@@ -182,7 +182,7 @@ static int make(const album *a, size_t row, int side, thumbnail *t, text *why) {
                                   : picture_open(&p, path.s, &a->limits, why) && picture_decode(&p, why);
     if (good && in && in->failure) text_puts(why, in->failure), good = 0;
     else if (good && in && in->unit != BOX_NONE && !box_in_pixels(in, p.width, p.height, &box))
-        text_puts(why, "the box is beyond any picture"), good = 0;
+        text_puts(why, "the box is outside any image"), good = 0;
     good = good && thumbnail_make(t, &p, in && in->unit != BOX_NONE ? &box : NULL, side, why);
     picture_free(&p);
     text_free(&path);

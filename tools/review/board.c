@@ -219,12 +219,12 @@ static void take_crops(asked *a) {
 static long long take_number(asked *a, long long least) {
     double n = 0;
     if (json_number(&a->j, &n) && !(n >= (double)least && n <= 9e15 && (double)(long long)n == n))
-        json_fail(&a->j, "a line's number is expected");
+        json_fail(&a->j, "expected a line number");
     return a->j.error[0] ? 0 : (long long)n;
 }
 
 static void take_field(asked *a, int field) {
-    if (a->fields >> field & 1) json_fail(&a->j, "a field that stands twice");
+    if (a->fields >> field & 1) json_fail(&a->j, "a field is given twice");
     a->fields |= 1 << field;
     if (a->j.error[0]) return;
     switch (field) {

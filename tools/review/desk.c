@@ -19,7 +19,7 @@ int desk_token(char out[33], text *why) {
     ssize_t n;
     do n = getrandom(bytes, sizeof bytes, 0);
     while (n < 0 && errno == EINTR);
-    if (n != (ssize_t)sizeof bytes) return refuse(why, "no random numbers: %s", strerror(errno));
+    if (n != (ssize_t)sizeof bytes) return refuse(why, "cannot read random bytes for the token: %s", strerror(errno));
     for (size_t i = 0; i < sizeof bytes; i++) snprintf(out + 2 * i, 3, "%02x", bytes[i]);
     return 1;
 }
@@ -63,9 +63,9 @@ static void answer_post(const desk *d, const web_request *r, int decides, web_re
         refuse_with(out, 405, "this path takes POST");
         out->allow = "POST";
     } else if (!is_own_page(r)) {
-        refuse_with(out, 403, "Origin: decisions are taken from the page itself alone");
+        refuse_with(out, 403, "Origin: only the page itself may send decisions");
     } else if (!is_json(r->type)) {
-        refuse_with(out, 415, "Content-Type: application/json is expected");
+        refuse_with(out, 415, "Content-Type: expected application/json");
     } else {
         out->type = JSON_TYPE;
         if (decides) out->status = status[board_decide(d->board, r->body, r->len, &out->body)];
@@ -92,7 +92,7 @@ static void answer_picture(const desk *d, const char *number, album_size size, w
 static void answer_news(const desk *d, const char *number, int groups, web_reply *out) {
     long long seen;
     if (!parse_int(number, 0, (long long)1 << 53, &seen)) {
-        refuse_with(out, 404, "a number is expected after since/ and groups/");
+        refuse_with(out, 404, "expected a number after since/ and groups/");
         return;
     }
     out->type = JSON_TYPE;
@@ -129,7 +129,7 @@ static void answer_get(const desk *d, const char *path, web_reply *out) {
     } else if ((rest = behind(path, "groups/"))) {
         answer_news(d, rest, 1, out);
     } else {
-        refuse_with(out, 404, "nothing has this path");
+        refuse_with(out, 404, "unknown path");
     }
 }
 
@@ -137,9 +137,9 @@ void desk_answer(void *user, const web_request *r, web_reply *out) {
     const desk *d = user;
     const char *path = behind_token(d, r->path);
     if (!r->host || !door_is_local_host(r->host)) {
-        refuse_with(out, 403, "Host: only names of this machine lead here");
+        refuse_with(out, 403, "Host: only this machine's names are accepted");
     } else if (!path) {
-        refuse_with(out, 403, "the address has no token, or not the one that reid review has told: open that again");
+        refuse_with(out, 403, "the address lacks the current token: open the address that reid review printed");
     } else if (strcmp(path, "decide") == 0) {
         answer_post(d, r, 1, out);
     } else if (strcmp(path, "regroup") == 0) {

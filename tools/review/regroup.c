@@ -81,7 +81,7 @@ regroup *regroup_start(const regroup_request *r) {
     pthread_cond_init(&g->wake, NULL);
     if (r->how) {
         g->started = pthread_create(&g->thread, NULL, work, g) == 0;
-        if (!g->started) say_error("no thread can be started");
+        if (!g->started) say_error("cannot start a thread");
     }
     if (!r->how || g->started) return g;
     regroup_stop(g);

@@ -40,7 +40,7 @@ static int add_pictures(text *out, const single_request *r) {
     }
     progress_stop();
     text_puts(out, "]");
-    if (failed > 1) say_warning("%zu pictures cannot be shown", failed);
+    if (failed > 1) say_warning("%zu images cannot be shown", failed);
     text_free(&jpeg), text_free(&why);
     return good;
 }

@@ -106,7 +106,7 @@ static void check_length(const web *w, struct MHD_Connection *c, exchange *x) {
     if (header_of(c, MHD_HTTP_HEADER_TRANSFER_ENCODING))
         x->refusal = MHD_HTTP_LENGTH_REQUIRED, x->why = "Transfer-Encoding: give a Content-Length instead";
     else if (encoding && strcasecmp(encoding, "identity") != 0)
-        x->refusal = MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, x->why = "Content-Encoding: nothing is unpacked here";
+        x->refusal = MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, x->why = "Content-Encoding: compressed bodies are not supported";
     else if (length && !parse_int(length, 0, (long long)w->max_body, &bytes))
         x->refusal = MHD_HTTP_CONTENT_TOO_LARGE, x->why = "Content-Length: that is too much";
 }

@@ -14,8 +14,8 @@ double decision_threshold(double asked, double learned, int models) {
     double threshold = !isnan(asked) ? asked : learned;
     if (isnan(threshold) && models > 1) threshold = of_ensembles;
     if (isnan(threshold))
-        say_warning("no decisions: one model has no default threshold, for its scores mean nothing until they are "
-                    "calibrated; choose one with --threshold");
+        say_warning("no decisions: one model has no default threshold, because its scores mean nothing until they are "
+                    "calibrated; give --calibration or --threshold");
     return threshold;
 }
 

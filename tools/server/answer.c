@@ -151,11 +151,11 @@ void answer_stats(text *t, const service *s, int index) {
 
 void answer_help(text *t, const service *s) {
     text_printf(t, "reid %s\n\n", reid_version_string());
-    text_puts(t, "POST /embed?box=x,y,w,h     a picture as the body: its embedding, or one for each box\n"
-                 "POST /match                the same: who is it?\n"
-                 "POST /v2/models/M/infer    the Open Inference Protocol: input image or pixels, output embedding\n"
-                 "GET  /v2, /v2/health/live, /v2/health/ready, /v2/models/M[/ready|/config|/stats], /v2/models/stats\n"
-                 "GET  /metrics              for Prometheus\n\nM is one of:\n");
+    text_puts(t, "POST /embed?box=x,y,w,h     an image as the body: its embedding, or one for each box\nPOST "
+                 "/match                the same: who is it?\nPOST /v2/models/M/infer    the Open Inference Protocol: "
+                 "input image or pixels, output embedding\nGET  /v2, /v2/health/live, /v2/health/ready, "
+                 "/v2/models/M[/ready|/config|/stats], /v2/models/stats\nGET  /metrics              for "
+                 "Prometheus\n\nM is one of:\n");
     for (int i = 0; i < s->all.count; i++) {
         const reid_info *info = &s->all.at[i].info;
         text_puts(t, "  ");

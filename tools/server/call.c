@@ -82,9 +82,9 @@ static int read_infer(call *c, job_request *r, text *why) {
 int call_choose_model(const service *s, const char *name, int *index, int *status, text *why) {
     *status = STATUS_BAD;
     *index = name ? service_find(s, name) : 0;
-    if (!name && s->all.count > 1) return refuse(why, "model: which one? There are %d", s->all.count);
+    if (!name && s->all.count > 1) return refuse(why, "\"model\" is required: this server has %d", s->all.count);
     *status = STATUS_NOT_FOUND;
-    return *index >= 0 || refuse(why, "model: there is none called \"%.64s\"", name);
+    return *index >= 0 || refuse(why, "there is no model \"%.64s\"", name);
 }
 
 /* Which model a plain request means; the gallery belongs to all of them together. */
@@ -92,7 +92,7 @@ static int choose_model(call *c, job_request *r, text *why) {
     const char *name = c->plain.model.s;
     c->status = STATUS_BAD;
     r->first = 0, r->models = c->s->all.count;
-    if (c->kind == CALL_MATCH) return !name || refuse(why, "model: the gallery belongs to all models together");
+    if (c->kind == CALL_MATCH) return !name || refuse(why, "\"model\" is not for match: the gallery belongs to all models together");
     if (!call_choose_model(c->s, name, &c->index, &c->status, why)) return 0;
     r->first = c->index, r->models = 1;
     return 1;

@@ -39,13 +39,13 @@ static int new_socket(int domain) { return socket(domain, SOCK_STREAM | SOCK_CLO
 static int make_way(const struct sockaddr_un *name, text *why) {
     struct stat st;
     if (lstat(name->sun_path, &st) != 0) return errno == ENOENT ? 0 : fail_errno(why, "cannot listen here");
-    if (!S_ISSOCK(st.st_mode)) return fail(why, "is there already, and is no socket");
+    if (!S_ISSOCK(st.st_mode)) return fail(why, "already exists and is not a socket");
     if (st.st_uid != geteuid()) return fail(why, "is another user's socket");
     int fd = new_socket(AF_UNIX);
     if (fd < 0) return fail_errno(why, "cannot listen here");
     int dead = connect(fd, (const struct sockaddr *)name, sizeof *name) != 0 && errno == ECONNREFUSED;
     close(fd);
-    if (!dead) return fail(why, "another server listens here");
+    if (!dead) return fail(why, "another server is listening here");
     return unlink(name->sun_path) == 0 ? 0 : fail_errno(why, "a dead socket cannot be removed");
 }
 
@@ -64,7 +64,7 @@ static int unix_name(struct sockaddr_un *name, const char *path, text *why) {
     memset(name, 0, sizeof *name);
     name->sun_family = AF_UNIX;
     if (!*path) return fail(why, "has no name");
-    if (strlen(path) >= sizeof name->sun_path) return fail(why, "is too long for the name of a socket (107 bytes)");
+    if (strlen(path) >= sizeof name->sun_path) return fail(why, "is too long for a socket (107 bytes)");
     strcpy(name->sun_path, path);
     return 0;
 }
@@ -150,7 +150,7 @@ int door_tcp(const char *address, text *as, int *loopback, text *why) {
     any_address name;
     const int yes = 1;
     socklen_t size = parse_address(address, &name);
-    if (!size) return fail(why, "is no address like 127.0.0.1:8000 or [::1]:8000");
+    if (!size) return fail(why, "invalid address; expected HOST:PORT, for example 127.0.0.1:8000");
     *loopback = is_loopback(&name);
     int fd = new_socket(name.plain.sa_family);
     if (fd < 0) return fail_errno(why, "cannot listen here");

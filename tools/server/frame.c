@@ -80,11 +80,11 @@ static int read_boxes(reading *p) {
         for (json_array(&p->j); json_item(&p->j); parts++) {
             long long value;
             if (parts == 4 || !read_whole(p, &value))
-                return fail(p, "boxes[%zu]: x, y, width and height in whole pixels are expected", n);
+                return fail(p, "boxes[%zu]: expected x, y, width and height in whole pixels", n);
             text_printf(&p->h->query, "%s%lld", parts ? "," : "", value);
         }
         if (!p->j.error[0] && parts != 4)
-            return fail(p, "boxes[%zu]: x, y, width and height in whole pixels are expected", n);
+            return fail(p, "boxes[%zu]: expected x, y, width and height in whole pixels", n);
     }
     return !p->j.error[0];
 }
@@ -108,7 +108,7 @@ static int read_model(reading *p) {
 static int read_json_len(reading *p) {
     long long value;
     if (!read_whole(p, &value) || value < 0 || (unsigned long long)value > p->body_len)
-        return fail(p, "json: a number of bytes up to the body's, %zu, is expected", p->body_len);
+        return fail(p, "json: expected a number of bytes, at most the body's %zu", p->body_len);
     p->h->json_len = (size_t)value;
     return 1;
 }
@@ -117,7 +117,7 @@ static int read_ask(reading *p) {
     unsigned kind = 0;
     if (!json_string(&p->j, &p->scratch)) return 0;
     while (kind < KINDS && strcmp(p->scratch.s, ASKS[kind]) != 0) kind++;
-    if (kind == KINDS) return fail(p, "ask: is infer, embed, match, stats or model, not \"%.64s\"", p->scratch.s);
+    if (kind == KINDS) return fail(p, "ask: expected infer, embed, match, stats or model, not \"%.64s\"", p->scratch.s);
     p->h->kind = (frame_kind)kind;
     return 1;
 }

@@ -247,7 +247,7 @@ static void check_client(const client *from, const exchange *x, verdict *v) {
              !door_admits(r->token, header_of(from, MHD_HTTP_HEADER_AUTHORIZATION)))
         refuse_with(v, MHD_HTTP_UNAUTHORIZED, "Authorization: a Bearer token is needed");
     else if (from->tcp && !r->token && !door_is_local_host(header_of(from, MHD_HTTP_HEADER_HOST)))
-        refuse_with(v, MHD_HTTP_FORBIDDEN, "Host: only names of this machine lead here without a token");
+        refuse_with(v, MHD_HTTP_FORBIDDEN, "Host: without a token only this machine's names are accepted");
 }
 
 /* The body that is announced. */
@@ -259,13 +259,13 @@ static void check_body(const client *from, exchange *x, verdict *v) {
         refuse_with(v, MHD_HTTP_LENGTH_REQUIRED, "Transfer-Encoding: give a Content-Length instead");
     else if (!length) refuse_with(v, MHD_HTTP_LENGTH_REQUIRED, "Content-Length: is missing");
     else if (headers_called(from, MHD_HTTP_HEADER_CONTENT_LENGTH) > 1)
-        refuse_with(v, MHD_HTTP_BAD_REQUEST, "Content-Length: stands twice");
+        refuse_with(v, MHD_HTTP_BAD_REQUEST, "Content-Length: is given twice");
     else if (encoding && strcasecmp(encoding, "identity") != 0)
-        refuse_with(v, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, "Content-Encoding: nothing is unpacked here");
+        refuse_with(v, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, "Content-Encoding: compressed bodies are not supported");
     else if (!may_be(header_of(from, MHD_HTTP_HEADER_CONTENT_TYPE), x->to.kind))
         refuse_with(v, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE,
-                    x->to.kind == ROUTE_INFER ? "Content-Type: application/json or application/octet-stream is expected"
-                                              : "Content-Type: one picture is expected as the body, image/... or "
+                    x->to.kind == ROUTE_INFER ? "Content-Type: expected application/json or application/octet-stream"
+                                              : "Content-Type: expected one image as the body, image/... or "
                                                 "application/octet-stream");
     else if (!parse_size(length, h->r.max_body, &x->promised)) {
         refuse_with(v, MHD_HTTP_CONTENT_TOO_LARGE, "");
@@ -323,7 +323,7 @@ static int prepare_call(const client *from, exchange *x, verdict *v) {
     if (c->kind == CALL_INFER && query) refuse_with(v, MHD_HTTP_BAD_REQUEST, "infer has no query string");
     else if (c->kind == CALL_INFER && json_len && !parse_size(json_len, x->promised, &c->json_len))
         refuse_with(v, MHD_HTTP_BAD_REQUEST,
-                    "Inference-Header-Content-Length: a number of bytes up to Content-Length is expected");
+                    "Inference-Header-Content-Length: expected a number of bytes, at most Content-Length");
     return !text_failed(&c->query) && !text_failed(&c->body);
 }
 
@@ -508,7 +508,7 @@ static void take_finished(http *h) {
    connection is reset before the answer was read. */
 static void tell_slow_client(client *c, double now) {
     text why = TEXT_INIT, all = TEXT_INIT;
-    answer_error(&why, "time-out: the request came too slowly (--idle)");
+    answer_error(&why, "timeout: the request arrived too slowly (--idle)");
     text_printf(&all, "HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Type: " JSON_TYPE
                       "\r\nContent-Length: %zu\r\n\r\n", why.len);
     text_puts(&all, why.s ? why.s : "");

@@ -233,7 +233,7 @@ static int hold(job *j, size_t bytes) {
     if (own && own + bytes > s->budget)
         job_fail(j, STATUS_TOO_LARGE, "%s: together they need more than %zu MiB when decoded", j->r.field,
                  s->budget >> 20);
-    else job_fail(j, STATUS_BUSY, "pictures that are being decoded fill the memory: try again later");
+    else job_fail(j, STATUS_BUSY, "too many images are being decoded; try again later");
     return 0;
 }
 

@@ -75,7 +75,7 @@ static int read_integer(reading *p, long long lo, long long hi, long long *out) 
     if (!json_number(&p->j, &value)) return 0;
     if (!(value >= -exact && value <= exact) || (double)(long long)value != value || value < (double)lo ||
         value > (double)hi)
-        return fail(p, STATUS_BAD, "an integer from %lld to %lld is expected", lo, hi);
+        return fail(p, STATUS_BAD, "expected an integer from %lld to %lld", lo, hi);
     *out = (long long)value;
     return 1;
 }
@@ -177,7 +177,7 @@ static int values_from_json(reading *p, const tensor *t, size_t wanted) {
 /* Either the bytes behind the JSON are this tensor's, or "data" is. */
 static int check_place(reading *p, const tensor *t) {
     about(p, "inputs[0].data");
-    if (t->has_data && t->has_bytes) return fail(p, STATUS_BAD, "stands beside parameters.binary_data_size");
+    if (t->has_data && t->has_bytes) return fail(p, STATUS_BAD, "excludes parameters.binary_data_size");
     if (!t->has_data && !t->has_bytes)
         return fail(p, STATUS_BAD, "is missing, and so is parameters.binary_data_size");
     about(p, t->has_bytes ? "inputs[0].parameters.binary_data_size" : "body");
@@ -191,7 +191,7 @@ static int take_images(reading *p, const tensor *t) {
     infer_request *r = p->r;
     about(p, "inputs[0].shape");
     if (t->dims != 1 && !(t->dims == 2 && t->shape[1] == 1))
-        return fail(p, STATUS_BAD, "of image is [n] or [n, 1]");
+        return fail(p, STATUS_BAD, "of image must be [n] or [n, 1]");
     r->pictures = mem_zeroed(r->count, sizeof *r->pictures);
     if (!r->pictures) return no_memory(p);
     if (!check_place(p, t)) return 0;
@@ -202,13 +202,13 @@ static int take_pixels(reading *p, const tensor *t) {
     infer_request *r = p->r;
     uint64_t size = 3;
     about(p, "inputs[0].shape");
-    if (t->dims != 4 || t->shape[3] != 3) return fail(p, STATUS_BAD, "of pixels is [n, height, width, 3]");
+    if (t->dims != 4 || t->shape[3] != 3) return fail(p, STATUS_BAD, "of pixels must be [n, height, width, 3]");
     for (int i = 1; i < 3; i++)
         if (t->shape[i] < 1 || t->shape[i] > REID_MAX_SIDE)
-            return fail(p, STATUS_BAD, "a side is from 1 to %d pixels, not %lld", REID_MAX_SIDE, t->shape[i]);
+            return fail(p, STATUS_BAD, "a side must have 1 to %d pixels, not %lld", REID_MAX_SIDE, t->shape[i]);
     if (!checked_mul(size, (uint64_t)t->shape[0], &size) || !checked_mul(size, (uint64_t)t->shape[1], &size) ||
         !checked_mul(size, (uint64_t)t->shape[2], &size) || size > PTRDIFF_MAX)
-        return fail(p, STATUS_TOO_LARGE, "so many pixels have no place in memory");
+        return fail(p, STATUS_TOO_LARGE, "the image is too large");
     r->height = (int)t->shape[1], r->width = (int)t->shape[2];
     if (!check_place(p, t)) return 0;
     if (!t->has_bytes) return values_from_json(p, t, (size_t)size);
@@ -222,7 +222,7 @@ static int take_tensor(reading *p, const tensor *t) {
     if (!t->name.s) return fail(p, STATUS_BAD, "is missing");
     int images = strcmp(t->name.s, "image") == 0;
     if (!images && strcmp(t->name.s, "pixels") != 0)
-        return fail(p, STATUS_BAD, "is image or pixels, not \"%.64s\"", t->name.s);
+        return fail(p, STATUS_BAD, "must be image or pixels, not \"%.64s\"", t->name.s);
     about(p, "inputs[0].datatype");
     if (!t->datatype.s) return fail(p, STATUS_BAD, "is missing");
     if (strcmp(t->datatype.s, images ? "BYTES" : "UINT8") != 0)
@@ -251,8 +251,9 @@ static int read_shape(reading *p, tensor *t) {
 /* Nobody's memory but the client's own bytes is read. */
 static int refuse_parameter(reading *p, const char *where, const char *name) {
     about(p, "%sparameters", where);
-    if (strncmp(name, "shared_memory", 13) == 0) return fail(p, STATUS_BAD, "%.64s: no shared memory here", name);
-    if (strncmp(name, "sequence_", 9) == 0) return fail(p, STATUS_BAD, "%.64s: no sequences here", name);
+    if (strncmp(name, "shared_memory", 13) == 0)
+        return fail(p, STATUS_BAD, "%.64s: shared memory is not supported", name);
+    if (strncmp(name, "sequence_", 9) == 0) return fail(p, STATUS_BAD, "%.64s: sequences are not supported", name);
     return fail(p, STATUS_BAD, "\"%.64s\" is unknown", name);
 }
 
@@ -302,9 +303,9 @@ static int read_inputs(reading *p) {
     int count = 0;
     memset(&t, 0, sizeof t);
     for (json_array(&p->j); json_item(&p->j); about(p, "inputs"))
-        if (count++ ? !fail(p, STATUS_BAD, "one tensor is expected: image or pixels") : !read_input(p, &t)) break;
+        if (count++ ? !fail(p, STATUS_BAD, "expected one tensor, image or pixels") : !read_input(p, &t)) break;
     about(p, "inputs");
-    if (!p->j.error[0]) count ? take_tensor(p, &t) : fail(p, STATUS_BAD, "one tensor is expected: image or pixels");
+    if (!p->j.error[0]) count ? take_tensor(p, &t) : fail(p, STATUS_BAD, "expected one tensor, image or pixels");
     text_free(&t.name);
     text_free(&t.datatype);
     return !p->j.error[0];
@@ -329,7 +330,7 @@ static int read_output_field(reading *p, unsigned *seen) {
     if (!is_name) return read_output_parameters(p);
     if (!json_string(&p->j, &p->scratch)) return 0;
     return strcmp(p->scratch.s, "embedding") == 0 ||
-           fail(p, STATUS_BAD, "is embedding, not \"%.64s\"", p->scratch.s);
+           fail(p, STATUS_BAD, "must be embedding, not \"%.64s\"", p->scratch.s);
 }
 
 static int read_outputs(reading *p) {
@@ -493,7 +494,7 @@ static int add_box(plain_request *r, const char *value, size_t most, text *why) 
     }
     if (!GROW(r->boxes, r->count, r->cap)) return no_memory_for(r, why);
     if (!parse_box(value, &r->boxes[r->count]))
-        return refuse(why, "box: x,y,width,height in whole pixels are expected, width and height at least 1");
+        return refuse(why, "box: expected x,y,width,height in whole pixels, width and height at least 1");
     r->count++;
     return 1;
 }
@@ -507,7 +508,7 @@ static int read_number(const query_field *f, long long lo, long long hi, unsigne
     if (*seen & f->bit) return refuse(why, "%s: stands twice", f->name);
     *seen |= f->bit;
     return parse_int(f->value, lo, hi, out) ||
-           refuse(why, "%s: an integer from %lld to %lld is expected", f->name, lo, hi);
+           refuse(why, "%s: expected an integer from %lld to %lld", f->name, lo, hi);
 }
 
 static int read_field(plain_request *r, query_field f, int with_top, size_t most, unsigned *seen, text *why) {
@@ -530,7 +531,7 @@ static int read_field(plain_request *r, query_field f, int with_top, size_t most
         return 1;
     }
     if (strcmp(f.name, "model") != 0) return refuse(why, "\"%.64s\" is unknown in the query string", f.name);
-    if (r->model.s) return refuse(why, "model: stands twice");
+    if (r->model.s) return refuse(why, "model: is given twice");
     text_puts(&r->model, f.value);
     return !text_failed(&r->model) || no_memory_for(r, why);
 }

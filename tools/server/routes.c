@@ -63,7 +63,7 @@ int route_find(route *out, const service *s, const char *path, size_t len, text 
         good = text_failed(&plain) ? text_no_memory(why) : refuse(why, "a malformed %% in the path");
     else if (find(WHOLE, sizeof WHOLE / sizeof *WHOLE, plain.s, out)) good = 1;
     else if (strncmp(plain.s, models_path, skip) == 0) good = find_of_model(out, s, plain.s + skip, why);
-    else good = refuse(why, "nothing has the path \"%.64s\"", plain.s);
+    else good = refuse(why, "unknown path \"%.64s\"", plain.s);
     if (good && out->kind == ROUTE_MATCH && !s->has_gallery) good = refuse(why, "this server has no gallery");
     text_free(&plain);
     return good;

@@ -54,7 +54,7 @@ static void watch_gpu(service *s) {
     reid_gpu_info gpu;
     text why = TEXT_INIT;
     s->gpu = gpu_watch_open(s->all.at[0].info.device, &gpu, &why);
-    if (why.len) say_info("%s: how busy it is cannot be told: %s", gpu.name, why.s);
+    if (why.len) say_info("%s: its load is unknown: %s", gpu.name, why.s);
     text_free(&why);
 }
 

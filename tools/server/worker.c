@@ -247,7 +247,7 @@ static void take_lengths(worker *w) {
     w->now = IN_HEADER;
     text_clear(&w->header);
     if (w->left && w->left <= MAX_HEADER) return;
-    say_error("stdin: no frame: its header has from 1 to %d bytes, not %zu", MAX_HEADER, w->left);
+    say_error("stdin: not a frame: a header has 1 to %d bytes, not %zu", MAX_HEADER, w->left);
     break_off(w);
 }
 
@@ -364,7 +364,7 @@ static void write_some(worker *w) {
 static void look_for_the_end(worker *w) {
     if (interrupted() && interrupt_take()) {
         stop_reading(w, w->r.drain);
-        say_info("stopping: %d requests are worked on", w->working);
+        say_info("stopping: %d requests are in progress", w->working);
     }
     if (service_lost(w->r.s) && !w->stopping) {
         say_error("the GPU is lost");
@@ -374,7 +374,7 @@ static void look_for_the_end(worker *w) {
     }
     if (!w->stopping || clock_seconds() < w->until || !(w->working || w->answers.first)) return;
     if (!service_stopping(w->r.s)) {
-        if (!w->gone) say_warning("%d requests were given up (--drain)", w->working);
+        if (!w->gone) say_warning("%d requests were dropped (--drain)", w->working);
         service_stop(w->r.s);
         service_give_up(w->r.s);
         w->until = clock_seconds() + (w->gone ? 0 : LAST_ANSWERS);
@@ -396,7 +396,7 @@ static void run(worker *w) {
         if (any > 0 && fds[2].revents) take_finished(w);
         take_bytes(w);
         if (any > 0 && fds[1].revents & (POLLERR | POLLHUP | POLLNVAL))
-            lose_reader(w, "nobody reads the answers any more");
+            lose_reader(w, "stdout was closed");
         if (w->gone) drop_answers(w);
         else write_some(w);
         look_for_the_end(w);

@@ -67,7 +67,7 @@ static int check_tensor(const checkpoint *c, const tensor *t, text *why) {
         !checked_mul(t->offset, (uint64_t)t->type->bytes, &first))
         return refuse(why, "tensor \"%.200s\": its size overflows", t->name);
     if (first <= s->bytes && bytes <= s->bytes - first) return 1;
-    return refuse(why, "tensor \"%.200s\" looks at %llu bytes from byte %llu on, its storage has %llu", t->name,
+    return refuse(why, "tensor \"%.200s\" covers %llu bytes from byte %llu on, its storage has %llu", t->name,
                   (unsigned long long)bytes, (unsigned long long)first, (unsigned long long)s->bytes);
 }
 

@@ -19,16 +19,16 @@ static const struct { size_t at, len; const char *bytes; int (*read)(checkpoint 
 
 /* Strided convolutions of Keras pad on one side only, or its ResNet has its strides elsewhere. */
 static const char KERAS[] =
-    "this is an HDF5 file (Keras), not a PyTorch checkpoint; Keras pads and strides its networks differently, so that "
-    "its weights make other embeddings here under any names: take weights that were trained with PyTorch";
+    "this is an HDF5 file (Keras), not a PyTorch checkpoint; Keras pads and strides its networks differently, so its "
+    "weights would give other embeddings here: use weights trained with PyTorch";
 
 static int refuse_kind(const file_kind *kind, text *why) {
     switch (kind->is) {
-    case FILE_PICTURE: return refuse(why, "this is a picture; give the file with the network's weights");
+    case FILE_PICTURE: return refuse(why, "this is an image; give the file with the network's weights");
     case FILE_PACKED: return refuse(why, "this is %s; unpack it first", kind->what);
     case FILE_WEB_PAGE:
     case FILE_XML:
-        return refuse(why, "this is a web page, perhaps what a failed download left; download the file again");
+        return refuse(why, "this is a web page, perhaps left by a failed download; download the file again");
     case FILE_LFS_POINTER:
         return refuse(why, "this is a Git LFS pointer, not the file itself; fetch it with: git lfs pull");
     case FILE_JSON:
@@ -74,9 +74,9 @@ static int read_any(checkpoint *c, text *why) {
     if (starts_with_count(start, size)) return read_wts(c, why);
     size_t zeros = 0;
     while (zeros < size && !start[zeros]) zeros++;
-    if (zeros == size) return refuse(why, "the file begins with zeros only: a download that was not completed?");
+    if (zeros == size) return refuse(why, "the file starts with zeros only; was it downloaded completely?");
     return refuse(why, is_text(start, size) ? "text; give the file with the network's weights"
-                                            : "no checkpoint that is known here (PyTorch, safetensors, ONNX, .wts)");
+                                            : "not a known checkpoint (PyTorch, safetensors, ONNX, .wts)");
 }
 
 /* --- opening ------------------------------------------------------------------------------------------------------ */
@@ -87,7 +87,7 @@ static int by_group_and_name(const void *a, const void *b) {
 }
 
 int checkpoint_sort(checkpoint *c, text *why) {
-    if (!c->tensor_count) return refuse(why, "there are no tensors in it");
+    if (!c->tensor_count) return refuse(why, "it contains no tensors");
     qsort(c->tensors, c->tensor_count, sizeof *c->tensors, by_group_and_name);
     for (size_t i = 1; i < c->tensor_count; i++)
         if (by_group_and_name(c->tensors + i - 1, c->tensors + i) == 0)

@@ -107,7 +107,7 @@ static const rule FASTREID_NETWORKS[] = {
     {NULL, NULL}};
 static const rule TENSORFLOW_NETWORKS[] = {{"efficientnet_b*", "tf_efficientnet_b*"}, {NULL, NULL}};
 
-#define SAME_PADDING "it was trained with TensorFlow's padding (SAME) and batch-norm epsilon 1e-3"
+#define SAME_PADDING "trained with TensorFlow's padding (SAME) and batch-norm epsilon 1e-3"
 
 static const origin ORIGINS[] = {
     {"fast-reid", {"*backbone.layer4.0.conv1.weight", "*heads.*"}, NULL, NULL, "fastreid", "fast-reid's input", 1,
@@ -152,7 +152,7 @@ typedef struct leftover {
     int fatal; /* no option helps: the network itself is another */
 } leftover;
 
-#define IBN "instance and batch normalisation side by side (IBN), which the networks here do not have"
+#define IBN "instance and batch normalisation side by side (IBN), which the networks here lack"
 #define BNNECK "a BNNeck: the embedding is what comes after this batch norm, which this network does not have"
 #define CLASSIFIER "a classifier of training"
 
@@ -160,9 +160,9 @@ static const leftover LEFTOVERS[] = {
     {"*num_batches_tracked", FATE_DROPPED, "a counter of training", 0},
     {"*.IN.*", FATE_NECK, IBN, 1},
     {"*.BN.*", FATE_NECK, IBN, 1},
-    {"*NL_[0-9].*", FATE_NECK, "non-local blocks, which the networks here do not have", 1},
-    {"*layer[0-9].*.se.*", FATE_NECK, "squeeze-excite blocks in a ResNet, which the networks here do not have", 1},
-    {"*layer[0-9].*.se_module.*", FATE_NECK, "squeeze-excite blocks in a ResNet, which the networks here do not have",
+    {"*NL_[0-9].*", FATE_NECK, "non-local blocks, which the networks here lack", 1},
+    {"*layer[0-9].*.se.*", FATE_NECK, "squeeze-excite blocks in a ResNet, which the networks here lack", 1},
+    {"*layer[0-9].*.se_module.*", FATE_NECK, "squeeze-excite blocks in a ResNet, which the networks here lack",
      1},
     {"*fc_fusion.*", FATE_NECK, "torchreid's resnet50mid, whose embedding joins features from inside layer4", 1},
     {"*pool_layer.p", FATE_NECK, "GeM pooling with a learned exponent; this network averages", 0},
@@ -399,7 +399,7 @@ static fate compare_shape(const tensor *t, const want *w, char *note, size_t siz
 static fate compare_wanted(const tensor *t, const want *w, char *note, size_t size) {
     static const char *const good[] = {"F32", "F16", "BF16", "F64"};
     if (t->opaque) {
-        snprintf(note, size, "is %.120s, which has no plain values", t->opaque);
+        snprintf(note, size, "is %.120s, which is not stored as plain values", t->opaque);
         return FATE_MISMATCHED;
     }
     for (size_t i = 0; i < sizeof good / sizeof *good; i++)
@@ -614,12 +614,12 @@ static const char *stranger(const checkpoint *c, int group) {
 static int refuse_stranger(const checkpoint *c, const mapping *best, text *why) {
     for (size_t g = 0; g < c->group_count; g++) {
         const char *what = stranger(c, (int)g);
-        if (what) return refuse(why, "these are the tensors of %s, which is not among the networks here", what);
+        if (what) return refuse(why, "these are the tensors of %s, which is not supported", what);
     }
     if (best)
         return refuse(why, "of the %zu tensors that %s needs, %zu are missing or of another shape, and no other "
                       "network fits better", best->network->count, best->network->name, lacking(best));
-    return refuse(why, "its %zu tensors (\"%.100s\", ...) are called as in no network that is known here",
+    return refuse(why, "its %zu tensors (\"%.100s\", ...) match the names of no known network",
                   c->tensor_count, c->tensors[0].name);
 }
 

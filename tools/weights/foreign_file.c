@@ -14,7 +14,7 @@ static int integer(json *j, uint64_t *n) {
     double value;
     if (!json_number(j, &value)) return 0;
     if (!(value >= 0 && value <= 9007199254740992.0 && value == (double)(uint64_t)value))
-        return json_fail(j, "a whole number is expected here");
+        return json_fail(j, "expected a whole number");
     *n = (uint64_t)value;
     return 1;
 }

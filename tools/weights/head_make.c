@@ -112,7 +112,8 @@ static int take(affine *a, mapped *part) {
     if (part->wanted && strncmp(part->name, "projection.", 11) != 0)
         return refuse(a->why, "tensor %s is a part of network %s, not of a head behind it", t->name,
                       a->m->network->name);
-    if (t->opaque) return refuse(a->why, "tensor %s is %.120s, which has no plain values", t->name, t->opaque);
+    if (t->opaque)
+        return refuse(a->why, "tensor %s is %.120s, which is not stored as plain values", t->name, t->opaque);
     a->m->by_fate[part->what]--;
     a->m->by_fate[FATE_HEAD]++;
     part->what = FATE_HEAD;

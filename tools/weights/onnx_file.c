@@ -49,7 +49,7 @@ static int add_dimension(tensor *t, uint64_t size, text *why) {
 static int read_dimensions(const proto *p, const proto_field *f, tensor *t) {
     uint64_t size;
     if (f->wire == PROTO_VARINT) return add_dimension(t, f->value, p->why);
-    if (f->wire != PROTO_BYTES) return refuse(p->why, "a tensor's dimensions are no numbers");
+    if (f->wire != PROTO_BYTES) return refuse(p->why, "a tensor's dimensions are not numbers");
     proto packed = proto_inside(p, f);
     while (proto_packed(&packed, &size))
         if (!add_dimension(t, size, p->why)) return 0;
@@ -129,7 +129,7 @@ static int keep_ints(checkpoint *c, const proto *p, const tensor *t, const value
     unsigned char bytes[ONNX_INTS * 8];
     size_t count = 0, want = (size_t)t->shape[0];
     if (v->elsewhere || v->external || v->location)
-        return refuse(p->why, "tensor \"%.200s\": integers in %s are not read here", t->name,
+        return refuse(p->why, "tensor \"%.200s\": integers in %s are not supported", t->name,
                       v->elsewhere ? v->elsewhere : "another file");
     if (v->int64s.number) {
         proto packed = proto_inside(p, &v->int64s);
@@ -188,7 +188,7 @@ static int attribute_ints(const proto *p, const proto_field *f, attribute *a) {
         a->int_count++;
         return 1;
     }
-    if (f->wire != PROTO_BYTES) return refuse(p->why, "integers of an attribute are no integers");
+    if (f->wire != PROTO_BYTES) return refuse(p->why, "an attribute's integers are not integers");
     proto packed = proto_inside(p, f);
     while (proto_packed(&packed, &value)) {
         if (a->int_count < ONNX_INTS) a->ints[a->int_count] = value;
@@ -210,7 +210,7 @@ static int attribute_field(const proto *p, const proto_field *f, attribute *a) {
     case ATTRIBUTE_I: a->integer = f->value; return 1;
     case ATTRIBUTE_INTS: return attribute_ints(p, f, a);
     case ATTRIBUTE_T:
-        if (f->wire != PROTO_BYTES) return refuse(p->why, "a tensor of an attribute is none");
+        if (f->wire != PROTO_BYTES) return refuse(p->why, "an attribute's tensor is not a protobuf message");
         a->tensor = *f;
         return 1;
     default: return 1;
@@ -335,8 +335,9 @@ static int read_node(checkpoint *c, proto p) {
     free(domain);
     while (good && proto_next(&again, &f))
         if (f.number == NODE_ATTRIBUTE)
-            good = f.wire == PROTO_BYTES ? read_attribute(c, proto_inside(&again, &f), n)
-                                         : refuse(p.why, "node \"%.200s\": an attribute is none", n->name);
+            good = f.wire == PROTO_BYTES
+                       ? read_attribute(c, proto_inside(&again, &f), n)
+                       : refuse(p.why, "node \"%.200s\": an attribute is not a protobuf message", n->name);
     return good && proto_at_end(&again);
 }
 
@@ -347,8 +348,8 @@ static int read_graph(checkpoint *c, proto p) {
     int good = 1;
     while (good && proto_next(&p, &f)) {
         if (f.number != GRAPH_NODE && f.number != GRAPH_INITIALIZER && f.number != GRAPH_SPARSE) continue;
-        if (f.wire != PROTO_BYTES) return refuse(p.why, "a node or a tensor of the graph is none");
-        if (f.number == GRAPH_SPARSE) return refuse(p.why, "the graph has sparse tensors, which are not read here");
+        if (f.wire != PROTO_BYTES) return refuse(p.why, "a node or tensor is not a protobuf message");
+        if (f.number == GRAPH_SPARSE) return refuse(p.why, "the graph has sparse tensors, which are not supported");
         good = f.number == GRAPH_NODE ? read_node(c, proto_inside(&p, &f)) : read_tensor(c, proto_inside(&p, &f), NULL);
     }
     return good && proto_at_end(&p);

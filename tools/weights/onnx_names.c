@@ -204,7 +204,7 @@ static int choose_network(naming *n, const network *networks, size_t count, cons
 /* --- do the nodes compute what the network does? ------------------------------------------------------------------ */
 
 static int unfit(const naming *n, const onnx_node *node, const char *what) {
-    return refuse(n->why, "node \"%.200s\" (%.60s): %s, as network %s has it not", node->name, node->op, what,
+    return refuse(n->why, "node \"%.200s\" (%.60s): %s, unlike network %s", node->name, node->op, what,
                   n->net->name);
 }
 
@@ -562,7 +562,7 @@ static int check_neck(const naming *n, const onnx_node *node, const network *net
             size_t own = strlen(name);
             if (own > len || strcmp(variance->name + len - own, name) != 0) continue;
             if (own < len && variance->name[len - own - 1] != '.') continue;
-            return refuse(n->why, "node \"%.200s\" (%.60s): another epsilon, as network %s has it not", node->name,
+            return refuse(n->why, "node \"%.200s\" (%.60s): another epsilon, unlike network %s", node->name,
                           node->op, networks[i].name);
         }
     return 1;

@@ -332,7 +332,7 @@ static int make_object(machine *m, pickle_ref callable, pickle_ref args) {
     pickle_kind kind = (pickle_kind)value(m, callable)->kind;
     uint32_t count = value(m, args)->count;
     if (kind != PICKLE_GLOBAL && kind != PICKLE_OBJECT && kind != PICKLE_ID)
-        return bad(m, "what is called here is not a class");
+        return bad(m, "the object called is not a class");
     if (value(m, args)->kind != PICKLE_TUPLE) return bad(m, "arguments must be a tuple");
     if (pickle_is_global(m->p, callable, "collections", "OrderedDict") && count <= 1) {
         pickle_ref dict = add_value(m, PICKLE_DICT);
@@ -415,7 +415,7 @@ static int op_memoize(machine *m, const operand *o, int unused) {
 
 static int op_get(machine *m, const operand *o, int unused) {
     (void)unused;
-    if (o->n >= m->memo_count || m->memo[o->n] == NO_VALUE) return bad(m, "nothing has this number in the memo");
+    if (o->n >= m->memo_count || m->memo[o->n] == NO_VALUE) return bad(m, "the memo has no such number");
     return push(m, m->memo[o->n]);
 }
 
@@ -528,8 +528,8 @@ static int step(machine *m) {
     const instruction *i = &INSTRUCTIONS[code];
     operand o;
     if (!i->run)
-        return refuse(m->why, "pickle, byte %zu: 0x%02x is no instruction; the file is damaged, or no pickle", m->op_at,
-                      (unsigned)code);
+        return refuse(m->why, "pickle, byte %zu: 0x%02x is not an instruction; the file is damaged or not a pickle",
+                      m->op_at, (unsigned)code);
     m->op_name = i->name;
     if (m->p->value_count + m->p->cell_count + m->height + m->mark_count + m->memo_count > MAX_OBJECTS)
         return bad(m, "more than four million objects");

@@ -48,7 +48,7 @@ static int field(proto *p, proto_field *f) {
     if (f->wire == PROTO_32) return fixed(p, 4, &f->value);
     if (f->wire != PROTO_BYTES) return damaged(p, "a field of no known kind");
     if (!varint(p, &f->bytes)) return 0;
-    if (f->bytes > p->end - p->at) return damaged(p, "a field reaches past the end of what it lies in");
+    if (f->bytes > p->end - p->at) return damaged(p, "a field extends past its message");
     f->at = p->at;
     p->at += f->bytes;
     return 1;
@@ -85,7 +85,7 @@ int proto_packed(proto *p, uint64_t *value) {
 
 char *proto_text(const proto *p, const proto_field *f, size_t most, const char *what) {
     if (f->wire != PROTO_BYTES || f->bytes > most) {
-        refuse(p->why, "protobuf: %s %s", what, f->wire != PROTO_BYTES ? "is no text" : "is too long");
+        refuse(p->why, "protobuf: %s %s", what, f->wire != PROTO_BYTES ? "is not text" : "is too long");
         return NULL;
     }
     char *s = mem_alloc((size_t)f->bytes + 1);

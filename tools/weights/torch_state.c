@@ -173,7 +173,7 @@ static int read_storage(state *st, pickle_ref ref, tensor *t, uint64_t *base) {
     if (!view) return 1;
     const pickle_value *offset = pickle_as(p, pickle_item(p, pickle_item(p, args, 5), 1), PICKLE_INT);
     if (!offset || offset->as.integer < 0)
-        return refuse(st->why, "tensor \"%.200s\" looks at an impossible part of its storage", t->name);
+        return refuse(st->why, "tensor \"%.200s\" covers an impossible part of its storage", t->name);
     *base = (uint64_t)offset->as.integer;
     return 1;
 }
@@ -475,7 +475,7 @@ int torch_tensors(checkpoint *c, const pickle *p, known_tensor *known, size_t kn
     if (good && !c->tensor_count) {
         text class = TEXT_INIT;
         pickle_describe(p, p->root, &class);
-        good = refuse(why, "there are no tensors in it: the pickle holds %.200s", class.s);
+        good = refuse(why, "it contains no tensors: the pickle holds %.200s", class.s);
         text_free(&class);
     }
     free(st.seen);

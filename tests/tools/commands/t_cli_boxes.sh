@@ -14,7 +14,7 @@ picture photos/b.png 60 60 2
 embed 0 crop1.png crop2.png crop3.png crop1.png
 floats >wanted
 
-# CSV in pixels: columns in any order, quotes, CRLF, a box that sticks out, a picture that comes back.
+# CSV in pixels: columns in any order, quotes, CRLF, a box that sticks out, an image that comes back.
 printf '%s\r\n' width,x,path,height,y '50,10,"cam1/a.png",40,20' 200,-0,cam1/a.png,300,0 40,30,b.png,50,30 \
     50,10,cam1/a.png,40,20 >boxes.csv
 embed 0 --boxes boxes.csv photos/
@@ -26,7 +26,7 @@ same got names
 check "identity is the folder below INPUT" grep -q '"path": "cam1/a.png#0", "identity": "cam1"' "$out"
 check "or the stem" grep -q '"path": "b.png#0", "identity": "b"' "$out"
 
-# MegaDetector: fractions, in the same places; an id counts every detection of the picture, wanted or not.
+# MegaDetector: fractions, in the same places; an id counts every detection of the image, wanted or not.
 cat >md.json <<'JSON'
 {"info": {"format_version": "1.4"}, "detection_categories": {"1": "animal", "2": "person"}, "images": [
  {"detections": [{"category": "1", "conf": 0.9, "bbox": [0.1, 0.25, 0.5, 0.5], "classifications": [["3", 0.5]]},
@@ -51,7 +51,7 @@ same got names
 floats >got
 same got wanted
 
-# Ids of one's own; a box outside its picture fails alone; EXIF comes before the box.
+# Ids of one's own; a box outside its image fails alone; EXIF comes before the box.
 printf '%s\n' path,x,y,width,height,id 'photos/b.png,30,30,30,30,deer 7' photos/b.png,60,0,5,5,out \
     photos/b.png,3,3,0,5,flat >named.csv
 embed 1 --boxes named.csv
@@ -62,7 +62,7 @@ says 'flat: the box'
 printf '%s\n' path,x,y,width,height,id photos/b.png,30,30,30,30,deer photos/b.png,0,0,5,5,fox \
     photos/b.png,0,0,6,6,deer >twice.csv
 embed 2 --boxes twice.csv -o twice.npy
-says 'twice.csv: the id "deer" stands twice, and an id is one box.s; who is in a box belongs into a column "identity"'
+says 'twice.csv: the id "deer" is given twice; ids of box.s must differ. Name the individual in a column "identity"'
 absent twice.npy
 sed 's/,id$/,identity/' twice.csv >who.csv
 embed 0 --boxes who.csv
@@ -110,7 +110,7 @@ refuse 'path,x,y,width,height,x\nb.png,0,0,5,5,0\n' 'names x twice'
 refuse 'path,x,y,width,height\nb.png,0.25,0,0.5,0.5\n' '"0.25" is not a whole number'
 refuse 'path,x,y,width,height\nb.png,0,0,5\n' 'line 2: 4 fields where the header has 5'
 refuse 'path,x,y,width,height\nb.png,0,0,5,5x\n' '"5x" is not a whole number'
-refuse 'path,x,y,width,height\n"b.png,0,0,5,5\n' 'does not end'
+refuse 'path,x,y,width,height\n"b.png,0,0,5,5\n' 'a quoted field is not closed'
 refuse 'path,x,y,width,height\n,0,0,5,5\n' 'an empty path'
 refuse 'path,x,y,width,height,identity\nb.png,0,0,5,5,\n' 'an empty identity'
 refuse 'path,x,y,width,height,identity\nb.png,0,0,5,5,a/b\n' 'the identity "a/b" has a slash'

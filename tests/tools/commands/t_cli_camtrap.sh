@@ -21,7 +21,7 @@ observations() {
 print(len(list(csv.DictReader(open(sys.argv[1] + "/observations.csv", newline="")))))' "$1"
 }
 
-# Two cameras whose pictures are called alike, eight crops of three animals; one box hangs over the edge.
+# Two cameras whose images are called alike, eight crops of three animals; one box hangs over the edge.
 mkdir -p photos/east photos/west
 for f in east/1 east/2 west/1 west/2; do picture photos/$f.png 200 100 1; done
 cat >boxes.csv <<'END'
@@ -142,7 +142,7 @@ value second 'east/1.png#0' classificationTimestamp 2026-05-31T06:30:00Z
 value second 'east/2.png#1' classificationTimestamp 2026-05-31T06:30:01Z
 value second 'west/2.png#0' individualID ''
 
-# Detections in shares of the picture; probabilities from a calibration; ids alone, without boxes.
+# Detections in shares of the image; probabilities from a calibration; ids alone, without boxes.
 echo '{"images": [{"file": "east/1.png", "detections": [{"category": "1", "conf": 0.9, "bbox": [0.25, 0.5, 0.5, 0.4]},
     {"category": "1", "conf": 0.9, "bbox": [0, 0, 0.1, 0.1]}]}]}' >detections.json
 printf 'east/1.png#0 ann\neast/1.png#1 bob\n' >few
@@ -167,7 +167,7 @@ run 0 cluster same.npy --threshold 0.5 -o together.csv
 prints '^8 crops in 1 groups'
 run 0 cluster same.npy --threshold 0.5 --same-frame --boxes named.csv -o apart.csv
 for pair in 2,3 4,5 6,7 8,9; do
-    check "crops $pair are of one picture" [ "$(grep "^crop[$pair]," apart.csv | cut -d, -f2 | sort -u | wc -l)" = 2 ]
+    check "crops $pair are of one image" [ "$(grep "^crop[$pair]," apart.csv | cut -d, -f2 | sort -u | wc -l)" = 2 ]
 done
 
 # What is refused; nothing is left behind.
@@ -204,7 +204,7 @@ bad 'west/1.png#0: its medium would be m-east-1, which is that of east/1.png#[01
     's|archive/east/1.png|1.png|; s|archive/west/1.png|lost.png|' media.csv
 bad 'may be medium m-east-1 or m-west-1: the ids need more of the path' \
     's|archive/.*/1.png|1.png|' media.csv
-bad 'is no column of observations, or stands twice' '1s/count/number/' observations.csv
+bad 'is not a column of observations, or is given twice' '1s/count/number/' observations.csv
 rm -f bad/observations.csv
 cp package/media.csv bad
 out_of 0 --camtrap-dp bad -o fresh # there need not be any
@@ -215,7 +215,7 @@ out_of 2 --camtrap-dp bad -o new
 says 'bad/deployments.csv: '
 sed 's/^west.*10,10,10,10/west\/2.png,300,10,10,10/' boxes.csv >beyond.csv
 run 2 cluster crops.npy --threshold 0.6 --boxes beyond.csv --pictures photos --camtrap-dp package -o new
-says 'west/2.png#1: its box lies outside of the picture'
+says 'west/2.png#1: its box is outside the image'
 run 2 cluster few.npy --threshold 0.6 --boxes named.csv -o groups.csv
 says 'named.csv: none of the crops is called as a box of it'
 run 2 cluster crops.npy --threshold 0.6 --category 1 -o groups.csv

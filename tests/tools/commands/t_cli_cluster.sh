@@ -4,7 +4,7 @@
 command -v python3 >/dev/null 2>&1 || { echo "no python3 here"; exit 77; }
 need_eval_files
 
-# Four animals and one that is seen once; two of them together in a picture.
+# Four animals and one that is seen once; two of them together in an image.
 for i in 1 2 3 4 5; do
     for who in ann bob cid dee; do echo "$who-$i.png $who"; done
 done >list
@@ -39,7 +39,7 @@ is() { check "$2 of $3 in $1 is '$4'" [ "$(column "$1" "$2" "$3")" = "$4" ]; }
 
 # --- groups ---
 run 0 cluster all.npy --threshold 0.6 -o groups.csv --own-labels
-prints '^24 crops in 5 groups at 0.6, 1 of them alone; [0-9]* joins from 0.5 on are worth a question$'
+prints '^24 crops in 5 groups at 0.6, 1 of them alone; [0-9]* joins from 0.5 on need review$'
 prints '^24 crops of 5 identities that are known, in 5 groups$'
 prints '^BCubed  precision 1.0000  recall 1.0000  F 1.0000$'
 prints '^ARI 1.0000  AMI 1.0000$'
@@ -115,7 +115,7 @@ says 'method'
 run 0 gallery create all.gallery --like all.npy --fp16
 run 0 gallery add all.gallery all.npy
 run 2 cluster all.gallery
-says 'which score is enough? Give --calibration (reid calibrate) or --threshold'
+says 'no threshold: give --threshold or --calibration (from reid calibrate)'
 run 0 gallery set all.gallery --threshold 0.6
 run 0 cluster all.gallery -o got.csv --own-labels
 prints 'BCubed  precision 1.0000  recall 1.0000'
@@ -133,8 +133,8 @@ is got.csv group new-2.png 5
 
 # --- links ---
 run 0 cluster all.npy --threshold -1 --same-frame -o got.csv -q
-check "crops of one picture are two" [ "$(column got.csv group both.png#0)" != "$(column got.csv group both.png#1)" ]
-check "both.png#0.png is another picture" [ "$(groups got.csv | wc -l)" = 2 ]
+check "crops of one image are two" [ "$(column got.csv group both.png#0)" != "$(column got.csv group both.png#1)" ]
+check "both.png#0.png is another image" [ "$(groups got.csv | wc -l)" = 2 ]
 printf 'track,id\n3,ann-1.png\n3,odd.png\n4,bob-1.png\n' >tracks.csv
 run 0 cluster all.npy --threshold 0.6 --tracks tracks.csv -o got.csv -q
 is got.csv group odd.png 0
@@ -161,7 +161,7 @@ assert {"a": "dee-1.png", "b": "odd.png"}.items() <= j["joins"][0].items() and j
 rm -f got.csv
 journal '"what": "same", "crops": ["both.png#0", "ann-1.png"]' '"what": "same", "crops": ["ann-1.png", "both.png#1"]'
 run 2 cluster all.npy --threshold 0.6 --decisions decisions.jsonl --same-frame -o got.csv
-says 'both.png#0 - decision 1 - ann-1.png - decision 2 - both.png#1, but by one picture they are not the same'
+says 'both.png#0 - decision 1 - ann-1.png - decision 2 - both.png#1, but by one image they are not the same'
 printf 'id,track\nann-1.png,1\nann-2.png,1\nann-3.png,1\n' >tracks.csv
 journal '"what": "different", "crops": ["ann-1.png", "ann-3.png"]'
 run 2 cluster all.npy --threshold 0.6 --decisions decisions.jsonl --tracks tracks.csv -o got.csv
@@ -270,7 +270,7 @@ refuse() { run 2 cluster "$@"; silent; }
 refuse; says 'cluster: no INPUT'
 refuse none.npy --threshold 1; says 'none.meta.json: cannot open'
 refuse all.npy other.npy --threshold 0.5; says 'other.npy'
-refuse all.npy all.npy --threshold 0.5; says 'ann-1.png: is there twice'
+refuse all.npy all.npy --threshold 0.5; says 'ann-1.png: is listed twice'
 # What is written takes the place of what has its name: no input may have it. An earlier output may.
 printf 'path,identity\nann-1.png,x\nann-2.png,x\nann-1.png,x\n' >twice.csv
 run 0 cluster all.npy --threshold 0.6 --labels twice.csv -o got.csv
@@ -302,10 +302,10 @@ cp groups.csv mine.csv
 run 0 cluster all.npy --threshold 0.6 --carry mine.csv -o mine.csv -q
 same mine.csv groups.csv
 refuse all.npy --threshold 0.5 --explain ann-1.png; says 'no INPUT and two ids'
-refuse all.npy --threshold 0.5 --explain ann-1.png zoe.png; says 'zoe.png is none of the crops'
+refuse all.npy --threshold 0.5 --explain ann-1.png zoe.png; says 'zoe.png is not one of the crops'
 refuse all.npy --threshold 0.5 -o groups.txt; says 'groups.txt: groups are written as .csv or .json'
-refuse all.npy --threshold 0.5 --carry before.csv --add before.csv; says 'give one of them'
-refuse all.npy --threshold 0.5 --labels labels.csv --own-labels -o got.csv; says 'give one of them'
+refuse all.npy --threshold 0.5 --carry before.csv --add before.csv; says 'give only one of them'
+refuse all.npy --threshold 0.5 --labels labels.csv --own-labels -o got.csv; says 'give only one of them'
 refuse all.npy --threshold 0.5 --own-labels; says 'give -o'
 refuse all.npy --threshold 0.5 --decisions list; says 'list: line 1'
 bad_table() { # OPTION MESSAGE LINE...
@@ -315,16 +315,16 @@ bad_table() { # OPTION MESSAGE LINE...
     refuse all.npy --threshold 0.5 "$option" bad.csv -o refused.csv
     says "$message"
 }
-bad_table --tracks 'bad.csv: line 2: the track is no number: -1' id,track ann-1.png,-1
-bad_table --tracks 'bad.csv: line 2: zoe.png is none of the crops' id,track zoe.png,1
-bad_table --tracks 'bad.csv: line 3: ann-1.png is there twice' id,track ann-1.png,1 ann-1.png,1
+bad_table --tracks 'bad.csv: line 2: the track is not a number: -1' id,track ann-1.png,-1
+bad_table --tracks 'bad.csv: line 2: zoe.png is not one of the crops' id,track zoe.png,1
+bad_table --tracks 'bad.csv: line 3: ann-1.png is listed twice' id,track ann-1.png,1 ann-1.png,1
 bad_table --tracks 'bad.csv: line 1' id,number ann-1.png,1
-bad_table --carry 'bad.csv: line 2: the group is no number from 0 to 1000000000: 1e3' id,group,name ann-1.png,1e3,
+bad_table --carry 'bad.csv: line 2: the group is not a number from 0 to 1000000000: 1e3' id,group,name ann-1.png,1e3,
 bad_table --add 'bad.csv: line 2: the id is empty' id,group,name ,1,
-bad_table --carry 'bad.csv: ann-1.png is there twice' id,group,name ann-1.png,1, ann-1.png,2,
+bad_table --carry 'bad.csv: ann-1.png is listed twice' id,group,name ann-1.png,1, ann-1.png,2,
 bad_table --labels 'bad.csv' path,who ann-1.png,x
 "$EVAL_FILES" empty.npy 8 1 0.5 </dev/null >/dev/null
-refuse empty.npy --threshold 0.5; says 'empty.npy: there is no crop in it'
+refuse empty.npy --threshold 0.5; says 'empty.npy: it contains no crops'
 mkdir locked.csv
 run 2 cluster all.npy --threshold 0.5 -o locked.csv
 says 'locked.csv'

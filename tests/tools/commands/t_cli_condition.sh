@@ -1,5 +1,5 @@
 # t_cli_condition.sh: reid inspect --condition: growth is that of two runs of reid embed, activations that FP16 cannot
-# hold are warned about, and what is no picture is named.
+# hold are warned about, and what is no image is named.
 [ -x build/seeded ] || make -s build/seeded || exit 1
 . tests/lib/cli_lib.sh
 b0 w.safetensors
@@ -43,10 +43,10 @@ check "nothing to warn about" [ ! -s "$err" ]
 run 1 inspect --condition w.safetensors a.png empty.png
 says 'empty.png: the file is empty'
 run 2 inspect --condition w.safetensors empty.png
-says 'no picture could be used'
+says 'no image could be used'
 silent
 run 2 inspect --condition w.safetensors
-says 'a file of weights and pictures are needed'
+says 'a file of weights and images are needed'
 run 2 inspect w.safetensors a.png
 says 'exactly one file of weights is needed'
 finish

@@ -124,7 +124,7 @@ bad 'zip.pth: features.* resnet50 has no such layer; the file holds another netw
 bad 'unknown option --gallery' --gallery x zip.pth
 bad 'nothing.pth: cannot open' nothing.pth x.safetensors
 mkdir folder full.safetensors
-bad 'folder: is a folder, a file is expected' folder x.safetensors
+bad 'folder: is a folder; expected a file' folder x.safetensors
 bad 'full.safetensors: is a folder' zip.pth full.safetensors
 bad 'nowhere/x.safetensors: cannot write here: No such file' zip.pth nowhere/x.safetensors
 : >empty.pth

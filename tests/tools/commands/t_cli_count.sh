@@ -111,7 +111,7 @@ END
 run 1 cluster alone.npy --threshold 0.4 --count --decisions alone.jsonl
 prints '^too few: no pair was the same individual'
 
-# Tracks and pictures are no questions.
+# Tracks and images are no questions.
 { echo id,track; sed -n 's/^\(p[0-9]_[0-9].png\) p\([0-9]\)$/\1,\2/p' list; } >tracks.csv
 ask none.jsonl --html tracks.html --tracks tracks.csv
 answer tracks.html tracks.jsonl >/dev/null
@@ -159,7 +159,7 @@ prints "^{\"added\": $(grep -c ',Cid,' names.csv), \"known\": $((ann + bob)), \"
 cp known.gallery before.gallery
 name 9 Ann names.csv
 run 2 gallery add known.gallery crops.npy --groups names.csv
-says 'names.csv: groups 2 and 9 are both called Ann: are they the same?'
+says 'names.csv: groups 2 and 9 are both called Ann: rename one of them in reid review'
 cp groups.csv names.csv
 name 5 Dee names.csv
 name 9 Eve names.csv

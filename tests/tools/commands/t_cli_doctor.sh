@@ -139,10 +139,10 @@ line error ffmpeg '.*nothing: cannot start it'
 printf '#!/bin/sh\necho something else\n' >ff
 chmod +x ff
 doctor --device cpu --ffmpeg "$work/ff"
-line error ffmpeg '.*it does not tell its version'
+line error ffmpeg '.*it does not report its version'
 printf '#!/bin/sh\nexec sleep 100\n' >ff
 doctor --device cpu --ffmpeg "$work/ff"
-line error ffmpeg '.*it does not tell its version'
+line error ffmpeg '.*it does not report its version'
 
 # Where results go.
 doctor --device cpu -o "$work/lost/out.npy"
@@ -190,7 +190,7 @@ mine="-m w.safetensors --size 32x32 --device cpu"
     run 0 gallery add by_another.reid by_another.npy
     for name in by_another.npy by_another.reid; do
         doctor $mine --gallery $name --threshold 0.9
-        line warning gallery "$name: its JPEG pictures were decoded by another one, those of now by "
+        line warning gallery "$name: its JPEG images were decoded by another one, those of now by "
     done
     doctor $mine --gallery g.reid
     check "a gallery with a threshold needs no calibration" [ -z "$(grep calibration "$out")" ]

@@ -41,7 +41,7 @@ grep -A9 '"ranking"' "$out" >got
 same got wanted
 run 0 eval $one market
 for line in '^2 queries, 5 in the gallery (1 of them distractors), ' '^rank-1 ' '^mAP, trapezoid ' '^mINP ' \
-    '^TPR@FPR 0.0001 ' '^EER ' '^open-set AUC ' '^BAKS ' '^BAUS ' '^ARI ' '^1 junk pictures'; do
+    '^TPR@FPR 0.0001 ' '^EER ' '^open-set AUC ' '^BAKS ' '^BAUS ' '^ARI ' '^1 junk images'; do
     prints "$line"
 done
 for f in query/0001_c1_f0000001.jpg query/0002_c2_f0000002.jpg bounding_box_test/0001_c8_f0000003.jpg \
@@ -145,14 +145,14 @@ bad_labels 'line 1: the header names path twice' 'path,identity,path\n'
 bad_labels 'line 3: 1 fields where the header has 2' 'path,identity\nann/1.png,a\nbob\n'
 bad_labels 'line 2: an empty identity' 'path,identity\nann/1.png,\n'
 bad_labels 'line 2: role "boss" is not query, gallery or both' 'path,identity,role\nann/1.png,a,boss\n'
-bad_labels 'no pictures to evaluate' 'path,identity\n'
-bad_labels 'ids/ann/1.png: is there twice' 'path,identity\nann/1.png,a\nann/1.png,a\n'
+bad_labels 'no images to evaluate' 'path,identity\n'
+bad_labels 'ids/ann/1.png: is listed twice' 'path,identity\nann/1.png,a\nann/1.png,a\n'
 bad_labels 'ids/ann/1.png: is given two identities' 'path,identity,role\nann/1.png,a,query\nann/1.png,b,gallery\n'
 bad_labels 'the gallery is empty' 'path,identity,role\nann/1.png,a,query\n'
 bad_labels 'there are no queries' 'path,identity,role\nann/1.png,a,gallery\n'
-bad_labels 'no query has a match in the gallery: each identity needs two pictures' \
+bad_labels 'no query has a match in the gallery: each identity needs two images' \
     'path,identity\nann/1.png,a\nbob/1.png,b\nbob/2.png,c\n'
-bad_labels 'a quoted field does not end' 'path,identity\n"ann/1.png,a\n'
+bad_labels 'a quoted field is not closed' 'path,identity\n"ann/1.png,a\n'
 
 # --- what a gallery exports: identities and cameras -------------------------------------------------------------------
 cat >list.csv <<END
@@ -174,7 +174,7 @@ done
 
 # --- what cannot be evaluated -----------------------------------------------------------------------------------------
 bad() { pattern=$1; shift; run 2 eval "$@"; says "$pattern"; silent; }
-bad 'no pictures: name a folder, --labels or a file of embeddings'
+bad 'no images: name a folder, --labels or a file of embeddings'
 bad 'no model: give its weights with -m' market
 bad 'lost: is neither a folder nor a file of embeddings' $one lost
 bad 'duke: only one folder can be given' $one market duke
@@ -182,7 +182,7 @@ bad 'from a file or from -m, not from both' $one ids.npy
 bad 'one file too many' a.npy b.npy c.npy
 bad 'lost.meta.json: ' lost.npy
 mkdir -p empty up/Market-1501-v15.09.15 half/bounding_box_test three/query three/gallery three/bounding_box_test
-bad 'empty: no pictures in this folder' $one empty
+bad 'empty: no images in this folder' $one empty
 bad 'name the data set itself: up/Market-1501-v15.09.15' $one up
 bad 'half: has bounding_box_test, but no folder query' $one half
 bad 'three: has both bounding_box_test and gallery' $one three
@@ -244,7 +244,7 @@ prints '^again.npy .* pass$'
 run 1 eval --compare easy.npy,again.npy,hard.npy
 prints '^hard.npy .* FAIL$'
 prints 'limit 2$'
-# The same pictures in another order are the same pictures.
+# The same images in another order are the same pictures.
 for i in 1 2 3 4; do for who in ann bob cid; do echo "$who/$i.png $who"; done; done >list
 head -n 7 list | "$EVAL_FILES" one.npy 32 1 0.5 >/dev/null
 tail -n 5 list | "$EVAL_FILES" two.npy 32 2 0.5 >/dev/null
@@ -263,7 +263,7 @@ run 0 eval --compare easy.npy,hard.npy --limit 100
 run 0 eval --compare hard.npy,easy.npy
 run 0 eval $one --compare cpu/fp32,cpu,fp32 market
 prints '^fp32 .* +0.00 .* +0.00 .* 1.0000000  pass'
-bad 'easy.npy and ids.npy do not hold the same pictures' --compare easy.npy,ids.npy
+bad 'easy.npy and ids.npy do not have the same images' --compare easy.npy,ids.npy
 bad 'name at least two' --compare easy.npy
 bad 'not a precision (fp32|fp16|bf16|int8), a device' $one --compare fp32,fp64 market
 bad 'is not a precision' $one --compare fp32,cpu/ market
@@ -290,7 +290,7 @@ check "a signal ends it (was $status)" [ $status = 143 ]
 check "soon" [ $(($(date +%s) - start)) -le 3 ]
 silent
 
-# --- strangers: two pictures of one folder are no pair, no queries, and wrong answers to others ---
+# --- strangers: two images of one folder are no pair, no queries, and wrong answers to others ---
 for i in 1 2; do few who/ann/$i.png && few who/bob/$i.png && few who/unknown/$i.png; done
 evaluate 0 $one who
 says '"unknown" is one individual like all others'
@@ -310,7 +310,7 @@ printf 'path,identity\nann/1.png,a\nann/2.png,a\nunknown/1.png,nobody\nunknown/2
 evaluate 0 $one --labels who.csv --unknown nobody who
 figure distractors 2
 evaluate 2 $one --unknown Unknown who
-says '[-]-unknown Unknown: no picture is called that'
+says '[-]-unknown Unknown: no image is called that'
 run 0 calibrate -q --json --fmr 0.5 --unknown unknown who.npy
 cp "$out" without
 run 0 calibrate -q --json --fmr 0.5 who.npy

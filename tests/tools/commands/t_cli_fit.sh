@@ -1,4 +1,4 @@
-# t_cli_fit.sh: reid fit: heads from pictures and from raw embeddings, the weight files that it writes and what other
+# t_cli_fit.sh: reid fit: heads from images and from raw embeddings, the weight files that it writes and what other
 # commands make of them, the report against reid eval on the same individuals; everything that is refused.
 . tests/lib/cli_lib.sh
 command -v python3 >/dev/null 2>&1 || { echo "no python3 here"; exit 77; }
@@ -7,7 +7,7 @@ b0 w.safetensors
 b0="-m w.safetensors --size 64x64"
 people='01 02 03 04 05 06 07 08 09 10 11 12'
 
-# Twelve individuals, three crops of each from different places of one picture, and one who is seen once.
+# Twelve individuals, three crops of each from different places of one image, and one who is seen once.
 for who in $people 13; do
     mkdir -p crops/$who
     picture whole.png 60 60 "$who"
@@ -120,7 +120,7 @@ for who in $people; do
 done >>all.csv
 # shellcheck disable=SC2086
 run 0 fit $b0 crops --labels all.csv --report --holdout 0.5 -q
-prints '^6 individuals that took no part, 18 crops to find (held out; 6 individuals in the fit)$'
+prints '^6 held-out individuals, 18 crops to find (held out; 6 individuals in the fit)$'
 prints '^rank-1 .* %.*([+-]'
 cp all.csv broken.csv
 echo "nobody.png,01,0" >>broken.csv
@@ -214,11 +214,11 @@ header = read("rest.safetensors")[0]
 for name, columns in ("layer2", 8192), ("layer3", 4096), ("layer4", 2048), ("avgpool", 2048):
     assert header["reduce_%s.weight" % name]["shape"] == [128, columns], name'
 run 2 fit -m r50.safetensors --net resnet50-multiscale raw.npy -o no.safetensors
-says 'what goes into them is in no file of embeddings: give the pictures'
+says 'what goes into them is in no file of embeddings: give the images'
 
 # --- turns ---
 run 0 fit raw.npy --report -q
-prints '^12 individuals that took no part, 36 crops to find (in turns, .*; 8 individuals in each fit)$'
+prints '^12 held-out individuals, 36 crops to find (in turns, .*; 8 individuals in each fit)$'
 cp "$out" first
 run 0 fit raw.npy --report -q
 same "$out" first

@@ -46,10 +46,10 @@ prints '^{"id": "gal/ann/1.png", "identity": "ann", "camera": null, "time": null
 # An id that is there already: named, the others are added; --strict adds nothing. JSON tells what is on disk.
 picture gal/new.png 60 50 9
 g 1 add a.gallery $one --strict gal
-says 'gal/ann/1.png: is in the gallery already'
+says 'gal/ann/1.png: is already in the gallery'
 says 'nothing is added'
 g 1 add a.gallery $one --json gal missing.png
-says 'gal/cat.png: is in the gallery already'
+says 'gal/cat.png: is already in the gallery'
 says 'missing.png: cannot open'
 printf '{"added": "gal/new.png", "identity": "new"}\n' >wanted
 same "$out" wanted
@@ -426,33 +426,33 @@ run 0 cluster d.gallery --threshold 0.5 -o groups.csv
 quiet
 decoded d.gallery stb_image
 g 0 search d.gallery turbo.npy
-says 'turbo.npy: its JPEG pictures were decoded by libjpeg-turbo, those of d.gallery by stb_image'
+says 'turbo.npy: its JPEG images were decoded by libjpeg-turbo, those of d.gallery by stb_image'
 run 0 cluster d.gallery turbo.npy --threshold 0.5 -o groups.csv
-says 'turbo.npy: its JPEG pictures were decoded by libjpeg-turbo, those of d.gallery by stb_image'
+says 'turbo.npy: its JPEG images were decoded by libjpeg-turbo, those of d.gallery by stb_image'
 # What is refused is none of its templates.
 keep d.gallery
 by_turbo known.npy gal/cat.png
 g 2 add d.gallery known.npy
-says 'gal/cat.png: is in the gallery already'
+says 'gal/cat.png: is already in the gallery'
 g 1 add d.gallery --strict turbo.npy known.npy
 says 'nothing is added'
 is_kept d.gallery
 decoded d.gallery stb_image
 # A second one is warned about and told from then on, also by an export, which keeps both.
 g 0 add d.gallery turbo.npy
-says 'turbo.npy: its JPEG pictures were decoded by libjpeg-turbo, those of d.gallery by stb_image (--jpeg)'
+says 'turbo.npy: its JPEG images were decoded by libjpeg-turbo, those of d.gallery by stb_image (--jpeg)'
 prints '^added 1$'
 both='libjpeg-turbo, stb_image'
 decoded d.gallery "$both"
 run 0 match $stb --gallery d.gallery near.png
-says "d.gallery: its JPEG pictures were decoded by $both, those of now by stb_image (--jpeg)"
+says "d.gallery: its JPEG images were decoded by $both, those of now by stb_image (--jpeg)"
 lines "$err" 2 # the other one: no decisions
 g 0 search d.gallery $stb near.png
-says "d.gallery: its JPEG pictures were decoded by $both, those of now by stb_image (--jpeg)"
+says "d.gallery: its JPEG images were decoded by $both, those of now by stb_image (--jpeg)"
 g 0 add d.gallery $stb near.png
-says "d.gallery: its JPEG pictures were decoded by $both, those of now by stb_image (--jpeg)"
+says "d.gallery: its JPEG images were decoded by $both, those of now by stb_image (--jpeg)"
 run 0 cluster d.gallery --threshold 0.5 -o groups.csv
-says "d.gallery: its JPEG pictures were decoded by $both: scores among them shift slightly"
+says "d.gallery: its JPEG images were decoded by $both: scores among them shift slightly"
 for format in npy fvecs jsonl; do
     g 0 export d.gallery -o d.$format
     side=d.meta.json
@@ -469,8 +469,8 @@ decoded d.gallery "$both"
 # In one command; by names of groups; the other way round.
 g 0 create e.gallery $one
 g 0 add e.gallery stb.npy turbo.npy other.npy
-says "turbo.npy: its JPEG pictures were decoded by libjpeg-turbo, those of e.gallery by stb_image (--jpeg)"
-says "other.npy: its JPEG pictures were decoded by libjpeg-turbo, those of e.gallery by $both (--jpeg)"
+says "turbo.npy: its JPEG images were decoded by libjpeg-turbo, those of e.gallery by stb_image (--jpeg)"
+says "other.npy: its JPEG images were decoded by libjpeg-turbo, those of e.gallery by $both (--jpeg)"
 decoded e.gallery "$both"
 g 0 create f.gallery $one
 printf 'id,group,name\ngal/bob/1.png,1,bob\n' >names.csv
@@ -478,15 +478,15 @@ g 0 add f.gallery other.npy --groups names.csv
 decoded f.gallery libjpeg-turbo
 printf 'id,group,name\ngal/cat.png,1,cat\n' >names.csv
 g 0 add f.gallery stb.npy --groups names.csv
-says 'stb.npy: its JPEG pictures were decoded by stb_image, those of f.gallery by libjpeg-turbo'
+says 'stb.npy: its JPEG images were decoded by stb_image, those of f.gallery by libjpeg-turbo'
 decoded f.gallery "$both"
 g 0 create turbo.gallery $one
 g 0 add turbo.gallery turbo.npy
 decoded turbo.gallery libjpeg-turbo
 run 0 match $stb --gallery turbo.gallery near.png
-says 'turbo.gallery: its JPEG pictures were decoded by libjpeg-turbo, those of now by stb_image (--jpeg)'
+says 'turbo.gallery: its JPEG images were decoded by libjpeg-turbo, those of now by stb_image (--jpeg)'
 "$REID" doctor $stb --device cpu --gallery "$(place turbo.gallery)" --threshold 0.9 >"$out" 2>"$err"
-check "doctor tells it" grep -q 'its JPEG pictures were decoded by libjpeg-turbo, those of now by stb_image' "$out"
+check "doctor tells it" grep -q 'its JPEG images were decoded by libjpeg-turbo, those of now by stb_image' "$out"
 for bad in '"a,b"' '""x' '" a"' '"a\u0000b"' '"a\nb"' '"a, b, c, d, e"' '7'; do
     by_turbo bad.npy near.png
     sed "s/\"libjpeg-turbo\"/$(printf %s "$bad" | sed 's/\\/&&/g')/" bad.meta.json >meta && mv meta bad.meta.json

@@ -81,9 +81,10 @@ run 0 --version
 bad 'no command "nope"' help nope
 bad 'no completion for fish' help --completion fish
 for command in embed merge match gallery eval calibrate fit inspect bench convert serve worker review cluster track \
-    doctor tune help version; do
+    doctor tune pack help version; do
     run 0 help "$command"
     cp "$out" wanted
+    golden wanted "help/$command.txt"
     run 0 "$command" --help
     same "$out" wanted
     check "$command: at most 80 columns of text" [ -z "$(sed '/^Examples/,$d' "$out" | awk 'length > 80')" ]
@@ -93,9 +94,13 @@ for command in embed merge match gallery eval calibrate fit inspect bench conver
 done
 for topic in models devices databases; do
     run 0 help $topic
+    golden "$out" help/$topic.txt
     check "$topic: at most 80 columns" [ -z "$(awk 'length > 80' "$out")" ]
 done
 run 0 help
+golden "$out" help/reid.txt
+check "and a text for each name" [ "$(echo reid $(sed -n '/^Images/,$s/^  \([a-z]*\) .*/\1/p' "$out") | tr ' ' '\n' |
+    sort)" = "$(ls "$top/tests/golden/help" | sed 's/\.txt$//')" ]
 check "the overview has every command" [ "$(grep -c '^  [a-z]* *[a-zA-Z]' "$out")" -ge 23 ]
 prints '^Start here:$'
 # An option of a topic is explained there alone, and the commands that take it refer to it by name.

@@ -76,19 +76,19 @@ embed 1 empty.png short.gif cut.png page.jpg pointer.png new.webp huge.ppm zero.
     missing.png folder.png nothing-here one.png
 order_is one.png
 says 'empty.png: the file is empty'
-says 'short.gif: a GIF picture'
+says 'short.gif: a GIF image'
 says 'cut.png: the PNG file ends early'
 says 'page.jpg: an HTML page'
 says 'pointer.png: a Git-LFS pointer'
-says 'new.webp: a WebP picture'
+says 'new.webp: a WebP image'
 says 'huge.ppm: 70000 x 70000 pixels are over the limit'
 says 'zero.ppm: '
 says 'pipe.png: is not a regular file'
 says 'flipped.png: damaged PNG'
 says 'cut.jpg: .*ends early'
 says 'missing.png: cannot open: No such file'
-says 'folder.png: no pictures in this folder'
-says 'nothing-here: no pictures in this folder'
+says 'folder.png: no images in this folder'
+says 'nothing-here: no images in this folder'
 says '14 of 15 inputs failed'
 embed 2 nothing-here
 says 'all 1 inputs failed'

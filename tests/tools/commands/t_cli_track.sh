@@ -190,7 +190,7 @@ done
 check "one film is as it is alone" cmp inside/tracks.txt two/film.tracks.txt
 head -c $(($(stat -c %s other.webm) * 6 / 10)) other.webm >cut.webm
 track 1 cut cut.webm --detections film.txt
-says 'cut.webm: ffmpeg says of it: File ended prematurely; [0-9]* frames were read, and there are boxes beyond them'
+says 'cut.webm: ffmpeg reports: File ended prematurely; [0-9]* frames were read, and there are boxes beyond them'
 json 'what was read counts' cut/tracks.json \
     "not v['complete'] and 'prematurely' in v['problem'] and 10 < v['frames'] < 60 and \
 v['detections']['beyond_the_end'] > 0"
@@ -250,11 +250,11 @@ PATH_BEFORE=$PATH
 mkdir bare && for tool in sh grep cmp; do ln -s "$(command -v $tool)" bare/; done
 PATH=$work/bare run 2 track -m w.safetensors --size 64x64 --threshold 0.9 -o no film.mp4 --detections film.txt
 PATH=$PATH_BEFORE
-says 'there is no ffmpeg here, which decodes videos: install it'
+says 'ffmpeg, which decodes videos, was not found: install it'
 track 2 out film.mp4 --detections film.txt
-says 'out: is there already, and not empty'
+says 'out: already exists and is not empty'
 track 2 film.mp4 film.mp4 --detections film.txt
-says 'film.mp4: is there already, and is no folder'
+says 'film.mp4: already exists and is not a folder'
 mkdir empty
 track 0 empty/ film.mp4 --detections film.txt
 check "an empty folder may be there" [ -f empty/tracks.json ]

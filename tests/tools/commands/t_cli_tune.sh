@@ -122,13 +122,13 @@ says 'no INPUT'
 run 2 tune crops
 says 'no model'
 tune 2 crops/1.png
-says 'at least two pictures'
+says 'at least two images'
 echo no >crops/bad.png
 mkdir broken
 echo no >broken/1.png
 : >broken/2.png
 tune 2 --seconds 0.3 broken -o never.profile
-says 'broken/1.png: not a picture'
+says 'broken/1.png: not an image'
 absent never.profile
 tune 0 --seconds 0.3 --threads 1 --decoders 1 --batch 1 crops
 cp crops/1.png eaten.png

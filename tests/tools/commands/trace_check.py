@@ -44,7 +44,7 @@ def check_slices(events):
 
 
 def check_pictures(events, last):
-    """Every begin has its end, in order; returns the names of pictures, and those that failed."""
+    """Every begin has its end, in order; returns the names of images, and those that failed."""
     things = defaultdict(list)
     for e in events:
         if e["ph"] in "bne":
@@ -70,7 +70,7 @@ def check_pictures(events, last):
             failed.append(seen[0])
         else:
             wanted = ["read", "wait for room", "decode", "resize", "wait", "compute", last]
-            if "resize" not in seen:  # a picture that is smaller than the network's input, or more than one model
+            if "resize" not in seen:  # an image that is smaller than the network's input, or more than one model
                 wanted.remove("resize")
             assert seen[1:len(wanted) - 1] == wanted[:-2] and set(seen[len(wanted) - 1:]) == set(wanted[-2:]), seen
     return pictures, failed
@@ -155,7 +155,7 @@ def check_perfetto(path, folder, pictures, slices, threads):
     named = {r.name for r in processor.query("select name from thread where name is not null")}
     assert set(threads.values()) <= named, (threads, named)
     counters = {r.name for r in processor.query("select distinct name from counter_track")}
-    assert {"bytes process", "bytes pictures", "bytes models", "decoded pictures waiting"} <= counters, counters
+    assert {"bytes process", "bytes pictures", "bytes models", "decoded images waiting"} <= counters, counters
     processor.close()
 
 

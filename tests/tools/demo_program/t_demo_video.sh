@@ -77,7 +77,7 @@ refused() { # refused WORDS OPTION...
     shift
     build/demo_video "$@" > "$work/out" 2> "$work/said"
     status=$?
-    if [ $status = 2 ] && [ ! -s "$work/out" ] && grep -q -e "$words" "$work/said"; then good
+    if [ $status = 2 ] && [ ! -s "$work/out" ] && shows "$words" "$work/said"; then good
     else bad "refused: $*"; fi
 }
 refused 'size: 10x10' --size 10x10

@@ -25,7 +25,7 @@ static const struct {
      "libturbojpeg (Debian: libturbojpeg0) decodes JPEG in half the time"},
     {2, 8, 3, 2, 9, 8, 1, 1, 0, 0, "write", "resize", "more --decoders"},
     {8, 8, 3, 2, 9, 8, 1, 1, 0, 0, "write", "resize",
-     "smaller pictures or more CPUs; --shard divides the inputs among machines"},
+     "smaller images or more CPUs; --shard divides the inputs among machines"},
     {2, 8, 3, 2, 9, 1, 8, 1, 1, 0, "write", "compute", "a larger --batch; --shard divides the inputs among GPUs"},
     {2, 4, 3, 2, 9, 1, 8, 1, 0, 1, "write", "compute", "more --threads"},
     {2, 8, 3, 2, 9, 1, 8, 1, 0, 1, "write", "compute",

@@ -117,7 +117,7 @@ done
 for part in 'add more.npy' 'remove few0' 'set --threshold 0.5'; do
     # shellcheck disable=SC2086 # several words
     g 2 ${part%% *} "$(url_of ann rights)" ${part#"${part%% *}"}
-    says 'you may read this gallery, but not change it; whoever made it can give you reid_writer$'
+    says 'you may read this gallery but not change it; its owner can grant you reid_writer$'
 done
 g 2 list "$(url_of eve rights)"
 says 'permission denied for schema reid; whoever made the gallery can give you reid_reader or reid_writer$'
@@ -184,7 +184,7 @@ same got.npy wanted.npy
 same got.ids.txt wanted.ids.txt
 g 2 add "$url" texts.jsonl --json
 silent
-check "each is there already" [ "$(grep -c 'is in the gallery already' "$err")" = 22 ] # a line ends after 4 KiB
+check "each is there already" [ "$(grep -c 'is already in the gallery' "$err")" = 22 ] # a line ends after 4 KiB
 g 0 remove "$url" "'; DROP TABLE reid.template; --" '\.' '\N' A
 g 0 remove "$url" --identity 'b"a'
 prints '^removed 1$'
@@ -247,8 +247,8 @@ sort both.ids.txt > wanted
 same got wanted
 ids | sort > got
 same got wanted
-check "and the others were told" [ $(($(grep -c 'is in the gallery already' first.err) + \
-    $(grep -c 'is in the gallery already' second.err))) = 600 ]
+check "and the others were told" [ $(($(grep -c 'is already in the gallery' first.err) + \
+    $(grep -c 'is already in the gallery' second.err))) = 600 ]
 
 # An id that somebody adds between the look-up and the commit is refused at the commit: with --strict all of it is.
 # hold SQL: a session keeps writers out until one of them waits, then does SQL and lets them go on.
@@ -266,7 +266,7 @@ base late
 hold "$early"
 g 1 add "$url" more.npy --json
 wait $holder
-says '^reid: more3: is in the gallery already$'
+says '^reid: more3: is already in the gallery$'
 lines "$out" 19
 check "it is not said to be added" [ "$(grep -c '"more3"' "$out")" = 0 ]
 base=strictly
@@ -274,7 +274,7 @@ base strictly
 hold "$early"
 g 1 add "$url" more.npy --strict
 wait $holder
-says '^reid: more3: is in the gallery already$'
+says '^reid: more3: is already in the gallery$'
 says 'nothing is added (--strict)$'
 check "nothing was added" [ "$(ids)" = more3 ]
 base=gone

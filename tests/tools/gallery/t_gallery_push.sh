@@ -96,11 +96,11 @@ check "of one decoder" [ "$(decoders by_one.back)" = '"stb_image"' ]
 check "of two" [ "$(decoders by_two.back)" = '"another one, stb_image"' ]
 url=$(pg_url by_one)
 g 0 push by_other.gallery "$url"
-says 'by_other.gallery: its JPEG pictures were decoded by another one, those of .* by stb_image'
+says 'by_other.gallery: its JPEG images were decoded by another one, those of .* by stb_image'
 check "of both" [ "$(decoders "$url")" = '"another one, stb_image"' ]
 sql by_one "UPDATE reid.model SET jpeg = '{}'" # a gallery that was filled by rows without such names
 g 0 push by_other.gallery "$url"
-prints '^pushed 0; 1 were there already'
+prints '^pushed 0; 1 were already there'
 check "equal templates have the file's" [ "$(decoders "$url")" = '"another one"' ]
 
 # kill -9 of the push at some transaction: whole ones are there, and pushing again stores the others.
@@ -177,16 +177,16 @@ g 0 push first.gallery "$url"
 sql differs "UPDATE reid.template SET camera = 'east' WHERE id = 'crops/000003.jpg';
     UPDATE reid.identity SET name = 'doe' WHERE name = 'deer-7'"
 g 1 push second.gallery "$url" --strict
-says 'crops/000001.jpg: is in the database already, with another identity'
+says 'crops/000001.jpg: is already in the database, with another identity'
 check "nothing is stored with --strict" [ "$(count differs)" = 20 ]
 g 1 push second.gallery "$url" --json
-says 'crops/000001.jpg: is in the database already, with another identity'
-says 'crops/000003.jpg: is in the database already, with another camera'
+says 'crops/000001.jpg: is already in the database, with another identity'
+says 'crops/000003.jpg: is already in the database, with another camera'
 prints '^{"pushed": [0-9]*, "equal": [0-9]*, "refused": 2, '
 check "the others are stored" [ "$(count differs)" = 30 ]
 made other.gallery 20 16 8
 g 1 push other.gallery "$url" --json
-says 'crops/000000.jpg: is in the database already, with another embedding'
+says 'crops/000000.jpg: is already in the database, with another embedding'
 prints '"pushed": 0, "equal": 0, "refused": 20'
 
 # Texts that no database has; other models, other precision, other thresholds.
@@ -212,7 +212,7 @@ says 'gallery push: where to'
 g 2 push bytes.gallery two.gallery
 says 'two.gallery is no database'
 g 2 push "$url" "$url"
-says 'the file is no database'
+says 'the file is not a database'
 g 2 pull "$url" bytes.gallery
 says 'bytes.gallery: exists already'
 g 2 pull "$url" no/such/folder.gallery

@@ -67,7 +67,7 @@ check "nothing to warn of" [ "$(grep -c decoded "$err")" = 0 ]
 check "of nothing to do" [ -z "$(by j "$next")" ]
 sql j "UPDATE reid.model SET jpeg = '{another one}' WHERE fingerprint = '$next'"
 re 0 j $two --jpeg stb
-says ': its JPEG pictures were decoded by another one, those of now by stb_image (--jpeg)'
+says ': its JPEG images were decoded by another one, those of now by stb_image (--jpeg)'
 re 0 j --status --json
 prints '"role": "now", .*"jpeg": null, '
 prints '"role": "other", .*"jpeg": "another one", '
@@ -126,7 +126,7 @@ prints "^now     $next .*: 6 rows, 0 missing; threshold 0.7$"
 prints "^before  $now .*; threshold 0.9$"
 template g y a/1.png late
 re 2 g --back
-says '1 of 7 templates have no row of the other model yet'
+says '1 of 7 templates have no row for the other model yet'
 sql g 'CREATE ROLE helper LOGIN IN ROLE reid_writer'
 run 0 gallery reembed "$(pg_url g | sed s/postgres@/helper@/)" $one # a writer is enough
 prints '^embedded 1, '
@@ -175,9 +175,9 @@ sql f "UPDATE reid.template SET source_size = 7, source_hash = 8 WHERE id = 'a/3
 re 1 f $two
 prints '^embedded 2, failed 4; of 6 templates, 2 have a row of these models, 4 not$'
 says 'a/9.png: a/9.png: cannot open: No such file'
-says 'none: the gallery does not know its picture'
-says 'a/2.png#0: is a box of a picture, and the gallery does not know which'
-says 'a/3.png: a/3.png: is another picture than the one that was added'
+says 'none: the gallery has no path for its image'
+says 'a/2.png#0: is a box of an image, and the gallery does not know which'
+says 'a/3.png: a/3.png: the image has changed since it was added'
 check "bits of a box" equal "$(rows f "$next" | head -c 10240 | cksum)" "$(npy box.npy | cksum)"
 re 0 f --status --json
 prints '"missing": 4, "failed": 4, .*{"id": "a/9.png", "why": "a/9.png: cannot open: No such file or directory"}'
@@ -196,9 +196,9 @@ mv elsewhere/a a
 re 0 f --switch --partial
 re 0 f --status
 prints "^now     $next (efficientnet_b0): 4 rows, 3 missing, 3 of them failed; no threshold$"
-prints '^        none: the gallery does not know its picture$'
+prints '^        none: the gallery has no path for its image$'
 
-# --- the whole way, with pictures and boxes that gallery add has seen -------------------------------------------------
+# --- the whole way, with images and boxes that gallery add has seen -------------------------------------------------
 gallery w
 g() { status=$1 part=$2; shift 2; run "$status" gallery "$part" "$(pg_url w)" "$@"; }
 mkdir -p who/ann who/bob

@@ -330,7 +330,7 @@ static void test_what_is_asked(void **unused) {
     census_free(&c), census_free(&other);
 }
 
-/* Crops of one picture are never asked about, those of a track neither; what follows from decisions is answered. */
+/* Crops of one image are never asked about, those of a track neither; what follows from decisions is answered. */
 static void test_links(void **unused) {
     static herd h;
     static uint32_t frames[MOST], tracks[MOST];

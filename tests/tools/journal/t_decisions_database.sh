@@ -64,7 +64,7 @@ sql postgres 'CREATE ROLE ann LOGIN IN ROLE reid_reader; CREATE ROLE bob LOGIN I
 as() { pg_url deer | sed "s/postgres@/$1@/"; }
 run 0 cluster crops.npy --threshold 0.6 --decisions "$(as ann)" -o ann.csv -q
 run 2 review --import saved.jsonl --decisions "$(as ann)"
-says 'you may read the decisions in this gallery, but add none; whoever made it can give you reid_writer'
+says 'you may read this gallery's decisions but not add any; its owner can grant you reid_writer'
 sql deer 'DELETE FROM reid.decision'
 run 0 review --import saved.jsonl --decisions "$(as bob)"
 for what in 'DELETE FROM reid.decision' 'UPDATE reid.decision SET seq = seq' 'TRUNCATE reid.decision'; do
@@ -73,7 +73,7 @@ for what in 'DELETE FROM reid.decision' 'UPDATE reid.decision SET seq = seq' 'TR
 done
 sql deer "UPDATE reid.decision SET line = '{\"seq\": 3}' WHERE seq = 3"
 run 2 cluster crops.npy --threshold 0.6 --decisions "$url" -o no.csv
-says 'deer.*: line 3: "crc": the checksum at its end does not fit: the line is damaged'
+says 'deer.*: line 3: "crc": the checksum at its end is wrong: the line is damaged'
 sql deer 'DELETE FROM reid.decision'
 
 # --- a page whose server of decisions is stopped at once, again and again ---------------------------------------------
@@ -119,7 +119,7 @@ failed = sum(l.startswith('{\"error') for l in open('answers'))
 print(len(told), 'acknowledged,', len(names), 'stored,', failed, 'failed')
 assert failed < 4, 'a lost connection did not come back'
 assert len(told) > 20 and max(told) <= len(names), (told[-1:], len(names))
-assert len(set(names)) == len(names), 'one is there twice'
+assert len(set(names)) == len(names), 'one is listed twice'
 "
 cat "$work/check"
 run 0 cluster crops.npy --threshold 0.6 --decisions "$url" -o after.csv -q

@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 #include "../../lib/test_refusals.h"
+#include "../../lib/test_says.h"
 
 static uint32_t chance(uint64_t *seed) {
     *seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
@@ -40,7 +41,7 @@ typedef struct machine {
     double spent;
 } machine;
 
-/* Of the handle, for which memory may not be there; then with the pictures that decoders hold. */
+/* Of the handle, for which memory may not be there; then with the images that decoders hold. */
 static double handle_of(const machine *m, const tune_setting *s) { return m->of_all + m->of_picture * s->batch; }
 
 static double bytes_of(const machine *m, const tune_setting *s) {
@@ -233,7 +234,7 @@ static void test_failures(void **state) {
                             .find_largest = 1, .measure = measure,
                             .user = &small};
     assert_false(tune_choose(&r, &c));
-    assert_non_null(strstr(said, "no memory for one picture"));
+    assert_says(said, "no memory for one picture");
     tune_choice_free(&c);
     say_listen(NULL, 0);
 }

@@ -1,4 +1,4 @@
-/* jpeg_pixels.c: what the command makes of pictures, for tests. jpeg_pixels auto|stb|turbo FILE...: prints the
+/* jpeg_pixels.c: what the command makes of images, for tests. jpeg_pixels auto|stb|turbo FILE...: prints the
    decoder's name, then for each FILE its size and writes FILE.rgb, or prints the reason why it is refused. Compiled by
    tests/tools/pictures/t_turbojpeg.sh. */
 #include "base/choices.h"

@@ -39,7 +39,7 @@ static void zeros(size_t n) {
     text_add(&file, zero, n);
 }
 
-/* Decodes what was put into `file` and forgets it; 1 with the picture, 0 with the reason in why. */
+/* Decodes what was put into `file` and forgets it; 1 with the image, 0 with the reason in why. */
 static int decode(picture *p, const picture_limits *limits) {
     memset(p, 0, sizeof *p);
     test_write_file(path, (unsigned char *)file.s, file.len);
@@ -55,7 +55,7 @@ static void refused(const char *reason) {
     int good = decode(&p, &LIMITS);
     picture_free(&p);
     if (good) fail_msg("decoded, and should have said: %s", reason);
-    if (!strstr(why.s, reason)) fail_msg("said \"%s\", not \"%s\"", why.s, reason);
+    if (!says(why.s, reason)) fail_msg("said \"%s\", not \"%s\"", why.s, reason);
 }
 
 static void decoded(int width, int height, const unsigned char *rgb, const char *what) {
@@ -131,13 +131,13 @@ static void test_pnm_refusals(void **state) {
         {"P2 2 2 255\n", 9, "text form"},
         {"P3 2 2 255\n", 9, "text form"},
         {"P4 2 2\n", 4, "a bitmap (PBM)"},
-        {"P7\nWIDTH 2\n", 4, "not a picture"},
+        {"P7\nWIDTH 2\n", 4, "not an image"},
     };
     (void)state;
     for (int tga = 0; tga < 2; tga++) {
         name_is(tga ? ".tga" : ".pgm"); /* the name must not lead to another decoder */
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-            if (tga && strcmp(cases[i].says, "not a picture") == 0) continue;
+            if (tga && strcmp(cases[i].says, "not an image") == 0) continue;
             text_puts(&file, cases[i].header);
             zeros(cases[i].data);
             refused(cases[i].says);
@@ -204,7 +204,7 @@ static void test_jpeg_by_another_name(void **state) {
         refused("damaged JPEG");
         put_bytes("\xFF\xFF\xD8\xFF", 4);
         zeros(100);
-        refused("not a picture");
+        refused("not an image");
     }
 }
 
@@ -254,16 +254,16 @@ static void test_jpeg_scans(void **state) {
         for (int i = 1; i < scans; i++) jpeg_scan(0, 0, 1, 63, 0);
         jpeg_end();
         if (scans <= 100) decoded(64, 64, NULL, "100 scans");
-        else refused("a JPEG of more scans than pictures have");
+        else refused("a JPEG with too many scans");
     }
     jpeg_head(0xC2, 16000, 16000, 1, 0x11, 0, 0);
     for (int i = 0; i < 21; i++) jpeg_scan(0, 0, i ? 1 : 0, i ? 63 : 0, 0);
     jpeg_end();
-    refused("a JPEG of more scans than pictures have");
+    refused("a JPEG with too many scans");
     jpeg_head(0xC0, 16, 16, 3, 0x11, 0, 0);
     for (int i = 0; i < 4; i++) jpeg_scan(i % 3, i % 3, 0, 63, 0);
     jpeg_end();
-    refused("a JPEG of more scans than pictures have");
+    refused("a JPEG with too many scans");
 }
 
 /* --- BMP --------------------------------------------------------------------------------------------------------- */
@@ -401,7 +401,7 @@ static void test_tga_order(void **state) {
         }
 }
 
-/* Every kind of picture is decoded within what is announced for it, which is not much more than it takes. */
+/* Every kind of image is decoded within what is announced for it, which is not much more than it takes. */
 static void test_needs_suffice(void **state) {
     char name[80];
     (void)state;
@@ -497,7 +497,7 @@ static void test_needs_are_told(void **state) {
     png_head(14000, 14000, &wide);
     png_data(1);
     assert_int_equal(decode(&p, &small), 0);
-    assert_non_null(strstr(why.s, "14000 x 14000 pixels need more than half of this machine's memory"));
+    assert_says(why.s, "14000 x 14000 pixels need more than half of this machine's memory");
     picture_free(&p);
     name_is(".jpg");
     jpeg_head(0xC2, 14000, 14000, 3, 0x11, 0, 0);
@@ -551,7 +551,7 @@ static void test_budget(void **state) {
     a = decoder_alloc(NULL, 900);
     assert_true(a && a[0] == 0 && a[899] == 0);
     decoder_free(b);
-    decoder_begin(10); /* another picture, while blocks of the last one are still alive */
+    decoder_begin(10); /* another image, while blocks of the last one are still alive */
     decoder_free(a);
     a = decoder_alloc(NULL, 10);
     assert_non_null(a);

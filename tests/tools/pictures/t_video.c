@@ -37,7 +37,7 @@ static video *open_file(const char *name) {
 static void refused(const video_request *r, const char *reason) {
     text why = TEXT_INIT;
     assert_null(video_open(r, &why));
-    if (!why.s || !strstr(why.s, reason)) fail_msg("%s: %s, not %s", r->path, why.s ? why.s : "", reason);
+    if (!why.s || !says(why.s, reason)) fail_msg("%s: %s, not %s", r->path, why.s ? why.s : "", reason);
     text_free(&why);
 }
 
@@ -355,7 +355,7 @@ static void ends(const char *name, size_t least, size_t most, video_end expected
     video_end end;
     video *v = open_file(name);
     size_t n = count_rest(v, &end, &why);
-    if (end != expected || n < least || n > most || !strstr(why.s ? why.s : "", reason))
+    if (end != expected || n < least || n > most || !says(why.s ? why.s : "", reason))
         fail_msg("%s: %zu frames, end %d: %s", name, n, (int)end, why.s ? why.s : "");
     video_close(v);
     text_free(&why);
@@ -371,11 +371,11 @@ static void test_cut_off(void **state) {
     video_cut_off("whole.avi", "cut.avi", 0.6);
     video_cut_off("gop.mp4", "headless.mp4", 0.6);
     ends("whole.mkv", 100, 100, VIDEO_WHOLE, "");
-    ends("cut.mp4", 20, 80, VIDEO_DAMAGED, "ffmpeg says of it: ");
+    ends("cut.mp4", 20, 80, VIDEO_DAMAGED, "ffmpeg reports: ");
     ends("cut.mkv", 20, 80, VIDEO_DAMAGED, "ended prematurely");
     ends("cut.avi", 20, 80, VIDEO_DAMAGED, "");
     const video_request r = {.path = video_path("headless.mp4")};
-    refused(&r, "ffmpeg gave up: moov atom not found");
+    refused(&r, "ffmpeg failed: moov atom not found");
 }
 
 /* What follows a damaged part is read. */
@@ -390,7 +390,7 @@ static void test_corrupt(void **state) {
     size = ftell(file);
     for (long at = size / 2; at < size * 4 / 5; at += 97) fseek(file, at, SEEK_SET), fputc(0x55, file);
     assert_int_equal(fclose(file), 0);
-    ends("corrupt.mp4", 50, 100, VIDEO_DAMAGED, "ffmpeg says of it: ");
+    ends("corrupt.mp4", 50, 100, VIDEO_DAMAGED, "ffmpeg reports: ");
 }
 
 static void test_no_video(void **state) {
@@ -401,10 +401,10 @@ static void test_no_video(void **state) {
                "-disposition:v attached_pic cover.m4a");
     assert_true(video_shell(": >empty.mp4; head -c 5000 /bin/sh >noise.mp4; mkfifo pipe.mp4"));
     video_request r = {.path = video_path("sound.m4a")};
-    refused(&r, "there is no video in it");
-    r.path = video_path("cover.m4a"), refused(&r, "there is no video in it");
-    r.path = video_path("empty.mp4"), refused(&r, "ffmpeg gave up: ");
-    r.path = video_path("noise.mp4"), refused(&r, "ffmpeg gave up: ");
+    refused(&r, "it contains no video");
+    r.path = video_path("cover.m4a"), refused(&r, "it contains no video");
+    r.path = video_path("empty.mp4"), refused(&r, "ffmpeg failed: ");
+    r.path = video_path("noise.mp4"), refused(&r, "ffmpeg failed: ");
     r.path = video_path("pipe.mp4"), refused(&r, "not a regular file");
     r.path = video_path("nothing.mp4"), refused(&r, "No such file");
     r.path = here, refused(&r, "is a folder, not a video");
@@ -454,7 +454,7 @@ static void test_no_ffmpeg(void **state) {
     video_request r = {.path = video_path("gop.mp4")};
     (void)state;
     setenv("PATH", "/nowhere", 1);
-    refused(&r, "there is no ffmpeg here, which decodes videos: install it");
+    refused(&r, "ffmpeg, which decodes videos, was not found: install it");
     setenv("PATH", path, 1);
     r.program = "/nowhere/ffmpeg", refused(&r, "/nowhere/ffmpeg: cannot start it: No such file");
     free(path);
@@ -472,7 +472,7 @@ static void test_killed(void **state) {
     assert_int_equal(kill(v->ffmpeg.pid, SIGKILL), 0);
     assert_true(count_rest(v, &end, &why) < 150);
     assert_int_equal(end, VIDEO_BROKEN_OFF);
-    assert_string_equal(why.s, "ffmpeg was ended by signal 9");
+    assert_says_all(why.s, "ffmpeg was ended by signal 9");
     video_close(v);
     text_free(&why);
 }
@@ -535,7 +535,7 @@ static void test_hangs(void **state) {
     sleep(2); /* it stands still now, with what the pipes hold */
     assert_true(count_rest(v, &end, &why) < 150);
     assert_int_equal(end, VIDEO_BROKEN_OFF);
-    assert_string_equal(why.s, "no frame came from ffmpeg for 1.5 seconds");
+    assert_says_all(why.s, "no frame came from ffmpeg for 1.5 seconds");
     video_close(v);
     text_free(&why);
 }
@@ -545,16 +545,16 @@ static void test_strange_ffmpeg(void **state) {
     (void)state;
     video_request r = {.path = strcpy(path, video_path("gop.mp4"))};
     r.program = video_script("nonsense", "echo hello >&3; sleep 1000");
-    refused(&r, "ffmpeg says what is not understood: hello");
+    refused(&r, "ffmpeg printed something unexpected: hello");
     r.program = video_script("endless", "tr '\\0' x </dev/zero >&3");
     r.timeout = 1;
     refused(&r, "no frame came from ffmpeg"); /* nothing that ends */
     r.program = video_script("talks", "yes '[x @ 0x1] [error] no' | head -n 100000 >&2; exit 3");
-    refused(&r, "ffmpeg gave up: no");
+    refused(&r, "ffmpeg failed: no");
     r.program = video_script("mute", "exit 1");
-    refused(&r, "ffmpeg gave up: it does not say why");
+    refused(&r, "ffmpeg failed: it does not say why");
     r.program = video_script("empty", "exit 0");
-    refused(&r, "it has not one frame");
+    refused(&r, "it has no frames");
     r.program = video_script("two", NUMBER_0 "printf '#tb 0: 1/25\\n0, 0, 0, 1, 8, 0x1\\n' >&3\n"
                                     "printf '#tb 0: 1/25\\n0, 1, 1, 1, 8, 0x1\\n' >&4; sleep 1000");
     refused(&r, "a frame that is two");
@@ -614,7 +614,7 @@ static void test_ends_early(void **state) {
         video *v = opened(&r);
         assert_int_equal(count_rest(v, &end, &why), 1);
         assert_int_equal(end, sound ? VIDEO_WHOLE : VIDEO_DAMAGED);
-        if (!sound) assert_string_equal(why.s, "it should last 9.0 seconds, but its last frame is at 2.0");
+        if (!sound) assert_says_all(why.s, "it should last 9.0 seconds, but its last frame is at 2.0");
         video_close(v);
     }
     text_free(&why);
@@ -646,7 +646,7 @@ static void test_versions(void **state) {
         video_close(v);
     }
     r.program = video_script("ancient", ancient);
-    refused(&r, "ffmpeg 4.2.2 does not know what it is asked for (noautoscale): 4.4 or newer is needed");
+    refused(&r, "ffmpeg 4.2.2 does not support what is needed (noautoscale): 4.4 or newer is needed");
 }
 
 static void test_interrupted(void **state) {

@@ -1,5 +1,5 @@
 """The pages of reid match -o FILE.html and of the demo in Chromium, for t_match_page.sh: match_page.py MATCH DEMO.
-MATCH_SHOTS names a folder for pictures of both, to be looked at."""
+MATCH_SHOTS names a folder for images of both, to be looked at."""
 import base64
 import hashlib
 import os

@@ -16,7 +16,7 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
 REID = sys.argv[1]
-SHOTS = os.environ.get("REVIEW_SHOTS")  # a folder for pictures of the page, to be looked at
+SHOTS = os.environ.get("REVIEW_SHOTS")  # a folder for images of the page, to be looked at
 ODD = "x<script>alert(1)</script>.png"
 
 
@@ -151,7 +151,7 @@ class Page:
 def answer_by_keys_and_clicks(page):
     first = page.pair()
     assert first and "left" in page.one("#score").text
-    page.until("both pictures are shown", lambda: page.js(
+    page.until("both images are shown", lambda: page.js(
         "['left', 'right'].every(s => document.querySelector(`#${s} .crop img`).naturalWidth > 0)"))
     page.shot("question")
     page.key("s")
@@ -185,7 +185,7 @@ def answer_by_keys_and_clicks(page):
     page.seq(7)
     assert journal()[6] | {"crops": [right], "what": "not a crop"} == journal()[6]
     page.until("asked of others", lambda: right not in page.pair())
-    page.until("its picture is apart", lambda: any("Not a crop" in card for card in all_cards(page)))
+    page.until("its image is apart", lambda: any("Not a crop" in card for card in all_cards(page)))
     page.click("#undo")
     page.seq(8)
 
@@ -428,7 +428,7 @@ def single_file(page):
                     "--threshold", "0.6", "--suggest", "0.05"], check=True)
     page.open("file://" + os.path.join(os.getcwd(), "page.html"))
     asked = page.pair()
-    page.until("pictures are shown", lambda: page.js(
+    page.until("images are shown", lambda: page.js(
         "['left', 'right'].every(s => document.querySelector(`#${s} .crop img`).naturalWidth > 0)"))
     page.key("s")
     page.seq(1)

@@ -1,4 +1,4 @@
-/* t_review_album.c: pictures of crops for the review's page: what is kept stays below its limit and is what was made;
+/* t_review_album.c: images of crops for the review's page: what is kept stays below its limit and is what was made;
    boxes, missing and damaged pictures; several threads at one album. -fwrapv: as the Makefile compiles stb.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -fwrapv -I. -Itools tests/tools/review/t_review_album.c tools/review/album.c
@@ -107,7 +107,7 @@ static void test_refusals(void **state) {
     text out = TEXT_INIT, why = TEXT_INIT;
     (void)state;
     assert_false(album_picture(a, PICTURES, ALBUM_SMALL, &out, &why));
-    assert_non_null(strstr(why.s, "cannot open"));
+    assert_says(why.s, "cannot open");
     text_clear(&why);
     assert_false(album_picture(a, PICTURES + 1, ALBUM_LARGE, &out, &why));
     assert_true(why.len > 0 && out.len == 0 && album_kept(a) == 0);

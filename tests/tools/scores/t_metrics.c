@@ -422,7 +422,7 @@ static void same_for_any_threads(void **state) {
     }
 }
 
-/* Every picture a query and in the gallery, some identities with one picture. */
+/* Every picture a query and in the gallery, some identities with one image. */
 static void one_picture_of_each(void **state) {
     static fixture f;
     size_t size[ROWS_IDENTITIES] = {0}, lonely = 0;

@@ -14,6 +14,9 @@ import sys
 import threading
 import time
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../lib"))
+from says import says  # pylint: disable=wrong-import-position
+
 
 def connect(where, timeout=60):
     if where.startswith("/"):
@@ -196,7 +199,7 @@ def slow(where, seconds):
             fields, body = last.split(b"\r\n\r\n")
             must(b"\r\nContent-Type: application/json\r\n" in fields and b"\r\nConnection: close\r\n" in fields and
                  b"\r\nContent-Length: %d" % len(body) in fields, "the headers of 408: %r" % fields)
-            must("too slowly" in json.loads(body)["error"], "408 says why: %r" % body)
+            must(says(json.loads(body)["error"], "too slowly"), "408 says why: %r" % body)
     now = metric(where, 'reid_http_responses_total{code="408"}')
     must(now - told == sum(408 in wanted for _, wanted in cases), "each 408 is counted: %r, then %r" % (told, now))
     # Headers that drip would keep a server busy whose clock starts anew with every byte.
@@ -266,7 +269,7 @@ def impatient(where, model):
     wait_for("cancelled ones are counted",
              lambda: metric(where, 'reid_requests_total{model="%s",outcome="cancelled"}' % model) > before)
     wait_for("nothing waits", lambda: metric(where, "reid_waiting_images{") == 0, 60)
-    must(metric(where, "reid_picture_bytes") == 0, "no picture is held")
+    must(metric(where, "reid_picture_bytes") == 0, "no image is held")
 
 
 def full(where, model):

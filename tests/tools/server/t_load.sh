@@ -109,26 +109,26 @@ start busy 0 tcp
 load 1 --to "$to" --connections 2 --seconds 1 --warm-up 0 --json "$dir/json" "$dir/a"
 says 'answers of another kind are counted by their status' \
     'list(r["statuses"]) == ["503"] and r["answered_per_second"] == 0'
-grep -q 'first failure: an answer was not 200: {}' "$dir/err" && good || bad 'what was answered is told'
+shows 'first failure: an answer was not 200: {}' "$dir/err" && good || bad 'what was answered is told'
 start breaks 1 tcp
 load 1 --to "$to" --connections 2 --seconds 1 --warm-up 0 --json "$dir/json" "$dir/a"
 says 'broken connections' 'r["broken"] > 0 and r["statuses"] == {}'
 start mute 1 tcp
 load 1 --to "$to" --connections 1 --seconds 1 --warm-up 0 "$dir/a"
-grep -q 'an answer cannot be understood' "$dir/err" && good || bad 'an answer without a length'
+shows 'an answer cannot be understood' "$dir/err" && good || bad 'an answer without a length'
 kill "$server" && wait "$server" 2> /dev/null
 server=
 load 1 --to "$to" --connections 1 --seconds 0.3 --warm-up 0 --rates 20 "$dir/a"
-grep -q 'cannot connect: Connection refused' "$dir/err" && good || bad 'nobody listens'
+shows 'cannot connect: Connection refused' "$dir/err" && good || bad 'nobody listens'
 
 for wrong in '' '--to 127.0.0.1:1' "$dir/a" "--rates 0 --to a:1 $dir/a" "--unknown 1 --to a:1 $dir/a" \
     "--to nocolon $dir/a" "--to a:1 --socket b $dir/a" "--connections 0 --to a:1 $dir/a" "--to"; do
     # shellcheck disable=SC2086 # several words
     load 2 $wrong
-    grep -q '^usage: load' "$dir/err" && good || bad "$wrong: usage"
+    shows '^usage: load' "$dir/err" && good || bad "$wrong: usage"
 done
 load 2 --to 127.0.0.1:1 "$dir/nothing"
-grep -q "nothing: .*No such file" "$dir/err" && good || bad 'a file that is not there'
+shows "nothing: .*No such file" "$dir/err" && good || bad 'a file that is not there'
 load 2 --socket "$dir/$(printf '%0120d' 1)" "$dir/a"
-grep -q "a socket's path has at most" "$dir/err" && good || bad 'a path that is too long'
+shows "a socket's path has at most" "$dir/err" && good || bad 'a path that is too long'
 finish

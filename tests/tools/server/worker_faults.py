@@ -13,6 +13,9 @@ import sys
 import threading
 import time
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../lib"))
+from says import says, says_like  # pylint: disable=wrong-import-position
+
 BOXES = [[3, 4, 30, 40], [-5, 60, 50, 50]]
 
 
@@ -79,7 +82,7 @@ class Worker:
         said = self.child.stderr.read().decode()
         got = self.child.wait(30)
         must(got == status, "exit %d, not %d: %s" % (status, got, said))
-        must(re.search(pattern, said), "%r says %r" % (said, pattern))
+        must(says_like(said, pattern), "%r says %r" % (said, pattern))
 
 
 def floats(values):
@@ -149,7 +152,7 @@ def header_errors():
         ({"ask": "forget", "id": 1}, b"", 400, 1, 'not "forget"'),
         ({"ask": 1, "id": 1}, b"", 400, 1, "a string is expected"),
         ({"ask": "embed", "id": 1}, b"", 400, 1, "picture: is empty"),
-        ({"ask": "embed", "id": 1}, b"nonsense", 400, 1, "picture: not a picture"),
+        ({"ask": "embed", "id": 1}, b"nonsense", 400, 1, "picture: not an image"),
         ({"ask": "embed", "id": 1}, picture[:300], 400, 1, "picture: "),
         ({"ask": "embed", "id": 1}, open("bomb.png", "rb").read(), 400, 1, "pixels are over the limit of 100000"),
         ({"ask": "embed", "id": 1, "boxes": 3}, picture, 400, 1, "an array"),
@@ -168,7 +171,7 @@ def header_errors():
         ({"ask": "embed", "id": 1, "top": 1}, picture, 400, 1, "top: is not for embed"),
         ({"ask": "embed", "id": 1, "json": 1}, picture, 400, 1, "json: is not for embed"),
         ({"ask": "embed", "id": 1, "binary": 1}, picture, 400, 1, "true or false"),
-        ({"ask": "embed", "id": 1, "model": "x"}, picture, 404, 1, 'model: there is none called "x"'),
+        ({"ask": "embed", "id": 1, "model": "x"}, picture, 404, 1, 'there is no model "x"'),
         ({"ask": "embed", "id": 1, "model": "a&box=%1"}, picture, 404, 1, 'none called "a&box=%1"'),
         ({"ask": "match", "id": 1, "model": "b0"}, picture, 400, 1, "model: is not for match"),
         ({"ask": "match", "id": 1, "top": 0}, picture, 400, 1, "top: an integer from 1"),
@@ -187,7 +190,7 @@ def header_errors():
     whole = rows_of("a.npy")
     for header, body, status, id, pattern in cases:
         got, answer, _ = w.ask(header, body)
-        must(got["status"] == status and got["id"] == id and re.search(pattern, answer["error"]),
+        must(got["status"] == status and got["id"] == id and says_like(answer["error"], pattern),
              "%r gives %r %r" % (header, got, answer))
     must(w.ask({"ask": "embed", "binary": True}, picture)[2] == whole, "still there after all that")
     must(w.ask({"ask": "model", "id": 1e5})[1]["parameters"]["preset"], "what the model is")
@@ -235,7 +238,7 @@ def limits():
     must(all(w.read()[0]["status"] == 200 for _ in range(200)), "200 single pictures")
     body, _ = infer_body([picture] * 17, False)
     got, answer, _ = w.ask({"ask": "infer"}, body)
-    must(got["status"] == 413 and "over the limit of 16" in answer["error"], "17 images: %r" % answer)
+    must(got["status"] == 413 and says(answer["error"], "over the limit of 16"), "17 images: %r" % answer)
     body, _ = infer_body([picture] * 16, False)
     w.write_beside(frame({"ask": "infer"}, body) * 8)
     statuses = sorted(w.read()[0]["status"] for _ in range(8))
@@ -373,7 +376,7 @@ def nobody_reads():
     must(w.ask({"ask": "stats"}), "it is there")
     w.child.stdout.close()
     must(w.child.wait(10) == 75, "exit 75")
-    must(b"stdout: nobody reads" in w.child.stderr.read(), "and says so")
+    must(says(w.child.stderr.read().decode(), "stdout: nobody reads"), "and says so")
 
 
 signal.alarm(100)

@@ -20,6 +20,7 @@
 #include <cmocka.h>
 
 #include "../../lib/test_refusals.h"
+#include "../../lib/test_says.h"
 
 static void near(double got, double want, double most) {
     if (!(fabs(got - want) <= most)) fail_msg("%.17g instead of %.17g", got, want);
@@ -32,7 +33,7 @@ static double part(uint64_t *seed) { return (double)(chance(seed) % (1 << 20)) /
 enum { SIDE = 64 };
 static uint8_t rgb[SIDE * SIDE * 3], soft[SIDE * SIDE * 3];
 
-/* The definition: a picture of Laplacians, its mean, the mean square of what differs from it. */
+/* The definition: an image of Laplacians, its mean, the mean square of what differs from it. */
 static double sharpness_of(const uint8_t *p, int width, int height) {
     double mean = 0, sum = 0;
     int count = (width - 2) * (height - 2);
@@ -292,7 +293,7 @@ static void test_ends(void **state) {
     assert_false(best_begin(&b, 3, 0.5, forget));
     refuse_from(0, 0);
     say_listen(NULL, 0);
-    assert_non_null(strstr(said, "out of memory"));
+    assert_says(said, "out of memory");
     assert_int_equal(best_take(&b, chosen), 0);
 }
 

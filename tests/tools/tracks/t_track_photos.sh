@@ -192,7 +192,7 @@ sed 's/^east/torn/' boxes.csv >torn.csv
 track 1 torn.out torn --detections torn.csv
 says 'torn/IMG_9997.JPG: '
 says 'torn: 1 of 24 photos could not be read'
-says 'torn.csv: [0-9]* entries are about photos that are not here'
+says 'torn.csv: [0-9]* entries refer to photos that were not found'
 check "the others count" grep -q '"complete": false, "problem": "1 of 24 photos could not be read"' torn.out/tracks.json
 
 # --- refused ---
@@ -226,24 +226,24 @@ printf 'path,x,y,width,height\n' >many.csv
 printf '%s,10,10,40,40\n' s1/RECNX/IMG_9999.JPG /far/many/s2/RECNX/IMG_9999.JPG './s3\RECNX\IMG_9999.JPG' \
     'D:\many\s7\RECNX\IMG_9999.JPG' s4/RECNX/IMG_999.JPG RECNX/s5/IMG_9999.JPG >>many.csv
 track 0 found many --detections many.csv
-says 'many.csv: 2 entries are about photos that are not here'
+says 'many.csv: 2 entries refer to photos that were not found'
 check "each of them is found, and no other" python3 - <<'PYTHON'
 import json
 videos = json.load(open("found/tracks.json"))["videos"]
 assert [v["video"] for v in videos if v["detections"]["boxes"]] == ["many/s%d/RECNX" % i for i in (1, 2, 3, 7)]
 assert len(videos) == 8 and all(v["detections"]["boxes"] <= 1 for v in videos)
 PYTHON
-refused 'no pictures in this folder' "$(mkdir none && echo none)" --detections boxes.csv
-refused 'are asked for twice' photos photos --detections boxes.csv
+refused 'no images in this folder' "$(mkdir none && echo none)" --detections boxes.csv
+refused 'are given twice' photos photos --detections boxes.csv
 refused '--times and --burst are about photos, but there is no folder' east.mkv --detections east.txt --burst 3
 refused 'are about videos, but there is none' photos --detections boxes.csv --first-frame 1
 printf 'path,time\nphotos/east/IMG_9999.JPG,noon\n' >bad.csv
-refused 'bad.csv: line 2: "noon" is no time; one looks like 2024-05-31T06:30:00' photos --detections boxes.csv \
+refused 'bad.csv: line 2: "noon" is not a valid time; expected YYYY-MM-DDTHH:MM:SS' photos --detections boxes.csv \
     --times bad.csv
 printf 'path,when\n' >bad.csv
 refused 'bad.csv: line 1: the header lacks "time"' photos --detections boxes.csv --times bad.csv
 printf 'path,x,y,width,height\nphotos/east/IMG_9999.JPG,500,5,20,20\n' >bad.csv
 refused 'photos/east/IMG_9999.JPG: the box x 500, .* has no pixel of the 160 x 120 photo' photos --detections bad.csv
 printf 'path,x,y,width,height\nphotos/east/IMG_9999.JPG,5,x,20,20\n' >bad.csv
-refused 'bad.csv: line 2: "x" is no number' photos --detections bad.csv
+refused 'bad.csv: line 2: "x" is not a number' photos --detections bad.csv
 finish

@@ -142,7 +142,7 @@ says 'out.part/whole/crops/a/.* is not there any more'
 # --- somebody else's ---
 rm -rf out.part && mkdir out.part && echo mine >out.part/letter.txt
 track 2 out
-says 'out.part is there already, and is not what an interrupted run left'
+says 'out.part already exists and was not left by an interrupted run'
 track 2 out --resume
 check "it is left alone" grep -q mine out.part/letter.txt
 rm -rf out.part && echo mine >out.part

@@ -23,6 +23,7 @@
 #include <cmocka.h>
 
 #include "../../lib/test_refusals.h"
+#include "../../lib/test_says.h"
 
 enum { MOST = 100, MOST_TRACKS = 3000 };
 
@@ -289,7 +290,7 @@ static void test_patience(void **state) {
     assert_int_equal(step_one(t, 6, box_at(20, 0, 100)), 1);
     assert_int_equal(ended_count, 1);
     near(ended[0].last, 3, 0);
-    /* Between bursts of pictures there are no frames: the gap is what counts. */
+    /* Between bursts of images there are no frames: the gap is what counts. */
     assert_int_equal(step_one(t, 8.9, box_at(20, 0, 100)), 1);
     assert_int_equal(step_one(t, 12, box_at(20, 0, 100)), 2);
     finish(t);
@@ -404,7 +405,7 @@ static void refused(tracks *t, double seconds, track_box b, const char *words) {
     int good = tracks_step(t, seconds, &b, 1, &number);
     say_listen(NULL, 0);
     assert_int_equal(good, 0);
-    if (!strstr(said, words)) fail_msg("'%s' lacks '%s'", said, words);
+    if (!says(said, words)) fail_msg("'%s' lacks '%s'", said, words);
 }
 
 static void test_refusals(void **state) {
@@ -556,7 +557,7 @@ static void test_refused_memory(void **state) {
                 int good = tracks_step(t, i / 10.0, boxes, count, number);
                 refuse_from(0, 0);
                 if (good) break;
-                assert_non_null(strstr(said, "out of memory"));
+                assert_says(said, "out of memory");
                 refusals++;
             }
             say_listen(NULL, 0);

@@ -15,6 +15,9 @@ import sys
 
 import numpy as np
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../lib"))
+from says import says as says_part  # pylint: disable=wrong-import-position
+
 passed = failed = 0
 
 
@@ -257,7 +260,7 @@ def refused(what, content, says, *options):
     with open("bad.onnx", "wb") as f:
         f.write(content)
     r = run("convert", *options, "bad.onnx", "no.safetensors")
-    outcome(r.returncode == 2 and says in r.stderr and not os.path.exists("no.safetensors"), what,
+    outcome(r.returncode == 2 and says_part(r.stderr, says) and not os.path.exists("no.safetensors"), what,
             "exit %d: %s" % (r.returncode, r.stderr.strip()))
     if os.path.exists("no.safetensors"):
         os.remove("no.safetensors")
@@ -475,7 +478,7 @@ def malformed():
         ("no graph", start, "an ONNX file without a graph"),
         ("two graphs", model([], [two], after=data(7, b"")), "an ONNX file with a second graph, or none"),
         ("a graph that is a number", start + number(7, 1), "an ONNX file with a second graph, or none"),
-        ("cut off in a field", model([], [two])[:-2], "protobuf: a field reaches past the end of what it lies in"),
+        ("cut off in a field", model([], [two])[:-2], "protobuf: a field extends past its message"),
         ("cut off in a number", start + b"\x80", "protobuf: a number is cut off at byte"),
         ("cut off after a key", start + b"\x3a", "protobuf: a number is cut off at byte"),
         ("a number without end", start + b"\xff" * 12, "protobuf: a number is too large at byte"),
@@ -483,15 +486,15 @@ def malformed():
         ("field 0", start + b"\x00\x01", "protobuf: an impossible field at byte"),
         ("a group", start + b"\x3b\x3c", "protobuf: a field of no known kind at byte"),
         ("a field beyond its message", start + data(7, b"\x2a\x7f"), "protobuf: a field reaches past the end"),
-        ("a tensor that is a number", start + data(7, number(5, 1)), "a node or a tensor of the graph is none"),
-        ("a sparse tensor", start + data(7, data(15, b"")), "the graph has sparse tensors, which are not read here"),
-        ("nothing in it", model([], []), "there are no tensors in it"),
-        ("only integers", t(type=number(2, 7), raw=data(9, b"\0" * 16)), "there are no tensors in it"),
+        ("a tensor that is a number", start + data(7, number(5, 1)), "a node or tensor is not a protobuf message"),
+        ("a sparse tensor", start + data(7, data(15, b"")), "the graph has sparse tensors, which are not supported"),
+        ("nothing in it", model([], []), "it contains no tensors"),
+        ("only integers", t(type=number(2, 7), raw=data(9, b"\0" * 16)), "it contains no tensors"),
         ("no name", t(name=b""), "a tensor has no name"),
         ("two names", t(name=data(8, "a") + data(8, "b")), 'a tensor has two names, the first is "a"'),
         ("a name with a 0", t(name=data(8, b"a\0b")), "protobuf: the name of a tensor has a byte 0 in it"),
         ("a long name", t(name=data(8, "a" * 600)), "protobuf: the name of a tensor is too long"),
-        ("a name that is a number", t(name=number(8, 1)), "protobuf: the name of a tensor is no text"),
+        ("a name that is a number", t(name=number(8, 1)), "protobuf: the name of a tensor is not text"),
         ("a name twice", model([], [two, two]), 'two tensors are named "a"'),
         ("too few values", t(raw=data(9, b"\0" * 7)), 'tensor "a" has 7 bytes of values, its shape needs 8'),
         ("no values", t(raw=b""), 'tensor "a" has 0 bytes of values, its shape needs 8'),
@@ -508,7 +511,7 @@ def malformed():
         ("nine sides", t(dims=number(1, 1) * 9), "a tensor has more than 8 dimensions"),
         ("sides that overflow", t(dims=number(1, 1 << 40) * 2), 'tensor "a": its size overflows'),
         ("bytes that overflow", t(dims=number(1, 1 << 62)), 'tensor "a": its size overflows'),
-        ("sides that are no numbers", t(dims=real(1, 2)), "a tensor's dimensions are no numbers"),
+        ("sides that are no numbers", t(dims=real(1, 2)), "a tensor's dimensions are not numbers"),
         ("packed sides, cut off", t(dims=data(1, b"\x82")), "protobuf: a number is cut off at byte"),
         ("integers that are cut off", t(type=number(2, 7), raw=data(9, b"\0" * 12)),
          'tensor "a" has 0 integers, its shape needs 2'),
@@ -516,10 +519,10 @@ def malformed():
          'tensor "a" has 3 integers, its shape needs 2'),
         ("a cut off integer", t(type=number(2, 7), raw=data(7, b"\0\x80")), "protobuf: a number is cut off at byte"),
         ("integers one by one", t(type=number(2, 7), raw=number(7, 0) * 2),
-         'tensor "a": integers in more than one piece are not read here'),
+         'tensor "a": integers in more than one piece are not supported'),
         ("integers in another file", t(type=number(2, 7), raw=number(14, 1)),
-         'tensor "a": integers in another file are not read here'),
-        ("an attribute that is a number", model([data(4, "Conv") + number(5, 1)], [two]), "an attribute is none"),
+         'tensor "a": integers in another file are not supported'),
+        ("an attribute that is a number", model([data(4, "Conv") + number(5, 1)], [two]), "an attribute is not a protobuf message"),
         ("an attribute without name", model([node("Conv", [], "y") + data(5, number(3, 1))], [two]),
          'node "y" (Conv): an attribute has no name'),
         ("padding by a strange word", model([node("Conv", [], "y", auto_pad="SAME")], [two]),

@@ -15,6 +15,7 @@
 
 #include "weights/checkpoint_open.h"
 #include "weights/dialects.h"
+#include "../../lib/test_says.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -258,7 +259,7 @@ static const origin_row ORIGIN_ROWS[] = {
     {"backbone.", {"heads.weight", NULL}, "x", "resnet50", "fast-reid", "fastreid", 1, NULL},
     {"backbone.", {"backbone.layer1.0.bn1.IN.weight", "heads.weight", NULL}, "x", "resnet50", "fast-reid", "fastreid",
      1,
-     "(IBN), which the networks here do not have"},
+     "(IBN), which the networks here lack"},
     {"backbone.", {"backbone.NL_3.1.theta.weight", "heads.weight", NULL}, "x", NULL, "fast-reid", "fastreid", 1,
      "non-local blocks"},
     {"", {"layer1.0.se.fc1.weight", NULL}, "x", NULL, NULL, NULL, 0, "squeeze-excite blocks in a ResNet"},
@@ -282,7 +283,7 @@ static void test_origins(void **state) {
         assert_int_equal(f.m.last_stride, r->last_stride);
         assert_int_equal(f.m.by_fate[FATE_USED], r50_names.count);
         if (!r->problem) assert_int_equal(f.m.problem.len, 0);
-        else if (!f.m.problem.len || !strstr(f.m.problem.s, r->problem))
+        else if (!f.m.problem.len || !says(f.m.problem.s, r->problem))
             fail_msg("row %zu: no \"%s\" in: %s", i, r->problem, f.m.problem.len ? f.m.problem.s : "");
         forget(&f);
     }
@@ -301,7 +302,7 @@ static void test_twins(void **state) {
         found f = look(&timm, "", NULL, rows[i].asked, rows[i].file);
         if (!f.good) fail_msg("row %zu: %s", i, f.why.s);
         assert_int_equal(f.m.ambiguous[0] != 0, rows[i].ambiguous);
-        if (rows[i].ambiguous) assert_non_null(strstr(f.m.ambiguous, "--net efficientnet_b0 or --net tf_"));
+        if (rows[i].ambiguous) assert_says(f.m.ambiguous, "--net efficientnet_b0 or --net tf_");
         forget(&f);
     }
 }
@@ -345,7 +346,8 @@ static void test_strangers(void **state) {
         {"features.1.0.block.0.0.weight", "EfficientNetV2"}, {"features.1.0.layer_scale", "ConvNeXt"},
         {"features.3.squeeze.weight", "SqueezeNet"}, {"stage2.0.branch1.0.weight", "ShuffleNetV2"},
         {"trunk_output.block1.x", "RegNet"}, {"layer3.22.conv1.weight", "ResNet-101"}, {"features.0.weight", "VGG"},
-        {"layer4.0.conv1.weight", "ResNet-18 or ResNet-34"}, {"a", "called as in no network that is known here"},
+        {"layer4.0.conv1.weight", "ResNet-18 or ResNet-34"}, {"a", "its 1 tensors (\"a\", ...) match the names of no "
+                                                                   "known network"},
     };
     static const names none = {{{0}}, 0};
     (void)state;
@@ -353,7 +355,7 @@ static void test_strangers(void **state) {
         const char *more[] = {rows[i].name, NULL};
         found f = look(&none, "", more, NULL, "x");
         assert_false(f.good);
-        if (!strstr(f.why.s, rows[i].message)) fail_msg("%s: %s", rows[i].name, f.why.s);
+        if (!says(f.why.s, rows[i].message)) fail_msg("%s: %s", rows[i].name, f.why.s);
         forget(&f);
     }
 }
@@ -365,8 +367,8 @@ static void test_problems(void **state) {
     snprintf(n.at[7], sizeof n.at[7], "other.weight");
     found f = look(&n, "", NULL, NULL, "x");
     assert_true(f.good && f.m.missing_count == 1 && f.m.by_fate[FATE_UNKNOWN] == 1);
-    assert_non_null(strstr(f.m.problem.s, r50_names.at[7]));
-    assert_non_null(strstr(f.m.problem.s, "is missing"));
+    assert_says(f.m.problem.s, r50_names.at[7]);
+    assert_says(f.m.problem.s, "is missing");
     forget(&f);
 
     const char *twice[] = {"ema.conv1.weight", NULL}; /* not the trunk's prefix: only unknown */
@@ -375,11 +377,11 @@ static void test_problems(void **state) {
     forget(&f);
     const char *both[] = {"layer1.0.conv1.weight", NULL};
     f = look(&r50_names, "model.", both, NULL, "x");
-    assert_non_null(strstr(f.m.problem.s, "\"layer1.0.conv1.weight\" and \"model.layer1.0.conv1.weight\" both are"));
+    assert_says(f.m.problem.s, "\"layer1.0.conv1.weight\" and \"model.layer1.0.conv1.weight\" both are");
     forget(&f);
     f = look(&r50_names, "", NULL, "efficientnet_b0", "x");
     assert_true(f.good && f.m.by_fate[FATE_USED] == 0); /* asked for by name: there is an account */
-    assert_non_null(strstr(f.m.problem.s, "efficientnet_b0 has no such layer; the file holds another network"));
+    assert_says(f.m.problem.s, "efficientnet_b0 has no such layer; the file holds another network");
     forget(&f);
 }
 

@@ -1,4 +1,4 @@
-"""with_fastapi.py: the server that most people write: FastAPI, a picture decoded and computed in the thread pool.
+"""with_fastapi.py: the server that most people write: FastAPI, an image decoded and computed in the thread pool.
 
     MODEL=b0.onnx THREADS=1 uvicorn with_fastapi:app --workers 2
 """
