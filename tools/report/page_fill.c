@@ -5,7 +5,8 @@
 
 static const char OPEN[] = "{{", CLOSE[] = "}}";
 
-void page_text(text *out, const char *s) {
+/* What may have come from a file's name, between tags or in an attribute. */
+static void add_text(text *out, const char *s) {
     text plain = TEXT_INIT;
     text_visible(&plain, s);
     if (text_failed(&plain)) text_no_memory(out);
@@ -68,7 +69,7 @@ void page_fill(text *out, const page_markup *m, const char *piece, page_values *
         const char *name = key + 2 + is_markup, *value = value_of(v, name, (size_t)(key_end - name));
         assert(value != NULL && key_end < end);
         if (is_markup) text_puts(out, value);
-        else page_text(out, value);
+        else add_text(out, value);
         at = key_end + 2;
     }
     if (v) text_free(&v->pairs);

@@ -30,7 +30,4 @@ void page_set(page_values *v, const char *key, const char *format, ...) __attrib
    there is none for out. */
 void page_fill(text *out, const page_markup *m, const char *piece, page_values *v);
 
-/* What may have come from a file's name, between tags or in an attribute. */
-void page_text(text *out, const char *s);
-
 #endif
