@@ -100,8 +100,8 @@ broken() {
     all_rules "$2" "$work/text" | grep -qxF -e "$1" && good || bad "finds: $1"
 }
 broken 'README.md: none.md does not exist' README.md 'See [this](none.md).'
-broken 'tools/heads/README.md: ../results/NOTES.md#none: no such heading' tools/heads/README.md \
-    '[a](../results/NOTES.md#none)'
+broken 'tools/heads/README.md: ../results/README.md#none: no such heading' tools/heads/README.md \
+    '[a](../results/README.md#none)'
 broken 'README.md: #none: no such heading' README.md '[a](#none)'
 broken 'CHANGELOG.md: no test runs its commands, and no line says why: <!-- not run: WHY -->' CHANGELOG.md '```sh
 make
