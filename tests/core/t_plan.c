@@ -83,7 +83,9 @@ static void dump_text(text *to, const reid__arch *arch) {
 }
 
 /* A network of TensorFlow differs from its sibling by its padding alone. */
-static const char *sibling(const reid__arch *arch) { return strncmp(arch->name, "tf_", 3) == 0 ? arch->name + 3 : NULL; }
+static const char *sibling(const reid__arch *arch) {
+    return strncmp(arch->name, "tf_", 3) == 0 ? arch->name + 3 : NULL;
+}
 
 static FILE *open_golden(const char *name, const char *mode) {
     char path[128];

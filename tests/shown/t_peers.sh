@@ -1,6 +1,6 @@
 #!/bin/sh
-# tools/peers without the peers: the table in its README is what the script makes of the committed results, which are all
-# linked, ours.c speaks the protocol, the Python files compile, group.py runs on 300 rows, track.py on two films and
+# tools/peers without the peers: the table in its README is what the script makes of the committed results, which all
+# have links, ours.c speaks the protocol, the Python files compile, group.py runs on 300 rows, track.py on two films and
 # video.py on seconds of others (with their peers, where tools/peers/group, track and video have put them).
 #     sh tests/shown/t_peers.sh
 set -u

@@ -1,7 +1,8 @@
 #!/bin/sh
 # Runs what the pages show: the C program compiles and gives an embedding, the commands of the sh blocks work one after
 # another in one folder. A block that cannot run here has a line before it that says why: <!-- not run: needs a GPU -->.
-# The two commands at the top have tests of their own (t_demo.sh, tests/run itself); t_links.sh checks links and options.
+# The two commands at the top have tests of their own (t_demo.sh, tests/run itself); t_links.sh checks links and
+# options.
 #     sh tests/shown/t_readme.sh
 set -u
 cd "$(dirname "$0")/../.." || exit 1

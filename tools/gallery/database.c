@@ -95,8 +95,8 @@ static int server_suffices(const pq *c, const surroundings *s, text *why) {
         text_puts(why, "the server has no pgvector; a gallery needs 0.8.4 or newer (Debian: postgresql-N-pgvector from "
                        "apt.postgresql.org)");
     else if (vector_is_old(vector))
-        text_printf(why, "has pgvector %s; a gallery needs 0.8.4 or newer, because older versions can overflow while they "
-                         "build an index in parallel or damage it in VACUUM (github.com/pgvector/pgvector, "
+        text_printf(why, "has pgvector %s; a gallery needs 0.8.4 or newer, because older versions can overflow while "
+                         "they build an index in parallel or damage it in VACUUM (github.com/pgvector/pgvector, "
                          "CHANGELOG.md)%s", vector,
                     *s->vector ? "; after installing it: ALTER EXTENSION vector UPDATE" : "");
     return why->len == 0;

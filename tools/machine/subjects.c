@@ -146,8 +146,8 @@ static void look_at_calibration(findings *f, const subjects *s, const models *al
     else if (*said) findings_add(f, FOUND_WARNING, "calibration", "more and better labelled images, or another model",
                                  "%s", said);
     else if (c.identities)
-        findings_add(f, FOUND_GOOD, "calibration", NULL, "%s: threshold %.4f, equal error rate %.2f %%, from %zu identit%s",
-                     shown(s->calibration), c.threshold, 100 * c.score.points.eer, c.identities,
+        findings_add(f, FOUND_GOOD, "calibration", NULL, "%s: threshold %.4f, equal error rate %.2f %%, from %zu "
+                     "identit%s", shown(s->calibration), c.threshold, 100 * c.score.points.eer, c.identities,
                      c.identities == 1 ? "y" : "ies");
     else findings_add(f, FOUND_GOOD, "calibration", NULL, "%s: threshold %.4f, equal error rate %.2f %%",
                       shown(s->calibration), c.threshold, 100 * c.score.points.eer);
