@@ -16,7 +16,7 @@ bad() { # PATTERN ARGUMENT...
 }
 bad 'no model: give its weights with -m' --batches 1
 bad 'one model at a time' -m a -m b
-bad 'nothing to do with x.png' -m w.safetensors x.png
+bad 'unexpected argument: x.png' -m w.safetensors x.png
 bad 'lost.safetensors: no such file' -m lost.safetensors
 for value in '' 0 1,0 '1,' ',1' 1,x -1 65537 '1 2'; do
     bad '--batches takes N,..., not' -m w.safetensors --batches "$value"
@@ -96,7 +96,7 @@ class Reader(html.parser.HTMLParser):
 reader = Reader()
 reader.feed(page)
 assert not reader.open and "http" not in page and "url(" not in page and "nan" not in page and "inf" not in page
-assert "prefers-color-scheme:dark" in page and page.count("<h2>Batch ") == 2 and "<h2>Batch 9" not in page
+assert "prefers-color-scheme: dark" in page and page.count("<h2>Batch ") == 2 and "<h2>Batch 9" not in page
 ops = [[o for o in c["ops"]] for c in figures["cells"]]
 assert all(not o for o in ops), "no --ops, none in the JSON"
 lines = [s for s in reader.svgs if s["label"].startswith("Roofline")]
