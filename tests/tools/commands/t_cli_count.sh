@@ -9,8 +9,8 @@ awk 'BEGIN { for (k = 0; k < 60; k++) for (i = 0; i < 1 + k * 7 % 8; i++) print 
 "$EVAL_FILES" crops.npy 32 5 0.9 <list >/dev/null
 all=$(wc -l <list)
 count() { status=$1; shift; run "$status" cluster crops.npy --threshold 0.4 --count "$@"; }
-# holds EXPRESSION: of d, the JSON on stdout
-holds() { check "$1" python3 -c 'import json, sys
+# json_holds EXPRESSION: of d, the JSON on stdout
+json_holds() { check "$1" python3 -c 'import json, sys
 d = json.load(open("stdout"))
 assert eval(sys.argv[1]), d' "$1"; }
 
@@ -38,10 +38,10 @@ count 1
 prints "^50 of $all crops were drawn, and [0-9]* pairs with them: 0 crops have all their answers, [0-9]* answers are "
 prints '^too few: 10 crops need all of their answers, [0-9]* more answers at the least; reid review --count asks them$'
 count 1 --json
-holds 'd["state"] == "too few answers"'
-holds 'd["individuals"] == None'
-holds "d['crops'] == $all"
-holds 'd["sample"] == 50'
+json_holds 'd["state"] == "too few answers"'
+json_holds 'd["individuals"] == None'
+json_holds "d['crops'] == $all"
+json_holds 'd["sample"] == 50'
 needed=$(python3 -c 'import json; print(json.load(open("stdout"))["needed"])')
 
 # Everything is: 60 lies in the interval.
@@ -49,9 +49,9 @@ ask none.jsonl --html page.html
 asked=$(answer page.html decisions.jsonl)
 check "about 50 times 20 pairs ($asked)" [ "$asked" -gt 700 ] && check "at most" [ "$asked" -le 1100 ]
 count 0 --decisions decisions.jsonl --json
-holds 'd["open"] == 0'
-holds 'd["state"] == "good"'
-holds 'd["low"] <= 60 <= d["high"] and d["high"] - d["low"] < 30'
+json_holds 'd["open"] == 0'
+json_holds 'd["state"] == "good"'
+json_holds 'd["low"] <= 60 <= d["high"] and d["high"] - d["low"] < 30'
 cp "$out" wanted
 count 0 --decisions decisions.jsonl
 prints '^[0-9.]* individuals, with 95 % probability between [0-9.]* and [0-9.]*; scores alone say [0-9]*$'
@@ -71,12 +71,12 @@ ask none.jsonl --html other.html --seed 1
 answer other.html other.jsonl >/dev/null
 check "another seed asks other pairs" [ "$(cmp -s other.jsonl decisions.jsonl; echo $?)" = 1 ]
 count 0 --decisions decisions.jsonl --sample 30 --json # a smaller sample is a part of the larger one
-holds 'd["open"] == 0'
-holds 'd["counted_crops"] == 30'
+json_holds 'd["open"] == 0'
+json_holds 'd["counted_crops"] == 30'
 count 0 --decisions decisions.jsonl --per-crop 10 --json
-holds 'd["open"] == 0'
+json_holds 'd["open"] == 0'
 count 0 --decisions decisions.jsonl --sample 60 --json # ten more crops: those without answers do not count
-holds '50 <= d["counted_crops"] < 60 and d["open"] > 0'
+json_holds '50 <= d["counted_crops"] < 60 and d["open"] > 0'
 
 # As many answers as it says are needed, and one fewer.
 answer page.html some.jsonl "$asked" >/dev/null
@@ -117,7 +117,7 @@ ask none.jsonl --html tracks.html --tracks tracks.csv
 answer tracks.html tracks.jsonl >/dev/null
 check "nobody asks about a track" [ "$(grep -c '"p\([0-9]\)_.*"p\1_' tracks.jsonl)" = 0 ]
 count 0 --decisions tracks.jsonl --tracks tracks.csv --json
-holds 'd["low"] <= 60 <= d["high"]'
+json_holds 'd["low"] <= 60 <= d["high"]'
 
 # What is refused.
 count 2 -o groups.csv

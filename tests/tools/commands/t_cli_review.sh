@@ -34,13 +34,13 @@ printf '%s odd\nlost.png lost\n' "$odd" >>list
 
 # What is refused before anything is opened.
 run 2 review crops.npy
-says 'where do decisions go'
+says 'no journal for decisions'
 run 2 review --decisions d.jsonl
 says 'no INPUT'
 run 2 review crops.npy --threshold 0.6 --decisions d.jsonl --listen 0.0.0.0:0
 says 'other machines could connect'
 run 2 review crops.npy --threshold 0.6 --decisions d.jsonl --listen 8000
-says 'is no address'
+says 'invalid address'
 # Who decides stands in each line: what a journal refuses must not be found out when hundreds of lines have it.
 run 2 review crops.npy --threshold 0.5 --decisions d.jsonl --html x.html --by "$(printf 'ann\nb')"
 says 'review: --by: the name has a control character'
@@ -50,11 +50,11 @@ absent x.html
 run 2 review crops.npy --threshold 0.5 --decisions d.jsonl --html crops.npy
 says 'crops.npy is both input and output'
 run 2 review crops.npy --decisions d.jsonl --html x.html --listen 127.0.0.1:0
-says '--listen does not go with it'
+says 'review: --html needs no server: remove --listen'
 run 2 review crops.npy --decisions d.jsonl --import saved.jsonl
 says '--import adds a file to --decisions and excludes everything else'
 run 2 review crops.npy --decisions d.jsonl
-says 'review: which score is enough'
+says 'review: no threshold'
 run 2 review lost.npy --decisions other.jsonl
 says 'lost.meta.json: cannot open'
 run 2 review crops.npy --decisions d.jsonl --min-conf 0.5
@@ -108,33 +108,33 @@ ask 200 '"seq": 0, "decisions": \[\]' "${url}since/5"
 
 # Who may ask: the token, then Host, then Origin.
 for path in '' / /data /page.js /decide "/${url##*/}" "/$(printf '%032d' 0)/" "/$(printf '%032d' 0)/data"; do
-    ask 403 'has no token' "$site$path"
+    ask 403 'the address lacks the current token' "$site$path"
 done
 token=$(echo "$url" | sed 's|.*/\([0-9a-f]*\)/$|\1|')
-ask 403 'has no token' "$site/${token%?}/data"
-ask 403 'has no token' "$site/${token}0/data"
-ask 403 'has no token' "$site/$token"
-ask 403 'Host: only names of this machine' -H 'Host: example.org' "${url}data"
-ask 403 'Host: only names of this machine' -H 'Host: 127.0.0.1.example.org' "${url}data"
-ask 403 'Host: only names of this machine' --http1.0 -H 'Host:' "${url}data"
+ask 403 'the address lacks the current token' "$site/${token%?}/data"
+ask 403 'the address lacks the current token' "$site/${token}0/data"
+ask 403 'the address lacks the current token' "$site/$token"
+ask 403 'Host: only this machine' -H 'Host: example.org' "${url}data"
+ask 403 'Host: only this machine' -H 'Host: 127.0.0.1.example.org' "${url}data"
+ask 403 'Host: only this machine' --http1.0 -H 'Host:' "${url}data"
 ask 200 ids -H "Host: localhost:1234" "${url}data"
 pair='{"what": "same", "crops": ["a/1.png", "b/1.png"], "seen": 0}'
 for origin in 'http://example.org' 'https://127.0.0.1' null "$site.example.org" "$site/" "http://localhost:80"; do
-    ask 403 'Origin: decisions are taken from the page itself' -H "Origin: $origin" \
+    ask 403 'Origin: only the page itself may send decisions' -H "Origin: $origin" \
         -H 'Content-Type: application/json' --data-binary "$pair" "${url}decide"
 done
-ask 403 'Origin: decisions' -H 'Content-Type: application/json' --data-binary "$pair" "${url}decide"
-ask 415 'Content-Type: application/json' -H "Origin: $site" --data-binary "$pair" "${url}decide"
-ask 415 'Content-Type: application/json' -H "Origin: $site" -H 'Content-Type: text/plain' --data-binary "$pair" \
+ask 403 'Origin: only the page itself may send' -H 'Content-Type: application/json' --data-binary "$pair" "${url}decide"
+ask 415 'Content-Type: expected application/json' -H "Origin: $site" --data-binary "$pair" "${url}decide"
+ask 415 'Content-Type: expected' -H "Origin: $site" -H 'Content-Type: text/plain' --data-binary "$pair" \
     "${url}decide"
-ask 415 'Content-Type: application/json' -H "Origin: $site" -H 'Content-Type: application/jsonx' --data-binary "$pair" \
+ask 415 'Content-Type: expected' -H "Origin: $site" -H 'Content-Type: application/jsonx' --data-binary "$pair" \
     "${url}decide"
 ask 405 'takes POST' "${url}decide"
 has_header 'Allow: POST'
 ask 405 'takes POST' "${url}regroup"
 has_header 'Allow: POST'
-ask 403 'Origin: decisions' -X POST "${url}regroup"
-for path in groups/ groups/x groups/-1; do ask 404 'a number is expected' "$url$path"; done
+ask 403 'Origin: only the page itself may send decisions' -X POST "${url}regroup"
+for path in groups/ groups/x groups/-1; do ask 404 'a number after since/ and groups/' "$url$path"; done
 ask 200 '^{"version": 1, "grouping": false, "error": "", "layer": {"version": 1, "heeds": 0, ' "${url}groups/0"
 ask 200 '^{"version": 1, "grouping": false, "error": ""}$' "${url}groups/1"
 for method in POST PUT DELETE OPTIONS; do ask 405 'takes GET' -X $method "${url}data"; done
@@ -154,18 +154,18 @@ decide 400 'the text ends' '{"what": "same"'
 decide 400 'what.* is missing' '{"crops": ["a/1.png", "b/1.png"]}'
 decide 400 'is same, different' '{"what": "similar", "crops": ["a/1.png", "b/1.png"]}'
 decide 400 'an unknown field' '{"what": "same", "crops": ["a/1.png", "b/1.png"], "by": "eve"}'
-decide 400 'stands twice' '{"what": "same", "what": "same", "crops": ["a/1.png", "b/1.png"]}'
+decide 400 'a field is given twice' '{"what": "same", "what": "same", "crops": ["a/1.png", "b/1.png"]}'
 decide 400 'a string is expected' '{"what": "same", "crops": [1, 2]}'
 decide 400 'an array' '{"what": "same", "crops": "a/1.png"}'
 decide 400 'name.* is missing' '{"what": "name", "crops": ["a/1.png"]}'
 decide 400 'belongs to name alone' '{"what": "same", "crops": ["a/1.png", "b/1.png"], "name": "x"}'
 decide 400 'belongs to undo' '{"what": "same", "crops": ["a/1.png", "b/1.png"], "undoes": 1}'
 decide 400 'belongs to undo' '{"what": "undo"}'
-decide 400 "number is expected" '{"what": "undo", "undoes": 0}'
-decide 400 "number is expected" '{"what": "undo", "undoes": 1, "seen": -1}'
+decide 400 'line 1: expected' '{"what": "undo", "undoes": 0}'
+decide 400 'line 1: expected' '{"what": "undo", "undoes": 1, "seen": -1}'
 decide 404 'none of these crops is called .*"c/1.png' '{"what": "same", "crops": ["a/1.png", "c/1.png"]}'
 decide 409 'too few' '{"what": "same", "crops": ["a/1.png"]}'
-decide 409 'stands twice' '{"what": "same", "crops": ["a/1.png", "a/1.png"]}'
+decide 409 'an id is given twice' '{"what": "same", "crops": ["a/1.png", "a/1.png"]}'
 decide 409 'is no earlier line' '{"what": "undo", "undoes": 1}'
 decide 409 'control character' '{"what": "name", "crops": ["a/1.png"], "name": "a\nb"}'
 check "nothing is in the journal" [ ! -s d.jsonl ]
@@ -248,7 +248,7 @@ assert [x['seq'] for x in d['decisions']] == list(range(1, d['seq'] + 1))
 end TERM
 printf '{"seq": 99' >>d.jsonl
 start crops.npy --decisions d.jsonl
-check "told" grep -q 'its last line is torn, 10 bytes' "$work/log"
+check "told" grep -q 'its last line is incomplete, and its 10 bytes' "$work/log"
 decide 200 '"seq"' '{"what": "name", "crops": ["b/2.png"], "name": "", "seen": 0}'
 check "set aside" [ "$(cat d.jsonl.torn)" = '{"seq": 99' ]
 mv d.jsonl moved.jsonl
@@ -275,7 +275,7 @@ print('%dx%d' % (b[i + 7] * 256 + b[i + 8], b[i + 5] * 256 + b[i + 6]))")" = "$2
 }
 size 0 30x20
 size 1 20x30
-ask 500 'lies outside of the image' "${url}small/2"
+ask 500 'the box is outside the image' "${url}small/2"
 size 3 60x40
 end TERM
 
@@ -315,7 +315,7 @@ run 0 review --import saved.jsonl --decisions d.jsonl
 says "0 decisions added to d.jsonl"
 head -c 300 saved.jsonl >cut.jsonl
 run 2 review --import cut.jsonl --decisions d.jsonl
-says 'cut.jsonl: line [12]: is torn'
+says 'cut.jsonl: line [12]: is incomplete'
 run 2 review --import bad.jsonl --decisions d.jsonl
 says 'bad.jsonl: line 1: '
 run 2 review --import lost.jsonl --decisions d.jsonl

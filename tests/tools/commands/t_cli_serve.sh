@@ -36,24 +36,24 @@ printf 'path,x,y,width,height\na.png,3,4,30,40\na.png,-5,60,50,50\n' >boxes.csv
 run 2 serve
 says 'no model'
 run 2 serve -m b0.safetensors x
-says 'no operand belongs here, but there is x'
+says 'serve: unexpected argument: x (weights go after -m)'
 run 2 serve -m b0.safetensors -m b0.safetensors
 says 'two models are called b0'
 run 2 serve -m 'a b.safetensors'
-says 'is no name for a model'
+says 'is not a valid model name'
 run 2 serve -m b0.safetensors --threshold 0.5
 says 'belong to a --gallery'
 run 2 serve -m b0.safetensors --listen 0.0.0.0:0
-says 'other machines could connect: that needs --token-file'
+says 'other machines could connect: give --token-file'
 for address in 8000 127.0.0.1 127.0.0.1:x example.org:80 127.0.0.1:65536 '[::1]' ::1:80; do
     run 2 serve -m b0.safetensors --listen $address
-    says 'is no address like'
+    says 'invalid address'
 done
 run 2 serve -m lost.safetensors
 says 'lost.safetensors: no such file'
 absent reid.sock
 run 2 serve -m b0.safetensors --socket "$(printf '%0120d' 0)"
-says 'is too long for the name of a socket'
+says 'is too long for a socket'
 run 2 serve -m b0.safetensors --socket lost/s
 says 'its folder cannot be opened: No such file'
 run 2 serve -m b0.safetensors --socket a.png
@@ -118,7 +118,7 @@ has_header 'Allow: POST'
 ask 405 'takes GET' -d x $url/v2
 has_header 'Allow: GET'
 ask 405 'takes POST' -X DELETE $url/v2/models/b0/infer
-ask 400 'box: x,y,width,height' --data-binary @a.png "$url/embed?box=1,2,3"
+ask 400 'box: expected x,y,width,height' --data-binary @a.png "$url/embed?box=1,2,3"
 ask 400 'box: ' --data-binary @a.png "$url/embed?box=500,500,5,5"
 ask 400 '\\"colour\\" is unknown' --data-binary @a.png "$url/embed?colour=1"
 ask 400 '\\"top\\" is unknown' --data-binary @a.png "$url/embed?top=1"
@@ -130,7 +130,7 @@ picture bomb.png 400 400 1
 ask 400 'picture: 400 x 400 pixels are over the limit of 100000' --data-binary @bomb.png $url/embed
 ask 400 'request: line 1: ' -d '{' $url/v2/models/b0/infer
 ask 400 'inputs: is missing' -d '{}' $url/v2/models/b0/infer
-ask 400 'inputs\[0\].shape: a side is from 1 to' \
+ask 400 'inputs\[0].shape: a side must have 1 to' \
     -d '{"inputs":[{"name":"pixels","datatype":"UINT8","shape":[1,4294967297,4294967297,3],"data":[1]}]}' \
     $url/v2/models/b0/infer
 ask 413 'images are over the limit of 1024' \
@@ -145,10 +145,10 @@ ask 400 'Inference-Header-Content-Length' -H 'Inference-Header-Content-Length: 9
 ask 400 'infer has no query string' -d '{}' "$url/v2/models/b0/infer?a=b"
 ask 411 'Transfer-Encoding: give a Content-Length' -H 'Transfer-Encoding: chunked' -d x $url/embed
 ask 413 'Content-Length: over the limit of 1048576 bytes' --data-binary @b0.safetensors $url/embed
-ask 415 'Content-Type: one image' -H 'Content-Type: text/html' -d x $url/embed
-ask 415 'Content-Type: one image' -F picture=@a.png $url/embed
-ask 415 'Content-Type: application/json' -H 'Content-Type: image/png' -d '{}' $url/v2/models/b0/infer
-ask 415 'Content-Encoding: nothing is unpacked' -H 'Content-Encoding: gzip' --data-binary @a.png $url/embed
+ask 415 'Content-Type: expected one image' -H 'Content-Type: text/html' -d x $url/embed
+ask 415 'Content-Type: expected one image' -F picture=@a.png $url/embed
+ask 415 'Content-Type: expected application/json' -H 'Content-Type: image/png' -d '{}' $url/v2/models/b0/infer
+ask 415 'Content-Encoding: compressed bodies are not' -H 'Content-Encoding: gzip' --data-binary @a.png $url/embed
 ask 504 'timeout: the deadline' --data-binary @a.png "$url/embed?timeout=1"
 check "a foreign name leads nowhere" sh -c "curl -s -H 'Host: evil.example' http://$tcp/v2 |
     grep -q 'Host: without a token only this machine'"

@@ -29,7 +29,7 @@ export ASAN_OPTIONS
 run 2 worker
 says 'no model'
 run 2 worker -m b0.safetensors x
-says 'worker: no operand belongs here, but there is x'
+says 'worker: unexpected argument: x (weights go after -m)'
 run 2 worker -m b0.safetensors -m b0.safetensors
 says 'worker: two models are called b0'
 run 2 worker -m b0.safetensors --threshold 0.5
@@ -92,5 +92,5 @@ assert got and all(want[k] == v for k, v in got.items() if k != "query"), (want,
 printf '\032\000\000\000\001\000\000\000{"ask": "embed", "id":"a"}x' >which.frame
 run 0 worker -m one=b0.safetensors -m two=other.safetensors <which.frame
 prints '"id": "a", "status": 400'
-prints 'model: which one? There are 2'
+prints '&6{"id": "a", "status": 400, "json": 54}{"error": "\\"model\\" is required: this server has 2"}'
 finish

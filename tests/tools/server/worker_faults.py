@@ -136,7 +136,7 @@ def header_errors():
     picture = open("a.png", "rb").read()
     cases = [
         (b"{", b"", 400, None, "header: line 1"),
-        (b"[]", b"", 400, None, "header: line 1: an object"),
+        (b"[]", b"", 400, None, "header: line 1: expected an object"),
         (b"{}", b"", 400, None, "ask: is missing"),
         (b'{"id": 7}', b"", 400, 7, "ask: is missing"),
         (b'{"ask": "embed", "id": 7} x', picture, 400, 7, "text after the end"),
@@ -156,33 +156,33 @@ def header_errors():
         ({"ask": "embed", "id": 1}, picture[:300], 400, 1, "picture: "),
         ({"ask": "embed", "id": 1}, open("bomb.png", "rb").read(), 400, 1, "pixels are over the limit of 100000"),
         ({"ask": "embed", "id": 1, "boxes": 3}, picture, 400, 1, "an array"),
-        ({"ask": "embed", "id": 1, "boxes": [[1, 2, 3]]}, picture, 400, 1, r"boxes\[0\]: x, y, width and height"),
-        ({"ask": "embed", "id": 1, "boxes": [[1, 2, 3, 4], [1, 2, 3, 4, 5]]}, picture, 400, 1, r"boxes\[1\]: x, y"),
-        ({"ask": "embed", "id": 1, "boxes": [[1, 2, 3, 4.5]]}, picture, 400, 1, r"boxes\[0\]: x, y"),
-        ({"ask": "embed", "id": 1, "boxes": [[1, 2, 3, 1e300]]}, picture, 400, 1, r"boxes\[0\]: x, y"),
+        ({"ask": "embed", "id": 1, "boxes": [[1, 2, 3]]}, picture, 400, 1, r"boxes\[0]: expected x, y, width and"),
+        ({"ask": "embed", "id": 1, "boxes": [[1, 2, 3, 4], [1, 2, 3, 4, 5]]}, picture, 400, 1, r"boxes\[1]: expected"),
+        ({"ask": "embed", "id": 1, "boxes": [[1, 2, 3, 4.5]]}, picture, 400, 1, r"boxes\[0]: expected x, y"),
+        ({"ask": "embed", "id": 1, "boxes": [[1, 2, 3, 1e300]]}, picture, 400, 1, r"boxes\[0]: expected x, y"),
         ({"ask": "embed", "id": 1, "boxes": [[1, 2, 3, 0]]}, picture, 400, 1, "box: "),
         ({"ask": "embed", "id": 1, "boxes": [[500, 500, 5, 5]]}, picture, 400, 1, "box: "),
         ({"ask": "embed", "id": 1, "boxes": [[1, 2, 3, 4]] * 2000}, picture, 413, 1, "box: more than 1024"),
-        ({"ask": "embed", "id": 1, "priority": 8}, picture, 400, 1, "priority: an integer from 0 to 7"),
-        ({"ask": "embed", "id": 1, "priority": "0"}, picture, 400, 1, "priority: line 1: a number is expected"),
+        ({"ask": "embed", "id": 1, "priority": 8}, picture, 400, 1, "priority: expected an integer from 0 to 7"),
+        ({"ask": "embed", "id": 1, "priority": "0"}, picture, 400, 1, "priority: line 1: expected"),
         ({"ask": "embed", "id": 1, "priority": 1.5}, picture, 400, 1, "priority: a whole number"),
-        ({"ask": "embed", "id": 1, "timeout": -1}, picture, 400, 1, "timeout: an integer"),
+        ({"ask": "embed", "id": 1, "timeout": -1}, picture, 400, 1, "timeout: expected an integer"),
         ({"ask": "embed", "id": 1, "timeout": 1}, picture, 504, 1, "timeout: "),
         ({"ask": "embed", "id": 1, "top": 1}, picture, 400, 1, "top: is not for embed"),
         ({"ask": "embed", "id": 1, "json": 1}, picture, 400, 1, "json: is not for embed"),
         ({"ask": "embed", "id": 1, "binary": 1}, picture, 400, 1, "true or false"),
         ({"ask": "embed", "id": 1, "model": "x"}, picture, 404, 1, 'there is no model "x"'),
-        ({"ask": "embed", "id": 1, "model": "a&box=%1"}, picture, 404, 1, 'none called "a&box=%1"'),
+        ({"ask": "embed", "id": 1, "model": "a&box=%1"}, picture, 404, 1, 'there is no model "a&box=%1"'),
         ({"ask": "match", "id": 1, "model": "b0"}, picture, 400, 1, "model: is not for match"),
-        ({"ask": "match", "id": 1, "top": 0}, picture, 400, 1, "top: an integer from 1"),
+        ({"ask": "match", "id": 1, "top": 0}, picture, 400, 1, "top: expected an integer from 1"),
         ({"ask": "infer", "id": 1}, b"", 400, 1, "request: line 1"),
         ({"ask": "infer", "id": 1}, b"{}", 400, 1, "inputs: is missing"),
-        ({"ask": "infer", "id": 1, "json": 3}, b"{}", 400, 1, "json: a number of bytes up to the body's, 2"),
-        ({"ask": "infer", "id": 1, "json": -1}, b"{}", 400, 1, "json: a number of bytes"),
+        ({"ask": "infer", "id": 1, "json": 3}, b"{}", 400, 1, "json: expected a number of bytes, at most the body's 2"),
+        ({"ask": "infer", "id": 1, "json": -1}, b"{}", 400, 1, "json: expected a number of bytes"),
         ({"ask": "infer", "id": 1, "priority": 1}, b"{}", 400, 1, "priority: is not for infer, whose JSON"),
-        ({"ask": "infer", "id": 1, "model": "x"}, b"{}", 404, 1, 'none called "x"'),
+        ({"ask": "infer", "id": 1, "model": "x"}, b"{}", 404, 1, 'there is no model "x"'),
         ({"ask": "stats", "id": 1}, b"x", 400, 1, "body: stats has none"),
-        ({"ask": "model", "id": 1, "model": "x"}, b"", 404, 1, 'none called "x"'),
+        ({"ask": "model", "id": 1, "model": "x"}, b"", 404, 1, 'there is no model "x"'),
         ({"ask": "embed", "id": 1}, b"x" * 2000000, 413, 1, "body: over the limit of 1048576 bytes"),
         ({"ask": "stats", "id": 1}, b"x" * 2000000, 400, 1, "body: stats has none"),
     ]
@@ -207,11 +207,11 @@ def broken():
     picture = open("a.png", "rb").read()
     first = frame({"ask": "embed", "id": 1, "binary": True}, picture)
     cases = [
-        (struct.pack("<II", 0, 5) + b"abcde", "its header has from 1 to"),
-        (struct.pack("<II", (1 << 20) + 1, 0) + b" " * ((1 << 20) + 1), "its header has from 1 to"),
-        (b"\xff" * 8, "its header has from 1 to 1048576 bytes, not 4294967295"),
-        (b"POST /embed HTTP/1.1\r\n\r\n", "its header has from 1 to"),
-        (b'{"ask": "embed"}', "its header has from 1 to"),
+        (struct.pack("<II", 0, 5) + b"abcde", "a header has 1 to"),
+        (struct.pack("<II", (1 << 20) + 1, 0) + b" " * ((1 << 20) + 1), "a header has 1 to"),
+        (b"\xff" * 8, "a header has 1 to 1048576 bytes, not 4294967295"),
+        (b"POST /embed HTTP/1.1\r\n\r\n", "a header has 1 to"),
+        (b'{"ask": "embed"}', "a header has 1 to"),
         (b"\1", "ends inside a frame"),
         (first[:7], "ends inside a frame"),
         (first[:8], "ends inside a frame"),
@@ -376,7 +376,7 @@ def nobody_reads():
     must(w.ask({"ask": "stats"}), "it is there")
     w.child.stdout.close()
     must(w.child.wait(10) == 75, "exit 75")
-    must(says(w.child.stderr.read().decode(), "stdout: nobody reads"), "and says so")
+    must(says(w.child.stderr.read().decode(), "stdout: stdout was closed"), "and says so")
 
 
 signal.alarm(100)
