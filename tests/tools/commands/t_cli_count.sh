@@ -36,7 +36,7 @@ ask() { run 0 review crops.npy --threshold 0.4 --count --decisions "$@"; } # ask
 # Nothing is answered: it says how much is needed.
 count 1
 prints "^50 of $all crops were drawn, and [0-9]* pairs with them: 0 crops have all their answers, [0-9]* answers are "
-prints '^too few: 10 crops need all of their answers, [0-9]* more answers at the least; reid review --count asks them$'
+prints '^too few answers: 10 crops need all of theirs, at least 198 more; reid review --count asks for them$'
 count 1 --json
 json_holds 'd["state"] == "too few answers"'
 json_holds 'd["individuals"] == None'
@@ -98,7 +98,7 @@ count 1 --decisions some.jsonl
 run 0 review poor.npy --threshold 0.4 --count --per-crop 8 --decisions none.jsonl --html poor.html
 answer poor.html poor.jsonl >/dev/null
 run 1 cluster poor.npy --threshold 0.4 --count --per-crop 8 --decisions poor.jsonl
-prints '^too few: the questions reached about [0-9]* % .* Ask for more: --per-crop 16$'
+prints '^too few: the questions reached about [0-9]* % .* the crops of the same individual; the scores are too poor for so few questions; give --per-crop 16$'
 sed 's/.png p.*/.png/; s/\(.*\)/\1 \1/' list >alone
 "$EVAL_FILES" alone.npy 32 5 0.1 <alone >/dev/null
 run 0 review alone.npy --threshold 0.4 --count --decisions none.jsonl --html alone.html
@@ -109,7 +109,7 @@ lines = [line.split(', "crc"')[0].replace('"same"', '"different"') for line in o
 open("alone.jsonl", "w").writelines('%s, "crc": "%08x"}\n' % (line, zlib.crc32(line.encode())) for line in lines)
 END
 run 1 cluster alone.npy --threshold 0.4 --count --decisions alone.jsonl
-prints '^too few: no pair was the same individual'
+prints '^too few matches: no pair was the same individual'
 
 # Tracks and images are no questions.
 { echo id,track; sed -n 's/^\(p[0-9]_[0-9].png\) p\([0-9]\)$/\1,\2/p' list; } >tracks.csv
@@ -173,7 +173,7 @@ says 'names.csv: elsewhere.png, which is Eve, is in none of the files'
 "$EVAL_FILES" other.npy 16 5 0.9 <list >/dev/null
 run 2 gallery add known.gallery other.npy --groups names.csv
 run 2 gallery add known.gallery --groups names.csv
-says 'which files of embeddings'
+says '--groups needs the files of embeddings'
 run 2 gallery search known.gallery --groups names.csv crops.npy
 says 'gallery search: --groups belongs to add'
 same known.gallery before.gallery

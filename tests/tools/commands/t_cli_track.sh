@@ -222,7 +222,7 @@ refused 'give --detections FILE' film.mp4
 run 2 track film.mp4 --detections film.txt -m w.safetensors --threshold 1
 says 'give -o DIR'
 run 2 track film.mp4 --detections film.txt -m w.safetensors -o no
-says 'which score is enough'
+says 'track: no threshold: give --threshold or --calibration (from reid calibrate)'
 run 2 track film.mp4 --detections film.txt -o no --threshold 1
 says 'no model'
 refused 'boxes.csv: line 1: the header lacks "frame"' film.mp4 --detections boxes.csv
@@ -240,7 +240,7 @@ refused 'its frames have 160 x 120 pixels, but those of the detections 640 x 120
 echo '1,-1,170,5,20,20,1,-1,-1,-1' >outside.txt
 refused 'frame 0: the box x 169, y 4, width 20, height 20 has no pixel of the 160 x 120 frame' film.mp4 \
     --detections outside.txt
-refused 'cuts: line 1: "x" is no frame' film.mp4 --detections film.txt --cuts "$(echo x >bad.cuts && echo bad.cuts)"
+refused 'cuts: line 1: "x" is not a frame' film.mp4 --detections film.txt --cuts "$(echo x >bad.cuts && echo bad.cuts)"
 refused 'it has no video stream 1: it has 1, from 0' film.mp4 --detections film.txt --stream 1
 refused 'a frame has 160 x 120 pixels, which is more than --max-pixels 100' film.mp4 --detections film.txt \
     --max-pixels 100
