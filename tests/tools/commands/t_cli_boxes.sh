@@ -62,7 +62,7 @@ says 'flat: the box'
 printf '%s\n' path,x,y,width,height,id photos/b.png,30,30,30,30,deer photos/b.png,0,0,5,5,fox \
     photos/b.png,0,0,6,6,deer >twice.csv
 embed 2 --boxes twice.csv -o twice.npy
-says 'twice.csv: the id "deer" stands twice, and an id is one box.s; who is in a box belongs into a column "identity"'
+says 'twice.csv: the id "deer" is given twice; ids of box.s must differ. Name the individual in a column "identity"'
 absent twice.npy
 sed 's/,id$/,identity/' twice.csv >who.csv
 embed 0 --boxes who.csv
@@ -110,7 +110,7 @@ refuse 'path,x,y,width,height,x\nb.png,0,0,5,5,0\n' 'names x twice'
 refuse 'path,x,y,width,height\nb.png,0.25,0,0.5,0.5\n' '"0.25" is not a whole number'
 refuse 'path,x,y,width,height\nb.png,0,0,5\n' 'line 2: 4 fields where the header has 5'
 refuse 'path,x,y,width,height\nb.png,0,0,5,5x\n' '"5x" is not a whole number'
-refuse 'path,x,y,width,height\n"b.png,0,0,5,5\n' 'does not end'
+refuse 'path,x,y,width,height\n"b.png,0,0,5,5\n' 'a quoted field is not closed'
 refuse 'path,x,y,width,height\n,0,0,5,5\n' 'an empty path'
 refuse 'path,x,y,width,height,identity\nb.png,0,0,5,5,\n' 'an empty identity'
 refuse 'path,x,y,width,height,identity\nb.png,0,0,5,5,a/b\n' 'the identity "a/b" has a slash'

@@ -49,7 +49,7 @@ calibrate 0 fair.npy --fmr 0.05 --method isotonic --prior 0.01 --draws 50 -o iso
 has '"method": "isotonic"' iso.json
 has '"prior": 0.01' iso.json
 calibrate 0 fair.npy --fmr 0.001
-says 'the threshold rests on 2 of 1620 pairs of two identities; with 30 it would be steady'
+says 'the threshold depends on only 2 of 1620 pairs of two identities; 30 would make it stable'
 calibrate 0 pair.npy --fmr 0.05 --json
 cp "$out" fitted.json
 check "two weights" [ "$(grep -o '"weight": 0\.[0-9]*' fitted.json | wc -l)" = 2 ]
@@ -79,7 +79,7 @@ for seed in 1 2 3 4 5 6 7 8; do # until chance has pairs of one identity score h
 done
 says 'calibrate: these scores hardly distinguish individuals: equal error rate [345][0-9].[0-9] %, where 25 % is much'
 run 0 cluster noise.npy --calibration noise.json -o groups.csv
-says 'noise.json: these scores hardly tell individuals apart'
+says 'noise.json: these scores hardly distinguish individuals'
 
 # --- single pairs -----------------------------------------------------------------------------------------------------
 cat >pairs.csv <<END
@@ -104,7 +104,7 @@ bad_pairs 'bad.csv: line 1: no pairs' 'first,second,same\n'
 bad_pairs 'line 2: "yes" is not 1 (the same) or 0 (two)' 'first,second,same\na,b,yes\n'
 bad_pairs 'line 2: an empty path' 'first,second,same\n,b,1\n'
 bad_pairs 'line 2: an image with itself' 'first,second,same\nb,b,1\n'
-bad_pairs 'line 4: a and c are two, but by the other pairs they are the same' \
+bad_pairs 'line 4: a and c are marked different, but other pairs link them as the same' \
     'first,second,same\na,b,1\nb,c,1\na,c,0\n'
 printf '%s\n' first,second,same p/1/1.png,p/1/2.png,1 p/1/1.png,p/2/2.png,0 p/1/1.png,p/3/2.png,0 \
     p/1/1.png,lost.png,0 >lost.csv
@@ -151,7 +151,7 @@ check "no warning about decisions" [ ! -s "$err" ]
 prints 'DECISION .* SCORE  *PROBABLE  PICTURE'
 prints 'match .* ann .* % *gal/ann/2.bmp'
 run 0 match $one --gallery gal --calibration score.json --threshold 0.9999999 --json gal/ann/1.png
-prints '"decision": "unknown".*"threshold": 0.9999999,'
+prints '"decision": "match", "score": 1, "probability".*"threshold": 0.9999999,'
 calibrate 0 $one gal --fmr 0.2 --method isotonic -o steps.json
 run 0 match $one --gallery gal --calibration steps.json --json gal/ann/1.png
 prints '"probability": 1,'

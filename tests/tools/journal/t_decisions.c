@@ -166,7 +166,7 @@ static void test_lines(void **state) {
         text_free(&line);
     }
     refuses("", 0, NULL);
-    refuses("x", 1, "line 1: is torn: it has no end, or its checksum does not fit");
+    refuses("x", 1, "line 1: is incomplete, or its checksum is wrong");
     refuses("\n\n", 2, "line 1: \"crc\": the checksum at its end is wrong: the line is damaged");
 }
 
@@ -456,8 +456,8 @@ static void test_files(void **state) {
     assert_int_equal(say(&d, "same a b", &why), 1);
     assert_int_equal(link(path, other), 0);
     assert_int_equal(say(&d, "same b c", &why), 0);
-    assert_says_all(why.s, "has a second name (a hard link): decisions have one");
-    cannot_open(0, "has a second name (a hard link): decisions have one");
+    assert_says_all(why.s, "is a hard link; a journal of decisions must have one name only");
+    cannot_open(0, "is a hard link; a journal of decisions must have one name only");
     assert_int_equal(unlink(path), 0);
     assert_int_equal(say(&d, "same b c", &why), 0);
     assert_says_all(why.s, "was replaced or removed while it was in use");
