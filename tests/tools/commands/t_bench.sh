@@ -96,7 +96,7 @@ class Reader(html.parser.HTMLParser):
 reader = Reader()
 reader.feed(page)
 assert not reader.open and "http" not in page and "url(" not in page and "nan" not in page and "inf" not in page
-assert "prefers-color-scheme:dark" in page and page.count("<h2>Batch ") == 2 and "<h2>Batch 9" not in page
+assert "prefers-color-scheme: dark" in page and page.count("<h2>Batch ") == 2 and "<h2>Batch 9" not in page
 ops = [[o for o in c["ops"]] for c in figures["cells"]]
 assert all(not o for o in ops), "no --ops, none in the JSON"
 lines = [s for s in reader.svgs if s["label"].startswith("Roofline")]
