@@ -46,8 +46,9 @@ build/reid_impl.o: override CPPFLAGS += -DREID_KERNELS_BYTES='"build/reid_kernel
     -DREID_API='extern __attribute__((visibility("default")))'
 build/reid_impl.o: override CFLAGS += -fPIC -fvisibility=hidden # the same object is the library's
 
-# Pages, style sheets and scripts, and the tables of a gallery in PostgreSQL, likewise: each has a file of its own in the
-# room that includes its bytes. They come before anything is compiled; after that, the compiler knows what needs which.
+# Pages, style sheets and scripts, and the tables of a gallery in PostgreSQL, likewise: each has a file of its own in
+# the room that includes its bytes. They are made before anything is compiled; from then on the compiler's list of what
+# an object includes has them.
 BYTES = $(patsubst tools/%,build/%.bytes,$(foreach ending,html css js svg,$(wildcard tools/*/*.$(ending))) \
     $(wildcard tools/*/*/*.sql))
 build/%.bytes: tools/%

@@ -1129,6 +1129,7 @@ static ptrdiff_t reid__pread(int fd, void *to, size_t size, uint64_t at) { retur
 #else
 #define REID__FORMAT(text, first) __attribute__((format(printf, text, first)))
 #endif
+#define REID__STATIC_ASSERT(condition, name) typedef char reid__##name[(condition) ? 1 : -1] /* C99 and C++11 */
 
 #if defined(_WIN32) || defined(__APPLE__) /* condition variables wait by no other clock there */
 #define REID__WAIT_CLOCK CLOCK_REALTIME
@@ -5049,7 +5050,7 @@ static void reid__run_batch(reid__job *j) {
     reid__run_ops(j, j->net->plan->split, j->net->plan->op_count);
 }
 
-#define REID__CLIPPED 3e-5 /* by experiment: tools/results/NOTES.md */
+#define REID__CLIPPED 3e-5 /* by experiment: tools/results/int8/README.md */
 
 /* INT8: an image has left the ranges when more of its outputs were cut off, in one or two passes: see INT8. */
 static double reid__most_clipped(const reid__plan *p, int passes) {
@@ -6626,6 +6627,7 @@ typedef struct reid__jit {
     char (*candidates)[REID__PATH];
     int candidate_count, candidate, most_version;
     const char *text;            /* reid_kernels.cu */
+    char *contract;              /* what stands before it: reid__contract_text */
     const char *text_from;
     unsigned char *pack;         /* desc.kernels_pack */
     size_t pack_size;
@@ -6893,6 +6895,175 @@ static const char *reid__tiles_read(reid__jit *j) {
     return NULL;
 }
 
+/* --- what the kernels are given ---
+   Each kernel of reid_kernels.cu has one parameter, a structure whose members are named here and nowhere else. The host
+   makes a C struct reid__NAME of them; reid__contract_text makes the text by which NVRTC gets the same members and this
+   host's offsets, which it checks. P: a pointer on the device, an address here, 0 where a launch does not need it; V: a
+   number; S: another of these structures, or a tensor map. Sizes stand in REID__CONTRACT. */
+#define REID__GPU_AXIS(P, V, S) /* one direction of a resize and a centre crop: lines are its columns or rows */       \
+    V(double, scale)            /* source pixels per resized pixel */                                                  \
+    V(double, support)          /* half the length of a window */                                                      \
+    V(double, shrink)           /* source pixels to the filter's argument */                                           \
+    V(long long, resized)       /* pixels after resizing */                                                            \
+    V(long long, skipped)       /* those before the crop; negative: padding */                                         \
+    V(int, source)              /* pixels of the box */                                                                \
+    V(int, count)               /* lines */                                                                            \
+    V(int, filter)              /* 0 bilinear, 1 bicubic */                                                            \
+    V(int, most)                /* taps reserved for each line */
+#define REID__GPU_PICTURE(P, V, S) /* one image of a batch */                                                          \
+    V(long long, pixels)        /* where the box's first pixel lies in the staging block, bytes */                     \
+    V(long long, rows)          /* where its resized columns lie, (source rows, width, 3) bytes */                     \
+    V(long long, taps)          /* its first tap: those of all columns, then those of all rows of the crop */          \
+    V(int, stride)              /* bytes from source row to source row */                                              \
+    V(int, bytes)               /* of a pixel; 0: the CPU has resized it, (height, width, RGB) lies at `pixels` */     \
+    V(int, r) V(int, g) V(int, b) /* where the channels stand in a pixel */                                            \
+    V(int, pad)                                                                                                        \
+    S(gpu_axis, x) S(gpu_axis, y)
+#define REID__GPU_WINDOW(P, V, S) /* the source pixels first ... end - 1 that make up one line */                      \
+    V(int, first) V(int, end)
+#define REID__RESIZE_ARGUMENTS(P, V, S) /* reid_taps, reid_resize_x, reid_resize_y */                                  \
+    P(const unsigned char, staging)                                                                                    \
+    P(const gpu_picture, pictures) /* one for each image */                                                            \
+    P(gpu_window, windows)      /* (images, width + height) */                                                         \
+    P(int, taps)                                                                                                       \
+    P(unsigned char, rows)                                                                                             \
+    P(unsigned char, view)      /* (images, height, width, RGB) */                                                     \
+    V(int, width) V(int, height)                                                                                       \
+    V(int, flip)                /* reid_resize_y: mirrored left to right */
+#define REID__INPUT_ARGUMENTS(P, V, S)                                                                                 \
+    P(const unsigned char, view)                                                                                       \
+    P(const float, lut)         /* (3, 256), from pixel values, in the order of the network's channels */              \
+    P(value_t, image)           /* the network's input */                                                              \
+    V(int, bgr) V(int, images)
+#define REID__PACK_ARGUMENTS(P, V, S) /* reid_pack: (n, ic, kh, kw) to anywhere */                                     \
+    P(const float, from)                                                                                               \
+    P(const double, factors)    /* (n) or 0 */                                                                         \
+    P(value_t, to)                                                                                                     \
+    V(int, n) V(int, ic) V(int, kh) V(int, kw)                                                                         \
+    V(int, stride_n) V(int, stride_c) V(int, stride_y) V(int, stride_x) /* in values */
+#define REID__CONV_ARGUMENTS(P, V, S) /* reid_conv_plain, reid_conv_f32, reid_conv_f16 and reid_join */                \
+    P(const value_t, in)                                                                                               \
+    P(const value_t, weights)                                                                                          \
+    P(const float, bias)                                                                                               \
+    P(const value_t, residual)  /* RESIDUAL: added to the outputs */                                                   \
+    P(const float, factors)     /* SCALE: squeeze-excite factors, (images, IC) */                                      \
+    P(const float, scales)      /* BYTES: what 1 in a channel's sum is in steps of the output; then for residuals */   \
+    P(const value_t, more)      /* MORE_C: the other input, and its convolution's bias */                              \
+    P(const float, more_bias)                                                                                          \
+    P(value_t, out)             /* or, with ROW_SUMS, floats */                                                        \
+    P(sum_t, parts)             /* APART: (SPLIT, pixels, OC_PADDED), which reid_join adds */                          \
+    P(unsigned, full)           /* BYTES: (images), counts of outputs that a ReLU has cut off */                       \
+    V(int, pixels)              /* images * OH * OW */
+#define REID__WGMMA_ARGUMENTS(P, V, S)                                                                                 \
+    S(tensor_map, in_map)                                                                                              \
+    S(tensor_map, weights_map)                                                                                         \
+    S(tensor_map, next_map)     /* NEXT: the second convolution's weights */                                           \
+    S(tensor_map, residual_map) /* RESIDUAL without SPLIT */                                                           \
+    S(tensor_map, more_map)     /* MORE_C: the other input */                                                          \
+    S(tensor_map, out_map)                                                                                             \
+    P(const value_t, image)     /* STEM: the input */                                                                  \
+    P(const value_t, residual)  /* RESIDUAL with SPLIT */                                                              \
+    P(const float, bias)                                                                                               \
+    P(const float, more_bias)   /* MORE_C */                                                                           \
+    P(const float, next_bias)   /* NEXT */                                                                             \
+    P(const float, scales)      /* BYTES: as above */                                                                  \
+    P(const float, next_scales) /* BYTES with NEXT */                                                                  \
+    P(void, out)                /* STEM: pooled rows, ROW_SUMS: sums, SPLIT: outputs */                                \
+    P(unsigned, full)                                                                                                  \
+    V(int, pixels)                                                                                                     \
+    V(int, strip_rows)          /* STEM: pooled rows of a strip */
+#define REID__DEPTHWISE_ARGUMENTS(P, V, S)                                                                             \
+    P(const value_t, in) P(const float, weights) P(const float, bias) P(value_t, out)                                  \
+    P(float, sums)              /* (rows, C), over a row's outputs */                                                  \
+    V(int, rows)                /* images * OH */
+#define REID__SQUEEZE_ARGUMENTS(P, V, S)                                                                               \
+    P(const float, sums)                                                                                               \
+    P(const float, w1) P(const float, b1) /* to the hidden units */                                                    \
+    P(const float, w2) P(const float, b2) /* from them */                                                              \
+    P(float, factors)           /* (images, C) */
+#define REID__MAXPOOL_ARGUMENTS(P, V, S) P(const value_t, in) P(value_t, out) V(int, pixels) /* of the output */
+#define REID__POOL_ARGUMENTS(P, V, S)                                                                                  \
+    P(const value_t, in) P(float, out)                                                                                 \
+    P(const double, factors) P(const float, bias) /* NORM: batch norm */                                               \
+    P(const float, exponent)    /* GEM */                                                                              \
+    V(int, bins)                /* images * OH * OW */                                                                 \
+    V(float, step)              /* what 1 in a byte is, else 1 */
+#define REID__LINEAR_ARGUMENTS(P, V, S)                                                                                \
+    P(const float, in) P(const float, weights) P(const float, bias) P(float, out) V(int, images)
+#define REID__NORMALISE_ARGUMENTS(P, V, S)                                                                             \
+    P(const float, in)                                                                                                 \
+    P(const float, first)       /* FLIP: what came out for the images as they are */                                   \
+    P(float, out)               /* may be one of the others */
+#define REID__SEARCH_ARGUMENTS(P, V, S)                                                                                \
+    P(const value_t, rows) P(const value_t, queries)                                                                   \
+    P(float, maxima)            /* (queries, tiles) */                                                                 \
+    V(int, n)                   /* queries */                                                                          \
+    V(int, tiles)               /* of 32 rows */
+
+/* X(name, bytes, members): all of them, those that others contain first. */
+#define REID__CONTRACT(X)                                                                                              \
+    X(gpu_axis, 56, REID__GPU_AXIS) X(gpu_picture, 160, REID__GPU_PICTURE) X(gpu_window, 8, REID__GPU_WINDOW)          \
+    X(resize_arguments, 64, REID__RESIZE_ARGUMENTS) X(input_arguments, 32, REID__INPUT_ARGUMENTS)                      \
+    X(pack_arguments, 56, REID__PACK_ARGUMENTS) X(conv_arguments, 96, REID__CONV_ARGUMENTS)                            \
+    X(wgmma_arguments, 896, REID__WGMMA_ARGUMENTS) X(depthwise_arguments, 48, REID__DEPTHWISE_ARGUMENTS)               \
+    X(squeeze_arguments, 48, REID__SQUEEZE_ARGUMENTS) X(maxpool_arguments, 24, REID__MAXPOOL_ARGUMENTS)                \
+    X(pool_arguments, 48, REID__POOL_ARGUMENTS) X(linear_arguments, 40, REID__LINEAR_ARGUMENTS)                        \
+    X(normalise_arguments, 24, REID__NORMALISE_ARGUMENTS) X(search_arguments, 32, REID__SEARCH_ARGUMENTS)
+
+#define REID__POINTER(type, name) reid__address name;
+#define REID__NUMBER(type, name) type name;
+#define REID__INSIDE(type, name) reid__##type name;
+#define REID__STRUCT(name, bytes, members)                                                                             \
+    typedef struct reid__##name {                                                                                      \
+        members(REID__POINTER, REID__NUMBER, REID__INSIDE)                                                             \
+    } reid__##name;                                                                                                    \
+    REID__STATIC_ASSERT(sizeof(reid__##name) == bytes, name##_has_this_size);
+REID__CONTRACT(REID__STRUCT)
+#undef REID__POINTER
+#undef REID__NUMBER
+#undef REID__INSIDE
+#undef REID__STRUCT
+REID__STATIC_ASSERT(sizeof(reid__tensor_map) == 128, tensor_map_has_this_size);
+
+
+typedef struct reid__contract {
+    char *text; /* NULL: only its length is wanted */
+    size_t length, room;
+} reid__contract;
+
+REID__FORMAT(2, 3) static void reid__contract_print(reid__contract *c, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(c->text ? c->text + c->length : NULL, c->text ? c->room - c->length : 0, format, args);
+    va_end(args);
+    c->length += (size_t)reid__max(n, 0);
+}
+
+/* The text that stands before reid_kernels.cu, whose macro STRUCT makes a structure of MEMBERS_OF_name and checks
+   LAYOUT_OF_name. */
+static void reid__contract_text(reid__contract *c) {
+    reid__contract_print(c, "#define REID_CONTRACT 1\n");
+#define REID__POINTER(type, name) reid__contract_print(c, " %s *%s;", #type, #name);
+#define REID__VALUE(type, name) reid__contract_print(c, " %s %s;", #type, #name);
+#define REID__OFFSET(type, name)                                                                                       \
+    reid__contract_print(c, " && OFFSET_OF(%s, %s) == %d", self_name, #name,                                  \
+                         (int)((const char *)&self.name - (const char *)&self));
+#define REID__STRUCT(name, bytes, members) {                                                                           \
+        const char *self_name = #name;                                                                                 \
+        reid__##name self;                                                                                             \
+        reid__contract_print(c, "#define MEMBERS_OF_%s", self_name);                                                   \
+        members(REID__POINTER, REID__VALUE, REID__VALUE)                                                               \
+        reid__contract_print(c, "\n#define LAYOUT_OF_%s static_assert(sizeof(%s) == %d", self_name, self_name, bytes); \
+        members(REID__OFFSET, REID__OFFSET, REID__OFFSET)                                                              \
+        reid__contract_print(c, ", \"%s has not the layout of reid.h\")\n", self_name);                                \
+    }
+    REID__CONTRACT(REID__STRUCT)
+#undef REID__POINTER
+#undef REID__VALUE
+#undef REID__OFFSET
+#undef REID__STRUCT
+}
+
 /* --- the text of the kernels --- */
 #if defined(REID_KERNELS_BYTES)
 static const unsigned char reid__kernel_text[] = {
@@ -6918,6 +7089,17 @@ extern const unsigned char reid__kernel_text[] __attribute__((visibility("hidden
 #else
 #define REID__KERNEL_TEXT ((const char *)NULL)
 #endif
+
+/* What stands before the text of the kernels. */
+static reid_result reid__jit_contract(reid__jit *j, reid_error *e) {
+    reid__contract c = {NULL, 0, 0};
+    reid__contract_text(&c);
+    c.room = c.length + 1, c.length = 0;
+    c.text = j->contract = (char *)reid__alloc(j->mem, c.room);
+    if (!c.text) return reid__no_memory(e, "compiling", c.room);
+    reid__contract_text(&c);
+    return REID_OK;
+}
 
 static reid_result reid__jit_text(reid__jit *j, reid_error *e) {
     const reid_desc *desc = j->desc;
@@ -7079,17 +7261,20 @@ static void reid__program_key(const reid__jit *j, reid__program *p) {
     /* The chip, not the option for it, which depends on NVRTC: a pack made elsewhere has to be found. */
     reid__print_digest(&d, "reid kernel 1\nversion %d\nsm_%d\n", REID_VERSION, j->arch);
     reid__digest_update(&d, p->options, p->length);
+    reid__digest_update(&d, j->contract, strlen(j->contract));
     reid__digest_update(&d, j->text, strlen(j->text));
     reid__digest_final(&d, p->key);
 }
 
 static void reid__program_compile(const reid__jit *j, reid__program *p, const char *text) {
-    const char *options[REID__MAX_OPTIONS], *at = p->options;
+    static const char *const before[] = {"reid_contract.h"};
+    const char *options[REID__MAX_OPTIONS], *at = p->options, *contract = j->contract;
     int n = 0;
     options[n++] = j->arch_option;
     options[n++] = "--std=c++17";
+    options[n++] = "--pre-include=reid_contract.h";
     for (int i = 0; i < p->count; i++, at += strlen(at) + 1) options[n++] = at;
-    p->result = j->rtc.CreateProgram(&p->compiling, text, "reid_kernels.cu", 0, NULL, NULL);
+    p->result = j->rtc.CreateProgram(&p->compiling, text, "reid_kernels.cu", 1, &contract, before);
     if (p->result) p->compiling = NULL;
     else p->result = j->rtc.CompileProgram(p->compiling, n, options);
 }
@@ -7233,6 +7418,7 @@ static reid_result reid__jit_init(reid__jit *j, reid__mem *mem, const reid_desc 
     j->no_folder = !reid__cache_folder(desc, j->cache);
     reid_result r = reid__jit_text(j, e);
     const char *path = desc->kernels_pack;
+    if (r == REID_OK) r = reid__jit_contract(j, e);
     if (r == REID_OK && path) r = reid__read_file(mem, path, REID__MAX_BUNDLE, &j->pack, &j->pack_size, e);
     if (r == REID_OK && path && !reid__bundle_valid(j->pack, j->pack_size))
         r = reid__fail(e, REID_ERR_KERNEL_PACK, "%.500s: it is no pack of kernels, or it is damaged", path);
@@ -7317,19 +7503,6 @@ typedef struct reid__gpu_plan {
     reid__step step[2][REID__MAX_OPS]; /* for small and for large batches */
     reid__step extra[REID__EXTRAS];
 } reid__gpu_plan;
-
-/* What reid_kernels.cu calls axis, picture and window. */
-typedef struct reid__gpu_axis {
-    double scale, support, shrink;
-    int64_t resized, skipped;
-    int32_t source, count, filter, most;
-} reid__gpu_axis;
-typedef struct reid__gpu_picture {
-    int64_t pixels, rows, taps;
-    int32_t stride, bytes, r, g, b, pad;
-    reid__gpu_axis x, y;
-} reid__gpu_picture;
-#define REID__GPU_WINDOW 8 /* bytes */
 
 /* A batch on its way. While the GPU computes one, the host fills the other. */
 typedef struct reid__slot {
@@ -8063,15 +8236,21 @@ static reid_result reid__settle(reid__gpu *g, const reid__step *s, void *stream,
                       "more", g->device.index, what);
 }
 
-static reid_result reid__launch(reid__gpu *g, const reid__step *s, int64_t grid_x, int64_t grid_y, void *stream,
-                                void **parameters, reid_error *e) {
-    const reid__driver *cu = &g->device.cu;
+/* Every kernel is launched here. arguments: its structure of REID__CONTRACT, which is copied. The driver's answer. */
+static int reid__launch_kernel(const reid__driver *cu, const reid__step *s, int overlap, int64_t grid_x, int64_t grid_y,
+                               void *stream, void *arguments) {
+    void *parameters[] = {arguments};
     unsigned x = (unsigned)grid_x, y = (unsigned)grid_y;
     reid__launch_attribute more[2];
-    reid__launch_config c = reid__launch_of(s, g->overlap, stream, more);
+    reid__launch_config c = reid__launch_of(s, overlap, stream, more);
     c.grid[0] = x, c.grid[1] = y;
-    int code = c.count ? cu->LaunchKernelEx(&c, s->handle, parameters, NULL)
-                       : cu->LaunchKernel(s->handle, x, y, 1, s->threads, 1, 1, s->shared, stream, parameters, NULL);
+    return c.count ? cu->LaunchKernelEx(&c, s->handle, parameters, NULL)
+                   : cu->LaunchKernel(s->handle, x, y, 1, s->threads, 1, 1, s->shared, stream, parameters, NULL);
+}
+
+static reid_result reid__launch(reid__gpu *g, const reid__step *s, int64_t grid_x, int64_t grid_y, void *stream,
+                                void *arguments, reid_error *e) {
+    int code = reid__launch_kernel(&g->device.cu, s, g->overlap, grid_x, grid_y, stream, arguments);
     if (code) return reid__gpu_check(&g->device, code, s->function, e);
     return g->sync ? reid__settle(g, s, stream, e) : REID_OK;
 }
@@ -8123,97 +8302,129 @@ static int reid__strip_rows(int images, int rows, int warpgroups) {
     return best;
 }
 
+/* What the launch of a convolution by reid_conv_wgmma is given for n images, tensor maps apart. */
+static reid__wgmma_arguments reid__wgmma_arguments_of(const reid__gpu *g, const reid__gpu_lane *l, int index, int n) {
+    const reid__gpu_plan *p = &g->plan;
+    int first = reid__launch_first(p, index), with = p->with[index];
+    const reid__op *op = &p->plan->ops[index], *begin = &p->plan->ops[first];
+    reid__wgmma_arguments a;
+    memset(&a, 0, sizeof a);
+    if (op->kind == REID__MAXPOOL) {
+        a.image = l->buffer[begin->in];
+        a.strip_rows = reid__strip_rows(n, op->oh, 2 * g->device.multiprocessors);
+    }
+    if (reid__adds(p, index)) a.residual = l->buffer[op->residual];
+    a.bias = g->weights + p->bias[first], a.scales = g->weights + p->weight2[first];
+    if (with != REID__NONE) a.more_bias = g->weights + p->bias[with];
+    if (first != index) a.next_bias = g->weights + p->bias[index], a.next_scales = g->weights + p->weight2[index];
+    a.out = l->buffer[op->out], a.full = l->full;
+    a.pixels = n * begin->oh * begin->ow;
+    return a;
+}
+
+/* Its tensor maps. Those that the launch does not use stay zero. */
+static int reid__wgmma_maps(const reid__gpu *g, const reid__gpu_lane *l, int index, const reid__step *s, int n,
+                            reid__wgmma_arguments *a) {
+    const reid__driver *cu = &g->device.cu;
+    const reid__gpu_plan *p = &g->plan;
+    int first = reid__launch_first(p, index), with = p->with[index];
+    const reid__op *op = &p->plan->ops[index], *begin = &p->plan->ops[first];
+    int value = reid__wgmma_value(begin), depth = reid__slice(p, begin), slot = 64;
+    int oc = reid__padded(op->oc), width = reid__padded(begin->oc), stem = op->kind == REID__MAXPOOL;
+    reid__address weights = g->weights + p->weight[first], next = g->weights + p->weight[index];
+    if (value == 1) slot = first != index ? 128 : reid__min(s->bn, 128);
+    int code = reid__map_matrix(cu, &a->weights_map, weights, value, width, reid__gpu_row(p, first), s->bn >> s->pair,
+                                depth);
+    if (code || stem) return code;
+    if (p->per[op->out] == 1) code = reid__map_matrix(cu, &a->out_map, a->out, value, a->pixels, oc, 64, slot);
+    if (!code) code = reid__map_input(g, l, begin, n, s->bm, &a->in_map);
+    if (!code && first != index)
+        code = reid__map_matrix(cu, &a->next_map, next, value, oc, reid__gpu_row(p, index), 128 >> s->pair, depth);
+    if (!code && with != REID__NONE) code = reid__map_input(g, l, &p->plan->ops[with], n, s->bm, &a->more_map);
+    if (!code && a->residual)
+        code = reid__map_matrix(cu, &a->residual_map, a->residual, value, a->pixels, oc, 64, slot);
+    return code;
+}
+
 /* A convolution of n images by reid_conv_wgmma, with all that its launch computes. */
 static reid_result reid__gpu_run_wgmma(reid__gpu *g, reid__gpu_lane *l, int index, const reid__step *s, int n,
                                        reid_error *e) {
-    const reid__driver *cu = &g->device.cu;
-    int first = reid__launch_first(&g->plan, index), with = g->plan.with[index];
-    const reid__op *op = &g->plan.plan->ops[index], *begin = &g->plan.plan->ops[first];
-    int oc = reid__padded(op->oc), width = reid__padded(begin->oc), pixels = n * begin->oh * begin->ow;
-    reid__address weights = g->weights + g->plan.weight[first], bias = g->weights + g->plan.bias[first];
-    reid__address next_weights = g->weights + g->plan.weight[index];
-    reid__address more_bias = g->weights + g->plan.bias[with == REID__NONE ? index : with];
-    reid__tensor_map in, w, next, rest, out; /* rest: what is added, or the input of what is folded in */
-    reid__address raw = l->buffer[reid__adds(&g->plan, index) ? op->residual : begin->in], to = l->buffer[op->out];
-    int stem = op->kind == REID__MAXPOOL, strip = stem ? reid__strip_rows(n, op->oh, 2 * g->device.multiprocessors) : 0;
-    reid__address scale = g->weights + g->plan.weight2[first], more_scale = g->weights + g->plan.weight2[index];
-    void *parameters[] = {&in,    &w,          &next, &rest,   &out,   &raw,    &bias, &more_bias,
-                          &scale, &more_scale, &to,   &pixels, &strip, &l->full};
-    int value = reid__wgmma_value(begin), depth = reid__slice(&g->plan, begin), slot = 64;
-    if (value == 1) slot = first != index ? 128 : reid__min(s->bn, 128);
-    int code = reid__map_matrix(cu, &w, weights, value, width, reid__gpu_row(&g->plan, first), s->bn >> s->pair, depth);
-    in = next = rest = out = w;
-    if (!code && !stem && g->plan.per[op->out] == 1) code = reid__map_matrix(cu, &out, to, value, pixels, oc, 64, slot);
-    if (!code && !stem) code = reid__map_input(g, l, begin, n, s->bm, &in);
-    if (!code && !stem && first != index)
-        code = reid__map_matrix(cu, &next, next_weights, value, oc, reid__gpu_row(&g->plan, index), 128 >> s->pair,
-                                depth);
-    if (!code && with != REID__NONE) code = reid__map_input(g, l, &g->plan.plan->ops[with], n, s->bm, &rest);
-    else if (!code && op->residual != REID__NONE)
-        code = reid__map_matrix(cu, &rest, l->buffer[op->residual], value, pixels, oc, 64, slot);
+    const reid__op *op = &g->plan.plan->ops[index];
+    int stem = op->kind == REID__MAXPOOL;
+    int width = reid__padded(g->plan.plan->ops[reid__launch_first(&g->plan, index)].oc);
+    reid__wgmma_arguments a = reid__wgmma_arguments_of(g, l, index, n);
+    int code = reid__wgmma_maps(g, l, index, s, n, &a);
     if (code) return reid__gpu_check(&g->device, code, "a tensor map", e);
     int64_t across = reid__blocks(width, s->bn), unit = s->pair ? 2 : s->split > 1 ? s->split : across;
-    int64_t rows = reid__blocks(pixels, reid__gpu_tile_pixels(&g->plan, op, s->bm));
-    int64_t tiles = stem ? (int64_t)n * reid__ceil_div(op->oh, strip) : (s->pair ? rows + rows % 2 : rows) * across;
+    int64_t rows = reid__blocks(a.pixels, reid__gpu_tile_pixels(&g->plan, op, s->bm));
+    int64_t tiles = stem ? (int64_t)n * reid__ceil_div(op->oh, a.strip_rows) : (rows + s->pair * (rows % 2)) * across;
     tiles *= s->split; /* blocks */
     int64_t most = reid__max(g->device.multiprocessors / (int)unit, 1); /* times unit: a block keeps resident weights */
     if (s->clusters) most = reid__min((int)most, s->clusters);
     most *= unit;
-    return reid__launch(g, s, tiles < most ? tiles : most, 1, l->stream, parameters, e);
+    return reid__launch(g, s, tiles < most ? tiles : most, 1, l->stream, &a, e);
 }
 
-/* The second launch of a convolution adds the parts of K: a thread has four channels, or eight of narrow types. */
-static reid_result reid__gpu_join(reid__gpu *g, reid__gpu_lane *l, const reid__step *s, const reid__op *op, int pixels,
-                                  void **parameters, reid_error *e) {
+/* A convolution by the other kernels. Where parts of K go to memory a second launch with the same arguments adds them:
+   a thread has four channels, or eight of narrow types. */
+static reid_result reid__gpu_run_conv(reid__gpu *g, reid__gpu_lane *l, int index, const reid__step *s, int n,
+                                      reid_error *e) {
+    const reid__gpu_plan *p = &g->plan;
+    const reid__op *op = &p->plan->ops[index];
+    const reid__op *with = p->with[index] == REID__NONE ? NULL : &p->plan->ops[p->with[index]];
+    reid__conv_arguments a;
+    memset(&a, 0, sizeof a);
+    a.in = l->buffer[op->in], a.out = l->buffer[op->out], a.full = l->full;
+    a.weights = g->weights + p->weight[index], a.bias = g->weights + p->bias[index];
+    if (op->residual != REID__NONE && !with) a.residual = l->buffer[op->residual];
+    if (op->scale != REID__NONE) a.factors = l->buffer[op->scale];
+    if (p->int8) a.scales = g->weights + p->weight2[index];
+    if (with) a.more = l->buffer[with->in], a.more_bias = g->weights + p->bias[p->with[index]];
+    if (s->apart) a.parts = l->parts;
+    a.pixels = n * op->oh * op->ow;
+    int64_t blocks = s->split * reid__blocks(a.pixels, reid__gpu_tile_pixels(p, op, s->bm)) *
+                     reid__blocks(reid__padded(op->oc), s->bn);
+    reid_result r = reid__launch(g, s, blocks, 1, l->stream, &a, e);
+    if (r != REID_OK || !s->apart) return r;
     reid__step join = *s;
     join.function = "reid_join", join.handle = s->join, join.threads = 256, join.shared = 0, join.label[0] = 0;
-    int64_t threads = (int64_t)pixels * reid__padded(op->oc) / (g->plan.half ? 8 : 4);
-    return reid__launch(g, &join, reid__blocks(threads, 256), 1, l->stream, parameters, e);
+    int64_t threads = (int64_t)a.pixels * reid__padded(op->oc) / (p->half ? 8 : 4);
+    return reid__launch(g, &join, reid__blocks(threads, 256), 1, l->stream, &a, e);
 }
 
 /* One operation on n images. */
 static reid_result reid__gpu_run_op(reid__gpu *g, reid__gpu_lane *l, int index, int n, reid_error *e) {
-    const reid__op *op = &g->plan.plan->ops[index];
+    const reid__plan *p = g->plan.plan;
+    const reid__op *op = &p->ops[index];
     const reid__step *s = &g->plan.step[n >= REID__LARGE][index];
-    const reid__address none = 0, *buffer = l->buffer;
     if (op->kind == REID__NORMALISE || g->plan.into[index] != REID__NONE) return REID_OK;
     if (g->plan.inner[index] != REID__NONE || reid__takes_wgmma(&g->plan, op))
         return reid__gpu_run_wgmma(g, l, index, s, n, e);
-    reid__address in = buffer[op->in], out = buffer[op->out], w = g->weights + g->plan.weight[index];
+    if (op->kind == REID__CONV) return reid__gpu_run_conv(g, l, index, s, n, e);
+    reid__address in = l->buffer[op->in], out = l->buffer[op->out], w = g->weights + g->plan.weight[index];
     reid__address b = g->weights + g->plan.bias[index], w2 = g->weights + g->plan.weight2[index];
-    reid__address b2 = g->weights + g->plan.bias2[index], to = s->apart ? l->parts : out;
-    reid__address residual = op->residual == REID__NONE ? none : buffer[op->residual];
-    reid__address scale = op->scale == REID__NONE ? none : buffer[op->scale];
-    reid__address sums = op->sums == REID__NONE ? none : buffer[op->sums];
-    int c = g->plan.plan->buffers[op->out].c, rows = n * op->oh, pixels = rows * op->ow;
-    int with = g->plan.with[index]; /* more K: see reid_conv_f16 */
-    float step = g->plan.int8 ? (float)reid__byte_step(&g->plan.plan->buffers[op->in]) : 1;
-    if (g->plan.int8) scale = w2;
-    if (with != REID__NONE) residual = buffer[g->plan.plan->ops[with].in], scale = g->weights + g->plan.bias[with];
-    void *conv[] = {&in, &w, &b, &residual, &scale, &to, &pixels, &l->full};
-    void *join[] = {&to, &b, &residual, &scale, &out, &pixels, &l->full};
-    void *depthwise[] = {&in, &w, &b, &out, &sums, &rows};
-    void *maxpool[] = {&in, &out, &pixels}, *squeeze[] = {&in, &w, &b, &w2, &b2, &out};
-    void *pool[] = {&in, &out, &pixels, &w, &b, &w2, &step}, *linear[] = {&in, &w, &b, &out, &n};
-    void **const parameters[] = {conv, depthwise, maxpool, squeeze, pool, linear}; /* by reid__kind */
+    reid__address b2 = g->weights + g->plan.bias2[index], sums = op->sums == REID__NONE ? 0 : l->buffer[op->sums];
+    int c = p->buffers[op->out].c, rows = n * op->oh, pixels = rows * op->ow;
+    float byte_step = g->plan.int8 ? (float)reid__byte_step(&p->buffers[op->in]) : 1;
+    reid__depthwise_arguments depthwise = {in, w, b, out, sums, rows};
+    reid__maxpool_arguments maxpool = {in, out, pixels};
+    reid__squeeze_arguments squeeze = {in, w, b, w2, b2, out};
+    reid__pool_arguments pool = {in, out, w, b, w2, pixels, byte_step};
+    reid__linear_arguments linear = {in, w, b, out, n};
+    void *const arguments[] = {NULL, &depthwise, &maxpool, &squeeze, &pool, &linear}; /* by reid__kind */
     int64_t in_rows = (int64_t)rows * c / 4; /* threads: four channels each */
     int64_t x = reid__blocks(in_rows * op->ow, 256), y = 1;
-    if (op->kind == REID__CONV)
-        x = s->split * reid__blocks(pixels, reid__gpu_tile_pixels(&g->plan, op, s->bm)) *
-            reid__blocks(reid__padded(op->oc), s->bn);
     if (op->kind == REID__DEPTHWISE) x = s->bn ? rows * reid__blocks(c / 4, s->bn) : reid__blocks(in_rows, 256);
     if (op->kind == REID__SQUEEZE) x = (int64_t)n * reid__max(s->split, 1);
     if (op->kind == REID__LINEAR) x = g->plan.latency ? op->oc : reid__blocks(op->oc, 8), y = reid__blocks(n, 4);
-    reid_result r = reid__launch(g, s, x, y, l->stream, parameters[op->kind], e);
-    return r == REID_OK && s->apart ? reid__gpu_join(g, l, s, op, pixels, join, e) : r;
+    return reid__launch(g, s, x, y, l->stream, arguments[op->kind], e);
 }
 
 /* The view, normalised, to the stored image. */
 static reid_result reid__gpu_run_input(reid__gpu *g, reid__gpu_lane *l, int n, reid_error *e) {
-    int bgr = g->plan.prep->preset.bgr;
-    void *parameters[] = {&l->view, &g->lut, &bgr, &l->buffer[g->plan.plan->ops[0].in], &n};
+    reid__input_arguments a = {l->view, g->lut, l->buffer[g->plan.plan->ops[0].in], g->plan.prep->preset.bgr, n};
     int64_t pixels = (int64_t)n * g->plan.rows * g->plan.columns;
-    return reid__launch(g, &g->plan.extra[REID__EXTRA_INPUT], reid__blocks(pixels, 256), 1, l->stream, parameters, e);
+    return reid__launch(g, &g->plan.extra[REID__EXTRA_INPUT], reid__blocks(pixels, 256), 1, l->stream, &a, e);
 }
 
 /* From the view to the unnormalised embedding, launch by launch. */
@@ -8302,11 +8513,10 @@ typedef struct reid__strides { int n, c, y, x; } reid__strides;
 /* The tensor in l->raw, (n, ic, kh, kw), to its place among the packed weights, which are zero before. */
 static reid_result reid__gpu_pack_matrix(const reid__gpu_loader *l, int half, reid__address factors, reid__address to,
                                          int n, int ic, int kh, int kw, reid__strides s, reid_error *e) {
-    reid__address from = l->raw;
-    void *parameters[] = {&from, &factors, &to, &n, &ic, &kh, &kw, &s.n, &s.c, &s.y, &s.x};
+    reid__pack_arguments a = {l->raw, factors, to, n, ic, kh, kw, s.n, s.c, s.y, s.x};
     const reid__step *step = &l->g->plan.extra[half ? REID__EXTRA_PACK_VALUE : REID__EXTRA_PACK_FLOAT];
     int64_t blocks = reid__blocks((int64_t)n * ic * kh * kw, 256 * REID__PACK_EACH);
-    return reid__launch(l->g, step, blocks, 1, l->stream, parameters, e);
+    return reid__launch(l->g, step, blocks, 1, l->stream, &a, e);
 }
 
 /* A convolution: (OC, K) for tensor cores, (K, OC) otherwise, K = (row, column, channel) as it is stored. */
@@ -8455,7 +8665,7 @@ static void reid__gpu_lane_cut(reid__cutter *t) {
     t->g->lane_activations = t->used;
     l->view = reid__cut(t, height * width * 3 * batch);
     l->rows = reid__cut(t, t->g->rows);
-    l->windows = reid__cut(t, (height + width) * batch * REID__GPU_WINDOW);
+    l->windows = reid__cut(t, (height + width) * batch * sizeof(reid__gpu_window));
     l->taps = reid__cut(t, t->g->taps * sizeof(int32_t));
     l->result = reid__cut(t, result);
     l->mirrored = reid__cut(t, g->flip ? result : 0);
@@ -8620,15 +8830,12 @@ static void reid__slot_fill(reid__filling *f) {
 /* Resizes the uploaded pictures to the view; `flip` mirrors them. */
 static reid_result reid__gpu_resize(reid__gpu *g, reid__gpu_lane *l, reid__slot *s, int n, int flip, reid_error *e) {
     int height = g->plan.plan->height, width = g->plan.plan->width;
-    reid__address pictures = s->staging;
-    void *taps[] = {&pictures, &l->windows, &l->taps, &width, &height};
-    void *x[] = {&s->staging, &pictures, &l->windows, &l->taps, &l->rows, &width, &height};
-    void *y[] = {&s->staging, &pictures, &l->windows, &l->taps, &l->rows, &l->view, &width, &height, &flip};
+    reid__resize_arguments a = {s->staging, s->staging, l->windows, l->taps, l->rows, l->view, width, height, flip};
     int64_t lines = reid__blocks(height + width, 256), pixels = reid__blocks((int64_t)height * width, 1024);
     const reid__step *steps = g->plan.extra;
-    reid_result r = flip ? REID_OK : reid__launch(g, &steps[REID__EXTRA_TAPS], lines, n, l->stream, taps, e);
-    if (!flip && r == REID_OK) r = reid__launch(g, &steps[REID__EXTRA_RESIZE_X], pixels, n, l->stream, x, e);
-    return r ? r : reid__launch(g, &steps[REID__EXTRA_RESIZE_Y], pixels, n, l->stream, y, e);
+    reid_result r = flip ? REID_OK : reid__launch(g, &steps[REID__EXTRA_TAPS], lines, n, l->stream, &a, e);
+    if (!flip && r == REID_OK) r = reid__launch(g, &steps[REID__EXTRA_RESIZE_X], pixels, n, l->stream, &a, e);
+    return r ? r : reid__launch(g, &steps[REID__EXTRA_RESIZE_Y], pixels, n, l->stream, &a, e);
 }
 
 /* Uploads a filled slot; the lane's stream waits for it. */
@@ -8647,7 +8854,7 @@ static reid_result reid__slot_submit(reid__gpu *g, reid__gpu_lane *l, reid__slot
     const reid__gpu_plan *p = &g->plan;
     reid__address embedding = l->buffer[p->plan->embedding];
     size_t floats = (size_t)n * (size_t)p->plan->dim;
-    void *unit[] = {&embedding, &l->mirrored, &l->result};
+    reid__normalise_arguments unit = {embedding, l->mirrored, l->result};
     int bucket = 0, code = 0;
     while (1 << bucket < n) bucket++;
     reid_result r = reid__slot_upload(g, l, s, bytes, e);
@@ -8661,7 +8868,7 @@ static reid_result reid__slot_submit(reid__gpu *g, reid__gpu_lane *l, reid__slot
         if (g->sync) r = reid__gpu_run_net(g, l, n, e);
         else r = reid__gpu_check(&g->device, cu->GraphLaunch(l->graphs[bucket], l->stream), "cuGraphLaunch", e);
     }
-    if (r == REID_OK) r = reid__launch(g, &p->extra[REID__EXTRA_UNIT], n, 1, l->stream, unit, e);
+    if (r == REID_OK) r = reid__launch(g, &p->extra[REID__EXTRA_UNIT], n, 1, l->stream, &unit, e);
     if (r != REID_OK) return r;
     code = cu->MemcpyDtoHAsync(s->result, l->result, floats * sizeof(float), l->stream);
     if (!code && p->int8) code = cu->MemcpyDtoHAsync(s->full, l->full, (size_t)n * sizeof *s->full, l->stream);
@@ -9343,7 +9550,8 @@ static reid_result reid__check_limit(const reid_index *x, reid_error *e) {
 /* Queries, and rows that are not halves, are multiplied by powers of two: the longest is a little shorter than 1. */
 typedef struct reid__scout {
     reid__device device;
-    void *modules[2], *functions[2];    /* for up to 16 queries, for more */
+    void *modules[2];
+    reid__step steps[2];                /* for up to 16 queries, for more */
     void *stream;
     reid__address rows, queries, maxima; /* one block: (padded rows, depth), (queries, depth) halves; floats */
     unsigned char *pinned;               /* rows, queries or maxima on their way */
@@ -9419,7 +9627,8 @@ static reid_result reid__scout_load(reid_index *x, const reid__jit *j, size_t pa
     int code = cu->StreamCreate(&s->stream, REID__STREAM_APART);
     for (int i = 0; i < 2 && !code; i++) {
         code = cu->ModuleLoadData(&s->modules[i], j->programs[i].cubin);
-        if (!code) code = cu->ModuleGetFunction(&s->functions[i], s->modules[i], "reid_search");
+        if (!code) code = cu->ModuleGetFunction(&s->steps[i].handle, s->modules[i], "reid_search");
+        s->steps[i].threads = 128, s->steps[i].shared = (unsigned)(256 * (128 + reid__scout_widths[i]));
     }
     if (code) return reid__gpu_check(&s->device, code, "reid_search", e);
     s->pinned_bytes = s->query_bytes + maxima;
@@ -9520,16 +9729,14 @@ static reid_result reid__scout_tell(reid__hunt *h, reid_error *e) {
     int n = h->n, which = n > reid__scout_widths[0], width = reid__scout_widths[which], tiles = (int)h->x->tiles;
     size_t bytes = (size_t)reid__round_up(n, width) * (size_t)s->depth * sizeof(uint16_t);
     size_t told = (size_t)n * h->x->tiles * sizeof(float);
-    unsigned blocks = (unsigned)(tiles / 4) * (unsigned)reid__ceil_div(n, width);
-    void *parameters[] = {&s->rows, &s->queries, &s->maxima, &n, &tiles};
+    int64_t blocks = (int64_t)(tiles / 4) * reid__ceil_div(n, width);
+    reid__search_arguments a = {s->rows, s->queries, s->maxima, n, tiles};
     reid_result r = reid__gpu_enter(&s->device, e);
     if (r != REID_OK) return r;
     reid__scout_queries(h, bytes);
     h->maxima = (float *)(void *)(s->pinned + s->query_bytes);
     int code = cu->MemcpyHtoDAsync(s->queries, s->pinned, bytes, s->stream);
-    if (!code)
-        code = cu->LaunchKernel(s->functions[which], blocks, 1, 1, 128, 1, 1, (unsigned)(256 * (128 + width)),
-                                s->stream, parameters, NULL);
+    if (!code) code = reid__launch_kernel(cu, &s->steps[which], 0, blocks, 1, s->stream, &a);
     if (!code) code = cu->MemcpyDtoHAsync(h->maxima, s->maxima, told, s->stream);
     int waited = cu->StreamSynchronize(s->stream); /* also after an error: nothing may still be on its way */
     r = reid__gpu_check(&s->device, code ? code : waited, "a search", e);

@@ -33,6 +33,13 @@
 
    Shared memory is dynamic, in bytes; reid_conv_f16's is the larger of 64 STAGES (BM + BN) and 4 BM (BN + 4).
 
+   Each kernel has one parameter, a structure of pointers and numbers. Its members are named once, in >>cuda_jit of
+   reid.h under "what the kernels are given", with a comment for each: the host makes a C struct of them, and gives the
+   compiler a text that stands before this one and defines MEMBERS_OF_name, and in LAYOUT_OF_name the offsets that the
+   host counts with. STRUCT makes a structure of both where its types are known; a pointer that a launch does not need
+   is 0. For nvcc: `nvrtc_matrix contract` of tests/gpu prints that text, which goes before this file
+   (nvcc -include).
+
    What a program is given by -D beside its kernel's name; in brackets what may be left out, and is then 0, SPLIT 1:
 
    kernel           | constants
@@ -67,11 +74,32 @@
    On sm_90 and newer a launch of a pass may begin before the one in front of it is over ("programmatic dependent
    launch"). So each of its kernels lets the next one begin at once, and waits before it reads what a kernel has written
    or writes what one may still read; packed weights and biases it may read before. It has to wait even if it need not:
-   when one launch is over, all in front of it are. What a kernel has written is no __restrict__ argument: the compiler
-   would take it for constant all through the launch, and read it by ld.global.nc.
+   when one launch is over, all in front of it are. __ldg, which takes memory for constant all through the launch
+   (ld.global.nc), is for packed weights, biases and tables alone, never for what another kernel has written.
 
    Pixels of a batch (M) fit 31 bits, and so do the values of one image and of one weight tensor: what may be more, the
    values of a batch, is counted in 64. gridDim.y is the image in some kernels, and ends at 65535. */
+
+#ifndef REID_CONTRACT
+#error "reid_kernels.cu needs the text of reid.h that defines its structures: the head of this file says how to get it"
+#endif
+#if defined(__CUDACC_RTC__) && !defined(REID_EMULATOR) /* NVRTC has no offsetof, but what its front end makes one of */
+#define OFFSET_OF(type, member) __INTADDR__(&((type *)0)->member)
+#else
+#define OFFSET_OF(type, member) __builtin_offsetof(type, member)
+#endif
+#define STRUCT(name)                                                                                                   \
+    struct name {                                                                                                      \
+        MEMBERS_OF_##name                                                                                              \
+    };                                                                                                                 \
+    LAYOUT_OF_##name
+
+/* Of a kernel's parameter: it stays in constant memory, also where its address is taken. NVRTC knows it since 11.7. */
+#if __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1107
+#define GRID_CONSTANT __grid_constant__
+#else
+#define GRID_CONSTANT
+#endif
 
 #define DEVICE __device__ __forceinline__ /* not static: NVRTC warns of static functions that a program leaves unused */
 
@@ -437,19 +465,19 @@ extern __shared__ __align__(1024) unsigned char shared[];
    (__dmul_rn and so on): a fused multiply-add, which the compiler may otherwise make, has other bits than the CPU's.
    ------------------------------------------------------------------------------------------------------------------ */
 #ifdef REID_PACK
-/* from: (n, ic, kh, kw), multiplied by the factors of n unless there are none. Strides are in values; what lies between
-   them, the padding, was zeroed before. The threads stride over the values. */
-extern "C" __global__ void reid_pack(const float *__restrict__ from, const double *__restrict__ factors,
-                                     value_t *__restrict__ to, int n, int ic, int kh, int kw, int stride_n,
-                                     int stride_c, int stride_y, int stride_x) {
-    unsigned taps = (unsigned)(kh * kw), row = (unsigned)ic * taps; /* of one output channel: within 32 bits */
-    unsigned long long count = (unsigned long long)n * row, step = (unsigned long long)gridDim.x * blockDim.x;
+STRUCT(pack_arguments);
+
+/* Raw weights to packed ones, multiplied by the factors of their output channels unless there are none. What lies
+   between the strides, the padding, was zeroed before. The threads stride over the values. */
+extern "C" __global__ void reid_pack(const GRID_CONSTANT pack_arguments a) {
+    unsigned taps = (unsigned)(a.kh * a.kw), row = (unsigned)a.ic * taps; /* of one output channel: within 32 bits */
+    unsigned long long count = (unsigned long long)a.n * row, step = (unsigned long long)gridDim.x * blockDim.x;
     for (unsigned long long i = thread_index(); i < count; i += step) {
         unsigned channel = (unsigned)(i / row), inside = (unsigned)(i % row), tap = inside % taps;
-        int c = (int)(inside / taps), y = (int)tap / kw, x = (int)tap % kw;
-        float w = factors ? (float)__dmul_rn((double)from[i], factors[channel]) : from[i];
-        store1(to + (long long)channel * stride_n + (long long)c * stride_c + (long long)y * stride_y +
-                   (long long)x * stride_x, w);
+        int c = (int)(inside / taps), y = (int)tap / a.kw, x = (int)tap % a.kw;
+        float from = a.from[i], w = a.factors ? (float)__dmul_rn((double)from, a.factors[channel]) : from;
+        store1(a.to + (long long)channel * a.stride_n + (long long)c * a.stride_c + (long long)y * a.stride_y +
+                   (long long)x * a.stride_x, w);
     }
 }
 #endif
@@ -462,33 +490,11 @@ extern "C" __global__ void reid_pack(const float *__restrict__ from, const doubl
 #ifdef REID_RESIZE
 #define TAP_BITS 22
 
-/* One direction of a resize and a centre crop; reid.h has the same. Its lines are the columns or rows of the crop. */
-struct axis {
-    double scale;               /* source pixels per resized pixel */
-    double support, shrink;     /* half the length of a window; source pixels to the filter's argument */
-    long long resized, skipped; /* pixels after resizing; those before the crop, negative: padding */
-    int source;                 /* pixels of the box */
-    int count;                  /* lines */
-    int filter;                 /* 0 bilinear, 1 bicubic */
-    int most;                   /* taps reserved for each line */
-};
-
-/* One image of the batch. */
-struct picture {
-    long long pixels; /* where the box's first pixel lies in the staging block, bytes */
-    long long rows;   /* where its resized columns lie, (source rows, width, 3) bytes */
-    long long taps;   /* its first tap: those of all columns, then those of all rows of the crop */
-    int stride;       /* bytes from source row to source row */
-    int bytes;        /* of a pixel; 0: the CPU has resized it, and (height, width, RGB) lies at `pixels` */
-    int r, g, b;      /* where the channels stand in a pixel */
-    int pad;
-    axis x, y;
-};
-
-/* The source pixels first ... end - 1 that make up one line. */
-struct window {
-    int first, end;
-};
+/* One direction of a resize and a centre crop, one image of the batch, and the source pixels that make up a line. */
+STRUCT(gpu_axis);
+STRUCT(gpu_picture);
+STRUCT(gpu_window);
+STRUCT(resize_arguments); /* of all three kernels */
 
 /* The triangle, and Keys' cubic convolution with a = -1/2. */
 DEVICE double filter_at(int bicubic, double x) {
@@ -499,24 +505,24 @@ DEVICE double filter_at(int bicubic, double x) {
     return 0.0;
 }
 
-DEVICE double weight(const axis &a, double center, int at) {
+DEVICE double weight(const gpu_axis &a, double center, int at) {
     return filter_at(a.filter, __dmul_rn(__dadd_rn(__dsub_rn((double)at, center), 0.5), a.shrink));
 }
 
 /* A thread computes the window and the taps of one line: columns first, then rows. The sum of the weights is one chain
    in their order, and so every weight is computed twice. */
-extern "C" __global__ void reid_taps(const picture *__restrict__ pictures, window *__restrict__ windows,
-                                     int *__restrict__ taps, int width, int height) {
+extern "C" __global__ void reid_taps(const GRID_CONSTANT resize_arguments g) {
     take_turn();
-    const picture &p = pictures[blockIdx.y];
+    const int width = g.width, height = g.height;
+    const gpu_picture &p = g.pictures[blockIdx.y];
     if (!p.bytes) return;
     for (int line = blockIdx.x * blockDim.x + threadIdx.x; line < width + height; line += gridDim.x * blockDim.x) {
         bool column = line < width;
         int index = column ? line : line - width;
-        const axis &a = column ? p.x : p.y;
-        int *to = taps + p.taps + (column ? 0 : (long long)width * p.x.most) + (long long)index * a.most;
+        const gpu_axis a = column ? p.x : p.y;
+        int *to = g.taps + p.taps + (column ? 0 : (long long)width * p.x.most) + (long long)index * a.most;
         long long at = a.skipped + index;
-        window w = {0, 0}; /* of padding: empty, at the end of the source that it adjoins */
+        gpu_window w = {0, 0}; /* of padding: empty, at the end of the source that it adjoins */
         if (at >= a.resized) w.first = w.end = a.source;
         if (at >= 0 && at < a.resized) {
             double center = __dmul_rn(__dadd_rn((double)at, 0.5), a.scale), sum = 0.0;
@@ -528,7 +534,7 @@ extern "C" __global__ void reid_taps(const picture *__restrict__ pictures, windo
                 to[i - w.first] = (int)(tap < 0.0 ? __dsub_rn(tap, 0.5) : __dadd_rn(tap, 0.5));
             }
         }
-        windows[(long long)blockIdx.y * (width + height) + line] = w;
+        g.windows[(long long)blockIdx.y * (width + height) + line] = w;
     }
 }
 
@@ -543,48 +549,44 @@ DEVICE void store_rgb(unsigned char *to, rgb_sums s) {
 }
 
 /* A thread computes one pixel of the source rows that some row of the crop needs. */
-extern "C" __global__ void reid_resize_x(const unsigned char *__restrict__ staging,
-                                         const picture *__restrict__ pictures, const window *windows,
-                                         const int *taps, unsigned char *__restrict__ rows, int width,
-                                         int height) {
+extern "C" __global__ void reid_resize_x(const GRID_CONSTANT resize_arguments g) {
     take_turn();
-    const picture &p = pictures[blockIdx.y];
+    const int width = g.width, height = g.height;
+    const gpu_picture p = g.pictures[blockIdx.y];
     if (!p.bytes) return;
-    const window *columns = windows + (long long)blockIdx.y * (width + height), *lines = columns + width;
+    const gpu_window *columns = g.windows + (long long)blockIdx.y * (width + height), *lines = columns + width;
     int at = blockIdx.x * blockDim.x + threadIdx.x, step = gridDim.x * blockDim.x;
     int x = at % width, end = lines[height - 1].end;
     for (int y = lines[0].first + at / width; y < end; y += step / width) { /* no product: it may pass 31 bits */
-        const window w = columns[x];
-        const unsigned char *from = staging + p.pixels + (long long)y * p.stride + (long long)w.first * p.bytes;
-        const int *tap = taps + p.taps + (long long)x * p.x.most;
+        const gpu_window w = columns[x];
+        const unsigned char *from = g.staging + p.pixels + (long long)y * p.stride + (long long)w.first * p.bytes;
+        const int *tap = g.taps + p.taps + (long long)x * p.x.most;
         rgb_sums sums = one_half();
         for (int i = w.first; i < w.end; i++, tap++, from += p.bytes)
             sums.r += *tap * from[p.r], sums.g += *tap * from[p.g], sums.b += *tap * from[p.b];
-        store_rgb(rows + p.rows + ((long long)y * width + x) * 3, sums);
+        store_rgb(g.rows + p.rows + ((long long)y * width + x) * 3, sums);
         x += step % width;
         if (x >= width) x -= width, y++;
     }
 }
 
 /* A thread computes one pixel of the view, which is (images, height, width, RGB), mirrored left to right if `flip`. */
-extern "C" __global__ void reid_resize_y(const unsigned char *__restrict__ staging,
-                                         const picture *__restrict__ pictures, const window *windows,
-                                         const int *taps, const unsigned char *rows,
-                                         unsigned char *__restrict__ view, int width, int height, int flip) {
+extern "C" __global__ void reid_resize_y(const GRID_CONSTANT resize_arguments g) {
     take_turn();
-    const picture &p = pictures[blockIdx.y];
-    const window *lines = windows + (long long)blockIdx.y * (width + height) + width;
+    const int width = g.width, height = g.height;
+    const gpu_picture p = g.pictures[blockIdx.y];
+    const gpu_window *lines = g.windows + (long long)blockIdx.y * (width + height) + width;
     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < width * height; i += gridDim.x * blockDim.x) {
         int y = i / width, x = i % width;
-        unsigned char *to = view + (((long long)blockIdx.y * height + y) * width + (flip ? width - 1 - x : x)) * 3;
+        unsigned char *to = g.view + (((long long)blockIdx.y * height + y) * width + (g.flip ? width - 1 - x : x)) * 3;
         if (!p.bytes) {
-            const unsigned char *from = staging + p.pixels + (long long)i * 3;
+            const unsigned char *from = g.staging + p.pixels + (long long)i * 3;
             to[0] = from[0], to[1] = from[1], to[2] = from[2];
             continue;
         }
-        const window w = lines[y];
-        const unsigned char *from = rows + p.rows + ((long long)w.first * width + x) * 3;
-        const int *tap = taps + p.taps + (long long)width * p.x.most + (long long)y * p.y.most;
+        const gpu_window w = lines[y];
+        const unsigned char *from = g.rows + p.rows + ((long long)w.first * width + x) * 3;
+        const int *tap = g.taps + p.taps + (long long)width * p.x.most + (long long)y * p.y.most;
         rgb_sums sums = one_half();
         for (int k = w.first; k < w.end; k++, tap++, from += width * 3)
             sums.r += *tap * from[0], sums.g += *tap * from[1], sums.b += *tap * from[2];
@@ -595,20 +597,20 @@ extern "C" __global__ void reid_resize_y(const unsigned char *__restrict__ stagi
 
 #ifdef REID_INPUT
 /* The view to the network's input, (images, ROWS, COLUMNS, 4): a border of zeros around H x W pixels, channel 3 zero.
-   lut: (3, 256), from pixel values, in the order of the network's channels. A thread writes one pixel. */
-extern "C" __global__ void reid_input(const unsigned char *view, const float *__restrict__ lut, int bgr,
-                                      value_t *__restrict__ image, int images) {
+   A thread writes one pixel. */
+STRUCT(input_arguments);
+extern "C" __global__ void reid_input(const GRID_CONSTANT input_arguments a) {
     take_turn();
     unsigned long long i = thread_index();
-    if (i >= (unsigned long long)images * (ROWS * COLUMNS)) return;
+    if (i >= (unsigned long long)a.images * (ROWS * COLUMNS)) return;
     int inside = (int)(i % (ROWS * COLUMNS)), y = inside / COLUMNS - BORDER_Y, x = inside % COLUMNS - BORDER_X;
     float4 v = make_float4(0, 0, 0, 0);
     if (y >= 0 && y < H && x >= 0 && x < W) {
-        const unsigned char *rgb = view + ((long long)(i / (ROWS * COLUMNS)) * (H * W) + y * W + x) * 3;
-        int first = bgr ? 2 : 0;
-        v = make_float4(lut[rgb[first]], lut[256 + rgb[1]], lut[512 + rgb[2 - first]], 0);
+        const unsigned char *rgb = a.view + ((long long)(i / (ROWS * COLUMNS)) * (H * W) + y * W + x) * 3;
+        int first = a.bgr ? 2 : 0;
+        v = make_float4(__ldg(a.lut + rgb[first]), __ldg(a.lut + 256 + rgb[1]), __ldg(a.lut + 512 + rgb[2 - first]), 0);
     }
-    store4(image + i * 4, v);
+    store4(a.image + i * 4, v);
 }
 #endif
 
@@ -694,6 +696,15 @@ DEVICE void count_full(unsigned *full, int m, unsigned count) {
 #endif
 
 #if defined(REID_CONV_F32) || defined(REID_CONV_F16)
+/* Blocks that a multiprocessor is to hold at least, for __launch_bounds__. One where the input is scaled, or K is cut
+   into parts in FP32: asked for nothing (0), the compiler (CUDA 13.0) saves registers until one of them lies in local
+   memory. */
+#ifdef REID_CONV_F32
+#define BLOCKS_ASKED_FOR (SPLIT > 1 || SCALE ? 1 : 0)
+#else
+#define BLOCKS_ASKED_FOR (SCALE ? 1 : 0)
+#endif
+
 /* Tiles of the same pixels are neighbours among the blocks, and the parts of a tile among these: blocks that run at the
    same time then share their inputs, of which there are more than the L2 cache holds, rather than weights. */
 #define ACROSS ((OC_PADDED + BN - 1) / BN)
@@ -702,6 +713,8 @@ DEVICE int column_of_block() { return blockIdx.x / SPLIT % ACROSS; }
 #endif
 
 #if defined(REID_CONV_PLAIN) || defined(REID_CONV_F32) || defined(REID_CONV_F16)
+STRUCT(conv_arguments); /* of reid_join, too */
+
 #define K_TOTAL (KH * KW * IC)
 #define K_PADDED ((K_TOTAL + BK - 1) / BK * BK)
 
@@ -731,129 +744,157 @@ DEVICE const value_t *find_input(const pixel &p, int k) {
 
 #ifdef REID_CONV_PLAIN
 /* One thread an output: what the others compute, without any of their tricks. */
-extern "C" __global__ void reid_conv_plain(const value_t *in, const value_t *weights, const float *bias,
-                                           const value_t *residual, const float *scale, value_t *out, int pixels) {
+extern "C" __global__ void reid_conv_plain(const GRID_CONSTANT conv_arguments a) {
     take_turn();
     unsigned long long i = thread_index();
     int m = (int)(i / OC), n = (int)(i % OC);
-    if (m >= pixels) return;
-    pixel p = find_pixel(in, m);
-    float sum = bias[n];
+    if (m >= a.pixels) return;
+    pixel p = find_pixel(a.in, m);
+    float sum = a.bias[n];
     for (int k = 0; k < K_TOTAL; k++) {
         const value_t *x = find_input(p, k);
-        float a = x ? load1(x) : 0.0f;
-        if (SCALE) a *= scale[p.image_index * IC + k % IC];
-        sum = fmaf(a, load1(weights + k * OC_PADDED + n), sum);
+        float value = x ? load1(x) : 0.0f;
+        if (SCALE) value *= a.factors[p.image_index * IC + k % IC];
+        sum = fmaf(value, load1(a.weights + k * OC_PADDED + n), sum);
     }
-    if (RESIDUAL) sum += load1(residual + (long long)m * OC_PADDED + n);
-    store1(out + (long long)m * OUT_STRIDE + CHANNEL + n, act(sum));
+    if (RESIDUAL) sum += load1(a.residual + (long long)m * OC_PADDED + n);
+    store1(a.out + (long long)m * OUT_STRIDE + CHANNEL + n, act(sum));
 }
 #endif
 
 #ifdef REID_CONV_F32
 /* A block computes BM pixels times BN channels, a thread 4 x 4 of them. While one BK-deep slice of A and B is
    multiplied the next one is on its way from memory to registers; shared memory holds A as (BK, BM) so that a thread's
-   four pixels are one 16-byte load. Where the input is scaled, one block on a multiprocessor is asked for, here and in
-   FP16: asked for nothing, the compiler (CUDA 13.0) saves registers until one of them lies in local memory. */
+   four pixels are one 16-byte load. */
 #define THREADS (BM * BN / 16)
 #define A_LOADS (BM * BK / 4 / THREADS)
 #define B_LOADS (BN * BK / 4 / THREADS)
 #define TOGETHER 4
 
 /* What becomes of the sums of four channels of pixel m, from n on. */
-DEVICE void store_sums(const sum_t *sums, const float *, const float *residual, const float *, float *out, unsigned *,
-                       int m, int n) {
+DEVICE void store_sums(const conv_arguments &a, const sum_t *sums, int m, int n) {
     float4 v = make_float4(sums[0], sums[1], sums[2], sums[3]);
     if (RESIDUAL) {
-        float4 r = load4(residual + (long long)m * OC_PADDED + n);
+        float4 r = load4(a.residual + (long long)m * OC_PADDED + n);
         v = make_float4(v.x + r.x, v.y + r.y, v.z + r.z, v.w + r.w);
     }
-    store4(out + (long long)m * OUT_STRIDE + CHANNEL + n, make_float4(act(v.x), act(v.y), act(v.z), act(v.w)));
+    store4(a.out + (long long)m * OUT_STRIDE + CHANNEL + n, make_float4(act(v.x), act(v.y), act(v.z), act(v.w)));
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, SPLIT > 1 || SCALE)
-reid_conv_f32(const float *in, const float *weights, const float *bias, const float *residual, const float *scale,
-              float *out, int pixels) {
-    float(*a_tile)[BK][BM] = (float(*)[BK][BM])shared;                       /* [2] */
-    float(*b_tile)[BK][BN] = (float(*)[BK][BN])(shared + 2 * BK * BM * 4);   /* [2] */
-    int t = threadIdx.x, part = blockIdx.x % SPLIT, m0 = row_of_block() * BM, n0 = column_of_block() * BN;
-    int row = t / (BN / 4) * 4, column = t % (BN / 4) * 4; /* of this thread's 4 x 4 outputs */
+/* The tile of a block as one of its threads has it. */
+struct f32_tile {
+    const conv_arguments &a;
+    int t, part, m0, n0;
+    int row, column; /* of this thread's 4 x 4 outputs */
     float acc[4][4];
-    float4 a_next[A_LOADS], b_next[B_LOADS];
+    float4 a_next[A_LOADS], b_next[B_LOADS]; /* the slice on its way */
     pixel source[A_LOADS];
-    let_next_begin();
-    for (int i = 0; i < A_LOADS; i++) {
-        int m = m0 + (t + i * THREADS) % BM;
-        source[i] = find_pixel(in, m < pixels ? m : pixels - 1);
-    }
-    for (int i = 0; i < 4; i++)
-        for (int j = 0; j < 4; j++) acc[i][j] = !part && n0 + column + j < OC ? bias[n0 + column + j] : 0.0f;
 
-    auto fetch = [&](int k0) { /* slice k0 … k0 + BK - 1 to registers */
+    DEVICE f32_tile(const conv_arguments &arguments) : a(arguments) {
+        t = threadIdx.x, part = blockIdx.x % SPLIT, m0 = row_of_block() * BM, n0 = column_of_block() * BN;
+        row = t / (BN / 4) * 4, column = t % (BN / 4) * 4;
+        for (int i = 0; i < A_LOADS; i++) {
+            int m = m0 + (t + i * THREADS) % BM;
+            source[i] = find_pixel(a.in, m < a.pixels ? m : a.pixels - 1);
+        }
+        for (int i = 0; i < 4; i++)
+            for (int j = 0; j < 4; j++) acc[i][j] = !part && n0 + column + j < OC ? a.bias[n0 + column + j] : 0.0f;
+    }
+
+    /* [2]: one is multiplied, the other one filled. */
+    DEVICE static float (*a_tile())[BK][BM] { return (float(*)[BK][BM])shared; }
+    DEVICE static float (*b_tile())[BK][BN] { return (float(*)[BK][BN])(shared + 2 * BK * BM * 4); }
+
+    /* Slice k0 … k0 + BK - 1 to registers. */
+    DEVICE void fetch(int k0) {
         for (int i = 0; i < A_LOADS; i++) {
             int k = k0 + (t + i * THREADS) / BM * 4;
             const float *x = find_input(source[i], k);
             a_next[i] = x ? load4(x) : make_float4(0, 0, 0, 0);
             if (SCALE && x) {
-                float4 s = load4(scale + source[i].image_index * IC + k);
+                float4 s = load4(a.factors + source[i].image_index * IC + k);
                 a_next[i] = make_float4(a_next[i].x * s.x, a_next[i].y * s.y, a_next[i].z * s.z, a_next[i].w * s.w);
             }
         }
         for (int i = 0; i < B_LOADS; i++) {
             int at = t + i * THREADS, k = k0 + at / (BN / 4), n = n0 + at % (BN / 4) * 4;
-            b_next[i] = n < OC_PADDED ? load4(weights + k * OC_PADDED + n) : make_float4(0, 0, 0, 0);
+            b_next[i] = n < OC_PADDED ? load4(a.weights + k * OC_PADDED + n) : make_float4(0, 0, 0, 0);
         }
-    };
-    auto put = [&](int buffer) { /* registers to shared memory */
+    }
+
+    /* Registers to shared memory. */
+    DEVICE void put(int buffer) {
         for (int i = 0; i < A_LOADS; i++) {
             int at = t + i * THREADS, r = at % BM, k = at / BM * 4;
-            a_tile[buffer][k][r] = a_next[i].x, a_tile[buffer][k + 1][r] = a_next[i].y;
-            a_tile[buffer][k + 2][r] = a_next[i].z, a_tile[buffer][k + 3][r] = a_next[i].w;
+            a_tile()[buffer][k][r] = a_next[i].x, a_tile()[buffer][k + 1][r] = a_next[i].y;
+            a_tile()[buffer][k + 2][r] = a_next[i].z, a_tile()[buffer][k + 3][r] = a_next[i].w;
         }
         for (int i = 0; i < B_LOADS; i++) {
             int at = t + i * THREADS;
-            store4(&b_tile[buffer][at / (BN / 4)][at % (BN / 4) * 4], b_next[i]);
+            store4(&b_tile()[buffer][at / (BN / 4)][at % (BN / 4) * 4], b_next[i]);
         }
-    };
+    }
 
-    const int begin = K_PADDED / BK * part / SPLIT * BK, end = K_PADDED / BK * (part + 1) / SPLIT * BK;
-    wait_for_last();
-    fetch(begin);
-    put(0);
-    for (int k0 = begin, buffer = 0; k0 < end; k0 += BK, buffer ^= 1) {
-        __syncthreads(); /* the slice is there, and nobody reads the other buffer any more */
-        if (k0 + BK < end) fetch(k0 + BK);
+    DEVICE void multiply(int buffer) {
         for (int k = 0; k < BK; k++) {
-            float4 a = load4(&a_tile[buffer][k][row]), b = load4(&b_tile[buffer][k][column]);
-            const float av[4] = {a.x, a.y, a.z, a.w}, bv[4] = {b.x, b.y, b.z, b.w};
+            float4 four_a = load4(&a_tile()[buffer][k][row]), four_b = load4(&b_tile()[buffer][k][column]);
+            const float av[4] = {four_a.x, four_a.y, four_a.z, four_a.w};
+            const float bv[4] = {four_b.x, four_b.y, four_b.z, four_b.w};
 #pragma unroll
             for (int i = 0; i < 4; i++)
 #pragma unroll
                 for (int j = 0; j < 4; j++) acc[i][j] = fmaf(av[i], bv[j], acc[i][j]);
         }
-        if (k0 + BK < end) put(buffer ^ 1);
     }
 
-    auto finish = [&](int m, int n, const sum_t *sums) {
-        if (m < pixels && n < OC_PADDED) store_sums(sums, bias, residual, scale, out, 0, m, n);
-    };
-    float4 *tile = (float4 *)shared; /* [4][THREADS]: what each thread has */
-    if (CLUSTERED) __syncthreads();
-    for (int i = 0; i < 4; i++) {
-        int m = m0 + row + i, n = n0 + column;
-        float4 v = make_float4(acc[i][0], acc[i][1], acc[i][2], acc[i][3]);
-        if (SPLIT == 1) finish(m, n, acc[i]);
-        else if (CLUSTERED) tile[i * THREADS + t] = v;
-        else if (m < pixels && n < OC_PADDED) store4(out + ((long long)part * pixels + m) * OC_PADDED + n, v);
+    DEVICE void finish(int m, int n, const sum_t *sums) const {
+        if (m < a.pixels && n < OC_PADDED) store_sums(a, sums, m, n);
     }
+
+    /* The sums to where they are wanted: outputs, parts of a cluster, parts in memory. */
+    DEVICE void store() {
+        for (int i = 0; i < 4; i++) {
+            int m = m0 + row + i, n = n0 + column;
+            float4 v = make_float4(acc[i][0], acc[i][1], acc[i][2], acc[i][3]);
+            if (SPLIT == 1) finish(m, n, acc[i]);
+            else if (CLUSTERED) ((float4 *)shared)[i * THREADS + t] = v; /* [4][THREADS] */
+            else if (m < a.pixels && n < OC_PADDED)
+                store4(a.parts + ((long long)part * a.pixels + m) * OC_PADDED + n, v);
+        }
+    }
+
+    /* A block's share of the outputs of a cluster. */
+    DEVICE void store_share() const {
+        const int each = 4 * THREADS / SPLIT;
+#pragma unroll 1
+        for (int at = part * each + t; at < (part + 1) * each; at += THREADS) {
+            const float *v = (const float *)((float4 *)shared + at);
+            const float sums[4] = {join(v), join(v + 1), join(v + 2), join(v + 3)};
+            finish(m0 + at % THREADS / (BN / 4) * 4 + at / THREADS, n0 + at % (BN / 4) * 4, sums);
+        }
+    }
+};
+
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_ASKED_FOR)
+reid_conv_f32(const GRID_CONSTANT conv_arguments a) {
+    let_next_begin();
+    f32_tile tile(a);
+    const int slices = K_PADDED / BK, begin = slices * tile.part / SPLIT * BK;
+    const int end = slices * (tile.part + 1) / SPLIT * BK;
+    wait_for_last();
+    tile.fetch(begin);
+    tile.put(0);
+    for (int k0 = begin, buffer = 0; k0 < end; k0 += BK, buffer ^= 1) {
+        __syncthreads(); /* the slice is there, and nobody reads the other buffer any more */
+        if (k0 + BK < end) tile.fetch(k0 + BK);
+        tile.multiply(buffer);
+        if (k0 + BK < end) tile.put(buffer ^ 1);
+    }
+    if (CLUSTERED) __syncthreads();
+    tile.store();
     if (!CLUSTERED) return;
     block_barrier();
-    const int each = 4 * THREADS / SPLIT;
-#pragma unroll 1
-    for (int at = part * each + t; at < (part + 1) * each; at += THREADS) {
-        const float *v = (const float *)(tile + at), sums[4] = {join(v), join(v + 1), join(v + 2), join(v + 3)};
-        finish(m0 + at % THREADS / (BN / 4) * 4 + at / THREADS, n0 + at % (BN / 4) * 4, sums);
-    }
+    tile.store_share();
     block_meeting(); /* shared memory goes with the block */
 }
 #endif
@@ -897,14 +938,13 @@ DEVICE void mma16(int d[4], const unsigned a[4], const unsigned b[2]) { reid_mma
    MMA: pieces go through registers, and an MMA of depth 16 is two of depth 8, which add in the same order.
 
    BYTES: the outputs are bytes, the sums whole numbers. VALUE_U8: bytes times signed bytes; halves are INT8's first
-   convolution, whose sums FP32 holds. `scale` is what 1 in a sum of a channel is in steps of the output, and behind the
-   channels what 1 in a residual is. SIGNED: -128 ... 127; REST_SIGNED: the residual is. full: see count_full.
+   convolution, whose sums FP32 holds. SIGNED: -128 ... 127; REST_SIGNED: the residual is. full: see count_full.
 
    ROW_SUMS: only a global average of the outputs is wanted. A tile then ends with a row of an image, and what is stored
    is the sum of each row, left to right, (images * OH, OC) in fp32: as reid_pool begins.
 
-   MORE_C: K goes on with as many channels, whole slices, of another input (MORE_IH, MORE_IW), of a 1x1 convolution with
-   MORE_STRIDE which the network adds: it comes as `residual`, and its bias as `scale`. Not with BYTES or SCALE. */
+   MORE_C: K goes on with as many channels, whole slices, of another input, `more` (MORE_IH, MORE_IW), of a 1x1
+   convolution with MORE_STRIDE which the network adds. Not with BYTES or SCALE. */
 #define K_ALL (K_PADDED + MORE_C)
 #define THREADS (32 * WARPS_M * WARPS_N)
 #define A_BYTES (BM * ROW_BYTES)
@@ -917,18 +957,18 @@ DEVICE void mma16(int d[4], const unsigned a[4], const unsigned b[2]) { reid_mma
 
 #if BYTES
 /* A sum of channel n in steps of the output; rest: the residual's byte. */
-DEVICE float in_steps(sum_t sum, const float *scale, const float *bias, int n, int rest) {
-    float v = fmaf((float)sum, scale[n], bias[n]);
-    return RESIDUAL ? fmaf((float)rest, scale[OC_PADDED], v) : v;
+DEVICE float in_steps(const conv_arguments &a, sum_t sum, int n, int rest) {
+    float v = fmaf((float)sum, a.scales[n], a.bias[n]);
+    return RESIDUAL ? fmaf((float)rest, a.scales[OC_PADDED], v) : v;
 }
 
 /* Eight channels of a pixel, from n on. */
-DEVICE uint2 eight_bytes(const sum_t *sums, const float *scale, const float *bias, int n, const void *residual) {
+DEVICE uint2 eight_bytes(const conv_arguments &a, const sum_t *sums, int n, const void *residual) {
     uint2 rest = RESIDUAL ? *(const uint2 *)residual : make_uint2(0, 0), out = make_uint2(0, 0);
 #pragma unroll
     for (int c = 0; c < 8; c++) {
         unsigned r = (c < 4 ? rest.x : rest.y) >> c % 4 * 8 & 255;
-        float byte = nearest(in_steps(sums[c], scale, bias, n + c, REST_SIGNED ? (int)(signed char)r : (int)r));
+        float byte = nearest(in_steps(a, sums[c], n + c, REST_SIGNED ? (int)(signed char)r : (int)r));
         (c < 4 ? out.x : out.y) |= (__float_as_uint(byte) & 255) << c % 4 * 8;
     }
     return out;
@@ -952,17 +992,15 @@ DEVICE uint4 eight_halves(const sum_t *sums, const void *residual) {
 #endif
 
 /* What becomes of the sums of eight channels of pixel m, from n on. */
-DEVICE void store_sums(const sum_t *sums, const float *bias, const value_t *residual, const float *scale, value_t *out,
-                       unsigned *full, int m, int n) {
-    const void *rest = (const unsigned char *)residual + ((long long)m * OC_PADDED + n) * (BYTES ? 1 : 2);
+DEVICE void store_sums(const conv_arguments &a, const sum_t *sums, int m, int n) {
+    const void *rest = (const unsigned char *)a.residual + ((long long)m * OC_PADDED + n) * (BYTES ? 1 : 2);
     long long to = (long long)m * OUT_STRIDE + CHANNEL + n;
 #if BYTES
-    uint2 bytes = eight_bytes(sums, scale, bias, n, rest);
-    *(uint2 *)((unsigned char *)out + to) = bytes;
-    if (COUNTED) count_full(full, m, full_bytes(bytes.x) + full_bytes(bytes.y));
+    uint2 bytes = eight_bytes(a, sums, n, rest);
+    *(uint2 *)((unsigned char *)a.out + to) = bytes;
+    if (COUNTED) count_full(a.full, m, full_bytes(bytes.x) + full_bytes(bytes.y));
 #else
-    (void)full;
-    *(uint4 *)(out + to) = eight_halves(sums, rest);
+    *(uint4 *)(a.out + to) = eight_halves(sums, rest);
 #endif
 }
 
@@ -992,39 +1030,43 @@ DEVICE const value_t *find_more(const value_t *more, int m) {
 }
 #endif
 
-extern "C" __global__ void __launch_bounds__(THREADS, SCALE)
-reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, const value_t *residual, const float *scale,
-              value_t *out, int pixels, unsigned *full) {
-    int t = threadIdx.x, lane = t % 32, warp = t / 32, part = blockIdx.x % SPLIT;
-    int m0 = row_of_block() * TILE_PIXELS, n0 = column_of_block() * BN;
-    int warp_m = warp / WARPS_N * (BM / WARPS_M), warp_n = warp % WARPS_N * (BN / WARPS_N);
-    int piece = t % 4, first_row = t / 4; /* of the slices: what this thread copies */
+/* The tile of a block as one of its threads has it. */
+struct f16_tile {
+    const conv_arguments &g;
+    int t, lane, part, m0, n0, warp_m, warp_n;
+    int piece, first_row; /* of the slices: what this thread copies */
     sum_t acc[TILES_M][TILES_N][4];
     pixel source[A_PIECES];
 #if MORE_C
     const value_t *more[A_PIECES];
 #endif
-    let_next_begin();
-#pragma unroll
-    for (int i = 0; i < A_PIECES; i++) {
-        int m = min(m0 + first_row + i * (THREADS / 4), pixels - 1);
-        source[i] = find_pixel(in, m);
-#if MORE_C
-        more[i] = find_more(residual, m);
-#endif
-    }
-#pragma unroll
-    for (int i = 0; i < TILES_M; i++)
-#pragma unroll
-        for (int j = 0; j < TILES_N; j++)
-#pragma unroll
-            for (int c = 0; c < 4; c++) {
-                int n = n0 + warp_n + j * 8 + lane % 4 * 2 + c % 2; /* where the m16n8 fragment has this sum */
-                acc[i][j][c] = (sum_t)(!BYTES && !part && n < OC_PADDED ? bias[n] : 0); /* bytes: it comes after them */
-                if (MORE_C && !part && n < OC_PADDED) acc[i][j][c] += (sum_t)scale[n];
-            }
 
-    auto copy_slice = [&](int slice) {
+    DEVICE f16_tile(const conv_arguments &arguments) : g(arguments) {
+        t = threadIdx.x, lane = t % 32, part = blockIdx.x % SPLIT;
+        m0 = row_of_block() * TILE_PIXELS, n0 = column_of_block() * BN;
+        warp_m = t / 32 / WARPS_N * (BM / WARPS_M), warp_n = t / 32 % WARPS_N * (BN / WARPS_N);
+        piece = t % 4, first_row = t / 4;
+#pragma unroll
+        for (int i = 0; i < A_PIECES; i++) {
+            int m = min(m0 + first_row + i * (THREADS / 4), g.pixels - 1);
+            source[i] = find_pixel(g.in, m);
+#if MORE_C
+            more[i] = find_more(g.more, m);
+#endif
+        }
+#pragma unroll
+        for (int i = 0; i < TILES_M; i++)
+#pragma unroll
+            for (int j = 0; j < TILES_N; j++)
+#pragma unroll
+                for (int c = 0; c < 4; c++) {
+                    int n = n0 + warp_n + j * 8 + lane % 4 * 2 + c % 2; /* where the m16n8 fragment has this sum */
+                    acc[i][j][c] = (sum_t)(!BYTES && !part && n < OC_PADDED ? g.bias[n] : 0); /* that of bytes: later */
+                    if (MORE_C && !part && n < OC_PADDED) acc[i][j][c] += (sum_t)g.more_bias[n];
+                }
+    }
+
+    DEVICE void copy_slice(int slice) const {
         unsigned char *a = shared + slice % STAGES * STAGE_BYTES, *b = a + A_BYTES;
         int k = slice * BK + piece * EACH;
 #pragma unroll
@@ -1035,34 +1077,18 @@ reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, cons
 #else
             const value_t *x = find_input(source[i], k);
 #endif
-            if (SCALE) copy_scaled(a + place(row, piece), x, scale + source[i].image_index * IC + k);
-            else copy_piece(a + place(row, piece), x, in);
+            if (SCALE) copy_scaled(a + place(row, piece), x, g.factors + source[i].image_index * IC + k);
+            else copy_piece(a + place(row, piece), x, g.in);
         }
 #pragma unroll
         for (int row = first_row; row < BN; row += THREADS / 4) {
-            const value_t *w = n0 + row < OC_PADDED ? weights + (n0 + row) * K_ALL + k : 0;
-            copy_piece(b + place(row, piece), w, weights);
+            const value_t *w = n0 + row < OC_PADDED ? g.weights + (n0 + row) * K_ALL + k : 0;
+            copy_piece(b + place(row, piece), w, g.weights);
         }
-    };
-
-    wait_for_last();
-    const int begin = K_ALL / BK * part / SPLIT, end = K_ALL / BK * (part + 1) / SPLIT; /* slices */
-    for (int s = begin; s < begin + STAGES - 1; s++) {
-        if (s < end) copy_slice(s);
-#if __CUDA_ARCH__ >= 800
-        reid_cp_async_commit();
-#endif
     }
-    for (int s = begin; s < end; s++) {
-#if __CUDA_ARCH__ >= 800
-        reid_cp_async_wait<STAGES - 2>();
-#endif
-        __syncthreads(); /* slice s is there for everyone; slice s - 1, whose place is filled next, is done with */
-        if (s + STAGES - 1 < end) copy_slice(s + STAGES - 1);
-#if __CUDA_ARCH__ >= 800
-        reid_cp_async_commit();
-#endif
-        unsigned a_base = reid_shared_address(shared + s % STAGES * STAGE_BYTES), b_base = a_base + A_BYTES;
+
+    DEVICE void multiply(int slice) {
+        unsigned a_base = reid_shared_address(shared + slice % STAGES * STAGE_BYTES), b_base = a_base + A_BYTES;
 #pragma unroll
         for (int step = 0; step < ROW_BYTES / 32; step++) {
             unsigned a[TILES_M][4], b[TILES_N][2];
@@ -1082,55 +1108,100 @@ reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, cons
         }
     }
 
+#if APART
+    /* The sums to this part's place in memory. */
+    DEVICE void store_part() const {
+#pragma unroll
+        for (int i = 0; i < TILES_M * TILES_N * 2; i++) {
+            const sum_t *pair = acc[i / 2 / TILES_N][i / 2 % TILES_N] + i % 2 * 2;
+            int m = m0 + warp_m + i / 2 / TILES_N * 16 + lane / 4 + i % 2 * 8, n = n0 + warp_n + i / 2 % TILES_N * 8;
+            sum_t *to = g.parts + ((long long)part * g.pixels + m) * OC_PADDED + n + lane % 4 * 2;
+            if (m < g.pixels && n < OC_PADDED) *(uint2 *)to = make_uint2(bits_of(pair[0]), bits_of(pair[1]));
+        }
+    }
+#else
+    /* Fragments hold pairs of channels; through shared memory every thread gets eight, one 16-byte access. [BM] */
+    DEVICE static sum_t (*tile())[BN + 4] { return (sum_t(*)[BN + 4])shared; }
+    DEVICE void put_sums() const {
+#pragma unroll
+        for (int i = 0; i < TILES_M; i++)
+#pragma unroll
+            for (int j = 0; j < TILES_N; j++)
+#pragma unroll
+                for (int c = 0; c < 4; c++)
+                    tile()[warp_m + i * 16 + lane / 4 + c / 2 * 8][warp_n + j * 8 + lane % 4 * 2 + c % 2] =
+                        acc[i][j][c];
+    }
+
+    /* The block's share of the outputs; with ROW_SUMS they stay, rounded. */
+    DEVICE void store() const {
+        for (int at = part * THREADS + t; at < BM * BN / 8; at += SPLIT * THREADS) {
+            int row = at / (BN / 8), m = m0 + row, n = n0 + at % (BN / 8) * 8;
+            if (m >= g.pixels || n >= OC_PADDED) continue;
+            sum_t sums[8];
+#pragma unroll
+            for (int c = 0; c < 8; c++) sums[c] = join(&tile()[row][n - n0 + c]);
+#if BYTES
+            store_sums(g, sums, m, n);
+#else
+            if (!ROW_SUMS) store_sums(g, sums, m, n);
+            uint4 v = ROW_SUMS ? eight_halves(sums, g.residual + (long long)m * OC_PADDED + n) : make_uint4(0, 0, 0, 0);
+            const unsigned packed[4] = {v.x, v.y, v.z, v.w};
+#pragma unroll
+            for (int c = 0; c < 8 && ROW_SUMS; c++)
+                tile()[row][n - n0 + c] = reid_f32_from_f16((unsigned short)(packed[c / 2] >> c % 2 * 16));
+#endif
+        }
+    }
+
+    DEVICE void sum_rows() const {
+        for (int at = t; at < TILE_PIXELS / OW * BN && ROW_SUMS; at += THREADS) {
+            int row = at / BN, n = at % BN;
+            float total = 0.0f;
+            if (m0 + row * OW >= g.pixels || n0 + n >= OC_PADDED) continue;
+            for (int x = 0; x < OW; x++) total += tile()[row * OW + x][n];
+            ((float *)g.out)[(long long)(m0 / OW + row) * OC_PADDED + n0 + n] = total;
+        }
+    }
+#endif
+};
+
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_ASKED_FOR)
+reid_conv_f16(const GRID_CONSTANT conv_arguments g) {
+    let_next_begin();
+    f16_tile tile(g);
+    wait_for_last();
+    const int begin = K_ALL / BK * tile.part / SPLIT, end = K_ALL / BK * (tile.part + 1) / SPLIT; /* slices */
+    for (int s = begin; s < begin + STAGES - 1; s++) {
+        if (s < end) tile.copy_slice(s);
+#if __CUDA_ARCH__ >= 800
+        reid_cp_async_commit();
+#endif
+    }
+    for (int s = begin; s < end; s++) {
+#if __CUDA_ARCH__ >= 800
+        reid_cp_async_wait<STAGES - 2>();
+#endif
+        __syncthreads(); /* slice s is there for everyone; slice s - 1, whose place is filled next, is done with */
+        if (s + STAGES - 1 < end) tile.copy_slice(s + STAGES - 1);
+#if __CUDA_ARCH__ >= 800
+        reid_cp_async_commit();
+#endif
+        tile.multiply(s);
+    }
 #if __CUDA_ARCH__ >= 800
     reid_cp_async_wait<0>();
 #endif
 #if APART
-#pragma unroll
-    for (int i = 0; i < TILES_M * TILES_N * 2; i++) {
-        const sum_t *pair = acc[i / 2 / TILES_N][i / 2 % TILES_N] + i % 2 * 2;
-        int m = m0 + warp_m + i / 2 / TILES_N * 16 + lane / 4 + i % 2 * 8, n = n0 + warp_n + i / 2 % TILES_N * 8;
-        sum_t *to = (sum_t *)out + ((long long)part * pixels + m) * OC_PADDED + n + lane % 4 * 2;
-        if (m < pixels && n < OC_PADDED) *(uint2 *)to = make_uint2(bits_of(pair[0]), bits_of(pair[1]));
-    }
+    tile.store_part();
 #else
-    /* Fragments hold pairs of channels; through shared memory every thread gets eight, one 16-byte access. */
-    sum_t(*tile)[BN + 4] = (sum_t(*)[BN + 4])shared; /* [BM] */
     __syncthreads();
-#pragma unroll
-    for (int i = 0; i < TILES_M; i++)
-#pragma unroll
-        for (int j = 0; j < TILES_N; j++)
-#pragma unroll
-            for (int c = 0; c < 4; c++)
-                tile[warp_m + i * 16 + lane / 4 + c / 2 * 8][warp_n + j * 8 + lane % 4 * 2 + c % 2] = acc[i][j][c];
+    tile.put_sums();
     block_barrier();
-    for (int at = part * THREADS + t; at < BM * BN / 8; at += SPLIT * THREADS) {
-        int row = at / (BN / 8), m = m0 + row, n = n0 + at % (BN / 8) * 8;
-        if (m >= pixels || n >= OC_PADDED) continue;
-        sum_t sums[8];
-#pragma unroll
-        for (int c = 0; c < 8; c++) sums[c] = join(&tile[row][n - n0 + c]);
-#if BYTES
-        store_sums(sums, bias, residual, scale, out, full, m, n);
-#else
-        if (!ROW_SUMS) store_sums(sums, bias, residual, scale, out, full, m, n);
-        uint4 v = ROW_SUMS ? eight_halves(sums, residual + (long long)m * OC_PADDED + n) : make_uint4(0, 0, 0, 0);
-        const unsigned packed[4] = {v.x, v.y, v.z, v.w};
-#pragma unroll
-        for (int c = 0; c < 8 && ROW_SUMS; c++)
-            tile[row][n - n0 + c] = reid_f32_from_f16((unsigned short)(packed[c / 2] >> c % 2 * 16));
-#endif
-    }
+    tile.store();
     if (CLUSTERED) block_meeting(); /* shared memory goes with the block */
     if (ROW_SUMS) __syncthreads();
-    for (int at = t; at < TILE_PIXELS / OW * BN && ROW_SUMS; at += THREADS) {
-        int row = at / BN, n = at % BN;
-        float total = 0.0f;
-        if (m0 + row * OW >= pixels || n0 + n >= OC_PADDED) continue;
-        for (int x = 0; x < OW; x++) total += tile[row * OW + x][n];
-        ((float *)out)[(long long)(m0 / OW + row) * OC_PADDED + n0 + n] = total;
-    }
+    tile.sum_rows();
 #endif
 }
 #endif
@@ -1139,22 +1210,21 @@ reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, cons
 /* The second launch of a convolution whose parts of K lie in memory, (SPLIT, pixels, OC_PADDED): adds them, first part
    first, as the blocks of a cluster do. A thread has TOGETHER channels of a pixel. */
 extern "C" __global__ void __launch_bounds__(256)
-reid_join(const sum_t *parts, const float *bias, const value_t *residual, const float *scale, value_t *out,
-          int pixels, unsigned *full) {
+reid_join(const GRID_CONSTANT conv_arguments a) {
     take_turn();
     unsigned long long i = thread_index();
     int m = (int)(i / (OC_PADDED / TOGETHER)), n = (int)(i % (OC_PADDED / TOGETHER)) * TOGETHER;
-    if (m >= pixels) return;
+    if (m >= a.pixels) return;
     sum_t sums[TOGETHER];
 #pragma unroll
     for (int k = 0; k < SPLIT * TOGETHER / 4; k++) {
         int part = k / (TOGETHER / 4), c = k % (TOGETHER / 4) * 4;
-        uint4 v = *(const uint4 *)(parts + ((long long)part * pixels + m) * OC_PADDED + n + c);
+        uint4 v = *(const uint4 *)(a.parts + ((long long)part * a.pixels + m) * OC_PADDED + n + c);
         const unsigned words[4] = {v.x, v.y, v.z, v.w};
 #pragma unroll
         for (int j = 0; j < 4; j++) sums[c + j] = part ? sums[c + j] + sum_of(words[j]) : sum_of(words[j]);
     }
-    store_sums(sums, bias, residual, scale, out, full, m, n);
+    store_sums(a, sums, m, n);
 }
 #endif
 
@@ -1167,7 +1237,7 @@ reid_join(const sum_t *parts, const float *bias, const value_t *residual, const 
    pieces are exchanged by the row number: the 128- or 64-byte swizzle of copies and of wgmma. A ring's place is handed
    over by mbarriers.
 
-   BYTES, VALUE_U8, SIGNED, REST_SIGNED, scales, full: as in reid_conv_f16; more_scale is that of NEXT. The weights of
+   BYTES, VALUE_U8, SIGNED, REST_SIGNED, full: as in reid_conv_f16. The weights of
    16 output channels come in the order that leaves a thread four neighbours: reid__wgmma_row in reid.h. STEM's max pool
    is of halves, of which bytes are stored. Not with MORE_C.
 
@@ -1176,14 +1246,13 @@ reid_join(const sum_t *parts, const float *bias, const value_t *residual, const 
    fit and stay; gridDim.x is then a multiple of the tiles side by side. BN is 64, 128 or 256, the width of the
    instruction as well; with 256 BLOCKS_M is 1, for a thread's sums have to fit its registers. Outputs go through SLOTS
    places of 64 pixels by 64 channels for each warpgroup, where their residuals have been put before. MORE_C: K goes on
-   with as many channels of another input, of a 1x1 convolution with MORE_STRIDE, which the network adds: its map comes
-   as `rest`. NEXT: the outputs, which all fit a tile, are not stored but multiplied once more, by a 1x1 convolution to
-   NEXT channels, 128 in each of PASSES; more_bias is its bias, and slices of its weights follow in the ring, without
-   inputs, or stay.
+   with as many channels of another input, of a 1x1 convolution with MORE_STRIDE, which the network adds. NEXT: the
+   outputs, which all fit a tile, are not stored but multiplied once more, by a 1x1 convolution to NEXT channels, 128 in
+   each of PASSES; slices of its weights follow in the ring, without inputs, or stay.
 
    SPLIT: a cluster takes a tile, and its blocks slices of their own. Each sends its sums to the blocks whose share they
    are, to the slots there, thread to thread, by stores that `filled` counts; `stored` hands the slots back. What is
-   added comes from `raw`, and outputs go straight to memory. Not with RESIDENT, NEXT, ROW_SUMS or STEM, and with
+   added comes from `residual`, and outputs go straight to memory. Not with RESIDENT, NEXT, ROW_SUMS or STEM, and with
    BLOCKS_M 1.
 
    LIGHT: two blocks fit a multiprocessor, so that the next launch may begin beside this one.
@@ -1241,6 +1310,8 @@ reid_join(const sum_t *parts, const float *bias, const value_t *residual, const 
 struct __align__(128) tensor_map {
     unsigned long long opaque[16];
 };
+static_assert(sizeof(tensor_map) == 128 && alignof(tensor_map) == 128, "as cuda.h and reid.h have it");
+STRUCT(wgmma_arguments);
 
 /* Addresses in shared memory. */
 struct layout {
@@ -1326,8 +1397,8 @@ DEVICE int pixel_of(int tile, int group) {
 
 /* One thread: the operands of all tiles of the block. Weights do not wait for the launch in front: those that stay, and
    those of the first AHEAD slices. */
-DEVICE void copy_operands(const tensor_map *in, const tensor_map *more, const tensor_map *weights,
-                          const tensor_map *next, layout l, int tiles) {
+DEVICE void copy_operands(const wgmma_arguments &a, layout l, int tiles) {
+    const tensor_map *in = &a.in_map, *more = &a.more_map, *weights = &a.weights_map, *next = &a.next_map;
     cursor<STAGES> s;
     reid_tensor_prefetch(in);
     reid_tensor_prefetch(weights);
@@ -1444,8 +1515,8 @@ template <int n> struct sums {
 #pragma unroll
         for (int j = 0; j < n / 8; j++) {
             int c = n0 + j * 8 + threadIdx.x % 4 * 2;
-            float2 b = !BYTES && c < channels ? *(const float2 *)(bias + c) : make_float2(0, 0);
-            if (more_bias && c < channels) b = make_float2(b.x + more_bias[c], b.y + more_bias[c + 1]);
+            float2 b = !BYTES && c < channels ? __ldg((const float2 *)(bias + c)) : make_float2(0, 0);
+            if (more_bias && c < channels) b = make_float2(b.x + __ldg(more_bias + c), b.y + __ldg(more_bias + c + 1));
 #pragma unroll
             for (int i = 0; i < BLOCKS_M; i++)
                 d[i][4 * j] = d[i][4 * j + 2] = (sum_t)b.x, d[i][4 * j + 1] = d[i][4 * j + 3] = (sum_t)b.y;
@@ -1496,8 +1567,8 @@ struct word {
 #endif
     DEVICE word(const finish &f, int c) {
 #ifdef VALUE_U8
-        scale = c < f.end ? *(const float4 *)(f.scale + c) : make_float4(0, 0, 0, 0);
-        bias = c < f.end ? *(const float4 *)(f.bias + c) : make_float4(0, 0, 0, 0);
+        scale = c < f.end ? __ldg((const float4 *)(f.scale + c)) : make_float4(0, 0, 0, 0);
+        bias = c < f.end ? __ldg((const float4 *)(f.bias + c)) : make_float4(0, 0, 0, 0);
         rest = f.rest;
 #else
         (void)f, (void)c; /* the sums began with the bias */
@@ -1727,7 +1798,7 @@ struct consumer {
     /* Two channels from c on, of which the sums are; bytes as halves, too. */
     DEVICE static unsigned halves_of(const float *d, int c, const float *scale, const float *bias) {
 #if BYTES
-        float2 s = *(const float2 *)(scale + c), b = *(const float2 *)(bias + c);
+        float2 s = __ldg((const float2 *)(scale + c)), b = __ldg((const float2 *)(bias + c));
         return reid_f16x2_from_f32(nearest(fmaf(d[0], s.x, b.x)) - 12582912.0f,
                                    nearest(fmaf(d[1], s.y, b.y)) - 12582912.0f);
 #else
@@ -1826,7 +1897,7 @@ struct consumer {
 };
 
 /* A warpgroup: sums, epilogue and stores of its tiles. */
-DEVICE void compute_tiles(const tensor_map *out, finish f, finish more, const value_t *raw, consumer c, int tiles) {
+DEVICE void compute_tiles(const wgmma_arguments &a, finish f, finish next, consumer c, int tiles) {
     const layout l = c.l;
     int group = c.group, part = own_part(), count = first_slice(part + 1) - first_slice(part);
     int ring = count + RING_CHUNKS - CHUNKS; /* slices of a tile */
@@ -1836,15 +1907,15 @@ DEVICE void compute_tiles(const tensor_map *out, finish f, finish more, const va
         int m0 = pixel_of(tile, group);
         sums<BN> acc;
         f.n = column_of(tile) * BN;
-        acc.begin(f.bias, MORE_C ? more.bias : 0, f.n, part ? 0 : OC_PADDED);
+        acc.begin(f.bias, MORE_C ? a.more_bias : 0, f.n, part ? 0 : OC_PADDED);
         if (GROUPS == 1) wait_for(l.turn(group), turn); /* a parity tells no more than one round of the ring */
         c.multiply(acc, count, -1, GROUPS == 1 && (!NEXT || RESIDENT));
 #if SPLIT > 1
-        c.store_share(acc, raw, f, m0);
+        c.store_share(acc, a.residual, f, m0);
 #elif NEXT
-        c.go_on(acc, out, f, more, m0);
+        c.go_on(acc, &a.out_map, f, next, m0);
 #else
-        c.store(acc, out, f, m0);
+        c.store(acc, &a.out_map, f, m0);
 #endif
         if (GROUPS == 1) c.s.advance(ring); /* the other warpgroup's */
     }
@@ -1853,20 +1924,17 @@ DEVICE void compute_tiles(const tensor_map *out, finish f, finish more, const va
     if (SPLIT > 1 && c.leader()) wait_for(l.stored(group, 0), c.o.parity ^ 1);
 }
 
-extern "C" __global__ void __launch_bounds__(384, 1 + LIGHT)
-reid_conv_wgmma(const __grid_constant__ tensor_map in, const __grid_constant__ tensor_map weights,
-                const __grid_constant__ tensor_map next, const __grid_constant__ tensor_map rest,
-                const __grid_constant__ tensor_map out,
-                const value_t *raw, const float *__restrict__ bias,
-                const float *__restrict__ more_bias, const float *__restrict__ scale,
-                const float *__restrict__ more_scale, void *__restrict__ to, int pixels, int rows,
-                unsigned *__restrict__ full) {
+/* For __launch_bounds__: three warpgroups, and as many blocks on a multiprocessor as LIGHT says. */
+#define THREADS 384
+#define BLOCKS_ASKED_FOR (LIGHT ? 2 : 1)
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_ASKED_FOR)
+reid_conv_wgmma(const GRID_CONSTANT wgmma_arguments a) {
     layout l = {reid_shared_address(shared), 0};
     let_next_begin();
-    int group = threadIdx.x / 128, across = (pixels + TILE_PIXELS - 1) / TILE_PIXELS;
+    int group = threadIdx.x / 128, across = (a.pixels + TILE_PIXELS - 1) / TILE_PIXELS;
     int tiles = (PAIR ? across + across % 2 : across) * TILES_N;
 #if STEM
-    tiles = pixels / (OH * OW) * strips_of(rows);
+    tiles = a.pixels / (OH * OW) * strips_of(a.strip_rows);
 #endif
     if (STEM) { /* what no copy fills but wgmma reads */
         for (int i = threadIdx.x * 4; i < RINGS * STAGES * A_BYTES; i += blockDim.x * 4)
@@ -1892,25 +1960,26 @@ reid_conv_wgmma(const __grid_constant__ tensor_map in, const __grid_constant__ t
         if (!LIGHT) reid_setmaxnreg_dec<40>();
 #if STEM
         l.ring = threadIdx.x / 32 % 4;
-        if (l.ring < 2 && threadIdx.x % 32 == 0) copy_rows(raw, &weights, l, tiles, rows);
+        if (l.ring < 2 && threadIdx.x % 32 == 0) copy_rows(a.image, &a.weights_map, l, tiles, a.strip_rows);
 #else
-        if (threadIdx.x == 256) copy_operands(&in, &rest, &weights, &next, l, tiles);
-        if (RESIDUAL && SPLIT == 1 && threadIdx.x == 288) copy_residuals(&rest, l, tiles, 0);
-        if (RESIDUAL && SPLIT == 1 && threadIdx.x == 320) copy_residuals(&rest, l, tiles, 1);
+        if (threadIdx.x == 256) copy_operands(a, l, tiles);
+        if (RESIDUAL && SPLIT == 1 && threadIdx.x == 288) copy_residuals(&a.residual_map, l, tiles, 0);
+        if (RESIDUAL && SPLIT == 1 && threadIdx.x == 320) copy_residuals(&a.residual_map, l, tiles, 1);
 #endif
     } else {
         if (!LIGHT) reid_setmaxnreg_inc<232>();
         wait_for_last();
         if (RESIDENT) wait_for(l.resident(), 0);
         l.ring = STEM ? group : 0;
-        consumer c = {l, group, {}, {}, false, to, pixels, full};
+        consumer c = {l, group, {}, {}, false, a.out, a.pixels, a.full};
 #if STEM
-        c.pool_strips(scale, bias, tiles, rows);
+        c.pool_strips(a.scales, a.bias, tiles, a.strip_rows);
 #else
         const bool adds = BYTES && RESIDUAL;
-        finish f = {scale, bias, adds && !NEXT ? scale[OC_PADDED] : 0, 0, OC_PADDED, full, pixels, 0};
-        finish more = {more_scale, more_bias, adds && NEXT ? more_scale[NEXT] : 0, 0, NEXT, full, pixels, 0};
-        compute_tiles(&out, f, more, raw, c, tiles);
+        const float rest = adds && !NEXT ? a.scales[OC_PADDED] : 0, next_rest = adds && NEXT ? a.next_scales[NEXT] : 0;
+        finish f = {a.scales, a.bias, rest, 0, OC_PADDED, a.full, a.pixels, 0};
+        finish next = {a.next_scales, a.next_bias, next_rest, 0, NEXT, a.full, a.pixels, 0};
+        compute_tiles(a, f, next, c, tiles);
 #endif
     }
 }
@@ -1925,6 +1994,8 @@ reid_conv_wgmma(const __grid_constant__ tensor_map in, const __grid_constant__ t
    above. The bits are the same: every output is one chain of additions, and so is every sum.
    ------------------------------------------------------------------------------------------------------------------ */
 #ifdef REID_DEPTHWISE
+STRUCT(depthwise_arguments);
+
 /* Four channels of an output whose window begins at (y0, x0). x: the image's first pixel; b: the bias; w: the weight of
    position k at w[k * stride]. */
 DEVICE float4 window_of(const value_t *x, int y0, int x0, float4 b, const float4 *w, int stride) {
@@ -1949,51 +2020,52 @@ DEVICE float4 add4(float4 a, float4 b) {
 #if SPREAD
 /* At least one block on a multiprocessor: a small batch has no more blocks than that. Asked for nothing, the compiler
    saves registers so that more fit, and puts one of them into local memory (CUDA 13.0). */
-extern "C" __global__ void __launch_bounds__(256, 1)
-reid_depthwise(const value_t *in, const float *weights, const float *bias, value_t *out, float *sums, int rows) {
+#define BLOCKS_ASKED_FOR 1
+extern "C" __global__ void __launch_bounds__(256, BLOCKS_ASKED_FOR)
+reid_depthwise(const GRID_CONSTANT depthwise_arguments a) {
     const int across = (C / 4 + SPREAD - 1) / SPREAD; /* blocks that share a row */
     float4 *w = (float4 *)shared, *values = w + KH * KW * SPREAD; /* [KH * KW][SPREAD], [OW][SPREAD] */
     int t = threadIdx.x, row = blockIdx.x / across, first = blockIdx.x % across * (SPREAD * 4);
     int image = row / OH, y0 = row % OH * STRIDE - PAD_Y;
     let_next_begin();
     for (int i = t; i < KH * KW * SPREAD; i += 256)
-        if (first + i % SPREAD * 4 < C) w[i] = *(const float4 *)(weights + i / SPREAD * C + first + i % SPREAD * 4);
+        if (first + i % SPREAD * 4 < C) w[i] = *(const float4 *)(a.weights + i / SPREAD * C + first + i % SPREAD * 4);
     __syncthreads();
     wait_for_last();
-    for (int i = t; i < OW * SPREAD && row < rows; i += 256) {
+    for (int i = t; i < OW * SPREAD && row < a.rows; i += 256) {
         int c = first + i % SPREAD * 4, ox = i / SPREAD;
         if (c >= C) continue;
-        values[i] = window_of(in + (long long)image * IH * IW * C + c, y0, ox * STRIDE - PAD_X,
-                              *(const float4 *)(bias + c), w + i % SPREAD, SPREAD);
-        store4(out + ((long long)row * OW + ox) * C + c, values[i]);
+        values[i] = window_of(a.in + (long long)image * IH * IW * C + c, y0, ox * STRIDE - PAD_X,
+                              *(const float4 *)(a.bias + c), w + i % SPREAD, SPREAD);
+        store4(a.out + ((long long)row * OW + ox) * C + c, values[i]);
     }
     __syncthreads();
-    if (t >= SPREAD || first + t * 4 >= C || row >= rows) return;
+    if (t >= SPREAD || first + t * 4 >= C || row >= a.rows) return;
     float4 total = make_float4(0, 0, 0, 0);
 #pragma unroll 8
     for (int ox = 0; ox < OW; ox++) total = add4(total, values[ox * SPREAD + t]);
-    *(float4 *)(sums + (long long)row * C + first + t * 4) = total;
+    *(float4 *)(a.sums + (long long)row * C + first + t * 4) = total;
 }
 #else
 extern "C" __global__ void __launch_bounds__(256)
-reid_depthwise(const value_t *in, const float *weights, const float *bias, value_t *out, float *sums, int rows) {
+reid_depthwise(const GRID_CONSTANT depthwise_arguments a) {
     let_next_begin();
     unsigned long long i = thread_index();
     int c = (int)(i % (C / 4)) * 4, row = (int)(i / (C / 4)); /* row: over all images */
-    if (row >= rows) return;
+    if (row >= a.rows) return;
     int image = row / OH, y0 = row % OH * STRIDE - PAD_Y;
-    const value_t *x = in + (long long)image * IH * IW * C + c;
-    value_t *o = out + (long long)row * OW * C + c;
-    float4 total = make_float4(0, 0, 0, 0), b = *(const float4 *)(bias + c), w[KH * KW];
+    const value_t *x = a.in + (long long)image * IH * IW * C + c;
+    value_t *o = a.out + (long long)row * OW * C + c;
+    float4 total = make_float4(0, 0, 0, 0), b = *(const float4 *)(a.bias + c), w[KH * KW];
 #pragma unroll
-    for (int k = 0; k < KH * KW; k++) w[k] = *(const float4 *)(weights + k * C + c);
+    for (int k = 0; k < KH * KW; k++) w[k] = *(const float4 *)(a.weights + k * C + c);
     wait_for_last();
     for (int ox = 0; ox < OW; ox++) {
         float4 sum = window_of(x, y0, ox * STRIDE - PAD_X, b, w, 1);
         store4(o + ox * C, sum);
         total = add4(total, sum);
     }
-    *(float4 *)(sums + (long long)row * C + c) = total;
+    *(float4 *)(a.sums + (long long)row * C + c) = total;
 }
 #endif
 #endif
@@ -2017,12 +2089,14 @@ DEVICE void send(float *to, float value) {
 #endif
 }
 
-extern "C" __global__ void __launch_bounds__(SPLIT > 1 ? 256 : 1024)
-reid_squeeze(const float *sums, const float *w1, const float *b1, const float *w2, const float *b2, float *factors) {
+STRUCT(squeeze_arguments);
+#define THREADS (SPLIT > 1 ? 256 : 1024) /* of a block: a cluster has as many and more */
+extern "C" __global__ void __launch_bounds__(THREADS)
+reid_squeeze(const GRID_CONSTANT squeeze_arguments a) {
     take_turn();
     float *mean = (float *)shared, *hidden = mean + C;
     int t = threadIdx.x, lane = t % 32, part = blockIdx.x % SPLIT, image = blockIdx.x / SPLIT;
-    const float *in = sums + (long long)image * OH * C;
+    const float *in = a.sums + (long long)image * OH * C;
     const int first = C * part / SPLIT, end = C * (part + 1) / SPLIT; /* of this block's channels */
     const int loads = SPLIT > 1 ? 48 : 16; /* on their way at once, as registers allow */
     if (SPLIT > 1) block_meeting(); /* all blocks are there, whose memory the others write */
@@ -2036,16 +2110,16 @@ reid_squeeze(const float *sums, const float *w1, const float *b1, const float *w
     for (int h = t / 32 * SPLIT + part; h < HIDDEN; h += blockDim.x / 32 * SPLIT) { /* w1 is (HIDDEN, C) */
         float sum = 0.0f;
 #pragma unroll loads
-        for (int c = lane; c < CHANNELS; c += 32) sum = fmaf(mean[c], w1[h * C + c], sum);
+        for (int c = lane; c < CHANNELS; c += 32) sum = fmaf(mean[c], a.w1[h * C + c], sum);
         for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, offset);
-        if (lane == 0) send(hidden + h, (sum + b1[h]) * sigmoid(sum + b1[h]));
+        if (lane == 0) send(hidden + h, (sum + a.b1[h]) * sigmoid(sum + a.b1[h]));
     }
     block_barrier();
     for (int c = first + t; c < end; c += blockDim.x) { /* w2 is (HIDDEN, C) */
-        float sum = b2[c];
+        float sum = a.b2[c];
 #pragma unroll loads
-        for (int h = 0; h < HIDDEN; h++) sum = fmaf(hidden[h], w2[h * C + c], sum);
-        factors[(long long)image * C + c] = sigmoid(sum);
+        for (int h = 0; h < HIDDEN; h++) sum = fmaf(hidden[h], a.w2[h * C + c], sum);
+        a.factors[(long long)image * C + c] = sigmoid(sum);
     }
 }
 #endif
@@ -2057,13 +2131,14 @@ reid_squeeze(const float *sums, const float *w1, const float *b1, const float *w
 /* The larger of two; of a number and a NaN the NaN, so that an overflow cannot pass unseen. */
 DEVICE float larger(float a, float b) { return a > b || a != a ? a : b; }
 
-extern "C" __global__ void reid_maxpool(const value_t *in, value_t *out, int pixels) {
+STRUCT(maxpool_arguments);
+extern "C" __global__ void reid_maxpool(const GRID_CONSTANT maxpool_arguments a) {
     take_turn();
     unsigned long long i = thread_index();
     int c = (int)(i % (C / 4)) * 4, m = (int)(i / (C / 4));
-    if (m >= pixels) return;
+    if (m >= a.pixels) return;
     int image = m / (OH * OW), y0 = m % (OH * OW) / OW * STRIDE - PAD_Y, x0 = m % OW * STRIDE - PAD_X;
-    const value_t *x = in + (long long)image * IH * IW * C + c;
+    const value_t *x = a.in + (long long)image * IH * IW * C + c;
     const float lowest = -__int_as_float(0x7f800000);
     float4 best = make_float4(lowest, lowest, lowest, lowest);
     for (int y = max(y0, 0); y < min(y0 + KH, IH); y++)
@@ -2071,7 +2146,7 @@ extern "C" __global__ void reid_maxpool(const value_t *in, value_t *out, int pix
             float4 v = load4(x + (y * IW + column) * C);
             best = make_float4(larger(best.x, v.x), larger(best.y, v.y), larger(best.z, v.z), larger(best.w, v.w));
         }
-    store4(out + (long long)m * C + c, best);
+    store4(a.out + (long long)m * C + c, best);
 }
 #endif
 
@@ -2085,25 +2160,26 @@ DEVICE float4 power4(float4 v, float least, float p) {
 #endif
 
 /* Bin (by, bx) covers rows floor(by IH / OH) to ceil((by + 1) IH / OH), columns likewise; rows are summed first. What
-   follows a pool is fp32 whatever the values. step: what 1 in a byte is, else 1. PER: a value is the sum of so many
-   pixels of a row already. GEM: the generalised mean mean(x^p)^(1/p). NORM: then batch norm. */
-extern "C" __global__ void reid_pool(const value_t *in, float *out, int bins, const double *factors, const float *bias,
-                                     const float *exponent, float step) {
+   follows a pool is fp32 whatever the values. PER: a value is the sum of so many pixels of a row already. GEM: the
+   generalised mean mean(x^p)^(1/p). NORM: then batch norm. */
+STRUCT(pool_arguments);
+extern "C" __global__ void reid_pool(const GRID_CONSTANT pool_arguments a) {
     take_turn();
+    const float step = a.step;
     unsigned long long i = thread_index();
     int c = (int)(i % (C / 4)) * 4, m = (int)(i / (C / 4));
-    if (m >= bins) return;
+    if (m >= a.bins) return;
     int image = m / (OH * OW), by = m % (OH * OW) / OW, bx = m % OW;
     int top = by * IH / OH, bottom = ((by + 1) * IH + OH - 1) / OH;
     int left = bx * IW / OW, right = ((bx + 1) * IW + OW - 1) / OW;
-    const value_t *x = in + (long long)image * IH * IW * C + c;
+    const value_t *x = a.in + (long long)image * IH * IW * C + c;
     float4 total = make_float4(0, 0, 0, 0);
     for (int y = top; y < bottom; y++) {
         float4 row = make_float4(0, 0, 0, 0);
         for (int column = left; column < right; column++) {
             float4 v = load4(x + (y * IW + column) * C);
 #if GEM
-            v = power4(make_float4(v.x * step, v.y * step, v.z * step, v.w * step), 1e-6f, *exponent);
+            v = power4(make_float4(v.x * step, v.y * step, v.z * step, v.w * step), 1e-6f, *a.exponent);
 #endif
             row = make_float4(row.x + v.x, row.y + v.y, row.z + v.z, row.w + v.w);
         }
@@ -2115,15 +2191,15 @@ extern "C" __global__ void reid_pool(const value_t *in, float *out, int bins, co
     float count = (float)((bottom - top) * (right - left) * PER);
     total = make_float4(total.x / count, total.y / count, total.z / count, total.w / count);
 #if GEM
-    total = power4(total, 0, 1 / *exponent);
+    total = power4(total, 0, 1 / *a.exponent);
 #endif
 #if NORM
-    const double *f = factors + c;
-    const float *b = bias + c;
+    const double *f = a.factors + c;
+    const float *b = a.bias + c;
     total = make_float4(fmaf(total.x, (float)f[0], b[0]), fmaf(total.y, (float)f[1], b[1]),
                         fmaf(total.z, (float)f[2], b[2]), fmaf(total.w, (float)f[3], b[3]));
 #endif
-    *(float4 *)(out + (long long)m * C + c) = total;
+    *(float4 *)(a.out + (long long)m * C + c) = total;
 }
 #endif
 
@@ -2133,19 +2209,19 @@ extern "C" __global__ void reid_pool(const value_t *in, float *out, int bins, co
    depends on the images beside one. With SPLIT 8 all warps of a block share an output.
    ------------------------------------------------------------------------------------------------------------------ */
 #ifdef REID_LINEAR
+STRUCT(linear_arguments);
 extern "C" __global__ void __launch_bounds__(256)
-reid_linear(const float *in, const float *__restrict__ weights, const float *__restrict__ bias,
-            float *__restrict__ out, int images) {
+reid_linear(const GRID_CONSTANT linear_arguments g) {
     take_turn();
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32, part = warp % SPLIT, image = blockIdx.y * 4;
     int n = (blockIdx.x * 8 + warp) / SPLIT;
     if (n >= OC) return; /* SPLIT 8: nowhere */
-    const float *w = weights + (long long)n * K, *x[4];
+    const float *w = g.weights + (long long)n * K, *x[4];
     float sum[4] = {0, 0, 0, 0};
 #pragma unroll
-    for (int i = 0; i < 4; i++) x[i] = in + (long long)min(image + i, images - 1) * K; /* the last one, again */
+    for (int i = 0; i < 4; i++) x[i] = g.in + (long long)min(image + i, g.images - 1) * K; /* the last one, again */
     for (int k = (part * 32 + lane) * 4; k < K; k += SPLIT * 128) {
-        float4 a = *(const float4 *)(w + k);
+        float4 a = __ldg((const float4 *)(w + k));
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             float4 b = *(const float4 *)(x[i] + k);
@@ -2162,26 +2238,27 @@ reid_linear(const float *in, const float *__restrict__ weights, const float *__r
         sum[i] = parts[i * 8];
         for (int k = 1; k < SPLIT; k++) sum[i] += parts[i * 8 + k];
 #endif
-        if (lane == 0 && part == 0 && image + i < images)
-            out[(long long)(image + i) * OUT_STRIDE + CHANNEL + n] = act(sum[i] + bias[n]);
+        if (lane == 0 && part == 0 && image + i < g.images)
+            g.out[(long long)(image + i) * OUT_STRIDE + CHANNEL + n] = act(sum[i] + __ldg(g.bias + n));
     }
 }
 #endif
 
 /* --------------------------------------------------------------------------------------------------------------------
    The end: (images, DIM) to rows of unit length. Every thread adds up a strided part, a fixed tree joins them. FLIP
-   takes the average with `first`, what came out for the images as they are; RAW leaves the length as it is.
+   takes the average with `first`; RAW leaves the length as it is.
    ------------------------------------------------------------------------------------------------------------------ */
 #ifdef REID_NORMALISE
+STRUCT(normalise_arguments);
 extern "C" __global__ void __launch_bounds__(256)
-reid_normalise(const float *in, const float *first, float *out) { /* out may be one of the others */
+reid_normalise(const GRID_CONSTANT normalise_arguments a) {
     take_turn();
     double *sums = (double *)shared;
     long long row = (long long)blockIdx.x * DIM;
     int t = threadIdx.x;
-    auto value = [&](int i) { return FLIP ? 0.5f * (first[row + i] + in[row + i]) : in[row + i]; };
+    auto value = [&](int i) { return FLIP ? 0.5f * (a.first[row + i] + a.in[row + i]) : a.in[row + i]; };
     if (RAW) {
-        for (int i = t; i < DIM; i += 256) out[row + i] = value(i);
+        for (int i = t; i < DIM; i += 256) a.out[row + i] = value(i);
         return;
     }
     double sum = 0.0;
@@ -2194,7 +2271,7 @@ reid_normalise(const float *in, const float *first, float *out) { /* out may be 
     }
     /* A row without a direction must be seen by the host. Zeros times infinity are NaN; an infinite norm gives NaN. */
     double norm = sqrt(sums[0]), scale = norm < 1e300 ? 1.0 / norm : norm - norm;
-    for (int i = t; i < DIM; i += 256) out[row + i] = (float)((double)value(i) * scale);
+    for (int i = t; i < DIM; i += 256) a.out[row + i] = (float)((double)value(i) * scale);
 }
 #endif
 
@@ -2209,13 +2286,27 @@ reid_normalise(const float *in, const float *first, float *out) { /* out may be 
 #define STAGES 4
 #define A_BYTES (BM * BK * 2)
 #define STAGE_BYTES ((BM + BN) * BK * 2)
+STRUCT(search_arguments);
+
+/* A thread has 4 rows of every second pair of queries; lanes with the same lane % 4 have the other rows. */
+DEVICE void store_maxima(const search_arguments &g, const float (&acc)[2][BN / 8][4], int block, int part) {
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+#pragma unroll
+    for (int i = 0; i < BN / 4; i++) {
+        int j = i / 2, c = i % 2, query = part * BN + j * 8 + lane % 4 * 2 + c;
+        float best = fmaxf(fmaxf(acc[0][j][c], acc[0][j][c + 2]), fmaxf(acc[1][j][c], acc[1][j][c + 2]));
+        for (int offset = 4; offset < 32; offset *= 2)
+            best = fmaxf(best, __shfl_xor_sync(0xffffffffu, best, offset));
+        if (lane < 4 && query < g.n) g.maxima[(long long)query * g.tiles + block * 4 + warp] = best;
+    }
+}
+
 extern "C" __global__ void __launch_bounds__(128)
-reid_search(const value_t *__restrict__ rows, const value_t *__restrict__ queries, float *__restrict__ maxima, int n,
-            int tiles) {
+reid_search(const GRID_CONSTANT search_arguments g) {
     int t = threadIdx.x, lane = t % 32, warp = t / 32, piece = t % 4, first_row = t / 4;
-    int parts = (n + BN - 1) / BN, block = blockIdx.x / parts, part = blockIdx.x % parts;
-    const value_t *a_from = rows + ((long long)block * BM + first_row) * K + piece * 8;
-    const value_t *b_from = queries + (part * BN + first_row) * K + piece * 8;
+    int parts = (g.n + BN - 1) / BN, block = blockIdx.x / parts, part = blockIdx.x % parts;
+    const value_t *a_from = g.rows + ((long long)block * BM + first_row) * K + piece * 8;
+    const value_t *b_from = g.queries + (part * BN + first_row) * K + piece * 8;
     float acc[2][BN / 8][4];
 #pragma unroll
     for (int i = 0; i < BN; i++) acc[i % 2][i / 8][i / 2 % 4] = 0.0f;
@@ -2223,10 +2314,11 @@ reid_search(const value_t *__restrict__ rows, const value_t *__restrict__ querie
     auto copy_slice = [&](int slice) {
         unsigned char *a = shared + slice % STAGES * STAGE_BYTES, *b = a + A_BYTES;
 #pragma unroll
-        for (int i = 0; i < BM; i += 32) copy_piece(a + place(first_row + i, piece), a_from + slice * BK + i * K, rows);
+        for (int i = 0; i < BM; i += 32)
+            copy_piece(a + place(first_row + i, piece), a_from + slice * BK + i * K, g.rows);
 #pragma unroll
         for (int i = 0; i < BN; i += 32)
-            if (first_row + i < BN) copy_piece(b + place(first_row + i, piece), b_from + slice * BK + i * K, rows);
+            if (first_row + i < BN) copy_piece(b + place(first_row + i, piece), b_from + slice * BK + i * K, g.rows);
     };
 
     const int slices = K / BK;
@@ -2260,15 +2352,6 @@ reid_search(const value_t *__restrict__ rows, const value_t *__restrict__ querie
             }
         }
     }
-
-    /* A thread has 4 rows of every second pair of queries; lanes with the same lane % 4 have the other rows. */
-#pragma unroll
-    for (int i = 0; i < BN / 4; i++) {
-        int j = i / 2, c = i % 2, query = part * BN + j * 8 + lane % 4 * 2 + c;
-        float best = fmaxf(fmaxf(acc[0][j][c], acc[0][j][c + 2]), fmaxf(acc[1][j][c], acc[1][j][c + 2]));
-        for (int offset = 4; offset < 32; offset *= 2)
-            best = fmaxf(best, __shfl_xor_sync(0xffffffffu, best, offset));
-        if (lane < 4 && query < n) maxima[(long long)query * tiles + block * 4 + warp] = best;
-    }
+    store_maxima(g, acc, block, part);
 }
 #endif

@@ -19,7 +19,8 @@ typedef struct rtc_options {
     char suffix;    /* 'a', 'f', or 0 */
     int is_virtual; /* compute_90: PTX only */
     int debug, no_fma, no_warnings;
-    rtc_text defines; /* as #define lines, which stand between the prelude and the text */
+    rtc_text defines;  /* as #define lines, which stand between the prelude and the text */
+    rtc_text includes; /* --pre-include: as #include lines behind them */
     rtc_text folders; /* -I folders, a NUL behind each */
     rtc_text all;     /* every option as it was given, for the module's description */
 } rtc_options;

@@ -109,8 +109,9 @@ static void remove_folder(const char *folder, const rtc_program *p) {
 static int write_inputs(const char *folder, const rtc_program *p, const rtc_options *o) {
     rtc_text main_text = {0};
     const char *name = base_name(p->name);
-    rtc_print(&main_text, "#include \"prelude.h\"\nstatic_assert(sizeof __VERSION__, \"for the store\");\n%s"
-              "#line 1 \"%s\"\n", o->defines.data ? o->defines.data : "", name);
+    rtc_print(&main_text, "#include \"prelude.h\"\nstatic_assert(sizeof __VERSION__, \"for the store\");\n%s%s"
+              "#line 1 \"%s\"\n", o->defines.data ? o->defines.data : "", o->includes.data ? o->includes.data : "",
+              name);
     rtc_add(&main_text, p->text.data, p->text.size);
     rtc_add(&main_text, "\n", 1);
     int ok = !main_text.failed && write_text(folder, "kernel_abi.h", rtc_kernel_abi, strlen(rtc_kernel_abi)) &&

@@ -96,6 +96,8 @@ nvrtcResult rtc_parse_options(rtc_options *o, int count, const char *const *give
             rtc_print(&o->defines, "#undef %s\n", value);
         else if ((value = value_of(given, count, &i, "-I", "--include-path")) != NULL)
             rtc_add(&o->folders, value, strlen(value) + 1);
+        else if ((value = value_of(given, count, &i, "-include", "--pre-include")) != NULL)
+            rtc_print(&o->includes, "#include \"%s\"\n", value);
         else if (strcmp(option, "-G") == 0 || strcmp(option, "--device-debug") == 0) o->debug = 1;
         else if (strcmp(option, "--fmad=false") == 0 || strcmp(option, "-fmad=false") == 0) o->no_fma = 1;
         else if (!is_ignored(option)) {
@@ -106,4 +108,6 @@ nvrtcResult rtc_parse_options(rtc_options *o, int count, const char *const *give
     return NVRTC_SUCCESS;
 }
 
-void rtc_options_free(rtc_options *o) { rtc_free(&o->defines), rtc_free(&o->folders), rtc_free(&o->all); }
+void rtc_options_free(rtc_options *o) {
+    rtc_free(&o->defines), rtc_free(&o->includes), rtc_free(&o->folders), rtc_free(&o->all);
+}

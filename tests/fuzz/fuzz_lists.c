@@ -108,7 +108,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         MUST(good || memchr(bytes, 0, byte_count));
     } else {
         memset(&a, 0, sizeof a), memset(&o, 0, sizeof o);
-        o.list = "list";
+        o.gallery.list = "list";
         a.o = &o;
         int good = read_list(&a, &list);
         MUST(good == !said);

@@ -300,8 +300,12 @@ static void no_folder(void) {
     start("");
     CHECK_IS(last.log.warnings, 0); /* asked for */
     CHECK_IS(last.compiled, LACKS);
+}
 
-    path_of(home, root, "home"); /* the environment: REID_CACHE_DIR, XDG_CACHE_HOME, HOME */
+/* The environment: REID_CACHE_DIR, XDG_CACHE_HOME, HOME. */
+static void folder_by_environment(void) {
+    char path[512], home[1024];
+    path_of(home, root, "home");
     mkdir(home, 0700);
     unsetenv("REID_CACHE_DIR"), unsetenv("XDG_CACHE_HOME"), unsetenv("HOME");
     start_without(NULL, "compiled kernels are not kept");
@@ -702,6 +706,7 @@ int main(void) {
     in_child("entries in the place of others", swapped);
     in_child("other texts, options, compilers", other_entries);
     in_child("no usable folder", no_folder);
+    in_child("a folder by the environment", folder_by_environment);
     in_child("a full disk", full_disk);
     in_child("a full tmpfs", full_tmpfs);
     in_child("a folder of another user", users);

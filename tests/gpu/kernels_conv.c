@@ -90,21 +90,19 @@ static const char *const names[] = {"reid_conv_plain", "reid_conv_f32", "reid_co
 /* Before sm_90 blocks that share K are no cluster. */
 static int apart(int split) { return split > 1 && emu_device_arch() < 90; }
 
-/* A convolution of so many tiles, with the parameters of one launch: by a cluster a tile, or in two launches. */
-static void run_parts(CUmodule program, const char *name, int count, int threads, unsigned shared, int split,
-                      int pixels, int oc, void **params) {
+/* A convolution of so many tiles: by a cluster a tile, or in two launches with the same arguments. */
+static void run_parts(CUmodule program, const char *name, int count, int threads, unsigned shared, int split, int oc,
+                      reid__conv_arguments *a) {
     CUfunction f = emu_function_of(program, name, shared);
     if (!apart(split)) {
-        run_clusters(f, count * split, 1, threads, shared, params, split);
+        run_clusters(f, count * split, 1, threads, shared, a, split);
         return;
     }
-    CUdeviceptr parts = emu_upload(NULL, (size_t)split * (size_t)(pixels * oc) * 4);
-    void *first[] = {params[0], params[1], params[2], params[3], params[4], &parts, params[6], params[7]};
-    void *second[] = {&parts, params[2], params[3], params[4], params[5], params[6], params[7]};
+    a->parts = emu_upload(NULL, (size_t)split * (size_t)(a->pixels * oc) * 4);
     int each = strcmp(name, "reid_conv_f32") == 0 ? 4 : 8;
-    run_kernel(f, count * split, 1, threads, shared, first);
-    run_kernel(emu_function_of(program, "reid_join", 0), (pixels * oc / each + 255) / 256, 1, 256, 0, second);
-    NEED(cuMemFree_v2(parts));
+    run_kernel(f, count * split, 1, threads, shared, a);
+    run_kernel(emu_function_of(program, "reid_join", 0), (a->pixels * oc / each + 255) / 256, 1, 256, 0, a);
+    NEED(cuMemFree_v2(a->parts));
 }
 
 /* *same: results that must be equal to the bit; NULL: receives these. row_sums: sums of them over an image's rows. */
@@ -130,14 +128,14 @@ static void test_conv(const conv *c, kind as, const tile *s, int row_sums, int s
     tensor scale = tensor_of((size_t)(c->images * c->ic), 0, &seed, 1);
     tensor out = result_of((size_t)(row_sums ? pixels / ow * c->oc : pixels * stride), half && !row_sums);
     CUdeviceptr packed = upload_weights(w.host, depth, (depth + bk - 1) / bk * bk, c->oc, half, half);
-    CUdeviceptr full = 0;
-    void *params[] = {&in.device, &packed, &bias.device, &rest.device, &scale.device, &out.device, &pixels, &full};
+    reid__conv_arguments a = {.in = in.device, .weights = packed, .bias = bias.device, .residual = rest.device,
+                              .factors = scale.device, .out = out.device, .pixels = pixels};
     int threads = half ? 32 * s->warps_m * s->warps_n : s->bm * s->bn / 16;
     if (as == PLAIN)
-        run_kernel(emu_function_of(program, names[as], 0), (pixels * c->oc + 255) / 256, 1, 256, 0, params);
+        run_kernel(emu_function_of(program, names[as], 0), (pixels * c->oc + 255) / 256, 1, 256, 0, &a);
     else
         run_parts(program, names[as], (pixels + each - 1) / each * ((c->oc + s->bn - 1) / s->bn), threads, shared,
-                  split, pixels, c->oc, params);
+                  split, c->oc, &a);
     fetch(&out);
     double worst = 0;
     for (int i = 0; i < pixels / ow * c->oc && row_sums; i++) {
@@ -205,10 +203,11 @@ static void test_bytes(const conv *c, const tile *s, int rest, int is_signed, in
     CUdeviceptr d_bias = emu_upload(bias, (size_t)c->oc * 4), d_out = emu_upload(NULL, out_count);
     unsigned full[8] = {0}, cut[8] = {0}; /* outputs of 255, an image */
     CUdeviceptr d_full = emu_upload(full, sizeof full);
-    void *params[] = {&d_in, &d_w, &d_bias, &d_rest, &d_scale, &d_out, &pixels, &d_full};
+    reid__conv_arguments a = {.in = d_in, .weights = d_w, .bias = d_bias, .residual = d_rest, .scales = d_scale,
+                              .out = d_out, .full = d_full, .pixels = pixels};
     run_parts(program_of("reid_conv_f16", 2, constants), "reid_conv_f16",
               (pixels + s->bm - 1) / s->bm * ((c->oc + s->bn - 1) / s->bn), 32 * s->warps_m * s->warps_n, shared, split,
-              pixels, c->oc, params);
+              c->oc, &a);
     emu_download(out, d_out, out_count);
     emu_download(full, d_full, sizeof full);
     for (int at = 0; at < pixels * c->oc; at++) {
@@ -245,16 +244,16 @@ static void test_more(const tile *s, int more_stride) {
         {"RESIDUAL", 0}, {"SCALE", 0}, {"BM", s->bm}, {"BN", s->bn}, {"BK", 32}, {"STAGES", s->stages},
         {"WARPS_M", s->warps_m}, {"WARPS_N", s->warps_n}, {"ROW_SUMS", 0}, {"SPLIT", 1}, {"MORE_C", MORE},
         {"MORE_STRIDE", more_stride}, {"MORE_IH", wide}, {"MORE_IW", wide}, {NULL, 0}};
-    int copies = 64 * s->stages * (s->bm + s->bn), tile_bytes = 4 * s->bm * (s->bn + 4), pixels = PIXELS;
+    int copies = 64 * s->stages * (s->bm + s->bn), tile_bytes = 4 * s->bm * (s->bn + 4);
     unsigned shared = (unsigned)(copies > tile_bytes ? copies : tile_bytes), seed = 3;
     tensor in = tensor_of(PIXELS * IC, 1, &seed, 1), w = tensor_of(ROW * OC, 0, &seed, 0.1);
     tensor more = tensor_of((size_t)(IMAGES * wide * wide * MORE), 1, &seed, 1), out = result_of(PIXELS * OC, 1);
     tensor bias = tensor_of(OC, 0, &seed, 1), more_bias = tensor_of(OC, 0, &seed, 1);
     CUdeviceptr packed = upload_weights(w.host, ROW, ROW, OC, 1, 1);
-    CUdeviceptr full = 0;
-    void *params[] = {&in.device, &packed, &bias.device, &more.device, &more_bias.device, &out.device, &pixels, &full};
+    reid__conv_arguments a = {.in = in.device, .weights = packed, .bias = bias.device, .more = more.device,
+                              .more_bias = more_bias.device, .out = out.device, .pixels = PIXELS};
     run_kernel(kernel_of("reid_conv_f16", 1, constants, shared), (PIXELS + s->bm - 1) / s->bm * bn, 1,
-               32 * s->warps_m * s->warps_n, shared, params);
+               32 * s->warps_m * s->warps_n, shared, &a);
     fetch(&out);
     double worst = 0;
     for (int at = 0; at < PIXELS * OC; at++) {

@@ -10,9 +10,7 @@
 /* The library's own, so that its layout is what is tested. */
 typedef reid__gpu_axis axis;
 typedef reid__gpu_picture picture;
-typedef struct window {
-    int first, end;
-} window;
+typedef reid__gpu_window window;
 
 /* An image and the box of it that is embedded; gap: bytes between its rows. */
 typedef struct source {
@@ -192,8 +190,8 @@ static void test_batch(CUmodule program, const batch *b, const char *name, int f
     CUdeviceptr staging = dstaging - (CUdeviceptr)far_off, rows = drows - (CUdeviceptr)far_off;
     CUdeviceptr taps = dtaps - (CUdeviceptr)(4 * far_off);
 
-    void *for_taps[] = {&dpictures, &dwindows, &taps, &w, &h};
-    run_kernel(emu_function_of(program, "reid_taps", 0), reid__ceil_div(w + h, 256), IMAGES, 256, 0, for_taps);
+    reid__resize_arguments a = {staging, dpictures, dwindows, taps, rows, dview, w, h, 0};
+    run_kernel(emu_function_of(program, "reid_taps", 0), reid__ceil_div(w + h, 256), IMAGES, 256, 0, &a);
     window *windows = (window *)malloc((size_t)lines * sizeof *windows);
     int32_t *fixed = (int32_t *)malloc((size_t)b->taps * 4);
     NEED(cuMemcpyDtoH_v2(windows, dwindows, (size_t)lines * sizeof *windows));
@@ -206,14 +204,13 @@ static void test_batch(CUmodule program, const batch *b, const char *name, int f
     }
     CHECK(wrong == 0);
 
-    void *for_x[] = {&staging, &dpictures, &dwindows, &taps, &rows, &w, &h};
-    run_kernel(emu_function_of(program, "reid_resize_x", 0), blocks, IMAGES, 256, 0, for_x);
+    run_kernel(emu_function_of(program, "reid_resize_x", 0), blocks, IMAGES, 256, 0, &a);
     uint8_t *kept = (uint8_t *)malloc((size_t)b->rows), *view = (uint8_t *)malloc(b->view[0].count);
     NEED(cuMemcpyDtoH_v2(kept, drows, (size_t)b->rows));
     CHECK(wrong_rows(b, windows, kept) == 0);
     for (int flip = 0; flip < 2; flip++) {
-        void *for_y[] = {&staging, &dpictures, &dwindows, &taps, &rows, &dview, &w, &h, &flip};
-        run_kernel(emu_function_of(program, "reid_resize_y", 0), blocks, IMAGES, 256, 0, for_y);
+        a.flip = flip;
+        run_kernel(emu_function_of(program, "reid_resize_y", 0), blocks, IMAGES, 256, 0, &a);
         NEED(cuMemcpyDtoH_v2(view, dview, b->view[0].count));
         for (int i = 0; i < IMAGES; i++) {
             int same = !memcmp(view + (size_t)i * b->view_bytes, b->view[flip].at + (size_t)i * b->view_bytes,
@@ -248,8 +245,8 @@ static void test_windows(CUmodule program, const char *preset, unsigned *seed) {
     int32_t *taps = (int32_t *)malloc((size_t)count * 4);
     CUdeviceptr dpictures = emu_upload(pictures, sizeof pictures), dwindows = emu_upload(NULL, sizeof windows);
     CUdeviceptr dtaps = emu_upload(NULL, (size_t)count * 4);
-    void *params[] = {&dpictures, &dwindows, &dtaps, &w, &h};
-    run_kernel(emu_function_of(program, "reid_taps", 0), 1, COUNT, 64, 0, params); /* lines are strided over */
+    reid__resize_arguments a = {0, dpictures, dwindows, dtaps, 0, 0, w, h, 0};
+    run_kernel(emu_function_of(program, "reid_taps", 0), 1, COUNT, 64, 0, &a); /* lines are strided over */
     emu_download(windows, dwindows, sizeof windows), emu_download(taps, dtaps, (size_t)count * 4);
     for (int i = 0; i < COUNT; i++) {
         const picture *at = &pictures[i];
@@ -271,8 +268,8 @@ static void test_input(const batch *b, int half) {
                                   {"BORDER_X", LEFT}, {NULL, 0}};
     CUdeviceptr view = emu_upload(b->view[0].at, b->view[0].count), lut = emu_upload(b->prep.lut, sizeof b->prep.lut);
     tensor out = result_of((size_t)count * 4, half);
-    void *params[] = {&view, &lut, &bgr, &out.device, &images};
-    run_kernel(kernel_of("reid_input", half, constants, 0), reid__ceil_div(count, 256), 1, 256, 0, params);
+    reid__input_arguments a = {view, lut, out.device, bgr, images};
+    run_kernel(kernel_of("reid_input", half, constants, 0), reid__ceil_div(count, 256), 1, 256, 0, &a);
     fetch(&out);
     float *want = (float *)malloc(b->view[0].count * 4);
     reid__prep_normalise(&b->prep, b->view[0].at, want, images * h * w);

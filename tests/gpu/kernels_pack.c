@@ -62,11 +62,11 @@ static void test_pack(CUfunction f, const matrix *m, int half, int fold) {
     }
     char *got = (char *)malloc((size_t)(size * bytes));
     CUdeviceptr in = emu_upload(from, (size_t)count * 4), out = emu_upload(NULL, (size_t)(size * bytes));
-    CUdeviceptr times = emu_upload(factors, (size_t)n * sizeof *factors), none = 0;
-    void *params[] = {&in, fold ? &times : &none, &out, &n, &ic, &kh, &kw,
-                      &strides[0], &strides[1], &strides[2], &strides[3]};
+    CUdeviceptr times = emu_upload(factors, (size_t)n * sizeof *factors);
+    reid__pack_arguments a = {in, fold ? times : 0, out, n, ic, kh, kw,
+                              strides[0], strides[1], strides[2], strides[3]};
     NEED(cuMemsetD8_v2(out, 0, (size_t)(size * bytes)));
-    run_kernel(f, (count + 255) / 256, 1, 256, 0, params);
+    run_kernel(f, (count + 255) / 256, 1, 256, 0, &a);
     emu_download(got, out, (size_t)(size * bytes));
     wrong = memcmp(got, half ? (const void *)f16 : (const void *)f32, (size_t)(size * bytes));
     if (wrong)
@@ -74,6 +74,24 @@ static void test_pack(CUfunction f, const matrix *m, int half, int fold) {
     CHECK(!wrong);
     NEED(cuMemFree_v2(in) || cuMemFree_v2(times));
     free(from), free(f32), free(f16), free(factors), free(got);
+}
+
+/* A host that counts with another offset than the compiler: the kernels do not compile. */
+static void test_layout(void) {
+    static const char *const header_names[] = {"reid_contract.h"};
+    const char *options[] = {"-DREID_PACK", "--pre-include=reid_contract.h"};
+    char *text = strdup(contract_text()), *offset = strstr(text, "OFFSET_OF(pack_arguments, ic) == 28");
+    const char *const headers[] = {text};
+    nvrtcProgram program;
+    if (!emu_case("a structure of another layout")) return;
+    for (int wrong = 0; wrong < 2; wrong++) {
+        NEED(nvrtcCreateProgram(&program, kernels_text, "reid_kernels.cu", 1, headers, header_names));
+        CHECK(nvrtcCompileProgram(program, 2, options) == (wrong ? NVRTC_ERROR_COMPILATION : NVRTC_SUCCESS));
+        NEED(nvrtcDestroyProgram(&program));
+        NEED(!offset);
+        offset[strlen("OFFSET_OF(pack_arguments, ic) == ")]++;
+    }
+    free(text);
 }
 
 int main(void) {
@@ -87,6 +105,7 @@ int main(void) {
         for (size_t i = 0; i < sizeof matrices / sizeof *matrices; i++)
             for (int folded = 0; folded < 2; folded++) test_pack(pack, &matrices[i], half, folded);
     }
+    test_layout();
     free(kernels_text);
     return emu_done("kernels_pack");
 }

@@ -10,8 +10,8 @@ static double at(const tensor *t, int h, int w, int channels, int i, int y, int 
 }
 
 /* The kernel for small batches, whose blocks take `spread` times four channels of a row: the same bits. */
-static void test_spread(const constant *shape, size_t constants, int spread, void **params, const tensor *out,
-                        const tensor *sums, int rows, int half) {
+static void test_spread(const constant *shape, size_t constants, int spread, reid__depthwise_arguments a,
+                        const tensor *out, const tensor *sums, int rows, int half) {
     constant all[16];
     int ow = 0, channels = 0, taps = 1;
     for (size_t i = 0; i < constants; i++) {
@@ -23,10 +23,10 @@ static void test_spread(const constant *shape, size_t constants, int spread, voi
     all[constants].name = "SPREAD", all[constants].value = spread, all[constants + 1].name = NULL;
     tensor spread_out = result_of((size_t)(rows * ow * channels), half);
     tensor spread_sums = result_of((size_t)(rows * channels), 0);
-    params[3] = &spread_out.device, params[4] = &spread_sums.device;
+    a.out = spread_out.device, a.sums = spread_sums.device;
     unsigned shared = (unsigned)((taps + ow) * spread * 16);
     run_kernel(kernel_of("reid_depthwise", half, all, shared), rows * ((channels / 4 + spread - 1) / spread), 1, 256,
-               shared, params);
+               shared, &a);
     fetch(&spread_out), fetch(&spread_sums);
     CHECK(memcmp(spread_out.host, out->host, (size_t)(rows * ow * channels) * sizeof *out->host) == 0);
     CHECK(memcmp(spread_sums.host, sums->host, (size_t)(rows * channels) * sizeof *sums->host) == 0);
@@ -42,8 +42,8 @@ static void test_depthwise(int k, int stride, int ih, int iw, int channels, int 
     tensor in = tensor_of((size_t)(IMAGES * ih * iw * channels), half, &seed, 1);
     tensor w = tensor_of((size_t)(k * k * channels), 0, &seed, 0.5), bias = tensor_of((size_t)channels, 0, &seed, 1);
     tensor out = result_of((size_t)(rows * ow * channels), half), sums = result_of((size_t)(rows * channels), 0);
-    void *params[] = {&in.device, &w.device, &bias.device, &out.device, &sums.device, &rows};
-    run_kernel(kernel_of("reid_depthwise", half, constants, 0), (rows * channels / 4 + 255) / 256, 1, 256, 0, params);
+    reid__depthwise_arguments a = {in.device, w.device, bias.device, out.device, sums.device, rows};
+    run_kernel(kernel_of("reid_depthwise", half, constants, 0), (rows * channels / 4 + 255) / 256, 1, 256, 0, &a);
     fetch(&out), fetch(&sums);
     double worst = 0, worst_sum = 0;
     for (int row = 0; row < rows; row++)
@@ -66,7 +66,7 @@ static void test_depthwise(int k, int stride, int ih, int iw, int channels, int 
     CHECK(worst < (half ? emu_half_bound(1e-3) : emu_loosened(1e-6)));
     CHECK(worst_sum < emu_loosened(2e-6));
     for (int spread = 4; spread <= 32; spread *= 8)
-        test_spread(constants, sizeof constants / sizeof *constants - 1, spread, params, &out, &sums, rows, half);
+        test_spread(constants, sizeof constants / sizeof *constants - 1, spread, a, &out, &sums, rows, half);
     drop(&in), drop(&w), drop(&bias), drop(&out), drop(&sums);
 }
 
@@ -79,9 +79,9 @@ static void test_squeeze(int channels, int padded, int hidden, int oh, int ow, i
     tensor w1 = tensor_of((size_t)(hidden * padded), 0, &seed, 0.5), b1 = tensor_of((size_t)hidden, 0, &seed, 1);
     tensor w2 = tensor_of((size_t)(hidden * padded), 0, &seed, 0.5), b2 = tensor_of((size_t)padded, 0, &seed, 1);
     tensor out = result_of((size_t)(IMAGES * padded), 0);
-    void *params[] = {&sums.device, &w1.device, &b1.device, &w2.device, &b2.device, &out.device};
+    reid__squeeze_arguments a = {sums.device, w1.device, b1.device, w2.device, b2.device, out.device};
     run_clusters(kernel_of("reid_squeeze", 0, constants, shared), IMAGES * split, 1, split > 1 ? 256 : 1024, shared,
-                 params, split);
+                 &a, split);
     fetch(&out);
     double worst = 0;
     for (int i = 0; i < IMAGES; i++) {
@@ -120,8 +120,8 @@ static void test_maxpool(int ih, int iw, int channels, int half) {
     uint32_t nan = half ? 0x7fff : 0x7fc00000;
     in.host[lost] = NAN;
     OK(cuMemcpyHtoD_v2(in.device + lost * (half ? 2 : 4), &nan, half ? 2 : 4));
-    void *params[] = {&in.device, &out.device, &pixels};
-    run_kernel(kernel_of("reid_maxpool", half, constants, 0), (pixels * channels / 4 + 255) / 256, 1, 256, 0, params);
+    reid__maxpool_arguments a = {in.device, out.device, pixels};
+    run_kernel(kernel_of("reid_maxpool", half, constants, 0), (pixels * channels / 4 + 255) / 256, 1, 256, 0, &a);
     fetch(&out);
     double worst = 0;
     int nans = 0;
@@ -173,9 +173,8 @@ static void test_pool(int ih, int iw, int channels, int bins, float p, int norm,
     tensor in = tensor_of((size_t)(IMAGES * ih * iw * channels), half, &seed, p != 0 ? 4e-3 : 1);
     tensor bias = tensor_of((size_t)channels, 0, &seed, 1);
     tensor out = result_of((size_t)(pixels * channels), 0); /* what a pool feeds is fp32 */
-    float step = 1;
-    void *params[] = {&in.device, &out.device, &pixels, &device_factors, &bias.device, &exponent, &step};
-    run_kernel(kernel_of("reid_pool", half, constants, 0), (pixels * channels / 4 + 255) / 256, 1, 256, 0, params);
+    reid__pool_arguments a = {in.device, out.device, device_factors, bias.device, exponent, pixels, 1};
+    run_kernel(kernel_of("reid_pool", half, constants, 0), (pixels * channels / 4 + 255) / 256, 1, 256, 0, &a);
     fetch(&out);
     for (int m = 0; m < pixels; m++)
         for (int c = 0; c < channels; c++) {
@@ -207,9 +206,9 @@ static void test_linear(int k, int oc, int stride, int channel, int split, int i
     memset(&untouched, 0x5a, 4);
     for (int images = BATCH; images > 0; images -= 2) { /* the last ones of the batch */
         CUdeviceptr from = in.device + (CUdeviceptr)((BATCH - images) * k) * 4;
-        void *params[] = {&from, &w.device, &bias.device, &out.device, &images};
+        reid__linear_arguments a = {from, w.device, bias.device, out.device, images};
         NEED(cuMemsetD8_v2(out.device, 0x5a, out.count * 4));
-        run_kernel(f, (oc * split + 7) / 8, (images + 3) / 4, 256, 128, params);
+        run_kernel(f, (oc * split + 7) / 8, (images + 3) / 4, 256, 128, &a);
         fetch(&out);
         if (!all) all = (double *)memcpy(malloc(out.count * sizeof *all), out.host, out.count * sizeof *all);
         for (int i = 0; i < BATCH; i++)
@@ -244,14 +243,13 @@ static void test_normalise(int dim, int raw, int flip, int in_place) {
     NEED(cuMemsetD8_v2(in.device, 0, (size_t)dim * 4) || cuMemsetD8_v2(first.device, 0, (size_t)dim * 4));
     for (int i = 0; i < 2; i++)
         NEED(cuMemcpyHtoD_v2(in.device + (CUdeviceptr)((i + 1) * dim + dim / 2) * 4, &odd[i], 4));
-    CUdeviceptr none = 0;
-    void *params[] = {&in.device, flip ? &first.device : &none, &result->device};
+    reid__normalise_arguments a = {in.device, flip ? first.device : 0, result->device};
     CUfunction f = kernel_of("reid_normalise", 0, constants, 2048);
     double *x = (double *)malloc((size_t)(ROWS * dim) * sizeof *x), worst = 0;
     fetch(&in), fetch(&first);
     for (int i = 0; i < ROWS * dim; i++)
         x[i] = flip ? (double)(0.5f * ((float)first.host[i] + (float)in.host[i])) : in.host[i];
-    run_kernel(f, ROWS, 1, 256, 2048, params);
+    run_kernel(f, ROWS, 1, 256, 2048, &a);
     fetch(result);
     for (int i = 0; i < ROWS; i++) {
         double sum = 0;
@@ -280,10 +278,11 @@ static void test_search(int blocks, int n, int k, int bn) {
     tensor out = result_of((size_t)((n + 1) * tiles), 0);
     double worst = 0;
     float untouched;
-    void *params[] = {&a.device, &b.device, &out.device, &n, &tiles};
+    reid__search_arguments arguments = {a.device, b.device, out.device, n, tiles};
     memset(&untouched, 0x5a, 4);
     NEED(cuMemsetD8_v2(out.device, 0x5a, out.count * 4));
-    run_kernel(kernel_of("reid_search", 1, constants, shared), blocks * padded / bn, 1, 128, shared, params);
+    run_kernel(kernel_of("reid_search", 1, constants, shared), blocks * padded / bn, 1, 128, shared,
+               &arguments);
     fetch(&out);
     for (int q = 0; q < n; q++)
         for (int tile = 0; tile < tiles; tile++) {

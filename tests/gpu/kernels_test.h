@@ -1,6 +1,14 @@
-/* kernels_test.h: what the tests of reid_kernels.cu share: compile one kernel with its constants, launch it. */
+/* kernels_test.h: what the tests of reid_kernels.cu share: compile one kernel with its constants behind the structures
+   of reid.h, launch it with one of them. */
 #ifndef KERNELS_TEST_H
 #define KERNELS_TEST_H
+
+#ifndef REID_IMPLEMENTATION
+#define REID_STATIC
+#define REID_IMPLEMENTATION
+#define REID_NO_VECTORS
+#include "reid.h"
+#endif
 
 #include "emu_test.h"
 
@@ -11,15 +19,27 @@ typedef struct constant {
 
 static char *kernels_text;
 
-/* The program with these n options and one for the device, for which there is room behind them. */
+/* What reid.h lets NVRTC read before the kernels. */
+static const char *contract_text(void) {
+    static char text[1 << 15];
+    reid__contract c = {text, 0, sizeof text};
+    reid__contract_text(&c);
+    NEED(c.length >= sizeof text);
+    return text;
+}
+
+/* The program with these n options and two more, for which there is room behind them. */
 static CUmodule program_with(const char *name, const char **options, int n) {
+    static const char *const header_names[] = {"reid_contract.h"};
+    const char *const headers[] = {contract_text()};
     char *cubin, *log, arch[48];
     nvrtcProgram program;
     CUmodule module;
     size_t size;
     snprintf(arch, sizeof arch, "--gpu-architecture=sm_%d%s", emu_device_arch(), emu_device_arch() == 90 ? "a" : "");
     options[n++] = arch;
-    NEED(nvrtcCreateProgram(&program, kernels_text, "reid_kernels.cu", 0, NULL, NULL));
+    options[n++] = "--pre-include=reid_contract.h";
+    NEED(nvrtcCreateProgram(&program, kernels_text, "reid_kernels.cu", 1, headers, header_names));
     nvrtcResult r = nvrtcCompileProgram(program, n, options);
     NEED(nvrtcGetProgramLogSize(program, &size));
     log = (char *)malloc(size);
@@ -39,7 +59,7 @@ static CUmodule program_with(const char *name, const char **options, int n) {
    constants defined; the list ends with a NULL name. */
 EMU_TEST_FN CUmodule program_of(const char *name, int half, const constant *constants) {
     char text[40][48];
-    const char *options[41];
+    const char *options[42];
     int n = 0;
     snprintf(text[n], 48, "-D%s", name);
     for (char *c = text[n++] + 2; *c; c++)
@@ -56,17 +76,18 @@ EMU_TEST_FN CUfunction kernel_of(const char *name, int half, const constant *con
 }
 
 /* Runs a kernel on grid_x x grid_y blocks, in clusters if these are more than one block, and reports a fault with the
-   emulator's words. */
-EMU_TEST_FN void run_clusters(CUfunction f, int grid_x, int grid_y, int threads, unsigned shared, void **params,
+   emulator's words. arguments: its structure. */
+EMU_TEST_FN void run_clusters(CUfunction f, int grid_x, int grid_y, int threads, unsigned shared, void *arguments,
                               int cluster) {
+    void *params[] = {arguments};
     CUlaunchAttribute as = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION};
     CUlaunchConfig c = {(unsigned)grid_x, (unsigned)grid_y, 1, (unsigned)threads, 1, 1, shared, NULL, &as, cluster > 1};
     as.value.clusterDim.x = (unsigned)cluster, as.value.clusterDim.y = as.value.clusterDim.z = 1;
     NEED(cuLaunchKernelEx(&c, f, params, NULL));
     NEED(cuCtxSynchronize());
 }
-EMU_TEST_FN void run_kernel(CUfunction f, int grid_x, int grid_y, int threads, unsigned shared, void **params) {
-    run_clusters(f, grid_x, grid_y, threads, shared, params, 1);
+EMU_TEST_FN void run_kernel(CUfunction f, int grid_x, int grid_y, int threads, unsigned shared, void *arguments) {
+    run_clusters(f, grid_x, grid_y, threads, shared, arguments, 1);
 }
 
 /* A tensor in the host's double and on the device as fp32 or halves, the same values. */

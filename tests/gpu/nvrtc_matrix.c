@@ -3,6 +3,7 @@
 
        nvrtc_matrix NETWORK fp16|bf16|fp32|int8[-latency] ARCH HEIGHT WIDTH CACHE   a line of a table; fails on a spill
        nvrtc_matrix check              the reading itself, on kernels made for it; 77: no NVRTC
+       nvrtc_matrix contract           prints what stands before reid_kernels.cu, for nvcc -include
        nvrtc_matrix read CUBIN         prints the registers and the frame of a file's kernel, and what sm_90 counts
 
    A cubin is an ELF file. What a kernel needs is not documented by NVIDIA; this is known from `readelf -SW` beside what
@@ -301,8 +302,16 @@ static int read_file(const char *path) {
     return 0;
 }
 
+static int print_contract(void) {
+    static char text[1 << 15];
+    reid__contract c = {text, 0, sizeof text};
+    reid__contract_text(&c);
+    return c.length >= sizeof text || fputs(text, stdout) < 0 || fflush(stdout) != 0;
+}
+
 int main(int argc, char **argv) {
     if (argc == 2 && strcmp(argv[1], "check") == 0) return check();
+    if (argc == 2 && strcmp(argv[1], "contract") == 0) return print_contract();
     if (argc == 3 && strcmp(argv[1], "read") == 0) return read_file(argv[2]);
     if (argc == 7) return network(argv + 1);
     return 2;

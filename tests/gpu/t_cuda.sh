@@ -64,7 +64,7 @@ broken() { # broken NAME SED_SCRIPT PROGRAM_ARGUMENT...: reid.h changed so
 broken no_upload_wait 's/if (!code) code = cu->StreamWaitEvent(l->stream, s->uploaded, 0);//' small efficientnet_b0
 broken small_buffer 's/g->size\[i\] = p->buffers\[i\].floats \* value;/g->size[i] = p->buffers[i].floats * value - 32;/
     s/define REID__GPU_ALIGN 256/define REID__GPU_ALIGN 1/' small efficientnet_b0
-broken lost_residual 's/residual == REID__NONE ? none : buffer\[op->residual\]/in == 0 ? none : buffer[op->in]/' \
+broken lost_residual 's/a.residual = l->buffer\[op->residual\];$/a.residual = l->buffer[op->in];/' \
     small efficientnet_b0
 broken old_counts 's/if (r == REID_OK \&\& p->int8) code = cu->MemsetD8Async(.*$/;/' int8 resnet50 "$out/ranges_broken"
 broken early_result 's/g->device.cu.EventSynchronize(s->done)/0/' small efficientnet_b0

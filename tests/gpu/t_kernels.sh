@@ -75,10 +75,10 @@ plant wgmma "row sums without the pixels of the slot before" 's/row \* OW < firs
 plant wgmma "row sums in tiles that end within a row" 's/^\(#define TILE_PIXELS\) (ROW_SUMS.*/\1 BM/' ONLY=row_sums
 plant conv "a shortcut's pixels without its stride" 's/m % OW \* MORE_STRIDE;$/m % OW;/'
 plant conv "a shortcut's bias is lost" 's/^ *if (MORE_C && !part && n < OC_PADDED).*//'
-plant conv "row sums of what is not rounded" 's/tile\[row\]\[n - n0 + c\] = \(reid_f32_from_f16\)/\1/'
+plant conv "row sums of what is not rounded" 's/tile()\[row\]\[n - n0 + c\] = \(reid_f32_from_f16\)/\1/'
 plant conv "a residual without its sign" 's/REST_SIGNED ? (int)(signed char)r : (int)r/(int)r/'
 plant conv "bytes cut off, not rounded" 's/ + 12582912.0f;/ - 0.5f + 12582912.0f;/'
-plant conv "a residual in its own steps" 's/scale\[OC_PADDED\], v/scale[n], v/'
+plant conv "a residual in its own steps" 's/scales\[OC_PADDED\], v/scales[n], v/'
 plant wgmma "rows of the window are columns" 's/\(image, tap\) % KW,$/\1 \/ KW,/'
 plant wgmma "the shortcut's bias is lost" 's/if (more_bias && c < channels) b = .*//'
 plant wgmma "every pass with the first weights" 's/l.next(pass \* NEXT_CHUNKS + k)/l.next(k)/'
@@ -110,7 +110,8 @@ plant bytes "sums that are no neighbours" 's/j \* 8 + below \* 2 + i \/ 2 \* 4 +
 plant bytes "parts in the order of halves" 's/\[sum_at(of \/ PER_WORD.*of % PER_WORD)\]/[of]/'
 plant bytes "short rows with the exchange of long ones" 's/at \/ 128 % (bytes \/ 16)/at \/ 128 % 8/'
 plant bytes "a slice of long rows in short ones" 's/(SLICE_ROW \/ 2ull) << 32/64ull << 32/'
-plant bytes "the last convolution with the first one's scales" 's/finish more = {more_scale,/finish more = {scale,/'
+plant bytes "the last convolution with the first one's scales" \
+    's/finish next = {a.next_scales,/finish next = {a.scales,/'
 plant bytes "a residual without its sign" 's/if (REST_SIGNED) residuals ^= 0x80808080;//'
 plant bytes "a residual in its own steps" 's/fmaf(r, rest, sum)/fmaf(r, scales[i], sum)/'
 plant bytes "the stem's scales of other channels" 's/i % 16 \/ 2 \* 8 + threadIdx/i % 16 * 4 + threadIdx/'
@@ -131,7 +132,7 @@ plant conv "sums of other blocks behind a barrier that releases nothing" \
 plant conv "a part of K in memory that is not added" 's/k < SPLIT \* TOGETHER/k < (SPLIT - 1) * TOGETHER/' \
     REID_EMULATOR_ARCH=80
 plant conv "parts of K in memory, all in the place of the first" \
-    's/(sum_t \*)out + ((long long)part \* pixels + m)/(sum_t *)out + (m)/' REID_EMULATOR_ARCH=80
+    's/g.parts + ((long long)part \* g.pixels + m)/g.parts + (m)/' REID_EMULATOR_ARCH=80
 plant conv "a block leaves whose sums are still read" 's/block_meeting(); \/\* shared memory goes.*//'
 plant wgmma "no fence before the products" 's/^ *reid_wgmma_fence();$//'
 plant image "a fused multiply-add where a window begins" \
@@ -139,7 +140,7 @@ plant image "a fused multiply-add where a window begins" \
 plant image "sums that begin with zero" 's/one_half() { return {.*/one_half() { return {0, 0, 0}; }/'
 plant image "a pixel lost at a row's end" 's/if (x >= width) x -= width, y++;/if (x > width) x -= width, y++;/'
 plant image "a border one column off" 's/inside % COLUMNS - BORDER_X/inside % COLUMNS - BORDER_X + 1/'
-plant pack "a product rounded twice" 's/(float)__dmul_rn((double)from\[i\], \(.*\)) : from/from[i] * (float)\1 : from/'
+plant pack "a product rounded twice" 's/(float)__dmul_rn((double)from, \(.*\)) : from/from * (float)\1 : from/'
 plant rest "a NaN that a later number covers" 's/a > b || a != a ? a : b/a > b ? a : b/'
 plant rest "the last column of a depthwise window" \
     's/for (int kx = 0; kx < KW; kx++) {$/for (int kx = 0; kx < KW - 1; kx++) {/'
@@ -155,7 +156,7 @@ plant rest "hidden units that are sent and not released" \
 plant rest "a part of the sum left out" '/^reid_linear/,$ s/offset = 16; offset > 0;/offset = 16; offset > 1;/'
 plant rest "tanh without its last term" 's/for (int odd = 29; odd > 0;/for (int odd = 29; odd > 1;/'
 plant rest "the generalised mean's least value, applied to the mean" 's/power4(total, 0, /power4(total, 1e-6f, /'
-plant rest "half of a tile's rows" '/^reid_search/,$ s/offset = 4; offset < 32;/offset = 4; offset < 16;/'
+plant rest "half of a tile's rows" '/^DEVICE void store_maxima/,$ s/offset = 4; offset < 32;/offset = 4; offset < 16;/'
 plant rest "a slice of rows multiplied before it has arrived" \
     '/^reid_search/,$ s/cp_async_wait<STAGES - 2>/cp_async_wait<STAGES - 1>/'
 plant rest "zeros for an infinite row" 's/norm < 1e300 ? 1.0 \/ norm : norm - norm/1.0 \/ norm/'
@@ -174,7 +175,7 @@ real() { # real ARCH KERNEL OPTIONS...
     shift 2
     # shellcheck disable=SC2086 # the shape is many words
     "$nvcc" -std=c++17 -arch="sm_$arch" -cubin -diag-suppress 177 -Werror all-warnings \
-        -Xptxas -v,-warn-spills,-warn-lmem-usage \
+        -Xptxas -v,-warn-spills,-warn-lmem-usage -include "$out/reid_contract.h" \
         $shape "-DREID_$kernel" "$@" reid_kernels.cu -o "$to.cubin" > "$to.log" 2>&1 &&
         grep -q ' 0 bytes spill stores' "$to.log" && ! grep -q 'lmem\|[1-9][0-9]* bytes spill' "$to.log" && return
     cat "$to.log"
@@ -182,6 +183,8 @@ real() { # real ARCH KERNEL OPTIONS...
 }
 compile() { ! my_turn || job "for sm_$1: $2" real "$@"; }
 if [ -n "$nvcc" ]; then
+    gcc -std=c99 -D_GNU_SOURCE -DREID_NO_VECTORS -O1 -I. tests/gpu/nvrtc_matrix.c -o "$out/matrix" -lm -ldl -lpthread &&
+        "$out/matrix" contract > "$out/reid_contract.h" || bad "the structures of the kernels cannot be printed"
     for arch in 75 80 120; do
         compile $arch CONV_F32 -DBM=64 -DBN=64 -DBK=16 -DSCALE=0
         for kernel in DEPTHWISE SQUEEZE MAXPOOL POOL PACK; do compile $arch $kernel -DVALUE_F16; done

@@ -25,6 +25,7 @@ case $? in
 *) bad "cubins are not read right"; cat "$out/check.log" ;;
 esac
 tail -n 1 "$out/check.log"
+"$matrix" contract > "$out/reid_contract.h" && good || bad "the structures of the kernels cannot be printed"
 
 # Does it read what ptxas says?
 nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
@@ -39,8 +40,8 @@ END
 compare() { # compare ARCH FILE OPTION...: registers and frame as ptxas prints them
     arch=$1 file=$2
     shift 2
-    "$nvcc" -std=c++17 -arch="$arch" -cubin -diag-suppress 177 -Xptxas -v "$@" "$file" -o "$out/one.cubin" \
-        > "$out/one.log" 2>&1
+    "$nvcc" -std=c++17 -arch="$arch" -cubin -diag-suppress 177 -Xptxas -v -include "$out/reid_contract.h" "$@" \
+        "$file" -o "$out/one.cubin" > "$out/one.log" 2>&1
     registers=$(sed -n 's/.*Used \([0-9]*\) registers.*/\1/p' "$out/one.log")
     frame=$(sed -n 's/.* \([0-9]*\) bytes stack frame.*/\1/p' "$out/one.log")
     said=$("$matrix" read "$out/one.cubin" | head -n 1)
@@ -72,7 +73,8 @@ opcodes() { # opcodes OPTIONS OPCODE...: all of them are in a 3x3 convolution
     options=$1
     shift
     # shellcheck disable=SC2086 # several words
-    "$nvcc" -std=c++17 -arch=sm_90a -cubin -diag-suppress 177 $shape $options reid_kernels.cu -o "$out/one.cubin" &&
+    "$nvcc" -std=c++17 -arch=sm_90a -cubin -diag-suppress 177 -include "$out/reid_contract.h" $shape $options \
+        reid_kernels.cu -o "$out/one.cubin" &&
         "$disasm" -c "$out/one.cubin" > "$out/one.sass" || bad "no machine code for $options"
     for opcode; do
         grep -qw "$opcode" "$out/one.sass" && good || bad "no $opcode in the machine code for $options"

@@ -232,6 +232,12 @@ def words_of(items):
     return len("".join(i.char or "x" for i in items).split())
 
 
+def nearest(words, count):
+    """Those in the place of so many words; all, where hardly more would be left."""
+    most = count + MORE_WORDS
+    return words if len(words) <= most + 2 else words[:most]
+
+
 def bounds(line, items, runs, begins, ends):
     """From where to where the line takes the pattern's place."""
     first, last = runs[0][0], runs[-1][-1]
@@ -239,11 +245,11 @@ def bounds(line, items, runs, begins, ends):
     before, after = words_of(items[:first[0]]), words_of(items[last[0] + 1:]) # what was rewritten there
     if before:
         clause = line[:start].rfind(": ") + 2 if ": " in line[:start] else 0
-        near = list(re.finditer(r"\S+", line[clause:start]))[-(before + MORE_WORDS):]
+        near = nearest(list(re.finditer(r"\S+", line[clause:start]))[::-1], before)[::-1]
         start = clause + near[0].start() if near else start
     if after:
         clause = re.search(r"[:;,.](?= |$)|$", line[end:]).start() + end
-        near = list(re.finditer(r"\S+", line[end:clause]))[:after + MORE_WORDS]
+        near = nearest(list(re.finditer(r"\S+", line[end:clause])), after)
         end += near[-1].end() if near else 0
     while 0 < start and line[start - 1].isalnum() and line[start].isalnum():
         start -= 1
@@ -275,6 +281,8 @@ def renewed_part(pattern, kind, line, volatile):
     moving = {m.start(): m.end() for m in volatile.finditer(line)} if volatile else {}
     out, at = [], start
     while at < end:
+        if at in moving and kind == "fixed" and len(out) >= 10:
+            break
         if at in moving and kind != "fixed":
             out.append(".*")
             at = moving[at]
@@ -284,7 +292,9 @@ def renewed_part(pattern, kind, line, volatile):
         else:
             out.append(escape(line[at], kind, at == start))
             at += 1
-    return ("^" if begins else "") + "".join(out) + ("$" if ends else "")
+    if out and out[-1] == ".*" and inner[-2:] != ".*" and not ends:
+        out.pop()
+    return "^" * begins + "".join(out) + "$" * ends
 
 
 def renewed(pattern, kind, whole, lines, volatile=None):

@@ -22,8 +22,8 @@ export LC_ALL
 
 warnings='-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wundef -Werror'
 c_warnings='-Wstrict-prototypes -Wmissing-prototypes'
-programs='hello compare_two boxes own_allocator many_threads camera print_plan plain user static_tool static_tool_musl
-    gpu_batch patched_kernel'
+programs='hello compare_two boxes own_allocator own_threads many_threads camera print_plan plain user static_tool
+    static_tool_musl gpu_batch patched_kernel'
 made_up='search group' # need no weights
 out=$scratch/out err=$scratch/err log=$scratch/log
 compiler='text' input='' last=''
@@ -213,6 +213,10 @@ run_pictures() { # the programs that decode images
 }
 
 run_plain() { # the programs that read no image
+    if [ -x own_threads ]; then
+        expect 0 '^4 threads of the pool computed [1-9][0-9]* parts$' '' ./own_threads "$weights"
+        expect 0 '^the two embeddings are equal, bit for bit$' '' ./own_threads "$weights"
+    fi
     if [ -x own_allocator ]; then
         expect 0 '^embed: +0 allocations$' '' ./own_allocator "$weights"
         check 'own_allocator gives back all that it takes, also when it fails' awk '
@@ -305,7 +309,7 @@ run_without_weights() { # every program: how it is used, and weights that are mi
         compare_two | user) arguments='a.ppm b.ppm' ;;
         boxes) arguments='a.ppm 0,0,9,9' ;;
         camera) arguments='9x9 a.ppm 0' ;;
-        own_allocator | print_plan | plain | static_tool*) arguments='' ;;
+        own_allocator | own_threads | print_plan | plain | static_tool*) arguments='' ;;
         gpu_batch | patched_kernel) arguments=kernels.cu ;;
         *) arguments='a.ppm' ;;
         esac

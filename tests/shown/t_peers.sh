@@ -1,7 +1,7 @@
 #!/bin/sh
-# tools/peers without the peers: the table in its README is what the script makes of the committed results, ours.c speaks the
-# protocol, the Python files compile, group.py runs on 300 rows, track.py on two films and video.py on seconds of others
-# (with their peers, where tools/peers/group, track and video have put them).
+# tools/peers without the peers: the table in its README is what the script makes of the committed results, which all
+# have links, ours.c speaks the protocol, the Python files compile, group.py runs on 300 rows, track.py on two films and
+# video.py on seconds of others (with their peers, where tools/peers/group, track and video have put them).
 #     sh tests/shown/t_peers.sh
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -26,7 +26,7 @@ if command -v python3 >/dev/null 2>&1; then
     sed -n '/^<!-- peers: /,/^<!-- peers end/p' tools/peers/README.md | sed '1d;$d' > "$dir/readme"
     check "tools/peers/README.md has that table: python3 tools/peers/table --write" diff "$dir/table" "$dir/readme"
     check "it has times and ratios" grep -q '^| resnet50 224x224 .*([a-z_]* [0-9]\.[0-9][0-9])' "$dir/table"
-    results=$(ls -t tools/results/cpu-*.json | head -n 1)
+    results=$(ls tools/results/cpu/2*.json | tail -n 1) # named by their dates
     sed 's/"ours_ms": [0-9.]*/"ours_ms": 123.4/g' "$results" > "$dir/other.json"
     check "it comes from the file" sh -c "python3 tools/peers/table $dir/other.json | grep -q '| 123 ('"
     check "all cells" sh -c "python3 tools/peers/table --all $results | grep -q ' n=1 t=1 | [0-9]'"
@@ -47,6 +47,18 @@ END
 else
     skipped='; python3 is missing: the table was not compared'
 fi
+
+# --- the results ---
+for file in tools/results/*/*.json; do
+    topic=${file%/*} name=${file##*/}
+    check "$topic/README.md links to $name" grep -qF "]($name)" "$topic/README.md"
+    check "tools/results/README.md links to it, too" grep -qF "](${topic##*/}/$name)" tools/results/README.md
+done
+for topic in tools/results/*/; do
+    topic=${topic#tools/results/}
+    check "tools/results/README.md has a row for $topic" grep -qF "| [${topic%/}](${topic}README.md) |" \
+        tools/results/README.md
+done
 
 # --- the protocol ---
 warnings='-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wundef -Wstrict-prototypes -Wmissing-prototypes -Werror'

@@ -46,6 +46,7 @@ refused "not every crop.s camera is known" "the cameras of some crops aren't kno
 refused 'cannot open' 'x: cannot open'
 refused 'cannot open' 'x: could not open'
 refused '1 inputs failed' "1 input of $TMPDIR/in failed"
+refused 'not downloaded' 'cannot download from http://127.0.0.1:4711/a'
 refused 'costs \$5\*' 'costs $6* or [more]'
 while read -r asked; do
     printf 'reid: the weights are %s\nreid: another line\n' "not $asked" > "$log"
@@ -62,6 +63,7 @@ write 0 t_shell
 has core/t_shell.sh "refused 'give a model' 'give" 'refused "$name: not a picture" "' \
     "refused '^reid: a.npy comes from 01ab .*, b.npy has those of' 'a" "refused 'cannot open' 'x: cannot open'" \
     "refused 'could not open' 'x: could not open'" 'costs \$6\* or \[more]' "refused '1 input of .* failed' \"1" \
+    "refused 'cannot download from http://127.0.0.1:.*/a' 'c" \
     "compare \"weights are not \$asked\"" "cameras of some crops aren't known\" \"the"
 passes t_shell
 [ "$(awk 'length > 120' "$dir/tests/core/t_shell.sh")" = '' ] && good || bad 'a long line'

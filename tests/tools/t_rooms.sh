@@ -147,17 +147,26 @@ broken 'weights/zip.c: ends the process' "echo 'static void f(void) { abort(); }
 broken 'cli/help.c: ends the process' "echo 'static void f(void) { _exit(1); }' >> cli/help.c"
 broken 'gallery/gallery.c: reads the options' "echo 'int f(const options *o);' >> gallery/gallery.c"
 broken 'report/eval_report.h: reads the options' "echo 'int f(options o);' >> report/eval_report.h"
-# The walk through the command (tools/README.md) names functions and the files that define them.
+# The walk through the command (tools/README.md) names functions, the files that define them, and by indentation who
+# calls whom.
 walk() { # walk FILE: lines that are not so
-    sed -n '/^## A walk/,/^## /p' "$1" | sed -n 's|^ *\([a-z_]*\)  *\([a-z_/]*\.c\)\b.*|\1 \2|p' |
-        while read -r name file; do
+    sed -n '/^## A walk/,/^## /p' "$1" |
+        sed -n 's|^\( *\)\([a-z_]*\)  *\([a-z_/]*\.c\)\( .*\)*$|\1- \2 \3|p' > "$work/walk"
+    awk '{ depth = index($0, "-"); file[depth] = $3; print $2, $3, (depth > 1 ? file[depth - 2] : "") }' "$work/walk" |
+        while read -r name file from; do
             grep -qE "^[a-z].*\b$name\(" "tools/$file" || echo "the walk: $file does not define $name"
+            [ -z "$from" ] || grep -qw "$name" "tools/$from" || echo "the walk: $from does not call $name"
         done
 }
-[ -z "$(walk tools/README.md)" ] && good || bad "$(walk tools/README.md)"
-sed 's/^  embed_main  /  embed_mein  /' tools/README.md > "$work/README.md"
-[ "$(walk "$work/README.md")" = 'the walk: commands/embed.c does not define embed_mein' ] && good || bad 'finds: embed_mein'
-[ "$(sed -n '/^## A walk/,/^## /p' tools/README.md | grep -c '\.c\b')" -ge 30 ] && good || bad 'the walk was read'
+found=$(walk tools/README.md)
+[ -z "$found" ] && good || bad "$found"
+[ "$(wc -l < "$work/walk")" -ge 50 ] && good || bad 'the walk was read'
+broken_walk() { # broken_walk WANTED SED_SCRIPT
+    sed "$2" tools/README.md > "$work/README.md"
+    [ "$(walk "$work/README.md")" = "$1" ] && good || bad "finds: $1"
+}
+broken_walk 'the walk: commands/embed.c does not define embed_mein' 's/^embed_main  /embed_mein  /'
+broken_walk 'the walk: embedding/stream.c does not call claim' 's/^  claim  /          claim  /'
 
 # The objects likewise, with one file of them compiled anew.
 [ "$(cd tools && calls | wc -l)" -gt 1000 ] && good || bad 'the calls were read'

@@ -178,7 +178,7 @@ const option OPTIONS[] = {
     {0, "unknown", "NAME", GALLERY, OF_COMMAND, SET(text), SHARED(input.unknown), 0, 0,
      "add: images of identity NAME show strangers, and are not added"},
     {0, "leave-out", "auto|camera|picture", HAS_LABELS, OF_COMMAND, SET(choice), SHARED(eval.leave_out), 0, 0,
-     "never compare a query with itself (image), or also with images of its identity from its own camera (camera). "
+     "never compare a query with itself (picture), or also with images of its identity from its own camera (camera). "
      "Default: camera if all cameras are known"},
     {0, "rerank", NULL, EVAL, OF_COMMAND, SET(flag), SHARED(eval.rerank), 0, 0,
      "re-rank by k-reciprocal neighbours (Zhong et al. 2017)"},

@@ -83,7 +83,7 @@ static void add_axes(text *out, double low, double high, size_t most, double uni
                     i < TICKS ? "middle" : "end", low + (high - low) * i / TICKS);
     }
     text_printf(out, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">best score</text>\n<text x=\"36\" y=\"%d\" "
-                     "text-anchor=\"middle\" transform=\"rotate(-90 36 %d)\">pictures</text>\n",
+                     "text-anchor=\"middle\" transform=\"rotate(-90 36 %d)\">images</text>\n",
                 (LEFT + RIGHT) / 2, HEIGHT - 12, (TOP + BOTTOM) / 2, (TOP + BOTTOM) / 2);
 }
 
@@ -192,7 +192,7 @@ static void add_all_queries(const demo *d, match_page *p) {
                 "Held back when the others were enrolled. Below each: the three most similar individuals.");
     add_queries(d, p, DEMO_STRANGER, "Never enrolled",
                 "None of them is in the gallery. The right answer is <em>unknown</em>.");
-    add_queries(d, p, DEMO_ENROLLED, "Each picture against the others", "The most similar ones, with their scores.");
+    add_queries(d, p, DEMO_ENROLLED, "Each image against the others", "The most similar ones, with their scores.");
 }
 
 /* ---- who and what ------------------------------------------------------------------------------------------------ */

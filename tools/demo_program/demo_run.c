@@ -327,7 +327,7 @@ static double percent(size_t part, size_t whole) { return 100.0 * (double)part /
 static void print_summary(const demo *d) {
     for (int i = 0; i < d->models; i++) {
         const demo_model *m = &d->model[i];
-        printf("%-20s %4d floats  %6.1f ms a picture  weight %.1f  best match right alone: %d of %zu\n",
+        printf("%-20s %4d floats  %6.1f ms an image  weight %.1f  best match right alone: %d of %zu\n",
                m->info.network, m->info.dim, m->ms, m->weight, m->first_right, d->unseen);
     }
     if (d->unseen) printf("best match right (rank-1): %zu of %zu unseen views\n", d->first_right, d->unseen);
@@ -375,12 +375,12 @@ int main(int argc, char **argv) {
     d.folder = argv[optind];
     collect(&d);
     embed_all(&d);
-    if (d.count < 2) die("%s: fewer than two pictures could be read", shown(d.folder));
+    if (d.count < 2) die("%s: fewer than two images could be read", shown(d.folder));
     assign_roles(&d);
     calibrate(&d);
     judge_all(&d);
     for (int m = 0; m < d.models; m++) compare(&d, &d.model[m]);
-    printf("%-26s  %-14s %6s  %-14s\n", "picture", d.decides ? "decision" : "best match", "score", "next");
+    printf("%-26s  %-14s %6s  %-14s\n", "image", d.decides ? "decision" : "best match", "score", "next");
     for (size_t i = 0; i < d.queries; i++) print_verdict(&d, &d.verdicts[i]);
     print_summary(&d);
     write_page(&d, page);

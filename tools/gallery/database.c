@@ -92,11 +92,13 @@ static int server_suffices(const pq *c, const surroundings *s, text *why) {
     else if (strcmp(s->encoding, "UTF8") != 0)
         text_printf(why, "is encoded in %s; a gallery needs a database in UTF8", s->encoding);
     else if (!*vector)
-        text_puts(why, "the server has no pgvector, of which 0.8.4 or newer is needed (Debian: the package "
-                       "postgresql-N-pgvector of PostgreSQL's own archive)");
+        text_puts(why, "the server has no pgvector; a gallery needs 0.8.4 or newer (Debian: postgresql-N-pgvector from "
+                       "apt.postgresql.org)");
     else if (vector_is_old(vector))
-        text_printf(why, "has pgvector %s; 0.8.4 or newer is needed%s", vector,
-                    *s->vector ? ", and after installing it: ALTER EXTENSION vector UPDATE" : "");
+        text_printf(why, "has pgvector %s; a gallery needs 0.8.4 or newer, because older versions can overflow while "
+                         "they build an index in parallel or damage it in VACUUM (github.com/pgvector/pgvector, "
+                         "CHANGELOG.md)%s", vector,
+                    *s->vector ? "; after installing it: ALTER EXTENSION vector UPDATE" : "");
     return why->len == 0;
 }
 

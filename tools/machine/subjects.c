@@ -145,8 +145,12 @@ static void look_at_calibration(findings *f, const subjects *s, const models *al
     if (!good) findings_add(f, FOUND_ERROR, "calibration", "reid calibrate", "%s", said);
     else if (*said) findings_add(f, FOUND_WARNING, "calibration", "more and better labelled images, or another model",
                                  "%s", said);
-    else findings_add(f, FOUND_GOOD, "calibration", NULL, "%s: threshold %.4f, equal error rate %.2f %% of %zu "
-                      "identities", shown(s->calibration), c.threshold, 100 * c.score.points.eer, c.identities);
+    else if (c.identities)
+        findings_add(f, FOUND_GOOD, "calibration", NULL, "%s: threshold %.4f, equal error rate %.2f %%, from %zu "
+                     "identit%s", shown(s->calibration), c.threshold, 100 * c.score.points.eer, c.identities,
+                     c.identities == 1 ? "y" : "ies");
+    else findings_add(f, FOUND_GOOD, "calibration", NULL, "%s: threshold %.4f, equal error rate %.2f %%",
+                      shown(s->calibration), c.threshold, 100 * c.score.points.eer);
     if (good && all->count) {
         makers_of_models(all, &ours);
         listen_to(&h);

@@ -422,8 +422,8 @@ def cpu_facts():
 
 def out_path(cpu):
     slug = re.sub(r"[^a-z0-9]+", "-", re.sub(r"\((r|tm)\)", "", cpu["name"].lower())).strip("-")
-    return os.path.join(TOP, "tools", "results", f"cpu-{time.strftime('%Y-%m-%d', time.gmtime())}-{slug}-"
-                                                 f"{cpu['family']}-{cpu['model']}.json")
+    return os.path.join(TOP, "tools", "results", "cpu", f"{time.strftime('%Y-%m-%d', time.gmtime())}-{slug}-"
+                                                        f"{cpu['family']}-{cpu['model']}.json")
 
 
 def new_result(args):
@@ -473,7 +473,7 @@ def parse():
     p = argparse.ArgumentParser(prog="tools/peers/run", description=__doc__.split("\n")[0],
                                 epilog="Paths are relative to the top of the repository.")
     p.add_argument("--quick", action="store_true", help="two networks, batches 1 and 8, one thread, 3 rounds")
-    p.add_argument("--out", help="JSON; default: tools/results/cpu-DATE-CHIP.json")
+    p.add_argument("--out", help="JSON; default: tools/results/cpu/DATE-CHIP.json")
     p.add_argument("--nets", help=",".join(NETS))
     p.add_argument("--batches")
     p.add_argument("--threads")

@@ -3,7 +3,7 @@
     python3 -m venv build/venv_search && build/venv_search/bin/pip install numpy faiss-cpu usearch
     cc -std=c99 -D_GNU_SOURCE -O2 -shared -fPIC -fvisibility=hidden tools/peers/search_ours.c -o build/search_ours.so \
         -lm -lpthread
-    build/venv_search/bin/python tools/peers/search.py --threads 2 -o tools/results/search-DATE-CHIP.json
+    build/venv_search/bin/python tools/peers/search.py --threads 2 -o tools/results/search/DATE-CHIP.json
 
 Random unit rows; each round runs every engine once, in turn, and the median of the rounds is told. The answers of all
 engines are compared with ours. FAISS gets what is best for it: OpenBLAS's AVX-512 kernels, which it does not find on

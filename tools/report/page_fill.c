@@ -5,7 +5,7 @@
 
 static const char OPEN[] = "{{", CLOSE[] = "}}";
 
-/* What may have come from a file's name, between tags or in an attribute. */
+/* Escapes what may have come from a file name, for use between tags or in an attribute. */
 static void add_text(text *out, const char *s) {
     text plain = TEXT_INIT;
     text_visible(&plain, s);

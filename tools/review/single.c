@@ -3,6 +3,7 @@
 #include "base/files.h"
 #include "base/json_write.h"
 #include "base/memory.h"
+#include "base/results.h"
 #include "base/say.h"
 #include "review/desk.h"
 #include "review/page.h"
@@ -109,6 +110,14 @@ int single_write(const single_request *r) {
     }
     good = good && !interrupted() && file_write(r->path, &page, &why);
     if (!good && !interrupted()) say_error("%s: %s", shown(r->path), why.s);
+    if (good) {
+        const clusters *found = board_groups(r->board);
+        text_clear(&page);
+        text_visible(&page, r->path);
+        text_printf(&page, ": %zu crop%s in %zu group%s, %zu question%s\n", found->rows, plural(found->rows),
+                    (size_t)found->groups, plural(found->groups), found->doubts, plural(found->doubts));
+        good = results_print(&page);
+    }
     text_free(&page);
     text_free(&why);
     return good;

@@ -198,6 +198,18 @@ static void read_models(json *j, calibration *c) {
     }
 }
 
+/* The numbers of pairs are for people; that of identities says how much the calibration rests on. */
+static void read_pairs(json *j, calibration *c) {
+    text key = TEXT_INIT;
+    double identities = 0;
+    for (json_object(j); json_key(j, &key);) {
+        if (strcmp(key.s, "identities") == 0) json_number(j, &identities);
+        else json_skip(j);
+    }
+    if (identities > 0 && identities < 1e9) c->identities = (size_t)identities;
+    text_free(&key);
+}
+
 static void read_method(json *j, calibration *c) {
     text name = TEXT_INIT;
     if (json_string(j, &name)) c->method = choice_index(CALIBRATION_METHODS, name.s ? name.s : "");
@@ -218,6 +230,7 @@ int calibration_read_json(calibration *c, json *j) {
         else if (strcmp(key.s, "fmr") == 0) json_number(j, &c->fmr);
         else if (strcmp(key.s, "prior") == 0) json_number(j, &c->prior);
         else if (strcmp(key.s, "method") == 0) read_method(j, c);
+        else if (strcmp(key.s, "pairs") == 0) read_pairs(j, c);
         else if (strcmp(key.s, "models") == 0 && !c->makers.models) read_models(j, c);
         else if (strcmp(key.s, "score") == 0) read_facts(j, &c->score);
         else json_skip(j);

@@ -92,7 +92,8 @@ static int choose_model(call *c, job_request *r, text *why) {
     const char *name = c->plain.model.s;
     c->status = STATUS_BAD;
     r->first = 0, r->models = c->s->all.count;
-    if (c->kind == CALL_MATCH) return !name || refuse(why, "\"model\" is not for match: the gallery belongs to all models together");
+    if (c->kind == CALL_MATCH)
+        return !name || refuse(why, "\"model\" is not for match: the gallery belongs to all models together");
     if (!call_choose_model(c->s, name, &c->index, &c->status, why)) return 0;
     r->first = c->index, r->models = 1;
     return 1;

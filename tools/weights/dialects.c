@@ -619,7 +619,7 @@ static int refuse_stranger(const checkpoint *c, const mapping *best, text *why) 
     if (best)
         return refuse(why, "of the %zu tensors that %s needs, %zu are missing or of another shape, and no other "
                       "network fits better", best->network->count, best->network->name, lacking(best));
-    return refuse(why, "its %zu tensors (\"%.100s\", ...) match the names of no known network",
+    return refuse(why, "its %zu tensor names (\"%.100s\", ...) match no known network",
                   c->tensor_count, c->tensors[0].name);
 }
 

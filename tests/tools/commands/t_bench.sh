@@ -16,7 +16,7 @@ bad() { # PATTERN ARGUMENT...
 }
 bad 'no model: give its weights with -m' --batches 1
 bad 'one model at a time' -m a -m b
-bad 'nothing to do with x.png' -m w.safetensors x.png
+bad 'unexpected argument: x.png' -m w.safetensors x.png
 bad 'lost.safetensors: no such file' -m lost.safetensors
 for value in '' 0 1,0 '1,' ',1' 1,x -1 65537 '1 2'; do
     bad '--batches takes N,..., not' -m w.safetensors --batches "$value"

@@ -40,7 +40,7 @@ is() { check "$2 of $3 in $1 is '$4'" [ "$(column "$1" "$2" "$3")" = "$4" ]; }
 # --- groups ---
 run 0 cluster all.npy --threshold 0.6 -o groups.csv --own-labels
 prints '^24 crops in 5 groups at 0.6, 1 of them alone; [0-9]* joins from 0.5 on need review$'
-prints '^24 crops of 5 identities that are known, in 5 groups$'
+prints '^24 crops of 5 known identities, in 5 groups$'
 prints '^BCubed  precision 1.0000  recall 1.0000  F 1.0000$'
 prints '^ARI 1.0000  AMI 1.0000$'
 check "the header" sh -c "head -n 1 groups.csv | grep -qx 'id,group,name,score,status,suggested'"
@@ -107,7 +107,7 @@ want = {frozenset(ids[i] for i in range(24) if home[i] == h) for h in home}
 assert got == want, (got, want)
 assert len(j["joins"]) >= 24 - len(want)'
 run 2 cluster all.npy --threshold 0.6 --method single --same-frame
-says '\-\-method single knows scores alone'
+says '--method single uses scores alone'
 run 2 cluster all.npy --threshold 0.6 --method complete
 says 'method'
 
@@ -262,7 +262,7 @@ says 'weights would change the scores that --calibration is about'
 # --- labels ---
 printf 'path,identity\nann-1.png,x\nann-2.png,x\nbob-1.png,x\nbob-2.png,y\nnobody.png,z\n' >labels.csv
 run 0 cluster all.npy --threshold 0.6 --labels labels.csv -o got.csv
-prints '^4 crops of 2 identities that are known, in 2 groups$'
+prints '^4 crops of 2 known identities, in 2 groups$'
 prints '^BCubed  precision 0.7500  recall 0.6667  F 0.7059$'
 
 # --- what is refused ---
@@ -279,7 +279,7 @@ refuse all.npy --threshold 0.5 --labels twice.csv -o got.csv; says 'twice.csv: a
 # Ids are what pictures, decisions and labels are found by: with line ends of another system they would be other ones.
 for f in npy meta.json; do cp all.$f crlf.$f; done
 awk '{ printf "%s\r\n", $0 }' all.ids.txt >crlf.ids.txt
-refuse crlf.npy --threshold 0.5; says 'crlf.ids.txt: its lines end in CR LF, which some program has made of LF'
+refuse crlf.npy --threshold 0.5; says 'crlf.ids.txt: its lines end in CR LF instead of LF, which would change every id'
 awk 'NR == 1 { printf "%s\r\n", $0; next } { print }' all.ids.txt >crlf.ids.txt
 run 0 cluster crlf.npy --threshold 0.5 -q -o got.csv
 # Decisions that are not there are none, but somebody may have meant others; so it is with a line that was cut off.
@@ -292,7 +292,7 @@ run 0 cluster all.npy --threshold 0.6 --decisions decisions.jsonl -o got.csv
 check "nothing to be said" [ ! -s "$err" ]
 printf '{"seq": 2' >>decisions.jsonl
 run 0 cluster all.npy --threshold 0.6 --decisions decisions.jsonl -o got.csv
-says 'decisions.jsonl: its last line is torn, 9 bytes of it are left out'
+says 'decisions.jsonl: its last line is incomplete, and its 9 bytes are ignored: it was never acknowledged'
 for option in calibration decisions labels tracks; do
     cp groups.json mine.json
     refuse all.npy --threshold 0.5 --$option mine.json -o ./mine.json; says './mine.json is both input and output'

@@ -48,5 +48,5 @@ silent
 run 2 inspect --condition w.safetensors
 says 'a file of weights and images are needed'
 run 2 inspect w.safetensors a.png
-says 'exactly one file of weights is needed'
+says 'exactly one file of weights'
 finish

@@ -178,8 +178,8 @@ bad 'no images: name a folder, --labels or a file of embeddings'
 bad 'no model: give its weights with -m' market
 bad 'lost: is neither a folder nor a file of embeddings' $one lost
 bad 'duke: only one folder can be given' $one market duke
-bad 'from a file or from -m, not from both' $one ids.npy
-bad 'one file too many' a.npy b.npy c.npy
+bad 'this file already has embeddings; remove -m' $one ids.npy
+bad 'c.npy: too many files; give at most two, queries and gallery' a.npy b.npy c.npy
 bad 'lost.meta.json: ' lost.npy
 mkdir -p empty up/Market-1501-v15.09.15 half/bounding_box_test three/query three/gallery three/bounding_box_test
 bad 'empty: no images in this folder' $one empty
@@ -188,7 +188,7 @@ bad 'half: has bounding_box_test, but no folder query' $one half
 bad 'three: has both bounding_box_test and gallery' $one three
 mkdir -p odd/query odd/bounding_box_test
 cp market/query/* odd/query/ && cp ids/lonely.png odd/bounding_box_test/
-bad 'odd/bounding_box_test/lonely.png: its name does not say who it shows' $one odd
+bad 'odd/bounding_box_test/lonely.png: its name has no identity' $one odd
 cp -r msmt badlist
 echo 'no number' >>badlist/list_gallery.txt
 bad 'list_gallery.txt: line 3 is not a path and an identity' $one badlist
@@ -199,7 +199,7 @@ bad '2 shares for 1 model' --score-weights 0.5,0.5 ids.npy
 printf 'a/1 a\na/2 a\nb/1 b\n' | "$EVAL_FILES" nan.npy 8 1 0.5 nan
 bad 'nan.npy: row 1 has length .*nan instead of 1: the file is damaged' nan.npy
 printf 'a/1 a\na/2 a\na/1 a\n' | "$EVAL_FILES" twice.npy 8 1 0.5
-bad 'twice.npy: the id a/1 stands in row 0 and in row 2' twice.npy
+bad 'twice.npy: the id a/1 is in row 0 and in row 2' twice.npy
 printf 'a/1 a\na/2 b\n' | "$EVAL_FILES" single.npy 8 1 0.5
 bad 'no query has a match' single.npy
 printf 'x/1 a\n' | "$EVAL_FILES" other.npy 4 1 0.5
@@ -267,7 +267,7 @@ bad 'easy.npy and ids.npy do not have the same images' --compare easy.npy,ids.np
 bad 'name at least two' --compare easy.npy
 bad 'not a precision (fp32|fp16|bf16|int8), a device' $one --compare fp32,fp64 market
 bad 'is not a precision' $one --compare fp32,cpu/ market
-bad 'brings its own embeddings' $one --compare fp32,easy.npy market
+bad 'easy.npy already contains embeddings' $one --compare fp32,easy.npy market
 bad 'beside files there can be one folder' --compare easy.npy,hard.npy ids ids
 bad 'more than 8' --compare a.npy,a.npy,a.npy,a.npy,a.npy,a.npy,a.npy,a.npy,a.npy
 bad 'no model: give its weights' --compare fp32,fp16 market
@@ -310,7 +310,7 @@ printf 'path,identity\nann/1.png,a\nann/2.png,a\nunknown/1.png,nobody\nunknown/2
 evaluate 0 $one --labels who.csv --unknown nobody who
 figure distractors 2
 evaluate 2 $one --unknown Unknown who
-says '[-]-unknown Unknown: no image is called that'
+says '[-]-unknown Unknown: no image has this identity'
 run 0 calibrate -q --json --fmr 0.5 --unknown unknown who.npy
 cp "$out" without
 run 0 calibrate -q --json --fmr 0.5 who.npy

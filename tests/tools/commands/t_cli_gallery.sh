@@ -183,7 +183,7 @@ for format in npy fvecs jsonl; do
 done
 rm x.meta.json
 g 2 add a.gallery x.npy
-says 'x.meta.json: cannot open: .*nothing says which model made it'
+says 'x.meta.json: cannot open: .*o such file or directory; without it a .npy file cannot be used, because its model is'
 g 0 create h.gallery --like a.gallery --fp16
 g 0 add h.gallery x.jsonl
 g 0 verify h.gallery

@@ -105,11 +105,11 @@ refuse $two --gallery g.npy ann.png
 says 'made with 1 model, but -m gives 2'
 run 0 embed $one --raw gal -o raw.npy
 refuse $one --gallery raw.npy ann.png
-says 'holds raw embeddings'
+says 'has raw embeddings'
 copy() { rm -f c.*; cp g.npy c.npy; cp g.ids.txt c.ids.txt; cp g.meta.json c.meta.json; }
 copy; rm c.meta.json
 refuse $one --gallery c.npy ann.png
-says 'c.meta.json: cannot open: .*nothing says which model made it'
+says 'c.meta.json: cannot open: .*o such file or directory; without it a .npy file cannot be used, because its model is'
 copy; rm c.ids.txt
 refuse $one --gallery c.npy ann.png
 says 'c.ids.txt: cannot open'

@@ -150,7 +150,8 @@ ask 415 'Content-Type: one image' -F picture=@a.png $url/embed
 ask 415 'Content-Type: application/json' -H 'Content-Type: image/png' -d '{}' $url/v2/models/b0/infer
 ask 415 'Content-Encoding: nothing is unpacked' -H 'Content-Encoding: gzip' --data-binary @a.png $url/embed
 ask 504 'timeout: the deadline' --data-binary @a.png "$url/embed?timeout=1"
-check "a foreign name leads nowhere" sh -c "curl -s -H 'Host: evil.example' http://$tcp/v2 | grep -q 'Host: only names'"
+check "a foreign name leads nowhere" sh -c "curl -s -H 'Host: evil.example' http://$tcp/v2 |
+    grep -q 'Host: without a token only this machine'"
 for where in "$work/reid.sock" "$tcp"; do
     check "malformed HTTP ($where)" $faults bad_http "$where"
     check "bodies ($where)" $faults bodies "$where" a.png
@@ -174,7 +175,7 @@ prints 'Authorization: a Bearer token is needed'
 check "health needs none" [ "$(curl -s -o "$out" -w '%{http_code}' "http://$tcp/v2/health/ready")" = 200 ]
 check "with it" [ "$(curl -s -o "$out" -w '%{http_code}' -H "$with" "http://$tcp/v2")" = 200 ]
 check "no gallery" sh -c "curl -s -H '$with' -d x http://$tcp/match | grep -q 'this server has no gallery'"
-check "which model" sh -c "curl -s -H '$with' -d x http://$tcp/embed | grep -q 'model: which one'"
+check "which model" sh -c "curl -s -H '$with' -d x http://$tcp/embed | grep -q 'model.. is required: this server has 2'"
 one=$(curl -s -H "$with" --data-binary @a.png "http://$tcp/embed?model=one" | cut -c1-50)
 two=$(curl -s -H "$with" --data-binary @a.png "http://$tcp/embed?model=two" | cut -c1-50)
 check "two models" [ "$one" != "$two" ]

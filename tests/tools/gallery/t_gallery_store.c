@@ -162,7 +162,7 @@ static void test_round_trip(void **state) {
         assert_says_all(why, "is not in the gallery");
         assert_int_equal(add(s, 2, "ann"), 1); /* again, at the end */
         assert_int_equal(add(s, 2, "ann"), 0);
-        assert_says_all(why, "is in the gallery already");
+        assert_says_all(why, "is already in the gallery");
         assert_int_equal(store_set_threshold(s, 0.625, why), 1);
         commit(s);
         holds(some, 4);
@@ -281,7 +281,7 @@ typedef struct damage {
 static void test_damage(void **state) {
     static const damage cases[] = {
         {0, 0, 1, 0, "is not a gallery"},
-        {0, 8, 1, 0, "is a gallery of version 3; this program knows versions 1 and 2"},
+        {0, 8, 1, 0, "has format version 3; this program reads versions 1 and 2"},
         {0, 8, 3, 0, "is damaged: the checksum of its header is wrong"},
         {0, 12, 1, 0, "is damaged: the checksum of its header is wrong"},
         {0, 40, 1, 0, "is damaged: the checksum of its header is wrong"},

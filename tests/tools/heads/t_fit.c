@@ -354,7 +354,7 @@ static void test_refusals(void **state) {
     const made wide = {1, 12, 40, 6, 0};
     (void)state;
     fit_request r = make_rows(&few);
-    refuses(&r, "3 individuals with two crops or more are too few to choose");
+    refuses(&r, "3 individuals with two crops or more are too few for cross-validation");
     r.method = FIT_LDA;
     r.shrinkage = 0.5;
     r.dim = 3;
@@ -379,10 +379,10 @@ static void test_refusals(void **state) {
     for (size_t i = 0; i < 30 * 8; i++) rows[i] = 3;
     refuses(&r, "all 30 crops have the same features");
     for (size_t i = 0; i < 30 * 8; i++) rows[i] = (float)(identity[i / 8] * (i % 8));
-    refuses(&r, "the crops of an individual are all the same");
+    refuses(&r, "all crops of an individual are equal");
     r = make_rows(&usual);
     r.camera = identity; /* each individual by one camera alone */
-    refuses(&r, "nothing can be chosen");
+    refuses(&r, "nothing to cross-validate with");
 }
 
 static void test_refused_memory(void **state) {

@@ -234,7 +234,7 @@ static void test_failures(void **state) {
                             .find_largest = 1, .measure = measure,
                             .user = &small};
     assert_false(tune_choose(&r, &c));
-    assert_says(said, "no memory for one picture");
+    assert_says(said, "there is not enough memory for one image");
     tune_choice_free(&c);
     say_listen(NULL, 0);
 }

@@ -33,7 +33,9 @@ grep '^| 20' tools/pictures/README.md > "$dir/table"
 ok "the table has rows" [ "$(wc -l < "$dir/table")" -ge 15 ]
 while IFS= read -r row; do
     shown=$(echo "$row" | sed 's/.*|\([^|]*\)|$/\1/')
-    for file in $(echo "$shown" | grep -o 't_[a-z]*\.[a-z]*'); do ok "$file exists" [ -n "$(find tests/tools -name "$file")" ]; done
+    for file in $(echo "$shown" | grep -o 't_[a-z]*\.[a-z]*'); do
+        ok "$file exists" [ -n "$(find tests/tools -name "$file")" ]
+    done
     for test in $(echo "$shown" | grep -o 'test_[a-z_]*'); do
         ok "$test is run" grep -q "cmocka_unit_test($test)" tests/tools/pictures/t_picture.c
     done

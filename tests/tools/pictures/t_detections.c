@@ -142,81 +142,82 @@ static void test_facts(void **state) {
     detections_free(&d);
 }
 
+static const struct {
+    const char *file, *says;
+} refusals[] = {
+    {"", "the file is empty"},
+    {" \n\t", "the file is empty"},
+    {"1,-1,11,21,30,40,0.5\n", "line 1: 7 columns, not the 10 of MOT text: frame,id,x,y,w,h,score,x,y,z"},
+    {"1,-1,1,1,2,2,1,-1,-1,-1\n1,-1,1,1,2,2,1,-1,-1,-1,5\n", "line 2: 11 columns, not the 10"},
+    {"1,-1,1,1,2,x,1,-1,-1,-1\n", "line 1: \"x\" is not a number"},
+    {"1,-1,1,1,2,,1,-1,-1,-1\n", "line 1: \"\" is not a number"},
+    {"1,-1,nan,1,2,2,1,-1,-1,-1\n", "line 1: \"nan\" is not a number"},
+    {"1,-1,1e10,1,2,2,1,-1,-1,-1\n", "line 1: 1e+10 is not a coordinate"},
+    {"0,-1,1,1,2,2,1,-1,-1,-1\n", "line 1: frame 0, but the first one is 1; if it is 0 here, say so with "
+                                  "--first-frame 0"},
+    {"-3,-1,1,1,2,2,1,-1,-1,-1\n", "line 1: -3 is not a frame number"},
+    {"1.5,-1,1,1,2,2,1,-1,-1,-1\n", "line 1: 1.5 is not a frame number"},
+    {"4e9,-1,1,1,2,2,1,-1,-1,-1\n", "line 1: 4e+09 is not a frame number"},
+    {"1,-1,1,1,2,2,67.5,-1,-1,-1\n", "line 1: a score of 67.5 is not from 0 to 1"},
+    {"1,-1,1,1,-2,2,1,-1,-1,-1\n", "line 1: a box of -2 by 2: width or height is below 0"},
+    {"frame,x,y,w\n", "line 1: the header lacks \"h\"; it must name frame,x,y,w,h and may name "
+                        "score,category,video"},
+    {"frame,x,y,w,h\n1,2,3,4\n", "line 2: 4 fields where the header has 5"},
+    {"frame,x,y,w,h\n1,2,3,4,5\n1,2,3,4,a\n", "line 3: \"a\" is not a number"},
+    {"frame,x,y,w,h,score\n1,2,3,4,5,1.5\n", "line 2: a score of 1.5 is not from 0 to 1"},
+    {"frame,x,y,w,h,video\n1,2,3,4,5,w.mp4\n", "it is about w.mp4, not about v.mp4"},
+    {"frame,x,y,w,h,video\n1,2,3,4,5,u.mp4\n1,2,3,4,5,w.mp4\n",
+     "it is about 2 videos, none of which is called v.mp4"},
+    {"{}", "line 1: neither \"images\" nor \"annotations\": not a known format of detections"},
+    {"{\"images\": [", "line 1: the text ends early"},
+    {MD(MD_VIDEO("v.mp4", MD_BOX("3", "1"))) "x", "line 1: "},
+    {MD("{\"detections\": []}"), "line 1: an entry without \"file\""},
+    {MD("{\"file\": \"v.mp4\"}"), "line 1: an entry without \"detections\" or \"failure\""},
+    {MD("{\"file\": \"v.mp4\", \"failure\": \"no codec\", \"frame_rate\": 5}"),
+     "the detector failed on v.mp4: no codec"},
+    {MD(MD_VIDEO("v.mp4", "{\"category\": \"1\", \"conf\": 1, \"bbox\": [0, 0, 1, 1]}")),
+     "a detection without frame_number"},
+    {MD("{\"file\": \"v.mp4\", \"detections\": [{\"category\": \"1\", \"conf\": 1, \"bbox\": [0, 0, 1, 1]}]}"),
+     "v.mp4: has no frame_number, and its name does not end in one"},
+    {MD(MD_VIDEO("v.mp4", "{\"category\": \"1\", \"conf\": 1, \"frame_number\": 1}")), "a detection without bbox"},
+    {MD(MD_VIDEO("v.mp4", "{\"category\": \"1\", \"bbox\": [0, 0, 1, 1], \"frame_number\": 1}")),
+     "a detection without conf"},
+    {MD(MD_VIDEO("v.mp4", "{\"conf\": 1, \"bbox\": [0, 0, 1, 1], \"frame_number\": 1}")),
+     "a detection without category"},
+    {MD(MD_VIDEO("v.mp4", "{\"category\": \"1\", \"conf\": 1, \"bbox\": [0, 0, 1], \"frame_number\": 1}")),
+     "a bbox must have four numbers"},
+    {MD(MD_VIDEO("v.mp4", "{\"category\": \"1\", \"conf\": 1, \"bbox\": [5, 5, 30, 40], \"frame_number\": 1}")),
+     "as fractions of the frame, but this one is beyond it; are these pixels, or corners?"},
+    {MD(MD_VIDEO("v.mp4", "{\"category\": \"1\", \"confidence\": 1, \"bbox\": [0, 0, 1, 1]}")),
+     "MegaDetector says \"conf\""},
+    {MD(MD_VIDEO("v.mp4", MD_BOX("-1", "1"))), "-1 is not a frame number"},
+    {MD(MD_VIDEO("v.mp4", MD_BOX("\"1\"", "1"))), "line 1: "},
+    {MD(MD_VIDEO("v.mp4", MD_BOX("1", "2"))), "a score of 2 is not from 0 to 1"},
+    {MD(MD_VIDEO("w.mp4", MD_BOX("1", "1"))), "it is about w.mp4, not about v.mp4"},
+    {MD(MD_VIDEO("a/v.mp4", MD_BOX("1", "1")) "," MD_VIDEO("b/v.mp4", MD_BOX("1", "1"))),
+     "it has several videos called v.mp4"},
+    {"[{\"file\": \"a.jpg\", \"detections\": [{\"category\": \"animal\", \"conf\": 1, \"bbox\": [1, 1, 2, 2]}]}]",
+     "Microsoft's MegaDetector says \"confidence\""},
+    {"[{\"file\": \"1.jpg\", \"detections\": [{\"category\": \"a\", \"confidence\": 1, \"bbox\": [9, 9, 2, 2]}]}]",
+     "a box of -7 by -7: width or height is below 0"},
+    {"[{\"image_id\": 1, \"bbox\": [1, 2, 3, 4]}]", "a bare list of COCO results does not say which frame"},
+    {"{\"annotations\": [{\"image_id\": 1, \"bbox\": [1, 2, 3, 4]}],\n\"images\": []}",
+     "line 1: annotation refers to an unknown image_id"},
+    {"{\"annotations\": [],\n\"images\": [{\"id\": 1}, \n{\"id\": 1}]}", "line 3: two of images have the id 1"},
+    {"{\"annotations\": [],\n\"images\": [{\"frame_id\": 1}]}", "line 2: one of images without id"},
+    {"{\"annotations\": [],\n\"images\": [{\"id\": 1}]}", "line 2: an image with neither frame_id nor file_name"},
+    {"{\"annotations\": [{\"image_id\": 1}],\"images\": [{\"id\": 1, \"frame_id\": 2}]}",
+     "an annotation without bbox"},
+    {"{\"annotations\": [{\"image_id\": 1, \"bbox\": [1]}],\"images\": []}", "a bbox must have four numbers"},
+};
+
 static void test_refusals(void **state) {
-    static const struct {
-        const char *file, *says;
-    } table[] = {
-        {"", "the file is empty"},
-        {" \n\t", "the file is empty"},
-        {"1,-1,11,21,30,40,0.5\n", "line 1: 7 columns, not the 10 of MOT text: frame,id,x,y,w,h,score,x,y,z"},
-        {"1,-1,1,1,2,2,1,-1,-1,-1\n1,-1,1,1,2,2,1,-1,-1,-1,5\n", "line 2: 11 columns, not the 10"},
-        {"1,-1,1,1,2,x,1,-1,-1,-1\n", "line 1: \"x\" is not a number"},
-        {"1,-1,1,1,2,,1,-1,-1,-1\n", "line 1: \"\" is not a number"},
-        {"1,-1,nan,1,2,2,1,-1,-1,-1\n", "line 1: \"nan\" is not a number"},
-        {"1,-1,1e10,1,2,2,1,-1,-1,-1\n", "line 1: 1e+10 is not a coordinate"},
-        {"0,-1,1,1,2,2,1,-1,-1,-1\n", "line 1: frame 0, but the first one is 1; if it is 0 here, say so with "
-                                      "--first-frame 0"},
-        {"-3,-1,1,1,2,2,1,-1,-1,-1\n", "line 1: -3 is not a frame number"},
-        {"1.5,-1,1,1,2,2,1,-1,-1,-1\n", "line 1: 1.5 is not a frame number"},
-        {"4e9,-1,1,1,2,2,1,-1,-1,-1\n", "line 1: 4e+09 is not a frame number"},
-        {"1,-1,1,1,2,2,67.5,-1,-1,-1\n", "line 1: a score of 67.5 is not from 0 to 1"},
-        {"1,-1,1,1,-2,2,1,-1,-1,-1\n", "line 1: a box of -2 by 2: width or height is below 0"},
-        {"frame,x,y,w\n", "line 1: the header lacks \"h\"; it must name frame,x,y,w,h and may name "
-                            "score,category,video"},
-        {"frame,x,y,w,h\n1,2,3,4\n", "line 2: 4 fields where the header has 5"},
-        {"frame,x,y,w,h\n1,2,3,4,5\n1,2,3,4,a\n", "line 3: \"a\" is not a number"},
-        {"frame,x,y,w,h,score\n1,2,3,4,5,1.5\n", "line 2: a score of 1.5 is not from 0 to 1"},
-        {"frame,x,y,w,h,video\n1,2,3,4,5,w.mp4\n", "it is about w.mp4, not about v.mp4"},
-        {"frame,x,y,w,h,video\n1,2,3,4,5,u.mp4\n1,2,3,4,5,w.mp4\n",
-         "it is about 2 videos, none of which is called v.mp4"},
-        {"{}", "line 1: neither \"images\" nor \"annotations\": not a known format of detections"},
-        {"{\"images\": [", "line 1: the text ends early"},
-        {MD(MD_VIDEO("v.mp4", MD_BOX("3", "1"))) "x", "line 1: "},
-        {MD("{\"detections\": []}"), "line 1: an entry without \"file\""},
-        {MD("{\"file\": \"v.mp4\"}"), "line 1: an entry without \"detections\" or \"failure\""},
-        {MD("{\"file\": \"v.mp4\", \"failure\": \"no codec\", \"frame_rate\": 5}"),
-         "the detector failed on v.mp4: no codec"},
-        {MD(MD_VIDEO("v.mp4", "{\"category\": \"1\", \"conf\": 1, \"bbox\": [0, 0, 1, 1]}")),
-         "a detection without frame_number"},
-        {MD("{\"file\": \"v.mp4\", \"detections\": [{\"category\": \"1\", \"conf\": 1, \"bbox\": [0, 0, 1, 1]}]}"),
-         "v.mp4: has no frame_number, and its name does not end in one"},
-        {MD(MD_VIDEO("v.mp4", "{\"category\": \"1\", \"conf\": 1, \"frame_number\": 1}")), "a detection without bbox"},
-        {MD(MD_VIDEO("v.mp4", "{\"category\": \"1\", \"bbox\": [0, 0, 1, 1], \"frame_number\": 1}")),
-         "a detection without conf"},
-        {MD(MD_VIDEO("v.mp4", "{\"conf\": 1, \"bbox\": [0, 0, 1, 1], \"frame_number\": 1}")),
-         "a detection without category"},
-        {MD(MD_VIDEO("v.mp4", "{\"category\": \"1\", \"conf\": 1, \"bbox\": [0, 0, 1], \"frame_number\": 1}")),
-         "a bbox must have four numbers"},
-        {MD(MD_VIDEO("v.mp4", "{\"category\": \"1\", \"conf\": 1, \"bbox\": [5, 5, 30, 40], \"frame_number\": 1}")),
-         "as fractions of the frame, but this one is beyond it; are these pixels, or corners?"},
-        {MD(MD_VIDEO("v.mp4", "{\"category\": \"1\", \"confidence\": 1, \"bbox\": [0, 0, 1, 1]}")),
-         "MegaDetector says \"conf\""},
-        {MD(MD_VIDEO("v.mp4", MD_BOX("-1", "1"))), "-1 is not a frame number"},
-        {MD(MD_VIDEO("v.mp4", MD_BOX("\"1\"", "1"))), "line 1: "},
-        {MD(MD_VIDEO("v.mp4", MD_BOX("1", "2"))), "a score of 2 is not from 0 to 1"},
-        {MD(MD_VIDEO("w.mp4", MD_BOX("1", "1"))), "it is about w.mp4, not about v.mp4"},
-        {MD(MD_VIDEO("a/v.mp4", MD_BOX("1", "1")) "," MD_VIDEO("b/v.mp4", MD_BOX("1", "1"))),
-         "it has several videos called v.mp4"},
-        {"[{\"file\": \"a.jpg\", \"detections\": [{\"category\": \"animal\", \"conf\": 1, \"bbox\": [1, 1, 2, 2]}]}]",
-         "Microsoft's MegaDetector says \"confidence\""},
-        {"[{\"file\": \"1.jpg\", \"detections\": [{\"category\": \"a\", \"confidence\": 1, \"bbox\": [9, 9, 2, 2]}]}]",
-         "a box of -7 by -7: width or height is below 0"},
-        {"[{\"image_id\": 1, \"bbox\": [1, 2, 3, 4]}]", "a bare list of COCO results does not say which frame"},
-        {"{\"annotations\": [{\"image_id\": 1, \"bbox\": [1, 2, 3, 4]}],\n\"images\": []}",
-         "line 1: annotation refers to an unknown image_id"},
-        {"{\"annotations\": [],\n\"images\": [{\"id\": 1}, \n{\"id\": 1}]}", "line 3: two of images have the id 1"},
-        {"{\"annotations\": [],\n\"images\": [{\"frame_id\": 1}]}", "line 2: one of images without id"},
-        {"{\"annotations\": [],\n\"images\": [{\"id\": 1}]}", "line 2: an image with neither frame_id nor file_name"},
-        {"{\"annotations\": [{\"image_id\": 1}],\"images\": [{\"id\": 1, \"frame_id\": 2}]}",
-         "an annotation without bbox"},
-        {"{\"annotations\": [{\"image_id\": 1, \"bbox\": [1]}],\"images\": []}", "a bbox must have four numbers"},
-    };
     (void)state;
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
         detections d;
         text why = TEXT_INIT;
-        if (read_text(&d, &usual, table[i].file, &why)) fail_msg("read: %s", table[i].file);
-        if (!says(why.s, table[i].says)) fail_msg("%s\nsays %s\nnot  %s", table[i].file, why.s, table[i].says);
+        if (read_text(&d, &usual, refusals[i].file, &why)) fail_msg("read: %s", refusals[i].file);
+        if (!says(why.s, refusals[i].says)) fail_msg("%s\nsays %s\nnot  %s", refusals[i].file, why.s, refusals[i].says);
         detections_free(&d);
         text_free(&why);
     }

@@ -323,7 +323,8 @@ def values(b0):
             ("integers", torch.ones(32, dtype=torch.int64), "its values are int64"),
             ("complex", torch.ones(32, dtype=torch.complex64), "its values are complex64"),
             ("sparse", torch.ones(32).to_sparse(), "_rebuild_sparse_tensor, which is not stored as plain values"),
-            ("no values", torch.ones(32, device="meta"), "_rebuild_meta_tensor_no_storage, which is not stored as plain values"),
+            ("no values", torch.ones(32, device="meta"),
+             "_rebuild_meta_tensor_no_storage, which is not stored as plain values"),
             ("shape", torch.ones(33), "shape is [33], [32] is needed"),
             ("not finite", torch.full((32,), float("nan")), "features.0.1.weight"),
             ("negative variance", None, "features.0.1.running_var")):

@@ -363,7 +363,7 @@ def misfits(resnet, effnet):
     def e(what, change, says, *options, **how):
         refused(what, Graph(effnet, change=change, **how).efficientnet().bytes(), says, *options)
 
-    has_not = ", as network resnet50 has it not"
+    has_not = ", unlike network resnet50"
     r("a stride", changed(None, "/layer2.0.conv1", strides=[2, 2]), 'node "/layer2.0.conv1" (Conv): another stride'
       + has_not)
     r("strides of the last layer", changed(None, "/layer4.0.conv2", strides=[1, 1]),
@@ -380,8 +380,8 @@ def misfits(resnet, effnet):
     neck = Graph(resnet).resnet()
     stats = [neck.value("bottleneck." + p, np.ones(2048)) for p in ("weight", "bias", "running_mean", "running_var")]
     neck.add("BatchNormalization", ["/avgpool"] + stats, "/bottleneck", epsilon=1e-3)
-    refused("an epsilon behind the pool", neck.bytes(), 'node "/bottleneck" (BatchNormalization): another epsilon, as '
-            "network resnet50-bnneck has it not")
+    refused("an epsilon behind the pool", neck.bytes(), 'node "/bottleneck" (BatchNormalization): another epsilon, '
+            "unlike network resnet50-bnneck")
     for what, value in (("alpha", 0.5), ("beta", 0.5), ("transA", 1)):
         def factor(op, name, attributes):
             return (op, {**attributes, what: value}) if op == "Gemm" else None
@@ -416,14 +416,14 @@ def misfits(resnet, effnet):
     borders(resnet, r, changed)
     e("TensorFlow's padding, denied", None, "its padding is TensorFlow's: the network is tf_efficientnet_b0, not "
       "efficientnet_b0", "--net", "efficientnet_b0", same=True, join=True)
-    e("HardSwish", changed("HardSigmoid", "Sigmoid_3"), 'node "Sigmoid_3" (HardSigmoid): an operation, as network '
-      "efficientnet_b0 has it not")
+    e("HardSwish", changed("HardSigmoid", "Sigmoid_3"), 'node "Sigmoid_3" (HardSigmoid): an operation, unlike network '
+      "efficientnet_b0")
 
 
 def borders(resnet, r, changed):
     """Padding by nodes that the node behind cannot do as well."""
     def b(what, says, change=None, where="/conv1_pad", border="attribute", **how):
-        r("a border " + what, change, 'node "%s" (Pad): %s, as network resnet50 has it not' % (where, says),
+        r("a border " + what, change, 'node "%s" (Pad): %s, unlike network resnet50' % (where, says),
           border=border, **how)
 
     b("that reflects", "a border that is not constant", changed(None, "/conv1_pad", mode="reflect"))
@@ -446,13 +446,13 @@ def borders(resnet, r, changed):
     b("before another operation", "an operation", changed("Pad", "/layer1.0.bn3"),
       where="/layer1.0.bn3")
     r("a border of two", changed(None, "/conv1_pad", pads=[0, 0, 2, 2, 0, 0, 2, 2]), 'node "/conv1" (Conv): other '
-      "padding, as network resnet50 has it not", border="attribute")
+      "padding, unlike network resnet50", border="attribute")
     r("a border at the end alone", changed(None, "/pool_pad", pads=[0, 0, 0, 0, 0, 0, 2, 2]),
-      'node "/pool" (MaxPool): another pool, as network resnet50 has it not', border="attribute")
+      'node "/pool" (MaxPool): another pool, unlike network resnet50', border="attribute")
     r("a border of seven numbers", changed(None, "/conv1_pad", pads=[0] * 7),
       'node "/conv1_pad" (Pad): pads has 7 numbers, 8 are needed', border="attribute")
     g = Graph(resnet, dtype=np.float16, border="input").resnet()
-    says = 'node "/conv1_pad" (Pad): %s, as network resnet50 has it not'
+    says = 'node "/conv1_pad" (Pad): %s, unlike network resnet50'
     refused("a border for two nodes", model(g.nodes + [node("Identity", ["/conv1_pad"], "again")], g.tensors),
             says % "a border that several nodes read")
     fill, pads = data(1, "/conv1_pad.fill"), data(1, "/conv1_pad.pads")
@@ -485,7 +485,7 @@ def malformed():
         ("a number above 64 bits", start + b"\x38" + b"\xff" * 9 + b"\x02", "protobuf: a number is too large at byte"),
         ("field 0", start + b"\x00\x01", "protobuf: an impossible field at byte"),
         ("a group", start + b"\x3b\x3c", "protobuf: a field of no known kind at byte"),
-        ("a field beyond its message", start + data(7, b"\x2a\x7f"), "protobuf: a field reaches past the end"),
+        ("a field beyond its message", start + data(7, b"\x2a\x7f"), "protobuf: a field extends past its message"),
         ("a tensor that is a number", start + data(7, number(5, 1)), "a node or tensor is not a protobuf message"),
         ("a sparse tensor", start + data(7, data(15, b"")), "the graph has sparse tensors, which are not supported"),
         ("nothing in it", model([], []), "it contains no tensors"),
@@ -522,7 +522,8 @@ def malformed():
          'tensor "a": integers in more than one piece are not supported'),
         ("integers in another file", t(type=number(2, 7), raw=number(14, 1)),
          'tensor "a": integers in another file are not supported'),
-        ("an attribute that is a number", model([data(4, "Conv") + number(5, 1)], [two]), "an attribute is not a protobuf message"),
+        ("an attribute that is a number", model([data(4, "Conv") + number(5, 1)], [two]),
+         "an attribute is not a protobuf message"),
         ("an attribute without name", model([node("Conv", [], "y") + data(5, number(3, 1))], [two]),
          'node "y" (Conv): an attribute has no name'),
         ("padding by a strange word", model([node("Conv", [], "y", auto_pad="SAME")], [two]),
@@ -533,7 +534,7 @@ def malformed():
     for what, content, says in rows:
         refused(what, content, says)
     unpacked = t(dims=data(1, varint(2)))
-    refused("packed sides, of a strange network", unpacked, 'its 1 tensors ("a", ...) are called as in no network')
+    refused("packed sides, of a strange network", unpacked, 'its 1 tensor names ("a", ...) match no known network')
 
 
 # --- seeds ------------------------------------------------------------------------------------------------------------

@@ -346,8 +346,8 @@ static void test_strangers(void **state) {
         {"features.1.0.block.0.0.weight", "EfficientNetV2"}, {"features.1.0.layer_scale", "ConvNeXt"},
         {"features.3.squeeze.weight", "SqueezeNet"}, {"stage2.0.branch1.0.weight", "ShuffleNetV2"},
         {"trunk_output.block1.x", "RegNet"}, {"layer3.22.conv1.weight", "ResNet-101"}, {"features.0.weight", "VGG"},
-        {"layer4.0.conv1.weight", "ResNet-18 or ResNet-34"}, {"a", "its 1 tensors (\"a\", ...) match the names of no "
-                                                                   "known network"},
+        {"layer4.0.conv1.weight", "ResNet-18 or ResNet-34"}, {"a", "its 1 tensor names (\"a\", ...) match no known "
+                                                                   "network"},
     };
     static const names none = {{{0}}, 0};
     (void)state;
