@@ -108,7 +108,7 @@ def check_policy(page):
     html = Path(page).read_text(encoding="utf-8")
     style = re.search("<style>(.*?)</style>", html, re.DOTALL).group(1)
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    policy = re.search('Content-Security-Policy" content="([^"]*)"', html).group(1)
+    policy = re.search(r'Content-Security-Policy"\s+content="([^"]*)"', html).group(1)
     assert policy == (f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; "
                       "form-action 'none'"), policy
     assert "<script" not in html and " style=" not in html
