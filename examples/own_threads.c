@@ -87,7 +87,7 @@ int main(int argc, char **argv) {
     reid_desc desc = REID_INIT;
     int started = 0, dim = 0;
     if (argc != 2) {
-        fprintf(stderr, "usage: own_threads WEIGHTS.safetensors\n");
+        fprintf(stderr, "usage: %s WEIGHTS.safetensors\n", argv[0]);
         return 2;
     }
     for (size_t i = 0; i < sizeof rgb; i++) rgb[i] = (unsigned char)(i * 7 + i / 672);

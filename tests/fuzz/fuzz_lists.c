@@ -51,7 +51,7 @@ void say_warning(const char *format, ...) { (void)format; }
 const char *shown(const char *name) { return name; }
 int boxes_read(inputs *list, const box_file *file, const char *root) { return !list || !file || !root; }
 int collect_inputs(inputs *list, const options *o) { return !list || !o; }
-decode_settings decoding(const options *o) { return (decode_settings){.threads = o->threads}; }
+decode_settings decoding(const options *o) { return (decode_settings){.threads = o->compute.threads}; }
 double clock_seconds(void) { return 0; }
 templates *templates_change(const char *place) { return place ? NULL : NULL; }
 int gallery_file_is_one(const char *path) { return !path; }

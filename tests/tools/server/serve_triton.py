@@ -70,8 +70,8 @@ def refused(status, words, f):
 
 wrong = triton.InferInput("picture", [1], "BYTES")
 wrong.set_data_from_numpy(numpy.array([data], dtype=numpy.object_))
-refused(400, "inputs[0].name: is image or pixels", lambda: client.infer(model, [wrong]))
-refused(400, "one tensor is expected", lambda: client.infer(model, [images(1), pixels(crops[0], True)]))
+refused(400, "inputs[0].name: must be image or pixels", lambda: client.infer(model, [wrong]))
+refused(400, "expected one tensor", lambda: client.infer(model, [images(1), pixels(crops[0], True)]))
 refused(404, "there is no model", lambda: client.infer("nobody", [images(1)]))
 refused(400, "sequences are not supported", lambda: client.infer(model, [images(1)], sequence_id=5))
 refused(415, "Content-Encoding", lambda: client.infer(model, [images(1)], request_compression_algorithm="gzip"))
