@@ -45,7 +45,7 @@ plant() { # plant NAME CODE: a folder with a kernel file that has it
 }
 plant hang 'for (volatile int forever = 1; forever;) {}'
 plant fault '*(volatile int *)8 = 1;'
-plant wrong 'if (threadIdx.x == 3) out += 1;'
+plant wrong 'if (threadIdx.x == 3) return;'
 check() { # check ARGUMENT...: gpu_check on the emulator, with that kernel file
     exec env BISECT_PARTS=rest BISECT_MATCH="${match:-normalise 512 raw}" BISECT_KERNELS="$dir/$kernels" \
         BISECT_SECONDS="${seconds:-20}" sh tools/gpu_check --emulator "$@"
