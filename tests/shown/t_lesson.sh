@@ -44,7 +44,7 @@ while read -r command; do
         [ "$first" = "1 maxpool" ] && good || bad "the first that differs is \"$first\""
         ;;
     *step.sh*)
-        grep -q '^\$1 = {x = 5, y = 0, z = 0}' "$log" && grep -q '#0  reid_maxpool (in=' "$log" && good ||
+        grep -q '^\$1 = {x = 5, y = 0, z = 0}' "$log" && grep -q '#0  reid_maxpool (a=' "$log" && good ||
             bad "gdb did not stop in the thread"
         ;;
     *cuda_net\ small*)
