@@ -1237,9 +1237,9 @@ reid_join(const GRID_CONSTANT conv_arguments a) {
    pieces are exchanged by the row number: the 128- or 64-byte swizzle of copies and of wgmma. A ring's place is handed
    over by mbarriers.
 
-   BYTES, VALUE_U8, SIGNED, REST_SIGNED, full: as in reid_conv_f16. The weights of
-   16 output channels come in the order that leaves a thread four neighbours: reid__wgmma_row in reid.h. STEM's max pool
-   is of halves, of which bytes are stored. Not with MORE_C.
+   BYTES, VALUE_U8, SIGNED, REST_SIGNED, full: as in reid_conv_f16. The weights of 16 output channels come in the order
+   that leaves a thread four neighbours: reid__wgmma_row in reid.h. STEM's max pool is of halves, of which bytes are
+   stored. Not with MORE_C.
 
    GROUPS 2: both warpgroups work on one tile, a half of its pixels each. GROUPS 1: they take turns, and one multiplies
    while the other one stores. A warpgroup has BLOCKS_M blocks of 64 pixels. RESIDENT: the weights of a block's channels

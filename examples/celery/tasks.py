@@ -28,7 +28,7 @@ CREATE TABLE IF NOT EXISTS results (
     detection INTEGER NOT NULL REFERENCES detections,
     fingerprint TEXT NOT NULL,  -- which model: a new one's results stand beside the old ones
     identity TEXT, score REAL, embedding BLOB,
-    error TEXT,                 -- why there are none: the crop is no image
+    error TEXT,                 -- set instead of results: the crop is not an image
     PRIMARY KEY (detection, fingerprint));
 """
 
@@ -109,7 +109,7 @@ def match(crops):
     except Refused as error:
         if len(crops) == 1:
             return [(None, None, None, str(error))]
-        return [result for crop in crops for result in match([crop])]  # one that is no image does not stop the others
+        return [result for crop in crops for result in match([crop])]  # one by one: a bad crop fails alone
     if made_by != fingerprint:
         raise RuntimeError(f"the server's model has the fingerprint {made_by}, {GALLERY} is of {fingerprint}")
     hits = index.search(rows, k=1)

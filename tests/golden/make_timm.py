@@ -8,8 +8,8 @@ timm.txt  model "eval" or "test"  kind seed image_width image_height  hash  mean
 
 Each line: timm's configuration of a model (timm.data.resolve_data_config), its Resize and CenterCrop on an image of
 make_resize.py, the hash of the pixels, and the text of the preset that must give them. What the texts are was decided by
-reading the configurations; whether they are right, t_resize says. The images are none whose columns Pillow resizes
-first.
+reading the configurations; whether they are right, t_resize says. Images
+whose columns Pillow resizes first are avoided.
 """
 import os
 

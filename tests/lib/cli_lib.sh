@@ -139,6 +139,15 @@ need_eval_files() {
     ) || exit 1
 }
 
+# ffmpeg and the program that draws films, build/demo_video; ends the test with status 77 where ffmpeg cannot be had.
+need_films() {
+    (cd "$repository" && . tools/setup.sh && (need_packages ffmpeg:ffmpeg) >&2) || {
+        echo "skipped: no ffmpeg here"
+        exit 77
+    }
+    (cd "$repository" && make -s build/demo_video) || exit 1
+}
+
 # Small images and a small network: EfficientNet-B0 at 64x64.
 picture() { "$CLI_FILES" picture "$@"; }
 b0() { "$CLI_FILES" weights "$1" efficientnet_b0 none "${2:-1}"; }

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/types.h>
@@ -104,6 +105,21 @@ static int fault_run(fault_kind kind, int at, int error, int (*work)(void *user)
     *calls = *shared;
     munmap(shared, sizeof *shared);
     return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL ? -1 : WIFEXITED(status) ? WEXITSTATUS(status) : 99;
+}
+
+/* Kills work(NULL) before and after each of its calls. fresh() comes before every run; check(what, 1) after it looks at
+   what is on disk, which may be more than was acknowledged. */
+static inline void fault_kill_each(int calls, int (*work)(void *user), void (*fresh)(void),
+                                   void (*check)(const char *what, int more)) {
+    char what[80];
+    int ignored;
+    for (int at = 1; at <= calls; at++)
+        for (fault_kind kind = FAULT_BEFORE; kind <= FAULT_AFTER; kind++) {
+            snprintf(what, sizeof what, "killed %s call %d", kind == FAULT_BEFORE ? "before" : "after", at);
+            fresh();
+            assert_int_equal(fault_run(kind, at, 0, work, NULL, &ignored), -1);
+            check(what, 1);
+        }
 }
 
 #endif

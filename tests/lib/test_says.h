@@ -26,7 +26,7 @@
     } while (0)
 #define assert_says_all(message, text)                                                                                 \
     do {                                                                                                               \
-        if (!says_all(message, text)) fail_msg("said \"%s\", and not \"%s\"", test_text_(message), (text));         \
+        if (!says_all(message, text)) fail_msg("said \"%s\", and not \"%s\"", test_text_(message), (text));            \
     } while (0)
 
 #if defined(__linux__) && defined(__GLIBC__)

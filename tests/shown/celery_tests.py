@@ -24,7 +24,7 @@ def prepare(n):
 
 
 def check(bad):
-    """Every detection has exactly one result, and it is that of a single run. bad: the one that is no image."""
+    """Every detection has exactly one result, and it is that of a single run. bad: the one that is not an image."""
     import tasks
     bad = int(bad)
     fingerprint, identities, index = tasks.gallery()

@@ -184,3 +184,9 @@ int option_set_model(options *o, const option *spec, void *slot, const char *val
     m->weights = value;
     return *value != 0;
 }
+
+const char *option_expects(const option *spec) {
+    if (spec->set == option_set_score) return "a cosine, at most 1, for example 0.62";
+    if (spec->set == option_set_weights) return "shares that add up to 1, for example 0.6,0.4";
+    return spec->arg;
+}

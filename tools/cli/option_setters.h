@@ -24,6 +24,9 @@ int option_set_batches(options *o, const option *spec, void *slot, const char *v
 int option_set_model(options *o, const option *spec, void *slot, const char *value);
 int option_set_score(options *o, const option *spec, void *slot, const char *value);
 
+/* What the setter of this option reads, for an error: "FILE", "a cosine, at most 1, for example 0.62". */
+const char *option_expects(const option *spec);
+
 /* The value of --device; also for lists of devices. Returns 0 when it does not name one. */
 int option_device(options *o, const char *value);
 

@@ -43,14 +43,8 @@ static int apply(options *o, const command *c, const option *spec, const char *v
     int good = spec->set(o, spec, base + spec->offset, value), key = profile_key(spec->name ? spec->name : "");
     if (good > 0 && key >= 0) o->given |= 1u << key;
     if (good > 0) return 1;
-    if (good == 0 && spec->set == option_set_score)
-        say_error("%s: --%s takes a cosine, at most 1, for example 0.62; not \"%s\"", c->name, spec->name,
-                  shown(value));
-    else if (good == 0 && spec->set == option_set_weights)
-        say_error("%s: --%s takes shares that add up to 1, for example 0.6,0.4; not \"%s\"", c->name, spec->name,
-                  shown(value));
-    else if (good == 0)
-        say_error("%s: --%s takes %s, not \"%s\"; see \"reid help %s\"", c->name, spec->name, spec->arg,
+    if (good == 0)
+        say_error("%s: --%s takes %s, not \"%s\"; see \"reid help %s\"", c->name, spec->name, option_expects(spec),
                   shown(value), c->name);
     return 0;
 }
@@ -103,7 +97,7 @@ static int apply_profile(options *o, const command *c) {
         if (!p.value[key][0]) continue;
         if (!spec || spec->set(&checked, spec, (char *)&checked + spec->offset, p.value[key]) <= 0) {
             say_error("%s, line %d: %s takes %s, not \"%s\"", shown(o->profile), p.line[key], PROFILE_KEY[key],
-                      spec ? spec->arg : "nothing", shown(p.value[key]));
+                      spec ? option_expects(spec) : "nothing", shown(p.value[key]));
             return 0;
         }
         if (option_applies(spec, c) && !(o->given & 1u << key)) *o = checked;

@@ -61,7 +61,7 @@ static const tune_candidate **measured(const tuning *t, size_t *count) {
 
 static void explain(const tuning *t, const tune_candidate *fastest, text *out, const char *mark) {
     const tune_candidate *best = &t->c.all[t->c.best];
-    text_printf(out, "%sFor %s on %s, %s in %s, with %zu images: %.1f pictures/s, %.2f GiB", mark,
+    text_printf(out, "%sFor %s on %s, %s in %s, with %zu images: %.1f images/s, %.2f GiB", mark,
                 GOALS[t->o->tune.goal], t->info.device, t->info.network, t->info.precision, t->pictures,
                 tune_pace(best), (double)best->bytes / t->gib);
     if (t->o->tune.goal == GOAL_LOW_MEMORY)
@@ -77,7 +77,7 @@ static void explain(const tuning *t, const tune_candidate *fastest, text *out, c
 }
 
 static void table(const tuning *t, const tune_candidate **list, size_t count, text *out) {
-    text_printf(out, "%8s %8s %6s %12s %8s %8s\n", "DECODERS", "THREADS", "BATCH", "PICTURES/S", "GIB", "SECONDS");
+    text_printf(out, "%8s %8s %6s %12s %8s %8s\n", "DECODERS", "THREADS", "BATCH", "IMAGES/S", "GIB", "SECONDS");
     for (size_t i = 0; i < count; i++)
         text_printf(out, "%8d %8d %6d %12.1f %8.2f %8.1f%s\n", list[i]->at.decoders, list[i]->at.threads,
                     list[i]->at.batch, tune_pace(list[i]), (double)list[i]->bytes / t->gib, list[i]->seconds,

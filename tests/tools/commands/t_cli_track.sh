@@ -2,11 +2,7 @@
 # same frames; every format of detections gives the same; damaged films, films that do not fit, and all that is refused.
 . tests/lib/cli_lib.sh
 command -v python3 >/dev/null 2>&1 || { echo "no python3 here"; exit 77; }
-(cd "$repository" && . tools/setup.sh && (need_packages ffmpeg:ffmpeg) >&2) || {
-    echo "skipped: no ffmpeg here"
-    exit 77
-}
-(cd "$repository" && make -s build/demo_video) || exit 1
+need_films
 b0 w.safetensors
 film() { # film NAME.ENDING SEED CODEC_OPTION...: the film, and its detections as NAME.txt
     name=$1 seed=$2

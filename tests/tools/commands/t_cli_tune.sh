@@ -80,9 +80,9 @@ tune() {
     run "$status" tune $mine "$@"
 }
 tune 0 --seconds 1 crops -o tuned.profile
-prints '^DECODERS  *THREADS  *BATCH  *PICTURES/S  *GIB  *SECONDS$'
+prints '^DECODERS  *THREADS  *BATCH  *IMAGES/S  *GIB  *SECONDS$'
 check 'one is chosen' [ "$(grep -c '<-$' "$out")" = 1 ]
-prints '^For throughput on cpu, efficientnet_b0 in fp32, with 6 pictures: '
+prints '^For throughput on cpu, efficientnet_b0 in fp32, with 6 images: '
 for line in '# A profile from reid tune' '# For throughput on cpu' 'device = cpu' 'batch = [0-9]*$' \
     'threads = [0-9]*$' 'decoders = [0-9]*$'; do
     check "profile: $line" grep -q "^$line" tuned.profile

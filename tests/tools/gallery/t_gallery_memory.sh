@@ -9,8 +9,7 @@ if grep -q __asan_init "${REID:-build/reid}"; then
     exit 77
 fi
 . tests/lib/cli_lib.sh
-(cd "$repository" && . tests/lib/cli_lib.sh > /dev/null && need_eval_files) || exit 1
-EVAL_FILES=$(dirname "$CLI_FILES")/eval_files
+need_eval_files
 ${CC:-cc} -std=c99 -D_GNU_SOURCE -O2 -shared -fPIC "$repository/tests/lib/refuse_memory.c" -o refuse.so || exit 1
 pg_options='-c fsync=off' # the machine stays up
 own_postgres || exit 1

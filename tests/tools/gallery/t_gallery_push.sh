@@ -4,8 +4,7 @@
 . tests/lib/postgres.sh
 need_postgres
 . tests/lib/cli_lib.sh
-(cd "$repository" && . tests/lib/cli_lib.sh > /dev/null && need_eval_files) || exit 1
-EVAL_FILES=$(dirname "$CLI_FILES")/eval_files
+need_eval_files
 own_postgres || exit 1
 g() { status=$1; shift; run "$status" gallery "$@"; }
 base() { sql postgres "CREATE DATABASE $1" && pg_url "$1"; }

@@ -659,16 +659,8 @@ static void test_errors(void **state) {
 }
 
 static void test_kills(void **state) {
-    int calls = count_calls(), ignored;
-    char what[80];
     (void)state;
-    for (int at = 1; at <= calls; at++)
-        for (fault_kind kind = FAULT_BEFORE; kind <= FAULT_AFTER; kind++) {
-            snprintf(what, sizeof what, "killed %s call %d", kind == FAULT_BEFORE ? "before" : "after", at);
-            fresh();
-            assert_int_equal(fault_run(kind, at, 0, work, NULL, &ignored), -1);
-            check_journal(what, 1);
-        }
+    fault_kill_each(count_calls(), work, fresh, check_journal);
 }
 
 /* Every allocation is refused in turn, alone and with all that follow: either all is as with memory, or the reason is

@@ -2,13 +2,8 @@
 # by day and by night: filters, contrast, room, alt texts, the policy, and file names like markup.
 [ -n "${repository-}" ] || repository=$(cd "$(dirname "$0")/../../.." && pwd)
 cd "$repository" || exit 1
-. tools/setup.sh
-if [ -n "$(setup_missing chromium:chromium chromedriver:chromium-driver)" ]; then
-    (need_packages chromium:chromium chromedriver:chromium-driver) >/dev/null 2>&1 ||
-        { echo 'no chromium with chromedriver here (Debian: chromium, chromium-driver)'; exit 77; }
-fi
-. tests/lib/python.sh
-need_python venv_selenium selenium==4.27.1
+. tests/lib/browser.sh
+need_browser
 ${MAKE:-make} -s build/demo_run >/dev/null || exit 1
 . tests/lib/cli_lib.sh
 b0 w.safetensors

@@ -2,13 +2,8 @@
 # reload, two tabs, file names like markup, touch, 50,000 crops, and the page as one file, whose decisions are imported.
 [ -n "${repository-}" ] || repository=$(cd "$(dirname "$0")/../../.." && pwd)
 cd "$repository" || exit 1
-. tools/setup.sh
-if [ -n "$(setup_missing chromium:chromium chromedriver:chromium-driver)" ]; then
-    (need_packages chromium:chromium chromedriver:chromium-driver) >/dev/null 2>&1 ||
-        { echo 'no chromium with chromedriver here (Debian: chromium, chromium-driver)'; exit 77; }
-fi
-. tests/lib/python.sh
-need_python venv_selenium selenium==4.27.1
+. tests/lib/browser.sh
+need_browser
 . tests/lib/cli_lib.sh
 "$REID" review x --decisions d 2>&1 | grep -q 'compiled without libmicrohttpd' &&
     { echo "no libmicrohttpd here"; exit 77; }

@@ -2,11 +2,7 @@
 # three formats of detections; tracks are those of a film of the same pictures; and all that is refused.
 . tests/lib/cli_lib.sh
 command -v python3 >/dev/null 2>&1 || { echo "no python3 here"; exit 77; }
-(cd "$repository" && . tools/setup.sh && (need_packages ffmpeg:ffmpeg) >&2) || {
-    echo "skipped: no ffmpeg here"
-    exit 77
-}
-(cd "$repository" && make -s build/demo_video) || exit 1
+need_films
 b0 w.safetensors
 
 # Two cameras whose photos have the same names; a photo every half second, the second scene an hour after the first.
@@ -156,7 +152,7 @@ for i in 9999 9998 9997; do # without EXIF
 done
 sed -n '1p; s/^east/plain/p' boxes.csv >plain.csv
 track 0 alone plain --detections plain.csv
-says 'plain: 3 of 24 photos have no time, like plain/IMG_9999.JPG: each of them stands alone'
+says 'plain: 3 of 24 photos have no time, such as plain/IMG_9999.JPG: each becomes its own burst'
 check "they are last, and alone" python3 - <<'PYTHON'
 import json
 v = json.load(open("alone/tracks.json"))["videos"][0]

@@ -2,11 +2,7 @@
 # of one run; other options, models, detections or films are refused by name; what is damaged, and what is somebody
 # else's.
 . tests/lib/cli_lib.sh
-(cd "$repository" && . tools/setup.sh && (need_packages ffmpeg:ffmpeg) >&2) || {
-    echo "skipped: no ffmpeg here"
-    exit 77
-}
-(cd "$repository" && make -s build/demo_video) || exit 1
+need_films
 b0 w.safetensors
 b0 other.safetensors 2
 films='a.mp4 b.mp4 c.mp4'

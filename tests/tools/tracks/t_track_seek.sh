@@ -4,11 +4,7 @@ repository=$PWD
 . tests/lib/python.sh
 need_python venv_seek opencv-python-headless==5.0.0.93 numpy pillow
 . tests/lib/cli_lib.sh
-(cd "$repository" && . tools/setup.sh && (need_packages ffmpeg:ffmpeg) >&2) || {
-    echo "skipped: no ffmpeg here"
-    exit 77
-}
-(cd "$repository" && make -s build/demo_video) || exit 1
+need_films
 b0 w.safetensors
 both() { # both SEED TOLERANCE OPTIONS ENCODER...: a film, tracked and visited
     seed=$1 tolerance=$2 options=$3
