@@ -26,9 +26,9 @@ build/reid: build/reid.o $(OBJECTS)
 # What the demo is made of; build/seeded also makes the weights of tests.
 build/demo_run: $(DEMO)/demo_run.o $(DEMO)/demo_page.o $(OBJECTS)
 build/demo_film: $(DEMO)/demo_film.o $(OBJECTS)
-build/demo_images: $(DEMO)/demo_images.o $(DEMO)/herd.o
+build/demo_images: $(DEMO)/demo_images.o $(DEMO)/herd.o build/base/random.o
 build/seeded: $(DEMO)/seeded.o
-build/demo_video: $(DEMO)/demo_video.o $(DEMO)/walks.o $(DEMO)/herd.o
+build/demo_video: $(DEMO)/demo_video.o $(DEMO)/walks.o $(DEMO)/herd.o build/base/random.o
 build/demo_run build/demo_film build/demo_images build/demo_video build/seeded build/reid-load:
 	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBRARIES)
 

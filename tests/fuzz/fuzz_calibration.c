@@ -9,6 +9,7 @@
 #include "base/text.c"
 #include "scores/calibration.c"
 #include "scores/calibration_file.c"
+#include "base/random.c"
 #include "scores/metrics.c"
 #define fail json_fail_at /* some functions of one file have the names of another's */
 #include "base/json.c"

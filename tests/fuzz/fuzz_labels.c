@@ -14,6 +14,7 @@
 #include "evaluate/eval_labels.c"
 #include "scores/calibration.c"
 #include "scores/calibration_file.c"
+#include "base/random.c"
 #include "scores/metrics.c"
 #define fail json_fail_at /* some functions of one file have the names of another's */
 #include "base/json.c"

@@ -25,6 +25,7 @@
 #include "base/memory.c"
 #undef bytes_of
 #include "base/say.c"
+#include "base/container.c"
 #include "base/threads.c"
 #include "base/when.c"
 #include "pictures/decoder_memory.c"

@@ -6,6 +6,7 @@
    build/fuzz_shard -dict=tests/fuzz/shard.dict CORPUS_DIRECTORY */
 #include "embedding/shard.c"
 #include "embedding/models.c"
+#include "base/random.c"
 #include "embedding/output_meta.c"
 #include "base/memory.c"
 #include "base/json_write.c"

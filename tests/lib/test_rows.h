@@ -9,7 +9,7 @@ enum { ROWS_QUERIES = 30, ROWS_GALLERY = 90, ROWS_DIM = 8, ROWS_IDENTITIES = 14,
 static float row_values[ROWS * ROWS_DIM];
 static size_t row_identity[ROWS], row_camera[ROWS];
 
-static size_t rows_below(uint64_t *state, unsigned below) { return (size_t)(chance(state) % below); }
+static size_t rows_below(uint64_t *state, unsigned below) { return (size_t)(random_next(state) % below); }
 
 static void make_rows(uint64_t seed) {
     double centre[ROWS_IDENTITIES][ROWS_DIM];

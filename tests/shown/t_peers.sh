@@ -117,7 +117,8 @@ check "an unknown word: status 2" [ $? = 2 ]
 # shellcheck disable=SC2086 # several words
 check "track_ours.c compiles" gcc -std=c99 -O2 -D_GNU_SOURCE $warnings -I. -Itools tools/peers/track_ours.c \
     tools/demo_program/herd.c tools/tracks/track*.c tools/tracks/kalman.c tools/tracks/assignment.c \
-    tools/base/memory.c tools/base/say.c tools/base/text.c tools/base/clock.c -o "$dir/track_ours" -lm -lpthread
+    tools/base/random.c tools/base/memory.c tools/base/say.c tools/base/text.c tools/base/clock.c \
+    -o "$dir/track_ours" -lm -lpthread
 make -s build/demo_video
 build/demo_video --no-frames --seconds 10 --fps 5 --seed 2 --detections "$dir/found" --who "$dir/who"
 ours_track() { "$dir/track_ours" "$@" > "$dir/said" 2>&1; }

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/threads.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -135,7 +136,7 @@ static double fastest(worker *workers, int *count) {
         int started = 0;
         double start = clock_seconds();
         for (; started < *count - 1; started++)
-            if (pthread_create(&workers[started + 1].thread, NULL, work, &workers[started + 1]) != 0) break;
+            if (!thread_start(&workers[started + 1].thread, work, &workers[started + 1])) break;
         *count = started + 1;
         work(&workers[0]);
         for (int i = 1; i <= started; i++) pthread_join(workers[i].thread, NULL);

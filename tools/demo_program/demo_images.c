@@ -6,6 +6,7 @@
    no two views share more than the animal. Everything comes from the seed: the same call draws the same pictures.
 
    make build/demo_images */
+#include "base/random.h"
 #include "demo_program/herd.h"
 
 #include <errno.h>
@@ -38,7 +39,7 @@ typedef struct scene {
 
 static scene choose_scene(uint64_t seed) {
     scene s;
-    uint64_t r = mix(seed);
+    uint64_t r = random_mix(seed);
     s.seed = seed;
     s.width = (int)between(&r, 250, 290);
     s.height = (int)between(&r, 240, 270);
@@ -84,7 +85,7 @@ static void develop(const scene *s, color c, int x, int y, unsigned char rgb[3])
 }
 
 static int draw(const char *path, int who, int view, uint64_t seed) {
-    uint64_t coat_seed = coat_of(who, seed), r = mix(coat_seed + 100 + (uint64_t)view);
+    uint64_t coat_seed = coat_of(who, seed), r = random_mix(coat_seed + 100 + (uint64_t)view);
     scene s = choose_scene(r);
     body d;
     pose(&d, &herd[who], between(&r, 0.25, 1.0), between(&r, -1.0, 1.0));

@@ -1,5 +1,7 @@
 #include "demo_program/herd.h"
 
+#include "base/random.h"
+
 #include <math.h>
 
 /* ---- who they are ------------------------------------------------------------------------------------------------ */
@@ -23,21 +25,14 @@ const deer herd[DEER] = {
 };
 
 /* ---- chance, from hashes: the same everywhere -------------------------------------------------------------------- */
-uint64_t mix(uint64_t z) {
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
-double unit(uint64_t z) { return (double)(mix(z) >> 11) / 9007199254740992.0; }
+double unit(uint64_t z) { return (double)(random_mix(z) >> 11) * 0x1p-53; }
 
 double between(uint64_t *state, double low, double high) {
-    *state += UINT64_C(0x9e3779b97f4a7c15);
-    return low + (high - low) * unit(*state);
+    return low + (high - low) * random_unit(state);
 }
 
 uint64_t cell(int x, int y, uint64_t seed) {
-    return mix(seed ^ mix((uint64_t)(uint32_t)x << 32 | (uint32_t)y));
+    return random_mix(seed ^ random_mix((uint64_t)(uint32_t)x << 32 | (uint32_t)y));
 }
 
 double noise(double x, double y, uint64_t seed) {
@@ -62,7 +57,7 @@ color times(color a, double k) {
 
 unsigned char level(double v) { return (unsigned char)(v <= 0 ? 0 : v >= 1 ? 255 : v * 255 + 0.5); }
 
-uint64_t coat_of(int who, uint64_t seed) { return mix(seed * 1000 + (uint64_t)who); }
+uint64_t coat_of(int who, uint64_t seed) { return random_mix(seed * 1000 + (uint64_t)who); }
 
 /* ---- coats ------------------------------------------------------------------------------------------------------- */
 

@@ -13,7 +13,6 @@ color times(color a, double k);
 unsigned char level(double v);           /* 0 … 1 to 0 … 255 */
 
 /* ---- chance ------------------------------------------------------------------------------------------------------ */
-uint64_t mix(uint64_t z);
 double unit(uint64_t z); /* 0 … 1, of z alone */
 /* The next number in low … high. */
 double between(uint64_t *state, double low, double high);

@@ -1,5 +1,7 @@
 #include "demo_program/walks.h"
 
+#include "base/random.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -22,7 +24,7 @@ static void make_walk(walk *w, const film *f, const film_scene *s, uint64_t *r) 
 }
 
 void film_scene_make(film_scene *s, const film *f, int number) {
-    uint64_t r = mix(f->seed * 7919 + (uint64_t)number);
+    uint64_t r = random_mix(f->seed * 7919 + (uint64_t)number);
     int deck[DEER];
     memset(s, 0, sizeof *s);
     s->seed = r;
@@ -128,8 +130,8 @@ static double normal(uint64_t *r) {
 /* A box that is off a little, with a score that is lower the less can be seen. Misses come alone, and in spells of most
    of a second, in which a pose is not recognised. */
 static int detect(const film *f, const film_scene *s, double seconds, seen *d) {
-    uint64_t who = s->seed + (uint64_t)d->walk * 104729, r = mix(who + (uint64_t)(int64_t)floor(seconds * 1e6));
-    uint64_t spell = mix(who + 31 * (uint64_t)(int64_t)floor(seconds / 0.8));
+    uint64_t who = s->seed + (uint64_t)d->walk * 104729, r = random_mix(who + (uint64_t)(int64_t)floor(seconds * 1e6));
+    uint64_t spell = random_mix(who + 31 * (uint64_t)(int64_t)floor(seconds / 0.8));
     double side = sqrt(d->box.w * d->box.h), m = f->mistakes;
     int missed = unit(spell) < 0.05 * m || between(&r, 0, 1) < 0.04 * m || (m > 0 && d->visible < 0.25);
     d->box.x += 0.02 * m * side * normal(&r);
@@ -142,7 +144,7 @@ static int detect(const film *f, const film_scene *s, double seconds, seen *d) {
 }
 
 static int invent(const film *f, const film_scene *s, double seconds, seen *d) {
-    uint64_t r = mix(s->seed + 77 + (uint64_t)(int64_t)floor(seconds * 1e6));
+    uint64_t r = random_mix(s->seed + 77 + (uint64_t)(int64_t)floor(seconds * 1e6));
     if (between(&r, 0, 1) >= 0.12 * f->mistakes) return 0;
     d->walk = -1;
     d->visible = 0;

@@ -1,18 +1,13 @@
 #include "embedding/output_meta.h"
 
 #include "base/json_write.h"
+#include "base/random.h"
 
 #include <string.h>
 
-/* FNV-1a, 64 bits: tells lists of inputs apart, nothing more. */
-static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t len) {
-    const unsigned char *at = bytes;
-    for (size_t i = 0; i < len; i++) hash = (hash ^ at[i]) * 0x100000001b3;
-    return hash;
-}
-
+/* Different for lists of inputs that differ, by accident as good as always. */
 static uint64_t hash_inputs(const inputs *list, size_t first, size_t end) {
-    uint64_t hash = 0xcbf29ce484222325;
+    uint64_t hash = HASH_START;
     for (size_t i = first; i < end; i++) {
         const input *in = &list->at[i];
         unsigned char unit = (unsigned char)in->unit;

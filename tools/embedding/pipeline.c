@@ -9,7 +9,6 @@
 #include "pictures/decoder_memory.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -178,7 +177,6 @@ pipeline *pipeline_start(const inputs *list, size_t first, size_t end, const dec
     enum { USUAL = 4 };
     pipeline *p = jpeg_decoder_ready(how->jpeg) ? need_zeroed(1, sizeof *p) : NULL;
     int wanted = how->threads ? threads_for(how->threads, MAX_THREADS) : threads_for(0, USUAL);
-    sigset_t all, before;
     if (!p) return NULL;
     p->list = list;
     p->prepare_for = prepare_for;
@@ -192,10 +190,7 @@ pipeline *pipeline_start(const inputs *list, size_t first, size_t end, const dec
     if (p->budget > MOST_BYTES) p->budget = MOST_BYTES;
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->changed, NULL);
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before); /* signals belong to the main thread */
-    while (p->threads < wanted && pthread_create(&p->thread[p->threads], NULL, work, p) == 0) p->threads++;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    while (p->threads < wanted && thread_start(&p->thread[p->threads], work, p)) p->threads++;
     if (p->threads) return p;
     say_error("cannot start a thread to decode images");
     pipeline_stop(p);

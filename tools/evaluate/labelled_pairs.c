@@ -3,6 +3,7 @@
 #include "base/csv.h"
 #include "base/files.h"
 #include "base/memory.h"
+#include "base/random.h"
 #include "base/say.h"
 #include "base/union_find.h"
 #include "evaluate/eval_label_table.h"
@@ -33,7 +34,7 @@ static int kind_of(const collecting *c, size_t q, size_t g) {
 
 static uint64_t hash_of(size_t q, size_t g) {
     uint64_t state = (uint64_t)q * UINT64_C(0x100000001b3) + g;
-    return chance(&state);
+    return random_next(&state);
 }
 
 /* 0, without a word, when there is no memory. */

@@ -1,5 +1,7 @@
 #include "groups/count.h"
 
+#include "base/random.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -10,18 +12,8 @@ static const double UNSEEN = 3;   /* of n: what none of n shows is true of at mo
 
 /* --- permanent random numbers ------------------------------------------------------------------------------------- */
 
-static uint64_t mixed(uint64_t z) { /* the last steps of splitmix64: every bit depends on every other */
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
-
-uint64_t count_seed(uint64_t seed, const char *more) { /* FNV-1a, begun from the seed; a text ends where its 0 is */
-    uint64_t hash = mixed(seed + UINT64_C(0x9e3779b97f4a7c15)) ^ UINT64_C(0xcbf29ce484222325);
-    const unsigned char *at = (const unsigned char *)more;
-    do hash = (hash ^ *at) * UINT64_C(0x100000001b3);
-    while (*at++);
-    return mixed(hash);
+uint64_t count_seed(uint64_t seed, const char *more) { /* with its 0, where a text ends */
+    return random_mix(hash_bytes(random_next(&seed) ^ HASH_START, more, strlen(more) + 1));
 }
 
 double count_number(uint64_t seed, const char *a, const char *b) {

@@ -2,6 +2,7 @@
 
 #include "base/files.h"
 #include "base/memory.h"
+#include "base/random.h"
 #include "base/say.h"
 #include "evaluate/evaluation.h"
 #include "evaluate/labelled_pairs.h"
@@ -160,7 +161,7 @@ static int areas(const judging *j, const size_t *held, size_t count, fit_judgeme
     good = times && value;
     for (int d = 0; d < draws && good; d++) {
         memset(times, 0, j->set->identities * sizeof *times);
-        for (size_t k = 0; k < count; k++) times[held[chance_below(&state, count)]]++;
+        for (size_t k = 0; k < count; k++) times[held[random_below(&state, count)]]++;
         value[d] = area(j, 0, times);
         value[draws + d] = area(j, 1, times);
         value[2 * draws + d] = value[draws + d] - value[d];

@@ -1,6 +1,6 @@
 #include "heads/fit_parts.h"
 
-#include "scores/metrics.h"
+#include "base/random.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ size_t fit_turns(const fit_request *r, int turns, int *turn) {
     }
     /* the k-th of those that are left, k drawn: they go round the turns in that order */
     for (; drawn < eligible; drawn++) {
-        size_t k = chance_below(&state, eligible - drawn), c = 0;
+        size_t k = random_below(&state, eligible - drawn), c = 0;
         for (;; c++)
             if (turn[c] == -2 && k-- == 0) break;
         turn[c] = (int)(drawn % (size_t)turns);

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/random.h"
 
 #include <errno.h>
 #include <math.h>
@@ -54,13 +55,8 @@ typedef struct traffic {
     size_t asked, open;  /* requests so far; that are neither answered nor given up */
 } traffic;
 
-/* splitmix64, uniform in 0 < x <= 1 */
-static double uniform(traffic *t) {
-    uint64_t z = t->random += 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return (double)((z ^ (z >> 31)) >> 11) / 9007199254740992.0 + 1.0 / 18014398509481984.0;
-}
+/* Uniform in 0 < x < 1, because its logarithm is taken. */
+static double uniform(traffic *t) { return random_unit(&t->random) + 0x1p-54; }
 
 static void note(traffic *t, const char *what, const char *detail) {
     if (t->result->first_failure.len) return;

@@ -1,6 +1,6 @@
 #include "machine/system.h"
 
-#include "base/files.h"
+#include "base/container.h"
 #include "base/say.h"
 #include "base/threads.h"
 
@@ -17,37 +17,14 @@
 
 static const double GIB = 1073741824.0;
 
-/* The first line of a small file of the system; 0 when it cannot be read. */
-static int first_line(const char *path, char *line, size_t size) {
-    FILE *f = fopen(path, "re");
-    int good = f && fgets(line, (int)size, f);
-    if (f) fclose(f);
-    if (good) line[strcspn(line, "\n")] = 0;
-    return good;
-}
-
 /* --- CPUs --------------------------------------------------------------------------------------------------------- */
-
-/* CPUs that the container's quota pays for, also parts of one; 0: there is no quota. The first version of cgroups has
-   its numbers in two files. */
-static double quota_of_cpus(void) {
-    char line[128], period[64];
-    double quota = 0, every = 0;
-    if (first_line("/sys/fs/cgroup/cpu.max", line, sizeof line)) {
-        if (sscanf(line, "%lf %lf", &quota, &every) != 2) return 0; /* "max 100000" */
-    } else if (first_line("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", line, sizeof line) &&
-               first_line("/sys/fs/cgroup/cpu/cpu.cfs_period_us", period, sizeof period)) {
-        if (sscanf(line, "%lf", &quota) != 1 || sscanf(period, "%lf", &every) != 1) return 0;
-    }
-    return quota > 0 && every > 0 ? quota / every : 0;
-}
 
 void system_cpus(findings *f) {
     cpu_set_t set;
     CPU_ZERO(&set);
     long online = sysconf(_SC_NPROCESSORS_ONLN);
     int may = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : (int)online, used = threads_here();
-    double quota = quota_of_cpus();
+    double quota = container_cpus();
     char paid[64] = "no quota";
     if (quota > 0) snprintf(paid, sizeof paid, "a quota of %.2f", quota);
     if (quota > 0 && quota < 1)
@@ -63,13 +40,6 @@ void system_cpus(findings *f) {
 
 /* --- memory ------------------------------------------------------------------------------------------------------- */
 
-/* Bytes in a file of the container with one number; 0: no such file, or no limit. */
-static double bytes_in(const char *path) {
-    char line[64];
-    long long n;
-    return first_line(path, line, sizeof line) && parse_int(line, 1, INT64_MAX, &n) ? (double)n : 0;
-}
-
 /* What the kernel thinks can be taken without swapping. */
 static double available(void) {
     char line[256];
@@ -80,20 +50,10 @@ static double available(void) {
     return kib ? (double)kib * 1024 : (double)sysconf(_SC_AVPHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
 }
 
-/* What the container may hold, and what is left of that. */
-static double container_limit(double *left) {
-    double limit = bytes_in("/sys/fs/cgroup/memory.max"), used = bytes_in("/sys/fs/cgroup/memory.current");
-    if (limit == 0) {
-        limit = bytes_in("/sys/fs/cgroup/memory/memory.limit_in_bytes");
-        used = bytes_in("/sys/fs/cgroup/memory/memory.usage_in_bytes");
-    }
-    *left = limit > used ? limit - used : 0;
-    return limit;
-}
-
 static double free_memory(double *limit) {
-    double left, can = available();
-    *limit = container_limit(&left);
+    double used, can = available();
+    *limit = container_memory(&used);
+    double left = *limit > used ? *limit - used : 0;
     return *limit > 0 && left < can ? left : can;
 }
 

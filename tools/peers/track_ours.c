@@ -8,6 +8,7 @@
 
    sh tools/peers/track compiles it */
 #include "base/memory.h"
+#include "base/random.h"
 #include "demo_program/herd.h"
 #include "tracks/track_joins.h"
 
@@ -80,10 +81,10 @@ static void run_tracks(run *r) {
 
 /* About normal. Deer and mistakes alike have a direction; that of a mistake is its own. */
 static void add_embedding(float *row, const found *d, size_t at) {
-    uint64_t who = d->who ? (uint64_t)d->who : 1000 + at, r = mix(at * 7919 + 13);
+    uint64_t who = d->who ? (uint64_t)d->who : 1000 + at, r = random_mix(at * 7919 + 13);
     for (int k = 0; k < DIM; k++) {
         double centre = 0, noise = 0;
-        for (int i = 0; i < 4; i++) centre += unit(mix(who * DIM + (uint64_t)k) + (uint64_t)i) - 0.5;
+        for (int i = 0; i < 4; i++) centre += unit(random_mix(who * DIM + (uint64_t)k) + (uint64_t)i) - 0.5;
         for (int i = 0; i < 4; i++) noise += between(&r, -0.5, 0.5);
         row[k] += (float)(sqrt(SAME) * centre + sqrt(1 - SAME) * noise);
     }

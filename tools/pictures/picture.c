@@ -1,5 +1,6 @@
 #include "pictures/picture.h"
 
+#include "base/container.h"
 #include "pictures/decoder_memory.h"
 #include "pictures/exif.h"
 #include "base/files.h"
@@ -67,14 +68,9 @@ static int refuse_decoding(text *why, const source *s) {
 
 picture_limits picture_limits_of(long long max_pixels, int threads) {
     static const size_t max_file = (size_t)1 << 30;
-    text quota = TEXT_INIT, why = TEXT_INIT;
-    long long bytes = (long long)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE), of_container;
-    if (file_read("/sys/fs/cgroup/memory.max", 64, 1, &quota, &why)) {
-        quota.s[strcspn(quota.s, "\n")] = 0;
-        if (parse_int(quota.s, 1, bytes, &of_container)) bytes = of_container;
-    }
-    text_free(&quota);
-    text_free(&why);
+    long long bytes = (long long)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+    double of_container = container_memory(NULL);
+    if (of_container > 0 && of_container < (double)bytes) bytes = (long long)of_container;
     picture_limits limits = {max_pixels, (size_t)bytes / 2, (size_t)bytes / 2 / (size_t)threads, JPEG_AUTO};
     if (limits.file > max_file) limits.file = max_file;
     return limits;

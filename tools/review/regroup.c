@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/say.h"
+#include "base/threads.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -80,7 +81,7 @@ regroup *regroup_start(const regroup_request *r) {
     pthread_mutex_init(&g->lock, NULL);
     pthread_cond_init(&g->wake, NULL);
     if (r->how) {
-        g->started = pthread_create(&g->thread, NULL, work, g) == 0;
+        g->started = thread_start(&g->thread, work, g);
         if (!g->started) say_error("cannot start a thread");
     }
     if (!r->how || g->started) return g;

@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/say.h"
+#include "base/threads.h"
 
 #if defined(__has_include)
 #if __has_include(<microhttpd.h>)
@@ -23,7 +24,6 @@ void web_stop(web *w) { (void)w; }
 
 #include <errno.h>
 #include <microhttpd.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -153,7 +153,7 @@ static size_t leave_escaped(void *user, struct MHD_Connection *c, char *s) {
 }
 
 web *web_start(int fd, int threads, size_t max_body, web_fn answer, void *user) {
-    sigset_t all, before;
+    sigset_t before;
     web *w = need_zeroed(1, sizeof *w);
     if (!w) {
         close(fd);
@@ -162,8 +162,7 @@ web *web_start(int fd, int threads, size_t max_body, web_fn answer, void *user) 
     w->max_body = max_body;
     w->answer = answer;
     w->user = user;
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before); /* signals belong to the main thread */
+    threads_block_signals(&before);
     w->daemon = MHD_start_daemon(
         MHD_USE_EPOLL_INTERNAL_THREAD, 0, NULL, NULL, on_request, w, MHD_OPTION_LISTEN_SOCKET, fd,
         MHD_OPTION_THREAD_POOL_SIZE, threads > 1 ? (unsigned)threads : 0u, MHD_OPTION_CONNECTION_LIMIT,
@@ -172,7 +171,7 @@ web *web_start(int fd, int threads, size_t max_body, web_fn answer, void *user) 
         MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, NULL, MHD_OPTION_NOTIFY_COMPLETED, on_completed, w,
         MHD_OPTION_END);
     int error = errno;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    threads_restore_signals(&before);
     if (w->daemon) return w;
     say_error("the server cannot be started: %s", strerror(error));
     close(fd);

@@ -2,6 +2,7 @@
 
 #include "base/files.h"
 #include "base/memory.h"
+#include "base/random.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -106,7 +107,7 @@ int point_intervals_of(const scored_pair *pairs, size_t count, size_t identities
     }
     for (int d = 0; d < draws && !interrupted(); d++) {
         memset(times, 0, (identities + 1) * sizeof *times);
-        for (size_t i = 0; i < identities; i++) times[chance_below(&state, identities)]++;
+        for (size_t i = 0; i < identities; i++) times[random_below(&state, identities)]++;
         operating_points p = points_of(pairs, count, times, fmr);
         if (isnan(p.eer)) continue; /* a draw without genuine pairs, or of one identity alone */
         value[CROSSING * all + kept] = p.crossing;

@@ -1,6 +1,7 @@
 #include "scores/metrics.h"
 
 #include "base/memory.h"
+#include "base/random.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -279,16 +280,6 @@ int open_set_of(open_set *out, const open_query *queries, size_t count, size_t i
 }
 
 /* ---- chance ------------------------------------------------------------------------------------------------------ */
-uint64_t chance(uint64_t *state) {
-    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
-
-size_t chance_below(uint64_t *state, size_t below) {
-    return (size_t)((double)(chance(state) >> 11) * 0x1p-53 * (double)below);
-}
 
 static int by_double(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
@@ -318,7 +309,7 @@ static void draw_means(const double *sum, const size_t *size, size_t present, do
         double total = 0;
         size_t values = 0;
         for (size_t i = 0; i < present; i++) {
-            size_t g = chance_below(&state, present);
+            size_t g = random_below(&state, present);
             total += sum[g];
             values += size[g];
         }

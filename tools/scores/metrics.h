@@ -88,11 +88,6 @@ int open_set_of(open_set *out, const open_query *queries, size_t count, size_t i
 
 /* ---- chance ------------------------------------------------------------------------------------------------------ */
 
-/* 64 bits that depend on the state alone (splitmix64), which they step. */
-uint64_t chance(uint64_t *state);
-/* 0 … below-1 */
-size_t chance_below(uint64_t *state, size_t below);
-
 typedef struct interval {
     double low, high; /* NAN when it could not be had */
 } interval;

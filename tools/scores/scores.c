@@ -6,7 +6,6 @@
 #include "base/threads.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -184,12 +183,8 @@ static void *work(void *user) {
 }
 
 static void start_all(worker *w, int count) {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before); /* signals belong to the main thread */
     for (int i = 1; i < count; i++)
-        if (pthread_create(&w[i].thread, NULL, work, &w[i]) != 0) w[i].r = NULL; /* fewer, then */
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+        if (!thread_start(&w[i].thread, work, &w[i])) w[i].r = NULL; /* fewer, then */
 }
 
 /* Room for what each of the workers computes; free it in any case. */

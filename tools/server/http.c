@@ -23,6 +23,7 @@ void http_stop(http *h) { (void)h; }
 
 #else
 
+#include "base/threads.h"
 #include "server/answer.h"
 #include "server/call.h"
 #include "server/door.h"
@@ -33,7 +34,6 @@ void http_stop(http *h) { (void)h; }
 #include <errno.h>
 #include <microhttpd.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -603,15 +603,6 @@ static int open_door(http *h, int index, int fd) {
     return watch(h, MHD_get_daemon_info(d->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd, d);
 }
 
-static int start_thread(http *h) {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before); /* signals belong to the main thread */
-    int good = pthread_create(&h->thread, NULL, serve, h) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return good;
-}
-
 static void close_all(http *h) {
     for (int i = 0; i < DOORS; i++)
         if (h->doors[i].daemon) MHD_stop_daemon(h->doors[i].daemon);
@@ -627,7 +618,7 @@ http *http_start(const http_request *r) {
     h->epoll = epoll_create1(EPOLL_CLOEXEC);
     int good = mailbox_open(&h->finished) && h->epoll >= 0 && watch(h, h->finished.fd, &h->finished);
     int both = open_door(h, 0, r->unix_fd) & open_door(h, 1, r->tcp_fd);
-    if (good && both && start_thread(h)) return h;
+    if (good && both && thread_start(&h->thread, serve, h)) return h;
     say_error("the server cannot be started: %s", strerror(errno));
     close_all(h);
     return NULL;

@@ -2,9 +2,9 @@
 
 #include "base/memory.h"
 #include "base/say.h"
+#include "base/threads.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,14 +39,10 @@ static void *work(void *user) {
 
 pool *pool_start(int threads) {
     pool *p = need_zeroed(1, sizeof *p + (size_t)threads * sizeof *p->thread);
-    sigset_t all, before;
     if (!p) return NULL;
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->added, NULL);
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before); /* signals belong to the main thread */
-    while (p->threads < threads && pthread_create(&p->thread[p->threads], NULL, work, p) == 0) p->threads++;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    while (p->threads < threads && thread_start(&p->thread[p->threads], work, p)) p->threads++;
     if (p->threads) return p;
     say_error("cannot start a thread");
     pool_stop(p);

@@ -2,9 +2,10 @@
    (tests/golden/partitions.txt), sets worked out by hand, memory that is refused.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. -Itools tests/tools/groups/t_partition.c tools/groups/partition.c
-      tools/evaluate/linkage.c tools/base/union_find.c tools/scores/metrics.c tools/base/say.c tools/base/text.c
-      tools/base/memory.c tools/base/clock.c -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc -o build/t_partition
-      -lcmocka -lm -lpthread */
+      tools/evaluate/linkage.c tools/base/union_find.c tools/scores/metrics.c tools/base/random.c tools/base/say.c
+      tools/base/text.c tools/base/memory.c tools/base/clock.c -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc -o
+      build/t_partition -lcmocka -lm -lpthread */
+#include "base/random.h"
 #include "base/say.h"
 #include "groups/partition.h"
 #include "scores/metrics.h"
@@ -39,7 +40,7 @@ static int read_golden(FILE *f, golden *g) {
     return read == 8;
 }
 
-static size_t below(uint64_t *state, uint64_t limit) { return (size_t)(chance(state) % limit); }
+static size_t below(uint64_t *state, uint64_t limit) { return (size_t)(random_next(state) % limit); }
 
 /* The rows of make_partitions.py. What the numbers are does not matter: here they are far apart and in no order. */
 static void make_rows(const golden *g) {

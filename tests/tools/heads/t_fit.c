@@ -3,8 +3,9 @@
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. -Itools tests/tools/heads/t_fit.c tools/heads/fit.c tools/heads/fit_parts.c
       tools/heads/fit_choose.c tools/heads/fit_space.c tools/heads/fit_algebra.c tools/scores/metrics.c
-      tools/base/say.c tools/base/text.c tools/base/memory.c tools/base/clock.c tools/base/files.c
+      tools/base/random.c tools/base/say.c tools/base/text.c tools/base/memory.c tools/base/clock.c tools/base/files.c
       -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc -o build/t_fit -lcmocka -lm -lpthread */
+#include "base/random.h"
 #include "base/say.h"
 #include "heads/fit.h"
 #include "heads/fit_algebra.h"
@@ -28,7 +29,7 @@ static float rows[MOST_CROPS * MOST_COLUMNS];
 static size_t identity[MOST_CROPS], pick[MOST_CROPS];
 static char said[1000];
 
-static double real(uint64_t *state) { return (double)(chance(state) >> 11) * 0x1p-53 - 0.5; }
+static double real(uint64_t *state) { return random_unit(state) - 0.5; }
 
 /* ---- algebra ----------------------------------------------------------------------------------------------------- */
 

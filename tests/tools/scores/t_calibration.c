@@ -2,8 +2,9 @@
    distributions and scikit-learn (tests/golden/metrics.txt).
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. -Itools tests/tools/scores/t_calibration.c tools/scores/calibration.c
-      tools/scores/metrics.c tools/base/files.c tools/base/text.c tools/base/memory.c tools/base/clock.c
-      tools/base/say.c -o build/t_calibration -lcmocka -lm -lpthread */
+      tools/scores/metrics.c tools/base/random.c tools/base/files.c tools/base/text.c tools/base/memory.c
+      tools/base/clock.c tools/base/say.c -o build/t_calibration -lcmocka -lm -lpthread */
+#include "base/random.h"
 #include "scores/calibration.h"
 
 #include <math.h>
@@ -21,11 +22,10 @@ static void near(double got, double want, double most) {
     if (!(fabs(got - want) <= most)) fail_msg("%.12g instead of %.12g", got, want);
 }
 
-static double uniform(uint64_t *seed) { return (double)(chance(seed) >> 11) * 0x1p-53; }
 
 static double normal(uint64_t *seed) {
     double sum = -6;
-    for (int i = 0; i < 12; i++) sum += uniform(seed);
+    for (int i = 0; i < 12; i++) sum += random_unit(seed);
     return sum;
 }
 
@@ -99,11 +99,11 @@ static void the_threshold_keeps_its_promise(void **state) {
     (void)state;
     for (int trial = 0; trial < 500; trial++) {
         scored_pair p[40];
-        double fmr, tmr, lower_fmr, wanted = uniform(&seed);
+        double fmr, tmr, lower_fmr, wanted = random_unit(&seed);
         for (size_t i = 0; i < 40; i++) {
-            p[i].score = (float)chance_below(&seed, 15) / 16;
-            p[i].a = (uint32_t)chance_below(&seed, 3);
-            p[i].b = (uint32_t)chance_below(&seed, 3);
+            p[i].score = (float)random_below(&seed, 15) / 16;
+            p[i].a = (uint32_t)random_below(&seed, 3);
+            p[i].b = (uint32_t)random_below(&seed, 3);
         }
         pairs_sort(p, 40);
         operating_points o = points_of(p, 40, NULL, wanted);

@@ -2,9 +2,10 @@
    against torchreid and scikit-learn (tests/golden/metrics.txt).
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. -Itools tests/tools/scores/t_metrics.c tools/evaluate/evaluation.c
-      tools/scores/metrics.c tools/evaluate/linkage.c tools/base/union_find.c tools/scores/rerank.c
-      tools/scores/scores.c tools/base/files.c tools/base/say.c tools/base/text.c tools/base/memory.c
-      tools/base/clock.c tools/base/threads.c -o build/t_metrics -lcmocka -lm -lpthread */
+      tools/scores/metrics.c tools/base/random.c tools/evaluate/linkage.c tools/base/union_find.c tools/scores/rerank.c
+      tools/scores/scores.c tools/base/files.c tools/base/say.c tools/base/text.c tools/base/memory.c tools/base/clock.c
+      tools/base/threads.c tools/base/container.c -o build/t_metrics -lcmocka -lm -lpthread */
+#include "base/random.h"
 #include "evaluate/evaluation.h"
 #include "scores/metrics.h"
 
@@ -87,11 +88,11 @@ static void ranks_of_random_scores(void **state) {
     (void)state;
     for (int trial = 0; trial < 2000; trial++) {
         float scores[N];
-        size_t match[N], matches = 0, ranks[N], n = 1 + chance_below(&seed, N), found = 0, rank = 0;
+        size_t match[N], matches = 0, ranks[N], n = 1 + random_below(&seed, N), found = 0, rank = 0;
         char done[N] = {0}, is_match[N] = {0};
         for (size_t i = 0; i < n; i++) {
-            scores[i] = (float)chance_below(&seed, 8);
-            size_t kind = chance_below(&seed, 4);
+            scores[i] = (float)random_below(&seed, 8);
+            size_t kind = random_below(&seed, 4);
             if (kind == 0) scores[i] = (float)-INFINITY;
             if (kind == 1) match[matches++] = i;
             is_match[i] = kind == 1;
@@ -227,13 +228,13 @@ static void linkage_is_components(void **state) {
     for (int trial = 0; trial < 300; trial++) {
         enum { MOST = 25 };
         float scores[MOST * MOST];
-        size_t who[MOST], group[MOST], n = 1 + chance_below(&seed, MOST);
+        size_t who[MOST], group[MOST], n = 1 + random_below(&seed, MOST);
         double best = -2;
         linkage l;
         assert_true(linkage_begin(&l, n));
         for (size_t i = 0; i < n; i++) {
-            who[i] = chance_below(&seed, 6);
-            for (size_t k = 0; k < i; k++) scores[i * n + k] = (float)chance_below(&seed, 12) / 8; /* ties */
+            who[i] = random_below(&seed, 6);
+            for (size_t k = 0; k < i; k++) scores[i * n + k] = (float)random_below(&seed, 12) / 8; /* ties */
             linkage_row(&l, scores + i * n);
         }
         for (int t = 0; t <= 13; t++) {

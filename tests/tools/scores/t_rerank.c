@@ -2,8 +2,10 @@
    function; query expansion against its definition.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. -Itools tests/tools/scores/t_rerank.c tools/scores/rerank.c tools/scores/scores.c
-      tools/scores/metrics.c tools/base/files.c tools/base/say.c tools/base/text.c tools/base/memory.c
-      tools/base/clock.c tools/base/threads.c -o build/t_rerank -lcmocka -lm -lpthread */
+      tools/scores/metrics.c tools/base/random.c tools/base/files.c tools/base/say.c tools/base/text.c
+      tools/base/memory.c tools/base/clock.c tools/base/threads.c tools/base/container.c -o build/t_rerank -lcmocka -lm
+      -lpthread */
+#include "base/random.h"
 #include "scores/metrics.h"
 #include "scores/rerank.h"
 
@@ -159,9 +161,9 @@ static float *clustered_rows(size_t count, size_t dim, uint64_t seed) {
     float *rows = malloc(count * dim * sizeof *rows);
     for (size_t i = 0; i < count; i++) {
         double length = 0;
-        uint64_t centre = seed + 1000 * (chance(&seed) % 10);
+        uint64_t centre = seed + 1000 * (random_next(&seed) % 10);
         for (size_t k = 0; k < dim; k++) {
-            double value = (double)(chance(&centre) >> 11) * 0x1p-53 + (double)(chance(&seed) >> 11) * 0x1p-53 - 1;
+            double value = random_unit(&centre) + random_unit(&seed) - 1;
             rows[i * dim + k] = (float)value;
             length += value * value;
         }

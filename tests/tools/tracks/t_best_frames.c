@@ -2,9 +2,10 @@
    chosen while they run, against a program that has all frames.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. -Itools tests/tools/tracks/t_best_frames.c tools/tracks/best_frames.c
-      tools/tracks/quality.c tools/tracks/track_box.c tools/scores/metrics.c tools/base/say.c
-      tools/base/text.c tools/base/memory.c tools/base/clock.c
-      -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc -o build/t_best_frames -lcmocka -lm -lpthread */
+      tools/tracks/quality.c tools/tracks/track_box.c tools/scores/metrics.c tools/base/random.c tools/base/say.c
+      tools/base/text.c tools/base/memory.c tools/base/clock.c -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc -o
+      build/t_best_frames -lcmocka -lm -lpthread */
+#include "base/random.h"
 #include "base/say.h"
 #include "scores/metrics.h"
 #include "tracks/best_frames.h"
@@ -26,7 +27,7 @@ static void near(double got, double want, double most) {
     if (!(fabs(got - want) <= most)) fail_msg("%.17g instead of %.17g", got, want);
 }
 
-static double part(uint64_t *seed) { return (double)(chance(seed) % (1 << 20)) / (1 << 20); }
+static double part(uint64_t *seed) { return (double)(random_next(seed) % (1 << 20)) / (1 << 20); }
 
 /* ---- quality ----------------------------------------------------------------------------------------------------- */
 
@@ -68,8 +69,8 @@ static void test_sharpness(void **state) {
     near(quality_sharpness(rgb, 2, 50), 0, 0);
     near(quality_sharpness(rgb, 50, 2), 0, 0);
     for (int turn = 0; turn < 20; turn++) {
-        int width = 3 + (int)(chance(&seed) % 60), height = 3 + (int)(chance(&seed) % 60);
-        for (size_t i = 0; i < sizeof rgb; i++) rgb[i] = (uint8_t)chance(&seed);
+        int width = 3 + (int)(random_next(&seed) % 60), height = 3 + (int)(random_next(&seed) % 60);
+        for (size_t i = 0; i < sizeof rgb; i++) rgb[i] = (uint8_t)random_next(&seed);
         double want = sharpness_of(rgb, width, height);
         near(quality_sharpness(rgb, width, height), want, 1e-9 * (1 + want));
     }
@@ -191,10 +192,10 @@ static size_t choose(int most, double apart) {
 /* Tracks of all lengths and rates, whose quality is noise, rises, falls, waves, or has few values. */
 static void make_track(uint64_t *seed) {
     double rate = 1 + 40 * part(seed), s = 1000 * part(seed), wave = 6 * part(seed);
-    int kind = (int)(chance(seed) % 5), steady = chance(seed) % 2 == 0;
-    if (steady) rate = (double[]){10, 25, 4, 30}[chance(seed) % 4], s = 0;
-    frames = chance(seed) % 150;
-    if (chance(seed) % 20 == 0) frames = MOST_FRAMES;
+    int kind = (int)(random_next(seed) % 5), steady = random_next(seed) % 2 == 0;
+    if (steady) rate = (double[]){10, 25, 4, 30}[random_next(seed) % 4], s = 0;
+    frames = random_next(seed) % 150;
+    if (random_next(seed) % 20 == 0) frames = MOST_FRAMES;
     for (size_t i = 0; i < frames; i++) {
         double noise = part(seed), at = steady ? (double)i / rate : s;
         const double quality[5] = {noise, at, -at, sin(at * wave) + 0.2 * noise, floor(4 * noise)};
@@ -210,8 +211,8 @@ static void test_naive(void **state) {
     (void)state;
     for (int turn = 0; turn < 700; turn++) {
         make_track(&seed);
-        int most = 1 + (int)(chance(&seed) % 6);
-        double apart = chance(&seed) % 2 ? 0.2 * (double)(1 + chance(&seed) % 5) : 0.05 + 2 * part(&seed);
+        int most = 1 + (int)(random_next(&seed) % 6);
+        double apart = random_next(&seed) % 2 ? 0.2 * (double)(1 + random_next(&seed) % 5) : 0.05 + 2 * part(&seed);
         size_t want = choose_naively(most, apart), got = choose(most, apart);
         assert_int_equal(got, want);
         assert_int_equal(held, got);

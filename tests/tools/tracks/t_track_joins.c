@@ -2,9 +2,10 @@
    memory that is refused.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. -Itools tests/tools/tracks/t_track_joins.c tools/tracks/track_joins.c
-      tools/tracks/track_box.c tools/scores/metrics.c tools/base/say.c tools/base/text.c tools/base/memory.c
-      tools/base/clock.c -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc -o build/t_track_joins -lcmocka -lm
-      -lpthread */
+      tools/tracks/track_box.c tools/scores/metrics.c tools/base/random.c tools/base/say.c tools/base/text.c
+      tools/base/memory.c tools/base/clock.c -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc -o build/t_track_joins
+      -lcmocka -lm -lpthread */
+#include "base/random.h"
 #include "base/say.h"
 #include "scores/metrics.h"
 #include "tracks/track_joins.h"
@@ -268,19 +269,19 @@ static void join_naively(double threshold, const uint32_t *conflicts, size_t con
     }
 }
 
-static double part(uint64_t *seed) { return (double)(chance(seed) % (1 << 20)) / (1 << 20); }
+static double part(uint64_t *seed) { return (double)(random_next(seed) % (1 << 20)) / (1 << 20); }
 
 static void make_scene(uint64_t *seed) {
     count = 0;
-    for (size_t wanted = chance(seed) % MOST; count < wanted;) {
+    for (size_t wanted = random_next(seed) % MOST; count < wanted;) {
         double first = 40 * part(seed);
         track *t = add(first, first + 3 * part(seed) * part(seed), 1000 * part(seed), 0);
-        t->scene = chance(seed) % 8 == 0;
+        t->scene = random_next(seed) % 8 == 0;
         t->last_box.x += 100 * part(seed) - 50;
         t->last_box.w *= 0.5 + part(seed);
-        t->first_box.category = t->last_box.category = chance(seed) % 10 == 0;
+        t->first_box.category = t->last_box.category = random_next(seed) % 10 == 0;
         t->last_velocity[0] = 60 * part(seed), t->first_velocity[1] = 60 * part(seed);
-        int who = (int)(chance(seed) % 3), unknown = chance(seed) % 20 == 0;
+        int who = (int)(random_next(seed) % 3), unknown = random_next(seed) % 20 == 0;
         for (int k = 0; k < DIM; k++)
             rows[(count - 1) * DIM + (size_t)k] = unknown ? 0 : (float)((k == who) + 0.8 * part(seed) - 0.4);
     }
@@ -296,8 +297,8 @@ static void test_naive(void **state) {
         track_joins_request r = request();
         r.settings.threshold = 0.3 + 0.5 * part(&seed);
         r.conflicts = conflicts;
-        r.conflicts_count = count ? chance(&seed) % 11 : 0;
-        for (size_t i = 0; i < 2 * r.conflicts_count; i++) conflicts[i] = (uint32_t)(chance(&seed) % count);
+        r.conflicts_count = count ? random_next(&seed) % 11 : 0;
+        for (size_t i = 0; i < 2 * r.conflicts_count; i++) conflicts[i] = (uint32_t)(random_next(&seed) % count);
         for (size_t i = 0; i < r.conflicts_count; i++) /* nobody is in conflict with itself */
             if (conflicts[2 * i] == conflicts[2 * i + 1])
                 conflicts[2 * i] = conflicts[2 * i + 1] ? 0 : (uint32_t)count - 1;

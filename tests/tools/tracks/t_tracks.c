@@ -3,9 +3,10 @@
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. -Itools tests/tools/tracks/t_tracks.c tools/tracks/tracks.c
       tools/tracks/track_motion.c tools/tracks/track_box.c tools/tracks/kalman.c tools/tracks/assignment.c
-      tools/scores/metrics.c tools/demo_program/walks.c tools/demo_program/herd.c tools/base/say.c
-      tools/base/text.c tools/base/memory.c tools/base/clock.c
-      -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc -o build/t_tracks -lcmocka -lm -lpthread */
+      tools/scores/metrics.c tools/base/random.c tools/demo_program/walks.c tools/demo_program/herd.c tools/base/say.c
+      tools/base/text.c tools/base/memory.c tools/base/clock.c -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc -o
+      build/t_tracks -lcmocka -lm -lpthread */
+#include "base/random.h"
 #include "base/say.h"
 #include "demo_program/walks.h"
 #include "scores/metrics.h"
@@ -27,7 +28,7 @@
 
 enum { MOST = 100, MOST_TRACKS = 3000 };
 
-static double part(uint64_t *state) { return (double)(chance(state) % (1 << 20)) / (1 << 20); }
+static double part(uint64_t *state) { return (double)(random_next(state) % (1 << 20)) / (1 << 20); }
 
 static void near(double got, double want, double most) {
     if (!(fabs(got - want) <= most)) fail_msg("%.17g instead of %.17g", got, want);
@@ -40,7 +41,7 @@ static uint32_t column[MOST];
 
 static void make_gains(uint64_t seed, size_t count, int kind) {
     for (size_t i = 0; i < count; i++)
-        gain[i] = kind == 0 ? part(&seed) : kind == 1 ? 2 * part(&seed) - 1 : (double)(chance(&seed) % 6) - 2;
+        gain[i] = kind == 0 ? part(&seed) : kind == 1 ? 2 * part(&seed) - 1 : (double)(random_next(&seed) % 6) - 2;
 }
 
 /* The sum of the answer, in which nobody may have two partners or one that gains nothing. */
@@ -124,8 +125,8 @@ static void test_all_ways(void **state) {
     uint64_t seed = 5;
     (void)state;
     for (int turn = 0; turn < 1500; turn++) {
-        size_t rows = chance(&seed) % 6, columns = chance(&seed) % 6, places;
-        make_gains(chance(&seed), rows * columns, (int)(chance(&seed) % 3));
+        size_t rows = random_next(&seed) % 6, columns = random_next(&seed) % 6, places;
+        make_gains(random_next(&seed), rows * columns, (int)(random_next(&seed) % 3));
         assert_true(assignment_solve(&a, gain, rows, columns, column));
         near(sum_of(rows, columns, &places), best_sum(0, rows, columns, 0), 1e-12);
     }
