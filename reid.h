@@ -132,7 +132,7 @@
                  reid__prep_rows     resizes to (256, 341, 3) and keeps the middle (224, 224, 3), still bytes
                  reid__prep_normalise        makes floats of them, (v * scale - mean) / std
                reid__run_op          computes one operation of the plan, conv1 (112, 112, 64) first:
-                 reid__spread        cuts its pixels and output channels into parts for the threads
+                 reid__run_parts        cuts its pixels and output channels into parts for the threads
                    reid__conv_part   computes one part, block by block of pixels that fit in the cache:
                      reid__inputs    says where the inputs of each of the block's pixels lie
                      reid__conv_block        multiplies them by the weights of 16 or 32 output channels
@@ -142,7 +142,7 @@
                reid__run_op          likewise maxpool (56, 56, 64), layer1 (56, 56, 256), layer2 (28, 28, 512), layer3
                                      (14, 14, 1024), layer4 (7, 7, 2048) and avgpool (1, 1, 2048)
            reid__normalise           divides by the length: 2048 floats of unit length
-         reid__give
+         reid__lane_release
        On a GPU, in FP16, reid_embed is the same but for reid__cpu_embed:
          reid__gpu_embed             takes up to desc.batch images at a time, in turn through two slots, so that one is
                                      filled while the GPU computes the other
@@ -872,7 +872,7 @@ typedef struct reid_group_desc {
     size_t must_links;
     const uint32_t *cannot_link; /* (cannot_links, 2): pairs of rows whose groups are never joined; or NULL */
     size_t cannot_links;
-    const uint32_t *apart;       /* [count]: groups with rows of different numbers, such as the individuals of an
+    const uint32_t *separate_ids; /* [count]: groups with rows of different numbers, such as the individuals of an
                                     earlier run, are never joined; UINT32_MAX: no constraint for this row. Or NULL */
     int (*stop_fn)(void *user);  /* polled on the caller's thread; 1: stop with REID_ERR_CANCELLED. NULL: never */
     void *stop_user;
@@ -889,7 +889,7 @@ typedef struct reid_merge {
    between their rows are joined (of equal ones those with the lowest first rows), until that mean is below the
    threshold. Scores are rounded to 2^-40 first; equal rows without must_links are joined before all others. The result
    equals scipy's linkage(rows, "average", "cosine") cut at 1 - threshold, in at most 12 * dim + 900 bytes per row.
-   must_links are joined first; groups with a cannot_link or different numbers of `apart` between their rows are never
+   must_links are joined first; groups with a cannot_link or different separate_ids between their rows are never
    joined. The result does not depend on threads, instruction set or device.
 
    Parameters      desc: the fields that reid_index_create uses. rows: normalised internally, none may be zero;
@@ -2819,11 +2819,11 @@ typedef struct reid__plan {
 } reid__plan;
 
 /* One tensor that an operation needs. */
-typedef struct reid__want {
+typedef struct reid__needed_tensor {
     char name[REID__NAME + 16];
     int ndim;
     size_t shape[4];
-} reid__want;
+} reid__needed_tensor;
 
 static int reid__padded(int channels) { return reid__round_up(channels, REID__LANES); }
 
@@ -3133,32 +3133,33 @@ static int reid__fuses(const reid__plan *p, int index) {
     return 1;
 }
 
-#define REID__WANTS 6
+#define REID__MAX_NEEDED 6
 
-static reid__want *reid__want_add(reid__want *want, const char *prefix, const char *suffix, int ndim, int d0, int d1,
-                                  int d2, int d3) {
+static reid__needed_tensor *reid__needed_add(reid__needed_tensor *want, const char *prefix, const char *suffix,
+                                             int ndim, int d0, int d1, int d2, int d3) {
     snprintf(want->name, sizeof want->name, "%s%s", prefix, suffix);
     want->ndim = ndim;
     want->shape[0] = (size_t)d0, want->shape[1] = (size_t)d1, want->shape[2] = (size_t)d2, want->shape[3] = (size_t)d3;
     return want + 1;
 }
 
-/* The tensors of one operation, in the order of the fingerprint. Returns how many, at most REID__WANTS. */
-static int reid__wants(const reid__op *op, reid__want *want) {
+/* The tensors of one operation, in the order of the fingerprint. Returns how many, at most REID__MAX_NEEDED. */
+static int reid__needed_tensors(const reid__op *op, reid__needed_tensor *want) {
     static const char *const norm[] = {".weight", ".bias", ".running_mean", ".running_var"};
-    reid__want *w = want;
-    if (op->kind == REID__CONV) w = reid__want_add(w, op->name, ".weight", 4, op->oc, op->ic, op->kh, op->kw);
-    if (op->kind == REID__DEPTHWISE) w = reid__want_add(w, op->name, ".weight", 4, op->oc, 1, op->kh, op->kw);
-    if (op->kind == REID__LINEAR) w = reid__want_add(w, op->name, ".weight", 2, op->oc, op->ic * op->kh * op->kw, 0, 0);
+    reid__needed_tensor *w = want;
+    if (op->kind == REID__CONV) w = reid__needed_add(w, op->name, ".weight", 4, op->oc, op->ic, op->kh, op->kw);
+    if (op->kind == REID__DEPTHWISE) w = reid__needed_add(w, op->name, ".weight", 4, op->oc, 1, op->kh, op->kw);
+    if (op->kind == REID__LINEAR)
+        w = reid__needed_add(w, op->name, ".weight", 2, op->oc, op->ic * op->kh * op->kw, 0, 0);
     if (op->kind == REID__SQUEEZE) {
-        w = reid__want_add(w, op->name, ".fc1.weight", 4, op->hidden, op->ic, 1, 1);
-        w = reid__want_add(w, op->name, ".fc1.bias", 1, op->hidden, 0, 0, 0);
-        w = reid__want_add(w, op->name, ".fc2.weight", 4, op->oc, op->hidden, 1, 1);
-        w = reid__want_add(w, op->name, ".fc2.bias", 1, op->oc, 0, 0, 0);
+        w = reid__needed_add(w, op->name, ".fc1.weight", 4, op->hidden, op->ic, 1, 1);
+        w = reid__needed_add(w, op->name, ".fc1.bias", 1, op->hidden, 0, 0, 0);
+        w = reid__needed_add(w, op->name, ".fc2.weight", 4, op->oc, op->hidden, 1, 1);
+        w = reid__needed_add(w, op->name, ".fc2.bias", 1, op->oc, 0, 0, 0);
     }
-    if (op->biased) w = reid__want_add(w, op->name, ".bias", 1, op->oc, 0, 0, 0);
-    if (op->gem) w = reid__want_add(w, op->name, ".p", 1, 1, 0, 0, 0);
-    for (int i = 0; i < 4 && op->bn[0]; i++) w = reid__want_add(w, op->bn, norm[i], 1, op->oc, 0, 0, 0);
+    if (op->biased) w = reid__needed_add(w, op->name, ".bias", 1, op->oc, 0, 0, 0);
+    if (op->gem) w = reid__needed_add(w, op->name, ".p", 1, 1, 0, 0, 0);
+    for (int i = 0; i < 4 && op->bn[0]; i++) w = reid__needed_add(w, op->bn, norm[i], 1, op->oc, 0, 0, 0);
     return (int)(w - want);
 }
 
@@ -3207,8 +3208,8 @@ static void reid__assign_offsets(reid__plan *p) {
     for (int i = 0; i < p->op_count; i++) {
         reid__op *op = &p->ops[i];
         size_t taps = (size_t)reid__taps(op), at = p->weight_floats;
-        reid__want wants[REID__WANTS];
-        if (reid__wants(op, wants) == 0) continue;
+        reid__needed_tensor wants[REID__MAX_NEEDED];
+        if (reid__needed_tensors(op, wants) == 0) continue;
         int n = op->kind == REID__SQUEEZE ? op->hidden : op->oc;
         size_t k = op->kind == REID__DEPTHWISE || op->kind == REID__POOL ? taps : taps * (size_t)op->ic;
         if (reid__is_narrow(op)) k = reid__narrow_depth(op, reid__is_stem(p, op));
@@ -3300,9 +3301,9 @@ static int64_t reid__op_macs(const reid__op *op) {
 
 /* Learned numbers: weights, biases, BN scale and shift; running statistics are not counted. */
 static int64_t reid__op_parameters(const reid__op *op) {
-    reid__want wants[REID__WANTS];
+    reid__needed_tensor wants[REID__MAX_NEEDED];
     int64_t sum = 0;
-    int n = reid__wants(op, wants);
+    int n = reid__needed_tensors(op, wants);
     int learned = op->kind == REID__SQUEEZE ? 4 : op->kind == REID__POOL ? op->gem + 2 : 3 + op->biased;
     for (int i = 0; i < reid__min(n, learned); i++) {
         int64_t count = 1;
@@ -4215,7 +4216,7 @@ static void reid__generate(uint64_t seed, const char *name, size_t first, size_t
 }
 
 /* Elements [first, first + count) of one tensor, into its digest too. */
-static reid_result reid__fetch(const reid__loader *l, const reid__op *op, const reid__want *want, size_t first,
+static reid_result reid__fetch(const reid__loader *l, const reid__op *op, const reid__needed_tensor *want, size_t first,
                                size_t count, float *out, reid__digest *digest, reid_error *e) {
     size_t inputs = (size_t)op->ic * (size_t)op->kh * (size_t)op->kw;
     reid_result r = REID_OK;
@@ -4226,8 +4227,8 @@ static reid_result reid__fetch(const reid__loader *l, const reid__op *op, const 
 }
 
 /* Packs one matrix of N rows (ic, taps) panel by panel. */
-static reid_result reid__pack_matrix(const reid__loader *l, const reid__op *op, const reid__want *want, int n, int ic,
-                                     int taps, int nr, const double *factors, float *packed, uint64_t digest[2],
+static reid_result reid__pack_matrix(const reid__loader *l, const reid__op *op, const reid__needed_tensor *want, int n,
+                                     int ic, int taps, int nr, const double *factors, float *packed, uint64_t digest[2],
                                      reid_error *e) {
     size_t k = (size_t)ic * (size_t)taps;
     int stem = op->kind == REID__CONV && ic == 3;
@@ -4257,8 +4258,8 @@ static reid_result reid__pack_matrix(const reid__loader *l, const reid__op *op, 
     return REID_OK;
 }
 
-static reid_result reid__fetch_vector(const reid__loader *l, const reid__op *op, const reid__want *want, float *out,
-                                      uint64_t digest[2], reid_error *e) {
+static reid_result reid__fetch_vector(const reid__loader *l, const reid__op *op, const reid__needed_tensor *want,
+                                      float *out, uint64_t digest[2], reid_error *e) {
     reid__digest d;
     reid__digest_init(&d);
     reid_result r = reid__fetch(l, op, want, 0, want->shape[0], out, &d, e);
@@ -4267,7 +4268,7 @@ static reid_result reid__fetch_vector(const reid__loader *l, const reid__op *op,
 }
 
 /* Batch norm is y = (x - mean) * gamma / sqrt(var + eps) + beta: a factor for the weights and a bias, in double. */
-static reid_result reid__fold_batch_norm(const reid__loader *l, const reid__op *op, const reid__want *wants,
+static reid_result reid__fold_batch_norm(const reid__loader *l, const reid__op *op, const reid__needed_tensor *wants,
                                          float *bias, uint64_t (*digests)[2], reid_error *e) {
     int n = op->oc;
     float *v = l->vectors;
@@ -4287,8 +4288,8 @@ static reid_result reid__fold_batch_norm(const reid__loader *l, const reid__op *
 }
 
 /* The exponent of a generalised mean. */
-static reid_result reid__fetch_exponent(const reid__loader *l, const reid__op *op, const reid__want *want, float *p,
-                                        uint64_t digest[2], reid_error *e) {
+static reid_result reid__fetch_exponent(const reid__loader *l, const reid__op *op, const reid__needed_tensor *want,
+                                        float *p, uint64_t digest[2], reid_error *e) {
     reid_result r = reid__fetch_vector(l, op, want, p, digest, e);
     if (r != REID_OK || (*p >= 1e-3f && *p <= 1e3f)) return r;
     return reid__fail(e, REID_ERR_EXPONENT, "tensor %s is %g; an exponent is between 0.001 and 1000", want->name,
@@ -4296,8 +4297,8 @@ static reid_result reid__fetch_exponent(const reid__loader *l, const reid__op *o
 }
 
 /* A pool's exponent, and its batch norm as factors and a bias. */
-static reid_result reid__pack_pool(const reid__loader *l, const reid__op *op, const reid__want *wants, float *packed,
-                                   uint64_t (*digests)[2], reid_error *e) {
+static reid_result reid__pack_pool(const reid__loader *l, const reid__op *op, const reid__needed_tensor *wants,
+                                   float *packed, uint64_t (*digests)[2], reid_error *e) {
     reid_result r = REID_OK;
     float *weight = packed + op->weight;
     memset(weight, 0, (size_t)(reid__padded(op->oc)) * sizeof *weight);
@@ -4312,12 +4313,12 @@ static reid_result reid__pack_pool(const reid__loader *l, const reid__op *op, co
 /* Packs all tensors of one operation; digests[i] is that of its i-th tensor. */
 static reid_result reid__pack_op(const reid__loader *l, const reid__op *op, float *packed, uint64_t (*digests)[2],
                                  reid_error *e) {
-    reid__want wants[REID__WANTS];
+    reid__needed_tensor wants[REID__MAX_NEEDED];
     float *weight = packed + op->weight, *bias = packed + op->bias;
     const double *factors = op->bn[0] ? l->factors : NULL;
     int pad_n = reid__padded(op->oc), norm = 1 + op->biased, depthwise = op->kind == REID__DEPTHWISE;
     reid_result r = REID_OK;
-    if (reid__wants(op, wants) == 0) return REID_OK;
+    if (reid__needed_tensors(op, wants) == 0) return REID_OK;
     memset(bias, 0, (size_t)reid__padded(op->kind == REID__SQUEEZE ? op->hidden : op->oc) * sizeof *bias);
     switch (op->kind) {
     case REID__CONV:
@@ -4381,7 +4382,7 @@ static void reid__loader_sizes(const reid__plan *p, int nr, size_t *rows, size_t
 #define REID__BLOCK_FLOATS 131072 /* inputs of a block of pixels: 512 KiB stay in L2 while panels pass by */
 #define REID__BLOCK_POINTERS 4096
 #define REID__BLOCK_BYTES 65536 /* outputs of a block: with the residual they stay in L2, too */
-#define REID__STAYS 786432 /* weights that stay there with a block */
+#define REID__L2_WEIGHT_BYTES 786432 /* of weights that stay there with a block */
 #define REID__AMX_BEHIND 31          /* rows that AMX reads past a block's: arenas and blocks have room for them */
 #define REID__GATHERED 262144        /* floats of a block whose inputs are put side by side: 1 MiB */
 #define REID__MAX_TAPS 49            /* of a convolution: 7 x 7 */
@@ -4516,7 +4517,7 @@ static void reid__member_parts(void *task, int index) {
 }
 
 /* All parts of an operation, on the team if there is one. */
-static void reid__spread(reid__job *j, reid__part_fn part, ptrdiff_t count, int panels) {
+static void reid__run_parts(reid__job *j, reid__part_fn part, ptrdiff_t count, int panels) {
     j->part = part, j->count = count, j->panels = panels;
     for (int i = 0; i < reid__threads(j); i++) j->scratch[i].taken = 0, j->scratch[i].held = -1;
     if (j->team) reid__parallel(j->team, reid__member_parts, j, reid__min(j->team->size, j->parts_m * j->parts_n));
@@ -4761,7 +4762,7 @@ static void reid__conv_block(const reid__job *j, ptrdiff_t m, int rows, const re
 static int reid__weights_stay(const reid__job *j) {
     const reid__op *op = j->op;
     if (!reid__gemm_of(j)->gather) return 0;
-    return 4 * (size_t)op->oc * reid__narrow_depth(op, reid__is_stem(j->net->plan, op)) <= REID__STAYS;
+    return 4 * (size_t)op->oc * reid__narrow_depth(op, reid__is_stem(j->net->plan, op)) <= REID__L2_WEIGHT_BYTES;
 }
 
 /* Pixels whose outputs fit in L2 beside a block's inputs. AMX asks for those of the next block early, which take as
@@ -4942,19 +4943,19 @@ static void reid__run_op(reid__job *j) {
     case REID__CONV:
     case REID__LINEAR:
         reid__conv_grid(j);
-        if (op->winograd) reid__spread(j, reid__winograd_part, tiles, panels);
-        else reid__spread(j, reid__conv_part, rows * op->ow, panels);
+        if (op->winograd) reid__run_parts(j, reid__winograd_part, tiles, panels);
+        else reid__run_parts(j, reid__conv_part, rows * op->ow, panels);
         if (op->act == REID__TANH) reid__tanh_rows(j);
         break;
     case REID__DEPTHWISE:
         reid__depthwise_grid(j);
-        reid__spread(j, reid__depthwise_part, rows, panels);
+        reid__run_parts(j, reid__depthwise_part, rows, panels);
         break;
-    case REID__MAXPOOL: reid__spread(j, reid__maxpool_part, rows, 1); break;
-    case REID__POOL: reid__spread(j, reid__pool_part, rows * op->ow * reid__pool_pieces(op), 1); break;
+    case REID__MAXPOOL: reid__run_parts(j, reid__maxpool_part, rows, 1); break;
+    case REID__POOL: reid__run_parts(j, reid__pool_part, rows * op->ow * reid__pool_pieces(op), 1); break;
     case REID__SQUEEZE:
         j->parts_m = j->n;
-        reid__spread(j, reid__squeeze_part, j->n, 1);
+        reid__run_parts(j, reid__squeeze_part, j->n, 1);
         break;
     case REID__NORMALISE: break; /* after the average with the mirrored image: reid__cpu_embed */
     }
@@ -4999,7 +5000,7 @@ static void reid__prepare_part(const reid__job *j, const reid__part *p) {
 static void reid__prepare(reid__job *j) {
     j->op = &j->net->plan->ops[0];
     j->parts_m = reid__threads(j), j->parts_n = 1;
-    reid__spread(j, reid__prepare_part, (ptrdiff_t)j->n * reid__bands(j), 1);
+    reid__run_parts(j, reid__prepare_part, (ptrdiff_t)j->n * reid__bands(j), 1);
 }
 
 static void reid__run_ops(reid__job *j, int from, int to) {
@@ -5008,7 +5009,7 @@ static void reid__run_ops(reid__job *j, int from, int to) {
         reid__run_op(j);
         if (!j->clipped || !reid__counts_clipped(j->net->plan, j->op)) continue;
         j->parts_m = reid__threads(j), j->parts_n = 1;
-        reid__spread(j, reid__clipped_part, (ptrdiff_t)j->n * j->op->oh, 1);
+        reid__run_parts(j, reid__clipped_part, (ptrdiff_t)j->n * j->op->oh, 1);
     }
 }
 
@@ -5098,15 +5099,15 @@ static void reid__run(const reid__net *net, reid__lane *lane, const reid_image *
 #define REID__MADE_GROUPS 3 /* from so many groups of tiles on, weights are made beforehand: by experiment */
 
 /* Where a 4x4 tile of outputs stands; tiles are counted over all images. */
-typedef struct reid__spot { int image, y, x; } reid__spot;
+typedef struct reid__tile_origin { int image, y, x; } reid__tile_origin;
 
-static reid__spot reid__spot_of(const reid__op *op, ptrdiff_t tile) {
+static reid__tile_origin reid__tile_origin_of(const reid__op *op, ptrdiff_t tile) {
     int across = reid__ceil_div(op->ow, 4), tiles = reid__winograd_tiles(op), at = (int)(tile % tiles);
-    reid__spot s = {(int)(tile / tiles), at / across * 4, at % across * 4};
+    reid__tile_origin s = {(int)(tile / tiles), at / across * 4, at % across * 4};
     return s;
 }
 
-static void reid__spot_next(const reid__op *op, reid__spot *s) {
+static void reid__tile_origin_next(const reid__op *op, reid__tile_origin *s) {
     s->x += 4;
     if (s->x >= op->ow) s->x = 0, s->y += 4;
     if (s->y >= op->oh) s->y = 0, s->image++;
@@ -5116,8 +5117,8 @@ static void reid__spot_next(const reid__op *op, reid__spot *s) {
 static void reid__winograd_inputs(const reid__job *j, ptrdiff_t first, int count, float *out) {
     const reid__op *op = j->op;
     int c = j->net->plan->buffers[op->in].c;
-    reid__spot s = reid__spot_of(op, first);
-    for (int r = 0; r < count; r++, reid__spot_next(op, &s)) {
+    reid__tile_origin s = reid__tile_origin_of(op, first);
+    for (int r = 0; r < count; r++, reid__tile_origin_next(op, &s)) {
         const float *base = reid__at(j, op->in, s.image), *in[REID__POINTS];
         for (int p = 0; p < REID__POINTS; p++) {
             int y = s.y - op->pad_y + p / 6, x = s.x - op->pad_x + p % 6;
@@ -5167,8 +5168,8 @@ static void reid__winograd_panel(const reid__job *j, ptrdiff_t first, int count,
     int column = panel * k->nr;
     ptrdiff_t pixel = j->net->plan->buffers[op->out].c, row = pixel * op->ow;
     reid__winograd_products(j, count, inputs, column, products);
-    reid__spot s = reid__spot_of(op, first);
-    for (int r = 0; r < count; r++, reid__spot_next(op, &s)) {
+    reid__tile_origin s = reid__tile_origin_of(op, first);
+    for (int r = 0; r < count; r++, reid__tile_origin_next(op, &s)) {
         float *out = reid__at(j, op->out, s.image) + s.y * row + s.x * pixel + op->channel + column;
         k->winograd_out(products + (ptrdiff_t)r * REID__POINTS * k->nr, j->net->weights + op->bias + column, out, row,
                         pixel, reid__min(4, op->oh - s.y), reid__min(4, op->ow - s.x), op->act);
@@ -7464,7 +7465,7 @@ typedef struct reid__step {
     int groups;                /* reid_conv_wgmma: 2: both warpgroups work on a tile; 1: they take turns */
     int pair, split;           /* clusters: two tiles that share weights, or one, of whose K each block has a part; or
                                   an image whose squeeze factors they share */
-    int apart;                 /* 1: no cluster: the parts of K go to memory, and `join` adds them */
+    int split_in_memory;       /* 1: no cluster: the parts of K go to memory, and `join` adds them */
     unsigned threads, shared;
     void *handle, *join;
     int clusters;              /* that fit the device at once; 0: the kernel has none, or nobody has asked */
@@ -7490,8 +7491,8 @@ typedef struct reid__gpu_plan {
     int wgmma;                         /* convolutions take Hopper's instructions where reid__takes_wgmma */
     const char *tiles;                 /* their measured times, see reid__tiles_read; or NULL */
     int tile;                          /* REID_TILE */
-    int with[REID__MAX_OPS], inner[REID__MAX_OPS], into[REID__MAX_OPS]; /* see reid__fold; REID__NONE */
-    int per[REID__MAX_BUFFERS];        /* pixels that a value is the sum of: 1, or a row's, see reid__only_pooled */
+    int fused_shortcut[REID__MAX_OPS], fused_first[REID__MAX_OPS], fused_into[REID__MAX_OPS]; /* see reid__fold */
+    int pixels_per_sum[REID__MAX_BUFFERS]; /* pixels that a value is the sum of: 1, or a row's, see reid__only_pooled */
     reid__buffer buffers[REID__MAX_BUFFERS];      /* the plan's, as long as they live here */
     int rows, columns, stem_kw;        /* the stored image, (rows, columns, 4); the stem's kernel width, made even */
     size_t size[REID__MAX_BUFFERS];    /* bytes of each buffer per image */
@@ -7567,12 +7568,12 @@ static void reid__gpu_buffers(reid__gpu_plan *g) {
         int wide = op->kind == REID__POOL || op->kind == REID__LINEAR || op->kind == REID__SQUEEZE;
         if (wide) g->size[op->out] = p->buffers[op->out].floats * sizeof(float);
         if (op->sums != REID__NONE) g->size[op->sums] = p->buffers[op->sums].floats * sizeof(float);
-        if (g->into[i] == REID__NONE) continue;
+        if (g->fused_into[i] == REID__NONE) continue;
         g->size[op->out] = 0;
-        g->buffers[op->in].last = reid__max(g->buffers[op->in].last, g->into[i]);
+        g->buffers[op->in].last = reid__max(g->buffers[op->in].last, g->fused_into[i]);
     }
     for (int i = 0; i < p->buffer_count; i++) {
-        if (g->per[i] > 1) g->size[i] = p->buffers[i].floats / (size_t)g->per[i] * sizeof(float);
+        if (g->pixels_per_sum[i] > 1) g->size[i] = p->buffers[i].floats / (size_t)g->pixels_per_sum[i] * sizeof(float);
         g->size[i] = reid__gpu_aligned(g->size[i]);
     }
     g->arena = reid__place_buffers(g->buffers, p->buffer_count, g->size, NULL, g->offset);
@@ -7616,8 +7617,8 @@ static int reid__gpu_depth(const reid__gpu_plan *g, const reid__op *op) {
 
 /* K of a row of packed weights: of an operation and of what is folded into it. */
 static int reid__gpu_row(const reid__gpu_plan *g, int index) {
-    int into = g->into[index], main = into != REID__NONE && g->with[into] == index ? into : index;
-    int with = g->with[main];
+    int into = g->fused_into[index], main = into != REID__NONE && g->fused_shortcut[into] == index ? into : index;
+    int with = g->fused_shortcut[main];
     return reid__round_up(reid__gpu_depth(g, &g->plan->ops[main]), reid__gpu_bk(g)) +
            (with == REID__NONE ? 0 : reid__gpu_depth(g, &g->plan->ops[with]));
 }
@@ -7647,7 +7648,7 @@ static int reid__only_conv(const reid__gpu_plan *g, const reid__op *a, int adds)
     const reid__op *b = reid__only_user(g->plan, a);
     if (!b || (adds ? b->residual : b->in) != a->out || b->kh * b->kw * b->stride != 1) return REID__NONE;
     int index = (int)(b - g->plan->ops);
-    return reid__takes_more(g, b) && g->with[index] == REID__NONE ? index : REID__NONE;
+    return reid__takes_more(g, b) && g->fused_shortcut[index] == REID__NONE ? index : REID__NONE;
 }
 
 /* Does only a global average take this operation's output, not in FP32? Then its launch adds up each row of an image,
@@ -7658,26 +7659,26 @@ static int reid__only_pooled(const reid__gpu_plan *g, const reid__op *a) {
            (!g->int8 || reid__takes_wgmma(g, a)) && a->kind == REID__CONV && a->ow <= 32;
 }
 
-/* What one launch computes. The max pool begins with the stem: g->inner. Where a block's shortcut is a convolution, the
-   block's last one computes it as more K: g->with of the one is the other; not in INT8, where their scales differ.
-   Elsewhere the last one begins with the one before it, whose outputs of a pixel fit a tile: g->inner; not for latency,
-   as K of the two cannot be cut into parts, nor in INT8, where outputs would leave no faster. g->into says so to those
-   that have no launch. */
+/* What one launch computes. The max pool begins with the stem: g->fused_first. Where a block's shortcut is a
+   convolution, the block's last one computes it as more K: g->fused_shortcut of the one is the other; not in INT8,
+   where their scales differ. Elsewhere the last one begins with the one before it, whose outputs of a pixel fit a tile:
+   g->fused_first; not for latency, as K of the two cannot be cut into parts, nor in INT8, where outputs would leave no
+   faster. g->fused_into says so to those that have no launch. */
 static void reid__fold(reid__gpu_plan *g) {
     const reid__plan *p = g->plan;
-    for (int i = 0; i < p->op_count; i++) g->with[i] = g->inner[i] = g->into[i] = REID__NONE;
-    for (int i = 0; i < p->buffer_count; i++) g->per[i] = 1;
+    for (int i = 0; i < p->op_count; i++) g->fused_shortcut[i] = g->fused_first[i] = g->fused_into[i] = REID__NONE;
+    for (int i = 0; i < p->buffer_count; i++) g->pixels_per_sum[i] = 1;
     for (int i = 0; i < p->op_count; i++) {
         const reid__op *a = &p->ops[i];
-        if (reid__only_pooled(g, a)) g->per[a->out] = a->ow;
+        if (reid__only_pooled(g, a)) g->pixels_per_sum[a->out] = a->ow;
         if (!reid__takes_more(g, a) || a->residual != REID__NONE) continue;
-        if (reid__is_stem(p, a)) g->inner[i + 1] = i, g->into[i] = i + 1;
+        if (reid__is_stem(p, a)) g->fused_first[i + 1] = i, g->fused_into[i] = i + 1;
         int adds = a->kh * a->kw == 1 && a->act == REID__LINEAR_ACT, user = reid__only_conv(g, a, adds);
         if (user == REID__NONE || (adds && g->int8)) continue;
-        if (adds) g->with[user] = i, g->into[i] = user;
+        if (adds) g->fused_shortcut[user] = i, g->fused_into[i] = user;
         if (adds || !g->wgmma || g->latency || g->int8 || (a->oc != 64 && a->oc != 128)) continue;
         if (p->ops[user].oc % 128 || p->ops[user].act != a->act) continue;
-        g->inner[user] = i, g->into[i] = user;
+        g->fused_first[user] = i, g->fused_into[i] = user;
     }
 }
 
@@ -7702,8 +7703,10 @@ static void reid__gpu_weights(reid__gpu_plan *g) {
         if (op->kind == REID__POOL) matrix = oc * sizeof(double), second = sizeof(float); /* factors, exponent */
         if (op->kind == REID__CONV && g->int8) second = (oc + 1) * sizeof(float); /* scales: `scale` of the kernel */
         if (!matrix) continue;
-        if (g->into[i] == REID__NONE || g->with[g->into[i]] != i) g->weight[i] = reid__gpu_place(&g->weights, matrix);
-        if (g->with[i] != REID__NONE) g->weight[g->with[i]] = g->weight[i] + 2 * depth; /* in the same rows */
+        if (g->fused_into[i] == REID__NONE || g->fused_shortcut[g->fused_into[i]] != i)
+            g->weight[i] = reid__gpu_place(&g->weights, matrix);
+        if (g->fused_shortcut[i] != REID__NONE)
+            g->weight[g->fused_shortcut[i]] = g->weight[i] + 2 * depth; /* in the same rows */
         g->bias[i] = reid__gpu_place(&g->weights, (size_t)reid__max(op->hidden, (int)oc) * sizeof(float));
         g->weight2[i] = reid__gpu_place(&g->weights, second);
         g->bias2[i] = reid__gpu_place(&g->weights, second ? oc * sizeof(float) : 0);
@@ -7755,7 +7758,7 @@ static int reid__choose_split(const reid__gpu_plan *g, int index, int arch) {
     int slices = reid__gpu_row(g, index) / (reid__in_bytes(op) ? 2 * reid__gpu_bk(g) : reid__gpu_bk(g));
     int tiles = reid__ceil_div(op->oh * op->ow, reid__tiles[tile].bm) *
                 reid__ceil_div(reid__padded(op->oc), reid__tiles[tile].bn);
-    if (!g->latency || g->per[op->out] > 1) return 1;
+    if (!g->latency || g->pixels_per_sum[op->out] > 1) return 1;
     while (split < 8 && 2 * split * tiles <= reid__usual_processors(arch) && slices / (2 * split) >= 4) split *= 2;
     return arch < 90 && slices - slices / split < REID__JOIN_SLICES ? 1 : split;
 }
@@ -7772,12 +7775,12 @@ typedef struct reid__wgmma_tile {
 
 /* Does its launch add another activation? */
 static int reid__adds(const reid__gpu_plan *g, int index) {
-    return g->plan->ops[index].residual != REID__NONE && g->with[index] == REID__NONE;
+    return g->plan->ops[index].residual != REID__NONE && g->fused_shortcut[index] == REID__NONE;
 }
 
 /* The operation with which its launch begins. */
 static int reid__launch_first(const reid__gpu_plan *g, int index) {
-    return g->inner[index] == REID__NONE ? index : g->inner[index];
+    return g->fused_first[index] == REID__NONE ? index : g->fused_first[index];
 }
 
 /* The tiles there are, REID_TILE's numbers from 1 on. A tile has 64 * blocks * groups pixels. groups 2: both warpgroups
@@ -7813,7 +7816,8 @@ static reid__wgmma_tile reid__wgmma_fit(const reid__gpu_plan *g, int index, cons
     t.pair = s->pair && !t.resident && !t.stem;
     t.stages = reid__min(8, t.resident ? (bytes - fixed - kept) / a : (bytes - fixed) / (a + b));
     if (t.passes && !t.resident && t.bn == 64) t.stages = 0; /* a slice of the second weights would not fit a stage */
-    if (g->per[g->plan->ops[index].out] > 1 && groups * split > 1) t.stages = 0; /* a row would be cut into parts */
+    if (g->pixels_per_sum[g->plan->ops[index].out] > 1 && groups * split > 1)
+        t.stages = 0; /* a row would be cut into parts */
     if (split > 1 && (t.stem || split > t.chunks)) t.stages = 0;
     if (t.bn == 256 && blocks * split > 1) t.stages = 0;
     t.shared = (unsigned)(t.stages * (t.resident ? a : a + b) + t.resident * kept + fixed + 1024);
@@ -7878,7 +7882,7 @@ static double reid__launch_clocks(const reid__gpu_plan *g, int index, const reid
     const reid__op *first = &g->plan->ops[reid__launch_first(g, index)], *last = &g->plan->ops[index];
     double bytes = (double)g->size[first->in] + (double)g->size[last->out];
     if (reid__adds(g, index)) bytes += (double)g->size[last->residual];
-    if (g->with[index] != REID__NONE) bytes += (double)g->size[g->plan->ops[g->with[index]].in];
+    if (g->fused_shortcut[index] != REID__NONE) bytes += (double)g->size[g->plan->ops[g->fused_shortcut[index]].in];
     double memory = bytes * n > p->l2_bytes ? bytes * n / p->dram_bytes_per_second * p->clocks_per_second : 0;
     return fmax(reid__wgmma_clocks(t, first, arch, n, p), memory);
 }
@@ -7963,13 +7967,13 @@ static reid__wgmma_tile reid__choose_wgmma_tile(const reid__gpu_plan *g, int ind
 static void reid__wgmma_step(const reid__gpu_plan *g, int index, const reid__wgmma_tile *t, reid__program *p,
                              reid__step *s) {
     const reid__op *op = &g->plan->ops[index];
-    const reid__op *with = g->with[index] == REID__NONE ? NULL : &g->plan->ops[g->with[index]];
+    const reid__op *with = g->fused_shortcut[index] == REID__NONE ? NULL : &g->plan->ops[g->fused_shortcut[index]];
     s->bm = t->bm, s->bn = t->bn, s->groups = t->groups, s->pair = t->pair, s->split = t->split;
     s->threads = 384, s->shared = t->shared, s->function = "reid_conv_wgmma";
     reid__option(p, "-DREID_CONV_WGMMA -DBLOCKS_M=%d -DGROUPS=%d -DBN=%d -DSTAGES=%d -DSLOTS=%d", t->blocks, t->groups,
                  t->bn, t->stages, t->slots);
     reid__option(p, "-DRESIDENT=%d -DPAIR=%d -DSPLIT=%d -DLIGHT=%d -DROW_SUMS=%d -DNEXT=%d -DSTEM=%d", t->resident,
-                 t->pair, t->split, t->light, g->per[op->out] > 1, t->passes * 128, t->stem);
+                 t->pair, t->split, t->light, g->pixels_per_sum[op->out] > 1, t->passes * 128, t->stem);
     if (t->stem) /* `op` is its max pool */
         reid__option(p, "-DPOOL_H=%d -DPOOL_W=%d -DPOOL_PAD_Y=%d -DPOOL_PAD_X=%d", op->oh, op->ow, op->pad_y,
                      op->pad_x);
@@ -7978,11 +7982,11 @@ static void reid__wgmma_step(const reid__gpu_plan *g, int index, const reid__wgm
 
 static void reid__mma_step(const reid__gpu_plan *g, int index, int arch, int large, reid__program *p, reid__step *s) {
     const reid__op *op = &g->plan->ops[index];
-    const reid__op *with = g->with[index] == REID__NONE ? NULL : &g->plan->ops[g->with[index]];
+    const reid__op *with = g->fused_shortcut[index] == REID__NONE ? NULL : &g->plan->ops[g->fused_shortcut[index]];
     int tile = reid__choose_tile(g, op, arch, large), bk = reid__gpu_bk(g), stages = reid__tiles[tile].stages;
     int threads = 32 * reid__tiles[tile].warps_m * reid__tiles[tile].warps_n;
     s->bm = reid__tiles[tile].bm, s->bn = reid__tiles[tile].bn;
-    s->split = reid__choose_split(g, index, arch), s->apart = s->split > 1 && arch < 90;
+    s->split = reid__choose_split(g, index, arch), s->split_in_memory = s->split > 1 && arch < 90;
     s->function = g->half ? "reid_conv_f16" : "reid_conv_f32";
     s->threads = (unsigned)(g->half ? threads : s->bm * s->bn / 16);
     int slices = g->half ? 2 * stages * bk * (s->bm + s->bn) : 8 * bk * (s->bm + s->bn);
@@ -7991,9 +7995,9 @@ static void reid__mma_step(const reid__gpu_plan *g, int index, int arch, int lar
                  g->plan->buffers[op->out].c, op->channel);
     reid__option(p, "-DSCALE=%d -DSPLIT=%d -DBM=%d -DBN=%d -DBK=%d", op->scale != REID__NONE, s->split, s->bm, s->bn,
                  reid__in_bytes(op) ? 2 * bk : bk);
-    if (s->apart) reid__option(p, "-DAPART=1");
+    if (s->split_in_memory) reid__option(p, "-DAPART=1");
     if (!g->half) return;
-    reid__option(p, "-DSTAGES=%d -DROW_SUMS=%d -DWARPS_M=%d -DWARPS_N=%d", stages, g->per[op->out] > 1,
+    reid__option(p, "-DSTAGES=%d -DROW_SUMS=%d -DWARPS_M=%d -DWARPS_N=%d", stages, g->pixels_per_sum[op->out] > 1,
                  reid__tiles[tile].warps_m, reid__tiles[tile].warps_n);
     if (with)
         reid__option(p, "-DMORE_C=%d -DMORE_STRIDE=%d -DMORE_IH=%d -DMORE_IW=%d", g->plan->buffers[with->in].c,
@@ -8017,7 +8021,7 @@ static void reid__define_conv(const reid__gpu_plan *g, int index, reid__program 
 
 /* Output pixels of a tile: where rows are added up, no row may end in the next one. */
 static int reid__gpu_tile_pixels(const reid__gpu_plan *g, const reid__op *op, int bm) {
-    return bm / g->per[op->out] * g->per[op->out];
+    return bm / g->pixels_per_sum[op->out] * g->pixels_per_sum[op->out];
 }
 
 static void reid__op_step(const reid__gpu_plan *g, int index, int arch, int large, reid__program *p, reid__step *s) {
@@ -8036,8 +8040,8 @@ static void reid__op_step(const reid__gpu_plan *g, int index, int arch, int larg
     if (conv) reid__define_conv(g, index, p);
     else if (op->kind != REID__SQUEEZE && op->kind != REID__LINEAR) /* sums over a row's pixels count as pixels */
         reid__option(p, "-DIH=%d -DIW=%d -DOH=%d -DOW=%d -DC=%d -DKH=%d -DKW=%d -DSTRIDE=%d -DPAD_Y=%d -DPAD_X=%d",
-                     op->ih, op->iw / g->per[op->in], op->oh, op->ow, g->plan->buffers[op->in].c, op->kh, op->kw,
-                     op->stride, op->pad_y, op->pad_x);
+                     op->ih, op->iw / g->pixels_per_sum[op->in], op->oh, op->ow, g->plan->buffers[op->in].c, op->kh,
+                     op->kw, op->stride, op->pad_y, op->pad_x);
     if (op->kind == REID__DEPTHWISE) {
         /* Of a small batch a block takes bn times four channels of a row: about as many outputs as it has threads, and
            rows of memory of 32 bytes at least. Never changes the bits. */
@@ -8047,7 +8051,7 @@ static void reid__op_step(const reid__gpu_plan *g, int index, int arch, int larg
         reid__option(p, "-DACT=%d", (int)op->act);
         if (s->bn) reid__option(p, "-DSPREAD=%d", s->bn);
     } else if (op->kind == REID__POOL) {
-        reid__option(p, "-DPER=%d -DGEM=%d -DNORM=%d", g->per[op->in], op->gem, op->bn[0] != 0);
+        reid__option(p, "-DPER=%d -DGEM=%d -DNORM=%d", g->pixels_per_sum[op->in], op->gem, op->bn[0] != 0);
     } else if (op->kind == REID__SQUEEZE) {
         s->split = g->wgmma == 2 && !large ? 8 : 0;
         s->threads = s->split ? 256 : 1024, s->shared = (unsigned)(out_stride + op->hidden) * 4;
@@ -8092,18 +8096,18 @@ static reid_result reid__gpu_programs(reid__gpu_plan *g, reid__jit *j, reid_erro
             reid__program p;
             memset(&p, 0, sizeof p);
             if (op->kind == REID__NORMALISE) continue; /* REID__EXTRA_UNIT: after both passes of a flip */
-            if (g->into[i] != REID__NONE) {
+            if (g->fused_into[i] != REID__NONE) {
                 snprintf(g->step[large][i].label, sizeof g->step[large][i].label, "in %.30s",
-                         plan->ops[g->into[i]].name);
+                         plan->ops[g->fused_into[i]].name);
                 continue;
             }
             reid__op_step(g, i, j->arch, large, &p, &g->step[large][i]);
-            if (g->half && op->kind != REID__LINEAR && op->kind != REID__SQUEEZE && g->per[op->in] == 1)
+            if (g->half && op->kind != REID__LINEAR && op->kind != REID__SQUEEZE && g->pixels_per_sum[op->in] == 1)
                 reid__option(&p, plan->buffers[plan->ops[reid__launch_first(g, i)].in].bytes == 1 ? "-DVALUE_U8"
                              : g->bf16 ? "-DVALUE_BF16" : "-DVALUE_F16");
             ok = (g->step[large][i].program = reid__program_add(j, &p)) >= 0;
             size_t parts = (size_t)g->step[large][i].split * (size_t)(op->oh * op->ow * reid__padded(op->oc)) * 4;
-            if (g->step[large][i].apart && parts > g->parts) g->parts = parts;
+            if (g->step[large][i].split_in_memory && parts > g->parts) g->parts = parts;
         }
     for (int i = 0; i < REID__EXTRAS && ok; i++) {
         reid__program p;
@@ -8121,9 +8125,9 @@ static void reid__gpu_op_info(const reid__gpu_plan *g, int index, int large, rei
     const reid__op *op = &g->plan->ops[index];
     const int touched[2] = {op->in, op->out};
     info->kernel = g->step[large][index].label;
-    info->computed_by = g->into[index] == REID__NONE ? index : g->into[index];
+    info->computed_by = g->fused_into[index] == REID__NONE ? index : g->fused_into[index];
     for (int i = 0; i < 2; i++) {
-        int64_t each = g->int8 ? 4 : 2, per = g->per[touched[i]];
+        int64_t each = g->int8 ? 4 : 2, per = g->pixels_per_sum[touched[i]];
         int64_t values = (int64_t)g->plan->buffers[touched[i]].floats * (g->int8 ? 4 : 1);
         if (per > 1) info->bytes -= 4 * (values - each * values / per);
     }
@@ -8173,7 +8177,7 @@ static reid__launch_config reid__launch_of(const reid__step *s, int overlap, voi
     reid__launch_config c = {{1, 1, 1}, {s->threads, 1, 1}, s->shared, stream, more, 0};
     memset(more, 0, 2 * sizeof *more);
     if (overlap) more[c.count].id = REID__LAUNCH_OVERLAPS, more[c.count++].value.on = 1;
-    if (s->pair || (s->split > 1 && !s->apart)) {
+    if (s->pair || (s->split > 1 && !s->split_in_memory)) {
         unsigned *blocks = more[c.count].value.cluster;
         more[c.count++].id = REID__LAUNCH_CLUSTER, blocks[0] = s->pair ? 2 : (unsigned)s->split;
         blocks[1] = blocks[2] = 1;
@@ -8194,8 +8198,8 @@ static reid_result reid__step_load(reid__gpu *g, int overlap, reid__step *s, rei
     if (overlap) code = d->cu.FuncSetAttribute(s->handle, REID__FUNCTION_CARVEOUT, 100);
     if (code) return reid__gpu_check(d, code, "cuFuncSetAttribute", e);
     if (s->shared > 48 * 1024) code = d->cu.FuncSetAttribute(s->handle, REID__FUNCTION_DYNAMIC_SHARED, (int)s->shared);
-    if (!code && s->apart) code = d->cu.ModuleGetFunction(&s->join, g->modules[s->program], "reid_join");
-    if (code || s->apart || (!s->pair && s->split < 2)) return reid__gpu_check(d, code, s->function, e);
+    if (!code && s->split_in_memory) code = d->cu.ModuleGetFunction(&s->join, g->modules[s->program], "reid_join");
+    if (code || s->split_in_memory || (!s->pair && s->split < 2)) return reid__gpu_check(d, code, s->function, e);
     /* How many of its clusters the device runs at once: fewer than its multiprocessors could, as the blocks of one have
        to lie in one of the chip's parts, of which some are smaller than others. */
     reid__launch_attribute more[2];
@@ -8224,7 +8228,7 @@ static reid_result reid__gpu_modules(reid__gpu *g, const reid__jit *j, reid_erro
 /* --- launching --- */
 
 /* REID_SYNC=1: waits for the launch, so that its error has its name. One that does not end leaves nothing usable. */
-static reid_result reid__settle(reid__gpu *g, const reid__step *s, void *stream, reid_error *e) {
+static reid_result reid__wait_for_launch(reid__gpu *g, const reid__step *s, void *stream, reid_error *e) {
     const int not_ready = 600, timeout = 702;
     const struct timespec a_little = {0, 1000000};
     int code = not_ready, tries = 20000;
@@ -8252,7 +8256,7 @@ static reid_result reid__launch(reid__gpu *g, const reid__step *s, int64_t grid_
                                 void *arguments, reid_error *e) {
     int code = reid__launch_kernel(&g->device.cu, s, g->overlap, grid_x, grid_y, stream, arguments);
     if (code) return reid__gpu_check(&g->device, code, s->function, e);
-    return g->sync ? reid__settle(g, s, stream, e) : REID_OK;
+    return g->sync ? reid__wait_for_launch(g, s, stream, e) : REID_OK;
 }
 
 static int64_t reid__blocks(int64_t count, int64_t each) { return (count + each - 1) / each; }
@@ -8305,7 +8309,7 @@ static int reid__strip_rows(int images, int rows, int warpgroups) {
 /* What the launch of a convolution by reid_conv_wgmma is given for n images, tensor maps apart. */
 static reid__wgmma_arguments reid__wgmma_arguments_of(const reid__gpu *g, const reid__gpu_lane *l, int index, int n) {
     const reid__gpu_plan *p = &g->plan;
-    int first = reid__launch_first(p, index), with = p->with[index];
+    int first = reid__launch_first(p, index), with = p->fused_shortcut[index];
     const reid__op *op = &p->plan->ops[index], *begin = &p->plan->ops[first];
     reid__wgmma_arguments a;
     memset(&a, 0, sizeof a);
@@ -8327,7 +8331,7 @@ static int reid__wgmma_maps(const reid__gpu *g, const reid__gpu_lane *l, int ind
                             reid__wgmma_arguments *a) {
     const reid__driver *cu = &g->device.cu;
     const reid__gpu_plan *p = &g->plan;
-    int first = reid__launch_first(p, index), with = p->with[index];
+    int first = reid__launch_first(p, index), with = p->fused_shortcut[index];
     const reid__op *op = &p->plan->ops[index], *begin = &p->plan->ops[first];
     int value = reid__wgmma_value(begin), depth = reid__slice(p, begin), slot = 64;
     int oc = reid__padded(op->oc), width = reid__padded(begin->oc), stem = op->kind == REID__MAXPOOL;
@@ -8336,7 +8340,8 @@ static int reid__wgmma_maps(const reid__gpu *g, const reid__gpu_lane *l, int ind
     int code = reid__map_matrix(cu, &a->weights_map, weights, value, width, reid__gpu_row(p, first), s->bn >> s->pair,
                                 depth);
     if (code || stem) return code;
-    if (p->per[op->out] == 1) code = reid__map_matrix(cu, &a->out_map, a->out, value, a->pixels, oc, 64, slot);
+    if (p->pixels_per_sum[op->out] == 1)
+        code = reid__map_matrix(cu, &a->out_map, a->out, value, a->pixels, oc, 64, slot);
     if (!code) code = reid__map_input(g, l, begin, n, s->bm, &a->in_map);
     if (!code && first != index)
         code = reid__map_matrix(cu, &a->next_map, next, value, oc, reid__gpu_row(p, index), 128 >> s->pair, depth);
@@ -8371,7 +8376,7 @@ static reid_result reid__gpu_run_conv(reid__gpu *g, reid__gpu_lane *l, int index
                                       reid_error *e) {
     const reid__gpu_plan *p = &g->plan;
     const reid__op *op = &p->plan->ops[index];
-    const reid__op *with = p->with[index] == REID__NONE ? NULL : &p->plan->ops[p->with[index]];
+    const reid__op *with = p->fused_shortcut[index] == REID__NONE ? NULL : &p->plan->ops[p->fused_shortcut[index]];
     reid__conv_arguments a;
     memset(&a, 0, sizeof a);
     a.in = l->buffer[op->in], a.out = l->buffer[op->out], a.full = l->full;
@@ -8379,13 +8384,13 @@ static reid_result reid__gpu_run_conv(reid__gpu *g, reid__gpu_lane *l, int index
     if (op->residual != REID__NONE && !with) a.residual = l->buffer[op->residual];
     if (op->scale != REID__NONE) a.factors = l->buffer[op->scale];
     if (p->int8) a.scales = g->weights + p->weight2[index];
-    if (with) a.more = l->buffer[with->in], a.more_bias = g->weights + p->bias[p->with[index]];
-    if (s->apart) a.parts = l->parts;
+    if (with) a.more = l->buffer[with->in], a.more_bias = g->weights + p->bias[p->fused_shortcut[index]];
+    if (s->split_in_memory) a.parts = l->parts;
     a.pixels = n * op->oh * op->ow;
     int64_t blocks = s->split * reid__blocks(a.pixels, reid__gpu_tile_pixels(p, op, s->bm)) *
                      reid__blocks(reid__padded(op->oc), s->bn);
     reid_result r = reid__launch(g, s, blocks, 1, l->stream, &a, e);
-    if (r != REID_OK || !s->apart) return r;
+    if (r != REID_OK || !s->split_in_memory) return r;
     reid__step join = *s;
     join.function = "reid_join", join.handle = s->join, join.threads = 256, join.shared = 0, join.label[0] = 0;
     int64_t threads = (int64_t)a.pixels * reid__padded(op->oc) / (p->half ? 8 : 4);
@@ -8397,8 +8402,8 @@ static reid_result reid__gpu_run_op(reid__gpu *g, reid__gpu_lane *l, int index, 
     const reid__plan *p = g->plan.plan;
     const reid__op *op = &p->ops[index];
     const reid__step *s = &g->plan.step[n >= REID__LARGE][index];
-    if (op->kind == REID__NORMALISE || g->plan.into[index] != REID__NONE) return REID_OK;
-    if (g->plan.inner[index] != REID__NONE || reid__takes_wgmma(&g->plan, op))
+    if (op->kind == REID__NORMALISE || g->plan.fused_into[index] != REID__NONE) return REID_OK;
+    if (g->plan.fused_first[index] != REID__NONE || reid__takes_wgmma(&g->plan, op))
         return reid__gpu_run_wgmma(g, l, index, s, n, e);
     if (op->kind == REID__CONV) return reid__gpu_run_conv(g, l, index, s, n, e);
     reid__address in = l->buffer[op->in], out = l->buffer[op->out], w = g->weights + g->plan.weight[index];
@@ -8467,7 +8472,7 @@ typedef struct reid__gpu_loader {
 } reid__gpu_loader;
 
 /* One tensor, from the file to `to` as FP32. */
-static reid_result reid__gpu_upload(const reid__gpu_loader *l, const reid__op *op, const reid__want *want,
+static reid_result reid__gpu_upload(const reid__gpu_loader *l, const reid__op *op, const reid__needed_tensor *want,
                                     reid__address to, uint64_t digest[2], reid_error *e) {
     reid__device *d = &l->g->device;
     size_t count = 1;
@@ -8489,8 +8494,8 @@ static reid_result reid__gpu_upload(const reid__gpu_loader *l, const reid__op *o
 
 /* Batch norm, wants[0 … 3], on the host: its factors go to `to`, its bias to the packed weights. A layer's own bias
    stands before it. */
-static reid_result reid__gpu_fold(const reid__gpu_loader *l, int index, reid__address to, const reid__want *wants,
-                                  uint64_t (*digests)[2], reid_error *e) {
+static reid_result reid__gpu_fold(const reid__gpu_loader *l, int index, reid__address to,
+                                  const reid__needed_tensor *wants, uint64_t (*digests)[2], reid_error *e) {
     const reid__op *op = &l->g->plan.plan->ops[index];
     const reid__driver *cu = &l->g->device.cu;
     const double *factors = l->from->factors;
@@ -8533,7 +8538,7 @@ static reid_result reid__gpu_pack_conv(const reid__gpu_loader *l, int index, rei
 
 /* INT8: a convolution as reid__pack_op has it, (OC, K) bytes, of the first one halves, with scales and biases in steps.
    From the host, whose memory may be used again when a copy returns. */
-static reid_result reid__gpu_pack_bytes(const reid__gpu_loader *l, int index, const reid__want *wants,
+static reid_result reid__gpu_pack_bytes(const reid__gpu_loader *l, int index, const reid__needed_tensor *wants,
                                         uint64_t (*digests)[2], reid_error *e) {
     const reid__gpu_plan *g = &l->g->plan;
     const reid__op *op = &g->plan->ops[index];
@@ -8573,7 +8578,7 @@ static reid_result reid__gpu_pack_bytes(const reid__gpu_loader *l, int index, co
 static reid_result reid__gpu_pack_op(const reid__gpu_loader *l, int index, uint64_t (*digests)[2], reid_error *e) {
     const reid__gpu_plan *g = &l->g->plan;
     const reid__op *op = &g->plan->ops[index];
-    reid__want wants[REID__WANTS];
+    reid__needed_tensor wants[REID__MAX_NEEDED];
     reid__address weight = l->g->weights + g->weight[index], bias = l->g->weights + g->bias[index];
     reid__address weight2 = l->g->weights + g->weight2[index], bias2 = l->g->weights + g->bias2[index];
     int c = g->plan->buffers[op->in].c, oc = reid__padded(op->oc), kh = op->kh, kw = op->kw;
@@ -8582,7 +8587,7 @@ static reid_result reid__gpu_pack_op(const reid__gpu_loader *l, int index, uint6
     const reid__strides deep = {1, 0, kw * oc, oc}, linear = {kh * kw * c, 1, kw * c, c}; /* (KH, KW, C); (OC, K) */
     const reid__strides in = {c, 1, 0, 0}, out = {1, oc, 0, 0};
     float exponent;
-    if (reid__wants(op, wants) == 0) return REID_OK;
+    if (reid__needed_tensors(op, wants) == 0) return REID_OK;
     if (reid__makes_bytes(g->plan->buffers, op)) return reid__gpu_pack_bytes(l, index, wants, digests, e);
     reid_result r = op->gem ? reid__fetch_exponent(l->from, op, &wants[0], &exponent, digests[0], e) : REID_OK;
     if (r == REID_OK && (op->gem || !pool))
@@ -9050,8 +9055,8 @@ static void reid__gpu_close(reid__gpu *g, int forked) {
 #define REID__LONGEST 1e18        /* length of an embedding: no product can overflow */
 #define REID__TILE_ROWS 32        /* rows of which the GPU tells the best: of a warp of reid_search; a block has 128 */
 #define REID__PIECES 512          /* of the tiles: the best of each is known before tiles are chosen */
-#define REID__SCOUT_PAYS ((size_t)1 << 24)  /* values: with fewer REID_DEVICE_AUTO takes the CPU */
-#define REID__SCOUT_MEMORY ((size_t)1 << 26) /* bytes that the GPU tells at a time, unless 16 queries need more */
+#define REID__PREFILTER_PAYS ((size_t)1 << 24)   /* values: with fewer REID_DEVICE_AUTO takes the CPU */
+#define REID__PREFILTER_MEMORY ((size_t)1 << 26) /* bytes that the GPU returns at a time, unless 16 queries need more */
 
 static const float reid__no_bias[REID__LANES * 2] = {0};
 
@@ -9067,9 +9072,9 @@ struct reid_index {
     reid_rows rows;
     uint32_t *order, *starts; /* [count]: rows by group, then by number; [groups + 1]: places in it. Or NULL */
     double longest;           /* no row is longer */
-    struct reid__scout *scout; /* the GPU; NULL: the CPU looks at everything */
-    size_t tiles, scout_bytes;
-    int told;                 /* queries that the GPU is asked at a time */
+    struct reid__gpu_prefilter *prefilter; /* the GPU; NULL: the CPU looks at everything */
+    size_t tiles, prefilter_bytes;
+    int gpu_queries_max;      /* queries that the GPU is asked at a time */
     uint32_t *firsts;         /* [tiles + 1]: the first group that starts in a tile or later; NULL without groups */
 };
 
@@ -9082,15 +9087,15 @@ typedef struct reid__candidate {
 } reid__candidate;
 
 /* A row that may be among the best of another one, whose chunk of queries is still to come. */
-typedef struct reid__awaited {
+typedef struct reid__deferred_hit {
     float near;
     uint32_t row;
-} reid__awaited;
+} reid__deferred_hit;
 
-typedef struct reid__awaiting {
+typedef struct reid__deferred_list {
     float limit;    /* what FP32 scores have to reach */
     uint32_t count; /* of those in its list */
-} reid__awaiting;
+} reid__deferred_list;
 
 /* Scores of a unit's rows on their way to its own. */
 typedef struct reid__tally {
@@ -9110,18 +9115,18 @@ typedef struct reid__scan {
 } reid__scan;
 
 /* One chunk of queries. */
-typedef struct reid__hunt {
+typedef struct reid__search_chunk {
     const reid_index *x;
     const reid_search_desc *d;
     const float *queries;
     const uint32_t *order, *starts; /* NULL: units are rows */
     size_t units, next;             /* next: the first unit that no thread has taken */
     int n, first, width, top;       /* first: number of query 0; width: of a panel; top: 0 for the mean of all */
-    int scouted;                    /* the GPU tells where to look */
+    int prefiltered;                /* the GPU has found where to look */
     size_t k, cap;
     float *panels;                  /* [panel][dim][width], or NULL for few queries */
     double *bounds;                 /* [n]: of |FP32 score - score| */
-    float *maxima;                  /* (n, tiles): what it told */
+    float *maxima;                  /* (n, tiles): what it found */
     double *steps, *slack;          /* [n]: the score that a maximum of 1 stands for; how much more it may be in FP32 */
     reid__candidate *candidates;    /* [n][threads][cap] */
     size_t *counts;                 /* [n][threads] */
@@ -9130,14 +9135,14 @@ typedef struct reid__hunt {
     int *found;                     /* [n] */
     reid_result (*each)(void *user, int first, int n); /* or NULL; takes hits, whose room is reused */
     void *user;
-    reid__awaited *awaited;         /* [rows][cap], if the search is mutual: the queries are the rows */
-    reid__awaiting *awaiting;       /* [rows] */
-} reid__hunt;
+    reid__deferred_hit *deferred;        /* [rows][cap], if the search is mutual: the queries are the rows */
+    reid__deferred_list *deferred_lists; /* [rows] */
+} reid__search_chunk;
 
 /* --- scores ------------------------------------------------------------------------------------------------------- */
 
-static size_t reid__start(const reid__hunt *h, size_t unit) { return h->starts ? h->starts[unit] : unit; }
-static size_t reid__row_at(const reid__hunt *h, size_t place) { return h->order ? h->order[place] : place; }
+static size_t reid__start(const reid__search_chunk *h, size_t unit) { return h->starts ? h->starts[unit] : unit; }
+static size_t reid__row_at(const reid__search_chunk *h, size_t place) { return h->order ? h->order[place] : place; }
 
 /* A row as floats; `wide` has room for one. */
 static const float *reid__row(const reid_index *x, size_t row, float *wide) {
@@ -9157,7 +9162,7 @@ static double reid__exact_dot(const float *a, const float *b, int dim) {
 static void reid__tally_begin(reid__tally *t) { t->rows = 0, t->row = 0, t->most = t->sum = 0; }
 
 /* Rows come in ascending order. One that cannot change the score is not even asked about. */
-static void reid__tally_add(const reid__hunt *h, reid__tally *t, int query, size_t row, double score) {
+static void reid__tally_add(const reid__search_chunk *h, reid__tally *t, int query, size_t row, double score) {
     size_t top = (size_t)h->top, at;
     if (top && t->rows >= top && score <= t->best[top - 1]) return;
     if (h->d->exclude && h->d->exclude(h->first + query, row, h->d->exclude_user)) return;
@@ -9169,7 +9174,7 @@ static void reid__tally_add(const reid__hunt *h, reid__tally *t, int query, size
     t->best[at] = score;
 }
 
-static double reid__tally_score(const reid__hunt *h, const reid__tally *t) {
+static double reid__tally_score(const reid__search_chunk *h, const reid__tally *t) {
     size_t top = (size_t)h->top < t->rows ? (size_t)h->top : t->rows;
     double sum = 0;
     if (!h->top) return t->sum / (double)t->rows;
@@ -9178,7 +9183,7 @@ static double reid__tally_score(const reid__hunt *h, const reid__tally *t) {
 }
 
 /* wide: room for one row. */
-static void reid__score_exactly(const reid__hunt *h, int query, reid__candidate *c, float *wide) {
+static void reid__score_exactly(const reid__search_chunk *h, int query, reid__candidate *c, float *wide) {
     reid__tally t;
     if (c->exact) return;
     reid__tally_begin(&t);
@@ -9222,8 +9227,9 @@ static int reid__by_score(const void *a, const void *b) {
 
 /* Drops those that k others beat for certain, and returns how many are left. Where FP32 cannot tell too many of them
    apart, double does. *limit rises to what a later candidate has to reach in FP32. */
-static size_t reid__prune(const reid__hunt *h, int query, reid__candidate *c, size_t count, float *wide, float *limit) {
-    double bound = h->bounds[h->awaited ? 0 : query]; /* in a mutual search it is the same for all */
+static size_t reid__prune(const reid__search_chunk *h, int query, reid__candidate *c, size_t count, float *wide,
+                          float *limit) {
+    double bound = h->bounds[h->deferred ? 0 : query]; /* in a mutual search it is the same for all */
     if (count <= h->k) return count;
     reid__select(c, count, h->k);
     double least = (double)c[h->k - 1].near - 2 * bound;
@@ -9241,7 +9247,7 @@ static size_t reid__prune(const reid__hunt *h, int query, reid__candidate *c, si
     return count;
 }
 
-static void reid__keep(const reid__hunt *h, int index, int query, size_t unit, double near) {
+static void reid__keep(const reid__search_chunk *h, int index, int query, size_t unit, double near) {
     reid__scan *t = &h->scans[index];
     size_t list = (size_t)query * (size_t)h->x->threads + (size_t)index, *count = &h->counts[list];
     reid__candidate *c = h->candidates + list * h->cap;
@@ -9253,21 +9259,21 @@ static void reid__keep(const reid__hunt *h, int index, int query, size_t unit, d
 }
 
 /* From the list of one whose chunk is still to come, and back; `query` counts from the chunk that there is. */
-static size_t reid__take_awaited(const reid__hunt *h, size_t query, reid__candidate *c) {
-    size_t row = (size_t)h->first + query, count = h->awaiting[row].count;
+static size_t reid__take_deferred(const reid__search_chunk *h, size_t query, reid__candidate *c) {
+    size_t row = (size_t)h->first + query, count = h->deferred_lists[row].count;
     memset(c, 0, count * sizeof *c);
     for (size_t i = 0; i < count; i++)
-        c[i].near = h->awaited[row * h->cap + i].near, c[i].unit = h->awaited[row * h->cap + i].row;
+        c[i].near = h->deferred[row * h->cap + i].near, c[i].unit = h->deferred[row * h->cap + i].row;
     return count;
 }
 
-static void reid__await(const reid__hunt *h, const reid__scan *t, size_t query, size_t other, float near) {
+static void reid__await(const reid__search_chunk *h, const reid__scan *t, size_t query, size_t other, float near) {
     size_t row = (size_t)h->first + query;
-    reid__awaited *list = h->awaited + row * h->cap, added = {near, (uint32_t)other};
-    reid__awaiting *a = &h->awaiting[row];
+    reid__deferred_hit *list = h->deferred + row * h->cap, added = {near, (uint32_t)other};
+    reid__deferred_list *a = &h->deferred_lists[row];
     if (h->d->exclude && h->d->exclude((int)row, other, h->d->exclude_user)) return;
     if (a->count == h->cap) {
-        reid__take_awaited(h, query, t->full);
+        reid__take_deferred(h, query, t->full);
         a->count = (uint32_t)reid__prune(h, (int)query, t->full, h->cap, t->spare, &a->limit);
         for (uint32_t i = 0; i < a->count; i++) list[i].near = t->full[i].near, list[i].row = t->full[i].unit;
     }
@@ -9284,7 +9290,7 @@ typedef struct reid__span {
 } reid__span;
 
 /* The span that begins at b->place in b->unit and ends before unit `end`. */
-static void reid__span_fill(const reid__hunt *h, reid__span *b, size_t end) {
+static void reid__span_fill(const reid__search_chunk *h, reid__span *b, size_t end) {
     size_t stop = reid__start(h, b->unit + 1), most = b->place + REID__BLOCK;
     b->last = b->unit, b->ends = stop <= most;
     b->piece = !b->ends || b->place > reid__start(h, b->unit);
@@ -9293,8 +9299,8 @@ static void reid__span_fill(const reid__hunt *h, reid__span *b, size_t end) {
 }
 
 /* scores: (b->rows, width) of one panel of queries. */
-static void reid__score_span(const reid__hunt *h, const reid__scan *t, const reid__span *b, const void *const *rows,
-                             int panel) {
+static void reid__score_span(const reid__search_chunk *h, const reid__scan *t, const reid__span *b,
+                             const void *const *rows, int panel) {
     const reid__kernels *kernels = h->x->kernels;
     int dim = h->x->rows.dim, step = kernels->fp32.mr, count = (int)b->rows;
     for (int at = 0; at < count; at += step) {
@@ -9312,14 +9318,16 @@ static void reid__score_span(const reid__hunt *h, const reid__scan *t, const rei
 }
 
 /* The same for n queries, REID__FEW at most. */
-static void reid__score_few(const reid__hunt *h, const reid__scan *t, const reid__span *b, const float *q, int n) {
+static void reid__score_few(const reid__search_chunk *h, const reid__scan *t, const reid__span *b, const float *q,
+                            int n) {
     for (size_t i = 0; i < b->rows; i++)
         h->x->kernels->dots(reid__row(h->x, reid__row_at(h, b->place + i), t->spare), h->x->rows.dim, q, n,
                             t->scores + (ptrdiff_t)i * h->width);
 }
 
 /* What the column of one query has: scores of b's rows, width apart. */
-static void reid__take_span(const reid__hunt *h, int index, int query, const reid__span *b, const float *column) {
+static void reid__take_span(const reid__search_chunk *h, int index, int query, const reid__span *b,
+                            const float *column) {
     const reid__scan *t = &h->scans[index];
     reid__tally own, *tally = b->piece ? &t->tallies[query] : &own;
     size_t place = b->place;
@@ -9338,12 +9346,12 @@ static void reid__take_span(const reid__hunt *h, int index, int query, const rei
 }
 
 /* What the queries from `first` on are to those of b's rows whose chunk is still to come; most: of each row. */
-static void reid__take_mutual(const reid__hunt *h, const reid__scan *t, int first, const reid__span *b,
+static void reid__take_mutual(const reid__search_chunk *h, const reid__scan *t, int first, const reid__span *b,
                               const float *most) {
     int n = reid__min(h->width, h->n - first);
     for (size_t i = 0; i < b->rows; i++) {
         size_t row = b->place + i;
-        const float *limit = &h->awaiting[row].limit, *scores = t->scores + (ptrdiff_t)i * h->width;
+        const float *limit = &h->deferred_lists[row].limit, *scores = t->scores + (ptrdiff_t)i * h->width;
         if (row < (size_t)h->first + (size_t)h->n || most[i] < *limit) continue;
         for (int q = 0; q < n; q++)
             if (scores[q] >= *limit)
@@ -9351,7 +9359,7 @@ static void reid__take_mutual(const reid__hunt *h, const reid__scan *t, int firs
     }
 }
 
-static void reid__scan_span(const reid__hunt *h, int index, const reid__span *b) {
+static void reid__scan_span(const reid__search_chunk *h, int index, const reid__span *b) {
     const reid__scan *t = &h->scans[index];
     const void *rows[REID__BLOCK];
     float most[REID__LANES * 2], most_of_rows[REID__BLOCK];
@@ -9360,15 +9368,15 @@ static void reid__scan_span(const reid__hunt *h, int index, const reid__span *b)
     for (int first = 0; first < h->n; first += h->width) {
         if (h->panels) reid__score_span(h, t, b, rows, first / h->width);
         else reid__score_few(h, t, b, h->queries, h->n);
-        h->x->kernels->maxima(t->scores, (int)b->rows, h->width, most, h->awaited ? most_of_rows : NULL);
+        h->x->kernels->maxima(t->scores, (int)b->rows, h->width, most, h->deferred ? most_of_rows : NULL);
         for (int i = 0; i < h->width && first + i < h->n; i++)
             if (b->piece || most[i] >= t->limits[first + i]) reid__take_span(h, index, first + i, b, t->scores + i);
-        if (h->awaited) reid__take_mutual(h, t, first, b, most_of_rows);
+        if (h->deferred) reid__take_mutual(h, t, first, b, most_of_rows);
     }
 }
 
 /* Units from ... end - 1, for one query or for all of them (-1). */
-static void reid__scan_units(const reid__hunt *h, int index, int query, size_t from, size_t end) {
+static void reid__scan_units(const reid__search_chunk *h, int index, int query, size_t from, size_t end) {
     reid__span b;
     b.unit = from, b.place = reid__start(h, from);
     while (b.unit < end) {
@@ -9386,7 +9394,7 @@ static void reid__scan_units(const reid__hunt *h, int index, int query, size_t f
 /* --- tiles -------------------------------------------------------------------------------------------------------- */
 
 /* Makes each tile's maximum that of the units which start in it, whose rows may lie in later tiles. */
-static void reid__raise_tiles(const reid__hunt *h, float *tile) {
+static void reid__raise_tiles(const reid__search_chunk *h, float *tile) {
     const uint32_t *firsts = h->x->firsts;
     for (size_t i = 0; i < h->x->tiles; i++) {
         if (firsts[i] == firsts[i + 1]) tile[i] = -3e38f;
@@ -9397,7 +9405,7 @@ static void reid__raise_tiles(const reid__hunt *h, float *tile) {
 }
 
 /* The units that start in a tile. */
-static void reid__scan_tile(const reid__hunt *h, int index, int query, size_t tile) {
+static void reid__scan_tile(const reid__search_chunk *h, int index, int query, size_t tile) {
     size_t from = tile * REID__TILE_ROWS, end = from + REID__TILE_ROWS;
     if (h->starts) from = h->x->firsts[tile], end = h->x->firsts[tile + 1];
     reid__scan_units(h, index, query, from, end < h->units ? end : h->units);
@@ -9405,7 +9413,7 @@ static void reid__scan_tile(const reid__hunt *h, int index, int query, size_t ti
 
 /* Looks at tiles, best first, until the rest cannot matter: all above a cut, then all below it and above the next one.
    Cuts are the k-th, 4k-th ... best of all pieces, so that about as many tiles are above one. */
-static void reid__hunt_tiles(const reid__hunt *h, int index, int query) {
+static void reid__chunk_tiles(const reid__search_chunk *h, int index, int query) {
     const reid__scan *t = &h->scans[index];
     size_t tiles = h->x->tiles, each = tiles / REID__PIECES + 1, pieces = (tiles + each - 1) / each;
     size_t list = (size_t)query * (size_t)h->x->threads + (size_t)index;
@@ -9431,18 +9439,18 @@ static void reid__hunt_tiles(const reid__hunt *h, int index, int query) {
 
 /* Units, or queries whose tiles are known, are taken as threads get to them. Who looked at what shows in no result. */
 static void reid__scan_part(void *task, int index) {
-    reid__hunt *h = (reid__hunt *)task;
-    size_t all = h->scouted ? (size_t)h->n : h->units, step = h->scouted ? 1 : REID__SEARCH_STEP;
+    reid__search_chunk *h = (reid__search_chunk *)task;
+    size_t all = h->prefiltered ? (size_t)h->n : h->units, step = h->prefiltered ? 1 : REID__SEARCH_STEP;
     for (;;) {
         size_t from = __atomic_fetch_add(&h->next, step, __ATOMIC_RELAXED);
         if (from >= all) return;
-        if (h->scouted) reid__hunt_tiles(h, index, (int)from);
+        if (h->prefiltered) reid__chunk_tiles(h, index, (int)from);
         else reid__scan_units(h, index, -1, from, all - from < step ? all : from + step);
     }
 }
 
 /* The candidates of all threads to the hits of a query. */
-static void reid__finish_query(const reid__hunt *h, int query, float *wide) {
+static void reid__finish_query(const reid__search_chunk *h, int query, float *wide) {
     size_t threads = (size_t)h->x->threads, list = (size_t)query * threads, count = 0, places = (size_t)h->d->k;
     reid__candidate *c = h->candidates + list * h->cap;
     reid_hit *hits = h->hits + (size_t)query * places;
@@ -9464,18 +9472,18 @@ static void reid__finish_query(const reid__hunt *h, int query, float *wide) {
 }
 
 static void reid__finish_part(void *task, int index) {
-    const reid__hunt *h = (const reid__hunt *)task;
+    const reid__search_chunk *h = (const reid__search_chunk *)task;
     for (int query = index; query < h->n; query += h->x->threads) reid__finish_query(h, query, h->scans[index].spare);
 }
 
 /* --- a search ----------------------------------------------------------------------------------------------------- */
 
-/* Sets the pointers of a hunt into `base`; returns the bytes that it takes. base may be NULL. */
-static size_t reid__hunt_layout(reid__hunt *h, char *base) {
+/* Sets the pointers of a chunk into `base`; returns the bytes that it takes. base may be NULL. */
+static size_t reid__chunk_layout(reid__search_chunk *h, char *base) {
     reid__carver c = {base, 0};
     size_t n = (size_t)h->n, dim = (size_t)h->x->rows.dim, width = (size_t)h->width;
     size_t threads = (size_t)h->x->threads, padded = (n + width - 1) / width * width;
-    int packed = n > REID__FEW && !h->scouted;
+    int packed = n > REID__FEW && !h->prefiltered;
     h->panels = (float *)reid__carve(&c, packed ? padded * dim : 0, sizeof(float));
     if (!packed) h->panels = NULL;
     h->bounds = (double *)reid__carve(&c, n, sizeof(double));
@@ -9491,8 +9499,8 @@ static size_t reid__hunt_layout(reid__hunt *h, char *base) {
         t.wide = (float *)reid__carve(&c, h->x->rows.halves ? REID__BLOCK * dim : 0, sizeof(float));
         t.spare = (float *)reid__carve(&c, h->x->rows.halves ? dim : 0, sizeof(float));
         t.tallies = (reid__tally *)reid__carve(&c, h->starts ? n : 0, sizeof(reid__tally));
-        t.pieces = (reid__candidate *)reid__carve(&c, h->scouted ? REID__PIECES : 0, sizeof(reid__candidate));
-        t.full = (reid__candidate *)reid__carve(&c, h->awaited ? h->cap : 0, sizeof(reid__candidate));
+        t.pieces = (reid__candidate *)reid__carve(&c, h->prefiltered ? REID__PIECES : 0, sizeof(reid__candidate));
+        t.full = (reid__candidate *)reid__carve(&c, h->deferred ? h->cap : 0, sizeof(reid__candidate));
         if (base) h->scans[i] = t;
     }
     return c.used;
@@ -9505,26 +9513,26 @@ static double reid__score_bound(int dim, double query, double row) {
 }
 
 /* What FP32 scores have to reach where nothing has been found yet. */
-static float reid__first_limit(const reid__hunt *h, double bound) {
+static float reid__first_limit(const reid__search_chunk *h, double bound) {
     double limit = h->d->use_threshold ? h->d->threshold - bound : -3e38;
     return limit > 3e38 ? 3e38f : limit < -3e38 ? -3e38f : (float)limit;
 }
 
-static void reid__hunt_begin(reid__hunt *h) {
+static void reid__chunk_begin(reid__search_chunk *h) {
     int dim = h->x->rows.dim, padded = reid__round_up(h->n, h->width);
     size_t threads = (size_t)h->x->threads;
-    h->next = h->awaited ? (size_t)h->first : 0;
+    h->next = h->deferred ? (size_t)h->first : 0;
     memset(h->counts, 0, (size_t)h->n * threads * sizeof *h->counts);
     for (int i = 0; i < h->x->threads; i++)
         memset(h->scans[i].scores, 0, sizeof(float) * REID__BLOCK * (size_t)h->width);
     for (int q = 0; q < padded; q++) {
         const float *query = h->queries + (ptrdiff_t)q * dim;
         float limit = -3e38f;
-        if (q < h->n && h->awaited) {
-            limit = h->awaiting[h->first + q].limit;
+        if (q < h->n && h->deferred) {
+            limit = h->deferred_lists[h->first + q].limit;
             h->bounds[q] = reid__score_bound(dim, h->x->longest, h->x->longest);
             size_t list = (size_t)q * threads;
-            h->counts[list] = reid__take_awaited(h, (size_t)q, h->candidates + list * h->cap);
+            h->counts[list] = reid__take_deferred(h, (size_t)q, h->candidates + list * h->cap);
         } else if (q < h->n) {
             h->bounds[q] = reid__score_bound(dim, sqrt(reid__exact_dot(query, query, dim)), h->x->longest);
             limit = reid__first_limit(h, h->bounds[q]);
@@ -9539,7 +9547,7 @@ static void reid__hunt_begin(reid__hunt *h) {
 }
 
 static reid_result reid__check_limit(const reid_index *x, reid_error *e) {
-    size_t bytes = x->mem.used + x->scout_bytes;
+    size_t bytes = x->mem.used + x->prefilter_bytes;
     if (!x->memory_limit || bytes <= x->memory_limit) return REID_OK;
     return reid__fail(e, REID_ERR_MEMORY_LIMIT, "the index takes %llu bytes", (unsigned long long)bytes);
 }
@@ -9548,7 +9556,7 @@ static reid_result reid__check_limit(const reid_index *x, reid_error *e) {
 
 #ifndef REID_NO_CUDA
 /* Queries, and rows that are not halves, are multiplied by powers of two: the longest is a little shorter than 1. */
-typedef struct reid__scout {
+typedef struct reid__gpu_prefilter {
     reid__device device;
     void *modules[2];
     reid__step steps[2];                /* for up to 16 queries, for more */
@@ -9559,9 +9567,9 @@ typedef struct reid__scout {
     int depth;                           /* dim, padded */
     double scale;                        /* of the rows */
     size_t first, sent;                  /* which rows go up next, and how many */
-} reid__scout;
+} reid__gpu_prefilter;
 
-static const int reid__scout_widths[2] = {16, 64}; /* queries of a block */
+static const int reid__prefilter_widths[2] = {16, 64}; /* queries of a block */
 
 static double reid__scale_for(double length) {
     int exponent;
@@ -9571,17 +9579,17 @@ static double reid__scale_for(double length) {
 
 /* |maximum - score| of a query and rows as long as these: 2^-11 for rounding either, where halves are normal numbers,
    2^-25 for each component where they are not; tensor cores truncate sums, for which 2^-21 an addition is ample. */
-static double reid__scout_bound(int dim, double query, double row) {
+static double reid__prefilter_bound(int dim, double query, double row) {
     return query * row * (1e-3 + (dim + 64) * 4.76837158203125e-7 + sqrt(dim) * 1.1920928955078125e-7);
 }
 
 /* One program for each width. */
-static int reid__scout_programs(reid__jit *j, int depth) {
+static int reid__prefilter_programs(reid__jit *j, int depth) {
     int ok = 1;
     for (int i = 0; i < 2 && ok; i++) {
         reid__program p;
         memset(&p, 0, sizeof p);
-        reid__option(&p, "-DREID_SEARCH -DVALUE_F16 -DK=%d -DBK=32 -DBN=%d", depth, reid__scout_widths[i]);
+        reid__option(&p, "-DREID_SEARCH -DVALUE_F16 -DK=%d -DBK=32 -DBN=%d", depth, reid__prefilter_widths[i]);
         ok = reid__program_add(j, &p) >= 0;
     }
     return ok;
@@ -9589,7 +9597,7 @@ static int reid__scout_programs(reid__jit *j, int depth) {
 
 static void reid__upload_part(void *task, int index) {
     const reid_index *x = (const reid_index *)task;
-    const reid__scout *s = x->scout;
+    const reid__gpu_prefilter *s = x->prefilter;
     size_t dim = (size_t)x->rows.dim, depth = (size_t)s->depth;
     ptrdiff_t from, to;
     reid__share((ptrdiff_t)s->sent, x->threads, index, &from, &to);
@@ -9603,8 +9611,8 @@ static void reid__upload_part(void *task, int index) {
     }
 }
 
-static reid_result reid__scout_upload(reid_index *x, size_t padded, reid_error *e) {
-    reid__scout *s = x->scout;
+static reid_result reid__prefilter_upload(reid_index *x, size_t padded, reid_error *e) {
+    reid__gpu_prefilter *s = x->prefilter;
     reid__driver *cu = &s->device.cu;
     size_t row = (size_t)s->depth * sizeof(uint16_t), most = s->pinned_bytes / row;
     int code = 0;
@@ -9619,20 +9627,20 @@ static reid_result reid__scout_upload(reid_index *x, size_t padded, reid_error *
 }
 
 /* Modules and memory. */
-static reid_result reid__scout_load(reid_index *x, const reid__jit *j, size_t padded, reid_error *e) {
-    reid__scout *s = x->scout;
+static reid_result reid__prefilter_load(reid_index *x, const reid__jit *j, size_t padded, reid_error *e) {
+    reid__gpu_prefilter *s = x->prefilter;
     reid__driver *cu = &s->device.cu;
-    size_t maxima = (size_t)x->told * x->tiles * sizeof(float), all = s->row_bytes + s->query_bytes + maxima;
+    size_t maxima = (size_t)x->gpu_queries_max * x->tiles * sizeof(float), all = s->row_bytes + s->query_bytes + maxima;
     void *pinned = NULL;
     int code = cu->StreamCreate(&s->stream, REID__STREAM_APART);
     for (int i = 0; i < 2 && !code; i++) {
         code = cu->ModuleLoadData(&s->modules[i], j->programs[i].cubin);
         if (!code) code = cu->ModuleGetFunction(&s->steps[i].handle, s->modules[i], "reid_search");
-        s->steps[i].threads = 128, s->steps[i].shared = (unsigned)(256 * (128 + reid__scout_widths[i]));
+        s->steps[i].threads = 128, s->steps[i].shared = (unsigned)(256 * (128 + reid__prefilter_widths[i]));
     }
     if (code) return reid__gpu_check(&s->device, code, "reid_search", e);
     s->pinned_bytes = s->query_bytes + maxima;
-    x->scout_bytes = all + s->pinned_bytes;
+    x->prefilter_bytes = all + s->pinned_bytes;
     reid_result r = reid__check_limit(x, e);
     if (r != REID_OK) return r;
     code = cu->MemAlloc(&s->rows, all);
@@ -9640,11 +9648,11 @@ static reid_result reid__scout_load(reid_index *x, const reid__jit *j, size_t pa
     if (code) return reid__gpu_check(&s->device, code, "the rows of an index", e);
     s->pinned = (unsigned char *)pinned;
     s->queries = s->rows + s->row_bytes, s->maxima = s->queries + s->query_bytes;
-    return reid__scout_upload(x, padded, e);
+    return reid__prefilter_upload(x, padded, e);
 }
 
 /* In which group each tile begins. */
-static reid_result reid__scout_tiles(reid_index *x, reid_error *e) {
+static reid_result reid__prefilter_tiles(reid_index *x, reid_error *e) {
     size_t bytes = (x->tiles + 1) * sizeof *x->firsts, group = 0;
     if (!x->order) return REID_OK;
     x->firsts = (uint32_t *)reid__alloc(&x->mem, bytes);
@@ -9656,26 +9664,26 @@ static reid_result reid__scout_tiles(reid_index *x, reid_error *e) {
     return REID_OK;
 }
 
-static reid_result reid__scout_open(reid_index *x, const reid_desc *desc, reid_error *e) {
-    size_t padded = (x->rows.count / 128 + 1) * 128, told;
+static reid_result reid__prefilter_open(reid_index *x, const reid_desc *desc, reid_error *e) {
+    size_t padded = (x->rows.count / 128 + 1) * 128, queries;
     reid__jit j;
-    reid__scout *s = x->scout = (reid__scout *)reid__alloc_zero(&x->mem, sizeof *s);
+    reid__gpu_prefilter *s = x->prefilter = (reid__gpu_prefilter *)reid__alloc_zero(&x->mem, sizeof *s);
     if (!s) return reid__no_memory(e, "a GPU", sizeof *s);
     memset(&j, 0, sizeof j);
     s->depth = reid__round_up(x->rows.dim, 32);
     s->scale = x->rows.halves ? 1 : reid__scale_for(x->longest);
     s->row_bytes = padded * (size_t)s->depth * sizeof(uint16_t);
     x->tiles = padded / REID__TILE_ROWS;
-    told = REID__SCOUT_MEMORY / (x->tiles * sizeof(float)) / 16 * 16;
-    x->told = told < 16 ? 16 : told < REID__SEARCH_CHUNK ? (int)told : REID__SEARCH_CHUNK;
-    s->query_bytes = (size_t)reid__round_up(x->told, 64) * (size_t)s->depth * sizeof(uint16_t);
-    reid_result r = reid__scout_tiles(x, e);
+    queries = REID__PREFILTER_MEMORY / (x->tiles * sizeof(float)) / 16 * 16;
+    x->gpu_queries_max = queries < 16 ? 16 : queries < REID__SEARCH_CHUNK ? (int)queries : REID__SEARCH_CHUNK;
+    s->query_bytes = (size_t)reid__round_up(x->gpu_queries_max, 64) * (size_t)s->depth * sizeof(uint16_t);
+    reid_result r = reid__prefilter_tiles(x, e);
     if (r == REID_OK) r = reid__device_open(&s->device, desc, e);
     if (r == REID_OK) r = reid__jit_init(&j, &x->mem, desc, s->device.arch, s->device.version, e);
-    if (r == REID_OK && reid__scout_programs(&j, s->depth)) r = reid__jit_build(&j, x->threads, e);
+    if (r == REID_OK && reid__prefilter_programs(&j, s->depth)) r = reid__jit_build(&j, x->threads, e);
     if (r == REID_OK) r = reid__gpu_enter(&s->device, e);
     if (r == REID_OK) {
-        r = reid__scout_load(x, &j, padded, e);
+        r = reid__prefilter_load(x, &j, padded, e);
         reid__gpu_leave(&s->device);
     }
     reid__jit_free(&j);
@@ -9686,13 +9694,13 @@ static reid_result reid__scout_open(reid_index *x, const reid_desc *desc, reid_e
 }
 
 /* 0: there is no GPU; 2: there is one, which had no memory. */
-static int reid__scout_state(const reid_index *x) {
-    if (!x->scout || !x->scout->device.context) return 0;
-    return x->scout->device.no_memory ? 2 : 1;
+static int reid__prefilter_state(const reid_index *x) {
+    if (!x->prefilter || !x->prefilter->device.context) return 0;
+    return x->prefilter->device.no_memory ? 2 : 1;
 }
 
-static void reid__scout_close(reid_index *x, int forked) {
-    reid__scout *s = x->scout;
+static void reid__prefilter_close(reid_index *x, int forked) {
+    reid__gpu_prefilter *s = x->prefilter;
     if (!s) return;
     reid__driver *cu = &s->device.cu;
     if (!forked && s->device.context && cu->CtxPushCurrent(s->device.context) == 0) {
@@ -9704,12 +9712,12 @@ static void reid__scout_close(reid_index *x, int forked) {
         reid__gpu_leave(&s->device);
     }
     if (!forked) reid__device_close(&s->device);
-    x->scout = NULL, x->firsts = NULL, x->scout_bytes = 0;
+    x->prefilter = NULL, x->firsts = NULL, x->prefilter_bytes = 0;
 }
 
 /* The queries as halves, and what that means for their maxima. */
-static void reid__scout_queries(reid__hunt *h, size_t bytes) {
-    const reid__scout *s = h->x->scout;
+static void reid__prefilter_queries(reid__search_chunk *h, size_t bytes) {
+    const reid__gpu_prefilter *s = h->x->prefilter;
     uint16_t *out = (uint16_t *)(void *)s->pinned;
     int dim = h->x->rows.dim;
     memset(out, 0, bytes);
@@ -9718,74 +9726,75 @@ static void reid__scout_queries(reid__hunt *h, size_t bytes) {
         double length = sqrt(reid__exact_dot(query, query, dim)), scale = reid__scale_for(length);
         for (int k = 0; k < dim; k++) out[k] = reid__to_half((float)(query[k] * scale));
         h->steps[q] = 1 / scale / s->scale;
-        h->slack[q] = h->bounds[q] + reid__scout_bound(dim, length, h->x->longest);
+        h->slack[q] = h->bounds[q] + reid__prefilter_bound(dim, length, h->x->longest);
     }
 }
 
 /* Sets h->maxima. */
-static reid_result reid__scout_tell(reid__hunt *h, reid_error *e) {
-    reid__scout *s = h->x->scout;
+static reid_result reid__prefilter_run(reid__search_chunk *h, reid_error *e) {
+    reid__gpu_prefilter *s = h->x->prefilter;
     reid__driver *cu = &s->device.cu;
-    int n = h->n, which = n > reid__scout_widths[0], width = reid__scout_widths[which], tiles = (int)h->x->tiles;
+    int n = h->n, which = n > reid__prefilter_widths[0], width = reid__prefilter_widths[which],
+        tiles = (int)h->x->tiles;
     size_t bytes = (size_t)reid__round_up(n, width) * (size_t)s->depth * sizeof(uint16_t);
-    size_t told = (size_t)n * h->x->tiles * sizeof(float);
+    size_t maxima = (size_t)n * h->x->tiles * sizeof(float);
     int64_t blocks = (int64_t)(tiles / 4) * reid__ceil_div(n, width);
     reid__search_arguments a = {s->rows, s->queries, s->maxima, n, tiles};
     reid_result r = reid__gpu_enter(&s->device, e);
     if (r != REID_OK) return r;
-    reid__scout_queries(h, bytes);
+    reid__prefilter_queries(h, bytes);
     h->maxima = (float *)(void *)(s->pinned + s->query_bytes);
     int code = cu->MemcpyHtoDAsync(s->queries, s->pinned, bytes, s->stream);
     if (!code) code = reid__launch_kernel(cu, &s->steps[which], 0, blocks, 1, s->stream, &a);
-    if (!code) code = cu->MemcpyDtoHAsync(h->maxima, s->maxima, told, s->stream);
+    if (!code) code = cu->MemcpyDtoHAsync(h->maxima, s->maxima, maxima, s->stream);
     int waited = cu->StreamSynchronize(s->stream); /* also after an error: nothing may still be on its way */
     r = reid__gpu_check(&s->device, code ? code : waited, "a search", e);
     reid__gpu_leave(&s->device);
     return r;
 }
 #else
-#define reid__scout_open(x, desc, e) reid__fail(e, REID_ERR_DEVICE, REID__NO_CUDA)
-#define reid__scout_state(x) 0
-#define reid__scout_close(x, forked) (void)0
-#define reid__scout_tell(h, e) REID_OK
+#define reid__prefilter_open(x, desc, e) reid__fail(e, REID_ERR_DEVICE, REID__NO_CUDA)
+#define reid__prefilter_state(x) 0
+#define reid__prefilter_close(x, forked) (void)0
+#define reid__prefilter_run(h, e) REID_OK
 #endif
 
 /* Every row gets a list for what it is to chunks before its own, if that pays and takes no more memory than rows. */
-static reid_result reid__make_mutual(reid_index *x, reid__hunt *h, int n, const float *queries, reid_error *e) {
-    size_t rows = x->rows.count, bytes = rows * (h->cap * sizeof(reid__awaited) + sizeof(reid__awaiting));
-    int rows_are_queries = queries == x->rows.floats && (size_t)n == rows && !h->starts && !h->scouted;
+static reid_result reid__make_mutual(reid_index *x, reid__search_chunk *h, int n, const float *queries, reid_error *e) {
+    size_t rows = x->rows.count, bytes = rows * (h->cap * sizeof(reid__deferred_hit) + sizeof(reid__deferred_list));
+    int rows_are_queries = queries == x->rows.floats && (size_t)n == rows && !h->starts && !h->prefiltered;
     if (!rows_are_queries || n <= REID__SEARCH_CHUNK || bytes > rows * (size_t)x->rows.dim * sizeof(float) ||
         (x->memory_limit && bytes > (x->memory_limit - x->mem.used) / 4))
         return REID_OK;
-    h->awaiting = (reid__awaiting *)reid__alloc(&x->mem, bytes);
-    if (!h->awaiting) return reid__no_memory(e, "candidates", bytes);
-    h->awaited = (reid__awaited *)(void *)(h->awaiting + rows);
-    reid__awaiting none = {reid__first_limit(h, reid__score_bound(x->rows.dim, x->longest, x->longest)), 0};
-    for (size_t i = 0; i < rows; i++) h->awaiting[i] = none;
+    h->deferred_lists = (reid__deferred_list *)reid__alloc(&x->mem, bytes);
+    if (!h->deferred_lists) return reid__no_memory(e, "candidates", bytes);
+    h->deferred = (reid__deferred_hit *)(void *)(h->deferred_lists + rows);
+    reid__deferred_list none = {reid__first_limit(h, reid__score_bound(x->rows.dim, x->longest, x->longest)), 0};
+    for (size_t i = 0; i < rows; i++) h->deferred_lists[i] = none;
     return REID_OK;
 }
 
 /* Chunks of queries as large as memory allows. */
-static reid_result reid__search(reid_index *x, reid__hunt *h, int n, const float *queries, reid_error *e) {
-    size_t least = x->memory_limit ? x->memory_limit - x->mem.used - x->scout_bytes : SIZE_MAX;
+static reid_result reid__search(reid_index *x, reid__search_chunk *h, int n, const float *queries, reid_error *e) {
+    size_t least = x->memory_limit ? x->memory_limit - x->mem.used - x->prefilter_bytes : SIZE_MAX;
     size_t most = least < REID__SEARCH_MEMORY ? least : REID__SEARCH_MEMORY;
     reid_result r = REID_OK;
-    for (h->n = reid__min(n, h->scouted ? x->told : REID__SEARCH_CHUNK);; h->n = (h->n + 1) / 2) {
-        h->width = h->scouted ? 1 : h->n <= REID__LANES ? REID__LANES : x->kernels->nr;
-        if (reid__hunt_layout(h, NULL) <= most || h->n == 1) break;
+    for (h->n = reid__min(n, h->prefiltered ? x->gpu_queries_max : REID__SEARCH_CHUNK);; h->n = (h->n + 1) / 2) {
+        h->width = h->prefiltered ? 1 : h->n <= REID__LANES ? REID__LANES : x->kernels->nr;
+        if (reid__chunk_layout(h, NULL) <= most || h->n == 1) break;
     }
-    size_t bytes = reid__hunt_layout(h, NULL);
+    size_t bytes = reid__chunk_layout(h, NULL);
     if (bytes + REID__OVERHEAD > least)
         return reid__fail(e, REID_ERR_MEMORY_LIMIT, "the index and one query take %llu bytes",
-                          (unsigned long long)(x->mem.used + x->scout_bytes + bytes + REID__OVERHEAD));
+                          (unsigned long long)(x->mem.used + x->prefilter_bytes + bytes + REID__OVERHEAD));
     char *base = (char *)reid__alloc(&x->mem, bytes);
     if (!base) return reid__no_memory(e, "candidates", bytes);
     for (int first = 0, chunk = h->n; first < n && r == REID_OK; first += chunk) {
         h->first = first, h->n = reid__min(chunk, n - first);
         h->queries = queries + (ptrdiff_t)first * x->rows.dim;
-        reid__hunt_layout(h, base);
-        reid__hunt_begin(h);
-        if (h->scouted) r = reid__scout_tell(h, e);
+        reid__chunk_layout(h, base);
+        reid__chunk_begin(h);
+        if (h->prefiltered) r = reid__prefilter_run(h, e);
         if (r != REID_OK) break;
         reid__parallel(&x->team, reid__scan_part, h, x->threads);
         reid__parallel(&x->team, reid__finish_part, h, x->threads);
@@ -9818,14 +9827,14 @@ static reid_result reid__check_search(const reid_index *x, const float *queries,
 
 /* h->hits, found, each and user are set, the rest is 0. */
 static reid_result reid__search_for(reid_index *index, const float *queries, int n, const reid_search_desc *search,
-                                    reid__hunt *h, reid_error *error) {
+                                    reid__search_chunk *h, reid_error *error) {
     if (index->pid != getpid()) return reid__fail(error, REID_ERR_FORKED, "create the index after the fork");
     int grouped = search->scoring != REID_ROWS;
     reid__caller caller = reid__enter();
     reid_result r = reid__check_search(index, queries, n, search, error);
     h->x = index, h->d = search;
-    h->scouted = index->scout && search->scoring != REID_GROUP_MEAN; /* a best row says little about a mean */
-    h->order = grouped || h->scouted ? index->order : NULL; /* the GPU has the rows in this order */
+    h->prefiltered = index->prefilter && search->scoring != REID_GROUP_MEAN; /* a best row says little about a mean */
+    h->order = grouped || h->prefiltered ? index->order : NULL;              /* the GPU has the rows in this order */
     h->starts = grouped ? index->starts : NULL;
     h->units = grouped ? index->groups : index->rows.count;
     h->k = h->units < (size_t)search->k ? h->units : (size_t)search->k;
@@ -9835,7 +9844,7 @@ static reid_result reid__search_for(reid_index *index, const float *queries, int
         pthread_mutex_lock(&index->mutex);
         r = reid__make_mutual(index, h, n, queries, error);
         if (r == REID_OK) r = reid__search(index, h, n, queries, error);
-        reid__free(&index->mem, h->awaiting);
+        reid__free(&index->mem, h->deferred_lists);
         pthread_mutex_unlock(&index->mutex);
     }
     reid__leave(caller);
@@ -9844,7 +9853,7 @@ static reid_result reid__search_for(reid_index *index, const float *queries, int
 
 REID_API reid_result reid_search(reid_index *index, const float *queries, int n, const reid_search_desc *search,
                                  reid_hit *hits, int *found, reid_error *error) {
-    reid__hunt h;
+    reid__search_chunk h;
     reid__clear_error(error);
     if (!index || !search || n < 0 || (n && (!queries || !hits || !found)))
         return reid__fail(error, REID_ERR_INVALID_ARG, "an index, n >= 0, queries, a search, hits, found: all needed");
@@ -9950,14 +9959,14 @@ static reid_result reid__index_device(reid_index *x, const reid_desc *desc) {
     int automatic = desc->device == REID_DEVICE_AUTO;
     reid_error why;
     size_t values = x->rows.count * (size_t)x->rows.dim;
-    if (desc->device == REID_DEVICE_CPU || (automatic && values < REID__SCOUT_PAYS)) return REID_OK;
+    if (desc->device == REID_DEVICE_CPU || (automatic && values < REID__PREFILTER_PAYS)) return REID_OK;
     reid__clear_error(&why);
     const reid__block *before = x->mem.newest;
-    reid_result r = reid__scout_open(x, desc, &why);
+    reid_result r = reid__prefilter_open(x, desc, &why);
     if (r == REID_OK) return r;
-    int state = reid__scout_state(x);
+    int state = reid__prefilter_state(x);
     int at_fault = r != REID_ERR_INVALID_ARG && (r != REID_ERR_OUT_OF_MEMORY || state == 2);
-    reid__scout_close(x, 0);
+    reid__prefilter_close(x, 0);
     reid__release(&x->mem, before);
     if (!automatic || !at_fault) return reid__fail(desc->error, r, "%s", why.text);
     reid__log(desc, state ? REID_LOG_WARNING : REID_LOG_INFO, r, "searching on the CPU: %.400s", why.text);
@@ -9983,7 +9992,7 @@ REID_API void reid_index_destroy(reid_index *index) {
     if (!index) return;
     int forked = index->pid != getpid();
     reid__team_stop(&index->team, forked);
-    reid__scout_close(index, forked);
+    reid__prefilter_close(index, forked);
     if (index->has_mutex && !forked) pthread_mutex_destroy(&index->mutex);
     reid__mem mem = index->mem;
     reid__release(&mem, NULL);
@@ -10022,7 +10031,7 @@ REID_API reid_result reid_index_create(const reid_desc *desc, const reid_rows *r
    searched for among those that there are now. Every round joins the best pair at least, and most rounds join most.
    ------------------------------------------------------------------------------------------------------------------ */
 #define REID__NEAR 32           /* links that a search gives a group */
-#define REID__NOTHING UINT32_MAX /* no sum: a group of one row is its own; no row that `apart` knows */
+#define REID__NOTHING UINT32_MAX /* no sum: a group of one row is its own; no row that `separate_ids` knows */
 #define REID__MEAN_ERROR 2.5e-7 /* more than a product of two means in FP32 can be off: 2^-24 each, twice */
 #define REID__GROUP_CHUNK 4096  /* groups that are searched for at a time, ... */
 #define REID__GROUP_VALUES ((size_t)1 << 22) /* ... and the values of their means */
@@ -10036,7 +10045,7 @@ typedef struct reid__grouped {
     uint32_t size, place, sum;   /* rows; place of its mean in means; of its sum in sums */
     uint32_t changed;            /* joins there had been when it was last joined */
     uint32_t nearest;            /* whom looking at all has found; itself: nobody has looked */
-    uint32_t known;              /* a row of which `apart` knows something; REID__NOTHING: there is none */
+    uint32_t known;              /* a row of which `separate_ids` knows something; REID__NOTHING: there is none */
     int state;
     double bound;                /* of its scores with groups to which no link leads */
 } reid__grouped;
@@ -10092,10 +10101,10 @@ static double reid__group_score(const reid__grouping *g, uint32_t a, uint32_t b)
 
 static int reid__are_apart(const reid__grouping *g, uint32_t a, uint32_t b) {
     uint32_t x = g->rows[a].known, y = g->rows[b].known;
-    return x != REID__NOTHING && y != REID__NOTHING && g->d->apart[x] != g->d->apart[y];
+    return x != REID__NOTHING && y != REID__NOTHING && g->d->separate_ids[x] != g->d->separate_ids[y];
 }
 
-static int reid__are_enemies(const reid__grouping *g, uint32_t a, uint32_t b) {
+static int reid__cannot_link(const reid__grouping *g, uint32_t a, uint32_t b) {
     if (reid__are_apart(g, a, b)) return 1;
     if (!g->starts) return 0;
     uint32_t few = g->rows[a].size < g->rows[b].size ? a : b, other = few == a ? b : a, row = few;
@@ -10151,14 +10160,14 @@ static uint32_t reid__list_groups(reid__grouping *g) {
 static int reid__not_for_me(int query, size_t row, void *user) {
     const reid__grouping *g = (const reid__grouping *)user;
     uint32_t home = g->asked[g->at + (uint32_t)query], other = g->homes[row];
-    return home == other || reid__are_enemies(g, home, other);
+    return home == other || reid__cannot_link(g, home, other);
 }
 
 /* More are nearest to a group than a search tells apart: looks at all of them in double. */
 static void reid__look_at_all(reid__grouping *g, uint32_t home) {
     reid__link best = {(double)-INFINITY, home, home, g->joins};
     for (uint32_t i = 0; i < g->live; i++) {
-        if (g->homes[i] == home || reid__are_enemies(g, home, g->homes[i])) continue;
+        if (g->homes[i] == home || reid__cannot_link(g, home, g->homes[i])) continue;
         double score = reid__group_score(g, home, g->homes[i]);
         if (score > best.score) best.score = score, best.b = g->homes[i];
     }
@@ -10207,7 +10216,7 @@ static reid_result reid__find_links(reid__grouping *g, uint32_t asked) {
     uint32_t chunk = asked == g->live && asked <= INT_MAX ? asked : (uint32_t)g->chunk;
     for (g->at = 0; g->at < asked && r == REID_OK; g->at += chunk) {
         int n = (int)(asked - g->at < chunk ? asked - g->at : chunk);
-        reid__hunt h;
+        reid__search_chunk h;
         memset(&h, 0, sizeof h);
         h.hits = g->hits, h.found = g->found, h.each = reid__take_chunk, h.user = g;
         for (int q = 0; asked < g->live && q < n; q++)
@@ -10275,7 +10284,7 @@ static reid_result reid__follow_links(reid__grouping *g) {
         reid__link link = g->links[0];
         int renewed = link.joins < g->joins;
         if (renewed) reid__renew_link(g, &link);
-        int over = link.a == link.b || link.score < g->d->threshold || reid__are_enemies(g, link.a, link.b);
+        int over = link.a == link.b || link.score < g->d->threshold || reid__cannot_link(g, link.a, link.b);
         g->links[0] = renewed && !over ? link : g->links[--g->heap];
         reid__sift(g->links, g->heap, 0);
         if (renewed || over) continue;
@@ -10319,7 +10328,7 @@ static reid_result reid__unit_rows(reid__grouping *g, const reid_rows *rows) {
             return reid__fail(g->desc.error, REID_ERR_EMBEDDING, "row %u is zero, not finite, or longer than 1e18", i);
         double scale = 1 / sqrt(square);
         for (int k = 0; k < g->dim; k++) unit[k] = (float)(unit[k] * scale);
-        uint32_t known = g->d->apart && g->d->apart[i] != UINT32_MAX ? i : REID__NOTHING;
+        uint32_t known = g->d->separate_ids && g->d->separate_ids[i] != UINT32_MAX ? i : REID__NOTHING;
         reid__grouped alone = {i, i, 1, i, REID__NOTHING, 0, i, known, REID__FREE, (double)INFINITY};
         g->rows[i] = alone;
     }
@@ -10392,7 +10401,7 @@ static reid_result reid__join_equals(reid__grouping *g) {
             if (g->rows[home].changed <= g->musts && g->rows[home].size > 1) continue;
             double score = reid__group_score(g, row->home, home);
             if (score < g->d->threshold) break;
-            if (!reid__are_enemies(g, row->home, home) &&
+            if (!reid__cannot_link(g, row->home, home) &&
                 memcmp(reid__group_mean(g, row->home), reid__group_mean(g, other), sizeof(float) * (size_t)g->dim) == 0)
                 reid__join(g, home, row->home, score, 0);
         }
@@ -10499,7 +10508,7 @@ struct reid_ctx {
     int lane_count, lane_threads;
     size_t lane_bytes, arena_bytes;
     struct reid__gpu *gpu;     /* NULL: the CPU computes */
-    reid_ctx *again;           /* desc.fallback: the same in FP32 */
+    reid_ctx *fp32_fallback;   /* desc.fallback: the same in FP32 */
     reid_saturation saturation;
     pthread_mutex_t mutex;     /* guards the queue for lanes, and `saturation` */
     pthread_cond_t turn;
@@ -10538,8 +10547,8 @@ static void reid__shape_text(char *out, size_t size, const size_t *shape, int nd
 }
 
 /* Finds a wanted tensor; what is wrong with it, if anything, goes to note. */
-static reid_result reid__want_find(const reid__weights *file, const reid__want *want, const reid__tensor **found,
-                                   char note[256]) {
+static reid_result reid__needed_find(const reid__weights *file, const reid__needed_tensor *want,
+                                   const reid__tensor **found, char note[256]) {
     const reid__tensor *t = *found = reid__weights_find(file, want->name);
     char have[96], need[96];
     reid__shape_text(need, sizeof need, want->shape, want->ndim);
@@ -10574,15 +10583,15 @@ static reid_result reid__match_error(const reid__weights *file, const reid__plan
 /* Compares a file with a plan. `used` has one byte per tensor of the file. fn may be NULL. e: gets the first error. */
 static void reid__match_plan(const reid__weights *file, const reid__plan *p, const reid_desc *desc, unsigned char *used,
                              reid_tensor_fn fn, void *user, reid__match *m, reid_error *e) {
-    reid__want wants[REID__WANTS];
+    reid__needed_tensor wants[REID__MAX_NEEDED];
     char note[256];
     memset(m, 0, sizeof *m);
     memset(used, 0, (size_t)file->count);
     for (int i = 0; i < p->op_count; i++) {
-        int count = p->ops[i].seeded ? 0 : reid__wants(&p->ops[i], wants);
+        int count = p->ops[i].seeded ? 0 : reid__needed_tensors(&p->ops[i], wants);
         for (int k = 0; k < count; k++, m->wanted++) {
             const reid__tensor *t;
-            reid_result code = reid__want_find(file, &wants[k], &t, note);
+            reid_result code = reid__needed_find(file, &wants[k], &t, note);
             if (t) used[t - file->tensors] = 1;
             if (code == REID_OK) m->matched++;
             else if (!m->first) m->first = reid__match_error(file, p, code, wants[k].name, note, e);
@@ -10758,7 +10767,7 @@ typedef struct reid__build {
     reid__loader *loaders;        /* [loader_count] */
     int loader_count;
     size_t staging_bytes, staging_each, channels; /* channels: the most of a tensor */
-    uint64_t (*digests)[REID__WANTS][2];    /* [op] of its tensors */
+    uint64_t (*digests)[REID__MAX_NEEDED][2];     /* [op] of its tensors */
     char ranges_for[33];          /* INT8: the fingerprint that the ranges were measured for */
     reid_result *results;         /* [op] */
     reid_ctx *ctx;
@@ -10805,9 +10814,9 @@ static void reid__fingerprint(const reid__build *b, int bare, char out[33]) {
     reid__print_digest(&d, "flip %d\nraw %d\n", !bare && ctx->info.flip, !bare && ctx->info.raw);
     if (!bare && ctx->info.latency) reid__print_digest(&d, "latency 1\n");
     for (int i = 0; i < p->op_count; i++) {
-        reid__want wants[REID__WANTS];
+        reid__needed_tensor wants[REID__MAX_NEEDED];
         char shape[96];
-        int count = reid__wants(&p->ops[i], wants);
+        int count = reid__needed_tensors(&p->ops[i], wants);
         for (int k = 0; k < count; k++) {
             reid__shape_text(shape, sizeof shape, wants[k].shape, wants[k].ndim);
             reid__print_digest(&d, "%s %s %016llx%016llx\n", wants[k].name, shape,
@@ -10953,11 +10962,11 @@ static reid_result reid__take_ranges(reid__build *b, const reid__weights *file) 
         const reid__op *op = &p->ops[i];
         float *range = &p->buffers[op->out].range;
         const reid__tensor *t;
-        reid__want want;
+        reid__needed_tensor want;
         if (op->kind == REID__MAXPOOL) *range = p->buffers[op->in].range;
         if (!reid__is_ranged(p, op)) continue;
-        reid__want_add(&want, op->name, "", 0, 0, 0, 0, 0);
-        reid_result r = reid__want_find(file, &want, &t, note);
+        reid__needed_add(&want, op->name, "", 0, 0, 0, 0, 0);
+        reid_result r = reid__needed_find(file, &want, &t, note);
         if (r != REID_OK) return reid__weights_fail(file, b->e, r, "range %s: %s", op->name, note);
         r = reid__weights_read(file, t, 0, 1, range, b->e);
         if (r != REID_OK) return r;
@@ -11047,7 +11056,9 @@ static size_t reid__activation_bytes(const reid__plan *p, int slots, int batch) 
     return early + carried > late ? early + carried : late;
 }
 
-static size_t reid__again_bytes(const reid_ctx *ctx) { return ctx->again ? ctx->again->info.total_bytes : 0; }
+static size_t reid__fallback_bytes(const reid_ctx *ctx) {
+    return ctx->fp32_fallback ? ctx->fp32_fallback->info.total_bytes : 0;
+}
 
 /* More than the best batch would only take memory. memory_limit shrinks it, and leaves one early arena if it must. */
 static reid_result reid__choose_batch(reid__build *b) {
@@ -11057,7 +11068,7 @@ static reid_result reid__choose_batch(reid__build *b) {
     size_t bookkeeping = 65536 + lanes * threads * 1024; /* small arrays, more than they take */
     size_t behind = reid__floats_behind(p, ctx->net.kernels) * sizeof(float);
     size_t fixed = bookkeeping + ctx->mem.used + b->mem.used + p->weight_floats * sizeof(float) + b->staging_bytes;
-    fixed += lanes * (ctx->lane_bytes + behind) + reid__again_bytes(ctx);
+    fixed += lanes * (ctx->lane_bytes + behind) + reid__fallback_bytes(ctx);
     int batch = reid__max(REID__CPU_BATCH, ctx->lane_threads), slots = ctx->lane_threads;
     if (b->desc->batch) batch = reid__min(batch, b->desc->batch);
     if (batch < slots) slots = 1;
@@ -11081,7 +11092,7 @@ static reid_result reid__alloc_staging(reid__build *b) {
     size_t threads = (size_t)b->loader_count, ops = (size_t)ctx->plan->op_count;
     char *staging = (char *)reid__alloc(&b->mem, b->staging_bytes);
     b->loaders = (reid__loader *)reid__alloc(&b->mem, threads * sizeof *b->loaders);
-    b->digests = (uint64_t(*)[REID__WANTS][2])reid__alloc_zero(&b->mem, ops * sizeof *b->digests);
+    b->digests = (uint64_t(*)[REID__MAX_NEEDED][2])reid__alloc_zero(&b->mem, ops * sizeof *b->digests);
     b->results = (reid_result *)reid__alloc(&b->mem, ops * sizeof *b->results);
     if (!staging || !b->loaders || !b->digests || !b->results)
         return reid__no_memory(b->e, "staging", b->staging_bytes);
@@ -11272,7 +11283,7 @@ static reid_result reid__gpu_batch(reid__build *b) {
     reid__gpu *g = ctx->gpu;
     size_t lanes = (size_t)ctx->lane_count, limit = b->desc->memory_limit, need;
     size_t fixed = 65536 + lanes * ((size_t)ctx->lane_threads * 256 + ctx->lane_bytes); /* small arrays; threads */
-    fixed += ctx->mem.used + b->mem.used + b->staging_bytes + g->plan.weights + reid__again_bytes(ctx);
+    fixed += ctx->mem.used + b->mem.used + b->staging_bytes + g->plan.weights + reid__fallback_bytes(ctx);
     fixed += (size_t)b->loader_count * (reid__gpu_raw_bytes(ctx->plan) + REID__FACTORS);
     for (g->plan.batch = reid__graph_batch(b->desc->batch ? b->desc->batch : REID__GPU_BATCH);; g->plan.batch /= 2) {
         reid__gpu_lane_sizes(g);
@@ -11422,7 +11433,7 @@ static reid_result reid__create(reid__build *b) {
     return r == REID_OK ? reid__create_on_device(b) : r;
 }
 
-static reid_result reid__create_handle(const reid_desc *desc, reid_ctx *again, reid_ctx **out) {
+static reid_result reid__create_handle(const reid_desc *desc, reid_ctx *fp32_fallback, reid_ctx **out) {
     reid__mem mem;
     reid__build b;
     reid_memory memory;
@@ -11437,7 +11448,7 @@ static reid_result reid__create_handle(const reid_desc *desc, reid_ctx *again, r
         if (!b.ctx) r = reid__no_memory(b.e, "the handle", sizeof *b.ctx);
     }
     if (b.ctx) {
-        b.ctx->mem = mem, b.ctx->pid = getpid(), b.ctx->again = again;
+        b.ctx->mem = mem, b.ctx->pid = getpid(), b.ctx->fp32_fallback = fp32_fallback;
         b.ctx->info.flip = desc->flip != 0, b.ctx->info.raw = desc->raw != 0;
         b.ctx->info.latency = desc->latency != 0, b.ctx->info.fallback = desc->fallback != 0;
         r = reid__create(&b);
@@ -11446,7 +11457,7 @@ static reid_result reid__create_handle(const reid_desc *desc, reid_ctx *again, r
         reid__release(&b.mem, NULL);
         if (r == REID_OK && reid_memory_report(b.ctx, &memory) == REID_OK) b.ctx->info.total_bytes = memory.total;
         if (r == REID_OK) *out = b.ctx;
-        else b.ctx->again = NULL, reid_destroy(b.ctx);
+        else b.ctx->fp32_fallback = NULL, reid_destroy(b.ctx);
     }
     return r;
 }
@@ -11469,7 +11480,7 @@ static void reid__log_again(reid_log_level level, reid_result id, const char *me
 /* The handle, and with desc.fallback a second one, in FP32, whose one lane serves all of the first. What it takes is
    not there for the first one, which is why it comes before that. */
 static reid_result reid__create_both(const reid_desc *desc, reid_ctx **out) {
-    reid_ctx *again = NULL;
+    reid_ctx *fp32_fallback = NULL;
     reid_desc own = *desc, asked = *desc;
     reid_result r = REID_OK;
     if (desc->fallback && desc->precision == REID_INT8 && desc->ranges) {
@@ -11477,10 +11488,10 @@ static reid_result reid__create_both(const reid_desc *desc, reid_ctx **out) {
         own.lanes = 1, own.log_fn = reid__log_again, own.log_user = &asked;
         own.cpu_isa = reid__fallback_isa(own.cpu_isa);
         own.batch = own.memory_limit ? 1 : own.batch && own.batch < REID__AGAIN ? own.batch : REID__AGAIN;
-        r = reid__create_handle(&own, NULL, &again);
+        r = reid__create_handle(&own, NULL, &fp32_fallback);
     }
-    if (r == REID_OK) r = reid__create_handle(desc, again, out);
-    if (r != REID_OK) reid_destroy(again);
+    if (r == REID_OK) r = reid__create_handle(desc, fp32_fallback, out);
+    if (r != REID_OK) reid_destroy(fp32_fallback);
     return r;
 }
 
@@ -11489,7 +11500,7 @@ REID_API reid_result reid_create(const reid_desc *desc, reid_ctx **out) {
     if (!desc || !out) return reid__lacks(desc, "out");
     reid__caller caller = reid__enter();
     reid_result r = reid__create_both(desc, out);
-    if (r == REID_OK && (*out)->again && !(*out)->gpu != !(*out)->again->gpu) {
+    if (r == REID_OK && (*out)->fp32_fallback && !(*out)->gpu != !(*out)->fp32_fallback->gpu) {
         reid_desc cpu = *desc;
         cpu.device = REID_DEVICE_CPU;
         reid__log(desc, REID_LOG_WARNING, REID_ERR_DEVICE, "computing on the CPU: the GPU takes %s alone, and "
@@ -11504,7 +11515,7 @@ REID_API reid_result reid_create(const reid_desc *desc, reid_ctx **out) {
 
 REID_API void reid_destroy(reid_ctx *ctx) {
     if (!ctx) return;
-    reid_destroy(ctx->again);
+    reid_destroy(ctx->fp32_fallback);
     int saved_errno = errno, forked = ctx->pid != getpid();
     reid__stop_lanes(ctx, forked);
     if (ctx->gpu) reid__gpu_close(ctx->gpu, forked);
@@ -11536,7 +11547,7 @@ static reid__lane *reid__lane_take(reid_ctx *ctx) {
 }
 
 /* A lane, or memory to resize in, is free for who waits. taken: its mark. */
-static void reid__give(reid_ctx *ctx, int *taken) {
+static void reid__lane_release(reid_ctx *ctx, int *taken) {
     pthread_mutex_lock(&ctx->mutex);
     *taken = 0;
     pthread_cond_broadcast(&ctx->turn);
@@ -11565,7 +11576,7 @@ static void reid__tell_saturated(const reid__call *call, const uint32_t *clipped
     }
     pthread_mutex_lock(&call->ctx->mutex);
     sum->images += n, sum->saturated += count;
-    if (call->ctx->again) sum->recomputed += count;
+    if (call->ctx->fp32_fallback) sum->recomputed += count;
     pthread_mutex_unlock(&call->ctx->mutex);
 }
 
@@ -11581,10 +11592,11 @@ static reid_result reid__take_rows(const reid__call *call, const uint32_t *clipp
         const reid_image *images = call->images + first + i;
         reid_result r = REID_ERR_EMBEDDING;
         run = 1;
-        if (ctx->again && clipped[i] > most) {
+        if (ctx->fp32_fallback && clipped[i] > most) {
             while (i + run < n && clipped[i + run] > most) run++;
-            r = reid_embed(ctx->again, images, run, row);
-            while (r == REID_ERR_EMBEDDING && run > 1) r = reid_embed(ctx->again, images, --run, row); /* which one? */
+            r = reid_embed(ctx->fp32_fallback, images, run, row);
+            while (r == REID_ERR_EMBEDDING && run > 1)
+                r = reid_embed(ctx->fp32_fallback, images, --run, row); /* which one? */
         } else if (reid__normalise(row, ctx->plan->dim, ctx->gpu || ctx->info.raw)) r = REID_OK;
         if (r != REID_OK)
             return reid__fail(call->e, r, "image %d: %s%s", first + i, reid_result_string(r),
@@ -11633,7 +11645,7 @@ REID_API reid_result reid_embed_saturated(reid_ctx *ctx, const reid_image *image
         const reid__call call = {ctx, images, n, out, saturated, error};
         reid__lane *lane = reid__lane_take(ctx);
         r = ctx->gpu ? reid__gpu_embed(ctx->gpu, (int)(lane - ctx->lanes), lane, &call) : reid__cpu_embed(&call, lane);
-        reid__give(ctx, &lane->busy);
+        reid__lane_release(ctx, &lane->busy);
     }
     if (saturated && n > 0 && r != REID_OK) memset(saturated, 0, (size_t)n);
     if (r != REID_OK && ctx && out && n > 0) memset(out, 0, (size_t)n * (size_t)ctx->plan->dim * sizeof *out);
@@ -11676,11 +11688,11 @@ REID_API reid_result reid_preprocess(reid_ctx *ctx, const reid_image *image, uin
         if (ctx->gpu) {
             reid__lane *lane = reid__lane_take(ctx);
             r = reid__gpu_preprocess(ctx->gpu, (int)(lane - ctx->lanes), lane, image, out, error);
-            reid__give(ctx, &lane->busy);
+            reid__lane_release(ctx, &lane->busy);
         } else {
             reid__thread_memory *s = reid__memory_take(ctx);
             reid__prep_rows(ctx->prep, image, &roi, 0, 0, ctx->prep->height, out, s->prep_apart);
-            reid__give(ctx, &s->preparing);
+            reid__lane_release(ctx, &s->preparing);
         }
     }
     if (r != REID_OK && ctx && out) memset(out, 0, (size_t)ctx->prep->height * (size_t)ctx->prep->width * 3);
@@ -11708,7 +11720,7 @@ REID_API reid_result reid_query_desc(const reid_ctx *ctx, reid_info *info) {
 REID_API reid_result reid_memory_report(const reid_ctx *ctx, reid_memory *memory) {
     reid_result r = reid__ask(ctx, memory, sizeof *memory);
     if (r != REID_OK) return r;
-    if (ctx->again) reid_memory_report(ctx->again, memory);
+    if (ctx->fp32_fallback) reid_memory_report(ctx->fp32_fallback, memory);
     memory->host += ctx->mem.used;
 #ifndef REID_NO_CUDA
     const reid__gpu *g = ctx->gpu;
@@ -11956,7 +11968,7 @@ static reid_result reid__pack_kernels(reid__packing *k, const reid_desc *desc, c
     if (r == REID_OK && desc->fallback) r = reid__packing_plan(k, &again, (int)number);
     if (r == REID_OK && desc->fallback) r = reid__packing_programs(k, &again);
 #ifndef REID_NO_SEARCH
-    if (r == REID_OK && !reid__scout_programs(&k->jit, reid__round_up(k->plan.dim, 32)))
+    if (r == REID_OK && !reid__prefilter_programs(&k->jit, reid__round_up(k->plan.dim, 32)))
         r = reid__fail(e, REID_ERR_KERNEL_COMPILE, "%s needs too many programs", k->plan.arch->name);
 #endif
     if (r == REID_OK) r = reid__jit_build(&k->jit, desc->threads ? desc->threads : reid__cpu_count(), e);
@@ -12051,7 +12063,7 @@ static reid_result reid__profile(reid_ctx *ctx, int n, int repeats, float *micro
     reid__lane *lane = reid__lane_take(ctx);
     if (ctx->gpu) r = reid__gpu_time(ctx->gpu, (int)(lane - ctx->lanes), n, repeats, noise, times, e);
     else reid__cpu_time(ctx, lane, images, n, repeats, times);
-    reid__give(ctx, &lane->busy);
+    reid__lane_release(ctx, &lane->busy);
     for (size_t i = 0; i < ops && r == REID_OK; i++) {
         for (size_t k = 0; k < count; k++) column[k] = times[k * ops + i];
         reid__sort(column, count, sizeof *column, reid__compare_floats);
@@ -12129,7 +12141,7 @@ REID_API reid_result reid_observe(reid_ctx *ctx, const reid_image *image, reid_o
             reid__widen_output(&j, values);
             fn(&info, values, user);
         }
-        reid__give(ctx, &lane->busy);
+        reid__lane_release(ctx, &lane->busy);
     } else r = reid__no_memory(error, "an activation", most * sizeof *values);
     reid__free(&mem, values);
     reid__leave(caller);
@@ -12188,12 +12200,13 @@ REID_API void reid_image_free(reid_image *image) {
 /* --------------------------------------------------------------------------------------------------------------------
    >>queue
    Dynamic batching. One mutex guards everything. A thread for each lane of the handle sleeps while nothing waits; it
-   takes a batch, computes it with reid_embed_ex without the mutex, and tells whose requests are over. One more thread,
-   the clock, sleeps until the earliest deadline, ends what has reached its own, and tells of what others have ended.
+   takes a batch, computes it with reid_embed_ex without the mutex, and notifies the callers of finished requests. One
+   more thread, the clock, sleeps until the earliest deadline, ends what has reached its own, and tells of what others
+   have ended.
 
    A request is in the heap of turns as long as some of its images wait, and in the heap of deadlines from its
-   acceptance to its end. It ends once, in reid__end; it is over when, besides, no batch reads its pixels any more, and
-   then goes into the list of those to be told.
+   acceptance to its end. It ends once, in reid__request_end; it is over when no batch reads its pixels any more either,
+   and then goes into the list of finished ones, whose callers are notified.
    ------------------------------------------------------------------------------------------------------------------ */
 #ifndef REID_NO_QUEUE
 #define REID__NEVER INT64_MAX
@@ -12203,13 +12216,13 @@ REID_API void reid_image_free(reid_image *image) {
 typedef struct reid__entry {
     reid_request request;
     reid_ticket ticket;        /* 0: free */
-    int64_t rank;              /* lower comes first: see reid__accept */
+    int64_t rank;              /* lower comes first: see reid__request_accept */
     int64_t arrived, deadline; /* nanoseconds, of reid__now; REID__NEVER */
     int taken, computing;      /* images: in batches so far, in batches now */
     int ended;                 /* 1: `result` is decided */
     reid_result result;
     int place[2];              /* in each heap; 0: not in it */
-    struct reid__entry *next;  /* in the list that it is in: of free ones or of those to be told */
+    struct reid__entry *next;  /* in the list that it is in: of free or of finished ones */
 } reid__entry;
 
 /* The first is items[1], NULL if there is none; those that follow items[i] are items[2 * i] and items[2 * i + 1]. */
@@ -12219,17 +12232,17 @@ typedef struct reid__heap {
 } reid__heap;
 
 /* An image of a batch: whose it is, where its row goes. */
-typedef struct reid__guest {
+typedef struct reid__batch_image {
     reid__entry *entry;
     float *out;
     reid_result result;
-} reid__guest;
+} reid__batch_image;
 
 typedef struct reid__queue_lane {
     struct reid_queue *queue;
     reid_image *images;  /* [batch] */
     float *rows;         /* (batch, dim) */
-    reid__guest *guests; /* [batch] */
+    reid__batch_image *places; /* [batch] */
     int count;
     int64_t since;       /* when its batch began; 0: it has none */
 } reid__queue_lane;
@@ -12247,7 +12260,7 @@ struct reid_queue {
     reid__queue_lane *lanes;
     reid__entry *entries;
     reid__heap turns, deadlines;
-    reid__entry *unused, *told, **told_end; /* lists of entries; told_end: where the next one is linked */
+    reid__entry *unused, *finished, **finished_end; /* lists of entries; finished_end: where the next one is linked */
     int entry_count, live;            /* live: requests that were accepted and whose `done` has not returned */
     int stopping, refuse_late;        /* stopping: nothing more is accepted; threads end when nothing is live */
     uint64_t serial;
@@ -12326,16 +12339,16 @@ static int64_t reid__earliest(const reid_queue *q, const reid__entry *a, int64_t
 
 /* --- how a request ends ------------------------------------------------------------------------------------------- */
 
-/* Adds an entry to those that are to be told, if it has ended and no batch reads its pixels. */
-static void reid__if_over(reid_queue *q, reid__entry *a) {
+/* Adds an entry to the finished ones, if it has ended and no batch reads its pixels. */
+static void reid__add_finished(reid_queue *q, reid__entry *a) {
     if (!a->ended || a->computing) return;
     a->next = NULL;
-    *q->told_end = a;
-    q->told_end = &a->next;
+    *q->finished_end = a;
+    q->finished_end = &a->next;
 }
 
 /* Decides how a request ends; what waits of it is given up. */
-static void reid__end(reid_queue *q, reid__entry *a, reid_result result, int64_t now) {
+static void reid__request_end(reid_queue *q, reid__entry *a, reid_result result, int64_t now) {
     reid_queue_stats *s = &q->stats;
     a->ended = 1, a->result = result;
     s->waiting -= a->request.n - a->taken;
@@ -12351,7 +12364,7 @@ static void reid__end(reid_queue *q, reid__entry *a, reid_result result, int64_t
           : result == REID_ERR_CANCELLED ? &s->cancelled
           : result == REID_ERR_STOPPING  ? &s->stopped : &s->failed) += 1;
     }
-    reid__if_over(q, a);
+    reid__add_finished(q, a);
 }
 
 /* Who waits in reid_submit: the `user` of a request without `done`. */
@@ -12361,13 +12374,14 @@ typedef struct reid__waiter {
     reid_result result;
 } reid__waiter;
 
-/* Tells all whose requests are over, without the mutex. An entry is free before `done`, which may submit the next. */
-static void reid__tell(reid_queue *q) {
-    for (reid__entry *a; (a = q->told) != NULL;) {
+/* Notifies the callers of finished requests, without the mutex. An entry is free before `done`, which may submit the
+   next. */
+static void reid__notify_done(reid_queue *q) {
+    for (reid__entry *a; (a = q->finished) != NULL;) {
         const reid_request over = a->request;
         const reid_result result = a->result;
-        q->told = a->next;
-        if (!q->told) q->told_end = &q->told;
+        q->finished = a->next;
+        if (!q->finished) q->finished_end = &q->finished;
         a->ticket = 0, a->next = q->unused, q->unused = a;
         pthread_mutex_unlock(&q->mutex);
         if (result != REID_OK) memset(over.out, 0, (size_t)over.n * q->dim * sizeof(float));
@@ -12398,8 +12412,9 @@ static void *reid__clock_main(void *arg) {
     while (!q->stopping || q->live) {
         reid__entry *a;
         int64_t now = reid__now();
-        while ((a = q->deadlines.items[1]) != NULL && a->deadline <= now) reid__end(q, a, REID_ERR_EXPIRED, now);
-        if (q->told) reid__tell(q);
+        while ((a = q->deadlines.items[1]) != NULL && a->deadline <= now)
+            reid__request_end(q, a, REID_ERR_EXPIRED, now);
+        if (q->finished) reid__notify_done(q);
         else reid__wait_until(q, &q->alarm, a ? a->deadline : REID__NEVER);
     }
     pthread_mutex_unlock(&q->mutex);
@@ -12407,13 +12422,13 @@ static void *reid__clock_main(void *arg) {
 }
 
 /* Fills a lane's batch with what comes first. */
-static void reid__take(reid_queue *q, reid__queue_lane *lane, int64_t now) {
+static void reid__batch_take(reid_queue *q, reid__queue_lane *lane, int64_t now) {
     reid__entry *a;
     lane->since = now, lane->count = 0;
     while (lane->count < q->stats.batch && (a = q->turns.items[1]) != NULL) {
-        const reid__guest guest = {a, a->request.out + (size_t)a->taken * q->dim, REID_OK};
+        const reid__batch_image place = {a, a->request.out + (size_t)a->taken * q->dim, REID_OK};
         lane->images[lane->count] = a->request.images[a->taken++];
-        lane->guests[lane->count++] = guest;
+        lane->places[lane->count++] = place;
         a->computing++;
         q->stats.queue_ns += (uint64_t)(now - a->arrived);
         if (a->taken == a->request.n) reid__heap_remove(&q->turns, a);
@@ -12424,28 +12439,28 @@ static void reid__take(reid_queue *q, reid__queue_lane *lane, int64_t now) {
 
 /* Computes a lane's batch and hands the rows out. An image whose embedding has no direction must not spoil those that
    are computed beside it: then each is computed alone, which gives the same bits. */
-static void reid__compute(reid_queue *q, reid__queue_lane *lane) {
+static void reid__batch_compute(reid_queue *q, reid__queue_lane *lane) {
     reid_result r = reid_embed_ex(q->ctx, lane->images, lane->count, lane->rows, NULL);
     for (int i = 0; i < lane->count; i++) {
         float *row = lane->rows + (size_t)i * q->dim;
-        lane->guests[i].result = r == REID_ERR_EMBEDDING ? reid_embed_ex(q->ctx, &lane->images[i], 1, row, NULL) : r;
-        memcpy(lane->guests[i].out, row, q->dim * sizeof *row);
+        lane->places[i].result = r == REID_ERR_EMBEDDING ? reid_embed_ex(q->ctx, &lane->images[i], 1, row, NULL) : r;
+        memcpy(lane->places[i].out, row, q->dim * sizeof *row);
     }
 }
 
-static void reid__finish(reid_queue *q, reid__queue_lane *lane, int64_t now) {
+static void reid__batch_finish(reid_queue *q, reid__queue_lane *lane, int64_t now) {
     int64_t took = now - lane->since, *pace = &q->pace[reid__size_of(lane->count)];
     *pace = *pace ? *pace + (took - *pace) / 8 : took;
     lane->since = 0;
     q->stats.computing -= lane->count;
     q->stats.batches++, q->stats.computed += (uint64_t)lane->count, q->stats.compute_ns += (uint64_t)took;
-    for (const reid__guest *g = lane->guests; g < lane->guests + lane->count; g++) {
+    for (const reid__batch_image *g = lane->places; g < lane->places + lane->count; g++) {
         reid__entry *a = g->entry;
         a->computing--;
-        if (a->ended) reid__if_over(q, a);
-        else if (g->result != REID_OK) reid__end(q, a, g->result, now);
+        if (a->ended) reid__add_finished(q, a);
+        else if (g->result != REID_OK) reid__request_end(q, a, g->result, now);
         else if (a->taken == a->request.n && !a->computing)
-            reid__end(q, a, now < a->deadline ? REID_OK : REID_ERR_EXPIRED, now);
+            reid__request_end(q, a, now < a->deadline ? REID_OK : REID_ERR_EXPIRED, now);
     }
 }
 
@@ -12459,12 +12474,12 @@ static void *reid__queue_lane_main(void *arg) {
             reid__wait_until(q, &q->work, from);
             continue;
         }
-        reid__take(q, lane, now);
+        reid__batch_take(q, lane, now);
         pthread_mutex_unlock(&q->mutex);
-        reid__compute(q, lane);
+        reid__batch_compute(q, lane);
         pthread_mutex_lock(&q->mutex);
-        reid__finish(q, lane, reid__now());
-        reid__tell(q);
+        reid__batch_finish(q, lane, reid__now());
+        reid__notify_done(q);
     }
     pthread_mutex_unlock(&q->mutex);
     return NULL;
@@ -12488,8 +12503,8 @@ static reid_result reid__check_request(const reid_queue *q, const reid_request *
 /* Takes a request in, or says why not. Its rank: level l, arriving in period p, is of class l + p. Whoever arrives a
    period later has to be one level more urgent to be as good, so that a waiting request rises by a level in every
    period without being touched, and l + 1 periods after its arrival nobody overtakes it any more. */
-static reid_result reid__accept(reid_queue *q, const reid_request *r, reid__waiter *w, reid_ticket *ticket,
-                                reid_error *e) {
+static reid_result reid__request_accept(reid_queue *q, const reid_request *r, reid__waiter *w, reid_ticket *ticket,
+                                        reid_error *e) {
     int64_t now = reid__now();
     reid__entry *a = q->unused;
     if (q->stopping) return reid__fail(e, REID_ERR_STOPPING, "%s", reid_result_string(REID_ERR_STOPPING));
@@ -12527,7 +12542,7 @@ REID_API reid_result reid_submit(reid_queue *queue, const reid_request *request,
     w.is_over = 0, w.result = REID_OK;
     if (waits && pthread_cond_init(&w.over, NULL) != 0) return reid__fail(e, REID_ERR_SYSTEM, "a condition variable");
     pthread_mutex_lock(&queue->mutex);
-    r = reid__accept(queue, request, &w, ticket, e);
+    r = reid__request_accept(queue, request, &w, ticket, e);
     while (waits && r == REID_OK && !w.is_over) pthread_cond_wait(&w.over, &queue->mutex);
     pthread_mutex_unlock(&queue->mutex);
     if (waits) pthread_cond_destroy(&w.over);
@@ -12541,7 +12556,7 @@ REID_API reid_result reid_cancel(reid_queue *queue, reid_ticket ticket) {
     reid__entry *a = &queue->entries[(ticket - 1) % (uint64_t)queue->entry_count];
     pthread_mutex_lock(&queue->mutex);
     if (a->ticket != ticket || a->ended) r = REID_ERR_TICKET;
-    else reid__end(queue, a, REID_ERR_CANCELLED, reid__now());
+    else reid__request_end(queue, a, REID_ERR_CANCELLED, reid__now());
     pthread_cond_signal(&queue->alarm);
     pthread_mutex_unlock(&queue->mutex);
     return r;
@@ -12568,7 +12583,7 @@ REID_API reid_result reid_queue_drain(reid_queue *queue, int drain_ms) {
     while (queue->live && reid__now() < until) reid__wait_until(queue, &queue->idle, until);
     for (reid__entry *a = queue->entries; queue->live && a < queue->entries + queue->entry_count; a++) {
         if (!a->ticket || a->ended) continue;
-        reid__end(queue, a, REID_ERR_STOPPING, reid__now());
+        reid__request_end(queue, a, REID_ERR_STOPPING, reid__now());
         r = REID_ERR_STOPPING;
     }
     pthread_cond_signal(&queue->alarm);
@@ -12603,8 +12618,8 @@ static size_t reid__queue_layout(reid_queue *q, char *base) {
     for (int i = 0; i < q->stats.lanes; i++) {
         reid_image *images = (reid_image *)reid__carve(&c, batch, sizeof *images);
         float *rows = (float *)reid__carve(&c, batch * q->dim, sizeof *rows);
-        reid__guest *guests = (reid__guest *)reid__carve(&c, batch, sizeof *guests);
-        const reid__queue_lane lane = {q, images, rows, guests, 0, 0};
+        reid__batch_image *places = (reid__batch_image *)reid__carve(&c, batch, sizeof *places);
+        const reid__queue_lane lane = {q, images, rows, places, 0, 0};
         if (base) q->lanes[i] = lane;
     }
     for (int i = q->entry_count; base && i-- > 0; q->unused = &q->entries[i]) q->entries[i].next = q->unused;
@@ -12647,7 +12662,7 @@ REID_API reid_result reid_queue_create(const reid_queue_desc *desc, reid_queue *
     reid_queue *q = (reid_queue *)reid__alloc_zero(&mem, sizeof *q);
     if (!q) return reid__no_memory(e, "a queue", sizeof *q);
     q->pid = getpid(), q->ctx = desc->ctx, q->dim = (size_t)info.dim;
-    q->told_end = &q->told, q->deadlines.by_deadline = 1, q->refuse_late = desc->refuse_late;
+    q->finished_end = &q->finished, q->deadlines.by_deadline = 1, q->refuse_late = desc->refuse_late;
     q->delay = desc->delay_us * 1000; /* any negative ageing_us is the same */
     q->ageing = desc->ageing_us < 0 ? -1 : desc->ageing_us ? desc->ageing_us * 1000 : 500000000;
     q->stats.lanes = info.lanes, q->stats.batch = desc->batch ? desc->batch : info.batch;

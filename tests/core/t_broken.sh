@@ -112,7 +112,8 @@ bug 'a residual in its own steps' t_int8 \
     's/t.residual_scale = reid__residual_scale(.*);/t.residual_scale = 1;/' test_definition
 bug 'a shortcut without its sign' t_int8 's/t.residual_signed = residual->is_signed;/;/' test_definition
 bug 'half of a range counts as its end' t_int8 's/>> 7 & eight >> 7 & ones/>> 7 \& ones/' test_beyond
-bug 'an image beyond the ranges keeps its bytes' t_int8 's/if (ctx->again \&\& clipped\[i\] > most)/if (0)/' test_beyond
+bug 'an image beyond the ranges keeps its bytes' t_int8 \
+    's/if (ctx->fp32_fallback \&\& clipped\[i\] > most)/if (0)/' test_beyond
 bug 'images beyond the ranges by their place in the batch' t_int8 \
     's/&j->clipped\[j->at + image\]/\&j->clipped[image]/' test_beyond
 bug 'ranges of another network are accepted' t_int8 's/if (strcmp(own, b->ranges_for) == 0)/if (1)/' test_refused
@@ -132,7 +133,7 @@ bug 'an infinite weight is called NaN' t_values 's/0x7fffff ? "NaN"/0x7f800000 ?
 bug 'overlapping tensors are accepted' t_badfiles 's/if (t->begin != at)/if (0)/'
 # --- searches ---
 portable= # a search of that many rows takes long without vectors
-bug 'what waits for a row is forgotten' t_search 's/h->counts\[list\] = reid__take_awaited(.*;/;/' test_mutual
+bug 'what waits for a row is forgotten' t_search 's/h->counts\[list\] = reid__take_deferred(.*;/;/' test_mutual
 bug 'of what waits for a row nothing is excluded' t_search \
     's/if (h->d->exclude \&\& h->d->exclude((int)row, other, h->d->exclude_user)) return;/;/' test_mutual
 bug 'what is dropped from those that wait stays in the list' t_search \
@@ -146,7 +147,7 @@ bug 'a cannot_link of groups holds for a row' t_group \
 bug 'sums of groups are rounded to FP32' t_group \
     's/sum\[g->dim + k\] = (float)(whole - (double)sum\[k\]);/sum[g->dim + k] = 0;/'
 bug 'stale links of groups are believed' t_group 's/link->score = reid__group_score(g, a, b);/;/'
-bug 'groups that are apart are joined' t_group 's/ \&\& g->d->apart\[x\] != g->d->apart\[y\]/ \&\& 0/'
+bug 'groups that are apart are joined' t_group 's/ \&\& g->d->separate_ids\[x\] != g->d->separate_ids\[y\]/ \&\& 0/'
 limit=20 # this one hangs
 bug 'near ties of groups are left to FP32' t_group \
     's/if (n == REID__NEAR \&\& reid__round_score(hits\[0\].score - error) <= m->bound)/if (0)/'
@@ -155,7 +156,7 @@ limit=20 # some hang
 bug 'a request is over while its pixels are read' t_queue \
     's/if (!a->ended || a->computing) return;/if (!a->ended) return;/' test_cancel
 bug 'deadlines wait for a free lane' t_queue \
-    's/reid__end(q, a, REID_ERR_EXPIRED, now);/break;/' test_deadlines
+    's/reid__request_end(q, a, REID_ERR_EXPIRED, now);/break;/' test_deadlines
 bug 'priorities are ignored' t_queue 's/a->rank != b->rank) return a->rank < b->rank;/0) return 0;/' test_order
 bug 'nothing ages' t_queue 's/(q->ageing > 0 ? now \/ q->ageing : 0)/0/' test_ageing
 bug 'nothing ages by default' t_queue \
@@ -165,7 +166,7 @@ bug 'an image without a direction fails its neighbours' t_queue \
 bug 'the limit counts requests' t_queue \
     's/|| r->n > q->stats.limit - q->stats.waiting/|| q->stats.waiting >= 9/' test_full
 bug 'draining computes what it should give up' t_queue \
-    's/reid__end(queue, a, REID_ERR_STOPPING, reid__now());/;/' test_drain
+    's/reid__request_end(queue, a, REID_ERR_STOPPING, reid__now());/;/' test_drain
 bug 'rows of a request that failed are left' t_queue \
     's/if (result != REID_OK) memset(/if (0) memset(/' test_deadlines
 limit=60

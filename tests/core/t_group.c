@@ -115,7 +115,7 @@ static void group_plainly(void) {
         uint32_t x = home[b.cannot[2 * i]], y = home[b.cannot[2 * i + 1]];
         enemies[x][y] = enemies[y][x] = 1;
     }
-    for (size_t i = 0; i < b.count && b.desc.apart; i++)
+    for (size_t i = 0; i < b.count && b.desc.separate_ids; i++)
         for (size_t j = 0; j < b.count; j++)
             if (b.apart[i] != UINT32_MAX && b.apart[j] != UINT32_MAX && b.apart[i] != b.apart[j])
                 enemies[home[i]][home[j]] = 1;
@@ -180,7 +180,7 @@ static void make_links(size_t must, size_t cannot) {
     }
     b.desc.cannot_link = b.cannot, b.desc.cannot_links = n;
     for (size_t i = 0; i < b.count; i++) b.apart[i] = class[i] % 5 == 0 ? class[i] % 4 : UINT32_MAX;
-    if (chance() % 2) b.desc.apart = b.apart;
+    if (chance() % 2) b.desc.separate_ids = b.apart;
 }
 
 static void no_links(void) { memset(&b.desc, 0, sizeof b.desc); }
@@ -406,10 +406,10 @@ static void test_contradictions(void **state) {
     for (size_t i = 0; i < b.count; i++) assert_int_equal(b.got[i], 0);
     assert_int_equal(reid_group(&desc, &rows, &b.desc, b.got, NULL, NULL), REID_ERR_CONTRADICTION);
     for (uint32_t i = 0; i < 9; i++) b.apart[i] = i == 2 ? 7 : i == 1 || i == 3 ? 4 : UINT32_MAX;
-    b.desc.cannot_links = 0, b.desc.apart = b.apart;
+    b.desc.cannot_links = 0, b.desc.separate_ids = b.apart;
     assert_int_equal(reid_group(&desc, &rows, &b.desc, b.got, NULL, NULL), REID_ERR_CONTRADICTION);
     assert_says_all(error.text, "rows 1 and 2 cannot be linked, and have to be: 1 - 2");
-    b.desc.apart = NULL;
+    b.desc.separate_ids = NULL;
     make_rows(RANDOM, MOST_ROWS, 4, 1);
     for (uint32_t i = 0; i + 1 < MOST_ROWS; i++) b.must[2 * i] = i, b.must[2 * i + 1] = i + 1;
     b.cannot[0] = 0, b.cannot[1] = MOST_ROWS - 1;

@@ -101,10 +101,10 @@ static void check_stem(const seen *s, const int *levels) {
     static const double nearest[3] = {124, 116, 104};
     const reid__op *op = &s->ctx->plan->ops[0];
     double step = step_of(s->ctx->plan, op->out);
-    reid__want wants[REID__WANTS];
+    reid__needed_tensor wants[REID__MAX_NEEDED];
     float *tensor[5];
     int w[147], largest = 0;
-    reid__wants(op, wants);
+    reid__needed_tensors(op, wants);
     for (int i = 0; i < 5; i++) {
         tensor[i] = (float *)malloc(net_count(&wants[i]) * sizeof(float));
         net_values(&wants[i], SEED, NULL, tensor[i]);
@@ -132,10 +132,10 @@ static void check_stem(const seen *s, const int *levels) {
 static void check_conv(const seen *s, int index) {
     const reid__plan *p = s->ctx->plan;
     const reid__op *op = &p->ops[index];
-    reid__want wants[REID__WANTS];
+    reid__needed_tensor wants[REID__MAX_NEEDED];
     float *tensor[5];
     int count = op->ic * op->kh * op->kw;
-    reid__wants(op, wants);
+    reid__needed_tensors(op, wants);
     for (int i = 0; i < 5; i++) {
         tensor[i] = (float *)malloc(net_count(&wants[i]) * sizeof(float));
         net_values(&wants[i], SEED, NULL, tensor[i]);
@@ -446,7 +446,7 @@ static void test_fallback_refused(void **state) {
     d.fallback = 1, d.memory_limit = again->info.total_bytes;
     reid_destroy(ctx), reid_destroy(again);
     refuse(&d, REID_ERR_MEMORY_LIMIT, "memory_limit");
-    d.batch = 1, d.memory_limit = 0, ctx = create(&d), again = ctx->again;
+    d.batch = 1, d.memory_limit = 0, ctx = create(&d), again = ctx->fp32_fallback;
     d.memory_limit = again->info.total_bytes * 5 / 4; /* room for FP32's handle alone */
     reid_destroy(ctx);
     char text[80];

@@ -40,7 +40,7 @@ static float seeded_value(const char *name, unsigned long long seed, unsigned lo
     return (float)(((double)(z >> 40) / (1 << 23) - 1.0) / sqrt(inputs));
 }
 
-static void tensor_line(const reid__weights *w, const reid__op *op, const reid__want *want) {
+static void tensor_line(const reid__weights *w, const reid__op *op, const reid__needed_tensor *want) {
     size_t count = 1;
     char shape[96] = "[";
     for (int d = 0; d < want->ndim; d++) {
@@ -83,8 +83,8 @@ static void expected(const reid_ctx *ctx, const reid_desc *desc, const char *hea
     for (int c = 0; c < 3; c++) line("mean %016llx std %016llx\n", bits(mean[c]), bits(std[c]));
     line("flip %d\nraw %d\n", desc->flip, desc->raw);
     for (int i = 0; i < ctx->plan->op_count; i++) {
-        reid__want wants[REID__WANTS];
-        int count = reid__wants(&ctx->plan->ops[i], wants);
+        reid__needed_tensor wants[REID__MAX_NEEDED];
+        int count = reid__needed_tensors(&ctx->plan->ops[i], wants);
         for (int k = 0; k < count; k++) tensor_line(&w, &ctx->plan->ops[i], &wants[k]);
     }
     reid__digest_final(&text, hash);

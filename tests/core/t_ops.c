@@ -26,7 +26,7 @@ static rig *new_rig(int n, int threads, int same) {
 
 /* Runs the plan's only operation on every instruction set, in FP32 and then in bf16, and frees the rig. */
 static void run(rig *r) {
-    reid__want wants[REID__WANTS];
+    reid__needed_tensor wants[REID__MAX_NEEDED];
     r->op = &r->plan.ops[0];
     r->plan.embedding = r->op->out;
     assert_int_equal(r->plan.overflow, 0);
@@ -34,7 +34,7 @@ static void run(rig *r) {
     reid__assign_offsets(&r->plan);
     r->arena = block(arena_bytes(r));
     fill_arena(r);
-    for (int i = 0, count = reid__wants(r->op, wants); i < count; i++) {
+    for (int i = 0, count = reid__needed_tensors(r->op, wants); i < count; i++) {
         r->tensors[i] = block(net_count(&wants[i]) * sizeof(float));
         net_values(&wants[i], OPS_SEED, NULL, r->tensors[i]);
     }
@@ -46,7 +46,7 @@ static void run(rig *r) {
     if (reid__kernels_for(REID_ISA_AVX512_BF16)) expect(r);
     for (int isa = REID_ISA_AVX512_BF16; isa <= REID_ISA_AMX_BF16; isa++)
         if (reid__kernels_for((reid_isa)isa)) run_one(r, reid__kernels_for((reid_isa)isa));
-    for (int i = 0; i < REID__WANTS; i++) free(r->tensors[i]);
+    for (int i = 0; i < REID__MAX_NEEDED; i++) free(r->tensors[i]);
     free(r->avx2), free(r->want), free(r->size), free(r->arena), free(r);
 }
 

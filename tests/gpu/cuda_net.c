@@ -464,7 +464,7 @@ static void both_on_cpu(reid_desc desc, const char *why, const char *alone) {
     desc.device = REID_DEVICE_AUTO, desc.fallback = 1;
     desc.log_fn = note_warning, desc.log_user = log;
     CHECK(reid_create(&desc, &ctx) == REID_OK && reid_query_desc(ctx, &info) == REID_OK);
-    CHECK(strcmp(info.device, "cpu") == 0 && info.fallback && !ctx->again->gpu);
+    CHECK(strcmp(info.device, "cpu") == 0 && info.fallback && !ctx->fp32_fallback->gpu);
     printf("%s", log);
     CHECK(says(log, why) && says(log, alone));
     reid_destroy(ctx);

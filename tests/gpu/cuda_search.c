@@ -107,7 +107,7 @@ static size_t run_all(const char *specification) {
         CHECK(memcmp(hits, zero, sizeof hits) == 0 && memcmp(found, zero, sizeof found) == 0);
         CHECK_RESULT(error.code, r);
         CHECK_HAS(error.text, "GPU 0");
-        if (index->scout->device.lost) CHECK_RESULT(search_in(index, hits, found), REID_ERR_GPU);
+        if (index->prefilter->device.lost) CHECK_RESULT(search_in(index, hits, found), REID_ERR_GPU);
         else check_right(index);
     } else if (index) {
         CHECK(memcmp(hits, right, sizeof hits) == 0 && memcmp(found, right_found, sizeof found) == 0);
@@ -164,12 +164,12 @@ static void test_memory(void) {
         desc.memory_limit = limit;
         test_case = "memory_limit";
         reid_result r = open_index(&desc, REID_DEVICE_AUTO, &index);
-        int gpu = index && index->scout;
+        int gpu = index && index->prefilter;
         if (r != REID_OK) CHECK_RESULT(r, REID_ERR_MEMORY_LIMIT);
         else CHECK_HAS(all.text, gpu ? "searching on GPU 0" : "searching on the CPU: the index takes");
         CHECK(gpu || limit < 2500000);
         if (gpu) check_right(index);
-        if (gpu) CHECK(heap.live + index->scout_bytes <= limit);
+        if (gpu) CHECK(heap.live + index->prefilter_bytes <= limit);
         reid_index_destroy(index);
         CHECK_IS(heap.live, 0);
         CHECK_IS(heap.wrong_size, 0);
@@ -190,7 +190,7 @@ static void test_fork(void) {
     fflush(stdout);
     pid_t child = fork();
     if (child == 0) {
-        memset(&index->scout->device.cu, 0, sizeof index->scout->device.cu); /* a call would end the process */
+        memset(&index->prefilter->device.cu, 0, sizeof index->prefilter->device.cu); /* a call would end the process */
         CHECK_RESULT(search_in(index, hits, found), REID_ERR_FORKED);
         reid_index_destroy(index);
         CHECK_IS(heap.live, 0);

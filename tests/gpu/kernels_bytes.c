@@ -122,7 +122,7 @@ static int wrong_row_sums(const layer *l, const float *got, int per) {
 
 static void run_tile(const layer *l, const reid__wgmma_tile *t, int images, int multiprocessors) {
     const reid__op *op = &plan.ops[l->index];
-    int per = gpu.plan.per[op->out], wrong = 0;
+    int per = gpu.plan.pixels_per_sum[op->out], wrong = 0;
     size_t count = (size_t)(l->pixels * op->oc), bytes = per > 1 ? count / (size_t)per * 4 : count;
     reid_error error = REID_INIT;
     reid__program p;
@@ -211,7 +211,7 @@ static void test_stem(int images) {
     for (int i = 0; i < (int)outputs; i++) l.want[i] = pooled_of(bytes, i / 64, i % 64);
     CHECK(l.full[0] > 0 && l.full[images - 1] > 0);
     reid__wgmma_tile t = reid__choose_wgmma_tile(&gpu.plan, 1, 90, 0);
-    CHECK(gpu.plan.inner[1] == 0 && t.stem);
+    CHECK(gpu.plan.fused_first[1] == 0 && t.stem);
     for (int multiprocessors = 1; multiprocessors < 6; multiprocessors += 4) /* an image is one strip, or several */
         run_tile(&l, &t, images, multiprocessors);
     NEED(cuMemFree_v2(lane.buffer[plan.ops[0].in]) || cuMemFree_v2(gpu.plan.weight[0]) ||
@@ -288,7 +288,7 @@ static void make_odd(int index, int ic, int oc) {
     plan.ops[index].ic = plan.buffers[op->in].c = ic;
     plan.ops[index].oc = plan.buffers[op->out].c = oc;
     reid__gpu_plan_init(&gpu.plan, &plan, &prep, 1, 2, 0, 0, 0);
-    CHECK(reid__takes_wgmma(&gpu.plan, &plan.ops[index]) && gpu.plan.inner[index] == REID__NONE);
+    CHECK(reid__takes_wgmma(&gpu.plan, &plan.ops[index]) && gpu.plan.fused_first[index] == REID__NONE);
 }
 
 /* `few`, and where every access is checked: only the smallest ones. */
@@ -305,11 +305,11 @@ int main(int argc, char **argv) {
         plan_of(45, 37, 0);
         int index = find(rows[i].name);
         if (strstr(rows[i].name, ".1.conv3")) /* beginning with conv2: what the kernel can, and no plan asks for yet */
-            gpu.plan.inner[index] = index - 1, gpu.plan.into[index - 1] = index;
+            gpu.plan.fused_first[index] = index - 1, gpu.plan.fused_into[index - 1] = index;
         test_op(index, rows[i].images, rows[i].of);
     }
     if (!few) plan_of(101, 75, 0), test_op(find("layer4.2.conv3"), 6, ALL);
-    CHECK(few || gpu.plan.per[plan.ops[find("layer4.2.conv3")].out] == 3);
+    CHECK(few || gpu.plan.pixels_per_sum[plan.ops[find("layer4.2.conv3")].out] == 3);
     plan_of(45, 37, 1), test_op(find("layer2.0.conv2"), 2, CHOSEN), test_op(find("layer2.0.conv2"), 3, PARTS);
     if (!few) test_op(find("layer2.1.conv1"), 5, PARTS), test_op(find("layer3.1.conv3"), 5, PARTS);
     plan_of(45, 37, 0), test_stem(2);

@@ -270,7 +270,7 @@ static void run_tile(const operands *o, const operands *more, const operands *be
     if (more) lane.buffer[op_of(more)->in] = more->in;
     else if (op->residual != REID__NONE) lane.buffer[op->residual] = o->rest;
     for (int images = o->images; images > 0; images -= reid__max(o->images - 1, 1)) {
-        int per = gpu.plan.per[op->out];
+        int per = gpu.plan.pixels_per_sum[op->out];
         size_t count = (size_t)(images * op->oh * op->ow) * (size_t)o->oc;
         size_t bytes = per > 1 ? count / (size_t)per * sizeof(float) : count * sizeof(uint16_t);
         void *got = malloc(bytes);
@@ -296,7 +296,7 @@ static int is_wanted(int index, int images, const reid__wgmma_tile *t) {
 
 /* A launch, with all that it computes, with the tile for large batches or small ones; every tile: large -1. */
 static void test_op(int index, int images, int large, int multiprocessors) {
-    int with = gpu.plan.with[index], inner = gpu.plan.inner[index], all = large < 0, fit = 0, count = 0;
+    int with = gpu.plan.fused_shortcut[index], inner = gpu.plan.fused_first[index], all = large < 0, fit = 0, count = 0;
     int more_multiprocessors[REID__WGMMA_SHAPES];
     reid__wgmma_tile tiles[REID__WGMMA_SHAPES];
     int most = all && plan.ops[index].kind == REID__CONV ? REID__WGMMA_SHAPES : 1;
@@ -334,7 +334,7 @@ static void test_pools(size_t count) {
     };
     for (size_t i = 0; i < count; i++) {
         plan_of(rows[i].network, rows[i].height, rows[i].width);
-        CHECK(gpu.plan.inner[1] == 0);
+        CHECK(gpu.plan.fused_first[1] == 0);
         test_op(1, rows[i].images, 0, rows[i].multiprocessors);
     }
 }
@@ -346,15 +346,15 @@ static void test_row_sums(const char *network) {
     plan_of(network, 101, 75);
     for (int i = 0; i < plan.op_count; i++)
         if (plan.ops[i].kind == REID__CONV) last = i;
-    CHECK(gpu.plan.per[plan.ops[last].out] == 3);
+    CHECK(gpu.plan.pixels_per_sum[plan.ops[last].out] == 3);
     test_op(last, 6, -1, 7);
 }
 
 /* Is it launched, and was no operation before this one of the same shape? */
 static int is_new(int index) {
     const reid__op *a = &plan.ops[index];
-    if (a->kind == REID__MAXPOOL && gpu.plan.inner[index] != REID__NONE) return 1;
-    if (!reid__takes_wgmma(&gpu.plan, a) || gpu.plan.into[index] != REID__NONE) return 0;
+    if (a->kind == REID__MAXPOOL && gpu.plan.fused_first[index] != REID__NONE) return 1;
+    if (!reid__takes_wgmma(&gpu.plan, a) || gpu.plan.fused_into[index] != REID__NONE) return 0;
     for (int i = 0; i < index; i++) {
         const reid__op *b = &plan.ops[i];
         if (reid__takes_wgmma(&gpu.plan, b) && a->kh == b->kh && a->stride == b->stride && a->ih == b->ih &&
@@ -409,8 +409,8 @@ static void test_parts(int few) {
     for (size_t row = 0; row < (few ? 2 : sizeof rows / sizeof *rows); row++) {
         int index = 0;
         while (strcmp(plan.ops[index].name, rows[row].name) != 0) index++;
-        int with = gpu.plan.with[index];
-        CHECK(gpu.plan.inner[index] == REID__NONE && gpu.plan.into[index] == REID__NONE);
+        int with = gpu.plan.fused_shortcut[index];
+        CHECK(gpu.plan.fused_first[index] == REID__NONE && gpu.plan.fused_into[index] == REID__NONE);
         const reid__wgmma_shape shape = {1, rows[row].groups, 0, rows[row].split, 0};
         reid__wgmma_tile t = reid__wgmma_fit(&gpu.plan, index, &shape);
         CHECK(t.stages >= 3 && t.shared <= 115712);

@@ -18,7 +18,7 @@ compile() {
             bad "compiling in $1"
 }
 mkdir -p "$out/pays" # a GPU pays for small galleries, too
-sed 's/REID__SCOUT_PAYS ((size_t)1 << 24)/REID__SCOUT_PAYS ((size_t)1 << 10)/' reid.h > "$out/pays/reid.h"
+sed 's/REID__PREFILTER_PAYS ((size_t)1 << 24)/REID__PREFILTER_PAYS ((size_t)1 << 10)/' reid.h > "$out/pays/reid.h"
 cmp -s reid.h "$out/pays/reid.h" && bad 'the galleries that pay were not changed'
 compile "$out/pays"
 
@@ -38,7 +38,7 @@ broken() { # broken WHAT TEST SED_SCRIPT: this test of t_search must fail
         > "$out/log" 2>&1; then bad "not seen: $1"; else good; fi
 }
 broken 'the error of halves is forgotten' test_close \
-    's/h->slack\[q\] = h->bounds\[q\] + reid__scout_bound(.*/h->slack[q] = 0;/'
+    's/h->slack\[q\] = h->bounds\[q\] + reid__prefilter_bound(.*/h->slack[q] = 0;/'
 broken 'groups that reach into later tiles' test_groups 's/if (tile\[k\] > tile\[i\]) tile\[i\] = tile\[k\];/;/'
 broken 'the rows are uploaded in their own order' test_groups \
     's/x->order && place < x->rows.count ? x->order\[place\] : place/place/'

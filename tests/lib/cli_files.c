@@ -46,7 +46,7 @@ static unsigned char *read_file(const char *path, size_t *size) {
 /* Convolutions times `gain`, so that pictures still differ after 80 layers. Tensors stand in the order of the plan. */
 static void amplify(net_file *file, const char *network, reid_head head, float gain) {
     static reid__plan plan;
-    static reid__want wants[REID__MAX_OPS * 5];
+    static reid__needed_tensor wants[REID__MAX_OPS * 5];
     uint64_t header = 0;
     memcpy(&header, file->bytes, 8);
     unsigned char *at = file->bytes + 8 + header;

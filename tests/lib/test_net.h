@@ -69,7 +69,7 @@ extern void net_head_values(uint64_t seed, const char *name, size_t first, size_
 #endif
 
 #ifdef REID_IMPLEMENTATION
-static inline size_t net_count(const reid__want *want) {
+static inline size_t net_count(const reid__needed_tensor *want) {
     size_t count = 1;
     for (int d = 0; d < want->ndim; d++) count *= want->shape[d];
     return count;
@@ -81,7 +81,7 @@ static inline int net_ends(const char *text, const char *suffix) {
 }
 
 /* The values of one tensor. Weights keep the scale of what flows through them; vectors are near 0 or 1. */
-static inline void net_values(const reid__want *want, uint64_t seed, const net_options *o, float *out) {
+static inline void net_values(const reid__needed_tensor *want, uint64_t seed, const net_options *o, float *out) {
     size_t count = net_count(want), inputs = count / want->shape[0];
     uint64_t hash = net_hash(seed, want->name);
     int variance = net_ends(want->name, ".running_var");
@@ -107,14 +107,14 @@ static inline size_t net_store(const float *values, size_t count, const char *dt
 }
 
 /* All tensors that a plan wants. */
-static inline int net_wants(const reid__plan *p, reid__want *wants) {
+static inline int net_wants(const reid__plan *p, reid__needed_tensor *wants) {
     int count = 0;
-    for (int i = 0; i < p->op_count; i++) count += reid__wants(&p->ops[i], wants + count);
+    for (int i = 0; i < p->op_count; i++) count += reid__needed_tensors(&p->ops[i], wants + count);
     return count;
 }
 
 /* One header entry. */
-static inline int net_entry(char *to, const char *prefix, const reid__want *w, const char *dtype, size_t begin,
+static inline int net_entry(char *to, const char *prefix, const reid__needed_tensor *w, const char *dtype, size_t begin,
                             size_t end) {
     int at = sprintf(to, "\"%s%s\":{\"dtype\":\"%s\",\"shape\":[", prefix, w->name, dtype);
     for (int d = 0; d < w->ndim; d++) at += sprintf(to + at, "%s%zu", d ? "," : "", w->shape[d]);
@@ -126,7 +126,7 @@ static inline net_file net_for_plan(const reid__plan *p, uint64_t seed, const ne
     static const net_options none;
     static const float zero;
     if (!o) o = &none;
-    reid__want *wants = (reid__want *)calloc((size_t)p->op_count * 5 + 1, sizeof *wants);
+    reid__needed_tensor *wants = (reid__needed_tensor *)calloc((size_t)p->op_count * 5 + 1, sizeof *wants);
     int count = net_wants(p, wants);
     size_t header = 512 + 256 * (size_t)count, room = 4, most = 1, data = 0, at = 9;
     for (int i = 0; i < count; i++) {
@@ -140,13 +140,13 @@ static inline net_file net_for_plan(const reid__plan *p, uint64_t seed, const ne
     json[8] = '{';
     if (o->metadata) at += (size_t)sprintf(json + at, "\"__metadata__\":{%s},", o->metadata);
     if (o->extra) {
-        reid__want extra;
-        reid__want_add(&extra, o->extra, "", 1, 1, 0, 0, 0);
+        reid__needed_tensor extra;
+        reid__needed_add(&extra, o->extra, "", 1, 1, 0, 0, 0);
         data = net_store(&zero, 1, "F32", body);
         at += (size_t)net_entry(json + at, "", &extra, "F32", 0, data);
     }
     for (int i = 0; i < count; i++) {
-        reid__want *w = &wants[o->reversed ? count - 1 - i : i];
+        reid__needed_tensor *w = &wants[o->reversed ? count - 1 - i : i];
         const char *dtype = o->dtype ? o->dtype : "F32";
         if (o->leave_out && strcmp(o->leave_out, w->name) == 0) continue;
         if (o->retype && strcmp(o->retype, w->name) == 0) dtype = "I32";

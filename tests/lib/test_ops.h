@@ -14,7 +14,7 @@ typedef struct rig {
     reid__plan plan;
     reid__op *op;
     int n, threads;
-    float *tensors[REID__WANTS], *arena;
+    float *tensors[REID__MAX_NEEDED], *arena;
     float *avx2; /* what the AVX2 run left in the arena */
     double *want, *size; /* (n, oh, ow, oc): results, and sums of absolute terms */
 } rig;
@@ -192,14 +192,14 @@ static void fill_arena(rig *r) {
 static float *pack(rig *r, const reid__kernels *kernels, reid__mem *mem) {
     reid_error error;
     reid__weights file;
-    reid__want wants[REID__WANTS];
-    uint64_t digests[REID__WANTS][2];
+    reid__needed_tensor wants[REID__MAX_NEEDED];
+    uint64_t digests[REID__MAX_NEEDED][2];
     size_t rows, channels;
     net_file bytes = net_for_plan(&r->plan, OPS_SEED, NULL);
     reid_desc desc = net_desc(&bytes, 1, 1, &error);
     float *packed = block(r->plan.weight_floats * sizeof(float));
     memset(packed, 0xff, r->plan.weight_floats * sizeof(float));
-    if (reid__wants(r->op, wants) > 0) {
+    if (reid__needed_tensors(r->op, wants) > 0) {
         assert_int_equal(reid__weights_open(&file, &desc, mem, &error), REID_OK);
         reid__loader_sizes(&r->plan, kernels->nr, &rows, &channels);
         reid__loader loader = {&file, 0, block(rows * sizeof(float)), block(channels * 4 * sizeof(float)),

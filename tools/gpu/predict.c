@@ -48,7 +48,7 @@ static double bytes_of(const reid__gpu_plan *g, int index, int n) {
     const reid__op *op = &g->plan->ops[index];
     double bytes = (double)g->size[op->in] + (double)g->size[op->out];
     if (op->residual != REID__NONE) bytes += (double)g->size[op->residual];
-    if (g->with[index] != REID__NONE) bytes += (double)g->size[g->plan->ops[g->with[index]].in];
+    if (g->fused_shortcut[index] != REID__NONE) bytes += (double)g->size[g->plan->ops[g->fused_shortcut[index]].in];
     return bytes * n;
 }
 
@@ -66,7 +66,7 @@ static double mma_us(const reid__gpu_plan *g, int index, int n, char *tile, size
     double memory = memory_us(bytes_of(g, index, n));
     int of_memory = memory > us;
     if (of_memory) us = memory;
-    if (s.apart) us += launch_us + memory_us(4.0 * s.split * n * op->oh * op->ow * reid__padded(op->oc));
+    if (s.split_in_memory) us += launch_us + memory_us(4.0 * s.split * n * op->oh * op->ow * reid__padded(op->oc));
     snprintf(tile, size, "%dx%d%s%s", s.bm, s.bn, s.split > 1 ? ", K cut" : "", of_memory ? " (memory)" : "");
     return us;
 }
@@ -77,7 +77,7 @@ static void predict(const reid__gpu_plan *g, int index, int batch, total *sum, c
     char tile[48] = "memory";
     double us;
     snprintf(text, size, "-");
-    if (g->into[index] != REID__NONE || first->kind == REID__NORMALISE) return;
+    if (g->fused_into[index] != REID__NONE || first->kind == REID__NORMALISE) return;
     if (reid__takes_wgmma(g, first)) {
         reid__wgmma_tile t = reid__choose_wgmma_tile(g, index, 90, batch >= REID__LARGE);
         us = reid__launch_clocks(g, index, &t, 90, batch, &pace) / pace.clocks_per_second * 1e6;

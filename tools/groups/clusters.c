@@ -183,7 +183,7 @@ static int ask(grouping *g) {
     if (d.threshold > 2) d.threshold = 2;
     d.must_link = g->pairs, d.must_links = g->must.count;
     d.cannot_link = g->pairs + 2 * g->must.count, d.cannot_links = g->cannot.count;
-    d.apart = g->apart;
+    d.separate_ids = g->apart;
     d.stop_fn = stopped, d.stop_user = stop;
     desc.error = &error;
     g->group = need_array(g->count + 1, sizeof *g->group);

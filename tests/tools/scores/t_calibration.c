@@ -22,7 +22,6 @@ static void near(double got, double want, double most) {
     if (!(fabs(got - want) <= most)) fail_msg("%.12g instead of %.12g", got, want);
 }
 
-
 static double normal(uint64_t *seed) {
     double sum = -6;
     for (int i = 0; i < 12; i++) sum += random_unit(seed);
