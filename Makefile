@@ -5,6 +5,10 @@ LIBDIR  ?= $(PREFIX)/lib
 CFLAGS  ?= -O2 -g
 WARNINGS = -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wundef -Wstrict-prototypes -Wmissing-prototypes
 ALL_CFLAGS = -std=c99 -D_GNU_SOURCE -I. -Itools $(WARNINGS) $(CPPFLAGS) $(CFLAGS) -pthread
+# REID_ASSERTS=1: the command checks its invariants, as in all tests. Objects that were made otherwise are made again.
+ALL_CFLAGS += $(if $(REID_ASSERTS),-DREID_ASSERT=assert)
+ASSERTS := build/asserts
+$(shell mkdir -p build; echo '$(REID_ASSERTS)' | cmp -s - $(ASSERTS) || echo '$(REID_ASSERTS)' > $(ASSERTS))
 # reid serve needs libmicrohttpd; without it, the command says so.
 MICROHTTPD := $(shell printf '\043include <microhttpd.h>\n' | $(CC) $(CPPFLAGS) -E - >/dev/null 2>&1 && \
     echo -lmicrohttpd)
@@ -59,7 +63,7 @@ build/%.bytes: tools/%
 # Sums that a crafted JPEG makes overflow wrap, by definition; so do bits that the writer of JPEGs shifts out.
 build/pictures/stb_image_impl.o build/pictures/thumbnail.o: override CFLAGS += -fwrapv
 
-build/%.o: tools/%.c Makefile | $(BYTES)
+build/%.o: tools/%.c Makefile $(ASSERTS) | $(BYTES)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
@@ -79,7 +83,7 @@ LEAKS = -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=undefined
 LEAKS_OBJECTS = build/leaks/reid.o $(patsubst build/%,build/leaks/%,$(filter-out build/reid_impl.o,$(OBJECTS)))
 build/leaks/reid: $(LEAKS_OBJECTS) build/reid_impl.o
 	$(CC) $(ALL_CFLAGS) $(LEAKS) $(LDFLAGS) -o $@ $^ $(LIBRARIES)
-build/leaks/%.o: tools/%.c Makefile | $(BYTES)
+build/leaks/%.o: tools/%.c Makefile $(ASSERTS) | $(BYTES)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(LEAKS) -MMD -MP -c -o $@ $<
 build/leaks/pictures/stb_image_impl.o build/leaks/pictures/thumbnail.o: override CFLAGS += -fwrapv

@@ -58,6 +58,8 @@
        REID_IMPLEMENTATION   compiles the implementation here
        REID_STATIC           makes every function static, for one-file programs
        REID_API              your own declaration specifier, e.g. for a DLL; default `extern`
+       REID_ASSERT           -DREID_ASSERT=assert checks invariants as the implementation runs: plans, buffers, lanes,
+                             batches, groups. Off by default, on in the project's tests
        REID_SELF             the name of this file, if you rename it; it includes itself once per instruction set
        REID_KERNELS_FILE     "reid_kernels.cu": compiles the text of the GPU kernels into the program, by #embed or the
                              assembler's .incbin (whose path is relative to the compiler's working directory; -flto
@@ -1056,6 +1058,11 @@ REID_API void reid_image_free(reid_image *image);
 #else
 #include <sys/mman.h>
 #endif
+#ifdef REID_ASSERT
+#include <assert.h>
+#else
+#define REID_ASSERT(condition) ((void)(0 && (condition)))
+#endif
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -1348,6 +1355,7 @@ static void *reid__alloc(reid__mem *mem, size_t size) {
     if (mem->newest) mem->newest->newer = block;
     mem->newest = block;
     mem->used += whole;
+    REID_ASSERT((uintptr_t)(block + 1) % REID__ALIGN == 0 && (char *)(block + 1) + size <= (char *)raw + whole);
     return block + 1;
 }
 
@@ -1361,7 +1369,9 @@ static void *reid__alloc_zero(reid__mem *mem, size_t size) {
 /* NULL is allowed. */
 static void reid__free(reid__mem *mem, void *memory) {
     if (!memory) return;
-    reid__block block = ((reid__block *)memory)[-1];
+    reid__block *at = (reid__block *)memory - 1, block = *at;
+    REID_ASSERT(block.size <= mem->used); /* it is a block of this allocator, which is freed once */
+    REID_ASSERT(at == (block.newer ? block.newer->older : mem->newest));
     if (block.older) block.older->newer = block.newer;
     if (block.newer) block.newer->older = block.older;
     else mem->newest = block.older;
@@ -1376,6 +1386,7 @@ static size_t reid__aligned(size_t size) { return (size + REID__ALIGN - 1) & ~(s
 
 static void *reid__carve(reid__carver *c, size_t count, size_t size) {
     void *piece = c->base ? c->base + c->used : NULL;
+    REID_ASSERT(size == 0 || count <= (SIZE_MAX - c->used - REID__ALIGN) / size);
     c->used += reid__aligned(count * size);
     return piece;
 }
@@ -3196,6 +3207,48 @@ static int reid__makes_bytes(const reid__buffer *buffers, const reid__op *op) {
     return op->kind == REID__CONV && buffers[op->out].bytes == 1;
 }
 
+/* For REID_ASSERT: whether a buffer exists and lives while an operation runs. */
+static int reid__buffer_lives(const reid__plan *p, int buffer, int op) {
+    return buffer >= 0 && buffer < p->buffer_count && p->buffers[buffer].first <= op && op <= p->buffers[buffer].last;
+}
+
+/* For REID_ASSERT: whether two buffers that live at the same time share no memory, or one takes the other's place. */
+static int reid__buffers_are_apart(const reid__plan *p, int a, int b) {
+    const reid__buffer *x = &p->buffers[a], *y = &p->buffers[b];
+    size_t x_end = x->offset + reid__whole_vectors(x->floats), y_end = y->offset + reid__whole_vectors(y->floats);
+    if (x->late != y->late || x->last < y->first || y->last < x->first || x_end <= y->offset || y_end <= x->offset)
+        return 1;
+    for (int i = 0; i < p->op_count; i++) {
+        const reid__op *op = &p->ops[i];
+        int writes = op->out == a || op->out == b, adds = op->residual == a || op->residual == b;
+        if (writes && op->fused) return 1; /* it is never stored */
+        if (writes && adds && reid__in_place(p, i)) return 1;
+    }
+    return 0;
+}
+
+/* For REID_ASSERT: every operation reads and writes buffers that exist, live and are large enough; those that live at
+   the same time are apart and inside their arena. */
+static int reid__plan_is_sound(const reid__plan *p) {
+    for (int i = 0; i < p->op_count; i++) {
+        const reid__op *op = &p->ops[i];
+        if (!reid__buffer_lives(p, op->in, i) || !reid__buffer_lives(p, op->out, i)) return 0;
+        if (op->residual != REID__NONE && !reid__buffer_lives(p, op->residual, i)) return 0;
+        if (op->scale != REID__NONE && !reid__buffer_lives(p, op->scale, i)) return 0;
+        if (op->sums != REID__NONE && !reid__buffer_lives(p, op->sums, i)) return 0;
+        if (op->channel + op->oc > p->buffers[op->out].channels) return 0;
+    }
+    for (int i = 0; i < p->buffer_count; i++) {
+        const reid__buffer *b = &p->buffers[i];
+        int stored = 1;
+        for (int k = 0; k < p->op_count; k++) stored &= !(p->ops[k].fused && p->ops[k].out == i);
+        if (stored && b->offset + b->floats > (b->late ? p->late_floats : p->early_floats)) return 0;
+        for (int k = 0; k < i; k++)
+            if (!reid__buffers_are_apart(p, i, k)) return 0;
+    }
+    return p->embedding >= 0 && p->embedding < p->buffer_count && p->dim >= 1;
+}
+
 static void reid__assign_offsets(reid__plan *p) {
     p->early_floats = reid__assign_arena(p, 0);
     p->late_floats = reid__assign_arena(p, 1);
@@ -3250,6 +3303,7 @@ static int reid__plan_build(reid__plan *p, const reid__arch *arch, int height, i
     }
     reid__lifetimes(p);
     reid__assign_offsets(p);
+    REID_ASSERT(reid__plan_is_sound(p));
     return 1;
 }
 
@@ -3401,6 +3455,7 @@ static void *reid__member_main(void *arg) {
     for (;;) {
         seen = reid__team_wait(team, seen);
         if (__atomic_load_n(&team->stop, __ATOMIC_ACQUIRE)) return NULL;
+        REID_ASSERT(me->index < team->size && __atomic_load_n(&team->pending, __ATOMIC_RELAXED) > 0);
         reid__team_share(team, me->index);
         __atomic_sub_fetch(&team->pending, 1, __ATOMIC_RELEASE);
     }
@@ -3416,6 +3471,7 @@ static void reid__foreign_task(void *arg, int index) {
 
 /* fn(task, i) for every i in 0 … count-1, on the whole team; returns when all are done. */
 static void reid__parallel(reid__team *team, reid_task_fn fn, void *task, int count) {
+    REID_ASSERT(__atomic_load_n(&team->pending, __ATOMIC_RELAXED) == 0); /* one job at a time */
     team->fn = fn, team->task = task, team->count = count;
     if (team->parallel_fn && count > 1) {
         team->parallel_fn(reid__foreign_task, team, count, team->parallel_user);
@@ -4469,6 +4525,7 @@ static void reid__depthwise_grid(reid__job *j);
 /* Image i of a buffer. Early ones hold one image. */
 static float *reid__at(const reid__job *j, int buffer, int i) {
     const reid__buffer *b = &j->net->plan->buffers[buffer];
+    REID_ASSERT(buffer >= 0 && buffer < j->net->plan->buffer_count && i >= 0 && j->at + i < j->room);
     if (!b->late) return j->early + b->offset;
     return j->late + b->offset * (size_t)j->room + b->floats * (size_t)(j->at + i);
 }
@@ -5078,6 +5135,7 @@ static reid_result reid__take_rows(const reid__call *call, const uint32_t *clipp
 static void reid__run(const reid__net *net, reid__lane *lane, const reid_image *images, int n, int both, float *out) {
     const reid__plan *p = net->plan;
     reid__job j = reid__job_init(net, lane);
+    REID_ASSERT(n >= 1 && n <= net->batch && lane->busy);
     j.images = images, j.n = n;
     if (j.clipped) memset(j.clipped, 0, (size_t)n * sizeof *j.clipped);
     for (j.flip = 0; j.flip <= both; j.flip++) {
@@ -7573,7 +7631,9 @@ static void reid__gpu_buffers(reid__gpu_plan *g) {
         g->buffers[op->in].last = reid__max(g->buffers[op->in].last, g->fused_into[i]);
     }
     for (int i = 0; i < p->buffer_count; i++) {
-        if (g->pixels_per_sum[i] > 1) g->size[i] = p->buffers[i].floats / (size_t)g->pixels_per_sum[i] * sizeof(float);
+        const reid__buffer *b = &p->buffers[i];
+        size_t values = b->floats * 4 / (size_t)b->bytes; /* INT8 has four in one of the plan's floats */
+        if (g->pixels_per_sum[i] > 1) g->size[i] = values / (size_t)g->pixels_per_sum[i] * sizeof(float);
         g->size[i] = reid__gpu_aligned(g->size[i]);
     }
     g->arena = reid__place_buffers(g->buffers, p->buffer_count, g->size, NULL, g->offset);
@@ -8133,6 +8193,39 @@ static void reid__gpu_op_info(const reid__gpu_plan *g, int index, int large, rei
     }
 }
 
+/* For REID_ASSERT: bytes that the launch of an operation writes to its output for each image, behind those of the
+   channels before its own: values in the chosen precision, or floats: sums over pixels, pooled vectors, embeddings. */
+static size_t reid__gpu_written(const reid__gpu_plan *g, const reid__op *op) {
+    const reid__buffer *out = &g->plan->buffers[op->out];
+    size_t pixels = (size_t)op->oh * (size_t)op->ow, per = (size_t)g->pixels_per_sum[op->out];
+    size_t channels = (size_t)(op->channel + reid__padded(op->oc));
+    int wide = op->kind == REID__POOL || op->kind == REID__LINEAR || op->kind == REID__SQUEEZE || per > 1;
+    return pixels / per * channels * (wide ? 4 : g->int8 ? (size_t)out->bytes : g->half ? 2 : 4);
+}
+
+/* For REID_ASSERT: every output fits its buffer, what a launch reads lives until then, and buffers that live at the same
+   time are apart in the arena. */
+static int reid__gpu_plan_is_sound(const reid__gpu_plan *g) {
+    const reid__plan *p = g->plan;
+    for (int i = 0; i < p->op_count; i++) {
+        const reid__op *op = &p->ops[i];
+        int first = reid__launch_first(g, i), shortcut = g->fused_shortcut[i];
+        if (g->fused_into[i] != REID__NONE || op->kind == REID__NORMALISE) continue; /* it has no launch */
+        if (reid__gpu_written(g, op) > g->size[op->out] || g->buffers[p->ops[first].in].last < i) return 0;
+        if (shortcut != REID__NONE && g->buffers[p->ops[shortcut].in].last < i) return 0;
+    }
+    for (int i = 0; i < p->buffer_count; i++) {
+        if (g->offset[i] + g->size[i] > g->arena) return 0;
+        for (int k = 0; k < i && g->size[i]; k++) {
+            const reid__buffer *a = &g->buffers[i], *b = &g->buffers[k];
+            int together = g->size[k] && a->first <= b->last && b->first <= a->last;
+            if (together && g->offset[i] < g->offset[k] + g->size[k] && g->offset[k] < g->offset[i] + g->size[i])
+                return 0;
+        }
+    }
+    return 1;
+}
+
 static void reid__gpu_plan_init(reid__gpu_plan *g, const reid__plan *plan, const reid__prep *prep, int half, int wgmma,
                                 int flip, int raw, int latency) {
     memset(g, 0, sizeof *g);
@@ -8144,6 +8237,7 @@ static void reid__gpu_plan_init(reid__gpu_plan *g, const reid__plan *plan, const
     reid__fold(g);
     reid__gpu_buffers(g);
     reid__gpu_weights(g);
+    REID_ASSERT(reid__gpu_plan_is_sound(g));
 }
 
 /* Has the target Hopper's instructions, and are they wanted? 2: clusters, too. */
@@ -8245,6 +8339,7 @@ static int reid__launch_kernel(const reid__driver *cu, const reid__step *s, int 
                                void *stream, void *arguments) {
     void *parameters[] = {arguments};
     unsigned x = (unsigned)grid_x, y = (unsigned)grid_y;
+    REID_ASSERT(s->handle && s->threads >= 1 && grid_x >= 1 && grid_x <= INT32_MAX && grid_y >= 1 && grid_y <= 65535);
     reid__launch_attribute more[2];
     reid__launch_config c = reid__launch_of(s, overlap, stream, more);
     c.grid[0] = x, c.grid[1] = y;
@@ -8862,6 +8957,7 @@ static reid_result reid__slot_submit(reid__gpu *g, reid__gpu_lane *l, reid__slot
     reid__normalise_arguments unit = {embedding, l->mirrored, l->result};
     int bucket = 0, code = 0;
     while (1 << bucket < n) bucket++;
+    REID_ASSERT(n >= 1 && n <= p->batch && bytes <= g->staging && s->count == 0); /* the slot is free */
     reid_result r = reid__slot_upload(g, l, s, bytes, e);
     if (r == REID_OK && p->int8) code = cu->MemsetD8Async(l->full, 0, (size_t)n * sizeof *s->full, l->stream);
     if (r == REID_OK) r = reid__gpu_check(&g->device, code, "cuMemsetD8Async", e);
@@ -8886,6 +8982,7 @@ static reid_result reid__slot_submit(reid__gpu *g, reid__gpu_lane *l, reid__slot
 static reid_result reid__slot_finish(reid__gpu *g, reid__slot *s, const reid__call *call) {
     size_t dim = (size_t)g->plan.plan->dim;
     int n = s->count;
+    REID_ASSERT(n >= 1 && s->first >= 0 && s->first + n <= call->n);
     s->count = 0;
     reid_result r = reid__gpu_check(&g->device, g->device.cu.EventSynchronize(s->done), "the network", call->e);
     if (r != REID_OK) return r;
@@ -9253,6 +9350,7 @@ static void reid__keep(const reid__search_chunk *h, int index, int query, size_t
     reid__candidate *c = h->candidates + list * h->cap;
     if (!(near >= (double)t->limits[query])) return;
     if (*count == h->cap) *count = reid__prune(h, query, c, *count, t->spare, &t->limits[query]);
+    REID_ASSERT(*count < h->cap && unit < h->units);
     c += (*count)++;
     memset(c, 0, sizeof *c);
     c->near = (float)near, c->unit = (uint32_t)unit;
@@ -9277,6 +9375,7 @@ static void reid__await(const reid__search_chunk *h, const reid__scan *t, size_t
         a->count = (uint32_t)reid__prune(h, (int)query, t->full, h->cap, t->spare, &a->limit);
         for (uint32_t i = 0; i < a->count; i++) list[i].near = t->full[i].near, list[i].row = t->full[i].unit;
     }
+    REID_ASSERT(a->count < h->cap);
     list[a->count++] = added;
 }
 
@@ -9468,6 +9567,7 @@ static void reid__finish_query(const reid__search_chunk *h, int query, float *wi
         hits[n].group = h->x->rows.groups ? h->x->rows.groups[c[n].row] : c[n].row;
         hits[n].score = c[n].score;
     }
+    for (size_t i = 1; i < n; i++) REID_ASSERT(reid__by_score(&c[i - 1], &c[i]) < 0); /* best first, no row twice */
     h->found[query] = (int)n;
 }
 
@@ -10118,6 +10218,8 @@ static int reid__cannot_link(const reid__grouping *g, uint32_t a, uint32_t b) {
 static void reid__join(reid__grouping *g, uint32_t a, uint32_t b, double score, int must_link) {
     reid_merge merge = {a < b ? a : b, a < b ? b : a, must_link, score};
     reid__grouped *m = &g->rows[merge.a], *n = &g->rows[merge.b];
+    REID_ASSERT(a != b && m->home == merge.a && n->home == merge.b && g->joins + 1 < g->count);
+    REID_ASSERT(must_link || !reid__cannot_link(g, a, b));
     const float *m_rest, *n_rest, *x = reid__group_sum(g, merge.a, &m_rest), *y = reid__group_sum(g, merge.b, &n_rest);
     m->sum = m_rest ? m->sum : n_rest ? n->sum : g->used++;
     float *sum = g->sums + (size_t)m->sum * 2 * (size_t)g->dim;
@@ -11030,6 +11132,7 @@ static reid_result reid__choose_network(reid__build *b) {
     ctx->prep->lines = ctx->net.kernels->lines;
     reid__element element = desc->precision == REID_INT8 ? REID__ELEMENT_INT8 : ctx->net.kernels->element;
     if (element != REID__ELEMENT_FP32) reid__plan_narrow(ctx->plan, element);
+    REID_ASSERT(reid__plan_is_sound(ctx->plan));
     if (element == REID__ELEMENT_INT8) reid__prep_levels(ctx->prep);
     for (const reid__tensor *t = b->file.tensors; desc->allow_unused && t < b->file.tensors + b->file.count; t++)
         if (!b->used[t - b->file.tensors])
@@ -11549,6 +11652,7 @@ static reid__lane *reid__lane_take(reid_ctx *ctx) {
 /* A lane, or memory to resize in, is free for who waits. taken: its mark. */
 static void reid__lane_release(reid_ctx *ctx, int *taken) {
     pthread_mutex_lock(&ctx->mutex);
+    REID_ASSERT(*taken);
     *taken = 0;
     pthread_cond_broadcast(&ctx->turn);
     pthread_mutex_unlock(&ctx->mutex);
@@ -12274,7 +12378,10 @@ static int reid__before(const reid__heap *h, const reid__entry *a, const reid__e
     return a->deadline != b->deadline ? a->deadline < b->deadline : a->ticket < b->ticket;
 }
 
-static void reid__heap_put(reid__heap *h, int at, reid__entry *a) { h->items[at] = a, a->place[h->by_deadline] = at; }
+static void reid__heap_put(reid__heap *h, int at, reid__entry *a) {
+    REID_ASSERT(at >= 1 && at <= h->count && a->ticket);
+    h->items[at] = a, a->place[h->by_deadline] = at;
+}
 
 /* Puts an entry where it belongs, seen from the free place `at`. */
 static void reid__heap_settle(reid__heap *h, int at, reid__entry *a) {
@@ -12292,6 +12399,7 @@ static void reid__heap_add(reid__heap *h, reid__entry *a) { reid__heap_settle(h,
 static void reid__heap_remove(reid__heap *h, reid__entry *a) {
     int at = a->place[h->by_deadline];
     if (!at) return;
+    REID_ASSERT(h->items[at] == a);
     reid__entry *last = h->items[h->count];
     h->items[h->count--] = NULL;
     a->place[h->by_deadline] = 0;
@@ -12350,6 +12458,8 @@ static void reid__add_finished(reid_queue *q, reid__entry *a) {
 /* Decides how a request ends; what waits of it is given up. */
 static void reid__request_end(reid_queue *q, reid__entry *a, reid_result result, int64_t now) {
     reid_queue_stats *s = &q->stats;
+    REID_ASSERT(a->ticket && !a->ended); /* a request ends once */
+    REID_ASSERT(result != REID_OK || (a->taken == a->request.n && !a->computing));
     a->ended = 1, a->result = result;
     s->waiting -= a->request.n - a->taken;
     reid__heap_remove(&q->turns, a);
@@ -12380,6 +12490,7 @@ static void reid__notify_done(reid_queue *q) {
     for (reid__entry *a; (a = q->finished) != NULL;) {
         const reid_request over = a->request;
         const reid_result result = a->result;
+        REID_ASSERT(a->ticket && a->ended && !a->computing && !a->place[0] && !a->place[1] && q->live > 0);
         q->finished = a->next;
         if (!q->finished) q->finished_end = &q->finished;
         a->ticket = 0, a->next = q->unused, q->unused = a;
@@ -12424,9 +12535,11 @@ static void *reid__clock_main(void *arg) {
 /* Fills a lane's batch with what comes first. */
 static void reid__batch_take(reid_queue *q, reid__queue_lane *lane, int64_t now) {
     reid__entry *a;
+    REID_ASSERT(lane->since == 0); /* its last batch is finished */
     lane->since = now, lane->count = 0;
     while (lane->count < q->stats.batch && (a = q->turns.items[1]) != NULL) {
         const reid__batch_image place = {a, a->request.out + (size_t)a->taken * q->dim, REID_OK};
+        REID_ASSERT(!a->ended && a->taken < a->request.n);
         lane->images[lane->count] = a->request.images[a->taken++];
         lane->places[lane->count++] = place;
         a->computing++;
@@ -12434,6 +12547,7 @@ static void reid__batch_take(reid_queue *q, reid__queue_lane *lane, int64_t now)
         if (a->taken == a->request.n) reid__heap_remove(&q->turns, a);
     }
     q->stats.waiting -= lane->count, q->stats.computing += lane->count;
+    REID_ASSERT(q->stats.waiting >= 0 && q->stats.computing <= q->stats.lanes * q->stats.batch);
     if (q->turns.count) pthread_cond_signal(&q->work);
 }
 
@@ -12456,6 +12570,7 @@ static void reid__batch_finish(reid_queue *q, reid__queue_lane *lane, int64_t no
     q->stats.batches++, q->stats.computed += (uint64_t)lane->count, q->stats.compute_ns += (uint64_t)took;
     for (const reid__batch_image *g = lane->places; g < lane->places + lane->count; g++) {
         reid__entry *a = g->entry;
+        REID_ASSERT(a->computing > 0);
         a->computing--;
         if (a->ended) reid__add_finished(q, a);
         else if (g->result != REID_OK) reid__request_end(q, a, g->result, now);
@@ -12522,6 +12637,7 @@ static reid_result reid__request_accept(reid_queue *q, const reid_request *r, re
         q->stats.late++;
         return reid__fail(e, REID_ERR_EXPIRED, "it could not be over in %lld us", (long long)r->deadline_us);
     }
+    REID_ASSERT(a->ticket == 0); /* the entry is free */
     q->unused = a->next, *a = fresh;
     q->serial++, q->live++, q->stats.waiting += r->n;
     if (ticket) *ticket = a->ticket;

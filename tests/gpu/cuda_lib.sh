@@ -15,8 +15,8 @@ mkdir -p "$out"
 compile_net() {
     to=$1
     shift
-    gcc -std=c99 -D_GNU_SOURCE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -g1 "$@" -I. \
-        tests/gpu/cuda_net.c -o "$to" -lm -lpthread
+    gcc -std=c99 -D_GNU_SOURCE -DREID_ASSERT=assert -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -g1 "$@" \
+        -I. tests/gpu/cuda_net.c -o "$to" -lm -lpthread
 }
 # cuda_net, and `apart`, in which every buffer is an allocation of its own; built if something is newer
 programs=build/tests/programs

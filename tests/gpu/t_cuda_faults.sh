@@ -25,8 +25,8 @@ export TEST_KERNELS="$out/tiny/reid_kernels.cu" TEST_OUT="$out"
 build() { # build NAME PROGRAM OPTION...
     name=$1 to=$2
     shift 2
-    gcc -std=c99 -D_GNU_SOURCE -g1 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -DREID_NO_VECTORS \
-        -I"$out/tiny" "$@" "tests/gpu/$name.c" -o "$to" -Wl,--wrap=glob -lm -ldl -lpthread
+    gcc -std=c99 -D_GNU_SOURCE -DREID_ASSERT=assert -g1 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror \
+        -DREID_NO_VECTORS -I"$out/tiny" "$@" "tests/gpu/$name.c" -o "$to" -Wl,--wrap=glob -lm -ldl -lpthread
 }
 # What takes its turn; under AddressSanitizer only with everything.
 parts=

@@ -9,12 +9,12 @@ export TEST_OUT="$out"
 
 # compile FOLDER: t_search and cuda_search with the reid.h in it
 compile() {
-    gcc -std=c99 -D_GNU_SOURCE -O1 -g1 -I"$1" -I. tests/core/t_search.c tests/lib/test_impl.c -o "$1/t_search" \
-        -lcmocka -lm -lpthread -ldl &&
-        gcc -std=c99 -D_GNU_SOURCE -O1 -g1 -I"$1" -I. tests/core/t_group.c tests/lib/test_impl.c -o "$1/t_group" \
-            -lcmocka -lm -lpthread -ldl &&
-        gcc -std=c99 -D_GNU_SOURCE -O0 -g1 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -I"$1" \
-            tests/gpu/cuda_search.c -o "$1/cuda_search" -Wl,--wrap=glob -lm -ldl -lpthread && good ||
+    gcc -std=c99 -D_GNU_SOURCE -DREID_ASSERT=assert -O1 -g1 -I"$1" -I. tests/core/t_search.c tests/lib/test_impl.c \
+        -o "$1/t_search" -lcmocka -lm -lpthread -ldl &&
+        gcc -std=c99 -D_GNU_SOURCE -DREID_ASSERT=assert -O1 -g1 -I"$1" -I. tests/core/t_group.c tests/lib/test_impl.c \
+            -o "$1/t_group" -lcmocka -lm -lpthread -ldl &&
+        gcc -std=c99 -D_GNU_SOURCE -DREID_ASSERT=assert -O0 -g1 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror \
+            -I"$1" tests/gpu/cuda_search.c -o "$1/cuda_search" -Wl,--wrap=glob -lm -ldl -lpthread && good ||
             bad "compiling in $1"
 }
 mkdir -p "$out/pays" # a GPU pays for small galleries, too

@@ -16,9 +16,9 @@ emulator=$PWD/build/emulator
 unset REID_WRITE # what is said with a bug is not what a test should expect
 
 build() { # build PART
-    gcc -O2 -std=c99 -D_GNU_SOURCE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -Itests/emulator -I. \
-        "tests/gpu/kernels_$1.c" -o "$out/kernels_$1" "$emulator/libcuda.so.1" "$emulator/libnvrtc.so.13" \
-        -Wl,-rpath,"$emulator" -lm -ldl -lpthread
+    gcc -O2 -std=c99 -D_GNU_SOURCE -DREID_ASSERT=assert -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror \
+        -Itests/emulator -I. "tests/gpu/kernels_$1.c" -o "$out/kernels_$1" \
+        "$emulator/libcuda.so.1" "$emulator/libnvrtc.so.13" -Wl,-rpath,"$emulator" -lm -ldl -lpthread
 }
 for part in $parts; do
     rm -f "$out/kernels_$part"
