@@ -8203,8 +8203,8 @@ static size_t reid__gpu_written(const reid__gpu_plan *g, const reid__op *op) {
     return pixels / per * channels * (wide ? 4 : g->int8 ? (size_t)out->bytes : g->half ? 2 : 4);
 }
 
-/* For REID_ASSERT: every output fits its buffer, what a launch reads lives until then, and buffers that live at the same
-   time are apart in the arena. */
+/* For REID_ASSERT: every output fits its buffer, what a launch reads lives until then, and buffers that live at the
+   same time are apart in the arena. */
 static int reid__gpu_plan_is_sound(const reid__gpu_plan *g) {
     const reid__plan *p = g->plan;
     for (int i = 0; i < p->op_count; i++) {

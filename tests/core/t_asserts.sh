@@ -39,7 +39,7 @@ mistake() {
 }
 
 mistake 'buffers of a CPU share memory' 'reid__plan_is_sound(p)' tests/core/t_plan.c \
-    's/if (together \&\& at < offset\[i\] + size\[i\] \&\& offset\[i\] < at + size\[id\]) free_here = 0;/(void)together;/'
+    's/if (together \&\& at < offset\[i\] + size\[i\] .*free_here = 0;/(void)together;/'
 mistake "INT8's sums of rows have a quarter of their bytes" 'reid__gpu_plan_is_sound(g)' predict/gpu/predict.c \
     's/size_t values = b->floats \* 4 \/ (size_t)b->bytes;/size_t values = b->floats;/' resnet50 256
 mistake 'an input of a fused operation is given up too early' 'reid__gpu_plan_is_sound(g)' predict/gpu/predict.c \
@@ -47,8 +47,9 @@ mistake 'an input of a fused operation is given up too early' 'reid__gpu_plan_is
 mistake 'a heap forgets the place of an entry' 'h->items[at] == a' tests/core/t_queue.c \
     's/h->items\[at\] = a, a->place\[h->by_deadline\] = at;/h->items[at] = a, a->place[h->by_deadline] = 1;/'
 mistake 'a request ends twice' 'a->ticket && !a->ended' tests/core/t_queue.c \
-    's/if (a->ticket != ticket || a->ended) r = REID_ERR_TICKET;/if (a->ticket != ticket) r = REID_ERR_TICKET;/'
-mistake 'a lane is released twice' '*taken' tests/core/t_api.c 's/    \*taken = 0;/    *taken = 0; REID_ASSERT(*taken);/'
+    's/if (a->ticket != ticket || a->ended) r = REID_ERR_TICKET;/if (a->ticket != ticket) r = REID_ERR_TICKET;/' test_cancel
+mistake 'a lane is released twice' '*taken' tests/core/t_api.c \
+    's/    \*taken = 0;/    *taken = 0; REID_ASSERT(*taken);/'
 mistake 'groups that cannot be linked are joined' 'must_link ||' tests/core/t_group.c \
     's/link.score < g->d->threshold || reid__cannot_link(g, link.a, link.b)/link.score < g->d->threshold/'
 
