@@ -79,7 +79,7 @@ damage_is_told() {
     for names in '{"a,b"}' '{" a"}' '{12345678901234567890123456789012}' '{ä}'; do
         sql flipped.gallery "UPDATE reid.model SET jpeg = '$names'"
         g 2 list flipped.gallery
-        says 'flipped.gallery: is damaged: what it calls a decoder of JPEG files is none'
+        says 'flipped.gallery: is damaged: invalid decoder names, or more than 4'
     done
     sql flipped.gallery "UPDATE reid.model SET jpeg = '{a,b,c,d,e}' RETURNING 'done'" >said 2>&1
     check "five decoders" grep -q 'violates check constraint' said
