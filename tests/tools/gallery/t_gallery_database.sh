@@ -65,9 +65,9 @@ control=$(find "$pg_programs/.." -name vector.control | head -n 1)
 sed "s/^default_version.*/default_version = '0.8.1'/" "$control" > old/extension/vector.control
 chmod -R a+rX old empty
 PGOPTIONS="-c extension_control_path=$work/empty" "$REID" gallery create "$(pg_url bare)" --like few.npy 2> "$err"
-says 'the server has no pgvector, of which 0.8.4 or newer is needed'
+says 'the server has no pgvector; a gallery needs 0.8.4 or newer '
 PGOPTIONS="-c extension_control_path=$work/old" "$REID" gallery create "$(pg_url bare)" --like few.npy 2> "$err"
-says 'has pgvector 0.8.1; 0.8.4 or newer is needed$'
+says 'has pgvector 0.8.1; a gallery needs 0.8.4 or newer'
 check "nothing was made" [ "$(sql bare "SELECT count(*) FROM pg_namespace WHERE nspname = 'reid'")" = 0 ]
 sql bare 'CREATE SCHEMA reid'
 g 2 list "$(pg_url bare)"
@@ -76,7 +76,7 @@ says 'has a schema "reid" that is no gallery$'
 base versions
 sql versions "UPDATE pg_extension SET extversion = '0.8.3' WHERE extname = 'vector'"
 g 2 list "$url"
-says 'has pgvector 0.8.3; 0.8.4 or newer is needed, and after installing it: ALTER EXTENSION vector UPDATE$'
+says 'has pgvector 0.8.3; a gallery needs 0.8.4 or newer, .*ALTER EXTENSION vector UPDATE'
 sql versions "UPDATE pg_extension SET extversion = '0.10' WHERE extname = 'vector'"
 g 0 list "$url"
 sql versions 'UPDATE reid.schema_version SET version = 0'
@@ -102,7 +102,7 @@ prints '^kept as fp32, threshold 0.25$'
 g 2 sql 1
 says 'version 1 is the newest'
 g 2 sql new
-says '"new" is no version of the tables'
+says '"new" is not a version of the tables'
 
 # --- rights -----------------------------------------------------------------------------------------------------------
 sql postgres 'DROP ROLE IF EXISTS reid_nobody' 2> "$work/none"

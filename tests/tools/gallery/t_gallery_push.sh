@@ -207,9 +207,9 @@ says 'keeps its own threshold'
 
 # Places.
 g 2 push bytes.gallery
-says 'gallery push: where to'
+says 'gallery push: give two places'
 g 2 push bytes.gallery two.gallery
-says 'two.gallery is no database'
+says 'two.gallery is not a database'
 g 2 push "$url" "$url"
 says 'the file is not a database'
 g 2 pull "$url" bytes.gallery
