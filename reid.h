@@ -321,9 +321,10 @@
 
    MEASURED ON A GPU
        On an H200 and an H100 (driver 580.159.04, CUDA 13.0, 2026-11-26) the kernels gave the results of the emulator in
-       tests/emulator, bit for bit where both were run, and FP32, FP16 and bf16 stay within the limits above. INT8 does
-       not: on a GPU some rows are wrong, because a buffer of row sums is too small. Use INT8 on the CPU. README.md has
-       the speed; statements about other chips are predictions. tools/gpu_check measures a machine that has a GPU.
+       tests/emulator, bit for bit where both were run, and FP32, FP16 and bf16 stayed within the limits above. INT8 did
+       not: some rows were wrong, because a buffer of row sums was too small. That is fixed, and has not run on a GPU
+       since: use INT8 on the CPU. README.md has the speed; statements about other chips are predictions.
+       tools/gpu_check measures a machine that has a GPU.
 
    STABILITY
        A version is major.minor.patch. Until 1.0 a new minor version may change or rename anything in >>api, and

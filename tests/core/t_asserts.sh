@@ -55,7 +55,7 @@ mistake 'groups that cannot be linked are joined' 'must_link ||' tests/core/t_gr
 
 # --- off ---
 cp reid.h "$top/"
-check_off() { # a program whose every invariant has a side effect shows none of them
+check_off() { # an assertion with a side effect, which must not happen
     cat > "$top/off.c" << 'END'
 static int evaluated;
 #define REID_NO_VECTORS

@@ -2,9 +2,9 @@
 #ifndef REID_TOOLS_CONTAINER_H
 #define REID_TOOLS_CONTAINER_H
 
-/* CPUs that the quota pays for, also parts of one; 0: there is no quota. */
+/* CPUs that the quota pays for, fractions included; 0: no quota. */
 double container_cpus(void);
-/* Bytes of memory that the container may hold; 0: there is no limit. *used, unless NULL: what it holds. */
+/* The container's memory limit in bytes; 0: no limit. *used, unless NULL, is set to the bytes in use. */
 double container_memory(double *used);
 
 #endif

@@ -1,5 +1,6 @@
 #include "base/files.h"
 
+#include "base/invariant.h"
 #include "base/memory.h"
 
 #include <errno.h>
@@ -163,6 +164,7 @@ int pending_open(pending *p, const char *path, const char *temp, int keep, text 
 
 int pending_write(pending *p, const void *bytes, size_t len, size_t offset, text *why) {
     const char *from = bytes;
+    REID_ASSERT(p->fd >= 0);
     while (len) {
         ssize_t n = pwrite(p->fd, from, len, (off_t)offset);
         if (n < 0 && errno == EINTR) continue;

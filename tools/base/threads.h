@@ -12,7 +12,7 @@ int threads_here(void);
 int threads_for(int wanted, int most);
 
 /* pthread_create with every signal blocked in the new thread: signals belong to the main thread, whose sleep and reads
-   they interrupt. Returns 0 when there is no thread; the caller reports it. */
+   they interrupt. Returns 0 if the thread could not be started; the caller reports it. */
 int thread_start(pthread_t *thread, void *(*run)(void *user), void *user);
 /* The same for threads that a library starts in between: blocks every signal in the calling thread. */
 void threads_block_signals(sigset_t *before);

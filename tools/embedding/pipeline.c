@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/files.h"
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "base/say.h"
 #include "base/threads.h"
@@ -163,6 +164,7 @@ static void *work(void *user) {
         d.when.thread = mine;
         pthread_mutex_lock(&p->lock);
         measure(&p->measured, &d.when);
+        REID_ASSERT(!p->ring[number % SLOTS].ready && number >= p->taken && number < p->taken + SLOTS);
         p->ready++;
         p->ring[number % SLOTS].what = d;
         p->ring[number % SLOTS].ready = 1;

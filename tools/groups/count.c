@@ -12,7 +12,8 @@ static const double UNSEEN = 3;   /* of n: what none of n shows is true of at mo
 
 /* --- permanent random numbers ------------------------------------------------------------------------------------- */
 
-uint64_t count_seed(uint64_t seed, const char *more) { /* with its 0, where a text ends */
+/* The 0 that ends the text is hashed, too, so that texts of different lengths start different sequences. */
+uint64_t count_seed(uint64_t seed, const char *more) {
     return random_mix(hash_bytes(random_next(&seed) ^ HASH_START, more, strlen(more) + 1));
 }
 

@@ -1,6 +1,7 @@
 #include "scores/scores.h"
 
 #include "base/files.h"
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "base/say.h"
 #include "base/threads.h"
@@ -204,6 +205,7 @@ static int make_workers(worker *w, int threads, run *r) {
 int scores_run(const score_job *job) {
     worker w[MAX_SCORE_THREADS];
     run r = {job, choose(job->isa), PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, 0, 0};
+    REID_ASSERT(job->threads >= 1 && job->threads <= MAX_SCORE_THREADS && job->fn);
     if (!job->queries || !job->galleries) return !interrupted();
     r.blocks = (job->queries + BLOCK - 1) / BLOCK;
     int threads = r.blocks < (size_t)job->threads ? (int)r.blocks : job->threads;

@@ -1,5 +1,6 @@
 #include "server/pool.h"
 
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "base/say.h"
 #include "base/threads.h"
@@ -53,6 +54,7 @@ void pool_add(pool *p, pool_task *task, int urgent) {
     int line = !urgent;
     task->next = NULL;
     pthread_mutex_lock(&p->lock);
+    REID_ASSERT(!p->stop && task->run && (!p->first[line] || !p->last[line]->next));
     if (p->first[line]) p->last[line]->next = task;
     else p->first[line] = task;
     p->last[line] = task;

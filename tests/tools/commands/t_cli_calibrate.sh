@@ -206,7 +206,7 @@ start=$(date +%s)
 wait $job
 status=$?
 check "a signal ends it (was $status)" [ $status = 143 ]
-check "soon" [ $(($(date +%s) - start)) -le 10 ]
+check "soon" [ $(($(date +%s) - start)) -le 3 ]
 absent stopped.json
 no_leftovers
 
