@@ -64,7 +64,7 @@ sql postgres 'CREATE ROLE ann LOGIN IN ROLE reid_reader; CREATE ROLE bob LOGIN I
 as() { pg_url deer | sed "s/postgres@/$1@/"; }
 run 0 cluster crops.npy --threshold 0.6 --decisions "$(as ann)" -o ann.csv -q
 run 2 review --import saved.jsonl --decisions "$(as ann)"
-says 'you may read this gallery's decisions but not add any; its owner can grant you reid_writer'
+says 'you may read this gallery.s decisions but not add any; its owner can grant you reid_writer'
 sql deer 'DELETE FROM reid.decision'
 run 0 review --import saved.jsonl --decisions "$(as bob)"
 for what in 'DELETE FROM reid.decision' 'UPDATE reid.decision SET seq = seq' 'TRUNCATE reid.decision'; do
