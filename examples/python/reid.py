@@ -425,7 +425,7 @@ def _jobs(images: Any, boxes: Any) -> List[Tuple[Picture, Optional[np.ndarray], 
                         "or a sequence of them")
     pictures = list(images)
     if boxes is None:
-        return [(picture, None, f"picture {i}") for i, image in enumerate(pictures)]
+        return [(picture, None, f"picture {i}") for i, picture in enumerate(pictures)]
     each = list(boxes)
     if len(each) != len(pictures):
         raise ValueError(f"boxes has {len(each)} entries for {len(pictures)} pictures; None is for all of an image")

@@ -242,7 +242,7 @@ refused 'is both input and output' -m f.safetensors crops -o ./f.safetensors
 refused 'nowhere/f.safetensors: cannot write into nowhere/' -m w.safetensors crops -o nowhere/f.safetensors
 mkdir folder.safetensors
 refused 'folder.safetensors: ' -m w.safetensors crops -o folder.safetensors
-refused 'holds embeddings of unit length, but a head takes in what comes before' plain.npy --report
+refused 'holds embeddings of unit length, but a head needs raw features' plain.npy --report
 refused 'raw.npy was made by' -m r50.safetensors raw.npy -o no.safetensors
 refused 'raw.npy was made by' -m w.safetensors raw.npy -o no.safetensors
 refused '--shrinkage takes X, not' raw.npy --report --shrinkage 1.5
@@ -254,7 +254,7 @@ refused '--dim 40: [0-9]* crops of [0-9]* individuals give [0-9]* directions' ra
 refused 'the head of network resnet50-bnneck cannot be fitted' -m neck.safetensors crops -o no.safetensors
 rm neck.safetensors
 (echo path,identity && for who in 01 02 03; do for i in 1 2; do echo "crops/$who/$i.png,$who"; done; done) >few.csv
-refused '3 individuals with two crops or more are too few to choose' raw.npy --labels few.csv -m w.safetensors \
+refused '3 individuals with two crops or more are too few for cross-validation' raw.npy --labels few.csv -m w.safetensors \
     --size 64x64 -o no.safetensors
 refused 'too few for a report' raw.npy --labels few.csv --report
 (echo path,identity && for who in $people; do echo "crops/$who/1.png,$who"; done) >single.csv

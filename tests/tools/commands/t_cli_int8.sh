@@ -65,7 +65,7 @@ bad 'one model, given with -m' calibrate --int8 crops -o x.safetensors
 bad '-o FILE.safetensors names the file' calibrate --int8 $one crops
 bad 'no INPUT' calibrate --int8 $one -o x.safetensors
 mkdir empty
-bad 'no image to measure' calibrate --int8 $one empty -o x.safetensors
+bad 'no images to measure' calibrate --int8 $one empty -o x.safetensors
 b0 b0.safetensors
 bad 'efficientnet_b0 is not computed in INT8' calibrate --int8 -m b0.safetensors crops -o x.safetensors
 absent x.safetensors

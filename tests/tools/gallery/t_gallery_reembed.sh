@@ -118,7 +118,7 @@ END
 check "the comparison, computed again" "$python" nearest.py
 sql g 'UPDATE reid.embedder SET threshold = 0.9 WHERE embedder_id = 1'
 re 2 g --switch
-says 'the gallery decides by a threshold, 0.9, which means nothing for the other model'
+says 'the gallery decides by a threshold, 0.9, which does not apply to the other model'
 re 0 g --switch --threshold 0.7 --json
 prints "^{\"now\": \"$next\"}$"
 re 0 g --status
@@ -176,7 +176,7 @@ re 1 f $two
 prints '^embedded 2, failed 4; of 6 templates, 2 have a row of these models, 4 not$'
 says 'a/9.png: a/9.png: cannot open: No such file'
 says 'none: the gallery has no path for its image'
-says 'a/2.png#0: is a box of an image, and the gallery does not know which'
+says 'a/2.png#0: is a box of an image, but the gallery has no box for it'
 says 'a/3.png: a/3.png: the image has changed since it was added'
 check "bits of a box" equal "$(rows f "$next" | head -c 10240 | cksum)" "$(npy box.npy | cksum)"
 re 0 f --status --json
@@ -244,7 +244,7 @@ picture a/5.png 60 50 5
 run 2 gallery reembed a.gallery $one
 says 'a.gallery: reembed is for a gallery in PostgreSQL'
 re 2 f
-says 'by which models? Give -m'
+says 'gallery reembed: no model: give -m'
 re 2 f --status --back
 says 'at a time'
 re 2 f --partial $one
@@ -319,8 +319,8 @@ ends_well "$late" late
 ends_well "$steady" steady
 kill -CONT "$frozen"
 ends_well "$frozen" frozen
-check "it was taken for dead" grep -q 'this worker was taken for dead' frozen.err
-check "the dead were told" grep -q 'has not shown itself for too long' steady.err late.err frozen.err
+check "its lease expired" grep -q "this worker's lease had expired" frozen.err
+check "its claims were released" grep -q 'the lease of worker .* has expired' steady.err late.err frozen.err
 check "each template once" [ "$(count m "$big")" = 161 ]
 check "bits of reid embed, after all that" \
     equal "$(rows m "$big" | head -c $((160 * 10240)) | cksum)" "$(npy many.npy | cksum)"
