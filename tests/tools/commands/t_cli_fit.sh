@@ -254,8 +254,8 @@ refused '--dim 40: [0-9]* crops of [0-9]* individuals give [0-9]* directions' ra
 refused 'the head of network resnet50-bnneck cannot be fitted' -m neck.safetensors crops -o no.safetensors
 rm neck.safetensors
 (echo path,identity && for who in 01 02 03; do for i in 1 2; do echo "crops/$who/$i.png,$who"; done; done) >few.csv
-refused '3 individuals with two crops or more are too few for cross-validation' raw.npy --labels few.csv -m w.safetensors \
-    --size 64x64 -o no.safetensors
+refused '3 individuals with two crops or more are too few for cross-validation' raw.npy --labels few.csv \
+    -m w.safetensors --size 64x64 -o no.safetensors
 refused 'too few for a report' raw.npy --labels few.csv --report
 (echo path,identity && for who in $people; do echo "crops/$who/1.png,$who"; done) >single.csv
 refused '0 individuals with two crops or more: fit needs at least two' raw.npy --labels single.csv -m w.safetensors \
