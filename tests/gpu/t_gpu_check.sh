@@ -157,7 +157,7 @@ says 0 'the same bits in every batch: yes' \
     "$out/gpu_batch" build/gpu/efficientnet_b0.safetensors reid_kernels.cu 32 32
 grep -q '^cuda:0, reid emulator' "$out/log" && grep -q 'MB on the GPU (1[0-9] weights' "$out/log" && good ||
     bad 'gpu_batch does not say where it ran, and in how much memory'
-says 0 '^ReLU in other words .*: the same bits$' \
+says 0 '^ReLU written differently .*: the same bits$' \
     "$out/patched_kernel" build/gpu/resnet50-multiscale.safetensors reid_kernels.cu 32 32
 [ "$(grep -c 'cosine 0\.[0-9]*$' "$out/log")" = 2 ] && good || bad 'the other two edits are not seen'
 say_left_out parts
