@@ -25,11 +25,11 @@ says() {
 }
 
 # --- arguments, and what is missing ---
-says 2 'where to' sh tools/gpu_check
+says 2 'out DIR is missing' sh tools/gpu_check
 says 2 'a folder is missing' sh tools/gpu_check --out
-says 2 'no part "horse"' sh tools/gpu_check --out "$out/r" horse
+says 2 'unknown part "horse"' sh tools/gpu_check --out "$out/r" horse
 says 2 'a number is missing after --limit' sh tools/gpu_check --out "$out/r" --limit
-says 2 '"soon", not a number' sh tools/gpu_check --out "$out/r" --limit soon bench
+says 2 '"soon"; expected a number of seconds' sh tools/gpu_check --out "$out/r" --limit soon bench
 says 2 'unknown option --fast' sh tools/gpu_check --out "$out/r" --fast
 says 0 'times on the emulator would mean nothing' sh tools/gpu_check --emulator --out "$out/r" bench peers ceilings
 if ! nvidia-smi >/dev/null 2>&1; then
