@@ -30,8 +30,6 @@ typedef void (*web_fn)(void *user, const web_request *r, web_reply *out);
 
 typedef struct web web;
 
-/* 1 when libmicrohttpd is compiled in. */
-int web_is_there(void);
 /* fd listens, and is closed by this. max_body: bytes; what is larger is refused with 413 before it is asked for. NULL
    after saying what is wrong. */
 web *web_start(int fd, int threads, size_t max_body, web_fn answer, void *user);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_ID = 1024, MAX_NESTING = 8, MAX_SHAPE = 4, MAX_FIELD = 64, SIZE_DIGITS = 20 };
+enum { MAX_ID = 1024, MAX_NESTING = 8, MAX_SHAPE = 4, MAX_FIELD = 64 };
 
 /* A request while it is read. `field` is what the next mistake is about. */
 typedef struct reading {
@@ -430,18 +430,6 @@ void infer_free(infer_request *r) {
 }
 
 /* --- query strings ------------------------------------------------------------------------------------------------ */
-
-int parse_size(const char *s, size_t most, size_t *out) {
-    size_t value = 0, n = strspn(s, "0123456789");
-    if (!n || n > SIZE_DIGITS || s[n]) return 0;
-    for (; *s; s++) {
-        size_t digit = (size_t)(*s - '0');
-        if (value > (SIZE_MAX - digit) / 10) return 0;
-        value = value * 10 + digit;
-    }
-    *out = value;
-    return value <= most;
-}
 
 static int hex_of(int c) {
     if (c >= '0' && c <= '9') return c - '0';

@@ -65,7 +65,4 @@ void plain_free(plain_request *r);
 /* Appends what %41 and the like stand for. Returns 0 for a malformed one, for %00 and without memory. */
 int percent_decode(const char *s, size_t len, text *out);
 
-/* A decimal number without a sign, as in Content-Length. Returns 0 when it is none, or above most. */
-int parse_size(const char *s, size_t most, size_t *out);
-
 #endif
