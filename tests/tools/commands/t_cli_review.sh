@@ -164,9 +164,9 @@ decide 400 'belongs to undo' '{"what": "undo"}'
 decide 400 'line 1: expected' '{"what": "undo", "undoes": 0}'
 decide 400 'line 1: expected' '{"what": "undo", "undoes": 1, "seen": -1}'
 decide 404 'none of these crops is called .*"c/1.png' '{"what": "same", "crops": ["a/1.png", "c/1.png"]}'
-decide 409 'too few' '{"what": "same", "crops": ["a/1.png"]}'
+decide 409 'needs at least 2' '{"what": "same", "crops": ["a/1.png"]}'
 decide 409 'an id is given twice' '{"what": "same", "crops": ["a/1.png", "a/1.png"]}'
-decide 409 'is no earlier line' '{"what": "undo", "undoes": 1}'
+decide 409 'is not an earlier line' '{"what": "undo", "undoes": 1}'
 decide 409 'control character' '{"what": "name", "crops": ["a/1.png"], "name": "a\nb"}'
 check "nothing is in the journal" [ ! -s d.jsonl ]
 
@@ -181,7 +181,7 @@ check "the chain has who and when" grep -q 'ann .*x.*20[0-9][0-9]-.*decision 1' 
 decide 200 '"seq": 4, "decisions": \[{"seq": 4' \
     "{\"what\": \"name\", \"crops\": [\"$odd\"], \"name\": \"<b>&\", \"seen\": 3}"
 decide 200 '"seq": 5' '{"what": "undo", "undoes": 2, "seen": 4}'
-decide 409 'has been undone already' '{"what": "undo", "undoes": 2, "seen": 5}'
+decide 409 'was already undone' '{"what": "undo", "undoes": 2, "seen": 5}'
 decide 200 '"seq": 6' '{"what": "not a crop", "crops": ["lost.png"], "seen": 5}'
 lines d.jsonl 6
 line 1 '^{"seq": 1, "what": "same", "crops": \["a/1.png", "b/1.png"\], "by": "ann \\"x\\"", "when": "20' d.jsonl
