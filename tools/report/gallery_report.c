@@ -66,7 +66,7 @@ void gallery_check_lines(const gallery_check *c, text *t) {
     text_join(t, c->damage);
     text_printf(t, "%zu records, %zu damaged, %zu templates, %llu bytes", r->records, r->damaged, r->templates,
                 (unsigned long long)r->bytes);
-    if (r->unused) text_printf(t, ", %llu of them left by an interrupted writer", (unsigned long long)r->unused);
+    if (r->unused) text_printf(t, ", %llu of them left unused by an interrupted writer", (unsigned long long)r->unused);
     for (int i = 0; i < meta->models; i++) {
         const store_model *m = &meta->model[i];
         text_printf(t, "\nmade by ");
@@ -83,7 +83,7 @@ void gallery_check_lines(const gallery_check *c, text *t) {
     if (strchr(meta->jpeg, ',')) text_puts(t, ": scores among its templates shift slightly");
     if (is_database_url(c->place)) text_printf(t, "\ntables of version %d", r->version);
     else if (r->version == 1)
-        text_puts(t, "\nformat 1, whose header has no copy; \"reid gallery compact\" makes format 2 of it");
+        text_puts(t, "\nformat 1, which has no copy of the header; \"reid gallery compact\" converts it to format 2");
     text_putc(t, '\n');
 }
 
