@@ -84,8 +84,8 @@ bug 'comments end at newlines alone' tools/pictures/pnm.c t_picture:test_pnm_ref
     "s/file\[at\] == '\\\\n' || file\[at\] == '\\\\r'/file[at] == '\\\\n'/"
 bug 'all decoders of stb_image are there' tools/pictures/stb_image_config.h t_decoders '/define STBI_ONLY/d'
 bug 'sums in stb_image do not wrap' Makefile t_decoders 's/-fwrapv//'
-bug 'three bytes make a JPEG' tools/pictures/sniff.c t_picture:test_jpeg_by_another_name \
-    's/{2, "\\xFF\\xD8", jpeg/{3, "\\xFF\\xD8\\xFF", jpeg/'
+bug 'three bytes make a JPEG' tools/pictures/picture_facts.c t_picture:test_jpeg_by_another_name \
+    's/{2, "\\xFF\\xD8", PICTURE_JPEG, read_jpeg/{3, "\\xFF\\xD8\\xFF", PICTURE_JPEG, read_jpeg/'
 bug 'a JPEG without its tables is decoded' tools/pictures/jpeg.c t_picture:test_jpeg_structure \
     's/if (!is_defined) return/if (0) return/'
 bug 'a file that ends early becomes an image' tools/pictures/picture.c t_picture:test_short_tga \
@@ -103,7 +103,7 @@ bug 'each decoder may read a file as large as half of the memory' tools/pictures
 bug 'scans are not counted' tools/pictures/jpeg.c t_picture:test_jpeg_scans \
     's/if (++t->scans > most_scans(f)) return/if (0) return/'
 bug 'a hundred bytes make a JPEG of any size' tools/pictures/jpeg.c t_picture:test_short_jpeg \
-    's/return is_too_short(&t.frame, len) ?/return 0 ?/'
+    's/return is_too_short(&out->frame, len) ?/return 0 ?/'
 bug 'images are decoded without waiting for room' tools/embedding/pipeline.c t_cli_inputs \
     's/number != p->taken \&\& p->bytes + d->cost > p->budget/0/'
 # --- galleries ---
