@@ -105,7 +105,7 @@ bug 'scans are not counted' tools/pictures/jpeg.c t_picture:test_jpeg_scans \
 bug 'a hundred bytes make a JPEG of any size' tools/pictures/jpeg.c t_picture:test_short_jpeg \
     's/return is_too_short(&out->frame, len) ?/return 0 ?/'
 bug 'images are decoded without waiting for room' tools/embedding/pipeline.c t_cli_inputs \
-    's/number != p->taken \&\& p->bytes + d->cost > p->budget/0/'
+    's/is->number != p->taken \&\& p->bytes + bytes > p->budget/0/'
 # --- galleries ---
 bug 'an end mark that did not reach the disk stays' tools/gallery/gallery_store.c t_gallery_faults:test_errors \
     's/if (s->failed) undo_mark(s);//'
