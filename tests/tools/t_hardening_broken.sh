@@ -19,7 +19,8 @@ word=${1-} limit=300 log=$dir/log top=$dir/top
 
 # compile_line TEST: the sources and options in its head; a planted file stands in the place of its original
 compile_line() {
-    sed -n '/^ *cc -std/,/\*\//{s/\*\/.*//;p;}' "$(find tests/tools -name "$1.c")" | tr '\n' ' ' |
+    # shellcheck disable=SC2046 # several words, and patterns of files
+    echo $(sed -n '/^ *cc -std/,/\*\//{s/\*\/.*//;p;}' "$(find tests/tools -name "$1.c")") |
         sed "s|^ *cc ||; s|-o *[^ ]*||; s|-O[0-9]||; s|-I\. |-I. -I$top/tools |; s| $file | $top/$file |"
 }
 
@@ -107,36 +108,34 @@ bug 'a hundred bytes make a JPEG of any size' tools/pictures/jpeg.c t_picture:te
 bug 'images are decoded without waiting for room' tools/embedding/pipeline.c t_cli_inputs \
     's/is->number != p->taken \&\& p->bytes + bytes > p->budget/0/'
 # --- galleries ---
-bug 'an end mark that did not reach the disk stays' tools/gallery/gallery_store.c t_gallery_faults:test_errors \
+bug 'an end mark that did not reach the disk stays' tools/gallery/store_append.c t_gallery_faults:test_errors \
     's/if (s->failed) undo_mark(s);//'
-bug 'records are cut off that an end mark may name' tools/gallery/gallery_store.c t_gallery_faults:test_errors \
-    's/s->keep_tail = !write_mark/s->keep_tail = 0 * write_mark/'
-bug 'an interrupted fsync is a failure' tools/gallery/gallery_store.c t_gallery_faults:test_errors \
+bug 'records are cut off that an end mark may name' tools/gallery/store_append.c t_gallery_faults:test_errors \
+    's/s->keep_tail = !store_write_mark/s->keep_tail = 0 * store_write_mark/'
+bug 'an interrupted fsync is a failure' tools/base/files.h t_gallery_faults:test_errors \
     's/while ((result) != 0 \&\& errno == EINTR)/while (0)/'
-bug 'a failure has no reason' tools/gallery/gallery_store.c t_gallery_faults:test_errors \
-    's/return result == 0 || fail_errno(why, .*);/return result == 0;/'
-bug 'the mark is written before the records' tools/gallery/gallery_store.c t_gallery_faults:test_kills \
-    's/^    if (!flush(s, why)) return 0;/    if (!write_mark(s->fd, s->layout, s->sequence + 1, \
+bug 'a failure has no reason' tools/gallery/store_file.c t_gallery_faults:test_errors \
+    's/return result == 0 || store_fail_errno(why, .*);/return result == 0;/'
+bug 'the mark is written before the records' tools/gallery/store_append.c t_gallery_faults:test_kills \
+    's/^    if (!flush(s, why)) return 0;/    if (!store_write_mark(s->fd, s->sequence + 1, \
     s->tail + s->pending_len, s->tail_records, why) || !flush(s, why)) return 0;/'
-bug 'a compacted gallery has the mode of a new file' tools/gallery/gallery_store.c t_gallery_faults:test_modes \
+bug 'a compacted gallery has the mode of a new file' tools/gallery/store_rewrite.c t_gallery_faults:test_modes \
     's/ = opened \&\& keep_rights(s->fd, to->fd, why) \&\&/ = opened \&\& fchmod(to->fd, 0644) == 0 \&\&/'
-bug 'one copy of the header is all' tools/gallery/gallery_store.c t_gallery_store:test_salvage_without_head \
-    's/; k < l->heads \&\& !found/; k < 1 \&\& !found/'
-bug 'headers among the records are not looked for' tools/gallery/gallery_store.c \
-    t_gallery_store:test_salvage_without_head 's/\(place = s->layout->header_record\); !found;/\1; 0;/'
-bug 'a large gallery does not say again what it is' tools/gallery/gallery_store.c \
+bug 'one copy of the header is all' tools/gallery/store_head.c t_gallery_store:test_salvage_without_head \
+    's/i < 2 \&\& !found/i < 1 \&\& !found/'
+bug 'headers among the records are not looked for' tools/gallery/store_head.c \
+    t_gallery_store:test_salvage_without_head 's/\(place = HEADER_RECORD\); !found;/\1; 0;/'
+bug 'a large gallery does not say again what it is' tools/gallery/store_append.c \
     t_gallery_store:test_salvage_records_alone 's/s->tail + s->pending_len >= s->next_header/0/'
-bug 'end marks that are damaged end a salvage' tools/gallery/gallery_store.c t_gallery_store:test_salvage \
+bug 'end marks that are damaged end a salvage' tools/gallery/store_head.c t_gallery_store:test_salvage \
     's/^    if (salvage) { .*/    if (0) {/'
-bug 'galleries of version 1 are not known' tools/gallery/gallery_store.c t_gallery_store:test_version_1 \
-    's/version == 1 ? &LAYOUTS\[0\] : NEWEST/NEWEST/'
 # --- outputs ---
 bug 'rows that have their final name are not found again' tools/embedding/output.c t_output_faults:test_npy \
     's/if (data_size == 0 \&\& size \&\& adopt_renamed/if (0 \&\& adopt_renamed/'
 bug 'a run of which rows have their final name cannot go on' tools/embedding/output.c t_output_faults:test_npy \
     's/if (data_size == 0 \&\& size \&\& adopt_renamed/if (0 \&\& adopt_renamed/
     s/if (data_size < prologue) return 0;/if (data_size < prologue) return out->broken = 1;/'
-bug 'an interrupted rename is a failure' tools/base/files.c t_output_faults:test_npy \
+bug 'an interrupted rename is a failure' tools/base/files.h t_output_faults:test_npy \
     's/while ((result) != 0 \&\& errno == EINTR)/while (0)/'
 bug 'another user'"'"'s file is continued' tools/base/files.c t_output_faults:test_taken_names \
     's/else if (keep \&\& st.st_uid != geteuid())/else if (0)/'
