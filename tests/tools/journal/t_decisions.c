@@ -4,6 +4,7 @@
    cc -std=c99 -D_GNU_SOURCE -O2 -I. -Itools tests/tools/journal/t_decisions.c tools/journal/decisions.c
       tools/journal/decisions_line.c tools/journal/decisions_list.c tools/journal/decisions_state.c
       tools/base/union_find.c tools/journal/decisions_table.c tools/gallery/database.c tools/gallery/gallery_store.c
+      tools/gallery/store_*.c
       tools/gallery/pq.c tools/gallery/schema.c tools/base/source.c tools/base/json.c tools/base/json_write.c
       tools/base/text.c tools/base/memory.c tools/base/say.c tools/base/clock.c tools/base/files.c tools/base/crc32.c
       tools/base/when.c -o build/t_decisions
