@@ -353,7 +353,7 @@ def answer_all(page):
         before = page.pair()
         page.click("#different")
         page.until("answered", lambda: len(journal()) > lines and page.pair() != before)
-    page.until("the end is told", lambda: "No question is left" in page.one("#finished").text)
+    page.until("the end is told", lambda: "No questions are left" in page.one("#finished").text)
     heeds = page.js("fetch('groups/0').then(r => r.json()).then(j => j.layer.heeds)")
     assert heeds == len(journal()), (heeds, len(journal()))
     assert page.one("#progress").get_attribute("aria-valuenow") == "100"
@@ -414,7 +414,7 @@ def regroup_many(page):
     assert page.pair() != pair and page.one("#regroup").text.startswith("Grouping")
     page.shot("grouping")
     page.until("told", lambda: page.js("document.querySelector('#toast').textContent") ==
-               "Grouped again with 1 new answer.", 60)
+               "Regrouped with 1 new answer.", 60)
     page.until("the other answer is new", lambda: page.one("#regroup").text == "Regroup R 1 new answer", 30)
     page.click("#regroup")
     page.until("all are heeded", lambda: page.one("#regroup").text == "Regroup R", 60)
@@ -442,7 +442,7 @@ def single_file(page):
     page.driver.refresh()
     page.until("kept", lambda: page.js("document.body.dataset.seq") == "4")
     page.key("r")
-    page.until("told", lambda: "cannot group again" in page.one("#toast").text)
+    page.until("told", lambda: "cannot regroup" in page.one("#toast").text)
     page.click("#save")
     page.until("saved", lambda: os.path.exists("decisions.jsonl"))
     subprocess.run([REID, "review", "--import", "decisions.jsonl", "--decisions", "single.jsonl"], check=True)
