@@ -58,7 +58,7 @@ const option OPTIONS[] = {
 
     /* --- inputs and outputs of embed, merge, match and doctor --- */
     {'o', "output", "FILE", EMBED, OF_COMMAND, SET(text), SHARED(output.path), 0, 0,
-     "FILE.npy (with FILE.ids.txt and FILE.meta.json), FILE.jsonl or FILE.csv. Default, and for -: JSON lines on "
+     "FILE.npy (with FILE.ids.txt and FILE.meta.json), FILE.jsonl or FILE.csv. Default (also with -): JSON lines on "
      "stdout"},
     {'o', "output", "FILE", MATCH, OF_COMMAND, SET(text), SHARED(output.path), 0, 0,
      "FILE.csv (one line per match: query, decision, rank, identity, score, probability, image), FILE.jsonl, or "
@@ -96,7 +96,7 @@ const option OPTIONS[] = {
     {'0', NULL, NULL, LISTS_IMAGES, OF_COMMAND, SET(flag), SHARED(input.nul_list), 0, 0,
      "the list on stdin is separated by zero bytes instead of line ends"},
     {0, "shard", "I/N", EMBED, OF_COMMAND, SET(shard), SELF(input.shard), 1, 1000000,
-     "only the I-th of N consecutive slices of the inputs; reid merge joins the outputs to those of a single run"},
+     "only the I-th of N consecutive slices of the inputs; reid merge joins the outputs into those of a single run"},
     {0, "resume", NULL, EMBED, OF_COMMAND, SET(flag), SHARED(output.resume), 0, 0,
      "continue from the FILE.part of an interrupted run, and keep it if interrupted again"},
     {0, "resume", NULL, TRACK, OF_COMMAND, SET(flag), SHARED(output.resume), 0, 0,
@@ -170,16 +170,16 @@ const option OPTIONS[] = {
      "identities: columns path, identity, and optionally camera, role (query, gallery or both). Paths are relative to "
      "FOLDER. Default: from the layout of FOLDER, or from the ids"},
     {0, "unknown", "NAME", EVAL | CALIBRATE, OF_COMMAND, SET(text), SHARED(input.unknown), 0, 0,
-     "images of identity NAME show strangers, possibly a different one each: a wrong match for every query, never a "
-     "genuine pair, and queries only if the gallery consists of others"},
+     "images of identity NAME show strangers, possibly a different one each: in the gallery they are a wrong match for "
+     "every query, no two of them are a genuine pair, and they are queries only if they are not in the gallery"},
     {0, "unknown", "NAME", MATCH, OF_COMMAND, SET(text), SHARED(input.unknown), 0, 0,
      "images of identity NAME show strangers: they are not part of the gallery, and in FILE.html the right decision "
      "for them is unknown"},
     {0, "unknown", "NAME", GALLERY, OF_COMMAND, SET(text), SHARED(input.unknown), 0, 0,
      "add: images of identity NAME show strangers, and are not added"},
     {0, "leave-out", "auto|camera|picture", HAS_LABELS, OF_COMMAND, SET(choice), SHARED(eval.leave_out), 0, 0,
-     "never compare a query with itself (picture), or also with images of its identity from its own camera (camera). "
-     "Default: camera if all cameras are known"},
+     "never compare a query with itself (picture), nor with images of the same identity from the same camera (camera). "
+     "Default: camera if all cameras are known, else picture"},
     {0, "rerank", NULL, EVAL, OF_COMMAND, SET(flag), SHARED(eval.rerank), 0, 0,
      "re-rank by k-reciprocal neighbours (Zhong et al. 2017)"},
     {0, "k1", "N", EVAL, OF_COMMAND, SET(int), SHARED(eval.k1), 1, 10000,
@@ -196,10 +196,10 @@ const option OPTIONS[] = {
      "compare the first with the others; each is a precision, a device, DEVICE/PRECISION or a file of embeddings. Exit "
      "status 1 if one loses too much"},
     {0, "limit", "P", EVAL, OF_COMMAND, SET(real), SHARED(eval.limit), 0, 100,
-     "with --compare: largest loss of rank-1 and of mAP, in percentage points. Default: 2"},
+     "with --compare: largest acceptable loss of rank-1 and of mAP, in percentage points. Default: 2"},
     {0, "least-cosine", "X", EVAL, OF_COMMAND, SET(real), SHARED(eval.least_cosine), -1, 1,
-     "with --compare: least cosine between an image's embeddings by the first and by another. Default: 0.98 for "
-     "precisions and devices, any for files"},
+     "with --compare: least acceptable cosine between an image's embeddings by the first and by another. Default: 0.98 "
+     "for precisions and devices, any for files"},
     {0, "draws", "N", HAS_LABELS, OF_COMMAND, SET(int), SHARED(eval.draws), 10, 1000000,
      "bootstrap draws of identities for the 95 % intervals. Default: 1000, fewer when calibrate has many pairs"},
     {'o', "output", "FILE", CALIBRATE, OF_COMMAND, SET(text), SHARED(output.path), 0, 0,
@@ -212,7 +212,7 @@ const option OPTIONS[] = {
      "also store the threshold in this file of reid gallery, or postgresql://...; with two models, give "
      "--score-weights"},
     {0, "fmr", "X", CALIBRATE | GALLERY, OF_COMMAND, SET(share), SHARED(calibrate.fmr), 0, 0,
-     "false-match rate: the share of pairs of two individuals that may be accepted. Default: 0.001"},
+     "false-match rate: the share of pairs of different individuals that may be accepted. Default: 0.001"},
     {0, "prior", "P", CALIBRATE, OF_COMMAND, SET(share), SHARED(calibrate.prior), 0, 0,
      "prior probability that a pair shows one individual, for the probabilities. Default: 0.5"},
     {0, "method", CALIBRATION_METHODS, CALIBRATE, OF_COMMAND, SET(choice), SHARED(calibrate.method), 0, 0,
@@ -222,7 +222,7 @@ const option OPTIONS[] = {
     {'o', "output", "FILE.safetensors", FIT, OF_COMMAND, SET(text), SHARED(output.path), 0, 0,
      "the weights of -m with the fitted head, for every command"},
     {0, "method", FIT_METHODS, FIT, OF_COMMAND, SET(choice), SHARED(fit.method), 0, 0,
-     "how the directions of the head are chosen. Default: auto, the method that finds most individuals"},
+     "how the directions of the head are chosen. Default: auto, the best method in cross-validation"},
     {0, "shrinkage", "X", FIT, OF_COMMAND, SET(real), SHARED(fit.shrinkage), 0, 1,
      "shrink the within-individual covariance towards a multiple of the identity matrix: 0 not at all, 1 fully. "
      "Default: chosen by cross-validation over individuals"},
@@ -252,7 +252,7 @@ const option OPTIONS[] = {
     {0, "batches", "N,...", BENCH, OF_COMMAND, SET(batches), SHARED(bench.batch_list), 1, 65536,
      "images per call, one row of the table for each. Default: 1,8,32"},
     {0, "rounds", "N", BENCH, OF_COMMAND, SET(int), SHARED(bench.rounds), 1, 1000,
-     "measurements, of which the median is reported. Default: 9"},
+     "measurements; their median is reported. Default: 9"},
     {0, "ops", NULL, BENCH, OF_COMMAND, SET(flag), SHARED(bench.ops), 0, 0,
      "also list every operation, with its kernel and its share of the ceilings"},
     {0, "report", "FILE.html", BENCH, OF_COMMAND, SET(text), SHARED(bench.page), 0, 0,
@@ -278,7 +278,7 @@ const option OPTIONS[] = {
     {0, "listen", "HOST:PORT", SERVE, OF_COMMAND, SET(text), SHARED(serve.listen), 0, 0,
      "listen on TCP: 127.0.0.1:8000, [::1]:8000; port 0 chooses a free one. Other addresses require --token-file"},
     {0, "token-file", "FILE", SERVE, OF_COMMAND, SET(text), SHARED(serve.token_file), 0, 0,
-     "a file with one line that nobody else can read: the token that TCP clients send as Authorization: Bearer TOKEN"},
+     "a file that only you can read, with one line: the token that TCP clients send as Authorization: Bearer TOKEN"},
     {0, "limit", "N|auto", SERVES, OF_COMMAND, SET(int_or_auto), SHARED(serve.waiting), 1, 1048576,
      "images that may wait; further requests get 503. Default: 1024, or 8 batches if that is more"},
     {0, "delay", "MS", SERVES, OF_COMMAND, SET(real), SHARED(serve.delay), 0, 10000,
@@ -290,8 +290,8 @@ const option OPTIONS[] = {
     {0, "connections", "N", SERVE, OF_COMMAND, SET(int), SHARED(serve.connections), 1, 100000,
      "connections at a time; further ones get 503. Default: 1024"},
     {0, "idle", "SECONDS", SERVE, OF_COMMAND, SET(int), SHARED(serve.idle), 1, 86400,
-     "close connections that are idle this long, or send and read more slowly than 64 KiB a second; within a request "
-     "they get 408. Default: 30"},
+     "close connections that are idle this long, or send and read more slowly than 64 KiB a second; in the middle of a "
+     "request they get 408 first. Default: 30"},
     {0, "drain", "SECONDS", SERVES, OF_COMMAND, SET(int), SHARED(serve.drain), 0, 86400,
      "when stopped: how long accepted requests may take. Default: 30"},
 
@@ -311,8 +311,8 @@ const option OPTIONS[] = {
     {0, "tracks", "FILE.csv", GROUPS_CROPS, OF_COMMAND, SET(text), SHARED(cluster.tracks), 0, 0,
      "columns id and track: crops of one track show one individual"},
     {0, "decisions", "FILE", CLUSTER, OF_COMMAND, SET(text), SHARED(cluster.decisions), 0, 0,
-     "decisions made in reid review, which override scores. A journal, or the postgresql://... of a gallery that "
-     "stores decisions"},
+     "decisions made in reid review, which override scores: a journal, or the postgresql://... address of a gallery "
+     "that stores decisions"},
     {0, "carry", "FILE.csv", GROUPS_CROPS, OF_COMMAND, SET(text), SHARED(cluster.carry), 0, 0,
      "an earlier output: groups keep the numbers and names of the earlier groups with which they share most crops, "
      "except names that were since withdrawn or given to another group"},
@@ -325,7 +325,7 @@ const option OPTIONS[] = {
     {0, "labels", "FILE.csv", CLUSTER, OF_COMMAND, SET(text), SHARED(input.labels), 0, 0,
      "the crops' true identities, in columns path and identity, to measure how well the groups agree with them"},
     {0, "own-labels", NULL, CLUSTER, OF_COMMAND, SET(flag), SHARED(cluster.own_labels), 0, 0,
-     "likewise with the identities in the files themselves"},
+     "measure the same against the identities in the input files"},
     {0, "explain", NULL, CLUSTER, OF_COMMAND, SET(flag), SHARED(cluster.explain), 0, 0,
      "the last two arguments are ids: show which joins brought their crops together, or what kept them apart"},
     {0, "count", NULL, CLUSTER, OF_COMMAND, SET(flag), SHARED(count.asked), 0, 0,
@@ -340,13 +340,13 @@ const option OPTIONS[] = {
     {0, "seed", "N", GROUPS_CROPS, OF_COMMAND, SET(long), SHARED(count.seed), 0, 0x7fffffffffffffff,
      "with --count: seed for drawing the crops. Default: 0"},
     {0, "decisions", "FILE", REVIEW, OF_COMMAND, SET(text), SHARED(cluster.decisions), 0, 0,
-     "the journal of decisions (decisions.jsonl), created if it does not exist; or the postgresql://... of a gallery, "
-     "which keeps them in a table"},
+     "the journal of decisions (decisions.jsonl), created if it does not exist; or the postgresql://... address of a "
+     "gallery, which keeps them in a table"},
     {0, "by", "NAME", REVIEW, OF_COMMAND, SET(text), SHARED(review.by_whom), 0, 0,
-     "who decides. Default: your user name"},
+     "the name recorded with each decision. Default: your user name"},
     {0, "camtrap-dp", "PACKAGE", CLUSTER, OF_COMMAND, SET(text), SHARED(cluster.camtrap), 0, 0,
      "write the groups as observations into a copy of this Camtrap DP (a folder with datapackage.json, deployments and "
-     "media; the crops' images are found in it by the ends of their paths); -o is the new folder"},
+     "media; images are matched to media by the ends of their paths); -o is the new folder"},
     {0, "species", "NAME", CLUSTER, OF_COMMAND, SET(text), SHARED(cluster.species), 0, 0,
      "with --camtrap-dp: the scientific name for all observations. Default: none"},
     {0, "boxes", "FILE", GROUPS_CROPS, OF_COMMAND, SET(text), SHARED(input.boxes), 0, 0,
@@ -358,7 +358,7 @@ const option OPTIONS[] = {
     {0, "html", "FILE", REVIEW, OF_COMMAND, SET(text), SHARED(review.html), 0, 0,
      "write the page as a single file that needs no server; it saves decisions to a file for --import"},
     {0, "import", "FILE", REVIEW, OF_COMMAND, SET(text), SHARED(review.import), 0, 0,
-     "add decisions that were saved by a page of --html, or that are in the gallery at a postgresql://..., and exit"},
+     "add the decisions that a page of --html saved, or those stored in the gallery at postgresql://..., and exit"},
 
     /* --- track --- */
     {'o', "output", "DIR", TRACK, OF_COMMAND, SET(text), SHARED(output.path), 0, 0,
@@ -377,7 +377,7 @@ const option OPTIONS[] = {
      "file with one frame number per line. Default: auto"},
     {0, "best", "N", TRACK, OF_COMMAND, SET(int), SHARED(track.best), 1, 100, "frames kept of each track. Default: 3"},
     {0, "apart", "SECONDS", TRACK, OF_COMMAND, SET(real), SHARED(track.apart), 0, 86400,
-     "least time between two of these frames. Default: 0.5"},
+     "least time between two frames kept of a track. Default: 0.5"},
     {0, "burst", "SECONDS", TRACK, OF_COMMAND, SET(real), SHARED(track.burst), 0, 86400,
      "photos: those taken within this time of each other form a burst. Default: 5"},
     {0, "times", "FILE.csv", TRACK, OF_COMMAND, SET(text), SHARED(track.times), 0, 0,
@@ -393,22 +393,22 @@ const option OPTIONS[] = {
     {0, "device", "auto|cpu|cuda[:N]", COMPUTES, OF_DEVICES, SET(device), SELF(compute.device), 0, 0,
      "where to compute. Default: a GPU if it can be used; -v says why not"},
     {0, "precision", PRECISIONS, COMPILES_MODEL, OF_DEVICES, SET(choice), SHARED(compute.precision), REID_FP32, 0,
-     "arithmetic. Default: fp32 on the CPU, fp16 on a GPU"},
+     "precision of the arithmetic. Default: fp32 on the CPU, fp16 on a GPU"},
     {0, "latency", NULL, COMPILES_MODEL, OF_DEVICES, SET(flag), SHARED(compute.latency), 0, 0,
      "on a GPU: fast for one image at a time, slower for many (changes the fingerprint)"},
     {0, "ranges", "FILE", RUNS_MODEL, OF_DEVICES, SET(text), PER_MODEL(ranges), 0, 0,
      "for int8: ranges of the activations, from reid calibrate --int8 with these weights"},
     {0, "no-fallback", NULL, COMPILES_MODEL & ~(BENCH | DOCTOR | TUNE), OF_DEVICES, SET(flag),
      SHARED(compute.no_fallback), 0, 0,
-     "for int8: do not recompute images whose activations exceed the ranges in FP32, only count them (changes the "
-     "fingerprint)"},
+     "for int8: only count images whose activations exceed the ranges, instead of recomputing them in FP32 (changes "
+     "the fingerprint)"},
     {0, "kernels", "FILE", COMPILES_MODEL, OF_DEVICES, SET(text), SHARED(compute.kernels), 0, 0,
      "GPU kernels from this copy of reid_kernels.cu. Default: those compiled in"},
     {0, "pack", "FILE", RUNS_MODEL, OF_DEVICES, SET(text), SHARED(compute.pack), 0, 0,
      "GPU kernels compiled in advance by reid pack; NVRTC is then not needed"},
     {0, "chip", "sm_NN", PACK, OF_COMMAND, SET(text), SHARED(compute.chip), 0, 0,
      "the GPU to compile for. Default: this machine's"},
-    {'o', "output", "FILE", PACK, OF_COMMAND, SET(text), SHARED(output.path), 0, 0, "the pack"},
+    {'o', "output", "FILE", PACK, OF_COMMAND, SET(text), SHARED(output.path), 0, 0, "the file of kernels, for --pack"},
     {0, "isa", "auto|scalar|avx2|avx512|avx512_bf16|amx_bf16|avx512_vnni|amx_int8|neon", COMPUTES | FIT, OF_DEVICES,
      SET(choice), SHARED(compute.isa), REID_ISA_AUTO, 0,
      "CPU instruction set, for tests and comparisons. Default: the best one of this CPU"},
@@ -449,7 +449,7 @@ const option OPTIONS[] = {
     /* --- messages --- */
     {0, "json", NULL, PRINTS_JSON, OF_COMMAND, SET(flag), SHARED(output.json), 0, 0, "results as JSON on stdout"},
     {0, "stats", NULL, EMBED | MATCH | GALLERY | TRACK, OF_COMMAND, SET(flag), SHARED(output.stats), 0, 0,
-     "at the end, on stderr: time spent reading, decoding, resizing and computing, the bottleneck, and what would "
+     "at the end, on stderr: the time spent reading, decoding, resizing and computing, the bottleneck, and what would "
      "help; a line of JSON with --json"},
     {0, "trace", "FILE.json", EMBED | MATCH | GALLERY, OF_COMMAND, SET(text), SHARED(output.trace), 0, 0,
      "a trace for ui.perfetto.dev: when each image was read, decoded, resized, computed and written, what each thread "

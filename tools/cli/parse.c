@@ -200,7 +200,7 @@ int options_parse(options *o, const command *c, int argc, char **argv) {
 void command_unknown(const command_table *t, const char *name) {
     text hint = TEXT_INIT;
     hint_command(&hint, t, name);
-    say_error("no command \"%s\"%s; see \"reid help\"", shown(name), hint.len ? hint.s : "");
+    say_error("unknown command \"%s\"%s; see \"reid help\"", shown(name), hint.len ? hint.s : "");
     text_free(&hint);
 }
 

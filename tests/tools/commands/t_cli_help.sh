@@ -22,7 +22,7 @@ bad() { # PATTERN ARGUMENT...
     silent
 }
 bad 'no command; see "reid help"'
-bad 'no command "frobnicate"' frobnicate
+bad 'unknown command "frobnicate"' frobnicate
 bad 'unknown option --foo; see "reid help embed"' embed --foo
 bad 'unknown option -x' embed -x
 bad 'unknown option --gallery' embed --gallery x
@@ -37,8 +37,8 @@ bad 'unknown option --batch-size; use --batch N' embed --batch-size 8
 bad 'unknown option --weights; use -m FILE' embed --weights w.safetensors
 bad 'unknown option --weights; it is now called --score-weights' match --weights 0.6,0.4
 bad 'unknown option --template; it is now called --profile' embed --template here
-bad 'no command "embd"; did you mean "embed"?' embd
-bad 'no command "x"; see' x
+bad 'unknown command "embd"; did you mean "embed"?' embd
+bad 'unknown command "x"; see' x
 bad 'a value is missing after --batch' embed --batch
 bad 'a value is missing after -m' embed -m
 bad 'no value may be given with --flip=1' embed --flip=1
@@ -78,7 +78,7 @@ run 0 --help
 run 0 version
 prints "^reid $(sed -n 's/^.define REID_VERSION_STRING "\(.*\)"/\1/p' "$top/reid.h")$"
 run 0 --version
-bad 'no command "nope"' help nope
+bad 'unknown command "nope"' help nope
 bad 'no completion for fish' help --completion fish
 for command in embed merge match gallery eval calibrate fit inspect bench convert serve worker review cluster track \
     doctor tune pack help version; do
