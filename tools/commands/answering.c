@@ -9,9 +9,9 @@
 int answering_check(const options *o, const char *who) {
     if (!o->models) say_error("no model: give its weights with -m FILE");
     else if (!o->match.gallery && (o->match.calibration || o->match.weight_count || !isnan(o->match.threshold)))
-        say_error("%s: --calibration, --score-weights and --threshold belong to a --gallery", who);
+        say_error("%s: --calibration, --score-weights and --threshold need a --gallery", who);
     else if (o->match.weight_count && o->match.calibration)
-        say_error("%s: --score-weights would change the scores that --calibration is about", who);
+        say_error("%s: --calibration already has the models' shares: remove --score-weights", who);
     else if (o->match.weight_count && o->match.weight_count != o->models)
         say_error("%s: --score-weights gives %d share%s for %d model%s", who, o->match.weight_count,
                   plural((size_t)o->match.weight_count), o->models, plural((size_t)o->models));
@@ -38,8 +38,8 @@ static int name_model(answering *a, int i, const char *who) {
     }
     if (!need_text(name)) return 0;
     if (!is_name(name->s, name->len) || strcmp(name->s, "stats") == 0)
-        say_error("%s: \"%s\" is not a valid model name: letters, digits, dots, dashes and underscores, but not "
-                  "\"stats\"; give one with -m NAME=FILE", who, shown(name->s));
+        say_error("%s: \"%s\" is not a valid model name; expected letters, digits, dots, dashes and underscores, but "
+                  "not \"stats\": give one with -m NAME=FILE", who, shown(name->s));
     else if (i && strcmp(name->s, a->names[0].s) == 0)
         say_error("%s: two models are called %s; give names with -m NAME=FILE", who, shown(name->s));
     else return 1;

@@ -423,7 +423,8 @@ static int check_batches(const bench *b) {
     int shown_ones = 0;
     for (int i = 0; i < b->o->bench.batch_count; i++) shown_ones += b->o->bench.batch_list[i] <= b->info.batch;
     if (!b->o->bench.page || shown_ones) return 1;
-    say_error("bench: --report shows operations, and none of --batches is computed at once by --batch %d",
+    say_error("bench: --report shows operations, which are measured only for batches up to --batch %d: give a "
+              "smaller one in --batches",
               b->info.batch);
     return 0;
 }
@@ -436,12 +437,12 @@ int bench_main(options *o) {
         return 2;
     }
     if (o->models != 1) {
-        say_error(o->models ? "bench: one model at a time, -m is given twice"
+        say_error(o->models ? "bench: -m is given twice; expected one model"
                             : "no model: give its weights with -m FILE");
         return 2;
     }
     if (o->bench.tune && o->bench.page) {
-        say_error("bench: --report shows what is measured without --tune");
+        say_error("bench: --report and --tune exclude each other");
         return 2;
     }
     if (o->bench.tune) return bench_tune(o);

@@ -153,7 +153,7 @@ static int tune(tuner *t) {
         return 0;
     }
     if (!*t->gpu.cache_dir) {
-        say_error("bench: --tune needs a cache for what it finds: REID_CACHE_DIR");
+        say_error("bench: --tune needs a cache to store its times in: set REID_CACHE_DIR");
         return 0;
     }
     int good = 1;

@@ -64,8 +64,8 @@ static int choose_weights(calibrating *k) {
     for (int m = 0; m < k->set.makers.models; m++) w[m] = o->match.weight_count ? o->match.weights[m] : 1;
     if (o->match.weight_count || k->set.makers.models == 1) return 1;
     if (o->match.gallery) {
-        say_error("calibrate: a gallery keeps a threshold and no weights; give those that reid match will use, its own "
-                  "are --score-weights 0.6,0.4");
+        say_error("calibrate: a gallery stores a threshold but no weights: give the --score-weights that reid match "
+                  "will use (0.6,0.4 by default)");
         return 0;
     }
     const labelled_pairs *p = &k->pairs;
@@ -256,7 +256,8 @@ int calibrate_main(options *o) {
         say_error("%s: %s", shown(o->output.path), why.s);
     } else if (collect(&k, &status)) {
         status = 2;
-        if (k.set.failed) say_warning("%zu labelled images failed; the others were used", k.set.failed);
+        if (k.set.failed) say_warning("%zu labelled image%s failed; the others were used",
+                                      k.set.failed, plural(k.set.failed));
         if (compute(&k) && (o->match.gallery ? save_both : save)(&k) && tell(&k)) {
             calibration_doubt(&k.c, "calibrate");
             status = k.set.failed ? 1 : 0;

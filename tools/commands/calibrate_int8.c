@@ -101,7 +101,7 @@ static int measure(measuring *m, reid_ctx *ctx) {
     }
     progress_stop();
     pipeline_stop(p);
-    if (m->too_many) say_error("more operations than a network has");
+    if (m->too_many) say_error("calibrate --int8: the network has more than %d convolutions", MAX_RANGES);
     return !m->too_many && !interrupted();
 }
 
@@ -228,17 +228,18 @@ static int tell(const measuring *m) {
     if (m->o->output.json) {
         tell_json(m, mean, tail, &out);
     } else {
-        text_printf(&out, "%zu ranges from %zu crops. Cosine between INT8 and FP32 on %zu %s: mean %.6f, least %.6f\n",
-                    m->ranges, m->crops, m->compared, holds_out(m) ? "others" : "of these very crops", mean, m->least);
+        text_printf(&out, "%zu ranges from %zu image%s. Cosine between INT8 and FP32 on %zu %s: mean %.6f, least "
+                          "%.6f\n", m->ranges, m->crops, plural(m->crops), m->compared,
+                    holds_out(m) ? "held-out images" : "of the same images", mean, m->least);
         if (holds_out(m))
-            text_printf(&out, "%zu of the %zu others are below %g; of all images like these up to %.1f %% may be (95 "
-                              "%% confidence)\n", m->poor, m->compared, POOR, 100 * tail);
+            text_printf(&out, "%zu of the %zu held-out images are below %g; among all images like these, up to %.1f %% "
+                              "may be (95 %% confidence)\n", m->poor, m->compared, POOR, 100 * tail);
     }
     if (m->poor)
         say_warning("INT8 and FP32 embeddings differ for %zu image%s, most for %s: activations exceed the ranges. "
                     "Measure more images like these, or stay with FP32", m->poor, plural(m->poor), shown(m->worst));
     else if (!holds_out(m))
-        say_warning("too few images to hold any out: the effect on others is unknown; give at least %d",
+        say_warning("too few images to hold any out, so the effect on other images is unknown; give at least %d",
                     LEAST_CROPS);
     return results_print(&out);
 }
@@ -248,8 +249,8 @@ static int tell(const measuring *m) {
 static int usable(const options *o) {
     text why = TEXT_INIT;
     int good = 0;
-    if (o->models != 1) say_error("calibrate --int8: one model, given with -m FILE");
-    else if (!o->output.path) say_error("calibrate --int8: -o FILE.safetensors names the file for the ranges");
+    if (o->models != 1) say_error("calibrate --int8: give exactly one model with -m FILE");
+    else if (!o->output.path) say_error("calibrate --int8: name the file for the ranges with -o FILE.safetensors");
     else if (!o->operand_count) say_error("calibrate --int8: no INPUT; see \"reid help calibrate\"");
     else if (!file_target(o->output.path, &why)) say_error("%s: %s", shown(o->output.path), why.s);
     else good = 1;
@@ -263,12 +264,12 @@ static int run(measuring *m) {
     if (!open_as(&m->both, o, REID_FP32, NULL)) return 2;
     const model *fp32 = &m->both.at[0];
     if (strncmp(fp32->info.network, "resnet", 6) != 0) {
-        say_error("%s: %s is not computed in INT8; the ResNets are", shown(fp32->weights), fp32->info.network);
+        say_error("%s: %s cannot be computed in INT8; only ResNets can", shown(fp32->weights), fp32->info.network);
         return 2;
     }
     if (!measure(m, fp32->ctx)) return 2;
     if (!m->crops) {
-        say_error("calibrate --int8: no images to measure");
+        say_error("calibrate --int8: no image could be measured");
         return 2;
     }
     if (!write_ranges(m, &fp32->info) || !open_as(&m->both, o, REID_INT8, o->output.path)) return 2;

@@ -33,11 +33,12 @@ static int check_options(const options *o) {
     else if ((o->input.labels || o->cluster.own_labels) && !o->output.path)
         say_error("cluster: agreement with labels is reported when the groups go to a file: give -o");
     else if (o->cluster.camtrap && (!o->output.path || o->cluster.explain || o->count.asked))
-        say_error("cluster: --camtrap-dp writes a folder: give it as -o%s", o->output.path ? ", and nothing else" : "");
+        say_error("cluster: --camtrap-dp %s", o->output.path ? "excludes --explain and --count"
+                                                              : "writes a folder: name it with -o");
     else if (o->cluster.species && !o->cluster.camtrap) say_error("cluster: --species is for --camtrap-dp");
     else if (o->output.path && !o->cluster.camtrap && !text_ends_with(o->output.path, ".csv") &&
              !text_ends_with(o->output.path, ".json"))
-        say_error("%s: groups are written as .csv or .json", shown(o->output.path));
+        say_error("%s: the name of the output must end in .csv or .json", shown(o->output.path));
     else return counting_options(o, "cluster");
     return 0;
 }
@@ -61,9 +62,10 @@ static void group_lines(const grouping *run, text *t) {
         none += c->group[i] == CLUSTERS_NONE;
         alone += c->group[i] != CLUSTERS_NONE && isnan(c->score[i]);
     }
-    text_printf(t, "%zu crops in %zu groups at %.6g, %zu of them alone; %zu joins from %.6g on need review\n",
+    text_printf(t, "%zu crops in %zu groups at threshold %.6g, %zu of them with one crop; %zu joins scoring %.6g or "
+                   "more need review\n",
                 c->rows - none, c->groups, c->threshold, alone, c->doubts, run->request.doubt);
-    if (none) text_printf(t, "%zu were decided to be no crops\n", none);
+    if (none) text_printf(t, "%zu marked as not a crop\n", none);
 }
 
 static int write_out(const text *t) {
@@ -149,7 +151,7 @@ static int explain(const grouping *run) {
 
 /* A journal that is not there is one without decisions, which a name that was mistyped is, too. */
 static void warn_about_journal(const decisions *d, const char *path) {
-    if (d->fd < 0 && !d->table) say_warning("%s: is not there: nothing is decided", shown(path));
+    if (d->fd < 0 && !d->table) say_warning("%s: not found; continuing without decisions", shown(path));
     decisions_warn_torn(d, path);
 }
 

@@ -49,7 +49,7 @@ static int open_both(conditioning *c) {
     int n = snprintf(c->moved, sizeof c->moved, "%s std=%.9f,%.9f,%.9f", info->preprocessing,
                      info->std[0] * (1 + STEP), info->std[1] * (1 - STEP), info->std[2] * (1 + STEP));
     if (n >= (int)sizeof c->moved) {
-        say_error("%s: its preset is too long a text", shown(desc.weights));
+        say_error("%s: the text of its preset is too long", shown(desc.weights));
         return 0;
     }
     desc.preset = c->moved, desc.height = desc.width = 0;
@@ -113,15 +113,15 @@ static int examine_all(conditioning *c) {
 /* What the figures mean for whoever chooses a precision or compares programs. */
 static void warn(const conditioning *c) {
     if (c->most > (float)FP16_MOST)
-        say_warning("activations reach %.3g, and FP16 ends at %g: on a GPU use --precision bf16 (from sm_80 "
-                    "on) or fp32", (double)c->most,
+        say_warning("activations reach %.3g, beyond FP16's limit of %g: on a GPU use --precision bf16 (from sm_80 on) "
+                    "or fp32", (double)c->most,
                     FP16_MOST);
     else if (c->most > (float)(FP16_MOST / 4))
-        say_warning("activations reach %.3g, and FP16 ends at %g: other images may overflow; --precision bf16 and "
-                    "fp32 are safe", (double)c->most, FP16_MOST);
+        say_warning("activations reach %.3g, close to FP16's limit of %g: other images may overflow; --precision bf16 "
+                    "and fp32 are safe", (double)c->most, FP16_MOST);
     if (c->growth * FP32_ROUNDING > AGREEMENT)
-        say_warning("%s: what FP32 rounds off (%g) may grow to %.1g in the embedding; no two programs agree to %g "
-                    "there", shown(c->steepest), FP32_ROUNDING, c->growth * FP32_ROUNDING, AGREEMENT);
+        say_warning("%s: the rounding of FP32 (%g) may grow to %.1g in the embedding, so no two programs will agree to "
+                    "%g on this image", shown(c->steepest), FP32_ROUNDING, c->growth * FP32_ROUNDING, AGREEMENT);
 }
 
 static void tell_json(const conditioning *c, text *all) {
@@ -142,9 +142,9 @@ static int tell(conditioning *c) {
     if (c->o->output.json) {
         tell_json(c, &all);
     } else {
-        text_puts(&all, "LARGEST      STORED BY              GROWTH     PICTURE\n");
+        text_puts(&all, "LARGEST      STORED BY              GROWTH     IMAGE\n");
         text_join(&all, &c->out);
-        text_printf(&all, "largest activation %.5g (%s), %.3g %% of what FP16 holds; a change of %g in every pixel "
+        text_printf(&all, "largest activation %.5g (%s), %.3g %% of FP16's limit; a change of %g in every pixel "
                     "becomes at most %.3g in an embedding\n", (double)c->most, c->most_at,
                     100 * (double)c->most / FP16_MOST,
                     STEP, c->growth * STEP);
@@ -157,7 +157,7 @@ int inspect_condition(options *o) {
     int status = 2;
     memset(&c, 0, sizeof c);
     if (o->operand_count < 2) {
-        say_error("inspect --condition: a file of weights and images are needed; see \"reid help inspect\"");
+        say_error("inspect --condition: expected a file of weights and at least one image; see \"reid help inspect\"");
         return 2;
     }
     o->every.weights = o->operands[0];

@@ -55,7 +55,8 @@ static int is_listed(const char *name, const char *(*name_of)(int)) {
 static int check_arguments(const options *o) {
     const char *net = o->every.network;
     if (o->operand_count < 1 || o->operand_count > 2)
-        say_error("convert: a checkpoint and the name of the file to make are needed; see \"reid help convert\"");
+        say_error("convert: expected a checkpoint and the name of the output, or only a checkpoint; see "
+                  "\"reid help convert\"");
     else if (net && !is_listed(net, reid_network_name)) say_error("convert: no network is named \"%s\"", shown(net));
     else if (o->operand_count == 2) {
         const char *out = o->operands[1];
@@ -131,7 +132,7 @@ static int decide_head(conversion *v) {
     v->activation = v->head.activation;
     for (size_t i = 0; i < v->map.count; i++)
         if (v->map.at[i].what != FATE_HEAD && starts_projection(&v->map.at[i]))
-            return refuse(&v->why, "the file has a head already, %s; --head %s cannot be a second one",
+            return refuse(&v->why, "the file already has a head, %s: remove --head %s",
                           v->map.at[i].from->name, layers);
     return 1;
 }
@@ -342,8 +343,8 @@ static void report_text(conversion *v) {
     add_label(t, "preset");
     if (v->preset) text_printf(t, "%s (%s)\n", v->preset, v->preset_why);
     else if (v->final_preset[0])
-        text_printf(t, "%s (the network's default; nothing in the file says)\n", v->final_preset);
-    else text_puts(t, "the network's default; nothing in the file says\n");
+        text_printf(t, "%s (the network's default; the file names none)\n", v->final_preset);
+    else text_puts(t, "the network's default; the file names none\n");
     if (v->last_stride) {
         add_label(t, "last stride");
         text_printf(t, "%d (%s)\n", v->last_stride, v->stride_why);
@@ -431,9 +432,10 @@ static void report_json(conversion *v) {
 
 static void say_notes(const conversion *v) {
     if (v->unchecked && v->from.has_pickle_crc)
-        say_warning("%s: written without checksums, so that damage would not be noticed", shown(v->in));
+        say_warning("%s: the file was written without checksums, so damage would go unnoticed", shown(v->in));
     if (v->map.others[0])
-        say_warning("%s: also there and not taken: %s (--key chooses)", shown(v->in), shown(v->map.others));
+        say_warning("%s: the file also contains %s, which was not used (--key chooses)",
+                    shown(v->in), shown(v->map.others));
     if (v->map.wide[0] && !v->head.width) say_warning("%s: %s", shown(v->in), shown(v->map.wide));
     if (v->map.ambiguous[0]) say_warning("%s: %s", shown(v->in), v->map.ambiguous);
     if (v->map.differs[0])
@@ -449,7 +451,7 @@ static int convert(conversion *v) {
     if (!onnx_name_tensors(&v->from, v->all.at, v->all.count, o->every.network, &v->why)) return 0;
     const char *net = o->every.network ? o->every.network : v->from.network;
     if (net && !is_listed(net, reid_network_name))
-        return refuse(&v->why, "the file names the network \"%.100s\", which is not known here; give --net", net);
+        return refuse(&v->why, "the file names an unknown network, \"%.100s\": give --net", net);
     if (!mapping_find(&v->map, &v->from, v->all.at, v->all.count, net, o->convert.key, base_name(v->in), &v->why))
         return 0;
     v->mapped = 1;

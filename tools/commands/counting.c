@@ -10,8 +10,8 @@ int counting_options(const options *o, const char *who) {
     const char *other = o->cluster.add ? "--add" : o->cluster.explain ? "--explain" : o->input.labels ? "--labels"
                       : o->cluster.own_labels ? "--own-labels" : o->output.path ? "-o" : NULL;
     if (!o->count.asked && (o->count.sample || o->count.per_crop || o->count.seed >= 0))
-        say_error("%s: --sample, --per-crop and --seed say what --count asks: give it, too", who);
-    else if (o->count.asked && other) say_error("%s: --count makes no groups: %s does not go with it", who, other);
+        say_error("%s: --sample, --per-crop and --seed belong to --count: give --count, too", who);
+    else if (o->count.asked && other) say_error("%s: --count makes no groups: remove %s", who, other);
     else return 1;
     return 0;
 }

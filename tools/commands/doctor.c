@@ -37,7 +37,7 @@ int doctor_main(options *o) {
     findings f;
     text out = TEXT_INIT;
     if (o->operand_count) {
-        say_error("doctor: \"%s\" is no option; see \"reid help doctor\"", shown(o->operands[0]));
+        say_error("doctor: unexpected argument: %s; see \"reid help doctor\"", shown(o->operands[0]));
         return 2;
     }
     memset(&f, 0, sizeof f);

@@ -34,10 +34,10 @@ static void tell_processor(findings *f, const reid_info *info, int asked_for) {
         findings_add(f, FOUND_WARNING, "cpu", "compile with -O2",
                      "%s: reid.h was compiled without optimisation, and is many times slower", info->chip);
     else if (asked_for)
-        findings_add(f, FOUND_NOTE, "cpu", "no --isa", "%s: --isa holds it to %s", info->chip, info->isa);
+        findings_add(f, FOUND_NOTE, "cpu", "remove --isa", "%s: --isa limits it to %s", info->chip, info->isa);
     else if (asked && *asked && strcmp(asked, "auto") != 0)
         findings_add(f, FOUND_WARNING, "cpu", "unset REID_CPU_ISA",
-                     "%s: REID_CPU_ISA=%s in the environment holds it to that", info->chip, asked);
+                     "%s: REID_CPU_ISA=%s in the environment limits it", info->chip, asked);
     else if (strcmp(info->isa, "scalar") == 0)
         findings_add(f, FOUND_WARNING, "cpu", "a processor with AVX2 and FMA, or a GPU",
                      "%s: no fast kernels for this processor; the portable ones compute the same, many times slower",
@@ -52,7 +52,7 @@ static void judge(findings *f, const float *row, const reid_info *info, double s
         if (!(difference <= worst)) worst = difference; /* also when it is no number */
     }
     if (worst <= tolerance)
-        findings_add(f, FOUND_GOOD, "self-test", NULL, "PyTorch's embedding to %.1e, in %.2f s", worst, seconds);
+        findings_add(f, FOUND_GOOD, "self-test", NULL, "equals PyTorch's embedding to %.1e, in %.2f s", worst, seconds);
     else
         findings_add(f, FOUND_ERROR, "self-test", "report it with this output; --isa scalar may help meanwhile",
                      "an embedding differs from PyTorch's by %g with %s: this build or machine computes wrongly", worst,

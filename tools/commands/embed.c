@@ -61,7 +61,7 @@ static int run(embedding *e, models *all) {
     size_t first, end, done = 0;
     output_slice(e->list->count, o->input.shard, o->input.shards, &first, &end);
     int begun = output_begin(e->out, all, e->list, first, end, &done);
-    if (done) say_info("%zu of %zu inputs were done before", done, end - first);
+    if (done) say_info("%zu of %zu inputs were already done", done, end - first);
     if (!begun) {
         output_discard(e->out);
         return 2;

@@ -103,7 +103,8 @@ static void close_way(way *w) {
 static void warn_about(const eval_set *set) {
     if (set->labels.elsewhere) say_info("%zu rows are neither in query nor in gallery folders", set->labels.elsewhere);
     if (set->unlabelled) say_warning("%zu embeddings have no label and were left out", set->unlabelled);
-    if (set->failed) say_warning("%zu labelled images failed; the others were evaluated", set->failed);
+    if (set->failed) say_warning("%zu labelled image%s failed; the others were evaluated",
+                                 set->failed, plural(set->failed));
 }
 
 static int evaluate_one(const options *o) {
@@ -136,7 +137,7 @@ static int set_way(way *w, const options *o, const char *name, size_t len) {
     if (!w->name) return 0;
     if (gallery_file_is_one(w->name)) {
         if (o->operand_count > 1) {
-            say_error("--compare: beside files there can be one folder");
+            say_error("--compare: with files of embeddings, give at most one folder");
             return 0;
         }
         if (!o->models) {
@@ -168,13 +169,13 @@ static int parse_ways(way *ways, const options *o) {
     for (const char *at = o->eval.compare; at;) {
         size_t n = strcspn(at, ",");
         if (count == MAX_COMPARED) {
-            say_error("--compare: more than %d", MAX_COMPARED);
+            say_error("--compare: name at most %d", MAX_COMPARED);
             return 0;
         }
         if (!set_way(&ways[count++], o, at, n)) return 0;
         at = at[n] ? at + n + 1 : NULL;
     }
-    if (count < 2) say_error("--compare: name at least two, the first is what the others are compared with");
+    if (count < 2) say_error("--compare: name at least two; the others are compared with the first");
     return count < 2 ? 0 : count;
 }
 

@@ -47,7 +47,7 @@ static int can_be_written(const char *path) {
     text_add(&folder, slash ? path : ".", slash ? (size_t)(slash - path) + 1 : 1);
     int good = text_failed(&folder) ? text_no_memory(&why) : file_target(path, &why);
     if (good && access(folder.s, W_OK | X_OK) != 0)
-        good = refuse(&why, "cannot write into %.500s: %s", shown(folder.s), strerror(errno));
+        good = refuse(&why, "cannot write to %.500s: %s", shown(folder.s), strerror(errno));
     if (!good) say_error("%s: %s", shown(path), why.s);
     text_free(&why);
     text_free(&folder);
@@ -59,9 +59,10 @@ static int check_arguments(fit_run *f) {
     for (int i = 0; i < o->operand_count; i++) f->from_file |= gallery_file_is_one(o->operands[i]);
     if (o->models > 1) say_error("fit: one model at a time: give one -m");
     else if (!o->models && !f->from_file) say_error("fit: no model: give its weights with -m");
-    else if (!o->models && o->output.path) say_error("fit: -o writes the weights of -m with another head: give -m");
+    else if (!o->models && o->output.path) say_error("fit: -o writes a model's weights with the new head: give the "
+                                                     "model with -m");
     else if (!o->output.path && !o->fit.report) say_error("fit: nothing to do: give -o, --report or both");
-    else if (!isnan(o->fit.holdout) && !o->fit.report) say_error("fit: --holdout is for --report");
+    else if (!isnan(o->fit.holdout) && !o->fit.report) say_error("fit: --holdout needs --report");
     else if (o->output.path && !text_ends_with(o->output.path, ".safetensors"))
         say_error("%s: the name of the output must end in .safetensors", shown(o->output.path));
     else return !o->output.path || can_be_written(o->output.path);
@@ -79,8 +80,8 @@ static int check_makers(const fit_run *f) {
     desc.head = REID_HEAD_NONE;
     desc.flip = desc.latency = 0;
     if (f->inputs.vectors > 1) {
-        say_error("%s has a head of several layers, and what goes into them is in no file of embeddings: give the "
-                  "images", f->inputs.m.info.network);
+        say_error("%s has a head of several layers, whose inputs are not in a file of embeddings: give the images",
+                  f->inputs.m.info.network);
         return 0;
     }
     if (!models_open(&one, &desc, 1)) return 0;
@@ -109,8 +110,9 @@ static int open_rows(fit_run *f, int *status) {
     asked.r.raw = 1;
     asked.r.source = f->from_file ? NULL : &pictures;
     if (!eval_set_open(&f->set, &asked.r, NULL, status)) return 0;
-    if (f->set.failed) say_warning("%zu labelled crops failed; the others are fitted", f->set.failed);
-    if (f->set.makers.models != 1) say_error("embeddings of two models have two heads: fit each by its own file");
+    if (f->set.failed) say_warning("%zu labelled crops failed; the head is fitted to the others", f->set.failed);
+    if (f->set.makers.models != 1) say_error("the embeddings are of two models: fit one head to each, from a file of "
+                                             "its own");
     return f->set.makers.models == 1 && (!f->from_file || !o->models || check_makers(f));
 }
 

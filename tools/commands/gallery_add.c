@@ -80,8 +80,8 @@ static int tell_stored(adding *a) {
 
 /* Nothing more can be stored. Always returns 0. */
 static int give_up(adding *a, templates_result result, const char *why) {
-    say_error(result == TEMPLATES_UNKNOWN ? "%s: %s; %zu templates were added before"
-                                          : "%s: %s; it is as it was before, with %zu templates added",
+    say_error(result == TEMPLATES_UNKNOWN ? "%s: %s; %zu templates had been added before"
+                                          : "%s: %s; the gallery is unchanged except for %zu templates added before",
               shown(a->path), why, a->added);
     a->broken = 1;
     return 0;
@@ -250,7 +250,7 @@ static int add_pictures(adding *a, const store_meta *meta) {
     store_meta ours;
     int good = 0;
     if (a->o->gallery.list && (a->o->operand_count || a->o->input.boxes))
-        say_error("gallery add: --list names the images; no others can be given with it");
+        say_error("gallery add: --list names the images: remove the other arguments");
     else if (!a->o->gallery.list && !a->o->operand_count && !a->o->input.boxes)
         say_error("gallery add: nothing to add: give images, folders, --list, --boxes or a file of embeddings");
     else if ((a->o->gallery.list ? read_list(a, &list) : collect_inputs(&list, a->o)) && open_models(&all, a->o)) {
@@ -305,10 +305,10 @@ static int finish(adding *a, int begun) {
     text t = TEXT_INIT;
     if (begun && !(a->o->input.strict && a->failed)) commit(a);
     int strict_failure = a->o->input.strict && a->failed;
-    if (strict_failure) say_error("stopped at the first failed input: nothing is added (--strict)");
+    if (strict_failure) say_error("stopped at the first failed input; nothing was added (--strict)");
     if (begun && !a->o->output.json && !strict_failure) {
         text_printf(&t, "added %zu\n", a->added);
-        if (a->strangers) text_printf(&t, "left out %zu of strangers\n", a->strangers);
+        if (a->strangers) text_printf(&t, "left out %zu image%s of strangers\n", a->strangers, plural(a->strangers));
         results_write(&t);
     }
     text_free(&t);
@@ -334,7 +334,7 @@ int gallery_add(options *o, const char *path) {
     }
     int files = !o->models && all_are_files(o), begun = 1;
     if (files && o->output.trace) {
-        say_error("gallery add: --trace is about images; files of embeddings are only copied");
+        say_error("gallery add: --trace needs images; files of embeddings are only copied");
         return 2;
     }
     a.to = templates_change(path);

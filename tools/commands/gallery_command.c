@@ -52,7 +52,7 @@ static int create(options *o, const char *path) {
     store_meta meta;
     memset(&meta, 0, sizeof meta);
     if (!o->gallery.like == !o->models) {
-        say_error("gallery create: either -m WEIGHTS or --like FILE says the models of its embeddings");
+        say_error("gallery create: give either -m WEIGHTS or --like FILE, for the models of its embeddings");
         return 2;
     }
     if (!templates_may_create(path) ||
@@ -125,7 +125,7 @@ static int remove_templates(options *o, const char *path) {
     }
     if (!good && !stop) say_gallery_error(path, why);
     templates_close(r.from);
-    if (stop) say_error("nothing is removed (--strict)");
+    if (stop) say_error("nothing was removed (--strict)");
     if (!good || stop || !r.removed) return stop ? 1 : 2;
     text t = TEXT_INIT;
     (o->output.json ? gallery_removed_json : gallery_removed_line)(r.removed, &t);
@@ -221,7 +221,7 @@ static int print_sql(options *o, const char *from) {
         return 2;
     }
     if (version == SCHEMA_VERSION) {
-        say_error("gallery sql: version %d is the newest", SCHEMA_VERSION);
+        say_error("gallery sql: version %d is the newest, so there is nothing to print", SCHEMA_VERSION);
         return 2;
     }
     schema_script(&t, (int)version);
@@ -285,7 +285,8 @@ static int check_options(const options *o, const char *name) {
     snprintf(wanted, sizeof wanted, " %s ", name);
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (rules[i].given && !strstr(rules[i].parts, wanted)) {
-            say_error("gallery %s: %s belongs to%.*s", name, rules[i].option, (int)strlen(rules[i].parts) - 1,
+            say_error("gallery %s: %s cannot be used here, only with%.*s",
+                      name, rules[i].option, (int)strlen(rules[i].parts) - 1,
                       rules[i].parts);
             return 0;
         }
@@ -301,7 +302,7 @@ int gallery_main(options *o) {
     }
     while (p->name && strcmp(p->name, o->operands[0]) != 0) p++;
     if (!p->name) {
-        say_error("gallery: no \"%s\"; see \"reid help gallery\"", shown(o->operands[0]));
+        say_error("gallery: unknown part \"%s\"; see \"reid help gallery\"", shown(o->operands[0]));
         return 2;
     }
     if (o->operand_count < 2 && p->run != print_sql) {
@@ -309,7 +310,7 @@ int gallery_main(options *o) {
         return 2;
     }
     if (!p->operands && o->operand_count > 2) {
-        say_error("gallery %s: \"%s\" is an unexpected argument", p->name, shown(o->operands[2]));
+        say_error("gallery %s: unexpected argument: %s", p->name, shown(o->operands[2]));
         return 2;
     }
     if (!check_options(o, p->name)) return 2;

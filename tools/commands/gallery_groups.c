@@ -74,7 +74,7 @@ static int add_crop(naming *n, const char *id, const char *name, const store_ite
     if (result == TEMPLATES_DONE) {
         n->known += strcmp(now, name) == 0;
         if (strcmp(now, name) == 0) return 1;
-        say_error("%s: is %s in the gallery, but now %s", shown(id), shown(now), shown(name));
+        say_error("%s: named %s in the gallery, but %s in --groups", shown(id), shown(now), shown(name));
         return 0;
     }
     store_item item = *more;
@@ -122,7 +122,7 @@ static int add_file(naming *n, const char *name) {
 static int check_seen(const naming *n) {
     for (size_t i = 0; i < n->groups.count; i++) {
         if (n->seen[i] || !n->groups.at[i].name) continue;
-        say_error("%s: %s, which is %s, is in none of the files", shown(n->o->gallery.groups),
+        say_error("%s: crop %s (%s) is in none of the files of embeddings", shown(n->o->gallery.groups),
                   shown(n->groups.at[i].id), shown(n->groups.at[i].name));
         return 0;
     }
@@ -133,7 +133,7 @@ static int check_seen(const naming *n) {
 
 static int check_options(const options *o) {
     if (o->models || o->gallery.list || o->input.boxes || o->gallery.time)
-        say_error("gallery add: --groups names the crops in files of embeddings; it excludes images");
+        say_error("gallery add: --groups is for files of embeddings; it excludes -m, --list, --boxes and --time");
     else if (!o->operand_count)
         say_error("gallery add: --groups needs the files of embeddings that were given to reid cluster");
     else return 1;
@@ -154,7 +154,8 @@ static int tell(const naming *n) {
     text t = TEXT_INIT;
     if (n->o->output.json) tell_json(n, &t);
     else
-        text_printf(&t, "added %zu crops of %zu named individuals; %zu were there, %zu have no name and are left out\n",
+        text_printf(&t, "added %zu crops of %zu named individuals; %zu were already there, %zu without a name were "
+                        "left out\n",
                     n->added, n->names, n->known, n->nameless);
     int good = need_text(&t) && results_begin(0) && results_write(&t);
     text_free(&t);

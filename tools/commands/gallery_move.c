@@ -13,11 +13,11 @@
 
 /* Which is the file and which the database. Returns 0 after saying what is wrong. */
 static int check_places(const options *o, const char *part, const char *file, const char *url) {
-    if (o->operand_count != 1) say_error("gallery %s: %s", part, o->operand_count ? "give only two places"
-                                                                                  : "give two places");
+    if (o->operand_count != 1) say_error("gallery %s: expected a file and a database, and nothing else", part);
     else if (is_database_url(file))
-        say_error("gallery %s: the file is not a database; see \"reid help gallery\"", part);
-    else if (!is_database_url(url)) say_error("gallery %s: %s is not a database, postgresql://...", part, shown(url));
+        say_error("gallery %s: both are databases, but one must be a file; see \"reid help gallery\"", part);
+    else if (!is_database_url(url)) say_error("gallery %s: %s is not a database; expected postgresql://...",
+                                              part, shown(url));
     else return 1;
     return 0;
 }
@@ -45,7 +45,7 @@ int gallery_pull_command(options *o, const char *url) {
     double start = clock_seconds();
     if (!check_places(o, "pull", path, url)) return 2;
     if (lstat(path, &st) == 0) { /* before everything is read */
-        say_error("%s: exists already", shown(path));
+        say_error("%s: already exists", shown(path));
         return 2;
     }
     gallery_store *s = templates_read(url, 1);

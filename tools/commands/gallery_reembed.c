@@ -221,7 +221,7 @@ static const embedder *choose(const embedder_list *l, const options *o, const ch
         makers_of_models(&all, &makers);
         models_close(&all);
         found = embedders_of(l, &makers);
-        if (!found) say_error("%s: no template was embedded by these models; leave %s out to do that", what, what);
+        if (!found) say_error("%s: no template was embedded by these models; run without %s to embed them", what, what);
         else if (found->role == EMBEDDER_NOW) say_error("%s: the gallery uses these models", what);
         return found && found->role != EMBEDDER_NOW ? found : NULL;
     }
@@ -230,8 +230,9 @@ static const embedder *choose(const embedder_list *l, const options *o, const ch
         if (l->at[i].role == EMBEDDER_OTHER) found = &l->at[i], others++;
     }
     if (others == 1) return found;
-    if (others) say_error("%s: there are %zu other models; say which with -m", what, others);
-    else if (before) say_error("%s: there are only the models before the last switch, to which --back returns", what);
+    if (others) say_error("%s: there are %zu other models; choose one with -m", what, others);
+    else if (before) say_error("%s: the only other models are those before the last switch; --back returns to them",
+                               what);
     else say_error("%s: there is no other model: run \"reid gallery reembed\" with -m first", what);
     return NULL;
 }
@@ -302,7 +303,7 @@ static int tell_change(const options *o, const char *what, const embedder *e) {
 static const embedder *before_of(const embedder_list *l) {
     for (size_t i = 0; i < l->count; i++)
         if (l->at[i].role == EMBEDDER_BEFORE) return &l->at[i];
-    say_error("--back: the gallery was not switched, or the models before were dropped");
+    say_error("--back: the gallery was never switched, or its previous models were dropped");
     return NULL;
 }
 
@@ -335,10 +336,10 @@ static int drop(const options *o, const char *url) {
 static int check_options(const options *o) {
     int modes = !!o->reembed.status + !!o->reembed.compare + !!o->reembed.switch_over + !!o->reembed.back +
                 (o->reembed.drop != NULL);
-    if (modes > 1) say_error("gallery reembed: one of --status, --compare, --switch, --back and --drop at a time");
+    if (modes > 1) say_error("gallery reembed: give only one of --status, --compare, --switch, --back and --drop");
     else if (!modes && !o->models) say_error("gallery reembed: no model: give -m");
     else if (o->models && (o->reembed.status || o->reembed.back || o->reembed.drop))
-        say_error("gallery reembed: -m says what to embed with, to --compare with or to --switch to");
+        say_error("gallery reembed: -m is for embedding, --compare and --switch");
     else if (modes && (o->reembed.root || o->reembed.lease != 60.0))
         say_error("gallery reembed: --root and --lease are for embedding");
     else if ((o->reembed.partial || !isnan(o->match.threshold)) && !o->reembed.switch_over && !o->reembed.back)

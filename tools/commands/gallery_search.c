@@ -295,7 +295,7 @@ static int check_options(const searching *s, const char *path) {
     else if (o->gallery.all_hits && isnan(o->match.threshold) && isnan(s->meta.threshold) && parts == 1)
         say_error("gallery search: --all needs a --threshold");
     else if (o->gallery.best && o->gallery.by != REID_GROUP_TOP)
-        say_error("gallery search: --best belongs to --by top");
+        say_error("gallery search: --best needs --by top");
     else if (!o->models && o->output.trace)
         say_error("gallery search: --trace needs a model, -m WEIGHTS, and images");
     else if (!o->models && o->input.boxes) say_error("gallery search: --boxes needs a model, -m WEIGHTS");
@@ -394,12 +394,12 @@ static void say_looked(searching *s) {
     looking *l = &s->looked;
     if (!s->near || !s->done) return;
     if (l->too_few)
-        say_warning("too few were found for %zu of %zu queries, among %zu templates that the index gave in the mean; "
-                    "--exact compares all", l->too_few, s->done, l->candidates / s->done);
+        say_warning("too few identities were found for %zu of %zu queries, among %zu templates from the index on "
+                    "average; --exact compares all templates", l->too_few, s->done, l->candidates / s->done);
     if (!l->queries) return;
     qsort(l->seconds, l->queries, sizeof *l->seconds, by_value);
-    say_info("%zu queries compared with %.1f templates in the mean, which the index found; %.2f ms for a query in the "
-             "middle, %.2f ms for the slowest in a hundred", l->queries, (double)l->candidates / (double)s->done,
+    say_info("%zu queries, each compared with %.1f templates from the index on average; %.2f ms for the median query, "
+             "%.2f ms for the slowest in a hundred", l->queries, (double)l->candidates / (double)s->done,
              1e3 * l->seconds[l->queries / 2], 1e3 * l->seconds[l->queries - 1 - l->queries / 100]);
 }
 
@@ -409,7 +409,7 @@ int gallery_search(options *o, const char *path) {
     memset(&s, 0, sizeof s);
     s.o = o;
     if (o->gallery.exact && o->gallery.candidates) {
-        say_error("gallery search: either --exact or --candidates");
+        say_error("gallery search: give either --exact or --candidates, not both");
         return 2;
     }
     if (!parse_filter(&s)) return 2;

@@ -89,7 +89,7 @@ static int read_boxes(grouping *run) {
         run->box[at] = &run->boxes.at[i];
         found++;
     }
-    if (run->box && !found) say_error("%s: none of the crops is called as a box of it", shown(o->input.boxes));
+    if (run->box && !found) say_error("%s: none of its boxes has the id of a crop", shown(o->input.boxes));
     return found > 0;
 }
 
@@ -141,7 +141,7 @@ static int read_all(grouping *run, int files) {
         return 0;
     }
     if (o->match.weight_count && o->match.calibration) {
-        say_error("%s: --score-weights would change the scores that --calibration is about", run->who);
+        say_error("%s: --calibration already has the models' shares: remove --score-weights", run->who);
         return 0;
     }
     if (!crops_open(&run->crops, o->operands, files)) return 0;

@@ -84,7 +84,7 @@ static void add_header(matching *m) {
     add_cell(&m->line, "QUERY", m->query_width);
     if (!isnan(m->asked->threshold)) add_cell(&m->line, "DECISION", 8);
     add_cell(&m->line, "IDENTITY", m->identity_width);
-    text_puts(&m->line, m->asked->c ? "   SCORE   PROBABLE  PICTURE\n" : "   SCORE   PICTURE\n");
+    text_puts(&m->line, m->asked->c ? "   SCORE   PROBABLE  IMAGE\n" : "   SCORE   IMAGE\n");
 }
 
 static void table_result(matching *m, const input *query, int found) {
@@ -267,9 +267,9 @@ static int check_options(const options *o) {
     else if (o->output.path && form_of(o->output.path) == TABLE)
         say_error("match: %s: the name of the output must end in .csv, .jsonl or .html", shown(o->output.path));
     else if (o->input.labels && (!o->output.path || form_of(o->output.path) != HTML))
-        say_error("match: --labels is for the page of -o FILE.html; reid eval measures by labels");
+        say_error("match: --labels is only for -o FILE.html; to measure accuracy, use reid eval");
     else if (o->match.weight_count && o->match.calibration)
-        say_error("match: --score-weights would change the scores that --calibration is about");
+        say_error("match: --calibration already has the models' shares: remove --score-weights");
     else if (o->match.weight_count && o->match.weight_count != o->models)
         say_error("match: --score-weights gives %d share%s for %d model%s", o->match.weight_count,
                   plural((size_t)o->match.weight_count), o->models, plural((size_t)o->models));

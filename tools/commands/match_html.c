@@ -106,7 +106,8 @@ match_html *match_html_open(const match_html_request *r) {
     if (!h) return NULL;
     h->r = *r;
     h->page.threshold = r->asked->threshold;
-    match_page_section(&h->page, "Queries", "Below each, the most similar individuals by their most similar image.");
+    match_page_section(&h->page, "Queries", "Below each query, the most similar individuals, each by its most similar "
+                                            "image.");
     if (sort_names(h) && read_labels(h) && open_albums(h)) return h;
     match_html_close(h);
     return NULL;
@@ -194,7 +195,7 @@ static void add_failures(const match_html *h, text *out) {
 }
 
 void match_html_write(match_html *h, text *out) {
-    const page_head head = {.title = "Who is it?"};
+    const page_head head = {.title = "Queries and their best matches"};
     match_page_section_end(&h->page);
     page_begin(out, &head);
     add_introduction(h, out);

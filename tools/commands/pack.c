@@ -45,7 +45,7 @@ static int describe(const options *o, reid_desc *desc, reid_info *info, reid_err
 static const char *chip_of(const options *o, const reid_desc *desc, reid_gpu_info *gpu) {
     if (o->compute.chip) return o->compute.chip;
     if (reid_query_gpu(desc, gpu) == REID_OK) return gpu->arch;
-    say_error("pack: no chip: give --chip, for example sm_90; this machine has no GPU to ask (%s)",
+    say_error("pack: no chip: give --chip, for example sm_90, because no GPU was found here (%s)",
               desc->error->text);
     return NULL;
 }
@@ -57,7 +57,7 @@ int pack_main(options *o) {
     reid_error error = REID_INIT;
     packed done = {0, 0};
     if (o->operand_count || !o->output.path || (!o->models && !o->every.network)) {
-        say_error("pack: -m WEIGHTS or --net NAME, and -o FILE are needed, and nothing else; see \"reid help pack\"");
+        say_error("pack: expected -m WEIGHTS or --net NAME, -o FILE, and no arguments; see \"reid help pack\"");
         return 2;
     }
     if (!describe(o, &desc, &info, &error)) return 2;

@@ -73,7 +73,7 @@ static int open_trace(const options *o, const char *label, trace **to) {
     *to = NULL;
     if (!o->output.trace) return 1;
     if (strcmp(o->output.trace, "-") == 0) {
-        say_error("--trace writes a file, which appears when it is complete; it cannot be stdout");
+        say_error("--trace cannot write to stdout: give the name of a file");
         return 0;
     }
     if (o->output.path && strcmp(o->output.path, o->output.trace) == 0) {

@@ -35,7 +35,7 @@ typedef struct review {
 static int check_options(const options *o) {
     if (!o->cluster.decisions) say_error("review: no journal for decisions: give --decisions FILE");
     else if (o->review.import && (o->operand_count || o->review.html || o->serve.listen))
-        say_error("review: --import adds a file to --decisions and excludes everything else");
+        say_error("review: --import only adds a file to --decisions: remove the inputs, --html and --listen");
     else if (o->review.by_whom &&
              decision_words_fault(o->review.by_whom)) /* or no decision could be stored, or read again */
         say_error("review: --by: the name %s", decision_words_fault(o->review.by_whom));
@@ -43,8 +43,8 @@ static int check_options(const options *o) {
     else if (o->review.html && o->serve.listen)
         say_error("review: --html needs no server: remove --listen");
     else if (!o->review.html && !o->review.import && !mhd_is_there())
-        say_error("review: this version was compiled without libmicrohttpd (Debian: libmicrohttpd-dev); --html needs "
-                  "none");
+        say_error("review: this version was compiled without libmicrohttpd (Debian: libmicrohttpd-dev); --html works "
+                  "without it");
     else return counting_options(o, "review");
     return 0;
 }
@@ -165,10 +165,10 @@ static int import(const options *o) {
     else if (!decisions_open(&to, o->cluster.decisions, 1, &why))
         say_error("%s: %s", shown(o->cluster.decisions), why.s);
     else if (decisions_import(&to, &from.list, &result, &why) <= 0)
-        say_error("%s: %s; the %zu decisions before it are in %s", shown(o->review.import), why.s,
+        say_error("%s: %s; the %zu decisions before it were added to %s", shown(o->review.import), why.s,
                   result.added + result.known, shown(o->cluster.decisions));
     else {
-        say_warning("%zu decisions added to %s, %zu were there", result.added, shown(o->cluster.decisions),
+        say_warning("%zu decisions added to %s, %zu were already there", result.added, shown(o->cluster.decisions),
                     result.known);
         status = 0;
     }

@@ -30,7 +30,7 @@ static int check_options(const options *o) {
     if (o->operand_count) say_error("serve: unexpected argument: %s (weights go after -m)", shown(o->operands[0]));
     else if (!mhd_is_there())
         say_error("serve: this version was compiled without libmicrohttpd (Debian: libmicrohttpd-dev)");
-    else if (o->models && o->serve.token_file && !o->serve.listen) say_error("serve: --token-file is for --listen");
+    else if (o->models && o->serve.token_file && !o->serve.listen) say_error("serve: --token-file needs --listen");
     else return answering_check(o, "serve");
     return 0;
 }
@@ -88,7 +88,7 @@ static void make_room_for_connections(serving *s) {
     if (setrlimit(RLIMIT_NOFILE, &limit) != 0) getrlimit(RLIMIT_NOFILE, &limit);
     if (limit.rlim_cur >= wanted) return;
     s->connections = limit.rlim_cur > 2 * OTHER_FILES ? (int)(limit.rlim_cur - OTHER_FILES) : OTHER_FILES;
-    say_warning("%d connections instead of %d: this process may open %llu files (ulimit -n)", s->connections,
+    say_warning("%d connections instead of %d: this process may open only %llu files (ulimit -n)", s->connections,
                 s->o->serve.connections, (unsigned long long)limit.rlim_cur);
 }
 
@@ -119,10 +119,12 @@ static int serve(serving *s) {
     interrupt_wait();
     interrupt_take();
     service_stop(&s->service);
-    say_info("stopping: %d requests are still to be answered", http_pending(h));
+    const int waiting = http_pending(h);
+    say_info("stopping; %d request%s still to be answered", waiting, plural((size_t)waiting));
     wait_until_answered(h, o->serve.drain);
-    if (http_pending(h)) {
-        say_warning("%d requests were dropped after %d s (--drain)", http_pending(h), o->serve.drain);
+    const int late = http_pending(h);
+    if (late) {
+        say_warning("%d request%s dropped after %d s (--drain)", late, plural((size_t)late), o->serve.drain);
         service_give_up(&s->service);
         wait_until_answered(h, LAST_ANSWERS);
     }

@@ -26,11 +26,11 @@
 static int check_options(const options *o) {
     if (!o->operand_count) say_error("track: no VIDEO or FOLDER; see \"reid help track\"");
     else if (!o->track.detections) say_error("track: no boxes: give --detections FILE, from a detector");
-    else if (!o->output.path) say_error("track: give -o DIR, a folder that is made");
+    else if (!o->output.path) say_error("track: no output: give -o DIR, a new folder");
     else if (isnan(o->match.threshold) && !o->match.calibration)
         say_error("track: no threshold: give --threshold or --calibration (from reid calibrate)");
     else if (o->match.weight_count && o->match.calibration)
-        say_error("track: --score-weights would change the scores that --calibration is about");
+        say_error("track: --calibration already has the models' shares: remove --score-weights");
     else if (o->match.weight_count && o->match.weight_count != o->models)
         say_error("track: --score-weights gives %d share%s for %d model%s", o->match.weight_count,
                   plural((size_t)o->match.weight_count), o->models, plural((size_t)o->models));
@@ -49,7 +49,8 @@ static int check_names(const tracking *run) {
     for (size_t i = 0; i < run->count; i++) {
         const char *name = run->requests[i].name;
         if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
-            say_error("%s: cannot name a folder of crops", shown(run->requests[i].video.path));
+            say_error("%s: the crops' folder cannot have this name; rename the file",
+                      shown(run->requests[i].video.path));
             return 0;
         }
         for (size_t k = 0; k < i; k++) {
@@ -84,12 +85,12 @@ static int collect_photos(tracking *run, int *folders) {
         ++*folders;
     }
     if (!*folders && (o->track.times || !isnan(o->track.burst))) {
-        say_error("track: --times and --burst are about photos, but there is no folder");
+        say_error("track: --times and --burst are for photos, but no FOLDER is given");
         return 0;
     }
     if (*folders == o->operand_count &&
         (o->track.first_frame >= 0 || o->track.stream || o->track.ffmpeg || run->cuts)) {
-        say_error("track: --first-frame, --stream, --ffmpeg and --cuts FILE are about videos, but there is none");
+        say_error("track: --first-frame, --stream, --ffmpeg and --cuts FILE are for videos, but no VIDEO is given");
         return 0;
     }
     if (!photos_finish(&run->photos, o->track.times, &strangers, &why)) return tracking_say("track", &why);
@@ -138,7 +139,7 @@ static int plan(tracking *run) {
     for (size_t i = 0; i < run->photos.count && good; i++)
         good = plan_one(run, run->photos.at[i].folder, &run->photos.at[i]);
     if (good && videos > 1 && run->cuts) {
-        say_error("track: --cuts FILE is about one video, not %zu", videos);
+        say_error("track: --cuts FILE is for one video, not %zu", videos);
         good = 0;
     }
     return good && check_names(run);
@@ -175,7 +176,8 @@ static int read_detections(tracking *run) {
         if (good && d->empty)
             say_warning("%s: %zu boxes without area are left out", shown(o->track.detections), d->empty);
         if (good && d->samples > d->categories.count && d->count && d->count <= d->categories.count)
-            say_warning("%s: %zu boxes in %zu frames: is it one box per category? Tracking needs all boxes",
+            say_warning("%s: only %zu boxes in %zu frames; if the detector kept one box per category, run it again: "
+                        "tracking needs all boxes",
                         shown(o->track.detections), d->count, d->samples);
     }
     detections_free(&all);

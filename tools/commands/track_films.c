@@ -128,8 +128,8 @@ static int same_key(const tracking *run, const text *theirs, const text *ours) {
         if (n == m && memcmp(x, y, n) == 0) continue;
         const char *begun = what == of && memcmp(x, y, what) == 0 && n > of ? x + of + 1 : "something else";
         int length = begun == x + of + 1 ? (int)(n - of - 1) : (int)strlen(begun);
-        say_error("%s: --resume cannot continue what was begun with other inputs, models or options: %.*s: it was "
-                  "%.*s, and is %.*s now; remove the folder to start over", shown(run->folder.work), (int)what, y,
+        say_error("%s: --resume cannot continue a run with other inputs, models or options: %.*s was %.*s and is %.*s "
+                  "now; remove the folder to start over", shown(run->folder.work), (int)what, y,
                   length, begun, m > what ? (int)(m - what - 1) : 0, m > what ? y + what + 1 : "");
         return 0;
     }
@@ -176,7 +176,7 @@ int tracking_folder(tracking *run) {
     int good = folder_resume(&run->folder, o->output.path, o->output.resume, &found, &why);
     if (!good) tracking_say(o->output.path, &why);
     if (good && found && !o->output.resume)
-        say_warning("%s of an interrupted run is replaced; --resume would have continued it",
+        say_warning("%s of an interrupted run was replaced; --resume would have continued the run",
                     shown(run->folder.work));
     if (good && found && o->output.resume) good = continue_folder(run, &key);
     if (good && !folder_note(&run->folder, "key", &key, &why)) good = tracking_say(o->output.path, &why);
@@ -203,7 +203,7 @@ static int recall(tracking *run, size_t i) {
         text_printf(&path, "%s/%s.note", run->folder.work, name.s);
         int good = need_text(&path) && crop_rows_flush(&run->rows) &&
                    film_recall(&run->films[i], &run->requests[i], &run->rows, &bytes, path.s);
-        if (good) say_info("%s: was finished by the interrupted run", shown(run->requests[i].video.path));
+        if (good) say_info("%s: already finished by the interrupted run", shown(run->requests[i].video.path));
         if (!good) noted = -1;
         text_free(&path);
     }
@@ -244,10 +244,11 @@ static int save(tracking *run, size_t end, int now) {
 static void tell_problems(const tracking *run, const film *f) {
     const char *path = shown(f->r->video.path);
     if (f->streams > 1)
-        say_warning("%s: it has %d video streams; this is number %d", path, f->streams, run->o->track.stream);
+        say_warning("%s: the file has %d video streams; number %d was read (--stream)",
+                    path, f->streams, run->o->track.stream);
     if (f->problem.len && f->frames && !f->r->photos)
         say_error("%s: %s; %zu frames were read%s", path, f->problem.s, f->frames,
-                  f->beyond ? ", and there are boxes beyond them" : "");
+                  f->beyond ? ", and there are boxes for later frames" : "");
     else if (f->problem.len) say_error("%s: %s", path, f->problem.s);
 }
 

@@ -15,7 +15,7 @@ bad() { # PATTERN ARGUMENT...
     silent
 }
 bad 'no model: give its weights with -m' --batches 1
-bad 'one model at a time' -m a -m b
+bad 'm is given twice; expected one model' -m a -m b
 bad 'unexpected argument: x.png' -m w.safetensors x.png
 bad 'lost.safetensors: no such file' -m lost.safetensors
 for value in '' 0 1,0 '1,' ',1' 1,x -1 65537 '1 2'; do
@@ -116,11 +116,11 @@ for c, line in zip(figures["cells"], re.findall(r"<p>([0-9.]+) ms a call", page)
 END
 # shellcheck disable=SC2086
 {
-    bad 'none of --batches is computed at once by --batch 2' -m w.safetensors $few --batches 4 --batch 2 \
+    bad 'measured only for batches up to --batch 2' -m w.safetensors $few --batches 4 --batch 2 \
         --report no.html
     bad 'folder: is a folder' -m w.safetensors --report folder
     bad 'o and --report cannot be the same file, same' -m w.safetensors -o same --report same
-    bad 'report shows what is measured without --tune' -m w.safetensors --tune --report no.html
+    bad 'report and --tune exclude each other' -m w.safetensors --tune --report no.html
 }
 absent no.html same
 no_leftovers

@@ -148,7 +148,7 @@ prints '"decision": "match", "score": [0-9.]*, "probability": 0\.[5-9][0-9]*, "t
 check "a probability for each" [ "$(grep -o '"probability"' "$out" | wc -l)" = 3 ]
 run 0 match $one --gallery gal --calibration score.json gal/ann/1.png
 check "no warning about decisions" [ ! -s "$err" ]
-prints 'DECISION .* SCORE  *PROBABLE  PICTURE'
+prints 'DECISION .* SCORE  *PROBABLE  IMAGE'
 prints 'match .* ann .* % *gal/ann/2.bmp'
 run 0 match $one --gallery gal --calibration score.json --threshold 0.9999999 --json gal/ann/1.png
 prints '"decision": "match", "score": 1, "probability".*"threshold": 0.9999999,'
@@ -164,7 +164,7 @@ refused 'score.json was made by [0-9a-f]* (efficientnet_b0.*), but w2.safetensor
     -m w2.safetensors --size 64x64 --gallery gal --calibration score.json
 refused 'score.json was made by [0-9a-f]*' -m w.safetensors --size 96x64 --gallery gal --calibration score.json
 refused 'score.json: made with 1 model, but -m gives 2' $two --gallery gal --calibration score.json
-refused '--score-weights would change the scores' $two --score-weights 0.5,0.5 --gallery gal --calibration two.json
+refused 'calibration already has the models. shares' $two --score-weights 0.5,0.5 --gallery gal --calibration two.json
 refused 'lost.json: ' $one --gallery gal --calibration lost.json
 refused 'line [0-9]*' $one --gallery gal --calibration pairs.csv
 damaged() { # PATTERN SED-EXPRESSION: a damaged file is refused, and says why
@@ -191,7 +191,7 @@ check "the gallery has the threshold" [ "$in_gallery" = "$shown" ]
 run 2 calibrate fair.npy --fmr 0.05 --gallery deer.gallery -o not.json
 says 'deer.gallery was made by [0-9a-f]* (efficientnet_b0, effnet-b0), but the calibration holds those of'
 run 2 calibrate pair.npy --fmr 0.05 --gallery deer.gallery
-says 'a gallery keeps a threshold and no weights'
+says 'a gallery stores a threshold but no weights'
 run 2 calibrate fair.npy --fmr 0.05 --gallery lost.gallery
 says 'lost.gallery: '
 absent not.json

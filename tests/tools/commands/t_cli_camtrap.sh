@@ -174,7 +174,7 @@ done
 out_of 2 --camtrap-dp package -o first
 says 'first: already exists'
 out_of 2 --camtrap-dp package
-says 'cluster: --camtrap-dp writes a folder: give it as -o'
+says 'cluster: --camtrap-dp writes a folder: name it with -o'
 out_of 2 --camtrap-dp package -o new --count
 out_of 2 --species 'Erinaceus europaeus' -o groups.csv
 says 'cluster: --species is for --camtrap-dp'
@@ -217,7 +217,7 @@ sed 's/^west.*10,10,10,10/west\/2.png,300,10,10,10/' boxes.csv >beyond.csv
 run 2 cluster crops.npy --threshold 0.6 --boxes beyond.csv --pictures photos --camtrap-dp package -o new
 says 'west/2.png#1: its box is outside the image'
 run 2 cluster few.npy --threshold 0.6 --boxes named.csv -o groups.csv
-says 'named.csv: none of the crops is called as a box of it'
+says 'named.csv: none of its boxes has the id of a crop'
 run 2 cluster crops.npy --threshold 0.6 --category 1 -o groups.csv
 says 'cluster: --min-conf and --category need --boxes'
 absent new

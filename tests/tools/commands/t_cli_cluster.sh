@@ -39,7 +39,7 @@ is() { check "$2 of $3 in $1 is '$4'" [ "$(column "$1" "$2" "$3")" = "$4" ]; }
 
 # --- groups ---
 run 0 cluster all.npy --threshold 0.6 -o groups.csv --own-labels
-prints '^24 crops in 5 groups at 0.6, 1 of them alone; [0-9]* joins from 0.5 on need review$'
+prints '^24 crops in 5 groups at threshold 0.6, 1 of them with one crop; [0-9]* joins scoring 0.5 or more need review$'
 prints '^24 crops of 5 known identities, in 5 groups$'
 prints '^BCubed  precision 1.0000  recall 1.0000  F 1.0000$'
 prints '^ARI 1.0000  AMI 1.0000$'
@@ -144,7 +144,7 @@ journal '"what": "same", "crops": ["odd.png", "dee-1.png"]' '"what": "different"
     '"what": "name", "crops": ["bob-2.png"], "name": "=Bob, \"the\" deer"' \
     '"what": "same", "crops": ["elsewhere.png", "ann-1.png"]'
 run 0 cluster all.npy --threshold 0.6 --decisions decisions.jsonl -o got.csv
-prints '^1 were decided to be no crops$'
+prints '^1 marked as not a crop$'
 is got.csv group odd.png 3
 is got.csv group cid-3.png ''
 is got.csv status cid-3.png 'not a crop'
@@ -257,7 +257,7 @@ run 0 cluster all.npy --calibration calibration.json --explain ann-1.png ann-2.p
 prints ' %  ann-'
 run 2 cluster two.npy --calibration calibration.json
 run 2 cluster all.npy --calibration calibration.json --score-weights 1
-says 'weights would change the scores that --calibration is about'
+says 'calibration already has the models. shares: remove --score-weights'
 
 # --- labels ---
 printf 'path,identity\nann-1.png,x\nann-2.png,x\nbob-1.png,x\nbob-2.png,y\nnobody.png,z\n' >labels.csv
@@ -286,7 +286,7 @@ run 0 cluster crlf.npy --threshold 0.5 -q -o got.csv
 run 0 cluster all.npy --threshold 0.6 --decisions lost.jsonl -o got.csv -q
 absent lost.jsonl
 run 0 cluster all.npy --threshold 0.6 --decisions lost.jsonl -o got.csv
-says '^reid: lost.jsonl: is not there: nothing is decided$'
+says '^reid: lost.jsonl: not found; continuing without decisions$'
 journal '"what": "same", "crops": ["odd.png", "ann-1.png"]'
 run 0 cluster all.npy --threshold 0.6 --decisions decisions.jsonl -o got.csv
 check "nothing to be said" [ ! -s "$err" ]
@@ -303,7 +303,7 @@ run 0 cluster all.npy --threshold 0.6 --carry mine.csv -o mine.csv -q
 same mine.csv groups.csv
 refuse all.npy --threshold 0.5 --explain ann-1.png; says 'no INPUT and two ids'
 refuse all.npy --threshold 0.5 --explain ann-1.png zoe.png; says 'zoe.png is not one of the crops'
-refuse all.npy --threshold 0.5 -o groups.txt; says 'groups.txt: groups are written as .csv or .json'
+refuse all.npy --threshold 0.5 -o groups.txt; says 'groups.txt: the name of the output must end in .csv or .json'
 refuse all.npy --threshold 0.5 --carry before.csv --add before.csv; says 'give only one of them'
 refuse all.npy --threshold 0.5 --labels labels.csv --own-labels -o got.csv; says 'give only one of them'
 refuse all.npy --threshold 0.5 --own-labels; says 'give -o'

@@ -9,9 +9,9 @@ mkdir folder
 cp b.png folder
 
 run 0 inspect --condition w.safetensors a.png folder
-prints '^LARGEST      STORED BY              GROWTH     PICTURE$'
-says 'activations reach [0-9.e+]*, and FP16 ends at 65504: on a GPU use --precision bf16 '
-prints '^largest activation [0-9.e+]* (.*), [0-9.e+]* % of what FP16 holds; a change of 1e-06 in every pixel '
+prints '^LARGEST      STORED BY              GROWTH     IMAGE$'
+says 'activations reach [0-9.e+]*, beyond FP16.s limit of 65504: on a GPU use --precision bf16 '
+prints '^largest activation [0-9.e+]* (.*), [0-9.e+]* % of FP16.s limit; a change of 1e-06 in every pixel '
 lines "$out" 4
 run 0 inspect --condition --json w.safetensors a.png folder
 cp "$out" said.json
@@ -46,7 +46,7 @@ run 2 inspect --condition w.safetensors empty.png
 says 'no image could be used'
 silent
 run 2 inspect --condition w.safetensors
-says 'a file of weights and images are needed'
+says 'expected a file of weights and at least one image'
 run 2 inspect w.safetensors a.png
 says 'exactly one file of weights'
 finish

@@ -35,7 +35,7 @@ prints '^file         zip.pth ([0-9]* bytes)$'
 prints '^format       PyTorch zip, pickle protocol 2, 360 tensors$'
 prints '^layout       torchvision EfficientNet$'
 prints '^network      efficientnet_b0 (found from its tensors)$'
-prints '^preset       effnet-b0 (the network.s default; nothing in the file says)$'
+prints '^preset       effnet-b0 (the network.s default; the file names none)$'
 prints '^tensors      309 used, 0 missing, 51 carried$'
 prints '^written      again.safetensors ([0-9]* bytes)$'
 check "nothing on stderr" [ ! -s "$err" ]
@@ -111,8 +111,8 @@ bad 'cut.pth: tensor ".*": value [0-9]* of [0-9]* is not a hexadecimal word' cut
 head -c 100000 b0.safetensors >cut.pth
 bad 'cut.pth: safetensors header: .*was it downloaded completely?' cut.pth old.safetensors
 check "the old file is as it was" grep -qx old old.safetensors
-bad 'checkpoint and the name of the file to make are needed'
-bad 'checkpoint and the name of the file to make are needed' a b c
+bad 'expected a checkpoint and the name of the output'
+bad 'expected a checkpoint and the name of the output' a b c
 bad 'must end in .safetensors' zip.pth out.pth
 bad 'must end in .safetensors' zip.pth .safetensors
 bad 'both input and output' old.safetensors ./old.safetensors

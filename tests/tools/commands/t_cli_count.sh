@@ -121,11 +121,11 @@ json_holds 'd["low"] <= 60 <= d["high"]'
 
 # What is refused.
 count 2 -o groups.csv
-says 'cluster: --count makes no groups: -o does not go with it'
+says 'cluster: --count makes no groups: remove -o'
 count 2 --add groups.csv
-says '--add does not go with it'
+says 'remove --add'
 run 2 cluster crops.npy --threshold 0.4 --sample 10
-says 'cluster: --sample, --per-crop and --seed say what --count asks'
+says 'cluster: --sample, --per-crop and --seed belong to --count'
 run 2 review crops.npy --threshold 0.4 --seed 3 --decisions d.jsonl
 says 'review: --sample, --per-crop and --seed'
 count 2 --sample 1
@@ -149,7 +149,7 @@ name 2 Ann names.csv
 name 5 'Bob & Co' names.csv
 ann=$(grep -c ',Ann,' names.csv) bob=$(grep -c ',Bob & Co,' names.csv)
 run 0 gallery add known.gallery crops.npy --groups names.csv
-prints "^added $((ann + bob)) crops of 2 named individuals; 0 were there, $((all - ann - bob)) have no name"
+prints "^added $((ann + bob)) crops of 2 named individuals; 0 were already there, $((all - ann - bob)) without a name"
 run 0 gallery list known.gallery --identity
 printf 'Ann\t%d\nBob & Co\t%d\n' "$ann" "$bob" >wanted
 same "$out" wanted
@@ -164,18 +164,18 @@ cp groups.csv names.csv
 name 5 Dee names.csv
 name 9 Eve names.csv
 run 2 gallery add known.gallery crops.npy --groups names.csv
-says ' is Bob & Co in the gallery, but now Dee'
+says 'named Bob & Co in the gallery, but Dee in --groups'
 cp groups.csv names.csv
 name 9 Eve names.csv
 echo 'elsewhere.png,9,Eve,,,' >>names.csv
 run 2 gallery add known.gallery crops.npy --groups names.csv
-says 'names.csv: elsewhere.png, which is Eve, is in none of the files'
+says 'names.csv: crop elsewhere.png (Eve) is in none of the files'
 "$EVAL_FILES" other.npy 16 5 0.9 <list >/dev/null
 run 2 gallery add known.gallery other.npy --groups names.csv
 run 2 gallery add known.gallery --groups names.csv
 says '--groups needs the files of embeddings'
 run 2 gallery search known.gallery --groups names.csv crops.npy
-says 'gallery search: --groups belongs to add'
+says 'gallery search: --groups cannot be used here, only with add'
 same known.gallery before.gallery
 run 0 cluster known.gallery --threshold 0.4 -o again.csv --own-labels
 prints '^ARI 1.0000'

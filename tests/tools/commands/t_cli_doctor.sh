@@ -19,7 +19,7 @@ exits() { check "exit $1 (was $got)" [ "$got" = "$1" ]; }
 doctor --device cpu
 check "no error here" [ $got -le 1 ]
 check "nothing on stderr" [ ! -s "$err" ]
-line good self-test "PyTorch's embedding to [0-9.]*e-"
+line good self-test "equals PyTorch's embedding to [0-9.]*e-"
 for about in cpu cpus memory disk cache libturbojpeg libpq libmicrohttpd ffmpeg; do line '[a-z]*' $about '.'; done
 line good cache "$work/cache (mode 700)"
 check "one line each" [ "$(cut -c 10-24 "$out" | sort | uniq -d | wc -l)" = 0 ]
@@ -54,7 +54,7 @@ got=$?
 exits 1
 line warning cpu '.*REID_CPU_ISA=scalar .*What helps: unset REID_CPU_ISA$'
 doctor --device cpu --isa scalar
-line note cpu '.*--isa holds it to scalar'
+line note cpu '.*--isa limits it to scalar'
 if command -v taskset >/dev/null; then
     taskset -c 0 "$REID" doctor --device cpu >"$out" 2>"$err"
     line good cpus '.* 1 allowed.*: 1 threads'
@@ -264,7 +264,7 @@ check "results may go where the gallery is" [ "$(grep -c 'both input and output'
 "$REID" doctor --device cpu >/dev/full 2>"$err"
 check "a full stdout is an error" [ $? = 2 ]
 run 2 doctor something
-says 'doctor: "something" is no option'
+says 'doctor: unexpected argument: something'
 run 2 doctor --boxes x
 says 'unknown option'
 finish

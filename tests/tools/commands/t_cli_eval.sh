@@ -268,8 +268,8 @@ bad 'name at least two' --compare easy.npy
 bad 'not a precision (fp32|fp16|bf16|int8), a device' $one --compare fp32,fp64 market
 bad 'is not a precision' $one --compare fp32,cpu/ market
 bad 'easy.npy already contains embeddings' $one --compare fp32,easy.npy market
-bad 'beside files there can be one folder' --compare easy.npy,hard.npy ids ids
-bad 'more than 8' --compare a.npy,a.npy,a.npy,a.npy,a.npy,a.npy,a.npy,a.npy,a.npy
+bad 'with files of embeddings, give at most one folder' --compare easy.npy,hard.npy ids ids
+bad 'name at most 8' --compare a.npy,a.npy,a.npy,a.npy,a.npy,a.npy,a.npy,a.npy,a.npy
 bad 'no model: give its weights' --compare fp32,fp16 market
 
 # --- a large set: fast enough, and it can be stopped ------------------------------------------------------------------

@@ -214,7 +214,7 @@ header = read("rest.safetensors")[0]
 for name, columns in ("layer2", 8192), ("layer3", 4096), ("layer4", 2048), ("avgpool", 2048):
     assert header["reduce_%s.weight" % name]["shape"] == [128, columns], name'
 run 2 fit -m r50.safetensors --net resnet50-multiscale raw.npy -o no.safetensors
-says 'what goes into them is in no file of embeddings: give the images'
+says 'whose inputs are not in a file of embeddings: give the images'
 
 # --- turns ---
 run 0 fit raw.npy --report -q
@@ -233,13 +233,13 @@ refused() { # PATTERN ARGUMENT...
     absent no.safetensors
 }
 refused 'no model: give its weights with -m' crops --report
-refused '-o writes the weights of -m with another head' raw.npy -o no.safetensors
+refused '-o writes a model.s weights with the new head' raw.npy -o no.safetensors
 refused 'nothing to do: give -o, --report or both' -m w.safetensors crops
-refused '--holdout is for --report' -m w.safetensors crops -o no.safetensors --holdout 0.5
+refused '--holdout needs --report' -m w.safetensors crops -o no.safetensors --holdout 0.5
 refused 'must end in .safetensors' -m w.safetensors crops -o no.npy
 refused 'one model at a time' -m w.safetensors -m r50.safetensors crops -o no.safetensors
 refused 'is both input and output' -m f.safetensors crops -o ./f.safetensors
-refused 'nowhere/f.safetensors: cannot write into nowhere/' -m w.safetensors crops -o nowhere/f.safetensors
+refused 'nowhere/f.safetensors: cannot write to nowhere/' -m w.safetensors crops -o nowhere/f.safetensors
 mkdir folder.safetensors
 refused 'folder.safetensors: ' -m w.safetensors crops -o folder.safetensors
 refused 'holds embeddings of unit length, but a head needs raw features' plain.npy --report

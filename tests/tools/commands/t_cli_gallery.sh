@@ -47,7 +47,7 @@ prints '^{"id": "gal/ann/1.png", "identity": "ann", "camera": null, "time": null
 picture gal/new.png 60 50 9
 g 1 add a.gallery $one --strict gal
 says 'gal/ann/1.png: is already in the gallery'
-says 'nothing is added'
+says 'nothing was added'
 g 1 add a.gallery $one --json gal missing.png
 says 'gal/cat.png: is already in the gallery'
 says 'missing.png: cannot open'
@@ -309,7 +309,7 @@ if [ $kind = file ]; then # a database's disk: t_gallery_database.sh
     cp kept full.gallery
     ( ulimit -f 40; "$REID" gallery add full.gallery $one gal/new.png near.png gal/ann >"$out" 2>"$err" )
     check "add to a full disk" [ $? = 2 ]
-    says 'full.gallery: cannot write: File too large; it is as it was before, with 0 templates added'
+    says 'full.gallery: cannot write: File too large; the gallery is unchanged except for 0 templates added before'
     same full.gallery kept
 fi
 if [ -e /dev/full ]; then
@@ -435,7 +435,7 @@ by_turbo known.npy gal/cat.png
 g 2 add d.gallery known.npy
 says 'gal/cat.png: is already in the gallery'
 g 1 add d.gallery --strict turbo.npy known.npy
-says 'nothing is added'
+says 'nothing was added'
 is_kept d.gallery
 decoded d.gallery stb_image
 # A second one is warned about and told from then on, also by an export, which keeps both.
@@ -502,7 +502,7 @@ if [ $kind = file ]; then
     g 0 create strangers.gallery $one
     g 0 add strangers.gallery $one --unknown unknown herd
     prints '^added 1$'
-    prints '^left out 1 of strangers$'
+    prints '^left out 1 image of strangers$'
     g 0 add strangers.gallery $one herd/unknown/2.png
     g 0 list --identity strangers.gallery
     check "nobody is called unknown" [ "$(grep -c unknown "$out")" = 0 ]

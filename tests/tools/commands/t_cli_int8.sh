@@ -13,9 +13,9 @@ bad() { pattern=$1; shift; run 2 "$@"; says "$pattern"; silent; }
 
 # --- ranges, and how near INT8 comes on a network of random numbers --------------------------------------------------
 run 0 calibrate --int8 $one crops -o r.safetensors
-prints '^53 ranges from 10 crops. Cosine between INT8 and FP32 on 2 others: mean 0.9[5-9][0-9]*, least 0.9[3-7][0-9]*$'
+prints '^53 ranges from 10 images. Cosine between INT8 and FP32 on 2 held-out images: mean 0.9[5-9][0-9]*, least 0.9[3-7][0-9]*$'
 # sqrt(0.95)
-prints '^1 of the 2 others are below 0.98; of all images like these up to 97.5 % may be (95 % confidence)$'
+prints '^1 of the 2 held-out images are below 0.98; among all images like these, up to 97.5 % may be (95 % confidence)$'
 says 'INT8 and FP32 embeddings differ for 1 image, most for crops/pictures_.*.png: .*Measure more images'
 check "the names of operations" grep -aq '"layer4.2.conv3":{"dtype":"F32","shape":\[\]' r.safetensors
 check "whose network it is" grep -aq '"reid.fingerprint":"[0-9a-f]\{32\}","reid.network":"resnet50"' r.safetensors
@@ -26,7 +26,7 @@ prints '^{"crops": 10, "failed": 0, "ranges": 53, "held_out": true, "cosine": {"
 prints '"below": 0.98, "count_below": 1, "share_at_most": 0.9747}}$'
 : >crops/broken.png
 run 1 calibrate --int8 $one $small crops -o s.safetensors
-prints '^53 ranges from 10 crops'
+prints '^53 ranges from 10 images'
 says 'broken.png'
 rm crops/broken.png
 
@@ -54,20 +54,20 @@ prints '^int8 .* 0\.[0-9]*  pass'
 mkdir few
 cp "$picture" few
 run 0 calibrate --int8 $one $small few -o few.safetensors
-prints '^53 ranges from 1 crops. Cosine between INT8 and FP32 on 1 of these very crops: mean 0.9'
+prints '^53 ranges from 1 image. Cosine between INT8 and FP32 on 1 of the same images: mean 0.9'
 says 'too few images to hold any out'
 
 # --- what is refused -------------------------------------------------------------------------------------------------
 bad 'made for fingerprint' embed $one --precision int8 --ranges s.safetensors "$picture"
 bad 'reid calibrate --int8' embed $one --precision int8 "$picture"
 bad 'desc.ranges is for REID_INT8 alone' embed $one --ranges s.safetensors "$picture"
-bad 'one model, given with -m' calibrate --int8 crops -o x.safetensors
-bad '-o FILE.safetensors names the file' calibrate --int8 $one crops
+bad 'give exactly one model with -m' calibrate --int8 crops -o x.safetensors
+bad 'name the file for the ranges with -o' calibrate --int8 $one crops
 bad 'no INPUT' calibrate --int8 $one -o x.safetensors
 mkdir empty
-bad 'no images to measure' calibrate --int8 $one empty -o x.safetensors
+bad 'no image could be measured' calibrate --int8 $one empty -o x.safetensors
 b0 b0.safetensors
-bad 'efficientnet_b0 is not computed in INT8' calibrate --int8 -m b0.safetensors crops -o x.safetensors
+bad 'efficientnet_b0 cannot be computed in INT8' calibrate --int8 -m b0.safetensors crops -o x.safetensors
 absent x.safetensors
 no_leftovers
 finish

@@ -251,7 +251,7 @@ check "a stranger who is unknown" grep -q 'class="card new' found.html
 check "two are right by the table" [ "$(cards yes)" = 2 ]
 check "nothing is wrong" grep -q 'disabled="disabled"/><label for="wrong">Only wrong (0)' found.html
 match 0 --gallery gal -o found.html ask
-check "without a threshold nothing is decided" grep -q 'Nothing is decided' found.html
+check "without a threshold nothing is decided" grep -q 'No decisions' found.html
 match 1 --gallery gal -o found.html ann.png nothing.png
 check "what could not be read" grep -q '<h2>Not compared: 1</h2>' found.html
 printf 'path,identity\nann.png,ann\nann.png,bob\n' >who.csv
@@ -260,7 +260,7 @@ match 2 --gallery gal --labels who.csv -o found.html ann.png
 says 'who.csv: ann.png is both "ann" and "bob"'
 absent found.html
 match 2 --gallery gal --labels who.csv -o found.csv ann.png
-says '[-]-labels is for the page'
+says '[-]-labels is only for -o FILE.html'
 run 0 embed $one gal -o moved.npy
 mv gal elsewhere
 match 0 --gallery moved.npy -o found.html ann.png

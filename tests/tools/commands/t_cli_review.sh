@@ -52,7 +52,7 @@ says 'crops.npy is both input and output'
 run 2 review crops.npy --decisions d.jsonl --html x.html --listen 127.0.0.1:0
 says 'review: --html needs no server: remove --listen'
 run 2 review crops.npy --decisions d.jsonl --import saved.jsonl
-says '--import adds a file to --decisions and excludes everything else'
+says '--import only adds a file to --decisions'
 run 2 review crops.npy --decisions d.jsonl
 says 'review: no threshold'
 run 2 review lost.npy --decisions other.jsonl
@@ -295,9 +295,9 @@ says 'a: is a folder'
 lines_before=$(wc -l <d.jsonl)
 cp d.jsonl saved.jsonl
 run 0 review --import saved.jsonl --decisions d.jsonl
-says "0 decisions added to d.jsonl, $lines_before were there"
+says "0 decisions added to d.jsonl, $lines_before were already there"
 run 0 review --import saved.jsonl --decisions new.jsonl
-says "$lines_before decisions added to new.jsonl, 0 were there"
+says "$lines_before decisions added to new.jsonl, 0 were already there"
 same saved.jsonl new.jsonl
 start crops.npy --decisions saved.jsonl --by cid
 decide 200 . '{"what": "not a crop", "crops": ["a/3.png"], "seen": 0}'
@@ -307,7 +307,7 @@ start crops.npy --decisions d.jsonl --by dan
 decide 200 . '{"what": "different", "crops": ["a/2.png", "b/2.png"], "seen": 0}'
 end TERM
 run 0 review --import saved.jsonl --decisions d.jsonl
-says "2 decisions added to d.jsonl, $lines_before were there"
+says "2 decisions added to d.jsonl, $lines_before were already there"
 undone=$((lines_before + 2))
 check "the undo follows its line" \
     grep -q "^{\"seq\": $((undone + 1)), \"what\": \"undo\", \"undoes\": $undone, \"by\": \"cid\"" d.jsonl

@@ -42,7 +42,7 @@ says 'two models are called b0'
 run 2 serve -m 'a b.safetensors'
 says 'is not a valid model name'
 run 2 serve -m b0.safetensors --threshold 0.5
-says 'belong to a --gallery'
+says 'need a --gallery'
 run 2 serve -m b0.safetensors --listen 0.0.0.0:0
 says 'other machines could connect: give --token-file'
 for address in 8000 127.0.0.1 127.0.0.1:x example.org:80 127.0.0.1:65536 '[::1]' ::1:80; do
@@ -70,7 +70,7 @@ run 2 serve -m b0.safetensors --listen 127.0.0.1:0 --token-file token
 says 'other users may read it'
 chmod 600 token
 run 2 serve -m b0.safetensors --token-file token
-says '--token-file is for --listen'
+says '--token-file needs --listen'
 
 # All endpoints, on a Unix socket.
 start -m b0.safetensors --size 64x64 --gallery gallery --threshold 0.9 --socket "$work/reid.sock" --listen 127.0.0.1:0 \

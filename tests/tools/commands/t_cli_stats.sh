@@ -56,7 +56,7 @@ says '^store  *2 rows'
 run 0 gallery search g.reid -m w.safetensors --size 32x32 --device cpu few/1.png --stats
 says '^search  *1 rows'
 run 2 gallery list g.reid --stats
-says 'gallery list: --stats belongs to add search'
+says 'gallery list: --stats cannot be used here, only with add search'
 run 2 inspect w.safetensors --stats
 says 'stats'
 no_leftovers

@@ -77,9 +77,9 @@ trace_is match.json 2 0 2 1 search
     run 0 gallery search g.reid -m w.safetensors $small few/1.png --trace search.json --decoders 1
     trace_is search.json 1 0 1 1 search
     run 2 gallery list g.reid --trace x.json
-    says 'gallery list: --trace belongs to add search'
+    says 'gallery list: --trace cannot be used here, only with add search'
     run 2 gallery add g.reid plain.npy --trace x.json
-    says 'trace is about images'
+    says 'trace needs images'
     run 2 gallery search g.reid plain.npy --trace x.json
     says 'trace needs a model'
 }
@@ -108,7 +108,7 @@ run 2 embed -m w.safetensors $small few/1.png -o x.json.npy --trace x.json.npy
 says 'o and --trace cannot be the same file'
 # shellcheck disable=SC2086
 run 2 embed -m w.safetensors $small few/1.png -o x.npy --trace -
-says 'it cannot be stdout'
+says 'trace cannot write to stdout'
 absent x.npy ./-
 cp few/1.png eaten.png # as behind a --trace whose FILE was forgotten
 : >empty.json

@@ -186,7 +186,7 @@ done
 check "one film is as it is alone" cmp inside/tracks.txt two/film.tracks.txt
 head -c $(($(stat -c %s other.webm) * 6 / 10)) other.webm >cut.webm
 track 1 cut cut.webm --detections film.txt
-says 'cut.webm: ffmpeg reports: File ended prematurely; [0-9]* frames were read, and there are boxes beyond them'
+says 'cut.webm: ffmpeg reports: File ended prematurely; [0-9]* frames were read, and there are boxes for later frames'
 json 'what was read counts' cut/tracks.json \
     "not v['complete'] and 'prematurely' in v['problem'] and 10 < v['frames'] < 60 and \
 v['detections']['beyond_the_end'] > 0"

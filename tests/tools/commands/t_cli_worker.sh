@@ -33,7 +33,7 @@ says 'worker: unexpected argument: x (weights go after -m)'
 run 2 worker -m b0.safetensors -m b0.safetensors
 says 'worker: two models are called b0'
 run 2 worker -m b0.safetensors --threshold 0.5
-says 'worker: --calibration, --score-weights and --threshold belong to a --gallery'
+says 'worker: --calibration, --score-weights and --threshold need a --gallery'
 run 2 worker -m b0.safetensors --socket x
 says 'unknown option --socket'
 run 2 worker -m lost.safetensors

@@ -275,7 +275,7 @@ hold "$early"
 g 1 add "$url" more.npy --strict
 wait $holder
 says '^reid: more3: is already in the gallery$'
-says 'nothing is added (--strict)$'
+says 'nothing was added (--strict)$'
 check "nothing was added" [ "$(ids)" = more3 ]
 base=gone
 base gone
@@ -294,7 +294,7 @@ hold "SELECT reid.add_model(repeat('ab', 16), 'n', 'p', 'fp32', 8, 'fp32');
     UPDATE reid.gallery SET embedder = (SELECT max(embedder_id) FROM reid.embedder)"
 g 2 add "$url" more.npy
 wait $holder
-says 'the gallery has been switched to other models meanwhile; it is as it was before, with 0 templates added$'
+says 'the gallery has been switched to other models meanwhile; the gallery is unchanged except for 0 templates added before$'
 
 # Conflicts that go away by themselves: the transaction is repeated. One that does not is told.
 base=again
@@ -308,7 +308,7 @@ prints '^added 20$'
 check "it was tried four times" [ "$(sql again 'SELECT last_value FROM reid.tries')" = 4 ]
 sql again 'ALTER SEQUENCE reid.tries RESTART MINVALUE -1000 START -1000; ALTER SEQUENCE reid.tries RESTART'
 g 2 add "$url" more.npy
-says 'could not serialize; it is as it was before, with 0 templates added$'
+says 'could not serialize; the gallery is unchanged except for 0 templates added before$'
 check "nothing of it is there" [ "$(ids | wc -l)" = 20 ]
 
 # --- lost connections -------------------------------------------------------------------------------------------------
@@ -410,7 +410,7 @@ while [ ! -s "$out" ] && kill -0 $pid 2> "$work/none"; do sleep 0.02; done
 stop_postgres QUIT
 wait $pid
 check "a server that stays away" [ $? -ge 1 ]
-says 'it is as it was before, with [0-9]* templates added$\|nobody can tell; [0-9]* templates were added before$'
+says 'the gallery is unchanged except for [0-9]* templates added before$\|nobody can tell; [0-9]* templates had been added before$'
 again_postgres
 acknowledged "$out" | sort > got
 ids | sort > there
@@ -433,7 +433,7 @@ if as_server prlimit --pid "$limited" --fsize=16777216: 2> "$work/none"; then # 
     "$REID" gallery add "$url" wide.npy --json > "$out" 2> "$err"
     check "add to a full disk" [ $? = 1 ]
     as_server prlimit --pid "$limited" --fsize=unlimited:
-    says 'could not extend file .*File too large.*; it is as it was before, with [0-9]* templates added$'
+    says 'could not extend file .*File too large.*; the gallery is unchanged except for [0-9]* templates added before$'
     acknowledged "$out" > got
     ids > there
     same got there

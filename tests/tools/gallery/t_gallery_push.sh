@@ -207,13 +207,13 @@ says 'keeps its own threshold'
 
 # Places.
 g 2 push bytes.gallery
-says 'gallery push: give two places'
+says 'gallery push: expected a file and a database'
 g 2 push bytes.gallery two.gallery
 says 'two.gallery is not a database'
 g 2 push "$url" "$url"
-says 'the file is not a database'
+says 'both are databases, but one must be a file'
 g 2 pull "$url" bytes.gallery
-says 'bytes.gallery: exists already'
+says 'bytes.gallery: already exists'
 g 2 pull "$url" no/such/folder.gallery
 says 'no/such/folder.gallery: cannot write here'
 sql postgres 'CREATE ROLE reader LOGIN'

@@ -133,7 +133,7 @@ prints '^embedded 1, '
 re 0 g --back
 prints "^now $now$"
 re 2 g --switch
-says 'only the models before the last switch, to which --back returns'
+says 'the only other models are those before the last switch; --back returns to them'
 re 2 g --switch $two
 says '1 of 7 templates have no row'
 re 2 g --drop "$now"
@@ -143,7 +143,7 @@ says 'has no models "nobody"'
 re 0 g --drop "$next"
 check "its table is gone" [ "$(sql g "SELECT to_regclass('reid.embedding_$next') IS NULL")" = t ]
 re 2 g --back
-says 'was not switched, or the models before were dropped'
+says 'was never switched, or its previous models were dropped'
 
 # --- an ensemble, of which one model's rows are there; halves ---------------------------------------------------------
 gallery e --fp16
@@ -246,11 +246,11 @@ says 'a.gallery: reembed is for a gallery in PostgreSQL'
 re 2 f
 says 'gallery reembed: no model: give -m'
 re 2 f --status --back
-says 'at a time'
+says 'give only one of --status'
 re 2 f --partial $one
 says '\-\-partial and --threshold belong to --switch'
 run 2 gallery list a.gallery --status
-says 'belongs to reembed'
+says 'cannot be used here, only with reembed'
 re 2 postgres $one
 says 'reid'
 re 2 missing --status

@@ -55,7 +55,7 @@ for by in template max mean top; do
     check "every query tells its candidates" [ "$(grep -c '"candidates": [1-9][0-9]*, "too_few": false' near)" = 200 ]
 done
 g 0 search "$url" q.npy -k 10 -v --keep-self
-says '200 queries compared with [0-9.]* templates in the mean, which the index found; '
+says '200 queries, each compared with [0-9.]* templates from the index on average; '
 
 # Filters: the index of what is left, and with few left all of it, which is what a file says.
 for filter in "--in-camera|cam '1'" '--from|2024-06-02' '--until|2024-06-02T00:00:00.001Z' '--only|deer-17'; do
@@ -81,16 +81,16 @@ check "no camera of that name" [ "$(grep -c '"matches": \[\]' "$out")" = 200 ]
 
 # Too few are told, with the number that was looked at.
 g 0 search "$url" q.npy -k 5 --candidates 3 --json
-says 'too few were found for 200 of 200 queries, among 3 templates that the index gave in the mean; --exact'
+says 'too few identities were found for 200 of 200 queries, among 3 templates from the index on average; --exact'
 check "each query says so" [ "$(grep -c '"candidates": 3, "too_few": true' "$out")" = 200 ]
 
 # Options.
 g 2 search "$url" q.npy --exact --candidates 9
-says 'either --exact or --candidates'
+says 'give either --exact or --candidates'
 g 2 search "$url" q.npy --from yesterday
 says '\-\-from takes 2024-05-31T06:30:00Z'
 g 2 list "$url" --only deer-1
-says 'belongs to search'
+says 'cannot be used here, only with search'
 rows other.npy 0 3 16 1
 g 2 search "$url" other.npy
 says 'other.npy'

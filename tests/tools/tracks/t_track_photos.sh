@@ -231,8 +231,8 @@ assert len(videos) == 8 and all(v["detections"]["boxes"] <= 1 for v in videos)
 PYTHON
 refused 'no images in this folder' "$(mkdir none && echo none)" --detections boxes.csv
 refused 'are given twice' photos photos --detections boxes.csv
-refused '--times and --burst are about photos, but there is no folder' east.mkv --detections east.txt --burst 3
-refused 'are about videos, but there is none' photos --detections boxes.csv --first-frame 1
+refused '--times and --burst are for photos, but no FOLDER is given' east.mkv --detections east.txt --burst 3
+refused 'are for videos, but no VIDEO is given' photos --detections boxes.csv --first-frame 1
 printf 'path,time\nphotos/east/IMG_9999.JPG,noon\n' >bad.csv
 refused 'bad.csv: line 2: "noon" is not a valid time; expected YYYY-MM-DDTHH:MM:SS' photos --detections boxes.csv \
     --times bad.csv

@@ -71,7 +71,7 @@ broken_off TERM b.mp4 --resume
 broken_off TERM c.mp4 --resume
 films_read b.mp4 c.mp4
 track 0 out --resume -v
-says 'a.mp4: was finished by the interrupted run'
+says 'a.mp4: already finished by the interrupted run'
 films_read c.mp4
 whole 'twice'
 
@@ -91,7 +91,7 @@ whole SIGKILL
 again() { rm -rf out.part && cp -R kept out.part; }
 again
 track 0 out
-says 'out.part of an interrupted run is replaced; --resume would have continued it'
+says 'out.part of an interrupted run was replaced; --resume would have continued the run'
 films_read a.mp4 b.mp4 c.mp4
 whole 'not resumed'
 
@@ -106,20 +106,20 @@ refused() { # refused PATTERN ARGUMENT...
     films_read
     check "the work is kept" diff -r kept out.part
 }
-refused 'out.part: --resume cannot continue .*: --best: it was 3, and is 2 now; remove the folder' --best 2
-refused '--apart: it was 0.5, and is 1 now' --apart 1
-refused '--cuts: it was auto, and is none now' --cuts none
-refused '--min-conf: it was -1, and is 0.5 now' --min-conf 0.5
-refused '--threshold: it was 0.9.*, and is 0.8.* now' --threshold 0.8
-refused 'the model: it was [0-9a-f]*, fp32 on .*, and is [0-9a-f]*, fp32' --flip
-refused 'the second model: it was none, and is ' -m other.safetensors
+refused 'out.part: --resume cannot continue .*: --best was 3 and is 2 now; remove the folder' --best 2
+refused '--apart was 0.5 and is 1 now' --apart 1
+refused '--cuts was auto and is none now' --cuts none
+refused '--min-conf was -1 and is 0.5 now' --min-conf 0.5
+refused '--threshold was 0.9.* and is 0.8.* now' --threshold 0.8
+refused 'the model was [0-9a-f]*, fp32 on .* and is [0-9a-f]*, fp32' --flip
+refused 'the second model was none and is ' -m other.safetensors
 mv films.csv was.csv && sed '$d' was.csv >films.csv
-refused '--detections: it was films.csv, [0-9]* bytes with the checksum .*, and is films.csv, [0-9]* bytes'
+refused '--detections was films.csv, [0-9]* bytes with the checksum .* and is films.csv, [0-9]* bytes'
 mv was.csv films.csv
 cp -p b.mp4 was.mp4 && touch -d '2001-02-03 04:05:06' b.mp4
-refused 'b.mp4: it was .*, and is [0-9]* bytes of 2001-02-03T04:05:06Z'
+refused 'b.mp4 was .* and is [0-9]* bytes of 2001-02-03T04:05:06Z'
 mv was.mp4 b.mp4
-films='a.mp4 b.mp4' refused 'the number of videos: it was 3, and is 2 now'
+films='a.mp4 b.mp4' refused 'the number of videos was 3 and is 2 now'
 for byte in 3 200 20000; do # the head, the boxes, the rows
     again
     printf '\377' | dd of=out.part/film-1.note bs=1 seek=$byte conv=notrunc 2>/dev/null

@@ -177,7 +177,7 @@ def main():
     refused("not all of what is behind it", r50, "emb.0", {"emb.0": linear(7, 2048), "emb.1": norm(7)},
             "tensor emb.1.bias is not part of network resnet50")
     refused("a second head", b0, "fc", {"projection": linear(512, 1280), "fc": linear(7, 1280)},
-            "the file has a head already, projection.")
+            "the file already has a head, projection.")
     file_with(r50, {"fc": linear(751, 2048)})
     r = run("convert", "in.safetensors", "out.safetensors")
     good = r.returncode == 0 and says_part(r.stderr, "fc.weight is 751 wide, not ImageNet's 1000 classes")
