@@ -32,13 +32,13 @@
        >>cuda_load   the GPU's driver, found at run time
        >>cuda_jit    kernels: NVRTC, the cache on disk, packs
        >>cuda_plan   the list of operations to launches: kernels, shapes, tiles and how long they should take
-       >>cuda_run    launches to graphs: programs, weights, lanes, a batch from pictures to embeddings
+       >>cuda_run    launches to graphs: programs, weights, lanes, a batch from images to embeddings
        >>search      the rows nearest to a query, exactly
        >>group       rows to individuals that nobody has named
        >>create      reid_create: a weight file to a handle
        >>public      reid_embed and the queries
        >>queue       many callers' requests to batches
-       >>left_out    what calls of a part answer that was left out
+       >>left_out    functions of left-out parts: they fail with REID_ERR_LEFT_OUT
 
    QUICK START     (examples/hello.c is this, with error messages)
 
@@ -132,20 +132,20 @@
              reid__run_batch         takes each image alone through layer1 and layer2, then all of them through the rest
                reid__prepare         fills the network's input:
                  reid__prep_rows     resizes to (256, 341, 3) and keeps the middle (224, 224, 3), still bytes
-                 reid__prep_normalise        makes floats of them, (v * scale - mean) / std
+                 reid__prep_normalise        converts them to floats: (v * scale - mean) / std
                reid__run_op          computes one operation of the plan, conv1 (112, 112, 64) first:
                  reid__run_parts        cuts its pixels and output channels into parts for the threads
                    reid__conv_part   computes one part, block by block of pixels that fit in the cache:
-                     reid__inputs    says where the inputs of each of the block's pixels lie
+                     reid__inputs    finds where the inputs of each pixel of the block are stored
                      reid__conv_block        multiplies them by the weights of 16 or 32 output channels
                        reid__tile_rows       calls reid__gemm.tile of >>kernels for a few pixels at a time, which adds
                                              up, adds bias and residual, applies ReLU and stores
-                   reid__winograd_part       is what computes most 3 x 3 convolutions instead
-               reid__run_op          likewise maxpool (56, 56, 64), layer1 (56, 56, 256), layer2 (28, 28, 512), layer3
-                                     (14, 14, 1024), layer4 (7, 7, 2048) and avgpool (1, 1, 2048)
+                   reid__winograd_part       computes most 3 x 3 convolutions, in place of reid__conv_part
+               reid__run_op          then computes maxpool (56, 56, 64), layer1 (56, 56, 256), layer2 (28, 28, 512),
+                                     layer3 (14, 14, 1024), layer4 (7, 7, 2048) and avgpool (1, 1, 2048)
            reid__normalise           divides by the length: 2048 floats of unit length
          reid__lane_release
-       On a GPU, in FP16, reid_embed is the same but for reid__cpu_embed:
+       On a GPU, in FP16, reid_embed calls reid__gpu_embed in place of reid__cpu_embed:
          reid__gpu_embed             takes up to desc.batch images at a time, in turn through two slots, so that one is
                                      filled while the GPU computes the other
            reid__slot_fill           copies the pixels (480, 640, 3) to memory that the GPU reads
@@ -153,10 +153,10 @@
              reid__slot_upload       the copy to the GPU
              reid__gpu_resize        kernels reid_taps, reid_resize_x and reid_resize_y: (224, 224, 3) bytes, the same
                                      as the CPU's
-             reid__gpu_capture       has recorded in a CUDA graph, when the handle was created, what runs next:
+             reid__gpu_capture       recorded the next steps in a CUDA graph when the handle was created:
                reid__gpu_run_net
                  reid__gpu_run_input kernel reid_input: (224, 224, 3) halves
-                 reid__gpu_run_op    one kernel for each operation, with the shapes above, the embedding in floats
+                 reid__gpu_run_op    one kernel for each operation, with the shapes above; the embedding is in floats
            reid__slot_finish         waits, and copies the row of 2048 floats out
 
    INPUT
@@ -264,8 +264,8 @@
 
    FINGERPRINT
        32 hexadecimal digits that identify the function from pixels to embedding; embeddings with different fingerprints
-       must not be compared. It is the XXH64 hash, with seed 0 and then with seed 1, of this text, one line each ending
-       in \n:
+       must not be compared. It is the XXH64 hash, with seed 0 and then with seed 1, of this text, in which each line
+       ends in \n:
            reid fingerprint 1 / network NAME / last_stride N / head none|file|seeded / seed N (only if seeded) /
            activation relu|silu|tanh (only if the file's head has one) / input H W / resize N / filter
            bilinear|bicubic / order rgb|bgr / scale X / three times: mean X std X / flip 0|1 / raw 0|1 / latency 1 (only
@@ -334,11 +334,11 @@
        library, and reid_size gives the size of every other struct there: a new field changes the size, so an outdated
        layout is noticed before it is used.
        reid_desc and reid_search_desc grow by fields whose zero keeps the previous behaviour, so a program that starts
-       from REID_INIT stays right when it is compiled again. reid_info, reid_op_info and other results grow, too.
+       from REID_INIT stays correct when it is compiled again. reid_info, reid_op_info and other results grow, too.
        Result codes keep their numbers and names, and numbers are never reused. The same holds for networks and presets:
        a name never changes its meaning.
        Equal fingerprints mean embeddings that may be compared, whatever versions made them; their bits may differ
-       within the tolerances above. If the function that an embedding results from changes, so does the fingerprint's
+       within the tolerances above. If the computation of an embedding changes, so does the fingerprint's
        first line, "reid fingerprint 1".
        Later versions still read weight files and ranges. A version with other kernels refills its cache, and packs must
        be written again. The files of the `reid` command carry versions of their own. */
@@ -347,12 +347,12 @@
 #if defined(REID_IMPLEMENTATION) && defined(__linux__) && !defined(_GNU_SOURCE)
 #ifdef _FEATURES_H
 #error "reid.h: include the implementation before any system header, or compile this file with -D_GNU_SOURCE"
-#undef REID_IMPLEMENTATION /* it would only lead to more messages; the declarations below do not */
+#undef REID_IMPLEMENTATION /* the implementation would only add more errors; the declarations below do not */
 #endif
 #define _GNU_SOURCE 1
 #endif
 #if defined(REID_IMPLEMENTATION) && defined(_WIN32) && !defined(__USE_MINGW_ANSI_STDIO)
-#define __USE_MINGW_ANSI_STDIO 1 /* printf as C99 has it, %zu and all */
+#define __USE_MINGW_ANSI_STDIO 1 /* a C99 printf, which knows %zu */
 #endif
 
 /* --------------------------------------------------------------------------------------------------------------------
@@ -529,7 +529,7 @@ typedef struct reid_desc {
 
     reid_device device;
     int device_index;         /* which GPU */
-    reid_precision precision; /* default: FP32 on the CPU, FP16 on CUDA; BF16: if the chip has it; INT8: a ResNet's */
+    reid_precision precision; /* default: FP32 on the CPU, FP16 on CUDA; BF16: if the chip has it; INT8: ResNets only */
     const char *ranges;       /* for REID_INT8: path of the activations' ranges, see INT8 */
     int fallback;             /* for REID_INT8: 1: an image whose activations exceed the ranges is computed
                                  again with FP32 weights and activations (part of the fingerprint), see INT8 */
@@ -584,7 +584,7 @@ typedef struct reid_info {
     size_t weight_bytes;    /* packed weights */
     size_t arena_bytes;     /* activations and scratch, all lanes */
     size_t total_bytes;     /* everything allocated through alloc_fn, and on the GPU: see reid_memory_report */
-    char fingerprint[33];   /* 32 hexadecimal digits: what the embedding is a function of, see the manual */
+    char fingerprint[33];   /* 32 hexadecimal digits of the function from pixels to embedding; see FINGERPRINT */
     char preprocessing[256]; /* as desc.preset, this text gives the same network input */
     int fallback;           /* 1: images that exceed INT8's ranges get the FP32 embedding */
 } reid_info;
@@ -604,7 +604,7 @@ typedef struct reid_ctx reid_ctx;
 typedef struct reid_op_info {
     const char *name;       /* the weights' name, "layer1.0.conv2" */
     const char *kind;       /* "conv", "depthwise", "maxpool", "squeeze", "pool", "linear", "normalise" */
-    const char *activation; /* "", "relu", "silu"; of a head also "tanh" */
+    const char *activation; /* "", "relu", "silu"; for a head also "tanh" */
     const char *norm;       /* its batch norm's name, "layer1.0.bn2", or "" */
     double epsilon;         /* what that batch norm adds to the variance */
     int in_h, in_w, in_c, out_h, out_w, out_c;
@@ -639,7 +639,7 @@ typedef struct reid_gpu_info {
     size_t memory, memory_free; /* bytes; free at the moment, with all processes counted */
     int integrated;            /* 1: it shares its memory with the host (Jetson) */
     int driver_version;        /* CUDA version of the driver, 13000 for 13.0 */
-    int nvrtc_version;         /* likewise; 0: not found */
+    int nvrtc_version;         /* CUDA version of NVRTC, 13000 for 13.0; 0: not found */
     char nvrtc_path[256], cache_dir[256]; /* "" if not found */
     char kernels[16];          /* source of the kernels' text: "desc", "file", "built in" or "" */
 } reid_gpu_info;
@@ -676,11 +676,11 @@ REID_API reid_result reid_embed_saturated(reid_ctx *ctx, const reid_image *image
 
 /* The network's input as pixels: cropped to the box, resized, centre-cropped, before normalisation.
 
-   Parameters      out: (height, width, 3) uint8 RGB, of the input size in reid_info. As a reid_image of the format
-                   REID_PREPARED it has the embedding of `image`, and takes less memory than a photograph.
+   Parameters      out: (height, width, 3) uint8 RGB, of the input size in reid_info. Passed as a reid_image of the
+                   format REID_PREPARED, it gives the same embedding as `image`, in less memory than a photograph.
    Returns         REID_OK or an error; equal to Pillow's resize (and torchvision's centre crop) bit for bit.
    Errors          REID_ERR_INVALID_ARG, REID_ERR_IMAGE, REID_ERR_BOX, REID_ERR_FORKED.
-   Thread safety   any number of threads on one handle. On a CPU desc.lanes times desc.threads of them run at once, in
+   Thread safety   any number of threads on one handle. On a CPU desc.lanes times desc.threads calls run at once, in
                    addition to those that embed; on a GPU it waits for a lane. */
 REID_API reid_result reid_preprocess(reid_ctx *ctx, const reid_image *image, uint8_t *out, reid_error *error);
 
@@ -953,7 +953,7 @@ typedef struct reid_queue_stats {
     uint64_t queue_ns;                 /* sum over `computed` images: from submission to the start of their batch */
     uint64_t compute_ns;               /* sum over `batches`: duration */
     uint64_t latency_ns;               /* sum over `requests`: from submission to end */
-    uint64_t latencies[REID_LATENCIES]; /* histogram of it: counts from bound i - 1 to reid_latency_bound(i) */
+    uint64_t latencies[REID_LATENCIES]; /* [i]: requests that took reid_latency_bound(i - 1) to reid_latency_bound(i) */
     int waiting, computing;            /* images at the moment */
     int lanes, batch, limit;           /* with the defaults resolved */
 } reid_queue_stats;
@@ -12799,7 +12799,7 @@ REID_API reid_result reid_queue_create(const reid_queue_desc *desc, reid_queue *
 
 /* --------------------------------------------------------------------------------------------------------------------
    >>left_out
-   What the calls of a part answer that was left out: the program links, and is told by which macro.
+   Functions of a part that was left out: the program links, and their error names the macro.
    ------------------------------------------------------------------------------------------------------------------ */
 #if defined(REID_NO_SEARCH) || defined(REID_NO_QUEUE)
 static reid_result reid__left_out(reid_error *e, const char *macro) {
