@@ -29,7 +29,7 @@ static int check_names(merging *m) {
     m->form = output_form_of(r->output);
     for (int i = 0; i < r->count; i++) {
         if (output_form_of(r->shards[i]) != m->form) {
-            say_error("%s: its name has to end as that of %s does", shown(r->shards[i]), shown(r->output));
+            say_error("%s: its name must end like that of %s", shown(r->shards[i]), shown(r->output));
             return 0;
         }
     }

@@ -15,14 +15,14 @@ static const size_t MAX_META = (size_t)1 << 34;
 static int read_count(json *j, double *out) {
     if (!json_number(j, out)) return 0;
     if (*out < 0 || *out > 9007199254740992.0 || *out != (double)(uint64_t)*out)
-        return json_fail(j, "a number of things is expected here");
+        return json_fail(j, "expected a whole number");
     return 1;
 }
 
 static int read_int(json *j, int *out) {
     double value = 0;
     if (!read_count(j, &value)) return 0;
-    if (value > 2147483647) return json_fail(j, "a number that large");
+    if (value > 2147483647) return json_fail(j, "the number is too large");
     *out = (int)value;
     return 1;
 }
@@ -30,7 +30,7 @@ static int read_int(json *j, int *out) {
 static int read_name(json *j, char *out, size_t size) {
     text value = TEXT_INIT;
     int good = json_string(j, &value);
-    if (good && snprintf(out, size, "%s", value.s) >= (int)size) good = json_fail(j, "a name that long");
+    if (good && snprintf(out, size, "%s", value.s) >= (int)size) good = json_fail(j, "the name is too long");
     text_free(&value);
     return good;
 }
@@ -38,7 +38,7 @@ static int read_name(json *j, char *out, size_t size) {
 /* One that is written without quoting: a network, a fingerprint, ... */
 static int read_word(json *j, char *out, size_t size) {
     static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.:-";
-    return read_name(j, out, size) && (!out[strspn(out, allowed)] || json_fail(j, "a plain word is expected here"));
+    return read_name(j, out, size) && (!out[strspn(out, allowed)] || json_fail(j, "expected a plain word"));
 }
 
 /* A string, or null: then *out stays NULL. */
@@ -62,7 +62,7 @@ static int read_hash(json *j, uint64_t *out) {
     int used = 0;
     unsigned long long value = 0;
     if (!read_name(j, digits, sizeof digits)) return 0;
-    if (sscanf(digits, "%16llx%n", &value, &used) != 1 || used != 16) return json_fail(j, "a hash is expected here");
+    if (sscanf(digits, "%16llx%n", &value, &used) != 1 || used != 16) return json_fail(j, "expected a hash");
     *out = value;
     return 1;
 }
@@ -74,10 +74,10 @@ static int read_list(json *j, shard *s) {
     for (json_object(j); json_key(j, &key);) {
         if (strcmp(key.s, "inputs") == 0) read_count(j, &listed);
         else if (strcmp(key.s, "hash") == 0) hashed = read_hash(j, &s->facts.hash);
-        else json_fail(j, "a list has no such member");
+        else json_fail(j, "unknown member of a list");
     }
     text_free(&key);
-    if (listed < 0 || !hashed) return json_fail(j, "a list has inputs and a hash");
+    if (listed < 0 || !hashed) return json_fail(j, "a list needs inputs and a hash");
     s->facts.listed = (size_t)listed;
     return 1;
 }
@@ -107,12 +107,12 @@ static void read_models(json *j, shard *s) {
     for (json_array(j); json_item(j);) {
         model *m = &s->makers.at[s->makers.count];
         if (s->makers.count == MAX_MODELS) {
-            json_fail(j, "more models than there can be");
+            json_fail(j, "too many models");
             break;
         }
         for (json_object(j); json_key(j, &key);) {
             if (strcmp(key.s, "weights") == 0) json_string(j, &s->weights[s->makers.count]);
-            else if (!read_info(j, key.s, &m->info)) json_fail(j, "a model has no such member");
+            else if (!read_info(j, key.s, &m->info)) json_fail(j, "unknown member of a model");
         }
         m->weights = s->weights[s->makers.count].s;
         if (!m->weights || !m->info.fingerprint[0] || !m->info.precision[0] || m->info.dim < 1)
@@ -132,7 +132,7 @@ static void read_place(json *j, output_request *made) {
         char *slash = strchr(value.s, '/');
         if (slash) *slash = 0;
         if (!slash || !parse_int(slash + 1, 1, 1000000, &n) || !parse_int(words, 1, n, &i))
-            json_fail(j, "a shard I/N is expected here");
+            json_fail(j, "expected a shard I/N");
         else made->shard = (int)i, made->shards = (int)n;
     }
     text_free(&value);
@@ -149,7 +149,7 @@ static void read_options(json *j, shard *s) {
         else if (strcmp(key.s, "boxes") == 0) read_optional(j, &s->boxes, &made->boxes);
         else if (strcmp(key.s, "category") == 0) read_optional(j, &s->category, &made->category);
         else if (strcmp(key.s, "min_conf") == 0) json_number(j, &made->min_conf);
-        else json_fail(j, "there is no such option");
+        else json_fail(j, "unknown option");
     }
     text_free(&key);
 }
@@ -162,7 +162,7 @@ static void read_failures(json *j, shard *s) {
         for (json_object(j); json_key(j, &key);) {
             if (strcmp(key.s, "path") == 0) json_string(j, &id);
             else if (strcmp(key.s, "reason") == 0) json_string(j, &reason);
-            else json_fail(j, "a failure has no such member");
+            else json_fail(j, "unknown member of a failure");
         }
         output_facts_failure(&s->facts, id.s ? id.s : "", reason.s ? reason.s : "");
     }
@@ -215,7 +215,7 @@ static int read_member(json *j, const char *key, shard *s) {
     else if (strcmp(key, "options") == 0) read_options(j, s);
     else if (strcmp(key, "failures") == 0) read_failures(j, s);
     else if (strcmp(key, "identities") == 0) read_identities(j, s);
-    else json_fail(j, "reid embed writes no such member");
+    else json_fail(j, "unknown member, which reid embed does not write");
     text_free(&ignored);
     return !j->error[0];
 }
@@ -225,8 +225,8 @@ static void check(const shard *s, int listed, text *why) {
     const output_facts *f = &s->facts;
     size_t first, end;
     if (!s->makers.count) text_puts(why, "does not name the model that made the embeddings");
-    else if (!s->made.shards) text_puts(why, "is not of a run with --shard");
-    else if (!listed) text_puts(why, "does not say of which list this is a shard");
+    else if (!s->made.shards) text_puts(why, "was not written by a run with --shard");
+    else if (!listed) text_puts(why, "does not say which list it is a shard of");
     else if (!output_facts_whole(f)) text_no_memory(why);
     else if ((double)f->rows != s->rows || (double)f->failed != s->failed || s->rows + s->failed != s->inputs ||
              (double)s->makers.dim != s->dim)

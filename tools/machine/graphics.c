@@ -80,7 +80,7 @@ void graphics_look(findings *f, const reid_desc *desc) {
 static const char *distrust(const char *path, const struct stat *st, text *remedy) {
     struct stat parent;
     text up = TEXT_INIT;
-    if (!S_ISDIR(st->st_mode)) return text_puts(remedy, "another REID_CACHE_DIR"), "it is no folder";
+    if (!S_ISDIR(st->st_mode)) return text_puts(remedy, "another REID_CACHE_DIR"), "it is not a folder";
     if (st->st_uid != geteuid())
         return text_printf(remedy, "a folder of your own: REID_CACHE_DIR, or chown %s", path),
                "it belongs to another user";
@@ -107,9 +107,10 @@ static void tell_absent(findings *f, const char *path) {
         if (slash == up.s) slash[1] = 0;
         else *slash = 0;
     int good = !text_failed(&up) && stat(up.s, &st) == 0 && S_ISDIR(st.st_mode) && access(up.s, W_OK | X_OK) == 0;
-    if (good) findings_add(f, FOUND_GOOD, "cache", NULL, "%s: not there yet; a GPU makes it", shown(path));
+    if (good) findings_add(f, FOUND_GOOD, "cache", NULL, "%s: does not exist yet; it is made when a GPU is used",
+                           shown(path));
     else findings_add(f, FOUND_WARNING, "cache", "a folder that can be made: REID_CACHE_DIR",
-                      "%s: not there, and it cannot be made; kernels are compiled at each start", shown(path));
+                      "%s: does not exist and cannot be made; kernels are compiled at each start", shown(path));
     text_free(&up);
 }
 

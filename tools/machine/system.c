@@ -101,7 +101,7 @@ void system_disk(findings *f, const char *output) {
         findings_add(f, none || little ? FOUND_WARNING : FOUND_GOOD, "disk",
                      none || little ? "free some, or write elsewhere" : NULL,
                      "%s: %.1f GiB free%s; 100,000 embeddings of 2,048 floats take 0.8 GiB", shown(name), room / GIB,
-                     none ? ", but no file can be made any more (inodes)" : "");
+                     none ? ", but no more files can be created (out of inodes)" : "");
     }
     text_free(&folder);
 }

@@ -44,7 +44,7 @@ static uint32_t find_camera(const detections *d, const detections_request *r, te
         some = some || *d->owners.at[i];
     }
     if (!some && d->owners.count)
-        refuse(why, "it is about none of the photos of %.300s", shown(r->video));
+        refuse(why, "it mentions none of the photos of %.300s", shown(r->video));
     return UINT32_MAX;
 }
 
@@ -108,8 +108,8 @@ static int parse(detections *d, const detections_request *r, const text *file, t
         return (is_coco ? detections_from_coco : detections_from_megadetector)(d, r, file, why);
     }
     if (r->photos && *start >= '0' && *start <= '9')
-        return refuse(why, "MOT text is about the frames of a video; of photos, MegaDetector's JSON, COCO or CSV with "
-                           "path,x,y,width,height is read");
+        return refuse(why, "MOT text describes the frames of a video; for photos, give MegaDetector's JSON, COCO or CSV "
+                           "with path,x,y,width,height");
     if (r->photos) {
         d->format = "CSV";
         return detections_of_photos_from_csv(d, r, file, why);

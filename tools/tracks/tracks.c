@@ -191,8 +191,8 @@ static int boxes_good(const tracks *t, double seconds, const track_box *boxes, s
     }
     for (size_t k = 0; k < count; k++) {
         if (track_box_good(&boxes[k])) continue;
-        say_error("tracks: box %zu at %g s: %g x %g at %g, %g with a score of %g is none", k, seconds, boxes[k].w,
-                  boxes[k].h, boxes[k].x, boxes[k].y, boxes[k].score);
+        say_error("tracks: box %zu at %g s: %g x %g at %g, %g with a score of %g is not a valid box", k, seconds,
+                  boxes[k].w, boxes[k].h, boxes[k].x, boxes[k].y, boxes[k].score);
         return 0;
     }
     return 1;

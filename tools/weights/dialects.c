@@ -617,7 +617,7 @@ static int refuse_stranger(const checkpoint *c, const mapping *best, text *why) 
         if (what) return refuse(why, "these are the tensors of %s, which is not supported", what);
     }
     if (best)
-        return refuse(why, "of the %zu tensors that %s needs, %zu are missing or of another shape, and no other "
+        return refuse(why, "of the %zu tensors that %s needs, %zu are missing or have another shape, and no other "
                       "network fits better", best->network->count, best->network->name, lacking(best));
     return refuse(why, "its %zu tensor names (\"%.100s\", ...) match no known network",
                   c->tensor_count, c->tensors[0].name);
@@ -731,7 +731,7 @@ int mapping_find(mapping *m, const checkpoint *c, const network *networks, size_
         mapping_free(m);
         return text_no_memory(why);
     }
-    if (!s.found && key) return refuse(why, "no network stands under the key \"%.200s\"", key);
+    if (!s.found && key) return refuse(why, "no network was found under the key \"%.200s\"", key);
     if (!s.found || (lacking(m) * 2 > m->network->count && !asked)) {
         refuse_stranger(c, s.found ? m : NULL, why);
         mapping_free(m);

@@ -206,7 +206,7 @@ int read_wts(checkpoint *c, text *why) {
     if (!in) return text_no_memory(why);
     cursor_begin(in, &c->source, 0, c->source.size, why);
     int good = next_word(in, &word, &at) && parse_int(word.s, 1, 1 << 24, &count);
-    if (!good) refuse(why, "text that starts with a number, as .wts does, but not with a number of tensors");
+    if (!good) refuse(why, "text that looks like .wts, but does not start with the number of tensors");
     snprintf(c->format, sizeof c->format, ".wts text");
     if (good && add_group(c, "") < 0) good = text_no_memory(why);
     for (long long i = 0; i < count && good; i++) good = wts_tensor(c, in, &word, (uint64_t)i, why);

@@ -205,7 +205,7 @@ static int add_activation(affine *a, const char *word) {
 }
 
 static int add_layer(affine *a, const char *layer) {
-    if (a->activation) return refuse(a->why, "the head's activation comes last, \"%s\" follows it", layer);
+    if (a->activation) return refuse(a->why, "the head's activation must come last, but \"%s\" follows it", layer);
     mapped *weight = find_part(a, layer, ".weight"), *mean = find_part(a, layer, ".running_mean");
     if (a->why->len) return 0; /* a name that two layers have */
     if (mean) return add_norm(a, layer);
@@ -218,14 +218,15 @@ static int add_layers(affine *a, const char *layers) {
     char name[MAX_NAME + 1];
     for (const char *at = layers;; at++) {
         size_t n = strcspn(at, ",");
-        if (n == 0 || n > MAX_NAME) return refuse(a->why, "\"%s\" is no list of layers for a head", layers);
+        if (n == 0 || n > MAX_NAME)
+            return refuse(a->why, "invalid head \"%s\"; expected names of layers, separated by commas", layers);
         memcpy(name, at, n);
         name[n] = 0;
         if (!add_layer(a, name)) return 0;
         at += n;
         if (!*at) break;
     }
-    return a->weight ? 1 : refuse(a->why, "there is no linear layer in the head \"%s\"", layers);
+    return a->weight ? 1 : refuse(a->why, "the head \"%s\" has no linear layer", layers);
 }
 
 /* --- the result --------------------------------------------------------------------------------------------------- */

@@ -91,7 +91,7 @@ static int check_values(const tensor *t, const values *v, text *why) {
     if ((v->bytes.number == TENSOR_FLOATS && v->type != 1) || (v->bytes.number == TENSOR_DOUBLES && v->type != 11))
         return refuse(why, "tensor \"%.200s\": its values are in the field of another type", t->name);
     if (v->elsewhere)
-        return refuse(why, "tensor \"%.200s\": its values are in %s; raw_data is read here", t->name, v->elsewhere);
+        return refuse(why, "tensor \"%.200s\": its values are in %s; expected raw_data", t->name, v->elsewhere);
     if (!checked_mul(t->count, (uint64_t)t->type->bytes, &bytes))
         return refuse(why, "tensor \"%.200s\": its size overflows", t->name);
     if (v->bytes.bytes != bytes)
@@ -188,7 +188,7 @@ static int attribute_ints(const proto *p, const proto_field *f, attribute *a) {
         a->int_count++;
         return 1;
     }
-    if (f->wire != PROTO_BYTES) return refuse(p->why, "an attribute's integers are not integers");
+    if (f->wire != PROTO_BYTES) return refuse(p->why, "an attribute's integers are of another protobuf type");
     proto packed = proto_inside(p, f);
     while (proto_packed(&packed, &value)) {
         if (a->int_count < ONNX_INTS) a->ints[a->int_count] = value;
@@ -232,7 +232,7 @@ static int take_pad(const attribute *a, onnx_node *n, text *why) {
             n->pad = (onnx_pad)i;
             return 1;
         }
-    return refuse(why, "node \"%.200s\" (%.60s): auto_pad is \"%.60s\"", n->name, n->op, a->words ? a->words : "");
+    return refuse(why, "node \"%.200s\" (%.60s): unknown auto_pad \"%.60s\"", n->name, n->op, a->words ? a->words : "");
 }
 
 /* Windows are of images: two numbers for each. Where others are met, the node is of no network here. */
@@ -383,10 +383,10 @@ int read_onnx(checkpoint *c, text *why) {
         if (f.number == MODEL_IR) version = f.value;
         if (f.number == MODEL_PRODUCER || f.number == MODEL_VERSION) producer[f.number - MODEL_PRODUCER] = f;
         if (f.number != MODEL_GRAPH) continue;
-        if (graph.number || f.wire != PROTO_BYTES) return refuse(why, "an ONNX file with a second graph, or none");
+        if (graph.number || f.wire != PROTO_BYTES) return refuse(why, "an ONNX file must have exactly one graph");
         graph = f;
     }
     if (!proto_at_end(&p)) return 0;
-    if (!graph.number) return refuse(why, "an ONNX file without a graph");
+    if (!graph.number) return refuse(why, "the ONNX file has no graph");
     return name_format(c, &p, version, producer) && read_graph(c, proto_inside(&p, &graph));
 }

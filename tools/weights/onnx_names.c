@@ -335,7 +335,7 @@ static int check_conv(naming *n, const expected *e) {
     if (node->dilations[0] != 1 || node->dilations[1] != 1) return unfit(n, node, "dilated");
     if (e->strides_on && stride == node->strides[1] && (stride == 1 || stride == 2)) {
         char *last = n->c->last_stride;
-        if (last && *last != (char)('0' + stride)) return unfit(n, node, "another stride than beside it");
+        if (last && *last != (char)('0' + stride)) return unfit(n, node, "its stride is not its neighbour's");
         if (!last) n->c->last_stride = mem_copy(stride == 1 ? "1" : "2", 1);
         if (!n->c->last_stride) return text_no_memory(n->why);
     } else if (stride != (uint64_t)e->stride || node->strides[1] != (uint64_t)e->stride) {

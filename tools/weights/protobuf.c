@@ -91,7 +91,7 @@ char *proto_text(const proto *p, const proto_field *f, size_t most, const char *
     char *s = mem_alloc((size_t)f->bytes + 1);
     if (!s) text_no_memory(p->why);
     int good = s && source_read(p->from, f->at, s, (size_t)f->bytes, p->why);
-    if (good && memchr(s, 0, (size_t)f->bytes)) good = refuse(p->why, "protobuf: %s has a byte 0 in it", what);
+    if (good && memchr(s, 0, (size_t)f->bytes)) good = refuse(p->why, "protobuf: %s contains a zero byte", what);
     if (!good) {
         free(s);
         return NULL;

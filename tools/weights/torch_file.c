@@ -95,7 +95,7 @@ static int read_byte_order(checkpoint *c, const zip *z, const char *root, text *
     if (m->size <= sizeof order && !source_read(&c->source, m->at, order, (size_t)m->size, why)) return 0;
     c->big_endian = m->size == 3 && memcmp(order, "big", 3) == 0;
     if (c->big_endian || (m->size == 6 && memcmp(order, "little", 6) == 0)) return 1;
-    return refuse(why, "zip member \"%.200s\" says neither little nor big", m->name);
+    return refuse(why, "zip member \"%.200s\" must contain little or big", m->name);
 }
 
 static int read_zip_parts(checkpoint *c, const zip *z, zip_member *pkl, const char *root, text *why) {

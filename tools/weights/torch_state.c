@@ -278,7 +278,7 @@ static int is_other_tensor(const pickle *p, pickle_ref ref) {
 /* Why add_group made none. */
 static int refuse_group(const state *st) {
     if (st->c->group_count < MAX_GROUPS) return text_no_memory(st->why);
-    return refuse(st->why, "tensors stand in more than %d dicts", MAX_GROUPS);
+    return refuse(st->why, "tensors are spread over more than %d dicts", MAX_GROUPS);
 }
 
 /* 1: added to *group, which is made if it is -1; 0: not a tensor; -1: an error, in why. */

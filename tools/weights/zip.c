@@ -47,7 +47,7 @@ static int find_end(const source *s, end_record *e, text *why) {
     }
     free(bytes);
     if (found > 0) return 1;
-    if (found < 0) return refuse(why, "a part of a zip archive in several parts");
+    if (found < 0) return refuse(why, "this is one part of a multi-part zip archive");
     return refuse(why, "the zip archive has no directory at its end; was it downloaded completely?");
 }
 

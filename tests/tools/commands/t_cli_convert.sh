@@ -118,7 +118,7 @@ bad 'must end in .safetensors' zip.pth .safetensors
 bad 'both input and output' old.safetensors ./old.safetensors
 bad 'no preset is named "nope"' --preset nope zip.pth x.safetensors
 bad 'no network is named "nope"' --net nope zip.pth x.safetensors
-bad 'no network stands under the key "nope"' --key nope zip.pth x.safetensors
+bad 'no network was found under the key "nope"' --key nope zip.pth x.safetensors
 bad 'zip.pth: features.* resnet50 has no such layer; the file holds another network' --net resnet50 zip.pth \
     x.safetensors
 bad 'unknown option --gallery' --gallery x zip.pth

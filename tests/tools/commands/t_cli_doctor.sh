@@ -92,7 +92,7 @@ mkdir -m 700 open/cache
 REID_CACHE_DIR=$work/open/cache
 cache warning '.*others may write to its parent folder.*What helps: chmod go-w '
 REID_CACHE_DIR=$work/w.safetensors
-cache warning '.*it is no folder.*What helps: another REID_CACHE_DIR'
+cache warning '.*it is not a folder.*What helps: another REID_CACHE_DIR'
 REID_CACHE_DIR=$work/not/yet/there
 cache good '.*not there yet'
 absent not

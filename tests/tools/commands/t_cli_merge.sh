@@ -113,13 +113,13 @@ refused 'no SHARD' -o out.npy
 refused "give the output's name" $good
 refused 'unknown option --resume' $good -o out.npy --resume
 refused 'out.txt: the name must end\|has to end' $good -o out.txt
-refused 's.1.npy: its name has to end as that of out.csv does' $good -o out.csv
+refused 's.1.npy: its name must end like that of out.csv' $good -o out.csv
 refused 's.3.npy is both input and output' $good -o s.3.npy
 refused 'shard 2/3 is missing, 2 of 3 are here' s.1.npy s.3.npy -o out.npy --json
 refused 's.2.npy: is shard 2/3, and so is s.2.npy' $good s.2.npy -o out.npy
 refused 'lost.meta.json: cannot open' $good lost.npy -o out.npy
 embed 0 in/ann -o whole.npy
-refused 'whole.meta.json: is not of a run with --shard' whole.npy -o out.npy
+refused 'whole.meta.json: was not written by a run with --shard' whole.npy -o out.npy
 other() { # PATTERN ARGUMENT...: shard 2 was made with other arguments
     pattern=$1
     shift
@@ -150,14 +150,14 @@ changed() { # PATTERN FILE SED_SCRIPT: in place of shard 2
 changed 'other.meta.json: line 2: reid 9.9.9 wrote it, and this is' .meta.json 's/"reid": "[0-9.]*"/"reid": "9.9.9"/'
 changed 'line 2: only format version 1' .meta.json 's/"format_version": 1/"format_version": 2/'
 changed 'not the metadata of embeddings' .meta.json 's/reid-embeddings/else/'
-changed 'does not say of which list this is a shard' .meta.json '/"list"/d'
-changed 'a hash is expected' .meta.json 's/"hash": "....\(.*\)"/"hash": "zzzz\1"/'
-changed 'writes no such member' .meta.json 's/"dim": 1280, "inputs"/"color": 1, "inputs"/'
-changed 'there is no such option' .meta.json 's/"strict": false/"tidy": false/'
-changed 'a model has no such member' .meta.json 's/"preset"/"style"/'
-changed 'a plain word is expected' .meta.json 's/"fingerprint": "./"fingerprint": "\\b/'
-changed 'a shard I/N is expected here' .meta.json 's|"shard": "2/3"|"shard": "4/3"|'
-changed 'a number of things' .meta.json 's/"rows": 1/"rows": 1.5/'
+changed 'does not say which list it is a shard of' .meta.json '/"list"/d'
+changed 'expected a hash' .meta.json 's/"hash": "....\(.*\)"/"hash": "zzzz\1"/'
+changed 'unknown member, which reid embed does not write' .meta.json 's/"dim": 1280, "inputs"/"color": 1, "inputs"/'
+changed 'unknown option' .meta.json 's/"strict": false/"tidy": false/'
+changed 'unknown member of a model' .meta.json 's/"preset"/"style"/'
+changed 'expected a plain word' .meta.json 's/"fingerprint": "./"fingerprint": "\\b/'
+changed 'expected a shard I/N' .meta.json 's|"shard": "2/3"|"shard": "4/3"|'
+changed 'expected a whole number' .meta.json 's/"rows": 1/"rows": 1.5/'
 changed 'contradicts itself: 2 rows' .meta.json 's/"rows": 1/"rows": 2/'
 changed 'contradicts itself: .* models of 1280 floats' .meta.json 's/"rows": 1, "dim": 1280/"rows": 1, "dim": 1281/'
 changed 'speaks of 1 inputs, but shard 2/3 of 30 has 10' .meta.json 's/"list": {"inputs": 3/"list": {"inputs": 30/'

@@ -282,7 +282,7 @@ def wrappers(b0):
     both = collections.OrderedDict(**prefixed(zeros, "ema_model."), **prefixed(b0, "model."))
     expect("an average in the same dict", save(both), b0, "--allow-unused", says="not taken: ema_model.")
     expect("chosen by its prefix", save(both), zeros, "--key", "ema_model", "--allow-unused")
-    refused("no such key", save({"model": b0}), 'no network stands under the key "nope"', "--key", "nope")
+    refused("no such key", save({"model": b0}), 'no network was found under the key "nope"', "--key", "nope")
     expect("a self-made projection", save(collections.OrderedDict(b0, **{
         "projection.weight": torch.ones(512, 1280), "projection.bias": torch.ones(512)})),
            collections.OrderedDict(b0, **{

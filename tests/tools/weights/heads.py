@@ -155,11 +155,12 @@ def main():
     fc = {"fc": linear(7, 2048)}
     refused("an activation that is not here", r50, "fc,gelu", fc, '"gelu" is neither a layer in the file (gelu.weight) '
             "nor an activation that may follow a head (relu, silu, tanh)")
-    refused("the activation first", r50, "relu,fc", fc, 'the head\'s activation comes last, "fc" follows it')
+    refused("the activation first", r50, "relu,fc", fc, 'the head\'s activation must come last, but "fc" follows it')
     refused("no such layer", r50, "nope", fc, '"nope" is neither a layer in the file')
     refused("nothing", r50, "", fc, '--head takes LAYER[,LAYER]..., not ""')
-    refused("an empty name", r50, "fc,,relu", fc, '"fc,,relu" is no list of layers for a head')
-    refused("only a batch norm", r50, "bn", {"bn": norm(2048)}, 'there is no linear layer in the head "bn"')
+    refused("an empty name", r50, "fc,,relu", fc,
+            'invalid head "fc,,relu"; expected names of layers, separated by commas')
+    refused("only a batch norm", r50, "bn", {"bn": norm(2048)}, 'the head "bn" has no linear layer')
     refused("two linear layers", r50, "a,b", {"a": linear(8, 2048), "b": linear(8, 8)},
             'the head has a second linear layer, "b"; there can be one')
     refused("twice", r50, "bn,bn,fc", {"bn": norm(2048), **fc}, "tensor bn.weight is in the head twice")

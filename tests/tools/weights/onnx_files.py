@@ -367,7 +367,7 @@ def misfits(resnet, effnet):
     r("a stride", changed(None, "/layer2.0.conv1", strides=[2, 2]), 'node "/layer2.0.conv1" (Conv): another stride'
       + has_not)
     r("strides of the last layer", changed(None, "/layer4.0.conv2", strides=[1, 1]),
-      'node "/layer4.0.downsample.0" (Conv): another stride than beside it' + has_not)
+      'node "/layer4.0.downsample.0" (Conv): its stride is not its neighbour\'s' + has_not)
     r("padding", changed(None, "/layer1.0.conv2", pads=[0, 0, 0, 0]), 'node "/layer1.0.conv2" (Conv): other padding'
       + has_not)
     r("padding at the end", changed(None, "/layer2.0.conv2", pads=[0, 0, 1, 1]),
@@ -475,9 +475,9 @@ def malformed():
     two = tensor("a", np.zeros(2, np.float32))
     start = number(1, 8) + data(2, "x")
     rows = [
-        ("no graph", start, "an ONNX file without a graph"),
-        ("two graphs", model([], [two], after=data(7, b"")), "an ONNX file with a second graph, or none"),
-        ("a graph that is a number", start + number(7, 1), "an ONNX file with a second graph, or none"),
+        ("no graph", start, "the ONNX file has no graph"),
+        ("two graphs", model([], [two], after=data(7, b"")), "an ONNX file must have exactly one graph"),
+        ("a graph that is a number", start + number(7, 1), "an ONNX file must have exactly one graph"),
         ("cut off in a field", model([], [two])[:-2], "protobuf: a field extends past its message"),
         ("cut off in a number", start + b"\x80", "protobuf: a number is cut off at byte"),
         ("cut off after a key", start + b"\x3a", "protobuf: a number is cut off at byte"),
@@ -492,7 +492,7 @@ def malformed():
         ("only integers", t(type=number(2, 7), raw=data(9, b"\0" * 16)), "it contains no tensors"),
         ("no name", t(name=b""), "a tensor has no name"),
         ("two names", t(name=data(8, "a") + data(8, "b")), 'a tensor has two names, the first is "a"'),
-        ("a name with a 0", t(name=data(8, b"a\0b")), "protobuf: the name of a tensor has a byte 0 in it"),
+        ("a name with a 0", t(name=data(8, b"a\0b")), "protobuf: the name of a tensor contains a zero byte"),
         ("a long name", t(name=data(8, "a" * 600)), "protobuf: the name of a tensor is too long"),
         ("a name that is a number", t(name=number(8, 1)), "protobuf: the name of a tensor is not text"),
         ("a name twice", model([], [two, two]), 'two tensors are named "a"'),
@@ -504,7 +504,7 @@ def malformed():
         ("values of another type", t(raw=data(10, b"\0" * 8)),
          'tensor "a": its values are in the field of another type'),
         ("halves in integers", t(type=number(2, 10), raw=data(5, b"\0\0")), 'tensor "a": its values are in int32_data'),
-        ("segments", t(raw=data(3, b"")), 'tensor "a": its values are in segments; raw_data is read here'),
+        ("segments", t(raw=data(3, b"")), 'tensor "a": its values are in segments; expected raw_data'),
         ("another file", t(raw=data(13, data(1, "location") + data(2, "x.data")) + number(14, 1)),
          'tensor "a" keeps its values in another file (external data); save the model as one'),
         ("a negative side", t(dims=number(1, -1)), "a tensor has a negative dimension"),
@@ -527,7 +527,7 @@ def malformed():
         ("an attribute without name", model([node("Conv", [], "y") + data(5, number(3, 1))], [two]),
          'node "y" (Conv): an attribute has no name'),
         ("padding by a strange word", model([node("Conv", [], "y", auto_pad="SAME")], [two]),
-         'node "y" (Conv): auto_pad is "SAME"'),
+         'node "y" (Conv): unknown auto_pad "SAME"'),
         ("too many inputs", model([b"\x0a\x00" * 5000], [two]), "a node has more than 4096 inputs or outputs"),
         ("too many nodes", model([b""] * 70000, [two]), "more than 65536 nodes"),
     ]

@@ -255,7 +255,7 @@ static void test_floods(void **state) {
     for (int i = 0; i < 70000; i++) text_add(&p, "}" A "h\0s", sizeof("}" A "h\0s") - 1);
     text_puts(&p, "e.");
     file = archive((bytes){p.s, p.len});
-    refused("many dicts", file.s, file.len, "tensors stand in more than 65536 dicts");
+    refused("many dicts", file.s, file.len, "tensors are spread over more than 65536 dicts");
     text_free(&file);
 
     text_clear(&p);
@@ -395,7 +395,7 @@ typedef struct zip_row {
 static const zip_row BAD_ZIPS[] = {
     {"no end", END, 0, B("PK\0\0"), "no directory at its end"},
     {"a comment that is not there", END, 20, B("\1"), "no directory at its end"},
-    {"several parts", END, 4, B("\1"), "in several parts"},
+    {"several parts", END, 4, B("\1"), "multi-part zip archive"},
     {"too many entries", END, 10, B("\xff\x0f"), "do not fit into the zip archive's directory"},
     {"directory too long", END, 12, B("\xff\xff\xff"), "directory lies outside the file"},
     {"directory elsewhere", END, 16, B("\xff\xff\xff"), "directory lies outside the file"},
@@ -488,7 +488,7 @@ static void test_zip_others(void **state) {
     test_zip_add(&order, "m/data/0", VALUES, sizeof VALUES);
     test_zip_add(&order, "m/byteorder", "middle", 6);
     test_zip_end(&order);
-    refused("byte order", order.file.s, order.file.len, "says neither little nor big");
+    refused("byte order", order.file.s, order.file.len, "must contain little or big");
     text_free(&order.file);
 }
 
@@ -605,7 +605,7 @@ static const bad_row BAD_FILES[] = {
     {"RAR", B("Rar!\x1a\7\0\0\0"), "a RAR archive; unpack it first"},
     {"Keras", B("\x89HDF\r\n\x1a\n\0"), "weights would give other embeddings here: use weights trained with PyTorch"},
     {"NumPy", B("\x93NUMPY\1\0v\0"), "a NumPy array"},
-    {"ONNX", B("\x08\x07\x12\x07pytorch"), "an ONNX file without a graph"},
+    {"ONNX", B("\x08\x07\x12\x07pytorch"), "the ONNX file has no graph"},
     {"GGUF", B("GGUF\3\0\0\0\0\0"), "a GGUF file"},
     {"TFLite", B("\x1c\0\0\0TFL3\0\0"), "a TensorFlow Lite file"},
     {"PNG", B("\x89PNG\r\n\x1a\n\0"), "an image"},
