@@ -7610,33 +7610,91 @@ static size_t reid__gpu_aligned(size_t size) {
 
 /* --- the plan for a GPU --- */
 
-/* Bytes of every buffer: activations in the chosen precision; sums, factors, pooled vectors and embeddings in FP32. */
+/* Does its launch add another activation? */
+static int reid__adds(const reid__gpu_plan *g, int index) {
+    return g->plan->ops[index].residual != REID__NONE && g->fused_shortcut[index] == REID__NONE;
+}
+
+/* The operation with which its launch begins. */
+static int reid__launch_first(const reid__gpu_plan *g, int index) {
+    return g->fused_first[index] == REID__NONE ? index : g->fused_first[index];
+}
+
+/* Bytes of an image's values in a buffer, `pixels` of them with all channels: sums of rows are FP32, all else has the
+   chosen precision. */
+static size_t reid__gpu_values(const reid__gpu_plan *g, int buffer, int pixels) {
+    const reid__buffer *b = &g->plan->buffers[buffer];
+    size_t per = (size_t)g->pixels_per_sum[buffer];
+    size_t value = per > 1 || !g->half ? 4 : g->int8 ? (size_t)b->bytes : 2;
+    return (size_t)pixels / per * (size_t)b->c * value;
+}
+
+/* What an operation reads of its input. Squeezes read the FP32 sums of rows, linear layers FP32 vectors. */
+static size_t reid__gpu_read(const reid__gpu_plan *g, const reid__op *op) {
+    size_t c = (size_t)g->plan->buffers[op->in].c;
+    if (reid__is_stem(g->plan, op)) return (size_t)g->rows * (size_t)g->columns * 4 * (g->half ? 2 : 4);
+    if (op->kind == REID__SQUEEZE) return (size_t)op->ih * c * sizeof(float);
+    if (op->kind == REID__LINEAR || op->kind == REID__NORMALISE) return c * sizeof(float);
+    return reid__gpu_values(g, op->in, op->ih * op->iw);
+}
+
+/* What an operation writes to its output, behind the channels before its own: factors, pooled vectors and outputs of
+   linear layers are FP32. */
+static size_t reid__gpu_written(const reid__gpu_plan *g, const reid__op *op) {
+    if (op->kind == REID__POOL || op->kind == REID__LINEAR || op->kind == REID__SQUEEZE)
+        return (size_t)(op->oh * op->ow) * (size_t)(op->channel + reid__padded(op->oc)) * sizeof(float);
+    return reid__gpu_values(g, op->out, op->oh * op->ow);
+}
+
+/* What a launch touches of one of the plan's buffers: the first `bytes` bytes of what an image has there. */
+typedef struct reid__access {
+    int buffer;
+    size_t bytes;
+} reid__access;
+#define REID__ACCESSES 6
+
+/* All that the launch of an operation reads and writes, with what it computes of others; returns how many. The sizes
+   and the lives of buffers come from here, and reid__gpu_plan_is_sound compares them. An operation that another one's
+   launch computes has none. */
+static int reid__gpu_accesses(const reid__gpu_plan *g, int index, reid__access out[REID__ACCESSES]) {
+    const reid__plan *p = g->plan;
+    const reid__op *op = &p->ops[index], *first = &p->ops[reid__launch_first(g, index)];
+    int n = 0, with = g->fused_shortcut[index];
+    if (g->fused_into[index] != REID__NONE) return 0;
+    out[n++] = (reid__access){first->in, reid__gpu_read(g, first)};
+    if (op->kind == REID__NORMALISE) return n; /* its output is the lane's */
+    if (with != REID__NONE) out[n++] = (reid__access){p->ops[with].in, reid__gpu_read(g, &p->ops[with])};
+    if (reid__adds(g, index))
+        out[n++] = (reid__access){op->residual, reid__gpu_values(g, op->residual, op->oh * op->ow)};
+    if (op->scale != REID__NONE)
+        out[n++] = (reid__access){op->scale, (size_t)p->buffers[op->scale].c * sizeof(float)};
+    if (op->sums != REID__NONE)
+        out[n++] = (reid__access){op->sums, (size_t)op->oh * (size_t)p->buffers[op->sums].c * sizeof(float)};
+    out[n++] = (reid__access){op->out, reid__gpu_written(g, op)};
+    return n;
+}
+
+/* Every buffer's size, and the launches between which it lives: the image is written before the first one, the
+   embedding read after the last. */
 static void reid__gpu_buffers(reid__gpu_plan *g) {
     const reid__plan *p = g->plan;
     const reid__op *stem = &p->ops[0];
     const reid__buffer *image = &p->buffers[stem->in];
-    size_t value = g->half && !g->int8 ? 2 : 4; /* of one of the plan's floats, which INT8's are already */
+    reid__access touched[REID__ACCESSES];
     g->rows = reid__max((stem->oh - 1) * stem->stride + stem->kh, image->border_y + p->height);
     g->columns = reid__max((stem->ow - 1) * stem->stride + g->stem_kw, image->border_x + p->width);
     g->columns = reid__round_up(g->columns, 2); /* a row of 4 channels is then a multiple of 16 bytes */
     memcpy(g->buffers, p->buffers, sizeof g->buffers);
-    for (int i = 0; i < p->buffer_count; i++) g->size[i] = p->buffers[i].floats * value;
-    g->size[stem->in] = (size_t)g->rows * (size_t)g->columns * 4 * (g->half ? 2 : 4);
-    for (int i = 0; i < p->op_count; i++) {
-        const reid__op *op = &p->ops[i];
-        int wide = op->kind == REID__POOL || op->kind == REID__LINEAR || op->kind == REID__SQUEEZE;
-        if (wide) g->size[op->out] = p->buffers[op->out].floats * sizeof(float);
-        if (op->sums != REID__NONE) g->size[op->sums] = p->buffers[op->sums].floats * sizeof(float);
-        if (g->fused_into[i] == REID__NONE) continue;
-        g->size[op->out] = 0;
-        g->buffers[op->in].last = reid__max(g->buffers[op->in].last, g->fused_into[i]);
-    }
-    for (int i = 0; i < p->buffer_count; i++) {
-        const reid__buffer *b = &p->buffers[i];
-        size_t values = b->floats * 4 / (size_t)b->bytes; /* INT8 has four in one of the plan's floats */
-        if (g->pixels_per_sum[i] > 1) g->size[i] = values / (size_t)g->pixels_per_sum[i] * sizeof(float);
-        g->size[i] = reid__gpu_aligned(g->size[i]);
-    }
+    for (int i = 0; i < p->buffer_count; i++) g->buffers[i].first = p->op_count, g->buffers[i].last = 0, g->size[i] = 0;
+    for (int i = 0; i < p->op_count; i++)
+        for (int k = 0, n = reid__gpu_accesses(g, i, touched); k < n; k++) {
+            reid__buffer *b = &g->buffers[touched[k].buffer];
+            size_t *size = &g->size[touched[k].buffer], bytes = reid__gpu_aligned(touched[k].bytes);
+            if (bytes > *size) *size = bytes;
+            b->first = reid__min(b->first, i), b->last = reid__max(b->last, i);
+        }
+    g->buffers[stem->in].first = 0;
+    g->buffers[p->embedding].last = p->op_count;
     g->arena = reid__place_buffers(g->buffers, p->buffer_count, g->size, NULL, g->offset);
 }
 
@@ -7833,16 +7891,6 @@ typedef struct reid__wgmma_tile {
     unsigned shared;
     double cost;                        /* by reid__best_tile */
 } reid__wgmma_tile;
-
-/* Does its launch add another activation? */
-static int reid__adds(const reid__gpu_plan *g, int index) {
-    return g->plan->ops[index].residual != REID__NONE && g->fused_shortcut[index] == REID__NONE;
-}
-
-/* The operation with which its launch begins. */
-static int reid__launch_first(const reid__gpu_plan *g, int index) {
-    return g->fused_first[index] == REID__NONE ? index : g->fused_first[index];
-}
 
 /* The tiles there are, REID_TILE's numbers from 1 on. A tile has 64 * blocks * groups pixels. groups 2: both warpgroups
    work on one tile; 1: they take turns. pair: a cluster of two blocks shares weights. split: a cluster cuts K into so
@@ -8194,27 +8242,16 @@ static void reid__gpu_op_info(const reid__gpu_plan *g, int index, int large, rei
     }
 }
 
-/* For REID_ASSERT: bytes that the launch of an operation writes to its output for each image, behind those of the
-   channels before its own: values in the chosen precision, or floats: sums over pixels, pooled vectors, embeddings. */
-static size_t reid__gpu_written(const reid__gpu_plan *g, const reid__op *op) {
-    const reid__buffer *out = &g->plan->buffers[op->out];
-    size_t pixels = (size_t)op->oh * (size_t)op->ow, per = (size_t)g->pixels_per_sum[op->out];
-    size_t channels = (size_t)(op->channel + reid__padded(op->oc));
-    int wide = op->kind == REID__POOL || op->kind == REID__LINEAR || op->kind == REID__SQUEEZE || per > 1;
-    return pixels / per * channels * (wide ? 4 : g->int8 ? (size_t)out->bytes : g->half ? 2 : 4);
-}
-
-/* For REID_ASSERT: every output fits its buffer, what a launch reads lives until then, and buffers that live at the
-   same time are apart in the arena. */
+/* For REID_ASSERT: every launch stays inside its buffers while they live, and buffers that live at the same time are
+   apart in the arena. */
 static int reid__gpu_plan_is_sound(const reid__gpu_plan *g) {
     const reid__plan *p = g->plan;
-    for (int i = 0; i < p->op_count; i++) {
-        const reid__op *op = &p->ops[i];
-        int first = reid__launch_first(g, i), shortcut = g->fused_shortcut[i];
-        if (g->fused_into[i] != REID__NONE || op->kind == REID__NORMALISE) continue; /* it has no launch */
-        if (reid__gpu_written(g, op) > g->size[op->out] || g->buffers[p->ops[first].in].last < i) return 0;
-        if (shortcut != REID__NONE && g->buffers[p->ops[shortcut].in].last < i) return 0;
-    }
+    reid__access touched[REID__ACCESSES];
+    for (int i = 0; i < p->op_count; i++)
+        for (int k = 0, n = reid__gpu_accesses(g, i, touched); k < n; k++) {
+            const reid__buffer *b = &g->buffers[touched[k].buffer];
+            if (touched[k].bytes > g->size[touched[k].buffer] || i < b->first || i > b->last) return 0;
+        }
     for (int i = 0; i < p->buffer_count; i++) {
         if (g->offset[i] + g->size[i] > g->arena) return 0;
         for (int k = 0; k < i && g->size[i]; k++) {
@@ -8759,8 +8796,12 @@ static void reid__gpu_lane_cut(reid__cutter *t) {
 #ifdef REID__SEPARATE_BUFFERS
     for (int i = 0; i < g->plan->buffer_count; i++) l->buffer[i] = reid__cut(t, g->size[i] * batch);
 #else
-    reid__address arena = reid__cut(t, g->arena * batch);
-    for (int i = 0; i < g->plan->buffer_count; i++) l->buffer[i] = arena + g->offset[i] * batch;
+    size_t room = g->arena * batch;
+    reid__address arena = reid__cut(t, room);
+    for (int i = 0; i < g->plan->buffer_count; i++) {
+        REID_ASSERT((g->offset[i] + g->size[i]) * batch <= room);
+        l->buffer[i] = arena + g->offset[i] * batch;
+    }
 #endif
     l->parts = reid__cut(t, g->parts * batch);
     t->g->lane_activations = t->used;

@@ -35,11 +35,13 @@ done
 ! all || REID_EMULATOR_ARCH=80 run "$programs/cuda_net" int8 resnet50 "$out/ranges"
 ! my_turn || REID_EMULATOR_MEMORY=80000000 run "$programs/cuda_net" small_card "$out/ranges"
 
-# In an arena of single allocations the bits are those of one arena, and nothing reaches into a neighbour.
+# In an arena of single allocations, in every precision, the bits are those of one arena, and nothing reaches into a
+# neighbour.
 if my_turn; then
     shared_net apart
     run "$programs/apart" calls
     LATENCY=1 REID_EMULATOR_ARCH=80 run "$programs/apart" latency 0
+    run "$programs/apart" int8 resnet50 "$out/ranges_apart"
     run "$programs/apart" small resnet50-multiscale
     cp "$out/log" "$out/apart.said"
     run "$programs/cuda_net" small resnet50-multiscale
@@ -62,8 +64,11 @@ broken() { # broken NAME SED_SCRIPT PROGRAM_ARGUMENT...: reid.h changed so
     bad "$name: a planted bug was not seen"
 }
 broken no_upload_wait 's/if (!code) code = cu->StreamWaitEvent(l->stream, s->uploaded, 0);//' small efficientnet_b0
-broken small_buffer 's/g->size\[i\] = p->buffers\[i\].floats \* value;/g->size[i] = p->buffers[i].floats * value - 32;/
+broken small_buffer 's/if (bytes > \*size) \*size = bytes;/if (bytes > *size) *size = bytes - 32;/
     s/define REID__GPU_ALIGN 256/define REID__GPU_ALIGN 1/' small efficientnet_b0
+broken short_batch 's/reid__cut(t, g->size\[i\] \* batch)/reid__cut(t, g->size[i] * (batch - 1))/' small efficientnet_b0
+broken narrow_sums 's/size_t value = per > 1 || !g->half ? 4/size_t value = !g->half ? 4/' \
+    int8 resnet50 "$out/ranges_broken"
 broken lost_residual 's/a.residual = l->buffer\[op->residual\];$/a.residual = l->buffer[op->in];/' \
     small efficientnet_b0
 broken old_counts 's/if (r == REID_OK \&\& p->int8) code = cu->MemsetD8Async(.*$/;/' int8 resnet50 "$out/ranges_broken"
