@@ -101,7 +101,8 @@ bad_pairs() { # PATTERN TEXT
 bad_pairs 'bad.csv: line 1: the header lacks "same"' 'first,second\n'
 bad_pairs 'bad.csv: line 1: the header names first twice' 'first,second,same,first\na,b,1,c\n'
 bad_pairs 'bad.csv: line 1: no pairs' 'first,second,same\n'
-bad_pairs 'line 2: invalid "yes" in column "same"; expected 1 (the same) or 0 (different)' 'first,second,same\na,b,yes\n'
+bad_pairs 'line 2: invalid "yes" in column "same"; expected 1 (the same) or 0 (different)' \
+    'first,second,same\na,b,yes\n'
 bad_pairs 'line 2: a path is empty' 'first,second,same\n,b,1\n'
 bad_pairs 'line 2: an image is paired with itself' 'first,second,same\nb,b,1\n'
 bad_pairs 'line 4: a and c are marked different, but other pairs link them as the same' \

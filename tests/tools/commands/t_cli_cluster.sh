@@ -319,7 +319,8 @@ bad_table --tracks 'bad.csv: line 2: the track is not a number: -1' id,track ann
 bad_table --tracks 'bad.csv: line 2: zoe.png is not one of the crops' id,track zoe.png,1
 bad_table --tracks 'bad.csv: line 3: ann-1.png is listed twice' id,track ann-1.png,1 ann-1.png,1
 bad_table --tracks 'bad.csv: line 1' id,number ann-1.png,1
-bad_table --carry 'bad.csv: line 2: expected a group number from 0 to 1000000000, found 1e3' id,group,name ann-1.png,1e3,
+bad_table --carry 'bad.csv: line 2: expected a group number from 0 to 1000000000, found 1e3' \
+    id,group,name ann-1.png,1e3,
 bad_table --add 'bad.csv: line 2: the id is empty' id,group,name ,1,
 bad_table --carry 'bad.csv: ann-1.png is listed twice' id,group,name ann-1.png,1, ann-1.png,2,
 bad_table --labels 'bad.csv' path,who ann-1.png,x

@@ -94,10 +94,10 @@ cache warning '.*others may write to its parent folder.*What helps: chmod go-w '
 REID_CACHE_DIR=$work/w.safetensors
 cache warning '.*it is not a folder.*What helps: another REID_CACHE_DIR'
 REID_CACHE_DIR=$work/not/yet/there
-cache good '.*not there yet'
+cache good '.*does not exist yet; it is made when a GPU is used'
 absent not
 REID_CACHE_DIR=$work/w.safetensors/cache
-cache warning '.*not there, and it cannot be made'
+cache warning '.*does not exist and cannot be made'
 REID_CACHE_DIR=
 cache note 'no folder is named'
 if [ "$(id -u)" = 0 ]; then

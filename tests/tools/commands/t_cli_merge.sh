@@ -112,7 +112,7 @@ good='s.1.npy s.2.npy s.3.npy'
 refused 'no SHARD' -o out.npy
 refused "give the output's name" $good
 refused 'unknown option --resume' $good -o out.npy --resume
-refused 'out.txt: the name must end\|has to end' $good -o out.txt
+refused 's.1.npy: its name must end like that of out.txt' $good -o out.txt
 refused 's.1.npy: its name must end like that of out.csv' $good -o out.csv
 refused 's.3.npy is both input and output' $good -o s.3.npy
 refused 'shard 2/3 is missing, 2 of 3 are here' s.1.npy s.3.npy -o out.npy --json

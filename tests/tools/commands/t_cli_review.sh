@@ -141,7 +141,8 @@ for method in POST PUT DELETE OPTIONS; do ask 405 'takes GET' -X $method "${url}
 has_header 'Allow: GET'
 ask 400 'a GET request must not have a body' -X GET --data-binary x "${url}data"
 head -c 1100000 /dev/zero >much
-ask 413 'Content-Length: over the limit of 1048576 bytes' -H "Origin: $site" -H 'Content-Type: application/json' --data-binary @much "${url}decide"
+ask 413 'Content-Length: over the limit of 1048576 bytes' -H "Origin: $site" -H 'Content-Type: application/json' \
+    --data-binary @much "${url}decide"
 ask 411 'Content-Length' -H "Origin: $site" -H 'Transfer-Encoding: chunked' -H 'Content-Type: application/json' \
     --data-binary "$pair" "${url}decide"
 ask 415 'Content-Encoding' -H "Origin: $site" -H 'Content-Encoding: gzip' -H 'Content-Type: application/json' \

@@ -616,8 +616,8 @@ static const bad_row BAD_FILES[] = {
     {"text", B("These are not the weights."), "text; give the file"},
     {"noise", B("\x99\1\2\3\4\5\6\7\1\2\3\4"), "not a known checkpoint (PyTorch"},
 
-    {"wts: no number of tensors", B("0\n"), "not with a number of tensors"},
-    {"wts: too many", B("99999999999\n"), "not with a number of tensors"},
+    {"wts: no number of tensors", B("0\n"), "does not start with the number of tensors"},
+    {"wts: too many", B("99999999999\n"), "does not start with the number of tensors"},
     {"wts: a tensor missing", B("2\na 1 0\n"), "tensor 1 is missing"},
     {"wts: no count", B("1\na\n"), "tensor \"a\" has no number of values"},
     {"wts: a count that is none", B("1\na x 0\n"), "tensor \"a\" has no number of values"},
