@@ -108,8 +108,8 @@ static int parse(detections *d, const detections_request *r, const text *file, t
         return (is_coco ? detections_from_coco : detections_from_megadetector)(d, r, file, why);
     }
     if (r->photos && *start >= '0' && *start <= '9')
-        return refuse(why, "MOT text describes the frames of a video; for photos, give MegaDetector's JSON, COCO or CSV "
-                           "with path,x,y,width,height");
+        return refuse(why, "MOT text describes the frames of a video; for photos, give MegaDetector's JSON, COCO or "
+                           "CSV with path,x,y,width,height");
     if (r->photos) {
         d->format = "CSV";
         return detections_of_photos_from_csv(d, r, file, why);

@@ -277,7 +277,8 @@ def wrappers(b0):
     for prefix in ("module.", "model.", "backbone.", "_orig_mod.", "module.model.", "encoder.", "my.own.trunk."):
         expect("prefix " + prefix, save(prefixed(b0, prefix)), b0, says="behind " + prefix)
     zeros = collections.OrderedDict((k, torch.zeros_like(v) + 1) for k, v in b0.items())
-    expect("an average beside it", save({"ema": zeros, "model": b0}), b0, says="the file also contains ema, which was not used")
+    expect("an average beside it", save({"ema": zeros, "model": b0}), b0,
+           says="the file also contains ema, which was not used")
     expect("the average", save({"ema": zeros, "model": b0}), zeros, "--key", "ema")
     both = collections.OrderedDict(**prefixed(zeros, "ema_model."), **prefixed(b0, "model."))
     expect("an average in the same dict", save(both), b0, "--allow-unused", says="not taken: ema_model.")
