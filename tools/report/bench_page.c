@@ -271,7 +271,7 @@ static void batch(const bench_page *p, const bench_batch *b, text *out) {
     page_set(&v, "ms", "%.3f", b->ms);
     page_set(&v, "per second", "%.1f", 1e3 * b->images / b->ms);
     if (without)
-        page_set(&v, "without", " Without multiply-adds, and so without a place here, are %zu operations.", without);
+        page_set(&v, "without", " Not shown: %zu operation%s without multiply-adds.", without, plural(without));
     else page_set(&v, "without", "%s", "");
     page_fill(out, &HTML, "batch", &v);
     roofline(p, b, "wide", WIDE, out);

@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-/* An operation of a call. Of one that another computes nothing is told: its time is there. */
+/* An operation of a call. An operation that another one computes has no row; its time is in that one's. */
 typedef struct bench_op {
     const char *name, *kind, *kernel;
     double us;           /* microseconds */

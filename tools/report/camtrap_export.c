@@ -196,7 +196,7 @@ static camtrap_medium *find_medium(export *e, const char *crop, const char *path
     camtrap_medium *m = camtrap_find(&e->package, path, length, &e->why);
     if (!m) return NULL;
     if (m->crop && (m->path_length != length || memcmp(m->path_of_crop, path, length) != 0)) {
-        refuse(&e->why, "its medium would be %s, which is that of %s", shown(m->id), shown(m->crop));
+        refuse(&e->why, "its medium would be %s, which already belongs to %s", shown(m->id), shown(m->crop));
         return NULL;
     }
     m->crop = crop, m->path_of_crop = path, m->path_length = length;
@@ -296,7 +296,7 @@ int camtrap_export(const camtrap_request *r, size_t *written) {
     memset(&e, 0, sizeof e);
     e.r = r;
     if (lstat(r->out, &there) == 0) {
-        say_error("%s: exists already", shown(r->out));
+        say_error("%s: already exists", shown(r->out));
         return 0;
     }
     add_row(&e.table, NAMES);

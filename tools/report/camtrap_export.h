@@ -1,5 +1,5 @@
 /* Groups as observations of a Camera Trap Data Package: a copy of a package with an observation for each crop, which
-   names its individual. Deployments and media are those of the package: nobody else knows them. */
+   names its individual. Deployments and media are those of the package. */
 #ifndef REID_TOOLS_CAMTRAP_EXPORT_H
 #define REID_TOOLS_CAMTRAP_EXPORT_H
 
@@ -9,7 +9,7 @@
 
 typedef struct camtrap_request {
     const char *package;       /* the folder of a package */
-    const char *out;           /* a folder that is not there yet */
+    const char *out;           /* a folder that does not exist yet */
     const clusters *found;
     const crops *crops;
     const input *const *boxes; /* [crops], what each was cut from; NULL: ids are paths of pictures, or PATH#N */

@@ -32,7 +32,7 @@ static void check_profile(json *j, text *word) {
     version = version ? version + strlen(PROFILE) : "";
     while (k < sizeof VERSIONS / sizeof *VERSIONS && strncmp(version, VERSIONS[k], strlen(VERSIONS[k])) != 0) k++;
     if (k == sizeof VERSIONS / sizeof *VERSIONS || !text_ends_with(word->s, "camtrap-dp-profile.json"))
-        json_fail(j, "\"profile\": is not that of Camtrap DP 1.0, 1.0.1 or 1.0.2");
+        json_fail(j, "\"profile\": expected that of Camtrap DP 1.0, 1.0.1 or 1.0.2");
 }
 
 static int is_web(const char *path) { return strncmp(path, "http://", 7) == 0 || strncmp(path, "https://", 8) == 0; }
@@ -52,7 +52,7 @@ static void read_resource(json *j, resource *r, text *key, text *word) {
     r->plain = 1;
     for (json_object(j); json_key(j, key);) {
         if (strcmp(key->s, "name") == 0) json_string(j, &r->name);
-        else if (strcmp(key->s, "path") == 0 && json_peek(j) == '[') json_fail(j, "\"path\": of one file is expected");
+        else if (strcmp(key->s, "path") == 0 && json_peek(j) == '[') json_fail(j, "\"path\": expected a single file");
         else if (strcmp(key->s, "path") == 0) json_string(j, &r->path);
         else if (strcmp(key->s, "encoding") == 0 && json_peek(j) == '"') {
             if (json_string(j, word)) r->plain &= strcasecmp(word->s, "utf-8") == 0 || strcasecmp(word->s, "utf8") == 0;
@@ -68,10 +68,11 @@ static void take_resource(camtrap_package *p, json *j, const resource *r) {
     int of_three = is_one_of_three(name);
     if (j->error[0]) return;
     if (of_three && (!r->plain || !text_ends_with(path, ".csv") || is_web(path))) {
-        json_fail(j, "deployments, media and observations have to be .csv files beside it, UTF-8, without a dialect");
+        json_fail(j, "deployments, media and observations must be .csv files in the same folder, in UTF-8, without a "
+                     "dialect");
     } else if (*path && !is_web(path)) {
         char *copy = strchr(path, '/') || *path == '.' ? NULL : mem_copy(path, strlen(path));
-        if (strchr(path, '/') || *path == '.') json_fail(j, "\"path\": of a file beside it is expected");
+        if (strchr(path, '/') || *path == '.') json_fail(j, "\"path\": expected a file in the same folder");
         else if (!copy || !GROW(p->files, p->file_count, p->file_cap)) free(copy), json_fail(j, "out of memory");
         else {
             p->files[p->file_count++] = copy;
@@ -100,9 +101,9 @@ static void read_description(camtrap_package *p, json *j) {
         }
     }
     json_end(j);
-    if (!j->error[0] && !profile) json_fail(j, "\"profile\" is missing: this is no Camtrap DP");
+    if (!j->error[0] && !profile) json_fail(j, "\"profile\" is missing: not a Camtrap DP");
     if (!j->error[0] && (!p->media_file || !p->observations_file || !p->deployments))
-        json_fail(j, "\"resources\": deployments, media and observations have to be among them");
+        json_fail(j, "\"resources\": must include deployments, media and observations");
     text_free(&key), text_free(&word), text_free(&r.name), text_free(&r.path);
 }
 
@@ -226,11 +227,11 @@ camtrap_medium *camtrap_find(const camtrap_package *p, const char *picture, size
         else if (parts == best && name->medium != found) other = name->medium;
     }
     if (found == SIZE_MAX) {
-        refuse(why, "no filePath or fileName of the package's media ends as its path does");
+        refuse(why, "no medium of the package has a filePath or fileName that ends like its path");
         return NULL;
     }
     if (other == SIZE_MAX) return &p->media[found];
-    refuse(why, "may be medium %s or %s: the ids need more of the path", shown(p->media[found].id),
+    refuse(why, "could be medium %s or %s: give more of the path in the ids", shown(p->media[found].id),
            shown(p->media[other].id));
     return NULL;
 }

@@ -10,14 +10,14 @@ static void tell_needs(const count_report *r, text *t) {
     const census_result *c = r->result;
     size_t wanted = r->sample->count < CENSUS_LEAST ? r->sample->count : CENSUS_LEAST;
     if (c->state == CENSUS_TOO_FEW)
-        text_printf(t, "too few answers: %zu crops need all of theirs, at least %zu more; reid review --count asks "
-                       "for them\n", wanted, c->needed);
+        text_printf(t, "too few answers: at least %zu more are needed, until %zu crops have all of theirs; reid review "
+                       "--count asks for them\n", c->needed, wanted);
     if (c->state == CENSUS_NO_MATCH)
-        text_printf(t, "too few matches: no pair was the same individual. Either every crop shows another one, or the "
-                       "scores do not find the pairs: try more than --per-crop %zu\n", r->request->per_crop);
+        text_printf(t, "too few matches: no pair was the same individual. Either every crop shows a different one, or "
+                       "the scores are too poor to find the pairs: try a --per-crop above %zu\n", r->request->per_crop);
     if (c->state == CENSUS_POOR)
-        text_printf(t, "too few: the questions reached about %.0f %% of the crops of the same individual; the scores "
-                       "are too poor for so few questions; give --per-crop %zu\n", 100 * c->e.reached,
+        text_printf(t, "poor scores: the questions reached only about %.0f %% of the crops of the same individual; "
+                       "give --per-crop %zu\n", 100 * c->e.reached,
                     2 * r->request->per_crop);
 }
 
@@ -30,7 +30,7 @@ void count_lines(const count_report *r, text *t) {
         tell_needs(r, t);
         return;
     }
-    text_printf(t, "%.1f individuals, with 95 %% probability between %.1f and %.1f; scores alone say %zu\n", c->e.count,
+    text_printf(t, "%.1f individuals (95 %% interval %.1f to %.1f); scores alone give %zu\n", c->e.count,
                 c->e.low, c->e.high, r->request->found->groups);
     if (!isnan(c->e.reached))
         text_printf(t, "the questions reached about %.0f %% of the crops of the same individual\n", 100 * c->e.reached);

@@ -29,7 +29,7 @@ static void add_what(const evaluation *e, const eval_set *set, const evaluation_
     if (e->distractors) text_printf(t, " (%zu of them distractors)", e->distractors);
     text_printf(t, ", %zu identities: %s\n", e->identities, set->labels.layout);
     text_printf(t, "left out of each query's gallery: the image itself%s\n",
-                e->by_camera ? ", and those of its identity from its camera" : "");
+                e->by_camera ? ", and images of its identity from its camera" : "");
     for (int m = 0; m < set->makers.models; m++) {
         const store_model *by = &set->makers.model[m];
         text_printf(t, "model %s, %s, %s", by->fingerprint, by->network, by->precision);
@@ -70,7 +70,7 @@ void report_table(const evaluation *e, const eval_set *set, const evaluation_rul
                 (unsigned long long)e->impostor);
     for (int i = 0; i < FPRS; i++) {
         snprintf(name, sizeof name, "TPR@FPR %g", FPR[i]);
-        add_percent(t, name, e->tpr[i], (double)e->impostor * FPR[i] < 1 ? "fewer pairs than that" : "");
+        add_percent(t, name, e->tpr[i], (double)e->impostor * FPR[i] < 1 ? "too few pairs" : "");
     }
     add_percent(t, "AUC", e->auc, "");
     add_percent(t, "EER", e->eer, "");

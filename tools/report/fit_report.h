@@ -8,7 +8,7 @@
 typedef struct fit_story {
     const fitted *head;
     const char *const *part;     /* a name for each of its parts */
-    const fit_judgement *judged; /* NULL: it was not */
+    const fit_judgement *judged; /* NULL: not measured */
     const char *network, *fingerprint; /* of the file; fingerprint: "" when none was written */
     const char *output;                /* NULL: none */
 } fit_story;

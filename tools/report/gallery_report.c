@@ -77,13 +77,13 @@ void gallery_check_lines(const gallery_check *c, text *t) {
         text_visible(t, m->preset);
         text_printf(t, "), %d floats", m->dim);
     }
-    text_printf(t, "\nkept as %s", meta->halves ? "fp16" : "fp32");
+    text_printf(t, "\nstored as %s", meta->halves ? "fp16" : "fp32");
     if (!isnan(meta->threshold)) text_printf(t, ", threshold %.9g", meta->threshold);
     if (*meta->jpeg) text_printf(t, "\nJPEG files decoded by %s", meta->jpeg);
-    if (strchr(meta->jpeg, ',')) text_puts(t, ": scores among its templates shift slightly");
+    if (strchr(meta->jpeg, ',')) text_puts(t, ", so scores among its templates shift slightly");
     if (is_database_url(c->place)) text_printf(t, "\ntables of version %d", r->version);
     else if (r->version == 1)
-        text_puts(t, "\nformat 1, whose header has no copy; \"reid gallery compact\" makes format 2 of it");
+        text_puts(t, "\nformat 1, which has no copy of its header; \"reid gallery compact\" converts it to format 2");
     text_putc(t, '\n');
 }
 

@@ -83,7 +83,7 @@ static const char *doubt_of(const match_page *p, const page_query *q) {
     const page_match *best = q->best;
     int decided = !isnan(p->threshold), accepted = accepts(p, q);
     if (decided && q->found > 1 && best[1].score >= p->threshold) return "two individuals reach the threshold";
-    if (!decided && q->found > 1 && best[0].score - best[1].score < NEAR) return "the two best are nearly alike";
+    if (!decided && q->found > 1 && best[0].score - best[1].score < NEAR) return "the two best scores are close";
     if (!isnan(best->probability)) {
         if (best->probability > 1 - SURE && best->probability < SURE) return "the probability is neither high nor low";
         return decided && accepted != (best->probability >= 0.5) ? "threshold and probability disagree" : NULL;
@@ -210,17 +210,17 @@ void match_page_tiles(const match_page *p, text *out) {
     char threshold[32];
     snprintf(threshold, sizeof threshold, "%.3f", p->threshold);
     if (n->known)
-        add_count_tile(out, n->first_right, &n->known, "of the individuals here: best match is right (rank-1)");
+        add_count_tile(out, n->first_right, &n->known, "queries of known individuals: best match is right (rank-1)");
     if (n->known && !isnan(p->threshold))
-        add_count_tile(out, n->accepted_right, &n->known, "of them: accepted as the right one");
+        add_count_tile(out, n->accepted_right, &n->known, "of these accepted as the right individual");
     if (n->strangers && !isnan(p->threshold))
         add_count_tile(out, n->rejected, &n->strangers, "strangers recognised as unknown");
     if (!n->judged) {
         add_count_tile(out, n->queries, NULL, "queries");
-        if (!isnan(p->threshold)) add_count_tile(out, n->matches, &n->queries, "are a match");
-        if (!isnan(p->threshold)) add_count_tile(out, n->unknown, &n->queries, "are unknown");
+        if (!isnan(p->threshold)) add_count_tile(out, n->matches, &n->queries, "match");
+        if (!isnan(p->threshold)) add_count_tile(out, n->unknown, &n->queries, "unknown");
     }
-    if (!isnan(p->threshold)) page_tile(out, threshold, NULL, "threshold: the least score of a match");
+    if (!isnan(p->threshold)) page_tile(out, threshold, NULL, "threshold: the lowest score of a match");
 }
 
 /* A radio button and its label; the style sheet says what it leaves out. */

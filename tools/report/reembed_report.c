@@ -55,7 +55,8 @@ int reembed_status_lines(embedder_list *l, text *t) {
 }
 
 void reembed_done_line(const reembed_counts *c, size_t made, size_t failed, text *t) {
-    text_printf(t, "embedded %zu, failed %zu; of %zu templates, %zu have a row of these models, %zu not\n", made,
+    text_printf(t, "embedded %zu, failed %zu; of %zu templates, %zu have embeddings by these models, %zu do not\n",
+                   made,
                 failed, c->templates, c->templates - c->missing, c->missing);
 }
 

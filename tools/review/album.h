@@ -15,7 +15,7 @@ typedef struct album_request {
     const char *const *ids; /* they outlive the album */
     size_t count;
     const char *folder;  /* that ids are paths from; NULL: the working directory */
-    const inputs *boxes; /* crops and their boxes: an id that is none of theirs is the path of a whole picture. NULL:
+    const inputs *boxes; /* crops and their boxes; any other id is the path of a whole image. NULL:
                             none. They outlive the album, too */
     long long max_pixels;
     size_t cache; /* bytes of JPEGs that are kept */

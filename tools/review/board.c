@@ -283,9 +283,9 @@ static int take_body(asked *a, const char *body, size_t len, text *why) {
     if (a->j.error[0]) return refuse(why, "the body: %s", a->j.error);
     if (!a->d.kind) return refuse(why, "the body: \"what\" is missing");
     if (a->d.kind == DECISION_NAME && !a->d.name) return refuse(why, "the body: \"name\" is missing");
-    if (a->d.kind != DECISION_NAME && a->d.name) return refuse(why, "the body: \"name\" belongs to name alone");
+    if (a->d.kind != DECISION_NAME && a->d.name) return refuse(why, "the body: \"name\" is for name only");
     if ((a->d.kind == DECISION_UNDO) != (a->d.undoes > 0) || (a->d.kind == DECISION_UNDO && a->d.count))
-        return refuse(why, "the body: \"undoes\" belongs to undo, and \"crops\" to all others");
+        return refuse(why, "the body: \"undoes\" is for undo only, and \"crops\" for all others");
     return 1;
 }
 
@@ -326,7 +326,7 @@ board_result board_decide(board *b, const char *body, size_t len, text *out) {
     const char *unknown = good ? unknown_crop(b, &a.d) : NULL;
     if (unknown) {
         result = BOARD_UNKNOWN;
-        text_puts(&why, "\"crops\": none of these crops is called ");
+        text_puts(&why, "\"crops\": no crop has the id ");
         text_json(&why, unknown);
     }
     pthread_mutex_lock(&b->lock);

@@ -14,7 +14,7 @@ typedef struct board_request {
     const clusters *groups;   /* outlives the board, as do the next two */
     const clusters_request *how; /* they are made anew like this (regroup.h); NULL: they stay */
     const earlier *carry;
-    long long heeded;         /* number of the decisions that were there when they were made */
+    long long heeded;         /* number of decisions at the time the groups were made */
     const char *decisions;    /* the journal's path */
     int writes;               /* it is made when it is not there */
     const char *by;           /* who decides */

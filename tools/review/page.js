@@ -72,7 +72,7 @@ async function follow(begin) {
         while (one('#group').open) await pause(100); // what somebody works at does not change under his hands
         takeLayer(answer.layer);
         show();
-        if (asked) toast('Grouped again with ' + answersInWords(asked) + '.');
+        if (asked) toast('Regrouped with ' + answersInWords(asked) + '.');
       }
       if (!answer.grouping) break;
       await pause(wait);
@@ -98,9 +98,9 @@ const answersInWords = n => n === 1 ? '1 new answer' : n + ' new answers';
 
 function regroup() {
   if (!base.regroups)
-    return toast(embedded ? 'A page in one file cannot group again: save the decisions, import them, and make it anew.'
-                          : 'The questions of --count stay the same: there is nothing to group again.');
-  if (!fresh()) return toast('The groups heed every answer already.');
+    return toast(embedded ? 'A page in a single file cannot regroup: save the decisions, import them, make a new page.'
+                          : 'The questions of --count never change, so there is nothing to regroup.');
+  if (!fresh()) return toast('The groups already include every answer.');
   return follow(true);
 }
 
@@ -108,7 +108,7 @@ function showRegroup() {
   const button = one('#regroup'), waits = following || !fresh() || !base.regroups;
   button.hidden = base.regroups && isQuick();
   button.setAttribute('aria-disabled', waits);
-  one('span', button).textContent = following ? 'Grouping …' : 'Regroup';
+  one('span', button).textContent = following ? 'Regrouping …' : 'Regroup';
   one('i', button).textContent = fresh() && base.regroups ? answersInWords(fresh()) : '';
   if (following) document.body.dataset.grouping = '';
   else delete document.body.dataset.grouping;
@@ -259,7 +259,7 @@ async function ask(path, options) {
   try {
     response = await fetch(path, options);
   } catch (error) {
-    throw new Error('The server does not answer: nothing was stored. Is reid review still running?');
+    throw new Error('The server does not answer, so nothing was stored. Check that reid review is still running.');
   }
   const words = await response.text();
   let answer;
@@ -410,7 +410,7 @@ function save() {
   link.download = 'decisions.jsonl';
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
-  toast('Saved as decisions.jsonl: reid review --import takes it.');
+  toast('Saved as decisions.jsonl; add it to a journal with reid review --import.');
 }
 
 /* --- pictures ---------------------------------------------------------------------------------------------------- */
@@ -422,7 +422,7 @@ function picture(row, large, now) {
   image.alt = short(base.ids[row]);
   image.decoding = 'async';
   image.draggable = false;
-  image.onerror = () => { image.classList.add('lost'); image.title = 'This picture cannot be shown.'; };
+  image.onerror = () => { image.classList.add('lost'); image.title = 'This image cannot be shown.'; };
   if (now) fill(image, row, large);
   else {
     waiting.push([image, row, large]);
@@ -480,7 +480,7 @@ function showQuestion() {
   one('#question').hidden = !asked;
   one('#finished').hidden = !!asked;
   const more = following && fresh() > 0;
-  one('#finished h2').textContent = more ? 'Grouping again, with all answers …' : 'No question is left.';
+  one('#finished h2').textContent = more ? 'Regrouping with all answers …' : 'No questions left';
   one('#finished p').hidden = more;
   if (!asked) return;
   const [a, b, score] = asked;
@@ -705,8 +705,8 @@ function showHistory() {
 function showCounts() {
   const groups = view.groups.filter(g => !g.none), named = groups.filter(g => g.name).length;
   const done = total() - view.open.length, share = view.open.length ? done / total() : 1;
-  one('#counts').textContent = base.ids.length + ' crops · ' + groups.length + ' groups' +
-    (named ? ', ' + named + ' named' : '');
+  one('#counts').textContent = count(base.ids.length) + ' · ' + groups.length +
+    (groups.length === 1 ? ' group' : ' groups') + (named ? ', ' + named + ' named' : '');
   one('#progress i').style.width = 100 * share + '%';
   one('#progress').setAttribute('aria-valuenow', Math.round(100 * share));
   one('#progress').title = done + ' of ' + total() + ' questions answered';

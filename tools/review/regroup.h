@@ -1,5 +1,5 @@
-/* Groups that follow what is decided: a thread of its own makes them again, while the page goes on with those that are
-   there. Which pairs are in doubt changes with them. */
+/* Recomputes the groups after decisions, in a thread of its own, while the page goes on with the present groups. The
+   pairs in doubt are recomputed with them. */
 #ifndef REID_TOOLS_REGROUP_H
 #define REID_TOOLS_REGROUP_H
 
@@ -12,7 +12,7 @@ typedef struct regroup_request {
     const clusters *first;       /* the groups to begin with, and */
     long long seq;               /* the number of decisions that they heed */
     const clusters_request *how; /* NULL: they stay as they are. decided and state are not looked at */
-    const earlier *carry;        /* whose numbers and names go on; NULL: none */
+    const earlier *carry;        /* the groups whose numbers and names are kept; NULL: none */
 } regroup_request;
 
 /* All that a request points to outlives it. NULL after saying what is wrong. */
@@ -25,7 +25,7 @@ typedef struct regroup_info {
     long long seq;     /* of the last decision that they heed */
     int version;       /* 1 for the first groups */
     int can, busy;     /* they can be made anew; are being made */
-    const char *error; /* why the last attempt has failed, "": it has not */
+    const char *error; /* why the last attempt failed; "" if it did not */
 } regroup_info;
 
 /* How things are, until regroup_release, which has to follow soon. */

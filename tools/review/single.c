@@ -45,7 +45,7 @@ static int add_pictures(text *out, const single_request *r) {
     }
     progress_stop();
     json_put_end(&w);
-    if (failed > 1) say_warning("%zu images cannot be shown", failed);
+    if (failed > 1) say_warning("images that cannot be shown: %zu", failed);
     text_free(&jpeg), text_free(&why);
     return good;
 }

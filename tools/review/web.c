@@ -108,7 +108,7 @@ static void check_length(const web *w, struct MHD_Connection *c, exchange *x) {
     else if (encoding && strcasecmp(encoding, "identity") != 0)
         x->refusal = MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, x->why = "Content-Encoding: compressed bodies are not supported";
     else if (length && !parse_int(length, 0, (long long)w->max_body, &bytes))
-        x->refusal = MHD_HTTP_CONTENT_TOO_LARGE, x->why = "Content-Length: that is too much";
+        x->refusal = MHD_HTTP_CONTENT_TOO_LARGE, x->why = "Content-Length: the body is too large";
 }
 
 static enum MHD_Result on_request(void *user, struct MHD_Connection *c, const char *url, const char *method,

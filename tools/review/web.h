@@ -1,5 +1,5 @@
-/* HTTP/1.1 for a page on this machine: a few threads of libmicrohttpd, each of which answers a request at once. What
-   the answers are is none of its business. */
+/* HTTP/1.1 for a page on this machine: a few threads of libmicrohttpd, each of which answers a request at once. It
+   does not know what the answers contain. */
 #ifndef REID_TOOLS_WEB_H
 #define REID_TOOLS_WEB_H
 
@@ -15,7 +15,7 @@ typedef struct web_request {
     size_t len;
 } web_request;
 
-/* Zeroed, and filled in by whoever answers. */
+/* Zeroed; the function that answers fills it in. */
 typedef struct web_reply {
     unsigned status;
     const char *type;   /* Content-Type */
@@ -32,8 +32,8 @@ typedef struct web web;
 
 /* 1 when libmicrohttpd is compiled in. */
 int web_is_there(void);
-/* fd listens, and is closed by this. max_body: bytes; what is larger is refused with 413 before it is asked for. NULL
-   after saying what is wrong. */
+/* fd is a listening socket, which the server closes. max_body: bytes; a larger body is refused
+   with 413 before it is asked for. NULL after saying what is wrong. */
 web *web_start(int fd, int threads, size_t max_body, web_fn answer, void *user);
 /* When it returns, no request is being answered any more. NULL is allowed. */
 void web_stop(web *w);

@@ -172,7 +172,7 @@ done
 
 # What is refused; nothing is left behind.
 out_of 2 --camtrap-dp package -o first
-says 'first: exists already'
+says 'first: already exists'
 out_of 2 --camtrap-dp package
 says 'cluster: --camtrap-dp writes a folder: name it with -o'
 out_of 2 --camtrap-dp package -o new --count
@@ -188,21 +188,21 @@ bad() { # bad MESSAGE SED_SCRIPT FILE: a package with a mistake
     says "$1"
     absent new
 }
-bad '"profile": is not that of Camtrap DP 1.0, 1.0.1 or 1.0.2' \
+bad '"profile": expected that of Camtrap DP 1.0, 1.0.1 or 1.0.2' \
     's|camtrap-dp/1.0.2/camtrap-dp-p|camtrap-dp/2.0/camtrap-dp-p|' datapackage.json
 bad '"profile" is missing' 's/"profile": "https/"other": "https/' datapackage.json
-bad 'deployments, media and observations have to be among them' \
+bad 'must include deployments, media and observations' \
     's/"name": "media"/"name": "films"/' datapackage.json
-bad 'of a file beside it is expected' 's|"media.csv"|"../media.csv"|' datapackage.json
+bad 'expected a file in the same folder' 's|"media.csv"|"../media.csv"|' datapackage.json
 bad 'without a dialect' 's|"utf-8"|"latin-1"|' datapackage.json
 bad 'line 1: ' 's/^{/[/' datapackage.json
 bad 'the header lacks "mediaID"' '1s/mediaID/medium/' media.csv
 bad 'mediaID, deploymentID, timestamp or filePath is empty' 's/^m-west-2//' media.csv
-bad "west/2.png#0: no filePath or fileName of the package's media ends as its path does" \
+bad "west/2.png#0: no medium of the package has a filePath or fileName that ends like its path" \
     's|west/2.png|west/3.png|' media.csv
-bad 'west/1.png#0: its medium would be m-east-1, which is that of east/1.png#[01]$' \
+bad 'west/1.png#0: its medium would be m-east-1, which already belongs to east/1.png#[01]$' \
     's|archive/east/1.png|1.png|; s|archive/west/1.png|lost.png|' media.csv
-bad 'may be medium m-east-1 or m-west-1: the ids need more of the path' \
+bad 'could be medium m-east-1 or m-west-1: give more of the path in the ids' \
     's|archive/.*/1.png|1.png|' media.csv
 bad 'is not a column of observations, or is given twice' '1s/count/number/' observations.csv
 rm -f bad/observations.csv

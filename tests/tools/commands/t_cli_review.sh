@@ -70,7 +70,7 @@ says 'link.jsonl: is a symbolic link'
 
 # Every path.
 start crops.npy --decisions d.jsonl --by 'ann "x"'
-ask 200 '<title>Who is who' "$url"
+ask 200 '<title>Review of groups' "$url"
 has_header "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect"
 has_header 'X-Content-Type-Options: nosniff'
 has_header 'Referrer-Policy: no-referrer'
@@ -141,7 +141,7 @@ for method in POST PUT DELETE OPTIONS; do ask 405 'takes GET' -X $method "${url}
 has_header 'Allow: GET'
 ask 400 'GET has no body' -X GET --data-binary x "${url}data"
 head -c 1100000 /dev/zero >much
-ask 413 'too much' -H "Origin: $site" -H 'Content-Type: application/json' --data-binary @much "${url}decide"
+ask 413 'the body is too large' -H "Origin: $site" -H 'Content-Type: application/json' --data-binary @much "${url}decide"
 ask 411 'Content-Length' -H "Origin: $site" -H 'Transfer-Encoding: chunked' -H 'Content-Type: application/json' \
     --data-binary "$pair" "${url}decide"
 ask 415 'Content-Encoding' -H "Origin: $site" -H 'Content-Encoding: gzip' -H 'Content-Type: application/json' \
@@ -158,12 +158,12 @@ decide 400 'a field is given twice' '{"what": "same", "what": "same", "crops": [
 decide 400 'a string is expected' '{"what": "same", "crops": [1, 2]}'
 decide 400 'an array' '{"what": "same", "crops": "a/1.png"}'
 decide 400 'name.* is missing' '{"what": "name", "crops": ["a/1.png"]}'
-decide 400 'belongs to name alone' '{"what": "same", "crops": ["a/1.png", "b/1.png"], "name": "x"}'
-decide 400 'belongs to undo' '{"what": "same", "crops": ["a/1.png", "b/1.png"], "undoes": 1}'
-decide 400 'belongs to undo' '{"what": "undo"}'
+decide 400 'is for name only' '{"what": "same", "crops": ["a/1.png", "b/1.png"], "name": "x"}'
+decide 400 'is for undo only' '{"what": "same", "crops": ["a/1.png", "b/1.png"], "undoes": 1}'
+decide 400 'is for undo only' '{"what": "undo"}'
 decide 400 'line 1: expected' '{"what": "undo", "undoes": 0}'
 decide 400 'line 1: expected' '{"what": "undo", "undoes": 1, "seen": -1}'
-decide 404 'none of these crops is called .*"c/1.png' '{"what": "same", "crops": ["a/1.png", "c/1.png"]}'
+decide 404 'no crop has the id .*"c/1.png' '{"what": "same", "crops": ["a/1.png", "c/1.png"]}'
 decide 409 'too few' '{"what": "same", "crops": ["a/1.png"]}'
 decide 409 'an id is given twice' '{"what": "same", "crops": ["a/1.png", "a/1.png"]}'
 decide 409 'is no earlier line' '{"what": "undo", "undoes": 1}'
