@@ -1,4 +1,4 @@
-/* Demonstrates how to embed many detections of one video frame in one call, without copying a crop.
+/* Demonstrates how to embed many detections in one video frame with one call, without copying the crops.
 
      cc -O2 boxes.c -o boxes -lm
      ./boxes resnet50.safetensors frame.jpg 40,60,120,260 310,55,118,270 505,80,96,240
@@ -32,7 +32,7 @@ static void print_cosines(const float *rows, int n, int dim) {
     putchar('\n');
 }
 
-/* The frame is decoded once. Each image is the same pixels with another box. */
+/* The frame is decoded once. All images have the same pixels, each with its own box. */
 static reid_result run(reid_ctx *ctx, const char *path, const reid_box *boxes, int n, reid_error *error) {
     int dim = reid_dim(ctx);
     reid_image frame;
@@ -62,7 +62,7 @@ int main(int argc, char **argv) {
     }
     for (int i = 0; i < n; i++) {
         if (!parse_box(argv[3 + i], &boxes[i])) {
-            fprintf(stderr, "boxes: \"%s\" is not X,Y,WIDTH,HEIGHT\n", argv[3 + i]);
+            fprintf(stderr, "boxes: \"%s\" is not a box; expected X,Y,WIDTH,HEIGHT\n", argv[3 + i]);
             return 2;
         }
     }
@@ -75,6 +75,6 @@ int main(int argc, char **argv) {
     reid_result r = reid_create(&desc, &ctx);
     if (r == REID_OK) r = run(ctx, argv[2], boxes, n, &error);
     reid_destroy(ctx);
-    if (r != REID_OK) fprintf(stderr, "boxes: %s\n", error.text); /* names the box by its index */
+    if (r != REID_OK) fprintf(stderr, "boxes: %s\n", error.text); /* gives the index of the box */
     return r != REID_OK;
 }

@@ -1,21 +1,21 @@
-/* Demonstrates how to follow what a camera sees as it comes: frames from a pipe, the boxes that a detector found in
-   them, the queue with a deadline for the boxes of a frame. What cannot be computed in time is given up, so
-   that a slow machine skips frames instead of falling ever further behind.
+/* Demonstrates how to follow a live camera: frames come from a pipe, with boxes from a detector, and the queue gets a
+   deadline for the boxes of each frame. Frames that cannot be computed in time are given up, so that a slow machine
+   skips frames instead of falling further and further behind.
 
      cc -O2 camera.c -o camera -lm
      ffmpeg -re -i street.mp4 -f rawvideo -pix_fmt rgb24 - |
          ./camera resnet50.safetensors 1280x720 boxes.txt 50 ann=ann.jpg bob=bob.jpg
 
-   boxes.txt is MOT text, in the order of its frames: frame,id,left,top,width,height,score, the first frame being 1. 50
-   are milliseconds; 0: there is no deadline, and no frame is dropped. The pictures show who is known. Prints for each
-   frame in time who is in it: number of the track, the most similar of the known, and how similar the track has been on
-   average; at the end, how the frames fared:
+   boxes.txt is MOT text in the order of its frames: frame,id,left,top,width,height,score; the first frame is 1. 50 is
+   the deadline in milliseconds; with 0 there is no deadline, and no frame is dropped. The images show the known
+   persons. For each frame in time, the program prints the number of each track, the most similar known person, and the
+   average similarity of the track to that person. At the end it prints a summary:
 
      frame 17: track 1 is ann 0.83, track 4 is bob 0.35
      frame 18: too late
      412 frames: 397 in time, 12 too late, 3 dropped; 6.7 boxes in a batch, half of them within 41.0 ms
 
-   Tracks are made by overlap alone, from one frame to the next. `reid track` does it better, but not while it comes. */
+   Tracks are built only by overlap from frame to frame. `reid track` is better, but cannot work on live video. */
 #define _GNU_SOURCE 1
 #define STB_IMAGE_IMPLEMENTATION
 #include <stb/stb_image.h>
@@ -23,32 +23,32 @@
 #include "../reid.h"
 
 enum { BOXES = 20, TRACKS = 64, KNOWN = 64 };
-#define IN_FLIGHT 4   /* frames whose embeddings are not there yet */
-#define OVERLAP 0.3   /* of two boxes of one track, as intersection over union */
-#define PATIENCE 25   /* frames that a track may go unseen */
+#define IN_FLIGHT 4   /* frames that may wait for their embeddings */
+#define OVERLAP 0.3   /* least overlap of two boxes of a track, as intersection over union */
+#define PATIENCE 25   /* frames for which a track may go unseen */
 
-typedef struct frame { /* everything that the queue borrows until it tells that it is done */
+typedef struct frame { /* everything that the queue borrows until it reports that it is done */
     unsigned char *pixels; /* (height, width, 3) */
     reid_image images[BOXES];
     reid_box boxes[BOXES];
     float *rows;           /* (BOXES, dim) */
     int number, count;     /* count: boxes */
-    int busy;              /* not told to the user yet */
+    int busy;              /* not printed yet */
     int done;              /* the queue is done with it ... */
-    reid_result result;    /* ... and this came of it */
+    reid_result result;    /* ... with this result */
 } frame;
 
 typedef struct track {
-    int number, seen; /* number: 0 for an unused place; seen: the last frame */
+    int number, seen; /* number: 0 if this entry is unused; seen: the last frame */
     reid_box box;
-    float *sum;       /* [dim]: of its embeddings */
+    float *sum;       /* [dim]: the sum of its embeddings */
 } track;
 
 typedef struct camera {
     reid_queue *queue;
     FILE *boxes;
     int width, height, dim;
-    int at, next[5], has_next;  /* at: the frame that is read; next: the box that comes next, and its frame */
+    int at, next[5], has_next;  /* at: the frame being read; next: the next box in the file, and its frame */
     frame frames[IN_FLIGHT];
     track tracks[TRACKS];
     int track_count;            /* numbers given so far */
@@ -67,7 +67,7 @@ static void frame_done(reid_result result, void *user) {
 
 /* --- boxes and tracks --- */
 
-/* Returns 0 after saying that a line is none, or out of order. */
+/* Reads the next box. Returns 0 after printing that a line is invalid or out of order. */
 static int next_box(camera *c) {
     char line[512];
     int id, *b = c->next, before = b[0];
@@ -78,11 +78,11 @@ static int next_box(camera *c) {
     for (int i = 0; i < 4 && good; i++) good = at[i] > -1e6 && at[i] < 1e6;
     for (int i = 0; i < 4 && good; i++) b[i + 1] = (int)floor(at[i] + 0.5) - (i < 2); /* pixels count from 1, too */
     if (!good || b[0] < 1 || b[0] < before || b[3] < 1 || b[4] < 1)
-        return fprintf(stderr, "camera: boxes: not MOT text in the order of its frames: %s", line), 0;
+        return fprintf(stderr, "camera: boxes: not MOT text in the order of the frames: %s", line), 0;
     return 1;
 }
 
-/* The boxes of the frame that is read, those beyond the first BOXES left out. */
+/* Takes the boxes of the frame being read, at most BOXES. */
 static int take_boxes(camera *c, frame *f) {
     f->count = 0;
     while (c->has_next && c->next[0] <= c->at) {
@@ -101,7 +101,7 @@ static double overlap(const reid_box *a, const reid_box *b) {
     return both / ((double)a->width * a->height + (double)b->width * b->height - both);
 }
 
-/* The track that was last seen nearest to a box and is not in this frame yet, or a new one; NULL: there is no place. */
+/* Returns the track with the most overlap that is not in this frame yet, or a new one; NULL if all entries are used. */
 static track *track_of(camera *c, const reid_box *box, int number) {
     track *best = NULL, *unused = NULL;
     double most = OVERLAP;
@@ -142,10 +142,10 @@ static void tell_frame(camera *c, const frame *f) {
     if (f->result == REID_ERR_EXPIRED) printf(" too late");
     else if (f->result != REID_OK) printf(" %s", reid_result_name(f->result));
     puts("");
-    fflush(stdout); /* whoever reads this wants it now */
+    fflush(stdout); /* a live reader needs the line now */
 }
 
-/* Tells of the frames that are done, in their order. */
+/* Prints the frames that are done, in order. */
 static void tell(camera *c, int from) {
     for (int i = 0; i < IN_FLIGHT; i++) {
         frame *f = &c->frames[(from + i) % IN_FLIGHT];
@@ -177,7 +177,7 @@ static void submit(camera *c, frame *f) {
     else if (r != REID_OK) frame_done(r, f);
 }
 
-/* Until the pipe ends. A frame whose turn comes while all places are taken is dropped; without a deadline it waits. */
+/* Reads frames until the pipe ends. If all frames in flight are busy, drops a frame or, without a deadline, waits. */
 static int watch(camera *c) {
     size_t size = (size_t)c->width * (size_t)c->height * 3, got;
     unsigned char *spare = (unsigned char *)malloc(size);
@@ -217,14 +217,14 @@ static void report(const camera *c, const reid_queue_stats *s) {
     putchar('\n');
 }
 
-/* --- the beginning --- */
+/* --- starting --- */
 
-/* NAME=PICTURE to a row of what is known. */
+/* Adds the embedding of NAME=IMAGE to the known ones. */
 static reid_result learn(camera *c, reid_ctx *ctx, char *argument) {
     char *equals = strchr(argument, '=');
     reid_image picture = REID_INIT;
     if (!equals || c->known_count == KNOWN) {
-        snprintf(c->error.text, sizeof c->error.text, "%s: NAME=PICTURE is asked for, %d at most", argument, KNOWN);
+        snprintf(c->error.text, sizeof c->error.text, "%s: expected NAME=IMAGE, at most %d of them", argument, KNOWN);
         return REID_ERR_INVALID_ARG;
     }
     *equals = 0;
@@ -255,7 +255,7 @@ static void free_room(camera *c) {
 }
 
 static int usage(const char *program) {
-    fprintf(stderr, "usage: %s WEIGHTS WIDTHxHEIGHT BOXES.txt MILLISECONDS [NAME=PICTURE]... < FRAMES\n", program);
+    fprintf(stderr, "usage: %s WEIGHTS WIDTHxHEIGHT BOXES.txt MILLISECONDS [NAME=IMAGE]... < FRAMES\n", program);
     return 2;
 }
 

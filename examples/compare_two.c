@@ -3,17 +3,17 @@
      cc -O2 compare_two.c -o compare_two -lm
      ./compare_two resnet50.safetensors left.jpg right.jpg
 
-   Prints the cosine of the two embeddings, 1 for equal pictures, and what it is worth:
+   Prints the cosine of the two embeddings, which is 1 for equal images, and a warning:
 
      cosine 0.8731
-     Alone this decides nothing: many networks give strangers 0.9. Compare it with pairs that you know. */
+     This alone decides nothing: many networks give two strangers 0.9. Compare it with pairs that you know. */
 #define _GNU_SOURCE 1
 #define STB_IMAGE_IMPLEMENTATION
 #include <stb/stb_image.h>
 #define REID_IMPLEMENTATION
 #include "../reid.h"
 
-/* Both pictures go through the network in one call; *cosine is set on success. */
+/* Both images go through the network in one call. *cosine is set on success. */
 static reid_result compare(reid_ctx *ctx, const char *const paths[2], double *cosine, reid_error *error) {
     int dim = reid_dim(ctx);
     float *rows = (float *)malloc(2 * (size_t)dim * sizeof *rows); /* (2, dim) */
@@ -30,7 +30,7 @@ static reid_result compare(reid_ctx *ctx, const char *const paths[2], double *co
 
 int main(int argc, char **argv) {
     if (argc != 4) {
-        fprintf(stderr, "usage: %s WEIGHTS PICTURE PICTURE\n", argv[0]);
+        fprintf(stderr, "usage: %s WEIGHTS IMAGE IMAGE\n", argv[0]);
         return 2;
     }
     const char *const paths[2] = {argv[2], argv[3]};
@@ -49,6 +49,6 @@ int main(int argc, char **argv) {
         return 1;
     }
     printf("cosine %.4f\n", cosine);
-    puts("Alone this decides nothing: many networks give strangers 0.9. Compare it with pairs that you know.");
+    puts("This alone decides nothing: many networks give two strangers 0.9. Compare it with pairs that you know.");
     return 0;
 }

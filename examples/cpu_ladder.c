@@ -1,31 +1,32 @@
-/* Demonstrates how to make a convolution fast on a CPU, step by step: one layer six times, each time faster.
+/* Demonstrates how to make a convolution fast on a CPU, step by step: one layer in six versions, each one faster.
 
      cc -O2 -ftree-vectorize cpu_ladder.c -o cpu_ladder -lm
      ./cpu_ladder [--small] [--kernel 1|3] [--side N] [--inputs N] [--outputs N] [--isa plain|avx2|avx512]
 
-   Unless told otherwise: a 1x1 convolution of ResNet-50's layer3, 14x14 pixels, 1024 to 256 channels, one image, FP32,
-   one thread. It is a matrix product, C[pixels][outputs] = A[pixels][K] B[K][outputs]: row m of A is pixel m's inputs.
-   A 3x3 convolution is the same product with K = 9 * inputs, and nobody has to build its A: a row is nine runs of
-   `inputs` floats that lie in the image already, so a table of nine pointers for each pixel is all it takes. Where the
-   window leaves the image, the pointer goes to zeros.
+   The default is a 1x1 convolution of ResNet-50's layer3: 14x14 pixels, 1024 to 256 channels, one image, FP32, one
+   thread. It is a matrix product, C[pixels][outputs] = A[pixels][K] B[K][outputs]: row m of A has the inputs of pixel
+   m. A 3x3 convolution is the same product with K = 9 * inputs, but its A need not be built: a row is nine runs of
+   `inputs` floats that are already in the image, so a table of nine pointers per pixel is enough. Outside the image,
+   the pointer leads to zeros.
 
    rung    | what is new                           | why it is faster
    --------+---------------------------------------+-------------------------------------------------------------
    1 naive | three loops                           | (it is not: every multiply-add waits for the one before)
    2 order | outputs in the innermost loop         | neighbours do not wait for each other: a vector at a time
-   3 panel | weights packed, sums in registers     | 1 load for a multiply-add, not 2 loads and 1 store
-   4 tile  | 4 pixels at once                      | 6 loads for 8; weights come out of L2 for every 4th pixel
-   5 tall  | as many pixels as there are registers | 14 loads for 24; for every 12th pixel (AVX2: 8 for 12, 6th)
-   6 ahead | weights fetched before their time     | no waiting where the CPU's own prefetching ends
+   3 panel | weights packed, sums in registers     | 1 load per multiply-add, not 2 loads and 1 store
+   4 tile  | 4 pixels at once                      | 6 loads per 8; weights are read from L2 for every 4th pixel
+   5 tall  | as many pixels as registers allow     | 14 loads per 24; for every 12th pixel (AVX2: 8 per 12, 6th)
+   6 ahead | weights prefetched                    | no waiting where the CPU's own prefetching ends
 
-   Every rung is compared with a sum in double, then timed: weights outside L2 and inputs in it, as a layer meets them
-   in a network, rungs in turns. Prints for each: the largest error, relative to the sum of the products' sizes; whether
-   the bits are those of rung 1; how many megabytes of weights the loops read; milliseconds (median), GFLOP/s and their
-   share of the peak, which is what multiply-adds from registers reach in the same rounds.
+   Every rung is compared with a sum in double and then timed, in turns with the other rungs. As for a layer in a
+   network, the weights are outside L2 at first, and the inputs in it. The program prints for each rung: the largest
+   error, relative to the sum of the products' magnitudes; whether the bits are those of rung 1; how many megabytes of
+   weights the loops read; the median time; GFLOP/s; and their share of the peak, which is the rate of multiply-adds on
+   registers in the same rounds.
 
-   Rung 6 is the tile in >>kernels of reid.h, which adds bias, residual and activation before it stores; around it,
-   >>cpu cuts a layer into blocks of pixels whose inputs stay in L2, and shares it among threads. As reid.h does, this
-   file includes itself once for each instruction set, with PASS as its name; the best is chosen at run time. */
+   Rung 6 is the tile in >>kernels of reid.h, which also adds bias, residual and activation before it stores. Around it,
+   >>cpu cuts a layer into blocks of pixels whose inputs stay in L2, and divides it among threads. Like reid.h, this
+   file includes itself once for each instruction set, with PASS as its name; the best one is chosen at run time. */
 #ifndef PASS
 #define _POSIX_C_SOURCE 200112L
 #include <math.h>
@@ -40,16 +41,16 @@
 
 enum { RUNGS = 6, ROUNDS = 11 };
 #define PEAK_ROUNDS 200000
-#define AHEAD 8192 /* floats from the weights in use to those that are fetched */
+#define AHEAD 8192 /* floats from the weights in use to those that are prefetched */
 
 typedef struct layer {
     int side, kernel, inputs, outputs;
     int pixels, taps, k; /* side * side; kernel * kernel; taps * inputs: the length of every sum */
     float *image;        /* (pixels, inputs) */
-    float *zeros;        /* (inputs): what lies outside the image */
-    const float **rows;  /* [pixels][taps]: where the inputs of one kernel position lie */
-    float *weights;      /* (outputs, k), k counting (taps, inputs): a row for each output */
-    float *by_k;         /* (k, outputs): the same, turned */
+    float *zeros;        /* (inputs): used outside the image */
+    const float **rows;  /* [pixels][taps]: the inputs at one kernel position */
+    float *weights;      /* (outputs, k), where k counts (taps, inputs): one row per output */
+    float *by_k;         /* (k, outputs): the same, transposed */
     float *wide;         /* panels of 8 vectors of outputs, each (k, 8 * lanes) */
     float *panels;       /* panels of 2 vectors */
     float *out;          /* (pixels, outputs) */
@@ -57,7 +58,7 @@ typedef struct layer {
 
 typedef struct instruction_set {
     const char *name;
-    int lanes, tall; /* floats of a vector; pixels of the tallest tile, or 0 */
+    int lanes, tall; /* floats per vector; pixels of the tallest tile, or 0 */
     void (*rungs[RUNGS])(const layer *l);
     float (*peak)(long rounds, float a);
 } instruction_set;
@@ -76,17 +77,17 @@ typedef struct instruction_set {
 
 #ifdef PASS /* ---- the rungs, once per instruction set: a vector has LANES floats ---- */
 
-/* The vectors of gcc and clang: variables like others, and arrays of them may become registers. FMA(a, b, c) is
-   a * b + c as one instruction, rounded once, whatever the flags; FMA1 the same for one float. In plain code, where
-   there may be no such instruction, they are what C makes of a * b + c. */
+/* The vectors of gcc and clang are ordinary variables, and arrays of them may be kept in registers. FMA(a, b, c) is
+   a * b + c as one instruction, rounded once, whatever the compiler's flags; FMA1 is the same for one float. In plain
+   code, where the instruction may not exist, they are the C expression a * b + c. */
 typedef float F(vec) __attribute__((vector_size(4 * LANES), may_alias));
 #define VEC(p) (*(F(vec) *)(void *)(p))
 #define CONST_VEC(p) (*(const F(vec) *)(const void *)(p))
 
-/* ---- 1: for every output its sum. Each multiply-add needs two loads, which is no matter: it also needs the sum, and
-   that is ready only when the one before has gone through the unit, about 4 cycles. Each of the CPU's two units could
-   have started a vector in each of these cycles. The compiler may not split the sum to help: its bits would change.
-   ---- */
+/* ---- 1: the sum of each output in turn. Each multiply-add needs two loads, but they are not the limit: it also needs
+   the sum, which is ready only after the previous multiply-add, about 4 cycles later. Each of the CPU's two units could
+   have started a whole vector in each of these cycles. The compiler may not split the sum, because the bits would
+   change. ---- */
 TARGET static void F(naive)(const layer *l) {
     for (int m = 0; m < l->pixels; m++)
         for (int n = 0; n < l->outputs; n++) {
@@ -100,14 +101,14 @@ TARGET static void F(naive)(const layer *l) {
         }
 }
 
-/* `restrict` promises that the two do not overlap: else the compiler could not use vectors without checking. */
+/* `restrict` promises that the two do not overlap; otherwise vectors would need a check first. */
 TARGET static void F(add_scaled)(float *restrict sums, const float *restrict w, float a, int count) {
     for (int n = 0; n < count; n++) sums[n] = FMA1(a, w[n], sums[n]);
 }
 
-/* ---- 2: the same multiply-adds, all outputs of a pixel in turn. They do not need each other's sums, so they fill
-   vectors and nothing waits 4 cycles. But there are more sums than registers: each vector of multiply-adds loads
-   weights, loads sums and stores sums, and a CPU stores one or two vectors a cycle. ---- */
+/* ---- 2: the same multiply-adds, with the outputs of a pixel innermost. They do not need each other's sums, so they
+   fill vectors, and nothing waits 4 cycles. But there are more sums than registers: each vector of multiply-adds loads
+   weights, loads sums and stores sums, and a CPU stores only one or two vectors per cycle. ---- */
 TARGET static void F(order)(const layer *l) {
     for (int m = 0; m < l->pixels; m++) {
         const float *w = l->by_k;
@@ -120,12 +121,12 @@ TARGET static void F(order)(const layer *l) {
     }
 }
 
-/* ---- 3: eight vectors of outputs for the whole length of the sum: they stay in registers, and eight chains of 4
-   cycles are just what two units need to be busy. What such a strip reads of rung 2's matrix would be a few cache lines
-   out of every row, soon on another page of memory. Packed into a panel it is one stream: whole lines, whole pages,
-   easy to foresee for the CPU's prefetching. What is left: a vector of weights is loaded for every multiply-add. A
-   panel is larger than L1, and L2 delivers one line of 64 bytes a cycle at the very best: half of what two units of
-   AVX-512 would use. ---- */
+/* ---- 3: eight vectors of outputs stay in registers for the whole length of the sum. Eight chains of 4 cycles are just
+   enough to keep two units busy. In rung 2's matrix, such a strip would be a few cache lines out of every row, soon on
+   another page of memory. Packed into a panel, it is one stream of whole lines and whole pages, which the CPU's
+   prefetching predicts easily. One limit remains: a vector of weights is loaded for every multiply-add. A panel is
+   larger than L1, and L2 delivers at best one line of 64 bytes per cycle, which is half of what two AVX-512 units could
+   use. ---- */
 TARGET static void F(panel)(const layer *l) {
     for (int n = 0; n < l->outputs; n += 8 * LANES)
         for (int m = 0; m < l->pixels; m++) {
@@ -142,9 +143,9 @@ TARGET static void F(panel)(const layer *l) {
         }
 }
 
-/* ---- 4: the eight sums are four pixels times two vectors. A vector of weights, once in a register, serves four
-   multiply-adds: 2 loads of weights and 4 of inputs for 8, and a quarter of the traffic from L2. Where the pixels are
-   no multiple of four, the last tile reaches back over some that are done: the same bits again. ---- */
+/* ---- 4: the eight sums are four pixels times two vectors. A vector of weights in a register now serves four
+   multiply-adds: 2 loads of weights and 4 of inputs for 8 multiply-adds, and a quarter of the traffic from L2. If the
+   number of pixels is not a multiple of four, the last tile repeats some pixels, with the same bits. ---- */
 TARGET static void F(tile)(const layer *l) {
     for (int n = 0; n < l->outputs; n += 2 * LANES)
         for (int next = 0; next < l->pixels; next += 4) {
@@ -169,15 +170,15 @@ TARGET static void F(tile)(const layer *l) {
 }
 
 #ifdef TALL
-/* ---- 5: the tile as tall as the registers allow. AVX-512 has 32: 12 * 2 sums, 2 of weights, 1 input. AVX2 has 16:
-   6 * 2 sums, 2, 1. Per step 12 + 2 loads for 24 multiply-adds (6 + 2 for 12), and three times (1.5 times) the chains
-   that hide the units' latency, so that a load may also come late. The sums are an array in C and registers in the
-   program only if every index is a constant after unrolling: `height` has to be known where this is inlined.
+/* ---- 5: the tile is as tall as the registers allow. AVX-512 has 32 registers: 12 * 2 for sums, 2 for weights, 1 for
+   an input. AVX2 has 16: 6 * 2, 2 and 1. A step has 12 + 2 loads for 24 multiply-adds (6 + 2 for 12), and three times
+   (1.5 times) the chains that hide the units' latency, so that a load may also be late. The array of sums is kept in
+   registers only if every index is a constant after unrolling, so `height` must be known where this is inlined.
 
-   ---- 6: the CPU's own prefetching follows a stream to the end of its page, 4096 bytes, and begins anew on the next:
-   every 32nd step of AVX-512 waits for L3 or memory. Asking for the line AHEAD floats further on is an instruction that
-   nothing waits for. It goes past the end of the panel into the next, which is where the weights are that come next.
-   Rung 5 is the same code with a distance of 0. ---- */
+   ---- 6: the CPU's own prefetching follows a stream to the end of its page of 4096 bytes and starts again on the next
+   page, so every 32nd step of AVX-512 waits for L3 or memory. A prefetch of the line AHEAD floats further on is an
+   instruction that nothing waits for. Past the end of a panel it reaches the next panel, whose weights come next. Rung
+   5 is the same code with a distance of 0. ---- */
 TARGET static inline __attribute__((always_inline)) void F(tall_tile)(const layer *l, int m, int n, ptrdiff_t ahead,
                                                                       const int height) {
     const float *w = l->panels + n * l->k;
@@ -209,7 +210,7 @@ TARGET static inline __attribute__((always_inline)) void F(tall_tile)(const laye
 HEIGHTS(HEIGHT)
 #undef HEIGHT
 
-/* A panel's pixels in tiles of equal height, give or take one: no tile is left over that would be too low. */
+/* Divides the pixels of a panel into tiles whose heights differ by at most one, so that no tile is very low. */
 static void F(run_tall)(const layer *l, ptrdiff_t ahead) {
 #define NAME(height) F(tile_##height),
     static void (*const tiles[])(const layer *l, int m, int n, ptrdiff_t ahead) = {HEIGHTS(NAME)};
@@ -226,8 +227,8 @@ static void F(tall)(const layer *l) { F(run_tall)(l, 0); }
 static void F(ahead)(const layer *l) { F(run_tall)(l, AHEAD); }
 #endif
 
-/* ---- the ceiling: twelve chains in registers, nothing else. Written out: no compiler makes an array of them memory.
-   The result depends on all of them, so that none is dropped. ---- */
+/* ---- the peak: twelve chains in registers and nothing else. They are written out, so that no compiler puts them into
+   memory, and the result depends on all of them, so that none is removed. ---- */
 #define CHAINED(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11)
 TARGET static float F(peak)(long rounds, float a) {
     F(vec) m = SET1(a), s = m;
@@ -287,7 +288,7 @@ static const instruction_set F(isa) = {STRING(PASS), LANES,
 #undef PASS
 #endif
 
-#define PASS plain /* vectors of four, as every 64-bit CPU has them: so short that L2 is fast enough from rung 3 on */
+#define PASS plain /* vectors of four, which every 64-bit CPU has; L2 is fast enough for them from rung 3 on */
 #define TARGET
 #define LANES 4
 #define SET1(x) ((F(vec)){x, x, x, x})
@@ -299,7 +300,7 @@ static const instruction_set F(isa) = {STRING(PASS), LANES,
 static const char *const STEPS[RUNGS] = {"three loops", "outputs innermost", "weights in panels", "tiles of 4 pixels",
                                          "tiles that fill registers", "weights fetched ahead"};
 
-/* The named instruction set, or the best; NULL if this CPU lacks it or the name is none. */
+/* Returns the named instruction set, or the best one; NULL if the name is unknown or this CPU lacks it. */
 static const instruction_set *choose(const char *name) {
 #if defined(__x86_64__)
     __builtin_cpu_init();
@@ -312,11 +313,11 @@ static const instruction_set *choose(const char *name) {
 
 /* ---- the layer ---- */
 
-/* On a cache line: a vector of AVX-512 that lies on two costs two loads. */
+/* Aligns to cache lines, because an AVX-512 vector that spans two lines costs two loads. */
 static void *get_memory(size_t bytes) {
     void *p = NULL;
     if (posix_memalign(&p, 64, bytes) == 0) return p;
-    fprintf(stderr, "cpu_ladder: no memory for %.0f MB\n", 1e-6 * (double)bytes);
+    fprintf(stderr, "cpu_ladder: out of memory: %.0f MB\n", 1e-6 * (double)bytes);
     exit(1);
 }
 
@@ -329,7 +330,7 @@ static float *noise(size_t count, unsigned seed) {
     return values;
 }
 
-/* The input under kernel position `tap` of output pixel m, or NULL outside the image. */
+/* Returns the input for kernel position `tap` of output pixel m, or NULL outside the image. */
 static const float *input_at(const layer *l, int m, int tap) {
     int y = m / l->side + tap / l->kernel - l->kernel / 2, x = m % l->side + tap % l->kernel - l->kernel / 2;
     int inside = y >= 0 && y < l->side && x >= 0 && x < l->side;
@@ -368,10 +369,10 @@ static void free_layer(layer *l) {
 
 /* ---- checking ---- */
 typedef struct answer {
-    double sum, size; /* of products; of their absolute values */
+    double sum, size; /* sum of the products; sum of their magnitudes */
 } answer;
 
-/* As the definition of a convolution has it: none of the rungs' layouts. */
+/* Computes the convolution by its definition, without the rungs' data layouts. */
 static answer *make_answers(const layer *l) {
     answer *answers = get_memory((size_t)(l->pixels * l->outputs) * sizeof *answers);
     for (int m = 0; m < l->pixels; m++)
@@ -393,8 +394,8 @@ static answer *make_answers(const layer *l) {
     return answers;
 }
 
-/* Each step rounds by at most 2^-24 of what is summed up so far, up or down: K of them grow like a random walk, and
-   this is twice that. One product left out or counted twice is about 1 / K, which is more for every K allowed here. */
+/* Each step rounds, up or down, by at most 2^-24 of the sum so far. K of these errors add up like a random walk, and
+   the limit is twice that. One product left out or counted twice changes about 1 / K, which is more. */
 static double error_limit(const layer *l) { return 2 * sqrt(l->k) / (1 << 24); }
 
 /* Runs a rung and returns its largest error, NaN if an output was not written. */
@@ -423,7 +424,7 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Other data through the caches, then the inputs, as the layer before leaves them. Returns something of both. */
+/* Fills the caches with other data, then with the inputs, as the previous layer would. Its result depends on both. */
 static float set_caches(const layer *l, char *flush, size_t bytes, int round) {
     float sum = 0;
     memset(flush, round, bytes);
@@ -436,7 +437,7 @@ static double median(double times[ROUNDS]) {
     return times[ROUNDS / 2];
 }
 
-/* Median seconds of every rung; returns the multiply-adds per second of the ceiling. */
+/* Measures the median seconds of every rung; returns the multiply-adds per second of the peak. */
 static double measure(const layer *l, const instruction_set *isa, double seconds[RUNGS]) {
     const size_t flush_bytes = (size_t)32 << 20;
     char *flush = get_memory(flush_bytes);
@@ -459,7 +460,7 @@ static double measure(const layer *l, const instruction_set *isa, double seconds
     return 12.0 * PEAK_ROUNDS * isa->lanes / median(times[RUNGS]);
 }
 
-/* Returns 1 when every rung is right. */
+/* Returns 1 if every rung is right. */
 static int climb(const layer *l, const instruction_set *isa) {
     size_t bytes = (size_t)(l->pixels * l->outputs) * sizeof *l->out;
     double seconds[RUNGS], errors[RUNGS] = {0}, limit = error_limit(l);
@@ -475,11 +476,11 @@ static int climb(const layer *l, const instruction_set *isa) {
     printf("measured peak, %s: %.1f GFLOP/s; errors may reach %.1e\n", isa->name, 2e-9 * peak, limit);
     puts("   rung                         error  bits   weights MB         ms   GFLOP/s  share of the peak");
     for (int i = 0; i < RUNGS; i++) {
-        int reuse = i < 3 ? 1 : i == 3 ? 4 : isa->tall; /* pixels for which a loaded weight is used */
+        int reuse = i < 3 ? 1 : i == 3 ? 4 : isa->tall; /* number of pixels that use a loaded weight */
         printf("%d  %-25s ", i + 1, STEPS[i]);
         if (!isa->rungs[i]) puts("skipped: needs AVX2 or AVX-512");
         else if (!(errors[i] <= limit)) printf("WRONG: an error of %g\n", errors[i]);
-        else if (!same[i] && isa->tall) puts("WRONG: other bits than rung 1");
+        else if (!same[i] && isa->tall) puts("WRONG: the bits differ from rung 1");
         else
             printf("%8.1e  %-5s %11.1f %10.3f %9.2f %17.1f %%\n", errors[i], same[i] ? "same" : "other",
                    4e-6 * l->outputs * l->k * ((l->pixels + reuse - 1) / reuse), 1e3 * seconds[i],
@@ -490,7 +491,7 @@ static int climb(const layer *l, const instruction_set *isa) {
     return right;
 }
 
-/* The number after an option, or 0 if it is none or not in low … high. */
+/* Returns the number after an option, or 0 if it is not a number from low to high. */
 static int number(const char *text, int low, int high) {
     int value;
     char rest;
@@ -522,7 +523,7 @@ int main(int argc, char **argv) {
     }
     const instruction_set *isa = choose(name);
     if (!isa) {
-        fprintf(stderr, "cpu_ladder: %s: not one of plain, avx2 and avx512, or not on this CPU\n", name);
+        fprintf(stderr, "cpu_ladder: %s: not one of plain, avx2 and avx512, or not supported by this CPU\n", name);
         return 1;
     }
     make_layer(&l, isa->lanes);

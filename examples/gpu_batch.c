@@ -1,19 +1,20 @@
-/* Demonstrates how to embed a large batch on the GPU, and to see what it costs.
+/* Demonstrates how to embed a large batch on the GPU, and what it costs.
 
      cc -O2 gpu_batch.c -o gpu_batch -lm
      ./gpu_batch resnet50.safetensors ../reid_kernels.cu [HEIGHT WIDTH]
 
-   Many crops of one frame: the frame is there once, a crop is a box. Without a GPU it says why, and computes on the
-   CPU. Prints where it ran, the memory, and the speed with one crop a call, with 16, and with all that fit:
+   Embeds many crops of one frame. The frame is in memory only once, and a crop is a box in it. If the GPU cannot be
+   used, the program prints the reason and computes on the CPU. It prints the device, the memory, and the speed with one
+   crop per call, with 16, and with as many as fit in a batch:
 
      cuda:0, NAME OF THE GPU, fp16, batch N
      memory: ... MB on the host, ... MB pinned, ... MB on the GPU (... weights, ... activations, ...)
-         1 crops a call:      ... images/s
-        16 crops a call:      ... images/s
-         N crops a call:      ... images/s
+     batches of     1:      ... images/s
+     batches of    16:      ... images/s
+     batches of     N:      ... images/s
      the same bits in every batch: yes
 
-   The first start compiles the kernels for this GPU and keeps them in ~/.cache/reid; later ones find them there. */
+   The first start compiles the kernels for this GPU and stores them in ~/.cache/reid, where later starts find them. */
 #define REID_IMPLEMENTATION
 #include "../reid.h"
 
@@ -27,7 +28,7 @@ static double now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* The GPU if it can be used, else the CPU, and why. */
+/* Uses the GPU; if that is impossible, prints the reason and uses the CPU. */
 static reid_result create(reid_desc *desc, reid_ctx **ctx) {
     desc->device = REID_DEVICE_CUDA;
     reid_result r = reid_create(desc, ctx);
@@ -47,7 +48,7 @@ static void print_memory(const reid_ctx *ctx, const reid_info *info) {
            1e-6 * (double)m.device_activations, 1e-6 * (double)m.device_staging);
 }
 
-/* `n` crops a call, for a second. Sets images per second, and how many of the rows were computed. */
+/* Embeds `n` crops per call for a second. Sets the images per second and the number of rows that were computed. */
 static reid_result embed(reid_ctx *ctx, const reid_image *crops, int count, int n, float *rows, double *speed,
                          int *computed, reid_error *error) {
     size_t dim = (size_t)reid_dim(ctx);
@@ -88,7 +89,7 @@ static reid_result run(reid_ctx *ctx, reid_error *error) {
         int now_computed;
         if (sizes[k] > count) continue;
         r = embed(ctx, crops, count, sizes[k], rows, &speed, &now_computed, error);
-        if (r == REID_OK) printf("%5d crops a call: %10.1f images/s\n", sizes[k], speed);
+        if (r == REID_OK) printf("batches of %5d: %10.1f images/s\n", sizes[k], speed);
         if (k == 0) memcpy(first, rows, floats * sizeof *rows), computed = now_computed;
         else if (now_computed < computed) computed = now_computed;
         same = same && memcmp(first, rows, (size_t)computed * (size_t)info.dim * sizeof *rows) == 0;
@@ -99,7 +100,7 @@ static reid_result run(reid_ctx *ctx, reid_error *error) {
 }
 
 int main(int argc, char **argv) {
-    int height = 0, width = 0; /* the preset's own */
+    int height = 0, width = 0; /* 0: the preset's own size */
     char rest;
     if ((argc != 3 && argc != 5) || (argc == 5 && (sscanf(argv[3], "%d%c", &height, &rest) != 1 ||
                                                    sscanf(argv[4], "%d%c", &width, &rest) != 1))) {
@@ -110,7 +111,7 @@ int main(int argc, char **argv) {
     reid_desc desc = REID_INIT;
     reid_ctx *ctx;
     desc.weights = argv[1];
-    desc.kernels_path = argv[2]; /* or build them in: REID_KERNELS_FILE, see the manual */
+    desc.kernels_path = argv[2]; /* or compile them in with REID_KERNELS_FILE, see the manual */
     desc.height = height;
     desc.width = width;
     desc.error = &error;

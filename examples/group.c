@@ -1,17 +1,18 @@
-/* Demonstrates how to find out who is who when nobody has been named: groups of embeddings, with what is known already.
+/* Demonstrates how to group embeddings by individual when no individual has a name, with pairs that are already known.
 
      cc -O2 group.c -o group -lm
      ./group
 
-   The embeddings are made up here, 3,000 rows of 64 floats for 300 individuals; with a network they come from
-   reid_embed. Rows 0 and 1 stand in one photo, so they cannot be the same; rows 10 and 2999 are of one track:
+   The embeddings here are synthetic: 3,000 rows of 64 floats for 300 individuals. With a network, they come from
+   reid_embed. Rows 0 and 1 are from the same photo, so they cannot be the same individual. Rows 10 and 2999 are from
+   the same track, so they must be:
 
      3000 rows in 301 groups
      row 0 is in group 0 with 10 rows
      rows 0 and 1 are apart, rows 10 and 2999 are together
      2699 joins; the first: rows 10 and 2999, linked, score 0.0851
 
-   There are 301, because row 2999 is kept by its track from the group in which it belongs. */
+   There are 301 groups and not 300, because its track keeps row 2999 out of the group where it belongs. */
 #define _GNU_SOURCE 1
 #define REID_IMPLEMENTATION
 #include "../reid.h"
@@ -29,7 +30,7 @@ static void make_row(float *row, unsigned individual, unsigned picture) {
 }
 
 int main(void) {
-    static float rows[ROWS * DIM]; /* any length will do: only directions count */
+    static float rows[ROWS * DIM]; /* rows of any length, because only directions count */
     static uint32_t groups[ROWS];
     static reid_merge merges[ROWS];
     static const uint32_t track[] = {10, 2999}, photo[] = {0, 1};
@@ -43,7 +44,7 @@ int main(void) {
     reid_group_desc how = REID_INIT;
     desc.error = &error;
     all.floats = rows, all.count = ROWS, all.dim = DIM;
-    how.threshold = 0.5; /* of your network: reid calibrate */
+    how.threshold = 0.5; /* `reid calibrate` finds the one for your network */
     how.must_link = track, how.must_links = 1;
     how.cannot_link = photo, how.cannot_links = 1;
     if (reid_group(&desc, &all, &how, groups, merges, &merged) != REID_OK) {

@@ -1,4 +1,4 @@
-/* Demonstrates how to turn one image into an embedding: the numbers by which images are compared.
+/* Demonstrates how to turn an image into an embedding: a vector of numbers that can be compared with others.
 
      cc -O2 hello.c -o hello -lm
      ./hello resnet50.safetensors deer.jpg
@@ -12,13 +12,13 @@
 
 int main(int argc, char **argv) {
     if (argc != 3) {
-        fprintf(stderr, "usage: %s WEIGHTS PICTURE\n", argv[0]);
+        fprintf(stderr, "usage: %s WEIGHTS IMAGE\n", argv[0]);
         return 2;
     }
     reid_error error;
     reid_image picture = REID_INIT;
     reid_ctx *ctx;
-    reid_desc desc = REID_INIT; /* zero everywhere: the defaults */
+    reid_desc desc = REID_INIT; /* all zeros, which means the defaults */
     desc.weights = argv[1];
     desc.error = &error;
 

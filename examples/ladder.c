@@ -1,14 +1,14 @@
-/* Demonstrates how to make a convolution fast on a GPU, step by step: checks and times the six kernels of ladder.cu.
+/* Demonstrates how to make a convolution fast on a GPU, step by step: tests and times the six kernels of ladder.cu.
 
      cc -O2 ladder.c -o ladder -lm
      ./ladder ladder.cu [--small] [--images N]
 
-   A 3x3 convolution, 14x14 pixels, 256 to 256 channels, 32 images. Each rung is first compared with a sum in double;
-   only then it is timed, with the L2 cache emptied before every run, as a layer meets it in a network whose
-   activations are larger than the cache. Prints for every rung: error, milliseconds (median), TFLOP/s, and the share
-   of what the unit it uses does at best, measured by the last two kernels of ladder.cu.
-   It needs nothing but the driver and NVRTC (REID_NVRTC names a libnvrtc that is not on the usual paths). On the
-   emulator of tests/ it checks every rung and times none. */
+   The default is a 3x3 convolution with 14x14 pixels, 256 to 256 channels and 32 images. Each rung is first compared
+   with a sum in double and then timed. The L2 cache is emptied before every run, as in a network whose activations are
+   larger than the cache. The program prints for every rung: the error, the median time in milliseconds, TFLOP/s, and
+   their share of the peak of the unit that it uses, which the last two kernels of ladder.cu measure.
+   The program needs only the driver and NVRTC (REID_NVRTC names a libnvrtc that is not on the usual paths). On the
+   emulator of tests/ it checks every rung but does not time them. */
 #define _GNU_SOURCE 1
 #include <dlfcn.h>
 #include <math.h>
@@ -16,9 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SIDE = 14, TIMED = 21, CHECKED = 20000 }; /* runs; outputs, at most */
+enum { SIDE = 14, TIMED = 21, CHECKED = 20000 }; /* pixels; timed runs; outputs that are checked, at most */
 
-/* ---- what is needed of the driver and of NVRTC, declared here: no toolkit to install ---- */
+/* ---- the functions of the driver and of NVRTC, declared here so that no toolkit is needed ---- */
 typedef unsigned long long device_pointer;
 typedef unsigned short half_t;
 
@@ -66,13 +66,13 @@ enum { MULTIPROCESSORS = 16, L2_BYTES = 38, MAJOR = 75, MINOR = 76, MAX_DYNAMIC_
 typedef struct rung {
     const char *name, *step;
     int tile_m, tile_n, threads, shared, arch;
-    int tensor; /* 1: its ceiling is that of the tensor cores */
+    int tensor; /* 1: its peak is that of the tensor cores */
 } rung;
 
 static const rung RUNGS[] = {
-    {"ladder_naive", "one thread an output", 256, 0, 256, 0, 75, 0}, /* tile_n 0: a block is 256 outputs in a row */
+    {"ladder_naive", "one thread per output", 256, 0, 256, 0, 75, 0}, /* tile_n 0: a block is 256 consecutive outputs */
     {"ladder_tiled", "shared-memory tile", 16, 16, 256, 2176, 75, 0},
-    {"ladder_registers", "4x4 outputs a thread", 64, 64, 256, 8320, 75, 0},
+    {"ladder_registers", "4x4 outputs per thread", 64, 64, 256, 8320, 75, 0},
     {"ladder_vectors", "16-byte loads, two buffers", 64, 64, 256, 16384, 75, 0},
     {"ladder_tensor", "tensor cores, ldmatrix", 128, 64, 128, 15360, 75, 1},
     {"ladder_async", "cp.async, 4 stages, swizzle", 128, 64, 128, 49152, 80, 1},
@@ -118,7 +118,7 @@ static int load_libraries(void) {
     void *symbol;
 #define LOAD(library, name)                                  \
     symbol = dlsym(library, #name);                          \
-    if (!symbol) fail(#name, "is missing in the library");   \
+    if (!symbol) fail(#name, "missing from the library");    \
     memcpy(&name, &symbol, sizeof symbol);
 #define LOAD_DRIVER(name, parameters) LOAD(driver, name)
 #define LOAD_NVRTC(name, parameters) LOAD(nvrtc, name)
@@ -137,7 +137,7 @@ static char *read_file(const char *path) {
     return text;
 }
 
-/* The kernels, compiled for this GPU and these channels. */
+/* Compiles the kernels for this GPU and these channels. */
 static void compile(problem *p, const char *path) {
     char arch[40], side[40], inputs[40], outputs[40], *text = read_file(path);
     const char *const options[] = {arch, side, inputs, outputs, "--std=c++17"};
@@ -163,7 +163,7 @@ static void compile(problem *p, const char *path) {
 
 /* ---- fp16 and the reference ---- */
 
-/* v is a multiple of 2^-13 below 2 with nine bits: exact. */
+/* Exact, because v is a multiple of 2^-13 below 2 with nine bits. */
 static half_t half_of(double v) {
     int e;
     unsigned bits = (unsigned)(2048 * frexp(fabs(v), &e)); /* 1024 … 2047 */
@@ -183,7 +183,7 @@ static void fill(half_t *values, size_t count, double scale, unsigned seed) {
     }
 }
 
-/* Output n of pixel m, as the definition of a convolution has it. */
+/* Computes output n of pixel m by the definition of a convolution. */
 static double reference(const problem *p, int m, int n) {
     int image = m / (SIDE * SIDE), y = m % (SIDE * SIDE) / SIDE, x = m % SIDE, c = p->channels;
     double sum = 0;
@@ -198,7 +198,7 @@ static double reference(const problem *p, int m, int n) {
     return sum;
 }
 
-/* The largest error of the outputs, relative above 1: of all of them, or of CHECKED. NaN if one was not written. */
+/* Returns the largest error of all outputs, or of CHECKED of them, relative above 1. NaN if one was not written. */
 static double compare(const problem *p) {
     size_t step = p->out_count / CHECKED + 1;
     double worst = 0;
@@ -229,7 +229,7 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Median milliseconds of a launch; what = NULL: of the kernel that measures a peak. */
+/* Returns the median milliseconds of a launch; what = NULL: of a kernel that measures a peak. */
 static double measure(problem *p, const rung *what, void *function, void **peak_params) {
     void *from, *to;
     float ms[TIMED];
@@ -251,7 +251,7 @@ static double measure(problem *p, const rung *what, void *function, void **peak_
     return (double)ms[TIMED / 2];
 }
 
-/* TFLOP/s that this chip reaches when operands are in registers. Random operands: zeros would take less power. */
+/* Returns the TFLOP/s of this chip with operands in registers. They are random, because zeros would use less power. */
 static double peak(problem *p, const char *name, double flops_per_warp_round) {
     float numbers[512];
     half_t halves[1024];
@@ -272,7 +272,7 @@ static double peak(problem *p, const char *name, double flops_per_warp_round) {
     return flops_per_warp_round * rounds * p->multiprocessors * 8 * 8 / ms * 1e-9;
 }
 
-/* Returns 1 when the rung is right. peaks[2]: of FFMA and tensor cores; 0: nothing is timed. */
+/* Returns 1 if the rung is right. peaks[2]: of FFMA and of tensor cores; 0: nothing is timed. */
 static int climb(problem *p, const rung *r, int number, const double peaks[2]) {
     void *function;
     printf("%d  %-27s ", number, r->step);
@@ -282,7 +282,7 @@ static int climb(problem *p, const rung *r, int number, const double peaks[2]) {
     }
     NEED(cuModuleGetFunction(&function, p->module, r->name));
     NEED(cuFuncSetAttribute(function, MAX_DYNAMIC_SHARED, r->shared));
-    NEED(cuMemsetD8Async(p->d_out, 0xff, p->out_count * sizeof *p->out, NULL)); /* NaN: unwritten outputs show */
+    NEED(cuMemsetD8Async(p->d_out, 0xff, p->out_count * sizeof *p->out, NULL)); /* NaN shows unwritten outputs */
     launch(p, r, function);
     NEED(cuCtxSynchronize());
     NEED(cuMemcpyDtoH_v2(p->out, p->d_out, p->out_count * sizeof *p->out));
@@ -322,7 +322,7 @@ static void open_problem(problem *p, const char *path, char name[100]) {
     p->in = (half_t *)malloc(p->in_count * 2);
     p->weights = (half_t *)malloc(p->weight_count * 2);
     p->out = (half_t *)malloc(p->out_count * 2);
-    if (!p->in || !p->weights || !p->out) fail("no memory", NULL);
+    if (!p->in || !p->weights || !p->out) fail("out of memory", NULL);
     fill(p->in, p->in_count, 1, 1);
     fill(p->weights, p->weight_count, 1.0 / 32, 2);
     NEED(cuMemAlloc_v2(&p->d_in, p->in_count * 2));
@@ -368,7 +368,7 @@ int main(int argc, char **argv) {
     printf("%s, sm_%d: 3x3 convolution, %d x %dx%dx%d to %d channels, %.2f GFLOP\n", name, p.arch, p.images, SIDE, SIDE,
            p.channels, p.channels, 2e-9 * (double)p.out_count * 9 * p.channels);
     if (emulated) {
-        puts("This is the emulator: times would mean nothing, so none are printed.");
+        puts("This is the emulator, where times mean nothing, so none are printed.");
         puts("   rung                        error");
     } else {
         peaks[0] = peak(&p, "peak_ffma", 32 * 16 * 2);

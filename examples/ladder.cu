@@ -1,4 +1,4 @@
-/* ladder.cu - one 3x3 convolution six times, each time with one idea more. ladder.c checks and times every rung.
+/* ladder.cu - one 3x3 convolution in six versions, each with one more idea. ladder.c checks and times every rung.
 
    NHWC, stride 1, padding 1. As a matrix product: M = images * SIDE * SIDE output pixels, N = OUTPUTS channels,
    K = 9 * INPUTS; row m of A is the 3x3 neighbourhood of pixel m, gathered while it is loaded, never stored ("implicit
@@ -6,13 +6,13 @@
 
    rung               | what is new                                 | why it is faster
    -------------------+---------------------------------------------+--------------------------------------------------
-   1 ladder_naive     | one thread an output                        | (it is not: 2 loads for every multiply-add)
+   1 ladder_naive     | one thread per output                       | (it is not: 2 loads for every multiply-add)
    2 ladder_tiled     | 16x16 outputs share slices in shared memory | a value is fetched once for 16 outputs, not for 1
-   3 ladder_registers | 4x4 outputs a thread                        | 8 shared loads feed 16 multiply-adds, not 2 feed 1
-   4 ladder_vectors   | 16-byte loads, two buffers                  | 2 shared loads feed 16; the next slice travels
+   3 ladder_registers | 4x4 outputs per thread                      | 8 shared loads feed 16 multiply-adds, not 2 feed 1
+   4 ladder_vectors   | 16-byte loads, two buffers                  | 2 shared loads feed 16; the next slice is loaded
                       |                                             | while this one is multiplied
-   5 ladder_tensor    | mma.sync fed by ldmatrix                    | one instruction is 2048 multiply-adds of a warp
-   6 ladder_async     | cp.async, 4 stages, swizzle instead of pads | copies pass by the registers, three slices ahead
+   5 ladder_tensor    | mma.sync fed by ldmatrix                    | one instruction of a warp is 2048 multiply-adds
+   6 ladder_async     | cp.async, 4 stages, swizzle instead of pads | copies bypass the registers, three slices ahead
 
    The host defines SIDE, INPUTS (a multiple of 32) and OUTPUTS (of 64). Weights are (OUTPUTS, 3, 3, INPUTS).
    The file includes nothing: it compiles under NVRTC, under nvcc, and in tests/emulator, which runs it on a CPU. */
@@ -64,7 +64,7 @@ template <int groups> DEVICE void reid_cp_async_wait() {
 typedef unsigned short half_t;
 extern __shared__ __align__(1024) unsigned char shared[];
 
-/* ---- the convolution's geometry: all that tells it from a matrix product ---- */
+/* ---- the convolution's geometry, which is all that distinguishes it from a matrix product ---- */
 struct pixel {
     const half_t *image;
     int y, x;
@@ -78,7 +78,7 @@ DEVICE pixel find_pixel(const half_t *in, int m) {
     return p;
 }
 
-/* Element k of a pixel's row of A, or null in the padding: it and its neighbours up to a multiple of INPUTS. */
+/* Returns element k of a pixel's row of A, with neighbours up to a multiple of INPUTS; null in the padding. */
 DEVICE const half_t *find_input(const pixel &p, int k) {
     int tap = k / INPUTS, y = p.y + tap / 3, x = p.x + tap % 3;
     bool inside = y >= 0 && y < SIDE && x >= 0 && x < SIDE;
@@ -90,7 +90,7 @@ DEVICE float input_value(const pixel &p, int k) {
     return x ? reid_f32_from_f16(*x) : 0.0f;
 }
 
-/* ---- 1: one thread an output ---- */
+/* ---- 1: one thread per output ---- */
 extern "C" __global__ void ladder_naive(const half_t *in, const half_t *weights, half_t *out, int pixels) {
     int i = blockIdx.x * blockDim.x + threadIdx.x, m = i / OUTPUTS, n = i % OUTPUTS;
     if (m >= pixels) return;
@@ -101,8 +101,8 @@ extern "C" __global__ void ladder_naive(const half_t *in, const half_t *weights,
     out[(long long)m * OUTPUTS + n] = reid_f16_from_f32(sum);
 }
 
-/* ---- 2: a block's 16x16 outputs read slices of 16 from shared memory. Rows of 17: no two of a column share a bank.
-   256 threads, 2176 bytes. ---- */
+/* ---- 2: a block's 16x16 outputs read slices of 16 from shared memory. Rows have 17 floats, so that no two elements of
+   a column share a bank. 256 threads, 2176 bytes. ---- */
 extern "C" __global__ void __launch_bounds__(256)
 ladder_tiled(const half_t *in, const half_t *weights, half_t *out, int pixels) {
     float(*a)[17] = (float(*)[17])shared, (*b)[17] = a + 16;
@@ -119,7 +119,7 @@ ladder_tiled(const half_t *in, const half_t *weights, half_t *out, int pixels) {
     if (m < pixels) out[(long long)m * OUTPUTS + n + tx] = reid_f16_from_f32(sum);
 }
 
-/* ---- 3: 64x64 outputs a block, 4x4 a thread, held in registers. 256 threads, 8320 bytes. ---- */
+/* ---- 3: 64x64 outputs per block, 4x4 per thread, held in registers. 256 threads, 8320 bytes. ---- */
 extern "C" __global__ void __launch_bounds__(256)
 ladder_registers(const half_t *in, const half_t *weights, half_t *out, int pixels) {
     float(*a)[65] = (float(*)[65])shared, (*b)[65] = a + 16; /* [k][row]: rows of 65 spread the stores over banks */
@@ -149,7 +149,7 @@ ladder_registers(const half_t *in, const half_t *weights, half_t *out, int pixel
                 out[(long long)(m0 + row + i) * OUTPUTS + n0 + column + j] = reid_f16_from_f32(sum[i][j]);
 }
 
-/* Eight halves of 16 bytes, as floats, down a column of a [16][64] tile. */
+/* Writes the eight halves of 16 bytes, as floats, down a column of a [16][64] tile. */
 DEVICE void put_column(float (*tile)[64], int k, int row, uint4 v) {
     const unsigned pairs[4] = {v.x, v.y, v.z, v.w};
 #pragma unroll
@@ -175,7 +175,7 @@ ladder_vectors(const half_t *in, const half_t *weights, half_t *out, int pixels)
     put_column(tiles[0][of_b], piece, r, fetch(0));
     for (int k0 = 0, buffer = 0; k0 < K_TOTAL; k0 += 16, buffer ^= 1) {
         uint4 next = make_uint4(0, 0, 0, 0);
-        __syncthreads(); /* this slice is there, and nobody reads the other buffer any more */
+        __syncthreads(); /* this slice has arrived, and no thread reads the other buffer any more */
         if (k0 + 16 < K_TOTAL) next = fetch(k0 + 16);
 #pragma unroll 8
         for (int k = 0; k < 16; k++) {
@@ -196,7 +196,7 @@ ladder_vectors(const half_t *in, const half_t *weights, half_t *out, int pixels)
                              reid_f16_from_f32(sum[i][3]));
 }
 
-/* ---- tensor cores: 128x64 outputs a block of 4 warps, 64x32 a warp, slices of 32 halves = four 16-byte pieces ---- */
+/* ---- tensor cores: 128x64 outputs per block of 4 warps, 64x32 per warp, slices of 32 halves ---- */
 #define BM 128
 #define BN 64
 #define BK 32
@@ -231,7 +231,7 @@ DEVICE void multiply_slice(float sum[4][4][4], const unsigned char *a, const uns
     }
 }
 
-/* A warp's sums to memory, as the m16n8 fragment has them: two neighbours at a time. */
+/* Stores a warp's sums, two neighbours at a time, which is the layout of the m16n8 fragment. */
 DEVICE void store_sums(const float sum[4][4][4], half_t *out, int pixels) {
     int lane = threadIdx.x % 32, m0 = blockIdx.x * BM + threadIdx.x / 64 * 64 + lane / 4;
     int n0 = blockIdx.y * BN + threadIdx.x / 32 % 2 * 32 + lane % 4 * 2;
@@ -247,8 +247,8 @@ DEVICE void store_sums(const float sum[4][4][4], half_t *out, int pixels) {
         }
 }
 
-/* ---- 5: rows of 80 bytes instead of 64: the eight rows of an ldmatrix fall into different banks. 128 threads, 15360
-   bytes. ---- */
+/* ---- 5: rows have 80 bytes instead of 64, so that the eight rows of an ldmatrix are in different banks. 128 threads,
+   15360 bytes. ---- */
 #define PADDED_ROW (BK * 2 + 16)
 extern "C" __global__ void __launch_bounds__(128)
 ladder_tensor(const half_t *in, const half_t *weights, half_t *out, int pixels) {
@@ -275,8 +275,8 @@ ladder_tensor(const half_t *in, const half_t *weights, half_t *out, int pixels) 
 }
 
 #if __CUDA_ARCH__ >= 800
-/* ---- 6: piece p of row r lies at place p ^ (r / 2 % 4): rows of 64 bytes without bank conflicts or waste. 128
-   threads, 49152 bytes. ---- */
+/* ---- 6: piece p of row r is at position p ^ (r / 2 % 4), so that rows of 64 bytes have no bank conflicts or padding.
+   128 threads, 49152 bytes. ---- */
 #define STAGES 4
 #define STAGE_BYTES ((BM + BN) * BK * 2)
 extern "C" __global__ void __launch_bounds__(128)
@@ -310,7 +310,7 @@ ladder_async(const half_t *in, const half_t *weights, half_t *out, int pixels) {
     }
     for (int s = 0; s < slices; s++) {
         reid_cp_async_wait<STAGES - 2>();
-        __syncthreads(); /* slice s is there, and nobody reads the buffer of slice s - 1 any more */
+        __syncthreads(); /* slice s has arrived, and no thread reads the buffer of slice s - 1 any more */
         if (s + STAGES - 1 < slices) copy_slice(s + STAGES - 1);
         reid_cp_async_commit(); /* empty at the end, so that the count in flight stays the same */
         const unsigned char *a = shared + s % STAGES * STAGE_BYTES;
@@ -320,7 +320,7 @@ ladder_async(const half_t *in, const half_t *weights, half_t *out, int pixels) {
 }
 #endif
 
-/* ---- the two ceilings: independent chains in registers, nothing else. 256 threads. ---- */
+/* ---- the two peaks: independent chains in registers and nothing else. 256 threads. ---- */
 extern "C" __global__ void __launch_bounds__(256) peak_ffma(const float *numbers, float *out, int rounds) {
     float sum[16], a = numbers[threadIdx.x], b = numbers[threadIdx.x + 256];
 #pragma unroll

@@ -1,12 +1,12 @@
-/* Demonstrates how to share one handle between 32 threads, each with one image at a time, without a lock of its own.
-   The queue computes together what they ask for.
+/* Demonstrates how to share one handle between 32 threads without locks. Each thread submits one image at a time, and
+   the queue puts the images of all threads into common batches.
 
      cc -O2 many_threads.c -o many_threads -lm
      ./many_threads resnet50.safetensors a.jpg b.jpg c.jpg
 
-   Every thread embeds every picture, one at a time, and compares the bits with one call for all images:
+   Every thread embeds every image, one at a time, and compares the bits with those of one call for all images:
 
-     32 threads, 96 embeddings in 13 batches, 0 differ from one call with 3 pictures */
+     32 threads, 96 embeddings in 13 batches, 0 differ from one call with 3 images */
 #define _GNU_SOURCE 1
 #define STB_IMAGE_IMPLEMENTATION
 #include <stb/stb_image.h>
@@ -19,7 +19,7 @@
 typedef struct shared { /* read by all threads, written by none */
     reid_queue *queue;
     const reid_image *pictures; /* [n] */
-    const float *expected;      /* (n, dim): from one call */
+    const float *expected;      /* (n, dim): computed by one call */
     int n, dim;
 } shared;
 
@@ -27,7 +27,7 @@ typedef struct worker {
     const shared *all;
     pthread_t thread;
     int number, done, different;
-    reid_error error; /* one for each thread: the handle keeps none */
+    reid_error error; /* one for each thread, because the handle stores none */
 } worker;
 
 static void *work(void *argument) {
@@ -36,12 +36,12 @@ static void *work(void *argument) {
     size_t row = (size_t)s->dim;
     float *embedding = (float *)malloc(row * sizeof *embedding);
     for (int i = 0; i < s->n; i++) {
-        int at = (w->number + i) % s->n; /* threads start at different pictures */
+        int at = (w->number + i) % s->n; /* threads start at different images */
         reid_request request = REID_INIT;
         request.images = &s->pictures[at];
         request.n = 1;
         request.out = embedding;
-        if (reid_submit(s->queue, &request, NULL, &w->error) != REID_OK) break; /* it waits for the result */
+        if (reid_submit(s->queue, &request, NULL, &w->error) != REID_OK) break; /* waits for the result */
         w->different += memcmp(embedding, s->expected + row * (size_t)at, row * sizeof *embedding) != 0;
         w->done++;
     }
@@ -49,7 +49,7 @@ static void *work(void *argument) {
     return NULL;
 }
 
-/* Returns 1 when all threads ran and all bits agree. */
+/* Returns 1 if all threads ran and all bits agree. */
 static int run_threads(const shared *s) {
     static worker workers[THREADS];
     reid_queue_stats stats;
@@ -67,12 +67,12 @@ static int run_threads(const shared *s) {
         if (workers[i].done < s->n) fprintf(stderr, "many_threads: thread %d: %s\n", i, workers[i].error.text);
     }
     reid_queue_query(s->queue, &stats);
-    printf("%d threads, %d embeddings in %d batches, %d differ from one call with %d pictures\n", started, done,
-           (int)stats.batches, different, s->n);
+    printf("%d threads, %d embeddings in %d batches, %d differ from one call with %d image%s\n", started, done,
+           (int)stats.batches, different, s->n, s->n == 1 ? "" : "s");
     return started == THREADS && done == THREADS * s->n && different == 0;
 }
 
-/* Loads the images and computes what every thread must find. */
+/* Loads the images and computes the expected embeddings. */
 static reid_result prepare(reid_ctx *ctx, shared *s, reid_image *pictures, char **paths, float **expected,
                            reid_error *error) {
     for (int i = 0; i < s->n; i++) {
@@ -89,7 +89,7 @@ int main(int argc, char **argv) {
     reid_image pictures[16] = REID_INIT;
     int n = argc - 2, limit = (int)(sizeof pictures / sizeof *pictures), ok = 0;
     if (n < 1 || n > limit) {
-        fprintf(stderr, "usage: %s WEIGHTS PICTURE ... (at most %d)\n", argv[0], limit);
+        fprintf(stderr, "usage: %s WEIGHTS IMAGE ... (at most %d)\n", argv[0], limit);
         return 2;
     }
     float *expected = NULL;

@@ -3,15 +3,15 @@
      cc -O2 own_allocator.c -o own_allocator -lm
      ./own_allocator resnet50.safetensors
 
-   Prints what one handle takes, that embedding allocates nothing, that all of it comes back, and what happens when the
-   budget is too small:
+   Prints how much memory one handle takes, that embedding allocates nothing, that all memory is freed, and what happens
+   when the budget is too small:
 
      create:   16 allocations, 179.9 MB now, 181.3 MB at the peak
      embed:    0 allocations
      destroy:  16 frees, balance 0 bytes
      half the budget:  no memory for weights (93925888 bytes), balance 0 bytes
 
-   To only cap the memory, set desc.memory_limit instead: the batch shrinks until it fits. */
+   If you only want to limit the memory, set desc.memory_limit instead: the batch is reduced until it fits. */
 #define REID_IMPLEMENTATION
 #include "../reid.h"
 
@@ -20,7 +20,7 @@ typedef struct budget {
     int allocations, frees;
 } budget;
 
-/* reid.h aligns by itself: any address that malloc could return will do. */
+/* reid.h aligns blocks by itself, so any address that malloc could return is good enough. */
 static void *budget_alloc(size_t size, void *user) {
     budget *b = (budget *)user;
     void *block = size <= b->limit - b->now ? malloc(size) : NULL;
@@ -31,7 +31,7 @@ static void *budget_alloc(size_t size, void *user) {
     return block;
 }
 
-/* The size comes back with the block, so that an allocator needs no header in front of it. */
+/* The size is passed together with the block, so that an allocator needs no header in front of it. */
 static void budget_free(void *block, size_t size, void *user) {
     budget *b = (budget *)user;
     b->frees++;
@@ -49,7 +49,7 @@ static reid_result create(const char *weights, budget *b, reid_ctx **ctx, reid_e
     return reid_create(&desc, ctx);
 }
 
-/* Embeds one grey square, the smallest picture there is to describe. */
+/* Embeds one grey pixel, the smallest possible image. */
 static reid_result embed_grey(reid_ctx *ctx, reid_error *error) {
     static const unsigned char pixel[1] = {128};
     reid_image picture = REID_INIT;

@@ -1,5 +1,5 @@
-/* Demonstrates how to let reid.h compute on a thread pool of your own, so that a program that already has threads does
-   not get more of them.
+/* Demonstrates how to let reid.h compute on your own thread pool, so that a program that already has threads does not
+   get more of them.
 
      cc -O2 own_threads.c -o own_threads -lm -lpthread
      ./own_threads resnet50.safetensors
@@ -9,8 +9,8 @@
      4 threads of the pool computed 1234 parts
      the two embeddings are equal, bit for bit
 
-   reid.h calls desc.parallel_fn with a number of parts, which may run in any order and on any threads; it has to return
-   when all of them are done. The thread that called reid_embed may run parts, too, as it does here. */
+   reid.h calls desc.parallel_fn with a number of parts, which may run in any order and on any threads. The function
+   must not return before all of them are done. The caller of reid_embed may run parts, too, as it does here. */
 #define REID_IMPLEMENTATION
 #include "../reid.h"
 
@@ -25,7 +25,7 @@ typedef struct pool {
     long computed; /* parts, over all calls */
 } pool;
 
-/* Runs parts until none is left to take. The mutex is held by the caller, and while this returns. */
+/* Runs parts until none is left. The caller holds the mutex before and after this call. */
 static void run_parts(pool *p) {
     while (p->next < p->count) {
         int part = p->next++;
@@ -48,7 +48,7 @@ static void *worker(void *user) {
     return NULL;
 }
 
-/* desc.parallel_fn. One call at a time uses the pool here, because the handle has one lane. */
+/* desc.parallel_fn. Only one call at a time uses the pool here, because the handle has one lane. */
 static void run_on_pool(reid_task_fn fn, void *task, int count, void *user) {
     pool *p = (pool *)user;
     pthread_mutex_lock(&p->mutex);
@@ -59,7 +59,7 @@ static void run_on_pool(reid_task_fn fn, void *task, int count, void *user) {
     pthread_mutex_unlock(&p->mutex);
 }
 
-/* The embedding of one image, made with desc; NULL after saying why not. */
+/* Returns the embedding of one image, computed with desc; prints an error and returns NULL on failure. */
 static float *embed(const reid_desc *desc, const unsigned char *rgb, int *dim) {
     reid_ctx *ctx;
     reid_error error = REID_INIT;
@@ -98,7 +98,7 @@ int main(int argc, char **argv) {
     float *own = embed(&desc, rgb, &dim);
     desc.parallel_fn = run_on_pool;
     desc.parallel_user = &p;
-    desc.threads = started + 1; /* into how many parts it is worth cutting the work */
+    desc.threads = started + 1; /* how many threads can share the work */
     float *pooled = own ? embed(&desc, rgb, &dim) : NULL;
 
     pthread_mutex_lock(&p.mutex);

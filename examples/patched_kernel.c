@@ -1,18 +1,18 @@
-/* Demonstrates how to study a kernel: run the network with an edited copy of reid_kernels.cu through desc.kernels_src,
-   and compare the embedding with the original's.
+/* Demonstrates how to study a kernel: runs the network with an edited copy of reid_kernels.cu (desc.kernels_src), and
+   compares the embedding with the original one.
 
      cc -O2 patched_kernel.c -o patched_kernel -lm
      ./patched_kernel resnet50.safetensors ../reid_kernels.cu [HEIGHT WIDTH]
 
-   Needs a GPU, or the emulator of this project (LD_LIBRARY_PATH=build/emulator), where with seeded weights and 64 32 it
-   prints:
+   Needs a GPU or the emulator of this project (LD_LIBRARY_PATH=build/emulator). On the emulator, with seeded weights
+   and the size 64 32, it prints:
 
-     ReLU in other words            largest difference 0, cosine 1.0000000: the same bits
+     ReLU written differently       largest difference 0, cosine 1.0000000: the same bits
      a leak of 0.001 in ReLU        largest difference 0.0015, cosine 0.9996412
      a leak of 0.1                  largest difference 0.32, cosine 0.2774714
 
-   A change that keeps the bits is safe; one that does not has to be explained. Nothing of it stays: the cache of
-   compiled kernels is keyed by their text. */
+   A change that keeps the bits is safe; any other change needs an explanation. Your next program is not affected,
+   because the cache of compiled kernels is keyed by their source. */
 #define REID_IMPLEMENTATION
 #include "../reid.h"
 
@@ -21,7 +21,7 @@ typedef struct edit {
 } edit;
 
 static const edit EDITS[] = {
-    {"ReLU in other words", "x < 0.0f ? 0.0f : x", "x >= 0.0f ? x : 0.0f"},
+    {"ReLU written differently", "x < 0.0f ? 0.0f : x", "x >= 0.0f ? x : 0.0f"},
     {"a leak of 0.001 in ReLU", "x < 0.0f ? 0.0f : x", "x < 0.0f ? 0.001f * x : x"},
     {"a leak of 0.1", "x < 0.0f ? 0.0f : x", "x < 0.0f ? 0.1f * x : x"},
 };
@@ -34,7 +34,7 @@ static char *read_text(const char *path) {
     return text;
 }
 
-/* A copy of text with every `from` replaced; NULL if there is none: the kernels have changed since. */
+/* Returns a copy of text with every `from` replaced; NULL if there is none, because the kernels have changed since. */
 static char *apply(const char *text, const edit *e) {
     size_t from = strlen(e->from), to = strlen(e->to), count = 0;
     for (const char *at = text; (at = strstr(at, e->from)) != NULL; at += from) count++;
@@ -48,7 +48,7 @@ static char *apply(const char *text, const edit *e) {
     return out;
 }
 
-/* The embedding of one image of noise with these kernels; *row is malloc'ed. */
+/* Embeds one image of noise with these kernels; *row is malloc'ed. */
 static reid_result embed(reid_desc *desc, const char *kernels, float **row, int *dim) {
     static unsigned char noise[96 * 96 * 3];
     reid_image picture = REID_INIT;
@@ -70,7 +70,7 @@ static reid_result study(reid_desc *desc, const char *text, const edit *e, const
     int dim;
     char *edited = apply(text, e);
     if (!edited) {
-        printf("%-30s \"%s\" is not in the kernels any more\n", e->what, e->from);
+        printf("%-30s \"%s\" no longer occurs in the kernels\n", e->what, e->from);
         return REID_ERR_NO_KERNELS;
     }
     reid_result r = embed(desc, edited, &row, &dim);

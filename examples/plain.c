@@ -1,10 +1,10 @@
-/* Demonstrates how to compute a network with nothing but loops: every operation of the plan in double precision.
+/* Demonstrates how to compute a network with plain loops: every operation of the plan, in double precision.
 
      cc -O2 plain.c -o plain -lm
      ./plain resnet50-multiscale.safetensors 64 32
 
    This is the shortest definition of the networks. It computes one image of noise by the plan of reid_query_op, each
-   operation from what these loops have made before, and prints how far the library's own numbers are away from it:
+   operation from the results of these loops, and prints how much the library's numbers differ:
 
        operation          kind       output       largest value  difference
      0 conv1              conv       32x16x64            3.1147   4.1e-07
@@ -12,20 +12,20 @@
     61 embedding          normalise  1x1x512             0.1386   5.6e-07
    resnet50-multiscale: 62 of 62 operations that the library shows agree
 
-   The difference is in parts of the operation's largest value; more than 1e-4 means that they do not agree, and the
-   exit code 1. Operations that the library computes together with the next one have no number of their own: "-". Files
-   have to use the plan's own tensor names, which `reid convert` writes. */
+   The difference is relative to the operation's largest value. If it is above 1e-4, they do not agree, and the exit
+   status is 1. The library computes some operations together with the next one and has no numbers for them: "-". The
+   weight file must use the plan's tensor names, which `reid convert` writes. */
 #define REID_IMPLEMENTATION
 #include "../reid.h"
 
 typedef struct network {
     FILE *file;
     char *header;      /* of the weight file, JSON */
-    long long data;    /* where its tensors begin */
+    long long data;    /* offset of the first tensor */
     reid_ctx *ctx;
     reid_info info;
     int count;         /* operations */
-    int next;          /* the first that is not printed yet */
+    int next;          /* the first operation that is not printed yet */
     int shown, agree;
     reid_op_info *ops; /* [count] */
     double **out;      /* [count]: (out_h, out_w, out_c) of each operation */
@@ -39,11 +39,11 @@ static void stop(const char *what, const char *which) {
 
 static void *reserve(size_t count, size_t size) {
     void *block = calloc(count + 1, size);
-    if (!block) stop("no memory", "");
+    if (!block) stop("out of memory", "");
     return block;
 }
 
-/* --- tensors: reid_create has checked the file, so that finding one is enough --- */
+/* --- tensors: reid_create has checked the file, so these functions need not --- */
 
 static void open_weights(network *net, const char *path) {
     unsigned char length[8] = {0};
@@ -67,7 +67,7 @@ static double number(const unsigned char *bytes, const char *type) {
     return single;
 }
 
-/* The values of tensor NAME.SUFFIX, to be freed; NULL if the file has none. */
+/* Returns the values of tensor NAME.SUFFIX, to be freed; NULL if the file does not have it. */
 static double *tensor(const network *net, const char *name, const char *suffix, size_t *count) {
     char key[128], type[8] = "";
     long long from = 0, to = 0;
@@ -88,19 +88,19 @@ static double *tensor(const network *net, const char *name, const char *suffix, 
     return values;
 }
 
-/* A tensor that has to be there, with so many values. */
+/* Returns the values of a tensor that must exist and have `count` values. */
 static double *needed(const network *net, const char *name, const char *suffix, size_t count) {
     size_t have = 0;
     double *values = tensor(net, name, suffix, &have);
-    if (!values || have != count) stop("the file has no such tensor, or of another size: ", name);
+    if (!values || have != count) stop("a tensor is missing or has the wrong size: ", name);
     return values;
 }
 
-/* --- the operations: op, what it reads, what it writes --- */
+/* --- the operations: each takes op, its input and its output --- */
 
 static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
 
-/* out[pixel][channel] = act(batch norm(out + bias) + residual); each part where the operation has it. */
+/* out[pixel][channel] = act(batch norm(out + bias) + residual); an operation may lack any of these parts. */
 static void finish(const network *net, const reid_op_info *op, double *out) {
     size_t n = (size_t)op->out_c, pixels = (size_t)op->out_h * (size_t)op->out_w, have = n;
     double *bias = tensor(net, op->name, "bias", &have), *parts[4] = {NULL, NULL, NULL, NULL};
@@ -120,7 +120,7 @@ static void finish(const network *net, const reid_op_info *op, double *out) {
     free(bias);
 }
 
-/* A convolution; depthwise: of each channel with itself; linear: one whose window is all of its input. */
+/* A convolution. Depthwise: each output channel reads only its own channel. Linear: the window is the whole input. */
 static void convolve(const network *net, const reid_op_info *op, const double *in, double *out) {
     int depthwise = strcmp(op->kind, "depthwise") == 0, kh = op->kernel_h, kw = op->kernel_w, depth = op->in_c;
     const double *factors = op->scale == REID_OP_NONE ? NULL : net->out[op->scale];
@@ -159,7 +159,7 @@ static void max_pool(const reid_op_info *op, const double *in, double *out) {
     }
 }
 
-/* An adaptive average; with a tensor "p" the generalised mean of that exponent. Bins may overlap. */
+/* An adaptive average, or with a tensor "p" the generalised mean with that exponent. Bins may overlap. */
 static void pool(const network *net, const reid_op_info *op, const double *in, double *out) {
     size_t have = 0;
     double *p = tensor(net, op->name, "p", &have);
@@ -177,7 +177,7 @@ static void pool(const network *net, const reid_op_info *op, const double *in, d
     finish(net, op, out);
 }
 
-/* Squeeze and excite: the mean of every channel, a layer with SiLU, a layer with a sigmoid. */
+/* Squeeze and excite: the mean of every channel, then a layer with SiLU, then a layer with a sigmoid. */
 static void squeeze(const network *net, const reid_op_info *op, const double *in, double *out) {
     size_t n = (size_t)op->out_c, hidden = 0, pixels = (size_t)op->in_h * (size_t)op->in_w;
     double *bias1 = tensor(net, op->name, "fc1.bias", &hidden), *mean = (double *)reserve(n, sizeof *mean);
@@ -194,7 +194,7 @@ static void squeeze(const network *net, const reid_op_info *op, const double *in
     free(bias1), free(mean), free(weight1), free(weight2), free(bias2);
 }
 
-/* The vector, which several linear layers may have made together, at unit length. */
+/* Collects the vector, which may come from several linear layers, and scales it to unit length. */
 static void normalise(const network *net, const reid_op_info *op, double *out) {
     double length = 0;
     for (int i = 0; i < net->count; i++)
@@ -216,7 +216,7 @@ static void compute(network *net, int i) {
     else convolve(net, op, in, out);
 }
 
-/* --- beside the library --- */
+/* --- comparison with the library --- */
 
 static void print_op(network *net, int i, const float *values) {
     const reid_op_info *op = &net->ops[i];
@@ -233,7 +233,7 @@ static void print_op(network *net, int i, const float *values) {
     net->next = i + 1;
 }
 
-/* A reid_observe_fn: operations come in order, but those that the library shows to nobody. */
+/* A reid_observe_fn: operations come in order, except for those that the library does not show. */
 static void observe(const reid_op_info *op, const float *values, void *user) {
     network *net = (network *)user;
     while (strcmp(net->ops[net->next].name, op->name) != 0 || strcmp(net->ops[net->next].kind, op->kind) != 0)
@@ -241,7 +241,7 @@ static void observe(const reid_op_info *op, const float *values, void *user) {
     print_op(net, net->next, values);
 }
 
-/* The picture: noise. */
+/* Fills the image with noise. */
 static void make_noise(uint8_t *pixels, size_t count) {
     uint32_t seed = 1;
     for (size_t i = 0; i < count; i++) pixels[i] = (uint8_t)((seed = seed * 1664525u + 1013904223u) >> 24);

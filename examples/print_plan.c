@@ -1,4 +1,4 @@
-/* Demonstrates how to read the plan: what is computed, in which order, on which shapes, and what it costs.
+/* Demonstrates how to read a network's plan: its operations in order, with their shapes and costs.
 
      cc -O2 print_plan.c -o print_plan -lm
      ./print_plan efficientnet_b0.safetensors 224 224
@@ -20,7 +20,7 @@ static const char *shape(char text[40], int h, int w, int c) {
 
 static void print_op(const reid_op_info *op, int index) {
     char in[40], out[40], kernel[40], then[40];
-    int slides = op->kernel_h * op->kernel_w > 1 || strcmp(op->kind, "conv") == 0; /* else a kernel says nothing */
+    int slides = op->kernel_h * op->kernel_w > 1 || strcmp(op->kind, "conv") == 0; /* else there is no kernel size */
     snprintf(kernel, sizeof kernel, "%dx%d/%d", op->kernel_h, op->kernel_w, op->stride);
     snprintf(then, sizeof then, "%s%s%s", op->scale != REID_OP_NONE ? "x " : "",
              op->residual != REID_OP_NONE ? "+ " : "", op->activation);
@@ -49,7 +49,7 @@ static int parse_size(const char *text, int *size) {
 }
 
 int main(int argc, char **argv) {
-    int height = 0, width = 0; /* the preset's own */
+    int height = 0, width = 0; /* 0: the preset's own size */
     if (argc != 2 && (argc != 4 || !parse_size(argv[2], &height) || !parse_size(argv[3], &width))) {
         fprintf(stderr, "usage: %s WEIGHTS [HEIGHT WIDTH]\n", argv[0]);
         return 2;
@@ -60,7 +60,7 @@ int main(int argc, char **argv) {
     desc.weights = argv[1];
     desc.height = height;
     desc.width = width;
-    desc.batch = 1; /* nothing is embedded here: keep the buffers small */
+    desc.batch = 1; /* keeps the buffers small, because nothing is embedded here */
     desc.error = &error;
 
     if (reid_create(&desc, &ctx) != REID_OK) {

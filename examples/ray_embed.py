@@ -1,20 +1,20 @@
-"""Demonstrates how to embed a long list of images on a Ray cluster: shards over actors, any of which may die.
+"""Demonstrates how to embed a long list of images on a Ray cluster: actors compute shards, and any actor may die.
 
     pip install 'ray[data]'
     python3 ray_embed.py -o crops.npy --shards 64 --actors 4 --gpus 1 -- -m resnet50.safetensors crops/
 
-What follows -- goes to `reid embed`, which has to be installed on all machines (or be named by --reid), beside a folder
-that all of them share: weights, images and outputs are found there. RAY_ADDRESS names a cluster; without it, one is
-started on this machine.
+The arguments after -- go to `reid embed`, which must be installed on all machines (--reid gives its name). All machines
+must share a folder with the weights, images and outputs. RAY_ADDRESS names a cluster; without it, a cluster is started
+on this machine.
 
-Each shard is a row of a Ray Data set and one run of `reid embed --shard I/N --resume` into crops.npy.shards/. Ray
-starts an actor that has died anew, and its shard again: the run then continues behind the rows that are on disk. The
-same holds when this program is killed and started again; shards whose metadata are there are complete. At the end
-`reid merge` checks that the shards belong together and joins them in the inputs' order, whatever the order in which
-they were done: crops.npy has the bytes of a single run, whatever has happened.
+Each shard is a row of a Ray Data set and one run of `reid embed --shard I/N --resume` into crops.npy.shards/. If an
+actor dies, Ray restarts it together with its shard, and the run continues after the rows that are on disk. The same
+happens if this program is killed and started again; shards that have their metadata file are complete. At the end
+`reid merge` checks that the shards belong together and joins them in the order of the inputs. crops.npy is
+byte-identical to the output of a single run, even after interruptions.
 
-The exit status is that of `reid merge`: 0, or 1 when some images failed (crops.meta.json names them). It is 2 when
-a shard cannot be done.
+The exit status is that of `reid merge`: 0, or 1 if some images failed (crops.meta.json names them). It is 2 if a shard
+could not be completed.
 """
 
 import argparse
@@ -29,7 +29,7 @@ import ray.data
 
 
 def metadata_of(path):
-    """What `reid embed` writes last: crops.meta.json, but crops.csv.meta.json."""
+    """The file that `reid embed` writes last: crops.meta.json for crops.npy, crops.csv.meta.json for crops.csv."""
     return (path[:-4] if path.endswith(".npy") else path) + ".meta.json"
 
 
@@ -42,30 +42,30 @@ class Embedder:
         (shard,), (part,) = batch["shard"], batch["part"]
         if os.path.exists(os.path.join(self.folder, metadata_of(part))):
             return batch
-        # The run ends with the actor, also where Ray does not see to it: the next one could not have the shard's files.
+        # Ends the run with the actor, even if Ray does not: otherwise the next actor could not open the shard's files.
         tied = ["setpriv", "--pdeathsig", "KILL", *self.command]
         for attempt in range(3):
             print(f"shard {shard}", flush=True)
             done = subprocess.run([*tied, "--shard", shard, "--resume", "-o", part], cwd=self.folder)
             if done.returncode in (0, 1):  # 1: some images failed, and the metadata name them
                 return batch
-            time.sleep(1)  # killed, out of disk, or the run of the actor before this one is not quite over
-        raise RuntimeError(f"shard {shard} ends with status {done.returncode}; its output above says why")
+            time.sleep(1)  # killed, disk full, or the previous actor's run has not quite ended
+        raise RuntimeError(f"shard {shard} ends with status {done.returncode}; see its output above")
 
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0], usage="%(prog)s -o OUT [options] -- "
                                      "-m WEIGHTS [option of reid embed]... INPUT...")
     parser.add_argument("-o", "--output", required=True, help="FILE.npy, FILE.jsonl or FILE.csv")
-    parser.add_argument("--shards", type=int, help="default: eight for each actor")
-    parser.add_argument("--actors", type=int, default=1, help="runs at the same time")
-    parser.add_argument("--cpus", type=int, default=1, help="CPU threads of each")
-    parser.add_argument("--gpus", type=float, default=0, help="GPUs of each; Ray says which ones")
-    parser.add_argument("--reid", default="reid", help="the command")
+    parser.add_argument("--shards", type=int, help="number of shards (default: eight per actor)")
+    parser.add_argument("--actors", type=int, default=1, help="number of concurrent runs")
+    parser.add_argument("--cpus", type=int, default=1, help="CPU threads per run")
+    parser.add_argument("--gpus", type=float, default=0, help="GPUs per run; Ray assigns them")
+    parser.add_argument("--reid", default="reid", help="name or path of the command reid")
     parser.add_argument("embed", nargs="+", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.actors < 1 or given.cpus < 1 or given.gpus < 0 or (given.shards is not None and given.shards < 1):
-        parser.error("--actors, --cpus and --shards are at least 1")
+        parser.error("--actors, --cpus and --shards must be at least 1, and --gpus at least 0")
     if not given.output.endswith((".npy", ".jsonl", ".csv")):
         parser.error(f"{given.output}: the name must end in .npy, .jsonl or .csv")
     return given
@@ -84,7 +84,7 @@ def main():
     done = ray.data.from_items(rows, override_num_blocks=shards).map_batches(
         Embedder, fn_constructor_args=[command, os.getcwd()], batch_size=1, num_cpus=given.cpus, num_gpus=given.gpus,
         compute=ray.data.ActorPoolStrategy(size=given.actors, max_tasks_in_flight_per_actor=1))
-    # Ray Data's max_restarts and max_task_retries are without limit: each attempt goes on where the last one was.
+    # Ray Data's max_restarts and max_task_retries are unlimited, and each attempt continues where the last one stopped.
     try:
         for count, row in enumerate(done.iter_rows(), 1):
             print(f"{count} of {shards} shards are done: {row['part']}", flush=True)

@@ -1,10 +1,10 @@
-/* Demonstrates how to find what is most similar in a gallery of embeddings, exactly, in memory: the best templates, the
-   best identities, and what is left when some rows must not count.
+/* Demonstrates how to search a gallery of embeddings, exactly and in memory: for the best templates, for the best
+   identities, and with some rows excluded.
 
      cc -O2 search.c -o search -lm
      ./search
 
-   The embeddings are made up here, 100,000 rows of 128 floats for 10,000 identities; with a network they come from
+   The embeddings here are synthetic: 100,000 rows of 128 floats for 10,000 identities. With a network, they come from
    reid_embed. The first query is a noisy copy of row 4242:
 
      templates   row   4242  identity    424  score 0.9825
@@ -23,7 +23,7 @@
 
 enum { DIM = 128, ROWS = 100000, PER_IDENTITY = 10, K = 3, QUERIES = 32 };
 
-/* A direction for the identity and another one for the image, in the shares 0.8 and 0.2, plus noise; of length 1. */
+/* A row of length 1: 0.8 times the identity's direction, 0.2 times the image's direction, plus noise. */
 static void make_row(float *row, unsigned identity, unsigned picture, float noise) {
     double sum = 0;
     unsigned a = identity * 2654435761u + 1, b = picture * 2246822519u + 7;
@@ -37,13 +37,13 @@ static void make_row(float *row, unsigned identity, unsigned picture, float nois
     for (int i = 0; i < DIM; i++) row[i] = (float)(row[i] / sqrt(sum));
 }
 
-/* As if the query and row 4242 were the same picture. */
+/* Excludes row 4242 from the first query's results, as if both were the same image. */
 static int same_picture(int query, size_t row, void *user) {
     (void)user;
     return query == 0 && row == 4242;
 }
 
-/* One search for the first query, printed. */
+/* Searches for the first query and prints the result. */
 static int show(reid_index *index, const float *queries, const char *what, reid_search_desc search) {
     reid_hit hits[K];
     int found;
@@ -65,9 +65,9 @@ static int search_all(reid_index *index, const float *queries) {
     reid_search_desc search = REID_INIT;
     search.k = K;
     if (!show(index, queries, "templates", search)) return 0;
-    search.scoring = REID_GROUP_MAX; /* an identity is as near as its best template */
+    search.scoring = REID_GROUP_MAX; /* an identity has the score of its best template */
     if (!show(index, queries, "identities", search)) return 0;
-    search.exclude = same_picture; /* or: the same camera, the same minute */
+    search.exclude = same_picture; /* other uses: exclude the same camera, or the same minute */
     if (!show(index, queries, "without it", search)) return 0;
 
     clock_t start = clock();

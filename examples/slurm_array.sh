@@ -3,15 +3,15 @@
 #SBATCH --array=1-16
 #SBATCH --cpus-per-task=4
 #SBATCH --requeue
-# Demonstrates how to embed a long list of images as a Slurm array: a shard a task, any of which may be killed.
+# Demonstrates how to embed a long list of images as a Slurm array: one shard per task. Any task may be killed.
 #
 #   job=$(sbatch --parsable slurm_array.sh crops.npy -m resnet50.safetensors crops/)
 #   sbatch --dependency=afterok:$job --wrap 'reid merge crops.npy.shards/*.npy -o crops.npy'
 #
-# The first argument is the output, the others are those of `reid embed`; for GPUs add --gpus-per-task=1. Tasks must see
-# the same files. One that is preempted, requeued or submitted again continues behind the rows that are on disk, and one
-# whose metadata are there is complete. `reid merge` checks that the shards belong together, and crops.npy has the bytes
-# of a single run, whatever has happened.
+# The first argument is the output, the others are those of `reid embed`; for GPUs add --gpus-per-task=1. All tasks must
+# see the same files. A task that is preempted, requeued or submitted again continues after the rows that are on disk; a
+# shard that has its metadata file is complete. `reid merge` checks that the shards belong together, and crops.npy is
+# byte-identical to the output of a single run, even after interruptions.
 set -eu
 if [ $# -lt 3 ] || [ -z "${SLURM_ARRAY_TASK_ID-}" ] || [ -z "${SLURM_ARRAY_TASK_COUNT-}" ]; then
     echo "usage: sbatch --array=1-N $0 OUT -m WEIGHTS [option of reid embed]... INPUT..." >&2
@@ -38,5 +38,5 @@ fi
 status=0
 "${REID:-reid}" embed --threads "${SLURM_CPUS_PER_TASK:-1}" "$@" \
     --shard "$SLURM_ARRAY_TASK_ID/$SLURM_ARRAY_TASK_COUNT" --resume -o "$part$ending" || status=$?
-[ $status -ne 1 ] || status=0 # some images failed: the metadata name them, and `reid merge` tells it
+[ $status -ne 1 ] || status=0 # some images failed: the metadata name them, and `reid merge` reports them
 exit $status

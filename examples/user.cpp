@@ -3,7 +3,7 @@
      c++ -O2 -std=c++11 user.cpp -o user
      ./user resnet50.safetensors query.jpg a.jpg b.jpg c.jpg
 
-   Prints the pictures by their cosine to the first one, the best first:
+   Prints the images in the order of their cosine to the first one, the most similar first:
 
      0.9120 b.jpg
      0.8731 a.jpg
@@ -22,7 +22,7 @@
 #include <utility>
 #include <vector>
 
-/* One decoded picture. It can be moved, never copied: it owns its pixels. */
+/* One decoded image. It can be moved but not copied, because it owns its pixels. */
 class Picture {
 public:
     explicit Picture(const std::string &path) : image_(new reid_image()) {
@@ -41,7 +41,7 @@ private:
     std::unique_ptr<reid_image, Free> image_;
 };
 
-/* A network that is ready to compute. Any number of threads may call embed. */
+/* A network that is ready to use. Any number of threads may call embed. */
 class Embedder {
 public:
     explicit Embedder(const std::string &weights) {
@@ -89,7 +89,7 @@ static void rank(const std::string &weights, const std::vector<std::string> &pat
 
 int main(int argc, char **argv) {
     if (argc < 4) {
-        std::fprintf(stderr, "usage: %s WEIGHTS QUERY PICTURE ...\n", argv[0]);
+        std::fprintf(stderr, "usage: %s WEIGHTS QUERY IMAGE ...\n", argv[0]);
         return 2;
     }
     try {

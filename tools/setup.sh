@@ -1,13 +1,13 @@
-# tools/setup.sh: gets what a script of this project needs. Sourced by tools/demo and tests/run:
+# tools/setup.sh: installs packages that a script of this project needs. Sourced by tools/demo and tests/run:
 #
 #     . tools/setup.sh
 #     need_packages gcc:gcc make:make stb/stb_image.h:libstb-dev
 #
-# Each word is what must be there (a command, a header, which ends in .h, or a shared library, which has .so. in it)
-# and the Debian package that brings it.
-# need_packages returns when all are there, else the script ends with status 2. It prints the apt line before anything
-# is installed. Root, or a sudo that asks for no password, runs it at once; on a terminal you are asked; otherwise
-# nothing happens. REID_NO_INSTALL=1 forbids installing.
+# Each word names what is needed (a command, a header that ends in .h, or a shared library with .so. in its name) and
+# the Debian package that contains it.
+# need_packages returns if everything is there; otherwise the script ends with status 2. It prints the apt command
+# before it installs anything. As root, or if sudo needs no password, it runs the command at once; on a terminal it
+# asks; otherwise it does nothing. REID_NO_INSTALL=1 forbids installing.
 
 setup_has() { # setup_has COMMAND_OR_HEADER_OR_LIBRARY
     case $1 in
@@ -40,18 +40,18 @@ setup_install() { # setup_install PACKAGE...
     setup_sudo=
     [ "$(id -u)" = 0 ] || setup_sudo="sudo "
     if ! setup_has apt-get; then
-        echo "Please install these (Debian's names), or what your system calls them: $*" >&2
+        echo "Please install these packages (Debian's names; your system may use others): $*" >&2
         return
     fi
-    echo "This needs packages that are not installed. The line that installs them:" >&2
+    echo "Some packages are not installed. This command installs them:" >&2
     echo "    ${setup_sudo}apt-get update && ${setup_sudo}apt-get install -y --no-install-recommends $*" >&2
     if [ "${REID_NO_INSTALL:-0}" != 0 ]; then
-        echo "REID_NO_INSTALL is set: nothing is installed." >&2
+        echo "REID_NO_INSTALL is set, so nothing is installed." >&2
         return
     fi
     if [ -n "$setup_sudo" ] && ! sudo -n true 2>/dev/null; then
         if ! { [ -t 0 ] && [ -t 2 ] && setup_has sudo; }; then
-            echo "Run it as root, then start this again." >&2
+            echo "Run it as root, then start this script again." >&2
             return
         fi
         printf 'Run it now? [y/N] ' >&2
@@ -68,6 +68,6 @@ need_packages() {
     setup_install $setup_packages || true
     setup_packages=$(setup_missing "$@")
     [ -n "$setup_packages" ] || return 0
-    echo "Cannot go on without: $setup_packages" >&2
+    echo "Cannot continue without these packages: $setup_packages" >&2
     exit 2
 }

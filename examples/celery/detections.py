@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Detections into the database, tasks into the queue. README.md says how to run it.
+"""Adds detections to the database and tasks to the queue. README.md shows how to run it.
 
-    python3 detections.py add crops/*.jpg      a detection for each file
-    python3 detections.py submit [SIZE]        tasks of SIZE (32) for all detections without a result
-    python3 detections.py list                 detection, identity, score
+    python3 detections.py add crops/*.jpg      adds a detection for each file
+    python3 detections.py submit [SIZE]        submits all detections without a result, in tasks of SIZE (32)
+    python3 detections.py list                 prints detection, identity and score
 """
 
 import sys

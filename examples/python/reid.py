@@ -1,32 +1,32 @@
-"""Pictures to embeddings with reid.h: this one file, numpy, and libreid.so.
+"""Turns images into embeddings with reid.h. Needs only this file, numpy and libreid.so.
 
     from reid import Reid, Index, cosine
 
     with Reid("resnet50.safetensors") as reid:
         rows = reid.embed(["ann.png", "bob.png"])              # float32 (2, reid.dim), each row of length 1
-        print(cosine(rows[0], rows[1]))                        # how alike the two look
-        deer = reid.embed("trap.png", boxes=[(10, 20, 96, 160), (200, 40, 80, 150)])   # a row a box
+        print(cosine(rows[0], rows[1]))                        # how similar the two look
+        deer = reid.embed("trap.png", boxes=[(10, 20, 96, 160), (200, 40, 80, 150)])   # a row per box
         hits = Index(rows).search(deer, k=1)                   # the nearest of `rows`, exactly
         print(hits.rows, hits.scores)
 
-Queue(reid).submit(picture) returns a Future at once, and computes the images of many callers together.
+Queue(reid).submit(image) returns a Future at once, and puts the images of many callers into common batches.
 
-`make lib` builds the library, `make install` installs it. It is looked for in this order: the argument `library`, the
-environment variable REID_LIBRARY, the folder of this file, the system's folders.
+`make lib` builds the library, `make install` installs it. This file looks for it in this order: the argument `library`,
+the environment variable REID_LIBRARY, the folder of this file, the system's folders.
 
-An image is a path or a PIL picture (both need Pillow), or a uint8 array: (h, w, 3) RGB, (h, w, 4) with an alpha that
-is dropped, or (h, w) grey. A row is the same to the bit whatever the batch, its order, the number of threads, and
-whether Python or the command `reid embed` asked for it (of JPEGs other decoders make other pixels; PNG and PPM are
-exact). Embeddings may be compared when their fingerprints are equal, and a cosine means little before it is calibrated
-on pairs that you know: `reid calibrate`.
+An image is a path or a PIL image (both need Pillow), or a uint8 array: (h, w, 3) RGB, (h, w, 4) with alpha, which is
+ignored, or (h, w) grey. A row has the same bits in any batch, in any order, with any number of threads, and also from
+the command `reid embed` (for JPEG files only with the same decoder; PNG and PPM are exact). Embeddings may be compared
+if their fingerprints are equal, and a cosine means little before it is calibrated on pairs that you know: `reid
+calibrate`.
 
-Threads: any number of them may use one Reid or Index. The interpreter is free during a call, because ctypes releases
-the GIL; `lanes` calls compute at once, each with `threads` threads, and the others wait their turn. Processes: a handle
-stays behind at a fork. What the child does with it raises ReidError with the name REID_ERR_FORKED; create one in each
-process, or use the "spawn" method of multiprocessing.
+Threads: any number of them may use the same Reid or Index. Other Python threads run during a call, because ctypes
+releases the GIL; `lanes` calls compute at the same time, each with `threads` threads, and the others wait their turn.
+Processes: a handle does not survive a fork. Using it in the child raises ReidError with the name REID_ERR_FORKED;
+create one in each process, or use the "spawn" method of multiprocessing.
 
-Wrong types and shapes raise TypeError and ValueError, files that cannot be read OSError, and what the library refuses
-raises ReidError.
+Wrong types and shapes raise TypeError and ValueError, files that cannot be read raise OSError, and errors of the
+library raise ReidError.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ import numpy as np
 
 __all__ = ["Reid", "Queue", "Index", "Hits", "ReidError", "cosine"]
 
-VERSION = 100  # REID_VERSION of the reid.h whose structs are written down here; their sizes are compared, too
+VERSION = 100  # REID_VERSION of the reid.h whose structs are declared here; their sizes are also compared
 
 PathLike = Union[str, "os.PathLike[str]"]
 Picture = Any  # a path, a PIL.Image.Image, or a numpy array
@@ -58,9 +58,10 @@ LogFn = Callable[[int, int, str], None]  # level (0 debug, 1 info, 2 warning), r
 
 
 class ReidError(Exception):
-    """What the library refuses, in its own words.
+    """An error of the library, with its message.
 
-    code: the number in reid.h, -51. name: its identifier, "REID_ERR_BOX". text: the detail, which is also str(error).
+    code: the number in reid.h, for example -51. name: its identifier, "REID_ERR_BOX". text: the message, which is also
+    str(error).
     """
 
     def __init__(self, code: int, name: str, text: str) -> None:
@@ -173,7 +174,7 @@ def _candidates(path: Optional[PathLike]) -> List[str]:
 
 
 def _library(path: Optional[PathLike] = None) -> ctypes.CDLL:
-    """The library, loaded once for each place that it can come from."""
+    """Returns the library, which is loaded once for each place where it can be."""
     return _load(tuple(_candidates(path)))
 
 
@@ -189,17 +190,17 @@ def _load(candidates: Tuple[str, ...]) -> ctypes.CDLL:
     else:
         raise OSError(
             "libreid.so cannot be loaded: " + "; ".join(reasons) + ". Build it with `make lib`, then give its path as "
-            "`library`, in REID_LIBRARY, or put it beside reid.py"
+            "`library` or in REID_LIBRARY, or put it next to reid.py"
         )
     if not hasattr(lib, "reid_version"):
         raise OSError(f"{name} is not libreid.so: it has no reid_version")
     if lib.reid_version() // 100 != VERSION // 100 or not hasattr(lib, "reid_size"):
-        raise OSError(f"{name} is version {lib.reid_version()} of reid.h, but this reid.py is for {VERSION}: take both "
-                      "from one place")
+        raise OSError(f"{name} is version {lib.reid_version()} of reid.h, but this reid.py is for {VERSION}: use both "
+                      "from the same source tree")
     lib.reid_size.restype, lib.reid_size.argtypes = c_size_t, [c_char_p]
     for struct, kind in _STRUCTS.items():
         if lib.reid_size(struct.encode()) != ctypes.sizeof(kind):
-            raise OSError(f"{name} has another {struct} than this reid.py: take both from one place")
+            raise OSError(f"{name} has a different {struct} than this reid.py: use both from the same source tree")
     for function, result, arguments in (
         ("reid_set", c_int, [c_void_p, c_char_p, c_void_p, POINTER(_Error)]),
         ("reid_create", c_int, [c_void_p, POINTER(c_void_p)]),
@@ -231,13 +232,13 @@ def _text(error: _Error) -> str:
 
 
 class _Handle:
-    """What the library has created for this process. Threads share it; close() waits for those that are using it."""
+    """An object of the library, created for this process. Threads share it; close() waits for those that use it."""
 
     def __init__(self, lib: ctypes.CDLL, pointer: c_void_p, destroy: Callable[[c_void_p], None]) -> None:
         self._lib, self._pointer, self._pid = lib, pointer, os.getpid()
         self._users, self._closed, self._changed = 0, False, threading.Condition()
         self._destroy = weakref.finalize(self, destroy, pointer)
-        self._destroy.atexit = False  # a thread may be computing then; the end of the process frees everything
+        self._destroy.atexit = False  # a thread may still be computing at exit; the process's end frees everything
 
     @contextlib.contextmanager
     def _in_use(self) -> Iterator[c_void_p]:
@@ -255,8 +256,8 @@ class _Handle:
                 self._changed.notify_all()
 
     def close(self) -> None:
-        """Frees everything, once the calls on other threads have returned. A second time does nothing."""
-        if os.getpid() == self._pid:  # in a forked child, the lock may be one that nobody will ever release
+        """Frees everything after the calls on other threads have returned. A second call does nothing."""
+        if os.getpid() == self._pid:  # in a forked child, no thread might ever release the lock
             with self._changed:
                 self._closed = True
                 self._changed.wait_for(lambda: self._users == 0)
@@ -276,7 +277,7 @@ class _Handle:
 
 
 def _number(name: str, value: Any, kind: Any) -> int:
-    """A whole number that fits in the C type, which ctypes would cut off."""
+    """Returns a whole number that fits in the C type; ctypes alone would truncate it."""
     try:
         number = int(value) if isinstance(value, np.bool_) else operator.index(value)
     except TypeError:
@@ -296,7 +297,7 @@ def _chars(name: str, value: Any) -> bytes:
     except TypeError:
         raise TypeError(f"{name} is {value!r}; it must be a str or a path") from None
     if b"\0" in chars:
-        raise ValueError(f"{name} holds a zero byte")
+        raise ValueError(f"{name} contains a zero byte")
     return chars
 
 
@@ -307,7 +308,7 @@ def _choice(name: str, value: Any, choices: Sequence[str]) -> int:
 
 
 def _describe(lib: ctypes.CDLL, fields: Dict[str, Any]) -> Tuple[Any, _Error, List[Any]]:
-    """A reid_desc, where the library will put its error, and what has to live as long as the struct is used."""
+    """Returns a reid_desc, the buffer for its error, and the objects that must live as long as the struct is used."""
     desc, error = ctypes.create_string_buffer(lib.reid_size(b"reid_desc")), _Error()
     keep: List[Any] = []
 
@@ -347,7 +348,7 @@ def _pillow() -> Any:
     try:
         from PIL import Image, ImageOps
     except ImportError:
-        raise ImportError("reading picture files needs Pillow: `pip install pillow`, or give numpy arrays") from None
+        raise ImportError("reading image files needs Pillow: `pip install pillow`, or give numpy arrays") from None
     return Image, ImageOps
 
 
@@ -357,9 +358,9 @@ def _is_pil(picture: Any) -> bool:
 
 
 def _pil_pixels(image: Any) -> np.ndarray:
-    """The pixels as `reid embed` sees them: upright, 8 bits a sample.
+    """Returns the pixels as `reid embed` sees them: upright, 8 bits per sample.
 
-    EXIF's orientation counts for a JPEG or PNG as it was opened; what has been made of it is taken as it is.
+    The EXIF orientation counts for a JPEG or PNG just as it was opened; images derived from one are used unchanged.
     """
     kind = image.format
     if kind in ("JPEG", "MPO", "PNG"):
@@ -370,12 +371,12 @@ def _pil_pixels(image: Any) -> np.ndarray:
         samples = np.asarray(image).astype(np.uint32)
         return ((samples + 128) // 257 if kind == "PPM" else samples >> 8).astype(np.uint8)
     if image.mode in ("I", "F"):
-        raise ValueError(f"an image of mode {image.mode} has no range that is known; make bytes of it first")
+        raise ValueError(f"an image of mode {image.mode} has no known range; convert it to 8 bits first")
     return np.asarray(image.convert("RGB"))
 
 
 def _pixels(picture: Picture, what: str, bgr: bool) -> Tuple[np.ndarray, int]:
-    """An array whose rows are dense, and the reid_format."""
+    """Returns an array whose rows are dense, and its reid_format."""
     if isinstance(picture, (str, os.PathLike)):
         with _pillow()[0].open(picture) as image:
             array, bgr = _pil_pixels(image), False
@@ -399,7 +400,7 @@ def _pixels(picture: Picture, what: str, bgr: bool) -> Tuple[np.ndarray, int]:
 
 
 def _boxes(boxes: Boxes, what: str) -> np.ndarray:
-    """int32 (k, 4) from one box, several, or none."""
+    """Returns int32 (k, 4) from one box, several, or none."""
     try:
         array = np.asarray(boxes)
     except ValueError:
@@ -411,12 +412,12 @@ def _boxes(boxes: Boxes, what: str) -> np.ndarray:
     if array.dtype.kind not in "iuf" or array.ndim != 2 or array.shape[1] != 4:
         raise ValueError(f"{what} must be x, y, width, height, or a sequence of such boxes, not {boxes!r:.200}")
     if not np.all((array == np.rint(array)) & (abs(array.astype(np.float64)) <= _INT_MAX)):
-        raise ValueError(f"{what} must be whole numbers of pixels, not {boxes!r:.200}; round them as you like")
+        raise ValueError(f"{what} must be whole numbers of pixels, not {boxes!r:.200}; round them first")
     return array.astype(np.int32)
 
 
 def _jobs(images: Any, boxes: Any) -> List[Tuple[Picture, Optional[np.ndarray], str]]:
-    """Each image with its boxes, None for all of it, and its name in messages."""
+    """Returns each image with its boxes (None means the whole image) and its name in messages."""
     if isinstance(images, (str, os.PathLike)) or _is_pil(images) or (isinstance(images, np.ndarray) and
                                                                      images.ndim < 4):
         return [(images, None if boxes is None else _boxes(boxes, "boxes"), "the image")]
@@ -425,12 +426,13 @@ def _jobs(images: Any, boxes: Any) -> List[Tuple[Picture, Optional[np.ndarray], 
                         "or a sequence of them")
     pictures = list(images)
     if boxes is None:
-        return [(picture, None, f"picture {i}") for i, picture in enumerate(pictures)]
+        return [(picture, None, f"image {i}") for i, picture in enumerate(pictures)]
     each = list(boxes)
     if len(each) != len(pictures):
-        raise ValueError(f"boxes has {len(each)} entries for {len(pictures)} pictures; None is for all of an image")
+        raise ValueError(f"boxes has length {len(each)}, but images has length {len(pictures)}; give None for a whole "
+                         "image")
     return [
-        (picture, None if its is None else _boxes(its, f"boxes[{i}]"), f"picture {i}")
+        (picture, None if its is None else _boxes(its, f"boxes[{i}]"), f"image {i}")
         for i, (picture, its) in enumerate(zip(pictures, each))
     ]
 
@@ -442,7 +444,7 @@ def _fill(image: _Image, array: np.ndarray, form: int) -> None:
 
 
 class _Batch:
-    """Rows that are handed to the library in one call."""
+    """Images that are passed to the library in one call, one per row."""
 
     def __init__(self) -> None:
         self.arrays: List[np.ndarray] = []  # the images point into them
@@ -460,11 +462,11 @@ class _Batch:
             self.images.append(image)
 
 
-# --- what this file is for -------------------------------------------------------------------------------------------
+# --- the public classes ----------------------------------------------------------------------------------------------
 
 
 class Info(NamedTuple):
-    """What the zeros of a reid_desc became; reid.h says more of each field."""
+    """The settings in use, with the defaults filled in; reid.h describes each field."""
 
     version: int
     optimized: int
@@ -503,7 +505,7 @@ class Info(NamedTuple):
 
 
 def _plain(value: Any) -> Any:
-    """A member of a struct as Python has such things."""
+    """Converts a member of a struct to a Python value."""
     if isinstance(value, bytes):
         return value.decode()
     return tuple(value) if isinstance(value, ctypes.Array) else value
@@ -512,13 +514,13 @@ def _plain(value: Any) -> Any:
 class Reid(_Handle):
     """A network with its weights, ready to compute embeddings.
 
-    weights is the path of a safetensors file (`reid convert` makes one of a PyTorch checkpoint), or weights_data its
-    bytes. All other arguments but `library` are the fields of reid_desc, which reid.h explains; what is not given, or
-    None, is its default. Enums are words: head "auto", "none", "file", "seeded"; device "auto", "cpu", "cuda";
-    precision "default", "fp32", "fp16", "bf16", "int8"; cpu_isa "auto", "scalar", "avx2", ...
+    weights is the path of a safetensors file (`reid convert` makes one from a PyTorch checkpoint); or give its bytes as
+    weights_data. All other arguments except `library` are the fields of reid_desc, which reid.h explains; those that
+    are not given, or None, have their defaults. Enums are words: head "auto", "none", "file", "seeded"; device "auto",
+    "cpu", "cuda"; precision "default", "fp32", "fp16", "bf16", "int8"; cpu_isa "auto", "scalar", "avx2", ...
 
-    log_fn(level, code, message) hears of fall-backs while the network is created, such as why no GPU is used.
-    `info` tells what was decided, field by field: info.network, info.device, info.precision, info.height, ...
+    log_fn(level, code, message) is called with notices while the network is created, such as why no GPU is used.
+    `info` has the settings in use, field by field: info.network, info.device, info.precision, info.height, ...
     """
 
     def __init__(
@@ -567,14 +569,14 @@ class Reid(_Handle):
         self.info = Info(*(_plain(getattr(info, name)) for name in Info._fields))
 
     def close(self) -> None:
-        """Frees everything, once its queues have computed what they accepted and other calls have returned."""
+        """Frees everything after its queues have computed all accepted requests and other calls have returned."""
         for queue in list(self._queues):
             queue.close()
         super().close()
 
     @property
     def dim(self) -> int:
-        """Floats in an embedding."""
+        """The number of floats in an embedding."""
         return self.info.dim
 
     @property
@@ -583,16 +585,16 @@ class Reid(_Handle):
         return self.info.fingerprint
 
     def embed(self, images: Any, boxes: Any = None, *, bgr: bool = False) -> np.ndarray:
-        """Embeddings: float32 (n, dim), rows of length 1 unless the Reid was created with raw=True.
+        """Returns embeddings: float32 (n, dim), rows of length 1 unless the Reid was created with raw=True.
 
         images: one image, or a sequence of images, or an array (n, h, w, 3).
-        boxes: None gives a row for each picture. For one image, boxes (x, y, width, height) in pixels, origin at the
-        top left, give a row each. For a sequence of images, a sequence of the same length: the boxes of each picture,
-        or None for all of it; rows come picture by picture. Boxes are clipped to the image; one that lies outside it
-        is an error.
-        bgr: arrays of three channels are BGR, as OpenCV has them.
+        boxes: None gives one row per image. For one image, boxes (x, y, width, height) in pixels from the top left
+        corner give one row each. For a sequence of images, give a sequence of the same length: the boxes of each image,
+        or None for the whole image; the rows come image by image. Boxes are clipped to the image; a box entirely
+        outside it is an error.
+        bgr: arrays with three channels are BGR, as in OpenCV.
 
-        One bad picture fails the call. Files are decoded as they are needed, so a long list takes little memory.
+        One bad image fails the whole call. Files are decoded as they are needed, so a long list takes little memory.
         """
         jobs = _jobs(images, boxes)
         out = np.zeros((sum(1 if its is None else len(its) for _, its, _ in jobs), self.dim), np.float32)
@@ -615,7 +617,7 @@ class Reid(_Handle):
             raise _error(self._lib, code, text)
 
     def preprocess(self, image: Picture, box: Boxes = None, *, bgr: bool = False) -> np.ndarray:
-        """What the network would see of an image or of one box of it: uint8 (height, width, 3), RGB."""
+        """Returns what the network would see of an image or of one box in it: uint8 (height, width, 3), RGB."""
         jobs = _jobs(image, box)
         its = jobs[0][1] if jobs else None
         if len(jobs) != 1 or (its is not None and len(its) != 1):
@@ -634,13 +636,13 @@ class Reid(_Handle):
 
 
 class Queue(_Handle):
-    """Many callers' pictures, computed together: submit() returns at once, with a concurrent.futures.Future.
+    """Computes the images of many callers in common batches: submit() returns a concurrent.futures.Future at once.
 
         with Reid("resnet50.safetensors") as reid, Queue(reid, limit=256) as queue:
             futures = [queue.submit(crop, deadline_us=200_000) for crop in crops]
-            rows = [future.result() for future in futures]                   # each as reid.embed(crop) has it
+            rows = [future.result() for future in futures]                   # each equal to reid.embed(crop)
 
-    The arguments are the fields of reid_queue_desc, which reid.h explains. close() computes what was accepted.
+    The arguments are the fields of reid_queue_desc, which reid.h explains. close() computes all accepted requests.
     """
 
     def __init__(
@@ -659,7 +661,7 @@ class Queue(_Handle):
             delay_us=_number("delay_us", delay_us, c_int64), ageing_us=_number("ageing_us", ageing_us, c_int64),
             refuse_late=bool(refuse_late), error=ctypes.pointer(error),
         )
-        pending: Dict[int, Tuple[Any, ...]] = {}  # by number: what a request borrows, until it is over
+        pending: Dict[int, Tuple[Any, ...]] = {}  # by number: what each unfinished request borrows
 
         def over(code: int, number: int) -> None:  # on a thread of the library
             future, out, *_ = pending.pop(number)
@@ -672,7 +674,7 @@ class Queue(_Handle):
 
         done = _DONE_FN(over)
 
-        def destroy(queue: c_void_p, done: Any = done) -> None:  # whoever holds this holds the callback, too
+        def destroy(queue: c_void_p, done: Any = done) -> None:  # keeps the callback alive
             lib.reid_queue_destroy(queue, -1)
 
         with reid._in_use() as ctx:
@@ -687,12 +689,13 @@ class Queue(_Handle):
     def submit(
         self, images: Any, boxes: Any = None, *, bgr: bool = False, priority: int = 0, deadline_us: int = 0
     ) -> "Future[np.ndarray]":
-        """A Future of what Reid.embed returns for the same images and boxes, at least one.
+        """Returns a Future of what Reid.embed returns for the same images and boxes, at least one.
 
-        priority: -3 (first) ... 4 (last). deadline_us: microseconds until which it has to be over; 0: none. After it
-        the Future's exception is a ReidError with the name REID_ERR_EXPIRED. Its cancel() gives the request up.
-        When the queue is full, this raises ReidError with the name REID_ERR_FULL: try again later. Arrays are borrowed
-        until the Future is done. Callbacks of the Future run on a thread of the library and should return soon.
+        priority: -3 (first) ... 4 (last). deadline_us: microseconds within which it must be computed; 0: no deadline.
+        After the deadline, the Future's exception is a ReidError with the name REID_ERR_EXPIRED. The Future's cancel()
+        cancels the request. If the queue is full, this raises ReidError with the name REID_ERR_FULL; try again later.
+        Arrays are borrowed until the Future is done. Callbacks of the Future run on a thread of the library and should
+        return soon.
         """
         batch, future, error, ticket = _Batch(), Future(), _Error(), c_uint64()  # type: ignore
         for picture, its, what in _jobs(images, boxes):
@@ -717,7 +720,7 @@ class Queue(_Handle):
         return future
 
     def _give_up(self, ticket: c_uint64) -> None:
-        with contextlib.suppress(ReidError), self._in_use() as pointer:  # closed: it has been over for long
+        with contextlib.suppress(ReidError), self._in_use() as pointer:  # if the queue is closed, the request is over
             self._lib.reid_cancel(pointer, ticket)
 
     def __repr__(self) -> str:
@@ -725,20 +728,20 @@ class Queue(_Handle):
 
 
 class Hits(NamedTuple):
-    """What a search has found: (n, k) each, best first; unused places are -1, -1 and NaN."""
+    """The results of a search, (n, k) each, best first; unused entries are -1, -1 and NaN."""
 
-    rows: np.ndarray  # int64: of a group, its best row
+    rows: np.ndarray  # int64: the row; for a group, its best row
     groups: np.ndarray  # int64: the row's group; without groups, the row again
     scores: np.ndarray  # float64
-    found: np.ndarray  # (n,): how many places are used
+    found: np.ndarray  # (n,): the number of entries in use
 
 
 class Index(_Handle):
-    """Embeddings to search in: every row counts, and the result is that of a sort in double precision.
+    """Embeddings to search in, exactly: every row is compared, with the result of a sort in double precision.
 
-    rows: (count, dim), float16 or what can be made float32. groups: a whole number for each row; rows with equal
-    numbers belong together (one identity with several templates). A C-contiguous float32 or float16 array is borrowed,
-    not copied: it must stay as it is until the Index is closed. The other arguments are as for Reid.
+    rows: (count, dim), float16 or convertible to float32. groups: a whole number for each row; rows with equal numbers
+    belong together (one identity with several templates). A C-contiguous float32 or float16 array is borrowed, not
+    copied: do not change it until the Index is closed. The other arguments are as for Reid.
     """
 
     def __init__(
@@ -780,7 +783,7 @@ class Index(_Handle):
     def _groups(self, groups: Any) -> np.ndarray:
         numbers = np.asarray(groups)
         if numbers.shape != (self.count,) or (self.count and numbers.dtype.kind not in "iu"):
-            raise ValueError(f"groups must be {self.count} whole numbers, one a row")
+            raise ValueError(f"groups must be {self.count} whole numbers, one per row")
         if self.count and (numbers.min() < 0 or numbers.max() >= 2**32):
             raise ValueError("groups must be 0 ... 4294967295")
         return np.ascontiguousarray(numbers, np.uint32)
@@ -795,13 +798,14 @@ class Index(_Handle):
         threshold: Optional[float] = None,
         exclude: Optional[Callable[[int, int], bool]] = None,
     ) -> Hits:
-        """The k best rows or groups for each query, by inner product; of equal scores the lower row comes first.
+        """Finds the k best rows or groups for each query, by inner product; for equal scores the lower row comes first.
 
         queries: (n, dim), or (dim,) for one.
-        scoring: "rows", or groups: by their best row "max", by all of them "mean", by the mean of the `top` best "top".
-        threshold: only scores of at least this much.
-        exclude(query, row): True says that this row does not exist for this query (the same picture, ...). It is
-        called for many pairs, on other threads, perhaps more than once: it must always answer the same.
+        scoring: "rows" finds rows. The others find groups, by their best row ("max"), by the mean of all their rows
+        ("mean"), or by the mean of the `top` best rows ("top").
+        threshold: returns only scores of at least this value.
+        exclude(query, row): returns True to skip this row for this query (because it is the same image, ...). It is
+        called for many pairs, on other threads, perhaps more than once, and must always return the same.
         """
         asked = np.ascontiguousarray(queries, np.float32)
         asked = asked[None] if asked.ndim == 1 else asked
@@ -818,7 +822,7 @@ class Index(_Handle):
         def excluded(query: int, row: int, _: Any) -> int:
             try:
                 return bool(exclude and exclude(query, row))
-            except BaseException as error:  # it would be lost in C
+            except BaseException as error:  # C code would lose it
                 raised.append(error)
                 return 1
 
@@ -845,8 +849,8 @@ class Index(_Handle):
 
 
 def cosine(a: Any, b: Any, *, library: Optional[PathLike] = None) -> float:
-    """The cosine of two embeddings, -1 ... 1, computed in double precision; 0 if one of them is zero."""
+    """Returns the cosine of two embeddings, -1 ... 1, computed in double precision; 0 if one of them is zero."""
     first, second = np.ascontiguousarray(a, np.float32), np.ascontiguousarray(b, np.float32)
     if first.ndim != 1 or first.shape != second.shape:
-        raise ValueError(f"cosine compares two vectors of one length, not shapes {first.shape} and {second.shape}")
+        raise ValueError(f"cosine needs two vectors of equal length, not shapes {first.shape} and {second.shape}")
     return float(_library(library).reid_cosine(first.ctypes.data, second.ctypes.data, first.size))

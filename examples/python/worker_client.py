@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Demonstrates `reid worker`: a child that embeds pictures, asked over its stdin, answering on its stdout.
+"""Demonstrates `reid worker`: a child process that embeds images, with requests on stdin and answers on stdout.
 
     python3 worker_client.py -m resnet50.safetensors crops/*.png
 
-The arguments are those of `reid worker`, then pictures, which Python does not decode. `reid help worker` defines the
-frames. Needs numpy; the command is $REID, else `reid`.
+The arguments are the weights and then images, which the worker decodes. `reid help worker` defines the frames. Needs
+numpy. $REID names the command; the default is `reid`.
 """
 
 import json
@@ -18,7 +18,7 @@ import numpy as np
 
 
 class Worker:
-    """One child. Many requests are on their way at a time, so that it can compute them together."""
+    """One child process. Many requests are in flight at a time, so that it can compute them in batches."""
 
     def __init__(self, *arguments):
         command = [os.environ.get("REID", "reid"), "worker", *arguments]
@@ -32,19 +32,19 @@ class Worker:
     def receive(self):
         lengths = self.child.stdout.read(8)
         if len(lengths) < 8:
-            raise EOFError(f"the worker has ended with status {self.child.wait()}")
+            raise EOFError(f"the worker ended with status {self.child.wait()}")
         header, body = struct.unpack("<II", lengths)
         return json.loads(self.child.stdout.read(header)), self.child.stdout.read(body)
 
     def embed(self, paths):
-        """(path, float32 rows or an error) in the order in which they are done."""
-        def write():  # beside the reading: both pipes are finite
+        """Yields (path, float32 rows or an error) in the order in which the requests finish."""
+        def write():  # in a thread: the pipes are finite, so reading must not wait for all writes
             try:
                 for number, path in enumerate(paths):
                     with open(path, "rb") as file:
                         self.send({"ask": "embed", "id": number, "binary": True}, file.read())
             except BrokenPipeError:
-                pass  # receive tells why
+                pass  # receive reports it
         threading.Thread(target=write, daemon=True).start()
         for _ in paths:
             header, body = self.receive()
@@ -55,14 +55,14 @@ class Worker:
                 yield paths[header["id"]], answer["error"]
 
     def close(self):
-        """0: all was answered; 75: try again; 2: do not."""
+        """Returns the exit status: 0 if all requests were answered, 75 to try again, 2 not to."""
         self.child.stdin.close()
         return self.child.wait()
 
 
 if __name__ == "__main__":
     if len(sys.argv) < 4 or sys.argv[1] != "-m":
-        sys.exit(f"usage: {sys.argv[0]} -m WEIGHTS PICTURE...")
+        sys.exit(f"usage: {sys.argv[0]} -m WEIGHTS IMAGE...")
     worker = Worker("-m", sys.argv[2])
     for path, rows in worker.embed(sys.argv[3:]):
         print(path, rows if isinstance(rows, str) else rows[0][:4])

@@ -10,13 +10,19 @@
 #define fail jsonl_fail /* some functions of one file have the names of another's */
 #include "gallery/gallery_jsonl.c"
 #undef fail
-#define MAGIC NPY_MAGIC
 #include "embedding/npy.c"
-#undef MAGIC
-#define fail store_fail
+#include "gallery/store_file.c"
+#include "gallery/store_format.c"
+#include "gallery/store_decoders.c"
+#include "gallery/store_record.c"
+#include "gallery/store_entries.c"
+#include "gallery/store_handle.c"
+#include "gallery/store_head.c"
+#include "gallery/store_walk.c"
+#include "gallery/store_append.c"
+#include "gallery/store_rewrite.c"
 #include "gallery/gallery_store.c"
-#undef fail
-#undef MAGIC
+#include "gallery/store_hash.c"
 #include "base/memory.c"
 #include "base/text.c"
 #include "gallery/makers.c"

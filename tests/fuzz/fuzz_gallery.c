@@ -89,6 +89,17 @@ static int disk_rename(void) {
 #define fchmod(fd, mode) ((void)(fd), (void)(mode), 0)
 #define fchown(fd, user, group) 0
 #define usleep(time) ((void)0)
+#define realpath(path, to) strdup(path)
+#include "gallery/store_file.c"
+#include "gallery/store_format.c"
+#include "gallery/store_decoders.c"
+#include "gallery/store_record.c"
+#include "gallery/store_entries.c"
+#include "gallery/store_handle.c"
+#include "gallery/store_head.c"
+#include "gallery/store_walk.c"
+#include "gallery/store_append.c"
+#include "gallery/store_rewrite.c"
 #include "gallery/gallery_store.c"
 
 static const char *scratch_path(void) { return "/fuzz.gallery"; }
@@ -142,42 +153,39 @@ static void try_file(const uint8_t *data, size_t size) {
     }
 }
 
-static void seal_marks(const layout *l, uint8_t *data, size_t size, size_t records) {
-    for (int i = 0; i < 2; i++) {
-        const uint64_t values[3] = {(uint64_t)i + 1, size & ~(size_t)7, records};
-        mark_bytes(l, l->mark[i], values, data + l->mark[i]);
-    }
-}
-
 /* Right checksums wherever lengths allow it; the copies of the header become copies. */
-static void repair(const layout *l, uint8_t *data, size_t size) {
+static void repair(uint8_t *data, size_t size) {
     size_t records = 0;
-    if (size < l->first) return;
-    memcpy(data, MAGIC, sizeof MAGIC);
-    put(data + 8, l->version, 4);
-    for (int i = 0; i < l->heads; i++) {
-        memmove(data + l->head[i], data, l->block);
-        seal(l, l->head[i], data + l->head[i]);
+    uint8_t *copy = data + HEADER_RECORD;
+    if (size < FIRST_RECORD) return;
+    memcpy(data, STORE_MAGIC_BYTES, STORE_MAGIC);
+    bytes_put(data + 8, STORE_VERSION, 4);
+    for (unsigned i = 0; i < 2; i++) {
+        memmove(data + head_at(i), data, SECTOR);
+        block_seal(head_at(i), data + head_at(i));
     }
-    if (l->header_record) {
-        uint8_t *copy = data + l->header_record;
-        put(copy, HEADER, 4);
-        put(copy + 4, HEADER_BYTES, 4);
-        memcpy(copy + RECORD_HEAD, data, HEADER_BYTES);
-        put(copy + 8, checksum(l->header_record, copy, RECORD_HEAD + HEADER_BYTES, 8), 8);
-    }
-    for (size_t at = l->first; at + RECORD_HEAD <= size; records++) {
-        size_t length = (size_t)get(data + at + 4, 4);
+    bytes_put(copy, HEADER, 4);
+    bytes_put(copy + 4, HEADER_BYTES, 4);
+    memcpy(copy + RECORD_HEAD, data, HEADER_BYTES);
+    bytes_put(copy + 8, bytes_checksum(HEADER_RECORD, copy, RECORD_HEAD + HEADER_BYTES, 8), 8);
+    for (size_t at = FIRST_RECORD; at + RECORD_HEAD <= size; records++) {
+        size_t length = (size_t)bytes_get(data + at + 4, 4);
         if (length % 8 || length > size - at - RECORD_HEAD) break;
-        put(data + at + 8, checksum(at, data + at, RECORD_HEAD + length, 8), 8);
+        bytes_put(data + at + 8, bytes_checksum(at, data + at, RECORD_HEAD + length, 8), 8);
         at += RECORD_HEAD + length;
     }
-    seal_marks(l, data, size, records);
+    for (unsigned i = 0; i < 2; i++) {
+        const uint64_t values[3] = {i + 1, size & ~(size_t)7, records};
+        uint8_t *mark = data + mark_at(i);
+        memset(mark, 0, SECTOR);
+        for (int k = 0; k < 3; k++) bytes_put(mark + 8 * k, values[k], 8);
+        block_seal(mark_at(i), mark);
+    }
 }
 
 /* Records of the input behind a sound header: a type, a size and that many bytes each. Then one byte of all is changed,
    and what is left is salvaged. */
-static void try_records(const layout *l, const uint8_t *data, size_t size) {
+static void try_records(const uint8_t *data, size_t size) {
     enum { ROOM = 1 << 16 };
     static uint8_t file[ROOM];
     store_meta meta;
@@ -185,19 +193,19 @@ static void try_records(const layout *l, const uint8_t *data, size_t size) {
     strcpy(meta.model[0].fingerprint, "f");
     meta.models = 1, meta.dim = meta.model[0].dim = 1 + (size ? data[0] & 3 : 0), meta.halves = size && data[0] & 4;
     meta.threshold = 0;
-    memset(file, 0, (size_t)l->first);
-    head_bytes(&meta, file);
-    size_t at = (size_t)l->first;
+    memset(file, 0, FIRST_RECORD);
+    header_write(&meta, file);
+    size_t at = FIRST_RECORD;
     for (size_t i = 1; i + 2 <= size && at + RECORD_HEAD + 256 < ROOM;) {
         size_t length = data[i + 1] & 0x78, n = length < size - i - 2 ? length : size - i - 2;
         memset(file + at, 0, RECORD_HEAD + length);
-        put(file + at, data[i] & 7, 4);
-        put(file + at + 4, length, 4);
+        bytes_put(file + at, data[i] & 7, 4);
+        bytes_put(file + at + 4, length, 4);
         memcpy(file + at + RECORD_HEAD, data + i + 2, n);
         at += RECORD_HEAD + length;
         i += 2 + n;
     }
-    repair(l, file, at);
+    repair(file, at);
     try_file(file, at);
     if (size < 3) return;
     file[((size_t)data[1] << 8 | data[2]) % at] ^= data[0] | 1;
@@ -208,12 +216,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static uint8_t copy[1 << 15];
     if (size > sizeof copy) return 0;
     try_file(data, size);
-    const layout *l = &LAYOUTS[size && data[0] & 8 ? 0 : 1];
-    if (size >= l->first) {
+    if (size >= FIRST_RECORD) {
         memcpy(copy, data, size);
-        repair(l, copy, size);
+        repair(copy, size);
         try_file(copy, size);
     }
-    try_records(l, data, size);
+    try_records(data, size);
     return 0;
 }

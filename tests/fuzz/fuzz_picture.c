@@ -32,8 +32,8 @@
 #include "pictures/exif.c"
 #include "pictures/jpeg.c"
 #include "pictures/picture.c"
+#include "pictures/picture_facts.c"
 #include "pictures/pnm.c"
-#include "pictures/sniff.c"
 #include "pictures/turbojpeg.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -56,8 +56,7 @@ static void repair_png(unsigned char *file, size_t len) {
 
 /* picture_open without a file on disk. */
 static int open_bytes(picture *p, const char *name, const picture_limits *limits, text *why) {
-    if (!sniff_picture(bytes_of(p), p->file.len, name, why) || !read_size(p, why)) return 0;
-    p->orientation = exif_orientation(bytes_of(p), p->file.len);
+    if (!picture_facts_read(&p->facts, bytes_of(p), p->file.len, name, why) || !read_size(p, why)) return 0;
     long long when;
     if (exif_time(bytes_of(p), p->file.len, &when) && (when < -62135596800000 || when > 253402300799999)) abort();
     return p->width > 0 && p->height > 0 && (long long)p->width * p->height <= limits->pixels;
@@ -74,8 +73,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (data[0] & 2) repair_png((unsigned char *)p.file.s, p.file.len);
     text_clear(&why);
     if (open_bytes(&p, data[0] & 1 ? "a.tga" : "a", &limits, &why)) {
-        int width = p.width, height = p.height, turned = p.orientation >= 5;
-        p.budget = decoder_need(bytes_of(&p), p.file.len, width, height, p.orientation != 1, 0) * 3 / 2;
+        int width = p.width, height = p.height, turned = p.facts.orientation >= 5;
+        p.budget = decoder_need(&p.facts, p.file.len, width, height, p.facts.orientation != 1, 0) * 3 / 2;
         int good = picture_decode(&p, &why);
         MUST(good ? p.rgb && p.width == (turned ? height : width) && p.height == (turned ? width : height) : why.len);
         unsigned sum = 0;

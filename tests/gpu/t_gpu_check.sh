@@ -25,11 +25,11 @@ says() {
 }
 
 # --- arguments, and what is missing ---
-says 2 'where to' sh tools/gpu_check
+says 2 'out DIR is missing' sh tools/gpu_check
 says 2 'a folder is missing' sh tools/gpu_check --out
-says 2 'no part "horse"' sh tools/gpu_check --out "$out/r" horse
+says 2 'unknown part "horse"' sh tools/gpu_check --out "$out/r" horse
 says 2 'a number is missing after --limit' sh tools/gpu_check --out "$out/r" --limit
-says 2 '"soon", not a number' sh tools/gpu_check --out "$out/r" --limit soon bench
+says 2 '"soon"; expected a number of seconds' sh tools/gpu_check --out "$out/r" --limit soon bench
 says 2 'unknown option --fast' sh tools/gpu_check --out "$out/r" --fast
 says 0 'times on the emulator would mean nothing' sh tools/gpu_check --emulator --out "$out/r" bench peers ceilings
 if ! nvidia-smi >/dev/null 2>&1; then
@@ -157,7 +157,7 @@ says 0 'the same bits in every batch: yes' \
     "$out/gpu_batch" build/gpu/efficientnet_b0.safetensors reid_kernels.cu 32 32
 grep -q '^cuda:0, reid emulator' "$out/log" && grep -q 'MB on the GPU (1[0-9] weights' "$out/log" && good ||
     bad 'gpu_batch does not say where it ran, and in how much memory'
-says 0 '^ReLU in other words .*: the same bits$' \
+says 0 '^ReLU written differently .*: the same bits$' \
     "$out/patched_kernel" build/gpu/resnet50-multiscale.safetensors reid_kernels.cu 32 32
 [ "$(grep -c 'cosine 0\.[0-9]*$' "$out/log")" = 2 ] && good || bad 'the other two edits are not seen'
 say_left_out parts

@@ -164,7 +164,7 @@ class Layout(Case):
         with open("larger.c", "w") as file:
             file.write(source)
         subprocess.run(["cc", "-shared", "-fPIC", "larger.c", "-o", "larger.so"], check=True)
-        self.refuses(OSError, "has another reid_box than this reid.py", cosine, [1], [1], library="./larger.so")
+        self.refuses(OSError, "has a different reid_box than this reid.py", cosine, [1], [1], library="./larger.so")
 
     def test_every_field_of_reid_desc_is_an_argument(self):
         for_c_alone = {"weights_size", "alloc_fn", "free_fn", "alloc_user", "log_user", "parallel_fn", "parallel_user",
@@ -368,7 +368,7 @@ class Arguments(Case):
         self.refuses(ValueError, "device is 'gpu'; it must be one of auto, cpu, cuda", Reid, "b0.safetensors",
                      device="gpu")
         self.refuses(TypeError, "weights is 7", Reid, 7)
-        self.refuses(ValueError, "preset holds a zero byte", Reid, "b0.safetensors", preset="a\0b")
+        self.refuses(ValueError, "preset contains a zero byte", Reid, "b0.safetensors", preset="a\0b")
         self.refuses(TypeError, "bytes-like", Reid, weights_data="text")
 
     def test_what_is_no_picture(self):
@@ -386,13 +386,13 @@ class Arguments(Case):
         with self.assertRaisesRegex(OSError, "truncated"):
             embed("cut.png")
         self.refuses(TypeError, "float64.*uint8", embed, good.astype(float))
-        self.refuses(TypeError, "picture 1 has values of type bool", embed, [good, good > 3])
-        self.refuses(ValueError, r"picture 1 has the shape \(40, 40, 2\)", embed, [good, good[:, :, :2]])
+        self.refuses(TypeError, "image 1 has values of type bool", embed, [good, good > 3])
+        self.refuses(ValueError, r"image 1 has the shape \(40, 40, 2\)", embed, [good, good[:, :, :2]])
         self.refuses(ValueError, r"\(40,\)", embed, good[:, 0, 0])
         self.refuses(ValueError, "bgr is for three", embed, picture(1, 9, 9, 4), bgr=True)
         self.refuses(TypeError, "images is a int", embed, 3)
         self.refuses(TypeError, "images is a bytes", embed, b"whole.png")
-        self.refuses(TypeError, "picture 1 is a list", embed, [good, good.tolist()])
+        self.refuses(TypeError, "image 1 is a list", embed, [good, good.tolist()])
         self.refuses(ValueError, "mode F", embed, Image.new("F", (9, 9)))
         self.code("REID_ERR_IMAGE", "^row 1: width x height is 40 x 0", embed, [good, good[:0]])
         self.code("REID_ERR_IMAGE", "1000001", embed, np.broadcast_to(np.uint8(7), (1000001, 1)))
@@ -408,7 +408,7 @@ class Arguments(Case):
             self.refuses(ValueError, "must be x, y, width, height", embed, good, wrong)
         for wrong in ((1, 2, 3, 4.5), (1, 2, 3, float("nan")), (1, 2, 3, float("inf")), (2**31, 0, 5, 5)):
             self.refuses(ValueError, "whole numbers of pixels", embed, good, wrong)
-        self.refuses(ValueError, "boxes has 1 entries for 2 pictures", embed, [good, good], [(0, 0, 5, 5)])
+        self.refuses(ValueError, "boxes has length 1, but images has length 2", embed, [good, good], [(0, 0, 5, 5)])
         self.refuses(ValueError, r"boxes\[1\]", embed, [good, good], [None, (1, 2, 3)])
         self.refuses(ValueError, "one image and at most one box", self.reid.preprocess, good, [(0, 0, 5, 5)] * 2)
 
@@ -662,7 +662,7 @@ class Search(Case):
         self.assertAlmostEqual(cosine(a, b), 24 / 25, 12)
         self.assertEqual(cosine(a, -a), -1)
         self.assertEqual(cosine(a, a * 0), 0)
-        self.refuses(ValueError, "one length", cosine, a, a[:2])
+        self.refuses(ValueError, "equal length", cosine, a, a[:2])
         self.refuses(ValueError, "two vectors", cosine, [a], [b])
 
 

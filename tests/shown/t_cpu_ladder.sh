@@ -61,7 +61,7 @@ ladder=$out/gcc
 build "$ladder" examples/cpu_ladder.c gcc -O2 -ftree-vectorize || exit 1
 for isa in avx2 avx512; do # those of this CPU
     if "$ladder" --small --isa $isa > "$out/log" 2>&1; then isas="$isas $isa"
-    elif grep -q '^cpu_ladder: .* or not on this CPU$' "$out/log"; then
+    elif grep -q '^cpu_ladder: .* or not supported by this CPU$' "$out/log"; then
         skipped=$((skipped + 1))
         echo "skipped: no $isa here"
     else bad "--isa $isa"; fi
@@ -106,7 +106,7 @@ if [ "$isas" != plain ]; then
     plant column 's/w1 = CONST_VEC(w + LANES);/w1 = CONST_VEC(w);/' &&
         says 1 '^6 .*WRONG: an error of [0-9]' --small
     plant rounded_twice 's/= FMA(SET1(a\[r\]\[k\]), CONST_VEC(w), sum\[r\]\[0\]);/+= SET1(a[r][k]) * CONST_VEC(w);/' &&
-        says 1 '^4 .*WRONG: other bits than rung 1' --small
+        says 1 '^4 .*WRONG: the bits differ from rung 1' --small
 fi
 echo "$passed passed, $failed failed, $skipped skipped"
 [ $failed -eq 0 ]

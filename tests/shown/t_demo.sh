@@ -48,7 +48,7 @@ check "best match right for 80 % of the unseen views" at_least 80 'best match ri
 check "right ones accepted" at_least 75 'accepted as the right one' 24
 check "strangers rejected" at_least 85 'never enrolled and rejected' 12
 check "the threshold is derived" grep -q '^threshold 0\.[0-9]*, from 52 enrolled views left out' "$dir/out"
-check "three networks" [ "$(grep -c 'floats .* ms an image' "$dir/out")" -eq 3 ]
+check "three networks" [ "$(grep -c 'floats .* ms per image' "$dir/out")" -eq 3 ]
 alone() { sed -n 's/.*right alone: \([0-9]*\) of \([0-9]*\)/\1 \2/p' "$dir/out"; }
 far_above_chance() { [ "$(alone | awk '$1 >= 0.6 * $2' | wc -l)" -eq 3 ]; }
 check "each network alone is far above chance" far_above_chance
@@ -63,14 +63,15 @@ check "no temporary file" [ ! -e "$dir/page.html.part" ]
 bcubed() { awk '/^BCubed/ { exit !($7 >= 0.8) } END { if (!NR) exit 1 }' "$dir/out"; }
 check "BCubed F of at least 0.8" bcubed
 check "about 16 groups" grep -qE '^96 crops in (1[3-9]|2[0-4]) groups at threshold 0\.' "$dir/out"
-check "the page of the groups is named" grep -q "^who is who, and what to ask: $dir/page-groups.html\$" "$dir/out"
+check "the page of the groups is named" \
+    grep -q "^page of the groups, with questions: $dir/page-groups.html\$" "$dir/out"
 check "it has every picture" [ "$(grep -o '"/9j/' "$dir/page-groups.html" | wc -l)" -eq 96 ]
 check "it asks" grep -q '"doubts": \[\[[0-9]*,[0-9]*,0\.' "$dir/page-groups.html"
 
 # Who is in a film: a page of its own, which the first one leads to and which leads back.
 if command -v ffmpeg > /dev/null; then
     film=$dir/page-film.html
-    check "the page of the film is named" grep -q "^who is in the film: $film\$" "$dir/out"
+    check "the page of the film is named" grep -q "^page of the video: $film\$" "$dir/out"
     check "it is complete" complete "$film"
     check "the first page leads to it" grep -q '<a href="page-film.html">' "$dir/page.html"
     check "and it leads back" grep -q '<a href="page.html">' "$film"
@@ -80,7 +81,7 @@ if command -v ffmpeg > /dev/null; then
     true_tracks() { tracks | (read -r right all && [ "$all" -ge 6 ] && [ $((right * 10)) -ge $((all * 8)) ]); }
     check "8 of 10 tracks follow one deer" true_tracks
 else
-    check "without ffmpeg it says so" grep -q '^no film: there is no ffmpeg here' "$dir/out"
+    check "without ffmpeg it says so" grep -q '^no video, because ffmpeg is not installed' "$dir/out"
     check "and the first page leads nowhere" [ "$(grep -c 'page-film.html' "$dir/page.html")" = 0 ]
 fi
 b0=$PWD/build/demo/efficientnet_b0.safetensors pictures=$PWD/build/demo/pictures
@@ -114,7 +115,7 @@ demo 0 -m "$b0" -o "$dir/flat.html" "$dir/flat"
 check "every picture gets its best match" [ "$(grep -c '\.png ' "$dir/out")" -eq 4 ]
 check "the other Maple is found" grep -q '^who.png  *Maple ' "$dir/out"
 check "there is no threshold" grep -q '^no threshold' "$dir/out"
-check "and there are no groups" grep -q '^no groups: nothing says which score is enough' "$dir/out"
+check "and there are no groups" grep -q '^no groups, because no threshold could be derived' "$dir/out"
 check "the flat page is complete" complete "$dir/flat.html"
 
 # What cannot be done is said, with status 2 and no page.

@@ -103,34 +103,34 @@ for p in $PATH; do [ -x "$p/reid" ] || path=$path${path:+:}$p; done
 unset IFS
 check "no argument lists the models" 2 "efficientnet_b0"
 check "help" 0 "resnet50-v2" --help
-check "unknown name" 2 "no model is named horse" horse
-check "a path is no name" 2 "no model is named" ../models/good
-check "folder that is not there" 1 "is not a folder" good "$dir/nowhere"
-check "good file" 3 "$hash: good" good "$dir/out/with space"
+check "unknown name" 2 "unknown model horse" horse
+check "a path is no name" 2 "unknown model" ../models/good
+check "folder that is not there" 1 "is not a writable folder" good "$dir/nowhere"
+check "good file" 3 "$hash is correct" good "$dir/out/with space"
 ok "good file is whole" cmp -s "$dir/www/good.pth" "$dir/out/with space/good.pth"
 ok "no part is left" test ! -e "$dir/out/with space/good.pth.part"
-check "again: nothing is downloaded" 3 "is there already" good "$dir/out/with space"
+check "again: nothing is downloaded" 3 "already exists, SHA-256" good "$dir/out/with space"
 check "how to convert" 3 "build/reid convert --preset torchvision-v1" good "$dir/out/with space"
 check "safetensors need no conversion" 0 "ready: $dir/out/ready.safetensors" ready "$dir/out"
 check "wrong hash" 1 "expected 0000" wrong "$dir/out"
 ok "nothing is left of a wrong file" test ! -e "$dir/out/good.pth" -a ! -e "$dir/out/good.pth.part"
 check "missing on the server" 1 "nothing could be downloaded" absent "$dir/out"
-check "second name of a manifest" 3 "good.pth, SHA-256" second "$dir/out"
-check "eight digits of a hash" 1 "no file with all 64 digits" prefix "$dir/out"
-check "a hash that belongs to no name" 1 "no file with all 64 digits" untied "$dir/out"
-check "a name with a folder" 1 "no file with all 64 digits" outside "$dir/out"
+check "second name of a manifest" 3 "good.pth: SHA-256" second "$dir/out"
+check "eight digits of a hash" 1 "no file with a complete SHA-256" prefix "$dir/out"
+check "a hash that belongs to no name" 1 "no file with a complete SHA-256" untied "$dir/out"
+check "a name with a folder" 1 "no file with a complete SHA-256" outside "$dir/out"
 ok "which are not offered" no_line
 check "the hash of another file of the manifest" 1 "expected 0000" swapped "$dir/w2"
 if command -v curl >/dev/null 2>&1; then # wget continues by itself
     check "an interrupted download fails" 1 "nothing could be downloaded" cut "$dir/out"
     ok "and keeps its part" test -s "$dir/out/cut.pth.part" -a ! -e "$dir/out/cut.pth"
 fi
-check "the next one continues" 3 "cut.pth, SHA-256 $hash: good" cut "$dir/out"
+check "the next one continues" 3 "cut.pth: SHA-256 $hash is correct" cut "$dir/out"
 ok "from where it stopped" grep -q "cut.pth 1000" "$dir/www/log"
 rm "$dir/out/good.pth"
 noise 9000 > "$dir/out/good.pth.part"
-check "a part that is no part of the file is deleted" 1 "the download is deleted" good "$dir/out"
-check "so that the next one is good" 3 "good.pth, SHA-256 $hash: good" good "$dir/out"
+check "a part that is no part of the file is deleted" 1 "the download was deleted" good "$dir/out"
+check "so that the next one is good" 3 "good.pth: SHA-256 $hash is correct" good "$dir/out"
 
 # A part that somebody else has put there is not written to.
 rm -f "$dir/out/good.pth"
@@ -181,7 +181,7 @@ if [ -x build/reid ]; then
     mkdir "$dir/build" "$dir/w"
     ln -s "$PWD/build/reid" "$dir/build/reid"
     check "a damaged checkpoint" 1 "good.pth: not a known checkpoint" good "$dir/out"
-    check "is kept" 1 "is there already" good "$dir/out"
+    check "is kept" 1 "already exists, SHA-256" good "$dir/out"
     # shellcheck source=tests/lib/cli_lib.sh
     (. tests/lib/cli_lib.sh && need_checkpoint_files && b0 b0.safetensors &&
         "$CHECKPOINT_FILES" zip b0.safetensors "$dir/www/b0.pth")

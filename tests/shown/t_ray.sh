@@ -102,6 +102,6 @@ refused() { # PATTERN ARGUMENT...
     says "$pattern"
 }
 refused 'x.png: the name must end in' -o x.png -- -m w in
-refused 'are at least 1' -o x.npy --actors 0 -- -m w in
+refused 'must be at least 1' -o x.npy --actors 0 -- -m w in
 refused 'the following arguments are required: .*output' -- -m w in
 finish

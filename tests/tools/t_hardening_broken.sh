@@ -19,7 +19,8 @@ word=${1-} limit=300 log=$dir/log top=$dir/top
 
 # compile_line TEST: the sources and options in its head; a planted file stands in the place of its original
 compile_line() {
-    sed -n '/^ *cc -std/,/\*\//{s/\*\/.*//;p;}' "$(find tests/tools -name "$1.c")" | tr '\n' ' ' |
+    # shellcheck disable=SC2046 # several words, and patterns of files
+    echo $(sed -n '/^ *cc -std/,/\*\//{s/\*\/.*//;p;}' "$(find tests/tools -name "$1.c")") |
         sed "s|^ *cc ||; s|-o *[^ ]*||; s|-O[0-9]||; s|-I\. |-I. -I$top/tools |; s| $file | $top/$file |"
 }
 
@@ -84,8 +85,8 @@ bug 'comments end at newlines alone' tools/pictures/pnm.c t_picture:test_pnm_ref
     "s/file\[at\] == '\\\\n' || file\[at\] == '\\\\r'/file[at] == '\\\\n'/"
 bug 'all decoders of stb_image are there' tools/pictures/stb_image_config.h t_decoders '/define STBI_ONLY/d'
 bug 'sums in stb_image do not wrap' Makefile t_decoders 's/-fwrapv//'
-bug 'three bytes make a JPEG' tools/pictures/sniff.c t_picture:test_jpeg_by_another_name \
-    's/{2, "\\xFF\\xD8", jpeg/{3, "\\xFF\\xD8\\xFF", jpeg/'
+bug 'three bytes make a JPEG' tools/pictures/picture_facts.c t_picture:test_jpeg_by_another_name \
+    's/{2, "\\xFF\\xD8", PICTURE_JPEG, read_jpeg/{3, "\\xFF\\xD8\\xFF", PICTURE_JPEG, read_jpeg/'
 bug 'a JPEG without its tables is decoded' tools/pictures/jpeg.c t_picture:test_jpeg_structure \
     's/if (!is_defined) return/if (0) return/'
 bug 'a file that ends early becomes an image' tools/pictures/picture.c t_picture:test_short_tga \
@@ -103,40 +104,38 @@ bug 'each decoder may read a file as large as half of the memory' tools/pictures
 bug 'scans are not counted' tools/pictures/jpeg.c t_picture:test_jpeg_scans \
     's/if (++t->scans > most_scans(f)) return/if (0) return/'
 bug 'a hundred bytes make a JPEG of any size' tools/pictures/jpeg.c t_picture:test_short_jpeg \
-    's/return is_too_short(&t.frame, len) ?/return 0 ?/'
+    's/return is_too_short(&out->frame, len) ?/return 0 ?/'
 bug 'images are decoded without waiting for room' tools/embedding/pipeline.c t_cli_inputs \
-    's/number != p->taken \&\& p->bytes + d->cost > p->budget/0/'
+    's/is->number != p->taken \&\& p->bytes + bytes > p->budget/0/'
 # --- galleries ---
-bug 'an end mark that did not reach the disk stays' tools/gallery/gallery_store.c t_gallery_faults:test_errors \
+bug 'an end mark that did not reach the disk stays' tools/gallery/store_append.c t_gallery_faults:test_errors \
     's/if (s->failed) undo_mark(s);//'
-bug 'records are cut off that an end mark may name' tools/gallery/gallery_store.c t_gallery_faults:test_errors \
-    's/s->keep_tail = !write_mark/s->keep_tail = 0 * write_mark/'
-bug 'an interrupted fsync is a failure' tools/gallery/gallery_store.c t_gallery_faults:test_errors \
+bug 'records are cut off that an end mark may name' tools/gallery/store_append.c t_gallery_faults:test_errors \
+    's/s->keep_tail = !store_write_mark/s->keep_tail = 0 * store_write_mark/'
+bug 'an interrupted fsync is a failure' tools/base/files.h t_gallery_faults:test_errors \
     's/while ((result) != 0 \&\& errno == EINTR)/while (0)/'
-bug 'a failure has no reason' tools/gallery/gallery_store.c t_gallery_faults:test_errors \
-    's/return result == 0 || fail_errno(why, .*);/return result == 0;/'
-bug 'the mark is written before the records' tools/gallery/gallery_store.c t_gallery_faults:test_kills \
-    's/^    if (!flush(s, why)) return 0;/    if (!write_mark(s->fd, s->layout, s->sequence + 1, \
+bug 'a failure has no reason' tools/gallery/store_file.c t_gallery_faults:test_errors \
+    's/return result == 0 || store_fail_errno(why, .*);/return result == 0;/'
+bug 'the mark is written before the records' tools/gallery/store_append.c t_gallery_faults:test_kills \
+    's/^    if (!flush(s, why)) return 0;/    if (!store_write_mark(s->fd, s->sequence + 1, \
     s->tail + s->pending_len, s->tail_records, why) || !flush(s, why)) return 0;/'
-bug 'a compacted gallery has the mode of a new file' tools/gallery/gallery_store.c t_gallery_faults:test_modes \
+bug 'a compacted gallery has the mode of a new file' tools/gallery/store_rewrite.c t_gallery_faults:test_modes \
     's/ = opened \&\& keep_rights(s->fd, to->fd, why) \&\&/ = opened \&\& fchmod(to->fd, 0644) == 0 \&\&/'
-bug 'one copy of the header is all' tools/gallery/gallery_store.c t_gallery_store:test_salvage_without_head \
-    's/; k < l->heads \&\& !found/; k < 1 \&\& !found/'
-bug 'headers among the records are not looked for' tools/gallery/gallery_store.c \
-    t_gallery_store:test_salvage_without_head 's/\(place = s->layout->header_record\); !found;/\1; 0;/'
-bug 'a large gallery does not say again what it is' tools/gallery/gallery_store.c \
+bug 'one copy of the header is all' tools/gallery/store_head.c t_gallery_store:test_salvage_without_head \
+    's/i < 2 \&\& !found/i < 1 \&\& !found/'
+bug 'headers among the records are not looked for' tools/gallery/store_head.c \
+    t_gallery_store:test_salvage_without_head 's/\(place = HEADER_RECORD\); !found;/\1; 0;/'
+bug 'a large gallery does not say again what it is' tools/gallery/store_append.c \
     t_gallery_store:test_salvage_records_alone 's/s->tail + s->pending_len >= s->next_header/0/'
-bug 'end marks that are damaged end a salvage' tools/gallery/gallery_store.c t_gallery_store:test_salvage \
+bug 'end marks that are damaged end a salvage' tools/gallery/store_head.c t_gallery_store:test_salvage \
     's/^    if (salvage) { .*/    if (0) {/'
-bug 'galleries of version 1 are not known' tools/gallery/gallery_store.c t_gallery_store:test_version_1 \
-    's/version == 1 ? &LAYOUTS\[0\] : NEWEST/NEWEST/'
 # --- outputs ---
 bug 'rows that have their final name are not found again' tools/embedding/output.c t_output_faults:test_npy \
     's/if (data_size == 0 \&\& size \&\& adopt_renamed/if (0 \&\& adopt_renamed/'
 bug 'a run of which rows have their final name cannot go on' tools/embedding/output.c t_output_faults:test_npy \
     's/if (data_size == 0 \&\& size \&\& adopt_renamed/if (0 \&\& adopt_renamed/
     s/if (data_size < prologue) return 0;/if (data_size < prologue) return out->broken = 1;/'
-bug 'an interrupted rename is a failure' tools/base/files.c t_output_faults:test_npy \
+bug 'an interrupted rename is a failure' tools/base/files.h t_output_faults:test_npy \
     's/while ((result) != 0 \&\& errno == EINTR)/while (0)/'
 bug 'another user'"'"'s file is continued' tools/base/files.c t_output_faults:test_taken_names \
     's/else if (keep \&\& st.st_uid != geteuid())/else if (0)/'

@@ -545,7 +545,7 @@ static void errors_are_told(void **state) {
     assert_string_equal(said, "");
     assert_false(eval_set_open(&set, &nothing, NULL, &status));
     eval_set_free(&set);
-    assert_says_all(said, "no images: name a folder, --labels or a file of embeddings");
+    assert_says_all(said, "no images: give a folder, --labels or an embeddings file");
     assert_int_equal(status, 2);
     say_listen(said, 8); /* what does not fit is cut off */
     say_error("0123456789");

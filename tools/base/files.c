@@ -16,11 +16,6 @@
 
 enum { MAX_PENDING = 8 };
 
-/* Asks again what a signal has interrupted. */
-#define UNINTERRUPTED(result, call) \
-    do (result) = (call);           \
-    while ((result) != 0 && errno == EINTR)
-
 static char *to_remove[MAX_PENDING];
 static volatile sig_atomic_t signal_seen;
 static sem_t signals; /* how many have come */

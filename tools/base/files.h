@@ -4,7 +4,13 @@
 
 #include "base/text.h"
 
+#include <errno.h>
 #include <stddef.h>
+
+/* Asks again what a signal has interrupted. */
+#define UNINTERRUPTED(result, call) \
+    do (result) = (call);           \
+    while ((result) != 0 && errno == EINTR)
 
 /* Reads a file to its end into out (0-terminated). regular_only refuses pipes and devices, on which a read could wait
    for ever. Returns 0 with the reason in why. */

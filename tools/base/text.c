@@ -328,6 +328,19 @@ int parse_int(const char *s, long long lo, long long hi, long long *out) {
     return 1;
 }
 
+int parse_size(const char *s, size_t most, size_t *out) {
+    enum { DIGITS = 20 }; /* of the largest 64-bit number */
+    size_t value = 0, n = strspn(s, "0123456789");
+    if (!n || n > DIGITS || s[n]) return 0;
+    for (; *s; s++) {
+        size_t digit = (size_t)(*s - '0');
+        if (value > (SIZE_MAX - digit) / 10) return 0;
+        value = value * 10 + digit;
+    }
+    *out = value;
+    return value <= most;
+}
+
 int parse_real(const char *s, double lo, double hi, double *out) {
     char *end;
     if (!*s || s[strspn(s, "0123456789+-.eE")]) return 0; /* no hexadecimal, no inf, no nan, no spaces */

@@ -77,6 +77,8 @@ int text_ends_with(const char *s, const char *end);
 /* The whole of s must be a number in lo … hi. They return 0 otherwise. */
 int parse_int(const char *s, long long lo, long long hi, long long *out);
 int parse_real(const char *s, double lo, double hi, double *out);
+/* A decimal number of bytes without a sign, as in Content-Length; 0 when it is above most. */
+int parse_size(const char *s, size_t most, size_t *out);
 /* "" for 1, else "s": printf("%zu image%s", n, plural(n)). */
 const char *plural(size_t n);
 /* 1000, 64K, 512M, 2G: powers of 1024. */

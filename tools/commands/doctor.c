@@ -8,7 +8,7 @@
 #include "machine/libraries.h"
 #include "machine/subjects.h"
 #include "machine/system.h"
-#include "server/http.h"
+#include "server/mhd.h"
 
 #include <string.h>
 
@@ -19,7 +19,7 @@ static void look(findings *f, const options *o) {
     const library_needs needs = {.ffmpeg = o->track.ffmpeg,
                                  .turbo = o->input.jpeg == JPEG_TURBO,
                                  .database = o->match.gallery && is_database_url(o->match.gallery),
-                                 .http = http_is_there()};
+                                 .http = mhd_is_there()};
     const subjects named = {.models = descs, .model_count = o->models, .gallery = o->match.gallery,
                             .calibration = o->match.calibration, .threshold = o->match.threshold,
                             .jpeg = jpeg_decoder_name((jpeg_decoder)o->input.jpeg)};

@@ -11,6 +11,7 @@
 #include "review/desk.h"
 #include "review/single.h"
 #include "server/door.h"
+#include "server/mhd.h"
 
 #include <pwd.h>
 #include <stdlib.h>
@@ -41,7 +42,7 @@ static int check_options(const options *o) {
     else if (!o->review.import && !o->operand_count) say_error("review: no INPUT; see \"reid help review\"");
     else if (o->review.html && o->serve.listen)
         say_error("review: --html needs no server: remove --listen");
-    else if (!o->review.html && !o->review.import && !web_is_there())
+    else if (!o->review.html && !o->review.import && !mhd_is_there())
         say_error("review: this version was compiled without libmicrohttpd (Debian: libmicrohttpd-dev); --html works "
                   "without it");
     else return counting_options(o, "review");

@@ -7,6 +7,7 @@
 #include "commands/commands.h"
 #include "server/door.h"
 #include "server/http.h"
+#include "server/mhd.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +28,7 @@ typedef struct serving {
 
 static int check_options(const options *o) {
     if (o->operand_count) say_error("serve: unexpected argument: %s (weights go after -m)", shown(o->operands[0]));
-    else if (!http_is_there())
+    else if (!mhd_is_there())
         say_error("serve: this version was compiled without libmicrohttpd (Debian: libmicrohttpd-dev)");
     else if (o->models && o->serve.token_file && !o->serve.listen) say_error("serve: --token-file needs --listen");
     else return answering_check(o, "serve");

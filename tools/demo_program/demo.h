@@ -1,4 +1,4 @@
-/* What the demo found out, for its table (demo_run.c) and its page (demo_page.c). */
+/* The results of the demo, for its table (demo_run.c) and its page (demo_page.c). */
 #ifndef REID_TOOLS_DEMO_H
 #define REID_TOOLS_DEMO_H
 
@@ -11,11 +11,11 @@ enum { DEMO_MODELS = 4, DEMO_BEST = 3 };
 typedef enum demo_role {
     DEMO_ENROLLED, /* in the gallery */
     DEMO_UNSEEN,   /* of an enrolled individual, but held back: a query with a right answer */
-    DEMO_STRANGER  /* below a folder named `unknown`: a query that no answer is right for */
+    DEMO_STRANGER  /* below a folder named `unknown`: a query that should match nobody */
 } demo_role;
 
 typedef struct demo_shot {
-    char *path, *who; /* who: the individual; may be empty for a stranger */
+    char *path, *who; /* who: the individual's name; may be empty for a stranger */
     const char *label;
     demo_role role;
     size_t individual; /* among the enrolled ones */
@@ -27,19 +27,19 @@ typedef struct demo_model {
     reid_info info;
     const char *weights;
     double weight;      /* in the ensemble; 0: only compared with it */
-    int synthetic;      /* the file says so itself */
+    int synthetic;      /* according to the file's metadata */
     float *rows;        /* (shots, dim) */
-    double ms;          /* per picture */
-    int first_right;    /* unseen views whose best match alone is right */
+    double ms;          /* per image */
+    int first_right;    /* unseen views whose best match by this network alone is right */
     double own, other;  /* mean cosine within individuals, and between them */
 } demo_model;
 
 typedef struct demo_match {
-    size_t shot; /* the best picture of an individual */
+    size_t shot; /* the best image of an individual */
     double score;
 } demo_match;
 
-/* A query and its best individuals, distinct ones. */
+/* A query and its best matches, at most one per individual. */
 typedef struct demo_verdict {
     size_t shot;
     int found;
@@ -47,21 +47,21 @@ typedef struct demo_verdict {
     int accepted, right;
 } demo_verdict;
 
-/* Every enrolled view, left out in turn: its best score with other views of its own, and with everybody else's. */
+/* For every enrolled view, left out in turn: its best score with other views of its individual, and with all others. */
 typedef struct demo_held_out {
     double *own, *other; /* sorted */
     size_t count;
-    size_t missed, mistaken; /* of them, at the threshold */
+    size_t missed, mistaken; /* how many, at the threshold */
 } demo_held_out;
 
 typedef struct demo {
-    const char *folder, *film; /* film: the page that this one leads to; NULL: none */
+    const char *folder, *film; /* film: the page of the video, to which this page links, or NULL */
     demo_model model[DEMO_MODELS];
     int models;
     demo_shot *shots;
     size_t count, cap, failed, individuals;
     demo_held_out held_out;
-    int decides;       /* there is a threshold */
+    int decides;       /* a threshold could be derived */
     double threshold;
     demo_verdict *verdicts;
     size_t queries, unseen, strangers;
@@ -70,10 +70,10 @@ typedef struct demo {
 
 /* Fills in the thumbnail. */
 void demo_thumbnail(demo_shot *shot, const picture *p);
-/* The page, one file that needs nothing else. */
+/* Writes the page, one file that needs no others. */
 void demo_page(const demo *d, text *out);
 
-/* The demo is a program of its own: an error ends it with status 2, and so does the end of memory. */
+/* The demo is a separate program: an error, or running out of memory, ends it with status 2. */
 void die(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 void *must_alloc(size_t size);
 

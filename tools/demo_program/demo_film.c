@@ -1,12 +1,12 @@
-/* demo_film: shows what reid track has found in a drawn film.
+/* demo_film: shows what reid track has found in a drawn video.
 
      demo_film boxes DIR WIDTHxHEIGHT < frames > frames
-         draws the boxes of DIR/tracks.txt into raw frames, 8 bits of R, G and B a pixel, in their individuals' colours
+         draws the boxes of DIR/tracks.txt into raw RGB frames of 8 bits per channel, in their individuals' colours
      demo_film page [-s] -b BACK -f FILM.webm -d DETECTIONS -w WHO -o PAGE.html DIR
 
-   DIR is the output of reid track for one video. The page is one file with the film and the crops inside. BACK is the
-   page that it leads back to, DETECTIONS and WHO are those of demo_video, which knows which deer each box shows.
-   -s: the weights are synthetic.
+   DIR is the output of reid track for one video. The page is one file that contains the video and the crops. BACK is
+   the page that it links back to. DETECTIONS and WHO are files of demo_video, which knows which deer each box shows.
+   -s means that the weights are synthetic.
 
    make build/demo_film */
 #include "base/files.h"
@@ -35,15 +35,15 @@ typedef struct shot {
 
 typedef struct found_track {
     uint32_t number;
-    int scene, group; /* group: -1: none */
+    int scene, group; /* group: -1 for none */
     double first, last, boxes;
     shot *shots;
     size_t count, cap;
-    size_t seen[MOST_DEER + 1]; /* boxes of each deer; of none: mistakes of the detector */
+    size_t seen[MOST_DEER + 1]; /* boxes of each deer; the last: mistakes of the detector */
 } found_track;
 
 typedef struct box {
-    uint32_t frame, track; /* from 0; its number */
+    uint32_t frame, track; /* counted from 0; the track's number */
     double at[4];
 } box;
 
@@ -79,7 +79,7 @@ static void read_file(text *out, const char *folder, const char *name) {
     text_free(&path), text_free(&why);
 }
 
-/* One number or text among the members of an object; others are passed over. */
+/* A member of an object that is wanted, as a number or a string; other members are skipped. */
 typedef struct member {
     const char *key;
     double *number;
@@ -106,7 +106,7 @@ static void read_shot(json *j, found_track *t) {
     memset(s, 0, sizeof *s);
     const member wanted[] = {{"path", NULL, &s->path}, {"seconds", &s->seconds, NULL}};
     for (json_object(j); json_key(j, &key);) read_member(j, key.s, wanted, 2);
-    if (!s->path) die("tracks.json: a crop without path");
+    if (!s->path) die("tracks.json: a crop has no path");
     text_free(&key);
 }
 
@@ -163,13 +163,13 @@ static void read_tracks(result *r, const char *folder) {
     text_free(&file), text_free(&key);
 }
 
-/* The next line of MOT text: its frame, from 0, its second number and its box. */
+/* Reads the next line of MOT text: its frame, counted from 0, its second number and its box. */
 static int next_box(char **at, box *b) {
     double v[6];
     int used = 0;
     if (!**at) return 0;
     if (sscanf(*at, "%lf,%lf,%lf,%lf,%lf,%lf%*[^\n]%n", &v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &used) < 6 || !used)
-        die("this is no MOT text: %.60s", *at);
+        die("not a line of MOT text: %.60s", *at);
     *b = (box){(uint32_t)v[0] - 1, (uint32_t)v[1], {v[2] - 1, v[3] - 1, v[4], v[5]}};
     *at += used + ((*at)[used] == '\n');
     return 1;
@@ -194,7 +194,7 @@ static found_track *track_of(result *r, uint32_t number) {
 
 /* --- what is true ------------------------------------------------------------------------------------------------- */
 
-/* The track whose box a detection became; NULL: none. */
+/* Returns the track that contains a detection's box, or NULL. */
 static found_track *owner_of(result *r, const box *d) {
     for (size_t i = 0; i < r->box_count; i++) {
         const box *b = &r->boxes[i];
@@ -205,7 +205,7 @@ static found_track *owner_of(result *r, const box *d) {
     return NULL;
 }
 
-/* A line of WHO for each detection: 16 · scene + deer + 1, 0 for a mistake. */
+/* WHO has a line for each detection: 16 · scene + deer + 1, or 0 for a mistake. */
 static void count_deer(result *r, const char *detections, const char *who) {
     text boxes = TEXT_INIT, names = TEXT_INIT;
     read_file(&boxes, NULL, detections);
@@ -214,7 +214,7 @@ static void count_deer(result *r, const char *detections, const char *who) {
     for (box d; next_box(&at, &d);) {
         char *end;
         long id = strtol(name, &end, 10);
-        if (end == name) die("%s: has fewer lines than the detections", shown(who));
+        if (end == name) die("%s has fewer lines than the file of detections", shown(who));
         name = end;
         found_track *t = owner_of(r, &d);
         if (t) t->seen[id > 0 ? (id - 1) % MOST_DEER : MOST_DEER]++;
@@ -222,7 +222,7 @@ static void count_deer(result *r, const char *detections, const char *who) {
     text_free(&boxes), text_free(&names);
 }
 
-/* Which deer most of the boxes show, and whether all do, but for mistakes of the detector. */
+/* Returns the deer that most of the boxes show, and whether all do except for mistakes of the detector. */
 static int deer_of(const size_t *seen, int *only) {
     int best = 0, kinds = 0;
     for (int i = 0; i < MOST_DEER; i++) {
@@ -251,7 +251,7 @@ static int draw_boxes(const char *folder, const char *size) {
     result r = {0};
     int width = 0, height = 0;
     if (sscanf(size, "%dx%d", &width, &height) != 2 || width < 1 || height < 1 || width > 8192 || height > 8192)
-        die("%s: is no WIDTHxHEIGHT", size);
+        die("invalid size '%s'; expected WIDTHxHEIGHT, at most 8192x8192", size);
     size_t bytes = 3 * (size_t)width * (size_t)height;
     unsigned char *rgb = mem_alloc(bytes);
     if (!rgb) die("out of memory");
@@ -261,7 +261,7 @@ static int draw_boxes(const char *folder, const char *size) {
         for (size_t i = 0; i < r.box_count; i++)
             if (r.boxes[i].frame == frame)
                 draw(rgb, width, height, &r.boxes[i], colour_of(track_of(&r, r.boxes[i].track)->group));
-        if (fwrite(rgb, 1, bytes, stdout) != bytes) die("cannot write");
+        if (fwrite(rgb, 1, bytes, stdout) != bytes) die("cannot write frames to stdout");
     }
     free(rgb);
     return fflush(stdout) == 0 ? 0 : 2;
@@ -315,7 +315,7 @@ static void add_tiles(const result *r, text *out) {
     add_tile(out, pure, &r->count, "tracks follow one deer only");
     add_tile(out, found, NULL, "individuals were found");
     add_tile(out, deer, NULL, "deer were drawn");
-    add_tile(out, pure_groups, &found, "of the individuals are one deer");
+    add_tile(out, pure_groups, &found, "individuals are one deer only");
     page_tiles_end(out);
 }
 
@@ -341,7 +341,7 @@ static void add_lanes(const result *r, text *out) {
     }
 }
 
-/* A crop as it lies in the output. */
+/* Adds a crop from the output folder. */
 static void add_crop(const char *folder, const found_track *t, const shot *s, text *out) {
     text path = TEXT_INIT, why = TEXT_INIT;
     picture p = {0};
@@ -352,7 +352,7 @@ static void add_crop(const char *folder, const found_track *t, const shot *s, te
     if (text_failed(&path) || !picture_open(&p, path.s, &limits, &why) || !picture_decode(&p, &why) ||
         !thumbnail_make(&small, &p, NULL, THUMB, &why)) die("%s: %s", shown(s->path), why.s);
     text_clear(&why);
-    text_printf(&why, "A crop of individual %d: track %u at %.1f s of the film", t->group, (unsigned)t->number,
+    text_printf(&why, "A crop of individual %d: track %u at %.1f s of the video", t->group, (unsigned)t->number,
                 s->seconds);
     if (text_failed(&why)) die("out of memory");
     page_fill(out, &HTML, "crop", NULL);
@@ -398,7 +398,7 @@ typedef struct page_request {
 
 static void add_head(const page_request *q, const result *r, const text *film, text *out) {
     const char *slash = strrchr(q->back, '/');
-    const page_head head = {.title = "Who is in the film?", .style = &STYLE, .free_style = 1};
+    const page_head head = {.title = "Who is in the video?", .style = &STYLE, .free_style = 1};
     page_values v = {TEXT_INIT};
     page_begin(out, &head);
     page_set(&v, "back", "%s", slash ? slash + 1 : q->back);
@@ -433,7 +433,8 @@ int main(int argc, char **argv) {
     page_request q = {0};
     int letter;
     if (argc == 4 && strcmp(argv[1], "boxes") == 0) return draw_boxes(argv[2], argv[3]);
-    if (argc < 2 || strcmp(argv[1], "page") != 0) die("boxes DIR WIDTHxHEIGHT, or page OPTION... DIR");
+    if (argc < 2 || strcmp(argv[1], "page") != 0)
+        die("usage: demo_film boxes DIR WIDTHxHEIGHT, or demo_film page OPTION... DIR");
     argc--, argv++;
     while ((letter = getopt(argc, argv, "sb:f:d:w:o:")) != -1) {
         if (letter == 's') q.synthetic = 1;
@@ -445,7 +446,7 @@ int main(int argc, char **argv) {
         else return 2;
     }
     if (!q.film || !q.detections || !q.who || !q.out || !q.back || optind + 1 != argc)
-        die("page [-s] -b BACK -f FILM.webm -d DETECTIONS -w WHO -o PAGE.html DIR");
+        die("usage: demo_film page [-s] -b BACK -f FILM.webm -d DETECTIONS -w WHO -o PAGE.html DIR");
     q.folder = argv[optind];
     return write_page(&q);
 }

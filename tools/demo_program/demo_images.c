@@ -1,9 +1,9 @@
-/* demo_images: draws the demo's pictures, deer from the side with a coat of their own, and writes them as PNG.
+/* demo_images: draws the demo's images, deer from the side that differ in their coats, and writes them as PNG.
 
-     demo_images DIR [SEED]        DIR/NAME/view-1.png …; those never enrolled stand in DIR/unknown/NAME/
+     demo_images DIR [SEED]        DIR/NAME/view-1.png …; deer that are never enrolled are in DIR/unknown/NAME/
 
    A coat is fixed to the animal; pose, distance, direction, background, light and noise change with every view, so that
-   no two views share more than the animal. Everything comes from the seed: the same call draws the same pictures.
+   two views have only the animal in common. Everything comes from the seed: the same call draws the same images.
 
    make build/demo_images */
 #include "base/random.h"
@@ -24,7 +24,7 @@
 #define VIEWS 6
 #define SAMPLES 2 /* per pixel, each way */
 
-/* ---- one picture ------------------------------------------------------------------------------------------------- */
+/* ---- one image --------------------------------------------------------------------------------------------------- */
 typedef struct scene {
     int width, height;
     double scale;      /* pixels per body length */

@@ -1,5 +1,5 @@
-/* The demo's page: that of `reid match -o FILE.html`, with where its threshold comes from, who is enrolled, and what
-   each network is worth. */
+/* The demo's page: the page of `reid match -o FILE.html`, with sections on the threshold, the enrolled individuals, and
+   the accuracy of each network. */
 #include "demo_program/demo.h"
 
 #include "pictures/thumbnail.h"
@@ -19,7 +19,7 @@ void demo_thumbnail(demo_shot *shot, const picture *p) {
     thumbnail t;
     text why = TEXT_INIT;
     if (thumbnail_make(&t, p, NULL, THUMB, &why)) text_join(&shot->thumbnail, &t.jpeg);
-    else text_no_memory(&shot->thumbnail); /* nothing else can be wrong with a whole picture; the page tells it */
+    else text_no_memory(&shot->thumbnail); /* the only possible failure for a complete image; the page reports it */
     text_free(&t.jpeg);
     text_free(&why);
 }
@@ -47,7 +47,7 @@ static void add_head(const demo *d, text *out) {
 
 /* ---- the threshold ----------------------------------------------------------------------------------------------- */
 
-/* The chart's coordinates, of which a phone shows a third as many pixels: letters are 13 to 32 of these units high. */
+/* The chart's coordinates. A phone has a third as many pixels, so letters are 13 to 32 of these units high. */
 enum { WIDTH = 960, HEIGHT = 376, LEFT = 110, RIGHT = 940, TOP = 24, BOTTOM = 260, BINS = 40 };
 
 static void count_bins(const double *values, size_t n, double low, double high, size_t bins[BINS], size_t *most) {
@@ -67,7 +67,7 @@ static void add_bars(text *out, const size_t bins[BINS], double unit, const char
                         unit * (double)bins[i]);
 }
 
-/* Lines and numbers: five scores below, and at most five counts at the left. */
+/* Adds lines and numbers: five scores below the chart, and at most five counts to its left. */
 static void add_axes(text *out, double low, double high, size_t most, double unit) {
     enum { TICKS = 4 };
     size_t each = (most + TICKS - 1) / TICKS;
@@ -123,14 +123,14 @@ static void add_histogram(const demo *d, text *out) {
 
 static double percent(double part, size_t whole) { return 100 * part / (double)whole; }
 
-/* The 95 % interval of a share that was seen in `whole` cases (Wilson 1927), in percent. */
+/* The 95 % interval of the share part / whole (Wilson 1927), in percent. */
 static void set_interval(page_values *v, const char *key, size_t part, size_t whole) {
     double n = (double)whole, z = 1.959964, p = (double)part / n, scale = 1 + z * z / n;
     double middle = (p + z * z / (2 * n)) / scale, half = z * sqrt(p * (1 - p) / n + z * z / (4 * n * n)) / scale;
     page_set(v, key, "%.0f to %.0f %%", 100 * fmax(0, middle - half), 100 * fmin(1, middle + half));
 }
 
-/* Two shares that look as if they contradicted each other: what each one counts, and how far chance moves it. */
+/* Explains why two shares seem to contradict each other: what each one counts, and how much it varies by chance. */
 static void add_why_they_differ(const demo *d, const page_counts *n, text *out) {
     const demo_held_out *h = &d->held_out;
     page_values v = {TEXT_INIT};
@@ -189,13 +189,13 @@ static void add_queries(const demo *d, match_page *p, demo_role role, const char
 
 static void add_all_queries(const demo *d, match_page *p) {
     add_queries(d, p, DEMO_UNSEEN, "Unseen views",
-                "Held back when the others were enrolled. Below each: the three most similar individuals.");
+                "Held back when the others were enrolled. Each is shown with the three most similar individuals.");
     add_queries(d, p, DEMO_STRANGER, "Never enrolled",
                 "None of them is in the gallery. The right answer is <em>unknown</em>.");
-    add_queries(d, p, DEMO_ENROLLED, "Each image against the others", "The most similar ones, with their scores.");
+    add_queries(d, p, DEMO_ENROLLED, "Each image against the others", "The most similar images, with their scores.");
 }
 
-/* ---- who and what ------------------------------------------------------------------------------------------------ */
+/* ---- individuals and networks ------------------------------------------------------------------------------------ */
 static void add_enrolled(const demo_shot *s, text *out) {
     text alt = TEXT_INIT;
     text_printf(&alt, "%s, enrolled as %s", s->who, s->label);

@@ -1,9 +1,9 @@
-/* demo_run: enrols some pictures of a folder, matches the others with them, and writes a table and a page.
+/* demo_run: enrols some images of a folder, matches the others with them, and writes a table and a page.
 
      demo_run -m WEIGHTS [-m WEIGHTS] [-c WEIGHTS] [-f FILM.html] -o PAGE.html FOLDER
 
-   FOLDER holds one folder for each individual; pictures below FOLDER/unknown belong to individuals that shall not be
-   enrolled. Two -m are an ensemble, 0.6 and 0.4; -c is a network that is only compared with it. */
+   FOLDER has one folder for each individual; images below FOLDER/unknown show individuals that are not to be enrolled.
+   Two -m are an ensemble with weights 0.6 and 0.4; -c is a network that is only compared with it. */
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/memory.h"
@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { CHUNK = 16, MOST_PIXELS = 200000000 }; /* pictures decoded at a time; pixels in one */
+enum { CHUNK = 16, MOST_PIXELS = 200000000 }; /* images decoded at a time; pixels of one image */
 
 void die(const char *format, ...) {
     char line[1024];
@@ -43,7 +43,7 @@ static char *must_copy(const char *s, size_t len) {
     return copy;
 }
 
-/* ---- the pictures and their roles -------------------------------------------------------------------------------- */
+/* ---- the images and their roles ---------------------------------------------------------------------------------- */
 static const char UNKNOWN[] = "unknown";
 
 static void add_shot(demo *d, const input *in) {
@@ -64,8 +64,8 @@ static void add_shot(demo *d, const input *in) {
     s->who = must_copy(who, len);
 }
 
-/* Shots come sorted by path, so an individual's stand together. The last third of three or more is held back, the
-   second of two. */
+/* Shots are sorted by path, so those of an individual are adjacent. Of three or more, the last third is held back; of
+   two, the second. */
 static void assign_roles(demo *d) {
     for (size_t i = 0, end; i < d->count; i = end) {
         for (end = i + 1; end < d->count && d->shots[end].role == d->shots[i].role; end++)
@@ -82,7 +82,7 @@ static void assign_roles(demo *d) {
 
 static void collect(demo *d) {
     inputs list = {NULL, 0, 0};
-    if (!inputs_add_path(&list, d->folder)) exit(2); /* it has been said */
+    if (!inputs_add_path(&list, d->folder)) exit(2); /* inputs_add_path has printed the reason */
     for (size_t i = 0; i < list.count; i++) {
         if (list.at[i].failure) die("%s: %s", shown(list.at[i].path), list.at[i].failure);
         add_shot(d, &list.at[i]);
@@ -110,7 +110,7 @@ static void open_model(demo *d, const char *weights, double weight) {
                    strncmp(note, "synthetic", 9) == 0;
 }
 
-/* Decodes a chunk that starts at shot `at`; pictures that cannot be read leave the list. Returns how many there are. */
+/* Decodes a chunk that starts at shot `at`; removes unreadable images from the list. Returns how many were decoded. */
 static int decode(demo *d, size_t at, picture *pictures) {
     picture_limits limits = picture_limits_of(MOST_PIXELS, 1);
     text why = TEXT_INIT;
@@ -170,7 +170,7 @@ static double cosine(const demo_model *m, size_t a, size_t b) {
     return reid_cosine(m->rows + a * dim, m->rows + b * dim, m->info.dim);
 }
 
-/* only: one network, or NULL for the ensemble. */
+/* only: a single network, or NULL for the ensemble. */
 static double score(const demo *d, const demo_model *only, size_t a, size_t b) {
     double sum = 0;
     if (only) return cosine(only, a, b);
@@ -179,7 +179,7 @@ static double score(const demo *d, const demo_model *only, size_t a, size_t b) {
     return sum;
 }
 
-/* The enrolled shot most like q: of its own individual, or of all others. Returns d->count when there is none. */
+/* Returns the enrolled shot most similar to q, of its own individual or of all others; d->count if there is none. */
 static size_t most_like(const demo *d, const demo_model *only, size_t q, int own, double *best) {
     size_t found = d->count;
     for (size_t g = 0; g < d->count; g++) {
@@ -205,8 +205,8 @@ static size_t count_below(const double *sorted, size_t n, double threshold) {
     return below;
 }
 
-/* The threshold at which a held-out view is missed as often as a stranger would be mistaken for somebody: the equal
-   error rate. Among scores that stand next to each other, the middle. */
+/* Sets the threshold at the equal error rate: a held-out view is missed as often as a stranger is mistaken for an
+   enrolled individual. The threshold is the middle between two adjacent scores. */
 static void calibrate(demo *d) {
     demo_held_out *h = &d->held_out;
     double own = 0, other = 0;
@@ -243,7 +243,7 @@ static void calibrate(demo *d) {
 
 /* ---- verdicts ---------------------------------------------------------------------------------------------------- */
 
-/* Puts a match into its place among the best, one per individual. */
+/* Inserts a match into the best ones, at most one per individual. */
 static void insert(const demo *d, demo_verdict *v, demo_match m) {
     int at = 0;
     while (at < v->found && d->shots[v->best[at].shot].individual != d->shots[m.shot].individual) at++;
@@ -274,7 +274,7 @@ static void judge(demo *d, demo_verdict *v) {
     if (q->role == DEMO_STRANGER) d->rejected_right += (size_t)v->right;
 }
 
-/* Without held-back views (one picture each), every picture is compared with all others. */
+/* Without held-back views (one image per individual), every image is compared with all others. */
 static void judge_all(demo *d) {
     int each = 1;
     for (size_t i = 0; i < d->count; i++) each &= d->shots[i].role == DEMO_ENROLLED;
@@ -294,7 +294,7 @@ static int same_one(const demo_shot *a, const demo_shot *b) {
     return strangers == 0 && a->individual == b->individual;
 }
 
-/* What each network would do on its own. */
+/* Measures a network without the others. */
 static void compare(demo *d, demo_model *m) {
     double own = 0, other = 0, pairs[2] = {0, 0}, sum[2] = {0, 0};
     for (size_t q = 0; q < d->count; q++) {
@@ -327,12 +327,12 @@ static double percent(size_t part, size_t whole) { return 100.0 * (double)part /
 static void print_summary(const demo *d) {
     for (int i = 0; i < d->models; i++) {
         const demo_model *m = &d->model[i];
-        printf("%-20s %4d floats  %6.1f ms an image  weight %.1f  best match right alone: %d of %zu\n",
+        printf("%-20s %4d floats  %6.1f ms per image  weight %.1f  best match right alone: %d of %zu\n",
                m->info.network, m->info.dim, m->ms, m->weight, m->first_right, d->unseen);
     }
     if (d->unseen) printf("best match right (rank-1): %zu of %zu unseen views\n", d->first_right, d->unseen);
     if (!d->decides) {
-        printf("no threshold: it takes two enrolled views of at least two individuals to derive one\n");
+        printf("no threshold: deriving one needs two enrolled views of each of at least two individuals\n");
         return;
     }
     printf("threshold %.3f, from %zu enrolled views left out in turn: %.0f %% of them missed, %.0f %% of strangers "
@@ -375,7 +375,7 @@ int main(int argc, char **argv) {
     d.folder = argv[optind];
     collect(&d);
     embed_all(&d);
-    if (d.count < 2) die("%s: fewer than two images could be read", shown(d.folder));
+    if (d.count < 2) die("%s: fewer than two readable images; the demo needs at least two", shown(d.folder));
     assign_roles(&d);
     calibrate(&d);
     judge_all(&d);

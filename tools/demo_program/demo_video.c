@@ -1,14 +1,13 @@
-/* demo_video: draws a film of deer that walk, cross and hide, for a tracker: its frames to stdout, 8 bits of R, G and B
-   a pixel, and beside it what is true and what a detector that makes mistakes would say.
+/* demo_video: draws a video of deer that walk, cross and hide, to test a tracker. It writes raw RGB frames of 8 bits
+   per channel to stdout, and to files the truth and the output of a simulated detector that makes mistakes.
 
      demo_video [--size 320x240] [--fps 10] [--seconds 10] [--scenes 1] [--animals 4] [--mistakes 1] [--seed 1]
                 [--truth FILE] [--detections FILE] [--who FILE] [--cuts FILE] [--no-frames]
      demo_video … | ffmpeg -f rawvideo -pix_fmt rgb24 -s 320x240 -r 10 -i - film.mp4
 
-   --truth and --detections are MOT text: frame (from 1), id, x, y, width, height, score, class, visibility (truth) or
-   -1. An id of the truth is 16 · scene + the deer + 1. --who has a line for each detection: that id, 0 for a mistake.
-   --cuts has the frames, from 1, that begin another scene. Frames are at i / fps seconds. Everything comes from the
-   seed.
+   --truth and --detections are MOT text: frame (from 1), id, x, y, width, height, score, class, and visibility (truth)
+   or -1. An id of the truth is 16 · scene + deer + 1. --who has a line for each detection: that id, or 0 for a mistake.
+   --cuts has the frames, from 1, that begin a new scene. Frame i is at i / fps seconds. Everything comes from the seed.
 
    make build/demo_video */
 #include "demo_program/walks.h"
@@ -32,10 +31,17 @@ static void stop(const char *what, const char *why) {
     exit(2);
 }
 
+static void stop_value(const char *option, const char *value, const char *expected) {
+    fprintf(stderr, "demo_video: %s: invalid value '%s'; expected %s\n", option, value, expected);
+    exit(2);
+}
+
 static double number(const char *option, const char *s, double least, double most) {
     char *rest;
     double value = strtod(s, &rest);
-    if (rest == s || *rest || !(value >= least && value <= most)) stop(option, s);
+    char range[80];
+    snprintf(range, sizeof range, "a number from %g to %g", least, most);
+    if (rest == s || *rest || !(value >= least && value <= most)) stop_value(option, s, range);
     return value;
 }
 
@@ -49,8 +55,9 @@ static void read_option(wanted *w, const char *option, const char *value) {
     int used = 0;
     film *f = &w->film;
     if (strcmp(option, "--size") == 0) {
-        if (sscanf(value, "%dx%d%n", &f->width, &f->height, &used) != 2 || value[used]) stop(option, value);
-        if (f->width < 16 || f->height < 16 || f->width > 4096 || f->height > 4096) stop(option, value);
+        if (sscanf(value, "%dx%d%n", &f->width, &f->height, &used) != 2 || value[used] || f->width < 16 ||
+            f->height < 16 || f->width > 4096 || f->height > 4096)
+            stop_value(option, value, "WIDTHxHEIGHT from 16x16 to 4096x4096");
     } else if (strcmp(option, "--fps") == 0) w->fps = number(option, value, 0.01, 1000);
     else if (strcmp(option, "--seconds") == 0) f->seconds = number(option, value, 0.001, 1e5);
     else if (strcmp(option, "--scenes") == 0) f->scenes = (int)number(option, value, 1, 1000);
@@ -115,7 +122,7 @@ static void draw_frame(const film *f, const film_scene *s, double seconds, unsig
     for (int i = 0; i < s->trees; i++) draw_tree(f, s, &s->tree[i], rgb);
 }
 
-/* ---- files beside it --------------------------------------------------------------------------------------------- */
+/* ---- the other files --------------------------------------------------------------------------------------------- */
 
 static int id_of(const film_scene *s, int scene, int at) { return at < 0 ? 0 : DEER * scene + s->walk[at].who + 1; }
 
@@ -168,7 +175,7 @@ int main(int argc, char **argv) {
     w.film = usual;
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--no-frames") == 0) w.frames = 0;
-        else if (i + 1 == argc) stop(argv[i], "nothing follows it");
+        else if (i + 1 == argc) stop(argv[i], "its value is missing");
         else read_option(&w, argv[i], argv[i + 1]), i++;
     }
     make_film(&w);

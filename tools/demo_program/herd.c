@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-/* ---- who they are ------------------------------------------------------------------------------------------------ */
+/* ---- the herd ---------------------------------------------------------------------------------------------------- */
 const deer herd[DEER] = {
     {"Alder",   1, {.44, .24, .10}, {.98, .95, .86}, SPOTS,   .115, .44, 1, 0},
     {"Birch",   1, {.96, .94, .90}, {.10, .09, .09}, PATCHES, .190, .50, 0, 1},
@@ -24,7 +24,7 @@ const deer herd[DEER] = {
     {"Yew",     0, {.98, .68, .10}, {.08, .07, .10}, CHECKS,  .070, .50, 1, 0},
 };
 
-/* ---- chance, from hashes: the same everywhere -------------------------------------------------------------------- */
+/* ---- random numbers from hashes, the same on every machine ------------------------------------------------------- */
 double unit(uint64_t z) { return (double)(random_mix(z) >> 11) * 0x1p-53; }
 
 double between(uint64_t *state, double low, double high) {
@@ -61,7 +61,7 @@ uint64_t coat_of(int who, uint64_t seed) { return random_mix(seed * 1000 + (uint
 
 /* ---- coats ------------------------------------------------------------------------------------------------------- */
 
-/* 1 where the pattern is, at a place of the body. */
+/* Returns 1 if the pattern covers this point of the body. */
 static int marked(const deer *d, point p, uint64_t seed) {
     double x = p.x / d->size, y = p.y / d->size;
     double wobble = noise(x * 0.8, y * 0.8, seed) - 0.5;

@@ -1,4 +1,4 @@
-/* seeded: writes a checkpoint made from a seed, in safetensors form. See seeded.h for what it is good for.
+/* seeded: writes a checkpoint generated from a seed, as safetensors. seeded.h explains its purpose.
 
      seeded --net NAME -o FILE [--seed N] [--dtype f32|f16|bf16|f64] [--extras] [--projection] [--loud]
      seeded --list
@@ -16,9 +16,9 @@ static int usage(const char *problem, const char *what) {
             "usage: seeded --net NAME -o FILE [--seed N] [--dtype f32|f16|bf16|f64] [--extras] [--projection]\n"
             "              [--loud]\n"
             "       seeded --list\n"
-            "  --extras      also num_batches_tracked and the classifier, which an embedding does not use\n"
-            "  --projection  also EfficientNet's linear head to 512\n"
-            "  --loud        activations 32768 times as large, which FP16 cannot hold\n");
+            "  --extras      add num_batches_tracked and the classifier, which embeddings do not use\n"
+            "  --projection  add EfficientNet's linear head to 512 values\n"
+            "  --loud        make activations 32768 times as large, beyond the range of FP16\n");
     return 2;
 }
 
@@ -27,16 +27,16 @@ static int list_nets(void) {
     return 0;
 }
 
-/* Through a temporary file beside it, so that a reader never meets half a checkpoint. */
+/* Writes through a temporary file next to it, so that a reader never sees half a checkpoint. */
 static int write_file(const char *path, const unsigned char *bytes, size_t size) {
     char temporary[4096];
     struct stat there;
     if (lstat(path, &there) == 0 && !S_ISREG(there.st_mode)) {
-        fprintf(stderr, "seeded: %s is no regular file; it cannot be replaced by a checkpoint\n", path);
+        fprintf(stderr, "seeded: %s is not a regular file and cannot be replaced by a checkpoint\n", path);
         return 1;
     }
     if (snprintf(temporary, sizeof temporary, "%s.%ld.part", path, (long)getpid()) >= (int)sizeof temporary) {
-        fprintf(stderr, "seeded: %s: the name is too long\n", path);
+        fprintf(stderr, "seeded: %s: the file name is too long\n", path);
         return 1;
     }
     FILE *f = fopen(temporary, "wb");
@@ -68,7 +68,7 @@ int main(int argc, char **argv) {
         if (strcmp(option, "--loud") == 0) flag = SEEDED_LOUD;
         options |= flag;
         if (flag) continue;
-        if (i + 1 == argc) return usage("unknown option, or its value is missing: ", option);
+        if (i + 1 == argc) return usage("unknown option, or the option's value is missing: ", option);
         const char *value = argv[++i];
         if (strcmp(option, "--net") == 0) net = value;
         else if (strcmp(option, "-o") == 0) path = value;

@@ -1,16 +1,16 @@
-/* seeded.h: whole checkpoints made from a seed, for tests and for the demo. Nobody trained them.
+/* seeded.h: complete checkpoints generated from a seed, for tests and for the demo. They are not trained.
 
-   seeded_file gives the bytes of a safetensors file with torchvision's tensor names. Every number is an integer, from a
-   hash of the tensor's name, the element's index and the seed, times one IEEE double: no library function but sqrt, and
-   sums of integers only, so that tests/golden/seeded.py makes the same bytes with numpy.
+   seeded_file returns the bytes of a safetensors file with torchvision's tensor names. Every number is an integer, from
+   a hash of the tensor's name, the element's index and the seed, times one IEEE double. The only library function is
+   sqrt, and all sums are of integers, so that tests/golden/seeded.py makes the same bytes with numpy.
 
-   Plain random weights would be of little use: such a network gives nearly the same embedding for every picture. These
-   keep what training gives a network and what lets pictures differ:
+   Plain random weights would be of little use: such a network gives nearly the same embedding for every image. These
+   weights imitate the properties of a trained network that make embeddings differ:
    - filters whose weights sum to zero over their inputs, for every tap: the positive mean that ReLU and SiLU give all
-     channels, and its edge where the picture is padded, cancel instead of growing from layer to layer;
-   - smooth 3x3 filters, and depthwise filters that sum to one: detail inside a picture averages out, texture stays;
-   - a first layer that does not see flat areas, one half of it for colour contrasts, as trained first layers have it;
-   - batch-norm statistics that fit the activations, scattered by channel. */
+     channels, and its edge where the image is padded, cancel instead of growing from layer to layer;
+   - smooth 3x3 filters, and depthwise filters that sum to one: fine detail averages out, texture remains;
+   - a first layer that ignores flat areas, and of which one half sees colour contrasts, as in trained networks;
+   - batch-norm statistics that match the activations, and vary by channel. */
 #ifndef SEEDED_H
 #define SEEDED_H
 
@@ -24,10 +24,10 @@
 
 typedef enum seeded_dtype { SEEDED_F32, SEEDED_F16, SEEDED_BF16, SEEDED_F64 } seeded_dtype;
 
-#define SEEDED_EXTRAS 1     /* option: num_batches_tracked and the classifier as well */
+#define SEEDED_EXTRAS 1     /* option: also num_batches_tracked and the classifier */
 #define SEEDED_PROJECTION 2 /* option: EfficientNet's linear head, `projection` to 512 */
-#define SEEDED_LOUD 4       /* option: what all layers give is 32768 times as much, and may pass FP16's 65504. A ResNet
-                               without a head gives the same embeddings, to the bit in arithmetic with FP32's range */
+#define SEEDED_LOUD 4       /* option: the output of every layer is 32768 times as large and may exceed FP16's 65504.
+                               A ResNet without a head still gives the same embeddings, bit for bit in FP32 and bf16 */
 
 static const char *const seeded_nets[] = {
     "resnet50",           "resnet50-multiscale", "resnet50-bnneck",    "resnet50-fastreid",  "resnet50-fastreid-gem",
@@ -56,7 +56,7 @@ typedef struct seeded_tensor {
 } seeded_tensor;
 
 typedef struct seeded_net {
-    const char *preset, *network; /* network: NULL where the tensors tell it */
+    const char *preset, *network; /* network: NULL if the tensors identify it */
     int extras, loud;
     int count, room;
     seeded_tensor *tensors;
@@ -114,7 +114,7 @@ static void seeded_conv(seeded_net *net, const char *name, seeded_rule rule, siz
     t->scale = gain * sqrt(6.0 / (double)(in * k * k));
 }
 
-/* taps: neighbours in the input that are one channel's (the bins of an adaptive pool). */
+/* taps: adjacent inputs that belong to one channel (the bins of an adaptive pool). */
 static void seeded_matrix(seeded_net *net, const char *name, size_t out, size_t in, size_t taps, double gain) {
     seeded_tensor *t = seeded_add(net, name, ".weight", SEEDED_FILTERS, 2);
     t->shape[0] = t->outs = out;
@@ -129,10 +129,10 @@ static void seeded_linear(seeded_net *net, const char *name, size_t out, size_t 
     seeded_spread(net, name, ".bias", out, 0, 20, 1.0);
 }
 
-/* gamma, beta: in thousandths. var: of what the convolution before it gives, see tests/golden/check_seeded.py. */
+/* gamma, beta: in thousandths. var: of the output of the previous convolution, see tests/golden/check_seeded.py. */
 static void seeded_norm(seeded_net *net, const char *name, size_t c, int gamma, int beta, double var) {
     double gain = net->loud ? 32768.0 : 1.0;
-    int first = net->count == 1; /* only a convolution is before it: what it takes is not louder yet */
+    int first = net->count == 1; /* only the first convolution precedes it, so its input is not louder yet */
     seeded_spread(net, name, ".weight", c, gamma, gamma / 5, first ? gain : 1.0);
     seeded_spread(net, name, ".bias", c, beta, 60, gain);
     seeded_spread(net, name, ".running_mean", c, 0, 60, first ? sqrt(var) : gain * sqrt(var));
@@ -140,7 +140,7 @@ static void seeded_norm(seeded_net *net, const char *name, size_t c, int gamma, 
     if (net->extras) seeded_add(net, name, ".num_batches_tracked", SEEDED_COUNT, 0);
 }
 
-/* ---- the networks: names and shapes as torchvision has them ------------------------------------------------------ */
+/* ---- the networks, with torchvision's names and shapes ----------------------------------------------------------- */
 static void seeded_bottleneck(seeded_net *net, const char *block, size_t in, size_t mid, int index) {
     char name[64];
     const double vars[3] = {index ? 0.75 + 0.17 * index : 1.35, 2.9, 0.68};
@@ -155,12 +155,12 @@ static void seeded_bottleneck(seeded_net *net, const char *block, size_t in, siz
     seeded_norm(net, seeded_name(name, "%s.downsample.1", block), 4 * mid, 1000, 0, vars[0]);
 }
 
-/* What stands behind ResNet-50's trunk. */
+/* A head after ResNet-50's trunk. */
 typedef struct seeded_tail {
     const char *name, *preset;
     int multiscale, gem;        /* gem: the exponent of a generalised mean */
-    const char *linear, *norm;  /* names; NULL: none */
-    int biased, named;          /* named: its tensors are another network's */
+    const char *linear, *norm;  /* names, or NULL */
+    int biased, named;          /* named: its tensors have the names of another network */
 } seeded_tail;
 
 static const seeded_tail seeded_tails[] = {
@@ -222,7 +222,7 @@ static void seeded_mbconv(seeded_net *net, const char *block, size_t in, size_t 
     seeded_norm(net, seeded_name(name, "%s.%d.1", block, at), out, residual ? 300 : 1000, 0, 0.44);
 }
 
-/* Channels come in eights, at most a tenth fewer than asked for. */
+/* Rounds channels to a multiple of eight, at most a tenth lower than requested. */
 static size_t seeded_channels(size_t base, double width) {
     double want = (double)base * width;
     size_t c = (size_t)(want + 4) / 8 * 8;
@@ -278,7 +278,7 @@ static int seeded_list(seeded_net *net, const char *name, int options) {
 /* ---- numbers ----------------------------------------------------------------------------------------------------- */
 #define SEEDED_ONE ((int64_t)1 << 23) /* integers run from -SEEDED_ONE to SEEDED_ONE - 1 */
 
-/* Where splitmix64 starts for this tensor: FNV-1a of the name, moved by the seed. */
+/* The start of splitmix64 for this tensor: FNV-1a of the name, changed by the seed. */
 static uint64_t seeded_start(const char *name, uint64_t seed) {
     uint64_t h = UINT64_C(0xcbf29ce484222325);
     for (; *name; name++) h = (h ^ (unsigned char)*name) * UINT64_C(0x100000001b3);
@@ -292,7 +292,7 @@ static int64_t seeded_integer(uint64_t start, uint64_t index) {
     return (int64_t)((z ^ (z >> 31)) >> 40) - SEEDED_ONE;
 }
 
-/* SEEDED_FILTERS, one of them, (ins, taps). */
+/* SEEDED_FILTERS: one filter, (ins, taps). */
 static void seeded_filter(int64_t *k, size_t ins, size_t taps) {
     for (size_t i = 0; taps > 1 && i < ins; i++) {
         int64_t sum = 0;
@@ -321,7 +321,7 @@ static void seeded_blur(int64_t *k, int side, int step) {
     }
 }
 
-/* SEEDED_STEM, one filter, (3, taps). Blurred where it is large enough for that. */
+/* SEEDED_STEM: one filter, (3, taps), blurred if it is large enough. */
 static void seeded_stem(int64_t *k, size_t taps, int colour) {
     for (size_t c = 0; taps == 49 && c < 3; c++) {
         seeded_blur(k + c * taps, 7, 1);
@@ -338,14 +338,14 @@ static void seeded_stem(int64_t *k, size_t taps, int colour) {
     }
 }
 
-/* SEEDED_DEPTHWISE, one filter: 1 / taps, each tap off by as much again at most. */
+/* SEEDED_DEPTHWISE: one filter. Each tap is 1 / taps, plus or minus at most as much. */
 static void seeded_depthwise(int64_t *k, size_t taps) {
     int64_t sum = 0;
     for (size_t t = 0; t < taps; t++) sum += k[t];
     for (size_t t = 0; t < taps; t++) k[t] = (int64_t)taps * (SEEDED_ONE + k[t]) - sum;
 }
 
-/* What one integer is worth once its rule is done: 1 / its standard deviation in units of SEEDED_ONE, times scale. */
+/* The factor for an integer after its rule: scale / its standard deviation, in units of SEEDED_ONE. */
 static double seeded_unit(const seeded_tensor *t) {
     double one = (double)SEEDED_ONE, ins = (double)t->ins, taps = (double)t->taps;
     switch (t->rule) {

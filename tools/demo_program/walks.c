@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { GRID = 24 }; /* points of a box, each way, at which it is seen or hidden */
+enum { GRID = 24 }; /* points per side of a box at which visibility is tested */
 
 /* ---- scenes ------------------------------------------------------------------------------------------------------ */
 
@@ -16,7 +16,7 @@ static void make_walk(walk *w, const film *f, const film_scene *s, uint64_t *r) 
     w->y = f->height * (s->horizon + (0.92 - s->horizon) * (0.25 + 0.6 * w->depth)) - 0.2 * w->scale;
     double across = f->width * between(r, -0.15, 1.15);
     w->speed = w->scale * between(r, 0.1, 0.9) * (between(r, 0, 1) < 0.5 ? -1 : 1);
-    w->x = across - w->speed * between(r, 0.2, 0.8) * length; /* it is there at some time in the middle of the scene */
+    w->x = across - w->speed * between(r, 0.2, 0.8) * length; /* so that it is in view in the middle of the scene */
     w->pace = between(r, 0.6, 2.0);
     w->sway = w->scale * between(r, 0.1, 0.8) / w->pace;
     w->from = between(r, 0, 6.28);
@@ -76,7 +76,7 @@ static int within(const spot *b, double x, double y) {
     return x >= b->x && x < b->x + b->w && y >= b->y && y < b->y + b->h;
 }
 
-/* Looks at GRID x GRID points of a box: sets out to the part of it around those that are seen. */
+/* Tests GRID x GRID points of a box, and sets out to the part of it around the visible ones. */
 static void look(const film *f, const film_scene *s, const stand *stands, int at, seen *out) {
     const spot all = {0, 0, f->width, f->height}, box = stands[at].box;
     int first_x = GRID, last_x = -1, first_y = GRID, last_y = -1, count = 0;
@@ -120,15 +120,15 @@ int film_truth(const film *f, const film_scene *s, double seconds, seen *out) {
 
 /* ---- mistakes ---------------------------------------------------------------------------------------------------- */
 
-/* About normal, of mean 0 and variance 1. */
+/* Approximately normal, with mean 0 and variance 1. */
 static double normal(uint64_t *r) {
     double sum = 0;
     for (int i = 0; i < 12; i++) sum += between(r, -0.5, 0.5);
     return sum;
 }
 
-/* A box that is off a little, with a score that is lower the less can be seen. Misses come alone, and in spells of most
-   of a second, in which a pose is not recognised. */
+/* Makes a slightly imprecise box, with a lower score if less is visible. Misses occur singly, and in runs of most of a
+   second in which a pose is not recognised. */
 static int detect(const film *f, const film_scene *s, double seconds, seen *d) {
     uint64_t who = s->seed + (uint64_t)d->walk * 104729, r = random_mix(who + (uint64_t)(int64_t)floor(seconds * 1e6));
     uint64_t spell = random_mix(who + 31 * (uint64_t)(int64_t)floor(seconds / 0.8));

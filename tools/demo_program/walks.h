@@ -1,6 +1,6 @@
-/* A film of deer that walk, turn, cross each other and pass behind trees, in scenes with cuts between them: who is
-   where at any time, what of it can be seen, and what a detector that makes mistakes would say of it. All of it comes
-   from the seed and the time alone, so that a film has the same walks at every frame rate. */
+/* A video of deer that walk, turn, cross each other and pass behind trees, in scenes with cuts between them: where each
+   deer is at any time, how much of it is visible, and what a detector that makes mistakes would report. Everything
+   depends on the seed and the time alone, so a video has the same walks at every frame rate. */
 #ifndef REID_TOOLS_WALKS_H
 #define REID_TOOLS_WALKS_H
 
@@ -11,9 +11,9 @@ enum { WALKS_MOST = 12, TREES_MOST = 4, SEEN_MOST = WALKS_MOST + 4 };
 typedef struct film {
     uint64_t seed;
     int width, height;  /* pixels */
-    double seconds;     /* of all */
+    double seconds;     /* of the whole video */
     int scenes, animals; /* animals: in each scene; at most WALKS_MOST */
-    double mistakes;    /* of the detector: 0 none, 1 what can be expected, 2 twice as many */
+    double mistakes;    /* of the detector: 0 none, 1 as many as usual, 2 twice as many */
 } film;
 
 typedef struct spot { double x, y, w, h; } spot; /* pixels */
@@ -21,8 +21,8 @@ typedef struct spot { double x, y, w, h; } spot; /* pixels */
 typedef struct walk {
     int who;                 /* in the herd */
     double depth;            /* 0 far … 1 near; nearer ones are in front */
-    double scale, y;         /* pixels per body length; of the body's centre */
-    double x, speed;         /* at the scene's beginning, pixels; pixels a second */
+    double scale, y;         /* pixels per body length; the body's centre, in pixels */
+    double x, speed;         /* in pixels, when the scene begins; pixels per second */
     double sway, pace, from; /* added to x: sway · sin(pace · t + from) */
     double neck;
 } walk;
@@ -34,33 +34,33 @@ typedef struct film_scene {
     double horizon;
     walk walk[WALKS_MOST];
     int walks;
-    spot tree[TREES_MOST]; /* in front of all */
+    spot tree[TREES_MOST]; /* in front of all animals */
     int trees;
 } film_scene;
 
-/* Scene `number`, counted from 0. */
+/* Fills in scene `number`, counted from 0. */
 void film_scene_make(film_scene *s, const film *f, int number);
 
-/* An animal at a time of the film. Facing: 1 to the right, -1 to the left. */
+/* An animal at one moment of the video. Facing: 1 to the right, -1 to the left. */
 typedef struct stand {
     body shape;
     double cx, cy, scale;
     int facing;
-    spot box; /* of all of it, also beyond the frame */
+    spot box; /* of the whole animal, including parts outside the frame */
 } stand;
 void walk_stand(stand *s, const film_scene *scene, const walk *w, double seconds);
 
-/* What is to be seen, in the order of the walks. */
+/* A visible animal or a detection, in the order of the walks. */
 typedef struct seen {
-    int walk;      /* -1: nothing, a mistake */
-    spot box;      /* of what can be seen of it, within the frame */
-    double visible; /* the share of its box */
+    int walk;      /* -1: no animal, a mistake of the detector */
+    spot box;      /* of the visible part, within the frame */
+    double visible; /* the visible share of its box */
     double score;  /* of a detection */
 } seen;
 
-/* What is true: at least a fifth of it can be seen. Returns how many; room for SEEN_MOST. */
+/* Lists the animals that are at least one fifth visible. out needs room for SEEN_MOST. Returns how many there are. */
 int film_truth(const film *f, const film_scene *s, double seconds, seen *out);
-/* What the detector says. */
+/* Lists the detections in the same way. */
 int film_detections(const film *f, const film_scene *s, double seconds, seen *out);
 
 #endif

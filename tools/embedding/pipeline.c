@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/say.h"
 #include "base/threads.h"
+#include "embedding/image_inputs.h"
 #include "pictures/boxes.h"
 #include "pictures/decoder_memory.h"
 
@@ -74,23 +75,34 @@ static int claim(pipeline *p, decoded *d, size_t *number) {
     return found;
 }
 
-/* Waits until there is room for d->cost bytes; 0 when the pipeline stops. */
-static int wait_for_room(pipeline *p, const decoded *d, size_t number) {
+/* An image that a thread decodes: the user of its budget. */
+typedef struct decoding {
+    pipeline *p;
+    decoded *d;
+    size_t number;
+} decoding;
+
+/* Waits until there is room; 0 when the pipeline stops. */
+static int wait_for_room(void *user, size_t bytes) {
+    const decoding *is = user;
+    pipeline *p = is->p;
     pthread_mutex_lock(&p->lock);
-    while (!p->stop && number != p->taken && p->bytes + d->cost > p->budget) pthread_cond_wait(&p->changed, &p->lock);
-    p->bytes += d->cost;
+    while (!p->stop && is->number != p->taken && p->bytes + bytes > p->budget)
+        pthread_cond_wait(&p->changed, &p->lock);
     int good = !p->stop;
+    if (good) p->bytes += bytes, is->d->cost += bytes;
     pthread_mutex_unlock(&p->lock);
+    is->d->when.room = clock_seconds();
     return good;
 }
 
-/* Once it is decoded, only its pixels are left, or the network's inputs. */
-static void shrink(pipeline *p, decoded *d, size_t cost) {
-    pthread_mutex_lock(&p->lock);
-    p->bytes -= d->cost - cost;
-    d->cost = cost;
-    pthread_cond_broadcast(&p->changed);
-    pthread_mutex_unlock(&p->lock);
+static void release_room(void *user, size_t bytes) {
+    const decoding *is = user;
+    pthread_mutex_lock(&is->p->lock);
+    is->p->bytes -= bytes;
+    is->d->cost -= bytes;
+    pthread_cond_broadcast(&is->p->changed);
+    pthread_mutex_unlock(&is->p->lock);
 }
 
 const char *decoded_image(const pipeline *p, const decoded *d, size_t index, reid_image *image, reid_box *box) {
@@ -104,43 +116,32 @@ const char *decoded_image(const pipeline *p, const decoded *d, size_t index, rei
     return NULL;
 }
 
-static size_t pixel_bytes(const picture *p) { return 3 * (size_t)p->width * (size_t)p->height; }
-
 /* The network's input for each row, in place of the pixels, where that is less. */
-static void prepare(const pipeline *p, decoded *d) {
+static void prepare(const pipeline *p, decoded *d, const image_budget *room) {
     reid_image *crops = p->prepare_for ? mem_array(d->count, sizeof *crops) : NULL;
     reid_box *boxes = crops ? mem_array(d->count, sizeof *boxes) : NULL;
-    int good = boxes != NULL; /* without memory pictures stay as they are */
+    int good = boxes != NULL; /* without memory the pixels stay */
     for (size_t i = 0; i < d->count && good; i++) good = !decoded_image(p, d, d->first + i, &crops[i], &boxes[i]);
-    if (good) d->prepared = model_prepare(p->prepare_for, crops, d->count, pixel_bytes(&d->pic));
+    if (good) d->prepared = image_prepare(&d->pic, p->prepare_for, crops, d->count, room);
     free(boxes);
     free(crops);
-    if (!d->prepared) return;
-    decoder_free(d->pic.rgb);
-    d->pic.rgb = NULL;
 }
 
 static void decode(pipeline *p, decoded *d, size_t number) {
     const input *in = &p->list->at[d->first];
+    decoding user = {p, d, number};
+    const image_budget room = {wait_for_room, release_room, &user};
+    int good = 0;
     d->when.begun = clock_seconds();
     if (in->failure) {
         text_puts(&d->why, in->failure);
     } else if (picture_open(&d->pic, in->path, &p->limits, &d->why)) {
         d->when.opened = clock_seconds();
-        d->cost = d->pic.cost;
-        int good = wait_for_room(p, d, number);
-        d->when.room = clock_seconds();
-        good = good && picture_decode(&d->pic, &d->why);
-        d->when.decoded = d->when.end = clock_seconds();
-        if (good) {
-            prepare(p, d);
-            d->when.end = clock_seconds();
-            shrink(p, d, d->prepared ? d->count * model_input_bytes(p->prepare_for) : pixel_bytes(&d->pic));
-            return;
-        }
-        shrink(p, d, 0);
+        good = image_decode(&d->pic, &room, &d->why);
+        d->when.decoded = clock_seconds();
+        if (good) prepare(p, d, &room);
     }
-    picture_free(&d->pic);
+    if (!good) picture_free(&d->pic);
     d->when.end = clock_seconds();
 }
 

@@ -32,7 +32,7 @@ static void read_row(const csv *c, const int *column, void *user, text *why) {
     const char *path = cell(c, column, COL_PATH), *identity = cell(c, column, COL_IDENTITY);
     const char *camera = cell(c, column, COL_CAMERA), *role = cell(c, column, COL_ROLE);
     if (!*path || !*identity) {
-        text_printf(why, "an empty %s", *path ? "identity" : "path");
+        text_printf(why, "the %s is empty", *path ? "identity" : "path");
         return;
     }
     char *id = label_path(path, r->root);

@@ -1,4 +1,4 @@
-/* --labels FILE.csv. */
+/* Reads the table of --labels FILE.csv. */
 #ifndef REID_TOOLS_EVAL_LABEL_TABLE_H
 #define REID_TOOLS_EVAL_LABEL_TABLE_H
 
@@ -8,8 +8,8 @@
    NULL: they are used unchanged. Returns 0 after saying what is wrong. */
 int labels_of_table(label_set *set, const char *path, const char *root);
 
-/* A path from a table: below root unless it is absolute or root is NULL. The caller frees it. NULL, without a message,
-   when there is no memory. */
+/* Returns a path from a table, joined to root unless it is absolute or root is NULL. The caller frees it. NULL, without
+   a message, when there is no memory. */
 char *label_path(const char *path, const char *root);
 
 #endif

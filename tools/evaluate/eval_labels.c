@@ -56,7 +56,7 @@ static const char *name_in(const char *path) {
     return slash ? slash + 1 : path;
 }
 
-/* ---- names that tell: 0001_c1s1_000151_00.jpg, -1_c3s2_….jpg, 0005_c2_f0046985.jpg ------------------------------- */
+/* ---- names with labels: 0001_c1s1_000151_00.jpg, -1_c3s2_….jpg, 0005_c2_f0046985.jpg ----------------------------- */
 typedef struct told {
     size_t identity_len;
     const char *camera; /* digits */
@@ -74,11 +74,11 @@ static int tells(const char *name, told *t) {
     return t->camera_len > 0;
 }
 
-/* Both hold for identities in names only: elsewhere 0 may be the first of many, as it is in MSMT17. */
+/* The next two functions are only for identities in names. Elsewhere 0 may be an ordinary identity, as in MSMT17. */
 static int is_junk(const char *identity) { return strcmp(identity, "-1") == 0; }
 static int is_nobody(const char *identity) { return *identity && identity[strspn(identity, "0")] == 0; }
 
-/* Removes junk, marks distractors; those are not queries. */
+/* Removes junk and marks distractors, which are never queries. */
 static void sort_out(label_set *set) {
     size_t kept = 0;
     for (size_t i = 0; i < set->count; i++) {
@@ -97,8 +97,8 @@ static void sort_out(label_set *set) {
 
 int warn_of_strangers(const char *identity) {
     if (strcasecmp(identity, "unknown") != 0) return 0;
-    say_warning("\"%s\" is one individual like all others, although strangers are many: with --unknown %s its images "
-                "are theirs", shown(identity), shown(identity));
+    say_warning("\"%s\" counts as one individual; if its images show different strangers, give --unknown %s",
+                shown(identity), shown(identity));
     return 1;
 }
 
@@ -119,16 +119,16 @@ int labels_strangers(label_set *set, const char *unknown) {
     return 0;
 }
 
-/* ---- pictures whose path is all we know -------------------------------------------------------------------------- */
+/* ---- pictures of which only the path is known -------------------------------------------------------------------- */
 
-/* Its identity is the first folder below root_len, else the name without its extension, which may tell more. */
+/* The identity is the first folder below root_len, else the name without its extension, which is examined later. */
 static int is_stem(const labelled *l) {
     const char *name = name_in(l->id);
     size_t n = strlen(l->identity);
     return strncmp(name, l->identity, n) == 0 && (name[n] == 0 || name[n] == '.');
 }
 
-/* Puts `len` bytes of s in place of *field; 0 after saying that there is no memory. */
+/* Replaces *field by a copy of `len` bytes of s; 0 after saying that there is no memory. */
 static int replace(char **field, const char *s, size_t len) {
     char *copy = need_copy(s, len);
     if (!copy) return 0;
@@ -137,7 +137,7 @@ static int replace(char **field, const char *s, size_t len) {
     return 1;
 }
 
-/* What a name that tells says. */
+/* Applies the labels in a name. */
 static int take_name(labelled *l) {
     told t = {0, NULL, 0, 0};
     const char *name = name_in(l->id);
@@ -145,7 +145,7 @@ static int take_name(labelled *l) {
     return replace(&l->camera, t.camera, t.camera_len) && (!is_stem(l) || replace(&l->identity, name, t.identity_len));
 }
 
-/* Identities and cameras from the names, if all of them tell. */
+/* Takes identities and cameras from the names, if all of them contain labels. */
 static int read_names(label_set *set, int two_folders) {
     told t = {0, NULL, 0, 0};
     size_t telling = 0, stems = 0, duke = 0;
@@ -159,8 +159,8 @@ static int read_names(label_set *set, int two_folders) {
     }
     int by_name = telling == set->count && set->count;
     if (two_folders && silent) {
-        say_error("%s: its name has no identity: neither 0001_c1s1_000151_00.jpg (Market-1501), 0001_c2_f0046182.jpg "
-                  "(DukeMTMC-reID) nor a folder per identity", shown(silent->id));
+        say_error("%s: its name has no identity; expected a name like 0001_c1s1_000151_00.jpg (Market-1501) or "
+                  "0001_c2_f0046182.jpg (DukeMTMC-reID), or a folder per identity", shown(silent->id));
         return 0;
     }
     for (size_t i = 0; i < set->count && by_name; i++)
@@ -214,7 +214,8 @@ static int add_pictures(label_set *set, const char *folder, int query, int galle
     return good;
 }
 
-/* A known data set one level further down is named, not entered: nobody meant to mix several. */
+/* If a known data set is one level further down, names it in the message but does not enter it, so that data sets are
+   never mixed by accident. */
 static int is_above_a_data_set(const char *folder) {
     static const char *const known[] = {"Market-1501-v15.09.15", "DukeMTMC-reID", "MSMT17_V1", "MSMT17_V2"};
     text at = TEXT_INIT;
@@ -223,7 +224,7 @@ static int is_above_a_data_set(const char *folder) {
         labels_join(&at, folder, known[i]);
         found = is_folder(&at);
     }
-    if (found) say_error("%s holds a data set; name the data set itself: %s", shown(folder), shown(at.s));
+    if (found) say_error("%s: contains a data set; give its own folder: %s", shown(folder), shown(at.s));
     text_free(&at);
     return found;
 }
@@ -262,7 +263,7 @@ static int msmt_list(label_set *set, const char *list, const char *root, int que
         if (n && file.s[at + n - 1] == '\r') n--;
         file.s[at + n] = 0;
         if (n && !msmt_line(set, root, file.s + at, query, &no_memory)) {
-            text_printf(&why, "line %zu is not a path and an identity as in MSMT17 "
+            text_printf(&why, "line %zu: expected a path and an identity as in MSMT17 "
                               "(0000/0000_000_01_0303morning_0015_0.jpg 0)", line);
             good = 0;
         }
@@ -316,7 +317,7 @@ int labels_of_folder(label_set *set, const char *folder) {
     int has_query = is_folder(&query), has_boxes = is_folder(&boxes), has_gallery = is_folder(&gallery);
     if (!whole) good = 0;
     else if (has_boxes && has_gallery)
-        say_error("%s: has both bounding_box_test and gallery: which is the gallery?", shown(folder));
+        say_error("%s: has both bounding_box_test and gallery; remove or rename one of them", shown(folder));
     else if (has_query && (has_boxes || has_gallery))
         good = read_two_folders(set, query.s, has_boxes ? boxes.s : gallery.s);
     else if (has_boxes)

@@ -22,8 +22,8 @@ static int by_name(const void *a, const void *b) {
     return order ? order : (x->place > y->place) - (x->place < y->place);
 }
 
-/* number[i]: equal names get equal numbers, from 0 in byte order. Returns how many there are. sorted: room for count
-   names. */
+/* Numbers names from 0 in byte order; equal names get equal numbers. Returns how many different ones there are. sorted:
+   working memory for count names. */
 static size_t number_names(const named *names, size_t count, size_t *number, named *sorted) {
     size_t distinct = 0;
     memcpy(sorted, names, count * sizeof *sorted);
@@ -69,7 +69,8 @@ static int number_all(eval_set *set) {
     return 1;
 }
 
-/* Two rows of one id in one role would be told apart by nothing, and one picture shows one identity. */
+/* Checks that no id has two rows in one role, which could not be distinguished, and that no picture has two
+   identities. */
 static int ids_differ(const label_set *labels) {
     named *sorted = need_array(labels->count + 1, sizeof *sorted);
     const char *twice = NULL, *two = NULL;
@@ -175,7 +176,7 @@ static int by_id(const void *a, const void *b) {
     return order ? order : x->file - y->file;
 }
 
-/* The row of an id: of the file of queries (0) or of the gallery (1), if there are two. */
+/* Finds the row of an id; if there are two files, in that of the queries (0) or of the gallery (1). */
 static const float *find_row(const row_place *rows, size_t count, const labelled *l, int files) {
     row_place wanted = {l->id, files == 2 && l->gallery ? 1 : 0, NULL};
     const row_place *found = bsearch(&wanted, rows, count, sizeof *rows, by_id);
@@ -225,7 +226,7 @@ static int ids_are_unique(const gallery_file *f, const char *path) {
     return !twice;
 }
 
-/* Labels from the ids of one file, or of two whose order says which is the gallery. */
+/* Takes labels from the ids of one file, or of two, the second of which is the gallery. */
 static int label_by_ids(eval_set *set, const eval_request *r, const gallery_file *file, int files) {
     size_t first = file[0].count, total = first + (files == 2 ? file[1].count : 0);
     known_row *rows = need_array(total + 1, sizeof *rows);
@@ -293,7 +294,7 @@ static int sort_operands(const eval_request *r, sources *from) {
             from->embeddings[from->files++] = name;
         } else if (from->folder || stat(name, &st) != 0 || !S_ISDIR(st.st_mode)) {
             say_error(from->folder ? "%s: only one folder can be given"
-                                   : "%s: is neither a folder nor a file of embeddings (.npy, .fvecs, .jsonl)",
+                                   : "%s: is neither a folder nor an embeddings file (.npy, .fvecs, .jsonl)",
                       shown(name));
             return 0;
         } else {
@@ -301,7 +302,7 @@ static int sort_operands(const eval_request *r, sources *from) {
         }
     }
     if (!from->files && !from->folder && !r->labels && !from->labels)
-        say_error("no images: name a folder, --labels or a file of embeddings");
+        say_error("no images: give a folder, --labels or an embeddings file");
     else if (from->files && r->model_count) say_error("this file already has embeddings; remove -m");
     else return 1;
     return 0;

@@ -1,4 +1,4 @@
-/* Pictures with embeddings and labels: what `reid eval` and `reid calibrate` work on. */
+/* Pictures with embeddings and labels, for `reid eval` and `reid calibrate`. */
 #ifndef REID_TOOLS_EVAL_SET_H
 #define REID_TOOLS_EVAL_SET_H
 
@@ -9,8 +9,8 @@
 
 typedef struct eval_image {
     const labelled *label;
-    size_t picture;          /* the same number for the same id: a picture is never compared with itself */
-    size_t identity, camera; /* camera: SIZE_MAX when it is not known */
+    size_t picture;          /* equal for equal ids, so that a picture is never compared with itself */
+    size_t identity, camera; /* camera: SIZE_MAX if unknown */
 } eval_image;
 
 typedef struct eval_set {
@@ -19,15 +19,15 @@ typedef struct eval_set {
     size_t count, dim, identities, cameras;
     size_t queries, gallery; /* queries are 0 … queries-1, the gallery is gallery … count-1; they may overlap */
     store_meta makers;
-    char device[MAX_MODELS][16]; /* that computed them; "" when a file does not say */
+    char device[MAX_MODELS][16]; /* the device that computed them; "" if a file does not name it */
     int every_camera; /* each picture's camera is known */
     label_set labels;
-    size_t failed;     /* labelled pictures without an embedding; each was named */
+    size_t failed;     /* labelled pictures without an embedding; each was reported */
     size_t unlabelled; /* embeddings without a label */
 } eval_set;
 
-/* Rows of pictures by other means than embeddings: `run` hands one of dim floats, or the reason why there is none, to
-   take for each input in order. It returns 0 after saying what is wrong, or without a word when interrupted(). */
+/* A source of rows other than models. For each input in order, `run` passes a row of dim floats, or the reason why
+   there is none, to `take`. It returns 0 after saying what is wrong, or silently when interrupted(). */
 typedef struct eval_source {
     size_t dim;
     const store_meta *makers;
@@ -35,27 +35,26 @@ typedef struct eval_source {
     void *user;
 } eval_source;
 
-/* What is to be opened. */
 typedef struct eval_request {
-    char *const *operands;   /* at most one folder; files of embeddings: one, or two (queries, gallery) */
+    char *const *operands;   /* at most one folder; embeddings files: one, or two (queries, gallery) */
     int operand_count;
     const char *labels;      /* a table of labels, or NULL */
-    const char *unknown;     /* what strangers are called; NULL: nobody is one */
-    int strict;              /* the first picture that fails ends it */
-    const reid_desc *models; /* when there is no file of embeddings */
+    const char *unknown;     /* the identity of strangers; NULL: there are no strangers */
+    int strict;              /* stop at the first picture that fails */
+    const reid_desc *models; /* used when there is no embeddings file */
     int model_count;
     decode_settings decode;
-    const eval_source *source; /* in place of models; NULL: none */
-    int raw;                   /* files hold raw embeddings */
+    const eval_source *source; /* instead of models; NULL: none */
+    int raw;                   /* files contain raw embeddings */
 } eval_request;
 
-/* Embeddings come from the files of them among the operands, else from the models. Labels are those given, which the
-   set then owns; given = NULL: from the table, else from the folder among the operands, else from the ids. Returns 0
-   after saying what is wrong, or without a word when interrupted(), with *status the exit status of a command; free it
-   in any case. */
+/* Embeddings come from the embeddings files among the operands, else from the models. Labels come from `given`, which
+   the set then owns; if it is NULL, from the table, else from the folder among the operands, else from the ids. Returns
+   0 after saying what is wrong, or silently when interrupted(), with *status the exit status of a command; free it in
+   any case. */
 int eval_set_open(eval_set *set, const eval_request *r, label_set *given, int *status);
 
-/* The folder among the operands, from which paths in tables start; NULL: there is none. */
+/* The folder among the operands, to which paths in tables are relative; NULL: there is none. */
 const char *eval_set_folder(const eval_request *r);
 void eval_set_free(eval_set *set);
 

@@ -19,12 +19,12 @@ typedef struct judging {
     open_query *open;       /* of each query */
     size_t *start, *member; /* gallery pictures of identity k: member[start[k]] … member[start[k + 1] - 1] */
     roc *counts;            /* of each thread */
-    size_t **room;          /* of each thread: places of the matches, then their ranks */
-    size_t most;            /* pictures of one identity in the gallery */
+    size_t **room;          /* of each thread: indices of the matches, then their ranks */
+    size_t most;            /* largest number of gallery pictures of one identity */
     char *no_memory;        /* of each thread: 1 when a query could not be judged */
 } judging;
 
-/* Gallery pictures by identity, in their order. */
+/* Lists gallery pictures by identity, in their order. */
 static int group_gallery(judging *j) {
     const eval_set *set = j->set;
     size_t n = set->identities;
@@ -41,7 +41,7 @@ static int group_gallery(judging *j) {
     return 1;
 }
 
-/* The query's matches; what must take no part gets -INFINITY. */
+/* Finds the query's matches; pictures that are left out get the score -INFINITY. */
 static size_t find_matches(const judging *j, size_t query, float *scores, size_t *match) {
     const eval_set *set = j->set;
     const eval_image *q = &set->at[query];
@@ -57,7 +57,7 @@ static size_t find_matches(const judging *j, size_t query, float *scores, size_t
     return n;
 }
 
-/* All that took part count as impostors first, then the matches are taken out again. */
+/* First counts all compared pairs as impostors, then moves the matches to the genuine ones. */
 static void count_pairs(roc *r, const float *scores, size_t count, const size_t *match, size_t matches) {
     for (size_t i = 0; i < count; i++)
         if (!isinf(scores[i])) roc_add(r, scores[i], 0);
@@ -85,7 +85,7 @@ static void judge(void *user, int thread, size_t query, float *scores) {
     o->correct = matches && ranks[0] == 1;
 }
 
-/* What each thread works in. */
+/* Allocates the working memory of each thread. */
 static int make_room(judging *j, int threads, double reach) {
     j->counts = need_zeroed((size_t)threads, sizeof *j->counts);
     j->room = j->counts ? need_zeroed((size_t)threads, sizeof *j->room) : NULL;
@@ -130,7 +130,7 @@ static void link_row(void *user, int thread, size_t query, float *scores) {
     linkage_row(user, scores);
 }
 
-/* The queries, clustered by their plain scores. */
+/* Clusters the queries by their plain scores. */
 static int cluster_queries(evaluation *e, const eval_set *set, const evaluation_rules *o) {
     linkage l;
     score_job job = {set->rows, set->rows, set->queries, set->queries, set->dim, scores_threads(o->threads),
@@ -159,7 +159,7 @@ static int summarise(evaluation *e, judging *j, const evaluation_rules *o) {
     return good;
 }
 
-/* Multiplies each model's part of the rows with the root of its weight: a dot product is then the weighted score. */
+/* Multiplies each model's part of the rows by the square root of its weight, so a dot product is the weighted score. */
 static void weigh(eval_set *set, const double *weights) {
     size_t column = 0;
     for (int m = 0; m < set->makers.models; m++) {
@@ -171,13 +171,13 @@ static void weigh(eval_set *set, const double *weights) {
     }
 }
 
-/* Which gallery pictures take no part; 0 after saying why that cannot be had. */
+/* Decides which gallery pictures are left out; 0 after saying why the requested rule is impossible. */
 static int choose_rule(evaluation *e, const eval_set *set, const evaluation_rules *o) {
     e->by_camera = o->leave_out == LEAVE_OUT_CAMERA ||
                    (o->leave_out == LEAVE_OUT_AUTO && set->every_camera && set->cameras > 1);
     for (size_t i = 0; i < set->count && e->by_camera; i++) {
         if (set->at[i].label->camera) continue;
-        say_error("%s: its camera is not known, so --leave-out camera cannot be used",
+        say_error("%s: its camera is unknown, so --leave-out camera cannot be used",
                   shown(set->at[i].label->id));
         return 0;
     }
@@ -219,7 +219,7 @@ int evaluate(evaluation *e, eval_set *set, const evaluation_rules *o, const doub
     }
     if (!choose_rule(e, set, o)) return 0;
     for (int m = 0; m < set->makers.models; m++) reach += weights[m];
-    if (o->expand) reach = 1; /* of expanded rows, whatever the weights were */
+    if (o->expand) reach = 1; /* expanded rows have length 1, whatever the weights */
     weigh(set, weights);
     int good = count_pictures(e, set) && group_gallery(&j);
     j.open = good ? need_array(e->queries + 1, sizeof *j.open) : NULL;

@@ -17,16 +17,16 @@
 typedef struct collecting {
     labelled_pairs *p;
     const eval_set *set;
-    int model;           /* the first one decides which pairs there are, the others follow */
+    int model;           /* the pairs are chosen while the first model's scores are computed */
     size_t next;
-    uint64_t keep[2];    /* impostor, genuine: pairs whose hash is not above this are kept */
+    uint64_t keep[2];    /* impostor, genuine: pairs with a hash up to this are kept */
     int no_memory;       /* a pair could not be kept; nothing more is collected then */
 } collecting;
 
-/* -1: no pair, or not this way round; else whether it is genuine. */
+/* 1: a genuine pair; 0: an impostor pair; -1: not a pair, or counted with the roles exchanged. */
 static int kind_of(const collecting *c, size_t q, size_t g) {
     const eval_image *a = &c->set->at[q], *b = &c->set->at[g];
-    int other_way = g < c->set->queries && q >= c->set->gallery; /* it comes again with the roles exchanged */
+    int other_way = g < c->set->queries && q >= c->set->gallery; /* it occurs again with the roles exchanged */
     if (a->picture == b->picture || (other_way && g < q)) return -1;
     if (a->identity != b->identity) return 0;
     return a->label->distractor || (c->p->by_camera && a->camera == b->camera) ? -1 : 1;
@@ -37,11 +37,11 @@ static uint64_t hash_of(size_t q, size_t g) {
     return random_next(&state);
 }
 
-/* 0, without a word, when there is no memory. */
+/* Returns 0, without a message, when there is no memory. */
 static int add_pair(labelled_pairs *p, size_t a, size_t b) {
     size_t cap = p->cap;
     if (!GROW(p->at, p->count, cap)) return 0;
-    for (int m = 0; m < MAX_MODELS; m++) { /* they grow together, each from the capacity that they have in common */
+    for (int m = 0; m < MAX_MODELS; m++) { /* all arrays grow from the capacity that they share */
         size_t own = p->cap;
         if (!GROW(p->score[m], p->count, own)) return 0;
     }
@@ -82,7 +82,7 @@ static void count_all(collecting *c) {
                      ? UINT64_MAX : (uint64_t)(0x1p64 * ((double)MOST_PAIRS / (double)p->every_genuine));
 }
 
-/* The columns of one model, as rows of their own; NULL after saying that there is no memory. */
+/* Copies the columns of one model into separate rows; NULL after saying that there is no memory. */
 static float *part_of(const eval_set *set, size_t first, size_t dim) {
     float *part = need_array(set->count, dim * sizeof *part);
     for (size_t i = 0; i < set->count && part; i++)
@@ -135,13 +135,13 @@ static void read_row(const csv *c, const int *column, void *user, text *why) {
     }
     pair_row *row = &rows->at[rows->count];
     if (strcmp(same, "0") != 0 && strcmp(same, "1") != 0) {
-        text_printf(why, "\"%s\" is not 1 (the same) or 0 (two)", shown(same));
+        text_printf(why, "invalid \"%s\" in column \"same\"; expected 1 (the same) or 0 (different)", shown(same));
         return;
     }
     for (int k = 0; k < 2; k++)
-        if (!*csv_field(c, column[k])) text_puts(why, "an empty path");
+        if (!*csv_field(c, column[k])) text_puts(why, "a path is empty");
     if (why->len) return;
-    if (strcmp(csv_field(c, column[0]), csv_field(c, column[1])) == 0) text_puts(why, "an image with itself");
+    if (strcmp(csv_field(c, column[0]), csv_field(c, column[1])) == 0) text_puts(why, "an image is paired with itself");
     row->same = *same == '1';
     row->line = c->line;
     for (int k = 0; k < 2; k++) row->path[k] = label_path(csv_field(c, column[k]), rows->root);
@@ -171,7 +171,7 @@ static int by_path(const void *a, const void *b) {
     return x->end - y->end;
 }
 
-/* Every path once, in byte order. ends: room for two a row. */
+/* Lists every path once, in byte order. ends: working memory for two per row. */
 static size_t number_paths(pair_rows *rows, const char **name, named_end *ends) {
     size_t n = 0;
     for (size_t i = 0; i < 2 * rows->count; i++) {
@@ -186,7 +186,7 @@ static size_t number_paths(pair_rows *rows, const char **name, named_end *ends) 
     return n;
 }
 
-/* Identities from the pairs that are the same; a pair of two must not contradict them. */
+/* Makes identities from the pairs marked as the same, and checks that no pair marked as different contradicts them. */
 static int join_rows(const pair_rows *rows, size_t *up, size_t count, text *why) {
     union_find_init(up, count);
     for (size_t i = 0; i < rows->count; i++)
@@ -201,7 +201,8 @@ static int join_rows(const pair_rows *rows, size_t *up, size_t count, text *why)
     return 1;
 }
 
-/* Labels and places of the pairs. up: room for a number a path. Returns 0 with the reason in why. */
+/* Fills in the labels, and the indices of the pairs. up: working memory, one number per path. Returns 0 with the reason
+   in why. */
 static int add_labels(pair_table *t, label_set *labels, const pair_rows *rows, const char **name, size_t n, size_t *up,
                       text *why) {
     if (!join_rows(rows, up, n, why)) return 0;
@@ -257,7 +258,8 @@ void pair_table_free(pair_table *t) {
     memset(t, 0, sizeof *t);
 }
 
-/* Every picture is query and gallery there, so the labels kept their order; those that failed have no image. */
+/* In a table of pairs every picture is query and gallery, so the labels kept their order. Pictures that failed have no
+   entry in the set. */
 int pairs_of_table(labelled_pairs *p, const eval_set *set, const pair_table *t) {
     size_t *image = need_array(set->labels.count + 1, sizeof *image), column = 0, dim;
     int good = image != NULL;

@@ -49,7 +49,7 @@ double adjusted_rand(double both, double clusters, double identities, double all
     return most == expected ? 1 : (both - expected) / (most - expected);
 }
 
-/* How many pictures of one identity a cluster holds; sorted by identity. */
+/* How many pictures of one identity a cluster contains; sorted by identity. */
 typedef struct share {
     size_t identity, count;
 } share;
@@ -97,7 +97,7 @@ static void merging_free(merging *m, size_t count) {
     free(m->parent);
 }
 
-/* Every picture alone. Free it in any case. */
+/* Starts with every picture in its own cluster. Free it in any case. */
 static int merging_begin(merging *m, const size_t *identity, size_t count, size_t identities) {
     size_t *sizes = need_zeroed(identities + 1, sizeof *sizes);
     memset(m, 0, sizeof *m);
@@ -136,7 +136,7 @@ static edge *sorted_edges(const linkage *l) {
     edge *edges = need_array(l->count, sizeof *edges);
     if (!edges) return NULL;
     for (size_t i = 0; i < l->count; i++) {
-        edges[i].score = l->at[i]; /* the last picture joins nobody: -INFINITY */
+        edges[i].score = l->at[i]; /* the last picture has no later one: -INFINITY */
         edges[i].from = i;
     }
     qsort(edges, l->count, sizeof *edges, highest_first);
@@ -151,7 +151,7 @@ int linkage_cut(clustering *out, const linkage *l, const size_t *identity, size_
     edge *edges = sorted_edges(l);
     if (!edges) return 0;
     int good = merging_begin(&m, identity, l->count, identities);
-    for (size_t i = 0; i < l->count && good; i++) { /* nobody joined yet, then all edges of each score at once */
+    for (size_t i = 0; i < l->count && good; i++) { /* first without joins, then after all edges of a score */
         double ari = adjusted_rand(m.both, m.together, m.identities, m.all);
         int whole = i == 0 || edges[i].score < edges[i - 1].score;
         int wanted = best.chosen ? whole && !(ari <= best.ari) : i == 0 || edges[i - 1].score >= threshold;

@@ -22,7 +22,7 @@ void model_change_begin(model_change *c, const store_meta *now, const store_meta
 
 static void free_template(changed_template *t) { free(t->id), free(t->identity), free(t->camera); }
 
-/* Room for one more row of a side; 0 after saying that there is none. */
+/* Makes room for one more row of a side; 0 after saying that there is no memory. */
 static int need_row(model_change *c, int k) {
     change_side *s = &c->side[k];
     size_t cap = c->rows_cap[k] ? 2 * c->rows_cap[k] : 256;
@@ -81,7 +81,7 @@ static int by_picture(const void *a, const void *b) {
     return ((*x)->size > (*y)->size) - ((*x)->size < (*y)->size);
 }
 
-/* Templates of which `order` says that they are equal get one number. */
+/* Gives templates that are equal by `order` the same number. */
 static size_t give_numbers(changed_template **sorted, size_t n, int (*order)(const void *, const void *), int which) {
     size_t number = 0;
     qsort(sorted, n, sizeof *sorted, order);
@@ -96,8 +96,8 @@ static size_t give_numbers(changed_template **sorted, size_t n, int (*order)(con
     return n ? number + 1 : 0;
 }
 
-/* Templates that another picture of their identity could be nearest to. In order of identity, then picture: there is
-   one if the first and the last picture of an identity differ. */
+/* Counts templates whose identity has a template from another picture. They are sorted by identity, then picture: if
+   the first and the last picture of an identity differ, all of its templates count. */
 static int by_identity_and_picture(const void *a, const void *b) {
     const changed_template *const *x = a, *const *y = b;
     if ((*x)->who != (*y)->who) return (*x)->who < (*y)->who ? -1 : 1;
@@ -146,7 +146,7 @@ static void look(void *user, int thread, size_t query, float *scores) {
     k->s->nearest[query] = best;
 }
 
-/* The rows with each model's part times its weight; the rows themselves when there is one model. */
+/* Returns the rows with each model's part multiplied by its weight, or the rows themselves if there is one model. */
 static float *weighted_rows(const model_change *c, const change_side *s) {
     size_t dim = (size_t)s->makers.dim, first = (size_t)s->makers.model[0].dim;
     if (s->makers.models == 1) return s->rows;
@@ -169,7 +169,7 @@ static int find_nearest(const model_change *c, change_side *s, const change_rule
 
 /* --- calibration -------------------------------------------------------------------------------------------------- */
 
-/* Every template is a query and in the gallery, as if `reid calibrate` had read them. */
+/* Every template is both a query and in the gallery, as in `reid calibrate`. */
 static int labelled_rows(const model_change *c, const change_side *s, eval_set *set) {
     static const labelled PLAIN;
     memset(set, 0, sizeof *set);

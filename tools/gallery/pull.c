@@ -3,10 +3,9 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "gallery/gallery_host.h"
+#include "gallery/store_file.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -39,16 +38,6 @@ static int fill(const gallery_store *from, const char *name, char why[STORE_WHY]
     return good;
 }
 
-/* The finished file gets its name, which nobody may have taken meanwhile. */
-static int name_it(const char *name, const char *path, char why[STORE_WHY]) {
-    struct stat st;
-    if (link(name, path) == 0) return 1;
-    if (errno == EEXIST || lstat(path, &st) == 0) return fail(why, "exists already");
-    if (rename(name, path) == 0) return 1; /* a file system without links */
-    snprintf(why, STORE_WHY, "cannot write here: %s", strerror(errno));
-    return 0;
-}
-
 int gallery_pull(const gallery_store *from, const char *path, char why[STORE_WHY]) {
     struct stat st;
     text name = TEXT_INIT;
@@ -58,7 +47,7 @@ int gallery_pull(const gallery_store *from, const char *path, char why[STORE_WHY
     unlink(name.s); /* of a process that had this number and was killed */
     int good = store_create(name.s, store_info(from), why);
     if (good) {
-        good = fill(from, name.s, why) && name_it(name.s, path, why);
+        good = fill(from, name.s, why) && store_name_new(name.s, path, why);
         unlink(name.s);
         if (good) sync_folder_of(path);
     }

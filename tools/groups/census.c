@@ -9,13 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double TENTH = 0.1; /* of the scale: so far below the threshold a pair is doubtful */
+static const double TENTH = 0.1; /* of the scale: pairs down to this far below the threshold are doubtful */
 
-/* What is known about crops, as chains: crops of one have one root. */
+/* What is known about the crops, as chains: crops of one individual have the same root. */
 typedef struct known_crops {
     size_t *up;             /* [rows], see chains.h */
-    unsigned char *none;    /* [rows]: it was decided to be no crop */
-    uint32_t *apart;        /* pairs of roots that were decided to be different, the lower one first, sorted */
+    unsigned char *none;    /* [rows]: decided to be "not a crop" */
+    uint32_t *apart;        /* pairs of roots that were decided to be different; the lower root first; sorted */
     size_t apart_count;
 } known_crops;
 
@@ -39,7 +39,7 @@ typedef struct census_run {
 
 static uint32_t root_of(const known_crops *k, uint32_t i) { return (uint32_t)union_find_root(k->up, i); }
 
-/* The lower root remains one. */
+/* The lower of the two roots becomes the root of both. */
 static void join(const known_crops *k, uint32_t a, uint32_t b) {
     uint32_t x = root_of(k, a), y = root_of(k, b);
     union_find_merge(k->up, x > y ? x : y, x > y ? y : x);
@@ -77,7 +77,7 @@ static void two_roots(const known_crops *k, uint32_t a, uint32_t b, uint32_t out
     out[0] = x < y ? x : y, out[1] = x < y ? y : x;
 }
 
-/* Both crops of a decided pair; 0 when one of them belongs to another file. */
+/* Finds both crops of a decided pair; returns 0 when one of them belongs to another file. */
 static int both_rows(const crops *c, const decided_pair *p, uint32_t out[2]) {
     size_t a = crops_find(c, p->a), b = crops_find(c, p->b);
     out[0] = (uint32_t)a, out[1] = (uint32_t)b;
@@ -111,7 +111,7 @@ static int know(census_run *run) {
     return k->none && (!run->r->tracks || join_tracks(run)) && (!run->r->state || take_decisions(run));
 }
 
-/* 1 the same, 0 different, -1: nobody knows. */
+/* 1 the same, 0 different, -1 unknown. */
 static int answer_of(const census_run *run, uint32_t a, uint32_t b) {
     const known_crops *k = &run->known;
     uint32_t roots[2];
@@ -134,7 +134,8 @@ static int by_key(const void *a, const void *b) {
     return (x->row > y->row) - (x->row < y->row);
 }
 
-/* Crops in the order of number / share: the first n are a sample of n, each in it about in proportion to its share. */
+/* Sorts crops by number / share: the first n are a sample of size n, which contains each with a probability that is
+   about proportional to its share. */
 static int draw_crops(census_run *run) {
     const clusters *found = run->r->found;
     census *c = run->c;
@@ -165,13 +166,13 @@ static int by_score(const void *a, const void *b) {
     return strcmp(x->id, y->id);
 }
 
-/* The threshold is as likely as not, a tenth of the scale below it as likely as one in ten. */
+/* The probability is 1/2 at the threshold and 1/10 at a tenth of the scale below it. */
 static double probability_of(const census_request *r, double score) {
     if (r->calibration) return calibration_probability(r->calibration, score);
     return 1 / (1 + exp((r->found->threshold - score) * (log(9) / (TENTH * r->scale))));
 }
 
-/* All crops that may be of the individual of `row` and are not known to be, the most alike first. */
+/* Finds all crops that may show the individual of `row` but are not known to; highest score first. */
 static size_t find_candidates(census_run *run, uint32_t row, size_t *sure) {
     const census_request *r = run->r;
     const float *rows = r->crops->rows;

@@ -1,7 +1,7 @@
-/* Which pairs of crops people have to be asked about to know how many individuals there are, and what their answers say
-   (count.h has the mathematics). Which pairs these are depends on the crops' ids and rows, the models, the threshold or
-   calibration, the links of pictures and tracks, the seed and the sizes of the sample, never on an answer: so they are
-   the same whoever asks. */
+/* Chooses the pairs of crops that people are asked about so that the number of individuals can be estimated, and holds
+   their answers (count.h has the mathematics). The choice depends on the crops' ids and rows, the models, the threshold
+   or calibration, the links by pictures and tracks, the seed and the sizes of the sample, but never on an answer, so
+   every run chooses the same pairs. */
 #ifndef REID_TOOLS_CENSUS_H
 #define REID_TOOLS_CENSUS_H
 
@@ -11,40 +11,40 @@
 
 typedef struct census_request {
     const crops *crops;
-    const clusters *found;         /* groups that scores, pictures and tracks have made, without decisions */
-    const calibration *calibration; /* what scores mean; NULL: they are judged by the threshold of the groups */
-    double scale;                  /* of cosines to scores */
+    const clusters *found;         /* groups made from scores, pictures and tracks, without decisions */
+    const calibration *calibration; /* maps scores to probabilities; NULL: the groups' threshold is used instead */
+    double scale;                  /* factor from cosines to scores */
     const uint32_t *frames, *tracks; /* as in clusters_request */
-    const decision_state *state;   /* NULL: nobody has decided anything */
+    const decision_state *state;   /* NULL: there are no decisions */
     long long seed;
-    size_t sample, per_crop;       /* crops to be drawn; pairs of each, on average */
+    size_t sample, per_crop;       /* crops to draw; average number of pairs per crop */
 } census_request;
 
 typedef struct census_pair {
-    uint32_t b;       /* with whom the crop of the sample is compared */
-    double score, chance; /* chance: to be asked about */
-    int answer;       /* 1 the same, 0 different, -1 nobody knows */
+    uint32_t b;       /* the crop that the sampled crop is compared with */
+    double score, chance; /* chance: probability that people are asked about this pair */
+    int answer;       /* 1 the same, 0 different, -1 unknown */
 } census_pair;
 
 typedef struct census_crop {
     uint32_t row;
     size_t first, pairs; /* in census.pairs */
-    size_t sure;         /* crops of its individual that tracks tell of, itself among them */
+    size_t sure;         /* crops known from tracks to show its individual, including itself */
     size_t open;         /* pairs without an answer */
-    int none, whole;     /* it was decided to be no crop; every pair that could be asked is */
+    int none, whole;     /* none: decided to be "not a crop"; whole: every possible pair is asked about */
 } census_crop;
 
 typedef struct census {
-    census_crop *at;     /* in the order in which they were drawn: the first n are a sample of n */
+    census_crop *at;     /* in the order in which they were drawn: the first n are a sample of size n */
     size_t count;
-    census_pair *pairs;  /* the most alike first, crop by crop */
+    census_pair *pairs;  /* crop by crop, highest score first */
     size_t pair_count, pair_cap;
-    double *shares;      /* [rows] of all crops, for chances in samples of any size */
+    double *shares;      /* [rows] for all crops; they give the chances in a sample of any size */
     uint32_t *order;     /* [rows]: the order in which crops are drawn */
-    size_t rows, rows_left; /* rows_left: those that are crops, as far as it is known */
+    size_t rows, rows_left; /* rows_left: rows that are not decided to be "not a crop" */
 } census;
 
-/* Returns 0 after saying what is wrong, or without a word when interrupted(). Free it in any case. */
+/* Returns 0 after saying what is wrong, or silently when interrupted(). Free it in any case. */
 int census_make(census *c, const census_request *r);
 void census_free(census *c);
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* When less than REACHED of the matches were asked about, and fewer than MANY_MATCHES found for a crop, simulations
-   (t_count.c) find the true number outside of more than a tenth of the intervals. */
+/* When less than REACHED of the matches were asked about and fewer than MANY_MATCHES were found for a crop, more than a
+   tenth of the intervals miss the true number in simulations (t_count.c). */
 static const double TENTH = 0.1, REACHED = 0.55, MANY_MATCHES = 5;
 
 /* --- questions ---------------------------------------------------------------------------------------------------- */
@@ -64,7 +64,7 @@ int census_questions(const census *c, doubtful_pair **questions, size_t *count) 
 
 /* --- the estimate ------------------------------------------------------------------------------------------------- */
 
-/* chances: room for those of the crop's matches. */
+/* chances: working memory for the probabilities of the crop's matches. */
 static void count_crop(const census *c, const census_crop *crop, double *chances, counted_crop *out) {
     size_t sure = crop->sure, rest = 0;
     for (size_t i = crop->first; i < crop->first + crop->pairs; i++) {

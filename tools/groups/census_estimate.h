@@ -1,31 +1,31 @@
-/* From the answers about the pairs of a census to the number of individuals. */
+/* Estimates the number of individuals from the answers about the pairs of a census. */
 #ifndef REID_TOOLS_CENSUS_ESTIMATE_H
 #define REID_TOOLS_CENSUS_ESTIMATE_H
 
 #include "groups/census.h"
 
-/* The pairs as questions, crop by crop, the most alike first; those with an answer, too, each only once. *questions is
-   the caller's to free. Returns 0 after saying that there is no memory. */
+/* Lists the pairs as questions, crop by crop, highest score first. Pairs that already have an answer are included, and
+   each pair appears once. The caller frees *questions. Returns 0 after reporting that memory ran out. */
 int census_questions(const census *c, doubtful_pair **questions, size_t *count);
 
 typedef enum census_state {
     CENSUS_GOOD,
-    CENSUS_TOO_FEW,  /* crops with all of their answers */
-    CENSUS_NO_MATCH, /* no question found two crops of one individual, and not all that there are were asked */
-    CENSUS_POOR      /* too many matches were not asked about, and few were */
+    CENSUS_TOO_FEW,  /* fewer than CENSUS_LEAST crops have all of their answers */
+    CENSUS_NO_MATCH, /* no answer was "the same", and not every possible pair was asked about */
+    CENSUS_POOR      /* few matches were found, and too many matches were probably never asked about */
 } census_state;
 
-enum { CENSUS_LEAST = 10 }; /* crops with all of their answers */
+enum { CENSUS_LEAST = 10 }; /* crops that need all of their answers before there is an estimate */
 
 typedef struct census_result {
     census_state state;
-    count_estimate e;    /* of the crops with all of their answers; without them, all 0 */
+    count_estimate e;    /* from the crops that have all of their answers; all 0 if there are none */
     size_t open;         /* pairs without an answer */
-    size_t needed;       /* pairs that still have to be answered until CENSUS_LEAST crops, or all, have their answers */
-    size_t crops_for_tenth; /* crops in a sample with about ± a tenth; 0: this one does, or it is unknown */
+    size_t needed;       /* answers still missing until CENSUS_LEAST crops, or all crops, have all of theirs */
+    size_t crops_for_tenth; /* sample size for about ± 10 %; 0: this sample is large enough, or it is unknown */
 } census_result;
 
-/* Returns 0 after saying that there is no memory. */
+/* Returns 0 after reporting that memory ran out. */
 int census_estimate(const census *c, census_result *out);
 
 #endif

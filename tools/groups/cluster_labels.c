@@ -20,7 +20,7 @@ int crops_label(crops *c, const char *table) {
         const labelled *l = &labels.at[i];
         size_t at = crops_find(c, l->id);
         if (at == SIZE_MAX) continue;
-        if (c->identities[at]) { /* a row as a query, and one for the gallery */
+        if (c->identities[at]) { /* the table may list a crop twice: as a query and for the gallery */
             good = strcmp(c->identities[at], l->identity) == 0;
             if (!good) say_error("%s: %s is given two identities", shown(table), shown(l->id));
             continue;

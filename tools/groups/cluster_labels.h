@@ -1,14 +1,15 @@
-/* How well clusters agree with who the crops really show. */
+/* Measures how well clusters agree with the true identities of the crops. */
 #ifndef REID_TOOLS_CLUSTER_LABELS_H
 #define REID_TOOLS_CLUSTER_LABELS_H
 
 #include "groups/clusters.h"
 #include "groups/partition.h"
 
-/* Puts the identities of a table (columns path and identity, see eval_labels.h) in place of those that the files know;
-   crops that are not in it have none. Returns 0 after saying what is wrong. */
+/* Replaces the identities from the files by those of a table (columns path and identity, see eval_labels.h). Crops that
+   are not in the table have no identity then. Returns 0 after saying what is wrong. */
 int crops_label(crops *c, const char *table);
-/* Over the crops that have an identity and a group. Returns 0 after saying what is wrong: also when there are none. */
+/* Compares the crops that have both an identity and a group. Returns 0 after saying what is wrong, also if there are no
+   such crops. */
 int clusters_agree(const clusters *c, const crops *from, agreement *out);
 
 #endif

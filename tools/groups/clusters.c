@@ -13,12 +13,12 @@
 
 enum {
     MOST_DOUBTS = 10000, /* questions */
-    MOST_LOOKED_AT = 32  /* crops of a group among which the two that are most alike are looked for */
+    MOST_LOOKED_AT = 32  /* crops of a group that are searched for the two most similar ones */
 };
 static const size_t MOST_LINKS = (size_t)1 << 27; /* pairs of crops in one picture, all together */
 
-/* Two rows that have to be, or cannot be, in one group. reason: the decision of this place in the list, or a track, a
-   picture or a known individual that they share. */
+/* Two rows that must, or must not, be in one group. reason: an index into the list of decisions, or a code for the
+   track, the picture or the known individual that they share. */
 typedef struct link {
     uint32_t a, b;
     size_t reason;
@@ -33,16 +33,16 @@ typedef struct links {
     size_t count, cap;
 } links;
 
-/* What reid_group is asked. Rows of crops that are none are left out: row i of it is crop[i]. */
+/* The arguments of reid_group. Rows that were decided to be "not a crop" are left out: its row i is crop[i]. */
 typedef struct grouping {
     const clusters_request *r;
     clusters *c;
     const float *rows;
-    float *owned;             /* the rows, when some were left out */
-    uint32_t *crop, *row, count; /* [count]; [crops]: CLUSTERS_NONE for what is no crop */
+    float *owned;             /* a copy of the rows, when some were left out */
+    uint32_t *crop, *row, count; /* crop: [count]; row: [crops], CLUSTERS_NONE if left out */
     links must, cannot;
-    uint32_t *pairs;          /* of must, then those of cannot, two numbers each */
-    uint32_t *apart, *group;  /* [count]: known individuals; what reid_group says */
+    uint32_t *pairs;          /* those of must, then those of cannot, two numbers each */
+    uint32_t *apart, *group;  /* [count]: known individuals; the result of reid_group */
 } grouping;
 
 /* --- links -------------------------------------------------------------------------------------------------------- */
@@ -58,7 +58,7 @@ static int add_link(links *l, uint32_t a, uint32_t b, size_t reason) {
     return 1;
 }
 
-/* Ids that are not among the crops belong to other files, about which the same people may have decided. */
+/* Ids that are not among the crops are skipped: the journal may hold decisions about other files, too. */
 static int add_decided(links *l, const grouping *g, const decided_pair *pairs, size_t count) {
     for (size_t i = 0; i < count; i++) {
         size_t a = crops_find(g->r->crops, pairs[i].a), b = crops_find(g->r->crops, pairs[i].b);
@@ -78,7 +78,7 @@ static int by_number(const void *a, const void *b) {
     return (x->row > y->row) - (x->row < y->row);
 }
 
-/* Rows of one number: each with the one before it, or each with all others. */
+/* Links rows with equal numbers: each with the one before it, or each with all others. */
 static int add_numbered(links *l, const grouping *g, const uint32_t *numbers, int all, size_t reason) {
     numbered *sorted = numbers ? need_array(g->count + 1, sizeof *sorted) : NULL;
     size_t first = 0;
@@ -158,9 +158,9 @@ static void say_chain(const grouping *g) {
         text_puts(&t, " - ");
         text_visible(&t, g->c->ids[g->crop[chain[i].b]]);
     }
-    text_puts(&t, ", but by ");
+    text_puts(&t, ", but they are separated by ");
     tell_reason(g, &g->cannot, from, to, &t);
-    say_error("the decisions contradict each other: %s they are not the same", t.s);
+    say_error("the decisions contradict each other: %s", t.s);
     text_free(&t);
 }
 
@@ -177,7 +177,7 @@ static int ask(grouping *g) {
     reid_desc desc = *r->search;
     const reid_rows rows = {g->rows, NULL, g->count, r->crops->dim, NULL};
     reid_group_desc d = REID_INIT;
-    void *stop = (void *)(uintptr_t)r->stop; /* it is only read */
+    void *stop = (void *)(uintptr_t)r->stop; /* casts const away; it is only read */
     d.threshold = (r->doubt < r->threshold ? r->doubt : r->threshold) / r->scale;
     if (d.threshold < -2) d.threshold = -2;
     if (d.threshold > 2) d.threshold = 2;
@@ -203,7 +203,7 @@ static int ask(grouping *g) {
     return result == REID_OK;
 }
 
-/* Groups are what the joins above the threshold have made. */
+/* Makes groups from the joins at or above the threshold. */
 static int number_groups(grouping *g) {
     clusters *c = g->c;
     uint32_t *home = need_array(c->rows, sizeof *home);
@@ -225,7 +225,7 @@ static int number_groups(grouping *g) {
     return 1;
 }
 
-/* Sets order to the crops, group by group, and starts[k] to where group k begins. */
+/* Fills order with the crops, group by group, and starts[k] with the index at which group k begins. */
 static void order_by_group(const clusters *c, uint32_t *order, size_t *starts) {
     memset(starts, 0, (c->groups + 2) * sizeof *starts);
     for (size_t i = 0; i < c->rows; i++)
@@ -241,8 +241,8 @@ static double length_of(const float *row, int dim) {
     return sqrt(square);
 }
 
-/* The mean score of a crop with the rest of its group is (u·S - 1) / (m - 1), for its unit row u, the sum S of the
-   group's and their number m. */
+/* The mean score of a crop with the rest of its group is (u·S - 1) / (m - 1), where u is its row, of length 1, S is the
+   sum of the group's rows and m their number. */
 static int score_rows(grouping *g) {
     clusters *c = g->c;
     const crops *from = g->r->crops;
@@ -271,8 +271,8 @@ static int score_rows(grouping *g) {
     return sum != NULL;
 }
 
-/* New groups that lower scores would join with a known individual may be that individual: union-find over groups, whose
-   roots know whom they have met. */
+/* A new group that a lower threshold would join with a known individual may be that individual: union-find over groups,
+   where each root stores the known individual in its set. */
 static int suggest(grouping *g) {
     clusters *c = g->c;
     size_t n = c->groups + 1;
@@ -294,7 +294,7 @@ static int suggest(grouping *g) {
         for (top = k; home[top] != top;) top = home[top];
         c->suggested[k] = met[top];
     }
-    for (size_t i = 0; i < c->rows && c->suggested; i++) /* of whom it is known needs no suggestion */
+    for (size_t i = 0; i < c->rows && c->suggested; i++) /* known already: needs no suggestion */
         if (c->group[i] != CLUSTERS_NONE && g->r->known[i] != UINT32_MAX) c->suggested[c->group[i]] = UINT32_MAX;
     free(home), free(met);
     return c->suggested != NULL;
@@ -306,7 +306,7 @@ static double cosine_of(const crops *c, uint32_t a, uint32_t b) {
     return reid_cosine(c->rows + (size_t)a * (size_t)c->dim, c->rows + (size_t)b * (size_t)c->dim, c->dim);
 }
 
-/* The two crops of two groups that are most alike: about them people can say most. */
+/* The two most similar crops of two groups, which are the easiest for people to compare. */
 static doubtful_pair most_alike(const grouping *g, const uint32_t *next, const reid_merge *m) {
     doubtful_pair best = {m->a, m->b, m->score};
     double most = -2;
@@ -321,7 +321,7 @@ static doubtful_pair most_alike(const grouping *g, const uint32_t *next, const r
     return best;
 }
 
-/* A join that is worth a question; rank: how many lie nearer to the threshold. */
+/* A join that becomes a question; rank: how many joins are nearer to the threshold. */
 typedef struct doubt {
     const reid_merge *join;
     size_t rank;
@@ -349,8 +349,8 @@ static size_t choose_doubts(const clusters *c, double least, doubt *chosen) {
     return n;
 }
 
-/* Joins everything again, so that the members of a doubtful join's two groups are at hand when it comes. next: the
-   crops of a group are a ring. */
+/* Repeats all joins in order, so that at each doubtful join the members of its two groups are known. next: links the
+   crops of a group into a ring. */
 static void replay_joins(grouping *g, uint32_t *next, const doubt *chosen) {
     clusters *c = g->c;
     for (uint32_t i = 0; i < c->rows; i++) next[i] = i;
@@ -378,8 +378,8 @@ static int find_doubts(grouping *g) {
 
 /* --- all of it ---------------------------------------------------------------------------------------------------- */
 
-/* A name that people gave to a crop is that of its group. Of two, which only scores have brought together, the one
-   whose crop is first in the order of ids counts. */
+/* The name that people gave to a crop becomes its group's name. If scores alone have joined crops with two names, the
+   crop whose id sorts first decides. */
 static void take_names(clusters *c, const clusters_request *r) {
     for (size_t i = 0; r->state && i < r->state->name_count; i++) {
         size_t at = crops_find(r->crops, r->state->names[i].id);
@@ -422,7 +422,7 @@ void clusters_free(clusters *c) {
 
 typedef struct pictured {
     const char *id;
-    size_t length; /* of the picture's name in it */
+    size_t length; /* of the part that names the picture */
     uint32_t row;
 } pictured;
 

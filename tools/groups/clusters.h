@@ -1,5 +1,5 @@
-/* Crops to individuals that nobody has named: groups by reid_group, with what people decided and what pictures rule
-   out; and the pairs of crops about which it is worth asking somebody. */
+/* Groups crops without names into individuals with reid_group, respecting people's decisions and what pictures rule
+   out, and finds the doubtful pairs of crops that people should be asked about. */
 #ifndef REID_TOOLS_CLUSTERS_H
 #define REID_TOOLS_CLUSTERS_H
 
@@ -8,22 +8,24 @@
 #include "pictures/inputs.h"
 #include "reid.h"
 
-#define CLUSTERS_NONE UINT32_MAX /* group of what is no crop */
+#define CLUSTERS_NONE UINT32_MAX /* the group of a row that was decided to be "not a crop" */
 
 typedef struct clusters_request {
     const crops *crops;
-    double scale;            /* of cosines to scores: what crops_weigh said */
-    double threshold;        /* groups are joined down to this mean score */
-    int single;              /* single linkage instead of average; then there are no links of any kind */
-    double doubt;            /* joins down to this one, and as far above the threshold, are worth a question */
+    double scale;            /* factor from cosines to scores, as returned by crops_weigh */
+    double threshold;        /* groups are joined as long as their mean score is at least this */
+    int single;              /* use single linkage instead of average linkage; then all links are ignored */
+    double doubt;            /* joins with scores from here to equally far above the threshold become questions */
     const reid_desc *search; /* device and threads */
-    const uint32_t *frames;  /* [crops]: crops of one picture are not the same individual; NULL: nothing is known */
-    const uint32_t *tracks;  /* [crops]: crops of one track are; UINT32_MAX: of none; NULL: there are none */
-    const uint32_t *known;   /* [crops]: the individual that a crop is known to be, and stays; UINT32_MAX: it is new.
-                                NULL: all are */
-    const decision_list *decided; /* with its state; both or neither */
+    const uint32_t *frames;  /* [crops]: crops with equal numbers are of one picture, so they show different
+                                individuals; NULL: unknown */
+    const uint32_t *tracks;  /* [crops]: crops with equal numbers are of one track, so they show the same individual;
+                                UINT32_MAX: of no track; NULL: there are no tracks */
+    const uint32_t *known;   /* [crops]: the known individual that a crop belongs to, which does not change; UINT32_MAX:
+                                a new crop; NULL: all crops are new */
+    const decision_list *decided; /* with its state; give both or neither */
     const decision_state *state;
-    const int *stop;         /* grouping ends, as when interrupted(), once another thread sets it; NULL: none does */
+    const int *stop;         /* another thread may set it, which ends grouping like interrupted(); NULL: not used */
 } clusters_request;
 
 /* Two crops that may be the same individual, and the mean score of their groups. */
@@ -34,28 +36,28 @@ typedef struct doubtful_pair {
 
 typedef struct clusters {
     size_t rows, groups;
-    const char *const *ids; /* those of the crops, which outlive it */
+    const char *const *ids; /* ids of the crops, which must outlive this struct */
     uint32_t *group;        /* [rows]: 0, 1, ... in the order of first crops, or CLUSTERS_NONE */
     double *score;          /* [rows]: mean score with the rest of its group; NAN: it is alone */
     uint32_t *suggested;    /* [groups], NULL without `known`: the known individual that a new group may be, by scores
                                between doubt and threshold; else UINT32_MAX */
-    uint32_t *number;       /* [groups]: what the group is called; the same, unless earlier groups had other numbers */
-    const char **names;     /* [groups], NULL where nobody has named it; they belong to others, who outlive it */
+    uint32_t *number;       /* [groups]: the number shown to people: the index, or the number in an earlier run */
+    const char **names;     /* [groups], NULL where a group has no name; not owned, must outlive this struct */
     doubtful_pair *doubtful; /* nearest to the threshold first */
     size_t doubts;
-    reid_merge *merges;     /* all that were made, down to doubt: those of must_links, then from the best score down */
+    reid_merge *merges;     /* all joins down to doubt: first those by links, then by score, highest first */
     size_t merged;
     double threshold;
-    double seconds;         /* that clusters_make took */
+    double seconds;         /* duration of clusters_make */
 } clusters;
 
-/* Returns 0 after saying what is wrong, or without a word when interrupted(). A contradiction is said with its chain.
-   Free it in any case. */
+/* Returns 0 after saying what is wrong, or silently when interrupted(). If decisions contradict each other, the message
+   lists the chain of them. Free it in any case. */
 int clusters_make(clusters *c, const clusters_request *r);
 void clusters_free(clusters *c);
 
-/* Numbers crops by their pictures: the path of a crop's box, or what its id says. boxes: [crops], NULL where it is not
-   known; or NULL. Returns NULL after saying that there is no memory. */
+/* Numbers crops by their pictures; a picture is known from the path of the crop's box or else from the crop's id.
+   boxes: [crops], NULL where a box is unknown; or NULL. Returns NULL after reporting that memory ran out. */
 uint32_t *clusters_frames(const crops *c, const input *const *boxes);
 
 #endif

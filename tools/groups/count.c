@@ -5,14 +5,14 @@
 #include <math.h>
 #include <string.h>
 
-static const double BY_RANK = 0.6, BY_PROBABILITY = 0.3, BY_SIZE = 0.6; /* the rest is the same for all */
+static const double BY_RANK = 0.6, BY_PROBABILITY = 0.3, BY_SIZE = 0.6; /* the rest is shared equally */
 static const double FALL = 1.5;   /* shares by rank are rank^-FALL */
-static const double LEAST = -0.5; /* factor of a match that was found */
-static const double UNSEEN = 3;   /* of n: what none of n shows is true of at most 3/n, with 95 % probability */
+static const double LEAST = -0.5; /* lower bound for the factor of a match that was found */
+static const double UNSEEN = 3;   /* rule of three: with 95 % confidence, what none of n shows is true of at most 3/n */
 
 /* --- permanent random numbers ------------------------------------------------------------------------------------- */
 
-/* The 0 that ends the text is hashed, too, so that texts of different lengths start different sequences. */
+/* The terminating 0 is hashed as well, so that the borders between two texts matter. */
 uint64_t count_seed(uint64_t seed, const char *more) {
     return random_mix(hash_bytes(random_next(&seed) ^ HASH_START, more, strlen(more) + 1));
 }
@@ -26,8 +26,8 @@ double count_number(uint64_t seed, const char *a, const char *b) {
 
 /* --- chances ------------------------------------------------------------------------------------------------------ */
 
-/* Those with the largest shares are sure, one after the other, until x times the rest adds up to what is left; each
-   pass finds more that are sure, and there are seldom more than five. */
+/* The largest shares reach probability 1, one after the other, until x times the rest adds up to what is left. Each
+   pass finds more of them; there are seldom more than five passes. */
 void count_chances(double *share, size_t n, double expected) {
     double x = 0;
     size_t sure = 0;
@@ -71,8 +71,8 @@ static double product_at(double t, const double *chance, size_t found) {
     return product;
 }
 
-/* With u = t^A, the integral of t^(A-1) f(t) is that of f(u^(1/A)) / A. f may fall within a small part of the interval
-   below 1, so the pieces halve towards it; five points of Gauss and Legendre in each sixteenth of them. */
+/* With u = t^A, the integral of t^(A-1) f(t) becomes that of f(u^(1/A)) / A. f may fall steeply just below 1, so the
+   pieces are halved towards 1; each sixteenth of a piece is integrated by Gauss-Legendre with five points. */
 double count_part(size_t sure, const double *chance, size_t found) {
     static const double at[] = {0, 0.5384693101056831, 0.9061798459386640};
     static const double weight[] = {0.5688888888888889, 0.4786286704993665, 0.2369268850561891};
@@ -94,8 +94,8 @@ double count_part(size_t sure, const double *chance, size_t found) {
 
 /* --- all of them -------------------------------------------------------------------------------------------------- */
 
-/* The expansion of Student's t in 1/v around the normal distribution (Abramowitz and Stegun 26.7.5); its first values,
-   for which it is not good enough, are tabulated, and between two of them the larger one counts. */
+/* The expansion of Student's t in 1/v around the normal distribution (Abramowitz and Stegun 26.7.5). For few degrees of
+   freedom it is too inaccurate: there a table is used, and between two entries the larger one. */
 double count_quantile(double degrees) {
     static const double few[] = {12.706205, 4.302653, 3.182446, 2.776445, 2.570582, 2.446912, 2.364624, 2.306004};
     const double z = 1.959963984540054, z2 = z * z, v = degrees < 1 ? 1 : degrees;
@@ -104,8 +104,8 @@ double count_quantile(double degrees) {
     return t + z * (((3 * z2 + 19) * z2 + 17) * z2 - 15) / (384 * v * v * v);
 }
 
-/* A variance is known the worse the heavier the tails are: its own variance is (k - 1)/n of its square, for the
-   kurtosis k, where it is 2/v with v degrees of freedom. */
+/* With heavier tails a variance is known less well: its own variance is (k - 1)/n of its square for the kurtosis k, and
+   2/v of it for v degrees of freedom. Setting the two equal gives v. */
 static double degrees_of(double squares, double fourths, size_t n) {
     double most = (double)n - 1, k = squares > 0 ? (double)n * fourths / (squares * squares) : 3;
     double degrees = 2 * (double)n / (k - 1);

@@ -12,7 +12,7 @@
 
 /* --- rows --------------------------------------------------------------------------------------------------------- */
 
-/* Room for a row behind the others, or NULL after saying that there is none. Takes neither name over. */
+/* Appends a row and returns its floats, or NULL after reporting that memory ran out. Copies both names. */
 static float *add_crop(crops *c, const char *id, const char *identity) {
     size_t row = (size_t)c->dim * sizeof(float);
     if (!NEED(c->ids, c->count, c->id_cap) || !NEED(c->identities, c->count, c->identity_cap)) return NULL;
@@ -33,7 +33,7 @@ static float *add_crop(crops *c, const char *id, const char *identity) {
     return c->rows + c->count++ * (size_t)c->dim;
 }
 
-/* The makers of a file have to be those of the files before it. */
+/* Checks that the file was made by the same models as the files before it. */
 static int take_makers(crops *c, const store_meta *makers, const char *path, const char *first) {
     if (c->dim) return makers_agree(makers, path, &c->makers, NULL, first);
     c->makers = *makers;
@@ -42,7 +42,7 @@ static int take_makers(crops *c, const store_meta *makers, const char *path, con
     return 1;
 }
 
-/* Warns of other decoders of JPEG files than the first ones that are known. */
+/* Warns if the file names another JPEG decoder than the first file that names one. */
 static void take_decoders(crops *c, const char *jpeg, const char *path) {
     if (!*jpeg) return;
     makers_note_decoders(jpeg, path, c->jpeg, c->jpeg_of);
@@ -97,7 +97,7 @@ static int sort_ids(crops *c) {
     qsort(c->by_id, c->count, sizeof *c->by_id, by_id);
     for (size_t i = 1; i < c->count; i++) {
         if (strcmp(c->by_id[i].id, c->by_id[i - 1].id) != 0) continue;
-        say_error("%s: is listed twice", shown(c->by_id[i].id));
+        say_error("the id \"%s\" is listed twice; ids must differ", shown(c->by_id[i].id));
         return 0;
     }
     return 1;
@@ -120,7 +120,7 @@ int crops_open(crops *c, char *const *paths, int count) {
     memset(c, 0, sizeof *c);
     for (int i = 0; i < count; i++)
         if (!(templates_is_place(paths[i]) ? add_gallery : add_file)(c, paths[i], paths[0])) return 0;
-    if (c->count == 0) say_error("%s: it contains no crops", shown(paths[0]));
+    if (c->count == 0) say_error("%s: contains no crops", shown(paths[0]));
     else if (c->count > UINT32_MAX - 2) say_error("more than 4294967293 crops");
     else return sort_ids(c);
     return 0;

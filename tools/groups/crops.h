@@ -1,4 +1,4 @@
-/* Crops that are to be told apart: the rows of files of embeddings and of galleries, behind each other. */
+/* The crops to be grouped: the rows of all given embeddings files and galleries, one after the other. */
 #ifndef REID_TOOLS_CROPS_H
 #define REID_TOOLS_CROPS_H
 
@@ -11,30 +11,30 @@ typedef struct crop_place {
 } crop_place;
 
 typedef struct crops {
-    char **ids;             /* [count], no two equal */
-    char **identities;      /* [count]: what the file calls each; NULL where it does not say */
+    char **ids;             /* [count], all different */
+    char **identities;      /* [count]: the identity in the file; NULL where it has none */
     float *rows;            /* (count, dim) */
     crop_place *by_id;      /* [count], in the order of ids */
     size_t count, id_cap, identity_cap, row_cap;
     int dim;
-    char jpeg[STORE_JPEG];  /* what decoded JPEG files for the first file that says so; "": none does */
+    char jpeg[STORE_JPEG];  /* the JPEG decoder named by the first file that names one; "": no file does */
     const char *jpeg_of;    /* that file */
-    store_meta makers;      /* its threshold is that of the galleries; NAN: they have none, or several */
+    store_meta makers;      /* its threshold is the galleries'; NAN: they have none, or different ones */
 } crops;
 
-/* Returns 0 after saying what is wrong: files of different models, an id that is there twice, no row. Close it in any
+/* Returns 0 after saying what is wrong: files of different models, an id that is listed twice, no rows. Close it in any
    case. */
 int crops_open(crops *c, char *const *paths, int count);
 void crops_close(crops *c);
 
-/* Scales the parts of the rows, so that the cosine of two rows is the weighted sum of their models' cosines over the
-   sum of the weights, which it returns. */
+/* Scales each model's part of the rows so that the cosine of two rows becomes the weighted mean of their models'
+   cosines. Returns the sum of the weights. */
 double crops_weigh(crops *c, const double weights[MAX_MODELS]);
 
-/* The place of an id; SIZE_MAX: there is none. */
+/* The index of an id, or SIZE_MAX if it is not there. */
 size_t crops_find(const crops *c, const char *id);
 
-/* The length of the part of an id that names its picture: of PATH#0, PATH#1 ... that is PATH, else it is all of it. */
+/* The length of the part of an id that names its picture: PATH for the ids PATH#0, PATH#1 ..., else the whole id. */
 size_t crop_picture_length(const char *id);
 
 #endif

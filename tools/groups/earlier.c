@@ -23,7 +23,7 @@ static void take_row(const csv *row, const int *column, void *user, text *why) {
     if (!*id) {
         text_puts(why, "the id is empty");
     } else if (!parse_int(group, 0, MOST_NUMBER, &number)) {
-        text_puts(why, "the group is not a number from 0 to 1000000000: ");
+        text_puts(why, "expected a group number from 0 to 1000000000, found ");
         text_visible(why, group);
     } else if (!GROW(e->at, e->count, e->cap)) {
         text_no_memory(why);
@@ -63,11 +63,11 @@ void earlier_free(earlier *e) {
 
 /* --- overlaps ----------------------------------------------------------------------------------------------------- */
 
-/* Crops that a group shares with an earlier one. */
+/* The number of crops that a group shares with an earlier one. */
 typedef struct overlap {
     uint32_t earlier, group;
     size_t crops;
-    const char *name; /* of the earlier one */
+    const char *name; /* of the earlier group */
 } overlap;
 
 static int by_pair(const void *a, const void *b) {
@@ -109,7 +109,7 @@ static int by_value(const void *a, const void *b) {
     return (*x > *y) - (*x < *y);
 }
 
-/* 1, and it is noted, for a number that nobody has taken. known: the earlier numbers, ascending. */
+/* Marks a number as taken; returns 0 if it was taken before. known: the earlier numbers, ascending. */
 static int take_number(uint32_t number, const uint32_t *known, size_t count, unsigned char *taken) {
     const uint32_t *at = bsearch(&number, known, count, sizeof *known, by_value);
     unsigned char *mark = at ? &taken[at - known] : NULL;
@@ -127,7 +127,7 @@ static size_t list_numbers(const earlier *e, uint32_t *known) {
 
 static int by_bytes(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 
-/* The names that decisions give, in the order of their bytes. */
+/* Lists the names that decisions give, in byte order. */
 static size_t list_given(const clusters *c, const char **given) {
     size_t n = 0;
     for (size_t k = 0; k < c->groups; k++)
@@ -136,7 +136,8 @@ static size_t list_given(const clusters *c, const char **given) {
     return n;
 }
 
-/* Of a group whose name is an earlier one's no decision gives a name: if one did give it that, it was taken back. */
+/* No decision in force names a group that carries an earlier name on. So if a decision gave one of its crops that very
+   name, people have taken it back, and the group loses the name. */
 static void take_back(clusters *c, const crops *from, const decision_list *decided, const unsigned char *carried) {
     for (size_t i = 0; decided && i < decided->count; i++) {
         const decision *d = &decided->at[i];
@@ -149,12 +150,12 @@ static void take_back(clusters *c, const crops *from, const decision_list *decid
     }
 }
 
-/* What clusters_carry_on works in. */
+/* Working memory of clusters_carry_on. */
 typedef struct carrying {
     overlap *found;
     uint32_t *known;
     const char **given;
-    unsigned char *taken, *called, *carried; /* earlier numbers; groups that have theirs; that have an earlier name */
+    unsigned char *taken, *called, *carried; /* earlier numbers in use; groups with a number, with an earlier name */
 } carrying;
 
 static int make_room(carrying *w, size_t before, size_t groups) {

@@ -1,11 +1,11 @@
-/* The groups of an earlier run, so that a later one can go on calling them the same. */
+/* The groups of an earlier run, so that a later run can keep their numbers and names. */
 #ifndef REID_TOOLS_EARLIER_H
 #define REID_TOOLS_EARLIER_H
 
 #include "groups/clusters.h"
 
 typedef struct earlier_crop {
-    char *id, *name; /* name: of its group, NULL where it had none */
+    char *id, *name; /* name: that of its group; NULL if it had none */
     uint32_t group;
 } earlier_crop;
 
@@ -14,16 +14,16 @@ typedef struct earlier {
     size_t count, cap;
 } earlier;
 
-/* Reads what reid cluster wrote as CSV: the columns id, group and name; a crop without a group is passed over. Returns
-   0 after saying what is wrong; free it in any case. */
+/* Reads the CSV that reid cluster wrote: the columns id, group and name. Crops without a group are skipped. Returns 0
+   after saying what is wrong; free it in any case. */
 int earlier_read(earlier *e, const char *path);
 void earlier_free(earlier *e);
 
-/* Gives groups the number and the name of the earlier ones with which they share most crops: the largest overlap first,
-   of equals the earlier group with the lower number, then the group whose first crop comes first. No number is given
-   twice; groups without an overlap get new ones, above all that there were. A name that was decided stays; an earlier
-   one is not carried on where people have given it to another group or have taken it back. decided: what they decided,
-   NULL: nothing. Returns 0 after saying that there is no memory. e outlives c. */
+/* Gives each group the number and the name of the earlier group with which it shares most crops. The largest overlap
+   comes first; of equal ones, the earlier group with the lower number, then the group whose first crop comes first. No
+   number is given twice; groups without an overlap get new numbers above all earlier ones. Names from decisions stay;
+   an earlier name is dropped if people have given it to another group or have taken it back. decided: the decisions, or
+   NULL. Returns 0 after reporting that memory ran out. e must outlive c. */
 int clusters_carry_on(clusters *c, const crops *from, const earlier *e, const decision_list *decided);
 
 #endif

@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One of the two partitions: the groups, or the identities. */
+/* One of the two partitions: the groups or the identities. */
 typedef struct parts {
     size_t count;
     uint32_t *label; /* [count], ascending */
     uint32_t *size;  /* [count]: rows of each */
-    size_t kinds;    /* different sizes: many[k] parts have sizes[k] rows */
+    size_t kinds;    /* number of different sizes: many[k] parts have sizes[k] rows each */
     uint32_t *sizes, *many;
 } parts;
 
@@ -26,7 +26,7 @@ static int ascending_64(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Sorts `values`, keeps each once, and puts into `times` how often it was there. Returns how many are kept. */
+/* Sorts `values` and removes duplicates; times[i] is how often values[i] occurred. Returns how many remain. */
 static size_t tally(uint32_t *values, uint32_t *times, size_t count) {
     size_t kept = 0;
     qsort(values, count, sizeof *values, ascending_32);
@@ -76,13 +76,14 @@ static double pairs_in(const parts *p) {
 
 /* ---- mutual information ------------------------------------------------------------------------------------------
 
-   With group sizes a, sizes of identities b, and n rows that both share, over N rows: the mutual information is
-   Σ n/N log(N n / (a b)), an entropy -Σ a/N log(a/N). In AMI = (MI - E[MI]) / ((H + H') / 2 - E[MI]) the terms with
-   log N, and in the numerator those with log a and log b, are on both sides and cancel, which leaves
+   Let a be the size of a group, b the size of an identity, n the number of rows they share, and N the number of all
+   rows. The mutual information is Σ n/N log(N n / (a b)), and an entropy is -Σ a/N log(a/N). In
+   AMI = (MI - E[MI]) / ((H + H') / 2 - E[MI]) the terms with log N cancel, and in the numerator also those with log a
+   and log b, which leaves
 
        AMI = (Σ n log n - E) / ((Σ a log a + Σ b log b) / 2 - E),    E = Σ over a and b of E[n log n]
 
-   without the rounding of what is large and equal; rows alone add nothing at all. */
+   without rounding errors from large equal terms. Groups of a single row contribute exactly 0. */
 
 static double x_log_x(double x) { return x > 0 ? x * log(x) : 0; }
 
@@ -92,9 +93,9 @@ static double sizes_log(const parts *p) {
     return sum;
 }
 
-/* E[n log n], where n of `a` rows drawn from `all` are among `b` given ones: the hypergeometric distribution. Its
-   weights follow from each other by a ratio, from the most frequent n in both directions; they are divided by their sum
-   in the end, so that no factorial is needed. Those below 1e-60 are far below the rounding of the others. */
+/* E[n log n], where n is how many of `a` rows drawn from `all` are among `b` given ones (hypergeometric distribution).
+   Starting at the most frequent n, each weight follows from its neighbour by a ratio, in both directions. In the end
+   they are divided by their sum, so no factorial is needed. Weights below 1e-60 are lost in rounding. */
 static double expected_log(double a, double b, double all) {
     double least = a + b > all ? a + b - all : 0, most = a < b ? a : b;
     double middle = fmax(least, fmin(most, floor((a + 1) * (b + 1) / (all + 2))));
@@ -113,24 +114,24 @@ static double expected_log(double a, double b, double all) {
     return sum / weights;
 }
 
-/* It depends on the sizes alone, of which there are few different ones: at most the root of twice the rows. */
+/* It depends on the sizes alone, and there are few different sizes: at most the square root of twice the rows. */
 static double adjusted_information(const parts *groups, const parts *identities, double shared_log, size_t count) {
     double expected = 0, most = (sizes_log(groups) + sizes_log(identities)) / 2;
-    if (groups->count == 1 || identities->count == 1) return 0; /* nothing to be known about the other */
+    if (groups->count == 1 || identities->count == 1) return 0; /* a single part says nothing about the other side */
     for (size_t i = 0; i < groups->kinds; i++)
         for (size_t k = 0; k < identities->kinds; k++)
             expected += (double)groups->many[i] * (double)identities->many[k] *
                         expected_log((double)groups->sizes[i], (double)identities->sizes[k], (double)count);
-    /* Unless the partitions are the same, it is less than the most; only rounding could make it otherwise. */
+    /* Unless the partitions are equal, `expected` is less than `most`; only rounding could violate that. */
     return most > expected ? (shared_log - expected) / (most - expected) : 0;
 }
 
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
 
 typedef struct shared {
-    size_t cells;             /* a group and an identity that have rows in common */
+    size_t cells;             /* pairs of a group and an identity with common rows */
     double precision, recall; /* sums over the rows */
-    double pairs, log;        /* that share both; Σ n log n */
+    double pairs, log;        /* pairs of rows that share both; Σ n log n */
 } shared;
 
 static shared shared_of(const parts *groups, const parts *identities, const uint64_t *both, size_t count) {

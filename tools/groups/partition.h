@@ -1,4 +1,4 @@
-/* How well groups that were found without names agree with the identities that are known. */
+/* Measures how well groups that were found without names agree with known identities. */
 #ifndef REID_TOOLS_PARTITION_H
 #define REID_TOOLS_PARTITION_H
 
@@ -7,22 +7,22 @@
 
 typedef struct agreement {
     size_t rows, groups, identities;
-    size_t alone; /* rows that are all of their group */
-    /* BCubed (Bagga and Baldwin 1998; Amigó et al. 2009): mean over the rows of the share of a row's group that has its
-       identity, and of the share of its identity that is in its group, each with the row itself; f is their harmonic
-       mean. NAN without rows. */
+    size_t alone; /* groups of a single row */
+    /* BCubed (Bagga and Baldwin 1998; Amigó et al. 2009), as means over the rows. Precision: the share of a row's group
+       that has its identity; recall: the share of its identity that is in its group, both including the row itself; f
+       is their harmonic mean. NAN without rows. */
     double bcubed_precision, bcubed_recall, bcubed_f;
-    /* Of the pairs that share a group, those that share an identity; of those that share an identity, those that share
-       a group: NAN without such pairs. f is their harmonic mean, 0 when one side alone has pairs. */
+    /* Precision: of the pairs in one group, the share with one identity; recall: of the pairs with one identity, the
+       share in one group. NAN without such pairs. f is their harmonic mean; 0 when only one side has pairs. */
     double pair_precision, pair_recall, pair_f;
-    /* Adjusted Rand index, and adjusted mutual information (Vinh, Epps and Bailey 2010) over the mean of the two
-       entropies: 0 is what chance gives, 1 is the same partition (which no rows are, too), as scikit-learn has it. */
+    /* Adjusted Rand index, and adjusted mutual information (Vinh, Epps and Bailey 2010) normalised by the mean of the
+       two entropies. As in scikit-learn, chance gives 0 and equal partitions give 1, also without any rows. */
     double ari, ami;
 } agreement;
 
-/* Row i is in group[i] and shows identity[i]; the numbers may be any. Rows that nobody has labelled are to be left out
-   by the caller; they are at most UINT32_MAX. Takes up to 48 bytes a row while it runs. Returns 0 after saying that
-   there is no memory. */
+/* Row i is in group[i] and shows identity[i]; any numbers will do. The caller leaves out rows without an identity.
+   count is at most UINT32_MAX. Takes up to 48 bytes per row while it runs. Returns 0 after reporting that memory ran
+   out. */
 int agreement_of(agreement *out, const uint32_t *group, const uint32_t *identity, size_t count);
 
 #endif

@@ -1,5 +1,5 @@
-/* Borůvka's minimum spanning tree (1926): every group looks for the best pair that leads out of it, all of these join,
-   and so on while there are any. Each round halves the groups at least. */
+/* Borůvka's minimum spanning tree (1926): in each round, every group finds the best pair that leads out of it, and all
+   these pairs are joined, until there are none. Each round at least halves the number of groups that can be joined. */
 #include "groups/single.h"
 
 #include "base/memory.h"
@@ -8,15 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHUNK = 4096 }; /* rows that are asked about at a time */
+enum { CHUNK = 4096 }; /* queries per search */
 
 typedef struct spanning {
     const reid_rows *rows;
-    reid_merge *best;   /* [count] of each group, at its home: the best pair that leads out of it */
-    uint32_t *home;     /* [count]: a row of its group */
+    reid_merge *best;   /* [count]: at the home of each group, the best pair that leads out of the group */
+    uint32_t *home;     /* [count]: union-find; leads to the row that represents the group */
     reid_hit hits[CHUNK];
     int found[CHUNK];
-    size_t at;          /* the first row of those that are asked about */
+    size_t at;          /* first row of the current chunk */
 } spanning;
 
 static uint32_t home_of(uint32_t *home, uint32_t row) {
@@ -29,7 +29,7 @@ static int is_of_one_group(int query, size_t row, void *user) {
     return s->home[s->at + (size_t)query] == s->home[row];
 }
 
-/* An order without ties, in which Borůvka's rounds cannot make a circle. */
+/* An order without ties, so that Borůvka's rounds cannot make a cycle. */
 static int is_better(const reid_merge *x, const reid_merge *y) {
     if (x->score != y->score) return x->score > y->score;
     return x->a != y->a ? x->a < y->a : x->b < y->b;
@@ -37,7 +37,7 @@ static int is_better(const reid_merge *x, const reid_merge *y) {
 
 static int by_rank(const void *a, const void *b) { return is_better(b, a) - is_better(a, b); }
 
-/* Every group's best pair; score: minus infinity where none leads out of it. */
+/* Finds every group's best pair; its score is minus infinity if no pair leads out of the group. */
 static reid_result look_around(spanning *s, reid_index *index, double threshold, reid_error *error) {
     size_t count = s->rows->count, dim = (size_t)s->rows->dim;
     reid_search_desc search = REID_INIT;
@@ -58,7 +58,7 @@ static reid_result look_around(spanning *s, reid_index *index, double threshold,
     return r;
 }
 
-/* Returns how many joined. */
+/* Joins the groups along their best pairs. Returns how many joins were made. */
 static size_t join(spanning *s, reid_merge *merges, size_t merged) {
     size_t before = merged;
     for (size_t i = 0; i < s->rows->count; i++) {

@@ -17,7 +17,7 @@ typedef struct fitting {
     size_t eligible;           /* individuals with two crops or more */
 } fitting;
 
-/* ---- who takes part ---------------------------------------------------------------------------------------------- */
+/* ---- checks ------------------------------------------------------------------------------------------------------ */
 
 static int gather(fitting *t) {
     const fit_request *r = t->r;
@@ -37,13 +37,13 @@ static int all_finite(const fit_request *r) {
     for (size_t i = 0; i < r->count; i++)
         for (size_t k = 0; k < r->columns; k++)
             if (!isfinite(r->rows[r->pick[i] * r->columns + k])) {
-                say_error("row %zu holds a value that is not finite", r->pick[i]);
+                say_error("row %zu contains a value that is not finite", r->pick[i]);
                 return 0;
             }
     return 1;
 }
 
-/* 0 after saying that the request asks for more than its rows can tell. */
+/* Returns 0 after saying that there are too few individuals for the request. */
 static int can_be_fitted(const fitting *t) {
     const fit_request *r = t->r;
     size_t n = t->eligible;
@@ -65,11 +65,12 @@ static int make_space(fitting *t, int p) {
     int good = row && fit_space_make(&t->space[p], row, r->count, r->part[p].dim);
     free(row);
     if (good && !t->space[p].axes)
-        say_error("all %zu crops have the same features: they cannot be distinguished", r->count);
+        say_error("all %zu crops have the same features, so individuals cannot be distinguished", r->count);
     return good && t->space[p].axes;
 }
 
-/* Weight and bias from directions in the space; scaled so that over all rows the mean square of y is the share. */
+/* Computes weight and bias from directions in the space, scaled so that the mean square of y over all rows is the
+   share. */
 static int compose(const fitting *t, int p, const fit_scatter *s, const double *direction) {
     const fit_space *space = &t->space[p];
     fitted_part *to = &t->f->part[p];
@@ -98,13 +99,13 @@ static int compose(const fitting *t, int p, const fit_scatter *s, const double *
     return 1;
 }
 
-/* As many directions as are asked for there must be, by one method at least. */
+/* Checks that at least one method gives as many directions as requested. */
 static int dim_fits(const fitting *t, int p) {
     const fit_request *r = t->r;
     size_t rank = fit_rank(r->method, t->space[p].axes, t->eligible), room = r->part[p].room;
     if (r->dim <= room && r->dim <= rank) return 1;
-    if (r->dim > room) say_error("--dim %zu: the head holds %zu", r->dim, room);
-    else say_error("--dim %zu: %zu crops of %zu individuals give %zu directions", r->dim, r->count, t->eligible, rank);
+    if (r->dim > room) say_error("--dim %zu: the head holds at most %zu", r->dim, room);
+    else say_error("--dim %zu: %zu crops of %zu individuals give only %zu", r->dim, r->count, t->eligible, rank);
     return 0;
 }
 

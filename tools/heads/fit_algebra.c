@@ -13,7 +13,7 @@ enum { TILE = 4, MOST_STEPS = 60 };
 
 /* ---- products ---------------------------------------------------------------------------------------------------- */
 
-/* 4 x 4 inner products at once: each value that is loaded serves four of them. */
+/* Computes 4 x 4 inner products at once, so each loaded value is used four times. */
 static void tile_of_products(const double *const *a, const double *const *b, size_t k, double sum[TILE][TILE]) {
     double s[TILE][TILE] = {{0}};
     for (size_t i = 0; i < k; i++)
@@ -29,7 +29,7 @@ int product_of_rows(const double *a, size_t m, const double *b, size_t n, size_t
     for (size_t i = 0; i < m; i += TILE) {
         if (interrupted()) return 0;
         for (size_t j = 0; j < n && (!same || j <= i); j += TILE) {
-            for (size_t t = 0; t < TILE; t++) { /* beyond the end the last row is taken again */
+            for (size_t t = 0; t < TILE; t++) { /* beyond the end, the last row is repeated */
                 x[t] = a + (i + t < m ? i + t : m - 1) * k;
                 y[t] = b + (j + t < n ? j + t : n - 1) * k;
             }
@@ -51,15 +51,15 @@ void transpose(const double *a, size_t m, size_t n, double *out) {
 
 /* ---- eigenvectors ------------------------------------------------------------------------------------------------ */
 typedef struct tridiagonal {
-    double *a;         /* (n, n): below the diagonal what is left to reduce, above it the reflections' vectors by row */
+    double *a;         /* (n, n): below the diagonal, the part left to reduce; above, reflection vectors by row */
     size_t n;
     double *diagonal, *beside; /* beside[i] couples i and i + 1 */
-    double *beta;      /* of each reflection 1 - beta v vᵀ */
+    double *beta;      /* one for each reflection 1 - beta v vᵀ */
     double *room;
 } tridiagonal;
 
-/* room = beta · A v, then less the part along v that makes the two-sided update symmetric. A is the trailing square
-   from `first` on, of which only the lower triangle is read. */
+/* room = beta · A v, minus the part along v that makes the two-sided update symmetric. A is the square that begins at
+   `first`; only its lower triangle is read. */
 static void reflect_vector(tridiagonal *t, const double *v, size_t first, double beta) {
     double *p = t->room, along = 0;
     for (size_t i = first; i < t->n; i++) p[i] = 0;
@@ -124,8 +124,8 @@ static void rotate(double *upper, double *lower, size_t n, double c, double s) {
     }
 }
 
-/* One QL step on the rows from l to m. The shift is that eigenvalue of the leading 2 x 2 which is nearer to its
-   corner. */
+/* One QL step on the rows l to m. The shift is the eigenvalue of the leading 2 x 2 block that is nearer to its corner
+   element. */
 static void ql_step(tridiagonal *t, double *vectors, size_t l, size_t m) {
     double *d = t->diagonal, *e = t->beside, c = 1, s = 1, shrunk = 0;
     double half = (d[l + 1] - d[l]) / (2 * e[l]), root = hypot(half, 1);
@@ -133,7 +133,7 @@ static void ql_step(tridiagonal *t, double *vectors, size_t l, size_t m) {
     for (size_t i = m; i-- > l;) {
         double f = s * e[i], b = c * e[i], r = hypot(f, g);
         e[i + 1] = r;
-        if (r == 0) { /* the matrix falls apart here */
+        if (r == 0) { /* the matrix splits here */
             d[i + 1] -= shrunk;
             e[m] = 0;
             return;
@@ -151,18 +151,18 @@ static void ql_step(tridiagonal *t, double *vectors, size_t l, size_t m) {
     e[m] = 0;
 }
 
-/* Eigenvalues into the diagonal, the eigenvectors of the tridiagonal matrix into the rows of `vectors`. */
+/* Computes the eigenvalues into the diagonal, and the tridiagonal matrix's eigenvectors into the rows of `vectors`. */
 static int iterate(tridiagonal *t, double *vectors) {
     double largest = 0;
     for (size_t i = 0; i < t->n; i++) largest = fmax(largest, fabs(t->diagonal[i]) + fabs(t->beside[i]));
     for (size_t l = 0; l < t->n; l++)
         for (int steps = 0;; steps++) {
-            size_t m = l; /* what is small beside the whole matrix, as rounding is, couples nothing */
+            size_t m = l; /* elements as small as rounding errors count as 0 */
             while (m + 1 < t->n && !(fabs(t->beside[m]) <= DBL_EPSILON * largest)) m++;
             if (m == l) break;
             if (interrupted()) return 0;
             if (steps == MOST_STEPS) {
-                say_error("eigenvalues do not converge: are all values finite?");
+                say_error("eigenvalues do not converge; check that all values are finite");
                 return 0;
             }
             ql_step(t, vectors, l, m);
@@ -170,7 +170,7 @@ static int iterate(tridiagonal *t, double *vectors) {
     return 1;
 }
 
-/* An eigenvector of the tridiagonal matrix to one of the matrix that it came from. */
+/* Turns an eigenvector of the tridiagonal matrix into one of the original matrix. */
 static void reflect_back(const tridiagonal *t, double *row) {
     for (size_t k = t->n > 2 ? t->n - 2 : 0; k-- > 0;) {
         const double *v = t->a + k * t->n;
@@ -192,7 +192,7 @@ static int largest_first(const void *a, const void *b) {
     return (x->place > y->place) - (x->place < y->place);
 }
 
-/* Either sign is an eigenvector's: the largest component decides, of equals the first. */
+/* Chooses the sign of an eigenvector so that its largest component is positive; of equal ones the first counts. */
 static void fix_sign(double *row, size_t n) {
     size_t most = 0;
     for (size_t i = 1; i < n; i++)

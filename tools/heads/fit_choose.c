@@ -21,7 +21,7 @@ enum {
 
 /* ---- a turn ------------------------------------------------------------------------------------------------------ */
 
-/* The crops of the individuals that are held out, and how the others look without them. */
+/* The held-out crops of one turn, and the scatter of the others. */
 typedef struct turn {
     const fit_candidate *c;
     size_t *held, count; /* picks */
@@ -47,7 +47,7 @@ static int turn_begin(turn *t, const fit_candidate *c, int number) {
     return fit_scatter_make(&t->scatter, c->space, c->identity, c->r->identities, t->left_out);
 }
 
-/* Inner products of the held-out crops behind the head that the others give, (count, count). */
+/* Inner products of the held-out crops after the head that was fitted to the others, (count, count). */
 static int turn_products(const turn *t, fit_method method, double shrinkage, double *products) {
     const fit_space *space = t->c->space;
     size_t axes = space->axes, n = t->count, found = 0;
@@ -66,13 +66,13 @@ static int turn_products(const turn *t, fit_method method, double shrinkage, dou
     return good;
 }
 
-/* ---- how good is it ---------------------------------------------------------------------------------------------- */
+/* ---- average precision ------------------------------------------------------------------------------------------- */
 typedef struct precision {
     double sum;
     size_t queries;
 } precision;
 
-/* Average precision of every held-out crop among the others, by the cosines of products (n, n). */
+/* The average precision of every held-out crop among the others, from the cosines of products (n, n). */
 static int add_precision(const turn *t, const double *products, precision *to) {
     size_t n = t->count, *match = need_array(n + 1, 2 * sizeof *match);
     float *scores = match ? need_array(n + 1, sizeof *scores) : NULL;
@@ -101,7 +101,7 @@ static double mean_of(const precision *p) { return p->queries ? p->sum / (double
 
 /* ---- method and shrinkage ---------------------------------------------------------------------------------------- */
 
-/* 0: not asked for, or it has fewer directions than asked for. */
+/* Returns 0 if the method was not requested or gives fewer directions than requested. */
 static int is_wanted(const fit_candidate *c, int m, int s) {
     const fit_request *r = c->r;
     return (r->method == FIT_AUTO || r->method == METHODS[m]) && (isnan(r->shrinkage) || !s) &&
@@ -134,21 +134,21 @@ int fit_choose(const fit_candidate *c, fitted_part *p) {
     p->map = -1;
     if (!try_all(c, tried)) return 0;
     for (int m = 0; m < N_METHODS; m++)
-        for (int s = 0; s < N_SHRINKAGES; s++) { /* of equals the one that comes first */
+        for (int s = 0; s < N_SHRINKAGES; s++) { /* of equal ones, the first */
             if (!tried[m][s].queries || mean_of(&tried[m][s]) <= p->map) continue;
             p->map = mean_of(&tried[m][s]);
             p->method = METHODS[m];
             p->shrinkage = isnan(c->r->shrinkage) ? SHRINKAGES[s] : c->r->shrinkage;
         }
     if (p->map >= 0) return 1;
-    say_error("no individual has two crops%s: nothing to cross-validate with",
-              c->camera ? ", from different cameras" : "");
+    say_error("no individual has two crops%s, so there is nothing to cross-validate with",
+              c->camera ? " from different cameras" : "");
     return 0;
 }
 
 /* ---- shares of the parts ----------------------------------------------------------------------------------------- */
 
-/* Products of each part and turn, scaled so that over the turn their mean square length is 1. */
+/* The products of each part and turn, scaled so that the mean square length in the turn is 1. */
 typedef struct sharing {
     const fit_candidate *c;
     const fitted *f;
@@ -190,7 +190,7 @@ static int try_shares(const sharing *s, const double *share, double *map) {
     return 1;
 }
 
-/* One part after the other gets the share that is best beside the others', twice. */
+/* Twice, each part in turn gets the share that is best with the present shares of the others. */
 static int climb(const sharing *s, double *share, double *best) {
     if (!try_shares(s, share, best)) return 0;
     for (int p = 0; p < 2 * s->f->parts; p++) {

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of all turns: results of the queries, and pairs by falling score; [0] without the fit, [1] with it. */
+/* The results of all turns: queries, and pairs with the highest score first; [0] without the fit, [1] with it. */
 typedef struct judging {
     const eval_set *set;
     const fit_request *r;
@@ -57,7 +57,7 @@ static void normalise(float *row, size_t dim) {
     for (size_t k = 0; k < dim && sum > 0; k++) row[k] = (float)((double)row[k] / sqrt(sum));
 }
 
-/* f = NULL: what the network makes without it. */
+/* f = NULL: the network's own embeddings, without the fit. */
 static void fill_rows(const judging *j, int number, const fitted *f, eval_set *part) {
     size_t n = 0;
     for (size_t i = 0; i < j->set->count; i++) {
@@ -122,7 +122,7 @@ static int judge_turn(judging *j, int number) {
 
 /* ---- all turns --------------------------------------------------------------------------------------------------- */
 
-/* Chances that a pair of one individual scores above a pair of two, ties half, all pairs weighted by how often their
+/* The chance that a pair of one individual scores above a pair of two, ties half. Pairs are weighted by how often their
    individuals were drawn; NULL: each once. */
 static double area(const judging *j, int side, const uint32_t *times) {
     double right = 0, all = 0;
@@ -145,7 +145,7 @@ static double area(const judging *j, int side, const uint32_t *times) {
     return all > 0 ? right / all : (double)NAN;
 }
 
-/* More pairs make each draw slower and the intervals hardly better. */
+/* More pairs would make each draw slower, but the intervals hardly better. */
 static int draws_for(const judging *j) {
     double pairs = 1;
     for (int number = 0; number < j->turns; number++) pairs += 2 * (double)j->pairs[number][0].count;
@@ -207,7 +207,7 @@ static int summarise(judging *j, fit_judgement *to) {
     return good;
 }
 
-/* Whom each turn holds out. 0 after saying that there are too few. */
+/* Decides which individuals each turn holds out. Returns 0 after saying that there are too few. */
 static int hold_out(judging *j, fit_judgement *to) {
     const fit_judge_rules *rules = j->rules;
     j->turns = isnan(rules->holdout) ? FIT_JUDGE_TURNS : 1;

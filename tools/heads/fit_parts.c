@@ -15,7 +15,7 @@ size_t fit_turns(const fit_request *r, int turns, int *turn) {
         eligible += turn[c] == -4;
         turn[c] = turn[c] == -4 ? -2 : -1; /* -2: not drawn yet */
     }
-    /* the k-th of those that are left, k drawn: they go round the turns in that order */
+    /* draws one of those that are left; they are dealt to the turns in this order */
     for (; drawn < eligible; drawn++) {
         size_t k = random_below(&state, eligible - drawn), c = 0;
         for (;; c++)

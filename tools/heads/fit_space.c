@@ -9,12 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Components with a smaller share of the largest variance are rounding: rows are float32. */
+/* Components with a smaller share of the largest variance are rounding errors, because rows are float32. */
 static const double LEAST_VARIANCE = 1e-10;
 
 /* ---- principal components ---------------------------------------------------------------------------------------- */
 
-/* Rows picked evenly, less the mean. */
+/* Picks rows evenly and subtracts the mean. */
 static double *centred_rows(const fit_space *s, const float *const *row, size_t picked) {
     double *x = need_array(picked, s->dim * sizeof *x);
     for (size_t i = 0; i < picked && x; i++) {
@@ -30,8 +30,8 @@ static size_t rank_of(const double *value, size_t count) {
     return rank;
 }
 
-/* Eigenvectors of the covariance, (dim, dim), or where rows are fewer those of the rows' products with each other,
-   (picked, picked), from which the same components follow: axis = xᵀ u / |xᵀ u|. */
+/* Computes the eigenvectors of the covariance, (dim, dim), or if there are fewer rows, those of the rows' inner
+   products, (picked, picked), which give the same components: axis = xᵀ u / |xᵀ u|. */
 static int find_axes(fit_space *s, const double *x, size_t picked) {
     int by_rows = picked < s->dim;
     size_t side = by_rows ? picked : s->dim;
@@ -55,7 +55,7 @@ static int find_axes(fit_space *s, const double *x, size_t picked) {
     return good;
 }
 
-/* Coordinates of all rows, a few at a time. */
+/* Computes the coordinates of all rows, a few at a time. */
 static int place_rows(fit_space *s, const float *const *row) {
     enum { AT_ONCE = 64 };
     double *some = need_array(AT_ONCE, s->dim * sizeof *some);
@@ -104,9 +104,9 @@ typedef struct spreading {
     const size_t *identity;
     size_t identities, rows;
     const char *left_out;
-    size_t *crops;    /* of each individual, of those that are left out 0 */
+    size_t *crops;    /* of each individual; 0 for those that are left out */
     double *means;    /* (identities, axes) */
-    double *apart;    /* rows less their individual's mean, then the means less theirs, column by column */
+    double *apart;    /* rows minus their individual's mean, then means minus the overall mean, by column */
 } spreading;
 
 static int takes_part(const spreading *p, size_t i) { return !p->left_out || !p->left_out[p->identity[i]]; }
@@ -130,7 +130,7 @@ static void find_means(const spreading *p, fit_scatter *s) {
     }
 }
 
-/* Covariance of n vectors, which stand in the columns of p->apart (axes, n), over `over`. */
+/* The covariance of n vectors in the columns of p->apart (axes, n), divided by `over`. */
 static int covariance(const spreading *p, size_t axes, size_t n, size_t over, double *out) {
     if (!product_of_rows(p->apart, axes, p->apart, axes, n, out)) return 0;
     for (size_t i = 0; i < axes * axes; i++) out[i] /= (double)over;
@@ -200,7 +200,7 @@ static void whiten_components(const fit_space *space, double shrinkage, size_t m
         out[k * space->axes + k] = 1 / sqrt((1 - shrinkage) * space->variance[k] + shrinkage * mean);
 }
 
-/* Cholesky's factor of the covariance within individuals after shrinking. 0 after saying that it has no inverse. */
+/* Computes Cholesky's factor of the shrunk covariance within individuals. 0 after saying that it has no inverse. */
 static int shrunk_factor(const fit_scatter *s, double shrinkage, double *factor) {
     size_t n = s->axes;
     double trace = 0;
@@ -208,13 +208,13 @@ static int shrunk_factor(const fit_scatter *s, double shrinkage, double *factor)
     for (size_t i = 0; i < n * n; i++) factor[i] = (1 - shrinkage) * s->within[i];
     for (size_t i = 0; i < n; i++) factor[i * n + i] += shrinkage * trace / (double)n;
     if (trace > 0 && cholesky(factor, n)) return 1;
-    if (trace > 0) say_error("with shrinkage %g the crops of individuals do not vary along all %zu components: more "
-                             "shrinkage is needed, or more crops", shrinkage, n);
-    else say_error("all crops of an individual are equal: there is no variation to learn from");
+    if (trace > 0) say_error("with shrinkage %g the crops of individuals do not vary along all %zu components; use "
+                             "more shrinkage, or more crops", shrinkage, n);
+    else say_error("all crops of each individual are equal, so there is no variation to learn from");
     return 0;
 }
 
-/* a = L⁻¹ a L⁻ᵀ for a symmetric a. turned: room for as much. */
+/* a = L⁻¹ a L⁻ᵀ for a symmetric a. turned: working memory of the same size. */
 static void whiten_both_sides(const double *factor, size_t n, double *a, double *turned) {
     for (size_t i = 0; i < n; i++) solve_lower(factor, n, a + i * n);
     transpose(a, n, n, turned);

@@ -1,30 +1,32 @@
-/* Rows in the coordinates of their principal components, and the directions in them that tell individuals apart. */
+/* Rows in the coordinates of their principal components, and the directions there that distinguish individuals. */
 #ifndef REID_TOOLS_FIT_SPACE_H
 #define REID_TOOLS_FIT_SPACE_H
 
 #include <stddef.h>
 
-/* More components cost time (its cube) and hold noise; components come from so many rows, evenly picked where there are
-   more, which bounds the largest matrix of which eigenvectors are wanted. */
+/* The time grows with the cube of the number of components, and later components contain noise. Components are computed
+   from at most FIT_MOST_ROWS evenly picked rows, which limits the largest matrix whose eigenvectors are needed. */
 enum { FIT_MOST_AXES = 512, FIT_MOST_ROWS = 2048 };
 
 typedef enum fit_method { FIT_AUTO, FIT_WITHIN, FIT_LDA, FIT_PCA } fit_method; /* as in FIT_METHODS */
 
-/* Principal components: a row x is mean + Σ at[i] · axis[i] + what the components leave out. */
+/* Principal components: a row x is mean + Σ at[i] · axis[i] + a remainder. */
 typedef struct fit_space {
     size_t dim, axes, count;
     double *mean;     /* (dim) of all rows */
-    double *axis;     /* (axes, dim), orthonormal, that of the largest variance first */
-    double *variance; /* (axes) of the rows along them */
+    double *axis;     /* (axes, dim), orthonormal, largest variance first */
+    double *variance; /* (axes) of the rows along each axis */
     double *at;       /* (count, axes) */
 } fit_space;
 
-/* Of `count` rows of `dim` floats. axes is their rank, at most FIT_MOST_AXES; 0 when all rows are equal. Returns 0
-   after saying that there is no memory, or without a word when interrupted(); free it in any case. */
+/* Computes the components of `count` rows of `dim` floats. axes becomes their rank, at most FIT_MOST_AXES; 0 when all
+   rows are equal. Returns 0 after saying that there is no memory, or silently when interrupted(); free it in any
+   case. */
 int fit_space_make(fit_space *s, const float *const *row, size_t count, size_t dim);
 void fit_space_free(fit_space *s);
 
-/* How individuals differ and what one individual's crops do, from those individuals that have two crops or more. */
+/* How individuals differ from each other, and the crops of an individual among themselves; from individuals with two
+   crops or more. */
 typedef struct fit_scatter {
     size_t axes, individuals, crops;
     double *centre;  /* (axes) mean of the rows */
@@ -32,22 +34,22 @@ typedef struct fit_scatter {
     double *between; /* (axes, axes) covariance of the individuals' means, each counted once, over individuals */
 } fit_scatter;
 
-/* Rows of individuals with left_out[identity] are left out; NULL: of none. Returns 0 after saying that there is no
-   memory, or without a word when interrupted(); free it in any case. */
+/* Leaves out the rows of individuals with left_out[identity] set; NULL: uses all. Returns 0 after saying that there is
+   no memory, or silently when interrupted(); free it in any case. */
 int fit_scatter_make(fit_scatter *s, const fit_space *space, const size_t *identity, size_t identities,
                      const char *left_out);
 void fit_scatter_free(fit_scatter *s);
 
-/* How many directions there are. */
+/* The number of directions that a method gives. */
 size_t fit_rank(fit_method method, size_t axes, size_t individuals);
 
-/* The first `found` = min(most, fit_rank) directions, rows of out (most, axes), that of the largest share first. With
-   C = (1 - shrinkage) S + shrinkage · trace(S) / axes · 1, where S is the covariance within individuals, of PCA that of
-   all rows, each has variance 1 in C.
-       LDA      between individuals they have the largest variance: Fisher's, one fewer than individuals
-       within   within and between individuals together they have it: as many as there are axes
-       PCA      the components, whitened; individuals do not matter
-   Returns 0 after saying what is wrong, or without a word when interrupted(). */
+/* Computes the first `found` = min(most, fit_rank) directions as rows of out (most, axes), the most important first.
+   Each has variance 1 in C = (1 - shrinkage) S + shrinkage · trace(S) / axes · 1, where S is the covariance within
+   individuals, or for PCA that of all rows.
+       LDA      largest variance between individuals: Fisher's, one fewer than individuals
+       within   largest variance within and between individuals together: as many as there are axes
+       PCA      the components, whitened; individuals are ignored
+   Returns 0 after saying what is wrong, or silently when interrupted(). */
 int fit_directions(const fit_space *space, const fit_scatter *s, fit_method method, double shrinkage, size_t most,
                    double *out, size_t *found);
 

@@ -18,11 +18,11 @@ static int fail_errno(text *why, const char *doing) { return refuse(why, "%s: %s
 
 /* --- the file ----------------------------------------------------------------------------------------------------- */
 
-/* Is what is open the file of this name, and one that decisions may be in? */
+/* Checks that the open file is still the one of this name, and that it may hold decisions. */
 static int is_usable(const decisions *d, struct stat *st, text *why) {
     struct stat named;
     if (fstat(d->fd, st) != 0) return fail_errno(why, "cannot read");
-    if (S_ISDIR(st->st_mode)) return refuse(why, "is a folder; expected a file of decisions");
+    if (S_ISDIR(st->st_mode)) return refuse(why, "is a folder; expected a journal of decisions");
     if (!S_ISREG(st->st_mode)) return refuse(why, "is not a regular file");
     if (lstat(d->path, &named) != 0 || named.st_dev != st->st_dev || named.st_ino != st->st_ino)
         return refuse(why, "was replaced or removed while it was in use");
@@ -52,7 +52,7 @@ static int lock(const decisions *d, int kind, text *why) {
 
 static void unlock(const decisions *d) { flock(d->fd, LOCK_UN); }
 
-/* The bytes from offset on, to the end of the file at this moment. */
+/* Reads the bytes from offset to the present end of the file. */
 static int read_from(int fd, uint64_t offset, size_t size, text *out, text *why) {
     enum { CHUNK = 1 << 16 };
     char *chunk = mem_alloc(CHUNK);
@@ -72,7 +72,7 @@ static int read_from(int fd, uint64_t offset, size_t size, text *out, text *why)
     return out->len == size || refuse(why, "became shorter while it was in use");
 }
 
-/* Under a lock: all that is new. */
+/* Reads all that is new; the caller holds a lock. */
 static int catch_up(decisions *d, text *why) {
     static const uint64_t most = (uint64_t)1 << 32;
     struct stat st;
@@ -133,7 +133,7 @@ static int synced(int fd) {
     return result == 0;
 }
 
-/* One write: 1 when all of it is in the file. */
+/* Calls write(2) once; returns 1 if the whole line is in the file. */
 static int written(int fd, const text *line) {
     ssize_t n;
     do n = write(fd, line->s, line->len);
@@ -142,7 +142,7 @@ static int written(int fd, const text *line) {
     return n >= 0 && (size_t)n == line->len;
 }
 
-/* No more than what was read. */
+/* Truncates the file to the whole lines that were read. */
 static int cut(const decisions *d) {
     int result;
     do result = ftruncate(d->fd, (off_t)d->read);
@@ -150,7 +150,7 @@ static int cut(const decisions *d) {
     return result == 0;
 }
 
-/* Where torn ends are kept. */
+/* Opens the file that keeps torn ends. */
 static int open_torn(const char *name, text *why) {
     struct stat st;
     int fd = open(name, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0664);
@@ -160,7 +160,7 @@ static int open_torn(const char *name, text *why) {
     return refuse(why, "its incomplete last line cannot be moved aside: %s is not a regular file of its own", name) - 1;
 }
 
-/* The torn end goes to FILE.torn, then off. */
+/* Copies the torn end to FILE.torn, then cuts it off. */
 static int set_aside(decisions *d, text *why) {
     text bytes = TEXT_INIT, name = TEXT_INIT;
     text_printf(&name, "%s.torn", d->path);
@@ -177,8 +177,8 @@ static int set_aside(decisions *d, text *why) {
     return good;
 }
 
-/* The line to disk, or the file as it was. Where even that fails, what is left is a torn end, or a line that nobody was
-   promised. */
+/* Writes the line to disk, or restores the file. If restoring fails as well, a torn end remains, or a line that was
+   never acknowledged. */
 static int store(decisions *d, const text *line, text *why) {
     int first = d->read == 0;
     if (d->torn && !set_aside(d, why)) return 0;
@@ -192,7 +192,8 @@ static int store(decisions *d, const text *line, text *why) {
     return 0;
 }
 
-/* The line is read as a reader will: what cannot be read is not written. Returns as decisions_append does. */
+/* Reads the line back as a reader would, so that an unreadable line is never written. Returns as decisions_append
+   does. */
 static int check_line(decisions *d, const text *line, text *why) {
     decision next;
     decision_state state;
@@ -210,7 +211,8 @@ static int check_line(decisions *d, const text *line, text *why) {
     return good;
 }
 
-/* Stores the line behind all that are there. Returns as decisions_append does, or 2: others were faster, in a table. */
+/* Stores the line after all others. Returns as decisions_append does, or 2 if another writer to the table was
+   faster. */
 static int append_once(decisions *d, const decision *what, text *why) {
     text line = TEXT_INIT;
     decision next = *what;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Do both say the same? undoes: what the line that a takes back has become. */
+/* Compares the contents of two decisions. undoes: the number, in the journal of b, of the line that a undoes. */
 static int is_same(const decision *a, const decision *b, long long undoes) {
     if (a->when != b->when || a->kind != b->kind || a->count != b->count || undoes != b->undoes) return 0;
     if (strcmp(a->by, b->by) != 0 || (a->name && strcmp(a->name, b->name) != 0)) return 0;
@@ -14,7 +14,7 @@ static int is_same(const decision *a, const decision *b, long long undoes) {
     return 1;
 }
 
-/* The seq of the line that says it; 0: none does. */
+/* The seq of the line with the same content; 0: there is none. */
 static long long find(const decision_list *in, const decision *d, long long undoes) {
     for (size_t i = 0; i < in->count; i++)
         if (is_same(d, &in->at[i], undoes)) return in->at[i].seq;

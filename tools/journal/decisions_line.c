@@ -65,7 +65,7 @@ typedef enum field { SEQ, WHAT_IT_IS, CROPS, NAME, UNDOES, BY, WHEN, MODELS, CRC
 
 static const char *const NAMES[FIELDS] = {"seq", "what", "crops", "name", "undoes", "by", "when", "models", "crc"};
 
-/* A line on its way to a decision. at is the field that is being read, for messages; FIELDS before the first. */
+/* The state while a line is read. at: the field that is being read, for messages; FIELDS: none. */
 typedef struct reader {
     json j;
     decision *d;
@@ -74,7 +74,7 @@ typedef struct reader {
     unsigned seen;
 } reader;
 
-/* A count of lines. */
+/* Reads a line number. */
 static void read_seq(reader *r, long long *to) {
     const double most = 9007199254740992.0;
     double n = 0;
@@ -149,7 +149,7 @@ static void read_models(reader *r) {
         else if (d->model_count == MAX_MODELS) json_fail(&r->j, "more than two models");
         else memcpy(d->models[d->model_count++], r->word.s, 33);
     }
-    if (!d->model_count) json_fail(&r->j, "no model");
+    if (!d->model_count) json_fail(&r->j, "expected at least one fingerprint");
 }
 
 static void read_field(reader *r) {
@@ -166,7 +166,7 @@ static void read_field(reader *r) {
     }
 }
 
-/* All fields. Returns 0 with the reason in why. */
+/* Reads all fields. Returns 0 with the reason in why. */
 static int read_fields(reader *r, text *why) {
     text key = TEXT_INIT;
     const char *prefix = "line 1: ";
@@ -175,7 +175,7 @@ static int read_fields(reader *r, text *why) {
         while (i < FIELDS && strcmp(key.s, NAMES[i]) != 0) i++;
         if (i == FIELDS || (r->seen >> i & 1)) {
             text_clear(why);
-            text_puts(why, i == FIELDS ? "unknown field " : "a second field ");
+            text_puts(why, i == FIELDS ? "unknown field " : "duplicate field ");
             text_json(why, key.s);
             text_free(&key);
             return 0;
@@ -190,13 +190,13 @@ static int read_fields(reader *r, text *why) {
     json_end(&r->j);
     if (!r->j.error[0]) return 1;
     const char *error = r->j.error;
-    if (strncmp(error, prefix, strlen(prefix)) == 0) error += strlen(prefix); /* whose line this is says the caller */
+    if (strncmp(error, prefix, strlen(prefix)) == 0) error += strlen(prefix); /* the caller adds the real line number */
     if (strcmp(error, "out of memory") == 0) return text_no_memory(why);
     if (r->at < FIELDS) return refuse(why, "\"%s\": %s", NAMES[r->at], error);
     return refuse(why, "%s", error);
 }
 
-/* Are all fields there that belong to this kind, and no other? */
+/* Checks that all fields of this kind are there, and no others. */
 static int is_complete(const reader *r, text *why) {
     const decision *d = r->d;
     unsigned wanted = 1u << SEQ | 1u << WHAT_IT_IS | 1u << BY | 1u << WHEN | 1u << MODELS | 1u << CRC;
@@ -205,9 +205,12 @@ static int is_complete(const reader *r, text *why) {
     if (d->kind == DECISION_NAME) wanted |= 1u << NAME;
     for (int i = 0; i < FIELDS; i++) {
         if ((wanted & ~r->seen) >> i & 1) return refuse(why, "\"%s\" is missing", NAMES[i]);
-        if ((r->seen & ~wanted) >> i & 1) return refuse(why, "\"%s\" does not belong to %s", NAMES[i], WHAT[d->kind]);
+        if ((r->seen & ~wanted) >> i & 1)
+            return refuse(why, "\"%s\" is not allowed for \"%s\"", NAMES[i], WHAT[d->kind]);
     }
-    if (d->count < least) return refuse(why, "\"crops\": %zu of them are too few for %s", d->count, WHAT[d->kind]);
+    if (d->count < least)
+        return refuse(why, "\"crops\": \"%s\" needs at least %zu, but there %s %zu", WHAT[d->kind], least,
+                      d->count == 1 ? "is" : "are", d->count);
     return 1;
 }
 
@@ -220,7 +223,7 @@ static int checksum_fits(const char *line, size_t len) {
            memcmp(line + body + sizeof CHECKSUM - 1, digits, DIGITS) == 0 && memcmp(line + len - 2, "\"}", 2) == 0;
 }
 
-/* Every byte is part of a character. */
+/* Returns 1 if every byte is part of a character. */
 static int is_text(const char *line, size_t len) {
     for (size_t at = 0; at < len;) {
         int n = utf8_length(line + at);

@@ -1,21 +1,22 @@
-/* What a person decided about crops, and the line of the journal (decisions.h) that says so:
+/* A decision of a person about crops, and its line in the journal (decisions.h):
 
    {"seq": 7, "what": "same", "crops": ["a.png", "b.png#1"], "by": "ann", "when": "2026-05-31T06:30:00Z",
     "models": ["0123456789abcdef0123456789abcdef"], "crc": "89abcdef"}
 
-   on one line of at most DECISION_LINE bytes with its newline, in UTF-8 (a byte of a file name that is none is written
-   as a lone surrogate, see text_json).
+   on one line of at most DECISION_LINE bytes including its newline, in UTF-8 (bytes of a file name that are not UTF-8
+   are written as lone surrogates, see text_json).
      seq     1 in the first line, 2 in the second …
      what    same, different, not a crop, name, undo
-     crops   ids as in files of embeddings, no id twice. Two or more for same and different, which are about the first
-             and each of the others; one or more for not a crop and name; undo has none
-     name    only for name, without control characters; "" takes a name away
-     undoes  only for undo: the seq of an earlier line that is no undo and that no other line has undone
+     crops   ids as in embeddings files, all different. Two or more for same and different, which relate the first to
+             each of the others; one or more for not a crop and name; not allowed for undo
+     name    only for name, without control characters; "" removes a name
+     undoes  only for undo: the seq of an earlier line that is not an undo and has not been undone
      by      who decided, without control characters
      when    UTC
-     models  fingerprints of the models whose embeddings were looked at
-     crc     CRC-32 (base/crc32.h) of the line's bytes before `, "crc": "`, 8 small hexadecimal digits; stands last
-   Every field that belongs to a kind is there once, and no other. */
+     models  fingerprints of the models whose embeddings were used
+     crc     CRC-32 (base/crc32.h) of the line's bytes before `, "crc": "`, as 8 lower-case hexadecimal digits; the last
+             field
+   Every field of the decision's kind is required exactly once, and no others are allowed. */
 #ifndef REID_TOOLS_DECISIONS_LINE_H
 #define REID_TOOLS_DECISIONS_LINE_H
 
@@ -26,7 +27,7 @@ enum {
     DECISION_LINE = 1 << 20, /* bytes of a line, with its newline */
     DECISION_CROPS = 1000,   /* crops in a line */
     DECISION_ID = 8192,      /* bytes of an id */
-    DECISION_WORDS = 256     /* bytes of a name and of who decided */
+    DECISION_WORDS = 256     /* bytes of a name, and of "by" */
 };
 
 typedef enum decision_kind {
@@ -46,20 +47,20 @@ typedef struct decision {
     char *by;
     char models[MAX_MODELS][33];
     int model_count;
-    long long undone; /* seq of the line that took it back, 0: it holds; no part of its own line */
+    long long undone; /* seq of the line that undid it, 0: none; not part of its own line */
 } decision;
 
 typedef enum line_state { LINE_BAD, LINE_GOOD, LINE_TORN } line_state;
 
-/* "same" …; 0 for what is none. */
+/* The kind for "same" …; 0 if there is none of this name. */
 decision_kind decision_kind_of(const char *what);
-/* What keeps these words from being a name, or who decided; NULL: nothing. */
+/* Says why these words cannot be a name or "by"; NULL: they can. */
 const char *decision_words_fault(const char *words);
-/* The line with its newline, behind what is in out; ask text_failed. Nothing is checked. */
+/* Appends the line with its newline to out; check text_failed. Does not check the decision. */
 void decision_write(const decision *d, text *out);
-/* The len bytes at line, without their newline; a byte that is no part of a UTF-8 sequence follows them (a newline, a
-   0). LINE_TORN: the checksum is missing or does not fit; LINE_BAD: it fits, but this is no decision, or there is no
-   memory. Both with the reason in why, which names the field. Free d in any case. */
+/* Reads the len bytes at line, without their newline; the byte after them must not be part of a UTF-8 sequence (a
+   newline or a 0). LINE_TORN: the checksum is missing or wrong; LINE_BAD: it is correct, but the line is not a valid
+   decision, or there is no memory. Both with the reason in why, which names the field. Free d in any case. */
 line_state decision_read(decision *d, const char *line, size_t len, text *why);
 void decision_free(decision *d);
 

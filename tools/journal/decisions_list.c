@@ -6,16 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What can only be said of a line beside those before it. */
+/* Checks what depends on the lines before. */
 static int belongs(const decision_list *d, const decision *next, text *why) {
     if (next->seq != (long long)d->count + 1)
-        return refuse(why, "\"seq\": is %lld, but %zu is expected", next->seq, d->count + 1);
+        return refuse(why, "\"seq\": found %lld, expected %zu", next->seq, d->count + 1);
     if (next->kind != DECISION_UNDO) return 1;
-    if (next->undoes >= next->seq) return refuse(why, "\"undoes\": %lld is no earlier line", next->undoes);
+    if (next->undoes >= next->seq) return refuse(why, "\"undoes\": %lld is not an earlier line", next->undoes);
     const decision *old = &d->at[next->undoes - 1];
-    if (old->kind == DECISION_UNDO) return refuse(why, "\"undoes\": %lld is an undo itself", next->undoes);
+    if (old->kind == DECISION_UNDO) return refuse(why, "\"undoes\": line %lld is itself an undo", next->undoes);
     if (old->undone)
-        return refuse(why, "\"undoes\": %lld has been undone already, by line %lld", next->undoes, old->undone);
+        return refuse(why, "\"undoes\": line %lld was already undone by line %lld", next->undoes, old->undone);
     return 1;
 }
 

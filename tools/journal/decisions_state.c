@@ -30,7 +30,7 @@ static int by_pair(const void *a, const void *b) {
     return order ? order : (x->from > y->from) - (x->from < y->from);
 }
 
-/* How many of a kind there are before later ones overrule earlier ones. */
+/* Counts the decisions of a kind before later ones overrule earlier ones. */
 static size_t most_of(const decision_list *d, decision_kind kind, size_t less) {
     size_t n = 0;
     for (size_t i = 0; i < d->count; i++)
@@ -38,7 +38,7 @@ static size_t most_of(const decision_list *d, decision_kind kind, size_t less) {
     return n;
 }
 
-/* Of each id the last; returns how many are left. */
+/* Keeps the last decision of each id; returns how many are left. */
 static size_t last_of_ids(decided_id *list, size_t count) {
     size_t kept = 0;
     qsort(list, count, sizeof *list, by_id);
@@ -79,7 +79,7 @@ static int is_no_crop(const decision_state *s, const char *id) {
     return 0;
 }
 
-/* Pairs of both kinds, since the one may overrule the other. */
+/* Sorts pairs of both kinds together, since one may overrule the other. */
 static size_t pairs_of(decided_pair *to, const decision_list *d, const decision_state *s) {
     size_t n = 0;
     for (size_t i = 0; i < d->count; i++) {
@@ -116,13 +116,13 @@ static int fill(decision_state *s, const decision_list *d) {
 
 /* --- contradictions ----------------------------------------------------------------------------------------------- */
 
-/* Crops are numbered by their place in ids; a chain is found in the graph of the pairs that are the same. */
+/* The graph of the pairs that are the same, in which chains are searched. Crops are numbered by their index in ids. */
 typedef struct graph {
     const char **ids;
     size_t count;
     size_t *root;             /* see union_find.h */
     size_t *first, *next, *to; /* edges of crop i: first[i], next[edge] …, 2 for each pair; 0 ends, edge e is e - 1 */
-    size_t *queue, *back;     /* of the search; back: the edge that led here, + 1 */
+    size_t *queue, *back;     /* for the breadth-first search; back: the edge that led here, + 1 */
 } graph;
 
 static int by_bytes(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
@@ -174,7 +174,7 @@ static int graph_make(graph *g, const decision_state *s) {
     return 1;
 }
 
-/* (ann, 2026-05-31T06:30:00Z, decision 7) */
+/* Appends "(ann, 2026-05-31T06:30:00Z, decision 7)". */
 static void add_source(text *why, const decision_list *d, size_t from) {
     text_puts(why, " (");
     text_visible(why, d->at[from].by);
@@ -189,8 +189,8 @@ static void add_id(text *why, const char *id) {
     text_putc(why, '"');
 }
 
-/* The shortest chain from a to b, which are joined: `"a" = "b" (…), "b" = "c" (…)`. It is searched from b, so that it
-   is read from a. */
+/* Appends the shortest chain from a to b, which must be connected: `"a" = "b" (…), "b" = "c" (…)`. The search starts at
+   b, so that the chain reads from a. */
 static void add_chain(text *why, graph *g, const decision_state *s, const decision_list *d, size_t a, size_t b) {
     size_t head = 0, tail = 0;
     memset(g->back, 0, g->count * sizeof *g->back);
@@ -205,7 +205,7 @@ static void add_chain(text *why, graph *g, const decision_state *s, const decisi
         }
     }
     for (size_t at = a; at != b;) {
-        size_t e = g->back[at] - 1, from = g->to[e ^ 1]; /* the other half of an edge leads back */
+        size_t e = g->back[at] - 1, from = g->to[e ^ 1]; /* e ^ 1 is the same edge in the other direction */
         if (at != a) text_puts(why, ", ");
         add_id(why, g->ids[at]);
         text_puts(why, " = ");

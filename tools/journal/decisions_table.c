@@ -14,13 +14,13 @@ struct decisions_table {
     text last; /* the last line that was read or added, without its newline; empty: there is none */
 };
 
-/* Whoever is interrupted while he waits for the server is told no reason. */
+/* Returns no reason if the process was interrupted while it waited for the server. */
 static int failed(text *why) {
     if (!why->len && !text_failed(why)) text_puts(why, "interrupted");
     return 0;
 }
 
-/* Asks; if need be, which *lost then says, on a new connection. NULL with the reason in why. */
+/* Runs a query, on a new connection if the old one was lost, which *lost reports. NULL with the reason in why. */
 static pq_result *ask(decisions_table *t, const char *sql, const pq_argument *arguments, int count, int *lost,
                       text *why) {
     pq *c = database_connection(t->d);
@@ -32,7 +32,7 @@ static pq_result *ask(decisions_table *t, const char *sql, const pq_argument *ar
             *lost = 1;
             int back = database_reconnect(t->d, &reason);
             text_free(&reason);
-            if (!back) break; /* why the connection was lost says more than why there is no new one */
+            if (!back) break; /* keep the reason why the connection was lost; it says more */
         } else if (!pq_try_again(c)) {
             break;
         }
@@ -41,7 +41,7 @@ static pq_result *ask(decisions_table *t, const char *sql, const pq_argument *ar
     return NULL;
 }
 
-/* Early, because a long time may pass until somebody decides something. */
+/* Checks the privilege at the start, because the first decision may come much later. */
 static int may_write(decisions_table *t, text *why) {
     int lost = 0;
     pq_result *r = ask(t, "SELECT has_table_privilege('reid.decision', 'INSERT')", NULL, 0, &lost, why);
@@ -61,7 +61,7 @@ decisions_table *decisions_table_open(const char *url, int writes, text *why) {
     text_clear(why);
     t->d = database_try(url, why);
     if (!t->d) failed(why);
-    if (t->d && writes) pq_steady(database_connection(t->d), 1); /* what was decided when a signal comes is stored */
+    if (t->d && writes) pq_steady(database_connection(t->d), 1); /* a signal must not stop the storing of a decision */
     if (t->d && (!writes || may_write(t, why))) return t;
     decisions_table_close(t);
     return NULL;
@@ -84,7 +84,7 @@ static int is_last(const decisions_table *t, const char *line, size_t len) {
     return len == t->last.len && memcmp(line, t->last.s, len) == 0;
 }
 
-/* One row. Torn ends are a file's: a line in a table is there whole, or somebody has changed it. */
+/* Reads one row. A table has no torn ends: if a line is damaged, somebody has changed it. */
 static int take_row(decisions_table *t, decision_list *list, const pq_result *r, size_t row, text *why) {
     size_t len, used = 0;
     const char *bytes = pq_field(r, row, 1, &len);
@@ -96,7 +96,7 @@ static int take_row(decisions_table *t, decision_list *list, const pq_result *r,
         good = refuse(why, "line %zu: \"crc\": the checksum at its end is wrong: the line is damaged",
                       list->count + 1);
     if (good && pq_number_at(r, row, 0) != (int64_t)list->count) {
-        good = refuse(why, "line %zu: has the number %lld in the table", list->count,
+        good = refuse(why, "line %zu: the table has it as number %lld", list->count,
                       (long long)pq_number_at(r, row, 0));
         decision_list_drop(list);
     }
@@ -106,7 +106,7 @@ static int take_row(decisions_table *t, decision_list *list, const pq_result *r,
     return 0;
 }
 
-/* The last line that is known comes again, so that a table that was emptied or filled anew is noticed. */
+/* Also reads the last known line again, to detect a table that was emptied or replaced. */
 int decisions_table_read(decisions_table *t, decision_list *list, text *why) {
     const pq_number from = pq_number_of((int64_t)list->count);
     const pq_argument argument = pq_text(from.s);
@@ -126,7 +126,7 @@ int decisions_table_read(decisions_table *t, decision_list *list, text *why) {
     return good;
 }
 
-/* Is it our line that has this number? 1, 0, or -1 with the reason in why. */
+/* Checks whether the line with this number is ours. Returns 1, 0, or -1 with the reason in why. */
 static int is_ours(decisions_table *t, const pq_argument *number, text *why) {
     int lost = 0;
     size_t len;
@@ -141,7 +141,7 @@ static int is_ours(decisions_table *t, const pq_argument *number, text *why) {
     return ours;
 }
 
-/* After a lost connection the number is asked for again: if it is taken then, perhaps by ourselves. */
+/* After a lost connection the insertion is repeated. If the number is taken then, our own line may have taken it. */
 static int add(decisions_table *t, long long seq, text *why) {
     const pq_number number = pq_number_of(seq);
     const pq_argument arguments[] = {pq_text(number.s), pq_text(t->last.s)};
@@ -152,7 +152,7 @@ static int add(decisions_table *t, long long seq, text *why) {
     if (r) done = pq_changed(r) == 1 ? 1 : -1;
     pq_free(r);
     if (done < 0 && lost) {
-        static const int results[] = {0, -1, 1}; /* nobody can tell, it is another's, it is ours */
+        static const int results[] = {0, -1, 1}; /* unknown, another's, ours */
         done = results[is_ours(t, arguments, why) + 1];
     }
     if (!done && lost) text_puts(why, "; whether the decision was stored is unknown");

@@ -1,7 +1,5 @@
 #include "pictures/decoder_memory.h"
 
-#include "pictures/jpeg.h"
-
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -155,23 +153,24 @@ static size_t jpeg_need(const jpeg_frame *f, size_t rgb, int width, int upright,
 
 /* The inflated rows (of an interlaced one, in a block that has grown to twice their size) and the samples, with an
    alpha channel that transparency adds; a palette's colours beside both, or another number of channels after both. */
-static size_t png_need(const unsigned char *file, size_t len, size_t pixels, size_t rgb, int height) {
+static size_t png_need(const picture_facts *is, size_t len, size_t pixels, size_t rgb, int height) {
     static const unsigned char channels_of[8] = {1, 0, 3, 1, 2, 0, 4, 0};
-    size_t bits = len > 25 ? file[24] : 8, colour = len > 25 ? file[25] & 7 : 6, interlaced = len > 28 && file[28];
-    size_t channels = channels_of[colour], bytes = bits == 16 ? 2 : 1;
+    size_t bits = (size_t)is->bits, channels = channels_of[is->colour], bytes = bits == 16 ? 2 : 1;
     size_t rows = (pixels * channels * bits + 7) / 8 + 2 * (size_t)height; /* a filter byte, and bits to fill a byte */
     size_t samples = pixels * (channels + (channels & 1)) * bytes;
-    size_t filtering = (interlaced ? 2 * rows : rows) + samples + (interlaced ? samples / 2 : 0);
-    return 2 * len + larger(filtering + (colour == 3 ? 4 * pixels : 0), samples + rgb * bytes);
+    size_t filtering = (is->interlaced ? 2 * rows : rows) + samples + (is->interlaced ? samples / 2 : 0);
+    return 2 * len + larger(filtering + (is->colour == 3 ? 4 * pixels : 0), samples + rgb * bytes);
 }
 
-size_t decoder_need(const unsigned char *file, size_t len, int width, int height, int upright, int by_turbo) {
+size_t decoder_need(const picture_facts *is, size_t len, int width, int height, int upright, int by_turbo) {
     static const size_t tables = 256 << 10;
     size_t pixels = (size_t)width * (size_t)height, rgb = 3 * pixels;
-    jpeg_frame frame;
-    if (jpeg_find_frame(file, len, &frame)) return tables + jpeg_need(&frame, rgb, width, upright, by_turbo);
-    if (len > 1 && file[0] == 0x89 && file[1] == 'P') return tables + png_need(file, len, pixels, rgb, height);
-    if (len > 1 && file[0] == 'P') return tables + rgb;
-    if (len > 1 && file[0] == 'B' && file[1] == 'M') return tables + rgb;
-    return tables + 4 * pixels + rgb; /* TGA: up to four channels, then RGB */
+    switch (is->kind) {
+    case PICTURE_JPEG: return tables + jpeg_need(&is->jpeg.frame, rgb, width, upright, by_turbo);
+    case PICTURE_PNG: return tables + png_need(is, len, pixels, rgb, height);
+    case PICTURE_BMP:
+    case PICTURE_PNM: return tables + rgb;
+    case PICTURE_TGA: break;
+    }
+    return tables + 4 * pixels + rgb; /* up to four channels, then RGB */
 }

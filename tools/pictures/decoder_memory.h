@@ -3,6 +3,8 @@
 #ifndef REID_TOOLS_DECODER_MEMORY_H
 #define REID_TOOLS_DECODER_MEMORY_H
 
+#include "pictures/picture_facts.h"
+
 #include <stddef.h>
 
 /* The calling thread's next decoding may hold this many bytes at a time. */
@@ -20,10 +22,10 @@ void *decoder_alloc_uncleared(size_t size);
 /* Gives back what decoder_free keeps for the next large pictures, 128 MiB at most. */
 void decoder_trim(void);
 
-/* Bytes that decoding a picture of this size (as its header says) holds at its peak, beside the file itself: what
-   stb_image, or by_turbo libturbojpeg, allocates for this kind of file, twice the file's own bytes for a PNG's
-   compressed data, which it gathers in a block that grows by doubling, and 256 KiB for tables. upright: it is turned
+/* Bytes that decoding an image of this size holds at its peak, in addition to the `len` bytes of its file: what
+   stb_image (by_turbo: libturbojpeg) allocates for this kind of file, twice the file's bytes for a PNG's compressed
+   data, which stb_image gathers in a block that grows by doubling, and 256 KiB for tables. upright: it is turned
    afterwards. */
-size_t decoder_need(const unsigned char *file, size_t len, int width, int height, int upright, int by_turbo);
+size_t decoder_need(const picture_facts *is, size_t len, int width, int height, int upright, int by_turbo);
 
 #endif

@@ -44,7 +44,7 @@ static size_t find_entry(const tiff *t, size_t directory, unsigned tag, unsigned
 }
 
 /* The orientation (tag 0x0112, one 16-bit value) of the first directory. */
-static int tiff_orientation(const unsigned char *bytes, size_t len) {
+int exif_orientation(const unsigned char *bytes, size_t len) {
     tiff t;
     size_t directory = tiff_begin(&t, bytes, len);
     size_t entry = directory ? find_entry(&t, directory, 0x0112, SHORT) : 0;
@@ -95,23 +95,13 @@ static const unsigned char *find_in_png(const unsigned char *file, size_t len, s
 
 /* The TIFF data of a PNG, or of a JPEG's first APP1 segment that holds EXIF; NULL: there is none. */
 static const unsigned char *find_exif(const unsigned char *file, size_t len, size_t *size) {
-    enum { APP1 = 0xE1, SCAN = 0xDA };
-    static const unsigned char tag[6] = {'E', 'x', 'i', 'f', 0, 0};
+    enum { SCAN = 0xDA };
+    const unsigned char *exif = NULL;
     jpeg_walk w;
     if (len >= 8 && memcmp(file, "\x89PNG\r\n\x1a\n", 8) == 0) return find_in_png(file, len, size);
     jpeg_begin(&w, file, len);
-    while (jpeg_next(&w) && w.marker != SCAN) {
-        if (w.marker != APP1 || w.size < sizeof tag || memcmp(w.data, tag, sizeof tag) != 0) continue;
-        *size = w.size - sizeof tag;
-        return w.data + sizeof tag;
-    }
-    return NULL;
-}
-
-int exif_orientation(const unsigned char *file, size_t len) {
-    size_t size;
-    const unsigned char *exif = find_exif(file, len, &size);
-    return exif ? tiff_orientation(exif, size) : 1;
+    while (!exif && jpeg_next(&w) && w.marker != SCAN) exif = jpeg_exif(&w, size);
+    return exif;
 }
 
 int exif_time(const unsigned char *file, size_t len, long long *when) {

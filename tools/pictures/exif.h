@@ -4,8 +4,8 @@
 
 #include <stddef.h>
 
-/* 1 … 8 as in the EXIF standard; 1 (upright) when the file says nothing usable. */
-int exif_orientation(const unsigned char *file, size_t len);
+/* Of TIFF data: 1 ... 8 as in the EXIF standard; 1 (upright) when it has no valid orientation. */
+int exif_orientation(const unsigned char *tiff, size_t len);
 
 /* DateTimeOriginal with its fractions of a second, in milliseconds since 1970 as if the camera's clock were UTC. The
    head of the file is enough. Returns 0 when it is not there, or is no time. */

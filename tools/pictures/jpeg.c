@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-enum { SOI = 0xD8, EOI = 0xD9, SOS = 0xDA, DQT = 0xDB, DHT = 0xC4 };
+enum { SOI = 0xD8, EOI = 0xD9, SOS = 0xDA, DQT = 0xDB, DHT = 0xC4, APP1 = 0xE1 };
 
 static int is_restart(int marker) { return marker >= 0xD0 && marker <= 0xD7; }
 
@@ -43,10 +43,10 @@ int jpeg_next(jpeg_walk *w) {
 }
 
 /* Which tables exist, as bits (quantisation 0 to 3; Huffman DC 0 to 3, AC 4 to 7), the frame that uses them, and how
-   many scans of it there were. */
+   many scans were found. */
 typedef struct tables {
     unsigned quant, huffman;
-    jpeg_frame frame;
+    jpeg_facts *is;
     int scans;
 } tables;
 
@@ -95,17 +95,11 @@ static const char *read_frame(const jpeg_walk *w, jpeg_frame *f) {
     return NULL;
 }
 
-int jpeg_find_frame(const unsigned char *file, size_t len, jpeg_frame *out) {
-    jpeg_walk w;
-    memset(out, 0, sizeof *out);
-    jpeg_begin(&w, file, len);
-    while (jpeg_next(&w)) {
-        if (is_frame(w.marker) && !out->components && read_frame(&w, out)) return 0;
-        if (w.marker != SOS || !w.size) continue;
-        out->first_scan = w.data[0];
-        break;
-    }
-    return out->components > 0;
+const unsigned char *jpeg_exif(const jpeg_walk *w, size_t *size) {
+    static const unsigned char tag[6] = {'E', 'x', 'i', 'f', 0, 0};
+    if (w->marker != APP1 || w->size < sizeof tag || memcmp(w->data, tag, sizeof tag) != 0) return NULL;
+    *size = w->size - sizeof tag;
+    return w->data + sizeof tag;
 }
 
 /* How many scans a frame may have. A sequential one codes each component once. Encoders of progressive ones write 6 to
@@ -120,11 +114,12 @@ static int most_scans(const jpeg_frame *f) {
 
 /* Every table that the scan's components name must exist. */
 static const char *check_scan(const jpeg_walk *w, tables *t) {
-    const jpeg_frame *f = &t->frame;
+    jpeg_frame *f = &t->is->frame;
     static const char damaged[] = "damaged JPEG (scan header)";
     size_t count = w->size ? w->data[0] : 0;
     if (!f->components || count < 1 || count > 4 || w->size != 4 + 2 * count) return damaged;
     if (++t->scans > most_scans(f)) return "a JPEG with too many scans";
+    if (t->scans == 1) f->first_scan = (int)count;
     int needs_dc = !f->progressive || w->data[w->size - 3] == 0, needs_ac = !f->progressive || !needs_dc;
     for (size_t i = 0; i < count; i++) {
         int which = 0;
@@ -155,20 +150,23 @@ static int is_too_short(const jpeg_frame *f, size_t len) {
     return (unsigned long long)blocks / 8 > len;
 }
 
-const char *jpeg_problem(const unsigned char *file, size_t len) {
+const char *jpeg_problem(const unsigned char *file, size_t len, jpeg_facts *out) {
     jpeg_walk w;
     tables t;
     const char *problem = NULL;
+    memset(out, 0, sizeof *out);
     memset(&t, 0, sizeof t);
+    t.is = out;
     jpeg_begin(&w, file, len);
     while (!problem && jpeg_next(&w)) {
-        if (w.marker == EOI) return is_too_short(&t.frame, len) ? "the JPEG file is too short for its size" : NULL;
+        if (w.marker == EOI) return is_too_short(&out->frame, len) ? "the JPEG file is too short for its size" : NULL;
         if (w.marker == DQT) problem = read_quantisation(&w, &t);
         else if (w.marker == DHT) problem = read_huffman(&w, &t);
         else if (w.marker == SOS) problem = check_scan(&w, &t);
-        else if (is_frame(w.marker)) problem = read_frame(&w, &t.frame);
+        else if (is_frame(w.marker)) problem = read_frame(&w, &out->frame);
         else if (w.marker > 0xC2 && w.marker <= 0xCF && w.marker != 0xC8)
             problem = "a lossless, hierarchical or arithmetic JPEG, which is not supported; convert it";
+        else if (!out->exif && !t.scans) out->exif = jpeg_exif(&w, &out->exif_size);
     }
     return problem ? problem : "the JPEG file ends early";
 }

@@ -23,12 +23,19 @@ typedef struct jpeg_frame {
     unsigned char id[4], h[4], v[4], quant[4];
 } jpeg_frame;
 
-/* 1 with the first frame's header, 0 when there is none or it makes no sense. */
-int jpeg_find_frame(const unsigned char *file, size_t len, jpeg_frame *out);
+/* What a file's segments say. */
+typedef struct jpeg_facts {
+    jpeg_frame frame;          /* the only one; 0 components when the file has none */
+    const unsigned char *exif; /* TIFF data in the file: its first EXIF segment before a scan; NULL: there is none */
+    size_t exif_size;
+} jpeg_facts;
 
-/* NULL for a file whose segments are whole, whose tables have legal sizes and are defined before they are used, whose
-   scans are not too many (each goes over all of the picture, whatever it holds), and which is long enough for its width
-   and height; else what is wrong. stb_image checks none of this. */
-const char *jpeg_problem(const unsigned char *file, size_t len);
+/* The TIFF data of the current segment when that is EXIF's, else NULL. */
+const unsigned char *jpeg_exif(const jpeg_walk *w, size_t *size);
+
+/* NULL, with the facts, for a file whose segments are whole, whose tables have legal sizes and are defined before they
+   are used, whose scans are not too many (each goes over the whole image, whatever it holds), and which is long enough
+   for its width and height; else what is wrong. stb_image checks none of this. */
+const char *jpeg_problem(const unsigned char *file, size_t len, jpeg_facts *out);
 
 #endif

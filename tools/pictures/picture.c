@@ -4,9 +4,6 @@
 #include "pictures/decoder_memory.h"
 #include "pictures/exif.h"
 #include "base/files.h"
-#include "pictures/jpeg.h"
-#include "pictures/pnm.h"
-#include "pictures/sniff.h"
 #include "pictures/stb_image_config.h"
 
 #include "reid.h"
@@ -76,38 +73,26 @@ picture_limits picture_limits_of(long long max_pixels, int threads) {
     return limits;
 }
 
-/* Width and height, which sniff_picture has found to be there. */
+/* Width and height, which the file has to have: picture_facts_read has looked at it. */
 static int read_size(picture *p, text *why) {
     static const size_t header_budget = 1 << 20; /* stb_image's tables take a fraction of it */
     int channels;
-    pnm_header pnm;
     source s = {&p->file, 0, 0, NULL};
-    decoder_begin(header_budget);
-    if (!pnm_is_one(bytes_of(p), p->file.len)) {
-        if (!stbi_info_from_callbacks(&CALLBACKS, &s, &p->width, &p->height, &channels) || s.ran_dry)
-            return refuse_decoding(why, &s);
-        if (p->height < 0 && p->height >= -REID_MAX_SIDE) p->height = -p->height; /* a BMP's, whose top row is first */
+    if (p->facts.kind == PICTURE_PNM) {
+        p->width = p->facts.pnm.width;
+        p->height = p->facts.pnm.height;
         return 1;
     }
-    const char *problem = pnm_read_header(bytes_of(p), p->file.len, &pnm);
-    if (problem) return refuse(why, problem);
-    p->width = pnm.width;
-    p->height = pnm.height;
+    decoder_begin(header_budget);
+    if (!stbi_info_from_callbacks(&CALLBACKS, &s, &p->width, &p->height, &channels) || s.ran_dry)
+        return refuse_decoding(why, &s);
+    if (p->height < 0 && p->height >= -REID_MAX_SIDE) p->height = -p->height; /* a BMP's, whose top row is first */
     return 1;
 }
 
-/* As EXIF has it. Of what can be decoded a TGA alone begins so; stb_image passes over that its columns may come from
-   the right. */
-static int orientation_of(const picture *p) {
-    const unsigned char *file = bytes_of(p);
-    if (p->file.len < 18 || file[1] > 1) return exif_orientation(file, p->file.len);
-    return file[17] & 0x10 ? 2 : 1;
-}
-
-/* What p->file says about itself; name: see sniff_picture. */
+/* What p->file says about itself; name: see picture_facts_read. */
 static int read_header(picture *p, const char *name, const picture_limits *limits, text *why) {
-    if (!sniff_picture(bytes_of(p), p->file.len, name, why) || !read_size(p, why)) return 0;
-    p->orientation = orientation_of(p);
+    if (!picture_facts_read(&p->facts, bytes_of(p), p->file.len, name, why) || !read_size(p, why)) return 0;
     p->jpeg = limits->jpeg;
     text_clear(why);
     if (p->width < 1 || p->height < 1) text_puts(why, "has no pixels");
@@ -117,10 +102,10 @@ static int read_header(picture *p, const char *name, const picture_limits *limit
         text_printf(why, "%d x %d pixels are over the limit of %lld (--max-pixels)", p->width, p->height,
                     limits->pixels);
     else {
-        const int turned = p->orientation != 1, by_turbo = jpeg_is_by_turbo(p->jpeg);
-        size_t need = decoder_need(bytes_of(p), p->file.len, p->width, p->height, turned, 0);
+        const int turned = p->facts.orientation != 1, by_turbo = jpeg_is_by_turbo(p->jpeg);
+        size_t need = decoder_need(&p->facts, p->file.len, p->width, p->height, turned, 0);
         p->budget = need + need / 2; /* room for a PNG that has some data too many, as libpng allows */
-        if (by_turbo) need = decoder_need(bytes_of(p), p->file.len, p->width, p->height, turned, 1);
+        if (by_turbo) need = decoder_need(&p->facts, p->file.len, p->width, p->height, turned, 1);
         p->cost = need + p->file.len;
         if (p->cost > limits->bytes)
             text_printf(why, "%d x %d pixels need more than half of this machine's memory", p->width, p->height);
@@ -147,7 +132,7 @@ int picture_open_bytes(picture *p, const void *bytes, size_t len, const picture_
 }
 
 static int make_upright(picture *p, text *why) {
-    exif_view v = exif_upright(p->orientation, p->width, p->height);
+    exif_view v = exif_upright(p->facts.orientation, p->width, p->height);
     unsigned char *out = decoder_alloc_uncleared((size_t)v.width * (size_t)v.height * 3), *to = out;
     if (!out) return refuse(why, "out of memory");
     for (int y = 0; y < v.height; y++) {
@@ -162,11 +147,9 @@ static int make_upright(picture *p, text *why) {
 }
 
 static int decode_pnm(picture *p, source *s) {
-    pnm_header h;
-    s->ran_dry = 1;
-    if (pnm_read_header(bytes_of(p), p->file.len, &h)) return 0;
-    p->rgb = decoder_alloc(NULL, 3 * (size_t)h.width * (size_t)h.height);
-    s->ran_dry = p->rgb && !pnm_decode(bytes_of(p), p->file.len, &h, p->rgb);
+    const pnm_header *h = &p->facts.pnm;
+    p->rgb = decoder_alloc(NULL, 3 * (size_t)h->width * (size_t)h->height);
+    s->ran_dry = p->rgb && !pnm_decode(bytes_of(p), p->file.len, h, p->rgb);
     return p->rgb != NULL;
 }
 
@@ -178,10 +161,9 @@ static int decode_stb(picture *p, source *s) {
 
 /* 1 for a JPEG that libturbojpeg is to decode. stb_image refuses frames of two components, for both. */
 static int turbo_job_of(const picture *p, turbo_job *job) {
-    jpeg_frame frame;
-    if (!jpeg_is_by_turbo(p->jpeg) || !jpeg_find_frame(bytes_of(p), p->file.len, &frame) || frame.components == 2)
-        return 0;
-    *job = (turbo_job){bytes_of(p), p->file.len, p->width, p->height, frame.components, NULL};
+    const int components = p->facts.jpeg.frame.components;
+    if (!jpeg_is_by_turbo(p->jpeg) || p->facts.kind != PICTURE_JPEG || components == 2) return 0;
+    *job = (turbo_job){bytes_of(p), p->file.len, p->width, p->height, components, NULL};
     return 1;
 }
 
@@ -223,7 +205,7 @@ static int decode_stored(picture *p, text *why) {
     source s = {&p->file, 0, 0, NULL};
     turbo_job job;
     if (turbo_job_of(p, &job)) return decode_turbo(p, &job, why);
-    if (pnm_is_one(bytes_of(p), p->file.len)) decode_pnm(p, &s);
+    if (p->facts.kind == PICTURE_PNM) decode_pnm(p, &s);
     else decode_stb(p, &s);
     return (p->rgb && !s.ran_dry) || refuse_decoding(why, &s);
 }
@@ -232,7 +214,7 @@ int picture_decode(picture *p, text *why) {
     decoder_begin(p->budget);
     if (!decode_stored(p, why)) return 0;
     text_free(&p->file);
-    return p->orientation == 1 || make_upright(p, why);
+    return p->facts.orientation == 1 || make_upright(p, why);
 }
 
 void picture_free(picture *p) {

@@ -3,12 +3,14 @@
 #define REID_TOOLS_PICTURE_H
 
 #include "base/text.h"
+#include "pictures/picture_facts.h"
 #include "pictures/turbojpeg.h"
 
 typedef struct picture {
     text file; /* its bytes, until it is decoded */
     unsigned char *rgb;
-    int width, height, orientation;
+    int width, height;
+    picture_facts facts; /* of the file; facts.jpeg.exif points into it */
     jpeg_decoder jpeg;
     size_t cost, budget; /* bytes that decoding takes at its peak, with the file; those that the decoder may hold */
 } picture;

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-int pnm_is_one(const unsigned char *file, size_t len) {
+static int pnm_is_one(const unsigned char *file, size_t len) {
     return len >= 2 && file[0] == 'P' && (file[1] == '5' || file[1] == '6');
 }
 

@@ -11,8 +11,6 @@ typedef struct pnm_header {
     size_t data;  /* where the samples begin */
 } pnm_header;
 
-/* 1 for a file that begins as one. */
-int pnm_is_one(const unsigned char *file, size_t len);
 /* NULL with the header, or what is wrong with it. The pixels may be fewer than it promises. */
 const char *pnm_read_header(const unsigned char *file, size_t len, pnm_header *out);
 /* RGB into out (height, width, 3). Returns 0 when the file has fewer samples than its header says. */

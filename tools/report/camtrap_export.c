@@ -142,7 +142,7 @@ static int find_size(export *e, const char *path) {
     picture p;
     if (e->sized && strcmp(e->sized, path) == 0) return 1;
     memset(&p, 0, sizeof p);
-    int good = picture_open(&p, path, &limits, &e->why), turned = p.orientation >= 5; /* stored on its side */
+    int good = picture_open(&p, path, &limits, &e->why), turned = p.facts.orientation >= 5; /* stored on its side */
     e->width = turned ? p.height : p.width, e->height = turned ? p.width : p.height;
     e->sized = good ? path : NULL;
     picture_free(&p);

@@ -82,8 +82,6 @@ void gallery_check_lines(const gallery_check *c, text *t) {
     if (*meta->jpeg) text_printf(t, "\nJPEG files decoded by %s", meta->jpeg);
     if (strchr(meta->jpeg, ',')) text_puts(t, ", so scores among its templates shift slightly");
     if (is_database_url(c->place)) text_printf(t, "\ntables of version %d", r->version);
-    else if (r->version == 1)
-        text_puts(t, "\nformat 1, which has no copy of its header; \"reid gallery compact\" converts it to format 2");
     text_putc(t, '\n');
 }
 

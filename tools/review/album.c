@@ -13,20 +13,20 @@ static const int SIDE[SIDES] = {200, 720}; /* pixels of the longer side */
 
 #define NOWHERE SIZE_MAX
 
-/* A JPEG that is kept. They form a list from the one that was used last. */
+/* A JPEG that is kept. They form a list, the most recently used first. */
 typedef struct kept {
     text jpeg;
-    size_t newer, older; /* places in album.kept, NOWHERE at the ends */
-    size_t key;          /* place in album.at */
-    size_t next_unused;  /* of those that hold nothing */
+    size_t newer, older; /* indices into album.kept, NOWHERE at the ends */
+    size_t key;          /* index into album.at */
+    size_t next_unused;  /* the list of unused entries */
 } kept;
 
 struct album {
     album_request r;
-    const input **box; /* [count], NULL: a whole picture */
+    const input **box; /* [count]; NULL: a whole picture */
     picture_limits limits;
     pthread_mutex_t lock; /* of all below */
-    size_t *at;           /* [SIDES * count]: place in kept, NOWHERE */
+    size_t *at;           /* [SIDES * count]: index into kept, or NOWHERE */
     kept *kept;
     size_t kept_count, kept_cap, unused, newest, oldest, bytes;
 };
@@ -37,7 +37,7 @@ static int by_id(const void *a, const void *b) {
     return strcmp((*(const input *const *)a)->id, (*(const input *const *)b)->id);
 }
 
-/* The box of every row. */
+/* Finds the box of every row. */
 static int find_boxes(album *a) {
     const inputs *boxes = a->r.boxes;
     a->box = need_zeroed(a->r.count, sizeof *a->box);
@@ -115,7 +115,7 @@ static void forget_oldest(album *a) {
     a->unused = place;
 }
 
-/* A place of its own for one more; NOWHERE when there is no memory. */
+/* Returns an unused entry; NOWHERE when there is no memory. */
 static size_t new_place(album *a) {
     size_t place = a->unused;
     if (place != NOWHERE) {
@@ -125,7 +125,7 @@ static size_t new_place(album *a) {
     return GROW(a->kept, a->kept_count, a->kept_cap) ? a->kept_count++ : NOWHERE;
 }
 
-/* A copy of jpeg is kept, unless there is no memory for it: then it is made again when it is asked for. */
+/* Keeps a copy of jpeg. If there is no memory for it, the JPEG is made again at the next request. */
 static void keep(album *a, size_t key, const text *jpeg) {
     if (a->at[key] != NOWHERE || jpeg->len > a->r.cache) return;
     size_t place = new_place(a);
@@ -182,7 +182,7 @@ static int make(const album *a, size_t row, int side, thumbnail *t, text *why) {
                                   : picture_open(&p, path.s, &a->limits, why) && picture_decode(&p, why);
     if (good && in && in->failure) text_puts(why, in->failure), good = 0;
     else if (good && in && in->unit != BOX_NONE && !box_in_pixels(in, p.width, p.height, &box))
-        text_puts(why, "the box is outside any image"), good = 0;
+        text_puts(why, "the box is outside the image"), good = 0;
     good = good && thumbnail_make(t, &p, in && in->unit != BOX_NONE ? &box : NULL, side, why);
     picture_free(&p);
     text_free(&path);

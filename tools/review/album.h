@@ -1,4 +1,4 @@
-/* The crops that people are shown: where each one's picture is, and small JPEGs of it, made when they are asked for. */
+/* The crops that people are shown: knows where each one's picture is, and makes small JPEGs of it on request. */
 #ifndef REID_TOOLS_ALBUM_H
 #define REID_TOOLS_ALBUM_H
 
@@ -12,21 +12,21 @@ typedef enum album_size { ALBUM_SMALL, ALBUM_LARGE } album_size;
 typedef struct album album;
 
 typedef struct album_request {
-    const char *const *ids; /* they outlive the album */
+    const char *const *ids; /* must outlive the album */
     size_t count;
-    const char *folder;  /* that ids are paths from; NULL: the working directory */
-    const inputs *boxes; /* crops and their boxes; any other id is the path of a whole image. NULL:
-                            none. They outlive the album, too */
+    const char *folder;  /* to which ids are relative paths; NULL: the working directory */
+    const inputs *boxes; /* crops and their boxes; an id that is not among them is the path of a whole picture. NULL:
+                            there are no boxes. Must outlive the album */
     long long max_pixels;
-    size_t cache; /* bytes of JPEGs that are kept */
-    int threads;  /* that may ask at a time */
+    size_t cache; /* bytes of JPEGs to keep */
+    int threads;  /* that may call album_picture at the same time */
 } album_request;
 
-/* NULL after saying that there is no memory. */
+/* Returns NULL after saying that there is no memory. */
 album *album_open(const album_request *r);
-/* The JPEG of a crop, behind what is in out. Returns 0 with the reason in why. On any thread. */
+/* Appends the JPEG of a crop to out. Returns 0 with the reason in why. May be called on any thread. */
 int album_picture(album *a, size_t row, album_size size, text *out, text *why);
-/* Bytes that are kept at this moment. */
+/* Bytes of JPEGs that are kept now. */
 size_t album_kept(album *a);
 /* NULL is allowed. */
 void album_close(album *a);

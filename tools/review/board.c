@@ -15,7 +15,7 @@
 
 struct board {
     board_request r;
-    const char **sorted;  /* the ids, for looking one up */
+    const char **sorted;  /* the ids, sorted for searching */
     decisions journal;
     pthread_mutex_t lock; /* of the journal */
     regroup *groups;
@@ -69,7 +69,7 @@ board *board_open(const board_request *r) {
 
 void board_close(board *b) {
     if (!b) return;
-    regroup_stop(b->groups); /* whose names may be the journal's texts */
+    regroup_stop(b->groups); /* its names may point into the journal */
     decisions_close(&b->journal);
     pthread_mutex_destroy(&b->lock);
     free(b->sorted);
@@ -83,14 +83,14 @@ static void add_version(const regroup_info *now, json_writer *w) {
     json_put_bool(w, "grouping", now->busy);
 }
 
-/* A decision as the line of the journal that it is. */
+/* Appends a decision as its line in the journal. */
 static void add_decision(const decision *d, json_writer *w) {
     text *out = json_put_value(w, NULL);
     decision_write(d, out);
     if (!text_failed(out)) out->s[--out->len] = 0; /* the newline */
 }
 
-/* "seq" to "grouping", the last members of an answer. */
+/* Writes "seq" to "grouping", the last members of an answer. */
 static void add_lines(const board *b, long long seen, json_writer *w) {
     const decision_list *d = &b->journal.list;
     json_put_count(w, "seq", d->count);
@@ -105,7 +105,7 @@ static void add_lines(const board *b, long long seen, json_writer *w) {
     json_put_finish(w);
 }
 
-/* Begins an array of many short members, which stand close together. */
+/* Begins an array of many short members, which are written on one line. */
 static void begin_list(json_writer *w, const char *key) {
     json_put_array(w, key);
     w->tight = 1;
@@ -176,7 +176,7 @@ void board_data(board *b, text *out) {
     pthread_mutex_unlock(&b->lock);
 }
 
-/* An answer's beginning: what went wrong, NULL: nothing. */
+/* Begins an answer. error: what went wrong; NULL: nothing. */
 static json_writer begin_answer(text *out, const text *why) {
     json_writer w = json_write(out);
     json_put_object(&w, NULL);
@@ -236,7 +236,7 @@ static void take_crops(asked *a) {
         if (copy && GROW(d->crops, d->count, d->cap)) {
             d->crops[d->count++] = copy;
         } else {
-            if (copy) json_fail(&a->j, "out of memory"); /* the crops before it say something else */
+            if (copy) json_fail(&a->j, "out of memory"); /* otherwise take_word has set the error */
             free(copy);
         }
     }
@@ -256,7 +256,7 @@ static void take_field(asked *a, int field) {
     switch (field) {
     case 0:
         if (json_string(&a->j, &a->word)) a->d.kind = decision_kind_of(a->word.s);
-        if (!a->d.kind) json_fail(&a->j, "\"what\": is same, different, not a crop, name or undo");
+        if (!a->d.kind) json_fail(&a->j, "\"what\": expected same, different, not a crop, name or undo");
         break;
     case 1: take_crops(a); break;
     case 2: a->d.name = take_word(a, DECISION_WORDS); break;
@@ -265,8 +265,8 @@ static void take_field(asked *a, int field) {
     }
 }
 
-/* Fields that the kind has not, or too few of, are refused when the line is read again. Returns 0 with the reason in
-   why. */
+/* Reads the body. Wrong fields for the kind, and too few crops, are refused later, when the line is read back. Returns
+   0 with the reason in why. */
 static int take_body(asked *a, const char *body, size_t len, text *why) {
     static const char *const names[] = {"what", "crops", "name", "undoes", "seen"};
     text key = TEXT_INIT;
@@ -274,7 +274,7 @@ static int take_body(asked *a, const char *body, size_t len, text *why) {
     for (json_object(&a->j); json_key(&a->j, &key);) {
         int field = 0;
         while (field < 5 && strcmp(key.s, names[field]) != 0) field++;
-        if (field == 5) json_fail(&a->j, "an unknown field");
+        if (field == 5) json_fail(&a->j, "unknown field");
         else take_field(a, field);
     }
     json_end(&a->j);
@@ -283,9 +283,9 @@ static int take_body(asked *a, const char *body, size_t len, text *why) {
     if (a->j.error[0]) return refuse(why, "the body: %s", a->j.error);
     if (!a->d.kind) return refuse(why, "the body: \"what\" is missing");
     if (a->d.kind == DECISION_NAME && !a->d.name) return refuse(why, "the body: \"name\" is missing");
-    if (a->d.kind != DECISION_NAME && a->d.name) return refuse(why, "the body: \"name\" is for name only");
+    if (a->d.kind != DECISION_NAME && a->d.name) return refuse(why, "the body: \"name\" is only allowed for \"name\"");
     if ((a->d.kind == DECISION_UNDO) != (a->d.undoes > 0) || (a->d.kind == DECISION_UNDO && a->d.count))
-        return refuse(why, "the body: \"undoes\" is for undo only, and \"crops\" for all others");
+        return refuse(why, "the body: give \"undoes\" for \"undo\", and \"crops\" for all other decisions");
     return 1;
 }
 
@@ -301,7 +301,7 @@ static long long now(void) {
     return (long long)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* Under the lock. */
+/* The caller holds the lock. */
 static board_result append(board *b, decision *d, text *why) {
     d->when = now();
     d->by = mem_copy(b->r.by, strlen(b->r.by));
@@ -326,7 +326,7 @@ board_result board_decide(board *b, const char *body, size_t len, text *out) {
     const char *unknown = good ? unknown_crop(b, &a.d) : NULL;
     if (unknown) {
         result = BOARD_UNKNOWN;
-        text_puts(&why, "\"crops\": no crop has the id ");
+        text_puts(&why, "\"crops\": there is no crop with the id ");
         text_json(&why, unknown);
     }
     pthread_mutex_lock(&b->lock);

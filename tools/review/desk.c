@@ -34,7 +34,7 @@ static void refuse_with(web_reply *out, unsigned status, const char *why) {
 
 /* --- who may ask -------------------------------------------------------------------------------------------------- */
 
-/* The path behind /TOKEN/, NULL when that is not what it begins with. */
+/* The path after /TOKEN/; NULL if it does not begin with that. */
 static const char *behind_token(const desk *d, const char *path) {
     const text token = {(char *)d->token, strlen(d->token), 0};
     const char *end = *path == '/' ? strchr(path + 1, '/') : NULL;
@@ -42,7 +42,7 @@ static const char *behind_token(const desk *d, const char *path) {
     return end && door_same(&token, path + 1, len) ? end + 1 : NULL;
 }
 
-/* "http://" and the host that it was sent to. */
+/* Checks that Origin is "http://" and the request's own host. */
 static int is_own_page(const web_request *r) {
     static const char scheme[] = "http://";
     const size_t skip = sizeof scheme - 1;
@@ -56,7 +56,7 @@ static int is_json(const char *type) {
 
 /* --- answers ------------------------------------------------------------------------------------------------------ */
 
-/* decide and, without anything in its body, regroup. */
+/* Answers decide, and regroup, whose body is empty. */
 static void answer_post(const desk *d, const web_request *r, int decides, web_reply *out) {
     static const unsigned status[] = {200, 400, 404, 409, 500};
     if (strcmp(r->method, "POST") != 0) {
@@ -80,7 +80,7 @@ static void answer_picture(const desk *d, const char *number, album_size size, w
     if (!parse_int(number, 0, (long long)rows - 1, &row)) {
         refuse_with(out, 404, "there is no such crop");
     } else if (!album_picture(d->album, (size_t)row, size, &out->body, &why)) {
-        refuse_with(out, 500, why.s ? why.s : "cannot be shown");
+        refuse_with(out, 500, why.s ? why.s : "the image cannot be shown");
     } else {
         out->status = 200;
         out->type = "image/jpeg";
@@ -139,7 +139,7 @@ void desk_answer(void *user, const web_request *r, web_reply *out) {
     if (!r->host || !door_is_local_host(r->host)) {
         refuse_with(out, 403, "Host: only this machine's names are accepted");
     } else if (!path) {
-        refuse_with(out, 403, "the address lacks the current token: open the address that reid review printed");
+        refuse_with(out, 403, "the address does not have the current token; open the address that reid review printed");
     } else if (strcmp(path, "decide") == 0) {
         answer_post(d, r, 1, out);
     } else if (strcmp(path, "regroup") == 0) {
@@ -148,7 +148,7 @@ void desk_answer(void *user, const web_request *r, web_reply *out) {
         refuse_with(out, 405, "this path takes GET");
         out->allow = "GET";
     } else if (r->len) {
-        refuse_with(out, 400, "GET has no body");
+        refuse_with(out, 400, "a GET request must not have a body");
     } else {
         answer_get(d, path, out);
     }

@@ -1,9 +1,9 @@
-/* What the page of a review asks for over HTTP, and who may ask.
+/* Answers the requests of the review's page over HTTP, and checks who may send them.
 
-   Every path begins with a token, which nobody can guess: /TOKEN/ is the page, below it are page.css, page.js, data
-   (all of board_data), since/SEQ (board_since), groups/VERSION (board_layer), small/ROW and large/ROW (JPEGs), and
-   decide (board_decide) and regroup (board_regroup), which take POST. Host has to be a name of this machine, so that no
-   page of another name leads here; a POST has to come from this page: its Origin is Host, its type is
+   Every path begins with a token that cannot be guessed: /TOKEN/ is the page. Below it are page.css, page.js, data
+   (board_data), since/SEQ (board_since), groups/VERSION (board_layer), small/ROW and large/ROW (JPEGs), and decide
+   (board_decide) and regroup (board_regroup), which take POST. Host must be a name of this machine, which protects
+   against DNS rebinding. A POST must come from this page: its Origin must match Host, and its type must be
    application/json. */
 #ifndef REID_TOOLS_DESK_H
 #define REID_TOOLS_DESK_H
@@ -20,7 +20,7 @@ typedef struct desk {
     const char *token;
 } desk;
 
-/* A new one, of 32 hexadecimal digits. Returns 0 with the reason in why. */
+/* Makes a new token of 32 hexadecimal digits. Returns 0 with the reason in why. */
 int desk_token(char out[33], text *why);
 /* A web_fn. */
 void desk_answer(void *user, const web_request *r, web_reply *out);

@@ -1,6 +1,6 @@
 #include "review/page.h"
 
-/* The Makefile writes each file as the numbers of its bytes. */
+/* The Makefile writes each file as a list of the numbers of its bytes. */
 static const unsigned char html[] = {
 #include "build/review/page.html.bytes"
 };

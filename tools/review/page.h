@@ -13,7 +13,7 @@ typedef struct page_file {
 enum { PAGE_HTML, PAGE_CSS, PAGE_JS, PAGE_ICON, PAGE_FILES };
 extern const page_file PAGE[PAGE_FILES];
 
-/* How page.html refers to the others: single.c puts them in these places. */
+/* The references of page.html to the other files, which single.c replaces by their contents. */
 #define PAGE_STYLE "<link rel=\"icon\" href=\"icon.svg\">\n<link rel=\"stylesheet\" href=\"page.css\">"
 #define PAGE_SCRIPT "<script src=\"page.js\" defer></script>"
 

@@ -1,11 +1,10 @@
 'use strict';
-/* The page of reid review. What it shows is a function of two things alone: the groups as they were computed (a layer,
-   see layers), and the journal of decisions (lines), to which every tab and every other program adds. A decision counts
-   when the server has acknowledged it with its line; the server computes groups anew from all of them, in the
-   background. In a page that was written with --html there is no server: lines stay in the browser's
-   storage until they are saved as a file.
+/* The page of reid review. It shows only two things: the groups as they were computed (a layer, see layers), and the
+   journal of decisions (lines), to which every tab and every other program adds. A decision counts when the server has
+   acknowledged it with its line. The server computes new groups from all decisions in the background. A page that was
+   written with --html has no server: its lines stay in the browser's storage until they are saved as a file.
 
-   Everything that comes from file names and names is put on the page as text, never as markup. */
+   Names and file names are always put on the page as text, never as markup. */
 (() => {
 
 const one = (selector, within) => (within || document).querySelector(selector);
@@ -18,26 +17,26 @@ const make = (tag, kind, words) => {
 const embedded = one('#data');
 const pictures = embedded ? JSON.parse(one('#pictures').textContent) : null;
 
-let base = null;      // ids, by, models: never change; group, score, names, doubts: those of the layer that counts
+let base = null;      // ids, by, models: never change; group, score, names, doubts: those of the layer in use
 let layers = [];      // groups as they were computed, the oldest first
 let lines = [];       // the journal: line n is lines[n - 1]
 let rowsOf = null;    // id to rows
-let view = null;      // what both make, see look()
+let view = null;      // the result of both, see look()
 let later = [];       // questions that were put off
 let busy = false;
-const mine = [];      // lines that were made here
+const mine = [];      // numbers of the lines that were made in this tab
 
-const QUICK = 1;      // seconds that grouping may take for doing so after every decision
-const LAYERS = 8;     // that are kept
+const QUICK = 1;      // if grouping takes fewer seconds than this, it is repeated after every decision
+const LAYERS = 8;     // number of layers that are kept
 
 /* --- groups ----------------------------------------------------------------------------------------------------- */
 
 const newest = () => layers[layers.length - 1];
-const fresh = () => lines.length - newest().heeds; // decisions that the groups do not heed
+const fresh = () => lines.length - newest().heeds; // decisions that the groups do not take into account yet
 const isQuick = () => newest().seconds < QUICK;
 
-/* A layer counts as long as nothing that it heeds was undone since then: the newest such, so that what was undone comes
-   apart at once. Decisions that it does not heed are applied to it by look(). */
+/* Chooses the newest layer of which no decision was undone since it was computed, so that an undo takes effect at once.
+   look() applies the decisions that came after the layer. */
 function chooseLayer() {
   const undone = lines.filter(line => line.what === 'undo');
   const counts = layer => !undone.some(line => line.seq > layer.heeds && line.undoes <= layer.heeds);
@@ -50,14 +49,14 @@ function chooseLayer() {
 function takeLayer(layer) {
   if (layers.length && layer.version <= newest().version) return;
   layers.push(layer);
-  if (layers.length > LAYERS) layers.splice(1, 1); // the first is the one that heeds least
+  if (layers.length > LAYERS) layers.splice(1, 1); // keeps the first layer, which depends on the fewest decisions
 }
 
 let following = false;
 const pause = ms => new Promise(resolve => setTimeout(resolve, ms));
 
-/* Waits for groups that are being computed, here or at the request of another tab. What is new since they were asked
-   for is asked for next. */
+/* Waits for groups that are being computed at the request of this or another tab. Decisions that came in the meantime
+   are included the next time. */
 async function follow(begin) {
   if (embedded || following || !base) return;
   following = true;
@@ -69,7 +68,7 @@ async function follow(begin) {
       if (!answer.error) answer = await ask('groups/' + newest().version);
       if (answer.error) throw new Error(answer.error);
       if (answer.layer) {
-        while (one('#group').open) await pause(100); // what somebody works at does not change under his hands
+        while (one('#group').open) await pause(100); // an open group must not change while somebody works on it
         takeLayer(answer.layer);
         show();
         if (asked) toast('Regrouped with ' + answersInWords(asked) + '.');
@@ -79,7 +78,7 @@ async function follow(begin) {
     }
     base.failed = 0;
   } catch (error) {
-    base.failed = lines.length; // it is not tried again by itself until something is decided
+    base.failed = lines.length; // no automatic retry before the next decision
     toast(error.message, true);
   }
   following = false;
@@ -88,7 +87,7 @@ async function follow(begin) {
   regroupIfQuick();
 }
 
-/* By itself where it is quick, and when no question is left; but not while somebody works at a group. */
+/* Regroups automatically if that is quick or no questions are left, but not while a group is open. */
 function regroupIfQuick() {
   if (one('#group').open) return;
   if (base.regroups && fresh() && base.failed !== lines.length && (isQuick() || !view.open.length)) follow(true);
@@ -98,9 +97,9 @@ const answersInWords = n => n === 1 ? '1 new answer' : n + ' new answers';
 
 function regroup() {
   if (!base.regroups)
-    return toast(embedded ? 'A page in a single file cannot regroup: save the decisions, import them, make a new page.'
-                          : 'The questions of --count never change, so there is nothing to regroup.');
-  if (!fresh()) return toast('The groups already include every answer.');
+    return toast(embedded ? 'A saved page cannot regroup. Save the decisions, import them, and write the page again.'
+                          : 'With --count the questions stay the same, so there is nothing to regroup.');
+  if (!fresh()) return toast('The groups already take every answer into account.');
   return follow(true);
 }
 
@@ -114,7 +113,7 @@ function showRegroup() {
   else delete document.body.dataset.grouping;
 }
 
-/* --- what holds ------------------------------------------------------------------------------------------------- */
+/* --- decisions in force ----------------------------------------------------------------------------------------- */
 
 class Sets { // union-find
   constructor(n) { this.up = new Int32Array(n).map((_, i) => i); }
@@ -128,7 +127,7 @@ class Sets { // union-find
 
 const pairKey = (a, b) => a < b ? a + '\n' + b : b + '\n' + a;
 
-/* Of decisions about a pair, or of names of a crop, the last that was not undone. */
+/* The last decision about each pair, and about the name of each crop, that was not undone. */
 function holding() {
   const none = new Map(), names = new Map(), pairs = new Map();
   for (const line of lines) {
@@ -144,7 +143,7 @@ function holding() {
           different: held.filter(p => p.line.what === 'different')};
 }
 
-/* Crops that decisions have joined; alone ones are their own. */
+/* Sets of crops that decisions have joined; any other crop is a set of its own. */
 function chains(held) {
   const joined = new Sets(base.ids.length), members = new Map();
   const join = (x, y) => { for (const r of [...rowsOf.get(x), ...rowsOf.get(y)]) joined.join(rowsOf.get(x)[0], r); };
@@ -157,11 +156,11 @@ function chains(held) {
   return {joined, together: r => members.get(joined.of(r)) || [r]};
 }
 
-/* Groups fall apart where crops of one are different: those that differ from the first crop of a decision leave
-   together, each with what it is the same as. */
+/* Splits groups in which crops were decided to be different: the crops that differ from the first crop of a decision
+   leave together, each with the crops that it is the same as. */
 function fallApart(held, chain, piece) {
   let next = base.names.length;
-  for (let r = 0; r < piece.length; r++) if (piece[r] < 0) piece[r] = next++; // was no crop when groups were made
+  for (let r = 0; r < piece.length; r++) if (piece[r] < 0) piece[r] = next++; // was "not a crop" before
   let last = null, target = -1;
   for (const p of held.different) {
     if (p.line !== last) last = p.line, target = -1;
@@ -176,8 +175,8 @@ function fallApart(held, chain, piece) {
   return next;
 }
 
-/* Groups become one where crops of two are the same, unless others of theirs are different: then only the crop and what
-   it is the same as changes over. */
+/* Merges two groups if crops of them are the same, unless others of their crops are different: then only the crop, and
+   those that it is the same as, move to the other group. */
 function growTogether(held, chain, piece, count) {
   const sets = new Sets(count), enemies = new Map();
   const enemiesOf = i => enemies.get(i) || enemies.set(i, new Set()).get(i);
@@ -248,7 +247,7 @@ function look() {
 
 function takeLines(more) {
   for (const line of more) {
-    if (line.seq !== lines.length + 1) continue; // another answer has brought it already
+    if (line.seq !== lines.length + 1) continue; // already received with another answer
     lines.push(line);
     if (line.what === 'undo') lines[line.undoes - 1].undone = true;
   }
@@ -267,7 +266,7 @@ async function ask(path, options) {
   return answer;
 }
 
-/* The answer's lines are all that this tab had not seen, its own decision the last of them. */
+/* The answer has all lines that this tab has not seen; the last one is its own decision. */
 async function send(what) {
   const answer = await ask('decide', {
     method: 'POST', headers: {'Content-Type': 'application/json'}, body: JSON.stringify({...what, seen: lines.length})
@@ -314,7 +313,7 @@ async function catchUp() {
 
 const ids = rows => rows.map(r => base.ids[r]);
 
-/* What is undone is the last decision of this page that holds, else the last of all. */
+/* Undoes the last decision in force that was made in this tab, or else the last one of all. */
 function undoLast() {
   while (mine.length && lines[mine[mine.length - 1] - 1].undone) mine.pop();
   const holds = lines.filter(line => line.what !== 'undo' && !line.undone);
@@ -323,7 +322,7 @@ function undoLast() {
   return undo(seq);
 }
 
-/* What was undone is asked again at once: when the journal has it, whatever is shown until then. */
+/* Undoes a line; its question is asked again as soon as the journal has the undo. */
 async function undo(seq) {
   if (busy) return;
   const line = lines[seq - 1], about = new Set(line.crops), enough = line.what === 'not a crop' ? 1 : 2;
@@ -340,7 +339,7 @@ async function notCrops(rows) {
   return decide(...steps);
 }
 
-/* All crops that have a name keep one; in a group without any, the crop that fits best carries it. */
+/* Names a group by naming all of its crops that have a name; if none has, the crop that fits best gets it. */
 async function nameIt(group) {
   const name = await askName(group.name);
   if (name === null || name === group.name) return;
@@ -362,7 +361,7 @@ function inWords(line) {
   }
 }
 
-/* File names repeat, file names with their folder seldom do. */
+/* The file name with its folder: file names alone often repeat. */
 const short = id => id.split('/').slice(-2).join('/') || id;
 
 /* --- without a server ------------------------------------------------------------------------------------------- */
@@ -374,7 +373,7 @@ function keepLine(step) {
   takeLines([line]);
   try {
     localStorage.setItem(store(), JSON.stringify(lines.slice(base.known)));
-  } catch (error) { /* it is in the page until that is closed */ }
+  } catch (error) { /* the line is lost when the page is closed */ }
   return line.seq;
 }
 
@@ -394,7 +393,7 @@ function checksum(bytes) { // CRC-32 as of PNG
   return (~sum >>> 0).toString(16).padStart(8, '0');
 }
 
-/* All lines as reid reads them. */
+/* All lines in the format that reid reads. */
 function journal() {
   const fields = ['seq', 'what', 'undoes', 'crops', 'name', 'by', 'when', 'models'];
   return lines.map(line => {
@@ -410,12 +409,12 @@ function save() {
   link.download = 'decisions.jsonl';
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
-  toast('Saved as decisions.jsonl; add it to a journal with reid review --import.');
+  toast('Saved as decisions.jsonl. Import it with reid review --import.');
 }
 
 /* --- pictures ---------------------------------------------------------------------------------------------------- */
 
-/* Pictures that come into view are asked for when scrolling has stopped: what flies past is not. */
+/* Pictures that come into view are loaded when scrolling has stopped; those that only pass are not. */
 let waiting = [], timer = 0;
 function picture(row, large, now) {
   const image = make('img');
@@ -444,13 +443,13 @@ function fill(image, row, large) {
 
 /* --- the question ------------------------------------------------------------------------------------------------ */
 
-let asked = null, returning = null; // what is asked; what will be, as soon as it is open again
+let asked = null, returning = null; // the present question; the one to ask as soon as it is open again
 
 function nextQuestion() {
   if (returning && view.isOpen(returning)) return returning;
   const same = d => p => p[0] === d[0] && p[1] === d[1];
   later = later.filter(d => view.open.some(same(d)));
-  if (asked && view.isOpen(asked) && !later.some(same(asked))) return asked; // also if new groups would not ask it
+  if (asked && view.isOpen(asked) && !later.some(same(asked))) return asked; // even if the new groups would not ask it
   const putOff = new Set(later.map(d => d[0] + ' ' + d[1]));
   return view.open.find(d => !putOff.has(d[0] + ' ' + d[1])) || later[0] || null;
 }
@@ -472,7 +471,7 @@ function showSide(side, row, other) {
   }
 }
 
-/* Questions that there are, with those that groups heed already. */
+/* The number of all questions, including those that the groups already take into account. */
 const total = () => base.answered + base.doubts.length;
 
 function showQuestion() {
@@ -480,7 +479,7 @@ function showQuestion() {
   one('#question').hidden = !asked;
   one('#finished').hidden = !!asked;
   const more = following && fresh() > 0;
-  one('#finished h2').textContent = more ? 'Regrouping with all answers …' : 'No questions left';
+  one('#finished h2').textContent = more ? 'Regrouping with all answers …' : 'No questions are left.';
   one('#finished p').hidden = more;
   if (!asked) return;
   const [a, b, score] = asked;
@@ -507,7 +506,7 @@ const answers = {
 
 /* --- the list of groups ------------------------------------------------------------------------------------------ */
 
-/* Small groups share a line; lines are as high as each other, so that where one is needs no more than its number. */
+/* Small groups share a line. All lines have the same height, so the position of a line follows from its number. */
 const LINE = 158, GAP = 8, CROP = 112, LEAST = 176;
 let listed = [], packed = [], drawn = new Map(), lower = null;
 
@@ -540,7 +539,7 @@ function makeCard(group, width) {
 
 const title = group => group.none ? 'Not a crop' : group.name || short(base.ids[group.rows[0]]);
 
-/* Which groups stand in which line, each with its width. */
+/* Distributes the groups over lines, each with its width. */
 function pack(groups, width) {
   const all = [];
   let line = [], used = 0;
@@ -637,7 +636,7 @@ function enableGroup() {
   one('#group .name').disabled = !!opened.none;
 }
 
-/* The group that has most of the crops of the one that was open. */
+/* Shows the group that now has most of the crops of the open one. */
 function reopen() {
   if (!one('#group').open) return;
   const before = opened.rows, counts = new Map();
@@ -681,7 +680,7 @@ function askName(now) {
 let toastTimer = 0;
 function toast(words, bad) {
   const element = one('#toast'), dialogs = [...document.querySelectorAll('dialog[open]')];
-  (dialogs[dialogs.length - 1] || document.body).append(element); // an open dialog covers all else
+  (dialogs[dialogs.length - 1] || document.body).append(element); // an open dialog covers everything else
   element.textContent = words;
   element.className = bad ? 'bad' : '';
   element.hidden = false;

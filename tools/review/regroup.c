@@ -17,9 +17,9 @@ struct regroup {
     pthread_mutex_t lock; /* of all that follows */
     pthread_cond_t wake;
     int started, busy;
-    int stop;               /* read by the grouping, too */
+    int stop;               /* also read by the grouping thread */
     decision_list decided;  /* its lines share their texts with the journal's */
-    clusters made;          /* unless version is 1 */
+    clusters made;          /* the groups, unless version is 1 */
     regroup_info now;
     char error[WORDS];
 };
@@ -63,7 +63,7 @@ static void *work(void *user) {
             g->now.groups = &g->made;
             g->now.seq = (long long)g->decided.count;
             g->now.version++;
-            error[0] = 0; /* what was only warned about */
+            error[0] = 0; /* it contained only warnings */
         }
         memcpy(g->error, error, WORDS);
         g->error[strcspn(g->error, "\n")] = 0;

@@ -1,5 +1,5 @@
-/* Recomputes the groups after decisions, in a thread of its own, while the page goes on with the present groups. The
-   pairs in doubt are recomputed with them. */
+/* Computes groups again with new decisions, on a separate thread, while the page continues with the present groups. The
+   doubtful pairs change with the groups. */
 #ifndef REID_TOOLS_REGROUP_H
 #define REID_TOOLS_REGROUP_H
 
@@ -9,31 +9,31 @@
 typedef struct regroup regroup;
 
 typedef struct regroup_request {
-    const clusters *first;       /* the groups to begin with, and */
-    long long seq;               /* the number of decisions that they heed */
-    const clusters_request *how; /* NULL: they stay as they are. decided and state are not looked at */
-    const earlier *carry;        /* the groups whose numbers and names are kept; NULL: none */
+    const clusters *first;       /* the groups at the start */
+    long long seq;               /* the number of decisions that they take into account */
+    const clusters_request *how; /* NULL: the groups do not change. decided and state are ignored */
+    const earlier *carry;        /* groups whose numbers and names are kept; NULL: none */
 } regroup_request;
 
-/* All that a request points to outlives it. NULL after saying what is wrong. */
+/* Everything that the request points to must outlive the result. Returns NULL after saying what is wrong. */
 regroup *regroup_start(const regroup_request *r);
-/* What is under way is given up. NULL is allowed. */
+/* Cancels grouping that is in progress. NULL is allowed. */
 void regroup_stop(regroup *g);
 
 typedef struct regroup_info {
     const clusters *groups;
-    long long seq;     /* of the last decision that they heed */
+    long long seq;     /* of the last decision that they take into account */
     int version;       /* 1 for the first groups */
-    int can, busy;     /* they can be made anew; are being made */
-    const char *error; /* why the last attempt failed; "" if it did not */
+    int can, busy;     /* groups can be computed again; they are being computed */
+    const char *error; /* why the last attempt failed; "": it did not */
 } regroup_info;
 
-/* How things are, until regroup_release, which has to follow soon. */
+/* Returns the present state, which is valid until regroup_release; call that soon. */
 regroup_info regroup_hold(regroup *g);
 void regroup_release(regroup *g);
 
-/* Begins to make them anew, unless that is under way or impossible: with these decisions, whose texts outlive g.
-   Returns 0 when there is no memory. */
+/* Starts to compute the groups again with these decisions, unless this is in progress or impossible. The decisions'
+   texts must outlive g. Returns 0 when there is no memory. */
 int regroup_begin(regroup *g, const decision_list *decided);
 
 #endif

@@ -12,7 +12,8 @@
 
 static void add_file(text *out, int file) { text_add(out, PAGE[file].bytes, PAGE[file].len); }
 
-/* JSON inside of a script element: there is no < in it any more that could end it. A < stands in strings alone. */
+/* Escapes JSON for a script element: without a <, nothing in it can end the element. In JSON, < occurs only in
+   strings. */
 static void add_json(text *out, const text *json) {
     if (text_failed(json)) text_no_memory(out);
     for (size_t i = 0; i < json->len && !text_failed(json); i++) {
@@ -21,7 +22,7 @@ static void add_json(text *out, const text *json) {
     }
 }
 
-/* ["base64", ...], "" where there is no picture. */
+/* Writes ["base64", ...]; "" if there is no picture. */
 static int add_pictures(text *out, const single_request *r) {
     size_t rows = board_groups(r->board)->rows, failed = 0;
     text jpeg = TEXT_INIT, why = TEXT_INIT;
@@ -45,7 +46,7 @@ static int add_pictures(text *out, const single_request *r) {
     }
     progress_stop();
     json_put_end(&w);
-    if (failed > 1) say_warning("images that cannot be shown: %zu", failed);
+    if (failed > 1) say_warning("%zu images cannot be shown", failed);
     text_free(&jpeg), text_free(&why);
     return good;
 }
@@ -54,7 +55,7 @@ static void add_element(text *out, const char *id, const char *nonce) {
     text_printf(out, "<script type=\"application/json\" id=\"%s\" nonce=\"%s\">", id, nonce);
 }
 
-/* What stands between the style and the end of the page. Returns 0 when it is over the limit. */
+/* Writes everything between the style and the end of the page. Returns 0 when it is larger than the limit. */
 static int add_content(text *out, const single_request *r, const char *nonce) {
     text json = TEXT_INIT;
     board_data(r->board, &json);
@@ -78,7 +79,7 @@ static void add_style(text *out, const char *nonce) {
     text_puts(out, "</style>");
 }
 
-/* page.html with what it refers to in it. */
+/* Writes page.html with the files that it refers to. */
 static int add_page(text *out, const single_request *r, const char *nonce) {
     text html = TEXT_INIT;
     add_file(&html, PAGE_HTML);
@@ -104,7 +105,7 @@ int single_write(const single_request *r) {
     char nonce[33];
     int good = file_target(r->path, &why) && desk_token(nonce, &why);
     if (good && !add_page(&page, r, nonce) && !text_failed(&page)) {
-        text_printf(&why, "%zu crops make more than %zu MiB: give fewer INPUTs, or review them without --html",
+        text_printf(&why, "a page of %zu crops would exceed %zu MiB; give fewer INPUTs, or review without --html",
                     board_groups(r->board)->rows, r->limit >> 20);
         good = 0;
     }

@@ -1,5 +1,5 @@
-/* The page as one file that needs no server: groups, pictures, style and script are in it. Decisions that are made in
-   it can be saved as a journal of their own, which goes on where the one that it was made from ended. */
+/* The page as one file that needs no server: it contains groups, pictures, style and script. Decisions made in it can
+   be saved as a journal, which contains the journal that the page was made from and continues it. */
 #ifndef REID_TOOLS_SINGLE_H
 #define REID_TOOLS_SINGLE_H
 
@@ -13,8 +13,8 @@ typedef struct single_request {
     size_t limit; /* bytes */
 } single_request;
 
-/* Returns 0 after saying what is wrong, which is also a page over the limit. A picture that cannot be read is left out
-   and told. */
+/* Returns 0 after saying what is wrong, also if the page is larger than the limit. Pictures that cannot be read are
+   left out with a warning. */
 int single_write(const single_request *r);
 
 #endif

@@ -3,16 +3,10 @@
 #include "base/memory.h"
 #include "base/say.h"
 #include "base/threads.h"
-
-#if defined(__has_include)
-#if __has_include(<microhttpd.h>)
-#define HAVE_MICROHTTPD
-#endif
-#endif
+#include "server/mhd.h"
 
 #ifndef HAVE_MICROHTTPD
 
-int web_is_there(void) { return 0; }
 web *web_start(int fd, int threads, size_t max_body, web_fn answer, void *user) {
     (void)fd, (void)threads, (void)max_body, (void)answer, (void)user;
     say_error("this version was compiled without libmicrohttpd");
@@ -23,10 +17,8 @@ void web_stop(web *w) { (void)w; }
 #else
 
 #include <errno.h>
-#include <microhttpd.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
 enum { CONNECTIONS = 64, HEADERS = 32 << 10, IDLE = 60 /* seconds */ };
@@ -41,15 +33,7 @@ struct web {
 /* A request that is being received. */
 typedef struct exchange {
     text body;
-    unsigned refusal; /* the status with which it is refused; 0: it is not */
-    const char *why;
 } exchange;
-
-int web_is_there(void) { return 1; }
-
-static const char *header_of(struct MHD_Connection *c, const char *name) {
-    return MHD_lookup_connection_value(c, MHD_HEADER_KIND, name);
-}
 
 /* --- answers ------------------------------------------------------------------------------------------------------ */
 
@@ -71,15 +55,8 @@ static void add_headers(struct MHD_Response *to, const web_reply *r) {
 /* The body is the response's from now on. MHD_NO closes the connection without a word, which is what is left to do when
    there is no memory. */
 static enum MHD_Result send_reply(struct MHD_Connection *c, web_reply *r) {
-    struct MHD_Response *response = NULL;
-    text_puts(&r->body, "");
-    if (!text_failed(&r->body))
-        response = MHD_create_response_from_buffer(r->body.len, r->body.s, MHD_RESPMEM_MUST_FREE);
-    if (!response) {
-        text_free(&r->body);
-        return MHD_NO;
-    }
-    r->body = (text)TEXT_INIT;
+    struct MHD_Response *response = mhd_response(&r->body);
+    if (!response) return MHD_NO;
     add_headers(response, r);
     enum MHD_Result result = MHD_queue_response(c, r->status, response);
     MHD_destroy_response(response);
@@ -98,17 +75,15 @@ static enum MHD_Result refuse_request(struct MHD_Connection *c, unsigned status,
 
 /* --- requests ----------------------------------------------------------------------------------------------------- */
 
-/* The body that is announced. */
-static void check_length(const web *w, struct MHD_Connection *c, exchange *x) {
-    const char *length = header_of(c, MHD_HTTP_HEADER_CONTENT_LENGTH);
-    const char *encoding = header_of(c, MHD_HTTP_HEADER_CONTENT_ENCODING);
-    long long bytes;
-    if (header_of(c, MHD_HTTP_HEADER_TRANSFER_ENCODING))
-        x->refusal = MHD_HTTP_LENGTH_REQUIRED, x->why = "Transfer-Encoding: give a Content-Length instead";
-    else if (encoding && strcasecmp(encoding, "identity") != 0)
-        x->refusal = MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, x->why = "Content-Encoding: compressed bodies are not supported";
-    else if (length && !parse_int(length, 0, (long long)w->max_body, &bytes))
-        x->refusal = MHD_HTTP_CONTENT_TOO_LARGE, x->why = "Content-Length: the body is too large";
+/* Refuses the request if its body may not be sent. */
+static enum MHD_Result check_body(const web *w, struct MHD_Connection *c) {
+    const mhd_body allowed = {w->max_body, NULL, 0};
+    size_t bytes;
+    text why = TEXT_INIT;
+    unsigned refusal = mhd_check_body(c, &allowed, &bytes, &why);
+    enum MHD_Result result = refusal ? refuse_request(c, refusal, why.s ? why.s : "out of memory") : MHD_YES;
+    text_free(&why);
+    return result;
 }
 
 static enum MHD_Result on_request(void *user, struct MHD_Connection *c, const char *url, const char *method,
@@ -120,8 +95,7 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *c, const ch
         *state = x = mem_zeroed(1, sizeof *x);
         if (!x) return MHD_NO;
         text_puts(&x->body, "");
-        check_length(w, c, x);
-        return x->refusal ? refuse_request(c, x->refusal, x->why) : MHD_YES;
+        return check_body(w, c);
     }
     if (*len) {
         if (x->body.len + *len <= w->max_body) text_add(&x->body, bytes, *len);
@@ -129,8 +103,8 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *c, const ch
         return MHD_YES;
     }
     if (text_failed(&x->body)) return refuse_request(c, MHD_HTTP_SERVICE_UNAVAILABLE, "out of memory");
-    web_request r = {method, url, header_of(c, MHD_HTTP_HEADER_HOST), header_of(c, MHD_HTTP_HEADER_ORIGIN),
-                     header_of(c, MHD_HTTP_HEADER_CONTENT_TYPE), x->body.s, x->body.len};
+    web_request r = {method, url, mhd_header(c, MHD_HTTP_HEADER_HOST), mhd_header(c, MHD_HTTP_HEADER_ORIGIN),
+                     mhd_header(c, MHD_HTTP_HEADER_CONTENT_TYPE), x->body.s, x->body.len};
     web_reply reply;
     memset(&reply, 0, sizeof reply);
     w->answer(w->user, &r, &reply);
@@ -144,12 +118,6 @@ static void on_completed(void *user, struct MHD_Connection *c, void **state, enu
     if (!x) return;
     text_free(&x->body);
     free(x);
-}
-
-/* libmicrohttpd would turn %00 into the end of the path. */
-static size_t leave_escaped(void *user, struct MHD_Connection *c, char *s) {
-    (void)user, (void)c;
-    return strlen(s);
 }
 
 web *web_start(int fd, int threads, size_t max_body, web_fn answer, void *user) {
@@ -168,7 +136,7 @@ web *web_start(int fd, int threads, size_t max_body, web_fn answer, void *user) 
         MHD_OPTION_THREAD_POOL_SIZE, threads > 1 ? (unsigned)threads : 0u, MHD_OPTION_CONNECTION_LIMIT,
         (unsigned)CONNECTIONS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADERS, MHD_OPTION_CONNECTION_TIMEOUT,
         (unsigned)IDLE, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1,
-        MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, NULL, MHD_OPTION_NOTIFY_COMPLETED, on_completed, w,
+        MHD_OPTION_UNESCAPE_CALLBACK, mhd_leave_escaped, NULL, MHD_OPTION_NOTIFY_COMPLETED, on_completed, w,
         MHD_OPTION_END);
     int error = errno;
     threads_restore_signals(&before);

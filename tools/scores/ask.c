@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Every model's part of a row to length 1, or to its weight: then the product of two rows is their score. */
+/* Scales each model's part of a row to length 1 or to its weight, so that the product of two rows is their score. */
 static void scale_parts(const ask *a, const float *row, float *to, int weighted) {
     for (int i = 0; i < a->all->count; i++) {
         int dim = a->all->at[i].info.dim;
@@ -38,7 +38,7 @@ int ask_open(ask *a, const ask_request *r) {
     const reid_rows rows = {g->rows, NULL, g->count, g->dim, a->identities};
     desc.error = &error;
     reid_result result = reid_index_create(&desc, &rows, &a->index);
-    if (result != REID_OK) say_error("the gallery cannot be searched: %s", reason_of(&error, result));
+    if (result != REID_OK) say_error("cannot search the gallery: %s", reason_of(&error, result));
     return result == REID_OK;
 }
 

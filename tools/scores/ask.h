@@ -1,4 +1,4 @@
-/* A gallery that is ready to be asked who a picture shows: the best pictures of the best identities, and a decision. */
+/* A gallery that is ready for queries: finds the best pictures of the best identities, and decides. */
 #ifndef REID_TOOLS_ASK_H
 #define REID_TOOLS_ASK_H
 
@@ -9,10 +9,10 @@
 typedef struct ask_request {
     const models *all;
     gallery *g;             /* open; its rows become those that are searched */
-    const calibration *c;   /* NULL: scores are only scores */
+    const calibration *c;   /* NULL: there are no probabilities */
     const double *weights;  /* of the models, when there is no calibration */
-    int weight_count;       /* 0: the usual ones */
-    double threshold;       /* NAN: that of the calibration or the gallery */
+    int weight_count;       /* 0: the default weights */
+    double threshold;       /* NAN: use the threshold of the calibration or the gallery */
     const reid_desc *search; /* device and threads of the search */
 } ask_request;
 
@@ -25,18 +25,19 @@ typedef struct ask {
     reid_index *index;
 } ask;
 
-/* Returns 0 after saying what is wrong; close it in any case. Models, gallery and calibration outlive it. */
+/* Returns 0 after saying what is wrong; close it in any case. Models, gallery and calibration must outlive it. */
 int ask_open(ask *a, const ask_request *r);
 void ask_close(ask *a);
 
-/* The best picture of each of the `top` best identities, best first, for a row of the models; scratch has room for one
-   more row. Any number of threads. Returns how many there are; -1 with the reason in why. */
+/* Finds the best picture of each of the `top` best identities, best first, for a row computed by the models; scratch
+   has room for one more row. Any number of threads may call it. Returns the number of hits, or -1 with the reason in
+   why. */
 int ask_rank(const ask *a, const float *row, int top, reid_exclude_fn exclude, void *user, float *scratch,
              reid_hit *hits, text *why);
 
 /* "match" or "unknown"; NULL when there is no threshold. */
 const char *ask_decision(const ask *a, const reid_hit *hits, int found);
-/* Members of an object, from "decision" to "matches". */
+/* Writes the members "decision" to "matches" of an object. */
 void ask_json(const ask *a, const reid_hit *hits, int found, json_writer *w);
 
 #endif

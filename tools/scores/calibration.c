@@ -23,17 +23,18 @@ static double times_of(const scored_pair *p, const uint32_t *times) {
     return p->a == p->b ? (double)times[p->a] : (double)times[p->a] * (double)times[p->b];
 }
 
-/* One pass from the highest score down. */
+/* The state of one pass from the highest score down. */
 typedef struct descent {
     operating_points *out;
     double wanted;       /* false-match rate */
-    double fmr, fnr;     /* of the threshold that accepts what has been passed */
-    double last;         /* the score passed before, INFINITY at first */
-    double best;         /* smallest sum of both */
+    double fmr, fnr;     /* with the threshold that accepts all pairs passed so far */
+    double last;         /* the previous score, INFINITY at first */
+    double best;         /* smallest sum of both rates */
     int crossed, beyond; /* the two rates have met; the false-match rate is above the wanted one */
 } descent;
 
-/* Everything of one score: up and down are what it adds to and takes from the rates. */
+/* Handles all pairs of one score, which raise the false-match rate by `up` and lower the false-non-match rate by
+   `down`. */
 static void pass(descent *d, double score, double up, double down) {
     operating_points *out = d->out;
     if (!d->crossed && d->fmr + up >= d->fnr - down) {
@@ -43,7 +44,7 @@ static void pass(descent *d, double score, double up, double down) {
         d->crossed = 1;
     }
     if (!d->beyond && d->fmr + up > d->wanted) {
-        out->threshold = (double)nextafterf((float)score, INFINITY); /* just above: this score is one too many */
+        out->threshold = (double)nextafterf((float)score, INFINITY); /* just above: accepting this score is too much */
         d->beyond = 1;
     }
     d->fmr += up;
@@ -56,7 +57,7 @@ static void pass(descent *d, double score, double up, double down) {
     d->last = score;
 }
 
-/* Between the score that is accepted last and the next one: any threshold there has the same error rates. */
+/* The middle between the last accepted score and the next one; any threshold between them has the same error rates. */
 static void keep_crossing(descent *d, double next) {
     if (d->fmr + d->fnr >= d->best - 1e-12) return;
     d->best = d->fmr + d->fnr;
@@ -109,7 +110,7 @@ int point_intervals_of(const scored_pair *pairs, size_t count, size_t identities
         memset(times, 0, (identities + 1) * sizeof *times);
         for (size_t i = 0; i < identities; i++) times[random_below(&state, identities)]++;
         operating_points p = points_of(pairs, count, times, fmr);
-        if (isnan(p.eer)) continue; /* a draw without genuine pairs, or of one identity alone */
+        if (isnan(p.eer)) continue; /* the draw has no genuine pairs, or only one identity */
         value[CROSSING * all + kept] = p.crossing;
         value[EER * all + kept] = p.eer;
         value[THRESHOLD * all + kept] = p.threshold;
@@ -242,7 +243,7 @@ void logistic_fit_two(const float *first, const float *second, const scored_pair
 /* ---- isotonic ---------------------------------------------------------------------------------------------------- */
 typedef struct step {
     double first, last; /* scores */
-    double sum, weight; /* of what is in it: probability is sum / weight */
+    double sum, weight; /* of the pairs in it: the probability is sum / weight */
 } step;
 
 int isotonic_fit(isotonic *f, const scored_pair *pairs, size_t count, double prior) {

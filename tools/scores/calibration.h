@@ -1,5 +1,5 @@
-/* From scores of labelled pairs to a threshold, its error rates and probabilities: pure functions. A pair is genuine
-   when both pictures show one identity, else an impostor pair. Accepted is a score ≥ the threshold. */
+/* Computes a threshold, its error rates and probabilities from scores of labelled pairs: pure functions. A pair is
+   genuine when both pictures show one identity, else it is an impostor pair. Scores ≥ the threshold are accepted. */
 #ifndef REID_TOOLS_CALIBRATION_H
 #define REID_TOOLS_CALIBRATION_H
 
@@ -17,14 +17,15 @@ typedef struct scored_pair {
 void pairs_sort(scored_pair *pairs, size_t count);
 
 typedef struct operating_points {
-    double genuine, impostor; /* how many pairs, weights counted */
-    double crossing;   /* where the two histograms cross: the smallest sum of both error rates */
-    double eer, eer_threshold; /* both error rates are equal; a straight line between neighbouring scores */
-    double threshold;  /* the lowest that accepts at most the asked share of impostors */
-    double fmr, tmr;   /* shares of impostor and genuine pairs accepted there */
+    double genuine, impostor; /* weighted numbers of pairs */
+    double crossing;   /* threshold where the two histograms cross: the sum of both error rates is smallest */
+    double eer, eer_threshold; /* where both error rates are equal, interpolated linearly between neighbouring scores */
+    double threshold;  /* the lowest that accepts at most the requested share of impostors */
+    double fmr, tmr;   /* shares of impostor and genuine pairs that it accepts */
 } operating_points;
 
-/* pairs are sorted. times[identity]: how often each was drawn, NULL: once. NAN where a side is empty. */
+/* pairs must be sorted. times[identity]: how often each was drawn; NULL: once. Values are NAN if there are no genuine
+   pairs or no impostor pairs. */
 operating_points points_of(const scored_pair *pairs, size_t count, const uint32_t *times, double fmr);
 
 /* Shares of impostor and genuine pairs with a score ≥ threshold. */
@@ -34,9 +35,9 @@ typedef struct point_intervals {
     interval crossing, eer, threshold, tmr;
 } point_intervals;
 
-/* 95 % intervals by drawing identities with replacement: a genuine pair counts as often as its identity was drawn, an
-   impostor pair as the product of both. Returns 0 after saying that there is no memory, or without a
-   word when interrupted(). */
+/* 95 % intervals by drawing identities with replacement: a genuine pair is weighted by how often its identity was
+   drawn, an impostor pair by the product for both identities. Returns 0 after saying that there is no memory, or
+   silently when interrupted(). */
 int point_intervals_of(const scored_pair *pairs, size_t count, size_t identities, double fmr, int draws,
                        point_intervals *out);
 
@@ -47,11 +48,11 @@ typedef struct spread {
 void spreads_of(const scored_pair *pairs, size_t count, spread *genuine, spread *impostor);
 
 /* ---- score to probability ---------------------------------------------------------------------------------------- */
-/* `prior` is the share of genuine pairs that the probabilities are for: the pairs are weighted to make it so. For the
-   logistic fits, 0 takes them as they are. */
+/* `prior` is the share of genuine pairs for which the probabilities hold: pairs are weighted to reach it. With 0, the
+   logistic fits leave pairs unweighted. */
 
-/* 1 / (1 + exp(-(slope · score + intercept))), by maximum likelihood with Platt's targets (Platt 1999), which keep
-   pairs that can be told apart completely from driving the slope to infinity. */
+/* 1 / (1 + exp(-(slope · score + intercept))), by maximum likelihood with Platt's targets (Platt 1999), which keep the
+   slope finite even if scores separate the pairs completely. */
 typedef struct logistic {
     double slope, intercept;
 } logistic;
@@ -59,14 +60,14 @@ typedef struct logistic {
 logistic logistic_fit(const scored_pair *pairs, size_t count, double prior);
 double logistic_at(const logistic *l, double score);
 
-/* The same with two scores a pair; slopes go to slope[0 … 1]. */
+/* Fits two scores per pair; slopes go to slope[0 … 1]. Otherwise like logistic_fit. */
 void logistic_fit_two(const float *first, const float *second, const scored_pair *pairs, size_t count, double prior,
                       double slope[2], double *intercept);
 
-/* The rising steps that fit best by least squares (pool adjacent violators), straight lines between the ends of
-   neighbouring steps, as scikit-learn's IsotonicRegression. */
+/* The ascending step function with the smallest squared error (pool adjacent violators), with straight lines between
+   the ends of neighbouring steps, as in scikit-learn's IsotonicRegression. */
 typedef struct isotonic {
-    double *score, *probability; /* both ascend */
+    double *score, *probability; /* both ascending */
     size_t count;
 } isotonic;
 

@@ -170,7 +170,7 @@ static void read_facts(json *j, score_facts *f) {
 static void read_name(json *j, char *out, size_t size) {
     text value = TEXT_INIT;
     if (json_string(j, &value) && snprintf(out, size, "%s", value.s ? value.s : "") >= (int)size)
-        json_fail(j, "a name that long");
+        json_fail(j, "the name is too long");
     text_free(&value);
 }
 
@@ -186,7 +186,7 @@ static void read_model(json *j, store_model *m, double *weight) {
         else json_skip(j);
     }
     if (!m->fingerprint[0] || !m->precision[0] || !(*weight >= 0))
-        json_fail(j, "a model without fingerprint, precision or weight");
+        json_fail(j, "a model has no fingerprint, precision or weight");
     text_free(&key);
 }
 
@@ -198,7 +198,8 @@ static void read_models(json *j, calibration *c) {
     }
 }
 
-/* The numbers of pairs are for people; that of identities says how much the calibration rests on. */
+/* Skips the numbers of pairs, which are only for people. The number of identities is kept: it shows how reliable the
+   calibration is. */
 static void read_pairs(json *j, calibration *c) {
     text key = TEXT_INIT;
     double identities = 0;
@@ -213,7 +214,7 @@ static void read_pairs(json *j, calibration *c) {
 static void read_method(json *j, calibration *c) {
     text name = TEXT_INIT;
     if (json_string(j, &name)) c->method = choice_index(CALIBRATION_METHODS, name.s ? name.s : "");
-    if (c->method < 0) json_fail(j, "an unknown method");
+    if (c->method < 0) json_fail(j, "unknown method");
     text_free(&name);
 }
 
@@ -236,10 +237,10 @@ int calibration_read_json(calibration *c, json *j) {
         else json_skip(j);
     }
     if (!j->error[0] && (!format.len || strcmp(format.s, "reid-calibration") != 0 || version != 1))
-        json_fail(j, "this is not a calibration (format reid-calibration, version 1)");
+        json_fail(j, "not a calibration file (expected format reid-calibration, version 1)");
     int lacks = !c->makers.models || c->method < 0 || isnan(c->threshold) || (c->method && !c->score.steps.count);
     if (!j->error[0] && lacks)
-        json_fail(j, "the calibration lacks models, method, threshold or probabilities");
+        json_fail(j, "the calibration has no models, method, threshold or probabilities");
     text_free(&key);
     text_free(&format);
     return !j->error[0];

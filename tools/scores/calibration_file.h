@@ -1,4 +1,4 @@
-/* The file that `reid calibrate` writes and `reid match` reads: for these models and weights, what a score means. */
+/* The file that `reid calibrate` writes and `reid match` reads: what scores mean with certain models and weights. */
 #ifndef REID_TOOLS_CALIBRATION_FILE_H
 #define REID_TOOLS_CALIBRATION_FILE_H
 
@@ -20,23 +20,23 @@ typedef struct calibration {
     store_meta makers;
     double weights[MAX_MODELS];
     score_facts each[MAX_MODELS], score; /* of each model when there are two; of the score that is compared */
-    int method;                          /* which map is meant: a place in CALIBRATION_METHODS */
+    int method;                          /* the map from score to probability: an index into CALIBRATION_METHODS */
     double fmr, threshold, prior;
-    uint64_t genuine, impostor, every_genuine, every_impostor; /* pairs used, and pairs that there were */
+    uint64_t genuine, impostor, every_genuine, every_impostor; /* pairs that were used; all pairs */
     size_t identities;
 } calibration;
 
 double calibration_probability(const calibration *c, double score);
 
-/* One object, the form in which it may also stand inside another file. */
+/* Writes the calibration as one object, which may be embedded in another file. */
 void calibration_json(const calibration *c, text *t);
-/* Reads that object: what is needed to use it, not the intervals and spreads. A mistake sticks to j. */
+/* Reads that object, without the intervals and spreads, which are not needed to use it. Errors go to j. */
 int calibration_read_json(calibration *c, json *j);
 
 /* Returns 0 after saying what is wrong; free it in any case. */
 int calibration_read(calibration *c, const char *path);
 
-/* Warns when pairs of one identity and of two are hardly told apart: an equal error rate above 25 %. */
+/* Warns if scores hardly separate genuine from impostor pairs: an equal error rate above 25 %. */
 void calibration_doubt(const calibration *c, const char *path);
 void calibration_free(calibration *c);
 

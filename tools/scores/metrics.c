@@ -24,7 +24,7 @@ static int before(const float *scores, size_t at, const place *p) {
     return score > p->score || (score == p->score && at < p->at);
 }
 
-/* How many of the sorted matches stand before gallery image `at`. */
+/* How many of the sorted matches come before gallery image `at`. */
 static size_t matches_before(const float *scores, size_t at, const place *sorted, size_t matches) {
     size_t low = 0, high = matches;
     while (low < high) {
@@ -46,7 +46,7 @@ int rank_matches(const float *scores, size_t count, const size_t *match, size_t 
     }
     qsort(sorted, matches, sizeof *sorted, best_first);
     const place *last = &sorted[matches - 1];
-    for (size_t at = 0; at < count; at++) { /* ranks[i]: images, matches too, between match i-1 and match i */
+    for (size_t at = 0; at < count; at++) { /* ranks[i]: images, matches too, between matches i-1 and i */
         if (!before(scores, at, last)) continue;
         ranks[matches_before(scores, at, sorted, matches)]++;
     }
@@ -198,7 +198,7 @@ double auc_of(float *high, size_t highs, float *low, size_t lows) {
 
 /* ---- open set ---------------------------------------------------------------------------------------------------- */
 
-/* How much one query adds to BAKS and BAUS when it is accepted, and when it is called new. */
+/* How much one query adds to BAKS if it is accepted, and to BAUS if it is called new. */
 typedef struct gain {
     float score;
     double known, unknown; /* to BAKS when accepted; to BAUS when not */
@@ -233,7 +233,7 @@ static double balance(const open_set *s, double baks, double baus) {
     return !s->unknown ? baks : !s->known ? baus : sqrt(baks > 0 && baus > 0 ? baks * baus : 0);
 }
 
-/* gains are sorted: from the threshold that accepts all to the one that accepts none. */
+/* Tries all thresholds, from the one that accepts all queries to the one that accepts none. gains must be sorted. */
 static void choose_threshold(const gain *gains, size_t count, open_set *s) {
     double baks = 0, baus = 0, best = -1;
     for (size_t i = 0; i < count; i++) baks += gains[i].known;
@@ -302,7 +302,7 @@ interval middle_95(double *values, size_t count) {
     return i;
 }
 
-/* The means of `draws` draws; sum and size are of the `present` groups that have a value. */
+/* Computes the means of `draws` draws; sum and size belong to the `present` groups that have a value. */
 static void draw_means(const double *sum, const size_t *size, size_t present, double *means, int draws) {
     uint64_t state = 1;
     for (int d = 0; d < draws && present; d++) {

@@ -1,4 +1,4 @@
-/* The measures of re-identification, as pure functions of scores, ranks and labels. Higher scores are better; equal
+/* The metrics of re-identification, as pure functions of scores, ranks and labels. Higher scores are better; equal
    scores keep the order of the gallery. */
 #ifndef REID_TOOLS_METRICS_H
 #define REID_TOOLS_METRICS_H
@@ -10,12 +10,13 @@ enum { CMC_RANKS = 50 };
 
 /* ---- one query --------------------------------------------------------------------------------------------------- */
 
-/* Ranks, from 1, of the `matches` gallery images `match` (places in `scores`), best first. A gallery
-   image that takes no part for this query scores -INFINITY. Returns 0, without a word, when there is no memory. */
+/* Computes the ranks, from 1, of the `matches` gallery images `match` (indices into `scores`), best first. A gallery
+   image that is left out for this query has the score -INFINITY. Returns 0, without a message, when there is no
+   memory. */
 int rank_matches(const float *scores, size_t count, const size_t *match, size_t matches, size_t *ranks);
 
 typedef struct query_result {
-    size_t matches;      /* 0: nothing to find, the query does not count */
+    size_t matches;      /* 0: there is nothing to find, so the query does not count */
     size_t first;        /* rank of the best match */
     double ap;           /* mean over the matches of the precision at each (torchreid, fast-reid) */
     double ap_trapezoid; /* the precision before and at each match, averaged (Oxford's compute_ap; layumi's baseline) */
@@ -28,19 +29,19 @@ typedef struct retrieval {
     size_t queries, valid;  /* valid: those with a match */
     double cmc[CMC_RANKS];  /* [k-1]: share of valid queries whose best match has rank ≤ k */
     double map, minp;       /* over valid queries */
-    double map_trapezoid;   /* over all queries, as its authors have it: one without a match counts 0 */
+    double map_trapezoid;   /* over all queries, as its authors define it: a query without a match counts as 0 */
 } retrieval;
 
 retrieval retrieval_of(const query_result *results, size_t queries);
 
 /* ---- pairs: genuine (one identity) against impostor (two) -------------------------------------------------------- */
 
-/* Counts in steps of 2·reach / ROC_STEPS, about the noise of a float32 score. What is below or above falls into the
-   first or last step. */
+/* A histogram with steps of 2·reach / ROC_STEPS, about the noise of a float32 score. Scores outside -reach … reach are
+   counted in the first or last step. */
 enum { ROC_STEPS = 1 << 20 };
 
 typedef struct roc {
-    double reach, steps;          /* scores lie in -reach … reach; steps in a unit of score */
+    double reach, steps;          /* scores are in -reach … reach; steps: number of steps per unit of score */
     uint64_t *genuine, *impostor; /* ROC_STEPS each */
 } roc;
 
@@ -48,7 +49,7 @@ typedef struct roc {
 int roc_begin(roc *r, double reach);
 void roc_free(roc *r);
 void roc_add(roc *r, float score, int genuine);
-/* An impostor that was added is genuine after all. */
+/* Moves a score that was added as an impostor to the genuine ones. */
 void roc_move(roc *r, float score);
 void roc_merge(roc *into, const roc *from);
 
@@ -57,14 +58,15 @@ void roc_merge(roc *into, const roc *from);
 double roc_tpr(const roc *r, double fpr);
 /* Area under the curve: the chance that a genuine pair scores above an impostor pair, ties half. */
 double roc_auc(const roc *r);
-/* Where as many impostors are accepted as genuine pairs refused; a straight line between neighbouring thresholds. */
+/* The equal error rate, where the share of accepted impostors equals the share of rejected genuine pairs; interpolated
+   linearly between neighbouring thresholds. */
 double roc_eer(const roc *r);
 void roc_totals(const roc *r, uint64_t *genuine, uint64_t *impostor);
 
-/* The same area for a few values: chance that one of `high` is above one of `low`, ties half. Sorts both. */
+/* The same area for a few values: the chance that one of `high` is above one of `low`, ties half. Sorts both arrays. */
 double auc_of(float *high, size_t highs, float *low, size_t lows);
 
-/* ---- open set: is it somebody new? ------------------------------------------------------------------------------- */
+/* ---- open set: known or new -------------------------------------------------------------------------------------- */
 
 typedef struct open_query {
     float score;     /* of the best gallery image; -INFINITY when nothing was left to compare with */
@@ -75,21 +77,21 @@ typedef struct open_query {
 
 typedef struct open_set {
     size_t known, unknown; /* queries */
-    double auc;            /* telling known from new by the best score; NAN without both */
-    double threshold;      /* at which the next two hold: score ≥ threshold is the best image's identity, else new */
-    int chosen;            /* 1: the threshold with the best measure on these very queries, an upper bound */
-    double baks;           /* mean over identities of the share of their known queries named right; NAN without any */
-    double baus;           /* the same for new ones, right when called new */
+    double auc;            /* of known against new queries by the best score; NAN unless there are both */
+    double threshold;      /* used by baks and baus: score ≥ threshold gives the best image's identity, else new */
+    int chosen;            /* 1: the threshold was optimised on these queries, so the results are upper bounds */
+    double baks;           /* mean over identities of the share of known queries named correctly; NAN if none */
+    double baus;           /* mean over identities of the share of new queries called new; NAN if none */
 } open_set;
 
-/* threshold = NAN chooses the one with the largest sqrt(BAKS·BAUS), or of the two the one that exists. Returns 0 after
-   saying that there is no memory. */
+/* threshold = NAN chooses the threshold with the largest sqrt(BAKS·BAUS); if only one of the two exists, with the
+   largest value of that. Returns 0 after saying that there is no memory. */
 int open_set_of(open_set *out, const open_query *queries, size_t count, size_t identities, double threshold);
 
 /* ---- chance ------------------------------------------------------------------------------------------------------ */
 
 typedef struct interval {
-    double low, high; /* NAN when it could not be had */
+    double low, high; /* NAN when it cannot be computed */
 } interval;
 
 /* The middle 95 % of `count` values, interpolated as NumPy's percentile does; sorts them. */

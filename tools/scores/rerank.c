@@ -12,11 +12,11 @@
 /* Nearest first; equal scores in the order of the rows. */
 typedef struct nearest {
     size_t near, count;
-    const double *norm; /* squared lengths: nearest is by distance, not by score; NULL when all are 1 */
+    const double *norm; /* squared lengths, since neighbours are ordered by distance, not by score; NULL: all are 1 */
     size_t *rows;       /* count × near */
     float *score;       /* the same shape, or NULL */
     double *farthest;   /* of each row: the largest squared distance; NULL when not wanted */
-    double *room;       /* threads × near: what keep_nearest works in */
+    double *room;       /* threads × near: working memory of keep_nearest */
 } nearest;
 
 static double distance(const nearest *n, size_t a, size_t b, float score) {
@@ -63,7 +63,7 @@ static int is_near(const rerank *r, size_t of, size_t wanted, size_t depth) {
     return 0;
 }
 
-/* Those of the first `depth` neighbours of i that have i among theirs. Returns how many. */
+/* Finds those of the first `depth` neighbours of i that have i among their own. Returns how many. */
 static size_t reciprocal(const rerank *r, size_t i, size_t depth, size_t *set) {
     size_t n = 0;
     if (depth > r->near) depth = r->near;
@@ -86,7 +86,8 @@ static int by_number(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* The reciprocal neighbours, and those of each of them that share more than two thirds of theirs. Sorted, each once. */
+/* The reciprocal neighbours of i, and the sets of those neighbours that share more than two thirds of theirs with it.
+   Sorted, without duplicates. */
 static size_t expanded(const rerank *r, size_t i, size_t *set, size_t *mine, size_t *theirs) {
     size_t half = (size_t)nearbyint(r->o.k1 / 2.0); /* NumPy's around: half to even */
     size_t n = reciprocal(r, i, (size_t)r->o.k1 + 1, mine), count = n, unique = 0;
@@ -109,14 +110,14 @@ static double dot(const float *a, const float *b, size_t dim) {
     return sum;
 }
 
-/* Squared distance of two pictures as a share of the largest from `a`. Copies of one picture may come out a rounding
-   error below 0; where all are copies there is nothing but such errors. */
+/* The squared distance of two pictures, divided by the largest one from `a`. For copies of one picture it may be below
+   0 by a rounding error; if all pictures are copies, there are only such errors. */
 static double share_of_farthest(const rerank *r, size_t a, size_t b, double score) {
     double square = r->norm[a] + r->norm[b] - 2 * score;
     return square > 0 && r->farthest[a] > 1e-6 * r->norm[a] ? fmin(square / r->farthest[a], 1) : 0;
 }
 
-/* These two: cells NULL after saying that there is no memory. */
+/* The next two functions return cells = NULL after saying that there is no memory. */
 static sparse_row weights_of(const rerank *r, size_t i, size_t *set, size_t *mine, size_t *theirs) {
     const float *rows = r->all->rows;
     size_t dim = r->all->dim;
@@ -140,7 +141,7 @@ static int by_column(const void *a, const void *b) {
     return (x->column > y->column) - (x->column < y->column);
 }
 
-/* The mean of the rows of the k2 nearest pictures, itself among them. */
+/* The mean of the rows of the k2 nearest pictures, including the picture itself. */
 static sparse_row mean_of_near(const rerank *r, size_t i) {
     size_t total = 0, depth = (size_t)r->o.k2 < r->near ? (size_t)r->o.k2 : r->near, n = 0;
     const size_t *near = r->neighbours + i * r->near;
@@ -269,14 +270,14 @@ void rerank_free(rerank *r) {
 }
 
 /* ---- query expansion --------------------------------------------------------------------------------------------- */
-/* mean: room for dim numbers. */
+/* mean: working memory for dim numbers. */
 static void expand_one(float *to, double *mean, const picture_rows *all, const nearest *n, size_t row, double alpha) {
     double sum = 0;
     for (size_t k = 0; k < all->dim; k++) mean[k] = 0;
     for (size_t i = 0; i < n->near; i++) {
         const float *from = all->rows + n->rows[row * n->near + i] * all->dim;
         double cosine = (double)n->score[row * n->near + i], weight = pow(cosine, alpha);
-        if (isnan(weight)) weight = 0; /* a fraction as exponent of something negative */
+        if (isnan(weight)) weight = 0; /* a negative cosine to a fractional power */
         for (size_t k = 0; k < all->dim; k++) mean[k] += weight * (double)from[k];
     }
     for (size_t k = 0; k < all->dim; k++) sum += mean[k] * mean[k];

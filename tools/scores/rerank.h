@@ -1,11 +1,11 @@
-/* Two ways to make a ranking better by looking at all pictures together: k-reciprocal re-ranking (Zhong et al. 2017)
-   and query expansion. Both keep a few numbers a picture; the table of all pairs never exists. */
+/* Two ways to improve a ranking by looking at all pictures together: k-reciprocal re-ranking (Zhong et al. 2017) and
+   query expansion. Both keep a few numbers per picture, never a table of all pairs. */
 #ifndef REID_TOOLS_RERANK_H
 #define REID_TOOLS_RERANK_H
 
 #include "scores/scores.h"
 
-/* All pictures: those that are queries stand first, those in the gallery last; some may be both. */
+/* All pictures: queries come first, gallery pictures last; some may be both. */
 typedef struct picture_rows {
     const float *rows;       /* count × dim */
     size_t count, dim;
@@ -17,7 +17,7 @@ typedef struct picture_rows {
 /* ---- k-reciprocal re-ranking ------------------------------------------------------------------------------------- */
 typedef struct rerank_options {
     int k1, k2;    /* 20, 6 */
-    double lambda; /* 0.3: share of the distance itself */
+    double lambda; /* 0.3: weight of the original distance */
 } rerank_options;
 
 typedef struct sparse_cell {
@@ -36,16 +36,16 @@ typedef struct rerank {
     size_t count, near;   /* pictures; neighbours kept of each: min(k1 + 1, count) */
     size_t *neighbours;   /* count × near, nearest first, mostly the picture itself */
     double *norm;         /* squared length of each row */
-    double *farthest;     /* largest squared distance from each, by which its row is divided */
+    double *farthest;     /* largest squared distance from each row, by which its distances are divided */
     sparse_row *features; /* of each picture: its weights on others */
-    sparse_row *columns;  /* the same cells by column, rows ascending: who gives weight to this picture */
-    double *room;         /* threads × gallery: what rerank_row works in */
+    sparse_row *columns;  /* the same cells by column, rows ascending: the pictures that give weight to this one */
+    double *room;         /* threads × gallery: working memory of rerank_row */
 } rerank;
 
-/* Returns 0 after saying that there is no memory, or without a word when interrupted(); free it in any case. */
+/* Returns 0 after saying that there is no memory, or silently when interrupted(); free it in any case. */
 int rerank_begin(rerank *r, const picture_rows *all, const rerank_options *o);
-/* Turns the scores of one query with the gallery into minus its re-ranked distances. From several threads:
-   thread is below picture_rows.threads, and no two that run at once have the same. */
+/* Replaces the scores of one query with the gallery by its negated re-ranked distances. Several threads may call it,
+   each with its own number `thread` below picture_rows.threads. */
 void rerank_row(const rerank *r, int thread, size_t query, float *scores);
 void rerank_free(rerank *r);
 

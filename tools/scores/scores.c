@@ -14,8 +14,8 @@
 #include <immintrin.h>
 #endif
 
-/* A tile is GALLERY_SIDE gallery rows by QUERY_SIDE queries. A block of queries is laid out once, column by column, so
-   that one load gives neighbouring queries; gallery rows are read where they stand, one number for all of them. */
+/* A tile is GALLERY_SIDE gallery rows by QUERY_SIDE queries. A block of queries is transposed once, so that one load
+   gives the same column of neighbouring queries; gallery rows are read in place, one number at a time. */
 enum { GALLERY_SIDE = 8, QUERY_SIDE = 32, BLOCK = 4 * QUERY_SIDE, MAX_SCORE_THREADS = 64 };
 
 /* tile[r][q] = Σ row[r][k] · panel[k][q] over `count` columns. */
@@ -52,7 +52,7 @@ static void tile_avx512(const float *panel, const float *const *row, size_t coun
 #undef STORE
 }
 
-/* Four rows by 16 queries: eight sums, which 16 registers hold beside their operands. */
+/* Four rows by 16 queries: eight vectors of sums, which fit into 16 registers together with their operands. */
 __attribute__((target("avx2,fma")))
 static void quarter_avx2(const float *panel, const float *const *row, size_t count, float *tile) {
 #define FOUR(X) X(0) X(1) X(2) X(3)
@@ -112,7 +112,7 @@ typedef struct worker {
     float *scores; /* BLOCK × galleries */
 } worker;
 
-/* Queries first … first+n-1 into panels; missing ones are zero. */
+/* Copies queries first … first+n-1 into panels and fills the rest with zeros. */
 static void lay_out(const score_job *job, size_t first, size_t n, float *panels) {
     size_t dim = job->dim;
     if (n < BLOCK) memset(panels, 0, BLOCK * dim * sizeof *panels);
@@ -178,17 +178,17 @@ static void *work(void *user) {
         if (job->in_order) wait_for_turn(r, block);
         for (size_t i = 0; i < n && !interrupted(); i++)
             job->fn(job->user, w->number, first + i, w->scores + i * job->galleries);
-        if (w->number == 0 && job->label) progress_update(first + n, 0); /* the main thread speaks, for all */
+        if (w->number == 0 && job->label) progress_update(first + n, 0); /* the main thread reports for all */
         if (job->in_order) end_turn(r);
     }
 }
 
 static void start_all(worker *w, int count) {
     for (int i = 1; i < count; i++)
-        if (!thread_start(&w[i].thread, work, &w[i])) w[i].r = NULL; /* fewer, then */
+        if (!thread_start(&w[i].thread, work, &w[i])) w[i].r = NULL; /* continue with fewer threads */
 }
 
-/* Room for what each of the workers computes; free it in any case. */
+/* Allocates the memory of each worker; free it in any case. */
 static int make_workers(worker *w, int threads, run *r) {
     const score_job *job = r->job;
     memset(w, 0, (size_t)threads * sizeof *w);

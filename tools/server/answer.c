@@ -83,7 +83,7 @@ size_t answer_embed_floats(text *t, const service *s, int index, const job_resul
     return json_len;
 }
 
-/* "fingerprint" of one model, "fingerprints" of several. */
+/* Writes "fingerprint" of one model or "fingerprints" of several. */
 static void put_fingerprints(json_writer *w, const service *s) {
     int several = s->all.count > 1;
     if (several) json_put_array(w, "fingerprints");
@@ -133,8 +133,8 @@ void answer_server(text *t) {
 /* A tensor of the protocol. */
 typedef struct tensor_form {
     const char *name, *type;
-    const char *config;        /* the type's name in a configuration, NULL: the same */
-    int input, ndim, shape[4]; /* 0: the embedding's size */
+    const char *config;        /* the type's name in a configuration; NULL: the same */
+    int input, ndim, shape[4]; /* shape: 0 means the embedding's size */
 } tensor_form;
 
 static const tensor_form INPUTS[] = {
@@ -143,7 +143,7 @@ static const tensor_form INPUTS[] = {
 };
 static const tensor_form OUTPUT = {"embedding", "FP32", NULL, 0, 2, {-1, 0}};
 
-/* How metadata and configuration name the same things. */
+/* The names that metadata and configuration use for the same members. */
 typedef struct tensor_words {
     const char *type, *prefix, *shape;
 } tensor_words;
@@ -211,7 +211,7 @@ static void add_duration(json_writer *w, const char *name, uint64_t count, uint6
     json_put_end(w);
 }
 
-/* Counts are of images where the protocol has inferences, and of requests where it has successes. */
+/* Where the protocol counts inferences, this counts images; where it counts successes, this counts requests. */
 static void add_stats(json_writer *w, const service *s, int index) {
     reid_queue_stats q;
     reid_queue_query(s->model[index].queue, &q);
@@ -248,7 +248,8 @@ void answer_stats(text *t, const service *s, int index) {
 void answer_help(text *t, const service *s) {
     text_printf(t, "reid %s\n\n", reid_version_string());
     text_puts(t, "POST /embed?box=x,y,w,h     an image as the body: its embedding, or one for each box\nPOST "
-                 "/match                the same: who is it?\nPOST /v2/models/M/infer    the Open Inference Protocol: "
+                 "/match                an image as the body: the best identities in the gallery\n"
+                 "POST /v2/models/M/infer    the Open Inference Protocol: "
                  "input image or pixels, output embedding\nGET  /v2, /v2/health/live, /v2/health/ready, "
                  "/v2/models/M[/ready|/config|/stats], /v2/models/stats\nGET  /metrics              for "
                  "Prometheus\n\nM is one of:\n");
@@ -259,5 +260,5 @@ void answer_help(text *t, const service *s) {
         text_printf(t, "  %s, %s, %d floats, %s %s, fingerprint %s\n", info->network, info->preset, info->dim,
                     info->device, info->precision, info->fingerprint);
     }
-    text_puts(t, s->has_gallery ? "There is a gallery.\n" : "There is no gallery.\n");
+    text_puts(t, s->has_gallery ? "This server has a gallery.\n" : "This server has no gallery.\n");
 }

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The call is over. The body is not needed any more; the answer may have to wait for a slow reader. */
+/* Ends the call. The body is freed now, because the answer may have to wait for a slow reader. */
 static void end(call *c) {
     text_free(&c->body);
     infer_free(&c->infer);
@@ -54,7 +54,7 @@ static void write_answer(void *user) {
     text_free(&why);
 }
 
-/* The fewest images that may wait for one of these models. */
+/* The smallest limit of waiting images among these models. */
 static size_t most_images(const call *c, int first, int count) {
     size_t most = (size_t)c->s->model[first].limit;
     for (int i = first + 1; i < first + count; i++)
@@ -62,7 +62,7 @@ static size_t most_images(const call *c, int first, int count) {
     return most;
 }
 
-/* Both fill in what the request says. They return 0 with the status and the reason. */
+/* The next two functions read the request. They return 0 with the status and the reason. */
 
 static int read_infer(call *c, job_request *r, text *why) {
     infer_request *in = &c->infer;
@@ -82,18 +82,18 @@ static int read_infer(call *c, job_request *r, text *why) {
 int call_choose_model(const service *s, const char *name, int *index, int *status, text *why) {
     *status = STATUS_BAD;
     *index = name ? service_find(s, name) : 0;
-    if (!name && s->all.count > 1) return refuse(why, "\"model\" is required: this server has %d", s->all.count);
+    if (!name && s->all.count > 1) return refuse(why, "\"model\" is required: this server has %d models", s->all.count);
     *status = STATUS_NOT_FOUND;
     return *index >= 0 || refuse(why, "there is no model \"%.64s\"", name);
 }
 
-/* Which model a plain request means; the gallery belongs to all of them together. */
+/* Chooses the model of a plain request. match has no choice, because the gallery belongs to all models together. */
 static int choose_model(call *c, job_request *r, text *why) {
     const char *name = c->plain.model.s;
     c->status = STATUS_BAD;
     r->first = 0, r->models = c->s->all.count;
     if (c->kind == CALL_MATCH)
-        return !name || refuse(why, "\"model\" is not for match: the gallery belongs to all models together");
+        return !name || refuse(why, "\"model\" is not allowed for match: the gallery belongs to all models together");
     if (!call_choose_model(c->s, name, &c->index, &c->status, why)) return 0;
     r->first = c->index, r->models = 1;
     return 1;

@@ -1,5 +1,5 @@
-/* A request from the bytes of its body to those of its answer: parsed, decoded, queued and written on the service's own
-   threads. No HTTP; the numbers of the status are HTTP's. */
+/* A request without HTTP: from the bytes of its body to the bytes of its answer. It is parsed, decoded, queued and
+   answered on the service's own threads. Its status is an HTTP status code. */
 #ifndef REID_TOOLS_CALL_H
 #define REID_TOOLS_CALL_H
 
@@ -9,17 +9,17 @@ typedef enum call_kind { CALL_INFER, CALL_EMBED, CALL_MATCH } call_kind;
 
 typedef struct call call;
 
-/* Told once, on one of the service's threads, when the answer is there; then the call may be freed. */
+/* Called once, on one of the service's threads, when the answer is complete; then the call may be freed. */
 typedef void (*call_done_fn)(call *c, void *user);
 
 struct call {
-    /* What is asked, filled in before call_start. */
+    /* The request, filled in before call_start. */
     call_kind kind;
     int index;            /* CALL_INFER: the model */
-    text query, body;     /* query: of the plain ones */
+    text query, body;     /* query: of CALL_EMBED and CALL_MATCH */
     size_t json_len;      /* CALL_INFER: how much of the body is JSON */
-    int floats;           /* CALL_EMBED: 1: the rows are wanted as bytes */
-    long long timeout_us; /* of requests that have none of their own; 0: none */
+    int floats;           /* CALL_EMBED: 1: the client wants the rows as bytes */
+    long long timeout_us; /* used if the request has none of its own; 0: none */
     double arrived;       /* clock_seconds */
     call_done_fn done;
     void *user;
@@ -28,26 +28,26 @@ struct call {
     text answer;
     int binary;           /* 1: bytes follow the first answer_json bytes of the answer, which are JSON */
     size_t answer_json;
-    /* On the way. */
+    /* Internal. */
     service *s;
     job *work;
     pool_task first;
-    struct call *next;    /* the mailbox's */
+    struct call *next;    /* used by the mailbox */
     infer_request infer;
     plain_request plain;
     span picture;
     int top;
 };
 
-/* Which model a client means: the one with that name, or without one (NULL) the only one. Returns 0 with the status and
-   the reason. */
+/* Finds the model with that name, or the only model if name is NULL. Returns 0 with the status and the reason. */
 int call_choose_model(const service *s, const char *name, int *index, int *status, text *why);
 
-/* NULL when there is no memory; zeroed but for what this fills in. */
+/* Returns NULL when there is no memory. Fields that the caller fills in are zero. */
 call *call_create(service *s);
 /* Returns at once. `done` is called in any case. */
 void call_start(call *c);
-/* Nobody waits for the answer any more. From the thread that frees it; `done` is still called. */
+/* Cancels a call whose answer is no longer needed. Call it on the thread that frees the call; `done` is still
+   called. */
 void call_cancel(call *c);
 void call_free(call *c);
 

@@ -35,7 +35,7 @@ static int fail_errno(text *why, const char *doing) {
 
 static int new_socket(int domain) { return socket(domain, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0); }
 
-/* 0 when the name is free, or was that of a dead socket. */
+/* Makes the name free by removing a dead socket. Returns -1 with the reason in why if it is in use. */
 static int make_way(const struct sockaddr_un *name, text *why) {
     struct stat st;
     if (lstat(name->sun_path, &st) != 0) return errno == ENOENT ? 0 : fail_errno(why, "cannot listen here");
@@ -46,10 +46,10 @@ static int make_way(const struct sockaddr_un *name, text *why) {
     int dead = connect(fd, (const struct sockaddr *)name, sizeof *name) != 0 && errno == ECONNREFUSED;
     close(fd);
     if (!dead) return fail(why, "another server is listening here");
-    return unlink(name->sun_path) == 0 ? 0 : fail_errno(why, "a dead socket cannot be removed");
+    return unlink(name->sun_path) == 0 ? 0 : fail_errno(why, "cannot remove the socket of a server that has ended");
 }
 
-/* The socket's own mode becomes that of its name (Linux): there is no moment in which others could connect. */
+/* On Linux the mode of the socket becomes the mode of its file, so other users cannot connect at any moment. */
 static int bind_unix(const struct sockaddr_un *name, text *why) {
     int fd = new_socket(AF_UNIX);
     if (fd >= 0 && fchmod(fd, 0600) == 0 && bind(fd, (const struct sockaddr *)name, sizeof *name) == 0 &&
@@ -63,13 +63,14 @@ static int bind_unix(const struct sockaddr_un *name, text *why) {
 static int unix_name(struct sockaddr_un *name, const char *path, text *why) {
     memset(name, 0, sizeof *name);
     name->sun_family = AF_UNIX;
-    if (!*path) return fail(why, "has no name");
+    if (!*path) return fail(why, "the path of the socket is empty");
     if (strlen(path) >= sizeof name->sun_path) return fail(why, "is too long for a socket (107 bytes)");
     strcpy(name->sun_path, path);
     return 0;
 }
 
-/* Of two servers that start or end together, one sees what the other has done. Closing it unlocks the folder. */
+/* Locks the folder, so that servers that start or end at the same time do so one after the other. Closing the
+   descriptor unlocks it. */
 static int lock_folder(const char *path, text *why) {
     const char *slash = strrchr(path, '/');
     char *folder = slash ? mem_copy(path, (size_t)(slash - path) + 1) : mem_copy(".", 1);
@@ -77,7 +78,7 @@ static int lock_folder(const char *path, text *why) {
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     free(folder);
     if (fd >= 0 && flock(fd, LOCK_EX) == 0) return fd;
-    fail_errno(why, "its folder cannot be opened");
+    fail_errno(why, "cannot open its folder");
     if (fd >= 0) close(fd);
     return -1;
 }
@@ -108,7 +109,7 @@ typedef union any_address {
     struct sockaddr_in6 six;
 } any_address;
 
-/* "1.2.3.4:5", "[::1]:5", "localhost:5"; the length of the address, or 0. */
+/* Parses "1.2.3.4:5", "[::1]:5" or "localhost:5". Returns the length of the address, or 0. */
 static socklen_t parse_address(const char *s, any_address *out) {
     char host[64];
     long long port;
@@ -154,7 +155,7 @@ int door_tcp(const char *address, text *as, int *loopback, text *why) {
     *loopback = is_loopback(&name);
     int fd = new_socket(name.plain.sa_family);
     if (fd < 0) return fail_errno(why, "cannot listen here");
-    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes); /* not for two at once; after a restart */
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes); /* for quick restarts; two servers still conflict */
     if (name.plain.sa_family == AF_INET6) setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof yes);
     if (bind(fd, &name.plain, size) == 0 && listen(fd, BACKLOG) == 0 && getsockname(fd, &name.plain, &size) == 0) {
         add_address(as, &name);
@@ -170,7 +171,7 @@ int door_tcp(const char *address, text *as, int *loopback, text *why) {
 int door_token(const char *path, text *token, text *why) {
     struct stat st;
     if (stat(path, &st) == 0 && (st.st_mode & 077)) {
-        fail(why, "others may read it: chmod 600");
+        fail(why, "other users may read it: chmod 600");
         return 0;
     }
     if (!file_read(path, MAX_TOKEN, 1, token, why)) return 0;
@@ -179,7 +180,7 @@ int door_token(const char *path, text *token, text *why) {
     for (size_t i = 0; i < token->len; i++) plain &= token->s[i] > ' ' && token->s[i] < 127;
     if (token->len >= MIN_TOKEN && plain) return 1;
     text_clear(why);
-    text_printf(why, "a token is one line of at least %d letters, digits and signs", MIN_TOKEN);
+    text_printf(why, "expected a token: one line of at least %d letters, digits and signs", MIN_TOKEN);
     return 0;
 }
 

@@ -10,7 +10,7 @@
 
 enum { MAX_ID = 1024 };
 
-/* Every field of a header, and which kinds have it. */
+/* Every field of a header, and the kinds of frame that may have it. */
 typedef enum field { ASK, ID, MODEL, BOXES, PRIORITY, TIMEOUT, TOP, BINARY, JSON_LEN, FIELDS } field;
 
 #define KIND(k) (1u << FRAME_##k)
@@ -34,18 +34,18 @@ static const struct {
 static const char *const ASKS[] = {"infer", "embed", "match", "stats", "model"};
 enum { KINDS = sizeof ASKS / sizeof *ASKS };
 
-/* A header while it is read. */
+/* The state while a header is read. */
 typedef struct reading {
     json j;
     frame_header *h;
     text *why, key, scratch;
-    const char *field; /* that the next mistake is about */
+    const char *field; /* being read, for error messages */
     unsigned seen;
     size_t body_len;
 } reading;
 
 static int fail(reading *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* The first one counts. The reader of JSON stops with it, so that every loop ends. Always returns 0. */
+/* Keeps the first error. It also stops the JSON reader, so that every loop ends. Always returns 0. */
 static int fail(reading *p, const char *format, ...) {
     char message[256];
     va_list args;
@@ -57,7 +57,7 @@ static int fail(reading *p, const char *format, ...) {
     return json_fail(&p->j, "refused");
 }
 
-/* A whole number that a double holds exactly; which of them make sense is asked where they are used. */
+/* Reads a whole number that a double represents exactly; the caller checks its range. */
 static int read_whole(reading *p, long long *out) {
     const double exact = 9007199254740992.0; /* 2^53 */
     double value;
@@ -92,13 +92,13 @@ static int read_boxes(reading *p) {
 
 static int read_number(reading *p, const char *name) {
     long long value;
-    if (!read_whole(p, &value)) return fail(p, "%s: a whole number is expected", name);
+    if (!read_whole(p, &value)) return fail(p, "%s: expected a whole number", name);
     begin_parameter(p, name);
     text_printf(&p->h->query, "%lld", value);
     return 1;
 }
 
-/* Its percent signs are for plain_read, which takes them off again. */
+/* Appends the name percent-encoded; plain_read decodes it. */
 static int read_model(reading *p) {
     if (!json_string(&p->j, &p->h->model)) return 0;
     begin_parameter(p, "model");
@@ -127,7 +127,7 @@ static int read_field(reading *p) {
     unsigned which = 0;
     while (which < FIELDS && strcmp(p->key.s, KNOWN[which].name) != 0) which++;
     if (which == FIELDS) return fail(p, "\"%.64s\" is unknown", p->key.s);
-    if (p->seen & 1u << which) return fail(p, "%s: stands twice", KNOWN[which].name);
+    if (p->seen & 1u << which) return fail(p, "%s: is given twice", KNOWN[which].name);
     p->seen |= 1u << which;
     p->field = KNOWN[which].name;
     switch ((field)which) {
@@ -139,22 +139,22 @@ static int read_field(reading *p) {
     case PRIORITY:
     case TIMEOUT:
     case TOP: return read_number(p, KNOWN[which].name);
-    default: return json_skip(&p->j); /* the id, which read_id has read */
+    default: return json_skip(&p->j); /* the id; read_id has read it already */
     }
 }
 
-/* Which fields there are is known only at the end: "ask" may stand behind what belongs to it. */
+/* Checks the fields at the end, because "ask" may come after fields that depend on it. */
 static int check_fields(reading *p) {
     if (!(p->seen & 1u << ASK)) return fail(p, "ask: is missing");
     for (unsigned i = 0; i < FIELDS; i++)
         if (p->seen & 1u << i && !(KNOWN[i].kinds & 1u << p->h->kind))
-            return fail(p, "%s: is not for %s%s", KNOWN[i].name, ASKS[p->h->kind],
+            return fail(p, "%s: is not allowed for %s%s", KNOWN[i].name, ASKS[p->h->kind],
                         p->h->kind == FRAME_INFER ? ", whose JSON has parameters" : "");
-    if (p->h->kind >= FRAME_STATS && p->body_len) return fail(p, "body: %s has none", ASKS[p->h->kind]);
+    if (p->h->kind >= FRAME_STATS && p->body_len) return fail(p, "body: is not allowed for %s", ASKS[p->h->kind]);
     return 1;
 }
 
-/* What has an error elsewhere is answered by its id, too, if that can be found. */
+/* Reads the id first, so that the answer has it even if there is an error elsewhere. */
 static void read_id(reading *p, const char *bytes, size_t len) {
     json_begin(&p->j, bytes, len);
     for (json_object(&p->j); json_key(&p->j, &p->key);) {
@@ -165,7 +165,7 @@ static void read_id(reading *p, const char *bytes, size_t len) {
         int kind = json_peek(&p->j); /* steps over white space */
         size_t from = p->j.at;
         if (!json_skip(&p->j)) return;
-        if (kind != '"' && kind != '0') refuse(p->why, "id: a string or a number is expected");
+        if (kind != '"' && kind != '0') refuse(p->why, "id: expected a string or a number");
         else if (p->j.at - from > MAX_ID) refuse(p->why, "id: is longer than %d bytes", MAX_ID);
         else text_clear(&p->h->id), text_add(&p->h->id, bytes + from, p->j.at - from);
         return;

@@ -3,16 +3,10 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/say.h"
-
-#if defined(__has_include)
-#if __has_include(<microhttpd.h>)
-#define HAVE_MICROHTTPD
-#endif
-#endif
+#include "server/mhd.h"
 
 #ifndef HAVE_MICROHTTPD
 
-int http_is_there(void) { return 0; }
 http *http_start(const http_request *r) {
     (void)r;
     say_error("this version was compiled without libmicrohttpd");
@@ -32,7 +26,6 @@ void http_stop(http *h) { (void)h; }
 #include "server/routes.h"
 
 #include <errno.h>
-#include <microhttpd.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +35,7 @@ void http_stop(http *h) { (void)h; }
 #include <unistd.h>
 
 enum {
-    DOORS = 2,
+    LISTENERS = 2,
     SPARE = 64,           /* connections beyond the limit, which hear that there are too many */
     HEADERS = 64 << 10,   /* bytes of a connection's memory, which its headers have to fit in */
     READ_STEP = 16 << 10, /* by which what is read at a time grows */
@@ -63,9 +56,9 @@ typedef struct exchange exchange;
 typedef struct client {
     http *h;
     struct MHD_Connection *connection;
-    int fd, tcp, set_aside;
+    int fd, tcp, suspended;
     int sending;           /* a request line is there, but not all that follows it, and nothing was answered yet */
-    int told;              /* that it was too slow: nothing it sends counts any longer */
+    int timed_out;         /* it was told that it is too slow: nothing it sends counts any longer */
     double deadline;       /* when it is left, unless something happens */
     text uri;              /* of the request that is being received */
     struct client *next, *prev;
@@ -78,21 +71,21 @@ struct exchange {
     route to;
     call *c;      /* NULL: there is no body */
     size_t promised, received;
-    int working, over, no_memory;
+    int working, over, body_lost;
     unsigned refusal; /* the status with which it is refused when its body has been passed over; 0: it is not */
     const char *allow;
     text why;
 };
 
-typedef struct door {
+typedef struct listener {
     struct MHD_Daemon *daemon;
     http *h;
     int tcp;
-} door;
+} listener;
 
 struct http {
     http_request r;
-    door doors[DOORS];
+    listener listeners[LISTENERS];
     int epoll;
     pthread_t thread;
     int stop;              /* asked by another thread */
@@ -102,8 +95,6 @@ struct http {
     size_t promised;       /* bytes of bodies that are being received or worked on */
     front_counts counts;
 };
-
-int http_is_there(void) { return 1; }
 
 /* --- answers ------------------------------------------------------------------------------------------------------ */
 
@@ -126,16 +117,10 @@ static void add_header(struct MHD_Response *response, const char *name, size_t n
 /* The body is the response's from now on. MHD_NO closes the connection without a word, which is what is left to do
    when there is no memory. */
 static enum MHD_Result send_reply(client *from, reply *r) {
-    struct MHD_Response *response = NULL;
     size_t len = r->body.len;
+    struct MHD_Response *response = mhd_response(&r->body);
     http *h = from->h;
-    if (!text_failed(&r->body) && r->body.s)
-        response = MHD_create_response_from_buffer(len, r->body.s, MHD_RESPMEM_MUST_FREE);
-    if (!response) {
-        text_free(&r->body);
-        return MHD_NO;
-    }
-    r->body = (text)TEXT_INIT;
+    if (!response) return MHD_NO;
     MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, r->type);
     if (r->json_len) add_header(response, "Inference-Header-Content-Length", r->json_len);
     if (r->status == MHD_HTTP_SERVICE_UNAVAILABLE) add_header(response, MHD_HTTP_HEADER_RETRY_AFTER, RETRY_AFTER);
@@ -191,7 +176,7 @@ static enum MHD_Result answer_call(client *from, exchange *x) {
 /* --- what a request may be ---------------------------------------------------------------------------------------- */
 
 static const char *header_of(const client *from, const char *name) {
-    return MHD_lookup_connection_value(from->connection, MHD_HEADER_KIND, name);
+    return mhd_header(from->connection, name);
 }
 
 static int is_type(const char *given, const char *type) {
@@ -205,24 +190,6 @@ static int may_be(const char *given, route_kind kind) {
     if (!given || is_type(given, "application/octet-stream") || is_type(given, "application/x-www-form-urlencoded"))
         return 1;
     return is_type(given, kind == ROUTE_INFER ? JSON_TYPE : "image/");
-}
-
-typedef struct counting {
-    const char *name;
-    int count;
-} counting;
-
-static enum MHD_Result count_header(void *user, enum MHD_ValueKind kind, const char *key, const char *value) {
-    counting *c = user;
-    (void)kind, (void)value;
-    c->count += strcasecmp(key, c->name) == 0;
-    return MHD_YES;
-}
-
-static int headers_called(const client *from, const char *name) {
-    counting c = {name, 0};
-    MHD_get_connection_values(from->connection, MHD_HEADER_KIND, count_header, &c);
-    return c.count;
 }
 
 typedef struct verdict {
@@ -253,26 +220,15 @@ static void check_client(const client *from, const exchange *x, verdict *v) {
 /* The body that is announced. */
 static void check_body(const client *from, exchange *x, verdict *v) {
     const http *h = from->h;
-    const char *length = header_of(from, MHD_HTTP_HEADER_CONTENT_LENGTH);
-    const char *encoding = header_of(from, MHD_HTTP_HEADER_CONTENT_ENCODING);
-    if (header_of(from, MHD_HTTP_HEADER_TRANSFER_ENCODING))
-        refuse_with(v, MHD_HTTP_LENGTH_REQUIRED, "Transfer-Encoding: give a Content-Length instead");
-    else if (!length) refuse_with(v, MHD_HTTP_LENGTH_REQUIRED, "Content-Length: is missing");
-    else if (headers_called(from, MHD_HTTP_HEADER_CONTENT_LENGTH) > 1)
-        refuse_with(v, MHD_HTTP_BAD_REQUEST, "Content-Length: is given twice");
-    else if (encoding && strcasecmp(encoding, "identity") != 0)
-        refuse_with(v, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, "Content-Encoding: compressed bodies are not supported");
-    else if (!may_be(header_of(from, MHD_HTTP_HEADER_CONTENT_TYPE), x->to.kind))
+    const mhd_body allowed = {h->r.max_body, "--max-body", 1};
+    v->status = mhd_check_body(from->connection, &allowed, &x->promised, &v->why);
+    if (!v->status && !may_be(header_of(from, MHD_HTTP_HEADER_CONTENT_TYPE), x->to.kind))
         refuse_with(v, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE,
                     x->to.kind == ROUTE_INFER ? "Content-Type: expected application/json or application/octet-stream"
                                               : "Content-Type: expected one image as the body, image/... or "
                                                 "application/octet-stream");
-    else if (!parse_size(length, h->r.max_body, &x->promised)) {
-        refuse_with(v, MHD_HTTP_CONTENT_TOO_LARGE, "");
-        text_printf(&v->why, "Content-Length: over the limit of %zu bytes (--max-body)", h->r.max_body);
-    } else if (h->promised + x->promised > BODIES * h->r.max_body) {
+    else if (!v->status && h->promised + x->promised > BODIES * h->r.max_body)
         refuse_with(v, MHD_HTTP_SERVICE_UNAVAILABLE, "too many large requests at once: try again later");
-    }
     if (v->status) x->promised = 0;
 }
 
@@ -328,24 +284,24 @@ static int prepare_call(const client *from, exchange *x, verdict *v) {
 }
 
 /* Until it is resumed, libmicrohttpd does not look at this connection; that the client closes it is seen here. A TCP
-   client that sends nothing more has gone; of a Unix socket it is told whether the other side can still read. */
-static void set_aside(client *from) {
+   client that sends nothing more has gone; of a Unix socket it is known whether the other side can still read. */
+static void suspend(client *from) {
     struct epoll_event event;
     memset(&event, 0, sizeof event);
     event.events = from->tcp ? EPOLLRDHUP : 0;
     event.data.ptr = from;
-    from->set_aside = epoll_ctl(from->h->epoll, EPOLL_CTL_ADD, from->fd, &event) == 0 ? 2 : 1;
+    from->suspended = epoll_ctl(from->h->epoll, EPOLL_CTL_ADD, from->fd, &event) == 0 ? 2 : 1;
     from->deadline = NEVER;
     from->sending = 0;
     MHD_suspend_connection(from->connection);
 }
 
-static void take_up(client *from) {
+static void resume(client *from) {
     struct epoll_event unused;
     memset(&unused, 0, sizeof unused);
-    if (from->set_aside == 2) epoll_ctl(from->h->epoll, EPOLL_CTL_DEL, from->fd, &unused);
-    if (from->set_aside) MHD_resume_connection(from->connection);
-    from->set_aside = 0;
+    if (from->suspended == 2) epoll_ctl(from->h->epoll, EPOLL_CTL_DEL, from->fd, &unused);
+    if (from->suspended) MHD_resume_connection(from->connection);
+    from->suspended = 0;
     from->deadline = clock_seconds() + from->h->r.idle;
 }
 
@@ -359,7 +315,7 @@ static void free_exchange(exchange *x) {
     free(x);
 }
 
-/* --- what libmicrohttpd tells ------------------------------------------------------------------------------------- */
+/* --- callbacks of libmicrohttpd ----------------------------------------------------------------------------------- */
 
 /* A connection that is closed while its client still sends is reset, and the client never reads why it was refused. So
    the body is passed over first, unless it is endless or the client waits for a word before it sends it. */
@@ -387,10 +343,10 @@ static enum MHD_Result begin_exchange(client *from, const char *method, void **s
 }
 
 static void take_bytes(exchange *x, const char *bytes, size_t len) {
-    if (!x->c || x->no_memory || x->refusal) return;
+    if (!x->c || x->body_lost || x->refusal) return;
     x->received += len;
     if (x->received <= x->promised) text_add(&x->c->body, bytes, len);
-    if (x->received > x->promised || text_failed(&x->c->body)) x->no_memory = 1, text_free(&x->c->body);
+    if (x->received > x->promised || text_failed(&x->c->body)) x->body_lost = 1, text_free(&x->c->body);
 }
 
 /* Called when the headers are there, for each piece of the body, when all of it is there, and when the connection was
@@ -401,7 +357,7 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
     client *from = info ? info->socket_context : NULL;
     exchange *x = *state;
     (void)user, (void)url, (void)version;
-    if (!from || from->told) return MHD_NO;
+    if (!from || from->timed_out) return MHD_NO;
     if (!x) return begin_exchange(from, method, state);
     if (*len) {
         take_bytes(x, bytes, *len);
@@ -412,16 +368,16 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
     if (x->over) return answer_call(from, x);
     if (x->working) return MHD_NO; /* resumed because the client has gone */
     if (!x->c) return answer_at_once(from, x);
-    if (x->no_memory || x->received != x->promised)
+    if (x->body_lost || x->received != x->promised)
         return refuse_request(from, MHD_HTTP_SERVICE_UNAVAILABLE, NULL, "out of memory");
     count_pending(x->h, 1); /* before the look: either whoever stops the service sees this request, or it is refused */
     if (service_stopping(x->h->r.s)) {
-        count_pending(x->h, -1); /* and is not set aside: libmicrohttpd could not close it at the end */
+        count_pending(x->h, -1); /* and is not suspended: libmicrohttpd could not close it at the end */
         return refuse_request(from, MHD_HTTP_SERVICE_UNAVAILABLE, NULL, "the server is stopping");
     }
     x->working = 1;
     x->c->arrived = clock_seconds();
-    set_aside(from);
+    suspend(from);
     call_start(x->c);
     return MHD_YES;
 }
@@ -456,15 +412,9 @@ static void *on_uri(void *user, const char *uri, struct MHD_Connection *connecti
     return NULL;
 }
 
-/* libmicrohttpd would turn %00 into the end of the path: paths are decoded by routes.c. */
-static size_t leave_escaped(void *user, struct MHD_Connection *connection, char *s) {
-    (void)user, (void)connection;
-    return strlen(s);
-}
-
 static void on_connection(void *user, struct MHD_Connection *connection, void **context,
                           enum MHD_ConnectionNotificationCode what) {
-    door *d = user;
+    listener *d = user;
     http *h = d->h;
     client *c = *context;
     if (what == MHD_CONNECTION_NOTIFY_STARTED) {
@@ -497,7 +447,7 @@ static void take_finished(http *h) {
         exchange *x = c->user;
         next = c->next;
         x->over = 1;
-        if (x->from) take_up(x->from);
+        if (x->from) resume(x->from);
         else free_exchange(x);
     }
 }
@@ -516,18 +466,18 @@ static void tell_slow_client(client *c, double now) {
         send(c->fd, all.s, all.len, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)all.len)
         c->h->counts.answered[MHD_HTTP_REQUEST_TIMEOUT]++;
     shutdown(c->fd, SHUT_WR);
-    c->told = 1;
+    c->timed_out = 1;
     c->deadline = now + LINGER;
     text_free(&why);
     text_free(&all);
 }
 
-/* Who has been too slow is left; in the middle of a request it is told so. A connection on which no request has begun
-   is closed without a word, which its client would take for the answer to the next one. */
+/* Closes the connections of clients that were too slow. In the middle of a request a client gets status 408. Where no
+   request has begun, it gets nothing: it would take the status for the answer to its next request. */
 static void leave_slow_clients(http *h, double now) {
     for (client *c = h->clients; c; c = c->next) {
         if (c->deadline >= now) continue;
-        if (c->sending && !c->told) {
+        if (c->sending && !c->timed_out) {
             tell_slow_client(c, now);
         } else {
             shutdown(c->fd, SHUT_RDWR); /* libmicrohttpd sees the end, and closes it */
@@ -539,8 +489,8 @@ static void leave_slow_clients(http *h, double now) {
 /* Milliseconds until something has to be done without an event, at most a second. */
 static int time_to_wait(const http *h) {
     MHD_UNSIGNED_LONG_LONG wait = 1000, ms;
-    for (int i = 0; i < DOORS; i++)
-        if (h->doors[i].daemon && MHD_get_timeout(h->doors[i].daemon, &ms) == MHD_YES && ms < wait) wait = ms;
+    for (int i = 0; i < LISTENERS; i++)
+        if (h->listeners[i].daemon && MHD_get_timeout(h->listeners[i].daemon, &ms) == MHD_YES && ms < wait) wait = ms;
     return (int)wait;
 }
 
@@ -548,13 +498,13 @@ static void take_events(http *h, const struct epoll_event *events, int n) {
     for (int i = 0; i < n; i++) {
         void *who = events[i].data.ptr;
         if (who == &h->finished) take_finished(h);
-        else if (who != &h->doors[0] && who != &h->doors[1]) take_up(who); /* a client that was set aside has gone */
+        else if (who != &h->listeners[0] && who != &h->listeners[1]) resume(who); /* a suspended client has gone */
     }
 }
 
-static void run_doors(http *h) {
-    for (int i = 0; i < DOORS; i++)
-        if (h->doors[i].daemon) MHD_run(h->doors[i].daemon);
+static void run_listeners(http *h) {
+    for (int i = 0; i < LISTENERS; i++)
+        if (h->listeners[i].daemon) MHD_run(h->listeners[i].daemon);
 }
 
 static void *serve(void *user) {
@@ -564,7 +514,7 @@ static void *serve(void *user) {
     while (!__atomic_load_n(&h->stop, __ATOMIC_SEQ_CST)) {
         int n = epoll_wait(h->epoll, events, EVENTS, time_to_wait(h));
         take_events(h, events, n);
-        run_doors(h);
+        run_listeners(h);
         double now = clock_seconds();
         if (now - looked < 1) continue;
         looked = now;
@@ -583,17 +533,16 @@ static int watch(http *h, int fd, void *who) {
     return fd >= 0 && epoll_ctl(h->epoll, EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
-/* libmicrohttpd without a thread of its own: h's thread runs both doors. */
-static int open_door(http *h, int index, int fd) {
-    door *d = &h->doors[index];
+/* libmicrohttpd without a thread of its own: h's thread runs both listeners. */
+static int listener_open(http *h, listener *d, int tcp, int fd) {
     d->h = h;
-    d->tcp = index;
+    d->tcp = tcp;
     if (fd < 0) return 1;
     d->daemon = MHD_start_daemon(
         MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request, d, MHD_OPTION_LISTEN_SOCKET, fd,
         MHD_OPTION_CONNECTION_LIMIT, (unsigned)(h->r.connections + SPARE), MHD_OPTION_CONNECTION_MEMORY_LIMIT,
         (size_t)HEADERS, MHD_OPTION_CONNECTION_MEMORY_INCREMENT, (size_t)READ_STEP, MHD_OPTION_STRICT_FOR_CLIENT, 1,
-        MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, NULL,
+        MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_UNESCAPE_CALLBACK, mhd_leave_escaped, NULL,
         MHD_OPTION_URI_LOG_CALLBACK, on_uri, d, MHD_OPTION_NOTIFY_CONNECTION, on_connection, d,
         MHD_OPTION_NOTIFY_COMPLETED, on_completed, d, MHD_OPTION_END);
     if (!d->daemon) {
@@ -604,8 +553,8 @@ static int open_door(http *h, int index, int fd) {
 }
 
 static void close_all(http *h) {
-    for (int i = 0; i < DOORS; i++)
-        if (h->doors[i].daemon) MHD_stop_daemon(h->doors[i].daemon);
+    for (int i = 0; i < LISTENERS; i++)
+        if (h->listeners[i].daemon) MHD_stop_daemon(h->listeners[i].daemon);
     if (h->epoll >= 0) close(h->epoll);
     mailbox_close(&h->finished);
     free(h);
@@ -617,8 +566,9 @@ http *http_start(const http_request *r) {
     h->r = *r;
     h->epoll = epoll_create1(EPOLL_CLOEXEC);
     int good = mailbox_open(&h->finished) && h->epoll >= 0 && watch(h, h->finished.fd, &h->finished);
-    int both = open_door(h, 0, r->unix_fd) & open_door(h, 1, r->tcp_fd);
-    if (good && both && thread_start(&h->thread, serve, h)) return h;
+    int unix_open = listener_open(h, &h->listeners[0], 0, r->unix_fd);
+    int tcp_open = listener_open(h, &h->listeners[1], 1, r->tcp_fd); /* in any case: it closes its socket */
+    if (good && unix_open && tcp_open && thread_start(&h->thread, serve, h)) return h;
     say_error("the server cannot be started: %s", strerror(errno));
     close_all(h);
     return NULL;
@@ -626,16 +576,16 @@ http *http_start(const http_request *r) {
 
 int http_pending(const http *h) { return __atomic_load_n(&h->pending, __ATOMIC_SEQ_CST); }
 
-/* Connections that are set aside have to be taken up before libmicrohttpd can close them. */
+/* Suspended connections have to be resumed before libmicrohttpd can close them. */
 void http_stop(http *h) {
     __atomic_store_n(&h->stop, 1, __ATOMIC_SEQ_CST);
     mailbox_wake(&h->finished);
     pthread_join(h->thread, NULL);
-    for (client *c = h->clients; c; c = c->next) take_up(c);
-    run_doors(h);
-    for (int i = 0; i < DOORS; i++) {
-        if (h->doors[i].daemon) MHD_stop_daemon(h->doors[i].daemon);
-        h->doors[i].daemon = NULL;
+    for (client *c = h->clients; c; c = c->next) resume(c);
+    run_listeners(h);
+    for (int i = 0; i < LISTENERS; i++) {
+        if (h->listeners[i].daemon) MHD_stop_daemon(h->listeners[i].daemon);
+        h->listeners[i].daemon = NULL;
     }
     service_give_up(h->r.s);
     while (http_pending(h)) {

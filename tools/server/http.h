@@ -1,5 +1,5 @@
-/* HTTP/1.1 on libmicrohttpd: one thread for all connections, which never computes. A connection is set aside while its
-   request is worked on. */
+/* HTTP/1.1 on libmicrohttpd: one thread for all connections, which never computes. A connection is suspended while
+   its request is worked on. */
 #ifndef REID_TOOLS_HTTP_H
 #define REID_TOOLS_HTTP_H
 
@@ -17,8 +17,6 @@ typedef struct http_request {
     long long timeout_us; /* of requests that give none; 0: none */
 } http_request;
 
-/* 1 when libmicrohttpd is compiled in. */
-int http_is_there(void);
 /* NULL after saying what is wrong; the sockets are closed then, too. */
 http *http_start(const http_request *r);
 /* Requests that were received and not yet answered. */

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/source.h"
+#include "embedding/image_inputs.h"
 
 #include <pthread.h>
 #include <stdarg.h>
@@ -32,7 +33,7 @@ struct job {
     pthread_mutex_t lock; /* of cancelled, tickets and the first failure */
     int cancelled, counted; /* counted: its images are among its models' pending ones */
     picture *decoded;     /* [r.count], of encoded pictures */
-    unsigned char **small; /* [r.count] what was made of them, and NULL of those that stay */
+    unsigned char **prepared; /* [r.count] model inputs made of them; NULL where the pixels stay */
     reid_image *images;   /* [answer.n] */
     size_t held;          /* bytes of pictures, counted in s->held, too */
     size_t next;          /* picture that nobody has begun with */
@@ -128,11 +129,11 @@ static void note_time(job *j) {
 
 static void free_pictures(job *j) {
     for (size_t i = 0; j->decoded && i < j->r.count; i++) picture_free(&j->decoded[i]);
-    for (size_t i = 0; j->small && i < j->r.count; i++) free(j->small[i]);
+    for (size_t i = 0; j->prepared && i < j->r.count; i++) free(j->prepared[i]);
     free(j->decoded);
-    free(j->small);
+    free(j->prepared);
     free(j->images);
-    j->decoded = NULL, j->small = NULL, j->images = NULL;
+    j->decoded = NULL, j->prepared = NULL, j->images = NULL;
     __atomic_sub_fetch(&j->s->held, j->held, __ATOMIC_SEQ_CST);
     j->held = 0;
 }
@@ -223,13 +224,21 @@ static void submit(job *j) {
 
 /* --- to pixels ---------------------------------------------------------------------------------------------------- */
 
-/* Counts bytes of pictures. Full is an answer here as well: one that waited for the memory of others, who wait for its
-   own, would wait for ever. A picture that is alone may have as much as picture_limits allow. */
-static int hold(job *j, size_t bytes) {
+static void release_bytes(void *user, size_t bytes) {
+    job *j = user;
+    __atomic_sub_fetch(&j->s->held, bytes, __ATOMIC_SEQ_CST);
+    __atomic_sub_fetch(&j->held, bytes, __ATOMIC_SEQ_CST);
+}
+
+/* Counts bytes of images. Where there is no room the job fails: one that waited for the memory of others, which wait
+   for its own, would wait for ever. An image that is alone may have as much as picture_limits allow. */
+static int reserve_bytes(void *user, size_t bytes) {
+    job *j = user;
     service *s = j->s;
     size_t before = __atomic_fetch_add(&s->held, bytes, __ATOMIC_SEQ_CST);
     size_t own = __atomic_fetch_add(&j->held, bytes, __ATOMIC_SEQ_CST);
     if (!before || before + bytes <= s->budget) return 1;
+    release_bytes(j, bytes);
     if (own && own + bytes > s->budget)
         job_fail(j, STATUS_TOO_LARGE, "%s: together they need more than %zu MiB when decoded", j->r.field,
                  s->budget >> 20);
@@ -237,14 +246,9 @@ static int hold(job *j, size_t bytes) {
     return 0;
 }
 
-static void drop(job *j, size_t bytes) {
-    __atomic_sub_fetch(&j->s->held, bytes, __ATOMIC_SEQ_CST);
-    __atomic_sub_fetch(&j->held, bytes, __ATOMIC_SEQ_CST);
-}
-
 static void refuse_picture(job *j, size_t i, const text *why) {
     char number[32] = "";
-    if (failed(j)) return; /* what hold has said */
+    if (failed(j)) return; /* reserve_bytes has given the reason */
     if (j->r.count > 1) snprintf(number, sizeof number, "[%zu]", i);
     int memory = strstr(why->s, "out of memory") != NULL; /* not the picture's fault */
     job_fail(j, memory ? STATUS_BUSY : STATUS_BAD, "%s%s: %s", j->r.field, number, why->s);
@@ -270,40 +274,37 @@ static void describe(job *j, size_t i) {
 
 /* In place of a photograph, what one model on a CPU computes from: many may wait in the memory of a few. One that is
    alone does not wait, and is made small sooner by all threads of its model. */
-static void make_small(job *j, size_t i) {
+static void prepare(job *j, size_t i, const image_budget *budget) {
     const model *m = &j->s->all.at[j->r.first];
-    const size_t n = images_of(j), bytes = 3 * (size_t)j->decoded[i].width * (size_t)j->decoded[i].height;
+    const size_t n = images_of(j);
     const double started = clock_seconds();
     if (j->r.models > 1 || !model_prepares(m)) return;
     if (j->r.count == 1 && service_jobs(j->s) == 1) return;
-    j->small[i] = model_prepare(m, &j->images[i], n, bytes);
-    if (!j->small[i]) return;
-    for (size_t k = 0; k < n; k++) j->images[i + k] = model_prepared(m, j->small[i], k);
-    picture_free(&j->decoded[i]);
-    drop(j, bytes - n * model_input_bytes(m));
+    j->prepared[i] = image_prepare(&j->decoded[i], m, &j->images[i], n, budget);
+    if (!j->prepared[i]) return;
+    for (size_t k = 0; k < n; k++) j->images[i + k] = model_prepared(m, j->prepared[i], k);
     __atomic_add_fetch(&j->s->counts.resize_ns, (uint64_t)((clock_seconds() - started) * 1e9), __ATOMIC_RELAXED);
 }
 
 static void decode(job *j, size_t i) {
+    const image_budget budget = {reserve_bytes, release_bytes, j};
     service_counts *counts = &j->s->counts;
     picture *p = &j->decoded[i];
     text why = TEXT_INIT;
     double started = clock_seconds();
-    int good = picture_open_bytes(p, j->r.pictures[i].at, j->r.pictures[i].len, &j->s->pictures, &why);
-    size_t cost = p->cost;
-    good = good && hold(j, cost) && picture_decode(p, &why);
-    if (good) drop(j, cost - 3 * (size_t)p->width * (size_t)p->height);
-    else refuse_picture(j, i, &why);
+    int good = picture_open_bytes(p, j->r.pictures[i].at, j->r.pictures[i].len, &j->s->pictures, &why) &&
+               image_decode(p, &budget, &why);
+    if (!good) refuse_picture(j, i, &why);
     __atomic_add_fetch(good ? &counts->decoded : &counts->not_decoded, 1, __ATOMIC_RELAXED);
     __atomic_add_fetch(&counts->decode_ns, (uint64_t)((clock_seconds() - started) * 1e9), __ATOMIC_RELAXED);
     text_free(&why);
     if (!good) return;
     describe(j, i);
-    make_small(j, i);
+    prepare(j, i, &budget);
 }
 
 /* Decodes pictures as long as there are any; the last helper goes on with the job. */
-static void help(void *user) {
+static void decode_pictures(void *user) {
     job *j = user;
     for (;;) {
         size_t i = __atomic_fetch_add(&j->next, 1, __ATOMIC_SEQ_CST);
@@ -321,10 +322,10 @@ static void start_helpers(job *j) {
     if (most > j->r.count) most = j->r.count;
     j->helpers = (int)most;
     for (size_t i = 1; i < most; i++) {
-        j->helper[i] = (pool_task){help, j, NULL};
+        j->helper[i] = (pool_task){decode_pictures, j, NULL};
         pool_add(j->s->workers, &j->helper[i], 0);
     }
-    help(j);
+    decode_pictures(j);
 }
 
 /* --- the whole ---------------------------------------------------------------------------------------------------- */
@@ -349,8 +350,8 @@ void job_run(job *j, const job_request *r, job_done_fn done, void *user) {
     }
     j->images = mem_zeroed(j->answer.n, sizeof *j->images);
     if (r->pictures) j->decoded = mem_zeroed(r->count, sizeof *j->decoded);
-    if (r->pictures) j->small = mem_zeroed(r->count, sizeof *j->small);
-    if (!j->images || (r->pictures && !(j->decoded && j->small))) {
+    if (r->pictures) j->prepared = mem_zeroed(r->count, sizeof *j->prepared);
+    if (!j->images || (r->pictures && !(j->decoded && j->prepared))) {
         job_fail(j, STATUS_BUSY, "out of memory");
         submit(j);
     } else if (!count_images(j, 1)) {

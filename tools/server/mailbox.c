@@ -16,7 +16,7 @@ void mailbox_close(mailbox *m) {
     pthread_mutex_destroy(&m->lock);
 }
 
-/* An eventfd refuses only when its counter is full, and then it is readable already. */
+/* Writing to an eventfd fails only when its counter is full, and then it is already readable. */
 void mailbox_wake(mailbox *m) {
     const uint64_t one = 1;
     ssize_t unused = write(m->fd, &one, sizeof one);
@@ -28,10 +28,10 @@ void mailbox_put(mailbox *m, call *c) {
     c->next = m->newest;
     m->newest = c;
     mailbox_wake(m);
-    pthread_mutex_unlock(&m->lock); /* whoever takes the call may close the mailbox from here on */
+    pthread_mutex_unlock(&m->lock); /* from here on, the thread that takes the call may close the mailbox */
 }
 
-/* The descriptor is read before the list, so that a call that comes in between is taken now or told again. */
+/* Reads the descriptor before the list, so that a call that comes in between is taken now or signalled again. */
 call *mailbox_take(mailbox *m) {
     uint64_t count;
     call *list = NULL;

@@ -38,10 +38,10 @@ static double limit_of(const reid_queue_stats *q) { return q->limit; }
 static const measure MEASURES[] = {
     {"reid_images_total", "counter", "Images of requests that succeeded.", images_of},
     {"reid_batches_total", "counter", "Batches that were computed.", batches_of},
-    {"reid_batched_images_total", "counter", "Images in them.", computed_of},
-    {"reid_queue_seconds_total", "counter", "How long images waited, over all of them.", queue_seconds_of},
-    {"reid_compute_seconds_total", "counter", "How long batches took, over all of them.", compute_seconds_of},
-    {"reid_waiting_images", "gauge", "Images that wait.", waiting_of},
+    {"reid_batched_images_total", "counter", "Images in computed batches.", computed_of},
+    {"reid_queue_seconds_total", "counter", "Sum of the waiting times of all images.", queue_seconds_of},
+    {"reid_compute_seconds_total", "counter", "Sum of the computing times of all batches.", compute_seconds_of},
+    {"reid_waiting_images", "gauge", "Images that are waiting.", waiting_of},
     {"reid_computing_images", "gauge", "Images that are being computed.", computing_of},
     {"reid_waiting_images_limit", "gauge", "Images that may wait.", limit_of},
 };
@@ -57,7 +57,7 @@ static void add_outcomes(text *t, const char *name, const reid_queue_stats *q) {
                     (unsigned long long)outcomes[i].count);
 }
 
-/* Every power of two of microseconds is a bucket. */
+/* The buckets are powers of two of microseconds. */
 static void add_histogram(text *t, const char *name, const reid_queue_stats *q) {
     static const char metric[] = "reid_request_duration_seconds";
     enum { EVERY = 4 };
@@ -76,21 +76,21 @@ static void add_histogram(text *t, const char *name, const reid_queue_stats *q) 
 static void add_models(text *t, const service *s) {
     reid_queue_stats q[MAX_MODELS];
     for (int i = 0; i < s->all.count; i++) reid_queue_query(s->model[i].queue, &q[i]);
-    family(t, "reid_model_info", "gauge", "What a model is.");
+    family(t, "reid_model_info", "gauge", "Properties of a model, as labels.");
     for (int i = 0; i < s->all.count; i++) {
         const reid_info *info = &s->all.at[i].info;
         text_printf(t, "reid_model_info{model=\"%s\",fingerprint=\"%s\",network=\"%s\",device=\"%s\","
                        "precision=\"%s\"} 1\n",
                     s->model[i].name, info->fingerprint, info->network, info->device, info->precision);
     }
-    family(t, "reid_requests_total", "counter", "Requests to a model's queue, by what came of them.");
+    family(t, "reid_requests_total", "counter", "Requests to a model's queue, by outcome.");
     for (int i = 0; i < s->all.count; i++) add_outcomes(t, s->model[i].name, &q[i]);
     for (size_t m = 0; m < sizeof MEASURES / sizeof *MEASURES; m++) {
         family(t, MEASURES[m].name, MEASURES[m].type, MEASURES[m].help);
         for (int i = 0; i < s->all.count; i++)
             text_printf(t, "%s{model=\"%s\"} %.17g\n", MEASURES[m].name, s->model[i].name, MEASURES[m].of(&q[i]));
     }
-    family(t, "reid_request_duration_seconds", "histogram", "From a request's entry into the queue to its end.");
+    family(t, "reid_request_duration_seconds", "histogram", "Time from a request's entry into the queue to its end.");
     for (int i = 0; i < s->all.count; i++) add_histogram(t, s->model[i].name, &q[i]);
 }
 
@@ -98,24 +98,24 @@ static void add_models(text *t, const service *s) {
 
 static void add_pictures(text *t, const service *s) {
     const service_counts *c = &s->counts;
-    family(t, "reid_pictures_total", "counter", "Encoded pictures, by what came of them.");
+    family(t, "reid_pictures_total", "counter", "Encoded images, by outcome.");
     text_printf(t, "reid_pictures_total{outcome=\"decoded\"} %llu\nreid_pictures_total{outcome=\"refused\"} %llu\n",
                 (unsigned long long)__atomic_load_n(&c->decoded, __ATOMIC_RELAXED),
                 (unsigned long long)__atomic_load_n(&c->not_decoded, __ATOMIC_RELAXED));
-    single(t, "reid_decode_seconds_total", "counter", "How long decoding took, over all pictures.",
+    single(t, "reid_decode_seconds_total", "counter", "Sum of the decoding times of all images.",
            (double)__atomic_load_n(&c->decode_ns, __ATOMIC_RELAXED) * NANO);
-    single(t, "reid_resize_seconds_total", "counter", "How long decoded pictures took to be made small, on a CPU.",
+    single(t, "reid_resize_seconds_total", "counter", "Sum of the times to shrink decoded images on the CPU.",
            (double)__atomic_load_n(&c->resize_ns, __ATOMIC_RELAXED) * NANO);
-    single(t, "reid_picture_bytes", "gauge", "Memory of pictures: decoded, being decoded, made small.",
+    single(t, "reid_picture_bytes", "gauge", "Memory of images that are decoded, being decoded or shrunk.",
            (double)__atomic_load_n(&s->held, __ATOMIC_RELAXED));
-    single(t, "reid_queries_total", "counter", "Embeddings that the gallery was asked about.",
+    single(t, "reid_queries_total", "counter", "Embeddings that were searched for in the gallery.",
            (double)__atomic_load_n(&c->matched, __ATOMIC_RELAXED));
 }
 
 static void add_front(text *t, const front_counts *front) {
-    single(t, "reid_connections", "gauge", "Connections that are open.", front->connections);
-    single(t, "reid_connections_total", "counter", "Connections that were accepted.", (double)front->accepted);
-    family(t, "reid_http_responses_total", "counter", "Responses, by their status.");
+    single(t, "reid_connections", "gauge", "Open connections.", front->connections);
+    single(t, "reid_connections_total", "counter", "Accepted connections.", (double)front->accepted);
+    family(t, "reid_http_responses_total", "counter", "Responses by status.");
     for (int i = 0; i < FRONT_STATUSES; i++)
         if (front->answered[i])
             text_printf(t, "reid_http_responses_total{code=\"%d\"} %llu\n", i, (unsigned long long)front->answered[i]);
@@ -133,23 +133,23 @@ static void add_gpu(text *t, gpu_watch *gpu) {
     gpu_state state;
     text why = TEXT_INIT;
     if (gpu && gpu_watch_read(gpu, &state, &why)) {
-        single(t, "reid_gpu_busy_ratio", "gauge", "Share of the last moments in which the GPU computed, for anybody.",
+        single(t, "reid_gpu_busy_ratio", "gauge", "Recent share of time in which the GPU was busy, for any process.",
                state.busy / 100.0);
-        single(t, "reid_gpu_memory_used_bytes", "gauge", "Memory of the GPU in use, by anybody.", (double)state.used);
-        single(t, "reid_gpu_memory_bytes", "gauge", "Memory of the GPU.", (double)state.total);
-        if (state.watts >= 0) single(t, "reid_gpu_power_watts", "gauge", "What the GPU takes.", state.watts);
+        single(t, "reid_gpu_memory_used_bytes", "gauge", "GPU memory in use by all processes.", (double)state.used);
+        single(t, "reid_gpu_memory_bytes", "gauge", "Total GPU memory.", (double)state.total);
+        if (state.watts >= 0) single(t, "reid_gpu_power_watts", "gauge", "Power draw of the GPU.", state.watts);
     }
     text_free(&why);
 }
 
 void prometheus_text(text *t, const service *s, const front_counts *front) {
-    family(t, "reid_build_info", "gauge", "Which version this is.");
+    family(t, "reid_build_info", "gauge", "The version, as a label.");
     text_printf(t, "reid_build_info{version=\"%s\"} 1\n", reid_version_string());
     add_models(t, s);
     add_pictures(t, s);
     add_gpu(t, s->gpu);
     add_front(t, front);
-    single(t, "reid_uptime_seconds", "gauge", "Since the server was started.", clock_seconds() - s->started);
-    single(t, "process_resident_memory_bytes", "gauge", "Memory that the process has.", (double)mem_resident());
+    single(t, "reid_uptime_seconds", "gauge", "Seconds since the server was started.", clock_seconds() - s->started);
+    single(t, "process_resident_memory_bytes", "gauge", "Resident memory of the process.", (double)mem_resident());
     single(t, "process_cpu_seconds_total", "counter", "CPU time of the process.", cpu_seconds());
 }

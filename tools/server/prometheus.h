@@ -6,11 +6,11 @@
 
 enum { FRONT_STATUSES = 600 };
 
-/* What the connections' side has counted. */
+/* Counters of the HTTP side. */
 typedef struct front_counts {
     uint64_t accepted;                   /* connections */
-    uint64_t answered[FRONT_STATUSES]; /* responses, by their status */
-    int connections;                     /* now */
+    uint64_t answered[FRONT_STATUSES]; /* responses by status */
+    int connections;                     /* open now */
 } front_counts;
 
 void prometheus_text(text *t, const service *s, const front_counts *front);

@@ -9,28 +9,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_ID = 1024, MAX_NESTING = 8, MAX_SHAPE = 4, MAX_FIELD = 64, SIZE_DIGITS = 20 };
+enum { MAX_ID = 1024, MAX_NESTING = 8, MAX_SHAPE = 4, MAX_FIELD = 64 };
 
-/* A request while it is read. `field` is what the next mistake is about. */
+/* The state while a request is read. `field` is being read, for error messages. */
 typedef struct reading {
     json j;
     infer_request *r;
     text *why, key, scratch;
     size_t most;
     char field[MAX_FIELD];
-    const unsigned char *bytes; /* behind the JSON */
+    const unsigned char *bytes; /* after the JSON */
     size_t byte_count;
-    int binary_output;          /* what all outputs are unless one says otherwise */
+    int binary_output;          /* the default for all outputs */
 } reading;
 
-/* What an input says about itself, before its data are looked at. */
+/* The description of an input, before its data are read. */
 typedef struct tensor {
     text name, datatype;
     long long shape[MAX_SHAPE];
     int dims;
     int has_data, has_bytes;
     size_t byte_count; /* parameters.binary_data_size */
-    json data;         /* stands before the value of "data" */
+    json data;         /* positioned before the value of "data" */
 } tensor;
 
 /* --- refusals ----------------------------------------------------------------------------------------------------- */
@@ -38,14 +38,14 @@ typedef struct tensor {
 static void about(reading *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void about(reading *p, const char *format, ...) {
     va_list args;
-    if (p->j.error[0]) return; /* a mistake stays with the field that it was in */
+    if (p->j.error[0]) return; /* an error belongs to the field in which it occurred */
     va_start(args, format);
     vsnprintf(p->field, sizeof p->field, format, args);
     va_end(args);
 }
 
 static int fail(reading *p, int status, const char *format, ...) __attribute__((format(printf, 3, 4)));
-/* The first one counts. The reader of JSON stops with it, so that every loop ends. Always returns 0. */
+/* Keeps the first error. It also stops the JSON reader, so that every loop ends. Always returns 0. */
 static int fail(reading *p, int status, const char *format, ...) {
     char message[256];
     va_list args;
@@ -60,9 +60,9 @@ static int fail(reading *p, int status, const char *format, ...) {
 
 static int no_memory(reading *p) { return fail(p, STATUS_BUSY, "out of memory"); }
 
-/* 1 for the first of its name; bit tells names apart. */
+/* Returns 1 for the first field of its name, which `bit` identifies. */
 static int first_time(reading *p, unsigned *seen, unsigned bit) {
-    if (*seen & bit) return fail(p, STATUS_BAD, "stands twice");
+    if (*seen & bit) return fail(p, STATUS_BAD, "is given twice");
     *seen |= bit;
     return 1;
 }
@@ -87,8 +87,8 @@ static int digit_of(int c) {
     return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
-/* Base64 with its padding (RFC 4648), appended to out. Returns 0 when it is malformed: no other alphabet, no line
-   breaks, no bits that are left over. */
+/* Decodes base64 with padding (RFC 4648) and appends it to out. Returns 0 when it is malformed. Other alphabets, line
+   breaks and non-zero unused bits are not accepted. */
 static int base64_add(text *out, const char *s, size_t len) {
     if (len % 4) return 0;
     for (size_t i = 0; i < len; i += 4) {
@@ -108,12 +108,13 @@ static int base64_add(text *out, const char *s, size_t len) {
 
 /* --- the tensor's data -------------------------------------------------------------------------------------------- */
 
-/* n of something, checked against the shape. */
+/* Checks a number of elements against the shape. */
 static int count_is(reading *p, size_t found, size_t wanted) {
-    return found == wanted || fail(p, STATUS_BAD, "has %zu elements, the shape says %zu", found, wanted);
+    return found == wanted || fail(p, STATUS_BAD, "has %zu element%s, but the shape needs %zu", found,
+                                    plural(found), wanted);
 }
 
-/* Lengths of 4 bytes, each before its picture. */
+/* Reads pictures, each preceded by its length in 4 bytes. */
 static int pictures_from_bytes(reading *p) {
     infer_request *r = p->r;
     size_t at = 0, n = 0;
@@ -130,11 +131,11 @@ static int pictures_from_bytes(reading *p) {
     return count_is(p, n, r->count);
 }
 
-/* Strings of base64, or numbers of pixels, in nested arrays or flat. *found: how many there are. */
+/* Reads strings of base64, or numbers of pixels, in nested or flat arrays. *found: how many there are. */
 static int flat_values(reading *p, size_t *found, int depth) {
     infer_request *r = p->r;
     long long value;
-    if (depth > MAX_NESTING) return fail(p, STATUS_BAD, "nested too deep");
+    if (depth > MAX_NESTING) return fail(p, STATUS_BAD, "is nested too deeply");
     for (json_array(&p->j); json_item(&p->j);) {
         if (json_peek(&p->j) == '[') {
             flat_values(p, found, depth + 1);
@@ -158,7 +159,7 @@ static int flat_values(reading *p, size_t *found, int depth) {
     return !p->j.error[0];
 }
 
-/* What "data" holds, into r->own; the pictures' places are known only when it grows no more. */
+/* Reads "data" into r->own. The pictures' addresses are set at the end, when it does not grow any more. */
 static int values_from_json(reading *p, const tensor *t, size_t wanted) {
     infer_request *r = p->r;
     const json whole = p->j;
@@ -174,15 +175,15 @@ static int values_from_json(reading *p, const tensor *t, size_t wanted) {
     return 1;
 }
 
-/* Either the bytes behind the JSON are this tensor's, or "data" is. */
+/* The tensor's data are either the bytes after the JSON or "data". */
 static int check_place(reading *p, const tensor *t) {
     about(p, "inputs[0].data");
-    if (t->has_data && t->has_bytes) return fail(p, STATUS_BAD, "excludes parameters.binary_data_size");
+    if (t->has_data && t->has_bytes) return fail(p, STATUS_BAD, "cannot be combined with parameters.binary_data_size");
     if (!t->has_data && !t->has_bytes)
-        return fail(p, STATUS_BAD, "is missing, and so is parameters.binary_data_size");
+        return fail(p, STATUS_BAD, "is missing; give it or parameters.binary_data_size");
     about(p, t->has_bytes ? "inputs[0].parameters.binary_data_size" : "body");
     if ((t->has_bytes ? t->byte_count : 0) != p->byte_count)
-        return fail(p, STATUS_BAD, "%zu bytes follow the JSON, not %zu", p->byte_count, t->byte_count);
+        return fail(p, STATUS_BAD, "expected %zu bytes after the JSON, found %zu", t->byte_count, p->byte_count);
     about(p, t->has_bytes ? "inputs[0]: its bytes" : "inputs[0].data");
     return 1;
 }
@@ -216,7 +217,7 @@ static int take_pixels(reading *p, const tensor *t) {
     return count_is(p, p->byte_count, (size_t)size);
 }
 
-/* Everything that it says is known: is it one of the two tensors that there are? */
+/* Checks the complete description against the two possible tensors. */
 static int take_tensor(reading *p, const tensor *t) {
     about(p, "inputs[0].name");
     if (!t->name.s) return fail(p, STATUS_BAD, "is missing");
@@ -248,7 +249,7 @@ static int read_shape(reading *p, tensor *t) {
     return !p->j.error[0] && (t->dims || fail(p, STATUS_BAD, "has no dimensions"));
 }
 
-/* Nobody's memory but the client's own bytes is read. */
+/* Refuses parameters that are not supported. Data come only from the client's own bytes, never from shared memory. */
 static int refuse_parameter(reading *p, const char *where, const char *name) {
     about(p, "%sparameters", where);
     if (strncmp(name, "shared_memory", 13) == 0)
@@ -283,7 +284,7 @@ static int read_input_field(reading *p, tensor *t, unsigned *seen) {
     case 2: return read_shape(p, t);
     case 3: return read_input_parameters(p, t);
     default:
-        json_peek(&p->j); /* steps over white space, so that an error tells the right line */
+        json_peek(&p->j); /* skips white space, so that an error names the right line */
         t->data = p->j;
         t->has_data = 1;
         return json_skip(&p->j);
@@ -385,7 +386,7 @@ static int read_request_field(reading *p, unsigned *seen) {
     return first_time(p, seen, 1u << which) && readers[which](p);
 }
 
-/* Parameters hold for all outputs, wherever they stand; an output's own come before them. */
+/* The request's parameters apply to all outputs, wherever they come; those of an output take precedence. */
 static int read_request(reading *p) {
     const int open = -1;
     unsigned seen = 0;
@@ -431,18 +432,6 @@ void infer_free(infer_request *r) {
 
 /* --- query strings ------------------------------------------------------------------------------------------------ */
 
-int parse_size(const char *s, size_t most, size_t *out) {
-    size_t value = 0, n = strspn(s, "0123456789");
-    if (!n || n > SIZE_DIGITS || s[n]) return 0;
-    for (; *s; s++) {
-        size_t digit = (size_t)(*s - '0');
-        if (value > (SIZE_MAX - digit) / 10) return 0;
-        value = value * 10 + digit;
-    }
-    *out = value;
-    return value <= most;
-}
-
 static int hex_of(int c) {
     if (c >= '0' && c <= '9') return c - '0';
     c |= 32;
@@ -465,7 +454,7 @@ int percent_decode(const char *s, size_t len, text *out) {
     return !text_failed(out);
 }
 
-/* "x,y,w,h" in whole pixels. */
+/* Reads "x,y,w,h" in whole pixels. */
 static int parse_box(const char *value, reid_box *out) {
     long long part[4];
     for (int i = 0; i < 4; i++) {
@@ -490,7 +479,7 @@ static int no_memory_for(plain_request *r, text *why) {
 static int add_box(plain_request *r, const char *value, size_t most, text *why) {
     if (r->count >= most) {
         r->status = STATUS_TOO_LARGE;
-        return refuse(why, "box: more than %zu", most);
+        return refuse(why, "box: more than %zu boxes", most);
     }
     if (!GROW(r->boxes, r->count, r->cap)) return no_memory_for(r, why);
     if (!parse_box(value, &r->boxes[r->count]))
@@ -505,7 +494,7 @@ typedef struct query_field {
 } query_field;
 
 static int read_number(const query_field *f, long long lo, long long hi, unsigned *seen, long long *out, text *why) {
-    if (*seen & f->bit) return refuse(why, "%s: stands twice", f->name);
+    if (*seen & f->bit) return refuse(why, "%s: is given twice", f->name);
     *seen |= f->bit;
     return parse_int(f->value, lo, hi, out) ||
            refuse(why, "%s: expected an integer from %lld to %lld", f->name, lo, hi);

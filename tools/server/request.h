@@ -1,4 +1,4 @@
-/* What clients ask for, read from bytes that nobody trusts: the JSON of the Open Inference Protocol (KServe v2) with
+/* Reads requests of clients from bytes that are not trusted: the JSON of the Open Inference Protocol (KServe v2) with
    its binary extension, and the query strings of the plain endpoints. Pure functions; every reason names its field. */
 #ifndef REID_TOOLS_REQUEST_H
 #define REID_TOOLS_REQUEST_H
@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-/* A status is a number of HTTP, also where no HTTP is spoken: programs know what these mean. */
+/* A status is an HTTP status code, also for the worker, which does not speak HTTP: programs know these codes. */
 enum {
     STATUS_OK = 200,
     STATUS_BAD = 400,
@@ -32,23 +32,23 @@ typedef struct infer_request {
     text id;                  /* s NULL: the client gave none */
     int priority;             /* PRIORITY_FIRST ... PRIORITY_LAST */
     long long timeout_us;     /* 0: none was given */
-    int binary;               /* 1: the output is wanted as bytes, not as JSON */
+    int binary;               /* 1: the client wants the output as bytes, not as JSON */
     size_t count;             /* images, at least 1 */
     span *pictures;           /* [count] encoded pictures; NULL: pixels */
     const unsigned char *rgb; /* (count, height, width, 3) when there are no pictures */
     int height, width;
-    text own;                 /* what was decoded from JSON: the spans point into it, else into the body */
-    int status;               /* why it was refused: STATUS_BAD, STATUS_TOO_LARGE or STATUS_BUSY (no memory) */
+    text own;                 /* data decoded from JSON; the spans point into it, or else into the body */
+    int status;               /* if it was refused: STATUS_BAD, STATUS_TOO_LARGE or STATUS_BUSY (no memory) */
 } infer_request;
 
-/* Reads a body whose first json_len bytes are JSON; the rest is the tensor's. most: images that a request may have.
-   Returns 0 with the reason in why; free it in any case. The body has to outlive it. */
+/* Reads a body whose first json_len bytes are JSON; the rest belongs to the tensor. most: the limit of images in a
+   request. Returns 0 with the reason in why; free it in any case. The body must outlive it. */
 int infer_read(infer_request *r, const unsigned char *body, size_t len, size_t json_len, size_t most, text *why);
 void infer_free(infer_request *r);
 
 /* The query string of POST /embed and POST /match. */
 typedef struct plain_request {
-    text model;           /* s NULL: none was named */
+    text model;           /* s NULL: none was given */
     reid_box *boxes;      /* [count]; none: the whole picture */
     size_t count, cap;
     int priority;
@@ -57,15 +57,12 @@ typedef struct plain_request {
     int status;
 } plain_request;
 
-/* Reads "box=1,2,30,40&box=...&priority=0"; a NULL query is an empty one. with_top: `top` is allowed. Returns 0 with
+/* Reads "box=1,2,30,40&box=...&priority=0"; NULL counts as an empty query. with_top: `top` is allowed. Returns 0 with
    the reason in why; free it in any case. */
 int plain_read(plain_request *r, const char *query, int with_top, size_t most, text *why);
 void plain_free(plain_request *r);
 
-/* Appends what %41 and the like stand for. Returns 0 for a malformed one, for %00 and without memory. */
+/* Appends s with %41 and the like decoded. Returns 0 for a malformed escape, for %00, and when there is no memory. */
 int percent_decode(const char *s, size_t len, text *out);
-
-/* A decimal number without a sign, as in Content-Length. Returns 0 when it is none, or above most. */
-int parse_size(const char *s, size_t most, size_t *out);
 
 #endif

@@ -22,7 +22,7 @@ static const fixed WHOLE[] = {
     {"/v2/models/stats", ROUTE_STATS},
 };
 
-/* Behind a model's name. */
+/* The paths after a model's name. */
 static const fixed OF_MODEL[] = {
     {"", ROUTE_MODEL},
     {"/ready", ROUTE_MODEL_READY},
@@ -37,7 +37,7 @@ static int find(const fixed *list, size_t count, const char *path, route *out) {
     return 0;
 }
 
-/* NAME, NAME/ready, NAME/versions/1/ready: there is one version of each. */
+/* Parses NAME, NAME/ready, NAME/versions/1/ready; each model has one version. */
 static int find_of_model(route *out, const service *s, char *path, text *why) {
     static const char version[] = "/versions/1";
     size_t n = strcspn(path, "/"), skip = sizeof version - 1;
@@ -45,7 +45,7 @@ static int find_of_model(route *out, const service *s, char *path, text *why) {
     route found = {ROUTE_MODEL, -1};
     if (strncmp(rest, version, skip) == 0 && (!rest[skip] || rest[skip] == '/')) rest += skip;
     if (!find(OF_MODEL, sizeof OF_MODEL / sizeof *OF_MODEL, rest, &found))
-        return refuse(why, "a model has no \"%.64s\"", rest);
+        return refuse(why, "unknown path \"%.64s\" after the model", rest);
     path[n] = 0;
     found.index = service_find(s, path);
     *out = found;

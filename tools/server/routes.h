@@ -1,4 +1,4 @@
-/* What a path stands for. */
+/* Maps paths to endpoints. */
 #ifndef REID_TOOLS_ROUTES_H
 #define REID_TOOLS_ROUTES_H
 
@@ -13,8 +13,8 @@ typedef enum route_kind {
     ROUTE_MODEL,
     ROUTE_MODEL_READY,
     ROUTE_CONFIG,
-    ROUTE_STATS, /* of index, or of all models when that is -1 */
-    ROUTE_INFER, /* from here on with POST and a body, the others with GET */
+    ROUTE_STATS, /* of model index, or of all models if it is -1 */
+    ROUTE_INFER, /* this and the next ones need POST and a body, the others GET */
     ROUTE_EMBED,
     ROUTE_MATCH
 } route_kind;
@@ -24,7 +24,7 @@ typedef struct route {
     int index; /* the model */
 } route;
 
-/* path: as it was sent, len bytes up to the query. Returns 0 with the reason in why. */
+/* path: as the client sent it, len bytes up to the query. Returns 0 with the reason in why. */
 int route_find(route *out, const service *s, const char *path, size_t len, text *why);
 
 #endif

@@ -13,7 +13,7 @@ enum { USUAL_DECODERS = 4, MOST_DECODERS = 256 };
 
 static const size_t MOST_HELD = (size_t)1 << 30; /* bytes of decoded pictures */
 
-/* A queue before the model. */
+/* Creates the model's queue. */
 static int open_queue(service *s, int index, const service_request *r) {
     service_model *m = &s->model[index];
     model *behind = &s->all.at[index];
@@ -49,7 +49,7 @@ static int open_gallery(service *s, const service_request *r) {
     return s->has_gallery && ask_open(&s->asked, &asked);
 }
 
-/* How busy the GPU is, is told if it can be found out. */
+/* Opens a monitor of the GPU's load, if possible. */
 static void watch_gpu(service *s) {
     reid_gpu_info gpu;
     text why = TEXT_INIT;

@@ -20,21 +20,21 @@
 #include <unistd.h>
 
 enum {
-    LENGTHS = 8,           /* bytes before a header: its length, the body's */
+    LENGTHS = 8,           /* bytes before a header: its length and the body's */
     MAX_HEADER = 1 << 20,
     HELD_BODIES = 4,       /* times max_body: bytes of requests and answers in all */
     PIECE = 1 << 16,       /* bytes read at once */
-    FILE_PIECE = 1 << 20,  /* written at once into a file, which never makes a writer wait for a reader */
-    LOOK = 100,            /* milliseconds between looks for signals */
-    LAST_ANSWERS = 2       /* seconds to send what has been given up */
+    FILE_PIECE = 1 << 20,  /* bytes written at once to a file, which never blocks on a reader */
+    LOOK = 100,            /* milliseconds between checks for signals */
+    LAST_ANSWERS = 2       /* seconds to send the answers of requests that were given up */
 };
 
 typedef struct worker worker;
 
-/* A request on its way to its answer's last byte. */
+/* A request, until the last byte of its answer is written. */
 typedef struct asked {
     worker *w;
-    call *c;           /* NULL: it was answered at once, or is over */
+    call *c;           /* NULL: it was answered at once, or is finished */
     text id;
     text head, body;   /* of the answer's frame */
     size_t cost, sent; /* bytes counted in w->held; bytes of head and body that are written */
@@ -52,23 +52,23 @@ struct worker {
     int out_is_socket;
     size_t out_piece;
     /* What is being read. */
-    unsigned char bytes[PIECE]; /* of which those from at to filled are still to be looked at */
+    unsigned char bytes[PIECE]; /* those from at to filled are not processed yet */
     size_t at, filled;
     phase now;
     unsigned char lengths[LENGTHS];
-    size_t left, body_len; /* bytes to the end of the phase; of the body */
+    size_t left, body_len; /* bytes to the end of the phase; length of the body */
     text header;
     asked *reading;        /* in IN_BODY */
-    /* What is worked on, and what is to be written. */
+    /* Requests in progress, and answers to write. */
     int working, most;
     size_t held;
     queue answers;
-    mailbox finished;      /* calls that are over */
+    mailbox finished;      /* finished calls */
     /* The end. */
-    int ended, stopping;   /* no more is read: there is none; it is not wanted */
-    int gone;              /* nobody reads what is written */
+    int ended, stopping;   /* reading has stopped: at the end of the input; because of a signal */
+    int gone;              /* the reader of the answers is gone */
     int status;
-    double until;          /* when stopping: what was accepted is given up */
+    double until;          /* when stopping: the time at which unfinished requests are given up */
 };
 
 /* --- answers ------------------------------------------------------------------------------------------------------ */
@@ -81,7 +81,7 @@ static void free_asked(asked *a) {
     free(a);
 }
 
-/* Ends with this status unless a worse one is known: what never was a frame will not be one later. */
+/* Sets the exit status, but keeps WORKER_BROKEN: invalid frames will not become valid later. */
 static void note_status(worker *w, int status) {
     if (w->status != WORKER_BROKEN) w->status = status;
 }
@@ -91,7 +91,7 @@ static void stop_reading(worker *w, double seconds) {
     w->stopping = 1;
 }
 
-/* Puts the frame in front of the answer, and it into the line of those to be written. */
+/* Adds the frame's header to the answer and queues it for writing. */
 static void answer(asked *a, int status, size_t json_len) {
     worker *w = a->w;
     const unsigned char lengths[LENGTHS] = {0};
@@ -128,13 +128,13 @@ static void answer_refusal(asked *a, int status, const text *why) {
     answer(a, text_failed(why) ? STATUS_BUSY : status, a->body.len);
 }
 
-/* On one of the service's threads. */
+/* Runs on one of the service's threads. */
 static void call_done(call *c, void *user) {
     const asked *a = user;
     mailbox_put(&a->w->finished, c);
 }
 
-/* Those that are over, in the order in which they were done. */
+/* Queues the answers of finished calls, in the order in which they finished. */
 static void take_finished(worker *w) {
     for (call *c = mailbox_take(&w->finished), *next; c; c = next) {
         asked *a = c->user;
@@ -151,7 +151,7 @@ static void take_finished(worker *w) {
 
 /* --- requests ----------------------------------------------------------------------------------------------------- */
 
-/* A call for what has a picture or a tensor. Returns 0 with the status and the reason. */
+/* Makes a call for a request with a picture or a tensor. Returns 0 with the status and the reason. */
 static int prepare_call(asked *a, const frame_header *h, int *status, text *why) {
     static const call_kind kinds[] = {CALL_INFER, CALL_EMBED, CALL_MATCH};
     service *s = a->w->r.s;
@@ -173,7 +173,7 @@ static int prepare_call(asked *a, const frame_header *h, int *status, text *why)
     return !text_failed(&c->body) && !text_failed(&c->query) ? 1 : text_no_memory(why);
 }
 
-/* Counters and descriptions need no computing. */
+/* Answers requests that need no computing: statistics and metadata. */
 static void answer_at_once(asked *a, const frame_header *h) {
     const service *s = a->w->r.s;
     text why = TEXT_INIT;
@@ -188,7 +188,7 @@ static void answer_at_once(asked *a, const frame_header *h) {
     text_free(&why);
 }
 
-/* The body is there. */
+/* Called when the body is complete. */
 static void start_call(worker *w) {
     asked *a = w->reading;
     w->reading = NULL;
@@ -205,7 +205,7 @@ static void start_call(worker *w) {
     call_start(a->c);
 }
 
-/* The header is there. What is refused is answered at once, and its body is read past. */
+/* Called when the header is complete. A refused request is answered at once, and its body is skipped. */
 static void take_header(worker *w) {
     frame_header h;
     text why = TEXT_INIT;
@@ -220,11 +220,11 @@ static void take_header(worker *w) {
     }
     a->w = w;
     int good = frame_read(&h, w->header.s, w->header.len, w->body_len, &why);
-    if (text_failed(&w->header)) good = text_no_memory(&why); /* then it was never read */
+    if (text_failed(&w->header)) good = text_no_memory(&why); /* the header is incomplete */
     text_join(&a->id, &h.id);
     if (good && w->body_len > w->r.max_body) {
         status = STATUS_TOO_LARGE;
-        good = refuse(&why, "body: over the limit of %zu bytes", w->r.max_body);
+        good = refuse(&why, "body: larger than the limit of %zu bytes", w->r.max_body);
     }
     if (good && h.kind >= FRAME_STATS) answer_at_once(a, &h);
     else if (good && prepare_call(a, &h, &status, &why)) w->reading = a, w->now = IN_BODY;
@@ -247,11 +247,11 @@ static void take_lengths(worker *w) {
     w->now = IN_HEADER;
     text_clear(&w->header);
     if (w->left && w->left <= MAX_HEADER) return;
-    say_error("stdin: not a frame: a header has 1 to %d bytes, not %zu", MAX_HEADER, w->left);
+    say_error("stdin: not a frame: expected a header of 1 to %d bytes, found %zu", MAX_HEADER, w->left);
     break_off(w);
 }
 
-/* What has been read up to its end. An empty body ends at once. */
+/* Handles all parts that are complete; an empty body is complete at once. */
 static void end_phase(worker *w) {
     while (!w->left && !w->stopping) {
         if (w->now == IN_LENGTHS) {
@@ -269,7 +269,7 @@ static void end_phase(worker *w) {
     }
 }
 
-/* More is read as long as there is room: what comes then waits in the pipe, and so does the one who writes it. */
+/* Reads only while there is room. Otherwise data wait in the pipe, and the writer blocks. */
 static int wants_more(const worker *w) {
     return !w->ended && !w->stopping && w->working < w->most &&
            (w->now != IN_LENGTHS || w->held < HELD_BODIES * w->r.max_body);
@@ -309,7 +309,7 @@ static void read_some(worker *w) {
 
 /* --- writing ------------------------------------------------------------------------------------------------------ */
 
-/* As much as goes without waiting for the reader: a pipe that poll finds writable takes PIPE_BUF bytes. */
+/* Writes as much as possible without blocking: a pipe that poll reports as writable takes PIPE_BUF bytes. */
 static ssize_t write_piece(const worker *w, const char *bytes, size_t len) {
     if (w->out_is_socket) return send(w->r.out, bytes, len, MSG_DONTWAIT | MSG_NOSIGNAL);
     return write(w->r.out, bytes, len < w->out_piece ? len : w->out_piece);
@@ -329,7 +329,7 @@ static void drop_answers(worker *w) {
     w->answers.last = NULL;
 }
 
-/* Nobody waits for anything any more. */
+/* Cancels everything, because the reader of the answers is gone. */
 static void lose_reader(worker *w, const char *why) {
     if (w->gone) return;
     if (!w->ended || w->working || w->answers.first) {
@@ -364,7 +364,7 @@ static void write_some(worker *w) {
 static void look_for_the_end(worker *w) {
     if (interrupted() && interrupt_take()) {
         stop_reading(w, w->r.drain);
-        say_info("stopping: %d requests are in progress", w->working);
+        say_info("stopping: %d request%s in progress", w->working, plural((size_t)w->working));
     }
     if (service_lost(w->r.s) && !w->stopping) {
         say_error("the GPU is lost");
@@ -374,13 +374,14 @@ static void look_for_the_end(worker *w) {
     }
     if (!w->stopping || clock_seconds() < w->until || !(w->working || w->answers.first)) return;
     if (!service_stopping(w->r.s)) {
-        if (!w->gone) say_warning("%d requests were dropped (--drain)", w->working);
+        if (!w->gone) say_warning("dropped %d request%s after the time of --drain", w->working,
+                                  plural((size_t)w->working));
         service_stop(w->r.s);
         service_give_up(w->r.s);
         w->until = clock_seconds() + (w->gone ? 0 : LAST_ANSWERS);
         note_status(w, WORKER_AGAIN);
     } else {
-        w->gone = 1; /* whoever does not read by now gets nothing any more */
+        w->gone = 1; /* a reader that has not read by now gets nothing more */
     }
 }
 
@@ -409,7 +410,7 @@ int worker_run(const worker_request *r) {
     struct stat st;
     memset(&w, 0, sizeof w);
     w.r = *r;
-    if (w.r.max_body > UINT32_MAX) w.r.max_body = UINT32_MAX; /* no frame has more */
+    if (w.r.max_body > UINT32_MAX) w.r.max_body = UINT32_MAX; /* the largest possible frame */
     w.left = LENGTHS;
     w.most = r->s->model[0].limit;
     for (int i = 1; i < r->s->all.count; i++)

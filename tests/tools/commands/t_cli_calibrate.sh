@@ -101,9 +101,9 @@ bad_pairs() { # PATTERN TEXT
 bad_pairs 'bad.csv: line 1: the header lacks "same"' 'first,second\n'
 bad_pairs 'bad.csv: line 1: the header names first twice' 'first,second,same,first\na,b,1,c\n'
 bad_pairs 'bad.csv: line 1: no pairs' 'first,second,same\n'
-bad_pairs 'line 2: "yes" is not 1 (the same) or 0 (two)' 'first,second,same\na,b,yes\n'
-bad_pairs 'line 2: an empty path' 'first,second,same\n,b,1\n'
-bad_pairs 'line 2: an image with itself' 'first,second,same\nb,b,1\n'
+bad_pairs 'line 2: invalid "yes" in column "same"; expected 1 (the same) or 0 (different)' 'first,second,same\na,b,yes\n'
+bad_pairs 'line 2: a path is empty' 'first,second,same\n,b,1\n'
+bad_pairs 'line 2: an image is paired with itself' 'first,second,same\nb,b,1\n'
 bad_pairs 'line 4: a and c are marked different, but other pairs link them as the same' \
     'first,second,same\na,b,1\nb,c,1\na,c,0\n'
 printf '%s\n' first,second,same p/1/1.png,p/1/2.png,1 p/1/1.png,p/2/2.png,0 p/1/1.png,p/3/2.png,0 \
@@ -171,12 +171,12 @@ damaged() { # PATTERN SED-EXPRESSION: a damaged file is refused, and says why
     sed "$2" steps.json >damaged.json
     refused "damaged.json: .*$1" $one --gallery gal --calibration damaged.json
 }
-damaged 'not a calibration' 's/reid-calibration/reid-embeddings/'
-damaged 'not a calibration' 's/"format_version": 1/"format_version": 2/'
-damaged 'an unknown method' 's/"method": "isotonic"/"method": "magic"/'
-damaged 'lacks models, method, threshold' 's/"threshold": [0-9.]*, "fmr"/"fmr"/'
+damaged 'not a calibration file' 's/reid-calibration/reid-embeddings/'
+damaged 'not a calibration file' 's/"format_version": 1/"format_version": 2/'
+damaged 'unknown method' 's/"method": "isotonic"/"method": "magic"/'
+damaged 'has no models, method, threshold' 's/"threshold": [0-9.]*, "fmr"/"fmr"/'
 damaged 'do not ascend together' 's/"isotonic": {"score": \[/&0.99999, /'
-damaged 'without fingerprint' 's/"fingerprint"/"fingerprints"/'
+damaged 'a model has no fingerprint' 's/"fingerprint"/"fingerprints"/'
 head -c 300 steps.json >damaged.json
 refused 'damaged.json: ' $one --gallery gal --calibration damaged.json
 

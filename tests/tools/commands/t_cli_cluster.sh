@@ -161,11 +161,11 @@ assert {"a": "dee-1.png", "b": "odd.png"}.items() <= j["joins"][0].items() and j
 rm -f got.csv
 journal '"what": "same", "crops": ["both.png#0", "ann-1.png"]' '"what": "same", "crops": ["ann-1.png", "both.png#1"]'
 run 2 cluster all.npy --threshold 0.6 --decisions decisions.jsonl --same-frame -o got.csv
-says 'both.png#0 - decision 1 - ann-1.png - decision 2 - both.png#1, but by one image they are not the same'
+says 'both.png#0 - decision 1 - ann-1.png - decision 2 - both.png#1, but they are separated by one image'
 printf 'id,track\nann-1.png,1\nann-2.png,1\nann-3.png,1\n' >tracks.csv
 journal '"what": "different", "crops": ["ann-1.png", "ann-3.png"]'
 run 2 cluster all.npy --threshold 0.6 --decisions decisions.jsonl --tracks tracks.csv -o got.csv
-says 'ann-1.png - one track - ann-2.png - one track - ann-3.png, but by decision 1 they are not the same'
+says 'ann-1.png - one track - ann-2.png - one track - ann-3.png, but they are separated by decision 1'
 absent got.csv
 
 # --- earlier groups ---
@@ -270,7 +270,7 @@ refuse() { run 2 cluster "$@"; silent; }
 refuse; says 'cluster: no INPUT'
 refuse none.npy --threshold 1; says 'none.meta.json: cannot open'
 refuse all.npy other.npy --threshold 0.5; says 'other.npy'
-refuse all.npy all.npy --threshold 0.5; says 'ann-1.png: is listed twice'
+refuse all.npy all.npy --threshold 0.5; says 'the id "ann-1.png" is listed twice; ids must differ'
 # What is written takes the place of what has its name: no input may have it. An earlier output may.
 printf 'path,identity\nann-1.png,x\nann-2.png,x\nann-1.png,x\n' >twice.csv
 run 0 cluster all.npy --threshold 0.6 --labels twice.csv -o got.csv
@@ -319,12 +319,12 @@ bad_table --tracks 'bad.csv: line 2: the track is not a number: -1' id,track ann
 bad_table --tracks 'bad.csv: line 2: zoe.png is not one of the crops' id,track zoe.png,1
 bad_table --tracks 'bad.csv: line 3: ann-1.png is listed twice' id,track ann-1.png,1 ann-1.png,1
 bad_table --tracks 'bad.csv: line 1' id,number ann-1.png,1
-bad_table --carry 'bad.csv: line 2: the group is not a number from 0 to 1000000000: 1e3' id,group,name ann-1.png,1e3,
+bad_table --carry 'bad.csv: line 2: expected a group number from 0 to 1000000000, found 1e3' id,group,name ann-1.png,1e3,
 bad_table --add 'bad.csv: line 2: the id is empty' id,group,name ,1,
 bad_table --carry 'bad.csv: ann-1.png is listed twice' id,group,name ann-1.png,1, ann-1.png,2,
 bad_table --labels 'bad.csv' path,who ann-1.png,x
 "$EVAL_FILES" empty.npy 8 1 0.5 </dev/null >/dev/null
-refuse empty.npy --threshold 0.5; says 'empty.npy: it contains no crops'
+refuse empty.npy --threshold 0.5; says 'empty.npy: contains no crops'
 mkdir locked.csv
 run 2 cluster all.npy --threshold 0.5 -o locked.csv
 says 'locked.csv'

@@ -143,7 +143,7 @@ bad_labels 'bad.csv: line 1: the header lacks "identity"' 'path,who\na,b\n'
 bad_labels 'bad.csv: line 1: the file is empty' ''
 bad_labels 'line 1: the header names path twice' 'path,identity,path\n'
 bad_labels 'line 3: 1 fields where the header has 2' 'path,identity\nann/1.png,a\nbob\n'
-bad_labels 'line 2: an empty identity' 'path,identity\nann/1.png,\n'
+bad_labels 'line 2: the identity is empty' 'path,identity\nann/1.png,\n'
 bad_labels 'line 2: role "boss" is not query, gallery or both' 'path,identity,role\nann/1.png,a,boss\n'
 bad_labels 'no images to evaluate' 'path,identity\n'
 bad_labels 'ids/ann/1.png: is listed twice' 'path,identity\nann/1.png,a\nann/1.png,a\n'
@@ -174,16 +174,16 @@ done
 
 # --- what cannot be evaluated -----------------------------------------------------------------------------------------
 bad() { pattern=$1; shift; run 2 eval "$@"; says "$pattern"; silent; }
-bad 'no images: name a folder, --labels or a file of embeddings'
+bad 'no images: give a folder, --labels or an embeddings file'
 bad 'no model: give its weights with -m' market
-bad 'lost: is neither a folder nor a file of embeddings' $one lost
+bad 'lost: is neither a folder nor an embeddings file' $one lost
 bad 'duke: only one folder can be given' $one market duke
 bad 'this file already has embeddings; remove -m' $one ids.npy
 bad 'c.npy: too many files; give at most two, queries and gallery' a.npy b.npy c.npy
 bad 'lost.meta.json: ' lost.npy
 mkdir -p empty up/Market-1501-v15.09.15 half/bounding_box_test three/query three/gallery three/bounding_box_test
 bad 'empty: no images in this folder' $one empty
-bad 'name the data set itself: up/Market-1501-v15.09.15' $one up
+bad 'give its own folder: up/Market-1501-v15.09.15' $one up
 bad 'half: has bounding_box_test, but no folder query' $one half
 bad 'three: has both bounding_box_test and gallery' $one three
 mkdir -p odd/query odd/bounding_box_test
@@ -191,10 +191,10 @@ cp market/query/* odd/query/ && cp ids/lonely.png odd/bounding_box_test/
 bad 'odd/bounding_box_test/lonely.png: its name has no identity' $one odd
 cp -r msmt badlist
 echo 'no number' >>badlist/list_gallery.txt
-bad 'list_gallery.txt: line 3 is not a path and an identity' $one badlist
+bad 'list_gallery.txt: line 3: expected a path and an identity' $one badlist
 rm -r badlist/test
 bad 'no folder test or mask_test_v2' $one badlist
-bad 'its camera is not known' $one ids --leave-out camera
+bad 'its camera is unknown' $one ids --leave-out camera
 bad '2 shares for 1 model' --score-weights 0.5,0.5 ids.npy
 printf 'a/1 a\na/2 a\nb/1 b\n' | "$EVAL_FILES" nan.npy 8 1 0.5 nan
 bad 'nan.npy: row 1 has length .*nan instead of 1: the file is damaged' nan.npy
@@ -293,7 +293,7 @@ silent
 # --- strangers: two images of one folder are no pair, no queries, and wrong answers to others ---
 for i in 1 2; do few who/ann/$i.png && few who/bob/$i.png && few who/unknown/$i.png; done
 evaluate 0 $one who
-says '"unknown" is one individual like all others'
+says '"unknown" counts as one individual'
 figure genuine 6
 evaluate 0 $one --unknown unknown who
 check "no warning" [ "$(grep -c individual "$err")" = 0 ]

@@ -247,8 +247,8 @@ refused 'raw.npy was made by' -m r50.safetensors raw.npy -o no.safetensors
 refused 'raw.npy was made by' -m w.safetensors raw.npy -o no.safetensors
 refused '--shrinkage takes X, not' raw.npy --report --shrinkage 1.5
 refused '--method takes auto|within|lda|pca, not' raw.npy --report --method best
-refused '--dim 600: the head holds 512' raw.npy --report --dim 600
-refused '--dim 40: [0-9]* crops of [0-9]* individuals give [0-9]* directions' raw.npy -m w.safetensors --size 64x64 \
+refused '--dim 600: the head holds at most 512' raw.npy --report --dim 600
+refused '--dim 40: [0-9]* crops of [0-9]* individuals give only [0-9]' raw.npy -m w.safetensors --size 64x64 \
     -o no.safetensors --dim 40
 "$CLI_FILES" weights neck.safetensors resnet50-bnneck none 1
 refused 'the head of network resnet50-bnneck cannot be fitted' -m neck.safetensors crops -o no.safetensors

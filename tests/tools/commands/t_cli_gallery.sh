@@ -510,7 +510,7 @@ if [ $kind = file ]; then
     says '[-]-unknown'
     g 0 create warned.gallery $one
     g 0 add warned.gallery $one herd
-    says '"unknown" is one individual like all others'
+    says '"unknown" counts as one individual'
 fi
 
 finish

@@ -213,7 +213,7 @@ match 1 --gallery gal --strict -o strict.csv nothing.png ann.png
 absent strict.csv
 mkdir -p herd/ann herd/Unknown && cp ann.png herd/ann && cp ann.png herd/Unknown/two.png
 match 0 --gallery herd ann.png
-says '"Unknown" is one individual like all others'
+says '"Unknown" counts as one individual'
 match 0 -k 9 --gallery herd --unknown Unknown gal/bob/1.png
 check "no warning" [ "$(grep -c individual "$err")" = 0 ]
 check "strangers are not in the gallery" [ "$(grep -c Unknown "$out")" = 0 ]

@@ -108,12 +108,12 @@ ask 200 '"seq": 0, "decisions": \[\]' "${url}since/5"
 
 # Who may ask: the token, then Host, then Origin.
 for path in '' / /data /page.js /decide "/${url##*/}" "/$(printf '%032d' 0)/" "/$(printf '%032d' 0)/data"; do
-    ask 403 'the address lacks the current token' "$site$path"
+    ask 403 'the address does not have the current token' "$site$path"
 done
 token=$(echo "$url" | sed 's|.*/\([0-9a-f]*\)/$|\1|')
-ask 403 'the address lacks the current token' "$site/${token%?}/data"
-ask 403 'the address lacks the current token' "$site/${token}0/data"
-ask 403 'the address lacks the current token' "$site/$token"
+ask 403 'the address does not have the current token' "$site/${token%?}/data"
+ask 403 'the address does not have the current token' "$site/${token}0/data"
+ask 403 'the address does not have the current token' "$site/$token"
 ask 403 'Host: only this machine' -H 'Host: example.org' "${url}data"
 ask 403 'Host: only this machine' -H 'Host: 127.0.0.1.example.org' "${url}data"
 ask 403 'Host: only this machine' --http1.0 -H 'Host:' "${url}data"
@@ -139,9 +139,9 @@ ask 200 '^{"version": 1, "grouping": false, "error": "", "layer": {"version": 1,
 ask 200 '^{"version": 1, "grouping": false, "error": ""}$' "${url}groups/1"
 for method in POST PUT DELETE OPTIONS; do ask 405 'takes GET' -X $method "${url}data"; done
 has_header 'Allow: GET'
-ask 400 'GET has no body' -X GET --data-binary x "${url}data"
+ask 400 'a GET request must not have a body' -X GET --data-binary x "${url}data"
 head -c 1100000 /dev/zero >much
-ask 413 'the body is too large' -H "Origin: $site" -H 'Content-Type: application/json' --data-binary @much "${url}decide"
+ask 413 'Content-Length: over the limit of 1048576 bytes' -H "Origin: $site" -H 'Content-Type: application/json' --data-binary @much "${url}decide"
 ask 411 'Content-Length' -H "Origin: $site" -H 'Transfer-Encoding: chunked' -H 'Content-Type: application/json' \
     --data-binary "$pair" "${url}decide"
 ask 415 'Content-Encoding' -H "Origin: $site" -H 'Content-Encoding: gzip' -H 'Content-Type: application/json' \
@@ -152,21 +152,21 @@ decide 400 'an object' ''
 decide 400 'an object' '[]'
 decide 400 'the text ends' '{"what": "same"'
 decide 400 'what.* is missing' '{"crops": ["a/1.png", "b/1.png"]}'
-decide 400 'is same, different' '{"what": "similar", "crops": ["a/1.png", "b/1.png"]}'
-decide 400 'an unknown field' '{"what": "same", "crops": ["a/1.png", "b/1.png"], "by": "eve"}'
+decide 400 'expected same, different' '{"what": "similar", "crops": ["a/1.png", "b/1.png"]}'
+decide 400 'unknown field' '{"what": "same", "crops": ["a/1.png", "b/1.png"], "by": "eve"}'
 decide 400 'a field is given twice' '{"what": "same", "what": "same", "crops": ["a/1.png", "b/1.png"]}'
 decide 400 'a string is expected' '{"what": "same", "crops": [1, 2]}'
 decide 400 'an array' '{"what": "same", "crops": "a/1.png"}'
 decide 400 'name.* is missing' '{"what": "name", "crops": ["a/1.png"]}'
-decide 400 'is for name only' '{"what": "same", "crops": ["a/1.png", "b/1.png"], "name": "x"}'
-decide 400 'is for undo only' '{"what": "same", "crops": ["a/1.png", "b/1.png"], "undoes": 1}'
-decide 400 'is for undo only' '{"what": "undo"}'
+decide 400 'is only allowed for' '{"what": "same", "crops": ["a/1.png", "b/1.png"], "name": "x"}'
+decide 400 'for all other decisions' '{"what": "same", "crops": ["a/1.png", "b/1.png"], "undoes": 1}'
+decide 400 'for all other decisions' '{"what": "undo"}'
 decide 400 'line 1: expected' '{"what": "undo", "undoes": 0}'
 decide 400 'line 1: expected' '{"what": "undo", "undoes": 1, "seen": -1}'
-decide 404 'no crop has the id .*"c/1.png' '{"what": "same", "crops": ["a/1.png", "c/1.png"]}'
-decide 409 'too few' '{"what": "same", "crops": ["a/1.png"]}'
+decide 404 'there is no crop with the id .*"c/1.png' '{"what": "same", "crops": ["a/1.png", "c/1.png"]}'
+decide 409 'needs at least 2' '{"what": "same", "crops": ["a/1.png"]}'
 decide 409 'an id is given twice' '{"what": "same", "crops": ["a/1.png", "a/1.png"]}'
-decide 409 'is no earlier line' '{"what": "undo", "undoes": 1}'
+decide 409 'is not an earlier line' '{"what": "undo", "undoes": 1}'
 decide 409 'control character' '{"what": "name", "crops": ["a/1.png"], "name": "a\nb"}'
 check "nothing is in the journal" [ ! -s d.jsonl ]
 
@@ -181,7 +181,7 @@ check "the chain has who and when" grep -q 'ann .*x.*20[0-9][0-9]-.*decision 1' 
 decide 200 '"seq": 4, "decisions": \[{"seq": 4' \
     "{\"what\": \"name\", \"crops\": [\"$odd\"], \"name\": \"<b>&\", \"seen\": 3}"
 decide 200 '"seq": 5' '{"what": "undo", "undoes": 2, "seen": 4}'
-decide 409 'has been undone already' '{"what": "undo", "undoes": 2, "seen": 5}'
+decide 409 'was already undone' '{"what": "undo", "undoes": 2, "seen": 5}'
 decide 200 '"seq": 6' '{"what": "not a crop", "crops": ["lost.png"], "seen": 5}'
 lines d.jsonl 6
 line 1 '^{"seq": 1, "what": "same", "crops": \["a/1.png", "b/1.png"\], "by": "ann \\"x\\"", "when": "20' d.jsonl

@@ -55,7 +55,7 @@ absent reid.sock
 run 2 serve -m b0.safetensors --socket "$(printf '%0120d' 0)"
 says 'is too long for a socket'
 run 2 serve -m b0.safetensors --socket lost/s
-says 'its folder cannot be opened: No such file'
+says 'cannot open its folder: No such file'
 run 2 serve -m b0.safetensors --socket a.png
 says 'already exists and is not a socket'
 check "and it is still there" [ -s a.png ]
@@ -67,7 +67,7 @@ says 'one line of at least 16'
 echo 0123456789abcdef >token
 chmod 644 token
 run 2 serve -m b0.safetensors --listen 127.0.0.1:0 --token-file token
-says 'others may read it'
+says 'other users may read it'
 chmod 600 token
 run 2 serve -m b0.safetensors --token-file token
 says '--token-file needs --listen'
@@ -111,7 +111,7 @@ check "boxes" $faults boxes "$work/reid.sock" a.png boxes.npy 3,4,30,40 -5,60,50
 ask 404 'unknown path \\"/nope\\"' $url/nope
 ask 404 'no model \\"nope\\"' $url/v2/models/nope
 ask 404 'no model \\"nope\\"' -d '{}' $url/v2/models/nope/infer
-ask 404 'a model has no \\"/versions/2\\"' $url/v2/models/b0/versions/2
+ask 404 'unknown path .*/versions/2.* after the model' $url/v2/models/b0/versions/2
 ask 404 'there is no model \\"x\\"' --data-binary @a.png "$url/embed?model=x"
 ask 405 'takes POST' $url/embed
 has_header 'Allow: POST'
@@ -175,7 +175,7 @@ prints 'Authorization: a Bearer token is needed'
 check "health needs none" [ "$(curl -s -o "$out" -w '%{http_code}' "http://$tcp/v2/health/ready")" = 200 ]
 check "with it" [ "$(curl -s -o "$out" -w '%{http_code}' -H "$with" "http://$tcp/v2")" = 200 ]
 check "no gallery" sh -c "curl -s -H '$with' -d x http://$tcp/match | grep -q 'this server has no gallery'"
-check "which model" sh -c "curl -s -H '$with' -d x http://$tcp/embed | grep -q 'model.. is required: this server has 2'"
+check "which model" sh -c "curl -s -H '$with' -d x http://$tcp/embed | grep -q 'model.. is required: this server has 2 models'"
 one=$(curl -s -H "$with" --data-binary @a.png "http://$tcp/embed?model=one" | cut -c1-50)
 two=$(curl -s -H "$with" --data-binary @a.png "http://$tcp/embed?model=two" | cut -c1-50)
 check "two models" [ "$one" != "$two" ]

@@ -92,5 +92,5 @@ assert got and all(want[k] == v for k, v in got.items() if k != "query"), (want,
 printf '\032\000\000\000\001\000\000\000{"ask": "embed", "id":"a"}x' >which.frame
 run 0 worker -m one=b0.safetensors -m two=other.safetensors <which.frame
 prints '"id": "a", "status": 400'
-prints '{"id": "a", "status": 400, "json": 54}{"error": "..model.. is required: this server has 2"}'
+prints '{"id": "a", "status": 400, "json": 61}{"error": "..model.. is required: this server has 2 models"}'
 finish

@@ -80,13 +80,13 @@ refused() { # refused WORDS OPTION...
     if [ $status = 2 ] && [ ! -s "$work/out" ] && shows "$words" "$work/said"; then good
     else bad "refused: $*"; fi
 }
-refused 'size: 10x10' --size 10x10
-refused 'size: 100x100x' --size 100x100x
-refused 'fps: 0' --fps 0
-refused 'fps: 5s' --fps 5s
-refused 'animals: 13' --animals 13
-refused 'seed: -1' --seed -1
-refused 'truth: nothing follows' --truth
+refused "size: invalid value '10x10'; expected" --size 10x10
+refused "size: invalid value '100x100x'; expected" --size 100x100x
+refused "fps: invalid value '0'; expected" --fps 0
+refused "fps: invalid value '5s'; expected" --fps 5s
+refused "animals: invalid value '13'; expected" --animals 13
+refused "seed: invalid value '-1'; expected" --seed -1
+refused 'truth: its value is missing' --truth
 refused 'no such option' --colour 1
 refused 'No such file' --truth "$work/none/truth"
 

@@ -2,8 +2,8 @@
    and wherever the writer is killed: the gallery can be read and holds what was acknowledged, and the next writer can
    go on.
 
-   cc -std=c99 -D_GNU_SOURCE -O2 -I. -Itools tests/tools/gallery/t_gallery_faults.c tools/gallery/gallery_store.c -o
-      build/t_gallery_faults
+   cc -std=c99 -D_GNU_SOURCE -O2 -I. -Itools tests/tools/gallery/t_gallery_faults.c
+      tools/gallery/gallery_store.c tools/gallery/store_*.c -o build/t_gallery_faults
       -Wl,--wrap=fsync,--wrap=pwrite,--wrap=ftruncate,--wrap=rename,--wrap=unlink,--wrap=link,--wrap=fchmod
       -Wl,--wrap=fchown -lcmocka -lm */
 #include "gallery/gallery_store.h"

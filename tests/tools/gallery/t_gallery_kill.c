@@ -1,8 +1,8 @@
 /* t_gallery_kill.c: 240 writers of one gallery are killed (SIGKILL) at any moment, while they add, remove or compact:
    what was acknowledged is there, a commit is there whole or not at all, and nothing is ever damaged.
 
-   cc -std=c99 -D_GNU_SOURCE -O2 -I. -Itools tests/tools/gallery/t_gallery_kill.c tools/gallery/gallery_store.c -o
-      build/t_gallery_kill -lcmocka -lm */
+   cc -std=c99 -D_GNU_SOURCE -O2 -I. -Itools tests/tools/gallery/t_gallery_kill.c
+      tools/gallery/gallery_store.c tools/gallery/store_*.c -o build/t_gallery_kill -lcmocka -lm */
 #include "gallery/gallery_store.h"
 #include <stdarg.h>
 #include <setjmp.h>

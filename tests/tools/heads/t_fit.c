@@ -359,13 +359,13 @@ static void test_refusals(void **state) {
     r.method = FIT_LDA;
     r.shrinkage = 0.5;
     r.dim = 3;
-    refuses(&r, "--dim 3: 9 crops of 3 individuals give 2 directions");
+    refuses(&r, "--dim 3: 9 crops of 3 individuals give only 2");
     r.dim = 2;
     fitted f;
     assert_int_equal(fit_heads(&f, &r), 1);
     fitted_free(&f);
     r.dim = FIT_MOST_AXES + 1;
-    refuses(&r, "the head holds 512");
+    refuses(&r, "the head holds at most 512");
     r = make_rows(&one);
     refuses(&r, "1 individual with two crops or more: fit needs at least two");
     r = make_rows(&single);
@@ -373,14 +373,14 @@ static void test_refusals(void **state) {
     r = make_rows(&wide);
     r.method = FIT_LDA;
     r.shrinkage = 0;
-    refuses(&r, "do not vary along all 11 components: more shrinkage is needed");
+    refuses(&r, "do not vary along all 11 components; use more shrinkage");
     r = make_rows(&usual);
     rows[17] = INFINITY;
-    refuses(&r, "row 2 holds a value that is not finite");
+    refuses(&r, "row 2 contains a value that is not finite");
     for (size_t i = 0; i < 30 * 8; i++) rows[i] = 3;
     refuses(&r, "all 30 crops have the same features");
     for (size_t i = 0; i < 30 * 8; i++) rows[i] = (float)(identity[i / 8] * (i % 8));
-    refuses(&r, "all crops of an individual are equal");
+    refuses(&r, "all crops of each individual are equal");
     r = make_rows(&usual);
     r.camera = identity; /* each individual by one camera alone */
     refuses(&r, "nothing to cross-validate with");

@@ -4,6 +4,7 @@
    cc -std=c99 -D_GNU_SOURCE -O2 -I. -Itools tests/tools/journal/t_decisions.c tools/journal/decisions.c
       tools/journal/decisions_line.c tools/journal/decisions_list.c tools/journal/decisions_state.c
       tools/base/union_find.c tools/journal/decisions_table.c tools/gallery/database.c tools/gallery/gallery_store.c
+      tools/gallery/store_*.c
       tools/gallery/pq.c tools/gallery/schema.c tools/base/source.c tools/base/json.c tools/base/json_write.c
       tools/base/text.c tools/base/memory.c tools/base/say.c tools/base/clock.c tools/base/files.c tools/base/crc32.c
       tools/base/when.c -o build/t_decisions
@@ -91,15 +92,15 @@ static const struct {
     {"[1", "line 1: does not begin with {"},
     {"\xEF\xBB\xBF{\"seq\": 1, " SAME, "line 1: does not begin with {"},
     {" {\"seq\": 1, " SAME, "line 1: does not begin with {"},
-    {"{\"seq\": 2, " SAME, "line 1: \"seq\": is 2, but 1 is expected"},
+    {"{\"seq\": 2, " SAME, "line 1: \"seq\": found 2, expected 1"},
     {"{\"seq\": 0, " SAME, "line 1: \"seq\": expected a whole number from 1"},
     {"{\"seq\": 1.5, " SAME, "line 1: \"seq\": expected a whole number from 1"},
     {"{\"seq\": 1e400, " SAME, "line 1: \"seq\": expected a whole number from 1"},
     {"{\"seq\": \"1\", " SAME, "line 1: \"seq\": expected a number"},
     {"{\"seq\": 01, " SAME, "line 1: \"seq\": a malformed number"},
-    {"{\"seq\": 1, \"seq\": 1, " SAME, "line 1: a second field \"seq\""},
+    {"{\"seq\": 1, \"seq\": 1, " SAME, "line 1: duplicate field \"seq\""},
     {"{\"seq\": 1, \"why\": 1, " SAME, "line 1: unknown field \"why\""},
-    {"{\"seq\": 1, \"crc\": \"0\", " SAME, "line 1: a second field \"crc\""},
+    {"{\"seq\": 1, \"crc\": \"0\", " SAME, "line 1: duplicate field \"crc\""},
     {"{" SAME, "line 1: \"seq\" is missing"},
     {"{\"seq\": 1, \"crops\": [\"a\", \"b\"], " REST, "line 1: \"what\" is missing"},
     {"{\"seq\": 1, \"what\": \"Same\", \"crops\": [\"a\", \"b\"], " REST,
@@ -107,25 +108,25 @@ static const struct {
     {"{\"seq\": 1, \"what\": 1, \"crops\": [\"a\", \"b\"], " REST, "line 1: \"what\": a string is expected here"},
     {"{\"seq\": 1, \"what\": \"same\", " REST, "line 1: \"crops\" is missing"},
     {"{\"seq\": 1, \"what\": \"same\", \"crops\": [\"a\"], " REST,
-     "line 1: \"crops\": 1 of them are too few for same"},
+     "line 1: \"crops\": \"same\" needs at least 2, but there is 1"},
     {"{\"seq\": 1, \"what\": \"not a crop\", \"crops\": [], " REST,
-     "line 1: \"crops\": 0 of them are too few for not a crop"},
+     "line 1: \"crops\": \"not a crop\" needs at least 1, but there are 0"},
     {"{\"seq\": 1, \"what\": \"same\", \"crops\": [\"a\", \"a\"], " REST, "line 1: \"crops\": an id is given twice"},
     {"{\"seq\": 1, \"what\": \"same\", \"crops\": [\"a\", \"\"], " REST, "line 1: \"crops\": an id is empty"},
     {"{\"seq\": 1, \"what\": \"same\", \"crops\": [\"a\", 2], " REST, "line 1: \"crops\": a string is expected here"},
     {"{\"seq\": 1, \"what\": \"same\", \"crops\": \"a\", " REST,
      "line 1: \"crops\": expected an array [ … ]"},
-    {"{\"seq\": 1, \"name\": \"x\", " SAME, "line 1: \"name\" does not belong to same"},
-    {"{\"seq\": 1, \"undoes\": 1, " SAME, "line 1: \"undoes\" does not belong to same"},
+    {"{\"seq\": 1, \"name\": \"x\", " SAME, "line 1: \"name\" is not allowed for \"same\""},
+    {"{\"seq\": 1, \"undoes\": 1, " SAME, "line 1: \"undoes\" is not allowed for \"same\""},
     {"{\"seq\": 1, \"what\": \"name\", \"crops\": [\"a\"], " REST, "line 1: \"name\" is missing"},
     {"{\"seq\": 1, \"what\": \"name\", \"crops\": [\"a\"], \"name\": \"a\\tb\", " REST,
      "line 1: \"name\": has a control character"},
     {"{\"seq\": 1, \"what\": \"name\", \"crops\": [\"a\"], \"name\": \"a\\u0000\", " REST,
      "line 1: \"name\": a zero byte in a string"},
     {"{\"seq\": 1, \"what\": \"undo\", " REST, "line 1: \"undoes\" is missing"},
-    {"{\"seq\": 1, \"what\": \"undo\", \"undoes\": 1, " REST, "line 1: \"undoes\": 1 is no earlier line"},
+    {"{\"seq\": 1, \"what\": \"undo\", \"undoes\": 1, " REST, "line 1: \"undoes\": 1 is not an earlier line"},
     {"{\"seq\": 1, \"what\": \"undo\", \"undoes\": 1, \"crops\": [\"a\"], " REST,
-     "line 1: \"crops\" does not belong to undo"},
+     "line 1: \"crops\" is not allowed for \"undo\""},
     {"{\"seq\": 1, \"what\": \"not a crop\", \"crops\": [\"\xFF\"], " REST, "line 1: is not UTF-8"},
     {"{\"seq\": 1, \"what\": \"not a crop\", \"crops\": [\"\xED\xA0\x80\"], " REST, "line 1: is not UTF-8"},
     {"{\"seq\": 1, \"what\": \"not a crop\", \"crops\": [\"\\ud800\"], " REST,
@@ -137,7 +138,7 @@ static const struct {
     {"{\"seq\": 1, \"what\": \"not a crop\", \"crops\": [\"a\"], \"by\": \"x\", \"when\": \"2026-05-32T00:00Z\", "
      "\"models\": [\"" PRINT "\"]", "line 1: \"when\": is not a valid time; expected one like 2026-05-31T06:30:00Z"},
     {"{\"seq\": 1, \"what\": \"not a crop\", \"crops\": [\"a\"], \"by\": \"x\", \"when\": \"2026-05-31T00:00Z\", "
-     "\"models\": []", "line 1: \"models\": no model"},
+     "\"models\": []", "line 1: \"models\": expected at least one fingerprint"},
     {"{\"seq\": 1, \"what\": \"not a crop\", \"crops\": [\"a\"], \"by\": \"x\", \"when\": \"2026-05-31T00:00Z\", "
      "\"models\": [\"0123\"]", "line 1: \"models\": expected a fingerprint of 32 hexadecimal digits"},
     {"{\"seq\": 1, \"what\": \"not a crop\", \"crops\": [\"a\"], \"by\": \"x\", \"when\": \"2026-05-31T00:00Z\", "
@@ -192,12 +193,12 @@ static void test_damage(void **state) {
         file.s[i] = kept;
     }
     sealed(&file, "{\"seq\": 3, \"what\": \"undo\", \"undoes\": 1, " REST);
-    refuses(file.s, file.len, "line 3: \"undoes\": 1 has been undone already, by line 2");
+    refuses(file.s, file.len, "line 3: \"undoes\": line 1 was already undone by line 2");
     text_free(&file);
     sealed(&file, "{\"seq\": 1, " SAME);
     sealed(&file, "{\"seq\": 2, \"what\": \"undo\", \"undoes\": 1, " REST);
     sealed(&file, "{\"seq\": 3, \"what\": \"undo\", \"undoes\": 2, " REST);
-    refuses(file.s, file.len, "line 3: \"undoes\": 2 is an undo itself");
+    refuses(file.s, file.len, "line 3: \"undoes\": line 2 is itself an undo");
     text_free(&file);
 }
 
@@ -310,9 +311,9 @@ static const struct {
      "a contradiction: \"a\" is called \"Bob\" " SAID "1) and \"c\" is called \"Cid\" " SAID
      "2), but they are the same: \"a\" = \"b\" " SAID "3), \"b\" = \"c\" " SAID "4)"},
     {"same a a", "", "\"crops\": an id is given twice"},
-    {"undo 1", "", "\"undoes\": 1 is no earlier line"},
-    {"same a b,undo 1,undo 1", "", "\"undoes\": 1 has been undone already, by line 2"},
-    {"same a b,undo 1,undo 2", "", "\"undoes\": 2 is an undo itself"},
+    {"undo 1", "", "\"undoes\": 1 is not an earlier line"},
+    {"same a b,undo 1,undo 1", "", "\"undoes\": line 1 was already undone by line 2"},
+    {"same a b,undo 1,undo 2", "", "\"undoes\": line 2 is itself an undo"},
 };
 
 static void test_states(void **state) {
@@ -479,7 +480,7 @@ static void test_files(void **state) {
     cannot_open(1, "is not a regular file");
     clean();
     assert_int_equal(mkdir(path, 0700), 0);
-    cannot_open(0, "is a folder; expected a file of decisions");
+    cannot_open(0, "is a folder; expected a journal of decisions");
     assert_int_equal(rmdir(path), 0);
     put("{}\n{}\n", 6);
     cannot_open(0, "line 1: \"crc\": the checksum at its end is wrong: the line is damaged");
@@ -517,7 +518,7 @@ static const struct {
     {"INSERT INTO reid.decision VALUES (4, '{}')",
      "line 4: \"crc\": the checksum at its end is wrong: the line is damaged"},
     {"INSERT INTO reid.decision SELECT 4, line FROM reid.decision WHERE seq = 3",
-     "line 4: \"seq\": is 3, but 4 is expected"},
+     "line 4: \"seq\": found 3, expected 4"},
 };
 
 static void test_tables(void **state) {
@@ -545,7 +546,7 @@ static void test_tables(void **state) {
     decisions_close(&d);
     sql("UPDATE reid.decision SET seq = 7 WHERE seq = 2");
     assert_false(decisions_open(&d, path, 0, &why));
-    assert_says_all(why.s, "line 2: has the number 7 in the table");
+    assert_says_all(why.s, "line 2: the table has it as number 7");
     decisions_close(&d);
     text_free(&why);
 }

@@ -353,7 +353,7 @@ def answer_all(page):
         before = page.pair()
         page.click("#different")
         page.until("answered", lambda: len(journal()) > lines and page.pair() != before)
-    page.until("the end is told", lambda: "No questions left" in page.one("#finished").text)
+    page.until("the end is told", lambda: "No questions are left" in page.one("#finished").text)
     heeds = page.js("fetch('groups/0').then(r => r.json()).then(j => j.layer.heeds)")
     assert heeds == len(journal()), (heeds, len(journal()))
     assert page.one("#progress").get_attribute("aria-valuenow") == "100"

@@ -1,0 +1,119 @@
+#include "gallery/store_file.h"
+
+#include "base/files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { BUFFER = 1 << 20 };
+
+int store_fail(char why[STORE_WHY], const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    vsnprintf(why, STORE_WHY, format, args);
+    va_end(args);
+    return 0;
+}
+
+int store_fail_errno(char why[STORE_WHY], const char *doing) {
+    return store_fail(why, "%s: %s", doing, strerror(errno));
+}
+
+int store_grow(void **block, size_t *cap, size_t wanted, size_t size, char why[STORE_WHY]) {
+    size_t n = *cap ? *cap : 64;
+    if (wanted <= *cap) return 1;
+    while (n < wanted) n *= 2;
+    void *more = n > SIZE_MAX / size ? NULL : realloc(*block, n * size);
+    if (!more) return store_fail(why, "out of memory");
+    *block = more;
+    *cap = n;
+    return 1;
+}
+
+int store_write_at(int fd, const unsigned char *bytes, size_t size, uint64_t place, char why[STORE_WHY]) {
+    while (size) {
+        ssize_t n = pwrite(fd, bytes, size, (off_t)place);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return store_fail_errno(why, "cannot write");
+        bytes += n, size -= (size_t)n, place += (uint64_t)n;
+    }
+    return 1;
+}
+
+int store_sync(int fd, char why[STORE_WHY]) {
+    int result;
+    UNINTERRUPTED(result, fsync(fd));
+    return result == 0 || store_fail_errno(why, "cannot write");
+}
+
+int store_cut(int fd, uint64_t size) {
+    int result;
+    UNINTERRUPTED(result, ftruncate(fd, (off_t)size));
+    return result == 0;
+}
+
+int store_stopped(const store_host *host, char why[STORE_WHY]) {
+    return host->stopped && host->stopped() && !store_fail(why, "interrupted");
+}
+
+const unsigned char *store_view_at(view *v, uint64_t place, size_t size, char why[STORE_WHY]) {
+    if (place >= v->at && place + size <= v->at + v->have) return v->bytes + (place - v->at);
+    size_t wanted = v->end - place < BUFFER ? (size_t)(v->end - place) : BUFFER;
+    if (wanted < size) wanted = size;
+    v->have = 0;
+    if (!store_grow((void **)&v->bytes, &v->cap, wanted, 1, why)) return NULL;
+    v->at = place;
+    while (v->have < wanted) {
+        ssize_t n = pread(v->fd, v->bytes + v->have, wanted - v->have, (off_t)(place + v->have));
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) store_fail_errno(why, "cannot read");
+        if (n == 0) store_fail(why, "ended while it was read");
+        if (n <= 0) return NULL;
+        v->have += (size_t)n;
+    }
+    return v->bytes;
+}
+
+int store_sync_folder(const char *path, char why[STORE_WHY]) {
+    char *copy = strdup(path), *slash = copy ? strrchr(copy, '/') : NULL;
+    int good = 1;
+    if (slash) slash[slash == copy] = 0;
+    int fd = copy ? open(slash ? copy : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (fd >= 0) {
+        good = store_sync(fd, why) || (errno != EIO && errno != ENOSPC);
+        close(fd);
+    }
+    free(copy);
+    return good;
+}
+
+int store_open_temporary(const char *path, long number, mode_t mode, char **name, char why[STORE_WHY]) {
+    size_t size = strlen(path) + 32;
+    int fd = -1;
+    *name = malloc(size);
+    if (!*name) {
+        store_fail(why, "out of memory");
+        return -1;
+    }
+    snprintf(*name, size, "%s.new-%ld", path, number);
+    unlink(*name);
+    fd = open(*name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+    if (fd < 0) store_fail_errno(why, "cannot write here");
+    return fd;
+}
+
+int store_name_new(const char *temporary, const char *path, char why[STORE_WHY]) {
+    struct stat st;
+    int result;
+    UNINTERRUPTED(result, link(temporary, path));
+    if (result == 0) return 1;
+    if (errno == EEXIST || lstat(path, &st) == 0) return store_fail(why, "exists already");
+    UNINTERRUPTED(result, rename(temporary, path)); /* a file system without links */
+    return result == 0 || store_fail_errno(why, "cannot write here");
+}

@@ -1,0 +1,102 @@
+#include "pictures/picture_facts.h"
+
+#include "base/crc32.h"
+#include "base/file_kind.h"
+#include "pictures/exif.h"
+
+#include <string.h>
+#include <strings.h>
+
+static uint32_t big32(const unsigned char *at) {
+    return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
+}
+
+static const char *read_jpeg(picture_facts *out, const unsigned char *file, size_t len) {
+    const char *problem = jpeg_problem(file, len, &out->jpeg);
+    if (out->jpeg.exif) out->orientation = exif_orientation(out->jpeg.exif, out->jpeg.exif_size);
+    return problem;
+}
+
+/* Every chunk's checksum up to IEND: a flipped bit would otherwise become wrong pixels. */
+static const char *read_png(picture_facts *out, const unsigned char *file, size_t len) {
+    int has_exif = 0;
+    for (size_t at = 8; len - at >= 12;) {
+        size_t size = big32(file + at);
+        const unsigned char *type = file + at + 4, *data = type + 4;
+        if (size > len - at - 12) break;
+        if (crc32_more(0, type, size + 4) != big32(data + size)) return "damaged PNG (wrong checksum)";
+        if (at == 8 && size >= 13) out->bits = data[8], out->colour = data[9] & 7, out->interlaced = data[12] != 0;
+        if (!has_exif && memcmp(type, "eXIf", 4) == 0) has_exif = 1, out->orientation = exif_orientation(data, size);
+        if (memcmp(type, "IEND", 4) == 0) return NULL;
+        at += 12 + size;
+    }
+    return "the PNG file ends early";
+}
+
+static const char *read_pnm(picture_facts *out, const unsigned char *file, size_t len) {
+    return pnm_read_header(file, len, &out->pnm);
+}
+
+/* stb_image ignores that a TGA's columns may come from the right. */
+static const char *read_tga(picture_facts *out, const unsigned char *file, size_t len) {
+    enum { DESCRIPTOR = 17, FROM_THE_RIGHT = 0x10 };
+    if (len > DESCRIPTOR && file[DESCRIPTOR] & FROM_THE_RIGHT) out->orientation = 2;
+    return NULL;
+}
+
+/* What can be decoded, unless `read` finds a problem, which it returns. */
+typedef struct signature {
+    size_t len;
+    const char *bytes;
+    picture_kind kind;
+    const char *(*read)(picture_facts *out, const unsigned char *file, size_t len); /* NULL: there is nothing to read */
+} signature;
+
+#define NOT_A_PICTURE "not an image that can be decoded (JPEG, PNG, BMP, TGA, PPM, PGM)"
+
+/* Decoders skip such bytes and find a JPEG that was not checked. */
+static const char *not_a_picture(picture_facts *out, const unsigned char *file, size_t len) {
+    return (void)out, (void)file, (void)len, NOT_A_PICTURE;
+}
+
+static const signature SIGNATURES[] = {
+    {2, "\xFF\xD8", PICTURE_JPEG, read_jpeg}, /* whatever follows: two bytes are enough for the decoder */
+    {8, "\x89PNG\r\n\x1a\n", PICTURE_PNG, read_png},
+    {2, "\xFF\xFF", PICTURE_JPEG, not_a_picture},
+    {2, "BM", PICTURE_BMP, NULL},
+    {2, "P5", PICTURE_PNM, read_pnm},
+    {2, "P6", PICTURE_PNM, read_pnm},
+};
+
+static void refuse_kind(const file_kind *kind, text *why) {
+    switch (kind->is) {
+    case FILE_PICTURE: text_printf(why, "%s, which is not supported; convert it to PNG or JPEG", kind->what); break;
+    case FILE_WEB_PAGE: text_puts(why, "an HTML page, not an image (a failed download?)"); break;
+    case FILE_LFS_POINTER: text_puts(why, "a Git-LFS pointer, not the image: run \"git lfs pull\""); break;
+    default: text_puts(why, NOT_A_PICTURE);
+    }
+}
+
+static const signature *signature_of(const unsigned char *file, size_t len, const char *name, const file_kind *other) {
+    static const signature tga = {0, "", PICTURE_TGA, read_tga};
+    const char *dot = strrchr(name, '.');
+    for (size_t i = 0; i < sizeof SIGNATURES / sizeof *SIGNATURES; i++)
+        if (len >= SIGNATURES[i].len && memcmp(file, SIGNATURES[i].bytes, SIGNATURES[i].len) == 0)
+            return &SIGNATURES[i];
+    return !other && dot && strcasecmp(dot, ".tga") == 0 ? &tga : NULL;
+}
+
+int picture_facts_read(picture_facts *out, const unsigned char *file, size_t len, const char *name, text *why) {
+    const file_kind *other = file_kind_of(file, len < FILE_KIND_START ? len : FILE_KIND_START);
+    const signature *is = signature_of(file, len, name, other);
+    const char *problem = NULL;
+    memset(out, 0, sizeof *out);
+    out->orientation = 1;
+    text_clear(why);
+    if (len == 0) problem = "the file is empty";
+    else if (is) out->kind = is->kind, problem = is->read ? is->read(out, file, len) : NULL;
+    else if (other) refuse_kind(other, why);
+    else problem = NOT_A_PICTURE;
+    if (problem) text_puts(why, problem);
+    return !why->len;
+}
