@@ -14,11 +14,11 @@ static const unsigned char html[] = {
 };
 static const page_markup HTML = {html, sizeof html};
 
-/* The kinds of operations, each of which has its colour in bench_page.css: --k0 and so on. */
+/* The kinds of operations, whose colours are in bench_page.css: --k0 and so on. */
 static const char *const KINDS[] = {"conv", "depthwise", "linear", "squeeze", "pool", "maxpool", "normalise"};
 enum { KIND_COUNT = sizeof KINDS / sizeof *KINDS, WIDE = 900, NARROW = 360, TOP = 12 };
 
-/* The colour of a kind; one that is not in the table looks like the last. */
+/* The colour of a kind; kinds that are not in the table get the last one. */
 static int kind_of(const bench_op *op) {
     int i = 0;
     while (i < KIND_COUNT - 1 && strcmp(KINDS[i], op->kind) != 0) i++;
@@ -34,7 +34,7 @@ static double network_us(const bench_batch *b) {
 static double gflops_of(const bench_op *op) { return op->us > 0 ? 1e-3 * op->flops / op->us : 0; }
 static double gbs_of(const bench_op *op) { return op->us > 0 ? 1e-3 * op->bytes / op->us : 0; }
 
-/* What the machine could do with so many operations for each byte. */
+/* The limit of the machine at this number of operations per byte. */
 static double roof_at(const bench_page *p, double intensity) {
     const double by_memory = p->gbs * intensity;
     return by_memory < p->gflops ? by_memory : p->gflops;
@@ -43,7 +43,7 @@ static double roof_at(const bench_page *p, double intensity) {
 static int has_roof(const bench_page *p) { return p->gflops > 0 && p->gbs > 0; }
 static int has_point(const bench_op *op) { return op->us > 0 && op->flops > 0 && op->bytes > 0; }
 
-/* What the pointer shows of an operation. */
+/* The tooltip of an operation. */
 static void title_of(const bench_page *p, const bench_op *op, double all, text *out) {
     text_puts(out, "<title>");
     text_html(out, op->name);
@@ -60,7 +60,7 @@ static void title_of(const bench_page *p, const bench_op *op, double all, text *
 
 /* Both axes are logarithms to the base of 10, over whole decades. */
 typedef struct plane {
-    double left, right, top, bottom;  /* of the plot in the picture */
+    double left, right, top, bottom;  /* of the plot area */
     int x_from, x_to, y_from, y_to;   /* decades */
 } plane;
 
@@ -112,12 +112,12 @@ static void draw_grid(const plane *a, text *out) {
         text_printf(out, "<path class=\"grid\" d=\"M%.1f %.1fH%.1f\"/><text class=\"soft\" x=\"%.1f\" y=\"%.1f\" "
                          "text-anchor=\"end\">%s</text>\n", a->left, y, a->right, a->left - 7, y + 4, label);
     }
-    text_printf(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">operations for each byte (FLOP/byte)</text>"
+    text_printf(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">operations per byte (FLOP/byte)</text>"
                      "\n", (a->left + a->right) / 2, a->bottom + 38);
     text_printf(out, "<text x=\"%.1f\" y=\"%.1f\">GFLOP/s</text>\n", a->left - 40, a->top - 10);
 }
 
-/* Where the line begins, has its ridge, and how high that is. */
+/* The point where the line begins, and its ridge. */
 typedef struct roof {
     double x0, y0, x1, y1;
 } roof;
@@ -127,7 +127,7 @@ static roof roof_on(const bench_page *p, const plane *a) {
     return (roof){x_of(a, begin), y_of(a, roof_at(p, begin)), x_of(a, p->gflops / p->gbs), y_of(a, p->gflops)};
 }
 
-/* Names of both parts, where there are hardly ever circles: below the slope, and before the ridge. */
+/* Labels both parts of the line where circles are rare: below the slope, and before the ridge. */
 static void name_roof(const bench_page *p, const plane *a, text *out) {
     const roof r = roof_on(p, a);
     const double angle = atan2(r.y1 - r.y0, r.x1 - r.x0) * 180 / acos(-1.0), long_enough = 100, room = 90, at = 0.35;
@@ -175,7 +175,7 @@ static double step_of(double largest, int most) {
 
 static double call_us(const bench_batch *b) { return 1e3 * b->ms / b->images; }
 
-/* One bar: the operations of a batch, one behind the other, for one image. */
+/* One bar: the operations of a batch, one after the other, with the time per image. */
 static void bar(const bench_page *p, const bench_batch *b, double left, double scale, double y, text *out) {
     const double height = 30, all = network_us(b), name_up = 6;
     double at = left;
@@ -247,7 +247,7 @@ static void row(const bench_page *p, const bench_op *op, double all, text *out) 
     page_fill(out, &HTML, "row", &v);
 }
 
-/* Is it among the TOP that take longest? Equal ones count by their order. */
+/* Returns 1 if it is among the TOP longest operations; of equal ones, the first. */
 static int is_long(const bench_batch *b, size_t which) {
     int longer = 0;
     for (size_t i = 0; i < b->count; i++)
@@ -285,7 +285,7 @@ static void batch(const bench_page *p, const bench_batch *b, text *out) {
     page_fill(out, &HTML, "batch end", NULL);
 }
 
-/* text_html has no lines. */
+/* Keeps line breaks, which text_html does not. */
 static void head_lines(const char *at, text *out) {
     while (*at) {
         const size_t n = strcspn(at, "\n");

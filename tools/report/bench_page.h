@@ -1,5 +1,5 @@
-/* What reid bench has measured as one page to look at, in a browser, by day and by night: how near each operation comes
-   to what the machine allows (a roofline), and what they take together. */
+/* The results of reid bench as a page for the browser, in light and dark mode: how near each operation comes to the
+   limits of the machine (a roofline), and the time of all operations together. */
 #ifndef REID_TOOLS_BENCH_PAGE_H
 #define REID_TOOLS_BENCH_PAGE_H
 
@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-/* An operation of a call. An operation that another one computes has no row; its time is in that one's. */
+/* An operation of a call. A fused operation has no entry: its time belongs to the operation that computes it. */
 typedef struct bench_op {
     const char *name, *kind, *kernel;
     double us;           /* microseconds */
@@ -22,7 +22,7 @@ typedef struct bench_batch {
 } bench_batch;
 
 typedef struct bench_page {
-    const char *head;    /* what was measured, on what: lines */
+    const char *head;    /* lines that say what was measured, and on which machine */
     double gflops, gbs;  /* the ceilings; 0: unknown */
     const bench_batch *at;
     int count;

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 static const size_t MOST_BYTES = (size_t)1 << 32;
-static const long long MOST_PIXELS = 1000000000000; /* of a picture whose size alone is asked for */
+static const long long MOST_PIXELS = 1000000000000; /* for a picture of which only the size is read */
 static const char OURS[] = "reid:";
 
 /* The table of observations, in the order of its schema. */
@@ -38,16 +38,17 @@ static const char *const NAMES[COLUMNS] = {
 typedef struct export {
     const camtrap_request *r;
     camtrap_package package;
-    size_t *decision;      /* [crops]: 1 + the last decision that a person made about each; 0: nobody did */
-    text machine;          /* who classified, where nobody did */
-    const char *sized;     /* the picture whose size is known */
+    size_t *decision;      /* [crops]: 1 + the index of the last decision about each; 0: none */
+    text machine;          /* classifiedBy of crops without a decision */
+    const char *sized;     /* the last picture whose size was read */
     int width, height;
     text table, why;
 } export;
 
 /* --- cells -------------------------------------------------------------------------------------------------------- */
 
-/* As RFC 4180 has it, and no more: readers of packages take no mark off that keeps spreadsheets from calculating. */
+/* Quotes as in RFC 4180 only. A mark that protects against formulas in spreadsheets would end up in the data of readers
+   of packages. */
 static void add_cell(text *t, const char *s) {
     int quoted = s[strcspn(s, ",\"\r\n")] != 0 || *s == ' ' || text_ends_with(s, " ");
     if (quoted) text_putc(t, '"');
@@ -90,7 +91,8 @@ static int keep_rows(export *e, const text *file) {
     columns = c.count;
     while (good && csv_record(&c)) {
         const char *cells[COLUMNS];
-        if (c.count != columns) good = refuse(&e->why, "line %zu: %d fields, not %d", c.line, c.count, columns);
+        if (c.count != columns)
+            good = refuse(&e->why, "line %zu: expected %d fields, found %d", c.line, columns, c.count);
         for (int k = 0; k < COLUMNS && good; k++) cells[k] = from[k] < 0 ? NULL : csv_field(&c, from[k]);
         if (good && strncmp(cells[OBSERVATION], OURS, strlen(OURS)) != 0) add_row(&e->table, cells);
     }
@@ -99,7 +101,7 @@ static int keep_rows(export *e, const text *file) {
     return good;
 }
 
-/* A package need not have observations yet. */
+/* Copies the observations of the package, which may have none yet. */
 static int keep_observations(export *e) {
     text path = TEXT_INIT, file = TEXT_INIT;
     camtrap_path(&e->package, e->package.observations_file, &path);
@@ -142,14 +144,15 @@ static int find_size(export *e, const char *path) {
     picture p;
     if (e->sized && strcmp(e->sized, path) == 0) return 1;
     memset(&p, 0, sizeof p);
-    int good = picture_open(&p, path, &limits, &e->why), turned = p.facts.orientation >= 5; /* stored on its side */
+    int good = picture_open(&p, path, &limits, &e->why), turned = p.facts.orientation >= 5; /* stored rotated */
     e->width = turned ? p.height : p.width, e->height = turned ? p.width : p.height;
     e->sized = good ? path : NULL;
     picture_free(&p);
     return good;
 }
 
-/* Shares of the picture, cut at its edges: left, top, width and height. Returns 0 with the reason in why. */
+/* Computes the box as fractions of the picture, cut at its edges: left, top, width and height. Returns 0 with the
+   reason in why. */
 static int share_box(export *e, const input *in, double out[4]) {
     if (in->unit == BOX_PIXELS && !find_size(e, in->path)) return 0;
     for (int k = 0; k < 2; k++) {
@@ -172,7 +175,7 @@ static void classify(const export *e, size_t row, row_text *t, const char *cells
     const camtrap_request *r = e->r;
     const decision *by = e->decision[row] ? &r->decided->at[e->decision[row] - 1] : NULL;
     long long when = by ? by->when : r->now;
-    when_text(&t->when, when - (when % 1000 + 1000) % 1000); /* whole seconds are all that the format knows */
+    when_text(&t->when, when - (when % 1000 + 1000) % 1000); /* the format has only whole seconds */
     cells[WHEN] = t->when.s;
     cells[METHOD] = by ? "human" : "machine";
     cells[BY] = by ? by->by : e->machine.s;
@@ -182,7 +185,7 @@ static void classify(const export *e, size_t row, row_text *t, const char *cells
     cells[PROBABILITY] = t->probability.s;
 }
 
-/* Without root, and without ./ before it. */
+/* The path without root and without a leading ./. */
 static const char *below(const char *path, const char *root) {
     size_t n = root ? strlen(root) : 0;
     while (n > 0 && root[n - 1] == '/') n--;
@@ -191,12 +194,12 @@ static const char *below(const char *path, const char *root) {
     return path;
 }
 
-/* Two pictures are never one medium: that of one of them is missing. */
+/* Refuses two pictures with the same medium: then the medium of one of them is missing. */
 static camtrap_medium *find_medium(export *e, const char *crop, const char *path, size_t length) {
     camtrap_medium *m = camtrap_find(&e->package, path, length, &e->why);
     if (!m) return NULL;
     if (m->crop && (m->path_length != length || memcmp(m->path_of_crop, path, length) != 0)) {
-        refuse(&e->why, "its medium would be %s, which already belongs to %s", shown(m->id), shown(m->crop));
+        refuse(&e->why, "its medium would be %s, but that belongs to %s", shown(m->id), shown(m->crop));
         return NULL;
     }
     m->crop = crop, m->path_of_crop = path, m->path_length = length;
@@ -276,7 +279,7 @@ static int copy_file(export *e, const char *name, const char *to_folder) {
     return good;
 }
 
-/* It appears whole, under its name, or not at all. */
+/* Makes the folder appear under its name when it is complete, or not at all. */
 static int write_folder(export *e) {
     folder out = {0};
     int made = folder_begin(&out, e->r->out, &e->why), good = made && copy_file(e, "datapackage.json", out.temp);

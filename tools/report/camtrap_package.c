@@ -41,7 +41,7 @@ static int is_one_of_three(const char *name) {
     return strcmp(name, "deployments") == 0 || strcmp(name, "media") == 0 || strcmp(name, "observations") == 0;
 }
 
-/* What a resource is called and where it is; a mistake sticks to j. */
+/* Reads the name and path of a resource; errors go to j. */
 typedef struct resource {
     text name, path;
     int plain; /* the file is CSV in UTF-8, with commas */
@@ -52,7 +52,7 @@ static void read_resource(json *j, resource *r, text *key, text *word) {
     r->plain = 1;
     for (json_object(j); json_key(j, key);) {
         if (strcmp(key->s, "name") == 0) json_string(j, &r->name);
-        else if (strcmp(key->s, "path") == 0 && json_peek(j) == '[') json_fail(j, "\"path\": expected a single file");
+        else if (strcmp(key->s, "path") == 0 && json_peek(j) == '[') json_fail(j, "\"path\": expected one file");
         else if (strcmp(key->s, "path") == 0) json_string(j, &r->path);
         else if (strcmp(key->s, "encoding") == 0 && json_peek(j) == '"') {
             if (json_string(j, word)) r->plain &= strcasecmp(word->s, "utf-8") == 0 || strcasecmp(word->s, "utf8") == 0;
@@ -68,11 +68,10 @@ static void take_resource(camtrap_package *p, json *j, const resource *r) {
     int of_three = is_one_of_three(name);
     if (j->error[0]) return;
     if (of_three && (!r->plain || !text_ends_with(path, ".csv") || is_web(path))) {
-        json_fail(j, "deployments, media and observations must be .csv files in the same folder, in UTF-8, without a "
-                     "dialect");
+        json_fail(j, "deployments, media and observations must be .csv files in its folder, UTF-8, without a dialect");
     } else if (*path && !is_web(path)) {
         char *copy = strchr(path, '/') || *path == '.' ? NULL : mem_copy(path, strlen(path));
-        if (strchr(path, '/') || *path == '.') json_fail(j, "\"path\": expected a file in the same folder");
+        if (strchr(path, '/') || *path == '.') json_fail(j, "\"path\": expected a file in its folder");
         else if (!copy || !GROW(p->files, p->file_count, p->file_cap)) free(copy), json_fail(j, "out of memory");
         else {
             p->files[p->file_count++] = copy;
@@ -101,9 +100,9 @@ static void read_description(camtrap_package *p, json *j) {
         }
     }
     json_end(j);
-    if (!j->error[0] && !profile) json_fail(j, "\"profile\" is missing: not a Camtrap DP");
+    if (!j->error[0] && !profile) json_fail(j, "\"profile\" is missing: this is not a Camtrap DP package");
     if (!j->error[0] && (!p->media_file || !p->observations_file || !p->deployments))
-        json_fail(j, "\"resources\": must include deployments, media and observations");
+        json_fail(j, "\"resources\": expected deployments, media and observations among them");
     text_free(&key), text_free(&word), text_free(&r.name), text_free(&r.path);
 }
 
@@ -188,7 +187,7 @@ static int open_media(camtrap_package *p) {
     return good && name_media(p);
 }
 
-/* How many parts of two paths are the same, from their ends. */
+/* How many parts of two paths are equal, counted from their ends. */
 static size_t shared_parts(const char *a, size_t a_length, const char *b, size_t b_length) {
     size_t parts = 0;
     for (;;) {
@@ -227,11 +226,11 @@ camtrap_medium *camtrap_find(const camtrap_package *p, const char *picture, size
         else if (parts == best && name->medium != found) other = name->medium;
     }
     if (found == SIZE_MAX) {
-        refuse(why, "no medium of the package has a filePath or fileName that ends like its path");
+        refuse(why, "no filePath or fileName of the package's media ends like its path");
         return NULL;
     }
     if (other == SIZE_MAX) return &p->media[found];
-    refuse(why, "could be medium %s or %s: give more of the path in the ids", shown(p->media[found].id),
+    refuse(why, "may be medium %s or %s; use ids with more of the path", shown(p->media[found].id),
            shown(p->media[other].id));
     return NULL;
 }

@@ -1,17 +1,17 @@
-/* A Camera Trap Data Package (Camtrap DP 1.0, 1.0.1 or 1.0.2; https://camtrap-dp.tdwg.org) that is read: its files, and
-   which of its media a crop was cut from. */
+/* Reads a Camera Trap Data Package (Camtrap DP 1.0, 1.0.1 or 1.0.2; https://camtrap-dp.tdwg.org): finds its files, and
+   the medium that a crop was cut from. */
 #ifndef REID_TOOLS_CAMTRAP_PACKAGE_H
 #define REID_TOOLS_CAMTRAP_PACKAGE_H
 
 #include "base/text.h"
 
 typedef struct camtrap_medium {
-    char *id, *deployment, *time, *path, *name; /* time as it stands there; name: "" where the file has none */
-    const char *crop, *path_of_crop; /* for the caller, NULL at first: the first crop of it, and its picture */
+    char *id, *deployment, *time, *path, *name; /* time: as in the file; name: "" if the file has none */
+    const char *crop, *path_of_crop; /* for the caller, NULL at first: its first crop, and the path of that */
     size_t path_length;
 } camtrap_medium;
 
-/* The last part of a medium's path, or its file name, by which media are looked up. */
+/* For finding media by the last part of their path, or by their file name. */
 typedef struct camtrap_name {
     const char *last, *whole;
     size_t medium;
@@ -19,10 +19,10 @@ typedef struct camtrap_name {
 
 typedef struct camtrap_package {
     char *folder;
-    char **files;        /* [file_count] of all resources, as paths in folder; without a / */
+    char **files;        /* [file_count] of all resources, as names in folder, without a / */
     size_t file_count, file_cap;
-    char *media_file, *observations_file; /* two of them */
-    int deployments;     /* there is such a resource */
+    char *media_file, *observations_file; /* two of these */
+    int deployments;     /* 1: there is a resource "deployments" */
     camtrap_medium *media;
     camtrap_name *names; /* [name_count], sorted by last */
     size_t media_count, media_cap, name_count, name_cap;
@@ -32,12 +32,12 @@ typedef struct camtrap_package {
 int camtrap_open(camtrap_package *p, const char *folder);
 void camtrap_free(camtrap_package *p);
 
-/* FOLDER/FILE. */
+/* Sets out to FOLDER/FILE. */
 void camtrap_path(const camtrap_package *p, const char *file, text *out);
 
-/* The medium whose filePath or fileName ends as a picture's path does, down to the beginning of the shorter one; of
-   several the one that has the most in common with it. NULL with the reason in why: there is none, or there are
-   several. */
+/* Finds the medium whose filePath or fileName ends like a picture's path, up to the beginning of the shorter one; of
+   several, the one with the longest common end. Returns NULL with the reason in why if there is none, or no single
+   best one. */
 camtrap_medium *camtrap_find(const camtrap_package *p, const char *picture, size_t length, text *why);
 
 #endif

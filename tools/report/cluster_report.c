@@ -121,7 +121,7 @@ void clusters_json(const clusters *c, const store_meta *makers, text *t) {
     json_put_finish(&w);
 }
 
-/* --- why ---------------------------------------------------------------------------------------------------------- */
+/* --- explanations ------------------------------------------------------------------------------------------------- */
 
 static void tell_join(const clusters *c, const reid_merge *m, const uint32_t *size, const calibration *by, text *t) {
     if (m->must_link) text_puts(t, "linked   ");
@@ -138,7 +138,8 @@ static uint32_t home_of(uint32_t *home, uint32_t i) {
     return i;
 }
 
-/* Joins in their order that have to do with either crop, until they are together. 1: they are. */
+/* Lists the joins that involve the group of either crop, in their order, until the two are together. Returns 1 if they
+   are. */
 static int tell_joins(const clusters *c, uint32_t a, uint32_t b, const calibration *by, uint32_t *home, uint32_t *size,
                       text *t) {
     for (uint32_t i = 0; i < c->rows; i++) home[i] = i, size[i] = 1;
@@ -163,7 +164,7 @@ int clusters_explain(const clusters *c, uint32_t a, uint32_t b, const calibratio
         text_visible(t, c->ids[b]);
         if (together) text_printf(t, " are in group %u:\n", c->number[c->group[a]]);
         else if (c->group[a] == CLUSTERS_NONE || c->group[b] == CLUSTERS_NONE) text_puts(t, ": not a crop\n");
-        else text_printf(t, " are in groups %u and %u: these were joined with others down to %.9g\n",
+        else text_printf(t, " are in groups %u and %u, which were joined with others down to %.9g:\n",
                          c->number[c->group[a]], c->number[c->group[b]], c->threshold);
         text_join(t, &joins);
     }

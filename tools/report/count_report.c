@@ -10,31 +10,31 @@ static void tell_needs(const count_report *r, text *t) {
     const census_result *c = r->result;
     size_t wanted = r->sample->count < CENSUS_LEAST ? r->sample->count : CENSUS_LEAST;
     if (c->state == CENSUS_TOO_FEW)
-        text_printf(t, "too few answers: at least %zu more are needed, until %zu crops have all of theirs; reid review "
-                       "--count asks for them\n", c->needed, wanted);
+        text_printf(t, "too few answers: %zu crop%s must have all answers; give at least %zu more with reid review "
+                       "--count\n", wanted, plural(wanted), c->needed);
     if (c->state == CENSUS_NO_MATCH)
-        text_printf(t, "too few matches: no pair was the same individual. Either every crop shows a different one, or "
-                       "the scores are too poor to find the pairs: try a --per-crop above %zu\n", r->request->per_crop);
+        text_printf(t, "too few matches: no pair showed the same individual. Either every crop shows a different one, "
+                       "or the scores do not find the pairs; try more than --per-crop %zu\n", r->request->per_crop);
     if (c->state == CENSUS_POOR)
-        text_printf(t, "poor scores: the questions reached only about %.0f %% of the crops of the same individual; "
-                       "give --per-crop %zu\n", 100 * c->e.reached,
+        text_printf(t, "too few questions for such poor scores: they reached about %.0f %% of the crops of the same "
+                       "individual; give --per-crop %zu\n", 100 * c->e.reached,
                     2 * r->request->per_crop);
 }
 
 void count_lines(const count_report *r, text *t) {
     const census_result *c = r->result;
-    text_printf(t, "%zu of %zu crops were drawn, and %zu pairs with them: %zu crops have all their answers, %zu "
-                   "answers are missing\n",
-                r->sample->count, r->sample->rows, r->sample->pair_count, c->e.crops, c->open);
+    text_printf(t, "%zu of %zu crops were drawn, with %zu pair%s; %zu crop%s all their answers, %zu answer%s missing\n",
+                r->sample->count, r->sample->rows, r->sample->pair_count, plural(r->sample->pair_count), c->e.crops,
+                c->e.crops == 1 ? " has" : "s have", c->open, c->open == 1 ? " is" : "s are");
     if (c->state != CENSUS_GOOD) {
         tell_needs(r, t);
         return;
     }
-    text_printf(t, "%.1f individuals (95 %% interval %.1f to %.1f); scores alone give %zu\n", c->e.count,
+    text_printf(t, "%.1f individuals, 95 %% interval %.1f to %.1f; scores alone give %zu\n", c->e.count,
                 c->e.low, c->e.high, r->request->found->groups);
     if (!isnan(c->e.reached))
         text_printf(t, "the questions reached about %.0f %% of the crops of the same individual\n", 100 * c->e.reached);
-    if (c->crops_for_tenth) text_printf(t, "for +-10 %%, give --sample %zu\n", c->crops_for_tenth);
+    if (c->crops_for_tenth) text_printf(t, "for +-10 %%, use --sample %zu\n", c->crops_for_tenth);
 }
 
 /* --- JSON --------------------------------------------------------------------------------------------------------- */

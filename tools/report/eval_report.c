@@ -29,7 +29,7 @@ static void add_what(const evaluation *e, const eval_set *set, const evaluation_
     if (e->distractors) text_printf(t, " (%zu of them distractors)", e->distractors);
     text_printf(t, ", %zu identities: %s\n", e->identities, set->labels.layout);
     text_printf(t, "left out of each query's gallery: the image itself%s\n",
-                e->by_camera ? ", and images of its identity from its camera" : "");
+                e->by_camera ? ", and images of the same identity and camera" : "");
     for (int m = 0; m < set->makers.models; m++) {
         const store_model *by = &set->makers.model[m];
         text_printf(t, "model %s, %s, %s", by->fingerprint, by->network, by->precision);
@@ -44,7 +44,7 @@ static void add_what(const evaluation *e, const eval_set *set, const evaluation_
 static void add_open(const evaluation *e, text *t) {
     char note[96];
     const open_set *s = &e->open;
-    text_printf(t, "\nNew individuals: %zu queries of known ones, %zu of new ones\n", s->known, s->unknown);
+    text_printf(t, "\nNew individuals: %zu queries of known individuals, %zu of new ones\n", s->known, s->unknown);
     add_percent(t, "open-set AUC", s->auc, "");
     snprintf(note, sizeof note, "at threshold %.6g%s", s->threshold, s->chosen ? ", the best for these queries" : "");
     add_percent(t, "BAKS", s->baks, note);
@@ -58,7 +58,7 @@ void report_table(const evaluation *e, const eval_set *set, const evaluation_rul
     static const int ranks[] = {1, 5, 10};
     char note[64], name[32];
     add_what(e, set, o, t);
-    text_printf(t, "Ranking, %zu queries that have a match\n", e->ranks.valid);
+    text_printf(t, "Ranking, %zu queries with a match\n", e->ranks.valid);
     for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++) {
         snprintf(name, sizeof name, "rank-%d", ranks[i]);
         add_percent(t, name, e->ranks.cmc[ranks[i] - 1], i ? "" : interval_note(note, e->rank1));
@@ -66,7 +66,7 @@ void report_table(const evaluation *e, const eval_set *set, const evaluation_rul
     add_percent(t, "mAP", e->ranks.map, interval_note(note, e->map));
     add_percent(t, "mAP, trapezoid", e->ranks.map_trapezoid, "over all queries");
     add_percent(t, "mINP", e->ranks.minp, "");
-    text_printf(t, "\nPairs, %llu of one identity and %llu of two\n", (unsigned long long)e->genuine,
+    text_printf(t, "\nPairs, %llu of the same identity and %llu of two\n", (unsigned long long)e->genuine,
                 (unsigned long long)e->impostor);
     for (int i = 0; i < FPRS; i++) {
         snprintf(name, sizeof name, "TPR@FPR %g", FPR[i]);
@@ -158,7 +158,7 @@ static void add_set(const eval_set *set, const double *weights, json_writer *w) 
     json_put_end(w);
 }
 
-/* What is left out of each ranking, and how scores were changed before it. */
+/* Writes what is left out of each ranking, and how scores were changed before it. */
 static void add_rules(const evaluation *e, const evaluation_rules *o, json_writer *w) {
     json_put_line(w, 2);
     json_put_string(w, "left_out", e->by_camera ? "camera" : "picture");
@@ -208,7 +208,7 @@ void report_json(const evaluation *e, const eval_set *set, const evaluation_rule
 
 /* ---- comparing --------------------------------------------------------------------------------------------------- */
 
-/* Wholly on one side of -limit. */
+/* Returns 1 if the interval is completely on one side of -limit. */
 static int is_certain(interval i, double limit) { return i.low >= -limit || i.high < -limit; }
 
 int change_of(change *out, const evaluation *e, const evaluation *reference, double limit, int draws) {

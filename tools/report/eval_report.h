@@ -1,4 +1,4 @@
-/* An evaluation in words and as JSON. */
+/* An evaluation as text and as JSON. */
 #ifndef REID_TOOLS_EVAL_REPORT_H
 #define REID_TOOLS_EVAL_REPORT_H
 
@@ -6,17 +6,17 @@
 #include "evaluate/evaluation.h"
 
 void report_table(const evaluation *e, const eval_set *set, const evaluation_rules *o, text *t);
-/* One object on several lines. key: as json_put_object has it. */
+/* Writes one object on several lines. key: as in json_put_object. */
 void report_json(const evaluation *e, const eval_set *set, const evaluation_rules *o, const double *weights,
                  json_writer *w, const char *key);
 
-/* Several of one thing: what changes against the first. All in parts of 1. */
+/* The change of an evaluation compared with the first one. All values are fractions of 1. */
 typedef struct change {
     double rank1, map;
     interval rank1_interval, map_interval;
-    double lowest_cosine; /* of a picture's two embeddings; NAN when they have other sizes */
-    int fails;            /* a loss above the limit, or a cosine below the least that is allowed */
-    int certain;          /* the intervals lie on one side of the limit */
+    double lowest_cosine; /* the lowest cosine of any picture's two embeddings; NAN if their sizes differ */
+    int fails;            /* the loss is above the limit, or the lowest cosine is too low */
+    int certain;          /* each interval is completely on one side of the limit */
 } change;
 
 /* Returns 0 after saying that there is no memory. */

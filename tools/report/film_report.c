@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The shots of a whole track, those of all its parts together, best first. */
+/* A whole track with the shots of all its parts, best first. */
 typedef struct whole {
     const film *f;
     const film_shot **shots;
@@ -55,7 +55,7 @@ static int each_whole(const film *f, void (*each)(const whole *w, void *user), v
 
 /* --- JSON --------------------------------------------------------------------------------------------------------- */
 
-/* By the camera's clock, which says nothing of time zones. */
+/* The time by the camera's clock, whose time zone is unknown. */
 static void camera_time(text *t, const photo *is) {
     text when = TEXT_INIT;
     when_text(&when, is->when);
@@ -64,7 +64,7 @@ static void camera_time(text *t, const photo *is) {
     text_free(&when);
 }
 
-/* Which photo it is, and when it was taken. */
+/* Writes the path of the photo, and when it was taken. */
 static void photo_json(json_writer *w, const photo *is) {
     json_put_string(w, "photo", is->path);
     if (!is->dated) {
@@ -252,7 +252,7 @@ static const unsigned char html[] = {
 };
 static const page_markup HTML = {html, sizeof html};
 
-/* The path of a crop as an address. */
+/* Appends the path of a crop as a URL. */
 static void add_address(text *t, const char *path) {
     for (; *path; path++) {
         unsigned char c = (unsigned char)*path;
@@ -267,7 +267,7 @@ typedef struct page_listing {
     text *t;
 } page_listing;
 
-/* Its own name, and when it was taken. */
+/* Sets the photo's file name, and when it was taken. */
 static void set_photo(page_values *v, const photo *is) {
     const char *slash = strrchr(is->path, '/');
     text time = TEXT_INIT;
@@ -303,7 +303,7 @@ static void track_section(const whole *w, void *user) {
     page_set(&v, "scene", "%u", w->first->is.scene);
     page_set(&v, "from", "%.2f", w->begin);
     page_set(&v, "to", "%.2f", w->end);
-    page_set(&v, "boxes", "%zu", w->boxes);
+    page_set(&v, "boxes", "%zu %s", w->boxes, w->boxes == 1 ? "box" : "boxes");
     page_fill(l->t, &HTML, "track", &v);
     for (size_t i = 0; i < w->count; i++) add_shot(l, w, w->shots[i]);
     page_fill(l->t, &HTML, "track end", NULL);
@@ -315,9 +315,9 @@ void film_page(const film_report *r, const film *f, text *t) {
     page_fill(t, &HTML, "head", &v);
     text_add(t, css, sizeof css);
     page_set(&v, "name", "%s", f->r->name);
-    page_set(&v, "tracks", "%zu", f->wholes);
-    page_set(&v, "scenes", "%zu %s", f->scene_count, f->r->photos ? "bursts" : "scenes");
-    page_set(&v, "frames", "%zu %s", f->frames, f->r->photos ? "photos" : "frames");
+    page_set(&v, "tracks", "%zu track%s", f->wholes, plural(f->wholes));
+    page_set(&v, "scenes", "%zu %s%s", f->scene_count, f->r->photos ? "burst" : "scene", plural(f->scene_count));
+    page_set(&v, "frames", "%zu %s%s", f->frames, f->r->photos ? "photo" : "frame", plural(f->frames));
     page_set(&v, "seconds", "%.1f", f->seconds);
     page_fill(t, &HTML, "body", &v);
     if (f->problem.len) {

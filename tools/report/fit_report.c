@@ -25,20 +25,20 @@ static void add_measured(text *t, const char *name, const measured *before, cons
 }
 
 static void judged_table(const fit_judgement *j, text *t) {
-    text_printf(t, "\n%zu held-out individuals, %zu query crops (%s; %zu individuals in %s fit)\n",
-                j->individuals, j->queries, j->turns > 1 ? "in turns, each compared within its turn" : "held out once",
+    text_printf(t, "\n%zu held-out individuals, %zu crops to find (%s; %zu individuals in %s fit)\n",
+                j->individuals, j->queries, j->turns > 1 ? "held out in turns" : "held out",
                 j->fitted, j->turns > 1 ? "each" : "the");
     text_printf(t, "%-8s  %-26s  %-26s  %s\n", "", "without the fit", "with the fit", "gain");
     add_measured(t, "rank-1", &j->before.rank1, &j->after.rank1, &j->gain.rank1);
     add_measured(t, "mAP", &j->before.map, &j->after.map, &j->gain.map);
     add_measured(t, "AUC", &j->before.auc, &j->after.auc, &j->gain.auc);
-    text_puts(t, "95 % intervals from resampling individuals\n");
+    text_puts(t, "95 % intervals come from resampling individuals\n");
 }
 
 void fit_report_table(const fit_story *s, text *t) {
     const fitted *f = s->head;
     text_printf(t, "%zu crops of %zu individuals", f->crops, f->individuals);
-    if (f->single) text_printf(t, ", and %zu individual%s with only one crop", f->single, plural(f->single));
+    if (f->single) text_printf(t, ", and %zu individual%s with a single crop", f->single, plural(f->single));
     text_putc(t, '\n');
     for (int p = 0; p < f->parts; p++) {
         const fitted_part *part = &f->part[p];

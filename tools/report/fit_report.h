@@ -1,4 +1,4 @@
-/* A fitted head, and how good it is, in words and as JSON. */
+/* A fitted head and how well it works, as text and as JSON. */
 #ifndef REID_TOOLS_FIT_REPORT_H
 #define REID_TOOLS_FIT_REPORT_H
 
@@ -8,9 +8,9 @@
 typedef struct fit_story {
     const fitted *head;
     const char *const *part;     /* a name for each of its parts */
-    const fit_judgement *judged; /* NULL: not measured */
-    const char *network, *fingerprint; /* of the file; fingerprint: "" when none was written */
-    const char *output;                /* NULL: none */
+    const fit_judgement *judged; /* NULL: there was no report */
+    const char *network, *fingerprint; /* of the file; fingerprint: "" if no file was written */
+    const char *output;                /* NULL: no file */
 } fit_story;
 
 /* "within", "lda", "pca" */

@@ -66,7 +66,7 @@ void gallery_check_lines(const gallery_check *c, text *t) {
     text_join(t, c->damage);
     text_printf(t, "%zu records, %zu damaged, %zu templates, %llu bytes", r->records, r->damaged, r->templates,
                 (unsigned long long)r->bytes);
-    if (r->unused) text_printf(t, ", %llu of them left by an interrupted writer", (unsigned long long)r->unused);
+    if (r->unused) text_printf(t, ", %llu of them left unused by an interrupted writer", (unsigned long long)r->unused);
     for (int i = 0; i < meta->models; i++) {
         const store_model *m = &meta->model[i];
         text_printf(t, "\nmade by ");

@@ -1,5 +1,4 @@
-/* What the commands about galleries have found or done, in words and as a line of JSON: pairs of functions that are
-   called alike. */
+/* The results of the gallery commands, as text and as a line of JSON: pairs of functions with the same arguments. */
 #ifndef REID_TOOLS_GALLERY_REPORT_H
 #define REID_TOOLS_GALLERY_REPORT_H
 
@@ -7,7 +6,7 @@
 #include "gallery/push.h"
 #include "gallery/templates.h"
 
-/* A template, in columns that are separated by tabs, which no name can hold in this form. */
+/* A template in columns separated by tabs; tabs in names are escaped. */
 void gallery_item_line(const store_item *item, text *t);
 void gallery_item_json(const store_item *item, text *t);
 
@@ -17,7 +16,7 @@ void gallery_identity_json(const char *name, size_t count, text *t);
 void gallery_removed_line(size_t removed, text *t);
 void gallery_removed_json(size_t removed, text *t);
 
-/* What templates_verify has found. */
+/* The result of templates_verify. */
 typedef struct gallery_check {
     const char *place;
     const store_report *report;

@@ -7,8 +7,8 @@
 #include <string.h>
 
 enum { SHOWN = 3 };                 /* matches of a query with their pictures */
-static const double NEAR = 0.05;    /* from the threshold, or between the two best, where nothing else tells doubt */
-static const double SURE = 0.9;     /* as a probability, either way */
+static const double NEAR = 0.05;    /* distances below this, from the threshold or between the two best, are doubtful */
+static const double SURE = 0.9;     /* probabilities below this, and above 1 minus this, are doubtful */
 
 static const unsigned char css[] = {
 #include "build/report/match_page.css.bytes"
@@ -20,7 +20,7 @@ static const page_markup HTML = {html, sizeof html};
 
 /* ---- building blocks --------------------------------------------------------------------------------------------- */
 
-/* What the page may load: the style sheet with this text alone, pictures (and a film) that stand in it. */
+/* Allows only the style sheet with this text, and pictures (and a video) that are embedded in the page. */
 static void allow(page_values *v, const page_head *h, const text *style) {
     unsigned char digest[32];
     text hash = TEXT_INIT;
@@ -77,13 +77,13 @@ void page_tiles_end(text *out) { page_fill(out, &HTML, "tiles end", NULL); }
 
 static int accepts(const match_page *p, const page_query *q) { return q->found && q->best[0].score >= p->threshold; }
 
-/* Why somebody should look at it; NULL: no reason. */
+/* The reason why people should look at it; NULL: none. */
 static const char *doubt_of(const match_page *p, const page_query *q) {
     if (!q->found) return NULL;
     const page_match *best = q->best;
     int decided = !isnan(p->threshold), accepted = accepts(p, q);
     if (decided && q->found > 1 && best[1].score >= p->threshold) return "two individuals reach the threshold";
-    if (!decided && q->found > 1 && best[0].score - best[1].score < NEAR) return "the two best scores are close";
+    if (!decided && q->found > 1 && best[0].score - best[1].score < NEAR) return "the two best scores are nearly equal";
     if (!isnan(best->probability)) {
         if (best->probability > 1 - SURE && best->probability < SURE) return "the probability is neither high nor low";
         return decided && accepted != (best->probability >= 0.5) ? "threshold and probability disagree" : NULL;
@@ -91,7 +91,7 @@ static const char *doubt_of(const match_page *p, const page_query *q) {
     return decided && fabs(best->score - p->threshold) < NEAR ? "the score is close to the threshold" : NULL;
 }
 
-/* 1: right, 0: wrong, -1: it cannot be told. A stranger is judged by a decision alone. */
+/* 1: right, 0: wrong, -1: unknown. A stranger can only be judged if there is a decision. */
 static int judge(const match_page *p, const page_query *q) {
     int decided = !isnan(p->threshold);
     if (q->truth == PAGE_UNLABELLED || (q->truth == PAGE_STRANGER && !decided)) return -1;
@@ -140,7 +140,7 @@ static void fill_one(text *out, const char *piece, const char *key, const char *
     page_fill(out, &HTML, piece, &v);
 }
 
-/* The answer, and what is to be thought of it. */
+/* The answer, and whether it is doubtful or wrong. */
 static void add_answer(const match_page *p, text *out, const page_query *q, int right, const char *doubt) {
     int refused = q->found && !isnan(p->threshold) && !accepts(p, q);
     fill_one(out, "answer", "answer", !q->found ? "nothing to compare with" : refused ? "unknown" : q->best[0].who);
@@ -212,7 +212,7 @@ void match_page_tiles(const match_page *p, text *out) {
     if (n->known)
         add_count_tile(out, n->first_right, &n->known, "queries of known individuals: best match is right (rank-1)");
     if (n->known && !isnan(p->threshold))
-        add_count_tile(out, n->accepted_right, &n->known, "of these accepted as the right individual");
+        add_count_tile(out, n->accepted_right, &n->known, "of these, accepted with the right identity");
     if (n->strangers && !isnan(p->threshold))
         add_count_tile(out, n->rejected, &n->strangers, "strangers recognised as unknown");
     if (!n->judged) {
@@ -220,10 +220,10 @@ void match_page_tiles(const match_page *p, text *out) {
         if (!isnan(p->threshold)) add_count_tile(out, n->matches, &n->queries, "match");
         if (!isnan(p->threshold)) add_count_tile(out, n->unknown, &n->queries, "unknown");
     }
-    if (!isnan(p->threshold)) page_tile(out, threshold, NULL, "threshold: the lowest score of a match");
+    if (!isnan(p->threshold)) page_tile(out, threshold, NULL, "threshold: lowest score of a match");
 }
 
-/* A radio button and its label; the style sheet says what it leaves out. */
+/* A radio button and its label; the style sheet defines what it hides. */
 static void add_filter(text *out, const char *id, const char *label, size_t count, int checked) {
     page_values v = {TEXT_INIT};
     page_set(&v, "id", "%s", id);

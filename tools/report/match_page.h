@@ -1,5 +1,5 @@
-/* The page about who is in pictures: queries with their best matches, scores and decisions, as one HTML file that loads
-   nothing and runs no script. `reid match -o FILE.html` and the demo write it. It is well-formed as XML, too. */
+/* A page of identified pictures: queries with their best matches, scores and decisions, as one HTML file that loads
+   nothing and runs no script. `reid match -o FILE.html` and the demo write it. It is also well-formed XML. */
 #ifndef REID_TOOLS_MATCH_PAGE_H
 #define REID_TOOLS_MATCH_PAGE_H
 
@@ -7,24 +7,25 @@
 
 typedef struct page_head {
     const char *title;
-    const page_markup *style; /* more rules, behind those of match_page.css; NULL: none */
-    int free_style;           /* elements have style attributes of their own, and there is a film */
+    const page_markup *style; /* rules to add after those of match_page.css; NULL: none */
+    int free_style;           /* allow style attributes and embedded videos */
 } page_head;
 
-/* From the doctype to the first heading, which is the title. What the page may show is said in it: the style sheet is
-   named by its SHA-256, pictures stand in the page, and nothing else is loaded or sent. */
+/* Writes everything from the doctype to the first heading, which is the title. The Content-Security-Policy allows only
+   the style sheet with its SHA-256 and pictures that are embedded in the page; nothing else is loaded or sent. */
 void page_begin(text *out, const page_head *h);
 void page_end(text *out);
-/* A picture, with what it shows in words; jpeg NULL or empty: a frame that says that there is none. */
+/* A picture with its description; jpeg NULL or empty: a frame with the words "no image". */
 void page_picture(text *out, const text *jpeg, const char *alt);
-/* A figure with its label: "part / whole", whole NULL: part alone. They stand between page_tiles and page_tiles_end. */
+/* A number with its label: "part / whole", or only part if whole is NULL. Call it between page_tiles and
+   page_tiles_end. */
 void page_tiles(text *out);
 void page_tile(text *out, const char *part, const size_t *whole, const char *label);
 void page_tiles_end(text *out);
 
 /* ---- queries ----------------------------------------------------------------------------------------------------- */
 
-/* A picture of the gallery that is like the query. */
+/* A picture of the gallery that matches the query. */
 typedef struct page_match {
     const char *who, *path;
     double score, probability; /* probability: NAN without a calibration */
@@ -34,7 +35,7 @@ typedef struct page_match {
 typedef enum page_truth {
     PAGE_UNLABELLED,
     PAGE_KNOWN,    /* it shows `who` */
-    PAGE_STRANGER  /* it shows nobody of the gallery, perhaps `who` */
+    PAGE_STRANGER  /* it shows an individual that is not in the gallery; `who` may name it */
 } page_truth;
 
 typedef struct page_query {
@@ -46,26 +47,26 @@ typedef struct page_query {
 } page_query;
 
 typedef struct page_counts {
-    size_t queries, matches, unknown, doubtful, wrong, judged; /* judged: it can be told whether they are right */
+    size_t queries, matches, unknown, doubtful, wrong, judged; /* judged: right or wrong; the truth is known */
     size_t known, first_right, accepted_right;                 /* of PAGE_KNOWN */
     size_t strangers, rejected;                                /* of PAGE_STRANGER */
 } page_counts;
 
-/* Queries gather in `cards`; page_queries writes them under the filters, when all are counted. Zeroed but for the
-   threshold, a page is empty. */
+/* Queries are collected in `cards`; match_page_queries writes them after the filters, once all are counted. To begin a
+   page, zero it and set the threshold. */
 typedef struct match_page {
-    double threshold; /* NAN: nothing is decided */
+    double threshold; /* NAN: no decisions */
     page_counts n;
     text cards;
 } match_page;
 
-/* A stretch of queries of one kind; about is text without markup. */
+/* Begins a section of queries of one kind; about is text without markup. */
 void match_page_section(match_page *p, const char *title, const char *about);
 void match_page_query(match_page *p, const page_query *q);
 void match_page_section_end(match_page *p);
-/* Figures about all queries, which page_tiles has begun. */
+/* Writes tiles about all queries; call page_tiles before. */
 void match_page_tiles(const match_page *p, text *out);
-/* Filters and queries. */
+/* Writes filters and queries. */
 void match_page_queries(const match_page *p, text *out);
 void match_page_free(match_page *p);
 

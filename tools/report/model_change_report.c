@@ -39,15 +39,15 @@ static void put_figures(text *t, const model_change_report *r) {
     text_puts(t, "\n                                             now       next\n");
     text_puts(t, "nearest has its identity            ");
     put_share(t, a->right, c->askable), put_share(t, b->right, c->askable);
-    text_printf(t, "  of %zu that have another image", c->askable);
+    text_printf(t, "  of %zu with another image", c->askable);
     text_puts(t, "\nthreshold                           ");
     put_real(t, "  %10.6f", a->threshold), put_real(t, "  %8.6f", b->threshold);
-    text_puts(t, isnan(b->makers.threshold) ? "  next: from the calibration" : "  both as set");
-    text_puts(t, "\nmatch with the right identity       ");
+    text_puts(t, isnan(b->makers.threshold) ? "  next: from the calibration" : "  as set");
+    text_puts(t, "\nnearest reaches it, right identity  ");
     put_share(t, a->taken_right, c->count), put_share(t, b->taken_right, c->count);
-    text_puts(t, "\nmatch with a wrong identity         ");
+    text_puts(t, "\nnearest reaches it, wrong identity  ");
     put_share(t, a->taken_wrong, c->count), put_share(t, b->taken_wrong, c->count);
-    text_printf(t, "\n\na calibration for a false-match rate of %g\n", r->fmr);
+    text_printf(t, "\n\ncalibration for a false-match rate of %g\n", r->fmr);
     for (int k = 0; k < 2; k++) {
         const change_side *s = &c->side[k];
         text_printf(t, "%-4s", SIDES[k]);
@@ -78,7 +78,7 @@ void model_change_table(text *t, const model_change_report *r) {
         put_models(t, &c->side[k]);
     }
     text_printf(t, "%zu templates of %zu identities", c->count, c->identities);
-    if (r->left_out) text_printf(t, "; %zu without embeddings by both are left out", r->left_out);
+    if (r->left_out) text_printf(t, "; left out: %zu without rows of both models", r->left_out);
     text_putc(t, '\n');
     put_figures(t, r);
     text_printf(t, "\n%zu of %zu answers change\n", changes, c->count);

@@ -7,11 +7,11 @@
 
 typedef struct model_change_report {
     const model_change *change;
-    size_t left_out; /* templates that have no row of one of the models */
+    size_t left_out; /* templates without a row of one of the models */
     double fmr;
 } model_change_report;
 
-/* First the figures, then a line for each template whose answer changes: its id, its identity, and by both models the
+/* Writes the figures, then a line for each template whose answer changes: its id and identity, and for each model the
    nearest identity, the score and whether it reaches the threshold. */
 void model_change_table(text *t, const model_change_report *r);
 void model_change_json(text *t, const model_change_report *r);

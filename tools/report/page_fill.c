@@ -24,7 +24,7 @@ void page_set(page_values *v, const char *key, const char *format, ...) {
     text_putc(&v->pairs, 0);
 }
 
-/* NULL when there is none. */
+/* The value of a key; NULL when there is none. */
 static const char *value_of(const page_values *v, const char *key, size_t len) {
     const char *at = v ? v->pairs.s : NULL, *end = at ? at + v->pairs.len : NULL;
     while (at && at < end) {
@@ -42,7 +42,7 @@ static const char *find(const char *from, const char *end, const char *what) {
     return from + n <= end ? from : end;
 }
 
-/* Where the piece begins; *end: behind it. */
+/* The beginning of a piece; *end: the position after it. */
 static const char *piece_of(const page_markup *m, const char *piece, const char **end) {
     const char *at = (const char *)m->bytes, *file_end = at + m->len;
     size_t n = strlen(piece);

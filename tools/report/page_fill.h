@@ -1,33 +1,34 @@
-/* Pages are filled into markup that is written in .html files and compiled in as bytes. Such a file is a row of pieces:
+/* Fills values into the markup of pages, which is in .html files that are compiled in as bytes. Such a file consists of
+   pieces:
 
        {{#match}}
        <li>{{who}}<b>{{score}}</b></li>
 
        {{#end}}
 
-   A piece is what follows a line {{#NAME}}, up to the newline before the next such line: one that is to end with a
-   newline has an empty line behind it. {{KEY}} becomes the value of that name as text, {{&KEY}} as the markup that it
-   is. A piece or key that is not there is a mistake in the program, which assert ends. */
+   A piece begins after a line {{#NAME}} and ends before the newline in front of the next such line, so a piece that
+   must end with a newline is followed by an empty line. {{KEY}} becomes the value of that name, escaped as text;
+   {{&KEY}} inserts it as markup. A missing piece or key is a programming error, at which assert ends the program. */
 #ifndef REID_TOOLS_PAGE_FILL_H
 #define REID_TOOLS_PAGE_FILL_H
 
 #include "base/text.h"
 
-/* A file, with the numbers of its bytes: see the Makefile. */
+/* The bytes of a file; the Makefile generates them. */
 typedef struct page_markup {
     const unsigned char *bytes;
     size_t len;
 } page_markup;
 
-/* Keys and their values; zeroed, there are none. */
+/* Keys and their values; a zeroed struct is empty. */
 typedef struct page_values {
     text pairs;
 } page_values;
 
-/* As printf makes the value. */
+/* Sets a value, formatted as by printf. */
 void page_set(page_values *v, const char *key, const char *format, ...) __attribute__((format(printf, 3, 4)));
-/* Adds a piece, filled, and frees the values. v: NULL for a piece without keys. When there was no memory for a value,
-   there is none for out. */
+/* Appends a filled piece to out and frees the values. v: NULL for a piece without keys. If there was no memory for a
+   value, out is marked as out of memory. */
 void page_fill(text *out, const page_markup *m, const char *piece, page_values *v);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-enum { FAILURES_SHOWN = 10 }; /* of each embedder, to people */
+enum { FAILURES_SHOWN = 10 }; /* of each embedder, in the text */
 
 static const char *const ROLES[] = {"now", "before", "other"};
 
@@ -36,7 +36,7 @@ static int embedder_lines(embedder_list *l, const embedder *e, text *t) {
     if (*e->makers.jpeg) text_printf(t, "        JPEG files decoded by %s\n", e->makers.jpeg);
     int good = !e->failed || embedders_failures(l, e, FAILURES_SHOWN, failure_line, t);
     if (e->failed > FAILURES_SHOWN)
-        text_printf(t, "        and %zu more; --json has all\n", e->failed - FAILURES_SHOWN);
+        text_printf(t, "        and %zu more; --json lists all\n", e->failed - FAILURES_SHOWN);
     return good;
 }
 
@@ -55,8 +55,7 @@ int reembed_status_lines(embedder_list *l, text *t) {
 }
 
 void reembed_done_line(const reembed_counts *c, size_t made, size_t failed, text *t) {
-    text_printf(t, "embedded %zu, failed %zu; of %zu templates, %zu have embeddings by these models, %zu do not\n",
-                   made,
+    text_printf(t, "embedded %zu, failed %zu; of %zu templates, %zu have a row of these models, %zu do not\n", made,
                 failed, c->templates, c->templates - c->missing, c->missing);
 }
 

@@ -191,18 +191,18 @@ bad() { # bad MESSAGE SED_SCRIPT FILE: a package with a mistake
 bad '"profile": expected that of Camtrap DP 1.0, 1.0.1 or 1.0.2' \
     's|camtrap-dp/1.0.2/camtrap-dp-p|camtrap-dp/2.0/camtrap-dp-p|' datapackage.json
 bad '"profile" is missing' 's/"profile": "https/"other": "https/' datapackage.json
-bad 'must include deployments, media and observations' \
+bad 'expected deployments, media and observations among them' \
     's/"name": "media"/"name": "films"/' datapackage.json
-bad 'expected a file in the same folder' 's|"media.csv"|"../media.csv"|' datapackage.json
+bad 'expected a file in its folder' 's|"media.csv"|"../media.csv"|' datapackage.json
 bad 'without a dialect' 's|"utf-8"|"latin-1"|' datapackage.json
 bad 'line 1: ' 's/^{/[/' datapackage.json
 bad 'the header lacks "mediaID"' '1s/mediaID/medium/' media.csv
 bad 'mediaID, deploymentID, timestamp or filePath is empty' 's/^m-west-2//' media.csv
-bad "west/2.png#0: no medium of the package has a filePath or fileName that ends like its path" \
+bad "west/2.png#0: no filePath or fileName of the package's media ends like its path" \
     's|west/2.png|west/3.png|' media.csv
-bad 'west/1.png#0: its medium would be m-east-1, which already belongs to east/1.png#[01]$' \
+bad 'west/1.png#0: its medium would be m-east-1, but that belongs to east/1.png#[01]$' \
     's|archive/east/1.png|1.png|; s|archive/west/1.png|lost.png|' media.csv
-bad 'could be medium m-east-1 or m-west-1: give more of the path in the ids' \
+bad 'may be medium m-east-1 or m-west-1; use ids with more of the path' \
     's|archive/.*/1.png|1.png|' media.csv
 bad 'is not a column of observations, or is given twice' '1s/count/number/' observations.csv
 rm -f bad/observations.csv

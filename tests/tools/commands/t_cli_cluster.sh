@@ -236,7 +236,7 @@ run 0 cluster all.npy --threshold 0.6 --explain ann-1.png ann-3.png
 prints '^ann-1.png and ann-3.png are in group 0:$'
 prints '^0\.[0-9]*   *ann-[0-9].png ([0-9] crop.*) and ann-'
 run 0 cluster all.npy --threshold 0.6 --explain ann-1.png bob-1.png
-prints '^ann-1.png and bob-1.png are in groups 0 and 1: these were joined with others down to 0.6$'
+prints '^ann-1.png and bob-1.png are in groups 0 and 1, which were joined with others down to 0.6:$'
 run 0 cluster all.npy --threshold 0.6 --tracks tracks.csv --explain ann-1.png ann-2.png
 prints '^linked   ann-1.png (1 crop) and ann-2.png (1 crop)$'
 

@@ -35,8 +35,8 @@ ask() { run 0 review crops.npy --threshold 0.4 --count --decisions "$@"; } # ask
 
 # Nothing is answered: it says how much is needed.
 count 1
-prints "^50 of $all crops were drawn, and [0-9]* pairs with them: 0 crops have all their answers, [0-9]* answers are "
-prints '^too few answers: at least 198 more are needed, until 10 crops have all of theirs; reid review --count asks for them$'
+prints "^50 of $all crops were drawn, with [0-9]* pairs; 0 crops have all their answers, [0-9]* answers are missing"
+prints '^too few answers: 10 crops must have all answers; give at least 198 more with reid review --count$'
 count 1 --json
 json_holds 'd["state"] == "too few answers"'
 json_holds 'd["individuals"] == None'
@@ -54,7 +54,7 @@ json_holds 'd["state"] == "good"'
 json_holds 'd["low"] <= 60 <= d["high"] and d["high"] - d["low"] < 30'
 cp "$out" wanted
 count 0 --decisions decisions.jsonl
-prints '^[0-9.]* individuals (95 % interval [0-9.]* to [0-9.]*); scores alone give [0-9]*$'
+prints '^[0-9.]* individuals, 95 % interval [0-9.]* to [0-9.]*; scores alone give [0-9]*$'
 prints '^the questions reached about [0-9]* % of the crops of the same individual$'
 
 # What is asked depends on no answer, order of rows or number of threads; the seed and the samples' sizes change it.
@@ -98,7 +98,7 @@ count 1 --decisions some.jsonl
 run 0 review poor.npy --threshold 0.4 --count --per-crop 8 --decisions none.jsonl --html poor.html
 answer poor.html poor.jsonl >/dev/null
 run 1 cluster poor.npy --threshold 0.4 --count --per-crop 8 --decisions poor.jsonl
-prints '^poor scores: the questions reached only about [0-9]* % of .*; give --per-crop 16$'
+prints '^too few questions for such poor scores: they reached about [0-9]* % .*; give --per-crop 16$'
 sed 's/.png p.*/.png/; s/\(.*\)/\1 \1/' list >alone
 "$EVAL_FILES" alone.npy 32 5 0.1 <alone >/dev/null
 run 0 review alone.npy --threshold 0.4 --count --decisions none.jsonl --html alone.html
@@ -109,7 +109,7 @@ lines = [line.split(', "crc"')[0].replace('"same"', '"different"') for line in o
 open("alone.jsonl", "w").writelines('%s, "crc": "%08x"}\n' % (line, zlib.crc32(line.encode())) for line in lines)
 END
 run 1 cluster alone.npy --threshold 0.4 --count --decisions alone.jsonl
-prints '^too few matches: no pair was the same individual'
+prints '^too few matches: no pair showed the same individual'
 
 # Tracks and images are no questions.
 { echo id,track; sed -n 's/^\(p[0-9]_[0-9].png\) p\([0-9]\)$/\1,\2/p' list; } >tracks.csv

@@ -47,7 +47,7 @@ is_header() { check "$2 of $1 is $3" [ "$(header "$1" "$2")" = "$3" ]; }
 # --- a head from pictures, and what it makes of them ---
 # shellcheck disable=SC2086 # several words
 run 0 fit $b0 crops -o f.safetensors
-prints '^36 crops of 12 individuals, and 1 individual with only one crop$'
+prints '^36 crops of 12 individuals, and 1 individual with a single crop$'
 prints '^projection  *1280 values, [0-9]* directions of 36 components: [a-z]*, shrinkage [0-9.]*$'
 prints '^mAP [0-9.]* % in the cross-validation that chose these settings$'
 prints '^network      efficientnet_b0$'
@@ -120,7 +120,7 @@ for who in $people; do
 done >>all.csv
 # shellcheck disable=SC2086
 run 0 fit $b0 crops --labels all.csv --report --holdout 0.5 -q
-prints '^6 held-out individuals, 18 query crops (held out once; 6 individuals in the fit)$'
+prints '^6 held-out individuals, 18 crops to find (held out; 6 individuals in the fit)$'
 prints '^rank-1 .* %.*([+-]'
 cp all.csv broken.csv
 echo "nobody.png,01,0" >>broken.csv
@@ -218,7 +218,7 @@ says 'whose inputs are not in a file of embeddings: give the images'
 
 # --- turns ---
 run 0 fit raw.npy --report -q
-prints '^12 held-out individuals, 36 query crops (in turns, .*; 8 individuals in each fit)$'
+prints '^12 held-out individuals, 36 crops to find (held out in turns; 8 individuals in each fit)$'
 cp "$out" first
 run 0 fit raw.npy --report -q
 same "$out" first
