@@ -62,7 +62,7 @@ check "no temporary file" [ ! -e "$dir/page.html.part" ]
 # Who is who, without names: sixteen animals, and a page with a question for what could not be decided.
 bcubed() { awk '/^BCubed/ { exit !($7 >= 0.8) } END { if (!NR) exit 1 }' "$dir/out"; }
 check "BCubed F of at least 0.8" bcubed
-check "about 16 groups" grep -qE '^96 crops in (1[3-9]|2[0-4]) groups at 0\.' "$dir/out"
+check "about 16 groups" grep -qE '^96 crops in (1[3-9]|2[0-4]) groups at threshold 0\.' "$dir/out"
 check "the page of the groups is named" \
     grep -q "^page of the groups, with questions: $dir/page-groups.html\$" "$dir/out"
 check "it has every picture" [ "$(grep -o '"/9j/' "$dir/page-groups.html" | wc -l)" -eq 96 ]

@@ -14,7 +14,7 @@ typedef struct answering {
 /* All return 0 after saying what is wrong; who is how messages begin. */
 
 int answering_check(const options *o, const char *who);
-/* NAME=FILE, or FILE, whose name without folder and extension it then is. Free it in any case. */
+/* Reads NAME=FILE, or FILE alone, whose name without folder and extension is then the model's. Free it in any case. */
 int answering_name(answering *a, const options *o, const char *who);
 /* service_open; close it in any case. */
 int answering_open(service *s, const answering *a, const options *o);

@@ -7,8 +7,8 @@ typedef struct cpu_peak {
     double gbs;    /* 10^9 bytes a second, read plus written; 0: no memory for it */
 } cpu_peak;
 
-/* isa: as reid_info.isa; what is not known is plain C. All threads work at the same time, as in the network: clocks
-   fall when many cores run wide instructions. Takes about a second. */
+/* isa: as reid_info.isa; an unknown one is measured in plain C. All threads work at the same time, as in the network:
+   clocks fall when many cores run wide instructions. Takes about a second. */
 cpu_peak cpu_peak_measure(const char *isa, int threads);
 
 #endif

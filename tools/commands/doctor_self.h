@@ -1,4 +1,4 @@
-/* reid doctor's self-test: a known network and a known picture, against what PyTorch makes of them. */
+/* reid doctor's self-test: a known network and a known picture, compared with PyTorch's embedding. */
 #ifndef REID_TOOLS_DOCTOR_SELF_H
 #define REID_TOOLS_DOCTOR_SELF_H
 

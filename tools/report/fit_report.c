@@ -28,7 +28,7 @@ static void judged_table(const fit_judgement *j, text *t) {
     text_printf(t, "\n%zu held-out individuals, %zu crops to find (%s; %zu individuals in %s fit)\n",
                 j->individuals, j->queries, j->turns > 1 ? "held out in turns" : "held out",
                 j->fitted, j->turns > 1 ? "each" : "the");
-    text_printf(t, "%-8s  %-26s  %-26s  %s\n", "", "without the fit", "with it", "gain");
+    text_printf(t, "%-8s  %-26s  %-26s  %s\n", "", "without the fit", "with the fit", "gain");
     add_measured(t, "rank-1", &j->before.rank1, &j->after.rank1, &j->gain.rank1);
     add_measured(t, "mAP", &j->before.map, &j->after.map, &j->gain.map);
     add_measured(t, "AUC", &j->before.auc, &j->after.auc, &j->gain.auc);
@@ -47,7 +47,7 @@ void fit_report_table(const fit_story *s, text *t) {
         if (f->parts > 1) text_printf(t, ", share %.3f", part->share);
         text_putc(t, '\n');
     }
-    if (!isnan(f->map)) text_printf(t, "mAP %.2f %% in the cross-validation that chose this\n", 100 * f->map);
+    if (!isnan(f->map)) text_printf(t, "mAP %.2f %% in the cross-validation that chose these settings\n", 100 * f->map);
     if (s->judged) judged_table(s->judged, t);
     if (!s->output) return;
     text_puts(t, "\nwritten      ");

@@ -77,10 +77,10 @@ void gallery_check_lines(const gallery_check *c, text *t) {
         text_visible(t, m->preset);
         text_printf(t, "), %d floats", m->dim);
     }
-    text_printf(t, "\nkept as %s", meta->halves ? "fp16" : "fp32");
+    text_printf(t, "\nstored as %s", meta->halves ? "fp16" : "fp32");
     if (!isnan(meta->threshold)) text_printf(t, ", threshold %.9g", meta->threshold);
     if (*meta->jpeg) text_printf(t, "\nJPEG files decoded by %s", meta->jpeg);
-    if (strchr(meta->jpeg, ',')) text_puts(t, ": scores among its templates shift slightly");
+    if (strchr(meta->jpeg, ',')) text_puts(t, ", so scores among its templates shift slightly");
     if (is_database_url(c->place)) text_printf(t, "\ntables of version %d", r->version);
     text_putc(t, '\n');
 }

@@ -217,8 +217,8 @@ void match_page_tiles(const match_page *p, text *out) {
         add_count_tile(out, n->rejected, &n->strangers, "strangers recognised as unknown");
     if (!n->judged) {
         add_count_tile(out, n->queries, NULL, "queries");
-        if (!isnan(p->threshold)) add_count_tile(out, n->matches, &n->queries, "are a match");
-        if (!isnan(p->threshold)) add_count_tile(out, n->unknown, &n->queries, "are unknown");
+        if (!isnan(p->threshold)) add_count_tile(out, n->matches, &n->queries, "match");
+        if (!isnan(p->threshold)) add_count_tile(out, n->unknown, &n->queries, "unknown");
     }
     if (!isnan(p->threshold)) page_tile(out, threshold, NULL, "threshold: lowest score of a match");
 }

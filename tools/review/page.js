@@ -107,7 +107,7 @@ function showRegroup() {
   const button = one('#regroup'), waits = following || !fresh() || !base.regroups;
   button.hidden = base.regroups && isQuick();
   button.setAttribute('aria-disabled', waits);
-  one('span', button).textContent = following ? 'Grouping …' : 'Regroup';
+  one('span', button).textContent = following ? 'Regrouping …' : 'Regroup';
   one('i', button).textContent = fresh() && base.regroups ? answersInWords(fresh()) : '';
   if (following) document.body.dataset.grouping = '';
   else delete document.body.dataset.grouping;
@@ -258,7 +258,7 @@ async function ask(path, options) {
   try {
     response = await fetch(path, options);
   } catch (error) {
-    throw new Error('The server does not answer: nothing was stored. Is reid review still running?');
+    throw new Error('The server does not answer, so nothing was stored. Check that reid review is still running.');
   }
   const words = await response.text();
   let answer;
@@ -704,8 +704,8 @@ function showHistory() {
 function showCounts() {
   const groups = view.groups.filter(g => !g.none), named = groups.filter(g => g.name).length;
   const done = total() - view.open.length, share = view.open.length ? done / total() : 1;
-  one('#counts').textContent = base.ids.length + ' crops · ' + groups.length + ' groups' +
-    (named ? ', ' + named + ' named' : '');
+  one('#counts').textContent = count(base.ids.length) + ' · ' + groups.length +
+    (groups.length === 1 ? ' group' : ' groups') + (named ? ', ' + named + ' named' : '');
   one('#progress i').style.width = 100 * share + '%';
   one('#progress').setAttribute('aria-valuenow', Math.round(100 * share));
   one('#progress').title = done + ' of ' + total() + ' questions answered';

@@ -1,5 +1,5 @@
-/* HTTP/1.1 for a page on this machine: a few threads of libmicrohttpd, each of which answers a request at once. What
-   the answers are is none of its business. */
+/* HTTP/1.1 for a page on this machine: a few threads of libmicrohttpd, each of which answers a request at once. It
+   does not know what the answers contain. */
 #ifndef REID_TOOLS_WEB_H
 #define REID_TOOLS_WEB_H
 
@@ -15,7 +15,7 @@ typedef struct web_request {
     size_t len;
 } web_request;
 
-/* Zeroed, and filled in by whoever answers. */
+/* Zeroed; the function that answers fills it in. */
 typedef struct web_reply {
     unsigned status;
     const char *type;   /* Content-Type */

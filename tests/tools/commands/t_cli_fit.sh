@@ -49,7 +49,7 @@ is_header() { check "$2 of $1 is $3" [ "$(header "$1" "$2")" = "$3" ]; }
 run 0 fit $b0 crops -o f.safetensors
 prints '^36 crops of 12 individuals, and 1 individual with a single crop$'
 prints '^projection  *1280 values, [0-9]* directions of 36 components: [a-z]*, shrinkage [0-9.]*$'
-prints '^mAP [0-9.]* % in the cross-validation that chose this$'
+prints '^mAP [0-9.]* % in the cross-validation that chose these settings$'
 prints '^network      efficientnet_b0$'
 prints "^fingerprint  $("$REID" inspect f.safetensors | sed -n 's/^fingerprint *//p')$"
 no_leftovers

@@ -139,7 +139,7 @@ records=11 kept=6 # removals, thresholds and a decoder of JPEG files are some
 [ $kind = file ] || records=5 kept=5
 prints "^$records records, 0 damaged, 5 templates, "
 prints '^made by [0-9a-f]\{32\} (efficientnet_b0, effnet-b0), 1280 floats$'
-prints '^kept as fp32, threshold 0.999$'
+prints '^stored as fp32, threshold 0.999$'
 g 0 list a.gallery --json
 cp "$out" before
 g 0 compact a.gallery
@@ -187,7 +187,7 @@ says 'x.meta.json: cannot open: .*o such file or directory; without it a .npy fi
 g 0 create h.gallery --like a.gallery --fp16
 g 0 add h.gallery x.jsonl
 g 0 verify h.gallery
-prints '^kept as fp16'
+prints '^stored as fp16'
 if [ $kind = file ]; then
     head=16656 # bytes before the first record
     check "half the space" [ $(($(wc -c <h.gallery) - head)) -lt $((($(wc -c <a.gallery) - head) * 6 / 10)) ]
@@ -385,7 +385,7 @@ quiet() { check "no warning of decoders" [ "$(grep -c decoded "$err")" = 0 ]; }
 decoded() { # decoded GALLERY NAMES: as verify tells, for people and for programs; "": unknown
     g 0 verify "$1"
     mark=
-    case $2 in *,*) mark=': scores among its templates shift slightly' ;; esac
+    case $2 in *,*) mark=', so scores among its templates shift slightly' ;; esac
     if [ -n "$2" ]; then prints "^JPEG files decoded by $2$mark$"
     else check "$1 knows no decoder" [ "$(grep -c decoded "$out")" = 0 ]; fi
     g 0 verify "$1" --json

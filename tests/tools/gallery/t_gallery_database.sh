@@ -98,7 +98,7 @@ g 2 list "$(pg_url by_hand)"
 says 'holds no gallery'
 g 0 create "$(pg_url by_hand)" --like few.npy --threshold 0.25
 g 0 verify "$(pg_url by_hand)"
-prints '^kept as fp32, threshold 0.25$'
+prints '^stored as fp32, threshold 0.25$'
 g 2 sql 1
 says 'version 1 is the newest'
 g 2 sql new

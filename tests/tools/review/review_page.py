@@ -407,11 +407,11 @@ def regroup_many(page):
     page.until("the first answer is new", lambda: page.one("#regroup").text == "Regroup R 1 new answer", 30)
     page.shot("many")
     page.key("r")
-    page.until("told", lambda: page.one("#regroup").text.startswith("Grouping"))
+    page.until("told", lambda: page.one("#regroup").text.startswith("Regrouping"))
     pair = page.pair()
     page.key("d")
     page.seq(2)
-    assert page.pair() != pair and page.one("#regroup").text.startswith("Grouping")
+    assert page.pair() != pair and page.one("#regroup").text.startswith("Regrouping")
     page.shot("grouping")
     page.until("told", lambda: page.js("document.querySelector('#toast').textContent") ==
                "Regrouped with 1 new answer.", 60)
