@@ -1,6 +1,6 @@
-/* A checkpoint of any kind as a list of named tensors, of which nothing has been believed that was not checked: every
-   tensor's values lie in the file. Nothing is executed, whatever the file says. checkpoint_open.h makes one from a
-   file; the readers of the formats put it together with the functions at the end of this page. */
+/* A checkpoint of any kind as a list of named tensors. Every tensor is checked: its values lie within the file. Nothing
+   in a file is executed. checkpoint_open.h makes a checkpoint from a file; the readers of the formats build it with the
+   functions at the end of this page. */
 #ifndef REID_TOOLS_CHECKPOINT_H
 #define REID_TOOLS_CHECKPOINT_H
 
@@ -76,9 +76,9 @@ void checkpoint_close(checkpoint *c);
 int checkpoint_values(const checkpoint *c, const tensor *t, int (*put)(void *user, const void *bytes, size_t size),
                       void *user, text *why);
 
-/* Compares the checksums of data.pkl and of every storage marked `needed` with the zip archive's directory. A file in
-   which none of them is right was written without (torch.serialization.set_crc32_options): *unchecked is 1. If only
-   some are wrong, the file is damaged: returns 0 with the reason in why. */
+/* Compares the checksums of data.pkl and of every storage marked `needed` with the zip archive's directory. If all
+   checksums are wrong, the file was written without them (torch.serialization.set_crc32_options): *unchecked is 1. If
+   only some are wrong, the file is damaged: returns 0 with the reason in why. */
 int checkpoint_verify(const checkpoint *c, int *unchecked, text *why);
 
 /* --- for the readers of the formats ------------------------------------------------------------------------------- */

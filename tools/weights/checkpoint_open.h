@@ -14,7 +14,7 @@
 /* Return 0 with the reason in why; *c is zeroed then. */
 int checkpoint_open(checkpoint *c, const char *path, text *why);
 int checkpoint_open_memory(checkpoint *c, const void *bytes, size_t size, text *why);
-/* Sorts the tensors, of which there must be one; a name may stand once in a group. For who has added some. */
+/* Sorts the tensors. Fails if there are none, or if a name is repeated within a group. Call it after adding tensors. */
 int checkpoint_sort(checkpoint *c, text *why);
 
 #endif

@@ -1,4 +1,4 @@
-/* Whose names are these? Tables of how training code calls the tensors of networks, and what it does differently. */
+/* Tables of the tensor names that training code uses, and of what each origin does differently. */
 #ifndef REID_TOOLS_DIALECTS_H
 #define REID_TOOLS_DIALECTS_H
 
@@ -56,7 +56,7 @@ typedef struct mapping {
     char others[200];                /* other groups that fit as well */
     char differs[300];               /* what the origin's network does differently from this one; "" for nothing */
     char ambiguous[384];  /* another network has the same tensors, and nothing says which it is; or empty */
-    char wide[200]; /* the last layer has no 1000 classes: it may be the embedding; or empty */
+    char wide[200]; /* the last layer does not have 1000 classes: it may be the embedding; or empty */
     text problem;                    /* why nothing can be made of it; empty if something can */
 } mapping;
 

@@ -1,4 +1,4 @@
-/* A weight file again, with other last layers. */
+/* Copies a weight file and replaces its last layers. */
 #ifndef REID_TOOLS_HEAD_WRITE_H
 #define REID_TOOLS_HEAD_WRITE_H
 

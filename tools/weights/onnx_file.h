@@ -4,7 +4,7 @@
 
 #include "weights/checkpoint.h"
 
-/* Whether bytes at the start of a file look like it, of which there are no others to know it by. */
+/* Whether the bytes at the start of a file look like ONNX, which has no magic number. */
 int is_onnx(const unsigned char *p, size_t size);
 /* Returns 0 with the reason in why. */
 int read_onnx(checkpoint *c, text *why);

@@ -457,7 +457,7 @@ static int add_named(naming *n, const tensor *from, const char *start, const cha
     return 0;
 }
 
-/* So many times the same value, of which the file has none. */
+/* Adds a tensor that repeats one value and takes no bytes of the file. */
 static int add_repeated(naming *n, float value, uint64_t count, const char *start, const char *end) {
     tensor t;
     memset(&t, 0, sizeof t);
@@ -499,7 +499,7 @@ static int add_joined(naming *n, const tensor *bias, uint64_t count, const char 
            add_repeated(n, 1 - epsilon, count, name, ".running_var");
 }
 
-/* add_tensor may move the tensors: what was looked up before it is not used behind it. */
+/* add_tensor may move the tensors: do not use earlier pointers after it. */
 static int name_conv(naming *n, const expected *e) {
     const onnx_node *node = &n->g->nodes[e->node];
     char norm[MAX_NAME + 1];
