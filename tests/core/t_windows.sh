@@ -16,7 +16,8 @@ cc=x86_64-w64-mingw32-gcc log=$out/log
     exit 77
 }
 export TMPDIR="$out/tmp" # wine leaves a folder there when its server is ended
-export WINEPREFIX="$out/wine" WINEDEBUG=-all WINEDLLOVERRIDES='winemenubuilder.exe,mscoree,mshtml=d'
+# Without a debugger, whose end of a crashed program would be exit code 0.
+export WINEPREFIX="$out/wine" WINEDEBUG=-all WINEDLLOVERRIDES='winemenubuilder.exe,winedbg.exe,mscoree,mshtml=d'
 trap 'wineserver -k' EXIT # of this folder alone
 
 build() { # build PROGRAM OPTION...
