@@ -263,11 +263,15 @@ static void json_summary(const tracking *run, text *out) {
 static void plain_summary(const tracking *run, text *out) {
     for (size_t i = 0; i < run->count; i++) {
         const film *f = &run->films[i];
+        const size_t frames = f->frames, boxes = f->found.count, scenes = f->scene_count, whole = f->wholes;
         text_visible(out, f->r->video.path);
-        text_printf(out, ": %zu %s, %zu boxes, %zu %s, %zu tracks\n", f->frames, f->r->photos ? "photos" : "frames",
-                    f->found.count, f->scene_count, f->r->photos ? "bursts" : "scenes", f->wholes);
+        text_printf(out, ": %zu %s%s, %zu %s, %zu %s%s, %zu track%s\n", frames, f->r->photos ? "photo" : "frame",
+                    plural(frames), boxes, boxes == 1 ? "box" : "boxes", scenes, f->r->photos ? "burst" : "scene",
+                    plural(scenes), whole, plural(whole));
     }
-    text_printf(out, "%zu crops of %zu individuals at %.6g\n", run->rows.list.count, run->groups, run->threshold);
+    const size_t crops = run->rows.list.count;
+    text_printf(out, "%zu crop%s of %zu individual%s at threshold %.6g\n", crops, plural(crops), run->groups,
+                plural(run->groups), run->threshold);
 }
 
 static int tell_summary(const tracking *run) {

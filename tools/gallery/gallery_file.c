@@ -22,7 +22,7 @@ typedef struct meta {
 
 static void read_name(json *j, char *out, size_t size) {
     text value = TEXT_INIT;
-    if (json_string(j, &value) && snprintf(out, size, "%s", value.s) >= (int)size) json_fail(j, "a name that long");
+    if (json_string(j, &value) && snprintf(out, size, "%s", value.s) >= (int)size) json_fail(j, "the name is too long");
     text_free(&value);
 }
 

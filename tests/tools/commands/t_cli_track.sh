@@ -34,7 +34,7 @@ for stage in read choose crop compute group write; do says "^$stage  "; done
 says '^read  *60 frames '
 says '^The bottleneck is [a-z]*\. What would help: .*\.$'
 prints '^film.mp4: 60 frames, [0-9]* boxes, 2 scenes, [1-9][0-9]* tracks$'
-prints '^[1-9][0-9]* crops of [1-9][0-9]* individuals at 0.9$'
+prints '^[1-9][0-9]* crops of [1-9][0-9]* individuals at threshold 0.9$'
 track 0 again film.mp4 --detections film.txt --stats --json -q
 check 'the same with --json' diff -r out again
 grep '^{"seconds"' "$err" >line
