@@ -65,7 +65,7 @@
                              assembler's .incbin (whose path is relative to the compiler's working directory; -flto
                              drops it)
        REID_KERNELS_BYTES    a file with the same text as comma-separated numbers, as the Makefile makes it
-       REID_NO_CUDA          leaves out the GPU, and dlopen with it: for small static programs
+       REID_NO_CUDA          leaves out the GPU code and the use of dlopen: for small static programs
        REID_NO_VECTORS       leaves out the code for particular processors. The portable loops that remain compute the
                              same results up to rounding, many times slower, and compile in a third of the time
        REID_NO_NARROW        leaves out bf16 and INT8, on the CPU and on a GPU: reid_create refuses these precisions
@@ -330,11 +330,11 @@
        A version is major.minor.patch. Until 1.0 a new minor version may change or rename anything in >>api, and
        CHANGELOG.md lists the changes; a patch version changes no declaration. Declarations and implementation must be
        of the same version: where the library is linked, check reid_version() == REID_VERSION. For languages that do not
-       read this file, reid_set fills a description field by field, whatever their order and number in the loaded
-       library, and reid_size gives the size of every other struct there: a new field changes the size, so an outdated
+       read this file, reid_set fills a description field by field, whatever fields the loaded library has and in
+       whatever order, and reid_size gives the size of every other struct there: a new field changes the size, so an outdated
        layout is noticed before it is used.
        reid_desc and reid_search_desc grow by fields whose zero keeps the previous behaviour, so a program that starts
-       from REID_INIT stays correct when it is compiled again. reid_info, reid_op_info and other results grow, too.
+       from REID_INIT stays correct when it is compiled again. Results such as reid_info may gain fields, too.
        Result codes keep their numbers and names, and numbers are never reused. The same holds for networks and presets:
        a name never changes its meaning.
        Equal fingerprints mean embeddings that may be compared, whatever versions made them; their bits may differ
@@ -1005,7 +1005,8 @@ REID_API reid_result reid_queue_drain(reid_queue *queue, int drain_ms);
    safety: no other call on it may be running; if threads still submit, drain first, end them, then destroy. */
 REID_API void reid_queue_destroy(reid_queue *queue, int drain_ms);
 
-/* To IEEE half precision, to nearest even, overflow to infinity; and back, exactly. Thread safety: any thread. */
+/* Converts to IEEE half precision (to nearest even, overflow becomes infinity), and back (exactly). Thread safety: any
+   thread. */
 REID_API void reid_to_halves(const float *in, uint16_t *out, size_t count);
 REID_API void reid_from_halves(const uint16_t *in, float *out, size_t count);
 
@@ -1546,7 +1547,7 @@ static reid_result reid__weights_bytes(const reid__weights *w, uint64_t at, void
     return REID_OK;
 }
 
-/* What people pass instead of a safetensors file, and what to do about it; NULL: none of these. */
+/* What people pass instead of a safetensors file, and what to do about it; NULL: it is something else. */
 static const char *reid__mistaken_file(const unsigned char *p, size_t size) {
     static const char torch[] = "a PyTorch checkpoint (.pth, .pt); make safetensors of it with: reid convert";
     static const char page[] = "a web page, perhaps what a failed download left; download the file again";
@@ -1882,7 +1883,7 @@ static int reid__compare_names(const void *a, const void *b) {
     return strcmp(((const reid__tensor *)a)->name, ((const reid__tensor *)b)->name);
 }
 
-/* Every name stands once; by offset, each tensor starts where the one before ends, and the last ends with the file. */
+/* Every name occurs once; by offset, each tensor starts where the one before ends, and the last ends with the file. */
 static reid_result reid__weights_layout(reid__weights *w, reid_error *e) {
     uint64_t at = 0, data_size = w->size - w->data_start;
     reid__sort(w->tensors, w->count, sizeof *w->tensors, reid__compare_names);
@@ -2931,7 +2932,7 @@ static int reid__add_image(reid__plan *p, int k, int stride) {
     return id;
 }
 
-/* Whether it reads the image. */
+/* Whether the operation reads the image. */
 static int reid__is_stem(const reid__plan *p, const reid__op *op) {
     return op->kind == REID__CONV && p->buffers[op->in].c == 3;
 }
