@@ -331,8 +331,8 @@
        CHANGELOG.md lists the changes; a patch version changes no declaration. Declarations and implementation must be
        of the same version: where the library is linked, check reid_version() == REID_VERSION. For languages that do not
        read this file, reid_set fills a description field by field, whatever fields the loaded library has and in
-       whatever order, and reid_size gives the size of every other struct there: a new field changes the size, so an outdated
-       layout is noticed before it is used.
+       whatever order, and reid_size gives the size of every other struct there: a new field changes the size, so an
+       outdated layout is noticed before it is used.
        reid_desc and reid_search_desc grow by fields whose zero keeps the previous behaviour, so a program that starts
        from REID_INIT stays correct when it is compiled again. Results such as reid_info may gain fields, too.
        Result codes keep their numbers and names, and numbers are never reused. The same holds for networks and presets:
