@@ -26,7 +26,7 @@ static int fail_errno(text *why, const char *doing) {
     return 0;
 }
 
-/* Room for a file of this size: a large picture must not end the program when there is no memory for it. */
+/* Room for a file of this size: a large picture must not end the program when memory runs out for it. */
 static int make_room(text *out, size_t size, text *why) {
     char *block = realloc(out->s, size + 1);
     if (!block) return fail_errno(why, "cannot read");

@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-/* Silent: NULL when there is no memory, for functions that hand a reason on. Size 0 gives a block, too. */
+/* Silent: NULL when memory runs out, for functions that hand a reason on. Size 0 gives a block, too. */
 void *mem_alloc(size_t size);
 /* `count` elements of `size` bytes; a product that does not fit counts as no memory. */
 void *mem_array(size_t count, size_t size);
@@ -14,7 +14,7 @@ void *mem_zeroed(size_t count, size_t size);
 /* A 0-terminated copy of len bytes. */
 char *mem_copy(const char *s, size_t len);
 
-/* Makes room for one more element of an array that grows by doubling. 0 when there is no memory; the array is then as
+/* Makes room for one more element of an array that grows by doubling. 0 when memory runs out; the array is then as
    it was. */
 #define GROW(array, count, cap) ((count) < (cap) || mem_grow(&(array), sizeof *(array), &(cap)))
 int mem_grow(void *array, size_t size, size_t *cap);

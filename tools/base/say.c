@@ -34,7 +34,7 @@ void progress_hide(void) {
 }
 
 /* What comes from a file may stand in any message: it is escaped here, if it was not before. A compiler's log has lines
-   and tabs of its own. No allocation: also used to report that there is no memory. */
+   and tabs of its own. No allocation: also used to report that memory ran out. */
 static void print_line(const char *format, va_list args) {
     char line[MESSAGE], seen[4 * sizeof line + 8], one[8];
     size_t len = 0;

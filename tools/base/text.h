@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Always 0-terminated once something was added. A zeroed one is empty. When there is no memory to grow, the text
+/* Always 0-terminated once something was added. A zeroed one is empty. When memory runs out to grow, the text
    becomes the words "out of memory" and stays that until text_clear or text_free: a reason is then true, and whoever
    stores or sends the text, or uses it as a name, asks text_failed first. */
 typedef struct text {

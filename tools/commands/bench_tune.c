@@ -38,7 +38,7 @@ static int failed(tuner *t, reid_result r) {
 }
 
 /* Several numbers may stand for the same tile of an operation: the least time counts. */
-/* 0 after saying that there is no memory. */
+/* 0 after reporting that memory ran out. */
 static int add(tuner *t, const char *name, int batch, const char *tile, int of_model, double us) {
     for (size_t i = 0; i < t->count; i++) {
         timed *x = &t->list[i];

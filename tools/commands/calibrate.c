@@ -34,7 +34,7 @@ static int draws_for(const calibrating *k) {
     return k->o->eval.draws ? k->o->eval.draws : fit > 1000 ? 1000 : fit < 200 ? 200 : (int)fit;
 }
 
-/* 0 after saying that there is no memory, or without a word when interrupted(). */
+/* 0 after reporting that memory ran out, or without a word when interrupted(). */
 static int learn(calibrating *k, score_facts *f, const double *weights) {
     labelled_pairs *p = &k->pairs;
     scored_pair *sorted = need_array(p->count + 1, sizeof *sorted);

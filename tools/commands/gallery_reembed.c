@@ -35,7 +35,7 @@ typedef struct working {
     size_t *task;       /* [list.count]: their places in it */
 } working;
 
-/* Fails a task; 0 when there is no memory for the reason. */
+/* Fails a task; 0 when memory runs out for the reason. */
 static int refuse_task(reembed_task *t, const char *why) {
     say_error("%s: %s", shown(t->id), shown(why));
     t->failure = need_copy(why, strlen(why));
@@ -84,7 +84,7 @@ static int find_picture(const working *k, const reembed_task *t, text *path, box
     return why->len == 0;
 }
 
-/* Puts a task's picture on the list, or says why it has none. Returns 0 when there is no memory. */
+/* Puts a task's picture on the list, or says why it has none. Returns 0 when memory runs out. */
 static int prepare_task(working *k, size_t place) {
     reembed_task *t = &k->batch.at[place];
     text path = TEXT_INIT, why = TEXT_INIT;

@@ -257,7 +257,7 @@ static int search_file(searching *s, const char *path, const char *name) {
 
 /* --- all ---------------------------------------------------------------------------------------------------------- */
 
-/* 0 after saying that there is no memory. */
+/* 0 after reporting that memory ran out. */
 static int prepare(searching *s) {
     const options *o = s->o;
     const store_meta *meta = &s->meta;

@@ -170,7 +170,7 @@ static int take_query(void *user, size_t index, const float *row, const char *wh
 
 static int at_most(int width, int limit) { return width < limit ? width : limit; }
 
-/* Room for a query's hits, and column widths. Returns 0 after saying that there is no memory. */
+/* Room for a query's hits, and column widths. Returns 0 after reporting that memory ran out. */
 static int prepare(matching *m) {
     const gallery *g = m->g;
     size_t most = (size_t)m->o->match.top_k < g->identities ? (size_t)m->o->match.top_k : g->identities;

@@ -18,7 +18,7 @@ typedef struct match_html_request {
 
 /* Reads --labels, too. NULL after saying what is wrong. */
 match_html *match_html_open(const match_html_request *r);
-/* A query and its hits, best first. Returns 0 after saying that there is no memory. */
+/* A query and its hits, best first. Returns 0 after reporting that memory ran out. */
 int match_html_query(match_html *h, size_t query, const reid_hit *hits, int found);
 /* A query that could not be read. */
 void match_html_failure(match_html *h, size_t query, const char *why);

@@ -49,7 +49,7 @@ static int by_pace(const void *a, const void *b) {
     return first != second ? (first < second) - (first > second) : (*x > *y) - (*x < *y);
 }
 
-/* What was measured, fastest first, for free(). NULL after saying that there is no memory. */
+/* What was measured, fastest first, for free(). NULL after reporting that memory ran out. */
 static const tune_candidate **measured(const tuning *t, size_t *count) {
     const tune_candidate **list = need_array(t->c.count, sizeof *list);
     *count = 0;

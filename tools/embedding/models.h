@@ -51,7 +51,7 @@ size_t model_input_bytes(const model *m);
 /* Number i of the inputs that model_prepare has made. */
 reid_image model_prepared(const model *m, const unsigned char *made, size_t i);
 /* The network's inputs for n crops of one picture, (n, height, width, 3), where these take less than its `bytes` of
-   pixels. NULL where they do not, where there is no memory and where a crop is refused: whoever embeds it is told
+   pixels. NULL where they do not, where memory runs out and where a crop is refused: whoever embeds it is told
    why. */
 unsigned char *model_prepare(const model *m, const reid_image *crops, size_t n, size_t bytes);
 

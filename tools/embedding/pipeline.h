@@ -34,7 +34,7 @@ typedef struct decoded {
 } decoded;
 
 /* Decodes rows first … end-1 of list. prepare_for: a model on the CPU that is all that wants them, else NULL. NULL
-   after saying that there is no memory, no thread or not the decoder of JPEG files that was asked for. */
+   after reporting that memory ran out, no thread or not the decoder of JPEG files that was asked for. */
 pipeline *pipeline_start(const inputs *list, size_t first, size_t end, const decode_settings *how,
                          const model *prepare_for);
 /* The next picture in order, waiting for it: 1; 0 at the end or when the program was asked to stop. */

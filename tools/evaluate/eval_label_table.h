@@ -9,7 +9,7 @@
 int labels_of_table(label_set *set, const char *path, const char *root);
 
 /* Returns a path from a table, joined to root unless it is absolute or root is NULL. The caller frees it. NULL, without
-   a message, when there is no memory. */
+   a message, when memory runs out. */
 char *label_path(const char *path, const char *root);
 
 #endif

@@ -128,7 +128,7 @@ static int is_stem(const labelled *l) {
     return strncmp(name, l->identity, n) == 0 && (name[n] == 0 || name[n] == '.');
 }
 
-/* Replaces *field by a copy of `len` bytes of s; 0 after saying that there is no memory. */
+/* Replaces *field by a copy of `len` bytes of s; 0 after reporting that memory ran out. */
 static int replace(char **field, const char *s, size_t len) {
     char *copy = need_copy(s, len);
     if (!copy) return 0;

@@ -36,7 +36,7 @@ int labels_of_ids(label_set *set, const known_row *rows, size_t count);
 /* Takes labels from the rows of two files: the first `queries` rows are the queries, the others the gallery. */
 int labels_of_two(label_set *set, const known_row *rows, size_t queries, size_t count);
 
-/* Appends a picture without a role and returns it; NULL after saying that there is no memory. */
+/* Appends a picture without a role and returns it; NULL after reporting that memory ran out. */
 labelled *labels_add(label_set *set, const char *id, const char *identity, size_t identity_len);
 /* Replaces the contents of `to` by "folder/name"; check text_failed afterwards. */
 void labels_join(text *to, const char *folder, const char *name);
@@ -53,7 +53,7 @@ int warn_of_strangers(const char *identity);
 int labels_strangers(label_set *set, const char *unknown);
 
 /* Sorts pictures: those that are only queries, then those that are both, then those that are only in the gallery, and
-   otherwise in their order. So queries and gallery are contiguous. Returns 0 after saying that there is no memory. */
+   otherwise in their order. So queries and gallery are contiguous. Returns 0 after reporting that memory ran out. */
 int labels_order_by_role(label_set *set);
 
 void labels_free(label_set *set);

@@ -37,7 +37,7 @@ static uint64_t hash_of(size_t q, size_t g) {
     return random_next(&state);
 }
 
-/* Returns 0, without a message, when there is no memory. */
+/* Returns 0, without a message, when memory runs out. */
 static int add_pair(labelled_pairs *p, size_t a, size_t b) {
     size_t cap = p->cap;
     if (!GROW(p->at, p->count, cap)) return 0;
@@ -82,7 +82,7 @@ static void count_all(collecting *c) {
                      ? UINT64_MAX : (uint64_t)(0x1p64 * ((double)MOST_PAIRS / (double)p->every_genuine));
 }
 
-/* Copies the columns of one model into separate rows; NULL after saying that there is no memory. */
+/* Copies the columns of one model into separate rows; NULL after reporting that memory ran out. */
 static float *part_of(const eval_set *set, size_t first, size_t dim) {
     float *part = need_array(set->count, dim * sizeof *part);
     for (size_t i = 0; i < set->count && part; i++)

@@ -131,7 +131,7 @@ static int highest_first(const void *a, const void *b) {
     return (x->from > y->from) - (x->from < y->from);
 }
 
-/* Highest score first; NULL after saying that there is no memory. */
+/* Highest score first; NULL after reporting that memory ran out. */
 static edge *sorted_edges(const linkage *l) {
     edge *edges = need_array(l->count, sizeof *edges);
     if (!edges) return NULL;

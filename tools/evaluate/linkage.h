@@ -14,7 +14,7 @@ typedef struct linkage {
     double *work;
 } linkage;
 
-/* Returns 0 after saying that there is no memory; free it in any case. */
+/* Returns 0 after reporting that memory ran out; free it in any case. */
 int linkage_begin(linkage *l, size_t count);
 /* Adds the next picture (0, 1, 2, …); scores are those with the pictures before it. */
 void linkage_row(linkage *l, const float *scores);
@@ -26,8 +26,8 @@ typedef struct clustering {
     int chosen; /* 1: the threshold was optimised for the best ARI on these pictures, so ari is an upper bound */
 } clustering;
 
-/* Computes the clusters at the threshold; NAN: at the best one. identity[i] < identities. Returns 0 after saying that
-   there is no memory. */
+/* Computes the clusters at the threshold; NAN: at the best one. identity[i] < identities. Returns 0 after reporting
+   that memory ran out. */
 int linkage_cut(clustering *out, const linkage *l, const size_t *identity, size_t identities, double threshold);
 
 /* The adjusted Rand index (Hubert and Arabie 1985) from numbers of pairs: together in both, in the clusters, in the

@@ -22,7 +22,7 @@ void model_change_begin(model_change *c, const store_meta *now, const store_meta
 
 static void free_template(changed_template *t) { free(t->id), free(t->identity), free(t->camera); }
 
-/* Makes room for one more row of a side; 0 after saying that there is no memory. */
+/* Makes room for one more row of a side; 0 after reporting that memory ran out. */
 static int need_row(model_change *c, int k) {
     change_side *s = &c->side[k];
     size_t cap = c->rows_cap[k] ? 2 * c->rows_cap[k] : 256;

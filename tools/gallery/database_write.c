@@ -428,7 +428,7 @@ templates_result database_store(database_writer *w, const commit_rules *rules, c
     if (result >= TEMPLATES_REFUSED) {
         tell_refusals(w, rules);
         if (begin_gathering(w, why)) return result;
-        return TEMPLATES_UNKNOWN; /* it is stored, but there is no memory to go on */
+        return TEMPLATES_UNKNOWN; /* it is stored, but memory ran out */
     }
     give_up(w, why);
     return result;

@@ -9,11 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int fail(char why[STORE_WHY], const char *reason) {
-    snprintf(why, STORE_WHY, "%s", reason);
-    return 0;
-}
-
 static const void *row_of(const gallery_store *s, size_t at) {
     size_t values = at * (size_t)store_info(s)->dim;
     return store_halves(s) ? (const void *)(store_halves(s) + values) : (const void *)(store_floats(s) + values);
@@ -26,12 +21,12 @@ static int fill(const gallery_store *from, const char *name, char why[STORE_WHY]
     int good = to && (!store_count(from) || store_add_decoders(to, store_info(from)->jpeg, why));
     for (size_t i = 0; good && i < store_count(from); i++) {
         store_item item = store_at(from, i);
-        good = !interrupted() || fail(why, "interrupted");
+        good = !interrupted() || store_fail(why, "interrupted");
         if (!good) break;
         good = store_add(to, &item, row_of(from, i), why);
         if (good) continue;
         snprintf(reason, sizeof reason, "%s", why);
-        snprintf(why, STORE_WHY, "template %zu of the database: %s", i + 1, reason);
+        store_fail(why, "template %zu of the database: %s", i + 1, reason);
     }
     good = good && store_commit(to, why);
     store_close(to);
@@ -41,15 +36,14 @@ static int fill(const gallery_store *from, const char *name, char why[STORE_WHY]
 int gallery_pull(const gallery_store *from, const char *path, char why[STORE_WHY]) {
     struct stat st;
     text name = TEXT_INIT;
-    if (lstat(path, &st) == 0) return fail(why, "exists already");
+    if (lstat(path, &st) == 0) return store_fail(why, "exists already");
     text_printf(&name, "%s.pull-%ld", path, (long)getpid());
-    if (text_failed(&name)) return text_free(&name), fail(why, "out of memory");
+    if (text_failed(&name)) return text_free(&name), store_fail(why, "out of memory");
     unlink(name.s); /* of a process that had this number and was killed */
     int good = store_create(name.s, store_info(from), why);
     if (good) {
         good = fill(from, name.s, why) && store_name_new(name.s, path, why);
         unlink(name.s);
-        if (good) sync_folder_of(path);
     }
     text_free(&name);
     return good;

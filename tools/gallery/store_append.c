@@ -134,7 +134,7 @@ int store_add_decoders(gallery_store *s, const char *names, char why[STORE_WHY])
     memcpy(joined, s->meta.jpeg, sizeof joined);
     if (!store_join_decoders(joined, names))
         return store_fail(why, "names of decoders of JPEG files have 1 to %d characters, and a gallery has up to %d",
-                    STORE_DECODER - 1, STORE_DECODERS);
+                          STORE_DECODER - 1, STORE_DECODERS);
     for (const char *at = names; *at;) {
         size_t n = strcspn(at, ",");
         if (!add_decoder(s, at, n, why)) return 0;

@@ -112,8 +112,12 @@ int store_name_new(const char *temporary, const char *path, char why[STORE_WHY])
     struct stat st;
     int result;
     UNINTERRUPTED(result, link(temporary, path));
-    if (result == 0) return 1;
-    if (errno == EEXIST || lstat(path, &st) == 0) return store_fail(why, "exists already");
-    UNINTERRUPTED(result, rename(temporary, path)); /* a file system without links */
-    return result == 0 || store_fail_errno(why, "cannot write here");
+    if (result != 0) {
+        if (errno == EEXIST || lstat(path, &st) == 0) return store_fail(why, "exists already");
+        UNINTERRUPTED(result, rename(temporary, path)); /* a file system without links */
+        if (result != 0) return store_fail_errno(why, "cannot write here");
+    }
+    if (store_sync_folder(path, why)) return 1;
+    unlink(path);
+    return 0;
 }

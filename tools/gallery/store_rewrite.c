@@ -24,10 +24,6 @@ int store_create(const char *path, const store_meta *meta, char why[STORE_WHY]) 
         unlink(name);
         close(fd);
     }
-    if (good && !store_sync_folder(path, why)) {
-        unlink(path); /* nobody was told of it */
-        good = 0;
-    }
     free(name);
     return good;
 }

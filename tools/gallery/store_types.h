@@ -43,7 +43,7 @@ typedef void (*store_damage_fn)(const char *text, void *user);
 typedef struct store_report {
     size_t records, damaged, templates; /* templates: that are not removed, as far as they can be read */
     uint64_t bytes, unused;             /* of the file; of those behind the end */
-    int version;                        /* of the format */
+    int version;                        /* of the format; 0: unknown */
 } store_report;
 
 #endif

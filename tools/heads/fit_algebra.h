@@ -15,7 +15,7 @@ void transpose(const double *a, size_t m, size_t n, double *out);
 /* Computes the eigenvalues of a (n, n), of which only the diagonal and the triangle below it are read, into value (n)
    in descending order. The eigenvectors of the first `wanted` ones go to the first rows of a, each of length 1 and with
    its largest component above 0; the other rows are undefined afterwards. Householder's reflections make a tridiagonal,
-   then QL steps with implicit shifts follow. Returns 0 after saying that there is no memory or that the values do not
+   then QL steps with implicit shifts follow. Returns 0 after reporting that memory ran out or that the values do not
    converge, which happens only if they are not finite, or silently when interrupted(). */
 int eigen_symmetric(double *a, size_t n, size_t wanted, double *value);
 

@@ -20,7 +20,7 @@ typedef struct fit_space {
 } fit_space;
 
 /* Computes the components of `count` rows of `dim` floats. axes becomes their rank, at most FIT_MOST_AXES; 0 when all
-   rows are equal. Returns 0 after saying that there is no memory, or silently when interrupted(); free it in any
+   rows are equal. Returns 0 after reporting that memory ran out, or silently when interrupted(); free it in any
    case. */
 int fit_space_make(fit_space *s, const float *const *row, size_t count, size_t dim);
 void fit_space_free(fit_space *s);

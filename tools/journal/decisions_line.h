@@ -60,7 +60,7 @@ const char *decision_words_fault(const char *words);
 void decision_write(const decision *d, text *out);
 /* Reads the len bytes at line, without their newline; the byte after them must not be part of a UTF-8 sequence (a
    newline or a 0). LINE_TORN: the checksum is missing or wrong; LINE_BAD: it is correct, but the line is not a valid
-   decision, or there is no memory. Both with the reason in why, which names the field. Free d in any case. */
+   decision, or memory runs out. Both with the reason in why, which names the field. Free d in any case. */
 line_state decision_read(decision *d, const char *line, size_t len, text *why);
 void decision_free(decision *d);
 

@@ -18,7 +18,7 @@ typedef struct tune_measure {
 
 typedef enum tune_result {
     TUNE_MEASURED,
-    TUNE_TOO_LARGE, /* there is no memory for it, or no more is taken than a smaller batch: only spent is told */
+    TUNE_TOO_LARGE, /* memory does not suffice, or no more is taken than a smaller batch: only spent is told */
     TUNE_FAILED     /* it ends here, after saying why or without a word when interrupted() */
 } tune_result;
 
@@ -74,7 +74,7 @@ double tune_pace(const tune_candidate *c);
 int tune_largest_batch(tune_fn measure, void *user, tune_setting at, int first, int most, double seconds,
                        double *spent);
 
-/* Returns 0 when measuring failed, nothing fits or there is no memory, which is said. Free it in any case. */
+/* Returns 0 when measuring failed, nothing fits or memory runs out, which is reported. Free it in any case. */
 int tune_choose(const tune_request *r, tune_choice *out);
 void tune_choice_free(tune_choice *c);
 

@@ -23,7 +23,7 @@ typedef struct box_rows {
     const box_file *from;
 } box_rows;
 
-/* NULL when there is no memory. */
+/* NULL when memory runs out. */
 box_row *box_rows_add(box_rows *rows, const char *path);
 
 #endif

@@ -58,7 +58,7 @@ void detections_free(detections *d);
 const char *detections_category(const detections *d, uint32_t category);
 
 /* The functions below are for the readers of the formats. They return 0 with the reason in why; NULL or UINT32_MAX when
-   there is no memory. */
+   memory runs out. */
 
 /* One more, zeroed but for the score of 1. */
 detection *detections_add(detections *d);

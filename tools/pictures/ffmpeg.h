@@ -31,7 +31,7 @@ typedef struct ffmpeg_request {
 
 enum { FFMPEG_ARGUMENTS = 64 };
 
-/* The arguments, the last one NULL, in argv; texts has those that had to be made. Returns 0 when there is no memory. */
+/* The arguments, the last one NULL, in argv; texts has those that had to be made. Returns 0 when memory runs out. */
 enum { FFMPEG_TEXTS = 3 };
 int ffmpeg_arguments(const ffmpeg_request *r, char *argv[FFMPEG_ARGUMENTS], text texts[FFMPEG_TEXTS]);
 

@@ -15,7 +15,7 @@ typedef struct frame_range {
 enum { FRAME_RANGES = 1500 };
 
 /* Ascending ranges, `most` at most, that hold all of the n frames, which ascend: where they would be more, those with
-   the fewest frames between them become one. The caller frees *ranges. Returns 0 when there is no memory. */
+   the fewest frames between them become one. The caller frees *ranges. Returns 0 when memory runs out. */
 int frame_ranges_of(const uint32_t *frames, size_t n, size_t most, frame_range **ranges, size_t *count);
 
 /* An expression of ffmpeg that is not 0 for the frames of the ranges, n being the number of a frame, from 0; it looks

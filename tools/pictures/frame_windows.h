@@ -35,7 +35,7 @@ enum { FRAME_WINDOWS = 600 };
 
 /* `most` windows at most, for n frames, which ascend: where there are more frames, several in a row share one, which
    has room for the areas of all. The ranges are of the frames that are sent. The caller frees w->at. Returns 0 when
-   there is no memory. */
+   memory runs out. */
 int frame_windows_of(const uint32_t *frames, const frame_area *areas, size_t n, const frame_range *ranges,
                      size_t range_count, size_t most, frame_windows *w);
 

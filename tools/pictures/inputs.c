@@ -99,7 +99,7 @@ static int walk_entry(inputs *list, text *path, size_t root_len, const ancestor 
     return walk(list, path, root_len, &next);
 }
 
-/* 0 when there is no memory; path is then not what it was. */
+/* 0 when memory runs out; path is then not what it was. */
 static int walk(inputs *list, text *path, size_t root_len, const ancestor *up) {
     struct dirent **entries;
     int n = scandir(path->s, &entries, is_visible, by_bytes), good = 1;

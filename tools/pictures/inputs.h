@@ -23,7 +23,7 @@ typedef struct inputs {
     size_t count, cap;
 } inputs;
 
-/* All of these return 0 or NULL after saying that there is no memory. */
+/* All of these return 0 or NULL after reporting that memory ran out. */
 
 /* Appends a row and returns it, zeroed but for copies of the three names. root_len: how many bytes of path belong to
    the folder that was asked for, 0 when the file itself was. */

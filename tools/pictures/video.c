@@ -397,7 +397,7 @@ static int another_dialect(video *v) {
     return 1;
 }
 
-/* Which frames ffmpeg is asked for, and what of them. Returns 0 when there is no memory. */
+/* Which frames ffmpeg is asked for, and what of them. Returns 0 when memory runs out. */
 static int choose_frames(video *v) {
     const video_request *r = &v->r;
     v->windows.parts = r->parts;

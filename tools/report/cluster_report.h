@@ -14,7 +14,7 @@ void clusters_csv(const clusters *c, const uint32_t *known, text *t);
    [{"a": ID, "b": ID, "score": S, "reason": "score"|"link"}]}: joins down to the threshold. */
 void clusters_json(const clusters *c, const store_meta *makers, text *t);
 /* Explains why two crops are, or are not, in one group: lists the joins that lead to it, one per line. by: for
-   probabilities, or NULL. Returns 0 after saying that there is no memory. */
+   probabilities, or NULL. Returns 0 after reporting that memory ran out. */
 int clusters_explain(const clusters *c, uint32_t a, uint32_t b, const calibration *by, text *t);
 
 #endif

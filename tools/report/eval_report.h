@@ -19,7 +19,7 @@ typedef struct change {
     int certain;          /* each interval is completely on one side of the limit */
 } change;
 
-/* Returns 0 after saying that there is no memory. */
+/* Returns 0 after reporting that memory ran out. */
 int change_of(change *out, const evaluation *e, const evaluation *reference, double limit, int draws);
 void change_table(const change *c, const char *name, int width, text *t);
 void change_json(const change *c, json_writer *w, const char *key);

@@ -115,7 +115,7 @@ static void forget_oldest(album *a) {
     a->unused = place;
 }
 
-/* Returns an unused entry; NOWHERE when there is no memory. */
+/* Returns an unused entry; NOWHERE when memory runs out. */
 static size_t new_place(album *a) {
     size_t place = a->unused;
     if (place != NOWHERE) {
@@ -125,7 +125,7 @@ static size_t new_place(album *a) {
     return GROW(a->kept, a->kept_count, a->kept_cap) ? a->kept_count++ : NOWHERE;
 }
 
-/* Keeps a copy of jpeg. If there is no memory for it, the JPEG is made again at the next request. */
+/* Keeps a copy of jpeg. If memory runs out, the JPEG is made again at the next request. */
 static void keep(album *a, size_t key, const text *jpeg) {
     if (a->at[key] != NOWHERE || jpeg->len > a->r.cache) return;
     size_t place = new_place(a);

@@ -22,7 +22,7 @@ typedef struct album_request {
     int threads;  /* that may call album_picture at the same time */
 } album_request;
 
-/* Returns NULL after saying that there is no memory. */
+/* Returns NULL after reporting that memory ran out. */
 album *album_open(const album_request *r);
 /* Appends the JPEG of a crop to out. Returns 0 with the reason in why. May be called on any thread. */
 int album_picture(album *a, size_t row, album_size size, text *out, text *why);

@@ -33,7 +33,7 @@ regroup_info regroup_hold(regroup *g);
 void regroup_release(regroup *g);
 
 /* Starts to compute the groups again with these decisions, unless this is in progress or impossible. The decisions'
-   texts must outlive g. Returns 0 when there is no memory. */
+   texts must outlive g. Returns 0 when memory runs out. */
 int regroup_begin(regroup *g, const decision_list *decided);
 
 #endif

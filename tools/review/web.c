@@ -30,11 +30,6 @@ struct web {
     void *user;
 };
 
-/* A request that is being received. */
-typedef struct exchange {
-    text body;
-} exchange;
-
 /* --- answers ------------------------------------------------------------------------------------------------------ */
 
 static void add_headers(struct MHD_Response *to, const web_reply *r) {
@@ -53,7 +48,7 @@ static void add_headers(struct MHD_Response *to, const web_reply *r) {
 }
 
 /* The body is the response's from now on. MHD_NO closes the connection without a word, which is what is left to do when
-   there is no memory. */
+   memory runs out. */
 static enum MHD_Result send_reply(struct MHD_Connection *c, web_reply *r) {
     struct MHD_Response *response = mhd_response(&r->body);
     if (!response) return MHD_NO;
@@ -81,7 +76,7 @@ static enum MHD_Result check_body(const web *w, struct MHD_Connection *c) {
     size_t bytes;
     text why = TEXT_INIT;
     unsigned refusal = mhd_check_body(c, &allowed, &bytes, &why);
-    enum MHD_Result result = refusal ? refuse_request(c, refusal, why.s ? why.s : "out of memory") : MHD_YES;
+    enum MHD_Result result = refusal ? refuse_request(c, refusal, why.s) : MHD_YES;
     text_free(&why);
     return result;
 }
@@ -89,22 +84,22 @@ static enum MHD_Result check_body(const web *w, struct MHD_Connection *c) {
 static enum MHD_Result on_request(void *user, struct MHD_Connection *c, const char *url, const char *method,
                                   const char *version, const char *bytes, size_t *len, void **state) {
     web *w = user;
-    exchange *x = *state;
+    text *body = *state; /* of the request that is being received */
     (void)version;
-    if (!x) {
-        *state = x = mem_zeroed(1, sizeof *x);
-        if (!x) return MHD_NO;
-        text_puts(&x->body, "");
+    if (!body) {
+        *state = body = mem_zeroed(1, sizeof *body);
+        if (!body) return MHD_NO;
+        text_puts(body, "");
         return check_body(w, c);
     }
     if (*len) {
-        if (x->body.len + *len <= w->max_body) text_add(&x->body, bytes, *len);
+        if (body->len + *len <= w->max_body) text_add(body, bytes, *len);
         *len = 0;
         return MHD_YES;
     }
-    if (text_failed(&x->body)) return refuse_request(c, MHD_HTTP_SERVICE_UNAVAILABLE, "out of memory");
+    if (text_failed(body)) return refuse_request(c, MHD_HTTP_SERVICE_UNAVAILABLE, "out of memory");
     web_request r = {method, url, mhd_header(c, MHD_HTTP_HEADER_HOST), mhd_header(c, MHD_HTTP_HEADER_ORIGIN),
-                     mhd_header(c, MHD_HTTP_HEADER_CONTENT_TYPE), x->body.s, x->body.len};
+                     mhd_header(c, MHD_HTTP_HEADER_CONTENT_TYPE), body->s, body->len};
     web_reply reply;
     memset(&reply, 0, sizeof reply);
     w->answer(w->user, &r, &reply);
@@ -112,12 +107,12 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *c, const ch
 }
 
 static void on_completed(void *user, struct MHD_Connection *c, void **state, enum MHD_RequestTerminationCode how) {
-    exchange *x = *state;
+    text *body = *state;
     (void)user, (void)c, (void)how;
     *state = NULL;
-    if (!x) return;
-    text_free(&x->body);
-    free(x);
+    if (!body) return;
+    text_free(body);
+    free(body);
 }
 
 web *web_start(int fd, int threads, size_t max_body, web_fn answer, void *user) {

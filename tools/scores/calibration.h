@@ -36,7 +36,7 @@ typedef struct point_intervals {
 } point_intervals;
 
 /* 95 % intervals by drawing identities with replacement: a genuine pair is weighted by how often its identity was
-   drawn, an impostor pair by the product for both identities. Returns 0 after saying that there is no memory, or
+   drawn, an impostor pair by the product for both identities. Returns 0 after reporting that memory ran out, or
    silently when interrupted(). */
 int point_intervals_of(const scored_pair *pairs, size_t count, size_t identities, double fmr, int draws,
                        point_intervals *out);
@@ -71,7 +71,7 @@ typedef struct isotonic {
     size_t count;
 } isotonic;
 
-/* Returns 0 after saying that there is no memory. */
+/* Returns 0 after reporting that memory ran out. */
 int isotonic_fit(isotonic *f, const scored_pair *pairs, size_t count, double prior);
 double isotonic_at(const isotonic *f, double score);
 void isotonic_free(isotonic *f);

@@ -45,7 +45,7 @@ typedef struct roc {
     uint64_t *genuine, *impostor; /* ROC_STEPS each */
 } roc;
 
-/* Returns 0 after saying that there is no memory; free it in any case. */
+/* Returns 0 after reporting that memory ran out; free it in any case. */
 int roc_begin(roc *r, double reach);
 void roc_free(roc *r);
 void roc_add(roc *r, float score, int genuine);
@@ -85,7 +85,7 @@ typedef struct open_set {
 } open_set;
 
 /* threshold = NAN chooses the threshold with the largest sqrt(BAKS·BAUS); if only one of the two exists, with the
-   largest value of that. Returns 0 after saying that there is no memory. */
+   largest value of that. Returns 0 after reporting that memory ran out. */
 int open_set_of(open_set *out, const open_query *queries, size_t count, size_t identities, double threshold);
 
 /* ---- chance ------------------------------------------------------------------------------------------------------ */
@@ -98,7 +98,7 @@ typedef struct interval {
 interval middle_95(double *values, size_t count);
 
 /* 95 % interval of a mean by drawing identities, not queries, with replacement: pictures of one individual are not
-   independent. group[i] < groups is the identity of value[i]. Returns 0 after saying that there is no memory. */
+   independent. group[i] < groups is the identity of value[i]. Returns 0 after reporting that memory ran out. */
 int mean_interval(interval *out, const double *value, const size_t *group, size_t count, size_t groups, int draws);
 
 #endif

@@ -117,7 +117,7 @@ static double share_of_farthest(const rerank *r, size_t a, size_t b, double scor
     return square > 0 && r->farthest[a] > 1e-6 * r->norm[a] ? fmin(square / r->farthest[a], 1) : 0;
 }
 
-/* The next two functions return cells = NULL after saying that there is no memory. */
+/* The next two functions return cells = NULL after reporting that memory ran out. */
 static sparse_row weights_of(const rerank *r, size_t i, size_t *set, size_t *mine, size_t *theirs) {
     const float *rows = r->all->rows;
     size_t dim = r->all->dim;

@@ -115,7 +115,7 @@ static void add_header(struct MHD_Response *response, const char *name, size_t n
 }
 
 /* The body is the response's from now on. MHD_NO closes the connection without a word, which is what is left to do
-   when there is no memory. */
+   when memory runs out. */
 static enum MHD_Result send_reply(client *from, reply *r) {
     size_t len = r->body.len;
     struct MHD_Response *response = mhd_response(&r->body);

@@ -33,7 +33,7 @@ typedef struct mhd_body {
    or the status with which to refuse the request, and why. */
 unsigned mhd_check_body(struct MHD_Connection *c, const mhd_body *allowed, size_t *bytes, text *why);
 
-/* A response that owns the text from now on; the text is empty afterwards. NULL when there is no memory. */
+/* A response that owns the text from now on; the text is empty afterwards. NULL when memory runs out. */
 struct MHD_Response *mhd_response(text *body);
 
 /* For MHD_OPTION_UNESCAPE_CALLBACK: paths are left as they were sent, because libmicrohttpd would end one at %00. */

@@ -11,7 +11,7 @@ typedef struct pool_task {
     struct pool_task *next; /* used by the pool */
 } pool_task;
 
-/* NULL after saying that there is no memory or that no thread can be started. */
+/* NULL after reporting that memory ran out or that no thread can be started. */
 pool *pool_start(int threads);
 /* May be called on any thread. The task must stay valid until it runs; the pool does not touch it after that. */
 void pool_add(pool *p, pool_task *task, int urgent);

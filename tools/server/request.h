@@ -62,7 +62,7 @@ typedef struct plain_request {
 int plain_read(plain_request *r, const char *query, int with_top, size_t most, text *why);
 void plain_free(plain_request *r);
 
-/* Appends s with %41 and the like decoded. Returns 0 for a malformed escape, for %00, and when there is no memory. */
+/* Appends s with %41 and the like decoded. Returns 0 for a malformed escape, for %00, and when memory runs out. */
 int percent_decode(const char *s, size_t len, text *out);
 
 #endif

@@ -17,7 +17,7 @@ typedef struct assignment {
 
 /* gain: (rows, columns), finite; what gains nothing (<= 0) is no pair. Sets column[i] to the partner of row i or to
    ASSIGNMENT_NONE. Takes rows · columns · min(rows, columns) steps; of several best answers, it is always the same.
-   Returns 0 after saying that there is no memory. */
+   Returns 0 after reporting that memory ran out. */
 int assignment_solve(assignment *a, const double *gain, size_t rows, size_t columns, uint32_t *column);
 /* After it, assignment_solve of as many rows and columns, or fewer, needs no memory. Returns 0 after saying that there
    is none. */

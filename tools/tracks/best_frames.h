@@ -33,7 +33,7 @@ typedef struct best_frames {
 } best_frames;
 
 /* 1 <= most <= BEST_MOST; apart: seconds, less than a millisecond counts as one. forget may be NULL. Returns 0 after
-   saying that there is no memory. Take them in any case. */
+   reporting that memory ran out. Take them in any case. */
 int best_begin(best_frames *b, int most, double apart, void (*forget)(void *));
 
 /* 1 if this frame would be a candidate now. Frames come in the order of time; quality is a number. */

@@ -432,7 +432,7 @@ static void widen(frame_area *a, const frame_area *by) {
     if (by->y1 > a->y1) a->y1 = by->y1;
 }
 
-/* Returns 0 after saying that there is no memory. */
+/* Returns 0 after reporting that memory ran out. */
 static int find_needed(needed *n, const detections *d) {
     n->frames = need_array(d->count + 1, sizeof *n->frames);
     n->areas = n->frames ? need_array(d->count + 1, sizeof *n->areas) : NULL;

@@ -20,7 +20,7 @@ typedef struct film_groups_request {
    without a word when interrupted(). */
 int film_groups_make(const film_groups_request *r, size_t *groups);
 
-/* Sets the identity of each crop to NAME/TRACK. Returns 0 after saying that there is no memory. */
+/* Sets the identity of each crop to NAME/TRACK. Returns 0 after reporting that memory ran out. */
 int film_groups_name(const film *films, size_t count, crop_rows *rows);
 
 #endif

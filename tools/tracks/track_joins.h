@@ -33,7 +33,7 @@ typedef struct track_joins_request {
 } track_joins_request;
 
 /* Sets whole[i] to the lowest place in `tracks` among those that tracks[i] was joined with, i itself if there are none.
-   Returns 0 after saying that there is no memory, or what is wrong with the request. */
+   Returns 0 after reporting that memory ran out, or what is wrong with the request. */
 int track_joins_make(const track_joins_request *r, uint32_t *whole);
 
 #endif

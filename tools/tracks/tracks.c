@@ -82,7 +82,7 @@ static int room_for(void *array, size_t size, size_t count, size_t *room) {
     return 1;
 }
 
-/* All that a step may need, so that nothing has changed when there is no memory. */
+/* All that a step may need, so that nothing has changed when memory runs out. */
 static int make_room(tracks *t, size_t boxes) {
     if (boxes >= TRACK_NONE - t->next) {
         say_error("tracks: %zu boxes are too many", boxes);

@@ -47,17 +47,17 @@ typedef struct track {
 
 typedef struct tracks tracks;
 
-/* NULL after saying what is wrong with the settings, or that there is no memory. */
+/* NULL after saying what is wrong with the settings, or that memory ran out. */
 tracks *tracks_create(const tracks_settings *settings);
 /* NULL is allowed. */
 void tracks_free(tracks *t);
 
 /* The boxes of the next frame; seconds never go back. Sets number[i] for each box. A frame without boxes is a frame:
    it does not show the open tracks. Returns 0 after saying what is wrong (a box without area, a time before the last
-   one) or that there is no memory; the tracks are then as they were. */
+   one) or that memory ran out; the tracks are then as they were. */
 int tracks_step(tracks *t, double seconds, const track_box *boxes, size_t count, uint32_t *number);
 
-/* What comes next is another scene, or nothing: all open tracks end. Returns 0 after saying that there is no memory. */
+/* What comes next is another scene, or nothing: all open tracks end. Returns 0 after reporting that memory ran out. */
 int tracks_cut(tracks *t);
 
 /* The tracks that have ended with the last step or cut, by their numbers; a step after a cut hands out those of the

@@ -83,7 +83,7 @@ int checkpoint_verify(const checkpoint *c, int *unchecked, text *why);
 
 /* --- for the readers of the formats ------------------------------------------------------------------------------- */
 
-/* An empty group; its number. -1: there are too many, or there is no memory. */
+/* An empty group; its number. -1: there are too many, or memory ran out. */
 int add_group(checkpoint *c, const char *path);
 /* Takes a tensor over, name and opaque included, after checking that its values lie in its storage. */
 int add_tensor(checkpoint *c, tensor *t, text *why);

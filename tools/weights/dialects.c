@@ -287,7 +287,7 @@ static int fits(const char *pattern, const char *name, long *numbers, const char
     return *pattern == '*' || !*name;
 }
 
-/* These two: NULL when there is no memory. */
+/* These two: NULL when memory runs out. */
 static char *rewrite(const rule *rules, const char *name) {
     long numbers[MAX_NUMBERS];
     const char *rest;
@@ -470,7 +470,7 @@ static const char *neck_name(const network *n, const char *name) {
     return NULL;
 }
 
-/* Returns 0 when there is no memory; free it in any case. */
+/* Returns 0 when memory runs out; free it in any case. */
 static int mapping_build(mapping *m, const checkpoint *c, const layout *l, const char *prefix, const network *n) {
     size_t cap = 0, len = strlen(prefix);
     m->layout = l->name;
@@ -640,7 +640,7 @@ static const network *variant_of(const network *n, const rule *rules, const netw
     return found;
 }
 
-/* 0 when there is no memory. */
+/* 0 when memory runs out. */
 static int find_origin(mapping *m, const checkpoint *c, const network *networks, size_t count, const char *asked,
                         const char *file) {
     for (size_t i = 0; i < sizeof ORIGINS / sizeof *ORIGINS; i++) {

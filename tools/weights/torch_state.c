@@ -263,7 +263,7 @@ static pickle_ref find_inside(const state *st, pickle_ref container) {
 }
 
 /* An object whose class sounds like a tensor's (sparse, quantized, without values, NumPy's), but is none of CALLS.
-   -1: there is no memory to find out. */
+   -1: memory ran out. */
 static int is_other_tensor(const pickle *p, pickle_ref ref) {
     text name = TEXT_INIT;
     const pickle_value *v = pickle_as(p, ref, PICKLE_OBJECT);

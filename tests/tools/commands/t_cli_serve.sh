@@ -175,7 +175,8 @@ prints 'Authorization: a Bearer token is needed'
 check "health needs none" [ "$(curl -s -o "$out" -w '%{http_code}' "http://$tcp/v2/health/ready")" = 200 ]
 check "with it" [ "$(curl -s -o "$out" -w '%{http_code}' -H "$with" "http://$tcp/v2")" = 200 ]
 check "no gallery" sh -c "curl -s -H '$with' -d x http://$tcp/match | grep -q 'this server has no gallery'"
-check "which model" sh -c "curl -s -H '$with' -d x http://$tcp/embed | grep -q 'is required: this server has 2 models'"
+check "which model" sh -c \
+    "curl -s -H '$with' -d x http://$tcp/embed | grep -q 'model.. is required: this server has 2 models'"
 one=$(curl -s -H "$with" --data-binary @a.png "http://$tcp/embed?model=one" | cut -c1-50)
 two=$(curl -s -H "$with" --data-binary @a.png "http://$tcp/embed?model=two" | cut -c1-50)
 check "two models" [ "$one" != "$two" ]

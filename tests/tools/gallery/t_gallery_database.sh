@@ -294,7 +294,8 @@ hold "SELECT reid.add_model(repeat('ab', 16), 'n', 'p', 'fp32', 8, 'fp32');
     UPDATE reid.gallery SET embedder = (SELECT max(embedder_id) FROM reid.embedder)"
 g 2 add "$url" more.npy
 wait $holder
-says 'switched to other models meanwhile; the gallery is unchanged except for 0 templates added before$'
+says "the gallery has been switched to other models meanwhile; \
+the gallery is unchanged except for 0 templates added before\$"
 
 # Conflicts that go away by themselves: the transaction is repeated. One that does not is told.
 base=again
@@ -410,7 +411,8 @@ while [ ! -s "$out" ] && kill -0 $pid 2> "$work/none"; do sleep 0.02; done
 stop_postgres QUIT
 wait $pid
 check "a server that stays away" [ $? -ge 1 ]
-says 'unchanged except for [0-9]* templates added before$\|nobody can tell; [0-9]* templates had been added before$'
+says "the gallery is unchanged except for [0-9]* templates added before\$\
+\\|nobody can tell; [0-9]* templates had been added before\$"
 again_postgres
 acknowledged "$out" | sort > got
 ids | sort > there
