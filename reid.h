@@ -7654,6 +7654,11 @@ typedef struct reid__access {
 } reid__access;
 #define REID__ACCESSES 6
 
+static int reid__touch(reid__access *out, int buffer, size_t bytes) {
+    out->buffer = buffer, out->bytes = bytes;
+    return 1;
+}
+
 /* All that the launch of an operation reads and writes, with what it computes of others; returns how many. The sizes
    and the lives of buffers come from here, and reid__gpu_plan_is_sound compares them. An operation that another one's
    launch computes has none. */
@@ -7662,17 +7667,16 @@ static int reid__gpu_accesses(const reid__gpu_plan *g, int index, reid__access o
     const reid__op *op = &p->ops[index], *first = &p->ops[reid__launch_first(g, index)];
     int n = 0, with = g->fused_shortcut[index];
     if (g->fused_into[index] != REID__NONE) return 0;
-    out[n++] = (reid__access){first->in, reid__gpu_read(g, first)};
+    n += reid__touch(&out[n], first->in, reid__gpu_read(g, first));
     if (op->kind == REID__NORMALISE) return n; /* its output is the lane's */
-    if (with != REID__NONE) out[n++] = (reid__access){p->ops[with].in, reid__gpu_read(g, &p->ops[with])};
+    if (with != REID__NONE) n += reid__touch(&out[n], p->ops[with].in, reid__gpu_read(g, &p->ops[with]));
     if (reid__adds(g, index))
-        out[n++] = (reid__access){op->residual, reid__gpu_values(g, op->residual, op->oh * op->ow)};
+        n += reid__touch(&out[n], op->residual, reid__gpu_values(g, op->residual, op->oh * op->ow));
     if (op->scale != REID__NONE)
-        out[n++] = (reid__access){op->scale, (size_t)p->buffers[op->scale].c * sizeof(float)};
+        n += reid__touch(&out[n], op->scale, (size_t)p->buffers[op->scale].c * sizeof(float));
     if (op->sums != REID__NONE)
-        out[n++] = (reid__access){op->sums, (size_t)op->oh * (size_t)p->buffers[op->sums].c * sizeof(float)};
-    out[n++] = (reid__access){op->out, reid__gpu_written(g, op)};
-    return n;
+        n += reid__touch(&out[n], op->sums, (size_t)op->oh * (size_t)p->buffers[op->sums].c * sizeof(float));
+    return n + reid__touch(&out[n], op->out, reid__gpu_written(g, op));
 }
 
 /* Every buffer's size, and the launches between which it lives: the image is written before the first one, the
