@@ -84,6 +84,17 @@ g 0 search "$url" q.npy -k 5 --candidates 3 --json
 says 'too few identities were found for 200 of 200 queries, among 3 templates from the index on average; --exact'
 check "each query says so" [ "$(grep -c '"candidates": 3, "too_few": true' "$out")" = 200 ]
 
+# A query takes the place of no candidate: with one candidate each, rows that are in the gallery find another row, and
+# find themselves with --keep-self.
+rows self.npy 0 100 $dim 20
+# ones FILE: queries whose best match has a score of 1
+ones() { sed 's/.*"matches": \[{[^}]*"score": \([-0-9.e]*\).*/\1/' "$1" | awk '$1 > 0.99999 { n++ } END { print n + 0 }'; }
+g 0 search "$url" self.npy -k 1 --candidates 1 --json --keep-self
+check "with --keep-self every query finds itself" [ "$(ones "$out")" = 100 ]
+g 0 search "$url" self.npy -k 1 --candidates 1 --json
+check "no query finds itself" [ "$(ones "$out")" = 0 ]
+check "a query does not take the place of its only candidate" [ "$(grep -c '"matches": \[{' "$out")" -ge 95 ]
+
 # Options.
 g 2 search "$url" q.npy --exact --candidates 9
 says 'give either --exact or --candidates'
