@@ -190,7 +190,7 @@ run 0 match $one --gallery deer.gallery --json --keep-self gal/ann/1.png
 in_gallery=$(sed 's/.*"threshold": \([0-9.]*\).*/\1/' "$out")
 check "the gallery has the threshold" [ "$in_gallery" = "$shown" ]
 run 2 calibrate fair.npy --fmr 0.05 --gallery deer.gallery -o not.json
-says 'deer.gallery was made by [0-9a-f]* (efficientnet_b0, effnet-b0), but the calibration holds those of'
+says 'deer.gallery was made by [0-9a-f]* (efficientnet_b0, effnet-b0), but the calibration holds embeddings by'
 run 2 calibrate pair.npy --fmr 0.05 --gallery deer.gallery
 says 'a gallery stores a threshold but no weights'
 run 2 calibrate fair.npy --fmr 0.05 --gallery lost.gallery

@@ -203,7 +203,7 @@ bad 'twice.npy: the id a/1 is in row 0 and in row 2' twice.npy
 printf 'a/1 a\na/2 b\n' | "$EVAL_FILES" single.npy 8 1 0.5
 bad 'no query has a match' single.npy
 printf 'x/1 a\n' | "$EVAL_FILES" other.npy 4 1 0.5
-bad 'single.npy was made by 0*8 .* other.npy holds those of 0*4 ' single.npy other.npy
+bad 'single.npy was made by 0*8 .* other.npy holds embeddings by 0*4 ' single.npy other.npy
 printf 'a 1\nb 1\n' | "$EVAL_FILES" one.npy 8 1 0.5
 printf 'path,identity\na,x\nb,x\n' >one.csv
 evaluate 0 one.npy --labels one.csv # one identity: measures, but no interval

@@ -224,7 +224,7 @@ g 2 search a.gallery -m w2.safetensors near.png
 says 'cannot be compared'
 run 0 embed -m w2.safetensors near.png -o other.npy
 g 2 add a.gallery other.npy
-says 'other.npy was made by .*, but a.gallery holds those of .*: their embeddings cannot be compared'
+says 'other.npy was made by .*, but a.gallery holds embeddings by .*: their embeddings cannot be compared'
 g 2 search a.gallery other.npy
 says 'cannot be compared'
 g 2 list x.npy
@@ -278,7 +278,7 @@ if [ $kind = file ]; then
     g 1 verify flipped.gallery
     prints '^record 3 at byte 21888 ("gal/ann/2.png") is damaged: its checksum is wrong$'
     prints '^6 records, 1 damaged, 4 templates'
-    says 'flipped.gallery: 1 damaged records'
+    says 'flipped.gallery: 1 damaged record$'
     g 1 verify flipped.gallery --json
     prints '"damaged": 1, .*"damage": \["record 3 at byte 21888 (\\"gal/ann/2.png\\") is damaged: its checksum'
     run 2 match $one --gallery flipped.gallery near.png

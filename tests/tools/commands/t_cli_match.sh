@@ -118,7 +118,7 @@ refuse $one --gallery c.npy ann.png
 says 'do not belong together'
 copy; printf 'no end' >>c.ids.txt
 refuse $one --gallery c.npy ann.png
-says 'c.ids.txt: the last line is not ended'
+says 'c.ids.txt: the last line does not end in a newline'
 copy; head -c 5000 g.npy >c.npy
 refuse $one --gallery c.npy ann.png
 says 'c.npy: holds 4872 bytes of data where its header says 6 x 1280 floats'
@@ -138,7 +138,7 @@ copy; echo text >c.npy
 refuse $one --gallery c.npy ann.png
 says 'is not a .npy file'
 refuse $one --gallery ann.png bob.png
-says 'a gallery is a folder or a .npy file'
+says 'a gallery is a folder, a .npy, .fvecs or .jsonl file'
 refuse $one --gallery lost.npy bob.png
 says 'lost.meta.json: cannot open'
 

@@ -71,7 +71,7 @@ damage_is_told() {
     g 1 verify flipped.gallery --json
     prints '"damaged": 2, .*"damage": \["template 2 (\\"gal/ann/2.png\\") is damaged: .*", "template 3 '
     g 2 compact flipped.gallery --salvage
-    says '\-\-salvage is for gallery files; remove what "reid gallery verify" names'
+    says '\-\-salvage is for gallery files; remove the templates that "reid gallery verify" names'
     g 0 remove flipped.gallery gal/ann/2.png gal/bob/1.png
     g 0 verify flipped.gallery
     prints '^3 records, 0 damaged, 3 templates'

@@ -71,7 +71,7 @@ says 'has pgvector 0.8.1; a gallery needs 0.8.4 or newer'
 check "nothing was made" [ "$(sql bare "SELECT count(*) FROM pg_namespace WHERE nspname = 'reid'")" = 0 ]
 sql bare 'CREATE SCHEMA reid'
 g 2 list "$(pg_url bare)"
-says 'has a schema "reid" that is no gallery$'
+says 'has a schema "reid" that is not a gallery$'
 
 base versions
 sql versions "UPDATE pg_extension SET extversion = '0.8.3' WHERE extname = 'vector'"
@@ -87,7 +87,7 @@ for part in 'list' 'verify' 'add few.npy' 'remove x' 'compact' 'create --like fe
 done
 sql versions 'UPDATE reid.schema_version SET version = 7'
 g 2 add "$url" few.npy
-says 'has tables of version 7; this program knows versions up to 1$'
+says 'has tables of version 7; this program supports versions up to 1$'
 
 # The tables by hand; then create has only the model to add.
 sql postgres 'CREATE DATABASE by_hand'
@@ -120,7 +120,7 @@ for part in 'add more.npy' 'remove few0' 'set --threshold 0.5'; do
     says 'you may read this gallery but not change it; its owner can grant you reid_writer$'
 done
 g 2 list "$(url_of eve rights)"
-says 'permission denied for schema reid; whoever made the gallery can give you reid_reader or reid_writer$'
+says 'permission denied for schema reid; the owner of the gallery can grant you reid_reader or reid_writer$'
 sed 's/"models":/"jpeg": "stb_image", "models":/' more.meta.json > said && cp said more.meta.json
 g 0 add "$(url_of bob rights)" more.npy
 prints '^added 20$'
@@ -412,7 +412,7 @@ stop_postgres QUIT
 wait $pid
 check "a server that stays away" [ $? -ge 1 ]
 says "the gallery is unchanged except for [0-9]* templates added before\$\
-\\|nobody can tell; [0-9]* templates had been added before\$"
+\\|it is unknown whether the last templates were stored; [0-9]* templates had been added before\$"
 again_postgres
 acknowledged "$out" | sort > got
 ids | sort > there

@@ -198,7 +198,7 @@ says 'crops/\\xff.jpg: its id is not UTF-8'
 check "the other one is stored" [ "$(sql bytes 'SELECT id FROM reid.template')" = fine.jpg ]
 made half.gallery 5 16 7 --fp16
 g 2 push half.gallery "$url"
-says 'keeps fp32, half.gallery fp16'
+says 'keeps fp32, but half.gallery has fp16'
 g 2 push two.gallery "$url"
 says 'two.gallery: made with 2 models'
 "$REID" gallery set bytes.gallery --threshold 0.25
