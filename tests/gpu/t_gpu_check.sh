@@ -58,7 +58,7 @@ says 1 '2 rows equal' "$out/compare" "$out/a.npy" "$out/c.npy" --equal
 says 0 'difference 1.19e-07' "$out/compare" "$out/a.npy" "$out/c.npy" --abs 1e-6 --cosine 0.99
 says 1 'difference nan' "$out/compare" "$out/a.npy" "$out/d.npy" --abs 1e-6
 says 1 'cosine nan' "$out/compare" "$out/a.npy" "$out/d.npy" --cosine 0.9
-says 2 'cut.npy is no table' "$out/compare" "$out/a.npy" "$out/cut.npy"
+says 2 'cut.npy is not a .npy file of embeddings' "$out/compare" "$out/a.npy" "$out/cut.npy"
 says 2 '^usage' "$out/compare" "$out/a.npy" "$out/a.npy" --abs x
 
 # --- the programs ---

@@ -1,15 +1,15 @@
 #!/bin/sh
-# t_hardening_broken.sh: what keeps attacks out of the command, its galleries and its decoders, taken out piece by piece
-# in a copy of one file: the named test must turn red. tests/README.md has the table of them.
+# t_hardening_broken.sh: removes protections against attacks from the command, its galleries and its decoders, one at a
+# time, in a copy of one file; the named test must fail. tests/README.md has the table of them.
 #
 #   sh tests/tools/t_hardening_broken.sh               a share of them; of the others, that their pattern matches
 #   REID_ALL=1 sh tests/tools/t_hardening_broken.sh [WORD]     all, or those whose description holds WORD
 #
-# It believes that the tests pass with everything in place: tests/run says so.
+# It assumes that the tests pass with everything in place, which tests/run checks.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/check.sh
-unset REID_WRITE # what is said with a bug is not what a test should expect
+unset REID_WRITE # messages of a command with a bug must not become expected ones
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM
@@ -17,7 +17,7 @@ mkdir "$dir/tmp"
 export TMPDIR="$dir/tmp" # a test that is stopped does not clean up
 word=${1-} limit=300 log=$dir/log top=$dir/top
 
-# compile_line TEST: the sources and options in its head; a planted file stands in the place of its original
+# compile_line TEST: the sources and options in its head; a planted file replaces its original
 compile_line() {
     # shellcheck disable=SC2046 # several words, and patterns of files
     echo $(sed -n '/^ *cc -std/,/\*\//{s/\*\/.*//;p;}' "$(find tests/tools -name "$1.c")") |

@@ -1,8 +1,8 @@
 #!/bin/sh
-# t_rooms.sh: tools/ is a row of rooms (tools/README.md). Files and objects show that they keep to it: includes and
-# calls go upward only, no two files need each other, what a file defines for others is declared in the header of its
-# own name and used by another, and below the commands nothing ends the process or reads the command's options. Each
-# rule is shown to hold by breaking it in a copy.
+# t_rooms.sh: tools/ is a row of rooms (tools/README.md). Checks of files and objects: includes and calls go upward
+# only, no two files need each other, every exported symbol is declared in the header of the same name and used by
+# another file, and below the commands no code ends the process or reads the command's options. Each check is tested by
+# breaking its rule in a copy.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/check.sh
@@ -18,7 +18,7 @@ trap 'exit 1' HUP INT TERM
 
 has() { case " $2 " in *" $1 "*) return 0 ;; *) return 1 ;; esac; }
 
-# Every file lies in a room or is one of the few at the top.
+# Every file is in a room or is one of the few at the top.
 misplaced() {
     for path in *; do
         if [ -d "$path" ]; then has "$path" "$rooms $alone" || echo "$path: no room of the drawing"
@@ -51,7 +51,7 @@ cycles() {
 }
 
 # Below the commands nothing ends the process, and nothing but cli/ knows the options. Comments and texts do not count.
-# child.c alone ends one: the copy that should have become another program and has not.
+# Only child.c ends one: the forked copy when exec fails.
 ends_or_reads() {
     for room in $rooms; do
         has "$room" 'commands demo_program' || [ ! -d "$room" ] || ls "$room"/*.[ch] # the demo is a program of its own
@@ -97,14 +97,16 @@ cycles_of_calls() {
         sed 's/^tsort: //; s/^-: .*/files that call each other:/'
 }
 
-# A header of another name would hide who needs whom. The commands' entries are declared together, beside their table.
+# A header of another name would hide dependencies. The entry points of the commands are declared together, next to
+# their table.
 own_headers() {
     symbols | grep '^D' | grep -v '_main commands/' | while read -r _ name file; do
         grep -qsw "$name" "$file.h" || echo "$file.c: defines $name, which $file.h does not declare"
     done
 }
 
-# What only its own file uses is static. Tests count as users, as do the demo and the programs that measure.
+# Symbols that only their own file uses must be static. Tests count as users, as do the demo and the programs that
+# measure.
 unused() {
     { symbols | grep '^U' | cut -d ' ' -f 2; cat "$users"; } | sort -u > "$work/used"
     symbols | grep '^D' | sort -k 2 | join -1 2 -2 1 -v 1 - "$work/used" | grep -v '_main D commands/' |
@@ -168,7 +170,7 @@ broken_walk() { # broken_walk WANTED SED_SCRIPT
 broken_walk 'the walk: commands/embed.c does not define embed_mein' 's/^embed_main  /embed_mein  /'
 broken_walk 'the walk: embedding/stream.c does not call claim' 's/^  claim  /          claim  /'
 
-# The objects likewise, with one file of them compiled anew.
+# Breaks a rule of the objects, with one file compiled again.
 [ "$(cd tools && calls | wc -l)" -gt 1000 ] && good || bad 'the calls were read'
 broken_object() { # broken_object WANTED FILE TEXT: with TEXT at the end of FILE.c
     objects=$work/objects

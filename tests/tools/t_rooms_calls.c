@@ -80,7 +80,7 @@ static void write_pictures(void) {
     write_picture(query, 1); /* as the second image of the first individual */
 }
 
-/* Two models side by side: the same network with two seeds would say no more than with one. */
+/* Two models side by side: two different networks, because two seeds of one would test no more. */
 static void open_all(void) {
     reid_desc descs[MAX_MODELS];
     weights = net_for("efficientnet_b0", REID_HEAD_NONE, 7, NULL);
@@ -152,7 +152,7 @@ static int take_any(void *user, size_t index, const float *row, const char *why)
     return *(int *)user = *(int *)user && row, row != NULL;
 }
 
-/* How many events a trace has of each kind: its times differ. */
+/* Counts the events of each kind in a trace, because its times differ. */
 static int trace_one(text *answer) {
     inputs list = {0};
     text content = TEXT_INIT, why = TEXT_INIT;
@@ -293,7 +293,7 @@ static int eval(text *answer) {
     return good;
 }
 
-/* What goes into a head, of the folder's pictures. */
+/* The inputs of a head for the folder's images. */
 static int features(text *answer) {
     char *const operands[] = {folder};
     const store_meta one = {.models = 1};
@@ -338,7 +338,7 @@ static int look_at(void *user, const char *path, text *why) {
     FILE *f = fopen(path, "rb");
     (void)user;
     if (f) return fclose(f) == 0;
-    text_no_memory(why); /* of stdio, which a refusal can reach, too */
+    text_no_memory(why); /* for stdio, whose allocations can fail, too */
     return 0;
 }
 
@@ -472,7 +472,7 @@ static int export_groups(text *answer) {
 
 /* --- every allocation refused ------------------------------------------------------------------------------------- */
 
-/* What a user who got no answer may be told. */
+/* Accepted messages when a call fails. */
 static int tells_of_memory(const char *said) {
     return strstr(said, "memory") != NULL; /* "out of memory", and errno's "Cannot allocate memory" */
 }
@@ -497,7 +497,7 @@ static int refuse_one(int (*request)(text *answer), const text *wanted, long at,
     return reached;
 }
 
-/* share: how many of the calls are tried in each way. */
+/* share: fraction of the calls that are tried in each way. */
 static void refuse_all(int (*request)(text *answer), long share) {
     const char *every = getenv("REID_ALL"), *seed = getenv("REID_SEED");
     text wanted = TEXT_INIT, again = TEXT_INIT;
@@ -527,7 +527,7 @@ static void counts(void **state) { (void)state, refuse_all(count, 50); }
 static void exports(void **state) { (void)state, refuse_all(export_groups, 60); }
 static void watches(void **state) { (void)state, refuse_all(watch, 10); }
 
-/* Errors that are none of memory reach the listener, too, and no thread hears another's. */
+/* Other errors than lack of memory reach the listener, too, and each thread gets only its own. */
 static void errors_are_told(void **state) {
     char said[256];
     const gallery_request nowhere = {"/nowhere/at/all", 0, {1, 1000}};

@@ -1,4 +1,4 @@
-/* `reid help` as texts, all made from the table of commands and the table of options. */
+/* The texts of `reid help`, made from the tables of commands and options. */
 #ifndef REID_TOOLS_HELP_H
 #define REID_TOOLS_HELP_H
 

@@ -7,7 +7,7 @@
 
 enum { MOST = 32 }; /* characters of a name that are compared */
 
-/* What other tools call an option, and what it is called here. The first entry that the command takes counts. */
+/* Names of options in other tools, and the names here. The first entry that the command takes is suggested. */
 static const struct {
     const char *foreign, *option, *usage;
 } HINTS[] = {
@@ -49,7 +49,7 @@ static const struct {
     {"silent", "quiet", "-q"},
 };
 
-/* Options with another name than before. */
+/* Renamed options. */
 static const struct {
     const char *old, *option;
 } RENAMED[] = {{"weights", "score-weights"}, {"template", "profile"}};
@@ -87,7 +87,7 @@ static int distance(const char *a, size_t n, const char *b) {
     return row[m];
 }
 
-/* One slip in a short name, two in a longer one. */
+/* Allows one slip in a short name, two in a longer one. */
 static int is_near(int slips, size_t len) { return slips <= (len < 6 ? 1 : 2); }
 
 void hint_option(text *out, const command *c, const char *name, size_t len) {

@@ -43,13 +43,13 @@ int option_set_real(options *o, const option *spec, void *slot, const char *valu
     return parse_real(value, (double)spec->lo, (double)spec->hi, (double *)slot);
 }
 
-/* A score of unit embeddings: a cosine, or a sum of cosines by shares. The least one is lo. */
+/* A score of unit embeddings: a cosine, or a sum of cosines by shares. The lower limit is lo. */
 int option_set_score(options *o, const option *spec, void *slot, const char *value) {
     (void)o;
     return parse_real(value, (double)spec->lo, 1, (double *)slot);
 }
 
-/* Above 0, below 1. */
+/* A share: above 0, below 1. */
 int option_set_share(options *o, const option *spec, void *slot, const char *value) {
     double *share = slot;
     (void)o, (void)spec;
@@ -61,7 +61,7 @@ int option_set_bytes(options *o, const option *spec, void *slot, const char *val
     return parse_bytes(value, (size_t *)slot);
 }
 
-/* The position of value in spec->arg plus spec->lo. */
+/* A choice: the position of value in spec->arg, plus spec->lo. */
 int option_set_choice(options *o, const option *spec, void *slot, const char *value) {
     int index = choice_index(spec->arg, value);
     (void)o;
@@ -69,7 +69,7 @@ int option_set_choice(options *o, const option *spec, void *slot, const char *va
     return index >= 0;
 }
 
-/* The first n bytes of s, which may be a number; 0 when they are too many for one. */
+/* Copies the first n bytes of s, which may be a number. Returns 0 when they are too many for one. */
 static int cut(const char *s, size_t n, char out[256]) {
     if (n >= 256) return 0;
     memcpy(out, s, n);
@@ -94,7 +94,7 @@ int option_set_size(options *o, const option *spec, void *slot, const char *valu
     return 1;
 }
 
-/* A field of the preset, under the name that it has in reid.h; the library checks the value. */
+/* Sets a field of the preset by its name in reid.h; the library checks the value. */
 int option_set_field(options *o, const option *spec, void *slot, const char *value) {
     model_options *m = slot;
     size_t at = strlen(m->fields), size = sizeof m->fields - at;

@@ -1,5 +1,5 @@
 /* Setters of options: each reads one kind of value and writes it to its slot. They return 1, 0 when the text is not
-   such a value, and -1 after saying so themselves. */
+   such a value, and -1 if they have already said so. */
 #ifndef REID_TOOLS_OPTION_SETTERS_H
 #define REID_TOOLS_OPTION_SETTERS_H
 
@@ -24,10 +24,11 @@ int option_set_batches(options *o, const option *spec, void *slot, const char *v
 int option_set_model(options *o, const option *spec, void *slot, const char *value);
 int option_set_score(options *o, const option *spec, void *slot, const char *value);
 
-/* What the setter of this option reads, for an error: "FILE", "a cosine, at most 1, for example 0.62". */
+/* The values that the setter of this option reads, for an error message: "FILE", "a cosine, at most 1, for example
+   0.62". */
 const char *option_expects(const option *spec);
 
-/* The value of --device; also for lists of devices. Returns 0 when it does not name one. */
+/* The value of --device; also for lists of devices. Returns 0 when the text names no device. */
 int option_device(options *o, const char *value);
 
 #endif

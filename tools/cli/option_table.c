@@ -28,7 +28,7 @@ enum {
 #define SET(kind) option_set_##kind
 #define SHARED(field) 0, offsetof(options, field)
 #define PER_MODEL(field) 1, offsetof(model_options, field)
-#define SELF(field) 0, 0 /* the setter knows its slots */
+#define SELF(field) 0, 0 /* the setter chooses its slots */
 
 const option OPTIONS[] = {
     /* --- the model; the first row has to be -m --- */

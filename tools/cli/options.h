@@ -19,10 +19,10 @@ typedef struct model_options {
     uint64_t head_seed;
     int allow_unused;
     char fields[160];  /* options that change the preset, "filter=bicubic crop=0.95" */
-    char changed[320]; /* the preset with these fields, to which `preset` then points */
+    char changed[320]; /* the preset with these fields; `preset` then points to it */
 } model_options;
 
-/* How a network runs, for every command that runs one. 0: automatic. */
+/* How a network runs, for all commands that run one. 0: automatic. */
 typedef struct compute_options {
     int device, device_index, precision, isa, batch, threads, lanes;
     size_t memory;
@@ -32,7 +32,7 @@ typedef struct compute_options {
 
 /* Which images are read, and how. */
 typedef struct input_options {
-    const char *boxes, *category, *labels, *unknown; /* unknown: the name of images that show strangers */
+    const char *boxes, *category, *labels, *unknown; /* unknown: the identity of images that show strangers */
     double min_conf;                                 /* NAN: not given */
     int nul_list, shard, shards, strict;
     int decoders, jpeg; /* 0: automatic; jpeg: a jpeg_decoder */
@@ -179,19 +179,19 @@ enum {
 
 typedef struct command {
     unsigned self; /* one of the bits above */
-    int group;     /* of command_table.groups */
+    int group;     /* index into command_table.groups */
     const char *name, *synopsis, *summary;
     const char *about;       /* paragraphs, separated by an empty line */
-    const char *examples[3]; /* each runs as it stands beside the files that it names */
+    const char *examples[3]; /* each runs unchanged in a folder with the files that it names */
     int (*run)(options *o);  /* the exit status */
 } command;
 
-/* Where the help of an option is: with its command, or in a topic of `reid help` for all commands. */
+/* Where the help of an option is shown: with its command, or in a topic of `reid help`. */
 typedef enum option_topic { OF_COMMAND, OF_MODELS, OF_DEVICES } option_topic;
 
 typedef struct help_topic {
     const char *name, *summary, *about;
-    option_topic options; /* those that it lists; OF_COMMAND: none */
+    option_topic options; /* the options that it lists; OF_COMMAND: none */
 } help_topic;
 
 typedef struct command_table {
@@ -206,7 +206,7 @@ struct option {
     char letter;       /* 0: none */
     const char *name;  /* without --; NULL: letter only */
     const char *arg;   /* NULL: takes none; "a|b|c" is also the list of choices */
-    unsigned commands; /* that take it */
+    unsigned commands; /* commands that take it */
     option_topic topic;
     int (*set)(options *o, const option *spec, void *slot, const char *value);
     int per_model; /* 1: offset is into model_options */

@@ -49,7 +49,7 @@ static int apply(options *o, const command *c, const option *spec, const char *v
     return 0;
 }
 
-/* One argument that starts with "--"; returns how many arguments it used, 0 after an error. */
+/* Parses one argument that starts with "--". Returns how many arguments it used, 0 after an error. */
 static int parse_long(options *o, const command *c, char **argv) {
     const char *name = argv[0] + 2, *value = strchr(name, '=');
     const option *spec = find(c, 0, name, value ? (size_t)(value - name) : strlen(name));
@@ -63,7 +63,7 @@ static int parse_long(options *o, const command *c, char **argv) {
     return apply(o, c, spec, argv[1]) ? 2 : 0;
 }
 
-/* "-q", "-qv", "-k5", "-k 5". */
+/* Parses "-q", "-qv", "-k5" or "-k 5". */
 static int parse_letters(options *o, const command *c, char **argv) {
     for (const char *at = argv[0] + 1; *at; at++) {
         const option *spec = find(c, *at, NULL, 0);
@@ -79,14 +79,14 @@ static int parse_letters(options *o, const command *c, char **argv) {
     return 1;
 }
 
-/* The entry of a key, whichever commands take it. */
+/* The option of a profile key, whatever commands take it. */
 static const option *option_of_key(int key) {
     for (const option *spec = OPTIONS; spec->help; spec++)
         if (spec->name && strcmp(spec->name, PROFILE_KEY[key]) == 0) return spec;
     return NULL;
 }
 
-/* Options override the profile. Values of options that this command does not take are checked, too. */
+/* Applies a profile, which options override. Values of options that this command does not take are checked, too. */
 static int apply_profile(options *o, const command *c) {
     profile p;
     if (!o->profile) return 1;
@@ -105,7 +105,7 @@ static int apply_profile(options *o, const command *c) {
     return 1;
 }
 
-/* A preset and the options that change it become one text. Returns 0 when that is too long. */
+/* Joins a preset and the options that change it into one text. Returns 0 when that is too long. */
 static int change_preset(const command *c, model_options *m) {
     size_t size = sizeof m->changed;
     if (!m->fields[0]) return 1;
@@ -120,14 +120,14 @@ static int is_written(const option *spec) {
            spec->offset == offsetof(options, bench.page) || spec->offset == offsetof(options, review.html);
 }
 
-/* What an option names, where that is a file's name. doctor's -o is a PATH to which nothing is written. */
+/* The file that an option names, NULL if it names none. doctor's -o is a PATH to which nothing is written. */
 static const char *file_of(const options *o, const command *c, const option *spec) {
     if (!option_applies(spec, c) || spec->per_model || spec->set != option_set_text) return NULL;
     if (!strstr(spec->arg, "FILE") && (is_written(spec) || !strstr(spec->arg, "PATH"))) return NULL;
     return *(const char *const *)((const char *)o + spec->offset);
 }
 
-/* Groups of an earlier run may be replaced by those of this one. */
+/* 1 for options whose input, the groups of an earlier run, the output may replace. */
 static int may_be_replaced(const option *spec) {
     return spec->offset == offsetof(options, cluster.carry) || spec->offset == offsetof(options, cluster.add);
 }
@@ -146,7 +146,7 @@ static int is_read(const options *o, const command *c, const char *path) {
     return found;
 }
 
-/* A slip of the hand must not replace what a command reads by what it writes. */
+/* Refuses an output that is also an input, so that a typing error does not overwrite data. */
 static int keep_inputs(const options *o, const command *c) {
     for (const option *spec = OPTIONS; spec->help; spec++) {
         const char *path = is_written(spec) ? file_of(o, c, spec) : NULL;
@@ -157,7 +157,7 @@ static int keep_inputs(const options *o, const command *c) {
     return 1;
 }
 
-/* Everything that is not zero by default. */
+/* Sets the defaults that are not zero. */
 static void set_defaults(options *o) {
     const double not_given = (double)NAN;
     memset(o, 0, sizeof *o);

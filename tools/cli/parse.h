@@ -1,4 +1,4 @@
-/* From the words of a command line to a command and its options. */
+/* Parses the words of a command line into a command and its options. */
 #ifndef REID_TOOLS_PARSE_H
 #define REID_TOOLS_PARSE_H
 

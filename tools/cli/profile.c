@@ -20,8 +20,8 @@ static void set(profile *p, int key, const char *value) {
     snprintf(p->value[key], PROFILE_VALUE, "%s", value);
 }
 
-/* Predefined without measurements. throughput: a decoding thread per CPU, where the default is at most four. latency:
-   no batching, all threads work on one image. low-memory: one image at a time. */
+/* The predefined profiles. throughput: a decoding thread per CPU; the default is at most four. latency: no batching,
+   all threads work on one image. low-memory: one image at a time. */
 static void named(profile *p, int which) {
     enum { THROUGHPUT, LATENCY, LOW_MEMORY, CPU, MOST_DECODERS = 256 };
     char cpus[16];
@@ -48,7 +48,7 @@ static int wrong(const char *path, int line, const char *what, const char *it) {
     return 0;
 }
 
-/* One line, without its line end. */
+/* Reads one line, without its line end. */
 static int read_line(profile *p, const char *path, int number, char *line) {
     char *key = trimmed(line), *value = strchr(key, '=');
     if (!*key || *key == '#') return 1;

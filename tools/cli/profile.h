@@ -1,7 +1,6 @@
-/* Profiles: settings that suit a machine, predefined or from a file that `reid tune` wrote. They change the speed and
-   the memory, never the results, except for the device, whose default precision may differ.
-
-   A file consists of lines: "# comment", an empty line, or "KEY = VALUE" with the name and a value of an option. */
+/* Profiles: settings that suit a machine, predefined or from a file that `reid tune` wrote. They change speed and
+   memory, never the results, except for the device, whose default precision may differ. A file consists of lines: "#
+   comment", an empty line, or "KEY = VALUE" with the name and a value of an option. */
 #ifndef REID_TOOLS_PROFILE_H
 #define REID_TOOLS_PROFILE_H
 

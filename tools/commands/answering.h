@@ -1,22 +1,23 @@
-/* What reid serve and reid worker have in common: models with names, a gallery, and the options about both. */
+/* Code shared by reid serve and reid worker: named models, a gallery, and the options for both. */
 #ifndef REID_TOOLS_ANSWERING_H
 #define REID_TOOLS_ANSWERING_H
 
 #include "commands/requests.h"
 #include "server/service.h"
 
-/* What clients call the models. */
+/* The models under the names that clients use. */
 typedef struct answering {
     reid_desc models[MAX_MODELS];
     text names[MAX_MODELS];
 } answering;
 
-/* All return 0 after saying what is wrong; who is how messages begin. */
+/* All return 0 after saying what is wrong; messages begin with `who`. */
 
 int answering_check(const options *o, const char *who);
-/* Reads NAME=FILE, or FILE alone, whose name without folder and extension is then the model's. Free it in any case. */
+/* Reads NAME=FILE, or FILE alone, whose name without folder and extension then names the model. Free it even after a
+   failure. */
 int answering_name(answering *a, const options *o, const char *who);
-/* service_open; close it in any case. */
+/* Calls service_open; close the service even after a failure. */
 int answering_open(service *s, const answering *a, const options *o);
 void answering_free(answering *a);
 

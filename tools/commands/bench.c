@@ -1,4 +1,5 @@
-/* reid bench: how long a network takes here, a call and an operation at a time, and what the machine would allow. */
+/* reid bench: how long a network takes on this machine, per call and per operation, compared with what the machine
+   could do. */
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/json_write.h"
@@ -25,20 +26,20 @@ typedef struct bench {
     reid_ctx *ctx;
     reid_info info;
     reid_error error;
-    reid_image *images; /* [most]: noise of the network's input size, so that resizing is as cheap as it gets */
+    reid_image *images; /* [most]: noise of the network's input size, which makes resizing as cheap as possible */
     unsigned char *pixels;
     float *rows;
     int most;           /* the largest batch asked for */
     double peak_gflops, peak_gbs; /* 0: unknown */
     double *starts;     /* [o->bench.starts] ms */
     text table, cells, head;
-    bench_batch page[MAX_BATCHES]; /* for --report: those whose operations were measured */
+    bench_batch page[MAX_BATCHES]; /* for --report: batches whose operations were measured */
     int pages;
 } bench;
 
 typedef struct timing { /* milliseconds a call */
     double median, least, most;
-    double network; /* the operations' medians together; negative: not measured */
+    double network; /* sum of the operations' medians; negative: not measured */
     float *ops;     /* microseconds of each */
 } timing;
 
@@ -77,11 +78,11 @@ static int make_noise(bench *b) {
     return 1;
 }
 
-/* From nothing to the first embedding, each time with a new handle; the last one is kept. */
+/* Measures the time to the first embedding, each time with a new handle; keeps the last handle. */
 static int start(bench *b) {
     reid_desc desc = model_desc(b->o, &b->o->model[0], NULL);
     model m;
-    desc.fallback = 0; /* noise may leave the ranges */
+    desc.fallback = 0; /* noise may exceed the ranges */
     if (!desc.batch) desc.batch = b->most;
     b->starts = need_array((size_t)b->o->bench.starts + 1, sizeof *b->starts);
     if (!b->starts) return 0;
@@ -93,7 +94,7 @@ static int start(bench *b) {
         double created = now_ms() - from;
         b->ctx = m.ctx, b->info = m.info;
         if (!b->images && !make_noise(b)) return 0;
-        from = now_ms(); /* making noise is not part of it */
+        from = now_ms(); /* without the time for making noise */
         if (failed(b, reid_embed_ex(b->ctx, b->images, 1, b->rows, &b->error))) return 0;
         b->starts[i] = created + now_ms() - from;
         if (interrupted()) return 0;
@@ -105,7 +106,7 @@ static int start(bench *b) {
 static int measure_calls(bench *b, int n, timing *t) {
     double *rounds = need_array((size_t)b->o->bench.rounds, sizeof *rounds), from = now_ms(), took = 0;
     int warm = 0, good = rounds != NULL;
-    for (; good && (warm < 2 || took < 200) && took < 5000; warm++) { /* clocks, caches, page tables */
+    for (; good && (warm < 2 || took < 200) && took < 5000; warm++) { /* warms up clocks, caches, page tables */
         good = !failed(b, reid_embed_ex(b->ctx, b->images, n, b->rows, &b->error));
         took = now_ms() - from;
     }
@@ -129,14 +130,14 @@ static int measure_calls(bench *b, int n, timing *t) {
 static int measure(bench *b, int n, timing *t) {
     t->network = -1;
     if (!measure_calls(b, n, t)) return 0;
-    if (n > b->info.batch) return 1; /* computed in pieces: there is no one run to profile */
+    if (n > b->info.batch) return 1; /* computed in pieces: no single run to profile */
     if (failed(b, reid_profile(b->ctx, n, b->o->bench.rounds, t->ops, &b->error))) return 0;
     t->network = 0;
     for (int i = 0; i < reid_op_count(b->ctx); i++) t->network += 1e-3 * (double)t->ops[i];
     return 1;
 }
 
-/* ---- what is printed ---- */
+/* ---- output ---- */
 static void head_of(bench *b, const char *peaks_from) {
     const reid_info *info = &b->info;
     text_printf(&b->table, "%s, %dx%d, %s, %s %s: ", info->network, info->height, info->width, info->precision,
@@ -168,8 +169,8 @@ static void row_of_call(bench *b, int n, const timing *t) {
 typedef struct op_cost {
     double flops, bytes;
     double gflops, gbs;     /* reached */
-    double compute, memory; /* shares of the ceilings, in percent; 0: no ceiling is known */
-    const char *bound;      /* what the roofline says: "compute", "memory", "" */
+    double compute, memory; /* shares of the ceilings, in percent; 0: ceiling unknown */
+    const char *bound;      /* the limit by the roofline model: "compute", "memory", "" */
 } op_cost;
 
 /* Activations are read and written once for each image, weights once for the batch. */
@@ -189,8 +190,8 @@ static op_cost cost_of(const bench *b, const reid_op_info *op, int n, double mic
     return c;
 }
 
-/* Operation i. One that another one computes counts there, where its time is; what is between them never reaches
-   memory. */
+/* Queries operation i, including operations that it computes along the way: their time is part of its own, and values
+   between them never reach memory. */
 static void query_op(const bench *b, int i, reid_op_info *op) {
     reid_op_info before;
     reid_query_op(b->ctx, i, op);
@@ -205,7 +206,7 @@ static void query_op(const bench *b, int i, reid_op_info *op) {
     if (!op->kernel[0]) op->kernel = "(with the next)";
 }
 
-/* A share of a ceiling, where there is one. */
+/* A share of a ceiling, as text; empty where there is none. */
 static const char *share(char cell[16], double percent) {
     if (percent > 0) snprintf(cell, 16, "%.1f", percent);
     else strcpy(cell, "-");
@@ -225,7 +226,7 @@ static void rows_of_ops(bench *b, int n, const timing *t) {
     }
 }
 
-/* For the page: the operations that have a time of their own. */
+/* Keeps the operations that have a time of their own, for the page. */
 static int keep_ops(bench *b, int n, const timing *t) {
     const int count = reid_op_count(b->ctx);
     bench_batch *to = &b->page[b->pages];
@@ -260,7 +261,7 @@ static void ops_of(bench *b, int n, const timing *t, json_writer *w) {
     }
 }
 
-/* One line, so that a script can put the cells of several files into one. */
+/* Writes each cell on one line, so that a script can join the cells of several files. */
 static void cell_of(bench *b, int n, const timing *t) {
     const reid_info *info = &b->info;
     json_writer w = json_write_inside(&b->cells, '[', b->cells.len > 0);
@@ -284,7 +285,7 @@ static void cell_of(bench *b, int n, const timing *t) {
     json_put_end(&w);
 }
 
-/* The driver's CUDA version, "13.0"; empty on the CPU. */
+/* Writes the driver's CUDA version, "13.0"; nothing on the CPU. */
 static void driver_of(const bench *b, text *out) {
     reid_error error;
     reid_gpu_info gpu;
@@ -401,7 +402,7 @@ static int report(bench *b) {
     return good;
 }
 
-/* Before minutes are spent. */
+/* Checks the output files before minutes are spent. */
 static int check_files(const options *o) {
     const char *const files[] = {o->output.path, o->bench.page};
     text why = TEXT_INIT;
@@ -418,7 +419,7 @@ static int check_files(const options *o) {
     return 1;
 }
 
-/* A batch that is computed in pieces has no operations to show. */
+/* Checks that --report has something to show: a batch that is computed in pieces has no operations. */
 static int check_batches(const bench *b) {
     int shown_ones = 0;
     for (int i = 0; i < b->o->bench.batch_count; i++) shown_ones += b->o->bench.batch_list[i] <= b->info.batch;

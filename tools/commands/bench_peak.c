@@ -13,13 +13,13 @@
 
 enum { CHAINS = 12, REPEATS = 7 }; /* two FMA units with 4 to 5 cycles of latency need 8 to 10 independent chains */
 static const long ROUNDS = 2000000;
-static const size_t COPIED = (size_t)192 << 20; /* bytes, more than caches hold */
+static const size_t COPIED = (size_t)192 << 20; /* bytes; more than the caches hold */
 
 /* Twelve chains, written out: compilers do not unroll a loop over them at -O2, and would keep them in memory. */
 #define CHAINED(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11)
 
-/* Each returns a value that depends on all chains, so that none is dropped. Every step is one multiply-add from
-   registers: this is what the units can do, not what any network can reach. */
+/* Each function returns a value that depends on all chains, so that the compiler drops none. Every step is one
+   multiply-add from registers: the limit of the units, which no network can reach. */
 #define BEGIN(i) x##i = spread((float)i),
 #define STEP(i) x##i = multiply_add(x##i);
 #define END(i) s = add(s, x##i);
@@ -38,7 +38,7 @@ __attribute__((target("avx512f"))) static float fma_avx512(long rounds, float a)
     CHAINS_OF(__m512, _mm512_cvtss_f32)
 }
 
-/* Inner products of pairs in bf16. Any bits will do: a is small, so the sums stay finite. */
+/* Inner products of pairs in bf16. The bits do not matter: a is small, so the sums stay finite. */
 __attribute__((target("avx512f,avx512bf16"))) static float dot_avx512(long rounds, float a) {
     const __m512bh m = (__m512bh)_mm512_set1_ps(a);
 #undef multiply_add
@@ -74,8 +74,8 @@ __attribute__((target("avx2,fma"))) static float fma_avx2(long rounds, float a) 
 #undef add
 }
 
-/* Products of AMX's tiles, 16 x 32 by 32 x 16, or in INT8 16 x 64 by 64 x 16, into six sums. Who computed with AMX
-   before has the permission. */
+/* Products of AMX's tiles, 16 x 32 by 32 x 16, or in INT8 16 x 64 by 64 x 16, into six sums. A process that has used
+   AMX before already has permission. */
 #define AMX_BEGIN                                                                                                      \
     struct { unsigned char palette, start, none[14]; unsigned short bytes[16]; unsigned char rows[16]; } shape;        \
     memset(&shape, 0, sizeof shape);                                                                                   \
@@ -102,7 +102,7 @@ static float dot_amx(long rounds, float a) {
 }
 #endif
 
-/* A multiplication and an addition of four floats, as wide as plain C for any x86-64 or ARM64 gets. */
+/* Multiplies and adds four floats, the widest that plain C gets on any x86-64 or ARM64. */
 typedef float four __attribute__((vector_size(16)));
 static float first_of(four x) { return x[0]; }
 static float fma_plain(long rounds, float a) {
@@ -173,7 +173,7 @@ cpu_peak cpu_peak_measure(const char *isa, int threads) {
     peak.gflops = 1e-9 * (double)rounds * each * count / seconds;
     if (from && to) {
         size_t part = COPIED / (size_t)count;
-        memset(from, 1, COPIED); /* else all of it would be one page of zeros */
+        memset(from, 1, COPIED); /* otherwise all of it would map to one page of zeros */
         for (int i = 0; i < count; i++) {
             workers[i].multiply = NULL;
             workers[i].from = from + part * (size_t)i;

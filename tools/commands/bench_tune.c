@@ -1,5 +1,5 @@
-/* reid bench --tune: measures every tile of reid_conv_wgmma on this GPU, and leaves the times where reid.h looks for
-   them, in the kernels' cache. */
+/* reid bench --tune: measures every tile of reid_conv_wgmma on this GPU, and stores the times where reid.h looks for
+   them, in the kernel cache. */
 #include "commands/bench_tune.h"
 
 #include "base/files.h"
@@ -12,14 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TILES = 19 };      /* values of REID_TILE: 0, the model's, and the eighteen that reid.h knows */
+enum { TILES = 19 };      /* values of REID_TILE: 0, the cost model's choice, and the 18 tiles that reid.h has */
 enum { LARGE = 64 };      /* the batch whose times stand for all large ones */
 static const char first_line[] = "reid tiles 1\n", function[] = "reid_conv_wgmma ";
 
 /* An operation's launch with one tile, for batches of 1 or of LARGE. */
 typedef struct timed {
     char *name, *tile;
-    int batch, of_model; /* of_model: the one that the model chooses */
+    int batch, of_model; /* of_model: the tile that the cost model chooses */
     double us;
 } timed;
 
@@ -37,8 +37,8 @@ static int failed(tuner *t, reid_result r) {
     return r != REID_OK;
 }
 
-/* Several numbers may stand for the same tile of an operation: the least time counts. */
-/* 0 after reporting that memory ran out. */
+/* Adds a time; several numbers may mean the same tile of an operation, of which the least time counts. Returns 0 after
+   reporting that memory ran out. */
 static int add(tuner *t, const char *name, int batch, const char *tile, int of_model, double us) {
     for (size_t i = 0; i < t->count; i++) {
         timed *x = &t->list[i];
@@ -54,7 +54,7 @@ static int add(tuner *t, const char *name, int batch, const char *tile, int of_m
     return x->tile != NULL;
 }
 
-/* All operations with the tile of this number, wherever it fits. */
+/* Measures all operations with the tile of this number, wherever it fits. */
 static int measure(tuner *t, int number, int large) {
     char digits[16];
     model m;
@@ -79,13 +79,13 @@ static int measure(tuner *t, int number, int large) {
     return good && !interrupted();
 }
 
-/* What lines of this network, precision and size begin with. */
+/* Writes the beginning of the lines for this network, precision and size. */
 static void prefix_of(const tuner *t, text *out) {
     text_printf(out, "%s %s %s%s %dx%d ", t->gpu.arch, t->info.network, t->info.precision,
                 t->info.latency ? "-latency" : "", t->info.height, t->info.width);
 }
 
-/* Is it a line of such a file: eight words, the last one a number? A damaged one would spoil the others. */
+/* 1 for a valid line of the file: eight words, the last one a number. A damaged line would make the others useless. */
 static int is_line(const char *line, const char *end) {
     int words = 1;
     const char *last = line;
@@ -95,7 +95,8 @@ static int is_line(const char *line, const char *end) {
     return words == 8 && digits >= 1 && digits <= 15 && last + digits == end;
 }
 
-/* The cache's file with these times instead of older ones of the same. What is damaged in it does not stay. */
+/* Writes these times to the file in the cache, in place of older times of the same operations. Damaged lines are
+   dropped. */
 static int write_times(const tuner *t, const char *path) {
     text old = TEXT_INIT, why = TEXT_INIT, prefix = TEXT_INIT, out = TEXT_INIT;
     prefix_of(t, &prefix);
@@ -115,7 +116,7 @@ static int write_times(const tuner *t, const char *path) {
     return good;
 }
 
-/* The fastest tile of an operation whose first line, the model's, is number i. */
+/* The fastest tile of the operation whose first entry, the cost model's choice, is number i. */
 static const timed *fastest(const tuner *t, size_t i) {
     const timed *best = &t->list[i];
     for (size_t k = i; k < t->count; k++) {

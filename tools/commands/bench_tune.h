@@ -4,7 +4,8 @@
 
 #include "cli/options.h"
 
-/* Measures tiles and writes the cache's file of them, with one model and no operands. Returns the exit status. */
+/* Measures tiles and writes them to their file in the cache. Call it with one model and no operands. Returns the exit
+   status. */
 int bench_tune(const options *o);
 
 #endif

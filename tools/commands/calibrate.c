@@ -1,4 +1,4 @@
-/* reid calibrate: what does a score mean, and from which one on is it the same individual? */
+/* reid calibrate: the meaning of scores, and the threshold from which on two images show the same individual. */
 #include "base/files.h"
 #include "base/memory.h"
 #include "base/results.h"
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The default of ensembles, shown for what it would do here. */
+/* The default threshold of ensembles, to show what it would do here. */
 static const double FOREIGN = 0.40;
 
 typedef struct calibrating {
@@ -28,13 +28,13 @@ typedef struct calibrating {
 
 /* ---- computing --------------------------------------------------------------------------------------------------- */
 
-/* More pairs make each draw slower and the intervals hardly better. */
+/* With more pairs, draws become slower but intervals hardly better. */
 static int draws_for(const calibrating *k) {
     double fit = 4e8 / ((double)k->pairs.count + 1);
     return k->o->eval.draws ? k->o->eval.draws : fit > 1000 ? 1000 : fit < 200 ? 200 : (int)fit;
 }
 
-/* 0 after reporting that memory ran out, or without a word when interrupted(). */
+/* Returns 0 after reporting that memory ran out, or without a message when interrupted(). */
 static int learn(calibrating *k, score_facts *f, const double *weights) {
     labelled_pairs *p = &k->pairs;
     scored_pair *sorted = need_array(p->count + 1, sizeof *sorted);
@@ -52,7 +52,7 @@ static int learn(calibrating *k, score_facts *f, const double *weights) {
     return good;
 }
 
-/* Shares of the models in the score: as given, else in proportion to what each adds to the odds. */
+/* Chooses the models' shares in the score: as given, else in proportion to what each adds to the odds. */
 static int choose_weights(calibrating *k) {
     double slope[2], intercept, *w = k->c.weights;
     const options *o = k->o;
@@ -133,7 +133,7 @@ static int compute(calibrating *k) {
     return 1;
 }
 
-/* ---- telling ----------------------------------------------------------------------------------------------------- */
+/* ---- reporting --------------------------------------------------------------------------------------------------- */
 static void add_interval(text *t, interval i, double scale) {
     if (!isnan(i.low)) text_printf(t, "  (95 %% interval %.4f to %.4f)", scale * i.low, scale * i.high);
     text_putc(t, '\n');
@@ -154,7 +154,7 @@ static void add_facts(text *t, const score_facts *f, double fmr) {
                 f->curve.intercept, f->steps.count);
 }
 
-/* Why the threshold of another model means nothing here, in the figures of this one. */
+/* Explains, with the figures of this model, why the threshold of another model means nothing here. */
 static void add_reason(text *t, const calibrating *k) {
     const score_facts *f = &k->c.score;
     const double ten = 1 - pow(1 - f->points.fmr, 10), thousand = 1 - pow(1 - f->points.fmr, 1000);
@@ -192,7 +192,7 @@ static void add_file(text *t, const calibrating *k) {
     text_putc(t, '\n');
 }
 
-/* Into -o, where there is one. */
+/* Writes -o, if it is given. */
 static int save(const calibrating *k) {
     text file = TEXT_INIT, why = TEXT_INIT;
     add_file(&file, k);
@@ -209,8 +209,8 @@ static int tell(const calibrating *k) {
     return results_print(&out);
 }
 
-/* A gallery keeps the threshold alone: reid match, without --calibration, then decides with it. Where it is another
-   model's there is no file either, and where the file cannot be written others go on deciding as before. */
+/* Writes -o, then stores the threshold in the gallery, where reid match uses it without --calibration. If the gallery
+   has another model, no file is written; if the file cannot be written, the gallery keeps its threshold. */
 static int save_both(const calibrating *k) {
     char why[STORE_WHY] = "";
     const char *path = k->o->match.gallery;
@@ -252,7 +252,7 @@ int calibrate_main(options *o) {
     k.o = o;
     if (o->calibrate.pairs && o->input.labels) {
         say_error("calibrate: --pairs and --labels exclude each other");
-    } else if (o->output.path && !file_target(o->output.path, &why)) { /* before minutes are spent */
+    } else if (o->output.path && !file_target(o->output.path, &why)) { /* checked before minutes are spent */
         say_error("%s: %s", shown(o->output.path), why.s);
     } else if (collect(&k, &status)) {
         status = 2;

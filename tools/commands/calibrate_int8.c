@@ -1,4 +1,4 @@
-/* reid calibrate --int8: how large the activations of a network get, for INT8. */
+/* reid calibrate --int8: the ranges of the activations of a network, for INT8. */
 #include "commands/calibrate_int8.h"
 
 #include "base/files.h"
@@ -14,16 +14,16 @@
 #include <string.h>
 
 enum { BINS = 16384, TRIES = 256, LEAST_TRY = TRIES / 16, MAX_RANGES = 256 };
-enum { HELD_OUT = 5, LEAST_CROPS = 10 }; /* one picture in so many is held out, from that many on */
+enum { HELD_OUT = 5, LEAST_CROPS = 10 }; /* one image in HELD_OUT is held out if there are LEAST_CROPS or more */
 
-/* A lower cosine than this between INT8 and FP32 is another embedding rather than a rounded one. */
+/* A lower cosine between INT8 and FP32 means a different embedding, not just a rounded one. */
 static const double POOR = 0.98;
 
-/* Sizes of one operation's outputs. Zeros, which any range stores exactly, are not counted. */
+/* Magnitudes of one operation's outputs, without zeros, which any range stores exactly. */
 typedef struct histogram {
     char name[64];
-    int levels;      /* that a byte has on the positive side */
-    float width, most; /* of a bin, a power of two, 0 before the first value; the largest value so far */
+    int levels;      /* positive values of a byte */
+    float width, most; /* width of a bin, a power of two, 0 before the first value; largest value so far */
     uint64_t count[BINS];
 } histogram;
 
@@ -32,23 +32,23 @@ typedef struct measuring {
     inputs list;
     histogram *all;
     size_t ranges, crops, failed;
-    int too_many;    /* operations: no network of ours has more than MAX_RANGES */
+    int too_many;    /* 1: more than MAX_RANGES operations, which no known network has */
     models both;     /* FP32 and INT8 */
-    size_t compared, poor; /* pictures */
+    size_t compared, poor; /* images */
     double sum, least;
     const char *worst;
 } measuring;
 
-/* Ranges fit the pictures that they were measured on. How far they reach say pictures that took no part: every fifth,
-   unless there are too few for that. */
+/* Ranges fit the images on which they were measured, so they are judged on held-out images: every fifth, unless there
+   are too few. */
 static int holds_out(const measuring *m) { return m->list.count >= LEAST_CROPS; }
 static int is_held_out(const measuring *m, size_t index) { return holds_out(m) && index % HELD_OUT == HELD_OUT - 1; }
 
 /* ---- measuring --------------------------------------------------------------------------------------------------- */
 
-/* Bins twice as wide, until `value` has one. */
+/* Doubles the width of the bins until `value` has one. */
 static void widen(histogram *h, float value) {
-    if (h->width == 0) h->width = ldexpf(1, ilogbf(value) - 13); /* half of the bins at least */
+    if (h->width == 0) h->width = ldexpf(1, ilogbf(value) - 13); /* uses at least half of the bins */
     while (value >= h->width * BINS) {
         for (int i = 0; i < BINS; i++)
             h->count[i] = i < BINS / 2 ? h->count[2 * i] + h->count[2 * i + 1] : 0;
@@ -79,7 +79,7 @@ static void observe(const reid_op_info *op, const float *values, void *user) {
     }
 }
 
-/* 0 after saying what is wrong, or without a word when interrupted(). */
+/* Returns 0 after saying what is wrong, or without a message when interrupted(). */
 static int measure(measuring *m, reid_ctx *ctx) {
     decoded d;
     reid_error error;
@@ -117,7 +117,7 @@ static double squared_error(const histogram *h, double range) {
 
 static float best_range(const histogram *h) {
     double best = h->most, least = INFINITY;
-    if (h->width == 0) return 1; /* nothing but zeros */
+    if (h->width == 0) return 1; /* only zeros */
     for (int i = LEAST_TRY; i <= TRIES; i++) {
         double range = (double)h->most * i / TRIES, error = squared_error(h, range);
         if (error < least) least = error, best = range;
@@ -127,7 +127,7 @@ static float best_range(const histogram *h) {
 
 /* ---- the file ---------------------------------------------------------------------------------------------------- */
 
-/* The F32 number i of the file's data. */
+/* Describes F32 scalar number i of the file's data. */
 static void put_scalar(json_writer *w, const char *name, size_t i) {
     json_put_object(w, name);
     json_put_string(w, "dtype", "F32");
@@ -176,13 +176,13 @@ static int write_ranges(const measuring *m, const reid_info *info) {
 static int open_as(models *all, const options *o, reid_precision precision, const char *ranges) {
     reid_desc desc = model_desc(o, &o->model[0], NULL);
     desc.precision = precision, desc.device = REID_DEVICE_CPU, desc.flip = desc.raw = 0;
-    desc.ranges = ranges, desc.fallback = 0; /* INT8 as it is by itself */
+    desc.ranges = ranges, desc.fallback = 0; /* INT8 alone, without the fallback to FP32 */
     return models_add(all, &desc);
 }
 
 static int compare(void *user, size_t index, const float *row, const char *why) {
     measuring *m = user;
-    (void)why; /* told before */
+    (void)why; /* already reported */
     int dim = m->both.dim / 2;
     if (!row || (holds_out(m) && !is_held_out(m, index))) return 1;
     double cosine = reid_cosine(row, row + dim, dim);
@@ -193,7 +193,7 @@ static int compare(void *user, size_t index, const float *row, const char *why) 
     return 1;
 }
 
-/* The share of pictures at which the chance to see no more than `poor` of `count` is 5 %: the upper end of Clopper and
+/* The share of images for which the chance of seeing at most `poor` of `count` is 5 %: the upper end of Clopper and
    Pearson's one-sided 95 % interval (Biometrika 26, 1934), by bisection. */
 static double at_most(size_t poor, size_t count) {
     double low = 0, high = 1;

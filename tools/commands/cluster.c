@@ -1,4 +1,4 @@
-/* reid cluster: which crops show the same individual, when nobody has said who they are? */
+/* reid cluster: groups unnamed crops by individual. */
 #include "base/files.h"
 #include "base/memory.h"
 #include "base/results.h"
@@ -21,7 +21,7 @@ static int check_options(const options *o) {
     if (o->operand_count < (o->cluster.explain ? 3 : 1))
         say_error("cluster: no %s; see \"reid help cluster\"", o->cluster.explain ? "INPUT and two ids" : "INPUT");
     else if (o->cluster.carry && o->cluster.add)
-        say_error("cluster: --carry groups everything anew, --add moves nothing: give only one of them");
+        say_error("cluster: --carry groups everything anew, --add keeps earlier groups: give only one of them");
     else if (o->cluster.linkage &&
              (o->cluster.same_frame || o->cluster.tracks || o->cluster.decisions || o->cluster.add || o->count.asked))
         say_error("cluster: --method single uses scores alone: it excludes --same-frame, --tracks, --decisions, --add "
@@ -73,7 +73,7 @@ static int write_out(const text *t) {
     return results_end(good) && good;
 }
 
-/* On stdout, where the groups themselves are not. */
+/* Prints a summary to stdout when the groups go to a file. */
 static int tell_summary(const grouping *run) {
     const options *o = run->o;
     text out = TEXT_INIT;
@@ -149,13 +149,13 @@ static int explain(const grouping *run) {
     return good;
 }
 
-/* A journal that is not there is one without decisions, which a name that was mistyped is, too. */
+/* Warns when the journal does not exist, which is allowed, because its name may be mistyped. */
 static void warn_about_journal(const decisions *d, const char *path) {
     if (d->fd < 0 && !d->table) say_warning("%s: not found; continuing without decisions", shown(path));
     decisions_warn_torn(d, path);
 }
 
-/* The exit status: 1 when too little was answered. */
+/* Returns the exit status: 1 when too few questions were answered. */
 static int tell_count(const grouping *run) {
     counting c;
     census_result result;
@@ -171,7 +171,7 @@ static int tell_count(const grouping *run) {
     return status;
 }
 
-/* --- all of it ---------------------------------------------------------------------------------------------------- */
+/* --- the command -------------------------------------------------------------------------------------------------- */
 
 int cluster_main(options *o) {
     grouping run;

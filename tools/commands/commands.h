@@ -1,4 +1,4 @@
-/* The commands: what each is called, does and shows in `reid help`, and the function that runs it. */
+/* The commands: their names, their help, and the functions that run them. */
 #ifndef REID_TOOLS_COMMANDS_H
 #define REID_TOOLS_COMMANDS_H
 

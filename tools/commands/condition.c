@@ -1,5 +1,5 @@
-/* reid inspect --condition: how well a network's numbers behave on pictures of the user's: how large activations get
-   beside what FP16 holds, and how far an embedding moves when all pixels move by a millionth. */
+/* reid inspect --condition: the numerical behaviour of a network on the user's images: how large activations get
+   compared with FP16's limit, and how far an embedding moves when all pixels change by a millionth. */
 #include "commands/condition.h"
 
 #include "base/files.h"
@@ -18,13 +18,13 @@ static const double FP16_MOST = 65504, STEP = 1e-6, FP32_ROUNDING = 6e-8, AGREEM
 
 typedef struct conditioning {
     const options *o;
-    models both;          /* as it is, and with pixels that differ by STEP, more or less by channel */
+    models both;          /* unchanged, and with pixels that differ by STEP, up or down by channel */
     inputs list;
-    char moved[320];      /* the second one's preset */
-    float largest, most;  /* of a picture, of all; with the operation that stores it */
+    char moved[320];      /* preset of the second model */
+    float largest, most;  /* of one image; of all. at, most_at: operations that store them */
     char at[64], most_at[64];
     double growth;        /* the largest */
-    const char *steepest; /* whose */
+    const char *steepest; /* image with the largest growth */
     size_t done, failed;
     text out;
 } conditioning;
@@ -40,7 +40,7 @@ static void observe(const reid_op_info *op, const float *values, void *user) {
     }
 }
 
-/* Both in FP32 on the CPU. Dividing by another std changes every value by STEP of itself. */
+/* Opens both models in FP32 on the CPU. Another std changes every value by the fraction STEP. */
 static int open_both(conditioning *c) {
     reid_desc desc = model_desc(c->o, &c->o->every, NULL);
     desc.device = REID_DEVICE_CPU, desc.precision = REID_FP32, desc.fallback = desc.flip = desc.raw = 0;
@@ -74,7 +74,7 @@ static void add_line(conditioning *c, const char *path, double growth) {
     }
 }
 
-/* One picture. Returns 0 with the reason in error. */
+/* Examines one image. Returns 0 with the reason in error. */
 static int examine(conditioning *c, const char *path, const reid_image *image, float *rows, reid_error *error) {
     int dim = c->both.at[0].info.dim;
     c->largest = 0, c->at[0] = 0;
@@ -110,7 +110,7 @@ static int examine_all(conditioning *c) {
     return p && !interrupted();
 }
 
-/* What the figures mean for whoever chooses a precision or compares programs. */
+/* Says what the figures mean for the choice of a precision and for comparisons between programs. */
 static void warn(const conditioning *c) {
     if (c->most > (float)FP16_MOST)
         say_warning("activations reach %.3g, beyond FP16's limit of %g: on a GPU use --precision bf16 (from sm_80 on) "
@@ -162,7 +162,7 @@ int inspect_condition(options *o) {
     }
     o->every.weights = o->operands[0];
     c.o = o;
-    o->operands++, o->operand_count--; /* the pictures, as other commands have them */
+    o->operands++, o->operand_count--; /* skips WEIGHTS, so that the operands are images, as in other commands */
     int found = collect_inputs(&c.list, o);
     o->operands--, o->operand_count++;
     if (found && open_both(&c) && examine_all(&c)) {

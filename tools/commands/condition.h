@@ -3,7 +3,7 @@
 
 #include "cli/options.h"
 
-/* reid inspect --condition WEIGHTS PICTURE...: the exit status. */
+/* reid inspect --condition WEIGHTS IMAGE... Returns the exit status. */
 int inspect_condition(options *o);
 
 #endif

@@ -1,4 +1,4 @@
-/* reid convert: any checkpoint to safetensors that the library reads, with an account of every tensor. */
+/* reid convert: converts a checkpoint to safetensors for the library, and reports what became of every tensor. */
 #include "base/files.h"
 #include "base/json_write.h"
 #include "base/memory.h"
@@ -20,19 +20,19 @@ enum { MAX_LISTED = 20, METADATA = 20 };
 
 typedef struct conversion {
     const options *o;
-    const char *in, *out; /* out: NULL for the account only */
+    const char *in, *out; /* out: NULL for the report only */
     checkpoint from;
     networks all;
     mapping map;
     int mapped, unchecked;
-    const char *preset, *preset_why; /* NULL: nothing says */
-    int last_stride;                 /* 0: nothing says, or no ResNet */
+    const char *preset, *preset_why; /* NULL: unknown */
+    int last_stride;                 /* 0: unknown, or not a ResNet */
     const char *stride_why;
     made_head head;
     const char *activation;          /* of the head that is written; NULL: none */
     uint64_t out_size;
     char fingerprint[40], final_preset[256];
-    text changed;                    /* the preset, with the fields that options have changed */
+    text changed;                    /* the preset, with fields changed by options */
     text why, report;
     int done;
 } conversion;
@@ -44,7 +44,7 @@ static const char *base_name(const char *path) {
     return slash ? slash + 1 : path;
 }
 
-/* --- what was asked for ------------------------------------------------------------------------------------------- */
+/* --- options ------------------------------------------------------------------------------------------------------ */
 
 static int is_listed(const char *name, const char *(*name_of)(int)) {
     for (int i = 0; name_of(i); i++)
@@ -73,7 +73,7 @@ static int check_arguments(const options *o) {
 
 static int starts_projection(const mapped *m) { return strncmp(m->name, "projection.", 11) == 0; }
 
-/* The preset and the stride: the option, else what the file says, else what its origin implies. */
+/* Decides the preset and the stride: from the option, else from the file, else from its origin. */
 static int decide(conversion *v) {
     const char *stride = v->from.last_stride;
     v->preset = v->map.preset;
@@ -90,7 +90,7 @@ static int decide(conversion *v) {
         v->preset_why = whole || !v->preset ? "given as option" : "changed by options";
         v->preset = v->changed.s;
     }
-    if (v->preset) { /* what its fields say is checked when the file is opened again */
+    if (v->preset) { /* its fields are checked when the file is opened again */
         char name[32];
         snprintf(name, sizeof name, "%.*s", (int)strcspn(v->preset, " "), v->preset);
         if (!strchr(name, '=') && !is_listed(name, reid_preset_name))
@@ -106,7 +106,7 @@ static int decide(conversion *v) {
     return 1;
 }
 
-/* Features that a head gets, of a network that may have one; 0 for the others. */
+/* Number of features that a head of this network gets; 0 if the network takes no head. */
 static uint64_t features_of(const conversion *v) {
     for (size_t i = 0; i < v->all.count; i++)
         for (size_t k = 0; k < v->all.at[i].count; k++)
@@ -116,7 +116,7 @@ static uint64_t features_of(const conversion *v) {
     return 0;
 }
 
-/* The head: the option, else the file's own with what follows it. */
+/* Decides the head: the option, else the file's own with the layers after it. */
 static int decide_head(conversion *v) {
     const char *layers = v->o->convert.layers;
     int own = 0;
@@ -137,7 +137,7 @@ static int decide_head(conversion *v) {
     return 1;
 }
 
-/* Tensors that would get lost: only with --allow-unused. */
+/* Refuses to lose tensors without --allow-unused. */
 static int check_left_over(conversion *v) {
     for (int neck = 1; neck >= 0; neck--)
         for (size_t i = 0; i < v->map.count && !v->o->every.allow_unused; i++) {
@@ -185,7 +185,7 @@ static outgoing *choose_tensors(conversion *v, size_t *count) {
     return list;
 }
 
-/* Opens the file as `reid embed` would: names, shapes, and that every value is a number. */
+/* Opens the file as `reid embed` would, to check names, shapes, and that every value is a number. */
 static int check_result(conversion *v, const char *temp) {
     reid_error error;
     reid_desc desc = REID_INIT;
@@ -247,7 +247,7 @@ static int write_out(conversion *v) {
             if (good) sync_folder_of(v->out);
             pending_close(&p);
         }
-        if (!good) { /* what stands before it, the input, may not be at fault */
+        if (!good) { /* name the output: the input may not be at fault */
             text reason = TEXT_INIT;
             text_join(&reason, &v->why);
             refuse(&v->why, "%s: %s", v->out, reason.s);
@@ -259,7 +259,7 @@ static int write_out(conversion *v) {
     return good;
 }
 
-/* --- the account -------------------------------------------------------------------------------------------------- */
+/* --- the report --------------------------------------------------------------------------------------------------- */
 
 static void add_label(text *t, const char *label) { text_printf(t, "%-12s ", label); }
 
@@ -338,7 +338,7 @@ static void report_text(conversion *v) {
     text_printf(t, "%s (%s)\n", v->map.network->name,
                 v->o->every.network                 ? "given as option"
                 : v->map.ambiguous[0]               ? "or another with the same tensors: see the warning"
-                : v->from.network && !v->from.graph ? "named in the file" /* an ONNX file's is found by its nodes */
+                : v->from.network && !v->from.graph ? "named in the file" /* in ONNX it is found by its nodes */
                                                     : "found from its tensors");
     add_label(t, "preset");
     if (v->preset) text_printf(t, "%s (%s)\n", v->preset, v->preset_why);

@@ -1,4 +1,4 @@
-/* reid doctor: what this machine can do, what it lacks, and the way out. */
+/* reid doctor: what this machine can do, what is missing, and how to fix it. */
 #include "base/results.h"
 #include "base/say.h"
 #include "commands/commands.h"

@@ -9,17 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The case "efficientnet_b0 file 107 75" of tests/golden/embeddings.txt: weights of seed 1 with the head to 512, a
-   picture of the input's own size, and the first components of PyTorch's embedding in double. */
+/* The case "efficientnet_b0 file 107 75" of tests/golden/embeddings.txt: weights from seed 1 with the head to 512
+   dimensions, an image of the network's input size, and the first components of PyTorch's embedding in double. */
 enum { HEIGHT = 107, WIDTH = 75, DIM = 512, KNOWN = 16 };
 static const float known[KNOWN] = {
     -0.0650737584f, 0.00221788813f, 0.0212897304f, -0.0532626808f, 0.0274881627f,  -0.0441101864f,
     -0.0793819502f, 0.0469368473f,  -0.00579608511f, 0.0539446399f, 0.00473812874f, -0.011619281f,
     -0.0110805975f, -0.0114665478f, 0.0188146811f,   -0.0205591004f,
 };
-static const double tolerance = 1e-5; /* of a component, as the goldens of the tests have it */
+static const double tolerance = 1e-5; /* per component, as for the golden embeddings of the tests */
 
-/* The picture of that case: waves, squares of 8 pixels and a little noise. */
+/* The image of that case: waves, squares of 8 pixels and a little noise. */
 static unsigned char pixel(int y, int x, int c) {
     int wave = (x * (3 + 2 * c) + y * (7 - 2 * c)) % 256;
     uint32_t square = (uint32_t)((x / 8) * 31 + (y / 8) * 57 + c * 23) * UINT32_C(2654435761);
@@ -49,7 +49,7 @@ static void judge(findings *f, const float *row, const reid_info *info, double s
     double worst = 0;
     for (int i = 0; i < KNOWN; i++) {
         double difference = fabs((double)row[i] - (double)known[i]);
-        if (!(difference <= worst)) worst = difference; /* also when it is no number */
+        if (!(difference <= worst)) worst = difference; /* also when it is NaN */
     }
     if (worst <= tolerance)
         findings_add(f, FOUND_GOOD, "self-test", NULL, "equals PyTorch's embedding to %.1e, in %.2f s", worst, seconds);

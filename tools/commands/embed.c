@@ -1,4 +1,4 @@
-/* reid embed: pictures to embeddings. */
+/* reid embed: images to embeddings. */
 #include "base/json_write.h"
 #include "base/results.h"
 #include "base/say.h"
@@ -37,11 +37,11 @@ static int print_summary(const options *o, size_t rows, size_t failed, const mod
     return results_print(&line);
 }
 
-/* Ends the output as the rows in it deserve; the exit status. */
+/* Completes or discards the output, depending on failures. Returns the exit status. */
 static int finish(embedding *e, size_t wanted, const models *all) {
     size_t rows = output_rows(e->out), failed = output_failures(e->out);
     int to_file = e->o->output.path && e->o->output.path[0] != '-';
-    int a_part = to_file && e->o->input.shards; /* without its failures, the whole would have a hole */
+    int a_part = to_file && e->o->input.shards; /* merging needs the list of failures of a failed shard */
     if (e->strict_failure || (wanted && failed == wanted && !a_part)) {
         if (e->strict_failure) say_error("stopped at the first failed input (--strict); nothing was written");
         else say_error("all %zu inputs failed; nothing was written", failed);
@@ -55,7 +55,7 @@ static int finish(embedding *e, size_t wanted, const models *all) {
     return failed ? 1 : 0;
 }
 
-/* Everything, into an output that is open; it is closed in any case. The exit status. */
+/* Embeds everything into the open output, and closes it in any case. Returns the exit status. */
 static int run(embedding *e, models *all) {
     const options *o = e->o;
     size_t first, end, done = 0;

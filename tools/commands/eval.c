@@ -1,4 +1,4 @@
-/* reid eval: how well do these embeddings tell individuals apart, and does a faster precision keep that? */
+/* reid eval: how well embeddings tell individuals apart, and whether a faster precision preserves that. */
 #include "base/json_write.h"
 #include "base/memory.h"
 #include "base/results.h"
@@ -15,10 +15,10 @@
 
 enum { MAX_COMPARED = 8 };
 
-/* One way to get the embeddings: as the options say, or one element of --compare. */
+/* One source of embeddings: the options, or one element of --compare. */
 typedef struct way {
     char *name;
-    char *operands[2]; /* in the options when the element is a file */
+    char *operands[2]; /* used by the options when the element is a file */
     options o;
     evaluation_rules rules;
     eval_set set;
@@ -26,7 +26,7 @@ typedef struct way {
     double weights[MAX_MODELS];
 } way;
 
-/* A picture in one of its roles. */
+/* An image in one of its roles. */
 typedef struct placed {
     const eval_image *is;
     size_t at;
@@ -52,8 +52,8 @@ static int same_pictures(const placed *a, const placed *b, size_t count) {
     return 1;
 }
 
-/* Puts the pictures into the order of those of `first`: a file has them in that in which they were embedded. Returns 0
-   after saying that they are not the same. */
+/* Puts the images into the order of `first`, because a file keeps the order in which they were embedded. Returns 0
+   after saying that the images differ. */
 static int put_in_order(way *w, const way *first) {
     eval_set *set = &w->set;
     size_t n = set->count, row = set->dim * sizeof *set->rows;
@@ -77,7 +77,7 @@ static int put_in_order(way *w, const way *first) {
     return 1;
 }
 
-/* first: whose order the pictures get; NULL: they stay as they are. */
+/* first: gives the order of the images; NULL: leaves the order unchanged. */
 static int open_way(way *w, const way *first, int *status) {
     const options *o = &w->o;
     labelled_request request;
@@ -130,7 +130,7 @@ static int evaluate_one(const options *o) {
 
 /* ---- --compare --------------------------------------------------------------------------------------------------- */
 
-/* A file of embeddings, PRECISION, DEVICE or DEVICE/PRECISION. */
+/* Sets up a way from a file of embeddings, PRECISION, DEVICE or DEVICE/PRECISION. */
 static int set_way(way *w, const options *o, const char *name, size_t len) {
     w->name = need_copy(name, len);
     w->o = *o;
@@ -196,7 +196,7 @@ static double lowest_cosine(const eval_set *a, const eval_set *b) {
     return lowest;
 }
 
-/* Files may come from different networks, whose embeddings have nothing to do with each other. */
+/* The default allows any cosine for files, which may come from different networks with unrelated embeddings. */
 static double least_cosine(const options *o) {
     if (!isnan(o->eval.least_cosine)) return o->eval.least_cosine;
     return o->models ? 0.98 : -1;

@@ -1,4 +1,4 @@
-/* reid fit: the last linear layer of a network for these individuals, in closed form. */
+/* reid fit: computes the last linear layer of a network for these individuals, in closed form. */
 #include "base/files.h"
 #include "base/memory.h"
 #include "base/results.h"
@@ -38,9 +38,9 @@ typedef struct fit_run {
     char fingerprint[33];
 } fit_run;
 
-/* ---- what was asked for ------------------------------------------------------------------------------------------ */
+/* ---- options ----------------------------------------------------------------------------------------------------- */
 
-/* Before minutes of work: can a file appear there? */
+/* Checks, before minutes of work, that a file can be created there. */
 static int can_be_written(const char *path) {
     const char *slash = strrchr(path, '/');
     text why = TEXT_INIT, folder = TEXT_INIT;
@@ -71,7 +71,8 @@ static int check_arguments(fit_run *f) {
 
 /* ---- rows -------------------------------------------------------------------------------------------------------- */
 
-/* The file must hold what this network's pool gives: the fingerprint of these weights without head, raw. */
+/* Checks that the file holds the pooled features of this network: its fingerprint must be that of these weights without
+   head, raw. */
 static int check_makers(const fit_run *f) {
     reid_desc desc = f->desc;
     models one;
@@ -116,7 +117,7 @@ static int open_rows(fit_run *f, int *status) {
     return f->set.makers.models == 1 && (!f->from_file || !o->models || check_makers(f));
 }
 
-/* The vectors of a row, and how many outputs the layers behind each of them have. */
+/* Describes the vectors of a row, and how many outputs the layers after each vector have. */
 static void describe_parts(fit_run *f) {
     const head_inputs *h = &f->inputs;
     const fit_part whole = {0, f->set.dim, FIT_MOST_AXES};
@@ -138,7 +139,7 @@ static void describe_parts(fit_run *f) {
     for (int p = 0; p < f->parts; p++) f->names[p] = f->name[p];
 }
 
-/* The rows that take part: all but those of nobody in particular, each picture once. */
+/* Collects the rows to fit: all except those without a particular identity, each image once. */
 static int make_request(fit_run *f) {
     const options *o = f->o;
     const eval_set *set = &f->set;
@@ -191,7 +192,7 @@ static int check_result(void *user, const char *path, text *why) {
     return 1;
 }
 
-/* Weight and bias of each layer, and a batch norm behind it that changes nothing but the scale, by 1 in 200,000. */
+/* Weight and bias of each layer, and a batch norm after it that only changes the scale, by 1 in 200,000. */
 typedef struct tensor_list {
     new_tensor at[MOST_TENSORS * HEAD_LAYERS];
     size_t count;
@@ -209,7 +210,7 @@ static float *add_new(tensor_list *list, const char *layer, const char *end, uin
     return list->next - rows * (columns ? columns : 1);
 }
 
-/* Layers behind one vector share its directions in their order; what is left of their rows is 0. */
+/* Layers after one vector share its directions in order; the rest of their rows is 0. */
 static void add_layer(tensor_list *list, const fit_run *f, const head_layer *l, size_t *used) {
     const fitted_part *p = &f->head.part[l->vector];
     size_t rows = (size_t)l->rows, from = used[l->vector];
@@ -241,7 +242,7 @@ static int list_tensors(tensor_list *list, const fit_run *f) {
     return list->values != NULL;
 }
 
-/* "lda, 0.1" of each part, and the parts' shares. */
+/* Writes method and shrinkage of each part ("lda", "0.1"), and the parts' shares. */
 static void tell_parts(const fit_run *f, text *method, text *shrinkage, text *share) {
     for (int p = 0; p < f->head.parts; p++) {
         const char *comma = p ? "," : "";

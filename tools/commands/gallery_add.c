@@ -1,4 +1,4 @@
-/* reid gallery add: pictures, lists of pictures and files of embeddings to templates. */
+/* reid gallery add: adds images, lists of images and files of embeddings as templates. */
 #include "base/clock.h"
 #include "base/csv.h"
 #include "base/files.h"
@@ -19,17 +19,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COMMIT_EVERY = 256 }; /* templates, or what a second brings */
+enum { COMMIT_EVERY = 256 }; /* templates, or as many as come in a second */
 
-/* Camera and time of an input; camera NULL: the one of --camera. */
+/* Camera and time of an input; camera NULL: use --camera. */
 typedef struct circumstance {
     char *camera;
     long long time;
 } circumstance;
 
-/* What is to be said about a template once it is stored. */
+/* The line to print about a template once it is stored. */
 typedef struct said_line {
-    size_t end; /* in all that is to be said */
+    size_t end; /* end of the line in the pending output */
     int refused;
 } said_line;
 
@@ -40,17 +40,17 @@ typedef struct adding {
     const inputs *list;
     circumstance *of;          /* [list->count], or NULL */
     long long time;            /* --time */
-    const char *hashed;        /* the file of the last size and hash */
+    const char *hashed;        /* the file that size and hash belong to */
     uint64_t size, hash;
     uint16_t *half_row;        /* [dim] */
-    const char *jpeg;          /* what has decoded JPEG files for what is added; "": unknown */
-    text said;                 /* about what is not yet stored, a line each */
-    text source;               /* of the last picture */
+    const char *jpeg;          /* the decoder of the JPEG files behind added templates; "": unknown */
+    text said;                 /* output about templates not yet stored, one line each */
+    text source;               /* of the last image */
     said_line *lines;          /* [waiting], with --json */
-    size_t line_cap, waiting, late, added, failed, strangers; /* late: of those that wait, what a commit has refused */
+    size_t line_cap, waiting, late, added, failed, strangers; /* late: waiting ones that a commit has refused */
     double saved;
     int broken, untraced;      /* untraced: --trace could not be written */
-    int warned;                /* of an individual called "unknown" */
+    int warned;                /* 1: warned of an individual called "unknown" */
 } adding;
 
 static int refuse(adding *a, const char *id, const char *why) {
@@ -59,7 +59,7 @@ static int refuse(adding *a, const char *id, const char *why) {
     return !a->o->input.strict;
 }
 
-/* Somebody else has added the id since it was looked for. */
+/* Reports an id that another writer has added since it was looked up. */
 static void refuse_late(void *user, size_t number, const char *id, const char *why) {
     adding *a = user;
     refuse(a, id, why);
@@ -67,7 +67,7 @@ static void refuse_late(void *user, size_t number, const char *id, const char *w
     if (a->o->output.json) a->lines[number].refused = 1;
 }
 
-/* The lines of what was stored. Returns 0 when stdout cannot take them. */
+/* Prints the lines about stored templates. Returns 0 when stdout cannot be written. */
 static int tell_stored(adding *a) {
     text t = TEXT_INIT;
     for (size_t i = 0, at = 0; i < a->waiting; at = a->lines[i++].end)
@@ -78,7 +78,7 @@ static int tell_stored(adding *a) {
     return good;
 }
 
-/* Nothing more can be stored. Always returns 0. */
+/* Says that nothing more can be stored. Always returns 0. */
 static int give_up(adding *a, templates_result result, const char *why) {
     say_error(result == TEMPLATES_UNKNOWN ? "%s: %s; %zu templates had been added before"
                                           : "%s: %s; the gallery is unchanged except for %zu templates added before",
@@ -87,7 +87,7 @@ static int give_up(adding *a, templates_result result, const char *why) {
     return 0;
 }
 
-/* Only what is stored is reported. */
+/* Stores pending templates, then reports them. */
 static int commit(adding *a) {
     char why[STORE_WHY] = "";
     const commit_rules rules = {a->o->input.strict, refuse_late, a};
@@ -105,7 +105,7 @@ static int commit(adding *a) {
     return !a->broken;
 }
 
-/* What is to be said once the newest template is stored. */
+/* Prepares the line to print once the newest template is stored. */
 static int prepare_line(adding *a, const store_item *item) {
     if (!NEED(a->lines, a->waiting, a->line_cap)) return 0;
     json_writer w = json_write(&a->said);
@@ -117,7 +117,7 @@ static int prepare_line(adding *a, const store_item *item) {
     return 1;
 }
 
-/* Returns 0 to stop. */
+/* Adds one template. Returns 0 to stop. */
 static int add_one(adding *a, const store_item *item, const float *row) {
     char why[STORE_WHY] = "";
     const char *identity;
@@ -127,7 +127,7 @@ static int add_one(adding *a, const store_item *item, const float *row) {
         return 1;
     }
     if (!a->o->input.unknown && !a->warned) a->warned = warn_of_strangers(item->identity);
-    if (meta->halves) reid_to_halves(row, a->half_row, (size_t)meta->dim); /* too large for one becomes infinite */
+    if (meta->halves) reid_to_halves(row, a->half_row, (size_t)meta->dim); /* too large for a half: becomes infinite */
     templates_result result = templates_add(a->to, item, meta->halves ? (const void *)a->half_row : row, why);
     if (result == TEMPLATES_DONE) {
         templates_result named = templates_add_decoders(a->to, a->jpeg, why);
@@ -139,18 +139,18 @@ static int add_one(adding *a, const store_item *item, const float *row) {
     }
     if (result == TEMPLATES_FAILED) return give_up(a, result, why);
     int go_on = refuse(a, item->id, why);
-    /* Where the id is not the reason it may be the disk: commit will tell. */
+    /* If the id is not the reason, it may be the disk, and committing will fail. */
     return go_on && (templates_find(a->to, item->id, &identity, why) == TEMPLATES_DONE || commit(a));
 }
 
-/* --- pictures ----------------------------------------------------------------------------------------------------- */
+/* --- images ------------------------------------------------------------------------------------------------------- */
 
 static int add_picture(void *user, size_t index, const float *row, const char *why) {
     adding *a = user;
     const input *in = &a->list->at[index];
     if (!row) return refuse(a, in->id, why);
     if (!a->hashed || strcmp(a->hashed, in->path) != 0) store_hash_file(in->path, &a->size, &a->hash);
-    a->hashed = in->path; /* boxes of one picture follow each other */
+    a->hashed = in->path; /* boxes of one image are adjacent */
     const char *camera = a->of && a->of[index].camera ? a->of[index].camera
                          : a->o->gallery.camera       ? a->o->gallery.camera
                                                       : "";
@@ -211,7 +211,7 @@ static int take_record(const csv *c, const int column[COLUMNS], int columns, inp
     return 1;
 }
 
-/* Returns 0 after saying what is wrong. */
+/* Reads --list. Returns 0 after saying what is wrong. */
 static int read_list(adding *a, inputs *list) {
     text content = TEXT_INIT, why = TEXT_INIT;
     csv c;
@@ -242,7 +242,7 @@ static void free_circumstances(adding *a, size_t count) {
     free(a->of);
 }
 
-/* --- all ---------------------------------------------------------------------------------------------------------- */
+/* --- the command -------------------------------------------------------------------------------------------------- */
 
 static int add_pictures(adding *a, const store_meta *meta) {
     inputs list = {0};

@@ -1,4 +1,4 @@
-/* reid gallery: one file of templates with identities. The parts that need more room have files of their own. */
+/* reid gallery: known individuals in a file or in PostgreSQL. Larger parts have their own gallery_*.c. */
 #include "commands/commands.h"
 #include "commands/gallery_add.h"
 #include "commands/gallery_export.h"
@@ -25,7 +25,7 @@
 
 /* --- create and set ----------------------------------------------------------------------------------------------- */
 
-/* What --like names: a gallery, or a file of embeddings. */
+/* Reads the models of --like: a gallery, or a file of embeddings. */
 static int meta_like(const char *path, store_meta *meta) {
     gallery_file file;
     if (templates_is_place(path)) {
@@ -80,7 +80,7 @@ static int set(options *o, const char *path) {
 
 /* --- remove ------------------------------------------------------------------------------------------------------- */
 
-/* What a command line asks to be removed, and how that goes. */
+/* State and results of gallery remove. */
 typedef struct removing {
     templates *from;
     size_t removed, failed;
@@ -93,7 +93,7 @@ static void gone_meanwhile(void *user, size_t number, const char *id, const char
     r->removed--, r->failed++;
 }
 
-/* Returns 0 with the reason in why when nothing can be removed any more. */
+/* Removes one id or identity. Returns 0 with the reason in why when nothing more can be removed. */
 static int remove_one(removing *r, const char *name, int identity, char why[STORE_WHY]) {
     size_t n = 1;
     templates_result result = identity ? templates_remove_identity(r->from, name, &n, why)
@@ -210,7 +210,7 @@ static int compact(options *o, const char *path) {
 
 /* --- sql ---------------------------------------------------------------------------------------------------------- */
 
-/* The tables, for whoever makes them without `create`; from: the version that is there, NULL for none. */
+/* Prints the SQL for creating the tables without `create`; from: the existing version, NULL for none. */
 static int print_sql(options *o, const char *from) {
     long long version = 0;
     text t = TEXT_INIT;
@@ -230,12 +230,12 @@ static int print_sql(options *o, const char *from) {
     return 2;
 }
 
-/* --- which one ---------------------------------------------------------------------------------------------------- */
+/* --- the command -------------------------------------------------------------------------------------------------- */
 
 typedef struct part {
     const char *name;
     int (*run)(options *o, const char *path);
-    int operands; /* 1: takes some behind the gallery */
+    int operands; /* 1: takes operands after the gallery */
 } part;
 
 static const part PARTS[] = {
@@ -245,7 +245,7 @@ static const part PARTS[] = {
     {"sql", print_sql, 0}, {"reembed", gallery_reembed, 0}, {NULL, NULL, 0},
 };
 
-/* An option that only some parts have. Returns 0 after naming one that is at the wrong place. */
+/* Checks options that only some parts take. Returns 0 after naming one that this part does not take. */
 static int check_options(const options *o, const char *name) {
     const struct {
         int given;

@@ -1,4 +1,4 @@
-/* reid gallery export: templates to a file of embeddings, as `reid embed` would have written it. */
+/* reid gallery export: writes templates to a file of embeddings, as `reid embed` would have written it. */
 #include "base/files.h"
 #include "base/json_write.h"
 #include "base/memory.h"
@@ -90,7 +90,7 @@ static int write_data(exporting *e) {
     return good && pending_sync(&e->data, &e->why);
 }
 
-/* One array of texts for all templates. */
+/* Writes an array with one text per template. */
 static void add_names(exporting *e, json_writer *w, const char *key,
                       const char *(*name)(const store_item *item, text *scratch)) {
     text scratch = TEXT_INIT;
@@ -168,7 +168,8 @@ static int write_side(exporting *e, pending *p) {
     return good;
 }
 
-/* The metadata's name goes first and comes last: whoever sees it sees the files that belong to it. */
+/* Removes the old metadata first and creates the new one last: where it exists, the files that belong to it exist,
+   too. */
 static int write_all(exporting *e, const char *path) {
     int cut = e->as == NPY ? 4 : e->as == FVECS ? 6 : 0;
     if (!open_side(e, &e->data, path, 0, "") || !open_side(e, &e->meta, path, cut, ".meta.json")) return 0;

@@ -18,9 +18,9 @@ typedef struct naming {
     const char *path;
     templates *to;
     earlier groups;      /* sorted by id */
-    unsigned char *seen; /* [groups.count]: a file has the crop */
+    unsigned char *seen; /* [groups.count]: 1 if a file has the crop */
     uint16_t *half_row;  /* [dim] */
-    const char *jpeg;    /* what has decoded JPEG files for the file that is read; "": unknown */
+    const char *jpeg;    /* the decoder of the JPEG files behind the current file; "": unknown */
     size_t names, added, known, nameless;
 } naming;
 
@@ -32,7 +32,8 @@ static int by_name(const void *a, const void *b) {
     return order ? order : (x->group > y->group) - (x->group < y->group);
 }
 
-/* Two groups of one name may be one individual that the scores could not join; that is for people to say. */
+/* Refuses two groups with the same name: they may be one individual that the scores did not join, which people must
+   decide. */
 static int check_names(naming *n) {
     const earlier_crop **named = need_array(n->groups.count + 1, sizeof *named);
     size_t count = 0;
@@ -61,7 +62,7 @@ static int by_id(const void *key, const void *crop) { return strcmp(key, ((const
 
 /* --- templates ---------------------------------------------------------------------------------------------------- */
 
-/* Returns 0 after saying what is wrong. */
+/* Adds one crop. Returns 0 after saying what is wrong. */
 static int add_crop(naming *n, const char *id, const char *name, const store_item *more, const float *row) {
     char why[STORE_WHY] = "";
     const char *now;
@@ -89,7 +90,7 @@ static int add_crop(naming *n, const char *id, const char *name, const store_ite
     return 1;
 }
 
-/* Somebody else has added the crop meanwhile; nothing is stored then. */
+/* Reports a crop that another writer has added meanwhile; nothing is stored then. */
 static void say_refused(void *user, size_t number, const char *id, const char *why) {
     (void)user, (void)number;
     say_error("%s: %s", shown(id), why);
@@ -129,7 +130,7 @@ static int check_seen(const naming *n) {
     return 1;
 }
 
-/* --- all of it ---------------------------------------------------------------------------------------------------- */
+/* --- the command -------------------------------------------------------------------------------------------------- */
 
 static int check_options(const options *o) {
     if (o->models || o->gallery.list || o->input.boxes || o->gallery.time)

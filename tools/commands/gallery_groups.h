@@ -1,10 +1,10 @@
-/* reid gallery add --groups: individuals that reid cluster has found and people have named become known ones. */
+/* reid gallery add --groups: adds groups of reid cluster that people have named to the gallery. */
 #ifndef REID_TOOLS_GALLERY_GROUPS_H
 #define REID_TOOLS_GALLERY_GROUPS_H
 
 #include "cli/options.h"
 
-/* The exit status. All of it is added, or nothing. */
+/* Adds all of it or nothing. Returns the exit status. */
 int gallery_add_groups(const options *o, const char *path);
 
 #endif

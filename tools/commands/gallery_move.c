@@ -1,4 +1,4 @@
-/* reid gallery push and pull: between a gallery file and a database. */
+/* reid gallery push and pull: copy templates between a gallery file and a database. */
 #include "base/clock.h"
 #include "base/results.h"
 #include "base/say.h"
@@ -11,7 +11,7 @@
 
 #include <sys/stat.h>
 
-/* Which is the file and which the database. Returns 0 after saying what is wrong. */
+/* Checks that one is a file and the other a database. Returns 0 after saying what is wrong. */
 static int check_places(const options *o, const char *part, const char *file, const char *url) {
     if (o->operand_count != 1) say_error("gallery %s: expected a file and a database, and nothing else", part);
     else if (is_database_url(file))
@@ -44,7 +44,7 @@ int gallery_pull_command(options *o, const char *url) {
     const char *path = o->operand_count ? o->operands[0] : "";
     double start = clock_seconds();
     if (!check_places(o, "pull", path, url)) return 2;
-    if (lstat(path, &st) == 0) { /* before everything is read */
+    if (lstat(path, &st) == 0) { /* checked before everything is read */
         say_error("%s: already exists", shown(path));
         return 2;
     }

@@ -1,4 +1,5 @@
-/* reid gallery reembed: the templates of a gallery in PostgreSQL by another model, by many workers, and back. */
+/* reid gallery reembed: embeds the templates of a gallery in PostgreSQL with another model, on many workers, and
+   switches between models. */
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/memory.h"
@@ -22,27 +23,27 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { BATCHES = 8 }; /* in a claim */
+enum { BATCHES = 8 }; /* batches per claim */
 
-/* --- a worker: from tasks to pictures ----------------------------------------------------------------------------- */
+/* --- a worker: from tasks to images ------------------------------------------------------------------------------- */
 
 typedef struct working {
     const options *o;
     models all;
     reembed *worker;
     reembed_batch batch;
-    inputs list;        /* of the batch, those tasks whose picture is there */
-    size_t *task;       /* [list.count]: their places in it */
+    inputs list;        /* images of the batch that exist here */
+    size_t *task;       /* [list.count]: their tasks in the batch */
 } working;
 
-/* Fails a task; 0 when memory runs out for the reason. */
+/* Records that a task failed. Returns 0 when memory for the reason runs out. */
 static int refuse_task(reembed_task *t, const char *why) {
     say_error("%s: %s", shown(t->id), shown(why));
     t->failure = need_copy(why, strlen(why));
     return t->failure != NULL;
 }
 
-/* Below --root, whether it begins with a slash or not; as it stands without. */
+/* Writes the path of an image: below --root, even if it begins with a slash; unchanged without --root. */
 static void put_path(text *t, const char *root, const char *source, size_t len) {
     if (root) {
         text_puts(t, root);
@@ -51,8 +52,8 @@ static void put_path(text *t, const char *root, const char *source, size_t len) 
     text_add(t, source, len);
 }
 
-/* A box from before sources told the box: the id is "picture.jpg#2" and the source ".../picture.jpg". The whole picture
-   would be something else. */
+/* 1 for a template from before sources included the box: the id is "image.jpg#2", the source only ".../image.jpg".
+   Embedding the whole image would be wrong. */
 static int box_is_lost(const reembed_task *t) {
     const char *mark = strrchr(t->id, '#');
     if (!mark || !mark[1] || mark[1 + strspn(mark + 1, "0123456789")]) return 0;
@@ -60,7 +61,7 @@ static int box_is_lost(const reembed_task *t) {
     return len <= source && strncmp(t->source + source - len, t->id, len) == 0;
 }
 
-/* Looks for the picture of a task; *path is its name here. 1, or 0 with the reason in why. */
+/* Looks for the image of a task; *path is its name on this machine. Returns 0 with the reason in why. */
 static int find_picture(const working *k, const reembed_task *t, text *path, box_unit *unit, double box[4],
                         text *why) {
     uint64_t size, hash;
@@ -84,7 +85,7 @@ static int find_picture(const working *k, const reembed_task *t, text *path, box
     return why->len == 0;
 }
 
-/* Puts a task's picture on the list, or says why it has none. Returns 0 when memory runs out. */
+/* Puts a task's image on the list, or says why it cannot. Returns 0 when memory runs out. */
 static int prepare_task(working *k, size_t place) {
     reembed_task *t = &k->batch.at[place];
     text path = TEXT_INIT, why = TEXT_INIT;
@@ -117,7 +118,7 @@ static int prepare(working *k) {
     return 1;
 }
 
-/* --- a worker: from pictures to rows ------------------------------------------------------------------------------ */
+/* --- a worker: from images to rows -------------------------------------------------------------------------------- */
 
 static int take_row(void *user, size_t index, const float *row, const char *why) {
     working *k = user;
@@ -128,7 +129,7 @@ static int take_row(void *user, size_t index, const float *row, const char *why)
     return reembed_beat(k->worker);
 }
 
-/* What was claimed becomes rows. Returns 0 when that ended early; what there is by then is written all the same. */
+/* Embeds and writes what was claimed. Returns 0 when that ended early; rows made until then are still written. */
 static int work_off(working *k) {
     int good = prepare(k);
     stream_job job = {.all = &k->all, .list = &k->list, .end = k->list.count, .decode = decoding(k->o),
@@ -138,7 +139,7 @@ static int work_off(working *k) {
     return reembed_write(k->worker, &k->batch) && good;
 }
 
-/* Others may yet give their claims back: by dying. */
+/* Waits, because the claims of other workers are released if those die. */
 static int wait_for_others(working *k, int *told) {
     if (!*told) say_info("waiting for %zu templates that other workers have claimed", k->batch.others);
     *told = 1;
@@ -146,7 +147,7 @@ static int wait_for_others(working *k, int *told) {
     return interrupted() || reembed_beat(k->worker);
 }
 
-/* Returns 0 when there may be more to do. */
+/* Works until no template is left. Returns 0 after a failure, or when interrupted(). */
 static int work(working *k) {
     size_t most = BATCHES * (size_t)k->all.batch;
     int told = 0, good = 1;
@@ -164,9 +165,9 @@ static int work(working *k) {
     return good && !interrupted();
 }
 
-/* --- a worker: all of it ------------------------------------------------------------------------------------------ */
+/* --- a worker: the whole run -------------------------------------------------------------------------------------- */
 
-/* What is there in the end, whoever did it. Returns the exit status. */
+/* Reports the state at the end, by all workers together. Returns the exit status. */
 static int tell_worker(const working *k, const reembed_counts *c) {
     size_t made, failed;
     text t = TEXT_INIT;
@@ -206,9 +207,9 @@ static int run_worker(const options *o, const char *url) {
     return status;
 }
 
-/* --- which one ---------------------------------------------------------------------------------------------------- */
+/* --- choosing an embedder ----------------------------------------------------------------------------------------- */
 
-/* The embedder of -m, or the only one that is neither the gallery's nor the one before. NULL after saying what is
+/* The embedder of -m, or the only one that is neither the current nor the previous one. NULL after saying what is
    wrong. */
 static const embedder *choose(const embedder_list *l, const options *o, const char *what) {
     const embedder *found = NULL, *before = NULL;
@@ -332,7 +333,7 @@ static int drop(const options *o, const char *url) {
 
 /* --- the command -------------------------------------------------------------------------------------------------- */
 
-/* Returns 0 after naming options that do not go together. */
+/* Returns 0 after naming options that exclude each other. */
 static int check_options(const options *o) {
     int modes = !!o->reembed.status + !!o->reembed.compare + !!o->reembed.switch_over + !!o->reembed.back +
                 (o->reembed.drop != NULL);

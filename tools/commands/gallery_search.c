@@ -1,5 +1,5 @@
-/* reid gallery search: who in the gallery is it? By reid_search, of all templates, or of those that a large database's
-   index finds near. */
+/* reid gallery search: ranks templates or identities for queries with reid_search, over all templates, or over those
+   that the index of a large database finds. */
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/json_write.h"
@@ -19,15 +19,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TOGETHER = 64, MAX_HITS = 1 << 22 }; /* queries searched together; hits that may wait */
+enum { TOGETHER = 64, MAX_HITS = 1 << 22 }; /* queries searched together; most pending hits */
 
 typedef struct query {
     char *id;
     const char *camera;  /* "" if it is not known */
-    uint64_t size, hash; /* of its picture; 0, 0 for embeddings, which are told by their id */
+    uint64_t size, hash; /* of its image file; 0, 0 for embeddings, which are recognised by their id */
 } query;
 
-/* What a search by an index has to tell. */
+/* Statistics of a search by an index. */
 typedef struct looking {
     size_t queries, candidates, too_few; /* candidates: of all queries; too_few: queries */
     double *seconds;                     /* [queries], for -v */
@@ -38,19 +38,19 @@ typedef struct searching {
     const options *o;
     template_filter filter;
     nearest_request near_request;
-    nearest *near;              /* NULL: what `store` holds is all */
+    nearest *near;              /* NULL: `store` holds all templates */
     store_meta meta;
-    gallery_store *store;       /* with near: what is compared with the query of now */
+    gallery_store *store;       /* with near: templates to compare with the current query */
     reid_index *index;
-    int too_few;                /* of the query of now */
+    int too_few;                /* of the current query */
     looking looked;
     const inputs *list;
     double weights[MAX_MODELS], threshold; /* threshold: NAN for no decision */
     reid_search_desc what;
-    int most, waiting, header;  /* most: queries that may wait */
+    int most, waiting, header;  /* most: limit of pending queries */
     query queries[TOGETHER];
     float *rows;                /* (most, dim), each part times its model's weight */
-    float *plain;               /* with near: [dim], the query of now without weights */
+    float *plain;               /* with near: [dim], the current query without weights */
     reid_hit *hits;             /* (most, k) */
     int found[TOGETHER];
     size_t done, failed;
@@ -88,7 +88,7 @@ static void json_result(searching *s, int q) {
     json_put_finish(&w);
 }
 
-/* Columns are separated by tabs; a query without hits has one line, too. */
+/* Prints a table with tabs between columns; a query without hits has one line, too. */
 static void plain_result(searching *s, int q) {
     const reid_hit *hits = s->hits + (ptrdiff_t)q * s->what.k;
     const char *decision = decide(s->threshold, s->found[q], best_of(s, q));
@@ -114,7 +114,7 @@ static void plain_result(searching *s, int q) {
 
 /* --- searching ---------------------------------------------------------------------------------------------------- */
 
-/* Templates that a filter leaves out, of the query's own picture, or of its camera. */
+/* 1 for templates that a filter leaves out, and those of the query's own image or camera. */
 static int exclude(int number, size_t row, void *user) {
     const searching *s = user;
     const query *q = &s->queries[number];
@@ -129,7 +129,7 @@ static int open_index(searching *s, int threads) {
     const options *o = s->o;
     reid_error error;
     reid_desc desc = model_desc(o, &o->every, &error);
-    static const uint32_t none = 0; /* identities of a gallery of which a filter has left nothing */
+    static const uint32_t none = 0; /* stands for the identities of an empty result */
     reid_rows rows = {store_floats(s->store), store_halves(s->store), store_count(s->store), s->meta.dim,
                       store_count(s->store) ? store_identities(s->store) : &none};
     if (threads) desc.threads = threads, desc.device = REID_DEVICE_CPU;
@@ -145,7 +145,7 @@ static void close_index(searching *s) {
     s->store = NULL;
 }
 
-/* The templates that the query which waits is compared with. Returns 0 after saying why there are none. */
+/* Fetches the templates to compare with the pending query. Returns 0 after saying why that failed. */
 static int look(searching *s) {
     const query *q = &s->queries[0];
     const nearest_query asked = {.row = s->plain, .other_camera = s->o->gallery.other_camera ? q->camera : NULL,
@@ -158,7 +158,7 @@ static int look(searching *s) {
     return 1;
 }
 
-/* Searches what waits. Returns 0 to stop. */
+/* Searches with the pending queries. Returns 0 to stop. */
 static int flush_queries(searching *s) {
     reid_error error;
     double start = clock_seconds();
@@ -189,7 +189,7 @@ static int refuse(searching *s, const char *id, const char *why) {
     return !s->o->input.strict;
 }
 
-/* path: of its picture, or NULL. Returns 0 to stop. */
+/* Adds a query; path: of its image, or NULL. Returns 0 to stop. */
 static int add_query(searching *s, const char *id, const char *camera, const char *path, const float *row) {
     const store_meta *meta = &s->meta;
     query *q = &s->queries[s->waiting];
@@ -255,9 +255,9 @@ static int search_file(searching *s, const char *path, const char *name) {
     return good;
 }
 
-/* --- all ---------------------------------------------------------------------------------------------------------- */
+/* --- the command -------------------------------------------------------------------------------------------------- */
 
-/* 0 after reporting that memory ran out. */
+/* Returns 0 after reporting that memory ran out. */
 static int prepare(searching *s) {
     const options *o = s->o;
     const store_meta *meta = &s->meta;
@@ -340,8 +340,8 @@ static int parse_filter(searching *s) {
            parse_time("until", o->gallery.until, &s->filter.until);
 }
 
-/* What a database's index has to find. Identities by all or several of their templates may be better than those whose
-   best templates come first: of them, some more are looked at. */
+/* The request to a database's index. If identities are scored by several of their templates, the best ones need not
+   have the best single templates, so more identities are examined. */
 static nearest_request near_request(const searching *s, const char *url) {
     enum { MORE = 4 };
     const options *o = s->o;
@@ -357,7 +357,7 @@ static nearest_request near_request(const searching *s, const char *url) {
     return r;
 }
 
-/* Everything is read of files, of databases with few templates, and where all are asked for. */
+/* Reads everything from files and from databases with few templates, and if all templates are requested. */
 static int read_gallery(searching *s, const char *path) {
     nearest_close(s->near);
     s->near = NULL;
@@ -389,7 +389,7 @@ static int by_value(const void *a, const void *b) {
     return (*x > *y) - (*x < *y);
 }
 
-/* What a search by an index has looked at, which may not be enough. */
+/* Says how many templates a search by an index has examined, and warns if they were too few. */
 static void say_looked(searching *s) {
     looking *l = &s->looked;
     if (!s->near || !s->done) return;

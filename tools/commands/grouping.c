@@ -14,10 +14,10 @@
 #include <string.h>
 
 static const double USUAL_DOUBT = 0.1; /* below the threshold, without a calibration */
-static const double DOUBTFUL = 0.1;    /* probability from which on a question is worth while */
+static const double DOUBTFUL = 0.1;    /* probability from which on a question is worthwhile */
 static const size_t MOST_BYTES = (size_t)1 << 32;
 
-/* --- what is read ------------------------------------------------------------------------------------------------- */
+/* --- input -------------------------------------------------------------------------------------------------------- */
 
 static void take_track(const csv *row, const int *column, void *user, text *why) {
     const grouping *run = user;
@@ -76,7 +76,7 @@ static int read_known(grouping *run) {
     return run->known != NULL;
 }
 
-/* A crop is called as its box is. */
+/* Reads --boxes and finds the box of each crop, which has the same id. */
 static int read_boxes(grouping *run) {
     const options *o = run->o;
     const box_file from = {o->input.boxes, o->input.category, o->input.min_conf};
@@ -95,7 +95,7 @@ static int read_boxes(grouping *run) {
 
 /* --- scores ------------------------------------------------------------------------------------------------------- */
 
-/* The lowest score that is as probable as that; probabilities rise with scores. */
+/* The lowest score with at least this probability; probabilities rise with scores. */
 static double score_of(const calibration *c, double probability, double scale) {
     double low = -scale, high = scale;
     for (int i = 0; i < 60; i++) {
@@ -132,7 +132,7 @@ static int choose_scores(grouping *run) {
     return 1;
 }
 
-/* --- all of it ---------------------------------------------------------------------------------------------------- */
+/* --- the whole run ------------------------------------------------------------------------------------------------ */
 
 static int read_all(grouping *run, int files) {
     const options *o = run->o;

@@ -1,4 +1,4 @@
-/* What reid cluster and reid review have in common: crops, groups, and the options about both. */
+/* Code shared by reid cluster and reid review: crops, groups, and the options for both. */
 #ifndef REID_TOOLS_GROUPING_H
 #define REID_TOOLS_GROUPING_H
 
@@ -11,21 +11,21 @@
 
 typedef struct grouping {
     const options *o;
-    const char *who; /* how messages begin */
+    const char *who; /* messages begin with it */
     crops crops;
     calibration calibration;
-    decisions decided; /* as they are when the groups are made */
+    decisions decided; /* as of when the groups were made */
     decision_state state;
     earlier earlier;
     inputs boxes;      /* of --boxes, in the order of the file */
-    const input **box; /* [crops] those of the crops, NULL where there is none; NULL without --boxes */
+    const input **box; /* [crops] the box of each crop or NULL; NULL without --boxes */
     uint32_t *frames, *tracks, *known;
     clusters_request request;
     clusters found;
 } grouping;
 
-/* The first `files` operands, grouped. Returns 0 after saying what is wrong, or without a word when interrupted(). Free
-   it in any case. */
+/* Groups the crops of the first `files` operands. Returns 0 after saying what is wrong, or without a message when
+   interrupted(). Free it in either case. */
 int grouping_make(grouping *run, const options *o, int files, const char *who);
 void grouping_free(grouping *run);
 

@@ -1,4 +1,4 @@
-/* reid inspect: what is in a weight file, and what would be made of it. */
+/* reid inspect: the contents of a weight file, and how they would be used. */
 #include "base/json_write.h"
 #include "base/memory.h"
 #include "base/results.h"
@@ -30,11 +30,11 @@ typedef struct inspection {
     tensor *tensors;
     size_t count, cap, by_status[STATUSES];
     model loaded; /* loaded.ctx is NULL when it failed */
-    reid_gpu_info gpu; /* only where it computes, or was asked to */
+    reid_gpu_info gpu; /* only if it would compute, or was requested */
     int has_gpu;
     char network_in_file[32], preset_in_file[256], stride_in_file[16];
     long long file_size;
-    int no_memory;     /* for a tensor's name; told */
+    int no_memory;     /* for a tensor's name; reported */
     text out;
 } inspection;
 
@@ -62,7 +62,7 @@ static void look(inspection *in) {
     reid_weights_metadata(&desc, "reid.last_stride", in->stride_in_file, sizeof in->stride_in_file);
     model_create(&in->loaded, &desc);
     if (in->o->compute.device == REID_DEVICE_CUDA || strncmp(in->loaded.info.device, "cuda", 4) == 0) {
-        reid_error unused; /* reid_create has told what is wrong */
+        reid_error unused; /* reid_create has already reported it */
         desc.error = &unused;
         reid_query_gpu(&desc, &in->gpu);
         in->has_gpu = in->gpu.name[0] != 0;
@@ -97,7 +97,7 @@ static void add_short(text *t, long long n, int width) {
 
 static void add_label(text *t, const char *label) { text_printf(t, "%-12s ", label); }
 
-/* The names of every tensor of one status, or of the first few. */
+/* Lists the tensors of one status, or the first few. */
 static void list_tensors(inspection *in, reid_tensor_status status, size_t limit) {
     size_t listed = 0;
     for (size_t i = 0; i < in->count; i++) {
@@ -145,7 +145,7 @@ static void describe_file(inspection *in) {
                      source_of(in->asked->network, in->network_in_file, "found from its tensors"));
 }
 
-/* Head, preprocessing, size and cost. */
+/* Describes head, preprocessing, size and cost. */
 static void describe_network(inspection *in) {
     text *t = &in->out;
     const reid_info *info = &in->loaded.info;
@@ -153,7 +153,7 @@ static void describe_network(inspection *in) {
     text_puts(t, info->head);
     if (strcmp(info->head, "seeded") == 0) text_printf(t, ":%llu", (unsigned long long)info->head_seed);
     reid_op_info last;
-    int op = reid_op_count(in->loaded.ctx) - 2; /* behind it comes the normalisation */
+    int op = reid_op_count(in->loaded.ctx) - 2; /* the last one is the normalisation */
     if (op > 0 && reid_query_op(in->loaded.ctx, op, &last) == REID_OK && strcmp(last.name, "projection") == 0)
         text_printf(t, ": %d wide%s%s", last.out_c, last.activation[0] ? ", " : "", last.activation);
     text_putc(t, '\n');
@@ -230,7 +230,7 @@ static void add_shape(text *t, int h, int w, int c) {
     text_printf(t, " %13s", cell);
 }
 
-/* "3x3/2", with what happens around the operation: residual added, input scaled, activation. */
+/* Writes "3x3/2", and the steps fused into the operation: residual added, input scaled, activation. */
 static void add_details(text *t, const reid_op_info *op) {
     char kernel[24] = "", around[32];
     if (op->kernel_h) snprintf(kernel, sizeof kernel, "%dx%d/%d", op->kernel_h, op->kernel_w, op->stride);
@@ -269,7 +269,7 @@ static void describe_plan(inspection *in) {
     text_putc(t, '\n');
 }
 
-/* The same as JSON. */
+/* The report as JSON. */
 
 static void json_gpu(const inspection *in, json_writer *w) {
     const reid_gpu_info *g = &in->gpu;
@@ -401,7 +401,7 @@ static void print_json(inspection *in) {
 }
 
 static void print_text(inspection *in) {
-    if (!in->count && !in->loaded.ctx) return; /* nothing could be read; the error says it all */
+    if (!in->count && !in->loaded.ctx) return; /* nothing could be read; the error message suffices */
     describe_file(in);
     if (in->loaded.ctx) describe_network(in);
     describe_tensors(in);

@@ -23,21 +23,21 @@ typedef struct matching {
     const gallery *g;
     const inputs *queries;
     const ask *asked;
-    float *row;                            /* what ask_rank works in */
-    reid_hit *hits;                        /* the best picture of each identity */
-    int most;                              /* hits of a query */
-    int has_file, broken;                  /* has_file: `file` is that of the query */
+    float *row;                            /* work space of ask_rank */
+    reid_hit *hits;                        /* the best image of each identity */
+    int most;                              /* limit of hits per query */
+    int has_file, broken;                  /* has_file: `file` is the query's */
     struct stat file;
     size_t failed;
-    int query_width, identity_width;       /* of the table's columns */
+    int query_width, identity_width;       /* widths of the table's columns */
     form form;
-    match_html *page;                      /* of HTML */
+    match_html *page;                      /* the HTML page */
     text line;
-    pending file_out;                      /* of --output; zeroed without */
-    size_t written;                        /* bytes of it */
+    pending file_out;                      /* of --output; zero without it */
+    size_t written;                        /* bytes of file_out */
 } matching;
 
-/* The query's own picture. */
+/* 1 for the query's own image. */
 static int exclude(int query, size_t row, void *user) {
     const matching *m = user;
     const gallery_image *image = &m->g->at[row];
@@ -45,7 +45,7 @@ static int exclude(int query, size_t row, void *user) {
     return m->has_file && image->has_file && image->device == m->file.st_dev && image->inode == m->file.st_ino;
 }
 
-/* Fills m->hits, best first. Returns how many; -1 after saying what is wrong. */
+/* Fills m->hits, best first. Returns their number, or -1 after saying what is wrong. */
 static int rank(matching *m, const input *query, const float *row) {
     text why = TEXT_INIT;
     m->has_file = !m->o->match.keep_self && stat(query->path, &m->file) == 0;
@@ -64,7 +64,7 @@ static void json_result(matching *m, const input *query, int found) {
     json_put_finish(&w);
 }
 
-/* Characters, not bytes; double-width ones are counted once. */
+/* Counts characters, not bytes; double-width ones count once. */
 static int width_of(const char *s) {
     int n = 0;
     for (; *s; s++) n += ((unsigned char)*s & 0xC0) != 0x80;
@@ -75,7 +75,7 @@ static void add_cell(text *t, const char *s, int width) {
     text cell = TEXT_INIT;
     text_visible(&cell, s);
     text_join(t, &cell);
-    int used = width_of(cell.s ? cell.s : ""), wide = used > width ? used : width; /* a longer one pushes the others */
+    int used = width_of(cell.s ? cell.s : ""), wide = used > width ? used : width; /* a longer cell shifts the others */
     for (int n = used; n < wide + 2; n++) text_putc(t, ' ');
     text_free(&cell);
 }
@@ -110,7 +110,7 @@ static void table_result(matching *m, const input *query, int found) {
     text_puts(t, "nothing to compare with\n");
 }
 
-/* One line for each match; a query without any has one line with empty cells. */
+/* Writes one CSV line per match; a query without matches has one line with empty cells. */
 static void csv_result(matching *m, const input *query, int found) {
     text *t = &m->line;
     const char *decision = ask_decision(m->asked, m->hits, found);
@@ -130,7 +130,7 @@ static void csv_result(matching *m, const input *query, int found) {
     }
 }
 
-/* Sends m->line to where results go. Returns 0 when that cannot take more. */
+/* Writes m->line to the output. Returns 0 when that fails. */
 static int send_line(matching *m) {
     int good;
     if (m->o->output.path) {
@@ -170,7 +170,7 @@ static int take_query(void *user, size_t index, const float *row, const char *wh
 
 static int at_most(int width, int limit) { return width < limit ? width : limit; }
 
-/* Room for a query's hits, and column widths. Returns 0 after reporting that memory ran out. */
+/* Makes room for a query's hits, and computes column widths. Returns 0 after reporting that memory ran out. */
 static int prepare(matching *m) {
     const gallery *g = m->g;
     size_t most = (size_t)m->o->match.top_k < g->identities ? (size_t)m->o->match.top_k : g->identities;
@@ -197,7 +197,7 @@ static int open_page(matching *m) {
     return m->page != NULL;
 }
 
-/* The file of --output, under a temporary name until end_file. Returns 0 after saying what is wrong. */
+/* Begins the file of --output, which has a temporary name until end_file. Returns 0 after saying what is wrong. */
 static int begin_file(matching *m) {
     text temp = TEXT_INIT, why = TEXT_INIT;
     if (!m->o->output.path) return 1;
@@ -221,13 +221,13 @@ static int end_file(matching *m) {
     return good;
 }
 
-/* A folder of strangers is an individual like all others, which hardly anybody means. */
+/* Warns of a folder that seems to hold strangers: without --unknown it counts as one individual. */
 static void look_for_strangers(const gallery *g, const options *o) {
     for (size_t i = 0; i < g->count && !o->input.unknown; i++)
         if (warn_of_strangers(g->at[i].identity)) return;
 }
 
-/* The exit status. */
+/* Matches all queries. Returns the exit status. */
 static int match_all(matching *m, models *all) {
     size_t total = m->queries->count;
     int traced;
@@ -254,7 +254,7 @@ static int match_all(matching *m, models *all) {
     return m->failed || m->g->failed ? 1 : 0;
 }
 
-/* Which file --output asks for; TABLE: none that there is. */
+/* The format of --output; TABLE: unknown extension. */
 static form form_of(const char *path) {
     if (text_ends_with(path, ".csv")) return CSV;
     if (text_ends_with(path, ".jsonl")) return JSON_LINES;

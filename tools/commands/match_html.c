@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BEST = 3 };                                   /* pictures below a query */
-static const size_t MOST_PICTURES = (size_t)256 << 20; /* bytes of a page, beyond which it shows no more of them */
-static const size_t KEPT = (size_t)32 << 20;         /* of the gallery's, which many queries may show */
+enum { BEST = 3 };                                   /* images below a query */
+static const size_t MOST_PICTURES = (size_t)256 << 20; /* bytes of a page, beyond which it shows no more images */
+static const size_t KEPT = (size_t)32 << 20;         /* bytes of cached gallery images, which many queries may show */
 
 static const unsigned char html[] = {
 #include "build/commands/match_html.html.bytes"
@@ -22,15 +22,15 @@ static const page_markup HTML = {html, sizeof html};
 struct match_html {
     match_html_request r;
     match_page page;
-    label_set labels;              /* of --labels, sorted by id; empty without */
+    label_set labels;              /* of --labels, sorted by id; empty without it */
     const char **names;            /* [identities] of the gallery, sorted */
     const char **query_ids, **image_paths;
     album *queries, *images;
     text failures;
-    size_t failed, without;        /* without: pictures that the page has no room for */
+    size_t failed, without;        /* without: images that the page has no room for */
 };
 
-/* --- who is who --------------------------------------------------------------------------------------------------- */
+/* --- true identities ---------------------------------------------------------------------------------------------- */
 
 static int by_name(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 
@@ -54,7 +54,7 @@ static const labelled *label_of(const match_html *h, const char *id) {
     return h->labels.count ? bsearch(&wanted, h->labels.at, h->labels.count, sizeof wanted, by_id) : NULL;
 }
 
-/* --labels, in which a picture has one identity. */
+/* Reads --labels, and checks that each image has one identity. */
 static int read_labels(match_html *h) {
     const char *path = h->r.o->input.labels;
     label_set *set = &h->labels;
@@ -73,8 +73,8 @@ static int read_labels(match_html *h) {
     return 1;
 }
 
-/* Whom a query shows, as far as somebody has said so: --labels, where an identity that is not in the gallery is a
-   stranger; else the folder that it lies in, if that has the name of an individual of the gallery or of --unknown. */
+/* Finds the true identity of a query, if it is known: from --labels, where an identity that is not in the gallery is a
+   stranger; else from its folder, if that is named like an individual of the gallery or like --unknown. */
 static void find_truth(const match_html *h, const input *in, page_query *q) {
     const labelled *l = label_of(h, in->id);
     q->who = l ? l->identity : in->identity;
@@ -126,7 +126,7 @@ void match_html_close(match_html *h) {
 
 /* --- queries ------------------------------------------------------------------------------------------------------ */
 
-/* Left empty where there is none that could be shown: a gallery's pictures may be elsewhere. */
+/* Leaves jpeg empty if the image cannot be shown: those of a gallery may be elsewhere. */
 static void add_picture(match_html *h, album *from, size_t row, text *jpeg) {
     text why = TEXT_INIT;
     if (h->page.cards.len > MOST_PICTURES) h->without++;

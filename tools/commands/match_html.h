@@ -1,4 +1,4 @@
-/* reid match -o FILE.html: the answers as the page of report/match_page.h, with pictures. */
+/* reid match -o FILE.html: the answers as the page of report/match_page.h, with images. */
 #ifndef REID_TOOLS_MATCH_HTML_H
 #define REID_TOOLS_MATCH_HTML_H
 
@@ -8,7 +8,7 @@
 
 typedef struct match_html match_html;
 
-/* They outlive the page. */
+/* The members must outlive the page. */
 typedef struct match_html_request {
     const options *o;
     const gallery *g;
@@ -16,13 +16,13 @@ typedef struct match_html_request {
     const ask *asked;
 } match_html_request;
 
-/* Reads --labels, too. NULL after saying what is wrong. */
+/* Also reads --labels. NULL after saying what is wrong. */
 match_html *match_html_open(const match_html_request *r);
-/* A query and its hits, best first. Returns 0 after reporting that memory ran out. */
+/* Adds a query and its hits, best first. Returns 0 after reporting that memory ran out. */
 int match_html_query(match_html *h, size_t query, const reid_hit *hits, int found);
-/* A query that could not be read. */
+/* Adds a query that could not be read. */
 void match_html_failure(match_html *h, size_t query, const char *why);
-/* The page. */
+/* Writes the page. */
 void match_html_write(match_html *h, text *out);
 /* NULL is allowed. */
 void match_html_close(match_html *h);

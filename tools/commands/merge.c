@@ -1,4 +1,4 @@
-/* reid merge: the shards of a list to the files of one run. */
+/* reid merge: joins the shards of a list into the files of a single run. */
 #include "base/json_write.h"
 #include "base/results.h"
 #include "base/say.h"

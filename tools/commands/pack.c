@@ -1,4 +1,4 @@
-/* reid pack: every GPU kernel of a network, compiled for one chip, in one file. A machine that has the file needs no
+/* reid pack: compiles every GPU kernel of a network for one chip, into one file. Machines that use the file need no
    NVRTC; this one needs no GPU. */
 #include "base/results.h"
 #include "base/say.h"
@@ -22,13 +22,13 @@ static void note_program(const char *arguments, const void *cubin, size_t bytes,
     if (log[0]) say_warning("NVRTC: %s", log);
 }
 
-/* What the weights decide (network, preset, sizes, head), into a desc that does without them. */
+/* Copies what the weights determine (network, preset, sizes, head) into a desc that works without them. */
 static int describe(const options *o, reid_desc *desc, reid_info *info, reid_error *error) {
     const model_options *m = o->models ? &o->model[0] : &o->every;
     model own;
     *desc = model_desc(o, m, error);
     desc->weights = NULL;
-    if (!o->models) return 1; /* --net says it all */
+    if (!o->models) return 1; /* --net is enough */
     reid_desc loaded = model_desc(o, m, NULL);
     loaded.device = REID_DEVICE_CPU;
     loaded.precision = REID_PRECISION_DEFAULT, loaded.fallback = 0;

@@ -33,7 +33,7 @@ reid_desc model_desc(const options *o, const model_options *m, reid_error *error
     desc.kernels_pack = o->compute.pack;
     desc.log_fn = say_log;
     desc.error = error;
-    desc.fallback = desc.precision == REID_INT8 && !o->compute.no_fallback; /* safe unless that is declined */
+    desc.fallback = desc.precision == REID_INT8 && !o->compute.no_fallback; /* the safe choice, unless declined */
     return desc;
 }
 
@@ -52,7 +52,7 @@ decode_settings decoding(const options *o) {
         .threads = o->input.decoders, .max_pixels = o->input.max_pixels, .jpeg = (jpeg_decoder)o->input.jpeg};
 }
 
-/* On stderr. */
+/* Prints --stats to stderr. */
 static void say_stats(const options *o, const stream_job *job) {
     text t = TEXT_INIT;
     const stream_stats *s = job->stats;
@@ -67,7 +67,7 @@ static void say_stats(const options *o, const stream_job *job) {
     text_free(&t);
 }
 
-/* Where --trace asks for one. Returns 0 after saying why there is none. */
+/* Opens the file of --trace, if given. Returns 0 after saying why that failed. */
 static int open_trace(const options *o, const char *label, trace **to) {
     text program = TEXT_INIT;
     *to = NULL;

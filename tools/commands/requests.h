@@ -1,4 +1,4 @@
-/* From the command's options to what rooms ask for. */
+/* Turns the command's options into the requests that other rooms take. */
 #ifndef REID_TOOLS_REQUESTS_H
 #define REID_TOOLS_REQUESTS_H
 
@@ -10,21 +10,21 @@
 #include "gallery/gallery.h"
 #include "pictures/collect.h"
 
-/* What reid_create is asked for. error may be NULL. */
+/* The argument of reid_create. error may be NULL. */
 reid_desc model_desc(const options *o, const model_options *m, reid_error *error);
 /* Opens the models of every -m. Returns 0 after saying which one failed and why. */
 int open_models(models *all, const options *o);
 
 decode_settings decoding(const options *o);
-/* stream_run; what --stats asks for is then said on stderr, and what --trace asks for written: *traced is 0 after
-   saying why the trace of a stream that was done is not there. */
+/* Calls stream_run, then prints --stats to stderr and writes the --trace file. *traced: 0 after saying why the trace of
+   a completed stream could not be written. */
 stream_result run_stream(const options *o, stream_job *job, int *traced);
-/* Expands the operands. Returns 0 after saying what is wrong; free the list in any case. */
+/* Expands the operands. Returns 0 after saying what is wrong; free the list in either case. */
 int collect_inputs(inputs *list, const options *o);
 output_request output_of(const options *o);
 gallery_request gallery_of(const options *o);
 
-/* Pictures with labels and embeddings, and the descs of the models that the request points to. */
+/* A request for labelled images with embeddings, and the descs of its models. */
 typedef struct labelled_request {
     eval_request r;
     reid_desc models[MAX_MODELS];

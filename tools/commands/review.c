@@ -1,4 +1,4 @@
-/* reid review: a page on which people say who is the same, and a journal of what they said. */
+/* reid review: a page on which people decide who is the same, and the journal of their decisions. */
 #include "base/files.h"
 #include "base/memory.h"
 #include "base/results.h"
@@ -21,13 +21,13 @@
 enum { MOST_THREADS = 4 };
 static const size_t CACHE = (size_t)64 << 20, MOST_PAGE = (size_t)256 << 20;
 
-/* Everything between the options and the page. */
+/* The state of the command. */
 typedef struct review {
     const options *o;
     grouping groups;
     char models[MAX_MODELS][33];
-    reid_desc search;     /* of how */
-    clusters_request how; /* groups are made anew */
+    reid_desc search;     /* of `how` */
+    clusters_request how; /* how groups are made again */
     board *board;
     album *album;
 } review;
@@ -37,7 +37,7 @@ static int check_options(const options *o) {
     else if (o->review.import && (o->operand_count || o->review.html || o->serve.listen))
         say_error("review: --import only adds a file to --decisions: remove the inputs, --html and --listen");
     else if (o->review.by_whom &&
-             decision_words_fault(o->review.by_whom)) /* or no decision could be stored, or read again */
+             decision_words_fault(o->review.by_whom)) /* else no decision could be stored or read back */
         say_error("review: --by: the name %s", decision_words_fault(o->review.by_whom));
     else if (!o->review.import && !o->operand_count) say_error("review: no INPUT; see \"reid help review\"");
     else if (o->review.html && o->serve.listen)
@@ -49,7 +49,7 @@ static int check_options(const options *o) {
     return 0;
 }
 
-/* --- what is reviewed --------------------------------------------------------------------------------------------- */
+/* --- groups and questions ----------------------------------------------------------------------------------------- */
 
 static const char *who(const options *o) {
     const struct passwd *user = o->review.by_whom ? NULL : getpwuid(geteuid());
@@ -57,7 +57,7 @@ static const char *who(const options *o) {
     return user && *user->pw_name ? user->pw_name : "unknown";
 }
 
-/* The pairs of --count take the place of those in doubt. */
+/* Asks about the pairs of --count instead of the doubtful ones. */
 static int ask_for_count(review *r) {
     counting c;
     clusters *found = &r->groups.found;
@@ -106,7 +106,7 @@ static void close_all(review *r) {
 
 /* --- the server --------------------------------------------------------------------------------------------------- */
 
-/* The address goes to stdout, so that a program can open it. */
+/* Prints the address to stdout, so that a program can open it. */
 static int tell_address(const text *address, const char *token) {
     text line = TEXT_INIT;
     text_printf(&line, "http://%s/%s/\n", address->s, token);
@@ -143,7 +143,7 @@ static int serve(const review *r) {
 
 /* --- import ------------------------------------------------------------------------------------------------------- */
 
-/* All lines of --import, in from, which is free to be used. Returns 0 with the reason in why. */
+/* Reads all lines of --import into `from`. Returns 0 with the reason in why. */
 static int read_import(decisions *from, const char *place, text *why) {
     text file = TEXT_INIT;
     if (is_database_url(place)) return decisions_open(from, place, 0, why);

@@ -1,4 +1,4 @@
-/* reid serve: models and a gallery for many clients, over HTTP. */
+/* reid serve: serves models and a gallery to many clients, over HTTP. */
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/memory.h"
@@ -15,13 +15,13 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { OTHER_FILES = 128 }; /* descriptors beside those of connections */
+enum { OTHER_FILES = 128 }; /* descriptors besides those of connections */
 
 typedef struct serving {
     const options *o;
     answering a;
     service service;
-    text path, address, token; /* of the Unix socket, "" without one; of TCP */
+    text path, address, token; /* path of the Unix socket, "" without one; TCP address */
     int unix_fd, tcp_fd;
     int connections;
 } serving;
@@ -35,9 +35,9 @@ static int check_options(const options *o) {
     return 0;
 }
 
-/* --- doors -------------------------------------------------------------------------------------------------------- */
+/* --- sockets ------------------------------------------------------------------------------------------------------ */
 
-/* Where the Unix socket is; "" when TCP alone is wanted. */
+/* Chooses the path of the Unix socket; "" for TCP alone. */
 static int choose_path(serving *s) {
     const char *folder = getenv("XDG_RUNTIME_DIR");
     text_puts(&s->path, "");
@@ -53,7 +53,7 @@ static int choose_path(serving *s) {
     return need_text(&s->path);
 }
 
-/* Both doors. Returns 0 after saying what is wrong. */
+/* Opens both sockets. Returns 0 after saying what is wrong. */
 static int open_doors(serving *s) {
     const options *o = s->o;
     text why = TEXT_INIT;
@@ -78,7 +78,7 @@ static int open_doors(serving *s) {
     return good && need_text(&s->address);
 }
 
-/* Every connection is a descriptor. */
+/* Raises the limit of open files, because every connection is one; else lowers the number of connections. */
 static void make_room_for_connections(serving *s) {
     struct rlimit limit;
     rlim_t wanted = (rlim_t)s->o->serve.connections + OTHER_FILES;
@@ -92,7 +92,7 @@ static void make_room_for_connections(serving *s) {
                 s->o->serve.connections, (unsigned long long)limit.rlim_cur);
 }
 
-/* --- the time between --------------------------------------------------------------------------------------------- */
+/* --- serving ------------------------------------------------------------------------------------------------------ */
 
 static void nap(void) {
     const struct timespec moment = {0, 20000000};
@@ -104,14 +104,14 @@ static void wait_until_answered(const http *h, double seconds) {
     while (http_pending(h) && clock_seconds() < end) nap();
 }
 
-/* From ready to drained. */
+/* Serves until stopped and drained. */
 static int serve(serving *s) {
-    enum { LAST_ANSWERS = 2 }; /* seconds to send what has been given up */
+    enum { LAST_ANSWERS = 2 }; /* seconds to send the answers to dropped requests */
     const options *o = s->o;
     const http_request r = {&s->service,       s->unix_fd,     s->tcp_fd,     o->serve.token_file ? &s->token : NULL,
                             o->serve.max_body, s->connections, o->serve.idle, (long long)(o->serve.timeout * 1e6)};
     http *h = http_start(&r);
-    s->unix_fd = s->tcp_fd = -1; /* the server's */
+    s->unix_fd = s->tcp_fd = -1; /* now owned by the server */
     if (!h) return 2;
     say_warning("listening on %s%s%s%s", s->path.len ? "unix:" : "", shown(s->path.s),
                 s->path.len && o->serve.listen ? " and http://" : o->serve.listen ? "http://" : "",

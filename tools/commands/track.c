@@ -1,4 +1,4 @@
-/* reid track: videos with a detector's boxes to tracks, their best frames, embeddings and individuals. */
+/* reid track: turns videos and a detector's boxes into tracks, their best frames, embeddings and individuals. */
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/json_write.h"
@@ -21,7 +21,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* --- what is asked for -------------------------------------------------------------------------------------------- */
+/* --- options ------------------------------------------------------------------------------------------------------ */
 
 static int check_options(const options *o) {
     if (!o->operand_count) say_error("track: no VIDEO or FOLDER; see \"reid help track\"");
@@ -38,13 +38,13 @@ static int check_options(const options *o) {
     return 0;
 }
 
-/* The name of a file without folder and ending, which files in the output are called by. */
+/* The name of a file without folder and extension, after which files in the output are named. */
 static char *name_of(const char *path) {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *dot = strrchr(name, '.');
     return need_copy(name, dot && dot > name ? (size_t)(dot - name) : strlen(name));
 }
 
-/* What the output is called by must tell the videos apart, and leave its own files alone. */
+/* Checks that the names in the output are unique and do not collide with its own files. */
 static int check_names(const tracking *run) {
     for (size_t i = 0; i < run->count; i++) {
         const char *name = run->requests[i].name;
@@ -72,7 +72,7 @@ static int read_cuts(tracking *run) {
     return cuts_read(cuts, first, &run->cuts, &run->cut_count, &why) || tracking_say(cuts, &why);
 }
 
-/* The folders among the operands, in one list, so that a photo's name can be looked for in all of them. */
+/* Collects the photos of all folders in one list, so that a name is looked up in all of them. */
 static int collect_photos(tracking *run, int *folders) {
     const options *o = run->o;
     text why = TEXT_INIT;
@@ -103,7 +103,7 @@ static int collect_photos(tracking *run, int *folders) {
     return !interrupted();
 }
 
-/* of: NULL for a video. */
+/* Plans one film; of: its camera, NULL for a video. */
 static int plan_one(tracking *run, const char *path, const camera *of) {
     enum { USUAL_BEST = 3 };
     const double usual_apart = 0.5, usual_cut = 10, usual_burst = 5;
@@ -145,14 +145,14 @@ static int plan(tracking *run) {
     return good && check_names(run);
 }
 
-/* What the detector's file says of all photos together. */
+/* Reports what the detector's file says about all photos together. */
 static void tell_photos(const tracking *run, const detections *d) {
     const char *file = shown(run->o->track.detections);
     if (d->strangers) say_warning("%s: %zu entries refer to photos that were not found", file, d->strangers);
     if (d->unlooked) say_warning("%s: the detector failed on %zu photos", file, d->unlooked);
 }
 
-/* Of one film; `all` is what the file says of photos, once it has been read. */
+/* Reads the detections of one film; `all`: those of all photos, once they have been read. */
 static int read_one(tracking *run, film_request *asked, detections *d, detections *all, text *why) {
     const options *o = run->o;
     const detections_request r = {.path = o->track.detections, .video = asked->video.path, .only = run->count == 1,
@@ -199,7 +199,7 @@ static int prepare_models(tracking *run) {
     return 1;
 }
 
-/* --- the work ----------------------------------------------------------------------------------------------------- */
+/* --- results ------------------------------------------------------------------------------------------------------ */
 
 static int group(tracking *run) {
     const options *o = run->o;
@@ -209,7 +209,7 @@ static int group(tracking *run) {
     return film_groups_make(&r, &run->groups) && film_groups_name(run->films, run->count, &run->rows);
 }
 
-/* The file that is called `usual` for one video, and like the video, with this ending, for several. */
+/* Writes the file called `usual` for a single video, and named after the video, with this ending, for several. */
 static int write_one(tracking *run, size_t i, const char *usual, const char *ending, const text *content, text *why) {
     text name = TEXT_INIT;
     if (run->count == 1) text_puts(&name, usual);
@@ -282,7 +282,7 @@ static int tell_summary(const tracking *run) {
     return results_end(good) && good;
 }
 
-/* What --stats asks for, on stderr, of a run that began then. */
+/* Prints --stats to stderr for a run that began at `began`. */
 static void tell_stats(const tracking *run, double began, double grouping) {
     const reid_info *info = &run->all.at[0].info;
     film_setting in = {.seconds = clock_seconds() - began, .group = grouping, .cpus = threads_here(),
@@ -296,7 +296,8 @@ static void tell_stats(const tracking *run, double began, double grouping) {
     text_free(&t);
 }
 
-/* Individuals and files, of films that are read in a run that began then. Returns 0 after saying what is wrong. */
+/* Finds individuals and writes the files, after all films were read in a run that began at `began`. Returns 0 after
+   saying what is wrong. */
 static int finish(tracking *run, double began) {
     const double read = clock_seconds();
     if (!group(run)) return 0;
@@ -308,7 +309,7 @@ static int finish(tracking *run, double began) {
     return 1;
 }
 
-/* The exit status. */
+/* Runs everything. Returns the exit status. */
 static int run_all(tracking *run) {
     const double began = clock_seconds();
     size_t unread = 0, incomplete = run->rows.failed;

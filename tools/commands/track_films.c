@@ -1,5 +1,6 @@
-/* The films of reid track, one after the other. A film that is finished is noted in DIR.part, so that --resume goes on
-   behind it: film-N.note is what was found in it, key.note what the run was asked for, in lines "WHAT<tab>VALUE". */
+/* The films of reid track, one after another. Finished films are recorded in DIR.part, so that --resume continues after
+   them: film-N.note has the results of a film, key.note the inputs and options of the run, in lines
+   "WHAT<tab>VALUE". */
 #include "base/clock.h"
 #include "base/crc32.h"
 #include "base/files.h"
@@ -22,7 +23,7 @@ int tracking_say(const char *what, text *why) {
     return 0;
 }
 
-/* --- what the run was asked for ----------------------------------------------------------------------------------- */
+/* --- the key of a run --------------------------------------------------------------------------------------------- */
 
 static void key_text(text *key, const char *what, const char *value) {
     text_visible(key, what);
@@ -37,7 +38,7 @@ const char *tracking_jpeg(const tracking *run) {
     return run->photos.count ? jpeg_decoder_name((jpeg_decoder)run->o->input.jpeg) : NULL;
 }
 
-/* A file by its content; one that cannot be read is told apart by that. */
+/* Identifies a file by its contents, or notes that it cannot be read. */
 static int key_file(text *key, const char *what, const char *path) {
     static const size_t most = (size_t)1 << 36;
     text bytes = TEXT_INIT, why = TEXT_INIT, value = TEXT_INIT;
@@ -50,7 +51,7 @@ static int key_file(text *key, const char *what, const char *path) {
     return good;
 }
 
-/* A video or photo by its size and time: reading hours of film to compare them would take as long as tracking them. */
+/* Identifies a video or photo by size and time: comparing hours of film would take as long as tracking them. */
 static void add_file(text *value, const char *path) {
     struct stat st;
     if (stat(path, &st) == 0) {
@@ -85,7 +86,7 @@ static void key_models(const tracking *run, text *key) {
     if (run->all.count == 1) key_text(key, "the second model", "none");
 }
 
-/* All that the result is a function of, a line each. */
+/* Writes everything that determines the result, one line each. */
 static int make_key(const tracking *run, text *key) {
     const options *o = run->o;
     const film_request *first = &run->requests[0];
@@ -112,7 +113,7 @@ static int make_key(const tracking *run, text *key) {
     return good && need_text(key);
 }
 
-/* One line of a key, without its end; at goes to the next one. */
+/* Takes one line of a key, without its end, and moves *at to the next one. */
 static size_t next_line(const char **at, const char **line) {
     size_t n = strcspn(*at, "\n");
     *line = *at;
@@ -120,7 +121,7 @@ static size_t next_line(const char **at, const char **line) {
     return n;
 }
 
-/* Says what differs first, 1 when nothing does. */
+/* Returns 1 when the keys are equal, 0 after naming the first difference. */
 static int same_key(const tracking *run, const text *theirs, const text *ours) {
     const char *a = theirs->s ? theirs->s : "", *b = ours->s, *x, *y;
     while (*a || *b) {
@@ -138,7 +139,8 @@ static int same_key(const tracking *run, const text *theirs, const text *ours) {
 
 /* --- the folder --------------------------------------------------------------------------------------------------- */
 
-/* 1 for a folder; another thing of that name goes: files are what was written last, and are written again. */
+/* 1 if the folder exists. Removes a file of that name: the interrupted run wrote it at its end, and it is written
+   again. */
 static int is_there(tracking *run, const char *name) {
     struct stat st;
     text path = TEXT_INIT;
@@ -156,12 +158,12 @@ static int add_crops(tracking *run) {
     return is_there(run, "crops") || folder_add(&run->folder, "crops", &why) || tracking_say(run->o->output.path, &why);
 }
 
-/* A run that was interrupted before it had noted what it was asked for has done nothing. */
+/* Checks that the interrupted run had the same key; one without a key was interrupted before it did anything. */
 static int continue_folder(tracking *run, const text *key) {
     text before = TEXT_INIT, why = TEXT_INIT;
     int noted = folder_noted(&run->folder, "key", &before, &why);
     if (noted < 0) tracking_say(run->folder.work, &why);
-    run->folder.keep = noted != 0; /* also when it is refused now */
+    run->folder.keep = noted != 0; /* even if this run is refused */
     int good = noted >= 0 && (!noted || same_key(run, &before, key));
     text_free(&before);
     return good;
@@ -193,7 +195,7 @@ static int record_name(size_t i, text *name) {
     return need_text(name);
 }
 
-/* Is there a record of film i? It is the film then. -1 after saying what is wrong. */
+/* Restores film i from its record. Returns 0 if there is none, -1 after saying what is wrong. */
 static int recall(tracking *run, size_t i) {
     text name = TEXT_INIT, bytes = TEXT_INIT, why = TEXT_INIT;
     int noted = record_name(i, &name) ? folder_noted(&run->folder, name.s, &bytes, &why) : -1;
@@ -221,8 +223,8 @@ static int record(tracking *run, size_t i) {
     return good;
 }
 
-/* Records of films before `end` whose rows are all there. Crops wait for full batches also from one film to the next,
-   but not for longer than a crash may cost. What may come out better the next time gets none. */
+/* Records films before `end`, after embedding their pending crops. Crops may wait for a full batch across films, but no
+   longer than a crash may cost. Films that may succeed next time are not recorded. */
 static int save(tracking *run, size_t end, int now) {
     const double every = 1; /* seconds of work */
     text why = TEXT_INIT;
@@ -252,7 +254,7 @@ static void tell_problems(const tracking *run, const film *f) {
     else if (f->problem.len) say_error("%s: %s", path, f->problem.s);
 }
 
-/* Its crops' folder is made anew: the interrupted run may have left some of an unfinished film. */
+/* Makes a film, with a new crops folder, because the interrupted run may have left crops of an unfinished film. */
 static int make_film(tracking *run, size_t i) {
     text name = TEXT_INIT, why = TEXT_INIT;
     text_printf(&name, "crops/%s", run->requests[i].name);

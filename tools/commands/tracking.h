@@ -1,4 +1,4 @@
-/* What the parts of reid track share. */
+/* The state that the parts of reid track share. */
 #ifndef REID_TOOLS_TRACKING_H
 #define REID_TOOLS_TRACKING_H
 
@@ -21,9 +21,9 @@ typedef struct tracking {
     int looks_for_cuts;
     crop_rows rows;
     folder folder;
-    size_t *first_row;      /* [count + 1], of each film, as far as they are made */
-    size_t recorded;        /* films before this one have a record, or get none */
-    double saved;           /* when that was last looked after */
+    size_t *first_row;      /* [count + 1]: first row of each film, as far as it is known */
+    size_t recorded;        /* films before this one are recorded, or will not be */
+    double saved;           /* when films were last recorded */
 } tracking;
 
 #endif

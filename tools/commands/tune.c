@@ -1,4 +1,4 @@
-/* reid tune: measures settings on the user's own pictures and machine, and writes the best as a profile. */
+/* reid tune: measures settings on the user's own images and machine, and writes the best as a profile. */
 #include "base/files.h"
 #include "base/json_write.h"
 #include "base/memory.h"
@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The places of PROFILES. */
+/* Indices into PROFILES. */
 enum { GOAL_THROUGHPUT, GOAL_LATENCY, GOAL_LOW_MEMORY, GOAL_CPU };
 static const char *const GOALS[] = {"throughput", "latency", "low-memory", "cpu"};
 
@@ -27,7 +27,7 @@ typedef struct tuning {
     double gib; /* bytes in one */
 } tuning;
 
-/* Options that are given are not varied. For latency, there is one picture at a time. */
+/* Sets the space of settings. Given options are not varied. For latency, there is one image at a time. */
 static void make_space(tuning *t, int on_gpu) {
     enum { MOST_ON_CPU = 64, MOST_ON_GPU = 256, MOST_DECODERS = 256, MOST_THREADS = 1024 };
     const options *o = t->o;
@@ -41,7 +41,7 @@ static void make_space(tuning *t, int on_gpu) {
         tune_steps(s->batches, on_gpu ? MOST_ON_GPU : MOST_ON_CPU, o->compute.batch ? o->compute.batch : one);
 }
 
-/* --- what is said ------------------------------------------------------------------------------------------------- */
+/* --- output ------------------------------------------------------------------------------------------------------- */
 
 static int by_pace(const void *a, const void *b) {
     const tune_candidate *const *x = a, *const *y = b;
@@ -49,7 +49,7 @@ static int by_pace(const void *a, const void *b) {
     return first != second ? (first < second) - (first > second) : (*x > *y) - (*x < *y);
 }
 
-/* What was measured, fastest first, for free(). NULL after reporting that memory ran out. */
+/* The measured settings, fastest first; free() the list. NULL after reporting that memory ran out. */
 static const tune_candidate **measured(const tuning *t, size_t *count) {
     const tune_candidate **list = need_array(t->c.count, sizeof *list);
     *count = 0;
@@ -113,7 +113,7 @@ static void as_json(const tuning *t, const tune_candidate **list, size_t count, 
     json_put_finish(&w);
 }
 
-/* Threads only where they were varied: on a GPU they hardly count. */
+/* Writes the profile; with threads only if they were varied, since they hardly matter on a GPU. */
 static int write_profile(const tuning *t, const tune_candidate *fastest) {
     text out = TEXT_INIT, why = TEXT_INIT;
     const tune_setting *s = &t->c.all[t->c.best].at;
@@ -138,7 +138,7 @@ static int tell(const tuning *t) {
     const tune_candidate **list = measured(t, &count);
     if (!list) return 0;
     int written =
-        !t->o->output.path || write_profile(t, list[0]); /* what took so long to measure is told in any case */
+        !t->o->output.path || write_profile(t, list[0]); /* print results even if writing fails */
     (t->o->output.json ? as_json : table)(t, list, count, &out);
     int told = results_print(&out);
     free(list);
@@ -181,7 +181,7 @@ static int check_options(const options *o) {
         say_error("tune: --goal cpu and --device cuda contradict each other");
     else if (o->output.path && !file_target(o->output.path, &why)) say_error("%s: %s", shown(o->output.path), why.s);
     else if (o->output.path && access(o->output.path, F_OK) == 0 &&
-             !profile_read(&old, o->output.path)) /* it says why */
+             !profile_read(&old, o->output.path)) /* it has said why */
         say_error("%s: exists and is not a profile, so it is not replaced", shown(o->output.path));
     else good = 1;
     text_free(&why);

@@ -1,4 +1,4 @@
-/* reid worker: the requests of reid serve as frames on stdin, the answers on stdout, for a program that starts it. */
+/* reid worker: answers the requests of reid serve over stdin and stdout, for a parent process. */
 #include "base/say.h"
 #include "commands/answering.h"
 #include "commands/commands.h"

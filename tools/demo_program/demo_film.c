@@ -1,4 +1,4 @@
-/* demo_film: shows what reid track has found in a drawn video.
+/* demo_film: shows the results of reid track for a drawn video.
 
      demo_film boxes DIR WIDTHxHEIGHT < frames > frames
          draws the boxes of DIR/tracks.txt into raw RGB frames of 8 bits per channel, in their individuals' colours
@@ -69,7 +69,7 @@ void die(const char *format, ...) {
 #define ROOM(array, count, cap) \
     if (!GROW(array, count, cap)) die("out of memory")
 
-/* --- what was found ----------------------------------------------------------------------------------------------- */
+/* --- tracks ------------------------------------------------------------------------------------------------------- */
 
 static void read_file(text *out, const char *folder, const char *name) {
     text path = TEXT_INIT, why = TEXT_INIT;
@@ -192,7 +192,7 @@ static found_track *track_of(result *r, uint32_t number) {
     die("tracks.txt: track %u is not in tracks.json", (unsigned)number);
 }
 
-/* --- what is true ------------------------------------------------------------------------------------------------- */
+/* --- the truth ---------------------------------------------------------------------------------------------------- */
 
 /* Returns the track that contains a detection's box, or NULL. */
 static found_track *owner_of(result *r, const box *d) {

@@ -14,7 +14,7 @@ static const page_markup HTML = {html, sizeof html};
 
 enum { THUMB = 200 }; /* longer side in pixels */
 
-/* ---- pictures ---------------------------------------------------------------------------------------------------- */
+/* ---- thumbnails -------------------------------------------------------------------------------------------------- */
 void demo_thumbnail(demo_shot *shot, const picture *p) {
     thumbnail t;
     text why = TEXT_INIT;

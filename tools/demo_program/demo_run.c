@@ -57,7 +57,7 @@ static void add_shot(demo *d, const input *in) {
     s->role = strcmp(in->identity, UNKNOWN) == 0 ? DEMO_STRANGER : DEMO_ENROLLED;
     const char *who = in->identity;
     size_t len = strlen(who);
-    if (s->role == DEMO_STRANGER) { /* unknown/NAME/picture, or unknown/picture */
+    if (s->role == DEMO_STRANGER) { /* unknown/NAME/image, or unknown/image */
         who = s->label + sizeof UNKNOWN;
         len = strchr(who, '/') ? strcspn(who, "/") : 0;
     }

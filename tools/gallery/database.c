@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 enum { OLDEST_SERVER = 150000, PAUSE_US = 200000, TOKEN = 40, TABLE = 64, MOST_VALUES = 16000 };
-#define AGAIN_SECONDS 10.0     /* for a server of which nothing is heard */
-#define STARTING_SECONDS 120.0 /* for one that says that it is starting again */
+#define AGAIN_SECONDS 10.0     /* for a server that does not answer */
+#define STARTING_SECONDS 120.0 /* for a server that reports that it is starting up */
 static const int OLDEST_VECTOR[3] = {0, 8, 4};
 
 struct database {
@@ -24,8 +24,8 @@ struct database {
     int embedder;
     char table[STORE_MODELS][TABLE];
     char token[TOKEN]; /* of the last transaction, see reid.writing; "": none */
-    int stored;        /* 1: that one was, and its token can be forgotten */
-    int open;          /* a transaction is */
+    int stored;        /* 1: the last transaction was stored, so its token can be deleted */
+    int open;          /* 1: in a transaction */
     int losses;
 };
 
@@ -37,10 +37,10 @@ static int failed(text *why, const char *reason) {
 
 /* --- what a server must have -------------------------------------------------------------------------------------- */
 
-/* What is asked first of a server. */
+/* Answers to the first questions to a server. */
 typedef struct surroundings {
     int has_schema, has_gallery;
-    char encoding[32], vector[32], available[32]; /* pgvector: installed, could be installed; "": not */
+    char encoding[32], vector[32], available[32]; /* versions of pgvector: installed, installable; "": none */
     int version;                                  /* of the schema */
 } surroundings;
 
@@ -64,9 +64,9 @@ static int look_around(pq *c, surroundings *s, text *why) {
     if (!s->has_schema) return 1;
     r = pq_ask(c, "SELECT max(version), EXISTS (SELECT FROM reid.gallery) FROM reid.schema_version", NULL, 0, 0, why);
     if (!r && strcmp(pq_state(c), "42501") == 0)
-        text_puts(why, "; whoever made the gallery can give you reid_reader or reid_writer");
+        text_puts(why, "; the owner of the gallery can grant you reid_reader or reid_writer");
     else if (!r && strcmp(pq_state(c), "42P01") == 0)
-        failed(why, "has a schema \"reid\" that is no gallery");
+        failed(why, "has a schema \"reid\" that is not a gallery");
     if (!r) return 0;
     const char *version = pq_field(r, 0, 0, NULL);
     s->version = version ? atoi(version) : 0;
@@ -107,17 +107,18 @@ static int schema_fits(const surroundings *s, text *why) {
     if (!s->has_schema || !s->has_gallery)
         text_puts(why, "holds no gallery; \"reid gallery create\" makes one");
     else if (!*s->vector)
-        text_puts(why, "has lost pgvector; CREATE EXTENSION vector, which a superuser may do, installs it");
+        text_puts(why, "lacks pgvector; a superuser can install it with CREATE EXTENSION vector");
     else if (s->version > SCHEMA_VERSION)
-        text_printf(why, "has tables of version %d; this program knows versions up to %d", s->version, SCHEMA_VERSION);
+        text_printf(why, "has tables of version %d; this program supports versions up to %d", s->version,
+                    SCHEMA_VERSION);
     else if (s->version < SCHEMA_VERSION)
         text_printf(why, "has tables of version %d, and %d is needed: run what \"reid gallery sql %d\" prints",
                     s->version, SCHEMA_VERSION, s->version);
     return why->len == 0;
 }
 
-/* What holds for the whole session. Whoever has turned off that COMMIT waits for the disk would be told of templates
-   that are not there yet. */
+/* Settings for the whole session. If the server is set up so that COMMIT does not wait for the disk, it has to wait
+   here: otherwise templates would be reported as stored too early. */
 static int prepare_session(pq *c, text *why) {
     return pq_do(c, "SELECT set_config('client_min_messages', 'warning', false), set_config('search_path', "
                     "'pg_catalog' || coalesce((SELECT ', ' || quote_ident(n.nspname) FROM pg_extension e "
@@ -136,7 +137,7 @@ static pq *connect_to(const char *url, surroundings *s, text *why) {
 
 /* --- who embeds --------------------------------------------------------------------------------------------------- */
 
-/* A model in columns first … first + 4. Its fingerprint becomes a part of statements. */
+/* Takes a model from columns first … first + 4. Its fingerprint becomes part of statements, so it is checked. */
 static int take_model(database *d, const pq_result *r, int first, text *why) {
     const char *dim = pq_field(r, 0, first + 4, NULL);
     if (!dim) return 1;
@@ -149,7 +150,7 @@ static int take_model(database *d, const pq_result *r, int first, text *why) {
     m->dim = atoi(dim);
     d->meta.dim += m->dim;
     if (strlen(m->fingerprint) != 32 || strspn(m->fingerprint, "0123456789abcdef") != 32 || m->dim < 1)
-        return failed(why, "is damaged: a fingerprint is none");
+        return failed(why, "is damaged: a model has an invalid fingerprint");
     memcpy(d->table[number], "embedding_", sizeof "embedding_");
     memcpy(d->table[number] + strlen(d->table[number]), m->fingerprint, sizeof m->fingerprint);
     return 1;
@@ -211,7 +212,7 @@ database *database_open(const char *url) {
 
 void database_close(database *d) {
     if (!d) return;
-    if (d->c && d->stored) { /* nobody will ask for it */
+    if (d->c && d->stored) { /* the token will not be looked up any more */
         text unused = TEXT_INIT;
         const pq_argument token = {d->token, -1};
         pq_do(d->c, "DELETE FROM reid.stored WHERE token = $1::uuid", &token, 1, &unused);
@@ -248,7 +249,7 @@ int database_is_free(const char *url, text *why) {
     pq *c = connect_to(url, &s, why);
     int result = !c ? -1 : !s.has_gallery;
     if (c && s.has_schema && s.version != SCHEMA_VERSION) {
-        s.has_gallery = 1; /* what is wrong with the tables comes before what is in them */
+        s.has_gallery = 1; /* report problems with the tables first, not a missing gallery */
         schema_fits(&s, why);
         result = -1;
     }
@@ -256,7 +257,7 @@ int database_is_free(const char *url, text *why) {
     return result;
 }
 
-/* Returns the model_id, 0 with the reason in why. */
+/* Registers a model. Returns its model_id, or 0 with the reason in why. */
 static int add_model(pq *c, const store_model *m, int halves, text *why) {
     char dim[16];
     snprintf(dim, sizeof dim, "%d", m->dim);
@@ -268,7 +269,7 @@ static int add_model(pq *c, const store_model *m, int halves, text *why) {
     return id;
 }
 
-/* In a transaction, with the schema there. */
+/* Creates the gallery, in a transaction, in an existing schema. */
 static int fill_gallery(pq *c, const store_meta *meta, text *why) {
     char id[STORE_MODELS][16], threshold[40];
     for (int i = 0; i < meta->models; i++) {
@@ -290,7 +291,7 @@ static int create_schema(pq *c, text *why) {
     for (int version = 1; version <= SCHEMA_VERSION; version++) schema_text(&sql, version);
     int good = text_failed(&sql) ? text_no_memory(why) : pq_script(c, sql.s, why);
     text_free(&sql);
-    /* The session begins without pgvector's schema in its path. */
+    /* The session began without pgvector's schema in its path. */
     return good && prepare_session(c, why);
 }
 
@@ -318,7 +319,7 @@ int database_create(const char *url, const store_meta *meta, text *why) {
         good = pq_script(c, "BEGIN", why) && (s.has_schema || create_schema(c, why)) && fill_gallery(c, meta, why) &&
                pq_script(c, "COMMIT", why);
         if (!good && (strcmp(pq_state(c), "42P06") == 0 || strcmp(pq_state(c), "23505") == 0))
-            failed(why, "exists already"); /* since a moment ago */
+            failed(why, "exists already"); /* created a moment ago by another client */
     }
     pq_close(c);
     return good;
@@ -341,8 +342,8 @@ int database_begin(database *d, text *why) {
     return 1;
 }
 
-/* Whether the transaction with our token was stored: its own INSERT waits for the other one's end, and finds it there
-   or not. Returns 1 or 0, or -1 with the reason in why. */
+/* 1 when the transaction with our token was stored, else 0; -1 with the reason in why. The INSERT of the same token
+   waits until that transaction has ended, and conflicts if it was stored. */
 static int look_up_token(database *d, text *why) {
     const pq_argument token = {d->token, -1};
     pq_result *r = NULL;
@@ -365,7 +366,7 @@ int database_commit(database *d, int *unknown, text *why) {
         known = found >= 0;
         d->stored = found > 0;
         text_free(&reason);
-        if (!known) text_puts(why, "; whether the last templates were stored, nobody can tell");
+        if (!known) text_puts(why, "; it is unknown whether the last templates were stored");
     }
     if (unknown) *unknown = !known;
     return d->stored;

@@ -16,7 +16,7 @@ static int end(database *d, int good, const text *reason, char why[STORE_WHY]) {
     return good;
 }
 
-/* What one statement without arguments answers: a number. Returns 0 with the reason in why. */
+/* Runs a statement without arguments that returns a number. Returns 0 with the reason in why. */
 static int ask_number(database *d, const char *sql, uint64_t *out, text *why) {
     pq_result *r = pq_ask(database_connection(d), sql, NULL, 0, 0, why);
     const char *number = r ? pq_field(r, 0, 0, NULL) : NULL;
@@ -64,9 +64,9 @@ int database_verify(const char *url, store_damage_fn fn, void *user, store_repor
     report->templates = report->records - report->damaged;
     report->version = SCHEMA_VERSION;
     if (d && meta) *meta = *database_info(d);
-    if (!good) report->damaged = 0; /* not all of it was seen: the reason is another one */
+    if (!good) report->damaged = 0; /* not everything was read; the reason is another one */
     if (good && report->damaged) {
-        snprintf(why, STORE_WHY, "%zu damaged templates", report->damaged);
+        snprintf(why, STORE_WHY, "%zu damaged template%s", report->damaged, plural(report->damaged));
         good = 0;
     }
     good = end(d, good, &reason, why);
@@ -76,7 +76,7 @@ int database_verify(const char *url, store_damage_fn fn, void *user, store_repor
 
 /* --- compact ------------------------------------------------------------------------------------------------------ */
 
-/* Alone, because a writer may be about to use an identity that has no template now. */
+/* Takes the lock alone, because a writer may be about to use an identity that has no template now. */
 static int delete_unused(database *d, text *why) {
     return pq_script(database_connection(d), "BEGIN; SELECT pg_advisory_xact_lock(1919248740, 1); "
         "DELETE FROM reid.identity i WHERE NOT EXISTS "

@@ -24,7 +24,7 @@ typedef struct reading {
     database *d;
     const store_meta *meta;
     read_what what;
-    text buffer;            /* what has come of the rows; those before `at` are done with */
+    text buffer;            /* the rows received so far; bytes before `at` have been read */
     size_t at;
     field fields[MOST_FIELDS];
     text strings, damage;
@@ -41,7 +41,7 @@ static unsigned long big_endian(const char *bytes, int count) {
     return value;
 }
 
-/* So many bytes behind r->at are in the buffer. The server cuts where it likes. */
+/* Receives until `count` bytes after r->at are in the buffer. The server may cut the stream anywhere. */
 static int need_bytes(reading *r, size_t count, text *why) {
     while (r->buffer.len - r->at < count) {
         const char *piece;
@@ -70,7 +70,7 @@ static int skip_head(reading *r, text *why) {
     return 1;
 }
 
-/* The rest of what the server has to say, so that the connection can be used again. */
+/* Reads the rest of the answer, so that the connection can be used again. */
 static int read_to_end(reading *r, text *why) {
     const char *piece;
     size_t len;
@@ -79,7 +79,7 @@ static int read_to_end(reading *r, text *why) {
     return more == 0;
 }
 
-/* The next row's fields: 1; 0 at the end; -1 with the reason in why. */
+/* Reads the next row's fields. Returns 1, 0 at the end, or -1 with the reason in why. */
 static int next_row(reading *r, int fields, text *why) {
     if (r->at) memmove(r->buffer.s, r->buffer.s + r->at, r->buffer.len - r->at);
     r->buffer.len -= r->at;
@@ -105,7 +105,7 @@ static const char *bytes_of(const reading *r, int i) {
     return r->fields[i].len < 0 ? NULL : r->buffer.s + r->fields[i].at;
 }
 
-/* id, identity, camera, seen, source, size and hash of its picture. Returns 0 with the reason in why. */
+/* Reads id, identity, camera, seen, source, size and hash of the image file. Returns 0 with the reason in why. */
 static int take_item(reading *r, store_item *item, text *why) {
     static const int TEXT_AT[4] = {0, 1, 2, 4};
     size_t start[4];
@@ -127,7 +127,7 @@ static int take_item(reading *r, store_item *item, text *why) {
     return 1;
 }
 
-/* The halves of a model are those that its row rounds to. */
+/* 1 when a model's halves are its row, rounded. */
 static int halves_agree(const reading *r, int column, int first, int dim) {
     const char *half = bytes_of(r, column);
     if (!half || r->fields[column].len != HALFVEC_HEAD + 2L * dim) return 0;
@@ -136,7 +136,7 @@ static int halves_agree(const reading *r, int column, int first, int dim) {
     return 1;
 }
 
-/* The embedding, part by part, and what is wrong with it in r->damage. */
+/* Reads the embedding, model by model; r->damage says what is wrong with it. */
 static void take_row(reading *r) {
     const store_meta *meta = r->meta;
     int size = meta->halves ? 2 : 4, step = r->what == READ_EVERYTHING ? 2 : 1, first = 0;
@@ -164,7 +164,7 @@ static void take_row(reading *r) {
 
 /* --- all of them -------------------------------------------------------------------------------------------------- */
 
-/* The statement; its names are checked ones. Returns how many columns it has. */
+/* Writes the statement; the table names in it have been checked. Returns the number of its columns. */
 static int write_statement(const reading *r, text *sql) {
     int columns = TEXTS;
     text_puts(sql, "COPY (SELECT t.id, i.name, t.camera, t.seen, t.source, t.source_size, t.source_hash");
@@ -175,7 +175,8 @@ static int write_statement(const reading *r, text *sql) {
     text_puts(sql, " FROM reid.template t JOIN reid.identity i ON i.identity_id = t.identity_id");
     for (int m = 0; m < r->meta->models && r->what != READ_TEXTS; m++)
         text_printf(sql, " LEFT JOIN reid.%s e%d ON e%d.template_id = t.template_id", database_table(r->d, m), m, m);
-    /* What could not be embedded again when the gallery was switched to other models is left out, and is no damage. */
+    /* Templates that could not be embedded again when the gallery was switched to other models are left out; that is
+       not damage. */
     for (int m = 0; m < r->meta->models && r->what != READ_TEXTS; m++)
         text_printf(sql, "%s e%d.template_id IS NOT NULL", m ? " AND" : " WHERE (", m);
     if (r->what != READ_TEXTS)
@@ -228,7 +229,7 @@ static int keep(void *user, const store_item *item, const void *row, const char 
     return 0;
 }
 
-/* Says how many templates have no embedding, because their pictures were not there when the models changed. */
+/* Says how many templates have no embedding, because their images were missing when the models changed. */
 static int tell_left_out(database *d, const char *url, text *why) {
     char embedder[16];
     snprintf(embedder, sizeof embedder, "%d", database_embedder(d));

@@ -18,10 +18,10 @@ static const char KNOWN[] = "is already in the gallery", UNKNOWN[] = "is not in 
 
 struct database_writer {
     database *d;
-    store_meta meta;                /* the gallery's, with the decoders that were added */
-    gallery_store *added, *removed; /* what waits; of the latter ids and identities alone */
-    int64_t *numbers;               /* [count of added]: template_id, 0 for an id that was there */
-    unsigned char *gone;            /* [count of removed]: 1 for an id that was not there any more */
+    store_meta meta;                /* the gallery's, including decoders that were added */
+    gallery_store *added, *removed; /* pending changes; removed has only ids and identities */
+    int64_t *numbers;               /* [count of added]: template_id; 0 for an id that already existed */
+    unsigned char *gone;            /* [count of removed]: 1 for an id that no longer existed */
     size_t number_cap, gone_cap;
     double threshold;
     int set_threshold;
@@ -40,7 +40,7 @@ static int begin_gathering(database_writer *w, char why[STORE_WHY]) {
     return w->removed != NULL;
 }
 
-/* Early, because a long time may pass until something is stored. */
+/* Checked early, because a long time may pass until something is stored. */
 static int may_write(database *d, text *why) {
     pq_result *r = pq_ask(database_connection(d), "SELECT has_table_privilege('reid.template', 'INSERT')", NULL, 0, 0,
                           why);
@@ -64,7 +64,7 @@ database_writer *database_change(const char *url, char why[STORE_WHY]) {
         w->halves = mem_array(dim, sizeof *w->halves);
         good = (w->floats && w->halves) || text_no_memory(&reason);
         good = good && begin_gathering(w, why);
-        pq_steady(database_connection(w->d), 1); /* what was gathered when a signal comes is stored all the same */
+        pq_steady(database_connection(w->d), 1); /* changes gathered before a signal are still stored */
     }
     if (!good && !why[0]) snprintf(why, STORE_WHY, "%s", reason.len ? reason.s : "interrupted");
     text_free(&reason);
@@ -96,7 +96,7 @@ static templates_result give_up(const database_writer *w, char why[STORE_WHY]) {
 
 /* --- looking ------------------------------------------------------------------------------------------------------ */
 
-/* Asks with one text, if need be on a new connection. */
+/* Runs a statement with one text argument, on a new connection if the old one is lost. */
 static pq_result *ask(database_writer *w, const char *sql, const char *argument) {
     pq *c = database_connection(w->d);
     const pq_argument a = {argument, -1};
@@ -111,7 +111,7 @@ templates_result database_find(database_writer *w, const char *id, const char **
         *identity = store_at(w->added, waiting).identity;
         return TEMPLATES_DONE;
     }
-    if (!utf8_valid(id)) return TEMPLATES_REFUSED; /* cannot be there */
+    if (!utf8_valid(id)) return TEMPLATES_REFUSED; /* such an id cannot be stored */
     pq_result *r = ask(w, "SELECT i.name FROM reid.template t JOIN reid.identity i ON i.identity_id = t.identity_id "
                           "WHERE t.id = $1", id);
     if (!r) return give_up(w, why);
@@ -126,7 +126,7 @@ templates_result database_find(database_writer *w, const char *id, const char **
 
 /* --- gathering ---------------------------------------------------------------------------------------------------- */
 
-/* What a file takes and a database does not. Returns 0 with the reason in why. */
+/* 1 when a database can store what a gallery file can. Returns 0 with the reason in why. */
 static int fits_a_database(database_writer *w, const store_item *item, const void *row, char why[STORE_WHY]) {
     const char *texts[] = {item->id, item->identity, item->camera, item->source};
     static const char *const names[] = {"its id is", "its identity is", "its camera is", "the path of its image is"};
@@ -164,7 +164,7 @@ templates_result database_add_decoders(database_writer *w, const char *names, ch
     return refuse(why, "invalid decoder names, or more than 4");
 }
 
-/* A template that waits to be removed. */
+/* Marks a template for removal. */
 static templates_result doom(database_writer *w, const char *id, const char *identity, char why[STORE_WHY]) {
     const store_item item = {.id = id, .identity = identity, .camera = "", .source = "", .time = STORE_NO_TIME};
     return store_add(w->removed, &item, NULL, why) ? TEMPLATES_DONE : TEMPLATES_FAILED;
@@ -188,7 +188,7 @@ templates_result database_remove_identity(database_writer *w, const char *identi
     if (!r) return give_up(w, why);
     for (size_t i = 0; i < pq_rows(r) && result == TEMPLATES_DONE; i++) {
         const char *id = pq_field(r, i, 0, NULL);
-        if (store_find(w->removed, id) != SIZE_MAX) continue; /* the identity was named twice */
+        if (store_find(w->removed, id) != SIZE_MAX) continue; /* the identity was given twice */
         result = doom(w, id, identity, why);
         *removed += result == TEMPLATES_DONE;
     }
@@ -205,7 +205,7 @@ templates_result database_set_threshold(database_writer *w, double threshold, ch
 
 /* --- one transaction ---------------------------------------------------------------------------------------------- */
 
-/* One text of each of `count` templates from `first` on, as an array. */
+/* Writes an array with one text of each of `count` templates from `first` on. */
 static void array_of(text *t, const gallery_store *s, size_t first, size_t count,
                      const char *(*of)(const store_item *item, text *scratch)) {
     text scratch = TEXT_INIT;
@@ -240,7 +240,7 @@ static const char *time_of(const store_item *item, text *scratch) {
     return scratch->s;
 }
 
-/* Runs a statement whose arguments are arrays of what these templates have. */
+/* Runs a statement whose arguments are arrays, one for each function in `of`. */
 static pq_result *ask_arrays(database_writer *w, const char *sql, const gallery_store *s, size_t first, size_t count,
                              const char *(*const of[])(const store_item *item, text *scratch), int arrays) {
     pq_argument arguments[COLUMNS];
@@ -256,7 +256,7 @@ static pq_result *ask_arrays(database_writer *w, const char *sql, const gallery_
     return pq_ask(database_connection(w->d), sql, arguments, arrays, 0, &w->reason);
 }
 
-/* Removes what waits for that, and finds out what is gone already. */
+/* Removes marked templates, and finds out which of them still existed. */
 static int delete_some(database_writer *w, size_t first, size_t count) {
     static const char *(*const OF[])(const store_item *item, text *scratch) = {id_of};
     pq_result *r = ask_arrays(w, "DELETE FROM reid.template t USING unnest($1::text[]) AS w (id) WHERE t.id = w.id "
@@ -269,8 +269,8 @@ static int delete_some(database_writer *w, size_t first, size_t count) {
     return r != NULL;
 }
 
-/* Templates with their identities. Ids that others have stored are left out, and have no number afterwards. Names come
-   in order, so that two writers do not wait for each other. */
+/* Inserts templates and their identities. Ids that other writers have stored are left out and get no number. Names are
+   inserted in order, so that two writers do not deadlock. */
 static int insert_some(database_writer *w, size_t first, size_t count) {
     static const char *(*const OF[])(const store_item *item, text *scratch) = {
         name_of, id_of, camera_of, time_of, source_of, size_of, hash_of};
@@ -301,7 +301,7 @@ static const char *part_of(const database_writer *w, size_t at, int first) {
                         : (const char *)(store_floats(w->added) + value);
 }
 
-/* The rows of one model, for those that have a number; `start` is the place of its part. */
+/* Copies the rows of one model, for templates that have a number; `start` is where its part of a row begins. */
 static int copy_some(database_writer *w, size_t first, size_t count, int number, int start) {
     const store_meta *meta = store_info(w->added);
     int dim = meta->model[number].dim;
@@ -337,7 +337,7 @@ static int store_threshold(database_writer *w) {
                  &w->reason);
 }
 
-/* By what the pictures of those that have a number were decoded. */
+/* Stores the decoders of the images, if any template has a number. */
 static int store_decoders(database_writer *w) {
     size_t i = 0;
     while (i < store_count(w->added) && !w->numbers[i]) i++;
@@ -347,7 +347,7 @@ static int store_decoders(database_writer *w) {
 
 static size_t piece(size_t first, size_t count) { return count - first < TOGETHER ? count - first : TOGETHER; }
 
-/* All that waits, within the transaction. */
+/* Stores all pending changes, within the transaction. */
 static int store_all(database_writer *w) {
     const store_meta *meta = store_info(w->added);
     size_t adds = store_count(w->added), removals = store_count(w->removed);
@@ -381,7 +381,7 @@ static void tell_refusals(const database_writer *w, const commit_rules *rules) {
         if (w->gone[i]) rules->refused(rules->user, i, store_at(w->removed, i).id, UNKNOWN);
 }
 
-/* One attempt. *again: it was not stored, and may well be when it is repeated. */
+/* One attempt. *again: it was not stored, but a repetition may succeed. */
 static templates_result try_once(database_writer *w, const commit_rules *rules, int *again) {
     pq *c = database_connection(w->d);
     int unknown = 0;
@@ -393,7 +393,7 @@ static templates_result try_once(database_writer *w, const commit_rules *rules, 
         }
         if (database_commit(w->d, &unknown, &w->reason)) return TEMPLATES_DONE;
         if (unknown) return TEMPLATES_UNKNOWN;
-        *again = pq_try_again(c) || !*pq_state(c); /* on a new connection, nothing has failed yet */
+        *again = pq_try_again(c) || !*pq_state(c); /* no state: a new connection, without failures */
     } else if (pq_lost(c)) {
         *again = database_again(w->d, &w->reason);
     } else {

@@ -1,5 +1,6 @@
-/* Changes of a gallery in PostgreSQL. They gather in memory, and a commit is one short transaction, which is repeated
-   when others were in its way or the connection was lost: what is said to be stored is stored, and once. */
+/* Changes to a gallery in PostgreSQL. They are collected in memory; a commit is one short transaction, which is
+   repeated after a conflict with another writer or a lost connection. A change that is reported as stored is stored
+   exactly once. */
 #ifndef REID_TOOLS_DATABASE_WRITE_H
 #define REID_TOOLS_DATABASE_WRITE_H
 
@@ -8,7 +9,7 @@
 
 typedef struct database_writer database_writer;
 
-/* These are what templates.h has under the names that begin with templates_. */
+/* These implement the functions of templates.h whose names begin with templates_. */
 database_writer *database_change(const char *url, char why[STORE_WHY]); /* NULL with the reason in why */
 void database_writer_close(database_writer *w);
 const store_meta *database_writer_info(const database_writer *w);

@@ -17,7 +17,7 @@ enum { ROWS_AT_ONCE = 1000 };
 
 /* --- small things ------------------------------------------------------------------------------------------------- */
 
-/* Says why; always returns 0. */
+/* Says what went wrong; always returns 0. */
 static int fail(const embedder_list *l, const text *why) {
     if (!interrupted()) say_error("%s: %s", shown(l->url), shown(why->len ? why->s : "the connection is lost"));
     return 0;
@@ -62,7 +62,7 @@ const embedder *embedders_of(const embedder_list *l, const store_meta *makers) {
 
 static void copy_text(char *to, size_t size, const char *from) { snprintf(to, size, "%s", from); }
 
-/* A model in columns first … first+4; none when the fingerprint is NULL. */
+/* Takes a model from columns first … first + 4; none when the fingerprint is NULL. */
 static void take_model(store_meta *makers, const pq_result *r, size_t row, int first) {
     if (!pq_field(r, row, first, NULL)) return;
     store_model *m = &makers->model[makers->models++];
@@ -126,7 +126,7 @@ static int take_workers(embedder_list *l, text *why) {
     return l->workers == n ? 1 : text_no_memory(why);
 }
 
-/* What tells a template t that lacks a row of e; the tables' names are made of 32 hexadecimal digits each. */
+/* SQL condition: template t lacks a row of e. The tables' names are made of 32 hexadecimal digits each. */
 static void missing_sql(text *t, const embedder *e) {
     text_putc(t, '(');
     for (int i = 0; i < e->makers.models; i++)
@@ -135,7 +135,7 @@ static void missing_sql(text *t, const embedder *e) {
     text_putc(t, ')');
 }
 
-/* untried: of those, the ones that nobody has failed at. */
+/* untried: missing ones for which no failure is recorded. */
 static int count_missing(embedder_list *l, const embedder *e, size_t *templates, size_t *missing, size_t *untried,
                          text *why) {
     text sql = TEXT_INIT;
@@ -186,7 +186,7 @@ void embedders_close(embedder_list *l) {
 
 /* --- changing ----------------------------------------------------------------------------------------------------- */
 
-/* 1 when nothing stands against it, 0 with the reason in why. */
+/* 1 when the switch is allowed, 0 with the reason in why. */
 static int may_switch(embedder_list *l, const embedder *to, double threshold, int partial, text *why) {
     size_t templates, missing, untried;
     const embedder *now = &l->at[0];
@@ -226,7 +226,7 @@ static int lock_gallery(embedder_list *l, text *why) {
            pq_script(l->connection, "SELECT pg_advisory_xact_lock(1919248740, 1)", why);
 }
 
-/* Ends what has failed; always returns 0. */
+/* Rolls back and says what went wrong; always returns 0. */
 static int give_up(embedder_list *l, const text *why) {
     text unused = TEXT_INIT;
     fail(l, why);
@@ -235,10 +235,10 @@ static int give_up(embedder_list *l, const text *why) {
     return 0;
 }
 
-/* A COMMIT that took the connection with it may have happened. */
+/* A COMMIT during which the connection was lost may have taken effect. */
 static int commit(embedder_list *l, const char *what, text *why) {
     if (pq_script(l->connection, "COMMIT", why)) return 1;
-    if (pq_lost(l->connection)) text_printf(why, "; whether %s, \"reid gallery reembed --status\" tells", what);
+    if (pq_lost(l->connection)) text_printf(why, "; \"reid gallery reembed --status\" shows whether %s", what);
     return 0;
 }
 
@@ -284,7 +284,7 @@ int embedders_failures(embedder_list *l, const embedder *e, size_t most, failure
     return good;
 }
 
-/* SELECT with the rows of both embedders in columns 6, 7, … */
+/* Writes a SELECT with the rows of both embedders in columns 6, 7, … */
 static void rows_sql(text *t, const embedder *both[2]) {
     text_puts(t, "SELECT t.template_id::text, t.id, i.name, t.camera, t.source_size::text, t.source_hash::text");
     for (int k = 0; k < 2; k++)
@@ -297,7 +297,7 @@ static void rows_sql(text *t, const embedder *both[2]) {
     text_printf(t, " WHERE t.template_id > $1::bigint ORDER BY t.template_id LIMIT %d", ROWS_AT_ONCE);
 }
 
-/* The models' parts side by side as floats; returns 0 when a row has not the length that it must have. */
+/* Reads the models' parts side by side as floats. Returns 0 when a row has the wrong length. */
 static int take_row(const embedder *e, const pq_result *r, size_t row, int *column, uint16_t *half, float *to) {
     for (int m = 0; m < e->makers.models; m++) {
         int dim = e->makers.model[m].dim, size = e->makers.halves ? (int)sizeof *half : (int)sizeof *to;
@@ -311,14 +311,14 @@ static int take_row(const embedder *e, const pq_result *r, size_t row, int *colu
     return 1;
 }
 
-/* values: of both rows; half: for the longer one. */
+/* values: room for both rows; half: room for the longer one. */
 static int give_rows(const pq_result *r, const embedder *both[2], float *values, uint16_t *half, embedder_row_fn fn,
                      void *user, text *why) {
     for (size_t i = 0; i < pq_rows(r); i++) {
         int column = 6;
         float *other = values + both[0]->makers.dim;
         if (!take_row(both[0], r, i, &column, half, values) || !take_row(both[1], r, i, &column, half, other)) {
-            text_printf(why, "a row of %s has a wrong length", field(r, i, 1));
+            text_printf(why, "a row of %s has the wrong length", field(r, i, 1));
             return 0;
         }
         const embedder_row row = {field(r, i, 1), field(r, i, 2), field(r, i, 3),
@@ -347,7 +347,7 @@ int embedders_rows(embedder_list *l, const embedder *one, const embedder *other,
         more = good && pq_rows(r) == ROWS_AT_ONCE;
         if (more) snprintf(after.s, sizeof after.s, "%s", field(r, ROWS_AT_ONCE - 1, 0));
         pq_free(r);
-        if (!good && (!r || why.len)) fail(l, &why); /* else fn has said it */
+        if (!good && (!r || why.len)) fail(l, &why); /* else fn has said why */
     }
     good = good && (pq_script(l->connection, "COMMIT", &why) || fail(l, &why));
     free(values), free(half);

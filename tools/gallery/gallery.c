@@ -19,7 +19,7 @@ static int by_identity_then_place(const void *a, const void *b) {
     return order ? order : (*x > *y) - (*x < *y);
 }
 
-/* Images of one identity get one index. */
+/* Gives images of the same identity the same index. */
 static int index_identities(gallery *g) {
     gallery_image **sorted = need_array(g->count, sizeof *sorted);
     if (!sorted) return 0;
@@ -34,7 +34,8 @@ static int index_identities(gallery *g) {
     return 1;
 }
 
-/* Device and inode of the file behind a row, whose name may end in a box, or in "#7" for one. */
+/* Finds device and inode of the file behind a row. The row's name may end in a box, or in "#7" for the number of
+   one. */
 static int find_file(gallery_image *image, const char *path) {
     struct stat st;
     box_unit unit;
@@ -78,7 +79,7 @@ typedef struct enrolment {
     int strict, no_memory;
 } enrolment;
 
-/* A row behind the others; its image follows. */
+/* Appends a row; the caller then adds its image. */
 static int keep_row(gallery *g, const float *row) {
     size_t dim = (size_t)g->dim;
     if (g->count == g->rows_cap && !mem_grow(&g->rows, dim * sizeof *g->rows, &g->rows_cap)) return say_no_memory();
@@ -102,7 +103,7 @@ static int enrol(void *user, size_t index, const float *row, const char *why) {
     return 1;
 }
 
-/* These return 0 after saying why there is no gallery. */
+/* The functions below return 0 after saying what is wrong. */
 
 static int is_filled(const gallery *g, const gallery_request *r) {
     if (!g->count) say_error("%s: the gallery is empty", shown(r->path));
@@ -163,7 +164,7 @@ static int open_store(gallery *g, const gallery_request *r, const models *all) {
     return good;
 }
 
-/* Takes the strangers out again. Returns 0 after saying that nobody is left. */
+/* Removes the strangers. Returns 0 after saying that the gallery is empty. */
 static int leave_out_strangers(gallery *g, const gallery_request *r) {
     size_t kept = 0, dim = (size_t)g->dim;
     for (size_t i = 0; i < g->count; i++) {
@@ -187,8 +188,8 @@ int gallery_open(gallery *g, const gallery_request *r, models *all) {
     if (stat(r->path, &st) == 0 && S_ISDIR(st.st_mode)) good = open_folder(g, r, all);
     else if (templates_is_place(r->path)) good = open_store(g, r, all);
     else if (gallery_file_is_one(r->path)) good = open_file(g, r, all);
-    else say_error("%s: a gallery is a folder or a .npy file written by reid embed, or a file of reid gallery",
-                   shown(r->path));
+    else say_error("%s: a gallery is a folder, a .npy, .fvecs or .jsonl file of reid embed, or a file or URL of "
+                   "reid gallery", shown(r->path));
     if (good && r->unknown) good = leave_out_strangers(g, r);
     return good && index_identities(g);
 }

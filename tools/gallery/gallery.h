@@ -1,5 +1,5 @@
-/* The pictures that queries are compared with: a folder that is embedded now, a file from `reid embed`, or a gallery
-   file. */
+/* The images that queries are compared with: a folder that is embedded now, a file from `reid embed`, or a gallery in a
+   file or a database. */
 #ifndef REID_TOOLS_GALLERY_H
 #define REID_TOOLS_GALLERY_H
 
@@ -25,13 +25,13 @@ typedef struct gallery {
 
 typedef struct gallery_request {
     const char *path;
-    int strict;             /* the first picture of a folder that fails ends it */
-    decode_settings decode; /* of a folder's pictures */
-    const char *unknown;    /* what strangers are called, who are left out; NULL: nobody is one */
+    int strict;             /* stop at the first image of a folder that fails */
+    decode_settings decode; /* of a folder's images */
+    const char *unknown;    /* the identity of strangers, whose images are left out; NULL: there are none */
 } gallery_request;
 
-/* Returns 0 after saying what is wrong, or without a word when interrupted(). Close it in any case: `failed` is told
-   then, too. */
+/* Returns 0 after saying what is wrong, or without a message when interrupted(). `failed` is set in either case; close
+   the gallery in either case. */
 int gallery_open(gallery *g, const gallery_request *r, models *all);
 void gallery_close(gallery *g);
 

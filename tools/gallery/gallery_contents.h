@@ -1,4 +1,4 @@
-/* What a file of embeddings is read into. */
+/* The contents of a file of embeddings. */
 #ifndef REID_TOOLS_GALLERY_CONTENTS_H
 #define REID_TOOLS_GALLERY_CONTENTS_H
 
@@ -6,10 +6,10 @@
 
 typedef struct gallery_file {
     store_meta makers;
-    char jpeg[STORE_JPEG]; /* what decoded JPEG files for it, as store_meta has it; "": it does not say */
+    char jpeg[STORE_JPEG]; /* the decoders of its JPEG images, as in store_meta; "": unknown */
     float *rows; /* count × columns */
     size_t count, columns;
-    char **ids, **identities, **cameras; /* no cameras or times: none are known */
+    char **ids, **identities, **cameras; /* no cameras or times: unknown */
     long long *times;                    /* milliseconds since 1970, STORE_NO_TIME where unknown */
     size_t id_count, id_cap, identity_count, identity_cap, camera_count, camera_cap, time_count, time_cap, row_cap;
 } gallery_file;

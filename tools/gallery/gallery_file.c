@@ -14,7 +14,7 @@
 
 static const size_t MAX_SIDE_FILE = (size_t)1 << 34;
 
-/* What a meta.json says. */
+/* Fields of a meta.json that gallery_file does not have. */
 typedef struct meta {
     double rows, dim;
     int raw;
@@ -30,7 +30,7 @@ static void read_decoders(json *j, char to[STORE_JPEG]) {
     text names = TEXT_INIT;
     to[0] = 0;
     if (json_string(j, &names) && (strlen(names.s) != names.len || !store_join_decoders(to, names.s)))
-        json_fail(j, "an invalid name of a JPEG decoder");
+        json_fail(j, "invalid name of a JPEG decoder");
     text_free(&names);
 }
 
@@ -66,7 +66,7 @@ static void read_models(json *j, gallery_file *f, meta *m) {
     }
 }
 
-/* One more name behind the others. */
+/* Appends a name. */
 static int keep_name(json *j, const text *name, char ***names, size_t *count, size_t *cap) {
     char *copy = GROW(*names, *count, *cap) ? mem_copy(name->s ? name->s : "", name->len) : NULL;
     if (!copy) return json_fail(j, "out of memory");
@@ -143,7 +143,7 @@ static int read_ids(const text *file, gallery_file *f, text *why) {
             if (copy) f->ids[f->id_count++] = copy, text_clear(&id);
             else text_no_memory(&id);
         } else if (c == '\\') {
-            c = file->s[++at]; /* the text ends with a 0 */
+            c = file->s[++at]; /* safe at the end, where there is a 0 */
             good = c == '\\' || c == 'n';
             text_putc(&id, c == 'n' ? '\n' : c);
         } else {
@@ -156,10 +156,11 @@ static int read_ids(const text *file, gallery_file *f, text *why) {
     }
     if (!good || id.len) {
         text_clear(why);
-        text_puts(why, good ? "the last line is not ended" : "an unknown escape (only \\\\ and \\n are used)");
+        text_puts(why, good ? "the last line does not end in a newline"
+                            : "an unknown escape (only \\\\ and \\n are used)");
         good = 0;
     }
-    if (good && returns && returns == f->id_count) { /* no pictures are all called so */
+    if (good && returns && returns == f->id_count) { /* real ids do not all end in a CR */
         text_clear(why);
         text_puts(why, "its lines end in CR LF instead of LF, which would change every id; convert it back");
         good = 0;
@@ -168,7 +169,7 @@ static int read_ids(const text *file, gallery_file *f, text *why) {
     return good;
 }
 
-/* Every part of every row has length 1; NaN and damage fail this too. */
+/* Checks that every model's part of every row has length 1, which NaN and damage fail, too. */
 static int rows_are_unit(const gallery_file *f, text *why) {
     text reason = TEXT_INIT;
     for (size_t i = 0; i < f->count && !reason.len; i++) {
@@ -190,7 +191,7 @@ int gallery_file_is_one(const char *path) {
     return ends(path, ".npy") || ends(path, ".fvecs") || ends(path, ".jsonl");
 }
 
-/* a.npy has a.meta.json, a.jsonl has a.jsonl.meta.json. */
+/* Reads a file that belongs to path: a.npy has a.meta.json, a.jsonl has a.jsonl.meta.json. */
 static int read_side_file(const char *path, const char *ending, text *name, text *content, text *why) {
     int cut = ends(path, ".npy") ? 4 : ends(path, ".fvecs") ? 6 : 0;
     text_clear(name);
@@ -199,12 +200,12 @@ static int read_side_file(const char *path, const char *ending, text *name, text
     return file_read(name->s, MAX_SIDE_FILE, 1, content, why);
 }
 
-/* Each row: its number of floats as int32, then the floats. */
+/* Reads .fvecs. Each row is its number of floats as int32, then the floats. */
 static int fvecs_read(const text *file, gallery_file *f, text *why) {
     size_t row = 4 + 4 * f->columns;
     text_clear(why);
     f->count = file->len / row;
-    if (file->len % row) text_printf(why, "%zu bytes are not rows of %zu floats", file->len, f->columns);
+    if (file->len % row) text_printf(why, "its %zu bytes are not whole rows of %zu floats", file->len, f->columns);
     f->rows = mem_array(f->count * f->columns, sizeof *f->rows);
     if (!f->rows) return text_no_memory(why);
     for (size_t i = 0; i < f->count && !why->len; i++) {
@@ -248,7 +249,7 @@ static int read_parts(gallery_file *f, const char *path, int raw, meta *m, text 
                            : "has raw embeddings, not of unit length; make it again without --raw");
         good = 0;
     }
-    if (!has_ids) forget_names(f); /* they stand in the lines, too */
+    if (!has_ids) forget_names(f); /* the lines have them, too */
     good = good && (!has_ids || (read_side_file(path, ".ids.txt", name, &content, why) && read_ids(&content, f, why)));
     text_free(&content);
     if (!good) return 0;

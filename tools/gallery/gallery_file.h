@@ -4,11 +4,11 @@
 
 #include "gallery/gallery_contents.h"
 
-/* 1 when the name ends as such a file's does. */
+/* 1 when the name ends in .npy, .fvecs or .jsonl. */
 int gallery_file_is_one(const char *path);
 /* Returns 0 after saying what is wrong; free it in any case. Raw embeddings are refused. */
 int gallery_file_read(gallery_file *f, const char *path);
-/* The same for raw embeddings; those of unit length are refused. */
+/* Reads raw embeddings, and refuses those of unit length; otherwise like gallery_file_read. */
 int gallery_file_read_raw(gallery_file *f, const char *path);
 void gallery_file_free(gallery_file *f);
 

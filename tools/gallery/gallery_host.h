@@ -1,4 +1,4 @@
-/* What the command tells the functions of gallery_store.h: waiting is said on stderr, Ctrl-C is obeyed. */
+/* The command's callbacks for gallery_store.h: they report waiting on stderr, and stop on Ctrl-C. */
 #ifndef REID_TOOLS_GALLERY_HOST_H
 #define REID_TOOLS_GALLERY_HOST_H
 
@@ -6,7 +6,7 @@
 
 extern const store_host GALLERY_HOST;
 
-/* "PATH: why", with what can be done about it. */
+/* Says "PATH: why", with a hint about what to do. */
 void say_gallery_error(const char *path, const char *why);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* One line, as it is read. */
+/* The fields of one line. */
 typedef struct line {
     text id, identity, camera, time;
     size_t floats;
@@ -20,7 +20,7 @@ static void read_values(json *j, gallery_file *f, size_t at) {
             if (!json_number(j, &value)) break;
             if (n < f->columns) f->rows[at * f->columns + n] = (float)value;
         }
-    if (n != f->columns) json_fail(j, "not as many numbers as the metadata says");
+    if (n != f->columns) json_fail(j, "the number of values differs from the metadata");
 }
 
 static void read_line(json *j, gallery_file *f, line *l, size_t at) {
@@ -41,7 +41,7 @@ static void read_line(json *j, gallery_file *f, line *l, size_t at) {
         json_fail(j, "a zero byte in a name");
 }
 
-/* A place for the next row, which is not counted yet. */
+/* Makes room for the next row, without counting it yet. */
 static int make_room(gallery_file *f) {
     return f->count < f->row_cap || mem_grow(&f->rows, f->columns * sizeof *f->rows, &f->row_cap);
 }
@@ -83,7 +83,7 @@ int gallery_jsonl_read(gallery_file *f, const text *content, text *why) {
         number++;
         at += n + 1;
         json_begin(&j, start, n);
-        if (n && !take_line(f, &j, &l)) { /* the reader counts lines from where it began */
+        if (n && !take_line(f, &j, &l)) { /* the JSON reader counts lines from its own start */
             const char *said = strncmp(j.error, "line 1: ", 8) == 0 ? j.error + 8 : j.error;
             text_printf(why, "line %zu: %s", number, said);
         }

@@ -4,7 +4,7 @@
 
 #include "gallery/gallery_contents.h"
 
-/* The lines of a .jsonl file to ids, identities, cameras, times and rows. Returns 0 with the reason in why. */
+/* Reads the lines of a .jsonl file into ids, identities, cameras, times and rows. Returns 0 with the reason in why. */
 int gallery_jsonl_read(gallery_file *f, const text *content, text *why);
 
 #endif

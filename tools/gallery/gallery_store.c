@@ -33,13 +33,13 @@ static gallery_store *load(const char *path, int writer, int rows, const store_h
         s->tail_records = s->records;
         s->next_header = s->end + HEADER_EVERY;
         if (!writer || s->file_size == s->end) return s;
-        /* What is cut off may be named by an end mark that is on disk still, and was undone in memory only. */
+        /* An end mark that covers the bytes to cut off may still be on disk, undone in memory only: sync first. */
         if (store_sync(s->fd, why)) {
             if (store_cut(s->fd, s->end)) return s;
             store_fail_errno(why, "cannot write");
         }
     }
-    s->tail = s->end; /* nothing of ours to cut off */
+    s->tail = s->end; /* store_close must cut nothing off */
     store_close(s);
     return NULL;
 }

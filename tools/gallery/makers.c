@@ -37,7 +37,7 @@ int makers_agree(const store_meta *theirs, const char *path, const store_meta *o
         if (strcmp(a->fingerprint, b->fingerprint) != 0) {
             say_error("%s was made by %s (%s, %s), but %s %s %s (%s, %s): their embeddings cannot be compared",
                       shown(path), a->fingerprint, or_unknown(a->network), or_unknown(a->preset),
-                      shown(all ? all->at[i].weights : owner), all ? "with these options makes" : "holds those of",
+                      shown(all ? all->at[i].weights : owner), all ? "with these options makes" : "holds embeddings by",
                       b->fingerprint, or_unknown(b->network), or_unknown(b->preset));
             return 0;
         }

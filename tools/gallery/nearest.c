@@ -14,19 +14,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* EF: how wide an index searches, of which the best are taken; MOST_EF: the widest that pgvector knows. SCANNED:
-   templates that it looks at before it gives up. */
+/* EF: how many candidates an index keeps while it searches; MOST_EF: the most that pgvector allows. SCANNED: templates
+   that an index examines before it gives up. */
 enum { ARGUMENTS = 12, SCANNED = 40000, EF = 800, MOST_EF = 1000, STEP = 4 };
 
 struct nearest {
     const nearest_request *r;
     database *db;
     const store_meta *meta;
-    int ef;              /* what the session searches with now */
-    text from, until;    /* of the filter, for PostgreSQL */
+    int ef;              /* hnsw.ef_search of the session */
+    text from, until;    /* times of the filter, as text for PostgreSQL */
     text halves[STORE_MODELS], size, hash;
     uint16_t *half_row;  /* [dim] */
-    float *row, *floats; /* [dim]; row: or halves */
+    float *row, *floats; /* [dim]; row may hold halves instead */
     pq_argument arguments[ARGUMENTS];
     int count;           /* of arguments */
     text sql, why;
@@ -47,14 +47,14 @@ int filter_takes(const template_filter *f, const store_item *item) {
 
 /* --- statements --------------------------------------------------------------------------------------------------- */
 
-/* Another argument; returns its number, with which it stands in the statement. */
+/* Adds an argument; returns its number in the statement. */
 static int argue(nearest *n, const void *bytes, int len) {
     n->arguments[n->count].bytes = bytes;
     n->arguments[n->count].len = len;
     return ++n->count;
 }
 
-/* "AND …" for a template t. Texts are arguments: none of a user's stands in a statement. */
+/* Appends "AND …" for a template t. Texts become arguments, so that no user input is part of a statement. */
 static void add_filter(nearest *n) {
     const template_filter *f = &n->r->filter;
     if (f->identity)
@@ -68,7 +68,7 @@ static void add_filter(nearest *n) {
     if (f->until != STORE_NO_TIME) text_printf(&n->sql, " AND t.seen < $%d", argue(n, n->until.s, -1));
 }
 
-/* What belongs to the query alone. */
+/* Appends the conditions of the query itself. */
 static void add_exclusions(nearest *n, const nearest_query *q) {
     if (q->other_camera) text_printf(&n->sql, " AND t.camera <> $%d", argue(n, q->other_camera, -1));
     if (q->id) text_printf(&n->sql, " AND t.id <> $%d", argue(n, q->id, -1));
@@ -80,7 +80,7 @@ static void add_exclusions(nearest *n, const nearest_query *q) {
     text_printf(&n->sql, " AND NOT (t.source_size = $%d::bigint AND t.source_hash = $%d::bigint)", size, hash);
 }
 
-/* What a template is made of, in the columns that take_template reads. */
+/* Appends the columns of a template, in the order in which take_template reads them. */
 static void add_columns(nearest *n) {
     text_puts(&n->sql, "SELECT t.id, i.name, t.camera, t.seen, t.source, t.source_size, t.source_hash");
     for (int m = 0; m < n->meta->models; m++) text_printf(&n->sql, ", e%d.row", m);
@@ -108,7 +108,7 @@ static void say_why(const nearest *n) {
 
 /* --- answers ------------------------------------------------------------------------------------------------------ */
 
-/* The embedding of a row of an answer, to n->row. Returns 0 with what is wrong with it in why. */
+/* Reads the embedding in a row of an answer into n->row. Returns 0 with what is wrong with it in why. */
 static int take_row(nearest *n, const pq_result *r, size_t at, char why[STORE_WHY]) {
     int size = n->meta->halves ? 2 : 4;
     char *to = (char *)n->row;
@@ -130,7 +130,7 @@ static int take_row(nearest *n, const pq_result *r, size_t at, char why[STORE_WH
     return good;
 }
 
-/* damaged: the reason in why is what is wrong with it. */
+/* *damaged: 1 when why says what is wrong with the template itself. */
 static int take_template(nearest *n, gallery_store *s, const pq_result *r, size_t at, int *damaged,
                          char why[STORE_WHY]) {
     const char *seen = pq_field(r, at, 3, NULL);
@@ -142,7 +142,7 @@ static int take_template(nearest *n, gallery_store *s, const pq_result *r, size_
     return !*damaged && store_add(s, &item, n->row, why);
 }
 
-/* A gallery of the templates of an answer; NULL with the reason in n->why. */
+/* A gallery in memory with the templates of an answer; NULL with the reason in n->why. */
 static gallery_store *take_all(nearest *n, const pq_result *r) {
     char why[STORE_WHY] = "";
     gallery_store *s = store_in_memory(n->meta, why);
@@ -160,7 +160,7 @@ static gallery_store *take_all(nearest *n, const pq_result *r) {
     return NULL;
 }
 
-/* --- all that count ----------------------------------------------------------------------------------------------- */
+/* --- all templates that the filter takes -------------------------------------------------------------------------- */
 
 int nearest_are_few(nearest *n, int filtered) {
     begin_statement(n);
@@ -189,9 +189,9 @@ gallery_store *nearest_all(nearest *n) {
     return s;
 }
 
-/* --- those near a query ------------------------------------------------------------------------------------------- */
+/* --- templates near a query --------------------------------------------------------------------------------------- */
 
-/* How widely the indexes search: never for less than they are asked for. */
+/* Sets how many candidates the indexes keep: at least as many as they are asked for. */
 static int set_search(nearest *n, int most) {
     int ef = most < EF ? EF : most < MOST_EF ? most : MOST_EF;
     if (ef == n->ef) return 1;
@@ -204,7 +204,7 @@ static int set_search(nearest *n, int most) {
     return good;
 }
 
-/* The query's parts as halves, which the indexes know. */
+/* Converts the query's parts to halves, as in the indexes. */
 static int set_query(nearest *n, const nearest_query *q) {
     const float *row = q->row;
     for (int m = 0; m < n->meta->models; row += n->meta->model[m++].dim) {
@@ -217,8 +217,8 @@ static int set_query(nearest *n, const nearest_query *q) {
     return 1;
 }
 
-/* The statement: candidates from the index of each model, those of all together, and what they are made of. The last
-   column says how many the shortest of the lists has. */
+/* Writes the statement: candidates from the index of each model, their union, and the columns of these templates. The
+   last column is the length of the shortest candidate list. */
 static void near_statement(nearest *n, const nearest_query *q, int most) {
     begin_statement(n);
     for (int m = 0; m < n->meta->models; m++) {
@@ -249,12 +249,12 @@ static void near_statement(nearest *n, const nearest_query *q, int most) {
     text_puts(&n->sql, " ORDER BY t.template_id");
 }
 
-/* 1 when as many as are wanted are there. */
+/* 1 when there are as many templates and identities as requested. */
 static int suffices(const nearest *n, const gallery_store *s) {
     return store_count(s) >= (size_t)n->r->templates && store_identity_count(s) >= (size_t)n->r->identities;
 }
 
-/* One statement. *found: how many the shortest list has. NULL with the reason in n->why. */
+/* Runs one statement. *found: length of the shortest candidate list. NULL with the reason in n->why. */
 static gallery_store *find_near(nearest *n, const nearest_query *q, int most, int64_t *found) {
     near_statement(n, q, most);
     pq_result *r = set_search(n, most) ? ask(n, 1) : NULL;

@@ -25,7 +25,7 @@ enum { ARGUMENTS = 24, STATEMENTS = 64, LOOK_AROUND_MS = 100 };
 
 typedef void (*notice_fn)(void *user, const char *message);
 
-/* The functions that are used, by their names there. Connections and results have no type of their own here. */
+/* The libpq functions in use, by name. Connections and results are void pointers here. */
 static struct library {
     void *(*PQconninfoParse)(const char *url, char **error);
     void (*PQconninfoFree)(void *parameters);
@@ -94,15 +94,16 @@ static void load(void) {
 /* --- addresses ---------------------------------------------------------------------------------------------------- */
 
 int pq_is_url(const char *place) { return is_database_url(place); }
+
 /* --- connections -------------------------------------------------------------------------------------------------- */
 
 struct pq {
     void *connection;
     char state[6];
-    char *statement[STATEMENTS]; /* texts that are prepared, under the name "s" and their place */
+    char *statement[STATEMENTS]; /* texts of the prepared statements, each named "s" and its index */
     int statements, copying;     /* copying: a COPY … FROM STDIN is open */
-    int steady;                  /* a signal does not cancel */
-    char *piece;                 /* the last one of a COPY … TO STDOUT */
+    int steady;                  /* 1: a signal does not cancel statements */
+    char *piece;                 /* the last piece of a COPY … TO STDOUT */
 };
 
 static void say_notice(void *user, const char *message) {
@@ -113,17 +114,18 @@ static void say_notice(void *user, const char *message) {
     text_free(&t);
 }
 
-/* libpq's messages may have several lines, of which the first ones matter. */
+/* Joins the lines of a libpq message into one. */
 static void take_message(text *why, const char *message) {
     text_clear(why);
     for (const char *p = message; *p; p++)
-        if (*p == '\n' && p[1] == '\t') text_putc(why, ' '), p++; /* goes on */
+        if (*p == '\n' && p[1] == '\t') text_putc(why, ' '), p++; /* continuation line */
         else if (*p != '\n') text_putc(why, *p);
         else if (p[1]) text_puts(why, "; ");
     if (!why->len) text_puts(why, "the connection failed without a message");
 }
 
-/* libpq's words about an address that it does not understand may hold any part of it, a password among them. */
+/* 1 when libpq can parse the address. Its message about an invalid one is not shown, because it may contain the
+   password. */
 static int is_understood(const char *url) {
     char *error = NULL;
     void *parameters = lib.PQconninfoParse(url, &error);
@@ -132,7 +134,7 @@ static int is_understood(const char *url) {
     return parameters != NULL;
 }
 
-/* Why there is no connection. */
+/* Writes why there is no connection. */
 static void say_no_connection(text *why, const char *url, const char *message) {
     if (is_plain_url(url) && !strstr(message, "invalid integer value") && !strstr(message, "invalid port number"))
         take_message(why, message);
@@ -179,7 +181,7 @@ int pq_is_starting(const char *url) {
     return loaded && lib.PQpingParams(NAMED, values, 1) == SERVER_IS_BUSY_STARTING;
 }
 
-/* All that belongs to the connection but the struct itself. */
+/* Frees everything that belongs to the connection except the struct itself. */
 static void release(pq *c) {
     if (c->piece) lib.PQfreemem(c->piece);
     lib.PQfinish(c->connection);
@@ -211,7 +213,7 @@ int pq_version(const pq *c) { return lib.PQserverVersion(c->connection); }
 
 /* --- statements --------------------------------------------------------------------------------------------------- */
 
-/* What went wrong, in why and in c->state. Frees the result; always returns NULL. */
+/* Writes what went wrong to why and c->state. Frees the result; always returns NULL. */
 static pq_result *failure(pq *c, void *result, text *why) {
     const char *state = result ? lib.PQresultErrorField(result, FIELD_SQLSTATE) : NULL;
     const char *message = result ? lib.PQresultErrorField(result, FIELD_MESSAGE) : NULL;
@@ -224,7 +226,7 @@ static pq_result *failure(pq *c, void *result, text *why) {
     return NULL;
 }
 
-/* Waits for what the server has to say, and for Ctrl-C, which cancels the statement. Returns 0 if it was cancelled. */
+/* Waits for the answer of the server, or for Ctrl-C, which cancels the statement. Returns 0 if it was cancelled. */
 static int wait_for_server(pq *c) {
     int cancelled = 0;
     while (lib.PQisBusy(c->connection)) {
@@ -242,7 +244,8 @@ static int wait_for_server(pq *c) {
     return !cancelled;
 }
 
-/* The answer to what was sent: the last one, if there are several, or the first failure. */
+/* The result of what was sent: the last one, if there are several; NULL after a failure, the first of which is in
+   why. */
 static pq_result *answer(pq *c, text *why) {
     void *last = NULL, *next;
     int failed = 0, whole = 1;
@@ -263,7 +266,7 @@ static pq_result *answer(pq *c, text *why) {
     return failed ? NULL : last;
 }
 
-/* Its number among the prepared statements, -1 with the reason in why. */
+/* Prepares a statement at its first use. Returns its number, or -1 with the reason in why. */
 static int prepared(pq *c, const char *sql, text *why) {
     for (int i = 0; i < c->statements; i++)
         if (strcmp(c->statement[i], sql) == 0) return i;
@@ -355,7 +358,7 @@ static int begin_copy(pq *c, const char *sql, int way, text *why) {
     pq_result *r;
     if (!send_script(c, sql, &r, why)) return 0;
     int good = lib.PQresultStatus(r) == way;
-    if (!good) text_puts(why, "the server does not copy");
+    if (!good) text_puts(why, "the server did not start the COPY");
     pq_free(r);
     return good;
 }

@@ -61,7 +61,7 @@ void binary_halfvec(text *t, const uint16_t *halves, int dim) {
     binary_halfvec_argument(t, halves, dim);
 }
 
-/* Values in the other order of bytes, on machines that have it. */
+/* Copies values, with their bytes reversed on big-endian machines. */
 static void reorder(void *to, const void *from, int dim, int size) {
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
     for (int i = 0; i < dim; i++)
@@ -84,7 +84,7 @@ void binary_row_bytes(text *t, const void *values, int dim, int size) {
 
 void binary_array(text *t, int oid, int count) {
     add_number(t, count > 0, 4); /* dimensions */
-    add_number(t, 0, 4);         /* 1: with nulls */
+    add_number(t, 0, 4);         /* 1 if there are nulls */
     add_number(t, (uint64_t)oid, 4);
     if (!count) return;
     add_number(t, (uint64_t)count, 4);

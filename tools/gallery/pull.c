@@ -14,7 +14,7 @@ static const void *row_of(const gallery_store *s, size_t at) {
     return store_halves(s) ? (const void *)(store_halves(s) + values) : (const void *)(store_floats(s) + values);
 }
 
-/* One commit, as compacting does it, so that the end marks are the same, too. */
+/* Writes everything in one commit, like compacting, so that the end marks are the same, too. */
 static int fill(const gallery_store *from, const char *name, char why[STORE_WHY]) {
     char reason[STORE_WHY - 80] = "";
     gallery_store *to = store_write(name, &GALLERY_HOST, why);
@@ -39,7 +39,7 @@ int gallery_pull(const gallery_store *from, const char *path, char why[STORE_WHY
     if (lstat(path, &st) == 0) return store_fail(why, "exists already");
     text_printf(&name, "%s.pull-%ld", path, (long)getpid());
     if (text_failed(&name)) return text_free(&name), store_fail(why, "out of memory");
-    unlink(name.s); /* of a process that had this number and was killed */
+    unlink(name.s); /* left by a killed process with the same number */
     int good = store_create(name.s, store_info(from), why);
     if (good) {
         good = fill(from, name.s, why) && store_name_new(name.s, path, why);

@@ -16,13 +16,13 @@
 enum {
     TRIES = 8,
     PIECE = 1 << 20,
-    INDEXED = 4000,                  /* HNSW takes no longer halves */
-    SAFE_TOGETHER = 8 * PUSH_TOGETHER /* templates, of which the server's loss costs as many at most */
+    INDEXED = 4000,                  /* longest row that HNSW can index */
+    SAFE_TOGETHER = 8 * PUSH_TOGETHER /* templates that are lost at most when the server crashes */
 };
 
-typedef enum outcome { FAILED, DONE, AGAIN } outcome; /* AGAIN: others were faster; the transaction is to be repeated */
+typedef enum outcome { FAILED, DONE, AGAIN } outcome; /* AGAIN: repeat it, because others were faster */
 
-/* A transaction's view of a template of the file. PUSHED, of those that are through: it was new. */
+/* What becomes of a template of the file. PUSHED: it was NEW, and its transaction is done. */
 typedef enum fate { UNKNOWN, NEW, EQUAL, REFUSED, PUSHED } fate;
 
 typedef struct pushing {
@@ -32,17 +32,17 @@ typedef struct pushing {
     const store_meta *meta;
     database *db;
     pq *c;
-    int64_t *identities; /* [store_identity_count]: their numbers in the database, 0: not known yet */
+    int64_t *identities; /* [store_identity_count]: their numbers in the database; 0: not yet known */
     uint16_t *halves;    /* [dim] */
     float *floats;       /* [dim] */
     size_t first, count; /* of the transaction */
-    size_t safe;         /* templates before this one are on the server's disk, whatever happens to it */
-    unsigned char *past; /* [store_count]: the fate of those that are through, perhaps not safely; else UNKNOWN */
+    size_t safe;         /* templates before this one are safely on the server's disk */
+    unsigned char *past; /* [store_count]: the fate in transactions that are done, perhaps not safely; else UNKNOWN */
     fate fates[PUSH_TOGETHER];
     text out, why;
 } pushing;
 
-/* --- what is there already ---------------------------------------------------------------------------------------- */
+/* --- comparing with the database ---------------------------------------------------------------------------------- */
 
 static size_t value_size(const pushing *p) { return p->meta->halves ? 2 : 4; }
 
@@ -58,7 +58,7 @@ static void refuse(pushing *p, size_t at, const char *why) {
     p->fates[at - p->first] = REFUSED;
 }
 
-/* The name of what differs between a template and the one in a row of an answer; NULL: nothing. */
+/* The name of a difference between a template and the one in a row of an answer; NULL: none. */
 static const char *difference(const pushing *p, size_t at, const pq_result *r, size_t row) {
     store_item item = store_at(p->from, at);
     const char *seen = pq_field(r, row, 3, NULL), *values = row_of(p, at);
@@ -67,7 +67,7 @@ static const char *difference(const pushing *p, size_t at, const pq_result *r, s
     if ((seen ? binary_to_milliseconds(seen) : STORE_NO_TIME) != item.time) return "time";
     if (strcmp(pq_field(r, row, 4, NULL), item.source) != 0) return "source";
     if (binary_to_bigint(pq_field(r, row, 5, NULL)) != (int64_t)item.source_size ||
-        binary_to_bigint(pq_field(r, row, 6, NULL)) != (int64_t)item.source_hash) return "picture";
+        binary_to_bigint(pq_field(r, row, 6, NULL)) != (int64_t)item.source_hash) return "image";
     for (int m = 0; m < p->meta->models; m++) {
         int dim = p->meta->model[m].dim;
         size_t len, bytes = (size_t)dim * value_size(p);
@@ -80,7 +80,7 @@ static const char *difference(const pushing *p, size_t at, const pq_result *r, s
     return NULL;
 }
 
-/* Compares what the database has of this transaction's templates. */
+/* Compares this transaction's templates with those in the database. */
 static void judge(pushing *p, const pq_result *r) {
     for (size_t row = 0; row < pq_rows(r); row++) {
         size_t at = store_find(p->from, pq_field(r, row, 0, NULL));
@@ -94,7 +94,7 @@ static void judge(pushing *p, const pq_result *r) {
     }
 }
 
-/* An array of the ids of the templates that are NEW. */
+/* Writes an array of the ids of the NEW templates. */
 static void new_ids(pushing *p, text *to) {
     int n = 0;
     for (size_t i = 0; i < p->count; i++) n += p->fates[i] == NEW;
@@ -106,7 +106,7 @@ static void new_ids(pushing *p, text *to) {
     }
 }
 
-/* Asks with one array as its argument, which is p->out. */
+/* Runs a statement with the array in p->out as its argument. */
 static pq_result *ask_array(pushing *p, const char *sql) {
     if (text_failed(&p->out)) return text_no_memory(&p->why), NULL;
     const pq_argument argument = {p->out.s, (int)p->out.len};
@@ -130,7 +130,7 @@ static int look_up(pushing *p) {
     return r != NULL;
 }
 
-/* What cannot be stored in PostgreSQL, or should not. */
+/* Refuses a template that PostgreSQL cannot store, or should not. */
 static void check_new(pushing *p, size_t at) {
     store_item item = store_at(p->from, at);
     text unused = TEXT_INIT;
@@ -154,7 +154,7 @@ static void check_new(pushing *p, size_t at) {
 
 /* --- storing ------------------------------------------------------------------------------------------------------ */
 
-/* The numbers of the identities that a round of asking has told. */
+/* Takes the numbers of identities from an answer. */
 static void take_identities(pushing *p, const uint32_t *asked, const pq_result *r) {
     for (size_t row = 0; row < pq_rows(r); row++) {
         int64_t place = binary_to_bigint(pq_field(r, row, 1, NULL));
@@ -162,7 +162,7 @@ static void take_identities(pushing *p, const uint32_t *asked, const pq_result *
     }
 }
 
-/* Every identity of a new template has a number. asked: room for those that have none. */
+/* Gives every identity of a new template a number. asked: room for the identities that have none. */
 static int name_identities(pushing *p, uint32_t *asked) {
     int n = 0;
     text names = TEXT_INIT;
@@ -171,7 +171,7 @@ static int name_identities(pushing *p, uint32_t *asked) {
         if (p->fates[i] != NEW || p->identities[identity]) continue;
         const char *name = store_at(p->from, p->first + i).identity;
         binary_bytes(&names, name, strlen(name));
-        p->identities[identity] = -1; /* is asked for */
+        p->identities[identity] = -1; /* in `asked` */
         asked[n++] = identity;
     }
     text_clear(&p->out);
@@ -188,7 +188,7 @@ static int name_identities(pushing *p, uint32_t *asked) {
     }
     if (r) take_identities(p, asked, r);
     for (int i = 0; i < n; i++)
-        if (p->identities[asked[i]] < 0) p->identities[asked[i]] = 0; /* gone again: the foreign key will tell */
+        if (p->identities[asked[i]] < 0) p->identities[asked[i]] = 0; /* removed meanwhile: the foreign key will fail */
     pq_free(r);
     return r != NULL;
 }
@@ -214,7 +214,7 @@ static void template_row(pushing *p, size_t at, int64_t number) {
     binary_bigint(&p->out, (int64_t)item.source_hash);
 }
 
-/* numbers: of the new templates, in their order. */
+/* numbers: ids of the new templates, in their order. */
 static int copy_templates(pushing *p, const pq_result *numbers) {
     int good = pq_copy_in(p->c, "COPY reid.template (template_id, id, identity_id, camera, seen, source, source_size, "
                                 "source_hash) FROM STDIN (FORMAT binary)", &p->why);
@@ -230,7 +230,7 @@ static int copy_templates(pushing *p, const pq_result *numbers) {
     return good && put(p, 1) && pq_copy_end(p->c, &p->why);
 }
 
-/* The part of a row that is this model's: its number, its halves, and itself. */
+/* Writes a row of a model's table: the template's number, the halves, and the row itself. */
 static void embedding_row(pushing *p, size_t at, int m, int64_t number) {
     int dim = p->meta->model[m].dim;
     const char *row = row_of(p, at) + (m ? (size_t)p->meta->model[0].dim * value_size(p) : 0);
@@ -259,7 +259,7 @@ static int copy_embeddings(pushing *p, int m, const pq_result *numbers) {
     return good && put(p, 1) && pq_copy_end(p->c, &p->why);
 }
 
-/* n new templates, which get ascending numbers. */
+/* Copies n new templates, which get ascending numbers. */
 static int copy_all(pushing *p, int n) {
     text_clear(&p->out);
     text_printf(&p->out, "%d", n);
@@ -276,11 +276,11 @@ static int copy_all(pushing *p, int n) {
 
 /* --- transactions ------------------------------------------------------------------------------------------------- */
 
-/* What becomes of each template. Returns how many are new, -1 on failure. */
+/* Decides the fate of each template. Returns how many are new, -1 on failure. */
 static int decide_fates(pushing *p, int first_time) {
     int n = 0, refused = 0;
     for (size_t i = 0; i < p->count; i++) {
-        int told = p->past[p->first + i] == REFUSED; /* when this transaction was made before the server was lost */
+        int told = p->past[p->first + i] == REFUSED; /* in an earlier attempt, before the server was lost */
         if (first_time) p->fates[i] = told ? REFUSED : NEW;
         else if (p->fates[i] != REFUSED) p->fates[i] = NEW;
         if (first_time && !told) check_new(p, p->first + i);
@@ -290,8 +290,8 @@ static int decide_fates(pushing *p, int first_time) {
     return p->r->strict && refused ? 0 : n;
 }
 
-/* Connects again, for a minute: a large database takes its time after a crash. Why the connection was lost, which
-   p->why says, tells more than why it does not come back. */
+/* Tries to connect again for a minute: a large database takes long to restart after a crash. p->why keeps why the
+   connection was lost, which helps more than why it cannot be restored. */
 static int come_back(pushing *p) {
     enum { WAITS = 6 };
     text unused = TEXT_INIT;
@@ -301,15 +301,15 @@ static int come_back(pushing *p) {
     return again;
 }
 
-/* A commit waits for the disk when it is the last one, or the last for a while: it takes all before it along. Between
-   those the server writes while the next rows come. */
+/* 1 when a commit waits for the disk: the last one, and one every SAFE_TOGETHER templates, which makes all before it
+   safe. In between, the server writes while it receives the next rows. */
 static int waits_for_disk(const pushing *p) {
     size_t behind = p->first + p->count;
     return behind == store_count(p->from) || behind - p->safe >= SAFE_TOGETHER;
 }
 
-/* What the file knows of its decoders goes with every transaction that has some of its templates: the server may have
-   lost the one that said so first. */
+/* Stores the file's decoders in every transaction that has some of its templates, because the server may have lost the
+   earlier transaction that stored them. */
 static int keep_decoders(pushing *p, int n) {
     const char *ours = p->meta->jpeg;
     for (size_t i = 0; i < p->count && !n; i++) n = p->fates[i] == EQUAL;
@@ -317,10 +317,10 @@ static int keep_decoders(pushing *p, int n) {
     return database_keep_decoders(p->c, p->meta->model, p->meta->models, ours, &p->why);
 }
 
-/* One try. Others may have stored the same ids or identities, or removed these, since they were looked up: they are
-   looked up again then, as they are after a server has come back. */
+/* One attempt. If other clients have stored the same ids or identities, or removed them, since they were looked up, or
+   if the connection was restored, the next attempt looks them up again. */
 static outcome try_push(pushing *p, int first_time, uint32_t *asked) {
-    /* Tables that grow this fast have no statistics yet, without which plans would read all of them every time. */
+    /* Tables that grow this fast have no statistics yet, so the planner would choose to read them whole every time. */
     static const char by_index[] = "SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off; "
                                    "SET LOCAL enable_mergejoin = off";
     static const char *const others[] = {"23505", "23P01", "23503", "40001", "40P01"};
@@ -345,7 +345,8 @@ static outcome try_push(pushing *p, int first_time, uint32_t *asked) {
 
 static int is_refused(const pushing *p) { return memchr(p->past + p->first, REFUSED, p->count) != NULL; }
 
-/* Returns 1; 0: it has failed; -1: what is not safe may be gone, and is to be pushed again, with this transaction. */
+/* Pushes one transaction. Returns 1; 0: it failed; -1: templates from p->safe on may be lost and must be pushed
+   again. */
 static int push_some(pushing *p, uint32_t *asked) {
     int losses = database_losses(p->db);
     outcome end = AGAIN;
@@ -362,7 +363,7 @@ static int push_some(pushing *p, uint32_t *asked) {
     return end == DONE;
 }
 
-/* After a push that did not come to its end. If what is through cannot be made safe, it does not count. */
+/* Called after a push that stopped early. Templates that are stored but cannot be made safe are not counted. */
 static void make_safe(pushing *p) {
     int losses = database_losses(p->db);
     text unused = TEXT_INIT;
@@ -407,8 +408,8 @@ static int push_rows(pushing *p) {
 
 /* --- the index ---------------------------------------------------------------------------------------------------- */
 
-/* 1: this model's table is empty and has an index; -1 on failure. Asked in a transaction of its own: two that both held
-   the lock of a reader would wait for each other when they drop the index. */
+/* 1: this model's table is empty and has an index; -1 on failure. Asked in a transaction of its own: two clients that
+   both hold a reader's lock would deadlock when they drop the index. */
 static int is_index_idle(pushing *p, const char *table) {
     text sql = TEXT_INIT;
     text_printf(&sql, "SELECT to_regclass('reid.%s_hnsw') IS NOT NULL AND NOT EXISTS (SELECT FROM reid.%s)", table,
@@ -420,7 +421,7 @@ static int is_index_idle(pushing *p, const char *table) {
     return idle;
 }
 
-/* Drops it if the table is still empty once nobody else is at work in it. */
+/* Drops the index if the table is still empty once no other client is using it. */
 static int drop_index(pushing *p, const char *table) {
     text sql = TEXT_INIT;
     text_printf(&sql, "DO $$ BEGIN SET LOCAL lock_timeout = '5s'; LOCK TABLE reid.%s IN ACCESS EXCLUSIVE MODE; "
@@ -431,8 +432,8 @@ static int drop_index(pushing *p, const char *table) {
     return good;
 }
 
-/* Into an empty table rows go faster without the index, which is built when all of them are there. Who may not drop it,
-   or finds others at work, lets the rows go into it one by one. */
+/* An empty table is filled faster without the index, which is then built at the end. If the index may not be dropped,
+   or others are using the table, rows are added to it one by one. */
 static int drop_indexes(pushing *p) {
     for (int m = 0; m < p->meta->models; m++) {
         const char *table = database_table(p->db, m);
@@ -445,10 +446,10 @@ static int drop_indexes(pushing *p) {
     return 1;
 }
 
-/* Memory that the graph needs while it is built, up to what a machine that holds a database can be expected to spare;
-   whoever has set more for the server gets more. */
+/* Sets the memory for building the graph: as much as it needs, up to MOST_MB, or more if the server is configured with
+   more. */
 static int build_memory(pushing *p, int dim) {
-    enum { NODE = 1600, MOST_MB = 2048 }; /* NODE: bytes of a template in the graph, m = 16, beside its halves */
+    enum { NODE = 1600, MOST_MB = 2048 }; /* NODE: bytes of a template in the graph, m = 16, besides its halves */
     double wanted = (double)store_count(p->from) * (NODE + 2.0 * dim) / (1 << 20);
     text sql = TEXT_INIT;
     text_printf(&sql, "SELECT set_config('maintenance_work_mem', greatest(%d, setting::int / 1024) || 'MB', true) "
@@ -459,8 +460,8 @@ static int build_memory(pushing *p, int dim) {
     return good;
 }
 
-/* Builds the index of a model where there is none. Several processes share the graph in memory that a container may not
-   have (/dev/shm); one can do without. */
+/* Builds the missing index of a model. Parallel processes share the graph in /dev/shm, which may be too small in a
+   container; then one process builds it. */
 static int build_index(pushing *p, int m, int parallel) {
     text sql = TEXT_INIT;
     const char *name = p->meta->model[m].fingerprint;
@@ -504,9 +505,9 @@ static int build_indexes(pushing *p) {
     return 1;
 }
 
-/* --- all ---------------------------------------------------------------------------------------------------------- */
+/* --- the whole push ----------------------------------------------------------------------------------------------- */
 
-/* Databases keep their own threshold, which people may have set since. */
+/* Warns when the thresholds differ. The database keeps its own, because it may have been set there later. */
 static void compare_thresholds(const pushing *p) {
     double ours = p->meta->threshold, theirs = database_info(p->db)->threshold;
     if (isnan(ours) && isnan(theirs)) return;
@@ -517,7 +518,7 @@ static int open_all(pushing *p) {
     const store_meta *theirs = database_info(p->db);
     if (!makers_agree(p->meta, p->r->path, theirs, NULL, p->r->url)) return 0;
     if (theirs->halves != p->meta->halves) {
-        say_error("%s keeps %s, %s %s: the stored templates would differ from the file's", shown(p->r->url),
+        say_error("%s keeps %s, but %s has %s: the stored templates would differ from the file's", shown(p->r->url),
                   theirs->halves ? "fp16" : "fp32", shown(p->r->path), p->meta->halves ? "fp16" : "fp32");
         return 0;
     }
@@ -532,15 +533,15 @@ static int open_all(pushing *p) {
     return p->halves != NULL;
 }
 
-/* Says why it has failed, and what is there all the same. */
+/* Says why the push failed, and how many templates are stored anyway. */
 static void say_failure(const pushing *p) {
     if (!interrupted())
-        say_error("%s: %s; %zu templates are stored, push again to continue after them", shown(p->r->url),
+        say_error("%s: %s; templates stored so far: %zu; push again to continue after them", shown(p->r->url),
                   p->why.s ? shown(p->why.s) : "out of memory", p->report->pushed + p->report->equal);
 }
 
-/* A database without a gallery gets one like the file. Another program may be making one now, which is as good; if not,
-   the reason that counts is why none could be made. */
+/* Creates a gallery like the file if the database has none. One that another program creates at the same time will do,
+   too; otherwise why creating it failed is reported. */
 static int create_where_none_is(pushing *p) {
     text unused = TEXT_INIT;
     int is_free = database_is_free(p->r->url, &p->why);

@@ -1,28 +1,28 @@
-/* A gallery file into a database, in the file's order: what is there already and equal is left alone, what is there and
-   differs is refused by its id. */
+/* Copies a gallery file into a database, in the file's order. A template whose id is already there is skipped if it is
+   equal, and refused if it differs. */
 #ifndef REID_TOOLS_PUSH_H
 #define REID_TOOLS_PUSH_H
 
 #include "gallery/gallery_store.h"
 
-/* Templates of one transaction. Whatever ends a push, whole ones of these are there, and pushing again goes on. Most of
-   them do not wait until they are on the server's disk; if that is lost before a later one has, they are pushed again,
-   and nothing is told to be stored before it is. */
+/* Templates per transaction. However a push ends, only whole transactions are stored, and another push continues after
+   them. Most transactions do not wait for the server's disk; if the server loses them before a later one has waited,
+   they are pushed again. Templates are reported as stored only once they are on disk. */
 enum { PUSH_TOGETHER = 4096 };
 
 typedef struct push_request {
     const gallery_store *from; /* read with its rows */
     const char *path, *url;    /* path: of the file, for messages */
-    int strict;                /* the first template that is refused ends it */
+    int strict;                /* stop at the first template that is refused */
 } push_request;
 
 typedef struct push_report {
-    size_t pushed, equal, refused; /* templates: new ones, those that were there, those that differ or cannot be */
-    double seconds, index_seconds; /* of the rows, and of building the index behind them; 0: it was kept up */
+    size_t pushed, equal, refused; /* templates: new; already there; different or impossible to store */
+    double seconds, index_seconds; /* for the rows; for building the index afterwards, 0: it was updated row by row */
     int created;                   /* 1: there was no gallery in the database */
 } push_report;
 
-/* Returns 0 after saying what is wrong, or without a word when interrupted(); the report holds in any case. */
+/* Returns 0 after saying what is wrong, or without a message when interrupted(); the report is valid in either case. */
 int gallery_push(const push_request *r, push_report *report);
 
 #endif

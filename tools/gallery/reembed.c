@@ -22,26 +22,26 @@ struct reembed {
     char *url;
     store_meta makers; /* halves: how the gallery keeps rows */
     double lease, beaten;
-    database *d; /* NULL: lost, as is c, its connection */
+    database *d; /* NULL when lost, like c, its connection */
     pq *c;
     int embedder;
-    int64_t worker, after; /* after: claiming goes on behind this template */
+    int64_t worker, after; /* after: claim templates after this one */
     size_t made, failed;
-    text missing, claim; /* SQL: what tells a template t without a row; how templates are claimed */
+    text missing, claim; /* SQL: condition for a template t without a row; statement that claims templates */
     char name[128];
-    char theirs[STORE_JPEG]; /* by what the JPEG files behind the rows that are there were decoded */
+    char theirs[STORE_JPEG]; /* decoders of the JPEG files behind the rows already stored */
 };
 
 /* --- transactions ------------------------------------------------------------------------------------------------- */
 
-/* One transaction's statements, which may run several times. Returns 0 with the reason in why. */
+/* Runs the statements of one transaction; may be called several times. Returns 0 with the reason in why. */
 typedef int (*step_fn)(reembed *w, void *user, text *why);
 
 static void pause_ms(int ms) { poll(NULL, 0, ms); }
 
 static int say_failure(const reembed *w, const text *why) {
     const char *state = w->c ? pq_state(w->c) : "";
-    int gone = strcmp(state, "42P01") == 0 || strcmp(state, "23503") == 0; /* no such table; nothing to refer to */
+    int gone = strcmp(state, "42P01") == 0 || strcmp(state, "23503") == 0; /* no such table; foreign key fails */
     if (!interrupted() || why->len)
         say_error("%s: %s%s", shown(w->url), gone ? "these models were removed from the gallery in the meantime: " : "",
                   shown(why->len ? why->s : "the connection is lost"));
@@ -55,7 +55,8 @@ static int connect_to(reembed *w, text *why) {
     return w->c != NULL;
 }
 
-/* A server that restarts refuses connections for a moment. *until: when that is over, 0 at first. */
+/* Tries to connect again, because a server that restarts refuses connections for a moment. *until: when to give up, 0
+   at first. */
 static int connect_again(reembed *w, double *until, text *why) {
     if (*until == 0) {
         *until = clock_seconds() + RECONNECT_SECONDS;
@@ -66,8 +67,8 @@ static int connect_again(reembed *w, double *until, text *why) {
     return w->c != NULL;
 }
 
-/* Runs step as one transaction until it has happened. When the connection is lost during COMMIT, it may run again
-   although it has happened: steps allow for that. Returns 0 after saying what is wrong. */
+/* Runs step as one transaction until it succeeds. If the connection is lost during COMMIT, the step may run again
+   although it took effect; steps allow for that. Returns 0 after saying what is wrong. */
 static int transact(reembed *w, step_fn step, void *user) {
     text why = TEXT_INIT, unused = TEXT_INIT;
     double until = 0;
@@ -81,7 +82,7 @@ static int transact(reembed *w, step_fn step, void *user) {
         }
         int again = pq_try_again(w->c) || strcmp(pq_state(w->c), "23505") == 0; /* another worker was faster */
         pq_steady(w->c, 1);
-        pq_script(w->c, "ROLLBACK", &unused); /* when this loses the connection, BEGIN tells so */
+        pq_script(w->c, "ROLLBACK", &unused); /* if this loses the connection, the next BEGIN fails */
         pq_steady(w->c, interrupted() != 0);
         if (!again || tries == TRIES) break;
         pause_ms(5 + 7 * tries);
@@ -104,7 +105,7 @@ static int take_decoders(reembed *w, const store_model *m, text *why) {
     return good;
 }
 
-/* Numbers of the models, and the embedder that they make up. */
+/* Registers the models and the embedder that consists of them. */
 static int register_models(reembed *w, text *why) {
     pq_number ids[STORE_MODELS] = {{""}, {""}};
     for (int i = 0; i < w->makers.models; i++) {
@@ -151,11 +152,11 @@ static int insert_worker(reembed *w, void *user, text *why) {
 }
 
 static int register_all(reembed *w, void *user, text *why) {
-    if (!pq_script(w->c, "SELECT pg_advisory_xact_lock(1919248740, 2)", why)) return 0; /* one after the other */
+    if (!pq_script(w->c, "SELECT pg_advisory_xact_lock(1919248740, 2)", why)) return 0; /* one worker at a time */
     return register_models(w, why) && insert_worker(w, user, why);
 }
 
-/* The SQL that has tables' names in it, which are made of fingerprints: 32 hexadecimal digits each. */
+/* Writes the SQL that contains table names, which are made of fingerprints: 32 hexadecimal digits each. */
 static int write_statements(reembed *w) {
     text *m = &w->missing;
     text_putc(m, '(');
@@ -184,7 +185,7 @@ static int begin(reembed *w) {
     int good = 1;
     char host[64] = "";
     for (int i = 0; i < w->makers.models && good; i++) good = is_fingerprint(w->makers.model[i].fingerprint);
-    if (!good) text_puts(&why, "a model without a fingerprint");
+    if (!good) text_puts(&why, "a model has no valid fingerprint");
     if (gethostname(host, sizeof host - 1)) host[0] = 0;
     size_t n = visible(w->name, sizeof w->name - 24, host);
     snprintf(w->name + n, sizeof w->name - n, ":%ld", (long)getpid());
@@ -231,7 +232,7 @@ static int take_tasks(reembed *w, const pq_result *r, reembed_batch *b, text *wh
     return b->rows ? 1 : text_no_memory(why);
 }
 
-/* Workers whose lease is over; whoever is about to say something is let be. */
+/* Removes workers whose lease has expired, except those that are updating their row right now. */
 static int take_out_the_dead(reembed *w, text *why) {
     pq_result *r = pq_ask(w->c, "DELETE FROM reid.worker WHERE worker_id IN (SELECT worker_id FROM reid.worker WHERE "
                                 "beat + lease < now() FOR UPDATE SKIP LOCKED) RETURNING name, worker_id", NULL, 0, 0,
@@ -250,7 +251,7 @@ typedef struct claiming {
     int dead;
 } claiming;
 
-/* 0 also when the worker itself is gone, then with *dead and no reason. */
+/* Renews the lease. *dead: 1 when the worker has been removed. Returns 0 with the reason in why. */
 static int show_oneself(reembed *w, int *dead, text *why) {
     pq_number worker = pq_number_of(w->worker);
     const pq_argument a[] = {pq_text(worker.s)};
@@ -280,7 +281,8 @@ static int claim_from(reembed *w, claiming *k, text *why) {
     return good;
 }
 
-/* Claims that it has from an earlier time are none of a running batch: a COMMIT whose answer was lost. */
+/* Claims templates. Earlier claims of this worker come from a COMMIT whose answer was lost, not from a batch in
+   progress, and are deleted. */
 static int claim_step(reembed *w, void *user, text *why) {
     claiming *k = user;
     pq_number worker = pq_number_of(w->worker);
@@ -292,14 +294,14 @@ static int claim_step(reembed *w, void *user, text *why) {
     if (!take_out_the_dead(w, why) ||
         !pq_do(w->c, "DELETE FROM reid.claim WHERE worker_id = $1::bigint", a, 1, why) || !claim_from(w, k, why))
         return 0;
-    if (!k->b->count && w->after) { /* from the beginning: what others have given back, what was missed */
+    if (!k->b->count && w->after) { /* start over: others may have given up claims */
         w->after = 0;
         if (!claim_from(w, k, why)) return 0;
     }
     return k->b->count || count_others(w, k->b, why);
 }
 
-/* The worker was taken for dead: it sets out again under a new number. */
+/* Registers the worker again under a new number, after it was taken for dead. */
 static int rise(reembed *w) {
     say_warning("this worker's lease had expired; its claims are embedded again");
     return transact(w, insert_worker, NULL);
@@ -315,7 +317,7 @@ int reembed_claim(reembed *w, size_t most, reembed_batch *b) {
 
 static int beat_step(reembed *w, void *user, text *why) { return show_oneself(w, user, why); }
 
-/* Whether it was taken for dead shows when it writes. */
+/* Ignores *dead: a worker that was taken for dead notices when it writes. */
 int reembed_beat(reembed *w) {
     int dead;
     return clock_seconds() - w->beaten < w->lease / 5 || transact(w, beat_step, &dead);
@@ -325,7 +327,7 @@ int reembed_beat(reembed *w) {
 
 typedef struct writing {
     const reembed_batch *b;
-    unsigned char *ours; /* [count]: 1 for what may be written */
+    unsigned char *ours; /* [count]: 1 for tasks that may be written */
     int dead;
     text rows; /* for COPY */
 } writing;
@@ -335,7 +337,7 @@ static int by_number(const void *a, const void *b) {
     return (*x > *y) - (*x < *y);
 }
 
-/* Sets flag for the tasks that the answer's first column names; both are in ascending order after sorting. */
+/* Sets flag for the tasks whose template_id is in the answer's first column, which is sorted for the comparison. */
 static int mark(const writing *k, const pq_result *r, unsigned char flag, text *why) {
     size_t n = pq_rows(r);
     int64_t *ids = mem_array(n, sizeof *ids);
@@ -360,7 +362,7 @@ static int take_claims(reembed *w, writing *k, text *why) {
     return good;
 }
 
-/* The tasks that can be written, as an array of SQL. */
+/* Writes the tasks that may be written, as a text array for SQL. */
 static void list_tasks(const writing *k, text *t) {
     text_putc(t, '{');
     for (size_t i = 0; i < k->b->count; i++)
@@ -368,7 +370,7 @@ static void list_tasks(const writing *k, text *t) {
     text_putc(t, '}');
 }
 
-/* template_id, half and row of one template. */
+/* Writes template_id, half and row of one template. */
 static void put_row(text *t, const store_model *m, int halves, const float *values, uint16_t *half, int64_t id) {
     reid_to_halves(values, half, (size_t)m->dim);
     binary_row(t, 3);
@@ -378,8 +380,8 @@ static void put_row(text *t, const store_model *m, int halves, const float *valu
     else binary_row_bytes(t, values, m->dim, sizeof *values);
 }
 
-/* The rows of model number m, which begin at `column` of all, but for those that are there: of a model that belongs to
-   another embedder, too. */
+/* Copies the rows of model m, whose part begins at `column`, except rows that already exist because another embedder
+   has the same model. */
 static int copy_rows(reembed *w, writing *k, int m, size_t column, text *why) {
     const store_model *by = &w->makers.model[m];
     uint16_t *half = mem_array((size_t)by->dim, sizeof *half);
@@ -421,7 +423,7 @@ static int write_rows(reembed *w, writing *k, const char *ids, text *why) {
     return 1;
 }
 
-/* The old failures of these tasks, then the new ones. */
+/* Deletes the old failures of these tasks, then writes the new ones. */
 static int write_failures(reembed *w, const writing *k, const char *ids, size_t *failed, text *why) {
     pq_number embedder = pq_number_of(w->embedder);
     const pq_argument all[] = {pq_text(embedder.s), pq_text(ids)};
@@ -431,7 +433,7 @@ static int write_failures(reembed *w, const writing *k, const char *ids, size_t 
         if (!k->ours[i] || !k->b->at[i].failure) continue;
         pq_number id = pq_number_of(k->b->at[i].template_id);
         text reason = TEXT_INIT;
-        text_visible(&reason, k->b->at[i].failure); /* which may name a file whose name is no UTF-8 */
+        text_visible(&reason, k->b->at[i].failure); /* it may contain a file name that is not UTF-8 */
         const pq_argument a[] = {pq_text(embedder.s), pq_text(id.s),
                                  pq_text(reason.s ? reason.s : "")};
         good = pq_do(w->c, "INSERT INTO reid.failure (embedder_id, template_id, why) VALUES ($1::int, $2::bigint, $3)",
@@ -453,7 +455,7 @@ static int write_totals(reembed *w, size_t made, size_t failed, text *why) {
     return r != NULL;
 }
 
-/* Run once more after a COMMIT that has happened, it finds no claims and writes nothing. */
+/* If it runs again after a COMMIT that took effect, it finds no claims and writes nothing. */
 static int write_step(reembed *w, void *user, text *why) {
     writing *k = user;
     text ids = TEXT_INIT;
@@ -513,7 +515,7 @@ void reembed_batch_free(reembed_batch *b) {
 void reembed_close(reembed *w) {
     if (!w) return;
     text unused = TEXT_INIT;
-    char leave[80]; /* not prepared, so that it needs no memory, the lack of which may be why it ends */
+    char leave[80]; /* not prepared, so that it works without memory: the worker may be ending for lack of it */
     snprintf(leave, sizeof leave, "DELETE FROM reid.worker WHERE worker_id = %lld", (long long)w->worker);
     if (w->c && interrupted()) pq_steady(w->c, 1);
     if (w->c && w->worker) pq_script(w->c, leave, &unused);

@@ -1,6 +1,6 @@
 #include "gallery/schema.h"
 
-/* The Makefile writes each file as the numbers of its bytes. */
+/* The Makefile writes the bytes of each file as numbers. */
 static const unsigned char v1[] = {
 #include "build/gallery/schema/1.sql.bytes"
 };

@@ -1,4 +1,4 @@
-/* The tables of a gallery in PostgreSQL: schema/N.sql makes version N out of the one before. */
+/* The tables of a gallery in PostgreSQL: schema/N.sql upgrades version N - 1 to version N. */
 #ifndef REID_TOOLS_SCHEMA_H
 #define REID_TOOLS_SCHEMA_H
 
@@ -6,9 +6,9 @@
 
 enum { SCHEMA_VERSION = 1 };
 
-/* The text of a version's file, from 1 to SCHEMA_VERSION. */
+/* Appends the text of the file for `version`, 1 to SCHEMA_VERSION. */
 void schema_text(text *t, int version);
-/* What makes SCHEMA_VERSION out of version `from` (0: nothing is there), each file as one transaction. */
+/* Appends the script that upgrades version `from` (0: no tables) to SCHEMA_VERSION, each file as one transaction. */
 void schema_script(text *t, int from);
 
 #endif

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { FLUSH_FROM = 1 << 20 }; /* bytes of records that wait in memory */
+enum { FLUSH_FROM = 1 << 20 }; /* bytes of pending records that are then written */
 
 static int flush(gallery_store *s, char why[STORE_WHY]) {
     int good = !s->pending_len || store_write_at(s->fd, s->pending, s->pending_len, s->tail, why);
@@ -18,7 +18,7 @@ static int flush(gallery_store *s, char why[STORE_WHY]) {
     return good;
 }
 
-/* Room for a record behind those that wait. NULL with a reason. */
+/* Adds room for a record to the pending ones. NULL with a reason. */
 static unsigned char *begin_plain_record(gallery_store *s, uint32_t type, size_t size, char why[STORE_WHY]) {
     if (s->failed) {
         store_fail(why, "an earlier write failed");
@@ -52,7 +52,7 @@ unsigned char *store_begin_record(gallery_store *s, uint32_t type, size_t size, 
     return begin_plain_record(s, type, size, why);
 }
 
-/* What a file has of it stands in a record; memory keeps it with the entry. */
+/* In a gallery in memory, the entry and the row hold what a record holds in a file. */
 static int add_in_memory(gallery_store *s, entry *e, const store_item *item, const void *row, char why[STORE_WHY]) {
     size_t bytes = store_row_bytes(&s->meta);
     e->time = item->time, e->size = item->source_size, e->hash = item->source_hash;
@@ -69,7 +69,8 @@ int store_add(gallery_store *s, const store_item *item, const void *row, char wh
     for (int i = 0; i < 4; i++) {
         total += length[i] = strlen(text[i]);
         if (length[i] > STORE_MAX_TEXT || (i < 2 && !length[i]))
-            return store_fail(why, "a template's texts have 1 to %d bytes", STORE_MAX_TEXT);
+            return store_fail(why, "id and identity must have 1 to %d bytes, camera and source at most as many",
+                              STORE_MAX_TEXT);
     }
     if (entries_find(s, item->id) != SIZE_MAX) return store_fail(why, "is already in the gallery");
     if (row && !record_values_are_finite(&s->meta, row)) return store_fail(why, "its embedding is not finite");
@@ -143,8 +144,8 @@ int store_add_decoders(gallery_store *s, const char *names, char why[STORE_WHY])
     return 1;
 }
 
-/* A new end mark that did not reach the disk, or only perhaps: an older one takes its place again. Where that fails,
-   too, the records stay, because either mark may be found. */
+/* Replaces a new end mark that may not have reached the disk by the previous one. If that fails, too, the records stay
+   in the file, because readers may find either mark. */
 static void undo_mark(gallery_store *s) {
     char reason[STORE_WHY];
     s->keep_tail = !store_write_mark(s->fd, s->sequence - 1, s->end, s->records, reason);

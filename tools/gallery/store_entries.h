@@ -5,7 +5,7 @@
 #include "gallery/store_types.h"
 
 typedef struct entry {
-    size_t text;                /* of the four texts, each ended by a 0, in `texts` */
+    size_t text;                /* where the four texts, each ended by a 0, begin in `texts` */
     uint16_t length[4];
     int64_t time;
     uint64_t size, hash;
@@ -18,17 +18,17 @@ struct gallery_store {
     int fd, keep_rows, failed, in_memory;
     store_host host;
     store_meta meta;
-    int keep_tail;                              /* an end mark on disk may name what stands behind `end` */
-    uint64_t sequence, end, records, file_size; /* what the valid end mark says */
-    uint64_t tail, tail_records;                /* with what was added since */
-    uint64_t next_header;                       /* a record of the header is due when the tail is here */
+    int keep_tail;                              /* an end mark on disk may cover bytes after `end` */
+    uint64_t sequence, end, records, file_size; /* from the valid end mark; size of the file */
+    uint64_t tail, tail_records;                /* with the records that were added since */
+    uint64_t next_header;                       /* a copy of the header is due when the tail is here */
     entry *at;
     size_t count, cap, live;
     char *texts;
     size_t texts_len, texts_cap;
     unsigned char *rows;
     size_t rows_cap;                            /* in rows */
-    uint32_t *ids, *names;                      /* hash tables: number of an entry + 1, 0 for none */
+    uint32_t *ids, *names;                      /* hash tables: index of an entry + 1, 0 for none */
     size_t table;                               /* places in each, a power of two */
     uint32_t *identities;                       /* [count] */
     size_t identity_count, ids_used;
@@ -38,9 +38,9 @@ struct gallery_store {
 
 /* One of the four texts of an entry: id, identity, camera, source. */
 const char *entry_text(const gallery_store *s, const entry *e, int which);
-/* The place of an id, or SIZE_MAX. */
+/* The index of an id, or SIZE_MAX. */
 size_t entries_find(const gallery_store *s, const char *id);
-/* A new entry with these texts, of which the caller keeps the row. NULL with a reason. */
+/* A new entry with these texts; the caller stores its row. NULL with a reason. */
 entry *entries_new(gallery_store *s, const char *const text[4], const size_t length[4], char why[STORE_WHY]);
 /* Adds the newest entry to the tables; its id must be new. */
 int entries_enter(gallery_store *s, char why[STORE_WHY]);

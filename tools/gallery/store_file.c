@@ -73,7 +73,7 @@ const unsigned char *store_view_at(view *v, uint64_t place, size_t size, char wh
         ssize_t n = pread(v->fd, v->bytes + v->have, wanted - v->have, (off_t)(place + v->have));
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) store_fail_errno(why, "cannot read");
-        if (n == 0) store_fail(why, "ended while it was read");
+        if (n == 0) store_fail(why, "became shorter while it was read");
         if (n <= 0) return NULL;
         v->have += (size_t)n;
     }
@@ -114,7 +114,7 @@ int store_name_new(const char *temporary, const char *path, char why[STORE_WHY])
     UNINTERRUPTED(result, link(temporary, path));
     if (result != 0) {
         if (errno == EEXIST || lstat(path, &st) == 0) return store_fail(why, "exists already");
-        UNINTERRUPTED(result, rename(temporary, path)); /* a file system without links */
+        UNINTERRUPTED(result, rename(temporary, path)); /* for a file system without hard links */
         if (result != 0) return store_fail_errno(why, "cannot write here");
     }
     if (store_sync_folder(path, why)) return 1;

@@ -1,4 +1,4 @@
-/* The system calls of a gallery's file, and memory, with the reason for a failure in why. */
+/* System calls and memory for a gallery file, with the reason for a failure in why. */
 #ifndef REID_TOOLS_STORE_FILE_H
 #define REID_TOOLS_STORE_FILE_H
 
@@ -8,24 +8,24 @@
 
 /* These return 0 with the reason in why. */
 int store_fail(char why[STORE_WHY], const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* "doing: " and the meaning of errno. */
+/* The reason is "doing: " and the message for errno. */
 int store_fail_errno(char why[STORE_WHY], const char *doing);
 
 /* Makes room for `wanted` elements of `size` bytes. */
 int store_grow(void **block, size_t *cap, size_t wanted, size_t size, char why[STORE_WHY]);
 int store_write_at(int fd, const unsigned char *bytes, size_t size, uint64_t place, char why[STORE_WHY]);
-/* Everything that was written is on disk. */
+/* After this, everything that was written is on disk. */
 int store_sync(int fd, char why[STORE_WHY]);
-/* The file is `size` bytes long from now on. Returns 0 with errno. */
+/* Truncates the file to `size` bytes. Returns 0 and sets errno on failure. */
 int store_cut(int fd, uint64_t size);
-/* 1 with the reason in why when the program around the gallery asks to stop. */
+/* 1 with the reason in why when the calling program wants to stop. */
 int store_stopped(const store_host *host, char why[STORE_WHY]);
 
-/* The file as one long text, read in pieces. */
+/* A window over the bytes of a file, read in pieces. */
 typedef struct view {
     int fd;
-    uint64_t end;         /* nothing behind it is read */
-    unsigned char *bytes; /* [cap], the caller's to free */
+    uint64_t end;         /* bytes after it are not read */
+    unsigned char *bytes; /* [cap], freed by the caller */
     size_t cap, have;
     uint64_t at;          /* of bytes[0] */
 } view;
@@ -33,9 +33,9 @@ typedef struct view {
 /* `size` bytes at `place`, valid until the next call; NULL with a reason. */
 const unsigned char *store_view_at(view *v, uint64_t place, size_t size, char why[STORE_WHY]);
 
-/* Makes the name of a file durable. Not every file system can, which is no error: the data itself is safe. */
+/* Makes the name of a file durable. A file system without support for this is not an error: the data itself is safe. */
 int store_sync_folder(const char *path, char why[STORE_WHY]);
-/* Opens PATH.new-NUMBER, empty; the caller frees the name. Returns a descriptor, or -1 with the reason. */
+/* Opens PATH.new-NUMBER, empty; the caller frees the name. Returns a descriptor, or -1 with the reason in why. */
 int store_open_temporary(const char *path, long number, mode_t mode, char **name, char why[STORE_WHY]);
 /* Gives a finished file its final name, which must be free ("exists already" otherwise), and makes the name durable;
    when that fails, the name is free again. The temporary name may remain: remove it in any case. */

@@ -18,7 +18,7 @@ uint64_t bytes_get(const unsigned char *from, int bytes) {
 uint64_t bytes_mix(uint64_t h, const unsigned char *bytes, size_t size) {
     for (size_t i = 0; i < size; i += 8) {
         uint64_t word;
-        memcpy(&word, bytes + i, 8); /* bytes_get(bytes + i, 8), where it is as fast as memory */
+        memcpy(&word, bytes + i, 8); /* like bytes_get(bytes + i, 8), but faster */
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
         word = __builtin_bswap64(word);
 #endif

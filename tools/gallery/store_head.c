@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Where the two headers and the two end marks stand. */
+/* Places of the two headers and the two end marks. */
 static uint64_t head_at(unsigned i) { return i ? HEAD_1 : HEAD_0; }
 static uint64_t mark_at(unsigned i) { return i ? MARK_1 : MARK_0; }
 
@@ -34,7 +34,7 @@ int store_open(gallery_store *s, int writer, char why[STORE_WHY]) {
     }
 }
 
-/* The newer end mark. Returns how many of the two are whole; one may be being written right now. */
+/* Takes the newer end mark. Returns how many of the two are intact; a writer may be writing one right now. */
 static int parse_marks(gallery_store *s, const unsigned char *file) {
     int whole = 0;
     for (unsigned i = 0; i < 2; i++) {
@@ -54,7 +54,7 @@ static int marks_are_sound(gallery_store *s, char why[STORE_WHY]) {
     return 1;
 }
 
-/* All copies of the header, which must be whole and the same. file: what stands before the first record, or less. */
+/* Takes the header, of which all copies must be intact and equal. file: the bytes before the first record, or fewer. */
 static int take_head(gallery_store *s, const unsigned char *file, size_t size, char why[STORE_WHY]) {
     static const char *const which[] = {"its header", "the copy of its header"};
     unsigned version = size < 12 ? 0 : (unsigned)bytes_get(file + 8, 4);
@@ -74,7 +74,7 @@ static int take_head(gallery_store *s, const unsigned char *file, size_t size, c
     return header_parse(file, &s->meta) || store_fail(why, "is damaged: its header contradicts itself");
 }
 
-/* Any copy of the header that is left, wherever it stands. */
+/* Finds any intact copy of the header, wherever it is. */
 static int find_head(gallery_store *s, const unsigned char *file, size_t size, char why[STORE_WHY]) {
     view v = {s->fd, s->file_size, NULL, 0, 0, 0};
     int found = 0;
@@ -95,7 +95,7 @@ int store_read_head(gallery_store *s, int salvage, char why[STORE_WHY]) {
     unsigned char *file = malloc(FIRST_RECORD);
     struct stat st;
     int whole = 0, good = file != NULL || store_fail(why, "out of memory"), found = 0;
-    for (int tries = 0; good && tries < 10 && whole < 2; tries++) { /* a writer may be at work on a mark */
+    for (int tries = 0; good && tries < 10 && whole < 2; tries++) { /* a writer may be writing a mark */
         if (tries) usleep(1000);
         if (fstat(s->fd, &st) != 0) good = store_fail_errno(why, "cannot read");
         else if (!S_ISREG(st.st_mode)) good = store_fail(why, "is not a regular file");
@@ -111,10 +111,10 @@ int store_read_head(gallery_store *s, int salvage, char why[STORE_WHY]) {
     }
     free(file);
     if (!good) return 0;
-    if (fstat(s->fd, &st) == 0) s->file_size = (uint64_t)st.st_size; /* not older than the mark */
+    if (fstat(s->fd, &st) == 0) s->file_size = (uint64_t)st.st_size; /* at least as new as the mark */
     if (whole == 2 && (!salvage || (s->end >= FIRST_RECORD && s->end <= s->file_size)))
         return marks_are_sound(s, why);
-    if (salvage) { /* whatever records there are */
+    if (salvage) { /* take whatever records there are */
         s->end = s->file_size & ~(uint64_t)7;
         s->records = UINT64_MAX;
         return 1;

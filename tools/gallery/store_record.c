@@ -23,7 +23,7 @@ int record_values_are_finite(const store_meta *meta, const unsigned char *row) {
     return !bad;
 }
 
-/* A header among the records says the same as the first one; the threshold may have changed. */
+/* 1 when a header among the records agrees with the first one, except for the threshold. */
 static int header_agrees(const store_meta *meta, const unsigned char *payload) {
     unsigned char ours[HEADER_BYTES];
     store_meta its;
@@ -35,7 +35,7 @@ static int header_agrees(const store_meta *meta, const unsigned char *payload) {
     return memcmp(ours, wanted, sizeof ours) == 0;
 }
 
-/* One name, and zeros up to the end, of which there is one at least. */
+/* 1 for a valid name, followed by zeros up to the end, at least one. */
 static int is_decoder_record(const record *r) {
     const char *name = (const char *)r->payload;
     size_t n = strnlen(name, r->size);
@@ -45,7 +45,7 @@ static int is_decoder_record(const record *r) {
     return 1;
 }
 
-/* What a checksum cannot vouch for: that whoever wrote the record was a gallery's writer. */
+/* Checks what a checksum cannot: that the contents of the record are valid. */
 static int record_is_sound(const store_meta *meta, const record *r) {
     size_t length[4], text;
     switch (r->type) {

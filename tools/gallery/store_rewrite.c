@@ -40,12 +40,13 @@ int store_verify(const char *path, const store_host *host, store_damage_fn fn, v
     report->templates = s->live;
     report->version = found ? STORE_VERSION : 0;
     if (meta) *meta = s->meta;
-    if (good && report->damaged) good = store_fail(why, "%zu damaged records", report->damaged);
+    if (good && report->damaged) good = store_fail(why, "%zu damaged record%s", report->damaged,
+                                                   report->damaged == 1 ? "" : "s");
     store_close(s);
     return good;
 }
 
-/* The templates that are left, in their order, behind each other in `to`. */
+/* Copies the remaining templates, in their order, to `to`. */
 static int copy_records(gallery_store *from, gallery_store *to, char why[STORE_WHY]) {
     view v = {from->fd, from->end, NULL, 0, 0, 0};
     size_t entry_number = 0;
@@ -75,8 +76,9 @@ static int copy_records(gallery_store *from, gallery_store *to, char why[STORE_W
     return good && store_commit(to, why);
 }
 
-/* Owner and mode of the old file, before anything is in the new one, which nobody else can read until then. Who may
-   not give a file away keeps it; a group that would be another one than before has no more rights than anybody. */
+/* Gives the new file the owner and mode of the old one, before it has any contents; until then only its owner can read
+   it. Where changing the owner is not allowed, the file keeps its owner; if the group differs, it gets no more rights
+   than others have. */
 static int keep_rights(int old, int fd, char why[STORE_WHY]) {
     struct stat st, mine;
     if (fstat(old, &st) != 0 || fstat(fd, &mine) != 0) return store_fail_errno(why, "cannot read");
@@ -89,8 +91,8 @@ static int keep_rights(int old, int fd, char why[STORE_WHY]) {
     return result == 0 || store_fail_errno(why, "cannot write");
 }
 
-/* The locked file's own path: a symbolic link to it stays one, or the link and the file would be two galleries. NULL
-   with a reason. */
+/* The real path of the locked file, so that a symbolic link to it stays a link instead of becoming a second gallery.
+   NULL with a reason. */
 static char *own_path(const gallery_store *s, char why[STORE_WHY]) {
     struct stat mine, named;
     char *own = realpath(s->path, NULL);
@@ -109,7 +111,7 @@ static int write_anew(gallery_store *s, char why[STORE_WHY]) {
     free(path);
     if (!to) return 0;
     to->meta = s->meta;
-    to->meta.jpeg[0] = 0; /* until they are written */
+    to->meta.jpeg[0] = 0; /* until the decoders are written */
     to->sequence = 1, to->end = to->tail = FIRST_RECORD;
     to->next_header = to->end + HEADER_EVERY;
     to->fd = store_open_temporary(to->path, 0, 0600, &name, why);

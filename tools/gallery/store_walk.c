@@ -32,7 +32,7 @@ static int take_template(gallery_store *s, const record *r, char why[STORE_WHY])
     return entries_enter(s, why) ? 1 : -1;
 }
 
-/* 1; 0 with a reason when the record is wrong; -1 when memory runs out. */
+/* Takes a record. Returns 1, 0 with a reason when it is invalid, -1 with a reason when memory runs out. */
 static int take(gallery_store *s, const record *r, char why[STORE_WHY]) {
     if (r->type == TEMPLATE) return take_template(s, r, why);
     if (r->type == REMOVAL) {

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* One of the two. */
+/* Either a file or a database; the other pointer is NULL. */
 struct templates {
     gallery_store *file;
     database_writer *base;
@@ -32,7 +32,7 @@ gallery_store *templates_read(const char *place, int rows) {
     return s;
 }
 
-/* --- making one --------------------------------------------------------------------------------------------------- */
+/* --- creating ----------------------------------------------------------------------------------------------------- */
 
 static int database_may_be_created(const char *url) {
     text why = TEXT_INIT;
@@ -99,7 +99,7 @@ templates_result templates_find(templates *t, const char *id, const char **ident
     return TEMPLATES_DONE;
 }
 
-/* A file refuses a record and goes on, unless an earlier one could not be written, which a commit tells. */
+/* A file refuses a record and can still be used, unless an earlier write failed; then the commit fails. */
 static templates_result of_file(int good) { return good ? TEMPLATES_DONE : TEMPLATES_REFUSED; }
 
 templates_result templates_add(templates *t, const store_item *item, const void *row, char why[STORE_WHY]) {
@@ -133,10 +133,10 @@ templates_result templates_remove_identity(templates *t, const char *identity, s
 
 templates_result templates_commit(templates *t, const commit_rules *rules, char why[STORE_WHY]) {
     if (t->base) return database_store(t->base, rules, why);
-    return store_commit(t->file, why) ? TEMPLATES_DONE : TEMPLATES_FAILED; /* a file's writer is alone with it */
+    return store_commit(t->file, why) ? TEMPLATES_DONE : TEMPLATES_FAILED; /* a file has one writer at a time */
 }
 
-/* --- looking at everything ---------------------------------------------------------------------------------------- */
+/* --- verifying and compacting ------------------------------------------------------------------------------------- */
 
 int templates_verify(const char *place, store_damage_fn fn, void *user, store_report *report, store_meta *meta,
                      char why[STORE_WHY]) {
@@ -152,7 +152,8 @@ static uint64_t bytes_of(const char *path) {
 static int compact_database(const char *url, int salvage, compacted *done, char why[STORE_WHY]) {
     uint64_t bytes[2] = {0, 0};
     int good = 0;
-    if (salvage) snprintf(why, STORE_WHY, "--salvage is for gallery files; remove what \"reid gallery verify\" names");
+    if (salvage) snprintf(why, STORE_WHY, "--salvage is for gallery files; remove the templates that "
+                                       "\"reid gallery verify\" names");
     else good = database_compact(url, bytes, &done->templates, why);
     done->bytes_before = bytes[0];
     done->bytes = bytes[1];

@@ -1,7 +1,6 @@
-# bench.sh: reid bench in all its cells, in the first mode that works; cold and cached starts; exact search; A and B.
-# Lines of bench.jsonl, ab.jsonl and tune.jsonl: {"in": GROUP, "is": CELL}. Parts of tools/gpu_check;
-# common.sh says what is set.
-# shellcheck shell=sh disable=SC2034,SC2086,SC2154
+# bench.sh: reid bench in all cells, in the first mode that works; cold and cached starts; exact search; A and B. Lines
+# of bench.jsonl, ab.jsonl and tune.jsonl: {"in": GROUP, "is": CELL}. Parts of tools/gpu_check; common.sh lists the
+# variables. shellcheck shell=sh disable=SC2034,SC2086,SC2154
 
 # bench_cells NET SIZE PRECISION PEAK_GFLOPS OPTION...: adds cells to the group $group
 bench_cells() {
@@ -28,7 +27,7 @@ bench_cells() {
     fi
 }
 
-# The rows of the table from a file of cells, one a line.
+# Prints the rows of the table from a file of cells, one per line.
 table_of_cells() {
     awk '{ sub(/^{"in": "[^"]*", "is": /, "")
            for (i = 1; i <= 10; i++) { match($0, /"[a-z_]+": ("[^"]*"|[0-9.e+-]+|null)/)
@@ -38,8 +37,8 @@ table_of_cells() {
                v["ours_ms"], 1000 * v["batch"] / v["ours_ms"] }' "$1"
 }
 
-# works NET SETTINGS PRECISION: are 64 pictures in it the CPU's, in small batches and in a large one? bf16's angles are
-# eight times FP16's: see `tolerance` in correct.sh.
+# works NET SETTINGS PRECISION: whether the embeddings of 64 images agree with the CPU's, in small batches and in a
+# large one. Angles in bf16 are eight times those in FP16: see `tolerance` in correct.sh.
 works() {
     net=$1 with=$2 size=224x224 precision=$3 near=0.9999
     [ "$precision" != bf16 ] || near=0.9936
@@ -51,8 +50,8 @@ works() {
     done
 }
 
-# choose_mode NET [bf16]: the first settings in which it is right, for all its cells. $work/mode.NET has them, and
-# mode.NET.bf16.
+# choose_mode NET [bf16]: finds the first settings that give correct results, for all cells of the network. Writes them
+# to $work/mode.NET or mode.NET.bf16.
 choose_mode() {
     for settings in '' REID_CLUSTERS=0 REID_PDL=0 'REID_CLUSTERS=0 REID_PDL=0' REID_WGMMA=0 \
         'REID_WGMMA=0 REID_PDL=0'; do
@@ -68,7 +67,7 @@ choose_mode() {
     return 1
 }
 
-# $nets: those that work somehow.
+# $nets: the networks that work in some mode.
 choose_modes() {
     able=''
     for each in $nets; do
@@ -77,7 +76,7 @@ choose_modes() {
     nets=$able
 }
 
-# INT8, with ranges from a few of the pictures.
+# INT8, with ranges from a few of the images.
 bench_int8() {
     net=resnet50
     [ -f "$work/mode.$net" ] || return 0
@@ -90,7 +89,8 @@ bench_int8() {
     done
 }
 
-# bf16, last: FP16's kernels with another element, predicted to take as long. What matters most comes first.
+# bf16, last: the kernels of FP16 with another element type, predicted to take as long. The most important cells come
+# first.
 bench_bf16() {
     for net in $nets; do
         [ "$(left)" -gt 60 ] || { echo "no time left for $net bf16"; failures=$((failures + 1)); return; }
@@ -110,7 +110,7 @@ bench_bf16() {
     done
 }
 
-# beside_fp16 GROUP: the cells of bf16 that were measured last, over those of FP16 in the same group
+# beside_fp16 GROUP: ratios of the latest bf16 cells to the FP16 cells of the same group
 beside_fp16() {
     sed -n "s/^{\"in\": \"$1\", \"is\": \(.*\)}\$/\1/p" "$out/$results.jsonl" |
         awk -v from="$1" -v last="$(cat "$work/cells")" '
@@ -135,7 +135,8 @@ beside_fp16() {
 # Milliseconds from reid_create to the first embedding, of the first handle in the file.
 first_start() { sed -n 's/.*"start_ms": \[\([0-9.e+]*\).*/\1/p' "$work/bench.json" | head -n 1; }
 
-# one_start FOLDER NET: the same in a new process, whose compiled kernels are kept in that folder
+# one_start FOLDER NET: milliseconds to the first embedding in a new process, which keeps compiled kernels in that
+# folder
 one_start() {
     with=$(cat "$work/mode.$2")
     limited 90 "$2 fp16 start" env $with REID_CACHE_DIR="$1" $reid bench -m "build/gpu/$2.safetensors" \
@@ -143,7 +144,7 @@ one_start() {
         first_start
 }
 
-# starts_of NET: from reid_create to the first embedding, without cached kernels and with them
+# starts_of NET: time from reid_create to the first embedding, with and without cached kernels
 starts_of() {
     rm -rf "$work/cache"
     mkdir "$work/cache"
@@ -167,7 +168,7 @@ bench_search() {
     fi
 }
 
-# The same for calls with one picture, or a few.
+# Benchmarks calls with one image, or a few.
 bench_latency() {
     group=latency
     table $results "with --latency:"
@@ -176,7 +177,7 @@ bench_latency() {
     done
 }
 
-# bench_without WHAT GROUP BATCHES OPTION...: the same with REID_WHAT=0, for networks that work with it
+# bench_without WHAT GROUP BATCHES OPTION...: benchmarks with REID_WHAT=0, for networks that work with it
 bench_without() {
     more=REID_$1=0 group=$2
     shift 2
@@ -188,7 +189,7 @@ bench_without() {
     more=''
 }
 
-# The same after every tile was measured, in a cache of its own; tiles.txt: the model's tiles and the fastest ones.
+# Benchmarks after measuring every tile, with a separate cache; tiles.txt: the cost model's tiles and the fastest ones.
 part_tune() {
     [ -z "$emulator" ] || skip 'times on the emulator would mean nothing'
     nets=resnet50
@@ -205,7 +206,7 @@ part_tune() {
     return $((failures > 0))
 }
 
-# The five operations of a batch of 256 that take longest, by the hardware's counters.
+# Hardware counters of the five slowest operations of a batch of 256.
 profile_slowest() {
     command -v ncu >/dev/null || { echo 'no ncu here'; return; }
     limited 150 'resnet50 fp16 ncu' ncu --clock-control none --target-processes all --set basic --section SpeedOfLight \
@@ -214,7 +215,7 @@ profile_slowest() {
         --device cuda --precision fp16 --batches 256 --rounds 1 > "$out/ncu.csv" || failures=$((failures + 1))
 }
 
-need_bench() { # need_bench PART: whose results these are
+need_bench() { # need_bench PART: the part that gets the results
     results=$1
     need_command
     need_pictures 64
@@ -238,7 +239,7 @@ part_bench() {
         choose_mode "$nets" bf16 && bench_cells "$nets" 64x32 bf16 '' --batches 1 --rounds 1 && beside_fp16 cells
         return $((failures > 0))
     fi
-    for net in $nets; do # what matters most comes first
+    for net in $nets; do # most important first
         for size in 224x224 256x128; do bench_cells "$net" $size fp16 "$half" --batches 1,256 --ops; done
     done
     bench_latency
@@ -263,11 +264,11 @@ part_bench() {
     return $((failures > 0))
 }
 
-# A (the folder --before, another version of this repository) and B (this one) in turn, operation by operation.
+# Benchmarks A (--before, another version of this repository) and B (this one) in turn, operation by operation.
 part_ab() {
     [ -z "$emulator" ] || skip 'times on the emulator would mean nothing'
-    [ -n "$other" ] || skip 'which version is A? --before DIR is missing'
-    [ -f "$other/Makefile" ] || skip "$other is no checkout: it has no Makefile"
+    [ -n "$other" ] || skip '--before DIR is missing; it names version A'
+    [ -f "$other/Makefile" ] || skip "$other is not a checkout: it has no Makefile"
     nets='resnet50 efficientnet_b0'
     need_bench ab
     (cd "$other" && ${MAKE:-make} -s -j"$(cores)" build/reid) || exit 1

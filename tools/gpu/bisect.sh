@@ -1,8 +1,9 @@
-# bisect.sh: every kernel against its definition, each operation and tile in a process of its own, so that the broken
-# one is named; and one picture in every mode. Parts of tools/gpu_check; common.sh says what is set.
-# shellcheck shell=sh disable=SC2034,SC2086,SC2154
+# bisect.sh: checks every kernel against its definition, each operation and tile in a process of its own, so that a
+# broken one is named; and one image in every mode. Parts of tools/gpu_check; common.sh lists the variables. shellcheck
+# shell=sh disable=SC2034,SC2086,SC2154
 
-# build_kernels: build/gpu/kernels_PART, tests/gpu/kernels_PART.c with the real driver and NVRTC, or the emulator's.
+# build_kernels: builds build/gpu/kernels_PART from tests/gpu/kernels_PART.c, with the real driver and NVRTC, or the
+# emulator's.
 build_kernels() {
     if [ -n "$emulator" ]; then
         use_emulator
@@ -24,7 +25,7 @@ build_kernels() {
     c_program each_case
 }
 
-# BISECT_PARTS, _MATCH, _SECONDS and _KERNELS (a folder with another reid_kernels.cu) in the environment narrow it.
+# BISECT_PARTS, _MATCH, _SECONDS and _KERNELS (a folder with another reid_kernels.cu) in the environment restrict it.
 part_bisect() {
     parts=${BISECT_PARTS:-conv wgmma bytes rest image pack}
     arch=${REID_EMULATOR_ARCH:-90}
@@ -34,7 +35,7 @@ part_bisect() {
     build_kernels "$parts"
     programs=''
     for part in $parts; do programs="$programs build/gpu/kernels_$part$emulator"; done
-    if [ "$arch" -ge 80 ]; then # last, so that a part which is stopped has all others
+    if [ "$arch" -ge 80 ]; then # last, so that all others are done if time runs out
         programs="$programs HALVES=bf16"
         for part in $parts; do
             [ "$part" = bytes ] || programs="$programs build/gpu/kernels_$part$emulator"
@@ -48,7 +49,7 @@ part_bisect() {
         --out "$out/bisect.jsonl" $programs > "$out/bisect.txt"
 }
 
-# one_mode SETTINGS OPTION...: one picture, against the CPU's embedding of it
+# one_mode SETTINGS OPTION...: compares the embedding of one image with the CPU's
 one_mode() {
     with=$1
     shift
@@ -77,7 +78,7 @@ one_mode() {
     with=''
 }
 
-# One picture in every mode of every network.
+# Tries one image in every mode of every network.
 part_modes() {
     nets=$networks failures=0 with=''
     [ -z "$emulator" ] || nets=${MODES_NETS:-efficientnet_b0}
@@ -107,7 +108,7 @@ part_modes() {
     done
     [ -n "$emulator" ] || [ "$(capability)" -ge 80 ] || return $((failures > 0))
     precision=bf16 keep=0.9936 # angles eight times FP16's: see `tolerance` in correct.sh
-    for net in $nets; do # last: a part that is stopped has the others
+    for net in $nets; do # last, so that the others are done if time runs out
         against=cpu.$net
         [ -s "$work/$against.npy" ] || continue
         for settings in '' REID_CLUSTERS=0 REID_WGMMA=0; do one_mode "$settings"; done

@@ -1,4 +1,4 @@
-/* ceilings.cu: what one GPU does at best, a kernel for each question. The benchmark's percentages refer to these.
+/* ceilings.cu: the best speeds of one GPU, with a kernel for each. The benchmark's percentages refer to these.
 
      nvcc -O2 -std=c++17 -gencode arch=compute_90a,code=sm_90a -DSM90A ceilings.cu -o ceilings -ldl  (Hopper)
      nvcc -O2 -std=c++17 -arch=native ceilings.cu -o ceilings -ldl                                  (others, from sm_80)
@@ -23,8 +23,8 @@ static double now_ms() {
     return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
 }
 
-/* cuInit and the primary context, by the driver alone: the part of a cold start that no library can avoid. Before any
-   other call. Returns 0 when there is no driver. */
+/* Times cuInit and the primary context, the part of a cold start that no library can avoid. Call it before any other
+   call. Returns 0 when there is no driver. */
 static int start_driver(double ms[2]) {
     int (*init)(unsigned), (*retain)(void **, int);
     void *context, *driver = dlopen("libcuda.so.1", RTLD_NOW), *symbols[2] = {NULL, NULL};
@@ -65,8 +65,8 @@ __global__ void copy(const uint4 *from, uint4 *to, size_t count) {
         to[i] = from[i];
 }
 
-/* Reads p round and round, past the L1 caches, eight loads under way in each thread. A pass does not begin where the
-   last one did, so that no multiprocessor meets the same lines again. */
+/* Reads p repeatedly, bypassing the L1 caches, with eight loads in flight in each thread. Each pass begins elsewhere,
+   so that no multiprocessor reads the same lines again. */
 __global__ void __launch_bounds__(512) read_l2(const uint4 *p, unsigned count, unsigned loads, unsigned *out) {
     unsigned sum = 0, step = gridDim.x * 512, at = blockIdx.x * 512 + threadIdx.x, i = at;
     for (unsigned k = 0; k < loads; k += 8) {
@@ -187,8 +187,9 @@ __global__ void __launch_bounds__(256) run_mma(const unsigned *numbers, float *o
 }
 
 #ifdef SM90A
-/* Two warpgroups multiply 64 x 64 slices of A, each its own, with an n x 64 slice of B, from three stages in turn, all
-   in the 128-byte swizzle; or with A in registers. No copies: the tensor cores and their reads are alone. */
+/* Two warpgroups each multiply their own 64 x 64 slices of A with an n x 64 slice of B, from three stages in turn, all
+   in the 128-byte swizzle; or with A in registers. There are no copies: this measures the tensor cores and their reads
+   alone. */
 template <int n, bool registers, bool brain> __global__ void __launch_bounds__(256)
 run_wgmma(const uint4 *numbers, float *out, int rounds) {
     extern __shared__ __align__(1024) unsigned char slices[];
@@ -264,7 +265,7 @@ static void measure_arithmetic(const gpu &g) {
     measure_wgmma<64, true, false>(g, operands, out);
     measure_wgmma<128, true, false>(g, operands, out);
     measure_wgmma<256, true, false>(g, operands, out);
-    measure_wgmma<256, false, true>(g, operands, out); /* the same halves as bf16: as fast, if data does not matter */
+    measure_wgmma<256, false, true>(g, operands, out); /* the same halves as bf16: as fast, if data has no effect */
 #endif
     CHECK(cudaFree(halves));
     CHECK(cudaFree(numbers));
@@ -276,7 +277,8 @@ __global__ void trivial(unsigned *p) {
     if (threadIdx.x == 0) p[blockIdx.x]++;
 }
 
-/* The same with programmatic dependent launch: the next one may start at once, and waits before it touches memory. */
+/* Like trivial, with programmatic dependent launch: the next kernel may start at once, and waits before it touches
+   memory. */
 __global__ void trivial_dependent(unsigned *p) {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
@@ -328,7 +330,8 @@ static double graph_node_us(unsigned blocks, bool dependent, unsigned *p) {
     return 1e3 * times[times.size() / 2] / NODES;
 }
 
-/* All blocks are resident (a cooperative launch): each arrives, then waits until all of this round have. */
+/* All blocks are resident (a cooperative launch): each arrives, then waits until all blocks have arrived in this
+   round. */
 __global__ void grid_barriers(unsigned *arrived, unsigned rounds) {
     volatile unsigned *seen = arrived;
     for (unsigned r = 1; r <= rounds; r++) {
@@ -381,7 +384,7 @@ static void measure_launching(const gpu &g) {
     CHECK(cudaFree(p));
 }
 
-/* What start_driver measured. */
+/* Reports what start_driver measured. */
 static void measure_start(const double ms[2]) {
     result("cuinit", ms[0], "ms", "cuInit, first call of the process");
     result("retain", ms[1], "ms", "cuDevicePrimaryCtxRetain after it");

@@ -1,29 +1,29 @@
-# common.sh: what the parts of tools/gpu_check share. Sourced by it, from the top of the repository, with these set:
-# $out (results), $work (a folder of this part's own), $emulator (empty, or "-emulator"), $carried (a folder with what
-# was prepared), $quick (empty, or 1), $limit and $began (seconds for the part, and when it began).
-# shellcheck shell=sh disable=SC2034,SC2086,SC2154 # variables of the sourcing script; words without spaces
+# common.sh: functions shared by the parts of tools/gpu_check, which sources it from the top of the repository with
+# these variables: $out (results), $work (a folder for this part), $emulator (empty, or "-emulator"), $carried (a folder
+# with prepared files), $quick (empty, or 1), $limit and $began (seconds for the part, and when it began). shellcheck
+# shell=sh disable=SC2034,SC2086,SC2154 # variables of the sourcing script; words without spaces
 
-skip() { # skip WHY: ends a part
+skip() { # skip WHY: skips the part
     echo "skipped: $1"
     exit 77
 }
 
 left() { echo $((limit - ($(date +%s) - began))); } # seconds that this part still has
 
-# line PART JSON: appends a line to the part's results. One write, so that it is there as a whole or not at all.
+# line PART JSON: appends a line to the part's results. A single write, so that the line is never incomplete.
 line() { printf '%s\n' "$2" >> "$out/$1.jsonl"; }
 
-# table PART TEXT: the same for people
+# table PART TEXT: appends a line to the table for people
 table() { printf '%s\n' "$2" >> "$out/$1.txt"; }
 
-# quoted TEXT: as a string of JSON
+# quoted TEXT: prints it as a JSON string
 quoted() {
     printf '"%s"' "$(printf '%s' "$1" | tr '\n\t' '  ' | tr -d '\000-\037\177-\377' | sed 's/["\\]/\\&/g')"
 }
 
-# limited SECONDS MODE COMMAND...: the command, killed when it takes longer. A mode ("resnet50 fp16 REID_PDL=0") in
-# which something hung is written to $out/hung, and nothing is tried in it again: 125. Otherwise the command's
-# status; 124 if it hung.
+# limited SECONDS MODE COMMAND...: runs the command, and kills it when it takes longer. A mode ("resnet50 fp16
+# REID_PDL=0") in which a command hung is written to $out/hung, and is not tried again: status 125. Otherwise the
+# command's status; 124 if it hung.
 limited() {
     seconds=$1 mode=$2
     shift 2
@@ -44,7 +44,7 @@ limited() {
     return $ended
 }
 
-# value NAME: a number of ceilings.jsonl, also of an earlier call that is carried
+# value NAME: prints a number from ceilings.jsonl, or from that of an earlier call in $carried
 value() {
     cat "$carried/ceilings.jsonl" "$out/ceilings.jsonl" 2>/dev/null |
         sed -n "s/.*\"name\": \"$1\", \"value\": \([0-9.e+-]*\),.*/\1/p" | tail -n 1
@@ -56,12 +56,12 @@ find_nvcc() {
     nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null) || skip 'no nvcc here'
 }
 
-# 90, for example; empty without a GPU
+# prints the compute capability, for example 90; nothing without a GPU
 capability() {
     nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1 | tr -d '. '
 }
 
-# The compiler's options for this GPU: Hopper's own instructions need the architecture with the a.
+# Prints the compiler options for this GPU: Hopper's own instructions need sm_90a.
 nvcc_target() {
     case $(capability) in
     '') skip 'nvidia-smi finds no GPU' ;;
@@ -70,7 +70,7 @@ nvcc_target() {
     esac
 }
 
-# program NAME [BINARY OPTION...]: build/gpu/NAME, or BINARY, from tools/gpu/NAME.cu
+# program NAME [BINARY OPTION...]: builds build/gpu/NAME, or BINARY, from tools/gpu/NAME.cu
 program() {
     source=tools/gpu/$1.cu
     [ $# -eq 1 ] || shift
@@ -82,18 +82,18 @@ program() {
     "$nvcc" -O2 -std=c++17 $target "$@" "$source" -o "$binary" -ldl || exit 1
 }
 
-c_program() { # c_program NAME: build/gpu/NAME from tools/gpu/NAME.c
+c_program() { # c_program NAME: builds build/gpu/NAME from tools/gpu/NAME.c
     ${CC:-cc} -O2 -std=c99 -D_GNU_SOURCE "tools/gpu/$1.c" -o "build/gpu/$1" -lm -lpthread -ldl || exit 1
 }
 
-use_emulator() { # of this build: $emulated is where its libraries are
+use_emulator() { # builds the emulator; $emulated: the folder of its libraries
     ${MAKE:-make} -s emulator || exit 1
     emulated=$PWD/build/emulator
 }
 
 cores() { nproc 2>/dev/null || echo 2; }
 
-# What can be built without a GPU: the reid command, weights, the programs that compare. $nets: which networks.
+# Builds what needs no GPU: the reid command, weights, comparison programs. $nets: the networks.
 need_programs() {
     if [ -f "$carried/stb/stb_image.h" ]; then CPPFLAGS="-I$carried ${CPPFLAGS-}"; fi
     export CPPFLAGS="${CPPFLAGS-}"
@@ -109,7 +109,7 @@ need_programs() {
     done
 }
 
-need_command() { # the same for running on a GPU, or on the emulator
+need_command() { # also needs a GPU, or the emulator
     [ -n "$emulator" ] || nvidia-smi >/dev/null 2>&1 || skip 'nvidia-smi finds no GPU'
     need_programs
     c_program search
@@ -124,7 +124,7 @@ need_command() { # the same for running on a GPU, or on the emulator
     [ ! -s "$carried/kernels$emulator.pack" ] || pack="--pack $carried/kernels$emulator.pack"
 }
 
-need_pictures() { # need_pictures COUNT: the lists $pictures and $backwards
+need_pictures() { # need_pictures COUNT: makes the lists $pictures and $backwards
     pictures=$work/pictures backwards=$work/backwards
     [ -d build/gpu/pictures ] || build/demo_images build/gpu/pictures > /dev/null || exit 1
     find build/gpu/pictures -name '*.png' | sort | head -n "$1" > "$pictures"
@@ -133,10 +133,10 @@ need_pictures() { # need_pictures COUNT: the lists $pictures and $backwards
 
 # --- embeddings ---
 
-# mode_of WORD...: what `limited` remembers when it hangs: network, precision and settings ($with, NAME=VALUE words)
+# mode_of WORD...: prints the mode for `limited`: network, precision and settings ($with, NAME=VALUE words)
 mode_of() { echo "$net $precision ${with-}${*:+ $*}" | sed 's/  */ /g; s/ $//'; }
 
-# embed NAME LIST OPTION...: work/NAME.npy, with the variables of $with in the environment
+# embed NAME LIST OPTION...: makes $work/NAME.npy, with the variables of $with in the environment
 embed() {
     name=$1 list=$2
     shift 2
@@ -150,7 +150,7 @@ embed() {
         --size "$size" $packed "$@" - -o "$work/$name.npy" < "$list"
 }
 
-# make_ranges LIST: INT8's for $net at $size, from these pictures
+# make_ranges LIST: measures INT8's ranges for $net at $size, on these images
 make_ranges() {
     limited 120 "$net ranges" xargs build/reid calibrate --int8 -q -m "build/gpu/$net.safetensors" --size "$size" \
         --device cpu -o "$work/ranges.safetensors" < "$1" > /dev/null

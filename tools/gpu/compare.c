@@ -1,13 +1,8 @@
-/* compare: two files of embeddings that `reid embed` wrote, row by row.
-
-     cc -O2 -std=c99 compare.c -o compare -lm
-     ./compare A.npy B.npy [--reversed] [--equal] [--abs LIMIT] [--cosine LIMIT]
-
-   Prints rows, floats in a row, the largest difference, the smallest cosine, and the rows whose bytes are equal:
-
-     36 rows of 2048: largest difference 3.1e-07, smallest cosine 0.999999999, 0 rows equal
-
-   --reversed compares row i of A with row n - 1 - i of B. Exit status: 0 all limits kept, 1 not, 2 wrong use. */
+/* compare: compares two files of embeddings from `reid embed`, row by row. cc -O2 -std=c99 compare.c -o compare -lm
+   ./compare A.npy B.npy [--reversed] [--equal] [--abs LIMIT] [--cosine LIMIT] Prints rows, floats in a row, the largest
+   difference, the smallest cosine, and the rows whose bytes are equal: 36 rows of 2048: largest difference 3.1e-07,
+   smallest cosine 0.999999999, 0 rows equal --reversed compares row i of A with row n - 1 - i of B. Exit status: 0 all
+   limits kept, 1 not, 2 wrong use. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +13,7 @@ typedef struct table {
     long rows, dim;
 } table;
 
-/* A .npy of little-endian float32 in two dimensions. Returns 0 when it is something else. */
+/* Reads a .npy of little-endian float32 in two dimensions. Returns 0 when it is something else. */
 static int read_npy(const char *path, table *t) {
     unsigned char start[10];
     char header[4096];
@@ -69,7 +64,7 @@ int main(int argc, char **argv) {
     }
     for (int i = 0; i < 2; i++) {
         if (read_npy(argv[1 + i], &t[i])) continue;
-        fprintf(stderr, "compare: %s is no table of embeddings\n", argv[1 + i]);
+        fprintf(stderr, "compare: %s is not a .npy file of embeddings\n", argv[1 + i]);
         return 2;
     }
     if (t[0].rows != t[1].rows || t[0].dim != t[1].dim) {
@@ -81,7 +76,7 @@ int main(int argc, char **argv) {
         const float *a = t[0].values + r * dim, *b = t[1].values + (reversed ? t[0].rows - 1 - r : r) * dim;
         double c = cosine(a, b, dim);
         equal += memcmp(a, b, (size_t)dim * sizeof *a) == 0;
-        if (c < smallest || c != c) smallest = c; /* a NaN stays */
+        if (c < smallest || c != c) smallest = c; /* keeps a NaN */
         for (long i = 0; i < dim; i++) {
             double d = fabs((double)a[i] - (double)b[i]);
             if (d > worst || d != d) worst = d;

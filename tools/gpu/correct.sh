@@ -1,10 +1,10 @@
-# correct.sh: embeddings on the GPU against those on the CPU, over batches and orders; searches, likewise; memory and
-# race checkers; then all of it in bf16. Lines of correct.jsonl: a check each. A part of tools/gpu_check; common.sh says
-# what is set. CORRECT_NETS, _PRECISIONS and _KERNELS (a folder with another reid_kernels.cu) in the environment narrow
-# it to embeddings of these.
-# shellcheck shell=sh disable=SC2034,SC2086,SC2154
+# correct.sh: compares embeddings on the GPU with those on the CPU, over batches and orders; also searches; runs memory
+# and race checkers; then repeats everything in bf16. Each line of correct.jsonl is one check. A part of
+# tools/gpu_check; common.sh lists the variables. CORRECT_NETS, _PRECISIONS and _KERNELS (a folder with another
+# reid_kernels.cu) in the environment restrict it to embeddings of these. shellcheck shell=sh
+# disable=SC2034,SC2086,SC2154
 
-# record CHECK STATUS TEXT: a line of the results and of the table
+# record CHECK STATUS TEXT: adds a line to the results and to the table
 record() {
     ok=true word=ok
     [ "$2" -eq 0 ] || { ok=false word=FAILED failures=$((failures + 1)); }
@@ -13,7 +13,7 @@ record() {
     table correct "$(printf '%-6s %-20s %-8s %-5s %-28s %s' $word "$net" "$size" "$precision" "$1" "$3")"
 }
 
-# agree CHECK A B OPTION...
+# agree CHECK A B OPTION...: compares two files of embeddings and records the result
 agree() {
     check=$1 a=$2 b=$3
     shift 3
@@ -23,7 +23,7 @@ agree() {
     record "$check" $status "$said"
 }
 
-# What is known about an embed that failed: that it hung, or the operation that REID_SYNC=1 names.
+# Prints what is known about an embed that failed: that it hung, or the operation that REID_SYNC=1 names.
 why_not() {
     case $ended in
     124 | 125 | 137) echo "\"$embed_mode\" hung" ;;
@@ -31,7 +31,7 @@ why_not() {
     esac
 }
 
-# blame OPTION...: which operation failed? Runs once more, operation by operation.
+# blame OPTION...: finds the operation that failed, by running again, operation by operation.
 blame() {
     before=${with-} with="${with-} REID_SYNC=1"
     if embed blamed "$pictures" "$@" > "$work/blamed" 2>&1; then echo 'no operation fails then' > "$work/blamed"; fi
@@ -39,9 +39,9 @@ blame() {
     record 'with REID_SYNC=1' 1 "$(tail -n 2 "$work/blamed")"
 }
 
-# What embeddings may be off. FP16's 11 bits keep a cosine of 0.9999. bf16's 8 bits have steps eight times as large, so
-# that angles are as large, and what a cosine lacks of 1 is 64 times as much: twice that, of what FP16 has just been
-# found to lack on the same pictures, and 0.9936 at the least.
+# Prints the tolerance for embeddings. FP16's 11 bits keep a cosine of 0.9999. bf16's 8 bits have steps eight times as
+# large, so angles are eight times, and 1 - cosine is 64 times as large as in FP16. The limit is twice 64 times the 1 -
+# cosine just measured for FP16 on the same images; without one, the cosine 0.9936.
 tolerance() {
     case $precision in
     fp32) echo '--abs 1e-5' ;;
@@ -50,7 +50,7 @@ tolerance() {
     esac
 }
 
-# note_near: FP16 was found as near as $said says; bf16's cosine follows
+# note_near: derives bf16's limit from the cosine that FP16 has reached according to $said
 note_near() {
     echo "$said" | sed -n 's/.*smallest cosine \([0-9.]*\),.*/\1/p' |
         awk '{ lacks = 128 * (1 - $1); if (lacks < 1e-6) lacks = 1e-6
@@ -65,7 +65,7 @@ check_precision() {
     [ $ended -eq 0 ] || { record "embeds" $ended "$(why_not)"; blame "$@"; return; }
     agree "as on the CPU: $keep" gpu "cpu.$net.$size" $keep
     [ "$precision" != fp16 ] || note_near
-    if [ "$precision" != fp32 ] && [ -z "$emulator" ]; then # on Hopper another kernel
+    if [ "$precision" != fp32 ] && [ -z "$emulator" ]; then # uses another kernel on Hopper
         with=REID_WGMMA=0 && embed other "$pictures" "$@"
         agree 'as with REID_WGMMA=0' gpu other $keep
         with=REID_CLUSTERS=0 && embed other "$pictures" "$@"
@@ -93,7 +93,7 @@ check_latency() {
     done
 }
 
-# INT8's convolutions and pools give the CPU's bytes, whatever multiplies; sums of a linear layer have another order.
+# INT8's convolutions and pools give the CPU's bytes with any instruction; a linear layer sums in another order.
 check_int8() {
     case $net in resnet50) same=--equal ;; resnet50*) same='--cosine 0.999999' ;; *) return ;; esac
     precision=int8
@@ -101,7 +101,7 @@ check_int8() {
     ended=$?
     [ $ended -eq 0 ] || { record 'ranges' $ended "exit status $ended"; return; }
     set -- --raw --precision int8 --ranges "$work/ranges.safetensors"
-    embed both "$pictures" --device cpu "$@" # the same pictures leave the ranges, and have FP32's rows
+    embed both "$pictures" --device cpu "$@" # the same images exceed the ranges, and get FP32 rows
     embed other "$pictures" --device cuda "$@"
     agree 'with FP32 where it is left' other both --cosine 0.999999
     set -- "$@" --no-fallback
@@ -115,7 +115,7 @@ check_int8() {
     agree 'same bytes, batch 3' gpu other --equal
 }
 
-# bf16 in all networks and sizes, when everything else has been checked: the same kernels with another element.
+# bf16 in all networks and sizes, after all other checks: the same kernels with another element type.
 check_bf16() {
     batches=${batches%% *}
     for net in $nets; do
@@ -131,8 +131,8 @@ check_bf16() {
     case " $nets " in *' resnet50 '*) check_range ;; esac
 }
 
-# A network whose activations are 32768 times as large. bf16 has the same digits at any size, and so the same bytes;
-# FP16 has no numbers for them, and has to say so.
+# A network whose activations are 32768 times as large. bf16 has the same precision at any magnitude, so the bytes are
+# the same; FP16 overflows, and must say so.
 check_range() {
     net=resnet50-loud size=64x32 precision=bf16
     [ "$(left)" -gt 20 ] || { left_out "$net bf16"; return; }
@@ -149,14 +149,15 @@ check_range() {
     record 'it is said that FP16 overflows' $? "$(grep -o 'activations beyond.*' "$work/said" | head -n 1)"
 }
 
-# Are a Hopper's bits those that the emulator predicts when it adds like tensor cores (REID_EMULATOR_SUMS=tensor)?
+# Checks that Hopper gives the bits that the emulator predicts when it adds like tensor cores
+# (REID_EMULATOR_SUMS=tensor).
 check_predicted() { # check_predicted PRECISION
     net=resnet50 size=64x32 precision=$1 kind=''
     [ -n "$emulator" ] || [ "$(capability)" = 90 ] || return
     [ "$1" = fp16 ] || kind=.$1
     for with in '' REID_WGMMA=0; do # wgmma, then mma.sync
         predicted=$carried/predicted$kind${with:+.$with}.npy
-        [ -s "$predicted" ] || { echo "there is no $predicted"; continue; }
+        [ -s "$predicted" ] || { echo "$predicted is missing"; continue; }
         embed gpu "$few" --device cuda --precision "$precision" --raw
         said=$(build/gpu/compare "$work/gpu.npy" "$predicted" --equal 2>&1)
         record "the emulator's bits${with:+, $with}" $? "$said"
@@ -164,12 +165,12 @@ check_predicted() { # check_predicted PRECISION
     with=''
 }
 
-left_out() { # left_out WHAT: for which no time is left
+left_out() { # left_out WHAT: reports that no time is left for it
     echo "no time left for $1"
     table correct "no time left for $1"
 }
 
-sanitize() { # compute-sanitizer's report of one tool on two small pictures
+sanitize() { # runs one tool of compute-sanitizer on two small images
     said=$(limited 120 "$net $precision compute-sanitizer $1" compute-sanitizer --tool "$1" --error-exitcode 9 \
         build/reid embed -q -m "build/gpu/$net.safetensors" --size 64x32 $pack --device cuda --precision "$precision" \
         - -o "$work/checked.npy" < "$few" 2>&1)
@@ -178,7 +179,7 @@ sanitize() { # compute-sanitizer's report of one tool on two small pictures
     record "compute-sanitizer $1" $ended "$(echo "$said" | grep 'SUMMARY' | tail -n 1)"
 }
 
-check_memory() { # check_memory SECONDS PRECISION...: as many seconds are kept for what comes after it
+check_memory() { # check_memory SECONDS PRECISION...: keeps SECONDS for later checks
     keeps=$1
     shift
     if [ -n "$emulator" ]; then return; fi

@@ -3,18 +3,17 @@
 
      cc -O2 -std=c99 -D_GNU_SOURCE each_case.c -o each_case
      ./each_case [OPTION]... --out FILE [NAME=VALUE | PROGRAM]...
-         --seconds N     a case may take as long (20)
-         --total N       no case begins after as many seconds; those that are left are skipped (all begin)
-         --jobs N        as many at a time (4)
-         --hangs N       after as many that hung, the other cases of that kernel are skipped (6)
-         --match TEXT    only cases whose name has this text
-         --in FOLDER     run there; the programs read reid_kernels.cu from where they run
+         --seconds N     limit for a case (20)
+         --total N       no case begins after N seconds; the remaining ones are skipped (default: no limit)
+         --jobs N        cases that run at the same time (4)
+         --hangs N       after N hung cases, the other cases of that kernel are skipped (6)
+         --match TEXT    only cases whose name contains this text
+         --in FOLDER     run there; the programs read reid_kernels.cu from their working directory
 
    A PROGRAM is one of tests/gpu/kernels_*.c: with EMU_LIST in the environment it names its cases, with EMU_CASE it runs
-   one. NAME=VALUE is set in the environment of the programs behind it: HALVES=bf16 makes kernels of FP16 those of bf16,
-   which are counted apart. For each case a line of JSON is appended to FILE the moment it ends: nothing that was found
-   is lost if this is stopped. A table goes to stdout. Exit status: 0 every case is right, 1 some are not, 2 wrong
-   use. */
+   one. NAME=VALUE is set in the environment of the programs after it: HALVES=bf16 turns FP16 kernels into bf16 kernels,
+   which are counted separately. A line of JSON is appended to FILE as soon as each case ends, so no result is lost if
+   this is stopped. A table goes to stdout. Exit status: 0 every case is right, 1 some are not, 2 wrong use. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -70,8 +69,8 @@ static void die(const char *what) {
     exit(2);
 }
 
-/* The program with its setting and one more variable in the environment, in a process group of its own; its output goes
-   to a file. */
+/* Starts the program with its setting and one more variable in the environment, in a process group of its own, with its
+   output in a file. */
 static void start(job *j, const settings *s, const char *program, const char *setting, const char *variable,
                   const char *value) {
     j->said = tmpfile();
@@ -82,7 +81,7 @@ static void start(job *j, const settings *s, const char *program, const char *se
     if (j->process < 0) die("fork");
     if (j->process > 0) return;
     setpgid(0, 0);
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* should this program be killed without a chance to stop it */
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* in case this program is killed before it can stop the child */
     setenv(variable, value, 1);
     if (setting) putenv(strdup(setting));
     dup2(fileno(j->said), 1), dup2(fileno(j->said), 2);
@@ -91,7 +90,7 @@ static void start(job *j, const settings *s, const char *program, const char *se
     _exit(127);
 }
 
-/* Has it ended? One that is too late is killed, with all that it started. */
+/* 1 when the job has ended. Kills a job that takes too long, with everything that it started. */
 static int ended(job *j, double limit, int *how) {
     if (!j->late && now() - j->began > limit) j->late = 1, kill(-j->process, SIGKILL), kill(j->process, SIGKILL);
     return waitpid(j->process, how, WNOHANG) == j->process;
@@ -102,7 +101,7 @@ static void pause_a_little(void) {
     nanosleep(&t, NULL);
 }
 
-/* ---- what the cases are ---- */
+/* ---- the list of cases ---- */
 
 static void add_case(const char *program, const char *setting, const char *line) {
     int at = 0, number;
@@ -129,7 +128,7 @@ static void list_cases(const settings *s, const char *program, const char *setti
     rewind(j->said);
     while (fgets(line, sizeof line, j->said))
         if (!s->match || strstr(line, s->match)) add_case(program, setting, line);
-        else if (!strncmp(line, "case ", 5)) before = (size_t)-1; /* there are some, of other names */
+        else if (!strncmp(line, "case ", 5)) before = (size_t)-1; /* it has cases, but --match excludes them */
     fclose(j->said);
     if (case_count != before) return;
     add_case(program, setting, "case 0 (its list of cases)");
@@ -138,13 +137,13 @@ static void list_cases(const settings *s, const char *program, const char *setti
 
 /* ---- results ---- */
 
-/* A result within its tolerance, some of whose bits are not those that were expected, is worth a note. */
+/* 1 for a result within its tolerance but with unexpected bits, which is worth a note. */
 static int has_other_bits(const char *said) {
     const char *at = strstr(said, ", other bits in ");
     return at && !strstr(at, ", other bits in 0 of ");
 }
 
-/* The last line that it said, and the first failed check or other finding. */
+/* Copies the first failed check or other finding, and the last line of the output. */
 static void last_words(FILE *from, char said[SAID]) {
     char line[400], failed[SAID] = "", last[400] = "";
     rewind(from);
@@ -156,7 +155,7 @@ static void last_words(FILE *from, char said[SAID]) {
     snprintf(said, SAID, "%s%s", failed, strcmp(failed, last) ? last : "");
 }
 
-/* NEED's line is an error of the driver, CHECK's a result that is not right. */
+/* A line from NEED is a driver error, one from CHECK a wrong result. */
 static status status_of(const job *j, int how, const char *said) {
     if (j->late) return HUNG;
     if (WIFSIGNALED(how) || WEXITSTATUS(how) > 1) return CRASHED;
@@ -164,7 +163,7 @@ static status status_of(const job *j, int how, const char *said) {
     return strstr(said, " failed: ") ? WRONG : FAULT;
 }
 
-/* Adds text in JSON's quotes to the line; the rest of a line that is full is left out. */
+/* Adds text as a JSON string to the line; text that does not fit is left out. */
 static void quote(char *line, size_t size, const char *text) {
     size_t at = strlen(line);
     if (at + 3 > size) return;
@@ -178,7 +177,7 @@ static void quote(char *line, size_t size, const char *text) {
     line[at++] = '"', line[at] = 0;
 }
 
-/* One line, in one write: it is there as a whole, or not at all. */
+/* Writes one line in a single write, so that it is never incomplete. */
 static void note(const settings *s, const one_case *c, double seconds, const char *said) {
     char line[8 * SAID];
     const char *slash = strrchr(c->program, '/');
@@ -198,7 +197,7 @@ static void note(const settings *s, const one_case *c, double seconds, const cha
     if (c->status != OK && c->status != SKIPPED) printf("%-8s %s\n%s", words[c->status], c->name, said), fflush(stdout);
 }
 
-/* Kernels are told apart by the first word of their cases' names, and by their setting. */
+/* 1 for cases of the same kernel: the first word of their names and their setting are equal. */
 static int same_kernel(const one_case *a, const one_case *b) {
     size_t n = strcspn(a->name, " ");
     return a->setting == b->setting && strcspn(b->name, " ") == n && strncmp(a->name, b->name, n) == 0;
@@ -236,7 +235,7 @@ static int fill(const settings *s, size_t *next) {
         while (!j->process && *next < case_count) {
             one_case *c = &cases[(*next)++];
             char number[16];
-            if (c->status != OK) { /* its program did not name its cases */
+            if (c->status != OK) { /* its program did not list its cases */
                 note(s, c, 0, "it does not name its cases");
                 continue;
             }
@@ -268,7 +267,7 @@ static void run_all(const settings *s) {
     }
 }
 
-/* A line for each kernel. Returns 1 if every case was right. */
+/* Prints a line for each kernel. Returns 1 if every case was right. */
 static int summary(void) {
     int good = case_count > 0;
     for (size_t i = 0; i < case_count; i++) {
@@ -317,7 +316,7 @@ int main(int argc, char **argv) {
             setting = argv[at];
             continue;
         }
-        const char *program = realpath(argv[at], NULL); /* for another folder */
+        const char *program = realpath(argv[at], NULL); /* stays valid in another folder */
         if (!program) die(argv[at]);
         list_cases(&s, program, setting);
     }

@@ -1,12 +1,13 @@
 /* fabric.cu: how fast a Hopper feeds its tensor cores: the copy engine from L2 to shared memory, other blocks' shared
-   memory, fences and barriers, products while copies arrive. What the model of tiles in reid.h needs has its names.
+   memory, fences and barriers, products while copies arrive. Inputs of the cost model of tiles
+   have its names in reid.h.
 
      nvcc -O2 -std=c++17 -gencode arch=compute_90a,code=sm_90a fabric.cu -o fabric -ldl
      ./fabric --groups        the names of the groups of measurements
      ./fabric GROUP           JSON lines on stdout, a table on stderr
 
-   Clocks are a multiprocessor's own (clock64), from a block's first instruction that counts to its last; of all blocks
-   and five launches the median. One block runs on each multiprocessor, all at once, on data that fits in L2. */
+   Clocks are a multiprocessor's own (clock64), from the first measured instruction of a block to the last; the median
+   over all blocks and five launches. One block runs on each multiprocessor, all at once, on data that fits in L2. */
 #include "measure.h"
 
 #include <cuda.h>
@@ -26,7 +27,7 @@ static block_times times_of(int blocks) {
     return t;
 }
 
-/* The median over blocks and launches, after one that does not count. */
+/* The median over blocks and launches, after a warm-up launch. */
 template <class launch_t> static double median_clocks(const block_times &t, launch_t launch) {
     std::vector<long long> all, some((size_t)t.blocks);
     for (int i = -1; i < 5; i++) {
@@ -40,7 +41,7 @@ template <class launch_t> static double median_clocks(const block_times &t, laun
     return (double)all[all.size() / 2];
 }
 
-/* A launch of `blocks` blocks in clusters of `cluster`. */
+/* Launches `blocks` blocks in clusters of `cluster`. */
 template <class... parameters_t, class... arguments_t>
 static void launch_clusters(void (*kernel)(parameters_t...), int blocks, int threads, int shared, int cluster,
                             arguments_t... arguments) {
@@ -128,7 +129,7 @@ __device__ static void all_of_cluster() {
     reid_cluster_wait();
 }
 
-/* Box number i of the data, in an order that is another one in each block. */
+/* Loads box number i of the data, in a different order in each block. */
 template <int kind>
 __device__ static void load_box(const CUtensorMap *map, unsigned to, unsigned i, unsigned mbarrier) {
     if (kind == IM2COL) {
@@ -146,8 +147,8 @@ __device__ static void load_box(const CUtensorMap *map, unsigned to, unsigned i,
     }
 }
 
-/* One thread keeps STAGES boxes on their way. Of a pair both blocks get each box, of which each loads a half; a stage
-   is filled again when both have seen it. */
+/* One thread keeps STAGES boxes in flight. With BOTH, each block of a pair loads half of every box for both; a stage is
+   filled again once both have seen it. */
 template <int kind> __global__ void __launch_bounds__(32)
 load_boxes(const __grid_constant__ CUtensorMap map, unsigned rounds, long long *clocks) {
     extern __shared__ __align__(1024) unsigned char stages[];
@@ -210,7 +211,7 @@ static void measure_multicast(const gpu &g) {
 /* ---- fences and barriers ---- */
 enum { REPEATS = 256 };
 
-/* stores: each fence has a store to global memory to wait for; else one to shared memory. */
+/* stores: each fence waits for a store to global memory; otherwise for one to shared memory. */
 template <bool stores> __global__ void run_membar(unsigned *p, long long *clocks) {
     __shared__ volatile unsigned here[1024];
     long long begin = clock64();
@@ -276,7 +277,7 @@ __global__ void __launch_bounds__(256) run_dsmem(unsigned *out, long long *clock
     __syncthreads();
     if (threadIdx.x == 0) clocks[blockIdx.x] = clock64() - begin;
     out[blockIdx.x * 256 + threadIdx.x] = sum.x ^ sum.y ^ sum.z ^ sum.w;
-    all_of_cluster(); /* the other one may still read */
+    all_of_cluster(); /* the other block may still read */
 }
 
 static void measure_dsmem(const gpu &g) {
@@ -292,8 +293,8 @@ static void measure_dsmem(const gpu &g) {
 /* ---- products, alone and while their operands arrive ---- */
 enum { SLICE_BYTES = 3 * BOX_BYTES, SLICES = 4 }; /* 128 x 64 of A, 256 x 64 of B */
 
-/* Two warpgroups multiply, each 64 rows of A by 256 columns; a third one's first thread fills the slices. filled: all
-   slices are there from the start, and none is filled again. */
+/* Two warpgroups multiply, each 64 rows of A by 256 columns; the first thread of a third one fills the slices. filled:
+   all slices are filled at the start, and none is filled again. */
 template <bool filled> __global__ void __launch_bounds__(384, 1)
 multiply(const __grid_constant__ CUtensorMap map, unsigned rounds, float *out, long long *clocks) {
     extern __shared__ __align__(1024) unsigned char slices[];

@@ -1,14 +1,14 @@
-/* families.cu: do the ways to multiply fp16 matrices, or bf16's with -DVALUE_BF16, into fp32 sums give the same bits?
+/* families.cu: whether the ways to multiply fp16 matrices (bf16 with -DVALUE_BF16) with fp32 sums give the same bits.
 
      nvcc -O2 -std=c++17 -gencode arch=compute_90a,code=sm_90a -DSM90A families.cu -o families      (Hopper)
      nvcc -O2 -std=c++17 -arch=sm_80 families.cu -o families                                        (from sm_80 on)
      ./families > families.json
 
    The same 64 x 256 dot products are computed by every family as one chain in the order of K. JSON goes to stdout: for
-   every kind of numbers, every K and every pair of families whether all bits are equal, how many outputs differ and by
-   how many units in the last place at most; and every family's largest error against double, in 2^-24 of the sum of
-   the products' magnitudes. A summary goes to stderr. The predicted families are tensor_sum.h's. Why: a library that
-   promises the same bits for every batch may change the family with the batch only where the answer is yes. */
+   every kind of numbers, every K and every pair of families, whether all bits are equal, how many outputs differ and by
+   how many units in the last place at most; and every family's largest error compared with double, in 2^-24 of the sum
+   of the products' magnitudes. A summary goes to stderr. The predicted families come from tensor_sum.h. A library that
+   promises the same bits for every batch may change the family with the batch only if the bits are equal. */
 #include "measure.h"
 
 #include <cmath>
@@ -23,7 +23,7 @@
 enum { M = 64, N = 256 };
 typedef unsigned short half_t;
 
-/* The type of the numbers: digits behind the point, the bias of exponents. */
+/* The number type: fraction bits, exponent bias. */
 #ifdef VALUE_BF16
 #define HALF "bf16"
 enum { BRAIN = 1, DIGITS = 7, BIAS = 127, LEAST = TENSOR_LEAST_BF16 };
@@ -109,7 +109,7 @@ template <int depth> __global__ void by_swapped_mma(const half_t *a, const half_
 }
 
 #ifdef SM90A
-/* rows x 16 halves as core matrices: 8 rows of 16 bytes each; the two along K are neighbours. */
+/* rows x 16 halves as core matrices: 8 rows of 16 bytes each; the two along K are adjacent. */
 __device__ static void put_slice(unsigned char *to, const half_t *x, int k, int row0, int rows, int k0) {
     for (int i = threadIdx.x; i < rows * 2; i += blockDim.x) {
         int row = i / 2, piece = i % 2;
@@ -118,7 +118,7 @@ __device__ static void put_slice(unsigned char *to, const half_t *x, int k, int 
     }
 }
 
-/* A warpgroup multiplies 64 rows of x with n rows of y. */
+/* A warpgroup multiplies 64 rows of x by n rows of y. */
 template <int n, bool registers> __device__ static void wgmma_tile(const half_t *x, const half_t *y, int k, int row0,
                                                                    int column0, float *d) {
     __shared__ __align__(1024) unsigned char a_slice[64 * 32], b_slice[n * 32];
@@ -171,7 +171,7 @@ struct family {
     const char *name;
     void (*kernel)(const half_t *a, const half_t *b, float *c, int k); /* NULL: `predicted`, on the CPU */
     dim3 grid;
-    int threads; /* of those that are predicted: K of the instruction */
+    int threads; /* of predicted families: K of the instruction */
 };
 
 static const family FAMILIES[] = {
@@ -272,7 +272,7 @@ static double error_of(const std::vector<float> &c, const std::vector<half_t> &a
     return worst;
 }
 
-/* What the chip's tensor cores are said to compute, by instructions of this K. */
+/* Predicts the sums of the chip's tensor cores, for instructions of this K. */
 static void predicted(const gpu &g, const std::vector<half_t> &a, const std::vector<half_t> &b, float *c, int k,
                       int each) {
     std::vector<float> x(a.size()), y(b.size());
@@ -306,7 +306,7 @@ static void one_case(const gpu &g, int kind, int k, const char *separator) {
     printf("%s    {\"numbers\": \"%s\", \"k\": %d, \"errors\": [", separator, KINDS[kind], k);
     for (int f = 0; f < COUNT; f++) {
         c[f].resize(M * N);
-        CHECK(cudaMemset(d_c, 0xff, M * N * sizeof(float))); /* NaN: outputs that nobody wrote show */
+        CHECK(cudaMemset(d_c, 0xff, M * N * sizeof(float))); /* NaN shows outputs that were not written */
         if (FAMILIES[f].kernel) {
             FAMILIES[f].kernel<<<FAMILIES[f].grid, FAMILIES[f].threads>>>(d_a, d_b, d_c, k);
             CHECK(cudaGetLastError());
@@ -316,7 +316,7 @@ static void one_case(const gpu &g, int kind, int k, const char *separator) {
         }
         double error = error_of(c[f], a, b, k);
         if (error > worst_errors[f] || error != error) worst_errors[f] = error;
-        if (!(error <= 16 + k)) wrong++; /* far more than any order of summing gives: a wrong program, not a rounding */
+        if (!(error <= 16 + k)) wrong++; /* far more than any order of summing gives: a wrong program, not rounding */
         printf("%s%.4g", f ? ", " : "", std::isfinite(error) ? error : -1.0);
     }
     printf("], \"pairs\": [");
@@ -362,6 +362,6 @@ int main() {
         for (int i = 0; i < depths; i++) one_case(g, kind, DEPTHS[i], kind || i ? ",\n" : "");
     printf("\n  ],\n  \"wrong\": %d\n}\n", wrong);
     summary((long)M * N * kinds * depths);
-    if (wrong) fprintf(stderr, "%d results are no sums of these products at all: an operand layout is wrong\n", wrong);
+    if (wrong) fprintf(stderr, "%d results are not sums of these products: an operand layout is wrong\n", wrong);
     return wrong != 0;
 }

@@ -1,4 +1,4 @@
-/* measure.h: what the programs of this folder share: checked calls, JSON, medians of event timings. */
+/* measure.h: code shared by the programs of this folder: checked calls, JSON, medians of event timings. */
 #ifndef REID_GPU_MEASURE_H
 #define REID_GPU_MEASURE_H
 
@@ -24,7 +24,7 @@ struct gpu {
     char name[256];
 };
 
-/* A line of JSON on stdout, at once, and one of a table on stderr. */
+/* Prints a line of JSON to stdout, unbuffered, and a line of a table to stderr. */
 static inline void result(const char *name, double value, const char *unit, const char *what) {
     printf("{\"name\": \"%s\", \"value\": %.6g, \"unit\": \"%s\", \"what\": \"%s\"}\n", name, value, unit, what);
     fflush(stdout);
@@ -44,7 +44,7 @@ static inline gpu open_gpu() {
     return g;
 }
 
-/* Milliseconds: median of `runs` timings of work() by events, after three that do not count. */
+/* Milliseconds: median of `runs` timings of work() by events, after three warm-up runs. */
 template <class work_t> static double median_ms(int runs, work_t work) {
     cudaEvent_t from, to;
     std::vector<float> ms;

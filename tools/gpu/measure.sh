@@ -1,9 +1,8 @@
-# measure.sh: what the chip does at best, and whether the ways to multiply matrices give the same bits. Parts of
-# tools/gpu_check; common.sh says what is set.
-# shellcheck shell=sh disable=SC2034,SC2086,SC2154
+# measure.sh: the best speeds of the chip, and whether the ways to multiply matrices give the same bits. Parts of
+# tools/gpu_check; common.sh lists the variables. shellcheck shell=sh disable=SC2034,SC2086,SC2154
 
-# Each group of measurements is a process of its own: one that fails or hangs leaves the others. The program writes a
-# line of JSON for each result.
+# Runs each group of measurements in a process of its own, so that one that fails or hangs does not stop the others. The
+# program writes a line of JSON for each result.
 part_ceilings() {
     program ceilings
     programs=ceilings failures=0
@@ -24,7 +23,7 @@ part_ceilings() {
     return $((failures > 0))
 }
 
-# model.json: what the model of tiles needs, by its names; only what was measured is in it.
+# Writes model.json: the measured inputs of the cost model of tiles, by the names in reid.h.
 write_model() {
     separator='{'
     for name in l2_to_shared_bytes_per_clock dram_bytes_per_second membar_gpu_clocks cluster_barrier_clocks \
@@ -38,7 +37,7 @@ write_model() {
     rm -f "$out/model.part"
 }
 
-# families.json, and families.bf16.json for bf16, which is last
+# Writes families.json, then families.bf16.json for bf16.
 part_families() {
     program families
     one_families families ''
@@ -53,7 +52,7 @@ one_families() { # one_families PROGRAM SUFFIX
     table families "$1:"
     limited 100 "$1" "build/gpu/$1" > "$out/families.part" 2>> "$out/families.txt"
     ended=$?
-    [ $ended -ne 0 ] && [ $ended -ne 1 ] && return 1 # what was stopped halfway is no JSON
+    [ $ended -ne 0 ] && [ $ended -ne 1 ] && return 1 # incomplete output is not valid JSON
     mv "$out/families.part" "$out/families$2.json"
     return $ended
 }

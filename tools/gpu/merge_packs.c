@@ -1,7 +1,5 @@
-/* merge_packs: several packs of GPU kernels (reid pack) as one, in which every program is once.
-
-     cc -O2 -std=c99 -D_GNU_SOURCE merge_packs.c -o merge_packs -lm -lpthread -ldl
-     ./merge_packs OUT PACK... */
+/* merge_packs: merges packs of GPU kernels (reid pack) into one, which has every program once. cc -O2 -std=c99
+   -D_GNU_SOURCE merge_packs.c -o merge_packs -lm -lpthread -ldl ./merge_packs OUT PACK... */
 #define REID_STATIC
 #define REID_IMPLEMENTATION
 #include "../../reid.h"
@@ -27,7 +25,7 @@ static int add_pack(reid__mem *mem, const char *path) {
         return 0;
     }
     if (!reid__bundle_valid(bytes, size)) {
-        fprintf(stderr, "merge_packs: %s: it is no pack of kernels, or it is damaged\n", path);
+        fprintf(stderr, "merge_packs: %s is not a pack of kernels, or is damaged\n", path);
         return 0;
     }
     for (uint64_t i = 0; i < reid__le64(bytes + 8); i++) {
@@ -59,7 +57,7 @@ int main(int argc, char **argv) {
     }
     programs = (reid__program *)calloc(MOST, sizeof *programs);
     if (!programs || reid__mem_init(&mem, &desc) != REID_OK) {
-        fprintf(stderr, "merge_packs: no memory\n");
+        fprintf(stderr, "merge_packs: out of memory\n");
         return 1;
     }
     for (int i = 2; i < argc; i++)

@@ -1,4 +1,4 @@
-"""peers.py: what PyTorch needs for the networks, sizes and batches of `reid bench`, on the same GPU.
+"""peers.py: times PyTorch on the networks, sizes and batches of `reid bench`, on the same GPU.
 
     python3 peers.py --out peers.json [--lines peers.jsonl] [--bench bench.json] [--seconds 480] [--device cpu --small]
 
@@ -31,7 +31,7 @@ from torch import nn
 NETS = ["resnet50", "resnet50-multiscale", "efficientnet_b0"]
 SIZES = [(224, 224), (256, 128)]
 BATCHES = [1, 8, 32, 128, 256]
-BF16_SECONDS = 40  # kept for bf16 when what comes before it may take minutes
+BF16_SECONDS = 40  # reserved for bf16, because earlier measurements may take minutes
 
 
 class Bottleneck(nn.Module):
@@ -139,7 +139,7 @@ def make_net(name, device, dtype):
 
 
 def trunk_parameters(name):
-    """Weights and biases without the classifier, to be sure that this is the same network as ours."""
+    """Number of weights and biases without the classifier, to check that the network is the same as ours."""
     return {"resnet50": 23508032, "resnet50-multiscale": 25605696, "efficientnet_b0": 4007548}[name]
 
 
@@ -184,7 +184,7 @@ def graph_of(net, x):
 
 
 def folded(net):
-    """The same module with every batch norm in the convolution in front of it; the sums are in FP32."""
+    """The module with every batch norm folded into the convolution before it, in FP32."""
     from torch.nn.utils.fusion import fuse_conv_bn_eval
 
     def fuse(module):
@@ -194,7 +194,7 @@ def folded(net):
             if isinstance(child, nn.Conv2d) and isinstance(norm, nn.BatchNorm2d):
                 setattr(module, name, fuse_conv_bn_eval(child, norm))
                 setattr(module, after, nn.Identity())
-        for number in "123":  # Bottleneck registers conv1, bn1, conv2, bn2 …: neighbours, too
+        for number in "123":  # Bottleneck registers conv1, bn1, conv2, bn2 …: adjacent, too
             if "bn" + number in norms:
                 assert isinstance(getattr(module, "bn" + number), nn.Identity)
         for child in module.children():
@@ -239,7 +239,7 @@ def measure_compiled(net, x, device, peers):
 
 
 def ours_from(path):
-    """(net, size, precision, batch) -> cell of bench.json, with its latency_ms; empty when there is none."""
+    """(net, size, precision, batch) -> cell of bench.json, with its latency_ms; empty without the file."""
     try:
         with open(path) as f:
             bench = json.load(f)
@@ -279,9 +279,9 @@ def versions(device):
 def parse():
     p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     p.add_argument("--out", required=True, help="JSON")
-    p.add_argument("--lines", help="JSON lines: each result, the moment it is there")
+    p.add_argument("--lines", help="JSON lines: each result as soon as it is known")
     p.add_argument("--bench", help="bench.json of gpu_check")
-    p.add_argument("--seconds", type=float, default=480, help="begin nothing new after this")
+    p.add_argument("--seconds", type=float, default=480, help="start no measurement after this time")
     p.add_argument("--device", default="cuda", choices=["cuda", "cpu"])
     p.add_argument("--small", action="store_true", help="64x32, batches 1 and 2")
     return p.parse_args()
@@ -312,7 +312,7 @@ def main():
         before = dict(cell["peers_ms"])
         try:
             measure(net, x, device, cell["peers_ms"])
-        except Exception as e:  # a peer that cannot run is no reason to lose the others
+        except Exception as e:  # a failing peer must not lose the others
             skipped.append("%s %s %s batch %d: %s: %s" % (name, key[1], precision, batch, measure.__name__,
                                                           str(e)[:200]))
 
@@ -326,7 +326,7 @@ def main():
             with open(args.lines, "a") as f:
                 f.write(json.dumps(result) + "\n")
 
-    def save():  # after everything that may take minutes, so that a limit loses little
+    def save():  # after each long step, so that a time limit loses little
         for key, cell in cells.items():
             for field in ["ours_ms", "network_ms", "latency_ms"]:
                 if field in ours.get(key, {}):

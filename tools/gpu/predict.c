@@ -1,18 +1,18 @@
-/* Predicts microseconds of each launch of a network, and images a second, for a GPU that is not there: a model from
-   data sheets and assumptions, no measurement. Hopper's convolutions by the model of tiles in reid.h; on other chips,
-   and for other operations, by the larger of tensor cores' and memory's time. bf16, from sm_80 on, is predicted to take
-   as long as FP16: the same kernels and as many bytes.
+/* Predicts microseconds of each launch of a network, and images per second, for a GPU that is not available. This is a
+   model from data sheets and assumptions, not a measurement. Hopper's convolutions are predicted by the model of tiles
+   in reid.h; other operations, and other chips, by the larger of the times of tensor cores and memory. bf16, from sm_80
+   on, is predicted to take as long as FP16: the same kernels and as many bytes.
 
        cc -O2 -D_GNU_SOURCE tools/gpu/predict.c -o predict -lm -lpthread
        ./predict [--chip NAME] [--pace FILE] [NETWORK [BATCH [HEIGHT WIDTH]]]        h200 resnet50 1 224 224
 
-   FILE has pairs of a name and a number, as tools/gpu_check's `ceilings` writes them: JSON, or a pair a line. The names
-   are those of reid__pace in reid.h; others are for somebody else. */
+   FILE has pairs of a name and a number, as written by `ceilings` of tools/gpu_check: JSON, or a pair per line. The
+   names are those of reid__pace in reid.h; others are ignored. */
 #define REID_STATIC
 #define REID_IMPLEMENTATION
 #include "../../reid.h"
 
-/* Data sheets; products: pairs of halves a clock and multiprocessor, summed in FP32. */
+/* From data sheets; products: pairs of halves per clock and multiprocessor, summed in FP32. */
 typedef struct chip {
     const char *name;
     int arch, processors;
@@ -24,24 +24,24 @@ static const chip chips[] = {
     {"rtx3090", 86, 82, 1695e6, 256, 0.936e12, 6e6},  {"rtx4080", 89, 76, 2505e6, 256, 0.717e12, 64e6},
     {"rtx4090", 89, 128, 2520e6, 256, 1.008e12, 72e6}, {"rtx5090", 120, 170, 2407e6, 256, 1.792e12, 96e6},
 };
-static const double memory_share = 0.9;   /* of the data sheet's rate, that copies reach: an H200's measured */
-static const double product_share = 0.85; /* the same of tensor cores fed by cp.async: assumed */
-static const double tile_clocks = 1500;   /* of a block before its first and after its last product: assumed */
-static const double launch_us = 1.3, overlapped_us = 0.65; /* of a graph's kernel beside its work: assumed */
+static const double memory_share = 0.9;   /* share of the data sheet's rate that copies reach: measured on an H200 */
+static const double product_share = 0.85; /* share that tensor cores fed by cp.async reach: assumed */
+static const double tile_clocks = 1500;   /* clocks of a block before its first and after its last product: assumed */
+static const double launch_us = 1.3, overlapped_us = 0.65; /* overhead of a kernel in a graph: assumed */
 
 typedef struct total {
     int launches, modelled;        /* modelled: by the model of tiles */
-    double microseconds, of_tiles; /* all; of the modelled ones, without what a launch takes beside its work */
+    double microseconds, of_tiles; /* all; of the modelled ones, without launch overhead */
 } total;
 
-static reid__plan plan, narrow; /* narrow: INT8's */
+static reid__plan plan, narrow; /* narrow: for INT8 */
 static reid__prep prep;
 static const char *const kinds[] = {"as usual", "for latency", "INT8", "INT8 for latency"};
 static reid__gpu_plan gpu[4];
 static const chip *on = &chips[0];
 static reid__pace pace;
 
-/* Bytes that a launch moves. A network's activations are used where they were made if the cache holds them. */
+/* Microseconds for the bytes that a launch moves; 0 if they fit in the L2 cache, where activations then stay. */
 static double memory_us(double bytes) { return bytes > on->l2 ? bytes / (memory_share * on->dram) * 1e6 : 0; }
 
 static double bytes_of(const reid__gpu_plan *g, int index, int n) {
@@ -52,8 +52,8 @@ static double bytes_of(const reid__gpu_plan *g, int index, int n) {
     return bytes * n;
 }
 
-/* A convolution by mma.sync: whole waves of tiles, or memory; and the launch that adds parts of K, which it reads from
-   the L2 cache or from memory. */
+/* A convolution by mma.sync: whole waves of tiles, or memory; and the launch that adds parts of K, read from the L2
+   cache or from memory. */
 static double mma_us(const reid__gpu_plan *g, int index, int n, char *tile, size_t size) {
     const reid__op *op = &g->plan->ops[index];
     reid__program p;
@@ -71,7 +71,7 @@ static double mma_us(const reid__gpu_plan *g, int index, int n, char *tile, size
     return us;
 }
 
-/* Adds an operation's launch, if it has one, and writes what is predicted for it. */
+/* Adds an operation's launch, if it has one, and writes its prediction. */
 static void predict(const reid__gpu_plan *g, int index, int batch, total *sum, char *text, size_t size) {
     const reid__op *op = &g->plan->ops[index], *first = &g->plan->ops[reid__launch_first(g, index)];
     char tile[48] = "memory";
@@ -93,7 +93,7 @@ static void predict(const reid__gpu_plan *g, int index, int batch, total *sum, c
     snprintf(text, size, "%s: %.2f", tile, us);
 }
 
-/* What stands behind a name in a text of pairs; NULL: it has no such name, whole. */
+/* The text after a name in a text of pairs; NULL: the name does not occur as a whole word. */
 static const char *behind(const char *text, const char *name) {
     size_t length = strlen(name);
     for (const char *at = text; (at = strstr(at, name)) != NULL; at += length) {
@@ -104,7 +104,7 @@ static const char *behind(const char *text, const char *name) {
     return NULL;
 }
 
-/* Values of `pace` from a file. Returns 0 after saying what is wrong with it. */
+/* Reads values of `pace` from a file. Returns 0 after saying what is wrong with it. */
 static int read_pace(const char *path) {
     static const struct { const char *name; double *to; } rows[] = {
         {"wgmma_clocks_m64n256k16", &pace.wgmma_clocks_m64n256k16},
@@ -127,10 +127,10 @@ static int read_pace(const char *path) {
         char *end;
         double value = strtod(at, &end);
         if (end == at || !(value > 0 && value < 1e15))
-            return fprintf(stderr, "predict: %s: %s is no positive number\n", path, rows[i].name), 0;
+            return fprintf(stderr, "predict: %s: %s is not a positive number\n", path, rows[i].name), 0;
         *rows[i].to = value, taken++;
     }
-    if (!taken) fprintf(stderr, "predict: %s has no name of the model's\n", path);
+    if (!taken) fprintf(stderr, "predict: %s has none of the names in reid__pace\n", path);
     return taken > 0;
 }
 
@@ -141,8 +141,8 @@ static int usage(void) {
     return 2;
 }
 
-/* --chip and --pace, in any order: what was measured comes before the data sheet. Returns how many arguments they were,
-   or -1. */
+/* --chip and --pace, in any order: measurements take precedence over the data sheet. Returns the number of arguments
+   used, or -1. */
 static int options(int argc, char **argv) {
     const char *measured = NULL;
     int at = 1;

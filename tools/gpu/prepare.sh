@@ -1,8 +1,8 @@
-# prepare.sh: what is made beforehand, on a machine without a GPU, and carried: a pack of all GPU kernels for sm_90,
-# stb's headers, and what the emulator predicts bit by bit. A part of tools/gpu_check; common.sh says what is set.
-# shellcheck shell=sh disable=SC2034,SC2086,SC2154
+# prepare.sh: makes files in advance, on a machine without a GPU, to carry to the one with it: a pack of all GPU kernels
+# for sm_90, stb's headers, and the bits that the emulator predicts. A part of tools/gpu_check; common.sh lists the
+# variables. shellcheck shell=sh disable=SC2034,SC2086,SC2154
 
-# pack_of NAME SETTINGS OPTION...: one network's kernels, unless they are there; the compiler's cache is shared.
+# pack_of NAME SETTINGS OPTION...: packs one network's kernels, unless that is done; the compiler's cache is shared.
 pack_of() {
     to=$packs/$1 settings=$2
     shift 2
@@ -13,10 +13,10 @@ pack_of() {
     line prepare "{\"pack\": $(quoted "$(basename "$to")"), \"ok\": $([ $status -eq 0 ] && echo true || echo false), \
 \"said\": $(quoted "$said")}"
     [ $status -eq 0 ] || failures=$((failures + 1))
-    merge_packs # so that a part that is stopped has made something to carry
+    merge_packs # so that there is something to carry if the part is stopped
 }
 
-# Every variant that the parts launch: those that matter most come first.
+# Packs every variant that the parts launch, the most important ones first.
 make_packs() {
     for size in 224x224 256x128 64x32; do
         for net in $nets; do
@@ -26,7 +26,7 @@ make_packs() {
         pack_of "resnet50.$size.int8" '' --net resnet50 --size $size --precision int8 --batch 256
     done
     for net in $nets; do
-        for without in REID_CLUSTERS REID_WGMMA; do # without overlap the kernels are the same
+        for without in REID_CLUSTERS REID_WGMMA; do # REID_PDL=0 uses the same kernels
             pack_of "$net.224x224.$without" $without=0 --net "$net" --size 224x224 --precision fp16 --batch 256
         done
     done
@@ -46,12 +46,12 @@ make_packs() {
     done
 }
 
-# One file of all of them, in which every program is once.
+# Merges the packs into one file, which has every program once.
 merge_packs() {
     build/gpu/merge_packs "$out/kernels$emulator.pack" "$packs"/* || failures=$((failures + 1))
 }
 
-# The embeddings of two pictures as the emulator computes them with the sums of Hopper's tensor cores.
+# Predicts the embeddings of two images with the emulator, which sums like Hopper's tensor cores.
 predict_bits() {
     use_emulator
     need_pictures 2
@@ -91,7 +91,7 @@ part_prepare() {
             cp "$found" "$out/stb/$name"
         fi
     done
-    if [ -n "${PREPARE_NETS-}" ]; then # a small one, for tests
+    if [ -n "${PREPARE_NETS-}" ]; then # a small pack, for tests
         pack_of "$nets.64x32.fp16" '' --net "$nets" --size 64x32 --precision fp16 --batch 2
     else
         predict_bits

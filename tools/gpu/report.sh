@@ -1,6 +1,5 @@
-# report.sh: a part's lines of JSON as one file, and report.json of all parts. Made again after every part, from what is
-# there: a part that was stopped has what it had found. Sourced by tools/gpu_check.
-# shellcheck shell=sh disable=SC2154
+# report.sh: writes a part's lines of JSON as one file, and report.json for all parts. It is written again after every
+# part, so a part that was stopped keeps its results. Sourced by tools/gpu_check. shellcheck shell=sh disable=SC2154
 
 head_of_json() { # date, machine, chip, driver, versions
     smi=''
@@ -19,10 +18,10 @@ head_of_json() { # date, machine, chip, driver, versions
 # Whole lines only: the last one of a part that was killed may be cut.
 whole_lines() { grep '^{.*}$' "$1"; }
 
-# array FILE: its lines, with commas
+# array FILE: prints its lines with commas between them
 array() { sed 's/^/    /; $!s/$/,/' "$1"; }
 
-# group_of PART NAME: the part's lines that are in it
+# group_of PART NAME: writes the part's lines of this group to group.part
 group_of() { whole_lines "$out/$1.jsonl" | sed -n "s/^{\"in\": \"$2\", \"is\": \(.*\)}\$/\1/p" > "$out/group.part"; }
 
 json_of_bench() { # bench, ab, tune
@@ -80,7 +79,7 @@ assemble() {
     mv "$out/json.part" "$out/$1.json"
 }
 
-# report PART...: report.json from what the parts left
+# report PART...: writes report.json from the results of the parts
 report() {
     head_of_json
     printf '  "emulator": %s,\n' "$([ -n "$emulator" ] && echo true || echo false)"

@@ -1,13 +1,13 @@
-/* search: reid_search on a GPU: is it the CPU's result, and how long does it take?
+/* search: checks reid_search on a GPU against the CPU, and measures its time.
 
      cc -O2 -std=c99 -D_GNU_SOURCE search.c -o search -lm -lpthread -ldl
-     ./search check KERNELS                              galleries and groupings of many kinds, small; status 1 if not
-     ./search bench KERNELS ROWS DIM GBS GFLOPS N...     JSON, a cell a line, for each number N of queries
+     ./search check KERNELS                              small galleries, many groupings; status 1 if one differs
+     ./search bench KERNELS ROWS DIM GBS GFLOPS N...     JSON, one cell per line, for each number N of queries
 
-   KERNELS is reid_kernels.cu. The gallery is FP16, random unit rows, ten to an identity; the 10 best are asked for.
-   Times are of the whole call, the median of 9 after one that is not counted. GBS and GFLOPS are what the GPU's memory
-   and its tensor cores do at best (0: not known): rows_gbs counts each row once, of_memory and of_arithmetic are shares
-   of the two. The first query's hits are compared with the CPU's. */
+   KERNELS is reid_kernels.cu. The gallery is FP16, random unit rows, ten per identity; the 10 best are requested.
+   Times are of the whole call, the median of 9 after a warm-up call. GBS and GFLOPS are the peaks of the GPU's memory
+   and tensor cores (0: unknown): rows_gbs counts each row once; of_memory and of_arithmetic are shares of the peaks.
+   The first query's hits are compared with the CPU's. */
 #define REID_STATIC
 #define REID_IMPLEMENTATION
 #include "../../reid.h"
@@ -37,11 +37,11 @@ static void unit_row(float *row, int dim) {
 
 static void *need(void *memory) {
     if (memory) return memory;
-    fprintf(stderr, "search: no memory\n");
+    fprintf(stderr, "search: out of memory\n");
     exit(2);
 }
 
-/* Every query is a row of the gallery with as much noise beside it. */
+/* Makes a gallery; every query is a row of it plus noise of the same size. */
 static gallery make_gallery(size_t count, int dim, int n) {
     gallery g;
     size_t columns = (size_t)dim;

@@ -1,4 +1,4 @@
-/* wgmma.h: Hopper's warpgroup MMA, one instruction a function, for the measuring programs of this folder. Compile for
+/* wgmma.h: Hopper's warpgroup MMA, one instruction per function, for the measuring programs of this folder. Compile for
    sm_90a with -DSM90A. m64nNk16, fp16 or bf16 in, fp32 sums; A from shared memory or from registers, B from shared
    memory, both K-major. The layouts are those of the PTX manual, "Asynchronous warpgroup-level matrix instructions". */
 #ifndef REID_GPU_WGMMA_H
@@ -6,9 +6,9 @@
 
 typedef unsigned long long descriptor;
 
-/* Where a K-major operand lies. Without swizzle it is made of 8x8 core matrices of 128 contiguous bytes; `leading` is
-   the distance of neighbours along K, `stride` along M or N. With the 128-byte swizzle a row is 64 halves, `leading` is
-   ignored, and eight rows are 1024 bytes. */
+/* Describes where a K-major operand is. Without swizzle it is made of 8x8 core matrices of 128 contiguous bytes;
+   `leading` is the distance of neighbours along K, `stride` along M or N. With the 128-byte swizzle a row is 64 halves,
+   `leading` is ignored, and eight rows are 1024 bytes. */
 static __device__ __forceinline__ descriptor describe(unsigned shared, unsigned leading, unsigned stride,
                                                       bool swizzle_128) {
     return (descriptor)((shared & 0x3ffff) >> 4) | (descriptor)(leading >> 4) << 16 | (descriptor)(stride >> 4) << 32 |
@@ -22,7 +22,7 @@ static __device__ __forceinline__ void wgmma_commit() {
 template <int groups> static __device__ __forceinline__ void wgmma_wait() {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(groups) : "memory");
 }
-/* What ordinary stores wrote to shared memory becomes visible to wgmma. By each writing thread, before a barrier. */
+/* Makes ordinary stores to shared memory visible to wgmma. Each writing thread calls it, before a barrier. */
 static __device__ __forceinline__ void fence_async_proxy() {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
@@ -39,7 +39,7 @@ static __device__ __forceinline__ void fence_async_proxy() {
 #define TEXT128 TEN("") TEN("1") TEN("2") TEN("3") TEN("4") TEN("5") TEN("6") TEN("7") TEN("8") TEN("9") TEN("10") \
     TEN("11") "%120,%121,%122,%123,%124,%125,%126,%127"
 
-/* d += A B. d[4 j + 2 h + i] is row 16 warp + lane / 4 + 8 h, column 8 j + lane % 4 * 2 + i. brain: of bf16. */
+/* d += A B. d[4 j + 2 h + i] is row 16 warp + lane / 4 + 8 h, column 8 j + lane % 4 * 2 + i. brain: bf16. */
 template <int n, bool brain = false> struct wgmma;
 #define DEFINE_WGMMA(n, brain, type, sums, text, p0, p1, p2, p3, p4, p5)                                               \
     template <> struct wgmma<n, brain> {                                                                               \

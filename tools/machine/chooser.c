@@ -29,11 +29,11 @@ int tune_largest_batch(tune_fn measure, void *user, tune_setting at, int first, 
         if (r == TUNE_FAILED) return -1;
         if (r == TUNE_MEASURED) {
             fits = at.batch;
-            if (at.batch < first) break; /* it has been halved to here */
+            if (at.batch < first) break; /* reached by halving */
             if (at.batch > most / 2) break;
             at.batch *= 2;
         } else {
-            if (at.batch > first) break; /* doubled once too often */
+            if (at.batch > first) break; /* doubled too often */
             at.batch /= 2;
         }
     }
@@ -42,16 +42,16 @@ int tune_largest_batch(tune_fn measure, void *user, tune_setting at, int first, 
 
 /* --- measuring ---------------------------------------------------------------------------------------------------- */
 
-enum { POOL = 12 }; /* how many are compared at the end, at most */
+enum { POOL = 12 }; /* most settings that are compared at the end */
 
 typedef struct contest {
     const tune_request *r;
     tune_choice *c;
-    tune_goal goal; /* of this part of the search */
+    tune_goal goal; /* the goal of this part of the search */
     double spent;
 } contest;
 
-/* 0 when measuring failed. */
+/* Measures x once. Returns 0 when measuring failed. */
 static int measure_one(contest *k, tune_candidate *x, double seconds) {
     tune_measure m = {0, 0, 0, 0};
     tune_result r = k->r->measure(k->r->user, &x->at, seconds, &m);
@@ -71,14 +71,14 @@ static double best_pace(const tune_choice *c) {
     return best;
 }
 
-/* Both were measured. enough: the pace that TUNE_SMALLEST asks for. */
+/* 1 if a is better than b; both were measured. enough: the pace that TUNE_SMALLEST requires. */
 static int is_better(tune_goal goal, const tune_candidate *a, const tune_candidate *b, double enough) {
     double pace = tune_pace(a), other = tune_pace(b);
     if (goal == TUNE_FASTEST || pace < enough || other < enough) return pace > other;
     return a->bytes != b->bytes ? a->bytes < b->bytes : pace > other;
 }
 
-/* The place of the best that was measured; count: none was. */
+/* The index of the best measured setting; count: none was measured. */
 static size_t leader(const contest *k) {
     const tune_choice *c = k->c;
     const double enough = TUNE_SHARE * best_pace(c);
@@ -91,13 +91,13 @@ static size_t leader(const contest *k) {
 
 /* --- climbing ----------------------------------------------------------------------------------------------------- */
 
-/* Steps to neighbours, in places of the space: decoders and threads also together, for where each of them alone would
-   only make the other one the limit. */
+/* Steps to neighbours, as changes of indices. Some change decoders and threads together, for when changing one alone
+   only makes the other the bottleneck. */
 static const int STEPS[][3] = {{0, 0, 1},  {0, 0, -1}, {0, -1, 0}, {-1, 0, 0}, {0, 1, 0},
                                {1, 0, 0},  {-1, -1, 0}, {1, -1, 0}, {-1, 1, 0}, {1, 1, 0}};
 enum { NEIGHBOURS = sizeof STEPS / sizeof *STEPS };
 
-/* The candidate that is one step from place i; NULL: there is none. */
+/* The candidate one step away from index i; NULL: there is none. */
 static tune_candidate *neighbour(const contest *k, size_t i, const int step[3]) {
     const tune_space *s = &k->r->space;
     int decoder = (int)(i % (size_t)s->decoder_count) + step[0];
@@ -109,8 +109,8 @@ static tune_candidate *neighbour(const contest *k, size_t i, const int step[3]) 
     return &k->c->all[to];
 }
 
-/* From the best so far to what is better, until none of its neighbours is, or `until` seconds are spent. A new best is
-   measured once more, so that it does not lead by luck. 0 when measuring failed. */
+/* Moves from the best so far to better neighbours, until there are none, or `until` seconds are spent. A new best is
+   measured again, so that it does not lead by luck. Returns 0 when measuring failed. */
 static int climb(contest *k, double seconds, double until) {
     tune_choice *c = k->c;
     for (size_t at = leader(k); at < c->count;) {
@@ -133,12 +133,12 @@ static int climb(contest *k, double seconds, double until) {
     return 1;
 }
 
-/* From the settings with everything that there is, and the usual batch. */
+/* Measures the first setting: all decoders and threads, and the default batch. */
 static int first_step(contest *k, double seconds) {
     const tune_space *s = &k->r->space;
     size_t batch = 0;
     while (batch + 1 < (size_t)s->batch_count && s->batches[batch + 1] <= k->r->first_batch) batch++;
-    for (size_t b = batch + 1; b-- > 0;) { /* smaller ones where this does not fit */
+    for (size_t b = batch + 1; b-- > 0;) { /* smaller batches if this one does not fit */
         size_t at = ((size_t)(s->thread_count - 1) * (size_t)s->batch_count + b) * (size_t)s->decoder_count;
         tune_candidate *x = &k->c->all[at + (size_t)s->decoder_count - 1];
         if (!measure_one(k, x, seconds)) return 0;
@@ -149,9 +149,10 @@ static int first_step(contest *k, double seconds) {
 
 /* --- the end ------------------------------------------------------------------------------------------------------ */
 
-/* The best ones so far, best first, into pool: those whose pace may turn out to be the best, or enough. How many. */
+/* Writes the best settings so far to pool, best first: those whose pace may turn out to be the best, or enough. Returns
+   how many. */
 static size_t gather(const contest *k, size_t pool[POOL]) {
-    static const double doubt = 0.85; /* what a short measurement may be wrong by */
+    static const double doubt = 0.85; /* possible error of a short measurement */
     const tune_choice *c = k->c;
     const double best = best_pace(c), enough = TUNE_SHARE * best;
     const double least = doubt * (k->goal == TUNE_FASTEST ? best : enough);
@@ -165,14 +166,14 @@ static size_t gather(const contest *k, size_t pool[POOL]) {
         for (size_t j = n - 1; j > at; j--) pool[j] = pool[j - 1];
         pool[at] = i;
     }
-    for (size_t i = 0; k->goal == TUNE_SMALLEST && i < c->count && n; i++) /* what they are measured against */
+    for (size_t i = 0; k->goal == TUNE_SMALLEST && i < c->count && n; i++) /* the fastest, for comparison */
         if (is_measured(&c->all[i]) && tune_pace(&c->all[i]) >= best) pool[n - 1] = i;
     return n;
 }
 
-/* Who leads now may have neighbours that nobody has looked at. Then the best ones in turn, so that a moment in which
-   the machine was busy hits one measurement of each at most, and half as many in the next round. 0 when measuring
-   failed. */
+/* Each round climbs again, because the leader may have unmeasured neighbours, then measures the best settings in turn,
+   so that a busy moment affects at most one measurement of each. The next round has half as many. Returns 0 when
+   measuring failed. */
 static int finals(contest *k, double seconds) {
     enum { ROUNDS = 5, AT_LEAST = 3 };
     static const double shortest = 0.02;
@@ -189,7 +190,7 @@ static int finals(contest *k, double seconds) {
     return 1;
 }
 
-/* Every setting, five times in turn. */
+/* Measures every setting, five times in turn. */
 static int measure_all(contest *k) {
     enum { ROUNDS = 5 };
     tune_choice *c = k->c;
@@ -204,8 +205,8 @@ static int measure_all(contest *k) {
 
 static long long effort(const tune_setting *s) { return (long long)(s->decoders + s->threads) * 65536 + s->batch; }
 
-/* Among those whose paces differ by less than can be measured, the one that takes least. Whoever was measured shorter
-   than the leader has been left behind. */
+/* Picks, among settings with practically the same pace, the one with the fewest threads. Settings measured much shorter
+   than the leader had dropped out earlier. */
 static int pick(contest *k) {
     static const double alike = 0.99;
     tune_choice *c = k->c;
@@ -238,7 +239,8 @@ static int list_all(tune_choice *c, const tune_space *s) {
     return 1;
 }
 
-/* Where memory may end. 0 after saying that it does at once, or when measuring failed. */
+/* Finds the largest batch if memory may run out. Returns 0 after saying that one image is too much, or when measuring
+   failed. */
 static int look_for_largest(contest *k, double seconds) {
     const tune_space *s = &k->r->space;
     const tune_setting most = {s->decoders[s->decoder_count - 1], s->threads[s->thread_count - 1], 0};
@@ -259,7 +261,7 @@ static int search(contest *k, double seconds) {
 }
 
 int tune_choose(const tune_request *r, tune_choice *out) {
-    enum { SHORT = 80 }; /* parts of the budget: a measurement while climbing */
+    enum { SHORT = 80 }; /* a measurement while climbing takes 1/SHORT of the budget */
     const double seconds = r->seconds / SHORT;
     contest k = {r, out, r->goal, 0};
     memset(out, 0, sizeof *out);

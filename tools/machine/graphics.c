@@ -33,7 +33,7 @@ static void look_for_nvml(findings *f, int index) {
     text_free(&why), text_free(&said);
 }
 
-/* NVRTC turns the kernels' text into the GPU's code. */
+/* Reports NVRTC, which compiles the kernels for the GPU. */
 static void tell_nvrtc(findings *f, const reid_gpu_info *gpu, const char *why) {
     if (gpu->nvrtc_version)
         findings_add(f, FOUND_GOOD, "nvrtc", NULL, "version %d.%d, %s; kernels: %s", gpu->nvrtc_version / 1000,
@@ -58,7 +58,7 @@ void graphics_look(findings *f, const reid_desc *desc) {
                      "an NVIDIA GPU from Turing on, with a driver for CUDA 11.4 or newer", "none can be used: %s", why);
         return;
     }
-    /* A chip that has the host's memory calls what files are cached in taken, though it is given up when asked for. */
+    /* A chip that shares the host's memory counts the file cache as used, though the system frees it on demand. */
     size_t left = gpu.integrated ? system_memory_free() : gpu.memory_free;
     int little = (double)left < GIB;
     findings_add(f, little ? FOUND_WARNING : FOUND_GOOD, "gpu",
@@ -75,8 +75,8 @@ void graphics_look(findings *f, const reid_desc *desc) {
 
 /* --- the folder of compiled kernels ------------------------------------------------------------------------------- */
 
-/* What keeps the library from using a folder that is there, and what to do about it; NULL: nothing. The rules are the
-   library's: machine code is run from it, so that nobody else may put any there. */
+/* Why the library will not use an existing folder, and what to do about it; NULL: it will. The rules are the library's:
+   machine code is run from the folder, so only its owner may write to it. */
 static const char *distrust(const char *path, const struct stat *st, text *remedy) {
     struct stat parent;
     text up = TEXT_INIT;
@@ -98,7 +98,7 @@ static const char *distrust(const char *path, const struct stat *st, text *remed
     return NULL;
 }
 
-/* It is made when it is needed, if the nearest folder above it can be written to. */
+/* Reports a missing folder, which is created when needed if the nearest existing parent is writable. */
 static void tell_absent(findings *f, const char *path) {
     text up = TEXT_INIT;
     struct stat st;
@@ -121,7 +121,7 @@ void graphics_cache(findings *f, const reid_desc *desc) {
     struct stat st;
     text remedy = TEXT_INIT;
     own.error = &error;
-    reid_query_gpu(&own, &gpu); /* names the folder also where there is no GPU */
+    reid_query_gpu(&own, &gpu); /* gives the folder even without a GPU */
     const char *path = gpu.cache_dir;
     if (!*path) {
         findings_add(f, FOUND_NOTE, "cache", "HOME, XDG_CACHE_HOME or REID_CACHE_DIR",

@@ -5,10 +5,10 @@
 #include "machine/findings.h"
 #include "reid.h"
 
-/* desc: device, device_index and the kernels' fields count. device REID_DEVICE_CUDA: without a usable GPU it is an
-   error; REID_DEVICE_CPU: none is looked for. */
+/* Checks the GPU; uses device, device_index and the kernel fields of desc. With REID_DEVICE_CUDA a missing GPU is an
+   error; with REID_DEVICE_CPU no GPU is looked for. */
 void graphics_look(findings *f, const reid_desc *desc);
-/* Machine code is kept in it and run from it: whose it is, and who may write to it. */
+/* Checks owner and permissions of the cache folder, because machine code is run from it. */
 void graphics_cache(findings *f, const reid_desc *desc);
 
 #endif

@@ -14,7 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The file that a symbol was loaded from, links followed: its name tells the version where no function does. */
+/* The file that a symbol was loaded from, with links resolved: its name contains the version, which no function
+   returns. */
 static const char *file_of(void *symbol, char path[PATH_MAX]) {
     Dl_info from;
     if (!symbol || !dladdr(symbol, &from) || !from.dli_fname) return "?";
@@ -45,7 +46,7 @@ static void look_for_pq(findings *f, int wanted) {
     void *library = dlopen("libpq.so.5", RTLD_NOW | RTLD_LOCAL);
     int (*version)(void) = NULL;
     void *symbol = library ? dlsym(library, "PQlibVersion") : NULL;
-    memcpy(&version, &symbol, sizeof version); /* C converts no object pointer to a function's */
+    memcpy(&version, &symbol, sizeof version); /* C cannot convert an object pointer to a function pointer */
     if (version)
         findings_add(f, FOUND_GOOD, "libpq", NULL, "version %d.%d: galleries in PostgreSQL can be used",
                      version() / 10000, version() % 10000);
@@ -67,7 +68,7 @@ static void look_for_http(findings *f, int compiled_in) {
                      "not compiled in; reid serve and the page of reid review cannot be used");
 }
 
-/* The first line that a child writes to stdout within a few seconds; 1 if there is one. */
+/* Reads the first line that a child writes to stdout within a few seconds. Returns 1 if there is one. */
 static int first_line_of(child *c, char *line, size_t size) {
     enum { PATIENCE = 5 };
     const double until = clock_seconds() + PATIENCE;

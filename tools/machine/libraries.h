@@ -1,4 +1,4 @@
-/* Libraries and programs that are found at run time: which are there, in which version, and what to install. */
+/* Libraries and programs that are found at run time: their presence and version, and what to install. */
 #ifndef REID_TOOLS_LIBRARIES_H
 #define REID_TOOLS_LIBRARIES_H
 
@@ -6,12 +6,12 @@
 
 typedef struct library_needs {
     const char *ffmpeg;  /* the program; NULL: ffmpeg, from PATH */
-    int turbo;           /* --jpeg turbo: it has to be libturbojpeg */
-    int database;        /* a gallery in PostgreSQL is named */
-    int http;            /* libmicrohttpd is compiled in */
+    int turbo;           /* 1: --jpeg turbo requires libturbojpeg */
+    int database;        /* 1: the gallery is in PostgreSQL */
+    int http;            /* 1: libmicrohttpd is compiled in */
 } library_needs;
 
-/* libturbojpeg, libpq, libmicrohttpd, ffmpeg. */
+/* Checks libturbojpeg, libpq, libmicrohttpd and ffmpeg. */
 void libraries_look(findings *f, const library_needs *needs);
 
 #endif

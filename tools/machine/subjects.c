@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* What rooms say about something becomes a line about it: all of it, instead of stderr. */
+/* Collects the messages of other rooms into one finding instead of printing them to stderr. */
 typedef struct hearing {
     char said[1024];
 } hearing;
@@ -21,7 +21,7 @@ static void listen_to(hearing *h) {
     say_listen(h->said, sizeof h->said);
 }
 
-/* In one line; "" when nothing was said. */
+/* The messages in one line; "" if there were none. */
 static const char *heard(hearing *h) {
     say_listen(NULL, 0);
     size_t n = strlen(h->said);
@@ -54,7 +54,7 @@ static int open_model(findings *f, models *all, const reid_desc *desc) {
 
 typedef struct gallery_facts {
     store_meta makers;
-    size_t rows, identities; /* identities: 0 where nobody has counted them */
+    size_t rows, identities; /* identities: 0: not counted */
     char jpeg[STORE_JPEG];
     int is_folder;
 } gallery_facts;
@@ -79,7 +79,7 @@ static int read_rows(const char *path, gallery_facts *to) {
     return good;
 }
 
-/* Pictures are counted, not opened. */
+/* Counts the images without opening them. */
 static int read_folder(const char *path, gallery_facts *to) {
     inputs list = {0};
     int good = inputs_add_path(&list, path);
@@ -105,7 +105,7 @@ static void add_gallery(findings *f, const subjects *s, const gallery_facts *g) 
                  "%s: %zu %s%s%s", shown(s->gallery), g->rows, g->is_folder ? "pictures" : "templates", who, maker);
 }
 
-/* 0 when it cannot be read. */
+/* Checks the gallery. Returns 0 when it cannot be read. */
 static int look_at_gallery(findings *f, const subjects *s, const models *all, gallery_facts *g) {
     hearing h;
     listen_to(&h);
@@ -162,7 +162,7 @@ static void look_at_calibration(findings *f, const subjects *s, const models *al
     calibration_free(&c);
 }
 
-/* A score means nothing by itself; two models have a usual threshold. */
+/* Warns when there is no threshold, without which a score means nothing; two models have a default. */
 static void look_for_threshold(findings *f, const subjects *s, const gallery_facts *g) {
     if (s->calibration || !isnan(s->threshold) || !isnan(g->makers.threshold) || s->model_count == 2) return;
     findings_add(f, FOUND_WARNING, "calibration", "reid calibrate, with images of your own, then --calibration FILE",
@@ -176,7 +176,7 @@ void subjects_look(findings *f, const subjects *s) {
     memset(&g, 0, sizeof g);
     int good = 1;
     for (int i = 0; i < s->model_count && good; i++) good = open_model(f, &all, &s->models[i]);
-    if (!good) models_close(&all); /* a part of an ensemble says nothing about the gallery */
+    if (!good) models_close(&all); /* with part of an ensemble the gallery cannot be checked */
     g.makers.threshold = (double)NAN;
     int readable = s->gallery && look_at_gallery(f, s, &all, &g);
     if (s->calibration) look_at_calibration(f, s, &all);

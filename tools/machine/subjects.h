@@ -1,4 +1,4 @@
-/* Models, a gallery and a calibration that a user means to use: whether they open and belong together. */
+/* Checks that the models, gallery and calibration of a user open and belong together. */
 #ifndef REID_TOOLS_SUBJECTS_H
 #define REID_TOOLS_SUBJECTS_H
 
@@ -8,9 +8,9 @@
 typedef struct subjects {
     const reid_desc *models; /* [model_count] */
     int model_count;
-    const char *gallery, *calibration; /* NULL: not named */
-    double threshold;                  /* NAN: not named */
-    const char *jpeg;                  /* what decodes JPEG files now */
+    const char *gallery, *calibration; /* NULL: not given */
+    double threshold;                  /* NAN: not given */
+    const char *jpeg;                  /* the JPEG decoder in use */
 } subjects;
 
 void subjects_look(findings *f, const subjects *s);

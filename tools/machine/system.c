@@ -40,7 +40,7 @@ void system_cpus(findings *f) {
 
 /* --- memory ------------------------------------------------------------------------------------------------------- */
 
-/* What the kernel thinks can be taken without swapping. */
+/* What the kernel estimates can be allocated without swapping. */
 static double available(void) {
     char line[256];
     long long kib = 0;
@@ -76,7 +76,7 @@ void system_memory(findings *f) {
 
 /* --- disk --------------------------------------------------------------------------------------------------------- */
 
-/* The folder that a file would be in, or the folder itself. */
+/* Writes the folder that the output file would be in, or the output folder itself. */
 static void folder_of(const char *output, text *folder) {
     struct stat st;
     const char *slash = strrchr(output, '/');

@@ -1,4 +1,4 @@
-/* CPUs, memory and disk: what this process has of them. */
+/* The CPUs, memory and disk that this process can use. */
 #ifndef REID_TOOLS_SYSTEM_H
 #define REID_TOOLS_SYSTEM_H
 
@@ -6,14 +6,13 @@
 
 #include <stddef.h>
 
-/* How many CPUs there are, how many this process may use, and what its container pays for. */
+/* CPUs of the machine, CPUs that this process may use, and its container's quota. */
 void system_cpus(findings *f);
-/* Memory that is there, free, and allowed to the container. */
+/* Memory of the machine, free memory, and the container's limit. */
 void system_memory(findings *f);
-/* Bytes of memory that could be taken now; 0: not known. */
+/* Bytes of memory that can be allocated now; 0: unknown. */
 size_t system_memory_free(void);
-/* Room for what will be written to `output`, a file or folder that may not be there yet; NULL: the working
-   directory. */
+/* Free space for `output`, a file or folder that need not exist yet; NULL: the working directory. */
 void system_disk(findings *f, const char *output);
 
 #endif

@@ -13,19 +13,19 @@ enum { ROWS = 1 << 16, LOOKED_AT = 16 };
 
 struct trial {
     trial_request r;
-    inputs list;      /* the pictures again and again, so that a measurement does not come to their end */
-    models all;       /* open with `with`; no models: none are open */
+    inputs list;      /* the images, repeated so that no measurement runs out of them */
+    models all;       /* opened with the setting `with`; empty: none are open */
     tune_setting with;
-    reid_info info;   /* of the first model, opened as it is without any setting */
-    size_t of_picture; /* bytes that decoding the largest of the first pictures takes */
+    reid_info info;   /* of the first model, opened with default settings */
+    size_t of_picture; /* bytes for decoding the largest of the first images */
     double spent;
     char said[1024];
 };
 
 /* --- the list ----------------------------------------------------------------------------------------------------- */
 
-/* Neighbouring rows of one picture are decoded once; so pictures are no neighbours of themselves where the list begins
-   anew, if it has two. */
+/* Repeats the list. Adjacent rows of one image are decoded only once, so where the list starts again, no image may
+   follow itself, if there are at least two. */
 static int repeat_list(trial *t) {
     const inputs *from = t->r.list;
     size_t times = from->count < ROWS ? ROWS / from->count + 1 : 1;
@@ -43,10 +43,10 @@ static int has_two(const inputs *list) {
     return 0;
 }
 
-/* The first pictures are opened, to see how much memory they take, and that they can be. */
+/* Opens the first images, to check that they can be read, and how much memory they take. */
 static int look_at_pictures(trial *t) {
     picture_limits limits = picture_limits_of(t->r.decode.max_pixels, 1);
-    text why = TEXT_INIT, later = TEXT_INIT; /* of the first one; of others */
+    text why = TEXT_INIT, later = TEXT_INIT; /* for the first image; for others */
     limits.jpeg = t->r.decode.jpeg;
     for (size_t i = 0; i < t->r.list->count && i < LOOKED_AT; i++) {
         picture pic;
@@ -66,7 +66,7 @@ static int look_at_pictures(trial *t) {
 
 static int is_memory(reid_result r) { return r == REID_ERR_OUT_OF_MEMORY || r == REID_ERR_MEMORY_LIMIT; }
 
-/* The models with these settings; those that are open are taken if they have them. */
+/* Opens the models with this setting, unless they are already open with it. */
 static tune_result open_with(trial *t, const tune_setting *at) {
     if (t->all.count && t->with.threads == at->threads && t->with.batch == at->batch) return TUNE_MEASURED;
     models_close(&t->all);
@@ -90,17 +90,17 @@ static tune_result open_with(trial *t, const tune_setting *at) {
 }
 
 static size_t bytes_of(const trial *t, const tune_setting *at) {
-    static const size_t of_one = (size_t)32 << 20; /* more than that, pictures wait for each other */
+    static const size_t of_one = (size_t)32 << 20; /* with larger images, decoders wait for each other */
     size_t bytes = 0, each = t->of_picture < of_one ? t->of_picture : of_one;
     for (int i = 0; i < t->all.count; i++) bytes += t->all.at[i].info.total_bytes;
-    int waiting = t->all.count == 1 && model_prepares(&t->all.at[0]) ? 0 : 2; /* pictures as large as they are */
+    int waiting = t->all.count == 1 && model_prepares(&t->all.at[0]) ? 0 : 2; /* images in full size */
     return bytes + (size_t)(at->decoders + waiting) * each;
 }
 
 /* --- a measurement ------------------------------------------------------------------------------------------------ */
 
-/* Rows come out batch by batch. The first batch pays for what happens once, so the clock starts when it is out; later
-   ones are waited for until the time is over, and there is at least one. */
+/* Rows arrive in batches. The first batch includes one-time costs, so the clock starts when it is done, and stops after
+   the time is over and at least one more batch is done. */
 typedef struct watch {
     double seconds, began, last;
     size_t batch, rows, counted, good;

@@ -1,4 +1,4 @@
-"""compare.py: reid.h and the engines that people would otherwise use, in turns, on this CPU; tools/peers/run starts it.
+"""compare.py: compares reid.h with other inference engines, in turns, on this CPU; tools/peers/run starts it.
 
     sh tools/peers/run [--quick] [--out FILE.json] [--nets resnet50:224x224,...] [--batches 1,8,32] [--threads 1,2]
                        [--isas best,avx2] [--precisions fp32,bf16] [--peers onnxruntime,...] [--rounds 9] [--starts 3]
@@ -9,7 +9,7 @@ peer is a process of its own, pinned to the same CPUs, which has loaded and comp
 the golden. Then they take turns, A B C A B C, at least nine rounds; a turn is one call, or as many as take 100 ms, and
 begins when all other processes sleep. A turn in which something else took the CPU, or after which the machine is
 slower than at its best, is taken again.
-README.md says what is fair about it, and what stands in the JSON.
+README.md explains why this is fair, and the fields of the JSON.
 """
 import argparse
 import glob
@@ -35,16 +35,16 @@ HERE = networks.HERE
 BUILD = os.path.join(TOP, "build", "peers")
 NETS = ["resnet50:224x224", "resnet50:256x128", "efficientnet_b0:224x224"]
 PEERS = ["onnxruntime", "openvino", "ncnn", "torch", "torch_jit", "torch_compile"]
-USUAL_PEERS = [p for p in PEERS if p != "torch_jit"]  # deprecated, and never the fastest where it was measured
+USUAL_PEERS = [p for p in PEERS if p != "torch_jit"]  # deprecated, and never the fastest in measurements
 MOST_ERROR = 1e-4       # fp32: of a component of the row of unit length, against float64
 LEAST_COSINE = 0.999    # bf16
 TURN_MS = 100
 TICK_MS = 1e3 / os.sysconf("SC_CLK_TCK")
 MOST_DISTURBED = 0.03   # of a turn's time: waiting for a CPU, or stolen by the machine under this one
-MOST_SLOW = 0.08        # by how much slower than at its best the machine may compute, before a turn and after it
-MOST_LOST = 0.1         # of either, in anyone's median: beyond that a cell is marked
+MOST_SLOW = 0.08        # how much slower than at its best the machine may be before and after a turn
+MOST_LOST = 0.1         # limit of both in each engine's median; cells above it are marked
 RETAKES = 5             # of one turn; two a turn in all
-LONG_START_MS = 10e3    # who takes longer is started once
+LONG_START_MS = 10e3    # engines that take longer are started once
 LONGEST_ANSWER = 900    # seconds
 LIMITS = {"best": {}, "avx2": {"REID_CPU_ISA": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2", "ATEN_CPU_CAPABILITY": "avx2"}}
 CC = os.environ.get("CC", "gcc")
@@ -55,7 +55,7 @@ class Refused(Exception):
 
 
 class Engine:
-    """A process that computes when it is told to; see worker.py for what it says."""
+    """A process that computes on request; worker.py describes the protocol."""
 
     def __init__(self, name, command, rows, cpus, environment):
         self.name, self.rows = name, rows
@@ -118,7 +118,7 @@ def last_line(path):
     return (read(path).strip().splitlines() or ["nothing said"])[-1][:200]
 
 
-STOLEN, BUSY = [8], [1, 2, 3, 6, 7, 8]  # columns of /proc/stat: by the machine under this one; by whomever
+STOLEN, BUSY = [8], [1, 2, 3, 6, 7, 8]  # columns of /proc/stat: by the hypervisor; by any process
 
 
 def ticks(cpus, columns):
@@ -147,8 +147,7 @@ class Gauge:
 
 
 class Patience:
-    """Waits for CPUs that nobody else uses and that are as fast as they can be, for so many seconds in a cell and no
-    longer."""
+    """Waits, at most so many seconds per cell, until no other process uses the CPUs and they run at full speed."""
 
     def __init__(self, seconds, gauge):
         self.left, self.gauge = seconds, gauge
@@ -171,7 +170,7 @@ class Patience:
 
 
 def commands_of(args, cell):
-    """What each engine is started with, ours first; the worker adds the rows' file and the time."""
+    """The command of each engine, ours first; the worker adds the file for the rows and the time."""
     folder = networks.folder_of(cell["net"], cell["size"])
     rest = [str(cell["batch"]), str(cell["threads"]), cell["precision"]]
     commands = {label: [program, f"{folder}/weights.safetensors", f"{folder}/pixels.u8", cell["size"], *rest]
@@ -217,7 +216,7 @@ def start_all(args, cell):
     engines = []
     for name, command in commands_of(args, cell).items():
         if cell["refused"] and not engines:
-            break  # without ours, which is the first, there is nothing to compare
+            break  # without the first engine, ours, there is nothing to compare
         try:
             engine = start_engine(name, command, cell, args)
         except Refused as e:
@@ -231,7 +230,7 @@ def start_all(args, cell):
 
 
 def wait_asleep(engines):
-    """Pools of threads spin for a while after a call; nobody's turn begins before that has ended."""
+    """Waits until the thread pools, which spin for a while after a call, have stopped."""
     end = time.monotonic() + 10
     while not all(e.asleep() for e in engines):
         if time.monotonic() > end:
@@ -263,7 +262,7 @@ def take_turns(engines, rounds, patience):
     wait_asleep(engines)
     guess = {e.name: e.run(1, 2) / 2 for e in engines}
     counts = {e.name: max(1, math.ceil(TURN_MS / guess[e.name])) for e in engines}
-    warm = int(min(guess.values()) < TURN_MS)  # others emptied the caches: short calls feel it, long ones do not
+    warm = int(min(guess.values()) < TURN_MS)  # other engines emptied the caches, which affects short calls only
     for _ in range(rounds):
         for e in engines:
             turn = take_turn(e, engines, warm, counts[e.name], 2 * rounds, patience)
@@ -283,7 +282,7 @@ def round4(value):
 
 
 def ratios(cell, own, others):
-    """The fastest of the others over ours, by median, by least, and by the CPU's time (one thread)."""
+    """Ratio of the fastest peer to ours, by median, by minimum, and by CPU time (one thread)."""
     least = {e.name: min(e.turns) for e in others}
     cpu = {e.name: statistics.median(e.cpu) for e in others}
     medians = {e.name: statistics.median(e.turns) for e in others}
@@ -387,7 +386,7 @@ def has(command):
 
 
 def count_instructions(args, result):
-    """Ours, batch 1, one thread. Valgrind knows no AVX-512, so it counts what AVX2 executes."""
+    """Ours, batch 1, one thread. Valgrind does not support AVX-512, so it counts AVX2's instructions."""
     label = next(iter(args.ours))
     for net, size in args.nets:
         cell = {"net": net, "size": size, "precision": "fp32", "batch": 1, "threads": 1}
@@ -438,7 +437,7 @@ def new_result(args):
 
 
 def save(result, path):
-    """One line a cell."""
+    """One line per cell."""
     os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
     parts = []
     for key, value in result.items():
@@ -517,7 +516,7 @@ def check(p, args):
 
 
 def compile_ours(header, name):
-    """A copy by the name of reid.h, because the header includes itself."""
+    """A copy named reid.h, because the header includes itself."""
     folder, program = os.path.join(BUILD, name + ".include"), os.path.join(BUILD, name)
     os.makedirs(folder, exist_ok=True)
     try:
@@ -541,7 +540,7 @@ def build_ours(args):
 
 
 def cells_of(args):
-    """isa `best` is what the chip has; a chip that has AVX2 at most needs no second row of cells"""
+    """isa `best` is the best of the chip; a chip with AVX2 at most needs no second row of cells"""
     isas = [i for i in args.isas if i == "best" or "avx512f" in cpu_facts()["flags"] or "best" not in args.isas]
     for precision in args.precisions:
         for isa in isas if precision == "fp32" else ["best"]:

@@ -1,22 +1,22 @@
-"""database.py: a gallery in PostgreSQL beside plain SQL and the gallery file. tools/peers/database starts the server
-and this.
+"""database.py: compares a gallery in PostgreSQL with plain SQL and the gallery file. tools/peers/database starts the
+server and this.
 
     sh tools/peers/database [-o FILE.json] [--rows 100000] [--queries 500] [--rounds 3]
 
 Unit rows of group.py: individuals with heavy-tailed numbers of rows, half of whom have one. `reid gallery push` stores
-the gallery file; rows and index are told apart, with the CPU seconds of the server, which other work on the machine
-disturbs less than seconds. Then, in each round, every engine has a turn:
+the gallery file; rows and index are timed separately, also in CPU seconds of the server, which other work on the
+machine disturbs less. Then, in each round, every engine has a turn:
 
-    reid          reid gallery search by the index at its defaults; milliseconds are of one query, its own -v tells them
-    reid_wide     the same with --candidates 1000, the widest search that there is
-    reid_exact    the same with --exact: everything is read, then searched; seconds of the whole command
-    file          reid gallery search in the gallery file, likewise
+    reid          reid gallery search by the index at its defaults; milliseconds of one query, as printed by -v
+    reid_wide     with --candidates 1000, the widest search possible
+    reid_exact    with --exact: everything is read, then searched; seconds of the whole command
+    file          reid gallery search in the gallery file; seconds of the whole command
     sql_40 ...    SELECT ... ORDER BY half <#> $1 LIMIT 10 by psycopg, hnsw.ef_search 40 (pgvector's default), 200, 800
-    sql_exact     the same without the index, for the first of the queries alone
+    sql_exact     without the index, for the first queries only
 
 Recall@10: of the ten best templates that the file finds (--by template), how many the engine has. recall_identities:
 the same for the ten best identities, which is what a search is for (--by max). Writes JSON: medians of the rounds; load
-is the 1-minute load average before the first round and behind the last.
+is the 1-minute load average before the first round and after the last.
 """
 import argparse
 import datetime
@@ -63,7 +63,7 @@ class Bench:
             self.server = int(f.readline())
 
     def cpu(self):
-        """Seconds of the server and of all its processes that have ended."""
+        """CPU seconds of the server and of its processes that have ended."""
         with open(f"/proc/{self.server}/stat", encoding="ascii") as f:
             fields = f.read().rsplit(")", 1)[1].split()
         return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
@@ -90,7 +90,7 @@ class Bench:
         self.run("add", self.at("a.gallery"), self.at("rows.npy"))
 
     def move(self):
-        """push, and pull in every round: the bytes must be the same."""
+        """push, then pull in every round; the bytes must be the same."""
         with psycopg.connect(host=self.args.socket, user="postgres", dbname="postgres", autocommit=True) as c:
             c.execute("CREATE DATABASE bench")
         before = self.cpu()
@@ -107,7 +107,7 @@ class Bench:
         return push, statistics.median(pulls)
 
     def found(self, place, *words):
-        """What reid finds: the ids of every query, and stderr and seconds."""
+        """Hits of reid: the ids for every query, stderr and seconds."""
         out, err, seconds = self.run("search", place, self.at("q.npy"), "-k", str(TOP), "--json", *words)
         return [[m["id"] for m in json.loads(line)["matches"]] for line in out.splitlines()], err, seconds
 

@@ -1,5 +1,5 @@
-"""faces.py: 10,000 crops of 112x112 pixels to rows: `reid track`, which takes them out of a film, beside `reid embed`
-of the crops that it wrote, and PyTorch, one image at a time. tools/peers/faces installs PyTorch and starts this.
+"""faces.py: embeds 10,000 crops of 112x112 pixels: `reid track`, which cuts them out of a film, compared with `reid
+embed` on the crops that it wrote, and PyTorch, one image at a time. tools/peers/faces installs PyTorch and starts this.
 
     sh tools/peers/faces [-o FILE.json] [--faces 10000] [--peer 1000] [--rounds 2]
 
@@ -12,7 +12,7 @@ is that of the loop alone, without imports and weights: with as many threads as 
 
 Writes JSON: seconds and CPU seconds are medians of the rounds, spread_s the least and the most of them, each for all
 faces; PyTorch's are scaled to them. of_embed is reid track's over reid embed's, times_better PyTorch's, with the
-threads that are better for it, over reid track's. goals says what was aimed at and whether it was met. Rows of track
+threads that are better for it, over reid track's. goals has the goals and whether they were met. Rows of track
 and embed must be the same bytes, and PyTorch's differ from them by less than 1e-4, else the exit status is 1.
 load_before is the 1-minute load average: on a busy machine only ratios mean something, and these less.
 """
@@ -60,7 +60,7 @@ def draw(args, folder, frames):
 
 
 def turn(command, limit):
-    """Seconds, CPU seconds, and what was printed; None after saying why there is none."""
+    """Seconds, CPU seconds and the output; None after saying what failed."""
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=limit)
     seconds = time.perf_counter() - began

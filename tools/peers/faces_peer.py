@@ -1,10 +1,10 @@
-"""faces_peer.py: PyTorch embeds pictures one at a time, as a program does that was written for one image.
+"""faces_peer.py: embeds images one at a time with PyTorch, like a program that was written for one image.
 
     python faces_peer.py WEIGHTS LIST OUT.npy [THREADS]
 
 LIST names an image in each line, 112 x 112. torchvision's EfficientNet-B0 without its classifier, in evaluation
-mode; OUT gets a row of unit length for each. Prints a line of JSON: the seconds from the first picture's file to the
-last row, after one image for warming up; imports and weights are not part of them.
+mode; OUT gets a row of unit length for each. Prints a line of JSON: the seconds from the first image file to the
+last row, after one warm-up image; imports and weights are not included.
 """
 import json
 import sys

@@ -1,4 +1,4 @@
-"""files.py: a folder of JPEG photographs to a .npy file of embeddings, the whole way: `reid embed` beside PyTorch,
+"""files.py: embeds a folder of JPEG photographs into a .npy file, end to end: `reid embed` compared with PyTorch,
 onnxruntime and OpenVINO in Python. tools/peers/files installs them and starts this.
 
     sh tools/peers/files [-o FILE.json] [--small 400] [--large 40] [--rounds 3] [--nets resnet50,efficientnet_b0]
@@ -6,18 +6,18 @@ onnxruntime and OpenVINO in Python. tools/peers/files installs them and starts t
 Two sets of photographs, drawn (waves, edges, grain; quality 90, 4:2:0, as cameras write them) or cut from those of
 --photos: 640x480, and 4000x3000, which a camera's 12 Mpixel are. A cell is a set and a network with seeded weights and
 torchvision's preset. Each round starts every engine once, in turn, as a process of its own: files_peer.py has the
-peers; ours is the command, once with libturbojpeg and once with stb_image. Everyone gets the same CPUs and as many
-threads.
+peers; ours is the command, once with libturbojpeg and once with stb_image. All engines get the same CPUs and number
+of threads.
 
 Writes JSON. seconds are medians of the rounds, from starting a process to its end, spread_s the least and the most,
 first_s the same for one photograph: the time to the first row. images_per_s is (photographs - 1) / (seconds - first_s),
 what a longer run comes to; whole_per_s counts the start, too. cpu_ms is the CPU time of a photograph, peak_mb the most
 resident memory of an engine's processes together, sampled. times_better are images_per_s of reid (libturbojpeg) over
 those of a peer, of_memory its peak over that of the fastest peer. decode_per_s is what libturbojpeg alone decodes, by
-as many threads (files_decode.py, ctypes); of_decoding is reid's pace over it. goals says what was aimed at.
+as many threads (files_decode.py, ctypes); of_decoding is reid's pace over it. goals has the goals.
 
 Rows of torch, onnxruntime and OpenVINO with Pillow must be ours to 1e-4, else they are refused and the exit status is
-1. OpenCV makes other pixels: apart says how far the rows are, 1 - the least cosine.
+1. OpenCV makes other pixels: apart is 1 - the least cosine between its rows and ours.
 """
 import argparse
 import hashlib

@@ -1,5 +1,5 @@
-"""files_decode.py: how many JPEG photographs a second libturbojpeg decodes, and nothing else: the pace that a program
-which needs their pixels can reach.
+"""files_decode.py: measures how many JPEG photographs per second libturbojpeg decodes: the limit for any program that
+needs their pixels.
 
     python files_decode.py FOLDER THREADS
 """

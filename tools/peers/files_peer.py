@@ -1,4 +1,4 @@
-"""files_peer.py: a folder of JPEG photographs to embeddings as Python programs do it, one engine a process.
+"""files_peer.py: embeds a folder of JPEG photographs like a Python program, one engine per process.
 
     python files_peer.py ENGINE NET MODEL FOLDER OUT.npy THREADS BATCH
 

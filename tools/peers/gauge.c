@@ -1,11 +1,11 @@
-/* gauge: how fast this machine is right now. A neighbour on the other half of a core, or under another system on the
-   same machine, slows every engine down and shows in no counter; compare.py asks this program before and after a turn.
+/* gauge: measures how fast this machine is right now. Other work on the other half of a core, or in another virtual
+   machine, slows every engine down but shows in no counter; compare.py runs this program before and after a turn.
 
      cc -O2 -march=native -D_GNU_SOURCE tools/peers/gauge.c -o gauge -lpthread
      ./gauge THREADS [...]
 
-   The protocol is worker.py's: "ready {}", then for each line "run ..." the milliseconds that THREADS threads, each on
-   a CPU of its own, took side by side for a fixed number of multiply-adds in registers, about three. Further arguments,
+   The protocol is worker.py's: "ready {}", then for each line "run ..." the milliseconds (about three) that THREADS
+   parallel threads, each on a CPU of its own, took for a fixed number of multiply-adds in registers. Further arguments,
    which engines need, are ignored. */
 #include <pthread.h>
 #include <sched.h>
@@ -16,7 +16,7 @@
 
 enum { CHAINS = 12, ROUNDS = 1500000, MOST_THREADS = 256 };
 
-typedef float vector __attribute__((vector_size(64))); /* the compiler cuts it where registers are shorter */
+typedef float vector __attribute__((vector_size(64))); /* the compiler splits it for shorter registers */
 
 typedef struct worker {
     pthread_t thread;
@@ -30,7 +30,7 @@ static double now_ms(void) {
     return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
 }
 
-/* Chains that do not depend on each other, so that the units are what everyone waits for. */
+/* Independent chains, so that the arithmetic units are the limit. */
 static void *multiply(void *argument) {
     worker *w = argument;
     vector sums[CHAINS], m = {0};
@@ -38,10 +38,10 @@ static void *multiply(void *argument) {
     for (int i = 0; i < CHAINS; i++) sums[i] = m + (float)i;
     for (int round = 0; round < ROUNDS; round++) {
 #pragma GCC unroll 12
-        for (int i = 0; i < CHAINS; i++) sums[i] = sums[i] * m + m; /* in registers only where it is unrolled */
+        for (int i = 0; i < CHAINS; i++) sums[i] = sums[i] * m + m; /* in registers only if unrolled */
     }
     for (int i = 1; i < CHAINS; i++) sums[0] += sums[i];
-    w->result = sums[0][0]; /* so that nothing is left out */
+    w->result = sums[0][0]; /* so that the compiler removes nothing */
     return NULL;
 }
 
@@ -52,7 +52,7 @@ static cpu_set_t only(int cpu) {
     return set;
 }
 
-/* A thread that is on its CPU from the start: on its maker's it would have to wait for that one to pause. */
+/* Starts a thread on its own CPU: on its parent's CPU it would have to wait for the parent to pause. */
 static int start(worker *w) {
     pthread_attr_t where;
     cpu_set_t set = only(w->cpu);
@@ -63,7 +63,7 @@ static int start(worker *w) {
     return failed ? -1 : 0;
 }
 
-/* Milliseconds; negative: a thread could not be made. */
+/* Returns milliseconds, or a negative number if a thread could not be created. */
 static double measure(worker *workers, int count) {
     double began = now_ms();
     for (int i = 1; i < count; i++)

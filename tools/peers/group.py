@@ -1,5 +1,5 @@
-"""group.py: groups of rows without names: reid_group beside scikit-learn, fastcluster and hdbscan; the neighbours of
-every row: reid_search beside FAISS. tools/peers/group installs the peers and starts this.
+"""group.py: compares the grouping of unnamed rows by reid_group with scikit-learn, fastcluster and hdbscan, and the
+nearest neighbours of every row by reid_search with FAISS. tools/peers/group installs the peers and starts this.
 
     sh tools/peers/group [-o FILE.json] [--rows 20000] [--alone 100000] [--neighbours 100000] [--rounds 3]
 
@@ -12,7 +12,7 @@ many threads as ours.
 The rows show individuals with heavy-tailed numbers of rows (half of the individuals have one, none more than 200): a
 centre of unit length in a subspace of 64 dimensions, plus noise of length about 1 in all of them. Agglomerative engines
 must find the partition that ours does, else the exit status is 1; every engine's BCubed F against the individuals is
-told. hdbscan has no threshold; it gets unit rows.
+reported. hdbscan has no threshold; it gets unit rows.
 
 Writes JSON: a cell for each part. Seconds are medians of the rounds, spread_s the least and the most of them, cpu_s the
 median CPU time of all threads, which other work on the machine disturbs less. times_better and cpu_times_better are the
@@ -45,7 +45,7 @@ MOST_OF_ONE, SUBSPACE = 200, 64
 
 
 def make_rows(path, count, dim, seed):
-    """Writes them in an order by chance; returns the individual of each."""
+    """Writes the rows in random order; returns the individual of each."""
     random = np.random.default_rng(seed)
     sizes = []
     while sum(sizes) < count:
@@ -149,7 +149,7 @@ def times_better(ours, peers, key):
 
 
 def cell_of(args, work, engines, count, rounds, load):
-    """What every part has. Who has failed is in refused alone."""
+    """Fields that every part has. A failed engine is listed only in refused."""
     good = {name: e for name, e in engines.items() if not e.why}
     ours, peers = good.get("reid"), {name: e for name, e in good.items() if name != "reid"}
     cell = {"work": work, "rows": count, "dim": args.dim, "threads": args.threads, "rounds": rounds,
@@ -212,7 +212,7 @@ def parts(args):
 
 
 def is_wrong(cell):
-    """Ours failed, or somebody who computes the same came to something else; FP32 may swap neighbours."""
+    """Whether ours failed, or an engine that computes the same differs; FP32 may swap neighbours."""
     return ("reid" in cell["refused"] or any(cell.get("rows_apart", {}).values()) or
             any(share < 0.999 for share in cell.get("same_rows", {}).values()))
 

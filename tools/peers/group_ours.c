@@ -50,7 +50,7 @@ static int failed(const char *what, const char *why) {
     return 1;
 }
 
-/* 0 if the whole of s is no number from least to most. */
+/* Returns 0 unless all of s is a number from least to most. */
 static int number(const char *s, double least, double most, double *out) {
     char *end;
     *out = strtod(s, &end);

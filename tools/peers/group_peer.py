@@ -1,4 +1,4 @@
-"""group_peer.py: one of the peers of tools/peers/group.py, in a process of its own, so that its peak memory is its own.
+"""group_peer.py: one of the peers of tools/peers/group.py, in a process of its own to measure its peak memory.
 
     python group_peer.py sklearn|fastcluster|fastcluster_blas|hdbscan FILE COUNT DIM THREADS THRESHOLD OUT
     python group_peer.py faiss FILE COUNT DIM THREADS K OUT
@@ -46,7 +46,7 @@ def fastcluster_groups(threshold, _threads):
 
 
 def cosine_distances(rows):
-    """Those of scipy's pdist, by NumPy's matrix product in double."""
+    """The distances of scipy's pdist, by NumPy's matrix product in double."""
     rows, at = unit(rows.astype(np.float64)), 0
     out = np.empty(len(rows) * (len(rows) - 1) // 2)
     for first in range(0, len(rows), 256):
@@ -69,7 +69,7 @@ def fastcluster_blas_groups(threshold, _threads):
 
 
 def hdbscan_groups(_threshold, threads):
-    """It takes no cosine; between unit rows the Euclidean distance has the same order. Noise is alone."""
+    """hdbscan takes no cosine; Euclidean distances between unit rows have the same order. Noise rows stay single."""
     from hdbscan import HDBSCAN
 
     def groups(rows):

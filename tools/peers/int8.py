@@ -1,4 +1,4 @@
-"""int8.py: reid.h in INT8 beside OpenVINO and onnxruntime in INT8, a ResNet-50 at 224x224; tools/peers/int8 starts it.
+"""int8.py: compares reid.h with OpenVINO and onnxruntime in INT8, a ResNet-50 at 224x224; tools/peers/int8 starts it.
 
     sh tools/peers/int8 [--weights FILE.safetensors] [--pictures FOLDER] [--most 400] [-o FILE.json]
                         [--batches 1,8,32] [--threads 1,2] [--isas best,avx2] [--rounds 9] [--patience SECONDS]
@@ -191,7 +191,7 @@ def start(args, cell):
 
 
 def judge(args, wanted, result):
-    """Everyone's rows of the held-out pictures, computed at once, beside FP32's. Returns ours' least cosine."""
+    """Compares all engines' rows of the held-out images with FP32's. Returns the least cosine of ours."""
     least = 1.0
     for asked in args.isas:
         cell, found = new_cell(asked, len(wanted), args.threads[-1]), {}
@@ -260,7 +260,7 @@ def parse():
 
 
 def prepare(args):
-    """Pictures, the three quantised networks, and the programs that take turns."""
+    """Makes the images, the three quantised networks, and the programs that take turns."""
     shutil.rmtree(FOLDER, ignore_errors=True)
     os.makedirs(FOLDER)
     module = make_module(args)

@@ -31,7 +31,7 @@ def folder_of(net, size):
 
 
 def once(path, make):
-    """Makes a file unless it is there, under another name first: a reader never meets half a file."""
+    """Makes a missing file, under another name first, so that no reader sees half a file."""
     if os.path.exists(path):
         return
     stem, ending = os.path.splitext(path)
@@ -55,7 +55,7 @@ def module_of(net):
 
 
 def check_committed(net, height, width, rows):
-    """Our golden is computed here; its first two rows must be those that the tests keep."""
+    """Computes the golden; its first two rows must equal those of the tests."""
     at = 0
     data = np.fromfile(os.path.join(GOLDEN, "embeddings.bin"), "<f4")
     for line in open(os.path.join(GOLDEN, "embeddings.txt")):
@@ -98,7 +98,7 @@ def make_data(net, height, width, folder):
 
 
 def make_ncnn(folder, module, image):
-    """pnnx writes a dozen files beside its input; two of them are wanted."""
+    """Converts with pnnx, which writes a dozen files next to its input, of which two are needed."""
     import torch
     if os.path.exists(os.path.join(folder, "one.ncnn.bin")):
         return

@@ -1,4 +1,4 @@
-/* ours: reid.h as one of the engines that tools/peers/compare.py takes turns with. See worker.py for the protocol.
+/* ours: reid.h as one of the engines that tools/peers/compare.py runs in turn. See worker.py for the protocol.
 
      cc -O2 -std=c99 -D_GNU_SOURCE -I. tools/peers/ours.c -o ours -lm -lpthread
      ./ours WEIGHTS PIXELS HxW BATCH THREADS fp32|fp16|bf16|int8:RANGES|fallback:RANGES ROWS STARTED
@@ -6,7 +6,7 @@
    PIXELS holds BATCH or more images of H x W RGB bytes: of the network's input size, so that nothing is resized; a call
    normalises them and computes, where the peers get floats that are normalised already. ROWS gets the first call's
    (BATCH, dim) float32. RANGES is what reid calibrate --int8 measured for these weights, this preset and size; with
-   fallback, images that leave the ranges get FP32's rows. REID_CPU_ISA limits the instruction set, as always.
+   fallback, images that exceed the ranges get FP32 rows. REID_CPU_ISA limits the instruction set, as always.
    Exit status: 0, also when the answer was "refused WHY"; 2 wrong use. */
 #define REID_IMPLEMENTATION
 #include "../../reid.h"
@@ -49,7 +49,7 @@ static void *must_alloc(size_t size) {
     exit(0);
 }
 
-/* The peer cannot do that: said, not a failure of this program. */
+/* Says that this peer cannot do that, which is not a failure of this program. */
 static int refuse(const char *why, const char *detail) {
     printf("refused %s%s%s\n", why, *detail ? ": " : "", detail);
     return 0;
@@ -83,7 +83,7 @@ static int write_rows(const engine *e, const char *path) {
     return good || refuse(path, strerror(errno));
 }
 
-/* ms: started, began to load, loaded, ended the first call */
+/* ms at process start, before loading, after loading, after the first call */
 static void say_ready(const engine *e, long before_kb, const double ms[4]) {
     int64_t bytes = 0, weights = 0;
     for (int i = 0; i < reid_op_count(e->ctx); i++) {
@@ -122,7 +122,7 @@ static int answer(engine *e) {
     return 0;
 }
 
-/* fp32, fp16, bf16, int8:RANGES or fallback:RANGES. Returns 0 when it is none of them. */
+/* fp32, fp16, bf16, int8:RANGES or fallback:RANGES. Returns 0 for anything else. */
 static int set_precision(reid_desc *desc, const char *word) {
     static const char *const names[] = {"fp32", "fp16", "bf16"};
     const char *ranges = strchr(word, ':');
@@ -152,7 +152,7 @@ int main(int argc, char **argv) {
     ms[0] = 1e3 * strtod(argv[8], NULL);
     ms[1] = now_ms();
     desc.weights = argv[1];
-    desc.preset = "torchreid"; /* ImageNet's mean and deviation, straight to H x W: these pixels stay as they are */
+    desc.preset = "torchreid"; /* ImageNet's mean and deviation, straight to H x W: leaves these pixels unchanged */
     desc.height = height, desc.width = width;
     desc.device = REID_DEVICE_CPU;
     desc.batch = e.batch;

@@ -1,5 +1,5 @@
-"""reembed.py: a gallery in PostgreSQL embedded again by another model: reid gallery reembed beside reid embed, which
-makes the same rows of the same crops and stores them in a file. tools/peers/reembed starts this with a server.
+"""reembed.py: embeds a gallery in PostgreSQL again with another model: compares reid gallery reembed with reid embed,
+which makes the same rows from the same crops and stores them in a file. tools/peers/reembed starts this with a server.
 
     sh tools/peers/reembed [-o FILE.json] [--crops 6982] [--pictures build/peers/crops] [--rounds 1]
 
@@ -40,7 +40,7 @@ def chip():
 
 
 def draw(folder, wanted):
-    """A list of `wanted` crops with their animals; a seed is drawn whole or not at all."""
+    """A list of `wanted` crops with their animals; all images of a seed are drawn together."""
     crops, seed = [], 0
     while len(crops) < wanted:
         seed += 1
@@ -102,7 +102,7 @@ def killed(args, crops):
 
 
 def compare(args, expected, folder, cell):
-    """Whether the rows are those of reid embed; leaves the gallery as it was."""
+    """Whether the rows equal those of reid embed; leaves the gallery unchanged."""
     start = time.monotonic()
     gallery("reembed", args.url, "--compare", "--json")
     cell["compare_s"] = round(time.monotonic() - start, 2)

@@ -1,15 +1,15 @@
-"""Exact search in a gallery: reid_search beside FAISS's IndexFlatIP and usearch's exact search, interleaved.
+"""Compares exact search by reid_search with FAISS's IndexFlatIP and usearch's exact search, in turns.
 
     python3 -m venv build/venv_search && build/venv_search/bin/pip install numpy faiss-cpu usearch
     cc -std=c99 -D_GNU_SOURCE -O2 -shared -fPIC -fvisibility=hidden tools/peers/search_ours.c -o build/search_ours.so \
         -lm -lpthread
     build/venv_search/bin/python tools/peers/search.py --threads 2 -o tools/results/search/DATE-CHIP.json
 
-Random unit rows; each round runs every engine once, in turn, and the median of the rounds is told. The answers of all
-engines are compared with ours. FAISS gets what is best for it: OpenBLAS's AVX-512 kernels, which it does not find on
+Random unit rows; each round runs every engine once, in turn; the result is the median of the rounds. The answers of
+all engines are compared with ours. FAISS gets the best settings: OpenBLAS's AVX-512 kernels, which it does not find on
 every CPU by itself, and beside its own choice the matrix product for any number of queries ("faiss_blas"). Writes
 JSON: one cell for each number of queries and kind of rows, milliseconds a call; load_before is the 1-minute load
-average, which tells whether the machine was busy with something else.
+average, which shows whether the machine was otherwise busy.
 """
 import argparse
 import ctypes
@@ -66,7 +66,7 @@ class Faiss:
 
 
 class FaissBlas(Faiss):
-    """The same with its matrix product for any number of queries; by itself it takes it for large ones only."""
+    """FAISS with its matrix product for any number of queries; by default it uses it for many queries only."""
 
     def search(self, queries, k):
         import faiss

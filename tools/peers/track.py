@@ -1,4 +1,4 @@
-"""track.py: boxes to tracks: this repository's tracks, before and after broken ones are joined, beside SORT, ByteTrack,
+"""track.py: compares this repository's tracks, before and after broken ones are joined, with those of SORT, ByteTrack,
 OC-SORT and C-BIoU of the package `trackers`, on the same drawn detections. tools/peers/track installs them and starts
 this.
 
@@ -86,7 +86,7 @@ def iou(a, b):
 
 
 def sequence(truth, tracks, frames):
-    """What trackeval's metrics ask for."""
+    """The input of trackeval's metrics."""
     data = {"gt_ids": [], "tracker_ids": [], "similarity_scores": [], "num_timesteps": frames}
     names = [np.unique(rows[:, 1]) for rows in (truth, tracks)]
     for frame in range(1, frames + 1):

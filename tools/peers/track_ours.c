@@ -3,8 +3,8 @@
      track_ours FPS DETECTIONS WHO OUT [JOINED]
 
    DETECTIONS and WHO are those of demo_video. OUT, and JOINED after broken tracks were joined, are MOT text: frame,
-   track, box, 1, -1, -1, -1. There is no network here: an embedding is a direction that belongs to who it is, with
-   noise, so that those of two boxes of one animal have a cosine of about SAME.
+   track, box, 1, -1, -1, -1. There is no network here: an embedding is the direction of an animal plus
+   noise, so that two boxes of one animal have a cosine of about SAME.
 
    sh tools/peers/track compiles it */
 #include "base/memory.h"
@@ -68,7 +68,7 @@ static void run_tracks(run *r) {
     uint32_t *number = need_array(r->count, sizeof *number);
     if (!t || !boxes || !number) exit(1);
     int frame = 1;
-    for (size_t i = 0, end; i < r->count; i = end, frame++) { /* frames without boxes are frames */
+    for (size_t i = 0, end; i < r->count; i = end, frame++) { /* frames without boxes count, too */
         for (end = i; end < r->count && r->at[end].frame == frame; end++) boxes[end - i] = r->at[end].box;
         if (!tracks_step(t, (frame - 1) / r->fps, boxes, end - i, number)) exit(1);
         for (size_t k = i; k < end; k++) r->at[k].number = number[k - i];
@@ -79,7 +79,7 @@ static void run_tracks(run *r) {
     tracks_free(t), free(boxes), free(number);
 }
 
-/* About normal. Deer and mistakes alike have a direction; that of a mistake is its own. */
+/* Approximately normal. Every deer has a direction, and every mistake its own. */
 static void add_embedding(float *row, const found *d, size_t at) {
     uint64_t who = d->who ? (uint64_t)d->who : 1000 + at, r = random_mix(at * 7919 + 13);
     for (int k = 0; k < DIM; k++) {

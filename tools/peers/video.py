@@ -9,14 +9,14 @@ H.264 with 250 frames from one key frame to the next) and --wanted frames, evenl
 another place than the one before, so that each is a track and `reid track` makes a row of every one. It does so with
 cuts looked for (reid_auto) and not (reid_none); it embeds, groups and writes its folder, while OpenCV only copies the
 pixels. Each round starts every engine once, in turn, as a process of its own; ours and ffmpeg are timed from start to
-end, OpenCV from opening the film to the last box (video_peer.py). Everybody has as many threads as by default. The
+end, OpenCV from opening the film to the last box (video_peer.py). All have their default number of threads. The
 second part follows drawn deer, in scenes of 15 seconds, through films of --long and --short seconds, 320x240, 10
 frames/s.
 
 Writes JSON: a cell for each part. seconds are medians of the rounds, spread_s the least and the most of them, cpu_s the
 median CPU time of the process and its children. of_decoding is ours over ffmpeg's, times_better OpenCV's over ours, and
 the same of CPU time. peak_mb is the most resident memory of all processes of an engine together, sampled, own_mb that
-of reid, ffmpeg or Python alone. goals says what was aimed at and whether it was met. load_before is the 1-minute load
+of reid, ffmpeg or Python alone. goals has the goals and whether they were met. load_before is the 1-minute load
 average.
 
 Rows must be as many as wanted frames, and the crops those of OpenCV reading in order but for the rounding of two colour
@@ -58,7 +58,7 @@ TICK = 0.02  # seconds between two covers the memory
 
 
 def draw_film(args, path, frames):
-    """Returns what is needed to draw it again."""
+    """Returns the parameters for drawing the film again."""
     noise = ["-vf", f"noise=alls={args.noise}:allf=t:all_seed={args.seed}"] if args.noise else []
     how = ["-f", "lavfi", "-i", f"testsrc2=size={SIZE[0]}x{SIZE[1]}:rate={RATE}", *noise, "-frames:v", str(frames),
            "-c:v", "libx264", "-preset", "veryfast", "-g", str(KEY), "-keyint_min", str(KEY), "-sc_threshold", "0",
@@ -112,11 +112,11 @@ class Memory:
             program = os.readlink(f"/proc/{self.pid}/exe")
             self.own_kb = max(self.own_kb, status_kb(self.pid, "VmHWM"))
             for pid in with_children(self.pid):
-                # A child that is not yet another program has its parent's pages.
+                # A child before exec shares its parent's pages.
                 if pid == self.pid or os.readlink(f"/proc/{pid}/exe") != program:
                     total += status_kb(pid, "VmRSS")
         except (FileNotFoundError, ProcessLookupError, PermissionError):
-            pass  # one of them has ended
+            pass  # a process has ended
         self.peak_kb = max(self.peak_kb, total, self.own_kb)
 
 
@@ -156,7 +156,7 @@ def wait_for(process, memory, limit):
 
 
 def run_once(command, limit):
-    """A turn, and what it printed; or None and why it failed."""
+    """A turn and its output; or None and why it failed."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
         began = time.perf_counter()
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=errors)

@@ -1,4 +1,4 @@
-"""video_peer.py: OpenCV takes boxes out of a film, in a process of its own, so that its peak memory is its own.
+"""video_peer.py: cuts boxes out of a film with OpenCV, in a process of its own to measure its peak memory.
 
     python video_peer.py seek|read|grab FILM BOXES OUT
 

@@ -1,11 +1,11 @@
-"""worker.py: one peer with one network, batch and number of threads; it computes when it is told to.
+"""worker.py: one peer with one network, batch and number of threads; it computes on request.
 
     worker.py PEER FOLDER BATCH THREADS PRECISION ROWS STARTED
 
 FOLDER is what networks.py wrote, or int8.py for PRECISION int8. ROWS gets the first call's (BATCH, dim) float32, and
 STARTED is the CLOCK_MONOTONIC second at which the process was started. On stdout, a line each, as tools/peers/ours.c
 does:
-    ready {...}      loaded and called once; JSON with times in ms and what the peer says of itself
+    ready {...}      loaded and called once; JSON with times in ms and notes of the peer
     refused WHY      instead: this peer cannot do that
 On stdin:
     run WARM N       WARM calls, then N calls that are timed; answers their milliseconds together
@@ -111,7 +111,7 @@ def ncnn_peer(folder, images, threads, precision):
 
 def torch_setup(threads):
     import torch
-    import torchvision  # noqa: F401: its time is an import's
+    import torchvision  # noqa: F401: counts as import time
     torch.set_num_threads(threads)
     torch.set_num_interop_threads(1)
     torch.set_grad_enabled(False)
@@ -184,7 +184,7 @@ def say(line):
 
 
 def start(peer, folder, batch, threads, precision, rows, started):
-    """Loads, calls once, says so; returns the function that computes."""
+    """Loads, calls once and reports that; returns the function that computes."""
     images = np.array(np.load(f"{folder}/images.npy", mmap_mode="r")[:batch])  # copied: no more than these
     load, notes = PEERS[peer](folder, images, threads, precision)
     imported_kb, began = resident_kb(), time.monotonic()
@@ -205,7 +205,7 @@ def main():
         call = start(peer, folder, int(batch), int(threads), precision, rows, float(started))
     except Refused as e:
         return say(f"refused {e}")
-    except Exception as e:  # a peer that fails is no reason to lose the others
+    except Exception as e:  # a failing peer must not lose the others
         return say(f"refused {type(e).__name__}: {' '.join(str(e).split())[:300]}")
     for line in sys.stdin:
         words = line.split()

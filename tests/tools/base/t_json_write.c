@@ -61,7 +61,7 @@ static void test_values(void **state) {
     text_free(&t);
 }
 
-/* Every value alone, outside of objects and arrays. */
+/* Every kind of value by itself, outside objects and arrays. */
 static void test_alone(void **state) {
     text t = TEXT_INIT;
     json_writer w = json_write(&t);
@@ -133,7 +133,7 @@ static void test_tight(void **state) {
     text_free(&t);
 }
 
-/* Members that come one by one, from writers of their own. */
+/* Members added one by one from separate writers. */
 static void test_inside(void **state) {
     text t = TEXT_INIT, items = TEXT_INIT, members = TEXT_INIT, none = TEXT_INIT;
     (void)state;
@@ -161,7 +161,7 @@ static void test_inside(void **state) {
     text_free(&t), text_free(&items), text_free(&members);
 }
 
-/* As deep as it goes, arrays and objects in turn. */
+/* The deepest nesting, with arrays and objects in turn. */
 static void test_depth(void **state) {
     text t = TEXT_INIT;
     json_writer w = json_write(&t);
@@ -182,7 +182,7 @@ static void test_depth(void **state) {
 
 /* --- what the reader makes of it ---------------------------------------------------------------------------------- */
 
-/* Every byte, in strings and in keys: what is not UTF-8, too. */
+/* Every byte, in strings and in keys: including bytes that are not UTF-8. */
 static void test_strings_read_back(void **state) {
     text t = TEXT_INIT, key = TEXT_INIT, value = TEXT_INIT;
     char all[256];
@@ -254,7 +254,7 @@ static void test_no_memory(void **state) {
     text_free(&t);
 }
 
-/* What was made apart and could not grow makes the whole fail. */
+/* If a separately written part could not grow, the whole fails. */
 static void test_inside_without_memory(void **state) {
     text t = TEXT_INIT, items = TEXT_INIT;
     json_writer w = json_write(&t);

@@ -45,7 +45,7 @@ static void test_escapes(void **state) {
     text_free(&t);
 }
 
-/* A message is escaped, whoever forgot to; what is escaped already stays as it is, and so do lines of a log. */
+/* Messages are escaped even if a caller forgot to; already escaped text and log lines stay unchanged. */
 static void test_messages(void **state) {
     char line[300], name[300];
     int saved = dup(2);

@@ -1,4 +1,4 @@
-# t_cli_boxes.sh: --boxes in both formats, and what is refused because it could mean something else.
+# t_cli_boxes.sh: --boxes in both formats, and ambiguous files that are refused.
 . tests/lib/cli_lib.sh
 b0 w.safetensors
 embed() { status=$1; shift; run "$status" embed -m w.safetensors --size 64x64 "$@"; }
@@ -14,7 +14,7 @@ picture photos/b.png 60 60 2
 embed 0 crop1.png crop2.png crop3.png crop1.png
 floats >wanted
 
-# CSV in pixels: columns in any order, quotes, CRLF, a box that sticks out, an image that comes back.
+# CSV in pixels: columns in any order, quotes, CRLF, a box beyond the edge, an image that occurs again.
 printf '%s\r\n' width,x,path,height,y '50,10,"cam1/a.png",40,20' 200,-0,cam1/a.png,300,0 40,30,b.png,50,30 \
     50,10,cam1/a.png,40,20 >boxes.csv
 embed 0 --boxes boxes.csv photos/
@@ -26,7 +26,7 @@ same got names
 check "identity is the folder below INPUT" grep -q '"path": "cam1/a.png#0", "identity": "cam1"' "$out"
 check "or the stem" grep -q '"path": "b.png#0", "identity": "b"' "$out"
 
-# MegaDetector: fractions, in the same places; an id counts every detection of the image, wanted or not.
+# MegaDetector: fractions, in the same places; ids count every detection of the image, even excluded ones.
 cat >md.json <<'JSON'
 {"info": {"format_version": "1.4"}, "detection_categories": {"1": "animal", "2": "person"}, "images": [
  {"detections": [{"category": "1", "conf": 0.9, "bbox": [0.1, 0.25, 0.5, 0.5], "classifications": [["3", 0.5]]},
@@ -51,7 +51,7 @@ same got names
 floats >got
 same got wanted
 
-# Ids of one's own; a box outside its image fails alone; EXIF comes before the box.
+# Ids from the file; only the box outside its image fails; EXIF is applied before the box.
 printf '%s\n' path,x,y,width,height,id 'photos/b.png,30,30,30,30,deer 7' photos/b.png,60,0,5,5,out \
     photos/b.png,3,3,0,5,flat >named.csv
 embed 1 --boxes named.csv

@@ -25,7 +25,7 @@ has '"format": "reid-calibration", "format_version": 1'
 has '"pairs": {"genuine": 150, "impostor": 1620, "every_genuine": 150, "every_impostor": 1620, "identities": 10}'
 has '"method": "logistic"'
 has '"isotonic": {"score": \[-\?0\.'
-# A gallery, whose threshold others decide by, is left as it is when the file cannot be written.
+# The threshold of a gallery does not change when the file cannot be written.
 run 0 gallery create set.gallery --like fair.npy
 calibrate 0 fair.npy --fmr 0.05 --gallery set.gallery
 run 0 gallery verify set.gallery --json
@@ -73,7 +73,7 @@ prints '^27 pairs of one identity, 81 of two, '
 # --- scores that tell nobody apart: said when the calibration is made, and whenever it is used ---
 calibrate 0 fair.npy --fmr 0.05
 check "nothing is doubted" [ "$(grep -c 'hardly tell' "$err")" = 0 ]
-for seed in 1 2 3 4 5 6 7 8; do # until chance has pairs of one identity score higher
+for seed in 1 2 3 4 5 6 7 8; do # until by chance pairs of one identity score higher
     "$EVAL_FILES" noise.npy 8 $seed 30 <people
     "$REID" calibrate noise.npy --fmr 0.05 -o noise.json >"$out" 2>"$err" && break
 done
@@ -168,7 +168,7 @@ refused 'score.json: made with 1 model, but -m gives 2' $two --gallery gal --cal
 refused 'calibration already has the models. shares' $two --score-weights 0.5,0.5 --gallery gal --calibration two.json
 refused 'lost.json: ' $one --gallery gal --calibration lost.json
 refused 'line [0-9]*' $one --gallery gal --calibration pairs.csv
-damaged() { # PATTERN SED-EXPRESSION: a damaged file is refused, and says why
+damaged() { # PATTERN SED-EXPRESSION: a damaged file is refused, with a reason
     sed "$2" steps.json >damaged.json
     refused "damaged.json: .*$1" $one --gallery gal --calibration damaged.json
 }
@@ -190,7 +190,7 @@ run 0 match $one --gallery deer.gallery --json --keep-self gal/ann/1.png
 in_gallery=$(sed 's/.*"threshold": \([0-9.]*\).*/\1/' "$out")
 check "the gallery has the threshold" [ "$in_gallery" = "$shown" ]
 run 2 calibrate fair.npy --fmr 0.05 --gallery deer.gallery -o not.json
-says 'deer.gallery was made by [0-9a-f]* (efficientnet_b0, effnet-b0), but the calibration holds those of'
+says 'deer.gallery was made by [0-9a-f]* (efficientnet_b0, effnet-b0), but the calibration holds embeddings by'
 run 2 calibrate pair.npy --fmr 0.05 --gallery deer.gallery
 says 'a gallery stores a threshold but no weights'
 run 2 calibrate fair.npy --fmr 0.05 --gallery lost.gallery

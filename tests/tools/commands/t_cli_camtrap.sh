@@ -1,5 +1,5 @@
 # t_cli_camtrap.sh: reid cluster --camtrap-dp: a package with an observation for each crop, checked with frictionless
-# and the rules of Camtrap DP: boxes, people and machines, names, what was there before; and what is refused.
+# and the rules of Camtrap DP: boxes, people and machines, names, existing observations; and everything that is refused.
 # REID_CAMTRAP_DP names a folder with the standard's own profile and schemas, which are then used, too.
 [ -n "${repository-}" ] || repository=$(cd "$(dirname "$0")/../../.." && pwd)
 cd "$repository" || exit 1
@@ -21,7 +21,7 @@ observations() {
 print(len(list(csv.DictReader(open(sys.argv[1] + "/observations.csv", newline="")))))' "$1"
 }
 
-# Two cameras whose images are called alike, eight crops of three animals; one box hangs over the edge.
+# Two cameras with the same image names, eight crops of three animals; one box extends beyond the edge.
 mkdir -p photos/east photos/west
 for f in east/1 east/2 west/1 west/2; do picture photos/$f.png 200 100 1; done
 cat >boxes.csv <<'END'
@@ -120,7 +120,7 @@ value first 'west/2.png#1' classificationProbability ''
 check "the model is named" grep -q 'machine,"reid [0-9.]*, [a-z0-9_]* [0-9a-f]\{8\}",20[0-9-]*T[0-9:]*Z,' \
     first/observations.csv
 
-# People have named one, and said of two crops that they are the same; a third is no crop.
+# People have named one crop, and decided that two are the same and a third is not a crop.
 "$python" - >decisions.jsonl <<'END'
 import zlib
 whats = ['"what": "name", "crops": ["east/1.png#0"], "name": "Ann, \\"the\\" hog"',
@@ -159,7 +159,7 @@ valid probable
 check "probabilities" grep -q ',machine,"[^"]*",[0-9TZ:-]*,[01]\.[0-9]\{6\},' probable/observations.csv
 value probable 'east/1.png#0' bboxX ''
 
-# --same-frame by boxes whose ids do not tell their pictures.
+# --same-frame by boxes whose ids do not name their images.
 sed '1s/$/,id/; 2,$s/.*/&,n/' boxes.csv | awk -F, -v OFS=, 'NR > 1 { $6 = "crop" NR } { print }' >named.csv
 awk '{ print "crop" NR + 1, "ann" }' list >same
 "$EVAL_FILES" same.npy 32 5 0.1 <same >/dev/null
@@ -170,7 +170,7 @@ for pair in 2,3 4,5 6,7 8,9; do
     check "crops $pair are of one image" [ "$(grep "^crop[$pair]," apart.csv | cut -d, -f2 | sort -u | wc -l)" = 2 ]
 done
 
-# What is refused; nothing is left behind.
+# Refused input leaves nothing behind.
 out_of 2 --camtrap-dp package -o first
 says 'first: already exists'
 out_of 2 --camtrap-dp package
@@ -207,7 +207,7 @@ bad 'may be medium m-east-1 or m-west-1; use ids with more of the path' \
 bad 'is not a column of observations, or is given twice' '1s/count/number/' observations.csv
 rm -f bad/observations.csv
 cp package/media.csv bad
-out_of 0 --camtrap-dp bad -o fresh # there need not be any
+out_of 0 --camtrap-dp bad -o fresh # observations.csv is optional
 check "eight" [ "$(observations fresh)" = 8 ]
 valid fresh
 rm bad/deployments.csv

@@ -1,5 +1,5 @@
-# t_cli_cluster.sh: reid cluster: groups of embeddings and galleries as CSV and JSON, pictures, tracks and decisions as
-# links, earlier groups carried on and added to, agreement with labels, --explain; everything that is refused.
+# t_cli_cluster.sh: reid cluster: groups of embeddings and galleries as CSV and JSON, images, tracks and decisions as
+# links, --carry and --add, agreement with labels, --explain; everything that is refused.
 . tests/lib/cli_lib.sh
 command -v python3 >/dev/null 2>&1 || { echo "no python3 here"; exit 77; }
 need_eval_files
@@ -22,7 +22,7 @@ for i, what in enumerate(sys.argv[1:]):
     print('%s, "crc": "%08x"}' % (line, zlib.crc32(line.encode())))
 END
 }
-# groups FILE.csv: for each group the ids in it, a line each, in a fixed order
+# groups FILE.csv: prints the ids of each group on a line, in a fixed order
 groups() {
     python3 - "$1" <<'END'
 import csv, sys
@@ -180,7 +180,7 @@ is got.csv group odd.png 2
 is got.csv group new-1.png 41
 run 0 cluster all.gallery more.npy --carry got.csv -o again.csv -q
 same again.csv got.csv
-# Groups that fall apart: the larger part keeps the number.
+# When a group is split, the larger part keeps the number.
 journal '"what": "different", "crops": ["bob-1.png", "bob-2.png"]' \
     '"what": "same", "crops": ["bob-1.png", "bob-3.png"]' \
     '"what": "same", "crops": ["bob-2.png", "bob-4.png", "bob-5.png", "both.png#1"]' \
@@ -190,7 +190,7 @@ is got.csv group bob-4.png 17
 is got.csv name bob-5.png Rob
 is got.csv group bob-1.png 41
 
-# A name goes where people gave it, and nowhere else: what is different from the crop that has it is somebody else.
+# A name stays with the crops that people gave it to: crops that are different from those do not get it.
 journal '"what": "name", "crops": ["bob-1.png"], "name": "Robert"'
 run 0 cluster all.npy --threshold 0.6 --carry before.csv --decisions decisions.jsonl -o named.csv -q
 is named.csv name bob-4.png Robert
@@ -200,7 +200,7 @@ run 0 cluster all.npy --threshold 0.6 --carry named.csv --decisions decisions.js
 is got.csv name bob-1.png Robert
 is got.csv group bob-4.png 17
 is got.csv name bob-4.png ''
-# A name that was taken back, by an undo or by an empty one, does not come back from an earlier run.
+# A withdrawn name (by an undo or an empty name) does not return from an earlier run.
 for back in '"what": "undo", "undoes": 1' '"what": "name", "crops": ["bob-1.png"], "name": ""'; do
     journal '"what": "name", "crops": ["bob-1.png"], "name": "Robert"' "$back"
     run 0 cluster all.npy --threshold 0.6 --carry named.csv --decisions decisions.jsonl -o got.csv -q
@@ -209,7 +209,7 @@ for back in '"what": "undo", "undoes": 1' '"what": "name", "crops": ["bob-1.png"
     is got.csv name cid-1.png 'Cid, the "old" one'
 done
 
-# --add moves nothing.
+# --add moves no crop of an earlier group.
 "$EVAL_FILES" far.npy 32 3 1.6 >/dev/null <<'END'
 ann-far.png ann
 END
@@ -271,18 +271,18 @@ refuse; says 'cluster: no INPUT'
 refuse none.npy --threshold 1; says 'none.meta.json: cannot open'
 refuse all.npy other.npy --threshold 0.5; says 'other.npy'
 refuse all.npy all.npy --threshold 0.5; says 'the id "ann-1.png" is listed twice; ids must differ'
-# What is written takes the place of what has its name: no input may have it. An earlier output may.
+# The output replaces a file of its name, so no input may have that name; only an earlier output may.
 printf 'path,identity\nann-1.png,x\nann-2.png,x\nann-1.png,x\n' >twice.csv
 run 0 cluster all.npy --threshold 0.6 --labels twice.csv -o got.csv
 echo ann-1.png,y >>twice.csv
 refuse all.npy --threshold 0.5 --labels twice.csv -o got.csv; says 'twice.csv: ann-1.png is given two identities'
-# Ids are what pictures, decisions and labels are found by: with line ends of another system they would be other ones.
+# Images, decisions and labels are found by ids, which foreign line ends would change.
 for f in npy meta.json; do cp all.$f crlf.$f; done
 awk '{ printf "%s\r\n", $0 }' all.ids.txt >crlf.ids.txt
 refuse crlf.npy --threshold 0.5; says 'crlf.ids.txt: its lines end in CR LF instead of LF, which would change every id'
 awk 'NR == 1 { printf "%s\r\n", $0; next } { print }' all.ids.txt >crlf.ids.txt
 run 0 cluster crlf.npy --threshold 0.5 -q -o got.csv
-# Decisions that are not there are none, but somebody may have meant others; so it is with a line that was cut off.
+# A missing journal counts as empty, but causes a warning, because its name may be wrong; so does a truncated line.
 run 0 cluster all.npy --threshold 0.6 --decisions lost.jsonl -o got.csv -q
 absent lost.jsonl
 run 0 cluster all.npy --threshold 0.6 --decisions lost.jsonl -o got.csv

@@ -1,5 +1,5 @@
-# t_cli_condition.sh: reid inspect --condition: growth is that of two runs of reid embed, activations that FP16 cannot
-# hold are warned about, and what is no image is named.
+# t_cli_condition.sh: reid inspect --condition: growth is that of two runs of reid embed, activations beyond FP16 cause
+# a warning, and files that are not images are named.
 [ -x build/seeded ] || make -s build/seeded || exit 1
 . tests/lib/cli_lib.sh
 b0 w.safetensors
@@ -33,7 +33,7 @@ assert all(abs(x - y) <= 1e-3 * y for x, y in zip(got, want)), (got, want)
 assert max(got) == said["growth"] and said["largest"] == max(p["largest"] for p in said["pictures"])
 assert said["fp16_most"] == 65504 and said["failed"] == 0'
 
-# A network whose numbers stay small.
+# A network whose activations stay small.
 "$repository"/build/seeded --net efficientnet_b0 -o small.safetensors >/dev/null || exit 1
 run 0 inspect --condition small.safetensors --size 64x64 a.png
 prints '^largest activation [0-9.]* (.*)'

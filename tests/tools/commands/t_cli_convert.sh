@@ -91,7 +91,7 @@ absent out2.safetensors
 run 2 convert --json nothing.pth
 prints '{"file": "nothing.pth", "converted": false, "error": "cannot open: No such file or directory", "format": null'
 
-# What cannot be converted leaves nothing behind, and an older file as it was.
+# A failed conversion leaves nothing behind, and an older file unchanged.
 bad() { # PATTERN ARGUMENT...
     pattern=$1
     shift
@@ -137,7 +137,7 @@ absent x.safetensors
 mkfifo pipe
 bad 'pipe: is not a regular file' pipe x.safetensors
 (
-    ulimit -f 2000 # blocks of 512 bytes: a disk that is full
+    ulimit -f 2000 # blocks of 512 bytes: a full disk
     "$REID" convert zip.pth full_disk.safetensors >"$out" 2>"$err"
     echo $? >status
 )

@@ -1,5 +1,5 @@
-# t_cli_count.sh: reid cluster --count and reid review --count: what is asked, that it stays the same, answers that come
-# back by the journal, too few of them, links; and names that reid gallery add --groups takes over.
+# t_cli_count.sh: reid cluster --count and reid review --count: the questions and their stability, answers from the
+# journal, too few answers, links; and names for reid gallery add --groups.
 . tests/lib/cli_lib.sh
 command -v python3 >/dev/null 2>&1 || { echo "no python3 here"; exit 77; }
 need_eval_files
@@ -14,7 +14,7 @@ json_holds() { check "$1" python3 -c 'import json, sys
 d = json.load(open("stdout"))
 assert eval(sys.argv[1]), d' "$1"; }
 
-# answer PAGE.html JOURNAL [HOW_MANY]: what the page asks, answered by who the ids say it is
+# answer PAGE.html JOURNAL [HOW_MANY]: answers the page's questions by the identities in the ids
 answer() {
     python3 - "$@" <<'END'
 import json, re, sys, zlib
@@ -33,7 +33,7 @@ END
 }
 ask() { run 0 review crops.npy --threshold 0.4 --count --decisions "$@"; } # ask JOURNAL --html PAGE ...
 
-# Nothing is answered: it says how much is needed.
+# Without answers, it says how many are needed.
 count 1
 prints "^50 of $all crops were drawn, with [0-9]* pairs; 0 crops have all their answers, [0-9]* answers are missing"
 prints '^too few answers: 10 crops must have all answers; give at least 198 more with reid review --count$'
@@ -44,7 +44,7 @@ json_holds "d['crops'] == $all"
 json_holds 'd["sample"] == 50'
 needed=$(python3 -c 'import json; print(json.load(open("stdout"))["needed"])')
 
-# Everything is: 60 lies in the interval.
+# With all answers, the interval contains 60.
 ask none.jsonl --html page.html
 asked=$(answer page.html decisions.jsonl)
 check "about 50 times 20 pairs ($asked)" [ "$asked" -gt 700 ] && check "at most" [ "$asked" -le 1100 ]
@@ -57,7 +57,7 @@ count 0 --decisions decisions.jsonl
 prints '^[0-9.]* individuals, 95 % interval [0-9.]* to [0-9.]*; scores alone give [0-9]*$'
 prints '^the questions reached about [0-9]* % of the crops of the same individual$'
 
-# What is asked depends on no answer, order of rows or number of threads; the seed and the samples' sizes change it.
+# The questions do not depend on answers, order of rows or threads; only on the seed and the sample sizes.
 ask decisions.jsonl --html again.html
 answer again.html again.jsonl >/dev/null
 same again.jsonl decisions.jsonl
@@ -78,7 +78,7 @@ json_holds 'd["open"] == 0'
 count 0 --decisions decisions.jsonl --sample 60 --json # ten more crops: those without answers do not count
 json_holds '50 <= d["counted_crops"] < 60 and d["open"] > 0'
 
-# As many answers as it says are needed, and one fewer.
+# Exactly as many answers as it requests, and one fewer.
 answer page.html some.jsonl "$asked" >/dev/null
 at=1
 while [ $at -le "$asked" ]; do # where ten crops are complete, by halving
@@ -93,7 +93,7 @@ count 0 --decisions some.jsonl
 answer page.html some.jsonl $((at - 1)) >/dev/null
 count 1 --decisions some.jsonl
 
-# Questions that are too few for the scores, and nobody who is seen twice.
+# Too few questions for the scores, and no individual seen twice.
 "$EVAL_FILES" poor.npy 32 5 3 <list >/dev/null
 run 0 review poor.npy --threshold 0.4 --count --per-crop 8 --decisions none.jsonl --html poor.html
 answer poor.html poor.jsonl >/dev/null
@@ -111,7 +111,7 @@ END
 run 1 cluster alone.npy --threshold 0.4 --count --decisions alone.jsonl
 prints '^too few matches: no pair showed the same individual'
 
-# Tracks and images are no questions.
+# Pairs linked by tracks or images are not asked about.
 { echo id,track; sed -n 's/^\(p[0-9]_[0-9].png\) p\([0-9]\)$/\1,\2/p' list; } >tracks.csv
 ask none.jsonl --html tracks.html --tracks tracks.csv
 answer tracks.html tracks.jsonl >/dev/null

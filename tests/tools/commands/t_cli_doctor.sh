@@ -1,4 +1,4 @@
-# t_cli_doctor.sh: reid doctor finds every fault that is made here, says what helps, and exits by the worst of them.
+# t_cli_doctor.sh: reid doctor finds every fault planted here, gives a remedy, and exits with the status of the worst.
 . tests/lib/cli_lib.sh
 top=$OLDPWD
 
@@ -15,7 +15,7 @@ line() { check "$1 $2: $3" grep -q -e "^$1  *$2  *$3" "$out"; }
 doctor() { "$REID" doctor "$@" >"$out" 2>"$err"; got=$?; }
 exits() { check "exit $1 (was $got)" [ "$got" = "$1" ]; }
 
-# A machine as it is.
+# This machine, without planted faults.
 doctor --device cpu
 check "no error here" [ $got -le 1 ]
 check "nothing on stderr" [ ! -s "$err" ]
@@ -28,7 +28,7 @@ check "a warning is 1, nothing worse than a note 0" \
 doctor
 line '[a-z]*' gpu '.'
 
-# The known components are those of the goldens.
+# The known components equal the goldens.
 if command -v python3 >/dev/null; then
     check "the self-test's numbers are PyTorch's" python3 - "$top" <<'END'
 import re, struct, sys
@@ -59,7 +59,7 @@ if command -v taskset >/dev/null; then
     taskset -c 0 "$REID" doctor --device cpu >"$out" 2>"$err"
     line good cpus '.* 1 allowed.*: 1 threads'
 fi
-# A container's limits, where this test may make files appear in their places.
+# A container's limits, if this test may mount files in their places.
 limits() { # limits CPU_MAX MEMORY_MAX
     echo "$1" >cpu.max
     echo "$2" >memory.max
@@ -113,7 +113,7 @@ else
 fi
 REID_CACHE_DIR=$work/cache
 
-# Libraries that are damaged, which stand in front of good ones.
+# Damaged libraries that are found before good ones.
 mkdir lib empty
 for name in libturbojpeg.so.0 libpq.so.5; do echo 'no library' >lib/$name; done
 LD_LIBRARY_PATH=$work/lib "$REID" doctor --device cpu >"$out" 2>"$err"
@@ -144,7 +144,7 @@ printf '#!/bin/sh\nexec sleep 100\n' >ff
 doctor --device cpu --ffmpeg "$work/ff"
 line error ffmpeg '.*it does not report its version'
 
-# Where results go.
+# The place for results.
 doctor --device cpu -o "$work/lost/out.npy"
 exits 2
 line error disk '.*/lost: No such file or directory'
@@ -242,7 +242,7 @@ if [ -e "$top/build/emulator/libcuda.so.1" ]; then
     line '[a-z]*' nvrtc '.'
 fi
 
-# JSON, also with a name that is no UTF-8 and has a line's end.
+# JSON, also with a name that is not UTF-8 and contains a newline.
 name=$(printf 'w\n\377"\\.safetensors')
 cp w.safetensors "$name"
 doctor -m "$name" --size 32x32 --device cpu --gallery other.npy --json

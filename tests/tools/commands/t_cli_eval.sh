@@ -1,4 +1,4 @@
-# t_cli_eval.sh: reid eval: layouts, labels, embeddings files, re-ranking, comparing, and what is refused.
+# t_cli_eval.sh: reid eval: layouts, labels, files of embeddings, re-ranking, --compare, and refused input.
 . tests/lib/cli_lib.sh
 need_eval_files
 b0 w.safetensors
@@ -28,7 +28,7 @@ figure left_out camera
 figure genuine 2
 figure impostor 7 # 2 queries, 5 pictures: less 2 genuine, less the one of the same identity and camera
 sed 's/"device": "cpu"/"device": ""/' "$out" >by_folder # a file does not say
-run 0 embed $one -q market -o market.npy # everything below it, the training pictures too
+run 0 embed $one -q market -o market.npy # everything below it, including the training images
 evaluate 0 market.npy
 sed 's/"unlabelled": [0-9]*/"unlabelled": 0/' "$out" >by_ids
 same by_folder by_ids
@@ -95,7 +95,7 @@ figure queries 3
 figure gallery 4
 figure distractors 1
 for f in numbers/0/1.png numbers/0/2.png numbers/-1/1.png numbers/-1/2.png; do few $f; done
-evaluate 0 $one numbers # folders may be called anything
+evaluate 0 $one numbers # folder names are arbitrary
 figure queries 4
 figure distractors 0
 figure junk 0
@@ -169,7 +169,7 @@ for ending in npy fvecs jsonl; do
     evaluate 0 listed.$ending
     figure left_out camera
     figure queries 4
-    figure valid_queries 2 # bob's pictures come from one camera
+    figure valid_queries 2 # bob's images come from one camera
 done
 
 # --- what cannot be evaluated -----------------------------------------------------------------------------------------
@@ -203,7 +203,7 @@ bad 'twice.npy: the id a/1 is in row 0 and in row 2' twice.npy
 printf 'a/1 a\na/2 b\n' | "$EVAL_FILES" single.npy 8 1 0.5
 bad 'no query has a match' single.npy
 printf 'x/1 a\n' | "$EVAL_FILES" other.npy 4 1 0.5
-bad 'single.npy was made by 0*8 .* other.npy holds those of 0*4 ' single.npy other.npy
+bad 'single.npy was made by 0*8 .* other.npy holds embeddings by 0*4 ' single.npy other.npy
 printf 'a 1\nb 1\n' | "$EVAL_FILES" one.npy 8 1 0.5
 printf 'path,identity\na,x\nb,x\n' >one.csv
 evaluate 0 one.npy --labels one.csv # one identity: measures, but no interval
@@ -244,7 +244,7 @@ prints '^again.npy .* pass$'
 run 1 eval --compare easy.npy,again.npy,hard.npy
 prints '^hard.npy .* FAIL$'
 prints 'limit 2$'
-# The same images in another order are the same pictures.
+# The same images in another order count as the same.
 for i in 1 2 3 4; do for who in ann bob cid; do echo "$who/$i.png $who"; done; done >list
 head -n 7 list | "$EVAL_FILES" one.npy 32 1 0.5 >/dev/null
 tail -n 5 list | "$EVAL_FILES" two.npy 32 2 0.5 >/dev/null

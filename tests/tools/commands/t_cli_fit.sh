@@ -171,7 +171,7 @@ for key in "rank1", "map", "auc":
     assert abs(report["after"][key] - report["before"][key] - report["gain"][key]) < 1e-6, key
 assert report["turns"] == 1 and report["individuals"] == 6 and report["queries"] == 18, report
 END
-# agrees WEIGHTS OPTION...: report.json against a fit of the others and the evaluation of those held out
+# agrees WEIGHTS OPTION...: compares report.json with a fit to the others and an evaluation of the held-out ones
 agrees() {
     file=$1 ending=$2
     shift 2
@@ -190,7 +190,7 @@ run 0 fit -q $b0 . --labels every.csv --report --holdout 0.5 --seed 4 --json
 cp "$out" report.json
 agrees w.safetensors '--size 64x64' --size 64x64 --seed 4
 
-# A ResNet-50 gets a layer; of the multi-scale network all four are fitted, and the seeded ones are what it is beside.
+# A ResNet-50 gets one layer; the multi-scale network gets all four, and is compared with its seeded ones.
 python3 hold.py 0 "$people"
 run 0 fit -q -m r50.safetensors --size 64x64 . --labels every.csv --report --holdout 0.5 --json
 cp "$out" report.json

@@ -1,11 +1,11 @@
-# t_cli_gallery.sh: reid gallery: every part of it, round trips through every format, exclusions, and what is refused.
-# $kind is what the galleries are: files, or with `database`, by t_cli_gallery_database.sh, a database each, which has
-# the name that the file would have. Whatever is said must be the same.
+# t_cli_gallery.sh: reid gallery: every part, round trips through every format, exclusions, and refused input. $kind
+# says where galleries are kept: `file`, or `database` in t_cli_gallery_database.sh, where each is a database named like
+# the file. All messages must be the same.
 . tests/lib/cli_lib.sh
 : "${kind:=file}"
 if [ $kind = file ]; then
-    place() { echo "$1"; }                 # what names a gallery to reid
-    keep() { cp "$1" kept; }               # what it is now; it is that still; it is that again
+    place() { echo "$1"; }                 # the place of a gallery, as an argument for reid
+    keep() { cp "$1" kept; }               # saves its state; the next two check it and restore it
     is_kept() { same "$1" kept; }
     bring_back() { cp kept "$1"; }
 else
@@ -43,7 +43,7 @@ same "$out" wanted
 g 0 list a.gallery --json
 prints '^{"id": "gal/ann/1.png", "identity": "ann", "camera": null, "time": null, "source": "gal/ann/1.png"}$'
 
-# An id that is there already: named, the others are added; --strict adds nothing. JSON tells what is on disk.
+# An existing id is named, and the others are added; --strict adds nothing. JSON lists what is on disk.
 picture gal/new.png 60 50 9
 g 1 add a.gallery $one --strict gal
 says 'gal/ann/1.png: is already in the gallery'
@@ -74,7 +74,7 @@ says 'bad.csv: the list is empty'
 g 2 add a.gallery $one --time 2024-13-01 near.png
 says '\-\-time takes'
 
-# Search: the query's own picture does not count, whatever it is called.
+# Search leaves out the query's own image, whatever its name is.
 g 0 search a.gallery $one gal/ann/2.png
 says 'no decisions: one model has no default threshold'
 check "neither it nor its copies" [ "$(grep -c 'gal/ann/2.png$\|	ann.png$' "$out")" = 0 ]
@@ -107,7 +107,7 @@ says '\-\-all needs a --threshold'
 g 2 search a.gallery $one --other-camera near.png
 says 'its camera is not known'
 
-# The same scores as reid match; a gallery's own threshold decides for both.
+# Search and reid match give the same scores, and both use the gallery's threshold.
 g 0 set a.gallery --threshold 0.999
 g 0 search a.gallery $one --json --keep-self -k 3 near.png
 sed 's/"id"/"path"/g' "$out" >got
@@ -135,7 +135,7 @@ same got wanted
 
 # Compact, verify.
 g 0 verify a.gallery
-records=11 kept=6 # removals, thresholds and a decoder of JPEG files are some
+records=11 kept=6 # including removals, thresholds and a JPEG decoder
 [ $kind = file ] || records=5 kept=5
 prints "^$records records, 0 damaged, 5 templates, "
 prints '^made by [0-9a-f]\{32\} (efficientnet_b0, effnet-b0), 1280 floats$'
@@ -149,7 +149,7 @@ same "$out" before
 g 0 verify a.gallery --json
 prints "^{\"records\": $kept, \"damaged\": 0, \"templates\": 5, .*\"threshold\": 0.999, \"damage\": \[\]}$"
 if [ $kind = file ]; then
-    # A symbolic link stays one: the file that it leads to, which others know by its own name, is the one that shrinks.
+    # A symbolic link stays a link: the file that it points to is compacted.
     mkdir shelf
     cp a.gallery shelf/own.gallery
     ln -s shelf/own.gallery link.gallery
@@ -224,7 +224,7 @@ g 2 search a.gallery -m w2.safetensors near.png
 says 'cannot be compared'
 run 0 embed -m w2.safetensors near.png -o other.npy
 g 2 add a.gallery other.npy
-says 'other.npy was made by .*, but a.gallery holds those of .*: their embeddings cannot be compared'
+says 'other.npy was made by .*, but a.gallery holds embeddings by .*: their embeddings cannot be compared'
 g 2 search a.gallery other.npy
 says 'cannot be compared'
 g 2 list x.npy
@@ -278,7 +278,7 @@ if [ $kind = file ]; then
     g 1 verify flipped.gallery
     prints '^record 3 at byte 21888 ("gal/ann/2.png") is damaged: its checksum is wrong$'
     prints '^6 records, 1 damaged, 4 templates'
-    says 'flipped.gallery: 1 damaged records'
+    says 'flipped.gallery: 1 damaged record$'
     g 1 verify flipped.gallery --json
     prints '"damaged": 1, .*"damage": \["record 3 at byte 21888 (\\"gal/ann/2.png\\") is damaged: its checksum'
     run 2 match $one --gallery flipped.gallery near.png
@@ -301,7 +301,7 @@ if [ $kind = file ]; then
     says 'missing/c.gallery: cannot write here: No such file'
 fi
 
-# A full disk: the gallery stays whole, what was said to be added is there.
+# A full disk: the gallery stays intact, and reported templates are in it.
 ( ulimit -f 8; "$REID" gallery export "$(place a.gallery)" -o big.npy >"$out" 2>"$err" )
 check "export to a full disk" [ $? = 2 ]
 says 'big.npy: cannot write: File too large'
@@ -317,7 +317,7 @@ if [ -e /dev/full ]; then
     check "a full stdout" [ $? = 2 ]
 fi
 
-# SIGTERM (a shell's background jobs ignore SIGINT): what was said to be added is there; the signal ends the program.
+# SIGTERM (background jobs of a shell ignore SIGINT): reported templates are stored; the signal ends the program.
 i=0
 while [ $i -lt 3000 ]; do echo "gal/ann/1.png,many,id$i" && i=$((i + 1)); done >many.rows
 { echo path,identity,id; cat many.rows; } >many.csv
@@ -335,7 +335,7 @@ sed 's/{"added": "\([^"]*\)".*/\1/' acked >wanted
 check "something was added" [ -s wanted ]
 same got wanted
 
-# kill -9 at any moment: what was said to be added is there, nothing is damaged.
+# kill -9 at any moment: reported templates are stored, and nothing is damaged.
 g 0 create killed.gallery $one
 : >wanted
 for i in 1 2 3 4 5 6 7 8 9 10; do
@@ -358,7 +358,7 @@ sort wanted | comm -23 - got >lost
 check "nothing that was acknowledged is lost" [ ! -s lost ]
 check "every run acknowledged something" [ "$(wc -l <wanted)" -ge 10 ]
 
-# Two writers: both succeed; that of a file waits and says so.
+# Two writers both succeed; with a file, the second one waits and says so.
 g 0 create both.gallery --like a.gallery
 mkfifo pipe
 "$REID" gallery add "$(place both.gallery)" $one --list pipe >first 2>first.err &
@@ -429,7 +429,7 @@ g 0 search d.gallery turbo.npy
 says 'turbo.npy: its JPEG images were decoded by libjpeg-turbo, those of d.gallery by stb_image'
 run 0 cluster d.gallery turbo.npy --threshold 0.5 -o groups.csv
 says 'turbo.npy: its JPEG images were decoded by libjpeg-turbo, those of d.gallery by stb_image'
-# What is refused is none of its templates.
+# Refused templates do not add their decoder.
 keep d.gallery
 by_turbo known.npy gal/cat.png
 g 2 add d.gallery known.npy
@@ -438,7 +438,7 @@ g 1 add d.gallery --strict turbo.npy known.npy
 says 'nothing was added'
 is_kept d.gallery
 decoded d.gallery stb_image
-# A second one is warned about and told from then on, also by an export, which keeps both.
+# A second decoder causes a warning and is reported from then on; an export lists both.
 g 0 add d.gallery turbo.npy
 says 'turbo.npy: its JPEG images were decoded by libjpeg-turbo, those of d.gallery by stb_image (--jpeg)'
 prints '^added 1$'

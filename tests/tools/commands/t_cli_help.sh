@@ -13,7 +13,7 @@ done
 "$REID" help embed >"$out"
 check "no line of the help is longer than 80" [ "$(awk 'length > 80 && !/^  (reid|find) /' "$out" | wc -l)" = 0 ]
 
-# Options: unknown ones, missing values, junk after numbers; each names the option and the help.
+# Options: unknown ones, missing values, junk after numbers; each message names the option and the help.
 bad() { # PATTERN ARGUMENT...
     pattern=$1
     shift
@@ -103,7 +103,7 @@ check "and a text for each name" [ "$(echo reid $(sed -n '/^Images/,$s/^  \([a-z
     sort)" = "$(ls "$top/tests/golden/help" | sed 's/\.txt$//')" ]
 check "the overview has every command" [ "$(grep -c '^  [a-z]* *[a-zA-Z]' "$out")" -ge 23 ]
 prints '^Start here:$'
-# An option of a topic is explained there alone, and the commands that take it refer to it by name.
+# An option of a topic is explained only there, and the commands that take it refer to it by name.
 { "$REID" help models && "$REID" help devices; } >topics
 for option in preset filter size head flip precision device batch threads decoders profile jpeg; do
     check "--$option is explained once" [ "$(grep -c "^      --$option " topics)" = 1 ]
@@ -129,7 +129,7 @@ if command -v bash >/dev/null 2>&1; then
     check "no files where options are wanted" [ -z "$(completions embed --gallery)" ]
 fi
 
-# The examples in the help run as they stand.
+# The examples in the help run unchanged.
 cp w.safetensors resnet50.safetensors
 cp w.safetensors efficientnet_b0.safetensors
 need_checkpoint_files
@@ -155,7 +155,7 @@ for part in 1 2; do "$REID" embed -q -m w.safetensors gallery --shard $part/2 -o
 printf '\020\000\000\000\000\000\000\000{"ask": "stats"}' >requests.frames
 ln -s "$REID" bin/reid
 : >saved.jsonl
-# A server is asked to end when it is ready, and has to end well; one without libmicrohttpd has said so.
+# A server is stopped when it is ready, and must exit successfully, unless it reports that libmicrohttpd is missing.
 serve_example() {
     PATH=$work/bin:$PATH XDG_RUNTIME_DIR=$work sh -c "exec $1" &
     while kill -0 $! 2>/dev/null && ! grep -q 'listening on\|^http://' "$err" "$out"; do sleep 0.05; done
@@ -166,7 +166,7 @@ for frame in 1 2 3 4 5; do echo "$frame,-1,5,5,30,30,0.9,-1,-1,-1"; done >film.t
 if command -v ffmpeg >/dev/null 2>&1; then
     ffmpeg -nostdin -v error -f lavfi -i testsrc=s=64x48:r=5:d=1 film.mkv
 else
-    : >film.mkv # reid track says what has to be installed
+    : >film.mkv # reid track says what to install
 fi
 track_example() {
     PATH=$work/bin:$PATH sh -c "$1" || { ! command -v ffmpeg >/dev/null && grep -q 'install it' "$err"; }

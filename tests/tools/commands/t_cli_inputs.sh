@@ -6,7 +6,7 @@ ids() { sed 's/^{"path": "\(.*\)", "identity".*/\1/' "$out" >ids; }
 floats() { sed 's/.*"embeddings": //' "$out"; }
 order_is() { ids; printf '%s\n' "$@" >wanted; same ids wanted; }
 
-# Folders: recursive, byte order of names, pictures only, hidden names left out.
+# Folders: recursive, byte order of names, images only, hidden names left out.
 mkdir -p tree/b/deep tree/B tree/empty "tree/with space"
 picture one.png 40 30 1
 for f in tree/z.png tree/b/2.PNG tree/b/10.png tree/b/deep/x.png tree/B/1.png "tree/with space/é.png" \
@@ -22,7 +22,7 @@ same identities wanted
 embed 0 tree/z.png one.png tree/b tree/z.png
 order_is tree/z.png one.png tree/b/10.png tree/b/2.PNG tree/b/deep/x.png tree/z.png
 
-# A symbolic link that leads back up does not hang; one to another folder is followed.
+# A symbolic link to a parent folder does not cause a hang; one to another folder is followed.
 mkdir -p loop/in
 cp one.png loop/in/a.png
 ln -s .. loop/in/up
@@ -121,8 +121,9 @@ says 'harmed.jpg: damaged JPEG (Huffman table)'
 says 'dark.pgm: .*largest value'
 says 'wrap.ppm: damaged PPM'
 
-# Progressive JPEG files of 25 million grey pixels, a bit for each block: decoding one takes 300 MB, and four decoders
-# do not do it at the same time. AddressSanitizer needs more addresses. Without those bits a file is refused.
+# Progressive JPEG files of 25 million grey pixels, with one bit per block: decoding one takes 300 MB, so the four
+# decoders do not decode them at the same time. AddressSanitizer needs more addresses. Without those bits a file is
+# refused.
 mkdir few
 {
     printf '\377\330\377\333\0\103\0'

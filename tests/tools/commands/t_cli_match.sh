@@ -6,7 +6,7 @@ one="-m w.safetensors --size 64x64"
 two="--size 64x64 -m w.safetensors -m w2.safetensors"
 match() { status=$1; shift; run "$status" match $one "$@"; }
 
-# ann: a folder with depth; bob: two images, one of which zed repeats; cat.png lies directly in the gallery.
+# ann: nested folders; bob: two images, one of which zed repeats; cat.png: directly in the gallery.
 mkdir -p gal/ann/2024 gal/bob gal/zed
 picture gal/ann/1.png 60 50 1
 picture gal/ann/2024/2.png 60 50 2
@@ -63,7 +63,7 @@ prints '"decision": "unknown", "score": null, "threshold": 0.5, "matches": \[\]}
 match 0 --gallery single --threshold 0.5 single/ann.png
 prints 'single/ann.png  *unknown  *nothing to compare with'
 
-# Two models: 0.6 and 0.4 of the two cosines of the same picture, threshold 0.40, both settable.
+# Two models: 0.6 and 0.4 of the two cosines of the same image, threshold 0.40; both can be set.
 near() { awk -v d="$1" 'BEGIN { exit !(d < 1e-7 && d > -1e-7) }'; }
 mix() { awk -v a="$a" -v b="$b" -v s="$(score)" "BEGIN { printf \"%.12f\", $1 * a + $2 * b - s }"; }
 score() { sed 's/.*"score": \([0-9.e-]*\), "threshold".*/\1/' "$out"; }
@@ -118,7 +118,7 @@ refuse $one --gallery c.npy ann.png
 says 'do not belong together'
 copy; printf 'no end' >>c.ids.txt
 refuse $one --gallery c.npy ann.png
-says 'c.ids.txt: the last line is not ended'
+says 'c.ids.txt: the last line does not end in a newline'
 copy; head -c 5000 g.npy >c.npy
 refuse $one --gallery c.npy ann.png
 says 'c.npy: holds 4872 bytes of data where its header says 6 x 1280 floats'
@@ -138,7 +138,7 @@ copy; echo text >c.npy
 refuse $one --gallery c.npy ann.png
 says 'is not a .npy file'
 refuse $one --gallery ann.png bob.png
-says 'a gallery is a folder or a .npy file'
+says 'a gallery is a folder, a .npy, .fvecs or .jsonl file'
 refuse $one --gallery lost.npy bob.png
 says 'lost.meta.json: cannot open'
 
@@ -165,8 +165,8 @@ match 1 --gallery broken --strict ann.png
 silent
 match 1 --gallery gal --strict ann.png bad.png
 silent
-# Results wait in a temporary file until all queries are known to be good. Where the disk has no room for them, also for
-# the few that stdio's buffer holds, that is no success without results.
+# Results are kept in a temporary file until all queries have succeeded. A full disk is an error, even if the results
+# fit into stdio's buffer.
 (ulimit -f 0; "$REID" match $one --gallery gal --strict --json ann.png; echo "exit $?") 2>&1 | cat >got
 check "results that could not wait are missed" grep -q 'a temporary file in .*: cannot write: File too large' got
 check "exit 2, and no result" [ "$(tail -n 1 got)" = 'exit 2' ]

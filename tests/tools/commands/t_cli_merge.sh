@@ -1,4 +1,4 @@
-# t_cli_merge.sh: reid merge: the shards of reid embed become the bytes of one run, or are refused by name.
+# t_cli_merge.sh: reid merge: joins the shards of reid embed into the bytes of a single run, or refuses one by name.
 . tests/lib/cli_lib.sh
 b0 w.safetensors
 "$CLI_FILES" weights w2.safetensors efficientnet_b0 file 2
@@ -17,8 +17,8 @@ same_as_one_run() { # FORM: merged.FORM and what is beside it, but for its own n
     [ "$1" != npy ] || same merged.ids.txt one.ids.txt
 }
 
-# Every form and number of shards, given in any order; more shards than inputs leave some empty, and the one that has
-# the empty file alone has no row but tells of it.
+# Every form and number of shards, given in any order; with more shards than inputs, some are empty; the shard with only
+# the empty file has no row, but a failure.
 for form in npy csv jsonl; do
     embed 1 in -o one.$form
     for n in 1 2 3 7 11; do
@@ -55,7 +55,7 @@ run 0 merge part.?.csv -o merged.csv
 same_as_one_run csv
 check "the list counts boxes" grep -q '"list": {"inputs": 3, "hash": "[0-9a-f]\{16\}"}' merged.csv.meta.json
 
-# An output that is there is replaced; one that cannot be written leaves nothing.
+# An existing output is replaced; one that cannot be written leaves nothing.
 cp one.csv merged.csv
 run 0 merge part.?.csv -o merged.csv
 same merged.csv one.csv
@@ -67,7 +67,7 @@ says 'full.csv: cannot write: File too large'
 absent full.csv full.csv.meta.json
 no_leftovers
 
-# --json: what has come out, once it is there.
+# --json describes the output once it exists.
 told() { # told LINE: all of stdout
     printf '%s\n' "$1" >want
     same "$out" want
@@ -82,7 +82,7 @@ told '{"output": "bob.jsonl", "shards": 2, "rows": 4, "dim": 1280, "inputs": 5, 
 check "exit 2 when stdout is full" [ $? = 2 ]
 says 'stdout: cannot write: No space left'
 
-# All failed: as one run says it.
+# If all inputs failed, the message is that of a single run.
 mkdir none
 : >none/1.png
 : >none/2.png
@@ -96,7 +96,7 @@ absent failed.npy failed.meta.json failed.ids.txt
 embed 2 none --shard 1/2
 says 'all 1 inputs failed'
 
-# What does not belong together.
+# Shards that do not belong together.
 refused() { # PATTERN ARGUMENT...: nothing is written
     pattern=$1
     shift
@@ -139,7 +139,7 @@ picture in/ann/4.png 30 30 4
 other 'another list of inputs' --size 64x64 in/ann
 rm in/ann/4.png
 
-# What was changed since, or written by something else.
+# Files that were changed, or written by another program.
 changed() { # PATTERN FILE SED_SCRIPT: in place of shard 2
     rm -f other.*
     for f in s.2.*; do cp "$f" "other${f#s.2}"; done
@@ -186,7 +186,7 @@ refused 't.2.csv: has 4 rows, but its metadata says 2' t.?.csv -o out.csv
 head -c 9000 t.2.jsonl >short && mv short t.2.jsonl
 refused 't.2.jsonl: has 0 rows, but its metadata says 2\|has 1 rows' t.?.jsonl -o out.jsonl
 
-# Shards from different machines: the rows belong together, and it is said that they may not be those of one.
+# Shards from different machines: the rows are joined, with a warning that a single run might give other bits.
 sed -i 's/"isa": "[a-z0-9_]*"/"isa": "scalar"/; s/"chip": "[^"]*"/"chip": "a \\"chip\\""/' s.2.meta.json
 run 0 merge $good -o merged.npy
 says 'computed by different devices or instruction sets'

@@ -38,7 +38,7 @@ done
 embed 1 in -o x.npy --json
 check "summary" grep -q '^{"output": "x.npy", "rows": 6, "dim": 1280, "failed": 1}$' "$out"
 
-# Names that a spreadsheet would take for formulas.
+# Names that a spreadsheet would interpret as formulas.
 for f in =1+1 @sum +plus; do cp in/ann/1.png "$f.png"; done
 cp in/ann/1.png ./-minus.png
 embed 0 -o f.csv =1+1.png @sum.png +plus.png in/ann/1.png -- -minus.png
@@ -57,7 +57,7 @@ check "raw rows differ" [ "$(cmp -s from_raw from_npy; echo $?)" = 1 ]
 cat x.meta.json raw.meta.json flip.meta.json | grep -o '"fingerprint": "[^"]*"' | sort -u >prints
 lines prints 3
 
-# The bits depend on nothing but the pixels: batch, threads, decoders and sharding.
+# The bits depend only on the pixels, not on batch, threads, decoders or sharding.
 embed 1 in --batch 1 --threads 1 --decoders 1 -o a.npy
 same a.npy x.npy
 embed 1 in --batch 5 --threads 2 --decoders 3 -o a.npy
@@ -92,7 +92,7 @@ check "both fingerprints" [ "$(grep -c '"weights": ' two.meta.json)" = 2 ]
 run 1 embed --size 64x64 -m w.safetensors -m w2.safetensors --head none in -o two.jsonl
 check "two lists in JSON" grep -q '"embeddings": \[\[[^]]*\], \[[^]]*\]\]}$' two.jsonl
 
-# What a command reads is not what it writes; groups of an earlier run may be replaced by those of this one.
+# A command must not overwrite its input, except groups of an earlier run.
 printf 'path,x,y,width,height\nin/ann/1.png,1,1,9,9\n' >read.csv
 cp read.csv before.csv
 ln read.csv linked.csv

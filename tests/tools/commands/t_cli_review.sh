@@ -41,7 +41,7 @@ run 2 review crops.npy --threshold 0.6 --decisions d.jsonl --listen 0.0.0.0:0
 says 'other machines could connect'
 run 2 review crops.npy --threshold 0.6 --decisions d.jsonl --listen 8000
 says 'invalid address'
-# Who decides stands in each line: what a journal refuses must not be found out when hundreds of lines have it.
+# Each line contains the name of --by, so an invalid name must be refused at the start.
 run 2 review crops.npy --threshold 0.5 --decisions d.jsonl --html x.html --by "$(printf 'ann\nb')"
 says 'review: --by: the name has a control character'
 run 2 review crops.npy --threshold 0.5 --decisions d.jsonl --html x.html --by "$(printf '%0257d' 0)"
@@ -106,7 +106,7 @@ done
 ask 200 '"seq": 0, "decisions": \[\]' "${url}since/0"
 ask 200 '"seq": 0, "decisions": \[\]' "${url}since/5"
 
-# Who may ask: the token, then Host, then Origin.
+# Access checks: the token, then Host, then Origin.
 for path in '' / /data /page.js /decide "/${url##*/}" "/$(printf '%032d' 0)/" "/$(printf '%032d' 0)/data"; do
     ask 403 'the address does not have the current token' "$site$path"
 done
@@ -171,7 +171,7 @@ decide 409 'is not an earlier line' '{"what": "undo", "undoes": 1}'
 decide 409 'control character' '{"what": "name", "crops": ["a/1.png"], "name": "a\nb"}'
 check "nothing is in the journal" [ ! -s d.jsonl ]
 
-# Decisions: acknowledged with the journal's line, and what a page has not seen.
+# Decisions are acknowledged with the journal's line, and with lines that the page has not seen.
 decide 200 '"seq": 1, "decisions": \[{"seq": 1, "what": "same"' "$pair"
 decide 200 '"seq": 2, "decisions": \[{"seq": 1, .*{"seq": 2, "what": "different"' \
     '{"what": "different", "crops": ["b/1.png", "b/3.png"], "seen": 0}'
@@ -192,7 +192,7 @@ line 6 '"models": \["[0-9a-f]\{32\}"\], "crc": "[0-9a-f]\{8\}"}$' d.jsonl
 ask 200 '"seq": 6, "decisions": \[{"seq": 6, "what": "not a crop", [^{]*\], "version": 1, "grouping": false}' \
     "${url}since/5"
 
-# Groups anew: what was decided holds in them, and is not asked again. A failure is told, and the groups stay.
+# New groups respect the decisions, which are not asked again. A failure is reported, and the groups stay.
 anew() { # anew STATUS VERSION: of those that are there then
     ask "$1" '"version": ' -H "Origin: $site" -H 'Content-Type: application/json' -X POST "${url}regroup"
     for _ in $(seq 100); do
@@ -212,7 +212,7 @@ assert g['names'][group[6]] == '<b>&' and [0, 3] not in [d[:2] for d in g['doubt
 "
 ask 200 '"layer": {"version": 2, "heeds": 6, .*"regroups": true' "${url}data"
 
-# Another program writes to the same journal; the first one's page hears of it, and of a journal that is spoilt.
+# Another program writes to the same journal; the first page notices that, and a damaged journal.
 first=$server first_url=$url
 start crops.npy --decisions d.jsonl --by bob
 decide 200 '"seq": 7' '{"what": "name", "crops": ["a/1.png"], "name": "Ann", "seen": 6}'
@@ -220,7 +220,7 @@ end TERM
 server=$first url=$first_url site=$(echo "$url" | sed 's|\(http://[^/]*\)/.*|\1|')
 ask 200 '"seq": 7, .*"name": "Ann", "by": "bob"' "${url}since/6"
 
-# Killed in the middle of answers: what was acknowledged is there.
+# Killed in the middle of answers: acknowledged decisions are stored.
 i=0
 while [ $i -lt 200 ]; do
     body="{\"what\": \"name\", \"crops\": [\"b/2.png\"], \"name\": \"n$i\", \"seen\": 999999}"
@@ -245,7 +245,7 @@ d = json.load(open('$out'))
 assert d['seq'] >= $last, d['seq']
 assert [x['seq'] for x in d['decisions']] == list(range(1, d['seq'] + 1))
 "
-# A torn end, as a crash of the machine leaves it, is set aside with the next decision.
+# A torn last line, as after a crash of the machine, is set aside with the next decision.
 end TERM
 printf '{"seq": 99' >>d.jsonl
 start crops.npy --decisions d.jsonl
@@ -292,7 +292,7 @@ check "no link to another file" sh -c "! grep -E 'src=\"page|href=\"(page|icon)'
 run 2 review crops.npy --threshold 0.6 --decisions d.jsonl --html a
 says 'a: is a folder'
 
-# Import: a journal into itself adds nothing; one that went its own way is added once.
+# Importing a journal into itself adds nothing; a diverged one is added once.
 lines_before=$(wc -l <d.jsonl)
 cp d.jsonl saved.jsonl
 run 0 review --import saved.jsonl --decisions d.jsonl
@@ -322,8 +322,8 @@ says 'bad.jsonl: line 1: '
 run 2 review --import lost.jsonl --decisions d.jsonl
 says 'lost.jsonl: cannot open'
 
-# Memory that is refused at any moment: a decision is stored with all of its crops, or nobody is told that it is.
-# hungry N BODY: a page of 20 crops, whose allocation number N is refused; the answer's status is in `code`
+# Failed allocations at any moment: a decision is stored with all of its crops, or not acknowledged. hungry N BODY: a
+# page of 20 crops, whose allocation number N is refused; the answer's status is in `code`
 hungry() {
     rm -f hungry.jsonl url code
     REFUSE_AT=$1 REFUSE_COUNT=count LD_PRELOAD=$work/refuse.so "$REID" review --threshold 0.6 twenty.npy \

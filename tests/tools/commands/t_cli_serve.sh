@@ -107,7 +107,7 @@ check "the same bits" $faults same_rows "$work/reid.sock" b0 a.png a.npy
 check "the same bits by TCP" $faults same_rows "$tcp" b0 a.png a.npy
 check "boxes" $faults boxes "$work/reid.sock" a.png boxes.npy 3,4,30,40 -5,60,50,50
 
-# Every status, and what it names.
+# Every status, and its message.
 ask 404 'unknown path \\"/nope\\"' $url/nope
 ask 404 'no model \\"nope\\"' $url/v2/models/nope
 ask 404 'no model \\"nope\\"' -d '{}' $url/v2/models/nope/infer
@@ -186,7 +186,7 @@ check "full" $faults full "$work/reid.sock" b0
 check "too many connections" $faults too_many "$work/reid.sock" 30
 end TERM
 
-# A gallery of another decoder of JPEG files is told at the start.
+# A gallery with another JPEG decoder causes a warning at the start.
 sed 's/"jpeg": "[^"]*"/"jpeg": "another one"/' a.meta.json >by_another.meta.json
 cp a.npy by_another.npy && cp a.ids.txt by_another.ids.txt
 "$REID" gallery create by_another.gallery --like a.npy && "$REID" gallery add by_another.gallery by_another.npy >"$out"
@@ -195,7 +195,7 @@ told='by_another.gallery: its JPEG images were decoded by another one, those of 
 check "the other decoder" grep -q "$told" "$log"
 end TERM
 
-# Clients that go away, a thousand of them, and the end.
+# A thousand clients that disconnect, and shutdown.
 start -m b0.safetensors --size 128x128 --drain 60 --batch 8
 check "impatient clients" $faults impatient "$work/reid.sock" b0
 check "1000 connections" $faults many "$work/reid.sock" 1000
@@ -213,7 +213,7 @@ for _ in 1 2 3 4 5; do
 done
 check "kill -9 under load" $faults killed "$work/reid.sock" b0 "exec $REID serve -m b0.safetensors --size 64x64"
 
-# A dead socket that is ours is replaced; a second signal ends it at once.
+# A stale socket of the same user is replaced; a second signal stops the server at once.
 start -m b0.safetensors --size 64x64
 kill -9 "$server"
 wait "$server" 2>/dev/null
@@ -223,8 +223,8 @@ ask 200 '' $url/v2
 end HUP
 absent reid.sock
 
-# Memory that is refused at any moment: a path that there is, is never said not to be.
-# hungry N PATH: a server whose allocation number N is refused; the answer's status is in `code`
+# Failed allocations at any moment never make an existing path look unknown (404). hungry N PATH: a server whose
+# allocation number N is refused; the answer's status is in `code`
 hungry() {
     rm -f hungry.sock
     echo 000 >code
@@ -244,7 +244,7 @@ if refuse_memory; then
     hungry 0 /v2/health/live
     check "it is live" [ "$(cat code)" = 200 ]
     with=$(cat count) told=0
-    at=$((at - 10)) # what is allocated at the end comes behind the request
+    at=$((at - 10)) # the last allocations are made after the request
     while [ "$at" -lt "$with" ]; do
         at=$((at + 1))
         hungry "$at" /v2/health/live

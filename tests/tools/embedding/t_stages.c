@@ -12,7 +12,7 @@
 
 enum { CPUS = 8 };
 
-/* Seconds of a run that took ten; decoders share theirs. */
+/* Stage times of a run of ten seconds; decoders share their time. */
 static const struct {
     int decoders, threads;
     double read, decode, resize, wait, compute, last;

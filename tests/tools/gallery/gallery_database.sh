@@ -1,5 +1,5 @@
-# gallery_database.sh: what t_cli_gallery.sh needs where its galleries are databases of a PostgreSQL of the test's own.
-# Sourced in the folder where the test works, after `. tests/lib/postgres.sh`, need_postgres and cli_lib.sh;
+# gallery_database.sh: functions for t_cli_gallery.sh when its galleries are databases, in a PostgreSQL of the test's
+# own. Sourced in the folder where the test works, after `. tests/lib/postgres.sh`, need_postgres and cli_lib.sh;
 # NAME.gallery is the database of that name.
 trap 'stop_postgres QUIT; rm -rf "$work"' EXIT
 chmod 755 "$work"
@@ -13,7 +13,7 @@ is_kept() {
     "$REID" gallery list "$(place "$1")" --json > now
     same now kept
 }
-bring_back() { # without what was added since
+bring_back() { # removes templates that were added since keep
     "$REID" gallery list "$(place "$1")" --json | comm -13 kept - | sed 's/^{"id": "\([^"]*\)".*/\1/' > added
     while read -r id; do "$REID" gallery remove "$(place "$1")" "$id" > /dev/null; done < added
 }
@@ -71,11 +71,11 @@ damage_is_told() {
     g 1 verify flipped.gallery --json
     prints '"damaged": 2, .*"damage": \["template 2 (\\"gal/ann/2.png\\") is damaged: .*", "template 3 '
     g 2 compact flipped.gallery --salvage
-    says '\-\-salvage is for gallery files; remove what "reid gallery verify" names'
+    says '\-\-salvage is for gallery files; remove the templates that "reid gallery verify" names'
     g 0 remove flipped.gallery gal/ann/2.png gal/bob/1.png
     g 0 verify flipped.gallery
     prints '^3 records, 0 damaged, 3 templates'
-    # What no gallery says of decoders of JPEG files; five are too many for the table.
+    # Invalid JPEG decoders of a gallery; five are too many for the table.
     for names in '{"a,b"}' '{" a"}' '{12345678901234567890123456789012}' '{ä}'; do
         sql flipped.gallery "UPDATE reid.model SET jpeg = '$names'"
         g 2 list flipped.gallery

@@ -1,15 +1,15 @@
 #!/bin/sh
-# t_gallery_broken.sh: bugs in what a gallery in PostgreSQL is made of, one after another, each planted in a copy of a
-# file that is linked into a command of its own: the named test must turn red.
+# t_gallery_broken.sh: plants bugs in the code for galleries in PostgreSQL, one at a time, in a copy of a file that is
+# linked into a command of its own; the named test must fail.
 #
 #   sh tests/tools/gallery/t_gallery_broken.sh    a share of the bugs; of the others, that their pattern matches
 #   REID_ALL=1 sh tests/tools/gallery/t_gallery_broken.sh [WORD]    all, or those whose description holds WORD
 #
-# It believes that the tests pass without a bug: tests/run says so.
+# It assumes that the tests pass without a bug, which tests/run checks.
 set -u
 cd "$(dirname "$0")/../../.." || exit 1
 . tests/lib/check.sh
-unset REID_WRITE # what is said with a bug is not what a test should expect
+unset REID_WRITE # messages of a command with a bug must not become expected ones
 . tests/lib/python.sh
 . tests/lib/postgres.sh
 need_postgres
@@ -17,10 +17,10 @@ dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM
 mkdir "$dir/tmp"
-chmod 755 "$dir" "$dir/tmp" # the server is another user's
+chmod 755 "$dir" "$dir/tmp" # the server runs as another user
 word=${1-} limit=300 log=$dir/log
 
-# notices TEST: it says that something fails, or hangs; it need not go on after its first failure
+# notices TEST: whether the test fails or hangs; it is stopped after its first failure
 notices() {
     REID=$dir/reid TMPDIR=$dir/tmp timeout $limit sh "$(find tests/tools -name "$1.sh")" > "$log" 2>&1 &
     test=$!

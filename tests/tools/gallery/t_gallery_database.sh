@@ -1,11 +1,11 @@
-# t_gallery_database.sh: a gallery in a real PostgreSQL under what happens to one: servers that are not up to it,
-# rights, hostile texts, several at once, conflicts, lost connections, a server that is killed, a full disk. What was
-# said to be stored is stored, and once.
+# t_gallery_database.sh: a gallery in a real PostgreSQL: unsuitable servers, rights, hostile texts, concurrent clients,
+# conflicts, lost connections, a killed server, a full disk. Templates that are reported as stored are stored exactly
+# once.
 . tests/lib/python.sh
 . tests/lib/postgres.sh
 need_postgres
 . tests/lib/cli_lib.sh
-pg_options='-c fsync=off' # the machine stays up; a server that was killed would first sync all that it has
+pg_options='-c fsync=off' # the machine stays up, and a killed server would first sync everything
 own_postgres || exit 1
 unset PGHOST PGPORT PGUSER PGPASSWORD PGDATABASE PGOPTIONS PGSERVICE
 g() { status=$1; shift; run "$status" gallery "$@"; }
@@ -71,7 +71,7 @@ says 'has pgvector 0.8.1; a gallery needs 0.8.4 or newer'
 check "nothing was made" [ "$(sql bare "SELECT count(*) FROM pg_namespace WHERE nspname = 'reid'")" = 0 ]
 sql bare 'CREATE SCHEMA reid'
 g 2 list "$(pg_url bare)"
-says 'has a schema "reid" that is no gallery$'
+says 'has a schema "reid" that is not a gallery$'
 
 base versions
 sql versions "UPDATE pg_extension SET extversion = '0.8.3' WHERE extname = 'vector'"
@@ -87,9 +87,9 @@ for part in 'list' 'verify' 'add few.npy' 'remove x' 'compact' 'create --like fe
 done
 sql versions 'UPDATE reid.schema_version SET version = 7'
 g 2 add "$url" few.npy
-says 'has tables of version 7; this program knows versions up to 1$'
+says 'has tables of version 7; this program supports versions up to 1$'
 
-# The tables by hand; then create has only the model to add.
+# Tables created by hand; then create only adds the model.
 sql postgres 'CREATE DATABASE by_hand'
 "$REID" gallery sql |
     "$pg_programs/psql" -X -q -v ON_ERROR_STOP=1 -h "$pg_host" -U postgres -d by_hand > "$out" 2> "$err"
@@ -120,7 +120,7 @@ for part in 'add more.npy' 'remove few0' 'set --threshold 0.5'; do
     says 'you may read this gallery but not change it; its owner can grant you reid_writer$'
 done
 g 2 list "$(url_of eve rights)"
-says 'permission denied for schema reid; whoever made the gallery can give you reid_reader or reid_writer$'
+says 'permission denied for schema reid; the owner of the gallery can grant you reid_reader or reid_writer$'
 sed 's/"models":/"jpeg": "stb_image", "models":/' more.meta.json > said && cp said more.meta.json
 g 0 add "$(url_of bob rights)" more.npy
 prints '^added 20$'
@@ -134,7 +134,8 @@ for what in 'CREATE TABLE reid.x ()' 'DELETE FROM reid.gallery' 'DROP TABLE reid
     check "a writer may not: $what" [ "$("$pg_programs/psql" -X -h "$pg_host" -U bob -d rights -c "$what" 2>&1 |
         grep -c 'permission denied\|must be owner')" = 1 ]
 done
-# Who may make no roles makes a gallery all the same; where pgvector is no trusted extension, a superuser installs that.
+# A user who may not create roles can still create a gallery; if pgvector is not a trusted extension, a superuser
+# installs it.
 sql postgres 'CREATE DATABASE own OWNER owner'
 sql own 'CREATE EXTENSION vector'
 g 0 create "$(url_of owner own)" --like few.npy
@@ -143,7 +144,7 @@ g 2 create "$(url_of owner own)" --like few.npy
 says 'exists already$'
 
 # --- texts ------------------------------------------------------------------------------------------------------------
-# Whatever a file takes, a database keeps as it is; what is not UTF-8 is refused by name.
+# A database keeps every text that a file can hold, except those that are not UTF-8, which are refused by name.
 "$python" - << 'EOF'
 import csv
 texts = ["'; DROP TABLE reid.template; --", 'a"b', "back\\slash", "\\N", "\\.", "{a,b}", "NULL", "$1", "=1+1", "@x",
@@ -250,8 +251,8 @@ same got wanted
 check "and the others were told" [ $(($(grep -c 'is already in the gallery' first.err) + \
     $(grep -c 'is already in the gallery' second.err))) = 600 ]
 
-# An id that somebody adds between the look-up and the commit is refused at the commit: with --strict all of it is.
-# hold SQL: a session keeps writers out until one of them waits, then does SQL and lets them go on.
+# An id that another client adds between the look-up and the commit is refused at the commit; with --strict the whole
+# commit is. hold SQL: a session keeps writers out until one of them waits, then does SQL and lets them go on.
 hold() {
     sql "$base" "BEGIN; SELECT pg_advisory_xact_lock(1919248740, 1); DO \$\$ BEGIN FOR i IN 1..200 LOOP
         EXIT WHEN EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted);
@@ -285,10 +286,10 @@ g 1 remove "$url" few2 few3
 wait $holder
 says '^reid: few3: is not in the gallery$'
 prints '^removed 1$'
-hold "UPDATE reid.gallery SET embedder = embedder" # nothing is in the way of others
+hold "UPDATE reid.gallery SET embedder = embedder" # does not affect the writers
 g 0 set "$url" --threshold 0.75
 wait $holder
-# A switch to other models meanwhile: what was embedded by the old ones is not stored.
+# After a switch to other models, embeddings by the old ones are not stored.
 hold "SELECT reid.add_model(repeat('ab', 16), 'n', 'p', 'fp32', 8, 'fp32');
     INSERT INTO reid.embedder (model_a) SELECT max(model_id) FROM reid.model;
     UPDATE reid.gallery SET embedder = (SELECT max(embedder_id) FROM reid.embedder)"
@@ -297,7 +298,7 @@ wait $holder
 says "the gallery has been switched to other models meanwhile; \
 the gallery is unchanged except for 0 templates added before\$"
 
-# Conflicts that go away by themselves: the transaction is repeated. One that does not is told.
+# After a temporary conflict the transaction is repeated; a lasting one is reported.
 base=again
 base again
 sql again "CREATE SEQUENCE reid.tries; CREATE FUNCTION reid.fail() RETURNS trigger LANGUAGE plpgsql AS \$\$ BEGIN
@@ -337,7 +338,7 @@ ids > got
 cat few.ids.txt more.ids.txt > wanted
 same got wanted
 sql lost "DROP TRIGGER slow ON $embedding"
-# ... of a reader: it says so,
+# ... of a reader, which says so,
 "$pg_programs/psql" -X -q -h "$pg_host" -U postgres -d lost -c "BEGIN; LOCK reid.template; SELECT pg_sleep(20)" \
     > "$work/none" 2>&1 &
 locker=$!
@@ -354,7 +355,7 @@ says 'terminating connection'
 waits "SELECT bool_or(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE query LIKE '%LOCK reid%' AND
     application_name = 'psql' AND pid <> pg_backend_pid()"
 wait $locker
-# ... before a COMMIT has happened,
+# ... before a COMMIT takes effect,
 sql lost "ALTER SEQUENCE reid.tries RESTART;
     CREATE FUNCTION reid.at_end() RETURNS trigger LANGUAGE plpgsql AS \$\$ BEGIN
     IF nextval('reid.tries') = 1 THEN PERFORM pg_sleep(20); END IF; RETURN NULL; END \$\$;
@@ -368,7 +369,7 @@ wait $pid
 check "added in spite of a COMMIT that broke" [ $? = 0 ]
 lines "$out" 5
 sql lost 'DROP TRIGGER at_end ON reid.stored'
-# ... and when it has, but nobody has told us: here it waits for a replica that there is not.
+# ... and after it took effect, but without an answer: here it waits for a replica that does not exist.
 rows fourth 5 8 6
 sql lost "ALTER SYSTEM SET synchronous_standby_names = 'nobody'"
 sql lost 'SELECT pg_reload_conf()' > "$work/none"
@@ -388,7 +389,7 @@ same got wanted
 check "no token is left" [ "$(sql lost 'SELECT count(*) FROM reid.stored')" = 0 ]
 
 # --- a server that is killed ------------------------------------------------------------------------------------------
-# It comes back: everything is added. It does not: an error, and what was said to be added is there afterwards.
+# If it comes back, everything is added. If not, there is an error, and reported templates are still there afterwards.
 base=killed
 base killed
 : > "$out"
@@ -412,7 +413,7 @@ stop_postgres QUIT
 wait $pid
 check "a server that stays away" [ $? -ge 1 ]
 says "the gallery is unchanged except for [0-9]* templates added before\$\
-\\|nobody can tell; [0-9]* templates had been added before\$"
+\\|it is unknown whether the last templates were stored; [0-9]* templates had been added before\$"
 again_postgres
 acknowledged "$out" | sort > got
 ids | sort > there

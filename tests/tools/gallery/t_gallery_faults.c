@@ -22,7 +22,7 @@ static char path[256];
 #define STB "stb_image"
 #define BOTH "libjpeg-turbo, stb_image"
 
-/* What there is after each step: one bit per template, whether a threshold was set, and decoders of JPEG files. */
+/* State after each step: one bit per template, whether a threshold was set, and decoders of JPEG files. */
 static const struct {
     unsigned templates;
     int threshold;
@@ -31,7 +31,7 @@ static const struct {
                       {10, 0, STB}, {10, 1, STB}, {10, 1, STB}, {26, 1, BOTH}};
 
 typedef struct shared {
-    int done; /* steps that were acknowledged */
+    int done; /* number of acknowledged steps */
     char why[STORE_WHY];
 } shared;
 static shared *told;
@@ -44,7 +44,7 @@ static int add(gallery_store *s, int number, char why[STORE_WHY]) {
     return store_add(s, &item, row, why);
 }
 
-/* Step `number` on an open gallery. */
+/* Runs step `number` on an open gallery. */
 static int change(gallery_store *s, int number, char why[STORE_WHY]) {
     switch (number) {
     case 1: return add(s, 1, why) && store_add_decoders(s, STB, why) && add(s, 2, why);
@@ -72,7 +72,7 @@ static int step(int number, char why[STORE_WHY]) {
     return good;
 }
 
-/* All steps up to the first that fails: 0 if none did, 1 after telling which. */
+/* Runs all steps up to the first that fails. Returns 0 if none failed, 1 after saying which did. */
 static int work(void *user) {
     (void)user;
     for (told->done = 0; told->done < STEPS; told->done++)
@@ -80,7 +80,7 @@ static int work(void *user) {
     return 0;
 }
 
-/* Does the gallery hold what it held after `done` steps? */
+/* Checks that the gallery has its contents after `done` steps. */
 static int holds(const gallery_store *s, int done) {
     unsigned templates = 0;
     for (size_t i = 0; i < store_count(s); i++) {
@@ -111,7 +111,7 @@ static size_t files(void) {
     return n;
 }
 
-/* may_be_more: a step that nobody acknowledged may be there, whole. */
+/* may_be_more: one unacknowledged step may be stored, completely. */
 static void check(const char *what, int may_be_more) {
     char why[STORE_WHY] = "";
     int done = told->done;
@@ -164,7 +164,7 @@ static void test_errors(void **state) {
                 failed += status == 1;
             }
     assert_true(failed > calls);
-    assert_true(left < failed / 4); /* only where unlink fails is a temporary file left over */
+    assert_true(left < failed / 4); /* a temporary file may remain only if unlink failed */
 }
 
 static void test_kills(void **state) {

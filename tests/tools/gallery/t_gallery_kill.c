@@ -18,7 +18,7 @@
 #include "../../lib/test_util.h"
 
 enum { KILLS = 240, DIM = 4, MOST = 100000, SECONDS = 25 };
-enum { ADDING, REMOVING, DONE }; /* what a writer tells: what it is about to commit, and that it has */
+enum { ADDING, REMOVING, DONE }; /* what a writer reports: its next commit, and that the commit succeeded */
 
 typedef struct message {
     int kind, first, count; /* templates first … first + count - 1 */
@@ -71,7 +71,7 @@ static void work(int fd, int next) {
     }
 }
 
-/* What the writer told before it died; returns the next number that no template has. */
+/* Reads the reports of the writer before it died. Returns the next unused template number. */
 static int listen(int fd, int next) {
     message m, pending = {DONE, 0, 0};
     while (read(fd, &m, sizeof m) == (ssize_t)sizeof m) {
@@ -94,7 +94,7 @@ static void check(int next, int kill) {
     gallery_store *s = store_read(path, 1, NULL, why);
     if (!s) fail_msg("kill %d: %s", kill, why);
     size_t found = 0;
-    int open = 0, whole = 0; /* of the commit that nobody acknowledged: templates, and those that are there */
+    int open = 0, whole = 0; /* of the unacknowledged commit: its templates, and how many are stored */
     for (int i = 0; i < next; i++) {
         char id[32];
         id_of(i, id);
@@ -155,7 +155,7 @@ int main(void) {
     if (!store_create(path, &meta, why)) return 1;
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     unlink(path);
-    snprintf(why, sizeof why, "%s.new-0", path); /* of a writer that was killed while it compacted */
+    snprintf(why, sizeof why, "%s.new-0", path); /* left by a writer that was killed while compacting */
     unlink(why);
     return failed;
 }

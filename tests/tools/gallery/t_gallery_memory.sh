@@ -1,6 +1,6 @@
-# t_gallery_memory.sh: reid gallery with a database, whose allocations are refused in turn, once, and then together with
-# all that follow: it either does what it does with memory, or says that memory is lacking and has done nothing; a push
-# is continued by pushing again. A run takes a share of the allocations that REID_SEED chooses; --all takes more.
+# t_gallery_memory.sh: reid gallery with a database, with each allocation failing in turn, first alone, then together
+# with all later ones. It must either succeed, or report that memory ran out and change nothing; another push continues
+# a failed one. REID_SEED chooses a share of the allocations; --all takes more.
 . tests/lib/python.sh
 . tests/lib/postgres.sh
 need_postgres
@@ -29,14 +29,14 @@ rows q.npy 90 95 3
 sql postgres 'CREATE DATABASE base' && sql postgres 'CREATE DATABASE empty'
 "$REID" gallery push a.gallery "$(pg_url base)" > made || exit 1
 
-# fresh NAME: $url, the database x, as NAME is
+# fresh NAME: makes the database x, at $url, a copy of NAME
 fresh() {
     sql postgres 'DROP DATABASE IF EXISTS x WITH (FORCE)' 2> none
     sql postgres "CREATE DATABASE x TEMPLATE $1"
     url=$(pg_url x)
 }
 table=reid.embedding_$(sql base 'SELECT fingerprint FROM reid.model')
-# All that x holds, as a line.
+# Prints the contents of x as a line.
 state() {
     if [ "$(sql x "SELECT to_regclass('reid.template') IS NOT NULL")" = t ]; then
         sql x "SELECT count(*), (SELECT count(*) FROM reid.identity),
@@ -51,7 +51,7 @@ state() {
     fi
 }
 
-# refused AT REST ARGUMENT...: reid without that allocation
+# refused AT REST ARGUMENT...: runs reid with that allocation failing
 refused() {
     at=$1 rest=$2
     shift 2
@@ -114,7 +114,7 @@ reads status gallery reembed "$url" --status
 reads sql gallery sql
 check "reading changes nothing" [ "$(state)" = "$before" ]
 
-# pull leaves a file that is the whole gallery, or none.
+# pull leaves a complete gallery file or none.
 one=pull_one
 pull_one() {
     rm -f got.gallery
@@ -130,7 +130,7 @@ counted pull gallery pull "$url" got.gallery
 each gallery pull "$url" got.gallery
 
 # --- what writes ------------------------------------------------------------------------------------------------------
-# All, or nothing, or all inputs but those that are named, with exit status 1.
+# All inputs, or none, or all except the named ones, with exit status 1.
 one=write_one
 write_one() {
     refused "$@"
@@ -164,7 +164,7 @@ writes add base gallery add "$url" new.npy
 writes remove base gallery remove "$url" crops/003.jpg crops/004.jpg
 writes set base gallery set "$url" --threshold 0.25
 
-# A push may have stored whole batches of a gallery that was there; pushing again stores the rest.
+# A failed push may have stored whole batches; pushing again stores the rest.
 one=push_one
 push_one() {
     refused "$@"
@@ -179,7 +179,7 @@ writes push base gallery push big.gallery "$url"
 writes 'push into nothing' empty gallery push big.gallery "$url"
 
 # --- other models -----------------------------------------------------------------------------------------------------
-# A worker that lacks memory leaves what it has done, and what it has not to the next one.
+# A worker without memory keeps its finished work, and leaves the rest to the next one.
 b0 w.safetensors && b0 w2.safetensors 2 && mkdir -p gal/ann gal/bob
 for i in 1 2 3 4; do picture gal/ann/$i.png 20 20 $i && picture gal/bob/$i.png 20 20 1$i; done
 "$REID" embed -q -m w2.safetensors --size 32x32 gal/ann/1.png -o one.npy

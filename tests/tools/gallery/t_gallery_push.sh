@@ -1,5 +1,6 @@
-# t_gallery_push.sh: reid gallery push and pull: what was pushed is pulled with the same bytes, a push goes on after
-# kill -9 of either side, two at once store everything once, and what cannot be stored or differs is refused by name.
+# t_gallery_push.sh: reid gallery push and pull: pull returns the bytes that were pushed; a push can be continued after
+# kill -9 of either side; two at once store everything once; templates that differ or cannot be stored are refused by
+# name.
 . tests/lib/python.sh
 . tests/lib/postgres.sh
 need_postgres
@@ -9,7 +10,7 @@ own_postgres || exit 1
 g() { status=$1; shift; run "$status" gallery "$@"; }
 base() { sql postgres "CREATE DATABASE $1" && pg_url "$1"; }
 count() { sql "$1" 'SELECT count(*) FROM reid.template'; }
-compacted() { "$REID" gallery compact "$1" > compacted.said; } # what a pull has to be equal to
+compacted() { "$REID" gallery compact "$1" > compacted.said; } # the expected result of a pull
 # made FILE ROWS DIM SEED [OPTION]...: a gallery of so many templates
 made() {
     file=$1 rows=$2 dim=$3 seed=$4
@@ -19,8 +20,8 @@ made() {
     "$REID" gallery create "$file" --like "$file.npy" "$@" && "$REID" gallery add "$file" "$file.npy" > /dev/null
 }
 
-# Everything that a template has: pictures with their sizes and hashes, cameras, times before 1970 and of milliseconds,
-# names of all kinds, a threshold; what was removed stays away.
+# Everything that a template can have: images with sizes and hashes, cameras, times before 1970 and with milliseconds,
+# all kinds of names; a threshold; removed templates stay removed.
 b0 w.safetensors
 mkdir -p gal/ann "gal/O'Brien; DROP TABLE reid.template; --"
 picture gal/ann/1.png 60 50 1
@@ -52,7 +53,7 @@ done
 [ -z "$(find . -name '*.pull-*')" ]
 check "nothing of a pull is left" [ $? = 0 ]
 
-# Ensembles; a gallery that is empty; again, when all is there.
+# Ensembles; an empty gallery; a second push of the same.
 made two.gallery 500 24+8 5
 url=$(base two)
 g 0 push two.gallery "$url" --json
@@ -102,7 +103,7 @@ g 0 push by_other.gallery "$url"
 prints '^pushed 0; 1 were already there'
 check "equal templates have the file's" [ "$(decoders "$url")" = '"another one"' ]
 
-# kill -9 of the push at some transaction: whole ones are there, and pushing again stores the others.
+# kill -9 of the push at some transaction: whole transactions are stored, and pushing again stores the others.
 made many.gallery 30000 32 6
 compacted many.gallery
 url=$(base killed)
@@ -168,7 +169,7 @@ while kill -0 $holder 2> /dev/null && [ "$(locked)" -lt 2 ]; do sleep 0.05; done
 two_at_once empty
 wait $holder
 
-# What differs is refused by its id, the others are stored.
+# Templates that differ are refused by id; the others are stored.
 made first.gallery 20 16 7
 made second.gallery 30 16 7
 url=$(base differs)
@@ -188,7 +189,7 @@ g 1 push other.gallery "$url" --json
 says 'crops/000000.jpg: is already in the database, with another embedding'
 prints '"pushed": 0, "equal": 0, "refused": 20'
 
-# Texts that no database has; other models, other precision, other thresholds.
+# Texts that a database cannot store; other models, precisions and thresholds.
 printf 'crops/\377.jpg deer\nfine.jpg deer\n' | "$EVAL_FILES" bytes.npy 16 9 0.5
 "$REID" gallery create bytes.gallery --like bytes.npy 2> /dev/null
 "$REID" gallery add bytes.gallery bytes.npy > /dev/null
@@ -198,14 +199,14 @@ says 'crops/\\xff.jpg: its id is not UTF-8'
 check "the other one is stored" [ "$(sql bytes 'SELECT id FROM reid.template')" = fine.jpg ]
 made half.gallery 5 16 7 --fp16
 g 2 push half.gallery "$url"
-says 'keeps fp32, half.gallery fp16'
+says 'keeps fp32, but half.gallery has fp16'
 g 2 push two.gallery "$url"
 says 'two.gallery: made with 2 models'
 "$REID" gallery set bytes.gallery --threshold 0.25
 g 1 push bytes.gallery "$url"
 says 'keeps its own threshold'
 
-# Places.
+# Invalid places.
 g 2 push bytes.gallery
 says 'gallery push: expected a file and a database'
 g 2 push bytes.gallery two.gallery

@@ -1,6 +1,6 @@
 # t_gallery_reembed.sh: reid gallery reembed on a real PostgreSQL: workers that share the templates, are killed, stopped
-# and taken for dead while the server goes away, write every row once and with the bits of reid embed; what cannot be
-# embedded is told; compare, switch, back and drop.
+# and taken for dead while the server goes away, write every row once and with the bits of reid embed; failures are
+# reported; --compare, --switch, --back and --drop.
 . tests/lib/python.sh
 . tests/lib/postgres.sh
 need_postgres
@@ -54,7 +54,7 @@ check "bits of reid embed, of the gallery's own model" equal "$(rows g "$now" | 
 re 0 g $two
 prints '^embedded 0, failed 0; of 6 '
 check "no worker is left" [ "$(sql g 'SELECT count(*) FROM reid.worker')" = 0 ]
-# Each model has the decoders of JPEG files of those who embedded by it, not of those who found nothing to do.
+# Each model gets the JPEG decoders of the workers that embedded with it, not of workers without work.
 by() { sql "$1" "SELECT array_to_string(jpeg, '+') FROM reid.model WHERE fingerprint = '$2'"; }
 gallery j
 run 0 gallery add "$(pg_url j)" $one --jpeg stb a
@@ -88,7 +88,7 @@ prints '^next  threshold 0\.[0-9]*, accepts '
 re 0 g --compare --fmr 0.2 --json $two
 cp "$out" compared
 check "JSON" "$python" -c 'import json; c = json.load(open("compared")); assert c["templates"] == 6, c'
-# What it says is what the files of embeddings say: nearest others by numpy's products of the .npy files.
+# Its results equal those from the files of embeddings: nearest neighbours by numpy's products of the .npy files.
 cat > nearest.py << 'END'
 import json
 import struct
@@ -128,7 +128,7 @@ template g y a/1.png late
 re 2 g --back
 says '1 of 7 templates have no row for the other model yet'
 sql g 'CREATE ROLE helper LOGIN IN ROLE reid_writer'
-run 0 gallery reembed "$(pg_url g | sed s/postgres@/helper@/)" $one # a writer is enough
+run 0 gallery reembed "$(pg_url g | sed s/postgres@/helper@/)" $one # the role of a writer is enough
 prints '^embedded 1, '
 re 0 g --back
 prints "^now $now$"
@@ -327,7 +327,7 @@ check "bits of reid embed, after all that" \
 check "nothing is left over" [ "$(sql m 'SELECT (SELECT count(*) FROM reid.worker) + (SELECT count(*) FROM reid.claim)
     + (SELECT count(*) FROM reid.failure)')" = 0 ]
 
-# A signal: it writes what is there and gives the rest back at once.
+# After a signal it writes finished rows and gives up the other claims at once.
 echo "DELETE FROM reid.embedding_$big" | statements m
 worker asked
 wait_for 4

@@ -1,5 +1,5 @@
 # t_gallery_search_database.sh: reid gallery search in a database: by HNSW with exact scores, with filters, for
-# ensembles; small galleries and --exact give the bytes that files give, and too few candidates are told.
+# ensembles; small galleries and --exact give the same bytes as files; too few candidates are reported.
 . tests/lib/python.sh
 . tests/lib/postgres.sh
 need_postgres
@@ -14,8 +14,8 @@ rows() {
         "$EVAL_FILES" "$1" "$4" "$5" 1.2
 }
 
-# 12,000 templates, of three cameras and three days; the queries have ids of the gallery, so that they leave themselves
-# out, and other embeddings.
+# 12,000 templates, of three cameras and three days; the queries have ids of the gallery, so that these templates are
+# left out, but other embeddings.
 dim=24
 for i in 0 1 2; do
     rows part$i.npy $((i * 4000)) $((i * 4000 + 4000)) $dim $((20 + i))
@@ -41,7 +41,8 @@ sys.exit(len(got) != len(wanted) or sum(map(len, wanted)) != int(sys.argv[4]) or
 EOF
 }
 
-# Every scoring: exact is the file's output to the byte, and the index finds nearly all of it with the same scores.
+# Every scoring: --exact gives the file's output byte for byte, and the index finds nearly all of it, with the same
+# scores.
 for by in template max mean top; do
     g 0 search a.gallery q.npy --by $by -k 10 --json
     mv "$out" wanted
@@ -57,7 +58,7 @@ done
 g 0 search "$url" q.npy -k 10 -v --keep-self
 says '200 queries, each compared with [0-9.]* templates from the index on average; '
 
-# Filters: the index of what is left, and with few left all of it, which is what a file says.
+# Filters: the index is searched, or everything if few templates are left, with the result of a file.
 for filter in "--in-camera|cam '1'" '--from|2024-06-02' '--until|2024-06-02T00:00:00.001Z' '--only|deer-17'; do
     option=${filter%%|*} value=${filter#*|}
     g 0 search a.gallery q.npy "$option" "$value" --json
@@ -79,7 +80,7 @@ recall near wanted 990 1000
 g 0 search "$url" q.npy --in-camera "x' OR 'a' = 'a" --json
 check "no camera of that name" [ "$(grep -c '"matches": \[\]' "$out")" = 200 ]
 
-# Too few are told, with the number that was looked at.
+# Too few hits are reported, with the number of templates examined.
 g 0 search "$url" q.npy -k 5 --candidates 3 --json
 says 'too few identities were found for 200 of 200 queries, among 3 templates from the index on average; --exact'
 check "each query says so" [ "$(grep -c '"candidates": 3, "too_few": true' "$out")" = 200 ]
@@ -106,7 +107,7 @@ rows other.npy 0 3 16 1
 g 2 search "$url" other.npy
 says 'other.npy'
 
-# Without the index, nothing is lost but time.
+# Without the index, searches are only slower.
 sql a 'DROP INDEX reid."'"$(sql a "SELECT indexrelname FROM pg_stat_user_indexes WHERE indexrelname LIKE '%hnsw'")"'"'
 g 0 search a.gallery q.npy -k 10 --json
 mv "$out" wanted

@@ -179,7 +179,7 @@ static void test_round_trip(void **state) {
     }
 }
 
-/* Enough to grow every table, over several commits; what was not committed is not there. */
+/* Enough templates to grow every table, over several commits; uncommitted ones are not stored. */
 static void test_many(void **state) {
     enum { MANY = 5000 };
     int numbers[MANY];
@@ -260,7 +260,7 @@ static size_t record_at(const test_bytes *f, int number) {
     return at;
 }
 
-/* Puts right checksums on a record, so that only its sense is wrong. */
+/* Corrects the checksums of a record, so that only its contents are invalid. */
 static void resum(test_bytes *f, size_t at) {
     uint64_t h = at;
     size_t size = 16 + (size_t)little_endian(f->data + at + 4, 4);
@@ -341,7 +341,7 @@ static void test_every_bit(void **state) {
         }
         f.data[bit / 8] ^= (unsigned char)(1 << bit % 8);
         size_t place = bit / 8 % SECTOR, is_mark = bit / 8 / SECTOR == 1 || bit / 8 / SECTOR == 2;
-        if (bit / 8 < FIRST && (is_mark || place >= 256)) bit += 8 * 389; /* those are read again and again: a sample */
+        if (bit / 8 < FIRST && (is_mark || place >= 256)) bit += 8 * 389; /* these are read repeatedly: only a sample */
     }
     free(f.data);
 }
@@ -360,7 +360,7 @@ static void test_every_truncation(void **state) {
     free(f.data);
 }
 
-/* What stands behind the end is nobody's: readers do not see it, the next writer cuts it off. */
+/* Bytes after the end: readers ignore them, the next writer cuts them off. */
 static void test_torn_tail(void **state) {
     static const int two[] = {1, 2}, three[] = {1, 2, 4};
     store_report report;
@@ -417,7 +417,7 @@ static void test_salvage(void **state) {
     free(f.data), free(same.data);
 }
 
-/* Damage before the records, wherever it is, costs none of them. */
+/* Damage anywhere before the records loses none of them. */
 static void test_salvage_without_head(void **state) {
     static const int all[] = {1, 2, 3, 4, 5};
     size_t kept;
@@ -431,7 +431,7 @@ static void test_salvage_without_head(void **state) {
         holds(all, 5);
         f.data[at] ^= (unsigned char)(1 << at % 8);
     }
-    for (size_t copy = 0; copy < 5; copy += copy ? 1 : 3) { /* what begins in this sector is all that is left */
+    for (size_t copy = 0; copy < 5; copy += copy ? 1 : 3) { /* only what begins in this sector is left */
         test_bytes one = {malloc(f.size), f.size};
         memcpy(one.data, f.data, f.size);
         memset(one.data, 0xA5, copy * SECTOR);
@@ -448,7 +448,7 @@ static void test_salvage_without_head(void **state) {
     free(f.data);
 }
 
-/* A large gallery says again among its records what it is. */
+/* A large gallery repeats its header among the records. */
 static void test_salvage_records_alone(void **state) {
     enum { MANY = 11000 };
     size_t kept;
@@ -553,7 +553,7 @@ static void test_decoders(void **state) {
     free(before.data), free(same.data), free(once.data), free(twice.data);
 }
 
-/* A record of type 5, whose checksum is right, says what it may not say. */
+/* A record of type 5 with a correct checksum but invalid contents. */
 static void test_damaged_decoders(void **state) {
     static const char bad[] = "is damaged: its contents are invalid";
     static const struct {
@@ -593,7 +593,7 @@ static void test_damaged_decoders(void **state) {
     free(f.data);
 }
 
-/* Each record is sound, and there is one name too many; salvaging keeps the first ones. */
+/* All records are valid, but there is one decoder too many; salvaging keeps the first ones. */
 static void test_many_decoders(void **state) {
     size_t kept;
     char heard[4000] = "";
@@ -665,7 +665,7 @@ static void test_two_writers(void **state) {
         children[w] = fork();
         if (children[w]) continue;
         size_t kept;
-        for (int i = 0; i < EACH; i++) { /* the last one compacts meanwhile */
+        for (int i = 0; i < EACH; i++) { /* the last writer compacts meanwhile */
             gallery_store *s = w < WRITERS ? store_write(path, NULL, why) : NULL;
             if (w == WRITERS ? !store_compact(path, 0, NULL, NULL, NULL, &kept, why)
                              : !s || !add(s, 1 + w * EACH + i, "ann") || !store_commit(s, why)) _exit(1);
@@ -725,7 +725,7 @@ static void test_stopping(void **state) {
     free(before.data), free(after.data);
 }
 
-/* At whichever byte the disk is full: an error, and the gallery as it was, for readers and for the next writer. */
+/* A disk that fills up at any byte causes an error, and the gallery stays unchanged for readers and the next writer. */
 static void test_full_disk(void **state) {
     static const int two[] = {1, 2};
     struct rlimit none, limit;

@@ -28,7 +28,7 @@
 #include "../../lib/test_refusals.h"
 
 #ifdef __SANITIZE_ADDRESS__
-enum { SIMULATIONS = 4 }; /* of each kind: enough to look at memory, too few to count */
+enum { SIMULATIONS = 4 }; /* of each kind: enough to test memory errors, too few to estimate */
 #else
 enum { SIMULATIONS = 100 };
 #endif
@@ -70,7 +70,7 @@ static void test_part_is_unbiased(void **unused) {
         for (size_t n = 0; n <= 6; n++)
             assert_near(average_part(sure, high, n), 1 / (double)(sure + n), 1e-4 / (double)sure);
     }
-    /* With small chances, max(t, 1 - 3p/2) in the place of t: too high, by a bounded amount. */
+    /* With small chances, max(t, 1 - 3p/2) replaces t, which is too high by a bounded amount. */
     for (size_t n = 1; n <= 4; n++) {
         double wanted = 0, rest = 1;
         for (int i = 0; i < 100000; i++) {
@@ -213,7 +213,7 @@ typedef struct scenario {
     double mean, noise, threshold;
     size_t sample, per_crop;
     double bias;      /* of the mean of the estimates, as a share */
-    size_t least;     /* how many of the simulations have an interval at all */
+    size_t least;     /* number of simulations that give an interval */
 } scenario;
 
 static void simulate(const scenario *s) {
@@ -270,7 +270,7 @@ static const census_pair *pair_of(const census *c, const census_crop *crop, uint
     return NULL;
 }
 
-/* A larger sample begins with the smaller one and asks the same about its crops. */
+/* A larger sample begins with the smaller one, and asks the same questions about its crops. */
 static void test_samples_are_nested(void **unused) {
     static herd h;
     census small, large;
@@ -288,7 +288,7 @@ static void test_samples_are_nested(void **unused) {
         assert_true(small.pairs[k].b == large.pairs[k].b && small.pairs[k].chance == large.pairs[k].chance);
     assert_in_range(small.pair_count, 150, 250);
     census_free(&large);
-    const census_request wide = request_of(&h, 20, 30); /* more pairs of each crop hold those of fewer */
+    const census_request wide = request_of(&h, 20, 30); /* more pairs per crop include those of fewer */
     assert_true(census_make(&large, &wide));
     for (size_t i = 0; i < small.count; i++)
         for (size_t k = 0; k < small.at[i].pairs; k++)
@@ -296,7 +296,7 @@ static void test_samples_are_nested(void **unused) {
     census_free(&small), census_free(&large);
 }
 
-/* Neither the order of the rows nor an answer changes what is asked; the seed does. */
+/* Neither the order of the rows nor answers change the questions; the seed does. */
 static void test_what_is_asked(void **unused) {
     static herd h, turned;
     census c, other;
@@ -332,7 +332,7 @@ static void test_what_is_asked(void **unused) {
     census_free(&c), census_free(&other);
 }
 
-/* Crops of one image are never asked about, those of a track neither; what follows from decisions is answered. */
+/* Pairs within one image or track are never asked about; questions that decisions imply count as answered. */
 static void test_links(void **unused) {
     static herd h;
     static uint32_t frames[MOST], tracks[MOST];
@@ -375,7 +375,7 @@ static void test_links(void **unused) {
 
 /* --- the estimate ------------------------------------------------------------------------------------------------- */
 
-/* Everything was asked: the number is exact, and so is the interval. What is no crop does not count. */
+/* If everything was asked, number and interval are exact. Crops marked as not a crop do not count. */
 static void test_everything_asked(void **unused) {
     static herd h;
     census c;
@@ -405,7 +405,7 @@ static void test_everything_asked(void **unused) {
     census_free(&c);
 }
 
-/* Crops whose answers are missing are left out, and the others stand for all. */
+/* Crops with missing answers are left out; the others represent all. */
 static void test_missing_answers(void **unused) {
     static herd h;
     census c;

@@ -26,7 +26,7 @@ enum { MOST_ROWS = 30000, NUMBERS = 8 };
 
 static uint32_t group[MOST_ROWS], identity[MOST_ROWS];
 
-/* A line of partitions.txt: how the rows are made, and what comes out. */
+/* A line of partitions.txt: parameters of the rows, and expected results. */
 typedef struct golden {
     unsigned long long seed, rows, groups, identities, alike;
     size_t found_groups, found_identities, alone;
@@ -42,7 +42,7 @@ static int read_golden(FILE *f, golden *g) {
 
 static size_t below(uint64_t *state, uint64_t limit) { return (size_t)(random_next(state) % limit); }
 
-/* The rows of make_partitions.py. What the numbers are does not matter: here they are far apart and in no order. */
+/* The rows of make_partitions.py. The label values do not matter: here they are far apart and unordered. */
 static void make_rows(const golden *g) {
     uint64_t state = g->seed;
     assert_true(g->rows <= MOST_ROWS);
@@ -112,7 +112,7 @@ static void test_by_hand(void **state) {
     same_number(a.ari, (2 - 16.0 / 15) / (4 - 16.0 / 15));
 }
 
-/* The same partition is exactly 1, and one of the two that says nothing is exactly 0, whatever the rounding. */
+/* Equal partitions give exactly 1, and a trivial partition exactly 0, whatever the rounding. */
 static void test_exactly(void **state) {
     golden g = {3, 1000, 90, 70, 100, 0, 0, 0, {0}};
     agreement a;

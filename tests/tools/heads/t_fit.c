@@ -254,7 +254,7 @@ static void test_golden(void **state) {
 
 /* ---- what has to hold -------------------------------------------------------------------------------------------- */
 
-/* Everybody with two crops has one turn, in numbers that differ by one at most; others have none. */
+/* Every individual with two crops is held out once, in folds whose sizes differ by at most one; others never. */
 static void test_turns(void **state) {
     const made m = {3, 87, 2, 23, 5};
     int turn[28], count[4] = {0}, other[28], differ = 0;
@@ -286,7 +286,7 @@ static void test_same_bits(void **state) {
     fitted_free(&b);
 }
 
-/* Of two parts, one of which is noise, the other one decides; the mean square of y is its share. */
+/* If one of two parts is noise, the other one decides; its share is the mean square of y. */
 static void test_parts(void **state) {
     const made m = {7, 120, 20, 24, 0};
     fit_part part[2] = {{0, 10, 10}, {10, 10, 10}};
@@ -382,7 +382,7 @@ static void test_refusals(void **state) {
     for (size_t i = 0; i < 30 * 8; i++) rows[i] = (float)(identity[i / 8] * (i % 8));
     refuses(&r, "all crops of each individual are equal");
     r = make_rows(&usual);
-    r.camera = identity; /* each individual by one camera alone */
+    r.camera = identity; /* each individual seen by one camera only */
     refuses(&r, "nothing to cross-validate with");
 }
 

@@ -58,7 +58,7 @@ static void clean(void) {
     unlink(torn_path);
 }
 
-/* Whole lines, as others may have written them. */
+/* Appends whole lines, like another program. */
 static void put_lines(const text *lines) {
     text why = TEXT_INIT;
     long long seq = 1;
@@ -253,8 +253,8 @@ static decision about(decision_kind kind, char **crops, size_t count) {
     return d;
 }
 
-/* "same a b", "name a Bob", "undo 3" …: ids are a to d. Returns what decisions_append does; why is told when it is not
-   wanted. */
+/* "same a b", "name a Bob", "undo 3" …: ids are a to d. Returns the result of decisions_append; prints an unexpected
+   reason. */
 static int say(decisions *d, const char *what, text *why) {
     char kind[16], x[8] = "", y[16] = "";
     sscanf(what, "%15s %7s %15s", kind, x, y);
@@ -266,7 +266,7 @@ static int say(decisions *d, const char *what, text *why) {
     return decisions_append(d, &one, why);
 }
 
-/* What holds, in short: a=b a!c b:Bob -d. */
+/* The current state in short form: a=b a!c b:Bob -d. */
 static void told(const decisions *d, char *out) {
     decision_state s;
     text why = TEXT_INIT;
@@ -285,7 +285,7 @@ static void told(const decisions *d, char *out) {
 
 #define SAID "(ann, 2026-05-31T06:30:00Z, decision "
 
-/* Steps separated by commas, and what holds then, or the error of the last. */
+/* Runs steps separated by commas, then compares the state, or the error of the last step. */
 static const struct {
     const char *steps, *holds, *error;
 } STATES[] = {
@@ -331,7 +331,7 @@ static void test_states(void **state) {
         if (STATES[i].error) assert_says_all(why.s, STATES[i].error);
         told(&d, holds);
         assert_says_all(holds, STATES[i].holds);
-        if (!decisions_open(&again, path, 0, &why)) fail_msg("%s", why.s); /* and so it stands in the file */
+        if (!decisions_open(&again, path, 0, &why)) fail_msg("%s", why.s); /* and it is stored like this */
         assert_int_equal(again.list.count, d.list.count);
         told(&again, holds);
         assert_says_all(holds, STATES[i].holds);
@@ -341,7 +341,7 @@ static void test_states(void **state) {
     }
 }
 
-/* same and different are about the first crop and each of the others. */
+/* same and different relate the first crop to each of the others. */
 static void test_many(void **state) {
     decisions d;
     text why = TEXT_INIT;
@@ -362,7 +362,7 @@ static void test_many(void **state) {
     text_free(&why);
 }
 
-/* A file into which others have written a contradiction: it is read, told, and can be undone. */
+/* A contradiction written by other programs is read and reported, and can be undone. */
 static void test_contradicting_file(void **state) {
     decisions d;
     text why = TEXT_INIT, file = TEXT_INIT;
@@ -398,7 +398,7 @@ static size_t size_of(const char *name) {
     return stat(name, &st) == 0 ? (size_t)st.st_size : 0;
 }
 
-/* Two lines and every beginning of a third: readers see two, the next writer sets the rest aside and goes on. */
+/* Two lines and every prefix of a third: readers see two; the next writer sets the rest aside and continues. */
 static void test_torn(void **state) {
     text line = TEXT_INIT, why = TEXT_INIT;
     (void)state;
@@ -487,7 +487,7 @@ static void test_files(void **state) {
     text_free(&why);
 }
 
-/* What is torn is not written through a link that somebody has put there. */
+/* A torn end is never written through a planted link. */
 static void test_torn_link(void **state) {
     decisions d;
     text why = TEXT_INIT;
@@ -507,7 +507,7 @@ static void test_torn_link(void **state) {
 
 /* --- a table ------------------------------------------------------------------------------------------------------ */
 
-/* What others do to rows that only ever are added. */
+/* Changes by others to rows that should never change. */
 static const struct {
     const char *does, *error;
 } TABLES[] = {
@@ -551,7 +551,7 @@ static void test_tables(void **state) {
     text_free(&why);
 }
 
-/* Every connection is ended by another: each line is there once. Ids that are no UTF-8 are kept. */
+/* Another session ends every connection: each line is stored once. Ids that are no UTF-8 are kept. */
 static void test_lost(void **state) {
     static const char end_others[] =
         "SELECT pg_terminate_backend(pid, 1000) FROM pg_stat_activity WHERE datname = current_database() "
@@ -606,7 +606,7 @@ static int work(void *user) {
     return good == 1 ? 0 : 1;
 }
 
-/* more: a line that was not acknowledged may be there. */
+/* more: an unacknowledged line may be stored. */
 static void check_journal(const char *what, int more) {
     decisions d;
     text why = TEXT_INIT;
@@ -664,8 +664,8 @@ static void test_kills(void **state) {
     fault_kill_each(count_calls(), work, fresh, check_journal);
 }
 
-/* Every allocation is refused in turn, alone and with all that follow: either all is as with memory, or the reason is
-   that there is none, and the journal has what was acknowledged. */
+/* Each allocation fails in turn, alone and with all later ones: either the result is as usual, or the reason is lack of
+   memory, and the journal has the acknowledged lines. */
 static void test_memory(void **state) {
     (void)state;
     for (int rest = 0; rest < 2; rest++) {
@@ -696,11 +696,11 @@ static void test_memory(void **state) {
     }
 }
 
-/* Writers side by side, each killed at any moment: what each was told is there, in its order. */
+/* Concurrent writers, each killed at a random moment: the acknowledged lines of each are stored, in order. */
 enum { WRITERS = 3, ROUNDS = 25, MOST = 100000 };
 
 typedef struct promise {
-    int count[WRITERS]; /* lines that writer w was told are there, over all rounds */
+    int count[WRITERS]; /* acknowledged lines of writer w, over all rounds */
 } promise;
 
 static void write_on(int w, promise *p) {
@@ -717,7 +717,7 @@ static void write_on(int w, promise *p) {
     }
 }
 
-/* Every promised line of every writer; one that was written and not promised is there twice at most. */
+/* Checks that every acknowledged line of every writer is stored; an unacknowledged one at most twice. */
 static void check_promises(const promise *p, int round) {
     decisions d;
     text why = TEXT_INIT;

@@ -28,14 +28,14 @@ static uint32_t chance(uint64_t *seed) {
 static double part(uint64_t *seed) { return (double)(chance(seed) % (1 << 20)) / (1 << 20); }
 static double between(uint64_t *seed, double lo, double hi) { return lo * pow(hi / lo, part(seed)); }
 
-/* A machine whose pace is a formula. Pictures are decoded in `decode` seconds of one CPU, computed in `compute`, of
-   which a share is done by one thread alone, and each batch costs `start` more; larger batches than `cached` slow it
-   down. A GPU computes without threads. */
+/* A machine whose pace is a formula. Images are decoded in `decode` seconds of one CPU, computed in `compute`, of which
+   a share is done by one thread alone, and each batch costs `start` more; larger batches than `cached` slow it down. A
+   GPU computes without threads. */
 typedef struct machine {
     int cpus, gpu;
     double decode, compute, alone, start, cached, opening;
     double memory, of_picture, of_decoder, of_all; /* bytes */
-    double noise, busy;                            /* of half a second; chance of a moment with half the pace */
+    double noise, busy;                            /* of half a second; chance of half the pace */
     uint64_t seed;
     long calls, fails_at;                          /* fails_at: 0, or the call that fails */
     double spent;
@@ -54,13 +54,13 @@ static double pace_of(const machine *m, const tune_setting *s) {
     if (s->batch > m->cached) each *= 1 + 0.1 * log2(s->batch / m->cached);
     double computed = s->batch / (m->start + s->batch * each);
     double decoders = s->decoders < m->cpus ? s->decoders : m->cpus, decoded = decoders / m->decode;
-    double all = m->cpus / (m->decode + (m->gpu ? 0 : m->compute)); /* CPU time is all that there is */
+    double all = m->cpus / (m->decode + (m->gpu ? 0 : m->compute)); /* limited by CPU time */
     int working = s->decoders + (m->gpu ? 1 : s->threads);
     double pace = fmin(fmin(computed, decoded), all);
     return working > m->cpus ? pace * (1 - 0.03 * fmin(working - m->cpus, m->cpus) / m->cpus) : pace;
 }
 
-/* The sum of twelve is nearly normal. */
+/* The sum of twelve uniform numbers is nearly normal. */
 static double normal(uint64_t *seed) {
     double sum = -6;
     for (int i = 0; i < 12; i++) sum += part(seed);
@@ -104,7 +104,7 @@ static tune_space space_of(const machine *m) {
     return s;
 }
 
-/* The fastest that fits; or, for TUNE_SMALLEST, the least memory of what has this share of that. */
+/* The fastest setting that fits; for TUNE_SMALLEST, the least memory among those with this share of its pace. */
 static double best_of(const machine *m, const tune_space *s, double *least, double share) {
     double best = 0;
     *least = 1e300;
@@ -122,7 +122,7 @@ static double best_of(const machine *m, const tune_space *s, double *least, doub
 
 enum { MACHINES = 2000 };
 
-/* The shares of the best pace that were chosen; how many are below `enough`. */
+/* The chosen shares of the best pace; how many are below `enough`. */
 static int below(double enough, double noise, double busy, double budget, double *worst) {
     int count = 0;
     *worst = 1;

@@ -223,7 +223,7 @@ static void test_refusals(void **state) {
     }
 }
 
-/* What names no video cannot be about one of several. */
+/* A file that names no video cannot be used for several. */
 static void test_several(void **state) {
     detections_request r = usual;
     detections d;
@@ -242,7 +242,7 @@ static void test_several(void **state) {
     text_free(&why);
 }
 
-/* Every beginning of a file is read or refused, in a block of its own. */
+/* Every prefix of a file is read or refused, in a block of its exact size. */
 static void test_beginnings(void **state) {
     static const char *const files[] = {
         MD(MD_VIDEO("v.mp4", MD_BOX("4", "0.9"))), "[" MS("f/frame_0007.jpg") "]",

@@ -40,7 +40,7 @@ static void zeros(size_t n) {
     text_add(&file, zero, n);
 }
 
-/* Decodes what was put into `file` and forgets it; 1 with the image, 0 with the reason in why. */
+/* Decodes the contents of `file` and clears it. Returns 1 with the image, 0 with the reason in why. */
 static int decode(picture *p, const picture_limits *limits) {
     memset(p, 0, sizeof *p);
     test_write_file(path, (unsigned char *)file.s, file.len);
@@ -193,7 +193,7 @@ static void jpeg_blocks(int width, int height, int components) {
     zeros((size_t)((width + 7) / 8) * (size_t)((height + 7) / 8) * (size_t)components / 8 + 1);
 }
 
-/* The decoder goes by FF D8 alone, whatever the file is called. */
+/* The decoder is chosen by FF D8 alone, not by the name of the file. */
 static void test_jpeg_by_another_name(void **state) {
     (void)state;
     for (int i = 0; i < 3; i++) {
@@ -209,8 +209,8 @@ static void test_jpeg_by_another_name(void **state) {
     }
 }
 
-/* What other checks of stb_image were found to be wanting: CVE-2021-37789, -2022-28042: tables that are not there, and
-   sampling factors that are no multiples; -2022-28041, -28048: shifts and sums beyond 32 bits. */
+/* Known gaps in checks of stb_image: CVE-2021-37789, -2022-28042: tables that are not there, and sampling factors that
+   are no multiples; -2022-28041, -28048: shifts and sums beyond 32 bits. */
 static void test_jpeg_structure(void **state) {
     (void)state;
     name_is(".jpg");
@@ -371,7 +371,7 @@ static const png_kind KINDS[] = {
     {8, 6, 0, 0}, {8, 6, 1, 0}, {16, 6, 0, 0}, {16, 6, 1, 0},
 };
 
-/* A PNG says, too, how it was held. */
+/* PNG files have an orientation, too. */
 static void test_png_orientation(void **state) {
     static const char exif[] = "MM\0*\0\0\0\10\0\1\1\22\0\3\0\0\0\1\0\6\0\0\0\0\0\0";
     (void)state;
@@ -402,7 +402,7 @@ static void test_tga_order(void **state) {
         }
 }
 
-/* Every kind of image is decoded within what is announced for it, which is not much more than it takes. */
+/* Every kind of image is decoded within its announced memory, which is not much more than needed. */
 static void test_needs_suffice(void **state) {
     char name[80];
     (void)state;
@@ -483,7 +483,7 @@ static size_t need_of(size_t *pixels) {
     return need;
 }
 
-/* What a small file may ask for is known from its header, and refused where it does not fit. */
+/* The memory that a small file needs is known from its header, and refused if there is not enough. */
 static void test_needs_are_told(void **state) {
     static const png_kind wide = {16, 6, 0, 0};
     picture_limits small = {1000000000, (size_t)1 << 30, (size_t)1 << 30, LIMITS.jpeg};
@@ -515,7 +515,7 @@ static void test_needs_are_told(void **state) {
     assert_in_range(need, (by_turbo() ? 6 : 9) * pixels / 2, (by_turbo() ? 7 : 10) * pixels / 2);
 }
 
-/* A picture may take half of the memory that there is; the files that are in memory together share that half. */
+/* An image may take half of the available memory; files in memory at the same time share that half. */
 static void test_limits(void **state) {
     long long memory = (long long)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
     picture_limits one = picture_limits_of(5, 1), many = picture_limits_of(5, 1000);

@@ -19,7 +19,7 @@
 
 #define DRAWN "-f lavfi -i testsrc=s=%dx%d:r=25:d=%d"
 
-/* Opens what can be opened; the reason is shown otherwise. */
+/* Opens a video that must open; prints the reason otherwise. */
 static video *opened(const video_request *r) {
     text why = TEXT_INIT;
     video *v = video_open(r, &why);
@@ -33,7 +33,7 @@ static video *open_file(const char *name) {
     return opened(&r);
 }
 
-/* Not one frame can be had, for this reason. */
+/* Checks that no frame can be read, for this reason. */
 static void refused(const video_request *r, const char *reason) {
     text why = TEXT_INIT;
     assert_null(video_open(r, &why));
@@ -41,7 +41,7 @@ static void refused(const video_request *r, const char *reason) {
     text_free(&why);
 }
 
-/* Reads what is left: how many frames; the end and, in why, the reason. */
+/* Reads the remaining frames. Returns their number, with the kind of end, and the reason in why. */
 static size_t count_rest(video *v, video_end *end, text *why) {
     video_frame f;
     size_t n = 0;
@@ -146,7 +146,7 @@ static void test_rotation(void **state) {
     video_close(v);
 }
 
-/* What a script in the place of ffmpeg says of the first frame, beside its size. */
+/* What a script in place of ffmpeg prints about the first frame, besides its size. */
 #define NUMBER_0 "printf 'frame:0 pts:0\\nreid=0\\n' >&5; "
 
 /* Of frames that are wanted the pixels are those that all frames have; where the size changes, and ffmpeg begins to
@@ -173,7 +173,7 @@ static void check_wanted(const char *name, const uint32_t *wanted, size_t count,
     }
     assert_int_equal(video_next(v, &f, &why), 0);
     assert_true(missing <= most);
-    assert_true(most == 0 || missing > 0); /* pixels that nobody wants do not come */
+    assert_true(most == 0 || missing > 0); /* unwanted pixels are not sent */
     video_close(v);
     video_close(whole);
 }
@@ -378,7 +378,7 @@ static void test_cut_off(void **state) {
     refused(&r, "ffmpeg failed: moov atom not found");
 }
 
-/* What follows a damaged part is read. */
+/* Frames after a damaged part are read. */
 static void test_corrupt(void **state) {
     FILE *file;
     long size;
@@ -426,7 +426,7 @@ static void test_streams(void **state) {
     refused(&r, "it has no video stream 2: it has 2, from 0");
 }
 
-/* A playlist inside a file makes it ask nobody. */
+/* A playlist inside a file causes no network requests. */
 static void test_no_network(void **state) {
     (void)state;
     assert_true(video_shell("printf '#EXTM3U\\n#EXT-X-TARGETDURATION:1\\n#EXTINF:1,\\nhttp://127.0.0.1:9/a.ts\\n"
@@ -460,7 +460,7 @@ static void test_no_ffmpeg(void **state) {
     free(path);
 }
 
-/* What it has given before is there; nothing of it is left afterwards. */
+/* Frames delivered before are usable; no process is left afterwards. */
 static void test_killed(void **state) {
     video_frame f;
     video_end end;
@@ -491,7 +491,7 @@ static pid_t read_pid(const char *name) {
     return (pid_t)pid;
 }
 
-/* An ffmpeg that writes nothing, and so never learns that nobody reads, ends with a reader that is killed. */
+/* An ffmpeg that writes nothing, and so gets no SIGPIPE, still ends when its reader is killed. */
 static void test_reader_killed(void **state) {
     char body[1200], path[1100];
     int status = 0;
@@ -500,7 +500,7 @@ static void test_reader_killed(void **state) {
              video_path("pid"), video_path("pid"));
     video_request r = {.path = strcpy(path, video_path("gop.mp4"))};
     r.program = video_script("quiet", body);
-    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0); /* we inherit it, and are told how it has ended */
+    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0); /* this process inherits it, and gets its exit status */
     pid_t reader = fork();
     if (reader == 0) {
         text why = TEXT_INIT;
@@ -597,7 +597,7 @@ static void test_pixels_first(void **state) {
     video_close(v);
 }
 
-/* A file that promises more than there is, without a word from ffmpeg; sound may well be longer than pictures. */
+/* A file that announces more frames than it has, without a message from ffmpeg; sound may be longer than the video. */
 static void test_ends_early(void **state) {
     static const char *const body =
         "echo '[info]   Duration: 00:00:09.00, start: 0' >&2\n"
@@ -620,7 +620,7 @@ static void test_ends_early(void **state) {
     text_free(&why);
 }
 
-/* Versions that call things otherwise are asked again; one that is too old is named. */
+/* Versions with other option names are tried again; one that is too old is named. */
 static void test_versions(void **state) {
     static const char *const old = "case \"$*\" in *-fps_mode*) echo \"[error] Unrecognized option 'fps_mode'.\" >&2; "
                                    "exit 1;; esac; exec ffmpeg \"$@\"";

@@ -28,7 +28,7 @@ enum { PICTURES = 12, THREADS = 4, WIDTH = 60, HEIGHT = 40 };
 static char folder[256], names[PICTURES + 3][320];
 static const char *ids[PICTURES + 3];
 
-/* Binary PPM whose pixels tell its number. */
+/* A binary PPM whose pixels encode its number. */
 static void write_picture(int number) {
     text file = TEXT_INIT, why = TEXT_INIT;
     snprintf(names[number], sizeof names[number], "%s-%d.ppm", folder, number);
@@ -64,7 +64,7 @@ static album *open_album(size_t cache) {
     return a;
 }
 
-/* The picture, which has to begin as a JPEG does; its length. */
+/* Checks that the image begins like a JPEG; returns its length. */
 static size_t take(album *a, size_t row, album_size size, text *out) {
     text why = TEXT_INIT;
     text_clear(out);

@@ -24,7 +24,7 @@ static void near(double got, double want, double most) {
     if (!(fabs(got - want) <= most)) fail_msg("%.12g instead of %.12g", got, want);
 }
 
-/* The same functions with their results returned: there is memory. */
+/* Wrappers that return the results; memory must not run out. */
 static open_set open_of(const open_query *queries, size_t count, size_t identities, double threshold) {
     open_set s;
     assert_true(open_set_of(&s, queries, count, identities, threshold));
@@ -81,7 +81,7 @@ static void measures_by_hand(void **state) {
     assert_true(isnan(retrieval_of(three + 1, 1).map) && isnan(retrieval_of(three, 0).cmc[0]));
 }
 
-/* The whole ranking, one place after the other; many equal scores. */
+/* Computes the whole ranking, place by place; many scores are equal. */
 static void ranks_of_random_scores(void **state) {
     enum { N = 60 };
     uint64_t seed = 5;
@@ -183,7 +183,7 @@ static void open_set_by_hand(void **state) {
 /* ---- clusters ---------------------------------------------------------------------------------------------------- */
 static double choose2(size_t n) { return (double)n * ((double)n - 1) / 2; }
 
-/* From the table of how many pictures each cluster shares with each identity. */
+/* Computed from the table of how many images each cluster shares with each identity. */
 static double naive_ari(const size_t *a, const size_t *b, size_t n) {
     double both = 0, in_a = 0, in_b = 0;
     for (size_t i = 0; i < n; i++)
@@ -270,12 +270,12 @@ static void intervals(void **state) {
     near(i.high, 0.549, 0.006);
     interval wide = interval_of(value, pairs, N, N, 2000); /* 200 identities that agree with themselves */
     near(wide.high - wide.low, 2 * 1.96 * 0.5 / sqrt(200), 0.015);
-    assert_true(isnan(interval_of(value, one, N, 1, 100).low)); /* one identity says nothing about others */
+    assert_true(isnan(interval_of(value, one, N, 1, 100).low)); /* one identity gives no interval */
     interval again = interval_of(value, own, N, N, 2000);
     assert_true(again.low == i.low && again.high == i.high);
     for (size_t k = 0; k < N; k++) {
         value[k] = 0.25;
-        own[k] = k * k / N; /* some have more pictures than others */
+        own[k] = k * k / N; /* some have more images than others */
     }
     i = interval_of(value, own, N, N, 100);
     assert_true(i.low == 0.25 && i.high == 0.25);
@@ -423,7 +423,7 @@ static void same_for_any_threads(void **state) {
     }
 }
 
-/* Every picture a query and in the gallery, some identities with one image. */
+/* Every image is a query and in the gallery; some identities have one image. */
 static void one_picture_of_each(void **state) {
     static fixture f;
     size_t size[ROWS_IDENTITIES] = {0}, lonely = 0;

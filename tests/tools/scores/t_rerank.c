@@ -244,7 +244,7 @@ static void expansion(void **state) {
     memcpy(before, rows, sizeof before);
     assert_true(expand_rows(rows, &all, 1, 3)); /* the nearest of each is itself */
     for (size_t k = 0; k < ROWS_DIM; k++) assert_true(fabsf(rows[k] - before[k]) < 1e-6f);
-    assert_true(expand_rows(rows, &all, 100000, 0.5)); /* more than there are; negative cosines weigh nothing */
+    assert_true(expand_rows(rows, &all, 100000, 0.5)); /* more than there are; negative cosines have no weight */
     for (size_t k = 0; k < ROWS * ROWS_DIM; k++) assert_true(isfinite(rows[k]));
 }
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# t_load.sh: what build/reid-load says of servers whose speed is known: how many answered, how long it took from the
-# arrival on, and what went wrong. The servers are a few lines of Python each.
+# t_load.sh: what build/reid-load reports about servers of known speed: answers, times since arrival, and errors. The
+# servers are a few lines of Python each.
 set -u
 cd "$(dirname "$0")/../../.." || exit 1
 . tests/lib/check.sh
@@ -88,7 +88,7 @@ grep -qx 'POST /embed HTTP/1.1 | first' "$dir/seen" && grep -qx 'POST /embed HTT
 python3 -c "import xml.dom.minidom, sys; xml.dom.minidom.parse(sys.argv[1])" "$dir/svg" > "$log" 2>&1 && good ||
     bad 'the chart is XML'
 
-# Twice as many requests as it can answer: who waits for a free connection waits, and that counts.
+# Twice as many requests as it can answer: waiting for a free connection counts as time.
 load 0 --to "$to" --connections 1 --seconds 2 --warm-up 0 --rates 40 --patience 30 --json "$dir/json" "$dir/a"
 says 'an open loop counts from the arrival on' '1000 < l["max"] and l["p50"] > 300 and r["failed"] == 0'
 says 'all that arrived were answered' '2 * 25 < r["statuses"]["200"] < 2 * 60'

@@ -143,7 +143,7 @@ static int is_answer(const call *c, int kind) {
            memcmp(c->answer.s, answers[kind].s, answers[kind].len) == 0;
 }
 
-static int beside; /* jobs that are there all the time */
+static int beside; /* jobs that exist all the time */
 
 static void nothing_is_left(void) {
     assert_int_equal(service_jobs(&served), beside);
@@ -151,7 +151,7 @@ static void nothing_is_left(void) {
     assert_int_equal(__atomic_load_n(&served.model[0].pending, __ATOMIC_SEQ_CST), 0);
 }
 
-/* One call with allocation number `at` refused. Returns whether there were so many. */
+/* Makes one call in which allocation number `at` fails. Returns whether there were so many. */
 static int try_refusing(int kind, long at, int rest) {
     waiting w;
     refuse_from(at, rest);
@@ -208,7 +208,7 @@ static void many_at_once(void **state) {
     nothing_is_left();
 }
 
-/* A batch of four of these kinds of requests, the last of which fills it: while they wait they hold so many bytes. */
+/* A batch of four requests of these kinds, filled by the last one. Returns the bytes held while they wait. */
 static void wait_and_hold(service *slow, const int *kinds, const int *held, int count) {
     waiting calls[4];
     for (int i = 0, images = 0; i < count; i++) {
@@ -227,7 +227,7 @@ static void wait_and_hold(service *slow, const int *kinds, const int *held, int 
     assert_int_equal(__atomic_load_n(&slow->held, __ATOMIC_SEQ_CST), 0);
 }
 
-/* What waits for a model takes the memory of its input, not of a photograph, unless it is one that was alone. */
+/* A waiting image takes the memory of the network's input, not of a photograph, unless it is a single one. */
 static void photographs_wait_small(void **state) {
     enum { PIXELS = 3 * 60 * 50, INPUT = 3 * SIDE * SIDE, TENSOR = 1, ONE = KINDS - 1 };
     static service slow;
@@ -273,7 +273,7 @@ static void time_is_up(void **state) {
     nothing_is_left();
 }
 
-/* The last test: what was accepted ends, what comes later is refused. */
+/* The last test: accepted requests are finished, later ones are refused. */
 static void it_stops(void **state) {
     enum { CALLS = 40 };
     static waiting calls[CALLS];

@@ -167,7 +167,7 @@ static void test_refused(void **state) {
     assert_int_equal(wrong, 0);
 }
 
-/* Every beginning of a right request is refused, too. */
+/* Every prefix of a valid request is refused, too. */
 static void test_truncated(void **state) {
     static const char json[] = WITH("\"id\":\"7\",\"parameters\":{\"priority\":0,\"timeout\":5,"
                                     "\"binary_data_output\":true},\"outputs\":[{\"name\":\"embedding\"}]");
@@ -235,7 +235,7 @@ static void test_pixels(void **state) {
     assert_memory_equal(got.rgb, "abcdef", 6);
 }
 
-/* An output's own wish comes before that of the request, in either order. */
+/* The setting of an output overrides that of the request, in either order. */
 static void test_parameters(void **state) {
     (void)state;
     assert_int_equal(
@@ -309,7 +309,7 @@ static void test_sizes(void **state) {
         assert_false(parse_size(*bad, SIZE_MAX, &n));
 }
 
-/* Every 9973rd float32 there is, and what a parser of numbers makes of its text. */
+/* Every 9973rd float32, and the value that a parser reads from its text. */
 static void test_floats(void **state) {
     (void)state;
     for (uint64_t bits = 0; bits < (uint64_t)1 << 32; bits += 9973) {

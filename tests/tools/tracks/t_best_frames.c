@@ -74,7 +74,7 @@ static void test_sharpness(void **state) {
         double want = sharpness_of(rgb, width, height);
         near(quality_sharpness(rgb, width, height), want, 1e-9 * (1 + want));
     }
-    /* The mean of neighbours is less sharp. */
+    /* Averaging neighbours makes an image less sharp. */
     for (size_t i = 0; i < sizeof soft; i++) soft[i] = (uint8_t)((rgb[i] + rgb[(i + 3) % sizeof rgb]) / 2);
     assert_true(quality_sharpness(soft, SIDE, SIDE) < quality_sharpness(rgb, SIDE, SIDE));
 }
@@ -96,13 +96,13 @@ static void test_boxes(void **state) {
     clipped(box(590, 430, 50, 50), 0.5);   /* a corner */
     clipped(box(0, 0, 640, 480), 1);
     clipped(box(-25, 100, 50, 50), 0.5);   /* a side of 50 and two halves of others */
-    clipped(box(-500, 100, 50, 50), 0.75); /* nothing to be seen but the line at the border */
+    clipped(box(-500, 100, 50, 50), 0.75); /* nothing visible except the line at the border */
     near(quality_covered(three, 3, 0), 0.5, 1e-12);
     near(quality_covered(three, 1, 0), 0, 0);
     near(quality_covered(three, 3, 2), 0.00375, 1e-12); /* 60 x 10 of 400 x 400 */
 }
 
-/* Each measure by itself: better is worth more, and nothing leaves 0 … 1. */
+/* Each measure by itself: better input scores higher, within 0 … 1. */
 static void test_quality(void **state) {
     const quality_measures good = {
         .sharpness = 300, .side = 150, .input = 224, .score = 0.8, .clipped = 0.1, .covered = 0.1};
@@ -149,7 +149,7 @@ static int better(const best_frame *a, const best_frame *b) {
     return a->quality > b->quality || (a->quality == b->quality && a->seconds < b->seconds);
 }
 
-/* Has all frames: looks for the best of each slot, then as often for the best that is left. */
+/* Reference with all frames: takes the best of each slot, then repeatedly the best that is left. */
 static size_t choose_naively(int most, double apart) {
     static int candidate[MOST_FRAMES];
     size_t count = 0;
@@ -255,7 +255,7 @@ static void test_by_hand(void **state) {
     is_chosen(3, 0.5, NULL, 0);
 }
 
-/* Three that are far from each other are all that can ever be chosen before a worse one: it is not even wanted. */
+/* If three good frames far apart are chosen, a worse one is not even requested. */
 static void test_forgets(void **state) {
     best_frames b;
     (void)state;

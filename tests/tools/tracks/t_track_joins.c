@@ -114,7 +114,7 @@ static void test_conflict(void **state) {
     r.conflicts = pair, r.conflicts_count = 1;
     join_with(&r);
     assert_false(joined(0, 1));
-    /* Nor by way of a third one, which goes with either. */
+    /* Nor through a third track that fits both. */
     add(9, 10, 150, 0);
     r = request();
     r.conflicts = pair, r.conflicts_count = 1;
@@ -123,7 +123,8 @@ static void test_conflict(void **state) {
     assert_true(joined(2, 0) || joined(2, 1));
 }
 
-/* What is not known is joined with nothing; a row's length does not matter, its direction does, to the threshold. */
+/* Tracks without embeddings are never joined; only the direction of a row matters, not its length, and the
+   threshold. */
 static void test_rows(void **state) {
     (void)state;
     two(1, 150, 0);
@@ -159,7 +160,7 @@ static void test_chains(void **state) {
     add(0, 5, 100, 0), add(0, 5, 200, 1), add(6, 9, 100, 1), add(6, 9, 200, 0);
     join();
     assert_true(joined(0, 3) && joined(1, 2) && !joined(0, 1));
-    /* Of two that could go on, the more alike one does, and the other does not follow at the same time. */
+    /* Of two possible continuations, the more similar one is joined, and the other one, at the same time, is not. */
     count = 0;
     add(0, 5, 100, 0), add(6, 9, 110, 0), add(6, 9, 120, 0);
     rows[DIM + 1] = 1;
@@ -299,7 +300,7 @@ static void test_naive(void **state) {
         r.conflicts = conflicts;
         r.conflicts_count = count ? random_next(&seed) % 11 : 0;
         for (size_t i = 0; i < 2 * r.conflicts_count; i++) conflicts[i] = (uint32_t)(random_next(&seed) % count);
-        for (size_t i = 0; i < r.conflicts_count; i++) /* nobody is in conflict with itself */
+        for (size_t i = 0; i < r.conflicts_count; i++) /* no track conflicts with itself */
             if (conflicts[2 * i] == conflicts[2 * i + 1])
                 conflicts[2 * i] = conflicts[2 * i + 1] ? 0 : (uint32_t)count - 1;
         join_with(&r);

@@ -1,5 +1,5 @@
 # t_track_photos.sh: reid track with folders of camera-trap photos: times from EXIF or a table, bursts, cameras, the
-# three formats of detections; tracks are those of a film of the same pictures; and all that is refused.
+# three formats of detections; the tracks equal those of a film of the same images; and everything that is refused.
 . tests/lib/cli_lib.sh
 command -v python3 >/dev/null 2>&1 || { echo "no python3 here"; exit 77; }
 need_films
@@ -41,7 +41,7 @@ for name, folder in (("east", "photos/east"), ("west", "photos/west/a")):
         data = open(path, "rb").read()
         with open(path, "wb") as out:
             out.write(data[:2] + exif(when.strftime("%Y:%m:%d %H:%M:%S"), "%03d" % (at % 2 * 500), at % 3) + data[2:])
-        os.rename(path, folder + "/IMG_%04d.JPG" % (9999 - at)) # names do not tell the order
+        os.rename(path, folder + "/IMG_%04d.JPG" % (9999 - at)) # names do not give the order
         short = "%s/IMG_%04d.JPG" % (folder[7:], 9999 - at)
         found = []
         coco["images"].append({"id": len(coco["images"]), "file_name": short, "width": 160, "height": 120})
@@ -168,7 +168,7 @@ assert len(v["scenes"]) == 24 and all(t["first_frame"] == s["frame"] == t["last_
                                       for t in s["tracks"])
 PYTHON
 
-# What has decoded the photos stands in the metadata, as reid embed has it: galleries warn of a mixture by that.
+# The metadata name the JPEG decoder, as with reid embed, so that galleries can warn of mixtures.
 run 0 embed -m w.safetensors --size 64x64 plain -o plain.npy
 grep -o '"jpeg": "[^"]*"' plain.meta.json >want
 grep -o '"jpeg": "[^"]*"' alone/embeddings.meta.json >got
@@ -205,7 +205,7 @@ refused 'MOT text describes the frames of a video' photos --detections east.txt
 sed 's/^east.//' boxes.csv >bad.csv
 refused 'bad.csv: line 2: IMG_9999.JPG could be photos/east/IMG_9999.JPG or photos/west/a/IMG_9999.JPG' photos \
     --detections bad.csv
-# In JSON, too: names of which nobody knows whose they are must not become photos without animals.
+# In JSON, too: ambiguous names must not become photos without animals.
 for what in '"detections": [{"category": "1", "conf": 0.9, "bbox": [0.1, 0.1, 0.5, 0.5]}]' '"failure": "torn"'; do
     printf '{"images": [{"file": "IMG_9999.JPG", %s}]}\n' "$what" >bad.json
     refused 'bad.json: line 1: IMG_9999.JPG could be photos/east/IMG_9999.JPG or photos/west/a/IMG_9999.JPG' photos \

@@ -1,6 +1,5 @@
-# t_track_resume.sh: reid track --resume: killed or interrupted between films, the rest is done and the bytes are those
-# of one run; other options, models, detections or films are refused by name; what is damaged, and what is somebody
-# else's.
+# t_track_resume.sh: reid track --resume: killed or interrupted between films, it does the rest, with the bytes of an
+# uninterrupted run; other options, models, detections or films are refused by name; damaged and foreign folders.
 . tests/lib/cli_lib.sh
 need_films
 b0 w.safetensors
@@ -19,7 +18,7 @@ for film in $films; do
         printf "%s,%d,%.9g,%.9g,%s,%s,%s\n", film, $1 - 1, $3 - 1, $4 - 1, $5, $6, $7 }' found.txt >>films.csv
 done
 
-# ffmpeg that tells which film it was given, and waits in the one that `stop` names until it may go on.
+# An ffmpeg that logs its film, and waits in the one named in `stop` until it is released.
 cat >player <<'PLAYER'
 #!/bin/sh
 for at; do case $at in file:*|*.mp4) film=${at##*[:/]} ;; esac; done

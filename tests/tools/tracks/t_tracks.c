@@ -44,7 +44,7 @@ static void make_gains(uint64_t seed, size_t count, int kind) {
         gain[i] = kind == 0 ? part(&seed) : kind == 1 ? 2 * part(&seed) - 1 : (double)(random_next(&seed) % 6) - 2;
 }
 
-/* The sum of the answer, in which nobody may have two partners or one that gains nothing. */
+/* The sum of the assignment, in which no row or column occurs twice and no pair gains nothing. */
 static double sum_of(size_t rows, size_t columns, size_t *places) {
     unsigned char taken[MOST] = {0};
     double sum = 0;
@@ -242,7 +242,7 @@ static void test_rates(void **state) {
     }
 }
 
-/* It walks to the right, stands, and walks back: what velocity it had is not believed for ever. */
+/* It walks to the right, stands, and walks back: an old velocity must not be kept for long. */
 static void test_turning(void **state) {
     static const double rates[] = {30, 5, 1};
     (void)state;
@@ -257,7 +257,7 @@ static void test_turning(void **state) {
     }
 }
 
-/* Two that walk through each other keep their numbers, also where one is not seen for half a second in the middle. */
+/* Two animals that cross keep their numbers, even if one is hidden for half a second in the middle. */
 static void test_crossing(void **state) {
     (void)state;
     for (int hidden = 0; hidden < 2; hidden++) {
@@ -279,7 +279,7 @@ static void test_crossing(void **state) {
 
 static void test_patience(void **state) {
     (void)state;
-    /* One frame may miss it at every rate, half a second at ten a second; more ends it. */
+    /* A track survives one missed frame at every rate, and half a second at ten frames per second, but no more. */
     tracks *t = begin();
     assert_int_equal(step_one(t, 0, box_at(0, 0, 100)), 0);
     assert_int_equal(step_one(t, 1, box_at(5, 0, 100)), 0);
@@ -303,7 +303,7 @@ static void test_patience(void **state) {
     for (int i = 16; i < 28; i++) step_none(t, i / 10.0);
     assert_int_equal(step_one(t, 2.8, box_at(0, 0, 100)), 1);
     finish(t);
-    /* What was seen for a moment is waited for twice as long. */
+    /* After a short appearance, a track is kept for twice as long. */
     for (int missing = 1; missing < 5; missing++) {
         t = begin();
         assert_int_equal(step_one(t, 0, box_at(0, 0, 100)), 0);
@@ -314,8 +314,8 @@ static void test_patience(void **state) {
     }
 }
 
-/* A box between two, nearer to the one that the last frame has missed, belongs to the one that it has shown; where both
-   were seen, to the nearer. */
+/* A box between two tracks belongs to the one seen in the last frame, even if the missed one is nearer; if both were
+   seen, to the nearer. */
 static void test_who_was_seen(void **state) {
     (void)state;
     for (int missed = 0; missed < 2; missed++) {
@@ -367,7 +367,7 @@ static void test_scores(void **state) {
     assert_true(tracks_step(t, 0.1, two, 2, number));
     assert_true(number[0] == TRACK_NONE && number[1] == 0);
     finish(t);
-    /* A single doubtful box is not firm, a single sure one is. */
+    /* A single doubtful box is not a firm track; a single confident one is. */
     t = begin();
     two[0].score = 0.4, two[1] = box_at(400, 0, 100);
     assert_true(tracks_step(t, 0, two, 2, number));
@@ -388,7 +388,7 @@ static void test_categories(void **state) {
     finish(t);
 }
 
-/* A box of another size in the same place, and one far away, are others. */
+/* A box of another size in the same place, and one far away, start new tracks. */
 static void test_others(void **state) {
     (void)state;
     tracks *t = begin();
@@ -512,7 +512,7 @@ static void test_films(void **state) {
     }
 }
 
-/* What is open is what is in sight: nothing of tracks that are over is kept. */
+/* Only tracks in sight are kept open; nothing of finished tracks is kept. */
 static void test_bounded(void **state) {
     tracks *t = begin();
     uint64_t seed = 3;
@@ -537,7 +537,7 @@ static void test_bounded(void **state) {
     tracks_free(t);
 }
 
-/* A step that lacks memory changes nothing: done again, it gives what it would have given. */
+/* A step without memory changes nothing: repeated, it gives the usual result. */
 static void test_refused_memory(void **state) {
     char said[200];
     uint32_t want[40], got[40];

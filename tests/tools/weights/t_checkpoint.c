@@ -191,7 +191,7 @@ static void test_pickles(void **state) {
     }
 }
 
-/* Pickles that are too large to be written down. */
+/* Pickles that are too large to write out in the source. */
 static void test_bombs(void **state) {
     text p = TEXT_INIT, file;
     (void)state;
@@ -213,7 +213,7 @@ static void test_bombs(void **state) {
 
     text_clear(&p);
     text_add(&p, "\x80\2]q\0", 5);
-    for (int i = 0; i < 200; i++) text_add(&p, "0](h\0h\0eq\0", 10); /* each holds the one before twice */
+    for (int i = 0; i < 200; i++) text_add(&p, "0](h\0h\0eq\0", 10); /* each contains the previous one twice */
     text_puts(&p, ".");
     file = archive((bytes){p.s, p.len});
     refused("a list of 2^200 paths", file.s, file.len, "no tensors: the pickle holds a list");
@@ -239,7 +239,7 @@ static void test_bombs(void **state) {
     text_free(&p);
 }
 
-/* Tensors and names without number. */
+/* Very many tensors and names. */
 static void test_floods(void **state) {
     text p = TEXT_INIT, file;
     (void)state;
@@ -280,7 +280,7 @@ static void test_floods(void **state) {
     refused("one object in many places", file.s, file.len, "no tensors");
     text_free(&file);
 
-    text_clear(&p); /* dicts in dicts: not looked into for ever */
+    text_clear(&p); /* dicts in dicts: the search must end */
     text_add(&p, "\x80\2", 2);
     for (int i = 0; i < 100; i++) text_add(&p, "}" A, sizeof("}" A) - 1);
     text_add(&p, T0, sizeof(T0) - 1);

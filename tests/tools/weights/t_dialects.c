@@ -42,7 +42,7 @@ static void add_bn(names *n, const char *start, const char *name) {
     for (int i = 0; i < 4; i++) add(n, "%s%s.%s", start, name, parts[i]);
 }
 
-/* How one layout calls the parts of an EfficientNet, in the order of torchvision's. */
+/* The names of the parts of an EfficientNet in one layout, in torchvision's order. */
 typedef struct spelling {
     const char *stem[2], *head[2];
     const char *first[6]; /* of blocks that do not expand: depthwise, bn, se, se, project, bn */
@@ -236,7 +236,7 @@ static void test_layouts(void **state) {
     maps("children of EfficientNet", &n, &b0_names, "efficientnet_b0", "EfficientNet as Sequential(*children())");
 }
 
-/* What stands beside the trunk, and what is made of it. */
+/* Tensors besides the trunk, and what becomes of them. */
 typedef struct origin_row {
     const char *prefix;
     const char *more[4];
@@ -289,7 +289,7 @@ static void test_origins(void **state) {
     }
 }
 
-/* timm's names do not say whether padding is TensorFlow's: somebody else has to. */
+/* timm's names do not tell whether padding is TensorFlow's; that must come from elsewhere. */
 static void test_twins(void **state) {
     static const struct { const char *file, *asked; int ambiguous; } rows[] = {
         {"best.pth", NULL, 1}, {"tf_efficientnet_b0.pth", NULL, 0}, {"efficientnet_b0_ra-3dd342df.pth", NULL, 0},
@@ -380,7 +380,7 @@ static void test_problems(void **state) {
     assert_says(f.m.problem.s, "\"layer1.0.conv1.weight\" and \"model.layer1.0.conv1.weight\" both are");
     forget(&f);
     f = look(&r50_names, "", NULL, "efficientnet_b0", "x");
-    assert_true(f.good && f.m.by_fate[FATE_USED] == 0); /* asked for by name: there is an account */
+    assert_true(f.good && f.m.by_fate[FATE_USED] == 0); /* requested by name: there is a report */
     assert_says(f.m.problem.s, "efficientnet_b0 has no such layer; the file holds another network");
     forget(&f);
 }

@@ -1,14 +1,14 @@
--- A gallery of reid in PostgreSQL, version 1. Runs in one transaction; `reid gallery create` does that, or whoever
--- looks after the database, with the output of `reid gallery sql`. One database holds one gallery, in the schema
+-- A gallery of reid in PostgreSQL, version 1. Run it in one transaction: `reid gallery create` does that, or the
+-- administrator of the database, with the output of `reid gallery sql`. One database holds one gallery, in the schema
 -- "reid".
 --
---   model ----< embedder >---- gallery         what the templates are embedded by, now and before
+--   model ----< embedder >---- gallery         the models that embed the templates, now and before
 --     |
 --     +-- embedding_<fingerprint> >---- template >---- identity
 --
---   decision                                 what people said about crops, whichever models they are embedded by
+--   decision                                 what people decided about crops, whatever the models
 --
--- Needs pgvector 0.8.4 or newer: halves with HNSW came with 0.7.0, iterative scans with 0.8.0, and 0.8.4 mends searches
+-- Needs pgvector 0.8.4 or newer: halves with HNSW came with 0.7.0, iterative scans with 0.8.0, and 0.8.4 fixes searches
 -- of an index that is being written.
 
 CREATE EXTENSION IF NOT EXISTS vector;
@@ -21,19 +21,19 @@ CREATE TABLE reid.schema_version (
 );
 INSERT INTO reid.schema_version (version) VALUES (1);
 
--- A network with its weights, preset and head, known by the fingerprint that `reid inspect` prints. Its embeddings lie
--- in a table of their own, reid.embedding_<fingerprint>, so that vectors of two models cannot meet.
+-- A network with its weights, preset and head, known by the fingerprint that `reid inspect` prints. Its embeddings have
+-- a table of their own, reid.embedding_<fingerprint>, so that vectors of two models are never mixed.
 CREATE TABLE reid.model (
     model_id    int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     fingerprint text NOT NULL UNIQUE CHECK (fingerprint ~ '^[0-9a-f]{32}$'),
     network     text NOT NULL CHECK (octet_length(network) < 33),
     preset      text NOT NULL CHECK (octet_length(preset) < 33),
     precision   text NOT NULL CHECK (octet_length(precision) < 9),
-    dim         int  NOT NULL CHECK (dim BETWEEN 1 AND 16000), -- of halfvec at most
+    dim         int  NOT NULL CHECK (dim BETWEEN 1 AND 16000), -- the limit of halfvec
     jpeg        text[] NOT NULL DEFAULT '{}' CHECK (cardinality(jpeg) < 5) -- see add_decoders
 );
 
--- One model, or an ensemble of two whose scores are combined. The threshold of the score belongs to it.
+-- One model, or an ensemble of two whose scores are combined. The threshold for scores is stored with it.
 CREATE TABLE reid.embedder (
     embedder_id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     model_a     int NOT NULL REFERENCES reid.model,
@@ -42,7 +42,7 @@ CREATE TABLE reid.embedder (
     UNIQUE NULLS NOT DISTINCT (model_a, model_b)
 );
 
--- One row: what everybody searches with now, and what it was before the last switch.
+-- One row: the embedder that all clients search with now, and the one before the last switch.
 CREATE TABLE reid.gallery (
     only_one  boolean PRIMARY KEY DEFAULT true CHECK (only_one),
     embedder  int NOT NULL REFERENCES reid.embedder,
@@ -50,61 +50,62 @@ CREATE TABLE reid.gallery (
     precision text NOT NULL CHECK (precision IN ('fp32', 'fp16')) -- of the rows that are kept
 );
 
--- Names are compared byte by byte: what looks alike is not the same. Texts of any length are unique by their hash.
+-- Names are compared byte by byte, so names that look alike can differ. The constraint uses hashes, so that texts may
+-- have any length.
 CREATE TABLE reid.identity (
     identity_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     name        text COLLATE "C" NOT NULL CHECK (name <> ''),
     EXCLUDE USING hash (name WITH =)
 );
 
--- A crop that was enrolled: where it was seen, and of which picture it is. Templates are in the order of template_id.
+-- An enrolled crop: where and when it was seen, and its image file. Templates are in the order of template_id.
 CREATE TABLE reid.template (
     template_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     id          text COLLATE "C" NOT NULL CHECK (id <> ''),
     identity_id bigint NOT NULL REFERENCES reid.identity,
     camera      text COLLATE "C" NOT NULL DEFAULT '',   -- '': unknown
-    seen        timestamptz CHECK (isfinite(seen)),     -- NULL: unknown; milliseconds count
-    source      text COLLATE "C" NOT NULL DEFAULT '',   -- the picture's path
-    source_size bigint NOT NULL DEFAULT 0 CHECK (source_size >= 0), -- its bytes, 0: unknown
+    seen        timestamptz CHECK (isfinite(seen)),     -- NULL: unknown; to the millisecond
+    source      text COLLATE "C" NOT NULL DEFAULT '',   -- the path of the image
+    source_size bigint NOT NULL DEFAULT 0 CHECK (source_size >= 0), -- size of the image file in bytes; 0: unknown
     source_hash bigint NOT NULL DEFAULT 0,              -- the 64 bits of their hash, as a signed number
     EXCLUDE USING hash (id WITH =)
 );
 CREATE INDEX template_identity ON reid.template (identity_id);
-CREATE INDEX template_camera ON reid.template (left(camera, 100)); -- a camera has many rows, which hashes do badly
+CREATE INDEX template_camera ON reid.template (left(camera, 100)); -- no hash index: a camera has many rows
 CREATE INDEX template_seen ON reid.template (seen);
 CREATE INDEX template_source ON reid.template (source_hash) WHERE source_hash <> 0;
 
--- What people decided about crops (`reid review`), in the order in which they did: each row is the line that a file of
--- decisions has, with its checksum. Rows are only ever added; one that takes another back is a new one. As json and not
--- jsonb, because the bytes of a line count, and because a file name that is not UTF-8 is written with lone surrogates.
+-- What people decided about crops (`reid review`), in order: each row is a line of a decision file, with its checksum.
+-- Rows are only ever added; withdrawing a decision adds another row. The type is json, not jsonb, because it keeps the
+-- bytes of a line, and because file names that are not UTF-8 are written with lone surrogates.
 CREATE TABLE reid.decision (
-    seq  bigint PRIMARY KEY CHECK (seq > 0), -- 1, 2 and so on without a gap; the same as in the line
+    seq  bigint PRIMARY KEY CHECK (seq > 0), -- 1, 2 and so on without a gap; as in the line
     line json NOT NULL CHECK (octet_length(line::text) < 1048576)
 );
 
--- What a writer has stored last, under a number that nobody can guess: whoever loses the connection during a COMMIT
--- finds out here whether it has happened. The next commit takes it away again.
+-- The last commit of each writer, as a random token: a writer that loses the connection during a COMMIT finds out here
+-- whether it took effect. The writer's next commit deletes the token.
 CREATE TABLE reid.stored (
     token uuid PRIMARY KEY DEFAULT gen_random_uuid(),
     at    timestamptz NOT NULL DEFAULT now()
 );
 
--- Re-embedding: `reid gallery reembed` fills the tables of another embedder while everybody goes on searching with the
--- gallery's. Each such command is a worker; one that has not shown itself for longer than its lease counts as dead, and
--- whoever notices takes its row away, with its claims.
+-- Re-embedding: `reid gallery reembed` fills the tables of another embedder while clients continue to search with the
+-- gallery's. Each such command is a worker. A worker without a sign of life for longer than its lease counts as dead;
+-- the first worker that notices deletes its row and its claims.
 CREATE TABLE reid.worker (
     worker_id   bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     embedder_id int NOT NULL REFERENCES reid.embedder ON DELETE CASCADE,
     name        text NOT NULL, -- its machine and process, for people
     started     timestamptz NOT NULL DEFAULT now(),
-    beat        timestamptz NOT NULL DEFAULT now(), -- when it has shown itself last
+    beat        timestamptz NOT NULL DEFAULT now(), -- its last sign of life
     lease       interval NOT NULL,
-    made        bigint NOT NULL DEFAULT 0, -- templates that it has embedded, and that it could not
+    made        bigint NOT NULL DEFAULT 0, -- templates that it embedded; failed: that it could not
     failed      bigint NOT NULL DEFAULT 0
 );
 
--- The templates that a worker is embedding now. Only whoever takes a claim away may write the rows, in the same
--- transaction: so each is written once, also when a worker that was taken for dead goes on.
+-- The templates that a worker is embedding now. Only the transaction that deletes a claim may write the rows, so each
+-- is written once, even if a worker that was taken for dead continues.
 CREATE TABLE reid.claim (
     template_id bigint REFERENCES reid.template ON DELETE CASCADE,
     embedder_id int REFERENCES reid.embedder ON DELETE CASCADE,
@@ -122,11 +123,11 @@ CREATE TABLE reid.failure (
     PRIMARY KEY (template_id, embedder_id)
 );
 
--- Begins a change of templates or of the threshold, in the transaction that makes it: they are for this embedder, which
--- must still be the gallery's. Writers hold the lock together; whoever changes what `gallery` says, or looks for
--- identities that nobody uses, takes it alone, with pg_advisory_xact_lock(1919248740, 1). Returns the token of the
--- transaction; the one of the writer's last transaction, which it knows the end of, is forgotten, and has to be there:
--- a server that has crashed behind a pool of connections may have lost what was committed without waiting for the disk.
+-- Begins a change of templates or of the threshold, in the transaction that makes it. `embedder` must still be the
+-- gallery's. Writers share the lock; a client that changes the row of `gallery`, or deletes unused identities, holds it
+-- alone, with pg_advisory_xact_lock(1919248740, 1). Returns the token of the transaction. Deletes the token of the
+-- writer's last transaction, whose outcome it knows, and fails if that is missing: a server that crashed behind a
+-- connection pool may have lost commits that did not wait for the disk.
 CREATE FUNCTION reid.writing(embedder int, last_one uuid) RETURNS uuid LANGUAGE plpgsql AS $$
 DECLARE
     ours uuid;
@@ -145,16 +146,16 @@ BEGIN
     RETURN ours;
 END $$;
 
--- JPEG files behind a model's embeddings may have been decoded by these, which shifts scores: said in the transaction
--- that stores the embeddings. Nobody waits for this row once it has the names.
+-- Notes the decoders of the JPEG files behind a model's embeddings, because different decoders shift scores. Call it in
+-- the transaction that stores the embeddings. If the row already has the names, no client waits for it.
 CREATE FUNCTION reid.add_decoders(fingerprint text, names text[]) RETURNS void LANGUAGE sql AS $$
     UPDATE reid.model m SET jpeg = ARRAY(SELECT DISTINCT n COLLATE "C" FROM unnest(m.jpeg || names) AS n ORDER BY 1)
     WHERE m.fingerprint = add_decoders.fingerprint AND NOT m.jpeg @> names
 $$;
 
--- Rights: who is a reid_reader can search, a reid_writer also adds and removes templates and sets the threshold; models
--- and tables belong to who made the gallery. Roles are the whole server's, and not everybody may make them: whoever
--- does so later calls this again, as add_model does for new tables.
+-- Rights: a reid_reader can search; a reid_writer can also add and remove templates and set the threshold; models and
+-- tables belong to the creator of the gallery. Roles belong to the whole server, and not every user may create them: if
+-- they are created later, call this function again, as add_model does for new tables.
 CREATE FUNCTION reid.grant_roles() RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     who text;
@@ -174,7 +175,7 @@ BEGIN
     GRANT UPDATE (threshold) ON reid.embedder TO reid_writer;
     GRANT UPDATE (jpeg) ON reid.model TO reid_writer;
     GRANT INSERT, UPDATE, DELETE ON reid.worker, reid.claim, reid.failure TO reid_writer;
-    GRANT UPDATE (source) ON reid.template TO reid_writer; -- without it, claiming could not skip what others lock
+    GRANT UPDATE (source) ON reid.template TO reid_writer; -- without it, claiming could not skip locked rows
     GRANT USAGE ON SEQUENCE reid.template_template_id_seq TO reid_writer; -- numbers for rows that are copied in
 END $$;
 
@@ -194,11 +195,11 @@ BEGIN
     PERFORM reid.grant_roles();
 END $$;
 
--- The schema that pgvector lies in.
+-- The schema of pgvector.
 CREATE FUNCTION reid.vectors() RETURNS name STABLE LANGUAGE sql AS
 $$ SELECT n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector' $$;
 
--- Builds the index of a model's table where there is none; one of several callers does. HNSW takes halves of up to
+-- Builds the index of a model's table if it is missing; of several callers, one builds it. HNSW takes halves of up to
 -- 4,000 values; longer ones are searched exactly. Cosine and inner product order unit vectors alike; the inner product
 -- is cheaper. m = 16 and ef_construction = 128 are pgvector's default and twice its default.
 CREATE FUNCTION reid.add_index(fingerprint text) RETURNS void LANGUAGE plpgsql AS $$
@@ -216,9 +217,9 @@ BEGIN
         WITH (m = 16, ef_construction = 128)', name || '_hnsw', name, reid.vectors());
 END $$;
 
--- Registers a model and makes its table: `half` is what HNSW searches, `row` what scores are computed from, in the
--- gallery's precision (kept: fp32 or fp16), little-endian. Floats do not compress, so that is not tried (EXTERNAL), and
--- what fits a page stays in it.
+-- Registers a model and creates its table: HNSW searches `half`; scores are computed from `row`, which has the
+-- gallery's precision (kept: fp32 or fp16), little-endian. Floats do not compress, so compression is off (EXTERNAL),
+-- and rows that fit a page stay in it.
 CREATE FUNCTION reid.add_model(fingerprint text, network text, preset text, "precision" text, dim int, kept text)
 RETURNS int LANGUAGE plpgsql AS $$
 DECLARE
@@ -242,7 +243,7 @@ BEGIN
     RETURN id;
 END $$;
 
--- Takes away an embedder that is not the gallery's, and the embeddings of those of its models that no other one has.
+-- Deletes an embedder that is not the gallery's, and the embeddings of its models that no other embedder uses.
 CREATE FUNCTION reid.drop_embedder(embedder int) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     gone record;

@@ -1,12 +1,11 @@
-"""compare.py: reid serve beside the servers that people would otherwise write, on this machine's CPU; tools/peers/serve
-starts it.
+"""compare.py: compares reid serve with servers written in Python, on this machine's CPU; tools/peers/serve starts it.
 
     sh tools/peers/serve [--out FILE.json] [--rounds 3] [--seconds 8] [--clients 32] [--only ours,fastapi,ray]
 
 Each server embeds JPEG crops of 256x256 with EfficientNet-B0 at 224x224 and the same weights, on the same CPUs. They
-take turns, A B C A B C; only the one whose turn it is runs, the others are stopped (SIGSTOP), so that none works beside
-another. A turn is a closed loop of --clients connections, then open loops at 70 % of what the slowest one and of what
-it itself did in the closed loop. build/reid-load asks. The rows that the servers answer are compared first.
+take turns, A B C A B C; only the one whose turn it is runs, the others are stopped (SIGSTOP), to keep the
+CPUs free. A turn is a closed loop of --clients connections, then open loops at 70 % of what the slowest one and of what
+it itself did in the closed loop. build/reid-load sends the requests. The rows of all servers are compared first.
 """
 import argparse
 import http.client
@@ -55,7 +54,7 @@ def descendants(pid):
 
 
 def memory_mb(pids):
-    """Proportional set size: what is shared counts once."""
+    """Proportional set size: shared memory counts once."""
     total = 0
     for pid in pids:
         try:
@@ -149,7 +148,7 @@ def ask(server, paths, clients, seconds, rate, folder):
 
 
 def queue_and_socket(server, weights, o, folder):
-    """What the queue costs in one process, and what pixels over the Unix socket cost beside the call: both in turns."""
+    """Measures, in turns, the cost of the queue in one process, and of sending pixels over the Unix socket."""
     program = os.path.join(folder, "queue")
     subprocess.run(["gcc", "-O2", "-std=c99", "-D_GNU_SOURCE", f"-I{TOP}", os.path.join(HERE, "queue.c"), "-o", program,
                     "-lm", "-lpthread", "-ldl"], check=True)

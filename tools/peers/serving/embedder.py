@@ -1,4 +1,4 @@
-"""embedder.py: what both Python servers do with an image: Pillow decodes and resizes as torchvision's preset for
+"""embedder.py: what both Python servers do per image: Pillow decodes and resizes as torchvision's preset for
 EfficientNet-B0 does, onnxruntime computes.
 """
 import io

@@ -1,4 +1,4 @@
-/* queue: what the queue costs beside reid_embed, in one process and in turns.
+/* queue: measures what the queue costs compared with reid_embed, in one process and in turns.
 
      queue WEIGHTS PRESET ROUNDS      one JSON object on stdout
 
@@ -20,7 +20,7 @@ typedef struct bench {
     reid_info info;
     reid_image images[MOST];
     float *rows; /* (MOST, dim) */
-    int left;    /* requests that are not over */
+    int left;    /* unfinished requests */
 } bench;
 
 static void done(reid_result result, void *user) {
@@ -46,7 +46,7 @@ static double direct(bench *b, int n) {
     return now_us() - begin;
 }
 
-/* One request that reid_submit waits for. */
+/* Submits one request and waits for it. */
 static double waited(bench *b) {
     reid_request request = REID_INIT;
     request.images = b->images, request.n = 1, request.out = b->rows;
@@ -55,7 +55,7 @@ static double waited(bench *b) {
     return now_us() - begin;
 }
 
-/* n requests of one image. */
+/* Submits n requests of one image. */
 static double saturated(bench *b, int n) {
     double begin = now_us();
     b->left = n;
