@@ -83,7 +83,8 @@ static void test_desc(void **state) {
     REFUSE(d.cpu_isa = REID_ISA_AMX_BF16, REID_ERR_PRECISION, "amx_bf16");
     REFUSE(d.cpu_isa = (reid_isa)9, REID_ERR_INVALID_ARG, "cpu_isa is 9");
     REFUSE(d.cpu_isa = (reid_isa)-1, REID_ERR_INVALID_ARG, "cpu_isa is -1");
-    REFUSE(d.cpu_isa = REID_ISA_AMX_INT8, REID_ERR_PRECISION, "amx_int8 was asked for, which does not compute in FP32");
+    REFUSE(d.cpu_isa = REID_ISA_AMX_INT8, REID_ERR_PRECISION,
+           "amx_int8 was requested, but it does not compute in FP32");
     REFUSE(d.precision = REID_INT8, REID_ERR_RANGES, "reid calibrate --int8");
     REFUSE(d.precision = (reid_precision)5, REID_ERR_INVALID_ARG, "precision is 5");
     REFUSE(d.precision = (reid_precision)-1, REID_ERR_INVALID_ARG, "precision is -1");

@@ -75,7 +75,7 @@ static const struct {
     {"UTF-8: cut short at the end", "{'\360\237\230", 0, BAD_JSON, "UTF-8"},
     {"Latin-1 in metadata", "{'__metadata__':{'a':'\344'}}", 0, BAD_JSON, "UTF-8"},
     /* fields */
-    {"empty entry", "{'a':{}}", 0, FIELD, "no field \"dtype\""},
+    {"empty entry", "{'a':{}}", 0, FIELD, "missing field \"dtype\""},
     {"no dtype", "{'a':{'shape':[2],'data_offsets':[0,8]}}", 8, FIELD, "\"dtype\""},
     {"no shape", "{'a':{'dtype':'F32','data_offsets':[0,8]}}", 8, FIELD, "\"shape\""},
     {"no data_offsets", "{'a':{'dtype':'F32','shape':[2]}}", 8, FIELD, "\"data_offsets\""},
@@ -135,7 +135,7 @@ static const struct {
     /* layout */
     {"data without tensors", "{}", 8, LAYOUT, "has 8"},
     {"metadata only, data there", "{'__metadata__':{}}", 1, LAYOUT, NULL},
-    {"bytes after the last tensor", "{" A8 "}", 9, LAYOUT, "8 bytes of data, it has 9"},
+    {"bytes after the last tensor", "{" A8 "}", 9, LAYOUT, "8 bytes of data, but it has 9"},
     {"data cut short", "{" A8 "}", 7, LAYOUT, "downloaded completely"},
     {"no data", "{" A8 "}", 0, LAYOUT, "downloaded completely"},
     {"range far outside", "{" T("a", "U8", "[9223372036854775807]", "[0,9223372036854775807]") "}", 8, SIZE, NULL},

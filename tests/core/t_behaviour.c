@@ -56,7 +56,7 @@ static void test_prepared(void **state) {
         assert_memory_equal(got, want, sizeof got);
         prepared.height = SIDE - 1;
         assert_int_equal(reid_embed_ex(ctx, &prepared, 1, got, &error), REID_ERR_IMAGE);
-        assert_says_all(error.text, "image 0: 32 x 31 pixels are prepared, the network takes 32 x 32");
+        assert_says_all(error.text, "image 0: it is prepared for 32 x 31 pixels, but the network takes 32 x 32");
         reid_destroy(ctx);
     }
     free(larger);

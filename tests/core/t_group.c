@@ -399,7 +399,7 @@ static void test_contradictions(void **state) {
     b.desc.must_link = must[0], b.desc.must_links = 6, b.desc.cannot_link = cannot[0], b.desc.cannot_links = 2;
     reid_rows rows = new_rows();
     assert_int_equal(reid_group(&desc, &rows, &b.desc, b.got, b.merges, &b.merged), REID_ERR_CONTRADICTION);
-    assert_says_all(error.text, "rows 3 and 0 cannot be linked, and have to be: 3 - 6 - 5 - 0");
+    assert_says_all(error.text, "rows 3 and 0 must be separate, but are linked: 3 - 6 - 5 - 0");
     assert_int_equal(b.merged, 3);
     static const uint32_t way[] = {3, 6, 5, 0};
     for (size_t i = 0; i < 3; i++) assert_true(b.merges[i].a == way[i] && b.merges[i].b == way[i + 1]);
@@ -408,7 +408,7 @@ static void test_contradictions(void **state) {
     for (uint32_t i = 0; i < 9; i++) b.apart[i] = i == 2 ? 7 : i == 1 || i == 3 ? 4 : UINT32_MAX;
     b.desc.cannot_links = 0, b.desc.separate_ids = b.apart;
     assert_int_equal(reid_group(&desc, &rows, &b.desc, b.got, NULL, NULL), REID_ERR_CONTRADICTION);
-    assert_says_all(error.text, "rows 1 and 2 cannot be linked, and have to be: 1 - 2");
+    assert_says_all(error.text, "rows 1 and 2 must be separate, but are linked: 1 - 2");
     b.desc.separate_ids = NULL;
     make_rows(RANDOM, MOST_ROWS, 4, 1);
     for (uint32_t i = 0; i + 1 < MOST_ROWS; i++) b.must[2 * i] = i, b.must[2 * i + 1] = i + 1;
@@ -445,26 +445,26 @@ static void test_refusals(void **state) {
     assert_int_equal(reid_group(&desc, &rows, &b.desc, b.got, b.merges, NULL), REID_ERR_INVALID_ARG);
     assert_says(error.text, "both of merges and merged or neither");
     b.desc.threshold = (double)NAN;
-    refused(&rows, REID_ERR_INVALID_ARG, "the threshold is nan, which is no cosine");
+    refused(&rows, REID_ERR_INVALID_ARG, "the threshold is nan, which is not a cosine");
     b.desc.threshold = 2.5;
-    refused(&rows, REID_ERR_INVALID_ARG, "the threshold is 2.5, which is no cosine");
+    refused(&rows, REID_ERR_INVALID_ARG, "the threshold is 2.5, which is not a cosine");
     b.desc.threshold = 0.5;
     b.desc.must_links = 1;
-    refused(&rows, REID_ERR_INVALID_ARG, "must_link: NULL, or more than 2147483647 pairs");
+    refused(&rows, REID_ERR_INVALID_ARG, "must_link is NULL, or has more than 2147483647 pairs");
     b.desc.must_link = b.must, b.must[0] = 3, b.must[1] = 8;
-    refused(&rows, REID_ERR_INVALID_ARG, "must_link 0 is of rows 3 and 8: two of 8 rows");
+    refused(&rows, REID_ERR_INVALID_ARG, "must_link 0 has rows 3 and 8; it needs two of 8 rows");
     b.desc.must_links = 0, b.desc.cannot_link = b.cannot, b.desc.cannot_links = 1, b.cannot[0] = b.cannot[1] = 2;
-    refused(&rows, REID_ERR_INVALID_ARG, "cannot_link 0 is of rows 2 and 2: two of 8 rows");
+    refused(&rows, REID_ERR_INVALID_ARG, "cannot_link 0 has rows 2 and 2; it needs two of 8 rows");
     b.desc.cannot_links = 0;
     rows.groups = b.must;
-    refused(&rows, REID_ERR_INVALID_ARG, "rows.groups is given: groups are to be found");
+    refused(&rows, REID_ERR_INVALID_ARG, "rows.groups must be NULL: reid_group finds groups");
     rows.groups = NULL;
     b.rows[5] = (float)NAN;
     refused(&rows, REID_ERR_EMBEDDING, "row 1 is zero, not finite, or longer than 1e18");
     for (int k = 0; k < 4; k++) b.rows[4 + k] = 0;
     refused(&rows, REID_ERR_EMBEDDING, "row 1 is zero, not finite, or longer than 1e18");
     rows.dim = 0;
-    refused(&rows, REID_ERR_INVALID_ARG, "8 rows of 0 floats: at most 4294967294 of 1 to 65536");
+    refused(&rows, REID_ERR_INVALID_ARG, "8 rows of 0 floats; the limit is 4294967294 rows of 1 to 65536");
 }
 
 static int stop_at(void *user) {

@@ -263,7 +263,7 @@ static void test_refused(void **state) {
         {{.poke = "conv1", .value = NAN}, REID_ERR_NOT_FINITE, "conv1"},
         {{.poke = "conv1", .value = INFINITY}, REID_ERR_NOT_FINITE, "conv1"},
         {{.no_metadata = 1}, REID_ERR_RANGES, "no reid.fingerprint in its metadata"},
-        {{.made_for = "0123"}, REID_ERR_RANGES, "made for fingerprint 0123, and this network"},
+        {{.made_for = "0123"}, REID_ERR_RANGES, "made for fingerprint 0123, but this network"},
     };
     reid_error error;
     reid_desc d = desc_for(REID_INT8, &error);
@@ -281,9 +281,9 @@ static void test_refused(void **state) {
     d.ranges = "/no/such/file";
     refuse(&d, REID_ERR_FILE_OPEN, "/no/such/file: no such file");
     d.ranges = path, d.precision = REID_FP32;
-    refuse(&d, REID_ERR_INVALID_ARG, "desc.ranges is for REID_INT8 alone");
+    refuse(&d, REID_ERR_INVALID_ARG, "desc.ranges is only for REID_INT8");
     d.precision = REID_INT8, d.cpu_isa = REID_ISA_AVX512;
-    refuse(&d, REID_ERR_PRECISION, "avx512 was asked for, which does not compute in INT8");
+    refuse(&d, REID_ERR_PRECISION, "avx512 was requested, but it does not compute in INT8");
     net_file b0 = net_for("efficientnet_b0", REID_HEAD_NONE, SEED, NULL);
     d = net_desc(&b0, H, W, &error);
     d.device = REID_DEVICE_CPU, d.precision = REID_INT8, d.ranges = path;
@@ -435,7 +435,7 @@ static void test_fallback_refused(void **state) {
     measure(NULL);
     reid_desc d = desc_for(REID_FP32, &error);
     d.fallback = 1;
-    refuse(&d, REID_ERR_INVALID_ARG, "desc.fallback is for REID_INT8 alone");
+    refuse(&d, REID_ERR_INVALID_ARG, "desc.fallback is only for REID_INT8");
     d = desc_for(REID_INT8, &error), d.fallback = 1, d.threads = 1;
     d.alloc_fn = counted_alloc, d.free_fn = counted_free, d.alloc_user = counts;
     ctx = create(&d);

@@ -321,11 +321,11 @@ static void test_full(void **state) {
     send(j.queue, &more, 4, 1, 0, 0);
     fill(&refused, 5, 1, -3, 0);
     assert_int_equal(reid_submit(j.queue, &refused.request, &refused.ticket, &error), REID_ERR_FULL);
-    assert_says_all(error.text, "4 images wait, 1 more would be over the limit of 4");
+    assert_says_all(error.text, "images waiting: 4; 1 more would exceed the limit 4");
     assert_true(refused.ticket == 0);
     refused.request.n = 5;
     assert_int_equal(reid_submit(j.queue, &refused.request, NULL, &error), REID_ERR_INVALID_ARG);
-    assert_says_all(error.text, "5 images: the queue's limit is 4");
+    assert_says_all(error.text, "5 images; the queue's limit is 4");
     assert_int_equal(reid_cancel(j.queue, more.ticket), REID_OK); /* which makes room */
     expect(&more, REID_ERR_CANCELLED);
     send(j.queue, &more, 5, 1, 0, 0);
@@ -438,7 +438,7 @@ static void test_refuse_late(void **state) {
     expect(&a, REID_OK);
     fill(&a, 0, 3, 0, 1);
     assert_int_equal(reid_submit(queue, &a.request, &a.ticket, &error), REID_ERR_EXPIRED);
-    assert_says_all(error.text, "it could not be over in 1 us");
+    assert_says_all(error.text, "it could not be finished in 1 us");
     assert_int_equal(stats_of(queue).late, 1);
     assert_int_equal(stats_of(queue).waiting, 0);
     fill(&a, 0, 1, 0, -5);
@@ -680,13 +680,13 @@ static void test_refusals(void **state) {
     (void)state;
     good.ctx = ctx;
     d = good, d.ctx = NULL;
-    no_queue(d, REID_ERR_INVALID_ARG, "no handle");
+    no_queue(d, REID_ERR_INVALID_ARG, "desc.ctx is NULL");
     d = good, d.batch = 5;
-    no_queue(d, REID_ERR_INVALID_ARG, "desc.batch is 5: at most 4, the handle's");
+    no_queue(d, REID_ERR_INVALID_ARG, "desc.batch is 5; it must be 0 to 4, the handle's");
     d = good, d.batch = -1;
-    no_queue(d, REID_ERR_INVALID_ARG, "desc.batch is -1: at most 4, the handle's");
+    no_queue(d, REID_ERR_INVALID_ARG, "desc.batch is -1; it must be 0 to 4, the handle's");
     d = good, d.limit = (1 << 20) + 1;
-    no_queue(d, REID_ERR_INVALID_ARG, "desc.limit is 1048577: 0 to 1048576");
+    no_queue(d, REID_ERR_INVALID_ARG, "desc.limit is 1048577; it must be 0 to 1048576");
     d = good, d.delay_us = -1;
     no_queue(d, REID_ERR_INVALID_ARG, "desc.delay_us is -1 (0 to 10^9), desc.ageing_us 0 (to 10^12)");
     d = good, d.ageing_us = 1000000000001;
@@ -707,9 +707,9 @@ static void test_refusals(void **state) {
     fill(&c, 0, 1, 0, 0), c.request.images = NULL;
     no_request(queue, c.request, REID_ERR_INVALID_ARG, needed);
     fill(&c, 0, 1, 5, 0);
-    no_request(queue, c.request, REID_ERR_INVALID_ARG, "priority is 5: -3 to 4");
+    no_request(queue, c.request, REID_ERR_INVALID_ARG, "priority is 5; it must be -3 to 4");
     fill(&c, 0, 1, -4, 0);
-    no_request(queue, c.request, REID_ERR_INVALID_ARG, "priority is -4: -3 to 4");
+    no_request(queue, c.request, REID_ERR_INVALID_ARG, "priority is -4; it must be -3 to 4");
     fill(&c, 0, 1, 0, INT64_MIN);
     no_request(queue, c.request, REID_ERR_EXPIRED, "the deadline was 9223372036854775808 us ago");
     fill(&c, 0, 2, 0, 0), c.images[1].width = 0;

@@ -413,7 +413,7 @@ static void test_refused_searches(void **unused) {
         {0, REID_ROWS, 0, 0, 0, "k is 0"},
         {2, 4, 0, 0, 0, "scoring 4"},
         {2, -1, 0, 0, 0, "scoring -1"},
-        {2, REID_GROUP_TOP, 0, 0, 0, "top is 0: 1 to 64"},
+        {2, REID_GROUP_TOP, 0, 0, 0, "top is 0; it must be 1 to 64"},
         {2, REID_GROUP_TOP, 65, 0, 0, "top is 65"},
         {2, REID_ROWS, 0, 1, (double)NAN, "threshold is not a number"},
     };

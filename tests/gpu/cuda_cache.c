@@ -201,12 +201,12 @@ static void damaged(void) {
     for (size_t i = 0; i < sizeof offsets / sizeof *offsets; i++) {
         damage_one(folder, n++, offsets[i], -1);
         start_with(folder, 1, 1);
-        CHECK_HAS(last.log.text, "is damaged and is made again");
+        CHECK_HAS(last.log.text, "is damaged and is compiled again");
     }
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         damage_one(folder, n++, 0, sizes[i]);
         start_with(folder, 1, 1);
-        CHECK_HAS(last.log.text, "is damaged and is made again");
+        CHECK_HAS(last.log.text, "is damaged and is compiled again");
     }
     for (int i = 0; i < LACKS; i++) damage_one(folder, i, 200, -1); /* every one */
     start_with(folder, LACKS, LACKS);
@@ -249,7 +249,7 @@ static void other_entries(void) {
     emulator_nvrtc_fail("nvrtcCompileProgram:1");
     CHECK_RESULT(start_desc(&desc), REID_ERR_DEVICE);
     emulator_nvrtc_fail(NULL);
-    snprintf(words, sizeof words, "%d kernels have to be compiled", shared->programs); /* all */
+    snprintf(words, sizeof words, "%d kernels must be compiled", shared->programs); /* all */
     CHECK_HAS(last.error.text, words);
     free(text);
 }
@@ -258,9 +258,9 @@ static void no_folder(void) {
     char path[512], home[1024];
     path_of(path, root, "file");
     test_write_file(path, "x", 1);
-    start_without(path, "it is no folder");
+    start_without(path, "it is not a folder");
     snprintf(home, sizeof home, "%s/below", path);
-    start_without(home, "it cannot be made");
+    start_without(home, "it cannot be created");
     path_of(path, root, "group");
     mkdir(path, 0700), chmod(path, 0770);
     start_without(path, "others may write to it");
@@ -289,12 +289,12 @@ static void no_folder(void) {
     shell("cd '%s' && chmod 666 $(ls | grep -vx tiles | head -n 1)", home); /* others could have written it */
     start(home);
     CHECK(last.log.warnings == 1 && last.compiled == 1);
-    CHECK_HAS(last.log.text, "is made again: others may write to it");
+    CHECK_HAS(last.log.text, "is compiled again: others may write to it");
     if (geteuid() == 0) {
         shell("cd '%s' && chown 65534 $(ls | grep -vx tiles | head -n 1)", home);
         start(home);
         CHECK(last.log.warnings == 1 && last.compiled == 1);
-        CHECK_HAS(last.log.text, "is made again: it belongs to another user");
+        CHECK_HAS(last.log.text, "is compiled again: it belongs to another user");
     }
     start_with(home, 0, 0);
     start("");
@@ -473,13 +473,13 @@ static void wrong_packs(void) {
     char path[512];
     path_of(path, packs, "older"); /* for sm_89 */
     CHECK_RESULT(start_pack(path, NO_NVRTC), REID_ERR_DEVICE);
-    CHECK_HAS(last.error.text, "kernels have to be compiled for sm_90");
+    CHECK_HAS(last.error.text, "kernels must be compiled for sm_90");
     CHECK_HAS(last.error.text, "/nonexistent/libnvrtc.so.13");
     CHECK_HAS(last.error.text, path);
     CHECK_RESULT(start_pack(path, CACHE), REID_OK);
     path_of(path, packs, "flip");
     CHECK_RESULT(start_pack(path, NO_NVRTC), REID_ERR_DEVICE);
-    CHECK_HAS(last.error.text, "1 kernels have to be compiled");
+    CHECK_HAS(last.error.text, "1 kernel must be compiled");
     CHECK_RESULT(start_pack(path, NVRTC), REID_OK);
     CHECK_IS(last.compiled, 1);
     path_of(path, packs, "good");
@@ -489,7 +489,7 @@ static void wrong_packs(void) {
         if (i) other.precision = REID_FP32;
         else other.height = 48;
         CHECK_RESULT(start_desc(&other), REID_ERR_DEVICE);
-        CHECK_HAS(last.error.text, "kernels have to be compiled for sm_90");
+        CHECK_HAS(last.error.text, "kernels must be compiled for sm_90");
     }
     CHECK_RESULT(start_pack("/nonexistent/pack", NVRTC), REID_ERR_FILE_OPEN);
     CHECK_HAS(last.error.text, "/nonexistent/pack");
@@ -542,7 +542,7 @@ static void damaged_pack(void) {
         test_write_file(copy, bytes, size);
         bytes[data[i]] ^= 1;
         CHECK_RESULT(start_pack(copy, NO_NVRTC), REID_ERR_DEVICE);
-        CHECK_HAS(last.error.text, "1 kernels have to be compiled");
+        CHECK_HAS(last.error.text, "1 kernel must be compiled");
         CHECK_HAS(last.error.text, copy);
         CHECK_RESULT(start_pack(copy, NVRTC), REID_OK);
         CHECK_IS(last.compiled, 1);

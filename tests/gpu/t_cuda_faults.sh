@@ -187,8 +187,8 @@ for lacks in cuInit cuCtxPushCurrent_v2 cuGraphInstantiateWithFlags cuGraphDestr
 done
 refused "an old driver" good ${E}_DRIVER_VERSION=11000 '' REID_ERR_DEVICE "the NVIDIA driver is for CUDA 11.0" "11.4"
 refused "no GPU" good ${E}_DEVICES=0 '' REID_ERR_DEVICE "no GPU that this process may use"
-refused "GPU 1 of 1" good '' index=1 REID_ERR_DEVICE "GPU 1 was asked for, this process sees 1"
-refused "GPU -1" good '' index=-1 REID_ERR_DEVICE "GPU -1 was asked for"
+refused "GPU 1 of 1" good '' index=1 REID_ERR_DEVICE "there is no GPU 1; this process sees 1"
+refused "GPU -1" good '' index=-1 REID_ERR_DEVICE "there is no GPU -1"
 refused "an old GPU" good ${E}_ARCH=70 '' REID_ERR_DEVICE "is an sm_70; sm_75 (Turing) or later"
 refused "cuInit" good ${E}_FAIL=cuInit:1 '' REID_ERR_DEVICE cuInit "(CUDA_ERROR_UNKNOWN, 999)"
 refused "no memory for a context" good ${E}_FAIL=cuDevicePrimaryCtxRetain:1 '' REID_ERR_OUT_OF_MEMORY \
@@ -230,7 +230,7 @@ try "a wheel" none "VIRTUAL_ENV=$stubs/venv ${E}_NVRTC_VERSION=12.4" '' query RE
 rm "$toolkit13"
 try "a system's wheel" none '' "folders=$root" query REID_OK "path=$wheel13"
 
-refused "no NVRTC" none '' '' REID_ERR_DEVICE "kernels have to be compiled for sm_90, and no NVRTC can be used" \
+refused "no NVRTC" none '' '' REID_ERR_DEVICE "kernels must be compiled for sm_90, but no NVRTC can be used" \
     libnvrtc.so.13 libnvrtc.so.12 libnvrtc.so.11.2
 refused "NVRTC without its builtins" broken '' '' REID_ERR_DEVICE \
     "$stubs/broken/libnvrtc.so.13: a test compilation failed" NVRTC_ERROR_BUILTIN_OPERATION_FAILURE \
