@@ -1291,7 +1291,7 @@ static void reid__log(const reid_desc *desc, reid_log_level level, reid_result i
 
 /* --------------------------------------------------------------------------------------------------------------------
    >>memory
-      Every allocation comes from here: aligned, counted, freed with its size, and chained, so that one call frees
+   Every allocation comes from here: aligned, counted, freed with its size, and chained, so that one call frees
    everything that a handle or a failed attempt has allocated.
    ------------------------------------------------------------------------------------------------------------------ */
 /* The header that precedes each block. */
