@@ -71,7 +71,7 @@ static void test_desc(void **state) {
     REFUSE(d.head = (reid_head)-1, REID_ERR_INVALID_ARG, "head is -1");
     REFUSE(d.last_stride = 3, REID_ERR_INVALID_ARG, "last_stride is 3");
     REFUSE(d.last_stride = -1, REID_ERR_INVALID_ARG, "last_stride is -1");
-    REFUSE(d.batch = -1, REID_ERR_INVALID_ARG, "batch -1");
+    REFUSE(d.batch = -1, REID_ERR_INVALID_ARG, "batch is -1");
     REFUSE(d.batch = 4097, REID_ERR_INVALID_ARG, "batch 4097");
     REFUSE(d.threads = 1025, REID_ERR_INVALID_ARG, "threads 1025");
     REFUSE(d.lanes = -7, REID_ERR_INVALID_ARG, "lanes -7");
@@ -149,7 +149,7 @@ static void test_other_descs(void **state) {
     d.network = "resnet50", d.last_stride = 3;
     expect(reid_pack_kernels(&d, "sm_90", NULL, NULL, NULL), REID_ERR_INVALID_ARG, "last_stride is 3");
     d.last_stride = 0, d.batch = -1;
-    expect(reid_pack_kernels(&d, "sm_90", NULL, NULL, NULL), REID_ERR_INVALID_ARG, "batch -1");
+    expect(reid_pack_kernels(&d, "sm_90", NULL, NULL, NULL), REID_ERR_INVALID_ARG, "batch is -1");
     d.batch = 0, d.precision = (reid_precision)5;
     expect(reid_pack_kernels(&d, "sm_90", NULL, NULL, NULL), REID_ERR_INVALID_ARG, "precision is 5");
 }

@@ -32,7 +32,7 @@ static const struct {
     {"byte order mark", "\357\273\277{" A8 "}", 8, BAD_JSON, "'{'"},
     {"object not closed", "{" A8, 8, BAD_JSON, "end of the list"},
     {"entry not closed", "{'a':{'dtype':'F32','shape':[2],'data_offsets':[0,8]", 8, BAD_JSON, "tensor \"a\""},
-    {"string not closed", "{'a", 0, BAD_JSON, "without end"},
+    {"string not closed", "{'a", 0, BAD_JSON, "no closing quote"},
     {"only a brace", "{", 0, BAD_JSON, "expected a name"},
     {"garbage after the object", "{" A8 "}x", 8, BAD_JSON, "only spaces"},
     {"second object", "{" A8 "}{}", 8, BAD_JSON, "only spaces"},

@@ -53,8 +53,8 @@ static void test_descriptions(void **state) {
     expect(image_of(4, 4, 3, REID_GRAY8, NULL), REID_ERR_IMAGE, "4");
     expect(image_of(4, 4, -12, REID_RGB8, NULL), REID_ERR_IMAGE, "stride is -12");
     expect(image_of(4, 4, PTRDIFF_MIN, REID_RGB8, NULL), REID_ERR_IMAGE, "stride");
-    expect(image_of(4, 4, PTRDIFF_MAX, REID_RGB8, NULL), REID_ERR_IMAGE, "more than memory");
-    expect(image_of(4, 2, PTRDIFF_MAX / 2 + 1, REID_RGB8, NULL), REID_ERR_IMAGE, "more than memory");
+    expect(image_of(4, 4, PTRDIFF_MAX, REID_RGB8, NULL), REID_ERR_IMAGE, "exceed the address space");
+    expect(image_of(4, 2, PTRDIFF_MAX / 2 + 1, REID_RGB8, NULL), REID_ERR_IMAGE, "exceed the address space");
     expect(image_of(4, 2, PTRDIFF_MAX / 2, REID_RGB8, NULL), REID_OK, "");
     expect(image_of(REID_MAX_SIDE, REID_MAX_SIDE, 0, REID_RGBA8, NULL), REID_OK, "");
     expect(image_of(1, 1, 0, REID_GRAY8, NULL), REID_OK, "");

@@ -77,7 +77,7 @@ prints '^preset       mega filter=bicubic .* size=224x224 crop=0.9 (changed by o
 run 0 inspect twice.safetensors --size 112x112
 prints '^input        112 x 112 (height x width), cropped from the centre after resizing the short side to 124$'
 run 2 inspect twice.safetensors --resize 100
-says 'a short side of 100 is less than the 224 x 224'
+says 'a short side of 100 is too short for a crop of 224 x 224'
 run 2 inspect twice.safetensors --filter lanczos
 says '"filter=lanczos" is not one of filter=bilinear, '
 run 2 inspect twice.safetensors --preset nope
