@@ -11139,8 +11139,8 @@ static reid_result reid__read_ranges(reid__build *b) {
     reid__weights file;
     reid_desc desc = *b->desc;
     if (b->ctx->plan->arch->family != REID__RESNET)
-        return reid__fail(b->e, REID_ERR_PRECISION, "%s loses too much accuracy in INT8; only ResNets are computed in "
-                          "it", b->ctx->plan->arch->name);
+        return reid__fail(b->e, REID_ERR_PRECISION, "%s is not computed in INT8, where it loses too much accuracy; "
+                          "only ResNets are", b->ctx->plan->arch->name);
     desc.weights = desc.ranges, desc.weights_data = NULL;
     reid_result r = reid__weights_open(&file, &desc, &b->ctx->mem, b->e);
     if (r != REID_OK) return r;

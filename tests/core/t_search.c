@@ -359,7 +359,7 @@ static void test_refused_indexes(void **unused) {
         {8, UINT32_MAX, 0, 0, "4294967295 rows"},
         {8, 50, 1025, 0, "desc.threads is 1025"},
         {8, 50, -1, 0, "desc.threads is -1"},
-        {8, 50, 0, 9, "no reid_isa"},
+        {8, 50, 0, 9, "which is not a reid_isa"},
     };
     small s;
     (void)unused;
@@ -411,7 +411,7 @@ static void test_refused_searches(void **unused) {
         const char *part;
     } cases[] = {
         {0, REID_ROWS, 0, 0, 0, "k is 0"},
-        {2, 4, 0, 0, 0, "scoring 4"},
+        {2, 4, 0, 0, 0, "scoring is 4"},
         {2, -1, 0, 0, 0, "scoring -1"},
         {2, REID_GROUP_TOP, 0, 0, 0, "top is 0; it must be 1 to 64"},
         {2, REID_GROUP_TOP, 65, 0, 0, "top is 65"},
