@@ -11,7 +11,7 @@
 
 static net_file file; /* a good EfficientNet-B0 */
 static reid_error error;
-static int produced[128]; /* [-code]: how often it was the result */
+static int produced[128]; /* [-code]: times that it was the result */
 
 static void expect(reid_result have, reid_result want, const char *in_text) {
     if (have != want) fail_msg("%s (%s) instead of %s", reid_result_name(have), error.text, reid_result_name(want));
@@ -239,7 +239,7 @@ static void set_refuses(reid_desc *desc, const char *key, const void *value, con
     assert_memory_equal(desc, &before, sizeof before);
 }
 
-/* Fields by name: what a program in C writes, and what cannot be. tests/shown/python_tests.py has all of them. */
+/* Fields by name: some that a C program would set, and invalid ones. tests/shown/python_tests.py has all of them. */
 static void test_set(void **state) {
     (void)state;
     reid_desc desc = REID_INIT, same = REID_INIT;

@@ -162,7 +162,7 @@ static void malformed_headers(void **state) {
               headers[i].detail);
 }
 
-/* A header of `count` copies of `entry`, in which # stands for the copy's number, between `before` and `after`. */
+/* A header of `count` copies of `entry`, with # replaced by the copy's number, between `before` and `after`. */
 static test_bytes repeated(const char *before, const char *entry, size_t count, const char *after) {
     size_t room = (strlen(entry) + 24) * count + strlen(before) + strlen(after) + 1, used = strlen(before);
     char *json = (char *)malloc(room);

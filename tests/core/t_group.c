@@ -1,7 +1,7 @@
 /* t_group.c: reid_group against a plain greedy loop over a matrix of all scores, and against scipy: rows at random, in
    clusters, on lattices where most scores are equal, all alike; with must- and cannot-links; on every instruction set
-   and with any number of threads. Contradictions, what is refused, memory that runs out, callers who stop.
-   With SEARCH_DEVICE=cuda in the environment the first of these on a GPU: tests/gpu/t_cuda_search.sh.
+   and with any number of threads. Contradictions, invalid arguments, memory that runs out, callers that stop.
+   With SEARCH_DEVICE=cuda in the environment the first of these run on a GPU: tests/gpu/t_cuda_search.sh.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. tests/core/t_group.c tests/lib/test_impl.c -o build/t_group -lcmocka -lm
       -lpthread */
@@ -56,7 +56,7 @@ static reid_rows new_rows(void) {
     return rows;
 }
 
-/* --- the reference: a matrix, and the best of it again and again -------------------------------------------------- */
+/* --- the reference: a matrix, whose best score is taken again and again ------------------------------------------- */
 
 static double score[MOST_ROWS][MOST_ROWS], sums[MOST_ROWS][MOST_DIM];
 static double sizes[MOST_ROWS];
@@ -85,7 +85,7 @@ static void join_plainly(uint32_t x, uint32_t y, int must_link) {
         if (home[i] == i && i != x) score_of(x, i);
 }
 
-/* Equal rows that no must_link has joined with others: each joins the first group of such rows that it can. */
+/* Equal rows without a must_link: each joins the first group of such rows that it can. */
 static void join_equals_plainly(void) {
     for (uint32_t i = 0; i < b.count; i++)
         for (uint32_t k = 0; k < i && sizes[i] == 1 && home[i] == i; k++) {
@@ -191,7 +191,7 @@ static int by_merge(const void *x, const void *y) {
     return m->a != n->a ? (m->a > n->a) - (m->a < n->a) : (m->b > n->b) - (m->b < n->b);
 }
 
-/* Are they the groups and joins that are wanted? */
+/* Whether groups and joins are the expected ones. */
 static void compare(const char *what, size_t number) {
     if (b.merged != b.want_merges)
         fail_msg("%s %zu: %zu rows of %d, threshold %g: %zu joins instead of %zu", what, number, b.count, b.dim,
@@ -245,7 +245,7 @@ static void test_links(void **state) {
         for (int kind = RANDOM; kind <= FEW_CLUSTERS; kind++) try_set((set_kind)kind, number, 1);
 }
 
-/* Most rows have the same cosine, 0, with most others, at which all are joined that may be: the lowest rows first. */
+/* Most rows have cosine 0 with most others; at this threshold all joins that are allowed happen, lowest rows first. */
 static void test_ties(void **state) {
     (void)state;
     reid_desc desc = new_desc();
@@ -260,7 +260,7 @@ static void test_ties(void **state) {
     }
 }
 
-/* The same, bit for bit, from every instruction set, with any number of threads, and without a list of the joins. */
+/* Results are equal, bit for bit, on every instruction set, with any number of threads, and without a list of joins. */
 static void test_everywhere(void **state) {
     static reid_merge first[MOST_ROWS];
     (void)state;
@@ -324,7 +324,7 @@ static void test_scipy(void **state) {
     assert_int_equal(lines, 40);
 }
 
-/* No rows, one row, very long and short ones, halves, the most components there may be, thousands of equal rows. */
+/* No rows, one row, very long and short ones, halves, the most components allowed, thousands of equal rows. */
 static void test_extremes(void **state) {
     (void)state;
     reid_desc desc = new_desc();
@@ -389,7 +389,7 @@ static void test_pairs(void **state) {
     free(groups);
 }
 
-/* Links that contradict each other are named, by the shortest way. */
+/* Contradictory links are reported, by the shortest path. */
 static void test_contradictions(void **state) {
     static const uint32_t must[][2] = {{0, 5}, {5, 6}, {6, 7}, {7, 3}, {6, 3}, {1, 2}}, cannot[][2] = {{1, 3}, {3, 0}};
     (void)state;
@@ -472,7 +472,7 @@ static int stop_at(void *user) {
     return --*left < 0;
 }
 
-/* Every allocation refused in turn, a limit, a caller who does not want to wait. Nothing leaks. */
+/* Every allocation refused in turn, a limit, a caller that stops the grouping. Nothing leaks. */
 static void test_memory(void **state) {
     (void)state;
     test_heap heap = {0};

@@ -1,4 +1,4 @@
-/* t_oddfiles.c: what is given instead of a weight file, and is refused with a hint; and unusual weight files, which are
+/* t_oddfiles.c: other files given as weight files, which are refused with a hint; and unusual weight files, which are
    accepted.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. tests/core/t_oddfiles.c -o build/t_oddfiles -lcmocka -lm -lpthread -ldl */
@@ -72,7 +72,7 @@ static void mistaken_files(void **state) {
     check("tar checkpoint", tar, REID_ERR_NOT_SAFETENSORS, "reid convert");
 }
 
-/* What a strict reader must still accept. `name` must then be found, with its first element at byte `begin`. */
+/* Files that a strict reader must accept. `name` must be found, with its first element at byte `begin`. */
 static void odd_but_valid(void **state) {
     static const struct {
         const char *json;

@@ -1,7 +1,7 @@
 #!/bin/sh
 # What can go wrong with CUDA, on the emulator: drivers and compilers that are missing, too old or broken; kernel files,
-# packs and caches that are damaged; every call failing once, memory running out, forks, threads. Each has to end in an
-# error that names the thing, or in the same bits, with nothing left behind.
+# packs and caches that are damaged; every call failing once, memory running out, forks, threads. Each must end in an
+# error that names the cause, or in the same bits, with nothing left behind.
 #     sh tests/gpu/t_cuda_faults.sh                each driver function's first call fails, and a share of the rest
 #     REID_ALL=1 sh tests/gpu/t_cuda_faults.sh     all: of the calls a dense sample, with three answers of the driver,
 #                                                  and under AddressSanitizer
@@ -28,7 +28,7 @@ build() { # build NAME PROGRAM OPTION...
     gcc -std=c99 -D_GNU_SOURCE -DREID_ASSERT=assert -g1 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror \
         -DREID_NO_VECTORS -I"$out/tiny" "$@" "tests/gpu/$name.c" -o "$to" -Wl,--wrap=glob -lm -ldl -lpthread
 }
-# What takes its turn; under AddressSanitizer only with everything.
+# Parts that take turns; under AddressSanitizer only with REID_ALL.
 parts=
 for part in memory host nvrtc context fork; do ! my_turn || parts="$parts $part"; done
 my_turn && tsan=1 || tsan=
@@ -115,7 +115,7 @@ for lacks in cuInit cuCtxPushCurrent_v2 cuGraphInstantiateWithFlags cuGraphDestr
     for f in $functions; do [ "$f" = $lacks ] || echo "int $f(void) { return 999; }"; done |
         library "$stubs/no_$lacks/libcuda.so.1"
 done
-# An NVRTC that loads and cannot compile, as without its builtins; what lies beside one is loaded.
+# An NVRTC that loads but cannot compile, as without its builtins; builtins beside one are loaded.
 for at in broken broken12; do
     library "$stubs/$at/libnvrtc.so.13" <<'END'
 #include <string.h>
@@ -165,8 +165,8 @@ try() {
     job "$name: $mode" env LD_LIBRARY_PATH="$libraries" $environment "$out/cuda_loader" "cache=$cache" \
         $options "$mode" "$@"
 }
-# refused NAME FOLDER ENVIRONMENT OPTIONS RESULT TEXT...: an error with CUDA; where something is missing, AUTO logs it
-# and goes on with the CPU, and with AUTO and FP16 the error explains both.
+# refused NAME FOLDER ENVIRONMENT OPTIONS RESULT TEXT...: an error with CUDA; if something is missing, AUTO logs it
+# and falls back to the CPU, and with AUTO and FP16 the error explains both.
 refused() {
     what=$1 from=$2 set=$3 with=$4 result=$5
     shift 5
