@@ -415,7 +415,7 @@ extern "C" {
     X(REID_ERR_DATA_LAYOUT, -21, "the tensors overlap, leave a gap, or do not end where the file ends")                \
     X(REID_ERR_UNKNOWN_NETWORK, -30, "the tensors do not match any network that reid.h knows")                         \
     X(REID_ERR_TENSOR_MISSING, -31, "a tensor that the network needs is missing")                                      \
-    X(REID_ERR_TENSOR_UNEXPECTED, -32, "a tensor that the network does not have")                                      \
+    X(REID_ERR_TENSOR_UNEXPECTED, -32, "the network does not have this tensor")                                        \
     X(REID_ERR_TENSOR_SHAPE, -33, "a tensor has the wrong shape")                                                      \
     X(REID_ERR_TENSOR_DTYPE, -34, "a tensor has a dtype that weights cannot have")                                     \
     X(REID_ERR_NOT_FINITE, -35, "a weight is NaN or infinite")                                                         \
@@ -425,9 +425,9 @@ extern "C" {
     X(REID_ERR_UNKNOWN_PRESET, -40, "unknown preset")                                                                  \
     X(REID_ERR_INPUT_SIZE, -41, "invalid input size")                                                                  \
     X(REID_ERR_HEAD, -42, "this head does not exist for this network")                                                 \
-    X(REID_ERR_DEVICE, -43, "the device asked for cannot be used")                                                     \
+    X(REID_ERR_DEVICE, -43, "the requested device cannot be used")                                                     \
     X(REID_ERR_NO_KERNELS, -44, "the text of the GPU kernels is missing")                                              \
-    X(REID_ERR_ISA, -45, "this CPU lacks the instruction set asked for")                                               \
+    X(REID_ERR_ISA, -45, "this CPU lacks the requested instruction set")                                               \
     X(REID_ERR_PRECISION, -46, "the device does not offer this precision")                                             \
     X(REID_ERR_KERNEL_COMPILE, -47, "a GPU kernel could not be compiled")                                              \
     X(REID_ERR_KERNEL_PACK, -48, "not a kernel pack, or damaged, or made for another network or chip")                 \
@@ -6966,18 +6966,18 @@ static const char *reid__tiles_read(reid__jit *j) {
     V(double, support)          /* half the length of a window */                                                      \
     V(double, shrink)           /* source pixels to the filter's argument */                                           \
     V(long long, resized)       /* pixels after resizing */                                                            \
-    V(long long, skipped)       /* those before the crop; negative: padding */                                         \
+    V(long long, skipped)       /* pixels before the crop; negative: padding */                                        \
     V(int, source)              /* pixels of the box */                                                                \
     V(int, count)               /* lines */                                                                            \
     V(int, filter)              /* 0 bilinear, 1 bicubic */                                                            \
     V(int, most)                /* taps reserved for each line */
 #define REID__GPU_PICTURE(P, V, S) /* one image of a batch */                                                          \
-    V(long long, pixels)        /* where the box's first pixel lies in the staging block, bytes */                     \
-    V(long long, rows)          /* where its resized columns lie, (source rows, width, 3) bytes */                     \
-    V(long long, taps)          /* its first tap: those of all columns, then those of all rows of the crop */          \
+    V(long long, pixels)        /* offset of the box's first pixel in the staging block, bytes */                      \
+    V(long long, rows)          /* offset of its resized columns, (source rows, width, 3) bytes */                     \
+    V(long long, taps)          /* its first tap: taps of all columns, then of all rows of the crop */                 \
     V(int, stride)              /* bytes from source row to source row */                                              \
-    V(int, bytes)               /* of a pixel; 0: the CPU has resized it, (height, width, RGB) lies at `pixels` */     \
-    V(int, r) V(int, g) V(int, b) /* where the channels stand in a pixel */                                            \
+    V(int, bytes)               /* of a pixel; 0: resized by the CPU, with (height, width, RGB) at `pixels` */         \
+    V(int, r) V(int, g) V(int, b) /* positions of the channels in a pixel */                                           \
     V(int, pad)                                                                                                        \
     S(gpu_axis, x) S(gpu_axis, y)
 #define REID__GPU_WINDOW(P, V, S) /* the source pixels first ... end - 1 that make up one line */                      \
@@ -7008,12 +7008,12 @@ static const char *reid__tiles_read(reid__jit *j) {
     P(const float, bias)                                                                                               \
     P(const value_t, residual)  /* RESIDUAL: added to the outputs */                                                   \
     P(const float, factors)     /* SCALE: squeeze-excite factors, (images, IC) */                                      \
-    P(const float, scales)      /* BYTES: what 1 in a channel's sum is in steps of the output; then for residuals */   \
+    P(const float, scales)      /* BYTES: steps of the output per unit of a channel's sum; then of residuals */        \
     P(const value_t, more)      /* MORE_C: the other input, and its convolution's bias */                              \
     P(const float, more_bias)                                                                                          \
     P(value_t, out)             /* or, with ROW_SUMS, floats */                                                        \
     P(sum_t, parts)             /* APART: (SPLIT, pixels, OC_PADDED), which reid_join adds */                          \
-    P(unsigned, full)           /* BYTES: (images), counts of outputs that a ReLU has cut off */                       \
+    P(unsigned, full)           /* BYTES: (images), counts of saturated outputs */                                     \
     V(int, pixels)              /* images * OH * OW */
 #define REID__WGMMA_ARGUMENTS(P, V, S)                                                                                 \
     S(tensor_map, in_map)                                                                                              \
@@ -7027,7 +7027,7 @@ static const char *reid__tiles_read(reid__jit *j) {
     P(const float, bias)                                                                                               \
     P(const float, more_bias)   /* MORE_C */                                                                           \
     P(const float, next_bias)   /* NEXT */                                                                             \
-    P(const float, scales)      /* BYTES: as above */                                                                  \
+    P(const float, scales)      /* BYTES: as in conv_arguments */                                                      \
     P(const float, next_scales) /* BYTES with NEXT */                                                                  \
     P(void, out)                /* STEM: pooled rows, ROW_SUMS: sums, SPLIT: outputs */                                \
     P(unsigned, full)                                                                                                  \
@@ -7048,13 +7048,13 @@ static const char *reid__tiles_read(reid__jit *j) {
     P(const double, factors) P(const float, bias) /* NORM: batch norm */                                               \
     P(const float, exponent)    /* GEM */                                                                              \
     V(int, bins)                /* images * OH * OW */                                                                 \
-    V(float, step)              /* what 1 in a byte is, else 1 */
+    V(float, step)              /* BYTES: the value of one step, else 1 */
 #define REID__LINEAR_ARGUMENTS(P, V, S)                                                                                \
     P(const float, in) P(const float, weights) P(const float, bias) P(float, out) V(int, images)
 #define REID__NORMALISE_ARGUMENTS(P, V, S)                                                                             \
     P(const float, in)                                                                                                 \
-    P(const float, first)       /* FLIP: what came out for the images as they are */                                   \
-    P(float, out)               /* may be one of the others */
+    P(const float, first)       /* FLIP: the result for the images unmirrored */                                       \
+    P(float, out)               /* may equal one of the others */
 #define REID__SEARCH_ARGUMENTS(P, V, S)                                                                                \
     P(const value_t, rows) P(const value_t, queries)                                                                   \
     P(float, maxima)            /* (queries, tiles) */                                                                 \
@@ -10191,7 +10191,7 @@ enum { REID__FREE, REID__WAITING, REID__BOUND };
 typedef struct reid__grouped {
     uint32_t home, next;         /* next: the rows of a group are a ring */
     uint32_t size, place, sum;   /* rows; place of its mean in means; of its sum in sums */
-    uint32_t changed;            /* number of joins after its last one */
+    uint32_t changed;            /* value of `joins` after its last join */
     uint32_t nearest;            /* result of reid__look_at_all; itself: not called */
     uint32_t known;              /* a row with a number in `separate_ids`; REID__NOTHING: none */
     int state;
@@ -12231,8 +12231,8 @@ REID_API reid_result reid_profile(reid_ctx *ctx, int n, int repeats, float *micr
     reid_result r = reid__check_call(ctx, NULL, 0, NULL, error);
     if (r != REID_OK) return r;
     if (n < 1 || n > ctx->net.batch || repeats < 1 || repeats > 1000)
-        return reid__fail(error, REID_ERR_INVALID_ARG, "n is %d, repeats %d; they must be 1 to %d, 1 to 1000", n,
-                          repeats, ctx->net.batch);
+        return reid__fail(error, REID_ERR_INVALID_ARG, "n is %d, repeats %d; they must be 1 to %d (the batch) "
+                          "and 1 to 1000", n, repeats, ctx->net.batch);
     const reid__plan *p = ctx->plan;
     size_t pixels = (size_t)n * (size_t)p->height * (size_t)p->width * 3;
     size_t bytes = (size_t)repeats * ((size_t)p->op_count + 1) * sizeof(float);
@@ -12665,7 +12665,7 @@ static reid_result reid__check_request(const reid_queue *q, const reid_request *
 
 /* Accepts a request, or reports why not. Its rank is its level plus the period of its arrival. A request that arrives a
    period later must be one level more urgent to have the same rank. So a waiting request rises by a level in every
-   period without being changed, and from some time after its arrival no new request overtakes it. */
+   period without being changed, and after at most 8 periods no new request overtakes it. */
 static reid_result reid__request_accept(reid_queue *q, const reid_request *r, reid__waiter *w, reid_ticket *ticket,
                                         reid_error *e) {
     int64_t now = reid__now();

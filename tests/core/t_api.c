@@ -72,7 +72,7 @@ static void test_desc(void **state) {
     REFUSE(d.last_stride = 3, REID_ERR_INVALID_ARG, "last_stride is 3");
     REFUSE(d.last_stride = -1, REID_ERR_INVALID_ARG, "last_stride is -1");
     REFUSE(d.batch = -1, REID_ERR_INVALID_ARG, "batch is -1");
-    REFUSE(d.batch = 4097, REID_ERR_INVALID_ARG, "batch 4097");
+    REFUSE(d.batch = 4097, REID_ERR_INVALID_ARG, "batch is 4097");
     REFUSE(d.threads = 1025, REID_ERR_INVALID_ARG, "threads 1025");
     REFUSE(d.lanes = -7, REID_ERR_INVALID_ARG, "lanes -7");
     REFUSE(d.device = (reid_device)3, REID_ERR_INVALID_ARG, "device is 3");

@@ -376,7 +376,7 @@ static void test_refused_indexes(void **unused) {
     no_index(&s, &both, REID_ERR_INVALID_ARG, "either rows.floats or rows.halves");
     no_index(&s, &none, REID_ERR_INVALID_ARG, "either rows.floats or rows.halves");
     s.desc.alloc_fn = test_heap_alloc;
-    no_index(&s, &s.rows, REID_ERR_INVALID_ARG, "both or neither");
+    no_index(&s, &s.rows, REID_ERR_INVALID_ARG, "desc.free_fn, or neither");
     s.desc.alloc_fn = NULL;
     s.b.rows[49 * 8 + 7] = NAN;
     no_index(&s, &s.rows, REID_ERR_EMBEDDING, "row 49 is not finite");
@@ -412,7 +412,7 @@ static void test_refused_searches(void **unused) {
     } cases[] = {
         {0, REID_ROWS, 0, 0, 0, "k is 0"},
         {2, 4, 0, 0, 0, "scoring is 4"},
-        {2, -1, 0, 0, 0, "scoring -1"},
+        {2, -1, 0, 0, 0, "scoring is -1"},
         {2, REID_GROUP_TOP, 0, 0, 0, "top is 0; it must be 1 to 64"},
         {2, REID_GROUP_TOP, 65, 0, 0, "top is 65"},
         {2, REID_ROWS, 0, 1, (double)NAN, "threshold is not a number"},

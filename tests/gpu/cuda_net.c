@@ -477,7 +477,7 @@ static void small_card(reid_desc desc) {
     desc.device = REID_DEVICE_CUDA;
     CHECK(reid_create(&desc, &ctx) == REID_OK);
     reid_destroy(ctx);
-    both_on_cpu(desc, "in FP32, for desc.fallback: computing on the CPU: ", "the GPU takes INT8 alone");
+    both_on_cpu(desc, "in FP32, for desc.fallback: computing on the CPU: ", "the GPU can run only INT8");
     desc.fallback = 1;
     CHECK(reid_create(&desc, &ctx) == REID_ERR_OUT_OF_MEMORY);
 }
@@ -498,7 +498,7 @@ static void no_int8(reid_desc desc) {
     CHECK(reid_create(&desc, &ctx) == REID_OK && reid_query_desc(ctx, &info) == REID_OK);
     CHECK(strcmp(info.device, "cpu") == 0 && strcmp(info.precision, "int8") == 0);
     reid_destroy(ctx);
-    both_on_cpu(desc, "INT8 needs a GPU from Ampere", "the GPU takes FP32 alone");
+    both_on_cpu(desc, "INT8 needs a GPU from Ampere", "the GPU can run only FP32");
 }
 
 /* `test` with a description of INT8 whose ranges are those of an image. */

@@ -1,6 +1,6 @@
 #!/bin/sh
 # t_gpu_state.sh: what the command reports about a GPU: its memory from the driver, and with -v its load from NVML,
-# which is looked for at run time and may be missing, broken or without an answer. The driver is the emulator, and NVML a
+# which is looked for at run time and may be missing, broken or without an answer. The driver is the emulator, NVML a
 # few lines of C with known answers.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
