@@ -34,7 +34,7 @@
        >>cuda_plan   the list of operations to launches: kernels, shapes, tiles and how long they should take
        >>cuda_run    launches to graphs: programs, weights, lanes, a batch from images to embeddings
        >>search      the rows nearest to a query, exactly
-       >>group       rows to individuals that nobody has named
+            >>group       rows to individuals that have no names yet
        >>create      reid_create: a weight file to a handle
        >>public      reid_embed and the queries
        >>queue       many callers' requests to batches
@@ -93,18 +93,18 @@
        REID_PDL=0         on Hopper and later: no kernel starts before the previous one has finished (same bits)
        REID_SYNC=1        on a GPU: waits for every kernel, at most 20 seconds, before launching the next one, and names
                           the operation that failed or did not finish (slow; same bits)
-       REID_TILE=1...18   on Hopper: this tile wherever it fits; 0: the model's choice, ignoring `reid bench --tune`
+       REID_TILE=1...18   on Hopper: this tile wherever it fits; 0: the cost model's choice, uncorrected
 
    CUDA
        REID_DEVICE_AUTO uses a GPU if it can, and otherwise logs why not; REID_DEVICE_CUDA uses it or fails with an
        error that lists everything that was tried. Required: a GPU from Turing (sm_75) on, NVIDIA's driver for CUDA 11.4
        or later, the text of reid_kernels.cu (desc.kernels_src, desc.kernels_path, or compiled in) and NVRTC 11.2 or
-       later, of a major version no later than the driver's. Building needs no CUDA header or library. libcuda.so.1 is
-       found on the loader's path; NVRTC there, in $CUDA_PATH, $CUDA_HOME, /usr/local/cuda*, and in the folders of Conda
-       and Python. reid_query_gpu reports what was found.
+       later, of a major version no later than the driver's. Building needs no CUDA header or library. The loader's
+       search path must include libcuda.so.1; NVRTC may also be in $CUDA_PATH, $CUDA_HOME, /usr/local/cuda*, or a folder
+       of Conda or Python. reid_query_gpu reports what was found.
        When a network first starts on a chip, up to 8 threads compile the kernels for its exact shapes. They are kept in
        a cache ($XDG_CACHE_HOME/reid or ~/.cache/reid), which may be deleted at any time; a cache that cannot be used
-       costs a warning. On Hopper a model of the chip chooses how convolutions are cut into tiles; `reid bench --tune`
+       costs a warning. On Hopper a cost model chooses how convolutions are cut into tiles; `reid bench --tune`
        measures the alternatives, and the file `tiles` in the cache then corrects the model without changing a bit.
        Where NVRTC is not installed, desc.kernels_pack names a file written by reid_pack_kernels on another machine.
        Caches and packs contain machine code, so a folder that others may write to is refused.
@@ -116,10 +116,10 @@
 
    WINDOWS
        MinGW-w64 compiles reid.h for x86-64, gcc or clang with winpthreads: x86_64-w64-mingw32-gcc -O2 -static FILE.c
-       -lpthread. CPU only, as with REID_NO_CUDA, and without AMX; the bits equal Linux's. Paths are in the process's
-       code page. The affinity mask determines the number of threads. The queue's deadlines follow the wall clock, which
-       may be set. gcc with -flto runs the assembler elsewhere and needs -Wa,-muse-unaligned-vector-move there, because
-       the stack is not aligned for vectors.
+       -lpthread. CPU only, as with REID_NO_CUDA, and without AMX; the bits are the same as on Linux. Paths are in the
+       process's code page. The affinity mask determines the number of threads. The queue's deadlines follow the wall
+       clock, which may be set. gcc with -flto assembles in another process, which needs
+       -Wa,-muse-unaligned-vector-move, because the stack is not aligned for vectors.
 
    TRAIL           one image of 640 x 480 pixels through resnet50, function by function; shapes are (rows, columns,
                    channels), and a function is indented below the one that calls it
@@ -202,14 +202,14 @@
                                          1x1 vector again, each flattened (channel, row, column) and passed through a
                                          linear layer: reduce_layer2, reduce_layer3, reduce_layer4, reduce_avgpool
            efficientnet_b0 ... b3 1280, 1280, 1408, 1536: average pool; or 512 with `projection.{weight,bias}`
-           resnet50-bnneck        2048   then batch norm, `bottleneck.*` (strong-baseline)
-           resnet50-fastreid      2048   the same, and the first max pool has no padding (fast-reid)
-           resnet50-fastreid-gem  2048   the same, and the last pool is a generalised mean, exponent `pool_layer.p`
+           resnet50-bnneck        2048   resnet50, then batch norm, `bottleneck.*` (strong-baseline)
+           resnet50-fastreid      2048   resnet50-bnneck, but the first max pool has no padding (fast-reid)
+           resnet50-fastreid-gem  2048   resnet50-fastreid, but the last pool is a generalised mean, `pool_layer.p`
            tf_efficientnet_b0 ... b3     epsilon 1e-3 and TensorFlow's padding; otherwise efficientnet_b0 ... b3
            resnet50-fastreid-512   512   resnet50-fastreid's pool, then a linear layer without bias, `reduction.weight`,
-                                         and batch norm, `bottleneck.*`; resnet50-fastreid-gem-512: with that pool
+                                         and batch norm, `bottleneck.*`; resnet50-fastreid-gem-512: with gem's pool
            resnet50-layumi         512   linear layer and batch norm, `classifier.add_block.0.*` and `.1.*`
-           resnet50-fc512          512   the same and ReLU, `fc.0.*` and `fc.1.*` (torchreid)
+           resnet50-fc512          512   linear layer, batch norm and ReLU, `fc.0.*` and `fc.1.*` (torchreid)
        resnet50-fastreid and the tf_ networks have the same tensors as other networks, so desc.network or the file's
        metadata must name them. A cosine means nothing until it is calibrated on known pairs: even trained networks can
        give two strangers 0.9. desc.flip averages with the mirrored image before normalisation.
@@ -415,7 +415,7 @@ extern "C" {
     X(REID_ERR_DATA_LAYOUT, -21, "the tensors overlap, leave a gap, or do not end where the file ends")                \
     X(REID_ERR_UNKNOWN_NETWORK, -30, "the tensors do not match any network that reid.h knows")                         \
     X(REID_ERR_TENSOR_MISSING, -31, "a tensor that the network needs is missing")                                      \
-    X(REID_ERR_TENSOR_UNEXPECTED, -32, "a tensor that the network does not have")                                      \
+    X(REID_ERR_TENSOR_UNEXPECTED, -32, "the network does not have this tensor")                                        \
     X(REID_ERR_TENSOR_SHAPE, -33, "a tensor has the wrong shape")                                                      \
     X(REID_ERR_TENSOR_DTYPE, -34, "a tensor has a dtype that weights cannot have")                                     \
     X(REID_ERR_NOT_FINITE, -35, "a weight is NaN or infinite")                                                         \
@@ -425,9 +425,9 @@ extern "C" {
     X(REID_ERR_UNKNOWN_PRESET, -40, "unknown preset")                                                                  \
     X(REID_ERR_INPUT_SIZE, -41, "invalid input size")                                                                  \
     X(REID_ERR_HEAD, -42, "this head does not exist for this network")                                                 \
-    X(REID_ERR_DEVICE, -43, "the device asked for cannot be used")                                                     \
+    X(REID_ERR_DEVICE, -43, "the requested device cannot be used")                                                     \
     X(REID_ERR_NO_KERNELS, -44, "the text of the GPU kernels is missing")                                              \
-    X(REID_ERR_ISA, -45, "this CPU lacks the instruction set asked for")                                               \
+    X(REID_ERR_ISA, -45, "this CPU lacks the requested instruction set")                                               \
     X(REID_ERR_PRECISION, -46, "the device does not offer this precision")                                             \
     X(REID_ERR_KERNEL_COMPILE, -47, "a GPU kernel could not be compiled")                                              \
     X(REID_ERR_KERNEL_PACK, -48, "not a kernel pack, or damaged, or made for another network or chip")                 \
@@ -450,10 +450,10 @@ typedef enum reid_isa {
     REID_ISA_SCALAR,
     REID_ISA_AVX2,
     REID_ISA_AVX512,
-    REID_ISA_AVX512_BF16, /* for REID_BF16: its inner products */
-    REID_ISA_AMX_BF16,    /* for REID_BF16: tiles of them */
-    REID_ISA_AVX512_VNNI, /* for REID_INT8: its inner products */
-    REID_ISA_AMX_INT8,    /* for REID_INT8: tiles of them */
+    REID_ISA_AVX512_BF16, /* for REID_BF16: inner-product instructions */
+    REID_ISA_AMX_BF16,    /* for REID_BF16: tile instructions */
+    REID_ISA_AVX512_VNNI, /* for REID_INT8: inner-product instructions */
+    REID_ISA_AMX_INT8,    /* for REID_INT8: tile instructions */
     REID_ISA_NEON         /* available on every 64-bit ARM processor */
 } reid_isa;
 typedef enum reid_format {
@@ -1039,7 +1039,7 @@ REID_API void reid_image_free(reid_image *image);
 
 /* --------------------------------------------------------------------------------------------------------------------
    >>platform
-   Everything that is the operating system's or the CPU's: includes, thread counts, the floating-point control word.
+   Everything that depends on the operating system or the CPU: includes, thread counts, the floating-point control word.
    ------------------------------------------------------------------------------------------------------------------ */
 #ifdef _WIN32
 #ifndef __MINGW32__
@@ -1055,7 +1055,7 @@ REID_API void reid_image_free(reid_image *image);
 #define NOMINMAX
 #endif
 #include <windows.h>
-#undef near /* words of 16-bit Windows, which nothing needs any more */
+#undef near /* macros left over from 16-bit Windows */
 #undef far
 #else
 #include <sys/mman.h>
@@ -1106,7 +1106,7 @@ REID_API void reid_image_free(reid_image *image);
 typedef struct _stat64 reid__stat;
 static int reid__fstat(int fd, reid__stat *st) { return _fstat64(fd, st); }
 
-/* Bytes from `at` on, whatever other threads read. Returns how many, -1 with errno. */
+/* Reads from offset `at`, whatever other threads read. Returns the number of bytes, or -1 and sets errno. */
 static ptrdiff_t reid__pread(int fd, void *to, size_t size, uint64_t at) {
     OVERLAPPED place;
     DWORD n = 0;
@@ -1119,9 +1119,9 @@ static ptrdiff_t reid__pread(int fd, void *to, size_t size, uint64_t at) {
 }
 
 #if defined(REID__VECTORS) && !defined(__clang__)
-/* gcc keeps vectors on a stack that Windows aligns to 16 bytes, and moves them with instructions that fault unless they
-   lie at a multiple of 32 or 64 (its bug 54412). For the assembler these become the ones that do not mind, at the same
-   speed. With -flto it is another process that assembles, without this text: see WINDOWS. */
+/* gcc keeps vectors on a stack that Windows aligns to 16 bytes, and moves them with instructions that fault unless the
+   address is a multiple of 32 or 64 (gcc bug 54412). These macros make the assembler emit the unaligned instructions,
+   which are as fast. With -flto another process assembles, without these macros: see WINDOWS. */
 __asm__(".macro vmovaps all:vararg\nvmovups \\all\n.endm\n.macro vmovapd all:vararg\nvmovupd \\all\n.endm\n"
         ".macro vmovdqa all:vararg\nvmovdqu \\all\n.endm\n.macro vmovdqa32 all:vararg\nvmovdqu32 \\all\n.endm\n"
         ".macro vmovdqa64 all:vararg\nvmovdqu64 \\all\n.endm");
@@ -1140,7 +1140,7 @@ static ptrdiff_t reid__pread(int fd, void *to, size_t size, uint64_t at) { retur
 #endif
 #define REID__STATIC_ASSERT(condition, name) typedef char reid__##name[(condition) ? 1 : -1] /* C99 and C++11 */
 
-#if defined(_WIN32) || defined(__APPLE__) /* condition variables wait by no other clock there */
+#if defined(_WIN32) || defined(__APPLE__) /* their condition variables have no other clock */
 #define REID__WAIT_CLOCK CLOCK_REALTIME
 #define REID__SET_WAIT_CLOCK(attr) (void)(attr)
 #else
@@ -1165,7 +1165,7 @@ static float reid__float(uint32_t bits) {
     return x;
 }
 
-/* Nanoseconds, since whenever: for how long things take, and until when to wait. */
+/* Nanoseconds from an arbitrary start: for durations and deadlines. */
 static int64_t reid__clock(clockid_t clock) {
     struct timespec now;
     clock_gettime(clock, &now);
@@ -1176,8 +1176,9 @@ static int64_t reid__now(void) { return reid__clock(CLOCK_MONOTONIC); }
 static int reid__ceil_div(int a, int b) { return (a + b - 1) / b; }
 static int reid__round_up(int a, int b) { return reid__ceil_div(a, b) * b; }
 
-/* The caller's rounding mode, flush-to-zero or traps must not change the bits, nor our calls its errno: every entry and
-   worker runs between these two. 0x1f80 (on ARM 0) is rounding to nearest, with denormals, without traps. */
+/* The caller's rounding mode, flush-to-zero or traps must not change the bits, and our calls must not change its errno:
+   every entry point and worker runs between reid__enter and reid__leave. 0x1f80 (on ARM 0) means rounding to nearest,
+   with denormals, without traps. */
 typedef struct reid__caller { int error; uint64_t fp; } reid__caller;
 
 static reid__caller reid__enter(void) {
@@ -1204,7 +1205,7 @@ static void reid__leave(reid__caller caller) {
 #ifdef _WIN32
 static int reid__cpu_count(void) { return reid__max(pthread_num_processors_np(), 1); } /* of the affinity mask */
 #else
-/* Reads a small text file into buf without stdio (which allocates). Returns 0 when there is none. */
+/* Reads a small text file into buf without stdio (which allocates). Returns 0 if it cannot be read or is empty. */
 static int reid__read_text(const char *path, char *buf, size_t size) {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return 0;
@@ -1252,7 +1253,7 @@ static const char *reid__result_text(int result, int name) {
 REID_API const char *reid_result_string(reid_result result) { return reid__result_text((int)result, 0); }
 REID_API const char *reid_result_name(reid_result result) { return reid__result_text((int)result, 1); }
 
-/* Writes "detail" into *e (if there is one) and returns code, so that failing is one statement. */
+/* Writes the detail into *e, unless e is NULL, and returns code, so that failing is one statement. */
 REID__FORMAT(3, 4) static reid_result reid__fail(reid_error *e, reid_result code, const char *format, ...) {
     if (e) {
         va_list args;
@@ -1268,7 +1269,7 @@ static reid_result reid__no_memory(reid_error *e, const char *what, size_t bytes
     return reid__fail(e, REID_ERR_OUT_OF_MEMORY, "no memory for %s (%llu bytes)", what, (unsigned long long)bytes);
 }
 
-/* What a call with a description was not given. */
+/* Fails because a required argument is NULL. desc may be the NULL one. */
 static reid_result reid__lacks(const reid_desc *desc, const char *needed) {
     return reid__fail(desc ? desc->error : NULL, REID_ERR_INVALID_ARG, "the call needs %s", needed);
 }
@@ -1290,12 +1291,12 @@ static void reid__log(const reid_desc *desc, reid_log_level level, reid_result i
 
 /* --------------------------------------------------------------------------------------------------------------------
    >>memory
-   All memory comes through here: aligned, counted, with the size given back at free, and chained, so that one call
-   frees all that a handle or a failed attempt has.
+   Every allocation comes from here: aligned, counted, freed with its size, and chained, so that one call frees
+   everything that a handle or a failed attempt has allocated.
    ------------------------------------------------------------------------------------------------------------------ */
-/* Stands before each block. */
+/* The header that precedes each block. */
 typedef struct reid__block {
-    void *raw;                         /* what the allocator gave: `size` bytes */
+    void *raw;                         /* as returned by the allocator: `size` bytes */
     size_t size;
     struct reid__block *older, *newer; /* in the order of allocation */
 } reid__block;
@@ -1304,14 +1305,14 @@ typedef struct reid__mem {
     void *(*alloc_fn)(size_t size, void *user);
     void (*free_fn)(void *ptr, size_t size, void *user);
     void *user;
-    size_t used; /* bytes now allocated */
+    size_t used; /* bytes currently allocated */
     reid__block *newest;
 } reid__mem;
 
-#define REID__OVERHEAD (REID__ALIGN + sizeof(reid__block)) /* bytes of a block beside those asked for */
+#define REID__OVERHEAD (REID__ALIGN + sizeof(reid__block)) /* bytes of a block in addition to those requested */
 
-/* Large blocks lie in pages of 2 MiB where Linux gives them on request: weights and activations are spread over so many
-   pages of 4 KiB that finding them costs ResNet-50 a twentieth of its time. */
+/* Large blocks use pages of 2 MiB if Linux grants them: weights and activations take so many pages of 4 KiB that
+   looking these up costs ResNet-50 a twentieth of its time. */
 static void *reid__default_alloc(size_t size, void *user) {
     (void)user;
 #ifdef MADV_HUGEPAGE
@@ -1319,7 +1320,7 @@ static void *reid__default_alloc(size_t size, void *user) {
     void *block;
     if (size >= page / 2 && whole >= size) {
         if (posix_memalign(&block, page, whole) != 0) return NULL;
-        madvise(block, whole, MADV_HUGEPAGE); /* refused: small pages */
+        madvise(block, whole, MADV_HUGEPAGE); /* if refused, the pages are small */
         return block;
     }
 #endif
@@ -1336,7 +1337,7 @@ static reid_result reid__mem_init(reid__mem *mem, const reid_desc *desc) {
     mem->free_fn = desc->free_fn ? desc->free_fn : reid__default_free;
     mem->user = desc->alloc_user, mem->used = 0, mem->newest = NULL;
     if (!desc->alloc_fn == !desc->free_fn) return REID_OK;
-    return reid__fail(desc->error, REID_ERR_INVALID_ARG, "desc.alloc_fn and desc.free_fn: both or neither");
+    return reid__fail(desc->error, REID_ERR_INVALID_ARG, "set both desc.alloc_fn and desc.free_fn, or neither");
 }
 
 static int reid__mul(size_t a, size_t b, size_t *out) {
@@ -1345,7 +1346,7 @@ static int reid__mul(size_t a, size_t b, size_t *out) {
     return 1;
 }
 
-/* REID__ALIGN-aligned memory, not cleared; NULL when there is none. */
+/* Returns REID__ALIGN-aligned memory, not cleared, or NULL. */
 static void *reid__alloc(reid__mem *mem, size_t size) {
     size_t whole = size + REID__OVERHEAD;
     if (whole < size) return NULL;
@@ -1361,7 +1362,7 @@ static void *reid__alloc(reid__mem *mem, size_t size) {
     return block + 1;
 }
 
-/* The same, cleared. */
+/* Like reid__alloc, with the memory set to zero. */
 static void *reid__alloc_zero(reid__mem *mem, size_t size) {
     void *memory = reid__alloc(mem, size);
     if (memory) memset(memory, 0, size);
@@ -1372,7 +1373,7 @@ static void *reid__alloc_zero(reid__mem *mem, size_t size) {
 static void reid__free(reid__mem *mem, void *memory) {
     if (!memory) return;
     reid__block *at = (reid__block *)memory - 1, block = *at;
-    REID_ASSERT(block.size <= mem->used); /* it is a block of this allocator, which is freed once */
+    REID_ASSERT(block.size <= mem->used); /* a block of this allocator, not freed before */
     REID_ASSERT(at == (block.newer ? block.newer->older : mem->newest));
     if (block.older) block.older->newer = block.newer;
     if (block.newer) block.newer->older = block.older;
@@ -1381,7 +1382,7 @@ static void reid__free(reid__mem *mem, void *memory) {
     mem->free_fn(block.raw, block.size, mem->user);
 }
 
-/* Hands a block of memory out in aligned pieces. With base NULL they are only counted. */
+/* Hands out a block of memory in aligned pieces. If base is NULL they are only counted. */
 typedef struct reid__carver { char *base; size_t used; } reid__carver;
 
 static size_t reid__aligned(size_t size) { return (size + REID__ALIGN - 1) & ~(size_t)(REID__ALIGN - 1); }
@@ -1393,7 +1394,7 @@ static void *reid__carve(reid__carver *c, size_t count, size_t size) {
     return piece;
 }
 
-/* Frees all blocks that are newer than `last`, which was mem->newest once; NULL: all there are. */
+/* Frees all blocks newer than `last`, an earlier value of mem->newest; NULL: frees every block. */
 static void reid__release(reid__mem *mem, const reid__block *last) {
     while (mem->newest != last) reid__free(mem, mem->newest + 1);
 }
@@ -1402,16 +1403,16 @@ static void reid__release(reid__mem *mem, const reid__block *last) {
    >>file
    A safetensors file is: u64 little-endian header length, that many bytes of JSON, tensor data up to the file's end.
        {"fc.bias": {"dtype": "F32", "shape": [1000], "data_offsets": [0, 4000]}, "__metadata__": {"key": "value"}}
-   There is one way in, reid__weights_open. What it lets through needs no second check: each range has the size that its
-   shape and dtype ask for, the ranges cover the data exactly, and every name stands once.
+   reid__weights_open is the only entry. What it accepts needs no second check: each range has the size that its shape
+   and dtype require, the ranges cover the data exactly, and every name occurs once.
    ------------------------------------------------------------------------------------------------------------------ */
-#define REID__MAX_HEADER ((size_t)1 << 24) /* bytes; a network of 500 tensors needs 60 thousand */
+#define REID__MAX_HEADER ((size_t)1 << 24) /* bytes; a network of 500 tensors needs 60,000 */
 #define REID__MAX_TENSORS 16384
 #define REID__MAX_META 1024 /* metadata keys */
 #define REID__MAX_DIMS 8
 #define REID__MAX_NAME 511 /* bytes of UTF-8 */
 
-/* Every dtype that the format has, with its width in bits. */
+/* Every dtype of the format, with its width in bits. */
 #define REID__DTYPES(X)                                                                                                \
     X(F64, 64) X(F32, 32) X(F16, 16) X(BF16, 16) X(I64, 64) X(I32, 32) X(I16, 16) X(I8, 8) X(U8, 8) X(BOOL, 8)         \
     X(U64, 64) X(U32, 32) X(U16, 16) X(C64, 64) X(F8_E4M3, 8) X(F8_E5M2, 8) X(F8_E8M0, 8) X(F8_E4M3FNUZ, 8)            \
@@ -1432,7 +1433,7 @@ static const struct { const char *name; int bits; } reid__dtypes[] = {
 
 typedef struct reid__tensor {
     const char *name;      /* canonical: file_name without the prefixes that wrappers put before it */
-    const char *file_name; /* as it stands in the file */
+    const char *file_name; /* as written in the file */
     reid__dtype dtype;
     int ndim;
     size_t shape[REID__MAX_DIMS];
@@ -1445,11 +1446,11 @@ typedef struct reid__meta { const char *key, *value; } reid__meta;
 typedef struct reid__weights {
     const char *path;            /* for messages; "weights_data" when the bytes are in memory */
     const unsigned char *memory; /* the bytes, or NULL: read from fd */
-    int fd, fd_open;             /* fd counts only if fd_open, so that a zeroed struct has none */
-    uint64_t size, data_start;   /* bytes: the whole file; length and header */
-    reid__tensor *tensors;       /* sorted by name; the next two stand in the same block */
+    int fd, fd_open;             /* fd is valid only if fd_open, so a zeroed struct has none */
+    uint64_t size, data_start;   /* bytes of the whole file; of the length and the header */
+    reid__tensor *tensors;       /* sorted by name; meta and header are in the same block */
     reid__meta *meta;            /* in the order of the file */
-    char *header;                /* JSON and a 0 byte; once parsed: the strings that the other two point to */
+    char *header;                /* JSON and a 0 byte; once parsed: the strings of tensors and meta */
     size_t count, max_count, meta_count, max_meta_count, header_size;
 } reid__weights;
 
@@ -1467,13 +1468,13 @@ static void reid__swap(char *a, char *b, size_t size) {
     }
 }
 
-/* Heapsort: no slow case that a hostile file could ask for, and no memory, which the C library's qsort may allocate. */
+/* Heapsort: a hostile file cannot provoke a slow case, and it allocates nothing, as the C library's qsort may. */
 static void reid__sort(void *base, size_t count, size_t size, int (*compare)(const void *, const void *)) {
     char *a = (char *)base;
     size_t start = count / 2, end = count;
     while (end > 1) {
-        if (start > 0) start--;                     /* first make every parent at least as large as its children, */
-        else reid__swap(a, a + --end * size, size); /* then take the largest off, one after another */
+        if (start > 0) start--;                     /* first makes every parent at least as large as its children, */
+        else reid__swap(a, a + --end * size, size); /* then moves the largest to the end, one after another */
         for (size_t root = start, child; (child = 2 * root + 1) < end; root = child) {
             if (child + 1 < end && compare(a + child * size, a + (child + 1) * size) < 0) child++;
             if (compare(a + root * size, a + child * size) >= 0) break;
@@ -1484,7 +1485,7 @@ static void reid__sort(void *base, size_t count, size_t size, int (*compare)(con
 
 /* --- source: memory, or a file read with pread. Never mmap: truncating a mapped file kills the process. --- */
 
-/* Like reid__fail, with the path (its end, if it is long) in front. */
+/* Like reid__fail, with the path (or its end, if it is long) in front of the message. */
 REID__FORMAT(4, 5)
 static reid_result reid__weights_fail(const reid__weights *w, reid_error *e, reid_result code, const char *format,
                                       ...) {
@@ -1500,7 +1501,7 @@ static reid_result reid__weights_fail(const reid__weights *w, reid_error *e, rei
     return code;
 }
 
-/* Not strerror, which may write to a shared buffer. */
+/* Puts errno into words. It does not call strerror, which may write to a shared buffer. */
 static reid_result reid__weights_errno(const reid__weights *w, reid_error *e, reid_result code) {
     const char *why = errno == ENOENT   ? "no such file"
                       : errno == EACCES ? "permission denied"
@@ -1528,7 +1529,7 @@ static reid_result reid__weights_source(reid__weights *w, const reid_desc *desc,
     return REID_OK;
 }
 
-/* Bytes [at, at + size), which reid__weights_open has found to lie in the file: an early end means that it changed. */
+/* Reads bytes [at, at + size), which reid__weights_open has found to be in the file: an early end means it changed. */
 static reid_result reid__weights_bytes(const reid__weights *w, uint64_t at, void *to, size_t size, reid_error *e) {
     char *out = (char *)to;
     if (w->memory) {
@@ -1547,13 +1548,13 @@ static reid_result reid__weights_bytes(const reid__weights *w, uint64_t at, void
     return REID_OK;
 }
 
-/* What people pass instead of a safetensors file, and what to do about it; NULL: it is something else. */
+/* Recognises files that are often passed instead of safetensors, and says what to do; NULL if it is none of them. */
 static const char *reid__mistaken_file(const unsigned char *p, size_t size) {
     static const char torch[] = "a PyTorch checkpoint (.pth, .pt); make safetensors of it with: reid convert";
     static const char page[] = "a web page, perhaps what a failed download left; download the file again";
     static const char json[] = "JSON text, perhaps an index; give the .safetensors file that it belongs to";
     static const char other[] = "another model format (GGUF, HDF5, NumPy or ONNX); reid.h reads safetensors";
-    static const char picture[] = "a picture; give the file with the network's weights";
+    static const char picture[] = "an image; give the file with the network's weights";
     static const struct { size_t at; const char *magic, *what; } rows[] = {
         {0, "PK\003\004", torch},        /* zip: torch 1.6 and later */
         {0, "\200\002\212\012", torch},  /* pickle of a long integer: before 1.6 */
@@ -1581,8 +1582,8 @@ static const char *reid__mistaken_file(const unsigned char *p, size_t size) {
     return NULL;
 }
 
-/* Allocates the block and reads the JSON into it. The header's length bounds the rest: a tensor takes at least 49 bytes
-   of JSON, a metadata pair 5. The limits keep every sum far below SIZE_MAX. */
+/* Allocates the block and reads the JSON into it. The header's length bounds the size of the block: a tensor takes at
+   least 49 bytes of JSON, a metadata pair 5. The limits keep every sum far below SIZE_MAX. */
 static reid_result reid__weights_header(reid__weights *w, reid__mem *mem, reid_error *e) {
     unsigned char start[512];
     size_t known = w->size < sizeof start ? (size_t)w->size : sizeof start;
@@ -1592,7 +1593,7 @@ static reid_result reid__weights_header(reid__weights *w, reid__mem *mem, reid_e
     uint64_t length = known < 8 ? 0 : reid__le64(start);
     int size_ok = length > 0 && length <= REID__MAX_HEADER && length <= w->size - 8;
     if (!size_ok || start[8] != '{') {
-        const char *what = reid__mistaken_file(start, known); /* asked only here: it cannot refuse a good file */
+        const char *what = reid__mistaken_file(start, known); /* called only here, so it cannot refuse a good file */
         if (what) return reid__weights_fail(w, e, REID_ERR_NOT_SAFETENSORS, "it looks like %s", what);
         if (size_ok) return reid__weights_fail(w, e, REID_ERR_HEADER_JSON, "the header does not start with '{'");
         return reid__weights_fail(w, e, REID_ERR_HEADER_SIZE, "header length %llu in a file of %zu bytes (limit: %zu)",
@@ -1612,17 +1613,17 @@ static reid_result reid__weights_header(reid__weights *w, reid__mem *mem, reid_e
 }
 
 /* --- JSON. Each function reads one rule of the grammar and returns 1, or keeps the error in `result` and returns 0.
-   The text ends with a 0 byte that no rule takes, so that none can run past it. Strings are decoded to the front of
-   the text that has been read: none is longer decoded than written, so `out` never overtakes `at`. --- */
+   The text ends with a 0 byte that no rule accepts, so no rule can run past it. Strings are decoded in place, to the
+   front of the text already read: decoding never lengthens one, so `out` never overtakes `at`. --- */
 typedef struct reid__json {
     const reid__weights *weights;
     reid_error *error;
     reid_result result;
-    const char *tensor; /* the one being read, for messages, or NULL */
+    const char *tensor; /* the name of the tensor being read, for messages, or NULL */
     char *at, *out;
 } reid__json;
 
-/* `name` ends the message in quotes; it and j->tensor may be NULL. */
+/* The message ends with `name` in quotes. name and j->tensor may be NULL. */
 static int reid__json_fail(reid__json *j, reid_result code, const char *what, const char *name) {
     const char *before = j->tensor ? "tensor \"" : "", *after = j->tensor ? "\": " : "", *quote = name ? "\"" : "";
     j->result = reid__weights_fail(j->weights, j->error, code, "byte %zu: %s%s%s%s%s%s%s",
@@ -1646,7 +1647,7 @@ static int reid__json_take(reid__json *j, char c, const char *expected) {
     return 1;
 }
 
-/* Takes the first character of a value. If a value of another type stands there, the JSON is sound, the field wrong. */
+/* Takes the first character of a value. A value of another type is an error of the field, not of the JSON. */
 static int reid__json_value(reid__json *j, char c, const char *expected) {
     reid__json_space(j);
     if (*j->at != c && *j->at && strchr("\"{[-0123456789tfn", *j->at))
@@ -1654,7 +1655,7 @@ static int reid__json_value(reid__json *j, char c, const char *expected) {
     return reid__json_take(j, c, expected);
 }
 
-/* for (i = 0; reid__json_next(j, close, i); i++) reads the elements up to `close`; it ends at an error, too. */
+/* for (i = 0; reid__json_next(j, close, i); i++) reads the elements up to `close`; the loop also ends at an error. */
 static int reid__json_next(reid__json *j, char close, size_t index) {
     reid__json_space(j);
     if (*j->at != close) return index == 0 || reid__json_take(j, ',', "expected ',' or the end of the list");
@@ -1690,7 +1691,7 @@ static int reid__utf8_length(const char *text) {
     return n;
 }
 
-/* One UTF-16 unit, written as \uXXXX. */
+/* Reads one UTF-16 unit, written as \uXXXX. */
 static int reid__json_unit(reid__json *j, unsigned *unit) {
     static const char digits[] = "0123456789abcdef0123456789ABCDEF";
     if (j->at[0] != '\\' || j->at[1] != 'u') return reid__json_bad(j, "an unknown escape, or half a surrogate pair");
@@ -1726,13 +1727,13 @@ static int reid__json_escape(reid__json *j) {
     return 1;
 }
 
-/* What follows the opening quote, decoded and ended by a 0 byte. */
+/* Reads a string after its opening quote; decodes it and ends it with a 0 byte. */
 static int reid__json_string(reid__json *j, const char **text) {
     *text = j->out;
     while (*j->at != '"') {
         int n = reid__utf8_length(j->at);
         if (n == 0 || (n == 1 && *j->at < ' '))
-            return reid__json_bad(j, "a string with a control character, with invalid UTF-8, or without end");
+            return reid__json_bad(j, "a string has a control character, invalid UTF-8, or no closing quote");
         if (*j->at == '\\') {
             if (!reid__json_escape(j)) return 0;
             continue;
@@ -1744,7 +1745,7 @@ static int reid__json_string(reid__json *j, const char **text) {
     return 1;
 }
 
-/* A string that may appear in messages: short, and without control characters (up to U+001F, U+007F to U+009F). */
+/* Reads a string that may appear in messages: short, without control characters (up to U+001F, U+007F to U+009F). */
 static int reid__json_name(reid__json *j, const char **name) {
     if (!reid__json_string(j, name)) return 0;
     if (strlen(*name) > REID__MAX_NAME) return reid__json_fail(j, REID_ERR_HEADER_LIMIT, "a name is too long", NULL);
@@ -1758,7 +1759,7 @@ static int reid__json_key(reid__json *j, const char **key) {
            reid__json_take(j, ':', "expected ':'");
 }
 
-/* --- header: what the JSON must say --- */
+/* --- header: the meaning of the JSON --- */
 static int reid__header_dtype(reid__json *j, reid__dtype *dtype) {
     const char *name;
     int i = 0;
@@ -1780,7 +1781,7 @@ static int reid__header_integers(reid__json *j, uint64_t values[REID__MAX_DIMS],
     return j->result == REID_OK;
 }
 
-/* Shape times dtype must be the number of bytes, in arithmetic that cannot wrap. */
+/* Checks that shape times dtype is the number of bytes, in arithmetic that cannot wrap. */
 static int reid__header_size(reid__json *j, reid__tensor *t, const uint64_t *sides) {
     size_t bits = 0;
     int i, fits = 1;
@@ -1814,7 +1815,7 @@ static int reid__header_tensor(reid__json *j, reid__tensor *t) {
     }
     if (j->result) return 0;
     for (i = 0; i < 3; i++)
-        if (!seen[i]) return reid__json_fail(j, REID_ERR_HEADER_FIELD, "no field ", fields[i]);
+        if (!seen[i]) return reid__json_fail(j, REID_ERR_HEADER_FIELD, "missing field ", fields[i]);
     if (offset_count != 2) return reid__json_fail(j, REID_ERR_HEADER_FIELD, "data_offsets must be two integers", NULL);
     t->begin = offsets[0], t->end = offsets[1];
     return reid__header_size(j, t, sides);
@@ -1839,7 +1840,7 @@ static int reid__header_metadata(reid__json *j, reid__weights *w) {
     return j->result == REID_OK;
 }
 
-/* Training wrappers put these before every name, sometimes several of them. */
+/* Strips the prefixes that training wrappers put before every name, sometimes several. */
 static const char *reid__canonical_name(const char *name) {
     static const char *const prefixes[] = {"module.", "model.", "backbone.", "_orig_mod."};
     for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0];) {
@@ -1876,14 +1877,14 @@ static int reid__header_parse(reid__json *j, reid__weights *w) {
 static int reid__compare_offsets(const void *a, const void *b) {
     const reid__tensor *x = (const reid__tensor *)a, *y = (const reid__tensor *)b;
     if (x->begin != y->begin) return x->begin < y->begin ? -1 : 1;
-    return x->end < y->end ? -1 : x->end > y->end; /* empty tensors before the one that starts where they stand */
+    return x->end < y->end ? -1 : x->end > y->end; /* empty tensors come before the one that starts at the same place */
 }
 
 static int reid__compare_names(const void *a, const void *b) {
     return strcmp(((const reid__tensor *)a)->name, ((const reid__tensor *)b)->name);
 }
 
-/* Every name occurs once; by offset, each tensor starts where the one before ends, and the last ends with the file. */
+/* Checks that names are unique, each tensor starts where the previous one ends, and the last ends with the file. */
 static reid_result reid__weights_layout(reid__weights *w, reid_error *e) {
     uint64_t at = 0, data_size = w->size - w->data_start;
     reid__sort(w->tensors, w->count, sizeof *w->tensors, reid__compare_names);
@@ -1898,16 +1899,16 @@ static reid_result reid__weights_layout(reid__weights *w, reid_error *e) {
         const reid__tensor *t = &w->tensors[i];
         if (t->begin != at)
             return reid__weights_fail(w, e, REID_ERR_DATA_LAYOUT,
-                                      "tensor \"%s\" starts at byte %zu, the data before it ends at byte %zu",
+                                      "tensor \"%s\" starts at byte %zu, but the data before it ends at byte %zu",
                                       t->file_name, (size_t)t->begin, (size_t)at);
     }
-    reid__sort(w->tensors, w->count, sizeof *w->tensors, reid__compare_names); /* as reid__weights_find needs them */
+    reid__sort(w->tensors, w->count, sizeof *w->tensors, reid__compare_names); /* for reid__weights_find */
     if (at == data_size) return REID_OK;
-    return reid__weights_fail(w, e, REID_ERR_DATA_LAYOUT, "its tensors need %zu bytes of data, it has %zu%s",
+    return reid__weights_fail(w, e, REID_ERR_DATA_LAYOUT, "its tensors need %zu bytes of data, but it has %zu%s",
                               (size_t)at, (size_t)data_size, at > data_size ? ": was it downloaded completely?" : "");
 }
 
-/* Safe on a zeroed struct; leaves one. */
+/* Closes the file and zeroes *w, which may already be zero. */
 static void reid__weights_close(reid__weights *w, reid__mem *mem) {
     if (w->fd_open) close(w->fd);
     reid__free(mem, w->tensors);
@@ -1931,7 +1932,7 @@ static reid_result reid__weights_open(reid__weights *w, const reid_desc *desc, r
     return r;
 }
 
-/* NULL if there is none. */
+/* The tensor of that name, or NULL. */
 static const reid__tensor *reid__weights_find(const reid__weights *w, const char *canonical_name) {
     reid__tensor key;
     key.name = canonical_name;
@@ -1940,7 +1941,7 @@ static const reid__tensor *reid__weights_find(const reid__weights *w, const char
 
 /* --- values --- */
 
-/* Exact: FP32 has room for every half, denormals included, which are multiples of 2^-24: the last place of 2^-14. */
+/* Converts exactly: FP32 holds every half. Denormals are multiples of 2^-24, the last place of 2^-14. */
 static uint32_t reid__half_bits(uint32_t half) {
     uint32_t sign = (half & 0x8000) << 16, exponent = half >> 10 & 31, fraction = (half & 0x3ff) << 13;
     if (exponent == 31) return sign | 0x7f800000 | fraction;
@@ -1959,10 +1960,10 @@ static uint32_t reid__element_bits(reid__dtype dtype, const unsigned char *p) {
     return reid__bits((float)wide);
 }
 
-/* Not finite, told by the exponent bits: a comparison could be optimised away by a user's compiler flags. */
+/* Tests the exponent bits: the user's compiler flags could optimise a comparison away. */
 static int reid__is_finite(float x) { return (reid__bits(x) & 0x7f800000u) != 0x7f800000u; }
 
-/* Index of the first of n numbers that is not finite, or n. In pairs: 1 more carries all ones into the sign bit. */
+/* Index of the first of n numbers that is not finite, or n. In pairs: adding 1 carries all ones into the sign bit. */
 static size_t reid__first_not_finite(const float *x, size_t n) {
     uint64_t sum = 0, two;
     size_t i = 0;
@@ -1976,12 +1977,12 @@ static size_t reid__first_not_finite(const float *x, size_t n) {
 }
 
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-#define REID__AS_STORED(dtype) ((dtype) == REID__F32) /* numbers in memory are as in the file */
+#define REID__AS_STORED(dtype) ((dtype) == REID__F32) /* memory has the byte order of the file */
 #else
 #define REID__AS_STORED(dtype) 0
 #endif
 
-/* Elements [first, first + count) of t as FP32, all of them finite. Any number of threads may read at once. */
+/* Reads elements [first, first + count) of t as FP32; all must be finite. Any number of threads may read at once. */
 static reid_result reid__weights_read(const reid__weights *w, const reid__tensor *t, size_t first, size_t count,
                                       float *out, reid_error *e) {
     unsigned char chunk[16384];
@@ -2009,7 +2010,7 @@ static reid_result reid__weights_read(const reid__weights *w, const reid__tensor
 }
 
 /* --- digest: XXH64 of a byte stream with seed 0 and with seed 1, side by side. The definition is public:
-   https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md. It tells models apart; it is no signature. --- */
+   https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md. It tells models apart, but is not a signature. --- */
 #define REID__P1 UINT64_C(0x9e3779b185ebca87)
 #define REID__P2 UINT64_C(0xc2b2ae3d27d4eb4f)
 #define REID__P3 UINT64_C(0x165667b19e3779f9)
@@ -2017,7 +2018,7 @@ static reid_result reid__weights_read(const reid__weights *w, const reid__tensor
 #define REID__P5 UINT64_C(0x27d4eb2f165667c5)
 
 typedef struct reid__digest {
-    uint64_t lane[2][4];    /* [seed][word of a stripe]: eight multiplications that do not wait for each other */
+    uint64_t lane[2][4];    /* [seed][word of a stripe]: eight independent multiplications */
     uint64_t size;          /* bytes so far */
     unsigned char tail[32]; /* the size % 32 bytes of a stripe that is not full yet */
 } reid__digest;
@@ -2077,7 +2078,7 @@ static void reid__digest_final(const reid__digest *d, uint64_t out[2]) {
     }
 }
 
-/* A line of text into the digest, cut at 255 bytes. */
+/* Adds a line of text to the digest, cut at 255 bytes. */
 REID__FORMAT(2, 3) static void reid__print_digest(reid__digest *d, const char *format, ...) {
     char line[256];
     va_list args;
@@ -2093,9 +2094,9 @@ REID__FORMAT(2, 3) static void reid__print_digest(reid__digest *d, const char *f
 
    Resizing gives Pillow's pixels bit for bit. The formulas are those of its src/libImaging/Resample.c (8 bits a
    channel, x86-64): every output pixel is a weighted mean of a window of source pixels, first along rows, then along
-   columns, rounded to 8 bits after each of the two. Weights are computed in double, then fixed to 22 fractional bits;
-   what follows is integer sums, equal in any order and any split into bands. Pillow 12.2 and later may take columns
-   first; we keep the order of all versions before, which trained the checkpoints.
+   columns, rounded to 8 bits after each pass. Weights are computed in double, then rounded to 22 fractional bits; the
+   rest is integer sums, which are equal in any order and any split into bands. Pillow 12.2 and later may resample
+   columns first; we keep the order of earlier versions, with which the checkpoints were trained.
 
    The geometry is torchvision's Resize and CenterCrop (torchvision/transforms/functional.py).
    ------------------------------------------------------------------------------------------------------------------ */
@@ -2114,8 +2115,8 @@ typedef struct reid__preset {
 #define REID__MEAN {0.485, 0.456, 0.406} /* of ImageNet, as torchvision states it */
 #define REID__STD {0.229, 0.224, 0.225}
 
+#define REID__PRESET_TEXT 256 /* bytes of reid_info.preprocessing */
 /* BoxMOT's preset is missing on purpose: it resizes with OpenCV, whose pixels differ from Pillow's. */
-#define REID__PRESET_TEXT 256 /* of reid_info.preprocessing */
 
 static const reid__preset reid__presets[] = {
     {"torchvision-v1", REID__BILINEAR, 256, 224, 224, 1.0 / 255, REID__MEAN, REID__STD, 0},
@@ -2147,7 +2148,7 @@ REID_API const char *reid_preset_name(int index) {
     return index >= 0 && index < REID__PRESET_COUNT ? reid__presets[index].name : NULL;
 }
 
-/* NULL when there is none of that name. */
+/* The preset of that name, or NULL. */
 static const reid__preset *reid__preset_find(const char *name) {
     for (int i = 0; i < REID__PRESET_COUNT; i++)
         if (strcmp(reid__presets[i].name, name) == 0) return &reid__presets[i];
@@ -2156,8 +2157,8 @@ static const reid__preset *reid__preset_find(const char *name) {
 
 static int reid__starts(const char *text, const char *prefix) { return strncmp(text, prefix, strlen(prefix)) == 0; }
 
-/* Reads digits with at most one point, whatever the locale, and a/b; NULL if there are none, more than 15, or a number
-   is none of 0 ... most. Up to 15 digits and a power of ten are exact, so that the quotient is the nearest double. */
+/* Reads a number with at most one point, whatever the locale, or a fraction a/b; NULL if there are no digits or more
+   than 15, or it is not in 0 ... most. 15 digits and powers of ten are exact, so the quotient is the nearest double. */
 static const char *reid__decimal(const char *s, double most, double *out) {
     double value[2] = {0, 1};
     for (int part = 0; part < 2; part++) {
@@ -2177,7 +2178,7 @@ static const char *reid__decimal(const char *s, double most, double *out) {
     return s;
 }
 
-/* Three numbers with commas between them, or one for all three channels. */
+/* Reads three numbers with commas between them, or one for all three channels. */
 static const char *reid__decimals(const char *s, double most, double *out) {
     s = reid__decimal(s, most, out);
     out[1] = out[2] = out[0];
@@ -2188,9 +2189,9 @@ static const char *reid__decimals(const char *s, double most, double *out) {
     return s;
 }
 
-#define REID__MAX_EDGE (10 * REID_MAX_INPUT) /* pixels of the short side: what crop=0.1 makes of the largest input */
+#define REID__MAX_EDGE (10 * REID_MAX_INPUT) /* pixels of the short side: the largest input with crop=0.1 */
 
-/* Another network input: the short side grows with it. Returns 0, and changes nothing, if that becomes too long. */
+/* Changes the network input, and the short side in proportion. Returns 0, and changes nothing, if that is too long. */
 static int reid__preset_size(reid__preset *p, int height, int width) {
     int crop = reid__max(p->height, p->width);
     int64_t edge = ((int64_t)2 * reid__max(height, width) * p->resize + crop) / (2 * crop);
@@ -2199,7 +2200,7 @@ static int reid__preset_size(reid__preset *p, int height, int width) {
     return 1;
 }
 
-/* One "key=value" of a preset, up to a blank or the end, which it returns; NULL if it is none. */
+/* Reads one "key=value" of a preset and returns what follows it; NULL if it is not one. */
 static const char *reid__preset_field(reid__preset *p, const char *s) {
     double a, b;
     if (reid__starts(s, "filter=bilinear")) return p->filter = REID__BILINEAR, s + 15;
@@ -2224,8 +2225,8 @@ static const char *reid__preset_field(reid__preset *p, const char *s) {
     return s;
 }
 
-/* What is asked for; if it begins with a field, that changes what the file says, and that likewise the network's own.
-   Returns 0 when it is longer than out. */
+/* Writes the preset in effect to out: `asked`, preceded by `in_file` if it begins with a field and not a name, preceded
+   by the network's `own` if that begins with a field, too. Returns 0 if out is too small. */
 static int reid__preset_text(const char *asked, const char *in_file, const char *own, char *out, size_t size) {
     const char *parts[3] = {own, in_file, asked};
     int first = 2, n = 0;
@@ -2235,7 +2236,7 @@ static int reid__preset_text(const char *asked, const char *in_file, const char 
     return (size_t)n < size;
 }
 
-/* "NAME" or "NAME key=value ...": see INPUT. What is wrong is in e. */
+/* Reads "NAME" or "NAME key=value ...": see INPUT. */
 static reid_result reid__preset_read(const char *text, reid__preset *p, reid_error *e) {
     char name[sizeof p->name], names[512] = "";
     size_t length = strcspn(text, " ");
@@ -2244,27 +2245,27 @@ static reid_result reid__preset_read(const char *text, reid__preset *p, reid_err
     for (int i = 0, at = 0; !found && i < REID__PRESET_COUNT; i++)
         at += snprintf(names + at, sizeof names - (size_t)at, "%s%s", i ? ", " : "", reid__presets[i].name);
     if (!found)
-        return reid__fail(e, REID_ERR_UNKNOWN_PRESET, "no preset is named \"%.60s\"; there are: %s", text, names);
+        return reid__fail(e, REID_ERR_UNKNOWN_PRESET, "no preset is named \"%.60s\"; the presets are: %s", text, names);
     *p = *found;
     for (const char *s = text + length, *next; *s; s = next) {
         next = *s == ' ' ? reid__preset_field(p, ++s) : NULL;
         if (!next || (*next && *next != ' '))
-            return reid__fail(e, REID_ERR_UNKNOWN_PRESET, "preset \"%.200s\": \"%.40s\" is none of filter=bilinear, "
+            return reid__fail(e, REID_ERR_UNKNOWN_PRESET, "preset \"%.200s\": \"%.40s\" is not one of filter=bilinear, "
                               "filter=bicubic, resize=straight, resize=N, crop=FRACTION, size=HxW, mean=R,G,B, "
                               "std=R,G,B, scale=1/255, order=rgb, order=bgr", text, s);
     }
     for (int c = 0; c < 3; c++)
         if (!(p->scale >= 1e-6) || !(p->std[c] >= 1e-6) || p->mean[c] > 255 * p->scale)
-            return reid__fail(e, REID_ERR_UNKNOWN_PRESET, "preset \"%.200s\": scale and std have to be at least 1e-6, "
-                              "a mean at most 255 times scale", text);
+            return reid__fail(e, REID_ERR_UNKNOWN_PRESET, "preset \"%.200s\": scale and std must be at least 1e-6, "
+                              "and a mean at most 255 times scale", text);
     if (p->resize && p->resize < reid__max(p->height, p->width))
-        return reid__fail(e, REID_ERR_INPUT_SIZE, "preset \"%.200s\": a short side of %d is less than the %d x %d that "
-                          "are kept of it", text, p->resize, p->height, p->width);
+        return reid__fail(e, REID_ERR_INPUT_SIZE, "preset \"%.200s\": a short side of %d is too short for a crop "
+                              "of %d x %d", text, p->resize, p->height, p->width);
     if (text[length]) snprintf(p->name, sizeof p->name, "%.22s+", found->name);
     return REID_OK;
 }
 
-/* 32, less 8 for the pixel and 2 for sign and overshoot: a window's positive taps add up to at most 1.14. */
+/* 32 bits less 8 for the pixel and 2 for sign and overshoot: a window's positive taps add up to at most 1.14. */
 #define REID__TAP_BITS 22
 
 /* sums[i] += tap * line[i]. The inner count is constant so that compilers vectorise it at -O2. */
@@ -2273,9 +2274,9 @@ static void reid__add_line(int32_t *__restrict sums, const uint8_t *__restrict l
         for (int k = 0; k < REID__LANES; k++) sums[i + k] += tap * line[i + k];
 }
 
-#define REID__HALF (1 << (REID__TAP_BITS - 1)) /* sums begin with it, so that shifting them rounds */
+#define REID__HALF (1 << (REID__TAP_BITS - 1)) /* sums start with this, so that shifting them rounds */
 
-/* A sum to a pixel: arithmetically shifted, to 10 bits and a sign. */
+/* Converts a sum to a pixel. The arithmetic shift leaves 10 bits and a sign. */
 static uint8_t reid__rounded(int32_t sum) {
     int16_t v = (int16_t)(sum >> REID__TAP_BITS);
     v = v < 0 ? 0 : v;
@@ -2289,8 +2290,8 @@ static void reid__round_line(uint8_t *__restrict line, const int32_t *__restrict
 
 typedef struct reid__axis reid__axis;
 
-/* The two, or what an instruction set has instead; and, where one has it, the first columns of a row resized along x,
-   as many as it can do without reading more than `readable` bytes. Returns how many. */
+/* reid__add_line and reid__round_line, or an instruction set's versions. columns, if not NULL, resizes the first
+   columns of a row along x, as many as it can without reading more than `readable` bytes, and returns their number. */
 typedef struct reid__lines {
     void (*add)(int32_t *sums, const uint8_t *line, int32_t tap, int lanes);
     void (*round)(uint8_t *line, const int32_t *sums, int lanes);
@@ -2303,11 +2304,11 @@ typedef struct reid__prep {
     int height, width;  /* network input */
     int resize_edge;    /* short side after resizing; 0: straight to height x width */
     float lut[3][256];  /* pixel value to network input, in the order of the network's channels */
-    reid__lines lines;  /* what sums lines of pixels up */
+    reid__lines lines;  /* functions that sum up lines of pixels */
 } reid__prep;
 
 /* The product rounded to double: without the volatile store a compiler may fuse it with the addition that follows, as
-   GCC does by default, which rounds once instead of twice. Products by powers of two are exact and need no care. */
+   GCC does by default, which rounds once instead of twice. Products with powers of two are exact without it. */
 static double reid__product(double a, double b) {
     volatile double rounded = a * b;
     return rounded;
@@ -2336,7 +2337,7 @@ static reid_result reid__prep_init(reid__prep *p, const reid__preset *preset, in
 /* The level nearest to the mean of a channel of the network. */
 static double reid__mean_level(const reid__preset *p, int c) { return rint(p->mean[c] / p->scale); }
 
-/* INT8: the network's input are levels less that one, whole numbers. Zeros around them are then half a level off. */
+/* INT8: the network's input is whole numbers, levels minus reid__mean_level, so padding is up to half a level off. */
 static void reid__prep_levels(reid__prep *p) {
     for (int c = 0; c < 3; c++)
         for (int v = 0; v < 256; v++) p->lut[c][v] = (float)(v - reid__mean_level(&p->preset, c));
@@ -2352,7 +2353,7 @@ static void reid__prep_normalise(const reid__prep *p, const uint8_t *rgb, float 
     }
 }
 
-/* Bytes of a pixel, and where red, green and blue stand in it. */
+/* Bytes of a pixel, and the positions of red, green and blue in it. */
 typedef struct reid__layout { int bytes, r, g, b; } reid__layout;
 
 static const reid__layout reid__layouts[] = {
@@ -2367,7 +2368,7 @@ static ptrdiff_t reid__image_stride(const reid_image *image) {
     return image->stride ? image->stride : (ptrdiff_t)image->width * reid__layouts[image->format].bytes;
 }
 
-/* Clips one side of a box to 0 … size. Returns 0 when nothing is left. The sum may pass INT_MAX, hence 64 bits. */
+/* Clips one side of a box to 0 … size. Returns 0 if nothing is left. The sum may exceed INT_MAX, hence 64 bits. */
 static int reid__clip(int at, int length, int size, int *clipped_at, int *clipped_length) {
     int64_t end = (int64_t)at + reid__max(length, 0);
     *clipped_at = reid__max(at, 0);
@@ -2375,7 +2376,7 @@ static int reid__clip(int at, int length, int size, int *clipped_at, int *clippe
     return *clipped_length > 0;
 }
 
-/* Checks description number `index`: then every pixel of *roi, what the image has of the box, can be read. */
+/* Checks description number `index`. On success every pixel of *roi, the part of the box in the image, can be read. */
 static reid_result reid__image_check(const reid_image *image, int index, reid_box *roi, reid_error *e) {
     int w = image->width, h = image->height, format = (int)image->format;
     reid_box all = {0, 0, w, h};
@@ -2392,15 +2393,15 @@ static reid_result reid__image_check(const reid_image *image, int index, reid_bo
         return reid__fail(e, REID_ERR_IMAGE, "image %d: stride is %td bytes, but a row has %td; give 0 if rows follow "
                           "each other without a gap", index, stride, row);
     if (stride > PTRDIFF_MAX / h)
-        return reid__fail(e, REID_ERR_IMAGE, "image %d: %d rows of %td bytes are more than memory can hold", index, h,
+        return reid__fail(e, REID_ERR_IMAGE, "image %d: %d rows of %td bytes exceed the address space", index, h,
                           stride);
     if (!image->box) return REID_OK;
     const reid_box box = *image->box;
     int columns = reid__clip(box.x, box.width, w, &roi->x, &roi->width);
     int rows = reid__clip(box.y, box.height, h, &roi->y, &roi->height);
     if (!columns || !rows)
-        return reid__fail(e, REID_ERR_BOX, "image %d: the box x %d, y %d, width %d, height %d has no pixel of the "
-                          "%d x %d image", index, box.x, box.y, box.width, box.height, w, h);
+        return reid__fail(e, REID_ERR_BOX, "image %d: the box x %d, y %d, width %d, height %d contains no pixel of "
+                          "the %d x %d image", index, box.x, box.y, box.width, box.height, w, h);
     return REID_OK;
 }
 
@@ -2409,27 +2410,27 @@ typedef struct reid__window {
     int first, end;
     double center;       /* in source pixels; the middle of the first pixel is 0.5 */
     double sum;          /* of the weights */
-    const int16_t *taps; /* along x, of its group: see reid__tap_at; NULL: there was no room */
-    int most;            /* of them, zeros counted: the longest window of its group's, rounded up to whole loads */
+    const int16_t *taps; /* along x, of its group: see reid__tap_at; NULL: no room for them */
+    int most;            /* taps, zeros included: the longest window of the group, rounded up to whole loads */
 } reid__window;
 
-#define REID__LOADED 4 /* pixels that vectors take from 16 bytes */
+#define REID__LOADED 4 /* pixels that a vector takes from 16 bytes */
 
 /* One direction of a resize followed by a centre crop. Along y, source lines arrive in order, and each is added, times
-   its weight, to the sums of every output line whose window holds it. */
+   its weight, to the sums of every output line whose window contains it. */
 struct reid__axis {
     reid__filter filter;
     int source;             /* pixels in the box */
     int64_t resized;        /* pixels after resizing; up to REID_MAX_SIDE * REID_MAX_INPUT, hence 64 bits */
-    int64_t skipped;        /* resized pixels before the crop; negative: so many zero pixels of padding */
+    int64_t skipped;        /* resized pixels before the crop; negative: the number of padding pixels */
     double scale;           /* source pixels per resized pixel */
-    double support;         /* half the length of a window: shrinking stretches the filter */
+    double support;         /* half the length of a window, which grows when shrinking */
     double shrink;          /* 1 / stretch: source pixels to the filter's argument */
-    reid__window *windows;  /* (count), of the output lines asked for */
+    reid__window *windows;  /* (count), of the output lines requested */
     int count;
     int lanes;              /* values in a line, a multiple of REID__LANES */
     int32_t *sums;          /* (count, lanes) */
-    uint8_t picks[REID__LOADED / 2][16]; /* of 16 bytes: red, green, blue and nothing of two pixels, two bytes each */
+    uint8_t picks[REID__LOADED / 2][16]; /* shuffles 16 bytes to red, green, blue, 0 of two pixels, widened */
     reid__lines lines;
 };
 
@@ -2450,8 +2451,8 @@ static void reid__axis_init(reid__axis *a, reid__filter filter, int source, int6
     a->shrink = 1.0 / stretch;
 }
 
-/* The triangle, and Keys' cubic convolution with a = -1/2: (a + 2)x³ - (a + 3)x² + 1 up to 1, ax³ - 5ax² + 8ax - 4a
-   up to 2. Factored and ordered as in Pillow, for the last bit depends on it. */
+/* The triangle, and Keys' cubic convolution with a = -1/2: (a + 2)x³ - (a + 3)x² + 1 up to 1, ax³ - 5ax² + 8ax - 4a up
+   to 2. Factored and ordered as in Pillow, because the last bit depends on it. */
 static double reid__filter_at(reid__filter filter, double x) {
     if (x < 0.0) x = -x;
     if (filter == REID__BILINEAR) return x < 1.0 ? 1.0 - x : 0.0;
@@ -2464,8 +2465,8 @@ static double reid__weight(const reid__axis *a, const reid__window *w, int at) {
     return reid__filter_at(a->filter, reid__product((double)at - w->center + 0.5, a->shrink));
 }
 
-/* The window of line `index` of the crop. Where nothing is resized it holds one weight of 1 (others are 0). Padding has
-   an empty window at the end of the source that it adjoins. */
+/* The window of line `index` of the crop. Without resizing it has one weight of 1 (others are 0). Padding has an empty
+   window at the end of the source next to it. */
 static void reid__window_init(reid__window *w, const reid__axis *a, int index) {
     int64_t at = a->skipped + index;
     memset(w, 0, sizeof *w);
@@ -2485,14 +2486,14 @@ static int32_t reid__tap(const reid__axis *a, const reid__window *w, int at) {
 
 static int32_t *reid__axis_sums(const reid__axis *a, int index) { return a->sums + (size_t)index * (size_t)a->lanes; }
 
-/* Along x, taps lie as vectors take them, which multiply pairs of 16 bits and add the two products: (groups of columns,
-   pairs, low 15 bits and the rest, columns, 2). */
+/* Along x, taps are stored for vector instructions that multiply pairs of 16 bits and add the two products: (groups of
+   columns, pairs, low 15 bits and the rest, columns, 2). */
 #define REID__GROUP 4
 #define REID__TAPS 65536 /* 256 KiB, enough for a bicubic source 16384 pixels wide and 224 columns */
 #define REID__LOW 15     /* bits */
 #define REID__HIGH_AT (2 * REID__GROUP)
 
-/* Where the low bits of tap `at` are, from those of the window's first; the rest is REID__HIGH_AT further. */
+/* Offset of the low bits of tap `at` from those of the window's first; the high bits are REID__HIGH_AT further. */
 static int reid__tap_at(int at) { return (at & ~1) * REID__HIGH_AT + (at & 1); }
 
 /* One band of a resize. Along x, an output line is a column of one row; along y, a row of the crop. */
@@ -2514,7 +2515,7 @@ static size_t reid__resizer_layout(reid__resizer *r, const reid__prep *p, int ro
     r->x.windows = (reid__window *)reid__carve(&c, width, sizeof(reid__window));
     r->y.windows = (reid__window *)reid__carve(&c, height, sizeof(reid__window));
     r->taps = (int16_t *)reid__carve(&c, REID__TAPS, 2 * sizeof(int16_t));
-    r->row = (uint8_t *)reid__carve(&c, 1, (size_t)r->y.lanes + REID__LANES); /* four bytes too many are stored */
+    r->row = (uint8_t *)reid__carve(&c, 1, (size_t)r->y.lanes + REID__LANES); /* stores may run four bytes over */
     r->y.sums = (int32_t *)reid__carve(&c, height * (size_t)r->y.lanes, sizeof(int32_t));
     return c.used;
 }
@@ -2527,7 +2528,7 @@ static size_t reid__prep_scratch(const reid__prep *p, int rows) {
 /* Windows and taps of all columns of the crop. Taps that do not fit are left to reid__resize_row. */
 static void reid__init_columns(reid__axis *x, const reid__layout *l, int16_t *taps) {
     int left = REID__TAPS / REID__GROUP;
-    memset(x->picks, 0xff, sizeof x->picks); /* "nothing", widened */
+    memset(x->picks, 0xff, sizeof x->picks); /* 0xff makes the shuffle write 0 */
     for (int i = 0; i < REID__LOADED; i++) {
         const int at[3] = {l->r, l->g, l->b};
         for (int c = 0; c < 3; c++) x->picks[i / 2][4 * c + i % 2 * 2] = (uint8_t)(i * l->bytes + at[c]);
@@ -2557,12 +2558,12 @@ static void reid__init_columns(reid__axis *x, const reid__layout *l, int16_t *ta
 
 static int reid__is_copied(const reid__axis *a, int crop) { return a->source == a->resized && a->resized >= crop; }
 
-/* 0: straight to the network's input, which prepared pictures have already. */
+/* The short side after resizing; 0: straight to the network's input size, which prepared images already have. */
 static int reid__resize_edge(const reid__prep *p, const reid_image *image) {
     return image->format == REID_PREPARED ? 0 : p->resize_edge;
 }
 
-/* Returns 1 if nothing is resized and no padding added: windows are not set then. */
+/* Returns 1, without setting the windows, if nothing is resized and no padding is added. */
 static int reid__resizer_init(reid__resizer *r, const reid__prep *p, const reid_image *image, const reid_box *roi,
                               int y0, int y1, void *scratch) {
     int w = roi->width, h = roi->height, edge = reid__resize_edge(p, image);
@@ -2583,11 +2584,11 @@ static int reid__resizer_init(reid__resizer *r, const reid__prep *p, const reid_
     return 0;
 }
 
-/* Source row y, resized along x into r->row: each column is a sum of pixels times taps. */
+/* Resizes source row y along x into r->row: each column is a sum of pixels times taps. */
 static void reid__resize_row(reid__resizer *r, int y) {
     const uint8_t *pixels = r->pixels + y * r->stride;
     const reid__axis *x = &r->x;
-    const reid__layout l = *r->layout; /* bytes that are written may alias it */
+    const reid__layout l = *r->layout; /* a copy, because written bytes may alias the original */
     int done = x->lines.columns ? x->lines.columns(x, pixels, r->end - pixels, l.bytes, r->row) : 0;
     for (int i = done; i < x->count; i++) {
         const reid__window *w = &x->windows[i];
@@ -2602,7 +2603,7 @@ static void reid__resize_row(reid__resizer *r, int y) {
     }
 }
 
-/* All rows of the band, to the sums of its lines. Windows before number `open` are complete. */
+/* Adds all source rows of the band to the sums of its lines. Windows before number `open` are complete. */
 static void reid__resize_rows(reid__resizer *r) {
     const reid__axis *a = &r->y;
     int n = a->count * a->lanes, end = a->windows[a->count - 1].end;
@@ -2616,7 +2617,7 @@ static void reid__resize_rows(reid__resizer *r) {
     }
 }
 
-/* Row y of the crop into r->row, where nothing is resized. */
+/* Copies row y of the crop to r->row, if nothing is resized. */
 static void reid__copy_row(reid__resizer *r, int64_t y) {
     const reid__layout l = *r->layout;
     const uint8_t *pixel = r->pixels + (y + r->y.skipped) * r->stride + r->x.skipped * l.bytes;
@@ -2627,7 +2628,7 @@ static void reid__copy_row(reid__resizer *r, int64_t y) {
     }
 }
 
-/* Rows y0 … y1-1 of what the network sees, as (y1 - y0, width, 3) uint8 RGB, mirrored left to right if `flip`.
+/* Computes rows y0 … y1-1 of the network's input, as (y1 - y0, width, 3) uint8 RGB, mirrored left to right if `flip`.
    roi: from reid__image_check. scratch: reid__prep_scratch(p, y1 - y0) bytes, REID__ALIGN-aligned. */
 static void reid__prep_rows(const reid__prep *p, const reid_image *image, const reid_box *roi, int flip, int y0, int y1,
                             uint8_t *out, void *scratch) {
@@ -2644,25 +2645,25 @@ static void reid__prep_rows(const reid__prep *p, const reid_image *image, const 
 
 /* --------------------------------------------------------------------------------------------------------------------
    >>arch
-   The networks as tables: what looks alike but is not (strides, epsilon, padding) is a column, no `if` in a kernel.
+   The networks as tables: small differences (strides, epsilon, padding) are columns here, not `if`s in a kernel.
    ------------------------------------------------------------------------------------------------------------------ */
 typedef enum reid__family { REID__RESNET, REID__EFFICIENTNET } reid__family;
-typedef enum reid__act { REID__LINEAR_ACT, REID__RELU, REID__SILU, REID__TANH } reid__act; /* TANH: of a head only */
+typedef enum reid__act { REID__LINEAR_ACT, REID__RELU, REID__SILU, REID__TANH } reid__act; /* TANH: only in a head */
 static const char reid__act_names[4][8] = {"", "relu", "silu", "tanh"};
 
 typedef struct reid__arch {
     char name[28];
     reid__family family;
     double width, depth;  /* EfficientNet's multipliers of channels and of repeats */
-    double bn_eps;        /* 1e-5 in torchvision; weights that come from TensorFlow want 1e-3 */
+    double bn_eps;        /* 1e-5 in torchvision; 1e-3 for weights from TensorFlow */
     int multiscale;       /* ResNet: four pooled parts with a linear layer each, reid__scales */
-    int stride_in_1x1;    /* ResNet: a block's stride sits in its first 1x1 (Caffe) instead of its 3x3 (torchvision) */
+    int stride_in_1x1;    /* ResNet: a block's first 1x1 has the stride (Caffe), not its 3x3 (torchvision) */
     int maxpool_pad;      /* ResNet: 1 in torchvision; 0 (and rounding up) in fast-reid */
     int same_padding;     /* EfficientNet: TensorFlow's "SAME", whose odd pixel is padded at the end */
     int gem;              /* ResNet: the last pool is a generalised mean with a learned exponent, `pool_layer.p` */
-    int neck;             /* ResNet: a batch norm behind the last pool, `bottleneck.*`; the embedding comes after it */
-    int reduce;           /* ResNet: a linear layer with batch norm behind the last pool, reid__reductions */
-    int by_name;          /* 1: its tensors are another network's; it has to be named, by desc.network or the file */
+    int neck;             /* ResNet: a batch norm after the last pool, `bottleneck.*`, gives the embedding */
+    int reduce;           /* ResNet: a linear layer with batch norm after the last pool, reid__reductions */
+    int by_name;          /* 1: another network has the same tensors, so desc.network or the file must name it */
     char preset[24];      /* default preprocessing */
 } reid__arch;
 
@@ -2676,7 +2677,7 @@ static const reid__arch reid__archs[] = {
     {"efficientnet_b3",           REID__EFFICIENTNET, 1.2, 1.4, 1e-5, 0,  0,  0,  0,  0,  0,  0,  0,  "effnet-b3"},
     /* strong-baseline */
     {"resnet50-bnneck",           REID__RESNET,       1, 1,     1e-5, 0,  0,  1,  0,  0,  1,  0,  0,  "strongbaseline"},
-    /* fast-reid's BoT and SBS, as they are and with EMBEDDING_DIM 512 */
+    /* fast-reid's BoT and SBS, unchanged and with EMBEDDING_DIM 512 */
     {"resnet50-fastreid",         REID__RESNET,       1, 1,     1e-5, 0,  0,  0,  0,  0,  1,  0,  1,  "fastreid"},
     {"resnet50-fastreid-gem",     REID__RESNET,       1, 1,     1e-5, 0,  0,  0,  0,  1,  1,  0,  0,  "fastreid"},
     {"resnet50-fastreid-512",     REID__RESNET,       1, 1,     1e-5, 0,  0,  0,  0,  0,  0,  1,  0,  "fastreid"},
@@ -2706,13 +2707,13 @@ static const struct { int expand, kernel, stride, out, blocks; } reid__efficient
 };
 
 /* The multi-scale head: adaptive average pool of a ResNet layer to bins x bins, flattened, linear to 128 each,
-   concatenated in this order. The last two share one pooled vector (bins 0: the one before). */
+   concatenated in this order. The last two share one pooled vector (bins 0: that of the row above). */
 static const struct { int layer, bins; char name[16]; } reid__scales[4] = {
     {2, 4, "reduce_layer2"}, {3, 2, "reduce_layer3"}, {4, 1, "reduce_layer4"}, {4, 0, "reduce_avgpool"},
 };
 #define REID__SCALE_DIM 128
 
-/* Linear layer, batch norm and perhaps ReLU between the last pool and the embedding, in the columns' order of arch. */
+/* Linear layer, batch norm and perhaps ReLU between the last pool and the embedding, indexed by reid__arch.reduce. */
 static const struct { char name[24], bn[24]; int biased; reid__act act; } reid__reductions[4] = {
     {"", "", 0, REID__LINEAR_ACT},
     {"reduction", "bottleneck", 0, REID__LINEAR_ACT}, /* a 1x1 convolution */
@@ -2720,12 +2721,12 @@ static const struct { char name[24], bn[24]; int biased; reid__act act; } reid__
     {"fc.0", "fc.1", 1, REID__RELU},
 };
 #define REID__REDUCED_DIM 512
-#define REID__PROJECTION_DIM 512 /* where no file says how wide it is */
+#define REID__PROJECTION_DIM 512 /* if no file gives the width */
 
-/* The linear layer that a file may have behind what is otherwise the embedding: `projection.{weight,bias}`. */
+/* The linear layer that a file may add after the network: `projection.{weight,bias}`. */
 typedef struct reid__projection {
     int width;
-    reid__act act; /* of the metadata, reid.head_activation */
+    reid__act act; /* from the metadata key reid.head_activation */
 } reid__projection;
 
 /* Networks whose head is optional. The others end with layers of their own. */
@@ -2737,8 +2738,8 @@ REID_API const char *reid_network_name(int index) {
 
 /* --------------------------------------------------------------------------------------------------------------------
    >>plan
-   A table is expanded to a flat list of operations over numbered buffers. Everything else reads only this list: which
-   tensors the file must hold, how large the buffers are and where they lie, the executors, reid_query_op.
+   A table is expanded to a flat list of operations over numbered buffers. Everything else reads only this list: the
+   tensors that the file must contain, the sizes and places of the buffers, the executors, reid_query_op.
    ------------------------------------------------------------------------------------------------------------------ */
 #define REID__MAX_OPS 192
 #define REID__MAX_BUFFERS (2 * REID__MAX_OPS)
@@ -2746,11 +2747,11 @@ REID_API const char *reid_network_name(int index) {
 #define REID__NAME 56 /* bytes of an operation's name */
 
 typedef enum reid__kind {
-    REID__CONV,      /* groups 1; also what computes REID__LINEAR */
+    REID__CONV,      /* groups 1; its code also computes REID__LINEAR */
     REID__DEPTHWISE, /* groups = channels; writes the sum of each of its rows to `sums` for the squeeze */
     REID__MAXPOOL,
     REID__SQUEEZE,   /* squeeze-excite factors from row sums: mean, 1x1 + SiLU, 1x1 + sigmoid */
-    REID__POOL,      /* adaptive average or generalised mean; a batch norm where it has one */
+    REID__POOL,      /* adaptive average or generalised mean; perhaps a batch norm */
     REID__LINEAR,    /* a convolution whose kernel covers its whole input; a bias, batch norm, or both */
     REID__NORMALISE  /* L2, at the very end: reid__cpu_embed */
 } reid__kind;
@@ -2761,17 +2762,17 @@ typedef struct reid__buffer {
     int h, w, c;
     int channels;     /* c without padding */
     int border_y, border_x;
-    int first, last;  /* operations between which it lives */
-    int late;         /* on the CPU it is there for all images of a batch: see reid__plan.split */
-    int bytes;        /* of a value on the CPU: 4, or 2 for bf16, 1 for INT8 */
+    int first, last;  /* operations that first write and last read it */
+    int late;         /* on the CPU it has room for all images of a batch: see reid__plan.split */
+    int bytes;        /* per value on the CPU: 4, or 2 for bf16, 1 for INT8 */
     float range;      /* INT8: the largest value that can be stored; 0: it is not stored in 8 bits */
     int is_signed;    /* INT8: -128 ... 127 instead of 0 ... 255 */
     size_t floats;    /* per image, in units of 4 bytes */
     size_t offset;    /* floats per image from the start of its arena */
 } reid__buffer;
 
-/* The type in which a convolution multiplies its inputs and weights. Both are stored as that type. INT16 is a CPU's for
-   INT8's first convolution; GPUs take halves there. */
+/* The type in which a convolution multiplies its inputs and weights. Both are stored as that type. INT16 is for INT8's
+   first convolution on a CPU; GPUs use halves there. */
 typedef enum reid__element {
     REID__ELEMENT_FP32,
     REID__ELEMENT_BF16,
@@ -2802,12 +2803,12 @@ typedef struct reid__op {
     int fused;                   /* on the CPU the next operation computes it: see reid__depthwise_part */
     double bn_eps;
     size_t weight, bias;         /* offsets in the packed weights, floats */
-    size_t weight2, bias2;       /* REID__SQUEEZE: its second layer, likewise */
-    size_t scales;               /* INT8: a convolution's scales, one for each output channel, likewise */
-    size_t exponent;             /* REID__POOL: the exponent of a generalised mean, likewise */
+    size_t weight2, bias2;       /* REID__SQUEEZE: the offsets of its second layer */
+    size_t scales;               /* INT8: the offset of a convolution's scales, one for each output channel */
+    size_t exponent;             /* REID__POOL: the offset of a generalised mean's exponent */
 } reid__op;
 
-/* Whether an operation is a convolution that multiplies something else than FP32 on a CPU; and bytes on a GPU, too. */
+/* Whether a convolution multiplies something other than FP32 on a CPU; whether it multiplies bytes, also on a GPU. */
 #ifndef REID_NO_NARROW
 static int reid__is_narrow(const reid__op *op) { return op->element != REID__ELEMENT_FP32; }
 static int reid__in_bytes(const reid__op *op) { return op->element == REID__ELEMENT_INT8; }
@@ -2819,12 +2820,12 @@ static int reid__in_bytes(const reid__op *op) { return (void)op, 0; }
 typedef struct reid__plan {
     const reid__arch *arch;
     int height, width, last_stride, dim;
-    reid__projection projection; /* where there is one */
+    reid__projection projection; /* width 0: none */
     int op_count, buffer_count;
     int embedding;               /* the buffer that holds the result */
     int split;                   /* the CPU computes operations before this one image by image: reid__run_batch */
-    size_t early_floats, late_floats; /* arenas of one image: buffers that live before `split` only, and the others */
-    size_t carried_floats; /* at the start of the late arena: what lives before `split` and after it */
+    size_t early_floats, late_floats; /* arenas of one image: buffers last read before `split`, and the others */
+    size_t carried_floats; /* at the start of the late arena: buffers written before `split` and read later */
     size_t weight_floats;
     int overflow;                /* more operations than fit, or an output without pixels */
     reid__op ops[REID__MAX_OPS];
@@ -2851,7 +2852,7 @@ static int reid__add_buffer(reid__plan *p, int h, int w, int c) {
     return p->buffer_count++;
 }
 
-/* A new operation that reads buffer `in`. Past the limit the last one is used again, and p->overflow is set. */
+/* Adds an operation that reads buffer `in`. Past the limit it overwrites the last one, and sets p->overflow. */
 static reid__op *reid__add_op(reid__plan *p, reid__kind kind, int in, const char *name) {
     if (p->op_count == REID__MAX_OPS) p->overflow = 1, p->op_count--;
     reid__op *op = &p->ops[p->op_count++];
@@ -2873,7 +2874,7 @@ static int reid__output_size(int in, int k, int stride, int pad, int same, int *
     return out;
 }
 
-/* A square window of an operation that has its `oc`, and its output. The input counts as `more` pixels larger. */
+/* Sets an operation's square window, and adds its output of `oc` channels. The input counts as `more` pixels longer. */
 static int reid__set_window(reid__plan *p, reid__op *op, int k, int stride, int pad, int more) {
     op->kh = op->kw = k, op->stride = stride;
     op->oh = reid__output_size(op->ih + more, k, stride, pad, p->arch->same_padding, &op->pad_y);
@@ -2883,7 +2884,7 @@ static int reid__set_window(reid__plan *p, reid__op *op, int k, int stride, int 
     return op->out;
 }
 
-/* Convolution + batch norm + activation; `block` begins their names. Returns the output buffer. */
+/* Adds convolution, batch norm and activation; their names begin with `block`. Returns the output buffer. */
 static int reid__add_conv(reid__plan *p, reid__kind kind, int in, int oc, int k, int stride, reid__act act,
                           const char *block, const char *name, const char *bn) {
     reid__op *op = reid__add_op(p, kind, in, block);
@@ -2902,7 +2903,7 @@ static int reid__add_pool(reid__plan *p, int in, int bins) {
     return op->out;
 }
 
-/* Linear layer over all of `in`, written to channels [channel, channel + oc) of buffer `out`. */
+/* Adds a linear layer over all of `in`, written to channels [channel, channel + oc) of buffer `out`. */
 static void reid__add_linear(reid__plan *p, int in, int out, int channel, int oc, const char *name, int seeded) {
     reid__op *op = reid__add_op(p, REID__LINEAR, in, name);
     op->kh = op->ih, op->kw = op->iw;
@@ -2911,7 +2912,7 @@ static void reid__add_linear(reid__plan *p, int in, int out, int channel, int oc
     op->seeded = seeded, op->biased = 1;
 }
 
-/* A linear layer behind the pooled vector that was the embedding so far. */
+/* Adds a linear layer after the pooled vector, which until now was the embedding. */
 static void reid__add_head(reid__plan *p, int dim, const char *name, int seeded) {
     int pooled = p->embedding;
     p->dim = dim;
@@ -2919,7 +2920,7 @@ static void reid__add_head(reid__plan *p, int dim, const char *name, int seeded)
     reid__add_linear(p, pooled, p->embedding, 0, dim, name, seeded);
 }
 
-/* The image buffer: room for the stem's window at every output position, border included. */
+/* Adds the image buffer, with room for the stem's window at every output position, border included. */
 static int reid__add_image(reid__plan *p, int k, int stride) {
     int id = reid__add_buffer(p, p->height, p->width, 3), same = p->arch->same_padding;
     reid__buffer *b = &p->buffers[id];
@@ -3050,10 +3051,10 @@ static void reid__expand_efficientnet(reid__plan *p) {
     p->embedding = reid__add_pool(p, x, 1);
 }
 
-/* When each buffer is first written and last read. */
+/* Finds when each buffer is first written and last read. */
 static void reid__lifetimes(reid__plan *p) {
     for (int i = 0; i < p->buffer_count; i++) p->buffers[i].first = p->op_count, p->buffers[i].last = -1;
-    p->buffers[p->ops[0].in].first = -1; /* the image is there before the first operation */
+    p->buffers[p->ops[0].in].first = -1; /* the image is filled in before the first operation */
     for (int i = 0; i < p->op_count; i++) {
         const reid__op *op = &p->ops[i];
         const int touched[5] = {op->in, op->out, op->residual, op->scale, op->sums};
@@ -3068,8 +3069,8 @@ static void reid__lifetimes(reid__plan *p) {
     for (int i = 0; i < p->buffer_count; i++) p->buffers[i].late = p->buffers[i].last >= p->split;
 }
 
-/* Lowest offset at which buffer `id` overlaps no buffer that is placed already and lives at the same time: every gap's
-   start is the end of some placed buffer (or zero), so only those are tried. */
+/* Lowest offset at which buffer `id` overlaps none of the buffers placed before that live at the same time. Every gap
+   starts at the end of a placed buffer (or at zero), so only those offsets are tried. */
 static size_t reid__buffer_offset(const reid__buffer *buffers, int id, const size_t *size, const size_t *offset) {
     const reid__buffer *b = &buffers[id];
     size_t best = SIZE_MAX;
@@ -3086,8 +3087,8 @@ static size_t reid__buffer_offset(const reid__buffer *buffers, int id, const siz
     return best;
 }
 
-/* Gives every buffer of `size` its place in one arena, and returns the arena's size. taken: the earlier buffer whose
-   place one takes where that one's life ends, or REID__NONE; NULL: all have places of their own. */
+/* Gives every buffer of `size` its place in one arena, and returns the arena's size. taken[i]: the earlier buffer whose
+   place buffer i takes over, or REID__NONE; NULL: every buffer has its own place. */
 static size_t reid__place_buffers(const reid__buffer *buffers, int count, const size_t *size, const int *taken,
                                   size_t *offset) {
     size_t end = 0;
@@ -3103,9 +3104,9 @@ static size_t reid__place_buffers(const reid__buffer *buffers, int count, const 
 static int reid__runs(const reid__op *op, int stem) { return stem ? op->kh : op->kh * op->kw; }
 static int reid__run_length(const reid__op *op, int stem) { return stem ? op->kw * op->ic : op->ic; }
 
-#define REID__STEP_BYTES 64 /* inputs of a run in bf16 or INT8 are padded to a multiple: what one step of AMX takes */
+#define REID__STEP_BYTES 64 /* inputs of a run in bf16 or INT8 are padded to a multiple of this, one step of AMX */
 
-/* The same padding, in values. */
+/* Pads a run's length, in values, to a multiple of REID__STEP_BYTES. */
 static int reid__pad_run(int length, reid__element element) {
     return reid__round_up(length, REID__STEP_BYTES / 4 * reid__per_word(element));
 }
@@ -3117,17 +3118,17 @@ static size_t reid__narrow_depth(const reid__op *op, int stem) {
 }
 
 #define REID__POINTS 36 /* of Winograd's transform: 6 x 6 */
-#define REID__TILES 4   /* of Winograd, which are multiplied at once */
+#define REID__TILES 4   /* of Winograd, multiplied together */
 
 /* Numbers that the CPU keeps for each pair of an input and an output channel. */
 static int reid__taps(const reid__op *op) { return op->winograd ? REID__POINTS / 2 : op->kh * op->kw; }
 
 static int reid__winograd_tiles(const reid__op *op) { return reid__ceil_div(op->oh, 4) * reid__ceil_div(op->ow, 4); }
 
-/* Winograd's F(4x4, 3x3) takes 36 multiplications for 16 pixels instead of 144, and weights that are twice as large, as
-   they are kept half transformed. It pays where at least half of the multiplications are saved, in spite of tiles that
-   stand over the edge, and where one image has tiles enough to be worth the weights, which are read anew for every
-   batch: measured with 64 to 512 channels, in whole panels. The batch has no say, for it must not change the bits. */
+/* Winograd's F(4x4, 3x3) takes 36 multiplications for 16 pixels instead of 144, but its weights, kept half transformed,
+   are twice as large. It pays if it saves at least half of the multiplications, counting tiles that extend past the
+   edge, and if one image has enough tiles to make up for the weights, which are read again for every batch: measured
+   with 64 to 512 channels, in whole panels. The batch size is not considered, because it must not change the bits. */
 static int reid__winograd_pays(const reid__plan *p, const reid__op *op) {
     int tiles = reid__winograd_tiles(op);
     if (op->kind != REID__CONV || op->kh != 3 || op->kw != 3 || op->stride != 1) return 0;
@@ -3136,7 +3137,7 @@ static int reid__winograd_pays(const reid__plan *p, const reid__op *op) {
            tiles >= REID__TILES && 8 * tiles <= op->oh * op->ow;
 }
 
-/* Whether nothing but the next operation, a depthwise one, reads what this convolution makes. */
+/* Whether only the next operation, a depthwise one, reads this convolution's output. */
 static int reid__fuses(const reid__plan *p, int index) {
     const reid__op *op = &p->ops[index];
     if (op->kind != REID__CONV || op->residual != REID__NONE || op->scale != REID__NONE) return 0;
@@ -3178,7 +3179,7 @@ static int reid__needed_tensors(const reid__op *op, reid__needed_tensor *want) {
 
 static size_t reid__whole_vectors(size_t floats) { return (floats + REID__LANES - 1) & ~(size_t)(REID__LANES - 1); }
 
-/* Whether an operation's outputs take the place of what it adds: value by value, and nothing reads that any more. */
+/* Whether an operation writes its outputs over its residual, value by value, because no later operation reads that. */
 static int reid__in_place(const reid__plan *p, int index) {
     const reid__op *op = &p->ops[index];
     if (op->residual == REID__NONE) return 0;
@@ -3204,7 +3205,7 @@ static size_t reid__assign_arena(reid__plan *p, int late) {
     return floats;
 }
 
-/* Whether an operation is a convolution that writes INT8's bytes. */
+/* Whether an operation is a convolution that writes INT8 bytes. */
 static int reid__makes_bytes(const reid__buffer *buffers, const reid__op *op) {
     return op->kind == REID__CONV && buffers[op->out].bytes == 1;
 }
@@ -3214,7 +3215,7 @@ static int reid__buffer_lives(const reid__plan *p, int buffer, int op) {
     return buffer >= 0 && buffer < p->buffer_count && p->buffers[buffer].first <= op && op <= p->buffers[buffer].last;
 }
 
-/* For REID_ASSERT: whether two buffers that live at the same time share no memory, or one takes the other's place. */
+/* For REID_ASSERT: whether two buffers that live at the same time share no memory, or one takes over the other's. */
 static int reid__buffers_are_apart(const reid__plan *p, int a, int b) {
     const reid__buffer *x = &p->buffers[a], *y = &p->buffers[b];
     size_t x_end = x->offset + reid__whole_vectors(x->floats), y_end = y->offset + reid__whole_vectors(y->floats);
@@ -3280,8 +3281,8 @@ static void reid__assign_offsets(reid__plan *p) {
     }
 }
 
-/* Expands a network for one input size. head is resolved: NONE, FILE or SEEDED; projection may be NULL, for the usual
-   one. Returns 0 if the input is too small. */
+/* Expands a network for one input size. head is resolved: NONE, FILE or SEEDED. If projection is NULL, a head has the
+   default one. Returns 0 if the input is too small. */
 static int reid__plan_build(reid__plan *p, const reid__arch *arch, int height, int width, int last_stride,
                             reid_head head, const reid__projection *projection) {
     int seeded = head == REID_HEAD_SEEDED;
@@ -3309,8 +3310,8 @@ static int reid__plan_build(reid__plan *p, const reid__arch *arch, int height, i
     return 1;
 }
 
-/* The plan where convolutions are computed in bf16 or INT8: activations and their weights are stored so.
-   Sums over pixels, factors, pooled vectors and linear layers stay FP32. INT8's image is INT16. */
+/* Changes the plan to compute convolutions in bf16 or INT8, with activations and their weights stored in it. Sums over
+   pixels, factors, pooled vectors and linear layers stay FP32. The input image of INT8 is INT16. */
 static void reid__plan_narrow(reid__plan *p, reid__element element) {
     int stem = reid__is_stem(p, &p->ops[0]);
     for (int i = 0; i < p->buffer_count; i++) p->buffers[i].bytes = 4 / reid__per_word(element);
@@ -3336,10 +3337,10 @@ static void reid__plan_narrow(reid__plan *p, reid__element element) {
     reid__assign_offsets(p);
 }
 
-/* INT8: what 1 in a byte stands for. */
+/* INT8: the value that a byte of 1 represents. */
 static double reid__byte_step(const reid__buffer *b) { return (double)b->range / (b->is_signed ? 127 : 255); }
 
-/* INT8: what 1 in a residual is in steps of the output. */
+/* INT8: one step of the residual in steps of the output. */
 static float reid__residual_scale(const reid__buffer *buffers, const reid__op *op) {
     return (float)(reid__byte_step(&buffers[op->residual]) / reid__byte_step(&buffers[op->out]));
 }
@@ -3390,7 +3391,7 @@ static int64_t reid__op_bytes(const reid__plan *p, const reid__op *op) {
 #if defined(__x86_64__)
 #define REID__PAUSE() _mm_pause()
 #elif defined(__aarch64__)
-#define REID__PAUSE() __asm__ volatile("isb" ::: "memory") /* about as long; "yield" does nothing on most */
+#define REID__PAUSE() __asm__ volatile("isb" ::: "memory") /* about as long; "yield" does nothing on most CPUs */
 #else
 #define REID__PAUSE() sched_yield()
 #endif
@@ -3404,8 +3405,8 @@ typedef struct reid__member {
 } reid__member;
 
 struct reid__team {
-    int size;                /* threads, the caller counted */
-    int started;             /* of ours: size - 1, or 0 with a caller's pool */
+    int size;                /* threads, including the caller */
+    int started;             /* our own threads: size - 1, or 0 with a caller's pool */
     reid__member *members;   /* [size] */
     reid_parallel_fn parallel_fn;
     void *parallel_user;
@@ -3415,8 +3416,8 @@ struct reid__team {
     reid_task_fn fn;         /* the job: fn(task, i) for i in 0 … count-1 */
     void *task;
     int count;
-    unsigned generation;     /* one more for every job */
-    int pending;             /* members that have not finished it */
+    unsigned generation;     /* incremented for every job */
+    int pending;             /* members that have not finished the job */
 };
 
 static void reid__team_share(reid__team *team, int index) {
@@ -3463,7 +3464,7 @@ static void *reid__member_main(void *arg) {
     }
 }
 
-/* Our floating-point settings around a task on a thread that is not ours. */
+/* Runs a task with our floating-point settings on a thread that is not ours. */
 static void reid__foreign_task(void *arg, int index) {
     reid__team *team = (reid__team *)arg;
     reid__caller caller = reid__enter();
@@ -3471,7 +3472,7 @@ static void reid__foreign_task(void *arg, int index) {
     reid__leave(caller);
 }
 
-/* fn(task, i) for every i in 0 … count-1, on the whole team; returns when all are done. */
+/* Calls fn(task, i) for every i in 0 … count-1, on the whole team; returns when all are done. */
 static void reid__parallel(reid__team *team, reid_task_fn fn, void *task, int count) {
     REID_ASSERT(__atomic_load_n(&team->pending, __ATOMIC_RELAXED) == 0); /* one job at a time */
     team->fn = fn, team->task = task, team->count = count;
@@ -3492,7 +3493,7 @@ static void reid__parallel(reid__team *team, reid_task_fn fn, void *task, int co
     }
 }
 
-/* Starts a thread with all signals blocked: they belong to the program, not to its library. */
+/* Starts a thread with all signals blocked: signals are the program's business, not its library's. */
 static int reid__thread_start(pthread_t *thread, size_t stack, void *(*main_fn)(void *), void *arg) {
 #ifndef _WIN32
     sigset_t all, before;
@@ -3510,8 +3511,8 @@ static int reid__thread_start(pthread_t *thread, size_t stack, void *(*main_fn)(
     return started;
 }
 
-/* Starts size - 1 threads. If the system refuses some, the team is smaller: every member's share is by index modulo
-   size, so size shrinks with it. Its memory goes with all that mem has. */
+/* Starts size - 1 threads. If the system refuses some, the team is smaller: members divide the work by index modulo
+   size, so size shrinks too. The memory is freed with everything else in mem. */
 static reid_result reid__team_start(reid__team *team, reid__mem *mem, int size, const reid_desc *desc) {
     memset(team, 0, sizeof *team);
     reid__member *members = (reid__member *)reid__alloc(mem, (size_t)size * sizeof *members);
@@ -3524,7 +3525,7 @@ static reid_result reid__team_start(reid__team *team, reid__mem *mem, int size, 
         pthread_mutex_destroy(&team->mutex);
         return REID_ERR_SYSTEM;
     }
-    team->members = members; /* from here on there is something to stop */
+    team->members = members; /* from here on reid__team_stop has work to do */
     /* Members read team->size only after the first job is signalled, when it is final. */
     for (int i = 1; i < size && !team->parallel_fn; i++) {
         reid__member *member = &members[i];
@@ -3536,7 +3537,7 @@ static reid_result reid__team_start(reid__team *team, reid__mem *mem, int size, 
     return REID_OK;
 }
 
-/* `forked`: the threads are the parent's, there is nothing to join. */
+/* `forked`: the threads are the parent's, so none is joined. */
 static void reid__team_stop(reid__team *team, int forked) {
     if (!team->members || forked) return;
     __atomic_store_n(&team->stop, 1, __ATOMIC_RELEASE);
@@ -3549,27 +3550,27 @@ static void reid__team_stop(reid__team *team, int forked) {
 /* --------------------------------------------------------------------------------------------------------------------
    >>isa
    What an instruction set provides. >>kernels has the inner loops once; they are compiled here for each instruction
-   set, and a table of functions, reid__kernels, comes out of each pass. reid__kernels_choose picks one at run time.
+   set, and each pass defines a table of functions, reid__kernels. reid__kernels_choose picks one at run time.
    ------------------------------------------------------------------------------------------------------------------ */
-/* One tile: some pixels times one panel. Inputs, residual and outputs have the type that the convolution multiplies. */
+/* One tile: some pixels times one panel. Inputs, residual and outputs have the convolution's reid__element type. */
 typedef struct reid__tile {
-    /* Inputs. The table `a` has a pointer for each row and kernel position; without it, row r's inputs of run `tap` are
-       at matrix + tap_at[tap] + r * row. AMX, which knows no other rows, finds step i of a run i * step further. */
-    const void *const *a;      /* [rows][taps]; it counts where `matrix` is NULL */
+    /* Inputs. The table `a` has a pointer for each row and kernel position; or row r's inputs of run `tap` are at
+       matrix + tap_at[tap] + r * row. AMX, which supports only the latter, finds step i of a run i * step further. */
+    const void *const *a;      /* [rows][taps]; used if `matrix` is NULL */
     const char *matrix;        /* the inputs of row 0, or NULL */
     const ptrdiff_t *tap_at;   /* [taps]: bytes from a row's first run to each of its runs */
     ptrdiff_t row, step;       /* bytes from row to row, and from step to step */
     int taps, kc;              /* a row has `taps` runs of kc inputs, so that K = taps * kc */
-    int grid;                  /* 0, or the rows are places in lines of so many, see reid__copy_grid; the last place of
-                                  a line and the last line of an image are no pixels, and are not stored */
-    int places, x;             /* the places of an image; the one that row 0 stands for */
+    int grid;                  /* not 0: the rows are places in lines of this length, see reid__copy_grid; the last
+                                  place of a line and the last line of an image are not pixels, and not stored */
+    int places, x;             /* the places of an image; the place of row 0 */
 
     /* Weights of the panel. */
     const float *b;            /* [K][panel width]; in bf16 and INT8 words of weights, see reid__pack_narrow */
     const float *bias;         /* [panel width] */
-    const float *scale;        /* INT8: [panel width]; a sum of 1 is so many steps of the output */
+    const float *scale;        /* INT8: [panel width]; steps of the output per unit of the sum */
     const float *factors;      /* NULL, or [K]: each row of weights is multiplied by its factor before it is used */
-    float *scaled;             /* the place for those products */
+    float *scaled;             /* memory for the weights times factors */
     int half;                  /* 1: the panel has half of the usual columns */
 
     /* Output. */
@@ -3577,28 +3578,28 @@ typedef struct reid__tile {
     ptrdiff_t out_stride;      /* bytes from pixel to pixel */
     const void *residual;      /* NULL, or the first pixel's values that are added before the activation */
     ptrdiff_t residual_stride; /* bytes from pixel to pixel */
-    float residual_scale;      /* INT8: a residual of 1 is so many steps of the output */
+    float residual_scale;      /* INT8: steps of the output per step of the residual */
     int is_signed, residual_signed; /* INT8: these bytes are -128 ... 127 instead of 0 ... 255 */
     reid__act act;             /* the activation */
     int wide;                  /* 1: the output of bf16 is FP32 */
 
-    /* What is fetched into the caches meanwhile. */
-    uintptr_t ahead;           /* the address of what is wanted next; a number, as it may pass an array's end */
+    /* Prefetching. */
+    uintptr_t ahead;           /* the address to fetch next; a number, because it may be past an array's end */
     int fetch_divisor;         /* for each byte that the tile reads of b it fetches 1 / fetch_divisor bytes */
-    int panel_stays;           /* 1: it fetches nothing, as the block before has left the next panel in the cache */
+    int panel_stays;           /* 1: fetches nothing, because the previous block left the next panel in the cache */
     ptrdiff_t next_out;        /* not 0: bytes from a pixel's outputs to the next block's, and between residuals */
     ptrdiff_t next_piece;      /* bytes that each pixel fetches there */
 
     int *in_use;               /* whether this thread's AMX registers are set up */
 } reid__tile;
 
-/* Where the inputs of one row and kernel position begin. */
+/* Address of the inputs of one row and kernel position. */
 static const void *reid__run_at(const reid__tile *t, ptrdiff_t r, int tap) {
     return t->matrix ? t->matrix + t->tap_at[tap] + r * t->row : t->a[r * t->taps + tap];
 }
 
-/* Returns how many of a tile's rows from *r on are pixels side by side, perhaps none. *r and *x go on to the row behind
-   them, and behind the place or the line of an image that is no pixel, if one follows. */
+/* Returns how many of a tile's rows from *r on are adjacent pixels, perhaps none. Moves *r and *x to the row after
+   them, and past the place or the line of an image that is not a pixel, if one follows. */
 static int reid__next_run(const reid__tile *t, int rows, int *r, int *x) {
     int run = rows - *r, passed = run, last = t->places - t->grid;
     if (t->grid) {
@@ -3615,39 +3616,39 @@ typedef struct reid__gemm {
     int mr;
     void (*tile)(const reid__tile *t, int rows);
     void (*gather)(const void *const *a, int rows, int taps, int kc, void *out); /* NULL: tiles read t->a */
-    void (*release)(int *in_use); /* gives the registers of a thread back */
+    void (*release)(int *in_use); /* releases the registers of a thread */
 } reid__gemm;
 
 /* Some of Winograd's tiles times one panel, in three points of a row of six: the first three, or the last three. */
 typedef struct reid__points {
     const float *in;      /* [c / W][3][REID__TILES][W], transformed; W: a vector's floats */
-    const float *weights; /* [c][3][nr]: filters that are transformed from row to row, but not within rows ... */
+    const float *weights; /* [c][3][nr]: filters transformed along columns; along rows, too, if `made` */
     float *out;           /* [rows][REID__POINTS][nr], at the first point */
     int c;
-    int last;             /* 1: the last three */
-    int made;             /* 1: ... but within rows, too, by winograd_make: the three points */
-    uintptr_t ahead;      /* the address of weights of the next row of points; it may pass an array's end */
-    int lines;            /* the cache lines that are fetched from there for each channel */
+    int last;             /* 1: the last three points of the row; 0: the first three */
+    int made;             /* 1: winograd_make has transformed the weights along rows, to the three points */
+    uintptr_t ahead;      /* the address of weights of the next row of points; it may be past an array's end */
+    int lines;            /* cache lines fetched from there for each channel */
 } reid__points;
 
-/* Floats from three points' transformed inputs, reid__points.in, to the next three. A cache line more than they take is
-   left, because at a distance of a power of two all of them would share one set of the cache. */
+/* Floats from three points' transformed inputs, reid__points.in, to the next three. The gap of a cache line keeps the
+   distance from being a power of two, at which all of them would share one set of the cache. */
 static ptrdiff_t reid__three_points(int c) { return 3 * REID__TILES * (ptrdiff_t)c + REID__LANES; }
 
 #define REID__MAX_KERNEL 5 /* rows of a depthwise window */
 #define REID__SHORT_LINE 8 /* lines of fewer pixels are computed several at a time, */
-#define REID__LINES_PIXELS 24 /* so that these have together at least so many pixels */
-#define REID__FETCH 8 /* a tile fetches after each 8 inputs, in half panels after 16, and behind the last full turn */
-#define REID__FEW_TILES 6 /* up to so many tiles of a panel fetch the next one into L1; more of them fetch it into L2 */
-#define REID__DOTS_AHEAD 1024 /* floats from those in use to those that are fetched, for inner products */
+#define REID__LINES_PIXELS 24 /* so that together they have at least this many pixels */
+#define REID__FETCH 8 /* a tile fetches after each 8 inputs, in half panels after 16, and after the last full turn */
+#define REID__FEW_TILES 6 /* up to this many tiles of a panel fetch the next panel into L1; more fetch it into L2 */
+#define REID__DOTS_AHEAD 1024 /* floats from those in use to those being fetched, for inner products */
 
 typedef struct reid__kernels {
     char name[16];
     int nr;                                 /* columns of a panel */
-    reid__element element;                  /* of the operations that `narrow` computes */
+    reid__element element;                  /* the type of the operations that `narrow` computes */
     reid__gemm fp32, int16, narrow;         /* see reid__gemm_for */
     void (*load)(const void *in, int c, int pixels, int width, float *out);
-    void (*store)(const float *in, void *out, int count); /* as bf16, or INT8's image, whole numbers, as INT16 */
+    void (*store)(const float *in, void *out, int count); /* as bf16; or the image of INT8, whole numbers, as INT16 */
     void (*depthwise)(const reid__op *op, int c, int width, const float *const *rows, const float *weight,
                       const float *bias, void *out, float *sums);
     void (*maxpool)(const reid__op *op, int c, const void *in, int oy, void *out);
@@ -3679,7 +3680,7 @@ static const reid__gemm *reid__gemm_for(const reid__kernels *k, const reid__op *
 #define REID__INLINE static inline __attribute__((always_inline))
 #ifdef __clang__
 #if __has_feature(address_sanitizer) || __has_feature(undefined_behavior_sanitizer)
-#define REID__UNROLLED /* every access is checked on its own: minutes and gigabytes for clang, with no other result */
+#define REID__UNROLLED /* with a check at every access, unrolling costs clang minutes and gigabytes */
 #else
 #define REID__UNROLLED _Pragma("clang loop unroll(full)")
 #endif
@@ -3692,28 +3693,28 @@ static const reid__gemm *reid__gemm_for(const reid__kernels *k, const reid__op *
 #define REID_SELF "reid.h" /* this file, which includes itself once per instruction set */
 #endif
 
-/* The patterns of 2^(i/8) for i = 0 ... 7, less i << 20, once more for vectors of 16: see over_sigmoid of >>kernels. */
+/* The bits of 2^(i/8) for i = 0 ... 7, minus i << 20; repeated for vectors of 16: see over_sigmoid of >>kernels. */
 static const uint32_t reid__eighths[16] = {
     0x3f800000, 0x3f7b95c2, 0x3f7837f0, 0x3f75fed7, 0x3f7504f3, 0x3f75672a, 0x3f7744fd, 0x3f7ac0c7,
     0x3f800000, 0x3f7b95c2, 0x3f7837f0, 0x3f75fed7, 0x3f7504f3, 0x3f75672a, 0x3f7744fd, 0x3f7ac0c7,
 };
 
-/* 2^t for a number of eighths, which stands in the low bits of t's pattern. */
+/* 2^t, where the low bits of t's representation hold t as a number of eighths. */
 static inline float reid__exp2_eighths(float t) {
     return reid__float(reid__eighths[reid__bits(t) & 7] + (reid__bits(t) << 20));
 }
 
-/* Two bf16 inputs or four bytes, for a vector of such groups. */
+/* Loads two bf16 inputs or four bytes as one word, for a vector of such words. */
 static inline int reid__group(const void *p) {
     int all;
     memcpy(&all, p, 4);
     return all;
 }
 
-/* INT8: a byte as it is stored. */
+/* INT8: the number stored in a byte. */
 static inline float reid__from_byte(uint8_t byte, int is_signed) { return is_signed ? (int8_t)byte : byte; }
 
-/* The inner product of four bytes 0 ... 255 and four -128 ... 127. */
+/* The inner product of four bytes 0 ... 255 and four bytes -128 ... 127. */
 static inline int32_t reid__dot4(int32_t a, int32_t b) {
     int32_t sum = 0;
     for (int i = 0; i < 32; i += 8) sum += (int32_t)((uint32_t)a >> i & 255) * (int8_t)((uint32_t)b >> i & 255);
@@ -3725,12 +3726,12 @@ static inline int32_t reid__dot2(int32_t a, int32_t b) {
     return (int16_t)a * (int16_t)b + (int16_t)(a >> 16) * (int16_t)(b >> 16);
 }
 
-/* Added to a number of -2^22 ... 2^22 it leaves that in the low bits of the pattern, rounded to nearest even. */
+/* Added to a number of -2^22 ... 2^22 it leaves the number, rounded to nearest even, in the low bits of the float. */
 #define REID__MAGIC 12582912.0f /* 1.5 * 2^23 */
 
 static inline float reid__half(uint16_t half) { return reid__float(reid__half_bits(half)); }
 
-/* FP32 to half precision, to nearest even. */
+/* FP32 to half precision, rounded to nearest even. */
 static uint16_t reid__to_half(float x) {
     uint32_t bits = reid__bits(x), sign = bits >> 16 & 0x8000, size = bits & 0x7fffffff;
     if (size >= 0x7f800000) return (uint16_t)(sign | 0x7c00 | (size > 0x7f800000 ? 0x200 : 0));
@@ -3741,8 +3742,8 @@ static uint16_t reid__to_half(float x) {
     return (uint16_t)(sign | (size - 0x38000000) >> 13);
 }
 
-/* What a pass of >>kernels needs: these macros are defined, and REID_SELF is included, which undefines them after the
-   pass, or after the last one of its instruction set. "vectors": avx2, avx512 and neon; "narrow": bf16 and INT8.
+/* The macros of a pass of >>kernels. They are defined before REID_SELF is included, which undefines them after the
+   pass, or after the last pass of its instruction set. "vectors": avx2, avx512 and neon; "narrow": bf16 and INT8.
 
        REID__PASS            all       the end of the names that the pass defines, reid__tile_avx2
        REID__BASE            all       the FP32 pass of the same vectors, whose functions are shared
@@ -3751,25 +3752,25 @@ static uint16_t reid__to_half(float x) {
        REID__W               all       floats in a vector; 4 is NEON
        REID__MR, REID__ROWS  all       most rows of a tile, and X(1) ... X(MR)
        REID__NV              all       vectors in a row of a panel
-       REID__POINT_VECTORS   all       vectors of output channels in a step of Winograd's product; 1: registers are few,
-                                       and it prefers weights that are made before it
+       REID__POINT_VECTORS   all       vectors of output channels in a step of Winograd's product; 1: for few registers,
+                                       with weights transformed beforehand
        REID__RUN             all       output pixels that a depthwise convolution computes side by side
-       REID__UNROLL          all       the pragma before loops that have to be unrolled (REID__EACH), or nothing
+       REID__UNROLL          all       the pragma before loops that must be unrolled (REID__EACH), or nothing
        REID__IN_REGISTER     all       keeps a vector in a register
-       REID__CLAMP           all       x cut off at -limit and limit; a NaN stays one
+       REID__CLAMP           all       x clamped to -limit and limit; a NaN stays a NaN
        REID__HALVES          all       a vector of floats from half precision
        REID__EXP2_EIGHTHS    all       2^t for eighths
        REID__ILOAD, ISTORE, LOOKUP, OCTETS, IBLOCKS, IREPEAT, ISPREAD, ROUND, TRIPLES
                              vectors   integer loads, stores and shuffles, most of them for resizing
-       REID__BF16 or INT8    narrow    which of the two it is; neither: FP32
-       REID__T, GET, PUT     bf16      the type of an activation in memory, and a vector of them from there and back
-       REID__STEP            bf16      how many inputs of a pixel a multiply-add of tile takes
-       REID__INPUT, DOT      narrow    a word of inputs in every lane (NEON too), its products with words, added up
-       REID__DOT_INT16       INT8      the same of two INT16 in a word
+       REID__BF16 or INT8    narrow    the type of the pass; neither: FP32
+       REID__T, GET, PUT     bf16      the type of an activation in memory; loads and stores a vector of them
+       REID__STEP            bf16      inputs of a pixel that one multiply-add of tile takes
+       REID__INPUT, DOT      narrow    a word of inputs in every lane (NEON too); adds its products with words
+       REID__DOT_INT16       INT8      like DOT, for two INT16 in a word
        REID__QUOTIENT        bf16      a / b
-       REID__AMX, AMX_DOT    narrow    where AMX has it: the name of that table, and the same product of tiles
+       REID__AMX, AMX_DOT    narrow    if AMX has it: the name of its table; DOT for tiles
 
-   The intrinsics beside + - * and / have the same names behind each instruction set's prefix. */
+      Intrinsics other than + - * and / have the same names after each instruction set's prefix. */
 #define REID__OF(name) REID__JOIN(REID__PREFIX, name)
 #define REID__LOAD(p) REID__OF(loadu_ps)(p)
 #define REID__STORE(p, v) REID__OF(storeu_ps)(p, v)
@@ -3806,7 +3807,7 @@ REID__INLINE int32_t reid__scalar_cvtepi8_epi32(uint8_t x) { return (int8_t)x; }
 #define REID__HALVES(p) reid__half(*(p))
 #include REID_SELF
 
-/* INT8. What is FP32 in it takes the vectors' multiply-adds, so that all instruction sets give the same bits. */
+/* INT8. Its FP32 arithmetic uses fused multiply-adds, so that all instruction sets give the same bits. */
 #ifndef REID_NO_NARROW
 #define REID__PASS scalar_int8
 #define REID__INT8
@@ -3827,7 +3828,7 @@ REID__INLINE int32_t reid__scalar_cvtepi8_epi32(uint8_t x) { return (int8_t)x; }
 #undef REID__EXP2_EIGHTHS
 #define REID__EXP2_EIGHTHS(t)                                                                                          \
     (REID__V)REID__OF(add_epi32)(REID__LOOKUP(reid__eighths, (REID__I)(t)), REID__OF(slli_epi32)((REID__I)(t), 20))
-/* Of four words of a picture's bytes the first three bytes each, and nothing. */
+/* A shuffle that takes the first three bytes of each of four words of pixels, then zeros. */
 static const uint8_t reid__three_of_four[16] = {0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 255, 255, 255, 255};
 #endif
 #ifdef REID__VECTORS
@@ -3856,20 +3857,20 @@ static const uint8_t reid__three_of_four[16] = {0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 
 #define REID__POINT_VECTORS 1
 #define REID__RUN 7
 #define REID__UNROLL REID__UNROLLED
-#define REID__IN_REGISTER(v) /* of 16 none is left */
+#define REID__IN_REGISTER(v) /* none of the 16 registers is left */
 #define REID__CLAMP(x, limit) _mm256_min_ps(limit, _mm256_max_ps(_mm256_setzero_ps() - (limit), x))
 #define REID__ILOAD(p) _mm256_loadu_si256((const __m256i *)(const void *)(p))
 #define REID__ISTORE(p, v) _mm256_storeu_si256((__m256i *)(void *)(p), v)
-#define REID__LOOKUP(table, i) _mm256_permutevar8x32_epi32(REID__ILOAD(table), i) /* by the low 3 bits, of 8 */
+#define REID__LOOKUP(table, i) _mm256_permutevar8x32_epi32(REID__ILOAD(table), i) /* by the low 3 bits of i */
 #define REID__OCTETS(p) _mm_loadl_epi64((const __m128i *)(const void *)(p))
-/* Blocks of 16 bytes; one block everywhere; a number for each block. */
+/* Loads blocks of 16 bytes from two places; repeats one block; spreads one number over each block. */
 #define REID__IBLOCKS(from, at)                                                                                        \
     _mm256_inserti128_si256(_mm256_castsi128_si256(REID__ILOAD4((from)[0] + (at))), REID__ILOAD4((from)[1] + (at)), 1)
 #define REID__IREPEAT(p) _mm256_broadcastsi128_si256(REID__ILOAD4(p))
 #define REID__ISPREAD(p)                                                                                               \
     _mm256_permutevar8x32_epi32(_mm256_castsi128_si256(_mm_loadl_epi64((const __m128i *)(const void *)(p))),           \
                                 _mm256_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1))
-/* Packing saturates: to 16 bits, which changes nothing, and to 0 ... 255. It works on halves of 128 bits. */
+/* Packing saturates to 16 bits, which changes nothing, then to 0 ... 255. It works on halves of 128 bits. */
 #define REID__ROUND(line, sums)                                                                                        \
     do {                                                                                                               \
         __m256i low = _mm256_srai_epi32(REID__ILOAD(sums), REID__TAP_BITS);                                            \
@@ -3917,11 +3918,11 @@ REID__TARGET_END
 #define REID__POINT_VECTORS 2
 #define REID__RUN 7
 #define REID__UNROLL REID__UNROLLED
-#define REID__IN_REGISTER(v) __asm__("" : "+v"(v)) /* gcc would load it again for each multiply-add */
-#define REID__CLAMP(x, limit) _mm512_range_ps(x, limit, 2) /* the nearer to zero, with the sign of x */
+#define REID__IN_REGISTER(v) __asm__("" : "+v"(v)) /* gcc would reload it for each multiply-add */
+#define REID__CLAMP(x, limit) _mm512_range_ps(x, limit, 2) /* whichever is nearer to zero, with the sign of x */
 #define REID__ILOAD(p) _mm512_loadu_si512(p)
 #define REID__ISTORE(p, v) _mm512_storeu_si512(p, v)
-#define REID__LOOKUP(table, i) _mm512_permutexvar_epi32(i, REID__ILOAD(table)) /* by the low 4 bits, of 16 */
+#define REID__LOOKUP(table, i) _mm512_permutexvar_epi32(i, REID__ILOAD(table)) /* by the low 4 bits of i */
 #define REID__OCTETS(p) _mm_loadu_si128((const __m128i *)(const void *)(p))
 #define REID__IBLOCKS(from, at)                                                                                        \
     _mm512_inserti32x4(_mm512_inserti32x4(                                                                             \
@@ -3941,7 +3942,7 @@ REID__TARGET("avx512f,avx512dq,avx512bw,avx2,fma")
 REID__TARGET_END
 
 #ifndef REID_NO_NARROW
-/* bf16 in memory, FP32 in the same vectors. A bf16 is the upper half of an FP32. */
+/* bf16 in memory, FP32 in AVX-512's vectors. A bf16 is the upper half of an FP32. */
 #define REID__PASS avx512_bf16
 #define REID__BF16
 #define REID__T uint16_t
@@ -3967,7 +3968,7 @@ REID__TARGET_END
 #define REID__AMX amx_int8
 #define REID__AMX_DOT(sums, a, b) __asm__ volatile("tdpbusd %%tmm" #b ", %%tmm" #a ", %%tmm" #sums ::: "memory")
 REID__TARGET("avx512f,avx512dq,avx512bw,avx512vl,avx512vnni,avx2,fma")
-/* _mm512_dpbusd_epi32 and _mm512_dpwssd_epi32, of which gcc copies every sum in and out. */
+/* In place of _mm512_dpbusd_epi32 and _mm512_dpwssd_epi32, for which gcc copies every sum in and out. */
 REID__INLINE __m512i reid__dot_bytes(__m512i a, __m512i b, __m512i c) {
     __asm__("vpdpbusd %2, %1, %0" : "+v"(c) : "v"(a), "v"(b));
     return c;
@@ -3985,7 +3986,7 @@ REID__TARGET_END
 #endif
 
 #ifdef REID__NEON
-/* x86's names, so that the kernels need no others. Unlike vmaxq, max and min give b where one is NaN or both are 0. */
+/* NEON under x86's names, which the kernels use. As on x86, max and min give b if one is NaN or both are 0. */
 REID__INLINE float32x4_t reid__neon_loadu_ps(const float *p) { return vld1q_f32(p); }
 REID__INLINE void reid__neon_storeu_ps(float *p, float32x4_t v) { vst1q_f32(p, v); }
 REID__INLINE float32x4_t reid__neon_set1_ps(float x) { return vdupq_n_f32(x); }
@@ -4007,19 +4008,19 @@ REID__INLINE int32x4_t reid__neon_madd_epi16(int32x4_t a, int32x4_t b) {
     int16x8_t x = vreinterpretq_s16_s32(a), y = vreinterpretq_s16_s32(b);
     return vpaddq_s32(vmull_s16(vget_low_s16(x), vget_low_s16(y)), vmull_high_s16(x, y));
 }
-/* Multiply-adds take it from the one lane that is loaded, in their order: gcc would load all first, and spill. */
+/* Loads one lane, which multiply-adds then use, in order: gcc would load all inputs first, and spill. */
 REID__INLINE float32x4_t reid__neon_input(const float *p) {
     float x = *p;
     __asm__ volatile("" : "+w"(x));
     return vdupq_n_f32(x);
 }
-/* The words of a table of 8 by the low 3 bits: their bytes, from two registers. */
+/* Words of a table of 8, selected by the low 3 bits of i: looks up their bytes in two registers. */
 REID__INLINE int32x4_t reid__neon_lookup(const uint32_t *table, int32x4_t i) {
     uint8x16x2_t both = {{vreinterpretq_u8_u32(vld1q_u32(table)), vreinterpretq_u8_u32(vld1q_u32(table + 4))}};
     int32x4_t at = vmlaq_s32(vdupq_n_s32(0x03020100), vandq_s32(i, vdupq_n_s32(7)), vdupq_n_s32(0x04040404));
     return vreinterpretq_s32_u8(vqtbl2q_u8(both, vreinterpretq_u8_s32(at)));
 }
-/* Eight sums to 16 bits, cut off. */
+/* Eight sums to 16 bits, saturated. */
 REID__INLINE int16x8_t reid__neon_round(const int32_t *sums) {
     return vcombine_s16(vqmovn_s32(vshrq_n_s32(vld1q_s32(sums), REID__TAP_BITS)),
                         vqmovn_s32(vshrq_n_s32(vld1q_s32(sums + 4), REID__TAP_BITS)));
@@ -4055,19 +4056,19 @@ REID__INLINE int16x8_t reid__neon_round(const int32_t *sums) {
 #endif
 
 #if defined(__x86_64__)
-/* eax, ebx, ecx, edx */
+/* Sets r to eax, ebx, ecx, edx. */
 static void reid__cpuid(unsigned leaf, unsigned subleaf, unsigned r[4]) {
     __asm__("cpuid" : "=a"(r[0]), "=b"(r[1]), "=c"(r[2]), "=d"(r[3]) : "a"(leaf), "c"(subleaf));
 }
 
-/* Bits that __builtin_cpu_supports of some compilers has no name for. */
+/* Tests a CPUID bit, for features that __builtin_cpu_supports of some compilers cannot name. */
 static inline int reid__cpu_has(unsigned leaf, unsigned subleaf, int part, int bit) {
     unsigned r[4];
     reid__cpuid(leaf, subleaf, r);
     return (int)(r[part] >> bit & 1);
 }
 
-/* AMX's tiles are 8 KiB more to save for a thread: Linux wants to be asked, once in a process. */
+/* Requests permission for AMX, once per process: Linux requires it because its tiles add 8 KiB to a thread's state. */
 static inline int reid__amx_allowed(void) {
 #ifdef SYS_arch_prctl
     return syscall(SYS_arch_prctl, 0x1023 /* ARCH_REQ_XCOMP_PERM */, 18 /* tile data */) == 0;
@@ -4102,7 +4103,7 @@ static const reid__kernels *reid__kernels_for(reid_isa isa) {
     return isa == REID_ISA_SCALAR ? &reid__kernels_scalar : NULL;
 }
 
-/* The same for convolutions in INT8. */
+/* Like reid__kernels_for, for convolutions in INT8. */
 static const reid__kernels *reid__kernels_for_int8(reid_isa isa) {
     const reid__kernels *kernels = reid__kernels_for(isa);
 #ifndef REID_NO_NARROW
@@ -4114,7 +4115,7 @@ static const reid__kernels *reid__kernels_for_int8(reid_isa isa) {
     return kernels;
 }
 
-/* desc.cpu_isa, else REID_CPU_ISA, else the best there is for convolutions in FP32, bf16 or INT8. */
+/* Chooses desc.cpu_isa, else REID_CPU_ISA, else the best available for convolutions in FP32, bf16 or INT8. */
 static reid_result reid__kernels_choose(reid_isa isa, reid_precision precision, const reid__kernels **out,
                                         reid_error *e) {
     static const struct { char name[12]; int fp32, bf16, int8; } rows[] = {
@@ -4130,7 +4131,7 @@ static reid_result reid__kernels_choose(reid_isa isa, reid_precision precision, 
                               "avx512_bf16, amx_bf16, avx512_vnni, amx_int8 or neon", forced);
     }
     if ((int)isa < REID_ISA_AUTO || (int)isa > count)
-        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.cpu_isa is %d, which is no reid_isa", (int)isa);
+        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.cpu_isa is %d, which is not a reid_isa", (int)isa);
     for (int i = count - 1; i >= 0; i--) {
         reid_isa each = (reid_isa)(REID_ISA_SCALAR + i);
         int computes = int8 ? rows[i].int8 : bf16 ? rows[i].bf16 : rows[i].fp32;
@@ -4139,9 +4140,9 @@ static reid_result reid__kernels_choose(reid_isa isa, reid_precision precision, 
         if (*out) return REID_OK;
         if (isa == REID_ISA_AUTO) continue;
         if (computes)
-            return reid__fail(e, REID_ERR_ISA, "%s was asked for, and this CPU or build does not have it",
+            return reid__fail(e, REID_ERR_ISA, "%s was requested, but this CPU or build does not have it",
                               rows[i].name);
-        return reid__fail(e, REID_ERR_PRECISION, "%s was asked for, which does not compute in %s", rows[i].name, kind);
+        return reid__fail(e, REID_ERR_PRECISION, "%s was requested, but it does not compute in %s", rows[i].name, kind);
     }
     return reid__fail(e, REID_ERR_PRECISION, "bf16 needs AVX512_BF16, which this CPU or build does not have; device "
                       "cuda computes in bf16 from sm_80 on");
@@ -4150,12 +4151,12 @@ static reid_result reid__kernels_choose(reid_isa isa, reid_precision precision, 
 /* --------------------------------------------------------------------------------------------------------------------
    >>pack
    Weights from the file to the order in which the inner loops read them: batch norm folded in double precision, then
-   cut into panels of reid__kernels.nr output channels, one behind the other, of FP32, bf16 or INT8.
+   cut into consecutive panels of reid__kernels.nr output channels, in FP32, bf16 or INT8.
    ------------------------------------------------------------------------------------------------------------------ */
 #define REID__PACKED 32 /* input channels at a time: the lines of a panel that they fill stay in L1 */
 
-/* Copies `columns` rows of a weight tensor, each (ic, taps), into one panel [taps][ic][width], multiplied by their
-   column's factor (batch norm's). Columns past the last stay zero. */
+/* Copies `columns` rows of a weight tensor, each (ic, taps), into one panel [taps][ic][width], each multiplied by its
+   factor (batch norm's). The remaining columns are zero. */
 static void reid__pack_panel(float *panel, int width, const float *rows, int columns, int ic, int taps,
                              const double *factors) {
     size_t k_count = (size_t)ic * (size_t)taps;
@@ -4173,25 +4174,25 @@ static void reid__pack_panel(float *panel, int width, const float *rows, int col
         }
 }
 
-/* Where weights come from while a network is packed. One per thread. */
+/* Source and staging memory of the weights while a network is packed. One per thread. */
 typedef struct reid__loader {
     const reid__weights *file;
     uint64_t seed;      /* of generated tensors */
-    float *rows;        /* staging: the rows of one panel, and behind them, for Winograd, the panel */
+    float *rows;        /* staging: the rows of one panel, followed, for Winograd, by the panel */
     float *vectors;     /* staging: gamma, beta, mean, variance of one convolution */
     double *factors;    /* staging: gamma / sqrt(variance + eps) */
     const reid__kernels *kernels;
-    const reid__buffer *buffers; /* the plan's: INT8's ranges */
+    const reid__buffer *buffers; /* the plan's, for the ranges of INT8 */
     const reid__preset *preset;
 } reid__loader;
 
-/* FP32 to bf16, to nearest even. */
+/* FP32 to bf16, rounded to nearest even. */
 static uint16_t reid__to_bf16(float x) {
     uint32_t bits = reid__bits(x);
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-/* INT8: a channel's `count` weights times batch norm's factor become -127 ... 127. Returns what 1 stands for. */
+/* INT8: the step with which a channel's weights times batch norm's factor become -127 ... 127, and its inverse. */
 static double reid__quantise(const float *row, int count, double factor, double *inverse) {
     double most = 0;
     for (int i = 0; i < count; i++) most = fmax(most, fabs(row[i] * factor));
@@ -4199,9 +4200,9 @@ static double reid__quantise(const float *row, int count, double factor, double 
     return most / 127;
 }
 
-/* A panel of bf16, INT8 or INT16: each run of inputs (see reid__runs) in groups of 4 bytes, one below the other in a
-   column, padded with zeros. `merged` kernel positions are one run. factors: NULL, or [columns]. scale: [columns],
-   INT8's. INT16's rows are whole numbers, see reid__pack_levels. */
+/* Packs a panel of bf16, INT8 or INT16: each run of inputs (see reid__runs) in groups of 4 bytes, down a column, padded
+   with zeros. `merged` kernel positions form one run. factors: NULL, or [columns]. scale: [columns], for INT8. The rows
+   of INT16 are already whole numbers, see reid__pack_levels. */
 static void reid__pack_narrow(float *panel, int width, const float *rows, int columns, int ic, int taps, int merged,
                               reid__element element, const double *factors, float *scale) {
     size_t depth = (size_t)reid__pad_run(ic * merged, element), each = (size_t)reid__per_word(element);
@@ -4225,9 +4226,9 @@ static void reid__pack_narrow(float *panel, int width, const float *rows, int co
     }
 }
 
-/* INT8's first convolution: with batch norm's factor and the preset's, the weights of an output channel become whole
-   numbers, as large as halves hold them (2048) and as sums stay exact in FP32 (2^24), the same in whatever order, type
-   and instruction. `bias` takes what rounding the mean has left. rows: (columns, 3, taps). */
+/* INT8's first convolution: with the factors of batch norm and preset, the weights of an output channel become whole
+   numbers, as large as halves (2048) and exact sums in FP32 (2^24) allow, so that sums are equal in any order, type and
+   instruction. The error of rounding the mean is added to `bias`. rows: (columns, 3, taps). */
 static void reid__pack_levels(const reid__preset *p, float *rows, int columns, int taps, const double *factors,
                               float *scale, float *bias) {
     for (int j = 0; j < columns; j++, rows += 3 * taps) {
@@ -4245,7 +4246,7 @@ static void reid__pack_levels(const reid__preset *p, float *rows, int columns, i
     }
 }
 
-/* INT8: scales and biases become those in steps of the output. */
+/* INT8: converts scales and biases to steps of the output. */
 static reid_result reid__pack_steps(const reid__loader *l, const reid__op *op, float *scale, float *bias,
                                     reid_error *e) {
     double in = reid__in_bytes(op) ? reid__byte_step(&l->buffers[op->in]) : 1;
@@ -4253,7 +4254,7 @@ static reid_result reid__pack_steps(const reid__loader *l, const reid__op *op, f
     for (int c = 0; c < op->oc; c++) {
         scale[c] = (float)(scale[c] * in / out), bias[c] = (float)(bias[c] / out);
         if (!reid__is_finite(scale[c]) || !reid__is_finite(bias[c]))
-            return reid__fail(e, REID_ERR_RANGES, "%s, channel %d: weights and ranges too far apart", op->name, c);
+            return reid__fail(e, REID_ERR_RANGES, "%s, channel %d: weights and ranges are too far apart", op->name, c);
     }
     return REID_OK;
 }
@@ -4273,7 +4274,7 @@ static void reid__generate(uint64_t seed, const char *name, size_t first, size_t
     }
 }
 
-/* Elements [first, first + count) of one tensor, into its digest too. */
+/* Reads or generates elements [first, first + count) of one tensor, and adds them to its digest. */
 static reid_result reid__fetch(const reid__loader *l, const reid__op *op, const reid__needed_tensor *want, size_t first,
                                size_t count, float *out, reid__digest *digest, reid_error *e) {
     size_t inputs = (size_t)op->ic * (size_t)op->kh * (size_t)op->kw;
@@ -4290,7 +4291,7 @@ static reid_result reid__pack_matrix(const reid__loader *l, const reid__op *op, 
                                      reid_error *e) {
     size_t k = (size_t)ic * (size_t)taps;
     int stem = op->kind == REID__CONV && ic == 3;
-    float *scale = packed - op->weight + op->scales; /* INT8's */
+    float *scale = packed - op->weight + op->scales; /* for INT8 */
     reid__digest d;
     reid__digest_init(&d);
     for (int at = 0; at < n; at += nr) {
@@ -4345,16 +4346,16 @@ static reid_result reid__fold_batch_norm(const reid__loader *l, const reid__op *
     return REID_OK;
 }
 
-/* The exponent of a generalised mean. */
+/* Reads the exponent of a generalised mean. */
 static reid_result reid__fetch_exponent(const reid__loader *l, const reid__op *op, const reid__needed_tensor *want,
                                         float *p, uint64_t digest[2], reid_error *e) {
     reid_result r = reid__fetch_vector(l, op, want, p, digest, e);
     if (r != REID_OK || (*p >= 1e-3f && *p <= 1e3f)) return r;
-    return reid__fail(e, REID_ERR_EXPONENT, "tensor %s is %g; an exponent is between 0.001 and 1000", want->name,
+    return reid__fail(e, REID_ERR_EXPONENT, "tensor %s is %g; an exponent must be between 0.001 and 1000", want->name,
                       (double)*p);
 }
 
-/* A pool's exponent, and its batch norm as factors and a bias. */
+/* Packs a pool's exponent, and its batch norm as factors and a bias. */
 static reid_result reid__pack_pool(const reid__loader *l, const reid__op *op, const reid__needed_tensor *wants,
                                    float *packed, uint64_t (*digests)[2], reid_error *e) {
     reid_result r = REID_OK;
@@ -4429,64 +4430,64 @@ static void reid__loader_sizes(const reid__plan *p, int nr, size_t *rows, size_t
 /* --------------------------------------------------------------------------------------------------------------------
    >>cpu
    The CPU executor. A convolution is a matrix product C[M x N] = A[M x K] B[K x N]: M pixels of all images of the
-   batch, N output channels, K = kernel positions x input channels. A is never built but for AMX: a table of pointers
-   says where each pixel's inputs lie (reid__rows). B was packed once into panels of `nr` columns (>>pack). In bf16 and
-   INT8 it is the same parts, blocks, panels and tiles of other elements. Where reid__winograd_pays, a 3x3 convolution
+   batch, N output channels, K = kernel positions x input channels. A is never built except for AMX: a table of pointers
+   gives the address of each pixel's inputs (reid__rows). B was packed once into panels of `nr` columns (>>pack). bf16
+   and INT8 use the same parts, blocks, panels and tiles with other elements. If reid__winograd_pays, a 3x3 convolution
    is computed by >>winograd instead; >>depthwise has the other kind of convolution.
 
-   Every output is one chain of multiply-adds in the order bias, k = 0 … K-1, whatever the tile, batch or thread: that
-   is why the bits depend on none of them. (A product of Winograd's begins without the bias.)
+   Every output is one chain of multiply-adds in the order bias, k = 0 … K-1, whatever the tile, batch or thread, so the
+   bits depend on none of them. (Winograd's products begin without the bias.)
    ------------------------------------------------------------------------------------------------------------------ */
 #define REID__BLOCK_FLOATS 131072 /* inputs of a block of pixels: 512 KiB stay in L2 while panels pass by */
 #define REID__BLOCK_POINTERS 4096
 #define REID__BLOCK_BYTES 65536 /* outputs of a block: with the residual they stay in L2, too */
-#define REID__L2_WEIGHT_BYTES 786432 /* of weights that stay there with a block */
+#define REID__L2_WEIGHT_BYTES 786432 /* of weights that stay in L2 with a block */
 #define REID__AMX_BEHIND 31          /* rows that AMX reads past a block's: arenas and blocks have room for them */
-#define REID__GATHERED 262144        /* floats of a block whose inputs are put side by side: 1 MiB */
+#define REID__GATHERED 262144        /* floats of a block whose inputs are gathered: 1 MiB */
 #define REID__MAX_TAPS 49            /* of a convolution: 7 x 7 */
 
-/* A squeeze's factors are for the inputs of a projection. They multiply its weights instead, for every block of pixels,
-   where an image has more pixels than the weights have columns. */
+/* A squeeze's factors apply to the inputs of a projection. They multiply its weights instead, for every block of
+   pixels, if an image has more pixels than the weights have columns. */
 static int reid__scales_weights(const reid__op *op) {
     return op->scale != REID__NONE && !reid__is_narrow(op) && op->oc < op->oh * op->ow;
 }
 
 static int reid__scales_inputs(const reid__op *op) { return op->scale != REID__NONE && !reid__scales_weights(op); }
 
-/* Floats from one scaled pixel to the next. AMX reads whole steps of its channels: the last one ends in zeros. */
+/* Floats from one scaled pixel to the next. AMX reads whole steps of its channels, so the last step ends in zeros. */
 static size_t reid__scaled_floats(const reid__op *op, int c) {
     return (size_t)(reid__pad_run(c, op->element) / reid__per_word(op->element));
 }
 
-/* What one thread needs for itself, carved out of the lane's memory. */
+/* The memory of one thread, carved out of the lane's. */
 typedef struct reid__thread_memory {
     const void **rows;  /* [REID__BLOCK_POINTERS] */
     float *block;       /* inputs of a block, scaled or side by side; squeeze-excite vectors */
     uint8_t *pixels;    /* (height, width, 3): the network's view of an image */
     void *prep;         /* reid__prep_rows */
-    void *prep_apart;   /* the same for reid_preprocess, while the lane computes */
+    void *prep_apart;   /* scratch for reid_preprocess, while the lane computes */
     int preparing;      /* prep_apart is in use; guarded by the handle's mutex */
     ptrdiff_t tap_at[REID__MAX_TAPS]; /* reid__tile.tap_at */
     int in_use;         /* AMX's registers */
-    int taken;          /* parts of its share that members have begun */
+    int taken;          /* parts of this thread's share that have been begun */
     ptrdiff_t held;     /* the first of Winograd's tiles whose inputs `block` holds, or -1 */
 } reid__thread_memory;
 
-/* One set of activations and threads: what one call computes with. */
+/* The activations and threads with which one call computes. */
 typedef struct reid__lane {
     reid__team team;
     float *arena;
     reid__thread_memory *scratch; /* [threads] */
-    uint32_t *clipped;     /* INT8: [batch] values that were cut off, of each image; NULL: not counted */
+    uint32_t *clipped;     /* INT8: [batch] saturated values of each image; NULL: not counted */
     int busy;
 } reid__lane;
 
-/* Everything that running a network reads; the same for every call. */
+/* What every call reads when it runs a network. */
 typedef struct reid__net {
     const reid__plan *plan;
     const reid__kernels *kernels;
     const float *weights;  /* packed */
-    const float *zeros;    /* what lies outside an image: as many floats as the widest pixel has */
+    const float *zeros;    /* a pixel outside an image, as wide as the widest pixel */
     const reid__prep *prep;
     int batch, slots;      /* images of a late arena; early arenas */
 } reid__net;
@@ -4519,7 +4520,7 @@ struct reid__job {
     uint32_t *clipped;     /* the lane's, by number in the late arena */
 };
 
-/* Parts of other sections that the loops below call: described there. */
+/* Defined in later sections, called by the loops below. */
 static void reid__winograd_part(const reid__job *j, const reid__part *p);
 static void reid__depthwise_part(const reid__job *j, const reid__part *p);
 static void reid__depthwise_grid(reid__job *j);
@@ -4532,7 +4533,7 @@ static float *reid__at(const reid__job *j, int buffer, int i) {
     return j->late + b->offset * (size_t)j->room + b->floats * (size_t)(j->at + i);
 }
 
-/* Value `index` of that image, or further on, whatever its type is. */
+/* The address of value `index` of image i of a buffer, or of later images, whatever the type. */
 static char *reid__value_at(const reid__job *j, int buffer, int i, ptrdiff_t index) {
     return (char *)reid__at(j, buffer, i) + index * j->net->plan->buffers[buffer].bytes;
 }
@@ -4550,14 +4551,14 @@ static reid__job reid__job_init(const reid__net *net, reid__lane *lane) {
 
 static int reid__threads(const reid__job *j) { return j->team ? j->team->size : 1; }
 
-/* Part `index` of `parts` of [0, count), in order and as equal as can be. */
+/* Part `index` of `parts` of [0, count): in order, and as equal as possible. */
 static void reid__share(ptrdiff_t count, int parts, int index, ptrdiff_t *from, ptrdiff_t *to) {
     *from = count * index / parts;
     *to = count * (index + 1) / parts;
 }
 
-/* A member does its own share of the parts, whose inputs may be in its cache, and then what is left of the others': a
-   slow core, or one that the system has taken away, does not hold up the team. */
+/* A member does its own share of the parts, whose inputs may be in its cache, and then the rest of the others' shares,
+   so that a slow core, or one that the system has taken away, does not hold up the team. */
 static void reid__member_parts(void *task, int index) {
     const reid__job *j = (const reid__job *)task;
     int members = reid__threads(j);
@@ -4575,7 +4576,7 @@ static void reid__member_parts(void *task, int index) {
     if (j->net->kernels->narrow.release) j->net->kernels->narrow.release(&j->scratch[index].in_use);
 }
 
-/* All parts of an operation, on the team if there is one. */
+/* Runs all parts of an operation, on the team if there is one. */
 static void reid__run_parts(reid__job *j, reid__part_fn part, ptrdiff_t count, int panels) {
     j->part = part, j->count = count, j->panels = panels;
     for (int i = 0; i < reid__threads(j); i++) j->scratch[i].taken = 0, j->scratch[i].held = -1;
@@ -4583,8 +4584,8 @@ static void reid__run_parts(reid__job *j, reid__part_fn part, ptrdiff_t count, i
     else reid__member_parts(j, 0);
 }
 
-/* Where the window that begins at (y0, x0) of an image finds its inputs, position by position: offsets[i] from the
-   first, or zeros where it leaves the image. Most windows do not. */
+/* Writes the addresses of the inputs of the window at (y0, x0) of an image, position by position: offsets[i] from the
+   first, or zeros outside the image. Most windows are inside. */
 static void reid__window_rows(const reid__job *j, const char *image, int y0, int x0, const ptrdiff_t *offsets,
                               const void **rows) {
     const reid__op *op = j->op;
@@ -4626,8 +4627,8 @@ static void reid__rows(const reid__job *j, ptrdiff_t m, int count, const void **
     }
 }
 
-/* The network's image: the border is stored, and a kernel row is one run of kw * 3 values; what follows a run of two
-   bytes each is finite, and has weights of zero. m and what comes with it stand in one line. */
+/* Sets the inputs of a tile of the stem. The border is stored, and a kernel row is one run of kw * 3 values; 2-byte
+   values after a run are finite, and their weights zero. The tile's pixels, from m on, are in one line. */
 static void reid__image_inputs(const reid__job *j, ptrdiff_t m, reid__thread_memory *s, reid__tile *t) {
     const reid__op *op = j->op;
     const reid__buffer *in = &j->net->plan->buffers[op->in];
@@ -4639,14 +4640,14 @@ static void reid__image_inputs(const reid__job *j, ptrdiff_t m, reid__thread_mem
     for (int ky = 0; ky < op->kh; ky++) s->tap_at[ky] = ky * row * in->bytes;
 }
 
-/* AMX multiplies rows of inputs that are equally far apart. For 3x3 windows they are so in a copy with a zero line
-   above each image and a zero before each line, which serve as what lies below and behind, too: place (y, x) of
-   (oh + 1) x (ow + 1) stands for the output whose window begins there. The last line and the last place of a line are
-   computed in vain. A stride of 2 takes four copies, of the even and the odd lines, and in them of the even and the odd
-   pixels. That reads an input once where gathering copies it for every window that it is in.
+/* AMX multiplies rows of inputs at equal distances. For 3x3 windows a copy has these: with a zero line above each image
+   and a zero before each line, which also serve as the padding below and on the right. Place (y, x) of (oh + 1) x
+   (ow + 1) is the output whose window begins there; the results of the last line, and of the last place of each line,
+   are discarded. A stride of 2 takes four copies: of the even and odd pixels of the even and odd lines. This reads an
+   input once, whereas gathering copies it for every window that contains it.
 
-   These are the outputs whose copies fit in a block, but for two lines that it begins and ends in, one in vain for each
-   image, and the last window's. */
+   Returns the number of outputs whose copies fit in a block, less the lines in which it begins and ends, one discarded
+   line for each image, and those of the last window. */
 static int reid__grid_pixels(const reid__op *op, int c) {
     int lines = REID__GATHERED / ((op->ow + 1) * c / reid__per_word(op->element) * op->stride * op->stride);
     return lines > 3 ? op->ow * reid__max((lines - 3) * op->oh / (op->oh + 1) - 2, 0) : 0;
@@ -4659,13 +4660,13 @@ static int reid__uses_grid(const reid__op *op, int c) {
            reid__grid_pixels(op, c) > REID__AMX_BEHIND;
 }
 
-/* The place of a pixel; both counted from the same image on. */
+/* The place of a pixel; both are counted from the start of the same image. */
 static int reid__place_of(const reid__op *op, int pixel) {
     int line = pixel / op->ow;
     return (line + line / op->oh) * (op->ow + 1) + pixel % op->ow;
 }
 
-/* Every stride-th pixel of line y of an image, from number `phase` - 1 on, to a line of a copy. */
+/* Copies every stride-th pixel of line y of an image, from number `phase` - 1 on, to a line of the grid. */
 static void reid__copy_line(const reid__job *j, int image, int y, int phase, char *to) {
     const reid__op *op = j->op;
     size_t pixel = (size_t)(j->net->plan->buffers[op->in].c * 4 / reid__per_word(op->element));
@@ -4681,7 +4682,7 @@ static void reid__copy_line(const reid__job *j, int image, int y, int phase, cha
         else memset(to, 0, pixel);
 }
 
-/* Those copies, for `count` pixels from m on. Returns how many places they take. */
+/* Makes the copies that reid__grid_pixels describes, for `count` pixels from m on. Returns the number of places. */
 static int reid__copy_grid(const reid__job *j, ptrdiff_t m, int count, reid__thread_memory *s, char *block,
                            reid__tile *t) {
     const reid__op *op = j->op;
@@ -4695,7 +4696,7 @@ static int reid__copy_grid(const reid__job *j, ptrdiff_t m, int count, reid__thr
             reid__copy_line(j, image + (top + i) / (op->oh + 1), at * stride + phase / stride - 1, phase % stride,
                             block + (phase * lines + i) * line);
         }
-    memset(block + stride * stride * lines * line, 0, (size_t)pixel); /* behind the last line */
+    memset(block + stride * stride * lines * line, 0, (size_t)pixel); /* after the last line */
     t->grid = grid, t->places = (op->oh + 1) * grid, t->x = from;
     t->matrix = block + from % grid * pixel, t->row = pixel;
     for (int tap = 0; tap < 9; tap++) {
@@ -4705,12 +4706,12 @@ static int reid__copy_grid(const reid__job *j, ptrdiff_t m, int count, reid__thr
     return to - from + 1;
 }
 
-/* The same for other windows, whose inputs are put side by side. */
+/* Gathers the inputs of `count` pixels side by side for AMX, for windows that reid__copy_grid does not handle. */
 static void reid__gather(const reid__job *j, int count, reid__thread_memory *s, float *block, reid__tile *t) {
     int c = j->net->plan->buffers[j->op->in].c;
     int words = reid__pad_run(t->kc, j->op->element) / reid__per_word(j->op->element);
     t->matrix = (const char *)block;
-    if (j->op->scale != REID__NONE) { /* they are */
+    if (j->op->scale != REID__NONE) { /* reid__rows has scaled them into the block */
         t->row = (ptrdiff_t)(reid__scaled_floats(j->op, c) * sizeof *block), s->tap_at[0] = 0;
         return;
     }
@@ -4719,19 +4720,19 @@ static void reid__gather(const reid__job *j, int count, reid__thread_memory *s, 
     for (int tap = 0; tap < t->taps; tap++) s->tap_at[tap] = tap * t->step * (words * 4 / REID__STEP_BYTES);
 }
 
-/* A tile with what is the same for all pixels of an operation; reid__inputs adds the rest. */
+/* A tile with the fields that all pixels of an operation share; reid__inputs sets the others. */
 static reid__tile reid__tile_of(const reid__job *j, reid__thread_memory *s) {
     const reid__op *op = j->op;
     int stem = reid__is_stem(j->net->plan, op);
     reid__tile t;
     memset(&t, 0, sizeof t);
     t.act = op->act, t.taps = reid__runs(op, stem), t.kc = reid__run_length(op, stem);
-    if (op->element == REID__ELEMENT_INT16) t.kc *= 2; /* in bytes, as of INT8 */
+    if (op->element == REID__ELEMENT_INT16) t.kc *= 2; /* in bytes, as for INT8 */
     t.a = s->rows, t.tap_at = s->tap_at, t.step = REID__STEP_BYTES, t.in_use = &s->in_use;
     return t;
 }
 
-/* Tells t where the inputs of `count` pixels from m on lie. Returns the rows that this takes, with those in vain. */
+/* Sets the inputs of t to those of `count` pixels from m on. Returns their rows, including discarded ones. */
 static int reid__inputs(const reid__job *j, ptrdiff_t m, int count, reid__thread_memory *s, float *block,
                         reid__tile *t) {
     const reid__op *op = j->op;
@@ -4753,8 +4754,8 @@ static int reid__inputs(const reid__job *j, ptrdiff_t m, int count, reid__thread
     return count;
 }
 
-/* Computes `count` rows, from where t stands, times a panel of `bytes` bytes. Tiles have equal heights, give or take a
-   row; AMX's are full, for fewer rows would take as long. Each fetches its share of the `size` bytes at `next`. */
+/* Multiplies `count` rows, from those of t on, by a panel of `bytes` bytes. Tiles have equal heights, give or take a
+   row; AMX's are full, because fewer rows would take as long. Each fetches its share of the `size` bytes at `next`. */
 static void reid__tile_rows(const reid__gemm *gemm, reid__tile *t, int count, size_t bytes, const void *next,
                             size_t size) {
     int tiles = reid__ceil_div(count, gemm->mr);
@@ -4794,7 +4795,7 @@ static size_t reid__panel_weights(const reid__job *j, int panel, reid__tile *t) 
     return floats * sizeof *t->b;
 }
 
-/* All panels [from, to) for one block of `rows` rows, whose first pixel is m. */
+/* Computes panels [from, to) for one block of `rows` rows, whose first pixel is m. */
 static void reid__conv_block(const reid__job *j, ptrdiff_t m, int rows, const reid__tile *inputs, int from, int to) {
     const reid__op *op = j->op;
     const reid__buffer *out = &j->net->plan->buffers[op->out], *residual = NULL;
@@ -4824,8 +4825,8 @@ static int reid__weights_stay(const reid__job *j) {
     return 4 * (size_t)op->oc * reid__narrow_depth(op, reid__is_stem(j->net->plan, op)) <= REID__L2_WEIGHT_BYTES;
 }
 
-/* Pixels whose outputs fit in L2 beside a block's inputs. AMX asks for those of the next block early, which take as
-   much room again; where it has to read the weights again for every block, blocks are large enough to be worth it. */
+/* Pixels whose outputs fit in L2 beside a block's inputs. AMX prefetches the next block's outputs, which take the same
+   room again; if it must read the weights again for every block, blocks are large enough to make up for it. */
 static int reid__block_outputs(const reid__job *j) {
     const reid__op *op = j->op;
     int out = op->oc * j->net->plan->buffers[op->out].bytes;
@@ -4835,7 +4836,7 @@ static int reid__block_outputs(const reid__job *j) {
 }
 
 /* Pixels of the block that begins at m: as many as the cache and the scratch memory hold, in whole tiles. The last
-   block takes a few more, which would have to read all weights again: 49 of 7x7 pixels. */
+   block takes a few more, which would otherwise read all weights again: 49 for 7x7 pixels. */
 static int reid__conv_pixels(const reid__job *j, ptrdiff_t m, ptrdiff_t left) {
     const reid__op *op = j->op;
     const reid__gemm *gemm = reid__gemm_of(j);
@@ -4870,7 +4871,7 @@ static void reid__conv_part(const reid__job *j, const reid__part *p) {
 
 #define REID__PART_MACS 4e6 /* multiply-adds of a part, at least: some 50 microseconds */
 
-/* Parts of a convolution: several for each member, so that a slow one leaves some to others. AMX copies inputs anew. */
+/* Parts of a convolution: several for each member, to balance the load; with AMX one, as every part copies inputs. */
 static int reid__part_count(const reid__job *j) {
     int threads = reid__threads(j);
     double parts = (double)reid__op_macs(j->op) * j->n / REID__PART_MACS;
@@ -4878,15 +4879,15 @@ static int reid__part_count(const reid__job *j) {
     return parts > 4 * threads ? 4 * threads : (int)parts / threads * threads;
 }
 
-/* What takes as long as the products of so many tiles by one panel, where REID__TILES of Winograd's count as one: */
-#define REID__STREAM 3.0    /* a panel's weights, from L3 or memory */
-#define REID__REMOTE 1.5    /* a tile's inputs of a 1x1 convolution, from another core's cache */
-#define REID__TRANSFORM 0.3 /* to transform a tile of Winograd's inputs */
+/* Costs in units of the product of one tile and one panel (of REID__TILES tiles for Winograd): */
+#define REID__STREAM 3.0    /* reading a panel's weights from L3 or memory */
+#define REID__REMOTE 1.5    /* reading a tile's inputs of a 1x1 convolution from another core's cache */
+#define REID__TRANSFORM 0.3 /* transforming a tile of Winograd's inputs */
 
-/* Cuts M pixels (or Winograd's tiles) times N panels into parts for the team. It takes the grid of parts that would be
-   done first if every member did the same number of them. Where pixels are cut, members find most of their inputs in
-   their own cache; where panels are cut, each weight is read only once. Half as many parts are taken only if that saves
-   a twentieth of the time, and of grids that take equally long the one with fewer parts of N is taken. */
+/* Cuts M pixels (or Winograd's tiles) times N panels into parts for the team. It chooses the grid of parts that would
+   finish first if every member did the same number of them. With pixels cut, members find most of their inputs in their
+   own cache; with panels cut, each weight is read only once. Half as many parts are chosen only if that saves a
+   twentieth of the time; of equally fast grids, the one with fewer parts of N. */
 static void reid__conv_grid(reid__job *j) {
     const reid__op *op = j->op;
     int height = op->winograd ? REID__TILES : reid__gemm_of(j)->mr;
@@ -4901,7 +4902,7 @@ static void reid__conv_grid(reid__job *j) {
             int parts_m = parts / parts_n, turns = parts / threads;
             double rows = (double)((tiles + parts_m - 1) / parts_m), columns = reid__ceil_div(panels, parts_n);
             double cost = columns * (rows > REID__STREAM ? rows : REID__STREAM);
-            if (op->winograd) cost += rows * REID__TRANSFORM / reid__min(turns, parts_n); /* parts in turn share them */
+            if (op->winograd) cost += rows * REID__TRANSFORM / reid__min(turns, parts_n); /* parts share these */
             cost = cost * turns + (parts_m < threads ? remote : 0);
             cost *= (parts < most ? 1.05 : 1) + 0.005 * parts_n;
             if (best < 0 || cost < best) best = cost, j->parts_m = parts_m, j->parts_n = parts_n;
@@ -4918,7 +4919,7 @@ static void reid__maxpool_part(const reid__job *j, const reid__part *p) {
     }
 }
 
-#define REID__POOL_CHANNELS 256 /* of a piece of work */
+#define REID__POOL_CHANNELS 256 /* in a piece of work */
 
 static int reid__pool_pieces(const reid__op *op) { return reid__ceil_div(reid__padded(op->oc), REID__POOL_CHANNELS); }
 
@@ -4942,7 +4943,7 @@ static void reid__squeeze_part(const reid__job *j, const reid__part *p) {
                                  j->scratch[p->thread].block, reid__at(j, op->out, i));
 }
 
-/* INT8: of `count` bytes, a multiple of 8, those that are 255: eight at a time, and sums of up to 255 in each byte. */
+/* INT8: counts the bytes that are 255, eight at a time, with sums of up to 255 in each byte. count: a multiple of 8. */
 static uint32_t reid__count_full(const void *bytes, ptrdiff_t count) {
     const uint64_t ones = 0x0101010101010101u, low = 0x7f * ones;
     const char *from = (const char *)bytes, *end = from + count;
@@ -4968,22 +4969,22 @@ static void reid__clipped_part(const reid__job *j, const reid__part *p) {
     }
 }
 
-/* INT8: whether what an operation cuts off is counted: convolutions with a ReLU that nothing is added to. They store
-   less than half of all bytes, and tell as much as all of them. */
+/* INT8: whether an operation's saturated outputs are counted: only convolutions with a ReLU and no residual. They store
+   less than half of all bytes, and are as good a sign as all of them. */
 static int reid__counts_clipped(const reid__plan *p, const reid__op *op) {
     return reid__makes_bytes(p->buffers, op) && op->act == REID__RELU && op->residual == REID__NONE;
 }
 
 /* tanh by Lambert's continued fraction x / (1 + x^2 / (3 + x^2 / (5 + ...))) (dlmf.nist.gov/4.39), of which 15 terms
-   have a relative error of 2e-11 up to 9.02; beyond it is 1 in FP32. There is no product for a compiler to contract:
-   the bits are the same everywhere. */
+   have a relative error of 2e-11 up to 9.02; beyond that tanh is 1 in FP32. There is no product that a compiler could
+   fuse with an addition, so the bits are the same everywhere. */
 static float reid__tanh(float x) {
-    double v = x > 9.02f ? 9.02 : x < -9.02f ? -9.02 : x, square = v * v, part = 31; /* a NaN stays one */
+    double v = x > 9.02f ? 9.02 : x < -9.02f ? -9.02 : x, square = v * v, part = 31; /* a NaN stays a NaN */
     for (int odd = 29; odd > 0; odd -= 2) part = odd + square / part;
     return (float)(v / part);
 }
 
-/* tanh of what a head has computed, by one thread: it takes a thousandth of a network's time. */
+/* Applies tanh to a head's outputs, on one thread: it takes a thousandth of a network's time. */
 static void reid__tanh_rows(const reid__job *j) {
     for (int i = 0; i < j->n; i++) {
         float *row = reid__at(j, j->op->out, i) + j->op->channel;
@@ -4991,7 +4992,7 @@ static void reid__tanh_rows(const reid__job *j) {
     }
 }
 
-/* One operation on the whole batch, on all threads. */
+/* Computes one operation for the whole batch, on all threads. */
 static void reid__run_op(reid__job *j) {
     const reid__op *op = j->op;
     int threads = reid__threads(j), panels = reid__ceil_div(reid__padded(op->oc), j->net->kernels->nr);
@@ -5020,7 +5021,7 @@ static void reid__run_op(reid__job *j) {
     }
 }
 
-/* Image `i` of the batch, rows [y0, y1): resized, normalised, written with its zero border. */
+/* Prepares rows [y0, y1) of image `i` of the batch: resizes, normalises, and writes them with their zero border. */
 static void reid__prepare_rows(const reid__job *j, int i, int y0, int y1, const reid__thread_memory *s) {
     const reid__prep *prep = j->net->prep;
     const reid__op *stem = j->op;
@@ -5043,7 +5044,7 @@ static void reid__prepare_rows(const reid__job *j, int i, int y0, int y1, const 
     if (y1 == prep->height) memset(below, 0, (size_t)(end - below));
 }
 
-/* Bands of rows that each image is cut into. */
+/* Number of bands of rows into which each image is cut. */
 static int reid__bands(const reid__job *j) { return reid__ceil_div(j->parts_m, j->n); }
 
 static void reid__prepare_part(const reid__job *j, const reid__part *p) {
@@ -5055,7 +5056,7 @@ static void reid__prepare_part(const reid__job *j, const reid__part *p) {
     }
 }
 
-/* All images of the batch to the network's input. */
+/* Converts all images of the batch to the network's input. */
 static void reid__prepare(reid__job *j) {
     j->op = &j->net->plan->ops[0];
     j->parts_m = reid__threads(j), j->parts_n = 1;
@@ -5072,14 +5073,14 @@ static void reid__run_ops(reid__job *j, int from, int to) {
     }
 }
 
-/* Image i of the batch, up to the split. j is the caller's own. */
+/* Runs image i of the batch up to the split. Changes *j. */
 static void reid__run_early(reid__job *j, int i) {
     j->images += i, j->first += i, j->at += i, j->n = 1;
     reid__prepare(j);
     reid__run_ops(j, 0, j->net->plan->split);
 }
 
-/* The same for the images that nobody has begun with, by one thread with its own early arena. */
+/* Runs reid__run_early for images that no thread has begun yet, on one thread with its own early arena. */
 static void reid__run_share(void *task, int index) {
     const reid__job *batch = (const reid__job *)task;
     for (int i; (i = __atomic_fetch_add(batch->begun, 1, __ATOMIC_RELAXED)) < batch->n;) {
@@ -5090,14 +5091,14 @@ static void reid__run_share(void *task, int index) {
     }
 }
 
-/* j->n <= room images to their embeddings. The first operations have large activations and few weights: each image is
-   taken through them by itself, while it is in the cache, and where there are images enough every thread has its own.
-   The last ones have small activations and many weights, which are read once for the whole batch. */
+/* Computes the embeddings of j->n <= room images. The first operations have large activations and few weights: each
+   image goes through them by itself, while it is in the cache, and if there are enough images every thread has its own.
+   The last operations have small activations and many weights, which are read once for the whole batch. */
 static void reid__run_batch(reid__job *j) {
     int threads = reid__threads(j), shared = 0, n = j->n, begun = 0;
     j->begun = &begun;
     if (j->net->slots >= threads) {
-        shared = n - n % threads; /* what is left over is for the team, unless it nearly makes another turn */
+        shared = n - n % threads; /* the team does the rest together, unless it nearly fills another turn */
         if (4 * (n - shared) >= 3 * threads) shared = n;
         j->n = shared;
         if (shared) reid__parallel(j->team, reid__run_share, j, threads);
@@ -5112,7 +5113,7 @@ static void reid__run_batch(reid__job *j) {
 
 #define REID__CLIPPED 3e-5 /* by experiment: tools/results/int8/README.md */
 
-/* INT8: an image has left the ranges when more of its outputs were cut off, in one or two passes: see INT8. */
+/* INT8: an image exceeds the ranges if more of its outputs than this saturate, over one or two passes: see INT8. */
 static double reid__most_clipped(const reid__plan *p, int passes) {
     double values = 0;
     for (int i = 0; i < p->op_count; i++)
@@ -5130,10 +5131,10 @@ typedef struct reid__call {
     reid_error *e;
 } reid__call;
 
-/* >>public: rows first ... first + n - 1 of a call are there. clipped: (n), outputs that INT8 has cut off, or NULL. */
+/* In >>public: takes rows first ... first + n - 1 of a call. clipped: (n), saturated outputs in INT8, or NULL. */
 static reid_result reid__take_rows(const reid__call *call, const uint32_t *clipped, int first, int n);
 
-/* n images, a batch at most, to their embeddings (n, dim), not normalised yet; `both`: averaged with mirrored ones. */
+/* Computes the embeddings (n, dim) of at most a batch, not normalised yet; `both`: averaged with mirrored images. */
 static void reid__run(const reid__net *net, reid__lane *lane, const reid_image *images, int n, int both, float *out) {
     const reid__plan *p = net->plan;
     reid__job j = reid__job_init(net, lane);
@@ -5153,12 +5154,12 @@ static void reid__run(const reid__net *net, reid__lane *lane, const reid_image *
 /* --------------------------------------------------------------------------------------------------------------------
    >>winograd
    3x3 convolutions by Winograd's F(4x4, 3x3): a tile of 4 x 4 outputs is computed from 6 x 6 transformed inputs with 36
-   multiplications for each pair of channels, where 16 pixels would take 144. reid__winograd_pays says for which.
+   multiplications for each pair of channels, instead of 144. reid__winograd_pays decides which convolutions use it.
    ------------------------------------------------------------------------------------------------------------------ */
-#define REID__WINOGRAD_FLOATS 196608 /* of a block of tiles, inputs and products in all points: 768 KiB */
-#define REID__MADE_GROUPS 3 /* from so many groups of tiles on, weights are made beforehand: by experiment */
+#define REID__WINOGRAD_FLOATS 196608 /* inputs and products of a block of tiles, in all points: 768 KiB */
+#define REID__MADE_GROUPS 3 /* from this number of groups of tiles on, weights are made beforehand: by experiment */
 
-/* Where a 4x4 tile of outputs stands; tiles are counted over all images. */
+/* The position of a 4x4 tile of outputs; tiles are counted over all images. */
 typedef struct reid__tile_origin { int image, y, x; } reid__tile_origin;
 
 static reid__tile_origin reid__tile_origin_of(const reid__op *op, ptrdiff_t tile) {
@@ -5173,7 +5174,7 @@ static void reid__tile_origin_next(const reid__op *op, reid__tile_origin *s) {
     if (s->y >= op->oh) s->y = 0, s->image++;
 }
 
-/* Inputs of `count` tiles, transformed: groups of REID__TILES, of each group all points, three by three. */
+/* Transforms the inputs of `count` tiles: groups of REID__TILES, with all points of a group, three by three. */
 static void reid__winograd_inputs(const reid__job *j, ptrdiff_t first, int count, float *out) {
     const reid__op *op = j->op;
     int c = j->net->plan->buffers[op->in].c;
@@ -5190,9 +5191,9 @@ static void reid__winograd_inputs(const reid__job *j, ptrdiff_t first, int count
     }
 }
 
-/* The products of `count` tiles and one panel, from column `column` on: products [count][REID__POINTS][nr]. Weights of
-   a row of points are read in two passes for each group of tiles, which fetch a share of the next row's each. With
-   AVX2, whose registers are too few to make them on the way, they are made once for all groups, behind `products`. */
+/* Computes the products of `count` tiles and one panel, from column `column` on: products [count][REID__POINTS][nr].
+   Weights of a row of points are read in two passes for each group of tiles; each pass fetches a share of the next row.
+   AVX2 has too few registers to make the weights on the fly, so they are made once for all groups, after `products`. */
 static void reid__winograd_products(const reid__job *j, int count, const float *inputs, int column, float *products) {
     const reid__op *op = j->op;
     const reid__kernels *k = j->net->kernels;
@@ -5220,7 +5221,7 @@ static void reid__winograd_products(const reid__job *j, int count, const float *
     }
 }
 
-/* One panel of output channels for these tiles: products, and back to pixels. */
+/* Computes one panel of output channels for these tiles: the products, and their pixels. */
 static void reid__winograd_panel(const reid__job *j, ptrdiff_t first, int count, const float *inputs, float *products,
                                  int panel) {
     const reid__op *op = j->op;
@@ -5236,7 +5237,7 @@ static void reid__winograd_panel(const reid__job *j, ptrdiff_t first, int count,
     }
 }
 
-/* Tiles of a block. More would read the weights less often, and leave L2. */
+/* Tiles of a block. More would read the weights less often, but not fit in L2. */
 static int reid__winograd_block(int c, const reid__kernels *k) {
     return REID__WINOGRAD_FLOATS / (REID__POINTS * (c + k->nr)) / REID__TILES * REID__TILES;
 }
@@ -5249,7 +5250,7 @@ static void reid__winograd_part(const reid__job *j, const reid__part *p) {
     for (int blocks = (int)((p->to - from + most - 1) / most); blocks > 0; blocks--) { /* equal, give or take a tile */
         int count = (int)((p->to - from + blocks - 1) / blocks);
         float *products = s->block + reid__ceil_div(count, REID__TILES) * (REID__POINTS / 3) * reid__three_points(c);
-        if (s->held != from) reid__winograd_inputs(j, from, count, s->block); /* else the part before had the same */
+        if (s->held != from) reid__winograd_inputs(j, from, count, s->block); /* unless the last part had the same */
         s->held = from;
         for (ptrdiff_t panel = p->first; panel < p->last; panel++)
             reid__winograd_panel(j, from, count, s->block, products, (int)panel);
@@ -5261,41 +5262,40 @@ static void reid__winograd_part(const reid__job *j, const reid__part *p) {
    >>depthwise
    Depthwise convolutions, and the convolution before one.
 
-   A depthwise convolution is done for one panel of channels after the other, row by row; what its window sees of the
-   panel, kh rows of its input, stands in a ring in the cache. Where the operation before it is a convolution, that
-   computes each row straight into the ring, or several short ones beside it first: the expanded tensor, six times as
-   wide as the block's input, is never stored. The ring is FP32 always. Rows have their zero border beside them; above
-   and below the image there is one row of zeros.
+   A depthwise convolution is computed panel by panel of channels, row by row; the kh input rows under its window are in
+   a ring buffer in the cache. If the previous operation is a convolution, it computes each row straight into the ring,
+   or several short rows beside it first: the expanded tensor, six times as wide as the block's input, is never stored.
+   The ring is always FP32. Rows have a zero border on both sides; above and below the image a row of zeros is read.
    ------------------------------------------------------------------------------------------------------------------ */
-/* Floats of a row of the ring. A pixel takes as much in the last panel as in the others. */
+/* Floats of a row of the ring. A pixel takes the same room in the last panel as in the others. */
 static ptrdiff_t reid__ring_row(const reid__op *op, int nr) {
     return (ptrdiff_t)reid__max((op->ow - 1) * op->stride + op->kw, op->pad_x + op->iw) * nr;
 }
 
-/* Lines of a depthwise convolution's input that are computed at a time: short ones would leave tiles of a few rows,
-   which wait for their sums. Tiles of the stem's inputs cannot go on in the next line. */
+/* Lines of a depthwise convolution's input that are computed together: short lines alone would make tiles of few rows,
+   which wait for their sums. Tiles of the stem's inputs cannot continue in the next line. */
 static int reid__ring_lines(const reid__plan *p, const reid__op *op) {
     int computed = op > p->ops && op[-1].fused && !reid__is_stem(p, op - 1);
     return computed && op->iw < REID__SHORT_LINE ? reid__ceil_div(REID__LINES_PIXELS, op->iw) : 1;
 }
 
-/* Lines of the ring: those that a row sees, and those computed with the last of them. */
+/* Lines of the ring: those under a row's window, and those computed together with the last of them. */
 static int reid__ring_depth(const reid__plan *p, const reid__op *op) { return op->kh + reid__ring_lines(p, op) - 1; }
 
-/* What the rows of a ring come from: `expands`, if the operation before is a convolution that computes them. */
+/* The source of a ring's rows: `expands`, if the previous operation is a convolution that computes them. */
 typedef struct reid__source {
     reid__job expands;
     reid__tile tile;
     float *lines, *block; /* several computed lines side by side; inputs that are gathered */
-    size_t bytes;       /* of its weights */
-    int turn, turns;    /* times that lines are computed, those passed and all */
-    const char *later;  /* a panel's share of what the squeeze behind reads, and the first panel of the projection */
+    size_t bytes;       /* of the panel's weights */
+    int turn, turns;    /* times that lines are computed: so far, and in all */
+    const char *later;  /* a panel's share of the next squeeze's weights and the projection's first panel */
     size_t later_bytes;
 } reid__source;
 
 static int reid__expands(const reid__job *j) { return j->op > j->net->plan->ops && j->op[-1].fused; }
 
-/* Asks for a panel's depthwise weights, of which each position of the kernel has its own few lines. */
+/* Prefetches a panel's depthwise weights, which are a few cache lines for each position of the kernel. */
 static void reid__fetch_window(const reid__job *j, int panel) {
     const reid__op *op = j->op;
     int c = j->net->plan->buffers[op->out].c, nr = j->net->kernels->nr;
@@ -5304,7 +5304,7 @@ static void reid__fetch_window(const reid__job *j, int panel) {
         for (int at = 0; at < nr; at += REID__LANES) __builtin_prefetch(weights + at, 0, 2);
 }
 
-/* The weights behind a depthwise convolution, the squeeze's and the projection's, would come while a thread waits. */
+/* Finds the weights of the squeeze and projection after a depthwise convolution, which would wait if not prefetched. */
 static void reid__find_later(const reid__job *j, int panel, reid__source *from) {
     const reid__plan *plan = j->net->plan;
     const reid__op *squeeze = j->op + 1, *projection = j->op + 2;
@@ -5316,7 +5316,7 @@ static void reid__find_later(const reid__job *j, int panel, reid__source *from) 
     from->later = (const char *)(j->net->weights + squeeze->weight) + (size_t)panel * from->later_bytes;
 }
 
-/* Everything that the rows of a panel share. */
+/* Sets what the rows of a panel share. */
 static void reid__source_init(const reid__job *j, int panel, int rows, reid__thread_memory *s, float *block,
                               reid__source *from) {
     from->expands = *j, from->turn = 0, from->turns = reid__ceil_div(rows, reid__ring_lines(j->net->plan, j->op));
@@ -5330,15 +5330,15 @@ static void reid__source_init(const reid__job *j, int panel, int rows, reid__thr
     reid__find_later(j, panel, from);
 }
 
-/* Where the pixels of input line y begin in a ring. */
+/* Address of the first pixel of input line y in a ring. */
 static float *reid__ring_line(const reid__job *j, float *ring, int y) {
     int nr = j->net->kernels->nr, depth = reid__ring_depth(j->net->plan, j->op);
     return ring + y % depth * reid__ring_row(j->op, nr) + j->op->pad_x * nr;
 }
 
-/* Computes `lines` lines of a panel's input, of one image, from y on: one in its place, several side by side first.
-   Each time asks for a share of the next panel's weights, or, every other time, of what comes later: a few lines, for
-   most of many at once are lost. */
+/* Computes `lines` lines of a panel's input, of one image, from y on: one line in its place, several side by side
+   first. Each call prefetches a share of the next panel's weights, or, every other time, of later weights: only a few
+   cache lines, because most of many at once would be lost. */
 static void reid__ring_compute(const reid__job *j, int image, int y, int lines, reid__source *from,
                                reid__thread_memory *s, float *ring) {
     const reid__op *op = j->op;
@@ -5355,7 +5355,7 @@ static void reid__ring_compute(const reid__job *j, int image, int y, int lines, 
         memcpy(reid__ring_line(j, ring, y + i), from->lines + (size_t)i * floats, floats * sizeof *ring);
 }
 
-/* Output rows [from, to) of one image and one panel. s->block begins with zeros, where the ring is not filled. */
+/* Computes output rows [from, to) of one image and one panel. s->block begins with a row of zeros, then the ring. */
 static void reid__depthwise_panel(const reid__job *j, int image, int from, int to, int panel, reid__thread_memory *s) {
     const reid__op *op = j->op;
     const reid__kernels *k = j->net->kernels;
@@ -5390,7 +5390,7 @@ static void reid__depthwise_panel(const reid__job *j, int image, int from, int t
 static void reid__depthwise_part(const reid__job *j, const reid__part *p) {
     const reid__op *op = j->op;
     float *ring = j->scratch[p->thread].block;
-    size_t lines = (size_t)reid__ring_depth(j->net->plan, op) + 1; /* and their borders, which stay zero */
+    size_t lines = (size_t)reid__ring_depth(j->net->plan, op) + 1; /* the borders stay zero */
     int oh = op->oh, count;
     memset(ring, 0, lines * (size_t)reid__ring_row(op, j->net->kernels->nr) * sizeof *ring);
     for (ptrdiff_t from = p->from; from < p->to; from += count) {
@@ -5401,7 +5401,7 @@ static void reid__depthwise_part(const reid__job *j, const reid__part *p) {
     }
 }
 
-/* Cuts output rows times panels so that the largest part has least work; at a cut, input rows are computed twice. */
+/* Cuts output rows times panels to minimise the work of the largest part; at a cut, input rows are computed twice. */
 static void reid__depthwise_grid(reid__job *j) {
     const reid__op *op = j->op;
     int panels = reid__ceil_div(j->net->plan->buffers[op->out].c, j->net->kernels->nr), best = 0;
@@ -5429,13 +5429,13 @@ static void reid__depthwise_grid(reid__job *j) {
 #define REID__T uint8_t
 #define REID__GET(p) REID__BYTES(p)
 #define REID__STEP 4
-#define REID__SUM REID__I /* what a tile adds up */
+#define REID__SUM REID__I /* the type of a tile's sums */
 #define REID__START(p) REID__OF(set1_epi32)(0)
 #define REID__WEIGHTS(p) REID__ILOAD(p)
 #define REID__INPUT(p) REID__OF(set1_epi32)(reid__group(p))
 #define REID__FLOATS(i) REID__OF(cvtepi32_ps)(i)
 #define REID__ADD(a, b, c) (int16 ? REID__DOT_INT16(a, b, c) : REID__DOT(a, b, c))
-#define REID__OWN(name) NULL /* what INT8's networks do not need */
+#define REID__OWN(name) NULL /* functions that INT8's networks do not need */
 #define REID__OF_INT8(name) REID__F(name)
 #define REID__BYTES(p) REID__FLOATS(REID__OF(cvtepu8_epi32)(REID__OCTETS(p)))
 #define REID__SIGNED(p) REID__FLOATS(REID__OF(cvtepi8_epi32)(REID__OCTETS(p)))
@@ -5460,24 +5460,24 @@ static void reid__depthwise_grid(reid__job *j) {
 #endif
 
 #ifdef REID__INT8
-/* Finished sums to `out`: INT8's definition. All is in steps of the output, and a ReLU is what clamping does. added: 0,
-   or what lies at `residual` counts, as bytes (1) or signed ones (2). */
+/* Stores finished sums at `out`, as INT8 defines it: everything is in steps of the output, and clamping is the ReLU.
+   added: 0: no residual; 1: `residual` points to bytes; 2: to signed bytes. */
 REID__INLINE void REID__F(emit)(REID__V sum, REID__V scale, REID__V bias, const uint8_t *residual,
                                 REID__V residual_scale, const int added, const int is_signed, uint8_t *out) {
     REID__V v = REID__FMA(sum, scale, bias);
     if (added == 1) v = REID__FMA(REID__BYTES(residual), residual_scale, v);
     if (added == 2) v = REID__FMA(REID__SIGNED(residual), residual_scale, v);
-    v = REID__MIN(v, REID__SET1(is_signed ? 127.0f : 255.0f)); /* to what a byte can be */
+    v = REID__MIN(v, REID__SET1(is_signed ? 127.0f : 255.0f)); /* to the range of a byte */
     REID__PUT(out, REID__MAX(v, REID__SET1(is_signed ? -128.0f : 0.0f)));
 }
 
-/* Which of three kinds a tile is; there are no signed ones that add. */
+/* `added` for emit. */
 REID__INLINE int REID__F(added)(const reid__tile *t) { return !t->residual ? 0 : t->residual_signed ? 2 : 1; }
 #else
-/* a / (1 + e^-x): the sigmoid for a = 1, SiLU for a = x. e^-x = 2^n 2^f with n + f = -x log2 e, n in eighths and
-   |f| <= 1/16: adding 1.5 * 2^20 rounds to n, which then stands in the low bits of t, from where EXP2_EIGHTHS takes it;
-   2^f is 1 and the polynomial of degree 3 with the least relative error (Remez' algorithm, 2.5e-8). Past 87 the sum is
-   1 or the quotient nothing. SiLU's error against exact arithmetic: 1.2e-7 times max(1, |x|). */
+/* a / (1 + e^-x): the sigmoid for a = 1, SiLU for a = x. e^-x = 2^n 2^f with n + f = -x log2 e, n in eighths and |f| <=
+   1/16: adding 1.5 * 2^20 rounds to n, which is then in the low bits of t, where EXP2_EIGHTHS reads it; 2^f is 1 + f
+   times the polynomial with the least relative error (Remez' algorithm, 2.5e-8). Past 87 the sum is 1 or the quotient
+   0. SiLU's error against exact arithmetic: 1.2e-7 times max(1, |x|). */
 REID__INLINE REID__V REID__F(over_sigmoid)(REID__V a, REID__V x) {
     const REID__V magic = REID__SET1(1572864.0f), minus_log2e = REID__SET1(-1.44269504f);
     x = REID__CLAMP(x, REID__SET1(87.0f));
@@ -5489,23 +5489,23 @@ REID__INLINE REID__V REID__F(over_sigmoid)(REID__V a, REID__V x) {
 }
 
 REID__INLINE REID__V REID__F(act)(REID__V x, reid__act act) {
-    if (act == REID__RELU) return REID__MAX(REID__SET1(0.0f), x); /* in this order a NaN stays one */
+    if (act == REID__RELU) return REID__MAX(REID__SET1(0.0f), x); /* in this order a NaN stays a NaN */
     return act == REID__SILU ? REID__F(over_sigmoid)(x, x) : x;
 }
 
-/* Channels `at` … of the residual under row r of a tile. */
+/* Loads the residual of row r of a tile, from channel `at` on. */
 REID__INLINE REID__V REID__F(residual)(const reid__tile *t, ptrdiff_t r, int at) {
     return REID__GET((const REID__T *)(const void *)((const char *)t->residual + r * t->residual_stride) + at);
 }
 
-/* A finished vector to row r of a tile. */
+/* Stores a finished vector in row r of a tile. */
 REID__INLINE void REID__F(emit)(const reid__tile *t, ptrdiff_t r, int at, REID__V v) {
     void *out = (char *)t->out + r * t->out_stride;
     if (sizeof(REID__T) == sizeof(float) || t->wide) REID__STORE((float *)out + at, v);
     else REID__PUT((REID__T *)out + at, v);
 }
 
-/* Two of them side by side, which in bf16 are a line of the cache: two halves of a line take longer. */
+/* Stores two adjacent vectors. In bf16 they are one cache line, which is faster to store than two halves. */
 REID__INLINE void REID__F(emit_two)(const reid__tile *t, ptrdiff_t r, REID__V v, REID__V w) {
 #ifdef REID__BF16
     void *out = (char *)t->out + r * t->out_stride;
@@ -5517,7 +5517,7 @@ REID__INLINE void REID__F(emit_two)(const reid__tile *t, ptrdiff_t r, REID__V v,
 }
 #endif
 
-/* Asks for what the end of a tile needs of row r: rows lie too far apart for the CPU's own prefetching. */
+/* Prefetches what the end of a tile needs of row r: rows are too far apart for the CPU's own prefetching. */
 REID__INLINE void REID__F(fetch_row)(const reid__tile *t, ptrdiff_t r, const int nv) {
     const ptrdiff_t bytes = nv * REID__W * (ptrdiff_t)sizeof(REID__T);
     const char *out = (const char *)t->out + r * t->out_stride;
@@ -5527,15 +5527,15 @@ REID__INLINE void REID__F(fetch_row)(const reid__tile *t, ptrdiff_t r, const int
     REID__UNROLL for (ptrdiff_t at = 0; at < bytes; at += 64) __builtin_prefetch(residual + at, 0, 3);
 }
 
-/* mr pixels times nv vectors of output channels: mr * nv sums stay in registers over all of K. Each step loads nv
-   weight vectors and mr inputs for mr * nv multiply-adds. Between steps it asks for weights that come later and for
-   two rows of what it ends with, a few lines at a time, so that they do not hold up what is needed now. In bf16 a step
-   takes two inputs, in INT8 four, and the padding of their run is skipped. int16: a step's four bytes are two INT16. */
+/* Multiplies mr pixels by nv vectors of output channels: mr * nv sums stay in registers over all of K. Each step loads
+   nv weight vectors and mr inputs for mr * nv multiply-adds. Between steps it prefetches later weights and two rows of
+   outputs, a few cache lines at a time, so as not to hold up the current loads. In bf16 a step takes two inputs, in
+   INT8 four, and the padding of their run is skipped. int16: a step's four bytes are two INT16. */
 REID__INLINE void REID__F(tile)(const reid__tile *t, const int mr, const int nv, const int int16) {
     REID__SUM acc[REID__MR][REID__NV];
     const float *b = t->b;
     uintptr_t ahead = t->ahead;
-    const int step = REID__STEP, turn = REID__FETCH * step * REID__NV / nv; /* reading as much of b in each */
+    const int step = REID__STEP, turn = REID__FETCH * step * REID__NV / nv; /* each turn reads the same amount of b */
     const uintptr_t pace = (uintptr_t)(REID__FETCH * REID__PANEL) * sizeof *b / (uintptr_t)t->fetch_divisor;
     int kc = t->kc, taps = t->taps, row = 0;
     const ptrdiff_t padding = REID__STEP == 1 ? 0 : (reid__pad_run(kc, REID__ELEMENT) - kc) / REID__STEP * nv * REID__W;
@@ -5582,18 +5582,18 @@ REID__INLINE void REID__F(tile)(const reid__tile *t, const int mr, const int nv,
 #endif
 
 #ifndef REID__INT8
-/* `width` of c channels of `pixels` pixels to FP32: (pixels, REID__PANEL). */
+/* Converts `width` of c channels of `pixels` pixels to FP32: (pixels, REID__PANEL). */
 static void REID__F(load)(const void *in, int c, int pixels, int width, float *out) {
     const REID__T *from = (const REID__T *)in;
     for (int x = 0; x < pixels; x++, from += c, out += REID__PANEL)
         for (int v = 0; v < width; v += REID__W) REID__STORE(out + v, REID__GET(from + v));
 }
 
-/* `count` neighbouring output pixels of nv channel vectors; rows[ky] + at: the input under kernel position (ky, 0) of
-   the first. nv, k, stride and count are constants wherever this is inlined, as is the distance of input pixels: sums
-   stay in registers, each weight is loaded once for all of them, each input once for the positions of a kernel's row
-   that see it (a stride of 2 has them see every other), and addresses are written in the instructions. Two vectors of
-   seven pixels are 14 chains of multiply-adds: eight fill the units of most CPUs. Adds the outputs to sums. */
+/* Computes `count` neighbouring output pixels of nv channel vectors; rows[ky] + at: the input under kernel position
+   (ky, 0) of the first. nv, k, stride and count are constants wherever this is inlined, as is the distance of input
+   pixels: sums stay in registers, each weight is loaded once for all of them, each input once for all positions of a
+   kernel's row that use it (every other one with a stride of 2), and offsets are part of the instructions. Two vectors
+   of seven pixels are 14 chains of multiply-adds; eight keep the units of most CPUs busy. Adds the outputs to sums. */
 REID__INLINE void REID__F(depthwise_run)(reid__act act, ptrdiff_t c, const float *const *rows, ptrdiff_t at,
                                          const float *weight, const float *bias, REID__T *out, REID__V *sums,
                                          const int nv, const int k, const int stride, const int count) {
@@ -5624,7 +5624,7 @@ REID__INLINE void REID__F(depthwise_run)(reid__act act, ptrdiff_t c, const float
         }
 }
 
-/* One output row of nv channel vectors. */
+/* Computes one output row of nv channel vectors. */
 REID__INLINE void REID__F(depthwise_row)(const reid__op *op, ptrdiff_t c, const float *const *rows, ptrdiff_t at,
                                          const float *weight, const float *bias, REID__T *out, float *sums,
                                          const int nv, const int k, const int stride) {
@@ -5638,7 +5638,8 @@ REID__INLINE void REID__F(depthwise_row)(const reid__op *op, ptrdiff_t c, const 
     REID__EACH(v, nv) REID__STORE(sums + v * REID__W, sum[v]);
 }
 
-/* The same of a panel's vectors, or one by one: in half panels, of vectors of 16, and in NEON, where gcc spills. */
+/* Computes one output row of a panel: all vectors together, or one by one in AVX-512's half panels and in NEON, where
+   gcc would spill. */
 REID__INLINE void REID__F(depthwise_rows)(const reid__op *op, ptrdiff_t c, int width, const float *const *rows,
                                           const float *weight, const float *bias, REID__T *out, float *sums,
                                           const int k, const int stride) {
@@ -5661,7 +5662,7 @@ static void REID__F(depthwise)(const reid__op *op, int c, int width, const float
 #undef REID__ROW
 }
 
-/* One pixel times its image's squeeze-excite factors. */
+/* Multiplies one pixel by its image's squeeze-excite factors. */
 static void REID__F(scale)(const void *in, const float *factors, void *out, int c) {
     for (int v = 0; v < c; v += REID__W)
         REID__PUT((REID__T *)out + v, REID__GET((const REID__T *)in + v) * REID__LOAD(factors + v));
@@ -5670,8 +5671,8 @@ static void REID__F(scale)(const void *in, const float *factors, void *out, int 
 }
 #endif
 
-/* Output row oy of a max pool; positions outside the input do not count. max forgets a NaN, so x * 0 is added up beside
-   it: zero for every finite x, NaN for others, and an overflow cannot pass unseen. */
+/* Computes output row oy of a max pool; positions outside the input do not count. max loses a NaN, so x * 0 is added
+   up, too: it is zero for every finite x and NaN for others, so an overflow does not go unnoticed. */
 static void REID__F(maxpool)(const reid__op *op, int c, const void *from, int oy, void *to) {
     const REID__T *in = (const REID__T *)from;
     REID__T *out = (REID__T *)to;
@@ -5691,15 +5692,15 @@ static void REID__F(maxpool)(const reid__op *op, int c, const void *from, int oy
     }
 }
 
-/* max(x, least) to the power p; a NaN stays one. Libraries agree on powf to the last place or so. */
+/* max(x, least) to the power p; a NaN stays a NaN. Libraries agree on powf to the last place or so. */
 static void REID__F(power)(const float *x, float least, float p, float *out) {
     for (int i = 0; i < REID__W; i++) out[i] = powf(x[i] < least ? least : x[i], p);
 }
 
-/* Channels [from, to) of one bin of an adaptive pool, of values in units of `step`: rows floor(i H / bins) to
-   ceil((i + 1) H / bins), columns likewise. Each row is summed first, then the rows: shorter chains, smaller error. The
-   average, or the generalised mean, mean(x^p)^(1/p) (Radenovic et al., "Fine-tuning CNN image retrieval with no human
-   annotation", equation 3; the least x is fast-reid's), then batch norm. */
+/* Computes channels [from, to) of one bin of an adaptive pool, of values in units of `step`: rows floor(i H / bins) to
+   ceil((i + 1) H / bins), and columns by the same formula. Each row is summed first, then the rows: shorter chains,
+   smaller error. The average, or the generalised mean, mean(x^p)^(1/p) (Radenovic et al., "Fine-tuning CNN image
+   retrieval with no human annotation", equation 3; the least x is fast-reid's), then batch norm. */
 static void REID__F(pool)(const reid__op *op, int c, int from, int to, const void *in, float step, int bin,
                           const float *weights, float *out) {
     int by = bin / op->ow, bx = bin % op->ow;
@@ -5719,7 +5720,7 @@ static void REID__F(pool)(const reid__op *op, int c, int from, int to, const voi
             }
             total += row;
         }
-        if (!op->gem) total *= REID__SET1(step); /* and not of each pixel: no sum to contract with */
+        if (!op->gem) total *= REID__SET1(step); /* not for each pixel, where a compiler could fuse it with the sum */
         REID__STORE(out + v, total / count);
         if (op->gem) REID__F(power)(out + v, 0, 1 / weights[op->exponent], out + v);
         if (op->bn[0])
@@ -5728,15 +5729,15 @@ static void REID__F(pool)(const reid__op *op, int c, int from, int to, const voi
     }
 }
 
-#if REID__STEP == 1 /* what has FP32 on both sides is there already for the other types */
-/* Rows of a panel of weights, each times its own factor. */
+#if REID__STEP == 1 /* functions from FP32 to FP32, which the other types share */
+/* Multiplies each row of a panel of weights by its factor. */
 static void REID__F(scale_rows)(const float *in, const float *factors, int rows, int width, float *out) {
     for (int r = 0; r < rows; r++)
         for (int v = 0; v < width; v += REID__W, in += REID__W, out += REID__W)
             REID__STORE(out, REID__LOAD(in) * REID__SET1(factors[r]));
 }
 
-/* out (n) += x[k] * matrix[k] of `count` rows of n numbers. */
+/* out (n) += x[k] * matrix[k], for `count` rows of n numbers. */
 REID__INLINE void REID__F(add_rows)(const float *x, const float *matrix, int n, float *out, const int count) {
     for (int v = 0; v < n; v += REID__W) {
         REID__V sum = REID__LOAD(out + v);
@@ -5745,7 +5746,7 @@ REID__INLINE void REID__F(add_rows)(const float *x, const float *matrix, int n, 
     }
 }
 
-/* out (n) = bias + x (k_count) * matrix (k_count, n). The matrix comes from memory: it is read from front to back. */
+/* out (n) = bias + x (k_count) * matrix (k_count, n). The matrix is in memory, so it is read front to back. */
 static void REID__F(layer)(const float *x, int k_count, const float *matrix, int n, const float *bias, float *out) {
     int k = 0;
     for (int v = 0; v < n; v += REID__W) REID__STORE(out + v, REID__LOAD(bias + v));
@@ -5773,7 +5774,7 @@ static void REID__F(squeeze)(const reid__op *op, int c, const float *sums, const
     }
 }
 
-/* G g on one axis, but for factors (1/4, -1/6, -1/6, 1/24, 1/24, 1), of which winograd_outputs has 24 times each. */
+/* G g on one axis without the factors (1/4, -1/6, -1/6, 1/24, 1/24, 1); winograd_outputs has 24 times these. */
 REID__INLINE void REID__F(winograd_taps)(const REID__V g[3], REID__V u[6]) {
     REID__V even = g[0] + g[2], wide = REID__FMA(REID__SET1(4.0f), g[2], g[0]), twice = g[1] + g[1];
     u[0] = g[0];
@@ -5784,8 +5785,8 @@ REID__INLINE void REID__F(winograd_taps)(const REID__V g[3], REID__V u[6]) {
     u[5] = g[2];
 }
 
-/* G g for a panel of filters, [9][ic][nr], to [6][ic][3][nr]: their columns are transformed. winograd_three does
-   the same with rows, which costs it less than to read twice as much. */
+/* G g for a panel of filters, [9][ic][nr], to [6][ic][3][nr]: transforms their columns. winograd_three transforms the
+   rows, which costs less than reading twice as much. */
 static void REID__F(winograd_filters)(const float *filters, int ic, float *out) {
     const ptrdiff_t count = (ptrdiff_t)ic * REID__PANEL;
     for (ptrdiff_t at = 0; at < count; at += REID__W)
@@ -5798,7 +5799,7 @@ static void REID__F(winograd_filters)(const float *filters, int ic, float *out) 
         }
 }
 
-/* The products of `rows` tiles and nv vectors of channels in three points: weights made in registers of three each. */
+/* Computes the products of `rows` tiles and nv vectors of channels in three points; makes weights in registers. */
 REID__INLINE void REID__F(winograd_three)(const reid__points *t, int at, const int rows, const int last) {
     REID__V sum[3][REID__TILES][REID__POINT_VECTORS];
     const float *in = t->in, *w = t->weights + at;
@@ -5823,7 +5824,7 @@ REID__INLINE void REID__F(winograd_three)(const reid__points *t, int at, const i
         REID__STORE(t->out + (r * REID__POINTS + p) * width + at + j * REID__W, sum[p][r][j]);
 }
 
-/* The weights of a row of points, [2][c][3][nr], for winograd_made. */
+/* Writes the weights of a row of points, [2][c][3][nr], for winograd_made. */
 static void REID__F(winograd_make)(const float *w, int c, float *out) {
     for (int k = 0; k < c; k++, w += 3 * REID__PANEL, out += 3 * REID__PANEL)
         for (int at = 0; at < REID__PANEL; at += REID__W) {
@@ -5834,7 +5835,7 @@ static void REID__F(winograd_make)(const float *w, int c, float *out) {
         }
 }
 
-/* winograd_three by such weights: one point after the other, for all channels of the panel. */
+/* Like winograd_three, with weights from winograd_make: one point after the other, for all channels of the panel. */
 REID__INLINE void REID__F(winograd_made)(const reid__points *t, const int rows) {
     uintptr_t ahead = t->ahead;
     for (int p = 0; p < 3; p++) {
@@ -5857,7 +5858,7 @@ REID__INLINE void REID__F(winograd_made)(const reid__points *t, const int rows) 
     }
 }
 
-/* B' d on one axis: six inputs to six points. All products stand in multiply-adds: no compiler can contract others. */
+/* B' d on one axis: six inputs to six points. All products are explicit multiply-adds: compilers can fuse no others. */
 REID__INLINE void REID__F(winograd_points)(const REID__V d[6], REID__V v[6]) {
     const REID__V two = REID__SET1(2.0f), four = REID__SET1(4.0f), minus5 = REID__SET1(-5.0f);
     REID__V even = REID__FMA(REID__SET1(-4.0f), d[2], d[4]), odd = REID__FMA(REID__SET1(-4.0f), d[1], d[3]);
@@ -5870,7 +5871,7 @@ REID__INLINE void REID__F(winograd_points)(const REID__V d[6], REID__V v[6]) {
     v[5] = REID__FMA(four, d[1], REID__FMA(minus5, d[3], d[5]));
 }
 
-/* 24 A' m on one axis: six points to four outputs. -4 times a number is exact, contracted or not. */
+/* 24 A' m on one axis: six points to four outputs. -4 times a number is exact, fused or not. */
 REID__INLINE void REID__F(winograd_outputs)(const REID__V m[6], REID__V y[4]) {
     const REID__V minus4 = REID__SET1(-4.0f);
     REID__V sum = minus4 * (m[1] + m[2]), difference = minus4 * (m[1] - m[2]);
@@ -5899,7 +5900,7 @@ static void REID__F(winograd_in)(const float *const *in, int c, int tile, float 
     }
 }
 
-/* A' m A and the bias: the points of a panel's channels to a tile's pixels that lie in the image. 576 is 24 * 24. */
+/* A' m A and the bias: the points of a panel's channels to a tile's pixels inside the image. 576 is 24 * 24. */
 static void REID__F(winograd_out)(const float *in, const float *bias, float *out, ptrdiff_t row, ptrdiff_t pixel,
                                   int rows, int columns, reid__act act) {
     for (int at = 0; at < REID__PANEL; at += REID__W) {
@@ -5933,9 +5934,9 @@ static void REID__F(round_line)(uint8_t *line, const int32_t *sums, int lanes) {
     for (int i = 0; i < lanes; i += REID__LANES) REID__ROUND(line + i, sums + i);
 }
 
-/* reid__lines.columns: four columns at a time, each in 16 bytes of a vector: four source pixels, of which two are
-   picked, red, green, blue and nothing of both, side by side and widened, times their taps' low bits and times the
-   rest. The sums may wrap before the two are put together, which does not change what comes out. */
+/* reid__lines.columns: four columns at a time, each in 16 bytes of a vector. Of four source pixels a shuffle picks two
+   at a time, widens their red, green, blue and 0 side by side, and multiplies them by the low and by the high bits of
+   their taps. The two sums may wrap before they are combined, which does not change the result. */
 REID__INLINE int REID__F(columns_of)(const reid__axis *x, const uint8_t *row, ptrdiff_t readable, uint8_t *out,
                                      const int bytes) {
     int32_t sums[REID__LANES];
@@ -5978,7 +5979,7 @@ static int REID__F(columns)(const reid__axis *x, const uint8_t *row, ptrdiff_t r
 #define reid__columns_scalar NULL
 #endif
 
-/* Halves to floats; the last few one by one. */
+/* Converts halves to floats; the last few one by one. */
 static void REID__F(widen)(const uint16_t *in, float *out, size_t count) {
     size_t i = 0;
     for (; i + REID__W <= count; i += REID__W) {
@@ -5988,7 +5989,7 @@ static void REID__F(widen)(const uint16_t *in, float *out, size_t count) {
     for (; i < count; i++) out[i] = reid__half(in[i]);
 }
 
-/* The inner products of one row with n queries. Rows are read once, from memory, and therefore asked for early. */
+/* Computes the inner products of one row with n queries. Rows are read once, from memory, and therefore prefetched. */
 REID__INLINE void REID__F(dots_of)(const float *row, int dim, const float *queries, float *out, const int n) {
     REID__V acc[4][2];
     float lanes[REID__W];
@@ -6039,8 +6040,8 @@ static void REID__F(maxima)(const float *in, int rows, int width, float *columns
 }
 #endif
 
-/* The compiler needs rows and vectors as constants to keep the sums in registers: one function for each number of rows.
-   A panel is half as wide where the padded channels end in its middle, which only vectors of 16 can meet. */
+/* The compiler needs rows and vectors as constants to keep the sums in registers, hence one function for each number of
+   rows. A panel is half as wide if the padded channels end in its middle, which happens only with vectors of 16. */
 #define REID__DEFINE_TILE_OF(name, rows, int16)                                                                        \
     static void REID__F(name##_##rows)(const reid__tile *t) {                                                          \
         if (REID__W == REID__LANES && t->half) REID__F(tile)(t, rows, REID__NV / 2, int16);                            \
@@ -6088,7 +6089,7 @@ static void REID__F(int16_product)(const reid__tile *t, int rows) {
 #endif
 
 #ifdef REID__BF16
-/* FP32 to bf16, any number of values. */
+/* Stores FP32 as bf16, any number of values. */
 static void REID__F(store)(const float *in, void *out, int count) {
     for (int v = 0; v < count; v += 16) {
         const __mmask16 mask = (__mmask16)(count - v < 16 ? (1u << (count - v)) - 1 : 0xffffu);
@@ -6097,13 +6098,13 @@ static void REID__F(store)(const float *in, void *out, int count) {
     }
 }
 #elif defined(REID__INT8)
-/* Whole numbers in FP32 to INT16. */
+/* Stores whole numbers in FP32 as INT16. */
 static void REID__F(store)(const float *in, void *out, int count) {
     for (int i = 0; i < count; i++) ((int16_t *)out)[i] = (int16_t)in[i];
 }
 
 #if REID__W == 1
-/* An FP32 tile with the vectors' multiply-adds. */
+/* An FP32 tile with fused multiply-adds, as the vectors have. */
 static void reid__product_fused(const reid__tile *t, int rows) {
     for (int r = 0; r < rows; r++)
         for (int n = 0; n < REID__NV; n++) {
@@ -6128,9 +6129,9 @@ static void reid__product_fused(const reid__tile *t, int rows) {
 /* --- AMX ---
 
    Eight registers hold tiles of 16 rows of 64 bytes: 0 … 3 are sums, of 2 x 16 pixels by 2 x 16 channels; 4 and 5 are
-   inputs, of 16 pixels by 32 in bf16 and by 64 in INT8; 6 and 7 weights, 16 groups of them by 16 channels. One
-   instruction adds the product of two tiles to a third; in bf16 the even inputs and the odd ones in a chain each, and
-   both to the sum (Intel, "Architecture Instruction Set Extensions Programming Reference", TDPBF16PS, TDPBUSD). */
+   inputs, of 16 pixels by 32 in bf16 and by 64 in INT8; 6 and 7 are weights, 16 groups of them by 16 channels. One
+   instruction adds the product of two tiles to a third; in bf16 it sums even and odd inputs separately, then adds both
+   (Intel, "Architecture Instruction Set Extensions Programming Reference", TDPBF16PS, TDPBUSD). */
 #ifdef REID__BF16
 #define REID__AMX_ROWS 16
 #define REID__AMX_READ(tile, from, stride)                                                                             \
@@ -6139,7 +6140,7 @@ static void reid__product_fused(const reid__tile *t, int rows) {
     __asm__ volatile("tilestored %%tmm" #tile ", (%0,%1,1)" ::"r"(to), "r"((ptrdiff_t)(stride)) : "memory")
 #define REID__AMX_ZERO(tile) __asm__ volatile("tilezero %%tmm" #tile ::: "memory")
 
-/* Sets up all registers, as the manual has it. Fewer rows would not be faster, and setting up for each height slow. */
+/* Configures all registers alike. Fewer rows would not be faster, and a configuration for each height would be slow. */
 static void reid__amx_begin(int *in_use) {
     struct { uint8_t palette, start, none[14]; uint16_t bytes[16]; uint8_t rows[16]; } shape;
     memset(&shape, 0, sizeof shape);
@@ -6154,7 +6155,7 @@ static void reid__amx_release(int *in_use) {
     *in_use = 0;
 }
 
-/* Sums of `rows` neighbouring pixels, from number `pixel` of the tile on, to where the tile goes. */
+/* Finishes and stores the sums of `rows` neighbouring pixels, from number `pixel` of the tile on. */
 REID__INLINE void reid__amx_pixels(const reid__tile *t, const float *sums, ptrdiff_t pixel, int rows,
                                    const reid__act act, const int residual) {
     const int full = !t->half;
@@ -6185,7 +6186,7 @@ REID__INLINE void REID__F(amx_finish)(const reid__tile *t, const void *all, ptrd
     else reid__amx_pixels(t, sums, pixel, rows, REID__LINEAR_ACT, t->residual != NULL);
 }
 #else
-/* The same for INT8. Bytes could alias anything: what does not change is copied. */
+/* Finishes and stores sums in INT8. Bytes may alias anything, so what does not change is copied to locals first. */
 REID__INLINE void REID__F(amx_pixels)(const reid__tile *t, const int32_t *sums, ptrdiff_t pixel, int rows,
                                       const int added, const int is_signed) {
     const int full = !t->half;
@@ -6217,7 +6218,7 @@ REID__INLINE void REID__F(amx_finish)(const reid__tile *t, const void *all, ptrd
 }
 #endif
 
-/* Rows past the tile's are computed in vain, from what lies behind the inputs: see REID__AMX_BEHIND. */
+/* Also computes rows past the tile's, from whatever follows the inputs, and discards them: see REID__AMX_BEHIND. */
 static void REID__F(amx_tile)(const reid__tile *t, int rows) {
     int32_t sums[32 * 32] __attribute__((aligned(64))); /* or as many floats */
     const int low = rows > REID__AMX_ROWS, full = !t->half;
@@ -6255,7 +6256,7 @@ static void REID__F(amx_tile)(const reid__tile *t, int rows) {
     }
 }
 
-/* The inputs of `rows` pixels side by side: out [taps][steps][rows][REID__STEP_BYTES], each run padded with zeros. */
+/* Gathers the inputs of `rows` pixels: out [taps][steps][rows][REID__STEP_BYTES], each run padded with zeros. */
 static void REID__F(amx_gather)(const void *const *a, int rows, int taps, int kc, void *out) {
     char *to = (char *)out;
     int bytes = kc * (int)sizeof(REID__T);
@@ -6272,7 +6273,7 @@ static void REID__F(amx_gather)(const void *const *a, int rows, int taps, int kc
 #define REID__STRING2(x) #x
 #define REID__STRING(x) REID__STRING2(x)
 #define REID__SHARED(name) REID__JOIN(reid__##name, REID__BASE)
-/* The table of a pass, which ends with `narrow`. What does not depend on the type of activations is the FP32 pass's. */
+/* The table of a pass; the last arguments are `narrow`. Functions of FP32 alone are shared with the FP32 pass. */
 #define REID__TABLE(table, name, store, ...)                                                                           \
     static const reid__kernels table = {                                                                               \
         REID__STRING(name), /* nr */ REID__PANEL, /* element */ REID__ELEMENT,                                         \
@@ -6345,9 +6346,9 @@ REID__TABLE(REID__F(kernels), REID__BASE, REID__F(store), REID__MR, REID__F(prod
 #ifndef REID_NO_CUDA
 /* --------------------------------------------------------------------------------------------------------------------
    >>cuda_load
-   The driver: our own declarations of the few calls that are used, and dlopen, so that no header and no library of the
-   CUDA toolkit is needed, and a machine without a GPU runs the same program. The device's primary context is shared
-   with the rest of the process (PyTorch's, say); it is pushed around every call and popped again.
+   The driver is loaded with dlopen, and the few functions that are used are declared here, so no header or library of
+   the CUDA toolkit is needed, and a machine without a GPU runs the same program. The device's primary context is shared
+   with the rest of the process (with PyTorch, say); it is pushed before and popped after every call.
    ------------------------------------------------------------------------------------------------------------------ */
 #define REID__CUDA_OUT_OF_MEMORY 2
 #define REID__OLDEST_DRIVER 11040 /* the first with every function below */
@@ -6355,8 +6356,8 @@ REID__TABLE(REID__F(kernels), REID__BASE, REID__F(store), REID__MR, REID__F(prod
 
 typedef uint64_t reid__address; /* of device memory */
 
-/* X(field, symbol, parameters). Handles are void *, enumerations are int. The symbols carry the version of the
-   interface in their names, so that dlsym gives the one that is meant here whatever the driver. */
+/* X(field, symbol, parameters). Handles are void *, enumerations are int. The symbols have the version of the interface
+   in their names, so that dlsym finds the intended one with any driver. */
 #define REID__DRIVER(X)                                                                                                \
     X(Init, "cuInit", (unsigned flags))                                                                                \
     X(DriverGetVersion, "cuDriverGetVersion", (int *version))                                                          \
@@ -6404,19 +6405,19 @@ typedef uint64_t reid__address; /* of device memory */
     X(GraphExecDestroy, "cuGraphExecDestroy", (void *exec))                                                            \
     X(GraphDestroy, "cuGraphDestroy", (void *graph))
 
-/* CUtensorMap: a tensor in memory, and which boxes of it are copied. Aligned for CUDA 13; older drivers ask for 64. */
+/* CUtensorMap: a tensor in memory, and which boxes of it are copied. Aligned for CUDA 13; older drivers require 64. */
 typedef struct reid__tensor_map {
     uint64_t opaque[16];
 } __attribute__((aligned(128))) reid__tensor_map;
 
-/* Numbers of cuda.h, by its enumerations. */
+/* Values from cuda.h, under the names of its enumerations. */
 enum {
     /* CUdevice_attribute */
     REID__DEVICE_MULTIPROCESSORS = 16, REID__DEVICE_INTEGRATED = 18, REID__DEVICE_MAJOR = 75, REID__DEVICE_MINOR = 76,
-    REID__DEVICE_BLOCK_SHARED = 97, /* bytes that a block may have if it asks */
+    REID__DEVICE_BLOCK_SHARED = 97, /* bytes that a block may have on request */
     /* CUfunction_attribute */
     REID__FUNCTION_DYNAMIC_SHARED = 8, /* bytes */
-    REID__FUNCTION_CARVEOUT = 9,       /* percent of the memory that shared memory and the L1 cache have in common */
+    REID__FUNCTION_CARVEOUT = 9,       /* percent of the memory that shared memory and the L1 cache share */
     /* CUlaunchAttributeID */
     REID__LAUNCH_CLUSTER = 4,
     REID__LAUNCH_OVERLAPS = 6, /* programmatic stream serialization */
@@ -6426,7 +6427,7 @@ enum {
     /* CUstream_flags, CUevent_flags, CUstreamCaptureMode */
     REID__STREAM_APART = 1,   /* not ordered with the process's default stream */
     REID__EVENT_TIMES = 0,
-    REID__EVENT_NO_TIMES = 2, /* which would cost */
+    REID__EVENT_NO_TIMES = 2, /* cheaper */
     REID__CAPTURE_THREAD = 1  /* other threads may allocate meanwhile */
 };
 
@@ -6442,7 +6443,7 @@ typedef struct reid__launch_config {
     unsigned count;
 } reid__launch_config;
 
-/* From CUDA 12 on; all are there or none. */
+/* From CUDA 12 on; either all are present or none is used. */
 #define REID__DRIVER_12(X)                                                                                             \
     X(OccupancyMaxActiveClusters, "cuOccupancyMaxActiveClusters",                                                      \
       (int *clusters, void *function, const reid__launch_config *config))                                              \
@@ -6466,7 +6467,7 @@ typedef struct reid__driver {
 
 typedef struct reid__symbol {
     const char *name;
-    size_t at; /* of its pointer in the table */
+    size_t at; /* offset of its pointer in the table */
 } reid__symbol;
 
 /* Fills a table of function pointers. Returns the first name that the library lacks, or NULL. */
@@ -6479,7 +6480,7 @@ static const char *reid__load_symbols(void *library, const reid__symbol *symbols
     return NULL;
 }
 
-/* What was tried, for the error text: "no CUDA" without a reason helps nobody. */
+/* What was tried, for the error message: "no CUDA" without a reason is no help. */
 typedef struct reid__tried {
     char text[1500];
     size_t length;
@@ -6507,18 +6508,18 @@ typedef struct reid__device {
     unsigned char uuid[16];
     size_t memory;                /* bytes */
     void *context;                /* the primary context, retained; NULL: none */
-    int lost;                     /* the error after which nothing works any more, atomic */
+    int lost;                     /* the error after which the GPU is unusable, atomic */
     int no_memory;                /* an allocation was refused, atomic */
-    int has_why;                  /* REID_SYNC=1: 1 is being written, 2 is there, atomic */
+    int has_why;                  /* REID_SYNC=1: 1: `why` is being written, 2: written; atomic */
     char why[256];                /* what failed first */
 } reid__device;
 
-/* Errors that stay with the context: only a new process gets rid of them. */
+/* Errors that stay with the context until the process ends. */
 static int reid__is_sticky(int code) {
     return code == 4 || code == 214 || (code >= 700 && code < 720 && code != 701) || code == 999;
 }
 
-/* The driver's answer as a result: REID_OK for 0. */
+/* Converts the driver's error code to a result: REID_OK for 0. */
 static reid_result reid__gpu_check(reid__device *d, int code, const char *what, reid_error *e) {
     const char *name = NULL, *text = NULL;
     if (code == 0) return REID_OK;
@@ -6533,7 +6534,7 @@ static reid_result reid__gpu_check(reid__device *d, int code, const char *what, 
                       name ? name : "?", code, reid__is_sticky(code) ? "; this handle cannot be used any more" : "");
 }
 
-/* Makes the context current on this thread, above the caller's. Every success needs reid__gpu_leave. */
+/* Makes the context current on this thread, on top of the caller's. After every success call reid__gpu_leave. */
 static reid_result reid__gpu_enter(reid__device *d, reid_error *e) {
     int lost = __atomic_load_n(&d->lost, __ATOMIC_RELAXED);
     if (lost && __atomic_load_n(&d->has_why, __ATOMIC_ACQUIRE) == 2)
@@ -6549,7 +6550,7 @@ static void reid__gpu_leave(reid__device *d) {
     d->cu.CtxPopCurrent(&popped);
 }
 
-/* libcuda.so.1 comes with the driver; under WSL it lies where the loader does not look. */
+/* Loads libcuda.so.1, which comes with the driver; under WSL it is where the loader does not look. */
 static reid_result reid__driver_load(reid__device *d, reid_error *e) {
     static const char *const paths[] = {"libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1"};
     static const reid__symbol symbols[] = {
@@ -6570,13 +6571,13 @@ static reid_result reid__driver_load(reid__device *d, reid_error *e) {
         return reid__fail(e, REID_ERR_DEVICE, "CUDA needs the NVIDIA driver, and none was found: %s", tried.text);
     const char *missing = reid__load_symbols(library, symbols, sizeof symbols / sizeof symbols[0], &d->cu);
     if (missing)
-        return reid__fail(e, REID_ERR_DEVICE, "the NVIDIA driver is too old, it lacks %s: CUDA %d.%d or later is "
+        return reid__fail(e, REID_ERR_DEVICE, "the NVIDIA driver is too old, it lacks %s; CUDA %d.%d or later is "
                           "needed", missing, REID__OLDEST_DRIVER / 1000, REID__OLDEST_DRIVER % 1000 / 10);
     if (reid__load_symbols(library, more, sizeof more / sizeof more[0], &d->cu)) d->cu.TensorMapEncodeIm2col = NULL;
     return REID_OK;
 }
 
-/* Finds the driver and the device and retains its context. What reid__device_close frees is complete at any time. */
+/* Finds the driver and the device and retains its context. After a failure, too, call reid__device_close. */
 static reid_result reid__device_open(reid__device *d, const reid_desc *desc, reid_error *e) {
     int count = 0, major = 0, minor = 0;
     d->index = desc->device_index;
@@ -6586,7 +6587,7 @@ static reid_result reid__device_open(reid__device *d, const reid_desc *desc, rei
     if (!code) code = d->cu.DriverGetVersion(&d->version);
     if (!code) code = d->cu.DeviceGetCount(&count);
     if (code == 100 || (code == 0 && count == 0))
-        return reid__fail(e, REID_ERR_DEVICE, "the NVIDIA driver is there, but no GPU that this process may use "
+        return reid__fail(e, REID_ERR_DEVICE, "the NVIDIA driver is there, but this process sees no GPU "
                           "(CUDA_VISIBLE_DEVICES?)");
     if (code) {
         reid__gpu_check(d, code, "cuInit", e);
@@ -6598,7 +6599,7 @@ static reid_result reid__device_open(reid__device *d, const reid_desc *desc, rei
                           d->version / 1000, d->version % 1000 / 10, REID__OLDEST_DRIVER / 1000,
                           REID__OLDEST_DRIVER % 1000 / 10);
     if (d->index < 0 || d->index >= count)
-        return reid__fail(e, REID_ERR_DEVICE, "GPU %d was asked for, this process sees %d", d->index, count);
+        return reid__fail(e, REID_ERR_DEVICE, "there is no GPU %d; this process sees %d", d->index, count);
     code = d->cu.DeviceGet(&d->number, d->index);
     if (!code) code = d->cu.DeviceGetAttribute(&major, REID__DEVICE_MAJOR, d->number);
     if (!code) code = d->cu.DeviceGetAttribute(&minor, REID__DEVICE_MINOR, d->number);
@@ -6625,9 +6626,9 @@ static void reid__device_close(reid__device *d) {
 
 /* --------------------------------------------------------------------------------------------------------------------
    >>cuda_jit
-   Texts to machine code. A program is the kernel file with one set of -D constants; NVRTC compiles the distinct ones of
-   a network side by side, to cubins for exactly this chip. A cubin that a pack or the cache on disk holds is not
-   compiled again; entries are found by a hash of everything that they depend on and carry a checksum, so that a cache
+   From text to machine code. A program is the kernel file with one set of -D constants; NVRTC compiles the distinct
+   programs of a network in parallel, to cubins for exactly this chip. A cubin that is in a pack or in the cache on disk
+   is not compiled again; entries are found by a hash of everything that they depend on and have a checksum, so a cache
    can be shared, copied, truncated or deleted at any moment without harm.
    ------------------------------------------------------------------------------------------------------------------ */
 #define REID__NVRTC(X)                                                                                                 \
@@ -6659,7 +6660,7 @@ typedef struct reid__nvrtc {
 #define REID__PATH 256
 #define REID__MAX_CANDIDATES 48
 #define REID__COMPILERS 8        /* threads at most: each takes NVRTC a few hundred MB */
-#define REID__CHUNK ((size_t)1 << 18) /* floats that a thread reads from the weight file at once */
+#define REID__CHUNK ((size_t)1 << 18) /* floats that a thread reads from the weight file at a time */
 #define REID__COMPILER_STACK ((size_t)8 << 20)
 #define REID__MAX_TEXT ((size_t)1 << 22)   /* bytes of a kernel file */
 #define REID__MAX_BUNDLE ((size_t)1 << 28) /* bytes of a pack */
@@ -6668,8 +6669,8 @@ typedef struct reid__program {
     char options[REID__OPTIONS]; /* "-DREID_CONV_F16\0-DIH=14\0 ... ": one string after the other */
     size_t length;
     int count;
-    uint64_t key[2];             /* what the machine code depends on, the compiler's version apart */
-    const unsigned char *cubin;  /* or PTX; in `block` or in a pack */
+    uint64_t key[2];             /* hash of what the machine code depends on, except the compiler */
+    const unsigned char *cubin;  /* or PTX; points into `block` or a pack */
     size_t cubin_size;
     unsigned char *block;
     void *compiling;             /* NVRTC's handle while it is compiled */
@@ -6678,32 +6679,32 @@ typedef struct reid__program {
 
 typedef struct reid__jit {
     reid__mem *mem;
-    const reid__block *before;   /* what mem held already */
+    const reid__block *before;   /* the newest block of mem beforehand */
     const reid_desc *desc;
     reid__nvrtc rtc;
     int rtc_version;             /* 13000; 0: none is loaded */
-    uint64_t rtc_size;           /* bytes of the library: NVRTC tells no patch version */
+    uint64_t rtc_size;           /* bytes of the library, as NVRTC does not report a patch version */
     char rtc_path[REID__PATH];
-    reid__tried tried;           /* libraries that would not do */
+    reid__tried tried;           /* libraries that were rejected */
     char (*candidates)[REID__PATH];
     int candidate_count, candidate, most_version;
     const char *text;            /* reid_kernels.cu */
-    char *contract;              /* what stands before it: reid__contract_text */
+    char *contract;              /* precedes it: reid__contract_text */
     const char *text_from;
     unsigned char *pack;         /* desc.kernels_pack */
     size_t pack_size;
     char cache[REID__PATH];      /* folder; "": none */
-    int no_folder, cache_warned; /* no_folder: none is named anywhere */
+    int no_folder, cache_warned; /* no_folder: no variable or field names one */
     int arch;                    /* 90 */
     char arch_option[40];        /* "--gpu-architecture=sm_90a" */
     int is_ptx;                  /* the chip is newer than NVRTC: PTX, which the driver compiles */
     reid__program *programs;     /* [REID__MAX_PROGRAMS] */
-    int program_count, next;     /* next: the one that a compiling thread takes, atomic */
+    int program_count, next;     /* next: the next one for a compiling thread, atomic */
 } reid__jit;
 
 /* --- files --- */
 
-/* A whole file into memory of `mem`, with a 0 byte behind it. *size counts without. */
+/* Reads a whole file into memory of `mem`, and appends a 0 byte, which *size does not count. */
 static reid_result reid__read_file(reid__mem *mem, const char *path, size_t most, unsigned char **block, size_t *size,
                                    reid_error *e) {
     struct stat st;
@@ -6741,9 +6742,9 @@ static int reid__write_all(int fd, const void *data, size_t size) {
     return 1;
 }
 
-/* A bundle, which is a cache entry (one program) or a pack (all of a network):
-       "reidcub1", u64 count, count times {u64 key[2], u64 offset, u64 size, u64 digest[2]}, u64 digest of all before
-       [2], the programs. Little-endian; offsets from the start of the file. */
+/* A bundle is a cache entry (one program) or a pack (all programs of a network):
+       "reidcub1", u64 count, count times {u64 key[2], u64 offset, u64 size, u64 digest[2]}, u64 digest[2] of the bytes
+       so far, the programs. Little-endian; offsets from the start of the file. */
 #define REID__BUNDLE_MAGIC "reidcub1"
 #define REID__BUNDLE_ROW 48 /* bytes */
 
@@ -6759,7 +6760,7 @@ static unsigned char *reid__put64(unsigned char *to, uint64_t value) {
     return to;
 }
 
-/* Is it a bundle whose table is whole? */
+/* Whether this is a bundle with an undamaged table. */
 static int reid__bundle_valid(const unsigned char *bytes, size_t size) {
     uint64_t digest[2];
     if (size < 32 || memcmp(bytes, REID__BUNDLE_MAGIC, 8) != 0) return 0;
@@ -6770,7 +6771,7 @@ static int reid__bundle_valid(const unsigned char *bytes, size_t size) {
     return reid__le64(bytes + table) == digest[0] && reid__le64(bytes + table + 8) == digest[1];
 }
 
-/* The program of this key in a valid bundle; NULL if it is not there or damaged. */
+/* The program with this key in a valid bundle; NULL if it is missing or damaged. */
 static const unsigned char *reid__bundle_find(const unsigned char *bytes, size_t size, const uint64_t key[2],
                                               size_t *found) {
     uint64_t digest[2], count = reid__le64(bytes + 8);
@@ -6810,8 +6811,8 @@ static int reid__bundle_write(reid__mem *mem, int fd, const reid__program *progr
     return failed;
 }
 
-/* Writes a bundle beside `path` and renames it. `durable`: what rename shows is on the disk. A cache does without: its
-   checksum finds what a power failure left. Returns errno, 0 on success. */
+/* Writes a bundle beside `path` and renames it. `durable`: flushes it to disk first. A cache does without: its checksum
+   detects what a power failure damaged. Returns errno, 0 on success. */
 static int reid__bundle_save(reid__mem *mem, const char *path, const reid__program *programs, int count, int durable) {
     char beside[4096 + 64];
     struct timespec now;
@@ -6836,7 +6837,7 @@ static const char *reid__env(const char *name) {
     return value ? value : "";
 }
 
-/* Which folder: desc.cache_dir, REID_CACHE_DIR, $XDG_CACHE_HOME/reid, ~/.cache/reid; "" for none. 0: none is named. */
+/* Finds the folder: desc.cache_dir, REID_CACHE_DIR, $XDG_CACHE_HOME/reid, ~/.cache/reid; "": none. 0: none is set. */
 static int reid__cache_folder(const reid_desc *desc, char folder[REID__PATH]) {
     const char *given = desc->cache_dir ? desc->cache_dir : getenv("REID_CACHE_DIR");
     const char *caches = reid__env("XDG_CACHE_HOME"), *home = reid__env("HOME");
@@ -6848,7 +6849,7 @@ static int reid__cache_folder(const reid_desc *desc, char folder[REID__PATH]) {
     return folder[0] || (given && !*given);
 }
 
-/* Machine code is run from the cache: only this user may own or write to it. What is wrong; NULL: nothing, no file. */
+/* Machine code is run from the cache, so only this user may own or write to it. Returns what is wrong, or NULL. */
 static const char *reid__cache_distrust(const char *path) {
     struct stat st;
     if (stat(path, &st) != 0) return NULL;
@@ -6856,18 +6857,18 @@ static const char *reid__cache_distrust(const char *path) {
     return st.st_mode & 022 ? "others may write to it" : NULL;
 }
 
-/* Who may rename the folder may put another one in its place: its parent is this user's or root's, and others may write
-   to it only where they cannot rename what is not theirs. */
+/* A user who can rename the folder can put another in its place. So its parent must belong to this user or root, and be
+   writable by others only with the sticky bit. Returns what is wrong, or NULL. */
 static const char *reid__cache_distrust_parent(const char *folder) {
     char path[REID__PATH + 4];
     struct stat st;
-    snprintf(path, sizeof path, "%s/..", folder); /* of the folder itself, if its name is a symbolic link */
+    snprintf(path, sizeof path, "%s/..", folder); /* the parent of the target, if the folder is a symbolic link */
     if (stat(path, &st) != 0) return "its parent folder cannot be read";
     if (st.st_uid != geteuid() && st.st_uid != 0) return "its parent folder belongs to another user";
     return (st.st_mode & 022) && !(st.st_mode & S_ISVTX) ? "others may write to its parent folder" : NULL;
 }
 
-/* Makes the folder, and its parents, if it is not there. Returns what is wrong, or NULL. */
+/* Creates the folder and its parents if they are missing. Returns what is wrong, or NULL. */
 static const char *reid__cache_make(const char *folder) {
     char path[REID__PATH];
     struct stat st;
@@ -6875,10 +6876,10 @@ static const char *reid__cache_make(const char *folder) {
     snprintf(path, sizeof path, "%s", folder);
     for (char *at = path; *at && (at = strchr(at + 1, '/')) != NULL; *at = '/') {
         *at = 0;
-        mkdir(path, 0700); /* fails where it exists; the last one tells */
+        mkdir(path, 0700); /* fails if it exists; only the result for the last matters */
     }
-    if (mkdir(path, 0700) != 0 && errno != EEXIST) return "it cannot be made";
-    if (stat(path, &st) != 0 || !S_ISDIR(st.st_mode)) return "it is no folder";
+    if (mkdir(path, 0700) != 0 && errno != EEXIST) return "it cannot be created";
+    if (stat(path, &st) != 0 || !S_ISDIR(st.st_mode)) return "it is not a folder";
     if ((why = reid__cache_distrust(path)) != NULL) return why;
     if (access(path, R_OK | X_OK) != 0) return "it cannot be read";
     return reid__cache_distrust_parent(path);
@@ -6890,7 +6891,7 @@ static void reid__cache_warn(reid__jit *j, const char *why, int code) {
               j->cache, why, code);
 }
 
-/* The entry's name: key, and which NVRTC made it. */
+/* The path of an entry: its name is a hash of its key and of the version of NVRTC. */
 static void reid__cache_path(const reid__jit *j, const reid__program *p, char path[REID__PATH + 40]) {
     const uint64_t parts[5] = {p->key[0], p->key[1], (uint64_t)j->rtc_version, j->rtc_size, (uint64_t)j->is_ptx};
     uint64_t name[2];
@@ -6904,11 +6905,11 @@ static int reid__cache_load(reid__jit *j, reid__program *p) {
     size_t size;
     reid__cache_path(j, p, path);
     const char *why = reid__cache_distrust(path);
-    if (why) reid__log(j->desc, REID_LOG_WARNING, REID_ERR_KERNEL_PACK, "%.300s is made again: %s", path, why);
+    if (why) reid__log(j->desc, REID_LOG_WARNING, REID_ERR_KERNEL_PACK, "%.300s is compiled again: %s", path, why);
     if (why || reid__read_file(j->mem, path, REID__MAX_BUNDLE, &p->block, &size, NULL) != REID_OK) return 0;
     if (reid__bundle_valid(p->block, size)) p->cubin = reid__bundle_find(p->block, size, p->key, &p->cubin_size);
     if (p->cubin) return 1;
-    reid__log(j->desc, REID_LOG_WARNING, REID_ERR_KERNEL_PACK, "%.300s is damaged and is made again", path);
+    reid__log(j->desc, REID_LOG_WARNING, REID_ERR_KERNEL_PACK, "%.300s is damaged and is compiled again", path);
     reid__free(j->mem, p->block);
     p->block = NULL;
     return 0;
@@ -6922,10 +6923,10 @@ static void reid__cache_store(reid__jit *j, const reid__program *p) {
     if (code) reid__cache_warn(j, "writing failed", code);
 }
 
-/* The cache's file of measured tiles, a line for an operation, a batch (1: small ones, 64: large ones) and a tile:
+/* Checks the cache's file of measured tiles, with a line for an operation, a batch (1: small, 64: large) and a tile:
        reid tiles 1
        sm_90 resnet50 fp16 224x224 layer2.0.conv2 64 pair,64x128 41250
-   The last number is nanoseconds. Valid: the first line is that one, all have their eight words and end. */
+   The last number is nanoseconds. Valid: it begins with that line, and the others are complete, with eight words. */
 static int reid__tiles_valid(const char *text, size_t size) {
     static const char first[] = "reid tiles 1\n";
     if (strlen(text) != size || strncmp(text, first, sizeof first - 1) != 0) return 0;
@@ -6941,7 +6942,7 @@ static int reid__tiles_valid(const char *text, size_t size) {
     return 1;
 }
 
-/* That file, in memory of j->mem; NULL if there is none, or a pack, which holds the model's tiles. */
+/* Reads the file of measured tiles into j->mem; NULL if missing or damaged, or with a pack, which has its own tiles. */
 static const char *reid__tiles_read(reid__jit *j) {
     char path[REID__PATH + 8];
     unsigned char *text;
@@ -6956,28 +6957,27 @@ static const char *reid__tiles_read(reid__jit *j) {
     return NULL;
 }
 
-/* --- what the kernels are given ---
-   Each kernel of reid_kernels.cu has one parameter, a structure whose members are named here and nowhere else. The host
-   makes a C struct reid__NAME of them; reid__contract_text makes the text by which NVRTC gets the same members and this
-   host's offsets, which it checks. P: a pointer on the device, an address here, 0 where a launch does not need it; V: a
-   number; S: another of these structures, or a tensor map. Sizes stand in REID__CONTRACT. */
+/* --- the arguments of the kernels --- Each kernel of reid_kernels.cu has one parameter, a structure whose members are
+   named only here. The host makes a C struct reid__NAME of them; reid__contract_text makes the text that gives NVRTC
+   the same members and this host's offsets, which it checks. P: a pointer on the device, an address here, 0 if a launch
+   does not need it; V: a number; S: another of these structures, or a tensor map. REID__CONTRACT has the sizes. */
 #define REID__GPU_AXIS(P, V, S) /* one direction of a resize and a centre crop: lines are its columns or rows */       \
     V(double, scale)            /* source pixels per resized pixel */                                                  \
     V(double, support)          /* half the length of a window */                                                      \
     V(double, shrink)           /* source pixels to the filter's argument */                                           \
     V(long long, resized)       /* pixels after resizing */                                                            \
-    V(long long, skipped)       /* those before the crop; negative: padding */                                         \
+    V(long long, skipped)       /* pixels before the crop; negative: padding */                                        \
     V(int, source)              /* pixels of the box */                                                                \
     V(int, count)               /* lines */                                                                            \
     V(int, filter)              /* 0 bilinear, 1 bicubic */                                                            \
     V(int, most)                /* taps reserved for each line */
 #define REID__GPU_PICTURE(P, V, S) /* one image of a batch */                                                          \
-    V(long long, pixels)        /* where the box's first pixel lies in the staging block, bytes */                     \
-    V(long long, rows)          /* where its resized columns lie, (source rows, width, 3) bytes */                     \
-    V(long long, taps)          /* its first tap: those of all columns, then those of all rows of the crop */          \
+    V(long long, pixels)        /* offset of the box's first pixel in the staging block, bytes */                      \
+    V(long long, rows)          /* offset of its resized columns, (source rows, width, 3) bytes */                     \
+    V(long long, taps)          /* its first tap: taps of all columns, then of all rows of the crop */                 \
     V(int, stride)              /* bytes from source row to source row */                                              \
-    V(int, bytes)               /* of a pixel; 0: the CPU has resized it, (height, width, RGB) lies at `pixels` */     \
-    V(int, r) V(int, g) V(int, b) /* where the channels stand in a pixel */                                            \
+    V(int, bytes)               /* of a pixel; 0: resized by the CPU, with (height, width, RGB) at `pixels` */         \
+    V(int, r) V(int, g) V(int, b) /* positions of the channels in a pixel */                                           \
     V(int, pad)                                                                                                        \
     S(gpu_axis, x) S(gpu_axis, y)
 #define REID__GPU_WINDOW(P, V, S) /* the source pixels first ... end - 1 that make up one line */                      \
@@ -7008,12 +7008,12 @@ static const char *reid__tiles_read(reid__jit *j) {
     P(const float, bias)                                                                                               \
     P(const value_t, residual)  /* RESIDUAL: added to the outputs */                                                   \
     P(const float, factors)     /* SCALE: squeeze-excite factors, (images, IC) */                                      \
-    P(const float, scales)      /* BYTES: what 1 in a channel's sum is in steps of the output; then for residuals */   \
+    P(const float, scales)      /* BYTES: steps of the output per unit of a channel's sum; then of residuals */        \
     P(const value_t, more)      /* MORE_C: the other input, and its convolution's bias */                              \
     P(const float, more_bias)                                                                                          \
     P(value_t, out)             /* or, with ROW_SUMS, floats */                                                        \
     P(sum_t, parts)             /* APART: (SPLIT, pixels, OC_PADDED), which reid_join adds */                          \
-    P(unsigned, full)           /* BYTES: (images), counts of outputs that a ReLU has cut off */                       \
+    P(unsigned, full)           /* BYTES: (images), counts of saturated outputs */                                     \
     V(int, pixels)              /* images * OH * OW */
 #define REID__WGMMA_ARGUMENTS(P, V, S)                                                                                 \
     S(tensor_map, in_map)                                                                                              \
@@ -7027,7 +7027,7 @@ static const char *reid__tiles_read(reid__jit *j) {
     P(const float, bias)                                                                                               \
     P(const float, more_bias)   /* MORE_C */                                                                           \
     P(const float, next_bias)   /* NEXT */                                                                             \
-    P(const float, scales)      /* BYTES: as above */                                                                  \
+    P(const float, scales)      /* BYTES: as in conv_arguments */                                                      \
     P(const float, next_scales) /* BYTES with NEXT */                                                                  \
     P(void, out)                /* STEM: pooled rows, ROW_SUMS: sums, SPLIT: outputs */                                \
     P(unsigned, full)                                                                                                  \
@@ -7048,20 +7048,20 @@ static const char *reid__tiles_read(reid__jit *j) {
     P(const double, factors) P(const float, bias) /* NORM: batch norm */                                               \
     P(const float, exponent)    /* GEM */                                                                              \
     V(int, bins)                /* images * OH * OW */                                                                 \
-    V(float, step)              /* what 1 in a byte is, else 1 */
+    V(float, step)              /* BYTES: the value of one step, else 1 */
 #define REID__LINEAR_ARGUMENTS(P, V, S)                                                                                \
     P(const float, in) P(const float, weights) P(const float, bias) P(float, out) V(int, images)
 #define REID__NORMALISE_ARGUMENTS(P, V, S)                                                                             \
     P(const float, in)                                                                                                 \
-    P(const float, first)       /* FLIP: what came out for the images as they are */                                   \
-    P(float, out)               /* may be one of the others */
+    P(const float, first)       /* FLIP: the result for the images unmirrored */                                       \
+    P(float, out)               /* may equal one of the others */
 #define REID__SEARCH_ARGUMENTS(P, V, S)                                                                                \
     P(const value_t, rows) P(const value_t, queries)                                                                   \
     P(float, maxima)            /* (queries, tiles) */                                                                 \
     V(int, n)                   /* queries */                                                                          \
     V(int, tiles)               /* of 32 rows */
 
-/* X(name, bytes, members): all of them, those that others contain first. */
+/* X(name, bytes, members) for all structures; those that others contain come first. */
 #define REID__CONTRACT(X)                                                                                              \
     X(gpu_axis, 56, REID__GPU_AXIS) X(gpu_picture, 160, REID__GPU_PICTURE) X(gpu_window, 8, REID__GPU_WINDOW)          \
     X(resize_arguments, 64, REID__RESIZE_ARGUMENTS) X(input_arguments, 32, REID__INPUT_ARGUMENTS)                      \
@@ -7088,7 +7088,7 @@ REID__STATIC_ASSERT(sizeof(reid__tensor_map) == 128, tensor_map_has_this_size);
 
 
 typedef struct reid__contract {
-    char *text; /* NULL: only its length is wanted */
+    char *text; /* NULL: only the length is computed */
     size_t length, room;
 } reid__contract;
 
@@ -7100,8 +7100,8 @@ REID__FORMAT(2, 3) static void reid__contract_print(reid__contract *c, const cha
     c->length += (size_t)reid__max(n, 0);
 }
 
-/* The text that stands before reid_kernels.cu, whose macro STRUCT makes a structure of MEMBERS_OF_name and checks
-   LAYOUT_OF_name. */
+/* Prints the text that precedes reid_kernels.cu, whose macro STRUCT declares a structure with MEMBERS_OF_name and
+   checks LAYOUT_OF_name. */
 static void reid__contract_text(reid__contract *c) {
     reid__contract_print(c, "#define REID_CONTRACT 1\n");
 #define REID__POINTER(type, name) reid__contract_print(c, " %s *%s;", #type, #name);
@@ -7116,7 +7116,7 @@ static void reid__contract_text(reid__contract *c) {
         members(REID__POINTER, REID__VALUE, REID__VALUE)                                                               \
         reid__contract_print(c, "\n#define LAYOUT_OF_%s static_assert(sizeof(%s) == %d", self_name, self_name, bytes); \
         members(REID__OFFSET, REID__OFFSET, REID__OFFSET)                                                              \
-        reid__contract_print(c, ", \"%s has not the layout of reid.h\")\n", self_name);                                \
+        reid__contract_print(c, ", \"%s does not have the layout of reid.h\")\n", self_name);                          \
     }
     REID__CONTRACT(REID__STRUCT)
 #undef REID__POINTER
@@ -7151,7 +7151,7 @@ extern const unsigned char reid__kernel_text[] __attribute__((visibility("hidden
 #define REID__KERNEL_TEXT ((const char *)NULL)
 #endif
 
-/* What stands before the text of the kernels. */
+/* Allocates and prints the text that precedes the kernels. */
 static reid_result reid__jit_contract(reid__jit *j, reid_error *e) {
     reid__contract c = {NULL, 0, 0};
     reid__contract_text(&c);
@@ -7187,7 +7187,7 @@ static void reid__candidate_add(reid__jit *j, const char *path) {
     memcpy(j->candidates[j->candidate_count++], path, strlen(path) + 1);
 }
 
-/* Every match of a pattern such as "/usr/local/cuda-*" + "/lib64/libnvrtc.so.12". */
+/* Adds every match of a pattern such as "/usr/local/cuda-*" + "/lib64/libnvrtc.so.12". */
 static void reid__candidates_in(reid__jit *j, const char *root, const char *folder, const char *name) {
     char pattern[REID__PATH];
     glob_t found;
@@ -7198,13 +7198,13 @@ static void reid__candidates_in(reid__jit *j, const char *root, const char *fold
     globfree(&found);
 }
 
-/* Newest first, of no later major version than the driver's, whose loader would refuse its cubins; for each version:
-   one that this process has loaded already, what the loader finds, the toolkit's folders, Python's wheels. */
+/* Lists libraries to try, newest version first, but no later major version than the driver's, which would refuse its
+   cubins. For each version: one already loaded or that the loader finds, the toolkit's folders, Python's wheels. */
 static void reid__candidates(reid__jit *j) {
     static const struct { int major; char name[20]; } versions[] = {
         {13, "libnvrtc.so.13"}, {12, "libnvrtc.so.12"}, {11, "libnvrtc.so.11.2"}};
     static const char *const toolkit[] = {"/lib64", "/targets/x86_64-linux/lib"};
-    static const char *const wheels[] = {"/lib/python3*/[ds]i*-packages/nvidia/cu13/lib", /* site or, Debian's, dist */
+    static const char *const wheels[] = {"/lib/python3*/[ds]i*-packages/nvidia/cu13/lib", /* site, or Debian's dist */
                                          "/lib/python3*/[ds]i*-packages/nvidia/cuda_nvrtc/lib"};
     const char *const roots[] = {reid__env("CUDA_PATH"), reid__env("CUDA_HOME"), "/usr/local/cuda",
                                  "/usr/local/cuda-*"};
@@ -7243,14 +7243,14 @@ static const char *reid__nvrtc_load(reid__jit *j, const char *path) {
     if (!library) return dlerror();
     if (reid__load_symbols(library, symbols, sizeof symbols / sizeof symbols[0], &j->rtc))
         return "it is not NVRTC 11.2 or later";
-    if (j->rtc.Version(&major, &minor) != 0) return "it does not tell its version";
+    if (j->rtc.Version(&major, &minor) != 0) return "it does not report its version";
     if (major > j->most_version / 1000) return "it is newer than the driver";
     void *symbol = dlsym(library, "nvrtcVersion");
     snprintf(j->rtc_path, sizeof j->rtc_path, "%s", symbol && dladdr(symbol, &where) ? where.dli_fname : path);
     j->rtc_version = major * 1000 + minor * 10;
     j->rtc_size = stat(j->rtc_path, &st) == 0 ? (uint64_t)st.st_size : 0;
-    /* It opens its builtins by their bare name when it first compiles, which fails outside the loader's path: they are
-       loaded from beside it before. A missing one shows at the first compilation. */
+    /* At its first compilation NVRTC opens its builtins by their bare name, which fails outside the loader's path, so
+       they are loaded beforehand from beside it. If they are missing, that compilation fails. */
     const char *slash = strrchr(j->rtc_path, '/');
     int folder = slash ? (int)(slash - j->rtc_path) : 0;
     snprintf(builtins, sizeof builtins, "%.*s/libnvrtc-builtins.so.%d.%d", folder, j->rtc_path, major, minor);
@@ -7272,11 +7272,11 @@ static int reid__jit_target(reid__jit *j) {
     j->is_ptx = known && !best;
     int arch = !known ? j->arch : best ? best : newest;
     snprintf(j->arch_option, sizeof j->arch_option, "--gpu-architecture=%s_%d%s", j->is_ptx ? "compute" : "sm", arch,
-             arch == 90 && j->arch == 90 ? "a" : ""); /* sm_90a: only there do all of Hopper's instructions exist */
+             arch == 90 && j->arch == 90 ? "a" : ""); /* only sm_90a has all of Hopper's instructions */
     return 1;
 }
 
-/* The next candidate that loads and knows the chip. Returns 0 when there is none left. */
+/* Loads the next candidate that works and knows the chip. Returns 0 if none is left. */
 static int reid__nvrtc_next(reid__jit *j) {
     while (j->candidate < j->candidate_count) {
         const char *path = j->candidates[j->candidate++], *why = reid__nvrtc_load(j, path);
@@ -7290,7 +7290,7 @@ static int reid__nvrtc_next(reid__jit *j) {
 
 /* --- compiling --- */
 
-/* Appends options, with blanks between them, to a program's list. A list that is too long shows as length 0. */
+/* Appends options, with blanks between them, to a program's list. A list that is too long gets the length 0. */
 REID__FORMAT(2, 3) static void reid__option(reid__program *p, const char *format, ...) {
     va_list args;
     char *at = p->options + p->length;
@@ -7305,7 +7305,7 @@ REID__FORMAT(2, 3) static void reid__option(reid__program *p, const char *format
     p->length += (size_t)(n + 1);
 }
 
-/* Adds a program unless the same one is there. Returns its number, -1 if there is no room. */
+/* Adds a program, unless it has been added before. Returns its number, or -1 if there is no room. */
 static int reid__program_add(reid__jit *j, const reid__program *p) {
     for (int i = 0; i < j->program_count; i++) {
         const reid__program *o = &j->programs[i];
@@ -7319,7 +7319,7 @@ static int reid__program_add(reid__jit *j, const reid__program *p) {
 static void reid__program_key(const reid__jit *j, reid__program *p) {
     reid__digest d;
     reid__digest_init(&d);
-    /* The chip, not the option for it, which depends on NVRTC: a pack made elsewhere has to be found. */
+    /* The chip, not the option for it, which depends on NVRTC: a pack made elsewhere must be found. */
     reid__print_digest(&d, "reid kernel 1\nversion %d\nsm_%d\n", REID_VERSION, j->arch);
     reid__digest_update(&d, p->options, p->length);
     reid__digest_update(&d, j->contract, strlen(j->contract));
@@ -7354,8 +7354,8 @@ static void reid__compiler_task(void *arg, int index) {
     reid__compiler_main(arg);
 }
 
-/* Compiles all programs without a cubin, on up to `threads` threads of our own (a compiler needs more stack than a
-   team's members have) or on the caller's pool. */
+/* Compiles all programs without a cubin, on up to `threads` new threads (a compiler needs more stack than a team's
+   members have) or on the caller's pool. */
 static void reid__compile_all(reid__jit *j, int threads) {
     pthread_t others[REID__COMPILERS];
     int started = 0;
@@ -7371,7 +7371,7 @@ static void reid__compile_all(reid__jit *j, int threads) {
     for (int i = 0; i < started; i++) pthread_join(others[i], NULL);
 }
 
-/* NVRTC's log of a program, from its first error on if it has one; cut to what fits. */
+/* Copies NVRTC's log of a program, from its first error on if it has one, cut to fit. */
 static void reid__program_log(const reid__jit *j, const reid__program *p, char *text, size_t size) {
     size_t length = 0;
     text[0] = 0;
@@ -7394,7 +7394,7 @@ static reid_result reid__program_fail(const reid__jit *j, const reid__program *p
                       j->rtc.GetErrorString(p->result), log);
 }
 
-/* Takes the machine code out of NVRTC. Memory comes from the caller's allocator, hence after the threads are done. */
+/* Copies the machine code from NVRTC, after the threads are done, because memory comes from the caller's allocator. */
 static reid_result reid__program_collect(reid__jit *j, reid__program *p, reid_error *e) {
     if (p->result) return reid__program_fail(j, p, e);
     size_t size = 0;
@@ -7407,12 +7407,12 @@ static reid_result reid__program_collect(reid__jit *j, reid__program *p, reid_er
     p->block[size] = 0;
     if (p->result) return reid__program_fail(j, p, e);
     if (!j->is_ptx && (size < 4 || memcmp(p->block, "\177ELF", 4) != 0))
-        return reid__fail(e, REID_ERR_KERNEL_COMPILE, "%.200s made no ELF file of %s", j->rtc_path, p->options);
+        return reid__fail(e, REID_ERR_KERNEL_COMPILE, "%.200s did not make an ELF file of %s", j->rtc_path, p->options);
     p->cubin = p->block, p->cubin_size = size;
     return REID_OK;
 }
 
-/* A library can load and still not compile (builtins missing, option unknown): a one-line kernel shows it. */
+/* Compiles a one-line kernel: a library can load and still not compile (builtins missing, option unknown). */
 static int reid__nvrtc_works(reid__jit *j) {
     static const char text[] = "extern \"C\" __global__ void reid_test() {}";
     char log[300];
@@ -7442,7 +7442,7 @@ static int reid__jit_lookup(reid__jit *j) {
     return missing;
 }
 
-/* Machine code for every program. */
+/* Obtains machine code for every program. */
 static reid_result reid__jit_build(reid__jit *j, int threads, reid_error *e) {
     const char *why = j->cache[0] ? reid__cache_make(j->cache) : NULL;
     reid_result r = REID_OK;
@@ -7452,14 +7452,15 @@ static reid_result reid__jit_build(reid__jit *j, int threads, reid_error *e) {
         reid__log(j->desc, REID_LOG_WARNING, REID_ERR_FILE_WRITE, "compiled kernels are not kept: neither "
                   "REID_CACHE_DIR nor XDG_CACHE_HOME nor HOME names a folder, or its path is too long");
     while (missing && j->rtc_version && !reid__nvrtc_works(j))
-        if (reid__nvrtc_next(j)) missing = reid__jit_lookup(j); /* another compiler, other entries of the cache */
+        if (reid__nvrtc_next(j)) missing = reid__jit_lookup(j); /* another compiler has other entries in the cache */
     if (missing && !j->rtc_version)
-        return reid__fail(e, REID_ERR_DEVICE, "%d kernels have to be compiled for sm_%d%s%.300s, and no NVRTC can be "
-                          "used%s%s", missing, j->arch, j->pack ? ", which are not (or not whole) in " : "",
-                          j->pack ? j->desc->kernels_pack : "", j->tried.length ? ": " : "", j->tried.text);
+        return reid__fail(e, REID_ERR_DEVICE, "%d kernel%s must be compiled for sm_%d%s%.300s, but no NVRTC can "
+                          "be used%s%s", missing, missing == 1 ? "" : "s", j->arch,
+                          j->pack ? ", missing or damaged in " : "", j->pack ? j->desc->kernels_pack : "",
+                          j->tried.length ? ": " : "", j->tried.text);
     if (missing) {
-        reid__log(j->desc, REID_LOG_INFO, REID_OK, "compiling %d kernels with NVRTC %d.%d", missing,
-                  j->rtc_version / 1000, j->rtc_version % 1000 / 10);
+        reid__log(j->desc, REID_LOG_INFO, REID_OK, "compiling %d kernel%s with NVRTC %d.%d", missing,
+                  missing == 1 ? "" : "s", j->rtc_version / 1000, j->rtc_version % 1000 / 10);
         reid__compile_all(j, threads);
     }
     for (int i = 0; i < j->program_count && missing && r == REID_OK; i++) {
@@ -7471,7 +7472,7 @@ static reid_result reid__jit_build(reid__jit *j, int threads, reid_error *e) {
     return r;
 }
 
-/* Everything but compiling: text, pack, cache folder, a first NVRTC. most_version: the driver's. */
+/* Prepares compiling: text, pack, cache folder, a first NVRTC. most_version: the driver's. */
 static reid_result reid__jit_init(reid__jit *j, reid__mem *mem, const reid_desc *desc, int arch, int most_version,
                                   reid_error *e) {
     memset(j, 0, sizeof *j);
@@ -7482,18 +7483,18 @@ static reid_result reid__jit_init(reid__jit *j, reid__mem *mem, const reid_desc 
     if (r == REID_OK) r = reid__jit_contract(j, e);
     if (r == REID_OK && path) r = reid__read_file(mem, path, REID__MAX_BUNDLE, &j->pack, &j->pack_size, e);
     if (r == REID_OK && path && !reid__bundle_valid(j->pack, j->pack_size))
-        r = reid__fail(e, REID_ERR_KERNEL_PACK, "%.500s: it is no pack of kernels, or it is damaged", path);
+        r = reid__fail(e, REID_ERR_KERNEL_PACK, "%.500s: it is not a pack of kernels, or it is damaged", path);
     if (r != REID_OK) return r;
     j->candidates = (char(*)[REID__PATH])reid__alloc(mem, REID__MAX_CANDIDATES * sizeof *j->candidates);
     j->programs = (reid__program *)reid__alloc(mem, REID__MAX_PROGRAMS * sizeof *j->programs);
     if (!j->candidates || !j->programs)
         return reid__no_memory(e, "compiling", REID__MAX_PROGRAMS * sizeof *j->programs);
     reid__candidates(j);
-    if (!reid__nvrtc_next(j)) reid__jit_target(j); /* without NVRTC a pack may do */
+    if (!reid__nvrtc_next(j)) reid__jit_target(j); /* without NVRTC a pack may suffice */
     return REID_OK;
 }
 
-/* Frees what mem got since reid__jit_init. */
+/* Frees everything allocated from mem since reid__jit_init. */
 static void reid__jit_free(reid__jit *j) {
     for (int i = 0; i < j->program_count; i++)
         if (j->programs[i].compiling) j->rtc.DestroyProgram(&j->programs[i].compiling);
@@ -7503,36 +7504,36 @@ static void reid__jit_free(reid__jit *j) {
 
 /* --------------------------------------------------------------------------------------------------------------------
    >>cuda_plan
-   The CUDA executor. The same list of operations: each becomes one launch of a kernel of reid_kernels.cu (a step), and
-   all launches of a batch one CUDA graph. A call is cut into batches of 1, 2, 4 … images, so that a batch has exactly
-   the launches of its size; a picture's pixels travel as they are and are resized on the GPU.
+   The CUDA executor. It takes the same list of operations: each becomes one launch of a kernel of reid_kernels.cu (a
+   step), and all launches of a batch become one CUDA graph. A call is cut into batches of 1, 2, 4 … images, so that
+   every batch has a graph of its size; an image's pixels are uploaded unchanged and resized on the GPU.
 
-   Bits: every kernel adds up an output in an order that its operation fixes, whatever the tile and the batch.
+   Bits: every kernel adds up an output in an order that depends only on its operation, not on tile or batch.
    ------------------------------------------------------------------------------------------------------------------ */
 #define REID__GPU_BATCH 64     /* default */
 #define REID__MAX_GRAPHS 9     /* batches of 1 … 256 */
-#define REID__LARGE 8          /* from this batch on the tiles for large batches are used */
-#define REID__GPU_ALIGN 256    /* bytes: of every allocation in a block of device memory */
-#define REID__PICTURE_PIXELS 2 /* room for an uploaded picture, in sizes of the network's input */
-#define REID__PICTURE_TAPS 16  /* room for its filter taps, per line and column of the input */
+#define REID__LARGE 8          /* batches of this size and more use the tiles for large batches */
+#define REID__GPU_ALIGN 256    /* bytes: alignment in device memory */
+#define REID__PICTURE_PIXELS 2 /* room for an uploaded image, in sizes of the network's input */
+#define REID__PICTURE_TAPS 16  /* room for its filter taps, per row and column of the input */
 #define REID__PACK_EACH 16     /* weights that a thread packs */
-#define REID__FACTORS ((size_t)65536) /* bytes: batch norm's factors of 8192 channels, more than any operation has */
+#define REID__FACTORS ((size_t)65536) /* bytes: batch norm's factors for 8192 channels, more than any operation has */
 
 /* How one operation runs. */
 typedef struct reid__step {
     const char *function;      /* in reid_kernels.cu */
-    int program, bm, bn;       /* a convolution's tile, pixels by channels; bn: SPREAD of a depthwise one, or 0 */
+    int program, bm, bn;       /* a convolution's tile, pixels by channels; bn, if depthwise: SPREAD, or 0 */
     int groups;                /* reid_conv_wgmma: 2: both warpgroups work on a tile; 1: they take turns */
-    int pair, split;           /* clusters: two tiles that share weights, or one, of whose K each block has a part; or
-                                  an image whose squeeze factors they share */
-    int split_in_memory;       /* 1: no cluster: the parts of K go to memory, and `join` adds them */
+    int pair, split;           /* clusters. pair: two tiles share weights; split: the blocks share K of one tile, or the
+                                  squeeze factors of an image */
+    int split_in_memory;       /* 1: not a cluster: the parts of K go to memory, and `join` adds them */
     unsigned threads, shared;
     void *handle, *join;
-    int clusters;              /* that fit the device at once; 0: the kernel has none, or nobody has asked */
-    char label[40];            /* "reid_conv_f16 128x64", the latter by reid__tile_name */
+    int clusters;              /* clusters that the device runs at once; 0: no clusters, or not yet queried */
+    char label[40];            /* "reid_conv_f16 128x64": function, reid__tile_name */
 } reid__step;
 
-/* Launches that belong to no operation. */
+/* Launches that do not belong to an operation. */
 typedef enum reid__extra {
     REID__EXTRA_TAPS, REID__EXTRA_RESIZE_X, REID__EXTRA_RESIZE_Y, REID__EXTRA_INPUT,
     REID__EXTRA_UNIT,       /* L2 normalisation, after both passes of a flip */
@@ -7541,53 +7542,53 @@ typedef enum reid__extra {
     REID__EXTRAS
 } reid__extra;
 
-/* The plan for a GPU: bytes instead of floats, and a kernel for each operation. */
+/* The plan for a GPU, with sizes in bytes instead of floats, and a kernel for each operation. */
 typedef struct reid__gpu_plan {
     const reid__plan *plan;
     const reid__prep *prep;
-    int half, flip, raw, latency, batch; /* half: what is not FP32 by nature is FP16 ... */
+    int half, flip, raw, latency, batch; /* half: values are FP16, unless always FP32 ... */
     int bf16;                          /* ... or bf16 */
-    int int8;                          /* or bytes, where the plan says so: reid__plan_narrow */
-    int wgmma;                         /* convolutions take Hopper's instructions where reid__takes_wgmma */
-    const char *tiles;                 /* their measured times, see reid__tiles_read; or NULL */
+    int int8;                          /* ... or bytes, as in the plan: reid__plan_narrow */
+    int wgmma;                         /* convolutions use Hopper's instructions if reid__takes_wgmma */
+    const char *tiles;                 /* measured times of tiles, see reid__tiles_read; or NULL */
     int tile;                          /* REID_TILE */
     int fused_shortcut[REID__MAX_OPS], fused_first[REID__MAX_OPS], fused_into[REID__MAX_OPS]; /* see reid__fold */
-    int pixels_per_sum[REID__MAX_BUFFERS]; /* pixels that a value is the sum of: 1, or a row's, see reid__only_pooled */
-    reid__buffer buffers[REID__MAX_BUFFERS];      /* the plan's, as long as they live here */
+    int pixels_per_sum[REID__MAX_BUFFERS]; /* pixels summed in a value: 1, or a row's, see reid__only_pooled */
+    reid__buffer buffers[REID__MAX_BUFFERS];      /* the plan's, with the lifetimes of this plan */
     int rows, columns, stem_kw;        /* the stored image, (rows, columns, 4); the stem's kernel width, made even */
     size_t size[REID__MAX_BUFFERS];    /* bytes of each buffer per image */
     size_t offset[REID__MAX_BUFFERS];  /* in the arena, per image */
     size_t arena;                      /* bytes per image */
-    size_t parts;                      /* bytes per image: the parts of K of the operation that has most */
+    size_t parts;                      /* bytes per image for the parts of K of any operation */
     size_t weight[REID__MAX_OPS], bias[REID__MAX_OPS], weight2[REID__MAX_OPS], bias2[REID__MAX_OPS]; /* bytes */
     size_t weights;                    /* bytes of all */
     reid__step step[2][REID__MAX_OPS]; /* for small and for large batches */
     reid__step extra[REID__EXTRAS];
 } reid__gpu_plan;
 
-/* A batch on its way. While the GPU computes one, the host fills the other. */
+/* A batch in progress. While the GPU computes one, the host fills the other. */
 typedef struct reid__slot {
-    unsigned char *host;    /* pinned: the pictures, their pixels; as large as `staging` */
+    unsigned char *host;    /* pinned: descriptions and pixels of the images; as large as `staging` */
     float *result;          /* pinned (batch, dim) */
-    uint32_t *full;         /* pinned (batch): the lane's of this batch */
+    uint32_t *full;         /* pinned (batch): the lane's `full` for this batch */
     reid__address staging;
     void *uploaded, *done;  /* events */
-    int first, count;       /* images of the call; count 0: nothing is on its way */
+    int first, count;       /* images of the call; count 0: no batch is in progress */
 } reid__slot;
 
 #define REID__LANE_BLOCKS (REID__MAX_BUFFERS + 16)
 
 typedef struct reid__gpu_lane {
-    void *stream, *copies;            /* uploads have a stream of their own, to overlap with computing */
+    void *stream, *copies;            /* uploads have their own stream, to overlap with computing */
     reid__address buffer[REID__MAX_BUFFERS];
-    reid__address view;               /* (batch, height, width, 3) uint8: what the network sees */
-    reid__address parts;              /* what reid_join reads */
-    reid__address full;               /* INT8: (batch) uint32: outputs of an image that reid__counts_clipped are 255 */
+    reid__address view;               /* (batch, height, width, 3) uint8: the resized images */
+    reid__address parts;              /* the input of reid_join */
+    reid__address full;               /* INT8: (batch) uint32: number of saturated outputs, see reid__counts_clipped */
     reid__address rows, windows, taps;
     reid__address result, mirrored;   /* (batch, dim) floats; mirrored: the embedding of the first pass of a flip */
-    reid__address blocks[REID__LANE_BLOCKS]; /* what was allocated */
+    reid__address blocks[REID__LANE_BLOCKS]; /* everything allocated */
     int block_count;
-    unsigned char *pinned;            /* what the slots' host and result point into */
+    unsigned char *pinned;            /* the slots' host and result point into this */
     reid__slot slots[2];
     void *graphs[REID__MAX_GRAPHS];   /* [log2 of the batch] */
 } reid__gpu_lane;
@@ -7597,10 +7598,10 @@ typedef struct reid__gpu {
     reid__gpu_plan plan;
     void *modules[REID__MAX_PROGRAMS];
     int module_count;
-    reid__address weights, lut;       /* lut: (3, 256) floats, behind the weights */
+    reid__address weights, lut;       /* lut: (3, 256) floats, after the weights */
     reid__gpu_lane *lanes;
-    int lane_count, overlap;          /* overlap: a kernel may begin before the one in front of it is over */
-    int sync;                         /* REID_SYNC=1: no graphs, and each launch is waited for */
+    int lane_count, overlap;          /* overlap: a kernel may start before the previous one ends */
+    int sync;                         /* REID_SYNC=1: no graphs, and a wait after each launch */
     size_t staging, rows, taps;       /* per lane: bytes of a slot and of `rows`, number of taps */
     size_t lane_device, lane_pinned, lane_activations; /* bytes per lane; activations is a part of device */
 } reid__gpu;
@@ -7611,17 +7612,17 @@ static size_t reid__gpu_aligned(size_t size) {
 
 /* --- the plan for a GPU --- */
 
-/* Does its launch add another activation? */
+/* Whether the launch of operation `index` adds another activation. */
 static int reid__adds(const reid__gpu_plan *g, int index) {
     return g->plan->ops[index].residual != REID__NONE && g->fused_shortcut[index] == REID__NONE;
 }
 
-/* The operation with which its launch begins. */
+/* The first operation in the launch of operation `index`. */
 static int reid__launch_first(const reid__gpu_plan *g, int index) {
     return g->fused_first[index] == REID__NONE ? index : g->fused_first[index];
 }
 
-/* Bytes of an image's values in a buffer, `pixels` of them with all channels: sums of rows are FP32, all else has the
+/* Bytes of `pixels` pixels of an image in a buffer, with all channels: sums of rows are FP32, other values have the
    chosen precision. */
 static size_t reid__gpu_values(const reid__gpu_plan *g, int buffer, int pixels) {
     const reid__buffer *b = &g->plan->buffers[buffer];
@@ -7630,7 +7631,7 @@ static size_t reid__gpu_values(const reid__gpu_plan *g, int buffer, int pixels) 
     return (size_t)pixels / per * (size_t)b->c * value;
 }
 
-/* What an operation reads of its input. Squeezes read the FP32 sums of rows, linear layers FP32 vectors. */
+/* Bytes that an operation reads of its input. Squeezes read the FP32 sums of rows, linear layers FP32 vectors. */
 static size_t reid__gpu_read(const reid__gpu_plan *g, const reid__op *op) {
     size_t c = (size_t)g->plan->buffers[op->in].c;
     if (reid__is_stem(g->plan, op)) return (size_t)g->rows * (size_t)g->columns * 4 * (g->half ? 2 : 4);
@@ -7639,15 +7640,15 @@ static size_t reid__gpu_read(const reid__gpu_plan *g, const reid__op *op) {
     return reid__gpu_values(g, op->in, op->ih * op->iw);
 }
 
-/* What an operation writes to its output, behind the channels before its own: factors, pooled vectors and outputs of
-   linear layers are FP32. */
+/* End of the bytes that an operation writes to its output, counted from its start. Factors, pooled vectors and outputs
+   of linear layers are FP32. */
 static size_t reid__gpu_written(const reid__gpu_plan *g, const reid__op *op) {
     if (op->kind == REID__POOL || op->kind == REID__LINEAR || op->kind == REID__SQUEEZE)
         return (size_t)(op->oh * op->ow) * (size_t)(op->channel + reid__padded(op->oc)) * sizeof(float);
     return reid__gpu_values(g, op->out, op->oh * op->ow);
 }
 
-/* What a launch touches of one of the plan's buffers: the first `bytes` bytes of what an image has there. */
+/* A launch's access to one of the plan's buffers: the first `bytes` bytes of each image there. */
 typedef struct reid__access {
     int buffer;
     size_t bytes;
@@ -7659,16 +7660,16 @@ static int reid__touch(reid__access *out, int buffer, size_t bytes) {
     return 1;
 }
 
-/* All that the launch of an operation reads and writes, with what it computes of others; returns how many. The sizes
-   and the lives of buffers come from here, and reid__gpu_plan_is_sound compares them. An operation that another one's
-   launch computes has none. */
+/* Lists all reads and writes of an operation's launch, including the operations fused into it, and returns their
+   number, which is 0 if another operation's launch computes this one. Sizes and lifetimes of buffers come from here,
+   and reid__gpu_plan_is_sound checks against it. */
 static int reid__gpu_accesses(const reid__gpu_plan *g, int index, reid__access out[REID__ACCESSES]) {
     const reid__plan *p = g->plan;
     const reid__op *op = &p->ops[index], *first = &p->ops[reid__launch_first(g, index)];
     int n = 0, with = g->fused_shortcut[index];
     if (g->fused_into[index] != REID__NONE) return 0;
     n += reid__touch(&out[n], first->in, reid__gpu_read(g, first));
-    if (op->kind == REID__NORMALISE) return n; /* its output is the lane's */
+    if (op->kind == REID__NORMALISE) return n; /* its output is not in a buffer of the plan */
     if (with != REID__NONE) n += reid__touch(&out[n], p->ops[with].in, reid__gpu_read(g, &p->ops[with]));
     if (reid__adds(g, index))
         n += reid__touch(&out[n], op->residual, reid__gpu_values(g, op->residual, op->oh * op->ow));
@@ -7679,7 +7680,7 @@ static int reid__gpu_accesses(const reid__gpu_plan *g, int index, reid__access o
     return n + reid__touch(&out[n], op->out, reid__gpu_written(g, op));
 }
 
-/* Every buffer's size, and the launches between which it lives: the image is written before the first one, the
+/* Sets every buffer's size and lifetime, from launch to launch: the image is written before the first launch, the
    embedding read after the last. */
 static void reid__gpu_buffers(reid__gpu_plan *g) {
     const reid__plan *p = g->plan;
@@ -7688,7 +7689,7 @@ static void reid__gpu_buffers(reid__gpu_plan *g) {
     reid__access touched[REID__ACCESSES];
     g->rows = reid__max((stem->oh - 1) * stem->stride + stem->kh, image->border_y + p->height);
     g->columns = reid__max((stem->ow - 1) * stem->stride + g->stem_kw, image->border_x + p->width);
-    g->columns = reid__round_up(g->columns, 2); /* a row of 4 channels is then a multiple of 16 bytes */
+    g->columns = reid__round_up(g->columns, 2); /* so that a row of 4 channels is a multiple of 16 bytes */
     memcpy(g->buffers, p->buffers, sizeof g->buffers);
     for (int i = 0; i < p->buffer_count; i++) g->buffers[i].first = p->op_count, g->buffers[i].last = 0, g->size[i] = 0;
     for (int i = 0; i < p->op_count; i++)
@@ -7703,11 +7704,11 @@ static void reid__gpu_buffers(reid__gpu_plan *g) {
     g->arena = reid__place_buffers(g->buffers, p->buffer_count, g->size, NULL, g->offset);
 }
 
-/* Depth of the slices that a convolution kernel works in: its weights are padded to a multiple. */
+/* Depth of a convolution kernel's slices of K: weights are padded to a multiple. */
 static int reid__gpu_bk(const reid__gpu_plan *g) { return g->half ? 32 : 16; }
 
-/* Does reid_conv_wgmma compute it? Whatever the batch: another family of instructions may have other bits. The stem
-   comes with its max pool, and a row of it has to fit. */
+/* Whether reid_conv_wgmma computes an operation, at any batch size: other instructions may give other bits. The stem is
+   computed together with its max pool, and a row of it must fit. */
 static int reid__takes_wgmma(const reid__gpu_plan *g, const reid__op *op) {
     int c = g->plan->buffers[op->in].c, stored = g->plan->buffers[op->out].c;
     int stem = reid__is_stem(g->plan, op) && op[1].kind == REID__MAXPOOL && g->stem_kw == 8 && op->stride == 2 &&
@@ -7716,30 +7717,30 @@ static int reid__takes_wgmma(const reid__gpu_plan *g, const reid__op *op) {
            (stem || c >= 64);
 }
 
-/* reid_conv_wgmma's: bytes of an operand's value, and depth of a slice, 128 bytes or 64 of those that have no more. */
+/* For reid_conv_wgmma: bytes of an operand's value; depth of a slice, 128 if bytes have as many channels, else 64. */
 static int reid__wgmma_value(const reid__op *op) { return reid__in_bytes(op) ? 1 : 2; }
 static int reid__slice(const reid__gpu_plan *g, const reid__op *op) {
     return reid__in_bytes(op) && g->plan->buffers[op->in].c >= 128 ? 128 : 64;
 }
 
-/* Channels of a row of weights: the stem's 4, padded ones, or whole slices of reid_conv_wgmma. */
+/* Channels of a row of weights: 4 for the stem, whole slices for reid_conv_wgmma, else padded channels. */
 static int reid__gpu_channels(const reid__gpu_plan *g, const reid__op *op) {
     int c = g->plan->buffers[op->in].c;
     return reid__is_stem(g->plan, op) ? 4 : reid__takes_wgmma(g, op) ? reid__round_up(c, reid__slice(g, op)) : c;
 }
 
-/* INT8: the row of an output channel's weights. Of a row of 16 sums a thread has those at 2 q, 2 q + 1, 2 q + 8 and
-   2 q + 9: they are to be neighbours. */
+/* INT8: the row of an output channel's weights. Of a row of 16 sums a thread has those at 2 q, 2 q + 1, 2 q + 8 and 2 q
+   + 9; this order makes their channels neighbours. */
 static int reid__wgmma_row(int channel) {
     return (channel & ~15) | (channel & 2) << 2 | (channel >> 1 & 6) | (channel & 1);
 }
 
-/* K of a convolution as it is stored; the stem's kernel is wider. */
+/* K of a convolution as stored; the stem's kernel is wider. */
 static int reid__gpu_depth(const reid__gpu_plan *g, const reid__op *op) {
     return op->kh * (reid__is_stem(g->plan, op) ? g->stem_kw : op->kw) * reid__gpu_channels(g, op);
 }
 
-/* K of a row of packed weights: of an operation and of what is folded into it. */
+/* K of a row of packed weights: of an operation and the shortcut fused into it. */
 static int reid__gpu_row(const reid__gpu_plan *g, int index) {
     int into = g->fused_into[index], main = into != REID__NONE && g->fused_shortcut[into] == index ? into : index;
     int with = g->fused_shortcut[main];
@@ -7747,15 +7748,15 @@ static int reid__gpu_row(const reid__gpu_plan *g, int index) {
            (with == REID__NONE ? 0 : reid__gpu_depth(g, &g->plan->ops[with]));
 }
 
-/* Can its launch compute a shortcut as more K, or be that? With reid_conv_wgmma always; with reid_conv_f16 of halves,
-   on chips without wgmma, if no slice has channels of both. */
+/* Whether an operation's launch can compute a shortcut as more K, or the operation be that shortcut. With
+   reid_conv_wgmma always; with reid_conv_f16 on halves, on chips without wgmma, if no slice has channels of both. */
 static int reid__takes_more(const reid__gpu_plan *g, const reid__op *op) {
     if (g->wgmma || !g->half) return reid__takes_wgmma(g, op);
     return !g->int8 && op->kind == REID__CONV && op->scale == REID__NONE && !reid__is_stem(g->plan, op) &&
            g->plan->buffers[op->in].c % reid__gpu_bk(g) == 0;
 }
 
-/* The only operation to take this one's output, as its input or to add it. NULL: there are more, or none. */
+/* The only operation that reads this one's output, as its input or residual; NULL if there are several, or none. */
 static const reid__op *reid__only_user(const reid__plan *p, const reid__op *a) {
     const reid__op *found = NULL;
     int uses = 0;
@@ -7766,8 +7767,8 @@ static const reid__op *reid__only_user(const reid__plan *p, const reid__op *a) {
     return uses == 1 ? found : NULL;
 }
 
-/* Its index, if it is a 1x1 convolution that takes the output as its input, or adds it where `adds`, and whose launch
-   computes no other one already; else REID__NONE. */
+/* The index of reid__only_user, if it is a 1x1 convolution that reads the output as its input (or, if `adds`, as its
+   residual), and no shortcut is fused into it yet; else REID__NONE. */
 static int reid__only_conv(const reid__gpu_plan *g, const reid__op *a, int adds) {
     const reid__op *b = reid__only_user(g->plan, a);
     if (!b || (adds ? b->residual : b->in) != a->out || b->kh * b->kw * b->stride != 1) return REID__NONE;
@@ -7775,19 +7776,19 @@ static int reid__only_conv(const reid__gpu_plan *g, const reid__op *a, int adds)
     return reid__takes_more(g, b) && g->fused_shortcut[index] == REID__NONE ? index : REID__NONE;
 }
 
-/* Does only a global average take this operation's output, not in FP32? Then its launch adds up each row of an image,
-   as the pool would, and what goes to memory are the sums. Rows have to fit the smallest tile. */
+/* Whether only a global average reads this operation's output, and not in FP32. If so, its launch adds up each row of
+   an image, as the pool would, and stores the sums. Rows must fit the smallest tile. */
 static int reid__only_pooled(const reid__gpu_plan *g, const reid__op *a) {
     const reid__op *b = reid__only_user(g->plan, a);
     return b && b->in == a->out && b->kind == REID__POOL && b->oh * b->ow == 1 && !b->gem && g->half &&
            (!g->int8 || reid__takes_wgmma(g, a)) && a->kind == REID__CONV && a->ow <= 32;
 }
 
-/* What one launch computes. The max pool begins with the stem: g->fused_first. Where a block's shortcut is a
-   convolution, the block's last one computes it as more K: g->fused_shortcut of the one is the other; not in INT8,
-   where their scales differ. Elsewhere the last one begins with the one before it, whose outputs of a pixel fit a tile:
-   g->fused_first; not for latency, as K of the two cannot be cut into parts, nor in INT8, where outputs would leave no
-   faster. g->fused_into says so to those that have no launch. */
+/* Decides which operations share a launch. The max pool's launch begins with the stem: g->fused_first. If a block's
+   shortcut is a convolution, the block's last convolution computes it as more K: g->fused_shortcut; but not in INT8,
+   where their scales differ. Otherwise the last convolution's launch begins with the one before it, if a tile holds all
+   its channels: g->fused_first; but not for latency, as K of both cannot be cut into parts, nor in INT8, where it is no
+   faster. For operations without a launch of their own, g->fused_into is the one that has it. */
 static void reid__fold(reid__gpu_plan *g) {
     const reid__plan *p = g->plan;
     for (int i = 0; i < p->op_count; i++) g->fused_shortcut[i] = g->fused_first[i] = g->fused_into[i] = REID__NONE;
@@ -7830,7 +7831,7 @@ static void reid__gpu_weights(reid__gpu_plan *g) {
         if (g->fused_into[i] == REID__NONE || g->fused_shortcut[g->fused_into[i]] != i)
             g->weight[i] = reid__gpu_place(&g->weights, matrix);
         if (g->fused_shortcut[i] != REID__NONE)
-            g->weight[g->fused_shortcut[i]] = g->weight[i] + 2 * depth; /* in the same rows */
+            g->weight[g->fused_shortcut[i]] = g->weight[i] + 2 * depth; /* in the same rows of weights */
         g->bias[i] = reid__gpu_place(&g->weights, (size_t)reid__max(op->hidden, (int)oc) * sizeof(float));
         g->weight2[i] = reid__gpu_place(&g->weights, second);
         g->bias2[i] = reid__gpu_place(&g->weights, second ? oc * sizeof(float) : 0);
@@ -7838,17 +7839,17 @@ static void reid__gpu_weights(reid__gpu_plan *g) {
 }
 
 /* Tiles of the convolution kernels, largest first. A thread of the FP32 kernel computes 4 x 4 outputs. arch: only for
-   this chip, or 0: an A100's tensor cores are so fast, for its shared memory, that a warp has to use twice as often
-   what it reads there. */
+   this chip; 0: for all. An A100's tensor cores are so fast compared with its shared memory that a warp must use each
+   value read from there twice as often. */
 static const struct { int half, bm, bn, warps_m, warps_n, stages, arch; } reid__tiles[] = {
     {1, 128, 128, 2, 2, 4, 80},
     {1, 128, 64, 2, 2, 4, 0}, {1, 64, 64, 2, 2, 4, 0}, {1, 32, 64, 1, 4, 4, 0}, {1, 64, 32, 2, 2, 4, 0},
     {1, 32, 32, 2, 2, 4, 0},  {0, 64, 64, 0, 0, 0, 0}, {0, 32, 64, 0, 0, 0, 0}, {0, 32, 32, 0, 0, 0, 0},
 };
 #define REID__TILE_COUNT ((int)(sizeof reid__tiles / sizeof reid__tiles[0]))
-#define REID__JOIN_SLICES 40 /* of K: a block needs longer for them than a launch takes beside its work (assumed) */
+#define REID__JOIN_SLICES 40 /* slices of K that take a block longer than the overhead of a launch (assumed) */
 
-/* Multiprocessors that a chip of this kind usually has, not those of a very device: a pack is made without one. */
+/* Multiprocessors that a chip of this kind usually has, not those of the device, as packs are made without a device. */
 static int reid__usual_processors(int arch) {
     static const struct { int arch, count; } rows[] = { /* 87: Jetson Orin, 110: Thor */
         {75, 40}, {80, 108}, {86, 82}, {87, 16}, {89, 128}, {90, 132}, {100, 148}, {110, 20}, {120, 170}};
@@ -7865,7 +7866,7 @@ static int reid__choose_tile(const reid__gpu_plan *g, const reid__op *op, int ar
     for (int i = 0; i < REID__TILE_COUNT; i++) {
         int bm = reid__tiles[i].bm, bn = reid__tiles[i].bn;
         if (reid__tiles[i].half != g->half || (bn > channels && bn > 32)) continue;
-        /* Those of one chip are for halves: with bytes their scales do not fit into the registers, too. */
+        /* Tiles for one chip are for halves only: with bytes, the scales do not fit into the registers as well. */
         if (reid__tiles[i].arch && (reid__tiles[i].arch != arch || reid__in_bytes(op))) continue;
         last = i;
         if ((pixels + bm - 1) / bm * ((channels + bn - 1) / bn) >= reid__usual_processors(arch)) break;
@@ -7873,9 +7874,9 @@ static int reid__choose_tile(const reid__gpu_plan *g, const reid__op *op, int ar
     return last;
 }
 
-/* Blocks that share K of a tile, whatever the batch: as many as leave no image's tile without a multiprocessor, and
-   each part four slices or more. Where they are no cluster the second launch has to be worth its time: a part is
-   shorter than K by REID__JOIN_SLICES or more. */
+/* Number of blocks that share K of a tile, whatever the batch: as many as have a multiprocessor each for one image, and
+   parts of at least four slices. Without clusters, the second launch must pay for itself: a part is shorter than K by
+   at least REID__JOIN_SLICES. */
 static int reid__choose_split(const reid__gpu_plan *g, int index, int arch) {
     const reid__op *op = &g->plan->ops[index];
     int tile = reid__choose_tile(g, op, arch, 0), split = 1;
@@ -7887,19 +7888,19 @@ static int reid__choose_split(const reid__gpu_plan *g, int index, int arch) {
     return arch < 90 && slices - slices / split < REID__JOIN_SLICES ? 1 : split;
 }
 
-/* A tile of reid_conv_wgmma. The channels are a layer's, for other widths of the instruction may have other bits. */
+/* A tile of reid_conv_wgmma. The layer fixes its channels, because instructions of other widths may give other bits. */
 typedef struct reid__wgmma_tile {
     int blocks, groups, bm, bn, across; /* across: tiles side by side */
-    int depth, row;                     /* of a slice; of that in bytes */
+    int depth, row;                     /* of a slice: values, and bytes */
     int chunks, passes, stages, slots, resident, pair, split, light;
-    int stem;                           /* of the max pool's launch; its stages are those of one of two rings */
+    int stem;                           /* 1: stem and max pool, with two rings of `stages` each */
     unsigned shared;
-    double cost;                        /* by reid__best_tile */
+    double cost;                        /* set by reid__best_tile */
 } reid__wgmma_tile;
 
-/* The tiles there are, REID_TILE's numbers from 1 on. A tile has 64 * blocks * groups pixels. groups 2: both warpgroups
-   work on one tile; 1: they take turns. pair: a cluster of two blocks shares weights. split: a cluster cuts K into so
-   many parts. wide: 256 channels where a layer has as many, with sums of one block only, as registers allow. */
+/* The available tiles; REID_TILE numbers them from 1. A tile has 64 * blocks * groups pixels. groups 2: both warpgroups
+   work on one tile; 1: they take turns. pair: a cluster of two blocks shares weights. split: parts into which a cluster
+   cuts K. wide: 256 channels if a layer has as many, with sums of one block only, because of the registers. */
 typedef struct reid__wgmma_shape { int blocks, groups, pair, split, wide; } reid__wgmma_shape;
 static const reid__wgmma_shape reid__wgmma_shapes[] = {
     {1, 1, 0, 1, 0}, {1, 2, 0, 1, 0}, {2, 1, 0, 1, 0}, {2, 2, 0, 1, 0}, {1, 1, 1, 1, 0}, {1, 2, 1, 1, 0},
@@ -7939,39 +7940,39 @@ static reid__wgmma_tile reid__wgmma_fit(const reid__gpu_plan *g, int index, cons
     return t;
 }
 
-/* What the model of tiles takes a Hopper to give, an H200 at 1755 MHz with 132 multiprocessors. tools/gpu_check writes
-   measured values under these names, and tools/gpu/predict.c reads them; those here say where they are from. */
+/* Parameters of the cost model of tiles, for an H200 at 1755 MHz with 132 multiprocessors. tools/gpu_check writes
+   measured values under these names, and tools/gpu/predict.c reads them; each comment gives the source of the value. */
 typedef struct reid__pace {
     double wgmma_clocks_m64n256k16;       /* 128 by the data sheet; a large product on an H200, 790 TFLOP/s: 154 */
-    double l2_to_shared_bytes_per_clock;  /* of a multiprocessor, when all copy: assumed, 7 TB/s for the chip */
-    double alone_bytes_per_clock;         /* the same when few do: assumed */
+    double l2_to_shared_bytes_per_clock;  /* per multiprocessor, when all copy: assumed, 7 TB/s for the chip */
+    double alone_bytes_per_clock;         /* per multiprocessor, when few copy: assumed */
     double shared_bytes_per_clock;        /* read and written: 32 banks of four bytes */
-    double dsmem_bytes_per_clock;         /* of a multiprocessor, to others' shared memory: assumed */
+    double dsmem_bytes_per_clock;         /* per multiprocessor, to others' shared memory: assumed */
     double cluster_barrier_clocks;        /* assumed */
-    double outputs_stored_per_clock;      /* of a multiprocessor: counted in machine code */
+    double outputs_stored_per_clock;      /* per multiprocessor: counted in machine code */
     double dram_bytes_per_second;         /* a copy on an H200, bytes read and written */
-    double l2_bytes;                      /* what one launch leaves there for the next: PyTorch's figure of an H200 */
+    double l2_bytes;                      /* that keep data from launch to launch: PyTorch's figure for an H200 */
     double clocks_per_second;
 } reid__pace;
 static const reid__pace reid__pace_h200 = {154, 30, 48, 128, 12, 400, 14, 4.3e12, 60e6, 1755e6};
 
-/* Clocks of a slice's products for `blocks` times 64 pixels and n channels: those of the tensor cores, or those in
-   which shared memory gives every instruction its operands and takes what is copied for the next. */
+/* Clocks of a slice's products for `blocks` times 64 pixels and n channels: those of the tensor cores, or those of
+   shared memory, to supply the operands and take the copies for the next slice, if these are more. */
 static double reid__slice_clocks(const reid__wgmma_tile *t, int blocks, int n, int copied, const reid__pace *p) {
     double products = blocks * n * t->row / (2 * 256 * 16 / p->wgmma_clocks_m64n256k16); /* bytes of one operand */
     double shared = (blocks * (64 + n) + copied) * t->row / p->shared_bytes_per_clock;
     return 64 + fmax(products, shared);
 }
 
-/* A model of the time of a launch with n images, in clocks. Copies run ahead as far as the ring lets them; a block of a
-   pair copies half of the weights. A tile is 400 clocks beside its work, a slice 64. Warpgroups that take turns
+/* A model of the time of a launch with n images, in clocks. Copies run ahead as far as the ring allows; a block of a
+   pair copies half of the weights. The overhead of a tile is 400 clocks, that of a slice 64. Warpgroups that take turns
    multiply while the other one stores; those that share a tile do not, but the ring fills meanwhile. Blocks that share
-   K send each other their sums after a meeting. */
+   K exchange their sums after a barrier. */
 static double reid__wgmma_clocks(const reid__wgmma_tile *t, const reid__op *op, int arch, int n, const reid__pace *p) {
     int chunks = reid__ceil_div(t->chunks, t->split), more = t->passes * t->bn / t->depth;
     ptrdiff_t rows = ((ptrdiff_t)n * op->oh * op->ow + t->bm - 1) / t->bm, processors = reid__usual_processors(arch);
     ptrdiff_t tiles = (rows + t->pair * (rows % 2)) * t->across, blocks = tiles * t->split;
-    double busy = fmin((double)blocks, (double)processors); /* those share what the L2 cache gives */
+    double busy = fmin((double)blocks, (double)processors); /* these share the bandwidth of the L2 cache */
     double bytes = fmin(p->l2_to_shared_bytes_per_clock * (double)processors / busy, p->alone_bytes_per_clock);
     double copy = (t->bm + (t->resident ? 0 : t->bn >> t->pair)) * t->row / bytes;
     double copy_more = t->resident ? 0 : (128 >> t->pair) * t->row / bytes;
@@ -7989,8 +7990,8 @@ static double reid__wgmma_clocks(const reid__wgmma_tile *t, const reid__op *op, 
     return waves * fmax(products / 2 + store, first) + first + 2 * store;
 }
 
-/* Clocks of a launch with n images: those of its work or of its memory, the larger of the two, as copies and products
-   overlap. Memory counts where the activations of one launch are too many to stay on the chip for the next. */
+/* Clocks of a launch with n images: the larger of computing and memory, as they overlap. Memory counts only if the
+   activations of one launch are too large to stay in the L2 cache for the next. */
 static double reid__launch_clocks(const reid__gpu_plan *g, int index, const reid__wgmma_tile *t, int arch, int n,
                                   const reid__pace *p) {
     const reid__op *first = &g->plan->ops[reid__launch_first(g, index)], *last = &g->plan->ops[index];
@@ -8001,7 +8002,7 @@ static double reid__launch_clocks(const reid__gpu_plan *g, int index, const reid
     return fmax(reid__wgmma_clocks(t, first, arch, n, p), memory);
 }
 
-/* The same of an image, over the tile's batches. Of tiles that wait for memory alike that with less work is better. */
+/* Clocks per image, summed over the batch sizes of a tile. If memory limits several tiles, less computing is better. */
 static double reid__wgmma_cost(const reid__gpu_plan *g, int index, const reid__wgmma_tile *t, int arch, int large) {
     const reid__op *first = &g->plan->ops[reid__launch_first(g, index)];
     const reid__pace *p = &reid__pace_h200;
@@ -8018,7 +8019,7 @@ static void reid__tile_name(int pair, int groups, int bm, int bn, int split, cha
     if (split > 1) snprintf(name + n, (size_t)(40 - n), "/%d", split);
 }
 
-/* Nanoseconds of an operation's launch with this tile, which somebody has measured; 0: nobody has. */
+/* Measured nanoseconds of an operation's launch with this tile; 0: not measured. */
 static double reid__tile_time(const reid__gpu_plan *g, int index, int arch, int large, const reid__wgmma_tile *t) {
     char line[200], name[40];
     if (!g->tiles) return 0;
@@ -8030,15 +8031,15 @@ static double reid__tile_time(const reid__gpu_plan *g, int index, int arch, int 
     return found ? (double)strtoll(found + n, NULL, 10) : 0;
 }
 
-/* Which tiles may be taken? */
+/* The tiles among which reid__best_tile chooses. */
 typedef struct reid__tile_rule {
-    int split;    /* only this, or 0: any */
-    int wide;     /* only those, or only others, or -1: any */
-    int measured; /* one that was measured comes before those that were not */
-    int pairs;    /* those too, though REID_CLUSTERS forbids them: for a choice that must not depend on it */
+    int split;    /* only tiles with this split; 0: any */
+    int wide;     /* 1: only wide tiles; 0: only others; -1: any */
+    int measured; /* 1: prefers measured tiles to others */
+    int pairs;    /* 1: pairs even if REID_CLUSTERS forbids them, for a choice that must not depend on it */
 } reid__tile_rule;
 
-/* The best tile; with stages 0 if there is none. */
+/* The best tile; its stages are 0 if there is none. */
 static reid__wgmma_tile reid__best_tile(const reid__gpu_plan *g, int index, int arch, int large, reid__tile_rule rule) {
     int parts = g->latency || (g->int8 && g->wgmma == 2 && !large);
     reid__wgmma_tile best, t;
@@ -8050,7 +8051,7 @@ static reid__wgmma_tile reid__best_tile(const reid__gpu_plan *g, int index, int 
         t = reid__wgmma_fit(g, index, s);
         if (t.stages < 3 - t.stem || (rule.split && t.split != rule.split)) continue;
         if ((s->wide && t.bn != 256) || (rule.wide >= 0 && s->wide != rule.wide)) continue;
-        if (t.passes && !t.resident && t.groups == 1) continue; /* a turn would take all passes */
+        if (t.passes && !t.resident && t.groups == 1) continue; /* a turn would last for all passes */
         t.cost = rule.measured ? reid__tile_time(g, index, arch, large, &t) : 0;
         if (t.cost <= 0) t.cost = 1e15 + reid__wgmma_cost(g, index, &t, arch, large);
         if (rule.measured && g->tile == i + 1) t.cost = -1;
@@ -8059,8 +8060,8 @@ static reid__wgmma_tile reid__best_tile(const reid__gpu_plan *g, int index, int 
     return best;
 }
 
-/* Does a layer of halves have tiles of 256 channels? In all batches or in none, whatever was measured, for instructions
-   of another width may give other bits: if the model gives large batches 5 % by it, as one image has few such tiles. */
+/* Whether a layer of halves uses tiles of 256 channels: at all batch sizes or at none, whatever was measured, because
+   instructions of other widths may give other bits. It does if the model predicts that large batches gain 5 %. */
 static int reid__wide_tiles(const reid__gpu_plan *g, int index, int arch) {
     const reid__tile_rule rules[2] = {{0, 1, 0, 1}, {0, 0, 0, 1}};
     if (g->latency) return 0;
@@ -8070,7 +8071,7 @@ static int reid__wide_tiles(const reid__gpu_plan *g, int index, int arch) {
 }
 
 /* For latency the parts of K are those that the model finds best for one image, whatever the batch and whatever was
-   measured, for the bits depend on them; sums of bytes have the same in any, and with any width. */
+   measured, because the bits depend on them; sums of bytes are equal for any parts and any width. */
 static reid__wgmma_tile reid__choose_wgmma_tile(const reid__gpu_plan *g, int index, int arch, int large) {
     reid__tile_rule rule = {0, g->int8 ? -1 : reid__wide_tiles(g, index, arch), 0, 0};
     if (g->latency) rule.split = reid__best_tile(g, index, arch, 0, rule).split;
@@ -8118,7 +8119,7 @@ static void reid__mma_step(const reid__gpu_plan *g, int index, int arch, int lar
                      with->stride, with->ih, with->iw);
 }
 
-/* What all convolution kernels want to know; with INT8 also what the launch stores. */
+/* The options of all convolution kernels; in INT8 also the type that the launch stores. */
 static void reid__define_conv(const reid__gpu_plan *g, int index, reid__program *p) {
     const reid__op *last = &g->plan->ops[index], *op = &g->plan->ops[reid__launch_first(g, index)];
     const reid__buffer *buffers = g->plan->buffers, *in = &buffers[op->in];
@@ -8133,13 +8134,13 @@ static void reid__define_conv(const reid__gpu_plan *g, int index, reid__program 
                      last->residual != REID__NONE && buffers[last->residual].is_signed);
 }
 
-/* Output pixels of a tile: where rows are added up, no row may end in the next one. */
+/* Output pixels of a tile: if rows are added up, a tile has only whole rows. */
 static int reid__gpu_tile_pixels(const reid__gpu_plan *g, const reid__op *op, int bm) {
     return bm / g->pixels_per_sum[op->out] * g->pixels_per_sum[op->out];
 }
 
 static void reid__op_step(const reid__gpu_plan *g, int index, int arch, int large, reid__program *p, reid__step *s) {
-    static const struct { const char *function, *option; } kernels[] = { /* by reid__kind, convolutions apart */
+    static const struct { const char *function, *option; } kernels[] = { /* by reid__kind, except convolutions */
         {NULL, NULL}, {"reid_depthwise", "-DREID_DEPTHWISE"}, {"reid_maxpool", "-DREID_MAXPOOL"},
         {"reid_squeeze", "-DREID_SQUEEZE"}, {"reid_pool", "-DREID_POOL"}, {"reid_linear", "-DREID_LINEAR"}};
     const reid__op *op = &g->plan->ops[index];
@@ -8157,8 +8158,8 @@ static void reid__op_step(const reid__gpu_plan *g, int index, int arch, int larg
                      op->ih, op->iw / g->pixels_per_sum[op->in], op->oh, op->ow, g->plan->buffers[op->in].c, op->kh,
                      op->kw, op->stride, op->pad_y, op->pad_x);
     if (op->kind == REID__DEPTHWISE) {
-        /* Of a small batch a block takes bn times four channels of a row: about as many outputs as it has threads, and
-           rows of memory of 32 bytes at least. Never changes the bits. */
+        /* In a small batch a block takes bn times four channels of a row: about as many outputs as it has threads, and
+           at least 32 contiguous bytes. Never changes the bits. */
         s->bn = large ? 0 : 4;
         while (!large && s->bn < 32 && s->bn * op->ow < 224) s->bn *= 2;
         s->shared = (unsigned)((op->kh * op->kw + op->ow) * s->bn * 16);
@@ -8183,7 +8184,7 @@ static void reid__op_step(const reid__gpu_plan *g, int index, int arch, int larg
     snprintf(s->label, sizeof s->label, "%s%s%.22s", s->function, s->bm ? " " : "", name);
 }
 
-/* Returns 1 if it writes values of the chosen precision. */
+/* Sets a launch that belongs to no operation. Returns 1 if it writes values of the chosen precision. */
 static int reid__extra_step(const reid__gpu_plan *g, reid__extra which, reid__program *p, reid__step *s) {
     static const char *const functions[REID__EXTRAS] = {"reid_taps", "reid_resize_x", "reid_resize_y", "reid_input",
                                                         "reid_normalise", "reid_pack", "reid_pack"};
@@ -8200,7 +8201,7 @@ static int reid__extra_step(const reid__gpu_plan *g, reid__extra which, reid__pr
     return which == REID__EXTRA_INPUT || which == REID__EXTRA_PACK_VALUE;
 }
 
-/* Adds a network's programs for one chip: for each operation that for small batches and, if needed, for large ones. */
+/* Adds a network's programs for one chip: for each operation one for small batches and, if needed, one for large. */
 static reid_result reid__gpu_programs(reid__gpu_plan *g, reid__jit *j, reid_error *e) {
     const reid__plan *plan = g->plan;
     int ok = 1;
@@ -8233,8 +8234,8 @@ static reid_result reid__gpu_programs(reid__gpu_plan *g, reid__jit *j, reid_erro
     return ok ? REID_OK : reid__fail(e, REID_ERR_KERNEL_COMPILE, "%s needs too many programs", plan->arch->name);
 }
 
-/* What differs from the CPU's. Sums of a row are FP32 whatever the precision: twice the bytes of other values, or four
-   times as many in INT8, whose buffers are counted in floats that hold four. */
+/* Corrects the fields that differ from the CPU's. Sums of a row are FP32 in any precision: twice the bytes of other
+   values, or four times in INT8, whose buffers are counted in floats of four values. */
 static void reid__gpu_op_info(const reid__gpu_plan *g, int index, int large, reid_op_info *info) {
     const reid__op *op = &g->plan->ops[index];
     const int touched[2] = {op->in, op->out};
@@ -8283,14 +8284,14 @@ static void reid__gpu_plan_init(reid__gpu_plan *g, const reid__plan *plan, const
     REID_ASSERT(reid__gpu_plan_is_sound(g));
 }
 
-/* Has the target Hopper's instructions, and are they wanted? 2: clusters, too. */
+/* Whether the target has Hopper's instructions and REID_WGMMA allows them; 2: clusters, too. */
 static int reid__has_wgmma(const reid__jit *j) {
     int on = j->arch == 90 && !j->is_ptx && strcmp(reid__env("REID_WGMMA"), "0") != 0;
     return on && strcmp(reid__env("REID_CLUSTERS"), "0") != 0 ? 2 : on;
 }
 
-/* May launches overlap (programmatic dependent launch)? sm_90 has the instructions that order them; captured graphs
-   keep such an order since CUDA 12.3. */
+/* Whether launches may overlap (programmatic dependent launch). From sm_90 on chips have the instructions that order
+   them; from CUDA 12.3 on captured graphs keep this order. */
 static int reid__may_overlap(const reid__jit *j, const reid__device *d) {
     return j->arch >= 90 && d->version >= 12030 && d->cu.TensorMapEncodeIm2col &&
            strcmp(reid__env("REID_PDL"), "0") != 0;
@@ -8305,8 +8306,8 @@ static int reid__graph_batch(int n) {
 
 /* --------------------------------------------------------------------------------------------------------------------
    >>cuda_run
-   Launches to graphs: the programs are loaded and their kernels found, weights are packed on the GPU, lanes get their
-   memory and a graph for each size of batch, and a batch goes from pictures to embeddings.
+   From launches to graphs: loads the programs and finds their kernels, packs weights on the GPU, gives lanes their
+   memory and a graph for each batch size, and takes a batch from images to embeddings.
    ------------------------------------------------------------------------------------------------------------------ */
 /* The launch of a step, without its grid; `more` is room for two attributes. */
 static reid__launch_config reid__launch_of(const reid__step *s, int overlap, void *stream,
@@ -8330,22 +8331,22 @@ static reid_result reid__step_load(reid__gpu *g, int overlap, reid__step *s, rei
                           s->shared, d->index, d->name, d->shared_limit);
     int code = d->cu.ModuleGetFunction(&s->handle, g->modules[s->program], s->function);
     if (code) return reid__gpu_check(d, code, s->function, e);
-    /* Kernels that overlap share multiprocessors. One that prefers another share of their memory would first wait until
-       a multiprocessor is empty: all get the most shared memory there is. */
+    /* Kernels that overlap share multiprocessors. A kernel that prefers another carveout would first wait until a
+       multiprocessor is empty, so all get the largest. */
     if (overlap) code = d->cu.FuncSetAttribute(s->handle, REID__FUNCTION_CARVEOUT, 100);
     if (code) return reid__gpu_check(d, code, "cuFuncSetAttribute", e);
     if (s->shared > 48 * 1024) code = d->cu.FuncSetAttribute(s->handle, REID__FUNCTION_DYNAMIC_SHARED, (int)s->shared);
     if (!code && s->split_in_memory) code = d->cu.ModuleGetFunction(&s->join, g->modules[s->program], "reid_join");
     if (code || s->split_in_memory || (!s->pair && s->split < 2)) return reid__gpu_check(d, code, s->function, e);
-    /* How many of its clusters the device runs at once: fewer than its multiprocessors could, as the blocks of one have
-       to lie in one of the chip's parts, of which some are smaller than others. */
+    /* The number of clusters that the device runs at once. It is less than the multiprocessors suggest, because the
+       blocks of a cluster must be in one of the chip's GPCs, some of which are smaller than others. */
     reid__launch_attribute more[2];
     reid__launch_config c = reid__launch_of(s, 0, NULL, more);
     c.grid[0] = s->pair ? 2 : (unsigned)s->split;
     code = d->cu.OccupancyMaxActiveClusters(&s->clusters, s->handle, &c);
     if (code || s->clusters > 0) return reid__gpu_check(d, code, "cuOccupancyMaxActiveClusters", e);
     return reid__fail(e, REID_ERR_DEVICE, "GPU %d (%s) has no room for a cluster of %u blocks of %s; REID_CLUSTERS=0 "
-                      "does without", d->index, d->name, c.grid[0], s->function);
+                      "avoids clusters", d->index, d->name, c.grid[0], s->function);
 }
 
 static reid_result reid__gpu_modules(reid__gpu *g, const reid__jit *j, reid_error *e) {
@@ -8364,7 +8365,7 @@ static reid_result reid__gpu_modules(reid__gpu *g, const reid__jit *j, reid_erro
 
 /* --- launching --- */
 
-/* REID_SYNC=1: waits for the launch, so that its error has its name. One that does not end leaves nothing usable. */
+/* REID_SYNC=1: waits for the launch, so that an error names it. A launch that does not end makes the GPU unusable. */
 static reid_result reid__wait_for_launch(reid__gpu *g, const reid__step *s, void *stream, reid_error *e) {
     const int not_ready = 600, timeout = 702;
     const struct timespec a_little = {0, 1000000};
@@ -8377,7 +8378,7 @@ static reid_result reid__wait_for_launch(reid__gpu *g, const reid__step *s, void
                       "more", g->device.index, what);
 }
 
-/* Every kernel is launched here. arguments: its structure of REID__CONTRACT, which is copied. The driver's answer. */
+/* Launches any kernel. arguments: its structure of REID__CONTRACT, which is copied. Returns the driver's error code. */
 static int reid__launch_kernel(const reid__driver *cu, const reid__step *s, int overlap, int64_t grid_x, int64_t grid_y,
                                void *stream, void *arguments) {
     void *parameters[] = {arguments};
@@ -8399,12 +8400,12 @@ static reid_result reid__launch(reid__gpu *g, const reid__step *s, int64_t grid_
 
 static int64_t reid__blocks(int64_t count, int64_t each) { return (count + each - 1) / each; }
 
-/* What tensor maps say of values of 1 or 2 bytes, and of rows of 128 or 64 bytes. */
+/* Constants of tensor maps for values of 1 or 2 bytes, and for rows of 128 or 64 bytes. */
 static int reid__map_type(int value) { return value == 1 ? REID__MAP_U8 : REID__MAP_F16; }
 static int reid__map_swizzle(int row) { return row == 128 ? REID__MAP_SWIZZLE_128 : REID__MAP_SWIZZLE_64; }
 
-/* Values of 1 or 2 bytes (rows, columns), cut into boxes of (box, width) with the swizzle of as many bytes as they are
-   wide, 128 or 64; what lies outside is read as zero. */
+/* Maps a matrix (rows, columns) of values of 1 or 2 bytes, in boxes of (box, width) with the swizzle of their width,
+   128 or 64 bytes; values outside the matrix are read as zero. */
 static int reid__map_matrix(const reid__driver *cu, reid__tensor_map *map, reid__address address, int value, int rows,
                             int columns, int box, int width) {
     const uint64_t sizes[2] = {(uint64_t)columns, (uint64_t)rows}, stride = (uint64_t)value * sizes[0];
@@ -8413,7 +8414,7 @@ static int reid__map_matrix(const reid__driver *cu, reid__tensor_map *map, reid_
                                     reid__map_swizzle(value * width), REID__MAP_L2_256, 0);
 }
 
-/* The inputs of a convolution: boxes of `box` of its output pixels, for one position of the window, by a slice. */
+/* Maps the inputs of a convolution: boxes of `box` output pixels, for one position of the window, by a slice. */
 static int reid__map_input(const reid__gpu *g, const reid__gpu_lane *l, const reid__op *op, int n, int box,
                            reid__tensor_map *map) {
     const reid__driver *cu = &g->device.cu;
@@ -8423,7 +8424,7 @@ static int reid__map_input(const reid__gpu *g, const reid__gpu_lane *l, const re
     const uint64_t row = (uint64_t)value * sizes[0];
     const uint64_t strides[3] = {row, row * sizes[1], row * sizes[1] * sizes[2]};
     const unsigned step = (unsigned)op->stride, steps[4] = {1, step, step, 1};
-    /* The corners bound where the window's first position goes; the upper ones count from the last pixel. */
+    /* The corners bound the window's first position; the upper ones count from the last pixel. */
     const int lower[2] = {-op->pad_x, -op->pad_y};
     const int upper[2] = {(op->ow - 1) * op->stride - op->pad_x - op->iw + 1,
                           (op->oh - 1) * op->stride - op->pad_y - op->ih + 1};
@@ -8434,7 +8435,7 @@ static int reid__map_input(const reid__gpu *g, const reid__gpu_lane *l, const re
                                      REID__MAP_L2_256, 0);
 }
 
-/* Pooled rows that a warpgroup of the stem takes at a time: the busiest one has least to do. Never changes the bits. */
+/* Pooled rows that a warpgroup of the stem takes at a time, so that the busiest does least. Never changes the bits. */
 static int reid__strip_rows(int images, int rows, int warpgroups) {
     int best = 1, least = INT_MAX;
     for (int strip = 1; strip <= rows; strip++) {
@@ -8444,7 +8445,7 @@ static int reid__strip_rows(int images, int rows, int warpgroups) {
     return best;
 }
 
-/* What the launch of a convolution by reid_conv_wgmma is given for n images, tensor maps apart. */
+/* Arguments of the launch of reid_conv_wgmma for n images, except tensor maps. */
 static reid__wgmma_arguments reid__wgmma_arguments_of(const reid__gpu *g, const reid__gpu_lane *l, int index, int n) {
     const reid__gpu_plan *p = &g->plan;
     int first = reid__launch_first(p, index), with = p->fused_shortcut[index];
@@ -8464,7 +8465,7 @@ static reid__wgmma_arguments reid__wgmma_arguments_of(const reid__gpu *g, const 
     return a;
 }
 
-/* Its tensor maps. Those that the launch does not use stay zero. */
+/* Sets the tensor maps of the launch. Those that it does not use stay zero. */
 static int reid__wgmma_maps(const reid__gpu *g, const reid__gpu_lane *l, int index, const reid__step *s, int n,
                             reid__wgmma_arguments *a) {
     const reid__driver *cu = &g->device.cu;
@@ -8489,7 +8490,7 @@ static int reid__wgmma_maps(const reid__gpu *g, const reid__gpu_lane *l, int ind
     return code;
 }
 
-/* A convolution of n images by reid_conv_wgmma, with all that its launch computes. */
+/* Runs a convolution of n images by reid_conv_wgmma, with the operations fused into its launch. */
 static reid_result reid__gpu_run_wgmma(reid__gpu *g, reid__gpu_lane *l, int index, const reid__step *s, int n,
                                        reid_error *e) {
     const reid__op *op = &g->plan.plan->ops[index];
@@ -8502,14 +8503,14 @@ static reid_result reid__gpu_run_wgmma(reid__gpu *g, reid__gpu_lane *l, int inde
     int64_t rows = reid__blocks(a.pixels, reid__gpu_tile_pixels(&g->plan, op, s->bm));
     int64_t tiles = stem ? (int64_t)n * reid__ceil_div(op->oh, a.strip_rows) : (rows + s->pair * (rows % 2)) * across;
     tiles *= s->split; /* blocks */
-    int64_t most = reid__max(g->device.multiprocessors / (int)unit, 1); /* times unit: a block keeps resident weights */
+    int64_t most = reid__max(g->device.multiprocessors / (int)unit, 1); /* in units: blocks keep resident weights */
     if (s->clusters) most = reid__min((int)most, s->clusters);
     most *= unit;
     return reid__launch(g, s, tiles < most ? tiles : most, 1, l->stream, &a, e);
 }
 
-/* A convolution by the other kernels. Where parts of K go to memory a second launch with the same arguments adds them:
-   a thread has four channels, or eight of narrow types. */
+/* Runs a convolution by the other kernels. If parts of K go to memory, a second launch with the same arguments adds
+   them: a thread has four channels, or eight of narrow types. */
 static reid_result reid__gpu_run_conv(reid__gpu *g, reid__gpu_lane *l, int index, const reid__step *s, int n,
                                       reid_error *e) {
     const reid__gpu_plan *p = &g->plan;
@@ -8535,7 +8536,7 @@ static reid_result reid__gpu_run_conv(reid__gpu *g, reid__gpu_lane *l, int index
     return reid__launch(g, &join, reid__blocks(threads, 256), 1, l->stream, &a, e);
 }
 
-/* One operation on n images. */
+/* Runs one operation on n images. */
 static reid_result reid__gpu_run_op(reid__gpu *g, reid__gpu_lane *l, int index, int n, reid_error *e) {
     const reid__plan *p = g->plan.plan;
     const reid__op *op = &p->ops[index];
@@ -8563,14 +8564,14 @@ static reid_result reid__gpu_run_op(reid__gpu *g, reid__gpu_lane *l, int index, 
     return reid__launch(g, s, x, y, l->stream, arguments[op->kind], e);
 }
 
-/* The view, normalised, to the stored image. */
+/* Normalises the resized images into the input buffer. */
 static reid_result reid__gpu_run_input(reid__gpu *g, reid__gpu_lane *l, int n, reid_error *e) {
     reid__input_arguments a = {l->view, g->lut, l->buffer[g->plan.plan->ops[0].in], g->plan.prep->preset.bgr, n};
     int64_t pixels = (int64_t)n * g->plan.rows * g->plan.columns;
     return reid__launch(g, &g->plan.extra[REID__EXTRA_INPUT], reid__blocks(pixels, 256), 1, l->stream, &a, e);
 }
 
-/* From the view to the unnormalised embedding, launch by launch. */
+/* Launches everything from the resized images to the unnormalised embeddings. */
 static reid_result reid__gpu_run_net(reid__gpu *g, reid__gpu_lane *l, int n, reid_error *e) {
     reid_result r = reid__gpu_run_input(g, l, n, e);
     for (int i = 0; i < g->plan.plan->op_count && r == REID_OK; i++) {
@@ -8600,16 +8601,16 @@ static reid_result reid__gpu_capture(reid__gpu *g, reid__gpu_lane *l, int bucket
 
 /* --- weights --- */
 
-/* Where one thread keeps a tensor while it is packed. */
+/* The device memory of one thread for a tensor while it is packed. */
 typedef struct reid__gpu_loader {
     reid__gpu *g;
     const reid__loader *from;
-    reid__address raw;     /* a tensor as it is in the file */
+    reid__address raw;     /* a tensor in the file's order */
     reid__address factors; /* doubles, one for each output channel */
     void *stream;
 } reid__gpu_loader;
 
-/* One tensor, from the file to `to` as FP32. */
+/* Uploads one tensor from the file to `to` as FP32. */
 static reid_result reid__gpu_upload(const reid__gpu_loader *l, const reid__op *op, const reid__needed_tensor *want,
                                     reid__address to, uint64_t digest[2], reid_error *e) {
     reid__device *d = &l->g->device;
@@ -8622,7 +8623,7 @@ static reid_result reid__gpu_upload(const reid__gpu_loader *l, const reid__op *o
         reid_result r = reid__fetch(l->from, op, want, at, n, l->from->rows, &sum, e);
         if (r != REID_OK) return r;
         /* On the stream of the kernels that read it: a synchronous copy may return before its data has arrived, and
-           only the default stream would wait. From pageable memory it takes the values before it returns. */
+           only the default stream would wait. From pageable memory the call has read the values when it returns. */
         int code = d->cu.MemcpyHtoDAsync(to + at * sizeof(float), l->from->rows, n * sizeof(float), l->stream);
         if (code) return reid__gpu_check(d, code, want->name, e);
     }
@@ -8630,15 +8631,15 @@ static reid_result reid__gpu_upload(const reid__gpu_loader *l, const reid__op *o
     return REID_OK;
 }
 
-/* Batch norm, wants[0 … 3], on the host: its factors go to `to`, its bias to the packed weights. A layer's own bias
-   stands before it. */
+/* Folds batch norm, wants[0 … 3], on the host: its factors go to `to`, its bias to the packed weights. If the layer has
+   its own bias, that is wants[-1]. */
 static reid_result reid__gpu_fold(const reid__gpu_loader *l, int index, reid__address to,
                                   const reid__needed_tensor *wants, uint64_t (*digests)[2], reid_error *e) {
     const reid__op *op = &l->g->plan.plan->ops[index];
     const reid__driver *cu = &l->g->device.cu;
     const double *factors = l->from->factors;
     size_t n = (size_t)op->oc;
-    float *bias = l->from->vectors, *beta = bias + n, *mean = beta + n, *own = l->from->rows; /* gamma's place: bias */
+    float *bias = l->from->vectors, *beta = bias + n, *mean = beta + n, *own = l->from->rows; /* bias: over gamma */
     reid_result r = op->biased ? reid__fetch_vector(l->from, op, wants - 1, own, digests[-1], e) : REID_OK;
     if (r == REID_OK) r = reid__fold_batch_norm(l->from, op, wants, bias, digests, e);
     if (r != REID_OK) return r;
@@ -8650,10 +8651,10 @@ static reid_result reid__gpu_fold(const reid__gpu_loader *l, int index, reid__ad
     return reid__gpu_check(&l->g->device, code, op->name, e);
 }
 
-/* Strides, in elements, of a packed matrix: where (output, input channel, row, column) of a weight goes. */
+/* Strides, in elements, of a packed matrix by output channel, input channel, row and column. */
 typedef struct reid__strides { int n, c, y, x; } reid__strides;
 
-/* The tensor in l->raw, (n, ic, kh, kw), to its place among the packed weights, which are zero before. */
+/* Packs the tensor in l->raw, (n, ic, kh, kw), into the packed weights, which are zero beforehand. */
 static reid_result reid__gpu_pack_matrix(const reid__gpu_loader *l, int half, reid__address factors, reid__address to,
                                          int n, int ic, int kh, int kw, reid__strides s, reid_error *e) {
     reid__pack_arguments a = {l->raw, factors, to, n, ic, kh, kw, s.n, s.c, s.y, s.x};
@@ -8662,7 +8663,7 @@ static reid_result reid__gpu_pack_matrix(const reid__gpu_loader *l, int half, re
     return reid__launch(l->g, step, blocks, 1, l->stream, &a, e);
 }
 
-/* A convolution: (OC, K) for tensor cores, (K, OC) otherwise, K = (row, column, channel) as it is stored. */
+/* Packs a convolution: (OC, K) for tensor cores, (K, OC) otherwise, with K = (row, column, channel). */
 static reid_result reid__gpu_pack_conv(const reid__gpu_loader *l, int index, reid__address factors, reid_error *e) {
     const reid__gpu_plan *g = &l->g->plan;
     const reid__op *op = &g->plan->ops[index];
@@ -8674,8 +8675,8 @@ static reid_result reid__gpu_pack_conv(const reid__gpu_loader *l, int index, rei
     return reid__gpu_pack_matrix(l, g->half, factors, to, op->oc, op->ic, op->kh, op->kw, s, e);
 }
 
-/* INT8: a convolution as reid__pack_op has it, (OC, K) bytes, of the first one halves, with scales and biases in steps.
-   From the host, whose memory may be used again when a copy returns. */
+/* INT8: packs a convolution as reid__pack_op does, on the host: (OC, K) bytes, or halves of the first one, with scales
+   and biases in steps. Host memory may be reused as soon as a copy returns. */
 static reid_result reid__gpu_pack_bytes(const reid__gpu_loader *l, int index, const reid__needed_tensor *wants,
                                         uint64_t (*digests)[2], reid_error *e) {
     const reid__gpu_plan *g = &l->g->plan;
@@ -8712,7 +8713,7 @@ static reid_result reid__gpu_pack_bytes(const reid__gpu_loader *l, int index, co
     return reid__gpu_check(d, code, op->name, e);
 }
 
-/* All tensors of one operation. Returns when the GPU is done with l->raw. */
+/* Packs all tensors of one operation. Returns when the GPU is done with l->raw. */
 static reid_result reid__gpu_pack_op(const reid__gpu_loader *l, int index, uint64_t (*digests)[2], reid_error *e) {
     const reid__gpu_plan *g = &l->g->plan;
     const reid__op *op = &g->plan->ops[index];
@@ -8762,8 +8763,8 @@ static size_t reid__gpu_raw_bytes(const reid__plan *p) {
 
 /* --- lanes --- */
 
-/* Reserves device memory of a lane. Normally all of a lane lies in one block, which a first pass measures and a second
-   one cuts up. With REID__SEPARATE_BUFFERS, for tests, every piece is one of its own: nothing hides beside another. */
+/* Reserves device memory of a lane. Normally a lane has one block, which a first pass measures and a second one cuts
+   up. With REID__SEPARATE_BUFFERS, for tests, every piece is a separate block, so that overruns are noticed. */
 typedef struct reid__cutter {
     reid__gpu *g;
     reid__gpu_lane *lane;
@@ -8790,7 +8791,7 @@ static reid__address reid__cut(reid__cutter *t, size_t bytes) {
 #endif
 }
 
-/* All device memory of a lane. Its size goes to t->used; without `measuring`, addresses to the lane. */
+/* Cuts all device memory of a lane: sets t->used, the lane's sizes and, unless `measuring`, its addresses. */
 static void reid__gpu_lane_cut(reid__cutter *t) {
     const reid__gpu_plan *g = &t->g->plan;
     reid__gpu_lane *l = t->lane;
@@ -8822,7 +8823,7 @@ static void reid__gpu_lane_cut(reid__cutter *t) {
     t->g->lane_pinned = 2 * (t->g->staging + reid__gpu_aligned(result) + reid__gpu_aligned(full));
 }
 
-/* Sizes of a lane for the plan's batch. */
+/* Computes the sizes of a lane for the plan's batch. */
 static void reid__gpu_lane_sizes(reid__gpu *g) {
     const reid__plan *p = g->plan.plan;
     size_t batch = (size_t)g->plan.batch, input = (size_t)p->height * (size_t)p->width * 3;
@@ -8836,7 +8837,7 @@ static void reid__gpu_lane_sizes(reid__gpu *g) {
 
 static void reid__gpu_lane_free(reid__gpu *g, reid__gpu_lane *l) {
     reid__driver *cu = &g->device.cu;
-    if (l->copies) cu->StreamSynchronize(l->copies); /* nothing may be on its way when its memory goes */
+    if (l->copies) cu->StreamSynchronize(l->copies); /* no copy may be in progress when its memory is freed */
     if (l->stream) cu->StreamSynchronize(l->stream);
     for (int i = 0; i < REID__MAX_GRAPHS; i++)
         if (l->graphs[i]) cu->GraphExecDestroy(l->graphs[i]);
@@ -8845,7 +8846,7 @@ static void reid__gpu_lane_free(reid__gpu *g, reid__gpu_lane *l) {
         if (l->slots[i].done) cu->EventDestroy(l->slots[i].done);
     }
     if (l->copies) cu->StreamDestroy(l->copies);
-    if (l->stream) cu->StreamDestroy(l->stream); /* first: a capture that could not be ended forbids to free memory */
+    if (l->stream) cu->StreamDestroy(l->stream); /* first: memory cannot be freed while a capture has not ended */
     while (l->block_count > 0) cu->MemFree(l->blocks[--l->block_count]);
     if (l->pinned) cu->MemFreeHost(l->pinned);
     memset(l, 0, sizeof *l);
@@ -8882,7 +8883,7 @@ static reid_result reid__gpu_lane_init(reid__gpu *g, reid__gpu_lane *l, reid_err
     return r;
 }
 
-/* Lanes for the largest batch that the GPU's memory allows, from g->plan.batch downwards. */
+/* Creates lanes for the largest batch that the GPU's memory allows, from g->plan.batch downwards. */
 static reid_result reid__gpu_lanes(reid__gpu *g, const reid_desc *desc, reid_error *e) {
     for (;;) {
         reid_result r = REID_OK;
@@ -8899,7 +8900,7 @@ static reid_result reid__gpu_lanes(reid__gpu *g, const reid_desc *desc, reid_err
     }
 }
 
-/* --- a batch: pictures to the GPU, embeddings back --- */
+/* --- a batch: images to the GPU, embeddings back --- */
 
 /* The host's side of a batch while it is filled. */
 typedef struct reid__filling {
@@ -8907,7 +8908,7 @@ typedef struct reid__filling {
     reid__slot *slot;
     const reid_image *images; /* [count] */
     int first, count;
-    size_t used, rows, taps;  /* of the staging memory, of the lane's `rows`, of its taps */
+    size_t used, rows, taps;  /* so far of the staging memory, the lane's `rows`, its taps */
     reid__team *team;
     const reid__thread_memory *scratch;
 } reid__filling;
@@ -8922,8 +8923,8 @@ static reid__gpu_axis reid__gpu_axis_of(const reid__gpu_plan *g, int source, int
     return to;
 }
 
-/* Gives picture i its room. One that is too large for what is left is resized by the CPU (bytes 0), whose pixels are
-   the same; for that there is always room. */
+/* Places image i. If it is too large for the room that is left, the CPU resizes it (bytes 0), to the same pixels; for
+   these there is always room. */
 static void reid__picture_place(reid__filling *f, int i) {
     const reid__gpu *g = f->g;
     const reid__plan *p = g->plan.plan;
@@ -8947,7 +8948,7 @@ static void reid__picture_place(reid__filling *f, int i) {
     if (fits) f->rows += rows, f->taps += taps;
 }
 
-/* The pixels of pictures: copied, or resized here. parts as many as the team is large. */
+/* Copies the pixels of images, or resizes them here. There are as many parts as team members. */
 static void reid__picture_part(void *task, int index) {
     const reid__filling *f = (const reid__filling *)task;
     const reid__gpu_picture *pictures = (const reid__gpu_picture *)(const void *)f->slot->host;
@@ -8974,7 +8975,7 @@ static void reid__slot_fill(reid__filling *f) {
     reid__parallel(f->team, reid__picture_part, f, f->team->size);
 }
 
-/* Resizes the uploaded pictures to the view; `flip` mirrors them. */
+/* Resizes the uploaded images to l->view; `flip` mirrors them. */
 static reid_result reid__gpu_resize(reid__gpu *g, reid__gpu_lane *l, reid__slot *s, int n, int flip, reid_error *e) {
     int height = g->plan.plan->height, width = g->plan.plan->width;
     reid__resize_arguments a = {s->staging, s->staging, l->windows, l->taps, l->rows, l->view, width, height, flip};
@@ -8991,10 +8992,10 @@ static reid_result reid__slot_upload(reid__gpu *g, reid__gpu_lane *l, reid__slot
     int code = cu->MemcpyHtoDAsync(s->staging, s->host, bytes, l->copies);
     if (!code) code = cu->EventRecord(s->uploaded, l->copies);
     if (!code) code = cu->StreamWaitEvent(l->stream, s->uploaded, 0);
-    return reid__gpu_check(&g->device, code, "uploading pictures", e);
+    return reid__gpu_check(&g->device, code, "uploading images", e);
 }
 
-/* Everything for the n images of a slot, n a power of two: returns while the GPU works. */
+/* Submits everything for the n images of a slot, n a power of two, and returns while the GPU works. */
 static reid_result reid__slot_submit(reid__gpu *g, reid__gpu_lane *l, reid__slot *s, int n, size_t bytes,
                                      reid_error *e) {
     reid__driver *cu = &g->device.cu;
@@ -9025,7 +9026,7 @@ static reid_result reid__slot_submit(reid__gpu *g, reid__gpu_lane *l, reid__slot
     return reid__gpu_check(&g->device, code, "fetching embeddings", e);
 }
 
-/* Waits for a slot, whose rows are then the call's. */
+/* Waits for a slot, and copies its rows to the call's. */
 static reid_result reid__slot_finish(reid__gpu *g, reid__slot *s, const reid__call *call) {
     size_t dim = (size_t)g->plan.plan->dim;
     int n = s->count;
@@ -9037,13 +9038,13 @@ static reid_result reid__slot_finish(reid__gpu *g, reid__slot *s, const reid__ca
     return reid__take_rows(call, g->plan.int8 ? s->full : NULL, s->first, n);
 }
 
-/* What may be behind a row that has no direction. */
+/* A possible cause of a row without direction, for the message. */
 static const char *reid__gpu_hint(const reid__gpu *g) {
     if (!g->plan.half || g->plan.int8 || g->plan.bf16) return "";
     return "; activations beyond 65504 overflow in FP16: precision bf16 (from sm_80 on) and fp32 hold them";
 }
 
-/* REID_SYNC=1: later calls fail with the first one's words, as whoever made it may not have shown them. */
+/* REID_SYNC=1: later calls repeat the first error's message, because its caller may not have shown it. */
 static void reid__gpu_remember(reid__device *d, const reid_error *e) {
     int none = 0;
     if (!e || !__atomic_load_n(&d->lost, __ATOMIC_RELAXED)) return;
@@ -9052,16 +9053,16 @@ static void reid__gpu_remember(reid__device *d, const reid_error *e) {
     __atomic_store_n(&d->has_why, 2, __ATOMIC_RELEASE);
 }
 
-/* After an error nothing of the call may still run, for its slots and streams are used again. */
+/* Waits after an error until nothing of the call is running, because its slots and streams are reused. */
 static void reid__gpu_drain(reid__gpu *g, reid__gpu_lane *l) {
-    if (g->sync && __atomic_load_n(&g->device.lost, __ATOMIC_RELAXED)) return; /* it might never come back */
+    if (g->sync && __atomic_load_n(&g->device.lost, __ATOMIC_RELAXED)) return; /* waiting might never end */
     const int codes[2] = {g->device.cu.StreamSynchronize(l->copies), g->device.cu.StreamSynchronize(l->stream)};
     for (int i = 0; i < 2; i++)
         if (reid__is_sticky(codes[i])) __atomic_store_n(&g->device.lost, codes[i], __ATOMIC_RELAXED);
     l->slots[0].count = l->slots[1].count = 0;
 }
 
-/* A call's images to its rows, through two slots. A batch that the GPU has no memory to launch is halved. */
+/* Computes a call's rows, through two slots. If the GPU has no memory to launch a batch, it is halved. */
 static reid_result reid__gpu_embed(reid__gpu *g, int lane_index, reid__lane *lane, const reid__call *call) {
     reid__gpu_lane *l = &g->lanes[lane_index];
     reid_error *e = call->e;
@@ -9078,7 +9079,7 @@ static reid_result reid__gpu_embed(reid__gpu *g, int lane_index, reid__lane *lan
         s->first = at;
         r = reid__slot_submit(g, l, s, count, f.used, e);
         if (r == REID_ERR_OUT_OF_MEMORY && count > 1) {
-            g->device.cu.StreamSynchronize(l->copies); /* the slot is filled again */
+            g->device.cu.StreamSynchronize(l->copies); /* because the slot is refilled */
             g->device.cu.StreamSynchronize(l->stream);
             most = count / 2, r = REID_OK;
             reid__clear_error(e);
@@ -9094,7 +9095,7 @@ static reid_result reid__gpu_embed(reid__gpu *g, int lane_index, reid__lane *lan
     return r;
 }
 
-/* One picture through the GPU's resizing: (height, width, 3) uint8. */
+/* Resizes one image on the GPU: (height, width, 3) uint8. */
 static reid_result reid__gpu_preprocess(reid__gpu *g, int lane_index, reid__lane *lane, const reid_image *image,
                                         uint8_t *out, reid_error *e) {
     reid__gpu_lane *l = &g->lanes[lane_index];
@@ -9107,7 +9108,7 @@ static reid_result reid__gpu_preprocess(reid__gpu *g, int lane_index, reid__lane
     r = reid__slot_upload(g, l, s, f.used, e);
     if (r == REID_OK) r = reid__gpu_resize(g, l, s, 1, 0, e);
     if (r == REID_OK) {
-        int code = g->device.cu.MemcpyDtoHAsync(s->host, l->view, bytes, l->stream); /* after their last use */
+        int code = g->device.cu.MemcpyDtoHAsync(s->host, l->view, bytes, l->stream); /* s->host is no longer in use */
         if (!code) code = g->device.cu.StreamSynchronize(l->stream);
         r = reid__gpu_check(&g->device, code, "fetching pixels", e);
     }
@@ -9117,8 +9118,8 @@ static reid_result reid__gpu_preprocess(reid__gpu *g, int lane_index, reid__lane
     return r;
 }
 
-/* times: (repeats, operations), between the events around each; the input's conversion counts to the first one. noise:
-   at least n views. */
+/* Times each operation between two events. times: (repeats, operations); the first one includes the input's conversion.
+   noise: at least n resized images. */
 static reid_result reid__gpu_time(reid__gpu *g, int lane_index, int n, int repeats, const uint8_t *noise, float *times,
                                   reid_error *e) {
     reid__device *d = &g->device;
@@ -9163,7 +9164,7 @@ static void reid__gpu_close(reid__gpu *g, int forked) {
     }
     if (!forked) reid__device_close(d);
 }
-#else /* REID_NO_CUDA: no handle has a GPU, and none of these is called */
+#else /* REID_NO_CUDA: no handle has a GPU, so these are never called */
 #define reid__gpu_embed(...) REID_ERR_DEVICE
 #define reid__gpu_preprocess(...) REID_ERR_DEVICE
 #define reid__gpu_time(gpu, lane, n, repeats, noise, times, e) ((void)(e), REID_ERR_DEVICE)
@@ -9175,19 +9176,19 @@ static void reid__gpu_close(reid__gpu *g, int forked) {
 
 /* --------------------------------------------------------------------------------------------------------------------
    >>search
-   The best rows or groups for a query, exactly, by looking at all of them. Scores are first computed in FP32: rows of
-   the gallery times a panel of queries, with the tiles of >>cpu, or by plain inner products when there are few queries.
-   Their error is below a known bound, so whatever could be among the k best is kept as a candidate; candidates are
-   scored again in double, and only those scores decide: no thread, instruction set or order of work shows in them.
+   Finds the best rows or groups for a query, exactly, by scoring all of them. Scores are first computed in FP32: rows
+   of the gallery times a panel of queries, with the tiles of >>cpu, or plain inner products if there are few queries.
+   Their error is below a known bound, so all that could be among the k best are kept as candidates. These are scored
+   again in double, and only those scores decide, so threads, instruction set and order of work have no effect.
 
-   A GPU has the rows in half precision and tells the best product of each query with any of 32 rows, a tile. That is
-   off by less than a known bound, too; so only tiles that can matter are looked at, the best ones first, by the code
-   that otherwise looks at all.
+   A GPU has the rows in half precision and computes the best product of each query with each tile of 32 rows. Its error
+   is also below a known bound, so only tiles that can matter are scanned, best first, by the code that otherwise scans
+   all rows.
 
-   Where the queries are the rows themselves, a product serves both of its rows: a chunk of queries looks at itself and
-   at the rows after it, and what it is to them waits in their lists until their own chunk comes.
+   If the queries are the rows themselves (a mutual search), a product serves both of its rows: a chunk of queries scans
+   itself and the rows after it, and adds itself to the lists of those rows, where the hits wait for their own chunk.
 
-   A unit is what competes: a row, or the rows of a group, which stand together in `order`.
+   A unit is what is ranked: a row, or the rows of a group, which are adjacent in `order`.
    ------------------------------------------------------------------------------------------------------------------ */
 #ifndef REID_NO_SEARCH
 #define REID__BLOCK 96            /* rows scored together: a multiple of every mr, and 512 floats of each fit into L2 */
@@ -9195,11 +9196,11 @@ static void reid__gpu_close(reid__gpu *g, int forked) {
 #define REID__SEARCH_STEP 2048    /* units that a thread takes at a time */
 #define REID__SEARCH_MEMORY ((size_t)1 << 28) /* bytes that the candidates of a chunk may take, if there is no limit */
 #define REID__SLACK 128           /* candidates beyond the k best */
-#define REID__FEW 4               /* queries for which memory is the limit: no panel is packed */
+#define REID__FEW 4               /* with at most this many queries memory is the limit, so no panel is packed */
 #define REID__LONGEST 1e18        /* length of an embedding: no product can overflow */
-#define REID__TILE_ROWS 32        /* rows of which the GPU tells the best: of a warp of reid_search; a block has 128 */
-#define REID__PIECES 512          /* of the tiles: the best of each is known before tiles are chosen */
-#define REID__PREFILTER_PAYS ((size_t)1 << 24)   /* values: with fewer REID_DEVICE_AUTO takes the CPU */
+#define REID__TILE_ROWS 32        /* rows of which the GPU finds the best: a warp's in reid_search; a block has 128 */
+#define REID__PIECES 512          /* groups of tiles: the best of each is found before tiles are chosen */
+#define REID__PREFILTER_PAYS ((size_t)1 << 24)   /* values: with fewer, REID_DEVICE_AUTO uses the CPU */
 #define REID__PREFILTER_MEMORY ((size_t)1 << 26) /* bytes that the GPU returns at a time, unless 16 queries need more */
 
 static const float reid__no_bias[REID__LANES * 2] = {0};
@@ -9218,44 +9219,44 @@ struct reid_index {
     double longest;           /* no row is longer */
     struct reid__gpu_prefilter *prefilter; /* the GPU; NULL: the CPU looks at everything */
     size_t tiles, prefilter_bytes;
-    int gpu_queries_max;      /* queries that the GPU is asked at a time */
+    int gpu_queries_max;      /* most queries for the GPU at a time */
     uint32_t *firsts;         /* [tiles + 1]: the first group that starts in a tile or later; NULL without groups */
 };
 
 /* A unit that may be among the best. */
 typedef struct reid__candidate {
-    double score;   /* once it is exact */
+    double score;   /* valid if `exact` */
     float near;     /* its score in FP32 */
     uint32_t unit, row;
     int exact;
 } reid__candidate;
 
-/* A row that may be among the best of another one, whose chunk of queries is still to come. */
+/* A row that may be among the best for another row, whose chunk of queries is still to come. */
 typedef struct reid__deferred_hit {
     float near;
     uint32_t row;
 } reid__deferred_hit;
 
 typedef struct reid__deferred_list {
-    float limit;    /* what FP32 scores have to reach */
-    uint32_t count; /* of those in its list */
+    float limit;    /* least FP32 score to enter the list */
+    uint32_t count; /* hits in the list */
 } reid__deferred_list;
 
-/* Scores of a unit's rows on their way to its own. */
+/* Accumulates the scores of a unit's rows. */
 typedef struct reid__tally {
     size_t rows;
     uint32_t row;   /* the best one's number */
     double most, sum, best[REID_MAX_TOP];
 } reid__tally;
 
-/* What one thread works with. */
+/* The memory of one thread. */
 typedef struct reid__scan {
-    float *limits;        /* [padded queries]: what FP32 scores have to reach */
+    float *limits;        /* [padded queries]: least FP32 score of a candidate */
     float *scores;        /* (REID__BLOCK, width) */
     float *wide, *spare;  /* (REID__BLOCK, dim), (dim): rows that were halves */
     reid__tally *tallies; /* [queries], for groups larger than a block */
     struct reid__candidate *pieces; /* [REID__PIECES], with a GPU */
-    struct reid__candidate *full;   /* [cap], if the search is mutual: a list of those that wait */
+    struct reid__candidate *full;   /* [cap], in a mutual search: a deferred list while it is pruned */
 } reid__scan;
 
 /* One chunk of queries. */
@@ -9266,20 +9267,20 @@ typedef struct reid__search_chunk {
     const uint32_t *order, *starts; /* NULL: units are rows */
     size_t units, next;             /* next: the first unit that no thread has taken */
     int n, first, width, top;       /* first: number of query 0; width: of a panel; top: 0 for the mean of all */
-    int prefiltered;                /* the GPU has found where to look */
+    int prefiltered;                /* the GPU has found the tiles' maxima */
     size_t k, cap;
     float *panels;                  /* [panel][dim][width], or NULL for few queries */
     double *bounds;                 /* [n]: of |FP32 score - score| */
-    float *maxima;                  /* (n, tiles): what it found */
-    double *steps, *slack;          /* [n]: the score that a maximum of 1 stands for; how much more it may be in FP32 */
+    float *maxima;                  /* (n, tiles), from the GPU */
+    double *steps, *slack;          /* [n]: score per unit of a maximum; most by which an FP32 score can exceed it */
     reid__candidate *candidates;    /* [n][threads][cap] */
     size_t *counts;                 /* [n][threads] */
     reid__scan *scans;              /* [threads] */
     reid_hit *hits;                 /* (n, d->k) */
     int *found;                     /* [n] */
-    reid_result (*each)(void *user, int first, int n); /* or NULL; takes hits, whose room is reused */
+    reid_result (*each)(void *user, int first, int n); /* or NULL; receives hits, which are then overwritten */
     void *user;
-    reid__deferred_hit *deferred;        /* [rows][cap], if the search is mutual: the queries are the rows */
+    reid__deferred_hit *deferred;        /* [rows][cap], in a mutual search, whose queries are the rows */
     reid__deferred_list *deferred_lists; /* [rows] */
 } reid__search_chunk;
 
@@ -9288,7 +9289,7 @@ typedef struct reid__search_chunk {
 static size_t reid__start(const reid__search_chunk *h, size_t unit) { return h->starts ? h->starts[unit] : unit; }
 static size_t reid__row_at(const reid__search_chunk *h, size_t place) { return h->order ? h->order[place] : place; }
 
-/* A row as floats; `wide` has room for one. */
+/* A row as floats; `wide` has room for it. */
 static const float *reid__row(const reid_index *x, size_t row, float *wide) {
     size_t dim = (size_t)x->rows.dim;
     if (x->rows.floats) return x->rows.floats + row * dim;
@@ -9296,7 +9297,7 @@ static const float *reid__row(const reid_index *x, size_t row, float *wide) {
     return wide;
 }
 
-/* Products of floats are exact in double: compilers may contract this as they like. */
+/* Products of floats are exact in double, so it does not matter whether compilers fuse them with the sum. */
 static double reid__exact_dot(const float *a, const float *b, int dim) {
     double sum = 0;
     for (int i = 0; i < dim; i++) sum += (double)a[i] * b[i];
@@ -9305,7 +9306,7 @@ static double reid__exact_dot(const float *a, const float *b, int dim) {
 
 static void reid__tally_begin(reid__tally *t) { t->rows = 0, t->row = 0, t->most = t->sum = 0; }
 
-/* Rows come in ascending order. One that cannot change the score is not even asked about. */
+/* Rows come in ascending order. If a row cannot change the score, `exclude` is not called for it. */
 static void reid__tally_add(const reid__search_chunk *h, reid__tally *t, int query, size_t row, double score) {
     size_t top = (size_t)h->top, at;
     if (top && t->rows >= top && score <= t->best[top - 1]) return;
@@ -9326,7 +9327,7 @@ static double reid__tally_score(const reid__search_chunk *h, const reid__tally *
     return sum / (double)top;
 }
 
-/* wide: room for one row. */
+/* Computes the score of a candidate in double, once. wide: room for one row. */
 static void reid__score_exactly(const reid__search_chunk *h, int query, reid__candidate *c, float *wide) {
     reid__tally t;
     if (c->exact) return;
@@ -9369,11 +9370,11 @@ static int reid__by_score(const void *a, const void *b) {
     return x->row < y->row ? -1 : x->row > y->row;
 }
 
-/* Drops those that k others beat for certain, and returns how many are left. Where FP32 cannot tell too many of them
-   apart, double does. *limit rises to what a later candidate has to reach in FP32. */
+/* Drops candidates that k others certainly beat, and returns how many are left. If FP32 leaves too many undecided,
+   scores them in double. Raises *limit to the least FP32 score of later candidates. */
 static size_t reid__prune(const reid__search_chunk *h, int query, reid__candidate *c, size_t count, float *wide,
                           float *limit) {
-    double bound = h->bounds[h->deferred ? 0 : query]; /* in a mutual search it is the same for all */
+    double bound = h->bounds[h->deferred ? 0 : query]; /* in a mutual search all are equal */
     if (count <= h->k) return count;
     reid__select(c, count, h->k);
     double least = (double)c[h->k - 1].near - 2 * bound;
@@ -9403,7 +9404,7 @@ static void reid__keep(const reid__search_chunk *h, int index, int query, size_t
     c->near = (float)near, c->unit = (uint32_t)unit;
 }
 
-/* From the list of one whose chunk is still to come, and back; `query` counts from the chunk that there is. */
+/* Copies a row's deferred list to candidates. `query` counts from the start of the current chunk; it may exceed it. */
 static size_t reid__take_deferred(const reid__search_chunk *h, size_t query, reid__candidate *c) {
     size_t row = (size_t)h->first + query, count = h->deferred_lists[row].count;
     memset(c, 0, count * sizeof *c);
@@ -9428,14 +9429,14 @@ static void reid__await(const reid__search_chunk *h, const reid__scan *t, size_t
 
 /* --- blocks ------------------------------------------------------------------------------------------------------- */
 
-/* Whole units, or a piece of one that is larger than a block. */
+/* Whole units, or a piece of a unit that is larger than a block. */
 typedef struct reid__span {
     size_t unit, last;      /* units in it */
     size_t place, rows;     /* in the order */
     int piece, ends;
 } reid__span;
 
-/* The span that begins at b->place in b->unit and ends before unit `end`. */
+/* Extends the span that begins at b->place in b->unit, at most to before unit `end`. */
 static void reid__span_fill(const reid__search_chunk *h, reid__span *b, size_t end) {
     size_t stop = reid__start(h, b->unit + 1), most = b->place + REID__BLOCK;
     b->last = b->unit, b->ends = stop <= most;
@@ -9444,7 +9445,7 @@ static void reid__span_fill(const reid__search_chunk *h, reid__span *b, size_t e
     b->rows = (b->ends ? stop : most) - b->place;
 }
 
-/* scores: (b->rows, width) of one panel of queries. */
+/* Computes t->scores, (b->rows, width), for one panel of queries. */
 static void reid__score_span(const reid__search_chunk *h, const reid__scan *t, const reid__span *b,
                              const void *const *rows, int panel) {
     const reid__kernels *kernels = h->x->kernels;
@@ -9463,7 +9464,7 @@ static void reid__score_span(const reid__search_chunk *h, const reid__scan *t, c
     }
 }
 
-/* The same for n queries, REID__FEW at most. */
+/* Computes t->scores for n queries, at most REID__FEW, without a panel. */
 static void reid__score_few(const reid__search_chunk *h, const reid__scan *t, const reid__span *b, const float *q,
                             int n) {
     for (size_t i = 0; i < b->rows; i++)
@@ -9471,7 +9472,7 @@ static void reid__score_few(const reid__search_chunk *h, const reid__scan *t, co
                             t->scores + (ptrdiff_t)i * h->width);
 }
 
-/* What the column of one query has: scores of b's rows, width apart. */
+/* Keeps the candidates of one query. column: its scores of b's rows, width apart. */
 static void reid__take_span(const reid__search_chunk *h, int index, int query, const reid__span *b,
                             const float *column) {
     const reid__scan *t = &h->scans[index];
@@ -9491,7 +9492,7 @@ static void reid__take_span(const reid__search_chunk *h, int index, int query, c
     }
 }
 
-/* What the queries from `first` on are to those of b's rows whose chunk is still to come; most: of each row. */
+/* Defers the queries from `first` on as hits for b's rows whose chunk is still to come. most: each row's best score. */
 static void reid__take_mutual(const reid__search_chunk *h, const reid__scan *t, int first, const reid__span *b,
                               const float *most) {
     int n = reid__min(h->width, h->n - first);
@@ -9521,7 +9522,7 @@ static void reid__scan_span(const reid__search_chunk *h, int index, const reid__
     }
 }
 
-/* Units from ... end - 1, for one query or for all of them (-1). */
+/* Scans units from ... end - 1, for one query, or for all (-1). */
 static void reid__scan_units(const reid__search_chunk *h, int index, int query, size_t from, size_t end) {
     reid__span b;
     b.unit = from, b.place = reid__start(h, from);
@@ -9539,7 +9540,7 @@ static void reid__scan_units(const reid__search_chunk *h, int index, int query, 
 
 /* --- tiles -------------------------------------------------------------------------------------------------------- */
 
-/* Makes each tile's maximum that of the units which start in it, whose rows may lie in later tiles. */
+/* Makes each tile's maximum that of the units that start in it, whose rows may extend into later tiles. */
 static void reid__raise_tiles(const reid__search_chunk *h, float *tile) {
     const uint32_t *firsts = h->x->firsts;
     for (size_t i = 0; i < h->x->tiles; i++) {
@@ -9550,15 +9551,15 @@ static void reid__raise_tiles(const reid__search_chunk *h, float *tile) {
     }
 }
 
-/* The units that start in a tile. */
+/* Scans the units that start in a tile. */
 static void reid__scan_tile(const reid__search_chunk *h, int index, int query, size_t tile) {
     size_t from = tile * REID__TILE_ROWS, end = from + REID__TILE_ROWS;
     if (h->starts) from = h->x->firsts[tile], end = h->x->firsts[tile + 1];
     reid__scan_units(h, index, query, from, end < h->units ? end : h->units);
 }
 
-/* Looks at tiles, best first, until the rest cannot matter: all above a cut, then all below it and above the next one.
-   Cuts are the k-th, 4k-th ... best of all pieces, so that about as many tiles are above one. */
+/* Scans tiles, best first, until the rest cannot matter: all above a cut, then all between it and the next, lower cut.
+   Cuts are the k-th, 4k-th ... best of all pieces, so that about as many tiles are above each. */
 static void reid__chunk_tiles(const reid__search_chunk *h, int index, int query) {
     const reid__scan *t = &h->scans[index];
     size_t tiles = h->x->tiles, each = tiles / REID__PIECES + 1, pieces = (tiles + each - 1) / each;
@@ -9583,7 +9584,7 @@ static void reid__chunk_tiles(const reid__search_chunk *h, int index, int query)
     }
 }
 
-/* Units, or queries whose tiles are known, are taken as threads get to them. Who looked at what shows in no result. */
+/* Threads take units, or queries whose tiles are known, as they become free. This does not affect results. */
 static void reid__scan_part(void *task, int index) {
     reid__search_chunk *h = (reid__search_chunk *)task;
     size_t all = h->prefiltered ? (size_t)h->n : h->units, step = h->prefiltered ? 1 : REID__SEARCH_STEP;
@@ -9595,7 +9596,7 @@ static void reid__scan_part(void *task, int index) {
     }
 }
 
-/* The candidates of all threads to the hits of a query. */
+/* Merges the candidates of all threads into the hits of a query. */
 static void reid__finish_query(const reid__search_chunk *h, int query, float *wide) {
     size_t threads = (size_t)h->x->threads, list = (size_t)query * threads, count = 0, places = (size_t)h->d->k;
     reid__candidate *c = h->candidates + list * h->cap;
@@ -9614,7 +9615,7 @@ static void reid__finish_query(const reid__search_chunk *h, int query, float *wi
         hits[n].group = h->x->rows.groups ? h->x->rows.groups[c[n].row] : c[n].row;
         hits[n].score = c[n].score;
     }
-    for (size_t i = 1; i < n; i++) REID_ASSERT(reid__by_score(&c[i - 1], &c[i]) < 0); /* best first, no row twice */
+    for (size_t i = 1; i < n; i++) REID_ASSERT(reid__by_score(&c[i - 1], &c[i]) < 0); /* best first, each row once */
     h->found[query] = (int)n;
 }
 
@@ -9653,13 +9654,13 @@ static size_t reid__chunk_layout(reid__search_chunk *h, char *base) {
     return c.used;
 }
 
-/* |sum in FP32 - sum| <= n u / (1 - n u) |a| |b| for n additions in any order, u = 2^-24; 64 more for the roundings of
-   limits. 2^-140 for each product that became too small to be a normal number. */
+/* |sum in FP32 - sum| <= n u / (1 - n u) |a| |b| for n additions in any order, u = 2^-24; 64 more for rounding the
+   limits. 2^-140 for each product that is too small for a normal number. */
 static double reid__score_bound(int dim, double query, double row) {
     return (dim + 64) * 5.9604644775390625e-8 * 1.01 * query * row + dim * 7.174648137343064e-43;
 }
 
-/* What FP32 scores have to reach where nothing has been found yet. */
+/* The least FP32 score of a candidate while nothing has been found yet. */
 static float reid__first_limit(const reid__search_chunk *h, double bound) {
     double limit = h->d->use_threshold ? h->d->threshold - bound : -3e38;
     return limit > 3e38 ? 3e38f : limit < -3e38 ? -3e38f : (float)limit;
@@ -9702,18 +9703,18 @@ static reid_result reid__check_limit(const reid_index *x, reid_error *e) {
 /* --- a GPU -------------------------------------------------------------------------------------------------------- */
 
 #ifndef REID_NO_CUDA
-/* Queries, and rows that are not halves, are multiplied by powers of two: the longest is a little shorter than 1. */
+/* Queries, and rows that are not halves, are scaled by powers of two so that the longest is a little shorter than 1. */
 typedef struct reid__gpu_prefilter {
     reid__device device;
     void *modules[2];
-    reid__step steps[2];                /* for up to 16 queries, for more */
+    reid__step steps[2];                /* for up to 16 queries, and for more */
     void *stream;
     reid__address rows, queries, maxima; /* one block: (padded rows, depth), (queries, depth) halves; floats */
-    unsigned char *pinned;               /* rows, queries or maxima on their way */
+    unsigned char *pinned;               /* rows, queries or maxima during a copy */
     size_t row_bytes, query_bytes, pinned_bytes;
     int depth;                           /* dim, padded */
     double scale;                        /* of the rows */
-    size_t first, sent;                  /* which rows go up next, and how many */
+    size_t first, sent;                  /* the rows to upload next, and how many */
 } reid__gpu_prefilter;
 
 static const int reid__prefilter_widths[2] = {16, 64}; /* queries of a block */
@@ -9724,13 +9725,13 @@ static double reid__scale_for(double length) {
     return ldexp(1, -exponent);
 }
 
-/* |maximum - score| of a query and rows as long as these: 2^-11 for rounding either, where halves are normal numbers,
-   2^-25 for each component where they are not; tensor cores truncate sums, for which 2^-21 an addition is ample. */
+/* |maximum - score| of a query and rows as long as these: 2^-11 for rounding either to a normal half, 2^-25 for each
+   component that is not normal; tensor cores truncate sums, for which 2^-21 per addition is ample. */
 static double reid__prefilter_bound(int dim, double query, double row) {
     return query * row * (1e-3 + (dim + 64) * 4.76837158203125e-7 + sqrt(dim) * 1.1920928955078125e-7);
 }
 
-/* One program for each width. */
+/* Adds a program for each of reid__prefilter_widths. */
 static int reid__prefilter_programs(reid__jit *j, int depth) {
     int ok = 1;
     for (int i = 0; i < 2 && ok; i++) {
@@ -9773,7 +9774,7 @@ static reid_result reid__prefilter_upload(reid_index *x, size_t padded, reid_err
     return reid__gpu_check(&s->device, code, "uploading rows", e);
 }
 
-/* Modules and memory. */
+/* Loads the modules, and allocates and fills the memory. */
 static reid_result reid__prefilter_load(reid_index *x, const reid__jit *j, size_t padded, reid_error *e) {
     reid__gpu_prefilter *s = x->prefilter;
     reid__driver *cu = &s->device.cu;
@@ -9798,7 +9799,7 @@ static reid_result reid__prefilter_load(reid_index *x, const reid__jit *j, size_
     return reid__prefilter_upload(x, padded, e);
 }
 
-/* In which group each tile begins. */
+/* Fills x->firsts. */
 static reid_result reid__prefilter_tiles(reid_index *x, reid_error *e) {
     size_t bytes = (x->tiles + 1) * sizeof *x->firsts, group = 0;
     if (!x->order) return REID_OK;
@@ -9840,7 +9841,7 @@ static reid_result reid__prefilter_open(reid_index *x, const reid_desc *desc, re
     return r;
 }
 
-/* 0: there is no GPU; 2: there is one, which had no memory. */
+/* 0: no GPU; 1: a GPU; 2: a GPU that has run out of memory. */
 static int reid__prefilter_state(const reid_index *x) {
     if (!x->prefilter || !x->prefilter->device.context) return 0;
     return x->prefilter->device.no_memory ? 2 : 1;
@@ -9851,7 +9852,7 @@ static void reid__prefilter_close(reid_index *x, int forked) {
     if (!s) return;
     reid__driver *cu = &s->device.cu;
     if (!forked && s->device.context && cu->CtxPushCurrent(s->device.context) == 0) {
-        if (s->stream) cu->StreamDestroy(s->stream); /* nothing is on its way */
+        if (s->stream) cu->StreamDestroy(s->stream); /* no copy is in progress */
         if (s->rows) cu->MemFree(s->rows);
         if (s->pinned) cu->MemFreeHost(s->pinned);
         for (int i = 0; i < 2; i++)
@@ -9862,7 +9863,7 @@ static void reid__prefilter_close(reid_index *x, int forked) {
     x->prefilter = NULL, x->firsts = NULL, x->prefilter_bytes = 0;
 }
 
-/* The queries as halves, and what that means for their maxima. */
+/* Converts the queries to halves, and computes h->steps and h->slack. */
 static void reid__prefilter_queries(reid__search_chunk *h, size_t bytes) {
     const reid__gpu_prefilter *s = h->x->prefilter;
     uint16_t *out = (uint16_t *)(void *)s->pinned;
@@ -9894,7 +9895,7 @@ static reid_result reid__prefilter_run(reid__search_chunk *h, reid_error *e) {
     int code = cu->MemcpyHtoDAsync(s->queries, s->pinned, bytes, s->stream);
     if (!code) code = reid__launch_kernel(cu, &s->steps[which], 0, blocks, 1, s->stream, &a);
     if (!code) code = cu->MemcpyDtoHAsync(h->maxima, s->maxima, maxima, s->stream);
-    int waited = cu->StreamSynchronize(s->stream); /* also after an error: nothing may still be on its way */
+    int waited = cu->StreamSynchronize(s->stream); /* also after an error: no copy may still be in progress */
     r = reid__gpu_check(&s->device, code ? code : waited, "a search", e);
     reid__gpu_leave(&s->device);
     return r;
@@ -9906,7 +9907,7 @@ static reid_result reid__prefilter_run(reid__search_chunk *h, reid_error *e) {
 #define reid__prefilter_run(h, e) REID_OK
 #endif
 
-/* Every row gets a list for what it is to chunks before its own, if that pays and takes no more memory than rows. */
+/* Makes the search mutual if that pays: every row gets a deferred list, if these take no more memory than the rows. */
 static reid_result reid__make_mutual(reid_index *x, reid__search_chunk *h, int n, const float *queries, reid_error *e) {
     size_t rows = x->rows.count, bytes = rows * (h->cap * sizeof(reid__deferred_hit) + sizeof(reid__deferred_list));
     int rows_are_queries = queries == x->rows.floats && (size_t)n == rows && !h->starts && !h->prefiltered;
@@ -9921,7 +9922,7 @@ static reid_result reid__make_mutual(reid_index *x, reid__search_chunk *h, int n
     return REID_OK;
 }
 
-/* Chunks of queries as large as memory allows. */
+/* Searches for chunks of queries, as large as memory allows. */
 static reid_result reid__search(reid_index *x, reid__search_chunk *h, int n, const float *queries, reid_error *e) {
     size_t least = x->memory_limit ? x->memory_limit - x->mem.used - x->prefilter_bytes : SIZE_MAX;
     size_t most = least < REID__SEARCH_MEMORY ? least : REID__SEARCH_MEMORY;
@@ -9955,10 +9956,10 @@ static reid_result reid__search(reid_index *x, reid__search_chunk *h, int n, con
 static reid_result reid__check_search(const reid_index *x, const float *queries, int n, const reid_search_desc *d,
                                       reid_error *e) {
     if (d->k < 1 || (int)d->scoring < REID_ROWS || d->scoring > REID_GROUP_TOP)
-        return reid__fail(e, REID_ERR_INVALID_ARG, "k is %d and scoring %d: at least 1, and a reid_scoring", d->k,
-                          (int)d->scoring);
+        return reid__fail(e, REID_ERR_INVALID_ARG, "k is %d, scoring is %d; k must be at least 1, scoring a "
+                          "reid_scoring", d->k, (int)d->scoring);
     if (d->scoring == REID_GROUP_TOP && (d->top < 1 || d->top > REID_MAX_TOP))
-        return reid__fail(e, REID_ERR_INVALID_ARG, "top is %d: 1 to %d", d->top, REID_MAX_TOP);
+        return reid__fail(e, REID_ERR_INVALID_ARG, "top is %d; it must be 1 to %d", d->top, REID_MAX_TOP);
     if (d->scoring != REID_ROWS && !x->rows.groups)
         return reid__fail(e, REID_ERR_INVALID_ARG, "groups are searched, but rows.groups was NULL");
     if (d->use_threshold && !(d->threshold >= -1e300 && d->threshold <= 1e300))
@@ -9972,7 +9973,7 @@ static reid_result reid__check_search(const reid_index *x, const float *queries,
     return REID_OK;
 }
 
-/* h->hits, found, each and user are set, the rest is 0. */
+/* The caller has set h->hits, found, each and user, and zeroed the rest. */
 static reid_result reid__search_for(reid_index *index, const float *queries, int n, const reid_search_desc *search,
                                     reid__search_chunk *h, reid_error *error) {
     if (index->pid != getpid()) return reid__fail(error, REID_ERR_FORKED, "create the index after the fork");
@@ -10003,7 +10004,7 @@ REID_API reid_result reid_search(reid_index *index, const float *queries, int n,
     reid__search_chunk h;
     reid__clear_error(error);
     if (!index || !search || n < 0 || (n && (!queries || !hits || !found)))
-        return reid__fail(error, REID_ERR_INVALID_ARG, "an index, n >= 0, queries, a search, hits, found: all needed");
+        return reid__fail(error, REID_ERR_INVALID_ARG, "index, n >= 0, queries, search, hits and found are needed");
     size_t places = search->k > 0 ? (size_t)n * (size_t)search->k : 0;
     memset(&h, 0, sizeof h);
     h.hits = hits, h.found = found;
@@ -10017,7 +10018,7 @@ REID_API reid_result reid_search(reid_index *index, const float *queries, int n,
 
 /* --- an index ----------------------------------------------------------------------------------------------------- */
 
-/* What looking at all rows found. */
+/* The result of checking all rows, by thread. */
 typedef struct reid__lengths {
     const reid_index *x;
     float *longest;   /* [threads]: squares */
@@ -10054,7 +10055,7 @@ static reid_result reid__measure(reid_index *x, reid_error *e) {
         if (c.longest[i] > most) most = c.longest[i];
     }
     reid__release(&x->mem, before);
-    x->longest = sqrt((double)most * 1.01 + x->rows.dim * 1e-36); /* what rounding and underflow may have hidden */
+    x->longest = sqrt((double)most * 1.01 + x->rows.dim * 1e-36); /* allows for rounding and underflow */
     if (bad == SIZE_MAX) return REID_OK;
     return reid__fail(e, REID_ERR_EMBEDDING, "row %zu is not finite, or longer than 1e18", bad);
 }
@@ -10089,19 +10090,19 @@ static reid_result reid__check_rows(const reid_desc *desc, const reid_rows *rows
     reid_error *e = desc->error;
     size_t size;
     if (desc->threads < 0 || desc->threads > 1024)
-        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.threads is %d: 0 to 1024", desc->threads);
+        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.threads is %d; it must be 0 to 1024", desc->threads);
     if ((int)desc->device < REID_DEVICE_AUTO || desc->device > REID_DEVICE_CUDA)
-        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.device is %d, which is no reid_device", (int)desc->device);
+        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.device is %d, which is not a reid_device", (int)desc->device);
     if (rows->dim < 1 || rows->dim > REID_MAX_DIM || rows->count > UINT32_MAX - 1 ||
         !reid__mul(rows->count, (size_t)rows->dim * sizeof(float), &size))
-        return reid__fail(e, REID_ERR_INVALID_ARG, "%llu rows of %d floats: at most 4294967294 of 1 to %d",
+        return reid__fail(e, REID_ERR_INVALID_ARG, "%llu rows of %d floats; the limit is 4294967294 rows of 1 to %d",
                           (unsigned long long)rows->count, rows->dim, REID_MAX_DIM);
     if (rows->count && !rows->floats == !rows->halves)
-        return reid__fail(e, REID_ERR_INVALID_ARG, "either rows.floats or rows.halves has to be given");
+        return reid__fail(e, REID_ERR_INVALID_ARG, "give either rows.floats or rows.halves");
     return REID_OK;
 }
 
-/* A GPU, if it was asked for or can be had and pays. */
+/* Opens a GPU if one is requested, or if one is available and pays. */
 static reid_result reid__index_device(reid_index *x, const reid_desc *desc) {
     int automatic = desc->device == REID_DEVICE_AUTO;
     reid_error why;
@@ -10125,9 +10126,9 @@ static reid_result reid__index_open(reid_index *x, const reid_desc *desc) {
     reid_result r = reid__kernels_choose(desc->cpu_isa, REID_FP32, &x->kernels, e);
     if (r != REID_OK) return r;
     x->has_mutex = pthread_mutex_init(&x->mutex, NULL) == 0;
-    if (!x->has_mutex) return reid__fail(e, REID_ERR_SYSTEM, "the mutex of an index");
+    if (!x->has_mutex) return reid__fail(e, REID_ERR_SYSTEM, "could not create the mutex of an index");
     r = reid__team_start(&x->team, &x->mem, desc->threads ? desc->threads : reid__cpu_count(), desc);
-    if (r != REID_OK) return reid__fail(e, r, "the threads of an index: %s", reid_result_string(r));
+    if (r != REID_OK) return reid__fail(e, r, "could not start the threads of an index: %s", reid_result_string(r));
     x->threads = x->team.size;
     r = reid__measure(x, e);
     if (r == REID_OK && x->rows.groups) r = reid__index_groups(x, e);
@@ -10168,36 +10169,36 @@ REID_API reid_result reid_index_create(const reid_desc *desc, const reid_rows *r
 /* --------------------------------------------------------------------------------------------------------------------
    >>group
    Average linkage without a matrix. The mean cosine of two groups is the product of the sums of their unit rows over
-   the product of their sizes. A group that two others became is no nearer to a third than the nearer of them was, so
-   two groups that are each other's nearest can be joined whatever else is to come: no order shows but that of ties
+   the product of their sizes. A group made of two others is no nearer to a third than the nearer of them was, so two
+   groups that are each other's nearest can be joined whatever comes later, and only ties depend on the order
    (Bruynooghe 1977 calls such a linkage reducible). A cannot_link is minus infinity, which a mean inherits.
 
-   >>search finds each group's REID__NEAR nearest ones; they become links in a heap. What is not among them is no nearer
-   than the last of them, the group's bound. The best link joins its groups if neither has a higher bound. Otherwise it
-   waits, and both of its groups with it, until the heap is empty. Then the groups that ran into their bounds are
-   searched for among those that there are now. Every round joins the best pair at least, and most rounds join most.
+   >>search finds each group's REID__NEAR nearest ones; they become links in a heap. No other group is nearer
+   than the last of them, the group's bound. The best link joins its groups if neither has a higher bound. Otherwise the
+   link and both groups wait until the heap is empty. Then the groups that reached their bounds are searched for again
+   among the present groups. Every round joins at least the best pair, and usually most pairs.
    ------------------------------------------------------------------------------------------------------------------ */
 #define REID__NEAR 32           /* links that a search gives a group */
-#define REID__NOTHING UINT32_MAX /* no sum: a group of one row is its own; no row that `separate_ids` knows */
-#define REID__MEAN_ERROR 2.5e-7 /* more than a product of two means in FP32 can be off: 2^-24 each, twice */
-#define REID__GROUP_CHUNK 4096  /* groups that are searched for at a time, ... */
-#define REID__GROUP_VALUES ((size_t)1 << 22) /* ... and the values of their means */
+#define REID__NOTHING UINT32_MAX /* in `sum`: none, as a group of one row is its own sum; in `known`: no row */
+#define REID__MEAN_ERROR 2.5e-7 /* exceeds the error of a product of two means in FP32: 2^-24 each, twice */
+#define REID__GROUP_CHUNK 4096  /* most groups that are searched for at a time ... */
+#define REID__GROUP_VALUES ((size_t)1 << 22) /* ... and most values of their means */
 
-/* Of a group in a round: its nearest one waits; it ran into its bound, or its links are searched for. */
+/* State of a group in a round. WAITING: its best link waits. BOUND: it reached its bound, or its links are sought. */
 enum { REID__FREE, REID__WAITING, REID__BOUND };
 
-/* A row in its group. What a group has stands with its home, its lowest row. */
+/* A row in its group. The fields of a group are those of its home, its lowest row. */
 typedef struct reid__grouped {
     uint32_t home, next;         /* next: the rows of a group are a ring */
     uint32_t size, place, sum;   /* rows; place of its mean in means; of its sum in sums */
-    uint32_t changed;            /* joins there had been when it was last joined */
-    uint32_t nearest;            /* whom looking at all has found; itself: nobody has looked */
-    uint32_t known;              /* a row of which `separate_ids` knows something; REID__NOTHING: there is none */
+    uint32_t changed;            /* value of `joins` after its last join */
+    uint32_t nearest;            /* result of reid__look_at_all; itself: not called */
+    uint32_t known;              /* a row with a number in `separate_ids`; REID__NOTHING: none */
     int state;
-    double bound;                /* of its scores with groups to which no link leads */
+    double bound;                /* of its scores with groups to which it has no link */
 } reid__grouped;
 
-/* Homes a < b of two groups, and their score after `joins` joins; if one has changed since, it can only be less now. */
+/* Homes a < b of two groups, and their score after `joins` joins; if a group has changed since, it can only be less. */
 typedef struct reid__link {
     double score;
     uint32_t a, b, joins;
@@ -10205,19 +10206,19 @@ typedef struct reid__link {
 
 typedef struct reid__grouping {
     const reid_group_desc *d;
-    reid_desc desc;              /* of the searches */
+    reid_desc desc;              /* for the searches */
     reid__mem mem;
     reid__grouped *rows;         /* [count] */
     uint32_t count, joins, musts, live; /* musts: joins of must_links; live: groups at the beginning of a round */
-    uint32_t used, at;           /* of sums; in asked, where queries begin */
+    uint32_t used, at;           /* of sums; first of the queries in asked */
     int dim;
-    float *means, *sums;         /* (live, dim); (used, 2, dim): as much as a float holds, and the rest */
-    uint32_t *starts, *enemies;  /* [count + 1], [2 cannot_links]: whom each row cannot be linked with; or NULL */
-    uint32_t *homes, *asked;     /* [live]: of the means; of those who need links */
-    reid__link *links;           /* [room]: a heap; behind it, at the end, those that wait */
+    float *means, *sums;         /* (live, dim); (used, 2, dim): rounded to float, and the rest */
+    uint32_t *starts, *enemies;  /* [count + 1], [2 cannot_links]: each row's cannot_links; or NULL */
+    uint32_t *homes, *asked;     /* [live]: homes of the means; of groups that need links */
+    reid__link *links;           /* [room]: a heap, and at the end the waiting links */
     size_t heap, waiting, room;
     float *queries;              /* (chunk, dim): means from asked[at] on */
-    reid_hit *hits;              /* (REID__SEARCH_CHUNK, REID__NEAR): what was found for them */
+    reid_hit *hits;              /* (REID__SEARCH_CHUNK, REID__NEAR): their hits */
     int *found, chunk;
     reid_merge *merges;          /* [count], or NULL */
 } reid__grouping;
@@ -10226,7 +10227,7 @@ static const float *reid__group_mean(const reid__grouping *g, uint32_t home) {
     return g->means + (size_t)g->rows[home].place * (size_t)g->dim;
 }
 
-/* The sum of the unit rows of a group, in two parts; *rest is NULL if there is no second one. */
+/* The sum of the unit rows of a group, in two parts; *rest is NULL if there is no second part. */
 static const float *reid__group_sum(const reid__grouping *g, uint32_t home, const float **rest) {
     const float *sum = g->sums + (size_t)g->rows[home].sum * 2 * (size_t)g->dim;
     int alone = g->rows[home].sum == REID__NOTHING;
@@ -10234,10 +10235,10 @@ static const float *reid__group_sum(const reid__grouping *g, uint32_t home, cons
     return alone ? reid__group_mean(g, home) : sum;
 }
 
-/* To multiples of 2^-40, so that scores which only rounding has made different are equal. */
+/* Rounds to multiples of 2^-40, so that scores that differ only by rounding become equal. */
 static double reid__round_score(double score) { return floor(score * 1099511627776.0 + 0.5) / 1099511627776.0; }
 
-/* Products of floats are exact in double: however a compiler adds them up, the bits are the same. */
+/* Products of floats are exact in double, so fused or not, the bits are the same. */
 static double reid__group_score(const reid__grouping *g, uint32_t a, uint32_t b) {
     const float *a_rest, *b_rest, *x = reid__group_sum(g, a, &a_rest), *y = reid__group_sum(g, b, &b_rest);
     double sum = reid__exact_dot(x, y, g->dim);
@@ -10289,7 +10290,7 @@ static void reid__join(reid__grouping *g, uint32_t a, uint32_t b, double score, 
 
 /* --- rounds ------------------------------------------------------------------------------------------------------- */
 
-/* Moves the groups' means to the front, in the order of homes, lists who needs links, and returns how many they are. */
+/* Moves the groups' means to the front, in the order of homes. Lists groups that need links; returns their number. */
 static uint32_t reid__list_groups(reid__grouping *g) {
     uint32_t asked = g->live = 0;
     for (uint32_t i = 0; i < g->count; i++) {
@@ -10312,7 +10313,7 @@ static int reid__not_for_me(int query, size_t row, void *user) {
     return home == other || reid__cannot_link(g, home, other);
 }
 
-/* More are nearest to a group than a search tells apart: looks at all of them in double. */
+/* Compares a group with all others in double, if too many are nearest for a search to distinguish. */
 static void reid__look_at_all(reid__grouping *g, uint32_t home) {
     reid__link best = {(double)-INFINITY, home, home, g->joins};
     for (uint32_t i = 0; i < g->live; i++) {
@@ -10324,7 +10325,7 @@ static void reid__look_at_all(reid__grouping *g, uint32_t home) {
     g->links[g->heap++] = best;
 }
 
-/* The n hits of a group become links, from a, who asked, to b. */
+/* Turns the n hits of a group into links, from a, the group searched for, to b. */
 static void reid__take_hits(reid__grouping *g, uint32_t home, const reid_hit *hits, int n) {
     reid__link link = {0, home, 0, 0};
     reid__grouped *m = &g->rows[home];
@@ -10340,7 +10341,7 @@ static void reid__take_hits(reid__grouping *g, uint32_t home, const reid_hit *hi
 
 static reid_result reid__go_on(const reid__grouping *g) {
     if (!g->d->stop_fn || !g->d->stop_fn(g->d->stop_user)) return REID_OK;
-    return reid__fail(g->desc.error, REID_ERR_CANCELLED, "stop_fn asked for it");
+    return reid__fail(g->desc.error, REID_ERR_CANCELLED, "stop_fn stopped the grouping");
 }
 
 static reid_result reid__take_chunk(void *user, int first, int n) {
@@ -10350,8 +10351,8 @@ static reid_result reid__take_chunk(void *user, int first, int n) {
     return reid__go_on(g);
 }
 
-/* Searches for the links of `asked` groups. Those that waited are kept, but for the ones that are found anew: no group
-   ever has more than came from its own search. */
+/* Searches for the links of `asked` groups. Keeps waiting links, except those that will be found again, so that no
+   group has more links than one search gives. */
 static reid_result reid__find_links(reid__grouping *g, uint32_t asked) {
     reid_rows rows = {g->means, NULL, g->live, g->dim, NULL};
     const reid__link *from = g->links + (g->room - g->waiting);
@@ -10380,7 +10381,7 @@ static reid_result reid__find_links(reid__grouping *g, uint32_t asked) {
     return r;
 }
 
-/* The better score first; of equals the one that was looked at longer ago, then the lower rows. */
+/* The better score comes first; of equal scores the one computed longer ago, then the lower rows. */
 static int reid__link_before(const reid__link *x, const reid__link *y) {
     if (x->score != y->score) return x->score > y->score;
     if (x->joins != y->joins) return x->joins < y->joins;
@@ -10397,7 +10398,7 @@ static void reid__sift(reid__link *heap, size_t count, size_t at) {
     heap[at] = moved;
 }
 
-/* Of two links that found each other one is enough; the rest become a heap. */
+/* Drops one of two links between the same groups; makes the others a heap. */
 static void reid__order_links(reid__grouping *g) {
     size_t kept = 0;
     for (size_t i = 0; i < g->heap; i++) {
@@ -10412,7 +10413,7 @@ static void reid__order_links(reid__grouping *g) {
     for (size_t at = kept / 2; at-- > 0;) reid__sift(g->links, kept, at);
 }
 
-/* Brings a link up to date. Once the best one is, all that equal it are. */
+/* Brings a link up to date. Outdated links come first among equals, so if the best is up to date, so are its equals. */
 static void reid__renew_link(const reid__grouping *g, reid__link *link) {
     uint32_t a = g->rows[link->a].home, b = g->rows[link->b].home;
     if (a != b && (link->joins < g->rows[a].changed || link->joins < g->rows[b].changed))
@@ -10420,13 +10421,13 @@ static void reid__renew_link(const reid__grouping *g, reid__link *link) {
     link->a = a < b ? a : b, link->b = a < b ? b : a, link->joins = g->joins;
 }
 
-/* 1: nothing that is not a link can be better for m than its link to `other`. */
+/* Whether no group without a link can be better for m than its link to `other`. */
 static int reid__is_nearest(reid__grouped *m, uint32_t other, double score) {
     if (score < m->bound || (score == m->bound && m->nearest != other)) m->state = REID__BOUND;
     return m->state == REID__FREE;
 }
 
-/* Joins groups until all links are used up, or wait for the next round. */
+/* Joins groups until every link has been used, or waits for the next round. */
 static reid_result reid__follow_links(reid__grouping *g) {
     for (uint32_t i = 1; g->heap; i++) {
         if (i % 65536 == 0 && reid__go_on(g) != REID_OK) return REID_ERR_CANCELLED;
@@ -10461,9 +10462,9 @@ static reid_result reid__group_rounds(reid__grouping *g) {
     return r;
 }
 
-/* --- what was asked for ------------------------------------------------------------------------------------------- */
+/* --- rows and constraints ----------------------------------------------------------------------------------------- */
 
-/* The rows at length 1, each alone. */
+/* Copies the rows with length 1; each becomes a group. */
 static reid_result reid__unit_rows(reid__grouping *g, const reid_rows *rows) {
     for (uint32_t i = 0; i < g->count; i++) {
         size_t at = (size_t)i * (size_t)g->dim;
@@ -10484,10 +10485,10 @@ static reid_result reid__unit_rows(reid__grouping *g, const reid_rows *rows) {
     return REID_OK;
 }
 
-/* The shortest way along must_links from one row to another that has one. */
+/* Reports the shortest path along must_links from one row to another; there must be one. */
 static reid_result reid__contradiction(reid__grouping *g, uint32_t from, uint32_t to, size_t *links) {
     const uint32_t *pairs = g->d->must_link;
-    uint32_t *way = g->asked, *far = g->homes; /* the next row towards `to`, and how many links it is away */
+    uint32_t *way = g->asked, *far = g->homes; /* the next row towards `to`, and its distance in links */
     char text[1024];
     size_t used = 0;
     memset(far, 0xff, (size_t)g->count * sizeof *far);
@@ -10501,11 +10502,11 @@ static reid_result reid__contradiction(reid__grouping *g, uint32_t from, uint32_
         if (g->merges) g->merges[*links] = link;
         if (used + 16 < sizeof text) used += (size_t)snprintf(text + used, sizeof text - used, "%u - ", at);
     }
-    return reid__fail(g->desc.error, REID_ERR_CONTRADICTION, "rows %u and %u cannot be linked, and have to be: %s%s%u",
+    return reid__fail(g->desc.error, REID_ERR_CONTRADICTION, "rows %u and %u must be separate, but are linked: %s%s%u",
                       from, to, text, used + 16 < sizeof text ? "" : "... - ", to);
 }
 
-/* Joins what belongs together, and lists for each row whom it cannot be linked with. */
+/* Joins the rows of must_links, and lists each row's cannot_links. */
 static reid_result reid__take_links(reid__grouping *g, size_t *links) {
     const uint32_t *must = g->d->must_link, *cannot = g->d->cannot_link;
     size_t n = 2 * g->d->cannot_links;
@@ -10529,8 +10530,8 @@ static reid_result reid__take_links(reid__grouping *g, size_t *links) {
     return REID_OK;
 }
 
-/* Joins equal rows, of which there may be many: no search tells them apart. Those of a must_link are not among them,
-   because their groups have other rows, too. */
+/* Joins equal rows, as there may be more than a search can distinguish. Rows with a must_link are left out, because
+   their groups have other rows, too. */
 static reid_result reid__join_equals(reid__grouping *g) {
     size_t bytes = (size_t)g->count * sizeof(uint64_t);
     uint64_t *keys = (uint64_t *)reid__alloc(&g->mem, bytes);
@@ -10559,7 +10560,7 @@ static reid_result reid__join_equals(reid__grouping *g) {
     return REID_OK;
 }
 
-/* Memory that lasts until the end. */
+/* Allocates the memory that lasts until the end. */
 static reid_result reid__group_memory(reid__grouping *g) {
     size_t n = g->count, dim = (size_t)g->dim, chunk = REID__GROUP_VALUES / dim, *limit = &g->desc.memory_limit;
     reid__carver c = {NULL, 0};
@@ -10571,7 +10572,7 @@ static reid_result reid__group_memory(reid__grouping *g) {
         c.used = 0;
         g->rows = (reid__grouped *)reid__carve(&c, n, sizeof *g->rows);
         g->means = (float *)reid__carve(&c, n * dim, sizeof(float));
-        g->sums = (float *)reid__carve(&c, n / 2 * dim, 2 * sizeof(float)); /* of two rows that were alone, each */
+        g->sums = (float *)reid__carve(&c, n / 2 * dim, 2 * sizeof(float)); /* each is of two or more rows */
         g->links = (reid__link *)reid__carve(&c, g->room, sizeof *g->links);
         g->homes = (uint32_t *)reid__carve(&c, n, sizeof(uint32_t));
         g->asked = (uint32_t *)reid__carve(&c, n, sizeof(uint32_t));
@@ -10588,19 +10589,19 @@ static reid_result reid__group_memory(reid__grouping *g) {
 
 static reid_result reid__check_links(reid_error *e, const char *name, const uint32_t *pairs, size_t n, size_t rows) {
     if (n > UINT32_MAX / 2 || (n && !pairs))
-        return reid__fail(e, REID_ERR_INVALID_ARG, "%s: NULL, or more than 2147483647 pairs", name);
+        return reid__fail(e, REID_ERR_INVALID_ARG, "%s is NULL, or has more than 2147483647 pairs", name);
     for (size_t i = 0; i < 2 * n; i++)
         if (pairs[i] >= rows || pairs[i] == pairs[i ^ 1])
-            return reid__fail(e, REID_ERR_INVALID_ARG, "%s %llu is of rows %u and %u: two of %llu rows", name,
+            return reid__fail(e, REID_ERR_INVALID_ARG, "%s %llu has rows %u and %u; it needs two of %llu rows", name,
                               (unsigned long long)i / 2, pairs[i & ~(size_t)1], pairs[i | 1], (unsigned long long)rows);
     return REID_OK;
 }
 
 static reid_result reid__check_group(const reid_desc *desc, const reid_rows *rows, const reid_group_desc *d) {
     reid_error *e = desc->error;
-    if (rows->groups) return reid__fail(e, REID_ERR_INVALID_ARG, "rows.groups is given: groups are to be found");
+    if (rows->groups) return reid__fail(e, REID_ERR_INVALID_ARG, "rows.groups must be NULL: reid_group finds groups");
     if (!(d->threshold >= -2 && d->threshold <= 2))
-        return reid__fail(e, REID_ERR_INVALID_ARG, "the threshold is %g, which is no cosine", d->threshold);
+        return reid__fail(e, REID_ERR_INVALID_ARG, "the threshold is %g, which is not a cosine", d->threshold);
     reid_result r = reid__check_links(e, "must_link", d->must_link, d->must_links, rows->count);
     return r == REID_OK ? reid__check_links(e, "cannot_link", d->cannot_link, d->cannot_links, rows->count) : r;
 }
@@ -10634,7 +10635,7 @@ REID_API reid_result reid_group(const reid_desc *desc, const reid_rows *rows, co
     for (uint32_t i = 0, n = 0; i < g.count; i++)
         out[i] = r != REID_OK ? 0 : g.rows[i].home == i ? n++ : out[g.rows[i].home];
     if (r == REID_OK && merges) reid__sort(merges + g.musts, g.joins - g.musts, sizeof *merges, reid__by_merge);
-    if (merged) *merged = r == REID_OK ? g.joins : links; /* links: of a contradiction */
+    if (merged) *merged = r == REID_OK ? g.joins : links; /* links: the length of a contradiction */
     reid__release(&g.mem, NULL);
     reid__leave(caller);
     return r;
@@ -10643,12 +10644,12 @@ REID_API reid_result reid_group(const reid_desc *desc, const reid_rows *rows, co
 
 /* --------------------------------------------------------------------------------------------------------------------
    >>create
-   The handle: reid_create finds the network that a weight file holds, checks what was asked for, and builds the plan,
+   The handle: reid_create finds out which network a weight file contains, checks the description, and builds the plan,
    the packed weights and the lanes.
    ------------------------------------------------------------------------------------------------------------------ */
 struct reid_ctx {
     reid__mem mem;
-    pid_t pid;                 /* of the process that created it: threads and locks do not survive a fork */
+    pid_t pid;                 /* of the process that created it, because threads and locks do not survive a fork */
     reid__plan *plan;
     reid__prep *prep;
     reid__net net;
@@ -10657,7 +10658,7 @@ struct reid_ctx {
     int lane_count, lane_threads;
     size_t lane_bytes, arena_bytes;
     struct reid__gpu *gpu;     /* NULL: the CPU computes */
-    reid_ctx *fp32_fallback;   /* desc.fallback: the same in FP32 */
+    reid_ctx *fp32_fallback;   /* desc.fallback: a handle for the same network in FP32 */
     reid_saturation saturation;
     pthread_mutex_t mutex;     /* guards the queue for lanes, and `saturation` */
     pthread_cond_t turn;
@@ -10666,19 +10667,19 @@ struct reid_ctx {
     reid_info info;
 };
 
-/* --- which network a file holds ----------------------------------------------------------------------------------- */
+/* --- recognising the network of a file ---------------------------------------------------------------------------- */
 
 static int reid__ends(const char *text, const char *suffix) {
     size_t n = strlen(text), m = strlen(suffix);
     return n >= m && strcmp(text + n - m, suffix) == 0;
 }
 
-/* A layer of a trunk. One that a network lacks is another's, ResNet-101's perhaps, whose first blocks fit: refused. */
+/* A layer of a trunk. If a network lacks it, the file is for another, perhaps ResNet-101, whose first blocks fit. */
 static int reid__is_trunk(const char *name) {
     return reid__starts(name, "features.") || (reid__starts(name, "layer") && reid__is_digit(name[5]));
 }
 
-/* A tensor that the plan does not use: harmless (classifier, counters, a head that was not asked for) or unexpected. */
+/* A tensor that the plan does not use: harmless (classifier, counters, a head that is not wanted) or unexpected. */
 static reid_tensor_status reid__unused_status(const reid_desc *desc, const char *name) {
     if (reid__ends(name, ".num_batches_tracked") || reid__starts(name, "fc.") || reid__starts(name, "classifier."))
         return REID_TENSOR_IGNORED;
@@ -10695,7 +10696,7 @@ static void reid__shape_text(char *out, size_t size, const size_t *shape, int nd
     if (at < size) snprintf(out + at, size - at, "]");
 }
 
-/* Finds a wanted tensor; what is wrong with it, if anything, goes to note. */
+/* Finds a needed tensor; note receives what is wrong with it, if anything. */
 static reid_result reid__needed_find(const reid__weights *file, const reid__needed_tensor *want,
                                    const reid__tensor **found, char note[256]) {
     const reid__tensor *t = *found = reid__weights_find(file, want->name);
@@ -10717,7 +10718,7 @@ static reid_result reid__needed_find(const reid__weights *file, const reid__need
     return REID_ERR_TENSOR_DTYPE;
 }
 
-/* What reid__match_plan found. */
+/* The result of reid__match_plan. */
 typedef struct reid__match {
     int wanted, matched, unexpected;
     reid_result first;    /* the first error */
@@ -10767,11 +10768,11 @@ static void reid__match_plan(const reid__weights *file, const reid__plan *p, con
     }
 }
 
-/* How wide the file's projection is, and what follows it. */
+/* Reads the width of the file's projection, and the activation that follows it. */
 static reid_result reid__read_projection(const reid__weights *file, reid__projection *projection, reid_error *e) {
     const reid__tensor *t = reid__weights_find(file, "projection.weight");
     const char *act = reid__weights_meta(file, "reid.head_activation");
-    if (!t) return REID_OK; /* which is found out later */
+    if (!t) return REID_OK; /* reported later, as a missing tensor */
     if (t->ndim == 2 && t->shape[0] >= 1 && t->shape[0] <= REID_MAX_DIM) projection->width = (int)t->shape[0];
     for (int i = REID__RELU; act && i <= REID__TANH; i++)
         if (strcmp(act, reid__act_names[i]) == 0) projection->act = (reid__act)i;
@@ -10781,7 +10782,7 @@ static reid_result reid__read_projection(const reid__weights *file, reid__projec
     return REID_OK;
 }
 
-/* desc.head for one network and file: NONE, FILE or SEEDED. Without a file it has no optional head. */
+/* Resolves desc.head for one network and file: NONE, FILE or SEEDED. Without a file, AUTO takes no optional head. */
 static reid_result reid__resolve_head(const reid_desc *desc, const reid__arch *arch, const reid__weights *file,
                                       reid_head *head, reid__projection *projection, reid_error *e) {
     int has_head = arch->multiscale || reid__may_project(arch);
@@ -10797,9 +10798,9 @@ static reid_result reid__resolve_head(const reid_desc *desc, const reid__arch *a
     return *head == REID_HEAD_FILE && file ? reid__read_projection(file, projection, e) : REID_OK;
 }
 
-/* Finds the network whose tensors the file holds: every table is expanded and compared, the fewest differences win.
-   Of equals the one that uses more of the file wins: fc.0 may be a head, or what nobody needs.
-   On success p is the plan (for a 224x224 input: names and shapes do not depend on it) and m the comparison with it. */
+/* Finds the network of a file: expands and compares every table; the fewest differences win, then the most tensors
+   used, because fc.0 may be a head or unused. On success p is the plan (for a 224x224 input: names and shapes do not
+   depend on it) and m the comparison with it. */
 static reid_result reid__detect(const reid__weights *file, const reid_desc *desc, unsigned char *used, reid__plan *p,
                                 reid__match *m, reid_error *e) {
     const char *name = desc->network ? desc->network : reid__weights_meta(file, "reid.network");
@@ -10828,32 +10829,32 @@ static reid_result reid__detect(const reid__weights *file, const reid_desc *desc
     return REID_OK;
 }
 
-/* What has a meaning without a file, too. */
+/* Checks the options that do not depend on a file. */
 static reid_result reid__check_options(const reid_desc *desc) {
     reid_error *e = desc->error;
     if ((int)desc->head < REID_HEAD_AUTO || desc->head > REID_HEAD_SEEDED)
-        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.head is %d, which is no reid_head", (int)desc->head);
+        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.head is %d, which is not a reid_head", (int)desc->head);
     if (desc->last_stride < 0 || desc->last_stride > 2)
         return reid__fail(e, REID_ERR_INVALID_ARG, "desc.last_stride is %d; it can be 1 or 2", desc->last_stride);
     if (desc->batch < 0 || desc->threads < 0 || desc->lanes < 0 || desc->batch > 4096 || desc->threads > 1024 ||
         desc->lanes > 1024)
-        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.batch %d, threads %d, lanes %d: 0 to 4096, 1024, 1024",
-                          desc->batch, desc->threads, desc->lanes);
+        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.batch is %d, threads %d, lanes %d; they must be 0 to 4096, "
+                          "1024 and 1024", desc->batch, desc->threads, desc->lanes);
     if ((int)desc->precision >= REID_PRECISION_DEFAULT && desc->precision <= REID_INT8) return REID_OK;
-    return reid__fail(e, REID_ERR_INVALID_ARG, "desc.precision is %d, which is no reid_precision",
+    return reid__fail(e, REID_ERR_INVALID_ARG, "desc.precision is %d, which is not a reid_precision",
                       (int)desc->precision);
 }
 
-/* And the allocator that it gives. */
+/* Checks the description, and sets mem to its allocator. */
 static reid_result reid__check_desc(const reid_desc *desc, reid__mem *mem) {
     if (!desc->weights == !desc->weights_data)
         return reid__fail(desc->error, REID_ERR_INVALID_ARG,
-                          "either desc.weights or desc.weights_data has to be given");
+                          "give either desc.weights or desc.weights_data");
     reid_result r = reid__check_options(desc);
     return r == REID_OK ? reid__mem_init(mem, desc) : r;
 }
 
-/* The file alone, for questions about it. */
+/* Opens only the file, for functions that query it. */
 static reid_result reid__open_file(const reid_desc *desc, reid__mem *mem, reid__weights *file) {
     reid__clear_error(desc->error);
     reid_result r = reid__check_desc(desc, mem);
@@ -10906,16 +10907,16 @@ REID_API reid_result reid_weights_metadata(const reid_desc *desc, const char *ke
 
 /* --- creating ----------------------------------------------------------------------------------------------------- */
 
-/* The work of reid_create that needs the file; freed at its end. */
+/* State of reid_create, freed at its end. */
 typedef struct reid__build {
     const reid_desc *desc;
     reid_error *e;
-    reid__mem mem;                /* of all below */
+    reid__mem mem;                /* of everything below */
     reid__weights file;
     unsigned char *used;
     reid__loader *loaders;        /* [loader_count] */
     int loader_count;
-    size_t staging_bytes, staging_each, channels; /* channels: the most of a tensor */
+    size_t staging_bytes, staging_each, channels; /* channels: most in a tensor */
     uint64_t (*digests)[REID__MAX_NEEDED][2];     /* [op] of its tensors */
     char ranges_for[33];          /* INT8: the fingerprint that the ranges were measured for */
     reid_result *results;         /* [op] */
@@ -10933,13 +10934,13 @@ static unsigned long long reid__double_bits(double x) {
     return bits;
 }
 
-/* INT8: does this operation's output have a range of its own? A max pool's is that of its input. */
+/* INT8: whether this operation's output has its own range. A max pool has that of its input. */
 static int reid__is_ranged(const reid__plan *p, const reid__op *op) {
     return op->kind == REID__CONV && p->buffers[op->out].bytes == 1;
 }
 
-/* Text that names what an embedding is a function of, one fact a line; its 128-bit hash is the fingerprint. bare: as of
-   FP32, without options: what ranges are measured for. */
+/* Hashes a text that states everything an embedding depends on, one fact a line: see FINGERPRINT. bare: as in FP32 and
+   without flip, raw and latency, which identifies the network for ranges. */
 static void reid__fingerprint(const reid__build *b, int bare, char out[33]) {
     const reid_ctx *ctx = b->ctx;
     int int8 = !bare && b->desc->precision == REID_INT8;
@@ -11002,23 +11003,23 @@ static void reid__pack_part(void *task, int index) {
         b->results[i] = reid__pack_one(b, index, i, NULL);
 }
 
-/* INT8: whether the ranges were measured for this network, which packing has read. Flip and raw do not matter. */
+/* INT8: checks, after packing, that the ranges were measured for this network. Flip and raw do not matter. */
 static reid_result reid__check_ranges(const reid__build *b) {
     char own[33];
     if (b->desc->precision != REID_INT8) return REID_OK;
     reid__fingerprint(b, 1, own);
     if (strcmp(own, b->ranges_for) == 0) return REID_OK;
-    return reid__fail(b->e, REID_ERR_RANGES, "%s: made for fingerprint %s, and this network, with its preset and size, "
+    return reid__fail(b->e, REID_ERR_RANGES, "%s: made for fingerprint %s, but this network, with its preset and size, "
                       "has %s", b->desc->ranges, b->ranges_for, own);
 }
 
-/* Packs every operation on all threads; of several errors the first operation's is told. Then ranges are checked. */
+/* Packs every operation on all threads, and reports the first operation's error. Then checks the ranges. */
 static reid_result reid__pack_all(reid__build *b) {
     const reid__plan *p = b->ctx->plan;
     reid__parallel(&b->ctx->lanes[0].team, reid__pack_part, b, b->loader_count);
     for (int i = 0; i < p->op_count; i++) {
         if (b->results[i] == REID_OK) continue;
-        reid_result again = reid__pack_one(b, 0, i, b->e); /* once more, for the text */
+        reid_result again = reid__pack_one(b, 0, i, b->e); /* again, for the message */
         if (again != REID_OK) return again;
         return reid__fail(b->e, b->results[i], "operation %s: %s", p->ops[i].name, reid_result_string(b->results[i]));
     }
@@ -11067,7 +11068,7 @@ static void reid__block_sizes(const reid__plan *p, const reid__kernels *k, size_
     *floats += reid__floats_behind(p, k);
 }
 
-/* Sets the pointers of a thread's memory; c->base may be NULL. On a GPU it is only what resizing needs. */
+/* Sets the pointers of a thread's memory; c->base may be NULL. With a GPU only resizing needs memory. */
 static void reid__thread_layout(const reid_ctx *ctx, reid__thread_memory *s, reid__carver *c) {
     const reid__plan *p = ctx->plan;
     if (!ctx->gpu) {
@@ -11085,7 +11086,7 @@ static void reid__stop_lanes(reid_ctx *ctx, int forked) {
     for (int i = 0; ctx->lanes && i < ctx->lane_count; i++) reid__team_stop(&ctx->lanes[i].team, forked);
 }
 
-/* The preset (reid__preset_text), which `text` [256] is filled with, and the plan for its input size. */
+/* Writes the preset in effect (reid__preset_text) to `text` [256], and builds the plan for its input size. */
 static reid_result reid__make_plan(reid__plan *p, reid__prep *prep, const reid_desc *desc, const reid__arch *arch,
                                    const char *in_file, int last_stride, reid_head head,
                                    const reid__projection *projection, char *text, reid_error *e) {
@@ -11102,7 +11103,7 @@ static reid_result reid__make_plan(reid__plan *p, reid__prep *prep, const reid_d
     return reid__fail(e, REID_ERR_INPUT_SIZE, "%d x %d is too small for %s", prep->height, prep->width, arch->name);
 }
 
-/* INT8: the ranges in `file`, one scalar under the name of each operation whose output is stored in 8 bits. */
+/* INT8: reads the ranges from `file`, one scalar under the name of each operation whose output is stored in 8 bits. */
 static reid_result reid__take_ranges(reid__build *b, const reid__weights *file) {
     reid__plan *p = b->ctx->plan;
     char note[256];
@@ -11138,8 +11139,8 @@ static reid_result reid__read_ranges(reid__build *b) {
     reid__weights file;
     reid_desc desc = *b->desc;
     if (b->ctx->plan->arch->family != REID__RESNET)
-        return reid__fail(b->e, REID_ERR_PRECISION, "%s is not computed in INT8, which costs it too much accuracy; "
-                          "the ResNets are", b->ctx->plan->arch->name);
+        return reid__fail(b->e, REID_ERR_PRECISION, "%s is not computed in INT8, where it loses too much accuracy; "
+                          "only ResNets are", b->ctx->plan->arch->name);
     desc.weights = desc.ranges, desc.weights_data = NULL;
     reid_result r = reid__weights_open(&file, &desc, &b->ctx->mem, b->e);
     if (r != REID_OK) return r;
@@ -11152,7 +11153,7 @@ static reid_result reid__read_ranges(reid__build *b) {
     return r;
 }
 
-/* Network, head, preset, input size: everything that a name or the file decides. */
+/* Determines network, head, preset and input size, from the description and the file. */
 static reid_result reid__choose_network(reid__build *b) {
     reid_ctx *ctx = b->ctx;
     const reid_desc *desc = b->desc;
@@ -11189,7 +11190,7 @@ static reid_result reid__choose_network(reid__build *b) {
     return element == REID__ELEMENT_INT8 ? reid__read_ranges(b) : REID_OK;
 }
 
-#define REID__CPU_BATCH 8 /* images for which late weights are read once */
+#define REID__CPU_BATCH 8 /* images that share one reading of late weights */
 
 static reid_result reid__limit_fail(const reid__build *b, size_t need) {
     const reid__plan *p = b->ctx->plan;
@@ -11198,7 +11199,7 @@ static reid_result reid__limit_fail(const reid__build *b, size_t need) {
                       (unsigned long long)need);
 }
 
-/* Of a lane's activations; SIZE_MAX: more than there can be. What is not carried over lies where early arenas were. */
+/* Bytes of a lane's activations; SIZE_MAX: too many. Late buffers that are not carried over reuse early arenas. */
 static size_t reid__activation_bytes(const reid__plan *p, int slots, int batch) {
     size_t early, late, carried = p->carried_floats * sizeof(float) * (size_t)batch;
     if (!reid__mul(p->early_floats * sizeof(float), (size_t)slots, &early) ||
@@ -11210,12 +11211,12 @@ static size_t reid__fallback_bytes(const reid_ctx *ctx) {
     return ctx->fp32_fallback ? ctx->fp32_fallback->info.total_bytes : 0;
 }
 
-/* More than the best batch would only take memory. memory_limit shrinks it, and leaves one early arena if it must. */
+/* Chooses the smallest batch of full speed. memory_limit shrinks it, and may leave only one early arena. */
 static reid_result reid__choose_batch(reid__build *b) {
     reid_ctx *ctx = b->ctx;
     const reid__plan *p = ctx->plan;
     size_t lanes = (size_t)ctx->lane_count, threads = (size_t)ctx->lane_threads, limit = b->desc->memory_limit;
-    size_t bookkeeping = 65536 + lanes * threads * 1024; /* small arrays, more than they take */
+    size_t bookkeeping = 65536 + lanes * threads * 1024; /* generous room for small arrays */
     size_t behind = reid__floats_behind(p, ctx->net.kernels) * sizeof(float);
     size_t fixed = bookkeeping + ctx->mem.used + b->mem.used + p->weight_floats * sizeof(float) + b->staging_bytes;
     fixed += lanes * (ctx->lane_bytes + behind) + reid__fallback_bytes(ctx);
@@ -11266,37 +11267,38 @@ static reid_result reid__check_precision(reid_precision precision, reid_error *e
     return REID_OK;
 }
 
-/* What the desc asks for: device, precision, instruction set, threads. */
+/* Checks the description's device and precision; chooses instruction set and threads. */
 static reid_result reid__choose_device(reid__build *b) {
     const reid_desc *desc = b->desc;
     reid_ctx *ctx = b->ctx;
     if ((int)desc->device < REID_DEVICE_AUTO || desc->device > REID_DEVICE_CUDA)
-        return reid__fail(b->e, REID_ERR_INVALID_ARG, "desc.device is %d, which is no reid_device", (int)desc->device);
+        return reid__fail(b->e, REID_ERR_INVALID_ARG, "desc.device is %d, which is not a reid_device",
+                         (int)desc->device);
     reid_result r = reid__check_precision(desc->precision, b->e);
     if (r != REID_OK) return r;
     reid_precision precision = desc->device == REID_DEVICE_CUDA ? REID_FP32 : desc->precision;
     if (desc->precision == REID_INT8 && !desc->ranges)
         return reid__fail(b->e, REID_ERR_RANGES, "desc.ranges is missing: `reid calibrate --int8` measures them on "
-                          "crops of yours");
+                          "your crops");
     if (desc->precision != REID_INT8 && desc->ranges)
-        return reid__fail(b->e, REID_ERR_INVALID_ARG, "desc.ranges is for REID_INT8 alone");
+        return reid__fail(b->e, REID_ERR_INVALID_ARG, "desc.ranges is only for REID_INT8");
     if (desc->fallback && desc->precision != REID_INT8)
-        return reid__fail(b->e, REID_ERR_INVALID_ARG, "desc.fallback is for REID_INT8 alone");
+        return reid__fail(b->e, REID_ERR_INVALID_ARG, "desc.fallback is only for REID_INT8");
     r = reid__kernels_choose(desc->cpu_isa, precision, &ctx->net.kernels, b->e);
     ctx->lane_threads = desc->threads ? desc->threads : reid__cpu_count();
     return r;
 }
 
-/* The CPU's name as it calls itself. */
+/* The name that the CPU reports. */
 static void reid__chip_name(char *out, size_t size) {
     snprintf(out, size, "unknown CPU");
 #if defined(__x86_64__)
-    unsigned r[13] = {0}; /* 48 characters, and the end of the text */
+    unsigned r[13] = {0}; /* 48 characters and the final 0 */
     for (unsigned i = 0; i < 3; i++) reid__cpuid(0x80000002u + i, 0, r + 4 * i);
     const char *name = (const char *)r + strspn((const char *)r, " ");
     if (*name) snprintf(out, size, "%s", name);
 #elif defined(__aarch64__)
-    if (!reid__read_text("/proc/device-tree/model", out, size)) snprintf(out, size, "ARM CPU"); /* a board's, or none */
+    if (!reid__read_text("/proc/device-tree/model", out, size)) snprintf(out, size, "ARM CPU"); /* a board's name */
 #endif
 }
 
@@ -11352,7 +11354,7 @@ static void reid__fill_info(reid__build *b) {
     reid__fingerprint(b, 0, info->fingerprint);
 }
 
-/* Lanes on the host: teams, and the memory of their threads. */
+/* Creates the lanes' part on the host: teams, and the memory of their threads. */
 static reid_result reid__create_lanes(reid__build *b) {
     reid_ctx *ctx = b->ctx;
     int threads = ctx->lane_threads;
@@ -11379,7 +11381,7 @@ static reid_result reid__create_lanes(reid__build *b) {
     return REID_OK;
 }
 
-/* Bytes of a lane's threads and of the loaders' staging memory, with checked arithmetic. */
+/* Computes the bytes of a lane's threads and of the loaders' staging memory, with checked arithmetic. */
 static reid_result reid__size_lanes(reid__build *b) {
     reid_ctx *ctx = b->ctx;
     size_t rows;
@@ -11419,7 +11421,7 @@ static reid_result reid__create_cpu(reid__build *b) {
 }
 
 #ifndef REID_NO_CUDA
-/* *half: 0 for FP32, 1 for FP16, which INT8 takes, too, for what is not in bytes, 2 for bf16. */
+/* Sets *half: 0 for FP32, 1 for FP16, also in INT8 for values that are not bytes, 2 for bf16. */
 static reid_result reid__gpu_precision(const reid_desc *desc, int arch, int *half, reid_error *e) {
     *half = desc->precision == REID_BF16 ? 2 : desc->precision != REID_FP32;
     if ((desc->precision != REID_INT8 && *half != 2) || arch >= 80) return REID_OK;
@@ -11427,7 +11429,7 @@ static reid_result reid__gpu_precision(const reid_desc *desc, int arch, int *hal
                       *half == 2 ? "bf16" : "INT8", arch);
 }
 
-/* desc.batch as a power of two, then memory_limit has its say. */
+/* Rounds desc.batch to a power of two, and halves it until memory_limit suffices. */
 static reid_result reid__gpu_batch(reid__build *b) {
     reid_ctx *ctx = b->ctx;
     reid__gpu *g = ctx->gpu;
@@ -11444,7 +11446,7 @@ static reid_result reid__gpu_batch(reid__build *b) {
     return reid__limit_fail(b, need);
 }
 
-/* Device memory for the packed weights and for what packing needs, a stream for each loader. */
+/* Allocates device memory for the packed weights and for packing, and creates a stream for each loader. */
 static reid_result reid__gpu_weights_begin(reid__build *b) {
     reid__gpu *g = b->ctx->gpu;
     reid__driver *cu = &g->device.cu;
@@ -11467,7 +11469,7 @@ static reid_result reid__gpu_weights_begin(reid__build *b) {
     return reid__gpu_check(&g->device, code, "weights", b->e);
 }
 
-/* Everything that needs the context: modules, weights, lanes. */
+/* Does everything that needs the context: modules, weights, lanes. */
 static reid_result reid__gpu_fill(reid__build *b) {
     reid__gpu *g = b->ctx->gpu;
     reid__driver *cu = &g->device.cu;
@@ -11476,10 +11478,10 @@ static reid_result reid__gpu_fill(reid__build *b) {
     r = reid__gpu_modules(g, &b->jit, b->e);
     if (r == REID_OK) r = reid__gpu_weights_begin(b);
     if (r == REID_OK) r = reid__pack_all(b);
-    for (int i = 0; i < b->loader_count; i++) /* what packing needed goes before the lanes need memory */
+    for (int i = 0; i < b->loader_count; i++) /* frees the memory of packing before the lanes need theirs */
         if (b->gpu_loaders[i].stream) cu->StreamDestroy(b->gpu_loaders[i].stream);
     if (b->gpu_raw) cu->MemFree(b->gpu_raw);
-    g->overlap = reid__may_overlap(&b->jit, &g->device); /* from here on: kernels that pack do not wait */
+    g->overlap = reid__may_overlap(&b->jit, &g->device); /* only now: kernels that pack do not wait */
     g->sync = strcmp(reid__env("REID_SYNC"), "1") == 0;
     if (r == REID_OK) r = reid__gpu_lanes(g, b->desc, b->e);
     reid__gpu_leave(&g->device);
@@ -11498,16 +11500,16 @@ static reid_result reid__create_cuda(reid__build *b) {
     ctx->lane_count = b->desc->lanes ? b->desc->lanes : 2;
     int wgmma = half ? reid__has_wgmma(&b->jit) : 0, maps = g->device.cu.TensorMapEncodeIm2col != NULL;
     if (wgmma && !maps)
-        reid__log(b->desc, REID_LOG_WARNING, REID_OK, "the driver has no cuTensorMapEncodeIm2col: convolutions take "
+        reid__log(b->desc, REID_LOG_WARNING, REID_OK, "the driver has no cuTensorMapEncodeIm2col: convolutions use "
                   "the instructions of older chips");
     reid__gpu_plan_init(&g->plan, ctx->plan, ctx->prep, half, maps ? wgmma : 0, ctx->info.flip, ctx->info.raw,
-                        ctx->info.latency && (maps || g->device.arch < 90)); /* maps come with launches of clusters */
+                        ctx->info.latency && (maps || g->device.arch < 90)); /* maps come with clusters */
     const char *tile = reid__env("REID_TILE");
     g->plan.tile = atoi(tile), g->plan.tiles = *tile ? NULL : reid__tiles_read(&b->jit);
     r = reid__size_lanes(b);
     if (r == REID_OK) r = reid__gpu_batch(b);
     if (r == REID_OK) r = reid__gpu_programs(&g->plan, &b->jit, b->e);
-    g->plan.tiles = NULL; /* it goes with b->jit */
+    g->plan.tiles = NULL; /* it is freed with b->jit */
     if (r == REID_OK) r = reid__jit_build(&b->jit, ctx->lane_threads, b->e);
     if (r != REID_OK) return r;
     g->lanes = (reid__gpu_lane *)reid__alloc_zero(&ctx->mem, (size_t)ctx->lane_count * sizeof *g->lanes);
@@ -11524,8 +11526,8 @@ static reid_result reid__create_cuda(reid__build *b) {
     return REID_OK;
 }
 
-/* CUDA, if it was asked for or can be had. REID_DEVICE_AUTO takes the CPU for bf16, and goes on with it when the GPU or
-   its kernels are at fault, never when the weights are. */
+/* Uses CUDA if it is requested or available. REID_DEVICE_AUTO uses the CPU for bf16, and falls back to it if the GPU or
+   its kernels fail, but not if the weights are at fault. */
 static reid_result reid__create_on_device(reid__build *b) {
     reid_device device = b->desc->device;
     reid_ctx *ctx = b->ctx;
@@ -11543,7 +11545,7 @@ static reid_result reid__create_on_device(reid__build *b) {
     if (!ctx->lanes) /* so far, files are the kernels' text and pack */
         gpu_fault |= r == REID_ERR_FILE_OPEN || r == REID_ERR_FILE_READ || r == REID_ERR_KERNEL_PACK;
     int has_gpu = ctx->gpu && ctx->gpu->device.context;
-    reid__jit_free(&b->jit); /* all is taken back, for the CPU to take its place */
+    reid__jit_free(&b->jit); /* undoes everything, for the CPU to take its place */
     reid__stop_lanes(ctx, 0);
     if (ctx->gpu) reid__gpu_close(ctx->gpu, 0);
     reid__release(&ctx->mem, before);
@@ -11561,7 +11563,7 @@ static reid_result reid__create_on_device(reid__build *b) {
 #else
 static reid_result reid__create_on_device(reid__build *b) {
     if (b->desc->device == REID_DEVICE_CUDA)
-        return reid__fail(b->e, REID_ERR_DEVICE, "CUDA was asked for, and " REID__NO_CUDA);
+        return reid__fail(b->e, REID_ERR_DEVICE, "CUDA was requested, but " REID__NO_CUDA);
     return reid__create_cpu(b);
 }
 #endif
@@ -11612,13 +11614,13 @@ static reid_result reid__create_handle(const reid_desc *desc, reid_ctx *fp32_fal
     return r;
 }
 
-#define REID__AGAIN 8 /* the largest batch of images that INT8 could not hold: they are few */
+#define REID__AGAIN 8 /* the largest batch of recomputed images: they are few */
 
-/* What goes with INT8's instruction set in FP32; REID_CPU_ISA may name one that FP32 has not. */
+/* The FP32 instruction set that matches INT8's; REID_CPU_ISA may name one that has no FP32. */
 static reid_isa reid__fallback_isa(reid_isa isa) {
     const reid__kernels *k;
     if (reid__kernels_choose(isa, REID_INT8, &k, NULL) != REID_OK) return isa; /* refused later, with its name */
-    if (strcmp(k->name, "scalar") == 0) return isa; /* perhaps because only FP32 has better: NEON */
+    if (strcmp(k->name, "scalar") == 0) return isa; /* FP32 may have a better one: NEON */
     return strcmp(k->name, "avx2") == 0 ? REID_ISA_AVX2 : REID_ISA_AVX512;
 }
 
@@ -11627,8 +11629,8 @@ static void reid__log_again(reid_log_level level, reid_result id, const char *me
         reid__log((const reid_desc *)user, level, id, "in FP32, for desc.fallback: %.400s", message);
 }
 
-/* The handle, and with desc.fallback a second one, in FP32, whose one lane serves all of the first. What it takes is
-   not there for the first one, which is why it comes before that. */
+/* Creates the handle, and with desc.fallback before it a second one, in FP32, whose one lane serves all of the first.
+   It comes before, because the memory that it takes is not available to the first. */
 static reid_result reid__create_both(const reid_desc *desc, reid_ctx **out) {
     reid_ctx *fp32_fallback = NULL;
     reid_desc own = *desc, asked = *desc;
@@ -11653,7 +11655,7 @@ REID_API reid_result reid_create(const reid_desc *desc, reid_ctx **out) {
     if (r == REID_OK && (*out)->fp32_fallback && !(*out)->gpu != !(*out)->fp32_fallback->gpu) {
         reid_desc cpu = *desc;
         cpu.device = REID_DEVICE_CPU;
-        reid__log(desc, REID_LOG_WARNING, REID_ERR_DEVICE, "computing on the CPU: the GPU takes %s alone, and "
+        reid__log(desc, REID_LOG_WARNING, REID_ERR_DEVICE, "computing on the CPU: the GPU can run only %s, but "
                   "desc.fallback needs INT8 and FP32 on one device", (*out)->gpu ? "INT8" : "FP32");
         reid_destroy(*out);
         *out = NULL;
@@ -11670,14 +11672,14 @@ REID_API void reid_destroy(reid_ctx *ctx) {
     reid__stop_lanes(ctx, forked);
     if (ctx->gpu) reid__gpu_close(ctx->gpu, forked);
     if (ctx->has_locks && !forked) pthread_cond_destroy(&ctx->turn), pthread_mutex_destroy(&ctx->mutex);
-    reid__mem mem = ctx->mem; /* it counts its own freeing in itself */
+    reid__mem mem = ctx->mem; /* a copy, because freeing updates it */
     reid__release(&mem, NULL);
     errno = saved_errno;
 }
 
 /* --------------------------------------------------------------------------------------------------------------------
    >>public
-   What a handle does: reid_embed and its relatives, the queries, GPUs and their kernels, timing.
+   The functions of a handle: reid_embed and its variants, the queries, GPUs and their kernels, timing.
    ------------------------------------------------------------------------------------------------------------------ */
 /* Waits for its turn and for a lane; first come, first served. */
 static reid__lane *reid__lane_take(reid_ctx *ctx) {
@@ -11696,7 +11698,7 @@ static reid__lane *reid__lane_take(reid_ctx *ctx) {
     return lane;
 }
 
-/* A lane, or memory to resize in, is free for who waits. taken: its mark. */
+/* Clears *taken, the mark of a lane or of memory to resize in, and wakes the waiting threads. */
 static void reid__lane_release(reid_ctx *ctx, int *taken) {
     pthread_mutex_lock(&ctx->mutex);
     REID_ASSERT(*taken);
@@ -11717,7 +11719,7 @@ static int reid__normalise(float *v, int dim, int raw) {
     return 1;
 }
 
-/* Which of INT8's images have left the ranges: told to the caller, and counted. */
+/* INT8: reports to the caller which images exceeded the ranges, and counts them. */
 static void reid__tell_saturated(const reid__call *call, const uint32_t *clipped, double most, int first, int n) {
     reid_saturation *sum = &call->ctx->saturation;
     int64_t count = 0;
@@ -11731,7 +11733,7 @@ static void reid__tell_saturated(const reid__call *call, const uint32_t *clipped
     pthread_mutex_unlock(&call->ctx->mutex);
 }
 
-/* Images beyond INT8's ranges are computed again, neighbours together. Rows by a GPU have their length. */
+/* Normalises rows, which a GPU has done already. Recomputes images beyond INT8's ranges, neighbours together. */
 static reid_result reid__take_rows(const reid__call *call, const uint32_t *clipped, int first, int n) {
     const reid_ctx *ctx = call->ctx;
     const double most = clipped ? reid__most_clipped(ctx->plan, 1 + ctx->info.flip) : 0;
@@ -11747,7 +11749,7 @@ static reid_result reid__take_rows(const reid__call *call, const uint32_t *clipp
             while (i + run < n && clipped[i + run] > most) run++;
             r = reid_embed(ctx->fp32_fallback, images, run, row);
             while (r == REID_ERR_EMBEDDING && run > 1)
-                r = reid_embed(ctx->fp32_fallback, images, --run, row); /* which one? */
+                r = reid_embed(ctx->fp32_fallback, images, --run, row); /* until the bad image is the first left out */
         } else if (reid__normalise(row, ctx->plan->dim, ctx->gpu || ctx->info.raw)) r = REID_OK;
         if (r != REID_OK)
             return reid__fail(call->e, r, "image %d: %s%s", first + i, reid_result_string(r),
@@ -11780,8 +11782,8 @@ static reid_result reid__check_call(const reid_ctx *ctx, const reid_image *image
         reid_result r = reid__image_check(&images[i], i, &roi, e);
         if (r != REID_OK) return r;
         if (images[i].format == REID_PREPARED && (roi.width != ctx->prep->width || roi.height != ctx->prep->height))
-            return reid__fail(e, REID_ERR_IMAGE, "image %d: %d x %d pixels are prepared, the network takes %d x %d", i,
-                              roi.width, roi.height, ctx->prep->width, ctx->prep->height);
+            return reid__fail(e, REID_ERR_IMAGE, "image %d: it is prepared for %d x %d pixels, but the network takes "
+                              "%d x %d", i, roi.width, roi.height, ctx->prep->width, ctx->prep->height);
     }
     return REID_OK;
 }
@@ -11812,8 +11814,7 @@ REID_API reid_result reid_embed(reid_ctx *ctx, const reid_image *images, int n, 
     return reid_embed_saturated(ctx, images, n, out, NULL, NULL);
 }
 
-/* Waits for memory to resize in: on a CPU pictures are prepared beside what lanes compute, one for each of their
-   threads. */
+/* Waits for memory to resize in: on a CPU images are prepared while lanes compute, one for each of their threads. */
 static reid__thread_memory *reid__memory_take(reid_ctx *ctx) {
     reid__thread_memory *s = NULL;
     pthread_mutex_lock(&ctx->mutex);
@@ -11851,11 +11852,11 @@ REID_API reid_result reid_preprocess(reid_ctx *ctx, const reid_image *image, uin
     return r;
 }
 
-/* --- questions ---------------------------------------------------------------------------------------------------- */
+/* --- queries ------------------------------------------------------------------------------------------------------ */
 
 REID_API int reid_dim(const reid_ctx *ctx) { return ctx ? ctx->plan->dim : 0; }
 
-/* Clears the answer and checks who asks. */
+/* Clears the answer, and checks handle and process. */
 static reid_result reid__ask(const reid_ctx *ctx, void *answer, size_t size) {
     if (answer) memset(answer, 0, size);
     if (!ctx || !answer) return REID_ERR_INVALID_ARG;
@@ -11891,7 +11892,7 @@ REID_API reid_result reid_memory_report(const reid_ctx *ctx, reid_memory *memory
 REID_API reid_result reid_query_saturation(const reid_ctx *ctx, reid_saturation *saturation) {
     reid_result r = reid__ask(ctx, saturation, sizeof *saturation);
     if (r != REID_OK) return r;
-    pthread_mutex_t *mutex = (pthread_mutex_t *)(uintptr_t)&ctx->mutex; /* a question that waits for a moment */
+    pthread_mutex_t *mutex = (pthread_mutex_t *)(uintptr_t)&ctx->mutex; /* casts away const */
     pthread_mutex_lock(mutex);
     *saturation = ctx->saturation;
     pthread_mutex_unlock(mutex);
@@ -11900,8 +11901,8 @@ REID_API reid_result reid_query_saturation(const reid_ctx *ctx, reid_saturation 
 
 /* --- descriptions by name ----------------------------------------------------------------------------------------- */
 
-/* What the value of a field is: a whole number of one of three types, the pointer itself, or one of several words in
-   the order of their enum. */
+/* The kinds of fields: a whole number of one of three types, a pointer, or one of several words in the order of their
+   enum. */
 #define REID__DESC_FIELDS(NUMBER, COUNT, SEED, POINTER, WORDS)                                                         \
     POINTER(weights) POINTER(weights_data) COUNT(weights_size) POINTER(network) POINTER(preset) NUMBER(height)         \
     NUMBER(width) NUMBER(last_stride) WORDS(head, "auto none file seeded") SEED(head_seed) NUMBER(flip) NUMBER(raw)    \
@@ -11912,7 +11913,7 @@ REID_API reid_result reid_query_saturation(const reid_ctx *ctx, reid_saturation 
     POINTER(nvrtc_path) POINTER(cache_dir) POINTER(alloc_fn) POINTER(free_fn) POINTER(alloc_user) POINTER(log_fn)      \
     POINTER(log_user) POINTER(parallel_fn) POINTER(parallel_user) POINTER(error)
 
-/* The place of `value` among `words`, -1 if it is none of them. */
+/* The index of `value` in `words`, or -1. */
 static int reid__word(const char *words, const char *value) {
     size_t length = strlen(value);
     for (int i = 0; *words; i++) {
@@ -11957,7 +11958,7 @@ REID_API reid_result reid_set(reid_desc *desc, const char *key, const void *valu
         int wrong = !end || *end || errno || number > fields[i].limit;
         errno = saved_errno;
         if (wrong)
-            return reid__fail(error, REID_ERR_INVALID_ARG, "%s is \"%.64s\"; it has to be a whole number, at most %llu",
+            return reid__fail(error, REID_ERR_INVALID_ARG, "%s is \"%.64s\"; it must be a whole number, at most %llu",
                               key, text, (unsigned long long)fields[i].limit);
         int narrow = minus ? -(int)number : (int)number;
         memcpy(field, fields[i].size == sizeof narrow ? (void *)&narrow : (void *)&number, fields[i].size);
@@ -11980,7 +11981,7 @@ REID_API size_t reid_size(const char *type) {
 
 REID_API int reid_op_count(const reid_ctx *ctx) { return ctx ? ctx->plan->op_count : 0; }
 
-/* The last operation before `index` that writes a buffer. REID_OP_NONE: only preprocessing does, or there is none. */
+/* The last operation before `index` that writes a buffer; REID_OP_NONE if only preprocessing does, or no operation. */
 static int reid__writer(const reid__plan *p, int index, int buffer) {
     for (int i = index - 1; i >= 0 && buffer != REID__NONE; i--)
         if (p->ops[i].out == buffer || p->ops[i].sums == buffer) return i;
@@ -12060,7 +12061,7 @@ REID_API reid_result reid_query_gpu(const reid_desc *desc, reid_gpu_info *gpu) {
 }
 
 #ifndef REID_NO_CUDA
-/* What reid_pack_kernels works with. */
+/* State of reid_pack_kernels. */
 typedef struct reid__packing {
     reid__mem *mem;
     reid__plan plan;
@@ -12069,7 +12070,7 @@ typedef struct reid__packing {
     reid__jit jit;
 } reid__packing;
 
-/* The plan that reid_create would make, from names alone. */
+/* Builds the plan that reid_create would make, from names alone. */
 static reid_result reid__packing_plan(reid__packing *k, const reid_desc *desc, int chip) {
     reid_error *e = desc->error;
     const reid__arch *arch = NULL;
@@ -12093,7 +12094,7 @@ static reid_result reid__packing_plan(reid__packing *k, const reid_desc *desc, i
     return r;
 }
 
-/* The programs of its plan, beside those that are there. */
+/* Adds the programs of the plan. */
 static reid_result reid__packing_programs(reid__packing *k, const reid_desc *desc) {
     reid__gpu_plan_init(&k->gpu, &k->plan, &k->prep, k->gpu.half, reid__has_wgmma(&k->jit), desc->flip != 0,
                         desc->raw != 0, desc->latency != 0);
@@ -12107,8 +12108,8 @@ static reid_result reid__pack_kernels(reid__packing *k, const reid_desc *desc, c
     char *end;
     long number = reid__starts(arch, "sm_") && arch[3] > '0' && arch[3] <= '9' ? strtol(arch + 3, &end, 10) : 0;
     if (number < REID__OLDEST_ARCH || number > 999 || *end)
-        return reid__fail(e, REID_ERR_INVALID_ARG, "\"%.40s\" is no chip: write sm_90, sm_89 ..., at least sm_%d", arch,
-                          REID__OLDEST_ARCH);
+        return reid__fail(e, REID_ERR_INVALID_ARG, "\"%.40s\" is not a chip; give sm_90, sm_89 ..., at least sm_%d",
+                          arch, REID__OLDEST_ARCH);
     reid_desc again = *desc;
     again.precision = REID_FP32, again.ranges = NULL;
     reid_result r = reid__packing_plan(k, desc, (int)number);
@@ -12164,7 +12165,7 @@ REID_API reid_result reid_pack_kernels(const reid_desc *desc, const char *arch, 
 
 /* --- timing ------------------------------------------------------------------------------------------------------- */
 
-/* Operations [from, to), one after the other; their times are added to `times`. */
+/* Runs operations [from, to), one after the other, and adds their times to `times`. */
 static void reid__time_ops(reid__job *j, int from, int to, float *times) {
     for (int i = from; i < to; i++) {
         int64_t start = reid__now();
@@ -12173,8 +12174,8 @@ static void reid__time_ops(reid__job *j, int from, int to, float *times) {
     }
 }
 
-/* times: (repeats, operations); images: n views. The first run is not counted. Early operations are timed on the whole
-   team, image by image. */
+/* times: (repeats, operations); images: n of the input's size. The first run is not counted. Early operations are timed
+   on the whole team, image by image. */
 static void reid__cpu_time(const reid_ctx *ctx, reid__lane *lane, const reid_image *images, int n, int repeats,
                            float *times) {
     const reid__plan *p = ctx->plan;
@@ -12198,7 +12199,7 @@ static int reid__compare_floats(const void *a, const void *b) {
     return *x < *y ? -1 : *x > *y;
 }
 
-/* n views of noise, images of them; times: (repeats, operations), then one column. */
+/* noise, images: room for n of the input's size; times: (repeats, operations), then one column. */
 static reid_result reid__profile(reid_ctx *ctx, int n, int repeats, float *microseconds, uint8_t *noise,
                                  reid_image *images, float *times, reid_error *e) {
     const reid__plan *p = ctx->plan;
@@ -12230,13 +12231,13 @@ REID_API reid_result reid_profile(reid_ctx *ctx, int n, int repeats, float *micr
     reid_result r = reid__check_call(ctx, NULL, 0, NULL, error);
     if (r != REID_OK) return r;
     if (n < 1 || n > ctx->net.batch || repeats < 1 || repeats > 1000)
-        return reid__fail(error, REID_ERR_INVALID_ARG, "n is %d, repeats %d: 1 to the batch of %d, 1 to 1000", n,
-                          repeats, ctx->net.batch);
+        return reid__fail(error, REID_ERR_INVALID_ARG, "n is %d, repeats %d; they must be 1 to %d (the batch) "
+                          "and 1 to 1000", n, repeats, ctx->net.batch);
     const reid__plan *p = ctx->plan;
     size_t pixels = (size_t)n * (size_t)p->height * (size_t)p->width * 3;
     size_t bytes = (size_t)repeats * ((size_t)p->op_count + 1) * sizeof(float);
     reid__caller caller = reid__enter();
-    reid__mem mem = ctx->mem; /* the handle's allocator, counted apart: several threads may time at once */
+    reid__mem mem = ctx->mem; /* the handle's allocator with its own count: several threads may time at once */
     mem.newest = NULL;
     uint8_t *noise = (uint8_t *)reid__alloc(&mem, pixels);
     reid_image *images = (reid_image *)reid__alloc(&mem, (size_t)n * sizeof *images);
@@ -12248,7 +12249,7 @@ REID_API reid_result reid_profile(reid_ctx *ctx, int n, int repeats, float *micr
     return r;
 }
 
-/* An operation's output for the first image, (oh, ow, oc), as FP32. */
+/* Converts an operation's output for the first image, (oh, ow, oc), to FP32. */
 static void reid__widen_output(const reid__job *j, float *to) {
     const reid__op *op = j->op;
     const reid__buffer *b = &j->net->plan->buffers[op->out];
@@ -12277,7 +12278,7 @@ REID_API reid_result reid_observe(reid_ctx *ctx, const reid_image *image, reid_o
         size_t floats = (size_t)p->ops[i].oh * (size_t)p->ops[i].ow * (size_t)p->ops[i].oc;
         if (floats > most) most = floats;
     }
-    reid__mem mem = ctx->mem; /* counted apart, as in reid_profile */
+    reid__mem mem = ctx->mem; /* with its own count, as in reid_profile */
     mem.newest = NULL;
     float *values = (float *)reid__alloc(&mem, most * sizeof *values);
     if (values) {
@@ -12303,7 +12304,7 @@ REID_API double reid_cosine(const float *a, const float *b, int dim) {
     double ab = 0, aa = 0, bb = 0;
     for (int i = 0; i < dim; i++) ab += (double)a[i] * b[i], aa += (double)a[i] * a[i], bb += (double)b[i] * b[i];
     double cosine = aa > 0 && bb > 0 ? ab / (sqrt(aa) * sqrt(bb)) : 0;
-    return cosine > 1 ? 1 : cosine < -1 ? -1 : cosine; /* rounding goes beyond */
+    return cosine > 1 ? 1 : cosine < -1 ? -1 : cosine; /* rounding can exceed 1 */
 }
 
 REID_API void reid_to_halves(const float *in, uint16_t *out, size_t count) {
@@ -12352,37 +12353,37 @@ REID_API void reid_image_free(reid_image *image) {
    >>queue
    Dynamic batching. One mutex guards everything. A thread for each lane of the handle sleeps while nothing waits; it
    takes a batch, computes it with reid_embed_ex without the mutex, and notifies the callers of finished requests. One
-   more thread, the clock, sleeps until the earliest deadline, ends what has reached its own, and tells of what others
-   have ended.
+   more thread, the clock, sleeps until the earliest deadline, ends requests that have reached theirs, and notifies the
+   callers of requests that other threads have ended.
 
    A request is in the heap of turns as long as some of its images wait, and in the heap of deadlines from its
-   acceptance to its end. It ends once, in reid__request_end; it is over when no batch reads its pixels any more either,
-   and then goes into the list of finished ones, whose callers are notified.
+   acceptance to its end. It ends once, in reid__request_end. When no batch reads its pixels any more, it goes into the
+   list of finished requests, whose callers are notified.
    ------------------------------------------------------------------------------------------------------------------ */
 #ifndef REID_NO_QUEUE
 #define REID__NEVER INT64_MAX
 #define REID__SIZES 10 /* of batches, by their logarithm: 1, 2, 3 or 4, ... 257 to 512 */
-#define REID__QUEUE_STACK ((size_t)2 << 20) /* bytes: callbacks run on it, an interpreter's perhaps */
+#define REID__QUEUE_STACK ((size_t)2 << 20) /* bytes: callbacks run on it, perhaps in an interpreter */
 
 typedef struct reid__entry {
     reid_request request;
     reid_ticket ticket;        /* 0: free */
     int64_t rank;              /* lower comes first: see reid__request_accept */
-    int64_t arrived, deadline; /* nanoseconds, of reid__now; REID__NEVER */
+    int64_t arrived, deadline; /* nanoseconds of reid__now; REID__NEVER: none */
     int taken, computing;      /* images: in batches so far, in batches now */
     int ended;                 /* 1: `result` is decided */
     reid_result result;
     int place[2];              /* in each heap; 0: not in it */
-    struct reid__entry *next;  /* in the list that it is in: of free or of finished ones */
+    struct reid__entry *next;  /* in the list of free or of finished entries */
 } reid__entry;
 
-/* The first is items[1], NULL if there is none; those that follow items[i] are items[2 * i] and items[2 * i + 1]. */
+/* The first entry is items[1], or NULL; the children of items[i] are items[2 * i] and items[2 * i + 1]. */
 typedef struct reid__heap {
     reid__entry **items;
-    int count, by_deadline; /* by_deadline: 0: the heap of turns, by class, deadline, arrival */
+    int count, by_deadline; /* by_deadline 0: the heap of turns, by rank, deadline, arrival */
 } reid__heap;
 
-/* An image of a batch: whose it is, where its row goes. */
+/* An image of a batch: its request, and the destination of its row. */
 typedef struct reid__batch_image {
     reid__entry *entry;
     float *out;
@@ -12395,7 +12396,7 @@ typedef struct reid__queue_lane {
     float *rows;         /* (batch, dim) */
     reid__batch_image *places; /* [batch] */
     int count;
-    int64_t since;       /* when its batch began; 0: it has none */
+    int64_t since;       /* start of its batch; 0: no batch */
 } reid__queue_lane;
 
 struct reid_queue {
@@ -12404,19 +12405,19 @@ struct reid_queue {
     reid_ctx *ctx;
     size_t dim;
     pthread_mutex_t mutex;
-    pthread_cond_t work, alarm, idle; /* for the lanes; for the clock; for who waits until nothing is live */
-    int locks;                        /* how many of these four are initialised */
+    pthread_cond_t work, alarm, idle; /* for the lanes; the clock; callers that wait until nothing is live */
+    int locks;                        /* number of these four that are initialised */
     pthread_t *threads;               /* [1 + lanes]: the clock first */
-    int started;                      /* of them */
+    int started;                      /* threads running */
     reid__queue_lane *lanes;
     reid__entry *entries;
     reid__heap turns, deadlines;
     reid__entry *unused, *finished, **finished_end; /* lists of entries; finished_end: where the next one is linked */
-    int entry_count, live;            /* live: requests that were accepted and whose `done` has not returned */
-    int stopping, refuse_late;        /* stopping: nothing more is accepted; threads end when nothing is live */
+    int entry_count, live;            /* live: accepted requests whose `done` has not returned */
+    int stopping, refuse_late;        /* stopping: accepts nothing more; threads end when nothing is live */
     uint64_t serial;
     int64_t delay, ageing;            /* nanoseconds */
-    int64_t pace[REID__SIZES];        /* nanoseconds that batches of about this size took lately; 0: there was none */
+    int64_t pace[REID__SIZES];        /* recent nanoseconds of batches of about this size; 0: none yet */
     reid_queue_stats stats;
 };
 
@@ -12430,7 +12431,7 @@ static void reid__heap_put(reid__heap *h, int at, reid__entry *a) {
     h->items[at] = a, a->place[h->by_deadline] = at;
 }
 
-/* Puts an entry where it belongs, seen from the free place `at`. */
+/* Moves an entry up or down from the free place `at` to its position. */
 static void reid__heap_settle(reid__heap *h, int at, reid__entry *a) {
     for (; at > 1 && reid__before(h, a, h->items[at / 2]); at /= 2) reid__heap_put(h, at, h->items[at / 2]);
     for (int child; (child = 2 * at) <= h->count; at = child) {
@@ -12453,7 +12454,7 @@ static void reid__heap_remove(reid__heap *h, reid__entry *a) {
     if (last != a) reid__heap_settle(h, at, last);
 }
 
-/* --- how long things take ----------------------------------------------------------------------------------------- */
+/* --- times -------------------------------------------------------------------------------------------------------- */
 
 REID_API uint64_t reid_latency_bound(int index) {
     if (index < 0) return 0;
@@ -12466,7 +12467,7 @@ static int reid__size_of(int images) {
     return size;
 }
 
-/* What a batch may take at least, by the nearest smaller one that was measured, or by its share of a larger one. */
+/* Estimates the time of a batch from the nearest smaller size that was measured, or as its share of a larger one. */
 static int64_t reid__pace_of(const reid_queue *q, int images) {
     int i = reid__size_of(images);
     while (i > 0 && !q->pace[i]) i--;
@@ -12475,8 +12476,8 @@ static int64_t reid__pace_of(const reid_queue *q, int images) {
     return (q->pace[i] >> i) * images;
 }
 
-/* When an entry that is in no heap yet may be over at the earliest: after those that come before it, in full batches,
-   by as many lanes as there are, from when the first of them is free. */
+/* The earliest time at which a new entry can be finished: after all entries before it, in full batches, on all lanes,
+   counted from when the first lane is free. */
 static int64_t reid__earliest(const reid_queue *q, const reid__entry *a, int64_t now) {
     int images = a->request.n, batch = q->stats.batch;
     int64_t until_free = REID__NEVER;
@@ -12492,9 +12493,9 @@ static int64_t reid__earliest(const reid_queue *q, const reid__entry *a, int64_t
     return now + until_free + (images > batch ? work / q->stats.lanes : work);
 }
 
-/* --- how a request ends ------------------------------------------------------------------------------------------- */
+/* --- the end of a request ----------------------------------------------------------------------------------------- */
 
-/* Adds an entry to the finished ones, if it has ended and no batch reads its pixels. */
+/* Adds an entry to the list of finished ones, if it has ended and no batch reads its pixels. */
 static void reid__add_finished(reid_queue *q, reid__entry *a) {
     if (!a->ended || a->computing) return;
     a->next = NULL;
@@ -12502,7 +12503,7 @@ static void reid__add_finished(reid_queue *q, reid__entry *a) {
     q->finished_end = &a->next;
 }
 
-/* Decides how a request ends; what waits of it is given up. */
+/* Ends a request with a result; images that still wait are dropped. */
 static void reid__request_end(reid_queue *q, reid__entry *a, reid_result result, int64_t now) {
     reid_queue_stats *s = &q->stats;
     REID_ASSERT(a->ticket && !a->ended); /* a request ends once */
@@ -12524,15 +12525,15 @@ static void reid__request_end(reid_queue *q, reid__entry *a, reid_result result,
     reid__add_finished(q, a);
 }
 
-/* Who waits in reid_submit: the `user` of a request without `done`. */
+/* A caller that waits in reid_submit: the `user` of a request without `done`. */
 typedef struct reid__waiter {
     pthread_cond_t over;
     int is_over;
     reid_result result;
 } reid__waiter;
 
-/* Notifies the callers of finished requests, without the mutex. An entry is free before `done`, which may submit the
-   next. */
+/* Notifies the callers of finished requests, without the mutex. Frees the entry before calling `done`, which may submit
+   the next request. */
 static void reid__notify_done(reid_queue *q) {
     for (reid__entry *a; (a = q->finished) != NULL;) {
         const reid_request over = a->request;
@@ -12556,7 +12557,7 @@ static void reid__notify_done(reid_queue *q) {
 
 /* --- threads ------------------------------------------------------------------------------------------------------ */
 
-/* Waits until the time comes, REID__NEVER included, or somebody signals. */
+/* Waits until `when` (REID__NEVER: without limit) or a signal. */
 static void reid__wait_until(reid_queue *q, pthread_cond_t *cond, int64_t when) {
     int64_t by = REID__WAIT_CLOCK == CLOCK_MONOTONIC ? when : when - reid__now() + reid__clock(REID__WAIT_CLOCK);
     struct timespec at = {(time_t)(by / 1000000000), (long)(by % 1000000000)};
@@ -12579,7 +12580,7 @@ static void *reid__clock_main(void *arg) {
     return NULL;
 }
 
-/* Fills a lane's batch with what comes first. */
+/* Fills a lane's batch with the first images in turn. */
 static void reid__batch_take(reid_queue *q, reid__queue_lane *lane, int64_t now) {
     reid__entry *a;
     REID_ASSERT(lane->since == 0); /* its last batch is finished */
@@ -12598,8 +12599,8 @@ static void reid__batch_take(reid_queue *q, reid__queue_lane *lane, int64_t now)
     if (q->turns.count) pthread_cond_signal(&q->work);
 }
 
-/* Computes a lane's batch and hands the rows out. An image whose embedding has no direction must not spoil those that
-   are computed beside it: then each is computed alone, which gives the same bits. */
+/* Computes a lane's batch and distributes the rows. An image whose embedding has no direction must not make the others
+   fail, so then each is computed alone, which gives the same bits. */
 static void reid__batch_compute(reid_queue *q, reid__queue_lane *lane) {
     reid_result r = reid_embed_ex(q->ctx, lane->images, lane->count, lane->rows, NULL);
     for (int i = 0; i < lane->count; i++) {
@@ -12654,17 +12655,17 @@ static reid_result reid__check_request(const reid_queue *q, const reid_request *
         return reid__fail(e, REID_ERR_INVALID_ARG, "a queue, a request, n >= 1, images and out are needed");
     if (q->pid != getpid()) return reid__fail(e, REID_ERR_FORKED, "create the queue after the fork");
     if (r->priority < -3 || r->priority > 4)
-        return reid__fail(e, REID_ERR_INVALID_ARG, "priority is %d: -3 to 4", r->priority);
+        return reid__fail(e, REID_ERR_INVALID_ARG, "priority is %d; it must be -3 to 4", r->priority);
     if (r->n > q->stats.limit)
-        return reid__fail(e, REID_ERR_INVALID_ARG, "%d images: the queue's limit is %d", r->n, q->stats.limit);
+        return reid__fail(e, REID_ERR_INVALID_ARG, "%d images; the queue's limit is %d", r->n, q->stats.limit);
     reid_result code = reid__check_call(q->ctx, r->images, r->n, r->out, e);
     if (code != REID_OK || r->deadline_us >= 0) return code;
     return reid__fail(e, REID_ERR_EXPIRED, "the deadline was %llu us ago", 0 - (unsigned long long)r->deadline_us);
 }
 
-/* Takes a request in, or says why not. Its rank: level l, arriving in period p, is of class l + p. Whoever arrives a
-   period later has to be one level more urgent to be as good, so that a waiting request rises by a level in every
-   period without being touched, and l + 1 periods after its arrival nobody overtakes it any more. */
+/* Accepts a request, or reports why not. Its rank is its level plus the period of its arrival. A request that arrives a
+   period later must be one level more urgent to have the same rank. So a waiting request rises by a level in every
+   period without being changed, and after at most 8 periods no new request overtakes it. */
 static reid_result reid__request_accept(reid_queue *q, const reid_request *r, reid__waiter *w, reid_ticket *ticket,
                                         reid_error *e) {
     int64_t now = reid__now();
@@ -12672,7 +12673,7 @@ static reid_result reid__request_accept(reid_queue *q, const reid_request *r, re
     if (q->stopping) return reid__fail(e, REID_ERR_STOPPING, "%s", reid_result_string(REID_ERR_STOPPING));
     if (!a || r->n > q->stats.limit - q->stats.waiting) {
         q->stats.full++;
-        return reid__fail(e, REID_ERR_FULL, "%d images wait, %d more would be over the limit of %d", q->stats.waiting,
+        return reid__fail(e, REID_ERR_FULL, "images waiting: %d; %d more would exceed the limit %d", q->stats.waiting,
                           r->n, q->stats.limit);
     }
     reid__entry fresh = {*r, 0, 0, now, REID__NEVER, 0, 0, 0, REID_OK, {0, 0}, a->next};
@@ -12682,7 +12683,7 @@ static reid_result reid__request_accept(reid_queue *q, const reid_request *r, re
     fresh.ticket = q->serial * (uint64_t)q->entry_count + (uint64_t)(a - q->entries) + 1;
     if (q->refuse_late && reid__earliest(q, &fresh, now) > fresh.deadline) {
         q->stats.late++;
-        return reid__fail(e, REID_ERR_EXPIRED, "it could not be over in %lld us", (long long)r->deadline_us);
+        return reid__fail(e, REID_ERR_EXPIRED, "it could not be finished in %lld us", (long long)r->deadline_us);
     }
     REID_ASSERT(a->ticket == 0); /* the entry is free */
     q->unused = a->next, *a = fresh;
@@ -12703,7 +12704,7 @@ REID_API reid_result reid_submit(reid_queue *queue, const reid_request *request,
     if (r != REID_OK) return r;
     int waits = !request->done;
     w.is_over = 0, w.result = REID_OK;
-    if (waits && pthread_cond_init(&w.over, NULL) != 0) return reid__fail(e, REID_ERR_SYSTEM, "a condition variable");
+    if (waits && pthread_cond_init(&w.over, NULL) != 0) return reid__fail(e, REID_ERR_SYSTEM, "no condition variable");
     pthread_mutex_lock(&queue->mutex);
     r = reid__request_accept(queue, request, &w, ticket, e);
     while (waits && r == REID_OK && !w.is_over) pthread_cond_wait(&w.over, &queue->mutex);
@@ -12742,7 +12743,7 @@ REID_API reid_result reid_queue_drain(reid_queue *queue, int drain_ms) {
     int64_t until = drain_ms < 0 ? REID__NEVER : reid__now() + (int64_t)drain_ms * 1000000;
     pthread_mutex_lock(&queue->mutex);
     queue->stopping = 1;
-    pthread_cond_broadcast(&queue->work); /* no lane waits for a batch to fill any more */
+    pthread_cond_broadcast(&queue->work); /* so that no lane waits for a batch to fill */
     while (queue->live && reid__now() < until) reid__wait_until(queue, &queue->idle, until);
     for (reid__entry *a = queue->entries; queue->live && a < queue->entries + queue->entry_count; a++) {
         if (!a->ticket || a->ended) continue;
@@ -12751,7 +12752,7 @@ REID_API reid_result reid_queue_drain(reid_queue *queue, int drain_ms) {
     }
     pthread_cond_signal(&queue->alarm);
     while (queue->live) reid__wait_until(queue, &queue->idle, REID__NEVER);
-    pthread_cond_signal(&queue->alarm), pthread_cond_broadcast(&queue->work); /* the threads' end */
+    pthread_cond_signal(&queue->alarm), pthread_cond_broadcast(&queue->work); /* so that the threads end */
     pthread_mutex_unlock(&queue->mutex);
     return r;
 }
@@ -12769,7 +12770,7 @@ REID_API void reid_queue_destroy(reid_queue *queue, int drain_ms) {
     reid__release(&mem, NULL);
 }
 
-/* Everything that a queue needs, in one block of zeros: returns its size, and fills it in if there is one. */
+/* Sets the pointers into a queue's block, which must be zeroed; base NULL: only returns its size. */
 static size_t reid__queue_layout(reid_queue *q, char *base) {
     reid__carver c = {base, 0};
     size_t entries = (size_t)q->entry_count, batch = (size_t)q->stats.batch;
@@ -12811,12 +12812,12 @@ REID_API reid_result reid_queue_create(const reid_queue_desc *desc, reid_queue *
     reid__clear_error(e);
     reid_result r = reid_query_desc(desc->ctx, &info);
     if (r != REID_OK)
-        return reid__fail(e, r, desc->ctx ? "create the handle and the queue after the fork" : "no handle");
+        return reid__fail(e, r, desc->ctx ? "create the handle and the queue after the fork" : "desc.ctx is NULL");
     if (desc->batch < 0 || desc->batch > info.batch)
-        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.batch is %d: at most %d, the handle's", desc->batch,
+        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.batch is %d; it must be 0 to %d, the handle's", desc->batch,
                           info.batch);
     if (desc->limit < 0 || desc->limit > 1 << 20)
-        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.limit is %d: 0 to %d", desc->limit, 1 << 20);
+        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.limit is %d; it must be 0 to %d", desc->limit, 1 << 20);
     if (desc->delay_us < 0 || desc->delay_us > 1000000000 || desc->ageing_us > 1000000000000)
         return reid__fail(e, REID_ERR_INVALID_ARG, "desc.delay_us is %lld (0 to 10^9), desc.ageing_us %lld (to 10^12)",
                           (long long)desc->delay_us, (long long)desc->ageing_us);
@@ -12826,7 +12827,7 @@ REID_API reid_result reid_queue_create(const reid_queue_desc *desc, reid_queue *
     if (!q) return reid__no_memory(e, "a queue", sizeof *q);
     q->pid = getpid(), q->ctx = desc->ctx, q->dim = (size_t)info.dim;
     q->finished_end = &q->finished, q->deadlines.by_deadline = 1, q->refuse_late = desc->refuse_late;
-    q->delay = desc->delay_us * 1000; /* any negative ageing_us is the same */
+    q->delay = desc->delay_us * 1000; /* all negative ageing_us are equivalent */
     q->ageing = desc->ageing_us < 0 ? -1 : desc->ageing_us ? desc->ageing_us * 1000 : 500000000;
     q->stats.lanes = info.lanes, q->stats.batch = desc->batch ? desc->batch : info.batch;
     q->stats.limit = desc->limit ? desc->limit : reid__max(1024, 8 * q->stats.batch);
@@ -12836,7 +12837,7 @@ REID_API reid_result reid_queue_create(const reid_queue_desc *desc, reid_queue *
     q->mem = mem;
     if (block) reid__queue_layout(q, block);
     r = block ? reid__queue_start(q) : reid__no_memory(e, "a queue", size);
-    if (r == REID_ERR_SYSTEM) reid__fail(e, r, "the threads of a queue");
+    if (r == REID_ERR_SYSTEM) reid__fail(e, r, "could not start the threads of a queue");
     if (r == REID_OK) *out = q;
     else reid_queue_destroy(q, 0);
     return r;
@@ -12845,7 +12846,7 @@ REID_API reid_result reid_queue_create(const reid_queue_desc *desc, reid_queue *
 
 /* --------------------------------------------------------------------------------------------------------------------
    >>left_out
-   Functions of a part that was left out: the program links, and their error names the macro.
+   Functions of parts that were left out: they let the program link, and fail with the name of the macro.
    ------------------------------------------------------------------------------------------------------------------ */
 #if defined(REID_NO_SEARCH) || defined(REID_NO_QUEUE)
 static reid_result reid__left_out(reid_error *e, const char *macro) {

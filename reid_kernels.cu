@@ -1,28 +1,28 @@
 /* reid_kernels.cu - the GPU kernels of reid.h.
 
    Compiled at run time by NVRTC, one program for each distinct operation: shapes, strides, tiles and epilogues are
-   constants that come as -D, the batch is an argument. The file includes nothing: it needs NVRTC and no toolkit.
+   constants given by -D; the batch is an argument. The file includes nothing, so it needs NVRTC but no toolkit.
    Public domain or MIT-0, as you prefer: see LICENSE.
 
    Activations are NHWC with channels padded to a multiple of 16; the padding is zero. fp16 numbers are unsigned shorts.
-   Where a name or a comment here says f16, FP16 or half, it is bf16 with VALUE_BF16: the same kernels, sums in fp32.
+   With VALUE_BF16, read bf16 wherever a name or comment says f16, FP16 or half: the kernels are the same, sums fp32.
    M = images * OH * OW output pixels, N = output channels, K = kernel positions * input channels.
-   A program is chosen by one -D: a kernel's name in capitals; REID_RESIZE has the three from reid_taps to
-   reid_resize_y, and a convolution with APART has reid_join.
+   One -D chooses a program: a kernel's name in capitals; REID_RESIZE chooses the three from reid_taps to
+   reid_resize_y, and a convolution with APART includes reid_join.
 
    kernel           | what                                     | bytes moved, FLOPs        | block      | shared memory
    -----------------+------------------------------------------+---------------------------+------------+---------------
    reid_pack        | a weight tensor into a kernel's order    | in + out                  | 256        | none
    reid_taps        | windows and weights of a resize          | out, 12 to 22 a weight    | 256        | none
    reid_resize_x    | boxes to W columns, as Pillow rounds     | box + out, 6 a weight     | 256        | none
-   reid_resize_y    | those to H rows: what the network sees   | in + out, 6 a weight      | 256        | none
-   reid_input       | that, normalised, in a border of zeros   | in + out                  | 256        | none
+   reid_resize_y    | those columns to H rows: the view        | in + out, 6 a weight      | 256        | none
+   reid_input       | the view, normalised, in a zero border   | in + out                  | 256        | none
    reid_conv_plain  | convolution as written: the reference    | 2K reads an output, 2MNK  | 256        | none
    reid_conv_f32    | implicit GEMM on FFMA units              | in + weights + out, 2MNK  | BM BN / 16 | 8 BK (BM + BN)
    reid_conv_f16    | implicit GEMM on tensor cores, fp32 sums | half of that, 2MNK        | 32 * warps | see below
-                    | the same in INT8: bytes, s32 sums        | a quarter of that, 2MNK   | 32 * warps | see below
-   reid_join        | adds parts of K that lie in memory       | 4 SPLIT in + out          | 256        | none
-   reid_conv_wgmma  | on Hopper, one convolution or two, both  | as much                   | 384        | see there
+                    | or in INT8: bytes, s32 sums              | a quarter of that, 2MNK   | 32 * warps | see below
+   reid_join        | adds parts of K that are in memory       | 4 SPLIT in + out          | 256        | none
+   reid_conv_wgmma  | on Hopper, one or two convolutions, both | as reid_conv_f16          | 384        | see there
    reid_depthwise   | depthwise convolution and its row sums   | in + out, 2 KH KW a value | 256        | see there
    reid_squeeze     | squeeze-excite factors from row sums     | sums + two small matrices | 1024, 256  | 4 (C + HIDDEN)
    reid_maxpool     | max pool                                 | in + out                  | 256        | none
@@ -34,13 +34,12 @@
    Shared memory is dynamic, in bytes; reid_conv_f16's is the larger of 64 STAGES (BM + BN) and 4 BM (BN + 4).
 
    Each kernel has one parameter, a structure of pointers and numbers. Its members are named once, in >>cuda_jit of
-   reid.h under "what the kernels are given", with a comment for each: the host makes a C struct of them, and gives the
-   compiler a text that stands before this one and defines MEMBERS_OF_name, and in LAYOUT_OF_name the offsets that the
-   host counts with. STRUCT makes a structure of both where its types are known; a pointer that a launch does not need
-   is 0. For nvcc: `nvrtc_matrix contract` of tests/gpu prints that text, which goes before this file
-   (nvcc -include).
+   reid.h under "the arguments of the kernels", with a comment for each: the host makes a C struct of them, and gives
+   the compiler a text that precedes this one and defines MEMBERS_OF_name and, in LAYOUT_OF_name, the host's offsets.
+   STRUCT makes a structure of both once its types are known; a pointer that a launch does not need is 0. For nvcc,
+   `nvrtc_matrix contract` of tests/gpu prints that text; include it before this file (nvcc -include).
 
-   What a program is given by -D beside its kernel's name; in brackets what may be left out, and is then 0, SPLIT 1:
+   Constants that a program needs by -D besides its kernel's name; those in brackets default to 0, and SPLIT to 1:
 
    kernel           | constants
    -----------------+---------------------------------------------------------------------------------------------------
@@ -62,28 +61,28 @@
    reid_search      | K BK BN
 
    Every output of a convolution is one chain of additions in the order of K, whatever the tile and the batch, and sums
-   over pixels go row by row: the bits of an embedding do not depend on the batch that it came in. Resizing and packing
-   give the bits that reid.h gives on the CPU.
+   over pixels go row by row, so the bits of an embedding do not depend on its batch. Resizing and packing give the same
+   bits as reid.h on the CPU.
 
-   SPLIT: K is cut into as many parts for a tile, whatever the batch, each a chain of its own in a block of a cluster;
-   then they are added, first part first. Every block ends with a share of the tile's outputs, for which it has all
-   parts. (reid_linear: each in a warp of a block.) A small batch has fewer tiles than there are multiprocessors.
-   APART: the blocks of a tile are no cluster, which chips before sm_90 do not have. Parts go to memory, and a second
-   launch, reid_join, adds them in the same order.
+   SPLIT: K of a tile is cut into this many parts, whatever the batch; each is a separate chain, in one block of a
+   cluster. Then the parts are added, first part first, and every block finishes a share of the tile's outputs. (In
+   reid_linear the parts are warps of a block.) A small batch has fewer tiles than there are multiprocessors.
+   APART: the blocks of a tile do not form a cluster, because chips before sm_90 have none. Parts go to memory, and a
+   second launch, reid_join, adds them in the same order.
 
-   On sm_90 and newer a launch of a pass may begin before the one in front of it is over ("programmatic dependent
-   launch"). So each of its kernels lets the next one begin at once, and waits before it reads what a kernel has written
-   or writes what one may still read; packed weights and biases it may read before. It has to wait even if it need not:
-   when one launch is over, all in front of it are. __ldg, which takes memory for constant all through the launch
-   (ld.global.nc), is for packed weights, biases and tables alone, never for what another kernel has written.
+   From sm_90 on, a launch of a pass may begin before the previous one is over ("programmatic dependent launch"). So
+   each kernel lets the next one begin at once, and waits before it reads another kernel's output or overwrites its
+   input; packed weights and biases it may read before. Every kernel must wait, even if its own data does not require
+   it: the end of a launch means that all previous ones have ended. __ldg, which assumes that memory is constant during
+   the launch (ld.global.nc), is only for packed weights, biases and tables, never for another kernel's output.
 
-   Pixels of a batch (M) fit 31 bits, and so do the values of one image and of one weight tensor: what may be more, the
-   values of a batch, is counted in 64. gridDim.y is the image in some kernels, and ends at 65535. */
+   The pixels of a batch (M), the values of one image and those of one weight tensor fit 31 bits; the values of a batch
+   may not, and are counted in 64. gridDim.y is the image in some kernels, and is at most 65535. */
 
 #ifndef REID_CONTRACT
-#error "reid_kernels.cu needs the text of reid.h that defines its structures: the head of this file says how to get it"
+#error "reid_kernels.cu needs the text of reid.h that defines its structures: see the comment at the top of this file"
 #endif
-#if defined(__CUDACC_RTC__) && !defined(REID_EMULATOR) /* NVRTC has no offsetof, but what its front end makes one of */
+#if defined(__CUDACC_RTC__) && !defined(REID_EMULATOR) /* NVRTC has no offsetof, only this builtin */
 #define OFFSET_OF(type, member) __INTADDR__(&((type *)0)->member)
 #else
 #define OFFSET_OF(type, member) __builtin_offsetof(type, member)
@@ -94,19 +93,19 @@
     };                                                                                                                 \
     LAYOUT_OF_##name
 
-/* Of a kernel's parameter: it stays in constant memory, also where its address is taken. NVRTC knows it since 11.7. */
+/* Keeps a kernel's parameter in constant memory even if its address is taken. NVRTC supports it since 11.7. */
 #if __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1107
 #define GRID_CONSTANT __grid_constant__
 #else
 #define GRID_CONSTANT
 #endif
 
-#define DEVICE __device__ __forceinline__ /* not static: NVRTC warns of static functions that a program leaves unused */
+#define DEVICE __device__ __forceinline__ /* not static: NVRTC warns about unused static functions */
 
 #ifdef VALUE_BF16
 #define VALUE_F16
 #define HALF "bf16"
-#define reid_f16_from_f32 reid_bf16_from_f32 /* as they are called for an emulator */
+#define reid_f16_from_f32 reid_bf16_from_f32 /* the names that an emulator sees */
 #define reid_f32_from_f16 reid_f32_from_bf16
 #define reid_f16x2_from_f32 reid_bf16x2_from_f32
 #define reid_max_f16x2 reid_max_bf16x2
@@ -116,7 +115,7 @@
 #define HALF "f16"
 #endif
 
-/* What products are added up in. */
+/* The type of sums of products. */
 #ifdef VALUE_U8
 typedef int sum_t;
 DEVICE unsigned bits_of(int sum) { return (unsigned)sum; }
@@ -128,7 +127,7 @@ DEVICE float sum_of(unsigned bits) { return __uint_as_float(bits); }
 #endif
 
 /* --------------------------------------------------------------------------------------------------------------------
-   Instructions. Each inline-PTX instruction is one function, for which an emulator can supply a meaning on the CPU.
+   Instructions. Each inline-PTX instruction is one function, which an emulator can implement on the CPU.
    ------------------------------------------------------------------------------------------------------------------ */
 #ifndef REID_EMULATOR
 DEVICE unsigned short reid_f16_from_f32(float a) {
@@ -155,7 +154,7 @@ DEVICE float reid_rcp_approx(float a) {
     asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(a));
     return r;
 }
-/* *p += v by one of many threads, seldom: nothing is done for 0, without a branch. */
+/* *p += v, atomically; v is 0 in most threads, which then do nothing, without a branch. */
 DEVICE void reid_add_nonzero(unsigned *p, unsigned v) {
     asm volatile("{ .reg .pred some; setp.ne.u32 some, %1, 0; @some red.global.add.u32 [%0], %1; }" ::"l"(p), "r"(v)
                  : "memory");
@@ -180,11 +179,11 @@ DEVICE unsigned reid_cluster_rank() {
     asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
     return rank;
 }
-/* What this thread has written is there for the cluster's threads after the wait: on Hopper it costs a MEMBAR.ALL.GPU,
-   hundreds of clocks. */
+/* After the wait the cluster's threads see this thread's writes. On Hopper this costs a MEMBAR.ALL.GPU, hundreds of
+   clocks. */
 DEVICE void reid_cluster_arrive() { asm volatile("barrier.cluster.arrive.release;" ::: "memory"); }
-/* The same without that fence: it tells only that this thread has come so far. PTX manual, "barrier.cluster", has this
-   form behind fence.mbarrier_init, which releases the mbarriers of a block by itself. */
+/* Arrives without that fence: it orders no writes. PTX manual, "barrier.cluster", uses this form after
+   fence.mbarrier_init, which itself releases the mbarriers of a block. */
 DEVICE void reid_cluster_arrive_relaxed() { asm volatile("barrier.cluster.arrive.relaxed;" ::: "memory"); }
 DEVICE void reid_cluster_wait() { asm volatile("barrier.cluster.wait.acquire;" ::: "memory"); }
 DEVICE unsigned reid_cluster_map(unsigned shared, unsigned rank) {
@@ -192,12 +191,12 @@ DEVICE unsigned reid_cluster_map(unsigned shared, unsigned rank) {
     asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"(shared), "r"(rank));
     return address;
 }
-/* Tells another block that this one has read what the other may then overwrite, and hands nothing over: a release for
-   this block's threads is enough, and needs no MEMBAR. A read cannot be overtaken by that write: a value that came from
-   shared memory has been used before (it was added up), operands of wgmma have been read when its wait_group is over
-   (PTX manual, "wgmma.wait_group"), and the other block writes only when it has seen the arrival. A thread that hands
-   values over needs .release.cluster or reid_cluster_store_async instead: "Release and Acquire Patterns" asks for a
-   scope that has both threads. */
+/* Signals another block that this one has read data that the other may overwrite. It passes on no data, so a release at
+   the scope of this block is enough, and needs no MEMBAR. The overwrite cannot overtake a read: a value from shared
+   memory has been used by then (added up), operands of wgmma have been read when its wait_group returns (PTX manual,
+   "wgmma.wait_group"), and the other block writes only after it has seen the arrival. A thread that passes on values
+   needs .release.cluster or reid_cluster_store_async instead: "Release and Acquire Patterns" requires a scope that
+   includes both threads. */
 DEVICE void reid_cluster_mbarrier_arrive_cta(unsigned mbarrier) {
     asm volatile("mbarrier.arrive.release.cta.shared::cluster.b64 _, [%0];" ::"r"(mbarrier) : "memory");
 }
@@ -209,9 +208,9 @@ DEVICE unsigned reid_cluster_load(unsigned address) {
 DEVICE void reid_cluster_store(unsigned address, unsigned word) {
     asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(address), "r"(word) : "memory");
 }
-/* Sixteen bytes into a block's shared memory, counted by an mbarrier of the same block. No fence belongs to it: the
-   count itself is a release at the scope of the cluster, of these bytes (PTX manual, "st.async"), and whoever waits for
-   the mbarrier with .acquire.cluster sees them. It writes by the generic proxy, as a plain store does. */
+/* Stores sixteen bytes in a block's shared memory; an mbarrier of that block counts them. It needs no fence: counting
+   is itself a release of these bytes at the scope of the cluster (PTX manual, "st.async"), and a thread that waits for
+   the mbarrier with .acquire.cluster sees them. It writes through the generic proxy, like a plain store. */
 DEVICE void reid_cluster_store_async(unsigned address, const unsigned v[4], unsigned mbarrier) {
     asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%1,%2,%3,%4}, [%5];"
                  ::"r"(address), "r"(v[0]), "r"(v[1]), "r"(v[2]), "r"(v[3]), "r"(mbarrier) : "memory");
@@ -289,10 +288,10 @@ DEVICE bool reid_mbarrier_try_wait(unsigned mbarrier, unsigned parity) {
     return over != 0;
 }
 DEVICE void reid_fence_mbarrier_init() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
-/* This thread's stores to shared memory, and those that a barrier has shown it, before what wgmma and bulk copies read
-   from now on (PTX manual, "Async Proxy" and "membar/fence", .proxykind). Of the block's own shared memory: nothing
-   that the kernels here write elsewhere is read by the asynchronous proxy before the launch is over, and the form for
-   all state spaces waits for global memory (MEMBAR.ALL.GPU) as well. */
+/* Orders this thread's stores to shared memory, and those that a barrier has made visible to it, before later reads by
+   wgmma and bulk copies (PTX manual, "Async Proxy" and "membar/fence", .proxykind). Only the block's own shared memory:
+   the asynchronous proxy reads nothing else that these kernels write before the launch is over, and the form for all
+   state spaces would also wait for global memory (MEMBAR.ALL.GPU). */
 DEVICE void reid_fence_proxy_async_shared() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 DEVICE void reid_tensor_prefetch(const void *map) { asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory"); }
 DEVICE void reid_tensor_load_2d(unsigned to, const void *map, int x, int y, unsigned mbarrier) {
@@ -337,7 +336,7 @@ DEVICE void reid_wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;
 template <int groups> DEVICE void reid_wgmma_wait() {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(groups) : "memory");
 }
-/* The compiler moves no use of the sum over this place: it knows no asynchronous results. */
+/* reid_wgmma_hold keeps the compiler, which does not know asynchronous results, from moving uses of a sum past it. */
 #ifdef VALUE_U8
 #define SUM "+r"
 #define PRODUCT "k32.s32.u8.s8"
@@ -373,7 +372,7 @@ REID_WGMMA(256, SUMS128(d), TEXT128, "%128", "%129", "%130")
 #endif
 #endif /* REID_EMULATOR */
 
-/* The launch behind this one may begin; waits until those in front are over. */
+/* let_next_begin lets the next launch begin; wait_for_last waits until all previous ones are over. */
 DEVICE void let_next_begin() {
 #if __CUDA_ARCH__ >= 900
     reid_griddepcontrol_launch_dependents();
@@ -390,8 +389,8 @@ DEVICE void take_turn() {
 }
 
 /* --------------------------------------------------------------------------------------------------------------------
-   Values: four neighbouring channels at a time, as floats. VALUE_F16 and VALUE_U8 say how they are stored; bytes are
-   INT8's, in steps that reid.h's manual defines.
+   Values: four neighbouring channels at a time, as floats. VALUE_F16 and VALUE_U8 choose their type in memory; bytes
+   are INT8's, in steps that the manual of reid.h defines.
    ------------------------------------------------------------------------------------------------------------------ */
 #ifdef VALUE_F16
 typedef unsigned short value_t;
@@ -427,12 +426,12 @@ DEVICE void store1(value_t *p, float v) { *p = v; }
 #define ACT_NONE 0
 #define ACT_RELU 1
 #define ACT_SILU 2
-#define ACT_TANH 3 /* of reid_linear only */
+#define ACT_TANH 3 /* only in reid_linear */
 #ifndef ACT
 #define ACT ACT_NONE
 #endif
 
-/* Halves have 11 bits, or 8: two instructions of the special-function unit, wrong in the 22nd, do for them. */
+/* For halves, with 11 or 8 bits, two instructions of the special-function unit suffice, which err in the 22nd bit. */
 DEVICE float sigmoid(float x) {
 #ifdef VALUE_F16
     return reid_rcp_approx(1.0f + reid_exp2_approx(-1.44269504f * x));
@@ -442,7 +441,7 @@ DEVICE float sigmoid(float x) {
 }
 DEVICE float act(float x) {
 #if ACT == ACT_RELU
-    return x < 0.0f ? 0.0f : x; /* in this order a NaN stays one */
+    return x < 0.0f ? 0.0f : x; /* in this order a NaN stays a NaN */
 #elif ACT == ACT_SILU
     return x * sigmoid(x);
 #elif ACT == ACT_TANH /* reid__tanh of reid.h, with its bits */
@@ -454,23 +453,23 @@ DEVICE float act(float x) {
 #endif
 }
 
-/* This thread among all of the launch: more than 31 bits where there is a thread for each value of a batch. */
+/* The number of this thread in the launch: more than 31 bits if there is a thread for each value of a batch. */
 DEVICE unsigned long long thread_index() { return (unsigned long long)blockIdx.x * blockDim.x + threadIdx.x; }
 
 extern __shared__ __align__(1024) unsigned char shared[];
 
 /* --------------------------------------------------------------------------------------------------------------------
-   Packing, once per network: raw tensors to what the kernels read. In inference batch norm is a factor for a channel's
-   weights and a bias, which the host computes. Here and in the next section every operation is rounded on its own
-   (__dmul_rn and so on): a fused multiply-add, which the compiler may otherwise make, has other bits than the CPU's.
+   Packing, once per network: from raw tensors to the order in which kernels read them. Batch norm becomes a factor for
+   a channel's weights and a bias, which the host computes. Here and in the next section every operation is rounded
+   separately (__dmul_rn and so on): a fused multiply-add by the compiler would give other bits than the CPU.
    ------------------------------------------------------------------------------------------------------------------ */
 #ifdef REID_PACK
 STRUCT(pack_arguments);
 
-/* Raw weights to packed ones, multiplied by the factors of their output channels unless there are none. What lies
-   between the strides, the padding, was zeroed before. The threads stride over the values. */
+/* Packs raw weights, multiplied by the factors of their output channels, if any. The padding between the strides was
+   zeroed before. The threads stride over the values. */
 extern "C" __global__ void reid_pack(const GRID_CONSTANT pack_arguments a) {
-    unsigned taps = (unsigned)(a.kh * a.kw), row = (unsigned)a.ic * taps; /* of one output channel: within 32 bits */
+    unsigned taps = (unsigned)(a.kh * a.kw), row = (unsigned)a.ic * taps; /* of one output channel: fits 32 bits */
     unsigned long long count = (unsigned long long)a.n * row, step = (unsigned long long)gridDim.x * blockDim.x;
     for (unsigned long long i = thread_index(); i < count; i += step) {
         unsigned channel = (unsigned)(i / row), inside = (unsigned)(i % row), tap = inside % taps;
@@ -483,9 +482,9 @@ extern "C" __global__ void reid_pack(const GRID_CONSTANT pack_arguments a) {
 #endif
 
 /* --------------------------------------------------------------------------------------------------------------------
-   From boxes to what the network sees, in Pillow's pixels: the integer arithmetic of >>image in reid.h, where the
-   formulas are explained, so that a GPU and a CPU see the same. Images of a batch differ in size: blockIdx.y is the
-   image, and its threads stride over however many pixels it has.
+   From boxes to the view, with Pillow's pixels: the integer arithmetic of >>image in reid.h, where the formulas are
+   explained, so that GPU and CPU compute the same. Images of a batch differ in size: blockIdx.y is the image, and its
+   threads stride over its pixels.
    ------------------------------------------------------------------------------------------------------------------ */
 #ifdef REID_RESIZE
 #define TAP_BITS 22
@@ -510,7 +509,7 @@ DEVICE double weight(const gpu_axis &a, double center, int at) {
 }
 
 /* A thread computes the window and the taps of one line: columns first, then rows. The sum of the weights is one chain
-   in their order, and so every weight is computed twice. */
+   in their order, so every weight is computed twice. */
 extern "C" __global__ void reid_taps(const GRID_CONSTANT resize_arguments g) {
     take_turn();
     const int width = g.width, height = g.height;
@@ -522,14 +521,14 @@ extern "C" __global__ void reid_taps(const GRID_CONSTANT resize_arguments g) {
         const gpu_axis a = column ? p.x : p.y;
         int *to = g.taps + p.taps + (column ? 0 : (long long)width * p.x.most) + (long long)index * a.most;
         long long at = a.skipped + index;
-        gpu_window w = {0, 0}; /* of padding: empty, at the end of the source that it adjoins */
+        gpu_window w = {0, 0}; /* for padding: empty, at the end of the source next to it */
         if (at >= a.resized) w.first = w.end = a.source;
         if (at >= 0 && at < a.resized) {
             double center = __dmul_rn(__dadd_rn((double)at, 0.5), a.scale), sum = 0.0;
             w.first = max((int)__dadd_rn(__dsub_rn(center, a.support), 0.5), 0);
             w.end = min((int)__dadd_rn(__dadd_rn(center, a.support), 0.5), a.source);
             for (int i = w.first; i < w.end; i++) sum = __dadd_rn(sum, weight(a, center, i));
-            for (int i = w.first; i < w.end; i++) { /* to fixed point, a half away from zero */
+            for (int i = w.first; i < w.end; i++) { /* to fixed point, rounding half away from zero */
                 double tap = __dmul_rn(__ddiv_rn(weight(a, center, i), sum), (double)(1 << TAP_BITS));
                 to[i - w.first] = (int)(tap < 0.0 ? __dsub_rn(tap, 0.5) : __dadd_rn(tap, 0.5));
             }
@@ -538,7 +537,7 @@ extern "C" __global__ void reid_taps(const GRID_CONSTANT resize_arguments g) {
     }
 }
 
-/* Weighted pixels added up. The sums begin with one half, so that shifting, which leaves 10 bits, rounds. */
+/* Sums of weighted pixels. They begin with one half, so that shifting, which leaves 10 bits, rounds. */
 struct rgb_sums {
     int r, g, b;
 };
@@ -548,7 +547,7 @@ DEVICE void store_rgb(unsigned char *to, rgb_sums s) {
     to[0] = round_sum(s.r), to[1] = round_sum(s.g), to[2] = round_sum(s.b);
 }
 
-/* A thread computes one pixel of the source rows that some row of the crop needs. */
+/* A thread computes one pixel of a source row that the crop needs. */
 extern "C" __global__ void reid_resize_x(const GRID_CONSTANT resize_arguments g) {
     take_turn();
     const int width = g.width, height = g.height;
@@ -557,7 +556,7 @@ extern "C" __global__ void reid_resize_x(const GRID_CONSTANT resize_arguments g)
     const gpu_window *columns = g.windows + (long long)blockIdx.y * (width + height), *lines = columns + width;
     int at = blockIdx.x * blockDim.x + threadIdx.x, step = gridDim.x * blockDim.x;
     int x = at % width, end = lines[height - 1].end;
-    for (int y = lines[0].first + at / width; y < end; y += step / width) { /* no product: it may pass 31 bits */
+    for (int y = lines[0].first + at / width; y < end; y += step / width) { /* no product, which may exceed 31 bits */
         const gpu_window w = columns[x];
         const unsigned char *from = g.staging + p.pixels + (long long)y * p.stride + (long long)w.first * p.bytes;
         const int *tap = g.taps + p.taps + (long long)x * p.x.most;
@@ -596,8 +595,8 @@ extern "C" __global__ void reid_resize_y(const GRID_CONSTANT resize_arguments g)
 #endif
 
 #ifdef REID_INPUT
-/* The view to the network's input, (images, ROWS, COLUMNS, 4): a border of zeros around H x W pixels, channel 3 zero.
-   A thread writes one pixel. */
+/* Converts the view to the network's input, (images, ROWS, COLUMNS, 4): a border of zeros around H x W pixels, channel
+   3 zero. A thread writes one pixel. */
 STRUCT(input_arguments);
 extern "C" __global__ void reid_input(const GRID_CONSTANT input_arguments a) {
     take_turn();
@@ -616,8 +615,8 @@ extern "C" __global__ void reid_input(const GRID_CONSTANT input_arguments a) {
 
 /* --------------------------------------------------------------------------------------------------------------------
    Convolution. Weights are packed (OC padded, K padded) for tensor cores, (K padded, OC padded) otherwise; K runs over
-   (ky, kx, c). The stem's image has 4 channels and its border stored, and its kernel is widened to an even number of
-   columns with zero weights: then it is an ordinary convolution whose 16-byte pieces never straddle a border.
+   (ky, kx, c). The stem's image has 4 channels and a stored border, and its kernel is widened to an even number of
+   columns with zero weights, so it is an ordinary convolution whose 16-byte pieces never straddle a border.
    ------------------------------------------------------------------------------------------------------------------ */
 #ifndef SPLIT
 #define SPLIT 1
@@ -638,7 +637,7 @@ extern "C" __global__ void reid_input(const GRID_CONSTANT input_arguments a) {
 #endif
 
 #if defined(REID_CONV_F32) || defined(REID_CONV_F16) || defined(REID_CONV_WGMMA) || defined(REID_SQUEEZE)
-/* All threads of the block, or of its cluster, which then see what the others have written. */
+/* A barrier of the block's threads, or of its cluster's, after which they see each other's writes. */
 DEVICE void block_barrier() {
 #if PAIR || CLUSTERED
     reid_cluster_arrive();
@@ -648,7 +647,7 @@ DEVICE void block_barrier() {
 #endif
 }
 
-/* The same where a cluster hands nothing over: its blocks have begun, or have read what they wanted from each other. */
+/* A barrier that does not make a cluster's writes visible: its blocks have begun, or have finished reading others. */
 DEVICE void block_meeting() {
 #if PAIR || CLUSTERED
     reid_cluster_arrive_relaxed();
@@ -662,14 +661,14 @@ DEVICE void block_meeting() {
 #if defined(REID_CONV_F32) || defined(REID_CONV_F16) || defined(REID_CONV_WGMMA)
 
 #if BYTES
-/* To the nearest whole number that a byte can be, 12582912 more, so that it stands in the low bits of the pattern: see
-   REID__MAGIC in reid.h. */
+/* Clamps to the range of a byte, and adds 12582912, which leaves the nearest whole number in the low bits of the float:
+   see REID__MAGIC in reid.h. */
 DEVICE float nearest(float v) {
     return fmaxf(fminf(v, SIGNED ? 127.0f : 255.0f), SIGNED ? -128.0f : 0.0f) + 12582912.0f;
 }
 #endif
 
-/* The sum of what the blocks of a cluster have at this place. */
+/* Adds the parts that the blocks of a cluster have at this place. */
 DEVICE sum_t join(const sum_t *part) {
 #if CLUSTERED
     unsigned at = reid_shared_address(part);
@@ -684,8 +683,8 @@ DEVICE sum_t join(const sum_t *part) {
 #endif
 
 #if defined(REID_CONV_F16) || defined(REID_CONV_WGMMA)
-/* INT8: outputs that a ReLU has cut off, bytes of 255, are counted for each image where nothing else was added to them;
-   reid.h's manual says what for. Of a word these bytes, and their number, to the image in which pixel m lies. */
+/* INT8: saturated outputs, bytes of 255, are counted for each image, after a ReLU without a residual: see INT8 in
+   reid.h. full_bytes counts them in a word; count_full adds their number to the image of pixel m. */
 #define COUNTED (BYTES && !SIGNED && !RESIDUAL)
 DEVICE unsigned full_bytes(unsigned word) {
     return (unsigned)__popc(((word & 0x7f7f7f7f) + 0x01010101) & word & 0x80808080);
@@ -696,29 +695,28 @@ DEVICE void count_full(unsigned *full, int m, unsigned count) {
 #endif
 
 #if defined(REID_CONV_F32) || defined(REID_CONV_F16)
-/* Blocks that a multiprocessor is to hold at least, for __launch_bounds__. One where the input is scaled, or K is cut
-   into parts in FP32: asked for nothing (0), the compiler (CUDA 13.0) saves registers until one of them lies in local
-   memory. */
+/* Least number of blocks on a multiprocessor, for __launch_bounds__. 1 if the input is scaled, or K is cut into parts
+   in FP32: without a request (0) the compiler (CUDA 13.0) saves registers by moving one to local memory. */
 #ifdef REID_CONV_F32
 #define BLOCKS_ASKED_FOR (SPLIT > 1 || SCALE ? 1 : 0)
 #else
 #define BLOCKS_ASKED_FOR (SCALE ? 1 : 0)
 #endif
 
-/* Tiles of the same pixels are neighbours among the blocks, and the parts of a tile among these: blocks that run at the
-   same time then share their inputs, of which there are more than the L2 cache holds, rather than weights. */
+/* Neighbouring blocks have tiles of the same pixels, and among these the parts of a tile, so that blocks that run at
+   the same time share inputs, which exceed the L2 cache, rather than weights. */
 #define ACROSS ((OC_PADDED + BN - 1) / BN)
 DEVICE int row_of_block() { return blockIdx.x / (ACROSS * SPLIT); }
 DEVICE int column_of_block() { return blockIdx.x / SPLIT % ACROSS; }
 #endif
 
 #if defined(REID_CONV_PLAIN) || defined(REID_CONV_F32) || defined(REID_CONV_F16)
-STRUCT(conv_arguments); /* of reid_join, too */
+STRUCT(conv_arguments); /* also for reid_join */
 
 #define K_TOTAL (KH * KW * IC)
 #define K_PADDED ((K_TOTAL + BK - 1) / BK * BK)
 
-/* One output pixel: where its image starts and the input position under kernel position (0, 0). */
+/* One output pixel: the start of its image, and the input position under kernel position (0, 0). */
 struct pixel {
     const value_t *image;
     int image_index, y, x;
@@ -734,7 +732,7 @@ DEVICE pixel find_pixel(const value_t *in, int m) {
     return p;
 }
 
-/* Where input k of a pixel lies, or null outside the image: k and its neighbours up to a multiple of IC, or of 8. */
+/* Address of input k of a pixel and of its neighbours up to a multiple of IC, or of 8; null outside the image. */
 DEVICE const value_t *find_input(const pixel &p, int k) {
     int tap = k / IC, y = p.y + tap / KW, x = p.x + tap % KW;
     bool inside = k < K_TOTAL && y >= 0 && y < IH && x >= 0 && x < IW;
@@ -743,7 +741,7 @@ DEVICE const value_t *find_input(const pixel &p, int k) {
 #endif
 
 #ifdef REID_CONV_PLAIN
-/* One thread an output: what the others compute, without any of their tricks. */
+/* The convolution without any of the others' tricks: one thread for each output. */
 extern "C" __global__ void reid_conv_plain(const GRID_CONSTANT conv_arguments a) {
     take_turn();
     unsigned long long i = thread_index();
@@ -764,14 +762,14 @@ extern "C" __global__ void reid_conv_plain(const GRID_CONSTANT conv_arguments a)
 
 #ifdef REID_CONV_F32
 /* A block computes BM pixels times BN channels, a thread 4 x 4 of them. While one BK-deep slice of A and B is
-   multiplied the next one is on its way from memory to registers; shared memory holds A as (BK, BM) so that a thread's
+   multiplied, the next one is loaded from memory to registers; shared memory holds A as (BK, BM) so that a thread's
    four pixels are one 16-byte load. */
 #define THREADS (BM * BN / 16)
 #define A_LOADS (BM * BK / 4 / THREADS)
 #define B_LOADS (BN * BK / 4 / THREADS)
 #define TOGETHER 4
 
-/* What becomes of the sums of four channels of pixel m, from n on. */
+/* Finishes and stores the sums of four channels of pixel m, from n on. */
 DEVICE void store_sums(const conv_arguments &a, const sum_t *sums, int m, int n) {
     float4 v = make_float4(sums[0], sums[1], sums[2], sums[3]);
     if (RESIDUAL) {
@@ -781,13 +779,13 @@ DEVICE void store_sums(const conv_arguments &a, const sum_t *sums, int m, int n)
     store4(a.out + (long long)m * OUT_STRIDE + CHANNEL + n, make_float4(act(v.x), act(v.y), act(v.z), act(v.w)));
 }
 
-/* The tile of a block as one of its threads has it. */
+/* One thread's part of a block's tile. */
 struct f32_tile {
     const conv_arguments &a;
     int t, part, m0, n0;
     int row, column; /* of this thread's 4 x 4 outputs */
     float acc[4][4];
-    float4 a_next[A_LOADS], b_next[B_LOADS]; /* the slice on its way */
+    float4 a_next[A_LOADS], b_next[B_LOADS]; /* the slice being loaded */
     pixel source[A_LOADS];
 
     DEVICE f32_tile(const conv_arguments &arguments) : a(arguments) {
@@ -801,11 +799,11 @@ struct f32_tile {
             for (int j = 0; j < 4; j++) acc[i][j] = !part && n0 + column + j < OC ? a.bias[n0 + column + j] : 0.0f;
     }
 
-    /* [2]: one is multiplied, the other one filled. */
+    /* [2]: one is multiplied while the other is filled. */
     DEVICE static float (*a_tile())[BK][BM] { return (float(*)[BK][BM])shared; }
     DEVICE static float (*b_tile())[BK][BN] { return (float(*)[BK][BN])(shared + 2 * BK * BM * 4); }
 
-    /* Slice k0 … k0 + BK - 1 to registers. */
+    /* Loads slice k0 … k0 + BK - 1 to registers. */
     DEVICE void fetch(int k0) {
         for (int i = 0; i < A_LOADS; i++) {
             int k = k0 + (t + i * THREADS) / BM * 4;
@@ -822,7 +820,7 @@ struct f32_tile {
         }
     }
 
-    /* Registers to shared memory. */
+    /* Stores the registers in shared memory. */
     DEVICE void put(int buffer) {
         for (int i = 0; i < A_LOADS; i++) {
             int at = t + i * THREADS, r = at % BM, k = at / BM * 4;
@@ -851,7 +849,7 @@ struct f32_tile {
         if (m < a.pixels && n < OC_PADDED) store_sums(a, sums, m, n);
     }
 
-    /* The sums to where they are wanted: outputs, parts of a cluster, parts in memory. */
+    /* Stores the sums as outputs, as parts of a cluster, or as parts in memory. */
     DEVICE void store() {
         for (int i = 0; i < 4; i++) {
             int m = m0 + row + i, n = n0 + column;
@@ -863,7 +861,7 @@ struct f32_tile {
         }
     }
 
-    /* A block's share of the outputs of a cluster. */
+    /* Finishes and stores a block's share of a cluster's outputs. */
     DEVICE void store_share() const {
         const int each = 4 * THREADS / SPLIT;
 #pragma unroll 1
@@ -885,7 +883,7 @@ reid_conv_f32(const GRID_CONSTANT conv_arguments a) {
     tile.fetch(begin);
     tile.put(0);
     for (int k0 = begin, buffer = 0; k0 < end; k0 += BK, buffer ^= 1) {
-        __syncthreads(); /* the slice is there, and nobody reads the other buffer any more */
+        __syncthreads(); /* the slice is complete, and no thread reads the other buffer any more */
         if (k0 + BK < end) tile.fetch(k0 + BK);
         tile.multiply(buffer);
         if (k0 + BK < end) tile.put(buffer ^ 1);
@@ -895,21 +893,21 @@ reid_conv_f32(const GRID_CONSTANT conv_arguments a) {
     if (!CLUSTERED) return;
     block_barrier();
     tile.store_share();
-    block_meeting(); /* shared memory goes with the block */
+    block_meeting(); /* shared memory goes when the block ends */
 }
 #endif
 
 #if defined(REID_CONV_F16) || defined(REID_SEARCH)
-/* Slices of matrices of halves or bytes in shared memory, for both kernels of tensor cores. A slice's rows are
-   ROW_BYTES = 64, BK = 32 halves or 64 bytes, in four 16-byte pieces of EACH values; piece p of row r lies at place
-   p ^ (r / 2 % 4), so that the eight rows of an ldmatrix fall into eight different groups of banks. */
+/* Slices of matrices of halves or bytes in shared memory, for both kernels with tensor cores. A slice's rows have
+   ROW_BYTES = 64, BK = 32 halves or 64 bytes, in four 16-byte pieces of EACH values; piece p of row r is at place p ^
+   (r / 2 % 4), so that the eight rows of an ldmatrix use eight different groups of banks. */
 #define ROW_BYTES 64
 #define EACH (16 / (int)sizeof(value_t))
 
 /* Byte offset of a piece in a slice. */
 DEVICE unsigned place(int row, int piece) { return (unsigned)(row * ROW_BYTES + (piece ^ (row >> 1 & 3)) * 16); }
 
-/* 16 bytes to shared memory; zero when there is no source. */
+/* Copies 16 bytes to shared memory; zeros if `from` is null. */
 DEVICE void copy_piece(unsigned char *to, const value_t *from, const value_t *anywhere) {
 #if __CUDA_ARCH__ >= 800
     reid_cp_async_16(reid_shared_address(to), from ? from : anywhere, from ? 16 : 0);
@@ -927,7 +925,7 @@ DEVICE void mma16(float d[4], const unsigned a[4], const unsigned b[2]) {
     reid_mma_m16n8k8(d, a + 2, b + 1);
 #endif
 }
-#ifdef VALUE_U8 /* sm_80 and newer; the fragments are the same bytes, of twice the depth */
+#ifdef VALUE_U8 /* from sm_80 on; the fragments have the same bytes, and twice the depth */
 DEVICE void mma16(int d[4], const unsigned a[4], const unsigned b[2]) { reid_mma_m16n8k32(d, a, b); }
 #endif
 #endif
@@ -937,14 +935,15 @@ DEVICE void mma16(int d[4], const unsigned a[4], const unsigned b[2]) { reid_mma
    are in shared memory: one is multiplied while the others arrive by cp.async. sm_75 has neither cp.async nor the k16
    MMA: pieces go through registers, and an MMA of depth 16 is two of depth 8, which add in the same order.
 
-   BYTES: the outputs are bytes, the sums whole numbers. VALUE_U8: bytes times signed bytes; halves are INT8's first
-   convolution, whose sums FP32 holds. SIGNED: -128 ... 127; REST_SIGNED: the residual is. full: see count_full.
+   BYTES: the outputs are bytes, the sums whole numbers. VALUE_U8: bytes times signed bytes; halves only for INT8's
+   first convolution, with sums in FP32. SIGNED: -128 ... 127; REST_SIGNED: the residual is signed. full: see
+   count_full.
 
-   ROW_SUMS: only a global average of the outputs is wanted. A tile then ends with a row of an image, and what is stored
-   is the sum of each row, left to right, (images * OH, OC) in fp32: as reid_pool begins.
+   ROW_SUMS: only a global average of the outputs is needed. Tiles end at the end of a row, and the sum of each row is
+   stored, left to right, (images * OH, OC) in fp32, as reid_pool begins.
 
-   MORE_C: K goes on with as many channels, whole slices, of another input, `more` (MORE_IH, MORE_IW), of a 1x1
-   convolution with MORE_STRIDE which the network adds. Not with BYTES or SCALE. */
+   MORE_C: K continues with this many channels, in whole slices, of another input, `more` (MORE_IH, MORE_IW), for a 1x1
+   convolution with MORE_STRIDE whose result the network adds. Not with BYTES or SCALE. */
 #define K_ALL (K_PADDED + MORE_C)
 #define THREADS (32 * WARPS_M * WARPS_N)
 #define A_BYTES (BM * ROW_BYTES)
@@ -956,13 +955,13 @@ DEVICE void mma16(int d[4], const unsigned a[4], const unsigned b[2]) { reid_mma
 #define TOGETHER 8
 
 #if BYTES
-/* A sum of channel n in steps of the output; rest: the residual's byte. */
+/* Converts a sum of channel n to steps of the output; rest: the residual's byte. */
 DEVICE float in_steps(const conv_arguments &a, sum_t sum, int n, int rest) {
     float v = fmaf((float)sum, a.scales[n], a.bias[n]);
     return RESIDUAL ? fmaf((float)rest, a.scales[OC_PADDED], v) : v;
 }
 
-/* Eight channels of a pixel, from n on. */
+/* Finishes eight channels of a pixel, from n on. */
 DEVICE uint2 eight_bytes(const conv_arguments &a, const sum_t *sums, int n, const void *residual) {
     uint2 rest = RESIDUAL ? *(const uint2 *)residual : make_uint2(0, 0), out = make_uint2(0, 0);
 #pragma unroll
@@ -991,7 +990,7 @@ DEVICE uint4 eight_halves(const sum_t *sums, const void *residual) {
 }
 #endif
 
-/* What becomes of the sums of eight channels of pixel m, from n on. */
+/* Finishes and stores the sums of eight channels of pixel m, from n on. */
 DEVICE void store_sums(const conv_arguments &a, const sum_t *sums, int m, int n) {
     const void *rest = (const unsigned char *)a.residual + ((long long)m * OC_PADDED + n) * (BYTES ? 1 : 2);
     long long to = (long long)m * OUT_STRIDE + CHANNEL + n;
@@ -1010,7 +1009,7 @@ DEVICE unsigned scale_pair(unsigned pair, float s0, float s1) {
     return (unsigned)reid_f16_from_f32(low) | (unsigned)reid_f16_from_f32(high) << 16;
 }
 
-/* The same, times squeeze-excite factors: through registers on every chip. */
+/* Like copy_piece, times squeeze-excite factors: through registers on every chip. */
 DEVICE void copy_scaled(unsigned char *to, const value_t *from, const float *factors) {
     uint4 v = make_uint4(0, 0, 0, 0);
     if (from) {
@@ -1023,18 +1022,18 @@ DEVICE void copy_scaled(unsigned char *to, const value_t *from, const float *fac
 }
 
 #if MORE_C
-/* Where the other input of output pixel m lies. */
+/* Address of the other input of output pixel m. */
 DEVICE const value_t *find_more(const value_t *more, int m) {
     int image = m / (OH * OW), y = m % (OH * OW) / OW * MORE_STRIDE, x = m % OW * MORE_STRIDE;
     return more + ((long long)image * MORE_IH * MORE_IW + y * MORE_IW + x) * MORE_C;
 }
 #endif
 
-/* The tile of a block as one of its threads has it. */
+/* One thread's part of a block's tile. */
 struct f16_tile {
     const conv_arguments &g;
     int t, lane, part, m0, n0, warp_m, warp_n;
-    int piece, first_row; /* of the slices: what this thread copies */
+    int piece, first_row; /* the part of each slice that this thread copies */
     sum_t acc[TILES_M][TILES_N][4];
     pixel source[A_PIECES];
 #if MORE_C
@@ -1060,8 +1059,8 @@ struct f16_tile {
             for (int j = 0; j < TILES_N; j++)
 #pragma unroll
                 for (int c = 0; c < 4; c++) {
-                    int n = n0 + warp_n + j * 8 + lane % 4 * 2 + c % 2; /* where the m16n8 fragment has this sum */
-                    acc[i][j][c] = (sum_t)(!BYTES && !part && n < OC_PADDED ? g.bias[n] : 0); /* that of bytes: later */
+                    int n = n0 + warp_n + j * 8 + lane % 4 * 2 + c % 2; /* as in an m16n8 fragment */
+                    acc[i][j][c] = (sum_t)(!BYTES && !part && n < OC_PADDED ? g.bias[n] : 0); /* for bytes: later */
                     if (MORE_C && !part && n < OC_PADDED) acc[i][j][c] += (sum_t)g.more_bias[n];
                 }
     }
@@ -1093,7 +1092,7 @@ struct f16_tile {
         for (int step = 0; step < ROW_BYTES / 32; step++) {
             unsigned a[TILES_M][4], b[TILES_N][2];
 #pragma unroll
-            for (int i = 0; i < TILES_M; i++) /* 16 x 16 of A: rows 0-7, 8-15, then the same of the right half */
+            for (int i = 0; i < TILES_M; i++) /* 16 x 16 of A: rows 0-7, 8-15, then those of the right half */
                 reid_ldmatrix_x4(a[i], a_base + place(warp_m + i * 16 + lane % 16, step * 2 + lane / 16));
 #pragma unroll
             for (int j = 0; j < TILES_N; j += 2) { /* 16 channels of B: both halves of eight, then of the other eight */
@@ -1109,7 +1108,7 @@ struct f16_tile {
     }
 
 #if APART
-    /* The sums to this part's place in memory. */
+    /* Stores the sums as this part of K in memory. */
     DEVICE void store_part() const {
 #pragma unroll
         for (int i = 0; i < TILES_M * TILES_N * 2; i++) {
@@ -1120,7 +1119,7 @@ struct f16_tile {
         }
     }
 #else
-    /* Fragments hold pairs of channels; through shared memory every thread gets eight, one 16-byte access. [BM] */
+    /* [BM]. Fragments hold pairs of channels; through shared memory every thread gets eight, for one 16-byte access. */
     DEVICE static sum_t (*tile())[BN + 4] { return (sum_t(*)[BN + 4])shared; }
     DEVICE void put_sums() const {
 #pragma unroll
@@ -1133,7 +1132,7 @@ struct f16_tile {
                         acc[i][j][c];
     }
 
-    /* The block's share of the outputs; with ROW_SUMS they stay, rounded. */
+    /* Stores the block's share of the outputs; with ROW_SUMS they stay in shared memory, rounded. */
     DEVICE void store() const {
         for (int at = part * THREADS + t; at < BM * BN / 8; at += SPLIT * THREADS) {
             int row = at / (BN / 8), m = m0 + row, n = n0 + at % (BN / 8) * 8;
@@ -1182,7 +1181,7 @@ reid_conv_f16(const GRID_CONSTANT conv_arguments g) {
 #if __CUDA_ARCH__ >= 800
         reid_cp_async_wait<STAGES - 2>();
 #endif
-        __syncthreads(); /* slice s is there for everyone; slice s - 1, whose place is filled next, is done with */
+        __syncthreads(); /* slice s is there for all threads; slice s - 1, whose place is filled next, has been read */
         if (s + STAGES - 1 < end) tile.copy_slice(s + STAGES - 1);
 #if __CUDA_ARCH__ >= 800
         reid_cp_async_commit();
@@ -1199,7 +1198,7 @@ reid_conv_f16(const GRID_CONSTANT conv_arguments g) {
     tile.put_sums();
     block_barrier();
     tile.store();
-    if (CLUSTERED) block_meeting(); /* shared memory goes with the block */
+    if (CLUSTERED) block_meeting(); /* shared memory goes when the block ends */
     if (ROW_SUMS) __syncthreads();
     tile.sum_rows();
 #endif
@@ -1207,7 +1206,7 @@ reid_conv_f16(const GRID_CONSTANT conv_arguments g) {
 #endif
 
 #if APART
-/* The second launch of a convolution whose parts of K lie in memory, (SPLIT, pixels, OC_PADDED): adds them, first part
+/* The second launch of a convolution whose parts of K are in memory, (SPLIT, pixels, OC_PADDED): adds them, first part
    first, as the blocks of a cluster do. A thread has TOGETHER channels of a pixel. */
 extern "C" __global__ void __launch_bounds__(256)
 reid_join(const GRID_CONSTANT conv_arguments a) {
@@ -1229,44 +1228,43 @@ reid_join(const GRID_CONSTANT conv_arguments a) {
 #endif
 
 #ifdef REID_CONV_WGMMA
-/* Hopper's own way. A block stays on its multiprocessor and takes tile after tile of BM pixels by BN channels, those of
-   the same pixels side by side, so that their inputs are read from memory once. Of its three warpgroups two multiply; a
-   thread of the third one copies the operands into a ring of STAGES slices of BK k, (BM, BK) of the input and (BN, BK)
-   of the weights, by tensor maps: im2col mode walks the pixels of a window's position with its stride and its zeros.
-   Other threads copy residuals. Everything in shared memory has rows of 64 halves, or of 128 or 64 bytes, whose 16-byte
-   pieces are exchanged by the row number: the 128- or 64-byte swizzle of copies and of wgmma. A ring's place is handed
-   over by mbarriers.
+/* The convolution for Hopper. A block stays on its multiprocessor and takes tile after tile of BM pixels by BN
+   channels; blocks take tiles of the same pixels at the same time, so that inputs are read from memory once. Of its
+   three warpgroups two multiply; a thread of the third copies the operands into a ring of STAGES slices of depth BK,
+   (BM, BK) of the input and (BN, BK) of the weights, by tensor maps, whose im2col mode handles stride and zeros of a
+   window. Other threads copy residuals. Everything in shared memory has rows of 64 halves, or of 128 or 64 bytes, whose
+   16-byte pieces are permuted by the row number: the 128- or 64-byte swizzle of copies and of wgmma. mbarriers hand
+   over the ring's places.
 
    BYTES, VALUE_U8, SIGNED, REST_SIGNED, full: as in reid_conv_f16. The weights of 16 output channels come in the order
-   that leaves a thread four neighbours: reid__wgmma_row in reid.h. STEM's max pool is of halves, of which bytes are
-   stored. Not with MORE_C.
+   that leaves a thread four neighbours: reid__wgmma_row in reid.h. STEM's max pool works on halves, and stores bytes.
+   Not with MORE_C.
 
    GROUPS 2: both warpgroups work on one tile, a half of its pixels each. GROUPS 1: they take turns, and one multiplies
    while the other one stores. A warpgroup has BLOCKS_M blocks of 64 pixels. RESIDENT: the weights of a block's channels
-   fit and stay; gridDim.x is then a multiple of the tiles side by side. BN is 64, 128 or 256, the width of the
-   instruction as well; with 256 BLOCKS_M is 1, for a thread's sums have to fit its registers. Outputs go through SLOTS
-   places of 64 pixels by 64 channels for each warpgroup, where their residuals have been put before. MORE_C: K goes on
-   with as many channels of another input, of a 1x1 convolution with MORE_STRIDE, which the network adds. NEXT: the
-   outputs, which all fit a tile, are not stored but multiplied once more, by a 1x1 convolution to NEXT channels, 128 in
-   each of PASSES; slices of its weights follow in the ring, without inputs, or stay.
+   fit and stay; gridDim.x is then a multiple of the tiles side by side. BN is 64, 128 or 256, which is also the width
+   of the instruction; with 256 BLOCKS_M is 1, because a thread's sums must fit its registers. Outputs go through SLOTS
+   places of 64 pixels by 64 channels for each warpgroup, into which residuals are copied first. MORE_C: K continues
+   with this many channels of another input, for a 1x1 convolution with MORE_STRIDE whose result the network adds. NEXT:
+   the outputs, whose channels fit one tile, are not stored but go through a second, 1x1 convolution to NEXT channels,
+   128 in each of PASSES; slices of its weights follow in the ring, without inputs, or are resident.
 
-   SPLIT: a cluster takes a tile, and its blocks slices of their own. Each sends its sums to the blocks whose share they
-   are, to the slots there, thread to thread, by stores that `filled` counts; `stored` hands the slots back. What is
-   added comes from `residual`, and outputs go straight to memory. Not with RESIDENT, NEXT, ROW_SUMS or STEM, and with
-   BLOCKS_M 1.
+   SPLIT: a cluster takes a tile, and each block its own slices. It sends its sums to the slots of the blocks whose
+   share they are, thread to thread, by stores that `filled` counts; `stored` returns the slots. Residuals are read from
+   `residual`, and outputs go straight to memory. Not with RESIDENT, NEXT, ROW_SUMS or STEM, and only with BLOCKS_M 1.
 
    LIGHT: two blocks fit a multiprocessor, so that the next launch may begin beside this one.
 
-   PAIR: two blocks, a cluster, take tiles of the same channels and of neighbouring pixels. Each loads half of a slice's
-   weights and sends it to both, and a place of the ring is free when both have read it. Not with RESIDENT or STEM.
+   PAIR: a cluster of two blocks takes tiles of the same channels and of neighbouring pixels. Each loads half of a
+   slice's weights for both, and a place of the ring is free when both have read it. Not with RESIDENT or STEM.
 
    ROW_SUMS: as in reid_conv_f16, by one warpgroup a tile.
 
-   STEM: the image has 4 channels, and a slice is the KH rows of it that a row of outputs looks at, as they are: a 1x8
-   window of an output is 64 bytes, and that of the next output, two pixels on, begins 16 bytes later. Without swizzle
-   wgmma takes pieces of 16 bytes from wherever they are, so the windows need not be copied. Only the max pool of the
-   outputs, 3x3 with stride 2, is stored. A tile is a strip of pooled rows of an image: of the rows of outputs that two
-   strips look at, both compute one. Each warpgroup has a ring of its own.
+   STEM: the image has 4 channels, and a slice is the KH rows of it under a row of outputs, unchanged: the 1x8 window of
+   an output is 64 bytes, and that of the next output, two pixels on, begins 16 bytes later. Without swizzle wgmma takes
+   16-byte pieces at any distance, so windows need not be copied. Only the max pool of the outputs, 3x3 with stride 2,
+   is stored. A tile is a strip of pooled rows of an image; neighbouring strips both compute the row of outputs that
+   they share. Each warpgroup has its own ring.
 
    Shared memory, in this order: the slices, resident weights, those of NEXT, its inputs, slots, mbarriers. */
 #ifdef VALUE_U8
@@ -1279,14 +1277,14 @@ reid_join(const GRID_CONSTANT conv_arguments a) {
 #define SLICE_ROW (BK * VALUE) /* bytes */
 #define BM (64 * BLOCKS_M * GROUPS)
 #define TILE_PIXELS (ROW_SUMS ? BM / OW * OW : BM)
-#define C_CHUNKS ((IC + BK - 1) / BK) /* what is missing in the last one is zero in the weights, too */
+#define C_CHUNKS ((IC + BK - 1) / BK) /* the missing channels of the last one have zero weights */
 #define OWN_CHUNKS (STEM ? 1 : KH * KW * C_CHUNKS)
 #define ROW_BYTES (IW * 8) /* of STEM's image */
 #define CHUNKS (OWN_CHUNKS + (MORE_C + BK - 1) / BK)
 #define TILES_N ((OC_PADDED + BN - 1) / BN)
 #define WEIGHT_CHUNKS (STEM ? (KH * KW * 4 + BK - 1) / BK : CHUNKS)
 #define RINGS (STEM ? 2 : 1)
-#define STEM_BYTES (KH * ROW_BYTES + 16 * BM) /* the windows of what is past a row's end are inside, too */
+#define STEM_BYTES (KH * ROW_BYTES + 16 * BM) /* includes the windows past a row's end */
 #define A_BYTES (STEM ? (STEM_BYTES + 1023) / 1024 * 1024 : BM * SLICE_ROW)
 #define B_BYTES (BN * SLICE_ROW)
 #define STAGE_BYTES (A_BYTES + (RESIDENT ? 0 : B_BYTES))
@@ -1306,7 +1304,7 @@ reid_join(const GRID_CONSTANT conv_arguments a) {
 #define SLOTS_AT (INNER_AT + 2 * NEXT_CHUNKS * BLOCKS_M * BLOCK_BYTES)
 #define BARRIERS_AT (SLOTS_AT + 2 * SLOTS * SLOT_BYTES)
 
-/* What cuTensorMapEncode... filled in. */
+/* Filled in by cuTensorMapEncode... */
 struct __align__(128) tensor_map {
     unsigned long long opaque[16];
 };
@@ -1352,19 +1350,19 @@ DEVICE void wait_for(unsigned mbarrier, unsigned parity) {
 DEVICE int first_slice(int part) { return CHUNKS * part / SPLIT; }
 DEVICE int own_part() { return blockIdx.x % SPLIT; }
 
-/* The same for what the cluster's blocks have written. */
+/* Like wait_for, and makes writes of the cluster's blocks visible. */
 DEVICE void wait_for_cluster(unsigned mbarrier, unsigned parity) {
     while (!reid_cluster_mbarrier_try_wait(mbarrier, parity)) continue;
 }
 
-/* A warp has read what is here: all blocks of the cluster may send the next. */
+/* Signals that a warp has read this slot: all blocks of the cluster may send the next sums. */
 DEVICE void take_more(unsigned stored) {
     __syncwarp();
     for (int i = 0; i < SPLIT && threadIdx.x % 32 == 0; i++)
         reid_cluster_mbarrier_arrive_cta(reid_cluster_map(stored, i));
 }
 
-/* A warp gives a place of the ring back. */
+/* Signals that a warp has read a place of the ring. */
 DEVICE void give_back(unsigned empty) {
 #if PAIR
     for (int i = 0; i < 2; i++) reid_cluster_mbarrier_arrive_cta(reid_cluster_map(empty, i));
@@ -1373,7 +1371,7 @@ DEVICE void give_back(unsigned empty) {
 #endif
 }
 
-/* (rows, BK) of weights; PAIR: this block's half of them, to both. */
+/* Loads (rows, BK) of weights; PAIR: loads this block's half of them to both blocks. */
 DEVICE void load_weights(unsigned to, const tensor_map *weights, int k, int n, int rows, unsigned full) {
 #if PAIR
     int half = (int)reid_cluster_rank() * (rows / 2);
@@ -1383,11 +1381,11 @@ DEVICE void load_weights(unsigned to, const tensor_map *weights, int k, int n, i
 #endif
 }
 
-/* The pixels and the channels of a tile, in tiles. */
+/* Row and column of a tile: its pixels and its channels, in tiles. */
 DEVICE int row_of(int tile) { return PAIR ? tile / (2 * TILES_N) * 2 + tile % 2 : tile / TILES_N; }
 DEVICE int column_of(int tile) { return tile / (1 + PAIR) % TILES_N; }
 
-/* Which tiles a warpgroup works on. */
+/* The tiles on which a warpgroup works. */
 DEVICE int first_tile(int group) { return (blockIdx.x + (GROUPS == 1 ? group * gridDim.x : 0)) / SPLIT; }
 DEVICE int tile_step() { return (GROUPS == 1 ? 2 : 1) * gridDim.x / SPLIT; }
 /* The first pixel of a warpgroup's part of a tile. */
@@ -1395,8 +1393,8 @@ DEVICE int pixel_of(int tile, int group) {
     return row_of(tile) * TILE_PIXELS + (GROUPS == 1 ? 0 : group * 64 * BLOCKS_M);
 }
 
-/* One thread: the operands of all tiles of the block. Weights do not wait for the launch in front: those that stay, and
-   those of the first AHEAD slices. */
+/* Copies the operands of all tiles of the block, in one thread. Resident weights, and those of the first AHEAD slices,
+   do not wait for the previous launch. */
 DEVICE void copy_operands(const wgmma_arguments &a, layout l, int tiles) {
     const tensor_map *in = &a.in_map, *more = &a.more_map, *weights = &a.weights_map, *next = &a.next_map;
     cursor<STAGES> s;
@@ -1441,7 +1439,7 @@ DEVICE void copy_operands(const wgmma_arguments &a, layout l, int tiles) {
             load_weights(l.stage(s.at) + A_BYTES, next, k % NEXT_ROW * BK, k / NEXT_ROW * 128, 128, l.full(s.at));
         }
     }
-    /* Shared memory goes with the block: the other one's last arrivals have to be here before. */
+    /* The other block's last arrivals must come before this block, and its shared memory, ends. */
     for (int i = 0; i < STAGES && PAIR; i++, s.advance(1)) wait_for(l.empty(s.at), s.parity ^ 1);
 }
 
@@ -1449,8 +1447,8 @@ DEVICE void copy_operands(const wgmma_arguments &a, layout l, int tiles) {
 /* Strips of `rows` pooled rows that make up an image. */
 DEVICE int strips_of(int rows) { return (POOL_H + rows - 1) / rows; }
 
-/* The same for STEM, by a thread for each ring. For rows of outputs outside the image come those at its edge, once
-   more: the largest value stays the same. */
+/* Copies the operands of STEM, in a thread for each ring. Rows of outputs outside the image repeat those at its edge,
+   which leaves the largest value the same. */
 DEVICE void copy_rows(const value_t *image, const tensor_map *weights, layout l, int strips, int rows) {
     cursor<STAGES> s;
     if (l.ring == 0) reid_mbarrier_arrive_expect_tx(l.resident(), WEIGHT_CHUNKS * B_BYTES);
@@ -1470,7 +1468,7 @@ DEVICE void copy_rows(const value_t *image, const tensor_map *weights, layout l,
 }
 #endif
 
-/* One thread: the residuals of a warpgroup, in the order in which it stores. */
+/* Copies the residuals of a warpgroup, in one thread, in the order in which it stores. */
 DEVICE void copy_residuals(const tensor_map *residual, layout l, int tiles, int group) {
     cursor<SLOTS> s;
     wait_for_last();
@@ -1485,20 +1483,20 @@ DEVICE void copy_residuals(const tensor_map *residual, layout l, int tiles, int 
         }
 }
 
-/* Where an operand lies, for wgmma: rows of 128 or 64 bytes, swizzled, the distance of eight of them (PTX manual,
-   "Matrix Descriptor Format"). */
+/* The descriptor of an operand of wgmma: its address, swizzled rows of 128 or 64 bytes, the distance of eight rows (PTX
+   manual, "Matrix Descriptor Format"). */
 DEVICE unsigned long long operand(unsigned address) {
     return (unsigned long long)((address & 0x3ffff) >> 4) | (SLICE_ROW / 2ull) << 32 | (SLICE_ROW == 128 ? 1ull : 2ull)
            << 62;
 }
 
-/* Where that swizzle has put a piece of a row of so many bytes. */
+/* Offset of a piece of a row of `bytes` bytes with that swizzle. */
 template <int bytes> DEVICE unsigned place(int row, int piece) {
     unsigned at = (unsigned)(row * bytes + piece * 16);
     return at ^ at / 128 % (bytes / 16) * 16;
 }
 
-/* Without swizzle: pieces of 16 bytes, neighbours along K 16 bytes apart, along M as well. */
+/* A descriptor without swizzle: pieces of 16 bytes, whose neighbours along K and along M are 16 bytes further. */
 DEVICE unsigned long long windows(unsigned address) {
     return (unsigned long long)((address & 0x3ffff) >> 4) | 1ull << 16 | 8ull << 32;
 }
@@ -1510,7 +1508,7 @@ template <int n> struct sums {
 #pragma unroll
         for (int i = 0; i < BLOCKS_M * n / 2; i++) reid_wgmma_hold(d[i / (n / 2)][i % (n / 2)]);
     }
-    /* To the bias of the channels from n0 on; that of bytes comes after them. */
+    /* Sets the sums to the bias of the channels from n0 on; for bytes to 0, because the bias comes later. */
     DEVICE void begin(const float *bias, const float *more_bias, int n0, int channels) {
 #pragma unroll
         for (int j = 0; j < n / 8; j++) {
@@ -1522,7 +1520,7 @@ template <int n> struct sums {
                 d[i][4 * j] = d[i][4 * j + 2] = (sum_t)b.x, d[i][4 * j + 1] = d[i][4 * j + 3] = (sum_t)b.y;
         }
     }
-    /* A slice: BK more k for the blocks at a, (64, BK) each, and the channels at b, (n, BK). */
+    /* Adds the products of a slice: of the blocks at a, (64, BK) each, and the channels at b, (n, BK). */
     DEVICE void add_slice(unsigned a, unsigned b) {
         hold();
         reid_wgmma_fence();
@@ -1534,7 +1532,7 @@ template <int n> struct sums {
         reid_wgmma_commit();
         hold();
     }
-    /* STEM: all k of a row, KH times 32. */
+    /* STEM: adds the products of a whole row, KH times 32 deep. */
     DEVICE void add_rows(unsigned a, unsigned b) {
         hold();
         reid_wgmma_fence();
@@ -1549,16 +1547,16 @@ template <int n> struct sums {
     }
 };
 
-/* How sums become outputs: of the channels from n on, below `end`. rest: what 1 in a residual's byte is. */
+/* How sums become outputs: channels from n on, below `end`. rest: steps of the output per step of the residual. */
 struct finish {
     const float *scale, *bias;
     float rest;
     int n, end;
     unsigned *full; /* see count_full */
-    int pixels, m;  /* all; and where 64 of them begin */
+    int pixels, m;  /* all; the first of 64 */
 };
 
-/* Channels of a word: how their sums become values. */
+/* How the sums of a word's channels become values. */
 #define PER_WORD (4 / VALUE)
 struct word {
 #ifdef VALUE_U8
@@ -1571,10 +1569,10 @@ struct word {
         bias = c < f.end ? __ldg((const float4 *)(f.bias + c)) : make_float4(0, 0, 0, 0);
         rest = f.rest;
 #else
-        (void)f, (void)c; /* the sums began with the bias */
+        (void)f, (void)c; /* the sums started with the bias */
 #endif
     }
-    /* Those of a pixel, with its residuals if `adds`. A residual's byte becomes a float as low bits of 2^23. */
+    /* The values of a pixel, with its residuals if `adds`. A residual's byte becomes a float as low bits of 2^23. */
     template <bool adds> DEVICE unsigned of(const sum_t (&sums)[PER_WORD], unsigned residuals) const {
 #ifdef VALUE_U8
         const float scales[4] = {scale.x, scale.y, scale.z, scale.w}, biases[4] = {bias.x, bias.y, bias.z, bias.w};
@@ -1600,8 +1598,8 @@ struct word {
     }
 };
 
-/* A thread's sums go to words of as many channels: which of d are those of word j of its pixel, `below` of the one
-   eight further on. */
+/* A thread's sums form words of PER_WORD channels: the index in d of channel i of word j of its pixel or, if `below`,
+   of the pixel eight further on. */
 DEVICE int sum_at(int j, int below, int i) {
 #ifdef VALUE_U8
     return j * 8 + below * 2 + i / 2 * 4 + i % 2; /* a row of 16 channels is two of wgmma's */
@@ -1625,9 +1623,9 @@ template <bool adds> DEVICE void words_of(const sum_t *d, int j, const unsigned 
     }
 }
 
-/* A warp's sums of 16 pixels by `channels`, to values in a slot, over the residual if `adds`. wgmma leaves them as 8x8
-   matrices, which ldmatrix and stmatrix move: d[8 j ...] are pixels 0-7 and 8-15 of 8 channels, then of the next 8. Of
-   bytes a word has four channels, and a matrix 16. */
+/* Stores a warp's sums of 16 pixels by `channels` as values in a slot, over the residual if `adds`. wgmma leaves them
+   as 8x8 matrices, which ldmatrix and stmatrix move: d[8 j ...] are pixels 0-7 and 8-15 of 8 channels, then of the next
+   8. With bytes a word has four channels, and a matrix 16. */
 template <bool adds, int channels> DEVICE void put_sums(const sum_t *d, unsigned slot, const finish &f) {
     const bool counted = BYTES && !SIGNED && !adds;
     int lane = threadIdx.x % 32, row = threadIdx.x / 32 % 4 * 16 + lane % 16;
@@ -1650,25 +1648,25 @@ template <bool adds, int channels> DEVICE void put_sums(const sum_t *d, unsigned
     }
 }
 
-/* Of a row of an image, in the channels that a lane has. */
+/* The sum of a row of an image, in the channels of a lane. */
 struct __align__(16 / VALUE) row_sum {
     float v[4 / VALUE];
 };
 
-/* What a warpgroup goes by. */
+/* State of a warpgroup. */
 struct consumer {
     layout l;
     int group;
     cursor<STAGES> s;
     cursor<SLOTS> o;
-    bool stores; /* has stored before */
+    bool stores; /* it has stored before */
     void *to; /* row sums, or pooled rows */
     int pixels;
     unsigned *full; /* of STEM */
     DEVICE bool leader() const { return threadIdx.x % 128 == 0; }
 
-    /* `count` slices; pass: those of NEXT, by what the warpgroup has put into shared memory, -1: from the ring.
-       hand_over: the other warpgroup's turn comes after them. */
+    /* Adds the products of `count` slices. pass: of NEXT, whose inputs the warpgroup has put into shared memory; -1:
+       from the ring. hand_over: then it is the other warpgroup's turn. */
     template <int n> DEVICE void multiply(sums<n> &acc, int count, int pass, bool hand_over) {
         bool ring = pass < 0 || !RESIDENT, first_lane = threadIdx.x % 32 == 0;
         int last = 0;
@@ -1680,7 +1678,7 @@ struct consumer {
             else acc.add_slice(pass < 0 ? a : l.inner(group, k), b);
             if (!ring) continue;
             if (k) reid_wgmma_wait<1>();
-            if (k && first_lane) give_back(l.empty(last)); /* the slice before has been read */
+            if (k && first_lane) give_back(l.empty(last)); /* the previous slice has been read */
             last = s.at, s.advance(1);
         }
         if (hand_over && first_lane) reid_mbarrier_arrive(l.turn(1 - group));
@@ -1689,8 +1687,8 @@ struct consumer {
         if (ring && first_lane) give_back(l.empty(last));
     }
 
-    /* The rows of an image that end among the 64 pixels of a slot, which begin with the tile's pixel `first`: a lane
-       has two channels, or four, from c on. `carry` is what a row has of the slot before. */
+    /* Sums the rows of an image that end in the 64 pixels of a slot, which begin with the tile's pixel `first`: a lane
+       has two channels, or four, from c on. carry: a row's sum over the previous slot. */
     DEVICE void sum_rows(unsigned slot, int first, int m0, int c, row_sum &carry) {
         int lane = threadIdx.x % 32, own = c + lane * (4 / VALUE);
         for (int row = threadIdx.x / 32 % 4; row < TILE_PIXELS / OW && lane * 4 < SLOT_N * VALUE; row += 4) {
@@ -1712,8 +1710,8 @@ struct consumer {
     }
 
 #if SPLIT > 1
-    /* SPLIT: this block's share of the channels from f.n and the pixels from m0 on. A thread has the same outputs in
-       all blocks; its sums go four at a time. The bytes that arrive complete the phase of `filled`. */
+    /* SPLIT: stores this block's share of the channels from f.n and the pixels from m0 on. A thread has the same
+       outputs in all blocks; it sends its sums four at a time. The arriving bytes complete the phase of `filled`. */
     DEVICE void store_share(const sums<BN> &acc, const value_t *residual, const finish &f, int m0) {
         int lane = threadIdx.x % 32, part = own_part();
         unsigned parts = l.slot(group, 0) + threadIdx.x % 128 * 16, filled = l.filled(group, 0); /* see `from` */
@@ -1763,7 +1761,7 @@ struct consumer {
     }
 #endif
 
-    /* Sums of the channels from f.n and the pixels from m0 on, through slots. */
+    /* Stores the sums of the channels from f.n and the pixels from m0 on, through slots. */
     template <int n> DEVICE void store(const sums<n> &acc, const tensor_map *out, finish f, int m0) {
         const int slots = n / SLOT_N, n0 = f.n; /* side by side */
         row_sum carry[slots] = {};
@@ -1795,19 +1793,19 @@ struct consumer {
 
 #if STEM
 #define HALF_255 0x5bf8 /* 255 as a half */
-    /* Two channels from c on, of which the sums are; bytes as halves, too. */
+    /* The outputs of two channels from c on as halves, also in BYTES. */
     DEVICE static unsigned halves_of(const float *d, int c, const float *scale, const float *bias) {
 #if BYTES
         float2 s = __ldg((const float2 *)(scale + c)), b = __ldg((const float2 *)(bias + c));
         return reid_f16x2_from_f32(nearest(fmaf(d[0], s.x, b.x)) - 12582912.0f,
                                    nearest(fmaf(d[1], s.y, b.y)) - 12582912.0f);
 #else
-        (void)c, (void)scale, (void)bias; /* the sums began with it */
+        (void)c, (void)scale, (void)bias; /* the sums started with the bias */
         return reid_f16x2_from_f32(act(d[0]), act(d[1]));
 #endif
     }
 
-    /* Eight outputs from the value `at` on. */
+    /* Stores eight outputs from the value `at` on. */
     DEVICE void store_eight(long long at, uint4 v) {
 #if BYTES
         const unsigned words[4] = {v.x, v.y, v.z, v.w};
@@ -1821,10 +1819,10 @@ struct consumer {
 #endif
     }
 
-    /* A row of the max pool, of outputs of which `best` is the largest of three rows, as wgmma leaves them. */
+    /* Stores a row of the max pool. best: the largest of three rows of outputs, in wgmma's layout. */
     DEVICE void store_pooled(const unsigned (*best)[16], long long row) {
         int t = threadIdx.x % 128, lane = t % 32, pixel = t / 32 * 16 + lane % 16;
-        reid_bar_sync(1 + group, 128); /* what was here has been read */
+        reid_bar_sync(1 + group, 128); /* what was here before has been read */
 #pragma unroll
         for (int i = 0; i < 4 * BLOCKS_M; i++)
             reid_stmatrix_x4(l.slot(group, i / 4) + pixel * 128 + ((i % 4 * 2 + lane / 16) ^ pixel % 8) * 16,
@@ -1843,7 +1841,7 @@ struct consumer {
         }
     }
 
-    /* Strips of the max pool. Three rows of outputs are joined where they come out of the sums. */
+    /* Computes strips of the max pool. Takes the maximum of three rows of outputs in registers. */
     DEVICE void pool_strips(const float *scale, const float *bias, int strips, int rows) {
         for (int strip = first_tile(group); strip < strips; strip += tile_step()) {
             int first = strip % strips_of(rows) * rows;
@@ -1853,9 +1851,9 @@ struct consumer {
                 sums<BN> acc;
                 acc.begin(bias, 0, 0, OC_PADDED);
                 multiply(acc, 1, -1, false);
-                int pooled = first + row / 2 - 1; /* what is complete after every second row */
+                int pooled = first + row / 2 - 1; /* a pooled row is complete after every second row */
                 int y = first * 2 - POOL_PAD_Y + row, lane = threadIdx.x % 32;
-                const bool counted = BYTES && y >= 0 && y < OH && (row || !first); /* the strip before has row 0, too */
+                const bool counted = BYTES && y >= 0 && y < OH && (row || !first); /* the previous strip counts row 0 */
                 unsigned cut = 0;
 #pragma unroll
                 for (int i = 0; i < BLOCKS_M * 16; i++) {
@@ -1876,7 +1874,7 @@ struct consumer {
     }
 #endif
 
-    /* The sums go on into a 1x1 convolution, as its input. */
+    /* Passes the outputs on to a second, 1x1 convolution as its input. */
     DEVICE void go_on(const sums<BN> &acc, const tensor_map *out, finish f, finish after, int m0) {
 #pragma unroll
         for (int i = 0; i < BLOCKS_M * NEXT_CHUNKS; i++) {
@@ -1896,7 +1894,7 @@ struct consumer {
     }
 };
 
-/* A warpgroup: sums, epilogue and stores of its tiles. */
+/* Computes and stores the tiles of a warpgroup. */
 DEVICE void compute_tiles(const wgmma_arguments &a, finish f, finish next, consumer c, int tiles) {
     const layout l = c.l;
     int group = c.group, part = own_part(), count = first_slice(part + 1) - first_slice(part);
@@ -1908,7 +1906,7 @@ DEVICE void compute_tiles(const wgmma_arguments &a, finish f, finish next, consu
         sums<BN> acc;
         f.n = column_of(tile) * BN;
         acc.begin(f.bias, MORE_C ? a.more_bias : 0, f.n, part ? 0 : OC_PADDED);
-        if (GROUPS == 1) wait_for(l.turn(group), turn); /* a parity tells no more than one round of the ring */
+        if (GROUPS == 1) wait_for(l.turn(group), turn); /* a parity distinguishes only one round of the ring */
         c.multiply(acc, count, -1, GROUPS == 1 && (!NEXT || RESIDENT));
 #if SPLIT > 1
         c.store_share(acc, a.residual, f, m0);
@@ -1917,14 +1915,14 @@ DEVICE void compute_tiles(const wgmma_arguments &a, finish f, finish next, consu
 #else
         c.store(acc, &a.out_map, f, m0);
 #endif
-        if (GROUPS == 1) c.s.advance(ring); /* the other warpgroup's */
+        if (GROUPS == 1) c.s.advance(ring); /* past the other warpgroup's slices */
     }
-    /* Shared memory goes with the block: what is stored has to be read, and the others' last arrivals to be here. */
+    /* Before the block and its shared memory end, stores must have read it, and others' last arrivals have come. */
     if (c.leader()) reid_bulk_wait_read<0>();
     if (SPLIT > 1 && c.leader()) wait_for(l.stored(group, 0), c.o.parity ^ 1);
 }
 
-/* For __launch_bounds__: three warpgroups, and as many blocks on a multiprocessor as LIGHT says. */
+/* For __launch_bounds__: three warpgroups, and two blocks on a multiprocessor with LIGHT. */
 #define THREADS 384
 #define BLOCKS_ASKED_FOR (LIGHT ? 2 : 1)
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_ASKED_FOR)
@@ -1936,7 +1934,7 @@ reid_conv_wgmma(const GRID_CONSTANT wgmma_arguments a) {
 #if STEM
     tiles = a.pixels / (OH * OW) * strips_of(a.strip_rows);
 #endif
-    if (STEM) { /* what no copy fills but wgmma reads */
+    if (STEM) { /* zeros where wgmma reads but no copy writes */
         for (int i = threadIdx.x * 4; i < RINGS * STAGES * A_BYTES; i += blockDim.x * 4)
             if (i % A_BYTES >= KH * ROW_BYTES) *(unsigned *)(shared + i) = 0;
         reid_fence_proxy_async_shared();
@@ -1986,12 +1984,12 @@ reid_conv_wgmma(const GRID_CONSTANT wgmma_arguments a) {
 #endif
 
 /* --------------------------------------------------------------------------------------------------------------------
-   Depthwise convolution, and the sums over the rows of its outputs, which the squeeze needs: left to right. Weights are
-   (KH, KW, C). A thread computes four channels of one output row.
+   Depthwise convolution, and for the squeeze the sum of each row of its outputs, left to right. Weights are (KH, KW,
+   C). A thread computes four channels of one output row.
 
    SPREAD: for small batches, which have few rows. A block takes a row and SPREAD times four channels, a thread one of
-   their outputs after the other; weights and outputs lie in shared memory, where the sums over the row are then made as
-   above. The bits are the same: every output is one chain of additions, and so is every sum.
+   their outputs after the other; weights and outputs are in shared memory, where the row is then summed as above. The
+   bits are the same: every output is one chain of additions, and so is every sum.
    ------------------------------------------------------------------------------------------------------------------ */
 #ifdef REID_DEPTHWISE
 STRUCT(depthwise_arguments);
@@ -2012,14 +2010,14 @@ DEVICE float4 window_of(const value_t *x, int y0, int x0, float4 b, const float4
     return make_float4(act(sum.x), act(sum.y), act(sum.z), act(sum.w));
 }
 
-/* Not a fused multiply-add with the activation's product, which only one of the kernels could have. */
+/* Not fused with the activation's product, because only one of the two kernels could do that. */
 DEVICE float4 add4(float4 a, float4 b) {
     return make_float4(__fadd_rn(a.x, b.x), __fadd_rn(a.y, b.y), __fadd_rn(a.z, b.z), __fadd_rn(a.w, b.w));
 }
 
 #if SPREAD
-/* At least one block on a multiprocessor: a small batch has no more blocks than that. Asked for nothing, the compiler
-   saves registers so that more fit, and puts one of them into local memory (CUDA 13.0). */
+/* At least one block on a multiprocessor, as a small batch has no more. Without a request the compiler saves registers
+   so that more fit, and puts one of them into local memory (CUDA 13.0). */
 #define BLOCKS_ASKED_FOR 1
 extern "C" __global__ void __launch_bounds__(256, BLOCKS_ASKED_FOR)
 reid_depthwise(const GRID_CONSTANT depthwise_arguments a) {
@@ -2072,14 +2070,14 @@ reid_depthwise(const GRID_CONSTANT depthwise_arguments a) {
 
 /* --------------------------------------------------------------------------------------------------------------------
    Squeeze-excite factors of one image a block: row sums (OH, C) -> mean -> linear, SiLU -> linear, sigmoid. A warp
-   computes a hidden unit, its lanes adding up strided parts that a fixed tree joins. A small batch waits for loads and
-   for nothing else: as many threads as there are, and loops unrolled so that each has many loads on their way.
+   computes a hidden unit: its lanes sum strided parts, and a fixed tree adds these. A small batch only waits for loads,
+   so there are as many threads as possible, and loops are unrolled to have many loads in flight.
 
-   SPLIT: a cluster takes an image, as one block would wait for up to 442 KB of weights. Each block has a share of the
-   means and of the hidden units, which it sends to all, and of the factors. The sums are the same.
+   SPLIT: a cluster takes an image, because one block would wait for up to 442 KB of weights. Each block computes a
+   share of the means and of the hidden units, which it sends to all, and of the factors. The sums are the same.
    ------------------------------------------------------------------------------------------------------------------ */
 #ifdef REID_SQUEEZE
-/* To the same place in all blocks. */
+/* Stores a value at the same place in all blocks. */
 DEVICE void send(float *to, float value) {
 #if SPLIT > 1
 #pragma unroll
@@ -2090,16 +2088,16 @@ DEVICE void send(float *to, float value) {
 }
 
 STRUCT(squeeze_arguments);
-#define THREADS (SPLIT > 1 ? 256 : 1024) /* of a block: a cluster has as many and more */
+#define THREADS (SPLIT > 1 ? 256 : 1024) /* of a block; a cluster has more in all */
 extern "C" __global__ void __launch_bounds__(THREADS)
 reid_squeeze(const GRID_CONSTANT squeeze_arguments a) {
     take_turn();
     float *mean = (float *)shared, *hidden = mean + C;
     int t = threadIdx.x, lane = t % 32, part = blockIdx.x % SPLIT, image = blockIdx.x / SPLIT;
     const float *in = a.sums + (long long)image * OH * C;
-    const int first = C * part / SPLIT, end = C * (part + 1) / SPLIT; /* of this block's channels */
-    const int loads = SPLIT > 1 ? 48 : 16; /* on their way at once, as registers allow */
-    if (SPLIT > 1) block_meeting(); /* all blocks are there, whose memory the others write */
+    const int first = C * part / SPLIT, end = C * (part + 1) / SPLIT; /* this block's channels */
+    const int loads = SPLIT > 1 ? 48 : 16; /* in flight at once, as registers allow */
+    if (SPLIT > 1) block_meeting(); /* all blocks have begun, so their memory can be written */
     for (int c = first + t; c < end; c += blockDim.x) {
         float total = 0.0f;
 #pragma unroll 16
@@ -2128,7 +2126,7 @@ reid_squeeze(const GRID_CONSTANT squeeze_arguments a) {
    Pools: a thread computes four channels of one output pixel.
    ------------------------------------------------------------------------------------------------------------------ */
 #ifdef REID_MAXPOOL
-/* The larger of two; of a number and a NaN the NaN, so that an overflow cannot pass unseen. */
+/* The larger of two numbers; NaN if one is NaN, so that an overflow does not go unnoticed. */
 DEVICE float larger(float a, float b) { return a > b || a != a ? a : b; }
 
 STRUCT(maxpool_arguments);
@@ -2152,15 +2150,15 @@ extern "C" __global__ void reid_maxpool(const GRID_CONSTANT maxpool_arguments a)
 
 #ifdef REID_POOL
 #if GEM
-/* Written so that a NaN stays one. */
+/* Written so that a NaN stays a NaN. */
 DEVICE float power(float x, float least, float p) { return powf(x < least ? least : x, p); }
 DEVICE float4 power4(float4 v, float least, float p) {
     return make_float4(power(v.x, least, p), power(v.y, least, p), power(v.z, least, p), power(v.w, least, p));
 }
 #endif
 
-/* Bin (by, bx) covers rows floor(by IH / OH) to ceil((by + 1) IH / OH), columns likewise; rows are summed first. What
-   follows a pool is fp32 whatever the values. PER: a value is the sum of so many pixels of a row already. GEM: the
+/* Bin (by, bx) covers rows floor(by IH / OH) to ceil((by + 1) IH / OH), and columns by the same formula; rows are
+   summed first. The output is always fp32. PER: a value is already the sum of this many pixels of a row. GEM: the
    generalised mean mean(x^p)^(1/p). NORM: then batch norm. */
 STRUCT(pool_arguments);
 extern "C" __global__ void reid_pool(const GRID_CONSTANT pool_arguments a) {
@@ -2205,8 +2203,8 @@ extern "C" __global__ void reid_pool(const GRID_CONSTANT pool_arguments a) {
 
 /* --------------------------------------------------------------------------------------------------------------------
    Fully connected: in (images, K), weights (OC, K), K a multiple of 16. A warp computes one output of four images, so
-   that each weight is read once for them; its lanes add up strided parts that a fixed tree joins. Nothing of that
-   depends on the images beside one. With SPLIT 8 all warps of a block share an output.
+   that each weight is read once for them; its lanes sum strided parts, and a fixed tree adds these. A result does not
+   depend on the other images. With SPLIT 8 all warps of a block share an output.
    ------------------------------------------------------------------------------------------------------------------ */
 #ifdef REID_LINEAR
 STRUCT(linear_arguments);
@@ -2215,11 +2213,11 @@ reid_linear(const GRID_CONSTANT linear_arguments g) {
     take_turn();
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32, part = warp % SPLIT, image = blockIdx.y * 4;
     int n = (blockIdx.x * 8 + warp) / SPLIT;
-    if (n >= OC) return; /* SPLIT 8: nowhere */
+    if (n >= OC) return; /* SPLIT 8: never */
     const float *w = g.weights + (long long)n * K, *x[4];
     float sum[4] = {0, 0, 0, 0};
 #pragma unroll
-    for (int i = 0; i < 4; i++) x[i] = g.in + (long long)min(image + i, g.images - 1) * K; /* the last one, again */
+    for (int i = 0; i < 4; i++) x[i] = g.in + (long long)min(image + i, g.images - 1) * K; /* or the last one again */
     for (int k = (part * 32 + lane) * 4; k < K; k += SPLIT * 128) {
         float4 a = __ldg((const float4 *)(w + k));
 #pragma unroll
@@ -2245,8 +2243,8 @@ reid_linear(const GRID_CONSTANT linear_arguments g) {
 #endif
 
 /* --------------------------------------------------------------------------------------------------------------------
-   The end: (images, DIM) to rows of unit length. Every thread adds up a strided part, a fixed tree joins them. FLIP
-   takes the average with `first`; RAW leaves the length as it is.
+   Normalisation: (images, DIM) to rows of unit length. Every thread sums a strided part, and a fixed tree adds these.
+   FLIP averages with `first`; RAW keeps the length.
    ------------------------------------------------------------------------------------------------------------------ */
 #ifdef REID_NORMALISE
 STRUCT(normalise_arguments);
@@ -2269,17 +2267,17 @@ reid_normalise(const GRID_CONSTANT normalise_arguments a) {
         if (t < half) sums[t] += sums[t + half];
         __syncthreads();
     }
-    /* A row without a direction must be seen by the host. Zeros times infinity are NaN; an infinite norm gives NaN. */
+    /* The host must notice a row without a direction. Zero times infinity is NaN, and an infinite norm gives NaN. */
     double norm = sqrt(sums[0]), scale = norm < 1e300 ? 1.0 / norm : norm - norm;
     for (int i = t; i < DIM; i += 256) a.out[row + i] = (float)((double)value(i) * scale);
 }
 #endif
 
 /* --------------------------------------------------------------------------------------------------------------------
-   Search: for each query the best product with any of 32 rows, which says where reid.h has to look. (rows, K) and
+   Search: for each query the best product with each tile of 32 rows, which tells reid.h where to look. (rows, K) and
    (queries, K) are halves, K a multiple of BK = 32, rows padded to 128 and queries to BN. A block has 128 rows, a warp
-   32 of them, times BN queries; blocks that share rows are neighbours, so that memory gives them once. Slices arrive as
-   in reid_conv_f16. maxima: (queries, tiles), a tile of 32 rows each.
+   32 of them, times BN queries; blocks that share rows are neighbours, so that rows are read from memory once. Slices
+   arrive as in reid_conv_f16. maxima: (queries, tiles), a tile of 32 rows each.
    ------------------------------------------------------------------------------------------------------------------ */
 #ifdef REID_SEARCH
 #define BM 128
@@ -2332,7 +2330,7 @@ reid_search(const GRID_CONSTANT search_arguments g) {
 #if __CUDA_ARCH__ >= 800
         reid_cp_async_wait<STAGES - 2>();
 #endif
-        __syncthreads(); /* slice s of rows and queries is there, and slice s - 1 is done with */
+        __syncthreads(); /* slice s of rows and queries is there, and slice s - 1 has been read */
         if (s + STAGES - 1 < slices) copy_slice(s + STAGES - 1);
 #if __CUDA_ARCH__ >= 800
         reid_cp_async_commit();

@@ -1,6 +1,6 @@
 #!/bin/sh
 # AMX's code for the CPU, on any CPU with AVX512_BF16 and AVX512_VNNI: a copy of reid.h with AMX's instructions in C
-# (amx_tiles.h) is tested as the rest is, by t_ops and t_int8, and with planted bugs, which they must notice.
+# (amx_tiles.h) is tested like the other code, by t_ops and t_int8, and with planted bugs, which they must notice.
 #     sh tests/core/t_amx.sh
 set -u
 cd "$(dirname "$0")/../.." || exit 1

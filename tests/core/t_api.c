@@ -11,7 +11,7 @@
 
 static net_file file; /* a good EfficientNet-B0 */
 static reid_error error;
-static int produced[128]; /* [-code]: how often it was the result */
+static int produced[128]; /* [-code]: times that it was the result */
 
 static void expect(reid_result have, reid_result want, const char *in_text) {
     if (have != want) fail_msg("%s (%s) instead of %s", reid_result_name(have), error.text, reid_result_name(want));
@@ -71,8 +71,8 @@ static void test_desc(void **state) {
     REFUSE(d.head = (reid_head)-1, REID_ERR_INVALID_ARG, "head is -1");
     REFUSE(d.last_stride = 3, REID_ERR_INVALID_ARG, "last_stride is 3");
     REFUSE(d.last_stride = -1, REID_ERR_INVALID_ARG, "last_stride is -1");
-    REFUSE(d.batch = -1, REID_ERR_INVALID_ARG, "batch -1");
-    REFUSE(d.batch = 4097, REID_ERR_INVALID_ARG, "batch 4097");
+    REFUSE(d.batch = -1, REID_ERR_INVALID_ARG, "batch is -1");
+    REFUSE(d.batch = 4097, REID_ERR_INVALID_ARG, "batch is 4097");
     REFUSE(d.threads = 1025, REID_ERR_INVALID_ARG, "threads 1025");
     REFUSE(d.lanes = -7, REID_ERR_INVALID_ARG, "lanes -7");
     REFUSE(d.device = (reid_device)3, REID_ERR_INVALID_ARG, "device is 3");
@@ -83,7 +83,8 @@ static void test_desc(void **state) {
     REFUSE(d.cpu_isa = REID_ISA_AMX_BF16, REID_ERR_PRECISION, "amx_bf16");
     REFUSE(d.cpu_isa = (reid_isa)9, REID_ERR_INVALID_ARG, "cpu_isa is 9");
     REFUSE(d.cpu_isa = (reid_isa)-1, REID_ERR_INVALID_ARG, "cpu_isa is -1");
-    REFUSE(d.cpu_isa = REID_ISA_AMX_INT8, REID_ERR_PRECISION, "amx_int8 was asked for, which does not compute in FP32");
+    REFUSE(d.cpu_isa = REID_ISA_AMX_INT8, REID_ERR_PRECISION,
+           "amx_int8 was requested, but it does not compute in FP32");
     REFUSE(d.precision = REID_INT8, REID_ERR_RANGES, "reid calibrate --int8");
     REFUSE(d.precision = (reid_precision)5, REID_ERR_INVALID_ARG, "precision is 5");
     REFUSE(d.precision = (reid_precision)-1, REID_ERR_INVALID_ARG, "precision is -1");
@@ -148,7 +149,7 @@ static void test_other_descs(void **state) {
     d.network = "resnet50", d.last_stride = 3;
     expect(reid_pack_kernels(&d, "sm_90", NULL, NULL, NULL), REID_ERR_INVALID_ARG, "last_stride is 3");
     d.last_stride = 0, d.batch = -1;
-    expect(reid_pack_kernels(&d, "sm_90", NULL, NULL, NULL), REID_ERR_INVALID_ARG, "batch -1");
+    expect(reid_pack_kernels(&d, "sm_90", NULL, NULL, NULL), REID_ERR_INVALID_ARG, "batch is -1");
     d.batch = 0, d.precision = (reid_precision)5;
     expect(reid_pack_kernels(&d, "sm_90", NULL, NULL, NULL), REID_ERR_INVALID_ARG, "precision is 5");
 }
@@ -238,7 +239,7 @@ static void set_refuses(reid_desc *desc, const char *key, const void *value, con
     assert_memory_equal(desc, &before, sizeof before);
 }
 
-/* Fields by name: what a program in C writes, and what cannot be. tests/shown/python_tests.py has all of them. */
+/* Fields by name: some that a C program would set, and invalid ones. tests/shown/python_tests.py has all of them. */
 static void test_set(void **state) {
     (void)state;
     reid_desc desc = REID_INIT, same = REID_INIT;

@@ -32,7 +32,7 @@ static const struct {
     {"byte order mark", "\357\273\277{" A8 "}", 8, BAD_JSON, "'{'"},
     {"object not closed", "{" A8, 8, BAD_JSON, "end of the list"},
     {"entry not closed", "{'a':{'dtype':'F32','shape':[2],'data_offsets':[0,8]", 8, BAD_JSON, "tensor \"a\""},
-    {"string not closed", "{'a", 0, BAD_JSON, "without end"},
+    {"string not closed", "{'a", 0, BAD_JSON, "no closing quote"},
     {"only a brace", "{", 0, BAD_JSON, "expected a name"},
     {"garbage after the object", "{" A8 "}x", 8, BAD_JSON, "only spaces"},
     {"second object", "{" A8 "}{}", 8, BAD_JSON, "only spaces"},
@@ -75,7 +75,7 @@ static const struct {
     {"UTF-8: cut short at the end", "{'\360\237\230", 0, BAD_JSON, "UTF-8"},
     {"Latin-1 in metadata", "{'__metadata__':{'a':'\344'}}", 0, BAD_JSON, "UTF-8"},
     /* fields */
-    {"empty entry", "{'a':{}}", 0, FIELD, "no field \"dtype\""},
+    {"empty entry", "{'a':{}}", 0, FIELD, "missing field \"dtype\""},
     {"no dtype", "{'a':{'shape':[2],'data_offsets':[0,8]}}", 8, FIELD, "\"dtype\""},
     {"no shape", "{'a':{'dtype':'F32','data_offsets':[0,8]}}", 8, FIELD, "\"shape\""},
     {"no data_offsets", "{'a':{'dtype':'F32','shape':[2]}}", 8, FIELD, "\"data_offsets\""},
@@ -135,7 +135,7 @@ static const struct {
     /* layout */
     {"data without tensors", "{}", 8, LAYOUT, "has 8"},
     {"metadata only, data there", "{'__metadata__':{}}", 1, LAYOUT, NULL},
-    {"bytes after the last tensor", "{" A8 "}", 9, LAYOUT, "8 bytes of data, it has 9"},
+    {"bytes after the last tensor", "{" A8 "}", 9, LAYOUT, "8 bytes of data, but it has 9"},
     {"data cut short", "{" A8 "}", 7, LAYOUT, "downloaded completely"},
     {"no data", "{" A8 "}", 0, LAYOUT, "downloaded completely"},
     {"range far outside", "{" T("a", "U8", "[9223372036854775807]", "[0,9223372036854775807]") "}", 8, SIZE, NULL},
@@ -162,7 +162,7 @@ static void malformed_headers(void **state) {
               headers[i].detail);
 }
 
-/* A header of `count` copies of `entry`, in which # stands for the copy's number, between `before` and `after`. */
+/* A header of `count` copies of `entry`, with # replaced by the copy's number, between `before` and `after`. */
 static test_bytes repeated(const char *before, const char *entry, size_t count, const char *after) {
     size_t room = (strlen(entry) + 24) * count + strlen(before) + strlen(after) + 1, used = strlen(before);
     char *json = (char *)malloc(room);

@@ -1,5 +1,5 @@
-/* t_behaviour.c: what the options do. memory_limit bounds every byte; after a fork a handle refuses to work; flip is
-   the average with the mirrored picture; raw leaves out the normalisation; embeddings without a direction are errors;
+/* t_behaviour.c: the effects of options. memory_limit bounds every byte; after a fork a handle refuses to work; flip is
+   the average with the mirrored image; raw leaves out the normalisation; embeddings without a direction are errors;
    the plan that reid_query_op shows is the one that ran.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. tests/core/t_behaviour.c tests/lib/test_impl.c -o build/t_behaviour \
@@ -33,9 +33,9 @@ static void embed_one(const reid_desc *desc, const reid_image *image, float *out
     reid_destroy(ctx);
 }
 
-/* --- prepared pictures ------------------------------------------------------------------------------------------- */
+/* --- prepared images ---------------------------------------------------------------------------------------------- */
 
-/* Whatever the preset does, a prepared image has the embedding of what it was made of; other sizes are refused. */
+/* With any preset, a prepared image has the embedding of its original; other sizes are refused. */
 static void test_prepared(void **state) {
     static const char *const presets[] = {"torchvision-v1", "torchreid", "tao", "openvino-bgr"};
     static float want[DIM], got[DIM];
@@ -56,7 +56,7 @@ static void test_prepared(void **state) {
         assert_memory_equal(got, want, sizeof got);
         prepared.height = SIDE - 1;
         assert_int_equal(reid_embed_ex(ctx, &prepared, 1, got, &error), REID_ERR_IMAGE);
-        assert_says_all(error.text, "image 0: 32 x 31 pixels are prepared, the network takes 32 x 32");
+        assert_says_all(error.text, "image 0: it is prepared for 32 x 31 pixels, but the network takes 32 x 32");
         reid_destroy(ctx);
     }
     free(larger);
@@ -106,7 +106,7 @@ static void test_memory_limit(void **state) {
 
 /* --- fork --------------------------------------------------------------------------------------------------------- */
 
-/* What the child finds; 0: all as it should be. */
+/* The child's result; 0: everything is right. */
 static int child(reid_ctx *ctx) {
     reid_image image = net_image(pixels, 0, SIDE, SIDE);
     reid_error e;
@@ -120,7 +120,7 @@ static int child(reid_ctx *ctx) {
     if (reid_query_desc(ctx, &info) != REID_ERR_FORKED || info.dim != 0) return 5;
     if (reid_query_op(ctx, 0, &op) != REID_ERR_FORKED || op.macs != 0) return 6;
     reid_destroy(ctx);
-    reid_desc d = plain(); /* a handle of its own works */
+    reid_desc d = plain(); /* its own handle works */
     if (reid_create(&d, &ctx) != REID_OK || reid_embed(ctx, &image, 1, out) != REID_OK || out[0] == 0) return 4;
     reid_destroy(ctx);
     return 0;
@@ -144,7 +144,7 @@ static void test_fork(void **state) {
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 0);
-    assert_int_equal(reid_embed(ctx, &image, 1, after), REID_OK); /* the parent is not touched */
+    assert_int_equal(reid_embed(ctx, &image, 1, after), REID_OK); /* the parent's handle is unaffected */
     assert_memory_equal(before, after, sizeof before);
     reid_destroy(ctx);
 }
@@ -215,7 +215,7 @@ static void test_no_direction(void **state) {
     refuse_embedding("efficientnet_b0", &zero, 1, REID_OK); /* raw: zero is a vector like any other */
 }
 
-/* Infinity minus infinity inside the network must not come out as a plausible embedding: ReLU has to keep NaN. */
+/* Infinity minus infinity inside the network must not give a plausible embedding: ReLU must keep NaN. */
 static void test_nan_survives(void **state) {
     const net_options diverged = {.gain = 1e6f};
     (void)state;

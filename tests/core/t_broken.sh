@@ -3,11 +3,10 @@
 # turns red, one bug after another. A pattern that no longer matches is a failure, too.
 #
 #   sh tests/core/t_broken.sh                 a share of the bugs; of the others, that their pattern still matches
-#   REID_ALL=1 sh tests/core/t_broken.sh [WORD]      all, or those whose description holds WORD
-#
-# It believes that the tests pass without a bug: tests/run says so. Most bugs are planted in a reid.h without code for
-# particular processors, which compiles in a third of the time and has the same loops; an empty
-# `portable` gives it all of it, to bugs in that code and to tests that take long without.
+#   REID_ALL=1 sh tests/core/t_broken.sh [WORD]      all, or those whose description contains WORD
+# It assumes that the tests pass without a bug, which tests/run checks. Most bugs are planted in a reid.h without code
+# for particular processors, which compiles in a third of the time and has the same loops; an empty `portable` includes
+# that code, for bugs in it and for tests that would be slow without it.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/check.sh
@@ -31,7 +30,7 @@ build() {
         -lcmocka -lm -lpthread -ldl $wrap
 }
 
-# notices TEST [ARGUMENT]: it fails; a hang counts as failing
+# notices TEST [ARGUMENT]: the test must fail; a hang counts as failing
 notices() {
     test=$1
     shift
@@ -46,8 +45,8 @@ notices() {
     fi
 }
 
-# bug DESCRIPTION TEST SED_SCRIPT [ARGUMENT]: the test must fail. ARGUMENT: the one function of it that does, where
-# others before it take long
+# bug DESCRIPTION TEST SED_SCRIPT [ARGUMENT]: the test must fail. ARGUMENT: its function that fails, if others
+# before it take long
 bug() {
     case $1 in *"$word"*) ;; *) return ;; esac
     what=$1 test=$2 script=$3
@@ -171,7 +170,7 @@ bug 'rows of a request that failed are left' t_queue \
     's/if (result != REID_OK) memset(/if (0) memset(/' test_deadlines
 limit=60
 portable=
-# --- what only AVX2 has ---
+# --- code of AVX2 only ---
 bug 'the first half of a row of weights counts twice' t_ops 's/made + (t.last ? floats : 0)/made/' test_winograd
 
 # --- images ---

@@ -22,7 +22,7 @@ compiles() {
     if "$@" >"$log" 2>&1; then good; else bad "$name: $*"; fi
 }
 
-# refuses NAME TEXT COMMAND...: must fail, and the message must hold TEXT
+# refuses NAME TEXT COMMAND...: must fail, with a message that contains TEXT
 refuses() {
     name=$1 text=$2
     shift 2
@@ -122,7 +122,7 @@ int main(void) { return printf("%s\n", reid_version_string()) < 0 || reid_versio
 END
 cp user.c user.cpp
 printf '#define REID_IMPLEMENTATION\n#include "reid.h"\n' > one.c
-# What is inlined deeper is seen to be used before it is set, or only seems so.
+# With deeper inlining the compiler sees uses before initialisation, or reports false ones.
 ! my_turn || compiles '-O3' gcc -std=c99 -D_GNU_SOURCE $warnings $c_warnings -O3 -I"$root" -c one.c -o three.o
 compiles 'implementation for linking' cc -std=c99 -O0 -I"$root" -c one.c -o one.o
 compiles 'linked with a C file' cc -std=c99 -I"$root" user.c header.c one.o -o user -lm -lpthread

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 #include "../lib/fp.h"
 
-/* With a sanitizer, where everything takes ten times as long: fewer pictures, one network. */
+/* With a sanitizer everything takes ten times as long: fewer images, one network. */
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define SLOW 1
 #define IMAGES 7
@@ -20,7 +20,7 @@
 #define SLOW 0
 #define IMAGES 32
 #endif
-#define PIXELS_H 53 /* of the images; the networks see 64x48, or 33x32 where that would take too long */
+#define PIXELS_H 53 /* size of the images; the networks' input is 64x48, or 33x32 if that would take too long */
 #define PIXELS_W 31
 
 typedef struct config {
@@ -64,7 +64,7 @@ static reid_ctx *create(const net_file *file, const config *c, reid_isa isa, int
     return ctx;
 }
 
-/* Embeds n pictures, starting with picture `shift`, and compares every row with that picture's row in `want`. */
+/* Embeds n images, starting with image `shift`, and compares every row with that image's row in `want`. */
 static void embed_and_compare(reid_ctx *ctx, int n, int shift, const float *want, const char *what) {
     reid_image call[IMAGES];
     int dim = reid_dim(ctx);
@@ -139,7 +139,7 @@ static void test_efficientnet(void **state) {
     check_network("efficientnet_b0", REID_HEAD_FILE);
 }
 
-/* The caller's rounding mode and flush-to-zero change no bit, are back afterwards, and errno is left alone. */
+/* The caller's rounding mode and flush-to-zero change no bit, and are restored; errno is unchanged. */
 static void test_environment(void **state) {
     const config c = {3, 2, 1, 0};
     reid_error error;

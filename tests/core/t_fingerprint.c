@@ -1,4 +1,4 @@
-/* t_fingerprint.c: what the fingerprint depends on and what not; the seeded head; what the file's metadata says.
+/* t_fingerprint.c: what the fingerprint depends on, and what not; the seeded head; the file's metadata.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. tests/core/t_fingerprint.c tests/lib/test_impl.c -o build/t_fingerprint \
       -lcmocka -lm -lpthread */
@@ -121,7 +121,7 @@ static void test_seeded_head(void **state) {
     assert_memory_not_equal(a, c, sizeof a);
     assert_string_not_equal(info_a.fingerprint, info_c.fingerprint);
 
-    float v[4]; /* the generator is part of the file format of the manual: its first values are fixed */
+    float v[4]; /* the manual defines the generator, so its first values are fixed */
     net_head_values(1, "projection.weight", 0, 4, 1280, v);
     for (int i = 0; i < 4; i++) assert_true(fabsf(v[i]) <= 1 / sqrtf(1280) && v[i] != v[(i + 1) % 4]);
     float shifted[2];
@@ -150,7 +150,7 @@ static void test_seeded_multiscale(void **state) {
 
     char two[33];
     memcpy(two, info.fingerprint, 33);
-    d.last_stride = 1, d.height = 64, d.width = 64; /* at 32x32 the strides would differ in nothing but the map */
+    d.last_stride = 1, d.height = 64, d.width = 64; /* at 32x32 the strides would differ only in the map */
     use(&d, &info, NULL);
     assert_int_equal(info.last_stride, 1);
     assert_string_not_equal(info.fingerprint, two);
@@ -167,7 +167,7 @@ static void test_metadata(void **state) {
     use(&d, &info, NULL);
     assert_string_equal(info.preset, "fastreid");
     assert_true(info.last_stride == 1 && info.height == 256 && info.width == 128 && info.resize_edge == 0);
-    d.preset = "torchvision-v1", d.last_stride = 2; /* the desc comes before the file */
+    d.preset = "torchvision-v1", d.last_stride = 2; /* the desc overrides the file */
     use(&d, &info, NULL);
     assert_string_equal(info.preset, "torchvision-v1");
     assert_true(info.last_stride == 2 && info.height == 224 && info.width == 224 && info.resize_edge == 256);

@@ -1,7 +1,7 @@
 /* t_golden.c: embeddings equal PyTorch's. tests/golden/embeddings.* (test_golden.h) holds float64 results; every
    instruction set of this CPU must come within 1e-5 per component and a cosine of 0.999999, in bf16 at least as near as
-   PyTorch's bfloat16. PyTorch's own float32 error stands beside ours. The scalar code runs the cases of one image.
-   t_golden MOST runs the cases of at most so many pixels alone, for t_neon.sh, and prints a hash of the vectors' bits.
+   PyTorch's bfloat16. PyTorch's own float32 error is printed beside ours. The scalar code runs the cases of one image.
+   t_golden MOST runs only cases of at most MOST pixels, for t_neon.sh, and prints a hash of the vectors' bits.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. tests/core/t_golden.c tests/lib/test_impl.c -o t_golden -lm -lpthread */
 #include "reid.h"
@@ -16,7 +16,7 @@
 
 /* ---- one case on one instruction set ----------------------------------------------------------------------------- */
 
-/* Returns 0 where the result is off. */
+/* Returns 0 if the result is wrong. */
 static int compare(const golden *g, const char *isa, int bf16, const float *ours, const float *torch, int images) {
     double error, cosine;
     differences(g, ours, torch, images, &error, &cosine);

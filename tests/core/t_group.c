@@ -1,7 +1,7 @@
 /* t_group.c: reid_group against a plain greedy loop over a matrix of all scores, and against scipy: rows at random, in
    clusters, on lattices where most scores are equal, all alike; with must- and cannot-links; on every instruction set
-   and with any number of threads. Contradictions, what is refused, memory that runs out, callers who stop.
-   With SEARCH_DEVICE=cuda in the environment the first of these on a GPU: tests/gpu/t_cuda_search.sh.
+   and with any number of threads. Contradictions, invalid arguments, memory that runs out, callers that stop.
+   With SEARCH_DEVICE=cuda in the environment the first of these run on a GPU: tests/gpu/t_cuda_search.sh.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. tests/core/t_group.c tests/lib/test_impl.c -o build/t_group -lcmocka -lm
       -lpthread */
@@ -56,7 +56,7 @@ static reid_rows new_rows(void) {
     return rows;
 }
 
-/* --- the reference: a matrix, and the best of it again and again -------------------------------------------------- */
+/* --- the reference: a matrix, whose best score is taken again and again ------------------------------------------- */
 
 static double score[MOST_ROWS][MOST_ROWS], sums[MOST_ROWS][MOST_DIM];
 static double sizes[MOST_ROWS];
@@ -85,7 +85,7 @@ static void join_plainly(uint32_t x, uint32_t y, int must_link) {
         if (home[i] == i && i != x) score_of(x, i);
 }
 
-/* Equal rows that no must_link has joined with others: each joins the first group of such rows that it can. */
+/* Equal rows without a must_link: each joins the first group of such rows that it can. */
 static void join_equals_plainly(void) {
     for (uint32_t i = 0; i < b.count; i++)
         for (uint32_t k = 0; k < i && sizes[i] == 1 && home[i] == i; k++) {
@@ -191,7 +191,7 @@ static int by_merge(const void *x, const void *y) {
     return m->a != n->a ? (m->a > n->a) - (m->a < n->a) : (m->b > n->b) - (m->b < n->b);
 }
 
-/* Are they the groups and joins that are wanted? */
+/* Whether groups and joins are the expected ones. */
 static void compare(const char *what, size_t number) {
     if (b.merged != b.want_merges)
         fail_msg("%s %zu: %zu rows of %d, threshold %g: %zu joins instead of %zu", what, number, b.count, b.dim,
@@ -245,7 +245,7 @@ static void test_links(void **state) {
         for (int kind = RANDOM; kind <= FEW_CLUSTERS; kind++) try_set((set_kind)kind, number, 1);
 }
 
-/* Most rows have the same cosine, 0, with most others, at which all are joined that may be: the lowest rows first. */
+/* Most rows have cosine 0 with most others; at this threshold all joins that are allowed happen, lowest rows first. */
 static void test_ties(void **state) {
     (void)state;
     reid_desc desc = new_desc();
@@ -260,7 +260,7 @@ static void test_ties(void **state) {
     }
 }
 
-/* The same, bit for bit, from every instruction set, with any number of threads, and without a list of the joins. */
+/* Results are equal, bit for bit, on every instruction set, with any number of threads, and without a list of joins. */
 static void test_everywhere(void **state) {
     static reid_merge first[MOST_ROWS];
     (void)state;
@@ -324,7 +324,7 @@ static void test_scipy(void **state) {
     assert_int_equal(lines, 40);
 }
 
-/* No rows, one row, very long and short ones, halves, the most components there may be, thousands of equal rows. */
+/* No rows, one row, very long and short ones, halves, the most components allowed, thousands of equal rows. */
 static void test_extremes(void **state) {
     (void)state;
     reid_desc desc = new_desc();
@@ -389,7 +389,7 @@ static void test_pairs(void **state) {
     free(groups);
 }
 
-/* Links that contradict each other are named, by the shortest way. */
+/* Contradictory links are reported, by the shortest path. */
 static void test_contradictions(void **state) {
     static const uint32_t must[][2] = {{0, 5}, {5, 6}, {6, 7}, {7, 3}, {6, 3}, {1, 2}}, cannot[][2] = {{1, 3}, {3, 0}};
     (void)state;
@@ -399,7 +399,7 @@ static void test_contradictions(void **state) {
     b.desc.must_link = must[0], b.desc.must_links = 6, b.desc.cannot_link = cannot[0], b.desc.cannot_links = 2;
     reid_rows rows = new_rows();
     assert_int_equal(reid_group(&desc, &rows, &b.desc, b.got, b.merges, &b.merged), REID_ERR_CONTRADICTION);
-    assert_says_all(error.text, "rows 3 and 0 cannot be linked, and have to be: 3 - 6 - 5 - 0");
+    assert_says_all(error.text, "rows 3 and 0 must be separate, but are linked: 3 - 6 - 5 - 0");
     assert_int_equal(b.merged, 3);
     static const uint32_t way[] = {3, 6, 5, 0};
     for (size_t i = 0; i < 3; i++) assert_true(b.merges[i].a == way[i] && b.merges[i].b == way[i + 1]);
@@ -408,7 +408,7 @@ static void test_contradictions(void **state) {
     for (uint32_t i = 0; i < 9; i++) b.apart[i] = i == 2 ? 7 : i == 1 || i == 3 ? 4 : UINT32_MAX;
     b.desc.cannot_links = 0, b.desc.separate_ids = b.apart;
     assert_int_equal(reid_group(&desc, &rows, &b.desc, b.got, NULL, NULL), REID_ERR_CONTRADICTION);
-    assert_says_all(error.text, "rows 1 and 2 cannot be linked, and have to be: 1 - 2");
+    assert_says_all(error.text, "rows 1 and 2 must be separate, but are linked: 1 - 2");
     b.desc.separate_ids = NULL;
     make_rows(RANDOM, MOST_ROWS, 4, 1);
     for (uint32_t i = 0; i + 1 < MOST_ROWS; i++) b.must[2 * i] = i, b.must[2 * i + 1] = i + 1;
@@ -445,26 +445,26 @@ static void test_refusals(void **state) {
     assert_int_equal(reid_group(&desc, &rows, &b.desc, b.got, b.merges, NULL), REID_ERR_INVALID_ARG);
     assert_says(error.text, "both of merges and merged or neither");
     b.desc.threshold = (double)NAN;
-    refused(&rows, REID_ERR_INVALID_ARG, "the threshold is nan, which is no cosine");
+    refused(&rows, REID_ERR_INVALID_ARG, "the threshold is nan, which is not a cosine");
     b.desc.threshold = 2.5;
-    refused(&rows, REID_ERR_INVALID_ARG, "the threshold is 2.5, which is no cosine");
+    refused(&rows, REID_ERR_INVALID_ARG, "the threshold is 2.5, which is not a cosine");
     b.desc.threshold = 0.5;
     b.desc.must_links = 1;
-    refused(&rows, REID_ERR_INVALID_ARG, "must_link: NULL, or more than 2147483647 pairs");
+    refused(&rows, REID_ERR_INVALID_ARG, "must_link is NULL, or has more than 2147483647 pairs");
     b.desc.must_link = b.must, b.must[0] = 3, b.must[1] = 8;
-    refused(&rows, REID_ERR_INVALID_ARG, "must_link 0 is of rows 3 and 8: two of 8 rows");
+    refused(&rows, REID_ERR_INVALID_ARG, "must_link 0 has rows 3 and 8; it needs two of 8 rows");
     b.desc.must_links = 0, b.desc.cannot_link = b.cannot, b.desc.cannot_links = 1, b.cannot[0] = b.cannot[1] = 2;
-    refused(&rows, REID_ERR_INVALID_ARG, "cannot_link 0 is of rows 2 and 2: two of 8 rows");
+    refused(&rows, REID_ERR_INVALID_ARG, "cannot_link 0 has rows 2 and 2; it needs two of 8 rows");
     b.desc.cannot_links = 0;
     rows.groups = b.must;
-    refused(&rows, REID_ERR_INVALID_ARG, "rows.groups is given: groups are to be found");
+    refused(&rows, REID_ERR_INVALID_ARG, "rows.groups must be NULL: reid_group finds groups");
     rows.groups = NULL;
     b.rows[5] = (float)NAN;
     refused(&rows, REID_ERR_EMBEDDING, "row 1 is zero, not finite, or longer than 1e18");
     for (int k = 0; k < 4; k++) b.rows[4 + k] = 0;
     refused(&rows, REID_ERR_EMBEDDING, "row 1 is zero, not finite, or longer than 1e18");
     rows.dim = 0;
-    refused(&rows, REID_ERR_INVALID_ARG, "8 rows of 0 floats: at most 4294967294 of 1 to 65536");
+    refused(&rows, REID_ERR_INVALID_ARG, "8 rows of 0 floats; the limit is 4294967294 rows of 1 to 65536");
 }
 
 static int stop_at(void *user) {
@@ -472,7 +472,7 @@ static int stop_at(void *user) {
     return --*left < 0;
 }
 
-/* Every allocation refused in turn, a limit, a caller who does not want to wait. Nothing leaks. */
+/* Every allocation refused in turn, a limit, a caller that stops the grouping. Nothing leaks. */
 static void test_memory(void **state) {
     (void)state;
     test_heap heap = {0};

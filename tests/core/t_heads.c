@@ -1,5 +1,5 @@
-/* t_heads.c: the optional linear layer behind the last pool: any width, on every network that may have it, with what
-   follows it, against the same product in double precision; and what is refused.
+/* t_heads.c: the optional linear layer after the last pool: any width, on every network that may have it, with its
+   activation, against the same product in double precision; and invalid heads.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. tests/core/t_heads.c tests/lib/test_impl.c -o build/t_heads -lcmocka -lm
       -lpthread */
@@ -11,7 +11,8 @@
 
 static reid_error error;
 
-/* A file of a network with a projection so wide; act: "relu", "silu", "tanh", another word, or NULL for no metadata. */
+/* A file of a network with a projection of this width; act: "relu", "silu", "tanh", another word, or NULL: no metadata.
+   */
 static net_file file_with(const char *network, int width, const char *act, const char *reshape) {
     char metadata[80];
     net_options o = {.reshape = reshape, .width = width};
@@ -28,7 +29,7 @@ static reid_desc desc_of(const net_file *file, const char *network) {
     return d;
 }
 
-/* One picture's embedding, which the caller frees; its fingerprint, and its dimension. */
+/* One image's embedding, which the caller frees; its fingerprint, and its dimension. */
 static float *embed(const reid_desc *d, int *dim, char fingerprint[33]) {
     reid_ctx *ctx;
     reid_info info;
@@ -108,7 +109,7 @@ static void test_widths(void **state) {
         check(rows[i].network, rows[i].width, rows[i].act, fingerprint);
 }
 
-/* What follows the layer is part of what an embedding is a function of. */
+/* The layer's activation is part of the fingerprint. */
 static void test_fingerprint(void **state) {
     char plain[33], relu[33], silu[33], tanh_[33];
     (void)state;
@@ -123,7 +124,7 @@ static void test_fingerprint(void **state) {
     assert_string_not_equal(relu, tanh_);
 }
 
-/* The plan names it, on the head alone. */
+/* The plan names it, only on the head. */
 static void test_plan(void **state) {
     net_file file = file_with("efficientnet_b0", 8, "tanh", NULL);
     reid_desc d = desc_of(&file, "efficientnet_b0");
@@ -157,7 +158,7 @@ static void test_refusals(void **state) {
     d.head = REID_HEAD_NONE;
     int dim;
     char fingerprint[33];
-    free(embed(&d, &dim, fingerprint)); /* of a head that is not used nothing has to be known */
+    free(embed(&d, &dim, fingerprint)); /* an unused head may have an unknown activation */
     assert_int_equal(dim, 1280);
     free(file.bytes);
     file = file_with("efficientnet_b0", 6, NULL, "projection.bias"); /* 7 of them */

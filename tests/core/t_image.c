@@ -1,5 +1,5 @@
-/* Image descriptions, presets and the geometry of resize and crop: what is refused and with which id, what is clipped,
-   and the numbers that normalisation gives.
+/* Image descriptions, presets and the geometry of resize and crop: which are refused, with which id, which are clipped;
+   and the results of normalisation.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. tests/core/t_image.c -o t_image -lcmocka -lpthread -ldl -lm && ./t_image */
 #define REID_IMPLEMENTATION
@@ -22,7 +22,7 @@ static reid_image image_of(int width, int height, ptrdiff_t stride, reid_format 
     return image;
 }
 
-/* Checks one description as image 7, expects `want`, and expects its message to hold `words`. */
+/* Checks one description as image 7; expects `want`, and a message that contains `words`. */
 static void expect(reid_image image, reid_result want, const char *words) {
     reid_box roi;
     reid_error error;
@@ -53,8 +53,8 @@ static void test_descriptions(void **state) {
     expect(image_of(4, 4, 3, REID_GRAY8, NULL), REID_ERR_IMAGE, "4");
     expect(image_of(4, 4, -12, REID_RGB8, NULL), REID_ERR_IMAGE, "stride is -12");
     expect(image_of(4, 4, PTRDIFF_MIN, REID_RGB8, NULL), REID_ERR_IMAGE, "stride");
-    expect(image_of(4, 4, PTRDIFF_MAX, REID_RGB8, NULL), REID_ERR_IMAGE, "more than memory");
-    expect(image_of(4, 2, PTRDIFF_MAX / 2 + 1, REID_RGB8, NULL), REID_ERR_IMAGE, "more than memory");
+    expect(image_of(4, 4, PTRDIFF_MAX, REID_RGB8, NULL), REID_ERR_IMAGE, "exceed the address space");
+    expect(image_of(4, 2, PTRDIFF_MAX / 2 + 1, REID_RGB8, NULL), REID_ERR_IMAGE, "exceed the address space");
     expect(image_of(4, 2, PTRDIFF_MAX / 2, REID_RGB8, NULL), REID_OK, "");
     expect(image_of(REID_MAX_SIDE, REID_MAX_SIDE, 0, REID_RGBA8, NULL), REID_OK, "");
     expect(image_of(1, 1, 0, REID_GRAY8, NULL), REID_OK, "");
@@ -62,7 +62,7 @@ static void test_descriptions(void **state) {
     expect(image_of(4, 4, 13, REID_BGR8, NULL), REID_OK, "");
 }
 
-/* A box on a 40 x 30 image: what is left, or four zeros for REID_ERR_BOX. */
+/* A box on a 40 x 30 image: the clipped box, or four zeros for REID_ERR_BOX. */
 static void test_boxes(void **state) {
     static const struct {
         reid_box box, roi;
@@ -108,7 +108,7 @@ static void test_preset_table(void **state) {
     assert_null(reid_preset_name(INT_MAX));
     for (const char *name; (name = reid_preset_name(count)) != NULL; count++) {
         const reid__preset *preset = reid__preset_find(name);
-        assert_ptr_equal(preset, &reid__presets[count]); /* so no name stands twice */
+        assert_ptr_equal(preset, &reid__presets[count]); /* so each name is unique */
         assert_true(preset->resize == 0 || preset->resize >= reid__max(preset->height, preset->width));
         for (int c = 0; c < 3; c++) assert_true(preset->std[c] > 0);
     }
@@ -118,7 +118,7 @@ static void test_preset_table(void **state) {
     assert_null(reid__preset_find("boxmot-cv2"));
 }
 
-/* A name with fields after it: every field changes what it names and nothing else, from left to right. */
+/* A name with fields after it: every field changes only its own value, from left to right. */
 static void test_preset_fields(void **state) {
     static const struct {
         const char *text;
@@ -174,7 +174,7 @@ static void test_preset_fields(void **state) {
     }
 }
 
-/* What a caller asks for comes before a file's preset, that before the network's own; fields are joined. */
+/* The caller's preset overrides the file's, which overrides the network's; fields are joined. */
 static void test_preset_text(void **state) {
     char text[40];
     (void)state;

@@ -1,5 +1,5 @@
 /* t_int8.c: INT8 of the ResNets on the CPU: every stored byte against a plain restatement of the definition, the same
-   bits whatever computes, the ranges file, and which pictures leave the ranges and what becomes of them.
+   bits on all instruction sets, the ranges file, and images that exceed the ranges.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. tests/core/t_int8.c -o t_int8 -lcmocka -lm -lpthread */
 #include <stdarg.h>
@@ -25,7 +25,7 @@ static const char network[] = "resnet50-multiscale";
 static net_file weights;
 static char path[512]; /* of the ranges */
 static uint8_t *pixels;
-static seen measured; /* in FP32, of picture 0 */
+static seen measured; /* in FP32, of image 0 */
 
 static reid_desc desc_for(reid_precision precision, reid_error *error) {
     reid_desc d = net_desc(&weights, H, W, error);
@@ -85,7 +85,7 @@ static void check_channel(const seen *s, int index, const int *inputs, int oc, c
         }
 }
 
-/* What the first convolution takes: levels less 124, 116 and 104, which are nearest to ImageNet's mean. */
+/* The input of the first convolution: levels minus 124, 116 and 104, the nearest to ImageNet's mean. */
 static int *levels_of(const seen *s, reid_image image) {
     static uint8_t view[H * W * 3];
     static int levels[H * W * 3];
@@ -128,7 +128,7 @@ static void check_stem(const seen *s, const int *levels) {
     for (int i = 0; i < 5; i++) free(tensor[i]);
 }
 
-/* Some output channels of a convolution, the first and the last of a panel among them. */
+/* Some output channels of a convolution, including the first and the last of a panel. */
 static void check_conv(const seen *s, int index) {
     const reid__plan *p = s->ctx->plan;
     const reid__op *op = &p->ops[index];
@@ -242,7 +242,7 @@ static void test_same_bits(void **state) {
     }
 }
 
-/* --- what is refused ---------------------------------------------------------------------------------------------- */
+/* --- refusals ----------------------------------------------------------------------------------------------------- */
 
 static void refuse(const reid_desc *d, reid_result code, const char *part) {
     reid_ctx *ctx;
@@ -263,7 +263,7 @@ static void test_refused(void **state) {
         {{.poke = "conv1", .value = NAN}, REID_ERR_NOT_FINITE, "conv1"},
         {{.poke = "conv1", .value = INFINITY}, REID_ERR_NOT_FINITE, "conv1"},
         {{.no_metadata = 1}, REID_ERR_RANGES, "no reid.fingerprint in its metadata"},
-        {{.made_for = "0123"}, REID_ERR_RANGES, "made for fingerprint 0123, and this network"},
+        {{.made_for = "0123"}, REID_ERR_RANGES, "made for fingerprint 0123, but this network"},
     };
     reid_error error;
     reid_desc d = desc_for(REID_INT8, &error);
@@ -281,9 +281,9 @@ static void test_refused(void **state) {
     d.ranges = "/no/such/file";
     refuse(&d, REID_ERR_FILE_OPEN, "/no/such/file: no such file");
     d.ranges = path, d.precision = REID_FP32;
-    refuse(&d, REID_ERR_INVALID_ARG, "desc.ranges is for REID_INT8 alone");
+    refuse(&d, REID_ERR_INVALID_ARG, "desc.ranges is only for REID_INT8");
     d.precision = REID_INT8, d.cpu_isa = REID_ISA_AVX512;
-    refuse(&d, REID_ERR_PRECISION, "avx512 was asked for, which does not compute in INT8");
+    refuse(&d, REID_ERR_PRECISION, "avx512 was requested, but it does not compute in INT8");
     net_file b0 = net_for("efficientnet_b0", REID_HEAD_NONE, SEED, NULL);
     d = net_desc(&b0, H, W, &error);
     d.device = REID_DEVICE_CPU, d.precision = REID_INT8, d.ranges = path;
@@ -310,9 +310,9 @@ static void test_fingerprint(void **state) {
     assert_string_not_equal(prints[2], measured.ctx->info.fingerprint);
 }
 
-/* --- pictures beyond the ranges ----------------------------------------------------------------------------------- */
+/* --- images beyond the ranges ------------------------------------------------------------------------------------- */
 
-/* Picture 0 is what the ranges were measured on. Of the others every second one is squares of black and white. */
+/* The ranges were measured on image 0. Every second one of the others has black and white squares. */
 static void draw(reid_image *images) {
     for (int i = 0; i < IMAGES; i++) {
         images[i] = net_image(pixels, i, H, W);
@@ -321,7 +321,7 @@ static void draw(reid_image *images) {
     }
 }
 
-/* By what every operation has stored: more than 30 of a million of those outputs are 255. */
+/* From the stored bytes of every operation: whether more than 30 in a million of those outputs are 255. */
 static int is_beyond(const reid_desc *d, reid_image image) {
     seen s;
     long full = 0, all = 0;
@@ -385,7 +385,7 @@ static void test_beyond(void **state) {
     for (int flip = 0; flip < 2; flip++) {
         d.flip = plain.flip = flip;
         embed_with(&plain, images, fp32, told), embed_with(&d, images, int8, told);
-        if (flip) memcpy(want, told, sizeof want); /* the mirrored picture may leave the ranges, too */
+        if (flip) memcpy(want, told, sizeof want); /* the mirrored image may exceed the ranges, too */
         for (int way = flip; way < 3 - flip; way++) {
             d.batch = ways[way].batch, d.threads = ways[way].threads, d.lanes = ways[way].lanes;
             for (d.fallback = 0; d.fallback < 2; d.fallback++)
@@ -395,7 +395,7 @@ static void test_beyond(void **state) {
     }
 }
 
-/* The same of one image, with what this CPU takes for FP32: for t_neon.sh, where INT8 takes less. */
+/* One image with this CPU's FP32 instruction set: for t_neon.sh, where INT8 has a simpler one. */
 static void test_beyond_once(void **state) {
     static const odd wide = {.share = 1.02f};
     float fp32[512], out[512];
@@ -414,7 +414,7 @@ static void test_beyond_once(void **state) {
     assert_memory_equal(out, fp32, sizeof out);
 }
 
-/* Every allocation in turn is refused; whatever there is at the end has gone back. */
+/* Every allocation in turn is refused; at the end everything has been freed. */
 static void *counted_alloc(size_t size, void *user) {
     int *left = (int *)user;
     if (left[0]-- == 0) return NULL;
@@ -435,7 +435,7 @@ static void test_fallback_refused(void **state) {
     measure(NULL);
     reid_desc d = desc_for(REID_FP32, &error);
     d.fallback = 1;
-    refuse(&d, REID_ERR_INVALID_ARG, "desc.fallback is for REID_INT8 alone");
+    refuse(&d, REID_ERR_INVALID_ARG, "desc.fallback is only for REID_INT8");
     d = desc_for(REID_INT8, &error), d.fallback = 1, d.threads = 1;
     d.alloc_fn = counted_alloc, d.free_fn = counted_free, d.alloc_user = counts;
     ctx = create(&d);
@@ -447,7 +447,7 @@ static void test_fallback_refused(void **state) {
     reid_destroy(ctx), reid_destroy(again);
     refuse(&d, REID_ERR_MEMORY_LIMIT, "memory_limit");
     d.batch = 1, d.memory_limit = 0, ctx = create(&d), again = ctx->fp32_fallback;
-    d.memory_limit = again->info.total_bytes * 5 / 4; /* room for FP32's handle alone */
+    d.memory_limit = again->info.total_bytes * 5 / 4; /* room only for the FP32 handle */
     reid_destroy(ctx);
     char text[80];
     sprintf(text, "memory_limit is %zu bytes", d.memory_limit);

@@ -1,5 +1,5 @@
 /* t_io.c: reading weight files when the system misbehaves: short and interrupted reads, errors at the Nth call, files
-   that shrink or are no files, allocations that fail.
+   that shrink, paths that are not files, allocations that fail.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. -Wl,--wrap=open,--wrap=fstat,--wrap=pread,--wrap=close tests/core/t_io.c -o
       build/t_io -lcmocka -lm -lpthread -ldl */
@@ -21,7 +21,7 @@ static struct {
     int active;
     int calls;                 /* of open, fstat and pread together */
     int fail_at, error;        /* the call that fails, with this errno; 0: it finds the end of the file */
-    size_t most;               /* bytes that one pread gives; 0: all */
+    size_t most;               /* bytes that one pread returns; 0: all */
     int interrupts;            /* 1: every other call is interrupted */
     int open_files;
     int last_flags;            /* of open */
@@ -74,7 +74,7 @@ static void faults(int fail_at, int error, size_t most, int interrupts) {
     io.fail_at = fail_at, io.error = error, io.most = most, io.interrupts = interrupts;
 }
 
-/* --- a file of two chunks of F32 and some F16, and all that is done with it --- */
+/* --- a file of two chunks of F32 and some F16, and how it is read --- */
 #define COUNT 5000
 #define FILE_JSON "{" T("a", "F32", "[5000]", "[0,20000]") "," T("b", "F16", "[7]", "[20000,20014]") "}"
 
@@ -169,7 +169,7 @@ static void nth_allocation_fails(void **state) {
         reid_error error;
         faults(0, 0, 0, 0);
         assert_int_equal(read_all(values, &heap, &error), i < 2 ? REID_ERR_OUT_OF_MEMORY : REID_OK);
-        assert_int_equal(heap.calls, 1); /* one allocation is all that a file needs */
+        assert_int_equal(heap.calls, 1); /* a file needs only one allocation */
     }
 }
 
@@ -205,7 +205,7 @@ static void no_regular_file(void **state) {
     (void)state;
     test_temp_path(other, "fifo");
     test_need(mkfifo(other, 0600) == 0, "mkfifo");
-    rows[0].path = other; /* nobody writes to it: an open without O_NONBLOCK would hang */
+    rows[0].path = other; /* it has no writer: an open without O_NONBLOCK would hang */
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         reid_desc desc = REID_INIT;
         reid_error error;

@@ -1,4 +1,4 @@
-/* t_manual.c: the manual tells how a fingerprint and a seeded head are made; here both are made again from its words.
+/* t_manual.c: computes a fingerprint and a seeded head from the manual's definitions, and compares them.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. tests/core/t_manual.c -o build/t_manual -lcmocka -lm -lpthread */
 #define REID_STATIC
@@ -29,7 +29,7 @@ static unsigned long long bits(double x) {
     return b;
 }
 
-/* Value i of a seeded tensor, as the manual has it. */
+/* Value i of a seeded tensor, as the manual defines it. */
 static float seeded_value(const char *name, unsigned long long seed, unsigned long long i, double inputs) {
     unsigned long long hash = 0xcbf29ce484222325u, z;
     for (; *name; name++) hash = (hash ^ (unsigned char)*name) * 0x100000001b3u; /* FNV-1a */
@@ -64,7 +64,7 @@ static void tensor_line(const reid__weights *w, const reid__op *op, const reid__
     free(values);
 }
 
-/* The fingerprint of a handle on `file`, from the manual's description and nothing else of the library's. */
+/* The fingerprint of a handle on `file`, only from the manual's description. */
 static void expected(const reid_ctx *ctx, const reid_desc *desc, const char *head, char out[33]) {
     reid__mem mem;
     reid__weights w;

@@ -92,7 +92,7 @@ bug 'exponents are shifted by a bit less' test_silu 's/vshlq_s32(a, vdupq_n_s32(
 bug 'an input is that of its neighbour' test_winograd 's/^    float x = \*p;/    float x = p[1];/'
 bug 'large numbers are not cut off before e^-x' test_silu 's/vminq_f32(limit, vmaxq_f32(vnegq_f32(limit), x))/(x)/'
 
-# A processor of 2008, which has no AVX2: the log says REID_WARN_SCALAR, and inspect says it beside the device.
+# A processor of 2008, without AVX2: the log has REID_WARN_SCALAR, and inspect shows it beside the device.
 if command -v qemu-x86_64-static > /dev/null && [ "$(uname -m)" = x86_64 ]; then
     make -s build/reid build/seeded > "$log" 2>&1 || bad 'no command'
     build/seeded --net efficientnet_b0 -o "$out/w.safetensors"

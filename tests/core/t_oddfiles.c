@@ -1,4 +1,4 @@
-/* t_oddfiles.c: what is given instead of a weight file, and is refused with a hint; and unusual weight files, which are
+/* t_oddfiles.c: other files given as weight files, which are refused with a hint; and unusual weight files, which are
    accepted.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. tests/core/t_oddfiles.c -o build/t_oddfiles -lcmocka -lm -lpthread -ldl */
@@ -45,7 +45,7 @@ static void mistaken_files(void **state) {
         {"a text file", S("conv1\tis\nhere\n"), 14, REID_ERR_NOT_SAFETENSORS, "text"},
         {"text with a byte that is none", S("conv1 is here\1"), 14, REID_ERR_HEADER_SIZE, NULL},
         {"index.json", S("{\n  \"metadata\": {}}"), 300, REID_ERR_NOT_SAFETENSORS, "index"},
-        {"JPEG", S("\377\330\377\340\0\20JFIF"), 300, REID_ERR_NOT_SAFETENSORS, "picture"},
+        {"JPEG", S("\377\330\377\340\0\20JFIF"), 300, REID_ERR_NOT_SAFETENSORS, "it looks like an image"},
         {"seven bytes", S("\2\0\0\0\0\0\0"), 7, REID_ERR_HEADER_SIZE, "7 bytes"},
         {"length 0", S("\0\0\0\0\0\0\0\0{}"), 10, REID_ERR_HEADER_SIZE, "header length 0"},
         {"length only", S("\2\0\0\0\0\0\0\0"), 8, REID_ERR_HEADER_SIZE, "header length 2"},
@@ -72,7 +72,7 @@ static void mistaken_files(void **state) {
     check("tar checkpoint", tar, REID_ERR_NOT_SAFETENSORS, "reid convert");
 }
 
-/* What a strict reader must still accept. `name` must then be found, with its first element at byte `begin`. */
+/* Files that a strict reader must accept. `name` must be found, with its first element at byte `begin`. */
 static void odd_but_valid(void **state) {
     static const struct {
         const char *json;

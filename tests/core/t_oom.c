@@ -1,4 +1,4 @@
-/* t_oom.c: nothing leaks and nothing crashes when memory, a thread or a lock is refused, whichever of them it is.
+/* t_oom.c: nothing leaks and nothing crashes when any allocation, thread or lock is refused.
    Allocations are counted; each is refused in turn, once, and then together with all that follow.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. tests/core/t_oom.c tests/lib/test_impl.c -o build/t_oom -lcmocka -lm -lpthread
@@ -86,7 +86,7 @@ static void test_balance(void **state) {
     int before = mallocs;
     for (int n = 0; n <= 3; n++) assert_int_equal(reid_embed_ex(ctx, images, n, out, &error), REID_OK);
     assert_int_equal(reid_preprocess(ctx, images, view, &error), REID_OK);
-    assert_int_equal(heap.calls, calls); /* embedding allocates nothing, in no way */
+    assert_int_equal(heap.calls, calls); /* embedding allocates nothing at all */
     assert_int_equal(mallocs, before);
     reid_destroy(ctx);
     assert_clean(&heap);
@@ -162,7 +162,7 @@ static void count_warnings(reid_log_level level, reid_result id, const char *mes
     if (level == REID_LOG_WARNING && id == REID_ERR_SYSTEM && strstr(message, "threads")) ++*(int *)user;
 }
 
-/* Fewer threads than asked for is no error: it is logged, shown, and changes no bit. */
+/* Fewer threads than requested is not an error: it is logged and reported, and changes no bit. */
 static void test_threads(void **state) {
     float want[3 * 512], have[3 * 512];
     (void)state;
@@ -188,7 +188,7 @@ static void test_threads(void **state) {
     }
 }
 
-/* A queue's memory comes from its handle's allocator; what it cannot have leaves nothing behind. */
+/* A queue's memory comes from its handle's allocator; a refusal leaves nothing behind. */
 static void refuse_queue(reid_ctx *ctx, test_heap *heap, reid_result want) {
     size_t live = heap->live;
     reid_error error;

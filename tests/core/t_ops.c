@@ -1,5 +1,5 @@
 /* t_ops.c: every operation of the CPU executor, on every instruction set of this machine, against a plain loop in
-   double (test_ops.h) over odd shapes. AVX2 and AVX-512 have to agree bit for bit.
+   double (test_ops.h) over odd shapes. AVX2 and AVX-512 must agree bit for bit.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. tests/core/t_ops.c -o t_ops -lcmocka -lm -lpthread */
 #include <float.h>
@@ -64,7 +64,7 @@ static void conv(reid__kind kind, const conv_case *t, int same, reid__act act, i
     if (extras & 1) {
         int other = reid__add_buffer(p, op->oh, op->ow, t->oc), earlier = op->out;
         op->residual = other;
-        if (t->n % 2) op->residual = earlier, op->out = other; /* then the outputs take its place */
+        if (t->n % 2) op->residual = earlier, op->out = other; /* then the outputs overwrite it */
     }
     if (extras & 2) op->scale = reid__add_buffer(p, 1, 1, t->ic);
     op->winograd = (extras & 4) != 0;
@@ -75,7 +75,7 @@ static void conv(reid__kind kind, const conv_case *t, int same, reid__act act, i
 static const int channels[] = {1, 2, 5, 15, 16, 17, 31, 32, 33, 47, 48, 49, 63, 64, 65, 70};
 #define CHANNELS ((int)(sizeof channels / sizeof channels[0]))
 
-/* OPS_EVERY=3: a third of the cases that take long, for a processor that is emulated. */
+/* OPS_EVERY=3: a third of the slow cases, for an emulated processor. */
 static int every(void) { return getenv("OPS_EVERY") ? atoi(getenv("OPS_EVERY")) : 1; }
 
 static void test_conv_1x1(void **state) {
@@ -118,8 +118,8 @@ static void test_winograd(void **state) {
     if (every() == 1) conv(REID__CONV, &many, 0, REID__RELU, 4);
 }
 
-/* What AMX reads from copies with a zero border: odd and even sizes, parts that begin and end anywhere, images that
-   share a block; and copies that take several blocks. */
+/* AMX's copies with a zero border: odd and even sizes, parts that begin and end anywhere, images that share a block,
+   copies that take several blocks. */
 static void test_grid(void **state) {
     static const int sizes[][2] = {{7, 7}, {14, 14}, {13, 9}, {8, 4}, {15, 28}, {5, 31}};
     (void)state;
@@ -134,8 +134,8 @@ static void test_grid(void **state) {
     conv(REID__CONV, &wide, 0, REID__RELU, 0);
 }
 
-/* No convolution of ResNet-50 leaves a few pixels over, which would read all its weights again: layer4, of 7x7 pixels,
-   is one block, and no last block is smaller than a tile. */
+/* No convolution of ResNet-50 has a few remaining pixels, which would read all its weights again: layer4, of 7x7
+   pixels, is one block, and no last block is smaller than a tile. */
 static void test_last_block(void **state) {
     static reid__plan plan;
     static const reid__arch *resnet = &reid__archs[0];
@@ -160,8 +160,8 @@ static void test_last_block(void **state) {
     }
 }
 
-/* How two threads share one image: each takes pixels, and so finds its inputs where it has left them, until there are
-   so few that reading all weights twice would take longer; with whole parts for both. */
+/* How two threads share one image: each takes pixels, whose inputs are in its own cache, until there are so few that
+   reading all weights twice would take longer; both get whole parts. */
 static void test_parts(void **state) {
     static reid__plan plan;
     static reid__team team;
@@ -250,8 +250,8 @@ static void test_squeeze(void **state) {
     }
 }
 
-/* Weights stand in PyTorch's order (channel, row, column); the output is a part of a longer vector. With a bias, a
-   batch norm, or both, and an activation. */
+/* Weights are in PyTorch's order (channel, row, column); the output is a part of a longer vector. With a bias, a batch
+   norm, or both, and an activation. */
 static void test_linear(void **state) {
     (void)state;
     for (int i = 0; i < 3 * CHANNELS; i++) {
@@ -266,13 +266,13 @@ static void test_linear(void **state) {
     }
 }
 
-/* --- a convolution and the depthwise one behind it --- */
+/* --- a convolution and the depthwise one after it --- */
 
 typedef struct pair_case {
     int stem, ic, oc, k, stride, h, w, n, threads, same;
 } pair_case;
 
-/* The plan of the two; the weights may be anything. */
+/* The plan of the two operations; the weights may be anything. */
 static void pair_plan(rig *r, const pair_case *t, int fused, int bf16) {
     reid__plan *p = &r->plan;
     memset(p, 0, sizeof *p);
@@ -335,8 +335,8 @@ static float *pair_weights(const reid__plan *p) {
     return packed;
 }
 
-/* Fused or not, however rows and channels are cut: the same bits. In bf16 what is between the two is rounded only if it
-   is stored, so there fused is compared with fused. */
+/* Fused or not, however rows and channels are cut, the bits are the same. In bf16 the tensor between the two is rounded
+   only if it is stored, so there fused is compared with fused. */
 static void test_fused(void **state) {
     (void)state;
     for (int i = 0; i < 2 * CHANNELS; i++) {
@@ -412,7 +412,7 @@ static void test_silu(void **state) {
 
 /* --- tanh, one function for all instruction sets --- */
 
-/* Floats of all sizes, from denormal numbers to beyond where the result is 1. */
+/* Floats of all sizes, from denormal numbers to where the result is 1. */
 static void test_tanh(void **state) {
     double worst = 0;
     uint32_t largest, bits;
@@ -427,7 +427,7 @@ static void test_tanh(void **state) {
         before = got;
     }
     print_message("tanh: relative error %.2e\n", worst);
-    assert_true(worst <= 6e-8); /* that of rounding to FP32 */
+    assert_true(worst <= 6e-8); /* the error of rounding to FP32 */
     assert_true(reid__tanh(INFINITY) == 1 && reid__tanh(-INFINITY) == -1 && reid__tanh(3e38f) == 1);
     assert_true(isnan(reid__tanh(NAN)) && !signbit(reid__tanh(0.0f)) && signbit(reid__tanh(-0.0f)));
 }

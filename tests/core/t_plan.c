@@ -50,7 +50,7 @@ static void dump_op(FILE *f, const reid__op *op, int whole) {
     fprintf(f, "\n");
 }
 
-/* The first size in full, of the others what depends on the size. */
+/* The first size in full; for the others only what depends on the size. */
 static void dump(FILE *f, const reid__arch *arch) {
     static const int sizes[][2] = {{224, 224}, {256, 128}, {101, 63}};
     for (int i = 0; i < 3; i++) {
@@ -82,7 +82,7 @@ static void dump_text(text *to, const reid__arch *arch) {
     fclose(f);
 }
 
-/* A network of TensorFlow differs from its sibling by its padding alone. */
+/* A network from TensorFlow differs from its sibling only in padding. */
 static const char *sibling(const reid__arch *arch) {
     return strncmp(arch->name, "tf_", 3) == 0 ? arch->name + 3 : NULL;
 }
@@ -205,7 +205,7 @@ static void test_last_stride(void **state) {
 
 enum { GRAIN = 16, IMAGES = 2 }; /* floats; in a batch: reid__run_batch */
 
-/* Who wrote each grain of the arenas last: one of `tag`. The rest of the late arena lies where the early one was. */
+/* The last writer of each grain of the arenas: one of `tag`. The rest of the late arena is where the early one was. */
 static int *owner;
 
 static int tag(int id, int image) { return id * IMAGES + image; }
@@ -231,8 +231,8 @@ static void write_buffer(int id, int image) {
     for (size_t i = 0; i < b->floats / GRAIN; i++) owner[grain(id, image) + i] = tag(id, image);
 }
 
-/* Every operation must find its inputs whole, also after it has written its outputs, which may stand where what it adds
-   was. A fused one is part of the next. */
+/* Every operation must find its inputs intact, even after it has written its outputs, which may overwrite its residual.
+   A fused operation is part of the next. */
 static void play_op(int index, int image) {
     const reid__op *op = &plan.ops[index];
     const int before = index && op[-1].fused ? op[-1].in : op->in;
@@ -320,7 +320,7 @@ static void check_op(const char *name, int oh, int ow, int stride, int pad_y, in
 static void test_variants(void **state) {
     reid__arch arch = *arch_named("efficientnet_b0");
     (void)state;
-    arch.same_padding = 1; /* out = ceil(in / stride); the odd pixel of padding stands at the end */
+    arch.same_padding = 1; /* out = ceil(in / stride); the odd pixel of padding is at the end */
     assert_int_equal(reid__plan_build(&plan, &arch, 224, 225, 2, REID_HEAD_NONE, NULL), 1);
     check_op("features.0.0", 112, 113, 2, 0, 1);
     check_op("features.1.0.block.0.0", 112, 113, 1, 1, 1);
@@ -345,7 +345,7 @@ static void test_variants(void **state) {
 
 /* --- the CPU's algorithm ------------------------------------------------------------------------------------------ */
 
-/* How many operations use Winograd, and that each may. */
+/* The number of operations that use Winograd; checks that each may. */
 static int winograd(const char *name, int height, int width, int last_stride) {
     int count = 0;
     build(name, height, width, last_stride, arch_named(name)->multiscale ? REID_HEAD_FILE : REID_HEAD_NONE);
@@ -392,7 +392,7 @@ static void test_tiles_file(void **state) {
 
 static int wgmma = 2; /* 1: REID_CLUSTERS=0 */
 
-/* What is chosen for a layer, as text. */
+/* The tile chosen for a layer, as text. */
 static const char *tile_of(const char *layer, const char *times, int number, int latency, int large) {
     static reid__gpu_plan gpu;
     static reid__prep prep;
@@ -419,18 +419,18 @@ static void test_tiles(void **state) {
     (void)state;
     build("resnet50", 224, 224, 2, REID_HEAD_NONE);
     assert_string_equal(tile_with(NULL, 0, 0, 1), "pair,2*64x128");
-    assert_string_equal(tile_with(measured, 0, 0, 1), "2*64x128"); /* the least, of this chip and operation */
+    assert_string_equal(tile_with(measured, 0, 0, 1), "2*64x128"); /* the least time, for this chip and operation */
     assert_string_equal(tile_with(NULL, 0, 0, 0), "pair,64x128");
     assert_string_equal(tile_with(measured, 0, 0, 0), "pair,2*128x128");
-    assert_string_equal(tile_with(measured, 1, 0, 1), "64x128"); /* REID_TILE comes before it */
+    assert_string_equal(tile_with(measured, 1, 0, 1), "64x128"); /* REID_TILE overrides it */
     assert_string_equal(tile_with(NULL, 8, 0, 1), "pair,2*128x128");
     assert_string_equal(tile_with(NULL, 9, 0, 1), tile_with(NULL, 0, 0, 1)); /* parts of K are for latency */
     assert_string_equal(tile_with(NULL, 0, 1, 0), "2*64x64/8");
     assert_string_equal(tile_with(measured, 0, 1, 0), "2*64x64/8");   /* other kernels */
-    assert_string_equal(tile_with(in_latency, 0, 1, 0), "64x64/8"); /* not other parts, which have other bits */
+    assert_string_equal(tile_with(in_latency, 0, 1, 0), "64x64/8"); /* not other splits, which give other bits */
     assert_string_equal(tile_with(NULL, 9, 1, 1), tile_with(NULL, 0, 1, 1));
     assert_string_equal(tile_with(NULL, 13, 1, 1), "64x64/8");
-    /* Tiles of 256 channels: in all batches or in none, whatever is asked for or was measured, and not for latency. */
+    /* Tiles of 256 channels: at all batch sizes or at none, whatever is requested or measured, and not for latency. */
     for (int number = 0; number <= REID__WGMMA_SHAPES; number++) {
         wgmma = 1 + number / 2 % 2;
         assert_non_null(strstr(tile_of("layer4.0.conv3", NULL, number, 0, number % 2), "x256"));

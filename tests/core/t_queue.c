@@ -1,9 +1,8 @@
-/* t_queue.c: the queue: every accepted request is over exactly once, with the bits of reid_embed, in the order of
-   class, deadline and arrival, whenever it is cancelled, expires or the queue is drained. Meant for ThreadSanitizer,
-   too.
+/* t_queue.c: the queue: every accepted request ends exactly once, with the bits of reid_embed, in the order of rank,
+   deadline and arrival, whenever it is cancelled or expires, or the queue is drained. Also for ThreadSanitizer.
 
-   A gate stands in the handle's thread pool: while it is closed, a batch that has begun does not end. So the order of
-   events is the test's, however fast or busy the machine is.
+   The handle's thread pool has a gate: while it is closed, a batch that has begun does not end. So the test determines
+   the order of events, however fast or busy the machine is.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. tests/core/t_queue.c tests/lib/test_impl.c -o build/t_queue -lcmocka -lm
       -lpthread */
@@ -52,7 +51,7 @@ static void rest(int us) {
 static struct gate {
     pthread_mutex_t mutex;
     pthread_cond_t change;
-    int closed, inside; /* inside: batches that stand before it */
+    int closed, inside; /* inside: batches that wait at the gate */
 } gate = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, 0};
 
 static void gated(reid_task_fn fn, void *task, int count, void *user) {
@@ -73,7 +72,7 @@ static void gate_set(int closed) {
     pthread_mutex_unlock(&gate.mutex);
 }
 
-static void gate_wait(int batches) { /* until so many stand before it */
+static void gate_wait(int batches) { /* until this many wait at the gate */
     pthread_mutex_lock(&gate.mutex);
     while (gate.inside < batches) pthread_cond_wait(&gate.change, &gate.mutex);
     pthread_mutex_unlock(&gate.mutex);
@@ -90,7 +89,7 @@ static reid_ctx *create(const net_file *net, int threads, int lanes, int batch) 
     return ctx;
 }
 
-/* Without ageing: with it the order depends on when, to the millisecond, requests come. */
+/* Without ageing, with which the order would depend on the millisecond at which requests come. */
 static reid_queue *open_queue(reid_ctx *ctx, int batch, int limit) {
     reid_queue_desc desc = REID_INIT;
     reid_queue *queue;
@@ -108,7 +107,7 @@ typedef struct call {
     reid_ticket ticket;
     int told;          /* how often `done` was called */
     reid_result result;
-    int order;         /* the how manieth of all that ended */
+    int order;         /* its position among all that ended */
     int64_t arrived;
 } call;
 
@@ -145,7 +144,7 @@ static void await(const call *c) {
     while (!__atomic_load_n(&c->told, __ATOMIC_SEQ_CST)) rest(200);
 }
 
-/* The number of rows that are not what the result says. */
+/* The number of rows that do not match the result. */
 static int wrong_rows(const call *c, reid_result result) {
     static const float zero[DIM];
     int wrong = 0;
@@ -169,7 +168,7 @@ static reid_queue_stats stats_of(reid_queue *queue) {
     return stats;
 }
 
-/* A handle with one lane, whose first batch, of `plug`, stands before the closed gate. */
+/* A handle with one lane, whose first batch, of `plug`, waits at the closed gate. */
 typedef struct jam {
     reid_ctx *ctx;
     reid_queue *queue;
@@ -193,7 +192,7 @@ static void jam_close(jam *j) {
 
 /* --- the tests ---------------------------------------------------------------------------------------------------- */
 
-/* Rows have the bits of reid_embed alone, in whatever batches, priorities and order they are computed. */
+/* Rows have the bits of a separate reid_embed, whatever their batch, priority and order. */
 static void test_replay(void **state) {
     static call calls[CALLS];
     uint64_t images = 0;
@@ -251,7 +250,7 @@ static void test_order(void **state) {
     jam_close(&j);
 }
 
-/* A deadline is told when it is reached, although every lane computes; what is being computed ends with its batch. */
+/* A request ends at its deadline although every lane computes; one that is being computed ends with its batch. */
 static void test_deadlines(void **state) {
     jam j;
     call waits, waits_longer, computed, half;
@@ -273,7 +272,7 @@ static void test_deadlines(void **state) {
     gate_set(0);
     expect(&j.plug, REID_OK);
     gate_set(1);
-    send(j.queue, &computed, 3, 1, -1, 500000); /* they start together or one after the other, and stand there */
+    send(j.queue, &computed, 3, 1, -1, 500000); /* they start together or one after the other, and wait there */
     send(j.queue, &half, 4, 3, 0, 500000);
     gate_wait(1);
     while (stats_of(j.queue).expired < 4) rest(1000);
@@ -321,11 +320,11 @@ static void test_full(void **state) {
     send(j.queue, &more, 4, 1, 0, 0);
     fill(&refused, 5, 1, -3, 0);
     assert_int_equal(reid_submit(j.queue, &refused.request, &refused.ticket, &error), REID_ERR_FULL);
-    assert_says_all(error.text, "4 images wait, 1 more would be over the limit of 4");
+    assert_says_all(error.text, "images waiting: 4; 1 more would exceed the limit 4");
     assert_true(refused.ticket == 0);
     refused.request.n = 5;
     assert_int_equal(reid_submit(j.queue, &refused.request, NULL, &error), REID_ERR_INVALID_ARG);
-    assert_says_all(error.text, "5 images: the queue's limit is 4");
+    assert_says_all(error.text, "5 images; the queue's limit is 4");
     assert_int_equal(reid_cancel(j.queue, more.ticket), REID_OK); /* which makes room */
     expect(&more, REID_ERR_CANCELLED);
     send(j.queue, &more, 5, 1, 0, 0);
@@ -337,7 +336,7 @@ static void test_full(void **state) {
     jam_close(&j);
 }
 
-/* Nobody who arrives after a request has risen to the first level is served before it. */
+/* No request that arrives after another has risen to the first level is served before it. */
 static void test_ageing(void **state) {
     enum { FLOOD = 4000, AGEING = 4000 };
     static call flood[FLOOD];
@@ -434,11 +433,11 @@ static void test_refuse_late(void **state) {
     (void)state;
     desc.ctx = create(&file, 1, 1, 2), desc.refuse_late = 1;
     assert_int_equal(reid_queue_create(&desc, &queue), REID_OK);
-    send(queue, &a, 0, 3, 0, 600000000); /* nothing is known about its pace yet */
+    send(queue, &a, 0, 3, 0, 600000000); /* its pace is not known yet */
     expect(&a, REID_OK);
     fill(&a, 0, 3, 0, 1);
     assert_int_equal(reid_submit(queue, &a.request, &a.ticket, &error), REID_ERR_EXPIRED);
-    assert_says_all(error.text, "it could not be over in 1 us");
+    assert_says_all(error.text, "it could not be finished in 1 us");
     assert_int_equal(stats_of(queue).late, 1);
     assert_int_equal(stats_of(queue).waiting, 0);
     fill(&a, 0, 1, 0, -5);
@@ -450,9 +449,9 @@ static void test_refuse_late(void **state) {
     reid_destroy(desc.ctx);
 }
 
-/* An image without a direction fails its own request, not those that are computed beside it. */
+/* An image without a direction fails only its own request, not the others in its batch. */
 static void test_isolation(void **state) {
-    const net_options gains = {.gain = 10.53f}; /* noise overflows with it, and grey just does not */
+    const net_options gains = {.gain = 10.53f}; /* noise overflows with it, but grey does not */
     net_file net = net_for("efficientnet_b0", REID_HEAD_FILE, 6, &gains);
     static uint8_t grey[SIDE * SIDE * 3];
     reid_image pair[2] = {pictures[0], pictures[1]};
@@ -554,7 +553,7 @@ static void test_chain(void **state) {
     static chain c;
     reid_ctx *ctx = create(&file, 1, 1, 2);
     (void)state;
-    c.queue = open_queue(ctx, 0, 1); /* a request is no more in the way when `done` is called for it */
+    c.queue = open_queue(ctx, 0, 1); /* a request no longer takes up room when its `done` is called */
     for (int i = 0; i < 12; i++) {
         fill(&c.calls[i], i, 1, 0, 0);
         c.calls[i].request.done = next_link, c.calls[i].request.user = &c;
@@ -599,7 +598,7 @@ static void *submit_many(void *arg) {
     return NULL;
 }
 
-/* After drain_after microseconds (0: when all threads have submitted all) the queue is drained. */
+/* Drains the queue after drain_after microseconds (0: when all threads have submitted everything). */
 static void many(int drain_after, int drain_ms, int lanes, int limit) {
     static submitter all[THREADS];
     uint64_t accepted = 0, told = 0, refused = 0;
@@ -680,13 +679,13 @@ static void test_refusals(void **state) {
     (void)state;
     good.ctx = ctx;
     d = good, d.ctx = NULL;
-    no_queue(d, REID_ERR_INVALID_ARG, "no handle");
+    no_queue(d, REID_ERR_INVALID_ARG, "desc.ctx is NULL");
     d = good, d.batch = 5;
-    no_queue(d, REID_ERR_INVALID_ARG, "desc.batch is 5: at most 4, the handle's");
+    no_queue(d, REID_ERR_INVALID_ARG, "desc.batch is 5; it must be 0 to 4, the handle's");
     d = good, d.batch = -1;
-    no_queue(d, REID_ERR_INVALID_ARG, "desc.batch is -1: at most 4, the handle's");
+    no_queue(d, REID_ERR_INVALID_ARG, "desc.batch is -1; it must be 0 to 4, the handle's");
     d = good, d.limit = (1 << 20) + 1;
-    no_queue(d, REID_ERR_INVALID_ARG, "desc.limit is 1048577: 0 to 1048576");
+    no_queue(d, REID_ERR_INVALID_ARG, "desc.limit is 1048577; it must be 0 to 1048576");
     d = good, d.delay_us = -1;
     no_queue(d, REID_ERR_INVALID_ARG, "desc.delay_us is -1 (0 to 10^9), desc.ageing_us 0 (to 10^12)");
     d = good, d.ageing_us = 1000000000001;
@@ -707,9 +706,9 @@ static void test_refusals(void **state) {
     fill(&c, 0, 1, 0, 0), c.request.images = NULL;
     no_request(queue, c.request, REID_ERR_INVALID_ARG, needed);
     fill(&c, 0, 1, 5, 0);
-    no_request(queue, c.request, REID_ERR_INVALID_ARG, "priority is 5: -3 to 4");
+    no_request(queue, c.request, REID_ERR_INVALID_ARG, "priority is 5; it must be -3 to 4");
     fill(&c, 0, 1, -4, 0);
-    no_request(queue, c.request, REID_ERR_INVALID_ARG, "priority is -4: -3 to 4");
+    no_request(queue, c.request, REID_ERR_INVALID_ARG, "priority is -4; it must be -3 to 4");
     fill(&c, 0, 1, 0, INT64_MIN);
     no_request(queue, c.request, REID_ERR_EXPIRED, "the deadline was 9223372036854775808 us ago");
     fill(&c, 0, 2, 0, 0), c.images[1].width = 0;

@@ -1,5 +1,5 @@
 /* Resizing equals Pillow's, and resize plus centre crop torchvision's, bit for bit: hashes and pixels made by
-   tests/golden/make_resize.py from the real ones. Every case is also run in bands, mirrored, from other pixel formats
+   tests/golden/make_resize.py with the originals. Every case is also run in bands, mirrored, from other pixel formats
    and with a stride; none of that may change a pixel. With a sanitizer, every fourth case.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. tests/core/t_resize.c -o t_resize -lpthread -ldl -lm && ./t_resize
@@ -8,7 +8,7 @@
 #define REID_STATIC
 #include "reid.h"
 
-#ifdef EVERY /* t_neon.sh knows how slow an emulator is */
+#ifdef EVERY /* set by t_neon.sh, for a slow emulator */
 #elif defined(__SANITIZE_ADDRESS__)
 #define EVERY 4
 #else
@@ -20,7 +20,7 @@ static int failures;
 static void fail(const char *what, const char *line) {
     fprintf(stderr, "t_resize: %s: %s", what, line);
     failures++;
-    if (getenv("CMOCKA_TEST_ABORT")) exit(1); /* t_broken wants to know whether it fails, not how often */
+    if (getenv("CMOCKA_TEST_ABORT")) exit(1); /* t_broken needs to know only whether it fails */
 }
 
 /* The picture generators of make_resize.py. */
@@ -56,7 +56,7 @@ static uint64_t fnv1a(uint64_t value, const void *data, size_t n) {
     return value;
 }
 
-/* The network's view of an image in bands of `band` rows, each with exactly the scratch that it is promised. The
+/* The network's input for an image in bands of `band` rows, each with exactly the promised scratch memory. The
    instruction sets take turns. */
 static uint8_t *view(const reid__prep *prep, const reid_image *image, int flip, int band) {
     static int turn;
@@ -118,7 +118,7 @@ static void check_mirror(const reid__prep *p, const reid_image *image, const uin
     free(out);
 }
 
-/* Every way to ask for the image in `want`. */
+/* Every way to request the image in `want`. */
 static void check_variants(const reid__prep *p, const reid_image *image, const uint8_t *want, const char *line) {
     reid_image other;
     reid_format format = image->format == REID_RGB8 ? REID_BGR8 : image->format;
@@ -211,7 +211,7 @@ static int crop_line(const char *line, const uint8_t *stored) {
     return 1;
 }
 
-/* A configuration of timm, and the preset that stands for it: the same pixels, mean and standard deviation. */
+/* A configuration of timm, and the corresponding preset: the same pixels, mean and standard deviation. */
 static int timm_line(const char *line, const uint8_t *stored) {
     char model[64], when[8], kind[16];
     int w, h, text = 0, end;

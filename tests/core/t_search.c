@@ -1,6 +1,6 @@
 /* t_search.c: reid_search against a sort of all scores in double, on every instruction set: odd sizes, ties, halves,
-   groups of every size, thresholds, rows left out; what is refused, and what happens without memory or after a fork.
-   With SEARCH_DEVICE=cuda in the environment the same on a GPU: tests/gpu/t_cuda_search.sh.
+   groups of every size, thresholds, rows left out; invalid arguments, missing memory, forks.
+   With SEARCH_DEVICE=cuda in the environment it runs on a GPU: tests/gpu/t_cuda_search.sh.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. tests/core/t_search.c tests/lib/test_impl.c -o build/t_search -lcmocka -lm
       -lpthread */
@@ -24,7 +24,7 @@ typedef struct search_case {
 
 typedef struct bed {
     const search_case *c;
-    float *rows, *queries; /* rows as they are stored: rounded to halves in that case */
+    float *rows, *queries; /* rows as stored: rounded to halves if they are halves */
     uint16_t *halves;
     uint32_t *groups;
     reid_hit *want;        /* (n, k) */
@@ -48,7 +48,7 @@ static reid_desc new_desc(void) {
     return desc;
 }
 
-/* Every instruction set that the CPU has; one is enough beside a GPU. */
+/* Every instruction set of the CPU; with a GPU one is enough. */
 static const int isas[] = {REID_ISA_SCALAR, REID_ISA_AVX2, REID_ISA_AVX512, REID_ISA_NEON};
 static int is_tried(int isa) { return on_gpu() ? isa == REID_ISA_AVX2 : net_isa(isa) != NULL; }
 
@@ -70,7 +70,7 @@ static int same_camera(int query, size_t row, void *user) {
     return (row * 7 + (size_t)(first + query)) % 3 == 0;
 }
 
-/* --- the reference: everything, sorted ---------------------------------------------------------------------------- */
+/* --- the reference: all scores, sorted ---------------------------------------------------------------------------- */
 
 static int best_first(const void *a, const void *b) {
     const reid_hit *x = a, *y = b;
@@ -84,7 +84,7 @@ static int by_group(const void *a, const void *b) {
     return (x->row > y->row) - (x->row < y->row);
 }
 
-/* The scores of one group, in the order of its rows, to its hit. */
+/* Makes one group's hit from its scores, which are in the order of its rows. */
 static reid_hit combine(const search_case *c, reid_hit *all, size_t count) {
     reid_hit hit = all[0];
     double sum = 0;
@@ -130,7 +130,7 @@ static void reference(bed *b) {
     free(all);
 }
 
-/* --- a bed ---------------------------------------------------------------------------------------------------- */
+/* --- test data ------------------------------------------------------------------------------------------------ */
 
 static void make_groups(bed *b) {
     const search_case *c = b->c;
@@ -234,7 +234,7 @@ static void test_rows(void **unused) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) run_case(&cases[i]);
 }
 
-/* Every way to score a group, over sizes from one row to more than a block, with and without everything else. */
+/* Every way to score a group, over sizes from one row to more than a block, with and without the other options. */
 static void test_groups(void **unused) {
     static const int sizes[] = {1, 7, -1, -2}, queries[] = {1, 21};
     (void)unused;
@@ -272,7 +272,7 @@ static void test_close(void **unused) {
     free_bed(&b);
 }
 
-/* Sizes at both ends of what floats can be: sums that underflow, rows as long as they may be. */
+/* Both ends of the range of floats: sums that underflow, rows as long as allowed. */
 static void test_extremes(void **unused) {
     static const float sizes[] = {1e-38f, 1e-30f, 1e-22f, 1e-3f, 1e15f};
     search_case c = {40, 300, 5, 9, 0, REID_ROWS, 0, 0, 0, 0, 0, 1};
@@ -320,7 +320,7 @@ static void test_halves(void **unused) {
     assert_int_equal(out[1], 0xfc00);
 }
 
-/* A small bed and what it takes to make an index of it. */
+/* A small data set, and an index's arguments for it. */
 typedef struct small {
     bed b;
     reid_rows rows;
@@ -359,7 +359,7 @@ static void test_refused_indexes(void **unused) {
         {8, UINT32_MAX, 0, 0, "4294967295 rows"},
         {8, 50, 1025, 0, "desc.threads is 1025"},
         {8, 50, -1, 0, "desc.threads is -1"},
-        {8, 50, 0, 9, "no reid_isa"},
+        {8, 50, 0, 9, "which is not a reid_isa"},
     };
     small s;
     (void)unused;
@@ -376,7 +376,7 @@ static void test_refused_indexes(void **unused) {
     no_index(&s, &both, REID_ERR_INVALID_ARG, "either rows.floats or rows.halves");
     no_index(&s, &none, REID_ERR_INVALID_ARG, "either rows.floats or rows.halves");
     s.desc.alloc_fn = test_heap_alloc;
-    no_index(&s, &s.rows, REID_ERR_INVALID_ARG, "both or neither");
+    no_index(&s, &s.rows, REID_ERR_INVALID_ARG, "desc.free_fn, or neither");
     s.desc.alloc_fn = NULL;
     s.b.rows[49 * 8 + 7] = NAN;
     no_index(&s, &s.rows, REID_ERR_EMBEDDING, "row 49 is not finite");
@@ -411,9 +411,9 @@ static void test_refused_searches(void **unused) {
         const char *part;
     } cases[] = {
         {0, REID_ROWS, 0, 0, 0, "k is 0"},
-        {2, 4, 0, 0, 0, "scoring 4"},
-        {2, -1, 0, 0, 0, "scoring -1"},
-        {2, REID_GROUP_TOP, 0, 0, 0, "top is 0: 1 to 64"},
+        {2, 4, 0, 0, 0, "scoring is 4"},
+        {2, -1, 0, 0, 0, "scoring is -1"},
+        {2, REID_GROUP_TOP, 0, 0, 0, "top is 0; it must be 1 to 64"},
         {2, REID_GROUP_TOP, 65, 0, 0, "top is 65"},
         {2, REID_ROWS, 0, 1, (double)NAN, "threshold is not a number"},
     };
@@ -446,12 +446,13 @@ static void test_refused_searches(void **unused) {
     assert_int_equal(reid_index_create(&s.desc, &s.rows, &index), REID_OK);
     s.b.desc.scoring = REID_GROUP_MAX;
     no_hits(&s, index, &s.b.desc, REID_ERR_INVALID_ARG, "rows.groups was NULL");
-    assert_int_equal(reid_search(index, NULL, 0, &s.b.desc, NULL, NULL, NULL), REID_ERR_INVALID_ARG); /* also of none */
+    assert_int_equal(reid_search(index, NULL, 0, &s.b.desc, NULL, NULL, NULL), REID_ERR_INVALID_ARG); /* also of no rows
+                                                                                                         */
     reid_index_destroy(index);
     free_bed(&s.b);
 }
 
-/* Each allocation refused in turn; sizes given back. is_known: what the hits have to be. */
+/* Each allocation refused in turn; freed sizes are checked. is_known: the expected hits are known. */
 static void refuse_each(const bed *b, reid_hit *hits, int *found, int is_known) {
     for (size_t at = 1, done = 0; !done; at++) {
         test_heap heap;
@@ -509,7 +510,7 @@ static void test_memory(void **unused) {
     free_bed(&b);
 }
 
-/* Some rows as queries of their own, `first` being the first of them, which are compared with a sort above. */
+/* Searches with some rows, from `first` on, as separate queries, whose results were compared with a sort above. */
 static void compare_window(const bed *b, reid_index *index, const reid_hit *have, const int *found, int first) {
     enum { WINDOW = 30 };
     const search_case *c = b->c;
@@ -524,8 +525,8 @@ static void compare_window(const bed *b, reid_index *index, const reid_hit *have
     free(copy);
 }
 
-/* Rows asked about themselves, more of them than a chunk of queries: every product is computed once, unless lists for
-   all rows would take more memory than they do. */
+/* Rows as their own queries, more than a chunk: every product is computed once, unless the lists would take more memory
+   than the rows. */
 static void run_mutual(const search_case *c) {
     int n = (int)c->count, *found = block(c->count * sizeof *found);
     bed b = make_bed(c);
@@ -545,7 +546,7 @@ static void run_mutual(const search_case *c) {
     free_bed(&b);
 }
 
-/* The same without memory for the lists. */
+/* Rows as their own queries, without memory for the lists. */
 static void refuse_mutual(void) {
     static const search_case c = {262, 1026, 1026, 1, 0, REID_ROWS, 0, 0, 0, 0, 0, 1};
     bed b;

@@ -41,7 +41,7 @@ nothing '.data and .bss are empty'
 objdump -h "$dir/all.o" | awk '$2 ~ /^\.(init|fini|ctors|dtors|init_array)/' > "$found"
 nothing 'no constructors'
 
-# Neither called nor named: what prints, ends the process or changes its state.
+# Functions that must not be used: those that print, end the process or change its state.
 banned='printf|fprintf|vprintf|vfprintf|puts|fputs|putchar|putc|fputc|fwrite|perror|exit|_exit|quick_exit|abort|assert'
 banned="$banned|__assert_fail|setlocale|signal|sigaction|strerror|system|popen|longjmp|srand|rand|qsort|mmap|alloca"
 nm -u "$dir/all.o" | awk '{print $2}' | grep -xE "$banned|stdout|stderr|__v?f?printf_chk" > "$found"

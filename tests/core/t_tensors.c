@@ -1,5 +1,5 @@
-/* t_tensors.c: weight files that are sound but do not fit the network: each error names the tensor and what is wrong.
-   Also what may be there and is not used, reid_check_weights, and the metadata.
+/* t_tensors.c: valid weight files that do not fit the network: each error names the tensor and what is wrong. Also
+   tensors that are allowed but unused, reid_check_weights, and the metadata.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. tests/core/t_tensors.c tests/lib/test_impl.c -o build/t_tensors -lcmocka -lm
       -lpthread */
@@ -30,7 +30,7 @@ static void refuse(const reid_desc *desc, reid_result want, const char *in_text)
 static const struct {
     net_options options;
     reid_result want;
-    const char *name, *detail; /* both stand in the message */
+    const char *name, *detail; /* both are in the message */
 } bad_files[] = {
     {{.leave_out = SECOND}, REID_ERR_TENSOR_MISSING, SECOND, "[32, 1, 3, 3]"},
     {{.reshape = SECOND}, REID_ERR_TENSOR_SHAPE, SECOND, "[33, 1, 3, 3], [32, 1, 3, 3]"},
@@ -56,7 +56,7 @@ static void test_tensors(void **state) {
     }
 }
 
-/* A generalised mean and a BNNeck: exponent and variance are checked, and the file may say which network it is. */
+/* A generalised mean and a BNNeck: exponent and variance are checked, and the file may name its network. */
 static void test_neck(void **state) {
     static const float bad[] = {0, -3, 1e-4f, 1e4f};
     reid_ctx *ctx;
@@ -80,7 +80,7 @@ static void test_neck(void **state) {
     free(file.bytes);
 }
 
-/* Linear layers behind the last pool are found by their tensors, although resnet50 ignores fc.* and classifier.*. */
+/* Linear layers after the last pool are found by their tensors, although resnet50 ignores fc.* and classifier.*. */
 static void test_reductions(void **state) {
     static const char *const names[][2] = {{"resnet50-fc512", "fc.1"}, {"resnet50-layumi", "classifier.add_block.1"},
                                            {"resnet50-fastreid-512", "bottleneck"},
@@ -127,7 +127,7 @@ static void count_unused(reid_log_level level, reid_result id, const char *messa
     *(int *)user += level == REID_LOG_INFO && id == REID_ERR_TENSOR_UNEXPECTED && strstr(message, "neck.0.weight");
 }
 
-/* Extra tensors that are harmless, and one that is let through. */
+/* Extra tensors that are harmless, and one that is accepted. */
 static void test_unused(void **state) {
     static const char *const names[] = {"classifier.1.bias", "fc.weight", "features.0.1.num_batches_tracked",
                                         "neck.0.weight"};
@@ -171,7 +171,7 @@ static void test_check_weights(void **state) {
     char network[32];
     seen s = {{0}, {{0}}, {{0}}};
     (void)state;
-    d.head = REID_HEAD_NONE; /* makes the projection something that is there and not used */
+    d.head = REID_HEAD_NONE; /* makes the projection an unused tensor */
     expect(reid_check_weights(&d, see, &s, network), REID_ERR_TENSOR_MISSING, FIRST);
     assert_string_equal(network, "efficientnet_b0");
     assert_int_equal(s.counts[REID_TENSOR_USED], 49 * 5 + 16 * 4 - 2);

@@ -32,7 +32,7 @@ static reid_ctx *create(int threads, int lanes, int batch) {
     return reid_create(&desc, &ctx) == REID_OK ? ctx : NULL;
 }
 
-/* What one thread does; cmocka's assertions are for the main thread only, so it counts its errors. */
+/* The work of one thread, which counts its errors, because cmocka's assertions are only for the main thread. */
 typedef struct worker {
     pthread_t thread;
     reid_ctx *ctx;

@@ -30,14 +30,14 @@ static reid_result open_bytes(reid__weights *w, reid__mem *mem, test_heap *heap,
     return reid__weights_open(w, &desc, mem, NULL);
 }
 
-/* What must be the same when a changed file is accepted: everything but names, metadata and the kind of a dtype, which
-   can turn from F32 to I32. What is still a float must be readable. */
+/* Compares an accepted changed file with the original: only names, metadata and a dtype's kind, which can change from
+   F32 to I32, may differ. Tensors that are still floats must be readable. */
 static uint64_t summary(const reid__weights *w) {
     reid__digest d;
     float values[6];
     uint64_t hash[2];
     reid__digest_init(&d);
-    for (uint64_t at = 0; at < DATA_SIZE;) { /* in order of offset, since a changed name sorts elsewhere */
+    for (uint64_t at = 0; at < DATA_SIZE;) { /* in order of offset, because a changed name sorts elsewhere */
         size_t i = 0;
         while (i < w->count && !(w->tensors[i].begin == at && w->tensors[i].end > at)) i++;
         assert_true(i < w->count);

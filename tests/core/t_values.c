@@ -1,5 +1,4 @@
-/* t_values.c: the FP32 values that come out of every dtype, in any pieces; and what is refused: NaN, infinity,
-   integers.
+/* t_values.c: the FP32 values read from every dtype, in any pieces; and refused values: NaN, infinity, integers.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. tests/core/t_values.c -o build/t_values -lcmocka -lm -lpthread -ldl */
 #define REID_IMPLEMENTATION
@@ -72,7 +71,7 @@ static void sixteen_bits(void **state) {
     }
 }
 
-/* Doubles are rounded to nearest, ties to even; what rounds to infinity is refused. */
+/* Doubles are rounded to nearest, ties to even; a value that rounds to infinity is refused. */
 static void doubles(void **state) {
     static const double values[] = {
         0.0, -0.0, 1.0, 0.1, -1e-45, 1e-50, 3.4028234663852886e38, 1 + 0x1p-24, 1 + 0x3p-24, 1 + 0x1.000001p-24,
@@ -98,7 +97,7 @@ static void doubles(void **state) {
     }
 }
 
-/* Every start and length gives the same values; beyond the end is refused; a NaN is found wherever it stands. */
+/* Every start and length gives the same values; reading beyond the end is refused; a NaN is found anywhere. */
 static void pieces(void **state) {
     enum { COUNT = 9000 }; /* more than two chunks */
     static const size_t counts[] = {0, 1, 2, 4095, 4096, 4097, 8192, COUNT};
@@ -149,7 +148,7 @@ static void no_weights(void **state) {
     assert_int_equal(sizeof names / sizeof names[0] + 4, REID__DTYPE_COUNT); /* the other four are floats */
 }
 
-/* The first one is found, wherever it stands among numbers that are as large as they can be. */
+/* Finds the first one anywhere among the largest finite numbers. */
 static void not_finite(void **state) {
     static const uint32_t bad[] = {0x7f800000, 0xff800000, 0x7fc00000, 0xff800001, 0x7fffffff, 0xffffffff};
     static const uint32_t good[] = {0x7f7fffff, 0xff7fffff, 0, 0x80000000, 0x007fffff, 0x3f800000};

@@ -1,4 +1,4 @@
-/* t_version.c: the version is the same as a macro, as text, from the functions and in a handle's information.
+/* t_version.c: the version is the same as a macro, as text, from the functions and in a handle's info.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. tests/core/t_version.c -o build/t_version -lm -lpthread */
 #define REID_STATIC

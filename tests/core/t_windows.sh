@@ -1,7 +1,7 @@
 #!/bin/sh
 # The library for Windows, compiled by Debian's MinGW-w64 and run by wine: operations and embeddings have the bits of
-# Linux (tests/golden/bits.txt) and PyTorch's values, threads read a file of weights at once, they and the queue's
-# deadlines end, and vectors on a stack that is not aligned for them do no harm. With planted bugs.
+# Linux (tests/golden/bits.txt) and PyTorch's values, threads read a file of weights at once, threads and the queue's
+# deadlines work, and vectors work on a stack that is not aligned for them. With planted bugs.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 out=$PWD/build/tests/t_windows
@@ -16,7 +16,7 @@ cc=x86_64-w64-mingw32-gcc log=$out/log
     exit 77
 }
 export TMPDIR="$out/tmp" # wine leaves a folder there when its server is ended
-# Without a debugger, whose end of a crashed program would be exit code 0.
+# Without a debugger, which would turn a crash into exit code 0.
 export WINEPREFIX="$out/wine" WINEDEBUG=-all WINEDLLOVERRIDES='winemenubuilder.exe,winedbg.exe,mscoree,mshtml=d'
 trap 'wineserver -k' EXIT # of this folder alone
 
@@ -80,7 +80,7 @@ for _ in 1 2 3 4 5; do # threads read the weights
     if same_hello "$out/hello.exe"; then good; else bad 'hello.exe says something else'; fi
 done
 
-# Whatever a compiler keeps at addresses that are not a multiple of 32: Debian's never asks for more, others do.
+# Vectors at addresses that are not a multiple of 32, which Debian's compiler never produces, but others do.
 cat > "$out/moves.c" <<'END'
 #define REID_IMPLEMENTATION
 #include "reid.h"

@@ -1,7 +1,7 @@
 /* bulk.c: cp.async.bulk (PTX manual, "Data Movement and Conversion Instructions: Bulk copy"). A copy to shared memory
-   lands when no thread of the block can go on without it, in no particular order, and reads its source only then; until
-   then the destination holds a NaN pattern. A copy to global memory reads its source at the wait that says it has been
-   read, and is written at the wait for its group, or when the block has ended. */
+   is carried out when no thread of the block can continue without it, in no particular order, and reads its source only
+   then; until then the destination holds a NaN pattern. A copy to global memory reads its source at the wait for reads,
+   and is written at the wait for its group, or when the block has ended. */
 #include "emulator.h"
 
 /* ---- copies under way ---- */
@@ -51,7 +51,7 @@ static emu_allocation *check_span(emu_worker *w, const emu_span *s, emu_allocati
               place);
 }
 
-/* how: what is done to shared memory, for check mode; -1: nothing, it is another block's. */
+/* how: the kind of access to shared memory, for check mode; -1: none, because it is another block's. */
 static void check_spans(emu_worker *w, const emu_bulk *c, int how, int reads_global) {
     emu_allocation *a = NULL;
     for (unsigned i = 0; i < c->span_count; i++) {
@@ -88,7 +88,7 @@ static void issue_load(emu_worker *w, emu_bulk *c, unsigned mbarrier, emu_worker
 
 void emu_bulk_issue_load(emu_worker *w, emu_bulk *c, unsigned mbarrier) { issue_load(w, c, mbarrier, w); }
 
-/* A copy for each block of the mask: they need not land together. Each is a load of the block that issued it. */
+/* One copy for each block of the mask, which need not land together. Each is a load of the block that issued it. */
 void emu_bulk_multicast(emu_worker *w, emu_bulk *first, unsigned mbarrier, unsigned mask) {
     emu_bulk copy = *first;
     int used = 0;
@@ -160,7 +160,7 @@ static void read_source(emu_worker *w, emu_bulk *c, int line) {
     }
 }
 
-/* filled: the block has ended, so the bytes count as written by nobody in particular. */
+/* filled: the block has ended, so the bytes are not attributed to a thread. */
 static void write_destination(emu_worker *w, emu_bulk *c, int filled) {
     const unsigned char *data = c->data;
     for (unsigned i = 0; i < c->span_count; data += c->spans[i++].bytes) {
@@ -199,7 +199,7 @@ void emu_bulk_begin(emu_worker *w) {
     w->landing = 0;
 }
 
-/* Shared memory is gone when the block has ended: whatever still uses it is a bug. */
+/* Shared memory is gone when the block has ended, so using it any longer is a bug. */
 void emu_bulk_end(emu_worker *w) {
     for (unsigned i = 0; i < w->loads.count && !w->fault; i++)
         emu_fail_block(w, w->loads.list[i].thread, w->loads.list[i].line, "the block ends while a bulk copy to shared "
@@ -220,8 +220,8 @@ void emu_bulk_end(emu_worker *w) {
     }
 }
 
-/* fence.proxy.async: what this thread wrote, or has been told of, may be used by asynchronous copies and wgmma; with
-   .shared::cta only what lies in the block's own shared memory, where its mbarriers lie as well. */
+/* fence.proxy.async: data that this thread wrote, or that a barrier made visible to it, may be used by asynchronous
+   copies and wgmma; with .shared::cta only in the block's own shared memory, which includes its mbarriers. */
 void emu_fence_proxy_async(int shared_only) {
     emu_worker *w = emu_worker_now();
     emu_mbarrier_fence();

@@ -9,7 +9,7 @@ static pid_t emu_process; /* that called cuInit */
 static emu_failing emu_fail;
 static int emu_fail_read;
 static emu_object *emu_objects;
-static size_t emu_leaked; /* objects that released contexts still had */
+static size_t emu_leaked; /* objects left in released contexts */
 
 int emu_forked(void) { return emu_process && emu_process != getpid(); }
 
@@ -35,7 +35,7 @@ EMU_API void reid_emulator_fail(const char *specification) {
 
 EMU_API size_t reid_emulator_calls(void) { return emu_fail.any_calls; }
 
-/* What a call fails with when it is made to fail: no memory where memory is asked for. */
+/* The error of a call that is made to fail: out of memory if it allocates. */
 static CUresult usual_failure(const char *name) {
     return strstr(name, "Alloc") || strstr(name, "Load") || strstr(name, "Create") || strstr(name, "Instantiate") ||
                    strstr(name, "Retain")

@@ -1,48 +1,48 @@
-/* check.c: every load and store of a kernel, in check mode (g++ -fsanitize=thread calls emu_access). Is it inside
-   memory that the kernel may touch? Was it ever written? Does another thread touch it unordered?
+/* check.c: every load and store of a kernel, in check mode (g++ -fsanitize=thread calls emu_access). It must be inside
+   memory that the kernel may access, have been written before a load, and be ordered with other threads' accesses.
 
    Order is kept per warp, as vector clocks. A warp's clock moves at every barrier, __syncwarp and mbarrier arrival;
-   `met` is when its lanes last met, and `seen` says up to which time of every other warp, and of landed asynchronous
-   copies, its own past reaches. An earlier access is ordered before this one
+   `met` is when its lanes last met; `seen` is, for every other warp and for landed asynchronous copies, the time up to
+   which this warp is ordered after them. An earlier access is ordered before this one
      by the same thread:   always
      by the same warp:     if its lanes have met since
      by another warp:      if this warp has seen that time of it
      by another block:     never within a launch, unless this block uses atomics or __threadfence
      by another block's stores into this one's shared memory: if this warp has seen that time of them, by a wait with
                            .acquire.cluster for an arrival with .release.cluster or for st.async, or barrier.cluster
-   A wait for an mbarrier's phase is taken as one by the whole warp. What threads wrote may be used by asynchronous
-   copies and wgmma after a fence.proxy.async by the writer, or by a thread that is ordered after it: in shared memory
-   also with .shared::cta, in global memory, of the same launch, only by the fence of all state spaces.
+   A wait for an mbarrier's phase counts as a wait of the whole warp. Asynchronous copies and wgmma may use data that
+   threads wrote after a fence.proxy.async by the writer, or by a thread that is ordered after it: for shared memory
+   .shared::cta suffices, for global memory, of the same launch, only the fence of all state spaces does.
    Shared memory has, for every two bytes, the last write and the readers since; global memory has, for every word, the
    last write. So some races are missed (a read of global memory before another block's write, two threads in one word),
-   but what is reported is one. */
+   but every reported race is real. */
 #include <stdio.h>
 
 #include "emulator.h"
 
-/* A thread: several of them; an asynchronous copy; another block's. */
+/* In place of a thread: several threads; an asynchronous copy; another block's thread. */
 enum { MANY = 0xffff, ASYNC_THREAD = EMU_ASYNC * 32, REMOTE_THREAD = EMU_REMOTE * 32 };
 enum { /* of a write */
     PENDING = 1,  /* a cp.async that has not landed */
-    BULK = 2,     /* the same of a bulk copy */
-    MBARRIER = 4, /* an mbarrier lies here */
-    UNFENCED = 8, /* by a thread, not yet to be used by asynchronous copies and wgmma */
+    BULK = 2,     /* a bulk copy that has not landed */
+    MBARRIER = 4, /* an mbarrier is here */
+    UNFENCED = 8, /* by a thread, not yet usable by asynchronous copies and wgmma */
     STORE = 16    /* PENDING: an st.async */
 };
 
 typedef struct emu_written {
     uint32_t clock;
     uint16_t thread;
-    uint8_t bytes, flags; /* bytes: a bit each */
+    uint8_t bytes, flags; /* a bit for each byte */
 } emu_written;
 
-struct emu_word { /* four bytes of global memory: the last write, and whose it was */
+struct emu_word { /* four bytes of global memory: the last write, and its writer */
     emu_written written;
     uint32_t block, launch;
 };
 
 typedef struct emu_readers {
-    uint32_t clock, warps; /* the latest; a bit per warp, whose own time is in emu_worker's read_clocks */
+    uint32_t clock, warps; /* the latest; a bit per warp, with the warps' own times in emu_worker's read_clocks */
     uint16_t thread;       /* or MANY */
     uint8_t bytes;
 } emu_readers;
@@ -77,7 +77,7 @@ void emu_check_block(emu_worker *w) {
     }
 }
 
-/* Whoever takes part has seen all that the others have done and seen. */
+/* Every participant is now ordered after everything that the others did and were ordered after. */
 void emu_check_barrier(emu_worker *w, const unsigned char *warps) {
     uint32_t joined[EMU_CLOCKS] = {0};
     for (unsigned i = 0; i < w->warp_count; i++)
@@ -100,7 +100,7 @@ static void join(uint32_t *to, const uint32_t *from) {
         if (from[k] > to[k]) to[k] = from[k];
 }
 
-/* The warp's time goes on, so that what it does afterwards is not taken for what it did before. */
+/* Advances the warp's time, so that later accesses are distinguished from earlier ones. */
 void emu_check_release(emu_worker *w, const emu_thread *t, uint32_t *clocks) {
     emu_warp *warp = &w->warps[t->warp];
     join(clocks, warp->seen);
@@ -147,7 +147,7 @@ static const char *const emu_how[] = {"read", "write", "cp.async", "cp.async", "
                                       "cp.async.bulk", "asynchronous read", "asynchronous read", "st.async",
                                       "st.async"};
 
-/* number: of the allocation, 0 for shared memory */
+/* number: the allocation's number; 0 for shared memory */
 static EMU_NORETURN void race(const emu_worker *w, unsigned long number, size_t offset, int how, const char *then,
                            unsigned thread, int line, void *pc) {
     char by[64] = "several threads", place[64] = "shared memory";
@@ -176,7 +176,7 @@ static void remember_reader(emu_worker *w, const emu_thread *t, unsigned cell, u
     *r = mine;
 }
 
-/* Is this what may be done with what lies there, whoever does it? */
+/* Whether this kind of access is allowed for the data there, by any thread. */
 static void check_state(const emu_cell *c, int fresh, unsigned cell, int how, int line, void *pc) {
     const emu_written *s = &c->written;
     int reads = how == EMU_READ || how == EMU_ATOMIC || how == EMU_MBARRIER_USE || how == EMU_ASYNC_READ;
@@ -201,7 +201,7 @@ static void set_written(emu_worker *w, unsigned cell, emu_written written) {
     if (written.flags & UNFENCED) w->unfenced[cell / 64] |= 1ull << cell % 64;
 }
 
-/* A copy lands, or an asynchronous read is over: it was checked when it began. */
+/* A copy lands, or an asynchronous read ends; it was checked when it began. */
 static void finish(emu_worker *w, const emu_thread *t, unsigned cell, uint8_t bytes, int how) {
     emu_cell *c = &w->cells[cell];
     if (how == EMU_ASYNC_DONE) {
@@ -252,7 +252,7 @@ static void check_cell(emu_worker *w, const emu_thread *t, unsigned cell, uint8_
     set_written(w, cell, mine);
 }
 
-/* The asynchronous proxy is shown what this thread wrote and what is ordered before it. */
+/* Makes this thread's writes, and those ordered before it, visible to the asynchronous proxy. */
 void emu_check_proxy_fence(emu_worker *w, const emu_thread *t, int shared_only) {
     if (!shared_only) emu_check_release(w, t, w->fenced);
     for (unsigned i = 0; i <= CELLS / 64; i++)
@@ -264,7 +264,7 @@ void emu_check_proxy_fence(emu_worker *w, const emu_thread *t, int shared_only) 
         }
 }
 
-/* By another block of the cluster, as an asynchronous copy would: a barrier of the cluster or an mbarrier orders it. */
+/* An access by another block of the cluster, ordered like an asynchronous copy, by a cluster barrier or an mbarrier. */
 void emu_check_remote(emu_worker *w, unsigned offset, unsigned bytes, int how, int line) {
     for (unsigned cell = offset / 2; cell <= (offset + bytes - 1) / 2; cell++) {
         emu_cell *c = &w->cells[cell];
@@ -286,7 +286,7 @@ static void publish_mbarriers(emu_worker *w) {
         if (w->warps[i].seen[EMU_ASYNC] < w->block_clock) w->warps[i].seen[EMU_ASYNC] = w->block_clock;
 }
 
-/* relaxed: somebody has arrived so, and what other blocks stored may not be seen. */
+/* relaxed: a thread has arrived with .relaxed, so other blocks' stores may not be visible. */
 void emu_check_cluster(emu_worker *w, int relaxed) {
     publish_mbarriers(w);
     for (unsigned i = 0; i < w->thread_count; i++) emu_check_acquire(w, &w->threads[i], w->released, 0);
@@ -351,7 +351,7 @@ void emu_check_global(emu_worker *w, const emu_thread *t, emu_allocation *a, uin
     }
 }
 
-/* ---- what memory is it? ---- */
+/* ---- kinds of memory ---- */
 
 static EMU_NORETURN void outside(uintptr_t address, unsigned bytes, int how, int line, void *pc) {
     char place[200];
@@ -385,7 +385,7 @@ static void check_access(uintptr_t address, unsigned bytes, int how, int line, v
         if (a->words) emu_check_global(w, t, a, address, bytes, how, line, pc);
         return;
     }
-    /* The kernel's own constants, threadIdx and its like. */
+    /* The kernel's own constants, threadIdx and similar variables. */
     if (address - w->module_base < w->module_bytes && how == EMU_READ) return;
     outside(address, bytes, how, line, pc);
 }

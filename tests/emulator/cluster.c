@@ -100,7 +100,7 @@ static unsigned check_word(emu_worker *w, emu_worker *at, unsigned address, int 
     return offset;
 }
 
-/* A block sees its own stores: they are there before it loads from another one. */
+/* A block sees its own stores: they are carried out before it loads from another block. */
 static unsigned load_word(emu_worker *w, unsigned address, int line) {
     unsigned loaded;
     emu_worker *at = emu_cluster_resolve(w, &address, "ld.shared::cluster", line);
@@ -118,7 +118,7 @@ static void store_word(emu_worker *w, unsigned address, unsigned value, int line
 
 /* ---- what kernels call ---- */
 
-/* releases: at the scope of the cluster. */
+/* releases: with .release at the scope of the cluster. */
 static void arrive_there(emu_worker *w, enum reid_emulator_mbarrier op, unsigned address, unsigned bytes, int releases,
                          int line) {
     emu_worker *at = emu_cluster_resolve(w, &address, "mbarrier.arrive", line);

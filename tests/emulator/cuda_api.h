@@ -10,7 +10,7 @@
 #include <cuda.h>
 #include <nvrtc.h>
 #else
-typedef enum { /* the ones in use; the values are NVIDIA's */
+typedef enum { /* those in use, with NVIDIA's values */
     CUDA_SUCCESS = 0,
     CUDA_ERROR_INVALID_VALUE = 1,
     CUDA_ERROR_OUT_OF_MEMORY = 2,
@@ -172,7 +172,7 @@ typedef struct CUtensorMap_st { /* opaque; 64-byte aligned */
     cuuint64_t opaque[16];
 } __attribute__((aligned(64))) CUtensorMap;
 
-typedef enum { /* the ones in use */
+typedef enum { /* those in use */
     CU_LAUNCH_ATTRIBUTE_IGNORE = 0,
     CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION = 4,
     CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6
@@ -231,15 +231,15 @@ const char *nvrtcGetErrorString(nvrtcResult result);
 #endif
 #endif
 
-/* ---- what only the emulator has; a test finds these with dlsym, or links with it ---- */
+/* ---- functions that only the emulator has; a test finds them with dlsym, or links with it ---- */
 #ifdef __cplusplus
 extern "C" {
 #endif
-size_t reid_emulator_live(void);                    /* objects alive, and objects a released context still had */
-const char *reid_emulator_live_text(void);          /* the same in words: "2 allocations (4096 bytes), 1 stream" */
+size_t reid_emulator_live(void);                    /* live objects, and objects left in released contexts */
+const char *reid_emulator_live_text(void);          /* live objects in words: "2 allocations (4096 bytes), 1 stream" */
 size_t reid_emulator_reports(void);                 /* faults reported since the start */
 const char *reid_emulator_report(void);             /* the text of the last one, "" if none */
-void reid_emulator_fail(const char *specification); /* as REID_EMULATOR_FAIL, counting from here; NULL: none */
+void reid_emulator_fail(const char *specification); /* like REID_EMULATOR_FAIL, counting from now; NULL: none */
 size_t reid_emulator_calls(void);                   /* calls since reid_emulator_fail that `any` can make fail */
 #ifdef __cplusplus
 }

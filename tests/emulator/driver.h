@@ -8,9 +8,9 @@
 /* ---- calls.c: EMU_CALL is the body of every function of the API ---- */
 enum {
     EMU_BEFORE_INIT = 1, /* works without cuInit */
-    EMU_CONTEXT = 2,     /* needs a current context, and returns its fault for ever after a kernel went wrong */
+    EMU_CONTEXT = 2,     /* needs a current context, and returns its fault ever after a kernel failed */
     EMU_UNSAFE = 4,      /* forbidden while this thread captures a stream */
-    EMU_FREES = 8        /* gives something back: always done, never made to fail by `any` */
+    EMU_FREES = 8        /* releases something: always carried out, never made to fail by `any` */
 };
 CUresult emu_enter(const char *name, int flags);
 CUresult emu_leave(const char *name, int flags, CUresult result);
@@ -38,14 +38,14 @@ size_t emu_objects_of(const emu_context *context);
 struct emu_context {
     int device, alive, primary;
     unsigned references;
-    CUresult fault; /* set by a kernel that went wrong: every later call returns it */
+    CUresult fault; /* set by a kernel that failed: every later call returns it */
 };
 emu_context *emu_current(void); /* of this thread, or NULL */
 size_t emu_contexts_alive(void);
 void emu_context_destroy_objects(emu_context *context);
-void emu_count_leaks(const emu_context *context); /* what a context still has when it is released */
+void emu_count_leaks(const emu_context *context); /* objects left in a context when it is released */
 
-/* ---- work: what waits in a stream, or is a node of a graph ---- */
+/* ---- work: an operation in a stream, or a node of a graph ---- */
 typedef enum { EMU_OP_KERNEL, EMU_OP_COPY, EMU_OP_SET, EMU_OP_RECORD, EMU_OP_WAIT, EMU_OP_GRAPH } emu_op_kind;
 typedef enum { EMU_HOST_TO_DEVICE, EMU_DEVICE_TO_HOST, EMU_DEVICE_TO_DEVICE } emu_direction;
 typedef struct emu_mark emu_mark;
@@ -88,10 +88,10 @@ struct emu_stream {
     unsigned flags;
     emu_op *head, *tail;
     emu_capture *capture;
-    emu_nodes frontier; /* captured: what the next node comes after */
+    emu_nodes frontier; /* when capturing: the nodes that precede the next one */
 };
 
-struct emu_mark { /* one recording of an event: the event, its record operation and every wait share it */
+struct emu_mark { /* one recording of an event, shared by the event, its record operation and every wait */
     unsigned references;
     int done;
     emu_stream *stream; /* where it was recorded; NULL: the legacy stream */
@@ -102,7 +102,7 @@ struct emu_event {
     emu_object object;
     unsigned flags;
     emu_mark *mark;       /* the last recording, NULL: none */
-    emu_capture *capture; /* being captured: the nodes that it stands for */
+    emu_capture *capture; /* when capturing: the nodes that it represents */
     emu_nodes frontier;
     int was_captured; /* last recorded in a capture: it cannot be waited for by the host */
 };
@@ -123,7 +123,7 @@ CUresult emu_stream_get(CUstream handle, emu_stream **stream); /* the legacy str
 CUresult emu_enqueue(CUstream handle, emu_op *op);             /* takes the operation */
 CUresult emu_op_run(emu_context *context, emu_op *op);
 enum { EMU_MOST_KERNELS = 64 };
-CUresult emu_kernels_run(emu_op *const *ops, unsigned count); /* each after the other; they may overlap */
+CUresult emu_kernels_run(emu_op *const *ops, unsigned count); /* one after the other; they may overlap */
 int emu_may_overlap(const emu_op *op, const emu_op *next);     /* next began to wait when op was the last one */
 void emu_op_free(emu_op *op);
 void emu_stream_discard(emu_stream *stream);
@@ -140,7 +140,7 @@ void emu_event_free(emu_event *event);
 CUresult emu_capture_op(emu_stream *stream, emu_op *op);
 CUresult emu_capture_wait(emu_stream *stream, emu_event *event);
 CUresult emu_capture_record(emu_stream *stream, emu_event *event);
-int emu_capture_forbids(void); /* an unsafe call of this thread; the capture becomes invalid */
+int emu_capture_forbids(void); /* an unsafe call by this thread: invalidates the capture */
 void emu_capture_invalidate(emu_capture *capture);
 int emu_captures_legacy(const emu_context *context); /* a blocking stream is being captured */
 CUresult emu_exec_run(emu_context *context, emu_exec *exec);

@@ -1,9 +1,9 @@
-/* driver_context.c: contexts, the stack of current ones of each thread, and what a context takes with it. */
+/* driver_context.c: contexts, each thread's stack of current contexts, and what is released with a context. */
 #include "driver.h"
 
 enum { STACK_DEPTH = 32, MAX_CONTEXTS = 64 };
 
-/* The first ones are the devices' primary contexts. None is ever freed, so that a stale handle can be told. */
+/* The first ones are the devices' primary contexts. None is ever freed, so that a stale handle can be recognised. */
 static emu_context emu_contexts[MAX_CONTEXTS];
 static unsigned emu_context_count = EMU_MAX_DEVICES;
 static __thread emu_context *emu_stack[STACK_DEPTH];
@@ -129,7 +129,7 @@ EMU_API CUresult cuCtxSynchronize(void) {
     EMU_CALL(EMU_CONTEXT | EMU_UNSAFE, emu_drain_context(emu_current()));
 }
 
-/* ---- contexts of the caller's own ---- */
+/* ---- contexts that the caller creates ---- */
 
 static CUresult create(CUcontext *handle, CUdevice device) {
     if (!handle) return CUDA_ERROR_INVALID_VALUE;

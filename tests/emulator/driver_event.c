@@ -1,5 +1,5 @@
-/* driver_event.c: events. A wait is for the recording that was the last when it was asked for, as in CUDA: so each
-   recording is an object of its own, a mark. */
+/* driver_event.c: events. As in CUDA, a wait is for the recording that was the last one when the wait was called, so
+   each recording is a separate object, a mark. */
 #include "driver.h"
 
 void emu_mark_release(emu_mark *mark) {
@@ -85,7 +85,7 @@ EMU_API CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flag
     EMU_CALL(EMU_CONTEXT, wait(stream, event, flags));
 }
 
-/* The host may not wait for what is only being captured: that spoils the capture. */
+/* The host must not wait for an operation that is only being captured: that invalidates the capture. */
 static CUresult get_waitable(CUevent handle, emu_event **e) {
     CUresult r = get(handle, e);
     if (r || (!(*e)->capture && !(*e)->was_captured)) return r;
@@ -105,7 +105,7 @@ static CUresult synchronize(CUevent handle) {
 
 EMU_API CUresult cuEventSynchronize(CUevent event) { EMU_CALL(EMU_CONTEXT, synchronize(event)); }
 
-/* As with streams, a query lets something happen. */
+/* As with streams, a query lets one operation happen. */
 static CUresult query(CUevent handle) {
     emu_event *e;
     CUresult r = get_waitable(handle, &e);

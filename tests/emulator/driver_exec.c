@@ -71,7 +71,7 @@ EMU_API CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode *nodes, size_t *coun
     EMU_CALL(EMU_CONTEXT, get_nodes(graph, nodes, count));
 }
 
-/* A node and those that programmatic edges join to it, one after the other; all of them are done with. */
+/* Runs a node and those that programmatic edges join to it, one after the other, and marks them as done. */
 static unsigned overlapping(const emu_exec *exec, unsigned last, unsigned char *done, emu_op **ops) {
     unsigned count = 1;
     done[last] = 1;
@@ -85,7 +85,7 @@ static unsigned overlapping(const emu_exec *exec, unsigned last, unsigned char *
     return count;
 }
 
-/* The nodes in a random order that respects what comes after what. Seed 0: as they were captured. */
+/* Runs the nodes in a random order that respects the edges. Seed 0: in the order of capture. */
 CUresult emu_exec_run(emu_context *context, emu_exec *exec) {
     if (!emu_order) emu_order = emu_get_settings()->seed;
     unsigned char *done = (unsigned char *)calloc(exec->count + 1, 1);

@@ -1,5 +1,5 @@
-/* driver_graph.c: stream capture and graphs. A graph remembers which node comes after which, and runs them in a random
-   order that respects that: an edge that is missing because an event was not waited for shows. */
+/* driver_graph.c: stream capture and graphs. A graph stores which node follows which, and runs them in a random order
+   that respects this, so an edge that is missing because an event was not waited for is noticed. */
 #include "driver.h"
 
 static emu_capture *emu_captures;
@@ -125,7 +125,7 @@ EMU_API CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mo
     EMU_CALL(EMU_CONTEXT, begin(stream, mode));
 }
 
-/* Every node that nothing comes after has to be in the frontier of the stream where the capture began. */
+/* Every node without a successor must be in the frontier of the stream where the capture began. */
 static int joined(const emu_graph *g, const emu_nodes *frontier) {
     for (unsigned n = 0; n < g->count; n++) {
         int reached = 0;
@@ -137,7 +137,7 @@ static int joined(const emu_graph *g, const emu_nodes *frontier) {
     return 1;
 }
 
-/* Takes the capture out of every stream and event that knows it. */
+/* Removes the capture from every stream and event that refers to it. */
 static void forget(emu_capture *c) {
     const emu_context *context = c->origin->object.context;
     for (emu_object *o = emu_object_first(context, EMU_STREAM); o; o = o->next) {

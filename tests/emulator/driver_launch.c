@@ -4,8 +4,7 @@
 enum { LAST_ATTRIBUTE = 16 };         /* of CUDA 13.0 */
 enum { PROGRAMMATIC_EDGES = 12030 }; /* graphs have them since this version */
 
-/* ---- parameters: one block that holds the pointers and, behind them, the values, aligned as a tensor map may want to
-   be ---- */
+/* ---- parameters: one block with the pointers, then the values, aligned for tensor maps ---- */
 
 enum { PARAM_ALIGN = 128 };
 static size_t aligned(size_t bytes) { return (bytes + PARAM_ALIGN - 1) & ~(size_t)(PARAM_ALIGN - 1); }
@@ -59,7 +58,7 @@ static CUresult check_cluster(const emu_launch *l) {
     return l->grid[0] % c[0] || l->grid[1] % c[1] || l->grid[2] % c[2] ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
-/* What the attributes of a launch say. Those that the emulator does not know are refused. */
+/* Reads the attributes of a launch. Refuses those that the emulator does not know. */
 static CUresult read_attributes(emu_launch *l, const CUlaunchConfig *config) {
     if (!config || (config->numAttrs && !config->attrs)) return CUDA_ERROR_INVALID_VALUE;
     for (unsigned i = 0; i < config->numAttrs; i++) {
@@ -145,7 +144,7 @@ static CUresult get_attribute(int *value, int attribute, CUfunction handle) {
     case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES:
     case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
     case CU_FUNC_ATTRIBUTE_CACHE_MODE_CA: *value = 0; break;
-    case CU_FUNC_ATTRIBUTE_NUM_REGS: *value = 64; break; /* nobody knows */
+    case CU_FUNC_ATTRIBUTE_NUM_REGS: *value = 64; break; /* unknown */
     case CU_FUNC_ATTRIBUTE_PTX_VERSION:
     case CU_FUNC_ATTRIBUTE_BINARY_VERSION: *value = emu_get_settings()->arch; break;
     case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: *value = f->max_dynamic_shared; break;
@@ -198,8 +197,8 @@ EMU_API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunc
     EMU_CALL(EMU_CONTEXT, occupancy(blocks, function, threads, shared));
 }
 
-/* Clusters that run at once: the blocks of one lie in one part of the chip (a GPC), here of 18 multiprocessors, the
-   last one of what is left. */
+/* Clusters that run at once: a cluster's blocks are in one part of the chip (a GPC), here of 18 multiprocessors; the
+   last part has the remaining ones. */
 static CUresult active_clusters(int *clusters, CUfunction handle, const CUlaunchConfig *config) {
     enum { PART = 18 };
     emu_launch l = {.function = emu_function_get(handle)};

@@ -1,4 +1,4 @@
-/* driver_memory.c: allocation, copies, fills. What is asynchronous goes into the stream and happens later. */
+/* driver_memory.c: allocation, copies, fills. Asynchronous operations go into the stream and happen later. */
 #include "driver.h"
 
 static CUresult allocate(CUdeviceptr *pointer, size_t bytes) {

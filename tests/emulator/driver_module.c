@@ -1,5 +1,5 @@
 /* driver_module.c: modules. A "cubin" is an x86-64 shared library that nvrtc_compile.c made, and "PTX" is the same as
-   text (image.c). One copy is loaded per worker, so that each has shared memory and thread indices of its own. */
+   text (image.c). One copy is loaded per worker, so that each has its own shared memory and thread indices. */
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
@@ -20,7 +20,7 @@ typedef struct emu_instance {
 
 struct emu_module {
     emu_object object;
-    emu_instance instances[EMU_MAX_WORKERS]; /* the first one always, the others when a worker needs them */
+    emu_instance instances[EMU_MAX_WORKERS]; /* the first one always; the others when a worker needs them */
     emu_function *functions;
 };
 
@@ -47,15 +47,16 @@ static int match_range(struct dl_phdr_info *info, size_t size, void *data) {
 
 static void unload(emu_instance *i) {
 #if EMU_ASAN
-    __asan_unpoison_memory_region((void *)i->base, i->bytes); /* its shared memory: another library may come here */
+    __asan_unpoison_memory_region((void *)i->base, i->bytes); /* its shared memory: another library may be loaded here
+                                                                 */
 #endif
     if (i->library) dlclose(i->library);
     if (*i->path) close(i->file);
     memset(i, 0, sizeof *i);
 }
 
-/* The library is a file of this process's memory, open while it is loaded: nothing is left behind however the process
-   ends, and by a name that holds for other processes, too, gdb and addr2line find its lines. */
+/* The library is a file of this process's memory, open while it is loaded, so nothing is left behind however the
+   process ends. gdb and addr2line find its lines by a name that is valid in other processes, too. */
 static int write_file(emu_instance *i, const void *image, size_t bytes) {
     const char *from = (const char *)image;
     i->file = memfd_create("reid-emulator", MFD_CLOEXEC);
@@ -85,7 +86,7 @@ static CUresult load_instance(emu_instance *i, const void *image, size_t bytes) 
     return CUDA_SUCCESS;
 }
 
-/* ---- is it for this device, this driver and this mode? ---- */
+/* ---- checks for device, driver and mode ---- */
 
 static CUresult fits(const emu_image *image) {
     int arch = emu_get_settings()->arch, driver = emu_get_settings()->driver_version;

@@ -1,5 +1,5 @@
-/* driver_stream.c: streams are queues, and nothing in them happens before a call that waits for it. Whoever forgets to
-   wait sees old data. Where several streams have work, they take turns in a random order. */
+/* driver_stream.c: streams are queues, and nothing in them happens before a call that waits for it. A program that
+   forgets to wait sees old data. If several streams have work, they take turns in a random order. */
 #include <time.h>
 
 #include "driver.h"
@@ -119,8 +119,8 @@ int emu_step(emu_stream *stream) {
     return 1;
 }
 
-/* One operation of the stream, with the kernels behind it that overlap; first those of other streams that it waits
-   for. */
+/* Runs one operation of the stream, with the following kernels that overlap it; first the operations of other streams
+   for which it waits. */
 static void advance(emu_stream *stream) {
     if (!emu_step(stream) && stream->head) emu_mark_finish(stream->head->mark);
 }
@@ -223,7 +223,7 @@ static CUresult destroy(CUstream handle) {
 
 EMU_API CUresult cuStreamDestroy_v2(CUstream stream) { EMU_CALL(EMU_CONTEXT | EMU_FREES, destroy(stream)); }
 
-/* Waiting for a stream that is being captured is an error, and spoils the capture. */
+/* Waiting for a stream that is being captured is an error, and invalidates the capture. */
 static CUresult captured(emu_stream *s) {
     if (!s) return emu_captures_legacy(emu_current()) ? CUDA_ERROR_STREAM_CAPTURE_IMPLICIT : CUDA_SUCCESS;
     if (!s->capture) return CUDA_SUCCESS;

@@ -1,6 +1,6 @@
 /* driver_symbols.c: cuGetProcAddress. It finds a function by its base name: the newest form that is not newer than the
-   version asked for. What is not found is an error of the first form of the call; the second form, as CUDA 12 documents
-   it, succeeds with a null pointer and says why in the status. */
+   version asked for. If nothing is found, the first form of the call fails; the second form, as CUDA 12 documents it,
+   succeeds with a null pointer and gives the reason in the status. */
 #include "driver.h"
 
 typedef struct emu_symbol {

@@ -1,12 +1,13 @@
-/* driver_tensor.c: tensor maps for cp.async.bulk.tensor. What the driver's manual forbids is an invalid value; what it
-   allows and the emulator does not know (interleaved layouts, packed types, OOB-NaN) is not supported. */
+/* driver_tensor.c: tensor maps for cp.async.bulk.tensor. Arguments that the driver's manual forbids are invalid values;
+   those that it allows but the emulator does not implement (interleaved layouts, packed types, OOB-NaN) are not
+   supported. */
 #include "driver.h"
 
 typedef char emu_map_fits[sizeof(emu_map) <= sizeof(CUtensorMap) ? 1 : -1];
 
 enum { MAX_BOX = 256, MAX_PIXELS = 1024, MAX_STEP = 8 };
 
-typedef struct wanted { /* what both kinds of maps have in common */
+typedef struct wanted { /* for both kinds of maps */
     int type, interleave, swizzle, promotion, fill;
     cuuint32_t rank;
     void *address;

@@ -17,7 +17,7 @@
 
 static int emu_failures, emu_passes;
 
-/* With -DREAL_GPU the same tests run on a GPU: these are what only the emulator has. */
+/* With -DREAL_GPU the same tests run on a GPU, which lacks these functions of the emulator. */
 #ifdef REAL_GPU
 size_t reid_emulator_live(void) { return 0; }
 const char *reid_emulator_live_text(void) { return ""; }
@@ -27,8 +27,8 @@ enum { EMU_REAL = 1 };
 enum { EMU_REAL = 0 };
 #endif
 
-/* Tensor cores do not add one product after the other, as the emulator does unless REID_EMULATOR_SUMS asks for their
-   way (tensor_sum.h). */
+/* Tensor cores do not add one product after the other, as the emulator does unless REID_EMULATOR_SUMS makes it add like
+   them (tensor_sum.h). */
 EMU_TEST_FN int emu_adds_in_chains(void) {
     const char *sums = getenv("REID_EMULATOR_SUMS");
     return !EMU_REAL && (!sums || strcmp(sums, "tensor") != 0);
@@ -37,13 +37,13 @@ EMU_TEST_FN int emu_adds_in_chains(void) {
 /* A GPU's approximate functions and its powf have errors that the emulator's do not have. */
 EMU_TEST_FN double emu_loosened(double limit) { return EMU_REAL ? 4 * limit : limit; }
 
-/* ---- cases: a test's operations and tiles, for tools/gpu/each_case.c, which runs each in a process of its own ---- */
+/* ---- cases: a test's operations and tiles, for tools/gpu/each_case.c, which runs each in its own process ---- */
 static int emu_cases;
 
 /* With EMU_LIST in the environment every case is named and none is run. */
 EMU_TEST_FN int emu_listing(void) { return getenv("EMU_LIST") != NULL; }
 
-/* Are the halves of this run bf16? HALVES=bf16 in the environment says so. */
+/* Whether this run's halves are bf16: HALVES=bf16 in the environment. */
 EMU_TEST_FN int emu_bf16(void) {
     static int is = -1;
     const char *halves = getenv("HALVES");
@@ -51,11 +51,11 @@ EMU_TEST_FN int emu_bf16(void) {
     return is;
 }
 
-/* How names of cases call what is stored as halves. */
+/* The name of the half type in names of cases. */
 EMU_TEST_FN const char *emu_halves(void) { return emu_bf16() ? "bf16" : "f16"; }
 
-/* Is this case to be run? All are, unless EMU_CASE is the number of the only one; of a run in bf16 those that have it
-   in their names, the others being the same without. What makes its operands belongs behind this question. */
+/* Whether to run this case. All run, unless EMU_CASE is the number of the only one; a run in bf16 has only those with
+   bf16 in their names, as the others would not differ. Make a case's operands after this check. */
 EMU_TEST_FN __attribute__((format(printf, 1, 2))) int emu_case(const char *format, ...) {
     const char *only = getenv("EMU_CASE");
     int number = emu_cases++;
@@ -69,7 +69,7 @@ EMU_TEST_FN __attribute__((format(printf, 1, 2))) int emu_case(const char *forma
     return !emu_listing() && (!only || atoi(only) == number);
 }
 
-/* EMU_FIRST=1 is for planted bugs: the first failed check is enough. */
+/* EMU_FIRST=1, for planted bugs, stops at the first failed check. */
 EMU_TEST_FN void emu_failed(void) {
     emu_failures++;
     if (getenv("EMU_FIRST")) exit(1);
@@ -179,7 +179,7 @@ EMU_TEST_FN CUmodule emu_module_of(const char *before, const char *path, const c
     return module;
 }
 
-/* Gives everything back; whatever is still alive is a leak of the emulator or of the test. */
+/* Releases everything; an object still alive is a leak of the emulator or of the test. */
 EMU_TEST_FN void emu_stop(CUmodule module) {
     if (module) OK(cuModuleUnload(module));
     OK(cuCtxPopCurrent_v2(NULL));
@@ -214,7 +214,7 @@ EMU_TEST_FN CUdeviceptr emu_upload(const void *data, size_t bytes) {
 
 /* ---- planted bugs ---- */
 
-/* Runs it in a process of its own. Returns how that ended; `said` is what it wrote to stderr. */
+/* Runs it in its own process. Returns how that ended; `said` receives its stderr. */
 EMU_TEST_FN int emu_in_child(int (*run)(const char *name, const char *cubin), const char *name, const char *cubin,
                              char *said, size_t size) {
     int ends[2], status = 0;
@@ -238,8 +238,8 @@ EMU_TEST_FN int emu_in_child(int (*run)(const char *name, const char *cubin), co
 
 #define OUTPUT "the output is wrong" /* nothing is reported, but a comparison with the right result fails */
 
-/* What has to be said, in plain and AddressSanitizer mode and in check mode: a text, or by the order of events that
-   behind its '|'. "right": nothing is wrong. NULL: it cannot know. */
+/* The expected report, in plain and AddressSanitizer mode, and in check mode: a text, or, depending on the order of
+   events, the one after '|'. "right": no report. NULL: this mode cannot notice it. */
 typedef struct emu_bug {
     const char *name, *plain, *check;
 } emu_bug;
@@ -256,7 +256,7 @@ EMU_TEST_FN void emu_find_bugs(int (*run)(const char *name, const char *cubin), 
         if ((other = strchr(words, '|')) != NULL) *other++ = 0;
         int noticed = strstr(said, words) || (other && strstr(said, other));
         noticed = noticed && (status != 0) == (strcmp(want, "right") != 0);
-        if (strncmp(said, "reid emulator: kernel ", 22) == 0) /* who did it; a missing wait is the whole launch's */
+        if (strncmp(said, "reid emulator: kernel ", 22) == 0) /* the thread; a missing wait concerns the whole launch */
             noticed = noticed && strncmp(said + 22, b->name, strcspn(b->name, "_")) == 0 &&
                       (strstr(said, "block (") || strstr(said, "without griddepcontrol.wait"));
         if (!noticed) printf("%s: wanted \"%s\", got (status %d): %s\n", b->name, want, status, said);
@@ -264,7 +264,7 @@ EMU_TEST_FN void emu_find_bugs(int (*run)(const char *name, const char *cubin), 
     }
 }
 
-/* The kernels of a test of Hopper's instructions, in the folder that the test is given, behind their wrappers. */
+/* The kernels of a test of Hopper's instructions, in the test's folder, after their wrappers. */
 EMU_TEST_FN char *emu_hopper_cubin(int argc, char **argv, const char *file) {
     char wrappers[512], path[512];
     const char *folder = argc > 1 ? argv[1] : "tests/emulator";
@@ -279,12 +279,12 @@ EMU_TEST_FN float emu_uniform(unsigned *state) { /* -1 to 1, in steps that fp16 
     return ((float)(emu_next_random(state) % 1025) - 512.0f) / 512.0f;
 }
 
-/* A bound on what rounding to halves costs, given for fp16's 11 bits: bf16 has 8. */
+/* A bound on the error of rounding to halves, given for fp16's 11 bits; bf16 has 8. */
 EMU_TEST_FN double emu_half_bound(double bound) { return emu_bf16() ? 8 * bound : bound; }
 
 /* The value of a half. */
 EMU_TEST_FN double emu_half_value(uint16_t h) {
-    const int bits = emu_bf16() ? 7 : 10, bias = emu_bf16() ? 127 : 15; /* digits behind the point */
+    const int bits = emu_bf16() ? 7 : 10, bias = emu_bf16() ? 127 : 15; /* digits after the point */
     int exponent = (h & 0x7fff) >> bits, fraction = h & ((1 << bits) - 1);
     double v = exponent == 2 * bias + 1 ? (fraction ? NAN : INFINITY)
                : exponent ? ldexp((1 << bits) + fraction, exponent - bias - bits)
@@ -296,7 +296,7 @@ EMU_TEST_FN double emu_half_value(uint16_t h) {
 EMU_TEST_FN uint16_t emu_half_from(double v) {
     const int bits = emu_bf16() ? 7 : 10, bias = emu_bf16() ? 127 : 15;
     const unsigned infinite = (unsigned)(2 * bias + 1) << bits;
-    const double end = ldexp(1, bias + 1); /* what would come behind the largest one */
+    const double end = ldexp(1, bias + 1); /* the value after the largest one */
     uint16_t sign = signbit(v) ? 0x8000 : 0;
     double a = fabs(v);
     if (isnan(v)) return 0x7fff;

@@ -1,10 +1,10 @@
-/* emulator.h: what the parts of libcuda.so.1 share. Who does what:
+/* emulator.h: declarations shared by the parts of libcuda.so.1:
    settings.c   environment variables            report.c    fault reports, sticky faults, signals, ASan's last words
    threads.c    fibers: one per CUDA thread      launch.c    a block: scheduling, barriers, deadlocks
    grid.c       grids: order, overlap            cluster.c   clusters: their barrier, each other's shared memory
    warp.c       shuffles, mma, ldmatrix          copies.c    cp.async
-   mbarrier.c   mbarriers, waits for a phase     bulk.c      cp.async.bulk, when it lands
-   remote.c     stores to other blocks, when they are there
+   mbarrier.c   mbarriers, waits for a phase     bulk.c      cp.async.bulk, landing
+   remote.c     stores to other blocks, becoming visible
    tensor.c     cp.async.bulk.tensor             wgmma.c     wgmma, setmaxnreg
    check.c      every load and store, races      memory.c    device and pinned memory
    driver_*.c   the CUDA driver API              calls.c     entering a driver call, fault injection, live objects */
@@ -43,7 +43,7 @@
 #define EMU_BARRIERS 16
 #define EMU_MBARRIERS 128     /* of a block */
 #define EMU_ASYNC EMU_WARPS   /* check.c: asynchronous copies in tables that have an entry per warp */
-#define EMU_REMOTE (EMU_WARPS + 1) /* the same for what other blocks of the cluster have stored */
+#define EMU_REMOTE (EMU_WARPS + 1) /* check.c: stores by other blocks of the cluster, in the same tables */
 #define EMU_CLOCKS (EMU_WARPS + 2)
 
 /* ---- settings.c ---- */
@@ -79,12 +79,12 @@ CUresult emu_allocate(emu_context *context, size_t bytes, int pinned, void **poi
 CUresult emu_release(uintptr_t pointer, int pinned);
 void emu_release_all(emu_context *context);
 emu_allocation *emu_find(uintptr_t address);         /* device memory that contains the address, or NULL */
-emu_allocation *emu_find_pinned(uintptr_t address);  /* the same for pinned host memory */
+emu_allocation *emu_find_pinned(uintptr_t address);  /* pinned host memory that contains the address, or NULL */
 void emu_describe(uintptr_t address, char *text, size_t size); /* "12 bytes past the end of allocation #3 (64 bytes)" */
 void emu_mark_filled(uintptr_t address, size_t bytes);
 size_t emu_bytes_used(int device); /* -1: of all devices */
 size_t emu_allocations_of(const emu_context *context); /* NULL: of all; pinned ones too */
-int emu_guards_intact(char *text, size_t size); /* 0: something wrote beside an allocation, text says which */
+int emu_guards_intact(char *text, size_t size); /* 0: something wrote outside an allocation, which text names */
 void emu_device_memory_open(int open);          /* ASan: device memory is poisoned while no device work runs */
 
 /* ---- threads.c: a CUDA thread is a fiber of the worker's OS thread ---- */
@@ -114,7 +114,8 @@ typedef struct emu_thread {
     enum reid_emulator_op op;            /* EMU_AT_WARP */
     struct reid_emulator_lane *operands; /* EMU_AT_WARP */
     unsigned mbarrier, parity;           /* EMU_AT_MBARRIER: its offset in shared memory, the parity waited for */
-    int polls, gave_up;                  /* EMU_AT_MBARRIER: test_wait, which ends anyway; try_wait has just ended so */
+    int polls, gave_up;                  /* EMU_AT_MBARRIER: test_wait, which returns at once; or try_wait has just
+                                            given up */
     int line;                            /* of the text, where it waits */
     emu_copy *copies;                    /* cp.async not landed yet, oldest first */
     unsigned copy_count, copy_capacity, groups;
@@ -140,7 +141,7 @@ typedef struct emu_launch {
     const emu_function *function;
     unsigned grid[3], block[3], shared;
     unsigned cluster[3]; /* blocks; 0: no clusters */
-    int programmatic; /* it may begin before the launch in front of it is over */
+    int programmatic; /* it may begin before the previous launch is over */
     void **params; /* own copies: param_count pointers, then the bytes */
     size_t params_bytes;
 } emu_launch;
@@ -149,25 +150,27 @@ typedef struct emu_warp {
     unsigned members, arrived; /* lanes that exist; lanes that wait at `op` */
     enum reid_emulator_op op;
     emu_tensor *tensor; /* NULL: it has not used wgmma yet */
-    /* check.c: this warp's time; when its lanes last met; the time of each warp that it is ordered after */
+    /* check.c: this warp's time; when its lanes last met; for each warp, the time up to which this one is ordered after
+       */
     uint32_t clock, met, seen[EMU_CLOCKS];
 } emu_warp;
 typedef struct emu_mbarrier {
     unsigned offset, expected, pending, phase; /* of shared memory; arrivals of a phase, still missing; from 0 */
     int tx;                                    /* bytes expected less bytes landed, of this phase */
     int fenced;                                /* its initialisation has been made visible to asynchronous copies */
-    uint32_t arrived[EMU_CLOCKS], done[EMU_CLOCKS]; /* check.c: what is before this phase's end, before the last's */
+    uint32_t arrived[EMU_CLOCKS], done[EMU_CLOCKS]; /* check.c: events before the end of this phase, and of the last one
+                                                       */
 } emu_mbarrier;
 typedef struct emu_span { /* contiguous bytes of a bulk copy */
     uintptr_t global;
     unsigned offset, bytes; /* in shared memory */
-    unsigned from, to;      /* the bytes between are in the tensor; for the others a load writes zeros */
+    unsigned from, to;      /* the bytes in between are in the tensor; a load writes zeros for the others */
 } emu_span;
 typedef struct emu_bulk { /* a bulk copy under way */
     emu_span *spans;
     unsigned span_count, bytes, thread; /* bytes: of all spans */
     unsigned mbarrier, group;           /* a load's; a store's */
-    emu_worker *to;                     /* a load's: whose shared memory */
+    emu_worker *to;                     /* a load's: the block whose shared memory it is */
     unsigned char *data;      /* a store's, once it has been read from shared memory */
     int line;
 } emu_bulk;
@@ -178,7 +181,7 @@ typedef struct emu_bulks {
 typedef struct emu_remote { /* a store to another block's shared memory, or st.async, under way */
     emu_worker *to;
     unsigned offset, bytes, thread, words[4];
-    unsigned mbarrier; /* that counts it: its offset; a plain store has none */
+    unsigned mbarrier; /* offset of the mbarrier that counts it; a plain store has none */
     uint32_t clock;    /* check.c: of the storing warp */
     int line;
 } emu_remote;
@@ -196,11 +199,11 @@ typedef struct emu_run { /* a launch in progress, shared by its workers */
     const emu_launch *launch;
     uint64_t blocks, next, stride, offset; /* clusters run in the order (i * stride + offset) % blocks */
     CUresult fault;
-    emu_team team;      /* who runs its blocks, unless several OS threads do */
+    emu_team team;      /* the workers that run its blocks, unless several OS threads do */
     int running;        /* blocks have begun and not ended */
     uint32_t number;    /* among all launches, from 1 */
     int followed;       /* launch_dependents lets the next launch begin */
-    int early, alone;   /* it began before the one in front was over; that is over now */
+    int early, alone;   /* it began before the previous launch was over; that is over now */
     int waited;         /* a thread has reached griddepcontrol.wait */
 } emu_run;
 struct emu_worker {
@@ -214,15 +217,16 @@ struct emu_worker {
     emu_thread *current; /* NULL: the scheduler runs */
     emu_thread threads[EMU_MAX_THREADS];
     emu_warp warps[EMU_WARPS];
-    unsigned char lane_order[32], lane_place[32]; /* how the lanes of a warp take turns; where a lane is in that */
+    unsigned char lane_order[32], lane_place[32]; /* the order in which the lanes of a warp take turns; a lane's place
+                                                     in it */
     unsigned barrier_arrived[EMU_BARRIERS], barrier_threads[EMU_BARRIERS], exited;
     emu_mbarrier mbarriers[EMU_MBARRIERS];
     unsigned mbarrier_count, idle_rounds;
     int landing; /* the thread that is resumed lands a copy first */
     emu_bulks loads, stores;
     emu_remotes sent, counted; /* remote.c: plain stores that no release has covered yet; st.async */
-    uint32_t released[EMU_CLOCKS]; /* check.c: what is before this phase's end of barrier.cluster */
-    uint32_t fenced[EMU_CLOCKS]; /* check.c: what a fence.proxy.async of all state spaces has covered */
+    uint32_t released[EMU_CLOCKS]; /* check.c: events before the end of this phase of barrier.cluster */
+    uint32_t fenced[EMU_CLOCKS]; /* check.c: events covered by a fence.proxy.async of all state spaces */
     CUresult fault;
     void *scheduler_stack, *scheduler_fake_stack;
     const void *scheduler_bottom; /* ASan: the scheduler's own stack */
@@ -230,9 +234,9 @@ struct emu_worker {
     unsigned char *stacks;
     void (*entry)(emu_worker *worker); /* what a fresh fiber runs */
     uint64_t random;
-    emu_cell *cells; /* check mode: who touched every two bytes of shared memory */
+    emu_cell *cells; /* check mode: the last accesses to every two bytes of shared memory */
     uint32_t (*read_clocks)[EMU_WARPS]; /* check mode: when the warps read them */
-    uint64_t *unfenced; /* check mode: a bit for each of them: it may need a fence.proxy.async */
+    uint64_t *unfenced; /* check mode: a bit for every two bytes that may need a fence.proxy.async */
     uintptr_t module_base, module_bytes; /* the instance's own constants and variables */
     uint32_t clock, block_clock;
     uint32_t block_number; /* of the running block, among all blocks */
@@ -265,9 +269,9 @@ emu_allocation *emu_worker_find(emu_worker *worker, uintptr_t address); /* devic
 unsigned emu_cluster_call(enum reid_emulator_cluster op, unsigned address, unsigned value, int line);
 void emu_cluster_exit(emu_worker *worker); /* a thread has returned */
 void emu_cluster_text(const emu_worker *worker, const emu_thread *thread, char *text, size_t size);
-/* A block of the cluster, to whose shared memory something is about to be done; a fault if it is not there. */
+/* The block of the cluster whose shared memory is about to be accessed; a fault if it is not running. */
 emu_worker *emu_cluster_member(emu_worker *worker, unsigned rank, const char *what, int line);
-/* Whose shared memory a .shared::cluster address is in; *address becomes the .shared one there. */
+/* The block whose shared memory a .shared::cluster address is in; *address becomes the .shared address there. */
 emu_worker *emu_cluster_resolve(emu_worker *worker, unsigned *address, const char *what, int line);
 
 /* ---- warp.c, copies.c, check.c ---- */
@@ -293,7 +297,7 @@ enum {
     EMU_BULK_ISSUED, /* a load: writes by the asynchronous proxy */
     EMU_BULK_LANDED,
     EMU_ASYNC_READ,  /* the asynchronous proxy may read from now on */
-    EMU_ASYNC_DONE,  /* and has done so, which this thread knows */
+    EMU_ASYNC_DONE,  /* it has read, and this thread has waited for it */
     EMU_STORE_ISSUED, /* st.async: writes by the generic proxy, but later */
     EMU_STORE_LANDED
 };
@@ -307,11 +311,11 @@ void emu_check_block(emu_worker *worker);
 void emu_check_barrier(emu_worker *worker, const unsigned char *warps); /* a byte per warp: takes part */
 void emu_check_warp(emu_worker *worker, unsigned warp);
 void emu_check_release(emu_worker *worker, const emu_thread *thread, uint32_t *clocks); /* arrives: adds its past */
-/* of_cluster: what other blocks have stored is acquired, too. */
+/* of_cluster: also acquires other blocks' stores. */
 void emu_check_acquire(emu_worker *worker, const emu_thread *thread, const uint32_t *clocks, int of_cluster);
 /* The time when something landed that no warp of the block wrote. what: EMU_ASYNC or EMU_REMOTE. */
 void emu_check_landing(emu_worker *worker, uint32_t *clocks, unsigned what);
-/* Is a store of that time before what this thread does now? */
+/* Whether a store of that time is ordered before this thread's present actions. */
 int emu_check_before(const emu_worker *worker, const emu_thread *thread, unsigned by, uint32_t clock);
 void emu_check_proxy_fence(emu_worker *worker, const emu_thread *thread, int shared_only);
 void emu_check_remote(emu_worker *worker, unsigned offset, unsigned bytes, int how, int line); /* by another block */
@@ -330,10 +334,10 @@ void emu_mbarrier_remote(emu_worker *worker, enum reid_emulator_mbarrier op, uns
                          int releases, int line);
 void emu_mbarrier_fence(void);
 unsigned emu_mbarrier_for_copy(emu_worker *worker, unsigned address, const char *what, int line); /* its offset */
-/* So many bytes of what it counts have landed. remote: another block's st.async. */
+/* This many of the bytes that it counts have landed. remote: by another block's st.async. */
 void emu_mbarrier_landed(emu_worker *worker, unsigned mbarrier, unsigned bytes, int remote);
 void emu_mbarrier_text(const emu_worker *worker, const emu_thread *thread, char *text, size_t size);
-int emu_mbarrier_land(emu_worker *worker); /* no thread can go on: lands a copy; 0: there is none */
+int emu_mbarrier_land(emu_worker *worker); /* no thread can continue: lands a copy; 0: there is none */
 int emu_mbarrier_poll(emu_worker *worker); /* lets test_wait end; 0: deadlock */
 void emu_bulk_load(unsigned to, const void *from, unsigned bytes, unsigned mbarrier, unsigned mask, int line);
 void emu_bulk_store(void *to, unsigned from, unsigned bytes, int line);
@@ -342,7 +346,7 @@ void emu_bulk_wait(unsigned groups_left, int read_only, int line);
 void emu_bulk_land(emu_worker *worker); /* one load, any */
 const emu_bulk *emu_bulk_load_for(const emu_worker *worker, unsigned mbarrier); /* one in flight, or NULL */
 void emu_bulk_multicast(emu_worker *worker, emu_bulk *copy, unsigned mbarrier, unsigned mask); /* to these blocks */
-/* A new copy by the running thread, with room for so many spans, which add_span appends; issue_... starts it. */
+/* A new copy by the running thread, with room for this many spans, which add_span appends; issue_... starts it. */
 emu_bulk *emu_bulk_new(emu_bulks *copies, unsigned spans, int line);
 void emu_bulk_add_span(emu_bulk *copy, const emu_span *span);
 void emu_bulk_issue_load(emu_worker *worker, emu_bulk *copy, unsigned mbarrier);
@@ -363,7 +367,7 @@ void emu_remote_end(emu_worker *worker);
 /* ---- tensor.c, driver_tensor.c: our own contents of a CUtensorMap ---- */
 enum { EMU_MAP_RANK = 5 };
 typedef struct emu_map {
-    uint64_t sum; /* of the rest: a map that the driver has not made is noticed */
+    uint64_t sum; /* checksum of the rest, to notice a map that the driver has not made */
     uint64_t address, strides[EMU_MAP_RANK - 1]; /* bytes; of dimension 1 and up */
     uint32_t last[EMU_MAP_RANK];                 /* of every dimension, innermost first: its last coordinate */
     uint16_t box[EMU_MAP_RANK];                  /* tiled: elements along every dimension; im2col: channels, pixels */

@@ -1,12 +1,12 @@
 /* grid.c: runs launches. Their blocks run one after the other (or on several OS threads), in a shuffled order; the
    blocks of a cluster take turns, each going as far as it can.
 
-   A launch with the attribute "programmatic stream serialization" may begin when every block of the launch in front of
-   it has reached griddepcontrol.launch_dependents, or has ended; what that launch writes it may read only behind
+   A launch with the attribute "programmatic stream serialization" may begin when every block of the previous launch has
+   reached griddepcontrol.launch_dependents, or has ended; it may read that launch's output only after
    griddepcontrol.wait (PTX manual, "griddepcontrol"; CUDA's guide, "Programmatic Dependent Launch"). Here it begins
-   when a random block of the launch in front is there, often the first one, the others not having begun, and its own
-   first block runs up to the wait before anything else happens. So a read that comes before the wait finds old data,
-   and a write that comes before it destroys what the launch in front still reads. Up to IN_FLIGHT launches overlap. */
+   when a random block of the previous launch has got there, often the first one, before the others have begun, and its
+   own first block runs up to the wait before anything else happens. So a read before the wait finds old data, and a
+   write before it destroys the previous launch's input. Up to IN_FLIGHT launches overlap. */
 #include "emulator.h"
 
 enum { IN_FLIGHT = 4 };
@@ -42,7 +42,7 @@ void emu_grid_trigger(int line) {
 
 /* ---- workers ---- */
 
-/* They live as long as the process; they are as large as their stacks. */
+/* Workers live as long as the process, and take as much memory as their stacks. */
 static emu_worker *emu_workers[EMU_MAX_WORKERS];
 
 static emu_worker *worker_for(emu_run *run, int i) {
@@ -99,7 +99,7 @@ static CUresult check_guards(const emu_worker *w) {
     return CUDA_ERROR_ILLEGAL_ADDRESS;
 }
 
-/* Worker i joins a team that is to run the launch's first blocks; 0: out of memory. */
+/* Adds worker i to a team that will run the launch's first blocks; 0: out of memory. */
 static int take_worker(emu_run *run, emu_team *team, int i) {
     emu_worker *w = worker_for(run, i);
     if (!w) return 0;
@@ -147,7 +147,7 @@ static void begin_blocks(emu_run *run, emu_team *team, uint64_t i) {
 
 typedef enum { ENDED, TRIGGERED, WAITS } progress;
 
-/* How many of the team's threads are in that state. */
+/* Number of the team's threads in that state. */
 static unsigned count(const emu_team *team, emu_state state) {
     unsigned n = 0;
     for (unsigned i = 0; i < team->size; i++) n += emu_block_count(team->members[i], state);
@@ -158,7 +158,7 @@ static void release(const emu_team *team, emu_state state) {
     for (unsigned i = 0; i < team->size; i++) emu_block_release(team->members[i], state);
 }
 
-/* Does it for one block after the other, beginning with any. Returns the sum of what it says; a fault ends it. */
+/* Calls it for one block after the other, starting anywhere. Returns the sum of the results; a fault ends it. */
 static unsigned each(const emu_team *team, unsigned (*act)(emu_worker *)) {
     unsigned ran = 0, first = team->size > 1 ? (unsigned)(emu_random(&team->members[0]->random) % team->size) : 0;
     for (unsigned i = 0; i < team->size; i++) {
@@ -193,7 +193,7 @@ static unsigned deadlock(emu_worker *w) {
     return 0;
 }
 
-/* The blocks go on, until they have ended or are at griddepcontrol. */
+/* Runs the team's blocks until they have ended or are at griddepcontrol. */
 static progress go_on(const emu_team *team) {
     for (;;) {
         unsigned ran = each(team, run_on);
@@ -208,7 +208,7 @@ static progress go_on(const emu_team *team) {
     }
 }
 
-/* The same for all blocks. */
+/* Runs all blocks until they have ended or are at griddepcontrol. */
 static progress run_grid(emu_run *run) {
     while (run->running || (run->next < run->blocks && !run->fault)) {
         if (!run->running) begin_blocks(run, &run->team, run->next++);
@@ -251,7 +251,7 @@ static CUresult begin_next(chain *c) {
     return run_some(c, i);
 }
 
-/* May one more launch begin? */
+/* Whether one more launch may begin. */
 static int has_room(const chain *c) {
     unsigned busy = 0;
     for (int k = 0; k < EMU_MAX_WORKERS; k++) busy += c->taken >> k & 1;
@@ -268,7 +268,7 @@ static CUresult end_run(chain *c, const emu_run *run) {
     return r;
 }
 
-/* Launch i goes on, until it is over or waits for the one in front; what follows it begins when it may. */
+/* Runs launch i until it is over or waits for the previous one; the next one begins as soon as it may. */
 static CUresult run_some(chain *c, unsigned i) {
     emu_run *run = &c->runs[i % IN_FLIGHT];
     progress p;
@@ -324,7 +324,7 @@ static void share_blocks(emu_worker *w) {
     }
 }
 
-/* What an OS thread that runs blocks needs: round to nearest, denormals kept, whatever the caller has set. */
+/* Sets up an OS thread that runs blocks: round to nearest, denormals kept, whatever the caller has set. */
 static unsigned enter(emu_worker *w) {
     unsigned control = __builtin_ia32_stmxcsr();
     __builtin_ia32_ldmxcsr(0x1f80);

@@ -1,4 +1,4 @@
-/* image.c: telling a compiled module from other bytes, and the module as PTX text. */
+/* image.c: recognises compiled modules, and converts them to and from PTX text. */
 #include <elf.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* kernel_abi.h: what a compiled kernel file and the emulator know of each other.
+/* kernel_abi.h: the interface between a compiled kernel file and the emulator.
    It is the first part of the prelude (so it includes nothing), and the emulator includes it. C99 and C++17. */
 #ifndef REID_EMULATOR_KERNEL_ABI_H
 #define REID_EMULATOR_KERNEL_ABI_H
@@ -8,7 +8,7 @@
 #define REID_EMULATOR_SHARED_BASE 1024u          /* the .shared address of its first byte; zero is never valid */
 #define REID_EMULATOR_RANK_BIT 24 /* a .shared::cluster address: rank + 1 is above it, 0 for the block itself */
 
-/* Warp-wide operations: every lane of the warp has to arrive at the same one. */
+/* Warp-wide operations: every lane of the warp must arrive at the same one. */
 enum reid_emulator_op {
     REID_EMULATOR_SYNCWARP,
     REID_EMULATOR_SHFL_IDX,
@@ -48,7 +48,7 @@ enum reid_emulator_mbarrier {
     REID_EMULATOR_ARRIVE_EXPECT_TX,
     REID_EMULATOR_TEST_WAIT,
     REID_EMULATOR_TRY_WAIT,
-    REID_EMULATOR_TRY_WAIT_CLUSTER /* with .acquire.cluster: what other blocks have written is seen, too */
+    REID_EMULATOR_TRY_WAIT_CLUSTER /* with .acquire.cluster: other blocks' writes become visible, too */
 };
 
 /* Operations on a cluster: ranks, its barrier, shared memory of any of its blocks by a .shared::cluster address. */
@@ -62,14 +62,14 @@ enum reid_emulator_cluster {
     REID_EMULATOR_LOAD,  /* four bytes */
     REID_EMULATOR_STORE,
     REID_EMULATOR_REMOTE_ARRIVE,          /* at an mbarrier, with .release.cluster */
-    REID_EMULATOR_REMOTE_ARRIVE_CTA,      /* with .release.cta: the other block sees nothing by it */
-    REID_EMULATOR_REMOTE_ARRIVE_EXPECT_TX /* there, and expects so many bytes */
+    REID_EMULATOR_REMOTE_ARRIVE_CTA,      /* with .release.cta: makes nothing visible to the other block */
+    REID_EMULATOR_REMOTE_ARRIVE_EXPECT_TX /* arrives there, and expects this many bytes */
 };
 
 /* Undefined behaviour that g++'s own checks found in a kernel. */
 enum reid_emulator_ub { REID_EMULATOR_MISALIGNED, REID_EMULATOR_INDEX, REID_EMULATOR_SHIFT, REID_EMULATOR_ARITHMETIC };
 
-/* What one lane brings to a warp-wide operation, and takes away.
+/* The operands and results of one lane in a warp-wide operation.
    shuffle: value, lane (index, delta or mask), width -> value.   ballot: value (0 or 1) -> value (the mask).
    mma: a, b, d (in and out), width (2: of bf16).
    ldmatrix: value (.shared address of this lane's row), count (1, 2, 4), r.
@@ -97,7 +97,7 @@ struct reid_emulator_calls {
     unsigned long long (*timer)(void);
     void (*fence)(void);
     unsigned long long (*atomic)(enum reid_emulator_atomic op, void *address, unsigned bytes, unsigned long long value,
-                                 unsigned long long compare, int line); /* returns what was there before */
+                                 unsigned long long compare, int line); /* returns the previous value */
     void (*trap)(int line);
     void (*access)(const void *address, unsigned bytes, int is_write, void *pc); /* an ordinary load or store */
     void (*undefined)(enum reid_emulator_ub kind, const char *file, unsigned line, const void *address);

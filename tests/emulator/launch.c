@@ -1,5 +1,5 @@
 /* launch.c: a block. Its warps take turns in a shuffled order, each running until all of its lanes wait for other
-   warps. So a kernel that forgot a barrier reads what has not been written yet. */
+   warps. So a kernel that lacks a barrier reads data that has not been written yet. */
 #include <stdio.h>
 #include <time.h>
 
@@ -35,7 +35,7 @@ static void barrier(unsigned id, unsigned threads, int line) {
     }
     w->barrier_arrived[id] = 0, w->idle_rounds = 0;
     if (w->cells) emu_check_barrier(w, warps);
-    emu_thread_yield(w); /* so that the last one to arrive is not always the first to go on */
+    emu_thread_yield(w); /* so that the last one to arrive is not always the first to continue */
 }
 
 static const char *op_name(enum reid_emulator_op op) {
@@ -146,7 +146,7 @@ static void state_text(const emu_worker *w, const emu_thread *t, char *text, siz
     else snprintf(text, size, "running");
 }
 
-/* No thread can go on: which wait where. Threads by their index in the block, neighbours in the same state together. */
+/* Reports a deadlock: where each thread waits, by its index in the block, grouping neighbours in the same state. */
 void emu_block_deadlock(emu_worker *w) {
     char text[700] = "", where[256], state[200], next[200], range[32];
     size_t used = 0;

@@ -2,14 +2,14 @@
    eight bytes of shared memory hold only a mark, so that a write over them is noticed; what counts is in a table.
 
    A phase completes when no arrival is pending and the transaction count is zero; then the next one begins with all
-   arrivals pending. A wait for a parity succeeds when the phase of that parity is not the current one. A wait does so
-   when the thread runs again, not when the phase completes: so a barrier that is a phase too far is noticed. */
+   arrivals pending. A wait for a parity succeeds when the phase of that parity is not the current one. This is checked
+   when the thread runs again, not when the phase completes, so a barrier that is a phase too far is noticed. */
 #include <stdio.h>
 
 #include "emulator.h"
 
 enum { MAX_COUNT = (1 << 20) - 1, MARK_BYTES = 8 }; /* "Contents of the mbarrier object" */
-enum { IDLE_ROUNDS = 1000 }; /* of threads that do nothing but test_wait, until that is a deadlock */
+enum { IDLE_ROUNDS = 1000 }; /* consecutive turns of threads that only call test_wait, before it is a deadlock */
 static const unsigned char emu_mark[MARK_BYTES] = {0xb7, 0x7f, 0xb7, 0x7f, 0xb7, 0x7f, 0xb7, 0x7f}; /* NaNs */
 
 static const char *op_name(enum reid_emulator_mbarrier op) {

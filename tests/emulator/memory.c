@@ -1,7 +1,7 @@
-/* memory.c: device memory and pinned host memory. Every allocation lies between guards, and far from every other, so
-   that an index that is wrong by a little or by a lot does not reach another one. A write beside it is noticed at once
-   by AddressSanitizer and in check mode; in plain mode after the launch, or at once where it hits no page. Fresh memory
-   is filled with 0xff bytes and the guards with 0x7fad, which both are NaN as fp16 and fp32. */
+/* memory.c: device memory and pinned host memory. Every allocation is between guards, and far from every other, so that
+   an index that is slightly or badly wrong does not reach another one. A write outside it is noticed at once by
+   AddressSanitizer and in check mode; in plain mode after the launch, or at once if it hits no page. Fresh memory is
+   filled with 0xff bytes and the guards with 0x7fad; both are NaN as fp16 and fp32. */
 #include <stdio.h>
 #include <sys/mman.h>
 
@@ -40,7 +40,7 @@ emu_allocation *emu_find_pinned(uintptr_t address) {
     return a && a->pinned ? a : NULL;
 }
 
-/* The same for kernels, which may use both, and ask at every access: remembered by page. */
+/* Finds device or pinned memory for kernels, which call it at every access; results are cached by page. */
 emu_allocation *emu_worker_find(emu_worker *worker, uintptr_t address) {
     if (worker->recent_version != emu_version) {
         memset(worker->recent, 0, sizeof worker->recent);
@@ -92,7 +92,8 @@ static void *new_block(size_t bytes) {
     return NULL;
 }
 
-/* Its addresses stay taken until free_block, so that a later access to them is told from one to new memory. */
+/* Its addresses stay reserved until free_block, so that later accesses to it are not taken for accesses to new memory.
+   */
 static void retire_block(unsigned char *block, size_t bytes) {
     madvise(block, block_bytes(bytes), MADV_DONTNEED);
     mprotect(block, block_bytes(bytes), PROT_NONE);
@@ -188,7 +189,7 @@ void emu_describe(uintptr_t address, char *text, size_t size) {
     else snprintf(text, size, "which is no device memory");
 }
 
-/* The first byte of a guard that is no longer what it was, or NULL. The guard is repaired. */
+/* The first changed byte of a guard, or NULL. Repairs the guard. */
 static unsigned char *damage(unsigned char *guard) {
     unsigned char *bad = NULL;
     for (unsigned i = GUARD; i-- > 0;) {

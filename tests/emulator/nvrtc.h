@@ -1,4 +1,4 @@
-/* nvrtc.h: what the parts of libnvrtc.so.13 share: nvrtc.c the API, nvrtc_options.c the command line,
+/* nvrtc.h: declarations shared by the parts of libnvrtc.so.13: nvrtc.c the API, nvrtc_options.c the command line,
    nvrtc_compile.c the compiler's runs, nvrtc_scan.c the kernels in the preprocessed text. */
 #ifndef REID_EMULATOR_NVRTC_H
 #define REID_EMULATOR_NVRTC_H
@@ -19,9 +19,9 @@ typedef struct rtc_options {
     char suffix;    /* 'a', 'f', or 0 */
     int is_virtual; /* compute_90: PTX only */
     int debug, no_fma, no_warnings;
-    rtc_text defines;  /* as #define lines, which stand between the prelude and the text */
-    rtc_text includes; /* --pre-include: as #include lines behind them */
-    rtc_text folders; /* -I folders, a NUL behind each */
+    rtc_text defines;  /* as #define lines, between the prelude and the text */
+    rtc_text includes; /* --pre-include: as #include lines after them */
+    rtc_text folders; /* -I folders, each followed by a NUL */
     rtc_text all;     /* every option as it was given, for the module's description */
 } rtc_options;
 
@@ -39,8 +39,8 @@ nvrtcResult rtc_parse_options(rtc_options *options, int count, const char *const
 void rtc_options_free(rtc_options *options);
 nvrtcResult rtc_compile(rtc_program *program, const rtc_options *options);
 
-/* Takes __global__, __launch_bounds__ and __shared__ out of preprocessed text, and makes the table of kernels that
-   stands behind it. Returns 0 and says why in the log if the text breaks the contract. */
+/* Removes __global__, __launch_bounds__ and __shared__ from preprocessed text, and makes the table of kernels that
+   follows it. Returns 0, with the reason in the log, if the text breaks the contract. */
 int rtc_scan(char *text, const char *meta, rtc_text *table, rtc_text *log);
 
 #endif

@@ -1,5 +1,5 @@
-/* nvrtc_compile.c: a kernel text becomes a shared library, in a folder of its own: preprocess (the contract's prelude,
-   the -D options as #define lines, the text), find the kernels, compile what is left. */
+/* nvrtc_compile.c: compiles a kernel text to a shared library, in a separate folder: preprocesses it (the contract's
+   prelude, the -D options as #define lines, the text), finds the kernels, compiles the rest. */
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
@@ -130,7 +130,7 @@ static int write_inputs(const char *folder, const rtc_program *p, const rtc_opti
 
 /* ---- the compiler ---- */
 
-/* Runs it in the folder; what it says goes into the log. Returns whether it succeeded. */
+/* Runs it in the folder, with its output into the log. Returns whether it succeeded. */
 static nvrtcResult run(rtc_command *c, const char *folder, rtc_text *log) {
     posix_spawn_file_actions_t actions;
     char messages[768];
@@ -189,7 +189,7 @@ static nvrtcResult preprocess(const char *folder, const rtc_options *o, rtc_text
     return r;
 }
 
-/* ---- the store: $REID_EMULATOR_STORE, a folder of libraries by what they were compiled from ---- */
+/* ---- the store: $REID_EMULATOR_STORE, a folder of libraries by the text they were compiled from ---- */
 
 static void store_name(char name[40], const rtc_command *c, const rtc_text *text) {
     uint64_t hash[2] = {0xcbf29ce484222325u, 0x84222325cbf29ce4u};
@@ -202,7 +202,7 @@ static void store_name(char name[40], const rtc_command *c, const rtc_text *text
     snprintf(name, 40, "%016llx%016llx.so", (unsigned long long)hash[0], (unsigned long long)hash[1]);
 }
 
-/* Runs the compiler, or finds what it made of the same text the last time. */
+/* Runs the compiler, or finds its result for the same text in the store. */
 static nvrtcResult run_or_find(rtc_command *c, const char *folder, rtc_text *log, rtc_text *library) {
     const char *store = getenv("REID_EMULATOR_STORE"), *keep = getenv("REID_EMULATOR_KEEP");
     char name[40] = "", fresh[64], from[768], to[768];

@@ -1,5 +1,5 @@
-/* nvrtc_options.c: NVRTC's options. Those that mean nothing on a CPU are accepted and kept; an unknown one is refused,
-   with the real compiler's words. */
+/* nvrtc_options.c: NVRTC's options. Those that mean nothing on a CPU are accepted and kept; unknown ones are refused
+   with the real compiler's message. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -11,19 +11,19 @@
    4. Shared memory is one array at file scope, `extern __shared__ __align__(1024) unsigned char name[];`, carved up by
       the kernel. A static __shared__ variable is a compile error here.
    5. Blocks are a multiple of 32 threads. Warp-wide operations (shuffles, votes, mma, ldmatrix, __syncwarp) are reached
-      by all 32 lanes, with the full mask. Barriers are reached by every thread they count: a thread that has returned,
-      or waits elsewhere, is a reported deadlock.
+      by all 32 lanes, with the full mask. Barriers are reached by every thread that they count; if a thread has
+      returned, or waits elsewhere, a deadlock is reported.
    6. No writable __device__ variable; tables are `__constant__` or `static const` with an initialiser. No float atomics
       (they make results depend on the order of threads), so only the integer ones exist here.
-   7. `.shared` addresses (reid_shared_address) are opaque u32 offsets of a base aligned to 1024 bytes; zero is no
-      address. Memory is reached through pointers of its own alignment: a float4 at a multiple of 16.
+   7. `.shared` addresses (reid_shared_address) are opaque u32 offsets of a base aligned to 1024 bytes; zero is never
+      valid. Memory is accessed through aligned pointers: a float4 at a multiple of 16.
    8. Data copied by cp.async exists after the thread's own wait and a barrier, not before; rows that an ldmatrix or an
       mma touches are written first (a copy with zero source bytes writes zeros), also where the result is unused.
    9. Blocks run in any order and must not wait for each other, unless they are of one cluster.
    10. Hopper: mbarrier.try_wait sits in a loop. Accumulators of wgmma are a local array of the kernel that lives until
       its wgmma.wait_group. The four warps of a warpgroup do the same wgmma and setmaxnreg.
 
-   Supported beside the language: what is declared in this file, prelude_math.h, prelude_ptx.h and prelude_hopper.h. */
+   Supported besides the language: the declarations of this file, prelude_math.h, prelude_ptx.h and prelude_hopper.h. */
 #ifndef REID_EMULATOR_PRELUDE_H
 #define REID_EMULATOR_PRELUDE_H
 

@@ -4,7 +4,7 @@
 #ifndef REID_EMULATOR_PRELUDE_HOOKS_H
 #define REID_EMULATOR_PRELUDE_HOOKS_H
 
-/* A function under a name that the compiler has reserved for itself (its own declaration of it must not be met). */
+/* Defines a function under a name that is reserved for the compiler, without conflicting with its own declaration. */
 #define REID_EMULATOR_HOOK(symbol, name, ...)                                                                          \
     extern "C" __attribute__((visibility("hidden"))) void name(__VA_ARGS__) __asm__(#symbol);                          \
     extern "C" __attribute__((used, noinline, no_sanitize("thread", "address", "undefined"))) void name(__VA_ARGS__)
@@ -33,7 +33,7 @@ REID_EMULATOR_HOOK(__tsan_read_range, reid_emulator_read_range, void *p, unsigne
 REID_EMULATOR_HOOK(__tsan_write_range, reid_emulator_write_range, void *p, unsigned long bytes) {
     reid_emulator.access(p, (unsigned)bytes, 1, __builtin_return_address(0));
 }
-/* clang calls these for what it copies and fills as a whole. */
+/* clang calls these to copy and fill whole objects. */
 REID_EMULATOR_HOOK(__tsan_memcpy, reid_emulator_memcpy, void *to, const void *from, unsigned long bytes) {
     reid_emulator.access(from, (unsigned)bytes, 0, __builtin_return_address(0));
     reid_emulator.access(to, (unsigned)bytes, 1, __builtin_return_address(0));

@@ -24,12 +24,12 @@ REID_EMULATOR_FN void reid_mbarrier_arrive_expect_tx(unsigned mbarrier, unsigned
 REID_EMULATOR_FN bool reid_mbarrier_test_wait(unsigned mbarrier, unsigned parity, REID_EMULATOR_LINE) {
     return reid_emulator.mbarrier(REID_EMULATOR_TEST_WAIT, mbarrier, parity, line) != 0;
 }
-/* mbarrier.try_wait.parity: the same, and may wait a while. */
+/* mbarrier.try_wait.parity: like test_wait, but may wait a while. */
 REID_EMULATOR_FN bool reid_mbarrier_try_wait(unsigned mbarrier, unsigned parity, REID_EMULATOR_LINE) {
     return reid_emulator.mbarrier(REID_EMULATOR_TRY_WAIT, mbarrier, parity, line) != 0;
 }
 
-/* ---- what threads did becomes visible to asynchronous copies and wgmma ---- */
+/* ---- fences: threads' writes become visible to asynchronous copies and wgmma ---- */
 REID_EMULATOR_FN void reid_fence_mbarrier_init(void) { /* fence.mbarrier_init.release.cluster */
     reid_emulator.fence_mbarrier_init();
 }
@@ -207,7 +207,7 @@ REID_EMULATOR_FN bool reid_cluster_mbarrier_try_wait(unsigned mbarrier, unsigned
     return reid_emulator.mbarrier(REID_EMULATOR_TRY_WAIT_CLUSTER, mbarrier, parity, line) != 0;
 }
 
-/* ---- griddepcontrol: waits for the launch in front; lets the launch behind begin ---- */
+/* ---- griddepcontrol: waits for the previous launch; lets the next one begin ---- */
 REID_EMULATOR_FN void reid_griddepcontrol_wait(REID_EMULATOR_LINE) { reid_emulator.grid_wait(line); }
 REID_EMULATOR_FN void reid_griddepcontrol_launch_dependents(REID_EMULATOR_LINE) {
     reid_emulator.grid_launch_dependents(line);
@@ -215,8 +215,7 @@ REID_EMULATOR_FN void reid_griddepcontrol_launch_dependents(REID_EMULATOR_LINE) 
 #endif
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL /* sm_90a */
-/* ---- wgmma: what a warp does on its own; that the warpgroup's four do the same is checked when the block has
-   ended ---- */
+/* ---- wgmma, for one warp; whether the warpgroup's four warps did the same is checked when the block has ended ---- */
 REID_EMULATOR_FN void reid_emulator_warpgroup(enum reid_emulator_op op, unsigned value, unsigned count, int line) {
     struct reid_emulator_lane lane = {};
     lane.value = value, lane.count = count;
@@ -241,7 +240,7 @@ REID_EMULATOR_FN void reid_wgmma(float *d, unsigned long long a, unsigned long l
     lane.first = a, lane.second = b, lane.d = d, lane.count = reid_n, lane.value = accumulate;
     reid_emulator.warp(REID_EMULATOR_WGMMA, 0xffffffffu, &lane, line);
 }
-/* The same of bf16, both operands in shared memory. */
+/* The same instruction for bf16, both operands in shared memory. */
 template <int reid_n>
 REID_EMULATOR_FN void reid_wgmma_bf16(float *d, unsigned long long a, unsigned long long b, bool accumulate,
                                       REID_EMULATOR_LINE) {

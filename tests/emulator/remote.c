@@ -1,8 +1,8 @@
 /* remote.c: stores into the shared memory of other blocks of a cluster (PTX manual, "st", "st.async", "Release and
-   Acquire Patterns"). They are there as late as they may be. A plain store waits for the next release at the scope of
-   the cluster that covers it: barrier.cluster.arrive.release, or an mbarrier arrival with .release.cluster. Forms with
-   .release.cta and .relaxed cover nothing, so that whoever relies on them sees what was there before. st.async lands,
-   and is counted by its mbarrier, when no thread of the block can go on without; until then its place holds a NaN
+   Acquire Patterns"). They become visible as late as the rules allow. A plain store waits for the next release at the
+   scope of the cluster that covers it: barrier.cluster.arrive.release, or an mbarrier arrival with .release.cluster.
+   Forms with .release.cta and .relaxed cover nothing, so code that relies on them sees old data. st.async lands, and is
+   counted by its mbarrier, when no thread of the block can continue without it; until then its place holds a NaN
    pattern. */
 #include "emulator.h"
 
@@ -25,8 +25,8 @@ void emu_remote_store(emu_worker *w, emu_worker *to, unsigned offset, unsigned w
     r->words[0] = word, r->clock = w->warps[w->current->warp].clock;
 }
 
-/* Those of other threads are covered, too, if a barrier has shown them to this one; without check mode, which knows,
-   all of the block are. */
+/* Also covers other threads' stores that a barrier has made visible to this one; without check mode, which tracks this,
+   those of the whole block. */
 void emu_remote_release(emu_worker *w) {
     unsigned kept = 0;
     for (unsigned i = 0; i < w->sent.count; i++) {
@@ -64,7 +64,7 @@ void emu_remote_async(unsigned address, const unsigned *words, unsigned mbarrier
     for (unsigned i = 0; i < 16; i += 2) memcpy(to->instance->shared + offset + i, "\xad\x7f", 2);
 }
 
-/* In any order. One is taken from the list before it lands, for its landing may complete a phase. */
+/* In any order. Removes one from the list before it lands, because its landing may complete a phase. */
 void emu_remote_land(emu_worker *w) {
     while (w->counted.count) {
         unsigned i = emu_get_settings()->seed ? (unsigned)(emu_random(&w->random) % w->counted.count) : 0;
@@ -91,7 +91,7 @@ const emu_remote *emu_remote_for(const emu_worker *w, unsigned mbarrier) {
 
 void emu_remote_begin(emu_worker *w) { w->sent.count = w->counted.count = 0; }
 
-/* Shared memory is gone when the block has ended. What it has stored itself, and nobody has asked for, goes nowhere. */
+/* Shared memory is gone when the block has ended. Its own stores that were never needed are dropped. */
 void emu_remote_end(emu_worker *w) {
     for (unsigned m = 0; m < w->team->size; m++) {
         const emu_remotes *counted = &w->team->members[m]->counted;

@@ -1,4 +1,4 @@
-/* report.c: how a bug in a kernel is told. A fault stops its launch; it sticks to the context, as on a GPU. */
+/* report.c: reports bugs in kernels. A fault stops its launch, and stays with the context, as on a GPU. */
 #include <dlfcn.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -83,8 +83,8 @@ void emu_fail_block(emu_worker *worker, unsigned thread, int line, const char *f
     worker->fault = CUDA_ERROR_LAUNCH_FAILED;
 }
 
-/* ---- hardware faults ----
-   A handler may not report. It sends the thread to `after_signal`, on a stack that is surely intact. */
+/* ---- hardware faults ---- A handler cannot report. It sends the thread to `after_signal`, on a stack that is
+   certainly intact. */
 #if EMU_ASAN
 static void last_words(void) {
     emu_worker *worker = emu_worker_now();
@@ -128,7 +128,7 @@ static void after_signal(void) {
 static void on_signal(int number, siginfo_t *info, void *context) {
     ucontext_t *u = (ucontext_t *)context;
     emu_worker *worker = emu_worker_now();
-    if (!worker || !worker->current) { /* not ours: what was there before gets it when the instruction runs again */
+    if (!worker || !worker->current) { /* not ours: the previous handler gets it when the instruction runs again */
         for (int i = 0; i < SIGNALS; i++) sigaction(emu_signals[i], &emu_old_actions[i], NULL);
         return;
     }
@@ -146,7 +146,7 @@ static void on_signal(int number, siginfo_t *info, void *context) {
 void emu_signals_begin(emu_worker *worker) {
     (void)worker;
     emu_signal.stacks = (unsigned char *)malloc(SIGNAL_STACK + REPORT_STACK);
-    if (!emu_signal.stacks) return; /* then a crash is a crash */
+    if (!emu_signal.stacks) return; /* then a crash stays a crash */
     stack_t stack = {.ss_sp = emu_signal.stacks, .ss_size = SIGNAL_STACK};
     sigaltstack(&stack, &emu_signal.old_stack);
     sigset_t mask; /* a thread that blocks all signals would just die */

@@ -17,7 +17,7 @@ static long long number(const char *name, long long fallback, long long least, l
     return fallback;
 }
 
-/* Multiprocessors of a usual chip of each architecture. */
+/* Multiprocessors of a typical chip of each architecture. */
 static int usual_sms(int arch) {
     switch (arch) {
     case 75: return 40;
@@ -30,7 +30,7 @@ static int usual_sms(int arch) {
     }
 }
 
-/* One of two words, of which the first is the usual one. */
+/* Reads one of two words; the first is the default. */
 static int second_of(const char *name, const char *first, const char *second) {
     const char *text = getenv(name);
     if (!text || !*text || !strcmp(text, first)) return 0;

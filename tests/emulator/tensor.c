@@ -25,7 +25,7 @@ static emu_map read_map(const void *pointer, const char *what, int line) {
     return m;
 }
 
-/* What a box is copied with: rows are runs along dimension 0. */
+/* State of copying a box: rows are runs along dimension 0. */
 typedef struct box {
     const emu_map *map;
     emu_bulk *copy;

@@ -9,9 +9,9 @@
    - The sum is cut off, towards zero, to an fp32. From 2^128 on it is infinite.
    - If the plain sum is NaN or infinite, so is the result; NaN is 0x7fffffff.
 
-   The same for fp16 and bf16, which differ in the least exponent of a normal number. The order of terms within a sum
+   This holds for fp16 and bf16, which differ in the least exponent of a normal number. The order of terms within a sum
    does not matter, nor does N. Sums of bytes in s32 are exact (modulo 2^32) on every chip, and need no such rule.
-   Nothing here was measured: tools/gpu/families.cu asks a GPU whether this is what it does. */
+   Nothing here was measured; tools/gpu/families.cu tests whether a GPU does this. */
 #ifndef REID_EMULATOR_TENSOR_SUM_H
 #define REID_EMULATOR_TENSOR_SUM_H
 
@@ -21,7 +21,7 @@
 
 enum { TENSOR_LEAST_F16 = -14, TENSOR_LEAST_BF16 = -126, TENSOR_ZERO = -126 };
 
-/* Digits behind the point, by the chip: 90 is Hopper. */
+/* Digits after the point, by chip: 90 is Hopper. */
 static inline int tensor_bits(int arch) { return arch < 75 ? 23 : arch < 90 ? 24 : 25; }
 
 /* Products in one sum of an instruction with this K: Ampere and Ada do m16n8k16 as two sums of eight. */

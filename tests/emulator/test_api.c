@@ -1,4 +1,4 @@
-/* test_api.c: the driver API used wrongly: each call has to fail as a driver's does, with nothing harmed.
+/* test_api.c: misuse of the driver API: each call must fail as in NVIDIA's driver, and harm nothing.
    Usage: test_api FOLDER */
 #include <pthread.h>
 
@@ -187,7 +187,7 @@ static void test_launches(void) {
     if (cuOccupancyMaxActiveClusters(&clusters, f, &c) == CUDA_ERROR_NOT_SUPPORTED) clusters = -1; /* before sm_90 */
     OK(cuDeviceGetAttribute(&most, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 0));
     OK(cuOccupancyMaxActiveBlocksPerMultiprocessor(&value, f, 128, 0));
-    parts = most / 18, last = most % 18; /* those that hold 18 multiprocessors, and what is left */
+    parts = most / 18, last = most % 18; /* parts of 18 multiprocessors, and one with the rest */
     CHECK(clusters == parts * (18 * value / 8) + last * value / 8 || clusters == -1);
     c.gridDimX = 9;
     CHECK(cuOccupancyMaxActiveClusters(&clusters, f, &c) != CUDA_SUCCESS);

@@ -1,11 +1,11 @@
-/* test_bugs.c: every planted bug of bugs.cu has to be noticed: reported, with kernel, block and thread, or seen in the
-   output. Each runs in a process of its own. The mode is the library's and the environment's.
+/* test_bugs.c: every planted bug of bugs.cu must be noticed: reported, with kernel, block and thread, or visible in the
+   output. Each runs in its own process. The library and the environment choose the mode.
    Usage: test_bugs FOLDER */
 #include "emu_test.h"
 
 enum { N = 128 };
 
-/* What has to be said in each mode; @ is the line of the kernel's barrier, shuffle or trap. NULL: it cannot know. */
+/* The expected report in each mode; @ is the line of the kernel's barrier, shuffle or trap. NULL: cannot be noticed. */
 typedef struct bug {
     const char *name, *plain, *check, *asan;
 } bug;
@@ -64,7 +64,7 @@ static void fill_in_line(const char *want, const char *text, const char *name, c
     else snprintf(to, size, "%s", want);
 }
 
-/* Runs the kernel and says on stderr what came of it. */
+/* Runs the kernel and prints the result on stderr. */
 static int run(const char *name, const char *cubin) {
     CUmodule module;
     CUfunction f;

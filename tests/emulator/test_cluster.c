@@ -1,5 +1,5 @@
-/* test_cluster.c: clusters, their barrier, each other's shared memory and multicast against the PTX manual's words and
-   the driver's manual, and planted bugs, each of which has to be reported or seen in the output, as in test_bugs.c.
+/* test_cluster.c: clusters, their barrier, distributed shared memory and multicast against the PTX manual and the
+   driver's manual, and planted bugs, each of which must be reported or visible in the output, as in test_bugs.c.
    Usage: test_cluster FOLDER, which holds hopper.cuh and cluster_test.cu */
 #include "emu_test.h"
 
@@ -78,7 +78,7 @@ static void test_barrier(void) {
 
 enum { ROUNDS = 7, MOST = 4 };
 
-/* How many sums of `size` blocks are wrong, or -1 for a fault. */
+/* Number of wrong sums of `size` blocks, or -1 for a fault. */
 static int run_share(const char *name, unsigned size) {
     float in[ROUNDS][32 * MOST], out[2 * MOST][32];
     const cuuint64_t dims[2] = {32 * size, ROUNDS}, stride = sizeof in[0];
@@ -129,7 +129,7 @@ static void test_im2col(void) {
     NEED(cuMemFree_v2(din));
 }
 
-/* How many words are wrong that the first block sends to those of the mask, or -1 for a fault. */
+/* Number of wrong words that the first block sends to those of the mask, or -1 for a fault. */
 static int run_send(const char *name, int mask) {
     enum { SIZE = 4 };
     unsigned in[ROUNDS][32], out[SIZE][ROUNDS][32];

@@ -1,5 +1,6 @@
-/* test_dlopen.c: as an application does it: both libraries by dlopen and their names alone (LD_LIBRARY_PATH says
-   where), every driver function through cuGetProcAddress, nothing linked. `test_dlopen killed` is, after the launch. */
+/* test_dlopen.c: uses the libraries as an application does: both by dlopen of their names (found by LD_LIBRARY_PATH),
+   every driver function through cuGetProcAddress, nothing linked. `test_dlopen killed` kills itself after the launch.
+   */
 #include <dlfcn.h>
 #include <signal.h>
 #include <stdio.h>

@@ -11,7 +11,7 @@ static char *cubin;
 #define TRY(call)                                                                                                      \
     if ((r = (call)) != CUDA_SUCCESS) goto out
 
-/* What a library does, with everything given back whatever happens. Returns the first error. */
+/* Calls the driver like a library, and releases everything whatever happens. Returns the first error. */
 static CUresult program(void) {
     CUcontext context = NULL;
     CUmodule module = NULL;
@@ -99,7 +99,7 @@ static void test_named_call(void) {
     CHECK_IS(reid_emulator_live(), 0);
 }
 
-/* What is not given back is counted, also after its context is gone. */
+/* Leaked objects are counted, even after their context is gone. */
 static void test_leaks(void) {
     pid_t child = fork(); /* the leak would stay counted */
     if (child == 0) {
@@ -117,7 +117,7 @@ static void test_leaks(void) {
     CHECK_IS(status, 0);
 }
 
-/* Memory is as large as REID_EMULATOR_MEMORY says. */
+/* REID_EMULATOR_MEMORY sets the size of memory. */
 static void test_out_of_memory(void) {
     pid_t child = fork();
     if (child == 0) {
@@ -147,7 +147,7 @@ static void test_out_of_memory(void) {
     CHECK_IS(status, 0);
 }
 
-/* A child of a process that has used CUDA can do nothing with it. */
+/* A child of a process that has used CUDA cannot use it. */
 static void test_fork(void) {
     emu_start();
     pid_t child = fork();

@@ -34,7 +34,7 @@ static void drop(problem *p) {
     free(p->a), free(p->b), free(p->c), free(p->ha), free(p->hb), free(p->want);
 }
 
-/* The largest difference, of sums whose terms are exact in fp32: only the order of additions differs. */
+/* The largest difference of sums whose terms are exact in fp32, so that only the order of additions differs. */
 static double difference(problem *p) {
     size_t cn = (size_t)p->m * (size_t)p->n;
     double worst = 0;
@@ -89,7 +89,7 @@ static double seconds(void) {
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* How fast: multiply-adds per second of each kernel. */
+/* Measures multiply-adds per second of each kernel. */
 static void speed(CUmodule module, int size) {
     static const char *const names[] = {"gemm_naive", "gemm_tiled", "gemm_f16"};
     unsigned blocks = (unsigned)size / 64;

@@ -113,7 +113,7 @@ static void *end_elsewhere(void *result) {
     return NULL;
 }
 
-/* What may not be done while capturing, and spoils the capture. */
+/* Calls that are forbidden while capturing, and invalidate the capture. */
 static void test_violations(void) {
     CUgraph g;
     CUdeviceptr p;
@@ -197,7 +197,7 @@ int main(int argc, char **argv) {
     CHECK_IS(cuMemFree_v2(z), sticks);
     CHECK_IS(cuModuleUnload(module), sticks);
     emu_stop(NULL);
-    emu_start(); /* a new context is a new start */
+    emu_start(); /* a new context has no fault */
     x = emu_upload(NULL, 16);
     OK(cuMemFree_v2(x));
     emu_stop(NULL);

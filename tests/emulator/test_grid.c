@@ -1,5 +1,6 @@
-/* test_grid.c: launches with attributes (cuLaunchKernelEx): grids that overlap, against the PTX manual's words
-   ("griddepcontrol") and the driver's manual, and planted bugs, each of which has to be reported or seen in the output.
+/* test_grid.c: launches with attributes (cuLaunchKernelEx): grids that overlap, against the PTX manual
+   ("griddepcontrol") and the driver's manual, and planted bugs, each of which must be reported or visible in the
+   output.
    Usage: test_grid FOLDER, which holds hopper.cuh and grid_test.cu */
 #include "emu_test.h"
 
@@ -19,7 +20,7 @@ static CUresult launch_with(CUfunction f, unsigned blocks, unsigned threads, CUs
     return cuLaunchKernelEx(&c, f, params, NULL);
 }
 
-/* ---- what the driver refuses ---- */
+/* ---- launches that the driver refuses ---- */
 
 static void test_attributes(void) {
     CUdeviceptr log = emu_upload(NULL, 256);
@@ -86,8 +87,8 @@ static int test_order(int allowed, int trigger) {
 enum { N = 256, STEPS = 7 };
 static CUstream stream;
 
-/* STEPS launches, the one in the middle with this name, by way of a graph or not; more is what two steps ago was
-   written. Returns how many values are wrong, or -1 for a fault. */
+/* STEPS launches, the middle one with this name, through a graph or not; more: the output of two steps before. Returns
+   the number of wrong values, or -1 for a fault. */
 static int run_steps(const char *name, int by_graph) {
     float in[N], out[N];
     CUdeviceptr buffers[STEPS + 1];
@@ -101,7 +102,7 @@ static int run_steps(const char *name, int by_graph) {
         buffers[i] = emu_upload(NULL, sizeof in);
         NEED(cuMemsetD8_v2(buffers[i], 0, N * 4));
     }
-    /* What a step overwrites was read by the one before. */
+    /* Each step overwrites the input of the previous one. */
     if (strcmp(name, "step_early_write") == 0) buffers[4] = buffers[2];
     if (by_graph) OK(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
     for (int i = 0; i < STEPS; i++) {

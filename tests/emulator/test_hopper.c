@@ -1,5 +1,5 @@
-/* test_hopper.c: Hopper's instructions against the PTX manual's words, and planted bugs, each of which has to be
-   reported or seen in the output, as in test_bugs.c.
+/* test_hopper.c: Hopper's instructions against the PTX manual, and planted bugs, each of which must be reported or
+   visible in the output, as in test_bugs.c.
    Usage: test_hopper FOLDER, which holds hopper.cuh and hopper_test.cu */
 #include "emu_test.h"
 
@@ -76,7 +76,7 @@ static matrices *new_matrices(unsigned rows, unsigned n) {
     return m;
 }
 
-/* How many elements of the product are wrong. Gives everything back. */
+/* Number of wrong elements of the product. Releases everything. */
 static int wrong_elements(matrices *m) {
     int wrong = 0;
     emu_download(m->out, m->dout, m->rows * m->n * sizeof(float));
@@ -148,7 +148,7 @@ static void test_stmatrix(void) {
 
 /* ---- all together ---- */
 
-/* Returns how many sums are wrong, or -1 if the launch fails. */
+/* Returns the number of wrong sums, or -1 if the launch fails. */
 static int run_pipeline(const char *name, int steps) {
     size_t bytes = (size_t)steps * 16384;
     uint16_t *tiles = (uint16_t *)malloc(bytes);

@@ -1,4 +1,4 @@
-/* test_nvrtc.c: the compiler's API: options, logs, results, and which of them the driver loads. */
+/* test_nvrtc.c: the compiler's API: options, logs, results, and which results the driver loads. */
 #include <dirent.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -131,7 +131,7 @@ static void test_loading(void) {
     CHECK_IS(load(NULL), CUDA_ERROR_INVALID_VALUE);
 }
 
-/* What a compiled kernel does: macros, bounds, several programs at once. */
+/* Compiled kernels: macros, bounds, several programs at once. */
 static void *compile_thread(void *value) {
     char define[32], *log, *cubin;
     const char *options[] = {"-arch=sm_90", "-DFACTOR=2", define};
@@ -190,7 +190,7 @@ static int each_stored(const char *folder, const char *text, int gone) {
     return files;
 }
 
-/* What is in the store is not compiled again: another text in its place is what comes out. */
+/* A library in the store is not compiled again: if it is replaced, the replacement is used. */
 static void test_store(void) {
     static const char *const eleven[] = {"-arch=sm_90", "-DFACTOR=1", "-DVALUE=11"};
     static const char *const twelve[] = {"-arch=sm_90", "-DFACTOR=1", "-DVALUE=12"};

@@ -118,7 +118,7 @@ static void test_events(void) {
     OK(cuEventDestroy_v2(never));
 }
 
-/* Without the event, the order of two streams is open: some seed shows the wrong one, and that is the point. */
+/* Without the event, the order of two streams is undefined, and some seed must show the wrong one. */
 static void test_missing_event(void) {
     CUstream a, b;
     int early = 0;

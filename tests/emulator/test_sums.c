@@ -29,7 +29,7 @@ static float by_definition(float c, const float *a, const float *b, int n, int l
 
 static int same(float x, float y) { return memcmp(&x, &y, 4) == 0; }
 
-/* A half of any exponent, or a bf16, now and then zero. */
+/* A half or bf16 with any exponent, sometimes zero. */
 static float random_value(unsigned *seed, int bf16) {
     unsigned kind = emu_next_random(seed) % 16;
     uint32_t bits = emu_next_random(seed) << 16 ^ emu_next_random(seed);
@@ -60,10 +60,10 @@ static void test_definition(void) {
         wrong += !same(got, want), chains += same(got, chain);
     }
     CHECK_IS(wrong, 0);
-    CHECK(chains < 40000); /* it is no chain of multiply-adds */
+    CHECK(chains < 40000); /* not a chain of multiply-adds */
 }
 
-/* What these cases give was worked out from the definition by hand. */
+/* The results of these cases were worked out from the definition by hand. */
 static void test_by_hand(void) {
     float halves[16], ones[16], tiny[16], big = 65504;
     for (int i = 0; i < 16; i++) halves[i] = 0.5f, ones[i] = 1, tiny[i] = 0x1p-24f;

@@ -1,5 +1,5 @@
-/* test_tensor.c: tensor maps and tensor copies against the words of the driver's and the PTX manual: every byte of a
-   box against a plain loop, every rule of the maps, and planted bugs, as in test_hopper.c.
+/* test_tensor.c: tensor maps and tensor copies against the manuals of the driver and of PTX: every byte of a box
+   against a plain loop, every rule of the maps, and planted bugs, as in test_hopper.c.
    Usage: test_tensor FOLDER, which holds hopper.cuh and tensor_test.cu */
 #include "emu_test.h"
 
@@ -65,8 +65,8 @@ static size_t place_of(const tensor *t, const int *at) {
     return place;
 }
 
-/* Where byte `i` of a box goes that begins at `place` of shared memory. The 16-byte pieces of a row, as long as the
-   swizzle, are exchanged by the number of the 128 bytes that it is in. */
+/* The destination of byte `i` of a box that begins at `place` of shared memory. The 16-byte pieces of a row, which is
+   as long as the swizzle, are permuted by the number of its 128-byte line. */
 static size_t swizzled(size_t i, unsigned place, unsigned swizzle) {
     size_t at = place + i, line = at / 128, piece = swizzle ? at % swizzle / 16 : 0;
     if (!swizzle) return i;
@@ -90,7 +90,7 @@ static CUtensorMap tiled_map(const tensor *t, const cuuint32_t *box, const cuuin
 
 /* ---- loads ---- */
 
-/* Runs the request; returns how many bytes are other than wanted, which are in the order of the box. */
+/* Runs the request; returns the number of bytes that differ from `wanted`, which is in the order of the box. */
 static int wrong_bytes(CUtensorMap *map, request *r, const unsigned char *want, unsigned swizzle) {
     unsigned char *got = new_bytes(r->bytes);
     CUdeviceptr out = emu_upload(NULL, r->bytes);
@@ -303,7 +303,7 @@ static CUresult encode(const encoding *e, int im2col, CUdeviceptr device) {
 
 #define BAD CUDA_ERROR_INVALID_VALUE
 #define UNKNOWN CUDA_ERROR_NOT_SUPPORTED
-/* What the encoding with this change answers, tiled and im2col. */
+/* The result of encoding with this change, tiled and im2col. */
 #define RULE(change, tiled, im2col)                                                                                    \
     do {                                                                                                               \
         encoding e = valid;                                                                                            \

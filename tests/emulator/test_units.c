@@ -1,6 +1,6 @@
-/* test_units.c: what the threads of a warp and of a block do together, against the PTX manual's words, and arithmetic
-   that must round after every operation. The fragment formulas below are the manual's ("Matrix Fragments for
-   mma.m16n8k8 / mma.m16n8k16 with floating point type").
+/* test_units.c: operations of a warp and of a block, against the PTX manual, and arithmetic that must round after every
+   operation. The fragment formulas below are the manual's ("Matrix Fragments for mma.m16n8k8 / mma.m16n8k16 with
+   floating point type").
    Usage: test_units FOLDER, which holds sample.cu and units.cu */
 #include "emu_test.h"
 
@@ -10,7 +10,7 @@ static CUfunction function(const char *name, unsigned shared) { return emu_funct
 
 /* ---- mma ---- */
 
-/* Where element i of a lane's fragment lies. */
+/* Row and column of element i of a lane's fragment. */
 static void place_a(int lane, int i, int k, int *row, int *column) {
     int group = lane >> 2, thread = lane % 4;
     if (k == 16) *row = (i >= 0 && i < 2) || (i >= 4 && i < 6) ? group : group + 8;

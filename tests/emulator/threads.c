@@ -1,5 +1,5 @@
-/* threads.c: fibers. Every CUDA thread of the running block has a stack of its own; switching saves the six registers
-   that a C function must preserve, and nothing else. AddressSanitizer is told of every switch. */
+/* threads.c: fibers. Every CUDA thread of the running block has a stack of its own; switching saves only the six
+   registers that a C function must preserve. AddressSanitizer is notified of every switch. */
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -107,7 +107,7 @@ void emu_thread_resume(emu_worker *worker, emu_thread *thread) {
     worker->current = NULL;
 }
 
-/* The lane of this thread's warp that goes on next, in the block's order of lanes; NULL: all wait for other warps. */
+/* The lane of this thread's warp that continues next, in the block's order of lanes; NULL: all wait for other warps. */
 static emu_thread *next_ready(emu_worker *worker, const emu_thread *t) {
     for (unsigned i = worker->lane_place[t->lane] + 1u, end = i + 32; i < end; i++) {
         unsigned index = t->warp * 32 + worker->lane_order[i % 32];
@@ -116,7 +116,8 @@ static emu_thread *next_ready(emu_worker *worker, const emu_thread *t) {
     return NULL;
 }
 
-/* Straight from lane to lane: by way of the scheduler it would be two switches, whose returns no processor predicts. */
+/* Switches straight from lane to lane: going through the scheduler would take two switches, whose returns no processor
+   predicts. */
 void emu_thread_yield(emu_worker *worker) {
     emu_thread *t = worker->current, *next = next_ready(worker, t);
     if (next == t) return;
@@ -131,7 +132,7 @@ void emu_thread_yield(emu_worker *worker) {
 #endif
 }
 
-/* Leaves a thread for good, finished or not: its stack is simply used again. */
+/* Leaves a thread for good, finished or not; its stack is reused. */
 EMU_NORETURN void emu_thread_abandon(emu_worker *worker) {
     void *never;
 #if EMU_ASAN

@@ -1,5 +1,5 @@
-/* warp.c: what a warp does together. It runs when the last lane has arrived; every lane's operands are there.
-   Register layouts are those of the PTX manual, "Matrix Fragments for mma.m16n8k8 / mma.m16n8k16" and "ldmatrix". */
+/* warp.c: warp-wide operations. They run when the last lane has arrived, so every lane's operands are there. Register
+   layouts are those of the PTX manual, "Matrix Fragments for mma.m16n8k8 / mma.m16n8k16" and "ldmatrix". */
 #include <immintrin.h>
 
 #include "emulator.h"
@@ -11,7 +11,7 @@ static struct reid_emulator_lane *operands(emu_worker *w, unsigned warp, unsigne
 
 /* ---- shuffles and votes ---- */
 
-/* The lane that `lane` reads from; its own where the source lies outside its segment. */
+/* The lane from which `lane` reads; its own if the source is outside its segment. */
 static unsigned source_lane(enum reid_emulator_op op, unsigned lane, unsigned other, unsigned width) {
     unsigned first = lane & ~(width - 1), last = first + width - 1, from;
     switch (op) {
@@ -65,7 +65,7 @@ static void add_products(float (*d)[8], float (*a)[16], float (*b)[8], unsigned 
     }
 }
 
-/* The same as the chip's tensor cores add. */
+/* Like mma, with sums as the chip's tensor cores add them. */
 static void add_tensor_sums(float (*d)[8], float (*a)[16], float (*b)[8], int k, int bf16) {
     const int arch = emu_get_settings()->arch, terms = tensor_terms(arch, k);
     for (int i = 0; i < k; i += terms)

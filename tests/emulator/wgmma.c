@@ -12,7 +12,7 @@ static const uint32_t emu_poison = 0x7fad7fad;
 
 typedef struct sums { /* accumulators of a warp */
     float *d[LANES];
-    unsigned n, uses; /* by products under way; 0: only kept for a next one without wgmma.fence */
+    unsigned n, uses; /* by pending products; 0: only kept for a next one without wgmma.fence */
     float rows[16][MAX_N];
 } sums;
 
@@ -29,7 +29,7 @@ struct emu_tensor { /* of a warp */
     sums *sums[MAX_SUMS];
     int fenced;
     unsigned registers; /* setmaxnreg; 0: none yet */
-    uint64_t history;   /* of what the whole warpgroup has to do alike */
+    uint64_t history;   /* hash of the operations that the whole warpgroup must do alike */
     int line;
 };
 
@@ -167,7 +167,7 @@ static void add_products(float (*d)[MAX_N], float (*a)[16], float (*b)[MAX_N], u
         }
 }
 
-/* The same as tensor cores add. */
+/* With sums as tensor cores add them. */
 static void add_tensor_sums(float (*d)[MAX_N], float (*a)[16], float (*b)[MAX_N], const product *p) {
     const int least = p->bf16 ? TENSOR_LEAST_BF16 : TENSOR_LEAST_F16;
     const int bits = tensor_bits(emu_get_settings()->arch);
@@ -213,7 +213,7 @@ static float *two_of(sums *s, unsigned lane, unsigned i) {
     return &s->rows[lane / 4 + i % 2 * 8][i / 2 * 8 + lane % 4 * 2];
 }
 
-/* What a wgmma without a fence before it may use: what the last one left, if no thread has changed it. */
+/* Whether a wgmma without a preceding fence may use the accumulators: only if no thread has changed them since. */
 static int untouched(sums *s, emu_thread *lanes) {
     for (unsigned lane = 0; lane < LANES; lane++) {
         if (s->d[lane] != lanes[lane].operands->d) return 0;
@@ -332,7 +332,7 @@ static void wait(emu_worker *w, emu_tensor *t, unsigned warp, unsigned groups_le
     memmove(t->list, t->list + done, t->count * sizeof *t->list);
 }
 
-/* setmaxnreg: what a thread may have from now on. */
+/* setmaxnreg: the registers that a thread may use from now on. */
 static void set_registers(emu_worker *w, emu_tensor *t, unsigned warp) {
     const emu_thread *lane = &w->threads[warp * 32];
     unsigned count = lane->operands->value, more = lane->operands->count;

@@ -1,5 +1,5 @@
-/* cuda_cache.c: the folder of compiled kernels and packs of them: whatever is wrong with one, the embeddings have the
-   same bits, or the error says what is wrong. Run by t_cuda_faults.sh on the emulator.
+/* cuda_cache.c: the folder of compiled kernels, and packs: whatever is wrong with one, the embeddings have the same
+   bits, or the error says what is wrong. Run by t_cuda_faults.sh on the emulator.
 
    Linked with -Wl,--wrap=glob,--wrap=write,--wrap=fsync,--wrap=rename. */
 #include "cuda_faults.h"
@@ -9,14 +9,14 @@
 #define ROWS 4
 #define NOBODY 65534
 
-/* What children tell the others. */
+/* Results that child processes pass on to the others. */
 static struct shared {
-    test_row rows[ROWS]; /* FP16 on the GPU, as everything must come out */
-    int programs;        /* that the network needs */
+    test_row rows[ROWS]; /* FP16 on the GPU: the expected bits */
+    int programs;        /* needed by the network */
 } *shared;
 
-/* Folders: of everything here, a cache of all programs, one of those that the pack `most` lacks, packs. Most tests use
-   that pack, for compiling takes time. */
+/* Folders: for everything here; a cache of all programs; one of those that the pack `most` lacks; packs. Most tests use
+   that pack, because compiling takes time. */
 static char root[256], full[256], warm[256], packs[256], most[300];
 #define LACKS 4
 
@@ -33,7 +33,7 @@ ssize_t __wrap_write(int fd, const void *data, size_t size) {
         errno = ENOSPC;
         return -1;
     }
-    if (size > (size_t)room) size = (size_t)room; /* what fits is written */
+    if (size > (size_t)room) size = (size_t)room; /* writes what fits */
     room -= (long long)size;
     return __real_write(fd, data, size);
 }
@@ -110,7 +110,7 @@ static void start(const char *cache) {
     if (!CHECK_RESULT(start_desc(&desc), REID_OK)) printf("%s\n", last.error.text);
 }
 
-/* A start that finds no usable folder: one warning with these words, and everything is compiled. */
+/* A start without a usable folder: one warning with these words, and everything is compiled. */
 static void start_without(const char *cache, const char *words) {
     start(cache);
     CHECK_IS(last.compiled, LACKS);
@@ -133,7 +133,7 @@ static reid_desc pack_desc(void) {
     return desc;
 }
 
-/* The reference, and folders whose parents are made too. */
+/* Makes the reference; folders are created with their parents. */
 static void fill(void) {
     reid_desc desc = desc_for(full);
     reid_ctx *ctx;
@@ -158,7 +158,7 @@ static void fill(void) {
     CHECK(stat(warm, &st) == 0 && (st.st_mode & 0777) == 0700);
     path_of(path, warm, name);
     CHECK(stat(path, &st) == 0 && (st.st_mode & 0777) == 0600);
-    emulator_nvrtc_fail("nvrtcCompileProgram:1"); /* nothing is compiled any more */
+    emulator_nvrtc_fail("nvrtcCompileProgram:1"); /* nothing is compiled again */
     start_with(warm, 0, 0);
     desc = desc_for(full);
     desc.kernels_pack = NULL;
@@ -167,7 +167,7 @@ static void fill(void) {
     emulator_nvrtc_fail(NULL);
 }
 
-/* Every part of an entry, damaged: it is made again, with a warning, and then whole. */
+/* An entry damaged in any part is compiled again, with a warning, and then is whole. */
 static void damage_one(const char *folder, int which, long at, long cut) {
     char names[64][256], path[512];
     int count = 0;
@@ -201,19 +201,19 @@ static void damaged(void) {
     for (size_t i = 0; i < sizeof offsets / sizeof *offsets; i++) {
         damage_one(folder, n++, offsets[i], -1);
         start_with(folder, 1, 1);
-        CHECK_HAS(last.log.text, "is damaged and is made again");
+        CHECK_HAS(last.log.text, "is damaged and is compiled again");
     }
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         damage_one(folder, n++, 0, sizes[i]);
         start_with(folder, 1, 1);
-        CHECK_HAS(last.log.text, "is damaged and is made again");
+        CHECK_HAS(last.log.text, "is damaged and is compiled again");
     }
     for (int i = 0; i < LACKS; i++) damage_one(folder, i, 200, -1); /* every one */
     start_with(folder, LACKS, LACKS);
     start_with(folder, 0, 0);
 }
 
-/* An entry under another's name is whole, and yet not what was looked for. */
+/* An entry under another's name is undamaged, but not the one looked for. */
 static void swapped(void) {
     char folder[512];
     path_of(folder, root, "swapped");
@@ -249,7 +249,7 @@ static void other_entries(void) {
     emulator_nvrtc_fail("nvrtcCompileProgram:1");
     CHECK_RESULT(start_desc(&desc), REID_ERR_DEVICE);
     emulator_nvrtc_fail(NULL);
-    snprintf(words, sizeof words, "%d kernels have to be compiled", shared->programs); /* all */
+    snprintf(words, sizeof words, "%d kernels must be compiled", shared->programs); /* all */
     CHECK_HAS(last.error.text, words);
     free(text);
 }
@@ -258,16 +258,16 @@ static void no_folder(void) {
     char path[512], home[1024];
     path_of(path, root, "file");
     test_write_file(path, "x", 1);
-    start_without(path, "it is no folder");
+    start_without(path, "it is not a folder");
     snprintf(home, sizeof home, "%s/below", path);
-    start_without(home, "it cannot be made");
+    start_without(home, "it cannot be created");
     path_of(path, root, "group");
     mkdir(path, 0700), chmod(path, 0770);
     start_without(path, "others may write to it");
     CHECK_IS(count_files(path, "", NULL), 0);
     chmod(path, 0707);
     start_without(path, "others may write to it");
-    path_of(path, root, "open"); /* what is in it can be renamed by others, unless the folder forbids it */
+    path_of(path, root, "open"); /* others can rename files in it, unless the folder forbids it */
     snprintf(home, sizeof home, "%s/cache", path);
     mkdir(path, 0700), mkdir(home, 0700), chmod(path, 0777);
     start_without(home, "others may write to its parent folder");
@@ -289,16 +289,16 @@ static void no_folder(void) {
     shell("cd '%s' && chmod 666 $(ls | grep -vx tiles | head -n 1)", home); /* others could have written it */
     start(home);
     CHECK(last.log.warnings == 1 && last.compiled == 1);
-    CHECK_HAS(last.log.text, "is made again: others may write to it");
+    CHECK_HAS(last.log.text, "is compiled again: others may write to it");
     if (geteuid() == 0) {
         shell("cd '%s' && chown 65534 $(ls | grep -vx tiles | head -n 1)", home);
         start(home);
         CHECK(last.log.warnings == 1 && last.compiled == 1);
-        CHECK_HAS(last.log.text, "is made again: it belongs to another user");
+        CHECK_HAS(last.log.text, "is compiled again: it belongs to another user");
     }
     start_with(home, 0, 0);
     start("");
-    CHECK_IS(last.log.warnings, 0); /* asked for */
+    CHECK_IS(last.log.warnings, 0); /* requested */
     CHECK_IS(last.compiled, LACKS);
 }
 
@@ -352,7 +352,7 @@ static void full_disk(void) {
     CHECK_IS(count_files(path, "", NULL), 0);
 }
 
-/* The same with a real one, where mounting is allowed. */
+/* Repeats test with a really full disk, where mounting is allowed. */
 static void full_tmpfs(void) {
     char path[512];
     path_of(path, root, "tmpfs");
@@ -370,7 +370,7 @@ static void full_tmpfs(void) {
     umount(path);
 }
 
-/* As another user than root, for whom a folder can be read-only. */
+/* Runs as a user other than root, for whom a folder can be read-only. */
 static void users(void) {
     char path[512], copy[512];
     path_of(path, root, "readonly"), path_of(copy, root, "readonly-full");
@@ -396,7 +396,7 @@ static void as_nobody(void) {
     chmod(path, 0500), chmod(copy, 0500);
     start_without(path, "writing failed (errno 13)");
     CHECK_IS(count_files(path, "", NULL), 0);
-    start_with(copy, 0, 0); /* what a read-only folder holds is used */
+    start_with(copy, 0, 0); /* entries of a read-only folder are used */
     chmod(path, 0300);
     start_without(path, "it cannot be read");
     chmod(path, 0700), chmod(copy, 0700);
@@ -473,13 +473,13 @@ static void wrong_packs(void) {
     char path[512];
     path_of(path, packs, "older"); /* for sm_89 */
     CHECK_RESULT(start_pack(path, NO_NVRTC), REID_ERR_DEVICE);
-    CHECK_HAS(last.error.text, "kernels have to be compiled for sm_90");
+    CHECK_HAS(last.error.text, "kernels must be compiled for sm_90");
     CHECK_HAS(last.error.text, "/nonexistent/libnvrtc.so.13");
     CHECK_HAS(last.error.text, path);
     CHECK_RESULT(start_pack(path, CACHE), REID_OK);
     path_of(path, packs, "flip");
     CHECK_RESULT(start_pack(path, NO_NVRTC), REID_ERR_DEVICE);
-    CHECK_HAS(last.error.text, "1 kernels have to be compiled");
+    CHECK_HAS(last.error.text, "1 kernel must be compiled");
     CHECK_RESULT(start_pack(path, NVRTC), REID_OK);
     CHECK_IS(last.compiled, 1);
     path_of(path, packs, "good");
@@ -489,7 +489,7 @@ static void wrong_packs(void) {
         if (i) other.precision = REID_FP32;
         else other.height = 48;
         CHECK_RESULT(start_desc(&other), REID_ERR_DEVICE);
-        CHECK_HAS(last.error.text, "kernels have to be compiled for sm_90");
+        CHECK_HAS(last.error.text, "kernels must be compiled for sm_90");
     }
     CHECK_RESULT(start_pack("/nonexistent/pack", NVRTC), REID_ERR_FILE_OPEN);
     CHECK_HAS(last.error.text, "/nonexistent/pack");
@@ -497,7 +497,7 @@ static void wrong_packs(void) {
     CHECK_HAS(last.error.text, packs);
     CHECK_RESULT(start_pack("reid_kernels.cu", NVRTC), REID_ERR_KERNEL_PACK);
     CHECK_HAS(last.error.text, "reid_kernels.cu");
-    reid_desc desc = desc_for(""); /* AUTO goes on with the CPU */
+    reid_desc desc = desc_for(""); /* AUTO falls back to the CPU */
     desc.device = REID_DEVICE_AUTO, desc.precision = REID_PRECISION_DEFAULT;
     desc.log_fn = log_line, desc.log_user = &last.log;
     for (int i = 0; i < 3; i++) {
@@ -542,7 +542,7 @@ static void damaged_pack(void) {
         test_write_file(copy, bytes, size);
         bytes[data[i]] ^= 1;
         CHECK_RESULT(start_pack(copy, NO_NVRTC), REID_ERR_DEVICE);
-        CHECK_HAS(last.error.text, "1 kernels have to be compiled");
+        CHECK_HAS(last.error.text, "1 kernel must be compiled");
         CHECK_HAS(last.error.text, copy);
         CHECK_RESULT(start_pack(copy, NVRTC), REID_OK);
         CHECK_IS(last.compiled, 1);
@@ -556,7 +556,7 @@ static void damaged_pack(void) {
     free(bytes);
 }
 
-/* Tables that lie, under a right checksum. */
+/* Wrong tables with a correct checksum. */
 static void lying_pack(void) {
     static const uint64_t rows[][2] = {{1 << 20, 16},        {80, UINT64_MAX}, {UINT64_MAX, 2},
                                        {UINT64_MAX - 8, 16}, {80, 0},          {0, 80}};
@@ -578,11 +578,11 @@ static void lying_pack(void) {
         test_write_file(path, bytes, sizeof bytes);
         CHECK_RESULT(start_pack(path, NO_NVRTC), REID_ERR_DEVICE);
     }
-    for (int shift = 1; shift < 64; shift += 6) { /* more rows than there are */
+    for (int shift = 1; shift < 64; shift += 6) { /* more rows than the file has */
         reid__put64(bytes + 8, (uint64_t)1 << shift);
         CHECK(!reid__bundle_valid(bytes, sizeof bytes));
     }
-    reid__put64(bytes + 8, 0); /* none at all is a pack, of nothing */
+    reid__put64(bytes + 8, 0); /* no programs: a valid, empty pack */
     reid__digest_of(bytes, 16, digest);
     reid__put64(reid__put64(bytes + 16, digest[0]), digest[1]);
     test_write_file(path, bytes, 32);
@@ -630,7 +630,7 @@ static void pack_arguments(void) {
     CHECK_HAS(last.error.text, "reid_kernels.cu:1:");
 }
 
-/* NVRTC that does not know the chip. What it says of a newer one must not be a pack that no machine can use. */
+/* NVRTC that does not know the chip. For a newer chip it must not write a pack that no machine can use. */
 static void pack_unknown_chip(void) {
     char path[512];
     reid_desc desc = pack_desc();

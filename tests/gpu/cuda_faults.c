@@ -1,6 +1,6 @@
-/* cuda_faults.c: every driver call, every call of NVRTC and every allocation fails once, and memory is short: an error
-   with a text or the right bits, nothing left behind, and the caller's context as it was. Then forks, threads, the
-   queue and memory_limit. Run by t_cuda_faults.sh on the emulator.
+/* cuda_faults.c: every driver call, every call of NVRTC and every allocation fails once, and memory is short: the
+   result is an error with a text, or the right bits, with nothing left behind and the caller's context unchanged. Then
+   forks, threads, the queue and memory_limit. Run by t_cuda_faults.sh on the emulator.
 
        cuda_faults PACK pack            makes the pack that the others use
        cuda_faults PACK PART            memory, small, nvrtc, host, fork, context, threads, queue or limit
@@ -18,7 +18,7 @@ static test_row right[PICTURES];
 static test_log all;
 static reid_error error;
 
-/* NVRTC's programs that are alive, counted by standing between: the emulator has no count of them. */
+/* Counts NVRTC's live programs by intercepting its calls, as the emulator does not count them. */
 static int rtc_programs;
 static int (*rtc_create)(void **, const char *, const char *, int, const char *const *, const char *const *);
 static int (*rtc_destroy)(void **);
@@ -70,7 +70,7 @@ static void *current_context(void) {
 
 static double seconds(void) { return (double)reid__now() * 1e-9; }
 
-/* --- one program of calls, and what may come of it ---------------------------------------------------------------- */
+/* --- one program of calls, and its allowed results ---------------------------------------------------------------- */
 
 /* A failed call leaves code and text, and zeros. */
 static void check_failure(reid_result r, const test_row *rows, int n) {
@@ -89,7 +89,7 @@ static void check_after(reid_ctx *ctx) {
     uint8_t view[32 * 32 * 3];
     float times[REID__MAX_OPS];
     if (!ctx->gpu->device.lost) {
-        for (int n = 1; n <= ROWS; n += ROWS - 1) { /* less than before: nothing of the failed call may come out */
+        for (int n = 1; n <= ROWS; n += ROWS - 1) { /* fewer than before: nothing of the failed call may appear */
             CHECK_RESULT(embed_all(ctx, n, rows, &error), REID_OK);
             CHECK(is_right(rows, n));
         }
@@ -161,7 +161,7 @@ static void one_failing(const char *what, size_t at, int code) {
     run_all(specification);
 }
 
-/* After these have failed something is left, and nothing can be done about it; `any` does not count them. */
+/* If these fail, something unavoidably leaks; `any` does not count them. */
 static int gives_back(const char *name) {
     return strstr(name, "Free") || strstr(name, "Destroy") || strstr(name, "Unload") || strstr(name, "Release") ||
            strstr(name, "Pop");
@@ -739,7 +739,7 @@ int main(int argc, char **argv) {
         reid_destroy(ctx);
         CHECK(near_cpu(right, PICTURES));
     }
-    const char *seed = getenv("REID_SEED"); /* which of the calls: other ones in each run */
+    const char *seed = getenv("REID_SEED"); /* chooses the calls, others in each run */
     if (strcmp(part, "calls") == 0)
         test_calls(argc > 3 ? atoi(argv[3]) : 0, argc > 4 ? strtoul(argv[4], NULL, 10) : 1,
                    seed ? strtoul(seed, NULL, 10) : 0);

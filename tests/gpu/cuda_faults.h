@@ -1,6 +1,6 @@
-/* cuda_faults.h: what cuda_faults.c, cuda_loader.c and cuda_cache.c share: a tiny network on the emulator, a log that
-   can be searched, children. t_cuda_faults.sh puts a reid.h in front whose efficientnet_b0 is a quarter as wide and a
-   quarter as deep, so that creating a handle takes 40 ms. */
+/* cuda_faults.h: code shared by cuda_faults.c, cuda_loader.c and cuda_cache.c: a tiny network on the emulator, a log
+   that can be searched, child processes. t_cuda_faults.sh puts a reid.h in front whose efficientnet_b0 is a quarter as
+   wide and a quarter as deep, so that creating a handle takes 40 ms. */
 #ifndef CUDA_FAULTS_H
 #define CUDA_FAULTS_H
 
@@ -49,7 +49,7 @@ TEST_FN int check_has_(const char *text, const char *part, const char *file, int
     return ok;
 }
 
-/* Toolkits and wheels of this very machine must not be found: "/usr/..." is looked up below another root. */
+/* Toolkits and wheels of this machine must not be found, so "/usr/..." is looked up below another root. */
 TEST_FN const char *test_folders = "/nonexistent";
 
 int __real_glob(const char *pattern, int flags, int (*fn)(const char *, int), glob_t *found);
@@ -78,7 +78,7 @@ TEST_FN void log_line(reid_log_level level, reid_result id, const char *message,
     log->warnings += level == REID_LOG_WARNING;
 }
 
-/* --- the network, its input and what should come out -------------------------------------------------------------- */
+/* --- the network, its input and expected output ------------------------------------------------------------------- */
 
 typedef struct test_row { float v[DIM]; } test_row;
 
@@ -140,7 +140,7 @@ TEST_FN float row_distance(const test_row *a, const test_row *b) {
     return most;
 }
 
-/* Are n rows the CPU's, but for what FP16 may change? Each has to be nearer to its own than to any other row. */
+/* Whether n rows are the CPU's up to FP16's error. Each must be nearer to its own than to any other row. */
 TEST_FN int near_cpu(const test_row *rows, int n) {
     for (int i = 0; i < n; i++)
         for (int k = 0; k < PICTURES; k++) {
@@ -232,7 +232,7 @@ TEST_FN reid_desc test_pack_desc(reid_error *error) {
     return desc;
 }
 
-/* Copies a pack and leaves `lacks` of its programs out, by taking away their keys. */
+/* Copies a pack without `lacks` of its programs, by removing their keys. */
 TEST_FN void pack_without(const char *from, const char *to, size_t lacks) {
     uint64_t digest[2];
     FILE *f = fopen(from, "rb");
@@ -249,7 +249,7 @@ TEST_FN void pack_without(const char *from, const char *to, size_t lacks) {
 
 /* --- children and folders ----------------------------------------------------------------------------------------- */
 
-/* Runs a part in a process of its own: the driver starts afresh, and users, limits and crashes stay there. */
+/* Runs a part in its own process: the driver starts afresh, and users, limits and crashes stay there. */
 TEST_FN void in_child(const char *name, void (*part)(void)) {
     int status = 0;
     fflush(stdout);
@@ -280,7 +280,7 @@ TEST_FN int count_files(const char *folder, const char *part, char name[256]) {
     return count;
 }
 
-/* $TEST_OUT/NAME, which is not made. TEST_OUT is an absolute path. */
+/* The path $TEST_OUT/NAME, which is not created. TEST_OUT is an absolute path. */
 TEST_FN void folder_path(char path[256], const char *name) {
     const char *out = getenv("TEST_OUT");
     test_need(out && *out == '/', "TEST_OUT");

@@ -1,11 +1,10 @@
-# cuda_lib.sh: what the tests of the CUDA executor share. Sourced, from the top of the repository:
+# cuda_lib.sh: code shared by the tests of the CUDA executor. Sourced from the top of the repository:
 #
 #     out=build/tests/NAME
 #     . tests/gpu/cuda_lib.sh
-#
-# It ends the test as skipped where the emulator cannot run, builds the emulator, and sends programs to it: run
-# COMMAND... with the libraries in $emulator and the cache of kernels in $cache, which all tests of the plain mode
-# share. What the tests have in common is built once, by the first of them or by tests/run.
+# It skips the test if the emulator cannot run, builds the emulator, and runs programs on it: run COMMAND... uses the
+# libraries in $emulator and the cache of kernels in $cache, which all tests of the plain mode share. Common programs
+# are built once, by the first test or by tests/run.
 
 . tests/emulator/needs.sh
 . tests/lib/check.sh
@@ -18,7 +17,7 @@ compile_net() {
     gcc -std=c99 -D_GNU_SOURCE -DREID_ASSERT=assert -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -g1 "$@" \
         -I. tests/gpu/cuda_net.c -o "$to" -lm -lpthread
 }
-# cuda_net, and `apart`, in which every buffer is an allocation of its own; built if something is newer
+# cuda_net, and `apart`, in which every buffer is a separate allocation; built if something is newer
 programs=build/tests/programs
 shared_net() {
     case $1 in apart) more=-DREID__SEPARATE_BUFFERS ;; *) more= ;; esac
@@ -50,7 +49,7 @@ golden() {
     cat "$out/log"
 }
 
-# goldens NETWORK SIZE: FP16 and FP32 at every size where all is asked for, else at this one
+# goldens NETWORK SIZE: FP16 and FP32 at every size with REID_ALL, else at this one
 goldens() {
     if all; then golden "$1"
     else for precision in fp16 fp32; do golden "$1" GOLDEN_PRECISION=$precision GOLDEN_SIZE="$2"; done; fi

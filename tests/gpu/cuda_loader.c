@@ -1,14 +1,14 @@
-/* cuda_loader.c: one attempt to use CUDA, in the environment that t_cuda_faults.sh made, and what has to come of it.
+/* cuda_loader.c: one attempt to use CUDA, in an environment made by t_cuda_faults.sh, and its expected result.
 
        cuda_loader [NAME=VALUE...] WHAT RESULT [TEXT...]
 
    WHAT      cuda: reid_create with REID_DEVICE_CUDA      auto: with REID_DEVICE_AUTO       query: reid_query_gpu
              fp16: AUTO with REID_FP16, so that the CPU cannot take over
    RESULT    the identifier of the result; `auto` with REID_OK means that the CPU took over, `cuda` that the GPU works
-   TEXT      has to be in the error's text (auto: in the logged reason; query: in what was found); "!TEXT" must not be
+   TEXT      must be in the error's text (auto: in the logged reason; query: in what was found); "!TEXT" must not be
    NAME      path, pack, nvrtc, cache: of the desc; index; src: "none", "both" or a text
-             folders: what stands for the root in the folders where NVRTC is searched for
-             mapped: a library that has to be loaded afterwards
+             folders: replaces the root of the folders in which NVRTC is searched for
+             mapped: a library that must be loaded afterwards
 
    Linked with -Wl,--wrap=glob. */
 #include "cuda_faults.h"
@@ -118,7 +118,7 @@ int main(int argc, char **argv) {
     CHECK_IS(heap.live, 0);
     CHECK_IS(heap.wrong_size, 0);
     if (mapped) CHECK(is_mapped(mapped));
-    void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD); /* there may be none, or one of our stubs */
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD); /* there may be no driver, or one of our stubs */
     if (driver && dlsym(driver, "reid_emulator_live") && !CHECK_IS(emulator_live(), 0))
         printf("%s\n", emulator_live_text());
     test_teardown();

@@ -2,14 +2,14 @@
 
        cuda_net golden NETWORK         every golden of PyTorch for it, FP32 and FP16, one image each
        cuda_net bits CASE              batch, place, tiles, lanes and threads change no bit: cases 0 to 2
-       cuda_net latency CASE           the same with LATENCY: cases 0 and 1
-       cuda_net pictures CASE          pixels equal the CPU's; every kind of picture; flip, raw, heads: cases 0 to 4
+       cuda_net latency CASE           like bits, with LATENCY: cases 0 and 1
+       cuda_net pictures CASE          pixels equal the CPU's; every kind of image; flip, raw, heads: cases 0 to 4
        cuda_net calls                  queries, timing, networks without a direction
        cuda_net small NETWORK          FP32, FP16 and bf16 against the CPU at 64x32, for the slow modes
        cuda_net files PRECISION A B    two .npy files of embeddings
 
-   LATENCY in the environment asks for desc.latency. Compiled with REID__SEPARATE_BUFFERS, every buffer of the plan is
-   an allocation of its own. */
+   LATENCY in the environment sets desc.latency. Compiled with REID__SEPARATE_BUFFERS, every buffer of the plan is a
+   separate allocation. */
 #define REID_STATIC
 #define REID_IMPLEMENTATION
 #include "reid.h"
@@ -48,7 +48,7 @@ static float *embed(reid_ctx *ctx, const reid_image *images, int n) {
     return out;
 }
 
-/* Weights that make different embeddings of different pictures (those of test_net.h hardly do). */
+/* Weights that give different images different embeddings, as those of test_net.h hardly do. */
 static net_file weights_for(const char *network, int projection) {
     net_file file = {NULL, 0};
     file.bytes = seeded_file(network, 1, SEEDED_F32, projection ? SEEDED_PROJECTION : 0, &file.size);
@@ -60,7 +60,7 @@ static double worst_difference(const float *a, const float *b, size_t count) {
     double worst = 0;
     for (size_t i = 0; i < count; i++) {
         double d = fabs((double)a[i] - (double)b[i]);
-        if (d > worst || d != d) worst = d; /* a NaN stays */
+        if (d > worst || d != d) worst = d; /* a NaN stays a NaN */
     }
     return worst;
 }
@@ -111,8 +111,8 @@ static void test_golden(const char *network) {
 
 enum { PICTURES = 11, PIXELS_H = 53, PIXELS_W = 31 };
 
-/* `count` images in one call, then those from `first` on in pieces, from `most` handles: rows must be equal to the
-   bit. */
+/* Embeds `count` images in one call, then those from `first` on in pieces, with `most` handles: the bits of rows must
+   be equal. */
 static void bits_of(const char *network, int height, int width, int count, int first, size_t most,
                     reid_precision precision) {
     static const struct { int batch, lanes, threads; } handles[] = {{16, 1, 1}, {1, 1, 2}, {4, 2, 3}};
@@ -139,7 +139,7 @@ static void bits_of(const char *network, int height, int width, int count, int f
     free(want), free(pixels), free(file.bytes);
 }
 
-/* The same for desc.latency: sums in parts, the same ones in every batch. */
+/* Bits with desc.latency: sums in parts, which must be the same in every batch. */
 static void test_latency(int which) {
     need(getenv("LATENCY") != NULL, "LATENCY is not set");
     if (which == 0) bits_of("resnet50-multiscale", 33, 32, 3, 2, 2, REID_FP16);
@@ -174,7 +174,7 @@ static int make_pictures(reid_image *images, reid_box *boxes, uint8_t *pixels, s
     return n;
 }
 
-/* What reid_preprocess gives has the row of its image. */
+/* The output of reid_preprocess has the embedding of its image. */
 static void check_prepared(reid_ctx *ctx, const reid_image *image, uint8_t *view, const float *row) {
     reid_info info;
     CHECK(reid_query_desc(ctx, &info) == REID_OK && reid_preprocess(ctx, image, view, NULL) == REID_OK);
@@ -271,11 +271,11 @@ static void check_no_direction(const net_options *options, reid_precision precis
     free(pixels), free(file.bytes);
 }
 
-/* Activations of millions: FP16 has no numbers for them, bf16 computes what FP32 does. */
+/* Activations in the millions: too large for FP16; bf16 agrees with FP32. */
 static void check_range(void) {
     net_options wide;
     memset(&wide, 0, sizeof wide);
-    wide.gain = 2; /* of each layer; ReLU and bf16 care for no scale */
+    wide.gain = 2; /* of each layer; ReLU and bf16 do not depend on scale */
     net_file file = net_for("resnet50", REID_HEAD_NONE, 1, &wide);
     uint8_t *pixels = net_pixels(1, 40, 30, 1);
     reid_image image = net_image(pixels, 0, 40, 30);
@@ -357,8 +357,8 @@ static void test_small(const char *network) {
 
 /* ---- INT8 -------------------------------------------------------------------------------------------------------- */
 
-/* Three pictures by the CPU and by the GPU with batches of 8 and, for latency, of 1, whose bits have to be equal.
-   Returns the least cosine between the two; `bits`: they are equal to the bit, too. */
+/* Three images on the CPU, and on the GPU with batches of 8 and, for latency, of 1, whose bits must be equal. Returns
+   the least cosine between CPU and GPU; `bits`: whether these are equal to the bit, too. */
 static double int8_cosine(reid_desc desc, const reid_image *images, int bits) {
     reid_info here, there;
     reid_ctx *cpu = create_on(desc, REID_DEVICE_CPU, REID_INT8);
@@ -386,7 +386,7 @@ static double int8_cosine(reid_desc desc, const reid_image *images, int bits) {
     return least;
 }
 
-/* Rows of three pictures, and which of them have left the ranges: told[3], and in the handle's counts. */
+/* Rows of three images, and which of them exceeded the ranges: told[3], and in the handle's counts. */
 static float *saturated_rows(reid_desc desc, reid_device device, reid_precision precision, const reid_image *images,
                              unsigned char *told) {
     reid_saturation sum;
@@ -402,8 +402,8 @@ static float *saturated_rows(reid_desc desc, reid_device device, reid_precision 
     return rows;
 }
 
-/* The GPU counts what the CPU counts, and desc.fallback gives images beyond the ranges the rows of the GPU's FP32. The
-   ranges are those of images[0]; images[1] is made black and white. */
+/* The GPU counts the same images as the CPU, and desc.fallback gives images beyond the ranges the rows of the GPU's
+   FP32. The ranges are those of images[0]; images[1] is made black and white. */
 static void test_saturated(reid_desc desc, const reid_image *images) {
     const reid_image three[3] = {images[1], images[0], images[0]}; /* the last one takes the first one's place */
     unsigned char *squares = (unsigned char *)(uintptr_t)images[1].pixels, there[3], here[3], same[3], none[3];
@@ -457,7 +457,7 @@ static void note_warning(reid_log_level level, reid_result id, const char *messa
     if (level == REID_LOG_WARNING) snprintf(all + strlen(all), 1000 - strlen(all), "%s\n", message);
 }
 
-/* desc.fallback where the GPU takes INT8 or FP32 alone: both are on the CPU, and the log says why. */
+/* desc.fallback if the GPU can run only INT8 or only FP32: both run on the CPU, and the log says why. */
 static void both_on_cpu(reid_desc desc, const char *why, const char *alone) {
     char log[1000] = "";
     reid_ctx *ctx;
@@ -471,18 +471,18 @@ static void both_on_cpu(reid_desc desc, const char *why, const char *alone) {
     reid_destroy(ctx);
 }
 
-/* A card that has no memory for FP32 beside INT8. */
+/* A card without memory for FP32 in addition to INT8. */
 static void small_card(reid_desc desc) {
     reid_ctx *ctx;
     desc.device = REID_DEVICE_CUDA;
     CHECK(reid_create(&desc, &ctx) == REID_OK);
     reid_destroy(ctx);
-    both_on_cpu(desc, "in FP32, for desc.fallback: computing on the CPU: ", "the GPU takes INT8 alone");
+    both_on_cpu(desc, "in FP32, for desc.fallback: computing on the CPU: ", "the GPU can run only INT8");
     desc.fallback = 1;
     CHECK(reid_create(&desc, &ctx) == REID_ERR_OUT_OF_MEMORY);
 }
 
-/* A chip without the instruction: refused, or the CPU's where no GPU is asked for. */
+/* A chip without the instruction: refused, or computed on the CPU unless CUDA is requested. */
 static void no_int8(reid_desc desc) {
     const reid_error *error = desc.error;
     reid_ctx *ctx;
@@ -498,7 +498,7 @@ static void no_int8(reid_desc desc) {
     CHECK(reid_create(&desc, &ctx) == REID_OK && reid_query_desc(ctx, &info) == REID_OK);
     CHECK(strcmp(info.device, "cpu") == 0 && strcmp(info.precision, "int8") == 0);
     reid_destroy(ctx);
-    both_on_cpu(desc, "INT8 needs a GPU from Ampere", "the GPU takes FP32 alone");
+    both_on_cpu(desc, "INT8 needs a GPU from Ampere", "the GPU can run only FP32");
 }
 
 /* `test` with a description of INT8 whose ranges are those of an image. */
@@ -520,7 +520,7 @@ static void with_ranges(const char *ranges, void (*test)(reid_desc desc)) {
 
 /* ---- files ------------------------------------------------------------------------------------------------------- */
 
-/* The floats of a .npy file: after a header whose length stands in bytes 8 and 9. */
+/* The floats of a .npy file, after a header whose length is in bytes 8 and 9. */
 static float *read_npy(const char *path, size_t *count) {
     unsigned char head[10];
     FILE *file = fopen(path, "rb");
@@ -535,7 +535,7 @@ static float *read_npy(const char *path, size_t *count) {
     return floats;
 }
 
-/* Embeddings that reid embed wrote: equal but for rounding, in FP32 or FP16. */
+/* Embeddings written by reid embed: equal up to rounding, in FP32 or FP16. */
 static void test_files(const char *precision, const char *path, const char *other) {
     size_t count, other_count;
     float *a = read_npy(path, &count), *b = read_npy(other, &other_count);

@@ -1,6 +1,6 @@
-/* cuda_search.c: a search on a GPU where things go wrong: every driver call fails once, memory is short, a fork, an
-   automatic choice, kernels from a pack; and whether rows are left out at all. That results are those of a sort is
-   checked by t_search.c. Run by t_cuda_search.sh on the emulator.
+/* cuda_search.c: searches on a GPU under faults: every driver call fails once, memory is short, a fork, an automatic
+   choice, kernels from a pack; and whether rows are left out at all. t_search.c checks that results are those of a
+   sort. Run by t_cuda_search.sh on the emulator.
 
        cuda_search PART            scout, pack, memory, fork or automatic
        cuda_search calls CODE */
@@ -14,9 +14,9 @@ static reid_hit right[QUERIES * TOP];
 static int right_found[QUERIES];
 static test_log all;
 static reid_error error;
-static size_t asked; /* rows that left_out was asked about */
+static size_t asked; /* rows for which left_out was called */
 
-/* Unit rows; query i is row 100 i, a little changed. */
+/* Unit rows; query i is row 100 i, slightly changed. */
 static void make_rows(void) {
     uint64_t state = 5;
     for (int i = 0; i < ROWS * COLUMNS; i++) {
@@ -69,12 +69,12 @@ static void setup(void) {
     reid_index_destroy(index);
 }
 
-/* Nothing is left of a handle. */
+/* Checks that a handle has left nothing behind. */
 static void check_gone(void) {
     if (!CHECK_IS(emulator_live(), 0)) printf("    %s\n", emulator_live_text());
 }
 
-/* On the CPU every row may be asked about; with a GPU few are. */
+/* On the CPU `exclude` may be called for every row; with a GPU only for few. */
 static void test_scout(void) {
     reid_desc desc = REID_INIT;
     reid_index *index;
@@ -221,11 +221,11 @@ static void test_pack(void) {
     reid_index_destroy(index);
     gallery.dim = 1200;
     CHECK_RESULT(reid_index_create(&desc, &gallery, &index), REID_ERR_DEVICE);
-    CHECK_HAS(error.text, "2 kernels have to be compiled for sm_90");
+    CHECK_HAS(error.text, "2 kernels must be compiled for sm_90");
     check_gone();
 }
 
-/* AUTO: why not is logged; not for a small gallery, whose file t_cuda_search.sh has not told to pay. */
+/* AUTO logs why it does not use the GPU; but not for a small gallery, for which it does not pay. */
 static void test_automatic(void) {
     static const struct { const char *fail, *said; } cases[] = {
         {"cuInit:1:3", "searching on the CPU: GPU 0: cuInit"}, {"cuModuleLoadData:1:1", "searching on the CPU: GPU 0"},

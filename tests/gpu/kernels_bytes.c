@@ -13,8 +13,8 @@ static reid__gpu_lane lane;
 
 #define MOST_IMAGES 6
 
-/* An operation's numbers. weights: (OC, taps, IC); scale[oc]: what 1 in a residual is; want: its outputs; full: of each
-   image how many of them a ReLU has cut off, where nothing is added. */
+/* An operation's data. weights: (OC, taps, IC); scale[oc]: the residual's step; want: the outputs; full: the number of
+   each image's saturated outputs, if there is a ReLU and no residual. */
 typedef struct layer {
     int index, pixels;
     const uint8_t *in;
@@ -54,7 +54,7 @@ static int sum_of(const layer *l, int m, int n) {
 
 static float sum_in_double(double a, double b, double c) { return (float)(a * b + c); }
 
-/* Random weights and residuals, scales that let few outputs be cut off, and what comes out of `in`. */
+/* Random weights and residuals, scales that saturate few outputs, and the outputs for `in`. */
 static layer layer_of(int index, int images, const uint8_t *in) {
     const reid__op *op = &plan.ops[index];
     layer l = {.index = index, .pixels = images * op->oh * op->ow, .in = in};
@@ -81,7 +81,7 @@ static layer layer_of(int index, int images, const uint8_t *in) {
     return l;
 }
 
-/* To the device, as reid__gpu_pack_bytes does: rows of 16 channels in the kernel's order, slices filled with zeros. */
+/* Packs like reid__gpu_pack_bytes: rows of 16 channels in the kernel's order, slices filled with zeros. */
 static void upload_layer(const layer *l) {
     const reid__op *op = &plan.ops[l->index];
     size_t wide = (size_t)reid__gpu_channels(&gpu.plan, op), taps = (size_t)(op->kh * op->kw), ic = (size_t)op->ic;
@@ -109,7 +109,7 @@ static CUfunction function_of(const reid__program *p, const reid__step *s) {
     return emu_function_of(program_with(s->function, options, n), s->function, s->shared);
 }
 
-/* Where only a global average follows, sums over each row of an image are stored. */
+/* If only a global average follows, the sums of each row of an image are stored. */
 static int wrong_row_sums(const layer *l, const float *got, int per) {
     int oc = plan.ops[l->index].oc, wrong = 0;
     for (int i = 0; i < l->pixels / per * oc; i++) {
@@ -168,7 +168,7 @@ static uint8_t *stem_of(layer *l, int images, const int16_t *in, const int16_t *
     return bytes;
 }
 
-/* The largest of them under the max pool's window. */
+/* The largest output under the max pool's window. */
 static uint8_t pooled_of(const uint8_t *bytes, int m, int n) {
     const reid__op *op = &plan.ops[0], *pool = &plan.ops[1];
     int image = m / (pool->oh * pool->ow), most = 0;
@@ -221,8 +221,8 @@ static void test_stem(int images) {
 
 typedef enum which { CHOSEN, ALL, PARTS } which;
 
-/* The next tile, number i: of those that are chosen, for small batches and for large ones; of all; of those that cut K
-   into parts, for latency. Without stages: it does not fit, or is another one's. */
+/* Tile number i: of the chosen ones, for small and for large batches; of all; of those that cut K into parts, for
+   latency. Without stages: it does not fit, or does not belong to this choice. */
 static reid__wgmma_tile next_tile(int index, which of, int i) {
     if (of == CHOSEN) return reid__choose_wgmma_tile(&gpu.plan, index, 90, i);
     const reid__wgmma_shape *s = &reid__wgmma_shapes[of == PARTS ? 8 + i : i];
@@ -238,7 +238,7 @@ static int is_wanted(int index, int images, const reid__wgmma_tile *t) {
                     t->pair, t->split);
 }
 
-/* An operation's launch with each tile. */
+/* Launches an operation with each tile. */
 static void test_op(int index, int images, which of) {
     int first = reid__launch_first(&gpu.plan, index), fit = 0, count = 0, numbers[REID__WGMMA_SHAPES];
     reid__wgmma_tile tiles[REID__WGMMA_SHAPES];
@@ -282,7 +282,7 @@ static int find(const char *name) {
     return index;
 }
 
-/* Channels that are no multiple of a slice or of a tile. */
+/* Channels that are not a multiple of a slice or of a tile. */
 static void make_odd(int index, int ic, int oc) {
     const reid__op *op = &plan.ops[index];
     plan.ops[index].ic = plan.buffers[op->in].c = ic;
@@ -291,7 +291,7 @@ static void make_odd(int index, int ic, int oc) {
     CHECK(reid__takes_wgmma(&gpu.plan, &plan.ops[index]) && gpu.plan.fused_first[index] == REID__NONE);
 }
 
-/* `few`, and where every access is checked: only the smallest ones. */
+/* `few`, or with every access checked: only the smallest ones. */
 int main(int argc, char **argv) {
     static const struct { const char *name; int images; which of; } rows[] = {
         {"layer1.0.conv3", 1, CHOSEN}, {"layer1.0.downsample.0", 3, CHOSEN}, {"layer1.1.conv3", 3, ALL},
@@ -304,7 +304,8 @@ int main(int argc, char **argv) {
     for (size_t i = 0; i < (few ? 3 : sizeof rows / sizeof *rows); i++) {
         plan_of(45, 37, 0);
         int index = find(rows[i].name);
-        if (strstr(rows[i].name, ".1.conv3")) /* beginning with conv2: what the kernel can, and no plan asks for yet */
+        if (strstr(rows[i].name, ".1.conv3")) /* beginning with conv2: the kernel supports it, but no plan uses it yet
+                                                 */
             gpu.plan.fused_first[index] = index - 1, gpu.plan.fused_into[index - 1] = index;
         test_op(index, rows[i].images, rows[i].of);
     }

@@ -1,6 +1,6 @@
-/* kernels_conv.c: the convolutions of reid_kernels.cu against their definition, on the emulator: fp32 and fp16, or
-   bf16 with HALVES=bf16, the plain one too, several tile shapes, which must not change a bit. Built and
-   run by tests/gpu/t_kernels.sh. */
+/* kernels_conv.c: the convolutions of reid_kernels.cu against their definition, on the emulator: fp32 and fp16, or bf16
+   with HALVES=bf16, also the plain one, in several tile shapes, which must not change a bit. Built and run by
+   tests/gpu/t_kernels.sh. */
 #include "kernels_test.h"
 
 typedef struct conv {
@@ -29,7 +29,7 @@ static const tile tiles[] = {{64, 32, 3, 2, 2}, {32, 64, 2, 1, 4}, {128, 64, 4, 
 
 static int depth_of(const conv *c) { return (c->k ? c->k * c->k : 7 * 8) * c->ic; }
 
-/* What an output is by definition, in double. */
+/* An output by definition, in double. */
 static double expected(const conv *c, const double *in, const double *w, const double *bias, const double *rest,
                        const double *scale, int oh, int ow, int m, int n) {
     int image = m / (oh * ow), y0 = m % (oh * ow) / ow * c->stride - c->pad, x0 = m % ow * c->stride - c->pad;
@@ -46,10 +46,11 @@ static double expected(const conv *c, const double *in, const double *w, const d
     return activation(sum, c->act);
 }
 
-/* What is stored for a value. */
+/* A value as stored. */
 static double rounded(double value, int half) { return half ? emu_half_value(emu_half_from(value)) : value; }
 
-/* The same exactly: `split` parts of K, whole slices, are chains of multiply-adds in float, added first one first. */
+/* An output with the kernel's rounding: `split` parts of K, whole slices, are chains of multiply-adds in float, added
+   first one first. */
 static double joined(const conv *c, const double *in, const double *w, const double *bias, const double *rest,
                      int oh, int ow, int m, int n, int split, int half) {
     int y0 = m % (oh * ow) / ow * c->stride - c->pad, x0 = m % ow * c->stride - c->pad, kw = c->k ? c->k : 8;
@@ -87,10 +88,10 @@ static CUdeviceptr upload_weights(const double *w, int depth, int padded, int oc
 
 static const char *const names[] = {"reid_conv_plain", "reid_conv_f32", "reid_conv_f16"};
 
-/* Before sm_90 blocks that share K are no cluster. */
+/* Before sm_90 blocks that share K do not form a cluster. */
 static int apart(int split) { return split > 1 && emu_device_arch() < 90; }
 
-/* A convolution of so many tiles: by a cluster a tile, or in two launches with the same arguments. */
+/* Launches a convolution of this many tiles: one cluster per tile, or two launches with the same arguments. */
 static void run_parts(CUmodule program, const char *name, int count, int threads, unsigned shared, int split, int oc,
                       reid__conv_arguments *a) {
     CUfunction f = emu_function_of(program, name, shared);
@@ -105,7 +106,7 @@ static void run_parts(CUmodule program, const char *name, int count, int threads
     NEED(cuMemFree_v2(a->parts));
 }
 
-/* *same: results that must be equal to the bit; NULL: receives these. row_sums: sums of them over an image's rows. */
+/* *same: results that must be equal to the bit; NULL: receives these. row_sums: their sums over an image's rows. */
 static void test_conv(const conv *c, kind as, const tile *s, int row_sums, int split, double **same) {
     int half = as == F16, kh = c->k ? c->k : 7, kw = c->k ? c->k : 8, bk = half ? 32 : 16;
     int oh = (c->ih + 2 * c->pad - kh) / c->stride + 1, ow = (c->iw + 2 * c->pad - kw) / c->stride + 1;
@@ -151,7 +152,7 @@ static void test_conv(const conv *c, kind as, const tile *s, int row_sums, int s
             CHECK(got == joined(c, in.host, w.host, bias.host, rest.host, oh, ow, m, n, split, half));
         }
     printf("%-16s %-20s tile %3d x %-3d split %d largest error %.1e\n", names[as], c->name, s->bm, s->bn, split, worst);
-    /* An output that is rounded is half a step off at most, one that is cut off a whole step. */
+    /* A rounded output is off by at most half a step, a truncated one by a whole step. */
     double most = emu_half_bound(c->scale || !emu_adds_in_chains() ? 1e-3 : 5.3e-4);
     CHECK(worst < (half ? most : emu_loosened(2e-6)));
     if (*same && !row_sums) CHECK(memcmp(*same, out.host, out.count * sizeof *out.host) == 0);
@@ -160,7 +161,7 @@ static void test_conv(const conv *c, kind as, const tile *s, int row_sums, int s
     drop(&in), drop(&w), drop(&bias), drop(&rest), drop(&scale), drop(&out);
 }
 
-/* The same as a case. Sums of rows need the results that they are sums of. */
+/* Runs it as a case. Sums of rows need the results that they add up. */
 static void case_conv(const conv *c, kind as, const tile *s, int row_sums, int split, double **same) {
     if (!emu_case("%s%s %s, tile %dx%d split %d%s", names[as], as == F16 && emu_bf16() ? " bf16" : "", c->name, s->bm,
                   s->bn, split, row_sums ? " row sums" : "")) return;
@@ -232,7 +233,7 @@ static void test_bytes(const conv *c, const tile *s, int rest, int is_signed, in
     free(in), free(residual), free(out), free(w);
 }
 
-/* Tiles of reid_conv_f16 whose K goes on with a 1x1 convolution of another input, with a stride of its own. */
+/* Tiles of reid_conv_f16 whose K continues with a 1x1 convolution of another input, with its own stride. */
 static void test_more(const tile *s, int more_stride) {
     enum { IMAGES = 3, SIDE = 5, IC = 64, MORE = 96, OC = 80, ROW = IC + MORE, PIXELS = IMAGES * SIDE * SIDE };
     if (!emu_case("%s%s 1x1 and another with stride %d, tile %dx%d", names[F16], emu_bf16() ? " bf16" : "", more_stride,

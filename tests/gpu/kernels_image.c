@@ -1,13 +1,13 @@
-/* kernels_image.c: what the resize kernels of reid_kernels.cu compute has the bits that reid.h has on the CPU: windows,
-   taps, the view, the network's input. Many images of odd sizes go through one launch, as in a batch. On the emulator;
-   built and run by tests/gpu/t_kernels.sh. */
+/* kernels_image.c: the resize kernels of reid_kernels.cu give the same bits as reid.h on the CPU: windows, taps, the
+   view, the network's input. Many images of odd sizes go through one launch, as in a batch. On the emulator; built and
+   run by tests/gpu/t_kernels.sh. */
 #define REID_STATIC
 #define REID_IMPLEMENTATION
 #include "reid.h"
 
 #include "kernels_test.h"
 
-/* The library's own, so that its layout is what is tested. */
+/* The library's own struct, so that its layout is tested. */
 typedef reid__gpu_axis axis;
 typedef reid__gpu_picture picture;
 typedef reid__gpu_window window;
@@ -78,7 +78,7 @@ static axis axis_of(const reid__prep *p, int length, int other, int edge, int co
     return result;
 }
 
-/* A batch: what the CPU makes of it, and what the kernels need. */
+/* A batch: the CPU's results, and the kernels' arguments. */
 typedef struct batch {
     reid__prep prep;
     picture pictures[IMAGES];
@@ -143,7 +143,7 @@ static void prepare(batch *b, const target *t, int random, unsigned *seed) {
 
 static void release(batch *b) { free(b->view[0].at), free(b->view[1].at), free(b->staging.at); }
 
-/* Windows and taps of one direction of one image; returns how many are wrong. */
+/* Checks windows and taps of one direction of one image; returns the number of wrong ones. */
 static int wrong_taps(const axis *a, const window *windows, const int32_t *taps) {
     reid__axis same;
     reid__window w;
@@ -158,7 +158,7 @@ static int wrong_taps(const axis *a, const window *windows, const int32_t *taps)
     return wrong;
 }
 
-/* Source rows that no row of the crop needs stay as they are. */
+/* Source rows that no row of the crop needs stay unchanged. */
 static int wrong_rows(const batch *b, const window *windows, const uint8_t *rows) {
     int wrong = 0, w = b->prep.width, h = b->prep.height;
     for (int i = 0; i < IMAGES; i++) {
@@ -173,7 +173,7 @@ static int wrong_rows(const batch *b, const window *windows, const uint8_t *rows
     return wrong;
 }
 
-/* far_away: every offset is so much too big, and every pointer too small, that 32 bits do not hold them. */
+/* far_away: adds to every offset, and subtracts from every pointer, so much that offsets exceed 32 bits. */
 static void test_batch(CUmodule program, const batch *b, const char *name, int far_away, int blocks) {
     picture pictures[IMAGES];
     int w = b->prep.width, h = b->prep.height, lines = IMAGES * (w + h), wrong = 0;
@@ -224,7 +224,7 @@ static void test_batch(CUmodule program, const batch *b, const char *name, int f
          cuMemFree_v2(drows) || cuMemFree_v2(dtaps));
 }
 
-/* Many more windows, without any pixels: where one begins hangs on the last bit of a double. */
+/* Many more windows, without pixels: where one begins depends on the last bit of a double. */
 static void test_windows(CUmodule program, const char *preset, unsigned *seed) {
     if (!emu_case("windows of %s", preset)) return;
     enum { W = 61, H = 40, COUNT = 256 };

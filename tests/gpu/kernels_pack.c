@@ -76,7 +76,7 @@ static void test_pack(CUfunction f, const matrix *m, int half, int fold) {
     free(from), free(f32), free(f16), free(factors), free(got);
 }
 
-/* A host that counts with another offset than the compiler: the kernels do not compile. */
+/* If the host uses other offsets than the compiler, the kernels do not compile. */
 static void test_layout(void) {
     static const char *const header_names[] = {"reid_contract.h"};
     const char *options[] = {"-DREID_PACK", "--pre-include=reid_contract.h"};

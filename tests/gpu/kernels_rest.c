@@ -189,8 +189,8 @@ static void test_pool(int ih, int iw, int channels, int bins, float p, int norm,
     drop(&in), drop(&bias), drop(&out);
 }
 
-/* Rows of `oc` results stand in rows of `stride` at `channel`. An image must get the same bits alone, in its batch, and
-   in front of others. is_tanh: of the sums. */
+/* Rows of `oc` results are in rows of `stride` at `channel`. An image must get the same bits alone, in its batch, and
+   before other images. is_tanh: the activation is tanh. */
 static void test_linear(int k, int oc, int stride, int channel, int split, int is_tanh) {
     const char *name = is_tanh ? "tanh" : "";
     if (!emu_case("linear %d to %d, split %d %s", k, oc, split, name)) return;
@@ -231,7 +231,7 @@ static void test_linear(int k, int oc, int stride, int channel, int split, int i
     drop(&in), drop(&w), drop(&bias), drop(&out);
 }
 
-/* In place, too. Row 0 is zero, row 1 has an infinity, row 2 a NaN: they have no direction, which must show. */
+/* Also in place. Row 0 is zero, row 1 has an infinity, row 2 a NaN: they have no direction, which must be visible. */
 static void test_normalise(int dim, int raw, int flip, int in_place) {
     if (!emu_case("normalise %d raw %d flip %d", dim, raw, flip)) return;
     enum { ROWS = 6 };
@@ -267,7 +267,8 @@ static void test_normalise(int dim, int raw, int flip, int in_place) {
     drop(&in), drop(&first), drop(&out);
 }
 
-/* The best row of each tile for each query; queries that the block pads and rows of other tiles must not show. */
+/* The best row of each tile for each query; padding queries of the block and rows of other tiles must have no effect.
+   */
 static void test_search(int blocks, int n, int k, int bn) {
     if (!emu_case("search %d rows of %d, %d queries by %d", blocks * 128, k, n, bn)) return;
     enum { TILE = 32 };

@@ -1,5 +1,5 @@
-/* kernels_test.h: what the tests of reid_kernels.cu share: compile one kernel with its constants behind the structures
-   of reid.h, launch it with one of them. */
+/* kernels_test.h: code shared by the tests of reid_kernels.cu: compiles one kernel with its constants, after the
+   structures of reid.h, and launches it with one of them. */
 #ifndef KERNELS_TEST_H
 #define KERNELS_TEST_H
 
@@ -19,7 +19,7 @@ typedef struct constant {
 
 static char *kernels_text;
 
-/* What reid.h lets NVRTC read before the kernels. */
+/* The text that NVRTC reads before the kernels. */
 static const char *contract_text(void) {
     static char text[1 << 15];
     reid__contract c = {text, 0, sizeof text};
@@ -28,7 +28,7 @@ static const char *contract_text(void) {
     return text;
 }
 
-/* The program with these n options and two more, for which there is room behind them. */
+/* Compiles the program with these n options and two more, for which there is room after them. */
 static CUmodule program_with(const char *name, const char **options, int n) {
     static const char *const header_names[] = {"reid_contract.h"};
     const char *const headers[] = {contract_text()};
@@ -76,7 +76,7 @@ EMU_TEST_FN CUfunction kernel_of(const char *name, int half, const constant *con
 }
 
 /* Runs a kernel on grid_x x grid_y blocks, in clusters if these are more than one block, and reports a fault with the
-   emulator's words. arguments: its structure. */
+   emulator's message. arguments: its structure. */
 EMU_TEST_FN void run_clusters(CUfunction f, int grid_x, int grid_y, int threads, unsigned shared, void *arguments,
                               int cluster) {
     void *params[] = {arguments};

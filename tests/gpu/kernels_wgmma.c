@@ -1,5 +1,5 @@
 /* kernels_wgmma.c: reid_conv_wgmma against its definition, on the emulator: every layer of ResNet-50 and EfficientNet
-   that takes it, as reid.h launches it, and odd sizes; neither the tile nor the batch nor the number of multiprocessors
+   that uses it, as reid.h launches it, and odd sizes; neither the tile nor the batch nor the number of multiprocessors
    may change a bit. Built and run by tests/gpu/t_wgmma.sh. */
 #define REID_STATIC
 #define REID_IMPLEMENTATION
@@ -17,10 +17,10 @@ static reid__gpu_lane lane;
 /* The operands of one operation on the device; halves. */
 typedef struct operands {
     int index, images, pixels, oc;
-    CUdeviceptr in, rest, bias; /* rest: what is added */
+    CUdeviceptr in, rest, bias; /* rest: the residual */
     float *columns;             /* weights (K, OC) */
-    uint16_t *weights;          /* the same (OC, K), in slices of 64 */
-    uint16_t *want;             /* what the convolution gives */
+    uint16_t *weights;          /* weights (OC, K), in slices of 64 */
+    uint16_t *want;             /* the convolution's outputs */
 } operands;
 
 static const reid__op *op_of(const operands *o) { return &plan.ops[o->index]; }
@@ -38,7 +38,7 @@ static size_t taps_of(const reid__op *op) {
     return (size_t)(op->kh * (reid__is_stem(&plan, op) ? gpu.plan.stem_kw : op->kw));
 }
 
-/* By the processor: emu_half_value is slow. */
+/* By the processor's instruction, because emu_half_value is slow. */
 __attribute__((target("f16c"))) static float float_of(uint16_t half) {
     return emu_bf16() ? reid__float((uint32_t)half << 16) : _cvtsh_ss(half);
 }
@@ -79,7 +79,7 @@ static void make_weights(operands *o) {
             o->columns[k * oc + n] = float_of(o->weights[n * taps * wide + k / c * wide + k % c]);
 }
 
-/* As the launch reads them: rows of its own and of what is folded into it. */
+/* Weights as the launch reads them: rows of the operation and of the shortcut folded into it. */
 static CUdeviceptr upload_weights(const operands *o, const operands *more) {
     size_t own = (size_t)reid__gpu_depth(&gpu.plan, op_of(o)), row = (size_t)reid__gpu_row(&gpu.plan, o->index);
     uint16_t *rows = (uint16_t *)malloc((size_t)o->oc * row * sizeof *rows);
@@ -107,7 +107,7 @@ __attribute__((target("avx2,fma"))) static void add_products(float *sums, float 
     }
 }
 
-/* The same for 16 values of a pixel and 16 rows of weights, as Hopper's tensor cores add. */
+/* Adds the products of 16 values of a pixel and 16 rows of weights as Hopper's tensor cores do. */
 static void add_sixteen(float *sums, const uint16_t *in, const float *weights, int oc) {
     float a[16];
     for (int i = 0; i < 16; i++) a[i] = float_of(in[i]);
@@ -152,7 +152,7 @@ static void expect_pixel(const operands *o, const uint16_t *in, const float *bia
     }
 }
 
-/* What the convolution gives; its operands are on the device. */
+/* The convolution's outputs; its operands are on the device. */
 static void expect(operands *o, int split) {
     const reid__op *op = op_of(o);
     size_t inputs = (size_t)o->images * pixels_of(op) * channels_of(op), outputs = (size_t)(o->pixels * o->oc);
@@ -189,7 +189,7 @@ static operands pool_of(int index, const operands *stem) {
     return o;
 }
 
-/* more: what is folded into it, before: what its launch begins with; or NULL. */
+/* more: the shortcut folded into it, or NULL; before: the operation with which its launch begins, or NULL. */
 static operands operands_of(int index, int images, const operands *more, const operands *before) {
     if (plan.ops[index].kind == REID__MAXPOOL) return pool_of(index, before);
     operands o = {.index = index, .images = images, .oc = reid__padded(plan.ops[index].oc)};
@@ -214,8 +214,8 @@ static void drop_operands(operands *o) {
     free(o->columns), free(o->weights), free(o->want);
 }
 
-/* On the emulator the kernel adds up in the order of K, too: the bits are the same. But where more is folded in, only
-   the definition rounds it; and on a GPU tensor cores may add in another way than is known. */
+/* The emulator's kernel also adds in the order of K, so the bits are equal. But a shortcut that is folded in is rounded
+   only by the definition, and a GPU's tensor cores may add in an unknown way. */
 static void check_result(const uint16_t *got, const uint16_t *want, size_t count, int same) {
     double worst = 0;
     if (same && !EMU_REAL) {
@@ -227,7 +227,8 @@ static void check_result(const uint16_t *got, const uint16_t *want, size_t count
     for (size_t i = 0; i < count; i++) others += got[i] != want[i];
     printf("    largest error %.1e, other bits in %zu of %zu\n", worst, others, count);
     CHECK(worst < emu_half_bound(2e-3));
-    CHECK(!same || others < count / 4 + 8); /* another order changes few; what is cut off, not rounded, every second */
+    CHECK(!same || others < count / 4 + 8); /* another order changes few; truncating instead of rounding changes every
+                                               second */
 }
 
 /* Where only a global average follows, sums over each row of an image are stored. */
@@ -294,7 +295,7 @@ static int is_wanted(int index, int images, const reid__wgmma_tile *t) {
                     t->pair, t->split);
 }
 
-/* A launch, with all that it computes, with the tile for large batches or small ones; every tile: large -1. */
+/* Tests a launch, with all operations in it, with the tile for large or small batches; large -1: every tile. */
 static void test_op(int index, int images, int large, int multiprocessors) {
     int with = gpu.plan.fused_shortcut[index], inner = gpu.plan.fused_first[index], all = large < 0, fit = 0, count = 0;
     int more_multiprocessors[REID__WGMMA_SHAPES];
@@ -339,8 +340,8 @@ static void test_pools(size_t count) {
     }
 }
 
-/* The last convolution, of whose outputs only row sums are stored: rows of 3 pixels that straddle slots, tiles of which
-   they leave a pixel unused. */
+/* The last convolution, which stores only row sums: rows of 3 pixels straddle slots, and leave a pixel of each tile
+   unused. */
 static void test_row_sums(const char *network) {
     int last = 0;
     plan_of(network, 101, 75);
@@ -350,7 +351,7 @@ static void test_row_sums(const char *network) {
     test_op(last, 6, -1, 7);
 }
 
-/* Is it launched, and was no operation before this one of the same shape? */
+/* Whether it is launched, and no operation before it has the same shape. */
 static int is_new(int index) {
     const reid__op *a = &plan.ops[index];
     if (a->kind == REID__MAXPOOL && gpu.plan.fused_first[index] != REID__NONE) return 1;
@@ -373,21 +374,21 @@ static void test_layers(const char *network, int large) {
     CHECK(layers >= 4);
 }
 
-/* Odd sizes, all tiles, on so few multiprocessors that blocks have several tiles and rings go round. */
+/* Odd sizes, all tiles, on so few multiprocessors that blocks have several tiles and rings wrap around. */
 static void test_sizes(int height, int width, int most_channels) {
     plan_of("resnet50", height, width);
     for (int i = 0; i < plan.op_count; i++)
         if (is_new(i) && plan.ops[i].ic <= most_channels) test_op(i, 3, -1, 1);
 }
 
-/* Weights that do not stay, for pairs of blocks with several tiles. */
+/* Weights that are not resident, for pairs of blocks with several tiles. */
 static void test_pairs(void) {
     plan_of("resnet50", 101, 75);
     for (int i = 0; i < plan.op_count; i++)
         if (is_new(i) && plan.ops[i].kh == 3 && plan.ops[i].ic == 256 && plan.ops[i].stride == 1) test_op(i, 3, -1, 1);
 }
 
-/* Biases that are large, and what is added takes away again: what is left tells in which order parts were added. */
+/* Large biases that the residual subtracts again, so that the rest depends on the order in which parts are added. */
 static void make_large(operands *o) {
     float *bias = (float *)malloc((size_t)o->oc * sizeof *bias);
     uint16_t *rest = (uint16_t *)malloc((size_t)(o->pixels * o->oc) * 2);
@@ -398,7 +399,7 @@ static void make_large(operands *o) {
     free(bias), free(rest);
 }
 
-/* For latency: blocks of a cluster that share K, on so few multiprocessors that clusters have several tiles. Where the
+/* For latency: blocks of a cluster that share K, on so few multiprocessors that clusters have several tiles. If the
    shortcut is folded in, only the definition rounds it. */
 static void test_parts(int few) {
     static const struct { const char *name; int split, groups; } rows[] = {

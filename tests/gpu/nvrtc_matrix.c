@@ -3,16 +3,17 @@
 
        nvrtc_matrix NETWORK fp16|bf16|fp32|int8[-latency] ARCH HEIGHT WIDTH CACHE   a line of a table; fails on a spill
        nvrtc_matrix check              the reading itself, on kernels made for it; 77: no NVRTC
-       nvrtc_matrix contract           prints what stands before reid_kernels.cu, for nvcc -include
+       nvrtc_matrix contract           prints the text that precedes reid_kernels.cu, for nvcc -include
        nvrtc_matrix read CUBIN         prints the registers and the frame of a file's kernel, and what sm_90 counts
 
-   A cubin is an ELF file. What a kernel needs is not documented by NVIDIA; this is known from `readelf -SW` beside what
-   ptxas -v prints, and t_nvrtc.sh compares the two where nvcc is installed (CUDA 13.0 when this was written):
+   A cubin is an ELF file. NVIDIA does not document where it states a kernel's needs; this is from comparing `readelf
+   -SW` with the output of ptxas -v, and t_nvrtc.sh compares the two where nvcc is installed (CUDA 13.0 when this was
+   written):
        .text.NAME          one for each kernel; up to CUDA 12 the registers are in bits 24 to 31 of sh_info
        .nv.info            records {u8 format, u8 attribute, u16 size, bytes}; formats 1 to 3 have a value in place of
                            size. Of format 4: attribute 0x2f {u32 symbol, u32 registers}, 0x11 {symbol, frame bytes},
                            0x12 and 0x23 {symbol, least and most stack bytes}
-       .nv.info.NAME       the same for one kernel; attribute 0x05 {u32 x, y, z}: __launch_bounds__
+       .nv.info.NAME       such records for one kernel; attribute 0x05 {u32 x, y, z}: __launch_bounds__
        .nv.local.NAME      local memory; its size is that of one thread
    On sm_90 the instructions are read, too: 16 bytes each, the operation in the lowest 12 bits, this known from
    nvdisasm -hex (t_nvrtc.sh compares the counts with nvdisasm's text):
@@ -109,8 +110,8 @@ static void fail(matrix *m, const char *options, const char *why) {
     printf("FAIL %s: %s\n", why, options);
 }
 
-/* Fences for the whole GPU that a program of sm_90 may have, three instructions each: one for every barrier of a
-   cluster behind which its blocks read what others have written. */
+/* Fences for the whole GPU that a program of sm_90 may have, three instructions each: one for every cluster barrier
+   after which blocks read what others have written. */
 static int fences_of(const char *options) {
     const char *split = strstr(options, "-DSPLIT=");
     if (!split || atoi(split + 8) < 2) return 0;
@@ -183,7 +184,7 @@ static int network(char **argv) {
     return m.failed != 0;
 }
 
-/* --- the reading itself ------------------------------------------------------------------------------------------- */
+/* --- tests of the reader ------------------------------------------------------------------------------------------ */
 
 static int wrong;
 
@@ -265,7 +266,7 @@ static const char slow[] =
     "    p[threadIdx.x] = d[0] + d[1] + d[2] + d[3];\n"
     "}\n";
 
-/* What no network has by itself. */
+/* Programs that no network has. */
 static const char head[] = "-DREID_LINEAR -DK=2048 -DOC=768 -DOUT_STRIDE=768 -DCHANNEL=0 -DACT=3";
 
 static int check(void) {

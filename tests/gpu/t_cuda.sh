@@ -1,7 +1,7 @@
 #!/bin/sh
-# The CUDA executor on the emulator: bits, pictures, queries; networks on other chips, and with every buffer an
-# allocation of its own; broken executors, which must be seen; the reid command on a GPU.
-#     sh tests/gpu/t_cuda.sh                 what a quick look needs, and a share of the rest
+# The CUDA executor on the emulator: bits, images, queries; networks on other chips, and with every buffer a separate
+# allocation; broken executors, which must be noticed; the reid command on a GPU.
+#     sh tests/gpu/t_cuda.sh                 the most important parts, and a share of the rest
 #     REID_ALL=1 sh tests/gpu/t_cuda.sh      all of it
 cd "$(dirname "$0")/../.." || exit 1
 out=build/tests/t_cuda
@@ -21,7 +21,7 @@ for arch in 75 89; do
 done
 # Other chips: the FP16 kernels of sm_75 have no cp.async and a shorter MMA.
 ! my_turn || REID_EMULATOR_ARCH=75 run "$programs/cuda_net" small efficientnet_b0
-# Another order of threads, blocks and streams; one where all work is done at once.
+# Another order of threads, blocks and streams; and one in which all work is done at once.
 for seed in 0 7; do ! my_turn || REID_EMULATOR_SEED=$seed run "$programs/cuda_net" small efficientnet_b0; done
 ! my_turn || REID_EMULATOR_EAGER=1 run "$programs/cuda_net" small efficientnet_b0
 # Pools with a batch norm and a generalised mean, a max pool without padding, padding at one end; a linear layer with
@@ -30,13 +30,12 @@ for network in resnet50-fastreid-gem tf_efficientnet_b0 resnet50-fc512; do
     ! my_turn || run "$programs/cuda_net" small $network
 done
 
-# INT8 to the bit of the CPU's: by wgmma, and by mma.sync, whose kernels t_kernels has alone.
+# INT8 has the CPU's bits: by wgmma, and by mma.sync, whose kernels t_kernels tests separately.
 ! my_turn || run "$programs/cuda_net" int8 resnet50 "$out/ranges"
 ! all || REID_EMULATOR_ARCH=80 run "$programs/cuda_net" int8 resnet50 "$out/ranges"
 ! my_turn || REID_EMULATOR_MEMORY=80000000 run "$programs/cuda_net" small_card "$out/ranges"
 
-# In an arena of single allocations, in every precision, the bits are those of one arena, and nothing reaches into a
-# neighbour.
+# With separate allocations, in every precision, the bits are those of one arena, and nothing accesses a neighbour.
 if my_turn; then
     shared_net apart
     run "$programs/apart" calls
@@ -49,7 +48,7 @@ if my_turn; then
         bad 'the bits differ in one arena'
 fi
 
-# A broken executor must be seen; reid.h without code for particular processors compiles in a third of the time.
+# A broken executor must be noticed; reid.h without code for particular processors compiles in a third of the time.
 broken() { # broken NAME SED_SCRIPT PROGRAM_ARGUMENT...: reid.h changed so
     name=$1 script=$2
     shift 2
@@ -106,7 +105,7 @@ shows 'programs of efficientnet_b0 for sm_90' "$out/log" && good || bad 'pack do
 embed packed --device cuda --pack "$out/pack"
 cmp -s "$out/fp16.npy" "$out/packed.npy" && good || bad 'kernels from a pack differ'
 
-# Tiles that were measured take the place of the model's, and change no bit; a damaged file of them is told and left.
+# Measured tiles replace the cost model's, and change no bit; a damaged file of them is reported and ignored.
 tuned() {
     b0() { # b0 TILE: have EfficientNet's eleven launches by wgmma such a tile?
         run build/reid bench -m "$out/weights.safetensors" --device cuda --size 64x32 --batch 1 --batches 1 --rounds 1 \
@@ -140,7 +139,7 @@ tuned() {
     cache=$shared
 }
 
-# Does the GPU's FP16 keep the ranking? The check that belongs to every faster precision.
+# The GPU's FP16 must keep the ranking, as every faster precision must.
 ranking() {
     rm -rf "$out/herd"
     mkdir "$out/herd"

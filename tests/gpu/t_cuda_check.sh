@@ -1,8 +1,8 @@
 #!/bin/sh
-# Networks on the CUDA executor, on the emulator, with every access of their kernels checked, races too, and every
-# buffer of the plan an allocation of its own.
+# Networks on the CUDA executor, on the emulator, with every access of their kernels checked, also for races, and every
+# buffer of the plan a separate allocation.
 #
-#   sh tests/gpu/t_cuda_check.sh                 EfficientNet-B0; t_kernels checks every kernel so
+#   sh tests/gpu/t_cuda_check.sh                 EfficientNet-B0; t_kernels checks every kernel like this
 #   REID_ALL=1 sh tests/gpu/t_cuda_check.sh      multi-scale ResNet-50 too
 cd "$(dirname "$0")/../.." || exit 1
 out=build/tests/t_cuda_check

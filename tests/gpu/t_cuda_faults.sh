@@ -1,7 +1,7 @@
 #!/bin/sh
 # What can go wrong with CUDA, on the emulator: drivers and compilers that are missing, too old or broken; kernel files,
-# packs and caches that are damaged; every call failing once, memory running out, forks, threads. Each has to end in an
-# error that names the thing, or in the same bits, with nothing left behind.
+# packs and caches that are damaged; every call failing once, memory running out, forks, threads. Each must end in an
+# error that names the cause, or in the same bits, with nothing left behind.
 #     sh tests/gpu/t_cuda_faults.sh                each driver function's first call fails, and a share of the rest
 #     REID_ALL=1 sh tests/gpu/t_cuda_faults.sh     all: of the calls a dense sample, with three answers of the driver,
 #                                                  and under AddressSanitizer
@@ -28,7 +28,7 @@ build() { # build NAME PROGRAM OPTION...
     gcc -std=c99 -D_GNU_SOURCE -DREID_ASSERT=assert -g1 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror \
         -DREID_NO_VECTORS -I"$out/tiny" "$@" "tests/gpu/$name.c" -o "$to" -Wl,--wrap=glob -lm -ldl -lpthread
 }
-# What takes its turn; under AddressSanitizer only with everything.
+# Parts that take turns; under AddressSanitizer only with REID_ALL.
 parts=
 for part in memory host nvrtc context fork; do ! my_turn || parts="$parts $part"; done
 my_turn && tsan=1 || tsan=
@@ -115,7 +115,7 @@ for lacks in cuInit cuCtxPushCurrent_v2 cuGraphInstantiateWithFlags cuGraphDestr
     for f in $functions; do [ "$f" = $lacks ] || echo "int $f(void) { return 999; }"; done |
         library "$stubs/no_$lacks/libcuda.so.1"
 done
-# An NVRTC that loads and cannot compile, as without its builtins; what lies beside one is loaded.
+# An NVRTC that loads but cannot compile, as without its builtins; builtins beside one are loaded.
 for at in broken broken12; do
     library "$stubs/$at/libnvrtc.so.13" <<'END'
 #include <string.h>
@@ -165,8 +165,8 @@ try() {
     job "$name: $mode" env LD_LIBRARY_PATH="$libraries" $environment "$out/cuda_loader" "cache=$cache" \
         $options "$mode" "$@"
 }
-# refused NAME FOLDER ENVIRONMENT OPTIONS RESULT TEXT...: an error with CUDA; where something is missing, AUTO logs it
-# and goes on with the CPU, and with AUTO and FP16 the error explains both.
+# refused NAME FOLDER ENVIRONMENT OPTIONS RESULT TEXT...: an error with CUDA; if something is missing, AUTO logs it
+# and falls back to the CPU, and with AUTO and FP16 the error explains both.
 refused() {
     what=$1 from=$2 set=$3 with=$4 result=$5
     shift 5
@@ -186,9 +186,9 @@ for lacks in cuInit cuCtxPushCurrent_v2 cuGraphInstantiateWithFlags cuGraphDestr
     refused "a driver without $lacks" no_$lacks '' '' REID_ERR_DEVICE "too old" "lacks $lacks" "CUDA 11.4"
 done
 refused "an old driver" good ${E}_DRIVER_VERSION=11000 '' REID_ERR_DEVICE "the NVIDIA driver is for CUDA 11.0" "11.4"
-refused "no GPU" good ${E}_DEVICES=0 '' REID_ERR_DEVICE "no GPU that this process may use"
-refused "GPU 1 of 1" good '' index=1 REID_ERR_DEVICE "GPU 1 was asked for, this process sees 1"
-refused "GPU -1" good '' index=-1 REID_ERR_DEVICE "GPU -1 was asked for"
+refused "no GPU" good ${E}_DEVICES=0 '' REID_ERR_DEVICE "this process sees no GPU"
+refused "GPU 1 of 1" good '' index=1 REID_ERR_DEVICE "there is no GPU 1; this process sees 1"
+refused "GPU -1" good '' index=-1 REID_ERR_DEVICE "there is no GPU -1"
 refused "an old GPU" good ${E}_ARCH=70 '' REID_ERR_DEVICE "is an sm_70; sm_75 (Turing) or later"
 refused "cuInit" good ${E}_FAIL=cuInit:1 '' REID_ERR_DEVICE cuInit "(CUDA_ERROR_UNKNOWN, 999)"
 refused "no memory for a context" good ${E}_FAIL=cuDevicePrimaryCtxRetain:1 '' REID_ERR_OUT_OF_MEMORY \
@@ -230,7 +230,7 @@ try "a wheel" none "VIRTUAL_ENV=$stubs/venv ${E}_NVRTC_VERSION=12.4" '' query RE
 rm "$toolkit13"
 try "a system's wheel" none '' "folders=$root" query REID_OK "path=$wheel13"
 
-refused "no NVRTC" none '' '' REID_ERR_DEVICE "kernels have to be compiled for sm_90, and no NVRTC can be used" \
+refused "no NVRTC" none '' '' REID_ERR_DEVICE "kernels must be compiled for sm_90, but no NVRTC can be used" \
     libnvrtc.so.13 libnvrtc.so.12 libnvrtc.so.11.2
 refused "NVRTC without its builtins" broken '' '' REID_ERR_DEVICE \
     "$stubs/broken/libnvrtc.so.13: a test compilation failed" NVRTC_ERROR_BUILTIN_OPERATION_FAILURE \

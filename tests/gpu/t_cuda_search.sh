@@ -1,7 +1,7 @@
 #!/bin/sh
 # reid_search and reid_group on the emulated GPU: what t_search.c compares with a sort, on two kinds of chip, and
 # t_group.c with a plain loop; failing calls, memory, forks, packs; `reid gallery search --device`; and planted bugs,
-# which must be seen.
+# which must be noticed.
 cd "$(dirname "$0")/../.." || exit 1
 out=$PWD/build/tests/t_cuda_search
 . tests/gpu/cuda_lib.sh
@@ -43,7 +43,7 @@ broken 'groups that reach into later tiles' test_groups 's/if (tile\[k\] > tile\
 broken 'the rows are uploaded in their own order' test_groups \
     's/x->order && place < x->rows.count ? x->order\[place\] : place/place/'
 
-# --- the command: each picture searched for among the others ---
+# --- the command: each image searched for among the others ---
 make -s build/reid build/seeded build/demo_images || bad 'the reid command does not build'
 build/seeded --net efficientnet_b0 -o "$out/weights.safetensors" && rm -rf "$out/pictures" &&
     build/demo_images "$out/pictures" > "$out/log" 2>&1 || bad 'no weights or pictures'

@@ -1,7 +1,7 @@
 #!/bin/sh
 # tools/gpu_check without a GPU: its arguments, what it says is missing, its programs compiled for several chips, the
 # comparison of embeddings, and its part `correct` run on the emulator, once with a fault in bf16 that it and `bisect`
-# have to name; and there the two GPU examples as well.
+# must name; and there the two GPU examples as well.
 #     sh tests/gpu/t_gpu_check.sh                  the programs and `correct` in their turn
 #     REID_ALL=1 sh tests/gpu/t_gpu_check.sh       all of them, for sm_80 too
 set -u
@@ -118,14 +118,14 @@ if my_turn; then
     rows 1 '^ok .* bf16  same bytes, 32768 times as loud .* 2 rows equal'
     rows 1 '^ok .* fp16  it is said that FP16 overflows .* precision bf16'
 fi
-# INT8, of which some pictures leave the ranges.
+# INT8, with some images that exceed the ranges.
 if my_turn; then
     says 0 '^correct: ok' env CORRECT_NETS=resnet50 CORRECT_PRECISIONS=int8 \
         sh tools/gpu_check --emulator --out "$out/r" correct
     rows 1 '^ok .* int8  with FP32 where it is left .* [12] rows equal'
     rows 3 '^ok .* int8  .* 3 rows equal'
 fi
-# A fault of bf16 alone: what is stored is cut off, not rounded. FP16 stays right, and both parts say whose fault it is.
+# A fault only in bf16: stored values are truncated, not rounded. FP16 stays right, and both parts name the culprit.
 mkdir "$out/cut"
 plant_in reid_kernels.cu "$out/cut/reid_kernels.cu" \
     's/^\(#define reid_f16_from_f32\) reid_bf16_from_f32.*/\1(a) ((unsigned short)(__float_as_uint(a) >> 16))/' ||

@@ -1,7 +1,7 @@
 #!/bin/sh
-# t_gpu_state.sh: what the command tells of a GPU: its memory by the driver, and with -v how busy it is by NVML, which
-# is looked for at run time and may be missing, broken or without an answer. The driver is the emulator, and NVML a few
-# lines of C with known answers.
+# t_gpu_state.sh: what the command reports about a GPU: its memory from the driver, and with -v its load from NVML,
+# which is looked for at run time and may be missing, broken or without an answer. The driver is the emulator, NVML a
+# few lines of C with known answers.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 out=$PWD/build/tests/t_gpu_state
@@ -95,7 +95,7 @@ reid '' inspect "$out/w" --device cuda --size 32x32 --json
 uuid='"uuid": "GPU-72656964-2065-6d75-6c61-746f72000000"'
 grep -Eq "$uuid, \"memory\": 4294967296, \"memory_free\": 42[0-9]{8}, \"integrated\": false," "$log" &&
     good || bad 'inspect --json tells what is free'
-# A Jetson's GPU has no memory of its own.
+# A Jetson's GPU shares the host's memory.
 export REID_EMULATOR_ARCH=87
 reid '' inspect "$out/w" --device cuda --size 32x32
 holds grep -Eq "^gpu .*\(sm_87\), .* free, the host's own memory$" "$log" && good ||

@@ -1,6 +1,6 @@
 #!/bin/sh
-# t_gpu_worker.sh: reid worker whose GPU is lost in the middle: what was computed is answered, the rest is told the
-# error, and the exit status 75 makes a scheduler start it again. So does a GPU that has no memory for the network.
+# t_gpu_worker.sh: a reid worker whose GPU is lost midway: computed requests are answered, the others get the error, and
+# exit status 75 makes a scheduler restart it. It also exits so if the GPU has no memory for the network.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 out=$PWD/build/tests/t_gpu_worker
@@ -15,7 +15,7 @@ for _ in 1 2 3 4 5 6; do # frames: 22 bytes of header, 13 + 4800 of an image
 done > "$out/frames"
 
 # worker STATUS OK FAILED SETTING: how many answers have the status 200 and 500. FAILED may be LEAST-MOST: a worker
-# whose GPU is lost reads no more, and answers what it has read by then.
+# whose GPU is lost reads no more requests, and answers those that it has read by then.
 worker() {
     env "$4" LD_LIBRARY_PATH="$emulator" REID_CACHE_DIR="$cache" build/reid worker -m "$out/w" --device cuda \
         --size 32x32 --batch 1 --lanes 1 < "$out/frames" > "$out/answers" 2> "$log"

@@ -41,7 +41,7 @@ for part in $parts; do
 done
 collect
 
-# A broken kernel must be seen: with a bug planted by SED, kernels_PART ends with a failed check or a fault of a launch.
+# Broken kernels must be noticed: with a bug planted by SED, kernels_PART ends with a failed check or a launch's fault.
 planted() { # planted PART FOLDER SETTING...: with the reid_kernels.cu in it
     part=$1 folder=$out/$2
     shift 2

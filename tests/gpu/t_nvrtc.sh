@@ -1,7 +1,7 @@
 #!/bin/sh
 # The real NVRTC compiles every program of the networks for every chip that reid.h supports, as reid_pack_kernels does:
-# no compile error, no message, no stack, no local memory; on sm_90 no fence for the whole GPU but those agreed, and no
-# products one by one. It needs NVRTC, found as the library finds it, but no GPU.
+# no compile error, no message, no stack, no local memory; on sm_90 no fence for the whole GPU except those allowed, and
+# no products one by one. It needs NVRTC, found as the library finds it, but no GPU.
 #     sh tests/gpu/t_nvrtc.sh                resnet50 in FP16 for sm_90, and a few of all networks and chips
 #     REID_ALL=1 sh tests/gpu/t_nvrtc.sh     everything
 set -u
@@ -17,7 +17,7 @@ matrix=$out/nvrtc_matrix
 gcc -std=c99 -D_GNU_SOURCE -O1 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -I. tests/gpu/nvrtc_matrix.c \
     -o "$matrix" -lm -ldl -lpthread || { echo "0 passed, 1 failed, 0 skipped"; exit 1; }
 
-# Does it see local memory and spills where there are some?
+# It must notice local memory and spills.
 "$matrix" check > "$out/check.log" 2>&1
 case $? in
 0) good ;;
@@ -27,7 +27,7 @@ esac
 tail -n 1 "$out/check.log"
 "$matrix" contract > "$out/reid_contract.h" && good || bad "the structures of the kernels cannot be printed"
 
-# Does it read what ptxas says?
+# It must agree with ptxas.
 nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
 cat > "$out/stack.cu" <<'END'
 extern "C" __global__ void stack(float *p, int n, int k) {
@@ -57,9 +57,9 @@ else
     skip 'nvcc is missing, registers are not compared with what ptxas prints'
 fi
 
-# Are Hopper's instructions in the machine code, and are fences and products counted as they stand there? nvrtc_matrix
-# fails on more fences for the whole GPU than are agreed, and on products that ptxas runs one by one. The disassembler
-# is PyPI's where CUDA has none.
+# Hopper's instructions must be in the machine code, and fences and products be counted correctly. nvrtc_matrix fails on
+# more fences for the whole GPU than are allowed, and on products that ptxas runs one by one. The disassembler is PyPI's
+# if CUDA has none.
 disasm=$(command -v nvdisasm || ls /usr/local/cuda/bin/nvdisasm 2>/dev/null) python=build/tests/nvdisasm
 if [ -n "$nvcc" ] && [ -z "$disasm" ] && command -v pip >/dev/null 2>&1; then
     disasm=$(ls $python/nvidia/cu13/bin/nvdisasm 2>/dev/null) ||

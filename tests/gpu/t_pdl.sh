@@ -1,6 +1,6 @@
 #!/bin/sh
 # Launches that overlap (programmatic dependent launch), on the emulator, which lets a kernel begin as early as it may:
-# the bits are those without overlap; who does not overlap, does not; kernels that do not wait must be seen.
+# the bits are those without overlap; only the right launches overlap; kernels that do not wait must be noticed.
 #     sh tests/gpu/t_pdl.sh                 which launches overlap, one network, and a share of the rest
 #     REID_ALL=1 sh tests/gpu/t_pdl.sh      four networks, three orders of blocks, twelve planted bugs
 cd "$(dirname "$0")/../.." || exit 1
@@ -9,8 +9,8 @@ out=build/tests/t_pdl
 REID_SHARE=12 # a network takes 40 s, with the compiler
 shared_net cuda_net
 
-# launches NAME WANT_EX WANT_PLAIN SETTING...: are there launches of either kind? Packing, before the capture, is plain;
-# clusters, which take the other kind as well, are left out.
+# launches NAME WANT_EX WANT_PLAIN SETTING...: checks whether there are launches of either kind. Packing, before the
+# capture, is plain; clusters, which take the other kind as well, are left out.
 launches() {
     name=$1 ex=$2 plain=$3
     shift 3
@@ -54,7 +54,7 @@ for network in resnet50 efficientnet_b0; do
     cmp -s "$out/log" "$out/clusters.said" && good || bad "$network: clusters change bits"
 done
 
-# A kernel that does not wait, in text like reid_kernels.cu, must be seen; kernels unoptimised, which compile faster.
+# A kernel that does not wait, in text like reid_kernels.cu, must be noticed; kernels unoptimised, which compile faster.
 broken() { # broken NAME NETWORK PRECISION SED_SCRIPT
     plant_in reid_kernels.cu "$out/$1/reid_kernels.cu" "$4" || bad "$1: the planted bug was not planted"
     my_turn || return

@@ -1,7 +1,7 @@
 /* amx_tiles.h: the AMX instructions that reid.h uses, in C, for t_amx.sh on CPUs that lack them: Intel, "Architecture
-   Instruction Set Extensions Programming Reference", but for subnormal numbers, which TDPBF16PS takes for zeros. What
-   the hardware would refuse, or what reads a register that nothing was written to, ends the program. With AMX_WRONG
-   set, products leave out the last pair or four of inputs: tests must notice. */
+   Instruction Set Extensions Programming Reference", except that subnormal numbers, which TDPBF16PS treats as zeros,
+   are kept. An instruction that the hardware would refuse, or that reads a register before it is written, ends the
+   program. With AMX_WRONG set, products leave out the last two or four inputs, which tests must notice. */
 #ifndef AMX_TILES_H
 #define AMX_TILES_H
 
@@ -61,7 +61,7 @@ static void amx_store(int t, void *to, ptrdiff_t stride) {
     for (int r = 0; r < amx.rows[t]; r++) memcpy((char *)to + r * stride, amx.tile[t][r], (size_t)amx.bytes[t]);
 }
 
-/* What both products demand. Returns how many groups of four bytes they take from a row of a. */
+/* Checks the requirements of both products. Returns the groups of four bytes that they take from a row of a. */
 static int amx_groups(int c, int a, int b) {
     static int wrong = -1;
     if (wrong < 0) wrong = getenv("AMX_WRONG") != NULL;
@@ -79,7 +79,7 @@ static float amx_bf16(const uint8_t *p) {
     return value;
 }
 
-/* TDPBF16PS: for each sum the even inputs and the odd ones in a chain each, and both to the sum. */
+/* TDPBF16PS: for each sum, adds the even and the odd inputs in separate chains, then both to the sum. */
 __attribute__((target("fma"))) static void amx_dot_bf16(int c, int a, int b) {
     int groups = amx_groups(c, a, b), columns = amx.bytes[c] / 4;
     for (int m = 0; m < amx.rows[c]; m++) {

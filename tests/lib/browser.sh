@@ -1,7 +1,7 @@
 # browser.sh: a real Chromium, driven by Selenium from PyPI, for tests of pages. Sourced from the top of the repository.
 #
-#     need_browser        chromium, chromedriver and $python with selenium; ends the test with status 77 where they
-#                         cannot be had
+#     need_browser        chromium, chromedriver and $python with selenium; ends the test with status 77 if they
+#                         are not available
 
 . tools/setup.sh
 . tests/lib/python.sh

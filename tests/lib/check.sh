@@ -1,13 +1,11 @@
-# check.sh: what the tests that are shell scripts share: counting, parts that take turns, a pool of jobs, planted bugs.
+# check.sh: code shared by the tests in shell: counting, parts that take turns, a pool of jobs, planted bugs.
 # Sourced from the top of the repository.
-#
-#     out=build/tests/t_NAME           a folder for what the test leaves to be looked at
+#     out=build/tests/t_NAME           a folder for files that the test leaves for inspection
 #     . tests/lib/check.sh
-#
-# REID_ALL=1 (sh tests/run --all) asks for everything. Otherwise a test may do a part of its work in each run: `my_turn`
-# is true for one in REID_SHARE (6) of the things that it is asked about, and REID_SEED, which tests/run takes from the
-# number of commits, says for which ones, so that successive commits have everything between them. A test that itself
-# has a turn at every sixteenth seed must not meet the same things each time: hence the seed's sixth.
+# REID_ALL=1 (sh tests/run --all) runs everything. Otherwise a test may do a part of its work in each run: `my_turn` is
+# true for one call in REID_SHARE (6), and REID_SEED, which tests/run takes from the number of commits, determines for
+# which ones, so that successive commits together cover everything. A test that itself runs only at every sixteenth seed
+# must not do the same parts each time: hence the division of the seed.
 # shellcheck disable=SC2034 # what is set here is read by the tests
 
 . tests/lib/says.sh
@@ -44,8 +42,8 @@ say_left_out() { # say_left_out WHAT
 }
 
 # --- jobs: commands side by side ---
-# job NAME COMMAND...: in the background, REID_JOBS of them at a time (2); `collect` waits, counts what has come out,
-# and names what took more than 3 s of CPU time. A job that ends with 77 was skipped.
+# job NAME COMMAND...: in the background, REID_JOBS of them at a time (2); `collect` waits, counts the results,
+# and names jobs that took more than 3 s of CPU time. A job that ends with 77 was skipped.
 jobs=0
 said=
 job() {
@@ -83,7 +81,7 @@ collect() {
 
 # --- planted bugs ---
 # plant_in FILE TO SED_SCRIPT: a copy with a bug. A script that changes nothing is a failure, whether or not the bug is
-# tried in this run: its pattern has to follow the text.
+# tried in this run: its pattern must follow the text.
 plant_in() {
     mkdir -p "$(dirname "$2")"
     sed "$3" "$1" > "$2"

@@ -7,7 +7,7 @@
       build/checkpoint_files -lm
 
    checkpoint_files zip|stream|tar|wts IN.safetensors OUT [PREFIX [KEY]]
-       PREFIX goes before every name; the dict of tensors stands under KEY in another one, if KEY is given */
+       PREFIX goes before every name; if KEY is given, the dict of tensors is under KEY of another dict */
 #include "weights/checkpoint_open.h"
 #include "../lib/test_zip.h"
 

@@ -43,7 +43,7 @@ static unsigned char *read_file(const char *path, size_t *size) {
     return bytes;
 }
 
-/* Convolutions times `gain`, so that pictures still differ after 80 layers. Tensors stand in the order of the plan. */
+/* Convolutions times `gain`, so that images still differ after 80 layers. Tensors are in the order of the plan. */
 static void amplify(net_file *file, const char *network, reid_head head, float gain) {
     static reid__plan plan;
     static reid__needed_tensor wants[REID__MAX_OPS * 5];

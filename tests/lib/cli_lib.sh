@@ -1,4 +1,4 @@
-# cli_lib.sh: what the t_cli tests share. They run from the top of the repository:
+# cli_lib.sh: code shared by the t_cli tests. They run from the top of the repository:
 #
 #     REID=build/reid sh tests/tools/commands/t_cli_inputs.sh
 #
@@ -75,7 +75,7 @@ ask() {
 }
 has_header() { check "header $1" grep -qi -e "^$1" "$work/headers"; } # of the last answer
 
-# ready COMMAND...: waits until that succeeds; 1 where the server $server ends before, or a minute does
+# ready COMMAND...: waits until it succeeds; returns 1 if the server $server ends first, or after a minute
 ready() {
     for _ in $(seq 1200); do
         "$@" && return
@@ -85,8 +85,8 @@ ready() {
     return 1
 }
 
-# refuse.so, to be loaded before: REFUSE_AT and so on refuse the command's allocations (refuse_memory.c). 1, with a word
-# of why, where that cannot be.
+# refuse.so, to be loaded before: REFUSE_AT and so on refuse the command's allocations (refuse_memory.c). Returns 1, and
+# prints why, if that is not possible.
 refuse_memory() {
     if grep -aq __asan_init "$REID"; then
         echo 'memory is not refused: that is for a command without AddressSanitizer'
@@ -139,7 +139,7 @@ need_eval_files() {
     ) || exit 1
 }
 
-# ffmpeg and the program that draws films, build/demo_video; ends the test with status 77 where ffmpeg cannot be had.
+# ffmpeg and the program that draws films, build/demo_video; ends the test with status 77 if ffmpeg is not available.
 need_films() {
     (cd "$repository" && . tools/setup.sh && (need_packages ffmpeg:ffmpeg) >&2) || {
         echo "skipped: no ffmpeg here"

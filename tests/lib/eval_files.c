@@ -2,11 +2,11 @@
 
    cc -std=c99 -D_GNU_SOURCE -O1 tests/lib/eval_files.c -o build/eval_files -lm
 
-   eval_files OUT.npy DIM[+DIM] SEED NOISE [nan] < LIST      one "id identity" a line
-   eval_files OUT.npy DIM[+DIM] SEED NOISE market QUERIES GALLERY
+   eval_files OUT.npy DIM[+DIM] SEED NOISE [nan] < LIST one "id identity" a line eval_files OUT.npy DIM[+DIM] SEED NOISE
+   market QUERIES GALLERY
 
-   A row is the direction of its identity plus NOISE of another, of length 1; with two DIM, each part. A image of
-   identity 0000 has a direction of its own. nan: the second row holds one. */
+   A row is the direction of its identity plus NOISE of another, of length 1; with two DIM, each part is. An image of
+   identity 0000 has its own direction. nan: the second row contains a NaN. */
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>

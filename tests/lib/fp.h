@@ -9,7 +9,7 @@
 #define ROUND_UP_AND_FLUSH 0x1400000u /* ARM's: RMode = 1, FZ = 1 */
 #endif
 
-/* Returns what they were. */
+/* Returns the previous settings. */
 static unsigned set_fp(unsigned value) {
 #if defined(__x86_64__)
     unsigned before = _mm_getcsr();

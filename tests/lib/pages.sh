@@ -1,4 +1,4 @@
-# pages.sh: what t_readme.sh and t_links.sh know of the pages, the *.md files. Sourced from the top of the repository.
+# pages.sh: functions of t_readme.sh and t_links.sh for pages, the *.md files. Sourced from the top of the repository.
 # shellcheck disable=SC2034 # what is set here is read by the tests
 
 # t_readme.sh runs the blocks of these pages, one page after another in one folder: a page may use the files of those
@@ -6,12 +6,12 @@
 pages_run='README.md tools/scores/README.md tools/embedding/README.md tools/groups/README.md tools/heads/README.md
     tools/gallery/README.md tools/server/README.md tools/machine/README.md tools/weights/README.md
     tools/pictures/README.md tools/tracks/README.md tools/gpu/README.md'
-# Tests of their own run the blocks of these: t_lesson.sh and python_tests.py.
+# Separate tests run the blocks of these: t_lesson.sh and python_tests.py.
 pages_run_elsewhere='examples/README.md examples/python/README.md'
 
 all_pages() { git ls-files '*.md' 2> /dev/null | grep . || find . -name '*.md' ! -path './build/*' | sed 's|^\./||'; }
 
-# blocks LANGUAGE FILE: the fenced blocks of one language, but for those after a line "<!-- not run: WHY -->".
+# blocks LANGUAGE FILE: the fenced blocks of one language, except those after a line "<!-- not run: WHY -->".
 blocks() {
     awk -v open="\`\`\`$1" '$0 == open && last !~ /^<!-- not run: / { on = 1; next } $0 == "```" { on = 0 } on
         { last = $0 }' "$2"

@@ -1,11 +1,11 @@
-# postgres.sh: a PostgreSQL with pgvector of the test's own, from PyPI. Sourced from the top of the repository, after
+# postgres.sh: a separate PostgreSQL with pgvector for a test, from PyPI. Sourced from the top of the repository, after
 # tests/lib/python.sh.
 #
-#     need_postgres               $postgres, the folder of its programs; ends the test with 77 where it cannot be had
-#     start_postgres FOLDER       a new server whose data and socket lie in FOLDER, which is removed by stop_postgres;
+#     need_postgres               $postgres, the folder of its programs; ends the test with 77 if it is not available
+#     start_postgres FOLDER       a new server whose data and socket are in FOLDER, which stop_postgres removes;
 #                                 $pg_host is its socket's folder, $pg_url DATABASE its URL
-#     sql DATABASE STATEMENT      what psql says, bare
-#     stop_postgres [SIGNAL]      QUIT is as good as a power cut; may be called twice
+#     sql DATABASE STATEMENT      the bare output of psql
+#     stop_postgres [SIGNAL]      QUIT is like a power cut; may be called twice
 #     again_postgres              starts it again with the same data
 # shellcheck disable=SC2034 # what is set here is read by the tests
 
@@ -22,7 +22,7 @@ need_postgres() {
     }
 }
 
-# The server does not run as root: nobody will do.
+# The server refuses to run as root, so it runs as the user "nobody".
 as_server() {
     if [ "$(id -u)" = 0 ]; then setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; else "$@"; fi
 }

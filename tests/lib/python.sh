@@ -1,7 +1,7 @@
 # python.sh: a Python with packages from PyPI, for tests that need one. Sourced from the top of the repository.
 #
 # need_python NAME PACKAGE...: $python, of the virtual environment build/tests/NAME, which is made once and has these
-# packages. Ends the test with status 77 and the reason where that cannot be; REID_NO_INSTALL=1 forbids installing.
+# packages. Ends the test with status 77 and the reason if that fails; REID_NO_INSTALL=1 forbids installing.
 # shellcheck disable=SC2034 # $python is read by the test
 
 need_python() {

@@ -1,9 +1,8 @@
-/* refuse_memory.c: to be preloaded: refuses an allocation of the program, of those that its own code asks for, not its
-   libraries.
+/* refuse_memory.c: a library to preload, which refuses an allocation by the program's own code, not by its libraries.
 
-       REFUSE_AT=N        the one that is refused, from 1; 0 or not set: none
-       REFUSE_REST=1      and all that follow
-       REFUSE_COUNT=FILE  how many there were is written to it at the end
+       REFUSE_AT=N        the number of the refused one, from 1; 0 or not set: none
+       REFUSE_REST=1      refuses all later ones, too
+       REFUSE_COUNT=FILE  receives their number at the end
 
    cc -std=c99 -D_GNU_SOURCE -O2 -shared -fPIC tests/lib/refuse_memory.c -o build/refuse_memory.so */
 #include <errno.h>
@@ -12,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static uintptr_t low = UINTPTR_MAX, high; /* where the program's code and data lie */
+static uintptr_t low = UINTPTR_MAX, high; /* the addresses of the program's code and data */
 static long calls, at;
 static int rest;
 
@@ -20,7 +19,7 @@ void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *block, size_t size);
 
-/* The program is the first that is told of. */
+/* The program is the first object that dl_iterate_phdr reports. */
 static int look(struct dl_phdr_info *info, size_t size, void *user) {
     (void)size, (void)user;
     for (int i = 0; i < info->dlpi_phnum; i++) {

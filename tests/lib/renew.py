@@ -1,20 +1,20 @@
-"""renew.py RECORDS TEST: messages that are not what a test expects become what it expects.
+"""renew.py RECORDS TEST: changes a test's expected texts to the messages that it got.
 
-Called by `sh tests/run --write`, see tests/README.md. RECORDS is what the comparisons of a run have left (REID_WRITE):
+Called by `sh tests/run --write`, see tests/README.md. RECORDS is the file of a run's comparisons (REID_WRITE):
 
     record KIND held     KIND: bre, ere, py (a pattern, for a part of a line), fixed (a part), exact (all of it)
     record KIND differs
-    at FILE LINE         where it was compared, then who called that, and so on
+    at FILE LINE         the place of the comparison, then its caller, and so on
     program FILE         and of a C program the
     frame ADDRESS        callers as addresses in it
-    want TEXT            each line of what is expected
-    got TEXT             each line of what was said
+    want TEXT            each line of the expected text
+    got TEXT             each line of the message
     end
 
-The expected text is looked for in the lines where it was compared, from there outwards, then in the whole file, where
-it has to be the only one, or one for each comparison, in their order. A pattern that is put together from variables
-leads to the text of the one that has changed. What is written, and what cannot be, is said. Exit code: 1 where some
-record has to be looked at."""
+The expected text is searched for at the comparison's lines, from there outwards, then in the whole file, where it must
+be unique, or occur once for each comparison, in their order. If a pattern is composed of variables, the text of the
+changed one is replaced. Reports what it writes, and what it cannot write. Exit code: 1 if some record needs a manual
+change."""
 import fcntl
 import os
 import re
@@ -111,7 +111,7 @@ def in_documents(texts, want):
 
 
 def at_the_call(sources, record, want):
-    """The text in the lines where it was compared, or where that was called."""
+    """The text in the lines of the comparison, or of its callers."""
     for path, line in record.at:
         found = [t for t in sources.near(path, line) if is_text_of(t, want)]
         if found:
@@ -121,7 +121,7 @@ def at_the_call(sources, record, want):
 
 
 def in_the_files(sources, record, want):
-    """All such texts of its files, in their order; those without variables, if there are some."""
+    """All such texts of the test's files, in order; only those without variables, if there are any."""
     files = list(dict.fromkeys([path for path, _ in record.at] + [sources.test]))
     found = [(path, t) for path in files for t in sources.of(path) if t.language != "document" and is_text_of(t, want)]
     plain = [(path, t) for path, t in found if not t.variables()]
@@ -159,7 +159,7 @@ class Renewal:
                                                                     self.volatile)
 
     def places(self):
-        """For each record (path, text, old, new), or why there is none."""
+        """For each record (path, text, old, new), or the reason why there is none."""
         out, open_ones = {}, []
         for n, record in enumerate(self.records):
             want, new = record.want, self.new_of(record)
@@ -256,7 +256,7 @@ class Writer:
 
 
 def renew(renewal, writer):
-    """Plans what one expectation becomes."""
+    """Plans the new text of one expectation."""
     at = {} # (path, start): [text, old, [(record, new)]]
     for n, found in renewal.places().items():
         record = renewal.records[n]

@@ -1,10 +1,10 @@
-"""renew_align.py: what a test should expect in place of a message, or a part of one, that has been rewritten.
+"""renew_align.py: computes a test's new pattern for a message, or a part of one, that has been rewritten.
 
-A pattern is aligned with the line that was said, character by character, and its parts keep their places: what a
-wildcard stands for stays a wildcard, an anchor an anchor. A pattern for a part of a line becomes the part of the new
+A pattern is aligned with the line of the message, character by character, and its parts keep their places: wildcards
+stay wildcards, anchors stay anchors. A pattern for a part of a line becomes the part of the new
 line between the same neighbours: where its first or last words were rewritten, it goes to the next ": " or a few words
 further than they did.
-Of several lines, the one that is most like the pattern is meant."""
+Of several lines, the one that is most like the pattern is taken."""
 import difflib
 import re
 

@@ -1,5 +1,5 @@
-"""renew_source.py: the texts in a test's source, in shell, C and Python: where they are, what they can be at run time,
-and how another text is written in their place."""
+"""renew_source.py: finds the texts in a test's source, in shell, C and Python, with their possible values at run
+time, and replaces them."""
 import ast
 import re
 

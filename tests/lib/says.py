@@ -1,4 +1,4 @@
-"""says.py: messages against what a test expects them to say; `sh tests/run --write` renews the expected texts in the
+"""says.py: compares messages with a test's expected texts; `sh tests/run --write` renews the expected texts in the
 tests' sources, see tests/README.md. For it a comparison leaves a record (renew.py) in the file that REID_WRITE names,
 and holds."""
 import os

@@ -9,8 +9,8 @@ holds() {
 }
 shows() { holds grep -q -e "$1" "$2"; } # shows PATTERN FILE
 
-# record_message ARGUMENT...: of grep -q. Leaves a record for tests/lib/renew.py and holds, so that the test goes on.
-# With REID_WRITE tests run in bash, which says who has called.
+# record_message ARGUMENT...: of grep -q. Writes a record for tests/lib/renew.py and succeeds, so that the test goes on.
+# With REID_WRITE tests run in bash, which knows the callers.
 record_message() (
     state=differs lines=400
     grep "$@" && state=held lines=40

@@ -2,7 +2,7 @@
 
    -Wl,--wrap=fsync,--wrap=pwrite,--wrap=ftruncate,--wrap=rename,--wrap=unlink,--wrap=link,--wrap=fchmod,--wrap=fchown
 
-   so that these calls of the code under test come here; with FAULT_WRITE defined and --wrap=write, write(2), too. */
+   so that these calls of the code under test come here; with FAULT_WRITE defined and --wrap=write, also write(2). */
 #ifndef TEST_FAULTS_H
 #define TEST_FAULTS_H
 
@@ -57,8 +57,7 @@ FAULT_WRAP(link, (const char *from, const char *to), (from, to))
 FAULT_WRAP(fchmod, (int fd, mode_t mode), (fd, mode))
 FAULT_WRAP(fchown, (int fd, uid_t user, gid_t group), (fd, user, group))
 
-/* A write that fails has written half of it, as on a disk that is full; one that is interrupted, or on a disk that
-   takes nothing any more, nothing. */
+/* A failing write writes half, as on a disk that fills up; an interrupted one, or one on a full disk, nothing. */
 ssize_t __real_pwrite(int fd, const void *bytes, size_t size, off_t at);
 ssize_t __wrap_pwrite(int fd, const void *bytes, size_t size, off_t at);
 ssize_t __wrap_pwrite(int fd, const void *bytes, size_t size, off_t at) {
@@ -89,8 +88,8 @@ ssize_t __wrap_write(int fd, const void *bytes, size_t size) {
 }
 #endif
 
-/* Runs work(user) in a child with this fault. Returns its exit status, -1 when it was killed, and in *calls how many
-   calls there were, if it was not. */
+/* Runs work(user) in a child with this fault. Returns its exit status, or -1 if it was killed; if not, *calls receives
+   the number of calls. */
 static int fault_run(fault_kind kind, int at, int error, int (*work)(void *user), void *user, int *calls) {
     int *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0), status = 0;
     *shared = 0;

@@ -1,5 +1,5 @@
-/* Weight files for tests: shorthand for their JSON, and what must hold when one is opened.
-   Include it after reid.h and cmocka.h. */
+/* Weight files for tests: shorthand for their JSON, and checks of opening them. Include it after reid.h and cmocka.h.
+   */
 #ifndef TEST_FILES_H
 #define TEST_FILES_H
 
@@ -8,8 +8,8 @@
 #define T(name, dtype, shape, offsets) "'" name "':{'dtype':'" dtype "','shape':" shape ",'data_offsets':" offsets "}"
 #define A8 T("a", "F32", "[2]", "[0,8]") /* eight bytes of data */
 
-/* Opens the bytes from memory and from a file. Both must give `want`; a failure must leave nothing behind and say which
-   file and, if `detail` is given, what about it. */
+/* Opens the bytes from memory and from a file. Both must give `want`; a failure must leave nothing behind, and name the
+   file and, if given, `detail`. */
 TEST_FN void check(const char *what, test_bytes f, reid_result want, const char *detail) {
     char path[256];
     test_temp_path(path, "badfile");
@@ -19,7 +19,7 @@ TEST_FN void check(const char *what, test_bytes f, reid_result want, const char 
         reid_error error;
         reid__mem mem;
         reid__weights w;
-        test_heap heap = {0, 0, 0, 0, 0, 0, ' '}; /* a reader that runs past its text finds more of it */
+        test_heap heap = {0, 0, 0, 0, 0, 0, ' '}; /* a reader that runs past its text finds more text */
         desc.weights = from_file ? path : NULL;
         desc.weights_data = from_file ? NULL : (const void *)f.data;
         desc.weights_size = f.size;
@@ -42,7 +42,7 @@ TEST_FN void check(const char *what, test_bytes f, reid_result want, const char 
         assert_int_equal(heap.live, 0);
         assert_int_equal(mem.used, 0);
         assert_int_equal(heap.wrong_size, 0);
-        assert_true(heap.peak <= 7 * f.size + 512); /* no small file asks for much memory */
+        assert_true(heap.peak <= 7 * f.size + 512); /* no small file may need much memory */
         assert_int_equal(reid__weights_open(&w, &desc, &mem, NULL), want); /* and without a place for the message */
         reid__weights_close(&w, &mem);
     }

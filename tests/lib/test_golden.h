@@ -1,5 +1,5 @@
-/* test_golden.h: tests/golden/embeddings.*, which hold float64 results of PyTorch for seeded weights and pixels that
-   are made here once more. Include it after the implementation of reid.h and tools/demo_program/seeded.h. */
+/* test_golden.h: tests/golden/embeddings.*, which hold float64 results of PyTorch for seeded weights and pixels, which
+   are generated again here. Include it after the implementation of reid.h and tools/demo_program/seeded.h. */
 #ifndef TEST_GOLDEN_H
 #define TEST_GOLDEN_H
 
@@ -19,7 +19,7 @@ static void need(int ok, const char *what) {
     exit(1);
 }
 
-/* ---- what make_embeddings.py made from the same integers --------------------------------------------------------- */
+/* ---- inputs as in make_embeddings.py, from the same integers ----------------------------------------------------- */
 static unsigned crc32_of(const unsigned char *bytes, size_t size) {
     unsigned table[256], crc = 0xffffffffu;
     for (unsigned i = 0; i < 256; i++) {
@@ -70,7 +70,7 @@ static const unsigned char *weights_of(const golden *g, size_t *size) {
 
 /* ---- results against PyTorch's ----------------------------------------------------------------------------------- */
 
-/* The largest difference of a component, and the smallest cosine of a row. A NaN shows in both. */
+/* The largest difference of a component, and the smallest cosine of a row. A NaN is visible in both. */
 static void differences(const golden *g, const float *ours, const float *torch, int images, double *error,
                         double *cosine) {
     *error = 0, *cosine = 1;
@@ -125,11 +125,11 @@ static float *golden_next(golden_files *f, golden *g) {
     return torch;
 }
 
-/* What every case wants of reid_create. */
+/* The description of every case. */
 static reid_desc desc_of(const golden *g, reid_error *error) {
     reid_desc desc = REID_INIT;
     desc.weights_data = weights_of(g, &desc.weights_size);
-    desc.preset = "torchreid"; /* ImageNet's mean and standard deviation, and no resize of what has the right size */
+    desc.preset = "torchreid"; /* ImageNet's mean and standard deviation, without resizing images of the right size */
     desc.height = g->height;
     desc.width = g->width;
     desc.last_stride = g->last_stride;

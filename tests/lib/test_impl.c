@@ -1,5 +1,5 @@
-/* test_impl.c: the implementation of reid.h as an object of its own, with the little that tests of the API want to know
-   of its inside: so that it is compiled once for all of them. */
+/* test_impl.c: the implementation of reid.h as a separate object, compiled once for all tests of the API, with the few
+   internals that they need. */
 #define REID_IMPLEMENTATION
 #include "reid.h"
 

@@ -2,7 +2,7 @@
    its implementation, or in a program that links test_impl.c.
 
    Every value has at most 8 significant bits, so that F32, F64 and BF16 files of one seed hold exactly the same
-   numbers. A value depends on seed, tensor name and index alone: a test that checks a result computes it again. */
+   numbers. A value depends only on seed, tensor name and index, so a test that checks a result can compute it again. */
 #ifndef TEST_NET_H
 #define TEST_NET_H
 
@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What is done differently from the plain file. Zero everywhere: nothing. */
+/* Differences from the plain file. All zero: none. */
 typedef struct net_options {
     const char *prefix;                     /* put before every tensor name */
     const char *dtype;                      /* "F64" or "BF16" instead of "F32" */
@@ -58,7 +58,7 @@ typedef struct net_file {
     size_t size;
 } net_file;
 
-#if !defined(REID_IMPLEMENTATION) || defined(TEST_IMPL) /* what test_impl.c has */
+#if !defined(REID_IMPLEMENTATION) || defined(TEST_IMPL) /* defined in test_impl.c */
 #define NET_FOR extern
 extern net_file net_for(const char *network, reid_head head, uint64_t seed, const net_options *o);
 extern const char *net_isa(int isa); /* its name; NULL: not on this CPU */
@@ -106,7 +106,7 @@ static inline size_t net_store(const float *values, size_t count, const char *dt
     return count * each;
 }
 
-/* All tensors that a plan wants. */
+/* All tensors that a plan needs. */
 static inline int net_wants(const reid__plan *p, reid__needed_tensor *wants) {
     int count = 0;
     for (int i = 0; i < p->op_count; i++) count += reid__needed_tensors(&p->ops[i], wants + count);

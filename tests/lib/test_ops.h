@@ -8,7 +8,7 @@
 #define FP32_ISAS 4
 static const reid_isa fp32_isas[FP32_ISAS] = {REID_ISA_SCALAR, REID_ISA_AVX2, REID_ISA_AVX512, REID_ISA_NEON};
 
-/* One operation: its tensors, and the arena as it finds it. */
+/* One operation: its tensors, and the arena before it runs. */
 typedef struct rig {
     reid__arch arch;
     reid__plan plan;
@@ -62,7 +62,7 @@ static void set_value(rig *r, int id, int image, int y, int x, int c, float valu
     else memcpy(to, &value, 4);
 }
 
-/* The same; zero outside of the image. */
+/* One activation, or zero outside the image. */
 static double get(const rig *r, int id, int image, int y, int x, int c) {
     const reid__buffer *b = &r->plan.buffers[id];
     int h = b->c == 3 ? r->op->ih : b->h, w = b->c == 3 ? r->op->iw : b->w;
@@ -75,7 +75,7 @@ static double activate(double x, reid__act act) {
     return act == REID__RELU ? (x > 0 ? x : 0) : act == REID__SILU ? x * sigmoid(x) : x;
 }
 
-/* --- the operations, said as simply as possible; *size receives the sum of the absolute terms --- */
+/* --- the operations, as simply as possible; *size receives the sum of the absolute terms --- */
 
 static double naive_conv(const rig *r, int image, int oy, int ox, int oc, double *size) {
     const reid__op *op = r->op;
@@ -148,7 +148,7 @@ static double naive(const rig *r, int image, int oy, int ox, int c, double *size
     }
 }
 
-/* All of it, once for every instruction set. */
+/* Tests the operation with every instruction set. */
 static void expect(rig *r) {
     const reid__op *op = r->op;
     size_t count = (size_t)(r->n * op->oh * op->ow * op->oc), at = 0;
@@ -162,7 +162,7 @@ static void expect(rig *r) {
 
 /* --- running ------------------------------------------------------------------------------------------------------ */
 
-/* With room for what AMX reads past its end. */
+/* With room for AMX's reads past its end. */
 static size_t arena_bytes(const rig *r) {
     size_t behind = REID__AMX_BEHIND * (reid__widest(&r->plan) / 2 + REID__STEP_BYTES / 4);
     return (r->plan.late_floats * (size_t)r->n + behind) * sizeof(float);
@@ -188,7 +188,7 @@ static void fill_arena(rig *r) {
     }
 }
 
-/* Packs the tensors of the operation out of a file in memory, as reid_create does. */
+/* Packs the tensors of the operation from a file in memory, as reid_create does. */
 static float *pack(rig *r, const reid__kernels *kernels, reid__mem *mem) {
     reid_error error;
     reid__weights file;
@@ -289,7 +289,7 @@ static void bench_stop(bench *b) {
     assert_int_equal(b->mem.used, 0);
 }
 
-/* With OPS_BITS in the environment: a line of what came out, which t_neon.sh compares between machines. */
+/* With OPS_BITS in the environment: prints a line with the results, which t_neon.sh compares between machines. */
 static void say_bits(const rig *r, const float *arena, size_t bytes) {
     const unsigned char *at = (const unsigned char *)arena;
     uint64_t hash = 0xcbf29ce484222325u;

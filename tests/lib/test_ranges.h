@@ -1,5 +1,5 @@
-/* test_ranges.h: INT8 in tests: what a network stores, and ranges made from that. Include it after the implementation
-   of reid.h. */
+/* test_ranges.h: INT8 in tests: observes a network's activations, and makes ranges from them. Include it after the
+   implementation of reid.h. */
 #ifndef TEST_RANGES_H
 #define TEST_RANGES_H
 
@@ -14,11 +14,11 @@ static void ranges_need(int good) {
     exit(1);
 }
 
-/* What reid_observe showed, by place in the plan. */
+/* Activations from reid_observe, by operation of the plan. */
 typedef struct seen {
     reid_ctx *ctx;
     float *values[REID__MAX_OPS];
-    int *bytes[REID__MAX_OPS]; /* of what INT8 stores so */
+    int *bytes[REID__MAX_OPS]; /* of activations that INT8 stores as bytes */
 } seen;
 
 static double step_of(const reid__plan *p, int buffer) {
@@ -45,7 +45,7 @@ static void forget(seen *s) {
     reid_destroy(s->ctx);
 }
 
-/* What a new handle for d computes of one image. */
+/* The activations that a new handle for d computes for one image. */
 static void look(seen *s, const reid_desc *d, reid_image image) {
     reid_error error;
     memset(s, 0, sizeof *s);
@@ -55,18 +55,18 @@ static void look(seen *s, const reid_desc *d, reid_image image) {
     }
 }
 
-/* What is done differently. Zero everywhere: nothing. */
+/* Differences from plain ranges. All zero: none. */
 typedef struct odd {
     const char *leave_out, *extra, *retype, *poke;
-    float value; /* of what `poke` names */
-    float share; /* of the largest value that was seen; 0: nine tenths */
+    float value; /* of the range that `poke` names */
+    float share; /* part of the largest observed value; 0: nine tenths */
     const char *made_for;
     int no_metadata, in_vector;
 } odd;
 
 static size_t size_of(const reid__op *op) { return (size_t)op->oh * (size_t)op->ow * (size_t)op->oc; }
 
-/* Ranges for `s`, what was seen in FP32. */
+/* Ranges for `s`, the activations in FP32. */
 static void write_ranges(const char *path, const seen *s, const odd *o) {
     static char text[16384];
     float values[REID__MAX_OPS];

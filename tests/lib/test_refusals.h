@@ -1,4 +1,4 @@
-/* Memory that is refused, to any thread: malloc, calloc and realloc of a program that is linked with
+/* Refuses memory to any thread: malloc, calloc and realloc of a program that is linked with
    -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc. */
 #ifndef TEST_REFUSALS_H
 #define TEST_REFUSALS_H

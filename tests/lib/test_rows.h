@@ -25,7 +25,7 @@ static void make_rows(uint64_t seed) {
     }
 }
 
-/* The numbers of one line of metrics.txt; the program ends without it. Returns how many. */
+/* Reads the numbers of one line of metrics.txt; ends the program if it is missing. Returns their number. */
 static size_t read_rows_golden(const char *name, double *out, size_t most) {
     FILE *f = fopen("tests/golden/metrics.txt", "r");
     char word[64];

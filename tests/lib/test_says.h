@@ -1,6 +1,6 @@
-/* Messages against what a test expects them to say. `sh tests/run --write` renews the expected texts in the tests'
-   sources, see tests/README.md; for it a comparison leaves a record (tests/lib/renew.py) in the file that REID_WRITE
-   names, and holds.
+/* Compares messages with a test's expected texts. `sh tests/run --write` renews these in the tests' sources, see
+   tests/README.md; for that a comparison writes a record (tests/lib/renew.py) to the file that REID_WRITE names, and
+   succeeds.
 
        says(message, part)           whether a message has this part
        says_all(message, text)       whether it is this text
@@ -55,7 +55,7 @@ static inline void test_record_lines_(test_record *r, const char *word, const ch
     }
 }
 
-/* Who has called, as addresses that addr2line understands: a program that can be anywhere is linked to begin at 0. */
+/* The callers, as addresses for addr2line: a position-independent program is linked to begin at 0. */
 static inline void test_record_callers_(test_record *r) {
     void *callers[24];
     char path[512];
@@ -76,7 +76,7 @@ static inline void test_record_(const char *path, const char *message, const cha
     test_record_lines_(r, "got", message);
     r->used += (size_t)snprintf(r->text + r->used, 5, "end\n");
     int out = open(path, O_WRONLY | O_APPEND | O_CREAT, 0600);
-    if (out < 0 || write(out, r->text, r->used) < 0) perror(path); /* at once: others may write there, too */
+    if (out < 0 || write(out, r->text, r->used) < 0) perror(path); /* in one write: others may write there, too */
     if (out >= 0) close(out);
 }
 #endif

@@ -1,5 +1,5 @@
-/* Code that writes to a text: what it does without memory, and whether a mistake of its caller ends the program. For
-   programs that are linked as test_refusals.h says; cmocka.h comes first. */
+/* Tests of code that writes to a text: without memory, and with mistakes of the caller, which must end the program. For
+   programs that are linked as test_refusals.h describes; include cmocka.h first. */
 #ifndef TEST_TEXTS_H
 #define TEST_TEXTS_H
 
@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Refuses each allocation of write(out) in turn: the text has to fail whichever it is. */
+/* Refuses each allocation of write(out) in turn: the text must fail every time. */
 static inline void assert_refusals_fail(void (*write)(text *out)) {
     text t = TEXT_INIT;
     refuse_from(0, 0);

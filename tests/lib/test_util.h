@@ -26,7 +26,7 @@ typedef struct test_heap {
     size_t fail_at;     /* the call that gets NULL, counted from 1; 0: none */
     int fail_rest;      /* 1: and so does every later call */
     int wrong_size;     /* frees with another size than was allocated */
-    unsigned char fill; /* what fresh memory holds; 0: 0xff, which makes NaNs */
+    unsigned char fill; /* the bytes of fresh memory; 0: 0xff, which makes NaNs */
 } test_heap;
 
 TEST_FN void *test_heap_alloc(size_t size, void *user) {
@@ -70,7 +70,7 @@ TEST_FN test_bytes test_file_bytes(const char *json, size_t json_size, const voi
     return f;
 }
 
-/* The same from a C string in which ' stands for ", so that JSON stays readable in C. */
+/* Makes a file from a C string in which ' stands for ", so that JSON stays readable in C. */
 TEST_FN test_bytes test_quoted_file(const char *json, size_t data_size) {
     size_t size = strlen(json);
     test_bytes f = test_file_bytes(json, size, NULL, data_size);
@@ -117,7 +117,7 @@ TEST_FN void test_weights_add(test_weights *w, const char *name, const char *dty
     w->data_size += size;
 }
 
-/* The whole file; frees what w holds. */
+/* The whole file; frees w's memory. */
 TEST_FN test_bytes test_weights_finish(test_weights *w) {
     test_need(w->json_size > 0, "test_weights_finish: no tensors");
     w->json[w->json_size] = '}';

@@ -9,7 +9,7 @@
 
 static char video_folder[512]; /* ends in / */
 
-/* Runs a shell command in the folder; what it prints stays hidden unless it fails. */
+/* Runs a shell command in the folder; its output stays hidden unless it fails. */
 TEST_FN int video_shell(const char *format, ...) {
     char command[4096], line[6000];
     va_list args;
@@ -44,7 +44,7 @@ TEST_FN void video_finish(void) {
     test_need(system(line) == 0, line);
 }
 
-/* ffmpeg with these arguments, or the end of the test: what it wants to make is needed. */
+/* Runs ffmpeg with these arguments; ends the test if it fails. */
 TEST_FN void video_make(const char *format, ...) {
     char arguments[3000];
     va_list args;
@@ -56,7 +56,7 @@ TEST_FN void video_make(const char *format, ...) {
     if (system("false") || !video_shell("cat said >&2")) exit(1);
 }
 
-/* The first `share` of a file, as another one. */
+/* Copies the first `share` of a file. */
 TEST_FN void video_cut_off(const char *from, const char *to, double share) {
     struct stat st;
     test_need(stat(video_path(from), &st) == 0, from);

@@ -40,7 +40,7 @@ static void test_zip_add(test_zip *z, const char *name, const void *bytes, size_
     z->count++;
 }
 
-/* The directory and what ends the archive; the directory is freed. */
+/* Appends the directory and the end of the archive; frees the directory. */
 static void test_zip_end(test_zip *z) {
     size_t at = z->file.len;
     text_add(&z->file, z->directory.s, z->directory.len);

@@ -77,11 +77,11 @@ prints '^preset       mega filter=bicubic .* size=224x224 crop=0.9 (changed by o
 run 0 inspect twice.safetensors --size 112x112
 prints '^input        112 x 112 (height x width), cropped from the centre after resizing the short side to 124$'
 run 2 inspect twice.safetensors --resize 100
-says 'a short side of 100 is less than the 224 x 224'
+says 'a short side of 100 is too short for a crop of 224 x 224'
 run 2 inspect twice.safetensors --filter lanczos
-says '"filter=lanczos" is none of filter=bilinear, '
+says '"filter=lanczos" is not one of filter=bilinear, '
 run 2 inspect twice.safetensors --preset nope
-says 'no preset is named "nope"; there are: torchvision-v1, '
+says 'no preset is named "nope"; the presets are: torchvision-v1, '
 run 0 convert --json wrapped.pth out.safetensors
 prints '"converted": true, "error": null, "format": "PyTorch zip, pickle protocol 2", "group": "state_dict"'
 prints '"tensors": {"missing": 0, "used": 309, "reshaped": 0, "carried": 51, "dropped": 0, "neck": 0, "unknown": 0'

@@ -61,7 +61,7 @@ says 'too few images to hold any out'
 # --- what is refused -------------------------------------------------------------------------------------------------
 bad 'made for fingerprint' embed $one --precision int8 --ranges s.safetensors "$picture"
 bad 'reid calibrate --int8' embed $one --precision int8 "$picture"
-bad 'desc.ranges is for REID_INT8 alone' embed $one --ranges s.safetensors "$picture"
+bad 'desc.ranges is only for REID_INT8' embed $one --ranges s.safetensors "$picture"
 bad 'give exactly one model with -m' calibrate --int8 crops -o x.safetensors
 bad 'name the file for the ranges with -o' calibrate --int8 $one crops
 bad 'no INPUT' calibrate --int8 $one -o x.safetensors
