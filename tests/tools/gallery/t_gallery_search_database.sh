@@ -89,7 +89,9 @@ check "each query says so" [ "$(grep -c '"candidates": 3, "too_few": true' "$out
 # find themselves with --keep-self.
 rows self.npy 0 100 $dim 20
 # ones FILE: queries whose best match has a score of 1
-ones() { sed 's/.*"matches": \[{[^}]*"score": \([-0-9.e]*\).*/\1/' "$1" | awk '$1 > 0.99999 { n++ } END { print n + 0 }'; }
+ones() {
+    sed 's/.*"matches": \[{[^}]*"score": \([-0-9.e]*\).*/\1/' "$1" | awk '$1 > 0.99999 { n++ } END { print n + 0 }'
+}
 g 0 search "$url" self.npy -k 1 --candidates 1 --json --keep-self
 check "with --keep-self every query finds itself" [ "$(ones "$out")" = 100 ]
 g 0 search "$url" self.npy -k 1 --candidates 1 --json

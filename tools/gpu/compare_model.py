@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""Compares the model of time (predict.c) with the operations' times that were measured on a GPU.
+
+    python3 tools/gpu/compare_model.py PREDICT FILE... [--table] [--worst N]
+
+PREDICT is predict.c, compiled; a FILE is the JSON of `reid bench --ops`, named DATE-CHIP-NETWORK[-MODE].json as in
+tools/results/gpu. For every cell it prints how many operations the model has within 15 %, and how far off their sum is;
+--table prints a Markdown table, --worst the N operations that are furthest off. The exit code is 1 if fewer than 9 of
+10 operations of all cells are within 15 %, or fewer than 8 of 10 of a cell, or a cell's sum is more than 6.5 % off.
+"""
+import argparse
+import collections
+import json
+import os
+import re
+import subprocess
+import sys
+
+MODES = {"": "fp16", "latency": "latency", "int8": "int8", "int8-latency": "int8-latency", "fp32": "fp32",
+         "nowgmma": "nowgmma"}
+NEAR, OF_ALL, OF_CELL, SUM = 0.15, 0.9, 0.8, 0.065
+
+Cell = collections.namedtuple("Cell", "chip net mode batch pairs")  # pairs: (name, measured, predicted), microseconds
+
+
+def predicted(predict, chip, mode, net, batch, size):
+    out = subprocess.run([predict, "--chip", chip, "--lines", mode, net, str(batch), *size.split("x")],
+                         check=True, capture_output=True, text=True).stdout
+    return [(name, float(us)) for name, us in (line.rsplit(" ", 1) for line in out.splitlines())]
+
+
+def is_usable(chip, mode, net, batch):
+    """Latency mode is for one image. In the H100's first cell every operation took 33 us, nobody knows why."""
+    return not (mode.endswith("latency") and batch > 1) and (chip, mode, net, batch) != ("h100", "fp16", "resnet50", 1)
+
+
+def cells_of(predict, path):
+    name = re.fullmatch(r"\d{4}-\d\d-\d\d-(h\d+)-(resnet50|multiscale|efficientnet_b0)-?(.*)\.json",
+                        os.path.basename(path))
+    if not name or name.group(3) not in MODES:
+        sys.exit(f"compare_model: {path}: expected DATE-CHIP-NETWORK[-MODE].json with a mode of {', '.join(MODES)}")
+    chip, mode = name.group(1), MODES[name.group(3)]
+    for cell in json.load(open(path))["cells"]:
+        if not cell["ops"] or not is_usable(chip, mode, cell["net"], cell["batch"]):
+            continue
+        model = predicted(predict, chip, mode, cell["net"], cell["batch"], cell["size"])
+        pairs, at = [], 0
+        for op in cell["ops"]:  # in the plan's order; several operations may have one name
+            if at < len(model) and model[at][0] == op["name"]:
+                pairs.append((op["name"], op["us"], model[at][1]))
+                at += 1
+        if at != len(model):
+            sys.exit(f"compare_model: {path}: no operation {model[at][0]} in batch {cell['batch']}")
+        yield Cell(chip, cell["net"], mode, cell["batch"], pairs)
+
+
+def share(pairs):
+    return sum(abs(p / m - 1) <= NEAR for _, m, p in pairs) / len(pairs)
+
+
+def main():
+    a = argparse.ArgumentParser()
+    a.add_argument("predict")
+    a.add_argument("files", nargs="+")
+    a.add_argument("--table", action="store_true")
+    a.add_argument("--worst", type=int, default=0)
+    a = a.parse_args()
+    cells = [c for f in a.files for c in cells_of(a.predict, f)]
+    if not cells:
+        sys.exit("compare_model: the files have no operations")
+    failed = 0
+    if a.table:
+        print("| chip | network | mode | batch | operations within 15 % | measured, ms | by the model, ms | |")
+        print("|---|---|---|---|---|---|---|---|")
+    for c in cells:
+        m, p = (sum(x[i] for x in c.pairs) / 1e3 for i in (1, 2))
+        bad = share(c.pairs) < OF_CELL or abs(p / m - 1) > SUM
+        failed += bad
+        near = f"{round(share(c.pairs) * len(c.pairs))} of {len(c.pairs)}"
+        if a.table:
+            print(f"| {c.chip} | {c.net} | {c.mode} | {c.batch} | {near} | {m:.3f} | {p:.3f} | "
+                  f"{100 * (p / m - 1):+.1f} % |")
+        else:
+            print(f"{c.chip} {c.net:20} {c.mode:12} {c.batch:4}  {near:9} within 15 %  {m:8.3f} ms, "
+                  f"predicted {p:8.3f}  {100 * (p / m - 1):+5.1f} %{'  FAILED' if bad else ''}")
+    pairs = [(f"{c.chip} {c.net} {c.mode} {c.batch} {n}", m, p) for c in cells for n, m, p in c.pairs]
+    for n, m, p in sorted(pairs, key=lambda x: -abs(x[2] / x[1] - 1))[:a.worst]:
+        print(f"{n}: {m:.2f} us, predicted {p:.2f}")
+    all_near = share(pairs)
+    print(f"{100 * all_near:.1f} % of {len(pairs)} operations in {len(cells)} cells within 15 %, {failed} cells failed")
+    sys.exit(all_near < OF_ALL or failed > 0)
+
+
+if __name__ == "__main__":
+    main()

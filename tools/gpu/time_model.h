@@ -1,0 +1,212 @@
+/* A model of how long each launch of a network takes on a Hopper (132 multiprocessors). Its figures are fitted to the
+   operations' times that `reid bench --ops` measured on an H200 and an H100, which are in tools/results/gpu;
+   tools/gpu/compare_model.py compares the two. A figure stands for what the formula leaves out as well: do not read one
+   as a ceiling of the chip. Batches of 8 and more use other kernels and tiles than smaller ones (REID__LARGE), so the
+   two have figures of their own. In latency mode the model holds for batch 1.
+
+   Include it after reid.h with REID_IMPLEMENTATION: it looks into the plan. */
+#ifndef TIME_MODEL_H
+#define TIME_MODEL_H
+
+/* What the two chips differ in. */
+typedef struct time_chip {
+    double clocks; /* a second, under load */
+    double dram;   /* bytes a second, read and written */
+} time_chip;
+static const time_chip time_h200 = {1980e6, 4.06e12}, time_h100 = {1886e6, 2.846e12};
+
+static const double time_between_events = 4.71; /* microseconds of a launch that is timed alone, beside its work */
+static const double time_in_graph = 1.3;        /* of a launch in the graph: from ready to its first data */
+static const double time_l2 = 50e6;             /* bytes of one launch that stay on the chip for the next */
+static const double time_processors = 132;
+
+/* Microseconds of two things that overlap nearly as well as they can: little more than those of the longer one. */
+static double time_overlap(double a, double b) { return pow(pow(a, 5) + pow(b, 5), 0.2); }
+
+/* --- bytes -------------------------------------------------------------------------------------------------------- */
+
+/* Bytes of activations that a launch reads and writes for an image. A 1x1 convolution with a stride skips pixels. */
+static double time_bytes(const reid__gpu_plan *g, int index) {
+    const reid__op *first = &g->plan->ops[reid__launch_first(g, index)], *last = &g->plan->ops[index];
+    double bytes = (double)g->size[first->in] / (first->kh == 1 ? first->stride * first->stride : 1);
+    bytes += (double)g->size[last->out];
+    if (reid__adds(g, index)) bytes += (double)g->size[last->residual];
+    if (g->fused_shortcut[index] == REID__NONE) return bytes;
+    const reid__op *shortcut = &g->plan->ops[g->fused_shortcut[index]];
+    return bytes + (double)g->size[shortcut->in] / (shortcut->stride * shortcut->stride);
+}
+
+/* Microseconds of n images' bytes in memory; 0 where they stay on the chip. share: of the memory's rate. */
+static double time_of_memory(const reid__gpu_plan *g, int index, int n, const time_chip *chip, double share) {
+    double bytes = time_bytes(g, index) * n;
+    return bytes > time_l2 ? bytes / (share * chip->dram) * 1e6 : 0;
+}
+
+/* --- convolutions by wgmma ---------------------------------------------------------------------------------------- */
+
+typedef struct time_wgmma {
+    double m64n256k16;    /* clocks of such a product; 128 by the data sheet */
+    double l2_to_shared;  /* bytes a clock and multiprocessor when all copy */
+    double alone;         /* the same when few copy */
+    double slice_wait;    /* clocks from asking for a slice until it is there: a ring of N has N on their way */
+    double slice;         /* clocks of a slice beside its products */
+    double dsmem;         /* bytes a clock and multiprocessor to other blocks' shared memory */
+    double barrier;       /* clocks of a cluster's barrier */
+    double outputs;       /* stored a clock and multiprocessor */
+    double residuals;     /* added a clock and multiprocessor; 0: in the time of the store */
+    double row_sums;      /* clocks of a tile that stores sums of rows for the global average */
+    double stem_outputs;  /* a clock and multiprocessor, of the convolution before the max pool */
+    double stem;          /* clocks of a launch before the stem's first output */
+} time_wgmma;
+/* [1]: INT8. */
+static const time_wgmma time_wgmmas[2] = {
+    {133, 30.8, 52.3, 1900, 47, 12.5, 977, 5.1, 0, 1930, 4.56, 12300},
+    {134, 30.8, 52.3, 1360, 180, 12.6, 89, 10.8, 33, 1740, 3.27, 16200}};
+
+/* Clocks of a tile's products for `slices` slices of n channels. */
+static double time_products(const reid__wgmma_tile *t, int slices, int n, const time_wgmma *p) {
+    double slice = t->bm / 64 * n * t->row / (2 * 256 * 16 / p->m64n256k16); /* t->row: bytes of one operand */
+    return slices * (p->slice + slice);
+}
+
+/* Clocks until a tile's outputs are stored, its residual, sums of rows and the other blocks' parts of K included. */
+static double time_store(const reid__gpu_plan *g, int index, const reid__wgmma_tile *t, const time_wgmma *p) {
+    double outputs = t->bm * t->bn / t->split, clocks = outputs / (t->stem ? p->stem_outputs : p->outputs);
+    if (p->residuals > 0 && reid__adds(g, index)) clocks += outputs / p->residuals;
+    clocks *= 1 + t->passes * 128 / t->bn;
+    if (g->pixels_per_sum[g->plan->ops[index].out] > 1) clocks += p->row_sums;
+    if (t->split == 1) return clocks;
+    return clocks + p->barrier + 4 * outputs * (t->split - 1) / p->dsmem;
+}
+
+/* Clocks of a launch's work. Copies run ahead as far as the ring lets them; a block of a pair copies half of the
+   weights. Warpgroups that take turns (groups 1) multiply while the other one stores; those that share a tile do not,
+   but the ring fills meanwhile. */
+static double time_wgmma_clocks(const reid__gpu_plan *g, int index, const reid__wgmma_tile *t, int n,
+                                const time_wgmma *p) {
+    const reid__op *op = &g->plan->ops[reid__launch_first(g, index)];
+    int chunks = reid__ceil_div(t->chunks, t->split), more = t->passes * t->bn / t->depth;
+    double rows = ceil((double)n * op->oh * op->ow / t->bm);
+    double tiles = (t->pair ? 2 * ceil(rows / 2) : rows) * t->across;
+    double busy = fmin(tiles * t->split, time_processors), bytes = fmin(p->l2_to_shared * time_processors / busy,
+                                                                        p->alone);
+    double copy = fmax((t->bm + (t->resident ? 0 : t->bn >> t->pair)) * t->row / bytes, p->slice_wait / t->stages);
+    double copies = chunks * copy + (t->resident ? 0 : more * (128 >> t->pair) * t->row / bytes);
+    double products = time_products(t, chunks, t->bn, p) + time_products(t, more, 128, p);
+    double store = time_store(g, index, t, p), first = fmax(copies, products);
+    double waves = floor((tiles - 1) / floor(time_processors / t->split));
+    double idle = fmax(store - t->stages * copy, 0); /* the ring is full, and nothing is copied */
+    double start = first + (t->stem ? p->stem : 0);
+    if (t->groups == 2) return waves * fmax(copies + idle, products + store) + start + store;
+    return waves * fmax(products / 2 + store, first) + start + 2 * store;
+}
+
+static double time_of_wgmma(const reid__gpu_plan *g, int index, const reid__wgmma_tile *t, int n,
+                            const time_chip *chip) {
+    double work = time_wgmma_clocks(g, index, t, n, &time_wgmmas[g->int8]) / chip->clocks * 1e6;
+    return time_overlap(work, time_of_memory(g, index, n, chip, 1));
+}
+
+/* --- convolutions by mma.sync ------------------------------------------------------------------------------------- */
+
+/* Clocks: of a slice of 64 of K, for a block that has the multiprocessor to itself; of a block beside its slices. With
+   squeeze-excite factors a slice waits for them, pixel by pixel; the stem gathers its input. */
+static const double time_mma_slice = 1068, time_mma_block = 935, time_mma_scaled = 67.5, time_mma_stem = 12800;
+/* Clocks of a multiprocessor that has many blocks: a slice, its factors a pixel, its products, an output, with SiLU. */
+static const double time_mma_each = 183, time_mma_factor = 14.4, time_mma_product = 0.1125, time_mma_output = 0.128;
+static const double time_mma_silu = 0.222, time_mma_residual = 0.15;
+static const double time_mma_memory = 0.8; /* of the memory's rate */
+static const double time_mma_parts = 2.35; /* microseconds of a cluster that adds its parts of K */
+
+/* Does the launch multiply its input by squeeze-excite factors? */
+static int time_is_scaled(const reid__op *op) { return op->scale != REID__NONE; }
+
+static double time_of_mma(const reid__gpu_plan *g, int index, int n, const reid__step *s, const time_chip *chip) {
+    const reid__op *op = &g->plan->ops[index];
+    double tile = s->bm * s->bn, blocks = ceil((double)n * op->oh * op->ow / s->bm) *
+                                          reid__ceil_div(reid__padded(op->oc), s->bn) * s->split;
+    double slices = reid__gpu_row(g, index) / 64.0 / s->split, together = fmax(1, fmin(8, floor(16384 / tile)));
+    double alone = slices * (time_is_scaled(op) ? time_mma_scaled * s->bm : time_mma_slice);
+    double each = slices * (time_mma_each + time_mma_product * tile);
+    if (time_is_scaled(op)) each += slices * time_mma_factor * s->bm;
+    else alone += time_mma_block;
+    if (index == 0) alone += time_mma_stem;
+    each += tile * (op->act == REID__SILU ? time_mma_silu : time_mma_output);
+    if (op->residual != REID__NONE && !time_is_scaled(op)) each += tile * time_mma_residual;
+    double waited = ceil(blocks / (time_processors * together)) * alone, worked = blocks / time_processors * each;
+    double work = time_overlap(waited, worked) / chip->clocks * 1e6;
+    return time_overlap(work, time_of_memory(g, index, n, chip, time_mma_memory)) +
+           (s->split > 1 ? time_mma_parts : 0);
+}
+
+/* --- the other operations ----------------------------------------------------------------------------------------- */
+
+/* FP32 convolutions: multiply-adds at 28.6 TFLOP/s, and 2.0 T outputs a second stored. */
+static double time_of_f32(const reid__op *op, int n) {
+    double flops = 2.0 * op->kh * op->kw * reid__max(op->ic, 4);
+    return (double)n * op->oh * op->ow * op->oc * (flops / 28.56e6 + 1 / 2.02e6);
+}
+
+/* Large batches: a thread computes a row, one output after the other, so the chain of a row is the least that a launch
+   takes. Clocks by kernel size (3, 5) and stride (1, 2). */
+static double time_of_depthwise(const reid__op *op, int n, const time_chip *chip) {
+    static const double chain[2][2] = {{1250, 2150}, {3021, 4340}}, each[2][2] = {{0.85, 1.5}, {3.526, 6.414}};
+    int five = op->kh == 5, two = op->stride == 2;
+    double outputs = (double)n * op->oh * op->ow * op->oc / time_processors;
+    if (n < REID__LARGE) return 0.6 + 1.1e-4 * outputs * op->kh * op->kw / chip->clocks * 1e9;
+    double row = op->ow * chain[five][two], all = outputs * each[five][two];
+    return pow(pow(row, 2.5) + pow(all, 2.5), 0.4) / chip->clocks * 1e6;
+}
+
+/* Blocks of 1,024 threads read both matrices; of more channels they need a second turn. Small batches use clusters. */
+static double time_of_squeeze(const reid__op *op, int n) {
+    double matrices = 2.0 * 4 * op->ic * op->hidden / 1e3; /* kB */
+    if (n < REID__LARGE) return 2.7 + matrices / 62;
+    return 3.6 + matrices / 32 + (op->ic > 1024 ? 11 : 0) + (n > time_processors ? 2 : 0);
+}
+
+static double time_of_linear(const reid__op *op, int n) {
+    return (2.7e-3 + 1.7e-5 * n) * op->ic * op->kh * op->kw;
+}
+
+/* Pools: bytes that are still on the chip, or not. */
+static double time_of_pool(const reid__gpu_plan *g, int index, int n, const time_chip *chip) {
+    double bytes = time_bytes(g, index) * n;
+    return bytes > time_l2 ? bytes / (0.88 * chip->dram) * 1e6 : bytes / 6.5e6;
+}
+
+/* The input: levels to the network's numbers, with borders. */
+static double time_of_input(const reid__gpu_plan *g, int n) {
+    const reid__plan *p = g->plan;
+    return 2.5 + ((double)g->size[p->ops[0].in] + 3.0 * p->height * p->width) * n / 2.2e6;
+}
+
+/* Microseconds of the work of an operation's launch; 0: it has none. `tile` describes it. */
+static double time_of_launch(const reid__gpu_plan *g, int index, int n, const time_chip *chip, char tile[48]) {
+    const reid__op *op = &g->plan->ops[index], *first = &g->plan->ops[reid__launch_first(g, index)];
+    snprintf(tile, 48, "%s", index == 0 ? "input" : "");
+    if (g->fused_into[index] != REID__NONE) return index == 0 ? time_of_input(g, n) : 0;
+    if (first->kind == REID__NORMALISE) return 0;
+    if (reid__takes_wgmma(g, first)) {
+        reid__wgmma_tile t = reid__choose_wgmma_tile(g, index, 90, n >= REID__LARGE);
+        reid__tile_name(t.pair, t.groups, t.bm, t.bn, t.split, tile);
+        return time_of_wgmma(g, index, &t, n, chip);
+    }
+    if (op->kind == REID__CONV && g->half) {
+        reid__program p;
+        reid__step s;
+        memset(&p, 0, sizeof p), memset(&s, 0, sizeof s);
+        reid__mma_step(g, index, 90, n >= REID__LARGE, &p, &s);
+        reid__tile_name(0, 1, s.bm, s.bn, s.split, tile);
+        return time_of_mma(g, index, n, &s, chip);
+    }
+    switch (op->kind) {
+    case REID__CONV: return time_of_f32(op, n);
+    case REID__DEPTHWISE: return time_of_depthwise(op, n, chip);
+    case REID__SQUEEZE: return time_of_squeeze(op, n);
+    case REID__LINEAR: return time_of_linear(op, n);
+    default: return time_of_pool(g, index, n, chip);
+    }
+}
+
+#endif
