@@ -148,9 +148,9 @@
        On a GPU, in FP16, reid_embed calls reid__gpu_embed in place of reid__cpu_embed:
          reid__gpu_embed             takes up to desc.batch images at a time, in turn through two slots, so that one is
                                      filled while the GPU computes the other
-           reid__slot_fill           copies the pixels (480, 640, 3) to memory that the GPU reads
            reid__slot_submit         queues everything that follows, and returns while the GPU works:
-             reid__slot_upload       the copy to the GPU
+             reid__slot_fill         copies the pixels (480, 640, 3) to memory that the GPU reads
+             reid__slot_upload       the copy to the GPU; of images of the network's size, reid__view_upload
              reid__gpu_resize        kernels reid_taps, reid_resize_x and reid_resize_y: (224, 224, 3) bytes, the same
                                      as the CPU's
              reid__gpu_capture       recorded the next steps in a CUDA graph when the handle was created:
@@ -8902,13 +8902,23 @@ static reid_result reid__gpu_lanes(reid__gpu *g, const reid_desc *desc, reid_err
 
 /* --- a batch: images to the GPU, embeddings back --- */
 
+/* Bytes of pixels that the caller's thread copies before others would have woken up: on an H200's host with 16 threads
+   waking took some 35 us, a copy by one thread 6 to 12 us for 150 KB. */
+#ifndef REID__COPIED_ALONE
+#define REID__COPIED_ALONE ((size_t)1 << 19)
+#endif
+#define REID__UPLOAD_PIECES 4 /* of a large batch: a piece is copied while the one before it is uploaded */
+
 /* The host's side of a batch while it is filled. */
 typedef struct reid__filling {
     reid__gpu *g;
     reid__slot *slot;
     const reid_image *images; /* [count] */
     int first, count;
+    int resized;              /* images that kernels resize; the others are uploaded as (height, width, RGB) */
     size_t used, rows, taps;  /* so far of the staging memory, the lane's `rows`, its taps */
+    size_t read;              /* bytes of the images' pixels so far */
+    int from, to, parts;      /* which images reid__picture_part copies, in how many parts */
     reid__team *team;
     const reid__thread_memory *scratch;
 } reid__filling;
@@ -8923,8 +8933,15 @@ static reid__gpu_axis reid__gpu_axis_of(const reid__gpu_plan *g, int source, int
     return to;
 }
 
-/* Places image i. If it is too large for the room that is left, the CPU resizes it (bytes 0), to the same pixels; for
-   these there is always room. */
+/* Is the image RGB of the network's size, so that its pixels are the view? */
+static int reid__is_view(const reid__gpu_picture *p, const reid_image *image) {
+    int rgb = image->format == REID_RGB8 || image->format == REID_PREPARED;
+    return rgb && p->x.source == p->x.count && p->x.resized == p->x.count && p->y.source == p->y.count &&
+           p->y.resized == p->y.count;
+}
+
+/* Places image i. What is too large for the room that is left is resized by the CPU, to the same pixels. Such images,
+   and those that are views, have bytes 0; there is always room for them. */
 static void reid__picture_place(reid__filling *f, int i) {
     const reid__gpu *g = f->g;
     const reid__plan *p = g->plan.plan;
@@ -8942,62 +8959,93 @@ static void reid__picture_place(reid__filling *f, int i) {
     size_t pixels = (size_t)w * (size_t)h * (size_t)l.bytes, rows = (size_t)h * (size_t)p->width * 3;
     size_t taps = (size_t)p->width * (size_t)to->x.most + (size_t)p->height * (size_t)to->y.most;
     int fits = pixels + later <= g->staging - f->used && rows <= g->rows - f->rows && taps <= g->taps - f->taps;
+    fits = fits && !reid__is_view(to, image);
     to->pixels = (int64_t)f->used, to->rows = (int64_t)f->rows, to->taps = (int64_t)f->taps;
     to->stride = w * l.bytes, to->bytes = fits ? l.bytes : 0, to->r = l.r, to->g = l.g, to->b = l.b;
-    f->used += fits ? pixels : view;
-    if (fits) f->rows += rows, f->taps += taps;
+    f->used += fits ? pixels : view, f->read += pixels;
+    if (fits) f->rows += rows, f->taps += taps, f->resized++;
 }
 
-/* Copies the pixels of images, or resizes them here. There are as many parts as team members. */
+/* Copies the pixels of images, or resizes them here. There are no more parts than team members. */
 static void reid__picture_part(void *task, int index) {
     const reid__filling *f = (const reid__filling *)task;
     const reid__gpu_picture *pictures = (const reid__gpu_picture *)(const void *)f->slot->host;
     ptrdiff_t from, to;
-    reid__share(f->count, f->team->size, index, &from, &to);
-    for (ptrdiff_t i = from; i < to; i++) {
+    reid__share(f->to - f->from, f->parts, index, &from, &to);
+    for (ptrdiff_t i = f->from + from; i < f->from + to; i++) {
         const reid_image *image = &f->images[i];
         unsigned char *out = f->slot->host + pictures[i].pixels;
         reid_box roi;
         reid__image_check(image, f->first + (int)i, &roi, NULL);
         ptrdiff_t stride = reid__image_stride(image), bytes = reid__layouts[image->format].bytes;
         const unsigned char *in = (const unsigned char *)image->pixels + roi.y * stride + roi.x * bytes;
-        if (!pictures[i].bytes)
+        int copied = pictures[i].bytes || reid__is_view(&pictures[i], image);
+        if (!copied)
             reid__prep_rows(f->g->plan.prep, image, &roi, 0, 0, f->g->plan.plan->height, out, f->scratch[index].prep);
-        for (int y = 0; pictures[i].bytes && y < roi.height; y++, in += stride, out += pictures[i].stride)
+        for (int y = 0; copied && y < roi.height; y++, in += stride, out += pictures[i].stride)
             memcpy(out, in, (size_t)pictures[i].stride);
     }
 }
 
-static void reid__slot_fill(reid__filling *f) {
+/* Decides where the pixels of each image go. */
+static void reid__slot_place(reid__filling *f) {
     f->used = reid__gpu_aligned((size_t)f->count * sizeof(reid__gpu_picture));
-    f->rows = f->taps = 0;
+    f->rows = f->taps = f->read = 0;
+    f->resized = 0;
     for (int i = 0; i < f->count; i++) reid__picture_place(f, i);
-    reid__parallel(f->team, reid__picture_part, f, f->team->size);
+}
+
+/* Copies the pixels of images [from, to) to the slot. */
+static void reid__slot_fill(reid__filling *f, int from, int to) {
+    size_t share = f->read / (size_t)f->count * (size_t)(to - from);
+    f->from = from, f->to = to, f->parts = share <= REID__COPIED_ALONE ? 1 : f->team->size;
+    reid__parallel(f->team, reid__picture_part, f, f->parts);
 }
 
 /* Resizes the uploaded images to l->view; `flip` mirrors them. */
-static reid_result reid__gpu_resize(reid__gpu *g, reid__gpu_lane *l, reid__slot *s, int n, int flip, reid_error *e) {
+static reid_result reid__gpu_resize(reid__gpu *g, reid__gpu_lane *l, const reid__filling *f, int flip, reid_error *e) {
+    reid__slot *s = f->slot;
+    int n = f->count, windows = f->resized > 0 && !flip; /* they are the same for the mirrored views */
     int height = g->plan.plan->height, width = g->plan.plan->width;
     reid__resize_arguments a = {s->staging, s->staging, l->windows, l->taps, l->rows, l->view, width, height, flip};
     int64_t lines = reid__blocks(height + width, 256), pixels = reid__blocks((int64_t)height * width, 1024);
     const reid__step *steps = g->plan.extra;
-    reid_result r = flip ? REID_OK : reid__launch(g, &steps[REID__EXTRA_TAPS], lines, n, l->stream, &a, e);
-    if (!flip && r == REID_OK) r = reid__launch(g, &steps[REID__EXTRA_RESIZE_X], pixels, n, l->stream, &a, e);
+    reid_result r = windows ? reid__launch(g, &steps[REID__EXTRA_TAPS], lines, n, l->stream, &a, e) : REID_OK;
+    if (windows && r == REID_OK) r = reid__launch(g, &steps[REID__EXTRA_RESIZE_X], pixels, n, l->stream, &a, e);
     return r ? r : reid__launch(g, &steps[REID__EXTRA_RESIZE_Y], pixels, n, l->stream, &a, e);
 }
 
-/* Uploads a filled slot; the lane's stream waits for it. */
-static reid_result reid__slot_upload(reid__gpu *g, reid__gpu_lane *l, reid__slot *s, size_t bytes, reid_error *e) {
+/* Fills a slot and uploads it; the lane's stream waits for it. */
+static reid_result reid__slot_upload(reid__gpu *g, reid__gpu_lane *l, reid__filling *f, reid_error *e) {
     reid__driver *cu = &g->device.cu;
-    int code = cu->MemcpyHtoDAsync(s->staging, s->host, bytes, l->copies);
+    reid__slot *s = f->slot;
+    reid__slot_fill(f, 0, f->count);
+    int code = cu->MemcpyHtoDAsync(s->staging, s->host, f->used, l->copies);
     if (!code) code = cu->EventRecord(s->uploaded, l->copies);
     if (!code) code = cu->StreamWaitEvent(l->stream, s->uploaded, 0);
     return reid__gpu_check(&g->device, code, "uploading images", e);
 }
 
-/* Submits everything for the n images of a slot, n a power of two, and returns while the GPU works. */
-static reid_result reid__slot_submit(reid__gpu *g, reid__gpu_lane *l, reid__slot *s, int n, size_t bytes,
-                                     reid_error *e) {
+/* Fills a slot and uploads it to l->view, where no image needs a kernel: in the lane's stream, without events. */
+static reid_result reid__view_upload(reid__gpu *g, reid__gpu_lane *l, reid__filling *f, reid_error *e) {
+    const reid__plan *p = g->plan.plan;
+    size_t view = (size_t)p->height * (size_t)p->width * 3, all = (size_t)f->count * view;
+    unsigned char *pixels = f->slot->host + f->used - all;
+    int piece = all <= REID__COPIED_ALONE ? f->count : reid__ceil_div(f->count, REID__UPLOAD_PIECES), code = 0;
+    for (int at = 0, n; at < f->count && !code; at += n) {
+        size_t from = (size_t)at * view;
+        n = reid__min(piece, f->count - at);
+        reid__slot_fill(f, at, at + n);
+        code = g->device.cu.MemcpyHtoDAsync(l->view + from, pixels + from, (size_t)n * view, l->stream);
+    }
+    return reid__gpu_check(&g->device, code, "uploading images", e);
+}
+
+/* Fills a slot and submits everything for its images, a power of two of them, and returns while the GPU works. alone:
+   the call has no other batch, which could be computed during the upload. */
+static reid_result reid__slot_submit(reid__gpu *g, reid__gpu_lane *l, reid__filling *f, int alone, reid_error *e) {
+    reid__slot *s = f->slot;
+    int n = f->count, direct = alone && f->resized == 0 && !g->plan.flip;
     reid__driver *cu = &g->device.cu;
     const reid__gpu_plan *p = &g->plan;
     reid__address embedding = l->buffer[p->plan->embedding];
@@ -9005,14 +9053,14 @@ static reid_result reid__slot_submit(reid__gpu *g, reid__gpu_lane *l, reid__slot
     reid__normalise_arguments unit = {embedding, l->mirrored, l->result};
     int bucket = 0, code = 0;
     while (1 << bucket < n) bucket++;
-    REID_ASSERT(n >= 1 && n <= p->batch && bytes <= g->staging && s->count == 0); /* the slot is free */
-    reid_result r = reid__slot_upload(g, l, s, bytes, e);
+    REID_ASSERT(n >= 1 && n <= p->batch && f->used <= g->staging && s->count == 0); /* the slot is free */
+    reid_result r = direct ? reid__view_upload(g, l, f, e) : reid__slot_upload(g, l, f, e);
     if (r == REID_OK && p->int8) code = cu->MemsetD8Async(l->full, 0, (size_t)n * sizeof *s->full, l->stream);
     if (r == REID_OK) r = reid__gpu_check(&g->device, code, "cuMemsetD8Async", e);
     for (int flip = 0; flip <= p->flip && r == REID_OK; flip++) {
         if (flip) code = cu->MemcpyDtoDAsync(l->mirrored, embedding, floats * sizeof(float), l->stream);
         r = reid__gpu_check(&g->device, code, "cuMemcpyDtoDAsync", e);
-        if (r == REID_OK) r = reid__gpu_resize(g, l, s, n, flip, e);
+        if (r == REID_OK && !direct) r = reid__gpu_resize(g, l, f, flip, e);
         if (r != REID_OK) break;
         if (g->sync) r = reid__gpu_run_net(g, l, n, e);
         else r = reid__gpu_check(&g->device, cu->GraphLaunch(l->graphs[bucket], l->stream), "cuGraphLaunch", e);
@@ -9072,12 +9120,12 @@ static reid_result reid__gpu_embed(reid__gpu *g, int lane_index, reid__lane *lan
     while (at < n && r == REID_OK) {
         reid__slot *s = &l->slots[turn];
         int count = reid__graph_batch(reid__min(n - at, most));
-        reid__filling f = {g, s, call->images + at, at, count, 0, 0, 0, &lane->team, lane->scratch};
+        reid__filling f = {g, s, call->images + at, at, count, 0, 0, 0, 0, 0, 0, 0, 0, &lane->team, lane->scratch};
         if (s->count) r = reid__slot_finish(g, s, call);
         if (r != REID_OK) break;
-        reid__slot_fill(&f);
+        reid__slot_place(&f);
         s->first = at;
-        r = reid__slot_submit(g, l, s, count, f.used, e);
+        r = reid__slot_submit(g, l, &f, count == n, e);
         if (r == REID_ERR_OUT_OF_MEMORY && count > 1) {
             g->device.cu.StreamSynchronize(l->copies); /* because the slot is refilled */
             g->device.cu.StreamSynchronize(l->stream);
@@ -9100,13 +9148,13 @@ static reid_result reid__gpu_preprocess(reid__gpu *g, int lane_index, reid__lane
                                         uint8_t *out, reid_error *e) {
     reid__gpu_lane *l = &g->lanes[lane_index];
     reid__slot *s = &l->slots[0];
-    reid__filling f = {g, s, image, 0, 1, 0, 0, 0, &lane->team, lane->scratch};
+    reid__filling f = {g, s, image, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, &lane->team, lane->scratch};
     size_t bytes = (size_t)g->plan.plan->height * (size_t)g->plan.plan->width * 3;
     reid_result r = reid__gpu_enter(&g->device, e);
     if (r != REID_OK) return r;
-    reid__slot_fill(&f);
-    r = reid__slot_upload(g, l, s, f.used, e);
-    if (r == REID_OK) r = reid__gpu_resize(g, l, s, 1, 0, e);
+    reid__slot_place(&f);
+    r = reid__slot_upload(g, l, &f, e);
+    if (r == REID_OK) r = reid__gpu_resize(g, l, &f, 0, e);
     if (r == REID_OK) {
         int code = g->device.cu.MemcpyDtoHAsync(s->host, l->view, bytes, l->stream); /* s->host is no longer in use */
         if (!code) code = g->device.cu.StreamSynchronize(l->stream);

@@ -3,7 +3,8 @@
        cuda_net golden NETWORK         every golden of PyTorch for it, FP32 and FP16, one image each
        cuda_net bits CASE              batch, place, tiles, lanes and threads change no bit: cases 0 to 2
        cuda_net latency CASE           like bits, with LATENCY: cases 0 and 1
-       cuda_net pictures CASE          pixels equal the CPU's; every kind of image; flip, raw, heads: cases 0 to 4
+       cuda_net pictures CASE          pixels equal the CPU's; every kind of image; flip, raw, heads: cases 0 to 4;
+                                       images of the network's size: case 5
        cuda_net calls                  queries, timing, networks without a direction
        cuda_net small NETWORK          FP32, FP16 and bf16 against the CPU at 64x32, for the slow modes
        cuda_net files PRECISION A B    two .npy files of embeddings
@@ -12,6 +13,7 @@
    separate allocation. */
 #define REID_STATIC
 #define REID_IMPLEMENTATION
+#define REID__COPIED_ALONE 6000 /* so that small batches are uploaded in pieces, too */
 #include "reid.h"
 
 #include "tools/demo_program/seeded.h"
@@ -217,8 +219,42 @@ static void pictures_with(const char *preset, int height, int width, int flip, i
     free(file.bytes), free(pixels), free(cpu_view);
 }
 
+/* Images of the network's size are uploaded as they are if they are RGB, and pass through the resize otherwise: the
+   bits of rows must be equal, in batches that are uploaded in one copy, in pieces, with others, and in two slots in
+   turn. */
+static void views_with(int flip) {
+    enum { H = 33, W = 32, N = 7 };
+    static uint8_t rgb[N][H * W][3], bgr[N][H * W][3], rgba[N][H * W][4];
+    reid_image views[N], others[N], mixed[N];
+    net_file file = weights_for("efficientnet_b0", 0);
+    reid_desc desc = net_desc(&file, H, W, NULL);
+    desc.preset = "torchreid", desc.flip = flip, desc.threads = 2, desc.lanes = 1, desc.batch = 4;
+    reid_ctx *gpu = create_on(desc, REID_DEVICE_CUDA, REID_FP16);
+    for (int i = 0; i < N; i++) {
+        for (int k = 0; k < H * W * 3; k++) {
+            uint32_t level = ((uint32_t)(i * H * W * 3 + k) * 2654435761u) >> 13;
+            int at = k / 3, c = k % 3;
+            rgb[i][at][c] = bgr[i][at][2 - c] = rgba[i][at][c] = (uint8_t)level;
+        }
+        const reid_image view = {rgb[i], W, H, 0, REID_RGB8, NULL}, other = {rgba[i], W, H, 0, REID_RGBA8, NULL};
+        const reid_image swapped = {bgr[i], W, H, 0, REID_BGR8, NULL};
+        views[i] = view, others[i] = other;
+        mixed[i] = i % 3 == 0 ? swapped : i % 3 == 1 ? view : other;
+    }
+    for (int n = 1; gpu && n <= N; n += 3) { /* 1, 4, and 4 + 2 + 1 */
+        size_t bytes = (size_t)n * (size_t)reid_dim(gpu) * sizeof(float);
+        float *want = embed(gpu, others, n), *got = embed(gpu, views, n), *both = embed(gpu, mixed, n);
+        CHECK(memcmp(want, got, bytes) == 0);
+        CHECK(memcmp(want, both, bytes) == 0);
+        free(want), free(got), free(both);
+    }
+    reid_destroy(gpu);
+    free(file.bytes);
+}
+
 static void test_pictures(int which) {
-    if (which == 0) pictures_with("torchvision-v1", 48, 40, 0, 0, REID_FP32);
+    if (which == 5) views_with(0), views_with(1);
+    else if (which == 0) pictures_with("torchvision-v1", 48, 40, 0, 0, REID_FP32);
     else if (which == 1) pictures_with("fastreid", 33, 40, 1, 0, REID_FP32);
     /* Raw levels of 0 to 255 make these weights amplify every rounding: FP32 only. */
     else if (which == 2) pictures_with("openvino-bgr", 33, 40, 1, 1, REID_FP32);

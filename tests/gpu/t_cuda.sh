@@ -12,7 +12,7 @@ run "$programs/cuda_net" small efficientnet_b0
 REID_EMULATOR_ARCH=75 run "$programs/cuda_net" no_int8 "$out/ranges"
 
 for which in 0 1 2; do ! my_turn || run "$programs/cuda_net" bits $which; done
-for which in 0 1 2 3 4; do ! my_turn || run "$programs/cuda_net" pictures $which; done
+for which in 0 1 2 3 4 5; do ! my_turn || run "$programs/cuda_net" pictures $which; done
 for which in 0 1; do ! my_turn || LATENCY=1 run "$programs/cuda_net" latency $which; done
 # Without clusters the parts of a sum go through memory.
 for arch in 75 89; do
@@ -62,7 +62,9 @@ broken() { # broken NAME SED_SCRIPT PROGRAM_ARGUMENT...: reid.h changed so
     done
     bad "$name: a planted bug was not seen"
 }
-broken no_upload_wait 's/if (!code) code = cu->StreamWaitEvent(l->stream, s->uploaded, 0);//' small efficientnet_b0
+broken no_upload_wait 's/if (!code) code = cu->StreamWaitEvent(l->stream, s->uploaded, 0);//' pictures 5
+broken one_piece 's/MemcpyHtoDAsync(l->view + from, pixels/MemcpyHtoDAsync(l->view, pixels/' pictures 5
+broken views_of_bgr 's/int rgb = image->format == REID_RGB8/int rgb = image->format <= REID_BGR8/' pictures 5
 broken small_buffer 's/if (bytes > \*size) \*size = bytes;/if (bytes > *size) *size = bytes - 32;/
     s/define REID__GPU_ALIGN 256/define REID__GPU_ALIGN 1/' small efficientnet_b0
 broken short_batch 's/reid__cut(t, g->size\[i\] \* batch)/reid__cut(t, g->size[i] * (batch - 1))/' small efficientnet_b0
