@@ -1,4 +1,4 @@
-/* SHA-256 (FIPS 180-4), by which a page names the one style sheet that may style it. */
+/* SHA-256 (FIPS 180-4), used by pages to allow their one style sheet. */
 #ifndef REID_TOOLS_SHA256_H
 #define REID_TOOLS_SHA256_H
 

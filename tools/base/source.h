@@ -1,4 +1,4 @@
-/* The bytes of a file that nobody trusts, read at an offset; never mapped, so that truncating it cannot kill us. */
+/* Reads an untrusted file at any offset. The file is never mapped: truncating it cannot crash the process. */
 #ifndef REID_TOOLS_SOURCE_H
 #define REID_TOOLS_SOURCE_H
 
@@ -13,20 +13,20 @@ typedef struct source {
     uint64_t size;
 } source;
 
-/* A regular file, with an error for what else a path can be. Returns 0 with the reason in why. */
+/* Opens a regular file; anything else is an error. Returns 0 with the reason in why. */
 int source_open(source *s, const char *path, text *why);
 void source_memory(source *s, const void *bytes, size_t size);
-/* Zeroed ones are allowed. */
+/* A zeroed source is allowed. */
 void source_close(source *s);
-/* All of bytes [at, at + size). Returns 0 with the reason in why. */
+/* Reads all of bytes [at, at + size). Returns 0 with the reason in why. */
 int source_read(const source *s, uint64_t at, void *to, size_t size, text *why);
 
-/* Bytes that come one after another, through a small buffer. */
+/* Reads bytes one after another, through a small buffer. */
 typedef struct cursor {
     const source *source;
-    uint64_t at, end;   /* of the source: the next byte that is not in the buffer, and where to stop */
+    uint64_t at, end;   /* offsets in the source: of the next byte that is not in the buffer, and of the end */
     size_t used, held;  /* in buffer */
-    int failed;         /* reading failed, why says how */
+    int failed;         /* reading failed, for the reason in why */
     text *why;
     unsigned char buffer[1 << 14];
 } cursor;
@@ -40,10 +40,10 @@ uint64_t cursor_at(const cursor *c);
 uint32_t le16(const unsigned char *p);
 uint32_t le32(const unsigned char *p);
 uint64_t le64(const unsigned char *p);
-/* a * b in *out; 0 if that does not fit. */
+/* Sets *out to a * b; 0 if that overflows. */
 int checked_mul(uint64_t a, uint64_t b, uint64_t *out);
 
-/* Replaces why by the message. Always returns 0. */
+/* Replaces why with the message. Always returns 0. */
 int refuse(text *why, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -6,9 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Always 0-terminated once something was added. A zeroed one is empty. When memory runs out to grow, the text
-   becomes the words "out of memory" and stays that until text_clear or text_free: a reason is then true, and whoever
-   stores or sends the text, or uses it as a name, asks text_failed first. */
+/* A string that is always 0-terminated once something was added. A zeroed text is empty. If memory runs out, the text
+   becomes the words "out of memory" until text_clear or text_free, which is right for the reason of an error; code that
+   stores or sends a text, or uses it as a name, checks text_failed first. */
 typedef struct text {
     char *s;
     size_t len, cap;
@@ -16,13 +16,13 @@ typedef struct text {
 
 #define TEXT_INIT {NULL, 0, 0}
 
-/* 1: memory ran out while it was written. */
+/* 1 if memory ran out while the text was written. */
 int text_failed(const text *t);
-/* Makes it such a one; always returns 0. For reasons. */
+/* Turns the text into such a failed one, for the reason of an error. Always returns 0. */
 int text_no_memory(text *t);
 
 void text_add(text *t, const void *bytes, size_t len);
-/* What another text holds; when that one has failed, so has this. */
+/* Appends another text; if that one has failed, so has this. */
 void text_join(text *t, const text *more);
 void text_puts(text *t, const char *s);
 void text_putc(text *t, int c);
@@ -37,7 +37,7 @@ void text_json(text *t, const char *s);
 /* A CSV field, quoted where RFC 4180 asks for it. One that a spreadsheet would take for a formula gets a ' before it;
    csv_record takes it off again. */
 void text_csv(text *t, const char *s);
-/* 1 for a text that begins like a formula (= + - @, a tab, a carriage return), perhaps behind some ' marks. */
+/* 1 for a text that begins like a formula (= + - @, a tab, a carriage return), perhaps after some ' marks. */
 int text_is_formula(const char *s);
 /* Text between tags or in an attribute of HTML; bytes that are not UTF-8, or not allowed there, become question
    marks. */
@@ -47,16 +47,16 @@ void text_id_line(text *t, const char *s);
 /* For people: control characters, those that turn the direction of writing, and broken UTF-8 are escaped, so that a
    file name can neither drive the terminal nor look like another one. */
 void text_visible(text *t, const char *s);
-/* The same for one character at s, which is no 0: in out, and how many bytes of s it takes. */
+/* Escapes the one character at s, which is not 0, into out like text_visible. Returns how many bytes of s it takes. */
 int visible_character(const char *s, char out[8]);
-/* The same into an array, cut off where it is full; returns the length. */
+/* Like text_visible, into an array, truncated if it is full. Returns the length. */
 size_t visible(char *out, size_t size, const char *s);
 /* 1 for postgresql://… and postgres://…, which are the address of a database. */
 int is_database_url(const char *place);
-/* 1 when it is plain where such a URL has its user and password: it has no other @, for a password that was not encoded
-   may hold any character, and no port that may be one. */
+/* 1 if the user and password of such a URL are unambiguous: it has no second @, because a password that was not encoded
+   may contain any character, and no port that may be part of a password. */
 int is_plain_url(const char *place);
-/* visible() for a path or such a URL, of which whatever may be a password becomes ***. */
+/* visible() for a path or such a URL, with *** in place of anything that may be a password. */
 size_t visible_place(char *out, size_t size, const char *place);
 /* With padding. */
 void text_base64(text *t, const void *bytes, size_t len);
@@ -67,17 +67,17 @@ void text_floats(text *t, const float *values, size_t count);
 int utf8_length(const char *s);
 /* 1 when all of s is UTF-8. */
 int utf8_valid(const char *s);
-/* Bytes of the mark that editors put before a text in UTF-8: 3 or 0. */
+/* Length of the byte order mark that some editors put before UTF-8: 3 or 0. */
 size_t utf8_mark(const char *bytes, size_t len);
 /* Appends a code point; U+DC80 … U+DCFF become the single bytes that they stand for. */
 void text_utf8(text *t, unsigned code);
 
 int text_ends_with(const char *s, const char *end);
 
-/* The whole of s must be a number in lo … hi. They return 0 otherwise. */
+/* All of s must be a number in lo … hi; otherwise they return 0. */
 int parse_int(const char *s, long long lo, long long hi, long long *out);
 int parse_real(const char *s, double lo, double hi, double *out);
-/* A decimal number of bytes without a sign, as in Content-Length; 0 when it is above most. */
+/* Parses a decimal number of bytes without a sign, as in Content-Length; returns 0 if it is above most. */
 int parse_size(const char *s, size_t most, size_t *out);
 /* "" for 1, else "s": printf("%zu image%s", n, plural(n)). */
 const char *plural(size_t n);

@@ -1,11 +1,11 @@
-/* Times of pictures: milliseconds since 1970 in UTC, and how people write them. */
+/* Times of images: milliseconds since 1970 in UTC, and their written form. */
 #ifndef REID_TOOLS_WHEN_H
 #define REID_TOOLS_WHEN_H
 
 #include "base/text.h"
 
-/* 2024-05-31, 2024-05-31T06:30[:00[.000]][Z] with T or a blank between, in UTC, years 1 to 9999; or seconds since 1970.
-   Returns 0 when s is none of these. */
+/* 2024-05-31, 2024-05-31T06:30[:00[.000]][Z] with T or a space between, in UTC, years 1 to 9999; or seconds since 1970.
+   Returns 0 if s is neither. */
 int when_parse(const char *s, long long *out);
 /* 2024-05-31T06:30:00Z, with milliseconds if there are any. */
 void when_text(text *t, long long when);

@@ -1,4 +1,4 @@
-/* Shards of `reid embed --shard` to the files of one run. */
+/* Joins the shards of `reid embed --shard` into the files of one run. */
 #ifndef REID_TOOLS_MERGE_H
 #define REID_TOOLS_MERGE_H
 
@@ -15,8 +15,8 @@ typedef struct merge_result {
     int dim;
 } merge_result;
 
-/* Checks that the shards are those of one list, all of them, each once, and joins them. Returns 0 after saying what is
-   wrong, or after a signal; nothing is written then. */
+/* Checks that the shards are all of one list's, each given once, and joins them. Returns 0 after reporting an error, or
+   after a signal; nothing is written then. */
 int merge_shards(const merge_request *r, merge_result *result);
 
 #endif

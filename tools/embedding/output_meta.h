@@ -1,20 +1,20 @@
-/* What is known about an embeddings file: OUT.meta.json, the ids, and the key by which --resume knows its own. */
+/* The facts about an embeddings file: OUT.meta.json, the ids, and the key by which --resume recognises its own file. */
 #ifndef REID_TOOLS_OUTPUT_META_H
 #define REID_TOOLS_OUTPUT_META_H
 
 #include "embedding/models.h"
 #include "pictures/inputs.h"
 
-/* What the rows are made with, beside the models; output.h has the rest. */
+/* How the rows are computed, besides the models; output.h has the rest. */
 typedef struct output_request {
     const char *path;         /* NULL or "-": JSON lines on stdout */
-    int resume, strict;       /* strict: nothing appears before everything has succeeded */
-    int shard, shards;        /* 0: all in one */
-    int flip, raw;            /* as the models have them */
+    int resume, strict;       /* strict: no file appears before everything has succeeded */
+    int shard, shards;        /* 0: not divided */
+    int flip, raw;            /* the models' settings */
     long long max_pixels;
-    const char *boxes, *category; /* NULL: whole pictures, all categories */
-    double min_conf;              /* NAN: none was given */
-    const char *jpeg;             /* jpeg_decoder_name; NULL: no picture file is decoded */
+    const char *boxes, *category; /* NULL: whole images; all categories */
+    double min_conf;              /* NAN: any confidence */
+    const char *jpeg;             /* jpeg_decoder_name; NULL: no image file is decoded */
 } output_request;
 
 typedef struct output_facts {
@@ -22,7 +22,7 @@ typedef struct output_facts {
     const inputs *list;
     size_t first, end, rows, failed;
     size_t listed;                  /* inputs of all shards together ... */
-    uint64_t hash;                  /* ... and what tells their list from others */
+    uint64_t hash;                  /* ... and a hash of their list */
     text ids, identities, failures; /* lines; JSON elements; JSON elements */
 } output_facts;
 
@@ -32,10 +32,10 @@ void output_slice(size_t count, int shard, int shards, size_t *first, size_t *en
 void output_facts_begin(output_facts *f, const models *all, const inputs *list, size_t first, size_t end);
 void output_facts_row(output_facts *f, const input *in);
 void output_facts_failure(output_facts *f, const char *id, const char *why);
-/* One more row's identity; its id is the caller's to keep. */
+/* Adds a row's identity; the caller keeps the row's id. */
 void output_facts_identity(output_facts *f, const char *identity);
 void output_facts_free(output_facts *f);
-/* 0 when there was no memory for some of them. */
+/* 0 if memory ran out for any of the texts. */
 int output_facts_whole(const output_facts *f);
 
 /* One line that differs whenever the rows could differ. */

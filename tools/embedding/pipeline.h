@@ -1,5 +1,5 @@
-/* Pictures decoded beside inference: a few threads decode ahead, in bounded memory, and hand out in order. They may
-   make a network's inputs of them at once, which are smaller than photographs. */
+/* Decodes images while others are embedded: a few threads decode ahead, in bounded memory, and hand out images in
+   order. They may prepare the network's inputs at once, which are smaller than photographs. */
 #ifndef REID_TOOLS_PIPELINE_H
 #define REID_TOOLS_PIPELINE_H
 
@@ -12,23 +12,23 @@ typedef struct pipeline pipeline;
 
 typedef struct decode_settings {
     int threads;          /* 0: a few */
-    long long max_pixels; /* larger pictures are refused */
+    long long max_pixels; /* larger images are refused */
     jpeg_decoder jpeg;
 } decode_settings;
 
-/* When what happened to a picture, of clock_seconds; 0: it did not come to that. */
+/* When the steps of an image happened, by clock_seconds; 0: it did not reach that step. */
 typedef struct decode_times {
-    double begun, opened, room; /* a thread took it up; it was read; there was room for its pixels */
-    double decoded, end;        /* these were there; it was done: prepared, or a failure */
-    int thread;                 /* which one, from 0 */
+    double begun, opened, room; /* a thread started on it; the file was read; there was room for its pixels */
+    double decoded, end;        /* its pixels were ready; it was prepared, or had failed */
+    int thread;                 /* index of the thread, from 0 */
 } decode_times;
 
-/* Neighbouring rows of one picture, which is decoded once for all of them. */
+/* Adjacent rows that come from one image, which is decoded once for all of them. */
 typedef struct decoded {
     size_t first, count; /* rows of the input list */
-    picture pic;         /* no rgb when it failed, or was prepared */
+    picture pic;         /* without rgb if it failed or was prepared */
     unsigned char *prepared; /* (count, height, width, 3): the network's input for each row; or NULL */
-    size_t cost;         /* to be given back with pipeline_release */
+    size_t cost;         /* bytes to release with pipeline_release */
     text why;
     decode_times when;
 } decoded;

@@ -1,20 +1,20 @@
-/* What the formats of --boxes are read into: one row per box, in the order of the file. */
+/* The rows that a --boxes file of any format is read into: one row per box, in the file's order. */
 #ifndef REID_TOOLS_BOX_ROWS_H
 #define REID_TOOLS_BOX_ROWS_H
 
 #include <stddef.h>
 
 typedef struct box_file {
-    const char *path, *category; /* category: only such boxes; NULL: all */
-    double min_conf;             /* NAN: whatever the detector's confidence is */
+    const char *path, *category; /* category: only boxes of this category; NULL: all */
+    double min_conf;             /* NAN: any confidence */
 } box_file;
 
 typedef struct box_row {
     char *path, *id, *failure; /* id: NULL for path#n; failure: NULL when there is a box */
-    char *identity;            /* who is in it; NULL: what the path says. Its box is called identity/id */
+    char *identity;            /* NULL: taken from the path. The box is named identity/id */
     double box[4];             /* x, y, width, height */
-    long n;                    /* place among the boxes of its picture */
-    int wanted;                /* 0: counted, but left out by --min-conf or --category */
+    long n;                    /* index among the boxes of its image */
+    int wanted;                /* 0: counted, but excluded by --min-conf or --category */
 } box_row;
 
 typedef struct box_rows {

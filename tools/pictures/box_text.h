@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "pictures/inputs.h"
 
-/* Appends that of an input; text_failed tells whether there was memory. */
+/* Appends the text of an input; text_failed reports whether memory ran out. */
 void box_text(text *t, const input *in);
 
 /* How many of its bytes are the path; unit (BOX_NONE: the whole picture) and box are what is said behind it. */

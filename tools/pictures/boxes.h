@@ -1,4 +1,4 @@
-/* --boxes FILE: one row per box, in the order of the file. */
+/* Reads --boxes FILE: one row per box, in the file's order. */
 #ifndef REID_TOOLS_BOXES_H
 #define REID_TOOLS_BOXES_H
 

@@ -9,10 +9,10 @@ typedef struct input_request {
     char *const *operands;
     int operand_count;
     int nul_list;    /* the list on stdin is separated by zero bytes */
-    box_file boxes;  /* path NULL: whole pictures */
+    box_file boxes;  /* path NULL: whole images */
 } input_request;
 
-/* The operands, expanded in their order. Returns 0 after saying what is wrong; free the list in any case. */
+/* Expands the operands in their order. Returns 0 after reporting an error; free the list in any case. */
 int inputs_collect(inputs *list, const input_request *r);
 
 #endif

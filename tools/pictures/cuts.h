@@ -1,4 +1,4 @@
-/* A list of the frames that begin another scene: a number in each line. */
+/* Reads a list of the frames at which a new scene begins: one number per line. */
 #ifndef REID_TOOLS_CUTS_H
 #define REID_TOOLS_CUTS_H
 
@@ -6,8 +6,8 @@
 
 #include <stdint.h>
 
-/* Ascending, in *cuts, which is the caller's to free; first: the number of the first frame. Returns 0 with the reason
-   in why. */
+/* Sets *cuts, ascending; the caller frees it. first: the number of the first frame. Returns 0 with the reason in
+   why. */
 int cuts_read(const char *path, int first, uint32_t **cuts, size_t *count, text *why);
 
 #endif

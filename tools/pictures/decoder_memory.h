@@ -1,5 +1,5 @@
-/* The memory of a picture's decoder: counted, and refused beyond what its pixels need. Every thread has a count of its
-   own. */
+/* Memory for image decoders: it is counted, and refused beyond what the image's pixels need. Every thread has its own
+   count. */
 #ifndef REID_TOOLS_DECODER_MEMORY_H
 #define REID_TOOLS_DECODER_MEMORY_H
 
@@ -7,9 +7,10 @@
 
 #include <stddef.h>
 
-/* The calling thread's next decoding may hold this many bytes at a time. */
+/* Limits the calling thread's next decoding to this many bytes at a time. */
 void decoder_begin(size_t budget);
-/* Since then: was there no memory, was the budget used up? Decoders often report either as a damaged file. */
+/* Since decoder_begin: 1 if memory ran out; 1 if the budget was used up. Decoders often report either as a damaged
+   file. */
 int decoder_had_no_memory(void);
 int decoder_wanted_too_much(void);
 
@@ -17,9 +18,9 @@ int decoder_wanted_too_much(void);
    on any thread. */
 void *decoder_alloc(void *block, size_t size);
 void decoder_free(void *block);
-/* As malloc, for a decoder that writes every byte of a picture that it does not refuse. */
+/* Like malloc, without zeroing, for a decoder that writes every byte of any image it accepts. */
 void *decoder_alloc_uncleared(size_t size);
-/* Gives back what decoder_free keeps for the next large pictures, 128 MiB at most. */
+/* Frees the memory that decoder_free keeps for the next large images, at most 128 MiB. */
 void decoder_trim(void);
 
 /* Bytes that decoding an image of this size holds at its peak, in addition to the `len` bytes of its file: what

@@ -1,12 +1,12 @@
-/* --detections FILE: what a detector has found in the frames of a video, whatever the format:
-   - MOT text: frame,id,x,y,w,h,score,x,y,z; frames and pixels are counted from 1, the id is not looked at;
-   - MegaDetector's results for videos: fractions of the frame, frame_number from 0; also for pictures, one for each
-     frame, whose names end in its number;
-   - the JSON of Microsoft's MegaDetector, a list of pictures with corners in pixels and names of categories;
+/* Reads --detections FILE, the boxes that a detector found in the frames of a video, in any of these formats:
+   - MOT text: frame,id,x,y,w,h,score,x,y,z; frames and pixels are counted from 1, the id is ignored;
+   - MegaDetector's results for videos: fractions of the frame, frame_number from 0; also for images, one per
+     frame, whose names end in the frame's number;
+   - the JSON of Microsoft's MegaDetector, a list of images with corners in pixels and names of categories;
    - CSV with the header frame,x,y,w,h and perhaps score, category, video; frames from 0, pixels;
    - COCO: images with frame_id (from 0) or numbers in their names, annotations in pixels.
-   Of photos, instead of a video's frames, they are found by the photos' names: MegaDetector's results for pictures,
-   COCO with file_name, and CSV with the header path,x,y,width,height and perhaps score, category. */
+   For photos instead of a video's frames, detections are matched by the photos' names: MegaDetector's results for
+   images, COCO with file_name, and CSV with the header path,x,y,width,height and perhaps score, category. */
 #ifndef REID_TOOLS_DETECTIONS_H
 #define REID_TOOLS_DETECTIONS_H
 
@@ -14,10 +14,10 @@
 
 /* All of these return 0 with the reason in why; free it in any case. */
 int detections_read(detections *d, const detections_request *r, text *why);
-/* The same for a file that is in memory. */
+/* Reads a file that is already in memory; otherwise like detections_read. */
 int detections_parse(detections *d, const detections_request *r, const text *file, text *why);
-/* Of photos, the same in two steps, so that a file is read once for all cameras: what it says of all of them (the
-   request's video is not looked at), and of that what is wanted of the one camera that is the request's video. */
+/* For photos, in two steps, so that a file is read once for all cameras: detections_read_all reads those of all cameras
+   and ignores the request's video; detections_of picks those of the one camera that the request's video names. */
 int detections_read_all(detections *all, const detections_request *r, text *why);
 int detections_of(detections *d, const detections *all, const detections_request *r, text *why);
 

@@ -1,4 +1,4 @@
-/* --detections FILE as COCO. */
+/* Reads --detections FILE in COCO. */
 #ifndef REID_TOOLS_DETECTIONS_COCO_H
 #define REID_TOOLS_DETECTIONS_COCO_H
 

@@ -1,4 +1,4 @@
-/* --detections FILE as MegaDetector's JSON. */
+/* Reads --detections FILE in MegaDetector's JSON. */
 #ifndef REID_TOOLS_DETECTIONS_JSON_H
 #define REID_TOOLS_DETECTIONS_JSON_H
 

@@ -1,4 +1,4 @@
-/* --detections FILE as MOT text or CSV. */
+/* Reads --detections FILE in MOT text or CSV. */
 #ifndef REID_TOOLS_DETECTIONS_TEXT_H
 #define REID_TOOLS_DETECTIONS_TEXT_H
 

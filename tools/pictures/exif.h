@@ -4,14 +4,14 @@
 
 #include <stddef.h>
 
-/* Of TIFF data: 1 ... 8 as in the EXIF standard; 1 (upright) when it has no valid orientation. */
+/* The orientation in TIFF data: 1 ... 8 as in the EXIF standard; 1 (upright) if it has no valid one. */
 int exif_orientation(const unsigned char *tiff, size_t len);
 
 /* DateTimeOriginal with its fractions of a second, in milliseconds since 1970 as if the camera's clock were UTC. The
-   head of the file is enough. Returns 0 when it is not there, or is no time. */
+   beginning of the file is enough. Returns 0 if the field is missing or is not a valid time. */
 int exif_time(const unsigned char *file, size_t len, long long *when);
 
-/* How to read an upright picture out of a stored one of width × height: pixel (x, y) of the upright one is stored at
+/* How to read an upright image from a stored one of width × height: pixel (x, y) of the upright image is stored at
    start + x * step_x + y * step_y, counted in pixels. */
 typedef struct exif_view {
     int width, height;

@@ -1,4 +1,4 @@
-/* What ffmpeg is asked for, and what it says: its command line, the tables that tell of each frame, and its log. */
+/* ffmpeg's command line, and parsers for its output: the tables of frames, and its log. */
 #ifndef REID_TOOLS_FFMPEG_H
 #define REID_TOOLS_FFMPEG_H
 
@@ -10,7 +10,7 @@
    by which filters count them and how much each differs from the one before. */
 enum { FFMPEG_PIXELS = 1, FFMPEG_LOG, FFMPEG_WIDTHS, FFMPEG_HEIGHTS, FFMPEG_NUMBERS, FFMPEG_PIPES };
 
-/* How versions name what is asked of them. */
+/* How ffmpeg's versions spell the options that are used. */
 typedef enum ffmpeg_dialect {
     FFMPEG_5, /* 5.1 to 8 */
     FFMPEG_9, /* the time base of the file is called demux */
@@ -20,18 +20,18 @@ typedef enum ffmpeg_dialect {
 
 typedef struct ffmpeg_request {
     const char *program; /* NULL: ffmpeg */
-    const char *path;    /* of the video: any name, none is taken for an option, an address or a pattern */
-    int stream;          /* which of its video streams, from 0 */
-    int cuts;            /* also tell how much frames differ */
+    const char *path;    /* of the video; no name is mistaken for an option, an address or a pattern */
+    int stream;          /* index among its video streams, from 0 */
+    int cuts;            /* 1: also report how much successive frames differ */
     ffmpeg_dialect dialect;
     const frame_range *ranges; /* [range_count]: the frames whose pixels are wanted; NULL: all */
     size_t range_count;
-    const frame_windows *windows; /* of those frames: what is wanted of them; NULL: all */
+    const frame_windows *windows; /* the part of those frames that is wanted; NULL: all of it */
 } ffmpeg_request;
 
 enum { FFMPEG_ARGUMENTS = 64 };
 
-/* The arguments, the last one NULL, in argv; texts has those that had to be made. Returns 0 when memory runs out. */
+/* Sets argv, which ends with NULL; texts holds the arguments that were composed. Returns 0 if memory runs out. */
 enum { FFMPEG_TEXTS = 3 };
 int ffmpeg_arguments(const ffmpeg_request *r, char *argv[FFMPEG_ARGUMENTS], text texts[FFMPEG_TEXTS]);
 
@@ -41,24 +41,24 @@ typedef struct ffmpeg_frame {
     long long size; /* bytes: pixels of the row or column */
 } ffmpeg_frame;
 
-/* A line of a table of frames: 1 with *f for a frame, 2 with *num / *den for the time base, 0 for what tells nothing
-   that is needed, -1 for what is no such line. */
+/* Parses a line of a table of frames. Returns 1 with *f for a frame, 2 with *num / *den for the time base, 0 for a line
+   that is not needed, -1 for a malformed one. */
 int ffmpeg_frame_line(const char *line, ffmpeg_frame *f, long long *num, long long *den);
 
-/* A line of the table of numbers: 2 with the number of the next frame, which begins again at 0 when its size or format
-   is another one; 1 with its score (0 … 100; 0 where cuts are not looked for); -1 as above. */
+/* Parses a line of the table of numbers. Returns 2 with the number of the next frame, which restarts at 0 when the size
+   or format changes; 1 with its score (0 … 100; 0 if cuts were not requested); -1 for a malformed line. */
 int ffmpeg_number_line(const char *line, long long *number, double *score);
 
-/* What the log has said, as far as it is needed; its size does not grow with the log. */
+/* The needed facts from the log; their size does not grow with the log. */
 typedef struct ffmpeg_log {
     text version;
-    int videos, others;   /* streams of the file: video, without covers and thumbnails; sound and so on */
-    double duration;      /* seconds that the file promises; 0: it does not say */
-    int in_outputs;       /* streams that come now are not those of the file */
-    int no_stream;        /* there is no such video stream */
-    int no_option;        /* an option is not known to this version ... */
-    text option;          /* ... this one */
-    int no_time_base;     /* the name of the time base is not */
+    int videos, others;   /* streams of the file: video without covers and thumbnails; sound and others */
+    double duration;      /* seconds that the file declares; 0: none */
+    int in_outputs;       /* 1: streams from here on are not the file's */
+    int no_stream;        /* 1: the file does not have the requested video stream */
+    int no_option;        /* 1: this version does not know an option ... */
+    text option;          /* ... namely this one */
+    int no_time_base;     /* 1: it does not know the name of the time base */
     size_t complaints;    /* errors that are about the file */
     text first;           /* the first of them */
 } ffmpeg_log;
