@@ -1,4 +1,4 @@
-/* Another program, run beside this one, which reads what it writes. */
+/* Runs another program as a child process and reads its output. */
 #ifndef REID_TOOLS_CHILD_H
 #define REID_TOOLS_CHILD_H
 
@@ -9,22 +9,22 @@
 enum { CHILD_PIPES = 8 };
 
 typedef struct child {
-    pid_t pid;           /* 0: none, or its end was taken note of */
-    int fd[CHILD_PIPES]; /* where to read what it writes to its descriptor n, without waiting; -1: nothing is read */
+    pid_t pid;           /* 0: no child, or it has been waited for */
+    int fd[CHILD_PIPES]; /* the non-blocking pipe from its descriptor n; -1: none */
 } child;
 
 /* Starts argv[0], found in PATH, with these arguments (the last one NULL). Of its descriptors, those whose bit is set
-   in `pipes` (bit n: n, from 1 on) are pipes to us; stdin and whatever else is below 3 is /dev/null. It is in a process
-   group of its own, so that Ctrl-C reaches this program alone. It does not outlive us: the system kills it when the
-   calling thread ends, however that comes about, so that this has to be one that stays. What it has started itself is
-   left to it. Returns 0 with the reason in why; *missing says whether the reason is that there is no such program. */
+   in `pipes` (bit n: n, from 1 on) are pipes to this process; stdin and the others below 3 are /dev/null. The child has
+   its own process group, so that Ctrl-C reaches this program alone. The system kills it when the calling thread ends
+   for any reason, so call this from a thread that stays; the child's own children are not killed. Returns 0 with the
+   reason in why; *missing is 1 if the program was not found. */
 int child_start(child *c, char *const *argv, unsigned pipes, int *missing, text *why);
 
 /* Closes one of the pipes. */
 void child_close(child *c, int n);
 
-/* Closes the pipes, gives it `seconds` to end, then kills it with all that it has started, and returns how it ended, as
-   waitpid does. Zeroed ones are allowed, and give 0. */
+/* Closes the pipes, waits `seconds` for the child to end, then kills its process group, and returns its status as
+   waitpid does. A zeroed child is allowed; its status is 0. */
 int child_end(child *c, double seconds);
 
 #endif

@@ -1,8 +1,8 @@
-/* Words and limits that the command line, files and rooms have to agree about. */
+/* Words and limits that the command line, files and rooms share. */
 #ifndef REID_TOOLS_CHOICES_H
 #define REID_TOOLS_CHOICES_H
 
-enum { MAX_MODELS = 2 }; /* whose embeddings stand side by side */
+enum { MAX_MODELS = 2 }; /* of one run; their embeddings are concatenated */
 
 #define PRECISIONS "fp32|fp16|bf16|int8"
 #define CALIBRATION_METHODS "logistic|isotonic"

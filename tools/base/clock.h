@@ -1,8 +1,8 @@
-/* The time that passes, for durations; it never jumps. */
+/* A monotonic clock for durations. */
 #ifndef REID_TOOLS_CLOCK_H
 #define REID_TOOLS_CLOCK_H
 
-/* Seconds since some moment. */
+/* Seconds since an arbitrary moment. */
 double clock_seconds(void);
 
 #endif

@@ -2,7 +2,7 @@
 #ifndef REID_TOOLS_CONTAINER_H
 #define REID_TOOLS_CONTAINER_H
 
-/* CPUs that the quota pays for, fractions included; 0: no quota. */
+/* The CPU quota, fractions included; 0: no quota. */
 double container_cpus(void);
 /* The container's memory limit in bytes; 0: no limit. *used, unless NULL, is set to the bytes in use. */
 double container_memory(double *used);

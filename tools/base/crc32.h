@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Of all bytes so far, given that of those before these (0: there were none). */
+/* Extends the checksum crc of the bytes before (0: none) by these bytes. */
 uint32_t crc32_more(uint32_t crc, const void *bytes, size_t len);
 
 #endif

@@ -10,7 +10,7 @@ typedef struct csv {
     const char *text;
     size_t len, at, line; /* line: where the current record began, from 1 */
     size_t next_line;
-    int verbatim;         /* to be set: cells of other programs, whose apostrophes are no marks of text_csv */
+    int verbatim;         /* set it for files of other programs: apostrophes before formulas are kept */
     text cells;           /* the record's fields, each ended by a 0 */
     size_t start[CSV_MAX_FIELDS];
     int count;
@@ -18,24 +18,24 @@ typedef struct csv {
 } csv;
 
 void csv_begin(csv *c, const char *bytes, size_t len);
-/* The next record that is not an empty line: 1, or 0 at the end or after a mistake. */
+/* Reads the next record that is not an empty line. Returns 1, or 0 at the end or after an error. */
 int csv_record(csv *c);
 const char *csv_field(const csv *c, int index);
 void csv_free(csv *c);
 
 enum { CSV_MAX_COLUMNS = 8 };
 
-/* A table with a header that names its columns, in any order; columns that are not asked for are passed over. */
+/* A table with a header that names its columns, in any order; other columns are ignored. */
 typedef struct csv_table {
     const char *const *names;
-    int columns, needed;  /* the first `needed` names have to be there */
-    const char *hint;     /* said behind what the header must name */
-    /* One row. column: where each name stands in the record, -1 for nowhere. A text in why ends it. */
+    int columns, needed;  /* the first `needed` columns are required */
+    const char *hint;     /* appended to the message about missing columns */
+    /* Takes a row. column: each name's index in the record, -1 for none. A text in why ends the reading. */
     void (*row)(const csv *c, const int *column, void *user, text *why);
     void *user;
 } csv_table;
 
-/* Reads them all; 0 with "line N: ..." in why, which has to be empty, at the first mistake. */
+/* Reads all rows. Returns 0 with "line N: ..." in why, which must be empty before, at the first error. */
 int csv_read(const csv_table *t, const text *file, text *why);
 
 #endif

@@ -1,39 +1,39 @@
-/* A folder that appears whole: filled beside its final name, then renamed. */
+/* A folder that appears complete: filled next to its final name, then renamed. */
 #ifndef REID_TOOLS_FOLDER_H
 #define REID_TOOLS_FOLDER_H
 
 #include "base/text.h"
 
 typedef struct folder {
-    char *path, *temp; /* where it is to be; where it is meanwhile */
-    char *work;        /* path.part, of a folder that can be continued; NULL: it cannot */
+    char *path, *temp; /* its final name; its temporary name */
+    char *work;        /* path.part, if the folder can be continued; otherwise NULL */
     int lock;          /* a descriptor of work */
-    int keep;          /* the caller's: folder_end leaves an unfinished one of this kind to be continued */
+    int keep;          /* set by the caller: folder_end keeps an unfinished folder so that it can be continued */
 } folder;
 
 /* All return 0 with the reason in why. */
 
-/* Makes an empty folder beside path, which must not be there yet, or be an empty folder. */
+/* Makes an empty folder next to path, which must not exist or must be an empty folder. */
 int folder_begin(folder *f, const char *path, text *why);
-/* The same for long work: path.part, locked against a second process, holds the folder as `whole` and beside it what
-   the caller notes. *found: one of an interrupted run was there; with `resume` it is as that left it, else it is empty
-   now. A path.part that is not of this kind is refused, and so is one that others can write. */
+/* For long work: path.part, locked against a second process, holds the folder as `whole` and next to it the caller's
+   notes. *found: an interrupted run had left one; with `resume` it is as that run left it, otherwise it is emptied. A
+   path.part of another kind is refused, and so is one that other users can write. */
 int folder_resume(folder *f, const char *path, int resume, int *found, text *why);
-/* Writes such a note, which is path.part/NAME.note. */
+/* Writes a note: path.part/NAME.note. */
 int folder_note(const folder *f, const char *name, const text *content, text *why);
-/* Reads one: 1; 0 when it is not there; -1 with the reason in why. */
+/* Reads a note. Returns 1; 0 if it does not exist; -1 with the reason in why. */
 int folder_noted(const folder *f, const char *name, text *content, text *why);
-/* A folder in it, in one that is there. */
+/* Makes a folder inside it, whose parent exists. */
 int folder_add(const folder *f, const char *name, text *why);
-/* The same; one that is there is emptied first. */
+/* Like folder_add, but an existing folder is emptied. */
 int folder_renew(const folder *f, const char *name, text *why);
-/* A file in it. */
+/* Writes a file inside it. */
 int folder_write(const folder *f, const char *name, const text *content, text *why);
-/* What was written so far is on disk. */
+/* Syncs everything written so far to the disk. */
 int folder_sync(const folder *f, text *why);
-/* Under its final name, on disk. */
+/* Renames the folder to its final name and syncs it. */
 int folder_finish(folder *f, text *why);
-/* Everything is removed, unless it was finished, or is to be kept. Zeroed ones are allowed. */
+/* Removes everything unless it was finished or `keep` is set. A zeroed one is allowed. */
 void folder_end(folder *f);
 
 #endif

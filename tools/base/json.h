@@ -1,5 +1,5 @@
-/* A strict, forward-only JSON reader (RFC 8259) over text in memory. The first mistake sticks: after it every call
-   returns 0 and json.error says what is wrong and in which line. */
+/* A strict, forward-only JSON reader (RFC 8259) over text in memory. After the first error every call returns 0, and
+   json.error names the error and its line. */
 #ifndef REID_TOOLS_JSON_H
 #define REID_TOOLS_JSON_H
 
@@ -13,7 +13,7 @@ typedef struct json {
 } json;
 
 void json_begin(json *j, const char *bytes, size_t len);
-/* The kind of the next value: one of { [ " 0 t n, or 0 at the end or after a mistake. Booleans are t, numbers 0. */
+/* The kind of the next value: one of { [ " 0 t n, or 0 at the end or after an error. Booleans are t, numbers 0. */
 int json_peek(json *j);
 
 /* for (json_object(&j); json_key(&j, &key);) …read exactly one value… */
@@ -28,10 +28,10 @@ int json_number(json *j, double *out);
 int json_bool(json *j, int *out);
 /* Reads and drops any value. */
 int json_skip(json *j);
-/* Nothing but white space may follow; returns 1 when the whole text was valid. */
+/* Accepts only white space up to the end. Returns 1 if the whole text was valid. */
 int json_end(json *j);
 
-/* For a value that is valid JSON and wrong all the same. Always returns 0. */
+/* Reports a value that is valid JSON but wrong. Always returns 0. */
 int json_fail(json *j, const char *what);
 
 #endif

@@ -1,27 +1,27 @@
-/* What the metadata of one run of `reid embed --shard` says: enough to tell whether shards belong together, and to
-   write the metadata of all of them. */
+/* The metadata of one run of `reid embed --shard`: enough to check whether shards belong together, and to write the
+   metadata of all of them. */
 #ifndef REID_TOOLS_SHARD_H
 #define REID_TOOLS_SHARD_H
 
 #include "embedding/output_meta.h"
 
 typedef struct shard {
-    const char *path;    /* of its rows */
-    output_request made; /* with shard and shards; the names are those below */
+    const char *path;    /* the file of its rows */
+    output_request made; /* includes shard and shards; its strings point to those below */
     text boxes, category, jpeg, weights[MAX_MODELS];
-    models makers;       /* what is known about them; no handles */
-    output_facts facts;  /* without list, and ids are empty */
-    double rows, failed, inputs, dim; /* as it says; facts has what was found */
+    models makers;       /* from the metadata; without handles */
+    output_facts facts;  /* without a list; ids are empty */
+    double rows, failed, inputs, dim; /* from the metadata; facts has what was counted */
 } shard;
 
-/* Reads the metadata beside path. Returns 0 with the reason in why, which names the metadata's file. The shard is the
-   caller's to free in any case. */
+/* Reads the metadata file next to path. Returns 0 with the reason in why, which names the metadata file. The caller
+   frees the shard in any case. */
 int shard_read(shard *s, const char *path, text *why);
 void shard_free(shard *s);
 
-/* Its place among the inputs of all shards: those from first to end-1. */
+/* Its inputs among those of all shards: first to end-1. */
 void shard_slice(const shard *s, size_t *first, size_t *end);
-/* NULL, or what differs between two that cannot be shards of one list: a few words that fit behind "has". */
+/* NULL, or what differs between two that cannot be shards of one list: a few words that fit after "has". */
 const char *shard_differs(const shard *a, const shard *b);
 
 #endif

@@ -1,4 +1,4 @@
-/* Latency against throughput as a picture. */
+/* A chart of latency against throughput. */
 #ifndef REID_TOOLS_LOAD_CHART_H
 #define REID_TOOLS_LOAD_CHART_H
 
@@ -6,13 +6,13 @@
 
 #define LOAD_RATES 64
 
-/* What one rate has given. */
+/* The result of one request rate. */
 typedef struct load_point {
-    double answered;       /* in a second */
+    double answered;       /* requests a second */
     double median, p99;    /* seconds */
 } load_point;
 
-/* An SVG document: answers in a second to the right, latency upwards on a logarithmic scale, a line for the median and
+/* Writes an SVG document: answers a second on the x axis, latency on a logarithmic y axis, a line for the median and
    one for the 99th percentile. */
 void load_chart(text *out, const char *title, const load_point *points, int count);
 

@@ -1,4 +1,4 @@
-/* Walks the segments of a JPEG file, for what has to be known before the decoder sees it. */
+/* Walks the segments of a JPEG file, for the checks and facts that are needed before decoding. */
 #ifndef REID_TOOLS_JPEG_H
 #define REID_TOOLS_JPEG_H
 
@@ -12,30 +12,30 @@ typedef struct jpeg_walk {
     size_t size;
 } jpeg_walk;
 
-/* 1 with the next segment; 0 at the end of the file, at a segment that leaves it, or when this is no JPEG file.
-   The compressed data after a scan's header is stepped over. */
+/* jpeg_next returns 1 with the next segment; 0 at the end of the file, at a segment that runs past it, or if this is
+   not a JPEG file. The compressed data after a scan's header is skipped. */
 void jpeg_begin(jpeg_walk *w, const unsigned char *file, size_t len);
 int jpeg_next(jpeg_walk *w);
 
-/* What the frame's header says; h and v: the sampling factors, 1 to 4. first_scan: components in its first scan. */
+/* The frame's header; h and v: the sampling factors, 1 to 4. first_scan: components in its first scan. */
 typedef struct jpeg_frame {
     int width, height, components, progressive, first_scan;
     unsigned char id[4], h[4], v[4], quant[4];
 } jpeg_frame;
 
-/* What a file's segments say. */
+/* The facts in a file's segments. */
 typedef struct jpeg_facts {
-    jpeg_frame frame;          /* the only one; 0 components when the file has none */
-    const unsigned char *exif; /* TIFF data in the file: its first EXIF segment before a scan; NULL: there is none */
+    jpeg_frame frame;          /* the only one; 0 components if the file has none */
+    const unsigned char *exif; /* TIFF data in the file: its first EXIF segment before a scan; NULL: none */
     size_t exif_size;
 } jpeg_facts;
 
-/* The TIFF data of the current segment when that is EXIF's, else NULL. */
+/* The TIFF data of the current segment if it is an EXIF segment, otherwise NULL. */
 const unsigned char *jpeg_exif(const jpeg_walk *w, size_t *size);
 
-/* NULL, with the facts, for a file whose segments are whole, whose tables have legal sizes and are defined before they
-   are used, whose scans are not too many (each goes over the whole image, whatever it holds), and which is long enough
-   for its width and height; else what is wrong. stb_image checks none of this. */
+/* Returns NULL, with the facts, if the segments are complete, the tables have legal sizes and are defined before they
+   are used, there are not too many scans (each goes over the whole image, even an empty one), and the file is long
+   enough for its width and height; otherwise the problem. stb_image checks none of this. */
 const char *jpeg_problem(const unsigned char *file, size_t len, jpeg_facts *out);
 
 #endif

@@ -1,11 +1,10 @@
-/* Paths as other programs write them down: their parts may be separated by backslashes. */
+/* Paths written by other programs, whose parts may be separated by backslashes. */
 #ifndef REID_TOOLS_PATHS_H
 #define REID_TOOLS_PATHS_H
 
-/* Where the last part of a path begins. */
+/* The last part of a path. */
 const char *path_last_part(const char *path);
-/* Are two paths the same from their ends on, as far as the shorter one goes, in whole parts? Backslashes may stand in
-   the first one. */
+/* 1 if the shorter path's parts are the last parts of the longer one. The first path may contain backslashes. */
 int path_same_ends(const char *a, const char *b);
 
 #endif

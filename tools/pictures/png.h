@@ -1,11 +1,11 @@
-/* Pixels as a PNG file, which loses nothing. They are stored as they are, not packed: crops are small, and it takes no
-   longer than a copy. */
+/* Writes pixels as a PNG file, without loss. They are stored uncompressed: crops are small, and it is as fast as a
+   copy. */
 #ifndef REID_TOOLS_PNG_H
 #define REID_TOOLS_PNG_H
 
 #include "base/text.h"
 
-/* rgb: (height, width, 3). Replaces what is in out; 0 with the reason in why. */
+/* rgb: (height, width, 3). Replaces out. Returns 0 with the reason in why. */
 int png_make(text *out, const unsigned char *rgb, int width, int height, text *why);
 
 #endif

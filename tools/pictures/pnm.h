@@ -1,4 +1,4 @@
-/* PPM and PGM pictures in binary form (P6, P5), with 8 or 16 bits a sample. */
+/* Binary PPM and PGM images (P6, P5), with 8 or 16 bits a sample. */
 #ifndef REID_TOOLS_PNM_H
 #define REID_TOOLS_PNM_H
 
@@ -8,12 +8,12 @@ typedef struct pnm_header {
     int width, height;
     int channels; /* 1 or 3 */
     int bytes;    /* of a sample: 1 or 2 */
-    size_t data;  /* where the samples begin */
+    size_t data;  /* offset of the samples */
 } pnm_header;
 
-/* NULL with the header, or what is wrong with it. The pixels may be fewer than it promises. */
+/* Returns NULL with the header, or the problem with it. The file may have fewer pixels than the header says. */
 const char *pnm_read_header(const unsigned char *file, size_t len, pnm_header *out);
-/* RGB into out (height, width, 3). Returns 0 when the file has fewer samples than its header says. */
+/* Decodes to RGB in out (height, width, 3). Returns 0 if the file has fewer samples than its header says. */
 int pnm_decode(const unsigned char *file, size_t len, const pnm_header *header, unsigned char *out);
 
 #endif

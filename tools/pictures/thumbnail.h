@@ -1,4 +1,4 @@
-/* Small pictures for people to look at: never for a network. */
+/* Small images for people to look at, never for a network. */
 #ifndef REID_TOOLS_THUMBNAIL_H
 #define REID_TOOLS_THUMBNAIL_H
 
@@ -10,9 +10,9 @@ typedef struct thumbnail {
     int width, height;
 } thumbnail;
 
-/* What lies in box (NULL: all) of a decoded picture as a JPEG whose longer side has at most `side` pixels; each pixel
-   is the mean of those that it stands for. What of the box is outside is left out. Returns 0 with the reason in why;
-   free t->jpeg in any case. */
+/* Makes a JPEG of the part of a decoded image inside box (NULL: all), whose longer side has at most `side` pixels; each
+   pixel is the mean of those it replaces. The part of the box outside the image is left out. Returns 0 with the reason
+   in why; free t->jpeg in any case. */
 int thumbnail_make(thumbnail *t, const picture *p, const reid_box *box, int side, text *why);
 
 #endif
