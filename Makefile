@@ -55,6 +55,7 @@ build/reid_impl.o: override CFLAGS += -fPIC -fvisibility=hidden # the same objec
 # an object includes has them.
 BYTES = $(patsubst tools/%,build/%.bytes,$(foreach ending,html css js svg,$(wildcard tools/*/*.$(ending))) \
     $(wildcard tools/*/*/*.sql))
+.SECONDARY: $(BYTES) # else make would remove them as intermediate files, and build what includes them twice
 build/%.bytes: tools/%
 	@mkdir -p $(@D)
 	od -An -v -tx1 $< | sed 's/ \(..\)/0x\1,/g' > $@.tmp
