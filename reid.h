@@ -4976,8 +4976,8 @@ static int reid__counts_clipped(const reid__plan *p, const reid__op *op) {
 }
 
 /* tanh by Lambert's continued fraction x / (1 + x^2 / (3 + x^2 / (5 + ...))) (dlmf.nist.gov/4.39), of which 15 terms
-   have a relative error of 2e-11 up to 9.02; beyond that tanh is 1 in FP32. There is no product that a compiler could
-   fuse with an addition, so the bits are the same everywhere. */
+   have a relative error of 2e-11 up to 9.02; beyond that tanh is 1 in FP32. A compiler finds no multiply-add
+   to fuse here, so the bits are the same everywhere. */
 static float reid__tanh(float x) {
     double v = x > 9.02f ? 9.02 : x < -9.02f ? -9.02 : x, square = v * v, part = 31; /* a NaN stays a NaN */
     for (int odd = 29; odd > 0; odd -= 2) part = odd + square / part;
@@ -6480,7 +6480,7 @@ static const char *reid__load_symbols(void *library, const reid__symbol *symbols
     return NULL;
 }
 
-/* What was tried, for the error message: "no CUDA" without a reason is no help. */
+/* The attempts to find CUDA, so that the error message can give the reason for each failure. */
 typedef struct reid__tried {
     char text[1500];
     size_t length;
@@ -7941,7 +7941,7 @@ static reid__wgmma_tile reid__wgmma_fit(const reid__gpu_plan *g, int index, cons
 }
 
 /* Parameters of the cost model of tiles, for an H200 at 1755 MHz with 132 multiprocessors. tools/gpu_check writes
-   measured values under these names, and tools/gpu/predict.c reads them; each comment gives the source of the value. */
+   measured values under these names to model.json; each comment gives the source of the value. */
 typedef struct reid__pace {
     double wgmma_clocks_m64n256k16;       /* 128 by the data sheet; a large product on an H200, 790 TFLOP/s: 154 */
     double l2_to_shared_bytes_per_clock;  /* per multiprocessor, when all copy: assumed, 7 TB/s for the chip */
@@ -8902,8 +8902,8 @@ static reid_result reid__gpu_lanes(reid__gpu *g, const reid_desc *desc, reid_err
 
 /* --- a batch: images to the GPU, embeddings back --- */
 
-/* Bytes of pixels that the caller's thread copies before others would have woken up: on an H200's host with 16 threads
-   waking took some 35 us, a copy by one thread 6 to 12 us for 150 KB. */
+/* Up to this many bytes of pixels are copied by the caller's thread alone, because waking others takes longer: on an
+   H200's host 16 threads took 43 us for 150 KB, one thread 6 us. */
 #ifndef REID__COPIED_ALONE
 #define REID__COPIED_ALONE ((size_t)1 << 19)
 #endif

@@ -113,7 +113,7 @@ static CUresult device_attribute(int *value, int attribute, CUdevice device) {
     case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID: return give_int(value, device + 1);
     default: break;
     }
-    /* CUDA 13's other attributes are 0 here; there are none beyond them. */
+    /* CUDA 13's other attributes are 0 here; higher numbers are invalid. */
     return attribute > 0 && attribute < 148 ? give_int(value, 0) : CUDA_ERROR_INVALID_VALUE;
 }
 

@@ -1,6 +1,6 @@
 /* Writes the JSON of all files and answers: commas, colons and escapes come from here. A writer appends one value after
-   another to a text, "key": value within an object and value alone within an array; where key is a
-   parameter, it is NULL in an array and at the top level. Keys and strings are escaped by text_json.
+   another to a text, "key": value within an object and value alone within an array; where key is a parameter, it is
+   NULL in an array and at the top level. Keys and strings are escaped by text_json.
 
        json_writer w = json_write(&line);
        json_put_object(&w, NULL);

@@ -12,7 +12,7 @@
 
 static int print(text *t) { return results_print(t) ? 0 : 2; }
 
-/* The help of a command or a topic. Returns 0 after saying that there is no such command or topic. */
+/* Writes the help of a command or a topic. Returns 0 after reporting an unknown name. */
 static int help_about(text *t, const command_table *table, const char *name) {
     for (const command *c = table->commands; c->name; c++)
         if (strcmp(c->name, name) == 0) help_command(t, c);

@@ -99,7 +99,7 @@ static void print_lines(const mode *m, int n) {
     begin(m, &plan);
     for (int i = 0; i < plan.op_count; i++) {
         double us = work_us(i, n, tile);
-        if (us > 0) printf("%s %.3f\n", plan.ops[i].name, us + time_between_events);
+        if (us > 0) printf("%s %.3f\n", plan.ops[i].name, us + time_between_events[m->int8]);
     }
 }
 

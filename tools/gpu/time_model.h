@@ -15,13 +15,16 @@ typedef struct time_chip {
 } time_chip;
 static const time_chip time_h200 = {1980e6, 4.06e12}, time_h100 = {1886e6, 2.846e12};
 
-static const double time_between_events = 4.71; /* microseconds of a launch that is timed alone, beside its work */
+static const double time_between_events[2] = {4.71, 4.55}; /* microseconds of a launch that is timed alone, beside its
+                                                               work; [1]: in INT8 */
 static const double time_in_graph = 1.3;        /* of a launch in the graph: from ready to its first data */
 static const double time_l2 = 50e6;             /* bytes of one launch that stay on the chip for the next */
 static const double time_processors = 132;
 
-/* Microseconds of two things that overlap nearly as well as they can: little more than those of the longer one. */
-static double time_overlap(double a, double b) { return pow(pow(a, 5) + pow(b, 5), 0.2); }
+/* The time of two things that overlap: the larger power is, the nearer it is to that of the longer one. */
+static double time_of_both(double a, double b, double power) { return pow(pow(a, power) + pow(b, power), 1 / power); }
+/* Of two that overlap nearly as well as they can. */
+static double time_overlap(double a, double b) { return time_of_both(a, b, 5); }
 
 /* --- bytes -------------------------------------------------------------------------------------------------------- */
 
@@ -61,7 +64,7 @@ typedef struct time_wgmma {
 /* [1]: INT8. */
 static const time_wgmma time_wgmmas[2] = {
     {133, 30.8, 52.3, 1900, 47, 12.5, 977, 5.1, 0, 1930, 4.56, 12300},
-    {134, 30.8, 52.3, 1360, 180, 12.6, 89, 10.8, 33, 1740, 3.27, 16200}};
+    {134, 30.8, 52.3, 1360, 190, 12.6, 89, 10.8, 33, 1740, 3.27, 16200}};
 
 /* Clocks of a tile's products for `slices` slices of n channels. */
 static double time_products(const reid__wgmma_tile *t, int slices, int n, const time_wgmma *p) {
@@ -155,7 +158,7 @@ static double time_of_depthwise(const reid__op *op, int n, const time_chip *chip
     double outputs = (double)n * op->oh * op->ow * op->oc / time_processors;
     if (n < REID__LARGE) return 0.6 + 1.1e-4 * outputs * op->kh * op->kw / chip->clocks * 1e9;
     double row = op->ow * chain[five][two], all = outputs * each[five][two];
-    return pow(pow(row, 2.5) + pow(all, 2.5), 0.4) / chip->clocks * 1e6;
+    return time_of_both(row, all, 2.5) / chip->clocks * 1e6;
 }
 
 /* Blocks of 1,024 threads read both matrices; of more channels they need a second turn. Small batches use clusters. */
