@@ -73,15 +73,6 @@
                              REID_ERR_LEFT_OUT
        REID_NO_QUEUE         leaves out the queue: its functions fail with REID_ERR_LEFT_OUT
 
-       What each option saves, with gcc 12 -O2 for x86-64 (one run each; CPU time of the compiler; bytes of code and
-       constants in the object file, as reported by `size`):
-
-           left out           seconds     bytes        left out                         seconds     bytes
-           nothing               15.3   733 301        REID_NO_NARROW                       8.3   426 733
-           REID_NO_CUDA          14.0   655 203        REID_NO_VECTORS                      5.1   262 846
-           REID_NO_SEARCH        14.2   700 038        CUDA, search, queue and narrow       6.0   313 047
-           REID_NO_QUEUE         14.7   723 780        all five                             2.6   136 364
-
    AT RUN TIME     environment variables
        REID_CPU_ISA=scalar|avx2|avx512|avx512_bf16|amx_bf16|avx512_vnni|amx_int8|neon forces an instruction set, unless
        desc.cpu_isa is set. scalar, avx2, avx512 and neon compute in FP32; the bf16 sets in bf16; vnni, int8, scalar and
@@ -116,10 +107,9 @@
 
    WINDOWS
        MinGW-w64 compiles reid.h for x86-64, gcc or clang with winpthreads: x86_64-w64-mingw32-gcc -O2 -static FILE.c
-       -lpthread. CPU only, as with REID_NO_CUDA, and without AMX; the bits are the same as on Linux. Paths are in the
-       process's code page. The affinity mask determines the number of threads. The queue's deadlines follow the wall
-       clock, which may be set. gcc with -flto assembles in another process, which needs
-       -Wa,-muse-unaligned-vector-move, because the stack is not aligned for vectors.
+       -lpthread. CPU only, without AMX; the bits are the same as on Linux. Paths are in the process's code page. The
+       affinity mask determines the number of threads. The queue's deadlines follow the wall clock, which may be set.
+       gcc -flto needs -Wa,-muse-unaligned-vector-move, because the stack is not aligned for vectors.
 
    TRAIL           one image of 640 x 480 pixels through resnet50, function by function; shapes are (rows, columns,
                    channels), and a function is indented below the one that calls it
@@ -218,8 +208,9 @@
        reid_index_create and reid_search find the best rows, or the best groups of rows (an identity and its templates),
        of a gallery in memory for any number of queries, by inner product. Every row is compared, and the result is that
        of a full sort in double precision, so there is no recall to tune as in an approximate index. A GPU scans an FP16
-       copy of the rows and selects candidates that the CPU scores: the result is the same to the bit. Group means are
-       computed on the CPU. reid_group finds groups of rows that have no names yet.
+       copy of the rows, and scores those that can be among the best in double: the result is the same to the bit. It
+       takes 6 bytes a component, or 2 if the rows are halves. The CPU computes group means, and searches for more than
+       1024 hits. reid_group finds groups of rows that have no names yet.
 
    WEIGHT FILE
        safetensors, read strictly: u64 little-endian header length (at most 16 MiB), JSON, data. Every tensor of the
@@ -306,42 +297,34 @@
        whatever the batch.
        Resized pixels are equal everywhere, to the bit. The caller's rounding mode and flush-to-zero setting have no
        effect. Compared with PyTorch in float64 on the same pixels, each component of the normalised embedding differs
-       by at most 1e-5 (typically less than 1e-6, as in PyTorch's own FP32). This is tested on every instruction set and
-       with the GPU's FP32 kernels, for all networks except EfficientNet-B1 and B2. The GPU's FP16 has a cosine of at
-       least 0.9999 (see MEASURED ON A GPU).
-       REID_BF16 stores activations and convolution weights in bf16; sums, pools, heads and normalisation are FP32. In
-       every case tested it is nearer to float64 than PyTorch's bfloat16: cosines of 0.9994 to 0.9999, from 0.9990 with
-       a linear layer and batch norm at the end. On a GPU, from sm_80 on, it uses FP16's kernels with FP32's range, for
-       networks whose activations exceed 65504; REID_DEVICE_AUTO chooses the CPU for it.
+       by at most 1e-5 (typically less than 1e-6), on every instruction set and with the GPU's FP32 kernels; tested for
+       all networks except EfficientNet-B1 and B2. The GPU's FP16 has a cosine of at least 0.9999.
+       REID_BF16 stores activations and convolution weights in bf16; sums, pools, heads and normalisation are FP32. Its
+       cosines to float64 are 0.9994 to 0.9999, from 0.9990 with a linear layer and batch norm at the end. On a GPU,
+       from sm_80 on, it uses FP16's kernels with FP32's range, for networks whose activations exceed 65504;
+       REID_DEVICE_AUTO chooses the CPU for it.
 
    SECURITY
-       Weight files and image descriptions may come from strangers: size arithmetic is checked, memory is bounded by the
-       file's size and the network, nothing in them is executed; both readers are fuzzed. Pixels are read where the
-       description says, so it must describe their memory truthfully.
+       Weight files may come from strangers: size arithmetic is checked, memory is bounded by the file's size and the
+       network, nothing in them is executed; the reader is fuzzed. Pixels are read where the image's description says.
 
    MEASURED ON A GPU
        On an H200 and an H100 (driver 580.159.04, CUDA 13.0, 2026-11-26) the kernels gave the results of the emulator in
        tests/emulator, bit for bit where both were run, and FP32, FP16 and bf16 stayed within the limits above. INT8 did
-       not: some rows were wrong, because a buffer of row sums was too small. That is fixed, and has not run on a GPU
-       since: use INT8 on the CPU. README.md has the speed; statements about other chips are predictions.
-       tools/gpu_check measures a machine that has a GPU.
+       not: a buffer of row sums was too small. That is fixed, and the search was rewritten; neither has run on a GPU
+       since, so use INT8 on the CPU. README.md has the speed. tools/gpu_check measures a machine that has a GPU.
 
    STABILITY
-       A version is major.minor.patch. Until 1.0 a new minor version may change or rename anything in >>api, and
-       CHANGELOG.md lists the changes; a patch version changes no declaration. Declarations and implementation must be
-       of the same version: where the library is linked, check reid_version() == REID_VERSION. For languages that do not
-       read this file, reid_set fills a description field by field, whatever fields the loaded library has and in
-       whatever order, and reid_size gives the size of every other struct there: a new field changes the size, so an
-       outdated layout is noticed before it is used.
+       A version is major.minor.patch. Until 1.0 a new minor version may change anything in >>api (CHANGELOG.md lists
+       what), a patch version nothing. Declarations and implementation must be of the same version: where the library is
+       linked, check reid_version() == REID_VERSION. For languages that do not read this file, reid_set fills a
+       description field by field, and reid_size gives the size of every other struct, which changes with its fields.
        reid_desc and reid_search_desc grow by fields whose zero keeps the previous behaviour, so a program that starts
        from REID_INIT stays correct when it is compiled again. Results such as reid_info may gain fields, too.
-       Result codes keep their numbers and names, and numbers are never reused. The same holds for networks and presets:
-       a name never changes its meaning.
-       Equal fingerprints mean embeddings that may be compared, whatever versions made them; their bits may differ
-       within the tolerances above. If the computation of an embedding changes, so does the fingerprint's
-       first line, "reid fingerprint 1".
-       Later versions still read weight files and ranges. A version with other kernels refills its cache, and packs must
-       be written again. The files of the `reid` command carry versions of their own. */
+       The numbers and names of result codes, networks and presets keep their meaning. Equal fingerprints mean
+       embeddings that may be compared, whatever versions made them; if the computation of an embedding changes, so does
+       the fingerprint's first line. Later versions still read weight files and ranges. A version with other kernels
+       refills its cache, and packs must be written again. */
 
 #ifndef REID__PASS
 #if defined(REID_IMPLEMENTATION) && defined(__linux__) && !defined(_GNU_SOURCE)
@@ -446,10 +429,7 @@ typedef enum reid_result {
 typedef enum reid_device { REID_DEVICE_AUTO, REID_DEVICE_CPU, REID_DEVICE_CUDA } reid_device;
 typedef enum reid_precision { REID_PRECISION_DEFAULT, REID_FP32, REID_FP16, REID_BF16, REID_INT8 } reid_precision;
 typedef enum reid_isa {
-    REID_ISA_AUTO,
-    REID_ISA_SCALAR,
-    REID_ISA_AVX2,
-    REID_ISA_AVX512,
+    REID_ISA_AUTO, REID_ISA_SCALAR, REID_ISA_AVX2, REID_ISA_AVX512,
     REID_ISA_AVX512_BF16, /* for REID_BF16: inner-product instructions */
     REID_ISA_AMX_BF16,    /* for REID_BF16: tile instructions */
     REID_ISA_AVX512_VNNI, /* for REID_INT8: inner-product instructions */
@@ -2774,10 +2754,7 @@ typedef struct reid__buffer {
 /* The type in which a convolution multiplies its inputs and weights. Both are stored as that type. INT16 is for INT8's
    first convolution on a CPU; GPUs use halves there. */
 typedef enum reid__element {
-    REID__ELEMENT_FP32,
-    REID__ELEMENT_BF16,
-    REID__ELEMENT_INT8,
-    REID__ELEMENT_INT16
+    REID__ELEMENT_FP32, REID__ELEMENT_BF16, REID__ELEMENT_INT8, REID__ELEMENT_INT16
 } reid__element;
 
 /* Elements in a word of 4 bytes: 1, 2 or 4. A vector instruction multiplies and adds that many at once. */
@@ -7055,11 +7032,28 @@ static const char *reid__tiles_read(reid__jit *j) {
     P(const float, in)                                                                                                 \
     P(const float, first)       /* FLIP: the result for the images unmirrored */                                       \
     P(float, out)               /* may equal one of the others */
-#define REID__SEARCH_ARGUMENTS(P, V, S)                                                                                \
-    P(const value_t, rows) P(const value_t, queries)                                                                   \
-    P(float, maxima)            /* (queries, tiles) */                                                                 \
-    V(int, n)                   /* queries */                                                                          \
-    V(int, tiles)               /* of 32 rows */
+#define REID__SEARCH_HIT(P, V, S)                                                                                      \
+    V(double, score)                                                                                                   \
+    V(unsigned, row)            /* the best one of a group */                                                          \
+    V(unsigned, unit)           /* the group's number, or the row's place */
+#define REID__SEARCH_ARGUMENTS(P, V, S) /* reid_search_queries, reid_search and reid_search_best */                    \
+    P(const value_t, rows)      /* (32 tiles, K), scaled so that none is longer than 1, by groups */                   \
+    P(const float, floats)      /* (32 tiles, K), not scaled; 0 if `rows` are what is searched */                      \
+    P(const unsigned, order)    /* [count]: the number of the row in each place; 0: the place itself */                \
+    P(const unsigned, starts)   /* [groups + 1]: the first place of each group; 0: rows are ranked */                  \
+    P(const float, given)       /* the queries, (n, dim) */                                                            \
+    P(value_t, queries)         /* (n, K), of length 1; n is padded to BN */                                           \
+    P(double, wide)             /* (n, K): as given */                                                                 \
+    P(double, scales)           /* (n, 2): score per unit of a maximum; most by which a score can exceed it */         \
+    P(float, maxima)            /* (n, tiles): the best product with each tile */                                      \
+    P(int, found)               /* [n]: hits of a query */                                                             \
+    P(search_hit, hits)         /* (n, k) */                                                                           \
+    V(double, step)             /* score per unit of a maximum of a query of length 1 */                               \
+    V(double, slack)            /* most by which such a query's score can exceed a maximum */                          \
+    V(double, least)            /* no hit scores less */                                                               \
+    V(int, n) V(int, tiles) V(int, dim) V(int, k)                                                                      \
+    V(unsigned, count) V(unsigned, groups) /* rows that are not padding; groups of them */                             \
+    V(int, top) V(int, room)    /* the best rows of a group that count; units that reid_search_best can list */
 
 /* X(name, bytes, members) for all structures; those that others contain come first. */
 #define REID__CONTRACT(X)                                                                                              \
@@ -7069,7 +7063,8 @@ static const char *reid__tiles_read(reid__jit *j) {
     X(wgmma_arguments, 896, REID__WGMMA_ARGUMENTS) X(depthwise_arguments, 48, REID__DEPTHWISE_ARGUMENTS)               \
     X(squeeze_arguments, 48, REID__SQUEEZE_ARGUMENTS) X(maxpool_arguments, 24, REID__MAXPOOL_ARGUMENTS)                \
     X(pool_arguments, 48, REID__POOL_ARGUMENTS) X(linear_arguments, 40, REID__LINEAR_ARGUMENTS)                        \
-    X(normalise_arguments, 24, REID__NORMALISE_ARGUMENTS) X(search_arguments, 32, REID__SEARCH_ARGUMENTS)
+    X(normalise_arguments, 24, REID__NORMALISE_ARGUMENTS) X(search_hit, 16, REID__SEARCH_HIT)                          \
+    X(search_arguments, 144, REID__SEARCH_ARGUMENTS)
 
 #define REID__POINTER(type, name) reid__address name;
 #define REID__NUMBER(type, name) type name;
@@ -9229,9 +9224,9 @@ static void reid__gpu_close(reid__gpu *g, int forked) {
    Their error is below a known bound, so all that could be among the k best are kept as candidates. These are scored
    again in double, and only those scores decide, so threads, instruction set and order of work have no effect.
 
-   A GPU has the rows in half precision and computes the best product of each query with each tile of 32 rows. Its error
-   is also below a known bound, so only tiles that can matter are scanned, best first, by the code that otherwise scans
-   all rows.
+   A GPU has the rows in half precision, too, and computes the best product of each query with each tile of 32 rows. Its
+   error is also below a known bound, so only tiles that can matter are scored in double, on the GPU; the k best come
+   back. If `exclude` drops some of them, more are asked for.
 
    If the queries are the rows themselves (a mutual search), a product serves both of its rows: a chunk of queries scans
    itself and the rows after it, and adds itself to the lists of those rows, where the hits wait for their own chunk.
@@ -9247,9 +9242,10 @@ static void reid__gpu_close(reid__gpu *g, int forked) {
 #define REID__FEW 4               /* with at most this many queries memory is the limit, so no panel is packed */
 #define REID__LONGEST 1e18        /* length of an embedding: no product can overflow */
 #define REID__TILE_ROWS 32        /* rows of which the GPU finds the best: a warp's in reid_search; a block has 128 */
-#define REID__PIECES 512          /* groups of tiles: the best of each is found before tiles are chosen */
-#define REID__PREFILTER_PAYS ((size_t)1 << 24)   /* values: with fewer, REID_DEVICE_AUTO uses the CPU */
-#define REID__PREFILTER_MEMORY ((size_t)1 << 26) /* bytes that the GPU returns at a time, unless 16 queries need more */
+#define REID__GPU_HITS 1024       /* most hits of a query that the GPU finds; the CPU searches for more */
+#define REID__GPU_PAYS ((size_t)1 << 24)   /* values: with fewer, REID_DEVICE_AUTO uses the CPU */
+#define REID__GPU_MEMORY ((size_t)1 << 27) /* bytes of a GPU for queries and their maxima, unless 16 need more */
+#define REID__GPU_COPY ((size_t)1 << 24)   /* bytes that are copied from or to a GPU at a time */
 
 static const float reid__no_bias[REID__LANES * 2] = {0};
 
@@ -9265,10 +9261,8 @@ struct reid_index {
     reid_rows rows;
     uint32_t *order, *starts; /* [count]: rows by group, then by number; [groups + 1]: places in it. Or NULL */
     double longest;           /* no row is longer */
-    struct reid__gpu_prefilter *prefilter; /* the GPU; NULL: the CPU looks at everything */
-    size_t tiles, prefilter_bytes;
-    int gpu_queries_max;      /* most queries for the GPU at a time */
-    uint32_t *firsts;         /* [tiles + 1]: the first group that starts in a tile or later; NULL without groups */
+    struct reid__gpu_index *gpu; /* NULL: the CPU searches */
+    size_t gpu_bytes;
 };
 
 /* A unit that may be among the best. */
@@ -9303,8 +9297,7 @@ typedef struct reid__scan {
     float *scores;        /* (REID__BLOCK, width) */
     float *wide, *spare;  /* (REID__BLOCK, dim), (dim): rows that were halves */
     reid__tally *tallies; /* [queries], for groups larger than a block */
-    struct reid__candidate *pieces; /* [REID__PIECES], with a GPU */
-    struct reid__candidate *full;   /* [cap], in a mutual search: a deferred list while it is pruned */
+    struct reid__candidate *full; /* [cap], in a mutual search: a deferred list while it is pruned */
 } reid__scan;
 
 /* One chunk of queries. */
@@ -9315,12 +9308,9 @@ typedef struct reid__search_chunk {
     const uint32_t *order, *starts; /* NULL: units are rows */
     size_t units, next;             /* next: the first unit that no thread has taken */
     int n, first, width, top;       /* first: number of query 0; width: of a panel; top: 0 for the mean of all */
-    int prefiltered;                /* the GPU has found the tiles' maxima */
     size_t k, cap;
     float *panels;                  /* [panel][dim][width], or NULL for few queries */
     double *bounds;                 /* [n]: of |FP32 score - score| */
-    float *maxima;                  /* (n, tiles), from the GPU */
-    double *steps, *slack;          /* [n]: score per unit of a maximum; most by which an FP32 score can exceed it */
     reid__candidate *candidates;    /* [n][threads][cap] */
     size_t *counts;                 /* [n][threads] */
     reid__scan *scans;              /* [threads] */
@@ -9375,10 +9365,10 @@ static double reid__tally_score(const reid__search_chunk *h, const reid__tally *
     return sum / (double)top;
 }
 
-/* Computes the score of a candidate in double, once. wide: room for one row. */
-static void reid__score_exactly(const reid__search_chunk *h, int query, reid__candidate *c, float *wide) {
+/* Computes the score of a candidate in double, once. Returns 0 if all its rows are excluded. wide: room for one row. */
+static int reid__score_exactly(const reid__search_chunk *h, int query, reid__candidate *c, float *wide) {
     reid__tally t;
-    if (c->exact) return;
+    if (c->exact) return 1;
     reid__tally_begin(&t);
     for (size_t place = reid__start(h, c->unit), end = reid__start(h, (size_t)c->unit + 1); place < end; place++) {
         size_t row = reid__row_at(h, place);
@@ -9386,8 +9376,10 @@ static void reid__score_exactly(const reid__search_chunk *h, int query, reid__ca
         reid__tally_add(h, &t, query, row,
                         reid__exact_dot(values, h->queries + (ptrdiff_t)query * h->x->rows.dim, h->x->rows.dim));
     }
+    if (!t.rows) return 0;
     c->score = reid__tally_score(h, &t);
     c->row = t.row, c->exact = 1;
+    return 1;
 }
 
 /* --- candidates --------------------------------------------------------------------------------------------------- */
@@ -9570,85 +9562,38 @@ static void reid__scan_span(const reid__search_chunk *h, int index, const reid__
     }
 }
 
-/* Scans units from ... end - 1, for one query, or for all (-1). */
-static void reid__scan_units(const reid__search_chunk *h, int index, int query, size_t from, size_t end) {
-    reid__span b;
-    b.unit = from, b.place = reid__start(h, from);
-    while (b.unit < end) {
-        reid__span_fill(h, &b, end);
-        if (query < 0) reid__scan_span(h, index, &b);
-        else {
-            reid__score_few(h, &h->scans[index], &b, h->queries + (ptrdiff_t)query * h->x->rows.dim, 1);
-            reid__take_span(h, index, query, &b, h->scans[index].scores);
-        }
-        b.place += b.rows;
-        if (b.ends) b.unit = b.last + 1;
-    }
-}
-
-/* --- tiles -------------------------------------------------------------------------------------------------------- */
-
-/* Makes each tile's maximum that of the units that start in it, whose rows may extend into later tiles. */
-static void reid__raise_tiles(const reid__search_chunk *h, float *tile) {
-    const uint32_t *firsts = h->x->firsts;
-    for (size_t i = 0; i < h->x->tiles; i++) {
-        if (firsts[i] == firsts[i + 1]) tile[i] = -3e38f;
-        else
-            for (size_t k = i + 1; k <= (h->starts[firsts[i + 1]] - 1) / REID__TILE_ROWS; k++)
-                if (tile[k] > tile[i]) tile[i] = tile[k];
-    }
-}
-
-/* Scans the units that start in a tile. */
-static void reid__scan_tile(const reid__search_chunk *h, int index, int query, size_t tile) {
-    size_t from = tile * REID__TILE_ROWS, end = from + REID__TILE_ROWS;
-    if (h->starts) from = h->x->firsts[tile], end = h->x->firsts[tile + 1];
-    reid__scan_units(h, index, query, from, end < h->units ? end : h->units);
-}
-
-/* Scans tiles, best first, until the rest cannot matter: all above a cut, then all between it and the next, lower cut.
-   Cuts are the k-th, 4k-th ... best of all pieces, so that about as many tiles are above each. */
-static void reid__chunk_tiles(const reid__search_chunk *h, int index, int query) {
-    const reid__scan *t = &h->scans[index];
-    size_t tiles = h->x->tiles, each = tiles / REID__PIECES + 1, pieces = (tiles + each - 1) / each;
-    size_t list = (size_t)query * (size_t)h->x->threads + (size_t)index;
-    float *tile = h->maxima + (size_t)query * tiles, *limit = &t->limits[query], last = 3.4e38f, cut;
-    double step = h->steps[query], slack = h->slack[query];
-    if (h->starts) reid__raise_tiles(h, tile);
-    for (size_t p = 0, i = 0; p < pieces; p++) {
-        float *most = &t->pieces[p].near;
-        *most = tile[i];
-        for (size_t end = i + each < tiles ? i + each : tiles; i < end; i++)
-            if (tile[i] > *most) *most = tile[i];
-    }
-    for (size_t want = h->k;; want *= 4, last = cut) {
-        if (want < pieces) reid__select(t->pieces, pieces, want);
-        cut = want < pieces ? t->pieces[want - 1].near : -3.4e38f;
-        for (size_t i = 0; i < tiles; i++)
-            if (tile[i] >= cut && tile[i] < last && tile[i] * step + slack >= (double)*limit)
-                reid__scan_tile(h, index, query, i);
-        h->counts[list] = reid__prune(h, query, h->candidates + list * h->cap, h->counts[list], t->spare, limit);
-        if (want >= pieces || cut * step + slack < (double)*limit) return;
-    }
-}
-
-/* Threads take units, or queries whose tiles are known, as they become free. This does not affect results. */
+/* Threads take units as they become free. This does not affect results. */
 static void reid__scan_part(void *task, int index) {
     reid__search_chunk *h = (reid__search_chunk *)task;
-    size_t all = h->prefiltered ? (size_t)h->n : h->units, step = h->prefiltered ? 1 : REID__SEARCH_STEP;
-    for (;;) {
-        size_t from = __atomic_fetch_add(&h->next, step, __ATOMIC_RELAXED);
-        if (from >= all) return;
-        if (h->prefiltered) reid__chunk_tiles(h, index, (int)from);
-        else reid__scan_units(h, index, -1, from, all - from < step ? all : from + step);
+    reid__span b;
+    while ((b.unit = __atomic_fetch_add(&h->next, REID__SEARCH_STEP, __ATOMIC_RELAXED)) < h->units) {
+        size_t end = h->units - b.unit < REID__SEARCH_STEP ? h->units : b.unit + REID__SEARCH_STEP;
+        for (b.place = reid__start(h, b.unit); b.unit < end; b.place += b.rows) {
+            reid__span_fill(h, &b, end);
+            reid__scan_span(h, index, &b);
+            if (b.ends) b.unit = b.last + 1;
+        }
     }
+}
+
+/* Sorts `count` exact candidates of a query, best first, and copies those that are hits. */
+static void reid__put_hits(const reid__search_chunk *h, int query, reid__candidate *c, size_t count) {
+    reid_hit *hits = h->hits + (size_t)query * (size_t)h->d->k;
+    size_t n = 0;
+    reid__sort(c, count, sizeof *c, reid__by_score);
+    for (; n < count && n < h->k && !(h->d->use_threshold && c[n].score < h->d->threshold); n++) {
+        hits[n].row = c[n].row;
+        hits[n].group = h->x->rows.groups ? h->x->rows.groups[c[n].row] : c[n].row;
+        hits[n].score = c[n].score;
+    }
+    for (size_t i = 1; i < n; i++) REID_ASSERT(reid__by_score(&c[i - 1], &c[i]) < 0); /* each row once */
+    h->found[query] = (int)n;
 }
 
 /* Merges the candidates of all threads into the hits of a query. */
 static void reid__finish_query(const reid__search_chunk *h, int query, float *wide) {
-    size_t threads = (size_t)h->x->threads, list = (size_t)query * threads, count = 0, places = (size_t)h->d->k;
+    size_t threads = (size_t)h->x->threads, list = (size_t)query * threads, count = 0;
     reid__candidate *c = h->candidates + list * h->cap;
-    reid_hit *hits = h->hits + (size_t)query * places;
     float limit = 0;
     for (size_t i = 0; i < threads; i++) {
         memmove(c + count, c + i * h->cap, h->counts[list + i] * sizeof *c);
@@ -9656,15 +9601,7 @@ static void reid__finish_query(const reid__search_chunk *h, int query, float *wi
     }
     count = reid__prune(h, query, c, count, wide, &limit);
     for (size_t i = 0; i < count; i++) reid__score_exactly(h, query, &c[i], wide);
-    reid__sort(c, count, sizeof *c, reid__by_score);
-    size_t n = 0;
-    for (; n < count && n < h->k && !(h->d->use_threshold && c[n].score < h->d->threshold); n++) {
-        hits[n].row = c[n].row;
-        hits[n].group = h->x->rows.groups ? h->x->rows.groups[c[n].row] : c[n].row;
-        hits[n].score = c[n].score;
-    }
-    for (size_t i = 1; i < n; i++) REID_ASSERT(reid__by_score(&c[i - 1], &c[i]) < 0); /* best first, each row once */
-    h->found[query] = (int)n;
+    reid__put_hits(h, query, c, count);
 }
 
 static void reid__finish_part(void *task, int index) {
@@ -9679,12 +9616,10 @@ static size_t reid__chunk_layout(reid__search_chunk *h, char *base) {
     reid__carver c = {base, 0};
     size_t n = (size_t)h->n, dim = (size_t)h->x->rows.dim, width = (size_t)h->width;
     size_t threads = (size_t)h->x->threads, padded = (n + width - 1) / width * width;
-    int packed = n > REID__FEW && !h->prefiltered;
+    int packed = n > REID__FEW;
     h->panels = (float *)reid__carve(&c, packed ? padded * dim : 0, sizeof(float));
     if (!packed) h->panels = NULL;
     h->bounds = (double *)reid__carve(&c, n, sizeof(double));
-    h->steps = (double *)reid__carve(&c, n, sizeof(double));
-    h->slack = (double *)reid__carve(&c, n, sizeof(double));
     h->candidates = (reid__candidate *)reid__carve(&c, n * threads * h->cap, sizeof(reid__candidate));
     h->counts = (size_t *)reid__carve(&c, n * threads, sizeof(size_t));
     h->scans = (reid__scan *)reid__carve(&c, threads, sizeof(reid__scan));
@@ -9695,7 +9630,6 @@ static size_t reid__chunk_layout(reid__search_chunk *h, char *base) {
         t.wide = (float *)reid__carve(&c, h->x->rows.halves ? REID__BLOCK * dim : 0, sizeof(float));
         t.spare = (float *)reid__carve(&c, h->x->rows.halves ? dim : 0, sizeof(float));
         t.tallies = (reid__tally *)reid__carve(&c, h->starts ? n : 0, sizeof(reid__tally));
-        t.pieces = (reid__candidate *)reid__carve(&c, h->prefiltered ? REID__PIECES : 0, sizeof(reid__candidate));
         t.full = (reid__candidate *)reid__carve(&c, h->deferred ? h->cap : 0, sizeof(reid__candidate));
         if (base) h->scans[i] = t;
     }
@@ -9743,222 +9677,343 @@ static void reid__chunk_begin(reid__search_chunk *h) {
 }
 
 static reid_result reid__check_limit(const reid_index *x, reid_error *e) {
-    size_t bytes = x->mem.used + x->prefilter_bytes;
+    size_t bytes = x->mem.used + x->gpu_bytes;
     if (!x->memory_limit || bytes <= x->memory_limit) return REID_OK;
     return reid__fail(e, REID_ERR_MEMORY_LIMIT, "the index takes %llu bytes", (unsigned long long)bytes);
+}
+
+static size_t reid__memory_left(const reid_index *x) {
+    return x->memory_limit ? x->memory_limit - x->mem.used - x->gpu_bytes : SIZE_MAX;
+}
+
+/* Allocates the memory of a search. */
+static reid_result reid__search_memory(reid_index *x, size_t bytes, char **block, reid_error *e) {
+    *block = NULL;
+    if (bytes + REID__OVERHEAD > reid__memory_left(x))
+        return reid__fail(e, REID_ERR_MEMORY_LIMIT, "the index and one query take %llu bytes",
+                          (unsigned long long)(x->mem.used + x->gpu_bytes + bytes + REID__OVERHEAD));
+    *block = (char *)reid__alloc(&x->mem, bytes);
+    return *block ? REID_OK : reid__no_memory(e, "candidates", bytes);
+}
+
+/* Candidates that a thread keeps for a query. */
+static size_t reid__candidates_for(const reid__search_chunk *h) {
+    return h->units - h->k < REID__SLACK ? h->units : h->k + REID__SLACK;
 }
 
 /* --- a GPU -------------------------------------------------------------------------------------------------------- */
 
 #ifndef REID_NO_CUDA
-/* Queries, and rows that are not halves, are scaled by powers of two so that the longest is a little shorter than 1. */
-typedef struct reid__gpu_prefilter {
+/* The rows on a GPU: padded to a multiple of 128 rows of `depth` values, in the order of their groups. */
+typedef struct reid__gpu_index {
     reid__device device;
-    void *modules[2];
-    reid__step steps[2];                /* for up to 16 queries, and for more */
-    void *stream;
-    reid__address rows, queries, maxima; /* one block: (padded rows, depth), (queries, depth) halves; floats */
-    unsigned char *pinned;               /* rows, queries or maxima during a copy */
-    size_t row_bytes, query_bytes, pinned_bytes;
-    int depth;                           /* dim, padded */
-    double scale;                        /* of the rows */
+    void *modules[2], *stream;
+    reid__step queries, scouts[2], best; /* kernels; scouts: reid_search for up to 16 queries, and for more */
+    reid__address memory;                /* one block; arguments has addresses in it */
+    reid__search_arguments arguments;    /* what is the same in all searches */
+    int most;                            /* queries at a time */
+    unsigned char *pinned;               /* rows or hits during a copy */
+    size_t pinned_bytes, depth;          /* depth: dim, padded */
+    double scale;                        /* of rows that are not halves: a power of two */
     size_t first, sent;                  /* the rows to upload next, and how many */
-} reid__gpu_prefilter;
+} reid__gpu_index;
 
-static const int reid__prefilter_widths[2] = {16, 64}; /* queries of a block */
+static const int reid__scout_widths[2] = {16, 64}; /* queries of a block */
 
-static double reid__scale_for(double length) {
-    int exponent;
-    frexp(length, &exponent);
-    return ldexp(1, -exponent);
+/* |maximum - score| of a query of length 1 and rows as long as these: 2^-11 for rounding either to a normal half, 2^-25
+   for each component that is not normal; tensor cores truncate sums, for which 2^-21 per addition is ample. */
+static double reid__scout_bound(int dim, double row) {
+    return row * (1e-3 + (dim + 64) * 4.76837158203125e-7 + sqrt(dim) * 1.1920928955078125e-7);
 }
 
-/* |maximum - score| of a query and rows as long as these: 2^-11 for rounding either to a normal half, 2^-25 for each
-   component that is not normal; tensor cores truncate sums, for which 2^-21 per addition is ample. */
-static double reid__prefilter_bound(int dim, double query, double row) {
-    return query * row * (1e-3 + (dim + 64) * 4.76837158203125e-7 + sqrt(dim) * 1.1920928955078125e-7);
-}
-
-/* Adds a program for each of reid__prefilter_widths. */
-static int reid__prefilter_programs(reid__jit *j, int depth) {
+/* Adds a program for each of reid__scout_widths. */
+static int reid__search_programs(reid__jit *j, int depth) {
     int ok = 1;
     for (int i = 0; i < 2 && ok; i++) {
         reid__program p;
         memset(&p, 0, sizeof p);
-        reid__option(&p, "-DREID_SEARCH -DVALUE_F16 -DK=%d -DBK=32 -DBN=%d", depth, reid__prefilter_widths[i]);
+        reid__option(&p, "-DREID_SEARCH -DVALUE_F16 -DK=%d -DBK=32 -DBN=%d", depth, reid__scout_widths[i]);
         ok = reid__program_add(j, &p) >= 0;
     }
     return ok;
 }
 
+/* The address of the next `count` things of a block at `base`, of which *used bytes are taken. */
+static reid__address reid__gpu_carve(reid__address base, size_t *used, size_t count, size_t size) {
+    size_t at = *used;
+    *used += (count * size + 255) / 256 * 256;
+    return base + at;
+}
+
+/* Sets all addresses in a block at `base`; returns its bytes. */
+static size_t reid__gpu_index_layout(const reid_index *x, reid__address base) {
+    reid__gpu_index *s = x->gpu;
+    reid__search_arguments *a = &s->arguments;
+    size_t used = 0, tiles = (size_t)a->tiles, n = (size_t)s->most, values = tiles * REID__TILE_ROWS * s->depth;
+    a->rows = reid__gpu_carve(base, &used, values, sizeof(uint16_t));
+    a->floats = x->rows.halves ? 0 : reid__gpu_carve(base, &used, values, sizeof(float));
+    a->order = x->order ? reid__gpu_carve(base, &used, x->rows.count, sizeof(uint32_t)) : 0;
+    a->starts = x->order ? reid__gpu_carve(base, &used, x->groups + 1, sizeof(uint32_t)) : 0;
+    a->given = reid__gpu_carve(base, &used, n * (size_t)x->rows.dim, sizeof(float));
+    a->queries = reid__gpu_carve(base, &used, (n + 63) / 64 * 64 * s->depth, sizeof(uint16_t));
+    a->wide = reid__gpu_carve(base, &used, n * s->depth, sizeof(double));
+    a->scales = reid__gpu_carve(base, &used, 2 * n, sizeof(double));
+    a->maxima = reid__gpu_carve(base, &used, n * tiles, sizeof(float));
+    a->found = reid__gpu_carve(base, &used, s->pinned_bytes, 1); /* and hits, which are downloaded with it */
+    return used;
+}
+
 static void reid__upload_part(void *task, int index) {
     const reid_index *x = (const reid_index *)task;
-    const reid__gpu_prefilter *s = x->prefilter;
-    size_t dim = (size_t)x->rows.dim, depth = (size_t)s->depth;
+    const reid__gpu_index *s = x->gpu;
+    size_t dim = (size_t)x->rows.dim;
+    float *floats = (float *)(void *)s->pinned;
+    uint16_t *halves = (uint16_t *)(void *)(floats + (x->rows.halves ? 0 : s->sent * s->depth));
     ptrdiff_t from, to;
     reid__share((ptrdiff_t)s->sent, x->threads, index, &from, &to);
     for (ptrdiff_t i = from; i < to; i++) {
-        uint16_t *out = (uint16_t *)(void *)s->pinned + (size_t)i * depth;
+        uint16_t *half = halves + (size_t)i * s->depth;
+        float *whole = floats + (size_t)i * s->depth;
         size_t place = s->first + (size_t)i, row = x->order && place < x->rows.count ? x->order[place] : place;
-        memset(out, 0, depth * sizeof *out);
-        if (place >= x->rows.count) continue;
-        if (x->rows.halves) memcpy(out, x->rows.halves + row * dim, dim * sizeof *out);
-        else for (size_t k = 0; k < dim; k++) out[k] = reid__to_half((float)(x->rows.floats[row * dim + k] * s->scale));
+        size_t used = place < x->rows.count ? dim : 0; /* the rest is padding */
+        for (size_t k = 0; k < s->depth && !x->rows.halves; k++) {
+            whole[k] = k < used ? x->rows.floats[row * dim + k] : 0;
+            half[k] = reid__to_half((float)(whole[k] * s->scale));
+        }
+        for (size_t k = 0; k < s->depth && x->rows.halves; k++) half[k] = k < used ? x->rows.halves[row * dim + k] : 0;
     }
 }
 
-static reid_result reid__prefilter_upload(reid_index *x, size_t padded, reid_error *e) {
-    reid__gpu_prefilter *s = x->prefilter;
+static reid_result reid__gpu_index_upload(reid_index *x, reid_error *e) {
+    reid__gpu_index *s = x->gpu;
     reid__driver *cu = &s->device.cu;
-    size_t row = (size_t)s->depth * sizeof(uint16_t), most = s->pinned_bytes / row;
+    const reid__search_arguments *a = &s->arguments;
+    size_t floats = x->rows.halves ? 0 : s->depth * sizeof(float), halves = s->depth * sizeof(uint16_t);
+    size_t most = s->pinned_bytes / (floats + halves), padded = (size_t)a->tiles * REID__TILE_ROWS;
     int code = 0;
     for (s->first = 0; s->first < padded && !code; s->first += most) {
         s->sent = padded - s->first < most ? padded - s->first : most;
         reid__parallel(&x->team, reid__upload_part, x, x->threads);
-        code = cu->MemcpyHtoDAsync(s->rows + s->first * row, s->pinned, s->sent * row, s->stream);
+        if (floats) code = cu->MemcpyHtoDAsync(a->floats + s->first * floats, s->pinned, s->sent * floats, s->stream);
+        const unsigned char *from = s->pinned + s->sent * floats;
+        if (!code) code = cu->MemcpyHtoDAsync(a->rows + s->first * halves, from, s->sent * halves, s->stream);
         int waited = cu->StreamSynchronize(s->stream);
         if (!code) code = waited;
     }
-    return reid__gpu_check(&s->device, code, "uploading rows", e);
+    size_t word = sizeof(uint32_t);
+    if (x->order && !code) code = cu->MemcpyHtoDAsync(a->order, x->order, x->rows.count * word, s->stream);
+    if (x->order && !code) code = cu->MemcpyHtoDAsync(a->starts, x->starts, (x->groups + 1) * word, s->stream);
+    int waited = cu->StreamSynchronize(s->stream);
+    return reid__gpu_check(&s->device, code ? code : waited, "uploading rows", e);
 }
 
 /* Loads the modules, and allocates and fills the memory. */
-static reid_result reid__prefilter_load(reid_index *x, const reid__jit *j, size_t padded, reid_error *e) {
-    reid__gpu_prefilter *s = x->prefilter;
+static reid_result reid__gpu_index_load(reid_index *x, const reid__jit *j, reid_error *e) {
+    reid__gpu_index *s = x->gpu;
     reid__driver *cu = &s->device.cu;
-    size_t maxima = (size_t)x->gpu_queries_max * x->tiles * sizeof(float), all = s->row_bytes + s->query_bytes + maxima;
     void *pinned = NULL;
     int code = cu->StreamCreate(&s->stream, REID__STREAM_APART);
     for (int i = 0; i < 2 && !code; i++) {
         code = cu->ModuleLoadData(&s->modules[i], j->programs[i].cubin);
-        if (!code) code = cu->ModuleGetFunction(&s->steps[i].handle, s->modules[i], "reid_search");
-        s->steps[i].threads = 128, s->steps[i].shared = (unsigned)(256 * (128 + reid__prefilter_widths[i]));
+        if (!code) code = cu->ModuleGetFunction(&s->scouts[i].handle, s->modules[i], "reid_search");
+        s->scouts[i].threads = 128, s->scouts[i].shared = (unsigned)(256 * (128 + reid__scout_widths[i]));
     }
+    if (!code) code = cu->ModuleGetFunction(&s->queries.handle, s->modules[0], "reid_search_queries");
+    if (!code) code = cu->ModuleGetFunction(&s->best.handle, s->modules[0], "reid_search_best");
+    s->queries.threads = 128, s->queries.shared = 128 * sizeof(double), s->best.threads = 256;
     if (code) return reid__gpu_check(&s->device, code, "reid_search", e);
-    s->pinned_bytes = s->query_bytes + maxima;
-    x->prefilter_bytes = all + s->pinned_bytes;
+    size_t all = reid__gpu_index_layout(x, 0);
+    x->gpu_bytes = all + s->pinned_bytes;
     reid_result r = reid__check_limit(x, e);
     if (r != REID_OK) return r;
-    code = cu->MemAlloc(&s->rows, all);
+    code = cu->MemAlloc(&s->memory, all);
     if (!code) code = cu->MemHostAlloc(&pinned, s->pinned_bytes, 0);
     if (code) return reid__gpu_check(&s->device, code, "the rows of an index", e);
     s->pinned = (unsigned char *)pinned;
-    s->queries = s->rows + s->row_bytes, s->maxima = s->queries + s->query_bytes;
-    return reid__prefilter_upload(x, padded, e);
+    reid__gpu_index_layout(x, s->memory);
+    return reid__gpu_index_upload(x, e);
 }
 
-/* Fills x->firsts. */
-static reid_result reid__prefilter_tiles(reid_index *x, reid_error *e) {
-    size_t bytes = (x->tiles + 1) * sizeof *x->firsts, group = 0;
-    if (!x->order) return REID_OK;
-    x->firsts = (uint32_t *)reid__alloc(&x->mem, bytes);
-    if (!x->firsts) return reid__no_memory(e, "tiles", bytes);
-    for (size_t i = 0; i <= x->tiles; i++) {
-        while (group < x->groups && x->starts[group] < i * REID__TILE_ROWS) group++;
-        x->firsts[i] = (uint32_t)group;
-    }
-    return REID_OK;
+/* Sets the sizes. A GPU has memory for as many queries as REID__GPU_MEMORY allows, at least 16. */
+static void reid__gpu_index_sizes(const reid_index *x, reid__gpu_index *s) {
+    reid__search_arguments *a = &s->arguments;
+    size_t padded = (x->rows.count / 128 + 1) * 128, tiles = padded / REID__TILE_ROWS;
+    s->depth = (size_t)reid__round_up(x->rows.dim, 32);
+    int exponent = 0;
+    if (!x->rows.halves) frexp(x->longest, &exponent);
+    s->scale = ldexp(1, -exponent);
+    size_t queries = REID__GPU_MEMORY / (tiles * sizeof(float) + s->depth * 16) / 16 * 16;
+    s->most = queries < 16 ? 16 : queries < REID__SEARCH_CHUNK ? (int)queries : REID__SEARCH_CHUNK;
+    size_t rows = padded * s->depth * sizeof(float), least = s->depth * 6 + 24 * REID__GPU_HITS;
+    s->pinned_bytes = rows > REID__GPU_COPY ? REID__GPU_COPY : rows;
+    if (s->pinned_bytes < least) s->pinned_bytes = least;
+    a->tiles = (int)tiles, a->dim = x->rows.dim;
+    a->count = (unsigned)x->rows.count, a->groups = (unsigned)x->groups;
+    a->step = 1 / s->scale, a->slack = reid__scout_bound(x->rows.dim, x->longest);
 }
 
-static reid_result reid__prefilter_open(reid_index *x, const reid_desc *desc, reid_error *e) {
-    size_t padded = (x->rows.count / 128 + 1) * 128, queries;
+static reid_result reid__gpu_index_open(reid_index *x, const reid_desc *desc, reid_error *e) {
     reid__jit j;
-    reid__gpu_prefilter *s = x->prefilter = (reid__gpu_prefilter *)reid__alloc_zero(&x->mem, sizeof *s);
+    reid__gpu_index *s = x->gpu = (reid__gpu_index *)reid__alloc_zero(&x->mem, sizeof *s);
     if (!s) return reid__no_memory(e, "a GPU", sizeof *s);
     memset(&j, 0, sizeof j);
-    s->depth = reid__round_up(x->rows.dim, 32);
-    s->scale = x->rows.halves ? 1 : reid__scale_for(x->longest);
-    s->row_bytes = padded * (size_t)s->depth * sizeof(uint16_t);
-    x->tiles = padded / REID__TILE_ROWS;
-    queries = REID__PREFILTER_MEMORY / (x->tiles * sizeof(float)) / 16 * 16;
-    x->gpu_queries_max = queries < 16 ? 16 : queries < REID__SEARCH_CHUNK ? (int)queries : REID__SEARCH_CHUNK;
-    s->query_bytes = (size_t)reid__round_up(x->gpu_queries_max, 64) * (size_t)s->depth * sizeof(uint16_t);
-    reid_result r = reid__prefilter_tiles(x, e);
-    if (r == REID_OK) r = reid__device_open(&s->device, desc, e);
+    reid__gpu_index_sizes(x, s);
+    reid_result r = reid__device_open(&s->device, desc, e);
     if (r == REID_OK) r = reid__jit_init(&j, &x->mem, desc, s->device.arch, s->device.version, e);
-    if (r == REID_OK && reid__prefilter_programs(&j, s->depth)) r = reid__jit_build(&j, x->threads, e);
+    if (r == REID_OK && reid__search_programs(&j, (int)s->depth)) r = reid__jit_build(&j, x->threads, e);
     if (r == REID_OK) r = reid__gpu_enter(&s->device, e);
     if (r == REID_OK) {
-        r = reid__prefilter_load(x, &j, padded, e);
+        r = reid__gpu_index_load(x, &j, e);
         reid__gpu_leave(&s->device);
     }
     reid__jit_free(&j);
-    if (r == REID_OK)
-        reid__log(desc, REID_LOG_INFO, r, "searching on GPU %d, %s (sm_%d)", s->device.index, s->device.name,
-                  s->device.arch);
+    if (r != REID_OK) return r;
+    reid__device *d = &s->device;
+    reid__log(desc, REID_LOG_INFO, r, "searching on GPU %d, %s (sm_%d)", d->index, d->name, d->arch);
     return r;
 }
 
 /* 0: no GPU; 1: a GPU; 2: a GPU that has run out of memory. */
-static int reid__prefilter_state(const reid_index *x) {
-    if (!x->prefilter || !x->prefilter->device.context) return 0;
-    return x->prefilter->device.no_memory ? 2 : 1;
+static int reid__gpu_index_state(const reid_index *x) {
+    if (!x->gpu || !x->gpu->device.context) return 0;
+    return x->gpu->device.no_memory ? 2 : 1;
 }
 
-static void reid__prefilter_close(reid_index *x, int forked) {
-    reid__gpu_prefilter *s = x->prefilter;
+static void reid__gpu_index_close(reid_index *x, int forked) {
+    reid__gpu_index *s = x->gpu;
     if (!s) return;
     reid__driver *cu = &s->device.cu;
     if (!forked && s->device.context && cu->CtxPushCurrent(s->device.context) == 0) {
         if (s->stream) cu->StreamDestroy(s->stream); /* no copy is in progress */
-        if (s->rows) cu->MemFree(s->rows);
+        if (s->memory) cu->MemFree(s->memory);
         if (s->pinned) cu->MemFreeHost(s->pinned);
         for (int i = 0; i < 2; i++)
             if (s->modules[i]) cu->ModuleUnload(s->modules[i]);
         reid__gpu_leave(&s->device);
     }
     if (!forked) reid__device_close(&s->device);
-    x->prefilter = NULL, x->firsts = NULL, x->prefilter_bytes = 0;
+    x->gpu = NULL, x->gpu_bytes = 0;
 }
 
-/* Converts the queries to halves, and computes h->steps and h->slack. */
-static void reid__prefilter_queries(reid__search_chunk *h, size_t bytes) {
-    const reid__gpu_prefilter *s = h->x->prefilter;
-    uint16_t *out = (uint16_t *)(void *)s->pinned;
-    int dim = h->x->rows.dim;
-    memset(out, 0, bytes);
-    for (int q = 0; q < h->n; q++, out += s->depth) {
-        const float *query = h->queries + (ptrdiff_t)q * dim;
-        double length = sqrt(reid__exact_dot(query, query, dim)), scale = reid__scale_for(length);
-        for (int k = 0; k < dim; k++) out[k] = reid__to_half((float)(query[k] * scale));
-        h->steps[q] = 1 / scale / s->scale;
-        h->slack[q] = h->bounds[q] + reid__prefilter_bound(dim, length, h->x->longest);
-    }
-}
-
-/* Sets h->maxima. */
-static reid_result reid__prefilter_run(reid__search_chunk *h, reid_error *e) {
-    reid__gpu_prefilter *s = h->x->prefilter;
+/* Finds the k best of each of the chunk's queries; they come to s->pinned, after the number of hits of each. */
+static reid_result reid__gpu_index_run(const reid__search_chunk *h, int k, reid_error *e) {
+    reid__gpu_index *s = h->x->gpu;
     reid__driver *cu = &s->device.cu;
-    int n = h->n, which = n > reid__prefilter_widths[0], width = reid__prefilter_widths[which],
-        tiles = (int)h->x->tiles;
-    size_t bytes = (size_t)reid__round_up(n, width) * (size_t)s->depth * sizeof(uint16_t);
-    size_t maxima = (size_t)n * h->x->tiles * sizeof(float);
-    int64_t blocks = (int64_t)(tiles / 4) * reid__ceil_div(n, width);
-    reid__search_arguments a = {s->rows, s->queries, s->maxima, n, tiles};
+    int n = h->n, which = n > reid__scout_widths[0], width = reid__scout_widths[which];
+    int parts = reid__ceil_div(n, width);
+    reid__search_arguments a = s->arguments;
+    size_t hits_at = reid__aligned((size_t)n * sizeof(int)), hits = (size_t)n * (size_t)k * sizeof(reid__search_hit);
+    if (!h->starts) a.starts = 0;
+    a.hits = a.found + hits_at, a.n = n, a.k = k;
+    a.top = h->d->exclude ? 1 : h->top; /* the best row also bounds the mean of those rows that are not excluded */
+    a.least = h->d->use_threshold ? h->d->threshold : -1e300;
+    a.room = k <= 496 ? 1024 : 2048;
+    s->best.shared = (unsigned)(16 * a.room) + 2 * 4096 + 32;
     reid_result r = reid__gpu_enter(&s->device, e);
     if (r != REID_OK) return r;
-    reid__prefilter_queries(h, bytes);
-    h->maxima = (float *)(void *)(s->pinned + s->query_bytes);
-    int code = cu->MemcpyHtoDAsync(s->queries, s->pinned, bytes, s->stream);
-    if (!code) code = reid__launch_kernel(cu, &s->steps[which], 0, blocks, 1, s->stream, &a);
-    if (!code) code = cu->MemcpyDtoHAsync(h->maxima, s->maxima, maxima, s->stream);
+    int code = cu->MemcpyHtoDAsync(a.given, h->queries, (size_t)n * (size_t)a.dim * sizeof(float), s->stream);
+    if (!code) code = reid__launch_kernel(cu, &s->queries, 0, parts * width, 1, s->stream, &a);
+    if (!code) code = reid__launch_kernel(cu, &s->scouts[which], 0, (int64_t)a.tiles / 4 * parts, 1, s->stream, &a);
+    if (!code) code = reid__launch_kernel(cu, &s->best, 0, n, 1, s->stream, &a);
+    if (!code) code = cu->MemcpyDtoHAsync(s->pinned, a.found, hits_at + hits, s->stream);
     int waited = cu->StreamSynchronize(s->stream); /* also after an error: no copy may still be in progress */
     r = reid__gpu_check(&s->device, code ? code : waited, "a search", e);
     reid__gpu_leave(&s->device);
     return r;
 }
+
+/* Takes the hits of queries from the GPU, without those that are excluded. found: -1 if one that the GPU has not
+   returned may be better. */
+static void reid__take_gpu_part(void *task, int index) {
+    const reid__search_chunk *h = (const reid__search_chunk *)task;
+    const void *pinned = h->x->gpu->pinned, *hits = h->x->gpu->pinned + reid__aligned((size_t)h->n * sizeof(int));
+    const reid__scan *t = &h->scans[index];
+    REID_ASSERT(h->cap <= h->units);
+    for (int query = index; query < h->n; query += h->x->threads) {
+        const reid__search_hit *from = (const reid__search_hit *)hits + (size_t)query * h->cap;
+        size_t found = (size_t)((const int *)pinned)[query], count = 0;
+        for (size_t i = 0; i < found; i++) {
+            reid__candidate *c = &t->full[count];
+            memset(c, 0, sizeof *c);
+            c->score = from[i].score, c->row = from[i].row, c->unit = h->starts ? from[i].unit : from[i].row;
+            c->exact = !h->d->exclude;
+            count += (size_t)reid__score_exactly(h, query, c, t->spare);
+        }
+        reid__put_hits(h, query, t->full, count);
+        if (!h->d->exclude || found < h->cap || h->cap == h->units) continue;
+        if (count < h->k || (h->starts && !(t->full[h->k - 1].score > from[found - 1].score))) h->found[query] = -1;
+    }
+}
+
+/* Sets h->scans, in `base`, with a list of hits for each thread; returns the bytes that it takes. base may be NULL. */
+static size_t reid__gpu_scans(reid__search_chunk *h, char *base, size_t most) {
+    reid__carver c = {base, 0};
+    h->scans = (reid__scan *)reid__carve(&c, (size_t)h->x->threads, sizeof *h->scans);
+    for (int i = 0; i < h->x->threads; i++) {
+        reid__candidate *full = (reid__candidate *)reid__carve(&c, most, sizeof *full);
+        float *spare = (float *)reid__carve(&c, h->x->rows.halves ? (size_t)h->x->rows.dim : 0, sizeof *spare);
+        if (base) h->scans[i].full = full, h->scans[i].spare = spare;
+    }
+    return c.used;
+}
+
+static reid_result reid__search(reid_index *, reid__search_chunk *, int, int, const float *, reid_error *);
+
+/* Has the CPU search for those queries of a chunk that the GPU has not settled. */
+static reid_result reid__search_again(reid_index *x, const reid__search_chunk *h, const float *queries, reid_error *e) {
+    reid_result r = REID_OK;
+    for (int q = 0; q < h->n && r == REID_OK; q++) {
+        if (h->found[q] >= 0) continue;
+        reid__search_chunk one = *h;
+        one.cap = reid__candidates_for(&one), one.each = NULL;
+        one.hits += (size_t)q * (size_t)h->d->k, one.found += q;
+        r = reid__search(x, &one, h->first + q, h->first + q + 1, queries, e);
+    }
+    return r;
+}
+
+/* Searches on the GPU, with h->cap hits of each query, and four times as many whenever that is too few. */
+static reid_result reid__search_gpu(reid_index *x, reid__search_chunk *h, int n, const float *queries, reid_error *e) {
+    const reid__gpu_index *s = x->gpu;
+    size_t most = h->units < REID__GPU_HITS ? h->units : REID__GPU_HITS;
+    char *block;
+    reid_result r = reid__search_memory(x, reid__gpu_scans(h, NULL, most), &block, e);
+    if (r != REID_OK) return r;
+    reid__gpu_scans(h, block, most);
+    h->cap = h->d->exclude ? 2 * h->k + 16 : h->k;
+    if (h->cap > most) h->cap = most;
+    for (int first = 0; first < n && r == REID_OK;) {
+        size_t fit = (s->pinned_bytes - REID__ALIGN) / (h->cap * sizeof(reid__search_hit) + sizeof(int));
+        h->first = first, h->n = reid__min(n - first, fit < (size_t)s->most ? (int)fit : s->most);
+        h->queries = queries + (ptrdiff_t)first * x->rows.dim;
+        r = reid__gpu_index_run(h, (int)h->cap, e);
+        if (r != REID_OK) break;
+        reid__parallel(&x->team, reid__take_gpu_part, h, x->threads);
+        int unsettled = 0;
+        for (int q = 0; q < h->n; q++) unsettled += h->found[q] < 0;
+        if (unsettled && h->cap < most) {
+            h->cap = 4 * h->cap < most ? 4 * h->cap : most;
+            continue;
+        }
+        if (unsettled) r = reid__search_again(x, h, queries, e);
+        if (r == REID_OK && h->each) r = h->each(h->user, first, h->n);
+        if (!h->each) h->hits += (size_t)h->n * (size_t)h->d->k, h->found += h->n;
+        first += h->n;
+    }
+    reid__free(&x->mem, block);
+    return r;
+}
 #else
-#define reid__prefilter_open(x, desc, e) reid__fail(e, REID_ERR_DEVICE, REID__NO_CUDA)
-#define reid__prefilter_state(x) 0
-#define reid__prefilter_close(x, forked) (void)0
-#define reid__prefilter_run(h, e) REID_OK
+#define reid__gpu_index_open(x, desc, e) reid__fail(e, REID_ERR_DEVICE, REID__NO_CUDA)
+#define reid__gpu_index_state(x) 0
+#define reid__gpu_index_close(x, forked) (void)0
+#define reid__search_gpu(x, h, n, queries, e) REID_OK
 #endif
 
 /* Makes the search mutual if that pays: every row gets a deferred list, if these take no more memory than the rows. */
 static reid_result reid__make_mutual(reid_index *x, reid__search_chunk *h, int n, const float *queries, reid_error *e) {
     size_t rows = x->rows.count, bytes = rows * (h->cap * sizeof(reid__deferred_hit) + sizeof(reid__deferred_list));
-    int rows_are_queries = queries == x->rows.floats && (size_t)n == rows && !h->starts && !h->prefiltered;
+    int rows_are_queries = queries == x->rows.floats && (size_t)n == rows && !h->starts;
     if (!rows_are_queries || n <= REID__SEARCH_CHUNK || bytes > rows * (size_t)x->rows.dim * sizeof(float) ||
         (x->memory_limit && bytes > (x->memory_limit - x->mem.used) / 4))
         return REID_OK;
@@ -9970,28 +10025,22 @@ static reid_result reid__make_mutual(reid_index *x, reid__search_chunk *h, int n
     return REID_OK;
 }
 
-/* Searches for chunks of queries, as large as memory allows. */
-static reid_result reid__search(reid_index *x, reid__search_chunk *h, int n, const float *queries, reid_error *e) {
-    size_t least = x->memory_limit ? x->memory_limit - x->mem.used - x->prefilter_bytes : SIZE_MAX;
-    size_t most = least < REID__SEARCH_MEMORY ? least : REID__SEARCH_MEMORY;
-    reid_result r = REID_OK;
-    for (h->n = reid__min(n, h->prefiltered ? x->gpu_queries_max : REID__SEARCH_CHUNK);; h->n = (h->n + 1) / 2) {
-        h->width = h->prefiltered ? 1 : h->n <= REID__LANES ? REID__LANES : x->kernels->nr;
+/* Searches on the CPU for queries from ... end - 1, in chunks as large as memory allows. */
+static reid_result reid__search(reid_index *x, reid__search_chunk *h, int from, int end, const float *queries,
+                                reid_error *e) {
+    size_t left = reid__memory_left(x), most = left < REID__SEARCH_MEMORY ? left : REID__SEARCH_MEMORY;
+    reid_result r;
+    for (h->n = reid__min(end - from, REID__SEARCH_CHUNK);; h->n = (h->n + 1) / 2) {
+        h->width = h->n <= REID__LANES ? REID__LANES : x->kernels->nr;
         if (reid__chunk_layout(h, NULL) <= most || h->n == 1) break;
     }
-    size_t bytes = reid__chunk_layout(h, NULL);
-    if (bytes + REID__OVERHEAD > least)
-        return reid__fail(e, REID_ERR_MEMORY_LIMIT, "the index and one query take %llu bytes",
-                          (unsigned long long)(x->mem.used + x->prefilter_bytes + bytes + REID__OVERHEAD));
-    char *base = (char *)reid__alloc(&x->mem, bytes);
-    if (!base) return reid__no_memory(e, "candidates", bytes);
-    for (int first = 0, chunk = h->n; first < n && r == REID_OK; first += chunk) {
-        h->first = first, h->n = reid__min(chunk, n - first);
+    char *base;
+    r = reid__search_memory(x, reid__chunk_layout(h, NULL), &base, e);
+    for (int first = from, chunk = h->n; first < end && r == REID_OK; first += chunk) {
+        h->first = first, h->n = reid__min(chunk, end - first);
         h->queries = queries + (ptrdiff_t)first * x->rows.dim;
         reid__chunk_layout(h, base);
         reid__chunk_begin(h);
-        if (h->prefiltered) r = reid__prefilter_run(h, e);
-        if (r != REID_OK) break;
         reid__parallel(&x->team, reid__scan_part, h, x->threads);
         reid__parallel(&x->team, reid__finish_part, h, x->threads);
         if (h->each) r = h->each(h->user, first, h->n);
@@ -10014,8 +10063,9 @@ static reid_result reid__check_search(const reid_index *x, const float *queries,
         return reid__fail(e, REID_ERR_INVALID_ARG, "the threshold is not a number");
     for (int q = 0; q < n; q++) {
         const float *query = queries + (ptrdiff_t)q * x->rows.dim;
-        double square = reid__exact_dot(query, query, x->rows.dim);
-        if (!(square <= REID__LONGEST * REID__LONGEST))
+        float square;
+        x->kernels->dots(query, x->rows.dim, query, 1, &square);
+        if (!(square <= (float)(REID__LONGEST * REID__LONGEST)))
             return reid__fail(e, REID_ERR_EMBEDDING, "query %d is not finite, or longer than 1e18", q);
     }
     return REID_OK;
@@ -10029,18 +10079,21 @@ static reid_result reid__search_for(reid_index *index, const float *queries, int
     reid__caller caller = reid__enter();
     reid_result r = reid__check_search(index, queries, n, search, error);
     h->x = index, h->d = search;
-    h->prefiltered = index->prefilter && search->scoring != REID_GROUP_MEAN; /* a best row says little about a mean */
-    h->order = grouped || h->prefiltered ? index->order : NULL;              /* the GPU has the rows in this order */
+    h->order = grouped ? index->order : NULL;
     h->starts = grouped ? index->starts : NULL;
     h->units = grouped ? index->groups : index->rows.count;
     h->k = h->units < (size_t)search->k ? h->units : (size_t)search->k;
-    h->cap = h->units - h->k < REID__SLACK ? h->units : h->k + REID__SLACK;
+    h->cap = reid__candidates_for(h);
     h->top = search->scoring == REID_GROUP_MEAN ? 0 : search->scoring == REID_GROUP_TOP ? search->top : 1;
     if (r == REID_OK && n && h->units) {
         pthread_mutex_lock(&index->mutex);
-        r = reid__make_mutual(index, h, n, queries, error);
-        if (r == REID_OK) r = reid__search(index, h, n, queries, error);
-        reid__free(&index->mem, h->deferred_lists);
+        if (index->gpu && h->k <= REID__GPU_HITS && search->scoring != REID_GROUP_MEAN) /* a best row bounds no mean */
+            r = reid__search_gpu(index, h, n, queries, error);
+        else {
+            r = reid__make_mutual(index, h, n, queries, error);
+            if (r == REID_OK) r = reid__search(index, h, 0, n, queries, error);
+            reid__free(&index->mem, h->deferred_lists);
+        }
         pthread_mutex_unlock(&index->mutex);
     }
     reid__leave(caller);
@@ -10155,14 +10208,14 @@ static reid_result reid__index_device(reid_index *x, const reid_desc *desc) {
     int automatic = desc->device == REID_DEVICE_AUTO;
     reid_error why;
     size_t values = x->rows.count * (size_t)x->rows.dim;
-    if (desc->device == REID_DEVICE_CPU || (automatic && values < REID__PREFILTER_PAYS)) return REID_OK;
+    if (desc->device == REID_DEVICE_CPU || (automatic && values < REID__GPU_PAYS)) return REID_OK;
     reid__clear_error(&why);
     const reid__block *before = x->mem.newest;
-    reid_result r = reid__prefilter_open(x, desc, &why);
+    reid_result r = reid__gpu_index_open(x, desc, &why);
     if (r == REID_OK) return r;
-    int state = reid__prefilter_state(x);
+    int state = reid__gpu_index_state(x);
     int at_fault = r != REID_ERR_INVALID_ARG && (r != REID_ERR_OUT_OF_MEMORY || state == 2);
-    reid__prefilter_close(x, 0);
+    reid__gpu_index_close(x, 0);
     reid__release(&x->mem, before);
     if (!automatic || !at_fault) return reid__fail(desc->error, r, "%s", why.text);
     reid__log(desc, state ? REID_LOG_WARNING : REID_LOG_INFO, r, "searching on the CPU: %.400s", why.text);
@@ -10188,7 +10241,7 @@ REID_API void reid_index_destroy(reid_index *index) {
     if (!index) return;
     int forked = index->pid != getpid();
     reid__team_stop(&index->team, forked);
-    reid__prefilter_close(index, forked);
+    reid__gpu_index_close(index, forked);
     if (index->has_mutex && !forked) pthread_mutex_destroy(&index->mutex);
     reid__mem mem = index->mem;
     reid__release(&mem, NULL);
@@ -12168,7 +12221,7 @@ static reid_result reid__pack_kernels(reid__packing *k, const reid_desc *desc, c
     if (r == REID_OK && desc->fallback) r = reid__packing_plan(k, &again, (int)number);
     if (r == REID_OK && desc->fallback) r = reid__packing_programs(k, &again);
 #ifndef REID_NO_SEARCH
-    if (r == REID_OK && !reid__prefilter_programs(&k->jit, reid__round_up(k->plan.dim, 32)))
+    if (r == REID_OK && !reid__search_programs(&k->jit, reid__round_up(k->plan.dim, 32)))
         r = reid__fail(e, REID_ERR_KERNEL_COMPILE, "%s needs too many programs", k->plan.arch->name);
 #endif
     if (r == REID_OK) r = reid__jit_build(&k->jit, desc->threads ? desc->threads : reid__cpu_count(), e);

@@ -8,7 +8,7 @@
    With VALUE_BF16, read bf16 wherever a name or comment says f16, FP16 or half: the kernels are the same, sums fp32.
    M = images * OH * OW output pixels, N = output channels, K = kernel positions * input channels.
    One -D chooses a program: a kernel's name in capitals; REID_RESIZE chooses the three from reid_taps to
-   reid_resize_y, and a convolution with APART includes reid_join.
+   reid_resize_y, REID_SEARCH the three of a search, and a convolution with APART includes reid_join.
 
    kernel           | what                                     | bytes moved, FLOPs        | block      | shared memory
    -----------------+------------------------------------------+---------------------------+------------+---------------
@@ -29,7 +29,9 @@
    reid_pool        | adaptive average pool, to fp32           | in + out                  | 256        | none
    reid_linear      | fully connected, four images a warp      | weights / 4 images, 2MNK  | 256        | none
    reid_normalise   | L2 of one embedding a block, in double   | in + out                  | 256        | 2048
+   reid_search_queries | queries to halves, their lengths      | in + 10 K a query         | 128        | 1024
    reid_search      | best product of 32 rows and a query      | rows, 2 rows queries K    | 128        | 256 (128 + BN)
+   reid_search_best | the k best rows or groups of a query     | maxima, few rows          | 256        | see there
 
    Shared memory is dynamic, in bytes; reid_conv_f16's is the larger of 64 STAGES (BM + BN) and 4 BM (BN + 4).
 
@@ -2274,17 +2276,45 @@ reid_normalise(const GRID_CONSTANT normalise_arguments a) {
 #endif
 
 /* --------------------------------------------------------------------------------------------------------------------
-   Search: for each query the best product with each tile of 32 rows, which tells reid.h where to look. (rows, K) and
-   (queries, K) are halves, K a multiple of BK = 32, rows padded to 128 and queries to BN. A block has 128 rows, a warp
-   32 of them, times BN queries; blocks that share rows are neighbours, so that rows are read from memory once. Slices
-   arrive as in reid_conv_f16. maxima: (queries, tiles), a tile of 32 rows each.
+   Search, exactly, in three launches. Rows and queries are halves, scaled to lengths of at most 1, and also in full
+   precision. K, a multiple of 32, is the number of components, the last ones 0.
+
+   reid_search_queries    queries to halves, and how far a product of halves can be from a score
+   reid_search            for each query the best product with each tile of 32 rows: its maximum
+   reid_search_best       scores only the tiles whose maxima come near enough to the k-th best score, in double
+
+   A score is one chain of additions in the order of the components, as in reid.h on the CPU, so it has the same bits.
    ------------------------------------------------------------------------------------------------------------------ */
 #ifdef REID_SEARCH
 #define BM 128
 #define STAGES 4
 #define A_BYTES (BM * BK * 2)
 #define STAGE_BYTES ((BM + BN) * BK * 2)
+STRUCT(search_hit);
 STRUCT(search_arguments);
+
+/* A query for each block; those after the last, which fill reid_search's block, become zeros. */
+extern "C" __global__ void __launch_bounds__(128)
+reid_search_queries(const GRID_CONSTANT search_arguments g) {
+    double *sums = (double *)shared; /* [128] */
+    int t = threadIdx.x, q = blockIdx.x, dim = q < g.n ? g.dim : 0;
+    const float *given = g.given + (long long)q * g.dim;
+    double sum = 0.0;
+    for (int i = t; i < dim; i += 128) sum += (double)given[i] * (double)given[i];
+    sums[t] = sum;
+    __syncthreads();
+    for (int half = 64; half > 0; half /= 2) {
+        if (t < half) sums[t] += sums[t + half];
+        __syncthreads();
+    }
+    double length = sqrt(sums[0]), scale = length > 0.0 ? 1.0 / length : 1.0;
+    for (int i = t; i < K; i += 128) {
+        double value = i < dim ? (double)given[i] : 0.0;
+        g.queries[(long long)q * K + i] = reid_f16_from_f32((float)(value * scale));
+        if (q < g.n) g.wide[(long long)q * K + i] = value;
+    }
+    if (t == 0 && q < g.n) g.scales[2 * q] = g.step / scale, g.scales[2 * q + 1] = g.slack * length;
+}
 
 /* A thread has 4 rows of every second pair of queries; lanes with the same lane % 4 have the other rows. */
 DEVICE void store_maxima(const search_arguments &g, const float (&acc)[2][BN / 8][4], int block, int part) {
@@ -2299,6 +2329,9 @@ DEVICE void store_maxima(const search_arguments &g, const float (&acc)[2][BN / 8
     }
 }
 
+/* Rows are padded to 128 and queries to BN. A block has 128 rows, a warp 32 of them, times BN queries; blocks that
+   share rows are neighbours, so that rows are read from memory once. Slices of BK = 32 components arrive as in
+   reid_conv_f16. */
 extern "C" __global__ void __launch_bounds__(128)
 reid_search(const GRID_CONSTANT search_arguments g) {
     int t = threadIdx.x, lane = t % 32, warp = t / 32, piece = t % 4, first_row = t / 4;
@@ -2351,5 +2384,235 @@ reid_search(const GRID_CONSTANT search_arguments g) {
         }
     }
     store_maxima(g, acc, block, part);
+}
+
+/* What the threads of a block of reid_search_best share. A unit is what is ranked: a row, or the rows of a group, which
+   are neighbours. */
+struct best_state {
+    double score;      /* a unit must score more to be listed, or as much ... */
+    unsigned row;      /* ... with a row before this one */
+    int count;         /* units in the list; the first k may be sorted */
+    int queued, total; /* tiles in the queue; a sum over the block */
+};
+#define BEST_THREADS 256
+#define WINDOW 4096 /* tiles that are looked at before those in the queue are scored */
+#define ROUND (BEST_THREADS / 32 * 33) /* units that the warps can list before they meet: rows and ends of a tile */
+#define NOTHING (-1e300)
+#define LOWEST (-3.4e38f)
+
+DEVICE bool is_better(double score, unsigned row, double other_score, unsigned other_row) {
+    return score > other_score || (score == other_score && row < other_row);
+}
+
+/* A block of reid_search_best, seen by one thread. */
+struct best_of_query {
+    const search_arguments &g;
+    const float *maxima; /* [g.tiles] */
+    const double *query; /* [K] */
+    double step, slack;  /* score per unit of a maximum; most by which a score can exceed it */
+    search_hit *list;    /* [g.room], which is a power of two */
+    unsigned short *queue; /* [WINDOW] */
+    best_state *state;
+
+    /* g.floats is 0 if the halves are all there is. Both are read sixteen bytes at a time. */
+    DEVICE double score_of(unsigned place) const {
+        double sum = 0.0;
+        if (g.floats) {
+            const float4 *row = (const float4 *)(g.floats + (long long)place * K);
+#pragma unroll 8
+            for (int i = 0; i < K / 4; i++) {
+                const float4 v = row[i];
+                const float values[4] = {v.x, v.y, v.z, v.w};
+                for (int j = 0; j < 4; j++) sum = fma((double)values[j], query[i * 4 + j], sum);
+            }
+            return sum;
+        }
+        const uint4 *row = (const uint4 *)(g.rows + (long long)place * K);
+#pragma unroll 8
+        for (int i = 0; i < K / 8; i++) {
+            const uint4 v = row[i];
+            const unsigned pairs[4] = {v.x, v.y, v.z, v.w};
+            for (int j = 0; j < 8; j++) {
+                unsigned short half = (unsigned short)(pairs[j / 2] >> j % 2 * 16);
+                sum = fma((double)reid_f32_from_f16(half), query[i * 8 + j], sum);
+            }
+        }
+        return sum;
+    }
+    DEVICE unsigned row_at(unsigned place) const { return g.order ? g.order[place] : place; }
+    DEVICE bool can_matter(float maximum) const { return (double)maximum * step + slack >= state->score; }
+
+    DEVICE void list_unit(double score, unsigned row, unsigned unit) {
+        if (!is_better(score, row, state->score, state->row)) return;
+        search_hit &hit = list[atomicAdd(&state->count, 1)];
+        hit.score = score, hit.row = row, hit.unit = unit;
+    }
+
+    /* The sum of `mine` over all threads. */
+    DEVICE int total_of(int mine) {
+        __syncthreads();
+        if (threadIdx.x == 0) state->total = 0;
+        __syncthreads();
+        for (int offset = 16; offset > 0; offset /= 2) mine += __shfl_xor_sync(0xffffffffu, mine, offset);
+        if (threadIdx.x % 32 == 0) atomicAdd(&state->total, mine);
+        __syncthreads();
+        return state->total;
+    }
+
+    /* Sorts the list, best first (bitonic sort), keeps k units, and raises the score that others must beat. */
+    DEVICE void settle() {
+        __syncthreads();
+        int t = threadIdx.x, count = state->count, width = 2;
+        while (width < count) width *= 2;
+        for (int i = count + t; i < width; i += BEST_THREADS) list[i].score = NOTHING, list[i].row = 0xffffffffu;
+        for (int size = 2; size <= width; size *= 2)
+            for (int apart = size / 2; apart > 0; apart /= 2) {
+                __syncthreads();
+                for (int i = t; i < width / 2; i += BEST_THREADS) {
+                    int at = i / apart * apart * 2 + i % apart, down = at & size;
+                    search_hit a = list[at], b = list[at + apart];
+                    if (down ? is_better(a.score, a.row, b.score, b.row) : is_better(b.score, b.row, a.score, a.row))
+                        list[at] = b, list[at + apart] = a;
+                }
+            }
+        __syncthreads();
+        if (t == 0 && count >= g.k)
+            state->count = g.k, state->score = list[g.k - 1].score, state->row = list[g.k - 1].row;
+        __syncthreads();
+    }
+
+    /* The score of the unit of places from ... end - 1, by a warp: the mean of its g.top best rows, added best first.
+       Lanes keep the 64 best, in order: slot `lane` and slot 32 + lane. Sets the place of the best row. */
+    DEVICE double unit_score(unsigned from, unsigned end, unsigned *best_place) {
+        int lane = threadIdx.x % 32;
+        double first = NOTHING, second = NOTHING, sum = 0.0;
+        for (unsigned start = from; start < end; start += 32) {
+            double mine = start + lane < end ? score_of(start + lane) : NOTHING;
+            for (int i = 0; i < 32 && start + i < end; i++) {
+                double score = __shfl_sync(0xffffffffu, mine, i);
+                int slot = __popc(__ballot_sync(0xffffffffu, first >= score)) +
+                           __popc(__ballot_sync(0xffffffffu, second >= score));
+                if (slot == 0) *best_place = start + i;
+                if (slot >= g.top) continue;
+                double last = __shfl_sync(0xffffffffu, first, 31);
+                double before = __shfl_up_sync(0xffffffffu, first, 1), later = __shfl_up_sync(0xffffffffu, second, 1);
+                if (slot <= lane) first = slot == lane ? score : before;
+                if (slot <= lane + 32) second = slot == lane + 32 ? score : lane == 0 ? last : later;
+            }
+        }
+        int rows = (int)min(end - from, (unsigned)g.top);
+        for (int i = 0; i < rows; i++) sum += __shfl_sync(0xffffffffu, i < 32 ? first : second, i % 32);
+        return sum / (double)rows;
+    }
+
+    /* Of the tiles that a group reaches into, only the first one with the highest maximum scores it. */
+    DEVICE bool is_scored_in(unsigned from, unsigned end, unsigned tile) const {
+        float most = LOWEST;
+        unsigned first = from / 32, last = (end - 1) / 32, at = first;
+        for (unsigned i = first + threadIdx.x % 32; i <= last; i += 32)
+            if (maxima[i] > most) most = maxima[i], at = i;
+        for (int offset = 16; offset > 0 && first < last; offset /= 2) {
+            float other = __shfl_xor_sync(0xffffffffu, most, offset);
+            unsigned other_at = __shfl_xor_sync(0xffffffffu, at, offset);
+            if (other > most || (other == most && other_at < at)) most = other, at = other_at;
+        }
+        return at == tile;
+    }
+
+    /* Lists the units of a tile that beat the k-th best, by a warp. */
+    DEVICE void score_tile(unsigned tile) {
+        unsigned place = tile * 32 + threadIdx.x % 32;
+        if (!g.starts) {
+            if (place < g.count) list_unit(score_of(place), row_at(place), place);
+            return;
+        }
+        unsigned unit = 0, best = 0;
+        for (unsigned stop = g.groups; stop - unit > 1;) { /* to the group of the tile's first row */
+            unsigned middle = unit + (stop - unit) / 2;
+            if (g.starts[middle] <= tile * 32) unit = middle;
+            else stop = middle;
+        }
+        for (; unit < g.groups && g.starts[unit] < tile * 32 + 32; unit++) {
+            unsigned from = g.starts[unit], end = g.starts[unit + 1];
+            if (!is_scored_in(from, end, tile)) continue;
+            double score = unit_score(from, end, &best);
+            if (threadIdx.x % 32 == 0) list_unit(score, row_at(best), unit);
+        }
+    }
+
+    /* Scores the tiles with maxima from `cut` to below `last` that can still matter. */
+    DEVICE void take_tiles(float cut, float last) {
+        int t = threadIdx.x;
+        for (int start = 0; start < g.tiles; start += WINDOW) {
+            __syncthreads();
+            if (t == 0) state->queued = 0;
+            __syncthreads();
+#pragma unroll
+            for (int i = t; i < WINDOW; i += BEST_THREADS) {
+                float maximum = start + i < g.tiles ? maxima[start + i] : LOWEST;
+                if (start + i < g.tiles && maximum >= cut && maximum < last && can_matter(maximum))
+                    queue[atomicAdd(&state->queued, 1)] = (unsigned short)i;
+            }
+            __syncthreads();
+            for (int i = t / 32, queued = state->queued; i - t / 32 < queued; i += BEST_THREADS / 32) {
+                if (i < queued && can_matter(maxima[start + queue[i]])) score_tile((unsigned)(start + queue[i]));
+                __syncthreads();
+                bool full = state->count > g.room - ROUND;
+                __syncthreads(); /* before the next tile adds to the count, all have seen it */
+                if (full) settle();
+            }
+        }
+    }
+
+    /* A maximum that at least `want` of all maxima reach, but few more. Each thread has the best of some tiles: these
+       pieces suffice if `want` is small beside their number. */
+    DEVICE float cut_for(int want, const float (&pieces)[4]) {
+        if (want >= g.tiles) return LOWEST;
+        bool few = want <= BEST_THREADS && g.tiles >= 4 * BEST_THREADS;
+        unsigned low = 0; /* a key: a float's bits, changed so that keys are in the order of the floats */
+        auto float_of = [](unsigned key) { return __uint_as_float(key >> 31 ? key & 0x7fffffffu : ~key); };
+        for (unsigned bit = 0x80000000u; bit >= 0x100u; bit /= 2) {
+            float cut = float_of(low | bit);
+            int reached = 0;
+            for (int i = 0; few && i < 4; i++) reached += pieces[i] >= cut;
+            for (int i = threadIdx.x; !few && i < g.tiles; i += BEST_THREADS) reached += maxima[i] >= cut;
+            if (total_of(reached) >= want) low |= bit;
+        }
+        return float_of(low);
+    }
+
+    /* Scores all above a cut, which a few more than k tiles reach, then all between it and the next, lower cut, until
+       the rest cannot matter. */
+    DEVICE void run() {
+        float pieces[4] = {LOWEST, LOWEST, LOWEST, LOWEST}, last = 3.4e38f, cut;
+#pragma unroll 4
+        for (int i = threadIdx.x; i < g.tiles; i += 4 * BEST_THREADS)
+#pragma unroll
+            for (int j = 0; j < 4; j++)
+                if (i + j * BEST_THREADS < g.tiles) pieces[j] = fmaxf(pieces[j], maxima[i + j * BEST_THREADS]);
+        for (int want = g.k;; want = min(want, g.tiles) * 4, last = cut) {
+            cut = cut_for(want, pieces);
+            take_tiles(cut, last);
+            settle();
+            if (cut == LOWEST || !can_matter(cut)) return;
+        }
+    }
+};
+
+/* A block for each query; hits: (n, k), best first. */
+extern "C" __global__ void __launch_bounds__(BEST_THREADS, 3)
+reid_search_best(const GRID_CONSTANT search_arguments g) {
+    long long q = blockIdx.x;
+    search_hit *list = (search_hit *)shared;
+    unsigned short *queue = (unsigned short *)(list + g.room);
+    best_state *state = (best_state *)(queue + WINDOW);
+    if (threadIdx.x == 0) state->score = g.least, state->row = 0xffffffffu, state->count = 0;
+    __syncthreads();
+    best_of_query best = {g, g.maxima + q * g.tiles, g.wide + q * K, g.scales[2 * q], g.scales[2 * q + 1],
+                          list, queue, state};
+    best.run();
+    int found = min(state->count, g.k);
+    for (int i = threadIdx.x; i < found; i += BEST_THREADS) g.hits[q * g.k + i] = list[i];
+    if (threadIdx.x == 0) g.found[q] = found;
 }
 #endif

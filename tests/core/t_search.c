@@ -44,7 +44,7 @@ static int on_gpu(void) { return getenv("SEARCH_DEVICE") != NULL; }
 static reid_desc new_desc(void) {
     reid_desc desc = REID_INIT;
     desc.device = on_gpu() ? REID_DEVICE_CUDA : REID_DEVICE_CPU;
-    desc.kernels_path = "reid_kernels.cu";
+    desc.kernels_path = getenv("TEST_KERNELS") ? getenv("TEST_KERNELS") : "reid_kernels.cu";
     return desc;
 }
 
@@ -246,6 +246,40 @@ static void test_groups(void **unused) {
         c.halves = i / 3 % 2, c.threshold = i / 5 % 3 == 0, c.excludes = i / 7 % 2;
         run_case(&c);
     }
+}
+
+/* What a GPU cannot settle at once: more hits than it returns, more rows left out than it has returned, thousands of
+   equal rows, rows in the order of their scores, one that is much longer than all others. */
+static void test_many(void **unused) {
+    static const search_case cases[] = {
+        {8, 3000, 2, 1024, 0, REID_ROWS, 0, 0, 1, 0, 0, 2},     {8, 3000, 2, 1025, 0, REID_ROWS, 0, 0, 0, 0, 0, 2},
+        {8, 5000, 2, 1000, 0, REID_ROWS, 0, 0, 0, 0, 1, 2},     {2, 9000, 3, 40, 0, REID_ROWS, 0, 2, 0, 0, 1, 2},
+        {2, 6000, 3, 30, 2, REID_GROUP_TOP, 3, 2, 1, 0, 1, 2},  {8, 4500, 2, 100, 3, REID_GROUP_TOP, 40, 0, 0, 0, 1, 2},
+        {8, 4500, 2, 9, 64, REID_GROUP_TOP, 900, 0, 1, 0, 0, 2},
+    };
+    (void)unused;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) run_case(&cases[i]);
+}
+
+/* Components grow from row to row, so that the best rows of a query are the first or the last. */
+static void test_sorted(void **unused) {
+    enum { ROWS = 4200, DIM = 16, QUERIES = 4, TOP = 10 };
+    static const search_case c = {DIM, ROWS, QUERIES, TOP, 0, REID_ROWS, 0, 0, 0, 0, 0, 2};
+    bed b = make_bed(&c);
+    (void)unused;
+    for (int longest = 0; longest < 2; longest++) {
+        reid_hit hits[QUERIES * TOP];
+        int found[QUERIES];
+        reid_desc desc = new_desc();
+        for (int i = 0; i < ROWS * DIM; i++) b.rows[i] = (float)(i / DIM) / ROWS + 1e-4f * (float)(i * 7 % 13);
+        for (int k = 0; longest && k < DIM; k++) b.rows[2000 * DIM + k] = 1e6f;
+        reference(&b);
+        reid_index *index = open_index(&b, &desc);
+        assert_int_equal(reid_search(index, b.queries, c.n, &b.desc, hits, found, NULL), REID_OK);
+        compare(&b, hits, found, "sorted");
+        reid_index_destroy(index);
+    }
+    free_bed(&b);
 }
 
 /* Rows that FP32 orders wrongly: equal but for the last place of one component, among large ones that cancel. */
@@ -642,11 +676,12 @@ int main(int argc, char **argv) { /* an argument: this test alone */
         cmocka_unit_test(test_rows),   cmocka_unit_test(test_mutual),           cmocka_unit_test(test_groups),
         cmocka_unit_test(test_close),  cmocka_unit_test(test_halves),           cmocka_unit_test(test_extremes),
         cmocka_unit_test(test_memory), cmocka_unit_test(test_refused_indexes),  cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_refused_searches),
+        cmocka_unit_test(test_refused_searches), cmocka_unit_test(test_many),   cmocka_unit_test(test_sorted),
     };
     const struct CMUnitTest gpu_tests[] = {
         cmocka_unit_test(test_rows),     cmocka_unit_test(test_groups), cmocka_unit_test(test_close),
         cmocka_unit_test(test_extremes), cmocka_unit_test(test_memory), cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_many),     cmocka_unit_test(test_sorted),
     };
     if (argc > 1) cmocka_set_test_filter(argv[1]);
     return on_gpu() ? cmocka_run_group_tests(gpu_tests, NULL, NULL) : cmocka_run_group_tests(tests, NULL, NULL);

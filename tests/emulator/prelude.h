@@ -114,13 +114,15 @@ REID_EMULATOR_FN void __syncwarp(unsigned mask = 0xffffffffu, REID_EMULATOR_LINE
 template <class reid_t>
 REID_EMULATOR_FN reid_t reid_emulator_shuffle(enum reid_emulator_op op, unsigned mask, reid_t value, unsigned other,
                                               int width, int line) {
-    static_assert(sizeof(reid_t) == 4, "the emulator shuffles 32-bit values");
-    struct reid_emulator_lane lane = {};
-    __builtin_memcpy(&lane.value, &value, 4);
-    lane.lane = other;
-    lane.width = (unsigned)width;
-    reid_emulator.warp(op, mask, &lane, line);
-    __builtin_memcpy(&value, &lane.value, 4);
+    static_assert(sizeof(reid_t) == 4 || sizeof(reid_t) == 8, "a shuffle is of 32 or 64 bits");
+    for (unsigned at = 0; at < sizeof(reid_t); at += 4) { /* a GPU, too, needs two instructions for 64 bits */
+        struct reid_emulator_lane lane = {};
+        __builtin_memcpy(&lane.value, (const char *)&value + at, 4);
+        lane.lane = other;
+        lane.width = (unsigned)width;
+        reid_emulator.warp(op, mask, &lane, line);
+        __builtin_memcpy((char *)&value + at, &lane.value, 4);
+    }
     return value;
 }
 

@@ -107,7 +107,7 @@ static size_t run_all(const char *specification) {
         CHECK(memcmp(hits, zero, sizeof hits) == 0 && memcmp(found, zero, sizeof found) == 0);
         CHECK_RESULT(error.code, r);
         CHECK_HAS(error.text, "GPU 0");
-        if (index->prefilter->device.lost) CHECK_RESULT(search_in(index, hits, found), REID_ERR_GPU);
+        if (index->gpu->device.lost) CHECK_RESULT(search_in(index, hits, found), REID_ERR_GPU);
         else check_right(index);
     } else if (index) {
         CHECK(memcmp(hits, right, sizeof hits) == 0 && memcmp(found, right_found, sizeof found) == 0);
@@ -156,7 +156,7 @@ static void test_memory(void) {
             reid_index_destroy(index);
             check_gone();
         }
-    for (size_t limit = 100000; limit < 4000000; limit += 100000) { /* too little for either, for a GPU, enough */
+    for (size_t limit = 100000; limit < 6000000; limit += 150000) { /* too little for either, for a GPU, enough */
         test_heap heap;
         reid_desc desc = REID_INIT;
         memset(&heap, 0, sizeof heap);
@@ -164,12 +164,12 @@ static void test_memory(void) {
         desc.memory_limit = limit;
         test_case = "memory_limit";
         reid_result r = open_index(&desc, REID_DEVICE_AUTO, &index);
-        int gpu = index && index->prefilter;
+        int gpu = index && index->gpu;
         if (r != REID_OK) CHECK_RESULT(r, REID_ERR_MEMORY_LIMIT);
         else CHECK_HAS(all.text, gpu ? "searching on GPU 0" : "searching on the CPU: the index takes");
-        CHECK(gpu || limit < 2500000);
+        CHECK(gpu || limit < 4500000);
         if (gpu) check_right(index);
-        if (gpu) CHECK(heap.live + index->prefilter_bytes <= limit);
+        if (gpu) CHECK(heap.live + index->gpu_bytes <= limit);
         reid_index_destroy(index);
         CHECK_IS(heap.live, 0);
         CHECK_IS(heap.wrong_size, 0);
@@ -190,7 +190,7 @@ static void test_fork(void) {
     fflush(stdout);
     pid_t child = fork();
     if (child == 0) {
-        memset(&index->prefilter->device.cu, 0, sizeof index->prefilter->device.cu); /* a call would end the process */
+        memset(&index->gpu->device.cu, 0, sizeof index->gpu->device.cu); /* a call would end the process */
         CHECK_RESULT(search_in(index, hits, found), REID_ERR_FORKED);
         reid_index_destroy(index);
         CHECK_IS(heap.live, 0);

@@ -279,7 +279,10 @@ static void test_search(int blocks, int n, int k, int bn) {
     tensor out = result_of((size_t)((n + 1) * tiles), 0);
     double worst = 0;
     float untouched;
-    reid__search_arguments arguments = {a.device, b.device, out.device, n, tiles};
+    reid__search_arguments arguments;
+    memset(&arguments, 0, sizeof arguments);
+    arguments.rows = a.device, arguments.queries = b.device, arguments.maxima = out.device;
+    arguments.n = n, arguments.tiles = tiles;
     memset(&untouched, 0x5a, 4);
     NEED(cuMemsetD8_v2(out.device, 0x5a, out.count * 4));
     run_kernel(kernel_of("reid_search", 1, constants, shared), blocks * padded / bn, 1, 128, shared,

@@ -18,7 +18,7 @@ compile() {
             bad "compiling in $1"
 }
 mkdir -p "$out/pays" # a GPU pays for small galleries, too
-sed 's/REID__PREFILTER_PAYS ((size_t)1 << 24)/REID__PREFILTER_PAYS ((size_t)1 << 10)/' reid.h > "$out/pays/reid.h"
+sed 's/REID__GPU_PAYS ((size_t)1 << 24)/REID__GPU_PAYS ((size_t)1 << 10)/' reid.h > "$out/pays/reid.h"
 cmp -s reid.h "$out/pays/reid.h" && bad 'the galleries that pay were not changed'
 compile "$out/pays"
 
@@ -29,19 +29,38 @@ for part in scout memory fork pack automatic; do run "$out/pays/cuda_search" $pa
 for code in 0 2 719; do ! my_turn || run "$out/pays/cuda_search" calls $code; done
 
 # --- planted bugs ---
-broken() { # broken WHAT TEST SED_SCRIPT: this test of t_search must fail
+must_fail() { # must_fail WHAT TEST PROGRAM [NAME=VALUE]...: this test of t_search must fail
+    what=$1 test=$2 program=$3
+    shift 3
+    if env "$@" SEARCH_DEVICE=cuda LD_LIBRARY_PATH="$emulator" REID_CACHE_DIR="$cache" "$program" "$test" \
+        > "$out/log" 2>&1; then bad "not seen: $what"; else good; fi
+}
+broken() { # broken WHAT TEST SED_SCRIPT: a bug in reid.h
     plant_in "$out/pays/reid.h" "$out/broken/reid.h" "$3" || bad "not planted: $1"
     my_turn || return
     gcc -std=c99 -D_GNU_SOURCE -O0 -w -I"$out/broken" -I. tests/core/t_search.c tests/lib/test_impl.c \
         -o "$out/broken/t_search" -lcmocka -lm -lpthread || bad "$1 does not compile"
-    if env SEARCH_DEVICE=cuda LD_LIBRARY_PATH="$emulator" REID_CACHE_DIR="$cache" "$out/broken/t_search" "$2" \
-        > "$out/log" 2>&1; then bad "not seen: $1"; else good; fi
+    must_fail "$1" "$2" "$out/broken/t_search"
 }
-broken 'the error of halves is forgotten' test_close \
-    's/h->slack\[q\] = h->bounds\[q\] + reid__prefilter_bound(.*/h->slack[q] = 0;/'
-broken 'groups that reach into later tiles' test_groups 's/if (tile\[k\] > tile\[i\]) tile\[i\] = tile\[k\];/;/'
+broken_kernel() { # broken_kernel WHAT TEST SED_SCRIPT [NAME=VALUE]: a bug in reid_kernels.cu
+    plant_in reid_kernels.cu "$out/broken/kernels.cu" "/^#ifdef REID_SEARCH/,\$ $3" || bad "not planted: $1"
+    my_turn || return
+    must_fail "$1" "$2" "$out/pays/t_search" TEST_KERNELS="$out/broken/kernels.cu" ${4+"$4"}
+}
+broken 'the error of halves is forgotten' test_close 's/a->slack = reid__scout_bound(.*/a->slack = 0;/'
 broken 'the rows are uploaded in their own order' test_groups \
     's/x->order && place < x->rows.count ? x->order\[place\] : place/place/'
+broken 'the mean of a group, though rows are left out' test_groups \
+    's/a.top = h->d->exclude ? 1 : h->top;/a.top = h->top;/'
+broken 'hits that are left out are not replaced' test_many 's/h->found\[query\] = -1;/;/'
+broken_kernel 'a group that begins in an earlier tile' test_groups 's/else stop = middle;/else stop = middle, unit++;/'
+broken_kernel 'a group in each of its tiles' test_groups 's/return at == tile;/return true;/'
+broken_kernel 'of equal scores any row' test_many 's/ || (score == other_score && row < other_row)//'
+broken_kernel 'a list without an end' test_many 's/if (full) settle();/;/'
+broken_kernel 'a list that is counted while others add to it' test_many \
+    's/__syncthreads(); \/\* before the next tile.*/;/' REID_EMULATOR_CHECK=1
+broken_kernel 'a tile that is scored twice' test_groups 's/, last = cut) {/) {/'
+broken_kernel 'the best row of a group last' test_groups 's/if (slot == 0) \*best_place/if (slot <= 1) *best_place/'
 
 # --- the command: each image searched for among the others ---
 make -s build/reid build/seeded build/demo_images || bad 'the reid command does not build'
