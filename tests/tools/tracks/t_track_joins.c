@@ -185,7 +185,7 @@ static void test_refusals(void **state) {
     two(1, 150, 0);
     track_joins_request r = request();
     r.conflicts = pair, r.conflicts_count = 1;
-    refused(&r, "a conflict of track 2 of 2");
+    refused(&r, "a conflict names track 2; there are 2");
     r = request();
     r.settings.gap = -1;
     refused(&r, "a gap of -1 s");

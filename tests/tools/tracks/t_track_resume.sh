@@ -123,7 +123,7 @@ for byte in 3 200 20000; do # the head, the boxes, the rows
     again
     printf '\377' | dd of=out.part/film-1.note bs=1 seek=$byte conv=notrunc 2>/dev/null
     track 2 out --resume
-    says 'out.part/film-1.note, of an interrupted run: it is damaged; remove it, and the video is read again'
+    says 'out.part/film-1.note, the record of an interrupted run: it is damaged; remove it to have the video read again'
 done
 rm out.part/film-1.note
 track 0 out --resume
@@ -132,7 +132,7 @@ whole 'without the damaged one'
 again
 rm out.part/whole/crops/a/*
 track 2 out --resume
-says 'out.part/whole/crops/a/.* is not there any more'
+says 'out.part/whole/crops/a/.* no longer exists'
 
 # --- somebody else's ---
 rm -rf out.part && mkdir out.part && echo mine >out.part/letter.txt
