@@ -413,8 +413,8 @@ static int check_between(naming *n, const expected *last) {
     if (memcmp(&have, &need, sizeof have) == 0) return 1;
     return refuse(n->why, "between its convolutions the graph has %d Relu, %d Add, %d MaxPool, %d Sigmoid, %d Mul and "
                   "%d mean%s, but network %s has %d, %d, %d, %d, %d and %d", have.relu, have.add, have.maxpool,
-                  have.sigmoid, have.mul, have.mean, plural((size_t)have.mean), n->net->name, need.relu, need.add, need.maxpool, need.sigmoid, need.mul,
-                  need.mean);
+                  have.sigmoid, have.mul, have.mean, plural((size_t)have.mean), n->net->name, need.relu, need.add,
+                  need.maxpool, need.sigmoid, need.mul, need.mean);
 }
 
 /* The node that uses the output of node `from`, preferably one with this operation; NOWHERE: none. */

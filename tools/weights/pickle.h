@@ -1,5 +1,5 @@
 /* Reads Python's pickles, protocols 2 to 5, as data, with a stack machine and a memo that import nothing and call
-   nothing. A class becomes its name, and a call becomes a record of the class and the arguments. Only
+   nothing. A class becomes its name, and a call becomes a record of the callable and its arguments. Only
    collections.OrderedDict becomes what it would be in Python: a dict. */
 #ifndef REID_TOOLS_PICKLE_H
 #define REID_TOOLS_PICKLE_H

@@ -188,10 +188,10 @@ static void test_refusals(void **state) {
     refused(&r, "a conflict names track 2; there are 2");
     r = request();
     r.settings.gap = -1;
-    refused(&r, "a gap of -1 s");
+    refused(&r, "invalid threshold 0.5 or gap -1 s");
     r = request();
     r.settings.threshold = (double)NAN;
-    refused(&r, "a threshold of nan");
+    refused(&r, "invalid threshold nan");
     rows[DIM + 2] = (float)INFINITY;
     r = request();
     refused(&r, "track 1 is not finite");

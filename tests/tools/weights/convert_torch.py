@@ -345,7 +345,7 @@ def values(b0):
 
 def dialects(b0):
     expect("timm", save(timm_names(b0)), b0, says="timm EfficientNet")
-    expect("timm behind a prefix", save({"state_dict": prefixed(timm_names(b0), "model.")}), b0, says="behind model.")
+    expect("timm behind a prefix", save({"state_dict": prefixed(timm_names(b0), "model.")}), b0, says="with prefix model.")
     timm_tf = {"arch": "tf_efficientnet_b0", "state_dict": timm_names(b0)}
     expect("timm's tf_ networks", save(timm_tf), b0, meta={"reid.network": "tf_efficientnet_b0"}, says="tf_efficient")
     luke = timm_names(b0, lukemelas=True)
