@@ -180,7 +180,7 @@ fi
 if [ -x build/reid ]; then
     mkdir "$dir/build" "$dir/w"
     ln -s "$PWD/build/reid" "$dir/build/reid"
-    check "a damaged checkpoint" 1 'good.pth: the format is unknown' good "$dir/out"
+    check "a damaged checkpoint" 1 "good.pth: the format is unknown" good "$dir/out"
     check "is kept" 1 "already exists, SHA-256" good "$dir/out"
     # shellcheck source=tests/lib/cli_lib.sh
     (. tests/lib/cli_lib.sh && need_checkpoint_files && b0 b0.safetensors &&

@@ -82,7 +82,7 @@ static const bad_row BAD_PICKLES[] = {
     {"empty", B(""), "byte 0 (instruction): the pickle ends early"},
     {"no end", B("\x80\2}"), "byte 3 (instruction): the pickle ends early"},
     {"unknown instruction", B("\x80\2\xff."), "byte 2: 0xff is not an instruction"},
-    {"protocol 6", B("\x80\6N."), "pickle, byte 0 (PROTO): protocols above 5"},
+    {"protocol 6", B("\x80\6N."), "protocols above 5 are not supported"},
     {"frame too long", B("\x80\4\x95\0\1\0\0\0\0\0\0N."), "the frame is longer than the file"},
     {"frame cut off", B("\x80\4\x95\0\1"), "(FRAME): the pickle ends early"},
     {"pop", B("\x80\2" "0."), "(POP): the stack is empty here"},
@@ -145,8 +145,7 @@ static const bad_row BAD_PICKLES[] = {
      "no key or no size"},
     {"storage key with a zero byte", B(DICT(A "(" TEXT("\7", "storage") "ctorch\nFloatStorage\n" TEXT("\2", "0\0")
      "NK\1tQ")), "a storage in the pickle has an invalid key"},
-    {"storage of -1 elements", B(DICT(A VIEW(STORAGE("0", MINUS), "K\0", ")", ")"))), "has an invalid number of "
-                                                                                      "elements"},
+    {"storage of -1 elements", B(DICT(A VIEW(STORAGE("0", MINUS), "K\0", ")", ")"))), "elements: -1"},
     {"storage of 2^62 elements", B(DICT(A VIEW(STORAGE("0", BIG), "K\0", ")", ")"))), "elements"},
     {"storage of two sizes", B(DICT(A T0 TEXT("\1", "b") VIEW(STORAGE("0", "K\1"), "K\0", ")", ")"))),
      "storage \"0\" has two different sizes"},
@@ -454,8 +453,7 @@ static void test_zips(void **state) {
     patched("compressed otherwise", entry, "a/data.pkl", 10, (bytes)B("\14"), "is compressed (another method)");
     patched("encrypted", entry, "a/data/0", 8, (bytes)B("\1"), "\"a/data/0\" is encrypted");
     patched("no header of its own", local_header, "a/data/0", 0, (bytes)B("QQ"), "has no local header");
-    patched("reaching too far", local_header, "a/data/0", 28, (bytes)B("\xff\xff"), "zip member \"a/data/0\" overlaps "
-                                                                                    "the directory");
+    patched("reaching too far", local_header, "a/data/0", 28, (bytes)B("\xff\xff"), "overlaps the directory");
     patched("wrong checksum", entry, "a/data/0", 16, (bytes)B("\1\2\3\4"),
             "\"0\" has a wrong checksum; the file is damaged");
     patched("wrong checksum of the pickle", entry, "a/data.pkl", 16, (bytes)B("\1\2\3\4"), "\"data.pkl\" has a wrong");
@@ -582,12 +580,11 @@ static const bad_row BAD_STREAMS[] = {
     {"keys no list", B(MAGIC FACTS OBJECT "\x80\2N."), "the list of storages is missing"},
     {"no values", B(MAGIC FACTS OBJECT KEYS), "the file ends early"},
     {"values cut off", B(MAGIC FACTS OBJECT KEYS "\2\0\0\0\0\0\0\0" "\0\0\0\x3f"), "more than the file holds"},
-    {"a strange count", B(MAGIC FACTS OBJECT KEYS "\1\0\0\0\0\0\0\0" "\0\0\0\x3f"), "has 4 bytes, but its tensors need "
-                                                                                    "8"},
+    {"a strange count", B(MAGIC FACTS OBJECT KEYS "\1\0\0\0\0\0\0\0" "\0\0\0\x3f"), "4 bytes, but its tensors need 8"},
     {"count -1", B(MAGIC FACTS OBJECT KEYS "\xff\xff\xff\xff\xff\xff\xff\xff"), "more than the file holds"},
     {"a strange key", B(MAGIC FACTS OBJECT "\x80\2](" TEXT("\1", "7") "e." TWO), "a key that no tensor uses"},
     {"a key that is a number", B(MAGIC FACTS OBJECT "\x80\2](K\1e." TWO), "a key that no tensor uses"},
-    {"a key twice", B(MAGIC FACTS OBJECT "\x80\2](" TEXT("\1", "0") TEXT("\1", "0") "e." TWO TWO), "the list of storages"},
+    {"a key twice", B(MAGIC FACTS OBJECT "\x80\2](" TEXT("\1", "0") TEXT("\1", "0") "e." TWO TWO), "names \"0\" twice"},
     {"a key missing", B(MAGIC FACTS OBJECT "\x80\2]."), "the values of storage \"0\" are missing"},
 };
 
@@ -632,8 +629,7 @@ static const bad_row BAD_FILES[] = {
     {"wts: more text", B("1\na 1 0\nb"), "text follows the last of 1 tensor"},
     {"wts: a name twice", B("2\na 1 0\na 1 0\n"), "two tensors are named \"a\""},
 
-    {"safetensors: header too long", B("\xff\0\0\0\0\0\0\0{}"), "the safetensors header should have 255 bytes, but the "
-                                                                "file has 10"},
+    {"safetensors: header too long", B("\xff\0\0\0\0\0\0\0{}"), "255 bytes, but the file has 10"},
     {"safetensors: no JSON", B("\2\0\0\0\0\0\0\0{]"), "safetensors header: line 1"},
     {"safetensors: no tensors", B("\2\0\0\0\0\0\0\0{}"), "no tensors"},
 };
@@ -656,20 +652,14 @@ static text safetensors(const char *json, size_t data) {
 
 static void test_safetensors(void **state) {
     static const struct { const char *what, *json, *message; } rows[] = {
-        {"unknown dtype", "{'a':{'dtype':'F7','shape':[2],'data_offsets':[0,8]}}", "line 1: unknown dtype (tensor "
-                                                                                   "\"a\")"},
+        {"unknown dtype", "{'a':{'dtype':'F7','shape':[2],'data_offsets':[0,8]}}", "unknown dtype (tensor \"a\")"},
         {"too few bytes", "{'a':{'dtype':'F32','shape':[3],'data_offsets':[0,8]}}", "do not match its shape"},
         {"backwards", "{'a':{'dtype':'F32','shape':[2],'data_offsets':[8,0]}}", "do not match its shape"},
-        {"past the end", "{'a':{'dtype':'F32','shape':[2],'data_offsets':[8,16]}}", "the tensor's bytes extend past "
-                                                                                    "the end"},
-        {"no dtype", "{'a':{'shape':[2],'data_offsets':[0,8]}}", "safetensors header: line 1: expected dtype, shape "
-                                                                 "and data_offsets"},
-        {"two dtypes", "{'a':{'dtype':'F32','dtype':'F32','shape':[2],'data_offsets':[0,8]}}", "safetensors header: "
-                                                                                               "line 1: expected"},
-        {"a strange field", "{'a':{'type':'F32','shape':[2],'data_offsets':[0,8]}}", "safetensors header: line 1: "
-                                                                                     "expected dtype"},
-        {"one offset", "{'a':{'dtype':'F32','shape':[2],'data_offsets':[8]}}", "safetensors header: line 1: expected "
-                                                                               "dtype"},
+        {"past the end", "{'a':{'dtype':'F32','shape':[2],'data_offsets':[8,16]}}", "extend past the end"},
+        {"no dtype", "{'a':{'shape':[2],'data_offsets':[0,8]}}", "expected dtype, shape and data_offsets"},
+        {"two dtypes", "{'a':{'dtype':'F32','dtype':'F32','shape':[2],'data_offsets':[0,8]}}", "expected dtype, shape"},
+        {"a strange field", "{'a':{'type':'F32','shape':[2],'data_offsets':[0,8]}}", "expected dtype, shape"},
+        {"one offset", "{'a':{'dtype':'F32','shape':[2],'data_offsets':[8]}}", "expected dtype, shape"},
         {"three offsets", "{'a':{'dtype':'F32','shape':[2],'data_offsets':[0,8,9]}}", "the list is too long"},
         {"nine sides", "{'a':{'dtype':'F32','shape':[1,1,1,1,1,1,1,1,1],'data_offsets':[0,4]}}",
          "the list is too long"},
