@@ -1,9 +1,9 @@
-"""Checkpoints of every kind written by PyTorch, converted, and compared bit for bit with what PyTorch holds.
+"""Checkpoints of every kind written by PyTorch are converted, and compared bit for bit with PyTorch's tensors.
 
     python3 tests/tools/weights/convert_torch.py REID SEEDED_B0.safetensors SEEDED_RESNET50.safetensors
 
-The second file: build/seeded --extras --net efficientnet_b0; the third: the same for resnet50, or "-" to leave out what
-needs it. Prints one line for each failure and "N passed, N failed" at the end.
+The second file comes from build/seeded --extras --net efficientnet_b0, the third likewise for resnet50; if it is "-",
+the tests that need it are left out. Prints one line for each failure and "N passed, N failed" at the end.
 """
 import collections
 import ctypes
@@ -30,7 +30,7 @@ passed = failed = 0
 
 
 def read(path):
-    """A safetensors file as torch tensors, read by the definition of the format; and its metadata."""
+    """Reads a safetensors file by the definition of the format: torch tensors, and the metadata."""
     with open(path, "rb") as f:
         data = f.read()
     n = struct.unpack("<Q", data[:8])[0]
@@ -119,7 +119,7 @@ def prefixed(d, p):
 
 
 def timm_names(d, lukemelas=False):
-    """torchvision's EfficientNet under timm's or EfficientNet-PyTorch's names."""
+    """torchvision's EfficientNet with timm's or EfficientNet-PyTorch's names."""
     first = {"block.0.0": "conv_dw", "block.0.1": "bn1",
              "block.1.fc1": "se.conv_reduce", "block.1.fc2": "se.conv_expand",
              "block.2.0": "conv_pw", "block.2.1": "bn2"}
@@ -165,7 +165,7 @@ def save(obj, path="in.pth", **kw):
 
 
 def save_tar(d, path="in.tar"):
-    """The form that torch.save had before 0.2, which PyTorch still reads but no longer writes."""
+    """The format that torch.save had before 0.2, which PyTorch still reads but no longer writes."""
     types = {torch.float32: torch.FloatStorage, torch.int64: torch.LongStorage, torch.float64: torch.DoubleStorage}
     parts = {name: io.BytesIO() for name in ("sys_info", "storages", "tensors", "pickle")}
     pickle.dump({"protocol_version": 1000, "little_endian": True, "type_sizes": {"int": 4}}, parts["sys_info"], 2)
@@ -206,7 +206,7 @@ def save_tar(d, path="in.tar"):
 
 
 def model_of(d):
-    """A module tree that has these tensors, to be pickled whole."""
+    """A module tree with these tensors, to be pickled whole."""
     root = torch.nn.Module()
     for name, t in d.items():
         *path, leaf = name.split(".")
@@ -281,7 +281,8 @@ def wrappers(b0):
            says="the file also contains ema, which was not used")
     expect("the average", save({"ema": zeros, "model": b0}), zeros, "--key", "ema")
     both = collections.OrderedDict(**prefixed(zeros, "ema_model."), **prefixed(b0, "model."))
-    expect("an average in the same dict", save(both), b0, "--allow-unused", says="the file also contains ema_model., which was not used")
+    expect("an average in the same dict", save(both), b0, "--allow-unused",
+           says="the file also contains ema_model., which was not used")
     expect("chosen by its prefix", save(both), zeros, "--key", "ema_model", "--allow-unused")
     refused("no such key", save({"model": b0}), 'no network was found under the key "nope"', "--key", "nope")
     expect("a self-made projection", save(collections.OrderedDict(b0, **{
@@ -382,7 +383,8 @@ def resnets(r50):
     necked = collections.OrderedDict(trunk, **bnneck)
     expect("strong-baseline", save(strong), necked, says="from strong-baseline",
            meta={"reid.network": "resnet50-bnneck", "reid.preset": "strongbaseline", "reid.last_stride": "1"})
-    refused("strong-baseline's neck", save(strong), "a BNNeck: the embedding is the output of this batch norm", "--net", "resnet50")
+    refused("strong-baseline's neck", save(strong), "a BNNeck: the embedding is the output of this batch norm", "--net",
+            "resnet50")
     expect("strong-baseline before its neck", save(strong), trunk, "--net", "resnet50", "--allow-unused",
            meta={"reid.preset": "strongbaseline", "reid.last_stride": "1"})
     rest = {"heads.weight": torch.ones(751, 2048), "pixel_mean": torch.ones(1, 3, 1, 1)}

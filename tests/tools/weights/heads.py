@@ -1,8 +1,8 @@
-"""Heads under other names, converted, against the same layers in numpy in double precision.
+"""Heads with other names, converted, against the same layers in numpy in double precision.
 
     python heads.py REID RESNET.safetensors EFFICIENTNET.safetensors PICTURE.ppm      in an empty folder
 
-The files are of `cli_files weights`. What goes into a head is what `reid embed --raw --head none` makes of the image.
+The files come from `cli_files weights`. A head's input is what `reid embed --raw --head none` makes of the image.
 Prints one line for each failure and "N passed, N failed" at the end.
 """
 import json
@@ -77,7 +77,7 @@ def apply(x, layer):
 
 
 def file_with(base, layers, dtype="F32"):
-    """The base's tensors and these layers; what was stored is what is computed with."""
+    """Writes the base's tensors and these layers, and rounds the layers' values as they are stored."""
     tensors = dict(base)
     for name, parts in layers.items():
         for part, values in (parts.items() if isinstance(parts, dict) else ()):
@@ -88,7 +88,7 @@ def file_with(base, layers, dtype="F32"):
 
 
 def expect(what, base, head, layers, dtype="F32", network=None, prefix=""):
-    """head: the option; layers: in the order in which they are computed, functions for activations."""
+    """head: the option; layers: in the order of computation, with functions for activations."""
     global passed, failed
     file_with(base, {prefix + k: v for k, v in layers.items()}, dtype)
     r = run("convert", *(["--net", network] if network else []), "--head", head, "in.safetensors", "out.safetensors")
@@ -98,12 +98,12 @@ def expect(what, base, head, layers, dtype="F32", network=None, prefix=""):
         return
     wanted = features = embedding("out.safetensors", "--head", "none")
     for layer in layers.values():
-        scale = np.abs(wanted).max() if callable(layer) else 0 # what an activation makes small has the errors of before
+        scale = np.abs(wanted).max() if callable(layer) else 0 # small values keep their earlier errors
         wanted = apply(wanted, layer)
     got = embedding("out.safetensors")
     error = np.abs(got - wanted).max() / max(scale, np.abs(wanted).max()) if got.shape == wanted.shape else np.inf
     print("%-34s %4d from %d, off by %.1e" % (what, len(wanted), len(features), error))
-    again = run("convert", "out.safetensors", "again.safetensors") # what was converted is converted as it is
+    again = run("convert", "out.safetensors", "again.safetensors") # a converted file must convert to itself
     same = again.returncode == 0 and (embedding("again.safetensors") == got).all()
     if error > 2e-6 or not same:
         print("FAIL", what + ":", "conversion of the conversion: " + again.stderr if not same else "other values")

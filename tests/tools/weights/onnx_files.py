@@ -3,8 +3,8 @@
     python onnx_files.py test REID RESNET.safetensors EFFICIENTNET.safetensors PICTURE.ppm     in an empty folder
     python onnx_files.py seeds FOLDER          small files for tests/fuzz/fuzz_onnx.c
 
-The weights are of `cli_files weights`. A graph with batch norms must give the bits of the file that it was made of;
-where they are joined with convolutions, its embedding. Every malformed file has its own message.
+The weights come from `cli_files weights`. A graph with batch norms must give the bits of its original file; one whose
+batch norms are folded into convolutions must give the original's embedding. Every malformed file has its own message.
 Prints one line for each failure and "N passed, N failed" at the end.
 """
 import json
@@ -79,10 +79,10 @@ def model(nodes, tensors, before=b"", after=b""):
 
 # --- networks ---------------------------------------------------------------------------------------------------------
 class Graph:
-    """A network of torchvision's tensors. join: batch norms with convolutions; same: TensorFlow's padding;
-    change(node op, name, attributes) may return other attributes, or another operation. border: how the padding of
-    convolutions and of the pool stands in nodes before them, as TensorFlow's exporters write it: "attribute", "input",
-    or "list", a constant. filled: with what, by the node's name, where that is not 0."""
+    """A network with torchvision's tensors. join: folds batch norms into convolutions; same: TensorFlow's padding;
+    change(node op, name, attributes) may return other attributes or another operation. border: puts the padding of
+    convolutions and of the pool into Pad nodes before them, as TensorFlow's exporters write it: "attribute", "input",
+    or "list", a constant. filled: the fill values that are not 0, by the node's name."""
 
     def __init__(self, tensors, join=False, same=False, last_stride=2, change=None, dtype=np.float32, packed=False,
                  constants=False, epsilon=1e-5, border=None, filled=None):
@@ -112,7 +112,7 @@ class Graph:
         return name
 
     def padded(self, x, name, how):
-        """A node for the padding before one that has stride 2, whose attributes `how` are."""
+        """Moves the padding of a node with stride 2 into a Pad before it; `how`: the node's attributes."""
         if not self.border or how["strides"] != [2, 2] or not any(how["pads"]):
             return x
         top, left, bottom, right = how.pop("pads")
@@ -243,7 +243,7 @@ def outcome(good, what, why):
 
 
 def expect(what, content, original, *options, exact=True, network=None, says="", convert=()):
-    """original: the safetensors file that the graph was made of."""
+    """original: the safetensors file from which the graph was made."""
     with open("in.onnx", "wb") as f:
         f.write(content)
     r = run("convert", *convert, "in.onnx", "out.safetensors")
@@ -293,7 +293,7 @@ def networks(r50, b0):
     tiny = Graph(resnet, join=True).resnet()
     shuffled = sorted(tiny.tensors, key=lambda t: rng.random())
     expect("tensors in any order", model(tiny.nodes, shuffled), r50, exact=False)
-    shared = Graph(effnet).efficientnet() # equal tensors stand once, and nodes hand them on
+    shared = Graph(effnet).efficientnet() # equal tensors are stored once, and Identity nodes pass them on
     kept = {t: t for t in shared.tensors}
     twice = tensor("features.1.0.block.1.fc1.bias", effnet["features.1.0.block.1.fc1.bias"])
     kept.pop(twice)
@@ -321,7 +321,7 @@ def networks(r50, b0):
 
 
 def behind_heads(resnet, features, rng):
-    """What belongs to a linear layer, but stands in a node or an attribute of its own."""
+    """Parts of a linear layer that are in another node or in an attribute."""
     weight = rng.normal(size=(7, 2048)).astype(np.float32)
     bias = (rng.normal(size=7) * np.abs(features).sum()).astype(np.float32) # large enough to be missed
     plain = weight.astype(np.float64) @ features + bias
@@ -421,7 +421,7 @@ def misfits(resnet, effnet):
 
 
 def borders(resnet, r, changed):
-    """Padding by nodes that the node behind cannot do as well."""
+    """Pads that the next node cannot replace by padding of its own."""
     def b(what, says, change=None, where="/conv1_pad", border="attribute", **how):
         r("a border " + what, change, 'node "%s" (Pad): %s, unlike network resnet50' % (where, says),
           border=border, **how)
@@ -468,7 +468,7 @@ def borders(resnet, r, changed):
 
 def malformed():
     def t(**how):
-        """A graph of one tensor, of two floats unless something else is said."""
+        """A graph with one tensor, of two floats unless `how` changes it."""
         fields = {"dims": number(1, 2), "type": number(2, 1), "name": data(8, "a"), "raw": data(9, b"\0" * 8)}
         fields.update(how)
         return model([], [b"".join(fields.values())])

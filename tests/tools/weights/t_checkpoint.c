@@ -1,5 +1,5 @@
-/* reid convert's readers on files made by hand, without Python: values come out as they went in; each kind of damage
-   has its own message; every truncation and every flipped bit of a small file of each kind is survived.
+/* reid convert's readers on files made by hand, without Python: values are read exactly; each kind of damage has its
+   own message; every truncation and every flipped bit of a small file of each kind is survived.
 
    cc -std=c99 -D_GNU_SOURCE -O1 -I. -Itools tests/tools/weights/t_checkpoint.c tools/weights/checkpoint.c
       tools/weights/checkpoint_open.c tools/base/crc32.c tools/base/file_kind.c tools/base/memory.c tools/base/clock.c
@@ -28,7 +28,7 @@ typedef struct bytes {
 
 #define B(literal) {literal, sizeof(literal) - 1}
 
-/* Pickles. Texts and numbers are short ones: a length is one byte and three zeros. */
+/* Pickles. Texts and numbers are short, so a length is one byte and three zeros. */
 #define TEXT(n, s) "X" n "\0\0\0" s
 #define STORAGE(key, count) \
     "(" TEXT("\7", "storage") "ctorch\nFloatStorage\n" TEXT("\1", key) TEXT("\3", "cpu") count "tQ"
@@ -42,7 +42,7 @@ typedef struct bytes {
 
 static const float VALUES[16] = {0.5f, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
-/* The pickle in an archive with two storages: 16 and 2 floats. */
+/* Puts the pickle into an archive with two storages, of 16 and 2 floats. */
 static text archive(bytes pickle) {
     test_zip z = {TEXT_INIT, TEXT_INIT, 0};
     test_zip_add(&z, "a/data.pkl", pickle.s, pickle.len);
@@ -56,7 +56,7 @@ static text archive(bytes pickle) {
 static void refused(const char *what, const void *data, size_t size, const char *message) {
     checkpoint c;
     text why = TEXT_INIT;
-    char *exact = malloc(size + !size); /* a sanitizer sees an overrun */
+    char *exact = malloc(size + !size); /* of the exact size, so that a sanitizer sees an overrun */
     if (size) memcpy(exact, data, size);
     int good = checkpoint_open_memory(&c, exact, size, &why);
     if (good) {
@@ -239,7 +239,7 @@ static void test_bombs(void **state) {
     text_free(&p);
 }
 
-/* Very many tensors and names. */
+/* A great many tensors and names. */
 static void test_floods(void **state) {
     text p = TEXT_INIT, file;
     (void)state;
@@ -270,7 +270,7 @@ static void test_floods(void **state) {
     refused("many tensors", file.s, file.len, "more than 131072 tensors");
     text_free(&file);
 
-    text_clear(&p); /* an object with a long state, asked again and again whether it is a model */
+    text_clear(&p); /* an object with a long state, which must be searched only once for what makes it a model */
     text_add(&p, "\x80\2](ca\nb\n)R}(", 13);
     for (int i = 0; i < 200000; i++) text_add(&p, "K\1N", 3);
     text_add(&p, "ubq\0", 4);
@@ -379,10 +379,10 @@ static void test_big_endian(void **state) {
 
 static const char GOOD[] = DICT(A T0);
 
-/* Overwrites bytes of a good archive. */
+/* Changes bytes of a valid archive. */
 typedef struct zip_row {
     const char *what;
-    const char *mark; /* the last place of these bytes ... */
+    const char *mark; /* the last occurrence of these bytes ... */
     int mark_len;
     int at;           /* ... plus this */
     bytes put;
@@ -417,7 +417,7 @@ static size_t last_place(const text *file, const char *mark, size_t len) {
     return 0;
 }
 
-/* Local headers, by the name of their member. */
+/* Local headers, found by the name of their member. */
 static size_t local_header(const text *file, const char *name) {
     for (size_t at = 0; at + 30 + strlen(name) < file->len; at++)
         if (memcmp(file->s + at, "PK\3\4", 4) == 0 && memcmp(file->s + at + 30, name, strlen(name)) == 0) return at;
@@ -492,7 +492,7 @@ static void test_zip_others(void **state) {
     text_free(&order.file);
 }
 
-/* Two storages at one place. */
+/* Two storages at the same offset. */
 static void test_zip_overlap(void **state) {
     static const char pickle[] = DICT(A VIEW(STORAGE("0", "K\2"), "K\0", ")", ")") TEXT("\1", "b")
                                       VIEW(STORAGE("1", "K\2"), "K\0", ")", ")"));
@@ -702,7 +702,7 @@ static text wts_file(void) {
     return t;
 }
 
-/* A tar header and its content, filled up to a block. */
+/* Appends a tar header and its content, padded to a block. */
 static void tar_add(text *t, const char *name, const void *data, size_t size) {
     char header[512] = {0};
     snprintf(header, 100, "%s", name);

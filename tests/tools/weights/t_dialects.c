@@ -1,5 +1,5 @@
-/* Names of tensors: every layout's names become torchvision's, prefixes and wrappers are found, origins give their
-   preset, what cannot be expressed is refused by name. Shapes and values do not matter here: each tensor is one float.
+/* Names of tensors: every layout's names become torchvision's; prefixes and wrappers are found; origins determine the
+   preset; what cannot be expressed is refused by name. Shapes and values do not matter here: each tensor is one float.
 
    cc -std=c99 -D_GNU_SOURCE -O1 -I. -Itools tests/tools/weights/t_dialects.c tools/weights/dialects.c
       tools/weights/checkpoint.c tools/weights/checkpoint_open.c tools/base/crc32.c tools/base/file_kind.c
@@ -62,7 +62,7 @@ static const spelling LUKEMELAS = {
     {"_depthwise_conv", "_bn1", "_se_reduce", "_se_expand", "_project_conv", "_bn2"},
     {"_expand_conv", "_bn0", "_depthwise_conv", "_bn1", "_se_reduce", "_se_expand", "_project_conv", "_bn2"}};
 
-/* Tensors of an EfficientNet whose stages have so many blocks. */
+/* The tensors of an EfficientNet with these numbers of blocks in its stages. */
 static void efficientnet(names *n, const spelling *s, const int *stages) {
     char block[40];
     add(n, "%s.weight", s->stem[0]);
@@ -136,7 +136,7 @@ static int teardown(void **state) {
     return 0;
 }
 
-/* A safetensors file with these tensors, tensor i holding the float i. */
+/* A safetensors file with these tensors; tensor i holds the float i. */
 static text file_of(const names *n, const char *prefix, const char *const *more) {
     text json = TEXT_INIT, out = TEXT_INIT;
     int i = 0;
@@ -179,7 +179,7 @@ static void forget(found *f) {
     text_free(&f->why);
 }
 
-/* Each name of `from` must become the one at the same place in `to`. */
+/* Checks that each name of `from` becomes the name at the same index in `to`. */
 static void maps(const char *what, const names *from, const names *to, const char *network_name, const char *layout) {
     static const char *const prefixes[] = {"", "module.", "a.b.c."};
     for (int p = 0; p < 3; p++) {
@@ -236,7 +236,7 @@ static void test_layouts(void **state) {
     maps("children of EfficientNet", &n, &b0_names, "efficientnet_b0", "EfficientNet as Sequential(*children())");
 }
 
-/* Tensors besides the trunk, and what becomes of them. */
+/* Tensors in addition to the trunk, and the expected mapping. */
 typedef struct origin_row {
     const char *prefix;
     const char *more[4];
@@ -289,7 +289,7 @@ static void test_origins(void **state) {
     }
 }
 
-/* timm's names do not tell whether padding is TensorFlow's; that must come from elsewhere. */
+/* timm's names do not reveal whether padding is TensorFlow's, so something else must. */
 static void test_twins(void **state) {
     static const struct { const char *file, *asked; int ambiguous; } rows[] = {
         {"best.pth", NULL, 1}, {"tf_efficientnet_b0.pth", NULL, 0}, {"efficientnet_b0_ra-3dd342df.pth", NULL, 0},
@@ -370,7 +370,7 @@ static void test_problems(void **state) {
     assert_says(f.m.problem.s, "is missing");
     forget(&f);
 
-    const char *twice[] = {"ema.conv1.weight", NULL}; /* not the trunk's prefix: only unknown */
+    const char *twice[] = {"ema.conv1.weight", NULL}; /* does not have the trunk's prefix, so it is only unknown */
     f = look(&r50_names, "model.", twice, NULL, "x");
     assert_int_equal(f.m.by_fate[FATE_UNKNOWN], 1);
     forget(&f);
@@ -380,7 +380,7 @@ static void test_problems(void **state) {
                                "layer1.0.conv1.weight");
     forget(&f);
     f = look(&r50_names, "", NULL, "efficientnet_b0", "x");
-    assert_true(f.good && f.m.by_fate[FATE_USED] == 0); /* requested by name: there is a report */
+    assert_true(f.good && f.m.by_fate[FATE_USED] == 0); /* requested by name, so there is a report */
     assert_says(f.m.problem.s, "efficientnet_b0 has no such layer; the file holds another network");
     forget(&f);
 }
