@@ -98,7 +98,7 @@ for video, folder in zip(d["videos"], ("photos/east", "photos/west/a")):
         assert f["time"][:10] == ("2024-05-31" if at < 12 and f["seconds"] < 10 else "2024-06-01"), f
 PYTHON
 check "tracks.json" python3 times.py
-check "the page says when" grep -q 'IMG_99[0-9][0-9].JPG<br>2024-05-31T23:59:5[0-9]' out/east.html
+check "the page shows the times" grep -q 'IMG_99[0-9][0-9].JPG<br>2024-05-31T23:59:5[0-9]' out/east.html
 no_leftovers
 track 0 threads photos --detections md.json --threads 1 --decoders 1 --batch 1
 check "threads and batches change nothing" diff -r out threads
@@ -116,8 +116,8 @@ PYTHON
     rm -rf from
 done
 track 0 one photos/east --detections boxes.csv
-check "one camera is called as usual" [ -e one/tracks.txt ]
-check "and the same as among others" cmp one/tracks.txt out/east.tracks.txt
+check "one camera: the usual file names" [ -e one/tracks.txt ]
+check "and the same contents as among others" cmp one/tracks.txt out/east.tracks.txt
 
 # --- as a film of the same images ---
 mkdir still
@@ -154,7 +154,7 @@ done
 sed -n '1p; s/^east/plain/p' boxes.csv >plain.csv
 track 0 alone plain --detections plain.csv
 says 'plain: 3 of 24 photos have no time, such as plain/IMG_9999.JPG: each becomes its own burst'
-check "they are last, and alone" python3 - <<'PYTHON'
+check "they come last, in separate scenes" python3 - <<'PYTHON'
 import json
 v = json.load(open("alone/tracks.json"))["videos"][0]
 assert v["without_time"] == 3 and [s["frame"] for s in v["scenes"]] == [0, 9, 21, 22, 23]
@@ -190,7 +190,8 @@ track 1 torn.out torn --detections torn.csv
 says 'torn/IMG_9997.JPG: '
 says 'torn: 1 of 24 photos could not be read'
 says 'torn.csv: [0-9]* entries refer to photos that were not found'
-check "the others count" grep -q '"complete": false, "problem": "1 of 24 photos could not be read"' torn.out/tracks.json
+check "the others are used" grep -q '"complete": false, "problem": "1 of 24 photos could not be read"' \
+    torn.out/tracks.json
 
 # --- refused ---
 refused() { # refused PATTERN ARGUMENT...

@@ -61,7 +61,7 @@ films_read a.mp4 b.mp4 c.mp4
 # --- interrupted ---
 broken_off TERM c.mp4 --resume
 absent out
-check "two films are noted" [ "$(find out.part -name 'film-*.note' | wc -l)" = 2 ]
+check "two films are recorded" [ "$(find out.part -name 'film-*.note' | wc -l)" = 2 ]
 track 0 out --resume
 films_read c.mp4
 whole SIGTERM
