@@ -452,7 +452,7 @@ static int convert(conversion *v) {
     if (!onnx_name_tensors(&v->from, v->all.at, v->all.count, o->every.network, &v->why)) return 0;
     const char *net = o->every.network ? o->every.network : v->from.network;
     if (net && !is_listed(net, reid_network_name))
-        return refuse(&v->why, "the file names an unknown network, \"%.100s\"; give --net", net);
+        return refuse(&v->why, "the file names an unknown network, \"%.100s\"; give --net NAME", net);
     if (!mapping_find(&v->map, &v->from, v->all.at, v->all.count, net, o->convert.key, base_name(v->in), &v->why))
         return 0;
     v->mapped = 1;

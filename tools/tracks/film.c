@@ -77,7 +77,7 @@ static int clip(double from, double to, int size, int *at, int *length) {
 static int outside(const filming *run, const detection *at, const track_box *b, const video_frame *v) {
     if (run->r->photos) {
         say_error("%s: the box x %g, y %g, width %g, height %g has no pixel of the %d x %d photo; are these the "
-                  "detections of another one?", shown(run->r->photos->at[at->frame].path), b->x, b->y, b->w, b->h,
+                  "detections of another photo?", shown(run->r->photos->at[at->frame].path), b->x, b->y, b->w, b->h,
                   v->width, v->height);
         return 0;
     }
@@ -319,8 +319,8 @@ static int fits_end(const filming *run) {
     if (f->found.looked > last) last = f->found.looked - 1;
     f->beyond = f->found.count - run->next;
     if (f->problem.len || last < f->frames || (!f->found.count && !f->found.looked)) return 1;
-    say_error("%s: it has %zu frames, but there are detections of frame %u (from 0); are these the detections of "
-              "another video?", shown(run->r->video.path), f->frames, last);
+    say_error("%s: it has %zu frame%s, but there are detections of frame %u (from 0); are these the detections of "
+              "another video?", shown(run->r->video.path), f->frames, plural(f->frames), last);
     return 0;
 }
 
@@ -385,7 +385,9 @@ static int read_photos(filming *run, const uint32_t *wanted, size_t count) {
     }
     photo_frames_close(p);
     text_free(&why);
-    if (f->unread) text_printf(&f->problem, "%zu of %zu photos could not be read", f->unread, run->r->photos->count);
+    if (f->unread)
+        text_printf(&f->problem, "%zu of %zu photo%s could not be read", f->unread, run->r->photos->count,
+                    plural(run->r->photos->count));
     return good && !interrupted() && tracks_cut(run->tracker) && take_ended(run);
 }
 

@@ -188,7 +188,7 @@ static void match(tracks *t, const track_box *boxes, size_t count, double low, d
 
 static int boxes_good(const tracks *t, double seconds, const track_box *boxes, size_t count) {
     if (!isfinite(seconds) || seconds < t->now) {
-        say_error("tracks: a frame at %g s after one at %g s", seconds, t->now);
+        say_error("tracks: a frame at %g s after one at %g s; times must not decrease", seconds, t->now);
         return 0;
     }
     for (size_t k = 0; k < count; k++) {

@@ -74,7 +74,7 @@ static int check_tensor(const checkpoint *c, const tensor *t, text *why) {
 
 int add_tensor(checkpoint *c, tensor *t, text *why) {
     if (!check_tensor(c, t, why)) return 0;
-    if (c->tensor_count == MAX_TENSORS) return refuse(why, "more than %d tensors", MAX_TENSORS);
+    if (c->tensor_count == MAX_TENSORS) return refuse(why, "it contains more than %d tensors", MAX_TENSORS);
     if (!GROW(c->tensors, c->tensor_count, c->tensor_cap)) return text_no_memory(why);
     c->tensors[c->tensor_count++] = *t;
     c->groups[t->group].tensors++;

@@ -327,7 +327,7 @@ static int read_node(checkpoint *c, proto p) {
     proto again = p;
     proto_field f;
     char *domain = NULL;
-    if (g->count == MAX_NODES) return refuse(p.why, "more than %d nodes", MAX_NODES);
+    if (g->count == MAX_NODES) return refuse(p.why, "the graph has more than %d nodes", MAX_NODES);
     if (!GROW(g->nodes, g->count, g->cap)) return text_no_memory(p.why);
     onnx_node *n = &g->nodes[g->count++];
     memset(n, 0, sizeof *n);
