@@ -1,5 +1,5 @@
-/* Fuzzer for the file of reid calibrate: what is accepted gives a probability for every score and can be written
-   into another file; what is refused says why.
+/* Fuzzer for the files of reid calibrate: an accepted file gives a probability for every score and can be written into
+   another file; a refused one comes with a reason.
 
    clang -std=c99 -D_GNU_SOURCE -O1 -g -I. -fsanitize=fuzzer,address,undefined tests/fuzz/fuzz_calibration.c
          -o build/fuzz_calibration -lm
@@ -11,7 +11,7 @@
 #include "scores/calibration_file.c"
 #include "base/random.c"
 #include "scores/metrics.c"
-#define fail json_fail_at /* some functions of one file have the names of another's */
+#define fail json_fail_at /* functions of two of these files have the same name */
 #include "base/json.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define MUST(condition) \
     if (!(condition)) fprintf(stderr, "violated: %s\n", #condition), abort()
 
-/* What the files above call and what is not of interest here. */
+/* Stubs for functions that the files above call and that do not matter here. */
 void say_error(const char *format, ...) { (void)format; }
 void say_warning(const char *format, ...) { (void)format; }
 int interrupted(void) { return 0; }

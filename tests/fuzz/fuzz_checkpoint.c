@@ -1,11 +1,11 @@
 /* Fuzzer for reid convert's readers (zip, pickle, legacy streams, tar, safetensors, .wts) and for its mapping of names:
-   whatever is accepted must hold together, whatever is refused must say why. Each input is tried as a file, and as the
+   accepted input must be consistent, refused input must come with a reason. Each input is tried as a file, and as the
    pickle of a zip archive that has two storages.
 
    clang -std=c99 -D_GNU_SOURCE -O1 -g -I. -fsanitize=fuzzer,address,undefined tests/fuzz/fuzz_checkpoint.c
          -o build/fuzz_checkpoint -lm
    build/fuzz_checkpoint -dict=tests/fuzz/checkpoint.dict CORPUS_DIRECTORY
-   By hand: 21.3 million executions in all, the last 9.0 million without a finding; they took the corpus from 3124 to
+   Run by hand for 21.3 million executions in all, the last 9.0 million without a finding; the corpus grew from 3124 to
    5482 inputs.
    With any compiler, to replay inputs: add tests/fuzz/fuzz_main.c and leave out -fsanitize=fuzzer. */
 #include "weights/checkpoint.c"

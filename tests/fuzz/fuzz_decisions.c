@@ -1,13 +1,13 @@
-/* Fuzzer for journals of decisions: what is accepted says what holds, and is written as a line that is read back as the
-   same; what is refused says why. A line of the input that ends in ~ gets the checksum that fits it first, or else no
-   line would ever be looked into.
+/* Fuzzer for journals of decisions: an accepted decision is written as a line that reads back as the same decision, and
+   a refused one comes with a reason. A ~ at the end of an input line is replaced by the line's checksum; otherwise
+   hardly any line would get past that check.
 
    clang -std=c99 -D_GNU_SOURCE -O1 -g -I. -Itools -fsanitize=fuzzer,address,undefined tests/fuzz/fuzz_decisions.c
          -o build/fuzz_decisions
    build/fuzz_decisions -dict=tests/fuzz/decisions.dict CORPUS_DIRECTORY */
 #include "journal/decisions_line.c"
 #include "journal/decisions_list.c"
-#define by_bytes by_bytes_of_state /* some functions of one file have the names of another's */
+#define by_bytes by_bytes_of_state /* functions of two of these files have the same name */
 #include "base/union_find.c"
 #include "journal/decisions_state.c"
 #undef by_bytes
@@ -30,10 +30,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define MUST(condition) \
     if (!(condition)) fprintf(stderr, "violated: %s\n", #condition), abort()
 
-/* What the files above call and what is not of interest here. */
+/* Stubs for functions that the files above call and that do not matter here. */
 void say_error(const char *format, ...) { (void)format; }
 
-/* The input with checksums in place of ~ at the ends of its lines. */
+/* The input, with checksums in place of the ~ at the ends of lines. */
 static void seal(text *out, const char *bytes, size_t size) {
     for (size_t at = 0; at < size;) {
         const char *end = memchr(bytes + at, '\n', size - at);
@@ -47,7 +47,7 @@ static void seal(text *out, const char *bytes, size_t size) {
     text_puts(out, "");
 }
 
-/* Each decision is written and read back, as what it is. */
+/* Writes each decision and reads it back; it must be the same. */
 static void check_lines(const decision_list *d) {
     text file = TEXT_INIT, again = TEXT_INIT, why = TEXT_INIT;
     decision_list copy;

@@ -1,4 +1,4 @@
-/* Fuzzer for the files of detections that reid track is given: MOT text, CSV, the JSON of both MegaDetectors, COCO.
+/* Fuzzer for the detections that reid track reads: MOT text, CSV, the JSON of both MegaDetectors, COCO.
 
    clang -std=c99 -D_GNU_SOURCE -O1 -g -I. -Itools -fsanitize=fuzzer,address,undefined tests/fuzz/fuzz_detections.c
          -o build/fuzz_detections -lm
@@ -35,7 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define MUST(condition) \
     if (!(condition)) fprintf(stderr, "violated: %s\n", #condition), abort()
 
-/* What the files above call and what is not of interest here. */
+/* Stubs for functions that the files above call and that do not matter here. */
 void say_error(const char *format, ...) { (void)format; }
 const char *shown(const char *name) { return name; }
 int file_read(const char *path, size_t limit, int regular_only, text *out, text *why) {
@@ -47,7 +47,7 @@ int refuse(text *why, const char *format, ...) {
     return 0;
 }
 
-/* Two photos of one camera, and a name that could be either's. */
+/* Two photos of one camera, and a name that matches both. */
 static camera east = {.folder = (char *)(size_t)"east", .count = 2};
 static const photos all_photos = {.at = &east, .count = 1};
 const photo_place *photos_find(const photos *p, const char *name, text *why) {

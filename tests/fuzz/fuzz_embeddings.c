@@ -1,13 +1,13 @@
-/* Fuzzer for the reader of galleries that are files of embeddings: the input is a kind (.npy, .fvecs, .jsonl), then the
-   contents of .meta.json, .ids.txt and the file itself, each ended by the bytes FF FE (the last by the input's end).
-   What is accepted holds together and has finite rows of unit length.
+/* Fuzzer for the reader of galleries that are files of embeddings. The input is a kind (.npy, .fvecs, .jsonl), then the
+   contents of .meta.json, .ids.txt and the file itself, separated by the bytes FF FE. Accepted files must be consistent
+   and have finite rows of unit length.
 
    clang -std=c99 -D_GNU_SOURCE -O1 -g -I. -fsanitize=fuzzer,address,undefined tests/fuzz/fuzz_embeddings.c
          -o build/fuzz_embeddings -lm
    build/fuzz_embeddings -dict=tests/fuzz/embeddings.dict CORPUS_DIRECTORY */
 #include "gallery/gallery_file.c"
 #undef MAX_SIDE_FILE
-#define fail jsonl_fail /* some functions of one file have the names of another's */
+#define fail jsonl_fail /* functions of two of these files have the same name */
 #include "gallery/gallery_jsonl.c"
 #undef fail
 #include "embedding/npy.c"
@@ -47,7 +47,7 @@ int file_read(const char *path, size_t limit, int regular_only, text *out, text 
     return 1;
 }
 
-/* What the files above call and what is not of interest here. */
+/* Stubs for functions that the files above call and that do not matter here. */
 void say_error(const char *format, ...) { said += format[0] != 0; }
 void say_warning(const char *format, ...) { (void)format; }
 const char *shown(const char *name) { return name; }

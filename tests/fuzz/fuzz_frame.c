@@ -1,6 +1,6 @@
-/* Fuzzer for the headers of frames that reid worker is sent: the first two bytes, little-endian, are the length of the
-   body that would follow, the others the header. What is accepted keeps its promises, and the answer to anything, also
-   to what is refused, is JSON again.
+/* Fuzzer for the headers of frames that reid worker receives. The first two bytes, little-endian, are the length of the
+   body that would follow; the rest is the header. An accepted header must satisfy what its reader promises, and every
+   reply, including a refusal, must be valid JSON.
 
    clang -std=c99 -D_GNU_SOURCE -O1 -g -I. -Itools -fsanitize=fuzzer,address,undefined tests/fuzz/fuzz_frame.c
          -o build/fuzz_frame -lm
@@ -22,16 +22,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define MUST(condition) \
     if (!(condition)) fprintf(stderr, "violated: %s\n", #condition), abort()
 
-/* What the files above call and what is not of interest here. */
+/* Stubs for functions that the files above call and that do not matter here. */
 void say_error(const char *format, ...) { (void)format; }
 
-/* What becomes a query string holds nothing that a query string could not hold, whatever the model is called. */
+/* A text that becomes part of a query string has only characters that are allowed there, whatever the model's name. */
 static void check_query(const char *query) {
     MUST(strspn(query, "abcdefghijklmnopqrstuvwxyzABCDEF0123456789%=&,-") == strlen(query));
     for (const char *s = query; (s = strchr(s, '%')) != NULL; s++) MUST(strspn(s + 1, "0123456789ABCDEF") >= 2);
 }
 
-/* An id is a string or a number of the client's, and nothing that could end the answer's header. */
+/* An id is the client's string or number, and has nothing in it that could end the reply's header. */
 static void try_answer(const frame_header *h) {
     text t = TEXT_INIT;
     json j;
@@ -47,7 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     text why = TEXT_INIT;
     if (size < 2) return 0;
     size_t body = (size_t)data[0] | (size_t)data[1] << 8;
-    char *header = malloc(size - 2 ? size - 2 : 1); /* of its very size, so that a byte beyond it is noticed */
+    char *header = malloc(size - 2 ? size - 2 : 1); /* of the exact size, so that a sanitizer sees an overrun */
     if (!header) return 0;
     memcpy(header, data + 2, size - 2);
     if (frame_read(&h, header, size - 2, body, &why)) {

@@ -1,6 +1,6 @@
-/* Fuzzer for gallery files: bytes as they are, and with the checksums of header, end marks and records made right, so
-   that what stands behind them is reached. Whatever is accepted must hold together, whatever is refused must say why,
-   and what is salvaged must be accepted.
+/* Fuzzer for gallery files: tries the bytes unchanged, and with corrected checksums of header, end marks and records,
+   so that the code after these checks is reached. Accepted files must be consistent, refused ones must come with a
+   reason, and salvaged ones must be accepted.
 
    clang -std=c99 -D_GNU_SOURCE -O1 -g -I. -fsanitize=fuzzer,address,undefined tests/fuzz/fuzz_gallery.c
          -o build/fuzz_gallery -lm -lpthread -ldl
@@ -21,8 +21,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define MUST(condition) \
     if (!(condition)) fprintf(stderr, "violated: %s\n", #condition), abort()
 
-/* The disk: the gallery, and the file that takes its place. In memory, because syncing a real one takes longer than all
-   the rest. */
+/* The disk, with the gallery and the file that replaces it. It is in memory, because syncing a real one would take
+   longer than everything else. */
 enum { GALLERY = 100, TEMPORARY, FOLDER, DISK = 1 << 18 };
 static struct {
     uint8_t bytes[DISK];
@@ -115,7 +115,7 @@ static void write_file(const uint8_t *data, size_t size) {
     if (size) memcpy(disk[0].bytes, data, size);
 }
 
-/* A gallery that was accepted. */
+/* Checks a gallery that was accepted. */
 static void check_store(const gallery_store *s) {
     const store_meta *meta = store_info(s);
     MUST(meta->dim >= 1 && meta->dim <= STORE_MAX_DIM && meta->models >= 1 && meta->models <= STORE_MODELS);
@@ -144,7 +144,7 @@ static void try_file(const uint8_t *data, size_t size) {
     MUST(sound == (s != NULL) && report.damaged == heard);
     if (s) check_store(s);
     store_close(s);
-    if (size && data[size - 1] % 4) return; /* the rest takes longer: for some files */
+    if (size && data[size - 1] % 4) return; /* the rest takes longer, so it is done for a quarter of the inputs */
     if (store_compact(scratch_path(), 1, NULL, count_damage, &heard, &kept, why)) {
         s = store_write(scratch_path(), NULL, why);
         MUST(s && store_count(s) == kept && (kept || !store_info(s)->jpeg[0]));
@@ -153,7 +153,7 @@ static void try_file(const uint8_t *data, size_t size) {
     }
 }
 
-/* Right checksums wherever lengths allow it; the copies of the header become copies. */
+/* Corrects the checksums wherever lengths allow it, and makes the copies of the header equal. */
 static void repair(uint8_t *data, size_t size) {
     size_t records = 0;
     uint8_t *copy = data + HEADER_RECORD;
@@ -183,8 +183,8 @@ static void repair(uint8_t *data, size_t size) {
     }
 }
 
-/* Records of the input behind a sound header: a type, a size and that many bytes each. Then one byte of all is changed,
-   and what is left is salvaged. */
+/* Puts the input's records after a valid header: a type, a size and that many bytes each. Then changes one byte of the
+   file and salvages what is left. */
 static void try_records(const uint8_t *data, size_t size) {
     enum { ROOM = 1 << 16 };
     static uint8_t file[ROOM];

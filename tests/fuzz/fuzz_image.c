@@ -1,6 +1,6 @@
-/* libFuzzer entry for image descriptions and resizing: the bytes become a description, a box and an input size. What
-   the check accepts is resized from a buffer of exactly the promised size: whole, in two bands, and mirrored, which
-   must agree.
+/* Fuzzer for image descriptions and resizing: the bytes become a description, a box and an input size. An accepted
+   description is resized from a buffer of exactly the promised size, as a whole, in two bands, and mirrored; the
+   results must agree.
 
    clang -std=c99 -D_GNU_SOURCE -O1 -g -fsanitize=fuzzer,address,undefined -I. tests/fuzz/fuzz_image.c \
        -o fuzz_image -lpthread -ldl -lm && ./fuzz_image -max_len=96 -max_total_time=120 */
@@ -25,7 +25,7 @@ static void expect(int condition) {
     if (!condition) abort();
 }
 
-/* Small in most runs, any int in some. */
+/* A small number in most runs, any int in some. */
 static int take_int(input *in, int range) {
     unsigned kind = take(in, 1);
     if (kind == 255) return (int)take(in, 4);
@@ -58,7 +58,7 @@ static void resize_all_ways(const reid__prep *p, const reid_image *image, const 
     free(mirror);
 }
 
-/* The bytes that the description promises to be readable, if they are few; else NULL. */
+/* As many bytes as the description promises to be readable, if they are few; otherwise NULL. */
 static uint8_t *promised_pixels(const reid_image *image, input *in) {
     size_t row = (size_t)image->width * (size_t)reid__layouts[image->format].bytes;
     size_t n = (size_t)reid__image_stride(image) * ((size_t)image->height - 1) + row; /* checked: below PTRDIFF_MAX */
@@ -77,7 +77,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     reid_error error;
     reid__prep p;
     int height = take_int(&in, 48), width = take_int(&in, 48), edge = take_int(&in, 64);
-    if (edge > 0 && edge < 64) { /* also crops larger than the resized image */
+    if (edge > 0 && edge < 64) { /* including crops larger than the resized image */
         preset.resize = edge;
         preset.height = preset.width = 32;
     }

@@ -1,5 +1,5 @@
-/* Fuzzer for what reid eval and reid calibrate read: tables of labels and of pairs, MSMT17's lists, ids that tell their
-   layout, and calibrations. What is accepted must hold together, what is refused must say why.
+/* Fuzzer for the inputs of reid eval and reid calibrate: tables of labels and of pairs, MSMT17's lists, ids that reveal
+   their layout, and calibrations. Accepted input must be consistent, refused input must come with a reason.
 
    clang -std=c99 -D_GNU_SOURCE -O1 -g -I. -fsanitize=fuzzer,address,undefined tests/fuzz/fuzz_labels.c
          -o build/fuzz_labels -lm
@@ -16,7 +16,7 @@
 #include "scores/calibration_file.c"
 #include "base/random.c"
 #include "scores/metrics.c"
-#define fail json_fail_at /* some functions of one file have the names of another's */
+#define fail json_fail_at /* functions of two of these files have the same name */
 #include "base/json.c"
 #define find_columns pair_find_columns
 #define read_row pair_read_row
@@ -28,7 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define MUST(condition) \
     if (!(condition)) fprintf(stderr, "violated: %s\n", #condition), abort()
 
-/* What the files above call and what is not of interest here; refusals are not printed. */
+/* Stubs for functions that the files above call and that do not matter here; refusals are not printed. */
 void say_error(const char *format, ...) { (void)format; }
 void say_warning(const char *format, ...) { (void)format; }
 const char *shown(const char *name) { return name; }
@@ -88,7 +88,7 @@ static void try_pairs(const text *file) {
     text_free(&why);
 }
 
-/* Each line is an id, its first half the identity that reid embed would have noted. */
+/* Each line is an id; its first half is the identity that reid embed would have stored. */
 static void try_ids(const text *file) {
     char *ids[64], *identities[64];
     known_row rows[64];
@@ -139,7 +139,7 @@ static void try_calibration(const text *file) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     text file = TEXT_INIT;
     text_add(&file, data, size);
-    text_putc(&file, 0); /* 0-terminated even when empty, as file_read has it */
+    text_putc(&file, 0); /* 0-terminated even if empty, as file_read does */
     file.len = size;
     try_table(&file);
     try_pairs(&file);

@@ -1,5 +1,5 @@
-/* Fuzzer for lists of images: those on stdin, by lines (first byte 0) and by zero bytes (1), and the tables of
-   reid gallery add --list (others).
+/* Fuzzer for lists of images: lists on stdin, separated by newlines (first byte 0) or by zero bytes (1), and the tables
+   of reid gallery add --list (other first bytes).
 
    clang -std=c99 -D_GNU_SOURCE -O1 -g -I. -fsanitize=fuzzer,address,undefined tests/fuzz/fuzz_lists.c
          -o build/fuzz_lists -lm
@@ -12,7 +12,7 @@ static int no_file(void) {
     errno = ENOENT;
     return -1;
 }
-#define stat(path, st) no_file() /* every name is that of an image: folders are not walked */
+#define stat(path, st) no_file() /* treats every name as an image, so that no folders are walked */
 #include "pictures/inputs.c"
 #include "pictures/box_text.c"
 #include "pictures/collect.c"
@@ -34,7 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static const uint8_t *bytes;
 static size_t byte_count, said;
 
-/* What is read. */
+/* The input. */
 int file_read(const char *path, size_t limit, int regular_only, text *out, text *why) {
     (void)path, (void)limit, (void)regular_only, (void)why;
     text_clear(out);
@@ -43,7 +43,7 @@ int file_read(const char *path, size_t limit, int regular_only, text *out, text 
 }
 int stdin_read(size_t limit, text *out, text *why) { return file_read("", limit, 0, out, why); }
 
-/* What the files above call and what is not of interest here. */
+/* Stubs for functions that the files above call and that do not matter here. */
 int gallery_add_groups(const options *o, const char *path) { return !o || !path; }
 void say_error(const char *format, ...) { said += format[0] != 0; }
 void say_info(const char *format, ...) { (void)format; }

@@ -1,4 +1,4 @@
-/* Runs a fuzzer's entry on files, for compilers without libFuzzer and for replaying an input under a debugger:
+/* Runs a fuzzer's entry point on files, for compilers without libFuzzer and for replaying an input under a debugger:
 
    cc -std=c99 -D_GNU_SOURCE -g -I. -fsanitize=address,undefined tests/fuzz/fuzz_safetensors.c
       tests/fuzz/fuzz_main.c -o build/replay -lm -lpthread -ldl

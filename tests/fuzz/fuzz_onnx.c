@@ -1,5 +1,5 @@
 /* Fuzzer for reid convert's reader of ONNX (protobuf, initialisers, nodes) and for the names that onnx_names finds for
-   two small networks: whatever is accepted must hold together, whatever is refused must say why.
+   two small networks: accepted input must be consistent, refused input must come with a reason.
 
    clang -std=c99 -D_GNU_SOURCE -O1 -g -I. -Itools -fsanitize=fuzzer,address,undefined tests/fuzz/fuzz_onnx.c
          -o build/fuzz_onnx -lm
@@ -84,7 +84,7 @@ static void check_tensors(const checkpoint *c) {
     text_free(&why);
 }
 
-/* Reads, names for the network that was asked for, and maps. */
+/* Reads the input, names its tensors for the given network, and maps them. */
 static void try_file(const uint8_t *data, size_t size, const char *asked) {
     checkpoint c;
     mapping m;

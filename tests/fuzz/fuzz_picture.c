@@ -1,13 +1,13 @@
-/* libFuzzer entry for picture files: the first byte chooses how the file is called, whether a PNG's checksums are made
-   right and whether libturbojpeg decodes JPEG files, where it is installed; the others are the file. What opens is
-   decoded within a budget, what does not says why.
+/* Fuzzer for image files: the first byte chooses the file's name, whether a PNG's checksums are corrected, and whether
+   libturbojpeg, if installed, decodes JPEG files; the other bytes are the file. A file that opens is decoded within a
+   budget; one that does not comes with a reason.
 
    clang -std=c99 -D_GNU_SOURCE -O1 -g -fwrapv -fsanitize=fuzzer,address,undefined -I. tests/fuzz/fuzz_picture.c
          -o build/fuzz_picture -lpthread -ldl -lm
    build/fuzz_picture -max_len=2000 CORPUS_DIRECTORY */
 #include <stdint.h>
 
-#if defined(__clang__) /* the sums that -fwrapv defines */
+#if defined(__clang__) /* -fwrapv defines these sums */
 #pragma clang attribute push(__attribute__((no_sanitize("signed-integer-overflow", "shift"))), apply_to = function)
 #endif
 #include "pictures/stb_image_impl.c"
@@ -54,7 +54,7 @@ static void repair_png(unsigned char *file, size_t len) {
     }
 }
 
-/* picture_open without a file on disk. */
+/* Does what picture_open does, without a file on disk. */
 static int open_bytes(picture *p, const char *name, const picture_limits *limits, text *why) {
     if (!picture_facts_read(&p->facts, bytes_of(p), p->file.len, name, why) || !read_size(p, why)) return 0;
     long long when;

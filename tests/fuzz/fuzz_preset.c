@@ -1,6 +1,6 @@
-/* libFuzzer entry for the text of presets, as options, templates and the metadata of weight files give it: what a
-   network's own, a file's and a user's text become, and their fields. What is accepted must be within its limits and
-   give finite pixels, at its own size and at others.
+/* Fuzzer for the text of presets, as in options, templates and the metadata of weight files: combines the texts of a
+   network, a file and a user, and reads their fields. An accepted preset must be within its limits and give finite
+   pixels, at its own size and at others.
 
    clang -std=c99 -D_GNU_SOURCE -O1 -g -fsanitize=fuzzer,address,undefined -I. tests/fuzz/fuzz_preset.c \
        -o fuzz_preset -lpthread -ldl -lm && ./fuzz_preset -max_len=256 -dict=tests/fuzz/preset.dict */
@@ -41,7 +41,7 @@ static void check(const char *text) {
     }
 }
 
-/* Up to three texts with line feeds between them: a network's, a file's and a user's. */
+/* Up to three texts separated by newlines: the network's, the file's and the user's. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     char *text = (char *)malloc(size + 1), out[REID__PRESET_TEXT], *parts[3] = {NULL, NULL, NULL};
     expect(text != NULL);

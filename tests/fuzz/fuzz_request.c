@@ -1,6 +1,6 @@
-/* Fuzzer for what a server reads from clients: query strings (first byte 0), bodies of the Open Inference Protocol,
-   whose first 2 bytes, little-endian, then say how much of them is JSON (1), or whose JSON ends with its first zero
-   byte (others).
+/* Fuzzer for requests to a server: query strings (first byte 0); bodies of the Open Inference Protocol whose first 2
+   bytes, little-endian, are the length of their JSON (first byte 1); bodies whose JSON ends at the first zero byte
+   (other first bytes).
 
    clang -std=c99 -D_GNU_SOURCE -O1 -g -I. -Itools -fsanitize=fuzzer,address,undefined tests/fuzz/fuzz_request.c
          -o build/fuzz_request -lm
@@ -18,12 +18,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { MOST = 64 };
 
-/* What the files above call and what is not of interest here. */
+/* Stubs for functions that the files above call and that do not matter here. */
 void say_error(const char *format, ...) { (void)format; }
 
 static unsigned sum; /* so that every byte is read */
 
-/* What is accepted lies where it says, and is as much as it says. */
+/* Accepted data must lie where the request says and have the size that it says. */
 static void look_at(const infer_request *r) {
     MUST(r->count >= 1 && r->count <= MOST);
     MUST(r->priority >= PRIORITY_FIRST && r->priority <= PRIORITY_LAST && r->timeout_us >= 0);

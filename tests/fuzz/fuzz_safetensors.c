@@ -1,4 +1,4 @@
-/* Fuzzer for the weight file reader: whatever it accepts must hold together.
+/* Fuzzer for the reader of weight files: accepted files must be consistent.
 
    clang -std=c99 -D_GNU_SOURCE -O1 -g -I. -fsanitize=fuzzer,address,undefined tests/fuzz/fuzz_safetensors.c
          -o build/fuzz_safetensors -lm -lpthread -ldl
@@ -60,8 +60,8 @@ static void open_and_check(const uint8_t *data, size_t size) {
     MUST(mem.used == 0);
 }
 
-/* The input is tried as a file; and again with a length that fits: its last byte says how many bytes of data it has,
-   since few random changes keep the length right. */
+/* Tries the input as a file, and again with a correct length: its last byte is then the number of bytes of data. Few
+   random changes keep the length correct. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     open_and_check(data, size);
     if (size < 10) return 0;

@@ -1,5 +1,5 @@
-/* Fuzzer for the reader of shards' metadata (reid merge): the input is a .meta.json. What is accepted agrees with
-   itself, and is what the writer makes of it: written, read and written again it has the same bytes.
+/* Fuzzer for the reader of shards' metadata (reid merge): the input is a .meta.json. Accepted metadata must be
+   consistent; written, read and written again, it must have the same bytes.
 
    clang -std=c99 -D_GNU_SOURCE -O1 -g -I. -Itools -fsanitize=fuzzer,address,undefined tests/fuzz/fuzz_shard.c
          -o build/fuzz_shard -lm
@@ -30,7 +30,7 @@ int file_read(const char *path, size_t limit, int regular_only, text *out, text 
     return 1;
 }
 
-/* What the files above call and what is not of interest here. */
+/* Stubs for functions that the files above call and that do not matter here. */
 void output_side_name(text *name, const char *path, const char *ending) { text_printf(name, "%s%s", path, ending); }
 void say_error(const char *format, ...) { (void)format; }
 void say_warning(const char *format, ...) { (void)format; }
@@ -52,7 +52,7 @@ reid_result reid_preprocess(reid_ctx *ctx, const reid_image *image, uint8_t *out
 void reid_destroy(reid_ctx *ctx) { (void)ctx; }
 void gpu_state_say(const char *device) { (void)device; }
 
-/* Reads `file`; the metadata that embed would write for such a shard goes to out. */
+/* Reads `file`, and writes the metadata that reid embed would write for such a shard to out. */
 static int read_and_write(text *out) {
     shard s;
     text why = TEXT_INIT;

@@ -2,9 +2,9 @@
 
     build/demo_images FOLDER && python3 tests/golden/check_seeded.py FOLDER     needs torch, torchvision and Pillow
 
-Prints for every batch norm the variance it meets over the one it assumes (0.3 … 3 is fine), and mean and standard
-deviation of what it gives; then the cosine between images of different animals (a collapsed network: above 0.9) and
-of the same animal. Exit status 1 if something is out of bounds.
+For every batch norm, prints the ratio of the variance of its input to the variance that it assumes (0.3 … 3 is fine),
+and the mean and standard deviation of its output; then the cosine between images of different animals (above 0.9 for a
+collapsed network) and of the same animal. The exit status is 1 if a value is out of bounds.
 """
 import glob
 import os
@@ -22,7 +22,7 @@ MOST_STRANGER_COSINE = 0.9
 
 
 def load(folder):
-    """Every third drawn picture, as the preset torchvision-v1 sees it, and who is on it."""
+    """Every third drawn image, preprocessed with the preset torchvision-v1, and the animal in it."""
     transform = T.Compose([T.Resize(256), T.CenterCrop(224)])
     paths = sorted(glob.glob(os.path.join(folder, "**", "*.png"), recursive=True))[::3]
     images = [np.asarray(transform(Image.open(p).convert("RGB"))) for p in paths]
@@ -30,7 +30,7 @@ def load(folder):
 
 
 def watch(module):
-    """Prints and collects what each batch norm meets and gives."""
+    """Prints and collects the statistics of each batch norm's input and output."""
     bad = []
 
     def hook(norm, inputs, output, name):
@@ -53,7 +53,7 @@ def main():
     for network in ("resnet50", "resnet50-multiscale", "efficientnet_b0", "efficientnet_b3"):
         print(network)
         state, head = reference.split(seeded.build(network)[0])
-        if network != "resnet50-multiscale":  # its trunk is resnet50's
+        if network != "resnet50-multiscale":  # its trunk is that of resnet50
             module = reference.trunk(network, state, 2)
             bad = watch(module)
             x = torch.from_numpy((images[::3].transpose(0, 3, 1, 2) / 255.0 - reference.MEAN) / reference.STD).float()

@@ -1,11 +1,11 @@
-"""Makes embeddings.txt and embeddings.bin: what PyTorch computes in float64 from seeded weights and seeded pixels.
+"""Makes embeddings.txt and embeddings.bin: embeddings that PyTorch computes in float64 from seeded weights and pixels.
 
     python3 tests/golden/make_embeddings.py        needs torch, torchvision and numpy; about five minutes
 
-embeddings.txt has one line per case, embeddings.bin its L2-normalised rows as float32, little-endian, in that order.
-Weights come from seeded.py (the same bytes as build/seeded), pixels from `pixels` below, already at the network's size,
-so that no resampling is involved. PyTorch's own float32 and bfloat16 results are compared with its float64 one: those errors
-stand in the table for reading ours against them.
+embeddings.txt has one line per case, embeddings.bin their L2-normalised rows as float32, little-endian, in the same
+order. Weights come from seeded.py (the same bytes as build/seeded); pixels from `pixels` below, already in the
+network's size, so that nothing is resampled. The table also has the errors of PyTorch's own float32 and bfloat16
+results against its float64 result, to compare the library's errors with.
 """
 import hashlib
 import os
@@ -49,7 +49,7 @@ CASES = [
 
 
 def pixels(height, width, image):
-    """(height, width, 3) uint8: triangle waves, squares and noise, integers only. Every image has its own mixture."""
+    """(height, width, 3) uint8: triangle waves, squares and noise, integers only. Each image has its own mixture."""
     y, x, c = np.meshgrid(np.arange(height), np.arange(width), np.arange(3), indexing="ij")
     side = 8 << image
     wave = (x * (3 + 2 * c + 4 * image) + y * (7 - 2 * c + image)) % 256
@@ -60,7 +60,7 @@ def pixels(height, width, image):
 
 
 def adaptive_parts(layers, state):
-    """The multi-scale head: four pooled and reduced parts, concatenated."""
+    """The multi-scale head: four parts, each pooled and reduced, concatenated."""
     parts = []
     for name, layer, bins in (("layer2", 2, 4), ("layer3", 3, 2), ("layer4", 4, 1), ("avgpool", 4, 1)):
         pooled = torch.flatten(F.adaptive_avg_pool2d(layers[layer], bins), 1)
@@ -69,7 +69,7 @@ def adaptive_parts(layers, state):
 
 
 def split(tensors, seed=1):
-    """The trunk's state dict and the head's."""
+    """The state dicts of the trunk and of the head."""
     state = {name: torch.from_numpy(np.array(values(seed))) for name, (_, values) in tensors.items()}
     head = {name: state.pop(name) for name in list(state) if name.startswith(("reduce_", "projection"))}
     return state, head
@@ -87,7 +87,7 @@ class GeneralisedMean(torch.nn.Module):
 
 
 class SameConv(torch.nn.Conv2d):
-    """TensorFlow's padding: output = ceil(input / stride), the odd pixel at the end."""
+    """TensorFlow's padding: output = ceil(input / stride), with the odd pixel at the end."""
 
     def forward(self, x):
         sides = []
@@ -98,7 +98,7 @@ class SameConv(torch.nn.Conv2d):
 
 
 def tensorflow(module):
-    """What differs in weights that come from there."""
+    """Changes what differs for weights from TensorFlow."""
     for part in module.modules():
         if isinstance(part, torch.nn.Conv2d):
             part.__class__ = SameConv
@@ -107,14 +107,15 @@ def tensorflow(module):
 
 
 def trunk(network, state, last_stride):
-    """torchvision's module with these weights, without its classifier; the last pool and batch norm in their places."""
+    """torchvision's module with these weights, without its classifier, with the last pool and batch norm where they
+    belong."""
     state = dict(state)
     module = getattr(torchvision.models, network.removeprefix("tf_").split("-")[0])().eval()
     _, _, linear, biased, norm = seeded.TAILS.get(network, (None,) * 5)
     if hasattr(module, "fc"):
         tail = [torch.nn.Linear(2048, 512, bias=biased)] if linear else []
         tail += [torch.nn.BatchNorm1d(512 if linear else 2048)] if norm else []
-        tail += [torch.nn.ReLU()] if network == "resnet50-fc512" else []  # what torchreid's _construct_fc_layer builds
+        tail += [torch.nn.ReLU()] if network == "resnet50-fc512" else []  # as torchreid's _construct_fc_layer builds it
         module.fc = torch.nn.Sequential(*tail).eval()
     else:
         module.classifier = torch.nn.Identity()

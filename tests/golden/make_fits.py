@@ -2,13 +2,13 @@
 
     python3 tests/golden/make_fits.py     needs numpy, scipy and scikit-learn (2.4.6, 1.17.1 and 1.9.1 were used)
 
-"fit" lines have the seed, crops, columns, individuals, crops of individuals that have one only, method, shrinkage and
-room; then the number of components and of directions, then the inner products of the first 8 crops behind the head, one
-with another (36, those of a crop with itself included), which do not depend on the signs of directions. Without
-shrinkage they are those of LinearDiscriminantAnalysis and of PCA(whiten=True), else of scipy's generalised eigenvectors.
+A "fit" line has the seed, crops, columns, individuals, crops of individuals with a single one, method, shrinkage and
+room; then the numbers of components and of directions; then the inner products of the first 8 crops after the head (36,
+including each crop with itself), which do not depend on the signs of directions. Without shrinkage, they come from
+LinearDiscriminantAnalysis and PCA(whiten=True), otherwise from scipy's generalised eigenvectors.
 
-"choice" lines have the same up to the individuals, then the cross-validation's method, shrinkage and mean average
-precision; of each crop that is held out it is average_precision_score's.
+A "choice" line begins with the same numbers up to the individuals, followed by the method, shrinkage and mean average
+precision that cross-validation chooses; each held-out crop's is average_precision_score's.
 
 Rows come from splitmix64, as in tests/tools/heads/t_fit.c.
 """
@@ -50,7 +50,7 @@ class Chance:
 
 
 def rows_of(seed, crops, columns, individuals, single):
-    """Individuals differ in every column, crops in some columns more than in others."""
+    """Rows in which individuals differ in every column, and crops in some columns more than in others."""
     chance = Chance(seed)
     means = [[chance.real() for _ in range(columns)] for _ in range(individuals + single)]
     rows = np.empty((crops, columns), np.float32)
@@ -70,7 +70,7 @@ def components(x):
 
 
 def scatter(z, who):
-    """Within and between, of individuals with two crops or more."""
+    """The scatter within and between individuals with two or more crops."""
     many = [c for c in np.unique(who) if np.sum(who == c) > 1]
     means = np.array([z[who == c].mean(0) for c in many])
     apart = np.concatenate([z[who == c] - m for c, m in zip(many, means)])
@@ -91,7 +91,8 @@ def directions(z, variance, who, method, shrinkage, room):
 
 
 def check(z, who, method, shrinkage, y):
-    """scikit-learn's own, where it has the same: products of its rows are ours times one number."""
+    """Compares with scikit-learn's own result where it has one: the products of its rows must be ours times one
+    number."""
     if shrinkage or method == "within":
         return
     if method == "pca":

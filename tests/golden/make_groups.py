@@ -2,10 +2,10 @@
 
     python3 tests/golden/make_groups.py         needs numpy and scipy (1.17 was used)
 
-A line has the seed, the number of rows, their components, of centres, the width of the noise, the threshold (a cosine;
-scipy's height is 1 minus that) and the group of each row, numbered in the order of first rows. Rows come from
-splitmix64, as in tests/core/t_group.c; every component is a multiple of 1/4096. A threshold lies in the middle between
-two heights at least 1e-5 apart, so that no rounding decides.
+A line has the seed, the numbers of rows, components and centres, the width of the noise, the threshold (a cosine;
+scipy's height is 1 minus it) and the group of each row, numbered in the order of first rows. Rows come from splitmix64,
+as in tests/core/t_group.c; every component is a multiple of 1/4096. A threshold lies in the middle between two heights
+that are at least 1e-5 apart, so that rounding decides nothing.
 """
 import os
 
@@ -37,7 +37,7 @@ def rows(seed, count, dim, centres, noise):
 
 
 def cuts(heights):
-    """Thresholds near some heights, where they lie apart, and one beyond either end."""
+    """Thresholds between heights that are far enough apart, and one beyond either end."""
     apart = [i for i in range(len(heights) - 1) if heights[i + 1] - heights[i] >= 1e-5]
     for i in apart[:: max(1, len(apart) // 6)]:
         yield 1 - (heights[i] + heights[i + 1]) / 2

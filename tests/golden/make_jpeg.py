@@ -1,11 +1,11 @@
-"""Makes jpeg.bin, jpeg.txt and jpeg_rows.bin: what PyTorch embeds from JPEG files, from the file on.
+"""Makes jpeg.bin, jpeg.txt and jpeg_rows.bin: embeddings that PyTorch computes, starting from JPEG files.
 
     python3 tests/golden/make_jpeg.py              needs torch, torchvision (with Pillow) and numpy; some seconds
 
-jpeg.bin holds the files behind each other, jpeg.txt their lengths in bytes with what they are, jpeg_rows.bin their
-L2-normalised rows as float32, little-endian: Pillow opens and converts to RGB, torchvision's own transforms of
-EfficientNet-B0 resize, crop and normalise, and its module computes in float64 with the weights of seeded.py. Pillow's
-decoder is named: other libraries than libjpeg-turbo make other pixels.
+jpeg.bin has the files one after another, jpeg.txt their lengths in bytes and descriptions, jpeg_rows.bin their
+L2-normalised rows as float32, little-endian. Pillow opens the files and converts them to RGB; torchvision's transforms
+for EfficientNet-B0 resize, crop and normalise; its module computes in float64 with the weights of seeded.py. jpeg.txt
+names Pillow's decoder, because other libraries than libjpeg-turbo produce other pixels.
 """
 
 import io

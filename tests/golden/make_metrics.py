@@ -1,13 +1,13 @@
-"""Makes metrics.txt: rankings, pairs, open set and clusters of seeded rows by the definitions in use.
+"""Makes metrics.txt: measures of rankings, pairs, open sets and clusters of seeded rows, by their usual definitions.
 
     python3 tests/golden/make_metrics.py        needs numpy, scikit-learn and torchreid (its files, not torch)
 
-rank.py and rerank.py are torchreid's own (0.2.5 was used). Areas, curves, the Rand index, isotonic regression and
-Platt's sigmoid are scikit-learn's (1.9.1). The trapezoid rule, mINP, BAKS, BAUS and the query expansion have no package
-that does without torch: they are written down here from their definitions.
+rank.py and rerank.py are torchreid's (0.2.5 was used). Areas, curves, the Rand index, isotonic regression and Platt's
+sigmoid are scikit-learn's (1.9.1). For the trapezoid rule, mINP, BAKS, BAUS and query expansion, no package exists that
+works without torch, so they are implemented here from their definitions.
 
-Rows, identities and cameras come from splitmix64, as in tests/lib/test_rows.h. Every value is a small multiple of 1/4096,
-so that each dot product is exact in float32 and both sides rank the same numbers.
+Rows, identities and cameras come from splitmix64, as in tests/lib/test_rows.h. Every value is a small multiple of
+1/4096, so that each dot product is exact in float32 and both sides rank the same numbers.
 """
 import importlib.util
 import os
@@ -38,7 +38,7 @@ class Chance:
 
 
 def rows(seed):
-    """Identity 0 is a distractor, the last two are only queried."""
+    """Identity 0 is a distractor; the last two occur only in queries."""
     chance = Chance(seed)
     centre = [[chance(1025) - 512 for _ in range(DIM)] for _ in range(IDENTITIES)]
     count = QUERIES + GALLERY
@@ -60,14 +60,14 @@ def torchreid(name):
 
 
 def hits(score, who, camera, q):
-    """The ranking of one query as its authors' codes have it: what takes no part is gone."""
+    """The ranking of one query as in the authors' code: excluded rows are removed."""
     order = np.argsort(-score[q], kind="stable")
     gone = (who[QUERIES:][order] == who[q]) & (camera[QUERIES:][order] == camera[q])
     return order[~gone], (who[QUERIES:][order] == who[q])[~gone]
 
 
 def trapezoid(score, who, camera):
-    """layumi/Person_reID_baseline_pytorch, compute_mAP; queries without a match count 0."""
+    """compute_mAP of layumi/Person_reID_baseline_pytorch; queries without a match count as 0."""
     total = 0
     for q in range(QUERIES):
         places = np.flatnonzero(hits(score, who, camera, q)[1])
@@ -109,7 +109,7 @@ def pairs(out, score, who, camera):
 
 
 def balanced(who, right):
-    """wildlife-datasets: each identity has the same weight."""
+    """As in wildlife-datasets: each identity has the same weight."""
     return np.mean([np.mean(right[who == one]) for one in np.unique(who)])
 
 
@@ -154,7 +154,7 @@ def reranked(values, k1, k2, lambda_):
 
 
 def expanded(values, k, alpha):
-    """fast-reid's aqe, once."""
+    """fast-reid's aqe, applied once."""
     unit = values / np.sqrt((values ** 2).sum(1, keepdims=True))
     cosine = unit @ unit.T
     near = np.argsort(-cosine, axis=1, kind="stable")[:, :k]
@@ -163,7 +163,7 @@ def expanded(values, k, alpha):
 
 
 def calibrations(out, score, who):
-    """All pairs of queries and gallery, whatever the camera."""
+    """All pairs of queries and gallery, regardless of the camera."""
     genuine = (who[:QUERIES, None] == who[None, QUERIES:]).ravel()
     values = score.ravel()
     weight = np.where(genuine, 0.5 / genuine.sum(), 0.5 / (~genuine).sum())
@@ -182,7 +182,7 @@ def main():
     with open(os.path.join(HERE, "metrics.txt"), "w") as out:
         values, who, camera = rows(7)
         score = values[:QUERIES] @ values[QUERIES:].T
-        # neither two equal scores that a sort could turn round, nor two in one step of the counts
+        # no two equal scores, which a sort could exchange, and no two in one step of the counts
         assert min(np.diff(np.sort(row)).min() for row in score) > 0
         ranking(out, "plain", score, who, camera)
         pairs(out, score, who, camera)

@@ -1,17 +1,17 @@
 """Makes partitions.txt: how well seeded groups agree with seeded identities.
 
-    python3 tests/golden/make_partitions.py     needs numpy and scikit-learn (1.9.1 was used); bcubed (1.5), if it is
-                                                there, is asked, too
+    python3 tests/golden/make_partitions.py     needs numpy and scikit-learn (1.9.1 was used); also compares with
+                                                bcubed (1.5) if it is installed
 
-A line has the seed, the number of rows, of groups and of identities to draw from (0: every row is alone), the rows in a
-hundred whose group is their identity; then the numbers of groups, identities and rows alone that came out, and BCubed
-precision, recall and F, pairwise precision, recall and F, the adjusted Rand index, the adjusted mutual information.
-Rows come from splitmix64, as in tests/tools/groups/t_partition.c.
+A line has the seed, the number of rows, the numbers of groups and of identities to draw from (0: every row is alone),
+and the percentage of rows whose group is their identity; then the resulting numbers of groups, identities and rows that
+are alone, BCubed precision, recall and F, pairwise precision, recall and F, the adjusted Rand index, and the adjusted
+mutual information. Rows come from splitmix64, as in tests/tools/groups/t_partition.c.
 
-Counts of pairs and the Rand index are scikit-learn's. BCubed is written down from its definition (Amigó et al. 2009): a
-loop over all pairs of rows, and for many rows from counts. The mutual information is scikit-learn's with the
-factorials, logarithms and sums in 40 digits: from a thousand rows on, what scikit-learn computes from the log-gamma
-function has fewer than 12 right digits. That both are the same is checked.
+Counts of pairs and the Rand index are scikit-learn's. BCubed is implemented from its definition (Amigó et al. 2009), as
+a loop over all pairs of rows and, for many rows, from counts. The mutual information follows scikit-learn with
+factorials, logarithms and sums of 40 digits, because from a thousand rows on, scikit-learn's log-gamma function gives
+fewer than 12 correct digits. Both ways are checked to give the same.
 """
 import os
 from collections import Counter
@@ -51,7 +51,7 @@ class Chance:
 
 
 def labels(seed, rows, groups, identities, alike):
-    """Lower numbers are drawn more often, so that sizes differ."""
+    """Draws lower numbers more often, so that sizes differ."""
     chance = Chance(seed)
     group, identity = [], []
     for i in range(rows):
@@ -97,7 +97,7 @@ def pairwise(group, identity):
 
 
 class Exact:
-    """The terms of scikit-learn's expected_mutual_information and of its entropies, in decimal digits."""
+    """The terms of scikit-learn's expected_mutual_information and of its entropies, in decimal arithmetic."""
 
     def __init__(self, rows):
         getcontext().prec = 40

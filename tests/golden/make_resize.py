@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
-"""Makes the goldens of tests/core/t_resize.c from real Pillow and real torchvision.
+"""Makes the goldens of tests/core/t_resize.c with the real Pillow and torchvision.
 
-    python3 tests/golden/make_resize.py            writes resize.txt, resize.bin, crop.txt, weights.txt beside this file
-    python3 tests/golden/make_resize.py --check    compares with them instead (crop.txt only if torchvision is there)
+    python3 tests/golden/make_resize.py            writes resize.txt, resize.bin, crop.txt, weights.txt to its folder
+    python3 tests/golden/make_resize.py --check    compares with them instead (crop.txt only with torchvision)
 
-Needs Pillow and numpy; torchvision and a Pillow before 12.2 for crop.txt. Pillow always resized along rows first; since
-12.2 it begins with the columns of very tall images, and since 13.0 it does so wherever the height shrinks by more than
-twice as many pixels as the width. The goldens keep the older order, which resize() below gets from every version. The
-pictures come from formulas that the C test repeats, so that only hashes (FNV-1a, 64 bits) are stored, and for a few
-cases the pixels too (resize.bin; the last column is the offset).
+Needs Pillow and numpy; crop.txt also needs torchvision and a Pillow before 12.2. Pillow used to resize rows first.
+Since 12.2 it begins with the columns of very tall images, and since 13.0 whenever the height shrinks by more than twice
+as many pixels as the width. The goldens keep the older order, which resize() below gets from every version. The images
+come from formulas that the C test repeats, so that only hashes (FNV-1a, 64 bits) are stored and, for a few cases, the
+pixels (resize.bin; the last column is the offset).
 
 resize.txt  format kind seed width height  x y box_width box_height  out_width out_height filter  hash offset
 crop.txt    preset filter edge height width  kind seed image_width image_height  hash
             edge: short side after resizing, 0 for none; preset -: none has these values
 weights.txt source resized filter  hash
-            of the doubles that weights are made of: a wrong last bit in them hardly ever shows in a pixel
+            of the doubles from which weights are made: a wrong last bit in them is rarely visible in a pixel
 """
 import os
 import struct
@@ -38,7 +38,7 @@ def picture(kind, seed, width, height, channels):
         z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9
         z = (z ^ (z >> 27)) * 0x94D049BB133111EB
         return ((z ^ (z >> 31)) >> 56).astype(numpy.uint8)
-    if kind == "gradient":  # columns, rows, diagonal, in turn
+    if kind == "gradient":  # along columns, rows and the diagonal, in turn by channel
         across, down = x * 255 // max(width - 1, 1), y * 255 // max(height - 1, 1)
         which = ((c + seed) % 3).astype(numpy.int64)
         return numpy.choose(which, (across, down, (across + down) // 2)).astype(numpy.uint8)
@@ -53,7 +53,7 @@ def fnv1a(data):
 
 
 def resize(image, size, resample):
-    """Along rows, then along columns. Where Pillow has the same order, one call must give the same."""
+    """Resizes along rows, then along columns. Where Pillow has the same order, a single call must give the same."""
     result = image.resize((size[0], image.height), resample).resize(size, resample)
     if ROWS_FIRST:
         assert result.tobytes() == image.resize(size, resample).tobytes()
@@ -63,11 +63,11 @@ def resize(image, size, resample):
 def resize_cases():
     """(format, kind, seed, (width, height), (x, y, box_width, box_height), (out_width, out_height), filter, stored)"""
     sizes = [
-        # up
+        # enlarged
         ((1, 1), (1, 1)), ((1, 1), (7, 5)), ((2, 2), (5, 3)), ((2, 1), (128, 256)), ((3, 3), (64, 64)),
         ((5, 7), (13, 11)), ((17, 31), (128, 256)), ((50, 100), (128, 256)), ((63, 120), (128, 256)),
         ((23, 19), (97, 101)), ((3, 4), (300, 2)), ((2, 3), (1, 4096)), ((3, 2), (4096, 1)),
-        # down
+        # reduced
         ((2, 2), (1, 1)), ((64, 64), (1, 1)), ((101, 97), (19, 23)), ((640, 480), (224, 224)), ((480, 640), (128, 256)),
         ((333, 257), (32, 32)), ((255, 254), (254, 255)), ((97, 89), (2, 3)), ((1021, 509), (13, 7)),
         ((200, 3), (9, 3)), ((160, 160), (112, 112)), ((225, 225), (224, 224)), ((449, 447), (224, 224)),
@@ -76,7 +76,7 @@ def resize_cases():
         ((3, 4001), (224, 224)), ((4001, 3), (224, 224)), ((3, 4001), (5, 2)), ((4001, 3), (2, 5)),
         ((1, 4001), (128, 1)), ((20011, 2), (31, 3)), ((2, 70001), (2, 3)), ((40009, 1), (2, 2)),
         ((1000000, 1), (3, 1)), ((1, 1000000), (1, 2)),
-        # up on one axis, down on the other; equal on one; equal on both
+        # enlarged on one axis and reduced on the other; unchanged on one axis; unchanged on both
         ((31, 211), (128, 64)), ((211, 31), (64, 128)), ((128, 77), (128, 256)), ((77, 256), (128, 256)),
         ((61, 61), (61, 17)), ((61, 61), (17, 61)), ((128, 256), (128, 256)), ((1, 37), (1, 53)), ((37, 1), (53, 1)),
     ]
@@ -155,7 +155,7 @@ def crop_cases():
             for size in ((50, 50), (40, 47), (61, 40), (7, 3)):
                 seed += 1
                 yield "-", name, edge, height, width, KINDS[seed % 3], seed, size
-    # nothing is resized, and the crop is smaller, as large, or a pixel or two too large
+    # nothing is resized, and the crop is smaller, of the same size, or a pixel or two too large
     for height, width in ((20, 20), (19, 17), (21, 20), (20, 21), (21, 21), (22, 19)):
         for size in ((20, 20), (20, 23), (31, 20)):
             seed += 1
@@ -178,7 +178,7 @@ def make_crop():
 
 
 def filter_at(name, x):
-    """bilinear_filter and bicubic_filter of Resample.c, operation by operation. Python fuses none of them."""
+    """bilinear_filter and bicubic_filter of Resample.c, operation by operation; Python never fuses them."""
     x = abs(x)
     if name == "bilinear":
         return 1.0 - x if x < 1.0 else 0.0

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Makes timm.txt, the goldens of tests/core/t_resize.c that timm's own transforms make.
+"""Makes timm.txt, goldens of tests/core/t_resize.c from timm's own transforms.
 
-    python3 tests/golden/make_timm.py              needs timm, which brings torchvision, and Pillow; no weights are fetched
+    python3 tests/golden/make_timm.py              needs timm, which brings torchvision, and Pillow; fetches no weights
 
-timm.txt  model "eval" or "test"  kind seed image_width image_height  hash  mean(3) std(3)  preset text, to the line's end
+timm.txt  model "eval" or "test"  kind seed image_width image_height  hash  mean(3) std(3)  preset text, to the end
           test: with the input size and crop that timm's configuration has for tests
 
-Each line: timm's configuration of a model (timm.data.resolve_data_config), its Resize and CenterCrop on an image of
-make_resize.py, the hash of the pixels, and the text of the preset that must give them. What the texts are was decided by
-reading the configurations; whether they are right, t_resize says. Images
-whose columns Pillow resizes first are avoided.
+For each line, timm's configuration of a model (timm.data.resolve_data_config) builds its Resize and CenterCrop, which
+are applied to an image of make_resize.py. The line has the hash of the pixels and the text of the preset that must
+produce them. The texts were written after reading the configurations; t_resize checks that they are right. Images whose
+columns Pillow resizes first are avoided.
 """
 import os
 

@@ -1,12 +1,12 @@
-"""Makes tracks.txt: what t_tracks.c is compared with.
+"""Makes tracks.txt, with which t_tracks.c compares its results.
 
     python3 tests/golden/make_tracks.py     needs numpy and scipy (1.17.1 was used)
 
-A line "assignment" has a seed, rows, columns, the kind of the gains, then the largest sum of gains, of scipy's
-linear_sum_assignment where gains below 0 count as 0, and Σ (row + 1) (column + 1) over the pairs that gain something;
--1 where gains are small integers, for there are several best answers. A line "kalman" has a seed and a number of steps,
-then place, velocity and the three covariances of the textbook's filter in matrices (numpy). Numbers come from
-splitmix64, as in tests/tools/tracks/t_tracks.c.
+An "assignment" line has a seed, rows, columns and the kind of the gains, then the largest sum of gains, from scipy's
+linear_sum_assignment with gains below 0 counted as 0, and Σ (row + 1) (column + 1) over the pairs with a gain, or -1 if
+gains are small integers, because several solutions are then best. A "kalman" line has a seed and a number of steps,
+then place, velocity and the three covariances of the textbook filter in matrices (numpy). Numbers come from splitmix64,
+as in tests/tools/tracks/t_tracks.c.
 """
 import os
 
@@ -34,7 +34,7 @@ class Chance:
 
 
 def gains(chance, rows, columns, kind):
-    """0: all gain something; 1: half do not; 2: integers from -2 to 3."""
+    """The kinds of gains. 0: all are positive; 1: half are not; 2: integers from -2 to 3."""
     one = {0: chance.part, 1: lambda: 2 * chance.part() - 1, 2: lambda: chance(6) - 2.0}[kind]
     return np.array([[one() for _ in range(columns)] for _ in range(rows)])
 

@@ -1,9 +1,9 @@
-"""The seeded checkpoints of tools/demo_program/seeded.h once more, in numpy: the same bytes, from the same rules.
+"""The seeded checkpoints of tools/demo_program/seeded.h in numpy: the same bytes, from the same rules.
 
     seeded.py --net resnet50 -o FILE [--seed N] [--dtype f32|f16|bf16|f64] [--extras] [--projection]
 
 Every number is an integer from a hash of the tensor's name, the element's index and the seed, times one IEEE double.
-tools/demo_program/seeded.h says what the rules are good for.
+tools/demo_program/seeded.h explains the rules.
 """
 import argparse
 import json
@@ -14,7 +14,7 @@ import numpy as np
 
 MASK = (1 << 64) - 1
 ONE = 1 << 23  # the integers run from -ONE to ONE - 1
-# Behind ResNet-50's trunk: preset, a learned exponent, linear layer to 512, its own bias, batch norm
+# After ResNet-50's trunk: preset, a learned exponent, a linear layer to 512, that layer's bias, batch norm.
 TAILS = {
     "resnet50": ("torchvision-v1", False, None, False, None),
     "resnet50-multiscale": ("torchvision-v1", False, None, False, None),
@@ -28,12 +28,12 @@ TAILS = {
 }
 NETS = list(TAILS)
 NETS += [tf + f"efficientnet_b{i}" for tf in ("", "tf_") for i in range(4)]
-NAMED = ["resnet50-fastreid"] + NETS[-4:]  # their tensors are another network's
+NAMED = ["resnet50-fastreid"] + NETS[-4:]  # their tensors are those of another network
 MULTIPLIERS = [(1.0, 1.0), (1.0, 1.1), (1.1, 1.2), (1.2, 1.4)]  # width, depth of B0 … B3
 
 
 def integers(name, count, seed):
-    """Uniform integers: splitmix64 from a start that the name (FNV-1a) and the seed fix."""
+    """Uniform integers: splitmix64, started from the name (FNV-1a) and the seed."""
     start = 0xCBF29CE484222325
     for byte in name.encode():
         start = (start ^ byte) * 0x100000001B3 & MASK
@@ -46,7 +46,7 @@ def integers(name, count, seed):
     return (z >> np.uint64(40)).astype(np.int64) - ONE
 
 
-# Rules: integers of shape (outs, ins, taps) to integers, and what one of them is worth.
+# Rules map integers of shape (outs, ins, taps) to integers, and give the value of one of them.
 
 
 def filters(k, scale):
@@ -205,7 +205,7 @@ def efficientnet(net, width, depth, projection):
 
 
 def build(name, extras=False, projection=False):
-    """The tensors of a network and its preset."""
+    """The tensors of a network, and its preset."""
     net = Net(extras)
     if name.startswith("resnet50"):
         resnet50(net, name)

@@ -1,6 +1,7 @@
-"""celery_tests.py WHAT: what t_celery.sh makes and checks in Python, beside examples/celery and examples/python.
+"""celery_tests.py WHAT: what t_celery.sh prepares and checks in Python, with examples/celery and examples/python.
 
-prepare N: N small crops and a gallery. check: the database beside want.npy, which one run of `reid embed` has made."""
+prepare N: makes N small crops and a gallery. check: compares the database with want.npy, the result of a single run of
+`reid embed`."""
 import os
 import random
 import sys
@@ -9,7 +10,7 @@ import numpy as np
 
 
 def prepare(n):
-    """Noise of few colours; a crop looks a little like one of the gallery's."""
+    """Noise with few colours; a crop slightly resembles one of the gallery's."""
     dice = random.Random(7)
     faces = [bytes(dice.randbytes(3 * 40 * 32)) for _ in range(6)]
     for i, face in enumerate(faces):
@@ -24,7 +25,7 @@ def prepare(n):
 
 
 def check(bad):
-    """Every detection has exactly one result, and it is that of a single run. bad: the one that is not an image."""
+    """Every detection has exactly one result, that of a single run. bad: the detection that is not an image."""
     import tasks
     bad = int(bad)
     fingerprint, identities, index = tasks.gallery()
@@ -42,7 +43,7 @@ def check(bad):
         if detection == bad:
             assert "not an image" in error and identity is None and embedding is None, error
             continue
-        row = detection - 1 - (detection > bad)  # reid embed leaves out what is no image
+        row = detection - 1 - (detection > bad)  # reid embed leaves out the file that is not an image
         assert error is None, error
         assert embedding == want[row].tobytes(), f"detection {detection} has other bits"
         assert (identity, score) == (identities[hits.rows[row, 0]], hits.scores[row, 0]), f"detection {detection}"

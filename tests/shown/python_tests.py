@@ -1,4 +1,4 @@
-"""The tests of examples/python/reid.py; t_python.sh runs them in a folder of their own that has b0.safetensors."""
+"""The tests of examples/python/reid.py. t_python.sh runs them in a separate folder that contains b0.safetensors."""
 
 import inspect
 import os
@@ -36,7 +36,7 @@ def picture(seed, height, width, channels=3):
 
 
 def command(*arguments, status=0):
-    """`reid embed` on these arguments: its rows."""
+    """The rows of `reid embed` on these arguments."""
     done = subprocess.run([COMMAND, "embed", "-q", "-m", "b0.safetensors", "--size", "64x64", "-o", "command.npy",
                            *arguments], stderr=subprocess.PIPE, text=True)
     assert done.returncode == status, done.stderr
@@ -44,7 +44,7 @@ def command(*arguments, status=0):
 
 
 def fields_of(struct):
-    """The names of a struct's fields, as reid.h has them."""
+    """The names of a struct's fields in reid.h."""
     with open(os.path.join(TOP, "reid.h")) as file:
         text = re.search(r"^typedef struct " + struct + r" {(.*?)^} ", file.read(), re.M | re.S)[1]
     text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
@@ -56,7 +56,7 @@ def fields_of(struct):
 
 
 def write_png(path, samples, color):
-    """A PNG of 16 bits a sample, which Pillow does not write in colour. color: 0 grey, 2 RGB."""
+    """A PNG with 16 bits per sample; Pillow does not write these in colour. color: 0 grey, 2 RGB."""
     def chunk(kind, data):
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
     lines = b"".join(b"\0" + line.astype(">u2").tobytes() for line in samples)
@@ -257,7 +257,7 @@ class Pictures(Case):
             self.equal(self.reid.embed(image), wanted)
             self.equal(self.reid.embed(ImageOps.exif_transpose(image)), wanted)
         self.equal(self.reid.embed("turned.jpg"), wanted)
-        self.assertGreater(cosine(wanted[0], command("turned.jpg")[0]), 0.999)  # another decoder
+        self.assertGreater(cosine(wanted[0], command("turned.jpg")[0]), 0.999)  # with another decoder
         with Image.open("turned.png") as image:
             self.equal(self.reid.embed(np.asarray(ImageOps.exif_transpose(image))), command("turned.png"))
         self.equal(self.reid.embed("turned.png"), command("turned.png"))
@@ -278,7 +278,7 @@ class Pictures(Case):
         grey = np.ascontiguousarray(array[:, :, 1])
         self.equal(self.reid.embed(grey), self.reid.embed(np.repeat(grey[:, :, None], 3, axis=2)))
         self.equal(self.reid.embed(np.stack([array, array])), np.repeat(wanted, 2, axis=0))
-        line = np.broadcast_to(array[:1], array.shape)  # its rows lie upon each other
+        line = np.broadcast_to(array[:1], array.shape)  # all rows share their memory
         self.equal(self.reid.embed(line), self.reid.embed(line.copy()))
         self.equal(self.reid.embed(iter([array])), wanted)
         array.flags.writeable = False
@@ -544,7 +544,7 @@ class Life(Case):
         thread.start()
         for _ in range(5):
             time.sleep(0.01)
-            self.in_child(lambda: other.close() is None)  # it neither waits for a thread that is not there nor crashes
+            self.in_child(lambda: other.close() is None)  # must neither wait for a thread that does not exist nor crash
         stop.set()
         thread.join()
         other.close()
@@ -596,7 +596,7 @@ class Queues(Case):
         other.close()
         self.assertTrue(all(future.result(0).shape == (1, 1280) for future in futures))
         self.code("REID_ERR_INVALID_ARG", "this Queue is closed", queue.submit, picture(73, 60, 50))
-        Queue(Reid("b0.safetensors", **SMALL)).submit(picture(74, 60, 50))  # nobody closes these
+        Queue(Reid("b0.safetensors", **SMALL)).submit(picture(74, 60, 50))  # never closed
 
 
 class Search(Case):

@@ -1,6 +1,6 @@
 #!/bin/sh
-# examples/celery with a real Redis and 32 prefork children of Celery beside one `reid serve`: children, the server and
-# at last all of Celery are killed in the middle, and at the end every detection has exactly one result, equal to the
+# examples/celery with a real Redis and 32 prefork children of Celery, next to one `reid serve`: children, the server
+# and finally all of Celery are killed during the work; at the end, every detection has exactly one result, with the
 # bytes of a single run. Celery is installed from PyPI.
 #
 #   sh tests/shown/t_celery.sh
@@ -25,7 +25,7 @@ stop() {
     for id in $redis $server; do kill -KILL "$id" 2>/dev/null; done
 }
 trap 'stop; rm -rf "$work" "$short"' EXIT
-export TMPDIR="$short" # what is killed leaves a folder
+export TMPDIR="$short" # killed processes leave a folder behind
 export REID_LIBRARY="$repository/build/libreid.so" PYTHONDONTWRITEBYTECODE=1
 export PYTHONPATH="$repository/examples/python:$repository/examples/celery"
 export REID_SOCKET="$short/reid.sock" REID_MODEL=b0 REID_VISIBILITY=5 REID_BROKER="redis+socket://$short/redis.sock"
@@ -37,7 +37,7 @@ start_server() {
     "$REID" serve -q -m b0.safetensors --size 64x64 --threads 1 --batch 8 --socket "$REID_SOCKET" 2>serve.log &
     server=$!
 }
-start_celery() { # in a session of its own
+start_celery() { # in a separate session
     setsid "$bin/celery" -A tasks worker --pool prefork --concurrency 32 --loglevel INFO >>celery.log 2>&1 &
     celery=$!
 }
@@ -56,7 +56,7 @@ wait_for() { # wait_for WHAT COMMAND...: at most 60 s
         [ $n -lt 600 ] || { check "in time: $what" false; tail -n 5 celery.log; return 1; }
     done
 }
-kill_children() { # kill_children N: some of those that work
+kill_children() { # kill_children N: that many of those that work
     # shellcheck disable=SC2046 # several numbers
     kill -KILL $(pgrep -P "$celery" | shuf -n "$1") 2>/dev/null
 }
@@ -76,7 +76,7 @@ start_celery
 "$python" "$example" submit 6 >"$out"
 prints "^$detections detections in 200 tasks"
 
-# The server is stopped before something is killed: what waits for it stays on its way for as long as that takes.
+# The server is stopped before anything is killed, so that tasks that wait for it remain unfinished for that long.
 wait_for 'the first results' reached 50
 kill -STOP $server
 kill_children 8
@@ -90,7 +90,7 @@ wait_for 'results of the second server' reached 300
 kill -STOP $server
 check "not all are there yet" [ "$(results)" -lt $detections ]
 kill_children 8
-stop_celery # the main process and all children: nobody gives their tasks back
+stop_celery # the main process and all children, so that none returns its tasks
 wait $celery 2>/dev/null
 left=$(asked hlen unacked)
 check "tasks that only the visibility time-out brings back ($left)" [ "$left" -gt 0 ]
@@ -100,7 +100,7 @@ kill -CONT $server
 start_celery
 all_acknowledged() { [ "$(asked hlen unacked)" = 0 ] && [ "$(asked llen celery)" = 0 ]; }
 wait_for 'an empty queue' all_acknowledged
-if ! reached $detections; then # Redis forgets what was on its way to a worker that is killed; submitting again is safe
+if ! reached $detections; then # Redis forgets tasks on their way to a killed worker; submitting them again is safe
     echo "$((detections - $(results))) detections were on their way to a worker when it was killed"
     "$python" "$example" submit 6
     wait_for 'all results' reached $detections
@@ -113,9 +113,9 @@ check "what is in the database" "$python" "$repository/tests/shown/celery_tests.
 prints '^0 detections in 0 tasks'
 "$python" "$example" list >"$out"
 lines "$out" $detections
-kill -TERM "$celery" # ends well, with its children
+kill -TERM "$celery" # stops in an orderly way, with its children
 wait "$celery"
 got=$?
-check "Celery ends well (was $got)" [ $got = 0 ]
+check "Celery stops with status 0 (was $got)" [ $got = 0 ]
 celery=''
 finish

@@ -1,6 +1,6 @@
 #!/bin/sh
-# CMakeLists.txt: a project of somebody else's gets reid::reid and reid::header by add_subdirectory, by FetchContent,
-# and by find_package after `cmake --install` and after `make install`; versions that do not fit are refused.
+# CMakeLists.txt: another project gets reid::reid and reid::header by add_subdirectory, by FetchContent, and by
+# find_package after `cmake --install` and after `make install`; versions that do not fit are refused.
 #
 #   sh tests/shown/t_cmake.sh
 set -u
@@ -17,7 +17,7 @@ LC_ALL=C
 export LC_ALL
 . tests/lib/check.sh
 log=$dir/log
-# The smallest reid.h: what is tested is how it is built.
+# The smallest reid.h, because only building it is tested here.
 small='-DREID_NO_CUDA=ON -DREID_NO_VECTORS=ON -DREID_NO_NARROW=ON -DREID_NO_SEARCH=ON -DREID_NO_QUEUE=ON'
 
 check() { # check NAME COMMAND...: the command succeeds
@@ -31,7 +31,7 @@ refuses() { # refuses NAME TEXT COMMAND...
     if "$@" > "$log" 2>&1; then bad "$name: worked"; elif shows "$text" "$log"; then good; else bad "$name"; fi
 }
 
-# project NAME LINE...: a project whose CMakeLists.txt has these lines, the program $PROGRAM with the library and,
+# project NAME LINE...: makes a project whose CMakeLists.txt has these lines, the program $PROGRAM with the library and,
 # unless WHOLE is empty, one that compiles the header itself
 project() {
     at=$dir/$1
@@ -51,7 +51,7 @@ EOF
             'target_link_libraries(whole PRIVATE reid::header)'
     } > "$at/CMakeLists.txt"
 }
-# built NAME OPTION...: configures and builds it
+# built NAME OPTION...: configures and builds the project
 built() {
     at=$dir/$1
     shift
@@ -79,11 +79,11 @@ project fetched 'include(FetchContent)' "FetchContent_Declare(reid URL $dir/reid
     'FetchContent_MakeAvailable(reid)'
 PROGRAM=user
 if built fetched -DBUILD_SHARED_LIBS=ON -DCMAKE_BUILD_TYPE=Debug; then
-    check 'fetched: a program that is called reid runs' "$dir/fetched/build/reid"
+    check 'fetched: a program named reid runs' "$dir/fetched/build/reid"
     so=$(find "$dir/fetched/build" -name 'libreid.so.*.*')
     nm -D --defined-only "$so" | awk 'NF == 3 { print $3 }' > "$dir/exported"
     check 'the shared library exports something' test -s "$dir/exported"
-    check 'the shared library exports reid_* alone' sh -c "! grep -v '^reid_[a-z]' '$dir/exported'"
+    check 'the shared library exports only reid_*' sh -c "! grep -v '^reid_[a-z]' '$dir/exported'"
     check 'and has a soname' sh -c "readelf -dW '$so' | grep -q 'SONAME.*\[libreid.so.0\]'"
 fi
 
@@ -109,7 +109,7 @@ mv "$dir/moved/include/reid.h" "$dir/kept.h"
 refuses 'no header' 'reid.h or libreid is missing' cmake -S "$dir/found" -B "$dir/found/again" \
     -DCMAKE_PREFIX_PATH="$dir/moved"
 
-# --- installed by make, in a folder that is not beside the header ---
+# --- installed by make, in a folder apart from the header ---
 check 'make install' make -s install DESTDIR="$dir/root" PREFIX=/opt/reid LIBDIR=/opt/reid/lib64/here
 project made 'find_package(reid 0.1.0 EXACT REQUIRED)'
 sed -i "s|/opt/reid|$dir/root/opt/reid|" "$dir/root/opt/reid/lib64/here/cmake/reid/reid-config.cmake"
@@ -118,12 +118,12 @@ if built made -Dreid_DIR="$dir/root/opt/reid/lib64/here/cmake/reid"; then
     check 'made: with the shared library' sh -c "readelf -dW '$dir/made/build/user' | grep -q 'NEEDED.*libreid.so.0'"
 fi
 
-# --- make lib, whatever the user's flags say about visibility ---
+# --- make lib, whatever the user's flags for visibility ---
 mkdir "$dir/hidden" && cp -r Makefile reid.h reid_kernels.cu tools "$dir/hidden" && mkdir "$dir/hidden/tests" &&
     cp -r tests/emulator "$dir/hidden/tests" || exit 1
 check 'make lib with -fvisibility=hidden' make -s -C "$dir/hidden" lib CFLAGS='-O1 -fvisibility=hidden' \
     CPPFLAGS="$(echo "$small" | sed 's/=ON//g')"
 nm -D --defined-only "$dir/hidden/build/libreid.so" | grep -c ' T reid_' > "$dir/count"
-check 'exports its functions all the same' sh -c "[ $(cat "$dir/count") -gt 20 ]"
+check 'it still exports its functions' sh -c "[ $(cat "$dir/count") -gt 20 ]"
 rm -f "$log"
 finish

@@ -1,6 +1,7 @@
 #!/bin/sh
-# The CPU's kernel ladder of examples/: every rung of every instruction set against a sum in double and against rung 1's
-# bits, on sizes with remainders; and broken kernels, which it has to see.
+# The CPU's kernel ladder of examples/: compares every rung of every instruction set with a sum in double and with the
+# bits of rung 1, on sizes with remainders. Broken kernels must be detected.
+#
 #     sh tests/shown/t_cpu_ladder.sh
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -17,7 +18,8 @@ bad() {
     sed 's/^/    /' "$out/log"
 }
 
-# build PROGRAM SOURCE COMMAND...: with warnings as errors; out of the source's folder, for it includes itself
+# build PROGRAM SOURCE COMMAND...: with warnings as errors; not in the source's folder, because the source includes
+# itself
 build() {
     program=$1 source=$2
     shift 2
@@ -27,7 +29,7 @@ build() {
     return 1
 }
 
-# says STATUS TEXT ARGUMENTS...: of $ladder
+# says STATUS TEXT ARGUMENTS...: what $ladder prints
 says() {
     status=$1 text=$2
     shift 2
@@ -36,7 +38,7 @@ says() {
     bad "$ladder $*: not status $status with \"$text\""
 }
 
-# climb RUNGS ARGUMENTS...: so many are right, with the same bits and a time, and the others are skipped
+# climb RUNGS ARGUMENTS...: this many rungs are right, with equal bits and a time; the others are skipped
 climb() {
     rungs=$1
     shift
@@ -59,7 +61,7 @@ climb_all() {
 command -v gcc > /dev/null || { echo 'skipped: gcc is missing'; exit 77; }
 ladder=$out/gcc
 build "$ladder" examples/cpu_ladder.c gcc -O2 -ftree-vectorize || exit 1
-for isa in avx2 avx512; do # those of this CPU
+for isa in avx2 avx512; do # the instruction sets of this CPU
     if "$ladder" --small --isa $isa > "$out/log" 2>&1; then isas="$isas $isa"
     elif grep -q '^cpu_ladder: .* or not supported by this CPU$' "$out/log"; then
         skipped=$((skipped + 1))
@@ -85,7 +87,7 @@ else
     echo 'skipped: clang is missing'
 fi
 
-# plant NAME SCRIPT: builds the ladder with a fault that sed puts into it
+# plant NAME SCRIPT: builds the ladder with a bug that sed inserts
 plant() {
     mkdir -p "$out/$1"
     sed "$2" examples/cpu_ladder.c > "$out/$1/cpu_ladder.c"

@@ -1,14 +1,14 @@
 #!/bin/sh
-# Builds every program of examples/ with the compile line that stands in its head, and runs it. Compiling reid.h is most
-# of the work: most programs get its declarations, and an object that all of them link; some, other ones each time, are
-# built from the text alone, as their head says but for less optimising (t_compile.sh and t_readme.sh have -O2). What
-# gcc makes is run; clang checks the text, with the same lines.
+# Builds every program of examples/ with the compile line in its head comment, and runs it. Compiling reid.h takes most
+# of the time, so most programs get only its declarations and share one object; some, other ones in each run, are built
+# exactly as their head says except for less optimisation (t_compile.sh and t_readme.sh use -O2). The programs that gcc
+# builds are run; clang checks the source with the same lines.
 #
 #   sh tests/shown/t_examples.sh
 #
 # `cc` and `c++` in those lines become gcc and g++, then clang and clang++, each with the warnings below as errors. The
-# programs get reid.h and nothing else of this project. Weights come from REID_TEST_WEIGHTS (an efficientnet_b0
-# checkpoint), else from build/seeded.
+# programs get only reid.h of this project. Weights come from REID_TEST_WEIGHTS (an efficientnet_b0 checkpoint),
+# otherwise from build/seeded.
 # Exit code: 0; 1 after a failure; 77 if nothing could run.
 # shellcheck disable=SC2016 # the single quotes hold awk programs
 set -u
@@ -24,13 +24,13 @@ warnings='-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wundef -Werror'
 c_warnings='-Wstrict-prototypes -Wmissing-prototypes'
 programs='hello compare_two boxes own_allocator own_threads many_threads camera print_plan plain user static_tool
     static_tool_musl gpu_batch patched_kernel'
-made_up='search group' # need no weights
+made_up='search group' # these need no weights
 out=$scratch/out err=$scratch/err log=$scratch/log
 compiler='text' input='' last=''
 . "$root/tests/lib/check.sh"
 
-# expect STATUS STDOUT STDERR COMMAND...: the exit code, and a regular expression that a line of each stream matches; an
-# empty one means that the stream has to be empty. The streams stay in $out and $err.
+# expect STATUS STDOUT STDERR COMMAND...: the exit code, and for each stream a regular expression that a line of it must
+# match; an empty one means that the stream must be empty. The streams remain in $out and $err.
 expect() {
     want=$1 want_out=$2 want_err=$3
     shift 3
@@ -52,7 +52,7 @@ check() { # check NAME COMMAND...: the command succeeds
     if holds "$@" > "$log" 2>&1; then good; else bad "$compiler: $name"; fi
 }
 
-# The compile lines in the head comment of a file: what starts with a compiler's name.
+# The compile lines in the head comment of a file: those that begin with a compiler's name.
 compile_lines() {
     sed -n -e 's/^ *\(\(cc\|c++\|musl-gcc\) -O2 .*\)$/\1/p' -e '/\*\//q' "$1"
 }
@@ -83,7 +83,7 @@ make_weights() {
 
 # --- compiling --------------------------------------------------------------------------------------------------------
 
-# A folder whose `cc`, `c++` and `musl-gcc` are the given compilers with the warnings added, and $LAST at the end.
+# A folder whose `cc`, `c++` and `musl-gcc` run the given compilers with the warnings and, at the end, $LAST.
 make_compilers() {
     mkdir -p "$scratch/bin"
     wrap cc "$1" "$warnings $c_warnings"
@@ -110,7 +110,7 @@ why_not() {
     fi
 }
 
-# The implementation as an object that knows stb_image where there is one, and stb_image for programs that have none.
+# The implementation as an object that uses stb_image if it is installed, and stb_image for programs without it.
 build_objects() {
     : > "$scratch/stb.c"
     { echo '#define REID_IMPLEMENTATION' && echo '#include "exact/reid.h"'; } > "$scratch/reid.c"
@@ -127,7 +127,7 @@ end_of_line() {
     case $compiler-$1 in
     clang-*) last='-DEXACT -fsyntax-only -Wno-unused-command-line-argument' ;; # of libraries
     *-cpu_ladder.c | *-ladder.c) last=-O0 ;;
-    gcc-many_threads.c | gcc-camera.c | gcc-gpu_batch.c) ! my_turn || last='-DEXACT -O1' ;; # they compute much
+    gcc-many_threads.c | gcc-camera.c | gcc-gpu_batch.c) ! my_turn || last='-DEXACT -O1' ;; # these compute a lot
     *) ! my_turn || last='-DEXACT -O0' ;;
     esac
     case $last in
@@ -179,13 +179,13 @@ run_pictures() { # the programs that decode images
             ./many_threads "$weights" a.ppm b.ppm
     fi
     if [ -x camera ]; then
-        head -c 36864 a.ppm > frame.rgb # any pixels do
+        head -c 36864 a.ppm > frame.rgb # any pixels will do
         cat frame.rgb frame.rgb frame.rgb > film.rgb
         { echo 'P6 128 96 255' && cat frame.rgb; } > frame.ppm
         printf '%s,-1,%s,1,64,96,0.9\n' 1 1 1 65 2 3 2 65 3 5 > boxes.txt
         camera="./camera '$weights' 128x96"
         expect 0 '^frame 3: track 1 is me 0\.[0-9]+$' '' sh -c "$camera boxes.txt 0 me=frame.ppm < film.rgb"
-        check 'two tracks, told in order' sh -c "grep -qE '^frame 2: track 1 is me .*, track 2 is me ' '$out' &&
+        check 'two tracks, reported in order' sh -c "grep -qE '^frame 2: track 1 is me .*, track 2 is me ' '$out' &&
             [ \"\$(cut -c 1-7 '$out' | tr '\n' ,)\" = 'frame 1,frame 2,frame 3,3 frame,' ]"
         expect 0 '^3 frames: 3 in time, 0 too late, 0 dropped; ' '' sh -c "$camera boxes.txt 0 < film.rgb"
         expect 0 '^3 frames: [0-9]+ in time, [0-9]+ too late, [0-9]+ dropped; ' '' \
@@ -198,7 +198,7 @@ run_pictures() { # the programs that decode images
     fi
     if [ -x user ]; then
         expect 0 '^1\.0000 copy\.ppm$' '' ./user "$weights" a.ppm b.ppm copy.ppm
-        check 'user puts the equal picture first' sh -c "head -n 1 '$out' | grep -q copy.ppm"
+        check 'user ranks the equal image first' sh -c "head -n 1 '$out' | grep -q copy.ppm"
     fi
     for command in './hello' './compare_two a.ppm' './many_threads a.ppm' './user a.ppm'; do
         program=${command%% *} first=${command#"${command%% *}"}
@@ -219,7 +219,7 @@ run_plain() { # the programs that read no image
     fi
     if [ -x own_allocator ]; then
         expect 0 '^embed: +0 allocations$' '' ./own_allocator "$weights"
-        check 'own_allocator gives back all that it takes, also when it fails' awk '
+        check 'own_allocator frees all that it allocates, also after a failure' awk '
             /^create:/ { created = $2 } /^destroy:/ { freed = $2 } /no memory .*, balance 0 bytes$/ { balanced = 1 }
             END { exit !(created > 0 && created == freed && balanced) }' "$out"
     fi
@@ -236,7 +236,7 @@ run_plain() { # the programs that read no image
     fi
 }
 
-run_loops() { # the networks in plain loops, beside the library's
+run_loops() { # the networks in plain loops, against the library's
     [ -x plain ] || return 0
     expect 0 '^efficientnet_b0: 51 of 51 operations that the library shows agree$' '' ./plain "$weights" 65 39
     expect 1 '' 'plain: .*-3' ./plain "$weights" -3 -3
@@ -253,7 +253,7 @@ run_loops() { # the networks in plain loops, beside the library's
     rm -f "$scratch/other.safetensors"
 }
 
-run_ladder() { # tests/shown/t_cpu_ladder.sh has the rest
+run_ladder() { # tests/shown/t_cpu_ladder.sh tests the rest
     if [ -x cpu_ladder ]; then expect 0 '^4  tiles of 4 pixels .* same .* %$' '' ./cpu_ladder --small; fi
 }
 
@@ -261,7 +261,7 @@ run_gpu() { # where there is no GPU; tests/gpu/t_gpu_check.sh runs them on the e
     if [ -e /proc/driver/nvidia/version ]; then return; fi
     if [ -x gpu_batch ]; then
         expect 0 '^no GPU: .*libcuda' '' ./gpu_batch "$weights" kernels.cu 64 32
-        check 'gpu_batch goes on on the CPU, with the same bits' awk '
+        check 'gpu_batch continues on the CPU, with the same bits' awk '
             /^cpu, / { cpu = 1 } /^batches of +[0-9]+: +[0-9.]+ images\/s$/ { speeds++ }
             /the same bits .*: yes$/ { same = 1 }
             END { exit !(cpu && same && speeds >= 2) }' "$out"
@@ -303,7 +303,7 @@ run_made_up() {
         "[ \"\$(grep -cE '^(templates|identities) +row +4242 .* 424 |^without it +row +4241 .* 424 ' '$out')\" = 3 ]"
 }
 
-run_without_weights() { # every program: how it is used, and weights that are missing or something else
+run_without_weights() { # every program: its usage, and weights that are missing or something else
     for program in $programs; do
         [ -x "$program" ] || continue
         case $program in
@@ -332,7 +332,7 @@ check_texts() {
             sh -c "head -n 1 '$file' | grep -q '^/\* Demonstrates how to '"
     done
     check 'hello.c has at most 40 lines' sh -c "[ \$(wc -l < '$root/examples/hello.c') -le 40 ]"
-    check 'the examples have at most 150 lines each, but the ladders, the networks in loops and the camera' \
+    check 'the examples have at most 150 lines each, except the ladders, the networks in loops and the camera' \
         sh -c "[ -z \"\$(wc -l '$root'/examples/* | awk '!/ladder|plain|camera|total/ && \$1 > 150')\" ]"
 }
 
@@ -342,7 +342,7 @@ mkdir "$scratch/examples"
 cp "$root"/examples/*.c "$root"/examples/*.cpp "$scratch/examples/"
 mkdir "$scratch/exact"
 cp "$root/reid.h" "$scratch/exact/"
-{ # its declarations and the headers that its implementation needs, which programs may count on; or all of it
+{ # its declarations and the headers that its implementation needs, which programs may rely on; or all of it
     printf '#ifndef EXACT\n#undef REID_IMPLEMENTATION\n#ifndef _GNU_SOURCE\n#define _GNU_SOURCE 1\n#endif\n'
     grep '^#include <' "$root/reid.h" | grep -v -e intrin -e arm_neon -e windows
     printf '#endif\n#include "exact/reid.h"\n'

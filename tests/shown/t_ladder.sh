@@ -1,7 +1,8 @@
 #!/bin/sh
-# The kernel ladder of examples/: every rung against a sum in double on the emulator, for three chips and once with
-# every access checked; and compiled by the real nvcc, where there is one, for every chip without spills and local
-# memory.
+# The kernel ladder of examples/: compares every rung with a sum in double on the emulator, for three chips and once
+# with every access checked. If the real nvcc is installed, it compiles the ladder for every chip without spills and
+# local memory.
+#
 #     sh tests/shown/t_ladder.sh
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -22,7 +23,7 @@ bad() {
 gcc -O2 -std=c99 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wundef -Wstrict-prototypes -Wmissing-prototypes \
     -Werror examples/ladder.c -o "$out/ladder" -lm > "$out/log" 2>&1 || { bad "ladder.c does not compile"; exit 1; }
 
-# climb EXPECTED_RUNGS SETTINGS...: all of them right, the others skipped, nothing timed
+# climb EXPECTED_RUNGS SETTINGS...: these are right, the others skipped, and nothing is timed
 climb() {
     rungs=$1
     shift
@@ -55,7 +56,7 @@ export LD_LIBRARY_PATH
 says 1 '^ladder: nothere.cu: cannot be read' nothere.cu
 echo 'nonsense' > "$out/nonsense.cu"
 says 1 '^ladder: ladder.cu does not compile: .*nonsense' "$out/nonsense.cu"
-# Broken kernels must be seen.
+# Broken kernels must be detected.
 sed 's/^        __syncthreads(); \/\* slice s has arrived.*$//' examples/ladder.cu > "$out/broken.cu"
 cmp -s examples/ladder.cu "$out/broken.cu" && bad "the missing barrier was not planted"
 says 1 'cp.async, 4 stages.*WRONG' --small "$out/broken.cu"

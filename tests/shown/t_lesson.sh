@@ -1,6 +1,7 @@
 #!/bin/sh
-# The lesson of examples/README.md as a reader does it, in a copy of the sources: every command works, those marked
-# "fails" fail, and what the text says about them is so; gdb stops in the emulated kernel in the thread that was named.
+# The lesson of examples/README.md as a reader follows it, in a copy of the sources: every command works, those marked
+# "fails" fail, and the text's statements about them are true; gdb stops in the emulated kernel in the named thread.
+#
 #     sh tests/shown/t_lesson.sh
 set -u
 cd "$(dirname "$0")/../.." || exit 1

@@ -1,6 +1,6 @@
 #!/bin/sh
-# `make lib` and `make install`: libreid.so and libreid.a export reid_* and nothing else, and programs are built with
-# pkg-config against what was installed: with the shared library, with the static one, with the header alone.
+# `make lib` and `make install`: libreid.so and libreid.a export only reid_*, and programs are built with pkg-config
+# against the installed files: with the shared library, with the static one, with the header alone.
 #
 #   sh tests/shown/t_library.sh
 set -u
@@ -27,7 +27,7 @@ prefix=$dir/usr
 check 'make install' make -s install DESTDIR="$dir/root" PREFIX="$prefix"
 check 'another LIBDIR' make -s install DESTDIR="$dir/root" PREFIX="$prefix" LIBDIR="$prefix/lib64/here"
 check 'DESTDIR holds everything' test ! -e "$prefix"
-mv "$dir/root$prefix" "$prefix" || exit 1 # as a package's files reach their places
+mv "$dir/root$prefix" "$prefix" || exit 1 # as a package's files are put in place
 
 # --- what the libraries export ---
 sed -n '/^   >>api/,/Stop here if you only need the API/p' reid.h |
@@ -37,12 +37,12 @@ defined -D "$prefix/lib/${so##*/}" > "$dir/shared"
 defined -g "$prefix/lib/libreid.a" > "$dir/static"
 for kind in shared static; do
     check "$kind: everything that is declared" diff "$dir/declared" "$dir/$kind"
-    check "$kind: reid_* alone" sh -c "[ -s '$dir/$kind' ] && ! grep -vE '^reid_[a-z]' '$dir/$kind'"
+    check "$kind: only reid_*" sh -c "[ -s '$dir/$kind' ] && ! grep -vE '^reid_[a-z]' '$dir/$kind'"
 done
 readelf -dW "$prefix/lib/libreid.so" > "$dir/dynamic"
 check 'soname' grep -q "SONAME.*\[${so##*/}\]" "$dir/dynamic"
 check 'no text relocations, no RPATH' sh -c "! grep -E 'TEXTREL|RPATH|RUNPATH' '$dir/dynamic'"
-check 'needs the C library alone' sh -c "! grep NEEDED '$dir/dynamic' |
+check 'needs only the C library' sh -c "! grep NEEDED '$dir/dynamic' |
     grep -vE 'lib(c|m|dl|pthread|gcc_s)\.so|ld-linux'"
 
 # --- programs ---
@@ -98,7 +98,7 @@ LD_LIBRARY_PATH=$prefix/lib
 export LD_LIBRARY_PATH
 check 'the program with the shared library needs it' sh -c "readelf -dW shared | grep -q 'NEEDED.*${so##*/}'"
 for program in static header; do
-    check "$program: needs no library of ours" sh -c "! readelf -dW $program | grep -q 'NEEDED.*libreid'"
+    check "$program: does not need libreid" sh -c "! readelf -dW $program | grep -q 'NEEDED.*libreid'"
 done
 for program in shared cpp static header; do check "$program says what is missing" ./$program; done
 if check 'seeded weights' make -s -C "$top" build/seeded &&
@@ -109,9 +109,9 @@ if check 'seeded weights' make -s -C "$top" build/seeded &&
         check "$program runs" sh -c "./$program w.safetensors > $program.txt"
         check "$program: the same bits" cmp shared.txt $program.txt
     done
-    check 'a shared library that is optimised warns of nothing' sh -c './shared w.safetensors 2>&1 >shared.again |
+    check 'an optimised shared library does not warn' sh -c './shared w.safetensors 2>&1 >shared.again |
         cmp - /dev/null'
-    check 'without -O a warning of its own' sh -c './header w.safetensors 2>&1 >header.txt |
+    check 'without -O the header warns' sh -c './header w.safetensors 2>&1 >header.txt |
         grep -q "^REID_WARN_NOT_OPTIMISED: .*use -O2"'
 fi
 rm -f "$log"

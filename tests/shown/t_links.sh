@@ -1,7 +1,7 @@
 #!/bin/sh
-# t_links.sh: what the pages (*.md) name exists: links and headings, files and rooms in tools/README.md, the options of
-# every `reid` command in a text or block. Every block of commands is run by a test, or says why not. Each rule is shown
-# to hold by breaking a page.
+# t_links.sh: everything that the pages (*.md) name exists: links and headings, files and rooms in tools/README.md, the
+# options of every `reid` command in a text or block. Every block of commands is run by a test, or says why not. Each
+# rule is shown to work by breaking a page.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/check.sh
@@ -11,9 +11,9 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 ${MAKE:-make} -s build/reid || exit 1
 
-# A rule takes the name of a page and its text, which may be a changed copy, and prints what is wrong.
+# A rule takes the name of a page and its text, which may be a changed copy, and prints the mistakes.
 
-has_heading() { # has_heading FILE ANCHOR: as GitHub makes one of a heading
+has_heading() { # has_heading FILE ANCHOR: an anchor as GitHub makes it from a heading
     sed -n 's/^#\{1,6\} //p' "$1" | tr 'A-Z ' 'a-z-' | tr -cd 'a-z0-9_\n-' | grep -qx -e "$2"
 }
 links() {
@@ -34,7 +34,7 @@ run_or_not() {
     [ -z "$(blocks sh "$2")" ] || echo "$1: no test runs its commands, and no line says why: <!-- not run: WHY -->"
 }
 
-# The commands that a page shows: in blocks, and in its text between back quotes, which may go on in the next line.
+# The commands on a page: in blocks, and between back quotes in its text, which may continue on the next line.
 commands_shown() {
     awk '/^```/ { inside = !inside; next }
         inside { sub(/ #.*/, ""); print; next }
@@ -63,7 +63,7 @@ options_exist() {
     done
 }
 
-# tools/README.md: the order of the rooms, and the files with which to start in each.
+# tools/README.md: the order of the rooms, and the files to start with in each.
 eval "$(grep '^rooms=' tests/tools/t_rooms.sh)"
 map() {
     [ "$1" = tools/README.md ] || return 0
@@ -94,7 +94,7 @@ done < "$work/pages"
 [ "$passed" -gt 15 ] && good || bad 'the pages were read'
 [ "$(commands_shown tools/gallery/README.md | wc -l)" -gt 12 ] && good || bad 'the commands were read'
 
-# broken WANTED PAGE LINE: with one more line, the page breaks a rule.
+# broken WANTED PAGE LINE: adding the line to the page breaks a rule
 broken() {
     { cat "$2" && echo "$3"; } > "$work/text"
     all_rules "$2" "$work/text" | grep -qxF -e "$1" && good || bad "finds: $1"

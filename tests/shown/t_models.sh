@@ -16,7 +16,7 @@ trap '[ -z "$server" ] || kill $server 2>/dev/null; rm -rf "$dir"' EXIT
 mkdir "$dir/www" "$dir/out" "$dir/models" "$dir/out/with space"
 cp models/get models/*.manifest "$dir/models"
 
-# A server that serves ranges, so that continuing is really tested.
+# A server that supports ranges, so that continuing a download is really tested.
 cat > "$dir/server.py" <<'END'
 import http.server, os, re, sys
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -45,7 +45,7 @@ for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do [ -s "$dir/port"
 REID_MODELS_URL=http://127.0.0.1:$(cat "$dir/port")
 export REID_MODELS_URL
 
-# The same noise every time: one first byte in 256 is a pickle's, and the error another.
+# The same noise every time: one first byte in 256 would be a pickle's and cause another error.
 noise() { # noise BYTES
     python3 -c 'import random as r, sys; n = int(sys.argv[1]); sys.stdout.buffer.write(r.Random(n).randbytes(n))' "$1"
 }
@@ -104,11 +104,11 @@ unset IFS
 check "no argument lists the models" 2 "efficientnet_b0"
 check "help" 0 "resnet50-v2" --help
 check "unknown name" 2 "unknown model horse" horse
-check "a path is no name" 2 "unknown model" ../models/good
-check "folder that is not there" 1 "is not a writable folder" good "$dir/nowhere"
+check "a path is not a name" 2 "unknown model" ../models/good
+check "missing folder" 1 "is not a writable folder" good "$dir/nowhere"
 check "good file" 3 "$hash is correct" good "$dir/out/with space"
-ok "good file is whole" cmp -s "$dir/www/good.pth" "$dir/out/with space/good.pth"
-ok "no part is left" test ! -e "$dir/out/with space/good.pth.part"
+ok "good file is complete" cmp -s "$dir/www/good.pth" "$dir/out/with space/good.pth"
+ok "no partial file is left" test ! -e "$dir/out/with space/good.pth.part"
 check "again: nothing is downloaded" 3 "already exists, SHA-256" good "$dir/out/with space"
 check "how to convert" 3 "build/reid convert --preset torchvision-v1" good "$dir/out/with space"
 check "safetensors need no conversion" 0 "ready: $dir/out/ready.safetensors" ready "$dir/out"
@@ -117,31 +117,31 @@ ok "nothing is left of a wrong file" test ! -e "$dir/out/good.pth" -a ! -e "$dir
 check "missing on the server" 1 "nothing could be downloaded" absent "$dir/out"
 check "second name of a manifest" 3 "good.pth: SHA-256" second "$dir/out"
 check "eight digits of a hash" 1 "no file with a complete SHA-256" prefix "$dir/out"
-check "a hash that belongs to no name" 1 "no file with a complete SHA-256" untied "$dir/out"
+check "a hash without a name" 1 "no file with a complete SHA-256" untied "$dir/out"
 check "a name with a folder" 1 "no file with a complete SHA-256" outside "$dir/out"
 ok "which are not offered" no_line
 check "the hash of another file of the manifest" 1 "expected 0000" swapped "$dir/w2"
-if command -v curl >/dev/null 2>&1; then # wget continues by itself
+if command -v curl >/dev/null 2>&1; then # wget continues without help
     check "an interrupted download fails" 1 "nothing could be downloaded" cut "$dir/out"
-    ok "and keeps its part" test -s "$dir/out/cut.pth.part" -a ! -e "$dir/out/cut.pth"
+    ok "and keeps its partial file" test -s "$dir/out/cut.pth.part" -a ! -e "$dir/out/cut.pth"
 fi
 check "the next one continues" 3 "cut.pth: SHA-256 $hash is correct" cut "$dir/out"
 ok "from where it stopped" grep -q "cut.pth 1000" "$dir/www/log"
 rm "$dir/out/good.pth"
 noise 9000 > "$dir/out/good.pth.part"
-check "a part that is no part of the file is deleted" 1 "the download was deleted" good "$dir/out"
+check "a wrong partial file is deleted" 1 "the download was deleted" good "$dir/out"
 check "so that the next one is good" 3 "good.pth: SHA-256 $hash is correct" good "$dir/out"
 
-# A part that somebody else has put there is not written to.
+# A partial file that another user has put there is not written to.
 rm -f "$dir/out/good.pth"
 echo precious > "$dir/precious"
 ln -s "$dir/precious" "$dir/out/good.pth.part"
-check "a part that is a link" 1 "is a link or belongs to another user" good "$dir/out"
-ok "what it leads to is as it was" test "$(cat "$dir/precious")" = precious
+check "a partial file that is a link" 1 "is a link or belongs to another user" good "$dir/out"
+ok "its target is unchanged" test "$(cat "$dir/precious")" = precious
 rm "$dir/out/good.pth.part"
 cp "$dir/www/good.pth" "$dir/out/good.pth"
 
-# A server that sends elsewhere: not from https to http. curl and wget are asked what they were told.
+# A server that redirects: never from https to http. Checks the arguments that curl and wget get.
 mkdir "$dir/bin"
 for tool in curl wget; do
     printf '#!/bin/sh\necho "$0 $*" >> "%s"\nexit 1\n' "$dir/told" > "$dir/bin/$tool"
@@ -171,16 +171,16 @@ END
     rm "$dir/out/good.pth"
     (PATH=$path REID_MODELS_URL=http://127.0.0.1:$(cat "$dir/port2") sh "$dir/models/get" good "$dir/out") \
         > "$dir/log" 2>&1
-    ok "a server does not send to a file" grep -q 'nothing could be downloaded' "$dir/log"
+    ok "a server cannot redirect to a file" grep -q 'nothing could be downloaded' "$dir/log"
     kill $other
     cp "$dir/www/good.pth" "$dir/out/good.pth"
 fi
 
-# With the command, which says what is wrong with random bytes.
+# With the command, which reports what is wrong with random bytes.
 if [ -x build/reid ]; then
     mkdir "$dir/build" "$dir/w"
     ln -s "$PWD/build/reid" "$dir/build/reid"
-    check "a damaged checkpoint" 1 "good.pth: not a known checkpoint" good "$dir/out"
+    check "a damaged checkpoint" 1 "good.pth: the format is unknown" good "$dir/out"
     check "is kept" 1 "already exists, SHA-256" good "$dir/out"
     # shellcheck source=tests/lib/cli_lib.sh
     (. tests/lib/cli_lib.sh && need_checkpoint_files && b0 b0.safetensors &&

@@ -1,7 +1,8 @@
 #!/bin/sh
-# tools/peers without the peers: the table in its README is what the script makes of the committed results, which all
-# have links, ours.c speaks the protocol, the Python files compile, group.py runs on 300 rows, track.py on two films and
-# video.py on seconds of others (with their peers, where tools/peers/group, track and video have put them).
+# tools/peers without the peers: the table in its README is what the script makes of the committed results, each of
+# which is linked; ours.c follows the protocol; the Python files compile; group.py runs on 300 rows, track.py on two
+# films and video.py on seconds of others (with their peers, if tools/peers/group, track and video have installed them).
+#
 #     sh tests/shown/t_peers.sh
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -26,11 +27,11 @@ if command -v python3 >/dev/null 2>&1; then
     sed -n '/^<!-- peers: /,/^<!-- peers end/p' tools/peers/README.md | sed '1d;$d' > "$dir/readme"
     check "tools/peers/README.md has that table: python3 tools/peers/table --write" diff "$dir/table" "$dir/readme"
     check "it has times and ratios" grep -q '^| resnet50 224x224 .*([a-z_]* [0-9]\.[0-9][0-9])' "$dir/table"
-    results=$(ls tools/results/cpu/2*.json | tail -n 1) # named by their dates
+    results=$(ls tools/results/cpu/2*.json | tail -n 1) # their names are dates
     sed 's/"ours_ms": [0-9.]*/"ours_ms": 123.4/g' "$results" > "$dir/other.json"
     check "it comes from the file" sh -c "python3 tools/peers/table $dir/other.json | grep -q '| 123 ('"
     check "all cells" sh -c "python3 tools/peers/table --all $results | grep -q ' n=1 t=1 | [0-9]'"
-    check "every cell has what DESIGN asks for" python3 - "$results" <<'END'
+    check "every cell has the required fields" python3 - "$results" <<'END'
 import json, sys
 result = json.load(open(sys.argv[1]))
 assert all(result[k] for k in ("date", "machine", "chip", "versions", "cells")) and "driver" in result
@@ -73,9 +74,9 @@ check "gauge.c compiles" gcc -O2 -march=native -D_GNU_SOURCE $warnings tools/pee
 printf 'run 0 1\nrun 0 1\nstop\n' | "$dir/gauge" 1 rows 0.5 > "$dir/said"
 check "ready, then two times" awk 'NR == 1 && $0 == "ready {}" || NR > 1 && /^[0-9]+\.[0-9]+$/ && $1 > 0.1 { n++ }
     END { exit n != 3 || NR != 3 }' "$dir/said"
-check "no gauge of no threads" sh -c '! "$1" 0 2> /dev/null' sh "$dir/gauge"
+check "gauge refuses 0 threads" sh -c '! "$1" 0 2> /dev/null' sh "$dir/gauge"
 check "seeded weights" sh -c 'make -s build/seeded && build/seeded --net efficientnet_b0 -o "$1"' sh "$dir/w"
-head -c $((3 * 64 * 48 * 3)) reid.h > "$dir/pixels" # three images of text
+head -c $((3 * 64 * 48 * 3)) reid.h > "$dir/pixels" # text as the pixels of three images
 ours() { "$dir/ours" "$dir/w" "$dir/pixels" "$@"; }
 printf 'run 1 2\nrun 0 1\nstop\n' | ours 64x48 2 1 fp32 "$dir/rows" 0.5 > "$dir/said"
 check "status 0" [ $? = 0 ]
@@ -125,7 +126,7 @@ ours_track() { "$dir/track_ours" "$@" > "$dir/said" 2>&1; }
 check "a drawn film" ours_track 5 "$dir/found" "$dir/who" "$dir/tracks" "$dir/joined"
 check "tracks as MOT text, no box twice" awk -F, 'NF != 10 || $1 < 1 || $1 > 50 || $2 < 1 || seen[$1, $2]++ { exit 1 }
     END { if (NR < 40) exit 1 }' "$dir/tracks"
-check "joined, they are the same boxes of no more tracks" sh -c 'cut -d, -f1,3- "$1" > "$1.a" &&
+check "joined: the same boxes in no more tracks" sh -c 'cut -d, -f1,3- "$1" > "$1.a" &&
     cut -d, -f1,3- "$2" | cmp - "$1.a" && [ "$(cut -d, -f2 "$2" | sort -u | wc -l)" -le \
     "$(cut -d, -f2 "$1" | sort -u | wc -l)" ]' sh "$dir/tracks" "$dir/joined"
 for wrong in "" "0 $dir/found $dir/who $dir/out" "5 $dir/none $dir/who $dir/out" "5 $dir/joined $dir/who $dir/out" \
@@ -137,7 +138,7 @@ tracking=build/peers/tracking/bin/python
 if "$tracking" -c 'import trackers' 2> /dev/null; then
     check "track.py on two films" "$tracking" tools/peers/track.py --ours "$dir/track_ours" --films 2 --seconds 5 \
         --rates 5 --mistakes 1 -o "$dir/track.json"
-    check "its cell is whole" "$tracking" - "$dir/track.json" <<'END'
+    check "its cell is complete" "$tracking" - "$dir/track.json" <<'END'
 import json, sys
 cell, = json.load(open(sys.argv[1]))["cells"]
 for measure in ("HOTA", "IDF1", "MOTA"):
@@ -158,7 +159,7 @@ else
     check "reid" make -s build/reid
     video() { "$films" tools/peers/video.py --rounds 1 --seconds 1 --wanted 5 --long 0 "$@"; }
     check "video.py on a film of a second, and on deer" video --long 20 --short 10 -o "$dir/video.json"
-    check "its cells are whole" "$films" - "$dir/video.json" <<'END'
+    check "its cells are complete" "$films" - "$dir/video.json" <<'END'
 import json, sys
 result = json.load(open(sys.argv[1]))
 assert all(result[k] for k in ("date", "machine", "chip", "cpus", "load", "versions", "reid_h_sha256")), result
@@ -169,13 +170,13 @@ for key in ("seconds", "cpu_s", "peak_mb", "own_mb", "spread_s"):
     assert sorted(film[key]) == ["ffmpeg", *peers, *ours], (key, film)
 for name in ours:
     assert film["rows"][name] == 5 and film["levels_apart"][name] <= 1 and film["of_decoding"][name] > 0, film
-    assert film["peak_mb"][name] > film["own_mb"][name] > 1, film # ffmpeg is the rest
+    assert film["peak_mb"][name] > film["own_mb"][name] > 1, film # the rest is ffmpeg's
     assert sorted(film["times_better"][name]) == sorted(film["cpu_times_better"][name]) == peers, film
 assert film["same_crops"]["opencv_grab"] == 1 and len(film["goals"]) == 4, film
 assert memory["work"] == "memory" and not memory["refused"] and len(memory["goals"]) == 2, memory
 assert memory["found"]["long"]["rows"] > memory["found"]["short"]["rows"] > 0, memory
 END
-    # A reid track whose first two crops are exchanged, and one that is given the boxes a frame later.
+    # A reid track whose first two crops are exchanged, and one that gets the boxes a frame too late.
     cat > "$dir/exchanging" <<'END'
 #!/bin/sh
 for out; do :; done
@@ -191,7 +192,7 @@ END
     chmod +x "$dir/exchanging" "$dir/late"
     video --ours "$dir/exchanging" --peers opencv_read > "$dir/said" 2>&1
     check "other crops: status 1" [ $? = 1 ]
-    check "are seen by their pixels" grep -q '"levels_apart": {"reid_none": [1-9]' "$dir/said"
+    check "are detected by their pixels" grep -q '"levels_apart": {"reid_none": [1-9]' "$dir/said"
     video --ours "$dir/late" --peers '' > "$dir/said" 2>&1
     check "other frames: status 1" [ $? = 1 ]
     check "are refused" grep -q '"reid_none": "a crop is not that of a wanted frame"' "$dir/said"
@@ -238,7 +239,7 @@ if [ -n "$python" ]; then
     group() { "$python" tools/peers/group.py --ours "$dir/group_ours" --dim 32 --rounds 2 --threads 1 "$@"; }
     check "group.py on 300 rows" group --rows 300 --alone 200 --neighbours 250 -k 5 --peers "$peers" \
         -o "$dir/group.json"
-    check "its cells are whole, and rows of one individual are found together" "$python" - "$dir/group.json" "$peers" \
+    check "its cells are complete, and rows of an individual are together" "$python" - "$dir/group.json" "$peers" \
         <<'END'
 import json, sys
 result, peers = json.load(open(sys.argv[1])), [p for p in sys.argv[2].split(",") if p]

@@ -1,6 +1,6 @@
 #!/bin/sh
-# examples/python/reid.py beside the command, byte by byte and on several threads; its structs beside reid.h's; what it
-# refuses; forks. tests/shown/python_tests.py has the tests, this file the library, weights and a Python for them.
+# examples/python/reid.py against the command, byte by byte and on several threads; its structs against reid.h's; what
+# it refuses; forks. tests/shown/python_tests.py has the tests; this file provides the library, weights and a Python.
 #
 #   sh tests/shown/t_python.sh
 #   sh tests/shown/t_python.sh Pictures.test_png        one of them

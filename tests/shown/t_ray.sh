@@ -1,7 +1,7 @@
 #!/bin/sh
-# examples/ray_embed.py on a real Ray with two actors, one of which is killed with its command in the middle of a shard:
-# the bytes are those of one run. Then the whole program is killed and started again, and an actor as it begins. Ray is
-# installed from PyPI.
+# examples/ray_embed.py on a real Ray with two actors. One is killed with its command in the middle of a shard; the
+# bytes are those of a single run. Then the whole program is killed and started again, and an actor is killed as it
+# starts. Ray is installed from PyPI.
 #
 #   sh tests/shown/t_ray.sh
 cd "$(dirname "$0")/../.." || exit 1
@@ -14,18 +14,19 @@ for i in $(seq 19); do picture "crops/$i.png" 60 50 "$i"; done
 : >crops/5x.png
 slow='-m w.safetensors --size 320x320 --isa scalar --batch 1 crops'
 
-# Ray leaves nothing in the user's folders, and has a short one of its own: its sockets' names must fit in 107 bytes.
+# Ray must leave nothing in the user's folders. Its folder has a short name, because its sockets' names must fit in 107
+# bytes.
 ray_folder=$(mktemp -d /tmp/ray.XXXX) || exit 1
 driver=
-stop() { # ends what this test has started: the driver's session of processes, Ray's daemons included
+stop() { # ends the processes that this test started: the driver's session, including Ray's daemons
     [ -z "$driver" ] || pkill -KILL -s "$driver"
     for id in $(pgrep -f "$ray_folder/"); do kill -KILL "$id" 2>/dev/null; done
 }
 trap 'stop; rm -rf "$work" "$ray_folder"' EXIT
 export HOME="$ray_folder" RAY_TMPDIR="$ray_folder" RAY_AUTH_MODE=disabled RAY_USAGE_STATS_ENABLED=0
-export RAY_DEDUP_LOGS=0 RAY_COLOR_PREFIX=0 PYTHONUNBUFFERED=1 # what the actors say comes as they say it
+export RAY_DEDUP_LOGS=0 RAY_COLOR_PREFIX=0 PYTHONUNBUFFERED=1 # shows the actors' output immediately
 unset RAY_ADDRESS
-start() { # start SHARDS: in the background, in a session of its own, as $driver
+start() { # start SHARDS: in the background, in a separate session, as $driver
     # shellcheck disable=SC2086 # options
     setsid "$python" "$repository/examples/ray_embed.py" -o crops.npy --shards "$1" --actors 2 --reid "$REID" \
         -- $slow -v >"$out" 2>"$err" &
@@ -52,19 +53,19 @@ wait_for 'the actor of a shard' has_pid 1/3
 actor=$(pid_of 1/3)
 child=$(pgrep -P "$actor")
 kill -KILL "$actor"
-alive() { grep -q '^State:.[^Z]' "/proc/$child/status" 2>/dev/null; } # Z: nobody has asked for its status yet
-for _ in $(seq 20); do alive && sleep 0.05; done # the images that are left take longer
+alive() { grep -q '^State:.[^Z]' "/proc/$child/status" 2>/dev/null; } # Z: its status was not collected yet
+for _ in $(seq 20); do alive && sleep 0.05; done # the remaining images take longer
 alive
 check "the command ends with its actor" [ $? != 0 ]
 wait $driver
 status=$?
 check "the program ends with the status of reid merge (was $status)" [ $status = 1 ]
 check "the shard was begun twice, by two actors" [ "$(grep -c 'shard 1/3$' "$out")" = 2 ]
-check "and on another process" [ "$(pid_of 1/3)" != "$actor" ]
+check "and in another process" [ "$(pid_of 1/3)" != "$actor" ]
 says '[1-9] of 6 inputs were already done'
 says '1 of 20 inputs failed'
 prints '^3 of 3 shards are done'
-check "the shards are gone" [ ! -e crops.npy.shards ]
+check "the shards are removed" [ ! -e crops.npy.shards ]
 for f in npy ids.txt meta.json; do cp crops.$f merged.$f; done
 # shellcheck disable=SC2086
 "$REID" embed -q --threads 1 $slow -o crops.npy 2>/dev/null
@@ -79,14 +80,14 @@ stop
 wait $driver 2>/dev/null
 absent crops.npy
 start 2
-wait_for 'an actor' begins # which is killed before it has been given a shard
+wait_for 'an actor' begins # and is killed before it gets a shard
 kill -KILL "$actor"
 wait $driver
 check "started again (was $?)" [ -s crops.npy ]
 says 'inputs were already done'
 for f in npy ids.txt meta.json; do same merged.$f crops.$f; done
 
-# What cannot be done says so.
+# Impossible requests are refused.
 rm crops.*
 slow='-m lost.safetensors crops' && start 1
 wait $driver

@@ -1,15 +1,15 @@
 #!/bin/sh
-# Runs what the pages show: the C program compiles and gives an embedding, the commands of the sh blocks work one after
-# another in one folder. A block that cannot run here has a line before it that says why: <!-- not run: needs a GPU -->.
-# The two commands at the top have tests of their own (t_demo.sh, tests/run itself); t_links.sh checks links and
-# options.
+# Runs what the pages show: the C program compiles and gives an embedding, and the commands of the sh blocks work one
+# after another in one folder. The line before a block that cannot run here says why: <!-- not run: needs a GPU -->. The
+# two commands at the top have separate tests (t_demo.sh, tests/run itself); t_links.sh checks links and options.
+#
 #     sh tests/shown/t_readme.sh
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 top=$PWD
 dir=$(mktemp -d) || exit 1
 server=
-pg_host='' # of tests/lib/postgres.sh
+pg_host='' # for tests/lib/postgres.sh
 trap '[ -z "$server" ] || kill -9 $server; [ -z "$pg_host" ] || stop_postgres QUIT; rm -rf "$dir"' EXIT
 passed=0 failed=0
 check() { # check WHAT COMMAND...
@@ -22,7 +22,7 @@ check() { # check WHAT COMMAND...
 }
 . tests/lib/pages.sh
 
-# A folder as the reader has it: weights, a gallery, a query, and the repository around it.
+# A folder like the reader's: weights, a gallery, a query, and the repository around it.
 check "make" make -s build/reid build/seeded build/demo_images build/demo_video
 . tools/setup.sh
 (need_packages ffmpeg:ffmpeg) > /dev/null 2>&1 || echo "skipped: what needs ffmpeg, which is not here"
@@ -49,15 +49,15 @@ int main(void) {
 }
 END
 check "the C program has twelve lines" test "$(blocks c README.md | grep -c '[^ ]')" = 12
-# Without the code for particular processors, which takes most of the time and which t_compile.sh compiles.
+# Without the code for particular processors, which takes most of the time and is compiled by t_compile.sh.
 check "the C program compiles" gcc -std=c99 -O2 -D_GNU_SOURCE -DREID_NO_VECTORS -Wall -Wextra -Wpedantic -Werror -I. \
     "$dir/twelve.c" -o "$dir/user/twelve" -lm -lpthread
 cd "$dir/user" || exit 1
 check "the C program runs" ./twelve
-# The commands mean the same with any network; this one takes a tenth of the time.
-check "quicker weights" build/seeded --net efficientnet_b0 -o resnet50.safetensors
+# The commands work alike with any network; this one takes a tenth of the time.
+check "weights of a faster network" build/seeded --net efficientnet_b0 -o resnet50.safetensors
 
-# A server of its own for what names a database; psql's variables say where it is. Subshells end with 77 without one.
+# A separate server for commands with a database; psql's variables say where it is. Without one, subshells end with 77.
 . "$top/tests/lib/python.sh"
 . "$top/tests/lib/postgres.sh"
 shared=0
@@ -76,7 +76,7 @@ run_line() { # run_line PAGE COMMAND
     command=$2
     case $command in
     "sh tools/demo" | "sh tests/run") return ;; # the test and the runner
-    make*) return ;;                            # run above
+    make*) return ;;                            # was run above
     createdb* | *postgresql:*) [ $shared = 1 ] || return ;;
     *walk* | *tracks*) command -v ffmpeg > /dev/null || return ;;
     *' &')
@@ -86,12 +86,12 @@ run_line() { # run_line PAGE COMMAND
         ;;
     'kill %1')
         check "the server can be stopped" kill $server
-        check "and ends well: $(tail -n 1 "$dir/server.log")" wait $server
+        check "and it stops with status 0: $(tail -n 1 "$dir/server.log")" wait $server
         server=
         return
         ;;
     esac
-    case $command in *'reid doctor '*) command="$command || [ \$? = 1 ]" ;; esac # something could be better here
+    case $command in *'reid doctor '*) command="$command || [ \$? = 1 ]" ;; esac # it may find problems here
     check "$1: $command" sh -c "$command"
 }
 for page in $pages_run; do

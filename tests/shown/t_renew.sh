@@ -1,6 +1,6 @@
 #!/bin/sh
-# What sh tests/run --write does to tests whose messages were rewritten: small ones in a folder of their own, in shell,
-# in C and in Python. Patterns, variables and tables follow, what cannot be decided is told, and other failures stay.
+# What sh tests/run --write does to tests whose messages were rewritten: small ones in a separate folder, in shell, in C
+# and in Python. Patterns, variables and tables are updated, undecidable cases are reported, and other failures remain.
 #
 #   sh tests/shown/t_renew.sh
 set -u
@@ -16,7 +16,7 @@ unset REID_WRITE
 mkdir -p "$dir/tests/core" "$dir/tests/tools/room" "$dir/tests/fuzz" "$dir/tools"
 cp -R tests/lib tests/run "$dir/tests" && cp tools/setup.sh "$dir/tools" && : > "$dir/reid.h" || exit 1
 log=$dir/log
-write() { # write STATUS NAME: with the messages of that test renewed
+write() { # write STATUS NAME: runs --write on that test
     (cd "$dir" && sh tests/run --write "$2") > "$log" 2>&1
     got=$?
     if [ $got = "$1" ]; then good; else bad "--write $2: exit code $got, not $1"; fi
@@ -24,7 +24,7 @@ write() { # write STATUS NAME: with the messages of that test renewed
 passes() { # passes NAME
     if (cd "$dir" && sh tests/run "$1") > "$log" 2>&1; then good; else bad "$1 does not pass"; fi
 }
-has() { # has FILE TEXT...: a line with each text
+has() { # has FILE TEXT...: some line has each text
     file=$dir/tests/$1
     shift
     for text; do if grep -qF -e "$text" "$file"; then good; else cp "$file" "$log" && bad "no line: $text"; fi; done
@@ -126,7 +126,7 @@ write 0 t_checker
 has core/python.py '"body: is over .* 16")' '"it'"'"'s closed")]' 'f"{name}: not a picture")'
 passes t_checker
 
-# --- what cannot be decided, and what no message is to blame for ---
+# --- undecidable cases, and failures that no message causes ---
 cat > "$dir/tests/tools/room/t_two.sh" <<'END'
 # t_two.sh: one text for two messages.
 . tests/lib/check.sh

@@ -94,7 +94,8 @@ static int decide(conversion *v) {
         char name[32];
         snprintf(name, sizeof name, "%.*s", (int)strcspn(v->preset, " "), v->preset);
         if (!strchr(name, '=') && !is_listed(name, reid_preset_name))
-            return refuse(&v->why, "no preset is named \"%.100s\" (%s); reid.h lists them", name, v->preset_why);
+            return refuse(&v->why, "no preset is named \"%.100s\" (%s); \"reid help models\" lists them", name,
+                          v->preset_why);
     }
     if (!is_resnet(v)) return 1;
     v->last_stride = v->map.last_stride;
@@ -106,7 +107,7 @@ static int decide(conversion *v) {
     return 1;
 }
 
-/* Number of features that a head of this network gets; 0 if the network takes no head. */
+/* The number of features that this network gives a head; 0 if it takes none. */
 static uint64_t features_of(const conversion *v) {
     for (size_t i = 0; i < v->all.count; i++)
         for (size_t k = 0; k < v->all.at[i].count; k++)
@@ -116,7 +117,7 @@ static uint64_t features_of(const conversion *v) {
     return 0;
 }
 
-/* Decides the head: the option, else the file's own with the layers after it. */
+/* Decides the head: from the option, else the file's own head with its activation. */
 static int decide_head(conversion *v) {
     const char *layers = v->o->convert.layers;
     int own = 0;
@@ -127,12 +128,12 @@ static int decide_head(conversion *v) {
     }
     uint64_t features = features_of(v);
     if (!features)
-        return refuse(&v->why, "network %s ends with layers of its own and takes no other head", v->map.network->name);
+        return refuse(&v->why, "network %s already ends with its own layers and takes no head", v->map.network->name);
     if (!head_make(&v->head, &v->from, &v->map, layers, features, &v->why)) return 0;
     v->activation = v->head.activation;
     for (size_t i = 0; i < v->map.count; i++)
         if (v->map.at[i].what != FATE_HEAD && starts_projection(&v->map.at[i]))
-            return refuse(&v->why, "the file already has a head, %s: remove --head %s",
+            return refuse(&v->why, "the file already has a head, %s; remove --head %s",
                           v->map.at[i].from->name, layers);
     return 1;
 }
@@ -165,7 +166,7 @@ static outgoing *choose_tensors(conversion *v, size_t *count) {
     if (!list) return NULL;
     for (size_t i = 0; i < v->map.count; i++) {
         const mapped *m = &v->map.at[i];
-        if (m->what == FATE_HEAD) v->from.storages[m->from->storage].needed = 1; /* it has been read */
+        if (m->what == FATE_HEAD) v->from.storages[m->from->storage].needed = 1; /* head_make has read it */
         if (!is_written(m)) continue;
         if (*count && strcmp(list[*count - 1].name, m->name) == 0) continue; /* a classifier under two names */
         outgoing *out = &list[(*count)++];
@@ -185,7 +186,7 @@ static outgoing *choose_tensors(conversion *v, size_t *count) {
     return list;
 }
 
-/* Opens the file as `reid embed` would, to check names, shapes, and that every value is a number. */
+/* Opens the file like `reid embed`, to check names and shapes and that every value is a number. */
 static int check_result(conversion *v, const char *temp) {
     reid_error error;
     reid_desc desc = REID_INIT;
@@ -312,20 +313,20 @@ static void report_source(conversion *v) {
     text_visible(t, v->in);
     text_printf(t, " (%llu bytes)\n", (unsigned long long)v->from.source.size);
     add_label(t, "format");
-    text_printf(t, "%s, %zu tensors", v->from.format, g->tensors);
+    text_printf(t, "%s, %zu tensor%s", v->from.format, g->tensors, plural(g->tensors));
     if (*g->path) {
         text_puts(t, " in ");
         text_visible(t, g->path);
     }
     if (v->map.prefix[0]) {
-        text_puts(t, " behind ");
+        text_puts(t, " with prefix ");
         text_visible(t, v->map.prefix);
     }
     text_putc(t, '\n');
     if (g->model) {
         add_label(t, "model");
         text_visible(t, g->model);
-        text_puts(t, ", pickled whole; read without running it\n");
+        text_puts(t, ", pickled whole; read without executing it\n");
     }
     add_label(t, "layout");
     text_printf(t, "%s%s%s\n", v->map.layout, v->map.origin ? ", from " : "", v->map.origin ? v->map.origin : "");
@@ -338,7 +339,7 @@ static void report_text(conversion *v) {
     text_printf(t, "%s (%s)\n", v->map.network->name,
                 v->o->every.network                 ? "given as option"
                 : v->map.ambiguous[0]               ? "or another with the same tensors: see the warning"
-                : v->from.network && !v->from.graph ? "named in the file" /* in ONNX it is found by its nodes */
+                : v->from.network && !v->from.graph ? "named in the file" /* for ONNX, the nodes determine it */
                                                     : "found from its tensors");
     add_label(t, "preset");
     if (v->preset) text_printf(t, "%s (%s)\n", v->preset, v->preset_why);
@@ -352,8 +353,8 @@ static void report_text(conversion *v) {
     if (v->head.width) {
         add_label(t, "head");
         text_visible(t, v->o->convert.layers);
-        text_printf(t, ": %llu wide%s%s, as projection\n", (unsigned long long)v->head.width, v->activation ? ", " : "",
-                    v->activation ? v->activation : "");
+        text_printf(t, ": %llu output%s%s%s, stored as projection\n", (unsigned long long)v->head.width,
+                    plural((size_t)v->head.width), v->activation ? ", " : "", v->activation ? v->activation : "");
     }
     report_tensors(v);
     if (!v->done || !v->out) return;
@@ -434,7 +435,7 @@ static void say_notes(const conversion *v) {
     if (v->unchecked && v->from.has_pickle_crc)
         say_warning("%s: the file was written without checksums, so damage would go unnoticed", shown(v->in));
     if (v->map.others[0])
-        say_warning("%s: the file also contains %s, which was not used (--key chooses)",
+        say_warning("%s: the file also contains %s, which was not used; --key selects a group",
                     shown(v->in), shown(v->map.others));
     if (v->map.wide[0] && !v->head.width) say_warning("%s: %s", shown(v->in), shown(v->map.wide));
     if (v->map.ambiguous[0]) say_warning("%s: %s", shown(v->in), v->map.ambiguous);
@@ -451,7 +452,7 @@ static int convert(conversion *v) {
     if (!onnx_name_tensors(&v->from, v->all.at, v->all.count, o->every.network, &v->why)) return 0;
     const char *net = o->every.network ? o->every.network : v->from.network;
     if (net && !is_listed(net, reid_network_name))
-        return refuse(&v->why, "the file names an unknown network, \"%.100s\": give --net", net);
+        return refuse(&v->why, "the file names an unknown network, \"%.100s\"; give --net NAME", net);
     if (!mapping_find(&v->map, &v->from, v->all.at, v->all.count, net, o->convert.key, base_name(v->in), &v->why))
         return 0;
     v->mapped = 1;

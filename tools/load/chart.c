@@ -3,12 +3,12 @@
 #include <math.h>
 #include <string.h>
 
-/* Pixels: the picture, and the plane between its axes. */
+/* In pixels: the size of the chart, and the margins around the plot. */
 enum { WIDTH = 720, HEIGHT = 420, LEFT = 70, RIGHT = 150, TOP = 46, BOTTOM = 52 };
 
 typedef struct plane {
-    double most, step;     /* answers in a second: right end, from mark to mark */
-    double low, high;      /* decimal logarithms of milliseconds */
+    double most, step;     /* answers per second: the right end, and the distance between marks */
+    double low, high;      /* decimal logarithms of milliseconds: the bottom and the top */
 } plane;
 
 static double x_of(const plane *p, double answered) {
@@ -20,7 +20,7 @@ static double y_of(const plane *p, double seconds) {
     return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * fmin(fmax(at, 0), 1);
 }
 
-/* 1, 2 or 5 times a power of ten, so that there are 4 to 10 marks. */
+/* Returns 1, 2 or 5 times a power of ten, so that there are 4 to 10 marks. */
 static double round_step(double most) {
     double step = pow(10, floor(log10(most / 4)));
     return most / step > 20 ? 5 * step : most / step > 10 ? 2 * step : step;
@@ -52,7 +52,7 @@ static void draw_axes(text *out, const plane *p) {
         text_printf(out, "<line x1=\"%d\" y1=\"%.1f\" x2=\"%d\" y2=\"%.1f\" %s/>\n<text x=\"%d\" y=\"%.1f\" "
                     "text-anchor=\"end\">%g ms</text>\n", LEFT, y, WIDTH - RIGHT, y, grid, LEFT - 8, y + 4, pow(10, e));
     }
-    text_printf(out, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">answers in a second</text>\n",
+    text_printf(out, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">answers per second</text>\n",
                 (LEFT + WIDTH - RIGHT) / 2, HEIGHT - 12);
 }
 

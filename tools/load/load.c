@@ -1,13 +1,14 @@
-/* load: asks a server at chosen rates and tells how long its answers take.
+/* load: sends requests to a server at given rates and reports how long its answers take.
 
      load --socket PATH | --to HOST:PORT  FILE...  [--target /embed] [--type application/octet-stream] [--token TOKEN]
           [--header "NAME: VALUE"] [--rates R,R,...] [--connections N] [--seconds S] [--warm-up S] [--patience S]
           [--seed N]
           [--json FILE] [--svg FILE] [--title TEXT]
 
-   Each FILE is the body of a request; they are sent in turn. Without --rates it asks as fast as it is answered (closed
-   loop); with them, each rate in turn, as a Poisson process. See traffic.h for what that means. The exit status is 0
-   when all was answered with 200, 1 when something was not, 2 when it could not be done. */
+   Each FILE is the body of a request; the files are sent in turn. Without --rates, each connection sends its next
+   request as soon as it is answered (closed loop). With --rates, requests arrive at each rate in turn, as a Poisson
+   process (open loop); see traffic.h. The exit status is 0 if all requests were answered with 200, 1 if some were not,
+   and 2 if nothing could be measured. */
 #include "base/files.h"
 #include "base/json_write.h"
 #include "base/say.h"
@@ -90,12 +91,12 @@ static text *read_bodies(char **paths, int count) {
         if (file_read(paths[i], MAX_BODY, 1, &bodies[i], &why)) continue;
         fprintf(stderr, "load: %s: %s\n", shown(paths[i]), why.s);
         text_free(&why);
-        return NULL; /* the program ends */
+        return NULL; /* so the program ends */
     }
     return bodies;
 }
 
-/* --- what is told ------------------------------------------------------------------------------------------------- */
+/* --- the report --------------------------------------------------------------------------------------------------- */
 
 static const double QUANTILES[] = {0.5, 0.9, 0.99, 0.999, 1};
 static const char *const QUANTILE_NAMES[] = {"p50", "p90", "p99", "p999", "max"};
@@ -122,7 +123,7 @@ static void print_one(double rate, const traffic_result *r) {
     }
 }
 
-/* Latencies by buckets with four bounds from one power of two to the next, as reid_latency_bound has them. */
+/* Writes a histogram of the latencies, with four buckets per power of two, like those of reid_latency_bound. */
 static void add_histogram(json_writer *w, const traffic_result *r) {
     size_t at = 0;
     json_put_array(w, "histogram_ms");
@@ -190,7 +191,7 @@ static json_writer json_head(text *out, const settings *s) {
     return w;
 }
 
-/* One rate after the other. Returns the exit status. */
+/* Measures one rate after another. Returns the exit status. */
 static int run(settings *s) {
     text json = TEXT_INIT, svg = TEXT_INIT, why = TEXT_INIT;
     load_point points[LOAD_RATES];
@@ -232,12 +233,12 @@ int main(int argc, char **argv) {
                               .warm_up = 1, .seconds = 10, .patience = 10, .seed = 1}, .title = "load"};
     int at = 1;
     for (; at < argc && strncmp(argv[at], "--", 2) == 0; at += 2) {
-        if (at + 1 == argc) return usage("no value for ", argv[at]);
+        if (at + 1 == argc) return usage("missing value for ", argv[at]);
         if (!take_option(&s, argv[at], argv[at + 1]))
-            return usage("unknown, or a value that it cannot have: ", argv[at]);
+            return usage("unknown option or invalid value: ", argv[at]);
     }
-    if (!s.traffic.socket == !s.traffic.host) return usage("where to? --socket or --to, one of them", "");
-    if (at == argc) return usage("no FILE to send", "");
+    if (!s.traffic.socket == !s.traffic.host) return usage("give either --socket or --to", "");
+    if (at == argc) return usage("give at least one FILE to send", "");
     s.traffic.body_count = (size_t)(argc - at);
     text *bodies = read_bodies(argv + at, argc - at);
     if (!bodies) return 2;

@@ -26,36 +26,36 @@ typedef enum state { CLOSED, IDLE, CONNECTING, WRITING, READING } state;
 typedef struct connection {
     int fd;
     state state;
-    size_t body, sent;   /* which of the requests; bytes of it that are on their way */
-    double arrived;      /* when its request did */
+    size_t body, sent;   /* index of its request in messages; bytes of it that were sent */
+    double arrived;      /* when its request arrived */
     text in;
-    size_t need;         /* bytes of the whole answer as far as it is known; 0: its header is not there yet */
-    int chunked;         /* 1: at `need` the next chunk begins */
-    int closing;         /* the server closes after this answer */
+    size_t need;         /* bytes of the answer as far as known; 0: its header is not complete */
+    int chunked;         /* 1: the answer is chunked, and the next chunk begins at `need` */
+    int closing;         /* 1: the server closes the connection after this answer */
 } connection;
 
-/* Those that arrived and found no connection free, oldest first. */
+/* Arrival times of the requests that wait for a free connection, oldest first. */
 typedef struct waiting {
-    double *at; /* a ring of cap */
+    double *at; /* a ring buffer of cap entries */
     size_t first, count, cap;
 } waiting;
 
 typedef struct traffic {
     const traffic_request *r;
     traffic_result *result;
-    text *messages;      /* [body_count]: header and body */
+    text *messages;      /* [body_count]: complete requests, header and body */
     connection *all;     /* [r->connections] */
     waiting queue;
     int poll, timer;
     struct sockaddr_storage address;
     socklen_t address_size;
-    double from, until;  /* what arrives in between is counted */
-    double next;         /* arrival, in the open loop */
+    double from, until;  /* requests that arrive between these times are counted */
+    double next;         /* the next arrival in the open loop */
     uint64_t random;
-    size_t asked, open;  /* requests so far; that are neither answered nor given up */
+    size_t asked, open;  /* requests so far; those neither answered nor given up */
 } traffic;
 
-/* Uniform in 0 < x < 1, because its logarithm is taken. */
+/* Returns a uniform number with 0 < x < 1, so that its logarithm is finite. */
 static double uniform(traffic *t) { return random_unit(&t->random) + 0x1p-54; }
 
 static void note(traffic *t, const char *what, const char *detail) {
@@ -73,12 +73,12 @@ static int watch(traffic *t, connection *c, int how, uint32_t events) {
 }
 
 static void hang_up(connection *c) {
-    if (c->fd >= 0) close(c->fd); /* which takes it out of epoll, too */
+    if (c->fd >= 0) close(c->fd); /* which also removes it from epoll */
     c->fd = -1, c->state = CLOSED, c->need = 0, c->closing = c->chunked = 0;
     text_clear(&c->in);
 }
 
-/* Its request came to nothing. */
+/* Ends a request that failed, and closes its connection. */
 static void break_off(traffic *t, connection *c, const char *what, const char *detail) {
     if (counted(t, c->arrived)) t->result->broken++;
     note(t, what, detail);
@@ -96,7 +96,7 @@ static void write_more(traffic *t, connection *c) {
             watch(t, c, EPOLL_CTL_MOD, EPOLLIN | EPOLLOUT);
             return;
         }
-        if (n < 0) { /* an answer may be there all the same: it says why nobody reads on */
+        if (n < 0) { /* the server may have answered anyway, saying why it stopped reading */
             break;
         }
         c->sent += (size_t)n;
@@ -127,7 +127,7 @@ static void ask(traffic *t, connection *c, double arrived) {
     if (!watch(t, c, EPOLL_CTL_ADD, EPOLLIN | EPOLLOUT)) break_off(t, c, "epoll", strerror(errno));
 }
 
-/* The value of a field in a header, or NULL; the header ends with a 0. */
+/* The value of a header field, or NULL. The header ends with a 0 byte. */
 static const char *field(const char *header, const char *name) {
     size_t n = strlen(name);
     for (const char *line = strstr(header, "\r\n"); line; line = strstr(line, "\r\n")) {
@@ -139,7 +139,7 @@ static const char *field(const char *header, const char *name) {
     return NULL;
 }
 
-/* Goes over the chunks that are there. Returns 0 for what is none; *whole: the last one was among them. */
+/* Passes over the chunks that have arrived. Returns 0 if they are malformed. *whole: the last one was among them. */
 static int read_chunks(connection *c, int *whole) {
     for (*whole = 0; c->need < c->in.len && !*whole;) {
         const char *line = c->in.s + c->need, *end = memmem(line, c->in.len - c->need, "\r\n", 2);
@@ -149,13 +149,13 @@ static int read_chunks(connection *c, int *whole) {
         if (rest == line || size > MAX_CHUNK) return 0;
         c->need += (size_t)(end + 2 - line) + (size_t)size + 2;
         *whole = !size && c->need <= c->in.len;
-        if (!size && !*whole) c->need -= (size_t)(end + 2 - line) + 2; /* once more, when its end is there, too */
+        if (!size && !*whole) c->need -= (size_t)(end + 2 - line) + 2; /* try again when its end has arrived, too */
         if (!size) break;
     }
     return 1;
 }
 
-/* Reads the header once it is whole. Returns 0 for one that cannot be understood. */
+/* Reads the header once it is complete. Returns 0 if it is invalid. */
 static int read_header(connection *c) {
     char *end = c->in.len ? memmem(c->in.s, c->in.len, "\r\n\r\n", 4) : NULL;
     if (!end) return c->in.len < MAX_HEADER;
@@ -178,7 +178,7 @@ static void take_answer(traffic *t, connection *c) {
     traffic_result *result = t->result;
     if (counted(t, c->arrived)) {
         if (status >= 0 && status < TRAFFIC_STATUSES) result->statuses[status]++;
-        if (status != 200) note(t, "an answer was not 200", c->in.s + strlen(c->in.s) + 4); /* behind its header */
+        if (status != 200) note(t, "an answer was not 200", c->in.s + strlen(c->in.s) + 4); /* after its header */
         else if (GROW(result->latencies, result->count, result->cap)) result->latencies[result->count++] = latency;
     }
     t->open--;
@@ -199,7 +199,7 @@ static void read_more(traffic *t, connection *c) {
             else break_off(t, c, "the connection broke", n < 0 ? strerror(errno) : "the server closed it");
             return;
         }
-        if (c->state == IDLE) { /* an answer to nothing */
+        if (c->state == IDLE) { /* an answer without a request */
             hang_up(c);
             return;
         }
@@ -207,7 +207,7 @@ static void read_more(traffic *t, connection *c) {
         int good = !text_failed(&c->in) && (c->need || read_header(c)), whole = 0;
         if (good && c->need && c->chunked) good = read_chunks(c, &whole);
         if (!good) {
-            break_off(t, c, "an answer cannot be understood", "");
+            break_off(t, c, "an answer is not valid HTTP", "");
             return;
         }
         if (c->chunked ? whole : c->need && c->in.len >= c->need) {
@@ -255,13 +255,13 @@ static int queue_add(waiting *q, double at) {
     return 1;
 }
 
-/* Everything that has arrived by now is asked, or waits. */
+/* Sends the requests that have arrived by now, as long as connections are free; the others wait. */
 static void let_in(traffic *t, double now) {
     connection *c;
     if (!t->r->rate) {
         while (now < t->until && (c = free_connection(t)) != NULL && t->open < (size_t)t->r->connections) {
             ask(t, c, clock_seconds());
-            if (c->state == CLOSED) break; /* it failed: not again at once */
+            if (c->state == CLOSED) break; /* it failed: do not retry at once */
         }
         return;
     }
@@ -274,7 +274,7 @@ static void let_in(traffic *t, double now) {
     }
 }
 
-/* Requests that were not answered in time; what waits for a connection as long is given up, too. */
+/* Gives up the requests that were not answered in time, and those that have waited as long for a connection. */
 static void give_up(traffic *t, double now) {
     for (int i = 0; i < t->r->connections; i++) {
         connection *c = &t->all[i];
@@ -290,7 +290,7 @@ static void give_up(traffic *t, double now) {
     }
 }
 
-/* epoll counts in milliseconds, which would be part of every latency: a timer is exact. */
+/* Sets a timer, because epoll's timeout in milliseconds would add to every latency. */
 static void set_timer(const traffic *t, double now) {
     double wait = 0.02;
     if (t->r->rate && t->next < t->until && t->next - now < wait) wait = t->next - now;
@@ -318,7 +318,7 @@ static void run(traffic *t) {
     t->result->seconds = t->r->seconds;
 }
 
-/* --- all ---------------------------------------------------------------------------------------------------------- */
+/* --- a whole run -------------------------------------------------------------------------------------------------- */
 
 static int find_address(traffic *t, text *why) {
     const traffic_request *r = t->r;
@@ -326,7 +326,8 @@ static int find_address(traffic *t, text *why) {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found;
     if (r->socket) {
         if (strlen(r->socket) >= sizeof local.sun_path) {
-            text_printf(why, "%s: a socket's path has at most %zu bytes", r->socket, sizeof local.sun_path - 1);
+            text_printf(why, "%s: the path of a socket may have at most %zu bytes", r->socket,
+                        sizeof local.sun_path - 1);
             return 0;
         }
         memcpy(local.sun_path, r->socket, strlen(r->socket) + 1);

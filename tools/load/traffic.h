@@ -19,7 +19,7 @@ typedef struct traffic_request {
     const text *bodies;         /* [body_count]: request i sends body i % body_count */
     size_t body_count;
     int connections;            /* at most, at the same time */
-    double rate;                /* requests a second; 0: closed loop */
+    double rate;                /* requests per second; 0: closed loop */
     double warm_up, seconds;    /* first not measured, then measured */
     double patience;            /* seconds after which an unanswered request is abandoned */
     uint64_t seed;              /* for the arrival times */

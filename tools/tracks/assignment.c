@@ -1,7 +1,7 @@
-/* Shortest augmenting paths with prices (Kuhn 1955, Munkres 1957; for rectangles Bourgeois and Lassalle 1971). The side
-   with fewer members is called rows here, whichever the caller's is. Every row gets a column, at the cost of what its
-   gain is below zero, and pairs that gain nothing are dropped in the end: they add nothing to the sum, so that the sum
-   of the others is the largest that there is. */
+/* Shortest augmenting paths with prices (Kuhn 1955, Munkres 1957; for rectangles Bourgeois and Lassalle 1971). The
+   smaller side is called rows here, whichever side the caller calls so. Every row first gets a column, at a cost of
+   minus its gain, or 0 if the gain is negative. In the end, pairs without a gain are dropped: they add nothing to the
+   sum, so the sum of the others is the largest possible. */
 #include "tracks/assignment.h"
 
 #include "base/memory.h"
@@ -12,7 +12,7 @@
 
 typedef struct costs {
     const double *gain;
-    size_t rows, columns; /* rows <= columns, places from 1 on; 0 is a column that stands for "not yet" */
+    size_t rows, columns; /* rows <= columns; indices begin at 1, and column 0 means "none yet" */
     size_t row_step, column_step;
 } costs;
 
@@ -35,8 +35,8 @@ int assignment_room(assignment *a, size_t rows, size_t columns) {
     return a->reached != NULL;
 }
 
-/* The nearest column that no path has reached yet; of equals the first. Lowers the slack of all by way of `from`, the
-   last that was reached. */
+/* Returns the nearest column that no path has reached yet, the first of equally near ones. Lowers every column's slack
+   to what a path through `from`, the column reached last, allows. */
 static size_t nearest(assignment *a, const costs *c, size_t from, double *distance) {
     size_t row = a->row_of[from], best = 0;
     *distance = (double)INFINITY;
@@ -49,7 +49,7 @@ static size_t nearest(assignment *a, const costs *c, size_t from, double *distan
     return best;
 }
 
-/* Finds a column for one more row, along the shortest path of changes to those that have one. */
+/* Finds a column for one more row, along the shortest path of changes to the rows that already have one. */
 static void add_row(assignment *a, const costs *c, size_t row) {
     size_t at = 0;
     a->row_of[0] = (uint32_t)row;

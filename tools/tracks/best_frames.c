@@ -1,19 +1,21 @@
-/* Which candidates can be forgotten. Let f be a candidate, and H those that are better. What is chosen before it comes
-   to f is what would be chosen from H alone: a set of H in which all are `apart`, and to which nothing of H could be
-   added. So each member of H is less than `apart` from a chosen one, or is one. If H has `most` members that are
-   pairwise at least 2 · apart from each other, then no chosen one is that near to two of them, and at least `most` are
-   chosen before f. That stays so; f is never chosen, and can be forgotten, and so can all that are worse.
+/* Which candidates can be forgotten? Let f be a candidate, and H the candidates that are better. The frames chosen
+   before f is considered are what would be chosen from H alone: members of H that are `apart` from each other, to which
+   no other member of H can be added. So each member of H is chosen or less than `apart` from a chosen one. If H has
+   `most` members that are pairwise at least 2 · apart from each other, no chosen frame is that near to two of them, so
+   at least `most` frames are chosen before f. This stays true as more frames come in. So f is never chosen and can be
+   forgotten, together with all worse candidates.
 
-   What is left: all candidates but the worst are on less than `most` intervals of 2 · apart (take the first in time,
-   and all less than 2 · apart later, then the first of the rest, ...). Such an interval meets at most 5 slots of
-   apart / 2, each of which has one candidate. That makes 5 (most - 1) + 1, and one more while a frame comes in.
+   How many are kept? All kept candidates but the worst lie in fewer than `most` intervals of 2 · apart (take the
+   earliest and all less than 2 · apart later, then the earliest of the rest, ...). Such an interval meets at most 5
+   slots of apart / 2, each of which has one candidate. That makes 5 (most - 1) + 1, and one more while a frame is
+   added.
 
-   H only grows, although a better frame takes the place of the candidate of its slot: that is the last one in time, and
-   goes to a later time, further from the others. What was forgotten is worse than all that is kept, so that H is the
-   same without it. A frame of a slot whose candidate was forgotten is forgotten, too, or better than that candidate.
+   H only grows. If a better frame replaces the candidate of its slot, that candidate is the latest of all, and the new
+   frame is even later, so further from the others. Forgotten candidates are worse than all that are kept, so H is the
+   same without them. A frame in the slot of a forgotten candidate is forgotten, too, or is better than that candidate.
 
-   Times are compared with a tolerance of a microsecond, so that frames at 0.3 and 0.8 are 0.5 apart, whatever their
-   rounding; that changes nothing of the above, with `apart` a microsecond shorter. */
+   Times are compared with a tolerance of a microsecond, so that frames at 0.3 and 0.8 are 0.5 apart despite rounding.
+   The proof then holds with an `apart` that is a microsecond shorter. */
 #include "tracks/best_frames.h"
 
 #include "base/memory.h"
@@ -22,7 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double ROUNDING = 1e-6, LEAST = 1e-3; /* seconds; LEAST: of apart */
+static const double ROUNDING = 1e-6, LEAST = 1e-3; /* seconds; LEAST: the least `apart` */
 
 int best_begin(best_frames *b, int most, double apart, void (*forget)(void *)) {
     memset(b, 0, sizeof *b);
@@ -40,7 +42,7 @@ static int far(const best_frames *b, double x, double y, double times) {
     return fabs(x - y) >= times * (b->apart - ROUNDING);
 }
 
-/* The candidate of the slot that this time is in; b->count: there is none. */
+/* Index of the candidate in the slot of this time; b->count if there is none. */
 static size_t rival_of(const best_frames *b, double seconds) {
     double slot = slot_of(b, seconds);
     size_t i = 0;
@@ -48,13 +50,13 @@ static size_t rival_of(const best_frames *b, double seconds) {
     return i;
 }
 
-/* Of equals the one that was there first. */
+/* 1 if x is better than y; of equally good frames, the earlier one is. */
 static int better(const best_frame *x, const best_frame *y) {
     return x->quality != y->quality ? x->quality > y->quality : x->seconds <= y->seconds;
 }
 
-/* The most of the first `count` candidates that are pairwise 2 · apart: from the earliest on, always the next one that
-   is far enough from the last. */
+/* The largest number of candidates among the first `count` that are pairwise 2 · apart: starting with the earliest,
+   takes the next one that is far enough from the last. */
 static int spread_of(const best_frames *b, size_t count) {
     double last = -(double)INFINITY;
     for (int found = 0;; found++) {
@@ -67,7 +69,7 @@ static int spread_of(const best_frames *b, size_t count) {
     }
 }
 
-/* Where among the candidates it would be. */
+/* The index that f would have among the candidates. */
 static size_t rank_of(const best_frames *b, const best_frame *f) {
     size_t i = 0;
     while (i < b->count && better(&b->at[i], f)) i++;
@@ -96,7 +98,7 @@ void best_put(best_frames *b, double seconds, double quality, void *kept) {
     b->at[rank] = f;
     b->count++;
     while (keep < b->count && spread_of(b, keep) < b->most) keep++;
-    if (keep == b->room) keep--; /* there is always room for the next */
+    if (keep == b->room) keep--; /* so that there is always room for the next frame */
     forget(b, keep, b->count);
 }
 

@@ -1,17 +1,17 @@
-/* The best frames of a track, chosen while it runs, with bounded memory. What is chosen is defined by all its frames:
+/* Chooses the best frames of a track while it runs, in bounded memory. The frames of the whole track determine the
+   choice:
 
-       Time is cut into slots of half of `apart`: [0, apart/2), [apart/2, apart), … seconds. In each slot, the frame of
-       the best quality is a candidate (of equals the first). Of the candidates, the best is chosen, then, as long as
-       there are fewer than `most`, the best one that is at least `apart` seconds from all that are chosen. Equals: the
-       earlier one.
+       Time is cut into slots of half of `apart`: [0, apart/2), [apart/2, apart), … seconds. In each slot, the frame
+       with the best quality is the candidate. The best candidate is chosen; then, while fewer than `most` are chosen,
+       the best one that is at least `apart` seconds from all chosen ones. Of equally good ones, the earliest wins.
 
-   best_frames.c shows that candidates may be forgotten so early that at most 5 (most - 1) + 1 are kept.
+   best_frames.c proves that candidates can be forgotten so early that at most 5 (most - 1) + 1 are kept.
 
        best_frames b;
        best_begin(&b, 3, 0.5, free);
        for each frame of the track:
-           if (best_wants(&b, seconds, quality)) best_put(&b, seconds, quality, crop);   it owns the crop now
-       count = best_take(&b, chosen);   chosen[i].kept are the caller's again */
+           if (best_wants(&b, seconds, quality)) best_put(&b, seconds, quality, crop);   b owns the crop now
+       count = best_take(&b, chosen);   the caller owns chosen[i].kept again */
 #ifndef REID_TOOLS_BEST_FRAMES_H
 #define REID_TOOLS_BEST_FRAMES_H
 
@@ -21,7 +21,7 @@ enum { BEST_MOST = 100 };
 
 typedef struct best_frame {
     double seconds, quality;
-    void *kept; /* the caller's: the crop, and what it wants to know later */
+    void *kept; /* the caller's data: the crop and what belongs to it */
 } best_frame;
 
 typedef struct best_frames {
@@ -29,21 +29,22 @@ typedef struct best_frames {
     size_t count, room;
     int most;
     double apart;
-    void (*forget)(void *); /* frees what is not kept any more */
+    void (*forget)(void *); /* frees the `kept` of a forgotten candidate */
 } best_frames;
 
-/* 1 <= most <= BEST_MOST; apart: seconds, less than a millisecond counts as one. forget may be NULL. Returns 0 after
-   reporting that memory ran out. Take them in any case. */
+/* 1 <= most <= BEST_MOST; apart: seconds, at least a millisecond (less counts as one). forget may be NULL. Returns 0
+   after reporting that memory ran out. Call best_take in any case. */
 int best_begin(best_frames *b, int most, double apart, void (*forget)(void *));
 
-/* 1 if this frame would be a candidate now. Frames come in the order of time; quality is a number. */
+/* 1 if this frame would be a candidate now. Frames must come in order of time; quality must not be NaN. */
 int best_wants(const best_frames *b, double seconds, double quality);
 
-/* Adds a frame that best_wants, and forgets candidates that can no longer be chosen. */
+/* Adds a frame that best_wants accepted, and forgets the candidates that can no longer be chosen. */
 void best_put(best_frames *b, double seconds, double quality, void *kept);
 
-/* The end of the track: sets chosen, of room for `most`, to the frames, best first, whose `kept` are the caller's from
-   now on; all else is forgotten. chosen NULL: all is. Returns how many there are. Zeroed ones are allowed. */
+/* Ends the track: sets chosen, which has room for `most`, to the chosen frames, best first. The caller owns their
+   `kept` from now on; all others are forgotten. If chosen is NULL, all are forgotten. Returns the number of chosen
+   frames. A zeroed best_frames is allowed. */
 size_t best_take(best_frames *b, best_frame *chosen);
 
 #endif

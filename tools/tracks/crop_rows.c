@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const size_t MOST_BYTES = (size_t)256 << 20; /* of crops that wait */
+static const size_t MOST_BYTES = (size_t)256 << 20; /* the most pixels of waiting crops */
 
 static size_t waiting(const crop_rows *c) { return c->list.count - c->done; }
 
@@ -27,8 +27,8 @@ static int write_picture(const crop_rows *c, const char *name, const waiting_cro
     return good;
 }
 
-/* All at once; one that the library refuses fails the call, so they are then tried singly: a row's bits do not depend
-   on its company. */
+/* Embeds all waiting crops at once. If the library refuses one, that call fails, and they are embedded one at a time:
+   the bits of a row do not depend on the other rows of its batch. */
 static int embed(crop_rows *c, const reid_image *images, size_t n) {
     size_t dim = (size_t)c->all->dim;
     text why = TEXT_INIT;
@@ -71,7 +71,7 @@ int crop_rows_flush(crop_rows *c) {
     return good;
 }
 
-/* Room for one more row and one more that waits. */
+/* Makes room for one more row and one more waiting crop. */
 static int make_room(crop_rows *c) {
     size_t place = waiting(c), row = (size_t)c->all->dim * sizeof *c->rows;
     if (!NEED(c->waiting, place, c->waiting_cap)) return 0;
@@ -125,7 +125,7 @@ int crop_rows_write(const crop_rows *c, int flip, int raw, long long max_pixels,
         const char *failure = c->list.at[i].failure;
         good = failure ? output_failure(out, i, failure) : output_row(out, i, c->rows + i * dim);
     }
-    if (begun) good = output_finish(out) && good; /* says what went wrong before, too */
+    if (begun) good = output_finish(out) && good; /* reports earlier errors, too */
     else if (out) output_discard(out);
     text_free(&path);
     return good;

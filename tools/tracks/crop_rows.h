@@ -1,5 +1,5 @@
-/* Crops that come one by one and are embedded in full batches; each also becomes a PNG file. Only those of a batch are
-   in memory; rows and names stay. */
+/* Collects crops one by one, embeds them in full batches and writes each as a PNG file. Only the crops of one batch are
+   in memory; rows and names are kept. */
 #ifndef REID_TOOLS_CROP_ROWS_H
 #define REID_TOOLS_CROP_ROWS_H
 
@@ -11,8 +11,9 @@ typedef struct waiting_crop {
     int width, height;
 } waiting_crop;
 
-/* What was done, and the seconds that it took, in all films together: frames were read, boxes looked at and joined to
-   tracks, crops cut out, rows computed, and files written. Always counted; what another run has done is not in it. */
+/* What was done, and the seconds spent reading frames, matching boxes with tracks, cutting out crops, computing rows
+   and writing files, over all films. It is always counted; the work of an earlier run that was resumed is not
+   included. */
 typedef struct crop_work {
     double read, choose, crop, compute, write;
     size_t frames, boxes, crops, rows, batches;
@@ -20,27 +21,27 @@ typedef struct crop_work {
 
 typedef struct crop_rows {
     models *all;
-    const char *folder;    /* where the files go */
-    inputs list;           /* what each crop is called: its path below folder. failure: why there is no row for it */
+    const char *folder;    /* for the output files */
+    inputs list;           /* the crops' names: paths below folder. failure: why a crop has no row */
     float *rows;           /* (list.count, all->dim) */
-    size_t rows_cap, done; /* rows before `done` are there, the others wait */
+    size_t rows_cap, done; /* rows before `done` are computed, the others wait */
     size_t failed;
-    waiting_crop *waiting; /* of rows from `done` on */
+    waiting_crop *waiting; /* the crops of the rows from `done` on */
     size_t waiting_cap, bytes;
     crop_work work;
 } crop_rows;
 
-/* All return 0 after saying what is wrong; free it in any case. */
+/* All of them return 0 after saying what is wrong; free it in any case. */
 
-/* One more, whose pixels (height, width, 3) it takes over in any case. *row: its place. */
+/* Adds a crop and takes over its pixels (height, width, 3) in any case. *row: its index. */
 int crop_rows_add(crop_rows *c, const char *name, unsigned char *rgb, int width, int height, size_t *row);
-/* One more that another run has embedded and whose picture is in the folder, when none waits. failure: why it has no
-   row; NULL: it has. */
+/* Adds a crop that an earlier run has embedded and whose image is in the folder. Only allowed while no crop waits.
+   failure: why it has no row; NULL: it has one. */
 int crop_rows_recall(crop_rows *c, const char *name, const char *failure, const float *row);
-/* Those that wait. Their pictures are on disk after folder_sync. */
+/* Embeds the waiting crops. Their images are on disk after folder_sync. */
 int crop_rows_flush(crop_rows *c);
-/* folder/embeddings.npy with its ids and metadata, as reid embed writes them. jpeg: what has decoded JPEG files behind
-   the crops; NULL: they come from none. */
+/* Writes folder/embeddings.npy with its ids and metadata, as reid embed does. jpeg: the decoder of the JPEG files that
+   the crops come from; NULL: they come from none. */
 int crop_rows_write(const crop_rows *c, int flip, int raw, long long max_pixels, const char *jpeg);
 void crop_rows_free(crop_rows *c);
 

@@ -29,15 +29,15 @@ typedef struct filming {
     tracks *tracker;
     open_track *open;
     size_t open_count, open_cap;
-    size_t next;           /* the first box of the frame that is due, or of a later one */
-    size_t next_cut;       /* in r->cuts */
-    uint32_t stride;       /* the detector has looked at one frame in so many */
-    track_box *boxes;      /* of the frame, and what of each is in it, and its tracks */
+    size_t next;           /* index of the first box in this frame or a later one */
+    size_t next_cut;       /* index in r->cuts */
+    uint32_t stride;       /* the detector has processed one frame in this many */
+    track_box *boxes;      /* the frame's boxes, their parts inside the frame, and their tracks */
     reid_box *crops;
     uint32_t *numbers;
     size_t boxes_cap, crops_cap, numbers_cap;
-    unsigned char *small;  /* what the network sees of a crop */
-    double seconds;        /* of the last frame; times that go back stand still */
+    unsigned char *small;  /* the network's input for a crop */
+    double seconds;        /* the time of the last frame; it never decreases, even if the file's times do */
 } filming;
 
 static void forget(void *kept) {
@@ -56,15 +56,15 @@ static uint32_t greatest_divisor(uint32_t a, uint32_t b) {
     return a;
 }
 
-/* Frames between those that a detector has looked at say nothing about tracks: all that have boxes are so many apart,
-   or a multiple of it. */
+/* The number of frames from one that the detector has processed to the next: the greatest common divisor of the
+   distances between frames with boxes. Frames in between say nothing about tracks. */
 static uint32_t stride_of(const detections *d) {
     uint32_t stride = 0;
     for (size_t i = 1; i < d->count; i++) stride = greatest_divisor(stride, d->at[i].frame - d->at[0].frame);
     return stride ? stride : 1;
 }
 
-/* One side of a box, clipped to 0 ... size. Returns 0 when nothing is left. */
+/* Clips a box along one axis to 0 ... size. Returns 0 if nothing is left. */
 static int clip(double from, double to, int size, int *at, int *length) {
     from = rint(from), to = rint(to); /* half to even, as boxes_read and Pillow's crop do */
     if (from < 0) from = 0;
@@ -77,7 +77,7 @@ static int clip(double from, double to, int size, int *at, int *length) {
 static int outside(const filming *run, const detection *at, const track_box *b, const video_frame *v) {
     if (run->r->photos) {
         say_error("%s: the box x %g, y %g, width %g, height %g has no pixel of the %d x %d photo; are these the "
-                  "detections of another one?", shown(run->r->photos->at[at->frame].path), b->x, b->y, b->w, b->h,
+                  "detections of another photo?", shown(run->r->photos->at[at->frame].path), b->x, b->y, b->w, b->h,
                   v->width, v->height);
         return 0;
     }
@@ -87,7 +87,7 @@ static int outside(const filming *run, const detection *at, const track_box *b, 
     return 0;
 }
 
-/* Box number i of the frame. Returns 0 after saying that it lies outside. */
+/* Takes the detection as box i of the frame. Returns 0 after saying that it lies outside. */
 static int take_box(filming *run, detection *at, const video_frame *v, size_t i) {
     double across = run->f->found.unit == BOX_NORMALISED ? v->width : 1;
     double down = run->f->found.unit == BOX_NORMALISED ? v->height : 1;
@@ -112,7 +112,7 @@ static open_track *find_open(filming *run, uint32_t number) {
     return NULL;
 }
 
-/* The crops of a track that has ended go to be embedded. */
+/* Sends the crops of an ended track to be embedded. */
 static int keep_shots(filming *run, film_track *to, best_frame *chosen, size_t n) {
     text name = TEXT_INIT;
     int good = 1;
@@ -166,7 +166,7 @@ static int take_ended(filming *run) {
 
 /* --- the best frames ---------------------------------------------------------------------------------------------- */
 
-/* Where a box of the frame is in what there is of its pixels. */
+/* A box of the frame, relative to the part of the frame whose pixels are in memory. */
 static reid_box within(const video_frame *v, const reid_box *box) {
     return (reid_box){box->x - v->part.x, box->y - v->part.y, box->width, box->height};
 }
@@ -180,7 +180,7 @@ static unsigned char *cut_out(const video_frame *v, const reid_box *of) {
     return rgb;
 }
 
-/* How good a frame it is for its track; -1 after saying what is wrong. */
+/* The quality of box i for its track; -1 after saying what is wrong. */
 static double quality_in(filming *run, const video_frame *v, size_t count, size_t i) {
     const model *m = &run->rows->all->at[0];
     const reid_box box = within(v, &run->crops[i]);
@@ -201,7 +201,7 @@ static double quality_in(filming *run, const video_frame *v, size_t count, size_
     return quality_of(&q);
 }
 
-/* The box's own track gets it as a candidate, if it is good enough. */
+/* Offers the frame to the track of box i, which keeps it as a candidate if it is good enough. */
 static int offer(filming *run, const video_frame *v, size_t count, size_t i) {
     open_track *open = find_open(run, run->numbers[i]);
     if (run->crops[i].width == 0) return 1;
@@ -241,7 +241,7 @@ static int begin_scene(filming *run, const video_frame *v) {
     return !v->index || (tracks_cut(run->tracker) && take_ended(run));
 }
 
-/* The detector's frames may have another size than the video's. */
+/* The frames that the detector processed must be as large as the video's, if the detections state their size. */
 static int size_fits(const filming *run, const video_frame *v) {
     const detections *d = &run->f->found;
     if (!d->width || v->index || (d->width == v->width && d->height == v->height)) return 1;
@@ -278,7 +278,7 @@ static int take_frame(filming *run, const video_frame *v) {
     return take_ended(run);
 }
 
-/* Crops that are cut out, computed and written while a frame is taken have their own times. */
+/* The time of the stages that may run while a frame is taken. They are counted separately. */
 static double others(const crop_work *w) { return w->crop + w->compute + w->write; }
 
 static int take_timed(filming *run, const video_frame *v) {
@@ -297,7 +297,7 @@ static int by_number(const void *a, const void *b) {
     return (x->is.number > y->is.number) - (x->is.number < y->is.number);
 }
 
-/* Tracks in the order of their first boxes; boxes get the places of their tracks instead of the tracker's numbers. */
+/* Sorts the tracks by their first boxes, and replaces the tracker's numbers of the boxes by indices into tracks. */
 static void put_in_order(film *f) {
     if (f->count) qsort(f->tracks, f->count, sizeof *f->tracks, by_number);
     for (size_t k = 0; k < f->count; k++) f->tracks[k].first_frame = UINT32_MAX;
@@ -312,15 +312,15 @@ static void put_in_order(film *f) {
     }
 }
 
-/* Of a whole video, detections cannot go on behind its end. */
+/* If the video was read to its end, detections of later frames are an error. */
 static int fits_end(const filming *run) {
     film *f = run->f;
     uint32_t last = f->found.count ? f->found.at[f->found.count - 1].frame : 0;
     if (f->found.looked > last) last = f->found.looked - 1;
     f->beyond = f->found.count - run->next;
     if (f->problem.len || last < f->frames || (!f->found.count && !f->found.looked)) return 1;
-    say_error("%s: it has %zu frames, but there are detections of frame %u (from 0); are these the detections of "
-              "another video?", shown(run->r->video.path), f->frames, last);
+    say_error("%s: it has %zu frame%s, but there are detections of frame %u (from 0); are these the detections of "
+              "another video?", shown(run->r->video.path), f->frames, plural(f->frames), last);
     return 0;
 }
 
@@ -331,7 +331,7 @@ static int next_frame(filming *run, video *v, video_frame *frame, text *why) {
     return result;
 }
 
-/* All frames, as far as they can be read. */
+/* Reads all frames that can be read. */
 static int read_frames(filming *run, video *v) {
     film *f = run->f;
     video_frame frame;
@@ -351,12 +351,12 @@ static int read_frames(filming *run, video *v) {
     return good && tracks_cut(run->tracker) && take_ended(run) && fits_end(run);
 }
 
-/* A photo that cannot be decoded is named and says nothing about tracks. */
+/* Reports a photo that cannot be decoded. It says nothing about tracks. */
 static int pass_over(filming *run, const video_frame *v, const text *why) {
     film *f = run->f;
     say_error("%s: %s", shown(run->r->photos->at[v->index].path), why->s);
     while (run->next < f->found.count && f->found.at[run->next].frame == v->index) {
-        memset(f->found.at[run->next].box, 0, sizeof f->found.at[run->next].box); /* of what size is not known */
+        memset(f->found.at[run->next].box, 0, sizeof f->found.at[run->next].box); /* its size in pixels is unknown */
         run->next++;
     }
     f->unread++;
@@ -385,14 +385,16 @@ static int read_photos(filming *run, const uint32_t *wanted, size_t count) {
     }
     photo_frames_close(p);
     text_free(&why);
-    if (f->unread) text_printf(&f->problem, "%zu of %zu photos could not be read", f->unread, run->r->photos->count);
+    if (f->unread)
+        text_printf(&f->problem, "%zu of %zu photo%s could not be read", f->unread, run->r->photos->count,
+                    plural(run->r->photos->count));
     return good && !interrupted() && tracks_cut(run->tracker) && take_ended(run);
 }
 
 static int start(filming *run) {
     const model *m = &run->rows->all->at[0];
     tracks_settings settings = tracks_defaults();
-    if (run->r->photos) { /* there may be one photo of an animal, and no more */
+    if (run->r->photos) { /* there may be only one photo of an animal */
         settings.gap = run->r->burst;
         settings.evidence = settings.high;
     }
@@ -404,14 +406,14 @@ static int start(filming *run) {
     return run->tracker != NULL;
 }
 
-/* The frames whose pixels are needed, and where. */
+/* The frames whose pixels are needed, and the needed part of each. */
 typedef struct needed {
     uint32_t *frames;  /* [count] */
     frame_area *areas; /* [count] */
     size_t count;
 } needed;
 
-/* Where a side of a box lies, in whole units that are so many to one of the box; an end is rounded up. */
+/* An edge of a box in whole units, `units` of which are 1 in the box's own; an end is rounded up, a start down. */
 static uint32_t whole_units(double at, double units, double most, int is_end) {
     at = is_end ? ceil(at * units) : floor(at * units);
     return (uint32_t)(at > most ? most : at > 0 ? at : 0);
@@ -459,7 +461,7 @@ int film_make(film *f, const film_request *r, crop_rows *rows) {
     wanted.areas = pixels.areas, wanted.parts = f->found.unit == BOX_NORMALISED;
     const double began = clock_seconds();
     video *v = good && !r->photos ? video_open(&wanted, &f->problem) : NULL;
-    rows->work.read += clock_seconds() - began; /* ffmpeg looks at the file first */
+    rows->work.read += clock_seconds() - began; /* ffmpeg examines the file first */
     if (good && r->photos) good = read_photos(&run, pixels.frames, pixels.count);
     else if (v) good = read_frames(&run, v);
     else if (good && !f->problem.len) good = 0; /* interrupted */

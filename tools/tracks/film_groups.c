@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Two whole tracks of a film that share a frame; or two rows. */
+/* Two whole tracks of a film that share a frame, or two rows. */
 typedef struct pair {
     uint32_t a, b;
 } pair;
@@ -21,11 +21,11 @@ typedef struct pairs {
 
 typedef struct grouping {
     const film_groups_request *r;
-    const float *rows;     /* (used, dim), weighted: those of r->rows, or own */
+    const float *rows;     /* (used, dim), weighted: r->rows or own */
     float *own;
-    double scale;          /* of cosines to scores */
-    uint32_t *place, used; /* [rows.list.count]: a row's place among those that are grouped; UINT32_MAX: it failed */
-    pairs must, cannot;    /* of places */
+    double scale;          /* a score is a cosine times scale */
+    uint32_t *place, used; /* [rows.list.count]: a row's index among the rows to group; UINT32_MAX: it failed */
+    pairs must, cannot;    /* of such indices */
 } grouping;
 
 /* --- rows --------------------------------------------------------------------------------------------------------- */
@@ -39,7 +39,8 @@ static void weigh_row(const grouping *g, const float *in, float *out) {
     }
 }
 
-/* Rows of one model that are all there are taken as they are: of hours of film a copy is the largest thing there is. */
+/* Uses the rows of a single model without a copy if none has failed: for hours of film, a copy would be the largest
+   block of memory. */
 static int weigh(grouping *g) {
     const crop_rows *from = g->r->rows;
     size_t dim = (size_t)from->all->dim, n = from->list.count;
@@ -74,7 +75,7 @@ static int by_first_frame(const void *a, const void *b) {
     return (*x > *y) - (*x < *y);
 }
 
-/* 1, 2, ... in the order of first frames. */
+/* Numbers the whole tracks 1, 2, ... in the order of their first frames. */
 static int number_wholes(film *f) {
     film_track **order = need_array(f->count + 1, sizeof *order);
     if (!order) return 0;
@@ -128,9 +129,9 @@ static void drop_doubles(pairs *p) {
     p->count = kept;
 }
 
-/* Whole tracks that share a frame, by their places in f->tracks, each pair once. */
+/* Finds the pairs of whole tracks that share a frame, each once, as indices into f->tracks. */
 static int find_conflicts(const film *f, pairs *out) {
-    size_t most = 4096; /* pairs, doubles among them, before these are dropped */
+    size_t most = 4096; /* pairs, including duplicates, after which duplicates are removed */
     const detection *d = f->found.at;
     for (size_t i = 0; i < f->found.count; i++) {
         if (f->numbers[i] == UINT32_MAX) continue;
@@ -147,7 +148,7 @@ static int find_conflicts(const film *f, pairs *out) {
     return 1;
 }
 
-/* Rows of a whole track are linked to the first one of it, which goes to first[whole]. */
+/* Links the rows of each whole track to its first row, first[whole]. */
 static int link_film(grouping *g, const film *f) {
     pairs conflicts = {0};
     uint32_t *first = need_array(f->count + 1, sizeof *first);
@@ -177,7 +178,7 @@ static int stopped(void *user) {
     return interrupted();
 }
 
-/* group: [used], of each row. */
+/* Groups the rows. group: [used], the group of each row. */
 static int ask(const grouping *g, uint32_t *group) {
     reid_error error;
     reid_desc desc = *g->r->search;
@@ -185,7 +186,7 @@ static int ask(const grouping *g, uint32_t *group) {
     const reid_rows all = {g->rows, NULL, g->used, g->r->rows->all->dim, NULL};
     desc.error = &error;
     d.threshold = g->r->threshold / g->scale;
-    d.threshold = d.threshold < -2 ? -2 : d.threshold > 2 ? 2 : d.threshold; /* cosines are within */
+    d.threshold = d.threshold < -2 ? -2 : d.threshold > 2 ? 2 : d.threshold; /* cosines lie in -1 … 1 */
     d.must_link = g->must.count ? &g->must.at[0].a : NULL, d.must_links = g->must.count;
     d.cannot_link = g->cannot.count ? &g->cannot.at[0].a : NULL, d.cannot_links = g->cannot.count;
     d.stop_fn = stopped;
@@ -195,7 +196,7 @@ static int ask(const grouping *g, uint32_t *group) {
     return result == REID_OK;
 }
 
-/* Every track has the group of its whole's rows. */
+/* Gives every track the group of its whole track's rows. */
 static int hand_out(const grouping *g, const uint32_t *group, size_t *groups) {
     *groups = 0;
     for (uint32_t i = 0; i < g->used; i++)

@@ -1,23 +1,22 @@
-/* Which tracks of films are one: those that broke are joined, film by film, then individuals are found in all films
-   together. */
+/* Joins broken tracks, film by film, and then finds individuals in all films together. */
 #ifndef REID_TOOLS_FILM_GROUPS_H
 #define REID_TOOLS_FILM_GROUPS_H
 
 #include "tracks/film.h"
 
-#define FILM_NO_GROUP UINT32_MAX /* of a track none of whose crops could be embedded */
+#define FILM_NO_GROUP UINT32_MAX /* of a track if none of its crops could be embedded */
 
 typedef struct film_groups_request {
-    film *films;           /* [count]: whole, number and group of their tracks are set */
+    film *films;           /* [count]: sets whole, number and group of their tracks */
     size_t count;
-    const crop_rows *rows; /* all of them done */
-    const double *weights; /* of the models, [MAX_MODELS] */
-    double threshold;      /* a score: tracks are joined, and groups, down to this mean */
+    const crop_rows *rows; /* all embedded */
+    const double *weights; /* [MAX_MODELS]: of the models */
+    double threshold;      /* a score: tracks and groups are merged down to this mean */
     const reid_desc *search;
 } film_groups_request;
 
-/* The crops of a track are one individual; tracks that share a frame are not. Returns 0 after saying what is wrong, or
-   without a word when interrupted(). */
+/* All crops of a track show one individual; tracks that share a frame show different ones. Returns 0 after saying what
+   is wrong, or without a message when interrupted(). */
 int film_groups_make(const film_groups_request *r, size_t *groups);
 
 /* Sets the identity of each crop to NAME/TRACK. Returns 0 after reporting that memory ran out. */

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* The record: MAGIC, a head, the texts, boxes, scenes, tracks each with its shots, rows, the CRC-32 of all before. */
+/* A record: MAGIC, a head, the texts, boxes, scenes, tracks with their shots, rows, and the CRC-32 of all of these. */
 static const char MAGIC[8] = "film 1\n";
 
 /* The numbers of a film. */
@@ -20,7 +20,7 @@ typedef struct head {
     int32_t width, height, streams, unused;
 } head;
 
-/* What becomes of a detection. */
+/* What film_make adds to a detection. */
 typedef struct box_record {
     double box[4]; /* in pixels */
     uint64_t number;
@@ -89,9 +89,9 @@ typedef struct reading {
     size_t left;
     film *f;
     crop_rows *rows;
-    size_t first; /* row of the film */
+    size_t first; /* the first row of the film */
     head h;
-    text *why;    /* empty after a failure: it has been said */
+    text *why;    /* empty after a failure that was already reported */
 } reading;
 
 static int damaged(reading *r) { return refuse(r->why, "it is damaged"); }
@@ -103,7 +103,8 @@ static int take(reading *r, void *to, size_t size) {
     return 1;
 }
 
-/* Are there so many elements of at least this size? Keeps counts that are wrong from asking for memory. */
+/* Checks that the remaining bytes can hold `count` elements of at least this size, before memory is reserved for
+   them. */
 static int there_are(reading *r, uint64_t count, size_t size) { return count <= r->left / size || damaged(r); }
 
 static int take_text(reading *r, text *to) {
@@ -125,7 +126,7 @@ static int take_head(reading *r, const text *bytes) {
     if (!take(r, magic, sizeof magic) || memcmp(magic, MAGIC, sizeof MAGIC) != 0) return damaged(r);
     if (!take(r, &r->h, sizeof r->h)) return 0;
     if (r->h.dim == (uint64_t)r->rows->all->dim && r->h.boxes == r->f->found.count) return 1;
-    return refuse(r->why, "it is of other models or detections");
+    return refuse(r->why, "it was made with other models or detections");
 }
 
 static int take_boxes(reading *r) {
@@ -180,14 +181,14 @@ static int take_tracks(reading *r) {
     return 1;
 }
 
-/* The picture of a crop, which the interrupted run has put on disk before the record. */
+/* Checks that the image of a crop exists; the interrupted run put it on disk before the record. */
 static int has_picture(reading *r, const char *name) {
     struct stat st;
     text path = TEXT_INIT;
     text_printf(&path, "%s/%s", r->rows->folder, name);
     int good = !text_failed(&path) || text_no_memory(r->why);
     if (good && (lstat(path.s, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size == 0))
-        good = refuse(r->why, "%.400s is not there any more", shown(path.s));
+        good = refuse(r->why, "%.400s no longer exists", shown(path.s));
     text_free(&path);
     return good;
 }
@@ -224,7 +225,8 @@ int film_recall(film *f, const film_request *request, crop_rows *rows, const tex
     int good = take_head(&r, bytes) && take_text(&r, &f->decoder) && take_text(&r, &f->problem) && take_boxes(&r) &&
                take_scenes(&r) && take_tracks(&r) && take_rows(&r);
     if (!good && why.len)
-        say_error("%s, of an interrupted run: %s; remove it, and the video is read again", shown(name), why.s);
+        say_error("%s, the record of an interrupted run: %s; remove it to have the video read again",
+                  shown(name), why.s);
     text_free(&why);
     f->frames = (size_t)r.h.frames, f->beyond = (size_t)r.h.beyond, f->seconds = r.h.seconds;
     f->width = r.h.width, f->height = r.h.height, f->streams = r.h.streams;

@@ -1,15 +1,16 @@
-/* What film_make has found in one film, as bytes that outlive the process, and back: by it a run that was interrupted
-   goes on behind the films that it has finished. Only the same version on the same kind of machine reads them. */
+/* Writes the results of film_make for one film as bytes and reads them back, so that an interrupted run can continue
+   after the films that it finished. Only the same version on the same kind of machine can read them. */
 #ifndef REID_TOOLS_FILM_RECORD_H
 #define REID_TOOLS_FILM_RECORD_H
 
 #include "tracks/film.h"
 
-/* A film whose rows, which begin with `first`, are all done. */
+/* Writes the record of a film. All of its rows, which begin with `first`, must be embedded. */
 void film_record(const film *f, const crop_rows *rows, size_t first, text *bytes);
 
-/* Instead of film_make: f->found has to be what it was before the film was made, and no row may wait. Pictures of crops
-   must be there. Returns 0 after saying what is wrong with the record `name`; f is then as film_free allows. */
+/* Restores a film from its record, in place of film_make. f->found must be as it was before film_make, no row may wait,
+   and the images of the crops must exist. Returns 0 after saying what is wrong with the record `name`; film_free(f) is
+   then allowed. */
 int film_recall(film *f, const film_request *r, crop_rows *rows, const text *bytes, const char *name);
 
 #endif

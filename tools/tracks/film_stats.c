@@ -11,7 +11,7 @@ static const char *advice(int bottleneck, const film_setting *in) {
     case READ:
         return in->photos ? "more --decoders; faster storage"
                           : "smaller videos, or several runs side by side: each video is decoded by one ffmpeg";
-    case CHOOSE: return "fewer boxes: a higher threshold of the detector";
+    case CHOOSE: return "fewer boxes: a higher threshold in the detector";
     case CROP: return "smaller videos; a smaller --best";
     case COMPUTE:
         if (in->on_gpu) return "a larger --batch; a smaller --best";
@@ -21,7 +21,7 @@ static const char *advice(int bottleneck, const film_setting *in) {
     }
 }
 
-/* One thread does all of it, so the busiest stage is the bottleneck. */
+/* One thread does all the work, so the busiest stage is the bottleneck. */
 static stages stages_of(const crop_work *w, const film_setting *in, stage at[STAGES]) {
     const double rows = (double)w->rows, seconds[STAGES] = {w->read, w->choose, w->crop, w->compute, in->group,
                                                             w->write};

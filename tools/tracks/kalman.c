@@ -23,7 +23,7 @@ kalman kalman_update(const kalman *k, double measured, double noise) {
     kalman next = *k;
     next.place += place_gain * off;
     next.velocity += velocity_gain * off;
-    next.place_variance = place_gain * noise; /* (1 - gain) P, without the difference */
+    next.place_variance = place_gain * noise; /* (1 - gain) P, written without a difference */
     next.covariance = noise / whole * k->covariance;
     next.velocity_variance -= velocity_gain * k->covariance;
     if (next.velocity_variance < 0) next.velocity_variance = 0; /* rounding */

@@ -1,5 +1,6 @@
-/* A Kalman filter of one coordinate that moves with a constant velocity but for random changes: what is known of place
-   and velocity, as means and covariances. Time is continuous: two predictions are one over both times. */
+/* A Kalman filter of one coordinate that moves at a constant velocity apart from random changes: the means and
+   covariances of place and velocity. Time is continuous: two predictions in a row equal one over the sum of their
+   times. */
 #ifndef REID_TOOLS_KALMAN_H
 #define REID_TOOLS_KALMAN_H
 
@@ -8,14 +9,14 @@ typedef struct kalman {
     double place_variance, covariance, velocity_variance;
 } kalman;
 
-/* After a first measurement with the variance `noise`; nothing but its spread is known of the velocity. */
+/* The state after a first measurement with variance `noise`; of the velocity, only its variance is known. */
 kalman kalman_begin(double place, double noise, double velocity_variance);
 
-/* `seconds` later. The velocity's variance grows by `change` a second (white-noise acceleration), the place's, apart
-   from what follows from that, by `drift`. */
+/* Predicts the state `seconds` later. The variance of the velocity grows by `change` per second (white-noise
+   acceleration); that of the place grows accordingly and, in addition, by `drift` per second. */
 kalman kalman_predict(const kalman *k, double seconds, double change, double drift);
 
-/* After a measurement with the variance `noise`. */
+/* The state after a measurement with variance `noise`. */
 kalman kalman_update(const kalman *k, double measured, double noise);
 
 #endif

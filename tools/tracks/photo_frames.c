@@ -9,14 +9,14 @@
 struct photo_frames {
     const camera *of;
     const uint32_t *wanted; /* [count] */
-    size_t count, due;      /* the first wanted one that has not been handed out */
-    size_t next;            /* photo */
+    size_t count, due;      /* due: index of the first wanted photo that was not handed out */
+    size_t next;            /* index of the next photo */
     double burst, seconds;
-    int width, height;      /* of the last one that was decoded */
-    inputs list;            /* those that are wanted */
+    int width, height;      /* of the last photo that was decoded */
+    inputs list;            /* the wanted photos */
     pipeline *decoding;
     decoded now;
-    int holds;              /* now is to be released */
+    int holds;              /* 1: `now` must be released */
 };
 
 photo_frames *photo_frames_open(const camera *of, const uint32_t *wanted, size_t wanted_count, double burst,
@@ -42,7 +42,7 @@ static void release(photo_frames *p) {
     p->holds = 0;
 }
 
-/* Pixels of the frame, which is wanted. Returns 0 when the program was asked to stop. */
+/* Fills in the pixels of a wanted frame. Returns 0 when the program was asked to stop. */
 static int decode(photo_frames *p, video_frame *frame, text *why) {
     if (!pipeline_next(p->decoding, &p->now)) return 0;
     p->holds = 1;
@@ -59,7 +59,7 @@ static int decode(photo_frames *p, video_frame *frame, text *why) {
     return 1;
 }
 
-/* Cameras tell whole seconds and take several photos in one: those are spread over it. */
+/* Cameras store whole seconds but take several photos per second; photos with the same second are spread over it. */
 static double seconds_of(const camera *of, size_t i) {
     const photo *is = &of->at[i];
     size_t before = 0, after = 0;

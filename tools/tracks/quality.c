@@ -2,21 +2,22 @@
 
 #include <math.h>
 
-/* What a frame is worth is a product: each factor is 1 when nothing is wrong, and one thing that is badly wrong cannot
-   be made good by others (a large box of which half is hidden is a poor one).
+/* The quality of a frame is a product: each factor is 1 when nothing is wrong, and others cannot make up for one that
+   is very low (a large box of which half is hidden is still poor).
 
-   BLUR: at this variance of the Laplacian, sharpness counts half. Frigate takes up to 0.06 off a face's confidence
-   below 120, and nothing from 250 on (blakeblackshear/frigate#15679); half of the first makes the factor 0.67 at 120
-   and 0.81 at 250, so that differences above count little.
-   SIZE: what has fewer pixels than the network's input is enlarged, and lacks details; more pixels are averaged away.
-   The factor is the root of the share, as Frigate adds area and does not multiply by it.
-   CLIPPED, COVERED: a box with one of four sides at the border loses a quarter of CLIPPED, one that another covers
-   altogether loses COVERED. MegaDetector and others leave it to their users what to do with cut animals; a mean of
-   embeddings suffers from another's coat more than from a missing leg, so that COVERED is the larger (our judgement).
-   The detector's score counts as its root: it is confidence that there is an animal more than a measure of the view
-   (frames that poison a gallery were blurred, not doubtful: blakeblackshear/frigate#23450).
+   BLUR: at this variance of the Laplacian, the sharpness factor is one half. Frigate subtracts up to 0.06 from a face's
+   confidence below 120 and nothing from 250 on (blakeblackshear/frigate#15679); 60, half of the first, makes the factor
+   0.67 at 120 and 0.81 at 250, so that differences above that count little.
+   SIZE: a box with fewer pixels than the network's input is enlarged and lacks details; surplus pixels are averaged
+   away. The factor is the square root of the ratio, because Frigate adds a term for the area instead of multiplying by
+   it.
+   CLIPPED, COVERED: a box with one of its four sides at the border loses a quarter of CLIPPED; a box that another one
+   covers completely loses COVERED. MegaDetector and others leave it to their users how to treat cut-off animals. A mean
+   of embeddings suffers more from another animal's coat than from a missing leg, so COVERED is larger (our judgement).
+   The detector's score enters as its square root: it measures confidence that there is an animal rather than how well
+   it can be seen (frames that spoiled a gallery were blurred, not doubtful: blakeblackshear/frigate#23450).
 
-   Such measures tell good frames of one track from poor ones and no more (arXiv 2110.11111 finds them far behind
+   Such measures can tell good frames of a track from poor ones, but no more (arXiv 2110.11111 finds them far behind
    learned ones across individuals). */
 static const double BLUR = 60, CLIPPED = 0.8, COVERED = 0.9;
 
@@ -38,7 +39,7 @@ double quality_sharpness(const uint8_t *rgb, int width, int height) {
     return (squares / count - mean * mean) / 1e6;
 }
 
-/* How much of the side from `begin` of `length` lies between 0 and `limit`. */
+/* How much of the interval of this length that starts at `begin` lies between 0 and `limit`. */
 static double inside(double begin, double length, double limit) {
     double part = fmin(begin + length, limit) - fmax(begin, 0);
     return part > 0 ? part : 0;
@@ -48,7 +49,7 @@ double quality_clipped(const track_box *b, int width, int height) {
     int sides_x = (b->x <= 1) + (b->x + b->w >= width - 1), sides_y = (b->y <= 1) + (b->y + b->h >= height - 1);
     double off_x = b->w - inside(b->x, b->w, width), off_y = b->h - inside(b->y, b->h, height);
     double lost = sides_x * b->h + sides_y * b->w;
-    lost += (2 - sides_y) * off_x + (2 - sides_x) * off_y; /* what sticks out of the other sides */
+    lost += (2 - sides_y) * off_x + (2 - sides_x) * off_y; /* the parts of the other sides beyond the frame */
     return fmin(1, lost / (2 * (b->w + b->h)));
 }
 

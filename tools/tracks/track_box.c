@@ -3,7 +3,7 @@
 #include <math.h>
 
 int track_box_good(const track_box *b) {
-    double all = b->x + b->y + b->w + b->h + b->score; /* not finite if one of them is not, or far too large */
+    double all = b->x + b->y + b->w + b->h + b->score; /* not finite if any of them is not, or is far too large */
     return isfinite(all) && isfinite(b->w * b->h) && b->w > 0 && b->h > 0;
 }
 

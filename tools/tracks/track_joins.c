@@ -1,7 +1,8 @@
-/* A chain is what counts as one so far. Pairs of chains that may be joined wait in a heap by their mean cosine, which
-   for chains with sums of unit rows A and B is A·B / (|A| |B|). A pair is looked at when it is the best: if its chains
-   have changed, it is stale, for their pairs were put in again when they changed; if they do not fit, it is dropped,
-   and comes again should one of them grow. So the heap never lacks a pair that could be joined. */
+/* A chain is a sequence of tracks joined so far. Pairs of chains that may be joined wait in a heap, ordered by their
+   mean cosine, which for chains with sums of unit rows A and B is A·B / (|A| |B|), |A| being the number of tracks in
+   the chain. The best pair is taken out and examined. If one of its chains has changed since, the pair is stale and is
+   dropped: the changed chain has put its pairs in again. If its chains do not fit, it is dropped, too, and comes back
+   if one of them grows. So the heap always has every pair that could be joined. */
 #include "tracks/track_joins.h"
 
 #include "base/memory.h"
@@ -11,15 +12,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What can become of an animal that is not seen for a while; sides are of the larger box. A box at a tree's edge shows
-   a part of it: its centre is off by half a side, and one of its sides is too short. */
-static const double OFF = 0.5, WALK = 1.0; /* sides; sides a second that it may move, whatever it did before */
-static const double HASTE = 1.5;           /* and so many times as fast as it was seen to move */
-static const double SIZE = 0.5, GROW = 0.2; /* of the logarithm of the better side; a second */
+/* What can happen to an animal that is not seen for a while. Lengths are in sides of the larger box. At the edge of a
+   tree, a box may show a part of the animal: its centre is off by half a side, and one of its sides is too short. */
+static const double OFF = 0.5, WALK = 1.0; /* OFF: sides; WALK: sides per second, whatever its speed was */
+static const double HASTE = 1.5;           /* and in addition this multiple of the speed at which it was seen moving */
+static const double SIZE = 0.5, GROW = 0.2; /* log change of the side that changed less; GROW: per second */
 
 #define NO_TRACK UINT32_MAX
 
-/* Pairs of tracks, both ways and sorted: who may follow whom, or who is in conflict with whom. */
+/* Pairs of tracks, in both directions and sorted: one may follow the other, or they are in conflict. */
 typedef struct pair {
     uint32_t a, b;
 } pair;
@@ -27,7 +28,7 @@ typedef struct pair {
 typedef struct pairs {
     pair *at;
     size_t count, room;
-    size_t *starts; /* [tracks + 1]: where those of a track begin */
+    size_t *starts; /* [tracks + 1]: index of each track's first pair */
 } pairs;
 
 typedef struct waiting {
@@ -35,14 +36,14 @@ typedef struct waiting {
     uint32_t a, b, a_version, b_version; /* chains, a < b */
 } waiting;
 
-/* A chain is named after its track of the lowest place. */
+/* The index of a chain is the lowest index of its tracks. */
 typedef struct joining {
     const track_joins_request *r;
-    double *sum;              /* (count, dim): of the unit rows of a chain */
+    double *sum;              /* (count, dim): the sum of a chain's unit rows */
     uint32_t *home;           /* [count]: the chain of a track */
-    uint32_t *first, *next;   /* of a chain, and after a track in its chain, by time; NO_TRACK */
-    uint32_t *size, *version; /* of a chain; a size of 0: nothing is known of it */
-    uint32_t *turn;           /* of a track among all, by their beginnings */
+    uint32_t *first, *next;   /* the first track of a chain; the next track in a track's chain, by time; or NO_TRACK */
+    uint32_t *size, *version; /* of a chain; size 0: its embedding is unknown */
+    uint32_t *turn;           /* a track's rank among all, by first time */
     pairs follows, conflicts;
     waiting *heap;
     size_t heap_count, heap_room;
@@ -69,7 +70,7 @@ static int plausible(const track_joins_request *r, const track *a, const track *
            track_box_distance(from, to) <= side * (OFF + WALK * seconds) + haste * seconds;
 }
 
-/* Only what is compared, so that nothing global is needed. */
+/* A track's sort key; with its index inside, the comparison needs no global variable. */
 typedef struct beginning {
     double first;
     uint32_t at;
@@ -107,7 +108,8 @@ static int sort_pairs(pairs *p, size_t all) {
     return 1;
 }
 
-/* The longest track bounds how far back one may have begun that ended less than the gap ago. */
+/* Finds the pairs in which one track can follow the other. The longest track bounds how much earlier a track can have
+   begun that ended less than the gap ago. */
 static int find_follows(joining *j, const beginning *order) {
     const track_joins_request *r = j->r;
     double longest = 0;
@@ -192,14 +194,14 @@ static int in_conflict(const joining *j, uint32_t a, uint32_t b) {
     return 0;
 }
 
-/* The one of two places in chains that comes first, which moves on. */
+/* Returns the earlier of the tracks at two positions in chains, and advances that position. */
 static uint32_t earlier(const joining *j, uint32_t *x, uint32_t *y) {
     uint32_t *from = *y == NO_TRACK || (*x != NO_TRACK && j->turn[*x] < j->turn[*y]) ? x : y, now = *from;
     *from = j->next[now];
     return now;
 }
 
-/* 1 if each track of both can follow the one before it. */
+/* 1 if each track of both chains can follow the one before it and they are not in conflict. */
 static int fit(const joining *j, uint32_t a, uint32_t b) {
     const track *at = j->r->tracks;
     uint32_t x = j->first[a], y = j->first[b], last = earlier(j, &x, &y);
@@ -211,7 +213,7 @@ static int fit(const joining *j, uint32_t a, uint32_t b) {
     return !in_conflict(j, a, b);
 }
 
-/* b becomes a part of a, and all that either could be joined with waits again. */
+/* Makes b a part of a, and puts all pairs of the new chain into the heap. */
 static int join(joining *j, uint32_t a, uint32_t b) {
     size_t dim = (size_t)j->r->dim;
     uint32_t x = j->first[a], y = j->first[b], *link = &j->first[a];
@@ -242,7 +244,7 @@ static int join_all(joining *j) {
 
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
 
-/* Each track is a chain of its own, of a row of length 1. */
+/* Makes each track a chain, with its row scaled to length 1. */
 static void begin_chains(joining *j) {
     size_t dim = (size_t)j->r->dim;
     for (uint32_t i = 0; i < j->r->count; i++) {
@@ -270,13 +272,14 @@ static int make_room(joining *j) {
 }
 
 static int request_good(const track_joins_request *r) {
-    if (r->count >= NO_TRACK || r->dim < 0) say_error("joining tracks: %zu tracks of %d numbers", r->count, r->dim);
+    if (r->count >= NO_TRACK || r->dim < 0)
+        say_error("joining tracks: invalid counts: %zu tracks of %d numbers", r->count, r->dim);
     else if (!isfinite(r->settings.threshold) || !(r->settings.gap >= 0))
-        say_error("joining tracks: a threshold of %g, a gap of %g s", r->settings.threshold, r->settings.gap);
+        say_error("joining tracks: invalid threshold %g or gap %g s", r->settings.threshold, r->settings.gap);
     else {
         for (size_t i = 0; i < 2 * r->conflicts_count; i++) {
             if (r->conflicts[i] < r->count) continue;
-            say_error("joining tracks: a conflict of track %u of %zu", r->conflicts[i], r->count);
+            say_error("joining tracks: a conflict names track %u; there are %zu", r->conflicts[i], r->count);
             return 0;
         }
         for (size_t i = 0; i < r->count * (size_t)r->dim; i++) {

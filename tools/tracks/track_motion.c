@@ -3,14 +3,15 @@
 #include <math.h>
 
 /* Standard deviations. Lengths are in sides of the box (the root of its area), so that they hold at every resolution
-   and distance; sizes are logarithms, so that 0.1 is a tenth. They were chosen on drawn films (tools/peers/track) of
-   other seeds than those whose results are told. What is believed ends early: at high frame rates a track that goes on
-   with another animal's box costs more than one that breaks, as broken ones are joined again by what they look like. */
-static const double MEASURED = 0.06, MEASURED_SIZE = 0.15; /* a detector's boxes about the animal */
-static const double SPEED = 1.0;                           /* before anything is known of it, a second */
-static const double CHANGE = 0.25;                         /* of the velocity, after a second */
-static const double DRIFT = 0.05, DRIFT_SIZE = 0.07;       /* after a second: poses change the box, too */
-static const double EDGE = 2;                              /* further off is not believed */
+   and distance. Sizes are logarithms: 0.1 is about a tenth. The values were chosen on drawn films (tools/peers/track)
+   with other seeds than those of the published results. EDGE is narrow: at high frame rates, a track that continues
+   with another animal's box costs more than a track that breaks, because broken tracks are joined again by their
+   embeddings. */
+static const double MEASURED = 0.06, MEASURED_SIZE = 0.15; /* of a detector's box around the animal */
+static const double SPEED = 1.0;                           /* per second, before anything is known about the velocity */
+static const double CHANGE = 0.25;                         /* of the velocity, after one second */
+static const double DRIFT = 0.05, DRIFT_SIZE = 0.07;       /* after one second; poses change the box, too */
+static const double EDGE = 2;                              /* boxes further off are not matched */
 
 static double square(double x) { return x * x; }
 
@@ -56,7 +57,7 @@ track_box motion_box(const track_motion *m) {
     return b;
 }
 
-/* The square of how many standard deviations a measurement is off. */
+/* The squared number of standard deviations by which a measurement is off. */
 static double off(const kalman *k, double measured, double noise) {
     return square(measured - k->place) / (k->place_variance + noise);
 }

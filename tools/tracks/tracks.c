@@ -11,35 +11,35 @@
 
 typedef struct open_track {
     track so_far;
-    double evidence;       /* scores added up */
-    track_motion motion;   /* as it was with the last box */
+    double evidence;       /* the sum of its scores */
+    track_motion motion;   /* at its last box */
     track_motion expected; /* now */
-    track_box box;         /* where it is expected */
-    uint32_t partner;      /* its box of this step, or TRACK_NONE */
-    int missed;            /* frames since its last box: 0, 1, 2: more */
+    track_box box;         /* the expected box */
+    uint32_t partner;      /* index of its box in this step, or TRACK_NONE */
+    int missed;            /* frames since its last box: 0, 1, or 2 for more */
 } open_track;
 
 struct tracks {
     tracks_settings settings;
-    open_track *open; /* by their numbers */
+    open_track *open; /* in the order of their numbers */
     size_t count, room;
     track *ended;
     size_t ended_count, ended_room;
-    int told;         /* ended was asked for, and is forgotten with the next call */
+    int told;         /* tracks_ended was called; the next call forgets ended */
     uint32_t next, scene;
     double now;       /* seconds of the last step; -INFINITY before the first */
     assignment work;
-    double *gain;     /* (tracks, boxes) of a stage */
-    uint32_t *column; /* of that, the answer */
-    uint32_t *tracks_here, *boxes_here; /* places of those that take part in a stage */
+    double *gain;     /* (tracks, boxes) in one stage of matching */
+    uint32_t *column; /* the solution for gain */
+    uint32_t *tracks_here, *boxes_here; /* indices of those that take part in the stage */
     size_t gain_room, column_room, tracks_room, boxes_room;
 };
 
-static const double STILL = 0.5; /* seconds over which a first velocity is taken */
-/* Both were chosen on drawn films, as the numbers of track_motion were. A track that the last frame has missed is
-   expected somewhere in a wide place, which many a box fits by chance: one that was seen goes before it. */
-static const double LOST = 0.6;     /* what it counts that a box fits a track that was missed */
-static const double REMEMBERED = 2; /* so many times as long as a track was seen it may be missed */
+static const double STILL = 0.5; /* seconds over which the first velocity is measured */
+/* These two were chosen on drawn films, like the numbers of track_motion. A track that was missed in the last frame is
+   expected in a large area, where many boxes fit by chance, so a track that was seen takes precedence. */
+static const double LOST = 0.6;     /* factor on the gain of a track that was missed */
+static const double REMEMBERED = 2; /* it may be missed for this multiple of the time for which it was seen */
 
 /* ---- settings and memory ----------------------------------------------------------------------------------------- */
 
@@ -50,12 +50,13 @@ tracks_settings tracks_defaults(void) {
 
 static int settings_good(const tracks_settings *s) {
     if (!(s->low >= 0 && s->low <= s->high && s->high <= 1))
-        say_error("tracks: scores of %g and %g: 0 <= low <= high <= 1", s->low, s->high);
+        say_error("tracks: invalid scores low %g and high %g; expected 0 <= low <= high <= 1", s->low, s->high);
     else if (!(s->overlap > 0 && s->overlap <= 1))
-        say_error("tracks: an overlap of %g: more than 0, up to 1", s->overlap);
+        say_error("tracks: invalid overlap %g; expected more than 0, at most 1", s->overlap);
     else if (!(s->patience >= 0 && s->gap >= 0 && isfinite(s->patience) && isfinite(s->gap)))
-        say_error("tracks: a patience of %g s and a gap of %g s: numbers from 0 on", s->patience, s->gap);
-    else if (!(s->evidence >= 0 && isfinite(s->evidence))) say_error("tracks: an evidence of %g", s->evidence);
+        say_error("tracks: invalid patience %g s or gap %g s; expected finite numbers >= 0", s->patience, s->gap);
+    else if (!(s->evidence >= 0 && isfinite(s->evidence)))
+        say_error("tracks: invalid evidence %g; expected a finite number >= 0", s->evidence);
     else return 1;
     return 0;
 }
@@ -82,7 +83,7 @@ static int room_for(void *array, size_t size, size_t count, size_t *room) {
     return 1;
 }
 
-/* All that a step may need, so that nothing has changed when memory runs out. */
+/* Reserves all memory that a step may need, so that nothing has changed if memory runs out. */
 static int make_room(tracks *t, size_t boxes) {
     if (boxes >= TRACK_NONE - t->next) {
         say_error("tracks: %zu boxes are too many", boxes);
@@ -138,13 +139,14 @@ static void end(tracks *t, const open_track *o) {
     out->firm = o->evidence >= t->settings.evidence;
 }
 
-/* Of what was seen for a moment little is known, and it would go on with whoever comes by: it ends sooner. */
+/* 1 if the track ends now. A track that was seen only briefly ends sooner: little is known of it, and it would continue
+   with any other animal that comes by. */
 static int is_lost(const tracks *t, const open_track *o, double seconds) {
     double patience = fmin(t->settings.patience, REMEMBERED * (o->so_far.last - o->so_far.first));
     return (o->missed > 1 && t->now - o->so_far.last > patience) || seconds - t->now > t->settings.gap;
 }
 
-/* What is left keeps its order. */
+/* Ends the lost tracks; the others keep their order. */
 static void end_lost(tracks *t, double seconds) {
     size_t kept = 0;
     for (size_t i = 0; i < t->count; i++) {
@@ -156,8 +158,8 @@ static void end_lost(tracks *t, double seconds) {
 
 /* ---- one step ---------------------------------------------------------------------------------------------------- */
 
-/* What is gained by calling a box the track's next one. Both parts are at most 1, so that a box in the right place
-   and one that overlaps count alike. */
+/* The gain of matching box b with the track. Both terms are at most 1, so that a fitting position and an overlap count
+   alike. */
 static double gain_of(const tracks *t, const open_track *o, const track_box *b) {
     if (b->category != o->so_far.last_box.category) return 0;
     double fit = motion_fit(&o->expected, b), overlap = track_box_iou(&o->box, b);
@@ -165,7 +167,7 @@ static double gain_of(const tracks *t, const open_track *o, const track_box *b) 
     return o->missed ? LOST * gain : gain;
 }
 
-/* Matches the boxes with a score of low <= score < high with the tracks that have none yet. */
+/* Matches the boxes with low <= score < high with the tracks that have no box yet. */
 static void match(tracks *t, const track_box *boxes, size_t count, double low, double high, uint32_t *number) {
     size_t here = 0, wanted = 0;
     for (size_t k = 0; k < count; k++)
@@ -186,7 +188,7 @@ static void match(tracks *t, const track_box *boxes, size_t count, double low, d
 
 static int boxes_good(const tracks *t, double seconds, const track_box *boxes, size_t count) {
     if (!isfinite(seconds) || seconds < t->now) {
-        say_error("tracks: a frame at %g s after one at %g s", seconds, t->now);
+        say_error("tracks: a frame at %g s after one at %g s; times must not decrease", seconds, t->now);
         return 0;
     }
     for (size_t k = 0; k < count; k++) {
@@ -198,7 +200,7 @@ static int boxes_good(const tracks *t, double seconds, const track_box *boxes, s
     return 1;
 }
 
-/* Where the open tracks are expected. */
+/* Predicts where the open tracks are. */
 static void expect(tracks *t, double seconds) {
     for (size_t i = 0; i < t->count; i++) {
         open_track *o = &t->open[i];

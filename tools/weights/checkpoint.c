@@ -1,4 +1,4 @@
-/* The parts of a checkpoint that all formats share: checking tensors, delivering values. */
+/* The parts of a checkpoint that all formats share: checking tensors and delivering values. */
 #include "weights/checkpoint.h"
 
 #include "base/crc32.h"
@@ -48,7 +48,8 @@ int set_contiguous(tensor *t) {
     return 1;
 }
 
-/* Elements from the first to the last one that a tensor looks at, which is 0 for none; 0 if the number overflows. */
+/* Sets *reach to the number of elements from the first to the last one that the tensor refers to, 0 for an empty
+   tensor. Returns 0 if the number overflows. */
 static int reach_of(const tensor *t, uint64_t *reach) {
     uint64_t step;
     *reach = t->count > 0;
@@ -67,13 +68,13 @@ static int check_tensor(const checkpoint *c, const tensor *t, text *why) {
         !checked_mul(t->offset, (uint64_t)t->type->bytes, &first))
         return refuse(why, "tensor \"%.200s\": its size overflows", t->name);
     if (first <= s->bytes && bytes <= s->bytes - first) return 1;
-    return refuse(why, "tensor \"%.200s\" covers %llu bytes from byte %llu on, its storage has %llu", t->name,
+    return refuse(why, "tensor \"%.200s\" covers %llu bytes from byte %llu on, but its storage has %llu", t->name,
                   (unsigned long long)bytes, (unsigned long long)first, (unsigned long long)s->bytes);
 }
 
 int add_tensor(checkpoint *c, tensor *t, text *why) {
     if (!check_tensor(c, t, why)) return 0;
-    if (c->tensor_count == MAX_TENSORS) return refuse(why, "more than %d tensors", MAX_TENSORS);
+    if (c->tensor_count == MAX_TENSORS) return refuse(why, "it contains more than %d tensors", MAX_TENSORS);
     if (!GROW(c->tensors, c->tensor_count, c->tensor_cap)) return text_no_memory(why);
     c->tensors[c->tensor_count++] = *t;
     c->groups[t->group].tensors++;
@@ -109,7 +110,7 @@ void checkpoint_close(checkpoint *c) {
 
 /* --- values ------------------------------------------------------------------------------------------------------- */
 
-enum { PIECE = 1 << 18 }; /* bytes, a multiple of every element's */
+enum { PIECE = 1 << 18 }; /* bytes; a multiple of the size of every element */
 
 static void swap_bytes(unsigned char *p, size_t size, size_t element) {
     for (; size >= element; p += element, size -= element)
@@ -157,7 +158,7 @@ static int deliver_contiguous(delivery *d, uint64_t at, uint64_t bytes) {
     return 1;
 }
 
-/* A view with strides: the part of the storage that it looks at is read whole, then its elements are gathered. */
+/* Delivers a view with strides: reads the part of the storage that it covers, then gathers its elements. */
 static int deliver_strided(delivery *d, uint64_t at) {
     const tensor *t = d->t;
     uint64_t reach, index[MAX_DIMS] = {0}, from = 0;
@@ -172,7 +173,7 @@ static int deliver_strided(delivery *d, uint64_t at) {
         memcpy(d->piece + d->filled, all + from * size, size);
         d->filled += size;
         if (d->filled + size > PIECE || n + 1 == t->count) good = deliver(d);
-        for (int i = t->ndim - 1; i >= 0; i--) { /* the next element: like a mileage counter */
+        for (int i = t->ndim - 1; i >= 0; i--) { /* moves to the next element, like an odometer */
             from += t->stride[i];
             if (++index[i] < t->shape[i]) break;
             from -= t->stride[i] * t->shape[i];
@@ -187,7 +188,7 @@ static int hex_digit(int c) {
     return c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;
 }
 
-/* Words that read_wts has checked. */
+/* Delivers hexadecimal words, which read_wts has checked. */
 static int deliver_text(delivery *d, const storage *s) {
     cursor c;
     uint64_t done = 0;
@@ -254,7 +255,7 @@ int checkpoint_verify(const checkpoint *c, int *unchecked, text *why) {
         else wrong = s->key;
     }
     free(piece);
-    if (good && wrong && right) good = refuse(why, "zip member \"%.200s\" has a wrong checksum: the file is damaged",
+    if (good && wrong && right) good = refuse(why, "zip member \"%.200s\" has a wrong checksum; the file is damaged",
                                               wrong);
     if (wrong && !right) *unchecked = 1;
     return good;

@@ -1,4 +1,4 @@
-/* Recognising the format of a checkpoint, and what all of them end with. */
+/* Recognises the format of a checkpoint, and checks what must hold in all formats. */
 #include "weights/checkpoint_open.h"
 
 #include "base/file_kind.h"
@@ -11,13 +11,13 @@
 
 /* --- what kind of file? ------------------------------------------------------------------------------------------- */
 
-/* Formats that are read; ONNX, safetensors and .wts have no such bytes. */
+/* Formats that begin with a signature; ONNX, safetensors and .wts have none. */
 static const struct { size_t at, len; const char *bytes; int (*read)(checkpoint *c, text *why); } SIGNATURES[] = {
     {0, 4, "PK\3\4", read_torch_zip}, {257, 5, "ustar", read_torch_tar}, {0, 1, "\x80", read_torch_stream},
-    {0, 4, "PK\5\6", NULL}, /* without members */
+    {0, 4, "PK\5\6", NULL}, /* an archive without members */
 };
 
-/* Strided convolutions of Keras pad on one side only, or its ResNet has its strides elsewhere. */
+/* Keras pads strided convolutions on one side only, and its ResNet has its strides in other layers. */
 static const char KERAS[] =
     "this is an HDF5 file (Keras), not a PyTorch checkpoint; Keras pads and strides its networks differently, so its "
     "weights would give other embeddings here: use weights trained with PyTorch";
@@ -32,7 +32,7 @@ static int refuse_kind(const file_kind *kind, text *why) {
     case FILE_LFS_POINTER:
         return refuse(why, "this is a Git LFS pointer, not the file itself; fetch it with: git lfs pull");
     case FILE_JSON:
-        return refuse(why, "this is JSON text, perhaps an index; give the file with the weights that it belongs to");
+        return refuse(why, "this is JSON text, perhaps the index of a weight file; give the weight file itself");
     case FILE_HDF5: return refuse(why, "%s", KERAS);
     default:
         return refuse(why, "this is %s, not a PyTorch checkpoint; save the network's state_dict with PyTorch",
@@ -40,7 +40,7 @@ static int refuse_kind(const file_kind *kind, text *why) {
     }
 }
 
-/* A first line that is a count, as .wts has it. */
+/* 1 if the file begins with a line that is a count, as .wts does. */
 static int starts_with_count(const unsigned char *p, size_t size) {
     size_t n = 0;
     while (n < size && p[n] >= '0' && p[n] <= '9') n++;
@@ -62,7 +62,8 @@ static int read_any(checkpoint *c, text *why) {
     size_t size = c->source.size < sizeof start ? (size_t)c->source.size : sizeof start;
     if (size == 0) return refuse(why, "the file is empty");
     if (!source_read(&c->source, 0, start, size, why)) return 0;
-    if (is_safetensors(start, size)) return read_safetensors(c, why); /* its first eight bytes can be any */
+    if (is_safetensors(start, size)) return read_safetensors(c, why); /* first, because its first eight bytes can be
+                                                                         anything */
     for (size_t i = 0; i < sizeof SIGNATURES / sizeof *SIGNATURES; i++) {
         if (size < SIGNATURES[i].at + SIGNATURES[i].len ||
             memcmp(start + SIGNATURES[i].at, SIGNATURES[i].bytes, SIGNATURES[i].len) != 0) continue;
@@ -74,9 +75,9 @@ static int read_any(checkpoint *c, text *why) {
     if (starts_with_count(start, size)) return read_wts(c, why);
     size_t zeros = 0;
     while (zeros < size && !start[zeros]) zeros++;
-    if (zeros == size) return refuse(why, "the file starts with zeros only; was it downloaded completely?");
-    return refuse(why, is_text(start, size) ? "text; give the file with the network's weights"
-                                            : "not a known checkpoint (PyTorch, safetensors, ONNX, .wts)");
+    if (zeros == size) return refuse(why, "the file begins with nothing but zeros; was it downloaded completely?");
+    return refuse(why, is_text(start, size) ? "this is text; give the file with the network's weights"
+                                            : "the format is unknown; expected PyTorch, safetensors, ONNX or .wts");
 }
 
 /* --- opening ------------------------------------------------------------------------------------------------------ */

@@ -10,9 +10,10 @@
 const char *const FATE_NAMES[FATES] = {"used", "reshaped", "carried", "dropped", "neck", "unknown", "mismatched",
                                         "head"};
 
-/* --- layouts: how the tensors of a trunk are called --------------------------------------------------------------- */
+/* --- layouts: the names of a trunk's tensors ---------------------------------------------------------------------- */
 
-/* # stands for a number, * at the end for the rest; in `to`, # is the next of these numbers and #+ the one after it. */
+/* In `from`, # matches a number, and * at the end matches the rest. In `to`, # is the next of these numbers, #+ the
+   next one plus 1, and * the rest. */
 typedef struct rule {
     const char *from, *to;
 } rule;
@@ -74,8 +75,9 @@ static const rule LUKEMELAS[] = {
 
 typedef struct layout {
     const char *name;
-    const char *anchor; /* a tensor that it has; what stands before it is the prefix of the trunk */
-    const char *flat;   /* blocks are numbered through after this: number them by stage before the rules apply */
+    const char *anchor; /* a tensor that it has; the part of its name before this is the prefix of the trunk */
+    const char *flat;   /* blocks are numbered consecutively after this, so they are renumbered by stage before the
+                           rules apply */
     const rule *rules;
 } layout;
 
@@ -88,17 +90,17 @@ static const layout LAYOUTS[] = {
     {"EfficientNet as Sequential(*children())", "0.1.0.block.0.0.weight", NULL, EFFICIENTNET_CHILDREN},
 };
 
-/* --- origins: whose training code it was, which decides preprocessing and details that have no tensors ------------ */
+/* --- origins: the training code, which decides preprocessing and details that have no tensors --------------------- */
 
 typedef struct origin {
     const char *name;
-    const char *marks[2];   /* patterns of names, all of which must be there; "key:x" is a key of the outermost dict */
-    const char *arch;       /* pattern of the text under "arch", or of the file's name; NULL: does not matter */
-    const char *without;    /* a pattern that must not be there */
+    const char *marks[2];   /* patterns of names, all of which must match; "key:x" is a key of the outermost dict */
+    const char *arch;       /* pattern of the text under "arch", or of the file's name; NULL: any */
+    const char *without;    /* a pattern that must not match */
     const char *preset, *preset_why;
     int last_stride;
-    const rule *networks;   /* which network has the same tensors and does this: */
-    const char *differs;    /* NULL: the plain network does */
+    const rule *networks;   /* maps a network to the one with the same tensors that computes this */
+    const char *differs;    /* what it computes differently from the plain network; NULL: nothing */
 } origin;
 
 static const rule FASTREID_NETWORKS[] = {
@@ -115,7 +117,7 @@ static const origin ORIGINS[] = {
     {"strong-baseline", {"*base.layer4.0.conv1.weight", NULL}, NULL, NULL, "strongbaseline", "strong-baseline's input",
      1, NULL, NULL},
     {"layumi", {"*classifier.add_block.*", "*layer4.0.conv1.weight"}, NULL, NULL, "fastreid",
-     "layumi's input is the same: 256 x 128, bicubic", 2, NULL, NULL},
+     "layumi's input is fast-reid's: 256 x 128, bicubic", 2, NULL, NULL},
     {"torchreid (fc512)", {"*fc.0.weight", "*layer4.0.conv1.weight"}, NULL, "*fc_fusion.*", "torchreid",
      "torchreid's input", 1, NULL, NULL},
     {"torchreid", {"key:rank1", "*layer4.0.conv1.weight"}, NULL, NULL, "torchreid", "torchreid's input", 2,
@@ -128,7 +130,7 @@ static const origin ORIGINS[] = {
      TENSORFLOW_NETWORKS, SAME_PADDING},
 };
 
-/* Files whose name says how their network was trained. */
+/* Files whose names reveal how their network was trained. */
 static const struct {
     const char *pattern, *preset, *why;
 } KNOWN_FILES[] = {
@@ -139,25 +141,25 @@ static const struct {
     {"*resnet50_a1_0-*", "timm-0.95", "the file's name is that of timm's resnet50.a1_in1k"},
     {"*resnet50.a1_in1k*", "timm-0.95", "the file's name is that of timm's resnet50.a1_in1k"},
     {"*tf_efficientnet_b0_ap-*", "timm-inception", "the file's name is that of timm's tf_efficientnet_b0.ap_in1k"},
-    {"*tf_efficientnet_b0.ap_in1k*", "timm-inception", "the file's name is timm's tf_efficientnet_b0.ap_in1k"},
-    {"*MegaDescriptor-T-CNN-288*", "mega", "the file's name is MegaDescriptor's"},
+    {"*tf_efficientnet_b0.ap_in1k*", "timm-inception", "the file's name is that of timm's tf_efficientnet_b0.ap_in1k"},
+    {"*MegaDescriptor-T-CNN-288*", "mega", "the file's name is that of MegaDescriptor"},
 };
 
-/* --- what is left over -------------------------------------------------------------------------------------------- */
+/* --- tensors that the network does not have ----------------------------------------------------------------------- */
 
 typedef struct leftover {
     const char *pattern;
     fate what;
     const char *meaning;
-    int fatal; /* no option helps: the network itself is another */
+    int fatal; /* no option helps: this is another network */
 } leftover;
 
 #define IBN "instance and batch normalisation side by side (IBN), which the networks here lack"
-#define BNNECK "a BNNeck: the embedding is what comes after this batch norm, which this network does not have"
-#define CLASSIFIER "a classifier of training"
+#define BNNECK "a BNNeck: the embedding is the output of this batch norm, which this network lacks"
+#define CLASSIFIER "a classifier for training"
 
 static const leftover LEFTOVERS[] = {
-    {"*num_batches_tracked", FATE_DROPPED, "a counter of training", 0},
+    {"*num_batches_tracked", FATE_DROPPED, "a training counter", 0},
     {"*.IN.*", FATE_NECK, IBN, 1},
     {"*.BN.*", FATE_NECK, IBN, 1},
     {"*NL_[0-9].*", FATE_NECK, "non-local blocks, which the networks here lack", 1},
@@ -168,33 +170,35 @@ static const leftover LEFTOVERS[] = {
     {"*pool_layer.p", FATE_NECK, "GeM pooling with a learned exponent; this network averages", 0},
     {"*gem*.p", FATE_NECK, "GeM pooling with a learned exponent; this network averages", 0},
     {"*pool.p", FATE_NECK, "GeM pooling with a learned exponent; this network averages", 0},
-    {"*classifier.add_block.*", FATE_NECK, "layumi's linear layer and batch norm: the embedding is what comes "
-     "after", 0},
+    {"*classifier.add_block.*", FATE_NECK, "layumi's linear layer and batch norm: the embedding is their "
+     "output", 0},
     {"*classifier.classifier.*", FATE_DROPPED, CLASSIFIER, 0},
     {"*bottleneck.*", FATE_NECK, BNNECK, 0},
     {"*bnneck.*", FATE_NECK, BNNECK, 0},
     {"*fc.[0-9].*", FATE_NECK, "a linear layer and batch norm before the classifier (torchreid's fc512): the embedding "
-     "is what comes after", 0},
-    {"*fc.[0-9][0-9].*", FATE_NECK, "linear layers before the classifier: the embedding is what comes after", 0},
-    {"*embedding*", FATE_NECK, "a layer after the trunk: the embedding may be what comes after it", 0},
+     "is their output", 0},
+    {"*fc.[0-9][0-9].*", FATE_NECK, "linear layers before the classifier: the embedding is their output", 0},
+    {"*embedding*", FATE_NECK, "a layer after the trunk: the embedding may be its output", 0},
     {"*heads.weight", FATE_DROPPED, CLASSIFIER, 0},
     {"*classifier*", FATE_DROPPED, CLASSIFIER, 0},
     {"*fc.weight", FATE_DROPPED, CLASSIFIER, 0},
     {"*fc.bias", FATE_DROPPED, CLASSIFIER, 0},
     {"*last_linear.*", FATE_DROPPED, CLASSIFIER, 0},
-    {"pixel_mean", FATE_DROPPED, "preprocessing, which is the preset's", 0},
-    {"pixel_std", FATE_DROPPED, "preprocessing, which is the preset's", 0},
-    {"n_averaged", FATE_DROPPED, "a counter of training", 0},
-    {"*criterion*", FATE_DROPPED, "a loss of training", 0},
-    {"*loss*", FATE_DROPPED, "a loss of training", 0},
+    {"pixel_mean", FATE_DROPPED, "preprocessing, which the preset defines", 0},
+    {"pixel_std", FATE_DROPPED, "preprocessing, which the preset defines", 0},
+    {"n_averaged", FATE_DROPPED, "a training counter", 0},
+    {"*criterion*", FATE_DROPPED, "a training loss", 0},
+    {"*loss*", FATE_DROPPED, "a training loss", 0},
 };
 
-/* What stands behind the trunk, whatever stands before its name: the first row whose tensor the network has. */
+/* Names of tensors after the trunk, with any prefix. The first row that matches and whose tensor the network has
+   applies. */
 static const struct {
     const char *pattern, *name;
 } NECKS[] = {
-    {"*heads.pool_layer.p", "pool_layer.p"}, /* fast-reid; its bottleneck.0 used to be called bnneck */
-    {"*heads.bottleneck.0.weight", "reduction.weight"}, /* with EMBEDDING_DIM; the batch norm is then bottleneck.1 */
+    {"*heads.pool_layer.p", "pool_layer.p"}, /* fast-reid, whose bottleneck.0 used to be called bnneck */
+    {"*heads.bottleneck.0.weight", "reduction.weight"}, /* with EMBEDDING_DIM, which makes the batch norm
+                                                           bottleneck.1 */
     {"*heads.bottleneck.1.weight", "bottleneck.weight"},
     {"*heads.bottleneck.1.bias", "bottleneck.bias"},
     {"*heads.bottleneck.1.running_mean", "bottleneck.running_mean"},
@@ -211,7 +215,7 @@ static const struct {
     {"*bottleneck.bias", "bottleneck.bias"},
     {"*bottleneck.running_mean", "bottleneck.running_mean"},
     {"*bottleneck.running_var", "bottleneck.running_var"},
-    {"*classifier.add_block.0.weight", "classifier.add_block.0.weight"}, /* layumi, beside the trunk's prefix */
+    {"*classifier.add_block.0.weight", "classifier.add_block.0.weight"}, /* layumi, outside the trunk's prefix */
     {"*classifier.add_block.0.bias", "classifier.add_block.0.bias"},
     {"*classifier.add_block.1.weight", "classifier.add_block.1.weight"},
     {"*classifier.add_block.1.bias", "classifier.add_block.1.bias"},
@@ -219,14 +223,14 @@ static const struct {
     {"*classifier.add_block.1.running_var", "classifier.add_block.1.running_var"},
 };
 
-/* Names of parts of the trunk. One that the network does not have belongs to another network, which may hold all that
-   this one needs, as ResNet-101 does for ResNet-50: no option accepts that. */
+/* Names of parts of the trunk. A part that the network does not have means that this is another network, which may
+   contain everything that the network needs, as ResNet-101 does for ResNet-50. No option accepts that. */
 static const char *const TRUNKS[] = {"layer[0-9].*", "features.*", "blocks.*", "_blocks.*"};
 
-/* PyTorch's own networks have these after the trunk. */
+/* PyTorch's networks have these after the trunk. */
 static const char *const CLASSIFIERS[] = {"fc.weight", "fc.bias", "classifier.1.weight", "classifier.1.bias"};
 
-/* Networks that are met and are not here; the first row that fits is told. */
+/* Common networks that are not supported. The first row that matches is reported. */
 static const struct {
     const char *mark, *without, *what;
 } STRANGERS[] = {
@@ -243,25 +247,25 @@ static const struct {
     {"*layer3.35.conv1.weight", NULL, "ResNet-152"},
     {"*layer3.22.conv1.weight", NULL, "ResNet-101"},
     {"*layer4.0.conv1.weight", "*layer4.0.conv3.weight", "ResNet-18 or ResNet-34"},
-    {"*blocks.0.0.conv.weight", NULL, "EfficientNetV2 (MiewID is one)"},
-    {"*blocks.0.0.conv_exp.weight", NULL, "EfficientNetV2 (MiewID is one)"},
+    {"*blocks.0.0.conv.weight", NULL, "EfficientNetV2 (such as MiewID)"},
+    {"*blocks.0.0.conv_exp.weight", NULL, "EfficientNetV2 (such as MiewID)"},
     {"*features.1.0.block.0.0.weight", "*features.1.0.block.1.fc1.weight", "EfficientNetV2"},
     {"*features.1.0.layer_scale", NULL, "ConvNeXt"},
     {"*features.1.block.0.0.weight", NULL, "MobileNetV3"},
-    {"*blocks.1.0.conv_pw.weight", "*blocks.1.0.se.conv_reduce.weight", "MobileNetV3 or a relative"},
+    {"*blocks.1.0.conv_pw.weight", "*blocks.1.0.se.conv_reduce.weight", "MobileNetV3 or a related network"},
     {"*features.3.squeeze.weight", NULL, "SqueezeNet"},
     {"*stage2.0.branch1.0.weight", NULL, "ShuffleNetV2"},
     {"*trunk_output.block1.*", NULL, "RegNet"},
     {"*features.denseblock1.*", NULL, "DenseNet"},
     {"*stage2.0.branches.*", NULL, "HRNet"},
-    {"*stages.0.blocks.0.*", NULL, "ConvNeXt or a relative"},
+    {"*stages.0.blocks.0.*", NULL, "ConvNeXt or a related network"},
     {"*downsample_layers.0.0.weight", NULL, "ConvNeXt"},
     {"*Mixed_5b.*", NULL, "Inception"},
     {"*features.1.conv.0.0.weight", NULL, "MobileNetV2"},
-    {"*features.0.weight", NULL, "VGG, AlexNet or a relative"},
+    {"*features.0.weight", NULL, "VGG, AlexNet or a related network"},
 };
 
-/* Groups of tensors, when several fit as well: these first, in this order; weight averages after all others. */
+/* If several groups of tensors fit equally well, these are preferred, in this order. Weight averages come last. */
 static const char *const FAVOURITES[] = {"", "state_dict", "model_state_dict", "model", "net", "network", "params"};
 static const char *const AVERAGES[] = {"*ema*", "*teacher*", "*momentum*", "*average*", "*swa*"};
 
@@ -269,7 +273,7 @@ static const char *const AVERAGES[] = {"*ema*", "*teacher*", "*momentum*", "*ave
 
 enum { MAX_NUMBERS = 4 };
 
-/* 1 if name fits: its numbers and where the rest begins. */
+/* 1 if name matches the pattern; sets its numbers, and where the rest begins. */
 static int fits(const char *pattern, const char *name, long *numbers, const char **rest) {
     int n = 0;
     for (; *pattern && *pattern != '*'; pattern++) {
@@ -287,7 +291,7 @@ static int fits(const char *pattern, const char *name, long *numbers, const char
     return *pattern == '*' || !*name;
 }
 
-/* These two: NULL when memory runs out. */
+/* Renames by the first rule that matches; without one, copies the name. Returns NULL if memory runs out. */
 static char *rewrite(const rule *rules, const char *name) {
     long numbers[MAX_NUMBERS];
     const char *rest;
@@ -309,7 +313,7 @@ static char *rewrite(const rule *rules, const char *name) {
     return mem_copy(name, strlen(name));
 }
 
-/* Stage and place of block `number`, in torchvision's order: from the names that the network wants. */
+/* Finds the stage and the index of block `number` in torchvision's order, from the names that the network needs. */
 static int find_block(const network *n, long number, long *stage, long *place) {
     long seen = -1;
     for (long s = 1; s < 9; s++)
@@ -317,7 +321,7 @@ static int find_block(const network *n, long number, long *stage, long *place) {
             char start[64];
             snprintf(start, sizeof start, "features.%ld.%ld.block.", s, b);
             size_t len = strlen(start), low = 0, high = n->count;
-            while (low < high) { /* the first name that is not before it */
+            while (low < high) { /* finds the first name that is not less than start */
                 size_t middle = low + (high - low) / 2;
                 if (strcmp(n->wants[middle].name, start) < 0) low = middle + 1;
                 else high = middle;
@@ -330,7 +334,7 @@ static int find_block(const network *n, long number, long *stage, long *place) {
     return 0;
 }
 
-/* Torchvision's name for a name without prefix. */
+/* Torchvision's name for a name without prefix; NULL if memory runs out. */
 static char *canonical(const layout *l, const network *n, const char *name) {
     long stage, place;
     size_t len = l->flat ? strlen(l->flat) : 0;
@@ -364,7 +368,7 @@ static void add_shape(char *out, size_t size, const uint64_t *shape, int ndim) {
     if (at < size) snprintf(out + at, size - at, "]");
 }
 
-/* The same sides in the same order, when those of length 1 are left out. */
+/* 1 if both have the same dimensions in the same order, ignoring those of length 1. */
 static int same_but_ones(const tensor *t, const want *w) {
     int i = 0, k = 0;
     for (;;) {
@@ -379,7 +383,7 @@ static fate compare_shape(const tensor *t, const want *w, char *note, size_t siz
     char have[120], need[120];
     uint64_t count = 1;
     for (int i = 0; i < w->ndim; i++) count *= w->shape[i];
-    if (!count && t->ndim == w->ndim && t->count) { /* the projection, as wide as it is */
+    if (!count && t->ndim == w->ndim && t->count) { /* the projection, which may have any width */
         int same = 1;
         for (int i = 0; i < w->ndim; i++) same = same && (!w->shape[i] || w->shape[i] == t->shape[i]);
         if (same) return FATE_USED;
@@ -408,7 +412,7 @@ static fate compare_wanted(const tensor *t, const want *w, char *note, size_t si
     return FATE_MISMATCHED;
 }
 
-/* What belongs to PyTorch's network but not to the embedding: small enough to go along. */
+/* 1 for small tensors of PyTorch's network that the embedding does not need. They are copied, too. */
 static int is_carried(const checkpoint *c, const network *n, const tensor *t, const char *name) {
     size_t len = strlen(name), tail = strlen("num_batches_tracked");
     if (t->opaque || t->ndim < 0 || !t->type->name) return 0;
@@ -463,7 +467,7 @@ static int find_missing(mapping *m) {
     return 1;
 }
 
-/* The name that the network has for a tensor behind the trunk, or NULL. */
+/* The network's name for a tensor after the trunk, or NULL. */
 static const char *neck_name(const network *n, const char *name) {
     for (size_t i = 0; i < sizeof NECKS / sizeof *NECKS; i++)
         if (fnmatch(NECKS[i].pattern, name, 0) == 0 && find_want(n, NECKS[i].name)) return NECKS[i].name;
@@ -502,9 +506,9 @@ void mapping_free(mapping *m) {
     memset(m, 0, sizeof *m);
 }
 
-/* --- the best of all ---------------------------------------------------------------------------------------------- */
+/* --- the best mapping --------------------------------------------------------------------------------------------- */
 
-/* Tensors of the network that the file does not have as they are needed. */
+/* The number of tensors that the network needs and the file lacks or has in another shape or type. */
 static size_t lacking(const mapping *m) { return m->missing_count + m->by_fate[FATE_MISMATCHED]; }
 
 static size_t difference(const mapping *m) {
@@ -535,7 +539,7 @@ static int rank_of(const char *path, const char *prefix) {
 
 enum { PREFIX = 64 }; /* bytes */
 
-/* "model.": where the anchor stands at the end of a name, what is before it. 0: it does not. */
+/* If the name ends with the anchor, sets prefix to the part before it ("model."). Otherwise returns 0. */
 static int prefix_of(const char *name, const char *anchor, char prefix[PREFIX]) {
     size_t n = strlen(name), a = strlen(anchor);
     if (n < a || strcmp(name + n - a, anchor) != 0 || (n > a && name[n - a - 1] != '.') || n - a >= PREFIX) return 0;
@@ -565,7 +569,7 @@ typedef struct search {
     int found, tries, no_memory;
 } search;
 
-enum { MAX_TRIES = 64 }; /* places where a network could stand, so that no file makes this slow */
+enum { MAX_TRIES = 64 }; /* so that no file with many groups makes this slow */
 
 static void try_network(search *s, int group, const layout *l, const char *prefix, const network *n) {
     mapping m;
@@ -601,7 +605,7 @@ static void try_layout(search *s, const tensor *t, const layout *l) {
                 try_network(s, t->group, l, prefix, &s->networks[i]);
 }
 
-/* The name of a known network whose tensors stand in a group, or NULL. */
+/* The name of an unsupported network whose tensors are in the group, or NULL. */
 static const char *stranger(const checkpoint *c, int group) {
     for (size_t i = 0; i < sizeof STRANGERS / sizeof *STRANGERS; i++)
         if (matches_any(c, group, STRANGERS[i].mark) &&
@@ -610,7 +614,7 @@ static const char *stranger(const checkpoint *c, int group) {
     return NULL;
 }
 
-/* Why nothing fits. */
+/* Says why nothing fits. */
 static int refuse_stranger(const checkpoint *c, const mapping *best, text *why) {
     for (size_t g = 0; g < c->group_count; g++) {
         const char *what = stranger(c, (int)g);
@@ -619,12 +623,12 @@ static int refuse_stranger(const checkpoint *c, const mapping *best, text *why) 
     if (best)
         return refuse(why, "of the %zu tensors that %s needs, %zu are missing or have another shape, and no other "
                       "network fits better", best->network->count, best->network->name, lacking(best));
-    return refuse(why, "its %zu tensor names (\"%.100s\", ...) match no known network",
-                  c->tensor_count, c->tensors[0].name);
+    return refuse(why, "no known network matches its %zu tensor name%s (\"%.100s\"%s)", c->tensor_count,
+                  plural(c->tensor_count), c->tensors[0].name, c->tensor_count > 1 ? ", ..." : "");
 }
 
-/* The listed network that a rule makes of this one, and that has as many tensors, or NULL. Sets
-   *no_memory when there is none. */
+/* The listed network to which a rule maps this one and that has as many tensors, or NULL. Sets *no_memory if memory
+   runs out. */
 static const network *variant_of(const network *n, const rule *rules, const network *networks, size_t count,
                                  int *no_memory) {
     long numbers[MAX_NUMBERS];
@@ -640,7 +644,7 @@ static const network *variant_of(const network *n, const rule *rules, const netw
     return found;
 }
 
-/* 0 when memory runs out. */
+/* Returns 0 if memory runs out. */
 static int find_origin(mapping *m, const checkpoint *c, const network *networks, size_t count, const char *asked,
                         const char *file) {
     for (size_t i = 0; i < sizeof ORIGINS / sizeof *ORIGINS; i++) {
@@ -658,13 +662,13 @@ static int find_origin(mapping *m, const checkpoint *c, const network *networks,
         const network *variant = asked ? NULL : variant_of(m->network, o->networks, networks, count, &no_memory);
         if (no_memory) return 0;
         if (variant) m->network = variant;
-        else snprintf(m->differs, sizeof m->differs, "%s; %s does not do that", o->differs, m->network->name);
+        else snprintf(m->differs, sizeof m->differs, "%s, unlike network %s", o->differs, m->network->name);
         return 1;
     }
     return 1;
 }
 
-/* A last layer that does not have ImageNet's 1000 classes: trained for something else, perhaps as the embedding. */
+/* Notes a last layer without ImageNet's 1000 classes: it was trained for something else and may be the embedding. */
 static void find_wide(mapping *m) {
     size_t prefix = strlen(m->prefix), tail = strlen(".weight");
     for (size_t i = 0; i < m->count; i++) {
@@ -672,24 +676,24 @@ static void find_wide(mapping *m) {
         size_t len = strlen(t->name);
         if (m->at[i].what != FATE_CARRIED || t->ndim != 2 || t->shape[0] == 1000 || len < prefix + tail) continue;
         int name = (int)(len - prefix - tail);
-        snprintf(m->wide, sizeof m->wide, "%.80s is %llu wide, not ImageNet's 1000 classes: if the embedding is what "
-                 "comes out of it, --head %.*s takes it", t->name, (unsigned long long)t->shape[0],
+        snprintf(m->wide, sizeof m->wide, "%.80s has %llu outputs, not ImageNet's 1000 classes; if these are the "
+                 "embedding, give --head %.*s", t->name, (unsigned long long)t->shape[0],
                  name < 60 ? name : 60, t->name + prefix);
     }
 }
 
-/* timm's tf_ variants have the tensors of the others: only a name tells them apart. */
+/* timm's tf_ variants have the same tensors as the others: only a name tells them apart. */
 static void find_twin(mapping *m, const checkpoint *c, const char *asked, const char *file) {
     if (asked || m->origin || strncmp(m->network->name, "efficientnet_b", 14) != 0) return;
     if (!matches_any(c, m->group, "*blocks.0.0.conv_dw.weight")) return;
     if (fnmatch("*efficientnet_b[0-9]*", c->arch ? c->arch : file, 0) == 0) return;
     const char *name = m->network->name;
-    snprintf(m->ambiguous, sizeof m->ambiguous, "taken for %s, but timm's tf_%s has the same tensors and computes "
-             "something else (padding and epsilon of TensorFlow), and nothing in the file or its name says which it "
-             "is: --net %s or --net tf_%s", name, name, name, name);
+    snprintf(m->ambiguous, sizeof m->ambiguous, "assumed to be %s, but timm's tf_%s has the same tensors and computes "
+             "something else (padding and epsilon of TensorFlow), and neither the file nor its name says which "
+             "one it is; give --net %s or --net tf_%s", name, name, name, name);
 }
 
-/* The first reason why the mapping cannot be used whatever the options are. */
+/* Finds the first reason why no option makes the mapping usable. */
 static void find_problem(mapping *m, const checkpoint *c) {
     for (size_t i = 0; i < m->count; i++) {
         const leftover *l = m->at[i].what == FATE_NECK ? find_leftover(m->at[i].from->name) : NULL;
@@ -700,13 +704,13 @@ static void find_problem(mapping *m, const checkpoint *c) {
     for (size_t i = 0; i < m->count; i++) {
         const char *what = m->at[i].trunk ? stranger(c, m->group) : NULL;
         if (!m->at[i].trunk) continue;
-        text_printf(&m->problem, "%s: %s has no such layer; the file holds %s", m->at[i].from->name, m->network->name,
-                    what ? what : "another network");
+        text_printf(&m->problem, "%s: network %s has no such layer; the file holds %s", m->at[i].from->name,
+                    m->network->name, what ? what : "another network");
         return;
     }
     for (size_t i = 1; i < m->count; i++)
         if (m->at[i].wanted && m->at[i].wanted == m->at[i - 1].wanted) {
-            text_printf(&m->problem, "\"%s\" and \"%s\" both are %s", m->at[i - 1].from->name, m->at[i].from->name,
+            text_printf(&m->problem, "\"%s\" and \"%s\" both map to %s", m->at[i - 1].from->name, m->at[i].from->name,
                         m->at[i].name);
             return;
         }
@@ -752,6 +756,6 @@ int mapping_find(mapping *m, const checkpoint *c, const network *networks, size_
     find_wide(m);
     find_problem(m, c);
     if (m->differs[0] && !asked && !m->problem.len)
-        text_printf(&m->problem, "%s; --net %s converts it all the same", m->differs, m->network->name);
+        text_printf(&m->problem, "%s; to convert it anyway, give --net %s", m->differs, m->network->name);
     return 1;
 }

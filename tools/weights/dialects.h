@@ -1,4 +1,4 @@
-/* Tables of the tensor names that training code uses, and of what each origin does differently. */
+/* Tables of the tensor names that training code uses, and of what each origin (training code) does differently. */
 #ifndef REID_TOOLS_DIALECTS_H
 #define REID_TOOLS_DIALECTS_H
 
@@ -19,14 +19,14 @@ typedef struct network {
 } network;
 
 typedef enum fate {
-    FATE_USED,       /* wanted, with the shape that is wanted */
-    FATE_RESHAPED,   /* wanted, with as many values in another shape (1x1 kernels; .wts has no shapes) */
-    FATE_CARRIED,    /* not needed for embeddings, but PyTorch's network has it: classifier, counters */
+    FATE_USED,       /* needed, with the right shape */
+    FATE_RESHAPED,   /* needed, with the same number of values in another shape (1x1 kernels; .wts has no shapes) */
+    FATE_CARRIED,    /* not needed for embeddings, but part of PyTorch's network: classifier, counters */
     FATE_DROPPED,    /* known and harmless */
-    FATE_NECK,       /* changes the embedding, and the network does not have it */
+    FATE_NECK,       /* changes the embedding, but the network does not have it */
     FATE_UNKNOWN,
-    FATE_MISMATCHED, /* wanted, but of another shape or type */
-    FATE_HEAD,       /* went into the head that was asked for: head_make.h */
+    FATE_MISMATCHED, /* needed, but with another shape or type */
+    FATE_HEAD,       /* used for the head that --head describes: head_make.h */
     FATES
 } fate;
 
@@ -34,35 +34,35 @@ extern const char *const FATE_NAMES[FATES];
 
 typedef struct mapped {
     const tensor *from;
-    char *name;         /* torchvision's, or the file's where no rule applies */
+    char *name;         /* torchvision's name, or the file's where no rule applies */
     fate what;
-    const want *wanted; /* NULL: it is not */
-    int trunk;          /* unknown, and named like a part of the trunk: this is another network */
+    const want *wanted; /* the need that it meets; NULL: none */
+    int trunk;          /* 1: unknown, but named like a part of the trunk, so this is another network */
     char note[320];     /* what it is, or why it does not fit */
 } mapped;
 
 typedef struct mapping {
     int group;
-    const char *layout;   /* "timm EfficientNet" */
-    const char *origin;   /* "fast-reid", or NULL */
+    const char *layout;   /* such as "timm EfficientNet" */
+    const char *origin;   /* such as "fast-reid", or NULL */
     char prefix[64];      /* before every name of the trunk */
     const network *network;
     mapped *at;
     size_t count, by_fate[FATES];
     const want **missing;
     size_t missing_count;
-    const char *preset, *preset_why; /* what the origin says; NULL: nothing */
-    int last_stride;                 /* likewise; 0: nothing */
-    char others[200];                /* other groups that fit as well */
-    char differs[300];               /* what the origin's network does differently from this one; "" for nothing */
-    char ambiguous[384];  /* another network has the same tensors, and nothing says which it is; or empty */
-    char wide[200]; /* the last layer does not have 1000 classes: it may be the embedding; or empty */
-    text problem;                    /* why nothing can be made of it; empty if something can */
+    const char *preset, *preset_why; /* the origin's preset; NULL: unknown */
+    int last_stride;                 /* the origin's last stride; 0: unknown */
+    char others[200];                /* other groups that fit equally well */
+    char differs[300];               /* what the origin's network computes differently from this one; "": nothing */
+    char ambiguous[384];  /* another network has the same tensors, and nothing says which one it is; or "" */
+    char wide[200]; /* the last layer does not have 1000 classes, so it may be the embedding; or "" */
+    text problem;                    /* why the mapping cannot be used; empty if it can */
 } mapping;
 
 /* Finds the group of tensors, the layout and the network that fit best. asked: the network's name, or NULL; key: the
-   group or the prefix that is wanted, or NULL; file: the checkpoint's name, which may tell its preset. Returns 0 with
-   the reason in why when nothing fits at all. */
+   group or prefix to use, or NULL; file: the checkpoint's name, which may reveal its preset. Returns 0 with the reason
+   in why if nothing fits. */
 int mapping_find(mapping *m, const checkpoint *c, const network *networks, size_t count, const char *asked,
                  const char *key, const char *file, text *why);
 /* Zeroed ones are allowed. */

@@ -59,24 +59,24 @@ static int header_tensor(header *h, tensor *t) {
     for (json_object(&h->j); json_key(&h->j, &h->key);) {
         int field = strcmp(h->key.s, "dtype") == 0 ? 1 : strcmp(h->key.s, "shape") == 0 ? 2
                   : strcmp(h->key.s, "data_offsets") == 0 ? 4 : 0;
-        if (!field || seen & field) return json_fail(&h->j, "each tensor has dtype, shape and data_offsets, once");
+        if (!field || seen & field) return json_fail(&h->j, "expected dtype, shape and data_offsets, each once");
         seen |= field;
         if (field == 1) {
             if (!json_string(&h->j, &h->value)) return 0;
             t->type = dtype_named(h->value.s);
-            if (!t->type) return json_fail(&h->j, "an unknown dtype");
+            if (!t->type) return json_fail(&h->j, "unknown dtype");
         } else if (field == 2 ? !integers(&h->j, t->shape, MAX_DIMS, &t->ndim) : !integers(&h->j, range, 2, &count)) {
             return 0;
         }
     }
     if (h->j.error[0]) return 0;
-    if (seen != 7 || count != 2) return json_fail(&h->j, "each tensor has dtype, shape and data_offsets, once");
+    if (seen != 7 || count != 2) return json_fail(&h->j, "expected dtype, shape and data_offsets, each once");
     uint64_t size = h->c->source.size - h->data_at;
     if (!set_contiguous(t) || !checked_mul(t->count, (uint64_t)t->type->bytes, &bytes) || range[0] > range[1] ||
         range[1] - range[0] != bytes)
-        return json_fail(&h->j, "the tensor's bytes do not fit its shape");
+        return json_fail(&h->j, "the tensor's bytes do not match its shape");
     if (range[1] > size)
-        return json_fail(&h->j, "the tensor's bytes reach past the end; was it downloaded completely?");
+        return json_fail(&h->j, "the tensor's bytes extend past the end of the file; was it downloaded completely?");
     if (!GROW(h->c->storages, h->c->storage_count, h->c->storage_cap)) return json_fail(&h->j, "out of memory");
     t->storage = h->c->storage_count++;
     storage *s = &h->c->storages[t->storage];
@@ -113,8 +113,8 @@ int read_safetensors(checkpoint *c, text *why) {
     if (!source_read(&c->source, 0, start, sizeof start, why)) return 0;
     uint64_t length = le64(start);
     if (length > c->source.size - 8 || length > MAX_HEADER)
-        return refuse(why, "a safetensors header of %llu bytes in a file of %llu; was it downloaded completely?",
-                      (unsigned long long)length, (unsigned long long)c->source.size);
+        return refuse(why, "the safetensors header should have %llu bytes, but the file has %llu; was it downloaded "
+                      "completely?", (unsigned long long)length, (unsigned long long)c->source.size);
     char *bytes = mem_alloc((size_t)length);
     if (!bytes) return text_no_memory(why);
     memset(&h, 0, sizeof h);
@@ -137,12 +137,12 @@ int read_safetensors(checkpoint *c, text *why) {
     return good;
 }
 
-/* --- .wts: the number of tensors, then lines of name, number of values, values in hexadecimal ----------------------
-   Shapes are not in the file: ndim is -1 until a network says what they are. */
+/* --- .wts: the number of tensors, then a line for each: name, number of values, values in hexadecimal --------------
+   The file has no shapes, so ndim is -1 until a network determines them. */
 
 static int is_space(int c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-/* The next word in out, 0 at the end of the text. `at` is where it starts. */
+/* Reads the next word into out and sets `at` to its start. Returns 0 at the end of the text. */
 static int next_word(cursor *c, text *out, uint64_t *at) {
     int byte;
     text_clear(out);
@@ -167,7 +167,7 @@ static int wts_tensor(checkpoint *c, cursor *in, text *word, uint64_t number, te
     if (!next_word(in, word, &at)) return refuse(why, "tensor %llu is missing; was the file downloaded completely?",
                                                  (unsigned long long)number);
     if (word->len > MAX_NAME || strlen(word->s) != word->len)
-        return refuse(why, "tensor %llu has an impossible name", (unsigned long long)number);
+        return refuse(why, "tensor %llu has an invalid name", (unsigned long long)number);
     t.name = mem_copy(word->s, word->len);
     if (!t.name) return text_no_memory(why);
     int good = next_word(in, word, &at) && parse_int(word->s, 0, 1LL << 40, &count);
@@ -206,11 +206,12 @@ int read_wts(checkpoint *c, text *why) {
     if (!in) return text_no_memory(why);
     cursor_begin(in, &c->source, 0, c->source.size, why);
     int good = next_word(in, &word, &at) && parse_int(word.s, 1, 1 << 24, &count);
-    if (!good) refuse(why, "text that looks like .wts, but does not start with the number of tensors");
+    if (!good) refuse(why, "this looks like .wts text, but does not begin with the number of tensors");
     snprintf(c->format, sizeof c->format, ".wts text");
     if (good && add_group(c, "") < 0) good = text_no_memory(why);
     for (long long i = 0; i < count && good; i++) good = wts_tensor(c, in, &word, (uint64_t)i, why);
-    if (good && next_word(in, &word, &at)) good = refuse(why, "text follows the last of %lld tensors", count);
+    if (good && next_word(in, &word, &at))
+        good = refuse(why, "text follows the last of %lld tensor%s", count, plural((size_t)count));
     text_free(&word);
     free(in);
     return good;

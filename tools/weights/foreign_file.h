@@ -4,7 +4,7 @@
 
 #include "weights/checkpoint.h"
 
-/* They return 0 with the reason in why. The checkpoint is closed by their caller. */
+/* Both return 0 with the reason in why; the caller closes the checkpoint in any case. */
 int read_safetensors(checkpoint *c, text *why);
 int read_wts(checkpoint *c, text *why);
 

@@ -9,16 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double EPSILON = 1e-5; /* of PyTorch's batch norms: no file but ONNX has it */
+static const double EPSILON = 1e-5; /* of PyTorch's batch norms; only ONNX files state it */
 
-/* y = weight (x * scale + shift) + bias, while its layers are gone through. */
+/* The layers processed so far: y = weight (x * scale + shift) + bias. */
 typedef struct affine {
     const checkpoint *c;
     mapping *m;
     text *why;
     uint64_t width, features;
-    double *scale, *shift;    /* features of them: batch norms before the linear layer */
-    double *weight, *bias;    /* (width, features), width; NULL: the linear layer is still to come */
+    double *scale, *shift;    /* [features]: batch norms before the linear layer */
+    double *weight, *bias;    /* (width, features) and [width]; NULL: the linear layer is still to come */
     const char *activation;
 } affine;
 
@@ -58,7 +58,7 @@ static int fill(void *user, const void *bytes, size_t size) {
     return 1;
 }
 
-/* All values of a tensor, or `otherwise` count times where there is none; NULL with the reason in why. */
+/* Reads all values of a tensor; without one, makes `count` values `otherwise`. NULL with the reason in why. */
 static double *values_of(affine *a, mapped *from, uint64_t count, double otherwise) {
     static const char *const good[] = {"F32", "F16", "BF16", "F64"};
     double *to = mem_array((size_t)count, sizeof *to);
@@ -71,8 +71,8 @@ static double *values_of(affine *a, mapped *from, uint64_t count, double otherwi
     for (size_t i = 0; i < sizeof good / sizeof *good && !t->opaque; i++)
         known |= t->type->name && strcmp(t->type->name, good[i]) == 0;
     if (!known || t->count != count)
-        refuse(a->why, "tensor %s of the head: %llu values of float32, float16, bfloat16 or float64 are needed",
-               t->name, (unsigned long long)count);
+        refuse(a->why, "tensor %s of the head must have %llu value%s of type float32, float16, bfloat16 or float64",
+               t->name, (unsigned long long)count, plural((size_t)count));
     else if (checkpoint_values(a->c, t, fill, &f, a->why)) return to;
     free(to);
     return NULL;
@@ -80,8 +80,8 @@ static double *values_of(affine *a, mapped *from, uint64_t count, double otherwi
 
 /* --- names -------------------------------------------------------------------------------------------------------- */
 
-/* The tensor called layer and part: as it stands, behind the network's prefix, or behind anything; NULL when there is
-   none, or with the reason in why when there are two. */
+/* Finds the tensor named layer and part: exactly, after the network's prefix, or after any prefix. NULL if there is
+   none, or with the reason in why if there are two. */
 static mapped *find_part(affine *a, const char *layer, const char *part) {
     char name[MAX_NAME + 32];
     mapped *found = NULL;
@@ -96,7 +96,7 @@ static mapped *find_part(affine *a, const char *layer, const char *part) {
         size_t len = strlen(one->from->name);
         if (len <= n || one->from->name[len - n - 1] != '.' || strcmp(one->from->name + len - n, name) != 0) continue;
         if (found) {
-            refuse(a->why, "the head's layer \"%s\" can be %s or %s: give the whole name", layer, found->from->name,
+            refuse(a->why, "the head's layer \"%s\" can be %s or %s; give the full name", layer, found->from->name,
                    one->from->name);
             return NULL;
         }
@@ -105,12 +105,13 @@ static mapped *find_part(affine *a, const char *layer, const char *part) {
     return found;
 }
 
-/* What belongs to the network already cannot be a part of its head, too. */
+/* Marks a tensor as part of the head. Tensors of the network itself cannot be part of it. */
 static int take(affine *a, mapped *part) {
     const tensor *t = part ? part->from : NULL;
-    if (!part || part->what == FATE_HEAD) return !part || refuse(a->why, "tensor %s is in the head twice", t->name);
+    if (!part) return 1;
+    if (part->what == FATE_HEAD) return refuse(a->why, "tensor %s is used twice in the head", t->name);
     if (part->wanted && strncmp(part->name, "projection.", 11) != 0)
-        return refuse(a->why, "tensor %s is a part of network %s, not of a head behind it", t->name,
+        return refuse(a->why, "tensor %s is part of network %s, so it cannot be part of a head", t->name,
                       a->m->network->name);
     if (t->opaque)
         return refuse(a->why, "tensor %s is %.120s, which is not stored as plain values", t->name, t->opaque);
@@ -126,10 +127,10 @@ static int take(affine *a, mapped *part) {
 static int add_linear(affine *a, const char *layer, mapped *weight, mapped *bias) {
     const tensor *t = weight->from;
     uint64_t count;
-    if (a->weight) return refuse(a->why, "the head has a second linear layer, \"%s\"; there can be one", layer);
+    if (a->weight) return refuse(a->why, "the head has a second linear layer, \"%s\"; only one is allowed", layer);
     if (t->ndim < 2 || t->shape[0] < 1 || t->shape[0] > REID_MAX_DIM || t->count != t->shape[0] * a->features)
-        return refuse(a->why, "tensor %s of the head has %llu x %llu values; 1 to %d x %llu are needed, the features "
-                      "of %s", t->name, (unsigned long long)(t->ndim < 1 ? 0 : t->shape[0]),
+        return refuse(a->why, "tensor %s of the head has %llu x %llu values; expected 1 to %d x %llu, the number of "
+                      "features of %s", t->name, (unsigned long long)(t->ndim < 1 ? 0 : t->shape[0]),
                       (unsigned long long)(t->ndim < 1 || !t->shape[0] ? t->count : t->count / t->shape[0]),
                       REID_MAX_DIM, (unsigned long long)a->features, a->m->network->name);
     a->width = t->shape[0];
@@ -146,7 +147,7 @@ static int add_linear(affine *a, const char *layer, mapped *weight, mapped *bias
     return 1;
 }
 
-/* Every channel of what has been computed so far becomes factor times itself plus offset. */
+/* Multiplies channel i of the output so far by factor and adds offset. */
 static void scale_channel(affine *a, uint64_t i, double factor, double offset) {
     if (!a->weight) {
         a->scale[i] *= factor;
@@ -157,7 +158,7 @@ static void scale_channel(affine *a, uint64_t i, double factor, double offset) {
     a->bias[i] = a->bias[i] * factor + offset;
 }
 
-/* What is added to a batch norm's variance: an ONNX file says it. */
+/* What is added to a batch norm's variance; ONNX files state it. */
 static double epsilon_of(const affine *a, const mapped *variance) {
     const onnx_graph *g = a->c->graph;
     for (size_t i = 0; g && i < g->count; i++) {
@@ -185,8 +186,8 @@ static int add_norm(affine *a, const char *layer) {
     for (uint64_t i = 0; i < count && good; i++) {
         double variance = values[3][i] + epsilon, factor = variance > 0 ? values[0][i] / sqrt(variance) : 0;
         if (!(variance > 0))
-            good = refuse(a->why, "the head's batch norm \"%s\" has a variance of %g at %llu", layer, values[3][i],
-                          (unsigned long long)i);
+            good = refuse(a->why, "the head's batch norm \"%s\" has the invalid variance %g in channel %llu", layer,
+                          values[3][i], (unsigned long long)i);
         else scale_channel(a, i, factor, values[1][i] - values[2][i] * factor);
     }
     mapped *counter = good ? find_part(a, layer, ".num_batches_tracked") : NULL;
@@ -207,7 +208,7 @@ static int add_activation(affine *a, const char *word) {
 static int add_layer(affine *a, const char *layer) {
     if (a->activation) return refuse(a->why, "the head's activation must come last, but \"%s\" follows it", layer);
     mapped *weight = find_part(a, layer, ".weight"), *mean = find_part(a, layer, ".running_mean");
-    if (a->why->len) return 0; /* a name that two layers have */
+    if (a->why->len) return 0; /* several layers have this name */
     if (mean) return add_norm(a, layer);
     mapped *bias = find_part(a, layer, ".bias");
     if (a->why->len) return 0;

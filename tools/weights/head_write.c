@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The tensor's name from the network's own part on: the library drops the same prefixes. */
+/* The tensor's name without the prefixes that the library ignores, too. */
 static const char *behind_prefixes(const char *name) {
     static const char *const prefixes[] = {"module.", "model.", "backbone.", "_orig_mod."};
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes;) {
@@ -26,7 +26,7 @@ static int is_replaced(const head_write_request *r, const char *name) {
     return 0;
 }
 
-/* The old tensors that stay, then the new ones; NULL with the reason in why. */
+/* Lists the old tensors that stay, then the new ones; NULL with the reason in why. */
 static outgoing *list_tensors(const head_write_request *r, const checkpoint *old, const checkpoint *added,
                               size_t *count, text *why) {
     outgoing *list = mem_zeroed(old->tensor_count + added->tensor_count + 1, sizeof *list);

@@ -10,10 +10,11 @@
 typedef struct collection {
     network *to;
     size_t cap;
-    int failed; /* it has been said why */
+    int failed; /* 1: a failure was reported */
 } collection;
 
-/* A file without tensors lacks them all; the note of each says "shape [64, 3, 7, 7] is needed". */
+/* Records what a network needs: for a file without tensors, the library reports all of them as missing, each with the
+   note "shape [64, 3, 7, 7] is needed". */
 static void add_want(const char *name, reid_tensor_status status, const char *note, void *user) {
     collection *c = user;
     const char *at = note ? strchr(note, '[') : NULL;
@@ -36,7 +37,7 @@ static void add_want(const char *name, reid_tensor_status status, const char *no
         }
         at = *end == ',' ? end + 1 : end;
     }
-    if (strncmp(name, "projection.", 11) == 0) w->shape[0] = 0; /* as wide as it is */
+    if (strncmp(name, "projection.", 11) == 0) w->shape[0] = 0; /* any width */
 }
 
 static int by_name(const void *a, const void *b) { return strcmp(((const want *)a)->name, ((const want *)b)->name); }
@@ -56,7 +57,7 @@ static int add_network(networks *all, const char *name, reid_head head) {
     desc.weights_size = sizeof nothing - 1;
     desc.network = name;
     desc.head = head;
-    reid_check_weights(&desc, add_want, &c, NULL); /* fails, of course */
+    reid_check_weights(&desc, add_want, &c, NULL); /* always fails */
     if (!c.failed && !n.count) return 1;
     if (c.failed || !NEED(all->at, all->count, all->cap)) {
         free_network(&n);

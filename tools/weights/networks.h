@@ -1,4 +1,4 @@
-/* What the library's networks need, asked of the library itself, so that there is one table of them. */
+/* The tensors that the library's networks need, obtained from the library itself so that there is only one table. */
 #ifndef REID_TOOLS_NETWORKS_H
 #define REID_TOOLS_NETWORKS_H
 

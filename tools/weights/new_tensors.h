@@ -1,4 +1,4 @@
-/* Tensors that were computed, as a checkpoint in memory, so that they are written as those of a file are. */
+/* Makes a checkpoint in memory from computed tensors, so that they can be written like those of a file. */
 #ifndef REID_TOOLS_NEW_TENSORS_H
 #define REID_TOOLS_NEW_TENSORS_H
 
@@ -11,7 +11,7 @@ typedef struct new_tensor {
     const float *values;
 } new_tensor;
 
-/* *c must be zeroed, and looks into bytes from then on. Returns 0 with the reason in why; free both in any case. */
+/* *c must be zeroed; it refers to `bytes` afterwards. Returns 0 with the reason in why; free both in any case. */
 int new_tensors(checkpoint *c, const new_tensor *list, size_t count, text *bytes, text *why);
 
 #endif

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Numbers of fields, as onnx.proto has them. */
+/* Field numbers of onnx.proto. */
 enum { MODEL_IR = 1, MODEL_PRODUCER = 2, MODEL_VERSION = 3, MODEL_GRAPH = 7 };
 enum { GRAPH_NODE = 1, GRAPH_INITIALIZER = 5, GRAPH_SPARSE = 15 };
 enum { NODE_INPUT = 1, NODE_OUTPUT = 2, NODE_NAME = 3, NODE_OP = 4, NODE_ATTRIBUTE = 5, NODE_DOMAIN = 7 };
@@ -19,14 +19,16 @@ enum {
 };
 
 enum { MAX_NODES = 1 << 16, MAX_ENDS = 1 << 12, MAX_FIELDS = 1 << 22, INT64 = 7 };
-enum { ONE = 0x3f800000 }; /* bits of a float */
+enum { ONE = 0x3f800000 }; /* the bits of 1.0f */
 
-/* Values that networks compute with. Of integers, which are shapes and axes, only short lists are kept: borders. */
+/* Types of values that networks compute with. Of integers, which are shapes and axes, only short lists are kept: they
+   may be the widths of a Pad. */
 static const struct { uint64_t number; const char *name; } TYPES[] = {
     {1, "F32"}, {10, "F16"}, {11, "F64"}, {16, "BF16"}};
 
 int is_onnx(const unsigned char *p, size_t size) {
-    static const unsigned char next[] = {0x12, 0x1a, 0x22, 0x32, 0x3a, 0x42}; /* fields 2, 3, 4, 6, 7, 8 of bytes */
+    static const unsigned char next[] = {0x12, 0x1a, 0x22, 0x32, 0x3a, 0x42}; /* fields 2, 3, 4, 6, 7 and 8, all of
+                                                                                 bytes */
     return size > 3 && p[0] == 8 && p[1] >= 1 && p[1] < 64 && memchr(next, p[2], sizeof next) != NULL;
 }
 
@@ -34,9 +36,9 @@ int is_onnx(const unsigned char *p, size_t size) {
 
 typedef struct values {
     uint64_t type, location, external;
-    const char *elsewhere; /* values stand in a field that is not read */
-    proto_field bytes;     /* the values; number 0: there are none */
-    proto_field int64s;    /* the same of integers, as numbers one after the other */
+    const char *elsewhere; /* values are in a field that is not read; its name */
+    proto_field bytes;     /* the values; number 0: none */
+    proto_field int64s;    /* integers as packed numbers; number 0: none */
 } values;
 
 static int add_dimension(tensor *t, uint64_t size, text *why) {
@@ -69,7 +71,7 @@ static int tensor_field(const proto *p, const proto_field *f, tensor *t, values 
         v->int64s = *f;
         return 1;
     case TENSOR_NAME:
-        if (t->name) return refuse(p->why, "a tensor has two names, the first is \"%.200s\"", t->name);
+        if (t->name) return refuse(p->why, "a tensor has two names; the first is \"%.200s\"", t->name);
         t->name = proto_text(p, f, MAX_NAME, "the name of a tensor");
         return t->name != NULL;
     case TENSOR_RAW:
@@ -82,20 +84,20 @@ static int tensor_field(const proto *p, const proto_field *f, tensor *t, values 
     }
 }
 
-/* float_data and double_data, packed, are the same bytes as raw_data, of their own type alone. */
+/* Packed float_data and double_data have the same bytes as raw_data, but only for their own type. */
 static int check_values(const tensor *t, const values *v, text *why) {
     uint64_t bytes;
     if (v->location || v->external)
-        return refuse(why, "tensor \"%.200s\" keeps its values in another file (external data); save the model as one: "
-                      "onnx.save_model(onnx.load(FILE), \"one.onnx\")", t->name);
+        return refuse(why, "tensor \"%.200s\" has its values in another file (external data); save the model as one "
+                      "file: onnx.save_model(onnx.load(FILE), \"one.onnx\")", t->name);
     if ((v->bytes.number == TENSOR_FLOATS && v->type != 1) || (v->bytes.number == TENSOR_DOUBLES && v->type != 11))
-        return refuse(why, "tensor \"%.200s\": its values are in the field of another type", t->name);
+        return refuse(why, "tensor \"%.200s\": its values are in a field of another type", t->name);
     if (v->elsewhere)
         return refuse(why, "tensor \"%.200s\": its values are in %s; expected raw_data", t->name, v->elsewhere);
     if (!checked_mul(t->count, (uint64_t)t->type->bytes, &bytes))
         return refuse(why, "tensor \"%.200s\": its size overflows", t->name);
     if (v->bytes.bytes != bytes)
-        return refuse(why, "tensor \"%.200s\" has %llu bytes of values, its shape needs %llu", t->name,
+        return refuse(why, "tensor \"%.200s\" has %llu bytes of values, but its shape needs %llu", t->name,
                       (unsigned long long)v->bytes.bytes, (unsigned long long)bytes);
     return 1;
 }
@@ -123,7 +125,7 @@ static int add_ints(onnx_graph *g, const char *name, const uint64_t *numbers, si
     return 1;
 }
 
-/* A short list of integers, of which all values have to be there, in one of the two ways. */
+/* Keeps a short list of integers. All of its values must be in int64_data or in raw_data. */
 static int keep_ints(checkpoint *c, const proto *p, const tensor *t, const values *v) {
     uint64_t list[ONNX_INTS] = {0}, value;
     unsigned char bytes[ONNX_INTS * 8];
@@ -144,10 +146,11 @@ static int keep_ints(checkpoint *c, const proto *p, const tensor *t, const value
         for (size_t i = 0; i < count; i++) list[i] = le64(bytes + 8 * i);
     }
     if (count == want) return add_ints(c->graph, t->name, list, count, p->why);
-    return refuse(p->why, "tensor \"%.200s\" has %zu integers, its shape needs %zu", t->name, count, want);
+    return refuse(p->why, "tensor \"%.200s\" has %zu integer%s, but its shape needs %zu", t->name, count,
+                  plural(count), want);
 }
 
-/* A TensorProto. name: what a node calls its output, for a constant; NULL: it has a name of its own. */
+/* Reads a TensorProto. name: for a constant, the output of its node; NULL: the tensor's own name is used. */
 static int read_tensor(checkpoint *c, proto p, const char *name) {
     proto_field f;
     tensor t;
@@ -167,7 +170,7 @@ static int read_tensor(checkpoint *c, proto p, const char *name) {
         if (TYPES[i].number == v.type) t.type = dtype_named(TYPES[i].name);
     if (good && t.type) good = keep_tensor(c, &t, &v, p.why);
     else if (good && v.type == INT64 && t.ndim == 1 && t.shape[0] <= ONNX_INTS) good = keep_ints(c, &p, &t, &v);
-    free(t.name); /* add_tensor has zeroed what it took */
+    free(t.name); /* add_tensor has zeroed what it took over */
     return good;
 }
 
@@ -177,7 +180,7 @@ typedef struct attribute {
     char *name, *words;
     uint64_t integer, ints[ONNX_INTS];
     size_t int_count;
-    uint32_t real; /* bits of a float */
+    uint32_t real; /* the bits of a float */
     proto_field tensor;
 } attribute;
 
@@ -188,7 +191,7 @@ static int attribute_ints(const proto *p, const proto_field *f, attribute *a) {
         a->int_count++;
         return 1;
     }
-    if (f->wire != PROTO_BYTES) return refuse(p->why, "an attribute's integers are of another protobuf type");
+    if (f->wire != PROTO_BYTES) return refuse(p->why, "an attribute's integers have the wrong protobuf type");
     proto packed = proto_inside(p, f);
     while (proto_packed(&packed, &value)) {
         if (a->int_count < ONNX_INTS) a->ints[a->int_count] = value;
@@ -199,7 +202,7 @@ static int attribute_ints(const proto *p, const proto_field *f, attribute *a) {
 
 static int attribute_field(const proto *p, const proto_field *f, attribute *a) {
     char **to = f->number == ATTRIBUTE_NAME ? &a->name : &a->words;
-    if (f->number == ATTRIBUTE_S && f->bytes > MAX_NAME) return 1; /* of no attribute that matters here */
+    if (f->number == ATTRIBUTE_S && f->bytes > MAX_NAME) return 1; /* too long for any attribute that is used here */
     switch (f->number) {
     case ATTRIBUTE_S:
     case ATTRIBUTE_NAME:
@@ -219,8 +222,8 @@ static int attribute_field(const proto *p, const proto_field *f, attribute *a) {
 
 static int take_ints(const attribute *a, uint64_t *to, size_t count, const onnx_node *n, text *why) {
     if (a->int_count != count)
-        return refuse(why, "node \"%.200s\" (%.60s): %s has %zu numbers, %zu are needed", n->name, n->op, a->name,
-                      a->int_count, count);
+        return refuse(why, "node \"%.200s\" (%.60s): %s has %zu number%s; expected %zu", n->name, n->op, a->name,
+                      a->int_count, plural(a->int_count), count);
     memcpy(to, a->ints, count * sizeof *to);
     return 1;
 }
@@ -235,7 +238,8 @@ static int take_pad(const attribute *a, onnx_node *n, text *why) {
     return refuse(why, "node \"%.200s\" (%.60s): unknown auto_pad \"%.60s\"", n->name, n->op, a->words ? a->words : "");
 }
 
-/* Windows are of images: two numbers for each. Where others are met, the node is of no network here. */
+/* Strides, pads and kernels must be those of images: two numbers each. Nodes with others belong to no supported
+   network. */
 static int take_attribute(const attribute *a, onnx_node *n, text *why) {
     int window = strcmp(n->op, "Conv") == 0 || strcmp(n->op, "MaxPool") == 0;
     if (!a->name) return refuse(why, "node \"%.200s\" (%.60s): an attribute has no name", n->name, n->op);
@@ -260,7 +264,7 @@ static int take_attribute(const attribute *a, onnx_node *n, text *why) {
     return strcmp(a->name, "auto_pad") != 0 || take_pad(a, n, why);
 }
 
-/* What stands in an attribute of a node, whose other fields have been read. */
+/* Reads an attribute of a node whose other fields were read before. */
 static int read_attribute(checkpoint *c, proto p, onnx_node *n) {
     proto_field f;
     attribute a;
@@ -301,7 +305,7 @@ static int node_field(const proto *p, const proto_field *f, onnx_node *n, char *
     }
 }
 
-/* Nodes of other domains do what only their name may say. */
+/* Completes the node's names. An operation of another domain than ONNX's gets its domain as a prefix. */
 static int finish_name(onnx_node *n, const char *domain, text *why) {
     text op = TEXT_INIT;
     if (domain && *domain && strcmp(domain, "ai.onnx") != 0) text_printf(&op, "%s.", domain);
@@ -309,7 +313,7 @@ static int finish_name(onnx_node *n, const char *domain, text *why) {
     free(n->op);
     n->op = op.s;
     const char *name = n->output_count ? n->outputs[0] : "";
-    if (!n->name || !*n->name) { /* names are optional: then what it makes names it */
+    if (!n->name || !*n->name) { /* names are optional; the first output serves instead */
         free(n->name);
         n->name = mem_copy(name, strlen(name));
     }
@@ -317,13 +321,13 @@ static int finish_name(onnx_node *n, const char *domain, text *why) {
     return (n->op && n->name) || text_no_memory(why);
 }
 
-/* Attributes come last, wherever they stand, as their meaning depends on the operation. */
+/* Reads a node. Attributes are read last, wherever they are, because their meaning depends on the operation. */
 static int read_node(checkpoint *c, proto p) {
     onnx_graph *g = c->graph;
     proto again = p;
     proto_field f;
     char *domain = NULL;
-    if (g->count == MAX_NODES) return refuse(p.why, "more than %d nodes", MAX_NODES);
+    if (g->count == MAX_NODES) return refuse(p.why, "the graph has more than %d nodes", MAX_NODES);
     if (!GROW(g->nodes, g->count, g->cap)) return text_no_memory(p.why);
     onnx_node *n = &g->nodes[g->count++];
     memset(n, 0, sizeof *n);
@@ -355,7 +359,8 @@ static int read_graph(checkpoint *c, proto p) {
     return good && proto_at_end(&p);
 }
 
-/* "ONNX 9, pytorch 2.4.1"; what stands there goes into metadata and onto a terminal, so only plain characters. */
+/* Names the format, such as "ONNX 9, pytorch 2.4.1". The text goes into metadata and to a terminal, so other characters
+   than printable ASCII are replaced. */
 static int name_format(checkpoint *c, const proto *p, uint64_t version, const proto_field *producer) {
     size_t at = (size_t)snprintf(c->format, sizeof c->format, "ONNX %llu", (unsigned long long)version);
     for (int i = 0; i < 2; i++) {

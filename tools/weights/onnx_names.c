@@ -15,13 +15,13 @@ enum { MAX_CONVS = 256, NOWHERE = -1 };
 typedef struct expected {
     const want *weight;
     char name[MAX_NAME + 1]; /* without .weight */
-    int depth;               /* convolutions on the longest way from the image to it, itself counted */
+    int depth;               /* the most convolutions on a path from the image to it, including itself */
     int stride;
-    int strides_on;          /* a layer that has a stride of its own in re-ID: ResNet's layer4 */
-    int node;                /* of the file; NOWHERE: none fits */
+    int strides_on;          /* 1: its stride may be 1 or 2; in re-ID, ResNet's layer4 often has 1 */
+    int node;                /* the file's node; NOWHERE: none fits */
 } expected;
 
-/* A value's name, and the node that makes it. */
+/* A value's name, and the node that outputs it. */
 typedef struct made_by {
     const char *name;
     int node;
@@ -34,21 +34,21 @@ typedef struct naming {
     made_by *values; /* sorted by name */
     size_t value_count;
     int *depth;      /* of each node */
-    char *used;      /* of each tensor that the file had: it is in the result under its network's name */
-    size_t tensors;  /* that the file had */
+    char *used;      /* of each tensor of the file: 1 if it is now in the result under its network's name */
+    size_t tensors;  /* the number of tensors in the file */
     const network *net;
     expected *convs;
     size_t conv_count;
-    int same;        /* TensorFlow's padding was met */
+    int same;        /* 1: a node has TensorFlow's padding */
 } naming;
 
-/* --- who makes what ----------------------------------------------------------------------------------------------- */
+/* --- values and the nodes that output them ------------------------------------------------------------------------ */
 
 static int by_value_name(const void *a, const void *b) {
     return strcmp(((const made_by *)a)->name, ((const made_by *)b)->name);
 }
 
-/* The node that makes a value, or NOWHERE. */
+/* The node that outputs a value, or NOWHERE. */
 static int maker_of(const naming *n, const char *value) {
     const made_by key = {value, 0};
     const made_by *found =
@@ -67,13 +67,14 @@ static int list_values(naming *n) {
     if (n->value_count) qsort(n->values, n->value_count, sizeof *n->values, by_value_name);
     for (size_t i = 1; i < n->value_count; i++)
         if (by_value_name(&n->values[i - 1], &n->values[i]) == 0)
-            return refuse(n->why, "two nodes make the value \"%.200s\"", n->values[i].name);
+            return refuse(n->why, "two nodes output the value \"%.200s\"", n->values[i].name);
     return 1;
 }
 
 static int is_op(const onnx_node *node, const char *op) { return strcmp(node->op, op) == 0; }
 
-/* ONNX wants a node behind all that it needs, so that one pass tells every depth, and nothing goes round in circles. */
+/* Sets the depth of every node. ONNX requires nodes to follow those whose outputs they use, so one pass is enough, and
+   there are no cycles. */
 static int find_depths(naming *n) {
     for (size_t i = 0; i < n->g->count; i++) {
         const onnx_node *node = &n->g->nodes[i];
@@ -81,7 +82,7 @@ static int find_depths(naming *n) {
             int from = maker_of(n, node->inputs[k]);
             if (from == NOWHERE) continue;
             if (from >= (int)i)
-                return refuse(n->why, "node \"%.200s\" (%.60s) uses what a later node makes", node->name, node->op);
+                return refuse(n->why, "node \"%.200s\" (%.60s) uses the output of a later node", node->name, node->op);
             if (n->depth[from] > n->depth[i]) n->depth[i] = n->depth[from];
         }
         n->depth[i] += is_op(node, "Conv");
@@ -93,8 +94,8 @@ static int by_tensor_name(const void *a, const void *b) {
     return strcmp(((const tensor *)a)->name, ((const tensor *)b)->name);
 }
 
-/* The tensor that a value is, behind nodes that hand it on, which exporters make for tensors that are equal; NULL: it
-   is computed, or left out. The file has one group, sorted by name. */
+/* The tensor that is input number `input` of the node. Looks through Identity nodes, which exporters write for equal
+   tensors. NULL: the input is computed or omitted. The file has one group of tensors, sorted by name. */
 static tensor *tensor_of(const naming *n, const onnx_node *node, size_t input) {
     const char *name = input < node->input_count ? node->inputs[input] : "";
     tensor key = {0};
@@ -109,7 +110,7 @@ static tensor *tensor_of(const naming *n, const onnx_node *node, size_t input) {
 
 /* --- what a network expects --------------------------------------------------------------------------------------- */
 
-/* ResNet-50: three convolutions to a block, beside them the shortcut's, which is as deep as the first. */
+/* ResNet-50 has three convolutions per block and, in parallel, the shortcut's, which is as deep as the first. */
 static void place_resnet(expected *e) {
     static const int before[] = {0, 0, 3, 7, 13}; /* blocks before a layer */
     int layer = 0, block = 0, conv = 0;
@@ -125,7 +126,7 @@ static void place_resnet(expected *e) {
     e->strides_on = strides && layer == 4;
 }
 
-/* EfficientNet: one after another, as their names are sorted; the shortcuts have none. */
+/* EfficientNet's convolutions follow each other in the order of their sorted names; its shortcuts have none. */
 static void place_efficientnet(expected *e, int place) {
     static const int strides[] = {2, 1, 2, 2, 2, 1, 2, 1, 1}; /* of features.0 to 8 */
     int stage = e->name[strlen("features.")] - '0', depthwise = e->weight->shape[1] == 1 && e->weight->shape[2] > 1;
@@ -136,7 +137,7 @@ static void place_efficientnet(expected *e, int place) {
 
 static int is_resnet(const network *net) { return strncmp(net->name, "resnet", 6) == 0; }
 
-/* The places of numbers in a name differ in length, so that "10" comes behind "9". */
+/* Sorts longer numbers after shorter ones, so that "10" comes after "9". */
 static int by_numbers(const void *a, const void *b) {
     const char *x = ((const expected *)a)->name, *y = ((const expected *)b)->name;
     for (; *x && *x == *y; x++, y++) {}
@@ -169,7 +170,7 @@ static int has_shape(const expected *e, const tensor *weight) {
     return weight && weight->ndim == 4 && memcmp(weight->shape, e->weight->shape, 4 * sizeof *weight->shape) == 0;
 }
 
-/* Gives each convolution of the network the one node of its depth and shape. Returns how many have one. */
+/* Finds for each convolution of the network the node of its depth and shape. Returns how many have one. */
 static size_t match_convs(naming *n) {
     size_t found = 0;
     for (size_t i = 0; i < n->g->count; i++) {
@@ -187,7 +188,8 @@ static size_t match_convs(naming *n) {
     return found;
 }
 
-/* The network most of whose convolutions are there; 0: of none even half are. */
+/* Chooses the network with the most convolutions in the graph. Returns 0 if no network has more than half of its own
+   there. */
 static int choose_network(naming *n, const network *networks, size_t count, const char *asked) {
     size_t best = 0, most = 0;
     for (size_t i = 0; i < count; i++) {
@@ -215,7 +217,7 @@ static void shape_text(char *out, size_t size, const tensor *t) {
     if (at < size) snprintf(out + at, size - at, "]");
 }
 
-/* Names the first convolution without a node, and the node that stands in its place. */
+/* Names the first convolution without a node, and the node that is in its place. */
 static int refuse_missing(const naming *n, const expected *e) {
     for (size_t i = 0; i < n->g->count; i++) {
         const onnx_node *node = &n->g->nodes[i];
@@ -225,15 +227,15 @@ static int refuse_missing(const naming *n, const expected *e) {
         if (taken || n->depth[i] != e->depth || !is_op(node, "Conv")) continue;
         const tensor *weight = tensor_of(n, node, 1);
         if (weight) shape_text(have, sizeof have, weight);
-        return refuse(n->why, "node \"%.200s\" (Conv): its weights are %s, network %s needs [%llu, %llu, %llu, %llu] "
-                      "there (%s)", node->name, have, n->net->name, (unsigned long long)e->weight->shape[0],
+        return refuse(n->why, "node \"%.200s\" (Conv): its weights are %s, but network %s needs [%llu, %llu, %llu, "
+                      "%llu] there (%s)", node->name, have, n->net->name, (unsigned long long)e->weight->shape[0],
                       (unsigned long long)e->weight->shape[1], (unsigned long long)e->weight->shape[2],
                       (unsigned long long)e->weight->shape[3], e->name);
     }
     return refuse(n->why, "the graph has no convolution for %s (network %s)", e->name, n->net->name);
 }
 
-/* Padding on both sides, or TensorFlow's, whose odd pixel is at the end. */
+/* Accepts padding on both sides, or TensorFlow's, whose odd pixel is at the end. */
 static int check_padding(naming *n, const onnx_node *node, const expected *e) {
     uint64_t k = e->weight->shape[2], around = (k - 1) / 2;
     int given = node->pad == ONNX_PAD_GIVEN, even = 1, odd = 1, none = k == 1;
@@ -242,15 +244,15 @@ static int check_padding(naming *n, const onnx_node *node, const expected *e) {
         odd &= node->pads[i] == (i < 2 ? (k - 2) / 2 : (k - 1) / 2);
     }
     if ((given && even) || (none && (node->pad == ONNX_PAD_VALID || node->pad == ONNX_PAD_SAME_UPPER))) return 1;
-    if (node->pad == ONNX_PAD_SAME_UPPER && e->stride == 1) return 1; /* the same on both sides */
+    if (node->pad == ONNX_PAD_SAME_UPPER && e->stride == 1) return 1; /* it is then the same on both sides */
     if ((given && odd && e->stride == 2 && k > 1) || node->pad == ONNX_PAD_SAME_UPPER) {
         n->same = 1;
         return !is_resnet(n->net) || unfit(n, node, "TensorFlow's padding");
     }
-    return unfit(n, node, "other padding");
+    return unfit(n, node, "different padding");
 }
 
-/* The list of integers of that name, of which there is one; NULL: it is computed, or too long. */
+/* The list of integers with that name; NULL: it is computed, too long or not unique. */
 static const onnx_ints *ints_of(const naming *n, const char *name) {
     const onnx_ints *found = NULL;
     for (size_t i = 0; i < n->g->int_count; i++) {
@@ -266,7 +268,7 @@ static int take_fill(void *user, const void *bytes, size_t size) {
     return 1;
 }
 
-/* What a Pad fills its border with: whether it is 0, and whether it is FP32's -inf. */
+/* Reads the value with which a Pad fills its border: is it 0, and is it FP32's -inf? */
 static int read_fill(const naming *n, const onnx_node *pad, int *zero, int *lowest) {
     unsigned char bytes[8] = {0}, none[8] = {0};
     const float infinity = -INFINITY;
@@ -274,7 +276,7 @@ static int read_fill(const naming *n, const onnx_node *pad, int *zero, int *lowe
     memcpy(bytes, &pad->fill, size);
     if (pad->input_count > 2 && pad->inputs[2][0]) {
         const tensor *t = tensor_of(n, pad, 2);
-        if (!t || t->count != 1) return unfit(n, pad, "a border of what is computed");
+        if (!t || t->count != 1) return unfit(n, pad, "a computed border value");
         if (!checkpoint_values(n->c, t, take_fill, bytes, n->why)) return 0;
         size = (size_t)t->type->bytes;
     }
@@ -283,31 +285,32 @@ static int read_fill(const naming *n, const onnx_node *pad, int *zero, int *lowe
     return 1;
 }
 
-/* The pixels that a Pad adds, if it does nothing else, to `user` alone, and if that can do it as well: a convolution
-   zeros; a maximum -inf, or zeros if nothing is below them. */
+/* Reads the widths of a Pad that does nothing else and whose output only `user` reads. `user` must be able to pad in
+   the same way: a convolution pads with zeros, a maximum with -inf, or with zeros if its input has no negative
+   values. */
 static int read_border(const naming *n, const onnx_node *pad, const onnx_node *user, uint64_t border[ONNX_INTS]) {
     const onnx_ints *list = pad->input_count > 1 ? ints_of(n, pad->inputs[1]) : NULL;
     int uses = 0, zero = 0, lowest = 0, maker = pad->input_count ? maker_of(n, pad->inputs[0]) : NOWHERE;
     if (pad->reflects || pad->output_count != 1) return unfit(n, pad, "a border that is not constant");
-    if (pad->input_count > 3 && pad->inputs[3][0]) return unfit(n, pad, "axes");
+    if (pad->input_count > 3 && pad->inputs[3][0]) return unfit(n, pad, "a Pad with axes");
     if (pad->border_count) memcpy(border, pad->border, sizeof pad->border);
     else if (list && list->count == ONNX_INTS) memcpy(border, list->values, sizeof list->values);
-    else return unfit(n, pad, "a border that is not eight numbers of the file");
+    else return unfit(n, pad, "a border that is not given as eight numbers");
     for (int i = 0; i < ONNX_INTS; i++) {
-        if (border[i] > 64) return unfit(n, pad, "a negative border, or a large one");
-        if (border[i] && i % 4 < 2) return unfit(n, pad, "a border of the batch or of channels");
+        if (border[i] > 64) return unfit(n, pad, "a negative or large border");
+        if (border[i] && i % 4 < 2) return unfit(n, pad, "a border in the batch or channel dimension");
     }
     for (size_t i = 0; i < n->g->count; i++)
         for (size_t k = 0; k < n->g->nodes[i].input_count; k++)
             uses += strcmp(n->g->nodes[i].inputs[k], pad->outputs[0]) == 0;
-    if (uses != 1) return unfit(n, pad, "a border that several nodes read");
+    if (uses != 1) return unfit(n, pad, "a border that several nodes use");
     if (!read_fill(n, pad, &zero, &lowest)) return 0;
     int good = is_op(user, "Conv") ? zero : lowest || (zero && maker != NOWHERE && is_op(&n->g->nodes[maker], "Relu"));
-    return good || unfit(n, pad, "a border of other values");
+    return good || unfit(n, pad, "a border with other values");
 }
 
-/* A Pad before a convolution or a pool, as TensorFlow's exporters write it, becomes padding of theirs, and a node that
-   hands its input on. */
+/* Turns a Pad before a convolution or a pool, as TensorFlow's exporters write it, into padding of that node; the Pad
+   becomes an Identity. */
 static int join_pad(naming *n, onnx_node *user) {
     static const int places[4] = {2, 3, 6, 7}; /* top, left, bottom, right */
     uint64_t border[ONNX_INTS];
@@ -316,7 +319,7 @@ static int join_pad(naming *n, onnx_node *user) {
     if (!pad || !is_op(pad, "Pad")) return 1;
     if (!read_border(n, pad, user, border)) return 0;
     if (user->pad != ONNX_PAD_GIVEN && user->pad != ONNX_PAD_VALID)
-        return unfit(n, pad, "a border before padding by auto_pad");
+        return unfit(n, pad, "a border combined with auto_pad");
     user->pad = ONNX_PAD_GIVEN;
     for (int i = 0; i < 4; i++) user->pads[i] += border[places[i]];
     char *op = mem_copy("Identity", strlen("Identity"));
@@ -331,15 +334,15 @@ static int check_conv(naming *n, const expected *e) {
     if (!join_pad(n, &n->c->graph->nodes[e->node])) return 0;
     uint64_t groups = e->weight->shape[1] == 1 && e->weight->shape[0] > 1 && e->weight->shape[2] > 1
                           ? e->weight->shape[0] : 1, stride = node->strides[0];
-    if (node->group != groups) return unfit(n, node, "other groups");
-    if (node->dilations[0] != 1 || node->dilations[1] != 1) return unfit(n, node, "dilated");
+    if (node->group != groups) return unfit(n, node, "a different number of groups");
+    if (node->dilations[0] != 1 || node->dilations[1] != 1) return unfit(n, node, "dilation");
     if (e->strides_on && stride == node->strides[1] && (stride == 1 || stride == 2)) {
         char *last = n->c->last_stride;
-        if (last && *last != (char)('0' + stride)) return unfit(n, node, "its stride is not its neighbour's");
+        if (last && *last != (char)('0' + stride)) return unfit(n, node, "a stride that differs from its neighbour's");
         if (!last) n->c->last_stride = mem_copy(stride == 1 ? "1" : "2", 1);
         if (!n->c->last_stride) return text_no_memory(n->why);
     } else if (stride != (uint64_t)e->stride || node->strides[1] != (uint64_t)e->stride) {
-        return unfit(n, node, "another stride");
+        return unfit(n, node, "a different stride");
     }
     return check_padding(n, node, e);
 }
@@ -348,8 +351,8 @@ typedef struct tally {
     int relu, add, maxpool, sigmoid, mul, mean;
 } tally;
 
-/* One node on the way to the last convolution. Before the first one nothing may change the pixels: that is what the
-   preset does. */
+/* Checks a node that the last convolution depends on. Nodes before the first convolution must not change the pixels,
+   because the preset does that. */
 static int check_node(naming *n, const onnx_node *node, int depth, tally *t) {
     static const char *const silent[] = {"Conv", "BatchNormalization", "Identity", "Constant", "Reshape", "Squeeze",
                                          "Unsqueeze", "Transpose", "Cast"};
@@ -357,8 +360,8 @@ static int check_node(naming *n, const onnx_node *node, int depth, tally *t) {
     const int swish = is_op(node, "Swish");
     if (depth == 0 && !is_op(node, "Transpose") && !is_op(node, "Cast") && !is_op(node, "Identity") &&
         !is_op(node, "Constant"))
-        return refuse(n->why, "node \"%.200s\" (%.60s) changes the pixels before the first convolution, which is the "
-                      "preset's part here: export the network without it", node->name, node->op);
+        return refuse(n->why, "node \"%.200s\" (%.60s) changes the pixels before the first convolution; the preset "
+                      "does that here, so export the network without it", node->name, node->op);
     if (is_op(node, "Relu")) t->relu++;
     else if (is_op(node, "Add")) t->add++;
     else if (is_op(node, "MaxPool")) t->maxpool++;
@@ -369,17 +372,17 @@ static int check_node(naming *n, const onnx_node *node, int depth, tally *t) {
         int good = 0;
         for (size_t i = 0; i < sizeof silent / sizeof *silent; i++) good |= is_op(node, silent[i]);
         for (size_t i = 0; i < 3; i++) good &= !(is_op(node, same[i]) && is_resnet(n->net));
-        return good || unfit(n, node, "an operation");
+        return good || unfit(n, node, "an unexpected operation");
     }
     if (!is_op(node, "MaxPool")) return 1;
     if (t->maxpool == 1 && !join_pad(n, &n->c->graph->nodes[node - n->g->nodes])) return 0;
     for (int i = 0; i < 4; i++)
         if (node->pads[i] != 1 || node->strides[i / 2] != 2 || node->kernel[i / 2] != 3 || node->ceil_mode)
-            return unfit(n, node, "another pool");
+            return unfit(n, node, "a different pool");
     return 1;
 }
 
-/* Everything that the last convolution needs is of an operation that the network has, and as often. */
+/* Checks that everything the last convolution depends on is an operation of the network, as often as there. */
 static int check_between(naming *n, const expected *last) {
     char *needed = mem_zeroed(n->g->count + 1, 1);
     tally have = {0}, need = {0};
@@ -397,7 +400,7 @@ static int check_between(naming *n, const expected *last) {
     }
     free(needed);
     if (!good) return 0;
-    for (size_t k = 0; k < n->conv_count; k++) { /* what comes behind each convolution but the last */
+    for (size_t k = 0; k < n->conv_count; k++) { /* what follows each convolution but the last */
         const char *name = n->convs[k].name, *end = name + strlen(name);
         int projects = strstr(name, ".block.") && !(n->convs[k].weight->shape[1] == 1 && end[-1] == '0') &&
                        strncmp(end - 3, "0.0", 3) != 0 && !strstr(name, ".fc");
@@ -409,12 +412,12 @@ static int check_between(naming *n, const expected *last) {
     else need.sigmoid--, need.mul--;
     if (memcmp(&have, &need, sizeof have) == 0) return 1;
     return refuse(n->why, "between its convolutions the graph has %d Relu, %d Add, %d MaxPool, %d Sigmoid, %d Mul and "
-                  "%d means, network %s has %d, %d, %d, %d, %d and %d", have.relu, have.add, have.maxpool, have.sigmoid,
-                  have.mul, have.mean, n->net->name, need.relu, need.add, need.maxpool, need.sigmoid, need.mul,
-                  need.mean);
+                  "%d mean%s, but network %s has %d, %d, %d, %d, %d and %d", have.relu, have.add, have.maxpool,
+                  have.sigmoid, have.mul, have.mean, plural((size_t)have.mean), n->net->name, need.relu, need.add,
+                  need.maxpool, need.sigmoid, need.mul, need.mean);
 }
 
-/* The node that goes on with what a node makes, preferably of that operation; NOWHERE: none. */
+/* The node that uses the output of node `from`, preferably one with this operation; NOWHERE: none. */
 static int next_node(const naming *n, int from, const char *op) {
     const onnx_node *node = &n->g->nodes[from];
     int found = NOWHERE;
@@ -426,7 +429,8 @@ static int next_node(const naming *n, int from, const char *op) {
     return found;
 }
 
-/* Behind the last convolution come its batch norm and activation, then the mean over all pixels, or nothing. */
+/* Checks what follows the last convolution: its batch norm and activation, then the mean over all pixels, or
+   nothing. */
 static int check_end(naming *n, const expected *last) {
     static const char *const means[] = {"GlobalAveragePool", "ReduceMean", "AveragePool"};
     const char *act = is_resnet(n->net) ? "Add" : "Mul";
@@ -440,10 +444,10 @@ static int check_end(naming *n, const expected *last) {
     }
     if (at == last->node) return 1; /* the graph ends there */
     for (size_t i = 0; i < sizeof means / sizeof *means; i++) good |= is_op(&n->g->nodes[at], means[i]);
-    return good || unfit(n, &n->g->nodes[at], "not the mean over all pixels behind the last convolution");
+    return good || unfit(n, &n->g->nodes[at], "not the mean over all pixels after the last convolution");
 }
 
-/* --- tensors under their names ------------------------------------------------------------------------------------ */
+/* --- naming tensors ----------------------------------------------------------------------------------------------- */
 
 static int add_named(naming *n, const tensor *from, const char *start, const char *end) {
     tensor t = *from;
@@ -457,7 +461,7 @@ static int add_named(naming *n, const tensor *from, const char *start, const cha
     return 0;
 }
 
-/* Adds a tensor that repeats one value and takes no bytes of the file. */
+/* Adds a tensor that repeats one value and has no bytes in the file. */
 static int add_repeated(naming *n, float value, uint64_t count, const char *start, const char *end) {
     tensor t;
     memset(&t, 0, sizeof t);
@@ -470,7 +474,7 @@ static int add_repeated(naming *n, float value, uint64_t count, const char *star
     return add_named(n, &t, start, end);
 }
 
-/* "layer1.0.bn2" for "layer1.0.conv2", "features.0.1" for "features.0.0". */
+/* Makes "layer1.0.bn2" of "layer1.0.conv2" and "features.0.1" of "features.0.0". */
 static void norm_name(const char *conv, char out[MAX_NAME + 1]) {
     const char *dot = strrchr(conv, '.'), *last = dot ? dot + 1 : conv;
     int start = (int)(last - conv);
@@ -481,17 +485,17 @@ static void norm_name(const char *conv, char out[MAX_NAME + 1]) {
 static int add_norm(naming *n, const onnx_node *node, const char *name) {
     static const char *const ends[] = {"", ".weight", ".bias", ".running_mean", ".running_var"};
     float epsilon = strncmp(n->net->name, "tf_", 3) == 0 ? 1e-3f : 1e-5f;
-    if (fabsf(node->epsilon - epsilon) > 0.01f * epsilon) return unfit(n, node, "another epsilon");
+    if (fabsf(node->epsilon - epsilon) > 0.01f * epsilon) return unfit(n, node, "a different epsilon");
     for (size_t i = 1; i < 5; i++) {
         const tensor *t = tensor_of(n, node, i);
-        if (!t) return unfit(n, node, "statistics that are computed");
+        if (!t) return unfit(n, node, "computed statistics");
         if (!add_named(n, t, name, ends[i])) return 0;
     }
     return 1;
 }
 
-/* A batch norm that was joined with its convolution: what is left of it is to add the convolution's bias. The variance
-   makes the factor, which the epsilon of the network is added for, one. */
+/* Adds a batch norm for one that was folded into its convolution: it only adds the convolution's bias. Its variance
+   plus the network's epsilon is 1, so its factor is 1. */
 static int add_joined(naming *n, const tensor *bias, uint64_t count, const char *name) {
     float epsilon = strncmp(n->net->name, "tf_", 3) == 0 ? 1e-3f : 1e-5f;
     return (bias ? add_named(n, bias, name, ".bias") : add_repeated(n, 0, count, name, ".bias")) &&
@@ -499,7 +503,8 @@ static int add_joined(naming *n, const tensor *bias, uint64_t count, const char 
            add_repeated(n, 1 - epsilon, count, name, ".running_var");
 }
 
-/* add_tensor may move the tensors: do not use earlier pointers after it. */
+/* Names the tensors of a convolution and its batch norm. add_tensor may move the tensors, so earlier pointers are
+   invalid after it. */
 static int name_conv(naming *n, const expected *e) {
     const onnx_node *node = &n->g->nodes[e->node];
     char norm[MAX_NAME + 1];
@@ -507,7 +512,7 @@ static int name_conv(naming *n, const expected *e) {
     if (!add_named(n, found, e->name, ".weight")) return 0;
     int has_bias = node->input_count > 2 && node->inputs[2][0];
     found = tensor_of(n, node, 2);
-    if (has_bias && !found) return unfit(n, node, "a bias that is computed");
+    if (has_bias && !found) return unfit(n, node, "a computed bias");
     if (strstr(e->name, ".fc"))
         return found ? add_named(n, found, e->name, ".bias")
                      : add_repeated(n, 0, e->weight->shape[0], e->name, ".bias");
@@ -519,7 +524,7 @@ static int name_conv(naming *n, const expected *e) {
     return add_norm(n, &n->g->nodes[next], norm);
 }
 
-/* What a node behind a MatMul adds to each output, which is how TensorFlow's exporters write a bias; NULL: nothing. */
+/* The bias that an Add after a MatMul adds to each output, as TensorFlow's exporters write it; NULL: none. */
 static const tensor *added_to(const naming *n, const onnx_node *node, uint64_t outputs) {
     int next = next_node(n, (int)(node - n->g->nodes), "Add");
     for (size_t i = 0; next != NOWHERE && is_op(&n->g->nodes[next], "Add") && i < 2; i++) {
@@ -529,17 +534,17 @@ static const tensor *added_to(const naming *n, const onnx_node *node, uint64_t o
     return NULL;
 }
 
-/* The weights of a linear layer, (inputs, outputs) in MatMul and in Gemm unless transB says otherwise, turned, and
-   called .weight and .bias, so that --head finds them. */
+/* Transposes the weights of a linear layer, which are (inputs, outputs) in MatMul and in Gemm unless it sets transB,
+   and names them .weight and .bias, so that --head finds them. */
 static int name_linear(naming *n, const onnx_node *node) {
     const tensor *weight = tensor_of(n, node, 1), *bias = is_op(node, "Gemm") ? tensor_of(n, node, 2) : NULL;
     char stem[MAX_NAME + 1];
     if (!weight || weight->ndim != 2) return 1;
-    if (node->scaled && is_op(node, "Gemm")) return unfit(n, node, "factors, or inputs that are turned");
+    if (node->scaled && is_op(node, "Gemm")) return unfit(n, node, "factors or transposed inputs");
     size_t len = strlen(weight->name), tail = strlen(".weight");
     int named = len > tail && strcmp(weight->name + len - tail, ".weight") == 0;
     snprintf(stem, sizeof stem, "%.*s", (int)(named ? len - tail : len), weight->name);
-    if (n->used[weight - n->c->tensors]) return 1; /* two nodes share it */
+    if (n->used[weight - n->c->tensors]) return 1; /* shared by two nodes */
     tensor turned = *weight;
     if (is_op(node, "MatMul") || !node->transposed)
         turned.shape[0] = weight->shape[1], turned.shape[1] = weight->shape[0],
@@ -551,7 +556,8 @@ static int name_linear(naming *n, const onnx_node *node) {
     return add_named(n, &turned, stem, ".weight") && (!bias || add_named(n, &second, stem, ".bias"));
 }
 
-/* A batch norm behind the last pool keeps its names, by which another network may be found, whose epsilon it needs. */
+/* Checks the epsilon of a batch norm after the last pool. It keeps its names, which may identify another network, and
+   that network's epsilon is 1e-5. */
 static int check_neck(const naming *n, const onnx_node *node, const network *networks, size_t count) {
     const tensor *variance = tensor_of(n, node, 4);
     const size_t len = variance ? strlen(variance->name) : 0;
@@ -562,13 +568,13 @@ static int check_neck(const naming *n, const onnx_node *node, const network *net
             size_t own = strlen(name);
             if (own > len || strcmp(variance->name + len - own, name) != 0) continue;
             if (own < len && variance->name[len - own - 1] != '.') continue;
-            return refuse(n->why, "node \"%.200s\" (%.60s): another epsilon, unlike network %s", node->name,
+            return refuse(n->why, "node \"%.200s\" (%.60s): a different epsilon, unlike network %s", node->name,
                           node->op, networks[i].name);
         }
     return 1;
 }
 
-/* Drops the tensors that have other names now, and single numbers, which are constants of the graph. */
+/* Drops the tensors that were renamed, and single numbers, which are constants of the graph. */
 static void drop_used(naming *n) {
     size_t kept = 0;
     for (size_t i = 0; i < n->c->tensor_count; i++) {
@@ -579,7 +585,7 @@ static void drop_used(naming *n) {
     n->c->tensor_count = n->c->groups[0].tensors = kept;
 }
 
-/* The network of the same convolutions with TensorFlow's padding. */
+/* Switches to the network with the same convolutions and TensorFlow's padding if a node has that padding. */
 static int take_twin(naming *n, const network *networks, size_t count, const char *asked) {
     char name[40];
     if (strncmp(n->net->name, "tf_", 3) == 0 || !n->same) return 1;

@@ -1,15 +1,15 @@
-/* Which tensor of an ONNX file is which: exporters join batch norms with convolutions and number what comes out, so
-   names are found from what is computed. */
+/* Identifies the tensors of an ONNX file. Exporters fold batch norms into convolutions and number the results, so the
+   tensors are identified by what the graph computes. */
 #ifndef REID_TOOLS_ONNX_NAMES_H
 #define REID_TOOLS_ONNX_NAMES_H
 
 #include "weights/dialects.h"
 
-/* Gives the tensors of the convolutions in c, and of their batch norms, torchvision's names for the network whose
-   convolutions they are, node by node, and says in c->network and c->last_stride what strides and padding decide. A
-   batch norm that was joined with its convolution becomes one that only adds. Linear layers are turned to (outputs,
-   inputs). Does nothing to other files and to graphs of other networks. asked: the network's name, or NULL. Returns 0
-   with the reason in why: then a node does not fit. */
+/* Finds the network whose convolutions are those of c, node by node, and gives the tensors of the convolutions and of
+   their batch norms torchvision's names. Sets c->network and c->last_stride where padding and strides determine them. A
+   batch norm that was folded into its convolution becomes one that only adds. Weights of linear layers are transposed
+   to (outputs, inputs). Does nothing to files that are not ONNX and to graphs of other networks. asked: the network's
+   name, or NULL. Returns 0 with the reason in why if a node does not fit. */
 int onnx_name_tensors(checkpoint *c, const network *networks, size_t count, const char *asked, text *why);
 
 #endif

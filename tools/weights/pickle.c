@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Every instruction takes at least one byte and makes at most a few entries, so that the file bounds the memory; these
-   limits hold besides. A checkpoint with optimizer state makes some hundred thousand. */
+/* Every instruction takes at least one byte and makes a few entries at most, so the file's size bounds the memory.
+   These limits apply in addition. A checkpoint with optimizer state makes a few hundred thousand entries. */
 enum { MAX_OBJECTS = 1 << 22, CHUNK = 1 << 16 };
 #define MAX_BYTES ((uint64_t)256 << 20)
 
@@ -15,8 +15,8 @@ enum { NO_VALUE, VALUE_NONE, VALUE_TRUE, VALUE_FALSE, VALUE_EMPTY_TUPLE, FIXED_V
 typedef struct machine {
     pickle *p;
     const source *source;
-    uint64_t begin, limit; /* in the source */
-    size_t at, loaded;     /* in p->bytes */
+    uint64_t begin, limit; /* offsets in the source */
+    size_t at, loaded;     /* offsets in p->bytes */
     size_t value_cap, cell_cap, byte_cap;
     pickle_ref *stack;
     size_t height, stack_cap;
@@ -47,8 +47,8 @@ static int load(machine *m, uint64_t n) {
     uint64_t total = m->limit - m->begin;
     if (n <= m->loaded - m->at) return 1;
     if (n > total - m->at)
-        return refuse(m->why, "pickle, byte %zu (%s): it ends early; was the file downloaded completely?", m->op_at,
-                      m->op_name);
+        return refuse(m->why, "pickle, byte %zu (%s): the pickle ends early; was the file downloaded completely?",
+                      m->op_at, m->op_name);
     if (m->at + n > MAX_BYTES) return bad(m, "the pickle is longer than 256 MiB");
     size_t need = m->at + (size_t)n, want = need + CHUNK;
     if (want > total) want = (size_t)total;
@@ -90,9 +90,9 @@ static int take_line(machine *m, pickle_string *s) {
 
 /* --- values ------------------------------------------------------------------------------------------------------- */
 
-enum { MOST_ADDED = 16 }; /* values by one instruction, and those that are there from the start */
+enum { MOST_ADDED = 16 }; /* the most values that one instruction adds, or that exist from the start */
 
-/* Room for what the next instruction adds, which add_value then relies on. */
+/* Makes room for what the next instruction adds, so that add_value cannot fail. */
 static int make_room(machine *m) {
     while (m->value_cap < m->p->value_count + MOST_ADDED)
         if (!mem_grow(&m->p->values, sizeof *m->p->values, &m->value_cap)) return text_no_memory(m->why);
@@ -128,7 +128,8 @@ static int push(machine *m, pickle_ref ref) {
 
 static size_t floor_of(const machine *m) { return m->mark_count ? m->marks[m->mark_count - 1] : 0; }
 
-/* n values are on the stack above the last mark; *first is the lowest of them. They stay there. */
+/* Checks that n values are on the stack above the last mark, and sets *first to the index of the lowest. They stay
+   there. */
 static int top(machine *m, size_t n, size_t *first) {
     *first = 0;
     if (m->height - floor_of(m) < n) return bad(m, "the stack is empty here");
@@ -136,7 +137,7 @@ static int top(machine *m, size_t n, size_t *first) {
     return 1;
 }
 
-/* Takes the last mark away: *first is the height of the stack below it. */
+/* Removes the last mark and sets *first to the height of the stack at that mark. */
 static int take_mark(machine *m, size_t *first) {
     *first = 0;
     if (!m->mark_count) return bad(m, "there is no mark on the stack");
@@ -144,7 +145,7 @@ static int take_mark(machine *m, size_t *first) {
     return 1;
 }
 
-/* --- instructions: each gets its operand and the number of its row ------------------------------------------------ */
+/* --- instructions: each gets its operand and the `row` of its table entry ----------------------------------------- */
 
 static int op_unsupported(machine *m, const operand *o, int what) {
     static const char *const reasons[] = {"an instruction of protocol 0 or 1, which is not supported",
@@ -157,7 +158,7 @@ static int op_unsupported(machine *m, const operand *o, int what) {
 static int op_proto(machine *m, const operand *o, int unused) {
     (void)unused;
     m->p->protocol = (int)o->n;
-    return o->n <= 5 || bad(m, "a protocol above 5");
+    return o->n <= 5 || bad(m, "protocols above 5 are not supported");
 }
 
 static int op_frame(machine *m, const operand *o, int unused) {
@@ -202,7 +203,7 @@ static int op_real(machine *m, const operand *o, int unused) {
     pickle_ref ref = add_value(m, PICKLE_REAL);
     uint64_t bits = 0;
     (void)unused;
-    for (int i = 0; i < 8; i++) bits = bits << 8 | (o->n >> 8 * i & 255); /* it stands big end first */
+    for (int i = 0; i < 8; i++) bits = bits << 8 | (o->n >> 8 * i & 255); /* the operand is big-endian */
     memcpy(&value(m, ref)->as.real, &bits, sizeof bits);
     return push(m, ref);
 }
@@ -243,7 +244,7 @@ static int op_dup(machine *m, const operand *o, int unused) {
     return top(m, 1, &first) && push(m, m->stack[first]);
 }
 
-/* Makes a container of what lies above `first`. */
+/* Makes a container of the values above `first`. */
 static int collect(machine *m, size_t first, pickle_kind kind) {
     pickle_ref ref = add_value(m, kind);
     if (kind == PICKLE_DICT && (m->height - first) % 2) return bad(m, "a key has no value");
@@ -267,12 +268,12 @@ static int op_collect(machine *m, const operand *o, int kind) {
     return take_mark(m, &first) && collect(m, first, (pickle_kind)kind);
 }
 
-/* Moves what lies above `first` into the container below it. */
+/* Moves the values above `first` into the container below them. */
 static int fill(machine *m, size_t first, pickle_kind kind) {
     if (first == floor_of(m)) return bad(m, "the stack is empty here");
     pickle_ref ref = m->stack[first - 1];
     pickle_kind have = (pickle_kind)value(m, ref)->kind;
-    if (have != kind && have != PICKLE_OBJECT) return bad(m, "this value cannot hold others");
+    if (have != kind && have != PICKLE_OBJECT) return bad(m, "this value cannot hold items");
     if (kind == PICKLE_DICT && (m->height - first) % 2) return bad(m, "a key has no value");
     for (size_t i = first; i < m->height; i++) {
         pickle_ref key = kind == PICKLE_DICT ? m->stack[i++] : 0;
@@ -311,12 +312,12 @@ static int op_stack_global(machine *m, const operand *o, int unused) {
     (void)o, (void)unused;
     if (!top(m, 2, &first)) return 0;
     const pickle_value *module = value(m, m->stack[first]), *name = value(m, m->stack[first + 1]);
-    if (module->kind != PICKLE_TEXT || name->kind != PICKLE_TEXT) return bad(m, "a class needs two strings");
+    if (module->kind != PICKLE_TEXT || name->kind != PICKLE_TEXT) return bad(m, "a class must be named by two strings");
     m->height = first;
     return push(m, add_global(m, module->as.string[0], name->as.string[0]));
 }
 
-/* A dict of pairs, as Python 2 writes the items of an OrderedDict. */
+/* Adds a list of pairs to a dict, as Python 2 writes the items of an OrderedDict. */
 static int add_pairs(machine *m, pickle_ref dict, pickle_ref list) {
     if (!pickle_as(m->p, list, PICKLE_LIST)) return bad(m, "an OrderedDict is made from a list of pairs");
     for (uint32_t c = value(m, list)->as.has.first; c; c = m->p->cells[c].next) {
@@ -327,7 +328,7 @@ static int add_pairs(machine *m, pickle_ref dict, pickle_ref list) {
     return 1;
 }
 
-/* What Python would do here is only written down: callable(*args). */
+/* Records the call callable(*args) instead of executing it. */
 static int make_object(machine *m, pickle_ref callable, pickle_ref args) {
     pickle_kind kind = (pickle_kind)value(m, callable)->kind;
     uint32_t count = value(m, args)->count;
@@ -344,7 +345,7 @@ static int make_object(machine *m, pickle_ref callable, pickle_ref args) {
     return push(m, ref);
 }
 
-/* Callable and arguments; with keyword arguments, which are dropped, above them. */
+/* The stack holds the callable and its arguments; with count 3 also keyword arguments, which are ignored. */
 static int op_call(machine *m, const operand *o, int count) {
     size_t first;
     (void)o;
@@ -353,7 +354,7 @@ static int op_call(machine *m, const operand *o, int count) {
     return make_object(m, m->stack[first], m->stack[first + 1]);
 }
 
-/* Old-style classes: the class is the lowest value above the mark, or named in the instruction. */
+/* Handles old-style classes: the instruction names the class, or it is the lowest value above the mark. */
 static int op_instance(machine *m, const operand *o, int named) {
     size_t first;
     if (!take_mark(m, &first)) return 0;
@@ -372,7 +373,7 @@ static int op_build(machine *m, const operand *o, int unused) {
     if (!top(m, 2, &first)) return 0;
     pickle_value *v = value(m, m->stack[first]);
     int holds = v->kind == PICKLE_OBJECT || v->kind == PICKLE_DICT || v->kind == PICKLE_LIST || v->kind == PICKLE_SET;
-    if (!holds) return bad(m, "this value has no state");
+    if (!holds) return bad(m, "this value cannot have a state");
     v->as.has.state = m->stack[first + 1];
     m->height--;
     return 1;
@@ -393,7 +394,7 @@ static int op_id_line(machine *m, const operand *o, int kind) { return op_string
 static int remember(machine *m, uint64_t index) {
     size_t first;
     if (!top(m, 1, &first)) return 0;
-    if (index >= m->at) return bad(m, "a number in the memo that is larger than the pickle so far");
+    if (index >= m->at) return bad(m, "a memo index that is larger than the pickle so far");
     while (m->memo_count <= index) {
         if (!GROW(m->memo, m->memo_count, m->memo_cap)) return text_no_memory(m->why);
         m->memo[m->memo_count++] = NO_VALUE;
@@ -415,7 +416,7 @@ static int op_memoize(machine *m, const operand *o, int unused) {
 
 static int op_get(machine *m, const operand *o, int unused) {
     (void)unused;
-    if (o->n >= m->memo_count || m->memo[o->n] == NO_VALUE) return bad(m, "the memo has no such number");
+    if (o->n >= m->memo_count || m->memo[o->n] == NO_VALUE) return bad(m, "the memo has no such entry");
     return push(m, m->memo[o->n]);
 }
 
@@ -423,8 +424,8 @@ static int op_get(machine *m, const operand *o, int unused) {
 
 typedef enum operand_kind {
     NOTHING, NUMBER1, NUMBER2, NUMBER4, NUMBER8,
-    STRING1, STRING4, STRING8, /* after their length in so many bytes */
-    LINE, LINES                /* one; two */
+    STRING1, STRING4, STRING8, /* preceded by their length in this many bytes */
+    LINE, LINES                /* one line; two lines */
 } operand_kind;
 
 typedef struct instruction {
@@ -450,7 +451,7 @@ static const instruction INSTRUCTIONS[256] = {
     [0x8b] = {"LONG4", STRING4, op_long, 0},
     ['G'] = {"BINFLOAT", NUMBER8, op_real, 0},
 
-    ['U'] = {"SHORT_BINSTRING", STRING1, op_string, PICKLE_TEXT}, /* str of Python 2 */
+    ['U'] = {"SHORT_BINSTRING", STRING1, op_string, PICKLE_TEXT}, /* Python 2's str */
     ['T'] = {"BINSTRING", STRING4, op_string, PICKLE_TEXT},
     [0x8c] = {"SHORT_BINUNICODE", STRING1, op_string, PICKLE_TEXT},
     ['X'] = {"BINUNICODE", STRING4, op_string, PICKLE_TEXT},
@@ -553,7 +554,7 @@ int pickle_read(pickle *p, const source *s, uint64_t at, uint64_t end, text *why
     }
     for (int i = 0; i < FIXED_VALUES; i++) add_value(&m, (pickle_kind)fixed[i]);
     value(&m, VALUE_TRUE)->as.integer = 1;
-    p->cell_count = 1; /* 0 means: no cell */
+    p->cell_count = 1; /* 0 means "no cell" */
     memset(p->cells, 0, sizeof *p->cells);
     while (!m.done && step(&m)) {}
     p->end = m.begin + m.at;
@@ -630,7 +631,7 @@ void pickle_describe(const pickle *p, pickle_ref ref, text *out) {
         pickle_ref callable = v->as.has.callable;
         int wraps = pickle_is_global(p, callable, "copyreg", "_reconstructor") ||
                     pickle_is_global(p, callable, "copy_reg", "_reconstructor");
-        if (wraps) callable = pickle_item(p, v->as.has.args, 0); /* the class is its first argument */
+        if (wraps) callable = pickle_item(p, v->as.has.args, 0); /* the class is the first argument */
         const pickle_value *id = pickle_as(p, callable, PICKLE_ID);
         if (id) callable = pickle_item(p, id->as.has.args, 1); /* ('module', class, file, source) */
         v = &p->values[callable];

@@ -1,12 +1,12 @@
-/* Python's pickles, protocols 2 to 5, as data: a stack machine with a memo that imports nothing and calls nothing.
-   A class is a name, a call is a record of what would be called with what. Only collections.OrderedDict becomes what it
-   would be in Python, a dict. */
+/* Reads Python's pickles, protocols 2 to 5, as data, with a stack machine and a memo that import nothing and call
+   nothing. A class becomes its name, and a call becomes a record of the callable and its arguments. Only
+   collections.OrderedDict becomes what it would be in Python: a dict. */
 #ifndef REID_TOOLS_PICKLE_H
 #define REID_TOOLS_PICKLE_H
 
 #include "base/source.h"
 
-typedef uint32_t pickle_ref; /* of a value; 0: none */
+typedef uint32_t pickle_ref; /* index of a value; 0: none */
 
 typedef enum pickle_kind {
     PICKLE_NONE,
@@ -19,14 +19,14 @@ typedef enum pickle_kind {
     PICKLE_TUPLE,  /* items */
     PICKLE_LIST,   /* items */
     PICKLE_SET,    /* items */
-    PICKLE_DICT,   /* items with keys; state: what __setstate__ would get */
+    PICKLE_DICT,   /* items with keys; state: the argument of __setstate__ */
     PICKLE_GLOBAL, /* string: module, string2: name */
-    PICKLE_OBJECT, /* callable, args; items and state if it was filled afterwards */
-    PICKLE_ID      /* args: what the file calls an object that is stored outside the pickle */
+    PICKLE_OBJECT, /* callable, args; items and state if they were added afterwards */
+    PICKLE_ID      /* args: the file's id of an object that is stored outside the pickle */
 } pickle_kind;
 
 typedef struct pickle_string {
-    uint32_t at, len; /* in pickle.bytes; not ended by a 0 byte */
+    uint32_t at, len; /* in pickle.bytes; not 0-terminated */
 } pickle_string;
 
 typedef struct pickle_value {
@@ -43,20 +43,20 @@ typedef struct pickle_value {
     } as;
 } pickle_value;
 
-/* An item of a container; key is 0 but in dicts. */
+/* An item of a container; key is 0 except in dicts. */
 typedef struct pickle_cell {
     pickle_ref key, value;
     uint32_t next;
 } pickle_cell;
 
 typedef struct pickle {
-    char *bytes; /* the pickle itself, as far as it was read */
+    char *bytes; /* the pickle as far as it was read */
     pickle_value *values;
     pickle_cell *cells;
     size_t value_count, cell_count;
     int protocol;
     pickle_ref root;
-    uint64_t end; /* offset in the source of the byte after it */
+    uint64_t end; /* offset in the source of the first byte after it */
 } pickle;
 
 /* Reads one pickle that starts at `at` and ends before `end`. Returns 0 with the reason in why, and *p zeroed. */
@@ -65,13 +65,13 @@ int pickle_read(pickle *p, const source *s, uint64_t at, uint64_t end, text *why
 void pickle_close(pickle *p);
 
 static inline const pickle_value *pickle_at(const pickle *p, pickle_ref ref) { return &p->values[ref]; }
-/* NULL when the value is of another kind. */
+/* NULL if the value is of another kind. */
 const pickle_value *pickle_as(const pickle *p, pickle_ref ref, pickle_kind kind);
 int pickle_is_text(const pickle *p, pickle_ref ref, const char *s);
 int pickle_is_global(const pickle *p, pickle_ref ref, const char *module, const char *name);
-/* Item i of a tuple or list; 0 past the end. */
+/* Item i of a tuple or list; 0 if i is past the end. */
 pickle_ref pickle_item(const pickle *p, pickle_ref ref, uint32_t i);
-/* The value of a text key in a dict, or in an object filled like one; 0 if there is none. */
+/* The value of a text key in a dict, or in an object to which items were added; 0 if there is none. */
 pickle_ref pickle_key(const pickle *p, pickle_ref ref, const char *key);
 /* "a dict", "collections.deque", "an object of class a.B": for messages. */
 void pickle_describe(const pickle *p, pickle_ref ref, text *out);

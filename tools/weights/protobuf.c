@@ -8,10 +8,10 @@
 enum { LONGEST_VARINT = 10 };
 
 static int damaged(const proto *p, const char *what) {
-    return refuse(p->why, "protobuf: %s at byte %llu; is the file whole?", what, (unsigned long long)p->at);
+    return refuse(p->why, "protobuf: %s at byte %llu; is the file complete?", what, (unsigned long long)p->at);
 }
 
-/* The number at p->at, which is moved behind it. */
+/* Reads the number at p->at and advances p->at. */
 static int varint(proto *p, uint64_t *value) {
     unsigned char bytes[LONGEST_VARINT];
     uint64_t left = p->end - p->at;
@@ -42,11 +42,11 @@ static int field(proto *p, proto_field *f) {
     if (!varint(p, &key)) return 0;
     f->number = key >> 3;
     f->wire = (int)(key & 7);
-    if (f->number == 0 || f->number >> 29) return damaged(p, "an impossible field");
+    if (f->number == 0 || f->number >> 29) return damaged(p, "an invalid field number");
     if (f->wire == PROTO_VARINT) return varint(p, &f->value);
     if (f->wire == PROTO_64) return fixed(p, 8, &f->value);
     if (f->wire == PROTO_32) return fixed(p, 4, &f->value);
-    if (f->wire != PROTO_BYTES) return damaged(p, "a field of no known kind");
+    if (f->wire != PROTO_BYTES) return damaged(p, "a field of unknown type");
     if (!varint(p, &f->bytes)) return 0;
     if (f->bytes > p->end - p->at) return damaged(p, "a field extends past its message");
     f->at = p->at;
@@ -57,10 +57,10 @@ static int field(proto *p, proto_field *f) {
 int proto_next(proto *p, proto_field *f) {
     uint64_t start = p->at;
     if (p->at == p->end) return 0;
-    if (*p->budget == 0) return refuse(p->why, "protobuf: more fields than a network has");
+    if (*p->budget == 0) return refuse(p->why, "protobuf: too many fields for a network");
     --*p->budget;
     if (field(p, f)) return 1;
-    p->at = start; /* not at the end, even when the last byte is what is wrong */
+    p->at = start; /* an error leaves it before the end, even if the last byte is wrong */
     return 0;
 }
 
@@ -76,7 +76,7 @@ int proto_at_end(const proto *p) { return p->at == p->end; }
 int proto_packed(proto *p, uint64_t *value) {
     uint64_t start = p->at;
     if (p->at == p->end) return 0;
-    if (*p->budget == 0) return refuse(p->why, "protobuf: more fields than a network has");
+    if (*p->budget == 0) return refuse(p->why, "protobuf: too many fields for a network");
     --*p->budget;
     if (varint(p, value)) return 1;
     p->at = start;

@@ -1,5 +1,5 @@
-/* Protocol Buffers' wire format, strictly: fields one after another in bytes that nobody trusts. Nothing is allocated,
-   and messages within messages are ranges that the caller reads in turn, as deep as it knows them to be. */
+/* Reads Protocol Buffers' wire format strictly: a sequence of fields in untrusted bytes. Only proto_text allocates
+   memory. Nested messages are byte ranges, which the caller reads in turn where it expects them. */
 #ifndef REID_TOOLS_PROTOBUF_H
 #define REID_TOOLS_PROTOBUF_H
 
@@ -17,22 +17,22 @@ typedef struct proto {
 
 typedef struct proto_field {
     uint64_t number;
-    int wire;            /* one of the above */
-    uint64_t value;      /* of PROTO_VARINT; the bits of PROTO_64 and PROTO_32 */
-    uint64_t at, bytes;  /* of PROTO_BYTES: where they lie */
+    int wire;            /* one of the PROTO_ constants */
+    uint64_t value;      /* of PROTO_VARINT; for PROTO_64 and PROTO_32 the bits */
+    uint64_t at, bytes;  /* of PROTO_BYTES: their place in the source */
 } proto_field;
 
-/* 1: *f is the next field. 0: the end, or with the reason in why; then p->at is not p->end. */
+/* Returns 1 with the next field in *f; 0 at the end, or with the reason in why, in which case p->at is not p->end. */
 int proto_next(proto *p, proto_field *f);
-/* The message in a field of bytes. */
+/* The message inside a field of bytes. */
 proto proto_inside(const proto *p, const proto_field *f);
-/* All of a message has been read. */
+/* 1 if the whole message was read. */
 int proto_at_end(const proto *p);
 
-/* The next of the numbers packed in a field of bytes, which p looks into: see proto_inside. Like proto_next. */
+/* Reads the next number packed into a field of bytes, whose range p is (see proto_inside). Returns like proto_next. */
 int proto_packed(proto *p, uint64_t *value);
-/* A field of bytes as a 0-terminated text without other 0 bytes, at most `most` bytes long; NULL with the reason in
-   why, for which what says what it is. */
+/* A field of bytes as a 0-terminated text of at most `most` bytes without other 0 bytes; NULL with the reason in why,
+   which calls the field `what`. The caller frees it. */
 char *proto_text(const proto *p, const proto_field *f, size_t most, const char *what);
 
 #endif

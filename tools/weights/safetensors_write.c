@@ -24,7 +24,7 @@ static void add_numbers(json_writer *w, const char *key, const uint64_t *numbers
     json_put_end(w);
 }
 
-/* Length and JSON, padded with spaces to a multiple of eight. */
+/* Writes the header: its length and JSON, padded with spaces to a multiple of eight bytes. */
 static int make_header(text *header, const outgoing *tensors, size_t count, const char *const *metadata, text *why) {
     uint64_t range[2] = {0, 0};
     json_writer w = json_write(header);

@@ -1,4 +1,4 @@
-/* The three containers that torch.save has used: where the pickles and the storages lie. */
+/* The three containers that torch.save has used: finds the pickles and the storages in them. */
 #include "weights/torch_file.h"
 
 #include "base/memory.h"
@@ -11,11 +11,11 @@
 
 /* --- zip, since 1.6: ROOT/data.pkl, ROOT/data/KEY for every storage, ROOT/byteorder ------------------------------- */
 
-/* What else a zip archive can be, by the end of a member's name. */
+/* Other kinds of zip archives, by the end of a member's name. */
 static const struct {
     const char *end, *what;
 } OTHER_ARCHIVES[] = {
-    {"/constants.pkl", "a TorchScript archive (torch.jit.save), which holds a program; in Python: "
+    {"/constants.pkl", "a TorchScript archive (torch.jit.save), which contains a program; in Python: "
                        "torch.save(torch.jit.load(FILE).state_dict(), \"weights.pth\")"},
     {"/serialized_exported_program.json", "a program that torch.export saved; save the model's state_dict instead"},
     {".npy", "a NumPy archive (.npz), not a checkpoint"},
@@ -33,7 +33,7 @@ static int refuse_other(const zip *z, const char *otherwise, text *why) {
     return otherwise ? refuse(why, "%s", otherwise) : 1;
 }
 
-/* The shortest name that is data.pkl or ends in /data.pkl. */
+/* Finds the shortest name that is data.pkl or ends in /data.pkl. */
 static zip_member *find_pickle(const zip *z) {
     zip_member *best = NULL;
     for (size_t i = 0; i < z->count; i++) {
@@ -54,7 +54,7 @@ static int place_storage(const zip *z, const source *s, const char *root, storag
     if (!m) return refuse(why, "the zip archive has no member \"%.200sdata/%.200s\"", root, st->key);
     if (!zip_locate(z, s, m, why)) return 0;
     if (m->size != st->bytes)
-        return refuse(why, "zip member \"%.200s\" has %llu bytes, its tensors need %llu", m->name,
+        return refuse(why, "zip member \"%.200s\" has %llu bytes, but its tensors need %llu", m->name,
                       (unsigned long long)m->size, (unsigned long long)st->bytes);
     st->at = m->at;
     st->crc = m->crc;
@@ -67,7 +67,7 @@ static int by_place(const void *a, const void *b) {
     return x->at != y->at ? (x->at < y->at ? -1 : 1) : x->bytes < y->bytes ? -1 : x->bytes > y->bytes;
 }
 
-/* Each byte of the file belongs to one storage. */
+/* Checks that no two storages share bytes of the file. */
 static int check_overlap(const checkpoint *c, text *why) {
     storage **in_order = mem_array(c->storage_count, sizeof *in_order);
     int good = 1;
@@ -90,7 +90,7 @@ static int read_byte_order(checkpoint *c, const zip *z, const char *root, text *
     zip_member *m = no_memory ? NULL : zip_find(z, name.s);
     text_free(&name);
     if (no_memory) return text_no_memory(why);
-    if (!m) return 1; /* before 2.0 */
+    if (!m) return 1; /* written by a torch before 2.0 */
     if (!zip_locate(z, &c->source, m, why)) return 0;
     if (m->size <= sizeof order && !source_read(&c->source, m->at, order, (size_t)m->size, why)) return 0;
     c->big_endian = m->size == 3 && memcmp(order, "big", 3) == 0;
@@ -122,7 +122,7 @@ int read_torch_zip(checkpoint *c, text *why) {
     zip_member *pkl = find_pickle(&z);
     int good;
     if (!pkl) {
-        good = refuse_other(&z, "a zip archive without data.pkl, so not a PyTorch checkpoint", why);
+        good = refuse_other(&z, "this is a zip archive without data.pkl, so it is not a PyTorch checkpoint", why);
     } else {
         char *root = mem_copy(pkl->name, strlen(pkl->name) - strlen("data.pkl"));
         text name = TEXT_INIT;
@@ -137,7 +137,7 @@ int read_torch_zip(checkpoint *c, text *why) {
 }
 
 /* --- stream, 0.2 to 1.5: pickles of a magic number, a version, facts about the machine, the object and the keys of its
-   storages; then for every key int64 elements and the values --- */
+   storages; then, for each key, the number of elements as an int64 and the values --- */
 
 static int is_magic(const pickle *p) {
     const pickle_value *v = pickle_as(p, p->root, PICKLE_BIG);
@@ -145,7 +145,7 @@ static int is_magic(const pickle *p) {
            memcmp(p->bytes + v->as.string[0].at, "\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19", 10) == 0;
 }
 
-/* Reads and drops a pickle. */
+/* Reads a pickle and ignores it. */
 static int skip_pickle(const source *s, uint64_t *at, text *why) {
     pickle p;
     if (!pickle_read(&p, s, *at, s->size, why)) return 0;
@@ -162,7 +162,7 @@ static int read_number(const source *s, uint64_t *at, uint64_t *n, text *why) {
     return 1;
 }
 
-/* Elements, then their bytes, which must lie in the file. */
+/* Reads the number of elements; their bytes follow and must lie in the file. */
 static int place_values(const source *s, uint64_t *at, uint64_t end, uint64_t element, storage *st, text *why) {
     uint64_t count, bytes;
     if (!read_number(s, at, &count, why)) return 0;
@@ -175,7 +175,7 @@ static int place_values(const source *s, uint64_t *at, uint64_t end, uint64_t el
     return 1;
 }
 
-/* The machine's facts: only the byte order matters. */
+/* Reads the facts about the machine, of which only the byte order matters. */
 static int read_facts(checkpoint *c, uint64_t *at, text *why) {
     pickle p;
     if (!pickle_read(&p, &c->source, *at, c->source.size, why)) return 0;
@@ -190,12 +190,12 @@ static int stream_storage(checkpoint *c, const pickle *p, const pickle_value *ke
     const char *name = key ? p->bytes + key->as.string[0].at : "";
     storage *s = key ? torch_storage(c, name, key->as.string[0].len) : NULL;
     if (!s) return refuse(why, "the list of storages has a key that no tensor uses");
-    if (s->at) return refuse(why, "the list of storages has \"%.200s\" twice", s->key);
+    if (s->at) return refuse(why, "the list of storages names \"%.200s\" twice", s->key);
     uint64_t wanted = s->bytes;
     if (!place_values(&c->source, at, c->source.size, (uint64_t)s->element, s, why)) return 0;
     if (s->bytes == wanted) return 1;
-    return refuse(why, "storage \"%.200s\" has %llu bytes, its tensors say %llu", s->key, (unsigned long long)s->bytes,
-                  (unsigned long long)wanted);
+    return refuse(why, "storage \"%.200s\" has %llu bytes, but its tensors need %llu", s->key,
+                  (unsigned long long)s->bytes, (unsigned long long)wanted);
 }
 
 static int stream_storages(checkpoint *c, uint64_t at, text *why) {
@@ -212,12 +212,12 @@ static int stream_storages(checkpoint *c, uint64_t at, text *why) {
     return good;
 }
 
-/* A pickle that torch.save did not write. */
+/* Refuses a pickle that torch.save did not write. */
 static int refuse_plain(const pickle *p, text *why) {
     text what = TEXT_INIT;
     pickle_describe(p, p->root, &what);
-    refuse(why, "a plain Python pickle of %.200s, not a file of torch.save; in Python: torch.save(STATE_DICT, FILE)",
-           what.s);
+    refuse(why, "this is a plain Python pickle of %.200s, not a file of torch.save; in Python: "
+           "torch.save(STATE_DICT, FILE)", what.s);
     text_free(&what);
     return 0;
 }
@@ -263,7 +263,7 @@ static int find_parts(const source *s, const char *const *names, part *parts, in
         at += BLOCK;
         if (memcmp(header + 257, "ustar", 5) != 0 || !read_octal(header + 124, 12, &size))
             return refuse(why, "the tar archive has a damaged header at byte %llu", (unsigned long long)(at - BLOCK));
-        header[100] = 0; /* the name's field ends there */
+        header[100] = 0; /* the field of the name ends here */
         const char *name = (const char *)header;
         if (name[0] == '.' && name[1] == '/') name += 2;
         if (size > s->size - at)
@@ -274,12 +274,12 @@ static int find_parts(const source *s, const char *const *names, part *parts, in
     }
     for (int i = 0; i < count; i++)
         if (!parts[i].end)
-            return refuse(why, "a tar archive without the member \"%s\", so not a checkpoint; if it holds one, unpack "
-                          "it first", names[i]);
+            return refuse(why, "this is a tar archive without the member \"%s\", so it is not a checkpoint; if it "
+                          "contains one, unpack it first", names[i]);
     return 1;
 }
 
-/* A key of a storage or a tensor as text. Returns 0 with the reason. */
+/* The key of a storage or a tensor as text; NULL with the reason in why. */
 static char *key_text(const pickle *p, pickle_ref ref, text *why) {
     const pickle_value *v = pickle_at(p, ref);
     text name = TEXT_INIT;
@@ -303,7 +303,7 @@ static int read_count(const source *s, part *in, uint64_t *count, text *why) {
     return good;
 }
 
-/* The types of the storages stand beside them, in the same order. */
+/* The types of the storages, in the same order. */
 typedef struct tar_types {
     const dtype **of;
     size_t cap;
@@ -332,7 +332,8 @@ static int storage_by_key(const void *a, const void *b) {
     return strcmp(((const storage *)a)->key, ((const storage *)b)->key);
 }
 
-/* Storages that are parts of others: [(key, root key, offset, elements), ...]; only an empty list is understood. */
+/* Reads all storages. A list of storages that are parts of others follows, [(key, root key, offset, elements), ...];
+   only an empty one is supported. */
 static int tar_storages(checkpoint *c, part in, tar_types *types, text *why) {
     uint64_t count;
     pickle p;
@@ -354,7 +355,7 @@ typedef struct known_list {
     size_t count, cap;
 } known_list;
 
-/* After its pickle: int32 dimensions, 4 bytes, then int64 sizes, strides, offset. */
+/* Reads a tensor: a pickle, then int32 dimensions, 4 unused bytes, and int64 sizes, strides, offset. */
 static int tar_tensor(checkpoint *c, part *in, const tar_types *types, known_list *known, text *why) {
     pickle p;
     unsigned char start[8];
@@ -375,7 +376,9 @@ static int tar_tensor(checkpoint *c, part *in, const tar_types *types, known_lis
         t.ndim = le32(start) <= MAX_DIMS ? (int)le32(start) : -1;
         t.storage = (size_t)(s - c->storages);
         t.type = types->of[s->order];
-        if (t.ndim < 0) good = refuse(why, "tensor %.100s has %lu dimensions", id, (unsigned long)le32(start));
+        if (t.ndim < 0)
+            good = refuse(why, "tensor %.100s has %lu dimensions; at most %d are supported", id,
+                          (unsigned long)le32(start), MAX_DIMS);
         else if ((in->end - in->at) / 8 < 2 * (uint64_t)t.ndim + 1)
             good = refuse(why, "the list of tensors ends early");
     }

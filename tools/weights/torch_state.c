@@ -1,5 +1,5 @@
-/* What the symbolic values of a pickle mean to torch: which of them are storages, which are tensors, and how they are
-   called. The names of classes below are compared, never imported. */
+/* Interprets the symbolic values of a pickle as torch does: which are storages, which are tensors, and their names.
+   Names of classes are compared, never imported. */
 #include "weights/torch_state.h"
 
 #include "base/memory.h"
@@ -9,7 +9,7 @@
 #include <string.h>
 
 enum {
-    MAX_NESTING = 32, /* of dicts in dicts, and of modules in a whole pickled model */
+    MAX_NESTING = 32, /* of dicts in dicts, or of modules in a pickled model */
     MAX_WRAPS = 8   /* of calls around a tensor, such as Parameter(...) */
 };
 
@@ -22,7 +22,7 @@ const dtype *torch_storage_type(const pickle *p, pickle_ref type, text *why) {
             if (pickle_is_global(p, type, modules[i], d->storage)) return d;
     text name = TEXT_INIT;
     pickle_describe(p, type, &name);
-    refuse(why, "a storage is of an unknown type: %.200s", name.s);
+    refuse(why, "a storage has an unknown type: %.200s", name.s);
     text_free(&name);
     return NULL;
 }
@@ -41,11 +41,12 @@ static int add_storage(checkpoint *c, const pickle *p, pickle_ref args, text *wh
     if (!key || !count) return refuse(why, "a storage in the pickle has no key or no size");
     const char *name = p->bytes + key->as.string[0].at;
     size_t len = key->as.string[0].len;
-    if (len > MAX_NAME || memchr(name, 0, len)) return refuse(why, "a storage in the pickle has an impossible key");
+    if (len > MAX_NAME || memchr(name, 0, len)) return refuse(why, "a storage in the pickle has an invalid key");
     const dtype *type = torch_storage_type(p, pickle_item(p, args, 1), why);
     if (!type) return 0;
     if (count->as.integer < 0 || !checked_mul((uint64_t)count->as.integer, (uint64_t)type->bytes, &bytes))
-        return refuse(why, "storage \"%.*s\" has %lld elements", (int)len, name, (long long)count->as.integer);
+        return refuse(why, "storage \"%.*s\" has an invalid number of elements: %lld", (int)len, name,
+                      (long long)count->as.integer);
     if (!GROW(c->storages, c->storage_count, c->storage_cap)) return text_no_memory(why);
     storage *s = &c->storages[c->storage_count];
     memset(s, 0, sizeof *s);
@@ -66,7 +67,7 @@ int torch_storages(checkpoint *c, const pickle *p, text *why) {
     if (c->storage_count) qsort(c->storages, c->storage_count, sizeof *c->storages, by_key);
     for (size_t i = 0; i < c->storage_count; i++) {
         storage *s = &c->storages[i];
-        if (kept && by_key(s, s - (i - kept + 1)) == 0) { /* tensors that share it */
+        if (kept && by_key(s, s - (i - kept + 1)) == 0) { /* several tensors share it */
             int same = s->bytes == c->storages[kept - 1].bytes;
             if (!same) return refuse(why, "storage \"%.200s\" has two different sizes", s->key);
             free(s->key);
@@ -93,10 +94,11 @@ storage *torch_storage(checkpoint *c, const char *key, size_t len) {
 
 /* --- tensors ------------------------------------------------------------------------------------------------------ */
 
-/* What a call in the pickle means for a tensor: its arguments are a view of a storage, or it wraps another call. */
+/* What a call in the pickle means for a tensor: its arguments describe a view of a storage, or it wraps another
+   call. */
 typedef enum meaning {
     PLAIN,       /* storage, offset, size, stride, ... */
-    WITH_DTYPE,  /* the same, and the dtype at [6] */
+    WITH_DTYPE,  /* the same, with the dtype at [6] */
     FIRST,       /* the tensor is argument 0 */
     FUNCTION,    /* argument 0 is called with argument 2 */
     SOMEWHERE    /* the tensor is among the arguments or in the state */
@@ -135,7 +137,7 @@ static int call_meaning(const pickle *p, pickle_ref callable) {
     return -1;
 }
 
-/* A tuple of integers, or torch.Size of one, that are not negative. */
+/* Reads a tuple of integers >= 0, or torch.Size of one. */
 static int read_sides(const pickle *p, pickle_ref ref, uint64_t *sides, int *count) {
     const pickle_value *v = pickle_as(p, ref, PICKLE_OBJECT);
     if (v && pickle_is_global(p, v->as.has.callable, "torch", "Size")) ref = pickle_item(p, v->as.has.args, 0);
@@ -151,14 +153,14 @@ static int read_sides(const pickle *p, pickle_ref ref, uint64_t *sides, int *cou
     return 1;
 }
 
-/* The dtype torch.float32 and the like; NULL if it is another. */
+/* Reads a dtype such as torch.float32; NULL if it is unknown. */
 static const dtype *read_dtype(const pickle *p, pickle_ref ref) {
     for (const dtype *d = DTYPES; d->bytes; d++)
         if (pickle_is_global(p, ref, "torch", d->torch)) return d;
     return NULL;
 }
 
-/* The storage that a tensor names, and, in legacy streams, the part of it: (key, offset, elements). */
+/* Finds the storage of a tensor and, in legacy streams, the part of it: (key, offset, elements). */
 static int read_storage(state *st, pickle_ref ref, tensor *t, uint64_t *base) {
     const pickle *p = st->p;
     if (!is_storage_id(p, ref)) return refuse(st->why, "tensor \"%.200s\" has no storage", t->name);
@@ -173,7 +175,7 @@ static int read_storage(state *st, pickle_ref ref, tensor *t, uint64_t *base) {
     if (!view) return 1;
     const pickle_value *offset = pickle_as(p, pickle_item(p, pickle_item(p, args, 5), 1), PICKLE_INT);
     if (!offset || offset->as.integer < 0)
-        return refuse(st->why, "tensor \"%.200s\" covers an impossible part of its storage", t->name);
+        return refuse(st->why, "tensor \"%.200s\" covers an invalid part of its storage", t->name);
     *base = (uint64_t)offset->as.integer;
     return 1;
 }
@@ -185,11 +187,11 @@ static int read_view(state *st, pickle_ref args, int with_dtype, tensor *t) {
     if (!read_storage(st, pickle_item(p, args, 0), t, &base)) return 0;
     const pickle_value *offset = pickle_as(p, pickle_item(p, args, 1), PICKLE_INT);
     if (!offset || offset->as.integer < 0 || (uint64_t)offset->as.integer > UINT64_MAX - base)
-        return refuse(st->why, "tensor \"%.200s\" has an impossible offset", t->name);
+        return refuse(st->why, "tensor \"%.200s\" has an invalid offset", t->name);
     t->offset = base + (uint64_t)offset->as.integer;
     if (!read_sides(p, pickle_item(p, args, 2), t->shape, &t->ndim) ||
         !read_sides(p, pickle_item(p, args, 3), t->stride, &strides) || strides != t->ndim)
-        return refuse(st->why, "tensor \"%.200s\" has an impossible shape or stride (at most %d dimensions)", t->name,
+        return refuse(st->why, "tensor \"%.200s\" has an invalid shape or stride (at most %d dimensions)", t->name,
                       MAX_DIMS);
     for (int i = 0; i < t->ndim; i++)
         if (!checked_mul(elements, t->shape[i], &elements))
@@ -206,10 +208,10 @@ static int by_id(const void *a, const void *b) {
     return strcmp(((const known_tensor *)a)->id, ((const known_tensor *)b)->id);
 }
 
-/* A tensor outside the pickle, as in tar files: its id is a text or a number. */
+/* Finds a tensor outside the pickle, as in tar files; its id is a text or a number. */
 static const known_tensor *find_known(const state *st, pickle_ref ref) {
     const pickle_value *id = pickle_as(st->p, ref, PICKLE_ID);
-    char name[MAX_NAME + 1]; /* no id is longer: key_text of torch_file.c sees to it */
+    char name[MAX_NAME + 1]; /* long enough: key_text of torch_file.c refuses longer ids */
     if (!id || !st->known_count) return NULL;
     const pickle_value *v = pickle_at(st->p, id->as.has.args);
     if (v->kind == PICKLE_TEXT && v->as.string[0].len <= MAX_NAME)
@@ -224,7 +226,7 @@ static const known_tensor *find_known(const state *st, pickle_ref ref) {
 
 static pickle_ref find_inside(const state *st, pickle_ref container);
 
-/* The call or the id that makes a tensor, inside what wraps it; 0 if ref is no tensor. `args` of a call. */
+/* Finds the call or the id that makes a tensor, inside what wraps it; 0 if ref is not a tensor. *args: of the call. */
 static pickle_ref find_maker(const state *st, pickle_ref ref, int *what, pickle_ref *args) {
     const pickle *p = st->p;
     for (int i = 0; i < MAX_WRAPS && ref; i++) {
@@ -249,7 +251,7 @@ static pickle_ref find_maker(const state *st, pickle_ref ref, int *what, pickle_
     return 0;
 }
 
-/* The first of a few items that could make a tensor. */
+/* The first of the first few items that may make a tensor. */
 static pickle_ref find_inside(const state *st, pickle_ref container) {
     const pickle *p = st->p;
     for (uint32_t i = 0; container && i < 4; i++) {
@@ -262,8 +264,8 @@ static pickle_ref find_inside(const state *st, pickle_ref container) {
     return 0;
 }
 
-/* An object whose class sounds like a tensor's (sparse, quantized, without values, NumPy's), but is none of CALLS.
-   -1: memory ran out. */
+/* 1 for an object whose class is named like a tensor's (sparse, quantized, without values, NumPy's) but is not in
+   CALLS; -1 if memory ran out. */
 static int is_other_tensor(const pickle *p, pickle_ref ref) {
     text name = TEXT_INIT;
     const pickle_value *v = pickle_as(p, ref, PICKLE_OBJECT);
@@ -275,13 +277,14 @@ static int is_other_tensor(const pickle *p, pickle_ref ref) {
     return other;
 }
 
-/* Why add_group made none. */
+/* Says why add_group failed. */
 static int refuse_group(const state *st) {
     if (st->c->group_count < MAX_GROUPS) return text_no_memory(st->why);
     return refuse(st->why, "tensors are spread over more than %d dicts", MAX_GROUPS);
 }
 
-/* 1: added to *group, which is made if it is -1; 0: not a tensor; -1: an error, in why. */
+/* Returns 1 if it added the tensor to *group, which is made if it is -1; 0 if ref is not a tensor; -1 with the reason
+   in why. */
 static int take_tensor(state *st, pickle_ref ref, int *group, const text *path, const text *name) {
     tensor t;
     int what = -1, good = 1;
@@ -294,7 +297,7 @@ static int take_tensor(state *st, pickle_ref ref, int *group, const text *path, 
         return -1;
     }
     if (name->len > MAX_NAME || memchr(name->s, 0, name->len)) {
-        refuse(st->why, "a tensor has a name of more than %d bytes, or with a zero byte in it", MAX_NAME);
+        refuse(st->why, "the name of a tensor has more than %d bytes or contains a zero byte", MAX_NAME);
         return -1;
     }
     if (maker && what < 0) t = find_known(st, maker)->what;
@@ -320,25 +323,25 @@ static int take_tensor(state *st, pickle_ref ref, int *group, const text *path, 
     return -1;
 }
 
-/* --- the walk: dicts, lists and whole models, with a stack of our own --------------------------------------------- */
+/* --- the walk through dicts, lists and whole models, with an explicit stack --------------------------------------- */
 
 typedef struct frame {
     pickle_ref container;
-    uint32_t cell, index; /* the next one, and its place */
+    uint32_t cell, index; /* the next cell, and its index */
     int group;            /* -1: none yet */
-    int in_model;         /* it is a part of a pickled module, not a dict of its own */
-    size_t path, name;    /* how much of walk.path and walk.name belongs to it */
+    int in_model;         /* 1: part of a pickled module, not a dict of tensors */
+    size_t path, name;    /* the lengths of walk.path and walk.name at this container */
 } frame;
 
 typedef struct walk {
     state *st;
     frame frames[MAX_NESTING];
     int depth;
-    text path; /* of keys, to the group */
-    text name; /* of modules, inside a whole pickled model */
+    text path; /* keys on the way to the group */
+    text name; /* modules inside a pickled model */
 } walk;
 
-/* Asked once for each object: its state may be long, and the object may stand in many places. */
+/* Computed once for each object: its state may be long, and the object may occur in many places. */
 static int is_model(const state *st, pickle_ref ref) {
     const pickle_value *v = pickle_as(st->p, ref, PICKLE_OBJECT);
     if (!v || !v->as.has.state || st->seen[ref] & NO_MODEL) return 0;
@@ -352,7 +355,7 @@ static int is_container(const pickle_value *v) {
            (v->kind == PICKLE_OBJECT && v->count);
 }
 
-/* Goes into a container, once: what is met again is the same tensors under another name. */
+/* Enters a container, once: when it occurs again, it holds the same tensors under other names. */
 static int enter(walk *w, pickle_ref ref, int group, int in_model) {
     for (int i = 0; i < w->depth; i++)
         if (w->frames[i].container == ref) return refuse(w->st->why, "a container in the pickle contains itself");
@@ -364,7 +367,7 @@ static int enter(walk *w, pickle_ref ref, int group, int in_model) {
     return 1;
 }
 
-/* The dicts of a module: its own tensors and its children. group -1: it is the outermost. */
+/* Enters the dicts of a module: its own tensors and its children. group -1: it is the outermost module. */
 static int enter_model(walk *w, pickle_ref ref, int group) {
     static const char *const parts[] = {"_modules", "_buffers", "_parameters"}; /* the last is walked first */
     const pickle *p = w->st->p;
@@ -400,7 +403,7 @@ static void cut(text *t, size_t len) {
     t->s[len] = 0;
 }
 
-/* An item of _parameters, _buffers or _modules. */
+/* Visits an item of _parameters, _buffers or _modules. */
 static int visit_in_model(walk *w, const frame *f, pickle_ref key, pickle_ref item) {
     int group = f->group;
     add_key(w->st->p, key, f->index, &w->name);
@@ -421,7 +424,7 @@ static int visit_item(walk *w, frame *f, pickle_ref key, pickle_ref item) {
     return !is_container(pickle_at(p, item)) || enter(w, item, -1, 0);
 }
 
-/* The next item of the container on top of the stack. */
+/* Visits the next item of the container on top of the stack. */
 static int visit(walk *w) {
     frame *f = &w->frames[w->depth - 1];
     if (!f->cell) {
@@ -468,7 +471,7 @@ int torch_tensors(checkpoint *c, const pickle *p, known_tensor *known, size_t kn
     text_puts(&w.name, "");
     if (!note_keys(c, p) || text_failed(&w.path) || text_failed(&w.name)) good = text_no_memory(why);
     else if (find_maker(&st, p->root, &what, &args))
-        good = refuse(why, "a single tensor, not the state_dict of a network");
+        good = refuse(why, "this is a single tensor, not the state_dict of a network");
     else if (is_model(&st, p->root)) good = enter_model(&w, p->root, -1);
     else if (is_container(pickle_at(p, p->root))) good = enter(&w, p->root, -1, 0);
     while (good && w.depth) good = visit(&w);

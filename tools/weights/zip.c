@@ -8,13 +8,13 @@
 enum {
     END_SIZE = 22,     /* the record at the end of the archive, without its comment */
     END64_SIZE = 56,
-    LOCATOR_SIZE = 20, /* says where the zip64 record is, and stands before the end record */
+    LOCATOR_SIZE = 20, /* holds the offset of the zip64 record and comes before the end record */
     ENTRY_SIZE = 46,   /* in the directory, without name, extra field and comment */
     LOCAL_SIZE = 30,
     MAX_COMMENT = 65535
 };
 #define ALL16 0xffffu
-#define ALL32 0xffffffffu /* the real number stands in a zip64 field */
+#define ALL32 0xffffffffu /* the number is in a zip64 field instead */
 #define MAX_DIRECTORY ((uint64_t)256 << 20)
 
 typedef struct end_record {
@@ -25,7 +25,7 @@ static int has_signature(const unsigned char *p, const char *letters) {
     return p[0] == 'P' && p[1] == 'K' && p[2] == (unsigned char)letters[0] && p[3] == (unsigned char)letters[1];
 }
 
-/* The record stands at the very end, or before a comment that reaches to the end. */
+/* Finds the end record: it ends the file, or is followed by a comment that does. */
 static int find_end(const source *s, end_record *e, text *why) {
     uint64_t tail = s->size < END_SIZE + MAX_COMMENT ? s->size : END_SIZE + MAX_COMMENT;
     unsigned char *bytes = mem_alloc((size_t)tail);
@@ -68,7 +68,7 @@ static int find_end64(const source *s, end_record *e, text *why) {
     return 1;
 }
 
-/* Sizes and offset of an entry that do not fit in 32 bits, from its extra field. */
+/* Reads sizes and offset that do not fit in 32 bits from the entry's extra field. */
 static int read_zip64(zip_member *m, uint64_t *packed, const unsigned char *extra, size_t size) {
     uint64_t *wanted[] = {&m->size, packed, &m->header};
     while (size >= 4) {
@@ -91,8 +91,9 @@ static int read_zip64(zip_member *m, uint64_t *packed, const unsigned char *extr
     return m->size != ALL32 && *packed != ALL32 && m->header != ALL32;
 }
 
-/* One entry at p, of which `left` bytes are there; returns its length, 0 with the reason. The name is ended by a 0 byte
-   one place before its first letter: the bytes before it have been read by then. */
+/* Reads the entry at p, of which at most `left` bytes exist. Returns its length; 0 with the reason in why. Moves the
+   name one byte towards the front to make room for a terminating 0 byte; the byte that it overwrites was read
+   before. */
 static size_t read_entry(zip *z, char *entry, size_t left, text *why) {
     const unsigned char *p = (const unsigned char *)entry;
     if (left < ENTRY_SIZE || !has_signature(p, "\1\2"))
@@ -107,7 +108,7 @@ static size_t read_entry(zip *z, char *entry, size_t left, text *why) {
     uint64_t packed = le32(p + 20);
     m.size = le32(p + 24);
     m.header = le32(p + 42);
-    if (memchr(p + ENTRY_SIZE, 0, name)) return (size_t)refuse(why, "a zip member's name has a zero byte in it");
+    if (memchr(p + ENTRY_SIZE, 0, name)) return (size_t)refuse(why, "a zip member's name contains a zero byte");
     if (!read_zip64(&m, &packed, p + ENTRY_SIZE + name, extra))
         return (size_t)refuse(why, "entry %zu of the zip archive's directory has a damaged zip64 field", z->count);
     memmove(entry + ENTRY_SIZE - 1, entry + ENTRY_SIZE, name);
@@ -128,7 +129,7 @@ static int by_name(const void *a, const void *b) {
 static int read_directory(zip *z, const source *s, const end_record *e, text *why) {
     if (e->offset > e->at || e->size > e->at - e->offset)
         return refuse(why, "the zip archive's directory lies outside the file; was it downloaded completely?");
-    if (e->size > MAX_DIRECTORY) return refuse(why, "the zip archive's directory has %llu bytes, the limit is %llu",
+    if (e->size > MAX_DIRECTORY) return refuse(why, "the zip archive's directory has %llu bytes; the limit is %llu",
                                                (unsigned long long)e->size, (unsigned long long)MAX_DIRECTORY);
     if (e->entries > e->size / ENTRY_SIZE)
         return refuse(why, "%llu members do not fit into the zip archive's directory of %llu bytes",
@@ -175,14 +176,14 @@ int zip_locate(const zip *z, const source *s, zip_member *m, text *why) {
     unsigned char local[LOCAL_SIZE];
     if (m->flags & 1) return refuse(why, "zip member \"%.200s\" is encrypted", m->name);
     if (m->method != 0)
-        return refuse(why, "zip member \"%.200s\" is compressed (%s), as torch.save never does; unpack the archive and "
-                      "pack it with zip -0 -r", m->name, m->method == 8 ? "deflate" : "another method");
+        return refuse(why, "zip member \"%.200s\" is compressed (%s), which torch.save never does; unpack the archive "
+                      "and repack it with zip -0 -r", m->name, m->method == 8 ? "deflate" : "another method");
     if (z->directory_at - m->header < LOCAL_SIZE)
-        return refuse(why, "zip member \"%.200s\" reaches into the directory", m->name);
+        return refuse(why, "zip member \"%.200s\" overlaps the directory", m->name);
     if (!source_read(s, m->header, local, sizeof local, why)) return 0;
-    if (!has_signature(local, "\3\4")) return refuse(why, "zip member \"%.200s\" has no header of its own", m->name);
-    m->at = m->header + LOCAL_SIZE + le16(local + 26) + le16(local + 28); /* not the directory's lengths: they differ */
+    if (!has_signature(local, "\3\4")) return refuse(why, "zip member \"%.200s\" has no local header", m->name);
+    m->at = m->header + LOCAL_SIZE + le16(local + 26) + le16(local + 28); /* the directory's lengths can differ */
     if (m->at > z->directory_at || m->size > z->directory_at - m->at)
-        return refuse(why, "zip member \"%.200s\" reaches into the directory", m->name);
+        return refuse(why, "zip member \"%.200s\" overlaps the directory", m->name);
     return 1;
 }

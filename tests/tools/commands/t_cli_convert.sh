@@ -41,12 +41,12 @@ prints '^written      again.safetensors ([0-9]* bytes)$'
 check "nothing on stderr" [ ! -s "$err" ]
 run 0 convert wts.pth again.safetensors -v
 prints '^    reshaped   features.0.0.weight: 864 values to \[32, 3, 3, 3\]$'
-prints '^    dropped    features.0.1.num_batches_tracked: a counter of training$'
+prints '^    dropped    features.0.1.num_batches_tracked: a training counter$'
 
 # Wrappers, options, metadata.
 "$CHECKPOINT_FILES" zip b0.safetensors wrapped.pth module.backbone. state_dict
 run 0 convert wrapped.pth out.safetensors --preset torchreid
-prints '360 tensors in state_dict behind module.backbone.$'
+prints '360 tensors in state_dict with prefix module.backbone.$'
 prints '^preset       torchreid (given as option)$'
 run 0 inspect out.safetensors
 prints '^preset       torchreid (named in the file)$'

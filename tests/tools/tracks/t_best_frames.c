@@ -1,4 +1,4 @@
-/* t_best_frames.c: what a frame is worth, on crops and boxes worked out by hand; the best frames of random tracks,
+/* t_best_frames.c: the quality of frames, on crops and boxes worked out by hand; the best frames of random tracks,
    chosen while they run, against a program that has all frames.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. -Itools tests/tools/tracks/t_best_frames.c tools/tracks/best_frames.c
@@ -34,7 +34,7 @@ static double part(uint64_t *seed) { return (double)(random_next(seed) % (1 << 2
 enum { SIDE = 64 };
 static uint8_t rgb[SIDE * SIDE * 3], soft[SIDE * SIDE * 3];
 
-/* The definition: an image of Laplacians, its mean, the mean square of what differs from it. */
+/* Follows the definition: makes an image of Laplacians, and returns the mean squared difference from its mean. */
 static double sharpness_of(const uint8_t *p, int width, int height) {
     double mean = 0, sum = 0;
     int count = (width - 2) * (height - 2);
@@ -58,10 +58,10 @@ static void test_sharpness(void **state) {
     (void)state;
     memset(rgb, 77, sizeof rgb);
     near(quality_sharpness(rgb, SIDE, SIDE), 0, 0);
-    /* A chessboard of 0 and 255: the Laplacian is 4 · 255 on black, and as far below on white. */
+    /* A chessboard of 0 and 255: the Laplacian is 4 · 255 on black, and the negative of that on white. */
     for (int i = 0; i < SIDE * SIDE; i++) memset(rgb + 3 * i, (i % SIDE + i / SIDE) % 2 ? 255 : 0, 3);
     near(quality_sharpness(rgb, SIDE, SIDE), 1020.0 * 1020, 1e-6);
-    /* One bright pixel in the middle of 3 x 3 has no variance: there is one Laplacian. */
+    /* One bright pixel in the middle of 3 x 3 pixels has no variance, because there is only one Laplacian. */
     memset(rgb, 0, sizeof rgb);
     rgb[12] = 255;
     near(quality_sharpness(rgb, 3, 3), 0, 1e-9);
@@ -96,7 +96,7 @@ static void test_boxes(void **state) {
     clipped(box(590, 430, 50, 50), 0.5);   /* a corner */
     clipped(box(0, 0, 640, 480), 1);
     clipped(box(-25, 100, 50, 50), 0.5);   /* a side of 50 and two halves of others */
-    clipped(box(-500, 100, 50, 50), 0.75); /* nothing visible except the line at the border */
+    clipped(box(-500, 100, 50, 50), 0.75); /* nothing is visible except the line at the border */
     near(quality_covered(three, 3, 0), 0.5, 1e-12);
     near(quality_covered(three, 1, 0), 0, 0);
     near(quality_covered(three, 3, 2), 0.00375, 1e-12); /* 60 x 10 of 400 x 400 */
@@ -123,7 +123,7 @@ static void test_quality(void **state) {
     assert_true(quality_of(&m) < worth);
     m = good, m.side = 224;
     worth = quality_of(&m);
-    m.side = 1000; /* more than the network takes in */
+    m.side = 1000; /* more pixels than the network's input */
     near(quality_of(&m), worth, 0);
     for (int i = 0; i < 1000; i++) {
         const quality_measures any = {.sharpness = 1000 * part(&seed), .side = 500 * part(&seed), .input = 224,
@@ -138,7 +138,7 @@ static void test_quality(void **state) {
 enum { MOST_FRAMES = 2000 };
 static best_frame frame[MOST_FRAMES], chosen[BEST_MOST], wanted[BEST_MOST];
 static size_t frames;
-static long held; /* crops that somebody owns */
+static long held; /* crops that are not freed */
 
 static void forget(void *kept) {
     free(kept);
@@ -149,7 +149,7 @@ static int better(const best_frame *a, const best_frame *b) {
     return a->quality > b->quality || (a->quality == b->quality && a->seconds < b->seconds);
 }
 
-/* Reference with all frames: takes the best of each slot, then repeatedly the best that is left. */
+/* The reference has all frames: it takes the best of each slot, then repeatedly the best that is left. */
 static size_t choose_naively(int most, double apart) {
     static int candidate[MOST_FRAMES];
     size_t count = 0;
@@ -189,7 +189,7 @@ static size_t choose(int most, double apart) {
     return best_take(&b, chosen);
 }
 
-/* Tracks of all lengths and rates, whose quality is noise, rises, falls, waves, or has few values. */
+/* Tracks of all lengths and rates. Their quality is noise, rises, falls, goes in waves, or has few values. */
 static void make_track(uint64_t *seed) {
     double rate = 1 + 40 * part(seed), s = 1000 * part(seed), wave = 6 * part(seed);
     int kind = (int)(random_next(seed) % 5), steady = random_next(seed) % 2 == 0;
@@ -255,7 +255,7 @@ static void test_by_hand(void **state) {
     is_chosen(3, 0.5, NULL, 0);
 }
 
-/* If three good frames far apart are chosen, a worse one is not even requested. */
+/* If three good frames far apart are chosen, a worse one is not even wanted. */
 static void test_forgets(void **state) {
     best_frames b;
     (void)state;
@@ -265,7 +265,7 @@ static void test_forgets(void **state) {
         if (i < 3) best_put(&b, i, -i, NULL);
     }
     assert_int_equal(b.count, 3);
-    for (int i = 0; i < 10; i++) { /* better and better */
+    for (int i = 0; i < 10; i++) { /* each better than the one before */
         assert_true(best_wants(&b, 20 + i, i + 1));
         best_put(&b, 20 + i, i + 1, NULL);
         assert_int_equal(b.count, 3);
@@ -285,7 +285,7 @@ static void test_ends(void **state) {
     assert_int_equal(best_take(&b, NULL), 0);
     assert_int_equal(held, 0);
     assert_int_equal(best_take(&none, chosen), 0);
-    assert_true(best_begin(&b, 2, 0.5, NULL)); /* nobody to forget */
+    assert_true(best_begin(&b, 2, 0.5, NULL)); /* without a forget function */
     for (int i = 0; i < 50; i++) best_put(&b, i, i, &held);
     assert_int_equal(best_take(&b, chosen), 2);
     assert_ptr_equal(chosen[0].kept, &held);

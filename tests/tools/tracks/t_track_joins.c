@@ -1,5 +1,5 @@
-/* t_track_joins.c: broken tracks joined again: planted situations, random ones against a loop over all pairs of chains,
-   memory that is refused.
+/* t_track_joins.c: joining broken tracks: planted situations, random ones against a loop over all pairs of chains, and
+   allocations that fail.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. -Itools tests/tools/tracks/t_track_joins.c tools/tracks/track_joins.c
       tools/tracks/track_box.c tools/scores/metrics.c tools/base/random.c tools/base/say.c tools/base/text.c
@@ -35,7 +35,7 @@ static track_joins_request request(void) {
     return r;
 }
 
-/* A track from `first` to `last` seconds, that stood still at x, of the embedding `who`, an axis. */
+/* A track from `first` to `last` seconds that stood still at x; its embedding is axis `who`. */
 static track *add(double first, double last, double x, int who) {
     track *t = &list[count];
     const track_box b = {.x = x, .y = 100, .w = 100, .h = 100, .score = 1};
@@ -82,10 +82,10 @@ static void test_two(void **state) {
     two(-1, 150, 0);
     join();
     assert_false(joined(0, 1));
-    two(1, 500, 0); /* four sides in a second */
+    two(1, 500, 0); /* four sides per second */
     join();
     assert_false(joined(0, 1));
-    list[0].last_velocity[0] = 300; /* but it ran */
+    list[0].last_velocity[0] = 300; /* but it was running */
     join();
     assert_true(joined(0, 1));
     two(1, 150, 0);
@@ -96,11 +96,11 @@ static void test_two(void **state) {
     list[1].first_box.category = 2;
     join();
     assert_false(joined(0, 1));
-    two(1, 100, 0); /* of a fifth of its size */
+    two(1, 100, 0); /* a fifth of its size */
     list[1].first_box.w = list[1].first_box.h = 20;
     join();
     assert_false(joined(0, 1));
-    two(1, 100, 0); /* of which a tree hides a part */
+    two(1, 100, 0); /* a tree hides part of it */
     list[1].first_box.w = 20;
     join();
     assert_true(joined(0, 1));
@@ -114,7 +114,7 @@ static void test_conflict(void **state) {
     r.conflicts = pair, r.conflicts_count = 1;
     join_with(&r);
     assert_false(joined(0, 1));
-    /* Nor through a third track that fits both. */
+    /* Conflicting tracks are not joined through a third track that fits both, either. */
     add(9, 10, 150, 0);
     r = request();
     r.conflicts = pair, r.conflicts_count = 1;
@@ -123,7 +123,7 @@ static void test_conflict(void **state) {
     assert_true(joined(2, 0) || joined(2, 1));
 }
 
-/* Tracks without embeddings are never joined; only the direction of a row matters, not its length, and the
+/* Tracks without embeddings are never joined. Of a row, only the direction matters, not the length; so does the
    threshold. */
 static void test_rows(void **state) {
     (void)state;
@@ -146,28 +146,28 @@ static void test_rows(void **state) {
     assert_false(joined(0, 1));
 }
 
-/* Three pieces of one in any order; two animals that change places between pieces. */
+/* Three pieces of one track in any order; two animals that exchange places between pieces. */
 static void test_chains(void **state) {
     (void)state;
     count = 0;
     add(20, 25, 220, 0), add(0, 5, 100, 0), add(9, 14, 160, 0);
     join();
     assert_true(whole[0] == 0 && whole[1] == 0 && whole[2] == 0);
-    list[2].scene = 7; /* without the one in between, it was not seen for too long */
+    list[2].scene = 7; /* without the middle piece, the time between the others is too long */
     join();
     assert_false(joined(0, 1));
     count = 0;
     add(0, 5, 100, 0), add(0, 5, 200, 1), add(6, 9, 100, 1), add(6, 9, 200, 0);
     join();
     assert_true(joined(0, 3) && joined(1, 2) && !joined(0, 1));
-    /* Of two possible continuations, the more similar one is joined, and the other one, at the same time, is not. */
+    /* Of two possible continuations at the same time, only the more similar one is joined. */
     count = 0;
     add(0, 5, 100, 0), add(6, 9, 110, 0), add(6, 9, 120, 0);
     rows[DIM + 1] = 1;
     join();
     assert_true(joined(0, 2) && !joined(0, 1));
     count = 0;
-    join(); /* none at all */
+    join(); /* no tracks at all */
 }
 
 static void refused(const track_joins_request *r, const char *words) {
@@ -185,13 +185,13 @@ static void test_refusals(void **state) {
     two(1, 150, 0);
     track_joins_request r = request();
     r.conflicts = pair, r.conflicts_count = 1;
-    refused(&r, "a conflict of track 2 of 2");
+    refused(&r, "a conflict names track 2; there are 2");
     r = request();
     r.settings.gap = -1;
-    refused(&r, "a gap of -1 s");
+    refused(&r, "invalid threshold 0.5 or gap -1 s");
     r = request();
     r.settings.threshold = (double)NAN;
-    refused(&r, "a threshold of nan");
+    refused(&r, "invalid threshold nan");
     rows[DIM + 2] = (float)INFINITY;
     r = request();
     refused(&r, "track 1 is not finite");
@@ -213,7 +213,7 @@ static int may_follow(const track *a, const track *b) {
 
 static uint32_t order[MOST], chain[MOST];
 
-/* Whether the tracks of two chains, in the order of time, can follow each other, and none is in conflict. */
+/* 1 if the tracks of two chains can follow each other in the order of time, and none are in conflict. */
 static int can_be_one(uint32_t a, uint32_t b, const uint32_t *conflicts, size_t conflicts_count) {
     const track *last = NULL;
     for (size_t i = 0; i < count; i++) {

@@ -1,11 +1,12 @@
-# t_track_photos.sh: reid track with folders of camera-trap photos: times from EXIF or a table, bursts, cameras, the
-# three formats of detections; the tracks equal those of a film of the same images; and everything that is refused.
+# t_track_photos.sh: reid track on folders of camera-trap photos: times from EXIF or a table, bursts, cameras, the three
+# formats of detections; the tracks equal those of a film of the same images; and everything that is refused.
 . tests/lib/cli_lib.sh
 command -v python3 >/dev/null 2>&1 || { echo "no python3 here"; exit 77; }
 need_films
 b0 w.safetensors
 
-# Two cameras whose photos have the same names; a photo every half second, the second scene an hour after the first.
+# Two cameras whose photos have the same names. Each takes a photo every half second; the second scene is an hour after
+# the first.
 mkdir -p photos/east photos/west/a png
 for camera in east west; do
     seed=$(printf %d "'$camera")
@@ -41,7 +42,7 @@ for name, folder in (("east", "photos/east"), ("west", "photos/west/a")):
         data = open(path, "rb").read()
         with open(path, "wb") as out:
             out.write(data[:2] + exif(when.strftime("%Y:%m:%d %H:%M:%S"), "%03d" % (at % 2 * 500), at % 3) + data[2:])
-        os.rename(path, folder + "/IMG_%04d.JPG" % (9999 - at)) # names do not give the order
+        os.rename(path, folder + "/IMG_%04d.JPG" % (9999 - at)) # the names are in reverse order of time
         short = "%s/IMG_%04d.JPG" % (folder[7:], 9999 - at)
         found = []
         coco["images"].append({"id": len(coco["images"]), "file_name": short, "width": 160, "height": 120})
@@ -97,7 +98,7 @@ for video, folder in zip(d["videos"], ("photos/east", "photos/west/a")):
         assert f["time"][:10] == ("2024-05-31" if at < 12 and f["seconds"] < 10 else "2024-06-01"), f
 PYTHON
 check "tracks.json" python3 times.py
-check "the page says when" grep -q 'IMG_99[0-9][0-9].JPG<br>2024-05-31T23:59:5[0-9]' out/east.html
+check "the page shows the times" grep -q 'IMG_99[0-9][0-9].JPG<br>2024-05-31T23:59:5[0-9]' out/east.html
 no_leftovers
 track 0 threads photos --detections md.json --threads 1 --decoders 1 --batch 1
 check "threads and batches change nothing" diff -r out threads
@@ -115,10 +116,10 @@ PYTHON
     rm -rf from
 done
 track 0 one photos/east --detections boxes.csv
-check "one camera is called as usual" [ -e one/tracks.txt ]
-check "and the same as among others" cmp one/tracks.txt out/east.tracks.txt
+check "one camera: the usual file names" [ -e one/tracks.txt ]
+check "and the same contents as among others" cmp one/tracks.txt out/east.tracks.txt
 
-# --- as a film of the same pictures ---
+# --- as a film of the same images ---
 mkdir still
 python3 - <<'PYTHON'
 import csv, glob, os
@@ -144,7 +145,7 @@ def tracks(name):
 assert tracks("still.out") == tracks("film.out") != []
 PYTHON
 
-# --- photos without a time stand alone; one burst or many ---
+# --- photos without a time are separate scenes; one burst or many ---
 cp -R photos/east plain
 for i in 9999 9998 9997; do # without EXIF
     ffmpeg -nostdin -v error -y -i plain/IMG_$i.JPG -q:v 2 -map_metadata -1 again.jpg </dev/null &&
@@ -153,7 +154,7 @@ done
 sed -n '1p; s/^east/plain/p' boxes.csv >plain.csv
 track 0 alone plain --detections plain.csv
 says 'plain: 3 of 24 photos have no time, such as plain/IMG_9999.JPG: each becomes its own burst'
-check "they are last, and alone" python3 - <<'PYTHON'
+check "they come last, in separate scenes" python3 - <<'PYTHON'
 import json
 v = json.load(open("alone/tracks.json"))["videos"][0]
 assert v["without_time"] == 3 and [s["frame"] for s in v["scenes"]] == [0, 9, 21, 22, 23]
@@ -168,7 +169,7 @@ assert len(v["scenes"]) == 24 and all(t["first_frame"] == s["frame"] == t["last_
                                       for t in s["tracks"])
 PYTHON
 
-# The metadata name the JPEG decoder, as with reid embed, so that galleries can warn of mixtures.
+# The metadata name the JPEG decoder, as with reid embed, so that galleries can warn if decoders are mixed.
 run 0 embed -m w.safetensors --size 64x64 plain -o plain.npy
 grep -o '"jpeg": "[^"]*"' plain.meta.json >want
 grep -o '"jpeg": "[^"]*"' alone/embeddings.meta.json >got
@@ -189,7 +190,8 @@ track 1 torn.out torn --detections torn.csv
 says 'torn/IMG_9997.JPG: '
 says 'torn: 1 of 24 photos could not be read'
 says 'torn.csv: [0-9]* entries refer to photos that were not found'
-check "the others count" grep -q '"complete": false, "problem": "1 of 24 photos could not be read"' torn.out/tracks.json
+check "the others are used" grep -q '"complete": false, "problem": "1 of 24 photos could not be read"' \
+    torn.out/tracks.json
 
 # --- refused ---
 refused() { # refused PATTERN ARGUMENT...
@@ -205,19 +207,19 @@ refused 'MOT text describes the frames of a video' photos --detections east.txt
 sed 's/^east.//' boxes.csv >bad.csv
 refused 'bad.csv: line 2: IMG_9999.JPG could be photos/east/IMG_9999.JPG or photos/west/a/IMG_9999.JPG' photos \
     --detections bad.csv
-# In JSON, too: ambiguous names must not become photos without animals.
+# In JSON, too, ambiguous names must not become photos without animals.
 for what in '"detections": [{"category": "1", "conf": 0.9, "bbox": [0.1, 0.1, 0.5, 0.5]}]' '"failure": "torn"'; do
     printf '{"images": [{"file": "IMG_9999.JPG", %s}]}\n' "$what" >bad.json
     refused 'bad.json: line 1: IMG_9999.JPG could be photos/east/IMG_9999.JPG or photos/west/a/IMG_9999.JPG' photos \
         --detections bad.json
 done
-# More cameras whose photos have the same names, asked for by names of any length, in either direction.
+# More cameras whose photos have the same names, identified by more or fewer parts of their paths, in either direction.
 rm -rf many
 for i in 1 2 3 4 5 6 7; do
     mkdir -p many/s$i/RECNX
     cp photos/east/IMG_9999.JPG many/s$i/RECNX
 done
-cp -R many/s7 many/ss7 # a name that ends as another one does
+cp -R many/s7 many/ss7 # a name that ends with another one
 printf 'path,x,y,width,height\n' >many.csv
 printf '%s,10,10,40,40\n' s1/RECNX/IMG_9999.JPG /far/many/s2/RECNX/IMG_9999.JPG './s3\RECNX\IMG_9999.JPG' \
     'D:\many\s7\RECNX\IMG_9999.JPG' s4/RECNX/IMG_999.JPG RECNX/s5/IMG_9999.JPG >>many.csv

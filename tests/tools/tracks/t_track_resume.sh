@@ -1,5 +1,6 @@
-# t_track_resume.sh: reid track --resume: killed or interrupted between films, it does the rest, with the bytes of an
-# uninterrupted run; other options, models, detections or films are refused by name; damaged and foreign folders.
+# t_track_resume.sh: reid track --resume, after being killed or interrupted between films, does the rest and gives the
+# bytes of an uninterrupted run; other options, models, detections or films are refused by name; damaged and foreign
+# folders.
 . tests/lib/cli_lib.sh
 need_films
 b0 w.safetensors
@@ -18,7 +19,7 @@ for film in $films; do
         printf "%s,%d,%.9g,%.9g,%s,%s,%s\n", film, $1 - 1, $3 - 1, $4 - 1, $5, $6, $7 }' found.txt >>films.csv
 done
 
-# An ffmpeg that logs its film, and waits in the one named in `stop` until it is released.
+# An ffmpeg that logs its film, and waits in the film named in `stop` until it is released.
 cat >player <<'PLAYER'
 #!/bin/sh
 for at; do case $at in file:*|*.mp4) film=${at##*[:/]} ;; esac; done
@@ -60,7 +61,7 @@ films_read a.mp4 b.mp4 c.mp4
 # --- interrupted ---
 broken_off TERM c.mp4 --resume
 absent out
-check "two films are noted" [ "$(find out.part -name 'film-*.note' | wc -l)" = 2 ]
+check "two films are recorded" [ "$(find out.part -name 'film-*.note' | wc -l)" = 2 ]
 track 0 out --resume
 films_read c.mp4
 whole SIGTERM
@@ -74,7 +75,7 @@ says 'a.mp4: already finished by the interrupted run'
 films_read c.mp4
 whole 'twice'
 
-# --- killed: what took less than a second may be done again ---
+# --- killed: the work of the last second may be repeated ---
 sed 's/^exec/sleep 1.1; exec/' player >slow && cp player quick && cp slow player && chmod +x player
 broken_off KILL c.mp4 --resume
 cp quick player
@@ -94,7 +95,7 @@ says 'out.part of an interrupted run was replaced; --resume would have continued
 films_read a.mp4 b.mp4 c.mp4
 whole 'not resumed'
 
-# --- refused, with the work kept ---
+# --- refused, and the work is kept ---
 refused() { # refused PATTERN ARGUMENT...
     pattern=$1
     shift
@@ -123,7 +124,7 @@ for byte in 3 200 20000; do # the head, the boxes, the rows
     again
     printf '\377' | dd of=out.part/film-1.note bs=1 seek=$byte conv=notrunc 2>/dev/null
     track 2 out --resume
-    says 'out.part/film-1.note, of an interrupted run: it is damaged; remove it, and the video is read again'
+    says 'out.part/film-1.note, the record of an interrupted run: it is damaged; remove it to have the video read again'
 done
 rm out.part/film-1.note
 track 0 out --resume
@@ -132,9 +133,9 @@ whole 'without the damaged one'
 again
 rm out.part/whole/crops/a/*
 track 2 out --resume
-says 'out.part/whole/crops/a/.* is not there any more'
+says 'out.part/whole/crops/a/.* no longer exists'
 
-# --- somebody else's ---
+# --- another program's folder ---
 rm -rf out.part && mkdir out.part && echo mine >out.part/letter.txt
 track 2 out
 says 'out.part already exists and was not left by an interrupted run'
@@ -161,7 +162,7 @@ wait $! 2>/dev/null
 check "nothing is left of it" [ ! -e out.part ]
 rm stop.a.mp4
 
-# --- a film that broke off is tried again ---
+# --- a film that ended early is tried again ---
 cp player played
 printf '#!/bin/sh\ncase "$*" in *a.mp4*) ./played "$@"; kill -9 $$ ;; esac\nexec ./played "$@"\n' >player
 broken_off TERM c.mp4 --resume

@@ -1,12 +1,12 @@
-# t_track_seek.sh: the best frames that reid track chooses in one pass are those of a naive program that seeks in the
-# film at random with OpenCV, box by box, and chooses by the definition.
+# t_track_seek.sh: the best frames that reid track chooses in one pass equal those of a naive program, which seeks to
+# each box at random with OpenCV and chooses by the definition.
 repository=$PWD
 . tests/lib/python.sh
 need_python venv_seek opencv-python-headless==5.0.0.93 numpy pillow
 . tests/lib/cli_lib.sh
 need_films
 b0 w.safetensors
-both() { # both SEED TOLERANCE OPTIONS ENCODER...: a film, tracked and visited
+both() { # both SEED TOLERANCE OPTIONS ENCODER...: runs both on one film
     seed=$1 tolerance=$2 options=$3
     shift 3
     for run in "--detections $seed.txt --no-frames" ''; do

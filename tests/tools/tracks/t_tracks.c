@@ -1,5 +1,5 @@
 /* t_tracks.c: boxes to tracks: the Hungarian method against scipy and all permutations, the Kalman filter against numpy
-   (tests/golden/tracks.txt), planted situations, drawn films with true tracks, memory that is refused.
+   (tests/golden/tracks.txt), planted situations, drawn films with known tracks, and allocations that fail.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. -Itools tests/tools/tracks/t_tracks.c tools/tracks/tracks.c
       tools/tracks/track_motion.c tools/tracks/track_box.c tools/tracks/kalman.c tools/tracks/assignment.c
@@ -44,7 +44,7 @@ static void make_gains(uint64_t seed, size_t count, int kind) {
         gain[i] = kind == 0 ? part(&seed) : kind == 1 ? 2 * part(&seed) - 1 : (double)(random_next(&seed) % 6) - 2;
 }
 
-/* The sum of the assignment, in which no row or column occurs twice and no pair gains nothing. */
+/* The sum of the assignment. Checks that no row or column occurs twice and that every pair has a gain. */
 static double sum_of(size_t rows, size_t columns, size_t *places) {
     unsigned char taken[MOST] = {0};
     double sum = 0;
@@ -110,7 +110,7 @@ static void test_golden(void **state) {
     assert_int_equal(filters, 5);
 }
 
-/* The best sum of rows from `row` on, with the columns that are not taken: all ways are tried. */
+/* The best sum of rows from `row` on with the columns that are not taken, by trying all assignments. */
 static double best_sum(size_t row, size_t rows, size_t columns, unsigned taken) {
     if (row == rows) return 0;
     double best = best_sum(row + 1, rows, columns, taken);
@@ -133,7 +133,7 @@ static void test_all_ways(void **state) {
     assignment_free(&a);
 }
 
-/* Two predictions are one over both times; what is measured exactly is known. */
+/* Two predictions in a row equal one over both times; an exact measurement leaves no uncertainty. */
 static void test_kalman(void **state) {
     const kalman k = kalman_begin(3, 0.5, 2);
     kalman once, twice, sure;
@@ -183,7 +183,7 @@ static void test_boxes(void **state) {
 
 /* ---- planted situations ------------------------------------------------------------------------------------------ */
 
-static track ended[MOST_TRACKS]; /* by their numbers */
+static track ended[MOST_TRACKS]; /* in the order of their numbers */
 static size_t ended_count;
 
 static void take_ended(tracks *t) {
@@ -211,7 +211,7 @@ static void finish(tracks *t) {
     tracks_free(t);
 }
 
-/* One box a frame. */
+/* Steps with one box per frame. */
 static uint32_t step_one(tracks *t, double seconds, track_box b) {
     uint32_t number;
     assert_true(tracks_step(t, seconds, &b, 1, &number));
@@ -224,7 +224,8 @@ static void step_none(tracks *t, double seconds) {
     take_ended(t);
 }
 
-/* Half of its length a second, from 30 frames a second to one in two seconds, where the boxes do not overlap. */
+/* A box that moves half its length per second, from 30 frames per second to one in two seconds, at which boxes do not
+   overlap. */
 static void test_rates(void **state) {
     static const double rates[] = {60, 30, 10, 5, 2, 1, 0.5};
     (void)state;
@@ -242,7 +243,7 @@ static void test_rates(void **state) {
     }
 }
 
-/* It walks to the right, stands, and walks back: an old velocity must not be kept for long. */
+/* An animal walks to the right, stands, and walks back: an old velocity must not be kept for long. */
 static void test_turning(void **state) {
     static const double rates[] = {30, 5, 1};
     (void)state;
@@ -291,7 +292,7 @@ static void test_patience(void **state) {
     assert_int_equal(step_one(t, 6, box_at(20, 0, 100)), 1);
     assert_int_equal(ended_count, 1);
     near(ended[0].last, 3, 0);
-    /* Between bursts of images there are no frames: the gap is what counts. */
+    /* Between bursts of images there are no frames: the setting `gap` decides. */
     assert_int_equal(step_one(t, 8.9, box_at(20, 0, 100)), 1);
     assert_int_equal(step_one(t, 12, box_at(20, 0, 100)), 2);
     finish(t);
@@ -303,7 +304,7 @@ static void test_patience(void **state) {
     for (int i = 16; i < 28; i++) step_none(t, i / 10.0);
     assert_int_equal(step_one(t, 2.8, box_at(0, 0, 100)), 1);
     finish(t);
-    /* After a short appearance, a track is kept for twice as long. */
+    /* After a short appearance, a track is kept for twice as long as it was seen. */
     for (int missing = 1; missing < 5; missing++) {
         t = begin();
         assert_int_equal(step_one(t, 0, box_at(0, 0, 100)), 0);
@@ -315,7 +316,7 @@ static void test_patience(void **state) {
 }
 
 /* A box between two tracks belongs to the one seen in the last frame, even if the missed one is nearer; if both were
-   seen, to the nearer. */
+   seen, it belongs to the nearer one. */
 static void test_who_was_seen(void **state) {
     (void)state;
     for (int missed = 0; missed < 2; missed++) {
@@ -334,10 +335,10 @@ static void test_cut(void **state) {
     for (int i = 0; i < 10; i++) assert_int_equal(step_one(t, i / 10.0, box_at(0, 0, 100)), 0);
     assert_true(tracks_cut(t));
     assert_int_equal(tracks_open(t), 0);
-    assert_int_equal(step_one(t, 1, box_at(0, 0, 100)), 1); /* hands out what the cut ended */
+    assert_int_equal(step_one(t, 1, box_at(0, 0, 100)), 1); /* returns the tracks that the cut ended */
     assert_int_equal(ended_count, 1);
     step_none(t, 1.1);
-    assert_int_equal(ended_count, 1); /* and that only once */
+    assert_int_equal(ended_count, 1); /* and only once */
     finish(t);
     assert_int_equal(ended_count, 2);
     assert_true(ended[0].scene == 0 && ended[1].scene == 1);
@@ -348,17 +349,17 @@ static void test_scores(void **state) {
     (void)state;
     tracks *t = begin();
     track_box b = box_at(0, 0, 100);
-    b.score = 0.2; /* begins none */
+    b.score = 0.2; /* cannot begin a track */
     assert_int_equal(step_one(t, 0, b), TRACK_NONE);
     b.score = 0.9;
     assert_int_equal(step_one(t, 0.1, b), 0);
-    b.score = 0.2; /* goes on */
+    b.score = 0.2; /* continues the track */
     assert_int_equal(step_one(t, 0.2, b), 0);
-    b.score = 0.05; /* is left out */
+    b.score = 0.05; /* is ignored */
     assert_int_equal(step_one(t, 0.3, b), TRACK_NONE);
     finish(t);
     assert_true(ended[0].boxes == 2 && ended[0].firm);
-    /* A box of low score does not take a track from one of high score, although it fits better. */
+    /* A box with a low score does not take a track from one with a high score, even if it fits better. */
     t = begin();
     track_box two[2] = {box_at(0, 0, 100), box_at(8, 0, 100)};
     uint32_t number[2];
@@ -438,13 +439,13 @@ static void test_refusals(void **state) {
     tracks_free(NULL);
 }
 
-/* ---- films with true tracks -------------------------------------------------------------------------------------- */
+/* ---- films with known tracks ------------------------------------------------------------------------------------- */
 
 typedef struct tally {
-    size_t boxes, right, numbers, animals; /* right: boxes whose track shows that animal most of the time */
+    size_t boxes, right, numbers, animals; /* right: boxes whose track mostly shows that animal */
 } tally;
 
-/* scale: of all pixels. numbers: what came out, one after another, for comparison. */
+/* scale: factor on all pixels. numbers: the track numbers in order, for comparison. */
 static tally run_film(const film *f, double rate, double scale, uint32_t *numbers, size_t *count) {
     static size_t times[MOST_TRACKS][WALKS_MOST + 1];
     tracks *t = begin();
@@ -488,8 +489,8 @@ static tally run_film(const film *f, double rate, double scale, uint32_t *number
 
 static uint32_t numbers_a[40000], numbers_b[40000];
 
-/* Few boxes are in a track that shows another animal most of the time; the same comes out again, and with every pixel
-   as two, as nothing is an absolute length. */
+/* Few boxes are in a track that mostly shows another animal. The result is the same again, and the same with every
+   pixel doubled, because no length is absolute. */
 static void test_films(void **state) {
     static const double rates[] = {30, 10, 2};
     (void)state;
@@ -512,7 +513,7 @@ static void test_films(void **state) {
     }
 }
 
-/* Only tracks in sight are kept open; nothing of finished tracks is kept. */
+/* Only open tracks are kept in memory; nothing of finished tracks is kept. */
 static void test_bounded(void **state) {
     tracks *t = begin();
     uint64_t seed = 3;
@@ -537,7 +538,7 @@ static void test_bounded(void **state) {
     tracks_free(t);
 }
 
-/* A step without memory changes nothing: repeated, it gives the usual result. */
+/* A step that runs out of memory changes nothing: repeated, it gives the usual result. */
 static void test_refused_memory(void **state) {
     char said[200];
     uint32_t want[40], got[40];

@@ -1,11 +1,11 @@
-"""The best frames of tracks as a naive program chooses them: it seeks to each box of each track, in a random order,
-with OpenCV, and keeps nothing in mind but a quality for each.
+"""Finds the best frames of tracks like a naive program: seeks to each box of each track, in random order, with OpenCV,
+and remembers only a quality for each.
 
     python track_seek.py FILM DETECTIONS OUT [--best N] [--apart SECONDS] [--size WxH] [--tolerance T]
 
-OUT is the folder of reid track, whose tracks.txt says which box belongs to which track, and whose tracks.json has to
-name the same frames in the same order, with the same qualities but for T of them. The film has a constant frame rate,
-and the network's pixels are the box, resized to WxH by Pillow's bilinear filter.
+OUT is the folder of reid track. Its tracks.txt assigns boxes to tracks; its tracks.json must name the same frames in
+the same order, with the same qualities within the tolerance T. The film must have a constant frame rate. The network's
+pixels are the box, resized to WxH by Pillow's bilinear filter.
 """
 import argparse
 import json
@@ -18,7 +18,7 @@ from PIL import Image
 
 
 def read_boxes(path):
-    """Frame, from 0, to the boxes of the detector: x, y, w, h, score."""
+    """Maps each frame, from 0, to the detector's boxes: x, y, w, h, score."""
     frames = {}
     for line in open(path):
         frame, _, x, y, w, h, score = (float(n) for n in line.split(",")[:7])
@@ -37,7 +37,7 @@ def overlap(a, a_length, b, b_length):
 
 
 def clipped(box, width, height):
-    """The share of the outline that is not inside the frame, side by side."""
+    """The share of the outline that is not inside the frame, one side at a time."""
     x, y, w, h = box
     left, right, top, bottom = x <= 1, x + w >= width - 1, y <= 1, y + h >= height - 1
     upright = h - overlap(y, h, 0, height)
@@ -62,8 +62,8 @@ def quality(picture, box, others, size):
 
 
 def choose(shots, most, apart):
-    """shots: (seconds, quality, frame). The definition, word for word: the best of each slot of half of apart, then the
-    best of these, as long as it is apart from those before."""
+    """shots: (seconds, quality, frame). Implements the definition literally: the best of each slot of half of apart,
+    then the best of these that are apart from those before."""
     slots = {}
     for shot in sorted(shots):
         slot = math.floor((shot[0] + 1e-6) / (apart / 2))

@@ -1,9 +1,9 @@
-"""Checkpoints of every kind written by PyTorch, converted, and compared bit for bit with what PyTorch holds.
+"""Checkpoints of every kind written by PyTorch are converted, and compared bit for bit with PyTorch's tensors.
 
     python3 tests/tools/weights/convert_torch.py REID SEEDED_B0.safetensors SEEDED_RESNET50.safetensors
 
-The second file: build/seeded --extras --net efficientnet_b0; the third: the same for resnet50, or "-" to leave out what
-needs it. Prints one line for each failure and "N passed, N failed" at the end.
+The second file comes from build/seeded --extras --net efficientnet_b0, the third likewise for resnet50; if it is "-",
+the tests that need it are left out. Prints one line for each failure and "N passed, N failed" at the end.
 """
 import collections
 import ctypes
@@ -30,7 +30,7 @@ passed = failed = 0
 
 
 def read(path):
-    """A safetensors file as torch tensors, read by the definition of the format; and its metadata."""
+    """Reads a safetensors file by the definition of the format: torch tensors, and the metadata."""
     with open(path, "rb") as f:
         data = f.read()
     n = struct.unpack("<Q", data[:8])[0]
@@ -119,7 +119,7 @@ def prefixed(d, p):
 
 
 def timm_names(d, lukemelas=False):
-    """torchvision's EfficientNet under timm's or EfficientNet-PyTorch's names."""
+    """torchvision's EfficientNet with timm's or EfficientNet-PyTorch's names."""
     first = {"block.0.0": "conv_dw", "block.0.1": "bn1",
              "block.1.fc1": "se.conv_reduce", "block.1.fc2": "se.conv_expand",
              "block.2.0": "conv_pw", "block.2.1": "bn2"}
@@ -165,7 +165,7 @@ def save(obj, path="in.pth", **kw):
 
 
 def save_tar(d, path="in.tar"):
-    """The form that torch.save had before 0.2, which PyTorch still reads but no longer writes."""
+    """The format that torch.save had before 0.2, which PyTorch still reads but no longer writes."""
     types = {torch.float32: torch.FloatStorage, torch.int64: torch.LongStorage, torch.float64: torch.DoubleStorage}
     parts = {name: io.BytesIO() for name in ("sys_info", "storages", "tensors", "pickle")}
     pickle.dump({"protocol_version": 1000, "little_endian": True, "type_sizes": {"int": 4}}, parts["sys_info"], 2)
@@ -206,7 +206,7 @@ def save_tar(d, path="in.tar"):
 
 
 def model_of(d):
-    """A module tree that has these tensors, to be pickled whole."""
+    """A module tree with these tensors, to be pickled whole."""
     root = torch.nn.Module()
     for name, t in d.items():
         *path, leaf = name.split(".")
@@ -230,7 +230,7 @@ def formats(b0):
         expect("stream, protocol %d" % protocol, path, b0, says="before 1.6 (stream), pickle protocol %d" % protocol)
     expect("tar", save_tar(b0), b0, says="before 0.2 (tar)")
     expect("tar with a wrapper", save_tar(b0, "model.pth.tar"), b0)
-    expect("a dict that is no OrderedDict", save(dict(b0)), b0)
+    expect("a plain dict", save(dict(b0)), b0)
     expect("Parameters", save(collections.OrderedDict(
         (k, torch.nn.Parameter(v) if v.is_floating_point() else v) for k, v in b0.items())), b0)
     expect("a whole model", save(model_of(b0)), b0, says="pickled whole")
@@ -275,13 +275,14 @@ def wrappers(b0):
     expect("two wrappers", save({"checkpoint": {"model": b0}}), b0, says="in checkpoint.model")
     expect("a tuple", save((b0, 3)), b0)
     for prefix in ("module.", "model.", "backbone.", "_orig_mod.", "module.model.", "encoder.", "my.own.trunk."):
-        expect("prefix " + prefix, save(prefixed(b0, prefix)), b0, says="behind " + prefix)
+        expect("prefix " + prefix, save(prefixed(b0, prefix)), b0, says="with prefix " + prefix)
     zeros = collections.OrderedDict((k, torch.zeros_like(v) + 1) for k, v in b0.items())
-    expect("an average beside it", save({"ema": zeros, "model": b0}), b0,
+    expect("an average in the same file", save({"ema": zeros, "model": b0}), b0,
            says="the file also contains ema, which was not used")
     expect("the average", save({"ema": zeros, "model": b0}), zeros, "--key", "ema")
     both = collections.OrderedDict(**prefixed(zeros, "ema_model."), **prefixed(b0, "model."))
-    expect("an average in the same dict", save(both), b0, "--allow-unused", says="not taken: ema_model.")
+    expect("an average in the same dict", save(both), b0, "--allow-unused",
+           says="the file also contains ema_model., which was not used")
     expect("chosen by its prefix", save(both), zeros, "--key", "ema_model", "--allow-unused")
     refused("no such key", save({"model": b0}), 'no network was found under the key "nope"', "--key", "nope")
     expect("a self-made projection", save(collections.OrderedDict(b0, **{
@@ -345,7 +346,8 @@ def values(b0):
 
 def dialects(b0):
     expect("timm", save(timm_names(b0)), b0, says="timm EfficientNet")
-    expect("timm behind a prefix", save({"state_dict": prefixed(timm_names(b0), "model.")}), b0, says="behind model.")
+    expect("timm with a prefix", save({"state_dict": prefixed(timm_names(b0), "model.")}), b0,
+           says="with prefix model.")
     timm_tf = {"arch": "tf_efficientnet_b0", "state_dict": timm_names(b0)}
     expect("timm's tf_ networks", save(timm_tf), b0, meta={"reid.network": "tf_efficientnet_b0"}, says="tf_efficient")
     luke = timm_names(b0, lukemelas=True)
@@ -381,7 +383,8 @@ def resnets(r50):
     necked = collections.OrderedDict(trunk, **bnneck)
     expect("strong-baseline", save(strong), necked, says="from strong-baseline",
            meta={"reid.network": "resnet50-bnneck", "reid.preset": "strongbaseline", "reid.last_stride": "1"})
-    refused("strong-baseline's neck", save(strong), "a BNNeck: the embedding is what comes after", "--net", "resnet50")
+    refused("strong-baseline's neck", save(strong), "a BNNeck: the embedding is the output of this batch norm", "--net",
+            "resnet50")
     expect("strong-baseline before its neck", save(strong), trunk, "--net", "resnet50", "--allow-unused",
            meta={"reid.preset": "strongbaseline", "reid.last_stride": "1"})
     rest = {"heads.weight": torch.ones(751, 2048), "pixel_mean": torch.ones(1, 3, 1, 1)}
@@ -411,7 +414,7 @@ def resnets(r50):
     reduced.update(prefixed(exponent, "heads."))
     expect("fast-reid with GeM and a reduction", save({"model": reduced}), collections.OrderedDict(linear, **exponent),
            meta={"reid.network": "resnet50-fastreid-gem-512", "reid.preset": "fastreid", "reid.last_stride": "1"})
-    expect("fast-reid, all the same", save({"model": fast}), trunk, "--net", "resnet50", "--allow-unused",
+    expect("fast-reid as resnet50", save({"model": fast}), trunk, "--net", "resnet50", "--allow-unused",
            meta={"reid.preset": "fastreid", "reid.last_stride": "1"}, says="will differ from the original")
     ibn = collections.OrderedDict(fast)
     for k in list(ibn):
@@ -458,13 +461,13 @@ def strangers():
                        ("layers.0.blocks.0.attn.relative_position_bias_table", "a Swin transformer"),
                        ("conv2.0.gate.fc1.weight", "OSNet"), ("features.denseblock1.x", "DenseNet"),
                        ("blocks.0.0.conv.weight", "EfficientNetV2"), ("stages.0.blocks.0.gamma", "ConvNeXt"),
-                       ("features.0.weight", "VGG"), ("some.thing", "called as in no network")):
+                       ("features.0.weight", "VGG"), ("some.thing", "no known network matches its 1 tensor name")):
         refused(what, save({name: torch.ones(2)}), what)
     refused("ResNet-18", save({"layer4.0.conv1.weight": torch.ones(512, 256, 3, 3)}), "ResNet-18")
     refused("one tensor", save(torch.ones(3)), "a single tensor")
-    refused("no tensors", save({"epoch": 3}), "no tensors in it: the pickle holds a dict")
-    refused("an empty dict", save({}), "no tensors in it")
-    refused("a list of numbers", save([1, 2]), "no tensors in it: the pickle holds a list")
+    refused("no tensors", save({"epoch": 3}), "no tensors: the pickle holds a dict")
+    refused("an empty dict", save({}), "it contains no tensors")
+    refused("a list of numbers", save([1, 2]), "no tensors: the pickle holds a list")
     torch.jit.script(torch.nn.Linear(2, 2)).save("script.pt")
     refused("TorchScript", "script.pt", "a TorchScript archive")
     ring = {"a": torch.ones(2)}
@@ -473,7 +476,7 @@ def strangers():
     deep = ()
     for _ in range(500):
         deep = (deep,)
-    refused("nested tuples", save(deep), "no tensors in it: the pickle holds a tuple")
+    refused("nested tuples", save(deep), "no tensors: the pickle holds a tuple")
 
 
 def main():

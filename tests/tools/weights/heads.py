@@ -1,8 +1,8 @@
-"""Heads under other names, converted, against the same layers in numpy in double precision.
+"""Heads with other names, converted, against the same layers in numpy in double precision.
 
     python heads.py REID RESNET.safetensors EFFICIENTNET.safetensors PICTURE.ppm      in an empty folder
 
-The files are of `cli_files weights`. What goes into a head is what `reid embed --raw --head none` makes of the image.
+The files come from `cli_files weights`. A head's input is what `reid embed --raw --head none` makes of the image.
 Prints one line for each failure and "N passed, N failed" at the end.
 """
 import json
@@ -77,7 +77,7 @@ def apply(x, layer):
 
 
 def file_with(base, layers, dtype="F32"):
-    """The base's tensors and these layers; what was stored is what is computed with."""
+    """Writes the base's tensors and these layers, and rounds the layers' values as they are stored."""
     tensors = dict(base)
     for name, parts in layers.items():
         for part, values in (parts.items() if isinstance(parts, dict) else ()):
@@ -88,7 +88,7 @@ def file_with(base, layers, dtype="F32"):
 
 
 def expect(what, base, head, layers, dtype="F32", network=None, prefix=""):
-    """head: the option; layers: in the order in which they are computed, functions for activations."""
+    """head: the option; layers: in the order of computation, with functions for activations."""
     global passed, failed
     file_with(base, {prefix + k: v for k, v in layers.items()}, dtype)
     r = run("convert", *(["--net", network] if network else []), "--head", head, "in.safetensors", "out.safetensors")
@@ -98,12 +98,12 @@ def expect(what, base, head, layers, dtype="F32", network=None, prefix=""):
         return
     wanted = features = embedding("out.safetensors", "--head", "none")
     for layer in layers.values():
-        scale = np.abs(wanted).max() if callable(layer) else 0 # what an activation makes small has the errors of before
+        scale = np.abs(wanted).max() if callable(layer) else 0 # small values keep their earlier errors
         wanted = apply(wanted, layer)
     got = embedding("out.safetensors")
     error = np.abs(got - wanted).max() / max(scale, np.abs(wanted).max()) if got.shape == wanted.shape else np.inf
     print("%-34s %4d from %d, off by %.1e" % (what, len(wanted), len(features), error))
-    again = run("convert", "out.safetensors", "again.safetensors") # what was converted is converted as it is
+    again = run("convert", "out.safetensors", "again.safetensors") # a converted file must convert to itself
     same = again.returncode == 0 and (embedding("again.safetensors") == got).all()
     if error > 2e-6 or not same:
         print("FAIL", what + ":", "conversion of the conversion: " + again.stderr if not same else "other values")
@@ -162,26 +162,26 @@ def main():
             'invalid head "fc,,relu"; expected names of layers, separated by commas')
     refused("only a batch norm", r50, "bn", {"bn": norm(2048)}, 'the head "bn" has no linear layer')
     refused("two linear layers", r50, "a,b", {"a": linear(8, 2048), "b": linear(8, 8)},
-            'the head has a second linear layer, "b"; there can be one')
-    refused("twice", r50, "bn,bn,fc", {"bn": norm(2048), **fc}, "tensor bn.weight is in the head twice")
-    refused("a part of the trunk", r50, "layer4.2.bn3,fc", fc, "tensor layer4.2.bn3.weight is a part of network")
+            'the head has a second linear layer, "b"; only one is allowed')
+    refused("twice", r50, "bn,bn,fc", {"bn": norm(2048), **fc}, "tensor bn.weight is used twice in the head")
+    refused("a part of the trunk", r50, "layer4.2.bn3,fc", fc, "tensor layer4.2.bn3.weight is part of network")
     refused("two of a name", r50, "h", {"a.h": linear(8, 2048), "b.h": linear(8, 2048)},
-            "the head's layer \"h\" can be a.h.weight or b.h.weight: give the whole name")
-    refused("other features", r50, "fc", {"fc": linear(7, 1024)}, "tensor fc.weight of the head has 7 x 1024 values; 1 "
-            "to 65536 x 2048 are needed, the features of resnet50")
+            "the head's layer \"h\" can be a.h.weight or b.h.weight; give the full name")
+    refused("other features", r50, "fc", {"fc": linear(7, 1024)}, "tensor fc.weight of the head has 7 x 1024 values; "
+            "expected 1 to 65536 x 2048, the number of features of resnet50")
     refused("a bias of another size", r50, "fc", {"fc": {**linear(7, 2048), "bias": np.zeros(8)}},
-            "tensor fc.bias of the head: 7 values of float32")
+            "tensor fc.bias of the head must have 7 values of type float32")
     refused("half a batch norm", r50, "fc,bn", {**fc, "bn": {"running_mean": np.zeros(7)}},
             'the head\'s batch norm "bn" has no running_var')
     refused("a negative variance", r50, "fc,bn", {**fc, "bn": {**norm(7), "running_var": -np.ones(7)}},
-            'the head\'s batch norm "bn" has a variance of -1 at 0')
+            "the head's batch norm \"bn\" has the invalid variance -1 in channel 0")
     refused("not all of what is behind it", r50, "emb.0", {"emb.0": linear(7, 2048), "emb.1": norm(7)},
             "tensor emb.1.bias is not part of network resnet50")
     refused("a second head", b0, "fc", {"projection": linear(512, 1280), "fc": linear(7, 1280)},
             "the file already has a head, projection.")
     file_with(r50, {"fc": linear(751, 2048)})
     r = run("convert", "in.safetensors", "out.safetensors")
-    good = r.returncode == 0 and says_part(r.stderr, "fc.weight is 751 wide, not ImageNet's 1000 classes")
+    good = r.returncode == 0 and says_part(r.stderr, "fc.weight has 751 outputs, not ImageNet's 1000 classes")
     passed, failed = passed + good, failed + (not good)
     i = run("inspect", "--tensors", "out.safetensors")
     good = "fc.weight: 751 wide: an embedding layer? reid convert --head fc takes it" in i.stdout

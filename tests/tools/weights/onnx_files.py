@@ -3,8 +3,8 @@
     python onnx_files.py test REID RESNET.safetensors EFFICIENTNET.safetensors PICTURE.ppm     in an empty folder
     python onnx_files.py seeds FOLDER          small files for tests/fuzz/fuzz_onnx.c
 
-The weights are of `cli_files weights`. A graph with batch norms must give the bits of the file that it was made of;
-where they are joined with convolutions, its embedding. Every malformed file has its own message.
+The weights come from `cli_files weights`. A graph with batch norms must give the bits of its original file; one whose
+batch norms are folded into convolutions must give the original's embedding. Every malformed file has its own message.
 Prints one line for each failure and "N passed, N failed" at the end.
 """
 import json
@@ -79,10 +79,10 @@ def model(nodes, tensors, before=b"", after=b""):
 
 # --- networks ---------------------------------------------------------------------------------------------------------
 class Graph:
-    """A network of torchvision's tensors. join: batch norms with convolutions; same: TensorFlow's padding;
-    change(node op, name, attributes) may return other attributes, or another operation. border: how the padding of
-    convolutions and of the pool stands in nodes before them, as TensorFlow's exporters write it: "attribute", "input",
-    or "list", a constant. filled: with what, by the node's name, where that is not 0."""
+    """A network with torchvision's tensors. join: folds batch norms into convolutions; same: TensorFlow's padding;
+    change(node op, name, attributes) may return other attributes or another operation. border: puts the padding of
+    convolutions and of the pool into Pad nodes before them, as TensorFlow's exporters write it: "attribute", "input",
+    or "list", a constant. filled: the fill values that are not 0, by the node's name."""
 
     def __init__(self, tensors, join=False, same=False, last_stride=2, change=None, dtype=np.float32, packed=False,
                  constants=False, epsilon=1e-5, border=None, filled=None):
@@ -112,7 +112,7 @@ class Graph:
         return name
 
     def padded(self, x, name, how):
-        """A node for the padding before one that has stride 2, whose attributes `how` are."""
+        """Moves the padding of a node with stride 2 into a Pad before it; `how`: the node's attributes."""
         if not self.border or how["strides"] != [2, 2] or not any(how["pads"]):
             return x
         top, left, bottom, right = how.pop("pads")
@@ -243,7 +243,7 @@ def outcome(good, what, why):
 
 
 def expect(what, content, original, *options, exact=True, network=None, says="", convert=()):
-    """original: the safetensors file that the graph was made of."""
+    """original: the safetensors file from which the graph was made."""
     with open("in.onnx", "wb") as f:
         f.write(content)
     r = run("convert", *convert, "in.onnx", "out.safetensors")
@@ -293,7 +293,7 @@ def networks(r50, b0):
     tiny = Graph(resnet, join=True).resnet()
     shuffled = sorted(tiny.tensors, key=lambda t: rng.random())
     expect("tensors in any order", model(tiny.nodes, shuffled), r50, exact=False)
-    shared = Graph(effnet).efficientnet() # equal tensors stand once, and nodes hand them on
+    shared = Graph(effnet).efficientnet() # equal tensors are stored once, and Identity nodes pass them on
     kept = {t: t for t in shared.tensors}
     twice = tensor("features.1.0.block.1.fc1.bias", effnet["features.1.0.block.1.fc1.bias"])
     kept.pop(twice)
@@ -321,7 +321,7 @@ def networks(r50, b0):
 
 
 def behind_heads(resnet, features, rng):
-    """What belongs to a linear layer, but stands in a node or an attribute of its own."""
+    """Parts of a linear layer that are in another node or in an attribute."""
     weight = rng.normal(size=(7, 2048)).astype(np.float32)
     bias = (rng.normal(size=7) * np.abs(features).sum()).astype(np.float32) # large enough to be missed
     plain = weight.astype(np.float64) @ features + bias
@@ -364,110 +364,111 @@ def misfits(resnet, effnet):
         refused(what, Graph(effnet, change=change, **how).efficientnet().bytes(), says, *options)
 
     has_not = ", unlike network resnet50"
-    r("a stride", changed(None, "/layer2.0.conv1", strides=[2, 2]), 'node "/layer2.0.conv1" (Conv): another stride'
+    r("a stride", changed(None, "/layer2.0.conv1", strides=[2, 2]), 'node "/layer2.0.conv1" (Conv): a different stride'
       + has_not)
     r("strides of the last layer", changed(None, "/layer4.0.conv2", strides=[1, 1]),
-      'node "/layer4.0.downsample.0" (Conv): its stride is not its neighbour\'s' + has_not)
-    r("padding", changed(None, "/layer1.0.conv2", pads=[0, 0, 0, 0]), 'node "/layer1.0.conv2" (Conv): other padding'
+      'node "/layer4.0.downsample.0" (Conv): a stride that differs from its neighbour\'s' + has_not)
+    r("padding", changed(None, "/layer1.0.conv2", pads=[0, 0, 0, 0]), 'node "/layer1.0.conv2" (Conv): different padding'
       + has_not)
     r("padding at the end", changed(None, "/layer2.0.conv2", pads=[0, 0, 1, 1]),
       'node "/layer2.0.conv2" (Conv): TensorFlow\'s padding' + has_not)
     r("dilation", changed(None, "/layer1.0.conv2", dilations=[2, 2]),
-      'node "/layer1.0.conv2" (Conv): dilated' + has_not)
-    r("groups", changed(None, "/layer1.0.conv2", group=32), 'node "/layer1.0.conv2" (Conv): other groups' + has_not)
+      'node "/layer1.0.conv2" (Conv): dilation' + has_not)
+    r("groups", changed(None, "/layer1.0.conv2", group=32),
+      'node "/layer1.0.conv2" (Conv): a different number of groups' + has_not)
     r("an epsilon", changed(None, "/layer1.0.bn2", epsilon=1e-3),
-      'node "/layer1.0.bn2" (BatchNormalization): another epsilon' + has_not)
+      'node "/layer1.0.bn2" (BatchNormalization): a different epsilon' + has_not)
     neck = Graph(resnet).resnet()
     stats = [neck.value("bottleneck." + p, np.ones(2048)) for p in ("weight", "bias", "running_mean", "running_var")]
     neck.add("BatchNormalization", ["/avgpool"] + stats, "/bottleneck", epsilon=1e-3)
-    refused("an epsilon behind the pool", neck.bytes(), 'node "/bottleneck" (BatchNormalization): another epsilon, '
+    refused("an epsilon behind the pool", neck.bytes(), 'node "/bottleneck" (BatchNormalization): a different epsilon, '
             "unlike network resnet50-bnneck")
     for what, value in (("alpha", 0.5), ("beta", 0.5), ("transA", 1)):
         def factor(op, name, attributes):
             return (op, {**attributes, what: value}) if op == "Gemm" else None
         last = Graph({**resnet, "fc.weight": np.ones((7, 2048)), "fc.bias": np.ones(7)}, change=factor).resnet()
-        refused("a linear layer's " + what, last.bytes(), "(Gemm): factors, or inputs that are turned" + has_not)
-    r("an activation", changed("LeakyRelu", "Relu_3"), 'node "Relu_3" (LeakyRelu): an operation' + has_not)
+        refused("a linear layer's " + what, last.bytes(), "(Gemm): factors or transposed inputs" + has_not)
+    r("an activation", changed("LeakyRelu", "Relu_3"), 'node "Relu_3" (LeakyRelu): an unexpected operation' + has_not)
     r("an operation of another domain", changed(None, "Relu_3", domain="com.microsoft"),
-      'node "Relu_3" (com.microsoft.Relu): an operation' + has_not)
+      'node "Relu_3" (com.microsoft.Relu): an unexpected operation' + has_not)
     r("an activation less", changed("Identity", "Relu_3"), "the graph has 47 Relu, 15 Add, 1 MaxPool, 0 Sigmoid, 0 Mul "
-      "and 0 means, network resnet50 has 48, 15, 1, 0, 0 and 0")
-    r("a pool", changed(None, "/pool", ceil_mode=1), 'node "/pool" (MaxPool): another pool' + has_not)
+      "and 0 means, but network resnet50 has 48, 15, 1, 0, 0 and 0")
+    r("a pool", changed(None, "/pool", ceil_mode=1), 'node "/pool" (MaxPool): a different pool' + has_not)
     r("another pool at the end", changed("Pow", "/avgpool"),
-      'node "/avgpool" (Pow): not the mean over all pixels behind the last convolution' + has_not)
+      'node "/avgpool" (Pow): not the mean over all pixels after the last convolution' + has_not)
     r("kernels of one number", changed(None, "/conv1", strides=[2]),
-      'node "/conv1" (Conv): strides has 1 numbers, 2 are needed')
+      'node "/conv1" (Conv): strides has 1 number; expected 2')
     wide = {**resnet, "layer2.1.conv2.weight": np.zeros((128, 4, 3, 3), np.float32)}
     refused("weights of another shape", Graph(wide, dtype=np.float16).resnet().bytes(),
-            'node "/layer2.1.conv2" (Conv): its weights are '
-            "[128, 4, 3, 3], network resnet50 needs [128, 128, 3, 3] there (layer2.1.conv2)")
+            'node "/layer2.1.conv2" (Conv): its weights are [128, 4, 3, 3], but network resnet50 needs '
+            "[128, 128, 3, 3] there (layer2.1.conv2)")
     short = {k: v for k, v in resnet.items() if not k.startswith("layer4.2.")}
     refused("a block less", Graph(short, dtype=np.float16).resnet().bytes(),
             "the graph has no convolution for layer4.2.conv1 (network resnet50)")
     g = Graph(resnet, dtype=np.float16).resnet()
     g.nodes[0] = g.nodes[0].replace(b"image", b"clean")
     refused("preprocessing", model([node("Sub", ["image", "mean"], "clean")] + g.nodes, g.tensors),
-            'node "clean" (Sub) '
-            "changes the pixels before the first convolution, which is the preset's part here")
+            'node "clean" (Sub) changes the pixels before the first convolution; the preset does that here')
     refused("a circle", model(g.nodes + [node("Sub", ["Relu_3"], "clean")], g.tensors),
-            'node "/conv1" (Conv) uses what a later node makes')
+            'node "/conv1" (Conv) uses the output of a later node')
     refused("a value twice", model(g.nodes + [node("Sub", ["image"], "/conv1")], g.tensors),
-            'two nodes make the value "/conv1"')
+            'two nodes output the value "/conv1"')
     borders(resnet, r, changed)
     e("TensorFlow's padding, denied", None, "its padding is TensorFlow's: the network is tf_efficientnet_b0, not "
       "efficientnet_b0", "--net", "efficientnet_b0", same=True, join=True)
-    e("HardSwish", changed("HardSigmoid", "Sigmoid_3"), 'node "Sigmoid_3" (HardSigmoid): an operation, unlike network '
-      "efficientnet_b0")
+    e("HardSwish", changed("HardSigmoid", "Sigmoid_3"), 'node "Sigmoid_3" (HardSigmoid): an unexpected '
+      "operation, unlike network efficientnet_b0")
 
 
 def borders(resnet, r, changed):
-    """Padding by nodes that the node behind cannot do as well."""
+    """Pads that the next node cannot replace by padding of its own."""
     def b(what, says, change=None, where="/conv1_pad", border="attribute", **how):
         r("a border " + what, change, 'node "%s" (Pad): %s, unlike network resnet50' % (where, says),
           border=border, **how)
 
     b("that reflects", "a border that is not constant", changed(None, "/conv1_pad", mode="reflect"))
-    b("of ones", "a border of other values", filled={"/conv1_pad": 1})
-    b("of ones, by an input", "a border of other values", border="input", filled={"/conv1_pad": 1})
-    b("of -inf before a convolution", "a border of other values", filled={"/conv1_pad": "-inf"})
-    b("of ones before the pool", "a border of other values", filled={"/pool_pad": 1}, where="/pool_pad")
-    b("of zeros where there are numbers below", "a border of other values", changed("LeakyRelu", "Relu_4"),
+    b("of ones", "a border with other values", filled={"/conv1_pad": 1})
+    b("of ones, by an input", "a border with other values", border="input", filled={"/conv1_pad": 1})
+    b("of -inf before a convolution", "a border with other values", filled={"/conv1_pad": "-inf"})
+    b("of ones before the pool", "a border with other values", filled={"/pool_pad": 1}, where="/pool_pad")
+    b("of zeros where there are numbers below", "a border with other values", changed("LeakyRelu", "Relu_4"),
       where="/pool_pad")
-    b("of channels", "a border of the batch or of channels",
+    b("of channels", "a border in the batch or channel dimension",
       changed(None, "/conv1_pad", pads=[0, 1, 3, 3, 0, 0, 3, 3]))
-    b("of the batch", "a border of the batch or of channels",
+    b("of the batch", "a border in the batch or channel dimension",
       changed(None, "/conv1_pad", pads=[0, 0, 3, 3, 1, 0, 3, 3]))
-    b("that cuts off", "a negative border, or a large one",
+    b("that cuts off", "a negative or large border",
       changed(None, "/conv1_pad", pads=[0, 0, 4, 3, 0, 0, -1, 3]))
-    b("before padding by a word", "a border before padding by auto_pad",
+    b("before padding by a word", "a border combined with auto_pad",
       changed(None, "/conv1", auto_pad="SAME_UPPER"))
-    b("that is nowhere", "a border that is not eight numbers of the file",
+    b("that is nowhere", "a border that is not given as eight numbers",
       lambda op, name, attributes: (op, {}) if name == "/conv1_pad" else None)
-    b("before another operation", "an operation", changed("Pad", "/layer1.0.bn3"),
+    b("before another operation", "an unexpected operation", changed("Pad", "/layer1.0.bn3"),
       where="/layer1.0.bn3")
-    r("a border of two", changed(None, "/conv1_pad", pads=[0, 0, 2, 2, 0, 0, 2, 2]), 'node "/conv1" (Conv): other '
-      "padding, unlike network resnet50", border="attribute")
+    r("a border of two", changed(None, "/conv1_pad", pads=[0, 0, 2, 2, 0, 0, 2, 2]), 'node "/conv1" (Conv): '
+      "different padding, unlike network resnet50", border="attribute")
     r("a border at the end alone", changed(None, "/pool_pad", pads=[0, 0, 0, 0, 0, 0, 2, 2]),
-      'node "/pool" (MaxPool): another pool, unlike network resnet50', border="attribute")
+      'node "/pool" (MaxPool): a different pool, unlike network resnet50', border="attribute")
     r("a border of seven numbers", changed(None, "/conv1_pad", pads=[0] * 7),
-      'node "/conv1_pad" (Pad): pads has 7 numbers, 8 are needed', border="attribute")
+      'node "/conv1_pad" (Pad): pads has 7 numbers; expected 8', border="attribute")
     g = Graph(resnet, dtype=np.float16, border="input").resnet()
     says = 'node "/conv1_pad" (Pad): %s, unlike network resnet50'
     refused("a border for two nodes", model(g.nodes + [node("Identity", ["/conv1_pad"], "again")], g.tensors),
-            says % "a border that several nodes read")
+            says % "a border that several nodes use")
     fill, pads = data(1, "/conv1_pad.fill"), data(1, "/conv1_pad.pads")
-    refused("a border with axes", model([n.replace(fill, fill + pads) for n in g.nodes], g.tensors), says % "axes")
+    refused("a border with axes", model([n.replace(fill, fill + pads) for n in g.nodes], g.tensors),
+            says % "a Pad with axes")
     for what, list_of in (("four numbers", [0, 0, 3, 3]), ("nine numbers", [0] * 9)):
         others = [t for t in g.tensors if data(8, "/conv1_pad.pads") not in t]
         refused("a border of " + what, model(g.nodes, [*others, tensor("/conv1_pad.pads", np.array(list_of))]),
-                says % "a border that is not eight numbers of the file")
+                says % "a border that is not given as eight numbers")
     twice = [*g.tensors, tensor("/conv1_pad.pads", np.array([0, 0, 2, 2, 0, 0, 2, 2]))]
-    refused("two borders of a name", model(g.nodes, twice), says % "a border that is not eight numbers of the file")
+    refused("two borders of a name", model(g.nodes, twice), says % "a border that is not given as eight numbers")
 
 
 def malformed():
     def t(**how):
-        """A graph of one tensor, of two floats unless something else is said."""
+        """A graph with one tensor, of two floats unless `how` changes it."""
         fields = {"dims": number(1, 2), "type": number(2, 1), "name": data(8, "a"), "raw": data(9, b"\0" * 8)}
         fields.update(how)
         return model([], [b"".join(fields.values())])
@@ -483,30 +484,30 @@ def malformed():
         ("cut off after a key", start + b"\x3a", "protobuf: a number is cut off at byte"),
         ("a number without end", start + b"\xff" * 12, "protobuf: a number is too large at byte"),
         ("a number above 64 bits", start + b"\x38" + b"\xff" * 9 + b"\x02", "protobuf: a number is too large at byte"),
-        ("field 0", start + b"\x00\x01", "protobuf: an impossible field at byte"),
-        ("a group", start + b"\x3b\x3c", "protobuf: a field of no known kind at byte"),
+        ("field 0", start + b"\x00\x01", "protobuf: an invalid field number at byte"),
+        ("a group", start + b"\x3b\x3c", "protobuf: a field of unknown type at byte"),
         ("a field beyond its message", start + data(7, b"\x2a\x7f"), "protobuf: a field extends past its message"),
         ("a tensor that is a number", start + data(7, number(5, 1)), "a node or tensor is not a protobuf message"),
         ("a sparse tensor", start + data(7, data(15, b"")), "the graph has sparse tensors, which are not supported"),
         ("nothing in it", model([], []), "it contains no tensors"),
         ("only integers", t(type=number(2, 7), raw=data(9, b"\0" * 16)), "it contains no tensors"),
         ("no name", t(name=b""), "a tensor has no name"),
-        ("two names", t(name=data(8, "a") + data(8, "b")), 'a tensor has two names, the first is "a"'),
+        ("two names", t(name=data(8, "a") + data(8, "b")), 'a tensor has two names; the first is "a"'),
         ("a name with a 0", t(name=data(8, b"a\0b")), "protobuf: the name of a tensor contains a zero byte"),
         ("a long name", t(name=data(8, "a" * 600)), "protobuf: the name of a tensor is too long"),
         ("a name that is a number", t(name=number(8, 1)), "protobuf: the name of a tensor is not text"),
         ("a name twice", model([], [two, two]), 'two tensors are named "a"'),
-        ("too few values", t(raw=data(9, b"\0" * 7)), 'tensor "a" has 7 bytes of values, its shape needs 8'),
-        ("no values", t(raw=b""), 'tensor "a" has 0 bytes of values, its shape needs 8'),
-        ("too many values", t(raw=data(9, b"\0" * 12)), 'tensor "a" has 12 bytes of values, its shape needs 8'),
+        ("too few values", t(raw=data(9, b"\0" * 7)), 'tensor "a" has 7 bytes of values, but its shape needs 8'),
+        ("no values", t(raw=b""), 'tensor "a" has 0 bytes of values, but its shape needs 8'),
+        ("too many values", t(raw=data(9, b"\0" * 12)), 'tensor "a" has 12 bytes of values, but its shape needs 8'),
         ("values twice", t(raw=data(9, b"\0" * 4) * 2), 'tensor "a": its values are in more than one piece'),
         ("values one by one", t(raw=real(4, 1) + real(4, 1)), 'tensor "a": its values are in more than one piece'),
         ("values of another type", t(raw=data(10, b"\0" * 8)),
-         'tensor "a": its values are in the field of another type'),
+         'tensor "a": its values are in a field of another type'),
         ("halves in integers", t(type=number(2, 10), raw=data(5, b"\0\0")), 'tensor "a": its values are in int32_data'),
         ("segments", t(raw=data(3, b"")), 'tensor "a": its values are in segments; expected raw_data'),
         ("another file", t(raw=data(13, data(1, "location") + data(2, "x.data")) + number(14, 1)),
-         'tensor "a" keeps its values in another file (external data); save the model as one'),
+         'tensor "a" has its values in another file (external data); save the model as one'),
         ("a negative side", t(dims=number(1, -1)), "a tensor has a negative dimension"),
         ("nine sides", t(dims=number(1, 1) * 9), "a tensor has more than 8 dimensions"),
         ("sides that overflow", t(dims=number(1, 1 << 40) * 2), 'tensor "a": its size overflows'),
@@ -514,9 +515,9 @@ def malformed():
         ("sides that are no numbers", t(dims=real(1, 2)), "a tensor's dimensions are not numbers"),
         ("packed sides, cut off", t(dims=data(1, b"\x82")), "protobuf: a number is cut off at byte"),
         ("integers that are cut off", t(type=number(2, 7), raw=data(9, b"\0" * 12)),
-         'tensor "a" has 0 integers, its shape needs 2'),
+         'tensor "a" has 0 integers, but its shape needs 2'),
         ("more integers than the shape", t(type=number(2, 7), raw=data(7, b"\0" * 3)),
-         'tensor "a" has 3 integers, its shape needs 2'),
+         'tensor "a" has 3 integers, but its shape needs 2'),
         ("a cut off integer", t(type=number(2, 7), raw=data(7, b"\0\x80")), "protobuf: a number is cut off at byte"),
         ("integers one by one", t(type=number(2, 7), raw=number(7, 0) * 2),
          'tensor "a": integers in more than one piece are not supported'),
@@ -534,7 +535,7 @@ def malformed():
     for what, content, says in rows:
         refused(what, content, says)
     unpacked = t(dims=data(1, varint(2)))
-    refused("packed sides, of a strange network", unpacked, 'its 1 tensor names ("a", ...) match no known network')
+    refused("packed sides, of a strange network", unpacked, 'no known network matches its 1 tensor name ("a")')
 
 
 # --- seeds ------------------------------------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
-/* reid convert's readers on files made by hand, without Python: values come out as they went in; each kind of damage
-   has its own message; every truncation and every flipped bit of a small file of each kind is survived.
+/* reid convert's readers on files made by hand, without Python: values are read exactly; each kind of damage has its
+   own message; every truncation and every flipped bit of a small file of each kind is survived.
 
    cc -std=c99 -D_GNU_SOURCE -O1 -I. -Itools tests/tools/weights/t_checkpoint.c tools/weights/checkpoint.c
       tools/weights/checkpoint_open.c tools/base/crc32.c tools/base/file_kind.c tools/base/memory.c tools/base/clock.c
@@ -28,7 +28,7 @@ typedef struct bytes {
 
 #define B(literal) {literal, sizeof(literal) - 1}
 
-/* Pickles. Texts and numbers are short ones: a length is one byte and three zeros. */
+/* Pickles. Texts and numbers are short, so a length is one byte and three zeros. */
 #define TEXT(n, s) "X" n "\0\0\0" s
 #define STORAGE(key, count) \
     "(" TEXT("\7", "storage") "ctorch\nFloatStorage\n" TEXT("\1", key) TEXT("\3", "cpu") count "tQ"
@@ -42,7 +42,7 @@ typedef struct bytes {
 
 static const float VALUES[16] = {0.5f, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
-/* The pickle in an archive with two storages: 16 and 2 floats. */
+/* Puts the pickle into an archive with two storages, of 16 and 2 floats. */
 static text archive(bytes pickle) {
     test_zip z = {TEXT_INIT, TEXT_INIT, 0};
     test_zip_add(&z, "a/data.pkl", pickle.s, pickle.len);
@@ -56,7 +56,7 @@ static text archive(bytes pickle) {
 static void refused(const char *what, const void *data, size_t size, const char *message) {
     checkpoint c;
     text why = TEXT_INIT;
-    char *exact = malloc(size + !size); /* a sanitizer sees an overrun */
+    char *exact = malloc(size + !size); /* of the exact size, so that a sanitizer sees an overrun */
     if (size) memcpy(exact, data, size);
     int good = checkpoint_open_memory(&c, exact, size, &why);
     if (good) {
@@ -79,12 +79,12 @@ typedef struct bad_row {
 } bad_row;
 
 static const bad_row BAD_PICKLES[] = {
-    {"empty", B(""), "byte 0 (instruction): it ends early"},
-    {"no end", B("\x80\2}"), "byte 3 (instruction): it ends early"},
+    {"empty", B(""), "byte 0 (instruction): the pickle ends early"},
+    {"no end", B("\x80\2}"), "byte 3 (instruction): the pickle ends early"},
     {"unknown instruction", B("\x80\2\xff."), "byte 2: 0xff is not an instruction"},
-    {"protocol 6", B("\x80\6N."), "a protocol above 5"},
+    {"protocol 6", B("\x80\6N."), "protocols above 5 are not supported"},
     {"frame too long", B("\x80\4\x95\0\1\0\0\0\0\0\0N."), "the frame is longer than the file"},
-    {"frame cut off", B("\x80\4\x95\0\1"), "(FRAME): it ends early"},
+    {"frame cut off", B("\x80\4\x95\0\1"), "(FRAME): the pickle ends early"},
     {"pop", B("\x80\2" "0."), "(POP): the stack is empty here"},
     {"pop mark", B("\x80\2" "1."), "(POP_MARK): there is no mark"},
     {"dup", B("\x80\2" "2."), "(DUP): the stack is empty here"},
@@ -93,34 +93,34 @@ static const bad_row BAD_PICKLES[] = {
     {"tuple of two from one", B("\x80\2N\x86."), "(TUPLE2): the stack is empty here"},
     {"tuple across a mark", B("\x80\2N(N\x86."), "(TUPLE2): the stack is empty here"},
     {"dict with an odd item", B("\x80\2(Nd."), "(DICT): a key has no value"},
-    {"append to an integer", B("\x80\2K\1K\1a."), "(APPEND): this value cannot hold others"},
+    {"append to an integer", B("\x80\2K\1K\1a."), "(APPEND): this value cannot hold items"},
     {"append to nothing", B("\x80\2Na."), "(APPEND): the stack is empty here"},
-    {"append to None", B("\x80\2NNa."), "(APPEND): this value cannot hold others"},
-    {"item of a list", B("\x80\2]NNs."), "(SETITEM): this value cannot hold others"},
+    {"append to None", B("\x80\2NNa."), "(APPEND): this value cannot hold items"},
+    {"item of a list", B("\x80\2]NNs."), "(SETITEM): this value cannot hold items"},
     {"odd items", B("\x80\2}(NNNu."), "(SETITEMS): a key has no value"},
     {"items of nothing", B("\x80\2(NNu."), "(SETITEMS): the stack is empty here"},
-    {"add to a dict", B("\x80\4}(N\x90."), "(ADDITEMS): this value cannot hold others"},
+    {"add to a dict", B("\x80\4}(N\x90."), "(ADDITEMS): this value cannot hold items"},
     {"call of an integer", B("\x80\2K\1)R."), "(REDUCE): the object called is not a class"},
     {"arguments no tuple", B("\x80\2ca\nb\nNR."), "(REDUCE): arguments must be a tuple"},
     {"call of nothing", B("\x80\2)R."), "(REDUCE): the stack is empty here"},
     {"new of a string", B("\x80\2" TEXT("\1", "a") ")\x81."), "(NEWOBJ): the object called is not a class"},
     {"object of nothing", B("\x80\2(o."), "(OBJ): the stack is empty here"},
     {"instance without mark", B("\x80\2ia\nb\n."), "(INST): there is no mark"},
-    {"state of an integer", B("\x80\2K\1Nb."), "(BUILD): this value has no state"},
-    {"memo: nothing there", B("\x80\2h\1."), "(BINGET): the memo has no such number"},
-    {"memo: a hole", B("\x80\2Nq\2h\1."), "(BINGET): the memo has no such number"},
-    {"memo: long, nothing there", B("\x80\2j\1\0\0\0."), "(LONG_BINGET): the memo has no such number"},
+    {"state of an integer", B("\x80\2K\1Nb."), "(BUILD): this value cannot have a state"},
+    {"memo: nothing there", B("\x80\2h\1."), "(BINGET): the memo has no such entry"},
+    {"memo: a hole", B("\x80\2Nq\2h\1."), "(BINGET): the memo has no such entry"},
+    {"memo: long, nothing there", B("\x80\2j\1\0\0\0."), "(LONG_BINGET): the memo has no such entry"},
     {"memo: absurd number", B("\x80\2Nr\xff\xff\xff\xff."), "larger than the pickle so far"},
     {"memo: of nothing", B("\x80\2q\0."), "(BINPUT): the stack is empty here"},
     {"memoize nothing", B("\x80\4\x94."), "(MEMOIZE): the stack is empty here"},
     {"id of nothing", B("\x80\2Q."), "(BINPERSID): the stack is empty here"},
-    {"class of integers", B("\x80\4K\1K\1\x93."), "(STACK_GLOBAL): a class needs two strings"},
-    {"class without end", B("\x80\2ctorch\n_utils"), "(GLOBAL): it ends early"},
-    {"text cut off", B("\x80\2X\x10\0\0\0abc."), "(BINUNICODE): it ends early"},
-    {"text of 2^63 bytes", B("\x80\4\x8d\0\0\0\0\0\0\0\x80" "abc."), "(BINUNICODE8): it ends early"},
-    {"string of -1 bytes", B("\x80\2T\xff\xff\xff\xff" "abc."), "(BINSTRING): it ends early"},
-    {"long integer cut off", B("\x80\2\x8a\x20" "abc."), "(LONG1): it ends early"},
-    {"number cut off", B("\x80\2J\1\2"), "(BININT): it ends early"},
+    {"class of integers", B("\x80\4K\1K\1\x93."), "(STACK_GLOBAL): a class must be named by two strings"},
+    {"class without end", B("\x80\2ctorch\n_utils"), "(GLOBAL): the pickle ends early"},
+    {"text cut off", B("\x80\2X\x10\0\0\0abc."), "(BINUNICODE): the pickle ends early"},
+    {"text of 2^63 bytes", B("\x80\4\x8d\0\0\0\0\0\0\0\x80" "abc."), "(BINUNICODE8): the pickle ends early"},
+    {"string of -1 bytes", B("\x80\2T\xff\xff\xff\xff" "abc."), "(BINSTRING): the pickle ends early"},
+    {"long integer cut off", B("\x80\2\x8a\x20" "abc."), "(LONG1): the pickle ends early"},
+    {"number cut off", B("\x80\2J\1\2"), "(BININT): the pickle ends early"},
     {"extension", B("\x80\2\x82\1."), "(EXT1): extension codes are not supported"},
     {"buffer", B("\x80\5\x97."), "(NEXT_BUFFER): buffers outside the pickle"},
     {"protocol 0", B("I1\n."), "(INT): an instruction of protocol 0 or 1"},
@@ -137,37 +137,37 @@ static const bad_row BAD_PICKLES[] = {
     {"a dict in itself", B("\x80\2}q\0(" A "h\0u."), "contains itself"},
     {"a list in itself", B("\x80\2]q\0h\0a."), "contains itself"},
     {"storage of a strange type", B(DICT(A "(" TEXT("\7", "storage") "cos\nsystem\n" TEXT("\1", "0") TEXT("\3", "cpu")
-     "K\1tQ")), "a storage is of an unknown type: the class os.system"},
+     "K\1tQ")), "a storage has an unknown type: the class os.system"},
     {"storage without type", B(DICT(A "(" TEXT("\7", "storage") "N" TEXT("\1", "0") TEXT("\3", "cpu") "K\1tQ")),
-     "a storage is of an unknown type: None"},
+     "a storage has an unknown type: None"},
     {"storage without key", B(DICT(A "(" TEXT("\7", "storage") "ctorch\nFloatStorage\nNNK\1tQ")), "no key or no size"},
     {"storage without size", B(DICT(A "(" TEXT("\7", "storage") "ctorch\nFloatStorage\n" A "NNtQ")),
      "no key or no size"},
     {"storage key with a zero byte", B(DICT(A "(" TEXT("\7", "storage") "ctorch\nFloatStorage\n" TEXT("\2", "0\0")
-     "NK\1tQ")), "an impossible key"},
-    {"storage of -1 elements", B(DICT(A VIEW(STORAGE("0", MINUS), "K\0", ")", ")"))), "has -1 elements"},
+     "NK\1tQ")), "a storage in the pickle has an invalid key"},
+    {"storage of -1 elements", B(DICT(A VIEW(STORAGE("0", MINUS), "K\0", ")", ")"))), "elements: -1"},
     {"storage of 2^62 elements", B(DICT(A VIEW(STORAGE("0", BIG), "K\0", ")", ")"))), "elements"},
     {"storage of two sizes", B(DICT(A T0 TEXT("\1", "b") VIEW(STORAGE("0", "K\1"), "K\0", ")", ")"))),
      "storage \"0\" has two different sizes"},
     {"storage that is not there", B(DICT(A VIEW(STORAGE("7", "K\1"), "K\0", ")", ")"))), "no member \"a/data/7\""},
     {"storage longer than its member", B(DICT(A VIEW(STORAGE("1", "K\3"), "K\0", ")", ")"))),
-     "\"a/data/1\" has 8 bytes, its tensors need 12"},
+     "\"a/data/1\" has 8 bytes, but its tensors need 12"},
     {"storage shorter than its member", B(DICT(A VIEW(STORAGE("1", "K\1"), "K\0", ")", ")"))),
-     "\"a/data/1\" has 8 bytes, its tensors need 4"},
+     "\"a/data/1\" has 8 bytes, but its tensors need 4"},
     {"tensor without storage", B(DICT(A VIEW("N", "K\0", ")", ")"))), "tensor \"a\" has no storage"},
     {"tensor with another id", B(DICT(A VIEW("K\1Q", "K\0", ")", ")"))), "tensor \"a\" has no storage"},
     {"tensor without arguments", B(DICT(A "ctorch._utils\n_rebuild_tensor_v2\n)R")), "tensor \"a\" has no storage"},
-    {"offset -1", B(DICT(A VIEW(STORAGE("0", "K\x10"), MINUS, ")", ")"))), "an impossible offset"},
-    {"offset a float", B(DICT(A VIEW(STORAGE("0", "K\x10"), "G\0\0\0\0\0\0\0\0", ")", ")"))), "an impossible offset"},
+    {"offset -1", B(DICT(A VIEW(STORAGE("0", "K\x10"), MINUS, ")", ")"))), "an invalid offset"},
+    {"offset a float", B(DICT(A VIEW(STORAGE("0", "K\x10"), "G\0\0\0\0\0\0\0\0", ")", ")"))), "an invalid offset"},
     {"offset past the end", B(DICT(A VIEW(STORAGE("0", "K\x10"), "K\x10", ")", ")"))), "its storage has 64"},
     {"offset 2^62", B(DICT(A VIEW(STORAGE("0", "K\x10"), BIG, ")", ")"))), "its size overflows"},
-    {"shape a number", B(DICT(A VIEW(STORAGE("0", "K\x10"), "K\0", "K\2", ")"))), "an impossible shape or stride"},
-    {"shape -1", B(DICT(A VIEW(STORAGE("0", "K\x10"), "K\0", MINUS "\x85", "K\1\x85"))), "an impossible shape"},
-    {"stride -1", B(DICT(A VIEW(STORAGE("0", "K\x10"), "K\2", "K\2\x85", MINUS "\x85"))), "an impossible shape"},
+    {"shape a number", B(DICT(A VIEW(STORAGE("0", "K\x10"), "K\0", "K\2", ")"))), "an invalid shape or stride"},
+    {"shape -1", B(DICT(A VIEW(STORAGE("0", "K\x10"), "K\0", MINUS "\x85", "K\1\x85"))), "an invalid shape"},
+    {"stride -1", B(DICT(A VIEW(STORAGE("0", "K\x10"), "K\2", "K\2\x85", MINUS "\x85"))), "an invalid shape"},
     {"shape of nine", B(DICT(A VIEW(STORAGE("0", "K\x10"), "K\0", "(K\1K\1K\1K\1K\1K\1K\1K\1K\1t",
      "(K\1K\1K\1K\1K\1K\1K\1K\1K\1t"))), "at most 8 dimensions"},
     {"fewer strides than sides", B(DICT(A VIEW(STORAGE("0", "K\x10"), "K\0", "K\2K\2\x86", "K\1\x85"))),
-     "an impossible shape or stride"},
+     "an invalid shape or stride"},
     {"2^62 x 2^62", B(DICT(A VIEW(STORAGE("0", "K\x10"), "K\0", BIG BIG "\x86", "K\1K\1\x86"))), "its size overflows"},
     {"2^62 with stride 2^62", B(DICT(A VIEW(STORAGE("0", "K\x10"), "K\0", BIG "\x85", BIG "\x85"))),
      "its size overflows"},
@@ -175,11 +175,11 @@ static const bad_row BAD_PICKLES[] = {
     {"one too far", B(DICT(A VIEW(STORAGE("0", "K\x10"), "K\2", "K\3\x85", "K\7\x85"))), "60 bytes from byte 8 on"},
     {"unknown dtype", B(DICT(A "ctorch._utils\n_rebuild_tensor_v3\n(" STORAGE("0", "K\x10") "K\0))\x89)ca\nb\ntR")),
      "has an unknown dtype"},
-    {"a name with a zero byte", B(DICT(TEXT("\2", "a\0") T0)), "with a zero byte in it"},
+    {"a name with a zero byte", B(DICT(TEXT("\2", "a\0") T0)), "511 bytes or contains a zero byte"},
     {"the same name twice", B(DICT(A T0 A T0)), "two tensors are named \"a\""},
     {"two names that look alike", B(DICT("K\1" T0 TEXT("\1", "1") T0)), "two tensors are named \"1\""},
     {"a legacy view at -1", B(DICT(A VIEW("(" TEXT("\7", "storage") "ctorch\nFloatStorage\n" TEXT("\1", "0") TEXT("\3",
-     "cpu") "K\x10" TEXT("\1", "v") MINUS "K\1\x87tQ", "K\0", ")", ")"))), "an impossible part of its storage"},
+     "cpu") "K\x10" TEXT("\1", "v") MINUS "K\1\x87tQ", "K\0", ")", ")"))), "an invalid part of its storage"},
 };
 
 static void test_pickles(void **state) {
@@ -239,7 +239,7 @@ static void test_bombs(void **state) {
     text_free(&p);
 }
 
-/* Very many tensors and names. */
+/* A great many tensors and names. */
 static void test_floods(void **state) {
     text p = TEXT_INIT, file;
     (void)state;
@@ -247,7 +247,7 @@ static void test_floods(void **state) {
     for (int i = 0; i < 600; i++) text_puts(&p, "x");
     text_add(&p, T0 "u.", sizeof(T0 "u.") - 1);
     file = archive((bytes){p.s, p.len});
-    refused("a long name", file.s, file.len, "a name of more than 511 bytes");
+    refused("a long name", file.s, file.len, "the name of a tensor has more than 511 bytes");
     text_free(&file);
 
     text_clear(&p); /* one tensor in many places */
@@ -270,7 +270,7 @@ static void test_floods(void **state) {
     refused("many tensors", file.s, file.len, "more than 131072 tensors");
     text_free(&file);
 
-    text_clear(&p); /* an object with a long state, asked again and again whether it is a model */
+    text_clear(&p); /* an object with a long state, which must be searched only once for what makes it a model */
     text_add(&p, "\x80\2](ca\nb\n)R}(", 13);
     for (int i = 0; i < 200000; i++) text_add(&p, "K\1N", 3);
     text_add(&p, "ubq\0", 4);
@@ -379,10 +379,10 @@ static void test_big_endian(void **state) {
 
 static const char GOOD[] = DICT(A T0);
 
-/* Overwrites bytes of a good archive. */
+/* Changes bytes of a valid archive. */
 typedef struct zip_row {
     const char *what;
-    const char *mark; /* the last place of these bytes ... */
+    const char *mark; /* the last occurrence of these bytes ... */
     int mark_len;
     int at;           /* ... plus this */
     bytes put;
@@ -403,7 +403,7 @@ static const zip_row BAD_ZIPS[] = {
     {"entry damaged", ENTRY, 0, B("QQ"), "entry 3 of the zip archive's directory is damaged"},
     {"name too long", ENTRY, 28, B("\xff\xff"), "is cut off"},
     {"extra field too long", ENTRY, 30, B("\xff\xff"), "is cut off"},
-    {"name with a zero byte", "a/data/1\x50\x4b\x01", 11, 1, B("\0"), "a zip member's name has a zero byte in it"},
+    {"name with a zero byte", "a/data/1\x50\x4b\x01", 11, 1, B("\0"), "a zip member's name contains a zero byte"},
     {"no zip64 field", ENTRY, 42, B("\xff\xff\xff\xff"), "damaged zip64 field"},
     {"two sizes", ENTRY, 20, B("\1"), "has two different sizes"},
     {"header elsewhere", ENTRY, 42, B("\xff\xff\xff"), "lies outside the file"},
@@ -417,7 +417,7 @@ static size_t last_place(const text *file, const char *mark, size_t len) {
     return 0;
 }
 
-/* Local headers, by the name of their member. */
+/* Local headers, found by the name of their member. */
 static size_t local_header(const text *file, const char *name) {
     for (size_t at = 0; at + 30 + strlen(name) < file->len; at++)
         if (memcmp(file->s + at, "PK\3\4", 4) == 0 && memcmp(file->s + at + 30, name, strlen(name)) == 0) return at;
@@ -452,10 +452,10 @@ static void test_zips(void **state) {
     patched("deflated", entry, "a/data/0", 10, (bytes)B("\10"), "\"a/data/0\" is compressed (deflate)");
     patched("compressed otherwise", entry, "a/data.pkl", 10, (bytes)B("\14"), "is compressed (another method)");
     patched("encrypted", entry, "a/data/0", 8, (bytes)B("\1"), "\"a/data/0\" is encrypted");
-    patched("no header of its own", local_header, "a/data/0", 0, (bytes)B("QQ"), "has no header of its own");
-    patched("reaching too far", local_header, "a/data/0", 28, (bytes)B("\xff\xff"), "reaches into the directory");
+    patched("no header of its own", local_header, "a/data/0", 0, (bytes)B("QQ"), "has no local header");
+    patched("reaching too far", local_header, "a/data/0", 28, (bytes)B("\xff\xff"), "overlaps the directory");
     patched("wrong checksum", entry, "a/data/0", 16, (bytes)B("\1\2\3\4"),
-            "\"0\" has a wrong checksum: the file is damaged");
+            "\"0\" has a wrong checksum; the file is damaged");
     patched("wrong checksum of the pickle", entry, "a/data.pkl", 16, (bytes)B("\1\2\3\4"), "\"data.pkl\" has a wrong");
     patched("damaged values", local_header, "a/data/0", 40, (bytes)B("\1"), "\"0\" has a wrong checksum");
     patched("no pickle", entry, "a/data.pkl", 46, (bytes)B("a/dota.pkl"), "without data.pkl");
@@ -492,7 +492,7 @@ static void test_zip_others(void **state) {
     text_free(&order.file);
 }
 
-/* Two storages at one place. */
+/* Two storages at the same offset. */
 static void test_zip_overlap(void **state) {
     static const char pickle[] = DICT(A VIEW(STORAGE("0", "K\2"), "K\0", ")", ")") TEXT("\1", "b")
                                       VIEW(STORAGE("1", "K\2"), "K\0", ")", ")"));
@@ -572,31 +572,31 @@ static void test_zip64(void **state) {
 static const bad_row BAD_STREAMS[] = {
     {"a plain pickle", B("\x80\2}."), "a plain Python pickle of a dict, not a file of torch.save"},
     {"a plain pickle of a class", B("\x80\4\x8c\1a\x8c\1b\x93)R."), "a plain Python pickle of an object of class a.b"},
-    {"only the magic number", B("\x80\2\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19."), "it ends early"},
+    {"only the magic number", B("\x80\2\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19."), "the pickle ends early"},
     {"another number", B("\x80\2\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x1a."),
      "a plain Python pickle of an integer"},
-    {"no object", B(MAGIC FACTS), "it ends early"},
-    {"no keys", B(MAGIC FACTS OBJECT), "it ends early"},
+    {"no object", B(MAGIC FACTS), "the pickle ends early"},
+    {"no keys", B(MAGIC FACTS OBJECT), "the pickle ends early"},
     {"keys no list", B(MAGIC FACTS OBJECT "\x80\2N."), "the list of storages is missing"},
     {"no values", B(MAGIC FACTS OBJECT KEYS), "the file ends early"},
     {"values cut off", B(MAGIC FACTS OBJECT KEYS "\2\0\0\0\0\0\0\0" "\0\0\0\x3f"), "more than the file holds"},
-    {"a strange count", B(MAGIC FACTS OBJECT KEYS "\1\0\0\0\0\0\0\0" "\0\0\0\x3f"), "has 4 bytes, its tensors say 8"},
+    {"a strange count", B(MAGIC FACTS OBJECT KEYS "\1\0\0\0\0\0\0\0" "\0\0\0\x3f"), "4 bytes, but its tensors need 8"},
     {"count -1", B(MAGIC FACTS OBJECT KEYS "\xff\xff\xff\xff\xff\xff\xff\xff"), "more than the file holds"},
     {"a strange key", B(MAGIC FACTS OBJECT "\x80\2](" TEXT("\1", "7") "e." TWO), "a key that no tensor uses"},
     {"a key that is a number", B(MAGIC FACTS OBJECT "\x80\2](K\1e." TWO), "a key that no tensor uses"},
-    {"a key twice", B(MAGIC FACTS OBJECT "\x80\2](" TEXT("\1", "0") TEXT("\1", "0") "e." TWO TWO), "has \"0\" twice"},
+    {"a key twice", B(MAGIC FACTS OBJECT "\x80\2](" TEXT("\1", "0") TEXT("\1", "0") "e." TWO TWO), "names \"0\" twice"},
     {"a key missing", B(MAGIC FACTS OBJECT "\x80\2]."), "the values of storage \"0\" are missing"},
 };
 
 static const bad_row BAD_FILES[] = {
     {"empty", B(""), "the file is empty"},
-    {"zeros", B("\0\0\0\0\0\0\0\0\0\0\0\0"), "the file starts with zeros only"},
+    {"zeros", B("\0\0\0\0\0\0\0\0\0\0\0\0"), "the file begins with nothing but zeros"},
     {"LFS", B("version https://git-lfs.github.com/spec/v1\noid sha256:1\n"), "a Git LFS pointer"},
     {"HTML", B("<!DOCTYPE html><html>"), "a web page"},
     {"html", B("<html><body>404"), "a web page"},
     {"XML", B("<?xml version=\"1.0\"?><Error>"), "a web page"},
-    {"JSON", B("{\"weight_map\": {}}"), "JSON text, perhaps an index"},
-    {"JSON with a brace where safetensors has one", B("{\"meta\":{}}"), "JSON text, perhaps an index"},
+    {"JSON", B("{\"weight_map\": {}}"), "JSON text, perhaps the index"},
+    {"JSON with a brace where safetensors has one", B("{\"meta\":{}}"), "JSON text, perhaps the index"},
     {"gzip", B("\x1f\x8b\x08\0\0\0\0\0\0"), "gzip data; unpack it first"},
     {"7z", B("7z\xbc\xaf\x27\x1c\0\4"), "a 7z archive; unpack it first"},
     {"xz", B("\xfd" "7zXZ\0\0\4"), "xz data; unpack it first"},
@@ -614,10 +614,10 @@ static const bad_row BAD_FILES[] = {
     {"empty zip", B("PK\5\6\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"), "an empty zip archive"},
     {"half a zip", B("PK\3\4\24\0\0\0\10\0abcdef"), "was it downloaded completely?"},
     {"text", B("These are not the weights."), "text; give the file"},
-    {"noise", B("\x99\1\2\3\4\5\6\7\1\2\3\4"), "not a known checkpoint (PyTorch"},
+    {"noise", B("\x99\1\2\3\4\5\6\7\1\2\3\4"), "the format is unknown; expected PyTorch"},
 
-    {"wts: no number of tensors", B("0\n"), "does not start with the number of tensors"},
-    {"wts: too many", B("99999999999\n"), "does not start with the number of tensors"},
+    {"wts: no number of tensors", B("0\n"), "does not begin with the number of tensors"},
+    {"wts: too many", B("99999999999\n"), "does not begin with the number of tensors"},
     {"wts: a tensor missing", B("2\na 1 0\n"), "tensor 1 is missing"},
     {"wts: no count", B("1\na\n"), "tensor \"a\" has no number of values"},
     {"wts: a count that is none", B("1\na x 0\n"), "tensor \"a\" has no number of values"},
@@ -626,10 +626,10 @@ static const bad_row BAD_FILES[] = {
     {"wts: absurd count", B("1\na 1099511627776 0\n"), "value 1 of 1099511627776"},
     {"wts: no hexadecimal", B("1\na 2 0 xyz\n"), "value 1 of 2 is not a hexadecimal word"},
     {"wts: nine digits", B("1\na 1 123456789\n"), "value 0 of 1 is not a hexadecimal word"},
-    {"wts: more text", B("1\na 1 0\nb"), "text follows the last of 1 tensors"},
+    {"wts: more text", B("1\na 1 0\nb"), "text follows the last of 1 tensor"},
     {"wts: a name twice", B("2\na 1 0\na 1 0\n"), "two tensors are named \"a\""},
 
-    {"safetensors: header too long", B("\xff\0\0\0\0\0\0\0{}"), "a safetensors header of 255 bytes in a file of 10"},
+    {"safetensors: header too long", B("\xff\0\0\0\0\0\0\0{}"), "255 bytes, but the file has 10"},
     {"safetensors: no JSON", B("\2\0\0\0\0\0\0\0{]"), "safetensors header: line 1"},
     {"safetensors: no tensors", B("\2\0\0\0\0\0\0\0{}"), "no tensors"},
 };
@@ -652,21 +652,21 @@ static text safetensors(const char *json, size_t data) {
 
 static void test_safetensors(void **state) {
     static const struct { const char *what, *json, *message; } rows[] = {
-        {"unknown dtype", "{'a':{'dtype':'F7','shape':[2],'data_offsets':[0,8]}}", "an unknown dtype (tensor \"a\")"},
-        {"too few bytes", "{'a':{'dtype':'F32','shape':[3],'data_offsets':[0,8]}}", "do not fit its shape"},
-        {"backwards", "{'a':{'dtype':'F32','shape':[2],'data_offsets':[8,0]}}", "do not fit its shape"},
-        {"past the end", "{'a':{'dtype':'F32','shape':[2],'data_offsets':[8,16]}}", "reach past the end"},
-        {"no dtype", "{'a':{'shape':[2],'data_offsets':[0,8]}}", "each tensor has dtype, shape and data_offsets"},
-        {"two dtypes", "{'a':{'dtype':'F32','dtype':'F32','shape':[2],'data_offsets':[0,8]}}", "each tensor has dtype"},
-        {"a strange field", "{'a':{'type':'F32','shape':[2],'data_offsets':[0,8]}}", "each tensor has dtype"},
-        {"one offset", "{'a':{'dtype':'F32','shape':[2],'data_offsets':[8]}}", "each tensor has dtype"},
+        {"unknown dtype", "{'a':{'dtype':'F7','shape':[2],'data_offsets':[0,8]}}", "unknown dtype (tensor \"a\")"},
+        {"too few bytes", "{'a':{'dtype':'F32','shape':[3],'data_offsets':[0,8]}}", "do not match its shape"},
+        {"backwards", "{'a':{'dtype':'F32','shape':[2],'data_offsets':[8,0]}}", "do not match its shape"},
+        {"past the end", "{'a':{'dtype':'F32','shape':[2],'data_offsets':[8,16]}}", "extend past the end"},
+        {"no dtype", "{'a':{'shape':[2],'data_offsets':[0,8]}}", "expected dtype, shape and data_offsets"},
+        {"two dtypes", "{'a':{'dtype':'F32','dtype':'F32','shape':[2],'data_offsets':[0,8]}}", "expected dtype, shape"},
+        {"a strange field", "{'a':{'type':'F32','shape':[2],'data_offsets':[0,8]}}", "expected dtype, shape"},
+        {"one offset", "{'a':{'dtype':'F32','shape':[2],'data_offsets':[8]}}", "expected dtype, shape"},
         {"three offsets", "{'a':{'dtype':'F32','shape':[2],'data_offsets':[0,8,9]}}", "the list is too long"},
         {"nine sides", "{'a':{'dtype':'F32','shape':[1,1,1,1,1,1,1,1,1],'data_offsets':[0,4]}}",
          "the list is too long"},
         {"half a side", "{'a':{'dtype':'F32','shape':[2.5],'data_offsets':[0,8]}}", "a whole number (tensor \"a\")"},
         {"a negative side", "{'a':{'dtype':'F32','shape':[-2],'data_offsets':[0,8]}}", "a whole number (tensor \"a\")"},
         {"an enormous side", "{'a':{'dtype':'F32','shape':[9007199254740992,9007199254740992],'data_offsets':[0,8]}}",
-         "do not fit its shape"},
+         "do not match its shape"},
         {"text after it", "{'a':{'dtype':'F32','shape':[2],'data_offsets':[0,8]}}x", "text after the end"},
         {"the same name twice", "{'a':{'dtype':'F32','shape':[1],'data_offsets':[0,4]},"
          "'a':{'dtype':'F32','shape':[1],'data_offsets':[4,8]}}", "two tensors are named \"a\""},
@@ -702,7 +702,7 @@ static text wts_file(void) {
     return t;
 }
 
-/* A tar header and its content, filled up to a block. */
+/* Appends a tar header and its content, padded to a block. */
 static void tar_add(text *t, const char *name, const void *data, size_t size) {
     char header[512] = {0};
     snprintf(header, 100, "%s", name);
@@ -735,15 +735,15 @@ static void test_tar(void **state) {
         {"no number of storages", {B("\x80\2N."), B(""), B("")}, "the number of storages or tensors is missing"},
         {"minus one storage", {B("\x80\2" MINUS "."), B(""), B("")}, "the number of storages or tensors is missing"},
         {"storage without key", {B("\x80\2K\1." "\x80\2(NNNt."), B(""), B("")}, "has no key"},
-        {"storage without type", {B("\x80\2K\1." "\x80\2(K\5NNt."), B(""), B("")}, "of an unknown type"},
+        {"storage without type", {B("\x80\2K\1." "\x80\2(K\5NNt."), B(""), B("")}, "a storage has an unknown type"},
         {"storage cut off",
          {B("\x80\2K\1." "\x80\2(K\5Nctorch\nFloatStorage\nt." "\2\0\0\0\0\0\0\0" "abc"), B(""), B("")},
          "more than the file holds"},
         {"two storages of one key", {B("\x80\2K\2." "\x80\2(K\5Nctorch\nFloatStorage\nt." TWO
          "\x80\2(K\5Nctorch\nFloatStorage\nt." TWO "\x80\2]."), B(""), B("")}, "two storages have the key \"5\""},
         {"storages in storages", {B("\x80\2K\0." "\x80\2](Ne."), B(""), B("")}, "parts of others are not supported"},
-        {"no list at the end", {B("\x80\2K\0."), B(""), B("")}, "it ends early"},
-        {"no tensors", {B(TAR_STORAGES), B(""), B("")}, "it ends early"},
+        {"no list at the end", {B("\x80\2K\0."), B(""), B("")}, "the pickle ends early"},
+        {"no tensors", {B(TAR_STORAGES), B(""), B("")}, "the pickle ends early"},
         {"tensor of another storage", {B(TAR_STORAGES), B("\x80\2K\1." "\x80\2(K\7K\6Nt."), B("")},
          "tensor 7 has no storage"},
         {"tensor without shape", {B(TAR_STORAGES), B(TAR_TENSOR "\1\0"), B("")}, "the list of tensors ends early"},
@@ -753,8 +753,8 @@ static void test_tar(void **state) {
          {B(TAR_STORAGES), B("\x80\2K\2." "\x80\2(K\7K\5Nt." ONE_SIDE "\x80\2(K\7K\5Nt." ONE_SIDE),
          B("")}, "two tensors have the key \"7\""},
         {"tensor past the end", {B(TAR_STORAGES), B(TAR_TENSOR "\1\0\0\0\0\0\0\0" "\3\0\0\0\0\0\0\0" "\1\0\0\0\0\0\0\0"
-         "\0\0\0\0\0\0\0\0"), B(TAR_PICKLE)}, "12 bytes from byte 0 on, its storage has 8"},
-        {"no object", {B(TAR_STORAGES), B(TAR_TENSOR ONE_SIDE), B("")}, "it ends early"},
+         "\0\0\0\0\0\0\0\0"), B(TAR_PICKLE)}, "12 bytes from byte 0 on, but its storage has 8"},
+        {"no object", {B(TAR_STORAGES), B(TAR_TENSOR ONE_SIDE), B("")}, "the pickle ends early"},
         {"an object without tensors", {B(TAR_STORAGES), B(TAR_TENSOR ONE_SIDE), B("\x80\2}.")}, "no tensors"},
         {"a tensor of another name", {B(TAR_STORAGES), B(TAR_TENSOR ONE_SIDE), B("\x80\2}(" A "K\10Qu.")},
          "no tensors"},
@@ -777,7 +777,7 @@ static void test_tar(void **state) {
     refused("tar: cut off", file.s, file.len, "tar member \"pickle\" is cut off");
     text_free(&file);
     tar_add(&file, "photo.jpg", "abc", 3);
-    refused("another tar", file.s, file.len, "without the member \"storages\", so not a checkpoint");
+    refused("another tar", file.s, file.len, "without the member \"storages\", so it is not a checkpoint");
     text_free(&file);
 }
 

@@ -1,5 +1,5 @@
-/* Names of tensors: every layout's names become torchvision's, prefixes and wrappers are found, origins give their
-   preset, what cannot be expressed is refused by name. Shapes and values do not matter here: each tensor is one float.
+/* Names of tensors: every layout's names become torchvision's; prefixes and wrappers are found; origins determine the
+   preset; what cannot be expressed is refused by name. Shapes and values do not matter here: each tensor is one float.
 
    cc -std=c99 -D_GNU_SOURCE -O1 -I. -Itools tests/tools/weights/t_dialects.c tools/weights/dialects.c
       tools/weights/checkpoint.c tools/weights/checkpoint_open.c tools/base/crc32.c tools/base/file_kind.c
@@ -62,7 +62,7 @@ static const spelling LUKEMELAS = {
     {"_depthwise_conv", "_bn1", "_se_reduce", "_se_expand", "_project_conv", "_bn2"},
     {"_expand_conv", "_bn0", "_depthwise_conv", "_bn1", "_se_reduce", "_se_expand", "_project_conv", "_bn2"}};
 
-/* Tensors of an EfficientNet whose stages have so many blocks. */
+/* The tensors of an EfficientNet with these numbers of blocks in its stages. */
 static void efficientnet(names *n, const spelling *s, const int *stages) {
     char block[40];
     add(n, "%s.weight", s->stem[0]);
@@ -136,7 +136,7 @@ static int teardown(void **state) {
     return 0;
 }
 
-/* A safetensors file with these tensors, tensor i holding the float i. */
+/* A safetensors file with these tensors; tensor i holds the float i. */
 static text file_of(const names *n, const char *prefix, const char *const *more) {
     text json = TEXT_INIT, out = TEXT_INIT;
     int i = 0;
@@ -179,7 +179,7 @@ static void forget(found *f) {
     text_free(&f->why);
 }
 
-/* Each name of `from` must become the one at the same place in `to`. */
+/* Checks that each name of `from` becomes the name at the same index in `to`. */
 static void maps(const char *what, const names *from, const names *to, const char *network_name, const char *layout) {
     static const char *const prefixes[] = {"", "module.", "a.b.c."};
     for (int p = 0; p < 3; p++) {
@@ -236,7 +236,7 @@ static void test_layouts(void **state) {
     maps("children of EfficientNet", &n, &b0_names, "efficientnet_b0", "EfficientNet as Sequential(*children())");
 }
 
-/* Tensors besides the trunk, and what becomes of them. */
+/* Tensors in addition to the trunk, and the expected mapping. */
 typedef struct origin_row {
     const char *prefix;
     const char *more[4];
@@ -289,7 +289,7 @@ static void test_origins(void **state) {
     }
 }
 
-/* timm's names do not tell whether padding is TensorFlow's; that must come from elsewhere. */
+/* timm's names do not reveal whether padding is TensorFlow's, so something else must. */
 static void test_twins(void **state) {
     static const struct { const char *file, *asked; int ambiguous; } rows[] = {
         {"best.pth", NULL, 1}, {"tf_efficientnet_b0.pth", NULL, 0}, {"efficientnet_b0_ra-3dd342df.pth", NULL, 0},
@@ -338,7 +338,7 @@ static void test_strangers(void **state) {
         {"visual.transformer.resblocks.0.ln_1.weight", "CLIP"}, {"base.cls_token", "a vision transformer"},
         {"blocks.0.attn.qkv.weight", "a vision transformer"}, {"conv2.0.gate.fc1.weight", "OSNet"},
         {"layer1.0.prelu.weight", "an ArcFace ResNet"}, {"repeat_1.0.branch0.conv.weight", "FaceNet"},
-        {"blocks.0.0.conv.weight", "EfficientNetV2 (MiewID is one)"}, {"features.denseblock1.x", "DenseNet"},
+        {"blocks.0.0.conv.weight", "EfficientNetV2 (such as MiewID)"}, {"features.denseblock1.x", "DenseNet"},
         {"stage2.0.branches.0.0.conv1.weight", "HRNet"}, {"stages.0.blocks.0.gamma", "ConvNeXt"},
         {"downsample_layers.0.0.weight", "ConvNeXt"}, {"Mixed_5b.x", "Inception"},
         {"features.1.conv.0.0.weight", "MobileNetV2"}, {"features.1.block.0.0.weight", "MobileNetV3"},
@@ -346,8 +346,7 @@ static void test_strangers(void **state) {
         {"features.1.0.block.0.0.weight", "EfficientNetV2"}, {"features.1.0.layer_scale", "ConvNeXt"},
         {"features.3.squeeze.weight", "SqueezeNet"}, {"stage2.0.branch1.0.weight", "ShuffleNetV2"},
         {"trunk_output.block1.x", "RegNet"}, {"layer3.22.conv1.weight", "ResNet-101"}, {"features.0.weight", "VGG"},
-        {"layer4.0.conv1.weight", "ResNet-18 or ResNet-34"}, {"a", "its 1 tensor names (\"a\", ...) match no known "
-                                                                   "network"},
+        {"layer4.0.conv1.weight", "ResNet-18 or ResNet-34"}, {"a", "no known network matches its 1 tensor name"},
     };
     static const names none = {{{0}}, 0};
     (void)state;
@@ -371,16 +370,17 @@ static void test_problems(void **state) {
     assert_says(f.m.problem.s, "is missing");
     forget(&f);
 
-    const char *twice[] = {"ema.conv1.weight", NULL}; /* not the trunk's prefix: only unknown */
+    const char *twice[] = {"ema.conv1.weight", NULL}; /* does not have the trunk's prefix, so it is only unknown */
     f = look(&r50_names, "model.", twice, NULL, "x");
     assert_int_equal(f.m.by_fate[FATE_UNKNOWN], 1);
     forget(&f);
     const char *both[] = {"layer1.0.conv1.weight", NULL};
     f = look(&r50_names, "model.", both, NULL, "x");
-    assert_says(f.m.problem.s, "\"layer1.0.conv1.weight\" and \"model.layer1.0.conv1.weight\" both are");
+    assert_says(f.m.problem.s, "\"layer1.0.conv1.weight\" and \"model.layer1.0.conv1.weight\" both map to "
+                               "layer1.0.conv1.weight");
     forget(&f);
     f = look(&r50_names, "", NULL, "efficientnet_b0", "x");
-    assert_true(f.good && f.m.by_fate[FATE_USED] == 0); /* requested by name: there is a report */
+    assert_true(f.good && f.m.by_fate[FATE_USED] == 0); /* requested by name, so there is a report */
     assert_says(f.m.problem.s, "efficientnet_b0 has no such layer; the file holds another network");
     forget(&f);
 }
