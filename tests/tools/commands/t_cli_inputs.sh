@@ -91,7 +91,7 @@ says 'folder.png: no images in this folder'
 says 'nothing-here: no images in this folder'
 says '14 of 15 inputs failed'
 embed 2 nothing-here
-says 'all 1 inputs failed'
+says 'the only input failed'
 embed 2 --max-pixels 1199 one.png -o none.jsonl
 says 'over the limit of 1199'
 printf 'evil\033[31m.png' >name
