@@ -31,8 +31,8 @@ typedef struct pair_rules {
 int pairs_of_set(labelled_pairs *p, const eval_set *set, const pair_rules *o);
 
 /* A table with the columns first,second,same (1 or 0). Paths are relative to root (NULL: they are used unchanged). The
-   pictures become labels, and pairs marked as the same join them to identities. pair_table_read returns 0 after saying
-   what is wrong. */
+   pictures become labels, and pairs marked as the same join them to identities. pair_table_read returns 0 after
+   reporting an error. */
 typedef struct pair_table {
     size_t (*at)[2]; /* indices into the labels */
     size_t count, cap;

@@ -77,7 +77,7 @@ static void two_roots(const known_crops *k, uint32_t a, uint32_t b, uint32_t out
     out[0] = x < y ? x : y, out[1] = x < y ? y : x;
 }
 
-/* Finds both crops of a decided pair; returns 0 when one of them belongs to another file. */
+/* Finds both crops of a decided pair; returns 0 if one of them belongs to another file. */
 static int both_rows(const crops *c, const decided_pair *p, uint32_t out[2]) {
     size_t a = crops_find(c, p->a), b = crops_find(c, p->b);
     out[0] = (uint32_t)a, out[1] = (uint32_t)b;

@@ -78,7 +78,7 @@ static void widen(int *from, int *to, double value) {
     if (ceil(at) > *to) *to = (int)ceil(at);
 }
 
-/* 0 when there is nothing to show. */
+/* 0 if there is nothing to show. */
 static int span(const bench_page *p, const bench_batch *b, plane *a) {
     a->x_from = a->y_from = 99, a->x_to = a->y_to = -99;
     for (size_t i = 0; i < b->count; i++) {

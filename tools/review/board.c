@@ -40,7 +40,7 @@ static int is_known(const board *b, const char *id) {
     return bsearch(&id, b->sorted, b->r.groups->rows, sizeof *b->sorted, by_bytes) != NULL;
 }
 
-/* Returns 0 after saying what is wrong. */
+/* Returns 0 after reporting an error. */
 static int open_journal(board *b) {
     text why = TEXT_INIT;
     decision_state state;

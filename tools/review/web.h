@@ -31,7 +31,7 @@ typedef void (*web_fn)(void *user, const web_request *r, web_reply *out);
 typedef struct web web;
 
 /* fd listens, and is closed by this. max_body: bytes; what is larger is refused with 413 before it is asked for. NULL
-   after saying what is wrong. */
+   after reporting an error. */
 web *web_start(int fd, int threads, size_t max_body, web_fn answer, void *user);
 /* When it returns, no request is being answered any more. NULL is allowed. */
 void web_stop(web *w);

@@ -17,7 +17,7 @@ typedef struct http_request {
     long long timeout_us; /* of requests that give none; 0: none */
 } http_request;
 
-/* NULL after saying what is wrong; the sockets are closed then, too. */
+/* NULL after reporting an error; the sockets are closed then, too. */
 http *http_start(const http_request *r);
 /* Requests that were received and not yet answered. */
 int http_pending(const http *h);

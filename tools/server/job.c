@@ -103,7 +103,7 @@ static int is_over(job *j) {
     return failed(j);
 }
 
-/* Adds the job's images to those that its models have to do with, or takes them off again. Returns 0 when they were too
+/* Adds the job's images to those that its models have to do with, or takes them off again. Returns 0 if they were too
    many already: what could not be computed soon is not even decoded. */
 static int count_images(job *j, int add) {
     int n = (int)j->answer.n, room = 1;

@@ -34,7 +34,7 @@ typedef struct job_result {
     int dim;
 } job_result;
 
-/* NULL when memory runs out. It counts as one that is not over until it is freed. */
+/* NULL if memory runs out. It counts as one that is not over until it is freed. */
 job *job_create(service *s);
 /* On one of the service's threads, on which it works, too. `done` is called in any case, perhaps before this
    returns. */

@@ -19,7 +19,7 @@ struct pool {
     pthread_t thread[];
 };
 
-/* Waits for the next task; NULL when there will be no more. */
+/* Waits for the next task; NULL if there will be no more. */
 static pool_task *next_task(pool *p) {
     pool_task *task = NULL;
     pthread_mutex_lock(&p->lock);

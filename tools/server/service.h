@@ -56,7 +56,7 @@ typedef struct service {
     double started;
 } service;
 
-/* Opens everything. Returns 0 after saying what is wrong; close it in any case. */
+/* Opens everything. Returns 0 after reporting an error; close it in any case. */
 int service_open(service *s, const service_request *r);
 /* No job may be running. */
 void service_close(service *s);

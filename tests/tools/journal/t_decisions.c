@@ -105,7 +105,7 @@ static const struct {
     {"{\"seq\": 1, \"crops\": [\"a\", \"b\"], " REST, "line 1: \"what\" is missing"},
     {"{\"seq\": 1, \"what\": \"Same\", \"crops\": [\"a\", \"b\"], " REST,
      "line 1: \"what\": must be same, different, not a crop, name or undo"},
-    {"{\"seq\": 1, \"what\": 1, \"crops\": [\"a\", \"b\"], " REST, "line 1: \"what\": a string is expected here"},
+    {"{\"seq\": 1, \"what\": 1, \"crops\": [\"a\", \"b\"], " REST, "line 1: \"what\": expected a string"},
     {"{\"seq\": 1, \"what\": \"same\", " REST, "line 1: \"crops\" is missing"},
     {"{\"seq\": 1, \"what\": \"same\", \"crops\": [\"a\"], " REST,
      "line 1: \"crops\": \"same\" needs at least 2, but there is 1"},
@@ -113,7 +113,7 @@ static const struct {
      "line 1: \"crops\": \"not a crop\" needs at least 1, but there are 0"},
     {"{\"seq\": 1, \"what\": \"same\", \"crops\": [\"a\", \"a\"], " REST, "line 1: \"crops\": an id is given twice"},
     {"{\"seq\": 1, \"what\": \"same\", \"crops\": [\"a\", \"\"], " REST, "line 1: \"crops\": an id is empty"},
-    {"{\"seq\": 1, \"what\": \"same\", \"crops\": [\"a\", 2], " REST, "line 1: \"crops\": a string is expected here"},
+    {"{\"seq\": 1, \"what\": \"same\", \"crops\": [\"a\", 2], " REST, "line 1: \"crops\": expected a string"},
     {"{\"seq\": 1, \"what\": \"same\", \"crops\": \"a\", " REST,
      "line 1: \"crops\": expected an array [ … ]"},
     {"{\"seq\": 1, \"name\": \"x\", " SAME, "line 1: \"name\" is not allowed for \"same\""},
@@ -143,7 +143,7 @@ static const struct {
      "\"models\": [\"0123\"]", "line 1: \"models\": expected a fingerprint of 32 hexadecimal digits"},
     {"{\"seq\": 1, \"what\": \"not a crop\", \"crops\": [\"a\"], \"by\": \"x\", \"when\": \"2026-05-31T00:00Z\", "
      "\"models\": [\"" PRINT "\", \"" PRINT "\", \"" PRINT "\"]", "line 1: \"models\": more than two models"},
-    {"{\"seq\": 1, {}, " SAME, "line 1: a string is expected here"},
+    {"{\"seq\": 1, {}, " SAME, "line 1: expected a string"},
     {"{\"seq\": 1 " SAME, "line 1: expected a comma"},
     {"{\"seq\": 1}, " SAME, "line 1: text after the end of the value"},
 };

@@ -124,7 +124,7 @@ check 'an older file does not say: no word' sh -c "! grep decoded '$err'"
 run 0 embed -m b0.safetensors --size 32x32 --shard 1/2 small -o one.npy
 run 0 embed -m b0.safetensors --size 32x32 --shard 2/2 --jpeg stb small -o two.npy
 run 2 merge one.npy two.npy -o both.npy
-says 'another decoder of JPEG files'
+says 'has a different JPEG decoder than one.npy, so they are not shards of one run'
 run 0 embed -m b0.safetensors --size 32x32 --shard 2/2 small -o two.npy
 run 0 merge one.npy two.npy -o both.npy
 same both.npy auto.npy

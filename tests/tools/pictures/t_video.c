@@ -423,7 +423,7 @@ static void test_streams(void **state) {
         assert_int_equal(f.width, r.stream ? 64 : 160);
         video_close(v);
     }
-    refused(&r, "it has no video stream 2: it has 2, from 0");
+    refused(&r, "it has no video stream 2; it has 2, numbered from 0");
 }
 
 /* A playlist inside a file causes no network requests. */
@@ -440,7 +440,7 @@ static void test_too_large(void **state) {
     video_end end;
     (void)state;
     video_request r = {.path = video_path("gop.mp4"), .max_pixels = 160 * 120 - 1};
-    refused(&r, "a frame has 160 x 120 pixels, which is more than --max-pixels 19199");
+    refused(&r, "a frame has 160 x 120 pixels, more than --max-pixels 19199");
     r.max_pixels++;
     video *v = opened(&r);
     assert_int_equal(count_rest(v, &end, &why), 75);
@@ -472,7 +472,7 @@ static void test_killed(void **state) {
     assert_int_equal(kill(v->ffmpeg.pid, SIGKILL), 0);
     assert_true(count_rest(v, &end, &why) < 150);
     assert_int_equal(end, VIDEO_BROKEN_OFF);
-    assert_says_all(why.s, "ffmpeg was ended by signal 9");
+    assert_says_all(why.s, "ffmpeg was killed by signal 9");
     video_close(v);
     text_free(&why);
 }
@@ -528,14 +528,14 @@ static void test_hangs(void **state) {
     strcpy(middle, video_script("middle", "ffmpeg \"$@\" & trap '' TERM; sleep 1; kill -STOP $!; sleep 1000"));
     video_request r = {.path = video_path("gop.mp4"), .program = hang, .timeout = 0.3};
     double begun = clock_seconds();
-    refused(&r, "no frame came from ffmpeg for 0.3 seconds");
+    refused(&r, "no frame for 0.3 seconds");
     assert_true(clock_seconds() - begun < 5);
     r.path = video_path("long.mp4"), r.program = middle, r.timeout = 1.5;
     video *v = opened(&r);
     sleep(2); /* it stands still now, with what the pipes hold */
     assert_true(count_rest(v, &end, &why) < 150);
     assert_int_equal(end, VIDEO_BROKEN_OFF);
-    assert_says_all(why.s, "no frame came from ffmpeg for 1.5 seconds");
+    assert_says_all(why.s, "ffmpeg sent no frame for 1.5 seconds");
     video_close(v);
     text_free(&why);
 }
@@ -545,25 +545,25 @@ static void test_strange_ffmpeg(void **state) {
     (void)state;
     video_request r = {.path = strcpy(path, video_path("gop.mp4"))};
     r.program = video_script("nonsense", "echo hello >&3; sleep 1000");
-    refused(&r, "ffmpeg printed something unexpected: hello");
+    refused(&r, "unexpected output from ffmpeg: hello");
     r.program = video_script("endless", "tr '\\0' x </dev/zero >&3");
     r.timeout = 1;
-    refused(&r, "no frame came from ffmpeg"); /* nothing that ends */
+    refused(&r, "ffmpeg sent no frame for 1 seconds"); /* nothing that ends */
     r.program = video_script("talks", "yes '[x @ 0x1] [error] no' | head -n 100000 >&2; exit 3");
     refused(&r, "ffmpeg failed: no");
     r.program = video_script("mute", "exit 1");
-    refused(&r, "ffmpeg failed: it does not say why");
+    refused(&r, "ffmpeg failed: no reason given");
     r.program = video_script("empty", "exit 0");
     refused(&r, "it has no frames");
     r.program = video_script("two", NUMBER_0 "printf '#tb 0: 1/25\\n0, 0, 0, 1, 8, 0x1\\n' >&3\n"
                                     "printf '#tb 0: 1/25\\n0, 1, 1, 1, 8, 0x1\\n' >&4; sleep 1000");
-    refused(&r, "a frame that is two");
+    refused(&r, "a frame's width and height disagree");
     r.program = video_script("short", NUMBER_0 "printf '#tb 0: 1/25\\n0, 0, 0, 1, 8, 0x1\\n' >&3\n"
                                       "printf '#tb 0: 1/25\\n0, 0, 0, 1, 8, 0x1\\n' >&4; printf 12345");
-    refused(&r, "it ends within a frame");
+    refused(&r, "it ends in the middle of a frame");
     r.program = video_script("huge", NUMBER_0 "printf '#tb 0: 1/25\\n0, 0, 0, 1, 99999999, 0x1\\n' >&3\n"
                                      "printf '#tb 0: 1/25\\n0, 0, 0, 1, 8, 0x1\\n' >&4; sleep 1000");
-    refused(&r, "a frame that is two");
+    refused(&r, "a frame's width and height disagree");
 }
 
 /* Pixels before what tells of them: of one frame, of one that is larger than the one before, of two at a time. */
@@ -646,7 +646,7 @@ static void test_versions(void **state) {
         video_close(v);
     }
     r.program = video_script("ancient", ancient);
-    refused(&r, "ffmpeg 4.2.2 does not support what is needed (noautoscale): 4.4 or newer is needed");
+    refused(&r, "ffmpeg 4.2.2 does not support what is needed (noautoscale); install 4.4 or newer");
 }
 
 static void test_interrupted(void **state) {
