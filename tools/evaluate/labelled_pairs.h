@@ -24,7 +24,7 @@ typedef struct pair_rules {
     reid_isa isa;
 } pair_rules;
 
-/* pairs_of_set and pairs_of_table return 0 after reporting that memory ran out, or silently when interrupted(); free p
+/* pairs_of_set and pairs_of_table return 0 after reporting that memory ran out, or silently if interrupted(); free p
    in any case. */
 
 /* Pairs every query with every gallery picture, but no picture with itself and no two distractors. */

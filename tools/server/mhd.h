@@ -1,5 +1,5 @@
-/* What the server and the review page have in common of libmicrohttpd: whether it is compiled in, the checks of a body
-   that a client announces, and responses. */
+/* The use of libmicrohttpd that the server and the review page share: whether it is compiled in, checks of an announced
+   body, and responses. */
 #ifndef REID_TOOLS_MHD_H
 #define REID_TOOLS_MHD_H
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINES = 2 }; /* the urgent ones, the others */
+enum { LINES = 2 }; /* urgent tasks, other tasks */
 
 struct pool {
     pthread_mutex_t lock;

@@ -159,7 +159,7 @@ static int flat_values(reading *p, size_t *found, int depth) {
     return !p->j.error[0];
 }
 
-/* Reads "data" into r->own. The pictures' addresses are set at the end, when it does not grow any more. */
+/* Reads "data" into r->own. The pictures' addresses are set at the end, when it no longer grows. */
 static int values_from_json(reading *p, const tensor *t, size_t wanted) {
     infer_request *r = p->r;
     const json whole = p->j;
