@@ -34,8 +34,8 @@ typedef struct fit_scatter {
     double *between; /* (axes, axes) covariance of the individuals' means, each counted once, over individuals */
 } fit_scatter;
 
-/* Leaves out the rows of individuals with left_out[identity] set; NULL: uses all. Returns 0 after saying that there is
-   no memory, or silently if interrupted(); free it in any case. */
+/* Leaves out the rows of individuals with left_out[identity] set; NULL: uses all. Returns 0 after reporting that memory
+   ran out, or silently if interrupted(); free it in any case. */
 int fit_scatter_make(fit_scatter *s, const fit_space *space, const size_t *identity, size_t identities,
                      const char *left_out);
 void fit_scatter_free(fit_scatter *s);

@@ -249,7 +249,7 @@ static int learn_frame(video *v) {
     }
     const ffmpeg_frame *w = &widths->row[widths->first], *h = &heights->row[heights->first];
     if (!widths->num || w->pts != h->pts || w->size > 1 << 20 || h->size > 1 << 20)
-        return not_understood(v, "a frame's width and height disagree");
+        return not_understood(v, "an inconsistent frame size");
     v->frame.index = v->frames;
     v->frame.pts = w->pts, v->frame.num = widths->num, v->frame.den = widths->den;
     v->frame.seconds = (double)w->pts * (double)widths->num / (double)widths->den;

@@ -1,4 +1,4 @@
-/* t_stages.c: what --stats calls the bottleneck of a stream and what it advises, for numbers that have each of them.
+/* t_stages.c: the bottleneck and the advice of --stats, for times that lead to each of them.
 
    cc -std=c99 -D_GNU_SOURCE -O1 -I. -Itools tests/tools/embedding/t_stages.c tools/embedding/stream_stats.c
       tools/embedding/stages.c tools/pictures/turbojpeg.c tools/pictures/decoder_memory.c tools/pictures/jpeg.c

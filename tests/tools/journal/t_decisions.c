@@ -308,7 +308,7 @@ static const struct {
      "a contradiction: \"a\" and \"c\" are different " SAID "2), but also the same: \"a\" = \"b\" " SAID
      "1), \"b\" = \"d\" " SAID "4), \"d\" = \"c\" " SAID "3)"},
     {"name a Bob,name c Cid,same a b,same b c", "a=b a:Bob c:Cid ",
-     "a contradiction: \"a\" is called \"Bob\" " SAID "1) and \"c\" is called \"Cid\" " SAID
+     "a contradiction: \"a\" is named \"Bob\" " SAID "1) and \"c\" is named \"Cid\" " SAID
      "2), but they are the same: \"a\" = \"b\" " SAID "3), \"b\" = \"c\" " SAID "4)"},
     {"same a a", "", "\"crops\": an id is given twice"},
     {"undo 1", "", "\"undoes\": 1 is not an earlier line"},
@@ -375,7 +375,7 @@ static void test_contradicting_file(void **state) {
     put_lines(&file);
     if (!decisions_open(&d, path, 1, &why)) fail_msg("%s", why.s);
     told(&d, holds);
-    assert_says_all(holds, "a contradiction: \"a\" is called \"Bob\" " SAID "2) and \"b\" is called \"Cid\" " SAID
+    assert_says_all(holds, "a contradiction: \"a\" is named \"Bob\" " SAID "2) and \"b\" is named \"Cid\" " SAID
                            "3), but they are the same: \"a\" = \"b\" " SAID "1)");
     assert_int_equal(say(&d, "same c d", &why), -1);
     assert_int_equal(say(&d, "undo 3", &why), 1);
@@ -468,7 +468,7 @@ static void test_files(void **state) {
     assert_int_equal(rename(other, path), 0);
     assert_int_equal(say(&d, "same b c", &why), 1);
     assert_int_equal(chmod(path, 0666), 0);
-    cannot_open(0, "can be written by everybody: chmod o-w");
+    cannot_open(0, "is writable by everybody: chmod o-w");
     assert_int_equal(chmod(path, 0644), 0);
     assert_int_equal(truncate(path, 10), 0);
     assert_int_equal(say(&d, "same c d", &why), 0);

@@ -1,5 +1,5 @@
-/* t_detections.c: detections for videos in every format that is read: the boxes that come out, whose they are, and the
-   message for everything that is not as it should be.
+/* t_detections.c: detections for videos in every supported format: boxes, their owners, and the message for each kind
+   of invalid file.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. -Itools tests/tools/pictures/t_detections.c tools/pictures/detections.c
       tools/pictures/detection_list.c tools/pictures/detections_text.c tools/pictures/detections_json.c
@@ -18,7 +18,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-/* In a block of its own size, so that a sanitizer sees a byte read beyond it. */
+/* Reads a text in a block of its exact size, so that a sanitizer reports a read beyond it. */
 static int read_text(detections *d, const detections_request *r, const char *file, text *why) {
     text t = {malloc(strlen(file) + 1), strlen(file), strlen(file) + 1};
     memcpy(t.s, file, t.len + 1);
@@ -30,7 +30,7 @@ static int read_text(detections *d, const detections_request *r, const char *fil
 static const detections_request usual = {.path = "file", .video = "films/v.mp4", .only = 1, .first = -1,
                                          .min_conf = NAN};
 
-/* "frame x y w h score category" of each, with a ; behind it. */
+/* Writes "frame x y w h score category;" for each detection. */
 static void show(const detections *d, char *out, size_t size) {
     size_t n = 0;
     out[0] = 0;
@@ -120,7 +120,7 @@ static void test_requests(void **state) {
     r.first = 0, gives(&r, "5,-1,2,2,1,1,1,-1,-1,-1\n", "5 1 1 1 1 1 1;");
 }
 
-/* What the file says about the video. */
+/* The facts in a file about the video. */
 static void test_facts(void **state) {
     detections d;
     text why = TEXT_INIT;
