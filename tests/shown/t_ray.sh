@@ -62,7 +62,7 @@ status=$?
 check "the program ends with the status of reid merge (was $status)" [ $status = 1 ]
 check "the shard was begun twice, by two actors" [ "$(grep -c 'shard 1/3$' "$out")" = 2 ]
 check "and in another process" [ "$(pid_of 1/3)" != "$actor" ]
-says '[1-9] of 6 inputs were already done'
+says '[1-9] of 6 inputs already done'
 says '1 of 20 inputs failed'
 prints '^3 of 3 shards are done'
 check "the shards are removed" [ ! -e crops.npy.shards ]
@@ -84,7 +84,7 @@ wait_for 'an actor' begins # and is killed before it gets a shard
 kill -KILL "$actor"
 wait $driver
 check "started again (was $?)" [ -s crops.npy ]
-says 'inputs were already done'
+says 'inputs already done'
 for f in npy ids.txt meta.json; do same merged.$f crops.$f; done
 
 # Impossible requests are refused.

@@ -48,7 +48,7 @@ check "nothing is merged before all tasks are done" [ $? = 2 ]
 # shellcheck disable=SC2086
 task 2 3 $submit $slow -v
 check "requeued" [ $? = 0 ]
-says '[1-9] of 6 inputs were already done'
+says '[1-9] of 6 inputs already done'
 one_task 3
 check "the last" [ $? = 0 ]
 one_task 1

@@ -11,14 +11,14 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { ABOVE = 16 }; /* descriptors of ours from here on: no dup2 to a number below CHILD_PIPES can hit one */
+enum { ABOVE = 16 }; /* our descriptors start here, so that no dup2 to a number below CHILD_PIPES replaces one */
 
 static void close_fd(int *fd) {
     if (*fd >= 0) close(*fd);
     *fd = -1;
 }
 
-/* Moves a descriptor out of the way of the child's own; -1 when that cannot be. */
+/* Moves a descriptor out of the way of the child's descriptors; -1 on failure. */
 static int moved(int fd) {
     int to = fcntl(fd, F_DUPFD_CLOEXEC, ABOVE), error = errno;
     close(fd);
@@ -26,7 +26,7 @@ static int moved(int fd) {
     return to;
 }
 
-/* A pipe whose reading end does not wait. */
+/* Makes a pipe whose reading end does not block. */
 static int make_pipe(int *from, int *to) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) return 0;
@@ -35,13 +35,13 @@ static int make_pipe(int *from, int *to) {
     return *from >= 0 && *to >= 0 && fcntl(*from, F_SETFL, O_NONBLOCK) == 0;
 }
 
-/* --- between fork and exec: other threads' locks may be held for ever, so nothing here allocates ------------------ */
+/* --- between fork and exec: other threads' locks may be held forever, so nothing here allocates ------------------- */
 
-/* Ends with `parent`, which may have ended before this was asked for; the end that is told of is that of the thread
-   that has forked. */
+/* Makes the child end with `parent`; 0 if that has already ended. The system watches the thread that has forked, not
+   the process. */
 static int end_with(pid_t parent) { return prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == parent; }
 
-/* Its descriptors: end[n] for n, or /dev/null. */
+/* Sets the child's descriptors: end[n] for n, or /dev/null. */
 static int take_files(const int end[CHILD_PIPES]) {
     for (int n = 0; n < CHILD_PIPES; n++) {
         int fd = end[n] >= 0 ? end[n] : n < 3 ? open("/dev/null", O_RDWR) : n;
@@ -51,14 +51,14 @@ static int take_files(const int end[CHILD_PIPES]) {
     return 1;
 }
 
-/* Signals as a program expects them at its start. */
+/* Resets signals to what a program expects at its start. */
 static int take_signals(void) {
     sigset_t none;
     sigemptyset(&none);
     return signal(SIGPIPE, SIG_DFL) != SIG_ERR && sigprocmask(SIG_SETMASK, &none, NULL) == 0;
 }
 
-/* Becomes the program, or tells through `news` why not. */
+/* Becomes the program, or sends the error through `news`. */
 static void become(char *const *argv, pid_t parent, const int end[CHILD_PIPES], int news) {
     errno = 0;
     if (end_with(parent) && setpgid(0, 0) == 0 && take_files(end) && take_signals()) execvp(argv[0], argv);
@@ -67,9 +67,9 @@ static void become(char *const *argv, pid_t parent, const int end[CHILD_PIPES], 
     _exit(n == sizeof error ? 127 : 126);
 }
 
-/* --- on this side ------------------------------------------------------------------------------------------------- */
+/* --- the parent --------------------------------------------------------------------------------------------------- */
 
-/* What `news` says: 0 when it ends without a word, because the child is another program now; or an error. */
+/* Reads `news`: an error, or 0 if it ends without data, because the child has become the other program. */
 static int hear_error(int news) {
     int error = 0;
     ssize_t n;
@@ -78,7 +78,7 @@ static int hear_error(int news) {
     return n == 0 ? 0 : n == sizeof error ? error : EIO;
 }
 
-/* 0 or an error. fork, not posix_spawn, which can ask for no signal. */
+/* Returns 0 or an error. It uses fork because posix_spawn cannot set the signal at the parent's end. */
 static int spawn(child *c, char *const *argv, const int end[CHILD_PIPES]) {
     int ends[2], error;
     pid_t us = getpid();
@@ -117,7 +117,7 @@ int child_end(child *c, double seconds) {
     const struct timespec pause = {0, 2000000};
     double until = clock_seconds() + seconds;
     int status = 0, killed = 0;
-    if (c->pid == 0 && c->fd[0] == 0) return 0; /* a zeroed one: its descriptors are not ours */
+    if (c->pid == 0 && c->fd[0] == 0) return 0; /* a zeroed child has no descriptors */
     for (int n = 0; n < CHILD_PIPES; n++) close_fd(&c->fd[n]);
     while (c->pid > 0) {
         pid_t got = waitpid(c->pid, &status, killed ? 0 : WNOHANG);

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The first line of a small file of the system, without its line end. Returns 0 when it cannot be read. */
+/* Reads the first line of a small system file, without its line end. Returns 0 if that fails. */
 static int first_line(const char *path, char *line, size_t size) {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t n = fd < 0 ? -1 : read(fd, line, size - 1);
@@ -27,7 +27,7 @@ double container_cpus(void) {
     return quota > 0 && every > 0 ? quota / every : 0;
 }
 
-/* Bytes in a file of the container with one number; 0: no such file, or "max". */
+/* Reads a number of bytes from one of the container's files; 0 if the file is missing or says "max". */
 static double bytes_in(const char *path) {
     char line[64];
     double bytes;

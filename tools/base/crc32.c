@@ -2,7 +2,7 @@
 
 #include <pthread.h>
 
-static uint32_t table[8][256]; /* table[t][b]: what byte b does, t bytes before the end of a step */
+static uint32_t table[8][256]; /* table[t][b]: the effect of byte b, t bytes before the end of a step */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void make_table(void) {
@@ -19,7 +19,7 @@ static uint32_t little32(const unsigned char *p) {
     return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
-/* Eight tables, eight bytes a step. */
+/* Takes eight bytes per step, through eight tables. */
 uint32_t crc32_more(uint32_t crc, const void *bytes, size_t len) {
     const unsigned char *p = bytes;
     pthread_once(&once, make_table);

@@ -19,7 +19,7 @@ static int fail(csv *c, const char *what) {
     return 0;
 }
 
-/* After an opening quote, up to and with the closing one. */
+/* Reads a quoted field after its opening quote, up to and including the closing one. */
 static int quoted(csv *c) {
     while (c->at < c->len) {
         char byte = c->text[c->at++];
@@ -50,12 +50,12 @@ static int field(csv *c) {
     text_putc(&c->cells, 0);
     if (text_failed(&c->cells)) return fail(c, "out of memory");
     const char *cell = csv_field(c, c->count - 1);
-    /* An apostrophe is the mark that text_csv puts before what a spreadsheet would compute. */
+    /* text_csv puts an apostrophe before text that a spreadsheet would take for a formula. */
     if (!c->verbatim && *cell == '\'' && text_is_formula(cell)) c->start[c->count - 1]++;
     return 1;
 }
 
-/* Steps over LF, CRLF or CR; 0 when none of them is there. */
+/* Skips LF, CRLF or CR; returns 0 if there is none. */
 static int line_end(csv *c) {
     size_t from = c->at;
     if (c->at < c->len && c->text[c->at] == '\r') c->at++;
@@ -111,7 +111,7 @@ int csv_read(const csv_table *t, const text *file, text *why) {
     fields = c.count;
     while (!reason.len && csv_record(&c)) {
         if (c.count == fields) t->row(&c, column, t->user, &reason);
-        else text_printf(&reason, "%d fields where the header has %d", c.count, fields);
+        else text_printf(&reason, "%d field%s, but the header has %d", c.count, plural((size_t)c.count), fields);
     }
     if (c.error && !reason.len) text_puts(&reason, c.error);
     if (reason.len) text_printf(why, "line %zu: %s", c.line ? c.line : 1, reason.s);

@@ -20,7 +20,7 @@ typedef struct file_kind {
     size_t at, len; /* the offset and length of its bytes */
     const char *bytes;
     file_class is;
-    const char *what; /* "a GIF picture" */
+    const char *what; /* "a GIF image" */
 } file_kind;
 
 enum { FILE_KIND_START = 512 }; /* bytes that are enough to recognise a kind */

@@ -18,7 +18,7 @@ enum { MAX_PENDING = 8 };
 
 static char *to_remove[MAX_PENDING];
 static volatile sig_atomic_t signal_seen;
-static sem_t signals; /* how many have come */
+static sem_t signals; /* counts those that have come */
 
 static int fail_errno(text *why, const char *doing) {
     text_clear(why);
@@ -26,7 +26,7 @@ static int fail_errno(text *why, const char *doing) {
     return 0;
 }
 
-/* Room for a file of this size: a large picture must not end the program when memory runs out for it. */
+/* Makes room for a file of this size. If memory runs out for a large image, only its reading fails. */
 static int make_room(text *out, size_t size, text *why) {
     char *block = realloc(out->s, size + 1);
     if (!block) return fail_errno(why, "cannot read");
@@ -88,7 +88,8 @@ int file_same(const char *a, const char *b) {
 
 int stdin_read(size_t limit, text *out, text *why) { return read_all(0, 0, limit, out, why); }
 
-/* The name still leads to the locked file: another process may have renamed it just before the lock was free. */
+/* 1 if the name still leads to the locked file: another process may have renamed it just before it released the
+   lock. */
 static int still_named(int fd, const char *name) {
     struct stat a, b;
     return fstat(fd, &a) == 0 && lstat(name, &b) == 0 && S_ISREG(a.st_mode) && a.st_dev == b.st_dev &&
@@ -97,8 +98,8 @@ static int still_named(int fd, const char *name) {
 
 enum { NOT_THERE = -1, UNUSABLE = -2 };
 
-/* Opens and locks a temporary file that is there already. Nothing is written to one that is to be replaced: it may be
-   another name of somebody's file. */
+/* Opens and locks an existing temporary file. One that is to be replaced is not written to: it may be a link to another
+   file. */
 static int open_existing(const char *temp, int keep, text *why) {
     struct stat st;
     int fd = open(temp, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -109,12 +110,12 @@ static int open_existing(const char *temp, int keep, text *why) {
     else if (!still_named(fd, temp)) text_printf(why, "%s cannot be used as a temporary file", temp);
     else if (keep && st.st_uid != geteuid()) text_printf(why, "%s belongs to another user", temp);
     else if (keep && st.st_nlink != 1) text_printf(why, "%s is a hard link to another file", temp);
-    else if (keep && st.st_mode & 022) text_printf(why, "%s can be written by others", temp);
+    else if (keep && st.st_mode & 022) text_printf(why, "%s is writable by other users", temp);
     if (fd >= 0 && why->len) close(fd);
     return why->len ? UNUSABLE : fd;
 }
 
-/* A new file, empty, locked and readable by nobody else until it gets its name. */
+/* Creates an empty, locked file, which other users cannot read until it gets its final name. */
 static int open_new(const char *temp, text *why) {
     int fd = open(temp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0) fail_errno(why, "cannot write here");
@@ -133,9 +134,9 @@ int pending_open(pending *p, const char *path, const char *temp, int keep, text 
     int old = open_existing(temp, keep, why);
     p->fd = old;
     if (old >= 0 && !keep) UNINTERRUPTED(result, unlink(temp));
-    if (result != 0) fail_errno(why, "cannot replace what is left of an interrupted run");
+    if (result != 0) fail_errno(why, "cannot replace the leftovers of an interrupted run");
     else if (old == NOT_THERE || (old >= 0 && !keep)) p->fd = open_new(temp, why);
-    if (old >= 0 && p->fd != old) close(old); /* no sooner: its lock kept others away */
+    if (old >= 0 && p->fd != old) close(old); /* only now, because its lock kept other processes away */
     p->path = path ? mem_copy(path, strlen(path)) : NULL;
     p->temp = mem_copy(temp, strlen(temp));
     if (!why->len && (!p->temp || (path && !p->path))) {
@@ -190,8 +191,8 @@ static void forget(pending *p) {
     p->slot = -1;
 }
 
-/* Owner and mode of the file that is replaced; a new one has what the umask leaves. Who may not give a file away keeps
-   it; a group that would be another one than before has no more rights than anybody. */
+/* Sets the owner and mode of the file that is replaced; a new file gets what the umask leaves. If the owner cannot be
+   set, it stays; if the group cannot be set, the group gets no more rights than others. */
 static int set_rights(const pending *p, text *why) {
     struct stat old, mine;
     int result;
@@ -239,7 +240,7 @@ void pending_remove(pending *p) {
 void sync_folder_of(const char *path) {
     const char *slash = strrchr(path, '/');
     char *folder = slash ? mem_copy(path, (size_t)(slash - path) + 1) : mem_copy(".", 1);
-    if (!folder) return; /* as on a file system that refuses it */
+    if (!folder) return; /* as on a file system that does not allow it */
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd >= 0) {
         synced(fd); /* some file systems refuse this; the data itself is already safe */
@@ -277,7 +278,7 @@ void pending_remove_all(void) {
     }
 }
 
-/* A semaphore is what a handler may wake others with, and it runs on whatever thread the signal has found. */
+/* Wakes the others with a semaphore, which a signal handler may use. The handler runs on any thread. */
 static void on_signal(int number) {
     int before = errno;
     signal_seen = number;
@@ -297,7 +298,7 @@ void interrupt_setup(void) {
         sigaction(asked[i], NULL, &old);
         if (old.sa_handler != SIG_IGN) sigaction(asked[i], &action, NULL); /* nohup stays in force */
     }
-    signal(SIGPIPE, SIG_IGN); /* a closed pipe and a full quota are write errors, told like any other */
+    signal(SIGPIPE, SIG_IGN); /* a closed pipe and a full quota become write errors, which are reported */
     signal(SIGXFSZ, SIG_IGN);
 }
 

@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* 1 when there is nothing, or a folder with nothing in it. */
+/* 1 if nothing exists at path, or an empty folder. */
 static int is_free(const char *path, text *why) {
     struct stat st;
     if (lstat(path, &st) != 0) return errno == ENOENT || refuse(why, "%s", strerror(errno));
@@ -29,7 +29,7 @@ static int is_free(const char *path, text *why) {
     return entries == 0 || refuse(why, "already exists and is not empty");
 }
 
-/* Checks the final name, which goes into f. */
+/* Checks the final name and stores it in f. */
 static int begin(folder *f, const char *path, text *why) {
     size_t len = strlen(path);
     memset(f, 0, sizeof *f);
@@ -59,7 +59,7 @@ static const char WHOLE[] = "whole", NOTE[] = ".note";
 
 static int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *where) {
     (void)st, (void)where;
-    (kind == FTW_DP ? rmdir : unlink)(path); /* what cannot be removed stays; there is nobody to tell */
+    (kind == FTW_DP ? rmdir : unlink)(path); /* files that cannot be removed stay, without a message */
     return 0;
 }
 
@@ -70,7 +70,7 @@ static int remove_inside(const char *path, const struct stat *st, int kind, stru
 enum { OPEN_FOLDERS = 8 };
 static void remove_all(const char *path) { nftw(path, remove_entry, OPEN_FOLDERS, FTW_DEPTH | FTW_PHYS); }
 
-/* Does it hold nothing but what such work leaves? Then it may be emptied. */
+/* 1 if the folder contains only what an interrupted run leaves, so that it may be emptied. */
 static int is_ours(const char *path, int *found, text *why) {
     DIR *d = opendir(path);
     if (!d) return refuse(why, "cannot open %s: %s", path, strerror(errno));
@@ -86,7 +86,7 @@ static int is_ours(const char *path, int *found, text *why) {
     return ours || refuse(why, "%s already exists and was not left by an interrupted run", path);
 }
 
-/* Locked, and still called what it is called. */
+/* Locks the work folder and checks that its name still leads to it. */
 static int lock_work(folder *f, text *why) {
     struct stat a, b;
     f->lock = open(f->work, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -94,7 +94,7 @@ static int lock_work(folder *f, text *why) {
     if (flock(f->lock, LOCK_EX | LOCK_NB) != 0 || fstat(f->lock, &a) != 0 || lstat(f->work, &b) != 0 ||
         a.st_dev != b.st_dev || a.st_ino != b.st_ino) return refuse(why, "another reid is writing %s", f->work);
     if (a.st_uid != geteuid()) return refuse(why, "%s belongs to another user", f->work);
-    return !(a.st_mode & 022) || refuse(why, "%s can be written by others", f->work);
+    return !(a.st_mode & 022) || refuse(why, "%s is writable by other users", f->work);
 }
 
 static int make_folder(const char *path, mode_t mode, text *why) {
@@ -113,7 +113,7 @@ int folder_resume(folder *f, const char *path, int resume, int *found, text *why
     if (good && *found && !resume) nftw(f->work, remove_inside, OPEN_FOLDERS, FTW_DEPTH | FTW_PHYS);
     if (good && make_folder(f->temp, 0755, why)) return 1;
     if (f->lock >= 0) close(f->lock);
-    f->work = f->temp = NULL; /* what is there may be somebody else's: folder_end leaves it alone */
+    f->work = f->temp = NULL; /* they may belong to another process, so folder_end must leave them alone */
     text_free(&work), text_free(&temp);
     return 0;
 }
@@ -142,7 +142,7 @@ int folder_noted(const folder *f, const char *name, text *content, text *why) {
     return result;
 }
 
-/* --- what is in it ------------------------------------------------------------------------------------------------ */
+/* --- contents ----------------------------------------------------------------------------------------------------- */
 
 static int inside(const folder *f, const char *name, text *path, text *why) {
     text_printf(path, "%s/%s", f->temp, name);

@@ -21,7 +21,7 @@ int json_fail(json *j, const char *what) {
     return 0;
 }
 
-/* The next byte that is not white space, 0 at the end or after a mistake. */
+/* Returns the next byte that is not white space; 0 at the end or after an error. */
 static int next_byte(json *j) {
     if (j->error[0]) return 0;
     while (j->at < j->len && j->text[j->at] && strchr(" \t\r\n", j->text[j->at])) j->at++;
@@ -45,7 +45,7 @@ static int open_container(json *j, int bracket, const char *what) {
 int json_object(json *j) { return open_container(j, '{', "expected an object { … }"); }
 int json_array(json *j) { return open_container(j, '[', "expected an array [ … ]"); }
 
-/* 1: an element follows; 0: the container was closed, or a mistake. */
+/* Returns 1 if an element follows; 0 if the container was closed or after an error. */
 static int next_element(json *j, int closing) {
     int c = next_byte(j);
     if (c == closing) {
@@ -85,7 +85,7 @@ static int hex4(json *j, unsigned *out) {
     return 1;
 }
 
-/* After a backslash. A lone surrogate is an error, but for U+DC80 … U+DCFF: see text_json. */
+/* Reads an escape after its backslash. A lone surrogate is an error, except U+DC80 … U+DCFF: see text_json. */
 static int escape(json *j, text *out) {
     static const char names[] = "\"\\/bfnrt", bytes[] = "\"\\/\b\f\n\r\t";
     unsigned code, low;
@@ -114,7 +114,7 @@ static int escape(json *j, text *out) {
 int json_string(json *j, text *out) {
     text_clear(out);
     text_puts(out, "");
-    if (next_byte(j) != '"') return json_fail(j, "a string is expected here");
+    if (next_byte(j) != '"') return json_fail(j, "expected a string");
     j->at++;
     while (j->at < j->len) {
         size_t from = j->at;
@@ -174,7 +174,7 @@ int json_bool(json *j, int *out) {
 static int skip(json *j, text *scratch, int depth) {
     double number;
     int flag;
-    if (depth > MAX_DEPTH) return json_fail(j, "nested too deep");
+    if (depth > MAX_DEPTH) return json_fail(j, "nested too deeply");
     switch (json_peek(j)) {
     case '{':
         for (json_object(j); json_key(j, scratch);) skip(j, scratch, depth + 1);

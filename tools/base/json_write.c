@@ -20,7 +20,7 @@ static void break_line(json_writer *w) {
     w->line = -1;
 }
 
-/* What stands before a value: the comma, the space or line after it, and the key. */
+/* Writes what precedes a value: the comma, the space or newline after it, and the key. */
 static void begin_value(json_writer *w, const char *key) {
     assert((key != NULL) == (w->depth && !in_array(w)));
     if (w->depth && w->some) text_putc(w->out, ',');

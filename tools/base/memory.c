@@ -15,7 +15,7 @@ void *mem_alloc(size_t size) {
     return malloc(size ? size : 1);
 }
 
-/* Bytes of an array; SIZE_MAX, which nothing can have, when they do not fit. */
+/* Bytes of an array; SIZE_MAX, which cannot be allocated, if they overflow. */
 static size_t bytes_of(size_t count, size_t size) { return size && count > SIZE_MAX / size ? SIZE_MAX : count * size; }
 
 void *mem_array(size_t count, size_t size) {
@@ -45,7 +45,7 @@ size_t mem_resident(void) {
     return found == 2 ? (size_t)resident * (size_t)sysconf(_SC_PAGESIZE) : 0;
 }
 
-/* `array` is the address of a pointer of any type, so its value is copied, not read as void *. */
+/* `array` is the address of a pointer of any type, so its bytes are copied, not read as a void *. */
 int mem_grow(void *array, size_t size, size_t *cap) {
     void *old;
     size_t more = *cap ? *cap * 2 : 16;

@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static FILE *held; /* NULL: straight to stdout */
+static FILE *held; /* NULL: results go straight to stdout */
 static int failure; /* errno of the first failed write */
-static const char *failed; /* where that was */
+static const char *failed; /* where it failed */
 
 int results_begin(int hold) {
     failure = 0;
@@ -37,7 +37,7 @@ int results_end(int keep) {
     char chunk[1 << 14];
     size_t n;
     if (held) {
-        if (fflush(held) != 0) fail(held, errno); /* of what cannot be written, rewind says nothing */
+        if (fflush(held) != 0) fail(held, errno); /* rewind does not report failed writes */
         rewind(held);
         while (keep && !failure && (n = fread(chunk, 1, sizeof chunk, held)) > 0) put(stdout, chunk, n);
         if (ferror(held)) fail(held, EIO);

@@ -8,8 +8,7 @@
 int results_begin(int hold);
 /* Returns 0 if writing failed; results_end reports why. */
 int results_write(const text *t);
-/* keep = 0 drops what was held back. Returns 0 after a write error, which it reports unless the reader closed the pipe.
-   */
+/* keep = 0 drops what was held back. Returns 0 after a write error, reported unless the reader closed the pipe. */
 int results_end(int keep);
 /* Writes t as the only result, without holding it back, and frees it. Returns 0 as results_end does. */
 int results_print(text *t);

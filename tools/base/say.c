@@ -13,8 +13,8 @@ enum { MESSAGE = 4096 }; /* bytes */
 
 static int verbosity;
 
-static __thread struct { /* who listens to this thread */
-    char *buffer;        /* NULL: nobody, it goes to stderr */
+static __thread struct { /* receives this thread's messages */
+    char *buffer;        /* NULL: they go to stderr */
     size_t size, len;
 } listener;
 
@@ -22,7 +22,7 @@ static struct {
     const char *label;
     size_t total;
     double started, drawn;
-    int visible; /* a bar stands on the current line */
+    int visible; /* the current line shows the bar */
 } bar;
 
 void say_setup(int level) { verbosity = level; }
@@ -33,8 +33,8 @@ void progress_hide(void) {
     bar.visible = 0;
 }
 
-/* What comes from a file may stand in any message: it is escaped here, if it was not before. A compiler's log has lines
-   and tabs of its own. No allocation: also used to report that memory ran out. */
+/* Escapes the message, because it may contain text from a file; newlines and tabs stay for a compiler's log. It does
+   not allocate, because it also reports that memory ran out. */
 static void print_line(const char *format, va_list args) {
     char line[MESSAGE], seen[4 * sizeof line + 8], one[8];
     size_t len = 0;

@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* The first 32 bits behind the point of the cube roots of the first 64 primes. */
+/* The first 32 fractional bits of the cube roots of the first 64 primes. */
 static const uint32_t K[64] = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
     0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
@@ -17,7 +17,7 @@ static const uint32_t K[64] = {
 
 static uint32_t turn(uint32_t x, int by) { return x >> by | x << (32 - by); }
 
-/* One block of 64 bytes into the state. */
+/* Adds one block of 64 bytes to the state. */
 static void block(uint32_t h[8], const unsigned char *p) {
     uint32_t w[64], v[8];
     for (int i = 0; i < 16; i++, p += 4)

@@ -22,7 +22,7 @@ int refuse(text *why, const char *format, ...) {
 int source_open(source *s, const char *path, text *why) {
     struct stat st;
     memset(s, 0, sizeof *s);
-    s->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* O_NONBLOCK: do not wait for a pipe's writer */
+    s->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* O_NONBLOCK: open does not wait for a pipe's writer */
     if (s->fd < 0) return refuse(why, "cannot open: %s", strerror(errno));
     if (fstat(s->fd, &st) != 0) refuse(why, "cannot read: %s", strerror(errno));
     else if (S_ISDIR(st.st_mode)) refuse(why, "is a folder; expected a file");
@@ -43,7 +43,7 @@ void source_memory(source *s, const void *bytes, size_t size) {
 }
 
 void source_close(source *s) {
-    if (!s->memory && s->fd > 0) close(s->fd); /* 0 is stdin, which reid.c keeps occupied */
+    if (!s->memory && s->fd > 0) close(s->fd); /* 0 is stdin, which reid.c keeps open */
     memset(s, 0, sizeof *s);
     s->fd = -1;
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* What a text holds that could not grow; it is never written to and has no capacity. */
+/* The content of a text that could not grow; it is never written to and has no capacity. */
 static char out_of_memory[] = "out of memory";
 
 int text_failed(const text *t) { return t->s == out_of_memory; }
@@ -18,7 +18,7 @@ int text_no_memory(text *t) {
     return 0;
 }
 
-/* Room for `more` bytes and the 0 behind them. */
+/* Makes room for `more` bytes and a final 0. */
 static int reserve(text *t, size_t more) {
     size_t cap = t->cap;
     if (text_failed(t)) return 0;
@@ -130,14 +130,14 @@ void text_utf8(text *t, unsigned code) {
     }
 }
 
-/* The code point of the UTF-8 sequence of n bytes at s. */
+/* Returns the code point of the UTF-8 sequence of n bytes at s. */
 static unsigned code_at(const char *s, int n) {
     unsigned code = (unsigned char)s[0] & (n == 1 ? 0x7Fu : 0xFFu >> (n + 1));
     for (int i = 1; i < n; i++) code = code << 6 | ((unsigned char)s[i] & 0x3Fu);
     return code;
 }
 
-/* A character that does something instead of being seen: control characters, line separators, and marks that turn the
+/* 1 for a character with an effect instead of a glyph: control characters, line separators, and marks that change the
    direction of writing. */
 static int is_invisible(unsigned code) {
     return code < 0x20 || (code >= 0x7F && code < 0xA0) || code == 0x061C || code == 0x200E || code == 0x200F ||
@@ -233,7 +233,7 @@ size_t visible(char *out, size_t size, const char *s) {
     return at;
 }
 
-/* What follows the scheme, NULL if there is none of a database. */
+/* Returns the part after a database's scheme; NULL if place is not such a URL. */
 static const char *after_scheme(const char *place) {
     static const char *const SCHEMES[] = {"postgresql://", "postgres://"};
     for (int i = 0; i < 2; i++)
@@ -243,7 +243,7 @@ static const char *after_scheme(const char *place) {
 
 int is_database_url(const char *place) { return after_scheme(place) != NULL; }
 
-/* The part of s before `end`, or as much of it as there is room for. */
+/* Appends the part of s before `end`, as far as it fits. */
 static size_t visible_part(char *out, size_t size, size_t at, const char *s, const char *end) {
     char one[8];
     while (s < end) {
@@ -261,14 +261,14 @@ static size_t visible_word(char *out, size_t size, size_t at, const char *word) 
     return visible_part(out, size, at, word, word + strlen(word));
 }
 
-/* 1 for a parameter whose value may be a secret: password, sslpassword and all that end so, or are spelled with %. */
+/* 1 for a parameter whose value may be a secret: its name ends in "password", or contains a %. */
 static int is_secret(const char *name, size_t len) {
     static const char WORD[] = "password";
     size_t n = sizeof WORD - 1;
     return (len >= n && strncasecmp(name + len - n, WORD, n) == 0) || memchr(name, '%', len) != NULL;
 }
 
-/* host:port,[host]:port … where a port is a number. */
+/* 1 if the text is host:port,[host]:port … with numeric ports. */
 static int are_hosts(const char *s, const char *end) {
     while (s < end) {
         if (*s == '[') s += strcspn(s, "]");
@@ -329,7 +329,7 @@ int parse_int(const char *s, long long lo, long long hi, long long *out) {
 }
 
 int parse_size(const char *s, size_t most, size_t *out) {
-    enum { DIGITS = 20 }; /* of the largest 64-bit number */
+    enum { DIGITS = 20 }; /* digits of the largest 64-bit number */
     size_t value = 0, n = strspn(s, "0123456789");
     if (!n || n > DIGITS || s[n]) return 0;
     for (; *s; s++) {

@@ -31,11 +31,11 @@ void text_vprintf(text *t, const char *format, va_list list) __attribute__((form
 void text_clear(text *t);
 void text_free(text *t);
 
-/* A quoted JSON string; what text_visible escapes is escaped here, too. Bytes that are not UTF-8 become lone surrogates
+/* A quoted JSON string, with at least the escapes of text_visible. Bytes that are not UTF-8 become lone surrogates
    U+DC80 + byte, as Python's surrogateescape. */
 void text_json(text *t, const char *s);
-/* A CSV field, quoted where RFC 4180 asks for it. One that a spreadsheet would take for a formula gets a ' before it;
-   csv_record takes it off again. */
+/* A CSV field, quoted if RFC 4180 requires it. One that a spreadsheet would take for a formula gets a ' before it,
+   which csv_record removes. */
 void text_csv(text *t, const char *s);
 /* 1 for a text that begins like a formula (= + - @, a tab, a carriage return), perhaps after some ' marks. */
 int text_is_formula(const char *s);
@@ -44,8 +44,8 @@ int text_is_formula(const char *s);
 void text_html(text *t, const char *s);
 /* One line of an ids file: backslash and newline escaped, newline added. */
 void text_id_line(text *t, const char *s);
-/* For people: control characters, those that turn the direction of writing, and broken UTF-8 are escaped, so that a
-   file name can neither drive the terminal nor look like another one. */
+/* Text for people: control characters, characters that change the direction of writing, and invalid UTF-8 are escaped,
+   so that a file name can neither control the terminal nor look like another one. */
 void text_visible(text *t, const char *s);
 /* Escapes the one character at s, which is not 0, into out like text_visible. Returns how many bytes of s it takes. */
 int visible_character(const char *s, char out[8]);
@@ -58,14 +58,14 @@ int is_database_url(const char *place);
 int is_plain_url(const char *place);
 /* visible() for a path or such a URL, with *** in place of anything that may be a password. */
 size_t visible_place(char *out, size_t size, const char *place);
-/* With padding. */
+/* Appends Base64 with padding. */
 void text_base64(text *t, const void *bytes, size_t len);
-/* 9 significant digits: enough to read every float32 back. */
+/* Appends numbers with 9 significant digits, which are enough to read every float32 back. */
 void text_floats(text *t, const float *values, size_t count);
 
 /* Bytes of the UTF-8 sequence at s (never looking past a 0 byte), 0 if it is not one. */
 int utf8_length(const char *s);
-/* 1 when all of s is UTF-8. */
+/* 1 if all of s is UTF-8. */
 int utf8_valid(const char *s);
 /* Length of the byte order mark that some editors put before UTF-8: 3 or 0. */
 size_t utf8_mark(const char *bytes, size_t len);
@@ -81,7 +81,7 @@ int parse_real(const char *s, double lo, double hi, double *out);
 int parse_size(const char *s, size_t most, size_t *out);
 /* "" for 1, else "s": printf("%zu image%s", n, plural(n)). */
 const char *plural(size_t n);
-/* 1000, 64K, 512M, 2G: powers of 1024. */
+/* Parses 1000, 64K, 512M, 2G, in powers of 1024. */
 int parse_bytes(const char *s, size_t *out);
 
 #endif

@@ -9,7 +9,7 @@ int threads_here(void) {
     CPU_ZERO(&set);
     int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
     double paid = container_cpus();
-    if (paid > 0 && n > paid) n = (int)paid; /* part of a CPU does not carry a thread */
+    if (paid > 0 && n > paid) n = (int)paid; /* a fraction of a CPU does not count */
     return n > 1 ? n : 1;
 }
 

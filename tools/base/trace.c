@@ -12,13 +12,13 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PROCESS = 1, CHUNK = 1 << 16 }; /* bytes that are written together */
+enum { PROCESS = 1, CHUNK = 1 << 16 }; /* CHUNK: bytes per write */
 static const char START[] = "{\"displayTimeUnit\": \"ms\", \"traceEvents\": [\n";
 
 struct trace {
     pending file;
-    text events, name; /* not yet written; for names */
-    json_writer w;     /* to events, in their array */
+    text events, name; /* events not yet written; space for names */
+    json_writer w;     /* writes to `events`, inside their array */
     size_t written;
     double began;
     int failed;
@@ -27,7 +27,8 @@ struct trace {
 
 /* --- the file ----------------------------------------------------------------------------------------------------- */
 
-/* Only a trace is replaced, or what is empty: behind an option whose value was forgotten comes a picture. */
+/* 1 if path is missing, empty or a trace. Any other file is kept: if a user forgets the option's value, the next word
+   is an image. */
 static int may_replace(const char *path, text *why) {
     char start[sizeof START];
     const size_t n = sizeof START - 1;
@@ -48,7 +49,7 @@ static int open_file(trace *t, const char *path) {
     return good;
 }
 
-/* The first failure stays; what comes after it is dropped. */
+/* Writes the events. After the first failure, whose reason is kept, all are dropped. */
 static void flush(trace *t) {
     if (!t->failed && text_failed(&t->events)) t->failed = 1, text_no_memory(&t->why);
     if (!t->failed && !pending_write(&t->file, t->events.s, t->events.len, t->written, &t->why)) t->failed = 1;
@@ -56,7 +57,7 @@ static void flush(trace *t) {
     text_clear(&t->events);
 }
 
-/* The rest of the event that names a process or thread. */
+/* Writes the rest of an event that names a process or thread. */
 static void put_title(trace *t, const char *what, const char *name) {
     json_put_string(&t->w, "name", what);
     json_put_object(&t->w, "args");
@@ -109,7 +110,7 @@ int trace_end(trace *t, int keep) {
 
 /* --- events ------------------------------------------------------------------------------------------------------- */
 
-/* As people read them: readers of JSON differ in what they make of a string that is not Unicode. */
+/* Writes a name made printable, because readers of JSON differ in how they treat strings that are not Unicode. */
 static void add_name(trace *t, const char *name) {
     text_clear(&t->name);
     text_visible(&t->name, name);
@@ -117,10 +118,10 @@ static void add_name(trace *t, const char *name) {
     json_put_string(&t->w, "name", t->name.s ? t->name.s : "");
 }
 
-/* Nanoseconds since the trace was opened. Whole ones: what lies within another slice still does when it is rounded. */
+/* Whole nanoseconds since the trace was opened: a slice inside another one stays inside after rounding. */
 static long long moment(const trace *t, double at) { return at > t->began ? llrint(1e9 * (at - t->began)) : 0; }
 
-/* In microseconds. */
+/* Writes a time in microseconds. */
 static void add_time(trace *t, const char *what, long long nanoseconds) {
     text_printf(json_put_value(&t->w, what), "%lld.%03lld", nanoseconds / 1000, nanoseconds % 1000);
 }

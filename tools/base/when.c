@@ -3,7 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Days from 1970-01-01 to a date of the Gregorian calendar; years begin in March, so that leap days come last. */
+/* Returns the days from 1970-01-01 to a date of the Gregorian calendar. Years begin in March here, so that leap days
+   come last. */
 static long long days_of(int year, int month, int day) {
     int y = month <= 2 ? year - 1 : year, era = y / 400, of_era = y - era * 400;
     int of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
@@ -15,7 +16,7 @@ static int days_in(int year, int month) {
     return days[month - 1] + (month == 2 && year % 4 == 0 && (year % 100 || year % 400 == 0));
 }
 
-/* Exactly `digits` digits at *s. */
+/* Reads exactly `digits` digits at *s. */
 static int number(const char **s, int digits, int lo, int hi, int *out) {
     int value = 0;
     for (int i = 0; i < digits; i++, ++*s) {
@@ -28,7 +29,7 @@ static int number(const char **s, int digits, int lo, int hi, int *out) {
 
 static int taken(const char **s, char c) { return **s == c ? ++*s, 1 : 0; }
 
-/* At least one digit; what comes after milliseconds is dropped. */
+/* Reads at least one digit; digits beyond milliseconds are dropped. */
 static int fraction(const char **s, int *milli) {
     int digits = 0, scale = 100;
     for (; **s >= '0' && **s <= '9'; ++*s, digits++, scale /= 10) *milli += (**s - '0') * scale;

@@ -44,13 +44,13 @@ static int finish(embedding *e, size_t wanted, const models *all) {
     int a_part = to_file && e->o->input.shards; /* merging needs the list of failures of a failed shard */
     if (e->strict_failure || (wanted && failed == wanted && !a_part)) {
         if (e->strict_failure) say_error("stopped at the first failed input (--strict); nothing was written");
-        else say_error("all %zu inputs failed; nothing was written", failed);
+        else output_say_all_failed(failed);
         (e->strict_failure ? output_discard : output_drop)(e->out);
         return e->strict_failure ? 1 : 2;
     }
     if (!output_finish(e->out)) return 2;
-    if (failed) say_warning("%zu of %zu inputs failed", failed, wanted);
-    if (to_file) say_info("%s: %zu rows of %d floats", shown(e->o->output.path), rows, all->dim);
+    if (failed) say_warning("%zu of %zu input%s failed", failed, wanted, plural(wanted));
+    if (to_file) say_info("%s: %zu row%s of %d floats", shown(e->o->output.path), rows, plural(rows), all->dim);
     if (to_file && e->o->output.json && !print_summary(e->o, rows, failed, all)) return 2;
     return failed ? 1 : 0;
 }
@@ -61,7 +61,7 @@ static int run(embedding *e, models *all) {
     size_t first, end, done = 0;
     output_slice(e->list->count, o->input.shard, o->input.shards, &first, &end);
     int begun = output_begin(e->out, all, e->list, first, end, &done);
-    if (done) say_info("%zu of %zu inputs were already done", done, end - first);
+    if (done) say_info("%zu of %zu input%s already done", done, end - first, plural(end - first));
     if (!begun) {
         output_discard(e->out);
         return 2;

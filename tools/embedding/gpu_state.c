@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The part of nvml.h that is needed. Its results are 0 for success; a device is a pointer of its own. */
+/* The part of nvml.h that is used here. Functions return 0 on success; a device is a pointer. */
 typedef struct nvml_utilization {
     unsigned gpu, memory; /* percent */
 } nvml_utilization;
@@ -45,7 +45,7 @@ static int fail(const gpu_watch *w, const char *what, int code, text *why) {
     return 0;
 }
 
-/* A function pointer's bytes, because C converts no object pointer to one. */
+/* Copies the bytes of a function pointer, because C cannot convert an object pointer to one. */
 static int find_symbol(gpu_watch *w, const char *name, void *to, text *why) {
     void *found = dlsym(w->library, name);
     if (found) memcpy(to, &found, sizeof found);
@@ -72,7 +72,7 @@ gpu_watch *gpu_watch_open(const char *device, reid_gpu_info *gpu, text *why) {
     memset(gpu, 0, sizeof *gpu);
     text_clear(why);
     if (sscanf(device, "cuda:%d", &desc.device_index) != 1) return NULL;
-    reid_query_gpu(&desc, gpu); /* without kernels or NVRTC it fails, and has told the GPU's names all the same */
+    reid_query_gpu(&desc, gpu); /* without kernels or NVRTC it fails, but it still sets the GPU's names */
     gpu_watch *w = mem_zeroed(1, sizeof *w);
     if (!w) {
         text_no_memory(why);

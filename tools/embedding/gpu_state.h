@@ -1,5 +1,5 @@
-/* What an NVIDIA GPU is doing at this moment, from NVML (libnvidia-ml.so.1), the library of nvidia-smi, which comes
-   with the driver and is found at run time. It shows whether the GPU is really used. */
+/* The present state of an NVIDIA GPU, from NVML (libnvidia-ml.so.1), the library behind nvidia-smi, which comes with
+   the driver and is loaded at run time. It shows whether the GPU is really used. */
 #ifndef REID_TOOLS_GPU_STATE_H
 #define REID_TOOLS_GPU_STATE_H
 

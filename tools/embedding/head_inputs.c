@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- which layers there are -------------------------------------------------------------------------------------- */
+/* ---- layers ----------------------------------------------------------------------------------------------------- */
 
-/* Networks that end with their last pool, and the layer that a fit gives them. */
+/* Networks that end with their last pool, and the layer that a fit adds to them. */
 typedef struct added_head {
     const char *network, *written, *layer, *norm;
 } added_head;
@@ -24,7 +24,7 @@ static const added_head *added_to(const char *network) {
     return strstr(network, "efficientnet_b") ? &efficientnet : NULL;
 }
 
-/* The number of the vector that an operation makes, which may be there already. */
+/* Returns the number of an operation's output vector; adds the vector if it is new. */
 static int vector_of(head_inputs *h, int op, const reid_op_info *info) {
     for (int i = 0; i < h->vectors; i++)
         if (h->vector[i].op == op) return i;
@@ -48,11 +48,11 @@ static int add_linear(head_inputs *h, int op, const reid_op_info *info) {
     return 1;
 }
 
-/* The layer that the network does not have yet, behind its last pool. */
+/* Adds the layer that the network lacks, after its last pool. */
 static int add_missing(head_inputs *h) {
     const added_head *added = added_to(h->m.info.network);
     reid_op_info info;
-    int last = reid_op_count(h->m.ctx) - 2; /* behind it comes the normalisation */
+    int last = reid_op_count(h->m.ctx) - 2; /* the normalisation follows it */
     if (!added || last < 0 || reid_query_op(h->m.ctx, last, &info) != REID_OK || strcmp(info.kind, "pool") != 0)
         return 0;
     head_layer *l = &h->layer[h->layers++];
@@ -73,11 +73,11 @@ static int find_layers(head_inputs *h) {
         good = reid_query_op(h->m.ctx, i, &info) == REID_OK;
         if (good && strcmp(info.kind, "linear") == 0) good = add_linear(h, i, &info);
     }
-    /* A reduction without bias cannot take a mean away. */
+    /* A reduction without a bias cannot subtract a mean. */
     if (good && h->layers && strcmp(h->layer[0].name, "reduction") == 0) good = 0;
     if (good && !h->layers) good = add_missing(h);
     if (!good)
-        say_error("%s: the head of network %s cannot be fitted; those of resnet50, resnet50-layumi, "
+        say_error("%s: the head of network %s cannot be fitted; only those of resnet50, resnet50-layumi, "
                   "resnet50-multiscale and the EfficientNets can", shown(h->m.weights), h->m.info.network);
     for (int i = 0; i < h->vectors; i++) {
         h->vector[i].first = h->dim;
@@ -89,7 +89,7 @@ static int find_layers(head_inputs *h) {
         h->dim += h->layer[i].op == REID_OP_NONE ? 0 : (size_t)h->layer[i].rows;
     }
     h->made = h->dim - h->made_first;
-    if (!h->made) { /* today the embedding is the vector itself */
+    if (!h->made) { /* without the layer, the embedding is the vector itself */
         h->made_first = 0;
         h->made = h->dim;
     }
@@ -122,11 +122,11 @@ void head_inputs_close(head_inputs *h) {
 /* ---- rows -------------------------------------------------------------------------------------------------------- */
 typedef struct observing {
     const head_inputs *h;
-    int op;      /* that comes next */
+    int op;      /* the next one */
     float *row;
 } observing;
 
-/* The operations come in order, but for those that a later one computes. */
+/* Operations come in order, except those that a later one computes. */
 static void observe(const reid_op_info *info, const float *values, void *user) {
     observing *o = user;
     const head_inputs *h = o->h;

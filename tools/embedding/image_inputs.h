@@ -1,5 +1,5 @@
-/* From an opened image to what a model computes from, with every byte counted in a budget that many images share. The
-   budget's owner decides whether an image waits for room or is refused. */
+/* Turns an opened image into a model's input and counts every byte in a budget that many images share. The budget's
+   owner decides whether an image waits for room or is refused. */
 #ifndef REID_TOOLS_IMAGE_INPUTS_H
 #define REID_TOOLS_IMAGE_INPUTS_H
 
@@ -12,11 +12,11 @@ typedef struct image_budget {
     void *user;
 } image_budget;
 
-/* Reserves what decoding needs, decodes, and releases all but the pixels' bytes. Returns 0 with nothing reserved: the
-   budget refused (why is empty), or the file cannot be decoded. Free the picture in any case. */
+/* Reserves what decoding needs, decodes, and releases all but the pixels' bytes. Returns 0 with nothing reserved if the
+   budget refused (why is empty) or the file cannot be decoded. Free the picture in any case. */
 int image_decode(picture *p, const image_budget *budget, text *why);
-/* Replaces the pixels by m's input for each of `count` crops of this image, (count, height, width, 3), where that takes
-   less memory, and releases the difference. NULL when the pixels stay. Free the result with free. */
+/* Replaces the pixels with m's input for each of `count` crops of this image, (count, height, width, 3), if that takes
+   less memory, and releases the difference. Returns NULL if the pixels stay. Free the result with free. */
 unsigned char *image_prepare(picture *p, const model *m, const reid_image *crops, size_t count,
                              const image_budget *budget);
 

@@ -17,10 +17,10 @@ static const size_t MAX_IDS = (size_t)1 << 36;
 typedef struct merging {
     const merge_request *r;
     output_form form;
-    shard *given;       /* as they were given */
+    shard *given;       /* in the order of the request */
     int read;
-    const shard **part; /* in the order of their numbers */
-    models makers;      /* of the whole */
+    const shard **part; /* by number */
+    models makers;      /* of the joined file */
     output_facts whole;
 } merging;
 
@@ -29,14 +29,14 @@ static int check_names(merging *m) {
     m->form = output_form_of(r->output);
     for (int i = 0; i < r->count; i++) {
         if (output_form_of(r->shards[i]) != m->form) {
-            say_error("%s: its name must end like that of %s", shown(r->shards[i]), shown(r->output));
+            say_error("%s: its name must have the same extension as %s", shown(r->shards[i]), shown(r->output));
             return 0;
         }
     }
     return 1;
 }
 
-/* Reads all metadata; every shard must fit the first. */
+/* Reads all metadata; every shard must match the first. */
 static int read_shards(merging *m) {
     text why = TEXT_INIT;
     const char *differs = NULL;
@@ -47,14 +47,14 @@ static int read_shards(merging *m) {
         if (shard_read(s, m->r->shards[m->read], &why)) differs = shard_differs(s, m->given);
     }
     if (why.len) say_error("%s", shown(why.s));
-    else if (differs) say_error("%s: has %s than %s, so they are no shards of one run",
+    else if (differs) say_error("%s: has %s than %s, so they are not shards of one run",
                                 shown(m->given[m->read - 1].path), differs, shown(m->given->path));
     int good = !why.len && !differs && !interrupted();
     text_free(&why);
     return good;
 }
 
-/* Each number from 1 to N once. */
+/* Sorts the shards; each number from 1 to N must be given once. */
 static int sort_shards(merging *m) {
     int shards = m->given->made.shards;
     m->part = need_zeroed((size_t)shards, sizeof *m->part);
@@ -62,28 +62,29 @@ static int sort_shards(merging *m) {
     for (int i = 0; i < m->r->count; i++) {
         const shard **place = &m->part[m->given[i].made.shard - 1];
         if (*place) {
-            say_error("%s: is shard %d/%d, and so is %s", shown(m->given[i].path), m->given[i].made.shard, shards,
-                      shown((*place)->path));
+            say_error("%s: is shard %d/%d, and so is %s; give each shard once", shown(m->given[i].path),
+                      m->given[i].made.shard, shards, shown((*place)->path));
             return 0;
         }
         *place = &m->given[i];
     }
     for (int i = 0; i < shards; i++) {
         if (m->part[i]) continue;
-        say_error("shard %d/%d is missing, %d of %d are here", i + 1, shards, m->r->count, shards);
+        say_error("shard %d/%d is missing; %d of %d given", i + 1, shards, m->r->count, shards);
         return 0;
     }
     return 1;
 }
 
-/* One of several machines' names for the same thing: "several" where they are not one. Returns 1 if so. */
+/* Joins the names of two machines' devices, chips or instruction sets: "several" if they differ. Returns 1 if they
+   do. */
 static int join_name(char *whole, size_t size, const char *name) {
     if (strcmp(whole, name) == 0) return 0;
     snprintf(whole, size, "several");
     return 1;
 }
 
-/* Where the shards were computed: the bits of one run come from one kind of arithmetic. */
+/* Joins the descriptions of where the shards were computed; warns if the arithmetic may not be the same. */
 static void join_makers(merging *m) {
     int mixed = 0;
     m->makers = m->part[0]->makers;
@@ -96,11 +97,11 @@ static void join_makers(merging *m) {
             int isa = join_name(whole->isa, sizeof whole->isa, info->isa);
             mixed |= isa || device || (chip && strncmp(info->device, "cuda", 4) == 0);
         }
-    if (mixed) say_warning("the shards were computed by different devices or instruction sets: their rows belong "
-                           "together, but may differ in the last places from those of one run");
+    if (mixed) say_warning("the shards were computed by different devices or instruction sets: their rows can be used "
+                           "together, but may differ in the last digits from those of one run");
 }
 
-/* Whole lines: of ids one a row. */
+/* Reads the ids of a shard's rows, one per line. */
 static int read_ids(merging *m, const shard *s, text *why) {
     text name = TEXT_INIT, ids = TEXT_INIT;
     size_t lines = 0;
@@ -108,7 +109,8 @@ static int read_ids(merging *m, const shard *s, text *why) {
     int good = text_failed(&name) ? text_no_memory(why) : file_read(name.s, MAX_IDS, 1, &ids, why);
     for (size_t i = 0; good && i < ids.len; i++) lines += ids.s[i] == '\n';
     if (good && (lines != s->facts.rows || (ids.len && ids.s[ids.len - 1] != '\n'))) {
-        refuse(why, "%s has %zu lines, not one for each of %zu rows", name.s, lines, s->facts.rows);
+        refuse(why, "%s has %zu line%s; expected one for each of %zu rows", name.s, lines, plural(lines),
+               s->facts.rows);
         good = 0;
     }
     if (good) text_join(&m->whole.ids, &ids);
@@ -140,10 +142,10 @@ static int join_facts(merging *m, text *why) {
 
 /* --- rows --- */
 
-/* Rows in text form: one ends at each newline that is not inside a quoted field. */
+/* Counts rows in text form: a row ends at a newline that is not inside a quoted field. */
 typedef struct line_count {
     size_t rows;
-    int quotes, quoted; /* does the format have quotes; is the next byte inside them */
+    int quotes, quoted; /* whether the format has quotes; whether the next byte is inside them */
     char last;
 } line_count;
 
@@ -161,7 +163,7 @@ static int npy_start(const merging *m, const shard *s, const source *file, uint6
     uint64_t floats, size;
     if (!source_read(file, 0, bytes, len, why)) return 0;
     const text head = {bytes, len, 0};
-    if (!npy_shape(&head, &at, &rows, &columns)) return refuse(why, "is not a .npy file as reid embed writes them");
+    if (!npy_shape(&head, &at, &rows, &columns)) return refuse(why, "is not a .npy file as reid embed writes it");
     if (rows != s->facts.rows || columns != (size_t)m->makers.dim || !checked_mul(rows, columns, &floats) ||
         !checked_mul(floats, 4, &size) || size != file->size - at)
         return refuse(why, "holds %zu x %zu floats in %llu bytes, but its metadata says %zu x %d", rows, columns,
@@ -170,7 +172,7 @@ static int npy_start(const merging *m, const shard *s, const source *file, uint6
     return 1;
 }
 
-/* Only the first shard of .csv files has a header, which the output has already. */
+/* Skips the header, which only the first shard of .csv files has and the output has already. */
 static int csv_start(const merging *m, const shard *s, const source *file, uint64_t *start, text *why) {
     text wanted = TEXT_INIT;
     if (s->made.shard > 1) return 1;
@@ -186,7 +188,7 @@ static int csv_start(const merging *m, const shard *s, const source *file, uint6
     return good;
 }
 
-/* What stands behind the header. 0 with why empty: the output has a reason, or there was a signal. */
+/* Copies the rows after the header. Returns 0 with why empty if the output failed, or after a signal. */
 static int copy_rows(const merging *m, const shard *s, output *out, text *why) {
     enum { CHUNK = 1 << 16 };
     source file;
@@ -206,7 +208,7 @@ static int copy_rows(const merging *m, const shard *s, output *out, text *why) {
         at += len;
     }
     if (good && m->form != OUTPUT_NPY && !interrupted() && (lines.rows != s->facts.rows || lines.last != '\n'))
-        good = refuse(why, "has %zu rows, but its metadata says %zu", lines.rows, s->facts.rows);
+        good = refuse(why, "has %zu row%s, but its metadata says %zu", lines.rows, plural(lines.rows), s->facts.rows);
     free(chunk);
     source_close(&file);
     return good && !interrupted();
@@ -225,7 +227,7 @@ static int write_output(merging *m) {
         output_interrupt(out);
         good = 0;
     } else if (good || !why.len) {
-        good = output_finish(out); /* it says what has kept it from being written */
+        good = output_finish(out); /* reports why writing failed, if it did */
     } else {
         say_error("%s: %s", shown(m->part[at]->path), why.s);
         output_discard(out);
@@ -244,7 +246,7 @@ static int merge(merging *m, merge_result *result) {
     const merge_result all = {m->whole.rows, m->whole.listed, m->whole.failed, m->makers.dim};
     *result = all;
     if (all.failed && all.failed == all.inputs) {
-        say_error("all %zu inputs failed; nothing was written", all.inputs);
+        output_say_all_failed(all.inputs);
         return 0;
     }
     return write_output(m);

@@ -60,11 +60,11 @@ int models_open(models *all, const reid_desc *descs, int count) {
             return 0;
         }
         const model *m = &all->at[i];
-        if (descs[i].device == REID_DEVICE_AUTO && strncmp(m->info.device, "cuda", 4) == 0) /* not asked for by name */
+        if (descs[i].device == REID_DEVICE_AUTO && strncmp(m->info.device, "cuda", 4) == 0) /* chosen automatically */
             say_warning("computing on %s, %s, in %s", m->info.device, m->info.chip, m->info.precision);
-        say_info("%s: %s, head %s, %s, %dx%d, %d floats, %s %s, %d threads, fingerprint %s", shown(m->weights),
+        say_info("%s: %s, head %s, %s, %dx%d, %d floats, %s %s, %d thread%s, fingerprint %s", shown(m->weights),
                  m->info.network, m->info.head, m->info.preset, m->info.height, m->info.width, m->info.dim,
-                 m->info.device, m->info.isa, m->info.threads, m->info.fingerprint);
+                 m->info.device, m->info.isa, m->info.threads, plural((size_t)m->info.threads), m->info.fingerprint);
     }
     return 1;
 }
@@ -81,9 +81,10 @@ reid_saturation models_saturation(const models *all) {
 static void say_saturation(const model *m) {
     reid_saturation s;
     if (!m->ctx || reid_query_saturation(m->ctx, &s) != REID_OK || !s.saturated) return;
-    say_warning("%s: %lld of %lld images left INT8's ranges; %s. reid calibrate --int8 with such images among the "
-                "others makes them fit", shown(m->weights), (long long)s.saturated, (long long)s.images,
-                m->info.fallback ? "they were computed again in FP32" : "their embeddings may be far off");
+    say_warning("%s: %lld of %lld image%s exceeded INT8's ranges; %s. To make them fit, run reid calibrate --int8 with "
+                "such images among the others",
+                shown(m->weights), (long long)s.saturated, (long long)s.images, plural((size_t)s.images),
+                m->info.fallback ? "they were recomputed in FP32" : "their embeddings may be far off");
 }
 
 void models_close(models *all) {

@@ -18,12 +18,12 @@ typedef struct models {
     model at[MAX_MODELS];
     int count;
     int dim;   /* floats in a row: the models' dims together */
-    int batch; /* images worth collecting for one call */
+    int batch; /* how many images to collect for one call */
 } models;
 
 /* The error text of a failed call, or else the text of its code. */
 const char *reason_of(const reid_error *error, reid_result result);
-/* Reports it, after the name of the weights unless the error text begins with that. */
+/* Reports the error, after the name of the weights unless the error text begins with it. */
 void say_model_error(const char *weights, const reid_error *error, reid_result result);
 
 /* Calls reid_create, with the error in m->error, and sets m->info. Prints nothing. Returns 0 if m->result is not
@@ -48,7 +48,7 @@ reid_saturation models_saturation(const models *all);
 int model_prepares(const model *m);
 /* Bytes of the network's input for one crop, (height, width, 3). */
 size_t model_input_bytes(const model *m);
-/* Number i of the inputs that model_prepare has made. */
+/* Input i of those that model_prepare returned. */
 reid_image model_prepared(const model *m, const unsigned char *made, size_t i);
 /* The network's inputs for n crops of one image, (n, height, width, 3), if these take less than the image's `bytes` of
    pixels. NULL if they do not, if memory runs out or if a crop is refused; embedding the crop then reports why. */

@@ -49,11 +49,11 @@ int npy_read(const char *path, float **values, size_t *rows, size_t *columns, te
     }
     text_clear(why);
     if (!npy_shape(&file, &start, rows, columns)) {
-        text_puts(why, "is not a .npy file of version 1.0 with a table of little-endian float32");
+        text_puts(why, "is not a .npy file of version 1.0 with a two-dimensional array of little-endian float32");
     } else {
         size_t have = file.len - start;
         if (*columns == 0 || *rows > have / 4 / *columns || (bytes = *rows * *columns * 4) != have)
-            text_printf(why, "holds %zu bytes of data where its header says %zu x %zu floats", have, *rows, *columns);
+            text_printf(why, "holds %zu bytes of data, but its header says %zu x %zu floats", have, *rows, *columns);
     }
     if (!why->len) {
         *values = malloc(bytes + 1);

@@ -4,7 +4,7 @@
 
 #include "base/text.h"
 
-enum { NPY_HEADER = 128 }; /* bytes before the data in the files that we write, whatever the shape */
+enum { NPY_HEADER = 128 }; /* bytes before the data in files written here, for every shape */
 
 enum { NPY_LONGEST_HEADER = 1034 }; /* the longest header that is read */
 

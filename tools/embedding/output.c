@@ -17,23 +17,28 @@
 #include <unistd.h>
 
 /* FILE.part.log: a line of metadata, then a line per finished input: "ok END" (where its row ends in FILE.part) or
-   "failed REASON". It is written after the rows that it speaks of are on disk. "complete SIZE INODE" comes last, before
-   FILE.part gets its final name: by it, a run that was killed while names were changed finds its rows again. */
+   "failed REASON". A line is written after its row is on disk. "complete SIZE INODE" comes last, before FILE.part gets
+   its final name: with it, --resume finds the rows of a run that was killed during the renames. */
 struct output {
     output_request o;
     output_form as;
     pending data, log, ids, meta;
     text data_buffer, log_buffer; /* not yet written */
     size_t data_end, log_end;     /* written */
-    double saved;                 /* when */
+    double saved;                 /* time of the last save */
     text ids_path, meta_path;
     output_facts facts;
-    text why;                     /* the first write that failed */
+    text why;                     /* the first error */
     int broken;
 };
 
 size_t output_rows(const output *out) { return out->facts.rows; }
 size_t output_failures(const output *out) { return out->facts.failed; }
+
+void output_say_all_failed(size_t count) {
+    if (count == 1) say_error("the only input failed; nothing was written");
+    else say_error("all %zu inputs failed; nothing was written", count);
+}
 
 output_form output_form_of(const char *path) {
     static const char *const endings[] = {NULL, ".npy", ".jsonl", ".csv"};
@@ -72,7 +77,7 @@ static int open_files(output *out, const char *path) {
     int good = file_target(out->ids_path.s, &out->why) && file_target(out->meta_path.s, &out->why) &&
                pending_open(&out->data, path, part.s, keep, &out->why) &&
                pending_open(&out->log, NULL, log.s, keep, &out->why);
-    if (good && keep && fstat(out->log.fd, &st) == 0) out->log_end = (size_t)st.st_size; /* worth keeping */
+    if (good && keep && fstat(out->log.fd, &st) == 0) out->log_end = (size_t)st.st_size; /* --resume may continue it */
     if (good && left_over) say_warning("%s of an interrupted run is replaced; --resume would have continued it",
                                        shown(part.s));
     text_free(&part);
@@ -124,7 +129,7 @@ void output_discard(output *out) {
     free_output(out);
 }
 
-/* The first thing that went wrong stays: there was no memory for it. */
+/* Records that memory ran out, unless an earlier error is recorded. Always returns 0. */
 static int no_memory(output *out) {
     if (!out->broken) text_no_memory(&out->why);
     out->broken = 1;
@@ -139,7 +144,7 @@ static int flush_text(output *out, pending *to, text *buffer, size_t *end) {
     return !out->broken;
 }
 
-/* Rows first, then the log that vouches for them. */
+/* Writes rows first, then the log that declares them complete. */
 static int save(output *out) {
     if (!flush_text(out, &out->data, &out->data_buffer, &out->data_end)) return 0;
     if (!out->broken && !pending_sync(&out->data, &out->why)) out->broken = 1;
@@ -157,9 +162,9 @@ void output_interrupt(output *out) {
     output_discard(out);
 }
 
-static const size_t BLOCK = (size_t)1 << 20; /* bytes of rows that are written at once */
+static const size_t BLOCK = (size_t)1 << 20; /* bytes of rows per write */
 
-/* One input is finished: its row ends at the buffer's end, or it failed. */
+/* Logs a finished input: its row ends at the buffer's end, or it failed. */
 static int finish_input(output *out, const char *failed) {
     const double every = 1; /* seconds of work that a crash may cost */
     if (out->as == OUTPUT_STDOUT) return 1;
@@ -210,7 +215,7 @@ int output_failure(output *out, size_t index, const char *why) {
     return finish_input(out, why);
 }
 
-/* What stands before the first row. Only the first shard has CSV's header, so that the parts can be joined by cat. */
+/* Adds what precedes the first row. Only the first shard has CSV's header, so that cat can join the shards. */
 static void add_prologue(output *out) {
     char header[NPY_HEADER];
     text *t = &out->data_buffer;
@@ -222,7 +227,7 @@ static void add_prologue(output *out) {
     }
 }
 
-/* What text_id_line has escaped, in place. */
+/* Undoes, in place, the escapes of text_id_line. */
 static const char *unescape(char *s) {
     char *to = s;
     for (const char *from = s; *from; from++) {
@@ -233,7 +238,8 @@ static const char *unescape(char *s) {
     return s;
 }
 
-/* Reads the log of the interrupted run line by line as far as the rows that it names are there. */
+/* Reads the log of the interrupted run line by line, as far as its rows exist. Returns the number of finished
+   inputs. */
 static size_t replay(output *out, text *log, size_t at, size_t data_size) {
     size_t index = out->facts.first;
     text line = TEXT_INIT;
@@ -265,16 +271,17 @@ static size_t replay(output *out, text *log, size_t at, size_t data_size) {
     return index - out->facts.first;
 }
 
-/* Is the log of an interrupted run this run's? Says so otherwise. */
+/* 1 if the interrupted run's log is of a run like this one; otherwise sets why. */
 static int log_is_ours(output *out, const text *log, const text *head) {
     if (log->len >= head->len && memcmp(log->s, head->s, head->len) == 0) return 1;
     text_clear(&out->why);
-    text_puts(&out->why, "it was begun with other inputs, models or options, so --resume cannot continue it; remove it "
-                         "and its .log to start over");
+    text_puts(&out->why,
+              "it was started with other inputs, models or options, so --resume cannot continue it; remove it "
+              "and its .log to start over");
     return 0;
 }
 
-/* What the log's last line says of rows that are whole, size 0 if it is another line. */
+/* Parses the log's last line if it is "complete SIZE INODE"; otherwise sets *size to 0. */
 static void find_complete(const text *log, size_t *size, unsigned long long *inode) {
     const char *last = log->s + log->len - 1;
     *size = 0;
@@ -283,7 +290,7 @@ static void find_complete(const text *log, size_t *size, unsigned long long *ino
     if (log->s[log->len - 1] == '\n' && sscanf(last, "complete %zu %llu", size, inode) != 2) *size = 0;
 }
 
-/* The rows have their final name already: they are used where they are, and FILE.part, which is empty, goes. */
+/* If the rows already have their final name, uses them there and removes FILE.part, which is empty. */
 static int adopt_renamed(output *out, size_t size, unsigned long long inode) {
     struct stat st;
     int fd = open(out->data.path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -300,7 +307,7 @@ static int adopt_renamed(output *out, size_t size, unsigned long long inode) {
     return 1;
 }
 
-/* Takes the rows of the interrupted run, as far as they are there: *done of them. Returns 0 to start over. */
+/* Continues the interrupted run: *done of its inputs are finished. Returns 0 to start over. */
 static int continue_files(output *out, text *log, size_t head, size_t data_size, size_t *done) {
     size_t prologue = out->data_buffer.len, size;
     unsigned long long inode;
@@ -321,7 +328,7 @@ static int begin_files(output *out, size_t *done) {
     int good = !text_failed(&head) && !text_failed(&out->data_buffer);
     if (!good) no_memory(out);
     good = good && file_read(out->log.temp, (size_t)1 << 32, 1, &log, &out->why) && fstat(out->data.fd, &st) == 0;
-    int begun = good && log.len && memchr(log.s, '\n', log.len); /* a torn first line: nothing was done */
+    int begun = good && log.len && memchr(log.s, '\n', log.len); /* after a torn first line nothing was done */
     if (begun) good = log_is_ours(out, &log, &head);
     int continued = begun && good && continue_files(out, &log, head.len, (size_t)st.st_size, done);
     if (!continued) out->log_end = 0;
@@ -333,7 +340,7 @@ static int begin_files(output *out, size_t *done) {
     }
     if (!good) {
         say_error("%s: %s", shown(out->data.temp), out->why.len ? out->why.s : "cannot be used");
-        if (log.len) out->log_end = log.len; /* what was there stays there */
+        if (log.len) out->log_end = log.len; /* keep the existing log */
     }
     text_free(&head);
     text_free(&log);
@@ -361,7 +368,7 @@ int output_bytes(output *out, const void *bytes, size_t len) {
     return out->data_buffer.len < BLOCK || flush_text(out, &out->data, &out->data_buffer, &out->data_end);
 }
 
-/* Writes `content` beside its final name. */
+/* Writes `content` under a temporary name next to the final one. */
 static int write_side_file(output *out, pending *p, const char *path, const text *content) {
     text temp = TEXT_INIT;
     text_printf(&temp, "%s.part", path);
@@ -382,8 +389,8 @@ static int remove_meta(output *out) {
     return 0;
 }
 
-/* After a failure: nothing has its final name. Rows that --resume can continue are FILE.part again, or stay where the
-   log says that they are. */
+/* Called after a failure: takes back every final name. Rows that --resume can continue are FILE.part again, or stay
+   where the log says. */
 static void undo_renames(output *out) {
     pending *const order[] = {&out->data, &out->ids, &out->meta};
     for (int i = 0; i < 3; i++) {
@@ -393,7 +400,7 @@ static void undo_renames(output *out) {
     }
 }
 
-/* The metadata's name goes first and comes last: whoever sees it sees the files that belong to it. */
+/* The old metadata is removed first and the new one renamed last, so that metadata never exists without its files. */
 static int rename_all(output *out) {
     pending *const order[] = {&out->data, &out->ids, &out->meta};
     int good = remove_meta(out);
@@ -408,7 +415,7 @@ static int rename_all(output *out) {
     return 1;
 }
 
-/* The log's last line, on disk before any name changes. */
+/* Writes the log's last line and syncs it before any rename. */
 static int log_complete(output *out) {
     struct stat st;
     text line = TEXT_INIT;

@@ -28,7 +28,7 @@ int output_failure(output *out, size_t index, const char *why);
    reports it. */
 int output_adopt(output *out, output_facts *facts);
 int output_bytes(output *out, const void *bytes, size_t len);
-/* Gives every file its final name. Returns 0 after reporting an error; nothing is left behind then. */
+/* Gives every file its final name. Returns 0 after reporting an error; only what --resume can continue is left then. */
 int output_finish(output *out);
 /* Removes everything except what --resume can continue. */
 void output_discard(output *out);
@@ -39,5 +39,7 @@ void output_interrupt(output *out);
 
 size_t output_rows(const output *out);
 size_t output_failures(const output *out);
+/* Reports that all inputs failed, so that no file was written. */
+void output_say_all_failed(size_t count);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* Distinguishes lists of inputs: every field of each, with the 0 that ends a text. Not cryptographic. */
+/* Hashes every field of every input, strings with their final 0, to distinguish lists. Not cryptographic. */
 static uint64_t hash_inputs(const inputs *list, size_t first, size_t end) {
     uint64_t hash = HASH_START;
     for (size_t i = first; i < end; i++) {

@@ -26,7 +26,7 @@ typedef struct output_facts {
     text ids, identities, failures; /* lines; JSON elements; JSON elements */
 } output_facts;
 
-/* The slice I of N of a list, inputs first ... end-1: slices in order make the whole list. shards 0: all of it. */
+/* Sets first ... end-1 to slice I of N of a list; the slices in order make up the list. shards 0: all of it. */
 void output_slice(size_t count, int shard, int shards, size_t *first, size_t *end);
 
 void output_facts_begin(output_facts *f, const models *all, const inputs *list, size_t first, size_t end);

@@ -17,9 +17,9 @@
 
 enum { MAX_THREADS = 256, SLOTS = 64 };
 
-/* Bytes of pictures that are decoded or being decoded, together: for each thread and for two more pictures. The one
-   that the consumer needs next is exempt: it cannot be stuck behind later ones. So the peak is this, a large one's
-   pixels at the consumer and a large one that is being decoded. */
+/* The budget for all images that are decoded or being decoded: so much for each thread and for two more images. The
+   image that the consumer needs next is exempt, so that it never waits for later ones. The peak is therefore this
+   budget, plus the pixels of a large image at the consumer and a large image that is being decoded. */
 static const size_t OF_ONE = (size_t)32 << 20, MOST_BYTES = (size_t)512 << 20; /* 32 MiB: 11 million pixels */
 
 typedef struct slot {
@@ -34,16 +34,16 @@ struct pipeline {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     size_t at, end;          /* the next row to hand to a thread */
-    size_t started, taken;   /* pictures given to threads, pictures taken by the consumer */
-    size_t ahead;            /* how many more the former may be */
-    size_t bytes;            /* of pictures that are decoded or being decoded */
+    size_t started, taken;   /* images given to threads; images taken by the consumer */
+    size_t ahead;            /* by how much `started` may exceed `taken` */
+    size_t bytes;            /* of images that are decoded or being decoded */
     size_t budget;
-    size_t ready;            /* pictures in the ring */
+    size_t ready;            /* images in the ring */
     stream_stats measured;
     int stop;
-    slot ring[SLOTS];        /* picture number n is in slot n % SLOTS */
+    slot ring[SLOTS];        /* image number n is in slot n % SLOTS */
     pthread_t thread[MAX_THREADS];
-    int threads, numbered;   /* of them: started; that have a number */
+    int threads, numbered;   /* threads started; threads that have taken their number */
 };
 
 size_t pipeline_budget(const pipeline *p) { return p->budget / 2; }
@@ -57,7 +57,7 @@ static size_t rows_of_one_picture(const inputs *list, size_t first, size_t end) 
     return n;
 }
 
-/* Claims the next picture for the calling thread: its number, or 0 with *d untouched when there is none left. */
+/* Claims the next image for the calling thread: sets its number, or returns 0 with *d untouched if none is left. */
 static int claim(pipeline *p, decoded *d, size_t *number) {
     const double began = clock_seconds();
     pthread_mutex_lock(&p->lock);
@@ -82,7 +82,7 @@ typedef struct decoding {
     size_t number;
 } decoding;
 
-/* Waits until there is room; 0 when the pipeline stops. */
+/* Waits until there is room; returns 0 if the pipeline stops. */
 static int wait_for_room(void *user, size_t bytes) {
     const decoding *is = user;
     pipeline *p = is->p;
@@ -116,11 +116,11 @@ const char *decoded_image(const pipeline *p, const decoded *d, size_t index, rei
     return NULL;
 }
 
-/* The network's input for each row, in place of the pixels, where that is less. */
+/* Replaces the pixels with the network's input for each row, if that takes less memory. */
 static void prepare(const pipeline *p, decoded *d, const image_budget *room) {
     reid_image *crops = p->prepare_for ? mem_array(d->count, sizeof *crops) : NULL;
     reid_box *boxes = crops ? mem_array(d->count, sizeof *boxes) : NULL;
-    int good = boxes != NULL; /* without memory the pixels stay */
+    int good = boxes != NULL; /* if memory runs out, the pixels stay */
     for (size_t i = 0; i < d->count && good; i++) good = !decoded_image(p, d, d->first + i, &crops[i], &boxes[i]);
     if (good) d->prepared = image_prepare(&d->pic, p->prepare_for, crops, d->count, room);
     free(boxes);
@@ -145,7 +145,7 @@ static void decode(pipeline *p, decoded *d, size_t number) {
     d->when.end = clock_seconds();
 }
 
-/* Of a file that could not be opened no time counts. */
+/* The time of a file that could not be opened is not counted. */
 static void measure(stream_stats *to, const decode_times *t) {
     to->pictures++;
     if (t->opened <= 0) return;
@@ -187,7 +187,7 @@ pipeline *pipeline_start(const inputs *list, size_t first, size_t end, const dec
     p->limits.jpeg = how->jpeg;
     p->at = first;
     p->end = end;
-    p->ahead = prepare_for ? 2 * ((size_t)prepare_for->info.batch + (size_t)wanted) : SLOTS; /* a batch, and some */
+    p->ahead = prepare_for ? 2 * ((size_t)prepare_for->info.batch + (size_t)wanted) : SLOTS; /* a batch and a reserve */
     if (p->ahead > SLOTS) p->ahead = SLOTS;
     p->budget = OF_ONE * ((size_t)wanted + 2);
     if (p->budget > MOST_BYTES) p->budget = MOST_BYTES;
@@ -206,7 +206,7 @@ int pipeline_next(pipeline *p, decoded *out) {
     while (!interrupted() && !s->ready && (p->at < p->end || p->started > p->taken)) {
         struct timespec until;
         clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += 100000000; /* wakes up to see a signal */
+        until.tv_nsec += 100000000; /* wakes up regularly to check for a signal */
         until.tv_sec += until.tv_nsec / 1000000000;
         until.tv_nsec %= 1000000000;
         pthread_cond_timedwait(&p->changed, &p->lock, &until);

@@ -1,5 +1,5 @@
 /* Decodes images while others are embedded: a few threads decode ahead, in bounded memory, and hand out images in
-   order. They may prepare the network's inputs at once, which are smaller than photographs. */
+   order. They may also prepare the network's inputs, which are smaller than photographs. */
 #ifndef REID_TOOLS_PIPELINE_H
 #define REID_TOOLS_PIPELINE_H
 
@@ -33,21 +33,23 @@ typedef struct decoded {
     decode_times when;
 } decoded;
 
-/* Decodes rows first … end-1 of list. prepare_for: a model on the CPU that is all that wants them, else NULL. NULL
-   after reporting that memory ran out, no thread or not the decoder of JPEG files that was asked for. */
+/* Decodes rows first … end-1 of list. prepare_for: a model on the CPU, if it alone uses the images; else NULL. Returns
+   NULL after reporting that memory ran out, no thread started or the chosen JPEG decoder is missing. */
 pipeline *pipeline_start(const inputs *list, size_t first, size_t end, const decode_settings *how,
                          const model *prepare_for);
-/* The next picture in order, waiting for it: 1; 0 at the end or when the program was asked to stop. */
+/* Waits for the next image in order and returns 1; 0 at the end or after a signal to stop. */
 int pipeline_next(pipeline *p, decoded *out);
-/* Row `index` of the list, one of d's, as the library takes it; box: room for its box. NULL, or why it cannot be. */
+/* Describes row `index` of the list, one of d's, for the library; box: memory for its box. Returns NULL, or why the row
+   failed. */
 const char *decoded_image(const pipeline *p, const decoded *d, size_t index, reid_image *image, reid_box *box);
-/* Frees what pipeline_next gave. */
+/* Frees what pipeline_next returned. */
 void pipeline_release(pipeline *p, decoded *d);
-/* Bytes of decoded pictures that the consumer should not sit on while it waits for more. */
+/* Bytes of decoded images above which the consumer should compute instead of collecting more. */
 size_t pipeline_budget(const pipeline *p);
-/* What its threads have done so far: pictures, decoders, read, decode, resize, room, ready and taken. */
+/* Sets what the threads have done so far: pictures, decoders, read, decode, resize, room, ready and taken. */
 void pipeline_measured(pipeline *p, stream_stats *out);
-/* Bytes of pictures that are decoded or being decoded, and pictures that wait to be taken, now. */
+/* Sets the present bytes of images that are decoded or being decoded, and the number of images that wait to be
+   taken. */
 void pipeline_now(pipeline *p, size_t *bytes, size_t *ready);
 /* Threads that read and decode. */
 int pipeline_threads(const pipeline *p);

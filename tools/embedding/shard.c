@@ -10,7 +10,7 @@
 
 static const size_t MAX_META = (size_t)1 << 34;
 
-/* --- members, one at a time: a mistake goes to the reader --- */
+/* --- members, one at a time; errors are set in the reader --- */
 
 static int read_count(json *j, double *out) {
     if (!json_number(j, out)) return 0;
@@ -35,20 +35,20 @@ static int read_name(json *j, char *out, size_t size) {
     return good;
 }
 
-/* One that is written without quoting: a network, a fingerprint, ... */
+/* Reads a name that needs no quoting: a network, a fingerprint, ... */
 static int read_word(json *j, char *out, size_t size) {
     static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.:-";
     return read_name(j, out, size) && (!out[strspn(out, allowed)] || json_fail(j, "expected a plain word"));
 }
 
-/* A string, or null: then *out stays NULL. */
+/* Reads a string, or null, which leaves *out NULL. */
 static int read_optional(json *j, text *value, const char **out) {
     if (json_peek(j) == 'n') return json_skip(j);
     *out = json_string(j, value) ? value->s : NULL;
     return *out != NULL;
 }
 
-/* As json_number, but exact beyond 2^53. */
+/* Like json_number, but exact beyond 2^53. */
 static int read_seed(json *j, uint64_t *out) {
     double about;
     const char *digits = json_peek(j) == '0' ? j->text + j->at : "";
@@ -56,7 +56,7 @@ static int read_seed(json *j, uint64_t *out) {
     return json_number(j, &about);
 }
 
-/* Sixteen hexadecimal digits. */
+/* Reads sixteen hexadecimal digits. */
 static int read_hash(json *j, uint64_t *out) {
     char digits[17];
     int used = 0;
@@ -82,7 +82,7 @@ static int read_list(json *j, shard *s) {
     return 1;
 }
 
-/* 1: read; 0: no such member, or a mistake. */
+/* Returns 1 if the member was read; 0 if it is unknown or invalid. */
 static int read_info(json *j, const char *key, reid_info *info) {
     if (strcmp(key, "fingerprint") == 0) return read_word(j, info->fingerprint, sizeof info->fingerprint);
     if (strcmp(key, "network") == 0) return read_word(j, info->network, sizeof info->network);
@@ -116,14 +116,14 @@ static void read_models(json *j, shard *s) {
         }
         m->weights = s->weights[s->makers.count].s;
         if (!m->weights || !m->info.fingerprint[0] || !m->info.precision[0] || m->info.dim < 1)
-            json_fail(j, "a model without weights, fingerprint, precision or dim");
+            json_fail(j, "a model lacks weights, fingerprint, precision or dim");
         s->makers.dim += m->info.dim;
         s->makers.count++;
     }
     text_free(&key);
 }
 
-/* "2/3", or null for a run without --shard. */
+/* Reads "2/3", or null for a run without --shard. */
 static void read_place(json *j, output_request *made) {
     text value = TEXT_INIT;
     long long i, n;
@@ -187,11 +187,11 @@ static void read_decoder(json *j, shard *s) {
 
 /* --- the file --- */
 
-/* Only the version that made a file knows all that it may hold. */
+/* Only the version that wrote a file knows all of its members. */
 static void read_version(json *j) {
     char version[32], what[96];
     if (!read_name(j, version, sizeof version) || strcmp(version, reid_version_string()) == 0) return;
-    snprintf(what, sizeof what, "reid %s wrote it, and this is %s", version, reid_version_string());
+    snprintf(what, sizeof what, "written by reid %s, but this is %s", version, reid_version_string());
     json_fail(j, what);
 }
 
@@ -200,9 +200,9 @@ static int read_member(json *j, const char *key, shard *s) {
     double version = 1;
     if (strcmp(key, "format") == 0) {
         if (json_string(j, &ignored) && strcmp(ignored.s, "reid-embeddings") != 0)
-            json_fail(j, "this is not the metadata of embeddings (format reid-embeddings)");
+            json_fail(j, "not the metadata of embeddings; expected the format reid-embeddings");
     } else if (strcmp(key, "format_version") == 0) {
-        if (json_number(j, &version) && version != 1) json_fail(j, "only format version 1 is known");
+        if (json_number(j, &version) && version != 1) json_fail(j, "unknown format version; expected 1");
     } else if (strcmp(key, "reid") == 0) read_version(j);
     else if (strcmp(key, "output") == 0) json_string(j, &ignored);
     else if (strcmp(key, "rows") == 0) read_count(j, &s->rows);
@@ -220,7 +220,7 @@ static int read_member(json *j, const char *key, shard *s) {
     return !j->error[0];
 }
 
-/* The members fit each other, and all that are needed were there. */
+/* Checks that the required members exist and agree with each other. */
 static void check(const shard *s, int listed, text *why) {
     const output_facts *f = &s->facts;
     size_t first, end;
@@ -236,8 +236,8 @@ static void check(const shard *s, int listed, text *why) {
     if (why->len) return;
     shard_slice(s, &first, &end);
     if ((double)(end - first) != s->inputs)
-        text_printf(why, "speaks of %.0f inputs, but shard %d/%d of %zu has %zu", s->inputs, s->made.shard,
-                    s->made.shards, f->listed, end - first);
+        text_printf(why, "lists %.0f input%s, but shard %d/%d of %zu inputs has %zu", s->inputs,
+                    plural((size_t)s->inputs), s->made.shard, s->made.shards, f->listed, end - first);
 }
 
 static void read_meta(shard *s, const text *file, text *why) {
@@ -280,7 +280,7 @@ void shard_free(shard *s) {
     output_facts_free(&s->facts);
 }
 
-/* --- what several have to agree about --- */
+/* --- what shards must agree on --- */
 
 void shard_slice(const shard *s, size_t *first, size_t *end) {
     const size_t count = s->facts.listed;
@@ -296,18 +296,18 @@ static int same_model(const reid_info *a, const reid_info *b) {
 }
 
 const char *shard_differs(const shard *a, const shard *b) {
-    if (a->makers.count != b->makers.count) return "another number of models";
+    if (a->makers.count != b->makers.count) return "a different number of models";
     for (int i = 0; i < a->makers.count; i++) {
         const reid_info *one = &a->makers.at[i].info, *other = &b->makers.at[i].info;
-        if (strcmp(one->fingerprint, other->fingerprint) != 0) return "another fingerprint";
-        if (strcmp(one->precision, other->precision) != 0) return "another precision";
-        if (!same_model(one, other)) return "another network";
+        if (strcmp(one->fingerprint, other->fingerprint) != 0) return "a different fingerprint";
+        if (strcmp(one->precision, other->precision) != 0) return "a different precision";
+        if (!same_model(one, other)) return "a different network";
     }
-    if (a->made.shards != b->made.shards) return "another number of shards";
-    if (!same_name(a->made.jpeg, b->made.jpeg)) return "another decoder of JPEG files";
-    if (a->facts.listed != b->facts.listed || a->facts.hash != b->facts.hash) return "another list of inputs";
+    if (a->made.shards != b->made.shards) return "a different number of shards";
+    if (!same_name(a->made.jpeg, b->made.jpeg)) return "a different JPEG decoder";
+    if (a->facts.listed != b->facts.listed || a->facts.hash != b->facts.hash) return "a different list of inputs";
     if (a->made.flip != b->made.flip || a->made.raw != b->made.raw || a->made.strict != b->made.strict ||
         !same_name(a->made.boxes, b->made.boxes) || !same_name(a->made.category, b->made.category) ||
-        (a->made.min_conf < b->made.min_conf || a->made.min_conf > b->made.min_conf)) return "other options";
+        (a->made.min_conf < b->made.min_conf || a->made.min_conf > b->made.min_conf)) return "different options";
     return NULL;
 }

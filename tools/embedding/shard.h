@@ -19,9 +19,10 @@ typedef struct shard {
 int shard_read(shard *s, const char *path, text *why);
 void shard_free(shard *s);
 
-/* Its inputs among those of all shards: first to end-1. */
+/* Sets the shard's inputs among those of all shards: first to end-1. */
 void shard_slice(const shard *s, size_t *first, size_t *end);
-/* NULL, or what differs between two that cannot be shards of one list: a few words that fit after "has". */
+/* NULL, or what differs between two that cannot be shards of one list, in a few words that fit between "has" and
+   "than". */
 const char *shard_differs(const shard *a, const shard *b);
 
 #endif

@@ -1,5 +1,5 @@
-/* The stages of a command's work as --stats shows them: what each has done, how busy it was, which one was the
-   bottleneck and what would help. */
+/* The stages of a command's work as --stats shows them: what each did, how busy it was, which one was the bottleneck
+   and what would help. */
 #ifndef REID_TOOLS_STAGES_H
 #define REID_TOOLS_STAGES_H
 
@@ -7,23 +7,23 @@
 
 typedef struct stage {
     const char *name, *unit;
-    double items, busy; /* items of its own unit; share of its threads' time */
-    double queue;       /* things that wait in front of it, on average; below 0: it has no queue */
+    double items, busy; /* items, counted in `unit`; busy share of its threads' time */
+    double queue;       /* average length of its queue; below 0: it has none */
 } stage;
 
 typedef struct stages {
     const stage *at;
     int count;
-    double seconds;     /* of the whole */
-    int bottleneck;     /* one of them */
+    double seconds;     /* from start to end */
+    int bottleneck;     /* its index */
     const char *advice; /* what would help, without a full stop */
 } stages;
 
-/* a / b, 0 where nothing was counted. */
+/* a / b, or 0 if b is 0. */
 double stages_ratio(double a, double b);
-/* For people, with the words of below, which end in a newline, between the table and the bottleneck. */
+/* Writes a table for people; `below`, lines that end in a newline, is printed between the table and the bottleneck. */
 void stages_table(const stages *s, const char *below, text *out);
-/* Members of an object, from "stages" to "advice". */
+/* Writes the members of an object from "stages" to "advice". */
 void stages_json(const stages *s, json_writer *w);
 
 #endif

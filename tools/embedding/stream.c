@@ -11,10 +11,10 @@
 
 typedef struct collected {
     decoded is;
-    double taken; /* when it was handed over, of clock_seconds */
+    double taken; /* when it was handed over, by clock_seconds */
 } collected;
 
-/* Pictures that wait for their batch, and the rows that come out of them. */
+/* The images that wait for the next batch, and how many rows they have. */
 typedef struct batch {
     const stream_job *job;
     pipeline *pipe;
@@ -24,11 +24,11 @@ typedef struct batch {
     stream_result end; /* STREAM_DONE until something ends it early */
     size_t batches;
     double wait, compute, last; /* seconds, see stream_stats */
-    double gathering; /* since when pictures are collected for the next batch */
+    double gathering; /* since when images have been collected for the next batch */
     stream_trace trace;
 } batch;
 
-/* One row of the batch: its image for the library, or why there is none. */
+/* One row of the batch: its image for the library, or why it failed. */
 typedef struct row {
     size_t index;
     const decoded *of;
@@ -55,7 +55,7 @@ static int report(batch *b, size_t index, const float *values, const char *why) 
 
 static const char *name_of(const batch *b, const decoded *d) { return b->job->list->at[d->first].path; }
 
-/* The pictures of rows that were computed from `began` to `computed` and are now handed out. */
+/* Traces the images of rows that were computed from `began` to `computed` and are now handed out. */
 static void trace_rows(batch *b, const row *rows, size_t n, double began, double computed) {
     const double now = clock_seconds();
     for (size_t i = 0, end; i < n && b->trace.to; i = end) {
@@ -68,8 +68,8 @@ static void trace_rows(batch *b, const row *rows, size_t n, double began, double
     stream_trace_out(&b->trace, computed, now, n);
 }
 
-/* Embeds the good ones of rows together. One that the library refuses fails the call, so they are then tried singly:
-   the bits of a row do not depend on its company. */
+/* Embeds the good rows together. If the library refuses one, the call fails, so each row is then embedded singly: its
+   bits do not depend on the batch. */
 static int embed_rows(batch *b, const row *rows, size_t n) {
     models *all = b->job->all;
     size_t good = 0, k = 0, dim = (size_t)all->dim;
@@ -105,7 +105,7 @@ static int embed_rows(batch *b, const row *rows, size_t n) {
     return go_on;
 }
 
-/* What is collected begins to be computed. */
+/* Traces that the collected images are about to be computed. */
 static void trace_collected(batch *b) {
     if (!b->trace.to) return;
     stream_trace_gathered(&b->trace, b->gathering, clock_seconds(), b->count);
@@ -121,7 +121,7 @@ static void release_all(batch *b) {
     b->gathering = clock_seconds();
 }
 
-/* Everything that was collected. */
+/* Computes everything that was collected. */
 static int flush(batch *b) {
     row *rows = need_array(b->rows, sizeof *rows);
     size_t n = 0, limit = (size_t)b->job->all->batch, at = 0;
@@ -142,7 +142,7 @@ static int flush(batch *b) {
     return go_on;
 }
 
-/* One more picture; d is taken over or released. */
+/* Adds an image; d is taken over or released. */
 static int collect(batch *b, decoded *d) {
     if (!NEED(b->pictures, b->count, b->cap)) {
         pipeline_release(b->pipe, d);
@@ -154,7 +154,7 @@ static int collect(batch *b, decoded *d) {
     return 1;
 }
 
-/* pipeline_next, with the time that it took. */
+/* Calls pipeline_next and measures how long it took. */
 static int next(batch *b, decoded *d) {
     const double began = clock_seconds();
     int found = pipeline_next(b->pipe, d);
@@ -179,7 +179,7 @@ stream_result stream_run(const stream_job *job) {
     if (job->stats) memset(job->stats, 0, sizeof *job->stats);
     const double began = clock_seconds();
     if (job->first == job->end) return STREAM_DONE;
-    /* Two models may want other inputs. */
+    /* Two models may need different inputs. */
     const model *only = job->all->count == 1 && model_prepares(&job->all->at[0]) ? &job->all->at[0] : NULL;
     b.pipe = pipeline_start(job->list, job->first, job->end, &job->decode, only);
     if (!b.pipe) return STREAM_FAILED;

@@ -22,7 +22,7 @@ static void fill(const stream_stats *s, const stream_setting *in, stage to[STAGE
     memcpy(to, made, sizeof made);
 }
 
-/* The thread that computes is always busy or waiting: it waits for what decodes, and decoding waits for it. */
+/* The computing thread is always busy or waiting: it waits for the decoding threads, and they wait for it. */
 static int bottleneck(const stream_stats *s) {
     if (s->last > s->compute && s->last > s->wait) return LAST;
     if (s->compute >= s->wait) return COMPUTE;
@@ -33,18 +33,20 @@ static int bottleneck(const stream_stats *s) {
 static const char *advice(const stream_stats *s, const stream_setting *in) {
     switch (bottleneck(s)) {
     case READ:
-        return s->decoders < 4 ? "more --decoders read more files at a time; faster storage" : "faster storage";
+        return s->decoders < 4 ? "more --decoders, which read more files at a time; faster storage" : "faster storage";
     case DECODE:
-        if (!jpeg_is_by_turbo(in->jpeg)) return "libturbojpeg (Debian: libturbojpeg0) decodes JPEG in half the time";
+        if (!jpeg_is_by_turbo(in->jpeg))
+            return "libturbojpeg (Debian: libturbojpeg0), which decodes JPEG in half the time";
         /* fall through */
     case RESIZE:
         if (s->decoders < in->cpus) return "more --decoders";
-        return "smaller images or more CPUs; --shard divides the inputs among machines";
+        return "smaller images or more CPUs; --shard, which divides the inputs among machines";
     case COMPUTE:
-        if (in->on_gpu) return "a larger --batch; --shard divides the inputs among GPUs";
+        if (in->on_gpu) return "a larger --batch; --shard, which divides the inputs among GPUs";
         if (in->threads < in->cpus) return "more --threads";
-        if (in->by_fp32) return "a GPU, --precision bf16 or int8 where the CPU has them; --shard divides the inputs";
-        return "a GPU or more CPUs; --shard divides the inputs among machines";
+        if (in->by_fp32)
+            return "a GPU, --precision bf16 or int8 if the CPU has them; --shard, which divides the inputs";
+        return "a GPU or more CPUs; --shard, which divides the inputs among machines";
     default:
         return strcmp(in->last, "write") == 0 ? "a .npy file instead of text; faster storage"
                                               : "a smaller gallery, or more --threads";

@@ -1,4 +1,4 @@
-/* Where the time of a stream went: its stages, which of them kept the others waiting, and what would help. */
+/* Where a stream spent its time: its stages, which of them was the bottleneck, and what would help. */
 #ifndef REID_TOOLS_STREAM_STATS_H
 #define REID_TOOLS_STREAM_STATS_H
 
@@ -6,27 +6,28 @@
 #include "pictures/turbojpeg.h"
 #include "reid.h"
 
-/* Counted by pipeline and stream, always: two looks at the clock for each step of a picture or batch. Seconds of
-   threads that decode are those of all of them together. */
+/* Pipeline and stream always count; it costs two clock readings per step of an image or batch. Seconds of the decoding
+   threads are summed over all of them. */
 typedef struct stream_stats {
-    double seconds;                       /* from the first picture to the last row */
-    size_t pictures, rows, batches;       /* opened; given out, failures too; computed together */
+    double seconds;                       /* from the first image to the last row */
+    size_t pictures, rows, batches;       /* images opened; rows handed out, with failures; batches computed */
     int decoders;                         /* threads that read and decode */
-    double read, decode, resize, room;    /* of these threads; room: waiting until there is a place for a picture */
-    double wait, compute, last;           /* of the one thread that computes and hands out: for pictures; … */
-    size_t ready, taken;                  /* decoded pictures that waited, summed over those that were taken */
+    double read, decode, resize, room;    /* seconds of these threads; room: waiting for memory for an image */
+    double wait, compute, last;           /* seconds of the computing thread: waiting for images, computing, handing out
+                                             rows */
+    size_t ready, taken;                  /* decoded images that were waiting, summed over those that were taken */
 } stream_stats;
 
-/* What the numbers are seen against. */
+/* The circumstances in which the numbers are judged. */
 typedef struct stream_setting {
-    int cpus, threads; /* of the machine; that compute */
+    int cpus, threads; /* CPUs of the machine; computing threads */
     int on_gpu, by_fp32;
     const char *last;  /* what is done with a row, in a word: write, search, store */
     jpeg_decoder jpeg;
     reid_saturation saturation; /* zeros: not counted */
 } stream_setting;
 
-/* A table for people with the bottleneck below it, lines ended; or one line of JSON. */
+/* Write a table for people with the bottleneck below it, in complete lines; or one line of JSON. */
 void stream_stats_table(const stream_stats *s, const stream_setting *in, text *out);
 void stream_stats_json(const stream_stats *s, const stream_setting *in, text *out);
 

@@ -7,9 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Threads of the trace: the one that computes, those that decode, and a GPU, whose times are those of its events. */
+/* Threads of the trace: the computing one, the decoding ones, and for each GPU one with the times of its events. */
 enum { COMPUTES = 1, FIRST_DECODER = 2, FIRST_GPU = 1000 };
-/* Of these batches the operations are measured: costs twice the batch's time and some, so a few percent. */
+/* Operations are measured for the first batches and then every EVERY-th. This costs more than twice a batch's time, a
+   few percent overall. */
 enum { FIRST_BATCHES = 3, EVERY = 64 };
 static const char PICTURE[] = "picture";
 
@@ -80,14 +81,14 @@ void stream_trace_memory(stream_trace *s, pipeline *p) {
 
 /* --- pictures ----------------------------------------------------------------------------------------------------- */
 
-/* A stage of the picture; one that it did not come to begins at 0. */
+/* Writes one stage of the image. */
 static void stage(stream_trace *s, const decoded *d, const char *name, double from, double to) {
     trace_stage(s->to, 'b', PICTURE, d->first, name, from, NULL);
     trace_stage(s->to, 'e', PICTURE, d->first, name, to, NULL);
 }
 
-/* What a thread that decodes did with it: a stage of the picture and a slice of the thread. Ends where the next one
-   begins, or with the picture's failure. */
+/* Writes what a decoding thread did: a stage of the image and a slice of the thread. It ends where the next one begins,
+   or when the image fails. from 0: the image did not reach this stage. */
 static void decoder_did(stream_trace *s, const decoded *d, const char *name, double from, double to) {
     if (from <= 0) return;
     const double end = to > 0 ? to : d->when.end;
@@ -133,11 +134,11 @@ void stream_trace_done(stream_trace *s, const decoded *d, const char *name, doub
 
 static void resize_again(stream_trace *s, const model *m, const reid_image *images, size_t n) {
     unsigned char *view = mem_array((size_t)m->info.height * (size_t)m->info.width, 3);
-    if (!view) trace_fail(s->to, "no memory to measure how images are resized");
+    if (!view) trace_fail(s->to, "out of memory for measuring how images are resized");
     for (size_t i = 0; i < n && view; i++) {
-        if (images[i].format == REID_PREPARED) continue; /* it was measured when it was resized */
+        if (images[i].format == REID_PREPARED) continue; /* measured when it was resized */
         const double from = clock_seconds();
-        reid_preprocess(m->ctx, &images[i], view, NULL); /* a picture that is refused costs time, too */
+        reid_preprocess(m->ctx, &images[i], view, NULL); /* a refused image takes time, too */
         trace_slice(s->to, COMPUTES, "resize", from, clock_seconds(), NULL);
     }
     free(view);
@@ -152,8 +153,7 @@ static const text *args_of_op(stream_trace *s, const reid_op_info *op, size_t n)
     return &s->args;
 }
 
-/* Times are those of the last run of reid_profile, which ends at `end`: one behind the other, so that they end there,
-   too. */
+/* Lays out the times of the last run of reid_profile one after another so that they end at `end`, as the run did. */
 static void lay_out(stream_trace *s, int which, const float *times, size_t n, double from, double end) {
     const model *m = &s->all->at[which];
     const int count = reid_op_count(m->ctx), thread = on_gpu(m) ? FIRST_GPU + which : COMPUTES;
@@ -163,7 +163,8 @@ static void lay_out(stream_trace *s, int which, const float *times, size_t n, do
     for (int i = 0; i < count; i++) {
         reid_op_info op;
         const double next = at + 1e-6 * (double)times[i];
-        if (reid_query_op(m->ctx, i, &op) == REID_OK && op.computed_by == i) /* else its time is another one's */
+        if (reid_query_op(m->ctx, i, &op) == REID_OK && op.computed_by == i) /* else the time belongs to another
+                                                                                operation */
             trace_slice(s->to, thread, op.name, at, next < end ? next : end, args_of_op(s, &op, n));
         at = next < end ? next : end;
     }
@@ -176,7 +177,7 @@ static void operations_again(stream_trace *s, int which, size_t n) {
     const double from = clock_seconds();
     const reid_result r = times ? reid_profile(m->ctx, (int)n, 1, times, &m->error) : REID_ERR_OUT_OF_MEMORY;
     const double end = clock_seconds();
-    if (!times) trace_fail(s->to, "no memory to measure operations");
+    if (!times) trace_fail(s->to, "out of memory for measuring operations");
     else if (r != REID_OK) trace_fail(s->to, reason_of(&m->error, r));
     else {
         trace_slice(s->to, COMPUTES, "operations, again on noise", from, end, args_of(s, "images", n));

@@ -1,5 +1,5 @@
-/* A stream as events of a trace: pictures on their way through the stages, what each thread does, operations of some
-   batches, memory. Everything is written by the thread that computes. */
+/* Writes a stream as events of a trace: images on their way through the stages, what each thread does, the operations
+   of some batches, memory. The computing thread writes all events. */
 #ifndef REID_TOOLS_STREAM_TRACE_H
 #define REID_TOOLS_STREAM_TRACE_H
 
@@ -7,7 +7,7 @@
 #include "embedding/models.h"
 #include "embedding/pipeline.h"
 
-/* What of a stream's events are told. to may be NULL: nothing is, and no call below does anything. */
+/* The events of one stream. If to is NULL, none are written and the calls below do nothing. */
 typedef struct stream_trace {
     trace *to;
     models *all;
@@ -19,23 +19,24 @@ typedef struct stream_trace {
 void stream_trace_begin(stream_trace *s, int decoders);
 void stream_trace_end(stream_trace *s);
 
-/* A picture that is about to be computed: all that has happened to it since a thread took it up at its turn, and that
-   it was handed over at `taken`. name: what it is called. */
+/* Writes the stages of an image that is about to be computed, since a thread started on it, and that it was handed over
+   at `taken`. name: the image's name. */
 void stream_trace_picture(stream_trace *s, const decoded *d, const char *name, double taken);
-/* Why there is no embedding of it, or of one of its boxes. */
+/* Writes why the image, or one of its boxes, has no embedding. */
 void stream_trace_failure(stream_trace *s, const decoded *d, const char *why, double at);
-/* It, or those of its boxes that were in one batch, was computed and handed out. */
+/* The image, or those of its boxes that were in one batch, was computed and handed out. */
 void stream_trace_row(stream_trace *s, const decoded *d, double compute, double computed, double out);
-/* The last of it was. A stream that ends early leaves pictures without: its trace is not to be kept. */
+/* The last box of the image was handed out. If a stream ends early, this is missing for some images, so the caller does
+   not keep the trace. */
 void stream_trace_done(stream_trace *s, const decoded *d, const char *name, double at);
 
-/* What the computing thread did. */
+/* Write what the computing thread did. */
 void stream_trace_gathered(stream_trace *s, double from, double to, size_t pictures);
 void stream_trace_computed(stream_trace *s, double from, double to, size_t images);
 void stream_trace_out(stream_trace *s, double from, double to, size_t rows);
 void stream_trace_memory(stream_trace *s, pipeline *p);
-/* After a batch of n images: of some batches, operations are measured by doing them again, and so is the resizing of
-   pictures that were not prepared. */
+/* Called after each batch, of n images. For some batches it measures the operations by running them again, and likewise
+   the resizing of images that were not prepared. */
 void stream_trace_operations(stream_trace *s, const reid_image *images, size_t n);
 
 #endif

@@ -5,7 +5,7 @@
 #include "evaluate/eval_labels.h"
 
 /* Reads the columns path, identity and optionally camera and role (query, gallery or both). Paths are relative to root;
-   NULL: they are used unchanged. Returns 0 after saying what is wrong. */
+   NULL: they are used unchanged. Returns 0 after reporting an error. */
 int labels_of_table(label_set *set, const char *path, const char *root);
 
 /* Returns a path from a table, joined to root unless it is absolute or root is NULL. The caller frees it. NULL, without

@@ -21,7 +21,7 @@ typedef struct label_set {
     size_t elsewhere;   /* ids that are neither query nor gallery, left out */
 } label_set;
 
-/* All return 0 after saying what is wrong; free the set in any case. */
+/* All return 0 after reporting an error; free the set in any case. */
 
 /* A data set: Market-1501 or DukeMTMC-reID (query/ and bounding_box_test/, names as 0001_c1…), MSMT17 (list_query.txt
    and list_gallery.txt), query/ and gallery/ with a folder per identity in each, or a folder per identity. */

@@ -283,7 +283,7 @@ static int open_files(eval_set *set, const eval_request *r, sources *from) {
     return good;
 }
 
-/* ---- what was asked for ------------------------------------------------------------------------------------------ */
+/* ---- operands ---------------------------------------------------------------------------------------------------- */
 static int sort_operands(const eval_request *r, sources *from) {
     struct stat st;
     for (int i = 0; i < r->operand_count; i++) {

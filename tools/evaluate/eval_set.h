@@ -27,7 +27,7 @@ typedef struct eval_set {
 } eval_set;
 
 /* A source of rows other than models. For each input in order, `run` passes a row of dim floats, or the reason why
-   there is none, to `take`. It returns 0 after saying what is wrong, or silently when interrupted(). */
+   there is none, to `take`. It returns 0 after reporting an error, or silently if interrupted(). */
 typedef struct eval_source {
     size_t dim;
     const store_meta *makers;
@@ -50,8 +50,8 @@ typedef struct eval_request {
 
 /* Embeddings come from the embeddings files among the operands, else from the models. Labels come from `given`, which
    the set then owns; if it is NULL, from the table, else from the folder among the operands, else from the ids. Returns
-   0 after saying what is wrong, or silently when interrupted(), with *status the exit status of a command; free it in
-   any case. */
+   0 after reporting an error, or silently if interrupted(), with *status the exit status of a command; free it in any
+   case. */
 int eval_set_open(eval_set *set, const eval_request *r, label_set *given, int *status);
 
 /* The folder among the operands, to which paths in tables are relative; NULL: there is none. */

@@ -21,7 +21,7 @@ typedef struct judging {
     roc *counts;            /* of each thread */
     size_t **room;          /* of each thread: indices of the matches, then their ranks */
     size_t most;            /* largest number of gallery pictures of one identity */
-    char *no_memory;        /* of each thread: 1 when a query could not be judged */
+    char *no_memory;        /* of each thread: 1 if a query could not be judged */
 } judging;
 
 /* Lists gallery pictures by identity, in their order. */

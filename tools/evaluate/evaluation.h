@@ -38,8 +38,8 @@ typedef struct evaluation_rules {
     reid_isa isa;
 } evaluation_rules;
 
-/* Returns 0 after saying what is wrong, or silently when interrupted(); free it in any case. Changes the rows of the
-   set: multiplies them by weights (one number per model) and, when expanding, replaces them. */
+/* Returns 0 after reporting an error, or silently if interrupted(); free it in any case. Changes the rows of the set:
+   multiplies them by weights (one number per model) and, when expanding, replaces them. */
 int evaluate(evaluation *e, eval_set *set, const evaluation_rules *o, const double *weights);
 void evaluation_free(evaluation *e);
 

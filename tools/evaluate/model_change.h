@@ -48,10 +48,10 @@ typedef struct change_rules {
 } change_rules;
 
 void model_change_begin(model_change *c, const store_meta *now, const store_meta *next);
-/* Copies t, except its numbers; rows[2] are its rows from the two models. Returns 0 after saying that there is no
-   memory. */
+/* Copies t, except its numbers; rows[2] are its rows from the two models. Returns 0 after reporting that memory ran
+   out. */
 int model_change_add(model_change *c, const changed_template *t, const float *const rows[2]);
-/* Returns 0 after reporting that memory ran out, or silently when interrupted(). */
+/* Returns 0 after reporting that memory ran out, or silently if interrupted(). */
 int model_change_compute(model_change *c, const change_rules *rules);
 /* 1 if the two models give a template different identities, or only one of them reaches its threshold. */
 int model_change_differs(const model_change *c, size_t place);

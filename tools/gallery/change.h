@@ -19,7 +19,7 @@ typedef enum templates_result {
 typedef void (*templates_refused_fn)(void *user, size_t number, const char *id, const char *why);
 
 typedef struct commit_rules {
-    int all_or_nothing;           /* one refusal, and nothing is stored; refused is still called */
+    int all_or_nothing;           /* after one refusal nothing is stored; refused is still called */
     templates_refused_fn refused; /* NULL: refusals are not reported */
     void *user;
 } commit_rules;

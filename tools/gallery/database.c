@@ -35,7 +35,7 @@ static int failed(text *why, const char *reason) {
     return 0;
 }
 
-/* --- what a server must have -------------------------------------------------------------------------------------- */
+/* --- requirements of the server ----------------------------------------------------------------------------------- */
 
 /* Answers to the first questions to a server. */
 typedef struct surroundings {
@@ -105,14 +105,15 @@ static int server_suffices(const pq *c, const surroundings *s, text *why) {
 static int schema_fits(const surroundings *s, text *why) {
     text_clear(why);
     if (!s->has_schema || !s->has_gallery)
-        text_puts(why, "holds no gallery; \"reid gallery create\" makes one");
+        text_puts(why, "contains no gallery; create one with \"reid gallery create\"");
     else if (!*s->vector)
         text_puts(why, "lacks pgvector; a superuser can install it with CREATE EXTENSION vector");
     else if (s->version > SCHEMA_VERSION)
         text_printf(why, "has tables of version %d; this program supports versions up to %d", s->version,
                     SCHEMA_VERSION);
     else if (s->version < SCHEMA_VERSION)
-        text_printf(why, "has tables of version %d, and %d is needed: run what \"reid gallery sql %d\" prints",
+        text_printf(why,
+                    "has tables of version %d, but version %d is needed: run the output of \"reid gallery sql %d\"",
                     s->version, SCHEMA_VERSION, s->version);
     return why->len == 0;
 }
@@ -135,7 +136,7 @@ static pq *connect_to(const char *url, surroundings *s, text *why) {
     return NULL;
 }
 
-/* --- who embeds --------------------------------------------------------------------------------------------------- */
+/* --- models ------------------------------------------------------------------------------------------------------- */
 
 /* Takes a model from columns first … first + 4. Its fingerprint becomes part of statements, so it is checked. */
 static int take_model(database *d, const pq_result *r, int first, text *why) {
@@ -165,7 +166,7 @@ int database_refresh(database *d, text *why) {
         NULL, 0, 0, why);
     if (!r) return 0;
     memset(&d->meta, 0, sizeof d->meta);
-    int good = pq_rows(r) == 1 || failed(why, "holds no gallery; \"reid gallery create\" makes one");
+    int good = pq_rows(r) == 1 || failed(why, "contains no gallery; create one with \"reid gallery create\"");
     if (good) {
         const char *threshold = pq_field(r, 0, 1, NULL);
         d->embedder = atoi(pq_field(r, 0, 0, NULL));
@@ -239,10 +240,10 @@ int database_again(database *d, text *why) {
     store_meta before = d->meta;
     if (!database_reconnect(d, why)) return 0;
     if (d->meta.models == before.models && memcmp(d->meta.model, before.model, sizeof before.model) == 0) return 1;
-    return failed(why, "the gallery has been switched to other models meanwhile");
+    return failed(why, "the gallery has been switched to other models in the meantime");
 }
 
-/* --- making one --------------------------------------------------------------------------------------------------- */
+/* --- creating ----------------------------------------------------------------------------------------------------- */
 
 int database_is_free(const char *url, text *why) {
     surroundings s;
@@ -314,12 +315,12 @@ int database_create(const char *url, const store_meta *meta, text *why) {
     if (!fits_a_database(meta, why)) return 0;
     pq *c = connect_to(url, &s, why);
     if (!c) return 0;
-    int good = !s.has_gallery || failed(why, "exists already");
+    int good = !s.has_gallery || failed(why, "already exists");
     if (good) {
         good = pq_script(c, "BEGIN", why) && (s.has_schema || create_schema(c, why)) && fill_gallery(c, meta, why) &&
                pq_script(c, "COMMIT", why);
         if (!good && (strcmp(pq_state(c), "42P06") == 0 || strcmp(pq_state(c), "23505") == 0))
-            failed(why, "exists already"); /* created a moment ago by another client */
+            failed(why, "already exists"); /* created a moment ago by another client */
     }
     pq_close(c);
     return good;
@@ -342,8 +343,8 @@ int database_begin(database *d, text *why) {
     return 1;
 }
 
-/* 1 when the transaction with our token was stored, else 0; -1 with the reason in why. The INSERT of the same token
-   waits until that transaction has ended, and conflicts if it was stored. */
+/* 1 if the transaction with our token was stored, else 0; -1 with the reason in why. The INSERT of the same token waits
+   until that transaction has ended, and conflicts if it was stored. */
 static int look_up_token(database *d, text *why) {
     const pq_argument token = {d->token, -1};
     pq_result *r = NULL;

@@ -11,12 +11,12 @@ typedef struct database database;
 /* NULL with the reason in why: there is no connection, the server or pgvector is too old, there is no gallery, or its
    tables have another version. */
 database *database_try(const char *url, text *why);
-/* Opens it like database_try, but says what is wrong. NULL on failure, without a message when interrupted(). */
+/* Opens it like database_try, but reports errors. NULL on failure, without a message if interrupted(). */
 database *database_open(const char *url);
 /* NULL is allowed. */
 void database_close(database *d);
 
-/* 1 when a gallery can be created there, 0 when there already is one, -1 with the reason in why. */
+/* 1 if a gallery can be created there, 0 if there already is one, -1 with the reason in why. */
 int database_is_free(const char *url, text *why);
 /* Creates the schema if it is missing, and a gallery in it. Returns 0 with the reason in why. */
 int database_create(const char *url, const store_meta *meta, text *why);
@@ -50,7 +50,7 @@ int database_again(database *d, text *why);
 /* Connects again whatever models the gallery has now; otherwise like database_again. */
 int database_reconnect(database *d, text *why);
 /* How often the connection or the last commit was lost. After each loss, commits that did not wait for the disk may be
-   gone. */
+   missing. */
 int database_losses(const database *d);
 
 #endif

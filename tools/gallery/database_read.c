@@ -127,7 +127,7 @@ static int take_item(reading *r, store_item *item, text *why) {
     return 1;
 }
 
-/* 1 when a model's halves are its row, rounded. */
+/* 1 if a model's halves are its row, rounded. */
 static int halves_agree(const reading *r, int column, int first, int dim) {
     const char *half = bytes_of(r, column);
     if (!half || r->fields[column].len != HALFVEC_HEAD + 2L * dim) return 0;
@@ -136,7 +136,7 @@ static int halves_agree(const reading *r, int column, int first, int dim) {
     return 1;
 }
 
-/* Reads the embedding, model by model; r->damage says what is wrong with it. */
+/* Reads the embedding, model by model; describes damage in r->damage. */
 static void take_row(reading *r) {
     const store_meta *meta = r->meta;
     int size = meta->halves ? 2 : 4, step = r->what == READ_EVERYTHING ? 2 : 1, first = 0;
@@ -162,7 +162,7 @@ static void take_row(reading *r) {
             text_puts(&r->damage, "the halves that are searched are not those of its embedding");
 }
 
-/* --- all of them -------------------------------------------------------------------------------------------------- */
+/* --- all templates ------------------------------------------------------------------------------------------------ */
 
 /* Writes the statement; the table names in it have been checked. Returns the number of its columns. */
 static int write_statement(const reading *r, text *sql) {
@@ -229,7 +229,7 @@ static int keep(void *user, const store_item *item, const void *row, const char 
     return 0;
 }
 
-/* Says how many templates have no embedding, because their images were missing when the models changed. */
+/* Reports how many templates have no embedding, because their images were missing when the models changed. */
 static int tell_left_out(database *d, const char *url, text *why) {
     char embedder[16];
     snprintf(embedder, sizeof embedder, "%d", database_embedder(d));

@@ -9,7 +9,7 @@
 typedef enum read_what { READ_TEXTS, READ_ROWS, READ_EVERYTHING } read_what;
 
 /* A template, valid during the call. row: dim values in the gallery's precision, NULL with READ_TEXTS. damage: NULL, or
-   what is wrong with it. Returns 0, with the reason in why, to end the reading. */
+   a description of its damage. Returns 0, with the reason in why, to end the reading. */
 typedef int (*template_fn)(void *user, const store_item *item, const void *row, const char *damage, text *why);
 
 /* Calls fn for all templates in their order, within the caller's transaction. Returns 0 with the reason in why, which

@@ -94,7 +94,7 @@ static templates_result give_up(const database_writer *w, char why[STORE_WHY]) {
     return TEMPLATES_FAILED;
 }
 
-/* --- looking ------------------------------------------------------------------------------------------------------ */
+/* --- lookups ------------------------------------------------------------------------------------------------------ */
 
 /* Runs a statement with one text argument, on a new connection if the old one is lost. */
 static pq_result *ask(database_writer *w, const char *sql, const char *argument) {
@@ -124,9 +124,9 @@ templates_result database_find(database_writer *w, const char *id, const char **
     return found ? TEMPLATES_DONE : TEMPLATES_REFUSED;
 }
 
-/* --- gathering ---------------------------------------------------------------------------------------------------- */
+/* --- pending changes ---------------------------------------------------------------------------------------------- */
 
-/* 1 when a database can store what a gallery file can. Returns 0 with the reason in why. */
+/* 1 if a database can store what a gallery file can. Returns 0 with the reason in why. */
 static int fits_a_database(database_writer *w, const store_item *item, const void *row, char why[STORE_WHY]) {
     const char *texts[] = {item->id, item->identity, item->camera, item->source};
     static const char *const names[] = {"its id is", "its identity is", "its camera is", "the path of its image is"};

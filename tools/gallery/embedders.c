@@ -15,9 +15,9 @@
 
 enum { ROWS_AT_ONCE = 1000 };
 
-/* --- small things ------------------------------------------------------------------------------------------------- */
+/* --- helpers ------------------------------------------------------------------------------------------------------ */
 
-/* Says what went wrong; always returns 0. */
+/* Reports an error; always returns 0. */
 static int fail(const embedder_list *l, const text *why) {
     if (!interrupted()) say_error("%s: %s", shown(l->url), shown(why->len ? why->s : "the connection is lost"));
     return 0;
@@ -58,7 +58,7 @@ const embedder *embedders_of(const embedder_list *l, const store_meta *makers) {
     return embedders_named(l, name);
 }
 
-/* --- looking ------------------------------------------------------------------------------------------------------ */
+/* --- lookups ------------------------------------------------------------------------------------------------------ */
 
 static void copy_text(char *to, size_t size, const char *from) { snprintf(to, size, "%s", from); }
 
@@ -186,7 +186,7 @@ void embedders_close(embedder_list *l) {
 
 /* --- changing ----------------------------------------------------------------------------------------------------- */
 
-/* 1 when the switch is allowed, 0 with the reason in why. */
+/* 1 if the switch is allowed, 0 with the reason in why. */
 static int may_switch(embedder_list *l, const embedder *to, double threshold, int partial, text *why) {
     size_t templates, missing, untried;
     const embedder *now = &l->at[0];
@@ -226,7 +226,7 @@ static int lock_gallery(embedder_list *l, text *why) {
            pq_script(l->connection, "SELECT pg_advisory_xact_lock(1919248740, 1)", why);
 }
 
-/* Rolls back and says what went wrong; always returns 0. */
+/* Rolls back and reports an error; always returns 0. */
 static int give_up(embedder_list *l, const text *why) {
     text unused = TEXT_INIT;
     fail(l, why);
@@ -297,7 +297,7 @@ static void rows_sql(text *t, const embedder *both[2]) {
     text_printf(t, " WHERE t.template_id > $1::bigint ORDER BY t.template_id LIMIT %d", ROWS_AT_ONCE);
 }
 
-/* Reads the models' parts side by side as floats. Returns 0 when a row has the wrong length. */
+/* Reads the models' parts side by side as floats. Returns 0 if a row has the wrong length. */
 static int take_row(const embedder *e, const pq_result *r, size_t row, int *column, uint16_t *half, float *to) {
     for (int m = 0; m < e->makers.models; m++) {
         int dim = e->makers.model[m].dim, size = e->makers.halves ? (int)sizeof *half : (int)sizeof *to;
@@ -347,7 +347,7 @@ int embedders_rows(embedder_list *l, const embedder *one, const embedder *other,
         more = good && pq_rows(r) == ROWS_AT_ONCE;
         if (more) snprintf(after.s, sizeof after.s, "%s", field(r, ROWS_AT_ONCE - 1, 0));
         pq_free(r);
-        if (!good && (!r || why.len)) fail(l, &why); /* else fn has said why */
+        if (!good && (!r || why.len)) fail(l, &why); /* else fn has reported the error */
     }
     good = good && (pq_script(l->connection, "COMMIT", &why) || fail(l, &why));
     free(values), free(half);

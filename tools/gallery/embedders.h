@@ -1,5 +1,5 @@
 /* The embedders of a gallery in PostgreSQL: the models that embed its templates now, did before, or could. The
-   functions return 0 or NULL after saying what is wrong. */
+   functions return 0 or NULL after reporting an error. */
 #ifndef REID_TOOLS_EMBEDDERS_H
 #define REID_TOOLS_EMBEDDERS_H
 
@@ -18,7 +18,7 @@ typedef struct embedder_worker {
     char *name;
     int embedder;        /* its id */
     size_t made, failed;
-    double silent, lease; /* seconds since its last sign of life; seconds until it counts as dead */
+    double silent, lease; /* seconds since its last heartbeat; seconds after which it counts as dead */
 } embedder_worker;
 
 typedef struct embedder_list {

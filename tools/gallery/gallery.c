@@ -103,7 +103,7 @@ static int enrol(void *user, size_t index, const float *row, const char *why) {
     return 1;
 }
 
-/* The functions below return 0 after saying what is wrong. */
+/* The functions below return 0 after reporting an error. */
 
 static int is_filled(const gallery *g, const gallery_request *r) {
     if (!g->count) say_error("%s: the gallery is empty", shown(r->path));

@@ -30,8 +30,8 @@ typedef struct gallery_request {
     const char *unknown;    /* the identity of strangers, whose images are left out; NULL: there are none */
 } gallery_request;
 
-/* Returns 0 after saying what is wrong, or without a message when interrupted(). `failed` is set in either case; close
-   the gallery in either case. */
+/* Returns 0 after reporting an error, or without a message if interrupted(). `failed` is set in either case; close the
+   gallery in either case. */
 int gallery_open(gallery *g, const gallery_request *r, models *all);
 void gallery_close(gallery *g);
 

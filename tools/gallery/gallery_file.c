@@ -48,8 +48,8 @@ static void read_model(json *j, store_model *m, meta *of) {
         else json_skip(j);
     }
     m->dim = dim >= 1 && dim <= STORE_MAX_DIM ? (int)dim : 0;
-    if (!m->fingerprint[0] || !m->precision[0]) json_fail(j, "a model without fingerprint or precision");
-    if (!m->dim) json_fail(j, "a model without dim");
+    if (!m->fingerprint[0] || !m->precision[0]) json_fail(j, "a model lacks fingerprint or precision");
+    if (!m->dim) json_fail(j, "a model lacks dim");
     of->raw |= raw;
     text_free(&key);
 }
@@ -244,9 +244,9 @@ static int read_parts(gallery_file *f, const char *path, int raw, meta *m, text 
     if (good && m->raw != raw) {
         text_clear(name);
         text_puts(name, path);
-        text_puts(why, raw ? "holds embeddings of unit length, but a head needs raw features; make it again with "
+        text_puts(why, raw ? "contains embeddings of unit length, but a head needs raw features; compute it again with "
                              "--raw --head none"
-                           : "has raw embeddings, not of unit length; make it again without --raw");
+                           : "contains raw embeddings, not of unit length; compute it again without --raw");
         good = 0;
     }
     if (!has_ids) forget_names(f); /* the lines have them, too */
@@ -271,7 +271,7 @@ static int read_file(gallery_file *f, const char *path, int raw) {
     meta m = {0, 0, 0};
     memset(f, 0, sizeof *f);
     text_puts(&name, path);
-    if (!gallery_file_is_one(path)) text_puts(&why, "embeddings are read from .npy, .fvecs or .jsonl");
+    if (!gallery_file_is_one(path)) text_puts(&why, "expected a .npy, .fvecs or .jsonl file");
     else if (!read_parts(f, path, raw, &m, &name, &why) && !why.len) text_puts(&why, "cannot be used");
     if (why.len) say_error("%s: %s", shown(name.s), why.s);
     int good = !why.len;

@@ -4,9 +4,9 @@
 
 #include "gallery/gallery_contents.h"
 
-/* 1 when the name ends in .npy, .fvecs or .jsonl. */
+/* 1 if the name ends in .npy, .fvecs or .jsonl. */
 int gallery_file_is_one(const char *path);
-/* Returns 0 after saying what is wrong; free it in any case. Raw embeddings are refused. */
+/* Returns 0 after reporting an error; free it in any case. Raw embeddings are refused. */
 int gallery_file_read(gallery_file *f, const char *path);
 /* Reads raw embeddings, and refuses those of unit length; otherwise like gallery_file_read. */
 int gallery_file_read_raw(gallery_file *f, const char *path);

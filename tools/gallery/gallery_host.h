@@ -6,7 +6,7 @@
 
 extern const store_host GALLERY_HOST;
 
-/* Says "PATH: why", with a hint about what to do. */
+/* Reports "PATH: why", with a hint about what to do. */
 void say_gallery_error(const char *path, const char *why);
 
 #endif

@@ -9,8 +9,8 @@
 /* Fills in the models; leaves threshold, halves and jpeg unchanged. */
 void makers_of_models(const models *all, store_meta *out);
 
-/* 1 when rows by theirs and by ours can be compared; else 0 after saying why. theirs made the rows in `path`. `all`:
-   the loaded models that ours describes; NULL: ours made the gallery called `owner`. */
+/* 1 if rows by theirs and by ours can be compared; else 0 after saying why. theirs made the rows in `path`. `all`: the
+   loaded models that ours describes; NULL: ours made the gallery called `owner`. */
 int makers_agree(const store_meta *theirs, const char *path, const store_meta *ours, const models *all,
                  const char *owner);
 
@@ -21,7 +21,7 @@ void makers_note_decoders(const char *theirs, const char *path, const char *ours
 /* Warns when the images behind `path`, which are compared with each other, were decoded by several decoders. */
 void makers_note_mixture(const char *theirs, const char *path);
 
-/* 1 when every model's part of a row has length 1, as models make it; else 0 with the reason in why. */
+/* 1 if every model's part of a row has length 1, as models make it; else 0 with the reason in why. */
 int row_is_unit(const store_meta *makers, const float *row, text *why);
 
 #endif

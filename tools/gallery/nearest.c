@@ -108,7 +108,7 @@ static void say_why(const nearest *n) {
 
 /* --- answers ------------------------------------------------------------------------------------------------------ */
 
-/* Reads the embedding in a row of an answer into n->row. Returns 0 with what is wrong with it in why. */
+/* Reads the embedding in a row of an answer into n->row. Returns 0 with a description of the damage in why. */
 static int take_row(nearest *n, const pq_result *r, size_t at, char why[STORE_WHY]) {
     int size = n->meta->halves ? 2 : 4;
     char *to = (char *)n->row;
@@ -130,7 +130,7 @@ static int take_row(nearest *n, const pq_result *r, size_t at, char why[STORE_WH
     return good;
 }
 
-/* *damaged: 1 when why says what is wrong with the template itself. */
+/* *damaged: 1 if why describes damage to the template itself. */
 static int take_template(nearest *n, gallery_store *s, const pq_result *r, size_t at, int *damaged,
                          char why[STORE_WHY]) {
     const char *seen = pq_field(r, at, 3, NULL);
@@ -249,7 +249,7 @@ static void near_statement(nearest *n, const nearest_query *q, int most) {
     text_puts(&n->sql, " ORDER BY t.template_id");
 }
 
-/* 1 when there are as many templates and identities as requested. */
+/* 1 if there are as many templates and identities as requested. */
 static int suffices(const nearest *n, const gallery_store *s) {
     return store_count(s) >= (size_t)n->r->templates && store_identity_count(s) >= (size_t)n->r->identities;
 }

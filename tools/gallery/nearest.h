@@ -15,7 +15,7 @@ typedef struct template_filter {
 int filter_is_set(const template_filter *f);
 int filter_takes(const template_filter *f, const store_item *item);
 
-/* NEAREST_FEW: up to so many templates, counted after the filter, are all read: that is as fast, and exact.
+/* NEAREST_FEW: up to this many templates, counted after the filter, are all read, which is as fast and exact.
    NEAREST_DEFAULT, NEAREST_MOST: candidates that an index is asked for. */
 enum { NEAREST_FEW = 10000, NEAREST_DEFAULT = 200, NEAREST_MOST = 1000 };
 
@@ -23,7 +23,7 @@ typedef struct nearest_request {
     const char *url;
     template_filter filter;
     int candidates;      /* templates that an index is asked for; 0: NEAREST_DEFAULT, and few templates are all read */
-    int templates, identities; /* wanted; the index is asked for more until it finds so many */
+    int templates, identities; /* requested; the index is asked for more until it finds this many */
     int whole;           /* 1: read all templates of the identities found, because a score takes several */
 } nearest_request;
 
@@ -36,7 +36,7 @@ typedef struct nearest_query {
 
 typedef struct nearest nearest;
 
-/* NULL after saying what is wrong. The request is borrowed. */
+/* NULL after reporting an error. The request is borrowed. */
 nearest *nearest_open(const nearest_request *r);
 /* NULL is allowed. */
 void nearest_close(nearest *n);
@@ -48,8 +48,7 @@ int nearest_are_few(nearest *n, int filtered);
 gallery_store *nearest_all(nearest *n);
 
 /* The templates near a query, in the order of the gallery; *too_few: the index gave up before it found as many as are
-   wanted. nearest_all and nearest_of return NULL after saying what is wrong, or without a message when
-   interrupted(). */
+   wanted. nearest_all and nearest_of return NULL after reporting an error, or without a message if interrupted(). */
 gallery_store *nearest_of(nearest *n, const nearest_query *q, int *too_few);
 
 #endif

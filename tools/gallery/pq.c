@@ -79,7 +79,7 @@ static const struct name {
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int loaded;
 
-/* The library stays for as long as the process does. */
+/* The library stays loaded until the process ends. */
 static void load(void) {
     void *library = dlopen("libpq.so.5", RTLD_NOW | RTLD_LOCAL);
     if (!library) return;
@@ -124,7 +124,7 @@ static void take_message(text *why, const char *message) {
     if (!why->len) text_puts(why, "the connection failed without a message");
 }
 
-/* 1 when libpq can parse the address. Its message about an invalid one is not shown, because it may contain the
+/* 1 if libpq can parse the address. Its message about an invalid one is not shown, because it may contain the
    password. */
 static int is_understood(const char *url) {
     char *error = NULL;
@@ -213,7 +213,7 @@ int pq_version(const pq *c) { return lib.PQserverVersion(c->connection); }
 
 /* --- statements --------------------------------------------------------------------------------------------------- */
 
-/* Writes what went wrong to why and c->state. Frees the result; always returns NULL. */
+/* Writes the error to why and c->state. Frees the result; always returns NULL. */
 static pq_result *failure(pq *c, void *result, text *why) {
     const char *state = result ? lib.PQresultErrorField(result, FIELD_SQLSTATE) : NULL;
     const char *message = result ? lib.PQresultErrorField(result, FIELD_MESSAGE) : NULL;
@@ -244,8 +244,7 @@ static int wait_for_server(pq *c) {
     return !cancelled;
 }
 
-/* The result of what was sent: the last one, if there are several; NULL after a failure, the first of which is in
-   why. */
+/* Returns the last result of the statements that were sent; NULL after a failure, with the first one in why. */
 static pq_result *answer(pq *c, text *why) {
     void *last = NULL, *next;
     int failed = 0, whole = 1;

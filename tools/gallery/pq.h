@@ -28,12 +28,12 @@ pq_argument pq_text(const char *s);
 /* 1 for postgresql://… and postgres://… */
 int pq_is_url(const char *place);
 
-/* NULL with the reason in why, which never holds a password; *missing: 1 when the reason is that libpq is missing. */
+/* NULL with the reason in why, which never holds a password; *missing: 1 if the reason is that libpq is missing. */
 pq *pq_open(const char *url, int *missing, text *why);
 /* Restores a lost connection. Prepared statements are gone, and the server rolls back the open transaction once it
    notices the loss. Returns 0 with the reason in why; the connection is then still lost. */
 int pq_open_again(pq *c, const char *url, text *why);
-/* 1 when the server is starting up or shutting down, and accepts no connections. */
+/* 1 if the server is starting up or shutting down, and accepts no connections. */
 int pq_is_starting(const char *url);
 /* NULL is allowed. The server rolls back an open transaction. */
 void pq_close(pq *c);
@@ -53,9 +53,9 @@ void pq_steady(pq *c, int steady);
 
 /* The five characters of the SQLSTATE of the last failure, "" if the server gave none. */
 const char *pq_state(const pq *c);
-/* 1 when repeating the transaction may help, because the last failure was a serialization failure or a deadlock. */
+/* 1 if repeating the transaction may help, because the last failure was a serialization failure or a deadlock. */
 int pq_try_again(const pq *c);
-/* 1 when the connection is lost. If that happened during a COMMIT, the caller has to look up whether it took effect. */
+/* 1 if the connection is lost. If that happened during a COMMIT, the caller has to look up whether it took effect. */
 int pq_lost(const pq *c);
 /* The server's version: 180004 is 18.4. */
 int pq_version(const pq *c);

@@ -35,7 +35,7 @@ void binary_halfvec_argument(text *t, const uint16_t *halves, int dim);
 
 /* Fields of an answer. */
 int64_t binary_to_bigint(const char *field);
-int64_t binary_to_milliseconds(const char *field); /* a timestamptz; fractions of a millisecond are cut off */
+int64_t binary_to_milliseconds(const char *field); /* a timestamptz; fractions of a millisecond are dropped */
 /* Reads values that binary_row_bytes has written. */
 void binary_to_row(const char *field, void *values, int dim, int size);
 

@@ -36,7 +36,7 @@ static int fill(const gallery_store *from, const char *name, char why[STORE_WHY]
 int gallery_pull(const gallery_store *from, const char *path, char why[STORE_WHY]) {
     struct stat st;
     text name = TEXT_INIT;
-    if (lstat(path, &st) == 0) return store_fail(why, "exists already");
+    if (lstat(path, &st) == 0) return store_fail(why, "already exists");
     text_printf(&name, "%s.pull-%ld", path, (long)getpid());
     if (text_failed(&name)) return text_free(&name), store_fail(why, "out of memory");
     unlink(name.s); /* left by a killed process with the same number */

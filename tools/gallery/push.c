@@ -17,12 +17,12 @@ enum {
     TRIES = 8,
     PIECE = 1 << 20,
     INDEXED = 4000,                  /* longest row that HNSW can index */
-    SAFE_TOGETHER = 8 * PUSH_TOGETHER /* templates that are lost at most when the server crashes */
+    SAFE_TOGETHER = 8 * PUSH_TOGETHER /* the most templates that a crash of the server can lose */
 };
 
-typedef enum outcome { FAILED, DONE, AGAIN } outcome; /* AGAIN: repeat it, because others were faster */
+typedef enum outcome { FAILED, DONE, AGAIN } outcome; /* AGAIN: repeat it, because other clients were faster */
 
-/* What becomes of a template of the file. PUSHED: it was NEW, and its transaction is done. */
+/* The outcome for a template of the file. PUSHED: it was NEW, and its transaction is done. */
 typedef enum fate { UNKNOWN, NEW, EQUAL, REFUSED, PUSHED } fate;
 
 typedef struct pushing {
@@ -87,7 +87,7 @@ static void judge(pushing *p, const pq_result *r) {
         if (at < p->first || at >= p->first + p->count || p->fates[at - p->first] != NEW) continue;
         const char *what = difference(p, at, r, row);
         text t = TEXT_INIT;
-        text_printf(&t, "is already in the database, with another %s", what ? what : "");
+        text_printf(&t, "is already in the database, with a different %s", what ? what : "");
         if (what) refuse(p, at, t.s);
         else p->fates[at - p->first] = EQUAL;
         text_free(&t);
@@ -188,7 +188,8 @@ static int name_identities(pushing *p, uint32_t *asked) {
     }
     if (r) take_identities(p, asked, r);
     for (int i = 0; i < n; i++)
-        if (p->identities[asked[i]] < 0) p->identities[asked[i]] = 0; /* removed meanwhile: the foreign key will fail */
+        if (p->identities[asked[i]] < 0) p->identities[asked[i]] = 0; /* another client removed it: the foreign key
+                                                                         fails */
     pq_free(r);
     return r != NULL;
 }
@@ -280,7 +281,7 @@ static int copy_all(pushing *p, int n) {
 static int decide_fates(pushing *p, int first_time) {
     int n = 0, refused = 0;
     for (size_t i = 0; i < p->count; i++) {
-        int told = p->past[p->first + i] == REFUSED; /* in an earlier attempt, before the server was lost */
+        int told = p->past[p->first + i] == REFUSED; /* in an earlier attempt, before the connection was lost */
         if (first_time) p->fates[i] = told ? REFUSED : NEW;
         else if (p->fates[i] != REFUSED) p->fates[i] = NEW;
         if (first_time && !told) check_new(p, p->first + i);
@@ -290,8 +291,8 @@ static int decide_fates(pushing *p, int first_time) {
     return p->r->strict && refused ? 0 : n;
 }
 
-/* Tries to connect again for a minute: a large database takes long to restart after a crash. p->why keeps why the
-   connection was lost, which helps more than why it cannot be restored. */
+/* Tries to connect again for a minute: a large database takes long to restart after a crash. p->why keeps the reason
+   why the connection was lost, which is more useful than why it cannot be restored. */
 static int come_back(pushing *p) {
     enum { WAITS = 6 };
     text unused = TEXT_INIT;
@@ -301,7 +302,7 @@ static int come_back(pushing *p) {
     return again;
 }
 
-/* 1 when a commit waits for the disk: the last one, and one every SAFE_TOGETHER templates, which makes all before it
+/* 1 if a commit waits for the disk: the last one, and one every SAFE_TOGETHER templates, which makes all before it
    safe. In between, the server writes while it receives the next rows. */
 static int waits_for_disk(const pushing *p) {
     size_t behind = p->first + p->count;
@@ -479,7 +480,7 @@ static int build_index(pushing *p, int m, int parallel) {
     return parallel && no_memory && !interrupted() && build_index(p, m, 0);
 }
 
-/* 1 when this model's table has an index, or can have none; -1 on failure. */
+/* 1 if this model's table has an index, or can have none; -1 on failure. */
 static int has_index(pushing *p, int m) {
     text name = TEXT_INIT;
     text_printf(&name, "reid.%s_hnsw", database_table(p->db, m));
@@ -533,15 +534,15 @@ static int open_all(pushing *p) {
     return p->halves != NULL;
 }
 
-/* Says why the push failed, and how many templates are stored anyway. */
+/* Reports why the push failed, and how many templates are stored anyway. */
 static void say_failure(const pushing *p) {
     if (!interrupted())
         say_error("%s: %s; templates stored so far: %zu; push again to continue after them", shown(p->r->url),
                   p->why.s ? shown(p->why.s) : "out of memory", p->report->pushed + p->report->equal);
 }
 
-/* Creates a gallery like the file if the database has none. One that another program creates at the same time will do,
-   too; otherwise why creating it failed is reported. */
+/* Creates a gallery like the file if the database has none. One that another program creates at the same time is used
+   as well. Other errors are reported. */
 static int create_where_none_is(pushing *p) {
     text unused = TEXT_INIT;
     int is_free = database_is_free(p->r->url, &p->why);

@@ -22,7 +22,7 @@ typedef struct push_report {
     int created;                   /* 1: there was no gallery in the database */
 } push_report;
 
-/* Returns 0 after saying what is wrong, or without a message when interrupted(); the report is valid in either case. */
+/* Returns 0 after reporting an error, or without a message if interrupted(); the report is valid in either case. */
 int gallery_push(const push_request *r, push_report *report);
 
 #endif

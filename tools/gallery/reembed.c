@@ -22,7 +22,7 @@ struct reembed {
     char *url;
     store_meta makers; /* halves: how the gallery keeps rows */
     double lease, beaten;
-    database *d; /* NULL when lost, like c, its connection */
+    database *d; /* NULL if lost, like c, its connection */
     pq *c;
     int embedder;
     int64_t worker, after; /* after: claim templates after this one */
@@ -68,7 +68,7 @@ static int connect_again(reembed *w, double *until, text *why) {
 }
 
 /* Runs step as one transaction until it succeeds. If the connection is lost during COMMIT, the step may run again
-   although it took effect; steps allow for that. Returns 0 after saying what is wrong. */
+   although it took effect; steps allow for that. Returns 0 after reporting an error. */
 static int transact(reembed *w, step_fn step, void *user) {
     text why = TEXT_INIT, unused = TEXT_INIT;
     double until = 0;
@@ -251,7 +251,7 @@ typedef struct claiming {
     int dead;
 } claiming;
 
-/* Renews the lease. *dead: 1 when the worker has been removed. Returns 0 with the reason in why. */
+/* Renews the lease. *dead: 1 if the worker has been removed. Returns 0 with the reason in why. */
 static int show_oneself(reembed *w, int *dead, text *why) {
     pq_number worker = pq_number_of(w->worker);
     const pq_argument a[] = {pq_text(worker.s)};
@@ -294,7 +294,7 @@ static int claim_step(reembed *w, void *user, text *why) {
     if (!take_out_the_dead(w, why) ||
         !pq_do(w->c, "DELETE FROM reid.claim WHERE worker_id = $1::bigint", a, 1, why) || !claim_from(w, k, why))
         return 0;
-    if (!k->b->count && w->after) { /* start over: others may have given up claims */
+    if (!k->b->count && w->after) { /* start over, because other workers may have given up claims */
         w->after = 0;
         if (!claim_from(w, k, why)) return 0;
     }
@@ -482,7 +482,7 @@ int reembed_write(reembed *w, const reembed_batch *b) {
     return good;
 }
 
-/* --- the rest ----------------------------------------------------------------------------------------------------- */
+/* --- counts and closing ------------------------------------------------------------------------------------------- */
 
 static int count_step(reembed *w, void *user, text *why) {
     reembed_counts *c = user;

@@ -1,6 +1,6 @@
 /* A re-embedding worker. It claims templates of a gallery in PostgreSQL that lack a row of another embedder, and writes
    their rows or failures. Any number of workers, on any machines, share the templates. A worker that dies loses its
-   claims; a lost server is waited for. */
+   claims; if the server is lost, workers wait for it. */
 #ifndef REID_TOOLS_REEMBED_H
 #define REID_TOOLS_REEMBED_H
 
@@ -30,7 +30,7 @@ typedef struct reembed reembed;
 typedef struct reembed_request {
     const char *url;
     const store_meta *makers; /* the models, which are registered if they are new; jpeg: the decoder in use here */
-    double lease;             /* seconds without a sign of life after which the worker counts as dead */
+    double lease;             /* seconds without a heartbeat after which the worker counts as dead */
 } reembed_request;
 
 /* Counts as of one moment. */
@@ -38,7 +38,7 @@ typedef struct reembed_counts {
     size_t templates, missing, failed; /* missing: without a row, failed ones included */
 } reembed_counts;
 
-/* These return NULL or 0 after saying what is wrong. A lost connection counts as a failure only after a minute. After
+/* These return NULL or 0 after reporting an error. A lost connection counts as a failure only after a minute. After
    interrupted() only reembed_write and reembed_close may be called. */
 
 /* Registers the models, the embedder and the worker. */

@@ -8,11 +8,11 @@
    or when there would be more than STORE_DECODERS. */
 int store_join_decoders(char to[STORE_JPEG], const char *names);
 
-/* 1 when it is a valid name of one decoder. */
+/* 1 if it is a valid name of one decoder. */
 int decoder_is_name(const char *name, size_t length);
-/* The name after one of this length; "" at the end, NULL when the next name is invalid. */
+/* The name after one of this length; "" at the end, NULL if the next name is invalid. */
 const char *decoder_next(const char *name, size_t length);
-/* Adds one name. Returns 0 when there are already STORE_DECODERS. */
+/* Adds one name. Returns 0 if there are already STORE_DECODERS. */
 int decoder_join(char to[STORE_JPEG], const char *name, size_t length);
 
 #endif

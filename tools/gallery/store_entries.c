@@ -52,7 +52,7 @@ size_t entries_find(const gallery_store *s, const char *id) {
 entry *entries_new(gallery_store *s, const char *const text[4], const size_t length[4], char why[STORE_WHY]) {
     size_t total = length[0] + length[1] + length[2] + length[3] + 4;
     if (s->count >= UINT32_MAX - 1) {
-        store_fail(why, "has as many templates as a gallery can have");
+        store_fail(why, "is full: it has the most templates that a gallery can have");
         return NULL;
     }
     if (!store_grow((void **)&s->at, &s->cap, s->count + 1, sizeof *s->at, why) ||

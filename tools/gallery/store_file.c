@@ -113,7 +113,7 @@ int store_name_new(const char *temporary, const char *path, char why[STORE_WHY])
     int result;
     UNINTERRUPTED(result, link(temporary, path));
     if (result != 0) {
-        if (errno == EEXIST || lstat(path, &st) == 0) return store_fail(why, "exists already");
+        if (errno == EEXIST || lstat(path, &st) == 0) return store_fail(why, "already exists");
         UNINTERRUPTED(result, rename(temporary, path)); /* for a file system without hard links */
         if (result != 0) return store_fail_errno(why, "cannot write here");
     }

@@ -37,7 +37,7 @@ const unsigned char *store_view_at(view *v, uint64_t place, size_t size, char wh
 int store_sync_folder(const char *path, char why[STORE_WHY]);
 /* Opens PATH.new-NUMBER, empty; the caller frees the name. Returns a descriptor, or -1 with the reason in why. */
 int store_open_temporary(const char *path, long number, mode_t mode, char **name, char why[STORE_WHY]);
-/* Gives a finished file its final name, which must be free ("exists already" otherwise), and makes the name durable;
+/* Gives a finished file its final name, which must be free ("already exists" otherwise), and makes the name durable;
    when that fails, the name is free again. The temporary name may remain: remove it in any case. */
 int store_name_new(const char *temporary, const char *path, char why[STORE_WHY]);
 

@@ -25,13 +25,13 @@ uint64_t bytes_checksum(uint64_t place, const unsigned char *bytes, size_t size,
 size_t bytes_rounded(size_t size);
 size_t store_row_bytes(const store_meta *meta);
 
-/* 1 when the dimensions add up and each model has a fingerprint. */
+/* 1 if the dimensions add up and each model has a fingerprint. */
 int meta_is_sound(const store_meta *meta);
 /* Writes the part of the header that can differ from zero, without its checksum. */
 void header_write(const store_meta *meta, unsigned char head[HEADER_BYTES]);
-/* Reads a header whose checksum is right. Returns 0 when it contradicts itself. */
+/* Reads a header whose checksum is right. Returns 0 if it contradicts itself. */
 int header_parse(const unsigned char head[HEADER_BYTES], store_meta *meta);
-/* 1 when it is a record that repeats the header. */
+/* 1 if it is a record that repeats the header. */
 int header_is_record(const unsigned char *bytes, uint64_t place);
 /* Write and check the checksum in a sector's last 8 bytes. */
 void block_seal(uint64_t place, unsigned char block[SECTOR]);

@@ -114,7 +114,7 @@ int store_read_head(gallery_store *s, int salvage, char why[STORE_WHY]) {
     if (fstat(s->fd, &st) == 0) s->file_size = (uint64_t)st.st_size; /* at least as new as the mark */
     if (whole == 2 && (!salvage || (s->end >= FIRST_RECORD && s->end <= s->file_size)))
         return marks_are_sound(s, why);
-    if (salvage) { /* take whatever records there are */
+    if (salvage) { /* take all records that exist */
         s->end = s->file_size & ~(uint64_t)7;
         s->records = UINT64_MAX;
         return 1;

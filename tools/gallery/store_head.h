@@ -4,7 +4,7 @@
 
 #include "gallery/store_entries.h"
 
-/* Opens the file; a writer locks it, and opens it again if the name has meanwhile passed to another file. */
+/* Opens the file. A writer locks it, and opens it again if its name leads to another file by then. */
 int store_open(gallery_store *s, int writer, char why[STORE_WHY]);
 /* salvage: any copy of the header is enough, and without a readable end mark all records are read. */
 int store_read_head(gallery_store *s, int salvage, char why[STORE_WHY]);

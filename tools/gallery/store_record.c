@@ -23,7 +23,7 @@ int record_values_are_finite(const store_meta *meta, const unsigned char *row) {
     return !bad;
 }
 
-/* 1 when a header among the records agrees with the first one, except for the threshold. */
+/* 1 if a header among the records agrees with the first one, except for the threshold. */
 static int header_agrees(const store_meta *meta, const unsigned char *payload) {
     unsigned char ours[HEADER_BYTES];
     store_meta its;
@@ -66,7 +66,7 @@ int record_read(view *v, const store_meta *meta, uint64_t place, record *r, int 
     const unsigned char *bytes;
     r->size = 0;
     *fatal = 0;
-    if (left < RECORD_HEAD) return store_fail(why, "it is cut off");
+    if (left < RECORD_HEAD) return store_fail(why, "it is truncated");
     bytes = store_view_at(v, place, RECORD_HEAD, why);
     *fatal = !bytes;
     if (!bytes) return 0;

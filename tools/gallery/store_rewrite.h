@@ -8,7 +8,7 @@
    header return 0 with the reason in why. */
 int store_create(const char *path, const store_meta *meta, char why[STORE_WHY]);
 
-/* Checks the whole file. Returns 1 when it is undamaged. meta may be NULL. */
+/* Checks the whole file. Returns 1 if it is undamaged. meta may be NULL. */
 int store_verify(const char *path, const store_host *host, store_damage_fn fn, void *user, store_report *report,
                  store_meta *meta, char why[STORE_WHY]);
 

@@ -37,7 +37,7 @@ gallery_store *templates_read(const char *place, int rows) {
 static int database_may_be_created(const char *url) {
     text why = TEXT_INIT;
     int is_free = database_is_free(url, &why);
-    if (is_free == 0) say_error("%s: exists already", shown(url));
+    if (is_free == 0) say_error("%s: already exists", shown(url));
     else if (is_free < 0 && !interrupted()) say_error("%s: %s", shown(url), why.s ? why.s : "cannot be reached");
     text_free(&why);
     return is_free > 0;
@@ -47,7 +47,7 @@ int templates_may_create(const char *place) {
     struct stat st;
     if (is_database_url(place)) return database_may_be_created(place);
     if (lstat(place, &st) != 0) return 1;
-    say_error("%s: exists already", shown(place));
+    say_error("%s: already exists", shown(place));
     return 0;
 }
 

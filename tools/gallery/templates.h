@@ -12,16 +12,16 @@ typedef struct templates templates; /* a gallery that is being changed */
 int templates_is_place(const char *place);
 
 /* All templates as they are at this moment, for the functions of gallery_store.h, which also close it. rows: with the
-   embeddings. NULL after saying what is wrong. */
+   embeddings. NULL after reporting an error. */
 gallery_store *templates_read(const char *place, int rows);
 
-/* These two return 0 after saying what is wrong. The first checks, before a model is loaded, that the place is free;
-   the second creates an empty gallery. */
+/* These two return 0 after reporting an error. The first checks, before a model is loaded, that the place is free; the
+   second creates an empty gallery. */
 int templates_may_create(const char *place);
 int templates_create(const char *place, const store_meta *meta);
 
 /* Opens a gallery to change it. Writers of a file wait for each other; those of a database do so only while a change is
-   being stored. NULL after saying what is wrong. Without templates_commit nothing changes. */
+   being stored. NULL after reporting an error. Without templates_commit nothing changes. */
 templates *templates_change(const char *place);
 /* NULL is allowed. */
 void templates_close(templates *t);

@@ -11,7 +11,7 @@
 
 static const double TENTH = 0.1; /* of the scale: pairs down to this far below the threshold are doubtful */
 
-/* What is known about the crops, as chains: crops of one individual have the same root. */
+/* The known relations of crops, as chains: crops of one individual have the same root. */
 typedef struct known_crops {
     size_t *up;             /* [rows], see chains.h */
     unsigned char *none;    /* [rows]: decided to be "not a crop" */
@@ -35,7 +35,7 @@ typedef struct census_run {
     uint64_t seed;
 } census_run;
 
-/* --- what is known ------------------------------------------------------------------------------------------------ */
+/* --- known crops -------------------------------------------------------------------------------------------------- */
 
 static uint32_t root_of(const known_crops *k, uint32_t i) { return (uint32_t)union_find_root(k->up, i); }
 
@@ -77,7 +77,7 @@ static void two_roots(const known_crops *k, uint32_t a, uint32_t b, uint32_t out
     out[0] = x < y ? x : y, out[1] = x < y ? y : x;
 }
 
-/* Finds both crops of a decided pair; returns 0 when one of them belongs to another file. */
+/* Finds both crops of a decided pair; returns 0 if one of them belongs to another file. */
 static int both_rows(const crops *c, const decided_pair *p, uint32_t out[2]) {
     size_t a = crops_find(c, p->a), b = crops_find(c, p->b);
     out[0] = (uint32_t)a, out[1] = (uint32_t)b;
@@ -111,7 +111,7 @@ static int know(census_run *run) {
     return k->none && (!run->r->tracks || join_tracks(run)) && (!run->r->state || take_decisions(run));
 }
 
-/* 1 the same, 0 different, -1 unknown. */
+/* Returns 1 for the same, 0 for different, -1 for unknown. */
 static int answer_of(const census_run *run, uint32_t a, uint32_t b) {
     const known_crops *k = &run->known;
     uint32_t roots[2];
@@ -121,7 +121,7 @@ static int answer_of(const census_run *run, uint32_t a, uint32_t b) {
     return k->apart_count && bsearch(roots, k->apart, k->apart_count, sizeof roots, by_pair) ? 0 : -1;
 }
 
-/* --- which crops -------------------------------------------------------------------------------------------------- */
+/* --- drawing crops ------------------------------------------------------------------------------------------------ */
 
 typedef struct drawn {
     double key;
@@ -158,7 +158,7 @@ static int draw_crops(census_run *run) {
     return c->order != NULL;
 }
 
-/* --- which pairs -------------------------------------------------------------------------------------------------- */
+/* --- drawing pairs ------------------------------------------------------------------------------------------------ */
 
 static int by_score(const void *a, const void *b) {
     const candidate *x = a, *y = b;
@@ -220,7 +220,7 @@ static int draw_pairs(census_run *run, census_crop *crop) {
     return 1;
 }
 
-/* --- all of it ---------------------------------------------------------------------------------------------------- */
+/* --- the census --------------------------------------------------------------------------------------------------- */
 
 static void choose_seed(census_run *run) {
     const store_meta *makers = &run->r->crops->makers;

@@ -44,7 +44,7 @@ typedef struct census {
     size_t rows, rows_left; /* rows_left: rows that are not decided to be "not a crop" */
 } census;
 
-/* Returns 0 after saying what is wrong, or silently when interrupted(). Free it in any case. */
+/* Returns 0 after reporting an error, or silently if interrupted(). Free it in any case. */
 int census_make(census *c, const census_request *r);
 void census_free(census *c);
 

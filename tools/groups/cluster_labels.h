@@ -6,9 +6,9 @@
 #include "groups/partition.h"
 
 /* Replaces the identities from the files by those of a table (columns path and identity, see eval_labels.h). Crops that
-   are not in the table have no identity then. Returns 0 after saying what is wrong. */
+   are not in the table have no identity then. Returns 0 after reporting an error. */
 int crops_label(crops *c, const char *table);
-/* Compares the crops that have both an identity and a group. Returns 0 after saying what is wrong, also if there are no
+/* Compares the crops that have both an identity and a group. Returns 0 after reporting an error, also if there are no
    such crops. */
 int clusters_agree(const clusters *c, const crops *from, agreement *out);
 

@@ -95,7 +95,7 @@ static int add_numbered(links *l, const grouping *g, const uint32_t *numbers, in
     return good;
 }
 
-/* --- what is asked ------------------------------------------------------------------------------------------------ */
+/* --- arguments of reid_group -------------------------------------------------------------------------------------- */
 
 static int leave_out(grouping *g) {
     const crops *c = g->r->crops;
@@ -136,7 +136,7 @@ static int find_links(grouping *g) {
     return g->pairs && (g->apart || !r->known);
 }
 
-/* --- a contradiction ---------------------------------------------------------------------------------------------- */
+/* --- contradictions ----------------------------------------------------------------------------------------------- */
 
 static void tell_reason(const grouping *g, const links *l, uint32_t a, uint32_t b, text *t) {
     size_t i = 0;
@@ -376,7 +376,7 @@ static int find_doubts(grouping *g) {
     return c->doubtful != NULL;
 }
 
-/* --- all of it ---------------------------------------------------------------------------------------------------- */
+/* --- all together ------------------------------------------------------------------------------------------------- */
 
 /* The name that people gave to a crop becomes its group's name. If scores alone have joined crops with two names, the
    crop whose id sorts first decides. */

@@ -51,7 +51,7 @@ typedef struct clusters {
     double seconds;         /* duration of clusters_make */
 } clusters;
 
-/* Returns 0 after saying what is wrong, or silently when interrupted(). If decisions contradict each other, the message
+/* Returns 0 after reporting an error, or silently if interrupted(). If decisions contradict each other, the message
    lists the chain of them. Free it in any case. */
 int clusters_make(clusters *c, const clusters_request *r);
 void clusters_free(clusters *c);

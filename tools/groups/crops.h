@@ -22,7 +22,7 @@ typedef struct crops {
     store_meta makers;      /* its threshold is the galleries'; NAN: they have none, or different ones */
 } crops;
 
-/* Returns 0 after saying what is wrong: files of different models, an id that is listed twice, no rows. Close it in any
+/* Returns 0 after reporting an error: files of different models, an id that is listed twice, no rows. Close it in any
    case. */
 int crops_open(crops *c, char *const *paths, int count);
 void crops_close(crops *c);

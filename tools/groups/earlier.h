@@ -15,7 +15,7 @@ typedef struct earlier {
 } earlier;
 
 /* Reads the CSV that reid cluster wrote: the columns id, group and name. Crops without a group are skipped. Returns 0
-   after saying what is wrong; free it in any case. */
+   after reporting an error; free it in any case. */
 int earlier_read(earlier *e, const char *path);
 void earlier_free(earlier *e);
 

@@ -13,7 +13,7 @@ typedef struct agreement {
        is their harmonic mean. NAN without rows. */
     double bcubed_precision, bcubed_recall, bcubed_f;
     /* Precision: of the pairs in one group, the share with one identity; recall: of the pairs with one identity, the
-       share in one group. NAN without such pairs. f is their harmonic mean; 0 when only one side has pairs. */
+       share in one group. NAN without such pairs. f is their harmonic mean; 0 if only one side has pairs. */
     double pair_precision, pair_recall, pair_f;
     /* Adjusted Rand index, and adjusted mutual information (Vinh, Epps and Bailey 2010) normalised by the mean of the
        two entropies. As in scikit-learn, chance gives 0 and equal partitions give 1, also without any rows. */

@@ -7,7 +7,7 @@
 #include "reid.h"
 
 /* merges: [rows->count], highest score first, of equal scores the lower rows first; a < b are the rows of a pair. Their
-   number goes to *merged. The result is exact, and no matrix of scores is kept. Returns REID_ERR_CANCELLED when stop_fn
+   number goes to *merged. The result is exact, and no matrix of scores is kept. Returns REID_ERR_CANCELLED if stop_fn
    returns true. */
 reid_result single_linkage(const reid_desc *desc, const reid_rows *rows, double threshold, int (*stop_fn)(void *user),
                            void *user, reid_merge *merges, size_t *merged);

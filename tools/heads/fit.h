@@ -6,7 +6,7 @@
 
 /* Chooses the method and shrinkage of each part, and the parts' shares, by the highest mean average precision on
    held-out individuals: FIT_FOLDS folds, each of which holds out a fifth of the individuals. Only the principal
-   components, which use no labels, are computed from all rows. Returns 0 after saying what is wrong, or silently when
+   components, which use no labels, are computed from all rows. Returns 0 after reporting an error, or silently when
    interrupted(); free it in any case. */
 int fit_heads(fitted *f, const fit_request *r);
 

@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 /* out (m, n) = a bᵀ, where a is (m, k) and b is (n, k). If a and b are the same array, only half of the products are
-   computed. Returns 0 silently when interrupted(). */
+   computed. Returns 0 silently if interrupted(). */
 int product_of_rows(const double *a, size_t m, const double *b, size_t n, size_t k, double *out);
 
 /* a (m, n) to out (n, m). */
@@ -16,7 +16,7 @@ void transpose(const double *a, size_t m, size_t n, double *out);
    in descending order. The eigenvectors of the first `wanted` ones go to the first rows of a, each of length 1 and with
    its largest component above 0; the other rows are undefined afterwards. Householder's reflections make a tridiagonal,
    then QL steps with implicit shifts follow. Returns 0 after reporting that memory ran out or that the values do not
-   converge, which happens only if they are not finite, or silently when interrupted(). */
+   converge, which happens only if they are not finite, or silently if interrupted(). */
 int eigen_symmetric(double *a, size_t n, size_t wanted, double *value);
 
 /* Replaces a's lower triangle by Cholesky's factor L, a = L Lᵀ, and the upper one by zeros. Returns 0, without a

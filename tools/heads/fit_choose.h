@@ -15,7 +15,7 @@ typedef struct fit_candidate {
     size_t eligible;                 /* individuals with two picks or more */
 } fit_candidate;
 
-/* Both functions return 0 after saying what is wrong, or silently when interrupted(). */
+/* Both functions return 0 after reporting an error, or silently if interrupted(). */
 
 /* Finds the best method and shrinkage of part p. */
 int fit_choose(const fit_candidate *c, fitted_part *p);

@@ -34,7 +34,7 @@ typedef struct fit_judgement {
 } fit_judgement;
 
 /* Held-out individuals are used neither for fitting nor for choosing. Each held-out crop is searched for among the
-   crops that are held out with it. Returns 0 after saying what is wrong, or silently when interrupted(). */
+   crops that are held out with it. Returns 0 after reporting an error, or silently if interrupted(). */
 int fit_judge(fit_judgement *j, const eval_set *set, const fit_request *r, const fit_judge_rules *rules);
 
 #endif

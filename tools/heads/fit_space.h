@@ -19,8 +19,8 @@ typedef struct fit_space {
     double *at;       /* (count, axes) */
 } fit_space;
 
-/* Computes the components of `count` rows of `dim` floats. axes becomes their rank, at most FIT_MOST_AXES; 0 when all
-   rows are equal. Returns 0 after reporting that memory ran out, or silently when interrupted(); free it in any
+/* Computes the components of `count` rows of `dim` floats. axes becomes their rank, at most FIT_MOST_AXES; 0 if all
+   rows are equal. Returns 0 after reporting that memory ran out, or silently if interrupted(); free it in any
    case. */
 int fit_space_make(fit_space *s, const float *const *row, size_t count, size_t dim);
 void fit_space_free(fit_space *s);
@@ -34,8 +34,8 @@ typedef struct fit_scatter {
     double *between; /* (axes, axes) covariance of the individuals' means, each counted once, over individuals */
 } fit_scatter;
 
-/* Leaves out the rows of individuals with left_out[identity] set; NULL: uses all. Returns 0 after saying that there is
-   no memory, or silently when interrupted(); free it in any case. */
+/* Leaves out the rows of individuals with left_out[identity] set; NULL: uses all. Returns 0 after reporting that memory
+   ran out, or silently if interrupted(); free it in any case. */
 int fit_scatter_make(fit_scatter *s, const fit_space *space, const size_t *identity, size_t identities,
                      const char *left_out);
 void fit_scatter_free(fit_scatter *s);
@@ -49,7 +49,7 @@ size_t fit_rank(fit_method method, size_t axes, size_t individuals);
        LDA      largest variance between individuals: Fisher's, one fewer than individuals
        within   largest variance within and between individuals together: as many as there are axes
        PCA      the components, whitened; individuals are ignored
-   Returns 0 after saying what is wrong, or silently when interrupted(). */
+   Returns 0 after reporting an error, or silently if interrupted(). */
 int fit_directions(const fit_space *space, const fit_scatter *s, fit_method method, double shrinkage, size_t most,
                    double *out, size_t *found);
 

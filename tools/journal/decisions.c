@@ -27,7 +27,7 @@ static int is_usable(const decisions *d, struct stat *st, text *why) {
     if (lstat(d->path, &named) != 0 || named.st_dev != st->st_dev || named.st_ino != st->st_ino)
         return refuse(why, "was replaced or removed while it was in use");
     if (st->st_nlink != 1) return refuse(why, "is a hard link; a journal of decisions must have one name only");
-    if (st->st_mode & 02) return refuse(why, "can be written by everybody: chmod o-w");
+    if (st->st_mode & 02) return refuse(why, "is writable by everybody: chmod o-w");
     if ((uint64_t)st->st_size < d->read) return refuse(why, "became shorter while it was in use");
     return 1;
 }
@@ -72,7 +72,7 @@ static int read_from(int fd, uint64_t offset, size_t size, text *out, text *why)
     return out->len == size || refuse(why, "became shorter while it was in use");
 }
 
-/* Reads all that is new; the caller holds a lock. */
+/* Reads all new lines; the caller holds a lock. */
 static int catch_up(decisions *d, text *why) {
     static const uint64_t most = (uint64_t)1 << 32;
     struct stat st;
@@ -138,7 +138,7 @@ static int written(int fd, const text *line) {
     ssize_t n;
     do n = write(fd, line->s, line->len);
     while (n < 0 && errno == EINTR);
-    if (n >= 0 && (size_t)n != line->len) errno = ENOSPC; /* what a short write to a file means */
+    if (n >= 0 && (size_t)n != line->len) errno = ENOSPC; /* the reason for a short write to a file */
     return n >= 0 && (size_t)n == line->len;
 }
 

@@ -44,9 +44,9 @@ int decisions_refresh(decisions *d, text *why);
 void decisions_warn_torn(const decisions *d, const char *path);
 
 /* Adds a decision; the caller fills in kind and its fields, by, when and models. The function assigns seq, which equals
-   d->list.count afterwards. It first reads what others have added. Returns 1 when the line is on disk; 0 when it is
-   not, with the reason in why; -1 when the decision is refused, with the reason in why, because it is malformed, undoes
-   a line that cannot be undone, or contradicts decisions in force (decisions_state.h). */
+   d->list.count afterwards. It first reads what others have added. Returns 1 if the line is on disk; 0 if it is not,
+   with the reason in why; -1 if the decision is refused, with the reason in why, because it is malformed, undoes a line
+   that cannot be undone, or contradicts decisions in force (decisions_state.h). */
 int decisions_append(decisions *d, const decision *what, text *why);
 void decisions_close(decisions *d);
 

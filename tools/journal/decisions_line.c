@@ -196,7 +196,7 @@ static int read_fields(reader *r, text *why) {
     return refuse(why, "%s", error);
 }
 
-/* Checks that all fields of this kind are there, and no others. */
+/* Checks that all fields of this kind are given, and no others. */
 static int is_complete(const reader *r, text *why) {
     const decision *d = r->d;
     unsigned wanted = 1u << SEQ | 1u << WHAT_IT_IS | 1u << BY | 1u << WHEN | 1u << MODELS | 1u << CRC;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- what holds --------------------------------------------------------------------------------------------------- */
+/* --- decisions in force ------------------------------------------------------------------------------------------- */
 
 void decision_state_free(decision_state *s) {
     free(s->same);
@@ -235,7 +235,7 @@ static int find_different(graph *g, const decision_state *s, const decision_list
 
 static void add_name(text *why, const decision_list *d, const decided_id *n) {
     add_id(why, n->id);
-    text_puts(why, " is called ");
+    text_puts(why, " is named ");
     add_id(why, n->name);
     add_source(why, d, n->from);
 }

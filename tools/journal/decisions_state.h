@@ -26,8 +26,8 @@ typedef struct decision_state {
     size_t sames, differents, name_count, no_crop_count;
 } decision_state;
 
-/* Returns 1; 0 when memory runs out; -1 when decisions contradict each other. The latter two put the reason in why.
-   Free s in any case. */
+/* Returns 1; 0 if memory runs out; -1 if decisions contradict each other. The latter two put the reason in why. Free s
+   in any case. */
 int decisions_state(decision_state *s, const decision_list *d, text *why);
 void decision_state_free(decision_state *s);
 

@@ -32,7 +32,7 @@ static pq_result *ask(decisions_table *t, const char *sql, const pq_argument *ar
             *lost = 1;
             int back = database_reconnect(t->d, &reason);
             text_free(&reason);
-            if (!back) break; /* keep the reason why the connection was lost; it says more */
+            if (!back) break; /* keep the reason why the connection was lost, which is more useful */
         } else if (!pq_try_again(c)) {
             break;
         }

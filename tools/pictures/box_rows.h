@@ -10,7 +10,7 @@ typedef struct box_file {
 } box_file;
 
 typedef struct box_row {
-    char *path, *id, *failure; /* id: NULL for path#n; failure: NULL when there is a box */
+    char *path, *id, *failure; /* id: NULL for path#n; failure: NULL if there is a box */
     char *identity;            /* NULL: taken from the path. The box is named identity/id */
     double box[4];             /* x, y, width, height */
     long n;                    /* index among the boxes of its image */
@@ -23,7 +23,7 @@ typedef struct box_rows {
     const box_file *from;
 } box_rows;
 
-/* NULL when memory runs out. */
+/* Returns NULL if memory runs out. */
 box_row *box_rows_add(box_rows *rows, const char *path);
 
 #endif

@@ -14,9 +14,9 @@ void box_text(text *t, const input *in) {
     for (int i = 0; i < 4; i++) text_printf(t, i ? ",%.17g" : "%.17g", in->box[i]);
 }
 
-/* Four finite numbers with commas between them, and nothing else. */
+/* Parses exactly four finite numbers separated by commas. */
 static int read_box(const char *s, double box[4]) {
-    if (s[strspn(s, "0123456789.,+-e")]) return 0; /* neither hexadecimal nor infinite */
+    if (s[strspn(s, "0123456789.,+-e")]) return 0; /* excludes hexadecimal numbers and infinities */
     for (int i = 0; i < 4; i++) {
         char *end;
         box[i] = strtod(s, &end);

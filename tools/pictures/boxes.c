@@ -15,7 +15,7 @@ static int by_path_then_place(const void *a, const void *b) {
     return order ? order : (*x > *y) - (*x < *y);
 }
 
-/* A picture's boxes need not stand together in the file; their numbers still count from 0 in its order. */
+/* Numbers the boxes of each image from 0 in the file's order, even if they are scattered over the file. */
 static int number_boxes(box_rows *rows) {
     box_row **sorted = need_array(rows->count, sizeof *sorted);
     if (!sorted) return 0;
@@ -33,7 +33,7 @@ static int by_id(const void *a, const void *b) {
     return order || !(*x)->identity ? order : strcmp((*x)->identity, (*y)->identity);
 }
 
-/* An id is one box's: what was meant as a name of an individual would be found out much later. */
+/* Checks that each id is given once. Otherwise a user who meant ids as names of individuals would notice much later. */
 static int ids_differ(const box_rows *rows) {
     size_t n = 0;
     box_row **sorted = need_array(rows->count, sizeof *sorted);
@@ -50,7 +50,7 @@ static int ids_differ(const box_rows *rows) {
     return at >= n;
 }
 
-/* "root/path", and how much of it is the root. */
+/* Writes "root/path"; returns the length of the root in it. */
 static size_t join(text *out, const char *root, const char *path) {
     size_t root_len = 0;
     text_clear(out);

@@ -6,7 +6,7 @@
 #include "pictures/inputs.h"
 
 /* Appends the boxes of a file to list; paths in it start from root (NULL: the working directory). Returns 0 after
-   saying what is wrong. */
+   reporting an error. */
 int boxes_read(inputs *list, const box_file *file, const char *root);
 
 #endif

@@ -1,4 +1,5 @@
-/* Boxes as CSV: a header that names path, x, y, width, height and perhaps id, identity, in any order; whole pixels. */
+/* Boxes in CSV, in whole pixels, with a header that names path, x, y, width, height and perhaps id and identity, in any
+   order. */
 #include "pictures/boxes_csv.h"
 
 #include "base/csv.h"
@@ -16,11 +17,11 @@ static void read_row(const csv *c, const int *column, void *user, text *why) {
     const char *id = column[COL_ID] >= 0 ? csv_field(c, column[COL_ID]) : NULL;
     const char *identity = column[COL_IDENTITY] >= 0 ? csv_field(c, column[COL_IDENTITY]) : NULL;
     if (!*path || (id && !*id) || (identity && !*identity)) {
-        text_printf(why, "an empty %s", !*path ? "path" : id && !*id ? "id" : "identity");
+        text_printf(why, "the %s is empty", !*path ? "path" : id && !*id ? "id" : "identity");
         return;
     }
     if (identity && strchr(identity, '/')) {
-        text_printf(why, "the identity \"%s\" has a slash", shown(identity));
+        text_printf(why, "the identity \"%s\" contains a slash", shown(identity));
         return;
     }
     box_row *row = box_rows_add(rows, path);

@@ -1,5 +1,5 @@
 /* MegaDetector's batch format: {"images": [{"file", "detections": [{"category", "conf", "bbox": [x, y, w, h]}]}]} with
-   fractions of the picture. The dialect with pixel corners and "confidence" is refused, and so is what could be
+   fractions of the image. The dialect with pixel corners and "confidence" is refused, and so are files that could be
    either. */
 #include "pictures/boxes_json.h"
 
@@ -40,11 +40,11 @@ static int read_detection(box_rows *rows, json *j, const char *picture) {
         if (strcmp(key.s, "bbox") == 0) has_box = read_bbox(j, picture, row->box);
         else if (strcmp(key.s, "conf") == 0) json_number(j, &conf);
         else if (strcmp(key.s, "category") == 0) json_string(j, &category);
-        else if (strcmp(key.s, "confidence") == 0) wrong_dialect(j, picture); /* the other dialect's word */
+        else if (strcmp(key.s, "confidence") == 0) wrong_dialect(j, picture); /* the other dialect's key */
         else json_skip(j);
     }
-    if (!has_box) json_fail(j, "a detection without bbox");
-    if (rows->from->min_conf >= 0 && conf < 0) json_fail(j, "a detection without conf, which --min-conf needs");
+    if (!has_box) json_fail(j, "a detection lacks bbox");
+    if (rows->from->min_conf >= 0 && conf < 0) json_fail(j, "a detection lacks conf, which --min-conf needs");
     if (rows->from->min_conf >= 0 && conf < rows->from->min_conf) row->wanted = 0;
     if (rows->from->category && (!category.s || strcmp(category.s, rows->from->category) != 0)) row->wanted = 0;
     text_free(&key);
@@ -52,7 +52,7 @@ static int read_detection(box_rows *rows, json *j, const char *picture) {
     return !j->error[0];
 }
 
-/* The value of "file", wherever it stands in the object; j does not move. */
+/* Reads the value of "file" from anywhere in the object; j does not move. */
 static int find_file(const json *j, text *path) {
     json look = *j;
     text key = TEXT_INIT;
@@ -79,8 +79,8 @@ static int read_image(box_rows *rows, json *j) {
         }
     }
     if (text_failed(&path)) json_fail(j, "out of memory");
-    if (!has_file) json_fail(j, "an image without \"file\"");
-    else if (!has_detections && !why.len) json_fail(j, "an image without \"detections\" or \"failure\"");
+    if (!has_file) json_fail(j, "an image lacks \"file\"");
+    else if (!has_detections && !why.len) json_fail(j, "an image has neither \"detections\" nor \"failure\"");
     if (!j->error[0] && why.len) {
         text note = TEXT_INIT;
         text_printf(&note, "the detector failed on it: %s", why.s);

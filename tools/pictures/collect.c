@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* A list of paths on stdin. */
+/* Adds the paths of a list on stdin. */
 static int add_list(inputs *list, int separator) {
     text all = TEXT_INIT, why = TEXT_INIT;
     int good = stdin_read((size_t)1 << 32, &all, &why);
@@ -15,7 +15,7 @@ static int add_list(inputs *list, int separator) {
         char *end = memchr(all.s + at, separator, all.len - at);
         size_t n = end ? (size_t)(end - all.s) - at : all.len - at;
         if (memchr(all.s + at, 0, n)) {
-            say_error("the list on stdin holds a zero byte; -0 reads lists that are separated by them");
+            say_error("the list on stdin contains a zero byte; for a list separated by zero bytes, give -0");
             good = 0;
         } else if (n) {
             all.s[at + n] = 0;
@@ -47,7 +47,7 @@ int inputs_collect(inputs *list, const input_request *r) {
     }
     for (int i = 0; i < r->operand_count; i++) lists += strcmp(r->operands[i], "-") == 0;
     if (lists > 1 || (r->nul_list && !lists)) {
-        say_error(lists ? "- (the list on stdin) can be given once" : "-0 needs the INPUT - (a list on stdin)");
+        say_error(lists ? "- (the list on stdin) can only be given once" : "-0 needs the INPUT - (a list on stdin)");
         return 0;
     }
     for (int i = 0; i < r->operand_count; i++) {

@@ -1,4 +1,4 @@
-/* From the INPUT arguments to the list of rows: files, folders, lists on stdin, boxes. */
+/* Turns the INPUT arguments (files, folders, lists on stdin) and boxes into the list of rows. */
 #ifndef REID_TOOLS_COLLECT_H
 #define REID_TOOLS_COLLECT_H
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PREFIX = 16 }; /* before every block, which stays aligned: its size, then the room that it has */
+enum { PREFIX = 16 }; /* bytes before every block, which keep it aligned: its size, then its capacity */
 
 static __thread size_t limit, held;
 static __thread int no_memory, too_much;
@@ -25,16 +25,16 @@ static size_t size_of(const void *block) {
     return size;
 }
 
-/* A block may be freed on a thread that did not count it. */
+/* Never goes below 0, because a block may be freed on a thread that did not count it. */
 static void give_back(size_t size) { held -= size < held ? size : held; }
 
 /* --- blocks that are used again ----------------------------------------------------------------------------------- */
 
-/* The pixels of a large photograph are 9,000 pages. The kernel clears and hands out each of them when it is first
-   written, which takes half as long as decoding does, so some blocks are kept for the next photograph. */
+/* The pixels of a large photograph take 9,000 pages. The kernel clears and maps each page when it is first written,
+   which takes half as long as decoding, so some blocks are kept for the next photograph. */
 enum { MOST_KEPT = 8 };
 static const size_t LEAST_KEPT = 1 << 20, MOST_BYTES = (size_t)128 << 20;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the next three */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects the next three */
 static char *kept[MOST_KEPT];
 static int kept_count;
 static size_t kept_bytes;
@@ -52,7 +52,7 @@ static char *without(int i) {
     return start;
 }
 
-/* A kept block with room for `size` bytes, a quarter more at most; NULL: there is none. */
+/* Returns a kept block with room for `size` bytes and at most a quarter more; NULL if there is none. */
 static char *take_kept(size_t size) {
     char *start = NULL;
     pthread_mutex_lock(&lock);
@@ -62,7 +62,7 @@ static char *take_kept(size_t size) {
     return start;
 }
 
-/* Those that have been kept longest make place. */
+/* Keeps a large block, and frees those kept longest to make room for it; frees a small one. */
 static void keep_or_free(char *start) {
     size_t room = room_of(start);
     pthread_mutex_lock(&lock);
@@ -128,13 +128,13 @@ void decoder_free(void *block) {
     keep_or_free((char *)block - PREFIX);
 }
 
-/* --- what a kind of file needs ------------------------------------------------------------------------------------ */
+/* --- memory for each kind of file --------------------------------------------------------------------------------- */
 
 static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
 
-/* A plane of 8-bit samples per component, in whole units of the coarsest component; a progressive one also keeps
-   16-bit coefficients. libturbojpeg has no planes, but such coefficients also where a scan does not hold all
-   components. Then some rows of both decoders, and the result, which in libturbojpeg's hands may be CMYK. */
+/* stb_image holds a plane of 8-bit samples per component, in whole units of the coarsest component, and 16-bit
+   coefficients for a progressive file. libturbojpeg has no planes, but holds such coefficients also if a scan does not
+   contain all components. Both hold some rows and the result, which libturbojpeg may first write as CMYK. */
 static size_t jpeg_need(const jpeg_frame *f, size_t rgb, int width, int upright, int by_turbo) {
     size_t planes = 0, units_x, units_y;
     int h_max = 1, v_max = 1;
@@ -151,12 +151,14 @@ static size_t jpeg_need(const jpeg_frame *f, size_t rgb, int width, int upright,
     return larger(planes * (size_t)copies + rgb + 64 * (size_t)width, upright ? 2 * rgb : 0);
 }
 
-/* The inflated rows (of an interlaced one, in a block that has grown to twice their size) and the samples, with an
-   alpha channel that transparency adds; a palette's colours beside both, or another number of channels after both. */
+/* While filtering: the inflated rows (of an interlaced file, in a block that has grown to twice their size), the
+   samples, with the alpha channel that transparency adds, and a palette's colours. Afterwards: the samples and the RGB
+   pixels. */
 static size_t png_need(const picture_facts *is, size_t len, size_t pixels, size_t rgb, int height) {
     static const unsigned char channels_of[8] = {1, 0, 3, 1, 2, 0, 4, 0};
     size_t bits = (size_t)is->bits, channels = channels_of[is->colour], bytes = bits == 16 ? 2 : 1;
-    size_t rows = (pixels * channels * bits + 7) / 8 + 2 * (size_t)height; /* a filter byte, and bits to fill a byte */
+    size_t rows = (pixels * channels * bits + 7) / 8 + 2 * (size_t)height; /* a filter byte and padding to a whole
+                                                                              byte */
     size_t samples = pixels * (channels + (channels & 1)) * bytes;
     size_t filtering = (is->interlaced ? 2 * rows : rows) + samples + (is->interlaced ? samples / 2 : 0);
     return 2 * len + larger(filtering + (is->colour == 3 ? 4 * pixels : 0), samples + rgb * bytes);

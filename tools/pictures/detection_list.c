@@ -18,7 +18,7 @@ detection *detections_add(detections *d) {
 }
 
 uint32_t detections_name(detection_names *names, const char *name, size_t len) {
-    for (size_t i = names->count; i-- > 0;) /* the latest first: a video's detections stand together */
+    for (size_t i = names->count; i-- > 0;) /* the latest first, because a video's detections are usually together */
         if (strncmp(names->at[i], name, len) == 0 && !names->at[i][len]) return (uint32_t)i;
     if (names->count >= UINT32_MAX || !GROW(names->at, names->count, names->cap)) return UINT32_MAX;
     names->at[names->count] = mem_copy(name, len);
@@ -31,26 +31,26 @@ int detections_frame(detection *at, const detections_request *r, double number, 
     if (!(number >= 0 && number <= most) || number != floor(number))
         return refuse(why, "%g is not a frame number", number);
     if (number < first)
-        return refuse(why, "frame %.0f, but the first one is %d%s", number, first,
-                      r->first < 0 && first ? "; if it is 0 here, say so with --first-frame 0" : "");
+        return refuse(why, "frame %.0f is below the first frame, %d%s", number, first,
+                      r->first < 0 && first ? "; if frames are counted from 0, give --first-frame 0" : "");
     at->frame = (uint32_t)(number - first);
     return 1;
 }
 
 static int no_fractions(text *why) {
-    return refuse(why, "a box must be [x, y, width, height] as fractions of the frame, but this one is beyond it; are "
-                       "these pixels, or corners?");
+    return refuse(why, "a box must be [x, y, width, height] as fractions of the frame, but this one exceeds it; it may "
+                       "be in pixels, or corners");
 }
 
 int detections_box(detections *d, detection *at, const double box[4], double score, text *why) {
     const double slack = 0.01; /* detectors round */
     const double most = 1e9;
     if (isnan(score)) score = 1;
-    if (!(score >= 0 && score <= 1)) return refuse(why, "a score of %g is not from 0 to 1", score);
+    if (!(score >= 0 && score <= 1)) return refuse(why, "the score %g is not from 0 to 1", score);
     for (int k = 0; k < 4; k++)
         if (!(fabs(box[k]) <= most)) return refuse(why, "%g is not a coordinate", box[k]);
     if (box[2] < 0 || box[3] < 0)
-        return refuse(why, "a box of %g by %g: width or height is below 0", box[2], box[3]);
+        return refuse(why, "a box of %g x %g has a negative width or height", box[2], box[3]);
     if (d->unit == BOX_NORMALISED) {
         for (int k = 0; k < 4; k++)
             if (box[k] < -slack || box[k] > 1 + slack) return no_fractions(why);
@@ -84,7 +84,7 @@ int detections_picture(detections *d, const char *file, uint32_t *owner, double 
     while (digits > name && digits[-1] >= '0' && digits[-1] <= '9') digits--;
     if (digits == end || end - digits > MOST_DIGITS)
         return refuse(why, "%.200s: has no frame_number, and its name does not end in one", shown(file));
-    *number = strtod(digits, NULL); /* stops at the end of the name */
+    *number = strtod(digits, NULL); /* stops at the extension */
     d->pictures = 1;
     *owner = detections_name(&d->owners, file, name > file ? (size_t)(name - file) - 1 : 0);
     return *owner != UINT32_MAX || text_no_memory(why);

@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- whose they are ----------------------------------------------------------------------------------------------- */
+/* --- owners ------------------------------------------------------------------------------------------------------- */
 
-/* The owner that the video is; UINT32_MAX with the reason in why when there is none, or more than one. */
+/* Finds the owner that is the requested video; UINT32_MAX with the reason in why if none or several match. */
 static uint32_t find_owner(const detections *d, const detections_request *r, text *why) {
     uint32_t best = UINT32_MAX;
     int fit = 0, equals = 0;
@@ -25,18 +25,18 @@ static uint32_t find_owner(const detections *d, const detections_request *r, tex
         if (now > fit) fit = now, best = i;
     }
     if (fit && equals == 1) return best;
-    if (fit) refuse(why, "it has several videos called %.200s", shown(path_last_part(r->video)));
+    if (fit) refuse(why, "it has several videos named %.200s", shown(path_last_part(r->video)));
     else if (d->owners.count == 1 && *d->owners.at[0])
         refuse(why, "it is about %.200s, not about %.200s", shown(d->owners.at[0]), shown(path_last_part(r->video)));
     else if (d->owners.count == 1)
-        refuse(why, "it does not say which video it is about, and several are asked for");
+        refuse(why, "it does not name its video, and several videos are given");
     else
-        refuse(why, "it is about %zu videos, none of which is called %.200s", d->owners.count,
+        refuse(why, "it is about %zu videos, none of which is named %.200s", d->owners.count,
                shown(path_last_part(r->video)));
     return UINT32_MAX;
 }
 
-/* The owner that the camera is; UINT32_MAX, without a reason: nothing was found on its photos. */
+/* Finds the owner that is the requested camera; UINT32_MAX without a reason if its photos have no detections. */
 static uint32_t find_camera(const detections *d, const detections_request *r, text *why) {
     int some = 0;
     for (uint32_t i = 0; i < d->owners.count; i++) {
@@ -48,7 +48,7 @@ static uint32_t find_camera(const detections *d, const detections_request *r, te
     return UINT32_MAX;
 }
 
-/* --- what is wanted ----------------------------------------------------------------------------------------------- */
+/* --- selection ---------------------------------------------------------------------------------------------------- */
 
 static int is_wanted(const detections *d, const detections_request *r, uint32_t owner, const detection *at) {
     if (at->owner != owner || (r->min_conf >= 0 && at->score < r->min_conf)) return 0;
@@ -56,7 +56,8 @@ static int is_wanted(const detections *d, const detections_request *r, uint32_t 
            strcmp(detections_category(d, at->category), r->category) == 0;
 }
 
-/* What is wanted of `from`, which may be d itself. The rest of a file about thousands of videos is not kept. */
+/* Keeps the requested detections of `from`, which may be d itself. The rest, in a file about thousands of videos, is
+   freed. */
 static int keep_wanted(detections *d, const detections *from, const detections_request *r, uint32_t owner) {
     size_t wanted = 0;
     for (size_t i = 0; i < from->count; i++) wanted += is_wanted(from, r, owner, &from->at[i]) != 0;
@@ -75,7 +76,7 @@ static int keep_wanted(detections *d, const detections *from, const detections_r
     return 1;
 }
 
-/* By frames, without changing the order within one. */
+/* Sorts by frames and keeps the order within each. */
 static int sort_by_frame(detections *d) {
     detection *from = d->at, *to = mem_array(d->count + 1, sizeof *to), *other = to;
     if (!to) return 0;
@@ -98,7 +99,7 @@ static int parse(detections *d, const detections_request *r, const text *file, t
     const char *start = file->s ? file->s + utf8_mark(file->s, file->len) : "";
     start += strspn(start, " \t\r\n");
     if (!*start && r->path && text_ends_with(r->path, ".txt") && !r->photos) {
-        d->format = "MOT"; /* of a film in which the detector has found nothing */
+        d->format = "MOT"; /* a video in which the detector found nothing */
         return detections_name(&d->owners, "", 0) != UINT32_MAX || text_no_memory(why);
     }
     if (!*start) return refuse(why, "the file is empty");
@@ -139,7 +140,7 @@ int detections_parse(detections *d, const detections_request *r, const text *fil
     }
     uint32_t owner = 0;
     int named = d->owners.count > 1 || (d->owners.count == 1 && *d->owners.at[0]);
-    int alone = d->owners.count == 1 && d->pictures; /* pictures of one video, whatever their folder is called */
+    int alone = d->owners.count == 1 && d->pictures; /* images of one video, whatever their folder's name */
     if (d->owners.count && !(r->only && (!named || alone))) owner = find_owner(d, r, why);
     if (owner == UINT32_MAX) return 0;
     if (d->failure) return refuse(why, "the detector failed on %.200s: %.200s", shown(path_last_part(r->video)),
@@ -165,7 +166,7 @@ int detections_read_all(detections *all, const detections_request *r, text *why)
     return read_file(all, r, why, parse_all);
 }
 
-/* The categories that a file has, also for a camera that has only some of them. */
+/* Copies all categories of the file, even if the camera has only some of them. */
 static int copy_categories(detections *d, const detections *all) {
     const detection_names *from = &all->categories;
     d->labels = all->labels ? mem_zeroed(from->count + 1, sizeof *d->labels) : NULL;

@@ -12,7 +12,7 @@
 
 #include "pictures/detection_list.h"
 
-/* All of these return 0 with the reason in why; free it in any case. */
+/* All of these return 0 with the reason in why; free d in any case. */
 int detections_read(detections *d, const detections_request *r, text *why);
 /* Reads a file that is already in memory; otherwise like detections_read. */
 int detections_parse(detections *d, const detections_request *r, const text *file, text *why);

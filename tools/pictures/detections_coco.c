@@ -1,6 +1,6 @@
 /* COCO: {"images": [{"id", "file_name", "frame_id", "video_id", "width", "height"}], "annotations": [{"image_id",
    "category_id", "bbox": [x, y, w, h], "score"}], "categories": [{"id", "name"}], "videos": [{"id", "name"}]}, in any
-   order. Images without frame_id, which counts from 0, have the number of their frame at the end of their names. */
+   order. frame_id counts from 0; the name of an image without it ends in the frame's number. */
 #include "pictures/detections_coco.h"
 
 #include "base/json.h"
@@ -12,13 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A row of any of the four lists: those keys of it that are needed, NAN where one is not there. */
+/* A row of any of the four lists: its keys that are needed, NAN if one is missing. */
 typedef struct record {
     double id, other, frame, category, width, height, score, crowd; /* other: the image or the video */
     double box[4];
     int has_box;
     char *name;
-    size_t at;       /* where in the file it begins, for messages */
+    size_t at;       /* its offset in the file, for messages */
     uint32_t owner;  /* of an image */
 } record;
 
@@ -49,7 +49,7 @@ static void read_name(json *j, record *r) {
     text_free(&name);
 }
 
-/* Numbers and names of the keys that are known; values of other kinds are passed over where null is usual. */
+/* Reads the known keys; a value of another type, usually null, is skipped. */
 static void read_record(json *j, record *r) {
     text key = TEXT_INIT;
     for (json_object(j); json_key(j, &key);) {
@@ -90,20 +90,20 @@ static void free_records(records *r) {
     free(r->at);
 }
 
-/* --- who refers to whom ------------------------------------------------------------------------------------------- */
+/* --- references --------------------------------------------------------------------------------------------------- */
 
 static int by_id(const void *a, const void *b) {
     const record *x = a, *y = b;
     return (x->id > y->id) - (x->id < y->id);
 }
 
-/* Sorts by ids, of which no two may be equal. */
+/* Sorts by ids, which must differ. */
 static int sort_by_id(json *j, records *r) {
     char what[64];
     for (size_t i = 0; i < r->count; i++) {
         if (!isnan(r->at[i].id)) continue;
         j->at = r->at[i].at;
-        snprintf(what, sizeof what, "one of %s without id", r->what);
+        snprintf(what, sizeof what, "one of %s lacks an id", r->what);
         return json_fail(j, what);
     }
     if (r->count) qsort(r->at, r->count, sizeof *r->at, by_id);
@@ -121,14 +121,14 @@ static record *find(const records *r, double id) {
     return r->count && !isnan(id) ? bsearch(&key, r->at, r->count, sizeof key, by_id) : NULL;
 }
 
-/* Whose frame an image is, and which one; its number goes into `frame`. */
+/* Finds the owner of an image and the number of its frame, which is stored in `frame`. */
 static int settle_image(detections *d, const coco *c, record *image, text *why) {
     const record *video = find(&c->videos, image->other);
     const char *name = video && video->name ? video->name : "";
-    if (d->photos && !image->name) return refuse(why, "an image without file_name");
+    if (d->photos && !image->name) return refuse(why, "an image lacks file_name");
     if (d->photos) return detections_picture(d, image->name, &image->owner, &image->frame, why);
     if (!isnan(image->frame)) image->owner = detections_name(&d->owners, name, strlen(name));
-    else if (!image->name) return refuse(why, "an image with neither frame_id nor file_name");
+    else if (!image->name) return refuse(why, "an image has neither frame_id nor file_name");
     else if (!detections_picture(d, image->name, &image->owner, &image->frame, why)) return 0;
     else if (video) image->owner = detections_name(&d->owners, name, strlen(name));
     if (image->owner == UINT32_MAX) return text_no_memory(why);
@@ -140,9 +140,9 @@ static int settle_image(detections *d, const coco *c, record *image, text *why) 
 static int take(detections *d, const detections_request *r, const coco *c, const record *a, text *why) {
     char number[32];
     const record *image = find(&c->images, a->other);
-    if (!image) return refuse(why, "annotation refers to an unknown image_id");
-    if (!a->has_box) return refuse(why, "an annotation without bbox");
-    if (a->crowd > 0) return 1; /* no box around one of them */
+    if (!image) return refuse(why, "an annotation has an unknown image_id");
+    if (!a->has_box) return refuse(why, "an annotation lacks bbox");
+    if (a->crowd > 0) return 1; /* a box around a crowd, not around an individual */
     detection *at = detections_add(d);
     if (!at) return text_no_memory(why);
     snprintf(number, sizeof number, "%.0f", isnan(a->category) ? 1 : a->category);
@@ -163,7 +163,7 @@ static int label(detections *d, const coco *c) {
     return d->labels != NULL;
 }
 
-/* From the lists to detections. A mistake sticks to j, with the line of what it is about. */
+/* Turns the lists into detections. An error is set in j, with the line that it is about. */
 static void resolve(detections *d, const detections_request *r, coco *c, json *j) {
     text why = TEXT_INIT;
     size_t end = j->at;
@@ -189,7 +189,8 @@ int detections_from_coco(detections *d, const detections_request *r, const text 
     records *const lists[] = {&c.images, &c.annotations, &c.categories, &c.videos};
     json_begin(&j, file->s, file->len);
     if (json_peek(&j) == '[')
-        json_fail(&j, "a bare list of COCO results does not say which frame an image is; give it with its images");
+        json_fail(&j,
+                  "a bare list of COCO results does not say which frame an image is; give the form with \"images\"");
     for (json_object(&j); json_key(&j, &key);) {
         records *list = NULL;
         for (int i = 0; i < 4; i++)

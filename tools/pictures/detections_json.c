@@ -1,10 +1,10 @@
-/* MegaDetector's results, in both of its forms:
+/* MegaDetector's results, in both forms:
        {"images": [{"file", "frame_rate", "frames_processed": [0, 20], "detections":
            [{"category": "1", "conf": 0.9, "bbox": [x, y, w, h], "frame_number": 20}]}],
         "detection_categories": {"1": "animal"}}
    with fractions of the frame, and Microsoft's
        [{"file", "detections": [{"category": "animal", "confidence": 0.9, "bbox": [x1, y1, x2, y2]}]}]
-   with pixels. In either, a file may also be a picture of a frame, whose name ends in its number. */
+   with pixels. In either form, a file may also be an image of a frame, whose name ends in the frame's number. */
 #include "pictures/detections_json.h"
 
 #include "base/json.h"
@@ -24,16 +24,16 @@ typedef struct reading {
     text why;
 } reading;
 
-/* An entry of the list: a video, or a picture of a frame. */
+/* An entry of the list: a video, or an image of a frame. */
 typedef struct entry {
     text file, failure;
-    int is_video;    /* it has what only videos have */
-    int passed_over; /* a picture that is no frame's */
+    int is_video;    /* it has a key that only videos have */
+    int passed_over; /* an image that is not a frame */
     uint32_t owner;
-    double number;   /* of the frame that the picture shows */
+    double number;   /* number of the frame that the image shows */
 } entry;
 
-/* What is wrong goes through json_fail, which knows the line. Always returns 0. */
+/* Reports the error in `why` through json_fail, which knows the line. Always returns 0. */
 static int fail(reading *to) { return json_fail(to->j, text_failed(&to->why) ? "out of memory" : to->why.s); }
 
 static int read_numbers(json *j, double *out, int wanted, const char *what) {
@@ -61,18 +61,19 @@ static void read_keys(reading *to, found *f) {
         else if (strcmp(key.s, "category") == 0) json_string(j, &f->category);
         else if (strcmp(key.s, "frame_number") == 0) json_number(j, &f->number);
         else if (strcmp(key.s, other) == 0)
-            json_fail(j, to->corners ? "\"conf\" in a list of images: Microsoft's MegaDetector says \"confidence\""
-                                     : "\"confidence\" in an object of images: MegaDetector says \"conf\"");
+            json_fail(j, to->corners
+                             ? "\"conf\" in a list of images: expected \"confidence\", as in Microsoft's MegaDetector"
+                             : "\"confidence\" in an object of images: expected \"conf\", as in MegaDetector");
         else json_skip(j);
     }
     text_free(&key);
-    if (!f->has_box) json_fail(j, "a detection without bbox");
-    else if (isnan(f->score)) json_fail(j, to->corners ? "a detection without confidence" : "a detection without conf");
-    else if (!f->category.len) json_fail(j, "a detection without category");
+    if (!f->has_box) json_fail(j, "a detection lacks bbox");
+    else if (isnan(f->score)) json_fail(j, to->corners ? "a detection lacks confidence" : "a detection lacks conf");
+    else if (!f->category.len) json_fail(j, "a detection lacks category");
     if (to->corners) f->box[2] -= f->box[0], f->box[3] -= f->box[1];
 }
 
-/* Finds out what the entry is from its first detection: one with a frame_number is a video's. */
+/* Decides from the first detection what the entry is: if it has a frame_number, the entry is a video. */
 static int settle(reading *to, entry *e, int numbered) {
     if (numbered) e->is_video = 1;
     if (e->is_video) {
@@ -90,7 +91,7 @@ static int read_detection(reading *to, entry *e, int first) {
     found f = {.score = NAN, .number = NAN, .category = TEXT_INIT};
     read_keys(to, &f);
     int good = !to->j->error[0] && (!first || settle(to, e, !isnan(f.number)));
-    if (good && e->is_video && isnan(f.number)) good = json_fail(to->j, "a detection without frame_number");
+    if (good && e->is_video && isnan(f.number)) good = json_fail(to->j, "a detection lacks frame_number");
     if (good && !e->passed_over) {
         detection *at = detections_add(to->d);
         if (!at) text_no_memory(&to->why);
@@ -109,7 +110,7 @@ static int read_detection(reading *to, entry *e, int first) {
 
 /* --- an entry ----------------------------------------------------------------------------------------------------- */
 
-/* The name and what tells a video from a picture, wherever they stand in the object; j does not move. */
+/* Finds the name, and the keys that distinguish a video from an image, anywhere in the object; j does not move. */
 static void look_ahead(reading *to, entry *e) {
     json look = *to->j;
     text key = TEXT_INIT;
@@ -121,7 +122,7 @@ static void look_ahead(reading *to, entry *e) {
     text_free(&key);
 }
 
-/* Which frames the detector has looked at. */
+/* Reads which frames the detector has processed. */
 static void read_looked(reading *to, const entry *e) {
     json *j = to->j;
     int fit = detections_fits(e->file.s, to->r->video);
@@ -151,7 +152,7 @@ static void read_members(reading *to, entry *e, int *has_detections) {
             *has_detections = 1;
             for (json_array(j); json_item(j); first = 0)
                 if (!read_detection(to, e, first)) break;
-            if (first) settle(to, e, 0); /* there are none */
+            if (first) settle(to, e, 0); /* the list is empty */
         } else {
             json_skip(j);
         }
@@ -163,11 +164,11 @@ static int read_entry(reading *to) {
     entry e = {.file = TEXT_INIT};
     int has_detections = 0;
     look_ahead(to, &e);
-    if (!e.file.len) json_fail(to->j, "an entry without \"file\"");
+    if (!e.file.len) json_fail(to->j, "an entry lacks \"file\"");
     else if (text_failed(&e.file)) json_fail(to->j, "out of memory");
     else read_members(to, &e, &has_detections);
     if (!to->j->error[0] && !has_detections && !e.failure.len)
-        json_fail(to->j, "an entry without \"detections\" or \"failure\"");
+        json_fail(to->j, "an entry has neither \"detections\" nor \"failure\"");
     int settled = !to->j->error[0] && !has_detections && settle(to, &e, 0);
     if (settled && to->r->photos) {
         to->d->unlooked++;
@@ -179,9 +180,9 @@ static int read_entry(reading *to) {
     return !to->j->error[0];
 }
 
-/* --- all of it ---------------------------------------------------------------------------------------------------- */
+/* --- the file ----------------------------------------------------------------------------------------------------- */
 
-/* What people call the categories; those that no detection has are not needed. */
+/* Reads the categories' names for people, except of categories that no detection has. */
 static void read_categories(json *j, text *names) {
     text key = TEXT_INIT, name = TEXT_INIT;
     for (json_object(j); json_key(j, &key);) {

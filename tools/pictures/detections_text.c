@@ -15,7 +15,8 @@ enum { MOT_FRAME, MOT_X = 2, MOT_SCORE = 6, MOT_COLUMNS = 10 };
 
 static int mot_numbers(const csv *c, double value[MOT_COLUMNS], text *why) {
     if (c->count != MOT_COLUMNS)
-        return refuse(why, "%d columns, not the 10 of MOT text: frame,id,x,y,w,h,score,x,y,z", c->count);
+        return refuse(why, "%d column%s; expected the 10 of MOT text: frame,id,x,y,w,h,score,x,y,z", c->count,
+                      plural((size_t)c->count));
     for (int k = 0; k < MOT_COLUMNS; k++) {
         const char *cell = csv_field(c, k);
         cell += strspn(cell, " ");
@@ -30,14 +31,14 @@ static int mot_row(detections *d, const detections_request *r, const csv *c, tex
     detection *at = detections_add(d);
     if (!at) return text_no_memory(why);
     const double box[4] = {value[MOT_X] - 1, value[MOT_X + 1] - 1, value[MOT_X + 2], value[MOT_X + 3]};
-    const double score = value[MOT_SCORE] == -1 ? NAN : value[MOT_SCORE]; /* -1: it is not known */
+    const double score = value[MOT_SCORE] == -1 ? NAN : value[MOT_SCORE]; /* -1: unknown */
     return detections_frame(at, r, value[MOT_FRAME], 1, why) && detections_box(d, at, box, score, why);
 }
 
 int detections_from_mot(detections *d, const detections_request *r, const text *file, text *why) {
     csv c;
     text reason = TEXT_INIT;
-    int good = (detections_name(&d->categories, "1", 1) != UINT32_MAX && /* it names neither category nor video */
+    int good = (detections_name(&d->categories, "1", 1) != UINT32_MAX && /* MOT text has neither category nor video */
                 detections_name(&d->owners, "", 0) != UINT32_MAX) || text_no_memory(&reason);
     csv_begin(&c, file->s, file->len);
     while (good && csv_record(&c)) good = mot_row(d, r, &c, &reason);
@@ -57,7 +58,7 @@ typedef struct reading {
     const detections_request *r;
 } reading;
 
-/* The place of a cell's text among names; a column that is not there has the usual one. */
+/* Sets *place to the index of a cell's text in `names`; without the column, of the usual text. */
 static int name_of(detection_names *names, const csv *c, int column, const char *usual, uint32_t *place, text *why) {
     const char *name = column >= 0 ? csv_field(c, column) : usual;
     *place = detections_name(names, name, strlen(name));

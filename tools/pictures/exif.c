@@ -25,14 +25,14 @@ static size_t read32(const tiff *t, size_t at) {
 
 enum { ENTRY = 12, ASCII = 2, SHORT = 3, LONG = 4 };
 
-/* Begins to read; the place of the first directory, 0: this is no TIFF data. */
+/* Begins to read. Returns the offset of the first directory; 0 if this is not TIFF data. */
 static size_t tiff_begin(tiff *t, const unsigned char *bytes, size_t len) {
     *t = (tiff){bytes, len, len >= 2 && memcmp(bytes, "II", 2) == 0};
     if (len < 8 || (!t->little && memcmp(bytes, "MM", 2) != 0) || read16(t, 2) != 42) return 0;
     return read32(t, 4);
 }
 
-/* The place of a tag's entry in a directory, if it has this type; 0: it is not there. */
+/* Returns the offset of a tag's entry of this type in a directory; 0 if there is none. */
 static size_t find_entry(const tiff *t, size_t directory, unsigned tag, unsigned type) {
     size_t count = read16(t, directory);
     for (size_t i = 0; i < count; i++) {
@@ -52,7 +52,7 @@ int exif_orientation(const unsigned char *bytes, size_t len) {
     return value >= 1 && value <= 8 ? (int)value : 1;
 }
 
-/* What a tag says in characters; its end is cut off where it is too long. 0: nothing. */
+/* Copies a tag's text, truncated to fit. Returns its length; 0 if there is none. */
 static size_t tiff_text(const tiff *t, size_t directory, unsigned tag, char *to, size_t room) {
     size_t entry = find_entry(t, directory, tag, ASCII);
     if (!entry) return 0;
@@ -64,7 +64,7 @@ static size_t tiff_text(const tiff *t, size_t directory, unsigned tag, char *to,
     return strlen(to);
 }
 
-/* "2024:05:31 06:30:00" in the directory that the first one's 0x8769 leads to, and its fraction. */
+/* Reads a time such as "2024:05:31 06:30:00" and its fraction from the directory to which tag 0x8769 points. */
 static int tiff_time(const unsigned char *bytes, size_t len, long long *when) {
     enum { TIME = 19, DIGITS = 9 };
     tiff t;
@@ -82,7 +82,7 @@ static int tiff_time(const unsigned char *bytes, size_t len, long long *when) {
     return when_parse(time, when);
 }
 
-/* The data of a PNG's chunk for EXIF; NULL: there is none. */
+/* Returns the data of a PNG's EXIF chunk; NULL if there is none. */
 static const unsigned char *find_in_png(const unsigned char *file, size_t len, size_t *size) {
     const tiff t = {file, len, 0}; /* lengths are big-endian as well */
     for (size_t at = 8; at < len && len - at >= 12; at += 12 + *size) {
@@ -93,7 +93,7 @@ static const unsigned char *find_in_png(const unsigned char *file, size_t len, s
     return NULL;
 }
 
-/* The TIFF data of a PNG, or of a JPEG's first APP1 segment that holds EXIF; NULL: there is none. */
+/* Returns the TIFF data of a PNG, or of a JPEG's first APP1 segment with EXIF; NULL if there is none. */
 static const unsigned char *find_exif(const unsigned char *file, size_t len, size_t *size) {
     enum { SCAN = 0xDA };
     const unsigned char *exif = NULL;
@@ -119,7 +119,7 @@ exif_view exif_upright(int orientation, int width, int height) {
         v.step_x = w;
         v.step_y = 1;
     }
-    /* The standard says which side of the upright picture the stored row 0 and column 0 are. */
+    /* The standard defines to which side of the upright image the stored row 0 and column 0 belong. */
     int columns_reversed = orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
     int rows_reversed = orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
     if (columns_reversed) {

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- what it is asked for ----------------------------------------------------------------------------------------- */
+/* --- arguments ---------------------------------------------------------------------------------------------------- */
 
-/* Arguments that end where the room for them does. */
+/* A list of arguments of limited length. */
 typedef struct arguments {
     char **at;
     int count;
@@ -21,9 +21,9 @@ static void add_all(arguments *a, const char *const *words) {
     while (*words) add(a, *words++);
 }
 
-/* One output: the stream, every frame of it once, with the size that it has. One thread: with several, the encoder of
-   raw frames keeps some back, now these and now those, and ffmpeg would wait for us to read pixels whose size it has
-   not told yet. times: with those of the file. */
+/* Adds one output: every frame of the stream once, at its own size. It uses one thread: with several, the encoder of
+   raw frames delays a varying number of them, and ffmpeg would wait for us to read pixels whose size it has not
+   reported yet. times: 1 keeps the file's times. */
 static void add_output(arguments *a, const ffmpeg_request *r, const char *map, int times) {
     static const char *const base[] = {"-1", "demux", "-1"};
     const char *const words[] = {"-map", map, r->dialect == FFMPEG_4 ? "-vsync" : "-fps_mode", "passthrough",
@@ -32,18 +32,19 @@ static void add_output(arguments *a, const ffmpeg_request *r, const char *map, i
     if (times) add(a, "-enc_time_base"), add(a, base[r->dialect]);
 }
 
-/* The frames whose pixels come, and what of them. A window is cut out of RGB, where the pixels beside it have had their
-   part in the colours already, so that its own are those of the whole frame. */
+/* Writes the filters that choose the frames whose pixels are sent, and their windows. A window is cut out after the
+   conversion to RGB, which also uses neighbouring pixels, so that its pixels are those of the whole frame. */
 static void write_choice(const ffmpeg_request *r, text *out) {
     text_puts(out, "select='"), frame_ranges_expression(r->ranges, r->range_count, out), text_puts(out, "'");
     if (r->windows && r->windows->count) text_puts(out, ",format=rgb24,"), frame_windows_filter(r->windows, out);
 }
 
 int ffmpeg_arguments(const ffmpeg_request *r, char *argv[FFMPEG_ARGUMENTS], text texts[FFMPEG_TEXTS]) {
-    /* Only files: a playlist inside a file cannot make it ask a network. What is in the log begins with its level. */
+    /* Only files are allowed: a playlist inside a file must not reach the network. Lines of the log begin with their
+       level. */
     static const char *const before[] = {"-nostdin", "-nostats", "-loglevel", "level+info", "-protocol_whitelist",
                                          "file,pipe", "-i", NULL};
-    /* scdet measures how much a frame differs from the one before; a row and a column of pixels tell its size. */
+    /* scdet measures how much a frame differs from the previous one; a row and a column of pixels give its size. */
     static const char *const with_cuts[] = {
         "-vf", "scdet,metadata=mode=print:key=lavfi.scd.score:file=pipe\\\\:5:direct=1,"
                "crop=iw:1:0:0:exact=1,format=gray", NULL};
@@ -68,7 +69,7 @@ int ffmpeg_arguments(const ffmpeg_request *r, char *argv[FFMPEG_ARGUMENTS], text
     add_all(&a, widths);
     add_output(&a, r, texts[1].s, 1);
     add_all(&a, heights);
-    add_output(&a, r, texts[1].s, 0); /* the last one: what tells of a frame comes before its pixels */
+    add_output(&a, r, texts[1].s, 0); /* last, so that a frame's table rows come before its pixels */
     if (r->ranges) add(&a, "-vf"), add(&a, texts[2].s);
     add_all(&a, pixels);
     return 1;
@@ -100,7 +101,8 @@ int ffmpeg_number_line(const char *line, long long *number, double *score) {
 
 /* --- the log ------------------------------------------------------------------------------------------------------ */
 
-/* "[h264 @ 0x55d0] [error] what" is *who h264 @ 0x55d0, *level error, and returns "what"; NULL: it has no level. */
+/* Splits "[h264 @ 0x55d0] [error] what": who is "h264 @ 0x55d0", level is "error". Returns "what"; NULL if there is no
+   level. */
 static const char *split(const char *line, char who[64], char level[16]) {
     who[0] = level[0] = 0;
     while (*line == '[') {
@@ -130,7 +132,7 @@ static void take_info(ffmpeg_log *log, const char *what) {
     else if (!strstr(what, "(attached pic)") && !strstr(what, "(timed thumbnails)")) log->videos++;
 }
 
-/* What is about our own outputs says nothing about the file. */
+/* 1 if the message is about our outputs, which says nothing about the file. */
 static int is_ours(const char *who) {
     static const char *const names[] = {"framecrc", "rawvideo", "out#", "vost#", "swscaler", "Parsed_"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)

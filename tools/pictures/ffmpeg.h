@@ -45,7 +45,7 @@ typedef struct ffmpeg_frame {
    that is not needed, -1 for a malformed one. */
 int ffmpeg_frame_line(const char *line, ffmpeg_frame *f, long long *num, long long *den);
 
-/* Parses a line of the table of numbers. Returns 2 with the number of the next frame, which restarts at 0 when the size
+/* Parses a line of the table of numbers. Returns 2 with the number of the next frame, which restarts at 0 if the size
    or format changes; 1 with its score (0 … 100; 0 if cuts were not requested); -1 for a malformed line. */
 int ffmpeg_number_line(const char *line, long long *number, double *score);
 

@@ -9,7 +9,7 @@ static int longest_first(const void *a, const void *b) {
     return (*x < *y) - (*x > *y);
 }
 
-/* Frames that are further apart than this do not belong to one range. */
+/* Sets *gap: frames that are further apart than this are in different ranges. */
 static int longest_gap(const uint32_t *frames, size_t n, size_t most, uint32_t *gap) {
     size_t count = 0;
     uint32_t *gaps = mem_array(n + 1, sizeof *gaps);

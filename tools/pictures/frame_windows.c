@@ -8,7 +8,7 @@ static uint32_t greater(uint32_t a, uint32_t b) { return a > b ? a : b; }
 int frame_windows_of(const uint32_t *frames, const frame_area *areas, size_t n, const frame_range *ranges,
                      size_t range_count, size_t most, frame_windows *w) {
     size_t share = (n + most - 1) / most, range = 0;
-    uint32_t sent = 0; /* before the range */
+    uint32_t sent = 0; /* frames before the range */
     w->count = 0;
     w->width = w->height = 1;
     w->at = mem_array(most + 1, sizeof *w->at);
@@ -29,7 +29,7 @@ int frame_windows_of(const uint32_t *frames, const frame_area *areas, size_t n, 
     return 1;
 }
 
-/* One coordinate of all windows, n being the number of a frame that is sent. */
+/* Writes one coordinate of all windows as an expression of n, the number of a frame among those that are sent. */
 static void write_tree(const frame_window *at, size_t count, int down, text *out) {
     size_t half = count / 2;
     if (count == 1) {
@@ -43,8 +43,7 @@ static void write_tree(const frame_window *at, size_t count, int down, text *out
     text_puts(out, ")");
 }
 
-/* Parts of a frame begin somewhere within a pixel and end within one, so there may be two pixels more than they are
-   wide. */
+/* A part of a frame may begin and end within a pixel, so it may touch two pixels more than its width. */
 static void write_side(uint32_t side, int parts, const char *of, text *out) {
     if (parts) text_printf(out, "'min(%s,floor(%s*%u/%d)+2)'", of, of, (unsigned)side, FRAME_PARTS);
     else text_printf(out, "'min(%s,%u)'", of, (unsigned)side);
@@ -65,7 +64,7 @@ void frame_windows_filter(const frame_windows *w, text *out) {
     text_puts(out, ":y="), write_place(w, 1, "ih", out);
 }
 
-/* The filter moves a window that would reach beyond the frame back into it. */
+/* Computes one side like the filter, which moves a window that exceeds the frame back into it. */
 static void place_side(uint32_t from, uint32_t side, int parts, int size, int *at, int *length) {
     const uint64_t all = (uint64_t)size;
     uint64_t wide = parts ? all * side / FRAME_PARTS + 2 : side, first = parts ? all * from / FRAME_PARTS : from;
@@ -75,7 +74,7 @@ static void place_side(uint32_t from, uint32_t side, int parts, int size, int *a
 }
 
 reid_box frame_windows_place(const frame_windows *w, uint32_t number, int width, int height) {
-    size_t low = 0, high = w->count; /* it is one of these */
+    size_t low = 0, high = w->count; /* the window is one of these */
     reid_box box;
     while (high - low > 1) {
         size_t middle = low + (high - low) / 2;

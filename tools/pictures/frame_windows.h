@@ -12,7 +12,7 @@
 
 /* The needed part of a frame, x0 <= x < x1 and y0 <= y < y1: in pixels or, if the size of frames is not known in
    advance, in units of 1 / FRAME_PARTS of the frame's width and height. FRAME_PARTS is a power of two, so that ffmpeg
-   and we compute the same pixels: nothing is rounded before the end. */
+   and this program compute the same pixels: nothing is rounded before the end. */
 enum { FRAME_PARTS = 1 << 16, FRAME_SIDE_MOST = 1 << 20 };
 typedef struct frame_area {
     uint32_t x0, y0, x1, y1;
@@ -33,9 +33,9 @@ typedef struct frame_windows {
 /* The most windows that fit into an argument of ffmpeg next to FRAME_RANGES. */
 enum { FRAME_WINDOWS = 600 };
 
-/* At most `most` windows for n ascending frames: of more frames, several in a row share a window that contains all of
-   their areas. The ranges are those of the frames that are sent. The caller frees w->at. Returns 0 if memory runs out.
-   */
+/* Makes at most `most` windows for n ascending frames; if there are more frames, several in a row share a window that
+   contains all of their areas. ranges: those of the frames that are sent. The caller frees w->at. Returns 0 if memory
+   runs out. */
 int frame_windows_of(const uint32_t *frames, const frame_area *areas, size_t n, const frame_range *ranges,
                      size_t range_count, size_t most, frame_windows *w);
 

@@ -12,14 +12,14 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-/* Folders on the way down, so that a symbolic link to one of them is seen. */
+/* The folders above the current one, to recognise a symbolic link to one of them. */
 typedef struct ancestor {
     const struct ancestor *up;
     dev_t device;
     ino_t inode;
 } ancestor;
 
-/* The first folder below the root, else the file name without its extension. */
+/* Returns the first folder below the root, or else the file name without its extension. */
 static char *identity_of(const char *path, size_t root_len) {
     const char *name = path + root_len, *slash;
     name += strspn(name, "/");
@@ -53,7 +53,7 @@ input *inputs_add(inputs *list, const char *path, size_t root_len, const char *i
     return NULL;
 }
 
-/* A row that cannot be made. */
+/* Adds a row that failed. */
 static int add_failure(inputs *list, const char *path, const char *id, const char *why) {
     char *failure = need_copy(why, strlen(why));
     input *in = failure ? inputs_add(list, path, 0, id) : NULL;
@@ -91,7 +91,7 @@ static int walk_entry(inputs *list, text *path, size_t root_len, const ancestor 
     if (!S_ISDIR(st.st_mode)) return 1;
     for (const ancestor *a = here; a; a = a->up) {
         if (a->device == st.st_dev && a->inode == st.st_ino) {
-            say_info("%s: leads back to a folder above it, not followed", shown(path->s));
+            say_info("%s: not followed, because it leads back to a folder above it", shown(path->s));
             return 1;
         }
     }
@@ -99,7 +99,7 @@ static int walk_entry(inputs *list, text *path, size_t root_len, const ancestor 
     return walk(list, path, root_len, &next);
 }
 
-/* 0 when memory runs out; path is then not what it was. */
+/* Returns 0 if memory runs out; path has changed then. */
 static int walk(inputs *list, text *path, size_t root_len, const ancestor *up) {
     struct dirent **entries;
     int n = scandir(path->s, &entries, is_visible, by_bytes), good = 1;

@@ -13,8 +13,8 @@ void jpeg_begin(jpeg_walk *w, const unsigned char *file, size_t len) {
     w->at = len >= 2 && file[0] == 0xFF && file[1] == SOI ? 2 : len;
 }
 
-/* Stands on the next marker: 0xFF, perhaps repeated, then a byte that is neither 0 (a stuffed 0xFF in compressed data)
-   nor a restart. Whatever comes before it is skipped, as decoders do. */
+/* Moves to the next marker: 0xFF, perhaps repeated, then a byte that is neither 0 (a stuffed 0xFF in compressed data)
+   nor a restart. Bytes before it are skipped, as decoders do. */
 static int find_marker(jpeg_walk *w) {
     while (w->at + 1 < w->len) {
         int byte = w->file[w->at + 1];
@@ -42,8 +42,8 @@ int jpeg_next(jpeg_walk *w) {
     return 1;
 }
 
-/* Which tables exist, as bits (quantisation 0 to 3; Huffman DC 0 to 3, AC 4 to 7), the frame that uses them, and how
-   many scans were found. */
+/* The tables defined so far, as bits (quantisation 0 to 3; Huffman DC 0 to 3, AC 4 to 7), the frame that uses them, and
+   the number of scans found. */
 typedef struct tables {
     unsigned quant, huffman;
     jpeg_facts *is;
@@ -102,17 +102,18 @@ const unsigned char *jpeg_exif(const jpeg_walk *w, size_t *size) {
     return w->data + sizeof tag;
 }
 
-/* How many scans a frame may have. A sequential one codes each component once. Encoders of progressive ones write 6 to
-   20; a scan takes time for every block although it may hold no byte for it, so that a large picture may have fewer. */
+/* How many scans a frame may have. A sequential frame codes each component once. Encoders write 6 to 20 for a
+   progressive one; a scan costs time for every block even if it holds no bits for it, so large images may have
+   fewer. */
 static int most_scans(const jpeg_frame *f) {
     enum { FEW = 20, MANY = 100 };
-    const long long visits = 2000000000; /* pixels, together */
+    const long long visits = 2000000000; /* pixels, summed over all scans */
     long long pixels = (long long)f->width * f->height, scans = visits / (pixels + 1);
     if (!f->progressive) return f->components;
     return scans < FEW ? FEW : scans > MANY ? MANY : (int)scans;
 }
 
-/* Every table that the scan's components name must exist. */
+/* Checks that every table used by the scan's components is defined. */
 static const char *check_scan(const jpeg_walk *w, tables *t) {
     jpeg_frame *f = &t->is->frame;
     static const char damaged[] = "damaged JPEG (scan header)";
@@ -129,13 +130,13 @@ static const char *check_scan(const jpeg_walk *w, tables *t) {
         unsigned is_defined = t->quant >> f->quant[which] & 1;
         if (needs_dc) is_defined &= t->huffman >> dc & 1;
         if (needs_ac) is_defined &= t->huffman >> (4 + ac) & 1;
-        if (!is_defined) return "a JPEG without its tables (a frame cut out of a video?)";
+        if (!is_defined) return "a JPEG without its tables (perhaps a frame cut out of a video)";
     }
     return NULL;
 }
 
-/* Has a file fewer bits than its frame has blocks? Each block takes one at least, the Huffman code of its first
-   coefficient, which a decoder that does not find it takes for zero: a hundred bytes could ask for gigabytes. */
+/* 1 if the file has fewer bits than its frame has blocks. Each block takes at least one bit, the Huffman code of its
+   first coefficient. A decoder takes a missing one for zero, so a hundred bytes could request gigabytes. */
 static int is_too_short(const jpeg_frame *f, size_t len) {
     long long blocks = 0;
     int h = 1, v = 1;

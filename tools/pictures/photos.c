@@ -15,7 +15,7 @@
 
 /* --- folders ------------------------------------------------------------------------------------------------------ */
 
-/* A name without slashes for what lies below the root; the root itself has its own. */
+/* Makes a name without slashes from the path below the root; the root's is its own name. */
 static char *name_of(const char *folder, size_t len, size_t root_len) {
     const char *from = folder + root_len;
     size_t n = len - root_len;
@@ -34,7 +34,7 @@ static char *name_of(const char *folder, size_t len, size_t root_len) {
     return name;
 }
 
-/* The camera of a folder: one of those from `first` on, or a new one. NULL with the reason in why. */
+/* Returns a folder's camera: one of those from `first` on, or a new one. NULL with the reason in why. */
 static camera *camera_of(photos *p, size_t first, const char *folder, size_t len, size_t root_len, text *why) {
     for (size_t i = p->count; i-- > 0;) {
         if (strncmp(p->at[i].folder, folder, len) != 0 || p->at[i].folder[len]) continue;
@@ -78,8 +78,8 @@ int photos_add(photos *p, const char *folder, text *why) {
 
 /* --- names -------------------------------------------------------------------------------------------------------- */
 
-/* Paths from their ends on, where a backslash is a slash: all that a name could mean stand together, so that thousands
-   of cameras may each have a photo of the same file name. */
+/* Compares paths from their ends, with backslashes as slashes. All photos that a name may refer to are then adjacent,
+   so the search stays fast if thousands of cameras have photos with the same file name. */
 static int by_ends(const char *a, size_t n, const char *b, size_t m) {
     while (n && m) {
         int x = (unsigned char)a[--n], y = (unsigned char)b[--m];
@@ -96,7 +96,7 @@ static int by_path(const void *a, const void *b) {
     return order ? order : strcmp(x->path, y->path);
 }
 
-/* Where the first place stands whose path does not come before this end. */
+/* Returns the index of the first place whose path does not sort before this end. */
 static size_t first_from(const photos *p, const char *end, size_t len) {
     size_t from = 0, to = p->place_count;
     while (from < to) {
@@ -108,7 +108,7 @@ static size_t first_from(const photos *p, const char *end, size_t len) {
     return from;
 }
 
-/* Takes what fits a name into *found. Returns 0 with the reason in why when something else fits, too. */
+/* Sets *found if the place matches the name. Returns 0 with the reason in why if another place matches, too. */
 static int take_place(const photo_place *at, const char *name, const photo_place **found, text *why) {
     if (!path_same_ends(name, at->path)) return 1;
     const photo_place *other = *found;
@@ -118,7 +118,7 @@ static int take_place(const photo_place *at, const char *name, const photo_place
     return refuse(why, "%.200s could be %.300s or %.300s", shown(name), shown(other->path), shown(at->path));
 }
 
-/* Photos whose paths end in "/name". */
+/* Finds photos whose paths end in "/name". */
 static int take_longer(const photos *p, const text *end, const photo_place **found, text *why) {
     for (size_t i = first_from(p, end->s, end->len); i < p->place_count; i++) {
         const char *path = p->places[i].path;
@@ -129,7 +129,7 @@ static int take_longer(const photos *p, const text *end, const photo_place **fou
     return 1;
 }
 
-/* Photos whose paths are the name, or its last parts. */
+/* Finds photos whose paths are the name or its last parts. */
 static int take_shorter(const photos *p, const char *name, const photo_place **found, text *why) {
     for (const char *part = name; *part; part++) {
         if (part > name && part[-1] != '/' && part[-1] != '\\') continue;
@@ -210,7 +210,7 @@ static int read_table(timing *to, const char *table, text *why) {
     return good;
 }
 
-/* From the photo itself, whose head is enough: EXIF is the first thing in a JPEG. */
+/* Reads the time from the photo's first bytes, which are enough because EXIF comes first in a JPEG. */
 static void look_for_time(photo *is) {
     enum { HEAD = 1 << 17 };
     source file = {0};

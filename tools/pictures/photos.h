@@ -33,7 +33,7 @@ typedef struct photos {
     size_t place_count;
 } photos;
 
-/* All of them return 0 with the reason in why; free it in any case. */
+/* All of these return 0 with the reason in why; free p in any case. */
 
 /* Adds a folder with everything below it. */
 int photos_add(photos *p, const char *folder, text *why);

@@ -12,9 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The decoder pulls bytes from memory through callbacks, because that shows when it asks for more than the file has:
-   stb_image itself continues with zeros and returns a picture that is partly grey. Its first request fills a buffer of
-   its own, whose later fillings may be short; what it reads to anywhere else must be there. */
+/* The decoder reads memory through callbacks, which show when it requests more than the file has: stb_image itself
+   continues with zeros and returns an image that is partly grey. Its first request fills its own buffer, which may
+   later be filled only in part; bytes that it reads to anywhere else must exist. */
 typedef struct source {
     const text *file;
     size_t at;
@@ -73,7 +73,7 @@ picture_limits picture_limits_of(long long max_pixels, int threads) {
     return limits;
 }
 
-/* Width and height, which the file has to have: picture_facts_read has looked at it. */
+/* Reads width and height; picture_facts_read has already checked the file. */
 static int read_size(picture *p, text *why) {
     static const size_t header_budget = 1 << 20; /* stb_image's tables take a fraction of it */
     int channels;
@@ -90,21 +90,21 @@ static int read_size(picture *p, text *why) {
     return 1;
 }
 
-/* What p->file says about itself; name: see picture_facts_read. */
+/* Reads the header of p->file and checks it against the limits; name: see picture_facts_read. */
 static int read_header(picture *p, const char *name, const picture_limits *limits, text *why) {
     if (!picture_facts_read(&p->facts, bytes_of(p), p->file.len, name, why) || !read_size(p, why)) return 0;
     p->jpeg = limits->jpeg;
     text_clear(why);
     if (p->width < 1 || p->height < 1) text_puts(why, "has no pixels");
     else if (p->width > REID_MAX_SIDE || p->height > REID_MAX_SIDE)
-        text_printf(why, "%d x %d pixels: a side is over %d", p->width, p->height, REID_MAX_SIDE);
+        text_printf(why, "%d x %d pixels: sides must be at most %d", p->width, p->height, REID_MAX_SIDE);
     else if ((long long)p->width * p->height > limits->pixels)
-        text_printf(why, "%d x %d pixels are over the limit of %lld (--max-pixels)", p->width, p->height,
+        text_printf(why, "%d x %d pixels exceed the limit of %lld (--max-pixels)", p->width, p->height,
                     limits->pixels);
     else {
         const int turned = p->facts.orientation != 1, by_turbo = jpeg_is_by_turbo(p->jpeg);
         size_t need = decoder_need(&p->facts, p->file.len, p->width, p->height, turned, 0);
-        p->budget = need + need / 2; /* room for a PNG that has some data too many, as libpng allows */
+        p->budget = need + need / 2; /* allows a PNG with some excess data, as libpng does */
         if (by_turbo) need = decoder_need(&p->facts, p->file.len, p->width, p->height, turned, 1);
         p->cost = need + p->file.len;
         if (p->cost > limits->bytes)
@@ -159,7 +159,7 @@ static int decode_stb(picture *p, source *s) {
     return p->rgb && !s->ran_dry;
 }
 
-/* 1 for a JPEG that libturbojpeg is to decode. stb_image refuses frames of two components, for both. */
+/* 1 for a JPEG that libturbojpeg decodes. Frames of two components go to stb_image, which refuses them. */
 static int turbo_job_of(const picture *p, turbo_job *job) {
     const int components = p->facts.jpeg.frame.components;
     if (!jpeg_is_by_turbo(p->jpeg) || p->facts.kind != PICTURE_JPEG || components == 2) return 0;
@@ -174,8 +174,8 @@ static turbo_result run_turbo(picture *p, turbo_job *job, const char *accepted, 
     return TURBO_FAILED;
 }
 
-/* Bytes in front of a marker are doubted, and so is damage that leaves a picture grey from there on. Which of it is
-   refused does not depend on the decoder: stb_image says so. */
+/* libturbojpeg doubts bytes before a marker as well as damage that leaves the rest of an image grey. stb_image then
+   decides which is refused, so that this does not depend on the decoder. */
 static int decode_turbo(picture *p, turbo_job *job, text *why) {
     turbo_result result = run_turbo(p, job, NULL, why);
     text doubt = TEXT_INIT;
@@ -190,7 +190,7 @@ static int decode_turbo(picture *p, turbo_job *job, text *why) {
     text_free(&doubt);
     if (result == TURBO_DONE) {
         unsigned char *cut = decoder_alloc(p->rgb, 3 * (size_t)p->width * (size_t)p->height);
-        if (cut) p->rgb = cut; /* what CMYK needed beside is given back */
+        if (cut) p->rgb = cut; /* returns the extra memory that CMYK needed */
         return 1;
     }
     text reason = *why;
@@ -200,7 +200,7 @@ static int decode_turbo(picture *p, turbo_job *job, text *why) {
     return 0;
 }
 
-/* What p->file is, to p->rgb as it is stored. */
+/* Decodes p->file to p->rgb in its stored orientation. */
 static int decode_stored(picture *p, text *why) {
     source s = {&p->file, 0, 0, NULL};
     turbo_job job;

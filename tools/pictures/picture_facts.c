@@ -17,7 +17,7 @@ static const char *read_jpeg(picture_facts *out, const unsigned char *file, size
     return problem;
 }
 
-/* Every chunk's checksum up to IEND: a flipped bit would otherwise become wrong pixels. */
+/* Checks the checksum of every chunk up to IEND: a flipped bit would otherwise become wrong pixels. */
 static const char *read_png(picture_facts *out, const unsigned char *file, size_t len) {
     int has_exif = 0;
     for (size_t at = 8; len - at >= 12;) {
@@ -37,30 +37,30 @@ static const char *read_pnm(picture_facts *out, const unsigned char *file, size_
     return pnm_read_header(file, len, &out->pnm);
 }
 
-/* stb_image ignores that a TGA's columns may come from the right. */
+/* Refuses a TGA whose columns run from right to left, which stb_image ignores. */
 static const char *read_tga(picture_facts *out, const unsigned char *file, size_t len) {
     enum { DESCRIPTOR = 17, FROM_THE_RIGHT = 0x10 };
     if (len > DESCRIPTOR && file[DESCRIPTOR] & FROM_THE_RIGHT) out->orientation = 2;
     return NULL;
 }
 
-/* What can be decoded, unless `read` finds a problem, which it returns. */
+/* A signature of files that can be decoded, unless `read` returns a problem. */
 typedef struct signature {
     size_t len;
     const char *bytes;
     picture_kind kind;
-    const char *(*read)(picture_facts *out, const unsigned char *file, size_t len); /* NULL: there is nothing to read */
+    const char *(*read)(picture_facts *out, const unsigned char *file, size_t len); /* NULL: no more checks */
 } signature;
 
 #define NOT_A_PICTURE "not an image that can be decoded (JPEG, PNG, BMP, TGA, PPM, PGM)"
 
-/* Decoders skip such bytes and find a JPEG that was not checked. */
+/* Refuses such bytes, because decoders skip them and find a JPEG that was not checked. */
 static const char *not_a_picture(picture_facts *out, const unsigned char *file, size_t len) {
     return (void)out, (void)file, (void)len, NOT_A_PICTURE;
 }
 
 static const signature SIGNATURES[] = {
-    {2, "\xFF\xD8", PICTURE_JPEG, read_jpeg}, /* whatever follows: two bytes are enough for the decoder */
+    {2, "\xFF\xD8", PICTURE_JPEG, read_jpeg}, /* two bytes, because they are enough for the decoder */
     {8, "\x89PNG\r\n\x1a\n", PICTURE_PNG, read_png},
     {2, "\xFF\xFF", PICTURE_JPEG, not_a_picture},
     {2, "BM", PICTURE_BMP, NULL},
@@ -71,7 +71,7 @@ static const signature SIGNATURES[] = {
 static void refuse_kind(const file_kind *kind, text *why) {
     switch (kind->is) {
     case FILE_PICTURE: text_printf(why, "%s, which is not supported; convert it to PNG or JPEG", kind->what); break;
-    case FILE_WEB_PAGE: text_puts(why, "an HTML page, not an image (a failed download?)"); break;
+    case FILE_WEB_PAGE: text_puts(why, "an HTML page, not an image (perhaps a failed download)"); break;
     case FILE_LFS_POINTER: text_puts(why, "a Git-LFS pointer, not the image: run \"git lfs pull\""); break;
     default: text_puts(why, NOT_A_PICTURE);
     }

@@ -1,4 +1,4 @@
-/* What an image file says about itself, read in one pass before any decoder sees it: decoders trust too much. */
+/* The facts in an image file's header, read and checked in one pass before decoding, because decoders trust them. */
 #ifndef REID_TOOLS_PICTURE_FACTS_H
 #define REID_TOOLS_PICTURE_FACTS_H
 
@@ -13,11 +13,11 @@ typedef struct picture_facts {
     jpeg_facts jpeg; /* of a JPEG */
     pnm_header pnm;  /* of a PPM or PGM */
     int bits, colour, interlaced; /* of a PNG: bits of a sample, colour type (0, 2, 3, 4, 6), Adam7 */
-    int orientation; /* 1 ... 8 as in EXIF; 1 (upright) when the file has none */
+    int orientation; /* 1 ... 8 as in EXIF; 1 (upright) if the file has none */
 } picture_facts;
 
-/* Returns 1 for an image that can be decoded, as far as its first bytes, a PNG's checksums, a JPEG's segments and a
-   PNM's header show; else 0 with the reason in why. name: its extension decides about TGA, which has no signature. */
+/* Returns 1 if the first bytes, a PNG's checksums, a JPEG's segments or a PNM's header show no reason against decoding;
+   else 0 with the reason in why. name: its extension decides about TGA, which has no signature. */
 int picture_facts_read(picture_facts *out, const unsigned char *file, size_t len, const char *name, text *why);
 
 #endif

@@ -27,7 +27,8 @@ static void end_chunk(text *out, size_t name) {
 }
 
 static void add_header(text *out, int width, int height) {
-    static const unsigned char kind[] = {8, 2, 0, 0, 0}; /* 8 bits, RGB, the one way to pack and to filter, no lace */
+    static const unsigned char kind[] = {8, 2, 0, 0, 0}; /* 8 bits, RGB, the only compression and filter methods, not
+                                                            interlaced */
     size_t chunk = begin_chunk(out, "IHDR", 13);
     add_number(out, (uint32_t)width);
     add_number(out, (uint32_t)height);
@@ -37,7 +38,7 @@ static void add_header(text *out, int width, int height) {
 
 /* zlib's checksum (RFC 1950). */
 static uint32_t adler32(uint32_t adler, const unsigned char *bytes, size_t len) {
-    enum { PRIME = 65521, SAFE = 5552 }; /* so many bytes before a sum can pass 2^32 */
+    enum { PRIME = 65521, SAFE = 5552 }; /* this many bytes cannot overflow a 32-bit sum */
     uint32_t a = adler & 0xffff, b = adler >> 16;
     while (len) {
         size_t n = len < SAFE ? len : SAFE;
@@ -48,10 +49,10 @@ static uint32_t adler32(uint32_t adler, const unsigned char *bytes, size_t len) 
     return b << 16 | a;
 }
 
-/* The stream of rows, each behind a 0 (it is not filtered), in blocks that are stored (RFC 1951, 3.2.4). */
+/* The stream of rows, each preceded by a 0 (not filtered), in stored blocks (RFC 1951, 3.2.4). */
 typedef struct stream {
     text *out;
-    size_t left, block; /* bytes of it, and of them those of the block, that are still to come */
+    size_t left, block; /* remaining bytes of the stream; of the current block */
     uint32_t adler;
 } stream;
 
@@ -88,7 +89,7 @@ static void add_pixels(text *out, const unsigned char *rgb, int width, int heigh
 }
 
 int png_make(text *out, const unsigned char *rgb, int width, int height, text *why) {
-    const long long most = (long long)1 << 28; /* pixels: a chunk has less than 2^31 bytes */
+    const long long most = (long long)1 << 28; /* pixels, because a chunk has less than 2^31 bytes */
     text_clear(out);
     text_clear(why);
     if (width < 1 || height < 1 || (long long)width * height > most)

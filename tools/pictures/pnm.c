@@ -8,7 +8,7 @@ static int pnm_is_one(const unsigned char *file, size_t len) {
 
 static int is_space(int c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-/* White space and comments, which end at a carriage return or a newline. Returns how many bytes there were. */
+/* Skips white space and comments, which end at a carriage return or a newline. Returns how many bytes it skipped. */
 static size_t skip_space(const unsigned char *file, size_t len, size_t at) {
     size_t start = at;
     int comment = 0;
@@ -33,18 +33,18 @@ const char *pnm_read_header(const unsigned char *file, size_t len, pnm_header *o
         if (!space || !digits || at == len || !is_space(file[at])) return damaged;
     }
     if (number[2] != 255 && number[2] != 65535)
-        return "a PPM or PGM whose largest value is not 255 or 65535; convert it";
+        return "a PPM or PGM whose largest value is neither 255 nor 65535; convert it";
     out->width = number[0];
     out->height = number[1];
     out->channels = file[1] == '6' ? 3 : 1;
     out->bytes = number[2] > 255 ? 2 : 1;
-    out->data = at + 1; /* exactly one byte of white space: the next one may look like it and be a sample */
+    out->data = at + 1; /* exactly one byte of white space, because the first sample may look like one */
     return NULL;
 }
 
-/* 16-bit samples (high byte first) become the nearest of the 256 values v * 257 that 8-bit samples have when they are
-   widened: round(v / 257), which is what Pillow makes of a 16-bit PPM. Pillow does not scale a 16-bit PGM at all (all
-   above 255 turns white when it is made RGB); both are scaled here. */
+/* Scales a 16-bit sample (high byte first) to round(v / 257), like Pillow for a 16-bit PPM: widened 8-bit samples are
+   multiples of 257. Pillow does not scale a 16-bit PGM (everything above 255 turns white in RGB); here both are
+   scaled. */
 static unsigned char narrowed(const unsigned char *at) {
     return (unsigned char)((((unsigned)at[0] << 8 | at[1]) + 128) / 257);
 }

@@ -1,4 +1,4 @@
-/* stb_image (Debian's libstb-dev) with the formats that the command reads and reasons meant for people. */
+/* stb_image (Debian's libstb-dev) with only the formats that the command reads, and with readable error messages. */
 #ifndef REID_TOOLS_STB_IMAGE_CONFIG_H
 #define REID_TOOLS_STB_IMAGE_CONFIG_H
 

@@ -12,7 +12,7 @@ enum { QUALITY = 80 };
 
 static void collect_bytes(void *user, void *bytes, int n) { text_add(user, bytes, (size_t)n); }
 
-/* The mean of the pixels in x0 … x1-1, y0 … y1-1. */
+/* Sets rgb to the mean of the pixels in x0 … x1-1, y0 … y1-1. */
 static void mean_of(const picture *p, int x0, int x1, int y0, int y1, unsigned char rgb[3]) {
     unsigned long sum[3] = {0, 0, 0}, n = (unsigned long)(x1 - x0) * (unsigned long)(y1 - y0);
     for (int y = y0; y < y1; y++) {
@@ -25,7 +25,7 @@ static void mean_of(const picture *p, int x0, int x1, int y0, int y1, unsigned c
 
 static int scaled(int at, int size, int to) { return (int)((long long)at * size / to); }
 
-/* The part of box that is in the picture. */
+/* Returns the part of the box that is inside the image. */
 static reid_box clip(const picture *p, const reid_box *box) {
     reid_box all = {0, 0, p->width, p->height};
     if (!box) return all;

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What turbojpeg.h of versions 2 and 3 has in common, as far as it is used here. */
+/* The part of turbojpeg.h that is used here; it is the same in versions 2 and 3. */
 enum { PIXELS_RGB = 0, PIXELS_CMYK = 11, ACCURATE_DCT = 4096, STOP_ON_WARNING = 8192, A_WARNING = 0 };
 
 typedef void *tj_handle;
@@ -70,14 +70,14 @@ size_t turbojpeg_room(int width, int height, int components) {
     return (size_t)width * (size_t)height * (components == 4 ? 4 : 3);
 }
 
-/* x * y / 255, rounded, for x and y up to 255. */
+/* Returns x * y / 255, rounded, for x and y up to 255. */
 static int share_of(int x, int y) {
     int product = x * y + 128;
     return (product + (product >> 8)) >> 8;
 }
 
-/* In place: a pixel's four bytes are read before any of its three is written. Files hold 255 minus each ink, so that
-   255 minus black is the white that is left, of which the inks take their shares. */
+/* Converts in place: a pixel's four bytes are read before its three are written. Files hold 255 minus each ink: the
+   byte for black is the white that is left, and each other byte is the share that its ink leaves of it. */
 static void cmyk_to_rgb(unsigned char *pixels, size_t count) {
     const unsigned char *from = pixels;
     for (unsigned char *to = pixels; count > 0; count--, from += 4, to += 3) {
@@ -87,15 +87,16 @@ static void cmyk_to_rgb(unsigned char *pixels, size_t count) {
     }
 }
 
-/* Sizes are asked for once more: the library reads the header itself, and would scale a picture that is larger. */
+/* Checks the size again: the library reads the header itself, and would scale a larger image. */
 static int has_this_size(tj_handle h, const turbo_job *job) {
     int width = -1, height = -1, subsampling, colours;
     turbo.read_header(h, job->file, (unsigned long)job->len, &width, &height, &subsampling, &colours);
-    return width == job->width && height == job->height; /* it fails for unusual subsampling, which it can decode */
+    return width == job->width && height == job->height; /* the call also fails for unusual subsampling, which can be
+                                                            decoded */
 }
 
-/* The library tells one reason: the first warning, or what it could not go on after. A warning before that hides which
-   of them it was; the texts differ then. */
+/* The library reports one reason: the first warning, or the error that stopped it. After an accepted warning, both have
+   the kind of a warning; an error is then recognised by its different text. */
 static turbo_result decode(tj_handle h, const turbo_job *job, const char *accepted, text *why) {
     int is_cmyk = job->components == 4, flags = ACCURATE_DCT | (accepted ? 0 : STOP_ON_WARNING);
     if (!has_this_size(h, job)) {

@@ -18,29 +18,29 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* ffmpeg writes to five pipes at a time, and waits when one of them is full. All are read as they fill, but no further
-   than to what belongs to the frame that is due and a few that come next, so that nothing here grows with the video:
-   the pixels of one frame, AHEAD rows of each table, and lines of LINE bytes.
+/* ffmpeg writes to five pipes at once, and waits if one of them is full. All are read as they fill, but only for the
+   current frame and a few that follow, so that memory does not grow with the video: the pixels of one frame, AHEAD rows
+   of each table, and lines of LINE bytes.
 
-   It may tell of a frame before it writes its pixels, or afterwards, and must not wait for us while we wait for it:
-   when nothing but pixels comes, and it is not known yet how many make a frame, they are read nevertheless, CHUNK by
-   CHUNK, up to the size of the frame before; and further only when nothing else has come for a while. */
+   ffmpeg may write a frame's table rows before or after its pixels, and must not wait for us while we wait for it. If
+   only pixels come while the frame's size is still unknown, they are read anyway, CHUNK by CHUNK, up to the size of the
+   previous frame, and beyond it only after a pause in which nothing else came. */
 enum { AHEAD = 64, LINE = 4096, CHUNK = 1 << 18, FIRST_FRAME = 1 << 25 };
 
-/* The lines that come through one pipe. */
+/* The lines from one pipe. */
 typedef struct lines {
     char bytes[LINE];
-    size_t held, done; /* in bytes; of them, before the line that is next */
-    int skipping;      /* the rest of a line that was too long */
+    size_t held, done; /* bytes held; of these, bytes before the next line */
+    int skipping;      /* 1: skip the rest of a line that was too long */
 } lines;
 
-/* Rows of a table that were read and belong to frames that are still due. */
+/* Rows of a table that were read before their frames. */
 typedef struct table {
     lines in;
     ffmpeg_frame row[AHEAD];
     double score[AHEAD];
     size_t first, count;
-    long long num, den; /* time base; 0: not said yet */
+    long long num, den; /* time base; 0: unknown so far */
 } table;
 
 struct video {
@@ -50,23 +50,23 @@ struct video {
     ffmpeg_log log;
     lines log_lines;
     table tables[FFMPEG_PIPES]; /* widths, heights, numbers */
-    frame_range *ranges;        /* [range_count]: frames whose pixels are asked for; NULL: all */
-    size_t range_count, range;  /* range: the first that has not ended before the frame that is due */
-    frame_windows windows;      /* what of these is asked for; none: all */
-    uint32_t sent;              /* how many came with pixels, before the frame that is due */
-    size_t told, odd;           /* frames that have been numbered; the first whose number is not its own */
-    int again;                  /* the file has to be read again, with all pixels ... */
-    size_t skip;                /* ... and this many frames were handed out before */
+    frame_range *ranges;        /* [range_count]: frames whose pixels are requested; NULL: all */
+    size_t range_count, range;  /* range: the first that does not end before the current frame */
+    frame_windows windows;      /* the requested parts of these frames; none: all */
+    uint32_t sent;              /* how many frames came with pixels before the current one */
+    size_t told, odd;           /* frames that were numbered; the first with a wrong number */
+    int again;                  /* 1: read the file again, with all pixels ... */
+    size_t skip;                /* ... and skip this many frames, which were handed out */
     unsigned char *rgb;
-    size_t room, need, got;     /* bytes of rgb: there are, of this frame (0: not known yet), read */
-    size_t blind, whole;        /* how many may be read while need is not known; of the last frame with pixels */
-    int known;                  /* the frame that is read: its size, and whether pixels come */
-    video_frame frame;          /* the one that is read */
-    size_t frames;              /* handed out, or ready */
-    int width, height;          /* of the frame before */
-    int ready;                  /* the frame was read, and not handed out yet */
-    double asked;               /* when the frame that is read was asked for */
-    double last, longest;       /* seconds: of the last frame; the longest time between two frames */
+    size_t room, need, got;     /* bytes of rgb: allocated; of this frame (0: unknown); read */
+    size_t blind, whole;        /* bytes that may be read while need is unknown; bytes of the last frame with pixels */
+    int known;                  /* 1: the current frame's size, and whether it has pixels, are known */
+    video_frame frame;          /* the current frame */
+    size_t frames;              /* frames handed out or ready */
+    int width, height;          /* of the previous frame */
+    int ready;                  /* 1: a frame was read but not handed out yet */
+    double asked;               /* when reading of the current frame began */
+    double last, longest;       /* seconds: time of the last frame; the longest time between two frames */
     video_end end;
     text why;
 };
@@ -75,7 +75,7 @@ video_end video_how_it_ended(const video *v) { return v->end; }
 int video_streams(const video *v) { return v->log.videos; }
 const char *video_decoder(const video *v) { return v->log.version.s ? v->log.version.s : "unknown"; }
 
-/* Ends the reading; always returns 0. The reason is refused to v->why. */
+/* Ends the reading; always returns 0. The caller sets v->why. */
 static int end_as(video *v, video_end end) {
     v->end = end;
     return 0;
@@ -83,7 +83,7 @@ static int end_as(video *v, video_end end) {
 
 /* --- lines and tables --------------------------------------------------------------------------------------------- */
 
-/* Makes room for what comes, and drops the beginning of a line that is longer than there is room for. */
+/* Makes room for more bytes, and drops the beginning of a line that is too long. */
 static size_t lines_room(lines *l) {
     if (l->done) {
         memmove(l->bytes, l->bytes + l->done, l->held -= l->done);
@@ -93,7 +93,7 @@ static size_t lines_room(lines *l) {
     return LINE - l->held;
 }
 
-/* The next whole line, ended by a 0; NULL: there is none yet. */
+/* Returns the next complete line, ended by a 0; NULL if there is none yet. */
 static char *lines_next(lines *l) {
     for (;;) {
         char *line = l->bytes + l->done, *end = memchr(line, '\n', l->held - l->done);
@@ -106,11 +106,11 @@ static char *lines_next(lines *l) {
 }
 
 static int not_understood(video *v, const char *line) {
-    refuse(&v->why, "ffmpeg printed something unexpected: %.200s", shown(line));
+    refuse(&v->why, "unexpected output from ffmpeg: %.200s", shown(line));
     return end_as(v, VIDEO_FAILED);
 }
 
-/* Takes the lines of a table as far as there is room for its rows. */
+/* Parses a table's lines while there is room for its rows. */
 static int take_rows(video *v, int pipe) {
     table *t = &v->tables[pipe];
     char *line;
@@ -132,9 +132,9 @@ static void drop_row(table *t) {
     t->count--;
 }
 
-/* --- what comes through the pipes --------------------------------------------------------------------------------- */
+/* --- pipes -------------------------------------------------------------------------------------------------------- */
 
-/* Reads what is there; a pipe at its end is closed. */
+/* Reads the available bytes; closes a pipe at its end. */
 static int read_lines(video *v, int pipe, lines *l) {
     size_t room = lines_room(l);
     ssize_t n = room ? read(v->ffmpeg.fd[pipe], l->bytes + l->held, room) : -1;
@@ -151,7 +151,7 @@ static int read_log(video *v) {
     return 1;
 }
 
-/* Room for so many bytes of pixels, with those that are there. */
+/* Makes room for `bytes` bytes of pixels, and keeps those that were read. */
 static int make_room(video *v, size_t bytes) {
     if (bytes <= v->room) return 1;
     unsigned char *rgb = mem_alloc(bytes);
@@ -178,22 +178,22 @@ static int read_pipe(video *v, int pipe) {
     return read_lines(v, pipe, &v->tables[pipe].in) && take_rows(v, pipe);
 }
 
-/* Is there room for more from this pipe? */
+/* 1 if there is room for more from this pipe. */
 static int wanted(video *v, int pipe) {
     if (v->ffmpeg.fd[pipe] < 0) return 0;
     if (pipe == FFMPEG_PIXELS) return v->got < (v->need ? v->need : v->blind);
     return lines_room(pipe == FFMPEG_LOG ? &v->log_lines : &v->tables[pipe].in) > 0;
 }
 
-/* Of one frame. */
+/* The most bytes that one frame may have. */
 static size_t most_bytes(const video *v) {
     const long long most = (long long)1 << 40;
     return 3 * (size_t)(v->r.max_pixels ? v->r.max_pixels : most);
 }
 
-/* Waits for what comes next, and reads it. Returns 0 when nothing can come any more, or the reading has ended. */
+/* Waits for output and reads it. Returns 0 if no more can come or the reading has ended. */
 static int hear(video *v) {
-    enum { MOMENT = 100 }; /* milliseconds after which a signal is looked for */
+    enum { MOMENT = 100 }; /* milliseconds between checks for a signal */
     struct pollfd polls[FFMPEG_PIPES];
     int pipes[FFMPEG_PIPES], n = 0;
     for (int pipe = FFMPEG_PIXELS; pipe < FFMPEG_PIPES; pipe++)
@@ -202,24 +202,24 @@ static int hear(video *v) {
     int some = poll(polls, (nfds_t)n, MOMENT);
     if (interrupted()) return end_as(v, VIDEO_INTERRUPTED);
     for (int i = 0; i < n && some > 0; i++) {
-        int blindly = pipes[i] == FFMPEG_PIXELS && !v->need && some > 1; /* perhaps it is known after this round */
+        int blindly = pipes[i] == FFMPEG_PIXELS && !v->need && some > 1; /* need may be known after this round */
         if (polls[i].revents && !blindly && !read_pipe(v, pipes[i])) return 0;
     }
     if (some == 0 && !v->need && v->blind < most_bytes(v)) v->blind += v->blind < CHUNK ? CHUNK : v->blind;
     if (clock_seconds() - v->asked < v->r.timeout) return 1;
-    refuse(&v->why, "no frame came from ffmpeg for %g seconds", v->r.timeout);
+    refuse(&v->why, "ffmpeg sent no frame for %g seconds", v->r.timeout);
     return end_as(v, VIDEO_BROKEN_OFF);
 }
 
 /* --- frames ------------------------------------------------------------------------------------------------------- */
 
 static int too_large(video *v) {
-    refuse(&v->why, "a frame has %d x %d pixels, which is more than --max-pixels %lld", v->frame.width,
+    refuse(&v->why, "a frame has %d x %d pixels, more than --max-pixels %lld", v->frame.width,
            v->frame.height, v->r.max_pixels);
     return end_as(v, VIDEO_FAILED);
 }
 
-/* Room for the pixels of the frame, whose size is known now. */
+/* Makes room for the pixels of the current frame, whose size is now known. */
 static int expect_pixels(video *v) {
     reid_box *part = &v->frame.part;
     if (3 * (size_t)v->frame.width * (size_t)v->frame.height > most_bytes(v)) return too_large(v); /* each up to 2^20 */
@@ -231,25 +231,25 @@ static int expect_pixels(video *v) {
     return make_room(v, v->need);
 }
 
-/* Do pixels of frame v->frames come? */
+/* 1 if ffmpeg sends pixels of frame v->frames. */
 static int has_pixels(video *v) {
     if (!v->ranges) return 1;
     while (v->range < v->range_count && v->ranges[v->range].last < v->frames) v->range++;
     return v->range < v->range_count && v->ranges[v->range].first <= v->frames;
 }
 
-/* When the tables have the frame that is due: its size and time, and room for its pixels. */
+/* If the tables have the current frame: sets its size and time, and makes room for its pixels. */
 static int learn_frame(video *v) {
     table *widths = &v->tables[FFMPEG_WIDTHS], *heights = &v->tables[FFMPEG_HEIGHTS];
     table *numbers = &v->tables[FFMPEG_NUMBERS];
     if (v->known || !widths->count || !heights->count || !numbers->count) return 1;
-    if (v->ranges && v->odd <= v->frames) { /* where numbers begin again, ranges are of other frames */
+    if (v->ranges && v->odd <= v->frames) { /* if the numbering restarts, ranges choose the wrong frames */
         v->again = 1;
         return 0;
     }
     const ffmpeg_frame *w = &widths->row[widths->first], *h = &heights->row[heights->first];
     if (!widths->num || w->pts != h->pts || w->size > 1 << 20 || h->size > 1 << 20)
-        return not_understood(v, "a frame that is two");
+        return not_understood(v, "an inconsistent frame size");
     v->frame.index = v->frames;
     v->frame.pts = w->pts, v->frame.num = widths->num, v->frame.den = widths->den;
     v->frame.seconds = (double)w->pts * (double)widths->num / (double)widths->den;
@@ -262,9 +262,9 @@ static int learn_frame(video *v) {
     return has_pixels(v) ? expect_pixels(v) : 1;
 }
 
-/* One whole frame, its pixels into v->rgb if they come: 1; 0 when there is none, for whatever reason. */
+/* Reads one whole frame, with its pixels in v->rgb if they are sent. Returns 0 if there is none, for any reason. */
 static int read_frame(video *v) {
-    v->got -= v->need; /* of the frame before; what is left belongs to this one */
+    v->got -= v->need; /* the previous frame's; the rest belongs to this one */
     if (v->got) memmove(v->rgb, v->rgb + v->need, v->got);
     v->blind = v->whole ? v->whole : FIRST_FRAME;
     if (v->blind < v->got) v->blind = v->got;
@@ -273,7 +273,7 @@ static int read_frame(video *v) {
     v->asked = clock_seconds();
     do {
         for (int pipe = FFMPEG_WIDTHS; pipe <= FFMPEG_NUMBERS; pipe++)
-            if (!take_rows(v, pipe)) return 0; /* there may be room for rows that were read before */
+            if (!take_rows(v, pipe)) return 0; /* there may now be room for rows in lines that were read before */
         if (!learn_frame(v)) return 0;
         if (v->known && v->got >= v->need) {
             v->width = v->frame.width, v->height = v->frame.height;
@@ -289,26 +289,26 @@ static int read_frame(video *v) {
 
 /* --- the end ------------------------------------------------------------------------------------------------------ */
 
-/* What killed it, or how it gave up; 0: it ended well. */
+/* Returns 1 with the reason if ffmpeg was killed or failed; 0 if it succeeded. */
 static int ended_badly(video *v, int status) {
-    const char *said = v->log.first.len ? shown(v->log.first.s) : "it does not say why";
+    const char *said = v->log.first.len ? shown(v->log.first.s) : "no reason given";
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return 0;
-    if (WIFSIGNALED(status)) refuse(&v->why, "ffmpeg was ended by signal %d", WTERMSIG(status));
+    if (WIFSIGNALED(status)) refuse(&v->why, "ffmpeg was killed by signal %d", WTERMSIG(status));
     else refuse(&v->why, "ffmpeg failed: %s", said);
     return 1;
 }
 
-/* Where video is all that the file has, its length is what the file promises; with a cut-off index, decoders see no
-   more than its end. */
+/* 1 if the last frame comes well before the declared duration, which is the video's if the file has only video. If the
+   index is truncated, decoders notice only the early end. */
 static int ends_early(const video *v) {
     double missing = v->log.duration - v->last;
     return v->log.videos == 1 && !v->log.others && missing > 1 && missing > v->log.duration / 10 &&
            missing > 2 * v->longest;
 }
 
-/* All pipes have ended: how does that leave us? */
+/* Sets the end and its reason after all pipes have ended. */
 static void conclude(video *v) {
-    enum { PATIENCE = 10 }; /* seconds to end for a process that writes no more */
+    enum { PATIENCE = 10 }; /* seconds for ffmpeg to exit after its last output */
     int status = child_end(&v->ffmpeg, PATIENCE);
     text_clear(&v->why);
     v->end = ended_badly(v, status) ? VIDEO_BROKEN_OFF : VIDEO_DAMAGED;
@@ -316,15 +316,15 @@ static void conclude(video *v) {
     if (v->log.complaints > 1)
         refuse(&v->why, "ffmpeg reports: %s (and %zu more)", shown(v->log.first.s), v->log.complaints - 1);
     else if (v->log.complaints) refuse(&v->why, "ffmpeg reports: %s", shown(v->log.first.s));
-    else if (v->need || v->got) refuse(&v->why, "it ends within a frame");
+    else if (v->need || v->got) refuse(&v->why, "it ends in the middle of a frame");
     else if (ends_early(v))
         refuse(&v->why, "it should last %.1f seconds, but its last frame is at %.1f", v->log.duration, v->last);
     else v->end = VIDEO_WHOLE;
 }
 
-/* --- an ffmpeg ---------------------------------------------------------------------------------------------------- */
+/* --- starting ffmpeg ---------------------------------------------------------------------------------------------- */
 
-/* Forgets what an ffmpeg has said that did not understand us. */
+/* Resets everything after an ffmpeg that did not accept our arguments. */
 static void start_over(video *v) {
     child_end(&v->ffmpeg, 0);
     ffmpeg_log_free(&v->log);
@@ -341,7 +341,7 @@ static void start_over(video *v) {
 }
 
 static int launch(video *v, text *why) {
-    enum { PIPE = 1 << 20 }; /* bytes of a frame that ffmpeg may be ahead, where the system allows it */
+    enum { PIPE = 1 << 20 }; /* bytes that ffmpeg may be ahead, if the system allows it */
     const unsigned tables = 1u << FFMPEG_WIDTHS | 1u << FFMPEG_HEIGHTS | 1u << FFMPEG_NUMBERS;
     const unsigned pipes = 1u << FFMPEG_PIXELS | 1u << FFMPEG_LOG | tables;
     const ffmpeg_request request = {v->r.program, v->r.path, v->r.stream,    v->r.cut > 0,
@@ -363,7 +363,7 @@ static int launch(video *v, text *why) {
     return good;
 }
 
-/* With all pixels, up to the frame that is due. */
+/* Reads the file again, with all pixels, up to the current frame. */
 static int read_again(video *v) {
     text why = TEXT_INIT;
     v->skip = v->frames;
@@ -377,7 +377,7 @@ static int read_again(video *v) {
     return good;
 }
 
-/* The next frame in v->frame: 1, or 0 with v->end and v->why. */
+/* Reads the next frame to v->frame. Returns 0 with v->end and v->why. */
 static int advance(video *v) {
     if (v->end != VIDEO_GOING) return 0;
     if (read_frame(v) || (v->again && read_again(v))) return 1;
@@ -385,9 +385,9 @@ static int advance(video *v) {
     return 0;
 }
 
-/* --- from outside ------------------------------------------------------------------------------------------------- */
+/* --- the interface ------------------------------------------------------------------------------------------------ */
 
-/* Did this ffmpeg stumble over how we speak, and is there another way? */
+/* 1 if ffmpeg failed because of our dialect and there is another one, which is set. */
 static int another_dialect(video *v) {
     if (v->end != VIDEO_BROKEN_OFF) return 0;
     if (v->dialect == FFMPEG_5 && v->log.no_time_base) v->dialect = FFMPEG_9;
@@ -397,7 +397,7 @@ static int another_dialect(video *v) {
     return 1;
 }
 
-/* Which frames ffmpeg is asked for, and what of them. Returns 0 when memory runs out. */
+/* Computes the ranges and windows to request from ffmpeg. Returns 0 if memory runs out. */
 static int choose_frames(video *v) {
     const video_request *r = &v->r;
     v->windows.parts = r->parts;
@@ -406,21 +406,21 @@ static int choose_frames(video *v) {
                                                          v->range_count, FRAME_WINDOWS, &v->windows)));
 }
 
-/* Why there is not one frame. */
+/* Writes why there is no frame at all. */
 static void explain(const video *v, text *why) {
     text_clear(why);
     if (v->end == VIDEO_INTERRUPTED) return;
     if (v->log.no_option || v->log.no_time_base)
-        text_printf(why, "ffmpeg %s does not support what is needed (%s): 4.4 or newer is needed", video_decoder(v),
+        text_printf(why, "ffmpeg %s does not support what is needed (%s); install 4.4 or newer", video_decoder(v),
                     v->log.no_option ? v->log.option.s : "enc_time_base");
     else if (v->log.no_stream && v->log.videos)
-        text_printf(why, "it has no video stream %d: it has %d, from 0", v->r.stream, v->log.videos);
+        text_printf(why, "it has no video stream %d; it has %d, numbered from 0", v->r.stream, v->log.videos);
     else if (v->log.no_stream) text_puts(why, "it contains no video");
     else if (v->end == VIDEO_WHOLE) text_puts(why, "it has no frames");
     else text_join(why, &v->why);
 }
 
-/* Says more plainly than ffmpeg what is wrong with a path. */
+/* Reports what is wrong with a path more plainly than ffmpeg. */
 static int file_is_there(const char *path, text *why) {
     struct stat st;
     source file = {0};

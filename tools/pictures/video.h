@@ -37,7 +37,7 @@ typedef enum video_end {
     VIDEO_WHOLE,
     VIDEO_DAMAGED,     /* read to its end, but something in it is damaged, or its end is missing */
     VIDEO_BROKEN_OFF,  /* ffmpeg was killed, hangs, or cannot go on: later frames are unknown */
-    VIDEO_FAILED,      /* this program cannot go on: no memory, a frame too large, an unknown ffmpeg */
+    VIDEO_FAILED,      /* this program cannot go on: out of memory, a frame too large, an unknown ffmpeg */
     VIDEO_INTERRUPTED  /* interrupted() */
 } video_end;
 
@@ -46,7 +46,7 @@ typedef struct video video;
 /* Starts ffmpeg and waits for the first frame. Returns NULL with the reason in why if there is none; NULL without a
    reason if interrupted(). */
 video *video_open(const video_request *r, text *why);
-/* Returns 1 with the next frame; 0 at the end of a complete video; -1 with the reason in why for any other end: the
+/* Returns 1 with the next frame; 0 at the end of a complete video; -1 with the reason in why for any other end. The
    frames before it are good, as far as a decoder can tell. */
 int video_next(video *v, video_frame *frame, text *why);
 video_end video_how_it_ended(const video *v);

@@ -78,7 +78,7 @@ static void widen(int *from, int *to, double value) {
     if (ceil(at) > *to) *to = (int)ceil(at);
 }
 
-/* 0 when there is nothing to show. */
+/* 0 if there is nothing to show. */
 static int span(const bench_page *p, const bench_batch *b, plane *a) {
     a->x_from = a->y_from = 99, a->x_to = a->y_to = -99;
     for (size_t i = 0; i < b->count; i++) {
@@ -188,7 +188,7 @@ static void bar(const bench_page *p, const bench_batch *b, double left, double s
         text_puts(out, "</rect>\n");
         at += wide;
     }
-    text_printf(out, "<path class=\"call\" d=\"M%.1f %.1fv%.1f\"><title>the whole call: %.1f us an image</title>"
+    text_printf(out, "<path class=\"call\" d=\"M%.1f %.1fv%.1f\"><title>the whole call: %.1f us per image</title>"
                      "</path>\n", left + scale * call_us(b), y - 5, height + 10, call_us(b));
 }
 
@@ -210,7 +210,7 @@ static void times(const bench_page *p, const char *class, int width, text *out) 
         text_printf(out, "<path class=\"grid\" d=\"M%.1f %.1fV%.1f\"/><text class=\"soft\" x=\"%.1f\" y=\"%.1f\" "
                          "text-anchor=\"middle\">%g</text>\n", x, top - 14, bottom, x, bottom + 17, i * step / unit);
     }
-    text_printf(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%s an image</text>\n", (left + right) / 2,
+    text_printf(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%s per image</text>\n", (left + right) / 2,
                 bottom + 36, unit > 1 ? "milliseconds" : "microseconds");
     for (int i = 0; i < p->count; i++) bar(p, &p->at[i], left, scale, top + 8 + each * i, out);
     text_puts(out, "</svg>\n");
@@ -247,7 +247,7 @@ static void row(const bench_page *p, const bench_op *op, double all, text *out) 
     page_fill(out, &HTML, "row", &v);
 }
 
-/* Returns 1 if it is among the TOP longest operations; of equal ones, the first. */
+/* Returns 1 if it is among the TOP longest operations; of equally long ones, the first count. */
 static int is_long(const bench_batch *b, size_t which) {
     int longer = 0;
     for (size_t i = 0; i < b->count; i++)
@@ -285,7 +285,7 @@ static void batch(const bench_page *p, const bench_batch *b, text *out) {
     page_fill(out, &HTML, "batch end", NULL);
 }
 
-/* Keeps line breaks, which text_html does not. */
+/* Writes lines with their breaks, which text_html does not keep. */
 static void head_lines(const char *at, text *out) {
     while (*at) {
         const size_t n = strcspn(at, "\n");

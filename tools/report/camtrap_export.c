@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 static const size_t MOST_BYTES = (size_t)1 << 32;
-static const long long MOST_PIXELS = 1000000000000; /* for a picture of which only the size is read */
+static const long long MOST_PIXELS = 1000000000000; /* for a picture whose size alone is read */
 static const char OURS[] = "reid:";
 
 /* The table of observations, in the order of its schema. */
@@ -114,7 +114,7 @@ static int keep_observations(export *e) {
     return good;
 }
 
-/* --- who has classified ------------------------------------------------------------------------------------------- */
+/* --- classification ----------------------------------------------------------------------------------------------- */
 
 static void mark(export *e, const char *id, size_t from) {
     size_t at = crops_find(e->r->crops, id);
@@ -291,7 +291,7 @@ static int write_folder(export *e) {
     return finished;
 }
 
-/* --- all of it ---------------------------------------------------------------------------------------------------- */
+/* --- the export --------------------------------------------------------------------------------------------------- */
 
 int camtrap_export(const camtrap_request *r, size_t *written) {
     export e;

@@ -24,8 +24,8 @@ typedef struct camtrap_request {
 /* An observation is classified by a person if somebody has decided on the crop's name or that it is the same as another
    crop, and otherwise by the model, with the probability of its mean score with the group. individualID is the group's
    name, or group-N. Rows that were decided to be "not a crop" are left out. Observations of the package are kept,
-   except those of an earlier export (observationID reid:…). Returns 0 after saying what is wrong; then no folder is
-   made. *written: number of observations of crops. */
+   except those of an earlier export (observationID reid:…). Returns 0 after reporting an error; then no folder is made.
+   *written: number of observations of crops. */
 int camtrap_export(const camtrap_request *r, size_t *written);
 
 #endif

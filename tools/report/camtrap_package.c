@@ -187,7 +187,7 @@ static int open_media(camtrap_package *p) {
     return good && name_media(p);
 }
 
-/* How many parts of two paths are equal, counted from their ends. */
+/* Counts equal parts of two paths from their ends. */
 static size_t shared_parts(const char *a, size_t a_length, const char *b, size_t b_length) {
     size_t parts = 0;
     for (;;) {
@@ -230,12 +230,12 @@ camtrap_medium *camtrap_find(const camtrap_package *p, const char *picture, size
         return NULL;
     }
     if (other == SIZE_MAX) return &p->media[found];
-    refuse(why, "may be medium %s or %s; use ids with more of the path", shown(p->media[found].id),
+    refuse(why, "may be medium %s or %s; use ids that contain more of the path", shown(p->media[found].id),
            shown(p->media[other].id));
     return NULL;
 }
 
-/* --- all of it ---------------------------------------------------------------------------------------------------- */
+/* --- the package -------------------------------------------------------------------------------------------------- */
 
 int camtrap_open(camtrap_package *p, const char *folder) {
     memset(p, 0, sizeof *p);

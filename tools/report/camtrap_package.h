@@ -28,7 +28,7 @@ typedef struct camtrap_package {
     size_t media_count, media_cap, name_count, name_cap;
 } camtrap_package;
 
-/* Returns 0 after saying what is wrong; free it in any case. */
+/* Returns 0 after reporting an error; free it in any case. */
 int camtrap_open(camtrap_package *p, const char *folder);
 void camtrap_free(camtrap_package *p);
 

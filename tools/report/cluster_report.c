@@ -138,7 +138,7 @@ static uint32_t home_of(uint32_t *home, uint32_t i) {
     return i;
 }
 
-/* Lists the joins that involve the group of either crop, in their order, until the two are together. Returns 1 if they
+/* Lists the joins that involve the group of either crop, in order, until both are in one group. Returns 1 if they
    are. */
 static int tell_joins(const clusters *c, uint32_t a, uint32_t b, const calibration *by, uint32_t *home, uint32_t *size,
                       text *t) {

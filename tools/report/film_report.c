@@ -32,7 +32,7 @@ static void add_part(whole *w, const film_track *part) {
     for (size_t i = 0; i < part->count; i++) w->shots[w->count++] = &part->shots[i];
 }
 
-/* Calls `each` for whole tracks 1, 2, ... with their parts. Returns 0 when memory runs out. */
+/* Calls `each` for whole tracks 1, 2, ... with their parts. Returns 0 if memory runs out. */
 static int each_whole(const film *f, void (*each)(const whole *w, void *user), void *user) {
     size_t shots = 0;
     for (size_t i = 0; i < f->count; i++) shots += f->tracks[i].count;

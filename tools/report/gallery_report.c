@@ -58,14 +58,14 @@ void gallery_removed_json(size_t removed, text *t) {
     json_put_finish(&w);
 }
 
-/* --- care --------------------------------------------------------------------------------------------------------- */
+/* --- verify and compact ------------------------------------------------------------------------------------------- */
 
 void gallery_check_lines(const gallery_check *c, text *t) {
     const store_report *r = c->report;
     const store_meta *meta = c->meta;
     text_join(t, c->damage);
-    text_printf(t, "%zu records, %zu damaged, %zu templates, %llu bytes", r->records, r->damaged, r->templates,
-                (unsigned long long)r->bytes);
+    text_printf(t, "%zu record%s, %zu damaged, %zu template%s, %llu bytes", r->records, plural(r->records), r->damaged,
+                r->templates, plural(r->templates), (unsigned long long)r->bytes);
     if (r->unused) text_printf(t, ", %llu of them left unused by an interrupted writer", (unsigned long long)r->unused);
     for (int i = 0; i < meta->models; i++) {
         const store_model *m = &meta->model[i];
@@ -119,7 +119,7 @@ void gallery_check_json(const gallery_check *c, text *t) {
 }
 
 void gallery_compacted_line(const compacted *done, text *t) {
-    text_printf(t, "%zu templates; %llu bytes before, %llu now\n", done->templates,
+    text_printf(t, "%zu template%s; %llu bytes before, %llu now\n", done->templates, plural(done->templates),
                 (unsigned long long)done->bytes_before, (unsigned long long)done->bytes);
 }
 
@@ -132,14 +132,14 @@ void gallery_compacted_json(const compacted *done, text *t) {
     json_put_finish(&w);
 }
 
-/* --- moves -------------------------------------------------------------------------------------------------------- */
+/* --- push and pull ------------------------------------------------------------------------------------------------ */
 
 static double rate(size_t rows, double seconds) { return seconds > 0 ? (double)rows / seconds : 0; }
 
 void gallery_push_line(const push_report *r, text *t) {
     text_printf(t, "pushed %zu", r->pushed);
-    if (r->equal) text_printf(t, "; %zu were already there", r->equal);
-    if (r->refused) text_printf(t, "; %zu were refused", r->refused);
+    if (r->equal) text_printf(t, "; already there: %zu", r->equal);
+    if (r->refused) text_printf(t, "; refused: %zu", r->refused);
     text_printf(t, ", in %.1f s (%.0f rows/s)", r->seconds, rate(r->pushed + r->equal, r->seconds));
     if (r->index_seconds > 0) text_printf(t, "; the index took %.1f s", r->index_seconds);
     text_putc(t, '\n');

@@ -24,7 +24,7 @@ void page_set(page_values *v, const char *key, const char *format, ...) {
     text_putc(&v->pairs, 0);
 }
 
-/* The value of a key; NULL when there is none. */
+/* The value of a key; NULL if there is none. */
 static const char *value_of(const page_values *v, const char *key, size_t len) {
     const char *at = v ? v->pairs.s : NULL, *end = at ? at + v->pairs.len : NULL;
     while (at && at < end) {

@@ -7,11 +7,11 @@
 #include "gallery/embedders.h"
 #include "gallery/reembed.h"
 
-/* These two read failures from the gallery. They return 0 after saying why that failed. */
+/* These two read failures from the gallery. They return 0 after reporting an error. */
 int reembed_status_lines(embedder_list *l, text *t);
 int reembed_status_json(embedder_list *l, text *t);
 
-/* The rows that this worker has made, and those that are there at the end, from all workers. */
+/* The rows that this worker has computed, and all rows of all workers at the end. */
 void reembed_done_line(const reembed_counts *c, size_t made, size_t failed, text *t);
 void reembed_done_json(const reembed_counts *c, size_t made, size_t failed, text *t);
 

@@ -31,7 +31,7 @@ struct album {
     size_t kept_count, kept_cap, unused, newest, oldest, bytes;
 };
 
-/* --- what is where ------------------------------------------------------------------------------------------------ */
+/* --- paths and boxes ---------------------------------------------------------------------------------------------- */
 
 static int by_id(const void *a, const void *b) {
     return strcmp((*(const input *const *)a)->id, (*(const input *const *)b)->id);
@@ -85,7 +85,7 @@ void album_close(album *a) {
     free(a);
 }
 
-/* --- what is kept, under the lock --------------------------------------------------------------------------------- */
+/* --- the cache, under the lock ------------------------------------------------------------------------------------ */
 
 static void take_out(album *a, size_t place) {
     kept *k = &a->kept[place];
@@ -162,7 +162,7 @@ size_t album_kept(album *a) {
     return bytes;
 }
 
-/* --- making one --------------------------------------------------------------------------------------------------- */
+/* --- making a JPEG ------------------------------------------------------------------------------------------------ */
 
 static void path_of(const album *a, size_t row, text *path) {
     const input *in = a->box[row];

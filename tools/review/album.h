@@ -1,4 +1,4 @@
-/* The crops that people are shown: knows where each one's picture is, and makes small JPEGs of it on request. */
+/* The crops that people see: finds each crop's picture and makes small JPEGs of it on request. */
 #ifndef REID_TOOLS_ALBUM_H
 #define REID_TOOLS_ALBUM_H
 

@@ -23,7 +23,7 @@ struct board {
 
 const clusters *board_groups(const board *b) { return b->r.groups; }
 
-/* --- beginning and end -------------------------------------------------------------------------------------------- */
+/* --- opening and closing ------------------------------------------------------------------------------------------ */
 
 static int by_bytes(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 
@@ -40,7 +40,7 @@ static int is_known(const board *b, const char *id) {
     return bsearch(&id, b->sorted, b->r.groups->rows, sizeof *b->sorted, by_bytes) != NULL;
 }
 
-/* Returns 0 after saying what is wrong. */
+/* Returns 0 after reporting an error. */
 static int open_journal(board *b) {
     text why = TEXT_INIT;
     decision_state state;
@@ -176,7 +176,7 @@ void board_data(board *b, text *out) {
     pthread_mutex_unlock(&b->lock);
 }
 
-/* Begins an answer. error: what went wrong; NULL: nothing. */
+/* Begins an answer. error: its text; NULL: none. */
 static json_writer begin_answer(text *out, const text *why) {
     json_writer w = json_write(out);
     json_put_object(&w, NULL);
@@ -217,7 +217,7 @@ typedef struct asked {
     decision d;
     text word;
     long long seen;
-    int fields; /* a bit for each that was there */
+    int fields; /* a bit for each field that was given */
 } asked;
 
 static char *take_word(asked *a, size_t most) {

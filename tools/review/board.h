@@ -22,7 +22,7 @@ typedef struct board_request {
     int model_count;
 } board_request;
 
-/* Returns NULL after saying what is wrong, also if decisions contradict each other. */
+/* Returns NULL after reporting an error, also if decisions contradict each other. */
 board *board_open(const board_request *r);
 /* {"ids": [...], "layer": {...}, "regroups": true or false, "by": ..., "models": [...], "seq": N, "decisions": [...],
    "version": V, "grouping": true or false}. layer: as in board_layer; regroups: the groups can be computed again;

@@ -32,7 +32,7 @@ static void refuse_with(web_reply *out, unsigned status, const char *why) {
     text_putc(&out->body, '\n');
 }
 
-/* --- who may ask -------------------------------------------------------------------------------------------------- */
+/* --- access ------------------------------------------------------------------------------------------------------- */
 
 /* The path after /TOKEN/; NULL if it does not begin with that. */
 static const char *behind_token(const desk *d, const char *path) {

@@ -14,7 +14,7 @@ enum { WORDS = 2048 };
 struct regroup {
     regroup_request r;
     pthread_t thread;
-    pthread_mutex_t lock; /* of all that follows */
+    pthread_mutex_t lock; /* protects all members below */
     pthread_cond_t wake;
     int started, busy;
     int stop;               /* also read by the grouping thread */

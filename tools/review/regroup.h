@@ -15,7 +15,7 @@ typedef struct regroup_request {
     const earlier *carry;        /* groups whose numbers and names are kept; NULL: none */
 } regroup_request;
 
-/* Everything that the request points to must outlive the result. Returns NULL after saying what is wrong. */
+/* Everything that the request points to must outlive the result. Returns NULL after reporting an error. */
 regroup *regroup_start(const regroup_request *r);
 /* Cancels grouping that is in progress. NULL is allowed. */
 void regroup_stop(regroup *g);
@@ -33,7 +33,7 @@ regroup_info regroup_hold(regroup *g);
 void regroup_release(regroup *g);
 
 /* Starts to compute the groups again with these decisions, unless this is in progress or impossible. The decisions'
-   texts must outlive g. Returns 0 when memory runs out. */
+   texts must outlive g. Returns 0 if memory runs out. */
 int regroup_begin(regroup *g, const decision_list *decided);
 
 #endif

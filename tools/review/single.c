@@ -55,7 +55,7 @@ static void add_element(text *out, const char *id, const char *nonce) {
     text_printf(out, "<script type=\"application/json\" id=\"%s\" nonce=\"%s\">", id, nonce);
 }
 
-/* Writes everything between the style and the end of the page. Returns 0 when it is larger than the limit. */
+/* Writes everything between the style and the end of the page. Returns 0 if it is larger than the limit. */
 static int add_content(text *out, const single_request *r, const char *nonce) {
     text json = TEXT_INIT;
     board_data(r->board, &json);

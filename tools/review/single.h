@@ -13,8 +13,8 @@ typedef struct single_request {
     size_t limit; /* bytes */
 } single_request;
 
-/* Returns 0 after saying what is wrong, also if the page is larger than the limit. Pictures that cannot be read are
-   left out with a warning. */
+/* Returns 0 after reporting an error, also if the page is larger than the limit. Pictures that cannot be read are left
+   out with a warning. */
 int single_write(const single_request *r);
 
 #endif

@@ -47,7 +47,7 @@ static void add_headers(struct MHD_Response *to, const web_reply *r) {
     if (r->allow) MHD_add_response_header(to, MHD_HTTP_HEADER_ALLOW, r->allow);
 }
 
-/* The body is the response's from now on. MHD_NO closes the connection without a word, which is what is left to do when
+/* Moves the body into the response. MHD_NO closes the connection without an answer, which is all that can be done if
    memory runs out. */
 static enum MHD_Result send_reply(struct MHD_Connection *c, web_reply *r) {
     struct MHD_Response *response = mhd_response(&r->body);

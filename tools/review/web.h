@@ -7,9 +7,9 @@
 
 #include <stddef.h>
 
-/* Header fields are NULL where there is none. */
+/* Missing header fields are NULL. */
 typedef struct web_request {
-    const char *method, *path; /* as it was sent: no escape is undone, and there is no ?query in it */
+    const char *method, *path; /* as it was sent, with its escapes, without a ?query */
     const char *host, *origin, *type;
     const char *body; /* a 0 follows it */
     size_t len;
@@ -25,15 +25,15 @@ typedef struct web_reply {
     text body;
 } web_reply;
 
-/* On any of the threads, several at a time. */
+/* Called on any of the threads, on several at a time. */
 typedef void (*web_fn)(void *user, const web_request *r, web_reply *out);
 
 typedef struct web web;
 
-/* fd listens, and is closed by this. max_body: bytes; what is larger is refused with 413 before it is asked for. NULL
-   after saying what is wrong. */
+/* fd: a listening socket, which this closes. max_body: bytes; larger bodies are refused with 413 before they are sent.
+   Returns NULL after reporting an error. */
 web *web_start(int fd, int threads, size_t max_body, web_fn answer, void *user);
-/* When it returns, no request is being answered any more. NULL is allowed. */
+/* Returns after the last request was answered. NULL is allowed. */
 void web_stop(web *w);
 
 #endif

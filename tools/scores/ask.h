@@ -25,7 +25,7 @@ typedef struct ask {
     reid_index *index;
 } ask;
 
-/* Returns 0 after saying what is wrong; close it in any case. Models, gallery and calibration must outlive it. */
+/* Returns 0 after reporting an error; close it in any case. Models, gallery and calibration must outlive it. */
 int ask_open(ask *a, const ask_request *r);
 void ask_close(ask *a);
 
@@ -35,7 +35,7 @@ void ask_close(ask *a);
 int ask_rank(const ask *a, const float *row, int top, reid_exclude_fn exclude, void *user, float *scratch,
              reid_hit *hits, text *why);
 
-/* "match" or "unknown"; NULL when there is no threshold. */
+/* "match" or "unknown"; NULL if there is no threshold. */
 const char *ask_decision(const ask *a, const reid_hit *hits, int found);
 /* Writes the members "decision" to "matches" of an object. */
 void ask_json(const ask *a, const reid_hit *hits, int found, json_writer *w);

@@ -37,7 +37,7 @@ typedef struct point_intervals {
 
 /* 95 % intervals by drawing identities with replacement: a genuine pair is weighted by how often its identity was
    drawn, an impostor pair by the product for both identities. Returns 0 after reporting that memory ran out, or
-   silently when interrupted(). */
+   silently if interrupted(). */
 int point_intervals_of(const scored_pair *pairs, size_t count, size_t identities, double fmr, int draws,
                        point_intervals *out);
 

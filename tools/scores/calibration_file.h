@@ -33,7 +33,7 @@ void calibration_json(const calibration *c, text *t);
 /* Reads that object, without the intervals and spreads, which are not needed to use it. Errors go to j. */
 int calibration_read_json(calibration *c, json *j);
 
-/* Returns 0 after saying what is wrong; free it in any case. */
+/* Returns 0 after reporting an error; free it in any case. */
 int calibration_read(calibration *c, const char *path);
 
 /* Warns if scores hardly separate genuine from impostor pairs: an equal error rate above 25 %. */

@@ -12,7 +12,7 @@ void decision_weights(double weights[MAX_MODELS], int models, const double *give
    warning that there is none. NAN means "not given" in both arguments. */
 double decision_threshold(double asked, double learned, int models);
 
-/* "match" or "unknown", for the best score among `found`; NULL when there is no threshold. */
+/* "match" or "unknown", for the best score among `found`; NULL if there is no threshold. */
 const char *decide(double threshold, int found, double best);
 
 /* Write members of an object: "decision" and "score"; "threshold". */

@@ -11,8 +11,7 @@ enum { CMC_RANKS = 50 };
 /* ---- one query --------------------------------------------------------------------------------------------------- */
 
 /* Computes the ranks, from 1, of the `matches` gallery images `match` (indices into `scores`), best first. A gallery
-   image that is left out for this query has the score -INFINITY. Returns 0, without a message, when there is no
-   memory. */
+   image that is left out for this query has the score -INFINITY. Returns 0, without a message, if memory runs out. */
 int rank_matches(const float *scores, size_t count, const size_t *match, size_t matches, size_t *ranks);
 
 typedef struct query_result {

@@ -15,7 +15,7 @@ typedef struct nearest {
     const double *norm; /* squared lengths, since neighbours are ordered by distance, not by score; NULL: all are 1 */
     size_t *rows;       /* count × near */
     float *score;       /* the same shape, or NULL */
-    double *farthest;   /* of each row: the largest squared distance; NULL when not wanted */
+    double *farthest;   /* of each row: the largest squared distance; NULL if not wanted */
     double *room;       /* threads × near: working memory of keep_nearest */
 } nearest;
 

@@ -42,7 +42,7 @@ typedef struct rerank {
     double *room;         /* threads × gallery: working memory of rerank_row */
 } rerank;
 
-/* Returns 0 after reporting that memory ran out, or silently when interrupted(); free it in any case. */
+/* Returns 0 after reporting that memory ran out, or silently if interrupted(); free it in any case. */
 int rerank_begin(rerank *r, const picture_rows *all, const rerank_options *o);
 /* Replaces the scores of one query with the gallery by its negated re-ranked distances. Several threads may call it,
    each with its own number `thread` below picture_rows.threads. */

@@ -28,7 +28,7 @@ typedef struct score_job {
 /* The number of threads to use when `wanted` were requested; 0 requests as many as threads_here returns. */
 int scores_threads(int wanted);
 
-/* Returns 0 after reporting that memory ran out, or silently when interrupted(). */
+/* Returns 0 after reporting that memory ran out, or silently if interrupted(). */
 int scores_run(const score_job *job);
 
 #endif

@@ -42,7 +42,7 @@ struct call {
 /* Finds the model with that name, or the only model if name is NULL. Returns 0 with the status and the reason. */
 int call_choose_model(const service *s, const char *name, int *index, int *status, text *why);
 
-/* Returns NULL when memory runs out. Fields that the caller fills in are zero. */
+/* Returns NULL if memory runs out. Fields that the caller fills in are zero. */
 call *call_create(service *s);
 /* Returns at once. `done` is called in any case. */
 void call_start(call *c);

@@ -166,7 +166,7 @@ int door_tcp(const char *address, text *as, int *loopback, text *why) {
     return -1;
 }
 
-/* --- who may ------------------------------------------------------------------------------------------------------ */
+/* --- access ------------------------------------------------------------------------------------------------------- */
 
 int door_token(const char *path, text *token, text *why) {
     struct stat st;

@@ -11,7 +11,7 @@ int door_unix(const char *path, text *why);
 void door_unix_remove(const char *path);
 
 /* Listens on "127.0.0.1:8000", "[::1]:8000" or "localhost:0". Appends the actual address to as (port 0: any free port);
-   *loopback is 1 when only this machine can connect. Returns the descriptor, or -1 with the reason in why. */
+   *loopback is 1 if only this machine can connect. Returns the descriptor, or -1 with the reason in why. */
 int door_tcp(const char *address, text *as, int *loopback, text *why);
 
 /* Reads a token: the only line of a file that other users cannot read. Returns 0 with the reason in why. */

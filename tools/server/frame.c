@@ -139,7 +139,7 @@ static int read_field(reading *p) {
     case PRIORITY:
     case TIMEOUT:
     case TOP: return read_number(p, KNOWN[which].name);
-    default: return json_skip(&p->j); /* the id; read_id has read it already */
+    default: return json_skip(&p->j); /* the id, which read_id has already read */
     }
 }
 
@@ -162,7 +162,7 @@ static void read_id(reading *p, const char *bytes, size_t len) {
             if (!json_skip(&p->j)) return;
             continue;
         }
-        int kind = json_peek(&p->j); /* steps over white space */
+        int kind = json_peek(&p->j); /* skips white space */
         size_t from = p->j.at;
         if (!json_skip(&p->j)) return;
         if (kind != '"' && kind != '0') refuse(p->why, "id: expected a string or a number");

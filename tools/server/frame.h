@@ -1,5 +1,4 @@
-/* Reads what a frame to the worker asks for, from a header that is not trusted. Pure functions; every reason names its
-   field. */
+/* Reads the header of a frame to the worker, which is not trusted. Pure functions; every reason names its field. */
 #ifndef REID_TOOLS_FRAME_H
 #define REID_TOOLS_FRAME_H
 

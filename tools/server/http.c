@@ -36,13 +36,14 @@ void http_stop(http *h) { (void)h; }
 
 enum {
     LISTENERS = 2,
-    SPARE = 64,           /* connections beyond the limit, which hear that there are too many */
-    HEADERS = 64 << 10,   /* bytes of a connection's memory, which its headers have to fit in */
-    READ_STEP = 16 << 10, /* by which what is read at a time grows */
-    SLOWEST = 64 << 10,   /* bytes a second, below which a client is left */
-    BODIES = 8,           /* largest bodies that are received at a time, together */
-    LINGER = 2,           /* seconds that a client which was too slow has to read that it was */
-    PASSED_OVER = 4,      /* largest bodies: so much of a refused request is read, so that its client sees the answer */
+    SPARE = 64,           /* connections beyond the limit, which are told that there are too many */
+    HEADERS = 64 << 10,   /* bytes of a connection's memory, which limit its headers */
+    READ_STEP = 16 << 10, /* bytes by which the amount read at a time grows */
+    SLOWEST = 64 << 10,   /* bytes per second, below which a client is disconnected */
+    BODIES = 8,           /* limit of all bodies received at a time, as a multiple of the largest one */
+    LINGER = 2,           /* seconds that a client has to read that it was too slow */
+    PASSED_OVER = 4,      /* bodies of a refused request up to this multiple of max_body are read, so that the client
+                             sees the answer */
     EVENTS = 64,
     RETRY_AFTER = 1       /* seconds */
 };
@@ -52,27 +53,28 @@ enum {
 
 typedef struct exchange exchange;
 
-/* A connection. All of this belongs to the one thread, but for what says otherwise. */
+/* A connection. Only h's thread uses these members, and those of exchange and http unless their comments say
+   otherwise. */
 typedef struct client {
     http *h;
     struct MHD_Connection *connection;
     int fd, tcp, suspended;
-    int sending;           /* a request line is there, but not all that follows it, and nothing was answered yet */
-    int timed_out;         /* it was told that it is too slow: nothing it sends counts any longer */
-    double deadline;       /* when it is left, unless something happens */
-    text uri;              /* of the request that is being received */
+    int sending;           /* 1: a request line has arrived, but not the whole request, and nothing was answered */
+    int timed_out;         /* 1: it was told that it is too slow; everything it still sends is ignored */
+    double deadline;       /* when it is disconnected unless something happens */
+    text uri;              /* of the request being received */
     struct client *next, *prev;
 } client;
 
 /* A request and its answer. */
 struct exchange {
     http *h;
-    client *from; /* NULL: it went away */
+    client *from; /* NULL: it has disconnected */
     route to;
     call *c;      /* NULL: there is no body */
     size_t promised, received;
     int working, over, body_lost;
-    unsigned refusal; /* the status with which it is refused when its body has been passed over; 0: it is not */
+    unsigned refusal; /* the status of the refusal that is sent after the body was skipped; 0: not refused */
     const char *allow;
     text why;
 };
@@ -88,11 +90,11 @@ struct http {
     listener listeners[LISTENERS];
     int epoll;
     pthread_t thread;
-    int stop;              /* asked by another thread */
-    int pending;           /* exchanges between their last byte and their answer's; read by others */
-    mailbox finished;      /* calls that are over */
+    int stop;              /* set by another thread */
+    int pending;           /* exchanges from their last byte to the end of their answer; read by other threads */
+    mailbox finished;      /* finished calls */
     client *clients;
-    size_t promised;       /* bytes of bodies that are being received or worked on */
+    size_t promised;       /* bytes of bodies being received or processed */
     front_counts counts;
 };
 
@@ -102,9 +104,9 @@ typedef struct reply {
     unsigned status;
     const char *type;
     text body;
-    size_t json_len;      /* 0: the body is of one kind */
-    const char *allow;    /* the method that would do */
-    int last;             /* the connection is closed behind it */
+    size_t json_len;      /* 0: the body is not JSON followed by bytes */
+    const char *allow;    /* the allowed method */
+    int last;             /* 1: the connection is closed after it */
 } reply;
 
 static void add_header(struct MHD_Response *response, const char *name, size_t number) {
@@ -114,8 +116,8 @@ static void add_header(struct MHD_Response *response, const char *name, size_t n
     text_free(&value);
 }
 
-/* The body is the response's from now on. MHD_NO closes the connection without a word, which is what is left to do
-   when memory runs out. */
+/* Moves the body into the response. MHD_NO closes the connection without an answer, which is all that can be done if
+   memory runs out. */
 static enum MHD_Result send_reply(client *from, reply *r) {
     size_t len = r->body.len;
     struct MHD_Response *response = mhd_response(&r->body);
@@ -142,7 +144,7 @@ static enum MHD_Result refuse_request(client *from, unsigned status, const char 
     return send_reply(from, &r);
 }
 
-/* Everything that needs no computing. */
+/* Answers requests that need no computing. */
 static enum MHD_Result answer_at_once(client *from, const exchange *x) {
     const service *s = from->h->r.s;
     reply r = {MHD_HTTP_OK, JSON_TYPE, TEXT_INIT, 0, NULL, 0};
@@ -173,7 +175,7 @@ static enum MHD_Result answer_call(client *from, exchange *x) {
     return send_reply(from, &r);
 }
 
-/* --- what a request may be ---------------------------------------------------------------------------------------- */
+/* --- checking requests -------------------------------------------------------------------------------------------- */
 
 static const char *header_of(const client *from, const char *name) {
     return mhd_header(from->connection, name);
@@ -185,7 +187,7 @@ static int is_type(const char *given, const char *type) {
     return type[n - 1] == '/' || !given[n] || given[n] == ';' || given[n] == ' ';
 }
 
-/* A form's type counts as none: curl says so of whatever it sends. */
+/* A form's type counts as none, because curl sends it by default for any body. */
 static int may_be(const char *given, route_kind kind) {
     if (!given || is_type(given, "application/octet-stream") || is_type(given, "application/x-www-form-urlencoded"))
         return 1;
@@ -204,7 +206,7 @@ static void refuse_with(verdict *v, unsigned status, const char *why) {
     text_puts(&v->why, why);
 }
 
-/* Who may ask at all. Whether the server lives is no secret, and what asks for that often has no token. */
+/* Checks who may send requests. Liveness is not secret, and programs that check it often have no token. */
 static void check_client(const client *from, const exchange *x, verdict *v) {
     const http_request *r = &from->h->r;
     int harmless = x->to.kind == ROUTE_LIVE || x->to.kind == ROUTE_READY;
@@ -217,7 +219,7 @@ static void check_client(const client *from, const exchange *x, verdict *v) {
         refuse_with(v, MHD_HTTP_FORBIDDEN, "Host: without a token only this machine's names are accepted");
 }
 
-/* The body that is announced. */
+/* Checks the announced body. */
 static void check_body(const client *from, exchange *x, verdict *v) {
     const http *h = from->h;
     const mhd_body allowed = {h->r.max_body, "--max-body", 1};
@@ -256,13 +258,13 @@ static void check_request(client *from, exchange *x, const char *method, verdict
 
 /* --- calls -------------------------------------------------------------------------------------------------------- */
 
-/* On one of the service's threads. */
+/* Runs on one of the service's threads. */
 static void call_done(call *c, void *user) {
     const exchange *x = user;
     mailbox_put(&x->h->finished, c);
 }
 
-/* What the header says, before the body comes. Returns 0 without memory. */
+/* Prepares the call from the header fields, before the body arrives. Returns 0 if memory runs out. */
 static int prepare_call(const client *from, exchange *x, verdict *v) {
     static const call_kind kinds[] = {CALL_INFER, CALL_EMBED, CALL_MATCH};
     const char *json_len = header_of(from, "Inference-Header-Content-Length");
@@ -283,8 +285,9 @@ static int prepare_call(const client *from, exchange *x, verdict *v) {
     return !text_failed(&c->query) && !text_failed(&c->body);
 }
 
-/* Until it is resumed, libmicrohttpd does not look at this connection; that the client closes it is seen here. A TCP
-   client that sends nothing more has gone; of a Unix socket it is known whether the other side can still read. */
+/* Suspends a connection: libmicrohttpd ignores it until it is resumed, so this file watches whether the client closes
+   it. A TCP client that shuts down sending counts as gone; a Unix socket reports whether the other side can still
+   read. */
 static void suspend(client *from) {
     struct epoll_event event;
     memset(&event, 0, sizeof event);
@@ -317,8 +320,9 @@ static void free_exchange(exchange *x) {
 
 /* --- callbacks of libmicrohttpd ----------------------------------------------------------------------------------- */
 
-/* A connection that is closed while its client still sends is reset, and the client never reads why it was refused. So
-   the body is passed over first, unless it is endless or the client waits for a word before it sends it. */
+/* 1 if the body of a refused request is skipped before the answer. Closing a connection while its client still sends
+   resets it, and the client never reads why it was refused. Endless bodies, and bodies that the client announces with
+   Expect, are not skipped. */
 static int passes_over(const client *from) {
     const char *length = header_of(from, MHD_HTTP_HEADER_CONTENT_LENGTH);
     size_t bytes;
@@ -349,8 +353,7 @@ static void take_bytes(exchange *x, const char *bytes, size_t len) {
     if (x->received > x->promised || text_failed(&x->c->body)) x->body_lost = 1, text_free(&x->c->body);
 }
 
-/* Called when the headers are there, for each piece of the body, when all of it is there, and when the connection was
-   resumed. */
+/* Called after the headers, for each piece of the body, after the whole body, and after the connection is resumed. */
 static enum MHD_Result on_request(void *user, struct MHD_Connection *connection, const char *url, const char *method,
                                   const char *version, const char *bytes, size_t *len, void **state) {
     const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
@@ -370,9 +373,10 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
     if (!x->c) return answer_at_once(from, x);
     if (x->body_lost || x->received != x->promised)
         return refuse_request(from, MHD_HTTP_SERVICE_UNAVAILABLE, NULL, "out of memory");
-    count_pending(x->h, 1); /* before the look: either whoever stops the service sees this request, or it is refused */
+    count_pending(x->h, 1); /* before the check: the thread that stops the service then sees this request, or it is
+                               refused */
     if (service_stopping(x->h->r.s)) {
-        count_pending(x->h, -1); /* and is not suspended: libmicrohttpd could not close it at the end */
+        count_pending(x->h, -1); /* not suspended, because libmicrohttpd could not close it at the end */
         return refuse_request(from, MHD_HTTP_SERVICE_UNAVAILABLE, NULL, "the server is stopping");
     }
     x->working = 1;
@@ -382,7 +386,7 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
     return MHD_YES;
 }
 
-/* A request has its answer, or its client is gone: what it asked for is then given up. */
+/* Called after the answer to a request was sent, or when its client is gone; the call is then cancelled. */
 static void on_completed(void *user, struct MHD_Connection *connection, void **state,
                          enum MHD_RequestTerminationCode how) {
     exchange *x = *state;
@@ -393,13 +397,13 @@ static void on_completed(void *user, struct MHD_Connection *connection, void **s
     x->from->sending = 0;
     if (x->working && !x->over) {
         call_cancel(x->c);
-        x->from = NULL; /* its end comes with call_done */
+        x->from = NULL; /* take_finished frees the exchange */
     } else {
         free_exchange(x);
     }
 }
 
-/* The request line is there. */
+/* Called after the request line. */
 static void *on_uri(void *user, const char *uri, struct MHD_Connection *connection) {
     const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     client *from = info ? info->socket_context : NULL;
@@ -452,10 +456,10 @@ static void take_finished(http *h) {
     }
 }
 
-/* libmicrohttpd can answer a request only when all of it is there, so 408 goes past it, straight to the socket. Nothing
-   of libmicrohttpd's own is on its way then: answers before this one are with the kernel, and its own comes no more, as
-   on_request refuses what is still received. The client may still be sending; it is left a little later, lest the
-   connection is reset before the answer was read. */
+/* Sends status 408 directly to the socket, because libmicrohttpd can answer a request only after all of it has arrived.
+   Its own answers cannot interfere: the kernel has earlier ones, and on_request refuses whatever still arrives. The
+   client may still be sending, so the connection is closed a little later: otherwise it would be reset before the
+   client has read the answer. */
 static void tell_slow_client(client *c, double now) {
     text why = TEXT_INIT, all = TEXT_INIT;
     answer_error(&why, "timeout: the request arrived too slowly (--idle)");
@@ -472,21 +476,21 @@ static void tell_slow_client(client *c, double now) {
     text_free(&all);
 }
 
-/* Closes the connections of clients that were too slow. In the middle of a request a client gets status 408. Where no
-   request has begun, it gets nothing: it would take the status for the answer to its next request. */
+/* Closes the connections of slow clients. In the middle of a request a client gets status 408. Between requests it gets
+   nothing, because it would take the status for the answer to its next request. */
 static void leave_slow_clients(http *h, double now) {
     for (client *c = h->clients; c; c = c->next) {
         if (c->deadline >= now) continue;
         if (c->sending && !c->timed_out) {
             tell_slow_client(c, now);
         } else {
-            shutdown(c->fd, SHUT_RDWR); /* libmicrohttpd sees the end, and closes it */
+            shutdown(c->fd, SHUT_RDWR); /* libmicrohttpd notices the end and closes it */
             c->deadline = NEVER;
         }
     }
 }
 
-/* Milliseconds until something has to be done without an event, at most a second. */
+/* Milliseconds until something is due without an event, at most a second. */
 static int time_to_wait(const http *h) {
     MHD_UNSIGNED_LONG_LONG wait = 1000, ms;
     for (int i = 0; i < LISTENERS; i++)
@@ -523,7 +527,7 @@ static void *serve(void *user) {
     return NULL;
 }
 
-/* --- beginning and end -------------------------------------------------------------------------------------------- */
+/* --- start and stop ----------------------------------------------------------------------------------------------- */
 
 static int watch(http *h, int fd, void *who) {
     struct epoll_event event;
@@ -533,7 +537,7 @@ static int watch(http *h, int fd, void *who) {
     return fd >= 0 && epoll_ctl(h->epoll, EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
-/* libmicrohttpd without a thread of its own: h's thread runs both listeners. */
+/* Opens libmicrohttpd without a thread: h's thread runs both listeners. */
 static int listener_open(http *h, listener *d, int tcp, int fd) {
     d->h = h;
     d->tcp = tcp;
@@ -567,7 +571,7 @@ http *http_start(const http_request *r) {
     h->epoll = epoll_create1(EPOLL_CLOEXEC);
     int good = mailbox_open(&h->finished) && h->epoll >= 0 && watch(h, h->finished.fd, &h->finished);
     int unix_open = listener_open(h, &h->listeners[0], 0, r->unix_fd);
-    int tcp_open = listener_open(h, &h->listeners[1], 1, r->tcp_fd); /* in any case: it closes its socket */
+    int tcp_open = listener_open(h, &h->listeners[1], 1, r->tcp_fd); /* in any case, because it closes its socket */
     if (good && unix_open && tcp_open && thread_start(&h->thread, serve, h)) return h;
     say_error("the server cannot be started: %s", strerror(errno));
     close_all(h);
@@ -576,7 +580,7 @@ http *http_start(const http_request *r) {
 
 int http_pending(const http *h) { return __atomic_load_n(&h->pending, __ATOMIC_SEQ_CST); }
 
-/* Suspended connections have to be resumed before libmicrohttpd can close them. */
+/* Suspended connections must be resumed before libmicrohttpd can close them. */
 void http_stop(http *h) {
     __atomic_store_n(&h->stop, 1, __ATOMIC_SEQ_CST);
     mailbox_wake(&h->finished);

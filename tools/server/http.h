@@ -1,5 +1,5 @@
-/* HTTP/1.1 on libmicrohttpd: one thread for all connections, which never computes. A connection is suspended while
-   its request is worked on. */
+/* HTTP/1.1 on libmicrohttpd: one thread serves all connections and never computes. A connection is suspended while its
+   request is being processed. */
 #ifndef REID_TOOLS_HTTP_H
 #define REID_TOOLS_HTTP_H
 
@@ -9,19 +9,19 @@ typedef struct http http;
 
 typedef struct http_request {
     service *s;
-    int unix_fd, tcp_fd;  /* sockets that listen, or -1; the server closes them */
-    const text *token;    /* what TCP clients have to show; NULL: nothing, and only this machine's names lead here */
+    int unix_fd, tcp_fd;  /* listening sockets, or -1; the server closes them */
+    const text *token;    /* required from TCP clients; NULL: none, and the Host header must name this machine */
     size_t max_body;      /* bytes */
-    int connections;      /* how many are served at a time */
-    int idle;             /* seconds until a client that does nothing is left */
-    long long timeout_us; /* of requests that give none; 0: none */
+    int connections;      /* the most that are served at a time */
+    int idle;             /* seconds until an idle client is disconnected */
+    long long timeout_us; /* for requests that give none; 0: none */
 } http_request;
 
-/* NULL after saying what is wrong; the sockets are closed then, too. */
+/* NULL after reporting an error; the sockets are closed then, too. */
 http *http_start(const http_request *r);
 /* Requests that were received and not yet answered. */
 int http_pending(const http *h);
-/* Closes all connections and frees everything. Calls that are not over are waited for. */
+/* Waits for unfinished calls, closes all connections and frees everything. */
 void http_stop(http *h);
 
 #endif

@@ -18,7 +18,7 @@ enum { MOST_HELPERS = 16 }; /* threads that decode pictures of one job */
 typedef struct part {
     job *whole;
     reid_queue *queue;
-    reid_ticket ticket; /* 0: it is in no queue */
+    reid_ticket ticket; /* 0: not in a queue */
     reid_result result;
     float *rows; /* (n, the model's dim) */
     int accepted;
@@ -30,14 +30,14 @@ struct job {
     job_done_fn done;
     void *user;
     job_result answer;
-    pthread_mutex_t lock; /* of cancelled, tickets and the first failure */
-    int cancelled, counted; /* counted: its images are among its models' pending ones */
-    picture *decoded;     /* [r.count], of encoded pictures */
-    unsigned char **prepared; /* [r.count] model inputs made of them; NULL where the pixels stay */
+    pthread_mutex_t lock; /* protects cancelled, tickets and the first failure */
+    int cancelled, counted; /* counted: its images count among its models' pending ones */
+    picture *decoded;     /* [r.count], if pictures are encoded */
+    unsigned char **prepared; /* [r.count]: model inputs made from them; NULL if the pixels stay */
     reid_image *images;   /* [answer.n] */
-    size_t held;          /* bytes of pictures, counted in s->held, too */
-    size_t next;          /* picture that nobody has begun with */
-    int helpers, parts;   /* that are not over */
+    size_t held;          /* bytes of pictures, which s->held includes */
+    size_t next;          /* the next picture to decode */
+    int helpers, parts;   /* unfinished ones */
     part part[MAX_MODELS];
     pool_task helper[MOST_HELPERS], last;
 };
@@ -45,7 +45,7 @@ struct job {
 /* --- failures ----------------------------------------------------------------------------------------------------- */
 
 static void job_fail(job *j, int status, const char *format, ...) __attribute__((format(printf, 3, 4)));
-/* The first one counts. */
+/* Sets status and reason, unless an earlier failure has set them. */
 static void job_fail(job *j, int status, const char *format, ...) {
     char message[1024];
     va_list args;
@@ -76,13 +76,13 @@ static int status_of(reid_result result) {
     }
 }
 
-/* The same; a GPU that is lost concerns others as well. */
+/* Like status_of; also tells the service if the GPU is lost, which affects all jobs. */
 static int note_result(job *j, reid_result result) {
     if (result == REID_ERR_GPU) service_note_lost(j->s);
     return status_of(result);
 }
 
-/* Microseconds that are left; 0 for ever, negative when it is too late. */
+/* Microseconds that are left; 0: no limit; negative: it is too late. */
 static long long time_left(const job *j) {
     if (!j->r.timeout_us) return 0;
     long long left = j->r.timeout_us - (long long)((clock_seconds() - j->r.arrived) * 1e6);
@@ -96,15 +96,15 @@ static int is_cancelled(job *j) {
     return cancelled;
 }
 
-/* 1: nothing more has to be done for it. */
+/* 1 if nothing more has to be done for the job. */
 static int is_over(job *j) {
     if (is_cancelled(j)) job_fail(j, STATUS_BUSY, "%s", reid_result_string(REID_ERR_CANCELLED));
     else if (time_left(j) < 0) job_fail(j, STATUS_EXPIRED, "timeout: %s", reid_result_string(REID_ERR_EXPIRED));
     return failed(j);
 }
 
-/* Adds the job's images to those that its models have to do with, or takes them off again. Returns 0 when they were too
-   many already: what could not be computed soon is not even decoded. */
+/* Adds the job's images to its models' pending ones, or subtracts them. Returns 0 if a model has too many: images that
+   cannot be computed soon are not even decoded. */
 static int count_images(job *j, int add) {
     int n = (int)j->answer.n, room = 1;
     for (int m = 0; m < j->r.models; m++) {
@@ -116,7 +116,7 @@ static int count_images(job *j, int add) {
     return room;
 }
 
-/* When its models were of use. */
+/* Notes when its models were last used. */
 static void note_time(job *j) {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
@@ -138,7 +138,7 @@ static void free_pictures(job *j) {
     j->held = 0;
 }
 
-/* The models' rows side by side. */
+/* Puts the models' rows side by side. */
 static void join_rows(job *j) {
     job_result *a = &j->answer;
     if (j->r.models == 1) {
@@ -157,7 +157,7 @@ static void join_rows(job *j) {
     }
 }
 
-/* On one of the service's threads: no thread of the queue waits for this. */
+/* Runs on one of the service's threads, so that no thread of the queue waits for it. */
 static void finish(void *user) {
     job *j = user;
     if (j->counted) count_images(j, 0);
@@ -178,7 +178,7 @@ static void part_done(reid_result result, void *user) {
     if (__atomic_sub_fetch(&j->parts, 1, __ATOMIC_SEQ_CST) == 0) pool_add(j->s->workers, &j->last, 1);
 }
 
-/* --- to the queues ------------------------------------------------------------------------------------------------ */
+/* --- queues ------------------------------------------------------------------------------------------------------- */
 
 static void submit_part(job *j, int m) {
     part *p = &j->part[m];
@@ -194,7 +194,7 @@ static void submit_part(job *j, int m) {
     r.deadline_us = time_left(j);
     r.done = part_done, r.user = p;
     __atomic_add_fetch(&j->parts, 1, __ATOMIC_SEQ_CST);
-    pthread_mutex_lock(&j->lock); /* whoever cancels finds the ticket, or none is made */
+    pthread_mutex_lock(&j->lock); /* a thread that cancels finds the ticket, or no ticket is made */
     reid_result result = REID_ERR_CANCELLED;
     p->accepted = 1;
     p->queue = j->s->model[j->r.first + m].queue;
@@ -214,7 +214,8 @@ static void give_up_parts(job *j) {
     pthread_mutex_unlock(&j->lock);
 }
 
-/* The pixels are there. `parts` counts this function, too, so that the end comes once. */
+/* Submits the job after its pixels are complete. `parts` also counts this function, so that the job is finished
+   once. */
 static void submit(job *j) {
     j->parts = 1;
     for (int m = 0; m < j->r.models && !failed(j); m++) submit_part(j, m);
@@ -222,7 +223,7 @@ static void submit(job *j) {
     if (__atomic_sub_fetch(&j->parts, 1, __ATOMIC_SEQ_CST) == 0) finish(j);
 }
 
-/* --- to pixels ---------------------------------------------------------------------------------------------------- */
+/* --- decoding ----------------------------------------------------------------------------------------------------- */
 
 static void release_bytes(void *user, size_t bytes) {
     job *j = user;
@@ -230,8 +231,8 @@ static void release_bytes(void *user, size_t bytes) {
     __atomic_sub_fetch(&j->held, bytes, __ATOMIC_SEQ_CST);
 }
 
-/* Counts bytes of images. Where there is no room the job fails: one that waited for the memory of others, which wait
-   for its own, would wait for ever. An image that is alone may have as much as picture_limits allow. */
+/* Counts bytes of images. If there is no room, the job fails, because jobs that wait for each other's memory would wait
+   forever. An image that is alone may use as much as picture_limits allow. */
 static int reserve_bytes(void *user, size_t bytes) {
     job *j = user;
     service *s = j->s;
@@ -248,16 +249,16 @@ static int reserve_bytes(void *user, size_t bytes) {
 
 static void refuse_picture(job *j, size_t i, const text *why) {
     char number[32] = "";
-    if (failed(j)) return; /* reserve_bytes has given the reason */
+    if (failed(j)) return; /* reserve_bytes has set the reason */
     if (j->r.count > 1) snprintf(number, sizeof number, "[%zu]", i);
-    int memory = strstr(why->s, "out of memory") != NULL; /* not the picture's fault */
+    int memory = strstr(why->s, "out of memory") != NULL; /* not an error of the picture */
     job_fail(j, memory ? STATUS_BUSY : STATUS_BAD, "%s%s: %s", j->r.field, number, why->s);
 }
 
-/* Of one picture: one, or one for each box of the only picture. */
+/* The number of images of one picture: one, or one for each box of the only picture. */
 static size_t images_of(const job *j) { return j->r.box_count ? j->r.box_count : 1; }
 
-/* The images of picture i, encoded or raw. */
+/* Describes the images of picture i, decoded or raw. */
 static void describe(job *j, size_t i) {
     const job_request *r = &j->r;
     const picture *p = r->pictures ? &j->decoded[i] : NULL;
@@ -272,8 +273,8 @@ static void describe(job *j, size_t i) {
     }
 }
 
-/* In place of a photograph, what one model on a CPU computes from: many may wait in the memory of a few. One that is
-   alone does not wait, and is made small sooner by all threads of its model. */
+/* Replaces a photograph with the input of its only model, on a CPU, so that many can wait in little memory. An image
+   that is alone does not wait, and all threads of its model resize it sooner. */
 static void prepare(job *j, size_t i, const image_budget *budget) {
     const model *m = &j->s->all.at[j->r.first];
     const size_t n = images_of(j);
@@ -303,7 +304,7 @@ static void decode(job *j, size_t i) {
     prepare(j, i, &budget);
 }
 
-/* Decodes pictures as long as there are any; the last helper goes on with the job. */
+/* Decodes pictures until none is left; the last helper continues with the job. */
 static void decode_pictures(void *user) {
     job *j = user;
     for (;;) {
@@ -312,7 +313,7 @@ static void decode_pictures(void *user) {
         decode(j, i);
     }
     if (__atomic_sub_fetch(&j->helpers, 1, __ATOMIC_SEQ_CST) != 0) return;
-    is_over(j); /* then it has failed, which submit sees */
+    is_over(j); /* if so, the job has failed, which submit checks */
     submit(j);
 }
 
@@ -328,7 +329,7 @@ static void start_helpers(job *j) {
     decode_pictures(j);
 }
 
-/* --- the whole ---------------------------------------------------------------------------------------------------- */
+/* --- jobs --------------------------------------------------------------------------------------------------------- */
 
 job *job_create(service *s) {
     job *j = mem_zeroed(1, sizeof *j);

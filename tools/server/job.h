@@ -1,4 +1,4 @@
-/* One request on its way: pictures to pixels on the service's threads, pixels to a queue, rows back. */
+/* One request in progress: the service's threads decode its images, a queue computes them, and the rows come back. */
 #ifndef REID_TOOLS_JOB_H
 #define REID_TOOLS_JOB_H
 
@@ -7,25 +7,25 @@
 
 typedef struct job job;
 
-/* What is wanted. Everything that is pointed at stays until the job is over. */
+/* The request. Everything that it points to must stay valid until the job is over. */
 typedef struct job_request {
-    int first, models;       /* which of the service's models: their parts of a row stand side by side */
+    int first, models;       /* which of the service's models; a row has their parts side by side */
     const span *pictures;    /* [count] encoded pictures; NULL: rgb */
     const unsigned char *rgb; /* (count, height, width, 3) */
     size_t count;
     int height, width;
-    const reid_box *boxes;   /* [box_count] of the one picture: a row for each; none: a row for each picture */
+    const reid_box *boxes;   /* [box_count] in the only picture, a row for each; none: a row for each picture */
     size_t box_count;
     int priority;            /* PRIORITY_FIRST ... PRIORITY_LAST */
     long long timeout_us;    /* from `arrived` on; 0: none */
     double arrived;          /* clock_seconds */
-    const char *field;       /* what an error calls a picture; one of several gets its number behind it */
+    const char *field;       /* how an error names a picture; one of several also gets its number */
 } job_request;
 
-/* Told once, on one of the service's threads, when it is over; then the job may be freed. */
+/* Called once, on one of the service's threads, when the job is over; then it may be freed. */
 typedef void (*job_done_fn)(void *user);
 
-/* What came of it. */
+/* The result. */
 typedef struct job_result {
     int status;              /* STATUS_OK, else the reason is in why */
     text why;
@@ -34,12 +34,12 @@ typedef struct job_result {
     int dim;
 } job_result;
 
-/* NULL when memory runs out. It counts as one that is not over until it is freed. */
+/* Returns NULL if memory runs out. The job counts as unfinished until it is freed. */
 job *job_create(service *s);
-/* On one of the service's threads, on which it works, too. `done` is called in any case, perhaps before this
-   returns. */
+/* Runs the job; call it on one of the service's threads, which takes part in the work. `done` is called in any case,
+   perhaps before this returns. */
 void job_run(job *j, const job_request *r, job_done_fn done, void *user);
-/* Nobody wants it any more: it is over soon. From any thread, at any time before job_free. */
+/* Cancels the job, which is then over soon. Call it from any thread, at any time before job_free. */
 void job_cancel(job *j);
 job_result *job_answer(job *j);
 void job_free(job *j);

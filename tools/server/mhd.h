@@ -1,5 +1,5 @@
-/* What the server and the review page have in common of libmicrohttpd: whether it is compiled in, the checks of a body
-   that a client announces, and responses. */
+/* The use of libmicrohttpd that the server and the review page share: whether it is compiled in, checks of an announced
+   body, and responses. */
 #ifndef REID_TOOLS_MHD_H
 #define REID_TOOLS_MHD_H
 
@@ -14,12 +14,12 @@
 #endif
 #endif
 
-/* 1 when libmicrohttpd is compiled in. */
+/* 1 if libmicrohttpd is compiled in. */
 int mhd_is_there(void);
 
 #ifdef HAVE_MICROHTTPD
 
-/* A header field of the request; NULL when it is missing. */
+/* A header field of the request; NULL if it is missing. */
 const char *mhd_header(struct MHD_Connection *c, const char *name);
 
 /* What the body of a request may be. */
@@ -33,7 +33,7 @@ typedef struct mhd_body {
    or the status with which to refuse the request, and why. */
 unsigned mhd_check_body(struct MHD_Connection *c, const mhd_body *allowed, size_t *bytes, text *why);
 
-/* A response that owns the text from now on; the text is empty afterwards. NULL when memory runs out. */
+/* A response that owns the text from now on; the text is empty afterwards. NULL if memory runs out. */
 struct MHD_Response *mhd_response(text *body);
 
 /* For MHD_OPTION_UNESCAPE_CALLBACK: paths are left as they were sent, because libmicrohttpd would end one at %00. */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINES = 2 }; /* the urgent ones, the others */
+enum { LINES = 2 }; /* urgent tasks, other tasks */
 
 struct pool {
     pthread_mutex_t lock;
@@ -19,7 +19,7 @@ struct pool {
     pthread_t thread[];
 };
 
-/* Waits for the next task; NULL when there will be no more. */
+/* Waits for the next task; NULL if there will be no more. */
 static pool_task *next_task(pool *p) {
     pool_task *task = NULL;
     pthread_mutex_lock(&p->lock);

@@ -19,7 +19,7 @@ static void single(text *t, const char *name, const char *type, const char *help
     text_printf(t, "%s %.17g\n", name, value);
 }
 
-/* --- of models ---------------------------------------------------------------------------------------------------- */
+/* --- models ------------------------------------------------------------------------------------------------------- */
 
 typedef struct measure {
     const char *name, *type, *help;
@@ -94,7 +94,7 @@ static void add_models(text *t, const service *s) {
     for (int i = 0; i < s->all.count; i++) add_histogram(t, s->model[i].name, &q[i]);
 }
 
-/* --- of the rest -------------------------------------------------------------------------------------------------- */
+/* --- the server --------------------------------------------------------------------------------------------------- */
 
 static void add_pictures(text *t, const service *s) {
     const service_counts *c = &s->counts;

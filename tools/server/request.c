@@ -87,7 +87,7 @@ static int digit_of(int c) {
     return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
-/* Decodes base64 with padding (RFC 4648) and appends it to out. Returns 0 when it is malformed. Other alphabets, line
+/* Decodes base64 with padding (RFC 4648) and appends it to out. Returns 0 if it is malformed. Other alphabets, line
    breaks and non-zero unused bits are not accepted. */
 static int base64_add(text *out, const char *s, size_t len) {
     if (len % 4) return 0;
@@ -159,7 +159,7 @@ static int flat_values(reading *p, size_t *found, int depth) {
     return !p->j.error[0];
 }
 
-/* Reads "data" into r->own. The pictures' addresses are set at the end, when it does not grow any more. */
+/* Reads "data" into r->own. The pictures' addresses are set at the end, when it no longer grows. */
 static int values_from_json(reading *p, const tensor *t, size_t wanted) {
     infer_request *r = p->r;
     const json whole = p->j;

@@ -1,4 +1,4 @@
-/* What the server and the worker share: models with their queues, a gallery, and threads that decode. */
+/* The part that the server and the worker share: models with their queues, a gallery, and decoding threads. */
 #ifndef REID_TOOLS_SERVICE_H
 #define REID_TOOLS_SERVICE_H
 
@@ -56,7 +56,7 @@ typedef struct service {
     double started;
 } service;
 
-/* Opens everything. Returns 0 after saying what is wrong; close it in any case. */
+/* Opens everything. Returns 0 after reporting an error; close it in any case. */
 int service_open(service *s, const service_request *r);
 /* No job may be running. */
 void service_close(service *s);
@@ -70,8 +70,8 @@ int service_stopping(const service *s);
 /* Returns 1 if the GPU has reported an error: everything after it may fail, too, until the process is restarted. */
 int service_lost(const service *s);
 void service_note_lost(service *s);
-/* After service_open has failed, and before service_close: 1 if it could succeed another time (no memory, a GPU that is
-   in use or broken), 0 if it could not (wrong weights, wrong options). */
+/* After service_open has failed, and before service_close: 1 if it may succeed later (out of memory, a GPU that is in
+   use or broken), 0 if it cannot (wrong weights, wrong options). */
 int service_may_open_later(const service *s);
 /* The number of unfinished jobs. */
 int service_jobs(const service *s);

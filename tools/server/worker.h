@@ -20,7 +20,7 @@ typedef struct worker_request {
     long long timeout_us; /* used for requests that give none; 0: none */
 } worker_request;
 
-/* Runs from the first frame to the last answer. Returns a status after saying what is wrong. */
+/* Runs from the first frame to the last answer. Returns a status after reporting an error. */
 int worker_run(const worker_request *r);
 
 #endif

@@ -1,6 +1,6 @@
 /* t_json_write.c: the JSON writer: every kind of value to the byte, layouts, escapes, numbers that read back; the
-   reader finds in a text what was written; a text that cannot grow says so, whichever allocation fails; mistakes in
-   the order of calls end the program.
+   reader reads back what was written; a text that cannot grow fails, whichever allocation fails; calls in a wrong order
+   end the program.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. -Itools tests/tools/base/t_json_write.c tools/base/json_write.c tools/base/json.c
       tools/base/text.c -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc -o build/t_json_write -lcmocka -lm */
@@ -180,9 +180,9 @@ static void test_depth(void **state) {
     text_free(&t);
 }
 
-/* --- what the reader makes of it ---------------------------------------------------------------------------------- */
+/* --- reading back ------------------------------------------------------------------------------------------------- */
 
-/* Every byte, in strings and in keys: including bytes that are not UTF-8. */
+/* Every byte, in strings and in keys, including bytes that are not UTF-8. */
 static void test_strings_read_back(void **state) {
     text t = TEXT_INIT, key = TEXT_INIT, value = TEXT_INIT;
     char all[256];
@@ -239,7 +239,7 @@ static void test_numbers_read_back(void **state) {
     json_put_exact(&w, NULL, 0.5);
     text_putc(&t, ' ');
     json_put_exact(&w, NULL, 0.1);
-    assert_string_equal(t.s, "0.5 0.1"); /* no longer than that */
+    assert_string_equal(t.s, "0.5 0.1"); /* the shortest digits */
     text_free(&t);
 }
 
@@ -254,7 +254,7 @@ static void test_no_memory(void **state) {
     text_free(&t);
 }
 
-/* If a separately written part could not grow, the whole fails. */
+/* If a separately written part could not grow, the whole text fails. */
 static void test_inside_without_memory(void **state) {
     text t = TEXT_INIT, items = TEXT_INIT;
     json_writer w = json_write(&t);

@@ -1,4 +1,4 @@
-/* t_text.c: what a file's name or contents can do to a terminal, a JSON reader and a spreadsheet: nothing.
+/* t_text.c: the name or contents of a file cannot harm a terminal, a JSON reader or a spreadsheet.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. -Itools tests/tools/base/t_text.c tools/base/text.c tools/base/say.c
       tools/base/memory.c tools/base/clock.c tools/base/csv.c -o build/t_text -lcmocka */

@@ -142,7 +142,7 @@ bad_labels() { # PATTERN TEXT
 bad_labels 'bad.csv: line 1: the header lacks "identity"' 'path,who\na,b\n'
 bad_labels 'bad.csv: line 1: the file is empty' ''
 bad_labels 'line 1: the header names path twice' 'path,identity,path\n'
-bad_labels 'line 3: 1 fields where the header has 2' 'path,identity\nann/1.png,a\nbob\n'
+bad_labels 'line 3: 1 field, but the header has 2' 'path,identity\nann/1.png,a\nbob\n'
 bad_labels 'line 2: the identity is empty' 'path,identity\nann/1.png,\n'
 bad_labels 'line 2: role "boss" is not query, gallery or both' 'path,identity,role\nann/1.png,a,boss\n'
 bad_labels 'no images to evaluate' 'path,identity\n'

@@ -29,7 +29,7 @@ picture near.png 60 50 77
 g 0 create a.gallery $one
 silent
 g 2 create a.gallery $one
-says 'a.gallery: exists already'
+says 'a.gallery: already exists'
 g 0 list a.gallery
 silent
 g 0 add a.gallery $one gal

@@ -49,7 +49,7 @@ order_is 'new\nline.png' one.png
 list 'one.png\n' 'tree/B - a.png' 1
 order_is tree/B/1.png one.png
 list 'one.png\n' '- -' 2
-says 'can be given once'
+says 'can only be given once'
 list 'one.png\0' '-' 2
 says 'zero byte'
 list '' '-' 2
@@ -81,7 +81,7 @@ says 'cut.png: the PNG file ends early'
 says 'page.jpg: an HTML page'
 says 'pointer.png: a Git-LFS pointer'
 says 'new.webp: a WebP image'
-says 'huge.ppm: 70000 x 70000 pixels are over the limit'
+says 'huge.ppm: 70000 x 70000 pixels exceed the limit'
 says 'zero.ppm: '
 says 'pipe.png: is not a regular file'
 says 'flipped.png: damaged PNG'
@@ -91,9 +91,9 @@ says 'folder.png: no images in this folder'
 says 'nothing-here: no images in this folder'
 says '14 of 15 inputs failed'
 embed 2 nothing-here
-says 'all 1 inputs failed'
+says 'the only input failed'
 embed 2 --max-pixels 1199 one.png -o none.jsonl
-says 'over the limit of 1199'
+says '40 x 30 pixels exceed the limit of 1199'
 printf 'evil\033[31m.png' >name
 embed 2 "$(cat name)"
 check "control characters are escaped" grep -q 'evil\\x1b\[31m.png: cannot open' "$err"

@@ -39,7 +39,7 @@ run 0 embed $one $small --precision int8 --ranges s.safetensors --isa avx2 --bat
 same e.npy f.npy
 run 0 embed $one $small --precision int8 --ranges s.safetensors --device cpu --stats --json crops -o g.npy
 prints '"saturated": [1-9][0-9]*, "recomputed": [1-9]'
-says 'images left INT8.s ranges; they were computed again in FP32'
+says 'images exceeded INT8.s ranges; they were recomputed in FP32'
 says '"int8": {"pictures": [0-9]*, "saturated": [1-9]'
 run 0 embed $one $small --precision int8 --ranges s.safetensors --no-fallback --json crops -o h.npy
 prints '"saturated": [1-9][0-9]*, "recomputed": 0}'

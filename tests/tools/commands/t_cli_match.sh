@@ -105,7 +105,7 @@ refuse $two --gallery g.npy ann.png
 says 'made with 1 model, but -m gives 2'
 run 0 embed $one --raw gal -o raw.npy
 refuse $one --gallery raw.npy ann.png
-says 'has raw embeddings'
+says 'contains raw embeddings'
 copy() { rm -f c.*; cp g.npy c.npy; cp g.ids.txt c.ids.txt; cp g.meta.json c.meta.json; }
 copy; rm c.meta.json
 refuse $one --gallery c.npy ann.png
@@ -121,7 +121,7 @@ refuse $one --gallery c.npy ann.png
 says 'c.ids.txt: the last line does not end in a newline'
 copy; head -c 5000 g.npy >c.npy
 refuse $one --gallery c.npy ann.png
-says 'c.npy: holds 4872 bytes of data where its header says 6 x 1280 floats'
+says 'c.npy: holds 4872 bytes of data, but its header says 6 x 1280 floats'
 copy; printf '\300\177' | dd of=c.npy bs=1 seek=202 conv=notrunc 2>/dev/null
 refuse $one --gallery c.npy ann.png
 says 'row 0 has length .* instead of 1: the file is damaged'

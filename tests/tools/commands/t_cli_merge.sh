@@ -94,7 +94,7 @@ silent
 says 'all 2 inputs failed; nothing was written'
 absent failed.npy failed.meta.json failed.ids.txt
 embed 2 none --shard 1/2
-says 'all 1 inputs failed'
+says 'the only input failed'
 
 # Shards that do not belong together.
 refused() { # PATTERN ARGUMENT...: nothing is written
@@ -112,11 +112,11 @@ good='s.1.npy s.2.npy s.3.npy'
 refused 'no SHARD' -o out.npy
 refused "give the output's name" $good
 refused 'unknown option --resume' $good -o out.npy --resume
-refused 's.1.npy: its name must end like that of out.txt' $good -o out.txt
-refused 's.1.npy: its name must end like that of out.csv' $good -o out.csv
+refused 's.1.npy: its name must have the same extension as out.txt' $good -o out.txt
+refused 's.1.npy: its name must have the same extension as out.csv' $good -o out.csv
 refused 's.3.npy is both input and output' $good -o s.3.npy
-refused 'shard 2/3 is missing, 2 of 3 are here' s.1.npy s.3.npy -o out.npy --json
-refused 's.2.npy: is shard 2/3, and so is s.2.npy' $good s.2.npy -o out.npy
+refused 'shard 2/3 is missing; 2 of 3 given' s.1.npy s.3.npy -o out.npy --json
+refused 's.2.npy: is shard 2/3, and so is s.2.npy; give each shard once' $good s.2.npy -o out.npy
 refused 'lost.meta.json: cannot open' $good lost.npy -o out.npy
 embed 0 in/ann -o whole.npy
 refused 'whole.meta.json: was not written by a run with --shard' whole.npy -o out.npy
@@ -124,19 +124,19 @@ other() { # PATTERN ARGUMENT...: shard 2 was made with other arguments
     pattern=$1
     shift
     run 0 embed -m w.safetensors --shard 2/3 -o other.npy "$@"
-    refused "other.npy: has $pattern than s.1.npy, so they are no shards of one run" s.1.npy other.npy s.3.npy \
+    refused "other.npy: has $pattern than s.1.npy, so they are not shards of one run" s.1.npy other.npy s.3.npy \
         -o out.npy
 }
-other 'another fingerprint' --size 96x64 in/ann
-other 'another fingerprint' --size 64x64 in/ann --flip
-other 'another number of models' --size 64x64 -m w2.safetensors --size 64x64 in/ann
-other 'other options' --size 64x64 in/ann --strict
-other 'another number of shards' --size 64x64 in/ann --shard 2/4
+other 'a different fingerprint' --size 96x64 in/ann
+other 'a different fingerprint' --size 64x64 in/ann --flip
+other 'a different number of models' --size 64x64 -m w2.safetensors --size 64x64 in/ann
+other 'different options' --size 64x64 in/ann --strict
+other 'a different number of shards' --size 64x64 in/ann --shard 2/4
 cp -r in/ann more
-other 'another list of inputs' --size 64x64 more
+other 'a different list of inputs' --size 64x64 more
 mv more/1.png more/1b.png
 picture in/ann/4.png 30 30 4
-other 'another list of inputs' --size 64x64 in/ann
+other 'a different list of inputs' --size 64x64 in/ann
 rm in/ann/4.png
 
 # Files that were changed, or written by another program.
@@ -147,8 +147,8 @@ changed() { # PATTERN FILE SED_SCRIPT: in place of shard 2
     check "the script changes other$2" [ "$(cmp -s other$2 s.2$2; echo $?)" = 1 ]
     refused "$1" s.1.npy other.npy s.3.npy -o out.npy
 }
-changed 'other.meta.json: line 2: reid 9.9.9 wrote it, and this is' .meta.json 's/"reid": "[0-9.]*"/"reid": "9.9.9"/'
-changed 'line 2: only format version 1' .meta.json 's/"format_version": 1/"format_version": 2/'
+changed 'other.meta.json: line 2: written by reid 9.9.9, but this is' .meta.json 's/"reid": "[0-9.]*"/"reid": "9.9.9"/'
+changed 'line 2: unknown format version' .meta.json 's/"format_version": 1/"format_version": 2/'
 changed 'not the metadata of embeddings' .meta.json 's/reid-embeddings/else/'
 changed 'does not say which list it is a shard of' .meta.json '/"list"/d'
 changed 'expected a hash' .meta.json 's/"hash": "....\(.*\)"/"hash": "zzzz\1"/'
@@ -160,10 +160,10 @@ changed 'expected a shard I/N' .meta.json 's|"shard": "2/3"|"shard": "4/3"|'
 changed 'expected a whole number' .meta.json 's/"rows": 1/"rows": 1.5/'
 changed 'contradicts itself: 2 rows' .meta.json 's/"rows": 1/"rows": 2/'
 changed 'contradicts itself: .* models of 1280 floats' .meta.json 's/"rows": 1, "dim": 1280/"rows": 1, "dim": 1281/'
-changed 'speaks of 1 inputs, but shard 2/3 of 30 has 10' .meta.json 's/"list": {"inputs": 3/"list": {"inputs": 30/'
+changed 'lists 1 input, but shard 2/3 of 30 inputs has 10' .meta.json 's/"list": {"inputs": 3/"list": {"inputs": 30/'
 changed 'line [0-9]*: a string is expected' .meta.json 's/"failures"/1/'
-changed 'has another precision than' .meta.json 's/"precision": "fp32"/"precision": "bf16"/'
-changed 'other.npy: other.ids.txt has 2 lines, not one for each of 1 rows' .ids.txt 's/$/\n/'
+changed 'has a different precision than' .meta.json 's/"precision": "fp32"/"precision": "bf16"/'
+changed 'other.npy: other.ids.txt has 2 lines; expected one for each of 1 rows' .ids.txt 's/$/\n/'
 changed 'other.npy: is not a .npy file' .npy 's/NUMPY/NUMPI/'
 changed 'other.npy: holds 2 x 1280 floats' .npy 's/(1, 1280)/(2, 1280)/'
 head -c 3000 s.2.npy >other.npy

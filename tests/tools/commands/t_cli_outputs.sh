@@ -207,7 +207,7 @@ for kind in TERM KILL; do
         check "SIG$kind: a failed start keeps the work ($wrong)" [ $? = 2 -a -s sig.npy.part.log ]
     done
     run 1 $slow --resume -o sig.npy -v
-    says 'of 31 inputs were already done'
+    says 'of 31 inputs already done'
     same sig.npy whole.npy
     same sig.ids.txt whole.ids.txt
     check "SIG$kind: failures are remembered" grep -q 'many/5x.png.*the file is empty' sig.meta.json

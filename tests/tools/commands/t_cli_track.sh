@@ -197,7 +197,7 @@ json 'the other one is there' lost/tracks.json "v['complete'] and d['videos'][1]
 printf '#!/bin/sh\nffmpeg "$@"\nkill -9 $$\n' >killed
 chmod +x killed
 track 1 killed.out film.mp4 --detections film.txt --ffmpeg ./killed
-says 'film.mp4: ffmpeg was ended by signal 9; 60 frames were read'
+says 'film.mp4: ffmpeg was killed by signal 9; 60 frames were read'
 
 : >empty.txt
 track 0 nothing film.mp4 --detections empty.txt
@@ -227,7 +227,7 @@ refused 'empty.csv: the file is empty' film.mp4 --detections empty.csv
 refused 'nowhere.txt: .*No such file' film.mp4 --detections nowhere.txt
 refused 'no video could be read' nowhere.mp4 --detections film.txt
 refused 'film.mp4 and ./film.mp4: both would be called film' film.mp4 ./film.mp4 --detections film.csv
-refused 'does not say which video it is about, and several' film.mp4 other.webm --detections film.txt
+refused 'does not name its video, and several' film.mp4 other.webm --detections film.txt
 refused 'film.csv: it is about film.mp4, not about other.webm' other.webm --detections film.csv
 sed '$s/^[0-9]*/61/' film.txt >long.txt
 refused 'film.mp4: it has 60 frames, but there are detections of frame 60 (from 0)' film.mp4 --detections long.txt
@@ -237,8 +237,8 @@ echo '1,-1,170,5,20,20,1,-1,-1,-1' >outside.txt
 refused 'frame 0: the box x 169, y 4, width 20, height 20 has no pixel of the 160 x 120 frame' film.mp4 \
     --detections outside.txt
 refused 'cuts: line 1: "x" is not a frame' film.mp4 --detections film.txt --cuts "$(echo x >bad.cuts && echo bad.cuts)"
-refused 'it has no video stream 1: it has 1, from 0' film.mp4 --detections film.txt --stream 1
-refused 'a frame has 160 x 120 pixels, which is more than --max-pixels 100' film.mp4 --detections film.txt \
+refused 'it has no video stream 1; it has 1, numbered from 0' film.mp4 --detections film.txt --stream 1
+refused 'a frame has 160 x 120 pixels, more than --max-pixels 100' film.mp4 --detections film.txt \
     --max-pixels 100
 refused '--first-frame takes 0|1' film.mp4 --detections film.txt --first-frame 2
 refused 'apart takes SECONDS' film.mp4 --detections film.txt --apart x
@@ -267,6 +267,6 @@ check "ended by the signal" [ $? = 143 ]
 absent no
 check "nothing left over" [ -z "$(find . -name '*.part*')" ]
 track 2 no film.mp4 --detections film.txt --ffmpeg ./hang --frame-timeout 1
-says 'film.mp4: no frame came from ffmpeg for 1 seconds'
+says 'film.mp4: ffmpeg sent no frame for 1 seconds'
 no_leftovers
 finish

@@ -1,6 +1,6 @@
-/* t_output_faults.c: the files of reid embed: whichever system call fails or kills the program, --resume then completes
-   them, to the same bytes; without --resume, a failure leaves nothing. Temporary files are never somebody else's, and
-   the mode of a file that is replaced stays.
+/* t_output_faults.c: the files of reid embed: whichever system call fails, or wherever the program is killed, --resume
+   then completes them to the same bytes; without --resume, a failure leaves nothing. Files of other users are never
+   used as temporary files, and a replaced file keeps its mode.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. -Itools tests/tools/embedding/t_output_faults.c tools/embedding/output.c
       tools/embedding/output_meta.c tools/base/random.c tools/base/files.c tools/embedding/npy.c tools/base/text.c
@@ -33,7 +33,7 @@ static const char *const NAMES[3] = {"x.npy", "x.jsonl", "x.csv"};
 
 typedef struct job {
     const char *name;
-    int resume, flip, complete; /* complete: all rows must exist, and none is computed again */
+    int resume, flip, complete; /* complete: all rows must exist, and none may be computed again */
 } job;
 
 static void set_up(void) {
@@ -165,10 +165,10 @@ static void one(const job *first, fault_kind kind, int at, int error, const fold
     if (error == EINTR && status != 0) fail_msg("%s: was given up", what);
     if (status != 0 && status != 2 && status != -1) fail_msg("%s: status %d", what, status);
     forget(&f);
-    int failed = status == 2; /* which has removed the old file, so that the next one is new */
+    int failed = status == 2; /* a failure has removed the old file, so the next one is new */
     again.complete = status == -1 && log_is_complete(first->name);
     status = fault_run(FAULT_NONE, 0, 0, embed, &again, &calls);
-    if (status == 3) fail_msg("%s: --resume computes again what is there", what);
+    if (status == 3) fail_msg("%s: --resume computes existing rows again", what);
     if (status != 0) fail_msg("%s: --resume refuses", what);
     f = look();
     if (!same(&f, wanted, !failed)) fail_msg("%s: other files after --resume", what);
@@ -190,7 +190,7 @@ static void all_ways(const char *name, int resume, int old) {
     assert_int_equal(wanted.leftovers, 0);
     for (int at = 1; at <= calls; at++) {
         for (int kind = 0; kind < 5; kind++) {
-            if (kind == 4 && at < calls) continue; /* after a call is before the next */
+            if (kind == 4 && at < calls) continue; /* after one call is before the next */
             snprintf(what, sizeof what, "%s%s%s, call %d of %d, %s", name, resume ? " --resume" : "",
                      old ? " over an old one" : "", at, calls,
                      kind < 3 ? strerror(errors[kind]) : kind == 3 ? "killed before" : "killed after");
@@ -314,7 +314,7 @@ static void test_modes(void **state) {
         assert_int_equal(mode_of("x.meta.json"), 0666 & ~masks[i]);
         assert_int_equal(chmod("x.npy", modes[i]), 0);
         if (geteuid() == 0) assert_int_equal(chown("x.npy", 12345, 23456), 0);
-        for (int at = 1; at < calls; at += 3) { /* meanwhile, nobody else reads what is being written */
+        for (int at = 1; at < calls; at += 3) { /* while it is written, no other user can read it */
             fault_run(FAULT_AFTER, at, 0, embed, &j, &ignored);
             if (access("x.npy.part", F_OK) == 0 && mode_of("x.npy.part") & 077)
                 assert_int_equal(mode_of("x.npy.part"), modes[i]);

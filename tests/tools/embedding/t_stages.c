@@ -1,4 +1,4 @@
-/* t_stages.c: what --stats calls the bottleneck of a stream and what it advises, for numbers that have each of them.
+/* t_stages.c: the bottleneck and the advice of --stats, for times that lead to each of them.
 
    cc -std=c99 -D_GNU_SOURCE -O1 -I. -Itools tests/tools/embedding/t_stages.c tools/embedding/stream_stats.c
       tools/embedding/stages.c tools/pictures/turbojpeg.c tools/pictures/decoder_memory.c tools/pictures/jpeg.c
@@ -19,19 +19,20 @@ static const struct {
     int on_gpu, by_fp32;
     const char *last_name, *bottleneck, *advice;
 } CASES[] = {
-    {2, 8, 9, 3, 2, 8, 1, 1, 0, 0, "write", "read", "more --decoders read more files at a time; faster storage"},
+    {2, 8, 9, 3, 2, 8, 1, 1, 0, 0, "write", "read", "more --decoders, which read more files at a time; faster storage"},
     {4, 8, 9, 3, 2, 8, 1, 1, 0, 0, "write", "read", "faster storage"},
     {2, 8, 3, 9, 2, 8, 1, 1, 0, 0, "write", "decode",
-     "libturbojpeg (Debian: libturbojpeg0) decodes JPEG in half the time"},
+     "libturbojpeg (Debian: libturbojpeg0), which decodes JPEG in half the time"},
     {2, 8, 3, 2, 9, 8, 1, 1, 0, 0, "write", "resize", "more --decoders"},
     {8, 8, 3, 2, 9, 8, 1, 1, 0, 0, "write", "resize",
-     "smaller images or more CPUs; --shard divides the inputs among machines"},
-    {2, 8, 3, 2, 9, 1, 8, 1, 1, 0, "write", "compute", "a larger --batch; --shard divides the inputs among GPUs"},
+     "smaller images or more CPUs; --shard, which divides the inputs among machines"},
+    {2, 8, 3, 2, 9, 1, 8, 1, 1, 0, "write", "compute",
+     "a larger --batch; --shard, which divides the inputs among GPUs"},
     {2, 4, 3, 2, 9, 1, 8, 1, 0, 1, "write", "compute", "more --threads"},
     {2, 8, 3, 2, 9, 1, 8, 1, 0, 1, "write", "compute",
-     "a GPU, --precision bf16 or int8 where the CPU has them; --shard divides the inputs"},
+     "a GPU, --precision bf16 or int8 if the CPU has them; --shard, which divides the inputs"},
     {2, 8, 3, 2, 9, 1, 8, 1, 0, 0, "write", "compute",
-     "a GPU or more CPUs; --shard divides the inputs among machines"},
+     "a GPU or more CPUs; --shard, which divides the inputs among machines"},
     {2, 8, 3, 2, 9, 1, 2, 7, 0, 0, "write", "write", "a .npy file instead of text; faster storage"},
     {2, 8, 3, 2, 9, 1, 2, 7, 0, 0, "search", "search", "a smaller gallery, or more --threads"},
 };

@@ -141,7 +141,7 @@ sql own 'CREATE EXTENSION vector'
 g 0 create "$(url_of owner own)" --like few.npy
 g 0 add "$(url_of owner own)" few.npy
 g 2 create "$(url_of owner own)" --like few.npy
-says 'exists already$'
+says 'already exists$'
 
 # --- texts ------------------------------------------------------------------------------------------------------------
 # A database keeps every text that a file can hold, except those that are not UTF-8, which are refused by name.
@@ -295,7 +295,7 @@ hold "SELECT reid.add_model(repeat('ab', 16), 'n', 'p', 'fp32', 8, 'fp32');
     UPDATE reid.gallery SET embedder = (SELECT max(embedder_id) FROM reid.embedder)"
 g 2 add "$url" more.npy
 wait $holder
-says "the gallery has been switched to other models meanwhile; \
+says "the gallery has been switched to other models in the meantime; \
 the gallery is unchanged except for 0 templates added before\$"
 
 # After a temporary conflict the transaction is repeated; a lasting one is reported.

@@ -100,7 +100,7 @@ says 'by_other.gallery: its JPEG images were decoded by another one, those of .*
 check "of both" [ "$(decoders "$url")" = '"another one, stb_image"' ]
 sql by_one "UPDATE reid.model SET jpeg = '{}'" # a gallery that was filled by rows without such names
 g 0 push by_other.gallery "$url"
-prints '^pushed 0; 1 were already there'
+prints '^pushed 0; already there: 1'
 check "equal templates have the file's" [ "$(decoders "$url")" = '"another one"' ]
 
 # kill -9 of the push at some transaction: whole transactions are stored, and pushing again stores the others.

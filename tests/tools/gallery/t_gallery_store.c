@@ -204,7 +204,7 @@ static void test_refused_arguments(void **state) {
     (void)state;
     fresh(1);
     assert_int_equal(store_create(path, &meta, why), 0);
-    assert_says_all(why, "exists already");
+    assert_says_all(why, "already exists");
     meta.dim = 5;
     assert_int_equal(store_create("/nowhere/x", &meta, why), 0);
     assert_says(why, "1 or 2 models");

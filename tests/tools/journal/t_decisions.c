@@ -105,7 +105,7 @@ static const struct {
     {"{\"seq\": 1, \"crops\": [\"a\", \"b\"], " REST, "line 1: \"what\" is missing"},
     {"{\"seq\": 1, \"what\": \"Same\", \"crops\": [\"a\", \"b\"], " REST,
      "line 1: \"what\": must be same, different, not a crop, name or undo"},
-    {"{\"seq\": 1, \"what\": 1, \"crops\": [\"a\", \"b\"], " REST, "line 1: \"what\": a string is expected here"},
+    {"{\"seq\": 1, \"what\": 1, \"crops\": [\"a\", \"b\"], " REST, "line 1: \"what\": expected a string"},
     {"{\"seq\": 1, \"what\": \"same\", " REST, "line 1: \"crops\" is missing"},
     {"{\"seq\": 1, \"what\": \"same\", \"crops\": [\"a\"], " REST,
      "line 1: \"crops\": \"same\" needs at least 2, but there is 1"},
@@ -113,7 +113,7 @@ static const struct {
      "line 1: \"crops\": \"not a crop\" needs at least 1, but there are 0"},
     {"{\"seq\": 1, \"what\": \"same\", \"crops\": [\"a\", \"a\"], " REST, "line 1: \"crops\": an id is given twice"},
     {"{\"seq\": 1, \"what\": \"same\", \"crops\": [\"a\", \"\"], " REST, "line 1: \"crops\": an id is empty"},
-    {"{\"seq\": 1, \"what\": \"same\", \"crops\": [\"a\", 2], " REST, "line 1: \"crops\": a string is expected here"},
+    {"{\"seq\": 1, \"what\": \"same\", \"crops\": [\"a\", 2], " REST, "line 1: \"crops\": expected a string"},
     {"{\"seq\": 1, \"what\": \"same\", \"crops\": \"a\", " REST,
      "line 1: \"crops\": expected an array [ … ]"},
     {"{\"seq\": 1, \"name\": \"x\", " SAME, "line 1: \"name\" is not allowed for \"same\""},
@@ -143,7 +143,7 @@ static const struct {
      "\"models\": [\"0123\"]", "line 1: \"models\": expected a fingerprint of 32 hexadecimal digits"},
     {"{\"seq\": 1, \"what\": \"not a crop\", \"crops\": [\"a\"], \"by\": \"x\", \"when\": \"2026-05-31T00:00Z\", "
      "\"models\": [\"" PRINT "\", \"" PRINT "\", \"" PRINT "\"]", "line 1: \"models\": more than two models"},
-    {"{\"seq\": 1, {}, " SAME, "line 1: a string is expected here"},
+    {"{\"seq\": 1, {}, " SAME, "line 1: expected a string"},
     {"{\"seq\": 1 " SAME, "line 1: expected a comma"},
     {"{\"seq\": 1}, " SAME, "line 1: text after the end of the value"},
 };
@@ -308,7 +308,7 @@ static const struct {
      "a contradiction: \"a\" and \"c\" are different " SAID "2), but also the same: \"a\" = \"b\" " SAID
      "1), \"b\" = \"d\" " SAID "4), \"d\" = \"c\" " SAID "3)"},
     {"name a Bob,name c Cid,same a b,same b c", "a=b a:Bob c:Cid ",
-     "a contradiction: \"a\" is called \"Bob\" " SAID "1) and \"c\" is called \"Cid\" " SAID
+     "a contradiction: \"a\" is named \"Bob\" " SAID "1) and \"c\" is named \"Cid\" " SAID
      "2), but they are the same: \"a\" = \"b\" " SAID "3), \"b\" = \"c\" " SAID "4)"},
     {"same a a", "", "\"crops\": an id is given twice"},
     {"undo 1", "", "\"undoes\": 1 is not an earlier line"},
@@ -375,7 +375,7 @@ static void test_contradicting_file(void **state) {
     put_lines(&file);
     if (!decisions_open(&d, path, 1, &why)) fail_msg("%s", why.s);
     told(&d, holds);
-    assert_says_all(holds, "a contradiction: \"a\" is called \"Bob\" " SAID "2) and \"b\" is called \"Cid\" " SAID
+    assert_says_all(holds, "a contradiction: \"a\" is named \"Bob\" " SAID "2) and \"b\" is named \"Cid\" " SAID
                            "3), but they are the same: \"a\" = \"b\" " SAID "1)");
     assert_int_equal(say(&d, "same c d", &why), -1);
     assert_int_equal(say(&d, "undo 3", &why), 1);
@@ -468,7 +468,7 @@ static void test_files(void **state) {
     assert_int_equal(rename(other, path), 0);
     assert_int_equal(say(&d, "same b c", &why), 1);
     assert_int_equal(chmod(path, 0666), 0);
-    cannot_open(0, "can be written by everybody: chmod o-w");
+    cannot_open(0, "is writable by everybody: chmod o-w");
     assert_int_equal(chmod(path, 0644), 0);
     assert_int_equal(truncate(path, 10), 0);
     assert_int_equal(say(&d, "same c d", &why), 0);

@@ -13,12 +13,12 @@ import sys
 import numpy as np
 from PIL import Image, ImageOps
 
-PIXELS_RGB, PIXELS_CMYK, PROGRESSIVE = 0, 11, 16384  # of libturbojpeg
+PIXELS_RGB, PIXELS_CMYK, PROGRESSIVE = 0, 11, 16384  # constants of libturbojpeg
 SAMPLINGS = {"444": 0, "422": 1, "420": 2, "440": 4, "411": 5}
 
 
 def drawn(rng, width, height, channels):
-    """Waves of a few pixels to a few hundred, and some noise: chroma that subsampling has something to do with."""
+    """Waves of a few to a few hundred pixels, and some noise, so that subsampling changes the chroma."""
     y, x = np.mgrid[0:height, 0:width].astype(float)
     waves = [np.sin(x * rng.uniform(-1, 1) + y * rng.uniform(-1, 1) + rng.uniform(0, 6)) for _ in range(channels)]
     pixels = 128 + 110 * np.stack(waves, -1) + rng.normal(0, 12, (height, width, channels))
@@ -90,7 +90,7 @@ def make(folder, count, library=None):
 
 
 def check(folder, by_stb=False):
-    """With stb_image, most files differ by some levels: that this is seen shows that the comparison looks."""
+    """With stb_image, most files differ by some levels, which shows that the comparison works."""
     wrong, names = [], sorted(name for name in os.listdir(folder) if name.endswith(".jpg"))
     for name in names:
         path = os.path.join(folder, name)
@@ -110,7 +110,7 @@ def check(folder, by_stb=False):
 
 
 def damage(folder, other):
-    """Of each file: cut off anywhere, bytes in front of the end, and five times with one byte flipped."""
+    """For each file: truncated somewhere, with bytes before the end, and five times with one byte flipped."""
     rng = np.random.default_rng(2)
     for name in sorted(name for name in os.listdir(folder) if name.endswith(".jpg"))[:60]:
         with open(os.path.join(folder, name), "rb") as f:

@@ -1,5 +1,5 @@
-/* jpeg_pixels.c: what the command makes of images, for tests. jpeg_pixels auto|stb|turbo FILE...: prints the
-   decoder's name, then for each FILE its size and writes FILE.rgb, or prints the reason why it is refused. Compiled by
+/* jpeg_pixels.c: decodes images like the command, for tests. jpeg_pixels auto|stb|turbo FILE... prints the decoder's
+   name; then for each FILE it prints the size and writes FILE.rgb, or prints why the file is refused. Compiled by
    tests/tools/pictures/t_turbojpeg.sh. */
 #include "base/choices.h"
 #include "pictures/picture.h"

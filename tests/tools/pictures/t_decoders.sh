@@ -1,6 +1,6 @@
 #!/bin/sh
-# t_decoders.sh: of stb_image, only the decoders of four formats are in the command; the table of its CVEs in
-# tools/pictures/README.md names tests that exist.
+# t_decoders.sh: the command contains stb_image's decoders of only four formats; the tests that the table of CVEs in
+# tools/pictures/README.md names exist.
 #     sh tests/tools/pictures/t_decoders.sh
 set -u
 cd "$(dirname "$0")/../../.." || exit 1
@@ -14,7 +14,7 @@ ok() { # ok WHAT CONDITION...
 }
 no() { ! "$@"; }
 
-# Everything that stb_image defines, also what is static and called from nowhere: the preprocessed text.
+# The preprocessed text shows everything that stb_image defines, including static functions that are never called.
 cc -std=c99 -D_GNU_SOURCE -Itools -E tools/pictures/stb_image_impl.c > "$dir/text" || exit 1
 for format in gif hdr pic psd pnm; do
     ok "no $format decoder" no grep -Eq "stbi__${format}_(load|info|test)\(stbi__context \*s[^)]*\)\$" "$dir/text"
@@ -22,7 +22,7 @@ done
 for format in jpeg png bmp tga; do
     ok "a $format decoder" grep -Eq "stbi__${format}_load\(stbi__context \*s" "$dir/text"
 done
-ok "nobody flips" no grep -rqE 'stbi_set_flip|flip_vertically' tools --include='*.c' --include='*.h'
+ok "no image is flipped" no grep -rqE 'stbi_set_flip|flip_vertically' tools --include='*.c' --include='*.h'
 ok "sums wrap" sh -c "make -n -B build/pictures/stb_image_impl.o | grep -q -e '-fwrapv.*stb_image_impl'"
 printf '#include "pictures/stb_image_config.h"\n' > "$dir/v.c"
 header=$(cc -M -Itools "$dir/v.c" | tr ' ' '\n' | grep 'stb_image\.h$')

@@ -1,5 +1,5 @@
-/* t_detections.c: detections for videos in every format that is read: the boxes that come out, whose they are, and the
-   message for everything that is not as it should be.
+/* t_detections.c: detections for videos in every supported format: boxes, their owners, and the message for each kind
+   of invalid file.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. -Itools tests/tools/pictures/t_detections.c tools/pictures/detections.c
       tools/pictures/detection_list.c tools/pictures/detections_text.c tools/pictures/detections_json.c
@@ -18,7 +18,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-/* In a block of its own size, so that a sanitizer sees a byte read beyond it. */
+/* Reads a text in a block of its exact size, so that a sanitizer reports a read beyond it. */
 static int read_text(detections *d, const detections_request *r, const char *file, text *why) {
     text t = {malloc(strlen(file) + 1), strlen(file), strlen(file) + 1};
     memcpy(t.s, file, t.len + 1);
@@ -30,7 +30,7 @@ static int read_text(detections *d, const detections_request *r, const char *fil
 static const detections_request usual = {.path = "file", .video = "films/v.mp4", .only = 1, .first = -1,
                                          .min_conf = NAN};
 
-/* "frame x y w h score category" of each, with a ; behind it. */
+/* Writes "frame x y w h score category;" for each detection. */
 static void show(const detections *d, char *out, size_t size) {
     size_t n = 0;
     out[0] = 0;
@@ -120,7 +120,7 @@ static void test_requests(void **state) {
     r.first = 0, gives(&r, "5,-1,2,2,1,1,1,-1,-1,-1\n", "5 1 1 1 1 1 1;");
 }
 
-/* What the file says about the video. */
+/* The facts in a file about the video. */
 static void test_facts(void **state) {
     detections d;
     text why = TEXT_INIT;
@@ -147,67 +147,67 @@ static const struct {
 } refusals[] = {
     {"", "the file is empty"},
     {" \n\t", "the file is empty"},
-    {"1,-1,11,21,30,40,0.5\n", "line 1: 7 columns, not the 10 of MOT text: frame,id,x,y,w,h,score,x,y,z"},
-    {"1,-1,1,1,2,2,1,-1,-1,-1\n1,-1,1,1,2,2,1,-1,-1,-1,5\n", "line 2: 11 columns, not the 10"},
+    {"1,-1,11,21,30,40,0.5\n", "line 1: 7 columns; expected the 10 of MOT text: frame,id,x,y,w,h,score,x,y,z"},
+    {"1,-1,1,1,2,2,1,-1,-1,-1\n1,-1,1,1,2,2,1,-1,-1,-1,5\n", "line 2: 11 columns; expected the 10"},
     {"1,-1,1,1,2,x,1,-1,-1,-1\n", "line 1: \"x\" is not a number"},
     {"1,-1,1,1,2,,1,-1,-1,-1\n", "line 1: \"\" is not a number"},
     {"1,-1,nan,1,2,2,1,-1,-1,-1\n", "line 1: \"nan\" is not a number"},
     {"1,-1,1e10,1,2,2,1,-1,-1,-1\n", "line 1: 1e+10 is not a coordinate"},
-    {"0,-1,1,1,2,2,1,-1,-1,-1\n", "line 1: frame 0, but the first one is 1; if it is 0 here, say so with "
+    {"0,-1,1,1,2,2,1,-1,-1,-1\n", "line 1: frame 0 is below the first frame, 1; if frames are counted from 0, give "
                                   "--first-frame 0"},
     {"-3,-1,1,1,2,2,1,-1,-1,-1\n", "line 1: -3 is not a frame number"},
     {"1.5,-1,1,1,2,2,1,-1,-1,-1\n", "line 1: 1.5 is not a frame number"},
     {"4e9,-1,1,1,2,2,1,-1,-1,-1\n", "line 1: 4e+09 is not a frame number"},
-    {"1,-1,1,1,2,2,67.5,-1,-1,-1\n", "line 1: a score of 67.5 is not from 0 to 1"},
-    {"1,-1,1,1,-2,2,1,-1,-1,-1\n", "line 1: a box of -2 by 2: width or height is below 0"},
+    {"1,-1,1,1,2,2,67.5,-1,-1,-1\n", "line 1: the score 67.5 is not from 0 to 1"},
+    {"1,-1,1,1,-2,2,1,-1,-1,-1\n", "line 1: a box of -2 x 2 has a negative width or height"},
     {"frame,x,y,w\n", "line 1: the header lacks \"h\"; it must name frame,x,y,w,h and may name "
                         "score,category,video"},
-    {"frame,x,y,w,h\n1,2,3,4\n", "line 2: 4 fields where the header has 5"},
+    {"frame,x,y,w,h\n1,2,3,4\n", "line 2: 4 fields, but the header has 5"},
     {"frame,x,y,w,h\n1,2,3,4,5\n1,2,3,4,a\n", "line 3: \"a\" is not a number"},
-    {"frame,x,y,w,h,score\n1,2,3,4,5,1.5\n", "line 2: a score of 1.5 is not from 0 to 1"},
+    {"frame,x,y,w,h,score\n1,2,3,4,5,1.5\n", "line 2: the score 1.5 is not from 0 to 1"},
     {"frame,x,y,w,h,video\n1,2,3,4,5,w.mp4\n", "it is about w.mp4, not about v.mp4"},
     {"frame,x,y,w,h,video\n1,2,3,4,5,u.mp4\n1,2,3,4,5,w.mp4\n",
-     "it is about 2 videos, none of which is called v.mp4"},
+     "it is about 2 videos, none of which is named v.mp4"},
     {"{}", "line 1: neither \"images\" nor \"annotations\": not a known format of detections"},
     {"{\"images\": [", "line 1: the text ends early"},
     {MD(MD_VIDEO("v.mp4", MD_BOX("3", "1"))) "x", "line 1: "},
-    {MD("{\"detections\": []}"), "line 1: an entry without \"file\""},
-    {MD("{\"file\": \"v.mp4\"}"), "line 1: an entry without \"detections\" or \"failure\""},
+    {MD("{\"detections\": []}"), "line 1: an entry lacks \"file\""},
+    {MD("{\"file\": \"v.mp4\"}"), "line 1: an entry has neither \"detections\" nor \"failure\""},
     {MD("{\"file\": \"v.mp4\", \"failure\": \"no codec\", \"frame_rate\": 5}"),
      "the detector failed on v.mp4: no codec"},
     {MD(MD_VIDEO("v.mp4", "{\"category\": \"1\", \"conf\": 1, \"bbox\": [0, 0, 1, 1]}")),
-     "a detection without frame_number"},
+     "a detection lacks frame_number"},
     {MD("{\"file\": \"v.mp4\", \"detections\": [{\"category\": \"1\", \"conf\": 1, \"bbox\": [0, 0, 1, 1]}]}"),
      "v.mp4: has no frame_number, and its name does not end in one"},
-    {MD(MD_VIDEO("v.mp4", "{\"category\": \"1\", \"conf\": 1, \"frame_number\": 1}")), "a detection without bbox"},
+    {MD(MD_VIDEO("v.mp4", "{\"category\": \"1\", \"conf\": 1, \"frame_number\": 1}")), "a detection lacks bbox"},
     {MD(MD_VIDEO("v.mp4", "{\"category\": \"1\", \"bbox\": [0, 0, 1, 1], \"frame_number\": 1}")),
-     "a detection without conf"},
+     "a detection lacks conf"},
     {MD(MD_VIDEO("v.mp4", "{\"conf\": 1, \"bbox\": [0, 0, 1, 1], \"frame_number\": 1}")),
-     "a detection without category"},
+     "a detection lacks category"},
     {MD(MD_VIDEO("v.mp4", "{\"category\": \"1\", \"conf\": 1, \"bbox\": [0, 0, 1], \"frame_number\": 1}")),
      "a bbox must have four numbers"},
     {MD(MD_VIDEO("v.mp4", "{\"category\": \"1\", \"conf\": 1, \"bbox\": [5, 5, 30, 40], \"frame_number\": 1}")),
-     "as fractions of the frame, but this one is beyond it; are these pixels, or corners?"},
+     "as fractions of the frame, but this one exceeds it; it may be in pixels, or corners"},
     {MD(MD_VIDEO("v.mp4", "{\"category\": \"1\", \"confidence\": 1, \"bbox\": [0, 0, 1, 1]}")),
-     "MegaDetector says \"conf\""},
+     "expected \"conf\""},
     {MD(MD_VIDEO("v.mp4", MD_BOX("-1", "1"))), "-1 is not a frame number"},
     {MD(MD_VIDEO("v.mp4", MD_BOX("\"1\"", "1"))), "line 1: "},
-    {MD(MD_VIDEO("v.mp4", MD_BOX("1", "2"))), "a score of 2 is not from 0 to 1"},
+    {MD(MD_VIDEO("v.mp4", MD_BOX("1", "2"))), "the score 2 is not from 0 to 1"},
     {MD(MD_VIDEO("w.mp4", MD_BOX("1", "1"))), "it is about w.mp4, not about v.mp4"},
     {MD(MD_VIDEO("a/v.mp4", MD_BOX("1", "1")) "," MD_VIDEO("b/v.mp4", MD_BOX("1", "1"))),
-     "it has several videos called v.mp4"},
+     "it has several videos named v.mp4"},
     {"[{\"file\": \"a.jpg\", \"detections\": [{\"category\": \"animal\", \"conf\": 1, \"bbox\": [1, 1, 2, 2]}]}]",
-     "Microsoft's MegaDetector says \"confidence\""},
+     "Microsoft's MegaDetector"},
     {"[{\"file\": \"1.jpg\", \"detections\": [{\"category\": \"a\", \"confidence\": 1, \"bbox\": [9, 9, 2, 2]}]}]",
-     "a box of -7 by -7: width or height is below 0"},
+     "a box of -7 x -7 has a negative width or height"},
     {"[{\"image_id\": 1, \"bbox\": [1, 2, 3, 4]}]", "a bare list of COCO results does not say which frame"},
     {"{\"annotations\": [{\"image_id\": 1, \"bbox\": [1, 2, 3, 4]}],\n\"images\": []}",
-     "line 1: annotation refers to an unknown image_id"},
+     "line 1: an annotation has an unknown image_id"},
     {"{\"annotations\": [],\n\"images\": [{\"id\": 1}, \n{\"id\": 1}]}", "line 3: two of images have the id 1"},
-    {"{\"annotations\": [],\n\"images\": [{\"frame_id\": 1}]}", "line 2: one of images without id"},
-    {"{\"annotations\": [],\n\"images\": [{\"id\": 1}]}", "line 2: an image with neither frame_id nor file_name"},
+    {"{\"annotations\": [],\n\"images\": [{\"frame_id\": 1}]}", "line 2: one of images lacks an id"},
+    {"{\"annotations\": [],\n\"images\": [{\"id\": 1}]}", "line 2: an image has neither frame_id nor file_name"},
     {"{\"annotations\": [{\"image_id\": 1}],\"images\": [{\"id\": 1, \"frame_id\": 2}]}",
-     "an annotation without bbox"},
+     "an annotation lacks bbox"},
     {"{\"annotations\": [{\"image_id\": 1, \"bbox\": [1]}],\"images\": []}", "a bbox must have four numbers"},
 };
 
@@ -231,7 +231,7 @@ static void test_several(void **state) {
     (void)state;
     r.only = 0;
     assert_false(read_text(&d, &r, "frame,x,y,w,h\n1,1,1,1,1\n", &why));
-    assert_says_all(why.s, "it does not say which video it is about, and several are asked for");
+    assert_says_all(why.s, "it does not name its video, and several videos are given");
     detections_free(&d);
     assert_false(read_text(&d, &r, "1,-1,1,1,2,2,1,-1,-1,-1\n", &why));
     detections_free(&d);

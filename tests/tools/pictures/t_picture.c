@@ -1,6 +1,6 @@
-/* t_picture.c: picture files that were made to break a decoder: what is not whole, not what its name says or unpacks to
-   more than its pixels is refused with its reason, within the memory that was announced; what is odd but right is
-   decoded to the right pixels. -fwrapv: as the Makefile compiles stb_image.
+/* t_picture.c: image files made to break a decoder. Files that are incomplete, have a wrong name or unpack to more than
+   their pixels are refused with the reason, within the announced memory; unusual but valid files give the right pixels.
+   -fwrapv: as the Makefile compiles stb_image.
 
    cc -std=c99 -D_GNU_SOURCE -O1 -fwrapv -I. -Itools tests/tools/pictures/t_picture.c tools/pictures/picture.c
       tools/pictures/turbojpeg.c tools/pictures/picture_facts.c tools/pictures/jpeg.c tools/pictures/pnm.c
@@ -126,8 +126,8 @@ static void test_pnm_refusals(void **state) {
         {"P6", 0, "damaged PPM or PGM header"},
         {"P5 0 2 255\n", 4, "has no pixels"},
         {"P6 2 0 255\n", 4, "has no pixels"},
-        {"P6 999999999 999999999 65535\n", 9, "a side is over"},
-        {"P6 60000 60000 65535\n", 9, "over the limit"},
+        {"P6 999999999 999999999 65535\n", 9, "999999999 x 999999999 pixels: sides must be at most 1000000"},
+        {"P6 60000 60000 65535\n", 9, "60000 x 60000 pixels exceed the limit"},
         {"P1 2 2\n", 4, "a bitmap (PBM)"},
         {"P2 2 2 255\n", 9, "text form"},
         {"P3 2 2 255\n", 9, "text form"},
@@ -136,7 +136,7 @@ static void test_pnm_refusals(void **state) {
     };
     (void)state;
     for (int tga = 0; tga < 2; tga++) {
-        name_is(tga ? ".tga" : ".pgm"); /* the name must not lead to another decoder */
+        name_is(tga ? ".tga" : ".pgm"); /* the name must not select another decoder */
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
             if (tga && strcmp(cases[i].says, "not an image") == 0) continue;
             text_puts(&file, cases[i].header);
@@ -154,8 +154,8 @@ static void segment(int marker, const char *bytes, size_t n) {
     put_bytes(bytes, n);
 }
 
-/* Everything before the scans. The Huffman tables have one code of one bit: DC `dc`, AC `ac`. sampling: of the first
-   component; the others are 1 x 1. */
+/* Writes everything before the scans. The Huffman tables have one code of one bit: DC `dc`, AC `ac`. sampling: of the
+   first component; the others are 1 x 1. */
 static void jpeg_head(int marker, unsigned width, unsigned height, int components, unsigned sampling, int dc, int ac) {
     char quant[65] = {0}, table[18] = {0}, frame[18] = {8};
     memset(quant + 1, 1, 64);
@@ -176,7 +176,7 @@ static void jpeg_head(int marker, unsigned width, unsigned height, int component
     segment(marker, frame, 6 + 3 * (size_t)components);
 }
 
-/* A scan of the components first … last, without any data: the decoder reads zeros. */
+/* Writes a scan of the components first … last without data; the decoder reads zeros. */
 static void jpeg_scan(int first, int last, int from, int to, int shift) {
     char scan[16];
     size_t n = 0;
@@ -188,12 +188,12 @@ static void jpeg_scan(int first, int last, int from, int to, int shift) {
 
 static void jpeg_end(void) { put_number(0xFFD9, 2); }
 
-/* Zeros for the blocks of a frame, of which each needs a bit at least. */
+/* Writes zeros for the blocks of a frame, each of which needs at least one bit. */
 static void jpeg_blocks(int width, int height, int components) {
     zeros((size_t)((width + 7) / 8) * (size_t)((height + 7) / 8) * (size_t)components / 8 + 1);
 }
 
-/* The decoder is chosen by FF D8 alone, not by the name of the file. */
+/* FF D8 alone selects the decoder, not the name of the file. */
 static void test_jpeg_by_another_name(void **state) {
     (void)state;
     for (int i = 0; i < 3; i++) {
@@ -209,8 +209,8 @@ static void test_jpeg_by_another_name(void **state) {
     }
 }
 
-/* Known gaps in checks of stb_image: CVE-2021-37789, -2022-28042: tables that are not there, and sampling factors that
-   are no multiples; -2022-28041, -28048: shifts and sums beyond 32 bits. */
+/* Known gaps in checks of stb_image: CVE-2021-37789, -2022-28042: missing tables, and sampling factors that are not
+   multiples of each other; -2022-28041, -28048: shifts and sums beyond 32 bits. */
 static void test_jpeg_structure(void **state) {
     (void)state;
     name_is(".jpg");
@@ -224,7 +224,7 @@ static void test_jpeg_structure(void **state) {
     jpeg_end();
     refused("damaged JPEG");
     jpeg_head(0xC0, 16, 16, 3, 0x11, 0, 0);
-    file.s[file.len - 1] = 2; /* which does not exist */
+    file.s[file.len - 1] = 2; /* which is not defined */
     jpeg_scan(0, 2, 0, 63, 0);
     jpeg_end();
     refused("without its tables");
@@ -269,7 +269,7 @@ static void test_jpeg_scans(void **state) {
 
 /* --- BMP --------------------------------------------------------------------------------------------------------- */
 
-/* Rows from the top, as a negative height says, and from the bottom. */
+/* Rows from the top, for a negative height, and from the bottom. */
 static void test_bmp_rows(void **state) {
     static const unsigned char head[54] = {'B', 'M', 70, 0, 0, 0, 0, 0, 0, 0, 54, 0, 0, 0, 40, 0, 0, 0, 2, 0, 0, 0,
                                            0, 0, 0, 0, 1, 0, 24};
@@ -322,7 +322,7 @@ static void png_head(unsigned width, unsigned height, const png_kind *k) {
     if (k->transparent) chunk("tRNS", palette, k->colour == 2 ? 6 : k->colour ? 4 : 2);
 }
 
-/* A deflate stream of n zeros, or a few more: one literal, then copies of 258. */
+/* Makes a deflate stream of n zeros or a few more: one literal, then copies of 258. */
 static text deflate_zeros(size_t n) {
     text out = TEXT_INIT;
     unsigned long bits = 0;
@@ -331,7 +331,7 @@ static text deflate_zeros(size_t n) {
 #define BITS(value, count) \
     for (bits |= (unsigned long)(value) << have, have += (count); have >= 8; bits >>= 8, have -= 8) \
         text_putc(&out, (int)(bits & 255))
-    BITS(3, 3);          /* the last block, with the codes of the standard */
+    BITS(3, 3);          /* the last block, with the standard's fixed codes */
     BITS(0x0C, 8);       /* literal 0: 00110000, first bit first */
     for (size_t at = 1; at < n; at += 258) {
         BITS(0xA3, 8);   /* length 258: 11000101 */
@@ -351,7 +351,7 @@ static void png_data(size_t unpacked) {
     text_free(&data);
 }
 
-/* Bytes of all rows, each with its filter. */
+/* Returns the bytes of all rows, each with its filter byte. */
 static size_t png_rows(size_t width, size_t height, const png_kind *k) {
     static const size_t channels[7] = {1, 0, 3, 1, 2, 0, 4};
     static const size_t x0[7] = {0, 4, 0, 2, 0, 1, 0}, y0[7] = {0, 0, 4, 0, 2, 0, 1};
@@ -393,7 +393,7 @@ static void test_tga_order(void **state) {
         for (int from_top = 0; from_top < 2; from_top++) {
             head[17] = (unsigned char)(from_right << 4 | from_top << 5);
             put_bytes((const char *)head, sizeof head);
-            for (int i = 0; i < 12; i++) { /* B, G, R of the pixel that is stored as number i / 3 */
+            for (int i = 0; i < 12; i++) { /* B, G, R of the stored pixel i / 3 */
                 int x = i / 3 % 2 ^ from_right, y = i / 6 ^ !from_top;
                 rgb[3 * (2 * y + x) + 2 - i % 3] = (unsigned char)(i + 1);
                 put_number((unsigned)i + 1, 1);
@@ -402,7 +402,7 @@ static void test_tga_order(void **state) {
         }
 }
 
-/* Every kind of image is decoded within its announced memory, which is not much more than needed. */
+/* Every kind of image is decoded within its announced memory, which is little more than needed. */
 static void test_needs_suffice(void **state) {
     char name[80];
     (void)state;
@@ -418,7 +418,7 @@ static void test_needs_suffice(void **state) {
     for (int components = 1; components <= 4; components += components == 1 ? 2 : 1)
         for (int progressive = 0; progressive < 2; progressive++)
             for (unsigned sampling = 0x11; sampling <= 0x44; sampling += 0x33) {
-                if (by_turbo() && components > 1 && sampling == 0x44) sampling = 0x22; /* at most 10 blocks in a unit */
+                if (by_turbo() && components > 1 && sampling == 0x44) sampling = 0x22; /* at most 10 blocks per unit */
                 jpeg_head(progressive ? 0xC2 : 0xC0, 1201, 803, components, sampling, 0, 0);
                 if (progressive) jpeg_scan(0, components - 1, 0, 0, 0);
                 else jpeg_scan(0, components - 1, 0, 63, 0);
@@ -437,17 +437,18 @@ static void test_needs_suffice(void **state) {
     }
 }
 
-/* A JPEG whose scan cannot hold its blocks, which decoders take for zeros: by a byte, and by a gigabyte. */
+/* A JPEG whose scan is too short for its blocks, by a byte and by a gigabyte; decoders take missing blocks for
+   zeros. */
 static void test_short_jpeg(void **state) {
     (void)state;
     name_is(".jpg");
-    for (int missing = 0; missing < 2; missing++) { /* of four components of 128 x 128 blocks */
+    for (int missing = 0; missing < 2; missing++) { /* bytes, for four components of 128 x 128 blocks */
         jpeg_head(0xC2, 1024, 1024, 4, 0x11, 0, 0);
         jpeg_scan(0, 3, 0, 0, 0);
         zeros(4 * 128 * 128 / 8 - file.len - 2 - (size_t)missing);
         jpeg_end();
         if (missing) refused("the JPEG file is too short for its size");
-        else decoded(1024, 1024, NULL, "a JPEG of a bit a block");
+        else decoded(1024, 1024, NULL, "a JPEG of one bit per block");
     }
     jpeg_head(0xC2, 14000, 14000, 3, 0x22, 0, 0);
     jpeg_scan(0, 2, 0, 0, 0);
@@ -455,11 +456,11 @@ static void test_short_jpeg(void **state) {
     refused("the JPEG file is too short for its size");
 }
 
-/* A TGA that has fewer pixels than its header says: the rest would be what was in memory before. */
+/* A TGA with fewer pixels than its header says: the rest would be old contents of memory. */
 static void test_short_tga(void **state) {
     (void)state;
     name_is(".tga");
-    for (int kind = 0; kind < 3; kind++) { /* true colour, the same run-length coded, a palette */
+    for (int kind = 0; kind < 3; kind++) { /* true colour, run-length coded true colour, a palette */
         char head[18] = {0, 0, 2};
         if (kind) head[2] = kind == 1 ? 10 : 1;
         if (kind == 2) head[1] = 1, head[5] = 4, head[7] = 24;
@@ -483,7 +484,7 @@ static size_t need_of(size_t *pixels) {
     return need;
 }
 
-/* The memory that a small file needs is known from its header, and refused if there is not enough. */
+/* The memory for a small file is known from its header; if there is not enough, the file is refused. */
 static void test_needs_are_told(void **state) {
     static const png_kind wide = {16, 6, 0, 0};
     picture_limits small = {1000000000, (size_t)1 << 30, (size_t)1 << 30, LIMITS.jpeg};
@@ -561,11 +562,11 @@ static void test_budget(void **state) {
     decoder_free(NULL);
 }
 
-/* Large blocks are used again, and begin as zeros all the same. */
+/* Large blocks are reused, and are cleared again. */
 static void test_reuse(void **state) {
     enum { LARGE = 3 << 20 };
     (void)state;
-    decoder_trim(); /* what pictures have left */
+    decoder_trim(); /* frees the blocks of earlier images */
     decoder_begin(4 * (size_t)LARGE);
     unsigned char *a = decoder_alloc(NULL, LARGE), *b;
     assert_non_null(a);
@@ -574,9 +575,9 @@ static void test_reuse(void **state) {
     b = decoder_alloc(NULL, LARGE - 1000);
     assert_ptr_equal(a, b);
     for (int i = 0; i < LARGE - 1000; i++) if (b[i]) fail();
-    assert_ptr_not_equal(a = decoder_alloc(NULL, LARGE), b); /* it is taken */
+    assert_ptr_not_equal(a = decoder_alloc(NULL, LARGE), b); /* b is still in use */
     decoder_free(a);
-    a = decoder_alloc(NULL, LARGE / 2); /* for which that one is too large */
+    a = decoder_alloc(NULL, LARGE / 2); /* the kept block is too large for it */
     assert_non_null(a);
     for (int i = 0; i < LARGE / 2; i++) if (a[i]) fail();
     decoder_free(a);
@@ -598,7 +599,7 @@ int main(void) {
     };
     name_is(".ppm");
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    LIMITS.jpeg = JPEG_AUTO; /* the same by libturbojpeg, where it is installed */
+    LIMITS.jpeg = JPEG_AUTO; /* the same tests by libturbojpeg if it is installed */
     failed += cmocka_run_group_tests_name("by the decoder that is found", tests, NULL, NULL);
     text_free(&file);
     text_free(&why);

@@ -1,5 +1,5 @@
-# t_turbojpeg.sh: JPEG files by libturbojpeg: the bits of Pillow for all kinds of files, damage is refused as without
-# it, its name is recorded and mixtures are told, and what happens where it is missing.
+# t_turbojpeg.sh: JPEG files decoded by libturbojpeg have Pillow's bits for all kinds of files; damage is refused like
+# without it; its name is recorded, and mixtures of decoders cause a warning; without the library, stb_image decodes.
 #     sh tests/tools/pictures/t_turbojpeg.sh
 [ -n "${repository-}" ] || repository=$(cd "$(dirname "$0")/../../.." && pwd)
 cd "$repository" || exit 1
@@ -18,7 +18,7 @@ program=$work/jpeg_pixels
         -o "$program" -lm -lpthread -ldl
 ) || exit 1
 
-# --- without the library: what is called so is none ---
+# --- without the library: a file of its name is not one ---
 mkdir none
 echo 'no library' >none/libturbojpeg.so.0
 without() { LD_LIBRARY_PATH=$work/none "$@"; }
@@ -26,9 +26,9 @@ mkdir small
 "$python" "$repository/tests/tools/pictures/jpeg_pillow.py" make small 12 || exit 1
 b0 b0.safetensors
 check 'without it, stb_image decodes' without "$REID" embed -m b0.safetensors --size 32x32 small -o without.npy
-check 'and is named' grep -q '"jpeg": "stb_image"' without.meta.json
+check 'and is recorded' grep -q '"jpeg": "stb_image"' without.meta.json
 without "$REID" embed -m b0.safetensors --size 32x32 --jpeg turbo small -o no.npy >"$out" 2>"$err"
-check 'asked for, it is missed: exit 2' [ $? = 2 ]
+check 'requested but missing: exit 2' [ $? = 2 ]
 says 'libturbojpeg (Debian: libturbojpeg0) cannot be used: .*libturbojpeg.so.0'
 absent no.npy no.npy.part no.meta.json
 run 2 embed -m b0.safetensors --jpeg pillow small
@@ -42,14 +42,14 @@ fi
 # --- the bits of Pillow ---
 mkdir all
 check 'making files' "$python" "$repository/tests/tools/pictures/jpeg_pillow.py" make all 1000 libturbojpeg.so.0
-check 'they are decoded' "$program" turbo all/*.jpg
-check 'as Pillow does' "$python" "$repository/tests/tools/pictures/jpeg_pillow.py" check all
+check 'libturbojpeg decodes them' "$program" turbo all/*.jpg
+check 'with the pixels of Pillow' "$python" "$repository/tests/tools/pictures/jpeg_pillow.py" check all
 rm -f all/*.rgb
-check 'they are decoded by stb_image' "$program" stb all/*.jpg
-check 'which is not as Pillow does' "$python" "$repository/tests/tools/pictures/jpeg_pillow.py" check all by_stb
+check 'stb_image decodes them' "$program" stb all/*.jpg
+check 'with other pixels than Pillow' "$python" "$repository/tests/tools/pictures/jpeg_pillow.py" check all by_stb
 rm -f all/*.rgb
 
-# --- the rows of PyTorch, from the file on (tests/golden/make_jpeg.py) ---
+# --- the rows of PyTorch, from file to embedding (tests/golden/make_jpeg.py) ---
 make -s -C "$repository" build/seeded && "$repository/build/seeded" --net efficientnet_b0 -o seeded.safetensors
 mkdir golden
 at=0
@@ -70,7 +70,7 @@ sys.exit(not (each.max() <= 1e-5 if sys.argv[2] == "less" else each[:2].min() > 
 apart less turbo
 apart more stb
 
-# Photographs that other packages have brought, if there are some.
+# Photographs in installed packages, if there are any.
 mkdir found
 find /usr/share -name '*.jp*g' -size +4k -size -4000k 2>/dev/null | sort | head -n 40 |
     while read -r f; do ln -s "$f" "found/$(echo "$f" | cksum | tr -d ' ').jpg"; done
@@ -80,7 +80,7 @@ if [ -e "$(readlink "$f")" ]; then
     check 'as Pillow does' "$python" "$repository/tests/tools/pictures/jpeg_pillow.py" check found
 fi
 
-# --- damage: refused where stb_image refuses it, and with its reason ---
+# --- damage: refused if stb_image refuses it, with its reason ---
 mkdir damaged
 check 'making damaged files' "$python" "$repository/tests/tools/pictures/jpeg_pillow.py" damage all damaged
 "$program" turbo damaged/*.jpg >by_turbo 2>"$err"
@@ -90,10 +90,10 @@ rm -f damaged/*.rgb
 rm -f damaged/*.rgb
 check 'all files that end early are refused' [ "$(grep -c '/cut.*refused: the JPEG file ends early' by_turbo)" = 60 ]
 grep '/junk' by_turbo >junk
-check 'bytes in front of the end are passed over' [ "$(grep -c ' x ' junk)" = 60 ]
-check 'some flipped bytes are seen' grep -q '/flip.*refused: cannot be decoded' by_turbo
-# What stb_image refuses, libturbojpeg refuses as well, unless it sees nothing wrong.
-check 'the same ones are refused, but for a few' "$python" - <<'END'
+check 'bytes before the end are skipped' [ "$(grep -c ' x ' junk)" = 60 ]
+check 'some flipped bytes are noticed' grep -q '/flip.*refused: cannot be decoded' by_turbo
+# libturbojpeg refuses the files that stb_image refuses, unless it notices nothing.
+check 'the same files are refused, except a few' "$python" - <<'END'
 turbo, stb = ([line.rstrip("\n").split(": ", 1) for line in open(name)][1:] for name in ("by_turbo", "by_stb"))
 differ = [(a, b) for a, b in zip(turbo, stb) if a[0] == b[0] and ("refused" in a[1]) != ("refused" in b[1])]
 print(len(turbo), len(differ), differ)
@@ -106,28 +106,28 @@ cp damaged/junk0001.jpg keep/0002.jpg
 "$program" turbo keep/0002.jpg >/dev/null
 same keep/0001.jpg.rgb keep/0002.jpg.rgb
 
-# --- it is recorded ---
+# --- the decoder is recorded ---
 run 0 embed -m b0.safetensors --size 32x32 small -o auto.npy
 run 0 embed -m b0.safetensors --size 32x32 --jpeg turbo small -o turbo.npy
 run 0 embed -m b0.safetensors --size 32x32 --jpeg stb small -o stb.npy
 same auto.npy turbo.npy
 same without.npy stb.npy
-check 'it is named' grep -q '"jpeg": "libjpeg-turbo"' auto.meta.json
+check 'the decoder is recorded' grep -q '"jpeg": "libjpeg-turbo"' auto.meta.json
 check 'the rows differ' sh -c '! cmp -s auto.npy stb.npy'
 run 0 match -m b0.safetensors --size 32x32 --gallery stb.npy small/0001.jpg
 says 'stb.npy: its JPEG images were decoded by stb_image, those of now by libjpeg-turbo (--jpeg)'
 run 0 match -m b0.safetensors --size 32x32 --gallery stb.npy --jpeg stb small/0001.jpg
-check 'one decoder: no word' sh -c "! grep decoded '$err'"
+check 'one decoder: no warning' sh -c "! grep decoded '$err'"
 sed -i '/"jpeg"/d' stb.meta.json
 run 0 match -m b0.safetensors --size 32x32 --gallery stb.npy small/0001.jpg
-check 'an older file does not say: no word' sh -c "! grep decoded '$err'"
+check 'an older file names no decoder: no warning' sh -c "! grep decoded '$err'"
 run 0 embed -m b0.safetensors --size 32x32 --shard 1/2 small -o one.npy
 run 0 embed -m b0.safetensors --size 32x32 --shard 2/2 --jpeg stb small -o two.npy
 run 2 merge one.npy two.npy -o both.npy
-says 'another decoder of JPEG files'
+says 'has a different JPEG decoder than one.npy, so they are not shards of one run'
 run 0 embed -m b0.safetensors --size 32x32 --shard 2/2 small -o two.npy
 run 0 merge one.npy two.npy -o both.npy
 same both.npy auto.npy
-check 'its decoder, too' grep -q '"jpeg": "libjpeg-turbo"' both.meta.json
+check 'with its decoder' grep -q '"jpeg": "libjpeg-turbo"' both.meta.json
 no_leftovers
 finish

@@ -1,5 +1,5 @@
-/* t_video.c: videos read frame by frame: the same pixels and times as ffmpeg's own, whatever the codec, size, rotation
-   and rate; what is damaged, cut off, no video at all, or decoded by an ffmpeg that is killed, hangs or is too old.
+/* t_video.c: videos read frame by frame: pixels and times equal ffmpeg's own for every codec, size, rotation and rate;
+   damaged and truncated files, files without video, and an ffmpeg that is killed, hangs or is too old.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. -Itools tests/tools/pictures/t_video.c tools/pictures/ffmpeg.c
       tools/pictures/frame_ranges.c tools/pictures/frame_windows.c tools/base/child.c tools/base/source.c
@@ -50,11 +50,11 @@ static size_t count_rest(video *v, video_end *end, text *why) {
     *end = video_how_it_ended(v);
     assert_int_equal(result, *end == VIDEO_WHOLE ? 0 : -1);
     assert_true((why->len == 0) == (*end == VIDEO_WHOLE || *end == VIDEO_INTERRUPTED));
-    assert_int_equal(video_next(v, &f, why), result); /* and it stays so */
+    assert_int_equal(video_next(v, &f, why), result); /* again with the same result */
     return n;
 }
 
-/* --- the same as ffmpeg's own ------------------------------------------------------------------------------------ */
+/* --- pixels and times of ffmpeg ---------------------------------------------------------------------------------- */
 
 static const struct {
     const char *name, *make;
@@ -112,13 +112,13 @@ static void test_pixels_and_times(void **state) {
         assert_int_equal(n, kinds[k].frames);
         assert_int_equal(n * bytes, pixels.len);
         assert_int_equal(video_streams(v), 1);
-        assert_true(v->room <= bytes + CHUNK); /* one frame, however many there are */
+        assert_true(v->room <= bytes + CHUNK); /* room for one frame only */
         video_close(v);
         text_free(&pixels), text_free(&times), text_free(&why);
     }
 }
 
-/* Times are exact: those of frames 0, 3, 6, 7, 9 ... of 25 a second, in milliseconds. */
+/* Times are exact: frames 0, 3, 6, 7, 9 ... of 25 per second, in milliseconds. */
 static void test_exact_times(void **state) {
     text why = TEXT_INIT;
     video_frame f;
@@ -146,11 +146,11 @@ static void test_rotation(void **state) {
     video_close(v);
 }
 
-/* What a script in place of ffmpeg prints about the first frame, besides its size. */
+/* The line of a script in place of ffmpeg for the first frame, besides its size. */
 #define NUMBER_0 "printf 'frame:0 pts:0\\nreid=0\\n' >&5; "
 
-/* Of frames that are wanted the pixels are those that all frames have; where the size changes, and ffmpeg begins to
-   count anew, too. */
+/* Checks that wanted frames have the same pixels as when all frames are read, also if the size changes and ffmpeg
+   restarts its numbering. */
 static void check_wanted(const char *name, const uint32_t *wanted, size_t count, size_t most, double cut) {
     video_request r = {.path = video_path(name), .cut = cut};
     text why = TEXT_INIT;
@@ -182,7 +182,7 @@ static void test_wanted(void **state) {
     static const uint32_t some[] = {0, 3, 4, 5, 40, 74}, first[] = {0, 1}, late[] = {30, 31, 60}, behind[] = {9, 900};
     uint32_t many[4000];
     (void)state;
-    for (uint32_t i = 0; i < 4000; i++) many[i] = 2 * i; /* more ranges than an argument holds */
+    for (uint32_t i = 0; i < 4000; i++) many[i] = 2 * i; /* more ranges than an argument can hold */
     check_wanted("gop.mp4", some, 6, 69, 0);
     check_wanted("gop.mp4", some, 6, 69, 10);
     check_wanted("gop.mp4", first, 0, 75, 0);
@@ -193,7 +193,7 @@ static void test_wanted(void **state) {
     check_wanted("sizes.h264", first, 2, 23, 0);
 }
 
-/* The pixels of a part of a frame, which holds the area, are those of the whole frame. */
+/* Checks that a part of a frame contains the area, with the pixels of the whole frame. */
 static void check_part(const video_frame *f, const video_frame *all, const frame_area *area, int parts) {
     const reid_box p = f->part;
     const double across = parts ? f->width / (double)FRAME_PARTS : 1;
@@ -206,7 +206,7 @@ static void check_part(const video_frame *f, const video_frame *all, const frame
                             3 * (size_t)p.width);
 }
 
-/* most: of all pixels of the wanted frames, the greatest share that may come. */
+/* most: the largest share of the wanted frames' pixels that may be sent. */
 static void check_areas(const char *name, const uint32_t *wanted, const frame_area *areas, size_t count, int parts,
                         double most) {
     char path[1100];
@@ -253,12 +253,12 @@ static void test_areas(void **state) {
     check_areas("turned.mp4", some, near, 6, 0, 0.03);
     check_areas("full.mkv", few, whole, 3, 1, 1);
     check_areas("tiny.mkv", every, whole, 3, 1, 1);
-    check_areas("sizes.h264", late, odd, 3, 0, 1); /* read again, whole */
+    check_areas("sizes.h264", late, odd, 3, 0, 1); /* read again, with whole frames */
     for (uint32_t i = 0; i < 75; i++) frames[i] = i, areas[i] = (frame_area){i, i, i + 3, i + 2};
     check_areas("gop.mp4", frames, areas, 75, 0, 0.001);
 }
 
-/* Where there are more frames than windows, those in a row share one; frames that are sent and not wanted count. */
+/* If there are more frames than windows, frames in a row share one; frames that are sent but not wanted count, too. */
 static void test_windows(void **state) {
     static const uint32_t frames[] = {3, 9, 10, 50, 51};
     static const frame_area areas[] = {{5, 6, 7, 9}, {1, 2, 4, 4}, {10, 20, 11, 30}, {8, 8, 9, 9}, {0, 0, 2, 1}};
@@ -281,7 +281,7 @@ static void test_windows(void **state) {
     free(w.at), text_free(&filter);
 }
 
-/* As many as there may be fit into one argument, with as many ranges as there may be. */
+/* The most windows and the most ranges fit into one argument together. */
 static void test_longest_argument(void **state) {
     enum { MANY = 3 * FRAME_WINDOWS, LIMIT = 128 << 10 };
     static uint32_t frames[MANY];
@@ -308,7 +308,7 @@ static void test_longest_argument(void **state) {
     free(ranges), free(w.at);
 }
 
-/* Frames come with the size that each has; another size begins another scene. */
+/* Each frame comes at its own size; a new size begins a new scene. */
 static void test_changing_size(void **state) {
     text why = TEXT_INIT;
     video_frame f;
@@ -348,7 +348,7 @@ static void test_cuts(void **state) {
     }
 }
 
-/* --- what is not as it should be ---------------------------------------------------------------------------------- */
+/* --- invalid files ------------------------------------------------------------------------------------------------ */
 
 static void ends(const char *name, size_t least, size_t most, video_end expected, const char *reason) {
     text why = TEXT_INIT;
@@ -423,7 +423,7 @@ static void test_streams(void **state) {
         assert_int_equal(f.width, r.stream ? 64 : 160);
         video_close(v);
     }
-    refused(&r, "it has no video stream 2: it has 2, from 0");
+    refused(&r, "it has no video stream 2; it has 2, numbered from 0");
 }
 
 /* A playlist inside a file causes no network requests. */
@@ -440,14 +440,14 @@ static void test_too_large(void **state) {
     video_end end;
     (void)state;
     video_request r = {.path = video_path("gop.mp4"), .max_pixels = 160 * 120 - 1};
-    refused(&r, "a frame has 160 x 120 pixels, which is more than --max-pixels 19199");
+    refused(&r, "a frame has 160 x 120 pixels, more than --max-pixels 19199");
     r.max_pixels++;
     video *v = opened(&r);
     assert_int_equal(count_rest(v, &end, &why), 75);
     video_close(v);
 }
 
-/* --- what is not as it should be with ffmpeg ---------------------------------------------------------------------- */
+/* --- failures of ffmpeg ------------------------------------------------------------------------------------------- */
 
 static void test_no_ffmpeg(void **state) {
     char *path = strdup(getenv("PATH"));
@@ -472,12 +472,12 @@ static void test_killed(void **state) {
     assert_int_equal(kill(v->ffmpeg.pid, SIGKILL), 0);
     assert_true(count_rest(v, &end, &why) < 150);
     assert_int_equal(end, VIDEO_BROKEN_OFF);
-    assert_says_all(why.s, "ffmpeg was ended by signal 9");
+    assert_says_all(why.s, "ffmpeg was killed by signal 9");
     video_close(v);
     text_free(&why);
 }
 
-/* The number that a script has written into a file, as soon as it is there. */
+/* Waits until a script has written its process number into a file, and returns it. */
 static pid_t read_pid(const char *name) {
     long pid = 0;
     for (int i = 0; i < 1000 && !pid; i++) {
@@ -528,14 +528,14 @@ static void test_hangs(void **state) {
     strcpy(middle, video_script("middle", "ffmpeg \"$@\" & trap '' TERM; sleep 1; kill -STOP $!; sleep 1000"));
     video_request r = {.path = video_path("gop.mp4"), .program = hang, .timeout = 0.3};
     double begun = clock_seconds();
-    refused(&r, "no frame came from ffmpeg for 0.3 seconds");
+    refused(&r, "no frame for 0.3 seconds");
     assert_true(clock_seconds() - begun < 5);
     r.path = video_path("long.mp4"), r.program = middle, r.timeout = 1.5;
     video *v = opened(&r);
-    sleep(2); /* it stands still now, with what the pipes hold */
+    sleep(2); /* it is stopped now; the pipes hold the rest */
     assert_true(count_rest(v, &end, &why) < 150);
     assert_int_equal(end, VIDEO_BROKEN_OFF);
-    assert_says_all(why.s, "no frame came from ffmpeg for 1.5 seconds");
+    assert_says_all(why.s, "ffmpeg sent no frame for 1.5 seconds");
     video_close(v);
     text_free(&why);
 }
@@ -545,28 +545,28 @@ static void test_strange_ffmpeg(void **state) {
     (void)state;
     video_request r = {.path = strcpy(path, video_path("gop.mp4"))};
     r.program = video_script("nonsense", "echo hello >&3; sleep 1000");
-    refused(&r, "ffmpeg printed something unexpected: hello");
+    refused(&r, "unexpected output from ffmpeg: hello");
     r.program = video_script("endless", "tr '\\0' x </dev/zero >&3");
     r.timeout = 1;
-    refused(&r, "no frame came from ffmpeg"); /* nothing that ends */
+    refused(&r, "ffmpeg sent no frame for 1 seconds"); /* a line without an end */
     r.program = video_script("talks", "yes '[x @ 0x1] [error] no' | head -n 100000 >&2; exit 3");
     refused(&r, "ffmpeg failed: no");
     r.program = video_script("mute", "exit 1");
-    refused(&r, "ffmpeg failed: it does not say why");
+    refused(&r, "ffmpeg failed: no reason given");
     r.program = video_script("empty", "exit 0");
     refused(&r, "it has no frames");
     r.program = video_script("two", NUMBER_0 "printf '#tb 0: 1/25\\n0, 0, 0, 1, 8, 0x1\\n' >&3\n"
                                     "printf '#tb 0: 1/25\\n0, 1, 1, 1, 8, 0x1\\n' >&4; sleep 1000");
-    refused(&r, "a frame that is two");
+    refused(&r, "an inconsistent frame size");
     r.program = video_script("short", NUMBER_0 "printf '#tb 0: 1/25\\n0, 0, 0, 1, 8, 0x1\\n' >&3\n"
                                       "printf '#tb 0: 1/25\\n0, 0, 0, 1, 8, 0x1\\n' >&4; printf 12345");
-    refused(&r, "it ends within a frame");
+    refused(&r, "it ends in the middle of a frame");
     r.program = video_script("huge", NUMBER_0 "printf '#tb 0: 1/25\\n0, 0, 0, 1, 99999999, 0x1\\n' >&3\n"
                                      "printf '#tb 0: 1/25\\n0, 0, 0, 1, 8, 0x1\\n' >&4; sleep 1000");
-    refused(&r, "a frame that is two");
+    refused(&r, "an inconsistent frame size");
 }
 
-/* Pixels before what tells of them: of one frame, of one that is larger than the one before, of two at a time. */
+/* Pixels before their table rows: of one frame, of one larger than the previous one, of two together. */
 static void test_pixels_first(void **state) {
     static const int sides[] = {700, 1100, 4, 4, 4, 900};
     char body[2000] = "tell() { for p in 3 4; do printf \"0, $1, $1, 1, $2, 0x1\\n\" >&$p; done\n"
@@ -577,7 +577,7 @@ static void test_pixels_first(void **state) {
     text why = TEXT_INIT;
     (void)state;
     for (int n = 0; n < 6; n++) {
-        int together = n == 3 || n == 4; /* two frames, then what tells of both */
+        int together = n == 3 || n == 4; /* two frames, then the rows of both */
         char *at = body + strlen(body);
         at += sprintf(at, "head -c %d /dev/zero | tr '\\0' '\\%d'\n", 3 * sides[n] * sides[n], 101 + n);
         if (together) at += sprintf(at, n == 3 ? "" : "tell 3 4\n");
@@ -597,7 +597,7 @@ static void test_pixels_first(void **state) {
     video_close(v);
 }
 
-/* A file that announces more frames than it has, without a message from ffmpeg; sound may be longer than the video. */
+/* A file that declares more frames than it has, without a message from ffmpeg; sound may be longer than the video. */
 static void test_ends_early(void **state) {
     static const char *const body =
         "echo '[info]   Duration: 00:00:09.00, start: 0' >&2\n"
@@ -637,7 +637,8 @@ static void test_versions(void **state) {
     video *real = opened(&r);
     int speaks = (int)real->dialect;
     video_close(real);
-    for (int k = 0; k < 2 && speaks == FFMPEG_5; k++) { /* the others do not know what these pass on */
+    for (int k = 0; k < 2 && speaks == FFMPEG_5; k++) { /* the other versions do not know the options that these pass
+                                                           on */
         r.program = video_script(k ? "new" : "old", k ? new : old);
         video *v = opened(&r);
         assert_int_equal(v->dialect, k ? FFMPEG_9 : FFMPEG_4);
@@ -646,7 +647,7 @@ static void test_versions(void **state) {
         video_close(v);
     }
     r.program = video_script("ancient", ancient);
-    refused(&r, "ffmpeg 4.2.2 does not support what is needed (noautoscale): 4.4 or newer is needed");
+    refused(&r, "ffmpeg 4.2.2 does not support what is needed (noautoscale); install 4.4 or newer");
 }
 
 static void test_interrupted(void **state) {
@@ -674,7 +675,7 @@ static int open_files(void) {
 
 static int files_before;
 
-/* After all of that, also where ffmpeg did not end by itself. */
+/* Runs last: no child is left, even if ffmpeg did not end by itself. */
 static void test_nothing_is_left(void **state) {
     (void)state;
     video_close(NULL);

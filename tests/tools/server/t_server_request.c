@@ -55,7 +55,7 @@ static const struct {
     {"{\"inputs\":[" ONE "],\"inputs\":[]}", "", 0, 400, "inputs: is given twice"},
     {"{\"inputs\":[{}]}", "", 0, 400, "inputs[0].name: is missing"},
     {"{\"inputs\":[{\"name\":\"x\"}]}", "", 0, 400, "inputs[0].name: must be image or pixels, not \"x\""},
-    {"{\"inputs\":[{\"name\":7}]}", "", 0, 400, "inputs[0].name: line 1: a string is expected here"},
+    {"{\"inputs\":[{\"name\":7}]}", "", 0, 400, "inputs[0].name: line 1: expected a string"},
     {"{\"inputs\":[{\"name\":\"image\"}]}", "", 0, 400, "inputs[0].datatype: is missing"},
     {"{\"inputs\":[{\"name\":\"image\",\"datatype\":\"UINT8\"}]}", "", 0, 400,
      "inputs[0].datatype: of image is BYTES, not \"UINT8\""},
@@ -85,7 +85,7 @@ static const struct {
     {INPUT("\"shape\":[1],\"data\":[\"QUI=\",\"QUI=\"]"), "", 0, 400,
      "inputs[0].data: has 2 elements, but the shape needs 1"},
     {INPUT("\"shape\":[1],\"data\":\"QUI=\""), "", 0, 400, "inputs[0].data: line 1: expected an array [ … ]"},
-    {INPUT("\"shape\":[1],\"data\":[7]"), "", 0, 400, "inputs[0].data[0]: line 1: a string is expected here"},
+    {INPUT("\"shape\":[1],\"data\":[7]"), "", 0, 400, "inputs[0].data[0]: line 1: expected a string"},
     {INPUT("\"shape\":[1],\"data\":[\"QUI\"]"), "", 0, 400, "inputs[0].data[0]: is not base64 with padding"},
     {INPUT("\"shape\":[1],\"data\":[\"QUJ=\"]"), "", 0, 400, "inputs[0].data[0]: is not base64 with padding"},
     {INPUT("\"shape\":[1],\"data\":[\"QQ=Q\"]"), "", 0, 400, "inputs[0].data[0]: is not base64 with padding"},
@@ -150,7 +150,7 @@ static const struct {
      "parameters: shared_memory_region: shared memory is not supported"},
     {WITH("\"parameters\":{\"best\":5}"), "", 0, 400, "parameters: \"best\" is unknown"},
     {WITH("\"parameters\":{\"priority\":1,\"priority\":1}"), "", 0, 400, "parameters.priority: is given twice"},
-    {WITH("\"id\":5"), "", 0, 400, "id: line 1: a string is expected here"},
+    {WITH("\"id\":5"), "", 0, 400, "id: line 1: expected a string"},
     {WITH("\"id\":\"a\\u0000b\""), "", 0, 400, "id: line 1: a zero byte in a string"},
 };
 

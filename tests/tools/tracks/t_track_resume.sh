@@ -148,7 +148,7 @@ rm out.part
 again
 chmod 777 out.part
 track 2 out --resume
-says 'out.part can be written by others'
+says 'out.part is writable by other users'
 rm -rf out.part
 touch stop.a.mp4
 # shellcheck disable=SC2086

@@ -91,14 +91,14 @@ CREATE TABLE reid.stored (
 );
 
 -- Re-embedding: `reid gallery reembed` fills the tables of another embedder while clients continue to search with the
--- gallery's. Each such command is a worker. A worker without a sign of life for longer than its lease counts as dead;
+-- gallery's. Each such command is a worker. A worker without a heartbeat for longer than its lease counts as dead;
 -- the first worker that notices deletes its row and its claims.
 CREATE TABLE reid.worker (
     worker_id   bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     embedder_id int NOT NULL REFERENCES reid.embedder ON DELETE CASCADE,
     name        text NOT NULL, -- its machine and process, for people
     started     timestamptz NOT NULL DEFAULT now(),
-    beat        timestamptz NOT NULL DEFAULT now(), -- its last sign of life
+    beat        timestamptz NOT NULL DEFAULT now(), -- its last heartbeat
     lease       interval NOT NULL,
     made        bigint NOT NULL DEFAULT 0, -- templates that it embedded; failed: that it could not
     failed      bigint NOT NULL DEFAULT 0
@@ -135,12 +135,12 @@ BEGIN
     PERFORM pg_advisory_xact_lock_shared(1919248740, 1);
     PERFORM FROM reid.gallery g WHERE g.embedder = writing.embedder;
     IF NOT FOUND THEN
-        RAISE EXCEPTION 'the gallery has been switched to other models meanwhile'
+        RAISE EXCEPTION 'the gallery has been switched to other models in the meantime'
             USING ERRCODE = 'object_not_in_prerequisite_state';
     END IF;
     DELETE FROM reid.stored WHERE token = last_one;
     IF last_one IS NOT NULL AND NOT FOUND THEN
-        RAISE EXCEPTION 'the server has lost what was stored last' USING ERRCODE = 'RD001';
+        RAISE EXCEPTION 'the server has lost the last commit' USING ERRCODE = 'RD001';
     END IF;
     INSERT INTO reid.stored DEFAULT VALUES RETURNING token INTO ours;
     RETURN ours;
@@ -189,7 +189,7 @@ BEGIN
         EXCEPTION
             WHEN duplicate_object OR unique_violation THEN NULL;
             WHEN insufficient_privilege THEN
-                RAISE WARNING 'you may not make the role %; once somebody has, call reid.grant_roles()', who;
+                RAISE WARNING 'you may not create the role %; once it exists, call reid.grant_roles()', who;
         END;
     END LOOP;
     PERFORM reid.grant_roles();
