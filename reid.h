@@ -7037,6 +7037,8 @@ static const char *reid__tiles_read(reid__jit *j) {
     V(unsigned, row)            /* the best one of a group */                                                          \
     V(unsigned, unit)           /* the group's number, or the row's place */
 #define REID__SEARCH_ARGUMENTS(P, V, S) /* reid_search_queries, reid_search and reid_search_best */                    \
+    S(tensor_map, rows_map)     /* HOPPER: boxes of 128 rows by 64 components */                                       \
+    S(tensor_map, queries_map)  /* HOPPER: of BN queries by 64 */                                                      \
     P(const value_t, rows)      /* (32 tiles, K), scaled so that none is longer than 1, by groups */                   \
     P(const float, floats)      /* (32 tiles, K), not scaled; 0 if `rows` are what is searched */                      \
     P(const unsigned, order)    /* [count]: the number of the row in each place; 0: the place itself */                \
@@ -7064,7 +7066,7 @@ static const char *reid__tiles_read(reid__jit *j) {
     X(squeeze_arguments, 48, REID__SQUEEZE_ARGUMENTS) X(maxpool_arguments, 24, REID__MAXPOOL_ARGUMENTS)                \
     X(pool_arguments, 48, REID__POOL_ARGUMENTS) X(linear_arguments, 40, REID__LINEAR_ARGUMENTS)                        \
     X(normalise_arguments, 24, REID__NORMALISE_ARGUMENTS) X(search_hit, 16, REID__SEARCH_HIT)                          \
-    X(search_arguments, 144, REID__SEARCH_ARGUMENTS)
+    X(search_arguments, 512, REID__SEARCH_ARGUMENTS)
 
 #define REID__POINTER(type, name) reid__address name;
 #define REID__NUMBER(type, name) type name;
@@ -9704,11 +9706,19 @@ static size_t reid__candidates_for(const reid__search_chunk *h) {
 /* --- a GPU -------------------------------------------------------------------------------------------------------- */
 
 #ifndef REID_NO_CUDA
+/* reid_search's program: for few queries, or for more. */
+typedef struct reid__scout {
+    int width;     /* queries of a block */
+    int stages;    /* with Hopper's instructions, the places of the ring; else 0 */
+    size_t shared; /* bytes */
+} reid__scout;
+
 /* The rows on a GPU: padded to a multiple of 128 rows of `depth` values, in the order of their groups. */
 typedef struct reid__gpu_index {
     reid__device device;
     void *modules[2], *stream;
-    reid__step queries, scouts[2], best; /* kernels; scouts: reid_search for up to 16 queries, and for more */
+    reid__scout scouts[2];               /* for few queries, and for more */
+    reid__step queries, search[2], best; /* kernels; reid_search is that of a scout */
     reid__address memory;                /* one block; arguments has addresses in it */
     reid__search_arguments arguments;    /* what is the same in all searches */
     int most;                            /* queries at a time */
@@ -9718,7 +9728,19 @@ typedef struct reid__gpu_index {
     size_t first, sent;                  /* the rows to upload next, and how many */
 } reid__gpu_index;
 
-static const int reid__scout_widths[2] = {16, 64}; /* queries of a block */
+/* Hopper's kernel keeps its queries in shared memory, beside at least three places for rows. */
+static reid__scout reid__scout_for(const reid__jit *j, int depth, int many) {
+    reid__scout s = {many ? 64 : 16, 0, many ? 256 * 192 : 256 * 144};
+    const size_t chunks = (size_t)reid__ceil_div(depth, 64), most = 227 * 1024;
+    for (int width = many ? 128 : 64; width >= 64 && reid__has_wgmma(j); width /= 2) {
+        size_t place = 128 * 128, fixed = chunks * (size_t)width * 128 + 8 * (size_t)width * sizeof(float) + 256;
+        if (fixed + 3 * place > most) continue;
+        s.width = width, s.stages = reid__min(8, (int)((most - fixed) / place));
+        s.shared = fixed + (size_t)s.stages * place;
+        break;
+    }
+    return s;
+}
 
 /* |maximum - score| of a query of length 1 and rows as long as these: 2^-11 for rounding either to a normal half, 2^-25
    for each component that is not normal; tensor cores truncate sums, for which 2^-21 per addition is ample. */
@@ -9726,13 +9748,15 @@ static double reid__scout_bound(int dim, double row) {
     return row * (1e-3 + (dim + 64) * 4.76837158203125e-7 + sqrt(dim) * 1.1920928955078125e-7);
 }
 
-/* Adds a program for each of reid__scout_widths. */
+/* Adds a program for few queries and one for many. */
 static int reid__search_programs(reid__jit *j, int depth) {
     int ok = 1;
-    for (int i = 0; i < 2 && ok; i++) {
+    for (int many = 0; many < 2 && ok; many++) {
+        reid__scout s = reid__scout_for(j, depth, many);
         reid__program p;
         memset(&p, 0, sizeof p);
-        reid__option(&p, "-DREID_SEARCH -DVALUE_F16 -DK=%d -DBK=32 -DBN=%d", depth, reid__scout_widths[i]);
+        reid__option(&p, "-DREID_SEARCH -DVALUE_F16 -DK=%d -DBN=%d", depth, s.width);
+        reid__option(&p, s.stages ? "-DHOPPER -DSTAGES=%d" : "-DBK=%d", s.stages ? s.stages : 32);
         ok = reid__program_add(j, &p) >= 0;
     }
     return ok;
@@ -9755,7 +9779,7 @@ static size_t reid__gpu_index_layout(const reid_index *x, reid__address base) {
     a->order = x->order ? reid__gpu_carve(base, &used, x->rows.count, sizeof(uint32_t)) : 0;
     a->starts = x->order ? reid__gpu_carve(base, &used, x->groups + 1, sizeof(uint32_t)) : 0;
     a->given = reid__gpu_carve(base, &used, n * (size_t)x->rows.dim, sizeof(float));
-    a->queries = reid__gpu_carve(base, &used, (n + 63) / 64 * 64 * s->depth, sizeof(uint16_t));
+    a->queries = reid__gpu_carve(base, &used, (n + 127) / 128 * 128 * s->depth, sizeof(uint16_t));
     a->wide = reid__gpu_carve(base, &used, n * s->depth, sizeof(double));
     a->scales = reid__gpu_carve(base, &used, 2 * n, sizeof(double));
     a->maxima = reid__gpu_carve(base, &used, n * tiles, sizeof(float));
@@ -9814,9 +9838,13 @@ static reid_result reid__gpu_index_load(reid_index *x, const reid__jit *j, reid_
     void *pinned = NULL;
     int code = cu->StreamCreate(&s->stream, REID__STREAM_APART);
     for (int i = 0; i < 2 && !code; i++) {
-        code = cu->ModuleLoadData(&s->modules[i], j->programs[i].cubin);
-        if (!code) code = cu->ModuleGetFunction(&s->scouts[i].handle, s->modules[i], "reid_search");
-        s->scouts[i].threads = 128, s->scouts[i].shared = (unsigned)(256 * (128 + reid__scout_widths[i]));
+        reid__scout *scout = &s->scouts[i];
+        *scout = reid__scout_for(j, (int)s->depth, i);
+        s->search[i].threads = scout->stages ? 384 : 128, s->search[i].shared = (unsigned)scout->shared;
+        code = cu->ModuleLoadData(&s->modules[i], j->programs[reid__min(i, j->program_count - 1)].cubin);
+        if (!code) code = cu->ModuleGetFunction(&s->search[i].handle, s->modules[i], "reid_search");
+        if (!code && scout->shared > 48 * 1024)
+            code = cu->FuncSetAttribute(s->search[i].handle, REID__FUNCTION_DYNAMIC_SHARED, (int)scout->shared);
     }
     if (!code) code = cu->ModuleGetFunction(&s->queries.handle, s->modules[0], "reid_search_queries");
     if (!code) code = cu->ModuleGetFunction(&s->best.handle, s->modules[0], "reid_search_best");
@@ -9854,8 +9882,10 @@ static void reid__gpu_index_sizes(const reid_index *x, reid__gpu_index *s) {
 
 static reid_result reid__gpu_index_open(reid_index *x, const reid_desc *desc, reid_error *e) {
     reid__jit j;
-    reid__gpu_index *s = x->gpu = (reid__gpu_index *)reid__alloc_zero(&x->mem, sizeof *s);
-    if (!s) return reid__no_memory(e, "a GPU", sizeof *s);
+    reid__gpu_index *s;
+    char *block = (char *)reid__alloc_zero(&x->mem, sizeof *s + REID__ALIGN);
+    if (!block) return reid__no_memory(e, "a GPU", sizeof *s);
+    s = x->gpu = (reid__gpu_index *)(void *)(block + (uintptr_t)block % 128); /* tensor maps need this alignment */
     memset(&j, 0, sizeof j);
     reid__gpu_index_sizes(x, s);
     reid_result r = reid__device_open(&s->device, desc, e);
@@ -9899,9 +9929,10 @@ static void reid__gpu_index_close(reid_index *x, int forked) {
 static reid_result reid__gpu_index_run(const reid__search_chunk *h, int k, reid_error *e) {
     reid__gpu_index *s = h->x->gpu;
     reid__driver *cu = &s->device.cu;
-    int n = h->n, which = n > reid__scout_widths[0], width = reid__scout_widths[which];
-    int parts = reid__ceil_div(n, width);
+    int n = h->n, many = n > s->scouts[0].width, width = s->scouts[many].width, parts = reid__ceil_div(n, width);
     reid__search_arguments a = s->arguments;
+    int blocks = a.tiles / 4, hopper = s->scouts[many].stages > 0, code = 0;
+    if (hopper) blocks = reid__min(blocks, reid__max(s->device.multiprocessors / parts, 1)); /* each takes many rows */
     size_t hits_at = reid__aligned((size_t)n * sizeof(int)), hits = (size_t)n * (size_t)k * sizeof(reid__search_hit);
     if (!h->starts) a.starts = 0;
     a.hits = a.found + hits_at, a.n = n, a.k = k;
@@ -9911,9 +9942,12 @@ static reid_result reid__gpu_index_run(const reid__search_chunk *h, int k, reid_
     s->best.shared = (unsigned)(16 * a.room) + 2 * 4096 + 32;
     reid_result r = reid__gpu_enter(&s->device, e);
     if (r != REID_OK) return r;
-    int code = cu->MemcpyHtoDAsync(a.given, h->queries, (size_t)n * (size_t)a.dim * sizeof(float), s->stream);
+    int depth = (int)s->depth, rows = a.tiles * REID__TILE_ROWS;
+    if (hopper) code = reid__map_matrix(cu, &a.rows_map, a.rows, 2, rows, depth, 128, 64);
+    if (hopper && !code) code = reid__map_matrix(cu, &a.queries_map, a.queries, 2, parts * width, depth, width, 64);
+    if (!code) code = cu->MemcpyHtoDAsync(a.given, h->queries, (size_t)n * (size_t)a.dim * sizeof(float), s->stream);
     if (!code) code = reid__launch_kernel(cu, &s->queries, 0, parts * width, 1, s->stream, &a);
-    if (!code) code = reid__launch_kernel(cu, &s->scouts[which], 0, (int64_t)a.tiles / 4 * parts, 1, s->stream, &a);
+    if (!code) code = reid__launch_kernel(cu, &s->search[many], 0, (int64_t)blocks * parts, 1, s->stream, &a);
     if (!code) code = reid__launch_kernel(cu, &s->best, 0, n, 1, s->stream, &a);
     if (!code) code = cu->MemcpyDtoHAsync(s->pinned, a.found, hits_at + hits, s->stream);
     int waited = cu->StreamSynchronize(s->stream); /* also after an error: no copy may still be in progress */

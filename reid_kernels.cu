@@ -30,7 +30,7 @@
    reid_linear      | fully connected, four images a warp      | weights / 4 images, 2MNK  | 256        | none
    reid_normalise   | L2 of one embedding a block, in double   | in + out                  | 256        | 2048
    reid_search_queries | queries to halves, their lengths      | in + 10 K a query         | 128        | 1024
-   reid_search      | best product of 32 rows and a query      | rows, 2 rows queries K    | 128        | 256 (128 + BN)
+   reid_search      | best product of 32 rows and a query      | rows, 2 rows queries K    | 128, 384   | see there
    reid_search_best | the k best rows or groups of a query     | maxima, few rows          | 256        | see there
 
    Shared memory is dynamic, in bytes; reid_conv_f16's is the larger of 64 STAGES (BM + BN) and 4 BM (BN + 4).
@@ -60,7 +60,7 @@
    reid_pool        | those, PER GEM NORM
    reid_linear      | K OC OUT_STRIDE CHANNEL ACT [SPLIT]
    reid_normalise   | DIM RAW FLIP
-   reid_search      | K BK BN
+   reid_search      | K BN, and BK or HOPPER STAGES
 
    Every output of a convolution is one chain of additions in the order of K, whatever the tile and the batch, and sums
    over pixels go row by row, so the bits of an embedding do not depend on its batch. Resizing and packing give the same
@@ -245,7 +245,7 @@ template <int groups> DEVICE void reid_cp_async_wait() {
     asm volatile("cp.async.wait_group %0;" ::"n"(groups) : "memory");
 }
 #endif
-#ifdef REID_CONV_WGMMA /* sm_90a */
+#if defined(REID_CONV_WGMMA) || defined(HOPPER) /* sm_90a */
 DEVICE void reid_bar_sync(unsigned id, unsigned threads) {
     asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
@@ -459,6 +459,38 @@ DEVICE float act(float x) {
 DEVICE unsigned long long thread_index() { return (unsigned long long)blockIdx.x * blockDim.x + threadIdx.x; }
 
 extern __shared__ __align__(1024) unsigned char shared[];
+
+/* --------------------------------------------------------------------------------------------------------------------
+   Hopper: tensor maps, rings of places in shared memory that a thread fills and warpgroups empty, operands of wgmma.
+   ------------------------------------------------------------------------------------------------------------------ */
+/* Filled in by cuTensorMapEncode... */
+struct __align__(128) tensor_map {
+    unsigned long long opaque[16];
+};
+static_assert(sizeof(tensor_map) == 128 && alignof(tensor_map) == 128, "as cuda.h and reid.h have it");
+
+#if defined(REID_CONV_WGMMA) || defined(HOPPER)
+/* A place in a ring and the parity of its mbarriers' phase. */
+template <int places> struct cursor {
+    int at = 0;
+    unsigned parity = 0;
+    DEVICE void advance(int by) {
+        at += by;
+        parity ^= at / places & 1;
+        at %= places;
+    }
+};
+
+DEVICE void wait_for(unsigned mbarrier, unsigned parity) {
+    while (!reid_mbarrier_try_wait(mbarrier, parity)) continue;
+}
+
+/* The descriptor of an operand of wgmma: its address, swizzled rows of 128 or 64 bytes, the distance of eight rows (PTX
+   manual, "Matrix Descriptor Format"). */
+template <int row> DEVICE unsigned long long operand(unsigned address) {
+    return (unsigned long long)((address & 0x3ffff) >> 4) | (row / 2ull) << 32 | (row == 128 ? 1ull : 2ull) << 62;
+}
+#endif
 
 /* --------------------------------------------------------------------------------------------------------------------
    Packing, once per network: from raw tensors to the order in which kernels read them. Batch norm becomes a factor for
@@ -1306,11 +1338,6 @@ reid_join(const GRID_CONSTANT conv_arguments a) {
 #define SLOTS_AT (INNER_AT + 2 * NEXT_CHUNKS * BLOCKS_M * BLOCK_BYTES)
 #define BARRIERS_AT (SLOTS_AT + 2 * SLOTS * SLOT_BYTES)
 
-/* Filled in by cuTensorMapEncode... */
-struct __align__(128) tensor_map {
-    unsigned long long opaque[16];
-};
-static_assert(sizeof(tensor_map) == 128 && alignof(tensor_map) == 128, "as cuda.h and reid.h have it");
 STRUCT(wgmma_arguments);
 
 /* Addresses in shared memory. */
@@ -1332,21 +1359,6 @@ struct layout {
     DEVICE unsigned filled(int group, int i) const { return barrier(2 * STAGES + 3 + group * SLOTS + i); }
     DEVICE unsigned stored(int group, int i) const { return barrier(2 * STAGES + 3 + (2 + group) * SLOTS + i); }
 };
-
-/* A place in a ring and the parity of its mbarriers' phase. */
-template <int places> struct cursor {
-    int at = 0;
-    unsigned parity = 0;
-    DEVICE void advance(int by) {
-        at += by;
-        parity ^= at / places & 1;
-        at %= places;
-    }
-};
-
-DEVICE void wait_for(unsigned mbarrier, unsigned parity) {
-    while (!reid_mbarrier_try_wait(mbarrier, parity)) continue;
-}
 
 /* SPLIT: the slices of a block's part, from first_slice(part) to first_slice(part + 1). */
 DEVICE int first_slice(int part) { return CHUNKS * part / SPLIT; }
@@ -1485,13 +1497,6 @@ DEVICE void copy_residuals(const tensor_map *residual, layout l, int tiles, int 
         }
 }
 
-/* The descriptor of an operand of wgmma: its address, swizzled rows of 128 or 64 bytes, the distance of eight rows (PTX
-   manual, "Matrix Descriptor Format"). */
-DEVICE unsigned long long operand(unsigned address) {
-    return (unsigned long long)((address & 0x3ffff) >> 4) | (SLICE_ROW / 2ull) << 32 | (SLICE_ROW == 128 ? 1ull : 2ull)
-           << 62;
-}
-
 /* Offset of a piece of a row of `bytes` bytes with that swizzle. */
 template <int bytes> DEVICE unsigned place(int row, int piece) {
     unsigned at = (unsigned)(row * bytes + piece * 16);
@@ -1530,7 +1535,7 @@ template <int n> struct sums {
         for (int step = 0; step < SLICE_ROW / 32; step++)
 #pragma unroll
             for (int i = 0; i < BLOCKS_M; i++)
-                reid_wgmma<n>(d[i], operand(a + i * BLOCK_BYTES + step * 32), operand(b + step * 32), true);
+                reid_wgmma<n>(d[i], operand<SLICE_ROW>(a + i * BLOCK_BYTES + step * 32), operand<SLICE_ROW>(b + step * 32), true);
         reid_wgmma_commit();
         hold();
     }
@@ -1543,7 +1548,7 @@ template <int n> struct sums {
 #pragma unroll
             for (int i = 0; i < BLOCKS_M; i++)
                 reid_wgmma<n>(d[i], windows(a + step / 2 * ROW_BYTES + step % 2 * 32 + i * 1024),
-                              operand(b + step / 4 * B_BYTES + step % 4 * 32), true);
+                              operand<SLICE_ROW>(b + step / 4 * B_BYTES + step % 4 * 32), true);
         reid_wgmma_commit();
         hold();
     }
@@ -2280,16 +2285,14 @@ reid_normalise(const GRID_CONSTANT normalise_arguments a) {
    precision. K, a multiple of 32, is the number of components, the last ones 0.
 
    reid_search_queries    queries to halves, and how far a product of halves can be from a score
-   reid_search            for each query the best product with each tile of 32 rows: its maximum
+   reid_search            for each query the best product with each tile of 32 rows: its maximum. Blocks that have
+                          different queries and the same rows are neighbours, so that rows are read from memory once
    reid_search_best       scores only the tiles whose maxima come near enough to the k-th best score, in double
 
    A score is one chain of additions in the order of the components, as in reid.h on the CPU, so it has the same bits.
    ------------------------------------------------------------------------------------------------------------------ */
 #ifdef REID_SEARCH
-#define BM 128
-#define STAGES 4
-#define A_BYTES (BM * BK * 2)
-#define STAGE_BYTES ((BM + BN) * BK * 2)
+#define BM 128 /* rows of a block */
 STRUCT(search_hit);
 STRUCT(search_arguments);
 
@@ -2316,6 +2319,11 @@ reid_search_queries(const GRID_CONSTANT search_arguments g) {
     if (t == 0 && q < g.n) g.scales[2 * q] = g.step / scale, g.scales[2 * q + 1] = g.slack * length;
 }
 
+#ifndef HOPPER
+#define STAGES 4
+#define A_BYTES (BM * BK * 2)
+#define STAGE_BYTES ((BM + BN) * BK * 2)
+
 /* A thread has 4 rows of every second pair of queries; lanes with the same lane % 4 have the other rows. */
 DEVICE void store_maxima(const search_arguments &g, const float (&acc)[2][BN / 8][4], int block, int part) {
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -2329,9 +2337,8 @@ DEVICE void store_maxima(const search_arguments &g, const float (&acc)[2][BN / 8
     }
 }
 
-/* Rows are padded to 128 and queries to BN. A block has 128 rows, a warp 32 of them, times BN queries; blocks that
-   share rows are neighbours, so that rows are read from memory once. Slices of BK = 32 components arrive as in
-   reid_conv_f16. */
+/* Rows are padded to 128 and queries to BN. A block has 128 rows, a warp 32 of them, times BN queries. Slices of BK = 32
+   components arrive as in reid_conv_f16. */
 extern "C" __global__ void __launch_bounds__(128)
 reid_search(const GRID_CONSTANT search_arguments g) {
     int t = threadIdx.x, lane = t % 32, warp = t / 32, piece = t % 4, first_row = t / 4;
@@ -2385,6 +2392,93 @@ reid_search(const GRID_CONSTANT search_arguments g) {
     }
     store_maxima(g, acc, block, part);
 }
+#else
+/* With Hopper's instructions: a block keeps BN queries, and rows pass through a ring of STAGES places of 128 rows by 64
+   components. One thread copies; each of two warpgroups multiplies 64 of the rows. */
+#define CHUNKS ((K + 63) / 64)
+#define A_BYTES (BM * 128)
+#define B_BYTES (BN * 128)
+#define HALVES_AT (STAGES * A_BYTES + CHUNKS * B_BYTES) /* floats, (8 warps, BN): the best of 16 rows */
+#define BARRIERS_AT (HALVES_AT + 8 * BN * 4)
+
+/* Copies the queries of a part, and then the rows of every step-th block from `first` on. */
+DEVICE void copy_rows(const search_arguments &g, int part, int first, int step, unsigned base, unsigned full) {
+    unsigned resident = full + 16 * STAGES;
+    cursor<STAGES> s;
+    reid_mbarrier_arrive_expect_tx(resident, CHUNKS * B_BYTES);
+    for (int k = 0; k < CHUNKS; k++)
+        reid_tensor_load_2d(base + STAGES * A_BYTES + k * B_BYTES, &g.queries_map, k * 64, part * BN, resident);
+    for (int block = first; block < g.tiles / 4; block += step)
+        for (int k = 0; k < CHUNKS; k++, s.advance(1)) {
+            wait_for(full + 8 * (STAGES + s.at), s.parity ^ 1);
+            reid_mbarrier_arrive_expect_tx(full + 8 * s.at, A_BYTES);
+            reid_tensor_load_2d(base + s.at * A_BYTES, &g.rows_map, k * 64, block * BM, full + 8 * s.at);
+        }
+}
+
+/* A thread has 2 rows of every second pair of queries. The warps of a pair have the halves of a tile. */
+DEVICE void store_maxima(const search_arguments &g, const float (&d)[BN / 2], int block, int part) {
+    float *halves = (float *)(shared + HALVES_AT) + threadIdx.x / 128 * (4 * BN);
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4, group = threadIdx.x / 128;
+#pragma unroll
+    for (int i = 0; i < BN / 4; i++) {
+        float best = fmaxf(d[i / 2 * 4 + i % 2], d[i / 2 * 4 + i % 2 + 2]);
+        for (int offset = 4; offset < 32; offset *= 2)
+            best = fmaxf(best, __shfl_xor_sync(0xffffffffu, best, offset));
+        if (lane < 4) halves[warp * BN + i / 2 * 8 + lane * 2 + i % 2] = best;
+    }
+    reid_bar_sync(1 + group, 128);
+    for (int i = threadIdx.x % 128; i < 2 * BN; i += 128) {
+        int tile = i % 2, query = i / 2;
+        float best = fmaxf(halves[2 * tile * BN + query], halves[(2 * tile + 1) * BN + query]);
+        query += part * BN;
+        if (query < g.n) g.maxima[(long long)query * g.tiles + block * 4 + group * 2 + tile] = best;
+    }
+    reid_bar_sync(1 + group, 128); /* before the next maxima replace these, all have been read */
+}
+
+extern "C" __global__ void __launch_bounds__(384, 1)
+reid_search(const GRID_CONSTANT search_arguments g) {
+    const unsigned base = reid_shared_address(shared), full = base + BARRIERS_AT, empty = full + 8 * STAGES;
+    int parts = (g.n + BN - 1) / BN, part = blockIdx.x % parts, first = blockIdx.x / parts, step = gridDim.x / parts;
+    int group = threadIdx.x / 128;
+    cursor<STAGES> s;
+    if (threadIdx.x == 0) {
+        for (int i = 0; i < STAGES; i++) {
+            reid_mbarrier_init(full + 8 * i, 1);
+            reid_mbarrier_init(empty + 8 * i, 8); /* the warps that read it */
+        }
+        reid_mbarrier_init(empty + 8 * STAGES, 1);
+        reid_fence_mbarrier_init();
+    }
+    __syncthreads();
+    if (group == 2) {
+        if (threadIdx.x == 256) copy_rows(g, part, first, step, base, full);
+        return;
+    }
+    wait_for(empty + 8 * STAGES, 0);
+    for (int block = first; block < g.tiles / 4; block += step) {
+        float d[BN / 2];
+#pragma unroll
+        for (int i = 0; i < BN / 2; i++) d[i] = 0.0f;
+        for (int k = 0; k < CHUNKS; k++, s.advance(1)) {
+            unsigned a = base + s.at * A_BYTES + group * 64 * 128, b = base + STAGES * A_BYTES + k * B_BYTES;
+            wait_for(full + 8 * s.at, s.parity);
+#pragma unroll
+            for (int i = 0; i < BN / 2; i++) reid_wgmma_hold(d[i]);
+            reid_wgmma_fence();
+#pragma unroll
+            for (int i = 0; i < 4; i++) reid_wgmma<BN>(d, operand<128>(a + i * 32), operand<128>(b + i * 32), true);
+            reid_wgmma_commit();
+            reid_wgmma_wait<0>();
+#pragma unroll
+            for (int i = 0; i < BN / 2; i++) reid_wgmma_hold(d[i]);
+            if (threadIdx.x % 32 == 0) reid_mbarrier_arrive(empty + 8 * s.at);
+        }
+        store_maxima(g, d, block, part);
+    }
+}
+#endif
 
 /* What the threads of a block of reid_search_best share. A unit is what is ranked: a row, or the rows of a group, which
    are neighbours. */
