@@ -58,8 +58,7 @@
        REID_IMPLEMENTATION   compiles the implementation here
        REID_STATIC           makes every function static, for one-file programs
        REID_API              your own declaration specifier, e.g. for a DLL; default `extern`
-       REID_ASSERT           -DREID_ASSERT=assert checks invariants as the implementation runs: plans, buffers, lanes,
-                             batches, groups. Off by default, on in the project's tests
+       REID_ASSERT           -DREID_ASSERT=assert checks invariants of the implementation; off by default
        REID_SELF             the name of this file, if you rename it; it includes itself once per instruction set
        REID_KERNELS_FILE     "reid_kernels.cu": compiles the text of the GPU kernels into the program, by #embed or the
                              assembler's .incbin (whose path is relative to the compiler's working directory; -flto
@@ -69,8 +68,7 @@
        REID_NO_VECTORS       leaves out the code for particular processors. The portable loops that remain compute the
                              same results up to rounding, many times slower, and compile in a third of the time
        REID_NO_NARROW        leaves out bf16 and INT8, on the CPU and on a GPU: reid_create refuses these precisions
-       REID_NO_SEARCH        leaves out search and grouping: reid_index_create, reid_search and reid_group fail with
-                             REID_ERR_LEFT_OUT
+       REID_NO_SEARCH        leaves out search and grouping: their functions fail with REID_ERR_LEFT_OUT
        REID_NO_QUEUE         leaves out the queue: its functions fail with REID_ERR_LEFT_OUT
 
    AT RUN TIME     environment variables
@@ -104,6 +102,9 @@
        most 256 (default 64); it is halved while the GPU has too little memory for it. The device's primary context is
        used, and the caller's current context is restored. After a GPU error that cannot be cleared (a lost device, an
        illegal address) every call on the handle fails.
+       On an H200 and an H100 the kernels gave the results of the emulator in tests/emulator, bit for bit where both
+       ran. INT8 did not, because a buffer was too small. That is fixed, and the search was rewritten; neither has run
+       on a GPU since, so use INT8 on the CPU. tools/gpu/README.md has the measurements.
 
    WINDOWS
        MinGW-w64 compiles reid.h for x86-64, gcc or clang with winpthreads: x86_64-w64-mingw32-gcc -O2 -static FILE.c
@@ -269,9 +270,8 @@
    ERRORS AND LOGGING
        Functions that can fail return reid_result: 0 is success, negative is failure. On failure out-parameters are
        zeroed, nothing leaks, and the handle can still be used and destroyed. The detail (tensor, path, number) goes
-       into a reid_error that the caller owns: desc.error for reid_create, the last argument of other functions.
-       desc.log_fn receives warnings, such as a fallback to the CPU. Callbacks must not throw, longjmp or call back into
-       the same handle.
+       into a reid_error of the caller: desc.error for reid_create, the last argument of other functions. desc.log_fn
+       receives warnings. Callbacks must not throw, longjmp or call back into the same handle.
 
    MEMORY
        Everything is allocated in reid_create through desc.alloc_fn and freed in reid_destroy through desc.free_fn,
@@ -307,12 +307,6 @@
    SECURITY
        Weight files may come from strangers: size arithmetic is checked, memory is bounded by the file's size and the
        network, nothing in them is executed; the reader is fuzzed. Pixels are read where the image's description says.
-
-   MEASURED ON A GPU
-       On an H200 and an H100 (driver 580.159.04, CUDA 13.0, 2026-11-26) the kernels gave the results of the emulator in
-       tests/emulator, bit for bit where both were run, and FP32, FP16 and bf16 stayed within the limits above. INT8 did
-       not: a buffer of row sums was too small. That is fixed, and the search was rewritten; neither has run on a GPU
-       since, so use INT8 on the CPU. README.md has the speed. tools/gpu_check measures a machine that has a GPU.
 
    STABILITY
        A version is major.minor.patch. Until 1.0 a new minor version may change anything in >>api (CHANGELOG.md lists
@@ -9706,60 +9700,50 @@ static size_t reid__candidates_for(const reid__search_chunk *h) {
 /* --- a GPU -------------------------------------------------------------------------------------------------------- */
 
 #ifndef REID_NO_CUDA
-/* reid_search's program: for few queries, or for more. */
-typedef struct reid__scout {
-    int width;     /* queries of a block */
-    int stages;    /* with Hopper's instructions, the places of the ring; else 0 */
-    size_t shared; /* bytes */
-} reid__scout;
-
 /* The rows on a GPU: padded to a multiple of 128 rows of `depth` values, in the order of their groups. */
 typedef struct reid__gpu_index {
     reid__device device;
-    void *modules[2], *stream;
-    reid__scout scouts[2];               /* for few queries, and for more */
-    reid__step queries, search[2], best; /* kernels; reid_search is that of a scout */
-    reid__address memory;                /* one block; arguments has addresses in it */
-    reid__search_arguments arguments;    /* what is the same in all searches */
-    int most;                            /* queries at a time */
-    unsigned char *pinned;               /* rows or hits during a copy */
-    size_t pinned_bytes, depth;          /* depth: dim, padded */
-    double scale;                        /* of rows that are not halves: a power of two */
-    size_t first, sent;                  /* the rows to upload next, and how many */
+    void *module, *stream;
+    reid__step queries, products, best; /* kernels; products: reid_search, of products.bn queries */
+    reid__address memory;               /* one block; arguments has addresses in it */
+    reid__search_arguments arguments;   /* what is the same in all searches */
+    int most, hopper;                   /* queries at a time; whether `products` uses Hopper's instructions */
+    unsigned char *pinned;              /* rows or hits during a copy */
+    size_t pinned_bytes, depth;         /* depth: dim, padded */
+    double scale;                       /* of rows that are not halves: a power of two */
+    size_t first, sent;                 /* the rows to upload next, and how many */
 } reid__gpu_index;
 
-/* Hopper's kernel keeps its queries in shared memory, beside at least three places for rows. */
-static reid__scout reid__scout_for(const reid__jit *j, int depth, int many) {
-    reid__scout s = {many ? 64 : 16, 0, many ? 256 * 192 : 256 * 144};
-    const size_t chunks = (size_t)reid__ceil_div(depth, 64), most = 227 * 1024;
-    for (int width = many ? 128 : 64; width >= 64 && reid__has_wgmma(j); width /= 2) {
-        size_t place = 128 * 128, fixed = chunks * (size_t)width * 128 + 8 * (size_t)width * sizeof(float) + 256;
+/* Describes reid_search. Returns the places of its ring on Hopper, where the queries stay in shared memory beside at
+   least three places of 128 rows by 64 components; else, or if they do not fit, 0. */
+static int reid__products_step(const reid__jit *j, size_t depth, reid__step *s) {
+    const size_t place = 128 * 128, most = 227 * 1024;
+    s->function = "reid_search";
+    for (s->threads = 384, s->bn = 128; s->bn >= 64 && reid__has_wgmma(j); s->bn /= 2) {
+        size_t fixed = (size_t)s->bn * ((depth + 63) / 64 * 128 + 8 * sizeof(float)) + 256;
         if (fixed + 3 * place > most) continue;
-        s.width = width, s.stages = reid__min(8, (int)((most - fixed) / place));
-        s.shared = fixed + (size_t)s.stages * place;
-        break;
+        size_t stages = (most - fixed) / place < 8 ? (most - fixed) / place : 8;
+        s->shared = (unsigned)(fixed + stages * place);
+        return (int)stages;
     }
-    return s;
+    s->threads = 128, s->bn = 64, s->shared = 256 * 192;
+    return 0;
 }
 
 /* |maximum - score| of a query of length 1 and rows as long as these: 2^-11 for rounding either to a normal half, 2^-25
    for each component that is not normal; tensor cores truncate sums, for which 2^-21 per addition is ample. */
-static double reid__scout_bound(int dim, double row) {
+static double reid__products_bound(int dim, double row) {
     return row * (1e-3 + (dim + 64) * 4.76837158203125e-7 + sqrt(dim) * 1.1920928955078125e-7);
 }
 
-/* Adds a program for few queries and one for many. */
-static int reid__search_programs(reid__jit *j, int depth) {
-    int ok = 1;
-    for (int many = 0; many < 2 && ok; many++) {
-        reid__scout s = reid__scout_for(j, depth, many);
-        reid__program p;
-        memset(&p, 0, sizeof p);
-        reid__option(&p, "-DREID_SEARCH -DVALUE_F16 -DK=%d -DBN=%d", depth, s.width);
-        reid__option(&p, s.stages ? "-DHOPPER -DSTAGES=%d" : "-DBK=%d", s.stages ? s.stages : 32);
-        ok = reid__program_add(j, &p) >= 0;
-    }
-    return ok;
+static int reid__search_program(reid__jit *j, size_t depth) {
+    reid__program p;
+    reid__step s;
+    int stages = reid__products_step(j, depth, &s);
+    memset(&p, 0, sizeof p);
+    reid__option(&p, "-DREID_SEARCH -DVALUE_F16 -DK=%d -DBN=%d", (int)depth, s.bn);
+    reid__option(&p, stages ? "-DHOPPER -DSTAGES=%d" : "-DBK=%d", stages ? stages : 32);
+    return reid__program_add(j, &p) >= 0;
 }
 
 /* The address of the next `count` things of a block at `base`, of which *used bytes are taken. */
@@ -9837,17 +9821,13 @@ static reid_result reid__gpu_index_load(reid_index *x, const reid__jit *j, reid_
     reid__driver *cu = &s->device.cu;
     void *pinned = NULL;
     int code = cu->StreamCreate(&s->stream, REID__STREAM_APART);
-    for (int i = 0; i < 2 && !code; i++) {
-        reid__scout *scout = &s->scouts[i];
-        *scout = reid__scout_for(j, (int)s->depth, i);
-        s->search[i].threads = scout->stages ? 384 : 128, s->search[i].shared = (unsigned)scout->shared;
-        code = cu->ModuleLoadData(&s->modules[i], j->programs[reid__min(i, j->program_count - 1)].cubin);
-        if (!code) code = cu->ModuleGetFunction(&s->search[i].handle, s->modules[i], "reid_search");
-        if (!code && scout->shared > 48 * 1024)
-            code = cu->FuncSetAttribute(s->search[i].handle, REID__FUNCTION_DYNAMIC_SHARED, (int)scout->shared);
-    }
-    if (!code) code = cu->ModuleGetFunction(&s->queries.handle, s->modules[0], "reid_search_queries");
-    if (!code) code = cu->ModuleGetFunction(&s->best.handle, s->modules[0], "reid_search_best");
+    s->hopper = reid__products_step(j, s->depth, &s->products) > 0;
+    if (!code) code = cu->ModuleLoadData(&s->module, j->programs[0].cubin);
+    if (!code) code = cu->ModuleGetFunction(&s->products.handle, s->module, s->products.function);
+    if (!code && s->products.shared > 48 * 1024)
+        code = cu->FuncSetAttribute(s->products.handle, REID__FUNCTION_DYNAMIC_SHARED, (int)s->products.shared);
+    if (!code) code = cu->ModuleGetFunction(&s->queries.handle, s->module, "reid_search_queries");
+    if (!code) code = cu->ModuleGetFunction(&s->best.handle, s->module, "reid_search_best");
     s->queries.threads = 128, s->queries.shared = 128 * sizeof(double), s->best.threads = 256;
     if (code) return reid__gpu_check(&s->device, code, "reid_search", e);
     size_t all = reid__gpu_index_layout(x, 0);
@@ -9877,7 +9857,7 @@ static void reid__gpu_index_sizes(const reid_index *x, reid__gpu_index *s) {
     if (s->pinned_bytes < least) s->pinned_bytes = least;
     a->tiles = (int)tiles, a->dim = x->rows.dim;
     a->count = (unsigned)x->rows.count, a->groups = (unsigned)x->groups;
-    a->step = 1 / s->scale, a->slack = reid__scout_bound(x->rows.dim, x->longest);
+    a->step = 1 / s->scale, a->slack = reid__products_bound(x->rows.dim, x->longest);
 }
 
 static reid_result reid__gpu_index_open(reid_index *x, const reid_desc *desc, reid_error *e) {
@@ -9890,7 +9870,7 @@ static reid_result reid__gpu_index_open(reid_index *x, const reid_desc *desc, re
     reid__gpu_index_sizes(x, s);
     reid_result r = reid__device_open(&s->device, desc, e);
     if (r == REID_OK) r = reid__jit_init(&j, &x->mem, desc, s->device.arch, s->device.version, e);
-    if (r == REID_OK && reid__search_programs(&j, (int)s->depth)) r = reid__jit_build(&j, x->threads, e);
+    if (r == REID_OK && reid__search_program(&j, s->depth)) r = reid__jit_build(&j, x->threads, e);
     if (r == REID_OK) r = reid__gpu_enter(&s->device, e);
     if (r == REID_OK) {
         r = reid__gpu_index_load(x, &j, e);
@@ -9917,8 +9897,7 @@ static void reid__gpu_index_close(reid_index *x, int forked) {
         if (s->stream) cu->StreamDestroy(s->stream); /* no copy is in progress */
         if (s->memory) cu->MemFree(s->memory);
         if (s->pinned) cu->MemFreeHost(s->pinned);
-        for (int i = 0; i < 2; i++)
-            if (s->modules[i]) cu->ModuleUnload(s->modules[i]);
+        if (s->module) cu->ModuleUnload(s->module);
         reid__gpu_leave(&s->device);
     }
     if (!forked) reid__device_close(&s->device);
@@ -9929,10 +9908,10 @@ static void reid__gpu_index_close(reid_index *x, int forked) {
 static reid_result reid__gpu_index_run(const reid__search_chunk *h, int k, reid_error *e) {
     reid__gpu_index *s = h->x->gpu;
     reid__driver *cu = &s->device.cu;
-    int n = h->n, many = n > s->scouts[0].width, width = s->scouts[many].width, parts = reid__ceil_div(n, width);
+    int n = h->n, width = s->products.bn, parts = reid__ceil_div(n, width), code = 0;
     reid__search_arguments a = s->arguments;
-    int blocks = a.tiles / 4, hopper = s->scouts[many].stages > 0, code = 0;
-    if (hopper) blocks = reid__min(blocks, reid__max(s->device.multiprocessors / parts, 1)); /* each takes many rows */
+    int blocks = a.tiles / 4, depth = (int)s->depth, rows = a.tiles * REID__TILE_ROWS;
+    if (s->hopper) blocks = reid__min(blocks, reid__max(s->device.multiprocessors / parts, 1)); /* of many rows each */
     size_t hits_at = reid__aligned((size_t)n * sizeof(int)), hits = (size_t)n * (size_t)k * sizeof(reid__search_hit);
     if (!h->starts) a.starts = 0;
     a.hits = a.found + hits_at, a.n = n, a.k = k;
@@ -9942,12 +9921,11 @@ static reid_result reid__gpu_index_run(const reid__search_chunk *h, int k, reid_
     s->best.shared = (unsigned)(16 * a.room) + 2 * 4096 + 32;
     reid_result r = reid__gpu_enter(&s->device, e);
     if (r != REID_OK) return r;
-    int depth = (int)s->depth, rows = a.tiles * REID__TILE_ROWS;
-    if (hopper) code = reid__map_matrix(cu, &a.rows_map, a.rows, 2, rows, depth, 128, 64);
-    if (hopper && !code) code = reid__map_matrix(cu, &a.queries_map, a.queries, 2, parts * width, depth, width, 64);
+    if (s->hopper) code = reid__map_matrix(cu, &a.rows_map, a.rows, 2, rows, depth, 128, 64);
+    if (s->hopper && !code) code = reid__map_matrix(cu, &a.queries_map, a.queries, 2, parts * width, depth, width, 64);
     if (!code) code = cu->MemcpyHtoDAsync(a.given, h->queries, (size_t)n * (size_t)a.dim * sizeof(float), s->stream);
     if (!code) code = reid__launch_kernel(cu, &s->queries, 0, parts * width, 1, s->stream, &a);
-    if (!code) code = reid__launch_kernel(cu, &s->search[many], 0, (int64_t)blocks * parts, 1, s->stream, &a);
+    if (!code) code = reid__launch_kernel(cu, &s->products, 0, (int64_t)blocks * parts, 1, s->stream, &a);
     if (!code) code = reid__launch_kernel(cu, &s->best, 0, n, 1, s->stream, &a);
     if (!code) code = cu->MemcpyDtoHAsync(s->pinned, a.found, hits_at + hits, s->stream);
     int waited = cu->StreamSynchronize(s->stream); /* also after an error: no copy may still be in progress */
@@ -9993,20 +9971,8 @@ static size_t reid__gpu_scans(reid__search_chunk *h, char *base, size_t most) {
 
 static reid_result reid__search(reid_index *, reid__search_chunk *, int, int, const float *, reid_error *);
 
-/* Has the CPU search for those queries of a chunk that the GPU has not settled. */
-static reid_result reid__search_again(reid_index *x, const reid__search_chunk *h, const float *queries, reid_error *e) {
-    reid_result r = REID_OK;
-    for (int q = 0; q < h->n && r == REID_OK; q++) {
-        if (h->found[q] >= 0) continue;
-        reid__search_chunk one = *h;
-        one.cap = reid__candidates_for(&one), one.each = NULL;
-        one.hits += (size_t)q * (size_t)h->d->k, one.found += q;
-        r = reid__search(x, &one, h->first + q, h->first + q + 1, queries, e);
-    }
-    return r;
-}
-
-/* Searches on the GPU, with h->cap hits of each query, and four times as many whenever that is too few. */
+/* Searches on the GPU, with h->cap hits of each query, and four times as many whenever that is too few. The CPU
+   searches for a chunk with a query for which REID__GPU_HITS are too few. */
 static reid_result reid__search_gpu(reid_index *x, reid__search_chunk *h, int n, const float *queries, reid_error *e) {
     const reid__gpu_index *s = x->gpu;
     size_t most = h->units < REID__GPU_HITS ? h->units : REID__GPU_HITS;
@@ -10029,7 +9995,9 @@ static reid_result reid__search_gpu(reid_index *x, reid__search_chunk *h, int n,
             h->cap = 4 * h->cap < most ? 4 * h->cap : most;
             continue;
         }
-        if (unsettled) r = reid__search_again(x, h, queries, e);
+        reid__search_chunk again = *h;
+        again.cap = reid__candidates_for(h), again.each = NULL;
+        if (unsettled) r = reid__search(x, &again, first, first + h->n, queries, e);
         if (r == REID_OK && h->each) r = h->each(h->user, first, h->n);
         if (!h->each) h->hits += (size_t)h->n * (size_t)h->d->k, h->found += h->n;
         first += h->n;
@@ -12255,7 +12223,7 @@ static reid_result reid__pack_kernels(reid__packing *k, const reid_desc *desc, c
     if (r == REID_OK && desc->fallback) r = reid__packing_plan(k, &again, (int)number);
     if (r == REID_OK && desc->fallback) r = reid__packing_programs(k, &again);
 #ifndef REID_NO_SEARCH
-    if (r == REID_OK && !reid__search_programs(&k->jit, reid__round_up(k->plan.dim, 32)))
+    if (r == REID_OK && !reid__search_program(&k->jit, (size_t)reid__round_up(k->plan.dim, 32)))
         r = reid__fail(e, REID_ERR_KERNEL_COMPILE, "%s needs too many programs", k->plan.arch->name);
 #endif
     if (r == REID_OK) r = reid__jit_build(&k->jit, desc->threads ? desc->threads : reid__cpu_count(), e);

@@ -434,7 +434,7 @@ static void count_programs(const char *options, const void *cubin, size_t bytes,
     ++*(int *)user;
 }
 
-enum { SEARCHES = 2 }; /* programs of a pack that search in embeddings; they come last */
+enum { SEARCHES = 1 }; /* programs of a pack that search in embeddings; they come last */
 
 typedef enum { NO_NVRTC, NVRTC, CACHE } help; /* what else there is: CACHE: NVRTC, and all programs in a folder */
 
