@@ -206,7 +206,7 @@ static int group(tracking *run) {
     reid_desc search = model_desc(o, &o->every, NULL);
     const film_groups_request r = {.films = run->films, .count = run->count, .rows = &run->rows,
                                    .weights = run->weights, .threshold = run->threshold, .search = &search};
-    return film_groups_make(&r, &run->groups) && film_groups_name(run->films, run->count, &run->rows);
+    return film_groups_make(&r, &run->groups) && film_groups_tell(run->films, run->count, &run->rows);
 }
 
 /* Writes the file called `usual` for a single video, and named after the video, with this ending, for several. */

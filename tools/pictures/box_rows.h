@@ -11,7 +11,7 @@ typedef struct box_file {
 
 typedef struct box_row {
     char *path, *id, *failure; /* id: NULL for path#n; failure: NULL when there is a box */
-    char *identity;            /* NULL: taken from the path. The box is named identity/id */
+    char *identity;            /* NULL: unknown. Otherwise the box is named identity/id */
     double box[4];             /* x, y, width, height */
     long n;                    /* index among the boxes of its image */
     int wanted;                /* 0: counted, but excluded by --min-conf or --category */

@@ -5,6 +5,7 @@
 #include "base/say.h"
 #include "pictures/boxes_csv.h"
 #include "pictures/boxes_json.h"
+#include "pictures/paths.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -64,6 +65,17 @@ static size_t join(text *out, const char *root, const char *path) {
     return root_len;
 }
 
+/* A folder is a place: it names the camera, never the individual. */
+static int label(input *in, const char *identity, size_t root_len) {
+    const char *slash = strrchr(in->path, '/');
+    if (!input_set_identity(in, identity ? identity : "")) return 0;
+    if (!slash) return 1;
+    char *camera = path_camera(in->path, (size_t)(slash - in->path), root_len);
+    if (!camera) return say_no_memory();
+    in->camera = camera;
+    return 1;
+}
+
 static int append(inputs *list, const box_row *row, const char *root, box_unit unit) {
     text full = TEXT_INIT, id = TEXT_INIT;
     size_t root_len = join(&full, root, row->path);
@@ -76,11 +88,7 @@ static int append(inputs *list, const box_row *row, const char *root, box_unit u
     input *in = good && !row->failure == !failure ? inputs_add(list, full.s, root_len, id.s) : NULL;
     if (in && failure) in->failure = failure;
     else free(failure);
-    if (in && row->identity) {
-        free(in->identity);
-        in->identity = need_copy(row->identity, strlen(row->identity));
-        if (!in->identity) in = NULL; /* the list frees it */
-    }
+    if (in && !label(in, row->identity, root_len)) in = NULL; /* the list frees it */
     if (in && !failure) in->unit = unit, memcpy(in->box, row->box, sizeof in->box);
     text_free(&full);
     text_free(&id);

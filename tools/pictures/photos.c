@@ -15,25 +15,6 @@
 
 /* --- folders ------------------------------------------------------------------------------------------------------ */
 
-/* A name without slashes for what lies below the root; the root itself has its own. */
-static char *name_of(const char *folder, size_t len, size_t root_len) {
-    const char *from = folder + root_len;
-    size_t n = len - root_len;
-    while (n && *from == '/') from++, n--;
-    if (!n) {
-        char *whole = mem_copy(folder, len);
-        if (!whole) return NULL;
-        const char *last = path_last_part(whole);
-        char *own = mem_copy(last, strlen(last));
-        free(whole);
-        return own;
-    }
-    char *name = mem_copy(from, n);
-    for (char *s = name; s && *s; s++)
-        if (*s == '/') *s = '-';
-    return name;
-}
-
 /* The camera of a folder: one of those from `first` on, or a new one. NULL with the reason in why. */
 static camera *camera_of(photos *p, size_t first, const char *folder, size_t len, size_t root_len, text *why) {
     for (size_t i = p->count; i-- > 0;) {
@@ -47,7 +28,7 @@ static camera *camera_of(photos *p, size_t first, const char *folder, size_t len
     camera *c = &p->at[p->count];
     memset(c, 0, sizeof *c);
     c->folder = mem_copy(folder, len);
-    c->name = c->folder ? name_of(folder, len, root_len) : NULL;
+    c->name = c->folder ? path_camera(folder, len, root_len) : NULL;
     if (c->name) return p->count++, c;
     free(c->folder);
     return NULL;

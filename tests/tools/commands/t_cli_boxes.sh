@@ -23,8 +23,44 @@ same got wanted
 ids >got
 printf '%s\n' 'cam1/a.png#0' 'cam1/a.png#1' 'b.png#0' 'cam1/a.png#2' >names
 same got names
-check "identity is the folder below INPUT" grep -q '"path": "cam1/a.png#0", "identity": "cam1"' "$out"
-check "or the stem" grep -q '"path": "b.png#0", "identity": "b"' "$out"
+check "a folder is a camera" grep -q '"path": "cam1/a.png#0", "identity": "", "camera": "cam1"' "$out"
+check "the folder itself, too" grep -q '"path": "b.png#0", "identity": "", "camera": "photos"' "$out"
+
+# What needs identities refuses boxes without them, and names the ways.
+embed 0 --boxes boxes.csv photos/ -o crops.npy -v
+says 'no identities: folders of photos are cameras'
+check "cameras are in the metadata" grep -q '"cameras": \[' crops.meta.json
+run 2 eval crops.npy
+says 'crops.npy: its 4 crops have no identities, because folders of photos are cameras; give --labels FILE.csv$'
+run 2 calibrate crops.npy -o no.json
+says 'because folders of photos are cameras; give --labels FILE.csv or --pairs FILE.csv$'
+run 2 cluster crops.npy --threshold 0.5 --own-labels -o no.csv
+says 'cluster: this file has no identities to compare groups with, .*; give --labels FILE.csv$'
+run 2 match -m w.safetensors --size 64x64 --gallery crops.npy crop1.png
+says 'crops.npy: 4 of its 4 crops have no identity, .* name them with reid review, then reid gallery add --groups$'
+run 0 gallery create g --like crops.npy
+run 2 gallery add g crops.npy
+says 'crops.npy: 4 of its 4 crops have no identity, .* name the individuals with --groups FILE.csv'
+run 2 gallery add g -m w.safetensors --size 64x64 --boxes boxes.csv photos
+says 'boxes.csv: 4 boxes have no identity, .* in a CSV file with a column identity, or embed the boxes'
+run 0 gallery list g
+silent
+absent no.json no.csv
+printf '%s\n' path,identity 'cam1/a.png#0,fir' 'cam1/a.png#1,oak' 'b.png#0,oak' 'cam1/a.png#2,fir' >labels.csv
+run 0 eval crops.npy --labels labels.csv
+prints '4 .* 2 identities: a table of labels'
+run 0 cluster crops.npy --threshold 0.5 --labels labels.csv -o groups.csv
+for i in 1 2; do embed 0 --boxes boxes.csv photos/ --shard $i/2 -o part$i.npy; done
+run 0 merge part1.npy part2.npy -o merged.npy
+same merged.meta.json "$(sed 's/crops.npy/merged.npy/' crops.meta.json >wanted.json && echo wanted.json)"
+
+# Folders of whole images are individuals, which is said.
+mkdir -p whole/fir whole/oak
+cp crop1.png whole/fir && cp crop2.png whole/fir/again.png && cp crop3.png whole/oak
+embed 0 whole -o whole.npy -v
+says '2 identities, from folders$'
+run 0 gallery add g -m w.safetensors --size 64x64 whole
+prints '^2 identities, from folders$'
 
 # MegaDetector: fractions, in the same places; ids count every detection of the image, even excluded ones.
 cat >md.json <<'JSON'
