@@ -216,7 +216,7 @@ refused() { # refused PATTERN ARGUMENT...
     absent no no.part
 }
 refused 'none of the photos of photos/east' photos/east --detections plain.csv
-refused 'MOT text describes the frames of a video' photos --detections east.txt
+refused 'it mentions none of the photos of photos/east' photos --detections east.txt
 sed 's/^east.//' boxes.csv >bad.csv
 refused 'bad.csv: line 2: IMG_9999.JPG could be photos/east/IMG_9999.JPG or photos/west/a/IMG_9999.JPG' photos \
     --detections bad.csv
