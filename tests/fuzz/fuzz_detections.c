@@ -51,12 +51,19 @@ int refuse(text *why, const char *format, ...) {
 static camera east = {.folder = (char *)(size_t)"east", .count = 2};
 static const photos all_photos = {.at = &east, .count = 1};
 const photo_place *photos_find(const photos *p, const char *name, text *why) {
-    static const photo_place places[] = {{"east/a.jpg", 0, 0}, {"east/b.jpg", 0, 1}};
+    static const photo_place places[] = {{"east/a.jpg", 0, 0, -1}, {"east/b.jpg", 0, 1, -1}};
     text_clear(why);
     for (size_t i = 0; i < 2; i++)
         if (p->count && path_same_ends(name, places[i].path)) return &places[i];
     if (strcmp(name, "c.jpg") == 0) text_puts(why, "it could be several");
     return NULL;
+}
+
+const photo_place *photos_numbered(const photos *p, double number, text *why) {
+    static const photo_place places[] = {{"east/1.jpg", 0, 0, 1}, {"east/2.jpg", 0, 1, 2}};
+    text_clear(why);
+    if (number > 6) text_puts(why, "it could be several");
+    return p->count && number >= 1 && number <= 2 ? &places[(int)number - 1] : NULL;
 }
 
 static void check(const detections *d) {
@@ -79,6 +86,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     detections d;
     text file = TEXT_INIT, why = TEXT_INIT;
     if (size) text_add(&file, data + 1, size - 1);
+    detections_request of_list = r;
+    of_list.video = "", of_list.listed = 1;
+    if (size && data[0] & 8) { /* as the boxes of images: their names, without a choice */
+        MUST(parse_all(&d, &of_list, &file, &why) == !why.len);
+        for (size_t i = 0; i < d.count && !why.len; i++) MUST(d.at[i].owner < d.owners.count);
+        detections_free(&d);
+    }
+    text_clear(&why);
     int good = detections_parse(&d, size && data[0] & 4 ? &of_photos : &r, &file, &why);
     MUST(good == !why.len);
     if (good) check(&d);

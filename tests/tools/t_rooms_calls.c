@@ -395,7 +395,7 @@ static int watch(text *answer) {
     good = good && film_make(&f, &r, &rows) && crop_rows_flush(&rows);
     if (good && f.problem.len) say_error("%s", f.problem.s), good = 0;
     const film_groups_request g = {&f, 1, &rows, equal, 0.5, &search};
-    good = good && film_groups_make(&g, &groups) && film_groups_name(&f, 1, &rows) &&
+    good = good && film_groups_make(&g, &groups) && film_groups_tell(&f, 1, &rows) &&
            crop_rows_write(&rows, 0, 0, one_thread.max_pixels, NULL) && add_file(answer, rows_path);
     const film_report report = {&f, 1, groups, &rows, "boxes.csv", 0.5};
     if (good) films_json(&report, answer), film_mot(&f, answer), film_page(&report, &f, answer);

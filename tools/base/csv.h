@@ -23,7 +23,7 @@ int csv_record(csv *c);
 const char *csv_field(const csv *c, int index);
 void csv_free(csv *c);
 
-enum { CSV_MAX_COLUMNS = 8 };
+enum { CSV_MAX_COLUMNS = 9 };
 
 /* A table with a header that names its columns, in any order; other columns are ignored. */
 typedef struct csv_table {

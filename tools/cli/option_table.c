@@ -88,11 +88,14 @@ const option OPTIONS[] = {
     {0, "keep-self", NULL, MATCH | GALLERY, OF_COMMAND, SET(flag), SHARED(match.keep_self), 0, 0,
      "also compare a query with a gallery image that is the same file"},
     {0, "boxes", "FILE", READS_BOXES, OF_COMMAND, SET(text), SHARED(input.boxes), 0, 0,
-     "crops instead of whole images: MegaDetector JSON, or CSV in pixels (path,x,y,width,height[,id][,identity])"},
+     "crops instead of whole images, in the formats of reid track: the JSON of MegaDetector (either tool), COCO, CSV in "
+     "pixels (path,x,y,width,height and optionally score, category, id, identity), or MOT text, whose frames are the "
+     "images with these numbers. Photos are found by the ends of their paths"},
     {0, "min-conf", "P", READS_BOXES | GROUPS_CROPS, OF_COMMAND, SET(real), SHARED(input.min_conf), 0, 1,
-     "with MegaDetector boxes: leave out detections below this confidence"},
-    {0, "category", "ID", READS_BOXES | GROUPS_CROPS, OF_COMMAND, SET(text), SHARED(input.category), 0, 0,
-     "with MegaDetector boxes: only this category (1 animal, 2 person, 3 vehicle)"},
+     "with --boxes: leave out boxes below this confidence. Default: none are left out; MegaDetector writes boxes from "
+     "0.005 on"},
+    {0, "category", "NAME", READS_BOXES | GROUPS_CROPS, OF_COMMAND, SET(text), SHARED(input.category), 0, 0,
+     "with --boxes: only this category, by name or number (animal or 1, person or 2, vehicle or 3)"},
     {'0', NULL, NULL, LISTS_IMAGES, OF_COMMAND, SET(flag), SHARED(input.nul_list), 0, 0,
      "the list on stdin is separated by zero bytes instead of line ends"},
     {0, "shard", "I/N", EMBED, OF_COMMAND, SET(shard), SELF(input.shard), 1, 1000000,
@@ -365,11 +368,11 @@ const option OPTIONS[] = {
      "a new folder, which appears when everything is done"},
     {0, "detections", "FILE", TRACK, OF_COMMAND, SET(text), SHARED(track.detections), 0, 0,
      "a detector's boxes: MOT text, the JSON of MegaDetector (either tool), COCO, or CSV (frame,x,y,w,h and optionally "
-     "score, category, video)"},
+     "score, category, video; for photos path,x,y,width,height). Photos are found by the ends of their paths"},
     {0, "first-frame", "0|1", TRACK, OF_COMMAND, SET(choice), SHARED(track.first_frame), 0, 0,
      "number of the first frame in --detections and --cuts. Default: 0, in MOT text 1"},
     {0, "min-conf", "P", TRACK, OF_COMMAND, SET(real), SHARED(input.min_conf), 0, 1,
-     "leave out boxes below this confidence"},
+     "leave out boxes below this confidence. Default: none are left out; MegaDetector writes boxes from 0.005 on"},
     {0, "category", "NAME", TRACK, OF_COMMAND, SET(text), SHARED(input.category), 0, 0,
      "only boxes of this category, by name or number"},
     {0, "cuts", "auto|none|FILE", TRACK, OF_COMMAND, SET(text), SHARED(track.cuts), 0, 0,

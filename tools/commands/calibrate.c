@@ -234,6 +234,7 @@ static int collect(calibrating *k, int *status) {
     pair_table table;
     labelled_request request;
     labelled_of(&request, o);
+    request.r.ways = "--labels FILE.csv or --pairs FILE.csv";
     if (!o->calibrate.pairs)
         return eval_set_open(&k->set, &request.r, NULL, status) && pairs_of_set(&k->pairs, &k->set, &rules);
     int good = pair_table_read(&table, &given, o->calibrate.pairs, eval_set_folder(&request.r)) &&

@@ -19,14 +19,16 @@ static const command COMMANDS[] = {
      "the order of the inputs. An input that fails is named and has no row.\n\n"
      "INPUT is an image, a folder (searched recursively, in byte order of names, for jpg, jpeg, png, bmp, tga, ppm, "
      "pgm, pnm; hidden files are skipped) or - for a list on stdin. With --boxes, that file names the images, and "
-     "INPUT may be the folder to which its paths are relative. Box coordinates start at the top left corner of the "
+     "INPUT may be the folder that has them: a path in the file is one below that folder or ends as one does, also a "
+     "path of Windows. Box coordinates start at the top left corner of the "
      "upright image (after EXIF orientation). The rows of one image are called path#0, path#1, ... in the order of its "
      "boxes in the file.\n\n"
      "OUT.npy has the shape (rows, floats), little-endian float32; OUT.ids.txt has one id per row, with backslash and "
      "newline escaped as \\\\ and \\n"
      "; OUT.meta.json, written last, lists the models, fingerprints, identities and failures (its name is "
      "OUT.csv.meta.json for OUT.csv, and OUT.jsonl.meta.json for OUT.jsonl). The identity of an image is the first "
-     "folder below the folder given as INPUT, else its file name without extension. In JSON, bytes of a name that are "
+     "folder below the folder given as INPUT, else its file name without extension; with --boxes that folder is a "
+     "camera, and there are no identities but those in the file. In JSON, bytes of a name that are "
      "not UTF-8 are written as \\udc80 to \\udcff, as by Python's surrogateescape.\n\n"
      "16-bit PNG files are reduced to 8 bits per channel; alpha is dropped.",
      {"reid embed -m resnet50.safetensors crops/ -o crops.npy",

@@ -37,6 +37,16 @@ static int print_summary(const options *o, size_t rows, size_t failed, const mod
     return results_print(&line);
 }
 
+/* Says what folders were taken for: individuals of whole images, cameras of boxes. */
+static void tell_identities(const embedding *e) {
+    size_t identities, unnamed;
+    if (!say_is_verbose() || !inputs_identities(e->list, &identities, &unnamed)) return;
+    const char *some = identities == 1 ? "y" : "ies";
+    if (!e->o->input.boxes) say_info("%zu identit%s, from folders", identities, some);
+    else if (unnamed) say_info("no identities: folders of photos are cameras");
+    else say_info("%zu identit%s, from %s", identities, some, shown(e->o->input.boxes));
+}
+
 /* Completes or discards the output, depending on failures. Returns the exit status. */
 static int finish(embedding *e, size_t wanted, const models *all) {
     size_t rows = output_rows(e->out), failed = output_failures(e->out);
@@ -51,6 +61,7 @@ static int finish(embedding *e, size_t wanted, const models *all) {
     if (!output_finish(e->out)) return 2;
     if (failed) say_warning("%zu of %zu input%s failed", failed, wanted, plural(wanted));
     if (to_file) say_info("%s: %zu row%s of %d floats", shown(e->o->output.path), rows, plural(rows), all->dim);
+    if (to_file) tell_identities(e);
     if (to_file && e->o->output.json && !print_summary(e->o, rows, failed, all)) return 2;
     return failed ? 1 : 0;
 }

@@ -48,6 +48,7 @@ typedef struct adding {
     text source;               /* of the last image */
     said_line *lines;          /* [waiting], with --json */
     size_t line_cap, waiting, late, added, failed, strangers; /* late: waiting ones that a commit has refused */
+    size_t identities;         /* of images, by their folders; 0: not counted */
     double saved;
     int broken, untraced;      /* untraced: --trace could not be written */
     int warned;                /* 1: warned of an individual called "unknown" */
@@ -153,6 +154,7 @@ static int add_picture(void *user, size_t index, const float *row, const char *w
     a->hashed = in->path; /* boxes of one image are adjacent */
     const char *camera = a->of && a->of[index].camera ? a->of[index].camera
                          : a->o->gallery.camera       ? a->o->gallery.camera
+                         : in->camera                 ? in->camera
                                                       : "";
     long long time = a->of && a->of[index].time != STORE_NO_TIME ? a->of[index].time : a->time;
     text_clear(&a->source);
@@ -244,6 +246,22 @@ static void free_circumstances(adding *a, size_t count) {
 
 /* --- the command -------------------------------------------------------------------------------------------------- */
 
+/* Refuses boxes without identities: their folders are cameras. Says where identities come from otherwise. */
+static int check_identities(adding *a, const inputs *list) {
+    size_t unnamed;
+    if (!inputs_identities(list, &a->identities, &unnamed)) return 0;
+    if (!unnamed) return 1;
+    say_error("%s: %zu box%s no identity, because folders of photos are cameras; name the individuals in a CSV file with "
+              "a column identity, or embed the boxes, group them with reid cluster, and give --groups FILE.csv",
+              shown(a->o->input.boxes), unnamed, unnamed == 1 ? " has" : "es have");
+    return 0;
+}
+
+static int collect(adding *a, inputs *list) {
+    if (a->o->gallery.list) return read_list(a, list);
+    return collect_inputs(list, a->o) && check_identities(a, list);
+}
+
 static int add_pictures(adding *a, const store_meta *meta) {
     inputs list = {0};
     models all;
@@ -253,7 +271,7 @@ static int add_pictures(adding *a, const store_meta *meta) {
         say_error("gallery add: --list names the images: remove the other arguments");
     else if (!a->o->gallery.list && !a->o->operand_count && !a->o->input.boxes)
         say_error("gallery add: nothing to add: give images, folders, --list, --boxes or a file of embeddings");
-    else if ((a->o->gallery.list ? read_list(a, &list) : collect_inputs(&list, a->o)) && open_models(&all, a->o)) {
+    else if (collect(a, &list) && open_models(&all, a->o)) {
         makers_of_models(&all, &ours);
         if (makers_agree(meta, a->path, &ours, &all, NULL)) {
             int traced;
@@ -280,6 +298,12 @@ static int add_file(adding *a, const store_meta *meta, const char *name) {
     gallery_file f;
     int good = gallery_file_read(&f, name) && makers_agree(&f.makers, name, meta, NULL, a->path), go_on = 1;
     a->jpeg = f.jpeg;
+    size_t unnamed = good ? gallery_file_unnamed(&f) : 0;
+    if (unnamed) {
+        say_error("%s: %zu of its %zu crops have no identity, because folders of photos are cameras; name the "
+                  "individuals with --groups FILE.csv (from reid cluster and reid review)", shown(name), unnamed, f.count);
+        good = 0;
+    }
     if (good) makers_note_decoders(f.jpeg, name, templates_info(a->to)->jpeg, a->path);
     for (size_t i = 0; good && go_on && i < f.count && !interrupted(); i++) {
         const char *camera = f.cameras && *f.cameras[i] ? f.cameras[i]
@@ -308,6 +332,8 @@ static int finish(adding *a, int begun) {
     if (strict_failure) say_error("stopped at the first failed input; nothing was added (--strict)");
     if (begun && !a->o->output.json && !strict_failure) {
         text_printf(&t, "added %zu\n", a->added);
+        if (a->identities && !a->o->input.boxes)
+            text_printf(&t, "%zu identit%s, from folders\n", a->identities, a->identities == 1 ? "y" : "ies");
         if (a->strangers) text_printf(&t, "left out %zu image%s of strangers\n", a->strangers, plural(a->strangers));
         results_write(&t);
     }

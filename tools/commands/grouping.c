@@ -132,6 +132,15 @@ static int choose_scores(grouping *run) {
     return 1;
 }
 
+/* For --own-labels. Returns 0 after saying that there are none. */
+static int has_identities(const grouping *run, int files) {
+    for (size_t i = 0; i < run->crops.count; i++)
+        if (run->crops.identities[i]) return 1;
+    say_error("%s: %s no identities to compare groups with, because folders of photos are cameras; give --labels "
+              "FILE.csv", run->who, files > 1 ? "these files have" : "this file has");
+    return 0;
+}
+
 /* --- the whole run ------------------------------------------------------------------------------------------------ */
 
 static int read_all(grouping *run, int files) {
@@ -150,6 +159,7 @@ static int read_all(grouping *run, int files) {
     if (o->match.calibration &&
         !makers_agree(&run->calibration.makers, o->match.calibration, makers, NULL, o->operands[0]))
         return 0;
+    if (o->cluster.own_labels && !has_identities(run, files)) return 0;
     if (o->input.labels && !crops_label(&run->crops, o->input.labels)) return 0;
     if ((o->cluster.carry || o->cluster.add) &&
         !earlier_read(&run->earlier, o->cluster.carry ? o->cluster.carry : o->cluster.add))

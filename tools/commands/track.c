@@ -12,6 +12,7 @@
 #include "commands/tracking.h"
 #include "gallery/makers.h"
 #include "pictures/cuts.h"
+#include "pictures/detections_tell.h"
 #include "report/film_report.h"
 #include "scores/decision.h"
 #include "tracks/film_stats.h"
@@ -145,23 +146,20 @@ static int plan(tracking *run) {
     return good && check_names(run);
 }
 
-/* Reports what the detector's file says about all photos together. */
-static void tell_photos(const tracking *run, const detections *d) {
-    const char *file = shown(run->o->track.detections);
-    if (d->strangers) say_warning("%s: %zu entries refer to photos that were not found", file, d->strangers);
-    if (d->unlooked) say_warning("%s: the detector failed on %zu photos", file, d->unlooked);
-}
-
 /* Reads the detections of one film; `all`: those of all photos, once they have been read. */
 static int read_one(tracking *run, film_request *asked, detections *d, detections *all, text *why) {
     const options *o = run->o;
     const detections_request r = {.path = o->track.detections, .video = asked->video.path, .only = run->count == 1,
                                   .first = asked->photos ? -1 : o->track.first_frame, .min_conf = o->input.min_conf,
                                   .category = o->input.category, .photos = asked->photos ? &run->photos : NULL};
-    if (!asked->photos) return detections_read(d, &r, why);
+    if (!asked->photos) {
+        if (!detections_read(d, &r, why)) return 0;
+        if (asked == run->requests) detections_tell(d, &r); /* a file of several videos is read for each of them */
+        return 1;
+    }
     if (all->format) return detections_of(d, all, &r, why);
     if (!detections_read_all(all, &r, why)) return 0;
-    tell_photos(run, all);
+    detections_tell(all, &r);
     return detections_of(d, all, &r, why);
 }
 
@@ -206,7 +204,7 @@ static int group(tracking *run) {
     reid_desc search = model_desc(o, &o->every, NULL);
     const film_groups_request r = {.films = run->films, .count = run->count, .rows = &run->rows,
                                    .weights = run->weights, .threshold = run->threshold, .search = &search};
-    return film_groups_make(&r, &run->groups) && film_groups_name(run->films, run->count, &run->rows);
+    return film_groups_make(&r, &run->groups) && film_groups_tell(run->films, run->count, &run->rows);
 }
 
 /* Writes the file called `usual` for a single video, and named after the video, with this ending, for several. */

@@ -126,12 +126,7 @@ static int join_facts(merging *m, text *why) {
     f->hash = m->part[0]->facts.hash;
     for (int i = 0; i < m->r->count; i++) {
         const output_facts *part = &m->part[i]->facts;
-        if (f->rows && part->rows) text_putc(&f->identities, ',');
-        if (f->failed && part->failed) text_putc(&f->failures, ',');
-        text_join(&f->identities, &part->identities);
-        text_join(&f->failures, &part->failures);
-        f->rows += part->rows;
-        f->failed += part->failed;
+        output_facts_join(f, part);
         if (m->form == OUTPUT_NPY && !read_ids(m, m->part[i], why)) {
             say_error("%s: %s", shown(m->part[i]->path), why->s);
             return 0;

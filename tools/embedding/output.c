@@ -179,6 +179,7 @@ static void json_row(text *t, const input *in, const models *all, const float *r
     json_put_object(&w, NULL);
     json_put_string(&w, "path", in->id);
     json_put_string(&w, "identity", in->identity);
+    if (in->camera) json_put_string(&w, "camera", in->camera);
     json_put_array(&w, "embeddings");
     for (int m = 0; m < all->count; row += all->at[m++].info.dim)
         json_put_floats(&w, NULL, row, (size_t)all->at[m].info.dim);

@@ -2,8 +2,12 @@
 
 #include "base/json_write.h"
 #include "base/random.h"
+#include "base/when.h"
+#include "pictures/box_text.h"
 
 #include <string.h>
+
+const char *const ROW_FACT_NAMES[ROW_FACTS] = {"identities", "cameras", "times", "sources", "tracks"};
 
 /* Hashes every field of every input, strings with their final 0, to distinguish lists. Not cryptographic. */
 static uint64_t hash_inputs(const inputs *list, size_t first, size_t end) {
@@ -14,6 +18,7 @@ static uint64_t hash_inputs(const inputs *list, size_t first, size_t end) {
         hash = hash_bytes(hash, in->path, strlen(in->path) + 1);
         hash = hash_bytes(hash, in->id, strlen(in->id) + 1);
         hash = hash_bytes(hash, in->identity, strlen(in->identity) + 1);
+        if (in->camera) hash = hash_bytes(hash, in->camera, strlen(in->camera) + 1);
         hash = hash_bytes(hash, &unit, 1);
         hash = hash_bytes(hash, in->box, sizeof in->box);
     }
@@ -36,15 +41,64 @@ void output_facts_begin(output_facts *f, const models *all, const inputs *list, 
     f->hash = hash_inputs(list, 0, list->count);
 }
 
-void output_facts_identity(output_facts *f, const char *identity) {
-    json_writer w = json_write_inside(&f->identities, '[', f->rows++ > 0);
+void output_facts_add(output_facts *f, row_fact which, const char *value) {
+    json_writer w = json_write_inside(&f->column[which], '[', f->count[which]++ > 0);
     json_put_line(&w, 4);
-    json_put_string(&w, NULL, identity);
+    if (which != FACT_TRACK) json_put_string(&w, NULL, value);
+    else if (*value) text_puts(json_put_value(&w, NULL), value);
+    else json_put_null(&w, NULL);
+    f->known[which] += *value != 0;
+}
+
+/* Rows before the first one of which the fact is known have no value yet. */
+static void complete_column(output_facts *f, row_fact which) {
+    while (f->count[which] < f->rows) output_facts_add(f, which, "");
+}
+
+static void add_fact(output_facts *f, row_fact which, const text *value) {
+    if (text_failed(value)) text_no_memory(&f->column[which]);
+    if (!value->len && !f->known[which]) return;
+    complete_column(f, which);
+    output_facts_add(f, which, value->len ? value->s : "");
+}
+
+/* The time of the camera's clock, without a zone, because it has none. */
+static void time_text(const input *in, text *out) {
+    if (in->dated) when_text(out, in->when);
+    if (out->len && out->s[out->len - 1] == 'Z') out->s[--out->len] = 0;
+}
+
+static void source_text(const input *in, text *out) {
+    if (in->source) text_puts(out, in->source);
+    else if (in->unit != BOX_NONE) box_text(out, in);
 }
 
 void output_facts_row(output_facts *f, const input *in) {
     text_id_line(&f->ids, in->id);
-    output_facts_identity(f, in->identity);
+    output_facts_add(f, FACT_IDENTITY, in->identity);
+    text camera = TEXT_INIT, time = TEXT_INIT, source = TEXT_INIT, track = TEXT_INIT;
+    if (in->camera) text_puts(&camera, in->camera);
+    if (in->track != INPUT_NO_TRACK) text_printf(&track, "%u", (unsigned)in->track);
+    time_text(in, &time), source_text(in, &source);
+    add_fact(f, FACT_CAMERA, &camera), add_fact(f, FACT_TIME, &time);
+    add_fact(f, FACT_SOURCE, &source), add_fact(f, FACT_TRACK, &track);
+    text_free(&camera), text_free(&time), text_free(&source), text_free(&track);
+    f->rows++;
+}
+
+void output_facts_join(output_facts *f, const output_facts *from) {
+    if (f->failed && from->failed) text_putc(&f->failures, ',');
+    text_join(&f->failures, &from->failures);
+    for (row_fact k = 0; k < ROW_FACTS; k++) {
+        if (from->known[k]) complete_column(f, k);
+        if (f->count[k] && from->count[k]) text_putc(&f->column[k], ',');
+        text_join(&f->column[k], &from->column[k]);
+        f->known[k] += from->known[k], f->count[k] += from->count[k];
+    }
+    f->rows += from->rows;
+    f->failed += from->failed;
+    for (row_fact k = 0; k < ROW_FACTS; k++)
+        if (f->known[k]) complete_column(f, k);
 }
 
 void output_facts_failure(output_facts *f, const char *id, const char *why) {
@@ -58,12 +112,14 @@ void output_facts_failure(output_facts *f, const char *id, const char *why) {
 
 void output_facts_free(output_facts *f) {
     text_free(&f->ids);
-    text_free(&f->identities);
     text_free(&f->failures);
+    for (int k = 0; k < ROW_FACTS; k++) text_free(&f->column[k]);
 }
 
 int output_facts_whole(const output_facts *f) {
-    return !text_failed(&f->ids) && !text_failed(&f->identities) && !text_failed(&f->failures);
+    int whole = !text_failed(&f->ids) && !text_failed(&f->failures);
+    for (int k = 0; k < ROW_FACTS; k++) whole = whole && !text_failed(&f->column[k]);
+    return whole;
 }
 
 void output_meta_key(const output_facts *f, const output_request *o, text *line) {
@@ -131,7 +187,8 @@ void output_meta_json(const output_facts *f, const output_request *o, text *out)
     models_json(f->all, &w);
     put_options(&w, o);
     put_lines(&w, "failures", &f->failures);
-    put_lines(&w, "identities", &f->identities);
+    for (row_fact k = 0; k < ROW_FACTS; k++)
+        if (k == FACT_IDENTITY || f->known[k]) put_lines(&w, ROW_FACT_NAMES[k], &f->column[k]);
     json_put_line(&w, 0);
     json_put_finish(&w);
 }

@@ -17,13 +17,21 @@ typedef struct output_request {
     const char *jpeg;             /* jpeg_decoder_name; NULL: no image file is decoded */
 } output_request;
 
+/* What is known of each row, as arrays in the metadata. An array is left out if nothing is known of any row, except for
+   the identities. Unknown values are "", or null for tracks. */
+typedef enum row_fact { FACT_IDENTITY, FACT_CAMERA, FACT_TIME, FACT_SOURCE, FACT_TRACK, ROW_FACTS } row_fact;
+extern const char *const ROW_FACT_NAMES[ROW_FACTS];
+
 typedef struct output_facts {
     const models *all;
     const inputs *list;
     size_t first, end, rows, failed;
     size_t listed;                  /* inputs of all shards together ... */
     uint64_t hash;                  /* ... and a hash of their list */
-    text ids, identities, failures; /* lines; JSON elements; JSON elements */
+    text ids, failures;             /* lines; JSON elements */
+    text column[ROW_FACTS];         /* JSON elements, one a row */
+    size_t known[ROW_FACTS];        /* rows of which the fact is known */
+    size_t count[ROW_FACTS];        /* elements of column; only a shard that is read may have fewer than rows */
 } output_facts;
 
 /* Sets first ... end-1 to slice I of N of a list; the slices in order make up the list. shards 0: all of it. */
@@ -32,8 +40,10 @@ void output_slice(size_t count, int shard, int shards, size_t *first, size_t *en
 void output_facts_begin(output_facts *f, const models *all, const inputs *list, size_t first, size_t end);
 void output_facts_row(output_facts *f, const input *in);
 void output_facts_failure(output_facts *f, const char *id, const char *why);
-/* Adds a row's identity; the caller keeps the row's id. */
-void output_facts_identity(output_facts *f, const char *identity);
+/* Adds the next row's value to a column, without counting the row. value: "" if unknown. */
+void output_facts_add(output_facts *f, row_fact which, const char *value);
+/* Appends the rows and failures of `from` to those of f; the caller joins the ids. */
+void output_facts_join(output_facts *f, const output_facts *from);
 void output_facts_free(output_facts *f);
 /* 0 if memory ran out for any of the texts. */
 int output_facts_whole(const output_facts *f);

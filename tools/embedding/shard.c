@@ -171,10 +171,24 @@ static void read_failures(json *j, shard *s) {
     text_free(&reason);
 }
 
-static void read_identities(json *j, shard *s) {
-    text name = TEXT_INIT;
-    for (json_array(j); json_item(j) && json_string(j, &name);) output_facts_identity(&s->facts, name.s);
-    text_free(&name);
+/* A track is a number or null, everything else a string. */
+static int read_fact(json *j, row_fact which, text *value) {
+    double number;
+    text_clear(value);
+    if (which != FACT_TRACK) return json_string(j, value);
+    if (json_peek(j) == 'n') return json_skip(j);
+    if (!read_count(j, &number)) return 0;
+    text_printf(value, "%.0f", number);
+    return 1;
+}
+
+static void read_facts(json *j, shard *s, row_fact which) {
+    text value = TEXT_INIT;
+    for (json_array(j); json_item(j) && read_fact(j, which, &value);)
+        output_facts_add(&s->facts, which, value.len ? value.s : "");
+    if (which == FACT_IDENTITY) s->facts.rows = s->facts.count[which];
+    if (text_failed(&value)) text_no_memory(&s->facts.column[which]);
+    text_free(&value);
 }
 
 static void read_decoder(json *j, shard *s) {
@@ -214,8 +228,12 @@ static int read_member(json *j, const char *key, shard *s) {
     else if (strcmp(key, "models") == 0) read_models(j, s);
     else if (strcmp(key, "options") == 0) read_options(j, s);
     else if (strcmp(key, "failures") == 0) read_failures(j, s);
-    else if (strcmp(key, "identities") == 0) read_identities(j, s);
-    else json_fail(j, "unknown member, which reid embed does not write");
+    else {
+        row_fact k = 0;
+        while (k < ROW_FACTS && strcmp(key, ROW_FACT_NAMES[k]) != 0) k++;
+        if (k < ROW_FACTS) read_facts(j, s, k);
+        else json_fail(j, "unknown member, which reid embed does not write");
+    }
     text_free(&ignored);
     return !j->error[0];
 }
@@ -233,6 +251,9 @@ static void check(const shard *s, int listed, text *why) {
         text_printf(why, "contradicts itself: %.0f rows and %.0f failures of %.0f inputs, %.0f floats a row, but %zu "
                          "identities, %zu failures and models of %d floats", s->rows, s->failed, s->inputs, s->dim,
                     f->rows, f->failed, s->makers.dim);
+    for (row_fact k = 0; k < ROW_FACTS && !why->len; k++)
+        if (f->count[k] && f->count[k] != f->rows)
+            text_printf(why, "contradicts itself: %zu rows, but %zu %s", f->rows, f->count[k], ROW_FACT_NAMES[k]);
     if (why->len) return;
     shard_slice(s, &first, &end);
     if ((double)(end - first) != s->inputs)

@@ -226,27 +226,35 @@ static int ids_are_unique(const gallery_file *f, const char *path) {
     return !twice;
 }
 
-/* Takes labels from the ids of one file, or of two, the second of which is the gallery. */
-static int label_by_ids(eval_set *set, const eval_request *r, const gallery_file *file, int files) {
-    size_t first = file[0].count, total = first + (files == 2 ? file[1].count : 0);
-    known_row *rows = need_array(total + 1, sizeof *rows);
-    if (!rows) return 0;
-    for (size_t i = 0; i < total; i++) {
-        const gallery_file *f = i < first ? &file[0] : &file[1];
-        size_t k = i < first ? i : i - first;
-        known_row row = {f->ids[k], f->identities[k], f->camera_count ? f->cameras[k] : ""};
-        rows[i] = row;
-    }
-    int good = files == 2 ? labels_of_two(&set->labels, rows, first, total) : labels_of_ids(&set->labels, rows, total);
-    free(rows);
-    return good && labels_strangers(&set->labels, r->unknown);
-}
-
 typedef struct sources {
     const char *folder, *embeddings[2];
     int files;
     label_set *labels; /* given */
 } sources;
+
+/* Takes labels from the ids of one file, or of two, the second of which is the gallery. */
+static int label_by_ids(eval_set *set, const eval_request *r, const sources *from, const gallery_file *file) {
+    const int files = from->files;
+    size_t first = file[0].count, total = first + (files == 2 ? file[1].count : 0);
+    known_row *rows = need_array(total + 1, sizeof *rows);
+    if (!rows) return 0;
+    size_t n = 0, queries = 0;
+    for (size_t i = 0; i < total; i++) {
+        const gallery_file *f = i < first ? &file[0] : &file[1];
+        size_t k = i < first ? i : i - first;
+        known_row row = {f->ids[k], f->identities[k], f->camera_count ? f->cameras[k] : ""};
+        if (!*row.identity) continue;
+        queries += i < first;
+        rows[n++] = row;
+    }
+    int good = n > 0 || !total;
+    if (!good)
+        say_error("%s: its %zu crops have no identities, because folders of photos are cameras; give %s",
+                  shown(from->embeddings[0]), total, r->ways ? r->ways : "--labels FILE.csv");
+    if (good) good = files == 2 ? labels_of_two(&set->labels, rows, queries, n) : labels_of_ids(&set->labels, rows, n);
+    free(rows);
+    return good && labels_strangers(&set->labels, r->unknown);
+}
 
 static int label_by_request(eval_set *set, const eval_request *r, sources *from) {
     if (from->labels) {
@@ -272,7 +280,7 @@ static int open_files(eval_set *set, const eval_request *r, sources *from) {
         makers_note_decoders(file[0].jpeg, from->embeddings[0], file[1].jpeg, from->embeddings[1]);
     else if (good) makers_note_mixture(file[0].jpeg, from->embeddings[0]);
     if (good) good = r->labels || from->folder || from->labels ? label_by_request(set, r, from)
-                                               : label_by_ids(set, r, file, from->files);
+                                               : label_by_ids(set, r, from, file);
     if (good && ids_differ(&set->labels)) {
         good = take_rows(set, r->strict, file, from->files);
         set->makers = file[0].makers;

@@ -130,6 +130,13 @@ static int open_file(gallery *g, const gallery_request *r, const models *all) {
     makers_of_models(all, &ours);
     int good = gallery_file_read(&file, r->path) && makers_agree(&file.makers, r->path, &ours, all, NULL);
     if (good) makers_note_decoders(file.jpeg, r->path, jpeg_decoder_name(r->decode.jpeg), NULL);
+    size_t unnamed = good ? gallery_file_unnamed(&file) : 0;
+    if (unnamed) {
+        say_error("%s: %zu of its %zu crops have no identity, because folders of photos are cameras; a gallery needs "
+                  "individuals: name them with reid review, then reid gallery add --groups", shown(r->path), unnamed,
+                  file.count);
+        good = 0;
+    }
     for (size_t i = 0; good && i < file.count; i++)
         good = add_image(g, file.ids[i], file.identities[i], file.ids[i]);
     if (good) {

@@ -9,7 +9,7 @@ typedef struct gallery_file {
     char jpeg[STORE_JPEG]; /* the decoders of its JPEG images, as in store_meta; "": unknown */
     float *rows; /* count × columns */
     size_t count, columns;
-    char **ids, **identities, **cameras; /* no cameras or times: unknown */
+    char **ids, **identities, **cameras; /* no cameras or times: unknown; an identity or a camera "": unknown */
     long long *times;                    /* milliseconds since 1970, STORE_NO_TIME where unknown */
     size_t id_count, id_cap, identity_count, identity_cap, camera_count, camera_cap, time_count, time_cap, row_cap;
 } gallery_file;

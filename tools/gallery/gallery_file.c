@@ -284,6 +284,12 @@ int gallery_file_read(gallery_file *f, const char *path) { return read_file(f, p
 
 int gallery_file_read_raw(gallery_file *f, const char *path) { return read_file(f, path, 1); }
 
+size_t gallery_file_unnamed(const gallery_file *f) {
+    size_t unnamed = 0;
+    for (size_t i = 0; i < f->count; i++) unnamed += !*f->identities[i];
+    return unnamed;
+}
+
 void gallery_file_free(gallery_file *f) {
     for (size_t i = 0; i < f->id_count; i++) free(f->ids[i]);
     forget_names(f);

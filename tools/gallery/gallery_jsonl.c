@@ -36,8 +36,8 @@ static void read_line(json *j, gallery_file *f, line *l, size_t at) {
     }
     json_end(j);
     text_free(&key);
-    if (!has_values || !l->id.len || !l->identity.len) json_fail(j, "a line needs a path, an identity and embeddings");
-    else if (strlen(l->id.s) != l->id.len || strlen(l->identity.s) != l->identity.len)
+    if (!has_values || !l->id.len) json_fail(j, "a line needs a path and embeddings");
+    else if (strlen(l->id.s) != l->id.len || (l->identity.len && strlen(l->identity.s) != l->identity.len))
         json_fail(j, "a zero byte in a name");
 }
 

@@ -1,115 +1,235 @@
 #include "pictures/boxes.h"
 
-#include "base/files.h"
 #include "base/memory.h"
 #include "base/say.h"
-#include "pictures/boxes_csv.h"
-#include "pictures/boxes_json.h"
+#include "base/source.h"
+#include "pictures/detections.h"
+#include "pictures/detections_tell.h"
+#include "pictures/paths.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
-static int by_path_then_place(const void *a, const void *b) {
-    const box_row *const *x = a, *const *y = b;
-    int order = strcmp((*x)->path, (*y)->path);
+/* An image of the list: one name in the file, or one number. */
+typedef struct listed_image {
+    char *path;      /* to be opened */
+    size_t root_len; /* how much of it is root */
+    size_t id_from;  /* where in it the name of its rows begins */
+    size_t boxes;    /* that have been numbered so far */
+} listed_image;
+
+typedef struct reading {
+    const char *root; /* NULL: none */
+    detections found;
+    photos below;     /* images below root, once they are needed */
+    int looked;
+    listed_image *of_owner, *of_box; /* [owners]; [boxes], for those that only have a number, else NULL */
+    listed_image **image;            /* [boxes] */
+} reading;
+
+/* --- images ------------------------------------------------------------------------------------------------------- */
+
+static int is_file(const char *path) {
+    struct stat st;
+    return stat(path, &st) == 0 && !S_ISDIR(st.st_mode);
+}
+
+/* "root/path" with slashes, and how much of it is the root. */
+static char *join(const char *root, const char *path, size_t *root_len) {
+    text out = TEXT_INIT;
+    size_t n = strlen(root);
+    while (n > 1 && root[n - 1] == '/') n--;
+    text_add(&out, root, n);
+    if (root[n - 1] != '/') text_putc(&out, '/');
+    text_puts(&out, path);
+    *root_len = n;
+    char *whole = text_failed(&out) ? NULL : mem_copy(out.s, out.len);
+    text_free(&out);
+    return whole;
+}
+
+static void turn_slashes(char *path) {
+    for (; *path; path++)
+        if (*path == '\\') *path = '/';
+}
+
+static int look_below(reading *b, text *why) {
+    if (b->looked) return 1;
+    b->looked = 1;
+    if (!photos_add(&b->below, b->root, why) || !photos_index(&b->below, why)) return 0;
+    text_clear(why);
+    return 1;
+}
+
+static int take_place(reading *b, const photo_place *place, listed_image *to, text *why) {
+    to->path = mem_copy(place->path, strlen(place->path));
+    if (!to->path) return text_no_memory(why);
+    to->root_len = b->below.at[place->camera].root_len;
+    return 1;
+}
+
+/* Its path below root, or the end of it: as reid track finds photos. */
+static int find_below(reading *b, const char *name, listed_image *to, text *why) {
+    text reason = TEXT_INIT;
+    while (strncmp(name, "./", 2) == 0) name += 2;
+    if (*name != '/') {
+        to->path = join(b->root, name, &to->root_len);
+        if (!to->path) return text_no_memory(why);
+        if (is_file(to->path)) return 1;
+        free(to->path), to->path = NULL, to->root_len = 0;
+    }
+    if (!look_below(b, why)) return 0;
+    const photo_place *place = photos_find(&b->below, name, &reason);
+    if (reason.len) text_clear(why), text_join(why, &reason);
+    text_free(&reason);
+    return place ? take_place(b, place, to, why) : !why->len;
+}
+
+/* What is found nowhere keeps its name, so that opening it says what is missing. */
+static int find_image(reading *b, const char *name, listed_image *to, text *why) {
+    text_clear(why);
+    if (b->root && !find_below(b, name, to, why)) return 0;
+    if (to->path) return 1;
+    to->path = !b->root || *name == '/' ? mem_copy(name, strlen(name)) : join(b->root, name, &to->root_len);
+    if (!to->path) return text_no_memory(why);
+    char *other = strchr(name, '\\') && !is_file(to->path) ? mem_copy(name, strlen(name)) : NULL;
+    if (!other) return 1;
+    turn_slashes(other);
+    if (!b->root && is_file(other)) free(to->path), to->path = other;
+    else free(other);
+    return 1;
+}
+
+static int find_number(reading *b, uint32_t number, listed_image *to, text *why) {
+    text reason = TEXT_INIT;
+    text_clear(why);
+    if (!b->root) return refuse(why, "it knows images by their numbers only: give the folder that has them");
+    if (!look_below(b, why)) return 0;
+    const photo_place *place = photos_numbered(&b->below, number, &reason);
+    if (reason.len) text_clear(why), text_join(why, &reason);
+    else if (!place) refuse(why, "no image below %.300s has a name that ends in %u", shown(b->root), (unsigned)number);
+    text_free(&reason);
+    return place && take_place(b, place, to, why);
+}
+
+static int find_images(reading *b, text *why) {
+    const detections *d = &b->found;
+    b->of_owner = mem_zeroed(d->owners.count + 1, sizeof *b->of_owner);
+    b->of_box = mem_zeroed(d->count + 1, sizeof *b->of_box);
+    b->image = mem_zeroed(d->count + 1, sizeof *b->image);
+    int good = (b->of_owner && b->of_box && b->image) || text_no_memory(why);
+    for (size_t i = 0; i < d->count && good; i++) {
+        const char *name = d->owners.at[d->at[i].owner];
+        b->image[i] = *name ? &b->of_owner[d->at[i].owner] : &b->of_box[i];
+        if (b->image[i]->path) continue;
+        good = *name ? find_image(b, name, b->image[i], why) : find_number(b, d->at[i].frame, b->image[i], why);
+        if (!good) break;
+        b->image[i]->id_from = b->image[i]->root_len + strspn(b->image[i]->path + b->image[i]->root_len, "/");
+        if (!b->image[i]->root_len) b->image[i]->id_from = 0;
+    }
+    return good;
+}
+
+/* --- names -------------------------------------------------------------------------------------------------------- */
+
+static int by_path(const void *a, const void *b) {
+    listed_image *const *const *x = a, *const *const *y = b;
+    int order = strcmp((**x)->path, (**y)->path);
     return order ? order : (*x > *y) - (*x < *y);
 }
 
-/* Numbers the boxes of each image from 0 in the file's order, even if they are scattered over the file. */
-static int number_boxes(box_rows *rows) {
-    box_row **sorted = need_array(rows->count, sizeof *sorted);
+/* An image's boxes need not stand together in the file: one image gets all of them, so that they are numbered in the
+   file's order. */
+static int join_images(reading *b) {
+    size_t n = b->found.count;
+    listed_image ***sorted = need_array(n + 1, sizeof *sorted);
     if (!sorted) return 0;
-    for (size_t i = 0; i < rows->count; i++) sorted[i] = &rows->at[i];
-    qsort(sorted, rows->count, sizeof *sorted, by_path_then_place);
-    for (size_t i = 1; i < rows->count; i++)
-        if (strcmp(sorted[i]->path, sorted[i - 1]->path) == 0) sorted[i]->n = sorted[i - 1]->n + 1;
+    for (size_t i = 0; i < n; i++) sorted[i] = &b->image[i];
+    if (n) qsort(sorted, n, sizeof *sorted, by_path);
+    for (size_t i = 1; i < n; i++)
+        if (strcmp((*sorted[i])->path, (*sorted[i - 1])->path) == 0) *sorted[i] = *sorted[i - 1];
     free(sorted);
     return 1;
 }
 
-static int by_id(const void *a, const void *b) {
-    const box_row *const *x = a, *const *y = b;
-    int order = strcmp((*x)->id, (*y)->id);
-    return order || !(*x)->identity ? order : strcmp((*x)->identity, (*y)->identity);
+static const char *name_at(const detection_names *names, uint32_t at) {
+    return at == DETECTION_NO_NAME ? NULL : names->at[at];
 }
 
-/* Checks that each id is given once. Otherwise a user who meant ids as names of individuals would notice much later. */
-static int ids_differ(const box_rows *rows) {
-    size_t n = 0;
-    box_row **sorted = need_array(rows->count, sizeof *sorted);
+/* IDENTITY/ID, each if it is given; otherwise PATH#n. */
+static int add_row(const reading *b, inputs *list, size_t i, size_t n) {
+    const detection *at = &b->found.at[i];
+    const listed_image *image = b->image[i];
+    const char *id = name_at(&b->found.ids, at->id), *identity = name_at(&b->found.identities, at->identity);
+    const char *slash = strrchr(image->path, '/');
+    text name = TEXT_INIT;
+    if (identity) text_printf(&name, "%s/", identity);
+    if (id) text_puts(&name, id);
+    else text_printf(&name, "%s#%zu", image->path + image->id_from, n);
+    input *in = need_text(&name) ? inputs_add(list, image->path, 0, name.s) : NULL;
+    text_free(&name);
+    if (!in || !input_set_identity(in, identity ? identity : "")) return 0;
+    in->unit = b->found.unit, memcpy(in->box, at->box, sizeof in->box);
+    if (!slash) return 1;
+    in->camera = path_camera(image->path, (size_t)(slash - image->path), image->root_len);
+    return in->camera != NULL || say_no_memory();
+}
+
+static int add_rows(const reading *b, inputs *list, const detections_request *r) {
+    size_t empty = 0;
+    for (size_t i = 0; i < b->found.count; i++) {
+        const detection *at = &b->found.at[i];
+        size_t n = b->image[i]->boxes++;
+        if (!detections_wants(&b->found, r, at)) continue;
+        if (!(at->box[2] > 0 && at->box[3] > 0)) empty++;
+        else if (!add_row(b, list, i, n)) return 0;
+    }
+    if (empty) say_warning("%s: %zu box%s without area %s left out", shown(r->path), empty, empty == 1 ? "" : "es",
+                           empty == 1 ? "is" : "are");
+    return 1;
+}
+
+static int by_id(const void *a, const void *b) {
+    return strcmp((*(const input *const *)a)->id, (*(const input *const *)b)->id);
+}
+
+/* An id is one box's: what was meant as a name of an individual would be found out much later. */
+static int ids_differ(const inputs *list, size_t first, const char *file) {
+    size_t n = list->count - first, at = 1;
+    const input **sorted = need_array(n + 1, sizeof *sorted);
     if (!sorted) return 0;
-    for (size_t i = 0; i < rows->count; i++)
-        if (rows->at[i].id && rows->at[i].wanted) sorted[n++] = &rows->at[i];
-    qsort(sorted, n, sizeof *sorted, by_id);
-    size_t at = 1;
+    for (size_t i = 0; i < n; i++) sorted[i] = &list->at[first + i];
+    if (n) qsort(sorted, n, sizeof *sorted, by_id);
     while (at < n && by_id(&sorted[at - 1], &sorted[at]) != 0) at++;
     if (at < n)
         say_error("%s: the id \"%s\" is given twice; ids of boxes must differ. Name the individual in a column "
-                  "\"identity\"", shown(rows->from->path), shown(sorted[at]->id));
+                  "\"identity\"", shown(file), shown(sorted[at]->id));
     free(sorted);
     return at >= n;
 }
 
-/* Writes "root/path"; returns the length of the root in it. */
-static size_t join(text *out, const char *root, const char *path) {
-    size_t root_len = 0;
-    text_clear(out);
-    if (root && path[0] != '/') {
-        text_puts(out, root);
-        while (out->len > 1 && out->s[out->len - 1] == '/') out->s[--out->len] = 0;
-        root_len = out->len;
-        if (out->s[out->len - 1] != '/') text_putc(out, '/');
-    }
-    text_puts(out, path);
-    return root_len;
-}
+/* --- the file ----------------------------------------------------------------------------------------------------- */
 
-static int append(inputs *list, const box_row *row, const char *root, box_unit unit) {
-    text full = TEXT_INIT, id = TEXT_INIT;
-    size_t root_len = join(&full, root, row->path);
-    if (row->identity) text_printf(&id, "%s/", row->identity);
-    if (row->id) text_puts(&id, row->id);
-    else if (row->failure) text_puts(&id, row->path);
-    else text_printf(&id, "%s#%ld", row->path, row->n);
-    int good = need_text(&full) && need_text(&id);
-    char *failure = good && row->failure ? need_copy(row->failure, strlen(row->failure)) : NULL;
-    input *in = good && !row->failure == !failure ? inputs_add(list, full.s, root_len, id.s) : NULL;
-    if (in && failure) in->failure = failure;
-    else free(failure);
-    if (in && row->identity) {
-        free(in->identity);
-        in->identity = need_copy(row->identity, strlen(row->identity));
-        if (!in->identity) in = NULL; /* the list frees it */
-    }
-    if (in && !failure) in->unit = unit, memcpy(in->box, row->box, sizeof in->box);
-    text_free(&full);
-    text_free(&id);
-    return in != NULL;
+static void free_reading(reading *b) {
+    for (size_t i = 0; i < b->found.owners.count && b->of_owner; i++) free(b->of_owner[i].path);
+    for (size_t i = 0; i < b->found.count && b->of_box; i++) free(b->of_box[i].path);
+    free(b->of_owner), free(b->of_box), free(b->image);
+    photos_free(&b->below);
+    detections_free(&b->found);
 }
 
 int boxes_read(inputs *list, const box_file *from, const char *root) {
-    static const size_t max_file = (size_t)1 << 32;
-    box_rows rows = {NULL, 0, 0, from};
-    text file = TEXT_INIT, why = TEXT_INIT;
-    int is_json = 0, good = file_read(from->path, max_file, 0, &file, &why);
-    if (good) {
-        size_t skip = utf8_mark(file.s, file.len);
-        const char *start = file.s + skip + strspn(file.s + skip, " \t\r\n");
-        is_json = *start == '{' || *start == '[';
-        good = is_json ? boxes_from_megadetector(&rows, &file, &why) : boxes_from_csv(&rows, &file, &why);
-    }
+    const detections_request r = {.path = from->path, .video = "", .first = -1, .min_conf = from->min_conf,
+                                  .category = from->category, .listed = 1};
+    reading b = {.root = root};
+    size_t first = list->count;
+    text why = TEXT_INIT;
+    int good = detections_read_all(&b.found, &r, &why) && find_images(&b, &why);
     if (!good) say_error("%s: %s", shown(from->path), why.s);
-    good = good && number_boxes(&rows) && ids_differ(&rows);
-    for (size_t i = 0; i < rows.count; i++) {
-        box_row *row = &rows.at[i];
-        if (good && row->wanted) good = append(list, row, root, is_json ? BOX_NORMALISED : BOX_PIXELS);
-        free(row->path);
-        free(row->id);
-        free(row->identity);
-        free(row->failure);
-    }
-    free(rows.at);
-    text_free(&file);
+    if (good) detections_tell(&b.found, &r);
+    good = good && join_images(&b) && add_rows(&b, list, &r) && ids_differ(list, first, from->path);
+    free_reading(&b);
     text_free(&why);
     return good;
 }

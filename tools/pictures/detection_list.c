@@ -14,12 +14,25 @@ detection *detections_add(detections *d) {
     detection *at = &d->at[d->count++];
     memset(at, 0, sizeof *at);
     at->score = 1;
+    at->id = at->identity = DETECTION_NO_NAME;
     return at;
 }
 
 uint32_t detections_name(detection_names *names, const char *name, size_t len) {
     for (size_t i = names->count; i-- > 0;) /* the latest first, because a video's detections are usually together */
         if (strncmp(names->at[i], name, len) == 0 && !names->at[i][len]) return (uint32_t)i;
+    if (names->count >= UINT32_MAX || !GROW(names->at, names->count, names->cap)) return UINT32_MAX;
+    names->at[names->count] = mem_copy(name, len);
+    return names->at[names->count] ? (uint32_t)names->count++ : UINT32_MAX;
+}
+
+uint32_t detections_name_latest(detection_names *names, const char *name, size_t len) {
+    const char *last = names->count ? names->at[names->count - 1] : NULL;
+    int again = last && strncmp(last, name, len) == 0 && !last[len];
+    return again ? (uint32_t)names->count - 1 : detections_add_name(names, name, len);
+}
+
+uint32_t detections_add_name(detection_names *names, const char *name, size_t len) {
     if (names->count >= UINT32_MAX || !GROW(names->at, names->count, names->cap)) return UINT32_MAX;
     names->at[names->count] = mem_copy(name, len);
     return names->at[names->count] ? (uint32_t)names->count++ : UINT32_MAX;
@@ -45,6 +58,7 @@ static int no_fractions(text *why) {
 int detections_box(detections *d, detection *at, const double box[4], double score, text *why) {
     const double slack = 0.01; /* detectors round */
     const double most = 1e9;
+    d->scored += isnan(score) ? 0 : 1;
     if (isnan(score)) score = 1;
     if (!(score >= 0 && score <= 1)) return refuse(why, "the score %g is not from 0 to 1", score);
     for (int k = 0; k < 4; k++)
@@ -61,12 +75,12 @@ int detections_box(detections *d, detection *at, const double box[4], double sco
     return 1;
 }
 
-static int find_photo(detections *d, const char *file, uint32_t *owner, double *number, text *why) {
-    text reason = TEXT_INIT;
-    const photo_place *place = photos_find(d->photos, file, &reason);
-    int failed = reason.len != 0;
-    if (failed) text_clear(why), text_join(why, &reason);
-    text_free(&reason);
+/* place: NULL with a reason, or for a photo that is not there. */
+static int take_photo(detections *d, const photo_place *place, text *reason, uint32_t *owner, double *number,
+                      text *why) {
+    int failed = reason->len != 0;
+    if (failed) text_clear(why), text_join(why, reason);
+    text_free(reason);
     if (failed) return 0;
     const char *folder = place ? d->photos->at[place->camera].folder : "";
     *number = place ? (double)place->photo : 0;
@@ -75,9 +89,23 @@ static int find_photo(detections *d, const char *file, uint32_t *owner, double *
     return *owner != UINT32_MAX || text_no_memory(why);
 }
 
-int detections_picture(detections *d, const char *file, uint32_t *owner, double *number, text *why) {
+int detections_numbered(detections *d, const detections_request *r, uint32_t *owner, double *number, text *why) {
+    text reason = TEXT_INIT;
+    if (d->photos) return take_photo(d, photos_numbered(d->photos, *number, &reason), &reason, owner, number, why);
+    *owner = r->listed ? detections_name_latest(&d->owners, "", 0) : detections_name(&d->owners, "", 0);
+    return *owner != UINT32_MAX || text_no_memory(why);
+}
+
+int detections_picture(detections *d, const detections_request *r, const char *file, uint32_t *owner, double *number,
+                       text *why) {
     enum { MOST_DIGITS = 15 };
-    if (d->photos) return find_photo(d, file, owner, number, why);
+    text reason = TEXT_INIT;
+    if (d->photos) return take_photo(d, photos_find(d->photos, file, &reason), &reason, owner, number, why);
+    if (r->listed) {
+        *number = 0;
+        *owner = detections_name_latest(&d->owners, file, strlen(file));
+        return *owner != UINT32_MAX || text_no_memory(why);
+    }
     const char *name = path_last_part(file), *dot = strrchr(name, '.');
     const char *end = dot && dot > name ? dot : name + strlen(name);
     const char *digits = end;
@@ -110,7 +138,8 @@ static void free_names(char **names, size_t count) {
 void detections_free(detections *d) {
     free_names(d->labels, d->categories.count);
     free_names(d->categories.at, d->categories.count);
-    free_names(d->owners.at, d->owners.count);
+    const detection_names *const all[] = {&d->owners, &d->ids, &d->identities, &d->failed, &d->reasons};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) free_names(all[i]->at, all[i]->count);
     free(d->failure);
     free(d->at);
     memset(d, 0, sizeof *d);

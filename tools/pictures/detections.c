@@ -50,10 +50,39 @@ static uint32_t find_camera(const detections *d, const detections_request *r, te
 
 /* --- selection ---------------------------------------------------------------------------------------------------- */
 
-static int is_wanted(const detections *d, const detections_request *r, uint32_t owner, const detection *at) {
-    if (at->owner != owner || (r->min_conf >= 0 && at->score < r->min_conf)) return 0;
+static int is_of_category(const detections *d, const detections_request *r, const detection *at) {
     return !r->category || strcmp(d->categories.at[at->category], r->category) == 0 ||
            strcmp(detections_category(d, at->category), r->category) == 0;
+}
+
+int detections_wants(const detections *d, const detections_request *r, const detection *at) {
+    return !(r->min_conf >= 0 && at->score < r->min_conf) && is_of_category(d, r, at);
+}
+
+static int is_wanted(const detections *d, const detections_request *r, uint32_t owner, const detection *at) {
+    return at->owner == owner && detections_wants(d, r, at);
+}
+
+/* An option that would leave out nothing, or everything, is a mistake. */
+static int can_be_chosen(const detections *d, const detections_request *r, text *why) {
+    if (r->min_conf >= 0 && d->count && !d->scored)
+        return refuse(why, "no box has a score, so --min-conf cannot be used: remove it");
+    if (r->category && d->count && !d->categorised)
+        return refuse(why, "no box has a category, so --category cannot be used: remove it");
+    return 1;
+}
+
+/* A threshold that keeps most of the animals of MegaDetector, and few of its mistakes. */
+static const double USUAL_CONF = 0.2;
+
+static void measure(detections *d, const detections_request *r) {
+    d->lowest = 1;
+    for (size_t i = 0; i < d->count; i++) {
+        if (!is_of_category(d, r, &d->at[i])) continue;
+        d->all++;
+        d->sure += d->at[i].score >= USUAL_CONF;
+        if (d->at[i].score < d->lowest) d->lowest = d->at[i].score;
+    }
 }
 
 /* Keeps the requested detections of `from`, which may be d itself. The rest, in a file about thousands of videos, is
@@ -108,15 +137,10 @@ static int parse(detections *d, const detections_request *r, const text *file, t
         d->format = is_coco ? "COCO" : *start == '[' ? "Microsoft's MegaDetector" : "MegaDetector";
         return (is_coco ? detections_from_coco : detections_from_megadetector)(d, r, file, why);
     }
-    if (r->photos && *start >= '0' && *start <= '9')
-        return refuse(why, "MOT text describes the frames of a video; for photos, give MegaDetector's JSON, COCO or "
-                           "CSV with path,x,y,width,height");
-    if (r->photos) {
-        d->format = "CSV";
-        return detections_of_photos_from_csv(d, r, file, why);
-    }
     int is_mot = (*start >= '0' && *start <= '9') || *start == '-';
     d->format = is_mot ? "MOT" : "CSV";
+    if (!is_mot && (r->photos || r->listed) && !detections_csv_has_frames(file))
+        return detections_of_photos_from_csv(d, r, file, why);
     return (is_mot ? detections_from_mot : detections_from_csv)(d, r, file, why);
 }
 
@@ -125,7 +149,9 @@ static int parse_all(detections *d, const detections_request *r, const text *fil
     d->unit = BOX_PIXELS;
     d->photos = r->photos;
     text_clear(why);
-    return parse(d, r, file, why);
+    if (!parse(d, r, file, why) || !can_be_chosen(d, r, why)) return 0;
+    measure(d, r);
+    return 1;
 }
 
 static int keep_sorted(detections *d, const detections *from, const detections_request *r, uint32_t owner, text *why) {
@@ -184,7 +210,7 @@ int detections_of(detections *d, const detections *all, const detections_request
     memset(d, 0, sizeof *d);
     d->unit = all->unit, d->photos = all->photos, d->format = all->format;
     d->width = all->width, d->height = all->height, d->pictures = all->pictures;
-    d->strangers = all->strangers, d->unlooked = all->unlooked;
+    d->strangers = all->strangers;
     uint32_t mine = find_camera(all, r, why);
     if (why->len) return 0;
     if (!copy_categories(d, all)) return text_no_memory(why);

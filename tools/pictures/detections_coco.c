@@ -122,14 +122,15 @@ static record *find(const records *r, double id) {
 }
 
 /* Finds the owner of an image and the number of its frame, which is stored in `frame`. */
-static int settle_image(detections *d, const coco *c, record *image, text *why) {
+static int settle_image(detections *d, const detections_request *r, const coco *c, record *image, text *why) {
     const record *video = find(&c->videos, image->other);
     const char *name = video && video->name ? video->name : "";
-    if (d->photos && !image->name) return refuse(why, "an image lacks file_name");
-    if (d->photos) return detections_picture(d, image->name, &image->owner, &image->frame, why);
+    int by_name = d->photos || r->listed;
+    if (by_name && !image->name) return refuse(why, "an image lacks file_name");
+    if (by_name) return detections_picture(d, r, image->name, &image->owner, &image->frame, why);
     if (!isnan(image->frame)) image->owner = detections_name(&d->owners, name, strlen(name));
     else if (!image->name) return refuse(why, "an image has neither frame_id nor file_name");
-    else if (!detections_picture(d, image->name, &image->owner, &image->frame, why)) return 0;
+    else if (!detections_picture(d, r, image->name, &image->owner, &image->frame, why)) return 0;
     else if (video) image->owner = detections_name(&d->owners, name, strlen(name));
     if (image->owner == UINT32_MAX) return text_no_memory(why);
     if (image->width > 0 && image->height > 0 && image->width < 1e9 && image->height < 1e9 && !d->width)
@@ -146,6 +147,7 @@ static int take(detections *d, const detections_request *r, const coco *c, const
     detection *at = detections_add(d);
     if (!at) return text_no_memory(why);
     snprintf(number, sizeof number, "%.0f", isnan(a->category) ? 1 : a->category);
+    d->categorised += isnan(a->category) ? 0 : 1;
     at->owner = image->owner;
     at->category = detections_name(&d->categories, number, strlen(number));
     if (at->category == UINT32_MAX) return text_no_memory(why);
@@ -170,7 +172,7 @@ static void resolve(detections *d, const detections_request *r, coco *c, json *j
     if (!sort_by_id(j, &c->images) || !sort_by_id(j, &c->categories) || !sort_by_id(j, &c->videos)) return;
     for (size_t i = 0; i < c->images.count && !why.len; i++) {
         j->at = c->images.at[i].at;
-        settle_image(d, c, &c->images.at[i], &why);
+        settle_image(d, r, c, &c->images.at[i], &why);
     }
     for (size_t i = 0; i < c->annotations.count && !why.len; i++) {
         j->at = c->annotations.at[i].at;

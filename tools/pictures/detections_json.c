@@ -76,11 +76,16 @@ static void read_keys(reading *to, found *f) {
 /* Decides from the first detection what the entry is: if it has a frame_number, the entry is a video. */
 static int settle(reading *to, entry *e, int numbered) {
     if (numbered) e->is_video = 1;
+    if (e->is_video && to->r->listed) {
+        e->passed_over = 1;
+        to->d->videos++;
+        return 1;
+    }
     if (e->is_video) {
         e->owner = detections_name(&to->d->owners, e->file.s, e->file.len);
         return e->owner != UINT32_MAX || json_fail(to->j, "out of memory");
     }
-    if (detections_picture(to->d, e->file.s, &e->owner, &e->number, &to->why)) return 1;
+    if (detections_picture(to->d, to->r, e->file.s, &e->owner, &e->number, &to->why)) return 1;
     if (to->r->photos || text_failed(&to->why) || detections_fits(e->file.s, to->r->video)) return fail(to);
     text_clear(&to->why);
     e->passed_over = 1;
@@ -99,6 +104,7 @@ static int read_detection(reading *to, entry *e, int first) {
             at->owner = e->owner;
             at->category = detections_name(&to->d->categories, f.category.s, f.category.len);
             if (at->category == UINT32_MAX) text_no_memory(&to->why);
+            to->d->categorised++;
         }
         good = !to->why.len && detections_frame(at, to->r, e->is_video ? f.number : e->number, 0, &to->why) &&
                detections_box(to->d, at, f.box, f.score, &to->why);
@@ -160,6 +166,15 @@ static void read_members(reading *to, entry *e, int *has_detections) {
     text_free(&key);
 }
 
+/* A photo on which the detector failed. */
+static void note_failure(reading *to, const entry *e) {
+    detections *d = to->d;
+    int good = !text_failed(&e->failure) &&
+               detections_add_name(&d->failed, e->file.s, e->file.len) != UINT32_MAX &&
+               detections_add_name(&d->reasons, e->failure.s, e->failure.len) != UINT32_MAX;
+    if (!good) json_fail(to->j, "out of memory");
+}
+
 static int read_entry(reading *to) {
     entry e = {.file = TEXT_INIT};
     int has_detections = 0;
@@ -170,8 +185,8 @@ static int read_entry(reading *to) {
     if (!to->j->error[0] && !has_detections && !e.failure.len)
         json_fail(to->j, "an entry has neither \"detections\" nor \"failure\"");
     int settled = !to->j->error[0] && !has_detections && settle(to, &e, 0);
-    if (settled && to->r->photos) {
-        to->d->unlooked++;
+    if (settled && (to->r->photos || to->r->listed)) {
+        note_failure(to, &e);
     } else if (settled && detections_fits(e.file.s, to->r->video) && !to->d->failure) {
         to->d->failure = text_failed(&e.failure) ? NULL : mem_copy(e.failure.s, e.failure.len);
         if (!to->d->failure) json_fail(to->j, "out of memory");

@@ -32,7 +32,9 @@ static int mot_row(detections *d, const detections_request *r, const csv *c, tex
     if (!at) return text_no_memory(why);
     const double box[4] = {value[MOT_X] - 1, value[MOT_X + 1] - 1, value[MOT_X + 2], value[MOT_X + 3]};
     const double score = value[MOT_SCORE] == -1 ? NAN : value[MOT_SCORE]; /* -1: unknown */
-    return detections_frame(at, r, value[MOT_FRAME], 1, why) && detections_box(d, at, box, score, why);
+    int by_name = d->photos || r->listed; /* the image's own number, whichever is the first one */
+    if (by_name && !detections_numbered(d, r, &at->owner, &value[MOT_FRAME], why)) return 0;
+    return detections_frame(at, r, value[MOT_FRAME], !by_name, why) && detections_box(d, at, box, score, why);
 }
 
 int detections_from_mot(detections *d, const detections_request *r, const text *file, text *why) {
@@ -81,8 +83,12 @@ static void take_row(const csv *c, const int *column, void *user, text *why) {
         refuse(why, "\"%.100s\" is not a number", shown(cell));
         return;
     }
+    int by_name = to->d->photos || to->r->listed;
+    to->d->categorised += column[CSV_CATEGORY] >= 0;
+    if (by_name && !detections_numbered(to->d, to->r, &at->owner, &number, why)) return;
     if (!detections_frame(at, to->r, number, 0, why) || !detections_box(to->d, at, box, score, why)) return;
-    if (name_of(&to->d->categories, c, column[CSV_CATEGORY], "1", &at->category, why))
+    if (by_name) name_of(&to->d->categories, c, column[CSV_CATEGORY], "1", &at->category, why);
+    else if (name_of(&to->d->categories, c, column[CSV_CATEGORY], "1", &at->category, why))
         name_of(&to->d->owners, c, column[CSV_VIDEO], "", &at->owner, why);
 }
 
@@ -97,33 +103,63 @@ int detections_from_csv(detections *d, const detections_request *r, const text *
 
 /* --- CSV of photos ------------------------------------------------------------------------------------------------ */
 
-enum { PHOTO_PATH, PHOTO_X, PHOTO_SCORE = 5, PHOTO_CATEGORY, PHOTO_COLUMNS };
+enum { PHOTO_PATH, PHOTO_X, PHOTO_SCORE = 5, PHOTO_CATEGORY, PHOTO_ID, PHOTO_IDENTITY, PHOTO_COLUMNS };
 
-static void take_photo_row(const csv *c, const int *column, void *user, text *why) {
+/* The names in the columns id and identity, which have to be there if the columns are. */
+static int take_names(const reading *to, const csv *c, const int *column, detection *at, text *why) {
+    const char *id = column[PHOTO_ID] >= 0 ? csv_field(c, column[PHOTO_ID]) : NULL;
+    const char *identity = column[PHOTO_IDENTITY] >= 0 ? csv_field(c, column[PHOTO_IDENTITY]) : NULL;
+    if ((id && !*id) || (identity && !*identity)) return refuse(why, "an empty %s", id && !*id ? "id" : "identity");
+    if (identity && strchr(identity, '/')) return refuse(why, "the identity \"%s\" has a slash", shown(identity));
+    if (id) at->id = detections_name_latest(&to->d->ids, id, strlen(id));
+    if (identity) at->identity = detections_name_latest(&to->d->identities, identity, strlen(identity));
+    return ((!id || at->id != UINT32_MAX) && (!identity || at->identity != UINT32_MAX)) || text_no_memory(why);
+}
+
+static int take_box(const csv *c, const int *column, double box[4], double *score, text *why) {
     static const double most = 1e12;
-    const reading *to = user;
-    double number, box[4], score = NAN;
-    detection *at = detections_add(to->d);
-    if (!at) {
-        text_no_memory(why);
-        return;
-    }
     for (int k = PHOTO_X; k <= PHOTO_SCORE; k++) {
         const char *cell = column[k] >= 0 ? csv_field(c, column[k]) : "";
-        double *value = k == PHOTO_SCORE ? &score : &box[k - PHOTO_X];
+        double *value = k == PHOTO_SCORE ? score : &box[k - PHOTO_X];
         if ((k == PHOTO_SCORE && !*cell) || parse_real(cell, -most, most, value)) continue;
-        refuse(why, "\"%.100s\" is not a number", shown(cell));
-        return;
+        return refuse(why, "\"%.100s\" is not a number", shown(cell));
     }
-    if (detections_picture(to->d, csv_field(c, column[PHOTO_PATH]), &at->owner, &number, why) &&
-        detections_frame(at, to->r, number, 0, why) && detections_box(to->d, at, box, score, why))
+    return 1;
+}
+
+static void take_photo_row(const csv *c, const int *column, void *user, text *why) {
+    const reading *to = user;
+    const char *path = csv_field(c, column[PHOTO_PATH]);
+    double number, box[4], score = NAN;
+    detection *at = detections_add(to->d);
+    to->d->categorised += column[PHOTO_CATEGORY] >= 0;
+    if (!at) text_no_memory(why);
+    else if (!*path) refuse(why, "an empty path");
+    else if (take_box(c, column, box, &score, why) && take_names(to, c, column, at, why) &&
+             detections_picture(to->d, to->r, path, &at->owner, &number, why) &&
+             detections_frame(at, to->r, number, 0, why) && detections_box(to->d, at, box, score, why))
         name_of(&to->d->categories, c, column[PHOTO_CATEGORY], "1", &at->category, why);
 }
 
 int detections_of_photos_from_csv(detections *d, const detections_request *r, const text *file, text *why) {
-    static const char *const names[PHOTO_COLUMNS] = {"path", "x", "y", "width", "height", "score", "category"};
+    static const char *const names[PHOTO_COLUMNS] = {"path",     "x",  "y",       "width", "height", "score",
+                                                     "category", "id", "identity"};
     reading to = {d, r};
-    const csv_table table = {names, PHOTO_COLUMNS, PHOTO_SCORE, "; boxes are in pixels from the top left corner",
+    const csv_table table = {names, PHOTO_COLUMNS, PHOTO_SCORE,
+                             "; boxes are in pixels from the top left corner. Corners (x1,y1,x2,y2) must be converted",
                              take_photo_row, &to};
     return csv_read(&table, file, why);
+}
+
+int detections_csv_has_frames(const text *file) {
+    csv c;
+    int frames = 0, paths = 0;
+    csv_begin(&c, file->s ? file->s : "", file->len);
+    if (csv_record(&c))
+        for (int i = 0; i < c.count; i++) {
+            frames |= strcmp(csv_field(&c, i), "frame") == 0;
+            paths |= strcmp(csv_field(&c, i), "path") == 0;
+        }
+    csv_free(&c);
+    return frames && !paths;
 }

@@ -35,13 +35,28 @@ static void free_input(input *in) {
     if (in->id != in->path) free(in->id);
     free(in->path);
     free(in->identity);
+    free(in->camera);
+    free(in->source);
     free(in->failure);
 }
+
+static int replace(char **what, const char *by) {
+    char *copy = need_copy(by, strlen(by));
+    if (!copy) return 0;
+    free(*what);
+    *what = copy;
+    return 1;
+}
+
+int input_set_identity(input *in, const char *identity) { return replace(&in->identity, identity); }
+
+int input_set_camera(input *in, const char *camera) { return replace(&in->camera, camera); }
 
 input *inputs_add(inputs *list, const char *path, size_t root_len, const char *id) {
     if (!NEED(list->at, list->count, list->cap)) return NULL;
     input *in = &list->at[list->count];
     memset(in, 0, sizeof *in);
+    in->track = INPUT_NO_TRACK;
     in->path = need_copy(path, strlen(path));
     if (in->path) in->id = id == path ? in->path : need_copy(id, strlen(id));
     if (in->id) in->identity = identity_of(path, root_len);
@@ -66,6 +81,23 @@ void inputs_free(inputs *list) {
     for (size_t i = 0; i < list->count; i++) free_input(&list->at[i]);
     free(list->at);
     memset(list, 0, sizeof *list);
+}
+
+static int by_name(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+
+int inputs_identities(const inputs *list, size_t *identities, size_t *unnamed) {
+    const char **names = need_array(list->count + 1, sizeof *names);
+    size_t n = 0;
+    *identities = *unnamed = 0;
+    for (size_t i = 0; i < list->count && names; i++) {
+        if (list->at[i].failure) continue;
+        if (*list->at[i].identity) names[n++] = list->at[i].identity;
+        else ++*unnamed;
+    }
+    if (n) qsort(names, n, sizeof *names, by_name);
+    for (size_t i = 0; i < n; i++) *identities += i == 0 || strcmp(names[i - 1], names[i]) != 0;
+    free(names);
+    return names != NULL;
 }
 
 static int is_picture_name(const char *name) {
@@ -137,12 +169,9 @@ int inputs_add_path(inputs *list, const char *path) {
 
 int box_in_pixels(const input *in, int width, int height, reid_box *out) {
     double left = in->box[0], top = in->box[1], right = left + in->box[2], bottom = top + in->box[3];
-    if (in->unit == BOX_NORMALISED) {
-        left = rint(left * width);
-        right = rint(right * width);
-        top = rint(top * height);
-        bottom = rint(bottom * height);
-    }
+    const double across = in->unit == BOX_NORMALISED ? width : 1, down = in->unit == BOX_NORMALISED ? height : 1;
+    left = rint(left * across), right = rint(right * across);
+    top = rint(top * down), bottom = rint(bottom * down);
     if (left < -1e9 || top < -1e9 || right - left > 1e9 || bottom - top > 1e9) return 0;
     if (right - left < -1e9 || bottom - top < -1e9 || left > 1e9 || top > 1e9) return 0;
     out->x = (int)left;

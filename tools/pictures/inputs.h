@@ -5,6 +5,9 @@
 #include "reid.h"
 
 #include <stddef.h>
+#include <stdint.h>
+
+#define INPUT_NO_TRACK UINT32_MAX
 
 typedef enum box_unit { BOX_NONE, BOX_PIXELS, BOX_NORMALISED } box_unit;
 
@@ -12,8 +15,13 @@ typedef enum box_unit { BOX_NONE, BOX_PIXELS, BOX_NORMALISED } box_unit;
 typedef struct input {
     char *path;     /* the file to open */
     char *id;       /* the row's name; may be the same pointer as path */
-    char *identity;
+    char *identity; /* "": unknown */
+    char *camera;   /* NULL: unknown */
+    char *source;   /* the photo and the box that the image was cut from, as in box_text.h; NULL: path and box below */
     char *failure;  /* why the row has no image; otherwise NULL */
+    long long when; /* milliseconds since 1970, by the camera's clock; valid if dated */
+    int dated;
+    uint32_t track; /* rows of one track show one individual; INPUT_NO_TRACK: unknown */
     box_unit unit;
     double box[4];  /* x, y, width, height */
 } input;
@@ -28,12 +36,18 @@ typedef struct inputs {
 /* Appends a row and returns it, zeroed except for copies of the three names. root_len: length of the part of path that
    is the requested folder; 0 if the file itself was requested. */
 input *inputs_add(inputs *list, const char *path, size_t root_len, const char *id);
+/* Replaces the identity, which is the first folder below root, else the file's name without its extension. */
+int input_set_identity(input *in, const char *identity);
+int input_set_camera(input *in, const char *camera);
 /* Adds an argument: a folder with everything below it, or a file. */
 int inputs_add_path(inputs *list, const char *path);
 void inputs_free(inputs *list);
+/* Counts different identities. *unnamed: rows that have none, without counting those that have failed. Returns 0 after
+   reporting that memory ran out. */
+int inputs_identities(const inputs *list, size_t *identities, size_t *unnamed);
 
-/* The box of `in` in whole pixels of its upright image. Fractions are rounded at both edges, half to even, like
-   Pillow's crop. Returns 0 if the numbers are too large for any image. */
+/* The box of `in` in whole pixels of its upright image. Both edges are rounded, half to even, like Pillow's crop.
+   Returns 0 if the numbers are too large for any image. */
 int box_in_pixels(const input *in, int width, int height, reid_box *out);
 
 #endif

@@ -1,5 +1,8 @@
 #include "pictures/paths.h"
 
+#include "base/memory.h"
+
+#include <stdlib.h>
 #include <string.h>
 
 const char *path_last_part(const char *path) {
@@ -16,4 +19,22 @@ int path_same_ends(const char *a, const char *b) {
         if (x != y && !(x == '\\' && y == '/')) return 0;
     }
     return (!n || a[n - 1] == '/' || a[n - 1] == '\\') && (!m || b[m - 1] == '/');
+}
+
+char *path_camera(const char *folder, size_t len, size_t root_len) {
+    const char *from = folder + root_len;
+    size_t n = len - root_len;
+    while (n && *from == '/') from++, n--;
+    if (!n) {
+        char *whole = mem_copy(folder, len);
+        if (!whole) return NULL;
+        const char *last = path_last_part(whole);
+        char *own = mem_copy(last, strlen(last));
+        free(whole);
+        return own;
+    }
+    char *name = mem_copy(from, n);
+    for (char *s = name; s && *s; s++)
+        if (*s == '/') *s = '-';
+    return name;
 }

@@ -15,25 +15,6 @@
 
 /* --- folders ------------------------------------------------------------------------------------------------------ */
 
-/* Makes a name without slashes from the path below the root; the root's is its own name. */
-static char *name_of(const char *folder, size_t len, size_t root_len) {
-    const char *from = folder + root_len;
-    size_t n = len - root_len;
-    while (n && *from == '/') from++, n--;
-    if (!n) {
-        char *whole = mem_copy(folder, len);
-        if (!whole) return NULL;
-        const char *last = path_last_part(whole);
-        char *own = mem_copy(last, strlen(last));
-        free(whole);
-        return own;
-    }
-    char *name = mem_copy(from, n);
-    for (char *s = name; s && *s; s++)
-        if (*s == '/') *s = '-';
-    return name;
-}
-
 /* Returns a folder's camera: one of those from `first` on, or a new one. NULL with the reason in why. */
 static camera *camera_of(photos *p, size_t first, const char *folder, size_t len, size_t root_len, text *why) {
     for (size_t i = p->count; i-- > 0;) {
@@ -46,8 +27,9 @@ static camera *camera_of(photos *p, size_t first, const char *folder, size_t len
     if (!GROW(p->at, p->count, p->cap)) return NULL;
     camera *c = &p->at[p->count];
     memset(c, 0, sizeof *c);
+    c->root_len = root_len;
     c->folder = mem_copy(folder, len);
-    c->name = c->folder ? name_of(folder, len, root_len) : NULL;
+    c->name = c->folder ? path_camera(folder, len, root_len) : NULL;
     if (c->name) return p->count++, c;
     free(c->folder);
     return NULL;
@@ -108,12 +90,21 @@ static size_t first_from(const photos *p, const char *end, size_t len) {
     return from;
 }
 
-/* Sets *found if the place matches the name. Returns 0 with the reason in why if another place matches, too. */
-static int take_place(const photo_place *at, const char *name, const photo_place **found, text *why) {
+/* 1 if the name is the whole path below the requested folder. */
+static int is_exact(const photos *p, const photo_place *at, const char *name) {
+    const char *below = at->path + p->at[at->camera].root_len;
+    below += strspn(below, "/");
+    return path_same_ends(name, below) && strlen(name) == strlen(below);
+}
+
+/* Takes what fits a name into *found. Returns 0 with the reason in why when something else fits as well. */
+static int take_place(const photos *p, const photo_place *at, const char *name, const photo_place **found, text *why) {
     if (!path_same_ends(name, at->path)) return 1;
     const photo_place *other = *found;
+    int exact = is_exact(p, at, name), other_exact = other && is_exact(p, other, name);
+    if (other_exact && !exact) return 1;
     *found = at;
-    if (!other) return 1;
+    if (!other || (exact && !other_exact)) return 1;
     if (strcmp(other->path, at->path) > 0) at = other, other = *found;
     return refuse(why, "%.200s could be %.300s or %.300s", shown(name), shown(other->path), shown(at->path));
 }
@@ -124,7 +115,7 @@ static int take_longer(const photos *p, const text *end, const photo_place **fou
         const char *path = p->places[i].path;
         size_t n = strlen(path);
         if (n < end->len || by_ends(path + (n - end->len), end->len, end->s, end->len) != 0) break;
-        if (!take_place(&p->places[i], end->s + 1, found, why)) return 0;
+        if (!take_place(p, &p->places[i], end->s + 1, found, why)) return 0;
     }
     return 1;
 }
@@ -137,7 +128,7 @@ static int take_shorter(const photos *p, const char *name, const photo_place **f
         for (size_t i = first_from(p, part, len); i < p->place_count; i++) {
             const char *path = p->places[i].path;
             if (by_ends(path, strlen(path), part, len) != 0) break;
-            if (!take_place(&p->places[i], name, found, why)) return 0;
+            if (!take_place(p, &p->places[i], name, found, why)) return 0;
         }
     }
     return 1;
@@ -155,19 +146,58 @@ const photo_place *photos_find(const photos *p, const char *name, text *why) {
     return good ? found : NULL;
 }
 
+/* The number in which a file's name ends, without its extension; -1: it ends in none. */
+static double number_of(const char *path) {
+    enum { MOST_DIGITS = 15 };
+    const char *name = path_last_part(path), *dot = strrchr(name, '.'), *end = dot && dot > name ? dot : NULL;
+    if (!end) end = name + strlen(name);
+    const char *digits = end;
+    while (digits > name && digits[-1] >= '0' && digits[-1] <= '9') digits--;
+    return digits == end || end - digits > MOST_DIGITS ? -1 : strtod(digits, NULL);
+}
+
+static int by_number(const void *a, const void *b) {
+    const photo_place *x = a, *y = b;
+    if (x->number < y->number || x->number > y->number) return x->number < y->number ? -1 : 1;
+    return strcmp(x->path, y->path);
+}
+
+const photo_place *photos_numbered(const photos *p, double number, text *why) {
+    size_t from = 0, to = p->place_count;
+    text_clear(why);
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+        if (p->numbers[middle].number < number) from = middle + 1;
+        else to = middle;
+    }
+    if (number < 0 || from == p->place_count || p->numbers[from].number > number) return NULL;
+    if (from + 1 < p->place_count && !(p->numbers[from + 1].number > number)) {
+        refuse(why, "frame %.0f could be %.300s or %.300s; frame numbers are for one folder of frames", number,
+               shown(p->numbers[from].path), shown(p->numbers[from + 1].path));
+        return NULL;
+    }
+    return &p->numbers[from];
+}
+
 static int list_places(photos *p) {
     size_t n = 0;
     for (size_t c = 0; c < p->count; c++) n += p->at[c].count;
-    free(p->places);
+    free(p->places), free(p->numbers);
     p->places = mem_array(n + 1, sizeof *p->places);
+    p->numbers = mem_array(n + 1, sizeof *p->numbers);
     p->place_count = 0;
-    if (!p->places) return 0;
+    if (!p->places || !p->numbers) return 0;
     for (size_t c = 0; c < p->count; c++)
-        for (size_t i = 0; i < p->at[c].count; i++)
-            p->places[p->place_count++] = (photo_place){p->at[c].at[i].path, c, i};
-    if (n) qsort(p->places, n, sizeof *p->places, by_path);
+        for (size_t i = 0; i < p->at[c].count; i++) {
+            const char *path = p->at[c].at[i].path;
+            p->places[p->place_count++] = (photo_place){path, c, i, number_of(path)};
+        }
+    if (n) memcpy(p->numbers, p->places, n * sizeof *p->places);
+    if (n) qsort(p->places, n, sizeof *p->places, by_path), qsort(p->numbers, n, sizeof *p->numbers, by_number);
     return 1;
 }
+
+int photos_index(photos *p, text *why) { return list_places(p) || text_no_memory(why); }
 
 /* --- times -------------------------------------------------------------------------------------------------------- */
 
@@ -254,6 +284,6 @@ void photos_free(photos *p) {
         for (size_t i = 0; i < p->at[c].count; i++) free(p->at[c].at[i].path);
         free(p->at[c].at), free(p->at[c].folder), free(p->at[c].name);
     }
-    free(p->at), free(p->places);
+    free(p->at), free(p->places), free(p->numbers);
     memset(p, 0, sizeof *p);
 }

@@ -18,18 +18,21 @@ typedef struct camera {
     char *name;     /* for file names: its path below the requested folder, or that folder's own name */
     photo *at;      /* [count]: by time, then by path; photos without a time come last */
     size_t count, cap, undated;
+    size_t root_len; /* how much of the folder is the requested one */
 } camera;
 
 /* The camera and index of a photo. */
 typedef struct photo_place {
     const char *path;
     size_t camera, photo;
+    double number;  /* in which the name of the file ends; -1: in none */
 } photo_place;
 
 typedef struct photos {
     camera *at;     /* [count], in the order of their folders */
     size_t count, cap;
     photo_place *places; /* [place_count], sorted by their paths, compared from the end */
+    photo_place *numbers; /* [place_count], sorted by number */
     size_t place_count;
 } photos;
 
@@ -40,10 +43,15 @@ int photos_add(photos *p, const char *folder, text *why);
 /* After the last folder: reads times from `table` (CSV with the columns path and time; NULL: none) and from the photos
    that are not in it, and sorts everything. *strangers: rows for photos that are not in the list. */
 int photos_finish(photos *p, const char *table, size_t *strangers, text *why);
+/* In place of photos_finish if no times are needed. */
+int photos_index(photos *p, text *why);
 void photos_free(photos *p);
 
-/* Finds the photo that a file calls `name`: the last parts of one path are the parts of the other. Returns NULL with an
-   empty why if there is none, with a reason if several match or memory runs out. */
+/* Finds the photo that a file calls `name`: its path below the requested folder, else the last parts of one path are the
+   parts of the other. Returns NULL with an empty why if there is none, with a reason if several match or memory runs
+   out. */
 const photo_place *photos_find(const photos *p, const char *name, text *why);
+/* Finds the photo whose name, without extension, ends in this number. Returns NULL as photos_find does. */
+const photo_place *photos_numbered(const photos *p, double number, text *why);
 
 #endif

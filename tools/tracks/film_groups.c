@@ -3,6 +3,8 @@
 #include "base/files.h"
 #include "base/memory.h"
 #include "base/say.h"
+#include "pictures/box_text.h"
+#include "pictures/paths.h"
 #include "tracks/track_joins.h"
 
 #include <math.h>
@@ -224,23 +226,50 @@ int film_groups_make(const film_groups_request *r, size_t *groups) {
     return good;
 }
 
-static int name_track(const film *f, const film_track *t, crop_rows *rows) {
-    text name = TEXT_INIT;
-    text_printf(&name, "%s/%u", f->r->name, t->number);
-    int good = need_text(&name);
-    for (size_t k = 0; k < t->count && good; k++) {
-        input *in = &rows->list.at[t->shots[k].row];
-        char *copy = need_copy(name.s, name.len);
-        good = copy != NULL;
-        if (good) free(in->identity), in->identity = copy;
-    }
-    text_free(&name);
-    return good;
+/* The photo and the box, as box_text writes them; of a video, the crop itself is what can be opened again. */
+static int set_source(const film *f, const film_shot *shot, input *in) {
+    text source = TEXT_INIT;
+    input from = {.path = f->r->photos->at[shot->frame].path, .unit = BOX_PIXELS};
+    from.box[0] = shot->box.x, from.box[1] = shot->box.y, from.box[2] = shot->box.w, from.box[3] = shot->box.h;
+    box_text(&source, &from);
+    in->source = need_text(&source) ? need_copy(source.s, source.len) : NULL;
+    text_free(&source);
+    return in->source != NULL;
 }
 
-int film_groups_name(const film *films, size_t count, crop_rows *rows) {
-    for (size_t f = 0; f < count; f++)
-        for (size_t i = 0; i < films[f].count; i++)
-            if (!name_track(&films[f], &films[f].tracks[i], rows)) return 0;
-    return 1;
+static int tell_crop(const film *f, const film_shot *shot, const char *place, input *in) {
+    if (!input_set_identity(in, "") || !input_set_camera(in, place)) return 0;
+    const photo *taken = f->r->photos ? &f->r->photos->at[shot->frame] : NULL;
+    if (taken) in->dated = taken->dated, in->when = taken->when;
+    return !taken || set_source(f, shot, in);
+}
+
+/* The camera of a video is its folder, as that of a photo, else the video itself. */
+static char *camera_of(const film *f) {
+    const char *path = f->r->video.path, *slash = f->r->photos ? NULL : strrchr(path, '/');
+    if (f->r->photos || !slash) return need_copy(f->r->name, strlen(f->r->name));
+    while (path < slash && (strncmp(path, "./", 2) == 0 || *path == '/')) path += *path == '/' ? 1 : 2;
+    char *name = path < slash ? path_camera(path, (size_t)(slash - path), 0) : mem_copy(f->r->name, strlen(f->r->name));
+    if (!name) say_no_memory();
+    return name;
+}
+
+int film_groups_tell(const film *films, size_t count, crop_rows *rows) {
+    uint32_t first = 0; /* number of the film's first track */
+    int good = 1;
+    for (size_t f = 0; f < count && good; f++) {
+        char *place = camera_of(&films[f]);
+        good = place != NULL;
+        for (size_t i = 0; i < films[f].count && good; i++) {
+            const film_track *t = &films[f].tracks[i];
+            for (size_t k = 0; k < t->count && good; k++) {
+                input *in = &rows->list.at[t->shots[k].row];
+                good = tell_crop(&films[f], &t->shots[k], place, in);
+                in->track = first + t->number - 1;
+            }
+        }
+        first += (uint32_t)films[f].wholes;
+        free(place);
+    }
+    return good;
 }

@@ -19,7 +19,9 @@ typedef struct film_groups_request {
    is wrong, or without a message when interrupted(). */
 int film_groups_make(const film_groups_request *r, size_t *groups);
 
-/* Sets the identity of each crop to NAME/TRACK. Returns 0 after reporting that memory ran out. */
-int film_groups_name(const film *films, size_t count, crop_rows *rows);
+/* Sets what is known of each crop: its camera, but no identity, because a folder is a place; when it was taken, by the
+   camera's clock; its photo and box; and its track, numbered from 0 through all films. Returns 0 after reporting that
+   memory ran out. */
+int film_groups_tell(const film *films, size_t count, crop_rows *rows);
 
 #endif

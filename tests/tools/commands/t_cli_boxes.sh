@@ -23,8 +23,44 @@ same got wanted
 ids >got
 printf '%s\n' 'cam1/a.png#0' 'cam1/a.png#1' 'b.png#0' 'cam1/a.png#2' >names
 same got names
-check "identity is the folder below INPUT" grep -q '"path": "cam1/a.png#0", "identity": "cam1"' "$out"
-check "or the stem" grep -q '"path": "b.png#0", "identity": "b"' "$out"
+check "a folder is a camera" grep -q '"path": "cam1/a.png#0", "identity": "", "camera": "cam1"' "$out"
+check "the folder itself, too" grep -q '"path": "b.png#0", "identity": "", "camera": "photos"' "$out"
+
+# What needs identities refuses boxes without them, and names the ways.
+embed 0 --boxes boxes.csv photos/ -o crops.npy -v
+says 'no identities: folders of photos are cameras'
+check "cameras are in the metadata" grep -q '"cameras": \[' crops.meta.json
+run 2 eval crops.npy
+says 'crops.npy: its 4 crops have no identities, because folders of photos are cameras; give --labels FILE.csv$'
+run 2 calibrate crops.npy -o no.json
+says 'because folders of photos are cameras; give --labels FILE.csv or --pairs FILE.csv$'
+run 2 cluster crops.npy --threshold 0.5 --own-labels -o no.csv
+says 'cluster: this file has no identities to compare groups with, .*; give --labels FILE.csv$'
+run 2 match -m w.safetensors --size 64x64 --gallery crops.npy crop1.png
+says 'crops.npy: 4 of its 4 crops have no identity, .* name them with reid review, then reid gallery add --groups$'
+run 0 gallery create g --like crops.npy
+run 2 gallery add g crops.npy
+says 'crops.npy: 4 of its 4 crops have no identity, .* name the individuals with --groups FILE.csv'
+run 2 gallery add g -m w.safetensors --size 64x64 --boxes boxes.csv photos
+says 'boxes.csv: 4 boxes have no identity, .* in a CSV file with a column identity, or embed the boxes'
+run 0 gallery list g
+silent
+absent no.json no.csv
+printf '%s\n' path,identity 'cam1/a.png#0,fir' 'cam1/a.png#1,oak' 'b.png#0,oak' 'cam1/a.png#2,fir' >labels.csv
+run 0 eval crops.npy --labels labels.csv
+prints '4 .* 2 identities: a table of labels'
+run 0 cluster crops.npy --threshold 0.5 --labels labels.csv -o groups.csv
+for i in 1 2; do embed 0 --boxes boxes.csv photos/ --shard $i/2 -o part$i.npy; done
+run 0 merge part1.npy part2.npy -o merged.npy
+same merged.meta.json "$(sed 's/crops.npy/merged.npy/' crops.meta.json >wanted.json && echo wanted.json)"
+
+# Folders of whole images are individuals, which is said.
+mkdir -p whole/fir whole/oak
+cp crop1.png whole/fir && cp crop2.png whole/fir/again.png && cp crop3.png whole/oak
+embed 0 whole -o whole.npy -v
+says '2 identities, from folders$'
+run 0 gallery add g -m w.safetensors --size 64x64 whole
+prints '^2 identities, from folders$'
 
 # MegaDetector: fractions, in the same places; ids count every detection of the image, even excluded ones.
 cat >md.json <<'JSON'
@@ -35,18 +71,22 @@ cat >md.json <<'JSON'
  {"file": "b.png", "detections": [{"conf": 0.05, "category": "1", "bbox": [0.5, 0.5, 0.5, 0.5]}]},
  {"file": "lost.png", "failure": "Failure image access", "detections": null}]}
 JSON
-embed 1 --boxes md.json photos
+embed 0 --boxes md.json photos
 says 'lost.png: the detector failed on it: Failure image access'
+says 'md.json: all 3 boxes are used, from a confidence of 0.05 on; --min-conf 0.2 would leave 2$'
 floats >got
 head -3 wanted >wanted3
 same got wanted3
 ids >got
 printf '%s\n' 'cam1/a.png#0' 'cam1/a.png#1' 'b.png#0' >names
 same got names
-embed 1 --boxes md.json --min-conf 0.2 --category 2 photos
+for category in 2 person; do
+embed 0 --boxes md.json --min-conf 0.2 --category $category photos
 ids >got
 printf '%s\n' 'cam1/a.png#1' >names
 same got names
+check "a threshold was given" sh -c '! grep min-conf "$0"' "$err"
+done
 (cd photos && "$REID" embed -m ../w.safetensors --size 64x64 --boxes ../boxes.csv) >"$out" 2>"$err"
 floats >got
 same got wanted
@@ -58,7 +98,7 @@ embed 1 --boxes named.csv
 check "own id" grep -q '"path": "deer 7"' "$out"
 lines "$out" 1
 says 'out: the box'
-says 'flat: the box'
+says 'named.csv: 1 box without area is left out'
 printf '%s\n' path,x,y,width,height,id photos/b.png,30,30,30,30,deer photos/b.png,0,0,5,5,fox \
     photos/b.png,0,0,6,6,deer >twice.csv
 embed 2 --boxes twice.csv -o twice.npy
@@ -85,6 +125,105 @@ embed 0 crop4.png
 floats >wanted
 same got wanted
 
+# The same boxes in every format that reid track reads, from a computer with Windows, with absolute paths, and by the
+# numbers of frames.
+embed 0 --boxes boxes.csv photos/
+floats >wanted
+ids >names
+python3 - "$PWD" <<'PYTHON'
+import json, sys
+boxes = [("cam1/a.png", 10, 20, 50, 40), ("cam1/a.png", 0, 0, 300, 200), ("b.png", 30, 30, 50, 40),
+         ("cam1/a.png", 10, 20, 50, 40)]
+sizes = {"cam1/a.png": (100, 80), "b.png": (60, 60)}
+def cut(name, x, y, w, h): # MegaDetector's boxes do not reach beyond the image
+    width, height = sizes[name]
+    return min(x + w, width) - x, min(y + h, height) - y
+for out, root in (("windows.json", "D:\\\\survey\\\\photos\\\\"), ("absolute.json", sys.argv[1] + "/photos/"), ("dot.json", "./")):
+    images = {}
+    for name, x, y, w, h in boxes:
+        w, h = cut(name, x, y, w, h)
+        width, height = sizes[name]
+        images.setdefault(name, []).append({"category": "1", "conf": 0.9,
+                                            "bbox": [x / width, y / height, w / width, h / height]})
+    list_ = [{"file": root.replace("\\\\", "\\") + (n.replace("/", "\\") if "windows" in out else n), "detections": d}
+             for n, d in images.items()]
+    json.dump({"images": list_, "detection_categories": {"1": "animal"}}, open(out, "w"))
+json.dump([{"file": n, "detections": [{"category": "animal", "confidence": 0.9, "bbox": [
+    x, y, x + cut(n, x, y, w, h)[0], y + cut(n, x, y, w, h)[1]]}]} for n, x, y, w, h in boxes], open("ms.json", "w"))
+names = sorted(sizes)
+json.dump({"images": [{"id": i, "file_name": n} for i, n in enumerate(names)], "annotations": [
+    {"image_id": names.index(n), "category_id": 3, "bbox": [x, y, w, h], "score": 0.9} for n, x, y, w, h in boxes],
+    "categories": [{"id": 3, "name": "deer"}]}, open("coco.json", "w"))
+with open("det.txt", "w") as mot, open("frames.csv", "w") as csv:
+    print("frame,x,y,w,h", file=csv)
+    for name, x, y, w, h in boxes:
+        number = 7 if name == "b.png" else 12
+        print(number, -1, x + 1, y + 1, w, h, 0.9, -1, -1, -1, sep=",", file=mot)
+        print(number, x, y, w, h, sep=",", file=csv)
+PYTHON
+order() { sort "$1" >"$1.sorted"; }
+order wanted
+order names
+for file in windows.json absolute.json dot.json ms.json coco.json; do
+    embed 0 --boxes $file photos
+    floats >got && order got
+    same got.sorted wanted.sorted
+    ids >got && order got
+    case $file in # MegaDetector lists the boxes of an image together
+    windows.json | absolute.json | dot.json) check "$file: names of rows" cmp got.sorted names.sorted ;;
+    *) same got names ;;
+    esac
+    check "$file: cameras" [ "$(grep -c '"camera": "cam1"' "$out")" -eq 3 ]
+done
+embed 0 --boxes ms.json --category animal photos
+embed 0 --boxes coco.json --category deer photos
+lines "$out" 4
+embed 2 --boxes coco.json --category 2 photos
+says 'coco.json: no boxes'
+mkdir numbered
+cp photos/b.png numbered/x0007.png
+cp photos/cam1/a.png numbered/x0012.png
+for file in det.txt frames.csv; do
+    embed 0 --boxes $file numbered
+    floats >got
+    same got wanted
+done
+check "frames are called by their images" grep -q '"path": "x0012.png#2", "identity": "", "camera": "numbered"' "$out"
+embed 2 --boxes det.txt
+says 'det.txt: it knows images by their numbers only: give the folder that has them'
+mkdir numbered/more
+cp photos/b.png numbered/more/7.png
+embed 2 --boxes det.txt numbered
+says 'det.txt: frame 7 could be numbered/more/7.png or numbered/x0007.png; frame numbers are for one folder of frames'
+(cd photos && sed 's|cam1/|cam1\\|' ../boxes.csv >back.csv &&
+    "$REID" embed -m ../w.safetensors --size 64x64 --boxes back.csv) >"$out" 2>"$err"
+floats >got
+same got wanted
+
+# A name that could be several images is refused; the whole path below the folder is preferred to the end of another.
+mkdir -p two/cam1 two/east/cam1
+cp photos/cam1/a.png two/cam1 && cp photos/b.png two/east/cam1/a.png && cp photos/b.png two/cam1/c.png
+echo path,x,y,width,height >both.csv
+printf '%s,2,2,9,9\n' cam1/a.png 'D:\two\east\cam1\a.png' /mnt/two/cam1/c.png >>both.csv
+embed 0 --boxes both.csv two
+ids >got
+printf '%s\n' 'cam1/a.png#0' 'east/cam1/a.png#0' 'cam1/c.png#0' >names
+same got names
+printf 'path,x,y,width,height\n%s,2,2,9,9\n' a.png >both.csv
+embed 2 --boxes both.csv two
+says 'both.csv: a.png could be two/cam1/a.png or two/east/cam1/a.png'
+# Videos in the same file are for reid track; images that are not there are named, and the others are embedded.
+cat >video.json <<'JSON'
+{"images": [{"file": "v.mp4", "frame_rate": 10, "detections": [{"category": "1", "conf": 0.9, "bbox": [0, 0, 1, 1],
+  "frame_number": 3}]},
+ {"file": "gone.png", "detections": [{"category": "1", "conf": 0.9, "bbox": [0, 0, 1, 1]}]},
+ {"file": "b.png", "detections": [{"category": "1", "conf": 0.9, "bbox": [0, 0, 1, 1]}]}], "detection_categories": {}}
+JSON
+embed 1 --boxes video.json photos
+says 'video.json: boxes of 1 video are left out; reid track reads videos'
+says 'gone.png#0: cannot open: No such file'
+lines "$out" 1
+
 # Files that are refused, each with the reason.
 refuse() { # CONTENT PATTERN
     printf "$1" >refused
@@ -92,33 +231,38 @@ refuse() { # CONTENT PATTERN
     says "$2"
     silent
 }
-refuse '[{"file": "b.png", "bbox": [1,2,3,4], "confidence": 0.5}]' 'looks like pixels or corners'
-refuse '{"images":[{"file":"b.png","detections":[{"bbox":[10,20,50,60],"conf":1}]}]}' 'b.png: .*looks like pixels'
-refuse '{"images":[{"file":"b.png","detections":[{"bbox":[0.5,0.5,0.9,0.9],"conf":1}]}]}' 'looks like pixels or corners'
-refuse '{"images":[{"file":"b.png","detections":[{"bbox":[0,0,1,1],"confidence":1}]}]}' 'looks like pixels or corners'
-refuse '{"images":[{"file":"b.png","detections":[{"bbox":[0,0,1],"conf":1}]}]}' 'four numbers'
-refuse '{"images":[{"file":"b.png","detections":[{"conf":1}]}]}' 'a detection lacks bbox'
-refuse '{"images":[{"detections":[]}]}' 'an image lacks "file"'
-refuse '{"images":[{"file":"b.png"}]}' 'an image has neither "detections"'
-refuse '{"annotations":[]}' 'no "images"'
+refuse '[{"file": "b.png", "bbox": [1,2,3,4], "confidence": 0.5}]' 'without "detections" or "failure"'
+md() { refuse '{"images":[{"file":"b.png","detections":[{"category":"1",'"$1"'}]}]}' "$2"; }
+md '"bbox":[10,20,50,60],"conf":1' 'as fractions of the frame, .*; are these pixels, or corners'
+md '"bbox":[0.5,0.5,0.9,0.9],"conf":1' 'as fractions of the frame, .*; are these pixels, or corners'
+md '"bbox":[0,0,1,1],"confidence":1' 'MegaDetector says "conf"'
+md '"bbox":[0,0,1],"conf":1' 'four numbers'
+md '"conf":1' 'without bbox'
+refuse '{"images":[{"detections":[]}]}' 'without "file"'
+refuse '{"images":[{"file":"b.png"}]}' 'without "detections"'
+refuse '{}' 'neither "images" nor "annotations"'
+refuse '{"annotations":[]}' 'no boxes'
 refuse '{"images":[}' 'line 1: '
 refuse '{"images":[]} x' 'after the end'
 refuse '{"images":[],\n"a": [1,2' 'line 2: the text ends early'
 refuse '{"images":[]}' 'no boxes'
 refuse 'path,x1,y1,x2,y2\nb.png,0,0,5,5\n' 'lacks "x"'
 refuse 'path,x,y,width,height,x\nb.png,0,0,5,5,0\n' 'names x twice'
-refuse 'path,x,y,width,height\nb.png,0.25,0,0.5,0.5\n' '"0.25" is not a whole number'
-refuse 'path,x,y,width,height\nb.png,0,0,5\n' 'line 2: 4 fields, but the header has 5'
-refuse 'path,x,y,width,height\nb.png,0,0,5,5x\n' '"5x" is not a whole number'
+refuse 'path,x,y,width,height\nb.png,0,0,5\n' 'line 2: 4 fields where the header has 5'
+refuse 'path,x,y,width,height\nb.png,0,0,5,5x\n' '"5x" is not a number'
+refuse 'path,x,y,width,height\nb.png,0,0,-5,5\n' 'width or height is below 0'
 refuse 'path,x,y,width,height\n"b.png,0,0,5,5\n' 'a quoted field is not closed'
-refuse 'path,x,y,width,height\n,0,0,5,5\n' 'the path'
-refuse 'path,x,y,width,height,identity\nb.png,0,0,5,5,\n' 'the identity'
-refuse 'path,x,y,width,height,identity\nb.png,0,0,5,5,a/b\n' 'the identity "a/b" contains a slash'
+refuse 'path,x,y,width,height\n,0,0,5,5\n' 'an empty path'
+refuse 'path,x,y,width,height,identity\nb.png,0,0,5,5,\n' 'an empty identity'
+refuse 'path,x,y,width,height,identity\nb.png,0,0,5,5,a/b\n' 'the identity "a/b" has a slash'
+refuse '1,-1,1,1,5,5,1,-1,-1,-1\n' 'no image below photos has a name that ends in 1'
 refuse '' 'the file is empty'
+embed 2 --boxes boxes.csv --category 1 photos
+says 'no box has a category, so --category cannot be used: remove it'
 embed 2 --boxes missing.json photos
 says 'missing.json: cannot open'
 embed 2 --boxes boxes.csv --min-conf 0.5 photos
-says 'are for MegaDetector JSON'
+says 'no box has a score, so --min-conf cannot be used: remove it'
 embed 2 --boxes boxes.csv photos photos
 says 'at most one folder'
 embed 2 --min-conf 0.5 photos

@@ -53,6 +53,15 @@ static void gives(const detections_request *r, const char *file, const char *exp
     text_free(&why);
 }
 
+static void refuses(const detections_request *r, const char *file, const char *message) {
+    detections d;
+    text why = TEXT_INIT;
+    assert_false(read_text(&d, r, file, &why));
+    assert_says_all(why.s, message);
+    detections_free(&d);
+    text_free(&why);
+}
+
 #define MD(entries) "{\"images\": [" entries "], \"detection_categories\": {\"1\": \"animal\", \"2\": \"person\"}}"
 #define MD_BOX(frame, conf) "{\"category\": \"1\", \"conf\": " conf ", \"bbox\": [0.1, 0.2, 0.3, 0.4], " \
                             "\"frame_number\": " frame "}"
@@ -116,6 +125,10 @@ static void test_requests(void **state) {
     r.category = "animal", gives(&r, MD(MD_VIDEO("v.mp4", MD_BOX("3", "1"))), "3 0.1 0.2 0.3 0.4 1 animal;");
     r.category = "1", gives(&r, MD(MD_VIDEO("v.mp4", MD_BOX("3", "1"))), "3 0.1 0.2 0.3 0.4 1 animal;");
     r.category = "person", gives(&r, MD(MD_VIDEO("v.mp4", MD_BOX("3", "1"))), "");
+    r = usual, r.min_conf = 0.5; /* of boxes without scores and categories */
+    refuses(&r, "frame,x,y,w,h\n5,1,1,1,1\n", "no box has a score, so --min-conf cannot be used: remove it");
+    r = usual, r.category = "1";
+    refuses(&r, "1,-1,2,2,1,1,1,-1,-1,-1\n", "no box has a category, so --category cannot be used: remove it");
     r = usual, r.first = 1, gives(&r, "frame,x,y,w,h\n5,1,1,1,1\n", "4 1 1 1 1 1 1;");
     r.first = 0, gives(&r, "5,-1,2,2,1,1,1,-1,-1,-1\n", "5 1 1 1 1 1 1;");
 }

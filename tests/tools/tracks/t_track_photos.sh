@@ -100,6 +100,21 @@ PYTHON
 check "tracks.json" python3 times.py
 check "the page shows the times" grep -q 'IMG_99[0-9][0-9].JPG<br>2024-05-31T23:59:5[0-9]' out/east.html
 no_leftovers
+check "crops have cameras, times, photos, boxes and tracks, but no identities" python3 - <<'PYTHON'
+import json
+meta, d = json.load(open("out/embeddings.meta.json")), json.load(open("out/tracks.json"))
+shots = {f["row"]: (v, t, f) for v in d["videos"] for s in v["scenes"] for t in s["tracks"] for f in t["frames"]}
+assert set(meta["identities"]) == {""} and set(meta["cameras"]) == {"east", "west-a"} and len(shots) == meta["rows"]
+of_track = {}
+for i, (v, t, f) in shots.items():
+    assert meta["cameras"][i] == v["name"] and meta["times"][i] == f["time"]
+    path, box = meta["sources"][i].split("#xywh=")
+    assert path == f["photo"] and all(abs(a - float(b)) < 1e-6 for a, b in zip(f["box"], box.split(",")))
+    assert of_track.setdefault(meta["tracks"][i], (v["name"], t["track"])) == (v["name"], t["track"])
+assert len(set(of_track.values())) == len(of_track) and min(of_track) == 0
+PYTHON
+run 2 calibrate out/embeddings.npy
+says 'no identities, because folders of photos are cameras'
 track 0 threads photos --detections md.json --threads 1 --decoders 1 --batch 1
 check "threads and batches change nothing" diff -r out threads
 sed 's/"detections": {[^}]*},//; s/"category": "[^"]*"//' out/tracks.json >out.json
@@ -203,7 +218,7 @@ refused() { # refused PATTERN ARGUMENT...
     absent no no.part
 }
 refused 'none of the photos of photos/east' photos/east --detections plain.csv
-refused 'MOT text describes the frames of a video' photos --detections east.txt
+refused 'it mentions none of the photos of photos/east' photos --detections east.txt
 sed 's/^east.//' boxes.csv >bad.csv
 refused 'bad.csv: line 2: IMG_9999.JPG could be photos/east/IMG_9999.JPG or photos/west/a/IMG_9999.JPG' photos \
     --detections bad.csv

@@ -1,0 +1,32 @@
+#include "pictures/detections_tell.h"
+
+#include "base/say.h"
+
+#include <string.h>
+
+enum { MOST_LINES = 20 }; /* of failures; the rest is counted */
+
+static void tell_failures(const detections *d) {
+    size_t n = d->failed.count;
+    for (size_t i = 0; i < n && i < MOST_LINES; i++) {
+        say_warning("%s: the detector failed on it: %s", shown(d->failed.at[i]), shown(d->reasons.at[i]));
+    }
+    if (n > MOST_LINES) say_warning("the detector failed on %zu more photos", n - MOST_LINES);
+}
+
+/* MegaDetector writes boxes down to a confidence of 0.005, most of which show nothing. */
+static void tell_confidence(const detections *d, const detections_request *r) {
+    if (r->min_conf >= 0 || !d->format || !strstr(d->format, "MegaDetector") || d->sure == d->all) return;
+    say_warning("%s: all %zu boxes are used, from a confidence of %.3g on; --min-conf 0.2 would leave %zu",
+                shown(r->path), d->all, d->lowest, d->sure);
+}
+
+void detections_tell(const detections *d, const detections_request *r) {
+    const char *file = shown(r->path);
+    if (d->strangers) say_warning("%s: %zu entr%s to photos that were not found", file, d->strangers,
+                                  d->strangers == 1 ? "y refers" : "ies refer");
+    if (d->videos) say_warning("%s: boxes of %zu video%s are left out; reid track reads videos", file, d->videos,
+                               plural(d->videos));
+    tell_failures(d);
+    tell_confidence(d, r);
+}
