@@ -111,8 +111,8 @@ refuse 'path,x,y,width,height\nb.png,0.25,0,0.5,0.5\n' '"0.25" is not a whole nu
 refuse 'path,x,y,width,height\nb.png,0,0,5\n' 'line 2: 4 fields, but the header has 5'
 refuse 'path,x,y,width,height\nb.png,0,0,5,5x\n' '"5x" is not a whole number'
 refuse 'path,x,y,width,height\n"b.png,0,0,5,5\n' 'a quoted field is not closed'
-refuse 'path,x,y,width,height\n,0,0,5,5\n' 'the path'
-refuse 'path,x,y,width,height,identity\nb.png,0,0,5,5,\n' 'the identity'
+refuse 'path,x,y,width,height\n,0,0,5,5\n' 'the path is empty'
+refuse 'path,x,y,width,height,identity\nb.png,0,0,5,5,\n' 'the identity is empty'
 refuse 'path,x,y,width,height,identity\nb.png,0,0,5,5,a/b\n' 'the identity "a/b" contains a slash'
 refuse '' 'the file is empty'
 embed 2 --boxes missing.json photos
