@@ -161,7 +161,7 @@ changed 'expected a whole number' .meta.json 's/"rows": 1/"rows": 1.5/'
 changed 'contradicts itself: 2 rows' .meta.json 's/"rows": 1/"rows": 2/'
 changed 'contradicts itself: .* models of 1280 floats' .meta.json 's/"rows": 1, "dim": 1280/"rows": 1, "dim": 1281/'
 changed 'lists 1 input, but shard 2/3 of 30 inputs has 10' .meta.json 's/"list": {"inputs": 3/"list": {"inputs": 30/'
-changed 'line [0-9]*: a string is expected' .meta.json 's/"failures"/1/'
+changed 'line [0-9]*: expected a string' .meta.json 's/"failures"/1/'
 changed 'has a different precision than' .meta.json 's/"precision": "fp32"/"precision": "bf16"/'
 changed 'other.npy: other.ids.txt has 2 lines; expected one for each of 1 rows' .ids.txt 's/$/\n/'
 changed 'other.npy: is not a .npy file' .npy 's/NUMPY/NUMPI/'
@@ -184,7 +184,7 @@ cp kept t.1.csv
 cat t.2.csv t.2.csv >twice && mv twice t.2.csv
 refused 't.2.csv: has 4 rows, but its metadata says 2' t.?.csv -o out.csv
 head -c 9000 t.2.jsonl >short && mv short t.2.jsonl
-refused 't.2.jsonl: has 0 rows, but its metadata says 2\|has 1 rows' t.?.jsonl -o out.jsonl
+refused 't.2.jsonl: has 0 rows, but its metadata says 2\|has 1 row,' t.?.jsonl -o out.jsonl
 
 # Shards from different machines: the rows are joined, with a warning that a single run might give other bits.
 sed -i 's/"isa": "[a-z0-9_]*"/"isa": "scalar"/; s/"chip": "[^"]*"/"chip": "a \\"chip\\""/' s.2.meta.json

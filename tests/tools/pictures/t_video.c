@@ -638,8 +638,7 @@ static void test_versions(void **state) {
     video *real = opened(&r);
     int speaks = (int)real->dialect;
     video_close(real);
-    for (int k = 0; k < 2 && speaks == FFMPEG_5; k++) { /* the other versions do not know the options that these pass
-                                                           on */
+    for (int k = 0; k < 2 && speaks == FFMPEG_5; k++) { /* other versions lack the options that these pass on */
         r.program = video_script(k ? "new" : "old", k ? new : old);
         video *v = opened(&r);
         assert_int_equal(v->dialect, k ? FFMPEG_9 : FFMPEG_4);

@@ -150,7 +150,7 @@ def header_errors():
         (b"\0" * 40, b"", 400, None, "header: line 1"),
         (b"[" * 100000, b"", 400, None, "header: line 1"),
         ({"ask": "forget", "id": 1}, b"", 400, 1, 'not "forget"'),
-        ({"ask": 1, "id": 1}, b"", 400, 1, "a string is expected"),
+        ({"ask": 1, "id": 1}, b"", 400, 1, "expected a string"),
         ({"ask": "embed", "id": 1}, b"", 400, 1, "picture: is empty"),
         ({"ask": "embed", "id": 1}, b"nonsense", 400, 1, "picture: not an image"),
         ({"ask": "embed", "id": 1}, picture[:300], 400, 1, "picture: "),

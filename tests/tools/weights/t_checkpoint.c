@@ -670,7 +670,7 @@ static void test_safetensors(void **state) {
         {"text after it", "{'a':{'dtype':'F32','shape':[2],'data_offsets':[0,8]}}x", "text after the end"},
         {"the same name twice", "{'a':{'dtype':'F32','shape':[1],'data_offsets':[0,4]},"
          "'a':{'dtype':'F32','shape':[1],'data_offsets':[4,8]}}", "two tensors are named \"a\""},
-        {"metadata no text", "{'__metadata__':{'a':1}}", "a string is expected"},
+        {"metadata no text", "{'__metadata__':{'a':1}}", "expected a string"},
     };
     checkpoint c;
     (void)state;
