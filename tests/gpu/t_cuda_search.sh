@@ -47,7 +47,7 @@ broken_kernel() { # broken_kernel WHAT TEST SED_SCRIPT [NAME=VALUE]: a bug in re
     my_turn || return
     must_fail "$1" "$2" "$out/pays/t_search" TEST_KERNELS="$out/broken/kernels.cu" ${4+"$4"}
 }
-broken 'the error of halves is forgotten' test_close 's/a->slack = reid__scout_bound(.*/a->slack = 0;/'
+broken 'the error of halves is forgotten' test_close 's/a->slack = reid__products_bound(.*/a->slack = 0;/'
 broken 'the rows are uploaded in their own order' test_groups \
     's/x->order && place < x->rows.count ? x->order\[place\] : place/place/'
 broken 'the mean of a group, though rows are left out' test_groups \

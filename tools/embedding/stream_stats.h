@@ -13,8 +13,7 @@ typedef struct stream_stats {
     size_t pictures, rows, batches;       /* images opened; rows handed out, with failures; batches computed */
     int decoders;                         /* threads that read and decode */
     double read, decode, resize, room;    /* seconds of these threads; room: waiting for memory for an image */
-    double wait, compute, last;           /* seconds of the computing thread: waiting for images, computing, handing out
-                                             rows */
+    double wait, compute, last;           /* seconds of the computing thread; last: handing out rows */
     size_t ready, taken;                  /* decoded images that were waiting, summed over those that were taken */
 } stream_stats;
 

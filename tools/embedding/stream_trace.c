@@ -163,8 +163,7 @@ static void lay_out(stream_trace *s, int which, const float *times, size_t n, do
     for (int i = 0; i < count; i++) {
         reid_op_info op;
         const double next = at + 1e-6 * (double)times[i];
-        if (reid_query_op(m->ctx, i, &op) == REID_OK && op.computed_by == i) /* else the time belongs to another
-                                                                                operation */
+        if (reid_query_op(m->ctx, i, &op) == REID_OK && op.computed_by == i) /* else it is another operation's */
             trace_slice(s->to, thread, op.name, at, next < end ? next : end, args_of_op(s, &op, n));
         at = next < end ? next : end;
     }

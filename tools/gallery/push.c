@@ -188,8 +188,7 @@ static int name_identities(pushing *p, uint32_t *asked) {
     }
     if (r) take_identities(p, asked, r);
     for (int i = 0; i < n; i++)
-        if (p->identities[asked[i]] < 0) p->identities[asked[i]] = 0; /* another client removed it: the foreign key
-                                                                         fails */
+        if (p->identities[asked[i]] < 0) p->identities[asked[i]] = 0; /* removed: the foreign key will fail */
     pq_free(r);
     return r != NULL;
 }

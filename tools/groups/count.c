@@ -8,8 +8,8 @@
 static const double BY_RANK = 0.6, BY_PROBABILITY = 0.3, BY_SIZE = 0.6; /* the rest is shared equally */
 static const double FALL = 1.5;   /* shares by rank are rank^-FALL */
 static const double LEAST = -0.5; /* lower bound for the factor of a match that was found */
-static const double UNSEEN = 3;   /* rule of three: with 95 % confidence, a property that none of n has is true of at
-                                     most 3/n */
+static const double UNSEEN = 3;   /* rule of three: a property that none of n has is true of at most 3/n (95 %
+                                     confidence) */
 
 /* --- permanent random numbers ------------------------------------------------------------------------------------- */
 

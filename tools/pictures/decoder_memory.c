@@ -157,8 +157,7 @@ static size_t jpeg_need(const jpeg_frame *f, size_t rgb, int width, int upright,
 static size_t png_need(const picture_facts *is, size_t len, size_t pixels, size_t rgb, int height) {
     static const unsigned char channels_of[8] = {1, 0, 3, 1, 2, 0, 4, 0};
     size_t bits = (size_t)is->bits, channels = channels_of[is->colour], bytes = bits == 16 ? 2 : 1;
-    size_t rows = (pixels * channels * bits + 7) / 8 + 2 * (size_t)height; /* a filter byte and padding to a whole
-                                                                              byte */
+    size_t rows = (pixels * channels * bits + 7) / 8 + 2 * (size_t)height; /* a filter byte, and padding */
     size_t samples = pixels * (channels + (channels & 1)) * bytes;
     size_t filtering = (is->interlaced ? 2 * rows : rows) + samples + (is->interlaced ? samples / 2 : 0);
     return 2 * len + larger(filtering + (is->colour == 3 ? 4 * pixels : 0), samples + rgb * bytes);

@@ -27,7 +27,7 @@ static void end_chunk(text *out, size_t name) {
 }
 
 static void add_header(text *out, int width, int height) {
-    static const unsigned char kind[] = {8, 2, 0, 0, 0}; /* 8 bits, RGB, the only compression and filter methods, not
+    static const unsigned char kind[] = {8, 2, 0, 0, 0}; /* 8 bits, RGB, the only compression and filters, not
                                                             interlaced */
     size_t chunk = begin_chunk(out, "IHDR", 13);
     add_number(out, (uint32_t)width);

@@ -91,8 +91,7 @@ static void cmyk_to_rgb(unsigned char *pixels, size_t count) {
 static int has_this_size(tj_handle h, const turbo_job *job) {
     int width = -1, height = -1, subsampling, colours;
     turbo.read_header(h, job->file, (unsigned long)job->len, &width, &height, &subsampling, &colours);
-    return width == job->width && height == job->height; /* the call also fails for unusual subsampling, which can be
-                                                            decoded */
+    return width == job->width && height == job->height; /* the call may fail for subsampling that can be decoded */
 }
 
 /* The library reports one reason: the first warning, or the error that stopped it. After an accepted warning, both have

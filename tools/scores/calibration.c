@@ -44,8 +44,7 @@ static void pass(descent *d, double score, double up, double down) {
         d->crossed = 1;
     }
     if (!d->beyond && d->fmr + up > d->wanted) {
-        out->threshold = (double)nextafterf((float)score, INFINITY); /* just above it, because accepting this score
-                                                                        would exceed the rate */
+        out->threshold = (double)nextafterf((float)score, INFINITY); /* just above: this score would exceed the rate */
         d->beyond = 1;
     }
     d->fmr += up;

@@ -202,7 +202,7 @@ bad "west/2.png#0: no filePath or fileName of the package's media ends like its 
     's|west/2.png|west/3.png|' media.csv
 bad 'west/1.png#0: its medium would be m-east-1, but that belongs to east/1.png#[01]$' \
     's|archive/east/1.png|1.png|; s|archive/west/1.png|lost.png|' media.csv
-bad 'may be medium m-east-1 or m-west-1; use ids with more of the path' \
+bad 'may be medium m-east-1 or m-west-1; use ids that contain more of the path' \
     's|archive/.*/1.png|1.png|' media.csv
 bad 'is not a column of observations, or is given twice' '1s/count/number/' observations.csv
 rm -f bad/observations.csv

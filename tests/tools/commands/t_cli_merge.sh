@@ -184,7 +184,7 @@ cp kept t.1.csv
 cat t.2.csv t.2.csv >twice && mv twice t.2.csv
 refused 't.2.csv: has 4 rows, but its metadata says 2' t.?.csv -o out.csv
 head -c 9000 t.2.jsonl >short && mv short t.2.jsonl
-refused 't.2.jsonl: has 0 rows, but its metadata says 2\|has 1 rows' t.?.jsonl -o out.jsonl
+refused 't.2.jsonl: has 0 rows, but its metadata says 2\|has 1 row,' t.?.jsonl -o out.jsonl
 
 # Shards from different machines: the rows are joined, with a warning that a single run might give other bits.
 sed -i 's/"isa": "[a-z0-9_]*"/"isa": "scalar"/; s/"chip": "[^"]*"/"chip": "a \\"chip\\""/' s.2.meta.json

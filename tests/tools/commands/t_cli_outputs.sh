@@ -201,7 +201,7 @@ for kind in TERM KILL; do
     check "SIG$kind: work is kept" [ -s sig.npy.part ]
     "$REID" $slow --resume -o sig.npy --flip >/dev/null 2>"$err"
     check "SIG$kind: other options are refused" [ $? = 2 ]
-    says 'begun with other inputs, models or options'
+    says 'it was started with other inputs, models or options'
     for wrong in "-m missing.safetensors many" "-m w.safetensors --boxes missing.csv"; do
         "$REID" embed $wrong --resume -o sig.npy 2>"$err"
         check "SIG$kind: a failed start keeps the work ($wrong)" [ $? = 2 -a -s sig.npy.part.log ]

@@ -210,7 +210,7 @@ static const struct {
     {MD(MD_VIDEO("a/v.mp4", MD_BOX("1", "1")) "," MD_VIDEO("b/v.mp4", MD_BOX("1", "1"))),
      "it has several videos named v.mp4"},
     {"[{\"file\": \"a.jpg\", \"detections\": [{\"category\": \"animal\", \"conf\": 1, \"bbox\": [1, 1, 2, 2]}]}]",
-     "Microsoft's MegaDetector"},
+     "expected \"confidence\", as in Microsoft's MegaDetector"},
     {"[{\"file\": \"1.jpg\", \"detections\": [{\"category\": \"a\", \"confidence\": 1, \"bbox\": [9, 9, 2, 2]}]}]",
      "a box of -7 x -7 has a negative width or height"},
     {"[{\"image_id\": 1, \"bbox\": [1, 2, 3, 4]}]", "a bare list of COCO results does not say which frame"},
