@@ -15,6 +15,7 @@ typedef struct outgoing {
 
 /* Sorts the tensors (large elements first, then by name, so that all are aligned) and writes them to p. metadata: keys
    and values in turn, ending with NULL. *size becomes the file's. Returns 0 with the reason in why. */
+extern const output_kind WEIGHTS_FILE; /* the kind of these files, for pending_open */
 int safetensors_write(pending *p, outgoing *tensors, size_t count, const char *const *metadata, uint64_t *size,
                       text *why);
 
