@@ -37,6 +37,7 @@
 #include "pictures/jpeg.c"
 #include "pictures/picture.c"
 #include "pictures/picture_facts.c"
+#include "pictures/png_text.c"
 #include "pictures/pnm.c"
 #include "pictures/turbojpeg.c"
 

@@ -32,10 +32,10 @@ typedef struct pending {
    lets this command replace. Returns 0 with the reason in why. */
 int file_target(const char *path, const output_kind *kind, text *why);
 
-/* Opens temp for reading and writing, locked against a second process. path is its final name, NULL for a file that is
-   only temporary; it must be free for this kind (file_target). An existing temp is replaced. keep: an existing file is continued if it belongs to the user, has no
-   second name and cannot be written by others; and it stays unless pending_remove is called. Until it is renamed, no
-   other user can read it. Returns 0 with the reason in why. */
+/* Opens temp for reading and writing, locked against a second process. path is its final name, NULL for a file that
+   is only temporary; it must be free for this kind (file_target). An existing temp is replaced. keep: an existing
+   file is continued if it belongs to the user, has no second name and cannot be written by others; and it stays
+   unless pending_remove is called. Until it is renamed, no other user can read it. Returns 0 with the reason in why. */
 int pending_open(pending *p, const char *path, const output_kind *kind, const char *temp, int keep, text *why);
 /* Writes all of the bytes at offset. */
 int pending_write(pending *p, const void *bytes, size_t len, size_t offset, text *why);

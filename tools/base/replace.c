@@ -100,8 +100,8 @@ static int holds(const char *bytes, size_t size, const char *words) {
 
 static int is_of_kind(const char *path, const source *file, const char *start, size_t size, const output_kind *kind) {
     size_t n = kind->start ? strlen(kind->start) : 0;
-    return size >= n && (!n || memcmp(start, kind->start, n) == 0) && (!kind->holds || holds(start, size, kind->holds)) &&
-           (!kind->is || kind->is(path, file));
+    if (size < n || (n && memcmp(start, kind->start, n) != 0)) return 0;
+    return (!kind->holds || holds(start, size, kind->holds)) && (!kind->is || kind->is(path, file));
 }
 
 static int refuse_other(const char *start, size_t size, const output_kind *kind, text *why) {

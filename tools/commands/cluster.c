@@ -90,7 +90,8 @@ static int goes_to_json(const options *o) {
 }
 
 static const output_kind *kind_of(const options *o) {
-    static const output_kind csv = {.what = "a table of reid cluster", .start = "id,group,name,score,status,suggested\n"};
+    static const output_kind csv = {.what = "a table of reid cluster",
+                                    .start = "id,group,name,score,status,suggested\n"};
     static const output_kind tree = {.what = "the JSON of reid cluster", .start = "{",
                                      .holds = "\"format\": \"reid-groups\""};
     return goes_to_json(o) ? &tree : &csv;

@@ -241,7 +241,8 @@ static int write_out(conversion *v) {
     int good = list && checkpoint_verify(&v->from, &v->unchecked, &v->why);
     if (good && v->out) {
         text_printf(&temp, "%s.part", v->out);
-        good = text_failed(&temp) ? text_no_memory(&v->why) : pending_open(&p, v->out, &WEIGHTS_FILE, temp.s, 0, &v->why);
+        good = text_failed(&temp) ? text_no_memory(&v->why)
+                                  : pending_open(&p, v->out, &WEIGHTS_FILE, temp.s, 0, &v->why);
         if (good) {
             good = write_and_check(v, &p, list, count);
             if (good) sync_folder_of(v->out);

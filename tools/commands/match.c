@@ -151,7 +151,7 @@ static int take_query(void *user, size_t index, const float *row, const char *wh
     matching *m = user;
     const input *query = &m->queries->at[index];
     if (!row) {
-        say_error("%s: %s", shown(query->id), why);
+        inputs_say_failure(query, why);
         m->failed++;
         if (m->page) match_html_failure(m->page, index, why);
         return !m->o->input.strict;

@@ -448,7 +448,8 @@ static int finish_files(output *out) {
         good = pending_write(&out->data, header, sizeof header, 0, &out->why) && pending_sync(&out->data, &out->why) &&
                write_side_file(out, &out->ids, out->ids_path.s, &IDS_FILE, &out->facts.ids);
     }
-    good = good && write_side_file(out, &out->meta, out->meta_path.s, &META_FILE, &meta) && log_complete(out) && rename_all(out);
+    good = good && write_side_file(out, &out->meta, out->meta_path.s, &META_FILE, &meta) && log_complete(out) &&
+           rename_all(out);
     text_free(&meta);
     return good;
 }

@@ -14,6 +14,7 @@ typedef struct input {
     char *id;       /* the row's name; may be the same pointer as path */
     char *identity;
     char *failure;  /* why the row has no image; otherwise NULL */
+    const char *unread; /* the kind of a folder's image that is not read, "a WebP image"; otherwise NULL */
     box_unit unit;
     double box[4];  /* x, y, width, height */
 } input;
@@ -21,6 +22,7 @@ typedef struct input {
 typedef struct inputs {
     input *at;
     size_t count, cap;
+    size_t beside; /* images of kinds that are not read, beside one of the same name that is: they are no rows */
 } inputs;
 
 /* All of these return 0 or NULL after reporting that memory ran out. */
@@ -28,8 +30,11 @@ typedef struct inputs {
 /* Appends a row and returns it, zeroed except for copies of the three names. root_len: length of the part of path that
    is the requested folder; 0 if the file itself was requested. */
 input *inputs_add(inputs *list, const char *path, size_t root_len, const char *id);
-/* Adds an argument: a folder with everything below it, or a file. */
+/* Adds an argument: a folder with everything below it, or a file. A folder's images of kinds that are not read are rows
+   that fail, and one line on stderr counts them. */
 int inputs_add_path(inputs *list, const char *path);
+/* Reports why a row has failed, unless that line has already done so. */
+void inputs_say_failure(const input *in, const char *why);
 void inputs_free(inputs *list);
 
 /* The box of `in` in whole pixels of its upright image. Fractions are rounded at both edges, half to even, like
