@@ -6,7 +6,10 @@
    build/fuzz_labels -dict=tests/fuzz/labels.dict CORPUS_DIRECTORY
    With any compiler, to replay inputs: add tests/fuzz/fuzz_main.c and leave out -fsanitize=fuzzer. */
 #include "base/csv.c"
+#include "base/file_kind.c"
 #include "base/files.c"
+#include "base/replace.c"
+#include "base/source.c"
 #include "base/memory.c"
 #include "base/json_write.c"
 #include "base/text.c"

@@ -25,6 +25,10 @@
 #include "base/memory.c"
 #undef bytes_of
 #include "base/say.c"
+#define refuse source_refuse
+#include "base/source.c"
+#include "base/replace.c"
+#undef refuse
 #include "base/container.c"
 #include "base/threads.c"
 #include "base/when.c"
@@ -33,6 +37,7 @@
 #include "pictures/jpeg.c"
 #include "pictures/picture.c"
 #include "pictures/picture_facts.c"
+#include "pictures/png_text.c"
 #include "pictures/pnm.c"
 #include "pictures/turbojpeg.c"
 

@@ -153,6 +153,16 @@ bug 'the mode of a file that is replaced is forgotten' tools/base/files.c t_outp
     's/mode = old.st_mode \& 0777;/;/'
 bug 'others read what is being written' tools/base/files.c t_output_faults:test_modes \
     's/O_NOFOLLOW, 0600)/O_NOFOLLOW, 0666)/'
+# --- what is replaced ---
+bug 'files of any kind are replaced' tools/base/replace.c t_cli_replace \
+    's/\&\& !forced \&\& !is_of_kind/\&\& 0 \&\& !is_of_kind/'
+bug 'an input may be an output' tools/base/replace.c t_cli_replace 's/if (replace_is_input(path)) return/if (0) return/'
+bug 'two outputs may have one name' tools/base/replace.c t_cli_replace \
+    's/if (strcmp(claims\[i\].name, name) != 0) continue;/continue;/'
+bug 'side files of an output are not looked at' tools/embedding/output_kinds.c t_cli_replace \
+    's/access(log.s, F_OK) == 0/1/'
+bug 'any file without a line end is a torn journal' tools/journal/decisions.c t_cli_replace \
+    's/\&\& !may_be_torn(\&bytes)/\&\& 0/'
 # --- what models/get fetches ---
 bug 'eight digits of a hash are enough' models/get t_models 's/0-9a-f\]\\{64\\}/0-9a-f]\\{8,64\\}/'
 bug 'a name in a manifest may lead elsewhere' models/get t_models \

@@ -73,17 +73,12 @@ int file_read(const char *path, size_t limit, int regular_only, text *out, text 
     return good;
 }
 
-int file_target(const char *path, text *why) {
+int file_target(const char *path, const output_kind *kind, text *why) {
     struct stat st;
-    if (stat(path, &st) != 0 || S_ISREG(st.st_mode)) return 1;
+    if (stat(path, &st) != 0 || S_ISREG(st.st_mode)) return replace_allowed(path, kind, why);
     text_clear(why);
     text_puts(why, S_ISDIR(st.st_mode) ? "is a folder" : "exists and is not a regular file");
     return 0;
-}
-
-int file_same(const char *a, const char *b) {
-    struct stat x, y;
-    return stat(a, &x) == 0 && stat(b, &y) == 0 && S_ISREG(x.st_mode) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
 int stdin_read(size_t limit, text *out, text *why) { return read_all(0, 0, limit, out, why); }
@@ -125,11 +120,11 @@ static int open_new(const char *temp, text *why) {
     return why->len ? UNUSABLE : fd;
 }
 
-int pending_open(pending *p, const char *path, const char *temp, int keep, text *why) {
+int pending_open(pending *p, const char *path, const output_kind *kind, const char *temp, int keep, text *why) {
     memset(p, 0, sizeof *p);
     p->slot = -1;
     int result = 0;
-    if (path && !file_target(path, why)) return 0;
+    if (path && !file_target(path, kind, why)) return 0;
     text_clear(why);
     int old = open_existing(temp, keep, why);
     p->fd = old;
@@ -249,7 +244,7 @@ void sync_folder_of(const char *path) {
     free(folder);
 }
 
-static int put_file(const char *path, const text *content, int sync, text *why) {
+static int put_file(const char *path, const output_kind *kind, const text *content, int sync, text *why) {
     text temp = TEXT_INIT;
     pending p;
     text_printf(&temp, "%s.part", path);
@@ -257,7 +252,7 @@ static int put_file(const char *path, const text *content, int sync, text *why) 
         text_free(&temp);
         return text_no_memory(why);
     }
-    int good = pending_open(&p, path, temp.s, 0, why);
+    int good = pending_open(&p, path, kind, temp.s, 0, why);
     if (good) {
         good = pending_write(&p, content->s, content->len, 0, why) && (!sync || pending_sync(&p, why)) &&
                pending_rename(&p, why);
@@ -268,8 +263,13 @@ static int put_file(const char *path, const text *content, int sync, text *why) 
     return good;
 }
 
-int file_write(const char *path, const text *content, text *why) { return put_file(path, content, 1, why); }
-int file_write_lazily(const char *path, const text *content, text *why) { return put_file(path, content, 0, why); }
+int file_write(const char *path, const output_kind *kind, const text *content, text *why) {
+    return put_file(path, kind, content, 1, why);
+}
+
+int file_write_lazily(const char *path, const text *content, text *why) {
+    return put_file(path, NULL, content, 0, why);
+}
 
 void pending_remove_all(void) {
     for (int i = 0; i < MAX_PENDING; i++) {

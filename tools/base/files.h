@@ -2,6 +2,7 @@
 #ifndef REID_TOOLS_FILES_H
 #define REID_TOOLS_FILES_H
 
+#include "base/replace.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -27,18 +28,15 @@ typedef struct pending {
     int renamed;
 } pending;
 
-/* Checks that path is a regular file or does not exist, so that a file can be written there. Returns 0 with the reason
-   in why. */
-int file_target(const char *path, text *why);
+/* Checks that a file of this kind can be written there: path does not exist, or is a regular file that replace_allowed
+   lets this command replace. Returns 0 with the reason in why. */
+int file_target(const char *path, const output_kind *kind, text *why);
 
-/* 1 if both names lead to one existing regular file. */
-int file_same(const char *a, const char *b);
-
-/* Opens temp for reading and writing, locked against a second process. path is its final name, NULL for a file that is
-   only temporary. An existing file is replaced. keep: an existing file is continued if it belongs to the user, has no
-   second name and cannot be written by others; and it stays unless pending_remove is called. Until it is renamed, no
-   other user can read it. Returns 0 with the reason in why. */
-int pending_open(pending *p, const char *path, const char *temp, int keep, text *why);
+/* Opens temp for reading and writing, locked against a second process. path is its final name, NULL for a file that
+   is only temporary; it must be free for this kind (file_target). An existing temp is replaced. keep: an existing
+   file is continued if it belongs to the user, has no second name and cannot be written by others; and it stays
+   unless pending_remove is called. Until it is renamed, no other user can read it. Returns 0 with the reason in why. */
+int pending_open(pending *p, const char *path, const output_kind *kind, const char *temp, int keep, text *why);
 /* Writes all of the bytes at offset. */
 int pending_write(pending *p, const void *bytes, size_t len, size_t offset, text *why);
 /* Syncs the file to the disk, still under its temporary name. */
@@ -55,9 +53,10 @@ void pending_remove(pending *p);
 /* After a rename or unlink: makes the names themselves durable. */
 void sync_folder_of(const char *path);
 
-/* Writes, syncs and renames a file. Returns 0 with the reason in why. */
-int file_write(const char *path, const text *content, text *why);
-/* Like file_write, but without syncing: for one of many files that folder_sync then syncs together. */
+/* Writes, syncs and renames a file, if path is free for this kind. Returns 0 with the reason in why. */
+int file_write(const char *path, const output_kind *kind, const text *content, text *why);
+/* Like file_write, but without syncing, and in a folder of the program's own: for one of many files that folder_sync
+   then syncs together. */
 int file_write_lazily(const char *path, const text *content, text *why);
 
 /* Removes every temporary file now; also runs at exit. */

@@ -126,7 +126,7 @@ static int note_path(const folder *f, const char *name, text *path, text *why) {
 int folder_note(const folder *f, const char *name, const text *content, text *why) {
     text path = TEXT_INIT;
     int good = note_path(f, name, &path, why) && (!text_failed(content) || text_no_memory(why)) &&
-               file_write(path.s, content, why);
+               file_write(path.s, NULL, content, why);
     text_free(&path);
     return good;
 }
@@ -168,7 +168,7 @@ int folder_renew(const folder *f, const char *name, text *why) {
 int folder_write(const folder *f, const char *name, const text *content, text *why) {
     text path = TEXT_INIT;
     int good = inside(f, name, &path, why) && (!text_failed(content) || text_no_memory(why)) &&
-               file_write(path.s, content, why);
+               file_write(path.s, NULL, content, why);
     text_free(&path);
     return good;
 }

@@ -5,15 +5,13 @@
 #include "base/json_write.h"
 #include "base/memory.h"
 #include "base/say.h"
-#include "base/source.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { PROCESS = 1, CHUNK = 1 << 16 }; /* CHUNK: bytes per write */
-static const char START[] = "{\"displayTimeUnit\": \"ms\", \"traceEvents\": [\n";
+#define START "{\"displayTimeUnit\": \"ms\", \"traceEvents\": [\n"
 
 struct trace {
     pending file;
@@ -27,24 +25,13 @@ struct trace {
 
 /* --- the file ----------------------------------------------------------------------------------------------------- */
 
-/* 1 if path is missing, empty or a trace. Any other file is kept: if a user forgets the option's value, the next word
-   is an image. */
-static int may_replace(const char *path, text *why) {
-    char start[sizeof START];
-    const size_t n = sizeof START - 1;
-    source old;
-    if (access(path, F_OK) != 0) return 1;
-    int good = source_open(&old, path, why) &&
-               (!old.size || (source_read(&old, 0, start, n, why) && memcmp(start, START, n) == 0));
-    source_close(&old);
-    return good || refuse(why, "exists and is not a trace, so it is not replaced");
-}
+static const output_kind TRACE_FILE = {.what = "a trace", .start = START};
 
 static int open_file(trace *t, const char *path) {
     text temp = TEXT_INIT;
     text_printf(&temp, "%s.part", path);
-    int good = text_failed(&temp) ? text_no_memory(&t->why) : pending_open(&t->file, path, temp.s, 0, &t->why);
-    if (good && !may_replace(path, &t->why)) good = 0, pending_close(&t->file);
+    int good = text_failed(&temp) ? text_no_memory(&t->why) : pending_open(&t->file, path, &TRACE_FILE, temp.s, 0,
+                                                                                      &t->why);
     text_free(&temp);
     return good;
 }

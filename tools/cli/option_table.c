@@ -22,6 +22,7 @@ enum {
     COMPUTES = RUNS_MODEL | GROUPS_CROPS,
     PRINTS_JSON = EMBED | MATCH | INSPECT | BENCH | CONVERT | GALLERY | EVAL | CALIBRATE | MERGE | CLUSTER | FIT |
                   TRACK | DOCTOR | TUNE,
+    REPLACES = EMBED | MERGE | MATCH | GALLERY | CALIBRATE | FIT | CONVERT | BENCH | PACK | CLUSTER | REVIEW | TUNE,
     ALL = HAS_MODEL | MERGE | CLUSTER | REVIEW | HELP | VERSION
 };
 
@@ -448,6 +449,10 @@ const option OPTIONS[] = {
      "device, batch, threads, lanes, decoders and memory from a file written by reid tune, or from a predefined "
      "profile; options override it. throughput: a decoder per CPU; latency: one image at a time; low-memory: also one "
      "decoder; cpu: throughput without a GPU"},
+
+    {0, "force", NULL, REPLACES, OF_COMMAND, SET(flag), SHARED(output.force), 0, 0,
+     "replace files that another program, or you, made: without it, a file is replaced only if it looks like what this "
+     "command writes. Inputs are never replaced"},
 
     /* --- messages --- */
     {0, "json", NULL, PRINTS_JSON, OF_COMMAND, SET(flag), SHARED(output.json), 0, 0, "results as JSON on stdout"},

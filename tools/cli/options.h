@@ -41,7 +41,7 @@ typedef struct input_options {
 
 typedef struct output_options {
     const char *path, *trace;
-    int resume, json, quiet, verbose, stats;
+    int resume, json, quiet, verbose, stats, force;
 } output_options;
 
 /* A gallery, and what makes a score a match. */

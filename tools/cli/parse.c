@@ -132,25 +132,41 @@ static int may_be_replaced(const option *spec) {
     return spec->offset == offsetof(options, cluster.carry) || spec->offset == offsetof(options, cluster.add);
 }
 
-static int is_read(const options *o, const command *c, const char *path) {
-    int found = 0;
-    for (int i = 0; i < o->operand_count; i++) found |= file_same(o->operands[i], path);
-    for (int i = 0; i < o->models; i++) {
-        const model_options *m = &o->model[i];
-        found |= file_same(m->weights, path) || (m->ranges && file_same(m->ranges, path));
+/* Notes an input and the files that are read with it: the ids and the metadata of embeddings. */
+static int keep_input(const char *path) {
+    static const char *const sides[] = {".ids.txt", ".meta.json"}, *const stems[] = {"", ".npy", ".fvecs"};
+    if (!path || is_database_url(path)) return 1;
+    int good = replace_never(path);
+    text side = TEXT_INIT;
+    for (int i = 0; good && i < 6; i++) {
+        if (!text_ends_with(path, stems[i / 2])) continue;
+        text_clear(&side);
+        text_printf(&side, "%.*s%s", (int)(strlen(path) - strlen(stems[i / 2])), path, sides[i % 2]);
+        good = !text_failed(&side) && replace_never(side.s);
     }
-    for (const option *spec = OPTIONS; spec->help && !found; spec++) {
-        const char *file = is_written(spec) || may_be_replaced(spec) ? NULL : file_of(o, c, spec);
-        found = file && file_same(file, path);
-    }
-    return found;
+    text_free(&side);
+    return good;
+}
+
+/* Notes every input, so that nothing of this run replaces it. */
+static int note_inputs(const options *o, const command *c) {
+    int good = 1, operands = c->self == CONVERT && o->operand_count > 1 ? 1 : o->operand_count; /* then the output */
+    for (int i = 0; i < operands && good; i++) good = keep_input(o->operands[i]);
+    for (int i = 0; i < o->models && good; i++)
+        good = keep_input(o->model[i].weights) && keep_input(o->model[i].ranges);
+    for (const option *spec = OPTIONS; spec->help && good; spec++)
+        if (!is_written(spec) && !may_be_replaced(spec)) good = keep_input(file_of(o, c, spec));
+    if (!good) say_error("out of memory");
+    return good;
 }
 
 /* Refuses an output that is also an input, so that a typing error does not overwrite data. */
 static int keep_inputs(const options *o, const command *c) {
+    if (o->output.force) replace_by_force();
+    if (!note_inputs(o, c)) return 0;
     for (const option *spec = OPTIONS; spec->help; spec++) {
         const char *path = is_written(spec) ? file_of(o, c, spec) : NULL;
-        if (!path || !is_read(o, c, path)) continue;
+        if (!path || !replace_is_input(path)) continue;
         say_error("%s: %s is both input and output", c->name, shown(path));
         return 0;
     }

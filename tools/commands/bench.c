@@ -337,9 +337,13 @@ static void json_of(const bench *b, text *out) {
     text_free(&driver);
 }
 
-static int write_file(const char *path, const text *content) {
+static const output_kind BENCH_JSON = {.what = "the JSON of reid bench", .start = "{", .holds = "\"ceilings\": {"};
+static const output_kind BENCH_PAGE = {.what = "a page of reid bench", .start = "<!doctype html>",
+                                      .holds = "<title>reid bench</title>"};
+
+static int write_file(const char *path, const output_kind *kind, const text *content) {
     text why = TEXT_INIT;
-    int good = file_write(path, content, &why);
+    int good = file_write(path, kind, content, &why);
     if (!good) say_error("%s: %s", shown(path), why.s);
     text_free(&why);
     return good;
@@ -385,7 +389,7 @@ static int write_page(bench *b) {
     text html = TEXT_INIT;
     if (!need_text(&b->head)) return 0;
     bench_page_html(&page, &html);
-    int good = need_text(&html) && write_file(b->o->bench.page, &html);
+    int good = need_text(&html) && write_file(b->o->bench.page, &BENCH_PAGE, &html);
     text_free(&html);
     return good;
 }
@@ -396,7 +400,7 @@ static int report(bench *b) {
     results_begin(0);
     results_write(b->o->output.json ? &json : &b->table);
     int good = results_end(1);
-    if (good && b->o->output.path) good = write_file(b->o->output.path, &json);
+    if (good && b->o->output.path) good = write_file(b->o->output.path, &BENCH_JSON, &json);
     if (good && b->o->bench.page) good = write_page(b);
     text_free(&json);
     return good;
@@ -405,13 +409,14 @@ static int report(bench *b) {
 /* Checks the output files before minutes are spent. */
 static int check_files(const options *o) {
     const char *const files[] = {o->output.path, o->bench.page};
+    const output_kind *const kinds[] = {&BENCH_JSON, &BENCH_PAGE};
     text why = TEXT_INIT;
     if (o->output.path && o->bench.page && strcmp(o->output.path, o->bench.page) == 0) {
         say_error("bench: -o and --report cannot be the same file, %s", shown(o->bench.page));
         return 0;
     }
     for (int i = 0; i < 2; i++) {
-        if (!files[i] || file_target(files[i], &why)) continue;
+        if (!files[i] || file_target(files[i], kinds[i], &why)) continue;
         say_error("%s: %s", shown(files[i]), why.s);
         text_free(&why);
         return 0;

@@ -14,7 +14,9 @@
 
 enum { TILES = 19 };      /* values of REID_TILE: 0, the cost model's choice, and the 18 tiles that reid.h has */
 enum { LARGE = 64 };      /* the batch whose times stand for all large ones */
-static const char first_line[] = "reid tiles 1\n", function[] = "reid_conv_wgmma ";
+#define FIRST_LINE "reid tiles 1\n"
+static const output_kind TILES_FILE = {.what = "measured tiles", .start = FIRST_LINE};
+static const char first_line[] = FIRST_LINE, function[] = "reid_conv_wgmma ";
 
 /* An operation's launch with one tile, for batches of 1 or of LARGE. */
 typedef struct timed {
@@ -110,7 +112,7 @@ static int write_times(const tuner *t, const char *path) {
         text_printf(&out, "%s%s %d %s %.0f\n", prefix.s, x->name, x->batch, x->tile, x->us > 0.001 ? 1e3 * x->us : 1);
     }
     text_clear(&why);
-    int good = text_failed(&prefix) ? text_no_memory(&why) : file_write(path, &out, &why);
+    int good = text_failed(&prefix) ? text_no_memory(&why) : file_write(path, &TILES_FILE, &out, &why);
     if (!good) say_error("%s: %s", shown(path), why.s);
     text_free(&old), text_free(&why), text_free(&prefix), text_free(&out);
     return good;

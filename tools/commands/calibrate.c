@@ -187,6 +187,9 @@ static void add_table(text *t, const calibrating *k) {
     add_reason(t, k);
 }
 
+static const output_kind CALIBRATION_FILE = {.what = "a calibration", .start = "{",
+                                            .holds = "\"format\": \"reid-calibration\""};
+
 static void add_file(text *t, const calibrating *k) {
     calibration_json(&k->c, t);
     text_putc(t, '\n');
@@ -196,7 +199,7 @@ static void add_file(text *t, const calibrating *k) {
 static int save(const calibrating *k) {
     text file = TEXT_INIT, why = TEXT_INIT;
     add_file(&file, k);
-    int good = !k->o->output.path || file_write(k->o->output.path, &file, &why);
+    int good = !k->o->output.path || file_write(k->o->output.path, &CALIBRATION_FILE, &file, &why);
     if (!good) say_error("%s: %s", shown(k->o->output.path), why.s);
     text_free(&file);
     text_free(&why);
@@ -253,7 +256,7 @@ int calibrate_main(options *o) {
     k.o = o;
     if (o->calibrate.pairs && o->input.labels) {
         say_error("calibrate: --pairs and --labels exclude each other");
-    } else if (o->output.path && !file_target(o->output.path, &why)) { /* checked before minutes are spent */
+    } else if (o->output.path && !file_target(o->output.path, &CALIBRATION_FILE, &why)) { /* checked before minutes are spent */
         say_error("%s: %s", shown(o->output.path), why.s);
     } else if (collect(&k, &status)) {
         status = 2;

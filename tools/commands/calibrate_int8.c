@@ -140,6 +140,9 @@ static void put_scalar(json_writer *w, const char *name, size_t i) {
     json_put_end(w);
 }
 
+static const output_kind RANGES_FILE = {.what = "ranges written by reid calibrate --int8",
+                                       .holds = "{\"__metadata__\":{\"reid.fingerprint\":"};
+
 /* safetensors: one F32 scalar for each operation. */
 static int write_ranges(const measuring *m, const reid_info *info) {
     text file = TEXT_INIT, values = TEXT_INIT, why = TEXT_INIT;
@@ -163,7 +166,7 @@ static int write_ranges(const measuring *m, const reid_info *info) {
     while (file.len % 8 && !text_failed(&file)) text_putc(&file, ' ');
     for (int i = 0; i < 8 && !text_failed(&file); i++) file.s[i] = (char)((uint64_t)(file.len - 8) >> 8 * i & 255);
     text_add(&file, values.s, values.len);
-    int good = text_failed(&values) ? text_no_memory(&why) : file_write(m->o->output.path, &file, &why);
+    int good = text_failed(&values) ? text_no_memory(&why) : file_write(m->o->output.path, &RANGES_FILE, &file, &why);
     if (!good) say_error("%s: %s", shown(m->o->output.path), why.s);
     text_free(&file);
     text_free(&values);
@@ -252,7 +255,7 @@ static int usable(const options *o) {
     if (o->models != 1) say_error("calibrate --int8: give exactly one model with -m FILE");
     else if (!o->output.path) say_error("calibrate --int8: name the file for the ranges with -o FILE.safetensors");
     else if (!o->operand_count) say_error("calibrate --int8: no INPUT; see \"reid help calibrate\"");
-    else if (!file_target(o->output.path, &why)) say_error("%s: %s", shown(o->output.path), why.s);
+    else if (!file_target(o->output.path, &RANGES_FILE, &why)) say_error("%s: %s", shown(o->output.path), why.s);
     else good = 1;
     text_free(&why);
     return good;

@@ -85,17 +85,38 @@ static int tell_summary(const grouping *run) {
     return good;
 }
 
+static int goes_to_json(const options *o) {
+    return o->output.path ? text_ends_with(o->output.path, ".json") : o->output.json;
+}
+
+static const output_kind *kind_of(const options *o) {
+    static const output_kind csv = {.what = "a table of reid cluster",
+                                    .start = "id,group,name,score,status,suggested\n"};
+    static const output_kind tree = {.what = "the JSON of reid cluster", .start = "{",
+                                     .holds = "\"format\": \"reid-groups\""};
+    return goes_to_json(o) ? &tree : &csv;
+}
+
+/* Checks, before minutes of work, that the groups may go to this file. A folder is checked when it is made. */
+static int check_file(const options *o) {
+    text why = TEXT_INIT;
+    int good = !o->output.path || o->cluster.camtrap || file_target(o->output.path, kind_of(o), &why);
+    if (!good) say_error("%s: %s", shown(o->output.path), why.s);
+    text_free(&why);
+    return good;
+}
+
 static int write_groups(const grouping *run) {
     const options *o = run->o;
     text out = TEXT_INIT, why = TEXT_INIT;
-    int good, as_json = o->output.path ? text_ends_with(o->output.path, ".json") : o->output.json;
-    if (as_json) clusters_json(&run->found, &run->crops.makers, &out);
+    int good;
+    if (goes_to_json(o)) clusters_json(&run->found, &run->crops.makers, &out);
     else clusters_csv(&run->found, run->known, &out);
     if (!o->output.path) {
         good = write_out(&out);
     } else {
         good = need_text(&out);
-        if (good && !file_write(o->output.path, &out, &why)) {
+        if (good && !file_write(o->output.path, kind_of(o), &out, &why)) {
             say_error("%s: %s", shown(o->output.path), why.s);
             good = 0;
         }
@@ -176,7 +197,7 @@ static int tell_count(const grouping *run) {
 int cluster_main(options *o) {
     grouping run;
     int status = 2;
-    if (!check_options(o)) return 2;
+    if (!check_options(o) || !check_file(o)) return 2;
     if (grouping_make(&run, o, o->operand_count - (o->cluster.explain ? 2 : 0), "cluster")) {
         if (o->cluster.decisions) warn_about_journal(&run.decided, o->cluster.decisions);
         if (o->count.asked) status = tell_count(&run);

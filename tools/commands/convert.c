@@ -63,7 +63,7 @@ static int check_arguments(const options *o) {
         size_t n = strlen(out), end = strlen(".safetensors");
         if (n <= end || strcmp(out + n - end, ".safetensors") != 0)
             say_error("convert: %s: the name of the output must end in .safetensors", shown(out));
-        else if (file_same(o->operands[0], out)) say_error("convert: %s is both input and output", shown(out));
+        else if (replace_is_input(out)) say_error("convert: %s is both input and output", shown(out));
         else return 1;
     } else {
         return 1;
@@ -242,7 +242,8 @@ static int write_out(conversion *v) {
     int good = list && checkpoint_verify(&v->from, &v->unchecked, &v->why);
     if (good && v->out) {
         text_printf(&temp, "%s.part", v->out);
-        good = text_failed(&temp) ? text_no_memory(&v->why) : pending_open(&p, v->out, temp.s, 0, &v->why);
+        good = text_failed(&temp) ? text_no_memory(&v->why)
+                                  : pending_open(&p, v->out, &WEIGHTS_FILE, temp.s, 0, &v->why);
         if (good) {
             good = write_and_check(v, &p, list, count);
             if (good) sync_folder_of(v->out);

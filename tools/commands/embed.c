@@ -15,7 +15,7 @@ typedef struct embedding {
 static int take_row(void *user, size_t index, const float *row, const char *why) {
     embedding *e = user;
     if (row) return output_row(e->out, index, row);
-    say_error("%s: %s", shown(e->list->at[index].id), why);
+    inputs_say_failure(&e->list->at[index], why);
     e->strict_failure = e->o->input.strict;
     return !e->strict_failure && output_failure(e->out, index, why);
 }

@@ -10,6 +10,7 @@
 #include "heads/fit.h"
 #include "report/fit_report.h"
 #include "weights/head_write.h"
+#include "weights/safetensors_write.h"
 
 #include <errno.h>
 #include <math.h>
@@ -45,7 +46,7 @@ static int can_be_written(const char *path) {
     const char *slash = strrchr(path, '/');
     text why = TEXT_INIT, folder = TEXT_INIT;
     text_add(&folder, slash ? path : ".", slash ? (size_t)(slash - path) + 1 : 1);
-    int good = text_failed(&folder) ? text_no_memory(&why) : file_target(path, &why);
+    int good = text_failed(&folder) ? text_no_memory(&why) : file_target(path, &WEIGHTS_FILE, &why);
     if (good && access(folder.s, W_OK | X_OK) != 0)
         good = refuse(&why, "cannot write to %.500s: %s", shown(folder.s), strerror(errno));
     if (!good) say_error("%s: %s", shown(path), why.s);

@@ -54,10 +54,14 @@ typedef struct adding {
     int warned;                /* 1: warned of an individual called "unknown" */
 } adding;
 
-static int refuse(adding *a, const char *id, const char *why) {
-    say_error("%s: %s", shown(id), why);
+static int count_failure(adding *a) {
     a->failed++;
     return !a->o->input.strict;
+}
+
+static int refuse(adding *a, const char *id, const char *why) {
+    say_error("%s: %s", shown(id), why);
+    return count_failure(a);
 }
 
 /* Reports an id that another writer has added since it was looked up. */
@@ -149,7 +153,7 @@ static int add_one(adding *a, const store_item *item, const float *row) {
 static int add_picture(void *user, size_t index, const float *row, const char *why) {
     adding *a = user;
     const input *in = &a->list->at[index];
-    if (!row) return refuse(a, in->id, why);
+    if (!row) return inputs_say_failure(in, why), count_failure(a);
     if (!a->hashed || strcmp(a->hashed, in->path) != 0) store_hash_file(in->path, &a->size, &a->hash);
     a->hashed = in->path; /* boxes of one image are adjacent */
     const char *camera = a->of && a->of[index].camera ? a->of[index].camera

@@ -3,9 +3,11 @@
 #include "base/json_write.h"
 #include "base/memory.h"
 #include "base/say.h"
+#include "base/source.h"
 #include "base/when.h"
 #include "commands/gallery_export.h"
 #include "embedding/npy.h"
+#include "embedding/output_kinds.h"
 #include "gallery/templates.h"
 
 #include <stdlib.h>
@@ -151,12 +153,13 @@ static void add_meta(exporting *e) {
     json_put_finish(&w);
 }
 
-static int open_side(exporting *e, pending *p, const char *path, int cut, const char *ending) {
+static int open_side(exporting *e, pending *p, const output_kind *kind, const char *path, int cut, const char *ending) {
     text name = TEXT_INIT, temp = TEXT_INIT;
     text_printf(&name, "%.*s%s", (int)strlen(path) - cut, path, ending);
     text_printf(&temp, "%s.part", name.s);
     int good = text_failed(&name) || text_failed(&temp) ? text_no_memory(&e->why)
-                                                        : pending_open(p, name.s, temp.s, 0, &e->why);
+                                                        : pending_open(p, name.s, kind, temp.s, 0, &e->why);
+    if (!good && *ending) refuse(&e->why, "%s %s", shown(name.s), text_failed(&e->why) ? "" : e->why.s);
     text_free(&name);
     text_free(&temp);
     return good;
@@ -172,8 +175,10 @@ static int write_side(exporting *e, pending *p) {
    too. */
 static int write_all(exporting *e, const char *path) {
     int cut = e->as == NPY ? 4 : e->as == FVECS ? 6 : 0;
-    if (!open_side(e, &e->data, path, 0, "") || !open_side(e, &e->meta, path, cut, ".meta.json")) return 0;
-    if (e->as != JSONL && !open_side(e, &e->ids, path, cut, ".ids.txt")) return 0;
+    static const output_kind *const kinds[] = {[NPY] = &NPY_FILE, [FVECS] = &FVECS_FILE, [JSONL] = &EMBEDDINGS_JSONL};
+    if (!open_side(e, &e->data, kinds[e->as], path, 0, "") ||
+        !open_side(e, &e->meta, &META_FILE, path, cut, ".meta.json")) return 0;
+    if (e->as != JSONL && !open_side(e, &e->ids, &IDS_FILE, path, cut, ".ids.txt")) return 0;
     if (!write_data(e)) return 0;
     for (size_t i = 0; e->as != JSONL && i < store_count(e->store); i++)
         text_id_line(&e->buffer, store_at(e->store, i).id);

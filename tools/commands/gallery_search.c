@@ -183,10 +183,14 @@ static int flush_queries(searching *s) {
     return !s->broken;
 }
 
-static int refuse(searching *s, const char *id, const char *why) {
-    say_error("%s: %s", shown(id), why);
+static int count_failure(searching *s) {
     s->failed++;
     return !s->o->input.strict;
+}
+
+static int refuse(searching *s, const char *id, const char *why) {
+    say_error("%s: %s", shown(id), why);
+    return count_failure(s);
 }
 
 /* Adds a query; path: of its image, or NULL. Returns 0 to stop. */
@@ -209,7 +213,7 @@ static int add_query(searching *s, const char *id, const char *camera, const cha
 static int take_picture(void *user, size_t index, const float *row, const char *why) {
     searching *s = user;
     const input *in = &s->list->at[index];
-    if (!row) return refuse(s, in->id, why);
+    if (!row) return inputs_say_failure(in, why), count_failure(s);
     return add_query(s, in->id, s->o->gallery.camera ? s->o->gallery.camera : "", in->path, row);
 }
 

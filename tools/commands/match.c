@@ -151,7 +151,7 @@ static int take_query(void *user, size_t index, const float *row, const char *wh
     matching *m = user;
     const input *query = &m->queries->at[index];
     if (!row) {
-        say_error("%s: %s", shown(query->id), why);
+        inputs_say_failure(query, why);
         m->failed++;
         if (m->page) match_html_failure(m->page, index, why);
         return !m->o->input.strict;
@@ -197,13 +197,21 @@ static int open_page(matching *m) {
     return m->page != NULL;
 }
 
+static const output_kind *kind_of(form as) {
+    static const output_kind csv = {.what = "a table of reid match", .start = "query,decision,rank,identity,score,"};
+    static const output_kind lines = {.what = "a .jsonl file of reid match", .start = "{\"query\": \""};
+    static const output_kind page = {.what = "a page of reid match", .start = "<!DOCTYPE html>",
+                                     .holds = "<title>reid.h: "};
+    return as == CSV ? &csv : as == HTML ? &page : &lines;
+}
+
 /* Begins the file of --output, which has a temporary name until end_file. Returns 0 after saying what is wrong. */
 static int begin_file(matching *m) {
     text temp = TEXT_INIT, why = TEXT_INIT;
     if (!m->o->output.path) return 1;
     text_printf(&temp, "%s.part", m->o->output.path);
     int good = need_text(&temp);
-    if (good && !pending_open(&m->file_out, m->o->output.path, temp.s, 0, &why)) {
+    if (good && !pending_open(&m->file_out, m->o->output.path, kind_of(m->form), temp.s, 0, &why)) {
         say_error("%s: %s", shown(m->o->output.path), why.s);
         good = 0;
     }

@@ -1,5 +1,6 @@
 /* reid pack: compiles every GPU kernel of a network for one chip, into one file. Machines that use the file need no
    NVRTC; this one needs no GPU. */
+#include "base/files.h"
 #include "base/results.h"
 #include "base/say.h"
 #include "commands/commands.h"
@@ -50,6 +51,15 @@ static const char *chip_of(const options *o, const reid_desc *desc, reid_gpu_inf
     return NULL;
 }
 
+static int check_file(const char *path) {
+    static const output_kind kernels = {.what = "a file of reid pack", .start = "reidcub1"};
+    text why = TEXT_INIT;
+    int good = file_target(path, &kernels, &why);
+    if (!good) say_error("%s: %s", shown(path), why.s);
+    text_free(&why);
+    return good;
+}
+
 int pack_main(options *o) {
     reid_desc desc;
     reid_info info;
@@ -60,7 +70,7 @@ int pack_main(options *o) {
         say_error("pack: expected -m WEIGHTS or --net NAME, -o FILE, and no arguments; see \"reid help pack\"");
         return 2;
     }
-    if (!describe(o, &desc, &info, &error)) return 2;
+    if (!check_file(o->output.path) || !describe(o, &desc, &info, &error)) return 2;
     const char *chip = chip_of(o, &desc, &gpu);
     if (!chip) return 2;
     reid_result r = reid_pack_kernels(&desc, chip, o->output.path, note_program, &done);

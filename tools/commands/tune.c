@@ -113,11 +113,14 @@ static void as_json(const tuning *t, const tune_candidate **list, size_t count, 
     json_put_finish(&w);
 }
 
+#define PROFILE_START "# A profile from reid tune, for --profile.\n"
+static const output_kind PROFILE_FILE = {.what = "a profile from reid tune", .start = PROFILE_START};
+
 /* Writes the profile; with threads only if they were varied, since they hardly matter on a GPU. */
 static int write_profile(const tuning *t, const tune_candidate *fastest) {
     text out = TEXT_INIT, why = TEXT_INIT;
     const tune_setting *s = &t->c.all[t->c.best].at;
-    text_puts(&out, "# A profile from reid tune, for --profile.\n");
+    text_puts(&out, PROFILE_START);
     explain(t, fastest, &out, "# ");
     int on_gpu = strcmp(t->info.device, "cpu") != 0;
     if (t->o->tune.goal == GOAL_CPU || t->o->compute.device != REID_DEVICE_AUTO)
@@ -126,7 +129,7 @@ static int write_profile(const tuning *t, const tune_candidate *fastest) {
     if (!on_gpu) text_printf(&out, "%s = %d\n", PROFILE_KEY[PROFILE_THREADS], s->threads);
     text_printf(&out, "%s = %d\n", PROFILE_KEY[PROFILE_DECODERS], s->decoders);
     if (t->o->compute.memory) text_printf(&out, "%s = %zu\n", PROFILE_KEY[PROFILE_MEMORY], t->o->compute.memory);
-    int good = file_write(t->o->output.path, &out, &why);
+    int good = file_write(t->o->output.path, &PROFILE_FILE, &out, &why);
     if (!good) say_error("%s: %s", shown(t->o->output.path), why.s);
     text_free(&out), text_free(&why);
     return good;
@@ -173,16 +176,13 @@ static int measure(tuning *t, const inputs *list) {
 
 static int check_options(const options *o) {
     text why = TEXT_INIT;
-    profile old;
     int good = 0;
     if (!o->operand_count && !o->input.boxes) say_error("tune: no INPUT; see \"reid help tune\"");
     else if (!o->models) say_error("no model: give its weights with -m FILE");
     else if (o->tune.goal == GOAL_CPU && o->compute.device == REID_DEVICE_CUDA)
         say_error("tune: --goal cpu and --device cuda contradict each other");
-    else if (o->output.path && !file_target(o->output.path, &why)) say_error("%s: %s", shown(o->output.path), why.s);
-    else if (o->output.path && access(o->output.path, F_OK) == 0 &&
-             !profile_read(&old, o->output.path)) /* it has said why */
-        say_error("%s: exists and is not a profile, so it is not replaced", shown(o->output.path));
+    else if (o->output.path && !file_target(o->output.path, &PROFILE_FILE, &why))
+        say_error("%s: %s", shown(o->output.path), why.s);
     else good = 1;
     text_free(&why);
     return good;

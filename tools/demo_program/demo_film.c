@@ -424,7 +424,7 @@ static int write_page(const page_request *q) {
     add_groups(&r, q->folder, &page);
     add_lanes(&r, &page);
     page_end(&page);
-    if (!file_write(q->out, &page, &why)) die("%s: %s", shown(q->out), why.s);
+    if (!file_write(q->out, NULL, &page, &why)) die("%s: %s", shown(q->out), why.s);
     text_free(&film), text_free(&page);
     return 0;
 }

@@ -348,7 +348,7 @@ static void write_page(const demo *d, const char *path) {
     demo_page(d, &page);
     text_printf(&temp, "%s.part", path);
     if (text_failed(&page) || text_failed(&temp)) die("out of memory");
-    if (!pending_open(&file, path, temp.s, 0, &why) || !pending_write(&file, page.s, page.len, 0, &why) ||
+    if (!pending_open(&file, path, NULL, temp.s, 0, &why) || !pending_write(&file, page.s, page.len, 0, &why) ||
         !pending_rename(&file, &why))
         die("%s: %s", shown(path), why.s);
     pending_close(&file);

@@ -189,7 +189,7 @@ static int copy_rows(const merging *m, const shard *s, output *out, text *why) {
     source file;
     uint64_t at = 0;
     line_count lines = {0, m->form == OUTPUT_CSV, 0, '\n'};
-    if (!file_target(s->path, why) || !source_open(&file, s->path, why)) return 0;
+    if (!file_target(s->path, NULL, why) || !source_open(&file, s->path, why)) return 0;
     char *chunk = mem_alloc(CHUNK);
     int good = chunk || text_no_memory(why);
     if (m->form == OUTPUT_NPY) good = good && npy_start(m, s, &file, &at, why);

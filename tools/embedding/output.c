@@ -7,6 +7,7 @@
 #include "base/results.h"
 #include "base/say.h"
 #include "embedding/npy.h"
+#include "embedding/output_kinds.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -60,6 +61,21 @@ void output_csv_header(text *t, int dim) {
     text_putc(t, '\n');
 }
 
+static const output_kind *kind_of(output_form as) {
+    return as == OUTPUT_NPY ? &NPY_FILE : as == OUTPUT_CSV ? &EMBEDDINGS_CSV : &EMBEDDINGS_JSONL;
+}
+
+/* The side files are replaced at the end; whether they may be is known before the work. */
+static int sides_are_free(output *out) {
+    text why = TEXT_INIT;
+    const char *path = out->ids_path.s;
+    int good = out->as != OUTPUT_NPY || file_target(path, &IDS_FILE, &why);
+    if (good) good = file_target(path = out->meta_path.s, &META_FILE, &why);
+    if (!good) text_printf(&out->why, "%s %s", shown(path), why.s);
+    text_free(&why);
+    return good;
+}
+
 static int open_files(output *out, const char *path) {
     text part = TEXT_INIT, log = TEXT_INIT;
     struct stat st;
@@ -74,9 +90,8 @@ static int open_files(output *out, const char *path) {
         return text_no_memory(&out->why);
     }
     int left_over = !keep && stat(log.s, &st) == 0 && st.st_size > 0;
-    int good = file_target(out->ids_path.s, &out->why) && file_target(out->meta_path.s, &out->why) &&
-               pending_open(&out->data, path, part.s, keep, &out->why) &&
-               pending_open(&out->log, NULL, log.s, keep, &out->why);
+    int good = sides_are_free(out) && pending_open(&out->data, path, kind_of(out->as), part.s, keep, &out->why) &&
+               pending_open(&out->log, NULL, NULL, log.s, keep, &out->why);
     if (good && keep && fstat(out->log.fd, &st) == 0) out->log_end = (size_t)st.st_size; /* --resume may continue it */
     if (good && left_over) say_warning("%s of an interrupted run is replaced; --resume would have continued it",
                                        shown(part.s));
@@ -370,12 +385,12 @@ int output_bytes(output *out, const void *bytes, size_t len) {
 }
 
 /* Writes `content` under a temporary name next to the final one. */
-static int write_side_file(output *out, pending *p, const char *path, const text *content) {
+static int write_side_file(output *out, pending *p, const char *path, const output_kind *kind, const text *content) {
     text temp = TEXT_INIT;
     text_printf(&temp, "%s.part", path);
     int good = !text_failed(&temp) && !text_failed(content);
     if (!good) no_memory(out);
-    good = good && pending_open(p, path, temp.s, 0, &out->why) &&
+    good = good && pending_open(p, path, kind, temp.s, 0, &out->why) &&
            pending_write(p, content->s, content->len, 0, &out->why) && pending_sync(p, &out->why);
     text_free(&temp);
     return good;
@@ -439,9 +454,10 @@ static int finish_files(output *out) {
     if (good && out->as == OUTPUT_NPY) {
         npy_header(header, out->facts.rows, (size_t)out->facts.all->dim);
         good = pending_write(&out->data, header, sizeof header, 0, &out->why) && pending_sync(&out->data, &out->why) &&
-               write_side_file(out, &out->ids, out->ids_path.s, &out->facts.ids);
+               write_side_file(out, &out->ids, out->ids_path.s, &IDS_FILE, &out->facts.ids);
     }
-    good = good && write_side_file(out, &out->meta, out->meta_path.s, &meta) && log_complete(out) && rename_all(out);
+    good = good && write_side_file(out, &out->meta, out->meta_path.s, &META_FILE, &meta) && log_complete(out) &&
+           rename_all(out);
     text_free(&meta);
     return good;
 }

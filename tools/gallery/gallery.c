@@ -92,7 +92,7 @@ static int enrol(void *user, size_t index, const float *row, const char *why) {
     gallery *g = e->g;
     const input *in = &e->list->at[index];
     if (!row) {
-        say_error("%s: %s", shown(in->id), why);
+        inputs_say_failure(in, why);
         g->failed++;
         return !e->strict;
     }

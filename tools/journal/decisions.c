@@ -72,6 +72,14 @@ static int read_from(int fd, uint64_t offset, size_t size, text *out, text *why)
     return out->len == size || refuse(why, "became shorter while it was in use");
 }
 
+/* Whether an incomplete first line can be the start of a decision. Otherwise the file is not a torn journal but
+   something else, and must not be overwritten. */
+static int may_be_torn(const text *bytes) {
+    static const char start[] = "{\"seq\": ";
+    size_t n = bytes->len < sizeof start - 1 ? bytes->len : sizeof start - 1;
+    return memcmp(bytes->s, start, n) == 0;
+}
+
 /* Reads all new lines; the caller holds a lock. */
 static int catch_up(decisions *d, text *why) {
     static const uint64_t most = (uint64_t)1 << 32;
@@ -83,6 +91,8 @@ static int catch_up(decisions *d, text *why) {
     size_t used = 0;
     int good = read_from(d->fd, d->read, size, &bytes, why) &&
                decision_list_lines(&d->list, size ? bytes.s : "", size, &used, why);
+    if (good && size && !used && !d->read && !may_be_torn(&bytes))
+        good = refuse(why, "is not a journal of decisions");
     d->read += used;
     d->torn = size - used;
     text_free(&bytes);

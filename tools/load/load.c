@@ -167,9 +167,13 @@ static void add_json(json_writer *w, double rate, const traffic_result *r) {
     json_put_end(w);
 }
 
-static int write_text(const char *path, const text *content) {
+/* What this program writes: figures as JSON, and the chart. */
+static const output_kind FIGURES = {.what = "the JSON of reid-load", .start = "{\"title\": "};
+static const output_kind CHART = {.what = "a chart of reid-load", .start = "<svg"};
+
+static int write_text(const char *path, const output_kind *kind, const text *content) {
     text why = TEXT_INIT;
-    int good = file_write(path, content, &why);
+    int good = file_write(path, kind, content, &why);
     if (!good) fprintf(stderr, "load: %s: %s\n", shown(path), why.s);
     text_free(&why);
     return good;
@@ -217,10 +221,10 @@ static int run(settings *s) {
     }
     json_put_line(&w, 0);
     json_put_finish(&w);
-    if (status < 2 && s->json && !write_text(s->json, &json)) status = 2;
+    if (status < 2 && s->json && !write_text(s->json, &FIGURES, &json)) status = 2;
     if (status < 2 && s->svg) {
         load_chart(&svg, s->title, points, runs);
-        if (!write_text(s->svg, &svg)) status = 2;
+        if (!write_text(s->svg, &CHART, &svg)) status = 2;
     }
     text_free(&json);
     text_free(&svg);

@@ -3,6 +3,7 @@
 #include "base/when.h"
 #include "pictures/jpeg.h"
 
+#include <stdint.h>
 #include <string.h>
 
 /* TIFF data: numbers in the byte order that its first two bytes name. Reading past the end gives 0. */
@@ -23,7 +24,9 @@ static size_t read32(const tiff *t, size_t at) {
     return t->little ? b << 16 | a : a << 16 | b;
 }
 
-enum { ENTRY = 12, ASCII = 2, SHORT = 3, LONG = 4 };
+/* Types of values. UTF8 is EXIF 3's. */
+enum { ENTRY = 12, BYTE = 1, ASCII = 2, SHORT = 3, LONG = 4, RATIONAL = 5, SBYTE = 6, UNDEFINED = 7, SSHORT = 8,
+       SLONG = 9, SRATIONAL = 10, FLOAT = 11, DOUBLE = 12, IFD = 13, LONG8 = 16, UTF8 = 129 };
 
 /* Begins to read. Returns the offset of the first directory; 0 if this is not TIFF data. */
 static size_t tiff_begin(tiff *t, const unsigned char *bytes, size_t len) {
@@ -43,18 +46,85 @@ static size_t find_entry(const tiff *t, size_t directory, unsigned tag, unsigned
     return 0;
 }
 
-/* The orientation (tag 0x0112, one 16-bit value) of the first directory. */
+static size_t size_of_type(unsigned type) {
+    static const unsigned char sizes[] = {0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4, 0, 0, 8};
+    return type < sizeof sizes ? sizes[type] : 0;
+}
+
+/* Eight bytes as the standard's double, four as its float. */
+static double read_real(const tiff *t, size_t at, unsigned type) {
+    uint64_t high = read32(t, at), low = type == DOUBLE ? read32(t, at + 4) : 0;
+    if (type == FLOAT) {
+        const uint32_t bits = (uint32_t)high;
+        float value;
+        memcpy(&value, &bits, sizeof value);
+        return (double)value;
+    }
+    const uint64_t bits = t->little ? low << 32 | high : high << 32 | low;
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* A number of any type; 0 for what is not a number. */
+static double read_number(const tiff *t, size_t at, unsigned type) {
+    const double under = type == RATIONAL ? (double)read32(t, at + 4) : (double)(int32_t)read32(t, at + 4);
+    switch (type) {
+    case SHORT: case SSHORT: return read16(t, at);
+    case SBYTE: return t->at[at];
+    case LONG: case SLONG: case IFD: return (double)read32(t, at);
+    case LONG8: return (double)(t->little ? read32(t, at) : read32(t, at + 4)) +
+                       4294967296.0 * (double)(t->little ? read32(t, at + 4) : read32(t, at));
+    case RATIONAL: return under != 0 ? (double)read32(t, at) / under : 0;
+    case SRATIONAL: return under != 0 ? (double)(int32_t)read32(t, at) / under : 0;
+    case FLOAT: case DOUBLE: return read_real(t, at, type);
+    default: return 0;
+    }
+}
+
+/* Is there a value behind this entry? Sets *at to its place. Entries of unknown types, without values, and whose values
+   lie beyond the end count as missing. */
+static int value_of(const tiff *t, size_t entry, size_t *at) {
+    size_t size = size_of_type(read16(t, entry + 2)), count = read32(t, entry + 4);
+    if (!size || !count || count > t->len / size) return 0;
+    *at = size * count <= 4 ? entry + 8 : read32(t, entry + 8);
+    return *at <= t->len && size * count <= t->len - *at;
+}
+
+/* Tag 0x0112 of the first directory; of several, and of several values, the first. */
 int exif_orientation(const unsigned char *bytes, size_t len) {
+    static const char tag[6] = {'E', 'x', 'i', 'f', 0, 0};
     tiff t;
-    size_t directory = tiff_begin(&t, bytes, len);
-    size_t entry = directory ? find_entry(&t, directory, 0x0112, SHORT) : 0;
-    unsigned value = entry && read32(&t, entry + 4) == 1 ? read16(&t, entry + 8) : 0;
-    return value >= 1 && value <= 8 ? (int)value : 1;
+    int found = 0;
+    while (len >= sizeof tag && memcmp(bytes, tag, sizeof tag) == 0) bytes += sizeof tag, len -= sizeof tag;
+    size_t directory = tiff_begin(&t, bytes, len), count = directory ? read16(&t, directory) : 0, at;
+    for (size_t i = 0; i < count && !found; i++) {
+        size_t entry = directory + 2 + i * ENTRY;
+        if (entry > len || len - entry < ENTRY) break;
+        if (read16(&t, entry) != 0x0112 || !value_of(&t, entry, &at)) continue;
+        double value = read_number(&t, at, read16(&t, entry + 2));
+        found = value >= 1 && value <= 8 && value == (int)value ? (int)value : 1;
+    }
+    return found;
+}
+
+int xmp_orientation(const char *xmp, size_t len) {
+    static const char name[] = "tiff:Orientation";
+    const char *end = xmp + len, *at;
+    while ((at = memmem(xmp, (size_t)(end - xmp), name, sizeof name - 1)) != NULL) {
+        xmp = at + sizeof name - 1;
+        size_t skip = end - xmp >= 2 && memcmp(xmp, "=\"", 2) == 0 ? 2 : end - xmp >= 1 && *xmp == '>' ? 1 : 0;
+        if (!skip || (size_t)(end - xmp) == skip || xmp[skip] < '0' || xmp[skip] > '9') continue;
+        int value = xmp[skip] - '0';
+        return value >= 1 && value <= 8 ? value : 1;
+    }
+    return 1;
 }
 
 /* Copies a tag's text, truncated to fit. Returns its length; 0 if there is none. */
 static size_t tiff_text(const tiff *t, size_t directory, unsigned tag, char *to, size_t room) {
     size_t entry = find_entry(t, directory, tag, ASCII);
+    if (!entry) entry = find_entry(t, directory, tag, UTF8);
     if (!entry) return 0;
     size_t n = read32(t, entry + 4), at = n <= 4 ? entry + 8 : read32(t, entry + 8);
     if (at > t->len || n > t->len - at) return 0;

@@ -4,8 +4,11 @@
 
 #include <stddef.h>
 
-/* The orientation in TIFF data: 1 ... 8 as in the EXIF standard; 1 (upright) if it has no valid one. */
+/* The orientation in TIFF data, with or without "Exif\0\0" before it, as Pillow reads it, whatever type the number has:
+   1 ... 8 as in the EXIF standard, 1 (upright) for a value that is none of these, 0 without the field. */
 int exif_orientation(const unsigned char *tiff, size_t len);
+/* The tiff:Orientation in XMP, 1 if it has none: it counts where EXIF has no orientation. */
+int xmp_orientation(const char *xmp, size_t len);
 
 /* DateTimeOriginal with its fractions of a second, in milliseconds since 1970 as if the camera's clock were UTC. The
    beginning of the file is enough. Returns 0 if the field is missing or is not a valid time. */

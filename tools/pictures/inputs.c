@@ -1,7 +1,9 @@
 #include "pictures/inputs.h"
 
+#include "base/file_kind.h"
 #include "base/memory.h"
 #include "base/say.h"
+#include "base/source.h"
 #include "base/text.h"
 
 #include <dirent.h>
@@ -68,6 +70,11 @@ input *inputs_add(inputs *list, const char *path, size_t root_len, const char *i
     return NULL;
 }
 
+typedef struct folder_entries {
+    struct dirent **at;
+    int count;
+} folder_entries;
+
 /* Adds a row that failed. */
 static int add_failure(inputs *list, const char *path, const char *id, const char *why) {
     char *failure = need_copy(why, strlen(why));
@@ -100,26 +107,93 @@ int inputs_identities(const inputs *list, size_t *identities, size_t *unnamed) {
     return names != NULL;
 }
 
-static int is_picture_name(const char *name) {
-    static const char *const known[] = {"jpg", "jpeg", "png", "bmp", "tga", "ppm", "pgm", "pnm"};
+/* Whether the name ends in a dot and one of these words, in any case. */
+static int has_ending(const char *name, const char *const *endings) {
     const char *dot = strrchr(name, '.');
-    for (size_t i = 0; dot && i < sizeof known / sizeof *known; i++)
-        if (strcasecmp(dot + 1, known[i]) == 0) return 1;
+    for (; dot && *endings; endings++)
+        if (strcasecmp(dot + 1, *endings) == 0) return 1;
     return 0;
+}
+
+static int is_picture_name(const char *name) {
+    static const char *const known[] = {"jpg", "jpeg", "jfif", "jpe", "jif", "png", "bmp", "tga", "ppm", "pgm", "pnm",
+                                        NULL};
+    return has_ending(name, known);
+}
+
+/* Names of images that only other programs read, if the name is right. */
+static int is_other_picture_name(const char *name) {
+    static const char *const known[] = {
+        "webp", "tif", "tiff", "heic", "heif", "hif", "avif", "gif", "jp2", "j2k", "jpf", "jpx", "jpm", "jxl", "jxr",
+        "psd", "pbm", "pam", "apng", "mpo", "dng", "raw", "cr2", "cr3", "crw", "nef", "nrw", "arw", "srf", "sr2", "orf",
+        "rw2", "raf", "pef", "srw", "x3f", "3fr", "iiq", "rwl", "erf", "kdc", "dcr", "mrw", "gpr", NULL};
+    return has_ending(name, known);
+}
+
+static int has_no_ending(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return strchr(slash ? slash + 1 : path, '.') == NULL;
 }
 
 static int is_visible(const struct dirent *entry) { return entry->d_name[0] != '.'; }
 
 static int by_bytes(const struct dirent **a, const struct dirent **b) { return strcmp((*a)->d_name, (*b)->d_name); }
 
+/* What the file is by its first bytes; NULL: unknown. */
+static const file_kind *kind_of_file(const char *path) {
+    unsigned char start[FILE_KIND_START];
+    source file;
+    text why = TEXT_INIT;
+    size_t size = 0;
+    if (source_open(&file, path, &why)) {
+        size = file.size < sizeof start ? (size_t)file.size : sizeof start;
+        if (!source_read(&file, 0, start, size, &why)) size = 0;
+    }
+    source_close(&file);
+    text_free(&why);
+    return size ? file_kind_of(start, size) : NULL;
+}
+
+/* Is one of the folder's entries an image that is read, with this name but for the ending? They are sorted. */
+static int is_beside_a_read_one(const folder_entries *in, int at) {
+    const char *name = in->at[at]->d_name, *dot = strrchr(name, '.');
+    size_t stem = dot ? (size_t)(dot - name) + 1 : 0;
+    for (int step = -1; step <= 1 && stem; step += 2)
+        for (int i = at + step; i >= 0 && i < in->count && strncmp(in->at[i]->d_name, name, stem) == 0; i += step)
+            if (!strchr(in->at[i]->d_name + stem, '.') && is_picture_name(in->at[i]->d_name)) return 1;
+    return 0;
+}
+
+/* A file that is not called like an image that is read: it is what it contains. A JPEG or PNG is read under another
+   image's name or without an ending; images of other kinds become rows that fail. */
+static int add_other(inputs *list, const char *path, size_t root_len, const folder_entries *in, int at) {
+    int is_named = is_other_picture_name(path);
+    if (!is_named && !has_no_ending(path)) return 1;
+    const file_kind *kind = kind_of_file(path);
+    int is_read = kind && (memcmp(kind->bytes, "\xFF\xD8\xFF", 3) == 0 || memcmp(kind->bytes, "\x89PNG", 4) == 0);
+    if (is_read || (is_named && !kind)) return inputs_add(list, path, root_len, path) != NULL; /* else it says why */
+    if (!kind || kind->is != FILE_PICTURE) return !is_named || inputs_add(list, path, root_len, path) != NULL;
+    int is_certain = kind->len >= 4 && strcmp(kind->bytes, "ftyp") != 0 && strcmp(kind->bytes, "%PDF") != 0;
+    if (!is_named && !is_certain) return 1;
+    if (is_beside_a_read_one(in, at)) return list->beside++, 1;
+    text why = TEXT_INIT;
+    text_printf(&why, "%s, which is not supported; convert it to PNG or JPEG", kind->what);
+    int good = need_text(&why) && add_failure(list, path, path, why.s);
+    if (good) list->at[list->count - 1].unread = kind->what;
+    text_free(&why);
+    return good;
+}
+
 static int walk(inputs *list, text *path, size_t root_len, const ancestor *up);
 
-static int walk_entry(inputs *list, text *path, size_t root_len, const ancestor *here) {
+static int walk_entry(inputs *list, text *path, size_t root_len, const ancestor *here, const folder_entries *in,
+                      int at) {
     struct stat st;
     if (!need_text(path)) return 0;
     if (stat(path->s, &st) != 0)
         return !is_picture_name(path->s) || add_failure(list, path->s, path->s, strerror(errno));
     if (S_ISREG(st.st_mode) && is_picture_name(path->s)) return inputs_add(list, path->s, root_len, path->s) != NULL;
+    if (S_ISREG(st.st_mode)) return add_other(list, path->s, root_len, in, at);
     if (!S_ISDIR(st.st_mode)) return 1;
     for (const ancestor *a = here; a; a = a->up) {
         if (a->device == st.st_dev && a->inode == st.st_ino) {
@@ -133,36 +207,75 @@ static int walk_entry(inputs *list, text *path, size_t root_len, const ancestor 
 
 /* Returns 0 if memory runs out; path has changed then. */
 static int walk(inputs *list, text *path, size_t root_len, const ancestor *up) {
-    struct dirent **entries;
-    int n = scandir(path->s, &entries, is_visible, by_bytes), good = 1;
+    folder_entries in;
+    int n = scandir(path->s, &in.at, is_visible, by_bytes), good = 1;
     size_t len = path->len;
     if (n < 0) return add_failure(list, path->s, path->s, strerror(errno));
+    in.count = n;
     for (int i = 0; i < n; i++) {
         if (good) {
             if (path->s[path->len - 1] != '/') text_putc(path, '/');
-            text_puts(path, entries[i]->d_name);
-            good = walk_entry(list, path, root_len, up);
+            text_puts(path, in.at[i]->d_name);
+            good = walk_entry(list, path, root_len, up, &in, i);
         }
         if (good) {
             path->len = len;
             path->s[len] = 0;
         }
-        free(entries[i]);
     }
-    free(entries);
+    for (int i = 0; i < n; i++) free(in.at[i]);
+    free(in.at);
     return good;
+}
+
+/* "WebP image (3), TIFF or raw image (1)": the kinds among the rows from `from` on, and how many there are. */
+static size_t count_unread(const inputs *list, size_t from, text *kinds) {
+    size_t unread = 0;
+    for (size_t i = from; i < list->count; i++) {
+        const char *kind = list->at[i].unread;
+        size_t same = 0, earlier = 0;
+        unread += kind != NULL;
+        for (size_t k = from; kind && k < list->count && !earlier; k++) {
+            if (list->at[k].unread != kind) continue;
+            earlier = k < i;
+            same++;
+        }
+        if (!kind || earlier) continue;
+        text_printf(kinds, "%s%s (%zu)", kinds->len ? ", " : "", strchr(kind, ' ') + 1, same);
+    }
+    return unread;
+}
+
+/* Says in one line what a folder holds that is not read. */
+static void say_unread(const inputs *list, size_t from, size_t beside, const char *folder) {
+    text kinds = TEXT_INIT;
+    size_t unread = count_unread(list, from, &kinds), first = from;
+    while (first < list->count && !list->at[first].unread) first++;
+    if (unread)
+        say_error("%s: %zu image%s of kinds that are not read: %s; the first is %s. Convert them, for example with "
+                  "ImageMagick: magick mogrify -format png FILE...", shown(folder), unread, plural(unread),
+                  text_failed(&kinds) ? "" : kinds.s, shown(list->at[first].path));
+    if (beside)
+        say_warning("%s: %zu image%s of kinds that are not read %s beside an image of the same name, which is used",
+                    shown(folder), beside, plural(beside), beside == 1 ? "lies" : "lie");
+    text_free(&kinds);
+}
+
+void inputs_say_failure(const input *in, const char *why) {
+    if (!in->unread) say_error("%s: %s", shown(in->id), why);
 }
 
 int inputs_add_path(inputs *list, const char *path) {
     struct stat st;
     if (stat(path, &st) != 0 || !S_ISDIR(st.st_mode)) return inputs_add(list, path, 0, path) != NULL;
     text at = TEXT_INIT;
-    size_t before = list->count;
+    size_t before = list->count, beside = list->beside;
     ancestor top = {NULL, st.st_dev, st.st_ino};
     text_puts(&at, path);
     while (at.len > 1 && at.s[at.len - 1] == '/') at.s[--at.len] = 0;
     int good = need_text(&at) && walk(list, &at, at.len, &top);
     if (good && list->count == before) good = add_failure(list, path, path, "no images in this folder");
+    if (good) say_unread(list, before, list->beside - beside, path);
     text_free(&at);
     return good;
 }

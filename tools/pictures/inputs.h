@@ -22,6 +22,7 @@ typedef struct input {
     long long when; /* milliseconds since 1970, by the camera's clock; valid if dated */
     int dated;
     uint32_t track; /* rows of one track show one individual; INPUT_NO_TRACK: unknown */
+    const char *unread; /* the kind of a folder's image that is not read, "a WebP image"; otherwise NULL */
     box_unit unit;
     double box[4];  /* x, y, width, height */
 } input;
@@ -29,6 +30,7 @@ typedef struct input {
 typedef struct inputs {
     input *at;
     size_t count, cap;
+    size_t beside; /* images of kinds that are not read, beside one of the same name that is: they are no rows */
 } inputs;
 
 /* All of these return 0 or NULL after reporting that memory ran out. */
@@ -39,8 +41,11 @@ input *inputs_add(inputs *list, const char *path, size_t root_len, const char *i
 /* Replaces the identity, which is the first folder below root, else the file's name without its extension. */
 int input_set_identity(input *in, const char *identity);
 int input_set_camera(input *in, const char *camera);
-/* Adds an argument: a folder with everything below it, or a file. */
+/* Adds an argument: a folder with everything below it, or a file. A folder's images of kinds that are not read are rows
+   that fail, and one line on stderr counts them. */
 int inputs_add_path(inputs *list, const char *path);
+/* Reports why a row has failed, unless that line has already done so. */
+void inputs_say_failure(const input *in, const char *why);
 void inputs_free(inputs *list);
 /* Counts different identities. *unnamed: rows that have none, without counting those that have failed. Returns 0 after
    reporting that memory ran out. */

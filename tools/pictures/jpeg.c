@@ -95,11 +95,26 @@ static const char *read_frame(const jpeg_walk *w, jpeg_frame *f) {
     return NULL;
 }
 
-const unsigned char *jpeg_exif(const jpeg_walk *w, size_t *size) {
-    static const unsigned char tag[6] = {'E', 'x', 'i', 'f', 0, 0};
-    if (w->marker != APP1 || w->size < sizeof tag || memcmp(w->data, tag, sizeof tag) != 0) return NULL;
-    *size = w->size - sizeof tag;
-    return w->data + sizeof tag;
+/* The payload of the current APP1 segment behind this tag. */
+static const unsigned char *behind_tag(const jpeg_walk *w, const char *tag, size_t len, size_t *size) {
+    if (w->marker != APP1 || w->size < len || memcmp(w->data, tag, len) != 0) return NULL;
+    *size = w->size - len;
+    return w->data + len;
+}
+
+const unsigned char *jpeg_exif(const jpeg_walk *w, size_t *size) { return behind_tag(w, "Exif\0", 6, size); }
+
+const unsigned char *jpeg_xmp(const jpeg_walk *w, size_t *size) {
+    static const char tag[] = "http://ns.adobe.com/xap/1.0/";
+    return behind_tag(w, tag, sizeof tag, size);
+}
+
+/* Facts in segments of applications, before the first scan. */
+static void read_application(const jpeg_walk *w, jpeg_facts *out) {
+    size_t size;
+    const unsigned char *xmp = jpeg_xmp(w, &size);
+    if (xmp) out->xmp = xmp, out->xmp_size = size;
+    else if (!out->exif) out->exif = jpeg_exif(w, &out->exif_size);
 }
 
 /* How many scans a frame may have. A sequential frame codes each component once. Encoders write 6 to 20 for a
@@ -167,7 +182,7 @@ const char *jpeg_problem(const unsigned char *file, size_t len, jpeg_facts *out)
         else if (is_frame(w.marker)) problem = read_frame(&w, &out->frame);
         else if (w.marker > 0xC2 && w.marker <= 0xCF && w.marker != 0xC8)
             problem = "a lossless, hierarchical or arithmetic JPEG, which is not supported; convert it";
-        else if (!out->exif && !t.scans) out->exif = jpeg_exif(&w, &out->exif_size);
+        else if (!t.scans) read_application(&w, out);
     }
     return problem ? problem : "the JPEG file ends early";
 }

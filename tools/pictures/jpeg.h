@@ -28,10 +28,14 @@ typedef struct jpeg_facts {
     jpeg_frame frame;          /* the only one; 0 components if the file has none */
     const unsigned char *exif; /* TIFF data in the file: its first EXIF segment before a scan; NULL: none */
     size_t exif_size;
+    const unsigned char *xmp;  /* likewise, but the last one */
+    size_t xmp_size;
 } jpeg_facts;
 
 /* The TIFF data of the current segment if it is an EXIF segment, otherwise NULL. */
 const unsigned char *jpeg_exif(const jpeg_walk *w, size_t *size);
+/* Likewise for XMP. */
+const unsigned char *jpeg_xmp(const jpeg_walk *w, size_t *size);
 
 /* Returns NULL, with the facts, if the segments are complete, the tables have legal sizes and are defined before they
    are used, there are not too many scans (each goes over the whole image, even an empty one), and the file is long

@@ -15,15 +15,15 @@
 /* The decoder reads memory through callbacks, which show when it requests more than the file has: stb_image itself
    continues with zeros and returns an image that is partly grey. Its first request fills its own buffer, which may
    later be filled only in part; bytes that it reads to anywhere else must exist. */
-typedef struct source {
+typedef struct stb_source {
     const text *file;
     size_t at;
     int ran_dry;
     const char *buffer;
-} source;
+} stb_source;
 
-static int source_read(void *user, char *data, int size) {
-    source *s = user;
+static int stb_read(void *user, char *data, int size) {
+    stb_source *s = user;
     size_t left = s->file->len - s->at, n = (size_t)size < left ? (size_t)size : left;
     if (!s->buffer) s->buffer = data;
     if (size > 0 && (left == 0 || (data != s->buffer && n < (size_t)size))) s->ran_dry = 1;
@@ -32,19 +32,19 @@ static int source_read(void *user, char *data, int size) {
     return (int)n;
 }
 
-static void source_skip(void *user, int n) {
-    source *s = user;
+static void stb_skip(void *user, int n) {
+    stb_source *s = user;
     size_t left = s->file->len - s->at;
     if (n < 0) s->at -= (size_t)-n <= s->at ? (size_t)-n : s->at;
     else s->at += (size_t)n < left ? (size_t)n : left;
 }
 
-static int source_eof(void *user) {
-    const source *s = user;
+static int stb_eof(void *user) {
+    const stb_source *s = user;
     return s->at == s->file->len;
 }
 
-static const stbi_io_callbacks CALLBACKS = {source_read, source_skip, source_eof};
+static const stbi_io_callbacks CALLBACKS = {stb_read, stb_skip, stb_eof};
 
 static const unsigned char *bytes_of(const picture *p) { return (const unsigned char *)p->file.s; }
 
@@ -55,7 +55,7 @@ static int refuse(text *why, const char *what) {
 }
 
 /* The decoder failed, or read past the end of the file. */
-static int refuse_decoding(text *why, const source *s) {
+static int refuse_decoding(text *why, const stb_source *s) {
     refuse(why, "cannot be decoded: ");
     if (decoder_had_no_memory()) text_puts(why, "out of memory");
     else if (decoder_wanted_too_much()) text_puts(why, "it unpacks to far more than its pixels");
@@ -77,7 +77,7 @@ picture_limits picture_limits_of(long long max_pixels, int threads) {
 static int read_size(picture *p, text *why) {
     static const size_t header_budget = 1 << 20; /* stb_image's tables take a fraction of it */
     int channels;
-    source s = {&p->file, 0, 0, NULL};
+    stb_source s = {&p->file, 0, 0, NULL};
     if (p->facts.kind == PICTURE_PNM) {
         p->width = p->facts.pnm.width;
         p->height = p->facts.pnm.height;
@@ -146,14 +146,14 @@ static int make_upright(picture *p, text *why) {
     return 1;
 }
 
-static int decode_pnm(picture *p, source *s) {
+static int decode_pnm(picture *p, stb_source *s) {
     const pnm_header *h = &p->facts.pnm;
     p->rgb = decoder_alloc(NULL, 3 * (size_t)h->width * (size_t)h->height);
     s->ran_dry = p->rgb && !pnm_decode(bytes_of(p), p->file.len, h, p->rgb);
     return p->rgb != NULL;
 }
 
-static int decode_stb(picture *p, source *s) {
+static int decode_stb(picture *p, stb_source *s) {
     int channels;
     p->rgb = stbi_load_from_callbacks(&CALLBACKS, s, &p->width, &p->height, &channels, 3);
     return p->rgb && !s->ran_dry;
@@ -180,7 +180,7 @@ static int decode_turbo(picture *p, turbo_job *job, text *why) {
     turbo_result result = run_turbo(p, job, NULL, why);
     text doubt = TEXT_INIT;
     if (result == TURBO_DOUBTED) {
-        source s = {&p->file, 0, 0, NULL};
+        stb_source s = {&p->file, 0, 0, NULL};
         text_join(&doubt, why);
         decoder_free(p->rgb);
         if (!decode_stb(p, &s)) return text_free(&doubt), refuse_decoding(why, &s);
@@ -202,7 +202,7 @@ static int decode_turbo(picture *p, turbo_job *job, text *why) {
 
 /* Decodes p->file to p->rgb in its stored orientation. */
 static int decode_stored(picture *p, text *why) {
-    source s = {&p->file, 0, 0, NULL};
+    stb_source s = {&p->file, 0, 0, NULL};
     turbo_job job;
     if (turbo_job_of(p, &job)) return decode_turbo(p, &job, why);
     if (p->facts.kind == PICTURE_PNM) decode_pnm(p, &s);

@@ -3,6 +3,7 @@
 #include "base/crc32.h"
 #include "base/file_kind.h"
 #include "pictures/exif.h"
+#include "pictures/png_text.h"
 
 #include <string.h>
 #include <strings.h>
@@ -13,24 +14,57 @@ static uint32_t big32(const unsigned char *at) {
 
 static const char *read_jpeg(picture_facts *out, const unsigned char *file, size_t len) {
     const char *problem = jpeg_problem(file, len, &out->jpeg);
-    if (out->jpeg.exif) out->orientation = exif_orientation(out->jpeg.exif, out->jpeg.exif_size);
+    int turned = out->jpeg.exif ? exif_orientation(out->jpeg.exif, out->jpeg.exif_size) : 0;
+    if (!turned && out->jpeg.xmp) turned = xmp_orientation((const char *)out->jpeg.xmp, out->jpeg.xmp_size);
+    if (turned) out->orientation = turned;
     return problem;
 }
 
+/* The places of a PNG that may say how it is turned. Of several of a kind, the last counts. */
+typedef struct png_marks {
+    const unsigned char *exif; /* NULL: none */
+    size_t exif_size;
+    text profile, xmp;
+} png_marks;
+
+static void read_mark(png_marks *m, const unsigned char *type, const unsigned char *data, size_t size) {
+    if (memcmp(type, "eXIf", 4) == 0) m->exif = data, m->exif_size = size;
+    else if (!png_text(type, data, size, "Raw profile type exif", &m->profile))
+        png_text(type, data, size, "XML:com.adobe.xmp", &m->xmp);
+}
+
+/* 0: nothing says it. */
+static int orientation_of(png_marks *m) {
+    int turned = 0;
+    if (m->exif) turned = exif_orientation(m->exif, m->exif_size);
+    else if (m->profile.len && !text_failed(&m->profile) && png_profile(&m->profile))
+        turned = exif_orientation((const unsigned char *)m->profile.s, m->profile.len);
+    if (!turned && m->xmp.len && !text_failed(&m->xmp)) turned = xmp_orientation(m->xmp.s, m->xmp.len);
+    return turned;
+}
+
 /* Checks the checksum of every chunk up to IEND: a flipped bit would otherwise become wrong pixels. */
-static const char *read_png(picture_facts *out, const unsigned char *file, size_t len) {
-    int has_exif = 0;
+static const char *read_chunks(picture_facts *out, const unsigned char *file, size_t len, png_marks *marks) {
     for (size_t at = 8; len - at >= 12;) {
         size_t size = big32(file + at);
         const unsigned char *type = file + at + 4, *data = type + 4;
         if (size > len - at - 12) break;
         if (crc32_more(0, type, size + 4) != big32(data + size)) return "damaged PNG (wrong checksum)";
         if (at == 8 && size >= 13) out->bits = data[8], out->colour = data[9] & 7, out->interlaced = data[12] != 0;
-        if (!has_exif && memcmp(type, "eXIf", 4) == 0) has_exif = 1, out->orientation = exif_orientation(data, size);
+        read_mark(marks, type, data, size);
         if (memcmp(type, "IEND", 4) == 0) return NULL;
         at += 12 + size;
     }
     return "the PNG file ends early";
+}
+
+static const char *read_png(picture_facts *out, const unsigned char *file, size_t len) {
+    png_marks marks = {0};
+    const char *problem = read_chunks(out, file, len, &marks);
+    int turned = problem ? 0 : orientation_of(&marks);
+    if (turned) out->orientation = turned;
+    text_free(&marks.profile), text_free(&marks.xmp);
+    return problem;
 }
 
 static const char *read_pnm(picture_facts *out, const unsigned char *file, size_t len) {

@@ -271,7 +271,7 @@ static int copy_file(export *e, const char *name, const char *to_folder) {
         say_error("%s: %s", shown(from.s), e->why.s);
         good = 0;
     }
-    if (good && !file_write(to.s, ours ? &e->table : &file, &e->why)) {
+    if (good && !file_write(to.s, NULL, ours ? &e->table : &file, &e->why)) {
         say_error("%s: %s", shown(to.s), e->why.s);
         good = 0;
     }

@@ -100,16 +100,19 @@ static int add_page(text *out, const single_request *r, const char *nonce) {
     return good;
 }
 
+static const output_kind REVIEW_PAGE = {.what = "a page of reid review", .start = "<!DOCTYPE html>",
+                                       .holds = "reid review</title>"};
+
 int single_write(const single_request *r) {
     text page = TEXT_INIT, why = TEXT_INIT;
     char nonce[33];
-    int good = file_target(r->path, &why) && desk_token(nonce, &why);
+    int good = file_target(r->path, &REVIEW_PAGE, &why) && desk_token(nonce, &why);
     if (good && !add_page(&page, r, nonce) && !text_failed(&page)) {
         text_printf(&why, "a page of %zu crops would exceed %zu MiB; give fewer INPUTs, or review without --html",
                     board_groups(r->board)->rows, r->limit >> 20);
         good = 0;
     }
-    good = good && !interrupted() && file_write(r->path, &page, &why);
+    good = good && !interrupted() && file_write(r->path, &REVIEW_PAGE, &page, &why);
     if (!good && !interrupted()) say_error("%s: %s", shown(r->path), why.s);
     if (good) {
         const clusters *found = board_groups(r->board);

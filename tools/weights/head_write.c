@@ -57,7 +57,7 @@ static int write_file(const head_write_request *r, const checkpoint *old, const 
     text_printf(&temp, "%s.part", r->to);
     int good = list != NULL;
     if (good && text_failed(&temp)) good = text_no_memory(why);
-    int opened = good && pending_open(&p, r->to, temp.s, 0, why);
+    int opened = good && pending_open(&p, r->to, &WEIGHTS_FILE, temp.s, 0, why);
     good = opened && safetensors_write(&p, list, count, r->metadata, size, why) && r->check(r->user, p.temp, why) &&
            pending_sync(&p, why) && pending_rename(&p, why);
     if (good) sync_folder_of(r->to);

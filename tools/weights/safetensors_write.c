@@ -66,6 +66,9 @@ static int put(void *user, const void *bytes, size_t size) {
     return 1;
 }
 
+const output_kind WEIGHTS_FILE = {.what = "a weight file written by reid",
+                                  .holds = "{\"__metadata__\":{\"reid.network\":"};
+
 int safetensors_write(pending *p, outgoing *tensors, size_t count, const char *const *metadata, uint64_t *size,
                       text *why) {
     text header = TEXT_INIT;

@@ -13,6 +13,8 @@ typedef struct outgoing {
     uint64_t shape[MAX_DIMS];
 } outgoing;
 
+extern const output_kind WEIGHTS_FILE; /* the kind of these files, for pending_open */
+
 /* Sorts the tensors (large elements first, then by name, so that all are aligned) and writes them to p. metadata: keys
    and values alternate; ends with NULL. *size: the file's bytes. Returns 0 with the reason in why. */
 int safetensors_write(pending *p, outgoing *tensors, size_t count, const char *const *metadata, uint64_t *size,

@@ -130,10 +130,10 @@ if command -v bash >/dev/null 2>&1; then
 fi
 
 # The examples in the help run unchanged.
-cp w.safetensors resnet50.safetensors
 cp w.safetensors efficientnet_b0.safetensors
 need_checkpoint_files
 "$CHECKPOINT_FILES" zip w.safetensors resnet50.pth
+"$REID" convert resnet50.pth resnet50.safetensors >"$out" || exit 1
 cp resnet50.pth checkpoint.pth
 market=Market-1501-v15.09.15
 mkdir -p gallery/ann photos bin $market/query $market/bounding_box_test

@@ -174,4 +174,46 @@ embed 0 plain.jpg wrong.jpg
 floats | sort -u >unique
 lines unique 1
 
+
+# A folder's images are what they contain, whatever they are called; those of kinds that are not read are rows that fail,
+# which one line counts, and which lie in "failures".
+mkdir -p mixed/ann mixed/bob mixed/raw
+picture mixed/ann/1.jpg 60 50 1
+for name in 2.jfif 3.JPE 4.JFIF 5.webp 6; do cp mixed/ann/1.jpg "mixed/ann/$name"; done # JPEG all
+picture mixed/ann/7.png 60 50 2
+mv mixed/ann/7.png mixed/ann/7.tif
+cp mixed/ann/7.tif mixed/ann/8.jpg
+printf 'RIFF\044\000\000\000WEBPVP8 ' >mixed/bob/a.webp
+cp mixed/bob/a.webp mixed/bob/b.WebP
+cp mixed/bob/a.webp mixed/bob/c.jpg
+cp mixed/bob/a.webp mixed/bob/no_ending
+printf 'II*\000\010\000\000\000\000\000' >mixed/bob/d.tif
+printf '\000\000\000\030ftypheic\000\000\000\000' >mixed/bob/e.HEIC
+printf 'notes' >mixed/bob/notes.txt
+printf 'notes' >mixed/bob/README
+printf '%%PDF-1.7' >mixed/bob/scan
+printf 'nothing' >mixed/bob/f.gif
+cp mixed/bob/d.tif mixed/raw/IMG_1.CR2 # beside the same image as JPEG
+cp mixed/ann/1.jpg mixed/raw/IMG_1.JPG
+cp mixed/bob/d.tif mixed/raw/IMG_10.CR2
+run 1 embed -m w.safetensors --size 64x64 mixed -o mixed.npy
+says 'mixed: 6 images of kinds that are not read: WebP image (3), TIFF or raw image (2), HEIC image (1); the first is '
+says 'the first is mixed/bob/a.webp. Convert them, for example with ImageMagick: magick mogrify -format png'
+says 'mixed: 1 image of kinds that are not read lies beside an image of the same name, which is used'
+says 'mixed/bob/c.jpg: a WebP image, which is not supported; convert it to PNG or JPEG'
+says 'mixed/bob/f.gif: not an image that can be decoded'
+says '8 of 17 inputs failed'
+check "each kind in one line" [ "$(wc -l <"$err")" = 5 ]
+printf '%s\n' 1.jpg 2.jfif 3.JPE 4.JFIF 5.webp 6 7.tif 8.jpg | sed 's|^|mixed/ann/|' >wanted
+echo mixed/raw/IMG_1.JPG >>wanted
+same mixed.ids.txt wanted
+for name in bob/a.webp bob/b.WebP bob/no_ending bob/d.tif bob/e.HEIC raw/IMG_10.CR2; do
+    check "failures have $name" grep -q "{\"path\": \"mixed/$name\", \"reason\": \"a.* image, which is not supported" \
+        mixed.meta.json
+done
+run 1 match -m w.safetensors --size 64x64 --gallery mixed mixed/ann/1.jpg
+says 'mixed: 6 images of kinds that are not read'
+rm -r mixed/ann mixed/raw
+run 2 embed -m w.safetensors --size 64x64 mixed -o none.npy
+says 'all 7 inputs failed; nothing was written'
 finish

@@ -140,7 +140,7 @@ mkdir taken.npy y.meta.json
 embed 2 in/ann -o taken.npy
 says 'taken.npy: is a folder'
 embed 2 in/ann -o y.npy
-says 'y.npy: is a folder'
+says 'y.npy: y.meta.json is a folder'
 rmdir taken.npy y.meta.json
 embed 2 in/ann --resume
 says 'needs a file to continue'

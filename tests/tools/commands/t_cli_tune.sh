@@ -133,7 +133,7 @@ absent never.profile
 tune 0 --seconds 0.3 --threads 1 --decoders 1 --batch 1 crops
 cp crops/1.png eaten.png
 tune 2 crops -o eaten.png
-says 'eaten.png: exists and is not a profile, so it is not replaced'
+says 'eaten.png: exists and is not a profile from reid tune, so it is not replaced'
 same eaten.png crops/1.png
 tune 0 --seconds 0.3 --threads 1 --decoders 1 --batch 1 crops -o tuned.profile
 tune 2 --seconds 0.3 --threads 1 --decoders 1 --batch 1 crops -o missing/x.profile

@@ -3,7 +3,8 @@
    used as temporary files, and a replaced file keeps its mode.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. -Itools tests/tools/embedding/t_output_faults.c tools/embedding/output.c
-      tools/embedding/output_meta.c tools/base/random.c tools/base/files.c tools/embedding/npy.c tools/base/text.c
+      tools/embedding/output_kinds.c tools/embedding/output_meta.c tools/base/random.c tools/base/files.c
+      tools/base/replace.c tools/base/source.c tools/base/file_kind.c tools/embedding/npy.c tools/base/text.c
       tools/base/say.c tools/base/memory.c tools/base/clock.c tools/base/results.c tools/base/json_write.c -o
       build/t_output_faults
       -Wl,--wrap=fsync,--wrap=pwrite,--wrap=ftruncate,--wrap=rename,--wrap=unlink,--wrap=link,--wrap=fchmod
@@ -137,10 +138,13 @@ static int same(const folder_state *a, const folder_state *b, int modes) {
 
 /* An older output of other rows, which only its owner may read. */
 static void put_old(const char *name) {
+    static const char npy[] = "\x93NUMPY old '<f4'", lines[] = "{\"path\": \"old\", \"embeddings\": [", side[] =
+        "{\"format\": \"reid-embeddings\"}";
+    const char *old = strcmp(name, "x.npy") == 0 ? npy : lines;
     char meta[64];
     snprintf(meta, sizeof meta, "%.*s.meta.json", (int)strlen(name) - (strcmp(name, "x.npy") == 0 ? 4 : 0), name);
-    test_write_file(name, "old", 3);
-    test_write_file(meta, "old", 3);
+    test_write_file(name, old, strlen(old));
+    test_write_file(meta, side, sizeof side - 1);
     assert_int_equal(chmod(name, 0600) | chmod(meta, 0600), 0);
 }
 

@@ -3,7 +3,8 @@
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. -Itools tests/tools/heads/t_fit.c tools/heads/fit.c tools/heads/fit_parts.c
       tools/heads/fit_choose.c tools/heads/fit_space.c tools/heads/fit_algebra.c tools/scores/metrics.c
-      tools/base/random.c tools/base/say.c tools/base/text.c tools/base/memory.c tools/base/clock.c tools/base/files.c
+      tools/base/random.c tools/base/say.c tools/base/text.c tools/base/memory.c tools/base/clock.c
+      tools/base/files.c tools/base/replace.c tools/base/source.c tools/base/file_kind.c
       -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc -o build/t_fit -lcmocka -lm -lpthread */
 #include "base/random.h"
 #include "base/say.h"

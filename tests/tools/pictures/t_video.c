@@ -3,8 +3,8 @@
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. -Itools tests/tools/pictures/t_video.c tools/pictures/ffmpeg.c
       tools/pictures/frame_ranges.c tools/pictures/frame_windows.c tools/base/child.c tools/base/source.c
-      tools/base/files.c tools/base/text.c tools/base/memory.c tools/base/say.c tools/base/clock.c
-      -o build/t_video -lcmocka -lpthread -lm */
+      tools/base/files.c tools/base/replace.c tools/base/file_kind.c tools/base/text.c tools/base/memory.c
+      tools/base/say.c tools/base/clock.c -o build/t_video -lcmocka -lpthread -lm */
 #include "pictures/video.c"
 
 #include <dirent.h>

@@ -3,11 +3,11 @@
 
    cc -std=c99 -D_GNU_SOURCE -O2 -fwrapv -I. -Itools tests/tools/review/t_review_album.c tools/review/album.c
       tools/pictures/thumbnail.c tools/pictures/picture.c tools/pictures/turbojpeg.c tools/pictures/picture_facts.c
-      tools/pictures/jpeg.c tools/pictures/pnm.c tools/pictures/exif.c tools/pictures/decoder_memory.c
-      tools/pictures/stb_image_impl.c tools/pictures/inputs.c tools/base/files.c tools/base/text.c tools/base/memory.c
-      tools/base/say.c tools/base/clock.c tools/base/when.c tools/base/crc32.c tools/base/file_kind.c
-      tools/base/threads.c tools/base/container.c tools/base/source.c -o build/t_review_album -lcmocka -lm -lpthread
-      -ldl */
+      tools/pictures/png_text.c tools/pictures/jpeg.c tools/pictures/pnm.c tools/pictures/exif.c
+      tools/pictures/decoder_memory.c tools/pictures/stb_image_impl.c tools/pictures/inputs.c tools/base/files.c
+      tools/base/replace.c tools/base/text.c tools/base/memory.c tools/base/say.c tools/base/clock.c
+      tools/base/when.c tools/base/crc32.c tools/base/file_kind.c tools/base/threads.c tools/base/container.c
+      tools/base/source.c -o build/t_review_album -lcmocka -lm -lpthread -ldl */
 #include "review/album.h"
 
 #include "base/files.h"
@@ -34,7 +34,7 @@ static void write_picture(int number) {
     snprintf(names[number], sizeof names[number], "%s-%d.ppm", folder, number);
     text_printf(&file, "P6 %d %d 255\n", WIDTH, HEIGHT);
     for (int i = 0; i < 3 * WIDTH * HEIGHT; i++) text_putc(&file, (number * 20 + i / 97 * (number + 1)) & 255);
-    if (!file_write(names[number], &file, &why)) fail_msg("%s: %s", names[number], why.s);
+    if (!file_write(names[number], NULL, &file, &why)) fail_msg("%s: %s", names[number], why.s);
     text_free(&file), text_free(&why);
 }
 
@@ -45,7 +45,7 @@ static int set_up(void **state) {
     snprintf(names[PICTURES], sizeof names[0], "%s-lost.ppm", folder);
     snprintf(names[PICTURES + 1], sizeof names[0], "%s-bad.ppm", folder);
     text_puts(&bad, "P6 9 9 255\nshort");
-    assert_true(file_write(names[PICTURES + 1], &bad, &why));
+    assert_true(file_write(names[PICTURES + 1], NULL, &bad, &why));
     ids[PICTURES] = names[PICTURES], ids[PICTURES + 1] = names[PICTURES + 1];
     text_free(&bad), text_free(&why);
     return 0;

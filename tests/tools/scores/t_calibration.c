@@ -2,8 +2,9 @@
    distributions and scikit-learn (tests/golden/metrics.txt).
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. -Itools tests/tools/scores/t_calibration.c tools/scores/calibration.c
-      tools/scores/metrics.c tools/base/random.c tools/base/files.c tools/base/text.c tools/base/memory.c
-      tools/base/clock.c tools/base/say.c -o build/t_calibration -lcmocka -lm -lpthread */
+      tools/scores/metrics.c tools/base/random.c tools/base/files.c tools/base/replace.c tools/base/source.c
+      tools/base/file_kind.c tools/base/text.c tools/base/memory.c tools/base/clock.c tools/base/say.c -o
+      build/t_calibration -lcmocka -lm -lpthread */
 #include "base/random.h"
 #include "scores/calibration.h"
 

@@ -2,8 +2,9 @@
    against torchreid and scikit-learn (tests/golden/metrics.txt).
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. -Itools tests/tools/scores/t_metrics.c tools/evaluate/evaluation.c
-      tools/scores/metrics.c tools/base/random.c tools/evaluate/linkage.c tools/base/union_find.c tools/scores/rerank.c
-      tools/scores/scores.c tools/base/files.c tools/base/say.c tools/base/text.c tools/base/memory.c tools/base/clock.c
+      tools/scores/metrics.c tools/base/random.c tools/evaluate/linkage.c tools/base/union_find.c
+      tools/scores/rerank.c tools/scores/scores.c tools/base/files.c tools/base/replace.c tools/base/source.c
+      tools/base/file_kind.c tools/base/say.c tools/base/text.c tools/base/memory.c tools/base/clock.c
       tools/base/threads.c tools/base/container.c -o build/t_metrics -lcmocka -lm -lpthread */
 #include "base/random.h"
 #include "evaluate/evaluation.h"

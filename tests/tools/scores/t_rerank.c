@@ -1,10 +1,10 @@
 /* t_rerank.c: sparse re-ranking against a dense one that keeps the table of all pairs, and against torchreid's own
    function; query expansion against its definition.
 
-   cc -std=c99 -D_GNU_SOURCE -O2 -I. -Itools tests/tools/scores/t_rerank.c tools/scores/rerank.c tools/scores/scores.c
-      tools/scores/metrics.c tools/base/random.c tools/base/files.c tools/base/say.c tools/base/text.c
-      tools/base/memory.c tools/base/clock.c tools/base/threads.c tools/base/container.c -o build/t_rerank -lcmocka -lm
-      -lpthread */
+   cc -std=c99 -D_GNU_SOURCE -O2 -I. -Itools tests/tools/scores/t_rerank.c tools/scores/rerank.c
+      tools/scores/scores.c tools/scores/metrics.c tools/base/random.c tools/base/files.c tools/base/replace.c
+      tools/base/source.c tools/base/file_kind.c tools/base/say.c tools/base/text.c tools/base/memory.c
+      tools/base/clock.c tools/base/threads.c tools/base/container.c -o build/t_rerank -lcmocka -lm -lpthread */
 #include "base/random.h"
 #include "scores/metrics.h"
 #include "scores/rerank.h"

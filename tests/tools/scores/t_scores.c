@@ -1,8 +1,9 @@
 /* t_scores.c: scores against sums in double; the same bits for every place, block, thread count and order of the pair.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. -Itools tests/tools/scores/t_scores.c tools/scores/scores.c tools/base/files.c
-      tools/base/say.c tools/base/text.c tools/base/memory.c tools/base/clock.c tools/base/threads.c
-      tools/base/container.c -o build/t_scores -lcmocka -lm -lpthread */
+      tools/base/replace.c tools/base/source.c tools/base/file_kind.c tools/base/say.c tools/base/text.c
+      tools/base/memory.c tools/base/clock.c tools/base/threads.c tools/base/container.c -o build/t_scores -lcmocka
+      -lm -lpthread */
 #include "scores/scores.h"
 
 #include <math.h>

@@ -1,0 +1,32 @@
+/* The one rule about files that exist already: a command replaces a file only if it is of the kind that the command
+   writes, which the file itself shows by its first bytes, or if it is empty; never an input of the same run, and never
+   another output of it. file_target and pending_open of base/files.h ask here, so every output is checked. */
+#ifndef REID_TOOLS_REPLACE_H
+#define REID_TOOLS_REPLACE_H
+
+#include "base/text.h"
+
+struct source;
+
+/* What marks a file of a kind. Each room describes the files that it writes. */
+typedef struct output_kind {
+    const char *what;  /* "a calibration", for messages */
+    const char *start; /* how such a file starts; NULL: this does not mark it */
+    const char *holds; /* a text among its first 64 KiB; NULL: none */
+    /* Whatever else marks it; NULL: nothing. */
+    int (*is)(const char *path, const struct source *file);
+} output_kind;
+
+/* For --force: files of other kinds are replaced, too. Inputs and other outputs of the run still are not. */
+void replace_by_force(void);
+/* Notes an input of this run, if it exists: the file, or what a folder holds. Returns 0 if there is no memory
+   for it. */
+int replace_never(const char *path);
+/* 1 if this name leads to a file that was noted. */
+int replace_is_input(const char *path);
+
+/* Checks that the output `path` may be created or replaced, and notes it as an output of this run. kind NULL: a name
+   that the program chose itself, in a folder of its own, which is not checked. Returns 0 with the reason in why. */
+int replace_allowed(const char *path, const output_kind *kind, text *why);
+
+#endif
