@@ -2558,7 +2558,8 @@ struct best_of_query {
         __syncthreads();
         int t = threadIdx.x, count = state->count, width = 2;
         while (width < count) width *= 2;
-        for (int i = count + t; i < width; i += BEST_THREADS) list[i].score = NOTHING, list[i].row = 0xffffffffu;
+        for (int i = count + t; i < width; i += BEST_THREADS)
+            list[i].score = NOTHING, list[i].row = 0xffffffffu, list[i].unit = 0;
         for (int size = 2; size <= width; size *= 2)
             for (int apart = size / 2; apart > 0; apart /= 2) {
                 __syncthreads();

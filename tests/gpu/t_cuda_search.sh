@@ -25,6 +25,9 @@ compile "$out/pays"
 run env SEARCH_DEVICE=cuda "$out/pays/t_search"
 run env SEARCH_DEVICE=cuda "$out/pays/t_group"
 ! my_turn || run env SEARCH_DEVICE=cuda REID_EMULATOR_ARCH=75 "$out/pays/t_search" test_groups
+mkdir -p -m 700 "$out/checked" # machine code with every access checked, also for races
+! my_turn || run env SEARCH_DEVICE=cuda REID_EMULATOR_CHECK=1 REID_CACHE_DIR="$out/checked" "$out/pays/t_search" \
+    test_many
 for part in scout memory fork pack automatic; do run "$out/pays/cuda_search" $part; done
 for code in 0 2 719; do ! my_turn || run "$out/pays/cuda_search" calls $code; done
 
