@@ -13,8 +13,8 @@ typedef struct output_kind {
     const char *what;  /* "a calibration", for messages */
     const char *start; /* how such a file starts; NULL: this does not mark it */
     const char *holds; /* a text among its first 64 KiB; NULL: none */
-    /* Whatever else marks it; NULL: nothing. */
-    int (*is)(const char *path, const struct source *file);
+    /* Checks whatever else marks it; NULL: nothing does. Sets why if it could not find out. */
+    int (*is)(const char *path, const struct source *file, text *why);
 } output_kind;
 
 /* For --force: files of other kinds are replaced, too. Inputs and other outputs of the run still are not. */
