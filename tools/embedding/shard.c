@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MOST_VALUES = 65536 }; /* of a model's embedding, as in galleries */
 static const size_t MAX_META = (size_t)1 << 34;
 
 /* --- members, one at a time; errors are set in the reader --- */
@@ -117,6 +118,8 @@ static void read_models(json *j, shard *s) {
         m->weights = s->weights[s->makers.count].s;
         if (!m->weights || !m->info.fingerprint[0] || !m->info.precision[0] || m->info.dim < 1)
             json_fail(j, "a model lacks weights, fingerprint, precision or dim");
+        if (m->info.dim > MOST_VALUES) json_fail(j, "a model's dim is more than 65536");
+        if (j->error[0]) break;
         s->makers.dim += m->info.dim;
         s->makers.count++;
     }

@@ -58,11 +58,11 @@ static void read_models(json *j, gallery_file *f, meta *m) {
     store_meta *to = &f->makers;
     for (json_array(j); json_item(j); to->models++) {
         if (to->models >= STORE_MODELS) {
-            json_skip(j);
-        } else {
-            read_model(j, &to->model[to->models], m);
-            to->dim += to->model[to->models].dim;
+            json_fail(j, "more models than can be used together (2)");
+            break;
         }
+        read_model(j, &to->model[to->models], m);
+        to->dim += to->model[to->models].dim;
     }
 }
 
