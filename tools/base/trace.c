@@ -40,11 +40,8 @@ static int may_replace(const char *path, text *why) {
 }
 
 static int open_file(trace *t, const char *path) {
-    text temp = TEXT_INIT;
-    text_printf(&temp, "%s.part", path);
-    int good = text_failed(&temp) ? text_no_memory(&t->why) : pending_open(&t->file, path, temp.s, 0, &t->why);
+    int good = pending_begin(&t->file, path, &t->why);
     if (good && !may_replace(path, &t->why)) good = 0, pending_close(&t->file);
-    text_free(&temp);
     return good;
 }
 

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/results.h"
 #include "base/say.h"
+#include "base/source.h"
 #include "embedding/npy.h"
 
 #include <errno.h>
@@ -29,6 +30,7 @@ struct output {
     text ids_path, meta_path;
     output_facts facts;
     text why;                     /* the first write that failed */
+    const char *failed;           /* the file that it is about; NULL: FILE */
     int broken;
 };
 
@@ -55,6 +57,38 @@ void output_csv_header(text *t, int dim) {
     text_putc(t, '\n');
 }
 
+/* What every log begins with, see output_meta_key. */
+static const char LOG_START[] = "{\"reid_part\": ";
+
+/* 1 if both files are missing or left by an interrupted run, which may be replaced: the log begins like one, as far as
+   it was written, and rows have a log. Another program gives FILE.part to unfinished downloads. */
+static int is_left_over(const char *part, const char *log, text *why) {
+    char start[sizeof LOG_START - 1];
+    struct stat st;
+    source file;
+    text unused = TEXT_INIT;
+    if (lstat(log, &st) == 0) {
+        int good = S_ISREG(st.st_mode) && source_open(&file, log, &unused);
+        size_t n = good && file.size < sizeof start ? (size_t)file.size : sizeof start;
+        good = good && source_read(&file, 0, start, n, &unused) && memcmp(start, LOG_START, n) == 0;
+        source_close(&file);
+        text_free(&unused);
+        if (good) return 1;
+        text_printf(why, "%s is there already, and is not the log of an interrupted run: rename or remove it", log);
+        return 0;
+    }
+    if (lstat(part, &st) != 0 || (S_ISREG(st.st_mode) && st.st_size == 0)) return 1;
+    text_printf(why, "%s is there already, and is not what an interrupted run left, because %s is missing: rename or "
+                     "remove it", part, log);
+    return 0;
+}
+
+static int side_target(output *out, const char *path) {
+    if (file_target(path, &out->why)) return 1;
+    out->failed = path;
+    return 0;
+}
+
 static int open_files(output *out, const char *path) {
     text part = TEXT_INIT, log = TEXT_INIT;
     struct stat st;
@@ -69,7 +103,8 @@ static int open_files(output *out, const char *path) {
         return text_no_memory(&out->why);
     }
     int left_over = !keep && stat(log.s, &st) == 0 && st.st_size > 0;
-    int good = file_target(out->ids_path.s, &out->why) && file_target(out->meta_path.s, &out->why) &&
+    int good = side_target(out, out->ids_path.s) && side_target(out, out->meta_path.s) &&
+               file_target(path, &out->why) && is_left_over(part.s, log.s, &out->why) &&
                pending_open(&out->data, path, part.s, keep, &out->why) &&
                pending_open(&out->log, NULL, log.s, keep, &out->why);
     if (good && keep && fstat(out->log.fd, &st) == 0) out->log_end = (size_t)st.st_size; /* worth keeping */
@@ -94,7 +129,7 @@ output *output_open(const output_request *o) {
         text_puts(&out->why, "needs a file to continue: give -o FILE");
     }
     if (!out->why.len) return out;
-    say_error("%s: %s", shown(path), out->why.s);
+    say_error("%s: %s", shown(out->failed ? out->failed : path), out->why.s);
     output_discard(out);
     return NULL;
 }
@@ -117,8 +152,8 @@ void output_drop(output *out) {
 void output_discard(output *out) {
     if (out->as == OUTPUT_STDOUT) results_end(0);
     int worth_keeping = out->o.resume && out->log_end > 0;
+    (worth_keeping ? pending_close : pending_remove)(&out->data); /* never without the log that tells whose it is */
     (worth_keeping ? pending_close : pending_remove)(&out->log);
-    (worth_keeping ? pending_close : pending_remove)(&out->data);
     pending_close(&out->ids);
     pending_close(&out->meta);
     free_output(out);
@@ -363,46 +398,19 @@ int output_bytes(output *out, const void *bytes, size_t len) {
 
 /* Writes `content` beside its final name. */
 static int write_side_file(output *out, pending *p, const char *path, const text *content) {
-    text temp = TEXT_INIT;
-    text_printf(&temp, "%s.part", path);
-    int good = !text_failed(&temp) && !text_failed(content);
-    if (!good) no_memory(out);
-    good = good && pending_open(p, path, temp.s, 0, &out->why) &&
-           pending_write(p, content->s, content->len, 0, &out->why) && pending_sync(p, &out->why);
-    text_free(&temp);
+    if (text_failed(content)) return no_memory(out);
+    out->failed = path;
+    int good = pending_begin(p, path, &out->why) && pending_write(p, content->s, content->len, 0, &out->why) &&
+               pending_sync(p, &out->why);
+    if (good) out->failed = NULL;
     return good;
 }
 
-static int remove_meta(output *out) {
-    int result;
-    do result = unlink(out->meta.path);
-    while (result != 0 && errno == EINTR);
-    if (result == 0 || errno == ENOENT) return 1;
-    text_printf(&out->why, "cannot replace %s: %s", out->meta.path, strerror(errno));
-    return 0;
-}
-
-/* After a failure: nothing has its final name. Rows that --resume can continue are FILE.part again, or stay where the
-   log says that they are. */
-static void undo_renames(output *out) {
-    pending *const order[] = {&out->data, &out->ids, &out->meta};
-    for (int i = 0; i < 3; i++) {
-        if (!order[i]->renamed) continue;
-        if (i > 0 || !out->o.resume) unlink(order[i]->path);
-        else if (rename(order[i]->path, order[i]->temp) == 0) order[i]->renamed = 0;
-    }
-}
-
-/* The metadata's name goes first and comes last: whoever sees it sees the files that belong to it. */
+/* The metadata's name goes first and comes last: whoever sees it sees the files that belong to it. After a failure
+   nothing has its final name, and the old files are back. */
 static int rename_all(output *out) {
     pending *const order[] = {&out->data, &out->ids, &out->meta};
-    int good = remove_meta(out);
-    for (int i = 0; i < 3 && good; i++)
-        if (order[i]->temp && !order[i]->renamed) good = pending_rename(order[i], &out->why);
-    if (!good) {
-        undo_renames(out);
-        return 0;
-    }
+    if (!pending_rename_all(order, 3, &out->failed, &out->why)) return 0;
     sync_folder_of(out->data.path);
     pending_remove(&out->log);
     return 1;
@@ -446,7 +454,7 @@ int output_finish(output *out) {
         return good;
     }
     good = !out->broken && finish_files(out);
-    if (!good) say_error("%s: %s", shown(out->o.path), out->why.s);
+    if (!good) say_error("%s: %s", shown(out->failed ? out->failed : out->o.path), out->why.s);
     (good ? output_drop : output_discard)(out);
     return good;
 }
