@@ -1461,14 +1461,18 @@ static reid_result reid__weights_fail(const reid__weights *w, reid_error *e, rei
 }
 
 /* Puts errno into words. It does not call strerror, which may write to a shared buffer. */
+static const char *reid__errno_words(int code) {
+    return code == ENOENT   ? "no such file"
+           : code == EACCES ? "permission denied"
+           : code == EISDIR ? "it is a directory"
+           : code == EMFILE ? "too many open files"
+           : code == ENOSPC ? "no space left on the device"
+           : code == EIO    ? "input/output error: a failing disk or a lost network drive?"
+                            : "the operating system refused";
+}
+
 static reid_result reid__weights_errno(const reid__weights *w, reid_error *e, reid_result code) {
-    const char *why = errno == ENOENT   ? "no such file"
-                      : errno == EACCES ? "permission denied"
-                      : errno == EISDIR ? "it is a directory"
-                      : errno == EMFILE ? "too many open files"
-                      : errno == EIO    ? "input/output error: a failing disk or a lost network drive?"
-                                        : "the operating system refused";
-    return reid__weights_fail(w, e, code, "%s (errno %d)", why, errno);
+    return reid__weights_fail(w, e, code, "%s (errno %d)", reid__errno_words(errno), errno);
 }
 
 static reid_result reid__weights_source(reid__weights *w, const reid_desc *desc, reid_error *e) {
@@ -12224,7 +12228,8 @@ static reid_result reid__pack_kernels(reid__packing *k, const reid_desc *desc, c
     if (r != REID_OK || !path) return r;
     int failed = reid__bundle_save(k->mem, path, k->jit.programs, k->jit.program_count, 1);
     if (!failed) return REID_OK;
-    return reid__fail(e, REID_ERR_FILE_WRITE, "%.500s: cannot write the file (errno %d)", path, failed);
+    return reid__fail(e, REID_ERR_FILE_WRITE, "%.500s: cannot write the file: %s (errno %d)", path,
+                      reid__errno_words(failed), failed);
 }
 #endif
 

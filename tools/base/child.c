@@ -1,6 +1,7 @@
 #include "base/child.h"
 
 #include "base/clock.h"
+#include "base/files.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -73,8 +74,7 @@ static void become(char *const *argv, pid_t parent, const int end[CHILD_PIPES], 
 static int hear_error(int news) {
     int error = 0;
     ssize_t n;
-    do n = read(news, &error, sizeof error);
-    while (n < 0 && errno == EINTR);
+    UNINTERRUPTED(n, read(news, &error, sizeof error));
     return n == 0 ? 0 : n == sizeof error ? error : EIO;
 }
 

@@ -44,9 +44,10 @@ static int read_all(int fd, size_t size, size_t limit, text *out, text *why) {
     char *chunk = malloc(CHUNK);
     if (!chunk) return text_no_memory(why);
     while (n > 0 && size <= limit && out->len <= limit) {
-        n = read(fd, chunk, CHUNK);
+        int left = MOST_INTERRUPTIONS;
+        do n = read(fd, chunk, CHUNK);
+        while (n < 0 && errno == EINTR && !interrupted() && left-- > 0); /* stdin may be a person who pressed ^C */
         if (n > 0) text_add(out, chunk, (size_t)n);
-        else if (n < 0 && errno == EINTR && !interrupted()) n = 1;
     }
     free(chunk);
     if (text_failed(out)) {
@@ -120,6 +121,15 @@ static int open_new(const char *temp, text *why) {
     return why->len ? UNUSABLE : fd;
 }
 
+/* The file is removed when the program ends. Several threads may be writing files. */
+static void list_for_removal(pending *p) {
+    for (int i = 0; i < MAX_PENDING && p->slot < 0; i++) {
+        char *none = NULL;
+        if (__atomic_compare_exchange_n(&to_remove[i], &none, p->temp, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+            p->slot = i;
+    }
+}
+
 int pending_open(pending *p, const char *path, const output_kind *kind, const char *temp, int keep, text *why) {
     memset(p, 0, sizeof *p);
     p->slot = -1;
@@ -145,20 +155,25 @@ int pending_open(pending *p, const char *path, const output_kind *kind, const ch
         memset(p, 0, sizeof *p);
         return 0;
     }
-    for (int i = 0; i < MAX_PENDING && p->slot < 0 && !keep; i++) {
-        char *none = NULL; /* several threads may be writing files */
-        if (__atomic_compare_exchange_n(&to_remove[i], &none, p->temp, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
-            p->slot = i;
-    }
+    if (!keep) list_for_removal(p);
     return 1;
+}
+
+int pending_begin(pending *p, const char *path, const output_kind *kind, text *why) {
+    text temp = TEXT_INIT;
+    memset(p, 0, sizeof *p);
+    text_printf(&temp, "%s" PENDING_ENDING, path);
+    int good = text_failed(&temp) ? text_no_memory(why) : pending_open(p, path, kind, temp.s, 0, why);
+    text_free(&temp);
+    return good;
 }
 
 int pending_write(pending *p, const void *bytes, size_t len, size_t offset, text *why) {
     const char *from = bytes;
     REID_ASSERT(p->fd >= 0);
     while (len) {
-        ssize_t n = pwrite(p->fd, from, len, (off_t)offset);
-        if (n < 0 && errno == EINTR) continue;
+        ssize_t n;
+        UNINTERRUPTED(n, pwrite(p->fd, from, len, (off_t)offset));
         if (n <= 0) return fail_errno(why, "cannot write");
         from += n;
         offset += (size_t)n;
@@ -186,6 +201,23 @@ static void forget(pending *p) {
     p->slot = -1;
 }
 
+enum { TOGETHER = 4 }; /* files that are renamed together */
+
+/* The old file, while the new ones get their names. */
+static int old_name(const pending *p, text *name) {
+    text_clear(name);
+    text_printf(name, "%s" PENDING_ENDING ".old", p->path);
+    return !text_failed(name);
+}
+
+/* The file that is replaced, also if a run was killed after it had moved it out of the way. */
+static int find_old(const pending *p, struct stat *old) {
+    text name = TEXT_INIT;
+    int found = p->path && (lstat(p->path, old) == 0 || (old_name(p, &name) && lstat(name.s, old) == 0));
+    text_free(&name);
+    return found && S_ISREG(old->st_mode);
+}
+
 /* Sets the owner and mode of the file that is replaced; a new file gets what the umask leaves. If the owner cannot be
    set, it stays; if the group cannot be set, the group gets no more rights than others. */
 static int set_rights(const pending *p, text *why) {
@@ -194,7 +226,7 @@ static int set_rights(const pending *p, text *why) {
     mode_t mask = umask(077), mode = 0666 & ~mask;
     umask(mask);
     if (fstat(p->fd, &mine) != 0) return fail_errno(why, "cannot write");
-    if (p->path && lstat(p->path, &old) == 0 && S_ISREG(old.st_mode)) {
+    if (find_old(p, &old)) {
         int same = old.st_uid == mine.st_uid && old.st_gid == mine.st_gid;
         mode = old.st_mode & 0777;
         result = 0;
@@ -207,14 +239,72 @@ static int set_rights(const pending *p, text *why) {
     return result == 0 || fail_errno(why, "cannot write");
 }
 
-int pending_rename(pending *p, text *why) {
+static int give_name(pending *p, text *why) {
     int result;
-    if (!set_rights(p, why)) return 0;
     UNINTERRUPTED(result, rename(p->temp, p->path));
     if (result != 0) return fail_errno(why, "cannot rename the finished file");
     forget(p);
     p->renamed = 1;
     return 1;
+}
+
+int pending_rename(pending *p, text *why) { return set_rights(p, why) && give_name(p, why); }
+
+/* Gives the old file a second name, or, with `move` and on file systems without hard links, another one. `name` stays
+   empty if there is no old file. What an earlier run left under that name goes. */
+static int keep_old(const pending *p, int move, text *name, text *why) {
+    struct stat st;
+    int result = -1;
+    if (!old_name(p, name)) return text_no_memory(why);
+    if (lstat(p->path, &st) != 0 && errno == ENOENT) { /* a run that was killed may have moved it there */
+        if (lstat(name->s, &st) != 0) text_clear(name);
+        return 1;
+    }
+    unlink(name->s);
+    if (!move) UNINTERRUPTED(result, link(p->path, name->s));
+    if (result != 0) UNINTERRUPTED(result, rename(p->path, name->s));
+    if (result == 0) return 1;
+    text_clear(name);
+    return fail_errno(why, "cannot be replaced");
+}
+
+/* The new file is a temporary one again, if it had its name, and the old one is back. */
+static void take_back(pending *p, int keep, const text *old) {
+    int result = 0;
+    if (p->renamed) UNINTERRUPTED(result, rename(p->path, p->temp));
+    if (p->renamed && result == 0) {
+        p->renamed = 0;
+        if (!keep) list_for_removal(p);
+    }
+    if (!old->len) return;
+    UNINTERRUPTED(result, rename(old->s, p->path));
+    if (result == 0) unlink(old->s); /* two names of one file stay two */
+}
+
+int pending_rename_all(pending *const list[], int count, const char **failed, text *why) {
+    text old[TOGETHER];
+    int keep[TOGETHER], wanted[TOGETHER], good = 1;
+    REID_ASSERT(count <= TOGETHER);
+    memset(old, 0, sizeof old);
+    for (int i = 0; i < count; i++) wanted[i] = list[i]->temp && !list[i]->renamed, keep[i] = list[i]->slot < 0;
+    for (int i = 0; i < count && good; i++) {
+        good = !wanted[i] || set_rights(list[i], why);
+        if (!good) *failed = list[i]->path;
+    }
+    for (int i = count - 1; i >= 0 && good; i--) {
+        good = !wanted[i] || keep_old(list[i], i == count - 1, &old[i], why);
+        if (!good) *failed = list[i]->path;
+    }
+    for (int i = 0; i < count && good; i++) {
+        good = !wanted[i] || give_name(list[i], why);
+        if (!good) *failed = list[i]->path;
+    }
+    for (int i = 0; i < count; i++) {
+        if (!good && list[i]->temp) take_back(list[i], keep[i], &old[i]);
+        else if (good && list[i]->path && old_name(list[i], &old[i])) unlink(old[i].s);
+        text_free(&old[i]);
+    }
+    return good;
 }
 
 void pending_close(pending *p) {
@@ -245,21 +335,15 @@ void sync_folder_of(const char *path) {
 }
 
 static int put_file(const char *path, const output_kind *kind, const text *content, int sync, text *why) {
-    text temp = TEXT_INIT;
     pending p;
-    text_printf(&temp, "%s.part", path);
-    if (text_failed(content) || text_failed(&temp)) {
-        text_free(&temp);
-        return text_no_memory(why);
-    }
-    int good = pending_open(&p, path, kind, temp.s, 0, why);
+    if (text_failed(content)) return text_no_memory(why);
+    int good = pending_begin(&p, path, kind, why);
     if (good) {
         good = pending_write(&p, content->s, content->len, 0, why) && (!sync || pending_sync(&p, why)) &&
                pending_rename(&p, why);
         pending_close(&p);
     }
     if (good && sync) sync_folder_of(path);
-    text_free(&temp);
     return good;
 }
 

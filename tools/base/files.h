@@ -8,10 +8,15 @@
 #include <errno.h>
 #include <stddef.h>
 
-/* Repeats a call that a signal has interrupted. */
-#define UNINTERRUPTED(result, call) \
-    do (result) = (call);           \
-    while ((result) != 0 && errno == EINTR)
+/* Repeats a call that a signal has interrupted. One that is interrupted without end has failed: that is what a broken
+   file system says, and not a person. */
+enum { MOST_INTERRUPTIONS = 10000 };
+#define UNINTERRUPTED(result, call)                                  \
+    do {                                                             \
+        int left_ = MOST_INTERRUPTIONS;                              \
+        do (result) = (call);                                        \
+        while ((result) < 0 && errno == EINTR && left_-- > 0);       \
+    } while (0)
 
 /* Reads a file to its end into out (0-terminated). regular_only refuses pipes and devices, on which a read could wait
    for ever. Returns 0 with the reason in why. */
@@ -32,11 +37,21 @@ typedef struct pending {
    lets this command replace. Returns 0 with the reason in why. */
 int file_target(const char *path, const output_kind *kind, text *why);
 
+/* 1 if both names lead to one existing regular file. */
+int file_same(const char *a, const char *b);
+
+/* The end of the name of a file that is being written next to its final one. Nobody else uses such names, so the rest
+   of a killed run can be distinguished from a file of the user's, such as a browser's unfinished OUT.part. */
+#define PENDING_ENDING ".reid.part"
+
 /* Opens temp for reading and writing, locked against a second process. path is its final name, NULL for a file that
    is only temporary; it must be free for this kind (file_target). An existing temp is replaced. keep: an existing
    file is continued if it belongs to the user, has no second name and cannot be written by others; and it stays
    unless pending_remove is called. Until it is renamed, no other user can read it. Returns 0 with the reason in why. */
 int pending_open(pending *p, const char *path, const output_kind *kind, const char *temp, int keep, text *why);
+/* Opens `path` with PENDING_ENDING as a temporary file, which replaces one that is left over; otherwise like
+   pending_open. */
+int pending_begin(pending *p, const char *path, const output_kind *kind, text *why);
 /* Writes all of the bytes at offset. */
 int pending_write(pending *p, const void *bytes, size_t len, size_t offset, text *why);
 /* Syncs the file to the disk, still under its temporary name. */
@@ -45,6 +60,10 @@ int pending_sync(pending *p, text *why);
 int pending_cut(pending *p, size_t size, text *why);
 /* Renames the file to its final name, with the mode and owner of a file that it replaces. */
 int pending_rename(pending *p, text *why);
+/* Renames several files that belong together, in their order: all, or none. If one fails, the old files, or that there
+   were none, are back; *failed names the file. The last one vouches for the others: its old file goes before any new
+   one comes. Leaves out those without a temporary file or with their final name already. */
+int pending_rename_all(pending *const list[], int count, const char **failed, text *why);
 /* Closes the file and removes it unless it was renamed or opened with keep. A zeroed one is allowed. */
 void pending_close(pending *p);
 /* Closes and removes the file in any case. */

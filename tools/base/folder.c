@@ -39,12 +39,19 @@ static int begin(folder *f, const char *path, text *why) {
     return f->path ? is_free(f->path, why) : text_no_memory(why);
 }
 
+/* What mkdir would give a folder: mkdtemp lets nobody else in, whatever the umask. */
+static mode_t usual_mode(void) {
+    mode_t mask = umask(077);
+    umask(mask);
+    return 0777 & ~mask;
+}
+
 int folder_begin(folder *f, const char *path, text *why) {
     text temp = TEXT_INIT;
     if (!begin(f, path, why)) return 0;
     text_printf(&temp, "%s.part.XXXXXX", f->path);
     if (text_failed(&temp)) text_no_memory(why);
-    else if (!mkdtemp(temp.s) || chmod(temp.s, 0755) != 0) refuse(why, "cannot make %s: %s", temp.s, strerror(errno));
+    else if (!mkdtemp(temp.s) || chmod(temp.s, usual_mode()) != 0) refuse(why, "cannot make %s: %s", temp.s, strerror(errno));
     else {
         f->temp = temp.s;
         return 1;
@@ -80,7 +87,7 @@ static int is_ours(const char *path, int *found, text *why) {
         const char *name = entry->d_name;
         if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) continue;
         *found = 1;
-        ours = ours && (strcmp(name, WHOLE) == 0 || text_ends_with(name, NOTE) || text_ends_with(name, ".note.part"));
+        ours = ours && (strcmp(name, WHOLE) == 0 || text_ends_with(name, NOTE) || text_ends_with(name, ".note" PENDING_ENDING));
     }
     closedir(d);
     return ours || refuse(why, "%s already exists and was not left by an interrupted run", path);
@@ -111,7 +118,7 @@ int folder_resume(folder *f, const char *path, int resume, int *found, text *why
     if (good) f->work = work.s, f->temp = temp.s;
     good = good && make_folder(f->work, 0700, why) && lock_work(f, why) && is_ours(f->work, found, why);
     if (good && *found && !resume) nftw(f->work, remove_inside, OPEN_FOLDERS, FTW_DEPTH | FTW_PHYS);
-    if (good && make_folder(f->temp, 0755, why)) return 1;
+    if (good && make_folder(f->temp, 0777, why)) return 1;
     if (f->lock >= 0) close(f->lock);
     f->work = f->temp = NULL; /* they may belong to another process, so folder_end must leave them alone */
     text_free(&work), text_free(&temp);
@@ -175,10 +182,7 @@ int folder_write(const folder *f, const char *name, const text *content, text *w
 
 int folder_sync(const folder *f, text *why) {
     int fd = open(f->temp, O_RDONLY | O_DIRECTORY | O_CLOEXEC), result = -1;
-    if (fd >= 0) {
-        do result = syncfs(fd);
-        while (result != 0 && errno == EINTR);
-    }
+    if (fd >= 0) UNINTERRUPTED(result, syncfs(fd));
     int good = result == 0 || refuse(why, "cannot write: %s", strerror(errno));
     if (fd >= 0) close(fd);
     return good;

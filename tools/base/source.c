@@ -1,5 +1,7 @@
 #include "base/source.h"
 
+#include "base/files.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -57,8 +59,8 @@ int source_read(const source *s, uint64_t at, void *to, size_t size, text *why) 
         return 1;
     }
     while (size) {
-        ssize_t n = pread(s->fd, out, size, (off_t)at);
-        if (n < 0 && errno == EINTR) continue;
+        ssize_t n;
+        UNINTERRUPTED(n, pread(s->fd, out, size, (off_t)at));
         if (n < 0) return refuse(why, "cannot read: %s", strerror(errno));
         if (n == 0) return refuse(why, "the file became shorter while it was read");
         out += n;

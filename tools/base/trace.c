@@ -28,11 +28,7 @@ struct trace {
 static const output_kind TRACE_FILE = {.what = "a trace", .start = START};
 
 static int open_file(trace *t, const char *path) {
-    text temp = TEXT_INIT;
-    text_printf(&temp, "%s.part", path);
-    int good = text_failed(&temp) ? text_no_memory(&t->why) : pending_open(&t->file, path, &TRACE_FILE, temp.s, 0,
-                                                                                      &t->why);
-    text_free(&temp);
+    int good = pending_begin(&t->file, path, &TRACE_FILE, &t->why);
     return good;
 }
 

@@ -40,7 +40,7 @@ static int learn(calibrating *k, score_facts *f, const double *weights) {
     scored_pair *sorted = need_array(p->count + 1, sizeof *sorted);
     if (!sorted) return 0;
     pairs_weigh(p, k->set.makers.models, weights);
-    memcpy(sorted, p->at, p->count * sizeof *sorted);
+    if (p->count) memcpy(sorted, p->at, p->count * sizeof *sorted);
     pairs_sort(sorted, p->count);
     spreads_of(sorted, p->count, &f->genuine, &f->impostor);
     f->points = points_of(sorted, p->count, NULL, k->o->calibrate.fmr);

@@ -237,13 +237,10 @@ static int write_and_check(conversion *v, pending *p, outgoing *list, size_t cou
 static int write_out(conversion *v) {
     size_t count;
     pending p;
-    text temp = TEXT_INIT;
     outgoing *list = choose_tensors(v, &count);
     int good = list && checkpoint_verify(&v->from, &v->unchecked, &v->why);
     if (good && v->out) {
-        text_printf(&temp, "%s.part", v->out);
-        good = text_failed(&temp) ? text_no_memory(&v->why)
-                                  : pending_open(&p, v->out, &WEIGHTS_FILE, temp.s, 0, &v->why);
+        good = pending_begin(&p, v->out, &WEIGHTS_FILE, &v->why);
         if (good) {
             good = write_and_check(v, &p, list, count);
             if (good) sync_folder_of(v->out);
@@ -256,7 +253,6 @@ static int write_out(conversion *v) {
             text_free(&reason);
         }
     }
-    text_free(&temp);
     free(list);
     return good;
 }

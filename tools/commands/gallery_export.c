@@ -20,7 +20,8 @@ typedef struct exporting {
     const gallery_store *store;
     form as;
     pending data, ids, meta;
-    text buffer, why;
+    text buffer, why, side;
+    const char *failed; /* the file that `why` is about; NULL: that of --output */
     float *row;
 } exporting;
 
@@ -154,25 +155,22 @@ static void add_meta(exporting *e) {
 }
 
 static int open_side(exporting *e, pending *p, const output_kind *kind, const char *path, int cut, const char *ending) {
-    text name = TEXT_INIT, temp = TEXT_INIT;
+    text name = TEXT_INIT;
     text_printf(&name, "%.*s%s", (int)strlen(path) - cut, path, ending);
-    text_printf(&temp, "%s.part", name.s);
-    int good = text_failed(&name) || text_failed(&temp) ? text_no_memory(&e->why)
-                                                        : pending_open(p, name.s, kind, temp.s, 0, &e->why);
-    if (!good && *ending) refuse(&e->why, "%s %s", shown(name.s), text_failed(&e->why) ? "" : e->why.s);
-    text_free(&name);
-    text_free(&temp);
+    int good = text_failed(&name) ? text_no_memory(&e->why) : pending_begin(p, name.s, kind, &e->why);
+    if (good) text_free(&name);
+    else e->side = name, e->failed = e->side.s;
     return good;
 }
 
 static int write_side(exporting *e, pending *p) {
     int good = write_buffer(e, p, 0) && pending_sync(p, &e->why);
+    if (!good) e->failed = p->path;
     text_clear(&e->buffer);
     return good;
 }
 
-/* Removes the old metadata first and creates the new one last: where it exists, the files that belong to it exist,
-   too. */
+/* The metadata comes last: where it exists, the files that belong to it exist, too. */
 static int write_all(exporting *e, const char *path) {
     int cut = e->as == NPY ? 4 : e->as == FVECS ? 6 : 0;
     static const output_kind *const kinds[] = {[NPY] = &NPY_FILE, [FVECS] = &FVECS_FILE, [JSONL] = &EMBEDDINGS_JSONL};
@@ -185,9 +183,8 @@ static int write_all(exporting *e, const char *path) {
     if (e->as != JSONL && !write_side(e, &e->ids)) return 0;
     add_meta(e);
     if (!write_side(e, &e->meta)) return 0;
-    unlink(e->meta.path);
-    if (!pending_rename(&e->data, &e->why) || (e->ids.temp && !pending_rename(&e->ids, &e->why)) ||
-        !pending_rename(&e->meta, &e->why)) return 0;
+    pending *const order[] = {&e->data, &e->ids, &e->meta};
+    if (!pending_rename_all(order, 3, &e->failed, &e->why)) return 0;
     sync_folder_of(path);
     return 1;
 }
@@ -209,11 +206,13 @@ int gallery_export(options *o, const char *path) {
     e.store = s;
     e.row = mem_array((size_t)store_info(s)->dim, sizeof *e.row);
     good = e.row ? write_all(&e, o->output.path) : text_no_memory(&e.why);
-    if (!good) say_error("%s: %s", shown(o->output.path), e.why.s ? e.why.s : "cannot be written");
+    if (!good)
+        say_error("%s: %s", shown(e.failed ? e.failed : o->output.path), e.why.s ? e.why.s : "cannot be written");
     pending_close(&e.data);
     pending_close(&e.ids);
     pending_close(&e.meta);
     text_free(&e.buffer);
+    text_free(&e.side);
     text_free(&e.why);
     free(e.row);
     store_close(s);

@@ -112,7 +112,8 @@ static int add_file(naming *n, const char *name) {
     n->jpeg = f.jpeg;
     if (good) makers_note_decoders(f.jpeg, name, meta.jpeg, n->path);
     for (size_t i = 0; good && i < f.count && !interrupted(); i++) {
-        const earlier_crop *crop = bsearch(f.ids[i], n->groups.at, n->groups.count, sizeof *crop, by_id);
+        const earlier_crop *crop =
+            n->groups.count ? bsearch(f.ids[i], n->groups.at, n->groups.count, sizeof *crop, by_id) : NULL;
         if (crop) n->seen[crop - n->groups.at] = 1;
         if (!crop || !crop->name) {
             n->nameless++;

@@ -207,15 +207,10 @@ static const output_kind *kind_of(form as) {
 
 /* Begins the file of --output, which has a temporary name until end_file. Returns 0 after saying what is wrong. */
 static int begin_file(matching *m) {
-    text temp = TEXT_INIT, why = TEXT_INIT;
+    text why = TEXT_INIT;
     if (!m->o->output.path) return 1;
-    text_printf(&temp, "%s.part", m->o->output.path);
-    int good = need_text(&temp);
-    if (good && !pending_open(&m->file_out, m->o->output.path, kind_of(m->form), temp.s, 0, &why)) {
-        say_error("%s: %s", shown(m->o->output.path), why.s);
-        good = 0;
-    }
-    text_free(&temp);
+    int good = pending_begin(&m->file_out, m->o->output.path, kind_of(m->form), &why);
+    if (!good) say_error("%s: %s", shown(m->o->output.path), why.s);
     text_free(&why);
     return good;
 }

@@ -61,7 +61,7 @@ static int read_labels(match_html *h) {
     size_t used = 0;
     if (!path) return 1;
     if (!labels_of_table(set, path, NULL)) return 0;
-    qsort(set->at, set->count, sizeof *set->at, by_id);
+    if (set->count) qsort(set->at, set->count, sizeof *set->at, by_id);
     for (size_t i = 1; i < set->count; i++)
         if (by_id(&set->at[i - 1], &set->at[i]) == 0 && strcmp(set->at[i - 1].identity, set->at[i].identity) != 0) {
             say_error("%s: %s is both \"%s\" and \"%s\"", shown(path), shown(set->at[i].id),

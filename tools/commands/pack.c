@@ -1,6 +1,7 @@
 /* reid pack: compiles every GPU kernel of a network for one chip, into one file. Machines that use the file need no
    NVRTC; this one needs no GPU. */
 #include "base/files.h"
+#include "base/memory.h"
 #include "base/results.h"
 #include "base/say.h"
 #include "commands/commands.h"
@@ -8,6 +9,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct packed {
     int programs;
@@ -51,11 +53,33 @@ static const char *chip_of(const options *o, const reid_desc *desc, reid_gpu_inf
     return NULL;
 }
 
-static int check_file(const char *path) {
-    static const output_kind kernels = {.what = "a file of reid pack", .start = "reidcub1"};
-    text why = TEXT_INIT;
-    int good = file_target(path, &kernels, &why);
-    if (!good) say_error("%s: %s", shown(path), why.s);
+static const output_kind KERNELS_FILE = {.what = "a file of reid pack", .start = "reidcub1"};
+
+/* Copies what the library wrote to the file that gets the final name. */
+static int take_kernels(pending *to, const char *from, text *why) {
+    static const size_t most = (size_t)1 << 32;
+    text kernels = TEXT_INIT;
+    int good = file_read(from, most, 1, &kernels, why) && pending_write(to, kernels.s, kernels.len, 0, why) &&
+               pending_sync(to, why) && pending_rename(to, why);
+    if (good) sync_folder_of(to->path);
+    text_free(&kernels);
+    return good;
+}
+
+/* Compiles into a file beside the temporary one, because the library replaces whatever has the name that it is given: a
+   device, or a file whose mode and owner have to stay. Returns 0 after saying what is wrong. */
+static int pack(const reid_desc *desc, const char *chip, pending *to, packed *done) {
+    text beside = TEXT_INIT, why = TEXT_INIT;
+    text_printf(&beside, "%s.kernels", to->temp);
+    int good = need_text(&beside);
+    if (good) {
+        reid_result r = reid_pack_kernels(desc, chip, beside.s, note_program, done);
+        good = r == REID_OK;
+        if (!good) say_error("pack: %s", shown(reason_of(desc->error, r)));
+        else if (!take_kernels(to, beside.s, &why)) good = 0, say_error("%s: %s", shown(to->path), why.s);
+        unlink(beside.s);
+    }
+    text_free(&beside);
     text_free(&why);
     return good;
 }
@@ -66,18 +90,26 @@ int pack_main(options *o) {
     reid_gpu_info gpu;
     reid_error error = REID_INIT;
     packed done = {0, 0};
+    pending file;
+    text why = TEXT_INIT;
     if (o->operand_count || !o->output.path || (!o->models && !o->every.network)) {
         say_error("pack: expected -m WEIGHTS or --net NAME, -o FILE, and no arguments; see \"reid help pack\"");
         return 2;
     }
-    if (!check_file(o->output.path) || !describe(o, &desc, &info, &error)) return 2;
-    const char *chip = chip_of(o, &desc, &gpu);
-    if (!chip) return 2;
-    reid_result r = reid_pack_kernels(&desc, chip, o->output.path, note_program, &done);
-    if (r != REID_OK) {
-        say_error("pack: %s", shown(reason_of(&error, r)));
+    if (!file_target(o->output.path, &KERNELS_FILE, &why)) {
+        say_error("%s: %s", shown(o->output.path), why.s);
+        text_free(&why);
         return 2;
     }
+    if (!describe(o, &desc, &info, &error)) return 2;
+    const char *chip = chip_of(o, &desc, &gpu);
+    if (!chip) return 2;
+    int good = pending_begin(&file, o->output.path, &KERNELS_FILE, &why);
+    if (!good) say_error("%s: %s", shown(o->output.path), why.s);
+    text_free(&why);
+    good = good && pack(&desc, chip, &file, &done);
+    pending_close(&file);
+    if (!good) return 2;
     text out = TEXT_INIT;
     text_printf(&out, "%s: %d programs of %s for %s, %zu bytes of machine code\n", shown(o->output.path), done.programs,
                 desc.network, chip, done.bytes);

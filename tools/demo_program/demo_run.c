@@ -343,17 +343,10 @@ static void print_summary(const demo *d) {
 }
 
 static void write_page(const demo *d, const char *path) {
-    text page = TEXT_INIT, why = TEXT_INIT, temp = TEXT_INIT;
-    pending file;
+    text page = TEXT_INIT, why = TEXT_INIT;
     demo_page(d, &page);
-    text_printf(&temp, "%s.part", path);
-    if (text_failed(&page) || text_failed(&temp)) die("out of memory");
-    if (!pending_open(&file, path, NULL, temp.s, 0, &why) || !pending_write(&file, page.s, page.len, 0, &why) ||
-        !pending_rename(&file, &why))
-        die("%s: %s", shown(path), why.s);
-    pending_close(&file);
+    if (!file_write(path, NULL, &page, &why)) die("%s: %s", shown(path), why.s);
     text_free(&page);
-    text_free(&temp);
     text_free(&why);
 }
 

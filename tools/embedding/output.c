@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/results.h"
 #include "base/say.h"
+#include "base/source.h"
 #include "embedding/npy.h"
 #include "embedding/output_kinds.h"
 
@@ -30,6 +31,7 @@ struct output {
     text ids_path, meta_path;
     output_facts facts;
     text why;                     /* the first error */
+    const char *failed;           /* the file that it is about; NULL: FILE */
     int broken;
 };
 
@@ -65,15 +67,37 @@ static const output_kind *kind_of(output_form as) {
     return as == OUTPUT_NPY ? &NPY_FILE : as == OUTPUT_CSV ? &EMBEDDINGS_CSV : &EMBEDDINGS_JSONL;
 }
 
+/* What every log begins with, see output_meta_key. */
+static const char LOG_START[] = "{\"reid_part\": ";
+
+/* 1 if both files are missing or left by an interrupted run, which may be replaced: the log begins like one, as far as
+   it was written, and rows have a log. Another program gives FILE.part to unfinished downloads. */
+static int is_left_over(const char *part, const char *log, text *why) {
+    char start[sizeof LOG_START - 1];
+    struct stat st;
+    source file;
+    text unused = TEXT_INIT;
+    if (lstat(log, &st) == 0) {
+        int good = S_ISREG(st.st_mode) && source_open(&file, log, &unused);
+        size_t n = good && file.size < sizeof start ? (size_t)file.size : sizeof start;
+        good = good && source_read(&file, 0, start, n, &unused) && memcmp(start, LOG_START, n) == 0;
+        source_close(&file);
+        text_free(&unused);
+        if (good) return 1;
+        text_printf(why, "%s already exists, and is not the log of an interrupted run: rename or remove it", log);
+        return 0;
+    }
+    if (lstat(part, &st) != 0 || (S_ISREG(st.st_mode) && st.st_size == 0)) return 1;
+    text_printf(why, "%s already exists, and is not what an interrupted run left, because %s is missing: rename or "
+                     "remove it", part, log);
+    return 0;
+}
+
 /* The side files are replaced at the end; whether they may be is known before the work. */
-static int sides_are_free(output *out) {
-    text why = TEXT_INIT;
-    const char *path = out->ids_path.s;
-    int good = out->as != OUTPUT_NPY || file_target(path, &IDS_FILE, &why);
-    if (good) good = file_target(path = out->meta_path.s, &META_FILE, &why);
-    if (!good) text_printf(&out->why, "%s %s", shown(path), why.s);
-    text_free(&why);
-    return good;
+static int side_target(output *out, const char *path, const output_kind *kind) {
+    if (file_target(path, kind, &out->why)) return 1;
+    out->failed = path;
+    return 0;
 }
 
 static int open_files(output *out, const char *path) {
@@ -90,7 +114,10 @@ static int open_files(output *out, const char *path) {
         return text_no_memory(&out->why);
     }
     int left_over = !keep && stat(log.s, &st) == 0 && st.st_size > 0;
-    int good = sides_are_free(out) && pending_open(&out->data, path, kind_of(out->as), part.s, keep, &out->why) &&
+    int good = (out->as != OUTPUT_NPY || side_target(out, out->ids_path.s, &IDS_FILE)) &&
+               side_target(out, out->meta_path.s, &META_FILE) && file_target(path, kind_of(out->as), &out->why) &&
+               is_left_over(part.s, log.s, &out->why) &&
+               pending_open(&out->data, path, kind_of(out->as), part.s, keep, &out->why) &&
                pending_open(&out->log, NULL, NULL, log.s, keep, &out->why);
     if (good && keep && fstat(out->log.fd, &st) == 0) out->log_end = (size_t)st.st_size; /* --resume may continue it */
     if (good && left_over) say_warning("%s of an interrupted run is replaced; --resume would have continued it",
@@ -114,7 +141,7 @@ output *output_open(const output_request *o) {
         text_puts(&out->why, "needs a file to continue: give -o FILE");
     }
     if (!out->why.len) return out;
-    say_error("%s: %s", shown(path), out->why.s);
+    say_error("%s: %s", shown(out->failed ? out->failed : path), out->why.s);
     output_discard(out);
     return NULL;
 }
@@ -137,8 +164,8 @@ void output_drop(output *out) {
 void output_discard(output *out) {
     if (out->as == OUTPUT_STDOUT) results_end(0);
     int worth_keeping = out->o.resume && out->log_end > 0;
+    (worth_keeping ? pending_close : pending_remove)(&out->data); /* never without the log that tells whose it is */
     (worth_keeping ? pending_close : pending_remove)(&out->log);
-    (worth_keeping ? pending_close : pending_remove)(&out->data);
     pending_close(&out->ids);
     pending_close(&out->meta);
     free_output(out);
@@ -386,46 +413,19 @@ int output_bytes(output *out, const void *bytes, size_t len) {
 
 /* Writes `content` under a temporary name next to the final one. */
 static int write_side_file(output *out, pending *p, const char *path, const output_kind *kind, const text *content) {
-    text temp = TEXT_INIT;
-    text_printf(&temp, "%s.part", path);
-    int good = !text_failed(&temp) && !text_failed(content);
-    if (!good) no_memory(out);
-    good = good && pending_open(p, path, kind, temp.s, 0, &out->why) &&
-           pending_write(p, content->s, content->len, 0, &out->why) && pending_sync(p, &out->why);
-    text_free(&temp);
+    if (text_failed(content)) return no_memory(out);
+    out->failed = path;
+    int good = pending_begin(p, path, kind, &out->why) && pending_write(p, content->s, content->len, 0, &out->why) &&
+               pending_sync(p, &out->why);
+    if (good) out->failed = NULL;
     return good;
 }
 
-static int remove_meta(output *out) {
-    int result;
-    do result = unlink(out->meta.path);
-    while (result != 0 && errno == EINTR);
-    if (result == 0 || errno == ENOENT) return 1;
-    text_printf(&out->why, "cannot replace %s: %s", out->meta.path, strerror(errno));
-    return 0;
-}
-
-/* Called after a failure: takes back every final name. Rows that --resume can continue are FILE.part again, or stay
-   where the log says. */
-static void undo_renames(output *out) {
-    pending *const order[] = {&out->data, &out->ids, &out->meta};
-    for (int i = 0; i < 3; i++) {
-        if (!order[i]->renamed) continue;
-        if (i > 0 || !out->o.resume) unlink(order[i]->path);
-        else if (rename(order[i]->path, order[i]->temp) == 0) order[i]->renamed = 0;
-    }
-}
-
-/* The old metadata is removed first and the new one renamed last, so that metadata never exists without its files. */
+/* The old metadata is removed first and the new one renamed last, so that metadata never exists without its files.
+   After a failure the old files are back. */
 static int rename_all(output *out) {
     pending *const order[] = {&out->data, &out->ids, &out->meta};
-    int good = remove_meta(out);
-    for (int i = 0; i < 3 && good; i++)
-        if (order[i]->temp && !order[i]->renamed) good = pending_rename(order[i], &out->why);
-    if (!good) {
-        undo_renames(out);
-        return 0;
-    }
+    if (!pending_rename_all(order, 3, &out->failed, &out->why)) return 0;
     sync_folder_of(out->data.path);
     pending_remove(&out->log);
     return 1;
@@ -470,7 +470,7 @@ int output_finish(output *out) {
         return good;
     }
     good = !out->broken && finish_files(out);
-    if (!good) say_error("%s: %s", shown(out->o.path), out->why.s);
+    if (!good) say_error("%s: %s", shown(out->failed ? out->failed : out->o.path), out->why.s);
     (good ? output_drop : output_discard)(out);
     return good;
 }

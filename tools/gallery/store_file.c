@@ -38,8 +38,8 @@ int store_grow(void **block, size_t *cap, size_t wanted, size_t size, char why[S
 
 int store_write_at(int fd, const unsigned char *bytes, size_t size, uint64_t place, char why[STORE_WHY]) {
     while (size) {
-        ssize_t n = pwrite(fd, bytes, size, (off_t)place);
-        if (n < 0 && errno == EINTR) continue;
+        ssize_t n;
+        UNINTERRUPTED(n, pwrite(fd, bytes, size, (off_t)place));
         if (n <= 0) return store_fail_errno(why, "cannot write");
         bytes += n, size -= (size_t)n, place += (uint64_t)n;
     }
@@ -70,8 +70,8 @@ const unsigned char *store_view_at(view *v, uint64_t place, size_t size, char wh
     if (!store_grow((void **)&v->bytes, &v->cap, wanted, 1, why)) return NULL;
     v->at = place;
     while (v->have < wanted) {
-        ssize_t n = pread(v->fd, v->bytes + v->have, wanted - v->have, (off_t)(place + v->have));
-        if (n < 0 && errno == EINTR) continue;
+        ssize_t n;
+        UNINTERRUPTED(n, pread(v->fd, v->bytes + v->have, wanted - v->have, (off_t)(place + v->have)));
         if (n < 0) store_fail_errno(why, "cannot read");
         if (n == 0) store_fail(why, "became shorter while it was read");
         if (n <= 0) return NULL;

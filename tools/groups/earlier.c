@@ -43,7 +43,7 @@ int earlier_read(earlier *e, const char *path) {
     const csv_table table = {COLUMNS, 3, 3, "", take_row, e};
     memset(e, 0, sizeof *e);
     int good = file_read(path, MOST_BYTES, 1, &file, &why) && csv_read(&table, &file, &why);
-    if (good) qsort(e->at, e->count, sizeof *e->at, by_id);
+    if (good && e->count) qsort(e->at, e->count, sizeof *e->at, by_id);
     for (size_t i = 1; i < e->count && good; i++) {
         if (by_id(&e->at[i - 1], &e->at[i]) != 0) continue;
         text_visible(&why, e->at[i].id);

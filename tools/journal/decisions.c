@@ -60,9 +60,8 @@ static int read_from(int fd, uint64_t offset, size_t size, text *out, text *why)
     text_clear(out);
     while (chunk && n > 0 && out->len < size && !text_failed(out)) {
         size_t rest = size - out->len;
-        n = pread(fd, chunk, rest < CHUNK ? rest : CHUNK, (off_t)(offset + out->len));
+        UNINTERRUPTED(n, pread(fd, chunk, rest < CHUNK ? rest : CHUNK, (off_t)(offset + out->len)));
         if (n > 0) text_add(out, chunk, (size_t)n);
-        else if (n < 0 && errno == EINTR && !interrupted()) n = 1;
     }
     int error = errno;
     free(chunk);
@@ -138,16 +137,14 @@ void decisions_close(decisions *d) {
 
 static int synced(int fd) {
     int result;
-    do result = fsync(fd);
-    while (result != 0 && errno == EINTR);
+    UNINTERRUPTED(result, fsync(fd));
     return result == 0;
 }
 
 /* Calls write(2) once; returns 1 if the whole line is in the file. */
 static int written(int fd, const text *line) {
     ssize_t n;
-    do n = write(fd, line->s, line->len);
-    while (n < 0 && errno == EINTR);
+    UNINTERRUPTED(n, write(fd, line->s, line->len));
     if (n >= 0 && (size_t)n != line->len) errno = ENOSPC; /* the reason for a short write to a file */
     return n >= 0 && (size_t)n == line->len;
 }
@@ -155,8 +152,7 @@ static int written(int fd, const text *line) {
 /* Truncates the file to the whole lines that were read. */
 static int cut(const decisions *d) {
     int result;
-    do result = ftruncate(d->fd, (off_t)d->read);
-    while (result != 0 && errno == EINTR);
+    UNINTERRUPTED(result, ftruncate(d->fd, (off_t)d->read));
     return result == 0;
 }
 

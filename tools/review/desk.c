@@ -1,5 +1,6 @@
 #include "review/desk.h"
 
+#include "base/files.h"
 #include "base/source.h"
 #include "review/page.h"
 #include "server/door.h"
@@ -17,8 +18,7 @@ static const char POLICY[] = "default-src 'none'; script-src 'self'; style-src '
 int desk_token(char out[33], text *why) {
     unsigned char bytes[16];
     ssize_t n;
-    do n = getrandom(bytes, sizeof bytes, 0);
-    while (n < 0 && errno == EINTR);
+    UNINTERRUPTED(n, getrandom(bytes, sizeof bytes, 0));
     if (n != (ssize_t)sizeof bytes) return refuse(why, "cannot read random bytes for the token: %s", strerror(errno));
     for (size_t i = 0; i < sizeof bytes; i++) snprintf(out + 2 * i, 3, "%02x", bytes[i]);
     return 1;

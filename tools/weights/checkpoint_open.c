@@ -89,7 +89,7 @@ static int by_group_and_name(const void *a, const void *b) {
 
 int checkpoint_sort(checkpoint *c, text *why) {
     if (!c->tensor_count) return refuse(why, "it contains no tensors");
-    qsort(c->tensors, c->tensor_count, sizeof *c->tensors, by_group_and_name);
+    if (c->tensor_count) qsort(c->tensors, c->tensor_count, sizeof *c->tensors, by_group_and_name);
     for (size_t i = 1; i < c->tensor_count; i++)
         if (by_group_and_name(c->tensors + i - 1, c->tensors + i) == 0)
             return refuse(why, "two tensors are named \"%.200s\"", c->tensors[i].name);

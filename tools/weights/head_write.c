@@ -51,18 +51,12 @@ static int write_file(const head_write_request *r, const checkpoint *old, const 
                       text *why) {
     pending p;
     size_t count;
-    text temp = TEXT_INIT;
     outgoing *list = list_tensors(r, old, added, &count, why);
-    memset(&p, 0, sizeof p);
-    text_printf(&temp, "%s.part", r->to);
-    int good = list != NULL;
-    if (good && text_failed(&temp)) good = text_no_memory(why);
-    int opened = good && pending_open(&p, r->to, &WEIGHTS_FILE, temp.s, 0, why);
-    good = opened && safetensors_write(&p, list, count, r->metadata, size, why) && r->check(r->user, p.temp, why) &&
-           pending_sync(&p, why) && pending_rename(&p, why);
+    int opened = list && pending_begin(&p, r->to, &WEIGHTS_FILE, why);
+    int good = opened && safetensors_write(&p, list, count, r->metadata, size, why) &&
+               r->check(r->user, p.temp, why) && pending_sync(&p, why) && pending_rename(&p, why);
     if (good) sync_folder_of(r->to);
     if (opened) pending_close(&p);
-    text_free(&temp);
     free(list);
     return good;
 }

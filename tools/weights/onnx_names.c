@@ -105,6 +105,7 @@ static tensor *tensor_of(const naming *n, const onnx_node *node, size_t input) {
         name = maker->inputs[0];
     }
     key.name = (char *)name; /* bsearch only compares */
+    if (!n->tensors) return NULL;
     return bsearch(&key, n->c->tensors, n->tensors, sizeof key, by_tensor_name);
 }
 

@@ -221,6 +221,7 @@ static const known_tensor *find_known(const state *st, pickle_ref ref) {
     known_tensor wanted;
     memset(&wanted, 0, sizeof wanted);
     wanted.id = name;
+    if (!st->known_count) return NULL;
     return bsearch(&wanted, st->known, st->known_count, sizeof wanted, by_id);
 }
 

@@ -100,6 +100,13 @@ prints '^8 observations of 3 individuals in first$'
 valid first
 for f in datapackage.json deployments.csv media.csv; do same first/$f package/$f; done
 check "one that was there and eight" [ "$(observations first)" = 9 ]
+for mask in 077 002; do
+    (umask $mask && mkdir made.$mask)
+    umask $mask
+    out_of 0 --camtrap-dp package -o ours.$mask
+    check "umask $mask is heeded" [ "$(stat -c %a ours.$mask)" = "$(stat -c %a made.$mask)" ]
+done
+umask 022
 check "what was there is as it was" grep -q '^"old, ""1""",dep-east,m-east-1,.*,-12.5,' first/observations.csv
 check "an apostrophe stays, which only marks what reid itself has written" "$python" -c 'import csv
 old = next(csv.DictReader(open("first/observations.csv", newline="")))

@@ -169,6 +169,8 @@ says 'ann-1.png - one track - ann-2.png - one track - ann-3.png, but they are se
 absent got.csv
 
 # --- earlier groups ---
+echo id,group,name >none.csv
+for again in --carry --add; do run 0 cluster all.npy --threshold 0.6 $again none.csv -o got.csv -q; done
 sed 's/^\([^,]*\),1,,/\1,17,Robert,/; s/^\([^,]*\),4,,/\1,2,,/; s/^\(cid[^,]*\),2,,/\1,40,"Cid, the ""old"" one",/' \
     groups.csv >before.csv
 run 0 cluster all.gallery more.npy --carry before.csv -o got.csv -q

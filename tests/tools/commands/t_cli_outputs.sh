@@ -140,8 +140,60 @@ mkdir taken.npy y.meta.json
 embed 2 in/ann -o taken.npy
 says 'taken.npy: is a folder'
 embed 2 in/ann -o y.npy
-says 'y.npy: y.meta.json is a folder'
-rmdir taken.npy y.meta.json
+says 'y.meta.json: is a folder'
+mkdir z.ids.txt
+embed 2 in/ann -o z.npy
+says 'z.ids.txt: is a folder'
+rmdir taken.npy y.meta.json z.ids.txt
+
+# A file of the user's that ends in .part stays, whichever command writes beside it; what a killed one left goes.
+for f in groups.csv r.html; do echo mine >$f.part; echo torn >$f.reid.part; done
+run 0 cluster x.npy --threshold 0.9 -o groups.csv
+run 0 review x.npy --threshold 0.9 --decisions d.jsonl --html r.html
+for f in groups.csv r.html; do
+    check "$f.part is left alone" grep -qx mine $f.part
+    absent $f.reid.part
+done
+echo mine >mine.npy.part
+embed 2 in/ann -o mine.npy
+says 'mine.npy: mine.npy.part is there already, and is not what an interrupted run left, because mine.npy.part.log is'
+embed 2 in/ann -o mine.npy --resume
+says 'mine.npy.part is there already'
+check "it is left alone" grep -qx mine mine.npy.part
+rm -f ./*.part
+
+# Of several files all are old when one cannot be renamed, which is named; a device or a pipe is not replaced.
+embed 0 in/ann -o old.npy
+mkdir kept
+cp old.* kept
+for f in old.npy old.ids.txt old.meta.json; do
+    cat >rename.c <<END
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+int rename(const char *from, const char *to) {
+    int (*real)(const char *, const char *) = (int (*)(const char *, const char *))dlsym(RTLD_NEXT, "rename");
+    if (strcmp(to, "$f") == 0 && !strstr(from, ".old")) return errno = EIO, -1;
+    return real(from, to);
+}
+END
+    ${CC:-cc} -shared -fPIC -w rename.c -o rename.so -ldl
+    LD_PRELOAD=$PWD/rename.so "$REID" embed -q -m w.safetensors --size 64x64 in/bob/1.png -o old.npy 2>"$err"
+    check "exit 2 ($f)" [ $? = 2 ]
+    says "^reid: $f: cannot rename the finished file: Input/output error"
+    for old in old.npy old.ids.txt old.meta.json; do same $old kept/$old; done
+    no_leftovers
+done
+mkfifo fifo.pack
+ln -s fifo.pack link.pack
+for f in fifo.pack link.pack; do
+    run 2 pack --net efficientnet_b0 --chip sm_90 -o $f
+    says "^reid: $f: exists and is not a regular file"
+done
+check "they are what they were" [ -p fifo.pack -a -L link.pack ]
+rm -f ./*.pack
 embed 2 in/ann --resume
 says 'needs a file to continue'
 if [ "$(id -u)" != 0 ]; then

@@ -259,8 +259,11 @@ says 'out: already exists and is not empty'
 track 2 film.mp4 film.mp4 --detections film.txt
 says 'film.mp4: already exists and is not a folder'
 mkdir empty
+umask 002
 track 0 empty/ film.mp4 --detections film.txt
 check "an empty folder may be there" [ -f empty/tracks.json ]
+check "the umask decides who may write" [ "$(stat -c %a empty empty/tracks.json | tr '\n' ' ')" = '775 664 ' ]
+umask 022
 
 # --- asked to stop ---
 printf '#!/bin/sh\nsleep 1000\n' >hang

@@ -1,6 +1,6 @@
 /* t_output_faults.c: the files of reid embed: whichever system call fails, or wherever the program is killed, --resume
-   then completes them to the same bytes; without --resume, a failure leaves nothing. Files of other users are never
-   used as temporary files, and a replaced file keeps its mode.
+   then completes them to the same bytes; a failure leaves all of the old files, and without --resume nothing else. Files
+   of other users are never used as temporary files, and a replaced file keeps its mode.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. -Itools tests/tools/embedding/t_output_faults.c tools/embedding/output.c
       tools/embedding/output_kinds.c tools/embedding/output_meta.c tools/base/random.c tools/base/files.c
@@ -142,10 +142,13 @@ static void put_old(const char *name) {
         "{\"format\": \"reid-embeddings\"}";
     const char *old = strcmp(name, "x.npy") == 0 ? npy : lines;
     char meta[64];
-    snprintf(meta, sizeof meta, "%.*s.meta.json", (int)strlen(name) - (strcmp(name, "x.npy") == 0 ? 4 : 0), name);
-    test_write_file(name, old, strlen(old));
-    test_write_file(meta, side, sizeof side - 1);
-    assert_int_equal(chmod(name, 0600) | chmod(meta, 0600), 0);
+    int npy_too = strcmp(name, "x.npy") == 0;
+    snprintf(meta, sizeof meta, "%.*s.meta.json", (int)strlen(name) - (npy_too ? 4 : 0), name);
+    const char *const names[] = {name, meta, "x.ids.txt"}, *const contents[] = {old, side, "old\n"};
+    for (int i = 0; i < 2 + npy_too; i++) {
+        test_write_file(names[i], contents[i], strlen(contents[i]));
+        assert_int_equal(chmod(names[i], 0600), 0);
+    }
 }
 
 /* 1 when the log of the killed run says that all rows exist. */
@@ -162,20 +165,22 @@ static int log_is_complete(const char *name) {
 /* Runs with one fault, then with --resume as often as needed. */
 static void one(const job *first, fault_kind kind, int at, int error, const folder_state *wanted, const char *what) {
     job j = *first, again = {first->name, 1, 0, 0};
+    folder_state before = look();
     int calls, status = fault_run(kind, at, error, embed, &j, &calls);
     folder_state f = look();
+    if (kind == FAULT_ONCE && status == 2 && !same(&f, &before, 1)) fail_msg("%s: the old files are not there", what);
+    forget(&before);
     if (kind == FAULT_ONCE && status == 2 && !j.resume && f.leftovers > 1) fail_msg("%s: left over", what);
     if (kind == FAULT_ONCE && status == 0 && !same(&f, wanted, 1)) fail_msg("%s: other files", what);
     if (error == EINTR && status != 0) fail_msg("%s: was given up", what);
     if (status != 0 && status != 2 && status != -1) fail_msg("%s: status %d", what, status);
     forget(&f);
-    int failed = status == 2; /* a failure has removed the old file, so the next one is new */
     again.complete = status == -1 && log_is_complete(first->name);
     status = fault_run(FAULT_NONE, 0, 0, embed, &again, &calls);
     if (status == 3) fail_msg("%s: --resume computes existing rows again", what);
     if (status != 0) fail_msg("%s: --resume refuses", what);
     f = look();
-    if (!same(&f, wanted, !failed)) fail_msg("%s: other files after --resume", what);
+    if (!same(&f, wanted, 1)) fail_msg("%s: other files after --resume", what);
     if (f.leftovers) fail_msg("%s: left over after --resume", what);
     forget(&f);
 }
@@ -265,7 +270,8 @@ static void test_torn_log(void **state) {
 
 /* A temporary name that is a link to another file: that file stays unchanged. */
 static void test_taken_names(void **state) {
-    static const char *const temporary[] = {"x.npy.part", "x.npy.part.log", "x.ids.txt.part", "x.meta.json.part"};
+    static const char *const temporary[] = {"x.npy.part", "x.npy.part.log", "x.ids.txt.reid.part",
+                                            "x.meta.json.reid.part"};
     int calls;
     (void)state;
     for (int resume = 0; resume < 2; resume++)
@@ -279,7 +285,7 @@ static void test_taken_names(void **state) {
                 int status = fault_run(FAULT_NONE, 0, 0, embed, &j, &calls);
                 assert_int_equal(file_read("precious", 100, 1, &content, &why), 1);
                 assert_string_equal(content.s, "precious");
-                assert_int_equal(status, symbolic || (resume && i < 2) ? 2 : 0);
+                assert_int_equal(status, symbolic || i < 2 ? 2 : 0);
                 text_free(&content);
                 text_free(&why);
             }
@@ -294,6 +300,51 @@ static void test_taken_names(void **state) {
         assert_int_equal(fault_run(FAULT_NONE, 0, 0, embed, &j, &calls), 2);
         assert_int_equal(fault_run(FAULT_NONE, 0, 0, embed, &fresh, &calls), 0);
         assert_true(stat("x.npy", &st) == 0 && st.st_uid == geteuid());
+    }
+}
+
+/* What other programs call FILE.part is not touched. */
+static void test_other_parts(void **state) {
+    static const struct {
+        const char *part, *log;
+        int refused;
+    } cases[] = {
+        {"a download", NULL, 1},
+        {"a download", "what it has done", 1},
+        {NULL, "{\"other\": 1}\n", 1},
+        {"", NULL, 0},
+        {"rows", "", 0},
+        {"rows", "{\"reid_pa", 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int resume = 0; resume < 2; resume++) {
+            job j = {NAMES[0], resume, 0, 0};
+            text content = TEXT_INIT, why = TEXT_INIT;
+            int calls;
+            empty();
+            if (cases[i].part) test_write_file("x.npy.part", cases[i].part, strlen(cases[i].part));
+            if (cases[i].log) test_write_file("x.npy.part.log", cases[i].log, strlen(cases[i].log));
+            if (chmod("x.npy.part", 0600) | chmod("x.npy.part.log", 0600)) {} /* as --resume wants them */
+            assert_int_equal(fault_run(FAULT_NONE, 0, 0, embed, &j, &calls), cases[i].refused ? 2 : 0);
+            if (!cases[i].refused) continue;
+            const char *name = cases[i].part ? "x.npy.part" : "x.npy.part.log";
+            assert_int_equal(file_read(name, 100, 1, &content, &why), 1);
+            assert_string_equal(content.s, cases[i].part ? cases[i].part : cases[i].log);
+            text_free(&content), text_free(&why);
+        }
+}
+
+/* A call that is interrupted without end has failed. */
+static void test_interrupted(void **state) {
+    job j = {NAMES[0], 0, 0, 0};
+    int calls, ignored;
+    (void)state;
+    empty();
+    assert_int_equal(fault_run(FAULT_NONE, 0, 0, embed, &j, &calls), 0);
+    for (int at = 1; at < calls - 6; at++) { /* the last ones remove what is not needed any more */
+        empty();
+        assert_int_equal(fault_run(FAULT_REST, at, EINTR, embed, &j, &ignored), 2);
     }
 }
 
@@ -333,7 +384,8 @@ static void test_modes(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_npy),         cmocka_unit_test(test_lines), cmocka_unit_test(test_torn_log),
-        cmocka_unit_test(test_taken_names), cmocka_unit_test(test_modes),
+        cmocka_unit_test(test_taken_names), cmocka_unit_test(test_other_parts), cmocka_unit_test(test_interrupted),
+        cmocka_unit_test(test_modes),
     };
     test_need(getcwd(home, sizeof home) != NULL, "getcwd");
     test_temp_path(folder, "outputs");

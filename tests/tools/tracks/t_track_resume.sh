@@ -82,7 +82,7 @@ cp quick player
 absent out
 check "there are records" [ -e out.part/film-1.note ]
 cp -R out.part kept
-printf 'torn' >out.part/film-2.note.part
+printf 'torn' >out.part/film-2.note.reid.part
 printf 'torn' >out.part/whole/embeddings.npy.part
 mkdir -p out.part/whole/crops/c && echo x >out.part/whole/crops/c/000000-9.png
 track 0 out --resume
