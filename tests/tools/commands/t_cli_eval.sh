@@ -269,7 +269,7 @@ bad 'not a precision (fp32|fp16|bf16|int8), a device' $one --compare fp32,fp64 m
 bad 'is not a precision' $one --compare fp32,cpu/ market
 bad 'easy.npy already contains embeddings' $one --compare fp32,easy.npy market
 bad 'with files of embeddings, give at most one folder' --compare easy.npy,hard.npy ids ids
-bad 'name at most 8' --compare a.npy,a.npy,a.npy,a.npy,a.npy,a.npy,a.npy,a.npy,a.npy
+bad 'too many entries; give at most 8' --compare a.npy,a.npy,a.npy,a.npy,a.npy,a.npy,a.npy,a.npy,a.npy
 bad 'no model: give its weights' --compare fp32,fp16 market
 
 # --- a large set: fast enough, and it can be stopped ------------------------------------------------------------------

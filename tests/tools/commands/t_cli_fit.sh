@@ -242,7 +242,7 @@ refused 'is both input and output' -m f.safetensors crops -o ./f.safetensors
 refused 'nowhere/f.safetensors: cannot write to nowhere/' -m w.safetensors crops -o nowhere/f.safetensors
 mkdir folder.safetensors
 refused 'folder.safetensors: ' -m w.safetensors crops -o folder.safetensors
-refused 'holds embeddings of unit length, but a head needs raw features' plain.npy --report
+refused 'contains embeddings of unit length, but a head needs raw features' plain.npy --report
 refused 'raw.npy was made by' -m r50.safetensors raw.npy -o no.safetensors
 refused 'raw.npy was made by' -m w.safetensors raw.npy -o no.safetensors
 refused '--shrinkage takes X, not' raw.npy --report --shrinkage 1.5

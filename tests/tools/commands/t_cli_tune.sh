@@ -105,7 +105,7 @@ fi
 tune 0 --seconds 0.3 --goal latency crops --json
 prints '"chosen": {"decoders": 1, "threads": [0-9]*, "batch": 1,'
 tune 0 --seconds 0.3 --goal low-memory --threads 1 crops -o small.profile
-prints '^For low-memory .* % of the fastest.s pace'
+prints '^For low-memory .* % of the pace of the fastest'
 # Where memory may end, the largest batch is found first.
 whole=$("$REID" inspect w.safetensors --size 256x256 --device cpu --json --threads 1 --batch 1 |
     sed -n 's/.*"total_bytes": \([0-9]*\).*/\1/p')
