@@ -164,7 +164,7 @@ sed '1s/$/,id/; 2,$s/.*/&,n/' boxes.csv | awk -F, -v OFS=, 'NR > 1 { $6 = "crop"
 awk '{ print "crop" NR + 1, "ann" }' list >same
 "$EVAL_FILES" same.npy 32 5 0.1 <same >/dev/null
 run 0 cluster same.npy --threshold 0.5 -o together.csv
-prints '^8 crops in 1 groups'
+prints '^8 crops in 1 group '
 run 0 cluster same.npy --threshold 0.5 --same-frame --boxes named.csv -o apart.csv
 for pair in 2,3 4,5 6,7 8,9; do
     check "crops $pair are of one image" [ "$(grep "^crop[$pair]," apart.csv | cut -d, -f2 | sort -u | wc -l)" = 2 ]
@@ -202,7 +202,7 @@ bad "west/2.png#0: no filePath or fileName of the package's media ends like its 
     's|west/2.png|west/3.png|' media.csv
 bad 'west/1.png#0: its medium would be m-east-1, but that belongs to east/1.png#[01]$' \
     's|archive/east/1.png|1.png|; s|archive/west/1.png|lost.png|' media.csv
-bad 'may be medium m-east-1 or m-west-1; use ids with more of the path' \
+bad 'may be medium m-east-1 or m-west-1; use ids that contain more of the path' \
     's|archive/.*/1.png|1.png|' media.csv
 bad 'is not a column of observations, or is given twice' '1s/count/number/' observations.csv
 rm -f bad/observations.csv

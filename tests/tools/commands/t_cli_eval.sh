@@ -40,8 +40,8 @@ grep -A9 '"ranking"' by_folder >wanted
 grep -A9 '"ranking"' "$out" >got
 same got wanted
 run 0 eval $one market
-for line in '^2 queries, 5 in the gallery (1 of them distractors), ' '^rank-1 ' '^mAP, trapezoid ' '^mINP ' \
-    '^TPR@FPR 0.0001 ' '^EER ' '^open-set AUC ' '^BAKS ' '^BAUS ' '^ARI ' '^1 junk images'; do
+for line in '^2 queries, 5 in the gallery (1 distractor), ' '^rank-1 ' '^mAP, trapezoid ' '^mINP ' \
+    '^TPR@FPR 0.0001 ' '^EER ' '^open-set AUC ' '^BAKS ' '^BAUS ' '^ARI ' '^1 junk image (identity -1) left out'; do
     prints "$line"
 done
 for f in query/0001_c1_f0000001.jpg query/0002_c2_f0000002.jpg bounding_box_test/0001_c8_f0000003.jpg \

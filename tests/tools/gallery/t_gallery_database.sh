@@ -201,7 +201,7 @@ sql postgres 'CREATE DATABASE latin_path'
 url=$(pg_url latin_path)
 g 0 create "$url" -m w.safetensors --size 64x64
 g 1 add "$url" -m w.safetensors --size 64x64 "$(printf 'l\351.png')" ok.png
-says 'l\\xe9.png: its id is not UTF-8, as all texts of a database are$'
+says 'l\\xe9.png: its id is not UTF-8, which databases need$'
 prints '^added 1$'
 printf 'path,identity,camera,id\nok.png,x\351,,1\nok.png,x,c\351,2\n' > bad.csv
 g 2 add "$url" -m w.safetensors --size 64x64 --list bad.csv

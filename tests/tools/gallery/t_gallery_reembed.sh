@@ -44,7 +44,7 @@ now=$(fingerprint $one) next=$(fingerprint $two)
 gallery g
 for i in 1 2 3 4 5 6; do template g "x$((i % 2))" a/$i.png; done
 re 0 g $one
-prints '^embedded 6, failed 0; of 6 templates, 6 have a row of these models, 0 do not$'
+prints '^embedded 6, failed 0; templates with a row of these models: 6 of 6$'
 re 0 g $two --batch 2 --json
 prints '^{"embedded": 6, "failed": 0, "templates": 6, "rows": 6, "missing": 0}$'
 "$REID" embed -q $two a -o next.npy
@@ -67,7 +67,7 @@ check "nothing to warn of" [ "$(grep -c decoded "$err")" = 0 ]
 check "of nothing to do" [ -z "$(by j "$next")" ]
 sql j "UPDATE reid.model SET jpeg = '{another one}' WHERE fingerprint = '$next'"
 re 0 j $two --jpeg stb
-says ': its JPEG images were decoded by another one, those of now by stb_image (--jpeg)'
+says ': its JPEG images were decoded by another one, those of this command by stb_image (--jpeg)'
 re 0 j --status --json
 prints '"role": "now", .*"jpeg": null, '
 prints '"role": "other", .*"jpeg": "another one", '
@@ -173,7 +173,7 @@ template f x a/3.png
 template f x a/4.png
 sql f "UPDATE reid.template SET source_size = 7, source_hash = 8 WHERE id = 'a/3.png'"
 re 1 f $two
-prints '^embedded 2, failed 4; of 6 templates, 2 have a row of these models, 4 do not$'
+prints '^embedded 2, failed 4; templates with a row of these models: 2 of 6$'
 says 'a/9.png: a/9.png: cannot open: No such file'
 says 'none: the gallery has no path for its image'
 says 'a/2.png#0: is a box of an image, but the gallery has no box for it'

@@ -115,7 +115,7 @@ same without.npy stb.npy
 check 'the decoder is recorded' grep -q '"jpeg": "libjpeg-turbo"' auto.meta.json
 check 'the rows differ' sh -c '! cmp -s auto.npy stb.npy'
 run 0 match -m b0.safetensors --size 32x32 --gallery stb.npy small/0001.jpg
-says 'stb.npy: its JPEG images were decoded by stb_image, those of now by libjpeg-turbo (--jpeg)'
+says 'stb.npy: its JPEG images were decoded by stb_image, those of this command by libjpeg-turbo (--jpeg)'
 run 0 match -m b0.safetensors --size 32x32 --gallery stb.npy --jpeg stb small/0001.jpg
 check 'one decoder: no warning' sh -c "! grep decoded '$err'"
 sed -i '/"jpeg"/d' stb.meta.json
