@@ -57,7 +57,7 @@ hidden cluster
 sql postgres 'CREATE DATABASE bare'
 sql postgres "CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0"
 g 2 list "$(pg_url bare)"
-says 'bare.*: holds no gallery; "reid gallery create" makes one$'
+says 'bare.*: contains no gallery; create one with "reid gallery create"$'
 g 2 create "$(pg_url latin)" --like few.npy
 says 'is encoded in LATIN1; a gallery needs a database in UTF8$'
 mkdir -p old/extension empty/extension
@@ -83,7 +83,7 @@ sql versions 'UPDATE reid.schema_version SET version = 0'
 for part in 'list' 'verify' 'add few.npy' 'remove x' 'compact' 'create --like few.npy'; do
     # shellcheck disable=SC2086 # several words
     g 2 ${part%% *} "$url" ${part#"${part%% *}"}
-    says 'has tables of version 0, and 1 is needed: run what "reid gallery sql 0" prints$'
+    says 'has tables of version 0, but version 1 is needed: run the output of "reid gallery sql 0"$'
 done
 sql versions 'UPDATE reid.schema_version SET version = 7'
 g 2 add "$url" few.npy
@@ -95,7 +95,7 @@ sql postgres 'CREATE DATABASE by_hand'
     "$pg_programs/psql" -X -q -v ON_ERROR_STOP=1 -h "$pg_host" -U postgres -d by_hand > "$out" 2> "$err"
 check "psql runs reid gallery sql" [ $? = 0 ]
 g 2 list "$(pg_url by_hand)"
-says 'holds no gallery'
+says 'contains no gallery'
 g 0 create "$(pg_url by_hand)" --like few.npy --threshold 0.25
 g 0 verify "$(pg_url by_hand)"
 prints '^stored as fp32, threshold 0.25$'

@@ -59,7 +59,7 @@ run 2 review --import 'postgresql://me:hunter2@localhost:1/x' --decisions back.j
 check "no password" sh -c "! grep hunter '$err'"
 sql postgres 'CREATE DATABASE bare'
 run 2 review crops.npy --threshold 0.6 --decisions "$(pg_url bare)"
-says 'holds no gallery; "reid gallery create" makes one'
+says 'contains no gallery; create one with "reid gallery create"'
 sql postgres 'CREATE ROLE ann LOGIN IN ROLE reid_reader; CREATE ROLE bob LOGIN IN ROLE reid_writer'
 as() { pg_url deer | sed "s/postgres@/$1@/"; }
 run 0 cluster crops.npy --threshold 0.6 --decisions "$(as ann)" -o ann.csv -q
