@@ -70,7 +70,7 @@ prints '^pairs of one identity from one camera are left out'
 calibrate 0 market.npy --fmr 0.2 --leave-out picture
 prints '^27 pairs of one identity, 81 of two, '
 
-# --- scores that tell nobody apart: said when the calibration is made, and whenever it is used ---
+# --- scores that tell nobody apart: a warning when the calibration is made, and whenever it is used ---
 calibrate 0 fair.npy --fmr 0.05
 check "nothing is doubted" [ "$(grep -c 'hardly tell' "$err")" = 0 ]
 for seed in 1 2 3 4 5 6 7 8; do # until by chance pairs of one identity score higher

@@ -10,7 +10,7 @@ evaluate() { status=$1; shift; run "$status" eval --json "$@"; }
 few() { seed=$((seed + 1)); mkdir -p "$(dirname "$1")"; picture "$1" 24 32 $seed; }
 seed=0
 
-# --- layouts, from pictures -------------------------------------------------------------------------------------------
+# --- layouts, from images ---------------------------------------------------------------------------------------------
 m=market/query g=market/bounding_box_test
 for f in $m/0001_c1s1_000001_00.jpg $m/0002_c2s1_000002_00.jpg $g/0001_c2s1_000003_00.jpg $g/0001_c1s1_000004_00.jpg \
     $g/0002_c1s1_000005_00.jpg $g/0000_c3s2_000006_00.jpg $g/-1_c3s2_000007_00.jpg \
@@ -290,7 +290,7 @@ check "a signal ends it (was $status)" [ $status = 143 ]
 check "soon" [ $(($(date +%s) - start)) -le 3 ]
 silent
 
-# --- strangers: two images of one folder are no pair, no queries, and wrong answers to others ---
+# --- strangers: images of their folder are neither pairs nor queries, and wrong matches for other queries ---
 for i in 1 2; do few who/ann/$i.png && few who/bob/$i.png && few who/unknown/$i.png; done
 evaluate 0 $one who
 says '"unknown" counts as one individual'

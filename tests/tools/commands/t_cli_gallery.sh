@@ -380,7 +380,7 @@ lines "$out" 2
 
 check "nothing left over" [ -z "$(find . -name '*.part*' -o -name '*.new-*')" ]
 
-# --- by which decoders the JPEG files behind it were decoded ---
+# --- the decoders of the JPEG files behind the templates ---
 quiet() { check "no warning of decoders" [ "$(grep -c decoded "$err")" = 0 ]; }
 decoded() { # decoded GALLERY NAMES: as verify tells, for people and for programs; "": unknown
     g 0 verify "$1"

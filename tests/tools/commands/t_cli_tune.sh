@@ -9,9 +9,9 @@ for who in a b; do cp crops/1.png pairs/$who/1.png && cp crops/2.png pairs/$who/
 mine="-m w.safetensors --size 32x32 --device cpu"
 
 # --- profiles ---
-# threads and batch as the model has them; decoders and device where they show. Words are meant to be split.
+# The settings that a profile results in. Words are meant to be split.
 # shellcheck disable=SC2086
-settings() { # settings WANTED ARGUMENT...: "decoders threads" as --stats tells them
+settings() { # settings WANTED ARGUMENT...: "decoders threads", as in --stats
     wanted=$1
     shift
     "$REID" embed $mine crops -o s.npy --stats --json -q "$@" >"$out" 2>"$err"

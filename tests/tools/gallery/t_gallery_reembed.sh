@@ -14,26 +14,26 @@ re() { status=$1 base=$2; shift 2; run "$status" gallery reembed "$(pg_url "$bas
 
 # statements DATABASE: those on stdin
 statements() { "$pg_programs/psql" -X -q -v ON_ERROR_STOP=1 -h "$pg_host" -U postgres -d "$1" > "$work/none"; }
-fingerprint() { # fingerprint OPTION...: of these models
+fingerprint() { # fingerprint OPTION...: prints that of these models
     "$REID" embed -q "$@" a/1.png -o one.npy
     grep -o '"fingerprint": "[0-9a-f]*"' one.meta.json | cut -d '"' -f 4
 }
-gallery() { # gallery DATABASE [--fp16]: made for w.safetensors, without templates
+gallery() { # gallery DATABASE [--fp16]: makes one for w.safetensors, without templates
     sql postgres "CREATE DATABASE $1"
     run 0 gallery create "$(pg_url "$1")" $one ${2:+"$2"}
 }
-# template DATABASE IDENTITY SOURCE [ID]: without a row
+# template DATABASE IDENTITY SOURCE [ID]: adds one without a row
 template() {
     echo "INSERT INTO reid.identity (name) VALUES ('$2') ON CONFLICT DO NOTHING;
           INSERT INTO reid.template (id, identity_id, source) SELECT '${4:-$3}', identity_id, '$3' FROM reid.identity
           WHERE name = '$2';" | statements "$1"
 }
-# rows DATABASE FINGERPRINT: all bytes, in the order of templates
+# rows DATABASE FINGERPRINT: prints their bytes, in the order of templates
 rows() {
     sql "$1" "SELECT encode(row, 'hex') FROM reid.embedding_$2 ORDER BY template_id" | tr -d '\n'
 }
 npy() { od -An -v -tx1 -j 128 "$1" | tr -d ' \n'; } # of float32 in a .npy file
-equal() { [ "${1#* }" -gt 0 ] && [ "$1" = "$2" ]; } # two answers of cksum, about something
+equal() { [ "${1#* }" -gt 0 ] && [ "$1" = "$2" ]; } # compares two outputs of cksum, which must not be about nothing
 count() { sql "$1" "SELECT count(*) FROM reid.embedding_$2"; }
 
 mkdir a
