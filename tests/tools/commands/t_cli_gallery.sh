@@ -486,7 +486,7 @@ decoded turbo.gallery libjpeg-turbo
 run 0 match $stb --gallery turbo.gallery near.png
 says 'turbo.gallery: its JPEG images were decoded by libjpeg-turbo, those of this command by stb_image (--jpeg)'
 "$REID" doctor $stb --device cpu --gallery "$(place turbo.gallery)" --threshold 0.9 >"$out" 2>"$err"
-check "doctor tells it" grep -q 'its JPEG images were decoded by libjpeg-turbo, those of this command by stb_image' "$out"
+check "doctor reports it" grep -q 'decoded by libjpeg-turbo, those of this command by stb_image' "$out"
 for bad in '"a,b"' '""x' '" a"' '"a\u0000b"' '"a\nb"' '"a, b, c, d, e"' '7'; do
     by_turbo bad.npy near.png
     sed "s/\"libjpeg-turbo\"/$(printf %s "$bad" | sed 's/\\/&&/g')/" bad.meta.json >meta && mv meta bad.meta.json

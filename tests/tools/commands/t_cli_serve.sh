@@ -127,7 +127,7 @@ ask 400 'picture: is empty' -d '' $url/embed
 head -c 300 a.png >cut.png
 ask 400 'picture: ' --data-binary @cut.png $url/embed
 picture bomb.png 400 400 1
-ask 400 'picture: 400 x 400 pixels are over the limit of 100000' --data-binary @bomb.png $url/embed
+ask 400 'picture: 400 x 400 pixels exceed the limit of 100000' --data-binary @bomb.png $url/embed
 ask 400 'request: line 1: ' -d '{' $url/v2/models/b0/infer
 ask 400 'inputs: is missing' -d '{}' $url/v2/models/b0/infer
 ask 400 'inputs\[0].shape: a side must have 1 to' \

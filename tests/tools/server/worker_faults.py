@@ -154,7 +154,7 @@ def header_errors():
         ({"ask": "embed", "id": 1}, b"", 400, 1, "picture: is empty"),
         ({"ask": "embed", "id": 1}, b"nonsense", 400, 1, "picture: not an image"),
         ({"ask": "embed", "id": 1}, picture[:300], 400, 1, "picture: "),
-        ({"ask": "embed", "id": 1}, open("bomb.png", "rb").read(), 400, 1, "pixels are over the limit of 100000"),
+        ({"ask": "embed", "id": 1}, open("bomb.png", "rb").read(), 400, 1, "pixels exceed the limit of 100000"),
         ({"ask": "embed", "id": 1, "boxes": 3}, picture, 400, 1, "an array"),
         ({"ask": "embed", "id": 1, "boxes": [[1, 2, 3]]}, picture, 400, 1, r"boxes\[0]: expected x, y, width and"),
         ({"ask": "embed", "id": 1, "boxes": [[1, 2, 3, 4], [1, 2, 3, 4, 5]]}, picture, 400, 1, r"boxes\[1]: expected"),
