@@ -177,16 +177,16 @@ g 0 push first.gallery "$url"
 sql differs "UPDATE reid.template SET camera = 'east' WHERE id = 'crops/000003.jpg';
     UPDATE reid.identity SET name = 'doe' WHERE name = 'deer-7'"
 g 1 push second.gallery "$url" --strict
-says 'crops/000001.jpg: is already in the database, with another identity'
+says 'crops/000001.jpg: is already in the database, with a different identity'
 check "nothing is stored with --strict" [ "$(count differs)" = 20 ]
 g 1 push second.gallery "$url" --json
-says 'crops/000001.jpg: is already in the database, with another identity'
-says 'crops/000003.jpg: is already in the database, with another camera'
+says 'crops/000001.jpg: is already in the database, with a different identity'
+says 'crops/000003.jpg: is already in the database, with a different camera'
 prints '^{"pushed": [0-9]*, "equal": [0-9]*, "refused": 2, '
 check "the others are stored" [ "$(count differs)" = 30 ]
 made other.gallery 20 16 8
 g 1 push other.gallery "$url" --json
-says 'crops/000000.jpg: is already in the database, with another embedding'
+says 'crops/000000.jpg: is already in the database, with a different embedding'
 prints '"pushed": 0, "equal": 0, "refused": 20'
 
 # Texts that a database cannot store; other models, precisions and thresholds.

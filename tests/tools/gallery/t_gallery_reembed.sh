@@ -52,7 +52,7 @@ prints '^{"embedded": 6, "failed": 0, "templates": 6, "rows": 6, "missing": 0}$'
 check "bits of reid embed" equal "$(rows g "$next" | cksum)" "$(npy next.npy | cksum)"
 check "bits of reid embed, of the gallery's own model" equal "$(rows g "$now" | cksum)" "$(npy now.npy | cksum)"
 re 0 g $two
-prints '^embedded 0, failed 0; of 6 '
+prints '^embedded 0, failed 0; templates with a row of these models: 6 of 6$'
 check "no worker is left" [ "$(sql g 'SELECT count(*) FROM reid.worker')" = 0 ]
 # Each model gets the JPEG decoders of the workers that embedded with it, not of workers without work.
 by() { sql "$1" "SELECT array_to_string(jpeg, '+') FROM reid.model WHERE fingerprint = '$2'"; }
@@ -191,7 +191,7 @@ re 2 f $two --root nowhere
 says 'nowhere: No such file or directory'
 template f x /a/5.png
 re 1 f $two --root elsewhere
-prints '^embedded 1, failed 3; of 7'
+prints '^embedded 1, failed 3; templates with a row of these models: 4 of 7$'
 mv elsewhere/a a
 re 0 f --switch --partial
 re 0 f --status
@@ -213,7 +213,7 @@ g 0 list --json
 prints '"source": "who/ann/2.png#xywh=3,4,30,40"'
 prints '"source": "who/bob/3.png#xywh=fraction:0.1[0-9]*,0.2[0-9]*,0.6[0-9]*,0.3[0-9]*"'
 re 0 w $two
-prints '^embedded 6, failed 0; of 6 '
+prints '^embedded 6, failed 0; templates with a row of these models: 6 of 6$'
 g 0 search $one --threshold 0.5 a/1.png
 re 0 w --switch
 g 2 search $one --threshold 0.5 a/1.png
