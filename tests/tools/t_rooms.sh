@@ -1,8 +1,8 @@
 #!/bin/sh
-# t_rooms.sh: tools/ is a row of rooms (tools/README.md). Checks of files and objects: includes and calls go upward
-# only, no two files need each other, every exported symbol is declared in the header of the same name and used by
-# another file, and below the commands no code ends the process or reads the command's options. Each check is tested by
-# breaking its rule in a copy.
+# t_rooms.sh: the rules for the rooms of tools/ (tools/README.md), checked in files and objects: includes and calls go
+# upward only, no two files need each other, every exported symbol is declared in the header of the same name and used
+# by another file, and below the commands no code ends the process or reads the command's options. Each check is tested
+# by breaking its rule in a copy.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/check.sh
@@ -71,7 +71,7 @@ ends_or_reads() {
         line ~ /[^A-Za-z0-9_](options|model_options) +[*A-Za-z_]/ && room != "cli" { told("reads the options") }'
 }
 
-# --- what the objects say: a declaration that is written again, or a pointer, needs no include -----------------------
+# --- what the objects show: with a repeated declaration or a pointer, code can be used without an include -------------
 
 # "D SYMBOL FILE" for what the file's object defines for others, "U SYMBOL FILE" for what it uses; they are in $objects.
 symbols() {
@@ -151,7 +151,7 @@ broken 'gallery/gallery.c: reads the options' "echo 'int f(const options *o);' >
 broken 'report/eval_report.h: reads the options' "echo 'int f(options o);' >> report/eval_report.h"
 # The walk through the command (tools/README.md) names functions, the files that define them, and by indentation who
 # calls whom.
-walk() { # walk FILE: lines that are not so
+walk() { # walk FILE: prints what is wrong
     sed -n '/^## A walk/,/^## /p' "$1" |
         sed -n 's|^\( *\)\([a-z_]*\)  *\([a-z_/]*\.c\)\( .*\)*$|\1- \2 \3|p' > "$work/walk"
     awk '{ depth = index($0, "-"); file[depth] = $3; print $2, $3, (depth > 1 ? file[depth - 2] : "") }' "$work/walk" |

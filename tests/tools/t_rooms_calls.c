@@ -356,8 +356,8 @@ static int write_head(text *answer) {
     return good;
 }
 
-/* A film of 8 frames, which a script in the place of ffmpeg plays, with two boxes in each of them. Of its pixels it
-   sends what it would be asked for: a window that has room for both, where they are the furthest apart. */
+/* A film of 8 frames with two boxes in each, played by a script in place of ffmpeg. Like ffmpeg, the script sends only
+   a window of each frame, with room for both boxes even where they are furthest apart. */
 static void make_film(void) {
     enum { WIDTH = 40, HEIGHT = 30, FRAMES = 8, WINDOW = 35 * 25 };
     static const char *const names[] = {"widths", "heights", "pixels", "boxes.csv", "play", "numbers", "crops/film"};
@@ -446,7 +446,7 @@ static int count(text *answer) {
     return good;
 }
 
-/* Every image is cut from itself, with a box in pixels, whose size has to be looked up. */
+/* Every crop is a whole image, as a box in pixels, so the image's size has to be looked up. */
 static int export_groups(text *answer) {
     static const char *const files[] = {"datapackage.json", "deployments.csv", "media.csv", "observations.csv"};
     char path[2 * PATH];
@@ -483,7 +483,7 @@ static int tells_of_memory(const char *said) {
     return strstr(said, "memory") != NULL; /* "out of memory", and errno's "Cannot allocate memory" */
 }
 
-/* One call in which call number `at` is refused. Returns 0 when the call did not come that far. */
+/* One call in which call number `at` is refused. Returns 0 when the call made fewer. */
 static int refuse_one(int (*request)(text *answer), const text *wanted, long at, int rest) {
     char said[4096];
     text answer = TEXT_INIT;

@@ -263,8 +263,8 @@ const option OPTIONS[] = {
     {0, "report", "FILE.html", BENCH, OF_COMMAND, SET(text), SHARED(bench.page), 0, 0,
      "also draw the operations' times and their distance from the ceilings as a page for the browser"},
     {0, "tune", NULL, BENCH, OF_COMMAND, SET(flag), SHARED(bench.tune), 0, 0,
-     "instead measure every tile of Hopper's convolutions, and store the times in the cache, which later starts on "
-     "this chip use"},
+     "instead measure every tile of Hopper's convolutions, and store the times in the cache for later starts on this "
+     "chip"},
     {0, "start", "N", BENCH, OF_COMMAND, SET(int), SHARED(bench.starts), 1, 1000,
      "first create the network N times, and report the milliseconds up to the first embedding"},
     {0, "peak-gflops", "X", BENCH, OF_COMMAND, SET(real), SHARED(bench.peak_gflops), 0, 1000000000,
@@ -311,7 +311,7 @@ const option OPTIONS[] = {
      "of all pairs at the threshold), which ignores decisions, frames and tracks"},
     {0, "suggest", "T", GROUPS_CROPS, OF_COMMAND, SET(score), SHARED(cluster.suggest), -1, 0,
      "suggest pairs of groups with a mean score from T to the threshold for review. Default: the score at which the "
-     "calibration gives 10 %, else 0.1 below the threshold"},
+     "calibration gives a probability of 10 %, else 0.1 below the threshold"},
     {0, "same-frame", NULL, GROUPS_CROPS, OF_COMMAND, SET(flag), SHARED(cluster.same_frame), 0, 0,
      "crops of one image (by --boxes, else PATH#0, PATH#1, ...) show different individuals; known for a folder of reid "
      "track"},
@@ -322,7 +322,7 @@ const option OPTIONS[] = {
      "that stores decisions. Default: decisions.jsonl in a folder of reid track"},
     {0, "carry", "FILE.csv", GROUPS_CROPS, OF_COMMAND, SET(text), SHARED(cluster.carry), 0, 0,
      "an earlier output: groups keep the numbers and names of the earlier groups with which they share most crops, "
-     "except names that were since withdrawn or given to another group"},
+     "except names that have since been withdrawn or given to another group"},
     {0, "add", "FILE.csv", CLUSTER, OF_COMMAND, SET(text), SHARED(cluster.add), 0, 0,
      "an earlier output whose groups stay unchanged: new crops join one, are suggested for one, or form new groups"},
     {0, "labels", "FILE.csv", MATCH, OF_COMMAND, SET(text), SHARED(input.labels), 0, 0,
@@ -375,7 +375,7 @@ const option OPTIONS[] = {
      "a detector's boxes: MOT text, the JSON of MegaDetector (either tool), COCO, or CSV (frame,x,y,w,h and optionally "
      "score, category, video; for photos path,x,y,width,height). Photos are found by the ends of their paths"},
     {0, "first-frame", "0|1", TRACK, OF_COMMAND, SET(choice), SHARED(track.first_frame), 0, 0,
-     "number of the first frame in --detections and --cuts. Default: 0, in MOT text 1"},
+     "number of the first frame in --detections and --cuts. Default: 1 for MOT text, else 0"},
     {0, "min-conf", "P", TRACK, OF_COMMAND, SET(real), SHARED(input.min_conf), 0, 1,
      "leave out boxes below this confidence. Default: none are left out; MegaDetector writes boxes from 0.005 on"},
     {0, "category", "NAME", TRACK, OF_COMMAND, SET(text), SHARED(input.category), 0, 0,

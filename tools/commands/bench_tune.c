@@ -39,7 +39,7 @@ static int failed(tuner *t, reid_result r) {
     return r != REID_OK;
 }
 
-/* Adds a time; several numbers may mean the same tile of an operation, of which the least time counts. Returns 0 after
+/* Adds a time. If several tile numbers give an operation the same tile, their least time counts. Returns 0 after
    reporting that memory ran out. */
 static int add(tuner *t, const char *name, int batch, const char *tile, int of_model, double us) {
     for (size_t i = 0; i < t->count; i++) {
@@ -118,7 +118,7 @@ static int write_times(const tuner *t, const char *path) {
     return good;
 }
 
-/* The fastest tile of the operation whose first entry, the cost model's choice, is number i. */
+/* The fastest tile of an operation. i: the operation's first entry, which is the cost model's choice. */
 static const timed *fastest(const tuner *t, size_t i) {
     const timed *best = &t->list[i];
     for (size_t k = i; k < t->count; k++) {
@@ -148,7 +148,7 @@ static int report(const tuner *t, const char *path) {
 
 static int tune(tuner *t) {
     reid_desc desc = model_desc(t->o, &t->o->model[0], &t->error);
-    int sizes = desc.batch && desc.batch < 8 ? 1 : 2; /* small batches, or large ones, too */
+    int sizes = desc.batch && desc.batch < 8 ? 1 : 2; /* 1: small batches alone; 2: large ones, too */
     text path = TEXT_INIT;
     if (failed(t, reid_query_gpu(&desc, &t->gpu))) return 0;
     if (strcmp(t->gpu.arch, "sm_90") != 0) {

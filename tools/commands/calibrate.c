@@ -1,4 +1,4 @@
-/* reid calibrate: the meaning of scores, and the threshold from which on two images show the same individual. */
+/* reid calibrate: the meaning of scores, and the threshold above which two images count as the same individual. */
 #include "base/files.h"
 #include "base/memory.h"
 #include "base/results.h"
@@ -88,16 +88,20 @@ static int enough_pairs(const calibrating *k) {
     const labelled_pairs *p = &k->pairs;
     double expected = (double)p->impostor * k->o->calibrate.fmr;
     if (!p->genuine)
-        say_error("no pair of one identity%s: each needs two images", p->by_camera ? " from two cameras" : "");
-    else if (!p->impostor) say_error("no pair of two identities");
+        say_error("no pairs of one identity%s: give at least two images of each",
+                  p->by_camera ? " from two cameras" : "");
+    else if (!p->impostor) say_error("no pairs of two identities: give images of at least two");
     else if (expected < 1)
-        say_error("%llu pairs of two identities cannot show a false-match rate of %g: at least %.0f are needed",
-                  (unsigned long long)p->impostor, k->o->calibrate.fmr, ceil(1 / k->o->calibrate.fmr));
+        say_error("%llu pair%s of two identities cannot show a false-match rate of %g: at least %.0f are needed",
+                  (unsigned long long)p->impostor, plural(p->impostor), k->o->calibrate.fmr,
+                  ceil(1 / k->o->calibrate.fmr));
     else {
         if (expected < 30)
             say_warning("the threshold depends on only %.0f of %llu pairs of two identities; 30 would make it stable: "
                         "use more images or a larger --fmr", expected, (unsigned long long)p->impostor);
-        if (p->genuine < 30) say_warning("only %llu pairs of one identity", (unsigned long long)p->genuine);
+        if (p->genuine < 30)
+            say_warning("only %llu pair%s of one identity: use more images, for at least 30",
+                        (unsigned long long)p->genuine, plural(p->genuine));
         return 1;
     }
     return 0;
@@ -158,19 +162,19 @@ static void add_facts(text *t, const score_facts *f, double fmr) {
 static void add_reason(text *t, const calibrating *k) {
     const score_facts *f = &k->c.score;
     const double ten = 1 - pow(1 - f->points.fmr, 10), thousand = 1 - pow(1 - f->points.fmr, 1000);
-    text_puts(t, "A threshold does not carry over from another model: each one puts strangers elsewhere. Here a\n");
-    text_printf(t, "pair of two individuals scores %.3f on average, and %.2f would accept %.2f %% of such pairs and\n",
+    text_puts(t, "A threshold does not carry over from another model, because each scores strangers differently.\n");
+    text_printf(t, "Here two individuals score %.3f on average, and %.2f would accept %.2f %% of such pairs and\n",
                 f->impostor.mean, FOREIGN, 100 * k->foreign_fmr);
     text_printf(t, "%.2f %% of the pairs of one individual, where %.4f accepts %.3g %% and %.2f %%. These rates are\n",
                 100 * k->foreign_tmr, f->points.threshold, 100 * f->points.fmr, 100 * f->points.tmr);
-    text_printf(t, "of pairs: a stranger who is compared with 10 images is accepted in about %.3g %% of cases, "
+    text_printf(t, "per pair: a stranger who is compared with 10 images is accepted in about %.3g %% of cases, "
                    "with\n1000 in about %.3g %%.\n", 100 * ten, 100 * thousand);
 }
 
 static void add_table(text *t, const calibrating *k) {
     const calibration *c = &k->c;
-    text_printf(t, "%llu pairs of one identity, %llu of two, %zu identities: %s\n", (unsigned long long)c->genuine,
-                (unsigned long long)c->impostor, c->identities, k->set.labels.layout);
+    text_printf(t, "%llu pair%s of one identity, %llu of two, %zu identities: %s\n", (unsigned long long)c->genuine,
+                plural(c->genuine), (unsigned long long)c->impostor, c->identities, k->set.labels.layout);
     if (c->genuine < c->every_genuine || c->impostor < c->every_impostor)
         text_printf(t, "drawn from %llu and %llu\n", (unsigned long long)c->every_genuine,
                     (unsigned long long)c->every_impostor);

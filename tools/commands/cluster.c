@@ -48,7 +48,8 @@ static int check_options(const options *o) {
 static int agreement_lines(const grouping *run, text *t) {
     agreement a;
     if (!clusters_agree(&run->found, &run->crops, &a)) return 0;
-    text_printf(t, "%zu crops of %zu known identities, in %zu groups\n", a.rows, a.identities, a.groups);
+    text_printf(t, "%zu crop%s of %zu known identit%s, in %zu group%s\n", a.rows, plural(a.rows), a.identities,
+                a.identities == 1 ? "y" : "ies", a.groups, plural(a.groups));
     text_printf(t, "BCubed  precision %.4f  recall %.4f  F %.4f\n", a.bcubed_precision, a.bcubed_recall, a.bcubed_f);
     text_printf(t, "pairs   precision %.4f  recall %.4f  F %.4f\n", a.pair_precision, a.pair_recall, a.pair_f);
     text_printf(t, "ARI %.4f  AMI %.4f\n", a.ari, a.ami);
@@ -62,9 +63,10 @@ static void group_lines(const grouping *run, text *t) {
         none += c->group[i] == CLUSTERS_NONE;
         alone += c->group[i] != CLUSTERS_NONE && isnan(c->score[i]);
     }
-    text_printf(t, "%zu crops in %zu groups at threshold %.6g, %zu of them with one crop; %zu joins scoring %.6g or "
-                   "more need review\n",
-                c->rows - none, c->groups, c->threshold, alone, c->doubts, run->request.doubt);
+    text_printf(t, "%zu crop%s in %zu group%s at threshold %.6g, %zu of them with one crop; to be reviewed: %zu join%s "
+                   "scoring %.6g or more\n",
+                c->rows - none, plural(c->rows - none), c->groups, plural(c->groups), c->threshold, alone, c->doubts,
+                plural(c->doubts), run->request.doubt);
     if (none) text_printf(t, "%zu marked as not a crop\n", none);
 }
 
@@ -145,8 +147,8 @@ static int write_package(const grouping *run) {
                                .now = (long long)now.tv_sec * 1000};
     int good = camtrap_export(&r, &written);
     if (good && !o->output.quiet) {
-        text_printf(&out, "%zu observations of %zu individuals in %s\n", written, run->found.groups,
-                    shown(o->output.path));
+        text_printf(&out, "%zu observation%s of %zu individual%s in %s\n", written, plural(written),
+                    run->found.groups, plural(run->found.groups), shown(o->output.path));
         good = write_out(&out);
     }
     text_free(&out);

@@ -37,8 +37,8 @@ static const command COMMANDS[] = {
      embed_main},
     {MERGE, VECTORS, "merge", "SHARD... -o OUT", "the outputs of embed --shard, joined into one",
      "Joins the outputs of reid embed --shard 1/N to N/N, in any order, into the files that a single run without "
-     "--shard would have written, byte for byte: rows, OUT.ids.txt, OUT.meta.json. All have the same format, .npy, "
-     ".jsonl or .csv.\n\n"
+     "--shard would have written, byte for byte: rows, OUT.ids.txt, OUT.meta.json. All must have the same format, "
+     ".npy, .jsonl or .csv.\n\n"
      "The shards must belong together: the same models (by fingerprint), precision, options and version, the same list "
      "of inputs (by its length and hash), each number from 1 to N exactly once, and as many rows as their metadata "
      "say. Anything else is refused with the name of the shard at fault, and nothing is written. Failed inputs are "
@@ -59,8 +59,8 @@ static const command COMMANDS[] = {
      "Rows are identical to those of reid embed for the same frames and boxes, or for the crops.\n\n"
      "A track that was joined has the best frames of each of its parts. Every frame of the file is read, upright and "
      "at its own time, whatever the frame rate. From a damaged or truncated video, all readable frames are used, and "
-     "what is missing is reported. Detections that do not fit the video are refused. Exit status: 0; 1 if a video is "
-     "incomplete or a crop failed; 2 if nothing was written.\n\n"
+     "what is missing is reported. Detections that do not fit the video are refused. Exit status: 0 success; 1 a video "
+     "is incomplete or a crop failed; 2 nothing was written.\n\n"
      "A FOLDER holds camera-trap photos: each folder in it that contains photos is a camera, and photos taken within "
      "--burst of each other are followed like frames of a video. Their times come from EXIF's DateTimeOriginal, or "
      "from --times; a photo without a time is a burst of its own. Detections belong to the photo with their file name: "

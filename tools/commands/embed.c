@@ -105,7 +105,8 @@ int embed_main(options *o) {
     if (!collect_inputs(&list, o)) {
         output_discard(e.out);
     } else if (list.count == 0) {
-        say_error(o->input.boxes ? "%s: no boxes" : "%s: no inputs", shown(o->input.boxes ? o->input.boxes : "embed"));
+        say_error(o->input.boxes ? "%s: no boxes found" : "%s: no images found",
+                  shown(o->input.boxes ? o->input.boxes : "embed"));
         output_discard(e.out);
     } else if (!open_models(&all, o)) {
         output_discard(e.out);

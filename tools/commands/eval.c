@@ -101,8 +101,10 @@ static void close_way(way *w) {
 }
 
 static void warn_about(const eval_set *set) {
-    if (set->labels.elsewhere) say_info("%zu rows are neither in query nor in gallery folders", set->labels.elsewhere);
-    if (set->unlabelled) say_warning("%zu embeddings have no label and were left out", set->unlabelled);
+    if (set->labels.elsewhere) say_info("left out %zu row%s from outside the query and gallery folders",
+                                        set->labels.elsewhere, plural(set->labels.elsewhere));
+    if (set->unlabelled) say_warning("left out %zu embedding%s without a label", set->unlabelled,
+                                     plural(set->unlabelled));
     if (set->failed) say_warning("%zu labelled image%s failed; the others were evaluated",
                                  set->failed, plural(set->failed));
 }
@@ -169,7 +171,7 @@ static int parse_ways(way *ways, const options *o) {
     for (const char *at = o->eval.compare; at;) {
         size_t n = strcspn(at, ",");
         if (count == MAX_COMPARED) {
-            say_error("--compare: name at most %d", MAX_COMPARED);
+            say_error("--compare: too many entries; give at most %d", MAX_COMPARED);
             return 0;
         }
         if (!set_way(&ways[count++], o, at, n)) return 0;

@@ -112,9 +112,10 @@ static int open_rows(fit_run *f, int *status) {
     asked.r.raw = 1;
     asked.r.source = f->from_file ? NULL : &pictures;
     if (!eval_set_open(&f->set, &asked.r, NULL, status)) return 0;
-    if (f->set.failed) say_warning("%zu labelled crops failed; the head is fitted to the others", f->set.failed);
-    if (f->set.makers.models != 1) say_error("the embeddings are of two models: fit one head to each, from a file of "
-                                             "its own");
+    if (f->set.failed) say_warning("%zu labelled crop%s failed; the head is fitted to the others", f->set.failed,
+                                   plural(f->set.failed));
+    if (f->set.makers.models != 1) say_error("the embeddings are from two models: embed with one model at a time, and "
+                                             "fit a head to each");
     return f->set.makers.models == 1 && (!f->from_file || !o->models || check_makers(f));
 }
 

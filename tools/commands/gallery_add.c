@@ -85,9 +85,9 @@ static int tell_stored(adding *a) {
 
 /* Says that nothing more can be stored. Always returns 0. */
 static int give_up(adding *a, templates_result result, const char *why) {
-    say_error(result == TEMPLATES_UNKNOWN ? "%s: %s; %zu templates had been added before"
-                                          : "%s: %s; the gallery is unchanged except for %zu templates added before",
-              shown(a->path), why, a->added);
+    say_error(result == TEMPLATES_UNKNOWN ? "%s: %s; %zu template%s had been added before"
+                                          : "%s: %s; the gallery is unchanged except for %zu template%s added before",
+              shown(a->path), why, a->added, plural(a->added));
     a->broken = 1;
     return 0;
 }
@@ -144,7 +144,7 @@ static int add_one(adding *a, const store_item *item, const float *row) {
     }
     if (result == TEMPLATES_FAILED) return give_up(a, result, why);
     int go_on = refuse(a, item->id, why);
-    /* If the id is not the reason, it may be the disk, and committing will fail. */
+    /* If the id is not in the gallery yet, the disk may be the reason; then committing fails, too. */
     return go_on && (templates_find(a->to, item->id, &identity, why) == TEMPLATES_DONE || commit(a));
 }
 
@@ -200,7 +200,7 @@ static int take_record(const csv *c, const int column[COLUMNS], int columns, inp
     const char *camera = cell(c, column, CAMERA), *identity = cell(c, column, IDENTITY);
     to->time = STORE_NO_TIME;
     to->camera = NULL;
-    if (c->count != columns) text_printf(why, "line %zu: %d fields, not %d", c->line, c->count, columns);
+    if (c->count != columns) text_printf(why, "line %zu: expected %d fields, found %d", c->line, columns, c->count);
     else if (!*path || !*identity) text_printf(why, "line %zu: no path or no identity", c->line);
     else if (*time && !when_parse(time, &to->time))
         text_printf(why, "line %zu: \"%.60s\" is not a valid time", c->line, time);

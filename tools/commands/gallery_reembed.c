@@ -52,8 +52,8 @@ static void put_path(text *t, const char *root, const char *source, size_t len) 
     text_add(t, source, len);
 }
 
-/* 1 for a template from before sources included the box: the id is "image.jpg#2", the source only ".../image.jpg".
-   Embedding the whole image would be wrong. */
+/* 1 for a template that was added before sources included the box: the id is "image.jpg#2", the source only
+   ".../image.jpg". Embedding the whole image would be wrong. */
 static int box_is_lost(const reembed_task *t) {
     const char *mark = strrchr(t->id, '#');
     if (!mark || !mark[1] || mark[1 + strspn(mark + 1, "0123456789")]) return 0;
@@ -139,9 +139,10 @@ static int work_off(working *k) {
     return reembed_write(k->worker, &k->batch) && good;
 }
 
-/* Waits, because the claims of other workers are released if those die. */
+/* Waits while only templates claimed by other workers are left, because this worker takes them over if those die. */
 static int wait_for_others(working *k, int *told) {
-    if (!*told) say_info("waiting for %zu templates that other workers have claimed", k->batch.others);
+    if (!*told) say_info("waiting for %zu template%s claimed by other workers", k->batch.others,
+                         plural(k->batch.others));
     *told = 1;
     poll(NULL, 0, 500);
     return interrupted() || reembed_beat(k->worker);
@@ -159,7 +160,8 @@ static int work(working *k) {
         if (k->batch.count && say_is_verbose()) {
             size_t made, failed;
             reembed_totals(k->worker, &made, &failed);
-            say_info("%zu templates embedded, %zu failed, %.1f s", made, failed, clock_seconds() - start);
+            say_info("%zu template%s embedded, %zu failed, %.1f s", made, plural(made), failed,
+                     clock_seconds() - start);
         }
     }
     return good && !interrupted();

@@ -398,8 +398,9 @@ static void say_looked(searching *s) {
     looking *l = &s->looked;
     if (!s->near || !s->done) return;
     if (l->too_few)
-        say_warning("too few identities were found for %zu of %zu queries, among %zu templates from the index on "
-                    "average; --exact compares all templates", l->too_few, s->done, l->candidates / s->done);
+        say_warning("too few identities were found for %zu of %zu %s, among %zu templates from the index on average; "
+                    "--exact compares all templates", l->too_few, s->done, s->done == 1 ? "query" : "queries",
+                    l->candidates / s->done);
     if (!l->queries) return;
     qsort(l->seconds, l->queries, sizeof *l->seconds, by_value);
     say_info("%zu queries, each compared with %.1f templates from the index on average; %.2f ms for the median query, "

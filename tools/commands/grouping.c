@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 
 static const double USUAL_DOUBT = 0.1; /* below the threshold, without a calibration */
-static const double DOUBTFUL = 0.1;    /* probability from which on a question is worthwhile */
+static const double DOUBTFUL = 0.1;    /* least probability that makes a question worthwhile */
 static const size_t MOST_BYTES = (size_t)1 << 32;
 
 /* --- input -------------------------------------------------------------------------------------------------------- */

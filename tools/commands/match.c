@@ -315,7 +315,7 @@ int match_main(options *o) {
     if (!check_options(o)) return 2;
     if ((!o->match.calibration || calibration_read(&c, o->match.calibration)) && collect_inputs(&queries, o)) {
         if (!queries.count) {
-            say_error("match: no queries");
+            say_error("match: no images found in QUERY");
         } else if (open_models(&all, o)) {
             store_meta ours;
             makers_of_models(&all, &ours);

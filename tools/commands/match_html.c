@@ -206,6 +206,6 @@ void match_html_write(match_html *h, text *out) {
     add_failures(h, out);
     page_end(out);
     if (h->without)
-        say_warning("the page has grown so large that %zu images are not shown on it: give fewer queries at a time",
+        say_warning("the page is too large to show all images, and left out %zu: give fewer queries at a time",
                     h->without);
 }

@@ -94,7 +94,7 @@ static int collect_photos(tracking *run, int *folders) {
         return 0;
     }
     if (!photos_finish(&run->photos, o->track.times, &strangers, &why)) return tracking_say("track", &why);
-    if (strangers) say_warning("%s: %zu entries refer to photos that were not found", shown(o->track.times), strangers);
+    if (strangers) say_warning("%s: entries for photos that were not found: %zu", shown(o->track.times), strangers);
     for (size_t i = 0; i < run->photos.count; i++) {
         const camera *c = &run->photos.at[i];
         if (c->undated) say_warning("%s: %zu of %zu photos have no time, such as %s: each becomes its own burst",
@@ -171,11 +171,12 @@ static int read_detections(tracking *run) {
         text why = TEXT_INIT;
         good = read_one(run, &run->requests[i], d, &all, &why) || tracking_say(o->track.detections, &why);
         if (good && d->empty)
-            say_warning("%s: %zu boxes without area are left out", shown(o->track.detections), d->empty);
+            say_warning("%s: left out %zu box%s without area", shown(o->track.detections), d->empty,
+                        d->empty == 1 ? "" : "es");
         if (good && d->samples > d->categories.count && d->count && d->count <= d->categories.count)
-            say_warning("%s: only %zu boxes in %zu frames; if the detector kept one box per category, run it again: "
+            say_warning("%s: only %zu box%s in %zu frames; if the detector kept one box per category, run it again: "
                         "tracking needs all boxes",
-                        shown(o->track.detections), d->count, d->samples);
+                        shown(o->track.detections), d->count, d->count == 1 ? "" : "es", d->samples);
     }
     detections_free(&all);
     return good;

@@ -139,8 +139,8 @@ static int same_key(const tracking *run, const text *theirs, const text *ours) {
 
 /* --- the folder --------------------------------------------------------------------------------------------------- */
 
-/* 1 if the folder exists. Removes a file of that name: the interrupted run wrote it at its end, and it is written
-   again. */
+/* 1 if this is a folder. A file of that name is removed: the interrupted run wrote it at its end, and this run writes
+   it again. */
 static int is_there(tracking *run, const char *name) {
     struct stat st;
     text path = TEXT_INIT;
@@ -223,10 +223,11 @@ static int record(tracking *run, size_t i) {
     return good;
 }
 
-/* Records films before `end`, after embedding their pending crops. Crops may wait for a full batch across films, but no
-   longer than a crash may cost. Films that may succeed next time are not recorded. */
+/* Records films before `end`, after embedding their pending crops. So that batches fill up across films, it does this
+   at most once in `every` seconds, unless `now` is set; a crash loses no more work than that. Films that may succeed
+   next time are not recorded. */
 static int save(tracking *run, size_t end, int now) {
-    const double every = 1; /* seconds of work */
+    const double every = 1; /* seconds */
     text why = TEXT_INIT;
     if (!now && clock_seconds() - run->saved < every) return 1;
     if (!crop_rows_flush(&run->rows)) return 0;
@@ -249,12 +250,12 @@ static void tell_problems(const tracking *run, const film *f) {
         say_warning("%s: the file has %d video streams; number %d was read (--stream)",
                     path, f->streams, run->o->track.stream);
     if (f->problem.len && f->frames && !f->r->photos)
-        say_error("%s: %s; %zu frames were read%s", path, f->problem.s, f->frames,
+        say_error("%s: %s; %zu frame%s read%s", path, f->problem.s, f->frames, plural(f->frames),
                   f->beyond ? ", and there are boxes for later frames" : "");
     else if (f->problem.len) say_error("%s: %s", path, f->problem.s);
 }
 
-/* Makes a film, with a new crops folder, because the interrupted run may have left crops of an unfinished film. */
+/* Makes a film. Its crops folder is replaced, because the interrupted run may have left crops of an unfinished film. */
 static int make_film(tracking *run, size_t i) {
     text name = TEXT_INIT, why = TEXT_INIT;
     text_printf(&name, "crops/%s", run->requests[i].name);

@@ -61,11 +61,11 @@ static const tune_candidate **measured(const tuning *t, size_t *count) {
 
 static void explain(const tuning *t, const tune_candidate *fastest, text *out, const char *mark) {
     const tune_candidate *best = &t->c.all[t->c.best];
-    text_printf(out, "%sFor %s on %s, %s in %s, with %zu images: %.1f images/s, %.2f GiB", mark,
+    text_printf(out, "%sFor %s on %s, %s in %s, with %zu image%s: %.1f images/s, %.2f GiB", mark,
                 GOALS[t->o->tune.goal], t->info.device, t->info.network, t->info.precision, t->pictures,
-                tune_pace(best), (double)best->bytes / t->gib);
+                plural(t->pictures), tune_pace(best), (double)best->bytes / t->gib);
     if (t->o->tune.goal == GOAL_LOW_MEMORY)
-        text_printf(out, ", %.0f %% of the fastest's pace, which takes %.2f GiB", 100 * tune_pace(best) /
+        text_printf(out, ", %.0f %% of the pace of the fastest, which takes %.2f GiB", 100 * tune_pace(best) /
                     tune_pace(fastest), (double)fastest->bytes / t->gib);
     else if (best != fastest)
         text_printf(out, "; settings up to 1 %% faster need more threads or a larger batch");
@@ -73,7 +73,7 @@ static void explain(const tuning *t, const tune_candidate *fastest, text *out, c
     if (t->c.largest_batch)
         text_printf(out, "%sThe largest batch that fits is %d.\n", mark, t->c.largest_batch);
     if (t->c.hurried)
-        text_printf(out, "%sThe time was up before all promising settings were measured; give more --seconds.\n", mark);
+        text_printf(out, "%sTime ran out before all promising settings were measured; give more --seconds.\n", mark);
 }
 
 static void table(const tuning *t, const tune_candidate **list, size_t count, text *out) {
@@ -196,7 +196,7 @@ int tune_main(options *o) {
     t.o = o, t.gib = 1073741824.0;
     int good = collect_inputs(&list, o);
     if (good && list.count == 0) {
-        say_error("tune: no inputs");
+        say_error("tune: no images found");
         good = 0;
     }
     good = good && measure(&t, &list);

@@ -133,7 +133,7 @@ static int fits_a_database(database_writer *w, const store_item *item, const voi
     const store_meta *meta = database_info(w->d);
     text wrong = TEXT_INIT, unused = TEXT_INIT;
     for (int i = 0; i < 4 && !wrong.len; i++)
-        if (!utf8_valid(texts[i])) text_printf(&wrong, "%s not UTF-8, as all texts of a database are", names[i]);
+        if (!utf8_valid(texts[i])) text_printf(&wrong, "%s not UTF-8, which databases need", names[i]);
     if (!wrong.len && item->source_size > INT64_MAX) text_puts(&wrong, "the size of its image file is invalid");
     if (!wrong.len && item->time != STORE_NO_TIME && !binary_time(&unused, item->time))
         text_puts(&wrong, "its time is outside PostgreSQL's range");

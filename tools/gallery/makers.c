@@ -62,7 +62,7 @@ int makers_agree(const store_meta *theirs, const char *path, const store_meta *o
 void makers_note_decoders(const char *theirs, const char *path, const char *ours, const char *owner) {
     if (!*theirs || !*ours || strcmp(theirs, ours) == 0) return;
     say_warning("%s: its JPEG images were decoded by %s, those of %s by %s (--jpeg): scores shift slightly",
-                shown(path), theirs, owner ? shown(owner) : "now", ours);
+                shown(path), theirs, owner ? shown(owner) : "this command", ours);
 }
 
 void makers_note_mixture(const char *theirs, const char *path) {

@@ -160,7 +160,7 @@ static gallery_store *take_all(nearest *n, const pq_result *r) {
     return NULL;
 }
 
-/* --- all templates that the filter takes -------------------------------------------------------------------------- */
+/* --- all templates that pass the filter --------------------------------------------------------------------------- */
 
 int nearest_are_few(nearest *n, int filtered) {
     begin_statement(n);

@@ -15,14 +15,14 @@ typedef struct template_filter {
 int filter_is_set(const template_filter *f);
 int filter_takes(const template_filter *f, const store_item *item);
 
-/* NEAREST_FEW: up to this many templates, counted after the filter, are all read, which is as fast and exact.
+/* NEAREST_FEW: if no more templates than this pass the filter, all of them are read, which is as fast, and exact.
    NEAREST_DEFAULT, NEAREST_MOST: candidates that an index is asked for. */
 enum { NEAREST_FEW = 10000, NEAREST_DEFAULT = 200, NEAREST_MOST = 1000 };
 
 typedef struct nearest_request {
     const char *url;
     template_filter filter;
-    int candidates;      /* templates that an index is asked for; 0: NEAREST_DEFAULT, and few templates are all read */
+    int candidates;      /* templates that an index is asked for; 0: NEAREST_DEFAULT, or all if they are few */
     int templates, identities; /* requested; the index is asked for more until it finds this many */
     int whole;           /* 1: read all templates of the identities found, because a score takes several */
 } nearest_request;
@@ -41,10 +41,10 @@ nearest *nearest_open(const nearest_request *r);
 /* NULL is allowed. */
 void nearest_close(nearest *n);
 const store_meta *nearest_info(const nearest *n);
-/* 1: the gallery has at most NEAREST_FEW templates (filtered: the filter takes at most so many); 0: more; -1 after
-   saying why counting failed. */
+/* 1: at most NEAREST_FEW templates are in the gallery or, if filtered is 1, pass the filter; 0: more; -1 after saying
+   why counting failed. */
 int nearest_are_few(nearest *n, int filtered);
-/* All templates that the filter takes. */
+/* All templates that pass the filter. */
 gallery_store *nearest_all(nearest *n);
 
 /* The templates near a query, in the order of the gallery; *too_few: the index gave up before it found as many as are

@@ -142,7 +142,7 @@ static void check_new(pushing *p, size_t at) {
     if (p->meta->halves) reid_from_halves(row, p->floats, dim);
     else memcpy(p->floats, row, dim * sizeof *p->floats);
     for (int i = 0; i < 4 && !why.len; i++)
-        if (!utf8_valid(texts[i])) text_printf(&why, "%s not UTF-8, as the texts of a database are", names[i]);
+        if (!utf8_valid(texts[i])) text_printf(&why, "%s not UTF-8, which databases need", names[i]);
     if (!why.len && item.source_size > INT64_MAX) text_puts(&why, "the size of its image file is invalid");
     if (!why.len && item.time != STORE_NO_TIME && !binary_time(&unused, item.time))
         text_puts(&why, "its time is outside PostgreSQL's range");

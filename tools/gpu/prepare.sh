@@ -1,6 +1,7 @@
 # prepare.sh: makes files in advance, on a machine without a GPU, to carry to the one with it: a pack of all GPU kernels
 # for sm_90, stb's headers, and the bits that the emulator predicts. A part of tools/gpu_check; common.sh lists the
-# variables. shellcheck shell=sh disable=SC2034,SC2086,SC2154
+# variables.
+# shellcheck shell=sh disable=SC2034,SC2086,SC2154
 
 # pack_of NAME SETTINGS OPTION...: packs one network's kernels, unless that is done; the compiler's cache is shared.
 pack_of() {

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 static const size_t MOST_BYTES = (size_t)1 << 32;
-static const long long MOST_PIXELS = 1000000000000; /* for a picture whose size alone is read */
+static const long long MOST_PIXELS = 1000000000000; /* for an image whose size alone is read */
 static const char OURS[] = "reid:";
 
 /* The table of observations, in the order of its schema. */
@@ -40,15 +40,15 @@ typedef struct export {
     camtrap_package package;
     size_t *decision;      /* [crops]: 1 + the index of the last decision about each; 0: none */
     text machine;          /* classifiedBy of crops without a decision */
-    const char *sized;     /* the last picture whose size was read */
+    const char *sized;     /* the last image whose size was read */
     int width, height;
     text table, why;
 } export;
 
 /* --- cells -------------------------------------------------------------------------------------------------------- */
 
-/* Quotes as in RFC 4180 only. A mark that protects against formulas in spreadsheets would end up in the data of readers
-   of packages. */
+/* Quotes as in RFC 4180 only. A mark that protects against formulas in spreadsheets would end up in the data of those
+   who read the package. */
 static void add_cell(text *t, const char *s) {
     int quoted = s[strcspn(s, ",\"\r\n")] != 0 || *s == ' ' || text_ends_with(s, " ");
     if (quoted) text_putc(t, '"');
@@ -151,7 +151,7 @@ static int find_size(export *e, const char *path) {
     return good;
 }
 
-/* Computes the box as fractions of the picture, cut at its edges: left, top, width and height. Returns 0 with the
+/* Computes the box as fractions of the image, cut at its edges: left, top, width and height. Returns 0 with the
    reason in why. */
 static int share_box(export *e, const input *in, double out[4]) {
     if (in->unit == BOX_PIXELS && !find_size(e, in->path)) return 0;
@@ -194,7 +194,7 @@ static const char *below(const char *path, const char *root) {
     return path;
 }
 
-/* Refuses two pictures with the same medium: then the medium of one of them is missing. */
+/* Refuses two images with the same medium: the medium of one of them must be missing. */
 static camtrap_medium *find_medium(export *e, const char *crop, const char *path, size_t length) {
     camtrap_medium *m = camtrap_find(&e->package, path, length, &e->why);
     if (!m) return NULL;

@@ -12,7 +12,7 @@ typedef struct camtrap_request {
     const char *out;           /* a folder that does not exist yet */
     const clusters *found;
     const crops *crops;
-    const input *const *boxes; /* [crops] the box that each was cut from; NULL: ids are paths of pictures, or PATH#N */
+    const input *const *boxes; /* [crops] the box that each was cut from; NULL: ids are paths of images, or PATH#N */
     const calibration *calibration; /* for probabilities; NULL: there are none */
     const decision_list *decided;   /* with its state; give both or neither */
     const decision_state *state;

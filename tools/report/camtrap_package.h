@@ -35,7 +35,7 @@ void camtrap_free(camtrap_package *p);
 /* Sets out to FOLDER/FILE. */
 void camtrap_path(const camtrap_package *p, const char *file, text *out);
 
-/* Finds the medium whose filePath or fileName ends like a picture's path, up to the beginning of the shorter one; of
+/* Finds the medium whose filePath or fileName ends like an image's path, up to the beginning of the shorter one; of
    several, the one with the longest common end. Returns NULL with the reason in why if there is none, or no single
    best one. */
 camtrap_medium *camtrap_find(const camtrap_package *p, const char *picture, size_t length, text *why);

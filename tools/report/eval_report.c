@@ -26,7 +26,7 @@ static const char *interval_note(char note[64], interval i) {
 
 static void add_what(const evaluation *e, const eval_set *set, const evaluation_rules *o, text *t) {
     text_printf(t, "%zu queries, %zu in the gallery", e->queries, e->galleries);
-    if (e->distractors) text_printf(t, " (%zu of them distractors)", e->distractors);
+    if (e->distractors) text_printf(t, " (%zu distractor%s)", e->distractors, plural(e->distractors));
     text_printf(t, ", %zu identities: %s\n", e->identities, set->labels.layout);
     text_printf(t, "left out of each query's gallery: the image itself%s\n",
                 e->by_camera ? ", and images of the same identity and camera" : "");
@@ -37,7 +37,8 @@ static void add_what(const evaluation *e, const eval_set *set, const evaluation_
     }
     if (o->expand) text_printf(t, "query expansion: %d nearest, alpha %g\n", o->expand, o->alpha);
     if (o->rerank) text_printf(t, "k-reciprocal re-ranking: k1 %d, k2 %d, lambda %g\n", o->k1, o->k2, o->lambda);
-    if (set->labels.junk) text_printf(t, "%zu junk images (identity -1) left out\n", set->labels.junk);
+    if (set->labels.junk) text_printf(t, "%zu junk image%s (identity -1) left out\n", set->labels.junk,
+                                      plural(set->labels.junk));
     text_putc(t, '\n');
 }
 

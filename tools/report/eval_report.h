@@ -14,7 +14,7 @@ void report_json(const evaluation *e, const eval_set *set, const evaluation_rule
 typedef struct change {
     double rank1, map;
     interval rank1_interval, map_interval;
-    double lowest_cosine; /* the lowest cosine of any picture's two embeddings; NAN if their sizes differ */
+    double lowest_cosine; /* the lowest cosine of any image's two embeddings; NAN if their sizes differ */
     int fails;            /* the loss is above the limit, or the lowest cosine is too low */
     int certain;          /* each interval is completely on one side of the limit */
 } change;

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SHOWN = 3 };                 /* matches of a query with their pictures */
+enum { SHOWN = 3 };                 /* matches of a query with their images */
 static const double NEAR = 0.05;    /* distances below this, from the threshold or between the two best, are doubtful */
 static const double SURE = 0.9;     /* probabilities below this, and above 1 minus this, are doubtful */
 
@@ -20,7 +20,7 @@ static const page_markup HTML = {html, sizeof html};
 
 /* ---- building blocks --------------------------------------------------------------------------------------------- */
 
-/* Allows only the style sheet with this text, and pictures (and a video) that are embedded in the page. */
+/* Allows only the style sheet with this text, and images (and a video) that are embedded in the page. */
 static void allow(page_values *v, const page_head *h, const text *style) {
     unsigned char digest[32];
     text hash = TEXT_INIT;

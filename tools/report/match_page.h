@@ -1,4 +1,4 @@
-/* A page of identified pictures: queries with their best matches, scores and decisions, as one HTML file that loads
+/* A page of identified images: queries with their best matches, scores and decisions, as one HTML file that loads
    nothing and runs no script. `reid match -o FILE.html` and the demo write it. It is also well-formed XML. */
 #ifndef REID_TOOLS_MATCH_PAGE_H
 #define REID_TOOLS_MATCH_PAGE_H
@@ -12,10 +12,10 @@ typedef struct page_head {
 } page_head;
 
 /* Writes everything from the doctype to the first heading, which is the title. The Content-Security-Policy allows only
-   the style sheet with its SHA-256 and pictures that are embedded in the page; nothing else is loaded or sent. */
+   the style sheet with its SHA-256 and images that are embedded in the page; nothing else is loaded or sent. */
 void page_begin(text *out, const page_head *h);
 void page_end(text *out);
-/* A picture with its description; jpeg NULL or empty: a frame with the words "no image". */
+/* An image with its description; jpeg NULL or empty: a frame with the words "no image". */
 void page_picture(text *out, const text *jpeg, const char *alt);
 /* A number with its label: "part / whole", or only part if whole is NULL. Call it between page_tiles and
    page_tiles_end. */
@@ -25,7 +25,7 @@ void page_tiles_end(text *out);
 
 /* ---- queries ----------------------------------------------------------------------------------------------------- */
 
-/* A picture of the gallery that matches the query. */
+/* An image of the gallery that matches the query. */
 typedef struct page_match {
     const char *who, *path;
     double score, probability; /* probability: NAN without a calibration */

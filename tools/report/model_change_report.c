@@ -77,11 +77,12 @@ void model_change_table(text *t, const model_change_report *r) {
         text_printf(t, "%-4s", SIDES[k]);
         put_models(t, &c->side[k]);
     }
-    text_printf(t, "%zu templates of %zu identities", c->count, c->identities);
+    text_printf(t, "%zu template%s of %zu identit%s", c->count, plural(c->count), c->identities,
+                c->identities == 1 ? "y" : "ies");
     if (r->left_out) text_printf(t, "; left out: %zu without rows of both models", r->left_out);
     text_putc(t, '\n');
     put_figures(t, r);
-    text_printf(t, "\n%zu of %zu answers change\n", changes, c->count);
+    text_printf(t, "\nanswers that change: %zu of %zu\n", changes, c->count);
     if (changes) text_puts(t, "ID\tIDENTITY\tNOW\tSCORE\tDECISION\tNEXT\tSCORE\tDECISION\n");
     for (size_t i = 0; i < c->count; i++) {
         if (!model_change_differs(c, i)) continue;

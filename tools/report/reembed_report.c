@@ -28,7 +28,7 @@ static int embedder_lines(embedder_list *l, const embedder *e, text *t) {
         if (m) text_puts(t, " + ");
         text_visible(t, e->makers.model[m].network);
     }
-    text_printf(t, "): %zu rows, %zu missing", e->rows, e->missing);
+    text_printf(t, "): %zu row%s, %zu missing", e->rows, plural(e->rows), e->missing);
     if (e->failed) text_printf(t, ", %zu of them failed", e->failed);
     if (e->claimed) text_printf(t, ", %zu claimed", e->claimed);
     if (isnan(e->makers.threshold)) text_puts(t, "; no threshold\n");
@@ -41,7 +41,7 @@ static int embedder_lines(embedder_list *l, const embedder *e, text *t) {
 }
 
 int reembed_status_lines(embedder_list *l, text *t) {
-    text_printf(t, "%zu templates\n", l->templates);
+    text_printf(t, "%zu template%s\n", l->templates, plural(l->templates));
     for (size_t i = 0; i < l->count; i++)
         if (!embedder_lines(l, &l->at[i], t)) return 0;
     for (size_t i = 0; i < l->workers; i++) {
@@ -55,8 +55,8 @@ int reembed_status_lines(embedder_list *l, text *t) {
 }
 
 void reembed_done_line(const reembed_counts *c, size_t made, size_t failed, text *t) {
-    text_printf(t, "embedded %zu, failed %zu; of %zu templates, %zu have a row of these models, %zu do not\n", made,
-                failed, c->templates, c->templates - c->missing, c->missing);
+    text_printf(t, "embedded %zu, failed %zu; templates with a row of these models: %zu of %zu\n", made, failed,
+                c->templates - c->missing, c->templates);
 }
 
 void reembed_change_line(const char *what, const char *name, text *t) { text_printf(t, "%s %s\n", what, name); }

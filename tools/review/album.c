@@ -23,7 +23,7 @@ typedef struct kept {
 
 struct album {
     album_request r;
-    const input **box; /* [count]; NULL: a whole picture */
+    const input **box; /* [count]; NULL: a whole image */
     picture_limits limits;
     pthread_mutex_t lock; /* of all below */
     size_t *at;           /* [SIDES * count]: index into kept, or NOWHERE */

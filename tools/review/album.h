@@ -1,4 +1,4 @@
-/* The crops that people see: finds each crop's picture and makes small JPEGs of it on request. */
+/* The crops that people see: finds each crop's image and makes small JPEGs of it on request. */
 #ifndef REID_TOOLS_ALBUM_H
 #define REID_TOOLS_ALBUM_H
 
@@ -15,7 +15,7 @@ typedef struct album_request {
     const char *const *ids; /* must outlive the album */
     size_t count;
     const char *folder;  /* to which ids are relative paths; NULL: the working directory */
-    const inputs *boxes; /* crops and their boxes; an id that is not among them is the path of a whole picture. NULL:
+    const inputs *boxes; /* crops and their boxes; an id that is not among them is the path of a whole image. NULL:
                             there are no boxes. Must outlive the album */
     long long max_pixels;
     size_t cache; /* bytes of JPEGs to keep */

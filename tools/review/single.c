@@ -22,7 +22,7 @@ static void add_json(text *out, const text *json) {
     }
 }
 
-/* Writes ["base64", ...]; "" if there is no picture. */
+/* Writes ["base64", ...]; "" if there is no image. */
 static int add_pictures(text *out, const single_request *r) {
     size_t rows = board_groups(r->board)->rows, failed = 0;
     text jpeg = TEXT_INIT, why = TEXT_INIT;

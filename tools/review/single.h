@@ -1,4 +1,4 @@
-/* The page as one file that needs no server: it contains groups, pictures, style and script. Decisions made in it can
+/* The page as one file that needs no server: it contains groups, images, style and script. Decisions made in it can
    be saved as a journal, which contains the journal that the page was made from and continues it. */
 #ifndef REID_TOOLS_SINGLE_H
 #define REID_TOOLS_SINGLE_H
@@ -13,7 +13,7 @@ typedef struct single_request {
     size_t limit; /* bytes */
 } single_request;
 
-/* Returns 0 after reporting an error, also if the page is larger than the limit. Pictures that cannot be read are left
+/* Returns 0 after reporting an error, also if the page is larger than the limit. Images that cannot be read are left
    out with a warning. */
 int single_write(const single_request *r);
 

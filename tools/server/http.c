@@ -252,7 +252,7 @@ static void check_request(client *from, exchange *x, const char *method, verdict
     } else if (wants_body) {
         check_body(from, x, v);
     } else if (header_of(from, MHD_HTTP_HEADER_CONTENT_LENGTH) || header_of(from, MHD_HTTP_HEADER_TRANSFER_ENCODING)) {
-        refuse_with(v, MHD_HTTP_BAD_REQUEST, "GET has no body");
+        refuse_with(v, MHD_HTTP_BAD_REQUEST, "a GET request must not have a body");
     }
 }
 
@@ -278,7 +278,7 @@ static int prepare_call(const client *from, exchange *x, verdict *v) {
     c->json_len = x->promised;
     text_puts(&c->body, "");
     if (c->kind != CALL_INFER && query) text_puts(&c->query, query + 1);
-    if (c->kind == CALL_INFER && query) refuse_with(v, MHD_HTTP_BAD_REQUEST, "infer has no query string");
+    if (c->kind == CALL_INFER && query) refuse_with(v, MHD_HTTP_BAD_REQUEST, "infer takes no query string");
     else if (c->kind == CALL_INFER && json_len && !parse_size(json_len, x->promised, &c->json_len))
         refuse_with(v, MHD_HTTP_BAD_REQUEST,
                     "Inference-Header-Content-Length: expected a number of bytes, at most Content-Length");

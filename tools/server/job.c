@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { MOST_HELPERS = 16 }; /* threads that decode pictures of one job */
+enum { MOST_HELPERS = 16 }; /* threads that decode images of one job */
 
 /* One model's share of a job. */
 typedef struct part {
@@ -32,11 +32,11 @@ struct job {
     job_result answer;
     pthread_mutex_t lock; /* protects cancelled, tickets and the first failure */
     int cancelled, counted; /* counted: its images count among its models' pending ones */
-    picture *decoded;     /* [r.count], if pictures are encoded */
+    picture *decoded;     /* [r.count], if images are encoded */
     unsigned char **prepared; /* [r.count]: model inputs made from them; NULL if the pixels stay */
     reid_image *images;   /* [answer.n] */
-    size_t held;          /* bytes of pictures, which s->held includes */
-    size_t next;          /* the next picture to decode */
+    size_t held;          /* bytes of images, which s->held includes */
+    size_t next;          /* the next image to decode */
     int helpers, parts;   /* unfinished ones */
     part part[MAX_MODELS];
     pool_task helper[MOST_HELPERS], last;
@@ -251,14 +251,14 @@ static void refuse_picture(job *j, size_t i, const text *why) {
     char number[32] = "";
     if (failed(j)) return; /* reserve_bytes has set the reason */
     if (j->r.count > 1) snprintf(number, sizeof number, "[%zu]", i);
-    int memory = strstr(why->s, "out of memory") != NULL; /* not an error of the picture */
+    int memory = strstr(why->s, "out of memory") != NULL; /* not an error of the image */
     job_fail(j, memory ? STATUS_BUSY : STATUS_BAD, "%s%s: %s", j->r.field, number, why->s);
 }
 
-/* The number of images of one picture: one, or one for each box of the only picture. */
+/* The number of crops of each image: one, or one for each box of the only image. */
 static size_t images_of(const job *j) { return j->r.box_count ? j->r.box_count : 1; }
 
-/* Describes the images of picture i, decoded or raw. */
+/* Describes the crops of image i, decoded or raw. */
 static void describe(job *j, size_t i) {
     const job_request *r = &j->r;
     const picture *p = r->pictures ? &j->decoded[i] : NULL;
@@ -304,7 +304,7 @@ static void decode(job *j, size_t i) {
     prepare(j, i, &budget);
 }
 
-/* Decodes pictures until none is left; the last helper continues with the job. */
+/* Decodes images until none is left; the last helper continues with the job. */
 static void decode_pictures(void *user) {
     job *j = user;
     for (;;) {

@@ -10,16 +10,16 @@ typedef struct job job;
 /* The request. Everything that it points to must stay valid until the job is over. */
 typedef struct job_request {
     int first, models;       /* which of the service's models; a row has their parts side by side */
-    const span *pictures;    /* [count] encoded pictures; NULL: rgb */
+    const span *pictures;    /* [count] encoded images; NULL: rgb */
     const unsigned char *rgb; /* (count, height, width, 3) */
     size_t count;
     int height, width;
-    const reid_box *boxes;   /* [box_count] in the only picture, a row for each; none: a row for each picture */
+    const reid_box *boxes;   /* [box_count] in the only image, a row for each; none: a row for each image */
     size_t box_count;
     int priority;            /* PRIORITY_FIRST ... PRIORITY_LAST */
     long long timeout_us;    /* from `arrived` on; 0: none */
     double arrived;          /* clock_seconds */
-    const char *field;       /* how an error names a picture; one of several also gets its number */
+    const char *field;       /* how an error names an image; one of several also gets its number */
 } job_request;
 
 /* Called once, on one of the service's threads, when the job is over; then it may be freed. */

@@ -114,7 +114,7 @@ static int count_is(reading *p, size_t found, size_t wanted) {
                                     plural(found), wanted);
 }
 
-/* Reads pictures, each preceded by its length in 4 bytes. */
+/* Reads images, each preceded by its length in 4 bytes. */
 static int pictures_from_bytes(reading *p) {
     infer_request *r = p->r;
     size_t at = 0, n = 0;
@@ -159,7 +159,7 @@ static int flat_values(reading *p, size_t *found, int depth) {
     return !p->j.error[0];
 }
 
-/* Reads "data" into r->own. The pictures' addresses are set at the end, when it no longer grows. */
+/* Reads "data" into r->own. The images' addresses are set at the end, when it no longer grows. */
 static int values_from_json(reading *p, const tensor *t, size_t wanted) {
     infer_request *r = p->r;
     const json whole = p->j;

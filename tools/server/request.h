@@ -34,8 +34,8 @@ typedef struct infer_request {
     long long timeout_us;     /* 0: none was given */
     int binary;               /* 1: the client wants the output as bytes, not as JSON */
     size_t count;             /* images, at least 1 */
-    span *pictures;           /* [count] encoded pictures; NULL: pixels */
-    const unsigned char *rgb; /* (count, height, width, 3) when there are no pictures */
+    span *pictures;           /* [count] encoded images; NULL: pixels */
+    const unsigned char *rgb; /* (count, height, width, 3) when there are no encoded images */
     int height, width;
     text own;                 /* data decoded from JSON; the spans point into it, or else into the body */
     int status;               /* if it was refused: STATUS_BAD, STATUS_TOO_LARGE or STATUS_BUSY (no memory) */
@@ -49,7 +49,7 @@ void infer_free(infer_request *r);
 /* The query string of POST /embed and POST /match. */
 typedef struct plain_request {
     text model;           /* s NULL: none was given */
-    reid_box *boxes;      /* [count]; none: the whole picture */
+    reid_box *boxes;      /* [count]; none: the whole image */
     size_t count, cap;
     int priority;
     long long timeout_us; /* 0: none was given */

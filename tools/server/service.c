@@ -11,7 +11,7 @@
 
 enum { USUAL_DECODERS = 4, MOST_DECODERS = 256 };
 
-static const size_t MOST_HELD = (size_t)1 << 30; /* bytes of decoded pictures */
+static const size_t MOST_HELD = (size_t)1 << 30; /* bytes of decoded images */
 
 /* Creates the model's queue. */
 static int open_queue(service *s, int index, const service_request *r) {

@@ -25,7 +25,7 @@ typedef struct service_request {
 
 /* Counted since the start, by all threads. */
 typedef struct service_counts {
-    uint64_t decoded, not_decoded; /* pictures */
+    uint64_t decoded, not_decoded; /* encoded images */
     uint64_t decode_ns, resize_ns; /* decode: of both kinds; resize: shrinking before they wait for a model */
     uint64_t matched;              /* queries */
 } service_counts;
@@ -44,7 +44,7 @@ typedef struct service {
     pool *workers;
     int no_threads;                  /* 1: threads could not be started */
     picture_limits pictures;
-    size_t budget, held;             /* bytes of pictures, decoded or being decoded */
+    size_t budget, held;             /* bytes of images, decoded or being decoded */
     gallery g;
     ask asked;
     calibration c;

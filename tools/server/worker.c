@@ -151,7 +151,7 @@ static void take_finished(worker *w) {
 
 /* --- requests ----------------------------------------------------------------------------------------------------- */
 
-/* Makes a call for a request with a picture or a tensor. Returns 0 with the status and the reason. */
+/* Makes a call for a request with an image or a tensor. Returns 0 with the status and the reason. */
 static int prepare_call(asked *a, const frame_header *h, int *status, text *why) {
     static const call_kind kinds[] = {CALL_INFER, CALL_EMBED, CALL_MATCH};
     service *s = a->w->r.s;

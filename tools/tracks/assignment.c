@@ -1,5 +1,5 @@
 /* Shortest augmenting paths with prices (Kuhn 1955, Munkres 1957; for rectangles Bourgeois and Lassalle 1971). The
-   smaller side is called rows here, whichever side the caller calls so. Every row first gets a column, at a cost of
+   smaller side is called rows here, whatever the caller calls it. Every row first gets a column, at a cost of
    minus its gain, or 0 if the gain is negative. In the end, pairs without a gain are dropped: they add nothing to the
    sum, so the sum of the others is the largest possible. */
 #include "tracks/assignment.h"

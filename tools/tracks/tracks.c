@@ -37,7 +37,7 @@ struct tracks {
 
 static const double STILL = 0.5; /* seconds over which the first velocity is measured */
 /* These two were chosen on drawn films, like the numbers of track_motion. A track that was missed in the last frame is
-   expected in a large area, where many boxes fit by chance, so a track that was seen takes precedence. */
+   expected in a large area, where many boxes fit by chance, so a track that was seen in it takes precedence. */
 static const double LOST = 0.6;     /* factor on the gain of a track that was missed */
 static const double REMEMBERED = 2; /* it may be missed for this multiple of the time for which it was seen */
 

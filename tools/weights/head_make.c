@@ -58,7 +58,7 @@ static int fill(void *user, const void *bytes, size_t size) {
     return 1;
 }
 
-/* Reads all values of a tensor; without one, makes `count` values `otherwise`. NULL with the reason in why. */
+/* Reads the `count` values of a tensor; if it is NULL, all of them are `otherwise`. NULL with the reason in why. */
 static double *values_of(affine *a, mapped *from, uint64_t count, double otherwise) {
     static const char *const good[] = {"F32", "F16", "BF16", "F64"};
     double *to = mem_array((size_t)count, sizeof *to);
@@ -96,7 +96,7 @@ static mapped *find_part(affine *a, const char *layer, const char *part) {
         size_t len = strlen(one->from->name);
         if (len <= n || one->from->name[len - n - 1] != '.' || strcmp(one->from->name + len - n, name) != 0) continue;
         if (found) {
-            refuse(a->why, "the head's layer \"%s\" can be %s or %s; give the full name", layer, found->from->name,
+            refuse(a->why, "the head's layer \"%s\" may be %s or %s; give the full name", layer, found->from->name,
                    one->from->name);
             return NULL;
         }

@@ -359,8 +359,8 @@ static int read_graph(checkpoint *c, proto p) {
     return good && proto_at_end(&p);
 }
 
-/* Names the format, such as "ONNX 9, pytorch 2.4.1". The text goes into metadata and to a terminal, so other characters
-   than printable ASCII are replaced. */
+/* Names the format, such as "ONNX 9, pytorch 2.4.1". The text goes into metadata and to a terminal, so characters
+   other than printable ASCII are replaced. */
 static int name_format(checkpoint *c, const proto *p, uint64_t version, const proto_field *producer) {
     size_t at = (size_t)snprintf(c->format, sizeof c->format, "ONNX %llu", (unsigned long long)version);
     for (int i = 0; i < 2; i++) {

@@ -269,7 +269,7 @@ static int take_fill(void *user, const void *bytes, size_t size) {
     return 1;
 }
 
-/* Reads the value with which a Pad fills its border: is it 0, and is it FP32's -inf? */
+/* Reads the value with which a Pad fills its border. *zero: it is 0; *lowest: it is FP32's -inf. */
 static int read_fill(const naming *n, const onnx_node *pad, int *zero, int *lowest) {
     unsigned char bytes[8] = {0}, none[8] = {0};
     const float infinity = -INFINITY;
@@ -383,7 +383,7 @@ static int check_node(naming *n, const onnx_node *node, int depth, tally *t) {
     return 1;
 }
 
-/* Checks that everything the last convolution depends on is an operation of the network, as often as there. */
+/* Checks that the last convolution depends only on operations of the network, and on as many of each as there. */
 static int check_between(naming *n, const expected *last) {
     char *needed = mem_zeroed(n->g->count + 1, 1);
     tally have = {0}, need = {0};

@@ -216,7 +216,7 @@ static int stream_storages(checkpoint *c, uint64_t at, text *why) {
 static int refuse_plain(const pickle *p, text *why) {
     text what = TEXT_INIT;
     pickle_describe(p, p->root, &what);
-    refuse(why, "this is a plain Python pickle of %.200s, not a file of torch.save; in Python: "
+    refuse(why, "this is a plain Python pickle of %.200s, not a torch.save file; in Python: "
            "torch.save(STATE_DICT, FILE)", what.s);
     text_free(&what);
     return 0;

@@ -70,7 +70,7 @@ prints '^pairs of one identity from one camera are left out'
 calibrate 0 market.npy --fmr 0.2 --leave-out picture
 prints '^27 pairs of one identity, 81 of two, '
 
-# --- scores that tell nobody apart: said when the calibration is made, and whenever it is used ---
+# --- scores that tell nobody apart: a warning when the calibration is made, and whenever it is used ---
 calibrate 0 fair.npy --fmr 0.05
 check "nothing is doubted" [ "$(grep -c 'hardly tell' "$err")" = 0 ]
 for seed in 1 2 3 4 5 6 7 8; do # until by chance pairs of one identity score higher
@@ -93,7 +93,7 @@ same,first,second
 END
 calibrate 0 fair.npy --pairs pairs.csv --fmr 0.4
 prints '^3 pairs of one identity, 3 of two, 3 identities: a table of pairs$'
-says 'only 3 pairs of one identity'
+says 'only 3 pairs of one identity: use more images, for at least 30'
 bad_pairs() { # PATTERN TEXT
     printf '%b' "$2" >bad.csv
     bad "$1" fair.npy --pairs bad.csv
@@ -117,9 +117,9 @@ bad 'lost.csv2: ' fair.npy --pairs lost.csv2
 # --- what cannot be calibrated ----------------------------------------------------------------------------------------
 bad 'cannot show a false-match rate of 1e-05: at least 100000 are needed' fair.npy --fmr 0.00001
 printf 'a/1 a\na/2 a\n' | "$EVAL_FILES" same.npy 8 1 1
-bad 'no pair of two identities' same.npy
+bad 'no pairs of two identities: give images of at least two' same.npy
 printf 'a/1 a\nb/2 b\n' | "$EVAL_FILES" apart.npy 8 1 1
-bad 'no pair of one identity: each needs two images' apart.npy
+bad 'no pairs of one identity: give at least two images of each' apart.npy
 printf 'a/1 a\na/2 b\nb/1 a\nb/2 b\n' | "$EVAL_FILES" swapped.npy 8 1 0.3
 printf 'path,identity\na/1,x\na/2,x\nb/1,y\nb/2,y\n' >swapped.csv
 bad 'do not score higher than pairs of two' swapped.npy --labels swapped.csv --fmr 0.5

@@ -171,7 +171,7 @@ sed '1s/$/,id/; 2,$s/.*/&,n/' boxes.csv | awk -F, -v OFS=, 'NR > 1 { $6 = "crop"
 awk '{ print "crop" NR + 1, "ann" }' list >same
 "$EVAL_FILES" same.npy 32 5 0.1 <same >/dev/null
 run 0 cluster same.npy --threshold 0.5 -o together.csv
-prints '^8 crops in 1 groups'
+prints '^8 crops in 1 group '
 run 0 cluster same.npy --threshold 0.5 --same-frame --boxes named.csv -o apart.csv
 for pair in 2,3 4,5 6,7 8,9; do
     check "crops $pair are of one image" [ "$(grep "^crop[$pair]," apart.csv | cut -d, -f2 | sort -u | wc -l)" = 2 ]

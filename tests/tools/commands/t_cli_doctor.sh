@@ -190,7 +190,7 @@ mine="-m w.safetensors --size 32x32 --device cpu"
     run 0 gallery add by_another.reid by_another.npy
     for name in by_another.npy by_another.reid; do
         doctor $mine --gallery $name --threshold 0.9
-        line warning gallery "$name: its JPEG images were decoded by another one, those of now by "
+        line warning gallery "$name: its JPEG images were decoded by another one, those of this command by "
     done
     doctor $mine --gallery g.reid
     check "a gallery with a threshold needs no calibration" [ -z "$(grep calibration "$out")" ]

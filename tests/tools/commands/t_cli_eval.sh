@@ -10,7 +10,7 @@ evaluate() { status=$1; shift; run "$status" eval --json "$@"; }
 few() { seed=$((seed + 1)); mkdir -p "$(dirname "$1")"; picture "$1" 24 32 $seed; }
 seed=0
 
-# --- layouts, from pictures -------------------------------------------------------------------------------------------
+# --- layouts, from images ---------------------------------------------------------------------------------------------
 m=market/query g=market/bounding_box_test
 for f in $m/0001_c1s1_000001_00.jpg $m/0002_c2s1_000002_00.jpg $g/0001_c2s1_000003_00.jpg $g/0001_c1s1_000004_00.jpg \
     $g/0002_c1s1_000005_00.jpg $g/0000_c3s2_000006_00.jpg $g/-1_c3s2_000007_00.jpg \
@@ -40,8 +40,8 @@ grep -A9 '"ranking"' by_folder >wanted
 grep -A9 '"ranking"' "$out" >got
 same got wanted
 run 0 eval $one market
-for line in '^2 queries, 5 in the gallery (1 of them distractors), ' '^rank-1 ' '^mAP, trapezoid ' '^mINP ' \
-    '^TPR@FPR 0.0001 ' '^EER ' '^open-set AUC ' '^BAKS ' '^BAUS ' '^ARI ' '^1 junk images'; do
+for line in '^2 queries, 5 in the gallery (1 distractor), ' '^rank-1 ' '^mAP, trapezoid ' '^mINP ' \
+    '^TPR@FPR 0.0001 ' '^EER ' '^open-set AUC ' '^BAKS ' '^BAUS ' '^ARI ' '^1 junk image (identity -1) left out'; do
     prints "$line"
 done
 for f in query/0001_c1_f0000001.jpg query/0002_c2_f0000002.jpg bounding_box_test/0001_c8_f0000003.jpg \
@@ -269,7 +269,7 @@ bad 'not a precision (fp32|fp16|bf16|int8), a device' $one --compare fp32,fp64 m
 bad 'is not a precision' $one --compare fp32,cpu/ market
 bad 'easy.npy already contains embeddings' $one --compare fp32,easy.npy market
 bad 'with files of embeddings, give at most one folder' --compare easy.npy,hard.npy ids ids
-bad 'name at most 8' --compare a.npy,a.npy,a.npy,a.npy,a.npy,a.npy,a.npy,a.npy,a.npy
+bad 'too many entries; give at most 8' --compare a.npy,a.npy,a.npy,a.npy,a.npy,a.npy,a.npy,a.npy,a.npy
 bad 'no model: give its weights' --compare fp32,fp16 market
 
 # --- a large set: fast enough, and it can be stopped ------------------------------------------------------------------
@@ -290,7 +290,7 @@ check "a signal ends it (was $status)" [ $status = 143 ]
 check "soon" [ $(($(date +%s) - start)) -le 3 ]
 silent
 
-# --- strangers: two images of one folder are no pair, no queries, and wrong answers to others ---
+# --- strangers: images of their folder are neither pairs nor queries, and wrong matches for other queries ---
 for i in 1 2; do few who/ann/$i.png && few who/bob/$i.png && few who/unknown/$i.png; done
 evaluate 0 $one who
 says '"unknown" counts as one individual'

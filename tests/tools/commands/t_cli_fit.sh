@@ -44,7 +44,7 @@ END
 header() { python3 st.py header "$@"; }
 is_header() { check "$2 of $1 is $3" [ "$(header "$1" "$2")" = "$3" ]; }
 
-# --- a head from pictures, and what it makes of them ---
+# --- a head from images, and its embeddings of them ---
 # shellcheck disable=SC2086 # several words
 run 0 fit $b0 crops -o f.safetensors
 prints '^36 crops of 12 individuals, and 1 individual with a single crop$'
@@ -135,7 +135,7 @@ absent no.safetensors
 run 2 fit $b0 crops --report --leave-out camera
 says 'not every crop.s camera is known'
 
-# --- the report holds out whom it judges: reid eval says the same of a head that was fitted without them ---
+# --- the report is about held-out individuals: reid eval agrees, with a head that was fitted without them ---
 cat >hold.py <<'END'
 import json, sys
 MASK = (1 << 64) - 1

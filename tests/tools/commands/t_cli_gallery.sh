@@ -380,7 +380,7 @@ lines "$out" 2
 
 check "nothing left over" [ -z "$(find . -name '*.part*' -o -name '*.new-*')" ]
 
-# --- by which decoders the JPEG files behind it were decoded ---
+# --- the decoders of the JPEG files behind the templates ---
 quiet() { check "no warning of decoders" [ "$(grep -c decoded "$err")" = 0 ]; }
 decoded() { # decoded GALLERY NAMES: as verify tells, for people and for programs; "": unknown
     g 0 verify "$1"
@@ -445,12 +445,12 @@ prints '^added 1$'
 both='libjpeg-turbo, stb_image'
 decoded d.gallery "$both"
 run 0 match $stb --gallery d.gallery near.png
-says "d.gallery: its JPEG images were decoded by $both, those of now by stb_image (--jpeg)"
+says "d.gallery: its JPEG images were decoded by $both, those of this command by stb_image (--jpeg)"
 lines "$err" 2 # the other one: no decisions
 g 0 search d.gallery $stb near.png
-says "d.gallery: its JPEG images were decoded by $both, those of now by stb_image (--jpeg)"
+says "d.gallery: its JPEG images were decoded by $both, those of this command by stb_image (--jpeg)"
 g 0 add d.gallery $stb near.png
-says "d.gallery: its JPEG images were decoded by $both, those of now by stb_image (--jpeg)"
+says "d.gallery: its JPEG images were decoded by $both, those of this command by stb_image (--jpeg)"
 run 0 cluster d.gallery --threshold 0.5 -o groups.csv
 says "d.gallery: its JPEG images were decoded by $both: scores among them shift slightly"
 for format in npy fvecs jsonl; do
@@ -484,9 +484,9 @@ g 0 create turbo.gallery $one
 g 0 add turbo.gallery turbo.npy
 decoded turbo.gallery libjpeg-turbo
 run 0 match $stb --gallery turbo.gallery near.png
-says 'turbo.gallery: its JPEG images were decoded by libjpeg-turbo, those of now by stb_image (--jpeg)'
+says 'turbo.gallery: its JPEG images were decoded by libjpeg-turbo, those of this command by stb_image (--jpeg)'
 "$REID" doctor $stb --device cpu --gallery "$(place turbo.gallery)" --threshold 0.9 >"$out" 2>"$err"
-check "doctor tells it" grep -q 'its JPEG images were decoded by libjpeg-turbo, those of now by stb_image' "$out"
+check "doctor reports it" grep -q 'decoded by libjpeg-turbo, those of this command by stb_image' "$out"
 for bad in '"a,b"' '""x' '" a"' '"a\u0000b"' '"a\nb"' '"a, b, c, d, e"' '7'; do
     by_turbo bad.npy near.png
     sed "s/\"libjpeg-turbo\"/$(printf %s "$bad" | sed 's/\\/&&/g')/" bad.meta.json >meta && mv meta bad.meta.json

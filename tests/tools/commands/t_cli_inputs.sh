@@ -53,7 +53,7 @@ says 'can only be given once'
 list 'one.png\0' '-' 2
 says 'zero byte'
 list '' '-' 2
-says 'no inputs'
+says 'no images found'
 embed 2 -0 one.png
 says 'needs the INPUT -'
 

@@ -55,7 +55,7 @@ check "never itself" [ "$(grep -c 'gal/ann/1.png"}' "$out")" = 0 ]
 match 0 --gallery gal -k 1 --json --keep-self gal/ann/1.png link.png
 check "--keep-self" [ "$(grep -c 'gal/ann/1.png"}' "$out")" = 2 ]
 match 0 --gallery gal -k 9 --json hard.png
-check "hard link: cat has no other picture" [ "$(grep -c '"identity": "cat"' "$out")" = 0 ]
+check "hard link: cat has no other image" [ "$(grep -c '"identity": "cat"' "$out")" = 0 ]
 mkdir single
 cp ann.png single/
 match 0 --gallery single --json --threshold 0.5 single/ann.png
@@ -265,7 +265,7 @@ run 0 embed $one gal -o moved.npy
 mv gal elsewhere
 match 0 --gallery moved.npy -o found.html ann.png
 mv elsewhere gal
-check "pictures that are elsewhere" [ "$(grep -o '>no image<' found.html | wc -l)" = 3 ]
+check "images that are elsewhere" [ "$(grep -o '>no image<' found.html | wc -l)" = 3 ]
 match 2 --gallery gal -o no/such/found.csv ann.png
 says 'no/such/found.csv: '
 no_leftovers

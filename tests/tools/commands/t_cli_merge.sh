@@ -8,7 +8,7 @@ for i in 1 2 3; do picture in/ann/$i.png 60 50 $i; picture "in/bob/$i \"b\", ü.
 cp in/ann/1.png "$(printf 'in/bob/4\nlines\\ \351.png')" # its ids need every kind of escape
 : >in/bob/2a.png
 
-same_as_one_run() { # FORM: merged.FORM and what is beside it, but for its own name
+same_as_one_run() { # FORM: merged.FORM and the files beside it, which differ only in the output's name
     side=.$1.meta.json
     [ "$1" != npy ] || side=.meta.json
     same merged.$1 one.$1
@@ -190,7 +190,7 @@ refused 't.2.jsonl: has 0 rows, but its metadata says 2\|has 1 row,' t.?.jsonl -
 sed -i 's/"isa": "[a-z0-9_]*"/"isa": "scalar"/; s/"chip": "[^"]*"/"chip": "a \\"chip\\""/' s.2.meta.json
 run 0 merge $good -o merged.npy
 says 'computed by different devices or instruction sets'
-check "names that differ are not made up" grep -q '"chip": "several", "isa": "several"' merged.meta.json
+check "if names differ, none is invented" grep -q '"chip": "several", "isa": "several"' merged.meta.json
 embed 0 in/ann -o one.npy
 same merged.npy one.npy
 

@@ -1,5 +1,5 @@
-# t_cli_onnx.sh: reid convert on ONNX files as exporters write them, with batch norms and with what is left of them, and
-# on malformed ones, each with its own message (onnx_files.py).
+# t_cli_onnx.sh: reid convert on ONNX files as exporters write them, with batch norms separate or folded, and on
+# malformed ones, each with its own message (onnx_files.py).
 . tests/lib/python.sh
 need_python venv_pictures numpy pillow
 . tests/lib/cli_lib.sh

@@ -142,7 +142,7 @@ ask 400 'shared memory is not supported' \
     -d '{"inputs":[{"name":"image","datatype":"BYTES","shape":[1],"parameters":{"shared_memory_region":"x"}}]}' \
     $url/v2/models/b0/infer
 ask 400 'Inference-Header-Content-Length' -H 'Inference-Header-Content-Length: 900' -d '{}' $url/v2/models/b0/infer
-ask 400 'infer has no query string' -d '{}' "$url/v2/models/b0/infer?a=b"
+ask 400 'infer takes no query string' -d '{}' "$url/v2/models/b0/infer?a=b"
 ask 411 'Transfer-Encoding: give a Content-Length' -H 'Transfer-Encoding: chunked' -d x $url/embed
 ask 413 'Content-Length: over the limit of 1048576 bytes' --data-binary @b0.safetensors $url/embed
 ask 415 'Content-Type: expected one image' -H 'Content-Type: text/html' -d x $url/embed
@@ -191,7 +191,7 @@ sed 's/"jpeg": "[^"]*"/"jpeg": "another one"/' a.meta.json >by_another.meta.json
 cp a.npy by_another.npy && cp a.ids.txt by_another.ids.txt
 "$REID" gallery create by_another.gallery --like a.npy && "$REID" gallery add by_another.gallery by_another.npy >"$out"
 start -m b0.safetensors --size 64x64 --gallery by_another.gallery --threshold 0.9
-told='by_another.gallery: its JPEG images were decoded by another one, those of now by '
+told='by_another.gallery: its JPEG images were decoded by another one, those of this command by '
 check "the other decoder" grep -q "$told" "$log"
 end TERM
 

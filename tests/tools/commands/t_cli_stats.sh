@@ -23,7 +23,7 @@ picture large/1.jpg 3000 2000 1
 for i in 2 3 4 5 6; do cp large/1.jpg large/$i.jpg; done
 run 0 embed -m w.safetensors --size 32x32 --device cpu large -o large.npy --stats --jpeg stb --decoders 1
 says 'The bottleneck is decode. What would help: libturbojpeg'
-# Small pictures, and a network that takes its time: computing is.
+# Small images and a slow network: computing is the bottleneck.
 run 0 embed -m w.safetensors --size 320x320 --device cpu few/1.png few/2.png few/3.png --stats --threads 1
 says 'The bottleneck is compute\. What would help: '
 check 'rows go to stdout alone' [ "$(wc -l <"$out")" = 3 ]

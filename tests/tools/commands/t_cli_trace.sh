@@ -10,7 +10,7 @@ cd "$repository" || exit 1
 . tests/lib/cli_lib.sh
 command -v python3 >/dev/null || { echo 'no python3 here'; exit 77; }
 
-# Where Perfetto's page is, and $python with its client; says why there is none.
+# Sets $page to the folder of Perfetto's page, and $python to one with its client, or says why there is none.
 page='' python=python3
 if [ -n "$(setup_missing node:nodejs)" ]; then (need_packages node:nodejs) >/dev/null 2>&1; fi
 if ! command -v node >/dev/null; then
@@ -54,7 +54,7 @@ check 'a name as it is shown' grep -qF 'few/a\\x01\\x1b\"\\\\n\\t\\xff\\xc3(' t.
 run 1 embed -m w.safetensors $small --boxes boxes.csv -o boxes.npy --trace boxes.json --decoders 1
 trace_is boxes.json 2 1 10 1 write
 
-# Operations of the first batches and of later ones now and then; of two models, of both.
+# Operations of the first batches, and of later ones now and then; with two models, of both.
 mkdir many
 for i in $(seq 66); do cp few/$((i % 9 + 1)).png "many/$i.png"; done
 run 0 embed -m w.safetensors --size 32x32 --device cpu --batch 1 many -o many.npy --trace many.json --decoders 1
@@ -64,7 +64,8 @@ check 'bounded bytes for an image' [ "$(($(wc -c <many.json) / 66))" -lt 4000 ]
 run 0 embed -m w.safetensors --size 32x32 -m w.safetensors $small few/1.png -o two.npy --trace two.json
 check 'operations of both models' [ "$(grep -c '"name": "operations, again on noise"' two.json)" = 2 ]
 
-# The other commands that process images. shellcheck disable=SC2086
+# The other commands that process images.
+# shellcheck disable=SC2086
 run 0 match -m w.safetensors $small --gallery plain.npy few/1.png few/2.png --threshold 0 --trace match.json \
     --decoders 1
 trace_is match.json 2 0 2 1 search

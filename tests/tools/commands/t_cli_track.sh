@@ -186,7 +186,7 @@ done
 check "one film is as it is alone" cmp inside/tracks.txt two/film.tracks.txt
 head -c $(($(stat -c %s other.webm) * 6 / 10)) other.webm >cut.webm
 track 1 cut cut.webm --detections film.txt
-says 'cut.webm: ffmpeg reports: File ended prematurely; [0-9]* frames were read, and there are boxes for later frames'
+says 'cut.webm: ffmpeg reports: File ended prematurely; [0-9]* frames read, and there are boxes for later frames'
 json 'what was read counts' cut/tracks.json \
     "not v['complete'] and 'prematurely' in v['problem'] and 10 < v['frames'] < 60 and \
 v['detections']['beyond_the_end'] > 0"
@@ -197,7 +197,7 @@ json 'the other one is there' lost/tracks.json "v['complete'] and d['videos'][1]
 printf '#!/bin/sh\nffmpeg "$@"\nkill -9 $$\n' >killed
 chmod +x killed
 track 1 killed.out film.mp4 --detections film.txt --ffmpeg ./killed
-says 'film.mp4: ffmpeg was killed by signal 9; 60 frames were read'
+says 'film.mp4: ffmpeg was killed by signal 9; 60 frames read'
 
 : >empty.txt
 track 0 nothing film.mp4 --detections empty.txt

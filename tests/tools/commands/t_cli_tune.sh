@@ -9,9 +9,9 @@ for who in a b; do cp crops/1.png pairs/$who/1.png && cp crops/2.png pairs/$who/
 mine="-m w.safetensors --size 32x32 --device cpu"
 
 # --- profiles ---
-# threads and batch as the model has them; decoders and device where they show. Words are meant to be split.
+# The settings that a profile results in. Words are meant to be split.
 # shellcheck disable=SC2086
-settings() { # settings WANTED ARGUMENT...: "decoders threads" as --stats tells them
+settings() { # settings WANTED ARGUMENT...: "decoders threads", as in --stats
     wanted=$1
     shift
     "$REID" embed $mine crops -o s.npy --stats --json -q "$@" >"$out" 2>"$err"
@@ -105,7 +105,7 @@ fi
 tune 0 --seconds 0.3 --goal latency crops --json
 prints '"chosen": {"decoders": 1, "threads": [0-9]*, "batch": 1,'
 tune 0 --seconds 0.3 --goal low-memory --threads 1 crops -o small.profile
-prints '^For low-memory .* % of the fastest.s pace'
+prints '^For low-memory .* % of the pace of the fastest'
 # Where memory may end, the largest batch is found first.
 whole=$("$REID" inspect w.safetensors --size 256x256 --device cpu --json --threads 1 --batch 1 |
     sed -n 's/.*"total_bytes": \([0-9]*\).*/\1/p')

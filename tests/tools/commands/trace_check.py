@@ -1,4 +1,4 @@
-"""What a trace of reid has to be: strict JSON whose events fit together, and what Perfetto's trace processor finds.
+"""Checks a trace of reid: strict JSON whose events fit together, and in which Perfetto's trace processor finds them.
 
     trace_check.py TRACE.json PICTURES FAILED ROWS THREADS LAST [FOLDER]
 
@@ -26,7 +26,7 @@ def strict(path):
 
 
 def check_slices(events):
-    """Slices of a thread are beside or within each other; every thread has a name. Returns how many have which name."""
+    """Slices of a thread are beside or within each other; every thread has a name. Returns counts by name."""
     named = {e["tid"]: e["args"]["name"] for e in events if e["ph"] == "M" and e["name"] == "thread_name"}
     threads = defaultdict(list)
     for e in events:

@@ -45,25 +45,25 @@ frame() { dd if="$work/$1.rgb" bs=$((96 * 64 * 3)) skip="$2" count=1 2> /dev/nul
 frame one 7 > "$work/a" && frame fast 14 > "$work/b"
 check 'the same frame' cmp "$work/a" "$work/b"
 
-check 'truth within the frame, of ids of its scene' awk -F, 'NF != 9 || $1 < 1 || $1 > 20 || $3 < 0 || $4 < 0 ||
+check 'truth lies within the frame, with ids of its scene' awk -F, 'NF != 9 || $1 < 1 || $1 > 20 || $3 < 0 || $4 < 0 ||
     $3 + $5 > 96.002 || $4 + $6 > 64.002 || $9 < 0.2 || $9 > 1 || ($1 < 11) != ($2 <= 16) || seen[$1, $2]++ {
         exit 1 }' "$work/one.truth"
 check 'ten columns of detections, with scores' awk -F, 'NF != 10 || $2 != -1 || $7 < 0.05 || $7 > 0.99 { exit 1 }' \
     "$work/one.found"
 cut -d, -f1,3-6 "$work/exact.truth" > "$work/want"
 cut -d, -f1,3-6 "$work/exact.found" > "$work/got"
-check 'a detector without mistakes says what is true' cmp "$work/want" "$work/got"
+check 'a detector without mistakes reports the truth' cmp "$work/want" "$work/got"
 cut -d, -f2 "$work/exact.truth" > "$work/want"
-check '... and of whom' cmp "$work/want" "$work/exact.who"
-check 'one that makes some invents and misses' awk -v true="$(wc -l < "$work/one.truth")" \
+check '... and whom it shows' cmp "$work/want" "$work/exact.who"
+check 'one with mistakes invents and misses boxes' awk -v true="$(wc -l < "$work/one.truth")" \
     '$1 == 0 { invented++ } END { exit !(invented && NR - invented < true) }' "$work/one.who"
 
-# Where an animal alone stands, pixels differ from the same place without it.
+# Where an animal stands alone, pixels differ from the same place without it.
 for animals in 0 1; do
     build/demo_video --size 96x64 --seconds 1 --fps 4 --seed 11 --animals $animals --truth "$work/truth$animals" \
         > "$work/$animals.rgb"
 done
-check 'nobody' [ ! -s "$work/truth0" ]
+check 'no truth without animals' [ ! -s "$work/truth0" ]
 cmp -l "$work/0.rgb" "$work/1.rgb" | awk '{ at = int(($1 - 1) / 3); frame = int(at / 6144)
     print frame + 1, at % 6144 % 96, int(at % 6144 / 96) }' | uniq > "$work/changed"
 check 'the animal is in its box, and fills a part of it' awk 'FNR == NR { split($0, t, ","); low_x[t[1]] = t[3] - 1

@@ -1,5 +1,5 @@
 #!/bin/sh
-# reid eval against torchreid and scikit-learn on random embeddings of 200 queries and 900 gallery pictures, where a
+# reid eval against torchreid and scikit-learn on random embeddings of 200 queries and 900 gallery images, if a
 # Python has them: REID_TORCH_PYTHON, else python3. The goldens of t_metrics come from the same packages.
 #     sh tests/tools/evaluate/t_eval_peers.sh
 . tests/lib/cli_lib.sh

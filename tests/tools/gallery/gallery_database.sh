@@ -18,7 +18,7 @@ bring_back() { # removes templates that were added since keep
     while read -r id; do "$REID" gallery remove "$(place "$1")" "$id" > /dev/null; done < added
 }
 
-# run of cli_lib.sh, for which each argument NAME.gallery becomes an URL, and each such URL a name in what is said.
+# Like run of cli_lib.sh, but each argument NAME.gallery becomes a URL, and in the output such a URL becomes the name.
 run() {
     want=$1
     if [ "$2-$3" = gallery-create ] && [ ! -e "$4.made" ]; then
@@ -41,8 +41,8 @@ run() {
 table() { echo "reid.embedding_$(sql "$1" 'SELECT fingerprint FROM reid.model ORDER BY model_id LIMIT 1')"; }
 row_bytes() { sql "$1" "SELECT max(octet_length(row)) FROM $(table "$1")"; }
 
-# What the cut and flipped files of the test are here: an embedding that is gone, and one with another byte. The server
-# finds damage of its own files by its checksums.
+# In place of the test's truncated and flipped files: an embedding that is gone, and one with a changed byte. The server
+# finds damage to its own files by its checksums.
 damage_is_told() {
     sql postgres 'CREATE DATABASE "cut.gallery" TEMPLATE "a.gallery"'
     sql cut.gallery "DELETE FROM $(table cut.gallery) WHERE template_id = (SELECT template_id FROM reid.template

@@ -1,5 +1,5 @@
 """gallery_rows.py NAME COUNT DIM SEED [PREFIX]: NAME.npy of COUNT rows of unit length with its metadata, as reid embed
-would write it: ids PREFIX0 ..., identities of ten rows each, and a model that there is not."""
+would write it: ids PREFIX0 ..., identities of ten rows each, and an invented model."""
 import array
 import json
 import math

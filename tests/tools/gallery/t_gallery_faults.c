@@ -149,7 +149,7 @@ static void test_errors(void **state) {
         for (int at = 1; at <= calls; at++)
             for (int k = 0; k < 3; k++) {
                 const fault_kind kind = kinds[k];
-                if (errors[e] == EINTR && kind == FAULT_REST) continue; /* which would be waited for */
+                if (errors[e] == EINTR && kind == FAULT_REST) continue; /* the writer would retry forever */
                 if (errors[e] != EIO && kind == FAULT_TWICE) continue;
                 snprintf(what, sizeof what, "call %d%s fails: %s", at,
                          kind == FAULT_REST ? " and all that follow" : kind == FAULT_TWICE ? " and the next" : "",

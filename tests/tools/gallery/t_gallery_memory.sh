@@ -64,18 +64,18 @@ complain() { # complain WHAT: of the call that was refused
     failed=$((failed + 1))
 }
 lacks_memory() {
-    grep -q -i memory "$err" || complain 'it does not say that memory is lacking'
-    ! grep -q damaged "$err" || complain 'it says that something is damaged'
+    grep -q -i memory "$err" || complain 'its message does not name lack of memory'
+    ! grep -q damaged "$err" || complain 'its message reports damage'
 }
 
-# counted NAME ARGUMENT...: $calls, the allocations of the call, which prints what it has to into the file wanted
+# counted NAME ARGUMENT...: runs the call undisturbed, counts its allocations in $calls, and writes its output to wanted
 counted() {
     what=$1
     shift
     LD_PRELOAD=$work/refuse.so REFUSE_COUNT=$work/calls "$REID" "$@" > wanted 2> "$err"
-    check "$what goes well" [ $? = 0 ]
+    check "$what succeeds" [ $? = 0 ]
     calls=$(cat calls)
-    check "$what asks for memory ($calls)" [ "$calls" -gt 2 ]
+    check "$what allocates memory ($calls times)" [ "$calls" -gt 2 ]
 }
 # each ARGUMENT...: calls `$one AT REST ARGUMENT...` for a share of the allocations that were counted
 each() {

@@ -11,7 +11,7 @@ g() { status=$1; shift; run "$status" gallery "$@"; }
 base() { sql postgres "CREATE DATABASE $1" && pg_url "$1"; }
 count() { sql "$1" 'SELECT count(*) FROM reid.template'; }
 compacted() { "$REID" gallery compact "$1" > compacted.said; } # the expected result of a pull
-# made FILE ROWS DIM SEED [OPTION]...: a gallery of so many templates
+# made FILE ROWS DIM SEED [OPTION]...: makes a gallery with that many templates
 made() {
     file=$1 rows=$2 dim=$3 seed=$4
     shift 4
@@ -71,7 +71,7 @@ prints '^{"pulled": 0, '
 compacted none.gallery
 same none.back none.gallery
 
-# Decoders of JPEG files: of a file without, of one, of two, and of a database that has another one already.
+# JPEG decoders: files with none, one and two, and a database that already has another one.
 decoders() { "$REID" gallery verify "$1" --json | sed 's/.*"jpeg": \("[^"]*"\|null\),.*/\1/'; }
 g 0 verify "$(pg_url two)" --json
 prints '"jpeg": null'
@@ -138,8 +138,8 @@ rm -f crashed.back
 g 0 pull "$url" crashed.back
 same crashed.back many.gallery
 
-# Two at once, into a database without a gallery and into an empty one, whose tables are locked until both have come to
-# look whether they are empty.
+# Two at once, into a database without a gallery and into an empty one, whose tables are locked until both wait to see
+# whether they are empty.
 two_at_once() { # two_at_once DATABASE
     "$REID" gallery push two.gallery "$url" > both.1 2>&1 &
     push=$!

@@ -14,26 +14,26 @@ re() { status=$1 base=$2; shift 2; run "$status" gallery reembed "$(pg_url "$bas
 
 # statements DATABASE: those on stdin
 statements() { "$pg_programs/psql" -X -q -v ON_ERROR_STOP=1 -h "$pg_host" -U postgres -d "$1" > "$work/none"; }
-fingerprint() { # fingerprint OPTION...: of these models
+fingerprint() { # fingerprint OPTION...: prints that of these models
     "$REID" embed -q "$@" a/1.png -o one.npy
     grep -o '"fingerprint": "[0-9a-f]*"' one.meta.json | cut -d '"' -f 4
 }
-gallery() { # gallery DATABASE [--fp16]: made for w.safetensors, without templates
+gallery() { # gallery DATABASE [--fp16]: makes one for w.safetensors, without templates
     sql postgres "CREATE DATABASE $1"
     run 0 gallery create "$(pg_url "$1")" $one ${2:+"$2"}
 }
-# template DATABASE IDENTITY SOURCE [ID]: without a row
+# template DATABASE IDENTITY SOURCE [ID]: adds one without a row
 template() {
     echo "INSERT INTO reid.identity (name) VALUES ('$2') ON CONFLICT DO NOTHING;
           INSERT INTO reid.template (id, identity_id, source) SELECT '${4:-$3}', identity_id, '$3' FROM reid.identity
           WHERE name = '$2';" | statements "$1"
 }
-# rows DATABASE FINGERPRINT: all bytes, in the order of templates
+# rows DATABASE FINGERPRINT: prints their bytes, in the order of templates
 rows() {
     sql "$1" "SELECT encode(row, 'hex') FROM reid.embedding_$2 ORDER BY template_id" | tr -d '\n'
 }
 npy() { od -An -v -tx1 -j 128 "$1" | tr -d ' \n'; } # of float32 in a .npy file
-equal() { [ "${1#* }" -gt 0 ] && [ "$1" = "$2" ]; } # two answers of cksum, about something
+equal() { [ "${1#* }" -gt 0 ] && [ "$1" = "$2" ]; } # compares two outputs of cksum, which must not be about nothing
 count() { sql "$1" "SELECT count(*) FROM reid.embedding_$2"; }
 
 mkdir a
@@ -44,7 +44,7 @@ now=$(fingerprint $one) next=$(fingerprint $two)
 gallery g
 for i in 1 2 3 4 5 6; do template g "x$((i % 2))" a/$i.png; done
 re 0 g $one
-prints '^embedded 6, failed 0; of 6 templates, 6 have a row of these models, 0 do not$'
+prints '^embedded 6, failed 0; templates with a row of these models: 6 of 6$'
 re 0 g $two --batch 2 --json
 prints '^{"embedded": 6, "failed": 0, "templates": 6, "rows": 6, "missing": 0}$'
 "$REID" embed -q $two a -o next.npy
@@ -52,7 +52,7 @@ prints '^{"embedded": 6, "failed": 0, "templates": 6, "rows": 6, "missing": 0}$'
 check "bits of reid embed" equal "$(rows g "$next" | cksum)" "$(npy next.npy | cksum)"
 check "bits of reid embed, of the gallery's own model" equal "$(rows g "$now" | cksum)" "$(npy now.npy | cksum)"
 re 0 g $two
-prints '^embedded 0, failed 0; of 6 '
+prints '^embedded 0, failed 0; templates with a row of these models: 6 of 6$'
 check "no worker is left" [ "$(sql g 'SELECT count(*) FROM reid.worker')" = 0 ]
 # Each model gets the JPEG decoders of the workers that embedded with it, not of workers without work.
 by() { sql "$1" "SELECT array_to_string(jpeg, '+') FROM reid.model WHERE fingerprint = '$2'"; }
@@ -67,7 +67,7 @@ check "nothing to warn of" [ "$(grep -c decoded "$err")" = 0 ]
 check "of nothing to do" [ -z "$(by j "$next")" ]
 sql j "UPDATE reid.model SET jpeg = '{another one}' WHERE fingerprint = '$next'"
 re 0 j $two --jpeg stb
-says ': its JPEG images were decoded by another one, those of now by stb_image (--jpeg)'
+says ': its JPEG images were decoded by another one, those of this command by stb_image (--jpeg)'
 re 0 j --status --json
 prints '"role": "now", .*"jpeg": null, '
 prints '"role": "other", .*"jpeg": "another one", '
@@ -173,7 +173,7 @@ template f x a/3.png
 template f x a/4.png
 sql f "UPDATE reid.template SET source_size = 7, source_hash = 8 WHERE id = 'a/3.png'"
 re 1 f $two
-prints '^embedded 2, failed 4; of 6 templates, 2 have a row of these models, 4 do not$'
+prints '^embedded 2, failed 4; templates with a row of these models: 2 of 6$'
 says 'a/9.png: a/9.png: cannot open: No such file'
 says 'none: the gallery has no path for its image'
 says 'a/2.png#0: is a box of an image, but the gallery has no box for it'
@@ -191,7 +191,7 @@ re 2 f $two --root nowhere
 says 'nowhere: No such file or directory'
 template f x /a/5.png
 re 1 f $two --root elsewhere
-prints '^embedded 1, failed 3; of 7'
+prints '^embedded 1, failed 3; templates with a row of these models: 4 of 7$'
 mv elsewhere/a a
 re 0 f --switch --partial
 re 0 f --status
@@ -213,7 +213,7 @@ g 0 list --json
 prints '"source": "who/ann/2.png#xywh=3,4,30,40"'
 prints '"source": "who/bob/3.png#xywh=fraction:0.1[0-9]*,0.2[0-9]*,0.6[0-9]*,0.3[0-9]*"'
 re 0 w $two
-prints '^embedded 6, failed 0; of 6 '
+prints '^embedded 6, failed 0; templates with a row of these models: 6 of 6$'
 g 0 search $one --threshold 0.5 a/1.png
 re 0 w --switch
 g 2 search $one --threshold 0.5 a/1.png

@@ -27,7 +27,7 @@ url=$(base a)
 "$REID" gallery push a.gallery "$url" > /dev/null || exit 1
 scans() { sql a "SELECT sum(idx_scan) FROM pg_stat_user_indexes WHERE indexrelname LIKE '%hnsw'"; }
 
-# recall FILE WANTED AT_LEAST OF: hits of the two that agree with their scores, and none with another score
+# recall FILE WANTED AT_LEAST OF: at least so many hits are in both files, with the same scores; no score differs
 recall() {
     check "$1 has at least $3 of $4 hits" "$python" - "$1" "$2" "$3" "$4" << 'EOF'
 import json, sys
@@ -85,8 +85,8 @@ g 0 search "$url" q.npy -k 5 --candidates 3 --json
 says 'too few identities were found for 200 of 200 queries, among 3 templates from the index on average; --exact'
 check "each query says so" [ "$(grep -c '"candidates": 3, "too_few": true' "$out")" = 200 ]
 
-# A query takes the place of no candidate: with one candidate each, rows that are in the gallery find another row, and
-# find themselves with --keep-self.
+# A query that is in the gallery does not take the place of a candidate: with one candidate each, queries find another
+# row, and find themselves with --keep-self.
 rows self.npy 0 100 $dim 20
 # ones FILE: queries whose best match has a score of 1
 ones() {

@@ -152,8 +152,8 @@ static int by_id(const void *a, const void *b) {
     return strcmp(((const crop_place *)a)->id, ((const crop_place *)b)->id);
 }
 
-/* Sorts the ids, and makes groups that are as wrong as the scores: a crop is put to the first one that is more alike
-   than the threshold. */
+/* Sorts the ids, and makes groups that are as wrong as the scores: a crop joins the first earlier crop whose score with
+   it is above the threshold. */
 static void finish_herd(herd *h, double threshold) {
     h->c.ids = h->ids, h->c.rows = h->rows, h->c.dim = DIM, h->c.by_id = h->by_id;
     h->c.makers.models = 1;
@@ -171,7 +171,8 @@ static void finish_herd(herd *h, double threshold) {
     h->found.ids = (const char *const *)h->ids;
 }
 
-/* individuals of 1 or more crops, `mean` on average, whose rows are their own direction plus `noise` of another. */
+/* Makes individuals with 1 or more crops, `mean` on average; a crop's row is its individual's direction plus `noise`
+   of a random one. */
 static void make_herd(herd *h, uint64_t seed, size_t individuals, double mean, double noise, double threshold) {
     double own[DIM];
     memset(&h->c, 0, sizeof h->c);

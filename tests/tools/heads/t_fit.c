@@ -60,12 +60,12 @@ static void test_products(void **state) {
     for (size_t i = 0; i < 11 * 7; i++) assert_true(turned[i % 7 * 11 + i / 7] == a[i]);
 }
 
-/* a v = value v, vectors of length 1 at right angles, values descending; where a was is not looked at afterwards. */
+/* Checks that a v = value v, that the vectors are orthonormal, and that the values descend. */
 static void check_eigen(const double *a, size_t n, size_t wanted) {
     double *v = malloc(n * n * sizeof *v), *value = malloc(n * sizeof *value), largest = 0;
     memcpy(v, a, n * n * sizeof *v);
     for (size_t i = 0; i < n; i++)
-        for (size_t j = i + 1; j < n; j++) v[i * n + j] = NAN; /* the upper triangle does not count */
+        for (size_t j = i + 1; j < n; j++) v[i * n + j] = NAN; /* the upper triangle is not read */
     assert_int_equal(eigen_symmetric(v, n, wanted, value), 1);
     for (size_t i = 0; i < n; i++) largest = fmax(largest, fabs(value[i]));
     double slack = 1e-13 * (double)n * (largest + 1e-300);
@@ -160,7 +160,7 @@ typedef struct made {
     size_t crops, columns, individuals, single;
 } made;
 
-/* rows_of of make_fits.py; where the rows are picked from is turned round, and they stand among others. */
+/* The rows of rows_of in make_fits.py, stored in reverse order; `pick` restores the order. */
 static fit_request make_rows(const made *m) {
     static const fit_part none = {0, 0, 0};
     static fit_part whole;
@@ -313,8 +313,8 @@ static void test_parts(void **state) {
     fitted_free(&f);
 }
 
-/* More rows than components are taken from: they are picked evenly, as two columns show, in which only late rows
-   differ, and all are placed. */
+/* More rows than components are computed from: a sample is spread evenly over them, so it notices two columns in which
+   only late rows differ, and all rows get coordinates. */
 static void test_many_rows(void **state) {
     enum { MANY = FIT_MOST_ROWS + 500, COLUMNS = 6 };
     float *x = malloc(MANY * COLUMNS * sizeof *x);

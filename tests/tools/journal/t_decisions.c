@@ -1,5 +1,5 @@
 /* t_decisions.c: the journal of decisions: every malformed line with its exact error, what overrules what, chains that
-   contradict, torn ends, files that are none of ours, calls that fail, several writers, writers that are killed.
+   contradict, torn ends, foreign files, calls that fail, several writers, writers that are killed.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. -Itools tests/tools/journal/t_decisions.c tools/journal/decisions.c
       tools/journal/decisions_line.c tools/journal/decisions_list.c tools/journal/decisions_state.c
@@ -410,12 +410,12 @@ static void test_torn(void **state) {
         assert_true(say(&d, "same a b", &why) == 1 && say(&d, "name a Bob", &why) == 1);
         decisions_close(&d);
         size_t whole = size_of(path);
-        if (n == line.len) line.s[5] ^= 1; /* all of it, and damaged */
+        if (n == line.len) line.s[5] ^= 1; /* the whole line, but damaged */
         put(line.s, n);
         assert_true(decisions_open(&d, path, 0, &why));
         assert_true(d.list.count == 2 && d.torn == n && d.read == whole);
         decisions_close(&d);
-        assert_true(decisions_open(&d, path, 1, &why)); /* does not cut by itself */
+        assert_true(decisions_open(&d, path, 1, &why)); /* opening alone does not cut it off */
         assert_int_equal(size_of(path), whole + n);
         if (say(&d, "none c", &why) != 1) fail_msg("%s", why.s);
         assert_true(d.list.count == 3 && d.torn == 0 && d.read == size_of(path));
@@ -555,7 +555,7 @@ static void test_tables(void **state) {
     text_free(&why);
 }
 
-/* Another session ends every connection: each line is stored once. Ids that are no UTF-8 are kept. */
+/* Another session ends every connection: each line is stored once. Ids that are not UTF-8 are kept. */
 static void test_lost(void **state) {
     static const char end_others[] =
         "SELECT pg_terminate_backend(pid, 1000) FROM pg_stat_activity WHERE datname = current_database() "
@@ -649,7 +649,7 @@ static void test_errors(void **state) {
     for (int e = 0; e < 3; e++)
         for (int at = 1; at <= calls; at++)
             for (fault_kind kind = FAULT_ONCE; kind <= FAULT_REST; kind++) {
-                if (errors[e] == EINTR && kind == FAULT_REST) continue; /* which would be waited for */
+                if (errors[e] == EINTR && kind == FAULT_REST) continue; /* the writer would retry forever */
                 snprintf(what, sizeof what, "call %d%s fails: %s", at, kind == FAULT_REST ? " and all that follow" : "",
                          strerror(errors[e]));
                 fresh();

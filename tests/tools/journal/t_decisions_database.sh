@@ -1,5 +1,5 @@
-# t_decisions_database.sh: decisions in a gallery in PostgreSQL: what t_decisions.c asks of a file, several writers that
-# are killed among it; reid review, --import and cluster as with a file; rights; a server that is stopped at once.
+# t_decisions_database.sh: decisions in a gallery in PostgreSQL: the cases of t_decisions.c, with several writers that
+# are killed; reid review, --import and cluster as with a file; rights; a server that is stopped abruptly.
 . tests/lib/python.sh
 . tests/lib/postgres.sh
 need_postgres
@@ -15,7 +15,7 @@ url=$(pg_url deer)
 "$REID" gallery create "$url" --like crops.npy || exit 1
 table() { sql deer 'SELECT line::text FROM reid.decision ORDER BY seq'; }
 
-# --- what a file is tested with ---------------------------------------------------------------------------------------
+# --- the cases of a file ----------------------------------------------------------------------------------------------
 source=tests/tools/journal/t_decisions.c
 line=$(awk '/^ +cc / { sub(/^ +cc /, ""); on = 1 } !on { next } /^$/ { exit } { gsub(/-o +[^ ]+/, ""); print }' \
     "$repository/$source")
@@ -35,13 +35,13 @@ for i, what in enumerate(whats):
     print('%s, "crc": "%08x"}' % (line, zlib.crc32(line.encode())))
 END
 run 0 review --import saved.jsonl --decisions "$url"
-says '^reid: 6 decisions added to postgresql://postgres@/deer?host=[^ ]*, 0 were already there$'
+says '^reid: 6 decisions added to postgresql://postgres@/deer?host=[^ ]*, 0 already there$'
 run 0 review --import saved.jsonl --decisions "$url"
-says '0 decisions added to .*, 6 were already there'
+says '0 decisions added to .*, 6 already there'
 table >now
 same now saved.jsonl
 run 0 review --import "$url" --decisions back.jsonl
-says '6 decisions added to back.jsonl, 0 were already there'
+says '6 decisions added to back.jsonl, 0 already there'
 same back.jsonl saved.jsonl
 for at in saved.jsonl "$url"; do
     run 0 cluster crops.npy --threshold 0.6 --decisions "$at" -o "${at%%:*}.csv" -q
@@ -76,7 +76,7 @@ run 2 cluster crops.npy --threshold 0.6 --decisions "$url" -o no.csv
 says 'deer.*: line 3: "crc": the checksum at its end is wrong: the line is damaged'
 sql deer 'DELETE FROM reid.decision'
 
-# --- a page whose server of decisions is stopped at once, again and again ---------------------------------------------
+# --- a page whose database server is stopped abruptly, again and again ------------------------------------------------
 "$REID" review crops.npy --threshold 0.6 --decisions "$url" >page 2>"$work/log" &
 pids=$!
 for _ in $(seq 200); do

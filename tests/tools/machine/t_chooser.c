@@ -1,4 +1,4 @@
-/* t_chooser.c: reid tune's choice on machines that are only calculated, with noise, busy moments and too little memory,
+/* t_chooser.c: reid tune's choice on simulated machines, with noise, busy moments and too little memory,
    against the best of all their settings.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. -Itools tests/tools/machine/t_chooser.c tools/machine/chooser.c tools/base/say.c
@@ -41,7 +41,7 @@ typedef struct machine {
     double spent;
 } machine;
 
-/* Of the handle, for which memory may not be there; then with the images that decoders hold. */
+/* The memory of the handle, which may not be available; bytes_of adds the images that decoders hold. */
 static double handle_of(const machine *m, const tune_setting *s) { return m->of_all + m->of_picture * s->batch; }
 
 static double bytes_of(const machine *m, const tune_setting *s) {

@@ -1,4 +1,4 @@
-"""Makes JPEG files of all kinds and compares what jpeg_pixels has made of them with Pillow.
+"""Makes JPEG files of all kinds and compares the pixels of jpeg_pixels with Pillow's.
 
     python jpeg_pillow.py make FOLDER COUNT [LIBRARY]     LIBRARY: libturbojpeg, for what Pillow does not write
     python jpeg_pillow.py check FOLDER [by_stb]           what jpeg_pixels has written beside the files

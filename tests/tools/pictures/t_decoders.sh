@@ -1,6 +1,6 @@
 #!/bin/sh
-# t_decoders.sh: the command contains stb_image's decoders of only four formats; the tests that the table of CVEs in
-# tools/pictures/README.md names exist.
+# t_decoders.sh: the command contains stb_image's decoders of only four formats; every test that is named in the table
+# of CVEs in tools/pictures/README.md exists.
 #     sh tests/tools/pictures/t_decoders.sh
 set -u
 cd "$(dirname "$0")/../../.." || exit 1

@@ -89,7 +89,7 @@ static void test_pnm_pixels(void **state) {
     for (int i = 0; i < 24; i++) rgb[i] = (unsigned char)(100 + i / 3);
     text_puts(&file, "P5#\r4 # four\n\t2 #\n255\n");
     for (int i = 0; i < 8; i++) put_number(100 + (unsigned)i, 1);
-    put_number(77, 1); /* a second picture may follow */
+    put_number(77, 1); /* a second image may follow */
     decoded(4, 2, rgb, "comments");
     for (int i = 0; i < 6; i++) rgb[i] = (unsigned char)(10 + i);
     text_puts(&file, "P6 1 2 255\n");

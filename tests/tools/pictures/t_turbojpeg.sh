@@ -18,7 +18,7 @@ program=$work/jpeg_pixels
         -o "$program" -lm -lpthread -ldl
 ) || exit 1
 
-# --- without the library: a file of its name is not one ---
+# --- without the library: a file with its name is not a library ---
 mkdir none
 echo 'no library' >none/libturbojpeg.so.0
 without() { LD_LIBRARY_PATH=$work/none "$@"; }
@@ -46,7 +46,7 @@ check 'libturbojpeg decodes them' "$program" turbo all/*.jpg
 check 'with the pixels of Pillow' "$python" "$repository/tests/tools/pictures/jpeg_pillow.py" check all
 rm -f all/*.rgb
 check 'stb_image decodes them' "$program" stb all/*.jpg
-check 'with other pixels than Pillow' "$python" "$repository/tests/tools/pictures/jpeg_pillow.py" check all by_stb
+check 'with pixels that differ from Pillow' "$python" "$repository/tests/tools/pictures/jpeg_pillow.py" check all by_stb
 rm -f all/*.rgb
 
 # --- the rows of PyTorch, from file to embedding (tests/golden/make_jpeg.py) ---
@@ -115,7 +115,7 @@ same without.npy stb.npy
 check 'the decoder is recorded' grep -q '"jpeg": "libjpeg-turbo"' auto.meta.json
 check 'the rows differ' sh -c '! cmp -s auto.npy stb.npy'
 run 0 match -m b0.safetensors --size 32x32 --gallery stb.npy small/0001.jpg
-says 'stb.npy: its JPEG images were decoded by stb_image, those of now by libjpeg-turbo (--jpeg)'
+says 'stb.npy: its JPEG images were decoded by stb_image, those of this command by libjpeg-turbo (--jpeg)'
 run 0 match -m b0.safetensors --size 32x32 --gallery stb.npy --jpeg stb small/0001.jpg
 check 'one decoder: no warning' sh -c "! grep decoded '$err'"
 sed -i '/"jpeg"/d' stb.meta.json

@@ -13,7 +13,7 @@ from selenium.webdriver.chrome.service import Service
 
 SHOTS = os.environ.get("MATCH_SHOTS")
 WIDTHS = (1440, 390)
-# Text whose contrast to what is behind it is below 4.5, as WCAG 2 counts it; colours are opaque on these pages.
+# Text whose contrast with its background is below 4.5, as WCAG 2 counts it; colours are opaque on these pages.
 PALE = """
 const rgb = s => s.match(/[\\d.]+/g).map(Number);
 const linear = v => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;

@@ -8,8 +8,8 @@ ${MAKE:-make} -s build/demo_run >/dev/null || exit 1
 . tests/lib/cli_lib.sh
 b0 w.safetensors
 
-# Eight individuals of three images and one of an odd name; queries that are them, that
-# are called somebody else, and that nobody knows.
+# Eight individuals with three images each and one with an odd name; queries in the right folder, in another
+# individual's folder, and of strangers.
 odd='x<script>alert(1)<b>'
 for i in 1 2 3 4 5 6 7 8; do
     mkdir -p "gal/id$i"

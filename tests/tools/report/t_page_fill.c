@@ -41,7 +41,7 @@ static void test_pieces(void **state) {
     expect("last", NULL, "end\n");
 }
 
-/* As text, a value can neither end an attribute nor drive what shows it; braces in it are nothing special. */
+/* As text, a value can neither end an attribute nor control how the page is shown; braces in it have no meaning. */
 static void test_values(void **state) {
     static const char *const cases[][2] = {
         {"\x1b[31m", "\\x1b[31m"}, {"\xff", "\\xff"},  {"a\nb", "a\\nb"},          {"\xe2\x80\xae", "\\u202e"},

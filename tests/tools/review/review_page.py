@@ -77,8 +77,8 @@ class Page:
 
     @contextlib.contextmanager
     def slow_groups(self):
-        """Pages that are opened are told that grouping takes a minute: on a fast machine they would not wait to be
-        asked for it."""
+        """Tells every page opened in it that grouping takes a minute: on a fast machine, pages would regroup without
+        being asked."""
         script = r"""fetch = (real => (...rest) => real(...rest).then(async r => new Response(
             (await r.text()).replace(/"seconds": ?[0-9.e-]+/g, '"seconds": 60'),
             {status: r.status, headers: r.headers})))(fetch)"""
@@ -87,7 +87,7 @@ class Page:
         self.driver.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", added)
 
     def groups_come_before_an_undo(self):
-        """From now on groups wait for an undo to be asked for, and it is sent when they are there."""
+        """From now on, the page gets new groups only once an undo is requested, and the undo is sent after that."""
         self.driver.execute_script(r"""const real = fetch, pause = () => new Promise(done => setTimeout(done, 20));
             let undoing = false;
             window.fetch = async (path, ...rest) => {
@@ -122,7 +122,7 @@ class Page:
         return self.js("[...document.querySelectorAll('#groups .card')].map(c => c.innerText.replace(/\\n/g, ' '))")
 
     def quiet(self):
-        """Groups heed all that is decided."""
+        """Waits until the groups take every decision into account."""
         self.until("grouped", lambda: self.js("document.body.dataset.grouping === undefined && "
                                               "document.querySelector('#regroup i').textContent === ''"), 60)
 
@@ -144,7 +144,7 @@ class Page:
         self.until("the page is there", lambda: self.js("document.body.dataset.seq !== undefined"), 60)
 
     def complaints(self):
-        """What the browser has to say: scripts that were refused, errors, requests that failed."""
+        """The browser's messages: scripts that were refused, errors, requests that failed."""
         return [entry["message"] for entry in self.driver.get_log("browser")]
 
 
@@ -191,7 +191,7 @@ def answer_by_keys_and_clicks(page):
 
 
 def all_cards(page):
-    """The list is drawn where it is looked at: all of it, line by line."""
+    """The list is drawn only where it is visible: scrolls through all of it, line by line."""
     seen = []
     height = page.js("document.body.scrollHeight")
     for top in range(0, height, 500):
@@ -290,10 +290,10 @@ def two_tabs(page, url):
     asked = page.pair()
     page.key("d")
     page.seq(lines + 1)
-    page.driver.switch_to.window(first)  # it comes into view, and hears what is new
+    page.driver.switch_to.window(first)  # it becomes visible, and fetches the new decision
     page.seq(lines + 1)
     page.until("not asked twice", lambda: page.pair() != asked)
-    # A decision in a tab that is behind: the answer brings what it has not seen. It is made before that tab can hear.
+    # A decision in a tab that has not fetched the last one: the answer contains it. A hidden tab fetches nothing.
     page.js("Object.defineProperty(document, 'hidden', {get: () => true, configurable: true})")
     page.driver.switch_to.window(second)
     page.key("s")
@@ -318,7 +318,7 @@ def reload(page):
 
 
 def refused(page):
-    """A contradiction is told, nothing is stored, and the page goes on."""
+    """A contradiction is reported, nothing is stored, and the page continues."""
     page.open(page.driver.current_url)
     lines = len(journal())
     reply = page.driver.execute_async_script("""
@@ -370,7 +370,7 @@ def server_gone(page, review):
 
 
 def many_crops(page):
-    """50,000 crops: the list is scrolled from end to end, and only what is looked at is drawn."""
+    """50,000 crops: the list is scrolled from end to end, and only the visible part is drawn."""
     with Review("many.npy", "--decisions", "many.jsonl", "--threshold", "0.97") as review, page.slow_groups():
         page.open(review.url)
         assert page.one("#counts").text.startswith("50000 crops"), page.one("#counts").text
@@ -397,11 +397,11 @@ def many_crops(page):
         page.seq(1)
         assert time.time() - start < 20
         regroup_many(page)
-        page.complaints()  # none of the 50,000 pictures exists
+        page.complaints()  # none of the 50,000 images exists
 
 
 def regroup_many(page):
-    """Where grouping takes long, it is asked for, and the page goes on meanwhile."""
+    """If grouping takes long, it happens on request, and the page stays usable meanwhile."""
     page.js("fetch = (f => (path, ...rest) => f(path, ...rest).then(r => path.startsWith('groups/') "
             "? new Promise(done => setTimeout(() => done(r), 1500)) : r))(fetch)")
     page.until("the first answer is new", lambda: page.one("#regroup").text == "Regroup R 1 new answer", 30)
@@ -418,7 +418,7 @@ def regroup_many(page):
     page.until("the other answer is new", lambda: page.one("#regroup").text == "Regroup R 1 new answer", 30)
     page.click("#regroup")
     page.until("all are heeded", lambda: page.one("#regroup").text == "Regroup R", 60)
-    page.key("u")  # comes apart at once, whatever groups heed
+    page.key("u")  # the pair comes apart at once, before groups are made again
     page.seq(3)
     page.until("it is asked again", lambda: page.pair() == pair)
 

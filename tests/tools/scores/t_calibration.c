@@ -73,7 +73,8 @@ static void points_by_hand(void **state) {
     assert_true(p.threshold > (double)0.9f && p.fmr == 0 && p.tmr == 0);
 }
 
-/* Drawing an identity k times is the same as writing its pairs k times, impostors as often as both together. */
+/* Drawing an identity k times equals repeating its genuine pairs k times, and its impostor pairs k times for each draw
+   of the other identity. */
 static void draws_are_copies(void **state) {
     static const uint32_t times[] = {2, 1, 3};
     scored_pair copies[64];

@@ -1,4 +1,4 @@
-"""serve_faults.py WHAT SOCKET...: clients of `reid serve` that curl cannot be: raw bytes, slow, many, impatient ones.
+"""serve_faults.py WHAT SOCKET...: clients of `reid serve` that curl cannot imitate: raw bytes, slow and impatient ones.
 
 Standard library only; ends with 0 when the server did what it should. SOCKET is a path, or HOST:PORT."""
 import http.client
@@ -48,7 +48,7 @@ def ask(where, method, path, body=None, headers=None, connection=None):
 
 
 def raw(where, data, timeout=20):
-    """Sends bytes as they are, and all that comes back until the server closes or falls silent."""
+    """Sends bytes as they are. Returns what comes back until the server closes or falls silent."""
     s = connect(where, timeout)
     got = b""
     try:
@@ -91,7 +91,7 @@ def wait_for(what, test, seconds=10):
 
 
 def bad_http(where):
-    """Requests that are none, or try to be two."""
+    """Malformed requests, and requests that contain a second one."""
     head = b"POST /embed HTTP/1.1\r\nHost: localhost\r\n"
     cases = [
         (b"GARBAGE\r\n\r\n", (400, 0, 505)),
@@ -164,7 +164,7 @@ def refused(where, limit):
 
 
 def slow(where, seconds):
-    """With --idle SECONDS: who sends too little is left, at whatever point; in the middle of a request with 408."""
+    """With --idle SECONDS: slow clients are disconnected, at whatever point; in the middle of a request with 408."""
     head = b"POST /embed HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n"
     live = b"GET /v2/health/live HTTP/1.1\r\nHost: localhost\r\n\r\n"
     cases = [  # what is sent, and the statuses that come back
@@ -177,7 +177,7 @@ def slow(where, seconds):
         (head + b"Content-Encoding: gzip\r\n\r\nabc", [408]),
         (live + head + b"\r\nabc", [200, 408]),
     ]
-    time.sleep(float(seconds) + 0.5)  # of bodies(), a client that ended early has half a connection left until then
+    time.sleep(float(seconds) + 0.5)  # until then, a client of bodies() that ended early still has half a connection
     told = metric(where, 'reid_http_responses_total{code="408"}')
     sockets = [connect(where) for _ in cases]
     for s, (data, _) in zip(sockets, cases):
@@ -202,7 +202,7 @@ def slow(where, seconds):
             must(says(json.loads(body)["error"], "too slowly"), "408 says why: %r" % body)
     now = metric(where, 'reid_http_responses_total{code="408"}')
     must(now - told == sum(408 in wanted for _, wanted in cases), "each 408 is counted: %r, then %r" % (told, now))
-    # Headers that drip would keep a server busy whose clock starts anew with every byte.
+    # If the clock restarted with every byte, headers sent byte by byte would keep the server busy.
     s = connect(where)
     s.sendall(b"GET / HTTP/1.1\r\n")
     started = time.time()
@@ -216,7 +216,7 @@ def slow(where, seconds):
 
 
 def many(where, count):
-    """COUNT connections that say nothing, and the server still answers on others, or says why not."""
+    """COUNT silent connections: the server still answers on others, or says why not."""
     sockets = []
     for _ in range(int(count)):
         sockets.append(connect(where))
@@ -230,7 +230,7 @@ def many(where, count):
 
 
 def too_many(where, limit):
-    """With --connections LIMIT: one more hears 503 and when to come again."""
+    """With --connections LIMIT: a further one gets 503 with Retry-After."""
     sockets = [connect(where) for _ in range(int(limit))]
     status, content, headers = ask(where, "GET", "/v2")
     must(status == 503 and headers["Retry-After"] and b"too many connections" in content, "503: %r" % content)
@@ -251,7 +251,7 @@ def infer_body(n, side, timeout=0, name="pixels"):
 
 
 def impatient(where, model):
-    """Clients that go away are no longer computed for; a time-out is answered with 504 while others are computed."""
+    """Requests of disconnected clients are not computed; a time-out gets 504 while others are computed."""
     path = "/v2/models/%s/infer" % model
     before = metric(where, 'reid_requests_total{model="%s",outcome="cancelled"}' % model)
     clients = []
@@ -273,7 +273,7 @@ def impatient(where, model):
 
 
 def full(where, model):
-    """With --limit 16: more is answered with 503, and nobody gets another's row."""
+    """With --limit 16: further images get 503, and no client gets another's row."""
     path, answers = "/v2/models/%s/infer" % model, []
 
     def one():
@@ -399,7 +399,7 @@ def drained(where, model, pid):
     threads = [threading.Thread(target=one) for _ in range(10)]
     for t in threads:
         t.start()
-    # In the order of an image's way, so that none is counted twice.
+    # In the order in which an image passes them, so that none is counted twice.
     wait_for("all were accepted", lambda: sum(metric(where, "reid_%s{" % stage) for stage in (
         "images_total", "computing_images", "waiting_images")) - before >= 160)
     os.kill(int(pid), signal.SIGTERM)
@@ -418,7 +418,7 @@ def drained(where, model, pid):
 
 
 def late(where, model, pid):
-    """SIGTERM while clients go on asking, until nobody listens any more."""
+    """SIGTERM while clients continue to send requests, until the server no longer listens."""
     path, statuses = "/v2/models/%s/infer" % model, set()
 
     def load():

@@ -1,6 +1,6 @@
 """serve_triton.py HOST:PORT MODEL PICTURE REFERENCE.npy: Triton's Python client and Prometheus' parser on `reid serve`.
 
-REFERENCE.npy is what `reid embed` made of PICTURE."""
+REFERENCE.npy has the row of `reid embed` for PICTURE."""
 import sys
 import urllib.request
 
@@ -14,7 +14,7 @@ wanted = numpy.load(reference)
 data = open(picture, "rb").read()
 client = triton.InferenceServerClient(url, concurrency=8)
 
-# What there is.
+# Metadata and configuration.
 assert client.is_server_live() and client.is_server_ready() and client.is_model_ready(model)
 assert client.is_model_ready(model, "1")
 assert client.get_server_metadata()["name"] == "reid"
@@ -31,7 +31,7 @@ def images(n, binary=True):
     return tensor
 
 
-# The same rows, whatever way they take.
+# The same rows, in whatever form they are requested.
 for n in 1, 3:
     for outputs in None, [triton.InferRequestedOutput("embedding", binary_data=False)], \
             [triton.InferRequestedOutput("embedding", binary_data=True)]:
@@ -77,7 +77,7 @@ refused(400, "sequences are not supported", lambda: client.infer(model, [images(
 refused(415, "Content-Encoding", lambda: client.infer(model, [images(1)], request_compression_algorithm="gzip"))
 refused(504, "timeout", lambda: client.infer(model, [images(1)], timeout=1))
 
-# Counters: what has been asked is what they tell, in both forms.
+# The counters agree with the requests, in both forms.
 stats = client.get_inference_statistics(model)["model_stats"][0]
 assert stats["inference_stats"]["success"]["count"] == 6 + len(crops) * 2 + 1
 assert stats["inference_count"] == 3 * (1 + 3) + len(crops) * 2 + 1

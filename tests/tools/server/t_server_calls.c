@@ -32,7 +32,7 @@
 enum { SIDE = 16, KINDS = 5, PATH = 256 };
 
 static net_file weights;
-static service served, *asked = &served; /* asked: whom `start` calls */
+static service served, *asked = &served; /* asked: the service that `start` calls */
 static char folder[PATH];
 static text bodies[KINDS], answers[KINDS];
 static size_t json_lens[KINDS];
@@ -57,7 +57,7 @@ static void open_service(service *s, long long delay_us) {
     assert_true(service_open(s, &r));
 }
 
-/* Base64 of what is a multiple of 3 bytes. */
+/* Base64; the number of bytes must be a multiple of 3. */
 static void add_base64(text *t, const text *bytes) {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     for (size_t i = 0; i + 2 < bytes->len; i += 3) {
@@ -137,7 +137,7 @@ static void wait_for(const waiting *w) {
     }
 }
 
-/* With and without bytes behind it. */
+/* 1 if the whole answer is the expected one, with its binary part if it has one. */
 static int is_answer(const call *c, int kind) {
     return c->status == STATUS_OK && !text_failed(&c->answer) && c->answer.len == answers[kind].len &&
            memcmp(c->answer.s, answers[kind].s, answers[kind].len) == 0;
@@ -151,7 +151,7 @@ static void nothing_is_left(void) {
     assert_int_equal(__atomic_load_n(&served.model[0].pending, __ATOMIC_SEQ_CST), 0);
 }
 
-/* Makes one call in which allocation number `at` fails. Returns whether there were so many. */
+/* Makes one call in which allocation number `at` fails. Returns 1 if the call made that many. */
 static int try_refusing(int kind, long at, int rest) {
     waiting w;
     refuse_from(at, rest);

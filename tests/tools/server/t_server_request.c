@@ -1,4 +1,4 @@
-/* t_server_request.c: what a server believes of a request: every malformed one is refused with the name of its field, a
+/* t_server_request.c: how a server reads requests: every malformed one is refused with the name of its field, a
    right one becomes exactly its images or pixels, and numbers of an answer read back to the same float32.
 
    cc -std=c99 -D_GNU_SOURCE -O1 -I. -Itools tests/tools/server/t_server_request.c tools/server/request.c

@@ -26,7 +26,7 @@ def must(condition, what):
 
 
 def rows_of(path):
-    """The bytes behind a .npy file's header."""
+    """The bytes after a .npy file's header."""
     data = open(path, "rb").read()
     return data[10 + struct.unpack_from("<H", data, 8)[0]:]
 
@@ -53,13 +53,13 @@ class Worker:
                 if close:
                     self.child.stdin.close()
             except BrokenPipeError:
-                pass  # what it reads and answers until it ends is looked at elsewhere
+                pass  # other checks look at its answers
         thread = threading.Thread(target=run, daemon=True)
         thread.start()
         return thread
 
     def read(self):
-        """(header, JSON, bytes behind it), None at the end."""
+        """Returns (header, JSON, bytes after it), or None at the end."""
         lengths = self.child.stdout.read(8)
         if not lengths:
             return None
@@ -102,7 +102,7 @@ def infer_body(pictures, binary):
 
 
 def same_rows():
-    """Six ways to ask for the same rows, a hundred of each on their way, out of order."""
+    """Six ways to request the same rows, a hundred of each in progress, answered out of order."""
     picture, whole, boxes = open("a.png", "rb").read(), rows_of("a.npy"), rows_of("boxes.npy")
     as_json, _ = infer_body([picture, picture], False)
     as_bytes, json_len = infer_body([picture, picture], True)
@@ -132,7 +132,7 @@ def same_rows():
 
 
 def header_errors():
-    """What is refused in a frame whose border is known; the worker goes on."""
+    """Invalid frames whose end is known: each is refused, and the worker continues."""
     picture = open("a.png", "rb").read()
     cases = [
         (b"{", b"", 400, None, "header: line 1"),
@@ -203,7 +203,7 @@ def header_errors():
 
 
 def broken():
-    """What is no frame: what came before it is answered, and the status is 2."""
+    """Input that is not a frame: requests before it are answered, and the status is 2."""
     picture = open("a.png", "rb").read()
     first = frame({"ask": "embed", "id": 1, "binary": True}, picture)
     cases = [
@@ -278,7 +278,7 @@ def ending():
         read.append(got[0]["id"])
     must(sorted(read) == list(range(8)), "all after SIGTERM: %r" % read)
     must(w.child.wait(10) == 0, "exit 0 after SIGTERM")
-    # No time at all: given up, and told so.
+    # With no time at all, requests get 503.
     w = Worker("--drain", "0")
     w.write(b"".join(frame({"ask": "embed", "id": i}, picture) for i in range(8)) + frame({"ask": "stats", "id": -1}))
     while w.read()[0]["id"] != -1:
@@ -312,7 +312,7 @@ def memory(pid):
 
 
 def stuck():
-    """Nobody reads the answers: what comes in waits in the pipe, and memory stays. Started with --max-body 1M."""
+    """No one reads the answers: requests wait in the pipe, and memory does not grow. Started with --max-body 1M."""
     picture = open("a.png", "rb").read()
     w = Worker("--drain", "1")
     must(w.ask({"ask": "embed"}, picture)[0]["status"] == 200, "it is there")
@@ -334,7 +334,7 @@ def stuck():
     must(memory(w.child.pid) < before + (60 << 20), "memory: %d, then %d" % (before, memory(w.child.pid)))
     w.child.send_signal(signal.SIGTERM)
     must(w.child.wait(20) == 75, "exit 75 when the answers cannot be written")
-    # One that reads at last gets all.
+    # A client that reads at last gets all answers.
     w = Worker()
     n = 20000
     thread = w.write_beside(frame({"ask": "stats"}) * n, close=True)

@@ -50,7 +50,7 @@ broken_off() { # broken_off SIGNAL FILM ARGUMENT...: a run into `out` gets the s
     rm "stop.$film"
 }
 films_read() { check "these were read: $*" [ "$(tr '\n' ' ' <read.log)" = "$*${*:+ }" ]; }
-whole() { # whole WHAT: out has the bytes of the run in one
+whole() { # whole WHAT: out has the bytes of the uninterrupted run
     check "$1: the same bytes" diff -r one out
     check "$1: nothing is left" [ -z "$(find . -name '*.part*')" ]
     rm -rf out

@@ -166,7 +166,7 @@ def main():
     refused("twice", r50, "bn,bn,fc", {"bn": norm(2048), **fc}, "tensor bn.weight is used twice in the head")
     refused("a part of the trunk", r50, "layer4.2.bn3,fc", fc, "tensor layer4.2.bn3.weight is part of network")
     refused("two of a name", r50, "h", {"a.h": linear(8, 2048), "b.h": linear(8, 2048)},
-            "the head's layer \"h\" can be a.h.weight or b.h.weight; give the full name")
+            "the head's layer \"h\" may be a.h.weight or b.h.weight; give the full name")
     refused("other features", r50, "fc", {"fc": linear(7, 1024)}, "tensor fc.weight of the head has 7 x 1024 values; "
             "expected 1 to 65536 x 2048, the number of features of resnet50")
     refused("a bias of another size", r50, "fc", {"fc": {**linear(7, 2048), "bias": np.zeros(8)}},

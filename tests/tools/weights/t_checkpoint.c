@@ -570,7 +570,7 @@ static void test_zip64(void **state) {
 #define KEYS "\x80\2](" TEXT("\1", "0") "e."
 
 static const bad_row BAD_STREAMS[] = {
-    {"a plain pickle", B("\x80\2}."), "a plain Python pickle of a dict, not a file of torch.save"},
+    {"a plain pickle", B("\x80\2}."), "a plain Python pickle of a dict, not a torch.save file"},
     {"a plain pickle of a class", B("\x80\4\x8c\1a\x8c\1b\x93)R."), "a plain Python pickle of an object of class a.b"},
     {"only the magic number", B("\x80\2\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19."), "the pickle ends early"},
     {"another number", B("\x80\2\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x1a."),
