@@ -65,7 +65,7 @@ static const output_kind *kind_of(output_form as) {
     return as == OUTPUT_NPY ? &NPY_FILE : as == OUTPUT_CSV ? &EMBEDDINGS_CSV : &EMBEDDINGS_JSONL;
 }
 
-/* The side files are replaced at the end; whether they may be is known before the work. */
+/* The side files are replaced at the end. Whether they may be replaced is checked here, before the work. */
 static int sides_are_free(output *out) {
     text why = TEXT_INIT;
     const char *path = out->ids_path.s;
