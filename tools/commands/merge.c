@@ -29,9 +29,9 @@ int merge_main(options *o) {
         return 2;
     }
     if (!merge_shards(&request, &found)) return 2;
-    if (found.failed) say_warning("%zu of %zu inputs failed", found.failed, found.inputs);
-    say_info("%s: %zu rows of %d floats from %d shards", shown(o->output.path), found.rows, found.dim,
-             o->operand_count);
+    if (found.failed) say_warning("%zu of %zu input%s failed", found.failed, found.inputs, plural(found.inputs));
+    say_info("%s: %zu row%s of %d floats from %d shard%s", shown(o->output.path), found.rows, plural(found.rows),
+             found.dim, o->operand_count, plural((size_t)o->operand_count));
     if (o->output.json && !print_summary(&request, &found)) return 2;
     return found.failed ? 1 : 0;
 }

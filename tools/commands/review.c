@@ -165,11 +165,11 @@ static int import(const options *o) {
     else if (!decisions_open(&to, o->cluster.decisions, 1, &why))
         say_error("%s: %s", shown(o->cluster.decisions), why.s);
     else if (decisions_import(&to, &from.list, &result, &why) <= 0)
-        say_error("%s: %s; the %zu decisions before it were added to %s", shown(o->review.import), why.s,
-                  result.added + result.known, shown(o->cluster.decisions));
+        say_error("%s: %s; %zu decision%s before it added to %s, %zu already in it", shown(o->review.import), why.s,
+                  result.added, plural(result.added), shown(o->cluster.decisions), result.known);
     else {
-        say_warning("%zu decisions added to %s, %zu were already there", result.added, shown(o->cluster.decisions),
-                    result.known);
+        say_warning("%zu decision%s added to %s, %zu already in it", result.added, plural(result.added),
+                    shown(o->cluster.decisions), result.known);
         status = 0;
     }
     decisions_close(&to);

@@ -1,6 +1,7 @@
 # bench.sh: reid bench in all cells, in the first mode that works; cold and cached starts; exact search; A and B. Lines
 # of bench.jsonl, ab.jsonl and tune.jsonl: {"in": GROUP, "is": CELL}. Parts of tools/gpu_check; common.sh lists the
-# variables. shellcheck shell=sh disable=SC2034,SC2086,SC2154
+# variables.
+# shellcheck shell=sh disable=SC2034,SC2086,SC2154
 
 # bench_cells NET SIZE PRECISION PEAK_GFLOPS OPTION...: adds cells to the group $group
 bench_cells() {

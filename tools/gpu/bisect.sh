@@ -1,6 +1,6 @@
 # bisect.sh: checks every kernel against its definition, each operation and tile in a process of its own, so that a
-# broken one is named; and one image in every mode. Parts of tools/gpu_check; common.sh lists the variables. shellcheck
-# shell=sh disable=SC2034,SC2086,SC2154
+# broken one is named; and one image in every mode. Parts of tools/gpu_check; common.sh lists the variables.
+# shellcheck shell=sh disable=SC2034,SC2086,SC2154
 
 # build_kernels: builds build/gpu/kernels_PART from tests/gpu/kernels_PART.c, with the real driver and NVRTC, or the
 # emulator's.

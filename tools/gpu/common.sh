@@ -1,7 +1,7 @@
 # common.sh: functions shared by the parts of tools/gpu_check, which sources it from the top of the repository with
 # these variables: $out (results), $work (a folder for this part), $emulator (empty, or "-emulator"), $carried (a folder
-# with prepared files), $quick (empty, or 1), $limit and $began (seconds for the part, and when it began). shellcheck
-# shell=sh disable=SC2034,SC2086,SC2154 # variables of the sourcing script; words without spaces
+# with prepared files), $quick (empty, or 1), $limit and $began (seconds for the part, and when it began).
+# shellcheck shell=sh disable=SC2034,SC2086,SC2154 # variables of the sourcing script; words without spaces
 
 skip() { # skip WHY: skips the part
     echo "skipped: $1"

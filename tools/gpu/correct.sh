@@ -1,8 +1,8 @@
 # correct.sh: compares embeddings on the GPU with those on the CPU, over batches and orders; also searches; runs memory
 # and race checkers; then repeats everything in bf16. Each line of correct.jsonl is one check. A part of
 # tools/gpu_check; common.sh lists the variables. CORRECT_NETS, _PRECISIONS and _KERNELS (a folder with another
-# reid_kernels.cu) in the environment restrict it to embeddings of these. shellcheck shell=sh
-# disable=SC2034,SC2086,SC2154
+# reid_kernels.cu) in the environment restrict it to embeddings of these.
+# shellcheck shell=sh disable=SC2034,SC2086,SC2154
 
 # record CHECK STATUS TEXT: adds a line to the results and to the table
 record() {

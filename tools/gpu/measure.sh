@@ -1,5 +1,6 @@
 # measure.sh: the best speeds of the chip, and whether the ways to multiply matrices give the same bits. Parts of
-# tools/gpu_check; common.sh lists the variables. shellcheck shell=sh disable=SC2034,SC2086,SC2154
+# tools/gpu_check; common.sh lists the variables.
+# shellcheck shell=sh disable=SC2034,SC2086,SC2154
 
 # Runs each group of measurements in a process of its own, so that one that fails or hangs does not stop the others. The
 # program writes a line of JSON for each result.

@@ -1,5 +1,5 @@
-# peers.sh: PyTorch on the same networks. A part of tools/gpu_check; common.sh lists the variables. shellcheck shell=sh
-# disable=SC2154
+# peers.sh: PyTorch on the same networks. A part of tools/gpu_check; common.sh lists the variables.
+# shellcheck shell=sh disable=SC2154
 part_peers() {
     [ -z "$emulator" ] || skip 'needs a real GPU'
     command -v python3 >/dev/null || skip 'no python3 here'

@@ -1,6 +1,7 @@
 # prepare.sh: makes files in advance, on a machine without a GPU, to carry to the one with it: a pack of all GPU kernels
 # for sm_90, stb's headers, and the bits that the emulator predicts. A part of tools/gpu_check; common.sh lists the
-# variables. shellcheck shell=sh disable=SC2034,SC2086,SC2154
+# variables.
+# shellcheck shell=sh disable=SC2034,SC2086,SC2154
 
 # pack_of NAME SETTINGS OPTION...: packs one network's kernels, unless that is done; the compiler's cache is shared.
 pack_of() {
@@ -33,7 +34,7 @@ make_packs() {
     for size in 224x224 256x128 64x32; do
         for net in $nets; do pack_of "$net.$size.fp32" '' --net "$net" --size $size --precision fp32 --batch 64; done
     done
-    for size in 224x224 64x32; do # bf16: the sizes that the plan of README.md takes it in; all has to be carried
+    for size in 224x224 64x32; do # bf16: the sizes of the plan in README.md, because every pack has to be carried
         for net in $nets; do
             pack_of "$net.$size.bf16" '' --net "$net" --size $size --precision bf16 --batch 256
             pack_of "$net.$size.bf16.latency" '' --net "$net" --size $size --precision bf16 --batch 64 --latency

@@ -1,5 +1,6 @@
 # report.sh: writes a part's lines of JSON as one file, and report.json for all parts. It is written again after every
-# part, so a part that was stopped keeps its results. Sourced by tools/gpu_check. shellcheck shell=sh disable=SC2154
+# part, so a part that was stopped keeps its results. Sourced by tools/gpu_check.
+# shellcheck shell=sh disable=SC2154
 
 head_of_json() { # date, machine, chip, driver, versions
     smi=''

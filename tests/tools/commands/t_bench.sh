@@ -52,8 +52,8 @@ if command -v python3 >/dev/null 2>&1; then
 fi
 no_leftovers
 
-# Given ceilings are used instead of measured; more images than the batch are computed in pieces. shellcheck
-# disable=SC2086
+# Given ceilings are used instead of measured; more images than the batch are computed in pieces.
+# shellcheck disable=SC2086
 run 0 bench -m w.safetensors $few --batches 4 --batch 2 --peak-gflops 1000 --peak-gbs 50.5 --json
 prints '"ceilings": {"gflops": 1000, "gbs": 50.5}'
 prints '"batch": 4, .*"network_ms": null, "start_ms": \[\], "ops": \[\]}'
@@ -62,8 +62,8 @@ run 0 bench -m w.safetensors $few --batches 4 --batch 2 --peak-gflops 1000 --pea
 prints '^0\.0[0-9]* GFLOP an image; ceilings: 1000 GFLOP/s, 50.5 GB/s, as given '
 prints '^ *4 .* -$'
 
-# The page is one self-contained file, whose circles and rectangles are the operations that have a time. shellcheck
-# disable=SC2086
+# The page is one self-contained file, whose circles and rectangles are the operations that have a time.
+# shellcheck disable=SC2086
 run 0 bench -m w.safetensors $few --batches 1,3,9 --batch 3 --report page.html -o figures.json --peak-gflops 100 \
     --peak-gbs 10
 command -v python3 >/dev/null && check "the page fits its figures" python3 - page.html figures.json <<'END'

@@ -64,7 +64,8 @@ check 'bounded bytes for an image' [ "$(($(wc -c <many.json) / 66))" -lt 4000 ]
 run 0 embed -m w.safetensors --size 32x32 -m w.safetensors $small few/1.png -o two.npy --trace two.json
 check 'operations of both models' [ "$(grep -c '"name": "operations, again on noise"' two.json)" = 2 ]
 
-# The other commands that process images. shellcheck disable=SC2086
+# The other commands that process images.
+# shellcheck disable=SC2086
 run 0 match -m w.safetensors $small --gallery plain.npy few/1.png few/2.png --threshold 0 --trace match.json \
     --decoders 1
 trace_is match.json 2 0 2 1 search
