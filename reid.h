@@ -155,24 +155,9 @@
        A preset defines how pixels become the network's input: resampling filter, sizes, mean and standard deviation. It
        is part of the result: a wrong preset does not fail, it makes every cosine meaningless. desc.preset overrides the
        key `reid.preset` in the file's metadata, which overrides the network's default.
-
-           preset           resize        network input   filter     normalisation
-           torchvision-v1   short 256     224 x 224       bilinear   ImageNet      (resnet50's default)
-           torchvision-v2   short 232     224 x 224       bilinear   ImageNet
-           effnet-b0        short 256     224 x 224       bicubic    ImageNet (b1: 256, 240; b2: 288, 288; b3: 320, 300)
-           torchreid        straight      256 x 128       bilinear   ImageNet      (also strongbaseline)
-           fastreid         straight      256 x 128       bicubic    ImageNet
-           tao              straight      256 x 128       bilinear   std 0.226 in every channel
-           mega             straight      288 x 288       bilinear   ImageNet
-           miewid           straight      440 x 440       bilinear   ImageNet
-           arcface          straight      112 x 112       bilinear   (x - 127.5) / 127.5
-           facenet          straight      160 x 160       bilinear   (x - 127.5) / 128
-           openvino-bgr     straight      256 x 128       bilinear   none: 0 ... 255, channels B, G, R
-           straight-224     straight      224 x 224       bilinear   ImageNet
-           timm-0.9         short 248     224 x 224       bicubic    ImageNet      (timm's crop_pct 0.9)
-           timm-0.95        short 235     224 x 224       bicubic    ImageNet      (its resnet50 of a1_in1k and others)
-           timm-inception   short 256     224 x 224       bicubic    mean and std 0.5 (its tf_efficientnet_b0.ap_in1k)
-
+       reid__presets in >>image is the table of presets. A ResNet's default is torchvision-v1, that of EfficientNet-B0
+       effnet-b0; timm-0.9 and timm-0.95 are timm's crop_pct 0.9 and 0.95 (the latter that of its resnet50.a1_in1k and
+       others), timm-inception its tf_efficientnet_b0.ap_in1k.
        Fields after the name modify it, from left to right: "timm-0.95 size=288x288 crop=1" or "mega filter=bicubic
        mean=0.5 std=0.25,0.25,0.3". They are filter=bilinear|bicubic, size=HxW, resize=straight|N (the short side),
        crop=FRACTION (timm's crop_pct: resize = floor(max(h, w) / FRACTION)), mean=R,G,B, std=R,G,B (in the order of the

@@ -1535,7 +1535,8 @@ template <int n> struct sums {
         for (int step = 0; step < SLICE_ROW / 32; step++)
 #pragma unroll
             for (int i = 0; i < BLOCKS_M; i++)
-                reid_wgmma<n>(d[i], operand<SLICE_ROW>(a + i * BLOCK_BYTES + step * 32), operand<SLICE_ROW>(b + step * 32), true);
+                reid_wgmma<n>(d[i], operand<SLICE_ROW>(a + i * BLOCK_BYTES + step * 32),
+                              operand<SLICE_ROW>(b + step * 32), true);
         reid_wgmma_commit();
         hold();
     }
@@ -2337,8 +2338,8 @@ DEVICE void store_maxima(const search_arguments &g, const float (&acc)[2][BN / 8
     }
 }
 
-/* Rows are padded to 128 and queries to BN. A block has 128 rows, a warp 32 of them, times BN queries. Slices of BK = 32
-   components arrive as in reid_conv_f16. */
+/* Rows are padded to 128 and queries to BN. A block has 128 rows, a warp 32 of them, times BN queries. Slices of BK =
+   32 components arrive as in reid_conv_f16. */
 extern "C" __global__ void __launch_bounds__(128)
 reid_search(const GRID_CONSTANT search_arguments g) {
     int t = threadIdx.x, lane = t % 32, warp = t / 32, piece = t % 4, first_row = t / 4;

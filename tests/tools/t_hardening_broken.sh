@@ -171,6 +171,12 @@ bug 'the hash of another file is one' models/get t_models \
     's/wanted=${file#\*=}/wanted=$(files "$manifest" | sed "s|.*=||" | tail -n 1)/'
 bug 'https may be left' models/get t_models 's/--proto "=$only" --proto-redir "=$only"//'
 bug 'a part that is a link is written to' models/get t_models 's/^    \[ ! -L "$part" \] .*/    true/'
+# --- what files state about their embeddings ---
+bug 'rows of another length are taken, because the fingerprint is ours' tools/gallery/makers.c t_cli_foreign \
+    's/if (!theirs->dim || /if (1 || /'
+bug 'a file names more models than there is room for' tools/gallery/gallery_file.c t_cli_foreign \
+    's/json_fail(j, "more models than can be used together (2)");/json_skip(j), to->models++;/'
+bug 'the third dimension of a .npy file is ignored' tools/embedding/npy.c t_cli_foreign 's/== 2 \&\& whole;/== 2;/'
 # --- texts ---
 bug 'messages are not escaped' tools/base/say.c t_text:test_messages \
     's/plain = \*s == .*, n = visible/plain = 1, n = visible/'

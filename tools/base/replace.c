@@ -98,10 +98,11 @@ static int holds(const char *bytes, size_t size, const char *words) {
     return memmem(bytes, size, words, strlen(words)) != NULL;
 }
 
-static int is_of_kind(const char *path, const source *file, const char *start, size_t size, const output_kind *kind) {
+static int is_of_kind(const char *path, const source *file, const char *start, size_t size, const output_kind *kind,
+                      text *why) {
     size_t n = kind->start ? strlen(kind->start) : 0;
     if (size < n || (n && memcmp(start, kind->start, n) != 0)) return 0;
-    return (!kind->holds || holds(start, size, kind->holds)) && (!kind->is || kind->is(path, file));
+    return (!kind->holds || holds(start, size, kind->holds)) && (!kind->is || kind->is(path, file, why));
 }
 
 static int refuse_other(const char *start, size_t size, const output_kind *kind, text *why) {
@@ -123,8 +124,8 @@ static int check_kind(const char *path, const output_kind *kind, text *why) {
     if (good && size && forced && file_kind_of((const unsigned char *)start, size) &&
         file_kind_of((const unsigned char *)start, size)->is == FILE_PICTURE && in_input_folder(path))
         good = refuse(why, "is both input and output: it is an image in an input folder");
-    else if (good && size && !forced && !is_of_kind(path, &old, start, size, kind))
-        good = refuse_other(start, size, kind, why);
+    else if (good && size && !forced && !is_of_kind(path, &old, start, size, kind, why))
+        good = why->len ? 0 : refuse_other(start, size, kind, why);
     source_close(&old);
     free(start);
     return good;

@@ -13,8 +13,8 @@ typedef struct output_kind {
     const char *what;  /* "a calibration", for messages */
     const char *start; /* how such a file starts; NULL: not by its start */
     const char *holds; /* a text among its first 64 KiB; NULL: not by such a text */
-    /* Recognises it in any other way; NULL: in none. */
-    int (*is)(const char *path, const struct source *file);
+    /* Recognises it in any other way; NULL: in none. Sets why if it could not find out. */
+    int (*is)(const char *path, const struct source *file, text *why);
 } output_kind;
 
 /* For --force: files of other kinds are replaced, too. Inputs and other outputs of the run still are not. */

@@ -33,9 +33,10 @@ int npy_shape(const text *file, size_t *start, size_t *rows, size_t *columns) {
     memcpy(dict, file->s + 10, len);
     dict[len] = 0;
     *start = 10 + len;
+    int whole = 0; /* there is no third dimension */
     return strncmp(value_of(dict, "'descr':"), "'<f4'", 5) == 0 &&
            strncmp(value_of(dict, "'fortran_order':"), "False", 5) == 0 &&
-           sscanf(value_of(dict, "'shape':"), "(%zu, %zu)", rows, columns) == 2;
+           sscanf(value_of(dict, "'shape':"), "(%zu, %zu)%n", rows, columns, &whole) == 2 && whole;
 }
 
 int npy_read(const char *path, float **values, size_t *rows, size_t *columns, text *why) {

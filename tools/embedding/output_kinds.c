@@ -22,18 +22,18 @@ static uint64_t fvecs_rows(const source *file) {
     return good ? file->size / row : 0;
 }
 
-static int is_fvecs(const char *path, const source *file) { return (void)path, fvecs_rows(file) > 0; }
+static int is_fvecs(const char *path, const source *file, text *why) {
+    return (void)path, (void)why, fvecs_rows(file) > 0;
+}
 
 /* Whether the first line is that of a .csv file of embeddings: the header or, in a later shard, which has no header, a
    row, in which only numbers follow the path and the identity. */
-static int is_csv(const char *path, const source *file) {
+static int is_csv(const char *path, const source *file, text *why) {
     static const char header[] = "path,identity,e0";
     char line[LINE + 1];
-    text why = TEXT_INIT;
     size_t size = file->size < LINE ? (size_t)file->size : LINE;
-    int numbers = 0, good = source_read(file, 0, line, size, &why);
+    int numbers = 0, good = source_read(file, 0, line, size, why);
     (void)path;
-    text_free(&why);
     line[good ? size : 0] = 0;
     if (strncmp(line, header, sizeof header - 1) == 0) return 1;
     size_t end = strcspn(line, "\r\n");
@@ -70,19 +70,18 @@ static uint64_t npy_rows(const source *file) {
     return good ? rows : 0;
 }
 
-/* The number of rows in the file of this name; 0 if it is not a file of embeddings. */
-static uint64_t rows_in(const char *path, uint64_t (*rows)(const source *)) {
+/* The number of rows in the file of this name; 0 if it is not a file of embeddings, or does not exist. */
+static uint64_t rows_in(const char *path, uint64_t (*rows)(const source *), text *why) {
     source file;
-    text why = TEXT_INIT;
-    uint64_t count = source_open(&file, path, &why) ? rows(&file) : 0;
+    if (access(path, F_OK) != 0) return 0;
+    uint64_t count = source_open(&file, path, why) ? rows(&file) : 0;
     source_close(&file);
-    text_free(&why);
     return count;
 }
 
 /* A list of ids is plain text without a signature. A file is taken for one if the file of embeddings beside it has as
    many rows as it has lines, or is being replaced by a run that was interrupted. */
-static int is_ids(const char *path, const source *file) {
+static int is_ids(const char *path, const source *file, text *why) {
     static const char ending[] = ".ids.txt";
     uint64_t lines = lines_of(file);
     text npy = TEXT_INIT, fvecs = TEXT_INIT, log = TEXT_INIT;
@@ -92,8 +91,9 @@ static int is_ids(const char *path, const source *file) {
         text_printf(&fvecs, "%.*s.fvecs", stem, path);
         text_printf(&log, "%.*s.npy.part.log", stem, path);
     }
-    good = good && !text_failed(&npy) && !text_failed(&fvecs) && !text_failed(&log) &&
-           ((lines && (rows_in(npy.s, npy_rows) == lines || rows_in(fvecs.s, fvecs_rows) == lines)) ||
+    if (text_failed(&npy) || text_failed(&fvecs) || text_failed(&log)) good = text_no_memory(why);
+    good = good &&
+           ((lines && (rows_in(npy.s, npy_rows, why) == lines || rows_in(fvecs.s, fvecs_rows, why) == lines)) ||
             access(log.s, F_OK) == 0);
     text_free(&npy), text_free(&fvecs), text_free(&log);
     return good;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MOST_VALUES = 65536 }; /* of a model's embedding, as in galleries */
 static const size_t MAX_META = (size_t)1 << 34;
 
 /* --- members, one at a time; errors are set in the reader --- */
@@ -117,6 +118,8 @@ static void read_models(json *j, shard *s) {
         m->weights = s->weights[s->makers.count].s;
         if (!m->weights || !m->info.fingerprint[0] || !m->info.precision[0] || m->info.dim < 1)
             json_fail(j, "a model lacks weights, fingerprint, precision or dim");
+        if (m->info.dim > MOST_VALUES) json_fail(j, "a model's dim is more than 65536");
+        if (j->error[0]) break;
         s->makers.dim += m->info.dim;
         s->makers.count++;
     }
@@ -171,14 +174,14 @@ static void read_failures(json *j, shard *s) {
     text_free(&reason);
 }
 
-/* A track is a number or null, everything else a string. */
+/* A score is a number or null, everything else a string. */
 static int read_fact(json *j, row_fact which, text *value) {
     double number;
     text_clear(value);
-    if (which != FACT_TRACK) return json_string(j, value);
+    if (which != FACT_SCORE) return json_string(j, value);
     if (json_peek(j) == 'n') return json_skip(j);
-    if (!read_count(j, &number)) return 0;
-    text_printf(value, "%.0f", number);
+    if (!json_number(j, &number)) return 0;
+    text_printf(value, "%.9g", number);
     return 1;
 }
 

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/say.h"
 #include "gallery/schema.h"
+#include "gallery/store_format.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -150,8 +151,14 @@ static int take_model(database *d, const pq_result *r, int first, text *why) {
     take_field(m->precision, sizeof m->precision, r, first + 3);
     m->dim = atoi(dim);
     d->meta.dim += m->dim;
-    if (strlen(m->fingerprint) != 32 || strspn(m->fingerprint, "0123456789abcdef") != 32 || m->dim < 1)
+    if (strlen(m->fingerprint) != 32 || strspn(m->fingerprint, "0123456789abcdef") != 32)
         return failed(why, "is damaged: a model has an invalid fingerprint");
+    if (m->dim < 1 || m->dim > MOST_VALUES) {
+        text_clear(why);
+        text_printf(why, "is damaged: model %s has embeddings of %d values; expected 1 to %d", m->fingerprint, m->dim,
+                    MOST_VALUES);
+        return 0;
+    }
     memcpy(d->table[number], "embedding_", sizeof "embedding_");
     memcpy(d->table[number] + strlen(d->table[number]), m->fingerprint, sizeof m->fingerprint);
     return 1;
@@ -174,7 +181,8 @@ int database_refresh(database *d, text *why) {
         d->meta.halves = strcmp(pq_field(r, 0, 2, NULL), "fp16") == 0;
         good = take_model(d, r, 3, why) && take_model(d, r, 8, why) &&
                (store_join_decoders(d->meta.jpeg, pq_field(r, 0, 13, NULL)) ||
-                failed(why, "is damaged: invalid decoder names, or more than 4"));
+                failed(why, "is damaged: invalid decoder names, or more than 4")) &&
+               (meta_is_sound(&d->meta) || failed(why, "is damaged: it names no model, or its threshold is infinite"));
     }
     pq_free(r);
     return good;
@@ -239,7 +247,8 @@ int database_reconnect(database *d, text *why) {
 int database_again(database *d, text *why) {
     store_meta before = d->meta;
     if (!database_reconnect(d, why)) return 0;
-    if (d->meta.models == before.models && memcmp(d->meta.model, before.model, sizeof before.model) == 0) return 1;
+    if (d->meta.models == before.models && memcmp(d->meta.model, before.model, sizeof before.model) == 0 &&
+        d->meta.halves == before.halves) return 1;
     return failed(why, "the gallery has been switched to other models in the meantime");
 }
 

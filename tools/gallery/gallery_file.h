@@ -4,7 +4,9 @@
 
 #include "gallery/gallery_contents.h"
 
-/* 1 if the name ends in .npy, .fvecs or .jsonl. */
+/* 1 if reid track wrote the folder: it contains embeddings.npy, its metadata and crops.csv. */
+int gallery_file_is_folder(const char *path);
+/* 1 for such a folder, and if the name ends in .npy, .fvecs or .jsonl. */
 int gallery_file_is_one(const char *path);
 /* Returns 0 after reporting an error; free it in any case. Raw embeddings are refused. */
 int gallery_file_read(gallery_file *f, const char *path);

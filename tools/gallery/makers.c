@@ -23,6 +23,16 @@ void makers_of_models(const models *all, store_meta *out) {
 
 static const char *or_unknown(const char *name) { return *name ? name : "?"; }
 
+/* A fingerprint proves nothing about the rows behind it, because a file states both: rows of another length would be
+   read and written beyond the end of ours. A calibration states no length; its model has dim 0. */
+static int widths_agree(const store_model *theirs, const char *path, const store_model *ours, const char *owner) {
+    if (!theirs->dim || !ours->dim || theirs->dim == ours->dim) return 1;
+    say_error("%s: its rows by model %s have %d value%s, but those of %s have %d: one of the two was damaged or altered; "
+              "make it again", shown(path), theirs->fingerprint, theirs->dim, plural((size_t)theirs->dim),
+              shown(owner), ours->dim);
+    return 0;
+}
+
 int makers_agree(const store_meta *theirs, const char *path, const store_meta *ours, const models *all,
                  const char *owner) {
     if (theirs->models != ours->models) {
@@ -41,6 +51,7 @@ int makers_agree(const store_meta *theirs, const char *path, const store_meta *o
                       b->fingerprint, or_unknown(b->network), or_unknown(b->preset));
             return 0;
         }
+        if (!widths_agree(a, path, b, all ? all->at[i].weights : owner)) return 0;
         if (strcmp(a->precision, b->precision) != 0)
             say_warning("%s was computed in %s, %s in %s: scores shift slightly", shown(path), a->precision,
                         all ? "queries are" : shown(owner), b->precision);

@@ -95,12 +95,19 @@ static int transact(reembed *w, step_fn step, void *user) {
 
 /* --- registering -------------------------------------------------------------------------------------------------- */
 
-static int take_decoders(reembed *w, const store_model *m, text *why) {
+/* Reads what the database states about a model that may have been registered before: the decoders, and the length of
+   its embeddings, which must be that of the rows to be written. */
+static int take_registered(reembed *w, const store_model *m, text *why) {
     const pq_argument a[] = {pq_text(m->fingerprint)};
-    pq_result *r = pq_ask(w->c, "SELECT array_to_string(jpeg, ', ') FROM reid.model WHERE fingerprint = $1", a, 1, 0,
-                          why);
-    int good = r && store_join_decoders(w->theirs, pq_field(r, 0, 0, NULL));
+    pq_result *r = pq_ask(w->c, "SELECT array_to_string(jpeg, ', '), dim FROM reid.model WHERE fingerprint = $1", a, 1,
+                          0, why);
+    int good = r && pq_rows(r) == 1 && store_join_decoders(w->theirs, pq_field(r, 0, 0, NULL));
     if (r && !good) text_puts(why, "is damaged: invalid decoder names, or more than 4");
+    if (good && pq_number_at(r, 0, 1) != m->dim) {
+        text_printf(why, "is damaged: it says that embeddings by model %s have %lld values, but they have %d",
+                    m->fingerprint, (long long)pq_number_at(r, 0, 1), m->dim);
+        good = 0;
+    }
     pq_free(r);
     return good;
 }
@@ -118,7 +125,7 @@ static int register_models(reembed *w, text *why) {
         if (!r) return 0;
         ids[i] = pq_number_of(pq_number_at(r, 0, 0));
         pq_free(r);
-        if (!take_decoders(w, m, why)) return 0;
+        if (!take_registered(w, m, why)) return 0;
     }
     const pq_argument both[] = {pq_text(ids[0].s), {w->makers.models > 1 ? ids[1].s : NULL, -1}};
     const char *find = "SELECT embedder_id FROM reid.embedder WHERE model_a = $1::int "

@@ -67,7 +67,7 @@ static int put(void *user, const void *bytes, size_t size) {
 }
 
 const output_kind WEIGHTS_FILE = {.what = "a weight file written by reid",
-                                  .holds = "{\"__metadata__\":{\"reid.network\":"};
+                                  .holds = "\"reid."}; /* a key of the metadata */
 
 int safetensors_write(pending *p, outgoing *tensors, size_t count, const char *const *metadata, uint64_t *size,
                       text *why) {

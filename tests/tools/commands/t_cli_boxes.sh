@@ -73,7 +73,7 @@ cat >md.json <<'JSON'
 JSON
 embed 0 --boxes md.json photos
 says 'lost.png: the detector failed on it: Failure image access'
-says 'md.json: all 3 boxes are used, from a confidence of 0.05 on; --min-conf 0.2 would leave 2$'
+says 'md.json: without --min-conf all boxes are used: 3, from a confidence of 0.05 on; --min-conf 0.2 would leave 2$'
 floats >got
 head -3 wanted >wanted3
 same got wanted3
@@ -138,8 +138,8 @@ sizes = {"cam1/a.png": (100, 80), "b.png": (60, 60)}
 def cut(name, x, y, w, h): # MegaDetector's boxes do not reach beyond the image
     width, height = sizes[name]
     return min(x + w, width) - x, min(y + h, height) - y
-for out, root in (("windows.json", "D:\\\\survey\\\\photos\\\\"), ("absolute.json", sys.argv[1] + "/photos/"),
-                  ("dot.json", "./")):
+roots = {"windows.json": "D:\\\\survey\\\\photos\\\\", "absolute.json": sys.argv[1] + "/photos/", "dot.json": "./"}
+for out, root in roots.items():
     images = {}
     for name, x, y, w, h in boxes:
         w, h = cut(name, x, y, w, h)

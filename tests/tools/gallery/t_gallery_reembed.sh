@@ -251,6 +251,10 @@ re 2 f --partial $one
 says '\-\-partial and --threshold belong to --switch'
 run 2 gallery list a.gallery --status
 says 'cannot be used here, only with reembed'
+sql w "UPDATE reid.model SET dim = 8 WHERE fingerprint = '$now'"
+re 2 w $one
+says "is damaged: it says that embeddings by model $now have 8 values, but they have 1280"
+sql w "UPDATE reid.model SET dim = 1280 WHERE fingerprint = '$now'"
 re 2 postgres $one
 says 'reid'
 re 2 missing --status

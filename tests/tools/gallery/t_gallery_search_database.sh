@@ -135,4 +135,24 @@ for flag in '' --fp16; do
     mv "$out" near
     recall near wanted 480 500
 done
+
+# A database that states another length for our model's embeddings: no row of it is read, and none is stored.
+url=$(base forged)
+"$REID" gallery create "$url" --like q.npy
+for n in 8 16000; do
+    sql forged "UPDATE reid.model SET dim = $n"
+    g 2 search "$url" q.npy --candidates 10
+    says "q.npy: its rows by model [0-9]* have $dim values, but those of postgresql:.* have $n: one of the two was damaged"
+    g 2 add "$url" q.npy
+    says "q.npy: its rows by model [0-9]* have $dim values, but those of postgresql:.* have $n"
+    run 2 cluster q.npy "$url" --threshold 0.9
+    says "forged.*: its rows by model [0-9]* have $n values, but those of q.npy have $dim"
+done
+sql forged 'ALTER TABLE reid.model DROP CONSTRAINT model_dim_check'
+for n in -8 2000000000; do
+    sql forged "UPDATE reid.model SET dim = $n"
+    g 2 search "$url" q.npy
+    says "forged.*: is damaged: model [0-9]* has embeddings of $n values; expected 1 to 16000"
+done
+check "nothing was stored" [ "$(sql forged 'SELECT count(*) FROM reid.template')" = 0 ]
 finish
