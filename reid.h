@@ -34,7 +34,7 @@
        >>cuda_plan   the list of operations to launches: kernels, shapes, tiles and how long they should take
        >>cuda_run    launches to graphs: programs, weights, lanes, a batch from images to embeddings
        >>search      the rows nearest to a query, exactly
-            >>group       rows to individuals that have no names yet
+       >>group       rows to individuals that have no names yet
        >>create      reid_create: a weight file to a handle
        >>public      reid_embed and the queries
        >>queue       many callers' requests to batches
@@ -61,8 +61,7 @@
        REID_ASSERT           -DREID_ASSERT=assert checks invariants of the implementation; off by default
        REID_SELF             the name of this file, if you rename it; it includes itself once per instruction set
        REID_KERNELS_FILE     "reid_kernels.cu": compiles the text of the GPU kernels into the program, by #embed or the
-                             assembler's .incbin (whose path is relative to the compiler's working directory; -flto
-                             drops it)
+                             assembler's .incbin (with a path from the compiler's working directory; -flto drops it)
        REID_KERNELS_BYTES    a file with the same text as comma-separated numbers, as the Makefile makes it
        REID_NO_CUDA          leaves out the GPU code and the use of dlopen: for small static programs
        REID_NO_VECTORS       leaves out the code for particular processors. The portable loops that remain compute the
@@ -142,8 +141,7 @@
            reid__slot_submit         queues everything that follows, and returns while the GPU works:
              reid__slot_fill         copies the pixels (480, 640, 3) to memory that the GPU reads
              reid__slot_upload       the copy to the GPU; of images of the network's size, reid__view_upload
-             reid__gpu_resize        kernels reid_taps, reid_resize_x and reid_resize_y: (224, 224, 3) bytes, the same
-                                     as the CPU's
+             reid__gpu_resize        kernels reid_taps, reid_resize_x, reid_resize_y: (224, 224, 3) bytes, as on the CPU
              reid__gpu_capture       recorded the next steps in a CUDA graph when the handle was created:
                reid__gpu_run_net
                  reid__gpu_run_input kernel reid_input: (224, 224, 3) halves
@@ -220,16 +218,16 @@
        raw); anything else is refused.
        All convolutions but the first store and read bytes q that represent q * step: 0 ... 255 with step = range / 255;
        for a shortcut's own convolution -128 ... 127 with step = range / 127. For each output channel the weights w,
-       with batch norm folded in double, become rint(w * 127 / max|w|). An output follows from
-       the exact sum of their products:
+       with batch norm folded in double, become rint(w * 127 / max|w|). An output is computed from the exact sum of
+       the products of inputs and weights:
            v = fma(sum, scale, bias), v = fma(residual, residual_scale, v), q = rint(v) clamped to the byte's range
        in FP32, ties to even, where scale = max|w| / 127 * input step / output step, bias is in units of the output
        step, and residual_scale = residual step / output step. The clamping is the ReLU. The first convolution does the
-       same on pixel levels minus the level nearest to their mean (the zeros around the image are up to half a level
-       off) and with integer weights rint(w / one), where w includes the preset's scale / std and one = max(max|w| /
+       same on pixel levels minus the level nearest to their mean (so zero padding is up to half a level off)
+       and with integer weights rint(w / one), where w includes the preset's scale / std and one = max(max|w| /
        2048, sum|w * largest input| / (2^24 - 384 * 49)): no sum exceeds 2^24, so INT16, and halves with FP32 sums, are
        exact. Its scale is one / output step, and bias includes what rounding the mean leaves. The last pools add bytes
-       and multiply by the step; heads are FP32. Up to there all CPUs and GPUs give the same bits.
+       and multiply by the step; heads are FP32. Before the heads all CPUs and GPUs give the same bits.
        `reid eval --compare fp32,int8` measures the loss of accuracy: on a ResNet-50 with random weights at 224x224 the
        cosine to FP32 is 0.995 on average, less for smaller inputs. Activations of trained networks have a long tail:
        images of a kind that was not measured can exceed the ranges, and their cosine can drop to 0.7. An image exceeds
@@ -278,14 +276,13 @@
        for the generalised mean, which uses the C library's powf); scalar code has no fused multiply-add and differs in
        the last places; AVX512_BF16 and AMX in bf16 each have their own bits; in INT8 all have the same.
        On a GPU the bits depend on the precision, the kind of chip and desc.latency, which keeps more of the chip busy
-       on one image: several blocks compute parts of a convolution's sums, and the parts are added in a fixed order,
-       whatever the batch.
+       on one image: several blocks compute parts of a convolution's sums, which are then added in a fixed order.
        Resized pixels are equal everywhere, to the bit. The caller's rounding mode and flush-to-zero setting have no
        effect. Compared with PyTorch in float64 on the same pixels, each component of the normalised embedding differs
        by at most 1e-5 (typically less than 1e-6), on every instruction set and with the GPU's FP32 kernels; tested for
        all networks except EfficientNet-B1 and B2. The GPU's FP16 has a cosine of at least 0.9999.
        REID_BF16 stores activations and convolution weights in bf16; sums, pools, heads and normalisation are FP32. Its
-       cosines to float64 are 0.9994 to 0.9999, from 0.9990 with a linear layer and batch norm at the end. On a GPU,
+       cosines to float64 are at least 0.9994, or 0.9990 if a linear layer and batch norm end the network. On a GPU,
        from sm_80 on, it uses FP16's kernels with FP32's range, for networks whose activations exceed 65504;
        REID_DEVICE_AUTO chooses the CPU for it.
 
@@ -559,7 +556,7 @@ typedef struct reid_ctx reid_ctx;
 
 #define REID_OP_NONE (-1)
 
-/* One operation of the plan, for audits: examples/plain.c computes any plan from nothing else. For one image, NHWC. */
+/* One operation of the plan, for audits: examples/plain.c needs nothing else to compute it. Sizes: one image, NHWC. */
 typedef struct reid_op_info {
     const char *name;       /* the weights' name, "layer1.0.conv2" */
     const char *kind;       /* "conv", "depthwise", "maxpool", "squeeze", "pool", "linear", "normalise" */
@@ -629,7 +626,7 @@ REID_API reid_result reid_embed(reid_ctx *ctx, const reid_image *images, int n, 
 REID_API reid_result reid_embed_ex(reid_ctx *ctx, const reid_image *images, int n, float *out, reid_error *error);
 
 /* reid_embed_ex, which also reports the images whose activations exceeded INT8's ranges: saturated[i] is 1 for these,
-   recomputed or not, else 0, as always in other precisions. saturated: n bytes, zeroed on failure, or NULL. */
+   whether recomputed or not, else 0 (other precisions: always 0). saturated: n bytes, zeroed on failure, or NULL. */
 REID_API reid_result reid_embed_saturated(reid_ctx *ctx, const reid_image *images, int n, float *out,
                                           unsigned char *saturated, reid_error *error);
 
@@ -711,7 +708,7 @@ REID_API reid_result reid_query_op(const reid_ctx *ctx, int index, reid_op_info 
    Parameters      desc: as for reid_create (weights, network, head, last_stride, allocator, error are used).
                    network: receives the given or detected name, at most 31 characters; may be NULL.
    Returns         REID_OK when reid_create would accept names, shapes and dtypes, else the first error it would give.
-                   Even then fn is called for every tensor, unless the file itself cannot be read.
+                   In both cases fn is called for every tensor, unless the file itself cannot be read.
    Errors          the file, header and tensor errors of REID_RESULTS.
    Thread safety   any thread. */
 REID_API reid_result reid_check_weights(const reid_desc *desc, reid_tensor_fn fn, void *user, char network[32]);
@@ -745,8 +742,7 @@ REID_API reid_result reid_set(reid_desc *desc, const char *key, const void *valu
    Bindings that declare structs themselves compare it with theirs, or allocate this much. Thread safety: any thread. */
 REID_API size_t reid_size(const char *type);
 
-/* The text of a result code ("success", ...) and its identifier ("REID_OK", ...), never NULL. Thread safety: any
-   thread. */
+/* The text of a result code ("success", ...) and its name ("REID_OK", ...), never NULL. Thread safety: any thread. */
 REID_API const char *reid_result_string(reid_result result);
 REID_API const char *reid_result_name(reid_result result);
 
@@ -756,7 +752,7 @@ REID_API const char *reid_version_string(void);
 
 /* Embeddings to search. They are not copied: rows and groups must not change until reid_index_destroy. */
 typedef struct reid_rows {
-    const float *floats;    /* (count, dim) of any length; scores are cosines if all rows have length 1 ... */
+    const float *floats;    /* (count, dim), of any norm; scores are cosines if every row has norm 1 ... */
     const uint16_t *halves; /* ... or IEEE half precision instead, in half the memory: see reid_to_halves */
     size_t count;           /* 0 ... 4294967294 */
     int dim;                /* 1 ... REID_MAX_DIM */
@@ -804,8 +800,8 @@ typedef struct reid_index reid_index;
                    for galleries of 2^24 values or more; memory_limit includes device memory. A network's pack contains
                    the kernels for its embeddings. rows: the struct is copied, the arrays are not. out: NULL on failure.
    Errors          REID_ERR_INVALID_ARG, REID_ERR_EMBEDDING (a row is not finite, or longer than 1e18), REID_ERR_ISA,
-                   REID_ERR_OUT_OF_MEMORY, REID_ERR_MEMORY_LIMIT, REID_ERR_SYSTEM, REID_ERR_LEFT_OUT; of a GPU those
-                   of reid_create.
+                   REID_ERR_OUT_OF_MEMORY, REID_ERR_MEMORY_LIMIT, REID_ERR_SYSTEM, REID_ERR_LEFT_OUT; on a GPU also
+                   those of reid_create.
    Thread safety   any thread. */
 REID_API reid_result reid_index_create(const reid_desc *desc, const reid_rows *rows, reid_index **out);
 
@@ -817,10 +813,9 @@ REID_API void reid_index_destroy(reid_index *index);
    with its own rows (queries is rows.floats, n is rows.count) takes about half the time.
 
    Parameters      queries: (n, dim). hits: (n, k), best first, the unused end zeroed. found: [n], hits per query.
-                   error: may be NULL.
+                   Both are zeroed on failure. error: may be NULL.
    Errors          REID_ERR_INVALID_ARG, REID_ERR_EMBEDDING (a query is not finite, or longer than 1e18),
-                   REID_ERR_OUT_OF_MEMORY, REID_ERR_MEMORY_LIMIT, REID_ERR_GPU, REID_ERR_FORKED; hits and found are then
-                   zeroed.
+                   REID_ERR_OUT_OF_MEMORY, REID_ERR_MEMORY_LIMIT, REID_ERR_GPU, REID_ERR_FORKED.
    Thread safety   any number of threads on one index; one searches at a time. Allocates. */
 REID_API reid_result reid_search(reid_index *index, const float *queries, int n, const reid_search_desc *search,
                                  reid_hit *hits, int *found, reid_error *error);
@@ -884,8 +879,8 @@ typedef struct reid_request {
     int n;
     float *out;               /* (n, reid_dim) */
     int priority;             /* -3 (first) ... 0 (the default) ... 4 (last): 8 levels */
-    int64_t deadline_us;      /* microseconds from submission; 0: none. A request that still waits at its deadline ends
-                                 at once, one that is being computed when its batch does, with REID_ERR_EXPIRED */
+    int64_t deadline_us;      /* microseconds from submission; 0: none. At its deadline a request ends with
+                                 REID_ERR_EXPIRED: at once if it still waits, else when its batch is computed */
     reid_done_fn done;        /* NULL: reid_submit waits for the end of the request, and returns its result */
     void *user;
 } reid_request;
@@ -964,8 +959,7 @@ REID_API reid_result reid_queue_drain(reid_queue *queue, int drain_ms);
    safety: no other call on it may be running; if threads still submit, drain first, end them, then destroy. */
 REID_API void reid_queue_destroy(reid_queue *queue, int drain_ms);
 
-/* Converts to IEEE half precision (to nearest even, overflow becomes infinity), and back (exactly). Thread safety: any
-   thread. */
+/* Converts to IEEE halves (to nearest even, overflow to infinity) and back (exactly). Thread safety: any thread. */
 REID_API void reid_to_halves(const float *in, uint16_t *out, size_t count);
 REID_API void reid_from_halves(const uint16_t *in, float *out, size_t count);
 
@@ -1513,7 +1507,7 @@ static reid_result reid__weights_bytes(const reid__weights *w, uint64_t at, void
 
 /* Recognises files that are often passed instead of safetensors, and says what to do; NULL if it is none of them. */
 static const char *reid__mistaken_file(const unsigned char *p, size_t size) {
-    static const char torch[] = "a PyTorch checkpoint (.pth, .pt); make safetensors of it with: reid convert";
+    static const char torch[] = "a PyTorch checkpoint (.pth, .pt); convert it to safetensors with: reid convert";
     static const char page[] = "a web page, perhaps what a failed download left; download the file again";
     static const char json[] = "JSON text, perhaps an index; give the .safetensors file that it belongs to";
     static const char other[] = "another model format (GGUF, HDF5, NumPy or ONNX); reid.h reads safetensors";
@@ -1538,7 +1532,7 @@ static const char *reid__mistaken_file(const unsigned char *p, size_t size) {
     }
     while (digits < size && p[digits] >= '0' && p[digits] <= '9') digits++;
     if (digits > 0 && digits < size && (p[digits] == '\n' || p[digits] == '\r'))
-        return "text that starts with a count, as .wts does; make safetensors of it with: reid convert";
+        return "text that starts with a count, as .wts does; convert it to safetensors with: reid convert";
     size_t text = 0;
     while (text < size && ((p[text] >= ' ' && p[text] < 127) || (p[text] >= '\t' && p[text] <= '\r'))) text++;
     if (text == size && size >= 8) return "text; give the .safetensors file with the network's weights";
@@ -1926,7 +1920,7 @@ static uint32_t reid__element_bits(reid__dtype dtype, const unsigned char *p) {
 /* Tests the exponent bits: the user's compiler flags could optimise a comparison away. */
 static int reid__is_finite(float x) { return (reid__bits(x) & 0x7f800000u) != 0x7f800000u; }
 
-/* Index of the first of n numbers that is not finite, or n. In pairs: adding 1 carries all ones into the sign bit. */
+/* Index of the first of n numbers that is not finite, or n. Adding 1 to an exponent of all ones sets the sign bit. */
 static size_t reid__first_not_finite(const float *x, size_t n) {
     uint64_t sum = 0, two;
     size_t i = 0;
@@ -2188,8 +2182,8 @@ static const char *reid__preset_field(reid__preset *p, const char *s) {
     return s;
 }
 
-/* Writes the preset in effect to out: `asked`, preceded by `in_file` if it begins with a field and not a name, preceded
-   by the network's `own` if that begins with a field, too. Returns 0 if out is too small. */
+/* Writes the preset in effect to out: `asked`. If that begins with a field instead of a name, `in_file` precedes it; if
+   `in_file` does so, too, the network's `own` precedes both. Returns 0 if out is too small. */
 static int reid__preset_text(const char *asked, const char *in_file, const char *own, char *out, size_t size) {
     const char *parts[3] = {own, in_file, asked};
     int first = 2, n = 0;
@@ -2488,7 +2482,7 @@ static size_t reid__prep_scratch(const reid__prep *p, int rows) {
     return reid__resizer_layout(&r, p, rows, NULL);
 }
 
-/* Windows and taps of all columns of the crop. Taps that do not fit are left to reid__resize_row. */
+/* Sets windows and taps of all columns of the crop. Taps that do not fit are left to reid__resize_row. */
 static void reid__init_columns(reid__axis *x, const reid__layout *l, int16_t *taps) {
     int left = REID__TAPS / REID__GROUP;
     memset(x->picks, 0xff, sizeof x->picks); /* 0xff makes the shuffle write 0 */
@@ -3980,7 +3974,7 @@ REID__INLINE int32x4_t reid__neon_lookup(const uint32_t *table, int32x4_t i) {
     int32x4_t at = vmlaq_s32(vdupq_n_s32(0x03020100), vandq_s32(i, vdupq_n_s32(7)), vdupq_n_s32(0x04040404));
     return vreinterpretq_s32_u8(vqtbl2q_u8(both, vreinterpretq_u8_s32(at)));
 }
-/* Eight sums to 16 bits, saturated. */
+/* Rounds eight sums to pixels of 16 bits, which saturate. */
 REID__INLINE int16x8_t reid__neon_round(const int32_t *sums) {
     return vcombine_s16(vqmovn_s32(vshrq_n_s32(vld1q_s32(sums), REID__TAP_BITS)),
                         vqmovn_s32(vshrq_n_s32(vld1q_s32(sums + 4), REID__TAP_BITS)));
@@ -4476,7 +4470,7 @@ struct reid__job {
     int parts_m, parts_n;  /* how the work is cut */
     reid__part_fn part;
     ptrdiff_t count, panels;
-    int *begun;            /* images that members have begun with */
+    int *begun;            /* how many images the members have begun */
     uint32_t *clipped;     /* the lane's, by number in the late arena */
 };
 
@@ -6531,7 +6525,7 @@ static reid_result reid__driver_load(reid__device *d, reid_error *e) {
         return reid__fail(e, REID_ERR_DEVICE, "CUDA needs the NVIDIA driver, and none was found: %s", tried.text);
     const char *missing = reid__load_symbols(library, symbols, sizeof symbols / sizeof symbols[0], &d->cu);
     if (missing)
-        return reid__fail(e, REID_ERR_DEVICE, "the NVIDIA driver is too old, it lacks %s; CUDA %d.%d or later is "
+        return reid__fail(e, REID_ERR_DEVICE, "the NVIDIA driver is too old: it lacks %s; CUDA %d.%d or later is "
                           "needed", missing, REID__OLDEST_DRIVER / 1000, REID__OLDEST_DRIVER % 1000 / 10);
     if (reid__load_symbols(library, more, sizeof more / sizeof more[0], &d->cu)) d->cu.TensorMapEncodeIm2col = NULL;
     return REID_OK;
@@ -6547,7 +6541,7 @@ static reid_result reid__device_open(reid__device *d, const reid_desc *desc, rei
     if (!code) code = d->cu.DriverGetVersion(&d->version);
     if (!code) code = d->cu.DeviceGetCount(&count);
     if (code == 100 || (code == 0 && count == 0))
-        return reid__fail(e, REID_ERR_DEVICE, "the NVIDIA driver is there, but this process sees no GPU "
+        return reid__fail(e, REID_ERR_DEVICE, "there is an NVIDIA driver, but this process sees no GPU "
                           "(CUDA_VISIBLE_DEVICES?)");
     if (code) {
         reid__gpu_check(d, code, "cuInit", e);
@@ -6559,7 +6553,8 @@ static reid_result reid__device_open(reid__device *d, const reid_desc *desc, rei
                           d->version / 1000, d->version % 1000 / 10, REID__OLDEST_DRIVER / 1000,
                           REID__OLDEST_DRIVER % 1000 / 10);
     if (d->index < 0 || d->index >= count)
-        return reid__fail(e, REID_ERR_DEVICE, "there is no GPU %d; this process sees %d", d->index, count);
+        return reid__fail(e, REID_ERR_DEVICE, "there is no GPU %d; GPUs that this process sees: %d, numbered from 0",
+                          d->index, count);
     code = d->cu.DeviceGet(&d->number, d->index);
     if (!code) code = d->cu.DeviceGetAttribute(&major, REID__DEVICE_MAJOR, d->number);
     if (!code) code = d->cu.DeviceGetAttribute(&minor, REID__DEVICE_MINOR, d->number);
@@ -8913,7 +8908,7 @@ static reid__gpu_axis reid__gpu_axis_of(const reid__gpu_plan *g, int source, int
     return to;
 }
 
-/* Is the image RGB of the network's size, so that its pixels are the view? */
+/* Whether the image is RGB of the network's size, so that its pixels are the view. */
 static int reid__is_view(const reid__gpu_picture *p, const reid_image *image) {
     int rgb = image->format == REID_RGB8 || image->format == REID_PREPARED;
     return rgb && p->x.source == p->x.count && p->x.resized == p->x.count && p->y.source == p->y.count &&
@@ -9229,7 +9224,7 @@ static void reid__gpu_close(reid__gpu *g, int forked) {
 #define REID__TILE_ROWS 32        /* rows of which the GPU finds the best: a warp's in reid_search; a block has 128 */
 #define REID__GPU_HITS 1024       /* most hits of a query that the GPU finds; the CPU searches for more */
 #define REID__GPU_PAYS ((size_t)1 << 24)   /* values: with fewer, REID_DEVICE_AUTO uses the CPU */
-#define REID__GPU_MEMORY ((size_t)1 << 27) /* bytes of a GPU for queries and their maxima, unless 16 need more */
+#define REID__GPU_MEMORY ((size_t)1 << 27) /* bytes of a GPU for queries and their maxima; more if 16 queries need it */
 #define REID__GPU_COPY ((size_t)1 << 24)   /* bytes that are copied from or to a GPU at a time */
 
 static const float reid__no_bias[REID__LANES * 2] = {0};
@@ -9735,7 +9730,7 @@ static int reid__search_program(reid__jit *j, size_t depth) {
     return reid__program_add(j, &p) >= 0;
 }
 
-/* The address of the next `count` things of a block at `base`, of which *used bytes are taken. */
+/* The address of the next `count` elements of `size` bytes in a block at `base`, whose first *used bytes are taken. */
 static reid__address reid__gpu_carve(reid__address base, size_t *used, size_t count, size_t size) {
     size_t at = *used;
     *used += (count * size + 255) / 256 * 256;
@@ -10684,8 +10679,9 @@ static reid_result reid__check_links(reid_error *e, const char *name, const uint
         return reid__fail(e, REID_ERR_INVALID_ARG, "%s is NULL, or has more than 2147483647 pairs", name);
     for (size_t i = 0; i < 2 * n; i++)
         if (pairs[i] >= rows || pairs[i] == pairs[i ^ 1])
-            return reid__fail(e, REID_ERR_INVALID_ARG, "%s %llu has rows %u and %u; it needs two of %llu rows", name,
-                              (unsigned long long)i / 2, pairs[i & ~(size_t)1], pairs[i | 1], (unsigned long long)rows);
+            return reid__fail(e, REID_ERR_INVALID_ARG, "%s %llu has rows %u and %u; it needs two different rows below "
+                              "%llu", name, (unsigned long long)i / 2, pairs[i & ~(size_t)1], pairs[i | 1],
+                              (unsigned long long)rows);
     return REID_OK;
 }
 
@@ -11721,8 +11717,8 @@ static void reid__log_again(reid_log_level level, reid_result id, const char *me
         reid__log((const reid_desc *)user, level, id, "in FP32, for desc.fallback: %.400s", message);
 }
 
-/* Creates the handle, and with desc.fallback before it a second one, in FP32, whose one lane serves all of the first.
-   It comes before, because the memory that it takes is not available to the first. */
+/* Creates the handle. With desc.fallback another one, in FP32, is created first, because its memory counts against the
+   limit; its one lane serves all lanes of the handle. */
 static reid_result reid__create_both(const reid_desc *desc, reid_ctx **out) {
     reid_ctx *fp32_fallback = NULL;
     reid_desc own = *desc, asked = *desc;
@@ -11841,7 +11837,7 @@ static reid_result reid__take_rows(const reid__call *call, const uint32_t *clipp
             while (i + run < n && clipped[i + run] > most) run++;
             r = reid_embed(ctx->fp32_fallback, images, run, row);
             while (r == REID_ERR_EMBEDDING && run > 1)
-                r = reid_embed(ctx->fp32_fallback, images, --run, row); /* until the bad image is the first left out */
+                r = reid_embed(ctx->fp32_fallback, images, --run, row); /* until the bad image is the one after */
         } else if (reid__normalise(row, ctx->plan->dim, ctx->gpu || ctx->info.raw)) r = REID_OK;
         if (r != REID_OK)
             return reid__fail(call->e, r, "image %d: %s%s", first + i, reid_result_string(r),
@@ -11993,8 +11989,7 @@ REID_API reid_result reid_query_saturation(const reid_ctx *ctx, reid_saturation 
 
 /* --- descriptions by name ----------------------------------------------------------------------------------------- */
 
-/* The kinds of fields: a whole number of one of three types, a pointer, or one of several words in the order of their
-   enum. */
+/* The kinds of fields: a whole number of one of three types, a pointer, or one word per value of an enum, in order. */
 #define REID__DESC_FIELDS(NUMBER, COUNT, SEED, POINTER, WORDS)                                                         \
     POINTER(weights) POINTER(weights_data) COUNT(weights_size) POINTER(network) POINTER(preset) NUMBER(height)         \
     NUMBER(width) NUMBER(last_stride) WORDS(head, "auto none file seeded") SEED(head_seed) NUMBER(flip) NUMBER(raw)    \
@@ -12073,7 +12068,7 @@ REID_API size_t reid_size(const char *type) {
 
 REID_API int reid_op_count(const reid_ctx *ctx) { return ctx ? ctx->plan->op_count : 0; }
 
-/* The last operation before `index` that writes a buffer; REID_OP_NONE if only preprocessing does, or no operation. */
+/* The last operation before `index` that writes a buffer; REID_OP_NONE if none does. */
 static int reid__writer(const reid__plan *p, int index, int buffer) {
     for (int i = index - 1; i >= 0 && buffer != REID__NONE; i--)
         if (p->ops[i].out == buffer || p->ops[i].sums == buffer) return i;
@@ -12625,8 +12620,7 @@ typedef struct reid__waiter {
     reid_result result;
 } reid__waiter;
 
-/* Notifies the callers of finished requests, without the mutex. Frees the entry before calling `done`, which may submit
-   the next request. */
+/* Notifies callers of finished requests, without the mutex. An entry is freed before `done`, which may submit again. */
 static void reid__notify_done(reid_queue *q) {
     for (reid__entry *a; (a = q->finished) != NULL;) {
         const reid_request over = a->request;

@@ -927,7 +927,7 @@ reid_conv_f32(const GRID_CONSTANT conv_arguments a) {
     if (!CLUSTERED) return;
     block_barrier();
     tile.store_share();
-    block_meeting(); /* shared memory goes when the block ends */
+    block_meeting(); /* others may still read this block's shared memory */
 }
 #endif
 
@@ -1215,7 +1215,7 @@ reid_conv_f16(const GRID_CONSTANT conv_arguments g) {
 #if __CUDA_ARCH__ >= 800
         reid_cp_async_wait<STAGES - 2>();
 #endif
-        __syncthreads(); /* slice s is there for all threads; slice s - 1, whose place is filled next, has been read */
+        __syncthreads(); /* all threads see slice s, and have read slice s - 1, whose place is filled next */
         if (s + STAGES - 1 < end) tile.copy_slice(s + STAGES - 1);
 #if __CUDA_ARCH__ >= 800
         reid_cp_async_commit();
@@ -1232,7 +1232,7 @@ reid_conv_f16(const GRID_CONSTANT conv_arguments g) {
     tile.put_sums();
     block_barrier();
     tile.store();
-    if (CLUSTERED) block_meeting(); /* shared memory goes when the block ends */
+    if (CLUSTERED) block_meeting(); /* others may still read this block's shared memory */
     if (ROW_SUMS) __syncthreads();
     tile.sum_rows();
 #endif
@@ -1272,7 +1272,7 @@ reid_join(const GRID_CONSTANT conv_arguments a) {
 
    BYTES, VALUE_U8, SIGNED, REST_SIGNED, full: as in reid_conv_f16. The weights of 16 output channels come in the order
    that leaves a thread four neighbours: reid__wgmma_row in reid.h. STEM's max pool works on halves, and stores bytes.
-   Not with MORE_C.
+   BYTES excludes MORE_C.
 
    GROUPS 2: both warpgroups work on one tile, a half of its pixels each. GROUPS 1: they take turns, and one multiplies
    while the other one stores. A warpgroup has BLOCKS_M blocks of 64 pixels. RESIDENT: the weights of a block's channels
@@ -2371,7 +2371,7 @@ reid_search(const GRID_CONSTANT search_arguments g) {
 #if __CUDA_ARCH__ >= 800
         reid_cp_async_wait<STAGES - 2>();
 #endif
-        __syncthreads(); /* slice s of rows and queries is there, and slice s - 1 has been read */
+        __syncthreads(); /* slice s of rows and queries is complete, and slice s - 1 has been read */
         if (s + STAGES - 1 < slices) copy_slice(s + STAGES - 1);
 #if __CUDA_ARCH__ >= 800
         reid_cp_async_commit();

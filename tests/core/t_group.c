@@ -452,9 +452,9 @@ static void test_refusals(void **state) {
     b.desc.must_links = 1;
     refused(&rows, REID_ERR_INVALID_ARG, "must_link is NULL, or has more than 2147483647 pairs");
     b.desc.must_link = b.must, b.must[0] = 3, b.must[1] = 8;
-    refused(&rows, REID_ERR_INVALID_ARG, "must_link 0 has rows 3 and 8; it needs two of 8 rows");
+    refused(&rows, REID_ERR_INVALID_ARG, "must_link 0 has rows 3 and 8; it needs two different rows below 8");
     b.desc.must_links = 0, b.desc.cannot_link = b.cannot, b.desc.cannot_links = 1, b.cannot[0] = b.cannot[1] = 2;
-    refused(&rows, REID_ERR_INVALID_ARG, "cannot_link 0 has rows 2 and 2; it needs two of 8 rows");
+    refused(&rows, REID_ERR_INVALID_ARG, "cannot_link 0 has rows 2 and 2; it needs two different rows below 8");
     b.desc.cannot_links = 0;
     rows.groups = b.must;
     refused(&rows, REID_ERR_INVALID_ARG, "rows.groups must be NULL: reid_group finds groups");

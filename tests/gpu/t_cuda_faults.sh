@@ -187,7 +187,7 @@ for lacks in cuInit cuCtxPushCurrent_v2 cuGraphInstantiateWithFlags cuGraphDestr
 done
 refused "an old driver" good ${E}_DRIVER_VERSION=11000 '' REID_ERR_DEVICE "the NVIDIA driver is for CUDA 11.0" "11.4"
 refused "no GPU" good ${E}_DEVICES=0 '' REID_ERR_DEVICE "this process sees no GPU"
-refused "GPU 1 of 1" good '' index=1 REID_ERR_DEVICE "there is no GPU 1; this process sees 1"
+refused "GPU 1 of 1" good '' index=1 REID_ERR_DEVICE "there is no GPU 1; GPUs that this process sees: 1, numbered"
 refused "GPU -1" good '' index=-1 REID_ERR_DEVICE "there is no GPU -1"
 refused "an old GPU" good ${E}_ARCH=70 '' REID_ERR_DEVICE "is an sm_70; sm_75 (Turing) or later"
 refused "cuInit" good ${E}_FAIL=cuInit:1 '' REID_ERR_DEVICE cuInit "(CUDA_ERROR_UNKNOWN, 999)"

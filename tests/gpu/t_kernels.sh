@@ -57,7 +57,7 @@ plant() { # plant PART WHAT SED SETTING...
     ! my_turn || job "not seen: $what" planted "$part" bug_$bugs "$@"
 }
 plant conv "a missing barrier: slices are read before they have arrived" \
-    's/^        __syncthreads(); \/\* slice s is there.*$//'
+    's/^        __syncthreads(); \/\* all threads see slice s.*$//'
 plant wgmma "slices are not waited for" 's/if (ring) wait_for(l.full(s.at), s.parity);//'
 plant wgmma "a slice is filled before it has been read" 's/wait_for(l.empty(s.at), s.parity ^ 1);/;/'
 plant wgmma "the wrong phase of an empty slice" 's/\(wait_for(l.empty(s.at), s.parity\) ^ 1)/\1)/'
@@ -133,7 +133,7 @@ plant conv "a part of K in memory that is not added" 's/k < SPLIT \* TOGETHER/k 
     REID_EMULATOR_ARCH=80
 plant conv "parts of K in memory, all in the place of the first" \
     's/g.parts + ((long long)part \* g.pixels + m)/g.parts + (m)/' REID_EMULATOR_ARCH=80
-plant conv "a block leaves whose sums are still read" 's/block_meeting(); \/\* shared memory goes.*//'
+plant conv "a block leaves whose sums are still read" 's/block_meeting(); \/\* others may still read.*//'
 plant wgmma "no fence before the products" 's/^ *reid_wgmma_fence();$//'
 plant image "a fused multiply-add where a window begins" \
     's/\(w.first = max((int)__dadd_rn(\)__dsub_rn(center, a.support)/\1fma((double)at + 0.5, a.scale, -a.support)/'

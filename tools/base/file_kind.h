@@ -13,7 +13,7 @@ typedef enum file_class {
     FILE_LFS_POINTER, /* Git LFS's stand-in for a large file */
     FILE_JSON,
     FILE_HDF5,
-    FILE_DATA         /* a program's own */
+    FILE_DATA         /* a program's data */
 } file_class;
 
 typedef struct file_kind {

@@ -1,4 +1,4 @@
-/* Memory allocation: every function reports that memory ran out, and none ends the program. */
+/* Memory allocation: if memory runs out, functions return NULL or 0, and never end the program. */
 #ifndef REID_TOOLS_MEMORY_H
 #define REID_TOOLS_MEMORY_H
 

@@ -50,7 +50,7 @@ int replace_is_input(const char *path) {
     return is_noted(path, &st) && S_ISREG(st.st_mode);
 }
 
-/* Does a folder that is an input hold the file, directly or further down? */
+/* Whether an input folder contains the file, directly or further down. */
 static int in_input_folder(const char *path) {
     struct stat st;
     char *whole = realpath(path, NULL), *slash;
@@ -65,8 +65,8 @@ static int in_input_folder(const char *path) {
 
 /* --- outputs ------------------------------------------------------------------------------------------------------ */
 
-/* The name with its folder as the system knows it; NULL if there is no such folder or no memory, which whoever opens
-   the file reports. */
+/* The name with the real path of its folder; NULL if there is no such folder or no memory, which opening the file then
+   reports. */
 static char *whole_name(const char *path) {
     const char *slash = strrchr(path, '/');
     char *given = slash ? mem_copy(path, (size_t)(slash - path) + 1) : mem_copy(".", 1);

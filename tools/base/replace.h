@@ -1,4 +1,4 @@
-/* The one rule about files that exist already: a command replaces a file only if it is of the kind that the command
+/* The one rule about files that already exist: a command replaces a file only if it is of the kind that the command
    writes, which the file itself shows by its first bytes, or if it is empty; never an input of the same run, and never
    another output of it. file_target and pending_open of base/files.h ask here, so every output is checked. */
 #ifndef REID_TOOLS_REPLACE_H
@@ -8,12 +8,12 @@
 
 struct source;
 
-/* What marks a file of a kind. Each room describes the files that it writes. */
+/* How a file of a kind is recognised. Each room describes the files that it writes. */
 typedef struct output_kind {
     const char *what;  /* "a calibration", for messages */
-    const char *start; /* how such a file starts; NULL: this does not mark it */
-    const char *holds; /* a text among its first 64 KiB; NULL: none */
-    /* Checks whatever else marks it; NULL: nothing does. Sets why if it could not find out. */
+    const char *start; /* how such a file starts; NULL: not by its start */
+    const char *holds; /* a text among its first 64 KiB; NULL: not by such a text */
+    /* Recognises it in any other way; NULL: in none. Sets why if it could not find out. */
     int (*is)(const char *path, const struct source *file, text *why);
 } output_kind;
 

@@ -397,7 +397,7 @@ static const help_topic TOPICS[] = {
      "A database, PostgreSQL 15 or newer with pgvector 0.8.4 or newer, holds one gallery that many machines share. "
      "Give its address as for psql, postgresql://..., wherever a gallery is expected; psql's variables (PGHOST, "
      "PGPASSWORD, PGSSLMODE ...) and password files apply. Writers need not wait for each other: an id that another "
-     "writer has added meanwhile is refused when it is stored. gallery create makes the tables. gallery sql prints the "
+     "writer has just added is refused when it is stored. gallery create makes the tables. gallery sql prints the "
      "statements, for those who create tables by other means; gallery sql VERSION prints only what is newer than that "
      "version. The role reid_reader can search, reid_writer can also add and remove. compact runs VACUUM.\n\n"
      "push FILE URL stores a gallery file in a database, creating the gallery if there is none; equal templates are "

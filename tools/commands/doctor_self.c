@@ -54,7 +54,7 @@ static void judge(findings *f, const float *row, const reid_info *info, double s
     if (worst <= tolerance)
         findings_add(f, FOUND_GOOD, "self-test", NULL, "equals PyTorch's embedding to %.1e, in %.2f s", worst, seconds);
     else
-        findings_add(f, FOUND_ERROR, "self-test", "report it with this output; --isa scalar may help meanwhile",
+        findings_add(f, FOUND_ERROR, "self-test", "report it with this output; --isa scalar may help for now",
                      "an embedding differs from PyTorch's by %g with %s: this build or machine computes wrongly", worst,
                      info->isa);
 }

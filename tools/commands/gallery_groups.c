@@ -91,7 +91,7 @@ static int add_crop(naming *n, const char *id, const char *name, const store_ite
     return 1;
 }
 
-/* Reports a crop that another writer has added meanwhile, in which case nothing is stored. */
+/* Reports a crop that another writer has added in the meantime; nothing is stored then. */
 static void say_refused(void *user, size_t number, const char *id, const char *why) {
     (void)user, (void)number;
     say_error("%s: %s", shown(id), why);
@@ -165,8 +165,8 @@ static int tell(const naming *n) {
     text t = TEXT_INIT;
     if (n->o->output.json) tell_json(n, &t);
     else
-        text_printf(&t, "added %zu crop%s of %zu named individual%s; already there: %zu; left out without a name: "
-                        "%zu\n",
+        text_printf(&t, "added %zu crop%s of %zu named individual%s; already in the gallery: %zu; left out without a "
+                        "name: %zu\n",
                     n->added, plural(n->added), n->names, plural(n->names), n->known, n->nameless);
     int good = need_text(&t) && results_begin(0) && results_write(&t);
     text_free(&t);

@@ -171,7 +171,7 @@ static int import(const options *o) {
         say_error("%s: %s; decisions before it that are now in %s: %zu", shown(o->review.import), why.s,
                   shown(o->cluster.decisions), result.added + result.known);
     else {
-        say_warning("%zu decision%s added to %s, %zu already there", result.added, plural(result.added),
+        say_warning("%zu decision%s added to %s, %zu already in it", result.added, plural(result.added),
                     shown(o->cluster.decisions), result.known);
         status = 0;
     }

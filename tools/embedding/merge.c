@@ -47,7 +47,7 @@ static int read_shards(merging *m) {
         if (shard_read(s, m->r->shards[m->read], &why)) differs = shard_differs(s, m->given);
     }
     if (why.len) say_error("%s", shown(why.s));
-    else if (differs) say_error("%s: has %s than %s, so they are not shards of one run",
+    else if (differs) say_error("%s has %s than %s, so they are not shards of one run",
                                 shown(m->given[m->read - 1].path), differs, shown(m->given->path));
     int good = !why.len && !differs && !interrupted();
     text_free(&why);
@@ -62,8 +62,8 @@ static int sort_shards(merging *m) {
     for (int i = 0; i < m->r->count; i++) {
         const shard **place = &m->part[m->given[i].made.shard - 1];
         if (*place) {
-            say_error("%s: is shard %d/%d, and so is %s; give each shard once", shown(m->given[i].path),
-                      m->given[i].made.shard, shards, shown((*place)->path));
+            say_error("%s and %s are both shard %d/%d; give each shard once", shown((*place)->path),
+                      shown(m->given[i].path), m->given[i].made.shard, shards);
             return 0;
         }
         *place = &m->given[i];

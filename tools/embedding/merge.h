@@ -15,7 +15,7 @@ typedef struct merge_result {
     int dim;
 } merge_result;
 
-/* Checks that the shards are all of one list's, each given once, and joins them. Returns 0 after reporting an error, or
+/* Checks that these are all shards of one list, each given once, and joins them. Returns 0 after reporting an error, or
    after a signal; nothing is written then. */
 int merge_shards(const merge_request *r, merge_result *result);
 

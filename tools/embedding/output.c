@@ -93,7 +93,7 @@ static int is_left_over(const char *part, const char *log, text *why) {
     return 0;
 }
 
-/* The side files are replaced at the end; whether they may be is known before the work. */
+/* The side files are replaced at the end. Whether they may be replaced is checked here, before the work. */
 static int side_target(output *out, const char *path, const output_kind *kind) {
     if (file_target(path, kind, &out->why)) return 1;
     out->failed = path;

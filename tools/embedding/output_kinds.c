@@ -26,8 +26,8 @@ static int is_fvecs(const char *path, const source *file, text *why) {
     return (void)path, (void)why, fvecs_rows(file) > 0;
 }
 
-/* The first line of a .csv file of rows: its header, or, in a later shard, which has none, a row: after the path and
-   the identity come numbers alone. */
+/* Whether the first line is that of a .csv file of embeddings: the header or, in a later shard, which has no header, a
+   row, in which only numbers follow the path and the identity. */
 static int is_csv(const char *path, const source *file, text *why) {
     static const char header[] = "path,identity,e0";
     char line[LINE + 1];
@@ -70,7 +70,7 @@ static uint64_t npy_rows(const source *file) {
     return good ? rows : 0;
 }
 
-/* The rows in the file of this name; 0 if it is no file of embeddings, or if it does not exist. */
+/* The number of rows in the file of this name; 0 if it is not a file of embeddings, or does not exist. */
 static uint64_t rows_in(const char *path, uint64_t (*rows)(const source *), text *why) {
     source file;
     if (access(path, F_OK) != 0) return 0;
@@ -79,8 +79,8 @@ static uint64_t rows_in(const char *path, uint64_t (*rows)(const source *), text
     return count;
 }
 
-/* A list of ids is text without a mark of its own. It is one if the file beside it has as many rows as it has lines, or
-   is being replaced by a run that was interrupted. */
+/* A list of ids is plain text without a signature. A file is taken for one if the file of embeddings beside it has as
+   many rows as it has lines, or is being replaced by a run that was interrupted. */
 static int is_ids(const char *path, const source *file, text *why) {
     static const char ending[] = ".ids.txt";
     uint64_t lines = lines_of(file);

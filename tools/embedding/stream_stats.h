@@ -10,7 +10,7 @@
    threads are summed over all of them. */
 typedef struct stream_stats {
     double seconds;                       /* from the first image to the last row */
-    size_t pictures, rows, batches;       /* images opened; rows handed out, with failures; batches computed */
+    size_t pictures, rows, batches;       /* images opened; rows handed out, including failures; batches computed */
     int decoders;                         /* threads that read and decode */
     double read, decode, resize, room;    /* seconds of these threads; room: waiting for memory for an image */
     double wait, compute, last;           /* seconds of the computing thread; last: handing out rows */

@@ -19,7 +19,7 @@ typedef struct stream_trace {
 void stream_trace_begin(stream_trace *s, int decoders);
 void stream_trace_end(stream_trace *s);
 
-/* Writes the stages of an image that is about to be computed, since a thread started on it, and that it was handed over
+/* Writes the stages of an image that is about to be computed, from when a thread started on it until it was handed over
    at `taken`. name: the image's name. */
 void stream_trace_picture(stream_trace *s, const decoded *d, const char *name, double taken);
 /* Writes why the image, or one of its boxes, has no embedding. */

@@ -203,7 +203,7 @@ static int add_pictures(label_set *set, const char *folder, int query, int galle
     inputs list = {0};
     int good = inputs_add_path(&list, folder);
     for (size_t i = 0; i < list.count && good; i++) {
-        if (list.at[i].unread) continue; /* the list has said so */
+        if (list.at[i].unread) continue; /* the list has already reported it */
         if (list.at[i].failure) {
             say_error("%s: %s", shown(list.at[i].path), list.at[i].failure);
             good = 0;

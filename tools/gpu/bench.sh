@@ -207,7 +207,7 @@ part_tune() {
     return $((failures > 0))
 }
 
-# Hardware counters of the five slowest operations of a batch of 256.
+# Hardware counters of the first 40 launches of convolutions, in batches of 256.
 profile_slowest() {
     command -v ncu >/dev/null || { echo 'no ncu here'; return; }
     limited 150 'resnet50 fp16 ncu' ncu --clock-control none --target-processes all --set basic --section SpeedOfLight \

@@ -1,8 +1,13 @@
-/* compare: compares two files of embeddings from `reid embed`, row by row. cc -O2 -std=c99 compare.c -o compare -lm
-   ./compare A.npy B.npy [--reversed] [--equal] [--abs LIMIT] [--cosine LIMIT] Prints rows, floats in a row, the largest
-   difference, the smallest cosine, and the rows whose bytes are equal: 36 rows of 2048: largest difference 3.1e-07,
-   smallest cosine 0.999999999, 0 rows equal --reversed compares row i of A with row n - 1 - i of B. Exit status: 0 all
-   limits kept, 1 not, 2 wrong use. */
+/* compare: compares two files of embeddings from `reid embed`, row by row.
+
+     cc -O2 -std=c99 compare.c -o compare -lm
+     ./compare A.npy B.npy [--reversed] [--equal] [--abs LIMIT] [--cosine LIMIT]
+
+   Prints rows, floats in a row, the largest difference, the smallest cosine, and the rows whose bytes are equal:
+
+     36 rows of 2048: largest difference 3.1e-07, smallest cosine 0.999999999, 0 rows equal
+
+   --reversed compares row i of A with row n - 1 - i of B. Exit status: 0 all limits kept, 1 not, 2 wrong usage. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

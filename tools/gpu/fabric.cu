@@ -1,6 +1,6 @@
 /* fabric.cu: how fast a Hopper feeds its tensor cores: the copy engine from L2 to shared memory, other blocks' shared
-   memory, fences and barriers, products while copies arrive. Inputs of the cost model of tiles
-   have its names in reid.h.
+   memory, fences and barriers, products while copies arrive. Results that the cost model of tiles in reid.h uses have
+   its names.
 
      nvcc -O2 -std=c++17 -gencode arch=compute_90a,code=sm_90a fabric.cu -o fabric -ldl
      ./fabric --groups        the names of the groups of measurements

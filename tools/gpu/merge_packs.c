@@ -1,5 +1,7 @@
-/* merge_packs: merges packs of GPU kernels (reid pack) into one, which has every program once. cc -O2 -std=c99
-   -D_GNU_SOURCE merge_packs.c -o merge_packs -lm -lpthread -ldl ./merge_packs OUT PACK... */
+/* merge_packs: merges packs of GPU kernels (reid pack) into one, in which every program occurs once.
+
+     cc -O2 -std=c99 -D_GNU_SOURCE merge_packs.c -o merge_packs -lm -lpthread -ldl
+     ./merge_packs OUT PACK... */
 #define REID_STATIC
 #define REID_IMPLEMENTATION
 #include "../../reid.h"

@@ -13,13 +13,13 @@
 #include "../../reid.h"
 #include "time_model.h"
 
-/* measured: the model of time's; NULL: the data sheet, of which products are pairs of halves a clock and
-   multiprocessor, summed in FP32. */
+/* measured: the figures of time_model.h; NULL: the data sheet's are used. products: multiply-adds of halves, summed in
+   FP32, per clock and multiprocessor. */
 typedef struct chip {
     const char *name;
     const time_chip *measured;
     int arch, processors;
-    double clock, products, dram, l2; /* hertz, a second, bytes */
+    double clock, products, dram, l2; /* clock: hertz; dram: bytes a second; l2: bytes */
 } chip;
 static const chip chips[] = {
     {"h200", &time_h200, 90, 132, 0, 0, 0, 0},
@@ -30,7 +30,7 @@ static const chip chips[] = {
     {"rtx4090", NULL, 89, 128, 2520e6, 256, 1.008e12, 72e6},
     {"rtx5090", NULL, 120, 170, 2407e6, 256, 1.792e12, 96e6},
 };
-static const double memory_share = 0.9;   /* of the data sheet's rate, that copies reach: an H200's measured */
+static const double memory_share = 0.9;   /* of the data sheet's rate, which copies reach: measured on an H200 */
 static const double product_share = 0.85; /* of the tensor cores' rate when fed by cp.async: assumed */
 static const double tile_clocks = 1500;   /* of a block before its first and after its last product: assumed */
 
@@ -42,14 +42,14 @@ static const mode modes[] = {
 };
 #define TABLE_MODES 4 /* the table shows the first ones */
 
-static reid__plan plan, narrow; /* narrow: INT8's */
+static reid__plan plan, narrow; /* narrow: the plan in INT8 */
 static reid__prep prep;
 static reid__gpu_plan gpu;
 static const chip *on = &chips[0];
 
 /* --- chips that were not measured --------------------------------------------------------------------------------- */
 
-/* A network's activations are used where they were made if the cache holds them. */
+/* Microseconds of memory traffic; 0 if the cache holds these bytes, which then never leave the chip. */
 static double memory_us(double bytes) { return bytes > on->l2 ? bytes / (memory_share * on->dram) * 1e6 : 0; }
 
 /* A convolution by mma.sync: whole waves of tiles, or memory; and the launch that adds parts of K, which it reads from
@@ -81,7 +81,7 @@ static double unmeasured_us(const reid__gpu_plan *g, int index, int n, char tile
 
 /* --- what is printed ---------------------------------------------------------------------------------------------- */
 
-/* Microseconds of an operation's launch without what a launch takes beside its work; 0: it has none. */
+/* Microseconds of the work of an operation's launch, without the overhead of launching; 0: it has no launch. */
 static double work_us(int index, int n, char tile[48]) {
     return on->measured ? time_of_launch(&gpu, index, n, on->measured, tile) : unmeasured_us(&gpu, index, n, tile);
 }

@@ -34,7 +34,7 @@ make_packs() {
     for size in 224x224 256x128 64x32; do
         for net in $nets; do pack_of "$net.$size.fp32" '' --net "$net" --size $size --precision fp32 --batch 64; done
     done
-    for size in 224x224 64x32; do # bf16: the sizes that the plan of README.md takes it in; all has to be carried
+    for size in 224x224 64x32; do # bf16: the sizes of the plan in README.md, because every pack has to be carried
         for net in $nets; do
             pack_of "$net.$size.bf16" '' --net "$net" --size $size --precision bf16 --batch 256
             pack_of "$net.$size.bf16.latency" '' --net "$net" --size $size --precision bf16 --batch 64 --latency

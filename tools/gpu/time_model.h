@@ -1,29 +1,29 @@
 /* A model of how long each launch of a network takes on a Hopper (132 multiprocessors). Its figures are fitted to the
    operations' times that `reid bench --ops` measured on an H200 and an H100, which are in tools/results/gpu;
-   tools/gpu/compare_model.py compares the two. A figure stands for what the formula leaves out as well: do not read one
-   as a ceiling of the chip. Batches of 8 and more use other kernels and tiles than smaller ones (REID__LARGE), so the
-   two have figures of their own. In latency mode the model holds for batch 1.
+   tools/gpu/compare_model.py compares the two. A figure also absorbs what the formula leaves out, so it is not a
+   limit of the chip. Batches of 8 and more use other kernels and tiles than smaller ones (REID__LARGE), so the two
+   have figures of their own. In latency mode the model holds for batch 1.
 
    Include it after reid.h with REID_IMPLEMENTATION: it looks into the plan. */
 #ifndef TIME_MODEL_H
 #define TIME_MODEL_H
 
-/* What the two chips differ in. */
+/* The figures in which the two chips differ. */
 typedef struct time_chip {
     double clocks; /* a second, under load */
     double dram;   /* bytes a second, read and written */
 } time_chip;
 static const time_chip time_h200 = {1980e6, 4.06e12}, time_h100 = {1886e6, 2.846e12};
 
-static const double time_between_events[2] = {4.71, 4.55}; /* microseconds of a launch that is timed alone, beside its
-                                                               work; [1]: in INT8 */
-static const double time_in_graph = 1.3;        /* of a launch in the graph: from ready to its first data */
+static const double time_between_events[2] = {4.71, 4.55}; /* microseconds that a launch timed alone takes in addition
+                                                               to its work; [1]: in INT8 */
+static const double time_in_graph = 1.3;        /* the same in a graph: from ready to its first data */
 static const double time_l2 = 50e6;             /* bytes of one launch that stay on the chip for the next */
 static const double time_processors = 132;
 
-/* The time of two things that overlap: the larger power is, the nearer it is to that of the longer one. */
+/* The time of two things that overlap: the larger `power` is, the nearer it is to the time of the longer one. */
 static double time_of_both(double a, double b, double power) { return pow(pow(a, power) + pow(b, power), 1 / power); }
-/* Of two that overlap nearly as well as they can. */
+/* The time of two things that overlap almost completely. */
 static double time_overlap(double a, double b) { return time_of_both(a, b, 5); }
 
 /* --- bytes -------------------------------------------------------------------------------------------------------- */
@@ -39,7 +39,7 @@ static double time_bytes(const reid__gpu_plan *g, int index) {
     return bytes + (double)g->size[shortcut->in] / (shortcut->stride * shortcut->stride);
 }
 
-/* Microseconds of n images' bytes in memory; 0 where they stay on the chip. share: of the memory's rate. */
+/* Microseconds in which memory moves n images' bytes; 0 if they stay on the chip. share: of the memory's rate. */
 static double time_of_memory(const reid__gpu_plan *g, int index, int n, const time_chip *chip, double share) {
     double bytes = time_bytes(g, index) * n;
     return bytes > time_l2 ? bytes / (share * chip->dram) * 1e6 : 0;
@@ -50,9 +50,9 @@ static double time_of_memory(const reid__gpu_plan *g, int index, int n, const ti
 typedef struct time_wgmma {
     double m64n256k16;    /* clocks of such a product; 128 by the data sheet */
     double l2_to_shared;  /* bytes a clock and multiprocessor when all copy */
-    double alone;         /* the same when few copy */
-    double slice_wait;    /* clocks from asking for a slice until it is there: a ring of N has N on their way */
-    double slice;         /* clocks of a slice beside its products */
+    double alone;         /* bytes a clock and multiprocessor when few copy */
+    double slice_wait;    /* clocks from the request for a slice to its arrival: a ring of N has N on their way */
+    double slice;         /* clocks of a slice in addition to its products */
     double dsmem;         /* bytes a clock and multiprocessor to other blocks' shared memory */
     double barrier;       /* clocks of a cluster's barrier */
     double outputs;       /* stored a clock and multiprocessor */
@@ -72,7 +72,7 @@ static double time_products(const reid__wgmma_tile *t, int slices, int n, const 
     return slices * (p->slice + slice);
 }
 
-/* Clocks until a tile's outputs are stored, its residual, sums of rows and the other blocks' parts of K included. */
+/* Clocks until a tile's outputs are stored, including its residual, sums of rows and the other blocks' parts of K. */
 static double time_store(const reid__gpu_plan *g, int index, const reid__wgmma_tile *t, const time_wgmma *p) {
     double outputs = t->bm * t->bn / t->split, clocks = outputs / (t->stem ? p->stem_outputs : p->outputs);
     if (p->residuals > 0 && reid__adds(g, index)) clocks += outputs / p->residuals;
@@ -84,7 +84,7 @@ static double time_store(const reid__gpu_plan *g, int index, const reid__wgmma_t
 
 /* Clocks of a launch's work. Copies run ahead as far as the ring lets them; a block of a pair copies half of the
    weights. Warpgroups that take turns (groups 1) multiply while the other one stores; those that share a tile do not,
-   but the ring fills meanwhile. */
+   but the ring fills while they store. */
 static double time_wgmma_clocks(const reid__gpu_plan *g, int index, const reid__wgmma_tile *t, int n,
                                 const time_wgmma *p) {
     const reid__op *op = &g->plan->ops[reid__launch_first(g, index)];
@@ -112,16 +112,16 @@ static double time_of_wgmma(const reid__gpu_plan *g, int index, const reid__wgmm
 
 /* --- convolutions by mma.sync ------------------------------------------------------------------------------------- */
 
-/* Clocks: of a slice of 64 of K, for a block that has the multiprocessor to itself; of a block beside its slices. With
-   squeeze-excite factors a slice waits for them, pixel by pixel; the stem gathers its input. */
+/* Clocks of a slice of 64 values of K, for a block that has a multiprocessor to itself; of a block in addition to its
+   slices; of a pixel whose squeeze-excite factors a slice waits for; of the stem, which gathers its input. */
 static const double time_mma_slice = 1068, time_mma_block = 935, time_mma_scaled = 67.5, time_mma_stem = 12800;
-/* Clocks of a multiprocessor that has many blocks: a slice, its factors a pixel, its products, an output, with SiLU. */
+/* Clocks of a multiprocessor with many blocks: a slice, a pixel's factors, a product, an output, SiLU, a residual. */
 static const double time_mma_each = 183, time_mma_factor = 14.4, time_mma_product = 0.1125, time_mma_output = 0.128;
 static const double time_mma_silu = 0.222, time_mma_residual = 0.15;
 static const double time_mma_memory = 0.8; /* of the memory's rate */
 static const double time_mma_parts = 2.35; /* microseconds of a cluster that adds its parts of K */
 
-/* Does the launch multiply its input by squeeze-excite factors? */
+/* Whether the launch multiplies its input by squeeze-excite factors. */
 static int time_is_scaled(const reid__op *op) { return op->scale != REID__NONE; }
 
 static double time_of_mma(const reid__gpu_plan *g, int index, int n, const reid__step *s, const time_chip *chip) {
@@ -161,7 +161,8 @@ static double time_of_depthwise(const reid__op *op, int n, const time_chip *chip
     return time_of_both(row, all, 2.5) / chip->clocks * 1e6;
 }
 
-/* Blocks of 1,024 threads read both matrices; of more channels they need a second turn. Small batches use clusters. */
+/* Blocks of 1,024 threads read both matrices; more channels than threads need a second turn. Small batches use
+   clusters. */
 static double time_of_squeeze(const reid__op *op, int n) {
     double matrices = 2.0 * 4 * op->ic * op->hidden / 1e3; /* kB */
     if (n < REID__LARGE) return 2.7 + matrices / 62;
@@ -172,7 +173,7 @@ static double time_of_linear(const reid__op *op, int n) {
     return (2.7e-3 + 1.7e-5 * n) * op->ic * op->kh * op->kw;
 }
 
-/* Pools: bytes that are still on the chip, or not. */
+/* Pools: the time to read bytes from the chip if they are still there, else from memory. */
 static double time_of_pool(const reid__gpu_plan *g, int index, int n, const time_chip *chip) {
     double bytes = time_bytes(g, index) * n;
     return bytes > time_l2 ? bytes / (0.88 * chip->dram) * 1e6 : bytes / 6.5e6;

@@ -62,7 +62,7 @@ typedef struct count_estimate {
 } count_estimate;
 
 /* n ≥ 2; most: the number of all crops. The variance between crops is computed as if they were drawn with replacement,
-   which is rather too large than too small, and includes the variance from asking only about some pairs. Crops that
+   which errs on the large side, and includes the variance from asking only about some pairs. Crops that
    were certain to be in the sample and of which everything is known add nothing to it. Parts are skewed: if the sample
    lacks the rare large ones, both the count and the variance are too small. So the upper bound comes from an interval
    of the logarithm, and Student's t has fewer degrees of freedom if the tails are heavier. Even if all parts are as

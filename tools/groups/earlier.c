@@ -136,8 +136,8 @@ static size_t list_given(const clusters *c, const char **given) {
     return n;
 }
 
-/* No decision in force names a group that carries an earlier name on. So if a decision gave one of its crops that very
-   name, people have taken it back, and the group loses the name. */
+/* A group that keeps an earlier name has no name from a decision in force. So if a decision once gave one of its crops
+   that very name, people have since taken it back, and the group loses it. */
 static void take_back(clusters *c, const crops *from, const decision_list *decided, const unsigned char *carried) {
     for (size_t i = 0; decided && i < decided->count; i++) {
         const decision *d = &decided->at[i];

@@ -100,8 +100,8 @@ static int catch_up(decisions *d, text *why) {
 
 void decisions_warn_torn(const decisions *d, const char *path) {
     if (d->torn)
-        say_warning("%s: its last line is incomplete, and its %zu bytes are ignored: it was never acknowledged",
-                    shown(path), d->torn);
+        say_warning("%s: its last line is incomplete (%zu byte%s) and is ignored: it was never acknowledged",
+                    shown(path), d->torn, plural(d->torn));
 }
 
 int decisions_refresh(decisions *d, text *why) {

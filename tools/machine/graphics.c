@@ -62,7 +62,7 @@ void graphics_look(findings *f, const reid_desc *desc) {
     size_t left = gpu.integrated ? system_memory_free() : gpu.memory_free;
     int little = (double)left < GIB;
     findings_add(f, little ? FOUND_WARNING : FOUND_GOOD, "gpu",
-                 little ? "other programs on it ended, or another one with --device cuda:N" : NULL,
+                 little ? "ending other programs on it, or another GPU with --device cuda:N" : NULL,
                  "%s (%s), %d multiprocessors, %.1f of %.1f GiB free%s, driver for CUDA %d.%d", gpu.name, gpu.arch,
                  gpu.multiprocessors, (double)left / GIB, (double)gpu.memory / GIB,
                  gpu.integrated ? ", the host's own memory" : "", gpu.driver_version / 1000,

@@ -126,7 +126,7 @@ static int look_at_gallery(findings *f, const subjects *s, const models *all, ga
     said = heard(&h);
     if (!agree)
         findings_add(f, FOUND_ERROR, "gallery",
-                     "the model and options that made it, or a gallery made anew (in a database: reid gallery reembed)",
+                     "the model and options that made it, or a new gallery (in a database: reid gallery reembed)",
                      "%s", said);
     else if (*said) findings_add(f, FOUND_WARNING, "gallery", NULL, "%s", said);
     else findings_add(f, FOUND_GOOD, "gallery", NULL, "its fingerprint is the model's");

@@ -33,14 +33,15 @@ void system_cpus(findings *f) {
                      online, may, paid);
     else if (quota > 0 && quota < may && quota - used > 0.01)
         findings_add(f, FOUND_NOTE, "cpus", "a quota that is a whole number",
-                     "%ld online, %d allowed, %s: %d threads, the rest of the quota is not used", online, may, paid,
-                     used);
-    else findings_add(f, FOUND_GOOD, "cpus", NULL, "%ld online, %d allowed, %s: %d threads", online, may, paid, used);
+                     "%ld online, %d allowed, %s: %d thread%s, the rest of the quota is not used", online, may, paid,
+                     used, plural((size_t)used));
+    else findings_add(f, FOUND_GOOD, "cpus", NULL, "%ld online, %d allowed, %s: %d thread%s", online, may, paid, used,
+                      plural((size_t)used));
 }
 
 /* --- memory ------------------------------------------------------------------------------------------------------- */
 
-/* What the kernel estimates can be allocated without swapping. */
+/* The kernel's estimate of the memory that can be allocated without swapping. */
 static double available(void) {
     char line[256];
     long long kib = 0;
@@ -69,7 +70,7 @@ void system_memory(findings *f) {
     int little = can < 0.5 * GIB;
     if (limit > 0 && limit < all) snprintf(allowed, sizeof allowed, "%.1f GiB allowed to this container", limit / GIB);
     findings_add(f, little ? FOUND_WARNING : FOUND_GOOD, "memory",
-                 little ? "other programs ended, a higher limit, or --profile low-memory" : NULL,
+                 little ? "ending other programs, a higher limit, or --profile low-memory" : NULL,
                  "%.1f GiB, %s, %.1f GiB free%s", all / GIB, allowed, can / GIB,
                  little ? ": a ResNet-50 takes about 0.3 GiB, and a large photograph as much again" : "");
 }

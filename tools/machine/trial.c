@@ -39,7 +39,7 @@ static int repeat_list(trial *t) {
 static int has_two(const inputs *list) {
     for (size_t i = 1; i < list->count; i++)
         if (strcmp(list->at[i].path, list->at[0].path) != 0) return 1;
-    say_error("measuring settings needs at least two images, better a hundred");
+    say_error("measuring settings needs at least two images, preferably a hundred");
     return 0;
 }
 

@@ -8,7 +8,7 @@ A cell is a network, an input size, a precision, an instruction set, a batch and
 peer is a process of its own, pinned to the same CPUs, which has loaded and computed once; its rows are compared with
 the golden. Then they take turns, A B C A B C, at least nine rounds; a turn is one call, or as many as take 100 ms, and
 begins when all other processes sleep. A turn in which something else took the CPU, or after which the machine is
-slower than at its best, is taken again.
+slower than at its best, is repeated.
 README.md explains why this is fair, and the fields of the JSON.
 """
 import argparse
@@ -506,13 +506,13 @@ def check(p, args):
     for given, known in ((args.isas, LIMITS), (args.precisions, ["fp32", "bf16"]), (args.peers, PEERS)):
         for word in given:
             if word not in known:
-                p.error(f"{word} is none of {', '.join(known)}")
+                p.error(f"unknown word {word}; expected some of {', '.join(known)}")
     if any(len(n) != 2 or not re.fullmatch(r"\d+x\d+", n[1]) for n in args.nets):
-        p.error("--nets takes NET:HxW,...")
+        p.error("--nets: expected NET:HxW,..., for example resnet50:224x224")
     if args.rounds < 2 or args.batches[0] < 1 or args.batches[-1] > networks.IMAGES:
         p.error(f"at least 2 rounds; batches are 1 to {networks.IMAGES}")
     if args.threads[0] < 1 or args.threads[-1] > len(args.cpus):
-        p.error(f"there are {len(args.cpus)} CPUs")
+        p.error(f"--threads: expected 1 to {len(args.cpus)}, the number of CPUs")
 
 
 def compile_ours(header, name):

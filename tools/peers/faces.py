@@ -14,7 +14,7 @@ Writes JSON: seconds and CPU seconds are medians of the rounds, spread_s the lea
 faces; PyTorch's are scaled to them. of_embed is reid track's over reid embed's, times_better PyTorch's, with the
 threads that are better for it, over reid track's. goals has the goals and whether they were met. Rows of track
 and embed must be the same bytes, and PyTorch's differ from them by less than 1e-4, else the exit status is 1.
-load_before is the 1-minute load average: on a busy machine only ratios mean something, and these less.
+load_before is the 1-minute load average: on a busy machine only the ratios are meaningful, and even they are less so.
 """
 import argparse
 import hashlib
@@ -136,7 +136,7 @@ def main():
     parser.add_argument("-o", "--output")
     args = parser.parse_args()
     if args.faces < 1 or args.peer < 1 or args.rounds < 1:
-        parser.error("--faces, --peer and --rounds: 1 at least")
+        parser.error("--faces, --peer and --rounds must be at least 1")
     with open(os.path.join(TOP, "reid.h"), "rb") as f:
         digest = hashlib.sha256(f.read()).hexdigest()
     version = subprocess.run([args.ours, "--version"], capture_output=True, text=True, check=True).stdout.strip()
@@ -154,7 +154,7 @@ def main():
             print(file=f)
         os.replace(args.output + ".part", args.output)
     if not cell["same_rows"] or cell["torch_apart"] > MOST_APART or cell["rows"] != args.faces:
-        sys.exit("faces.py: rows are missing, or not those of reid embed or PyTorch")
+        sys.exit("faces.py: rows are missing, or differ from those of reid embed or PyTorch")
 
 
 if __name__ == "__main__":

@@ -4,20 +4,20 @@ onnxruntime and OpenVINO in Python. tools/peers/files installs them and starts t
     sh tools/peers/files [-o FILE.json] [--small 400] [--large 40] [--rounds 3] [--nets resnet50,efficientnet_b0]
 
 Two sets of photographs, drawn (waves, edges, grain; quality 90, 4:2:0, as cameras write them) or cut from those of
---photos: 640x480, and 4000x3000, which a camera's 12 Mpixel are. A cell is a set and a network with seeded weights and
+--photos: 640x480, and 4000x3000, as a camera of 12 Mpixel. A cell is a set and a network with seeded weights and
 torchvision's preset. Each round starts every engine once, in turn, as a process of its own: files_peer.py has the
 peers; ours is the command, once with libturbojpeg and once with stb_image. All engines get the same CPUs and number
 of threads.
 
 Writes JSON. seconds are medians of the rounds, from starting a process to its end, spread_s the least and the most,
 first_s the same for one photograph: the time to the first row. images_per_s is (photographs - 1) / (seconds - first_s),
-what a longer run comes to; whole_per_s counts the start, too. cpu_ms is the CPU time of a photograph, peak_mb the most
+the pace of a longer run; whole_per_s counts the start, too. cpu_ms is the CPU time of a photograph, peak_mb the most
 resident memory of an engine's processes together, sampled. times_better are images_per_s of reid (libturbojpeg) over
 those of a peer, of_memory its peak over that of the fastest peer. decode_per_s is what libturbojpeg alone decodes, by
 as many threads (files_decode.py, ctypes); of_decoding is reid's pace over it. goals has the goals.
 
 Rows of torch, onnxruntime and OpenVINO with Pillow must be ours to 1e-4, else they are refused and the exit status is
-1. OpenCV makes other pixels: apart is 1 - the least cosine between its rows and ours.
+1. OpenCV's pixels differ: apart is 1 - the least cosine between its rows and ours.
 """
 import argparse
 import hashlib
@@ -49,7 +49,7 @@ PEERS = (*EXACT, "onnxruntime_opencv", "openvino_opencv")
 MOST_ERROR = 1e-4
 SPEED_GOAL = {"resnet50": 1.5, "efficientnet_b0": 2.0}
 MEMORY_GOAL, DECODING_GOAL = 1 / 3, 0.95
-DRAWN = 8  # photographs; the others are these, turned and shifted, encoded anew
+DRAWN = 8  # photographs; the others are these, turned and shifted, and encoded again
 
 
 # ---- photographs ----
@@ -234,7 +234,7 @@ def parse():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", 1)[0])
     parser.add_argument("--small", type=whole(0, 100000), default=400, help="photographs of 640x480")
     parser.add_argument("--large", type=whole(0, 10000), default=40, help="photographs of 4000x3000")
-    parser.add_argument("--photos", help="a folder of photographs, of which the sets are made")
+    parser.add_argument("--photos", help="a folder of photographs, from which the sets are made")
     parser.add_argument("--nets", default=",".join(NETS))
     parser.add_argument("--rounds", type=whole(1, 1000), default=3)
     parser.add_argument("--threads", type=whole(1, 1024), default=len(os.sched_getaffinity(0)))
@@ -249,9 +249,9 @@ def parse():
         setattr(args, field, [name for name in getattr(args, field).split(",") if name])
         for name in getattr(args, field):
             if name not in known:
-                parser.error(f"--{field}: no {name}; {', '.join(known)}")
+                parser.error(f"--{field}: unknown name {name}; expected some of {', '.join(known)}")
     if 1 in (args.small, args.large):
-        parser.error("--small, --large: one photograph says nothing")
+        parser.error("--small, --large: expected 0 or at least 2 photographs, because the first one is not counted")
     return args
 
 
@@ -275,7 +275,7 @@ def main():
                 if args.output:
                     save(result, args.output)
     if wrong:
-        sys.exit("files.py: an engine failed or came to other rows: see refused")
+        sys.exit("files.py: an engine failed or computed other rows: see refused")
 
 
 if __name__ == "__main__":

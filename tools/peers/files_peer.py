@@ -5,7 +5,7 @@
 torch: torchvision's transforms on Pillow's images in a DataLoader with THREADS workers. onnxruntime_pillow,
 onnxruntime_opencv, openvino_pillow, openvino_opencv: THREADS threads read, decode and resize ahead, three batches at
 most, while the engine computes with THREADS threads. Pillow resizes as torchvision does; OpenCV decodes by its own
-libjpeg-turbo and shrinks by areas (INTER_AREA), which is other pixels. Rows have length 1, in the order of the names.
+libjpeg-turbo and shrinks by areas (INTER_AREA), so its pixels differ. Rows have length 1, in the order of the names.
 """
 import collections
 import concurrent.futures
@@ -43,7 +43,7 @@ def pillow_reader(net):
 
 def opencv_reader(_net):
     import cv2
-    cv2.setNumThreads(1)  # the images are what runs side by side
+    cv2.setNumThreads(1)  # several images are decoded at the same time instead
 
     def read(path):
         picture = cv2.imread(path)

@@ -5,9 +5,9 @@ nearest neighbours of every row by reid_search with FAISS. tools/peers/group ins
 
 Three parts, each left out with 0 rows: groups of --rows with all peers, groups of --alone by reid_group alone (peers
 keep a distance for every pair), the -k nearest neighbours of each of --neighbours. Each round starts every engine once,
-in turn, as a process of its own (group_ours.c, group_peer.py) that reads the rows from a file; timed is what comes
-between the rows in memory and the answer. FAISS is given OpenBLAS's AVX-512 kernels, as in search.py, and all peers as
-many threads as ours.
+in turn, as a process of its own (group_ours.c, group_peer.py) that reads the rows from a file; its time counts from the
+rows in memory to the answer. FAISS is given OpenBLAS's AVX-512 kernels, as in search.py, and all peers as many threads
+as ours.
 
 The rows show individuals with heavy-tailed numbers of rows (half of the individuals have one, none more than 200): a
 centre of unit length in a subspace of 64 dimensions, plus noise of length about 1 in all of them. Agglomerative engines
@@ -123,7 +123,7 @@ class Engine:
         self.turns.append(json.loads(done.stdout))
         answer = np.fromfile(self.out, "<u4").reshape(-1, self.columns)
         if self.answer is not None and not np.array_equal(answer, self.answer):
-            self.why = "another answer than in an earlier round"
+            self.why = "a different answer from an earlier round"
         self.answer = answer
 
     def median(self, key):
@@ -244,9 +244,9 @@ def whole(least, most):
 
 def parse():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", 1)[0])
-    parser.add_argument("--rows", type=whole(0, 100000), default=20000, help="grouped by all")
-    parser.add_argument("--alone", type=whole(0, 10000000), default=100000, help="grouped by reid_group alone")
-    parser.add_argument("--neighbours", type=whole(0, 10000000), default=100000, help="whose neighbours are searched")
+    parser.add_argument("--rows", type=whole(0, 100000), default=20000, help="rows grouped by all engines")
+    parser.add_argument("--alone", type=whole(0, 10000000), default=100000, help="rows grouped by reid_group alone")
+    parser.add_argument("--neighbours", type=whole(0, 10000000), default=100000, help="rows, with neighbours")
     parser.add_argument("--dim", type=whole(1, 65536), default=512)
     parser.add_argument("-k", type=whole(1, 1000), default=33)
     parser.add_argument("--threshold", type=float, default=0.35, help="a cosine")
@@ -259,7 +259,7 @@ def parse():
     args = parser.parse_args()
     for name in args.peers.split(","):
         if name and name not in (*GROUPERS, "faiss"):
-            parser.error(f"--peers: no {name}; {', '.join(GROUPERS)}, faiss")
+            parser.error(f"--peers: unknown name {name}; expected some of {', '.join(GROUPERS)}, faiss")
     return args
 
 
@@ -278,7 +278,7 @@ def main():
         if args.output:
             save(result, args.output)
     if wrong:
-        sys.exit("group.py: not everybody came to the same: see refused, rows_apart, same_rows")
+        sys.exit("group.py: the engines do not agree: see refused, rows_apart, same_rows")
 
 
 if __name__ == "__main__":

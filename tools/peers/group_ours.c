@@ -6,7 +6,7 @@
 
    FILE holds COUNT rows of DIM float32. Prints a line of JSON: the seconds of the calls alone, the most memory that the
    process has had before and after them, and for groups how many there are and how many joins made them.
-   Exit status: 0; 1 something failed; 2 wrong use. */
+   Exit status: 0; 1 something failed; 2 wrong usage. */
 #define REID_STATIC
 #define REID_NO_CUDA
 #define REID_IMPLEMENTATION

@@ -2,7 +2,7 @@
 
     python3 tools/peers/networks.py NET HxW BATCH [BATCH...]       needs build/seeded and what requirements.txt names
 
-Writes into build/peers/NET_HxW what is not there yet (tools/peers/run empties it when the versions change):
+Writes the missing ones of these files to build/peers/NET_HxW (tools/peers/run empties it when the versions change):
     weights.safetensors   of build/seeded: what reid.h reads
     pixels.u8             (32, H, W, 3): the two images of tests/golden, then these two shifted
     images.npy            (32, 3, H, W) float32: the same, divided and normalised, which is what the peers get

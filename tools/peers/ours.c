@@ -7,7 +7,7 @@
    normalises them and computes, where the peers get floats that are normalised already. ROWS gets the first call's
    (BATCH, dim) float32. RANGES is what reid calibrate --int8 measured for these weights, this preset and size; with
    fallback, images that exceed the ranges get FP32 rows. REID_CPU_ISA limits the instruction set, as always.
-   Exit status: 0, also when the answer was "refused WHY"; 2 wrong use. */
+   Exit status: 0, also when the answer was "refused WHY"; 2 wrong usage. */
 #define REID_IMPLEMENTATION
 #include "../../reid.h"
 
@@ -49,7 +49,7 @@ static void *must_alloc(size_t size) {
     exit(0);
 }
 
-/* Says that this peer cannot do that, which is not a failure of this program. */
+/* Reports that this engine cannot do what was asked, which is not a failure of this program. */
 static int refuse(const char *why, const char *detail) {
     printf("refused %s%s%s\n", why, *detail ? ": " : "", detail);
     return 0;

@@ -6,12 +6,12 @@ which makes the same rows from the same crops and stores them in a file. tools/p
 The crops are drawn by build/demo_images, 96 for each seed, and kept for the next time. The gallery is made with
 EfficientNet-B0 at 64x64; the other model is one at 224x224 with other weights. Each round measures, in this order:
 reid embed; reembed by one worker; reembed by two workers of one thread each, of which one is killed (SIGKILL) when a
-third of the rows is there and replaced by another one. After each, the gallery is switched, exported and compared with
+third of the rows exist, and replaced by another one. After each, the gallery is switched, exported and compared with
 what reid embed has written, byte for byte, and it is switched back and the rows are dropped. If they differ, or a row
 is missing, the exit status is 1.
 
-Writes JSON. compare_s is what reembed --compare took last. Seconds are of the clock, cpu_s of the processes of reid
-alone (user and system), without the server's; medians of the rounds, spread_s the least and the most. load_before is
+Writes JSON. compare_s is what reembed --compare took last. Seconds are wall-clock time, cpu_s the CPU time of reid's
+processes (user and system) without the server's; medians of the rounds, spread_s the least and the most. load_before is
 the 1-minute load average.
 """
 import argparse
@@ -61,7 +61,7 @@ def gallery(part, url, *more):
 
 
 class Watch:
-    """Seconds of the clock, and CPU seconds of the processes that have ended meanwhile."""
+    """Wall-clock seconds, and CPU seconds of the processes that ended in that time."""
 
     def __enter__(self):
         self.start, self.used = time.monotonic(), self.cpu()

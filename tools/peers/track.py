@@ -5,15 +5,15 @@ this.
     sh tools/peers/track [-o FILE.json] [--rates 30,10,5,2,1] [--mistakes 0.5,1,2] [--films 12] [--seconds 60]
 
 Films are those of demo_video without their frames: deer that walk, turn, cross and pass behind trees, and a detector
-whose mistakes are misses (alone and in spells), boxes that are off, low scores and boxes of nothing. A cell is a frame
+whose mistakes are misses (single ones and runs), imprecise boxes, low scores and false boxes. A cell is a frame
 rate and a measure of mistakes; films are seeds 1, 2, ... in all of them. HOTA (mean over its thresholds), IDF1 and MOTA
 are trackeval's, in percent, over the boxes of all films of a cell; motmetrics must agree about IDF1 and MOTA to half a
 percent.
 
 Peers have their authors' defaults and are told the frame rate; "NAME*" has our scores instead (tracks begin with and
-from HIGH) and tells of a track from its first box on. Ours tells of a track's boxes once it has ended; the joined
-tracks know embeddings, which are directions with noise (track_ours.c), and the peers do not. best_peer is the best of
-all peers in each measure by itself.
+from HIGH) and reports a track from its first box on. Ours reports a track's boxes once it has ended; only the joined
+tracks use embeddings, which are directions with noise (track_ours.c). best_peer is the best of all peers, in each
+measure separately.
 """
 import argparse
 import json
@@ -191,7 +191,7 @@ def parse():
     args = parser.parse_args()
     for name in args.peers.split(","):
         if name and name not in PEERS:
-            parser.error(f"--peers: no {name}; {', '.join(PEERS)}")
+            parser.error(f"--peers: unknown name {name}; expected some of {', '.join(PEERS)}")
     return args
 
 

@@ -41,14 +41,14 @@ static void stop(const char *why) {
 static void read_found(run *r, const char *detections, const char *who) {
     FILE *f = fopen(detections, "r"), *g = fopen(who, "r");
     found one = {.frame = 0};
-    if (!f || !g) stop("files do not open");
+    if (!f || !g) stop("cannot open DETECTIONS or WHO");
     while (fscanf(f, "%d,-1,%lf,%lf,%lf,%lf,%lf,-1,-1,-1", &one.frame, &one.box.x, &one.box.y, &one.box.w, &one.box.h,
                   &one.box.score) == 6 &&
            fscanf(g, "%d", &one.who) == 1) {
         if (!NEED(r->at, r->count, r->cap)) exit(1);
         r->at[r->count++] = one;
     }
-    if (!feof(f)) stop("detections that it cannot read");
+    if (!feof(f)) stop("DETECTIONS and WHO must be files that demo_video wrote");
     fclose(f), fclose(g);
 }
 
@@ -92,7 +92,7 @@ static void add_embedding(float *row, const found *d, size_t at) {
 
 static void write_tracks(const run *r, const char *path, const uint32_t *whole, const uint32_t *where) {
     FILE *f = fopen(path, "w");
-    if (!f) stop("a result that cannot be written");
+    if (!f) stop("cannot write OUT or JOINED");
     for (size_t i = 0; i < r->count; i++) {
         const found *d = &r->at[i];
         if (d->number == TRACK_NONE || !r->ended[where[d->number]].firm) continue;
@@ -100,12 +100,12 @@ static void write_tracks(const run *r, const char *path, const uint32_t *whole, 
         fprintf(f, "%d,%u,%.3f,%.3f,%.3f,%.3f,1,-1,-1,-1\n", d->frame, number + 1, d->box.x, d->box.y, d->box.w,
                 d->box.h);
     }
-    if (fclose(f)) stop("a result that cannot be written");
+    if (fclose(f)) stop("cannot write OUT or JOINED");
 }
 
 int main(int argc, char **argv) {
     run r = {.fps = argc > 1 ? atof(argv[1]) : 0};
-    if (argc < 5 || argc > 6 || !(r.fps > 0)) stop("track_ours FPS DETECTIONS WHO OUT [JOINED]");
+    if (argc < 5 || argc > 6 || !(r.fps > 0)) stop("usage: track_ours FPS DETECTIONS WHO OUT [JOINED]");
     read_found(&r, argv[2], argv[3]);
     run_tracks(&r);
     uint32_t *where = need_array(r.ended_count, sizeof *where), *whole = need_array(r.ended_count, sizeof *whole);

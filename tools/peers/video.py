@@ -1,6 +1,6 @@
-"""video.py: a film to the images in a detector's boxes: `reid track` beside ffmpeg, which decodes and does no more,
-and OpenCV, which seeks every wanted frame or reads the film in order; and the memory of `reid track` for an hour beside
-that for a minute. tools/peers/video installs OpenCV and starts this.
+"""video.py: cuts a detector's boxes out of a film: compares `reid track` with ffmpeg, which only decodes, and OpenCV,
+which seeks every wanted frame or reads the film in order; and the memory of `reid track` for an hour with that for a
+minute. tools/peers/video installs OpenCV and starts this.
 
     sh tools/peers/video [-o FILE.json] [--seconds 120] [--wanted 300] [--long 3600] [--short 60] [--rounds 3]
 
@@ -21,7 +21,7 @@ average.
 
 Rows must be as many as wanted frames, and the crops those of OpenCV reading in order but for the rounding of two colour
 converters (levels_apart: the mean difference of the crop that differs most), else the exit status is 1. same_crops is
-the share of crops that are the very pixels of that reading: seeking may come to another frame.
+the share of crops with exactly the pixels of that reading, because seeking may find a different frame.
 """
 import argparse
 import hashlib
@@ -51,7 +51,7 @@ OURS = ("reid_none", "reid_auto")
 PEERS = ("opencv_seek", "opencv_read", "opencv_grab")
 MOST_APART = 1.0  # of 255; where the film moves, the next frame differs by 2 to 60
 SEEK_GOAL, DECODING_GOAL, MEMORY_GOAL = 10, 1.15, 50
-TICK = 0.02  # seconds between two covers the memory
+TICK = 0.02  # seconds between two readings of the memory in use
 
 
 # ---- films ----
@@ -101,7 +101,7 @@ def draw_deer(args, seconds, path, boxes):
 
 
 class Memory:
-    """The most of a process, of it alone and with all its children."""
+    """The most memory of a process, alone and with all its children."""
 
     def __init__(self, pid):
         self.pid, self.own_kb, self.peak_kb = pid, 0, 0
@@ -121,7 +121,7 @@ class Memory:
 
 
 def status_kb(pid, field):
-    """0 where it has ended and nobody has asked for its status yet."""
+    """A field of a process's status; 0 if it has ended and its parent has not waited for it yet."""
     with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as f:
         return next((int(line.split()[1]) for line in f if line.startswith(field + ":")), 0)
 
@@ -376,13 +376,13 @@ def new_result(args):
 
 def parse():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", 1)[0])
-    parser.add_argument("--seconds", type=whole(0, 7200), default=120, help="of the film that all read")
+    parser.add_argument("--seconds", type=whole(0, 7200), default=120, help="length of the film that all engines read")
     parser.add_argument("--wanted", type=whole(1, 100000), default=300, help="frames with a box")
     parser.add_argument("--stay", type=whole(1, 100000), default=1,
-                        help="so many boxes in turn are in one place: a track, of which the best are kept")
-    parser.add_argument("--noise", type=whole(0, 100), default=6, help="of the film, in levels")
-    parser.add_argument("--long", type=whole(0, 15000), default=3600, help="seconds of the film that memory is for")
-    parser.add_argument("--short", type=whole(1, 15000), default=60, help="and of the one beside it")
+                        help="successive boxes in one place, which make a track, of which the best are kept")
+    parser.add_argument("--noise", type=whole(0, 100), default=6, help="noise of the film, in levels")
+    parser.add_argument("--long", type=whole(0, 15000), default=3600, help="length of the long film, for memory")
+    parser.add_argument("--short", type=whole(1, 15000), default=60, help="length of the short film, for memory")
     parser.add_argument("--rounds", type=whole(1, 1000), default=3)
     parser.add_argument("--seed", type=whole(0, 2 ** 31 - 1), default=1)
     parser.add_argument("--limit", type=whole(1, 86400), default=3600, help="seconds that a turn may take")
@@ -396,12 +396,12 @@ def parse():
     args.peers = [name for name in args.peers.split(",") if name]
     for name in args.peers:
         if name not in PEERS:
-            parser.error(f"--peers: no {name}; {', '.join(PEERS)}")
+            parser.error(f"--peers: unknown name {name}; expected some of {', '.join(PEERS)}")
     for program in (args.ours, args.ffmpeg, args.video, args.seeded):
         if not shutil.which(program):
-            parser.error(f"{program}: no such program")
+            parser.error(f"{program}: no such program; make builds ours, and a package has ffmpeg")
     if args.seconds and args.wanted > args.seconds * RATE:
-        parser.error(f"--wanted: {args.wanted} of {args.seconds * RATE} frames")
+        parser.error(f"--wanted is {args.wanted}, but the film has only {args.seconds * RATE} frames")
     return args
 
 
@@ -419,7 +419,7 @@ def main():
         if args.output:
             save(result, args.output)
     if wrong:
-        sys.exit("video.py: ours or ffmpeg failed, or ours came to other crops: see refused, rows, levels_apart")
+        sys.exit("video.py: ours or ffmpeg failed, or our crops differ: see refused, rows, levels_apart")
 
 
 if __name__ == "__main__":

@@ -86,7 +86,7 @@ static int find_below(reading *b, const char *name, listed_image *to, text *why)
     return place ? take_place(b, place, to, why) : !why->len;
 }
 
-/* What is found nowhere keeps its name, so that opening it says what is missing. */
+/* An image that is not found keeps its name, so that opening it reports which file is missing. */
 static int find_image(reading *b, const char *name, listed_image *to, text *why) {
     text_clear(why);
     if (b->root && !find_below(b, name, to, why)) return 0;
@@ -104,7 +104,7 @@ static int find_image(reading *b, const char *name, listed_image *to, text *why)
 static int find_number(reading *b, uint32_t number, listed_image *to, text *why) {
     text reason = TEXT_INIT;
     text_clear(why);
-    if (!b->root) return refuse(why, "it knows images by their numbers only: give the folder that has them");
+    if (!b->root) return refuse(why, "it identifies images only by number: give the folder that contains them");
     if (!look_below(b, why)) return 0;
     const photo_place *place = photos_numbered(&b->below, number, &reason);
     if (reason.len) text_clear(why), text_join(why, &reason);
@@ -139,7 +139,7 @@ static int by_path(const void *a, const void *b) {
     return order ? order : (*x > *y) - (*x < *y);
 }
 
-/* An image's boxes need not stand together in the file: one image gets all of them, so that they are numbered in the
+/* An image's boxes need not be adjacent in the file: one image gets all of them, so that they are numbered in the
    file's order. */
 static int join_images(reading *b) {
     size_t n = b->found.count;
@@ -195,7 +195,7 @@ static int by_id(const void *a, const void *b) {
     return strcmp((*(const input *const *)a)->id, (*(const input *const *)b)->id);
 }
 
-/* An id is one box's: what was meant as a name of an individual would be found out much later. */
+/* An id belongs to one box. If one was meant to name an individual, this would otherwise be noticed much later. */
 static int ids_differ(const inputs *list, size_t first, const char *file) {
     size_t n = list->count - first, at = 1;
     const input **sorted = need_array(n + 1, sizeof *sorted);

@@ -11,8 +11,7 @@ typedef struct box_file {
 
 /* Appends the boxes of a file to list. Images are found below root as reid track finds them: by their paths below it,
    by the ends of their paths, or by their numbers; without root (NULL) by their paths alone. A row is named after its
-   path below root, and its camera after the folder. Says what detections_tell says. Returns 0 after saying what is
-   wrong. */
+   image's path below root, its camera after the folder. Calls detections_tell. Returns 0 after reporting an error. */
 int boxes_read(inputs *list, const box_file *file, const char *root);
 
 #endif

@@ -60,7 +60,7 @@ int detections_box(detections *d, detection *at, const double box[4], double sco
     const double most = 1e9;
     d->scored += isnan(score) ? 0 : 1;
     if (isnan(score)) score = 1;
-    if (!(score >= 0 && score <= 1)) return refuse(why, "the score %g is not from 0 to 1", score);
+    if (!(score >= 0 && score <= 1)) return refuse(why, "the score %g is not between 0 and 1", score);
     for (int k = 0; k < 4; k++)
         if (!(fabs(box[k]) <= most)) return refuse(why, "%g is not a coordinate", box[k]);
     if (box[2] < 0 || box[3] < 0)
@@ -75,7 +75,7 @@ int detections_box(detections *d, detection *at, const double box[4], double sco
     return 1;
 }
 
-/* place: NULL with a reason, or for a photo that is not there. */
+/* place: NULL with a reason, or without one for a photo that is not in the list. */
 static int take_photo(detections *d, const photo_place *place, text *reason, uint32_t *owner, double *number,
                       text *why) {
     int failed = reason->len != 0;

@@ -35,8 +35,8 @@ typedef struct detections_request {
     const char *category; /* only boxes of this category, by name or number; NULL: all */
     const photos *photos; /* NULL: a video. Otherwise `video` is the folder of the camera whose detections are read,
                              and its photos are the frames */
-    int listed;           /* without photos: the detections are of images, whatever these are, and keep the file's
-                             order. Only detections_read_all */
+    int listed;           /* without photos: the detections are of any images, and keep the file's order. Only
+                             for detections_read_all */
 } detections_request;
 
 typedef struct detections {

@@ -32,7 +32,7 @@ static int mot_row(detections *d, const detections_request *r, const csv *c, tex
     if (!at) return text_no_memory(why);
     const double box[4] = {value[MOT_X] - 1, value[MOT_X + 1] - 1, value[MOT_X + 2], value[MOT_X + 3]};
     const double score = value[MOT_SCORE] == -1 ? NAN : value[MOT_SCORE]; /* -1: unknown */
-    int by_name = d->photos || r->listed; /* the image's own number, whichever is the first one */
+    int by_name = d->photos || r->listed; /* then the number is the one in an image's name */
     if (by_name && !detections_numbered(d, r, &at->owner, &value[MOT_FRAME], why)) return 0;
     return detections_frame(at, r, value[MOT_FRAME], !by_name, why) && detections_box(d, at, box, score, why);
 }
@@ -105,7 +105,7 @@ int detections_from_csv(detections *d, const detections_request *r, const text *
 
 enum { PHOTO_PATH, PHOTO_X, PHOTO_SCORE = 5, PHOTO_CATEGORY, PHOTO_ID, PHOTO_IDENTITY, PHOTO_COLUMNS };
 
-/* The names in the columns id and identity, which have to be there if the columns are. */
+/* Reads the columns id and identity; in a column that exists, no cell may be empty. */
 static int take_names(const reading *to, const csv *c, const int *column, detection *at, text *why) {
     const char *id = column[PHOTO_ID] >= 0 ? csv_field(c, column[PHOTO_ID]) : NULL;
     const char *identity = column[PHOTO_IDENTITY] >= 0 ? csv_field(c, column[PHOTO_IDENTITY]) : NULL;

@@ -82,8 +82,8 @@ static double read_number(const tiff *t, size_t at, unsigned type) {
     }
 }
 
-/* Is there a value behind this entry? Sets *at to its place. Entries of unknown types, without values, and whose values
-   lie beyond the end count as missing. */
+/* Whether this entry has a value; sets *at to its place. It has none if its type is unknown, its count is 0, or it lies
+   beyond the end. */
 static int value_of(const tiff *t, size_t entry, size_t *at) {
     size_t size = size_of_type(read16(t, entry + 2)), count = read32(t, entry + 4);
     if (!size || !count || count > t->len / size) return 0;

@@ -1,4 +1,4 @@
-/* The orientation and the time that a camera wrote into a JPEG file. */
+/* The orientation and the time that a camera wrote into an image file. */
 #ifndef REID_TOOLS_EXIF_H
 #define REID_TOOLS_EXIF_H
 

@@ -157,7 +157,7 @@ static const file_kind *kind_of_file(const char *path) {
     return size ? file_kind_of(start, size) : NULL;
 }
 
-/* Is one of the folder's entries an image that is read, with this name but for the ending? They are sorted. */
+/* Whether the folder's sorted entries include an image that is read and has this name with another ending. */
 static int is_beside_a_read_one(const folder_entries *in, int at) {
     const char *name = in->at[at]->d_name, *dot = strrchr(name, '.');
     size_t stem = dot ? (size_t)(dot - name) + 1 : 0;
@@ -167,14 +167,14 @@ static int is_beside_a_read_one(const folder_entries *in, int at) {
     return 0;
 }
 
-/* A file that is not called like an image that is read: it is what it contains. A JPEG or PNG is read under another
-   image's name or without an ending; images of other kinds become rows that fail. */
+/* Adds a file whose name is not that of an image that is read; its contents decide. A JPEG or PNG may have the name of
+   another image format or no ending; images of other kinds become rows that fail. */
 static int add_other(inputs *list, const char *path, size_t root_len, const folder_entries *in, int at) {
     int is_named = is_other_picture_name(path);
     if (!is_named && !has_no_ending(path)) return 1;
     const file_kind *kind = kind_of_file(path);
     int is_read = kind && (memcmp(kind->bytes, "\xFF\xD8\xFF", 3) == 0 || memcmp(kind->bytes, "\x89PNG", 4) == 0);
-    if (is_read || (is_named && !kind)) return inputs_add(list, path, root_len, path) != NULL; /* else it says why */
+    if (is_read || (is_named && !kind)) return inputs_add(list, path, root_len, path) != NULL; /* opening it may fail */
     if (!kind || kind->is != FILE_PICTURE) return !is_named || inputs_add(list, path, root_len, path) != NULL;
     int is_certain = kind->len >= 4 && strcmp(kind->bytes, "ftyp") != 0 && strcmp(kind->bytes, "%PDF") != 0;
     if (!is_named && !is_certain) return 1;

@@ -28,7 +28,7 @@ typedef struct input {
 typedef struct inputs {
     input *at;
     size_t count, cap;
-    size_t beside; /* images of kinds that are not read, beside one of the same name that is: they are no rows */
+    size_t beside; /* images of kinds that are not read, each beside one of the same name that is; they are not rows */
 } inputs;
 
 /* All of these return 0 or NULL after reporting that memory ran out. */

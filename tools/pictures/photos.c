@@ -42,7 +42,7 @@ int photos_add(photos *p, const char *folder, text *why) {
     int good = inputs_add_path(&list, folder) || text_no_memory(why);
     for (size_t i = 0; i < list.count && good; i++) {
         const input *in = &list.at[i];
-        if (in->unread) continue; /* the list has said so */
+        if (in->unread) continue; /* the list has already reported it */
         if (in->failure) {
             good = refuse(why, "%.300s: %.200s", shown(in->path), in->failure);
             break;

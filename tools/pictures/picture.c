@@ -174,7 +174,7 @@ static turbo_result run_turbo(picture *p, turbo_job *job, const char *accepted, 
     return TURBO_FAILED;
 }
 
-/* libturbojpeg doubts bytes before a marker as well as damage that leaves the rest of an image grey. stb_image then
+/* libturbojpeg warns about bytes before a marker as about damage that leaves the rest of an image grey. stb_image then
    decides which is refused, so that this does not depend on the decoder. */
 static int decode_turbo(picture *p, turbo_job *job, text *why) {
     turbo_result result = run_turbo(p, job, NULL, why);

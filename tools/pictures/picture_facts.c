@@ -33,7 +33,7 @@ static void read_mark(png_marks *m, const unsigned char *type, const unsigned ch
         png_text(type, data, size, "XML:com.adobe.xmp", &m->xmp);
 }
 
-/* 0: nothing says it. */
+/* Returns the orientation; 0 if the file does not state one. */
 static int orientation_of(png_marks *m) {
     int turned = 0;
     if (m->exif) turned = exif_orientation(m->exif, m->exif_size);
@@ -88,7 +88,7 @@ typedef struct signature {
 
 #define NOT_A_PICTURE "not an image that can be decoded (JPEG, PNG, BMP, TGA, PPM, PGM)"
 
-/* Refuses such bytes, because decoders skip them and find a JPEG that was not checked. */
+/* Refuses a file that begins with filler bytes (FF FF), which decoders skip to find a JPEG that was not checked. */
 static const char *not_a_picture(picture_facts *out, const unsigned char *file, size_t len) {
     return (void)out, (void)file, (void)len, NOT_A_PICTURE;
 }

@@ -1,5 +1,5 @@
-/* Writes pixels as a PNG file, without loss. They are stored uncompressed: crops are small, and it is as fast as a
-   copy. */
+/* Writes pixels as a PNG file, without loss. They are stored uncompressed, because crops are small and this is as fast
+   as a copy. */
 #ifndef REID_TOOLS_PNG_H
 #define REID_TOOLS_PNG_H
 

@@ -28,7 +28,7 @@ int png_text(const unsigned char *type, const unsigned char *data, size_t size, 
     int is_long = memcmp(type, "iTXt", 4) == 0;
     size_t at = strlen(keyword) + 1; /* with its 0 */
     if ((!is_plain && !is_packed && !is_long) || size < at || memcmp(data, keyword, at) != 0) return 0;
-    if (is_long) { /* flag and method of the compression, language, keyword in it */
+    if (is_long) { /* compression flag and method, language, translated keyword */
         if (size - at < 2) return 0;
         is_packed = data[at] != 0;
         if (is_packed && data[at + 1] != 0) return 0;

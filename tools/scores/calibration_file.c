@@ -250,8 +250,8 @@ void calibration_doubt(const calibration *c, const char *path) {
     static const double worst = 0.25; /* chance is 0.5 */
     double eer = c->score.points.eer;
     if (!(eer > worst)) return;
-    say_warning("%s: these scores hardly distinguish individuals: equal error rate %.1f %%, where %.0f %% is much and "
-                "50 %% is chance. Its decisions and probabilities are unreliable", path, 100 * eer, 100 * worst);
+    say_warning("%s: these scores hardly distinguish individuals: the equal error rate is %.1f %%, above %.0f %%; "
+                "chance is 50 %%. Decisions and probabilities are unreliable", path, 100 * eer, 100 * worst);
 }
 
 int calibration_read(calibration *c, const char *path) {

@@ -191,7 +191,7 @@ for file in det.txt frames.csv; do
 done
 check "frames are called by their images" grep -q '"path": "x0012.png#2", "identity": "", "camera": "numbered"' "$out"
 embed 2 --boxes det.txt
-says 'det.txt: it knows images by their numbers only: give the folder that has them'
+says 'det.txt: it identifies images only by number: give the folder that contains them'
 mkdir numbered/more
 cp photos/b.png numbered/more/7.png
 embed 2 --boxes det.txt numbered

@@ -294,7 +294,7 @@ run 0 cluster all.npy --threshold 0.6 --decisions decisions.jsonl -o got.csv
 check "nothing to be said" [ ! -s "$err" ]
 printf '{"seq": 2' >>decisions.jsonl
 run 0 cluster all.npy --threshold 0.6 --decisions decisions.jsonl -o got.csv
-says 'decisions.jsonl: its last line is incomplete, and its 9 bytes are ignored: it was never acknowledged'
+says 'decisions.jsonl: its last line is incomplete (9 bytes) and is ignored: it was never acknowledged'
 for option in calibration decisions labels tracks; do
     cp groups.json mine.json
     refuse all.npy --threshold 0.5 --$option mine.json -o ./mine.json; says './mine.json is both input and output'

@@ -149,8 +149,8 @@ name 2 Ann names.csv
 name 5 'Bob & Co' names.csv
 ann=$(grep -c ',Ann,' names.csv) bob=$(grep -c ',Bob & Co,' names.csv)
 run 0 gallery add known.gallery crops.npy --groups names.csv
-prints "^added $((ann + bob)) crops of 2 named individuals; already there: 0; left out without a name: "\
-"$((all - ann - bob))$"
+prints "^added $((ann + bob)) crops of 2 named individuals; already in the gallery: 0; left out without a name: \
+$((all - ann - bob))\$"
 run 0 gallery list known.gallery --identity
 printf 'Ann\t%d\nBob & Co\t%d\n' "$ann" "$bob" >wanted
 same "$out" wanted

@@ -57,7 +57,7 @@ doctor --device cpu --isa scalar
 line note cpu '.*--isa limits it to scalar'
 if command -v taskset >/dev/null; then
     taskset -c 0 "$REID" doctor --device cpu >"$out" 2>"$err"
-    line good cpus '.* 1 allowed.*: 1 threads'
+    line good cpus '.* 1 allowed.*: 1 thread$'
 fi
 # A container's limits, if this test may mount files in their places.
 limits() { # limits CPU_MAX MEMORY_MAX
@@ -74,7 +74,7 @@ if limits '50000 100000' 300000000; then
     line warning cpus '.* a quota of 0.50: less than one CPU'
     line warning memory '.* 0.3 GiB allowed to this container, 0.3 GiB free'
     limits '100000 100000' max
-    line good cpus '.* a quota of 1.00: 1 threads'
+    line good cpus '.* a quota of 1.00: 1 thread$'
     line good memory '.* no limit, '
 fi
 

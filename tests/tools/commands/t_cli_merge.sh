@@ -116,7 +116,7 @@ refused 's.1.npy: its name must have the same extension as out.txt' $good -o out
 refused 's.1.npy: its name must have the same extension as out.csv' $good -o out.csv
 refused 's.3.npy is both input and output' $good -o s.3.npy
 refused 'shard 2/3 is missing; 2 of 3 given' s.1.npy s.3.npy -o out.npy --json
-refused 's.2.npy: is shard 2/3, and so is s.2.npy; give each shard once' $good s.2.npy -o out.npy
+refused 's.2.npy and s.2.npy are both shard 2/3; give each shard once' $good s.2.npy -o out.npy
 refused 'lost.meta.json: cannot open' $good lost.npy -o out.npy
 embed 0 in/ann -o whole.npy
 refused 'whole.meta.json: was not written by a run with --shard' whole.npy -o out.npy
@@ -124,7 +124,7 @@ other() { # PATTERN ARGUMENT...: shard 2 was made with other arguments
     pattern=$1
     shift
     run 0 embed -m w.safetensors --shard 2/3 -o other.npy "$@"
-    refused "other.npy: has $pattern than s.1.npy, so they are not shards of one run" s.1.npy other.npy s.3.npy \
+    refused "other.npy has $pattern than s.1.npy, so they are not shards of one run" s.1.npy other.npy s.3.npy \
         -o out.npy
 }
 other 'a different fingerprint' --size 96x64 in/ann

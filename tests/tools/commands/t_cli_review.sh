@@ -296,9 +296,9 @@ says 'a: is a folder'
 lines_before=$(wc -l <d.jsonl)
 cp d.jsonl saved.jsonl
 run 0 review --import saved.jsonl --decisions d.jsonl
-says "0 decisions added to d.jsonl, $lines_before already there"
+says "0 decisions added to d.jsonl, $lines_before already in it"
 run 0 review --import saved.jsonl --decisions new.jsonl
-says "$lines_before decisions added to new.jsonl, 0 already there"
+says "$lines_before decisions added to new.jsonl, 0 already in it"
 same saved.jsonl new.jsonl
 start crops.npy --decisions saved.jsonl --by cid
 decide 200 . '{"what": "not a crop", "crops": ["a/3.png"], "seen": 0}'
@@ -308,7 +308,7 @@ start crops.npy --decisions d.jsonl --by dan
 decide 200 . '{"what": "different", "crops": ["a/2.png", "b/2.png"], "seen": 0}'
 end TERM
 run 0 review --import saved.jsonl --decisions d.jsonl
-says "2 decisions added to d.jsonl, $lines_before already there"
+says "2 decisions added to d.jsonl, $lines_before already in it"
 undone=$((lines_before + 2))
 check "the undo follows its line" \
     grep -q "^{\"seq\": $((undone + 1)), \"what\": \"undo\", \"undoes\": $undone, \"by\": \"cid\"" d.jsonl

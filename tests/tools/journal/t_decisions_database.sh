@@ -35,13 +35,13 @@ for i, what in enumerate(whats):
     print('%s, "crc": "%08x"}' % (line, zlib.crc32(line.encode())))
 END
 run 0 review --import saved.jsonl --decisions "$url"
-says '^reid: 6 decisions added to postgresql://postgres@/deer?host=[^ ]*, 0 already there$'
+says '^reid: 6 decisions added to postgresql://postgres@/deer?host=[^ ]*, 0 already in it$'
 run 0 review --import saved.jsonl --decisions "$url"
-says '0 decisions added to .*, 6 already there'
+says '0 decisions added to .*, 6 already in it'
 table >now
 same now saved.jsonl
 run 0 review --import "$url" --decisions back.jsonl
-says '6 decisions added to back.jsonl, 0 already there'
+says '6 decisions added to back.jsonl, 0 already in it'
 same back.jsonl saved.jsonl
 for at in saved.jsonl "$url"; do
     run 0 cluster crops.npy --threshold 0.6 --decisions "$at" -o "${at%%:*}.csv" -q

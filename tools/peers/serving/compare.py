@@ -4,8 +4,8 @@
 
 Each server embeds JPEG crops of 256x256 with EfficientNet-B0 at 224x224 and the same weights, on the same CPUs. They
 take turns, A B C A B C; only the one whose turn it is runs, the others are stopped (SIGSTOP), to keep the
-CPUs free. A turn is a closed loop of --clients connections, then open loops at 70 % of what the slowest one and of what
-it itself did in the closed loop. build/reid-load sends the requests. The rows of all servers are compared first.
+CPUs free. A turn is a closed loop of --clients connections, then open loops at 70 % of the closed loop's rate: that of
+the slowest server, and its own. build/reid-load sends the requests. The rows of all servers are compared first.
 """
 import argparse
 import http.client
