@@ -382,22 +382,28 @@ static void make_film(void) {
 static int watch(text *answer) {
     char play[PATH], boxes[PATH], rows_path[PATH];
     const double equal[MAX_MODELS] = {0.5, 0.5};
-    const reid_desc search = {.device = REID_DEVICE_CPU, .threads = 1, .cpu_isa = REID_ISA_SCALAR};
     place(play, "play"), place(boxes, "boxes.csv"), place(rows_path, "embeddings.npy");
     const detections_request from = {.path = boxes, .video = play, .only = 1, .first = -1, .min_conf = (double)NAN};
     const film_request r = {.video = {.path = play, .program = play}, .name = "film", .best = 1, .apart = 0.5};
     film f = {0};
     crop_rows rows = {.all = &all, .folder = home};
-    size_t groups = 0;
     text why = TEXT_INIT;
     int good = detections_read(&f.found, &from, &why);
     if (!good) say_error("%s", why.s);
     good = good && film_make(&f, &r, &rows) && crop_rows_flush(&rows);
     if (good && f.problem.len) say_error("%s", f.problem.s), good = 0;
-    const film_groups_request g = {&f, 1, &rows, equal, 0.5, &search};
-    good = good && film_groups_make(&g, &groups) && film_groups_tell(&f, 1, &rows) &&
-           crop_rows_write(&rows, 0, 0, one_thread.max_pixels, NULL) && add_file(answer, rows_path);
-    const film_report report = {&f, 1, groups, &rows, "boxes.csv", 0.5};
+    const film_groups_request g = {&f, 1, &rows, equal, 0.5};
+    track_pair *apart = NULL;
+    output_request how = {.max_pixels = one_thread.max_pixels, .min_conf = (double)NAN, .threshold = &g.threshold};
+    good = good && film_groups_join(&g) && film_groups_tell(&f, 1, &rows) &&
+           film_groups_apart(&f, 1, &rows, &apart, &how.apart_count);
+    how.apart = apart;
+    good = good && crop_rows_write(&rows, &how) && add_file(answer, rows_path);
+    free(apart);
+    const uint32_t group[] = {0, 1, 1, 1};
+    assert_true(rows.list.count <= sizeof group / sizeof *group);
+    if (good) film_groups_take(&f, 1, group);
+    const film_report report = {&f, 1, 2, &rows, "boxes.csv", 0.5};
     if (good) films_json(&report, answer), film_mot(&f, answer), film_page(&report, &f, answer);
     film_free(&f);
     crop_rows_free(&rows);

@@ -246,8 +246,13 @@ static int collect(calibrating *k, int *status) {
 
 int calibrate_main(options *o) {
     calibrating k;
-    text why = TEXT_INIT;
+    text why = TEXT_INIT, in_folder = TEXT_INIT;
     int status = 2;
+    if (!o->calibrate.int8 && !o->output.path && o->operand_count && gallery_file_is_folder(o->operands[0])) {
+        text_printf(&in_folder, "%s/calibration.json", o->operands[0]); /* where reid cluster and review find it */
+        if (!need_text(&in_folder)) return 2;
+        o->output.path = in_folder.s;
+    }
     if (o->calibrate.int8) return calibrate_int8(o);
     memset(&k, 0, sizeof k);
     k.o = o;
@@ -265,6 +270,7 @@ int calibrate_main(options *o) {
         }
     }
     text_free(&why);
+    text_free(&in_folder);
     pairs_free(&k.pairs);
     calibration_free(&k.c);
     eval_set_free(&k.set);

@@ -175,13 +175,15 @@ static int tell_count(const grouping *run) {
 
 int cluster_main(options *o) {
     grouping run;
+    folder_names names;
     int status = 2;
-    if (!check_options(o)) return 2;
-    if (grouping_make(&run, o, o->operand_count - (o->cluster.explain ? 2 : 0), "cluster")) {
+    if (!check_options(o) || !folder_complete(o, &names, 0)) return 2;
+    if (grouping_make(&run, o, o->operands, o->operand_count - (o->cluster.explain ? 2 : 0), "cluster")) {
         if (o->cluster.decisions) warn_about_journal(&run.decided, o->cluster.decisions);
         if (o->count.asked) status = tell_count(&run);
         else status = (o->cluster.explain ? explain : o->cluster.camtrap ? write_package : write_groups)(&run) ? 0 : 2;
     }
     grouping_free(&run);
+    folder_names_free(&names);
     return status;
 }

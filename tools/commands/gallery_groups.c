@@ -9,6 +9,7 @@
 #include "gallery/gallery_host.h"
 #include "gallery/templates.h"
 #include "groups/earlier.h"
+#include "pictures/box_text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -96,6 +97,14 @@ static void say_refused(void *user, size_t number, const char *id, const char *w
     say_error("%s: %s", shown(id), why);
 }
 
+/* The photo and the box, from which the crop can be cut again; "" if unknown, as for a video. */
+static const char *source_of(const gallery_file *f, size_t i) {
+    box_unit unit = BOX_NONE;
+    double box[4];
+    if (f->source_count) box_text_split(f->sources[i], &unit, box);
+    return unit == BOX_NONE ? "" : f->sources[i];
+}
+
 static int add_file(naming *n, const char *name) {
     gallery_file f;
     store_meta meta = *templates_info(n->to);
@@ -112,7 +121,7 @@ static int add_file(naming *n, const char *name) {
         const char *camera = f.cameras && *f.cameras[i] ? f.cameras[i]
                              : n->o->gallery.camera     ? n->o->gallery.camera
                                                         : "";
-        const store_item more = {NULL, NULL, camera, "", f.times ? f.times[i] : STORE_NO_TIME, 0, 0};
+        const store_item more = {NULL, NULL, camera, source_of(&f, i), f.times ? f.times[i] : STORE_NO_TIME, 0, 0};
         good = add_crop(n, f.ids[i], crop->name, &more, f.rows + i * f.columns);
     }
     n->jpeg = "";

@@ -4,14 +4,17 @@
 #include "base/files.h"
 #include "base/memory.h"
 #include "base/say.h"
+#include "gallery/gallery_file.h"
 #include "gallery/makers.h"
 #include "groups/cluster_labels.h"
+#include "pictures/box_text.h"
 #include "pictures/boxes.h"
 #include "scores/decision.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static const double USUAL_DOUBT = 0.1; /* below the threshold, without a calibration */
 static const double DOUBTFUL = 0.1;    /* probability from which on a question is worthwhile */
@@ -93,6 +96,87 @@ static int read_boxes(grouping *run) {
     return found > 0;
 }
 
+/* The boxes that the files of embeddings know of their crops. */
+static int recall_boxes(grouping *run) {
+    const crops *c = &run->crops;
+    size_t known = 0;
+    run->box = need_zeroed(c->count + 1, sizeof *run->box);
+    for (size_t i = 0; i < c->count && run->box; i++) {
+        const char *source = c->facts[i].source;
+        box_unit unit;
+        double box[4];
+        size_t length = source ? box_text_split(source, &unit, box) : 0;
+        if (!length || unit == BOX_NONE) continue;
+        char *path = need_copy(source, length);
+        input *in = path ? inputs_add(&run->boxes, path, 0, c->ids[i]) : NULL;
+        free(path);
+        if (!in) return 0;
+        in->unit = unit, memcpy(in->box, box, sizeof box);
+    }
+    for (size_t i = 0; i < c->count && run->box; i++)
+        if (known < run->boxes.count && strcmp(run->boxes.at[known].id, c->ids[i]) == 0)
+            run->box[i] = &run->boxes.at[known++];
+    if (run->box && !known) free(run->box), run->box = NULL;
+    return run->box || !known;
+}
+
+/* Tracks that the files know, and which of them share a frame. */
+static int recall_tracks(grouping *run) {
+    const crops *c = &run->crops;
+    if (!c->track_count) return 1;
+    run->tracks = need_array(c->count + 1, sizeof *run->tracks);
+    for (size_t i = 0; i < c->count && run->tracks; i++) run->tracks[i] = c->facts[i].track;
+    run->request.apart = c->apart_count ? c->apart[0] : NULL, run->request.apart_count = c->apart_count;
+    return run->tracks != NULL;
+}
+
+/* --- a folder of reid track --------------------------------------------------------------------------------------- */
+
+/* Names a file of the folder; 1 if it is there. */
+static int name_file(text *name, const char *folder, const char *file) {
+    struct stat st;
+    text_printf(name, "%s/%s", folder, file);
+    return !text_failed(name) && stat(name->s, &st) == 0;
+}
+
+int folder_complete(options *o, folder_names *names, int writes) {
+    const char *folder = o->operand_count ? o->operands[0] : NULL;
+    memset(names, 0, sizeof *names);
+    if (!folder || !gallery_file_is_folder(folder)) return 1;
+    if (!o->match.calibration && isnan(o->match.threshold) &&
+        name_file(&names->calibration, folder, "calibration.json"))
+        o->match.calibration = names->calibration.s;
+    if (!o->cluster.decisions && (name_file(&names->decisions, folder, "decisions.jsonl") || writes))
+        o->cluster.decisions = names->decisions.s;
+    return need_text(&names->calibration) && need_text(&names->decisions);
+}
+
+void folder_names_free(folder_names *names) { text_free(&names->calibration), text_free(&names->decisions); }
+
+const char *grouping_folder(const options *o) {
+    int ours = !o->cluster.pictures && o->operand_count && gallery_file_is_folder(o->operands[0]);
+    return ours ? o->operands[0] : o->cluster.pictures;
+}
+
+int grouping_pictures(const grouping *run, inputs *list) {
+    const char *folder = grouping_folder(run->o);
+    text path = TEXT_INIT;
+    int good = 1;
+    for (size_t i = 0; i < run->crops.count && run->box && good; i++) {
+        struct stat st;
+        const input *from = run->box[i];
+        text_clear(&path);
+        text_printf(&path, "%s/%s", folder ? folder : ".", run->crops.ids[i]);
+        good = need_text(&path);
+        if (!from || (good && !run->o->input.boxes && stat(path.s, &st) == 0)) continue;
+        input *to = good ? inputs_add(list, from->path, 0, from->id) : NULL;
+        if (to) to->unit = from->unit, memcpy(to->box, from->box, sizeof to->box);
+        good = to != NULL;
+    }
+    text_free(&path);
+    return good;
+}
+
 /* --- scores ------------------------------------------------------------------------------------------------------- */
 
 /* The lowest score with at least this probability; probabilities rise with scores. */
@@ -117,14 +201,16 @@ static int choose_scores(grouping *run) {
         return 0;
     }
     if (o->match.calibration) memcpy(weights, run->calibration.weights, sizeof weights);
+    else if (!o->match.weight_count && run->crops.weight_count) memcpy(weights, run->crops.weights, sizeof weights);
     else decision_weights(weights, makers->models, o->match.weights, o->match.weight_count);
     r->scale = crops_weigh(&run->crops, weights);
     r->threshold = !isnan(o->match.threshold) ? o->match.threshold : learned;
     r->single = o->cluster.linkage != 0;
-    if (isnan(r->threshold)) {
-        say_error("%s: no threshold: give --threshold or --calibration (from reid calibrate)", run->who);
-        return 0;
-    }
+    if (isnan(r->threshold)) r->threshold = decision_cut(makers->models) * r->scale, run->guessed = 1;
+    if (run->guessed)
+        say_warning("no threshold is known for these models, so groups are cut at a score of %.6g, which is a guess: too "
+                    "low a cut joins individuals, too high a cut splits them. Answer the questions of reid review, or "
+                    "give --threshold or --calibration (from reid calibrate)", r->threshold);
     r->doubt =
         o->match.calibration ? score_of(&run->calibration, DOUBTFUL, r->scale) : r->threshold - USUAL_DOUBT * r->scale;
     if (!isnan(o->cluster.suggest)) r->doubt = o->cluster.suggest;
@@ -143,9 +229,9 @@ static int has_identities(const grouping *run, int files) {
 
 /* --- the whole run ------------------------------------------------------------------------------------------------ */
 
-static int read_all(grouping *run, int files) {
+static int read_all(grouping *run, char *const *paths, int files) {
     const options *o = run->o;
-    if ((o->input.category || o->input.min_conf >= 0) && !o->input.boxes) {
+    if ((o->input.category || o->input.min_conf >= 0) && !o->input.boxes && !o->track.detections) {
         say_error("%s: --min-conf and --category need --boxes", run->who);
         return 0;
     }
@@ -153,11 +239,11 @@ static int read_all(grouping *run, int files) {
         say_error("%s: --calibration already has the models' shares: remove --score-weights", run->who);
         return 0;
     }
-    if (!crops_open(&run->crops, o->operands, files)) return 0;
+    if (!crops_open(&run->crops, paths, files)) return 0;
     const store_meta *makers = &run->crops.makers;
     if (o->match.calibration && !calibration_read(&run->calibration, o->match.calibration)) return 0;
     if (o->match.calibration &&
-        !makers_agree(&run->calibration.makers, o->match.calibration, makers, NULL, o->operands[0]))
+        !makers_agree(&run->calibration.makers, o->match.calibration, makers, NULL, paths[0]))
         return 0;
     if (o->cluster.own_labels && !has_identities(run, files)) return 0;
     if (o->input.labels && !crops_label(&run->crops, o->input.labels)) return 0;
@@ -165,11 +251,12 @@ static int read_all(grouping *run, int files) {
         !earlier_read(&run->earlier, o->cluster.carry ? o->cluster.carry : o->cluster.add))
         return 0;
     if (o->cluster.decisions && !read_decisions(run)) return 0;
-    if (o->cluster.tracks && !read_tracks(run)) return 0;
+    if (!o->cluster.linkage && !(o->cluster.tracks ? read_tracks : recall_tracks)(run)) return 0;
     if (o->cluster.add && !read_known(run)) return 0;
-    if (o->input.boxes && !read_boxes(run)) return 0;
-    if (o->cluster.same_frame) run->frames = clusters_frames(&run->crops, run->box);
-    return (run->frames || !o->cluster.same_frame) && choose_scores(run);
+    if (!(o->input.boxes ? read_boxes : recall_boxes)(run)) return 0;
+    int same_frame = o->cluster.same_frame || (run->box && !o->cluster.linkage && gallery_file_is_folder(paths[0]));
+    if (same_frame) run->frames = clusters_frames(&run->crops, run->box);
+    return (run->frames || !same_frame) && choose_scores(run);
 }
 
 static int group_all(grouping *run) {
@@ -184,12 +271,12 @@ static int group_all(grouping *run) {
            clusters_carry_on(&run->found, &run->crops, &run->earlier, r->decided);
 }
 
-int grouping_make(grouping *run, const options *o, int files, const char *who) {
+int grouping_make(grouping *run, const options *o, char *const *paths, int files, const char *who) {
     memset(run, 0, sizeof *run);
     run->o = o;
     run->who = who;
     run->decided.fd = -1;
-    return read_all(run, files) && group_all(run);
+    return read_all(run, paths, files) && group_all(run);
 }
 
 void grouping_free(grouping *run) {

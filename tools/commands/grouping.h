@@ -17,16 +17,32 @@ typedef struct grouping {
     decisions decided; /* as of when the groups were made */
     decision_state state;
     earlier earlier;
-    inputs boxes;      /* of --boxes, in the order of the file */
-    const input **box; /* [crops] the box of each crop or NULL; NULL without --boxes */
+    inputs boxes;      /* of --boxes, in the order of the file; else those that the files of embeddings know */
+    const input **box; /* [crops] the box of each crop or NULL; NULL if no box is known */
+    int guessed;       /* no threshold was known: the cut is a guess, which has been said */
     uint32_t *frames, *tracks, *known;
     clusters_request request;
     clusters found;
 } grouping;
 
-/* Groups the crops of the first `files` operands. Returns 0 after saying what is wrong, or without a message when
+/* What a folder of reid track has beside its embeddings; the options point to the names. */
+typedef struct folder_names {
+    text calibration, decisions;
+} folder_names;
+
+/* If the first operand is such a folder, completes the options by what it has: calibration.json, and decisions.jsonl, or
+   where that will be if `writes`. Returns 0 after reporting that memory ran out. */
+int folder_complete(options *o, folder_names *names, int writes);
+void folder_names_free(folder_names *names);
+
+/* Groups the crops of these files. Returns 0 after saying what is wrong, or without a message when
    interrupted(). Free it in either case. */
-int grouping_make(grouping *run, const options *o, int files, const char *who);
+int grouping_make(grouping *run, const options *o, char *const *paths, int files, const char *who);
+/* The boxes that show crops which have no file of their own in the folder of --pictures, or of reid track. Returns 0 after
+   reporting that memory ran out. */
+int grouping_pictures(const grouping *run, inputs *list);
+/* That folder; NULL: the working directory. */
+const char *grouping_folder(const options *o);
 void grouping_free(grouping *run);
 
 #endif

@@ -28,6 +28,7 @@ typedef struct review {
     char models[MAX_MODELS][33];
     reid_desc search;     /* of `how` */
     clusters_request how; /* how groups are made again */
+    inputs pictures;      /* boxes of crops that have no file of their own */
     board *board;
     album *album;
 } review;
@@ -75,7 +76,7 @@ static int ask_for_count(review *r) {
 static int open_all(review *r) {
     const options *o = r->o;
     const clusters *found = &r->groups.found;
-    if (!grouping_make(&r->groups, o, o->operand_count, "review")) return 0;
+    if (!grouping_make(&r->groups, o, o->operands, o->operand_count, "review")) return 0;
     if (o->count.asked && !ask_for_count(r)) return 0;
     const store_meta *makers = &r->groups.crops.makers;
     for (int i = 0; i < makers->models; i++) memcpy(r->models[i], makers->model[i].fingerprint, 33);
@@ -92,8 +93,9 @@ static int open_all(review *r) {
                              .model_count = makers->models};
     r->board = board_open(&b);
     if (!r->board) return 0;
-    const album_request a = {found->ids, found->rows, o->cluster.pictures, o->input.boxes ? &r->groups.boxes : NULL,
-                             o->input.max_pixels, CACHE, threads_for(0, MOST_THREADS)};
+    if (!grouping_pictures(&r->groups, &r->pictures)) return 0;
+    const album_request a = {found->ids, found->rows, grouping_folder(o), &r->pictures, o->input.max_pixels,
+                             CACHE, threads_for(0, MOST_THREADS)};
     r->album = album_open(&a);
     return r->album != NULL;
 }
@@ -101,6 +103,7 @@ static int open_all(review *r) {
 static void close_all(review *r) {
     board_close(r->board);
     album_close(r->album);
+    inputs_free(&r->pictures);
     grouping_free(&r->groups);
 }
 
@@ -180,8 +183,10 @@ static int import(const options *o) {
 
 int review_main(options *o) {
     review r;
+    folder_names names;
     int status = 2;
-    if (!check_options(o)) return 2;
+    if (!folder_complete(o, &names, 1)) return 2;
+    if (!check_options(o)) return folder_names_free(&names), 2;
     if (o->review.import) return import(o);
     memset(&r, 0, sizeof r);
     r.o = o;
@@ -190,5 +195,6 @@ int review_main(options *o) {
         status = !o->review.html ? serve(&r) : single_write(&single) ? 0 : 2;
     }
     close_all(&r);
+    folder_names_free(&names);
     return status;
 }

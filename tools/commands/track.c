@@ -13,6 +13,7 @@
 #include "gallery/makers.h"
 #include "pictures/cuts.h"
 #include "pictures/detections_tell.h"
+#include "report/crop_tables.h"
 #include "report/film_report.h"
 #include "scores/decision.h"
 #include "tracks/film_stats.h"
@@ -28,8 +29,6 @@ static int check_options(const options *o) {
     if (!o->operand_count) say_error("track: no VIDEO or FOLDER; see \"reid help track\"");
     else if (!o->track.detections) say_error("track: no boxes: give --detections FILE, from a detector");
     else if (!o->output.path) say_error("track: no output: give -o DIR, a new folder");
-    else if (isnan(o->match.threshold) && !o->match.calibration)
-        say_error("track: no threshold: give --threshold or --calibration (from reid calibrate)");
     else if (o->match.weight_count && o->match.calibration)
         say_error("track: --calibration already has the models' shares: remove --score-weights");
     else if (o->match.weight_count && o->match.weight_count != o->models)
@@ -190,7 +189,9 @@ static int prepare_models(tracking *run) {
     makers_of_models(&run->all, &ours);
     if (o->match.calibration && !makers_agree(&run->calibration.makers, o->match.calibration, &ours, &run->all, NULL))
         return 0;
-    run->threshold = !isnan(o->match.threshold) ? o->match.threshold : run->calibration.threshold;
+    run->threshold = !isnan(o->match.threshold) ? o->match.threshold
+                     : o->match.calibration     ? run->calibration.threshold
+                                                : decision_cut(run->all.count);
     if (o->match.calibration) memcpy(run->weights, run->calibration.weights, sizeof run->weights);
     else decision_weights(run->weights, run->all.count, o->match.weights, o->match.weight_count);
     run->rows.all = &run->all;
@@ -199,12 +200,74 @@ static int prepare_models(tracking *run) {
 
 /* --- results ------------------------------------------------------------------------------------------------------ */
 
-static int group(tracking *run) {
+/* Writes the embeddings with all that is known of them. */
+static int write_rows(tracking *run) {
     const options *o = run->o;
-    reid_desc search = model_desc(o, &o->every, NULL);
+    track_pair *apart;
+    output_request how = {.flip = o->compute.flip, .raw = o->compute.raw, .max_pixels = o->input.max_pixels,
+                          .min_conf = (double)NAN, .jpeg = tracking_jpeg(run)};
+    if (!film_groups_apart(run->films, run->count, &run->rows, &apart, &how.apart_count)) return 0;
+    how.apart = apart;
+    if (!isnan(o->match.threshold)) how.threshold = &o->match.threshold;
+    if (o->match.weight_count || (how.threshold && o->match.calibration)) how.weights = run->weights;
+    int good = crop_rows_write(&run->rows, &how);
+    free(apart);
+    return good;
+}
+
+/* The group of each crop, from those that have a row. */
+static int take_groups(tracking *run) {
+    const inputs *list = &run->rows.list;
+    uint32_t *group = need_array(list->count + 1, sizeof *group);
+    for (size_t i = 0, row = 0; i < list->count && group; i++)
+        group[i] = list->at[i].failure || !run->grouped ? FILM_NO_GROUP : run->groups.found.group[row++];
+    if (group) film_groups_take(run->films, run->count, group);
+    free(group);
+    return group != NULL;
+}
+
+/* Joins tracks, writes their rows, and groups these as reid cluster does, so that both find the same individuals. */
+static int group(tracking *run) {
     const film_groups_request r = {.films = run->films, .count = run->count, .rows = &run->rows,
-                                   .weights = run->weights, .threshold = run->threshold, .search = &search};
-    return film_groups_make(&r, &run->groups) && film_groups_tell(run->films, run->count, &run->rows);
+                                   .weights = run->weights, .threshold = run->threshold};
+    text path = TEXT_INIT;
+    int good = film_groups_join(&r) && film_groups_tell(run->films, run->count, &run->rows) && write_rows(run);
+    run->grouped = run->rows.list.count > run->rows.failed;
+    crop_rows_drop(&run->rows);
+    text_printf(&path, "%s/embeddings.npy", run->folder.temp);
+    good = good && need_text(&path);
+    if (good && run->grouped) good = grouping_make(&run->groups, run->o, &path.s, 1, "track");
+    text_free(&path);
+    return good && take_groups(run);
+}
+
+/* Boxes of each individual. NULL after reporting that memory ran out. */
+static size_t *count_boxes(const tracking *run) {
+    size_t *boxes = need_zeroed(run->groups.found.groups + 1, sizeof *boxes);
+    for (size_t f = 0; f < run->count && boxes; f++)
+        for (size_t i = 0; i < run->films[f].count; i++) {
+            const film_track *t = &run->films[f].tracks[i];
+            if (t->group != FILM_NO_GROUP) boxes[t->group] += t->is.boxes;
+        }
+    return boxes;
+}
+
+/* The tables for R and Excel, and the calibration, which the next command then finds in the folder. */
+static int write_tables(tracking *run, text *why) {
+    size_t *boxes = count_boxes(run);
+    const crop_tables r = {run->grouped ? &run->groups.crops : NULL, &run->groups.found, boxes};
+    const options *o = run->o;
+    text content = TEXT_INIT;
+    int good = boxes || text_no_memory(why);
+    if (good) crop_table(&r, &content), good = folder_write(&run->folder, "crops.csv", &content, why);
+    text_clear(&content);
+    if (good) individual_table(&r, &content), good = folder_write(&run->folder, "individuals.csv", &content, why);
+    if (good && o->match.calibration && isnan(o->match.threshold))
+        good = file_read(o->match.calibration, (size_t)1 << 32, 0, &content, why) &&
+               folder_write(&run->folder, "calibration.json", &content, why);
+    text_free(&content);
+    free(boxes);
+    return good;
 }
 
 /* Writes the file called `usual` for a single video, and named after the video, with this ending, for several. */
@@ -219,10 +282,9 @@ static int write_one(tracking *run, size_t i, const char *usual, const char *end
 
 static int write_all(tracking *run) {
     const options *o = run->o;
-    const film_report r = {run->films, run->count, run->groups, &run->rows, o->track.detections, run->threshold};
+    const film_report r = {run->films, run->count, run->groups.found.groups, &run->rows, o->track.detections,
+                           run->threshold};
     text content = TEXT_INIT, why = TEXT_INIT;
-    if (!crop_rows_write(&run->rows, o->compute.flip, o->compute.raw, o->input.max_pixels, tracking_jpeg(run)))
-        return 0;
     films_json(&r, &content);
     int good = folder_write(&run->folder, "tracks.json", &content, &why);
     for (size_t i = 0; i < run->count && good; i++) {
@@ -231,7 +293,7 @@ static int write_all(tracking *run) {
         text_clear(&content), film_page(&r, &run->films[i], &content);
         good = good && write_one(run, i, "tracks.html", ".html", &content, &why);
     }
-    good = good && folder_finish(&run->folder, &why);
+    good = good && write_tables(run, &why) && folder_finish(&run->folder, &why);
     text_free(&content);
     return good || tracking_say(o->output.path, &why);
 }
@@ -253,8 +315,9 @@ static void json_summary(const tracking *run, text *out) {
     }
     json_put_end(&w);
     json_put_count(&w, "crops", run->rows.list.count);
-    json_put_count(&w, "individuals", run->groups);
+    json_put_count(&w, "individuals", run->groups.found.groups);
     json_put_number(&w, "threshold", run->threshold, 9);
+    json_put_bool(&w, "guessed", run->groups.guessed);
     json_put_finish(&w);
 }
 
@@ -267,9 +330,9 @@ static void plain_summary(const tracking *run, text *out) {
                     plural(frames), boxes, boxes == 1 ? "box" : "boxes", scenes, f->r->photos ? "burst" : "scene",
                     plural(scenes), whole, plural(whole));
     }
-    const size_t crops = run->rows.list.count;
-    text_printf(out, "%zu crop%s of %zu individual%s at threshold %.6g\n", crops, plural(crops), run->groups,
-                plural(run->groups), run->threshold);
+    const size_t rows = run->rows.list.count, groups = run->groups.found.groups;
+    text_printf(out, "%zu crop%s of %zu individual%s at threshold %.6g%s\n", rows, plural(rows), groups,
+                plural(groups), run->threshold, run->groups.guessed ? ", a guess" : "");
 }
 
 static int tell_summary(const tracking *run) {
@@ -281,9 +344,9 @@ static int tell_summary(const tracking *run) {
 }
 
 /* Prints --stats to stderr for a run that began at `began`. */
-static void tell_stats(const tracking *run, double began, double grouping) {
+static void tell_stats(const tracking *run, double began, double group_seconds) {
     const reid_info *info = &run->all.at[0].info;
-    film_setting in = {.seconds = clock_seconds() - began, .group = grouping, .cpus = threads_here(),
+    film_setting in = {.seconds = clock_seconds() - began, .group = group_seconds, .cpus = threads_here(),
                        .photos = run->photos.count > 0, .threads = info->threads,
                        .on_gpu = strcmp(info->device, "cpu") != 0};
     text t = TEXT_INIT;
@@ -336,6 +399,7 @@ int track_main(options *o) {
     free(run.films), free(run.requests), free(run.cuts), free(run.first_row);
     photos_free(&run.photos);
     calibration_free(&run.calibration);
+    grouping_free(&run.groups);
     if (run.all.count) models_close(&run.all);
     return status;
 }

@@ -4,6 +4,7 @@
 
 #include "base/folder.h"
 #include "cli/options.h"
+#include "commands/grouping.h"
 #include "scores/calibration_file.h"
 #include "tracks/film_groups.h"
 
@@ -14,7 +15,9 @@ typedef struct tracking {
     double threshold, weights[MAX_MODELS];
     film_request *requests; /* [count] */
     film *films;
-    size_t count, groups;
+    size_t count;
+    grouping groups;        /* of the crops in DIR/embeddings.npy, as reid cluster makes them */
+    int grouped;            /* there are crops */
     photos photos;          /* of the folders among the operands */
     uint32_t *cuts;
     size_t cut_count;

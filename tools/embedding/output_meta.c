@@ -5,9 +5,10 @@
 #include "base/when.h"
 #include "pictures/box_text.h"
 
+#include <math.h>
 #include <string.h>
 
-const char *const ROW_FACT_NAMES[ROW_FACTS] = {"identities", "cameras", "times", "sources", "tracks"};
+const char *const ROW_FACT_NAMES[ROW_FACTS] = {"identities", "cameras", "times", "sources", "tracks", "scores"};
 
 /* Distinguishes lists of inputs: every field of each, with the 0 that ends a text. Not cryptographic. */
 static uint64_t hash_inputs(const inputs *list, size_t first, size_t end) {
@@ -44,7 +45,7 @@ void output_facts_begin(output_facts *f, const models *all, const inputs *list, 
 void output_facts_add(output_facts *f, row_fact which, const char *value) {
     json_writer w = json_write_inside(&f->column[which], '[', f->count[which]++ > 0);
     json_put_line(&w, 4);
-    if (which != FACT_TRACK) json_put_string(&w, NULL, value);
+    if (which != FACT_SCORE) json_put_string(&w, NULL, value);
     else if (*value) text_puts(json_put_value(&w, NULL), value);
     else json_put_null(&w, NULL);
     f->known[which] += *value != 0;
@@ -76,13 +77,18 @@ static void source_text(const input *in, text *out) {
 void output_facts_row(output_facts *f, const input *in) {
     text_id_line(&f->ids, in->id);
     output_facts_add(f, FACT_IDENTITY, in->identity);
-    text camera = TEXT_INIT, time = TEXT_INIT, source = TEXT_INIT, track = TEXT_INIT;
-    if (in->camera) text_puts(&camera, in->camera);
-    if (in->track != INPUT_NO_TRACK) text_printf(&track, "%u", (unsigned)in->track);
-    time_text(in, &time), source_text(in, &source);
-    add_fact(f, FACT_CAMERA, &camera), add_fact(f, FACT_TIME, &time);
-    add_fact(f, FACT_SOURCE, &source), add_fact(f, FACT_TRACK, &track);
-    text_free(&camera), text_free(&time), text_free(&source), text_free(&track);
+    text value = TEXT_INIT;
+    if (in->camera) text_puts(&value, in->camera);
+    add_fact(f, FACT_CAMERA, &value);
+    text_clear(&value), time_text(in, &value), add_fact(f, FACT_TIME, &value);
+    text_clear(&value), source_text(in, &value), add_fact(f, FACT_SOURCE, &value);
+    text_clear(&value);
+    if (in->track) text_puts(&value, in->track);
+    add_fact(f, FACT_TRACK, &value);
+    text_clear(&value);
+    if (!isnan(in->score)) text_printf(&value, "%.9g", in->score);
+    add_fact(f, FACT_SCORE, &value);
+    text_free(&value);
     f->rows++;
 }
 
@@ -163,6 +169,27 @@ static void put_lines(json_writer *w, const char *key, const text *lines) {
     json_put_end(w);
 }
 
+/* What is known of the rows together. */
+static void put_knowledge(json_writer *w, const output_facts *f, const output_request *o) {
+    if (o->threshold) json_put_line(w, 2), json_put_exact(w, "threshold", *o->threshold);
+    if (o->weights) {
+        json_put_line(w, 2);
+        json_put_numbers(w, "score_weights", o->weights, (size_t)f->all->count, 17);
+    }
+    if (!o->apart_count) return;
+    json_put_line(w, 2);
+    json_put_array(w, "apart");
+    for (size_t i = 0; i < o->apart_count; i++) {
+        json_put_line(w, 4);
+        json_put_array(w, NULL);
+        json_put_string(w, NULL, o->apart[i].a);
+        json_put_string(w, NULL, o->apart[i].b);
+        json_put_end(w);
+    }
+    json_put_line(w, 2);
+    json_put_end(w);
+}
+
 void output_meta_json(const output_facts *f, const output_request *o, text *out) {
     const char *slash = strrchr(o->path, '/');
     json_writer w = json_write(out);
@@ -189,6 +216,7 @@ void output_meta_json(const output_facts *f, const output_request *o, text *out)
     put_lines(&w, "failures", &f->failures);
     for (row_fact k = 0; k < ROW_FACTS; k++)
         if (k == FACT_IDENTITY || f->known[k]) put_lines(&w, ROW_FACT_NAMES[k], &f->column[k]);
+    put_knowledge(&w, f, o);
     json_put_line(&w, 0);
     json_put_finish(&w);
 }

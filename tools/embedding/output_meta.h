@@ -5,6 +5,11 @@
 #include "embedding/models.h"
 #include "pictures/inputs.h"
 
+/* Two tracks, by their names. */
+typedef struct track_pair {
+    const char *a, *b;
+} track_pair;
+
 /* How the rows are computed, besides the models; output.h has the rest. */
 typedef struct output_request {
     const char *path;         /* NULL or "-": JSON lines on stdout */
@@ -15,11 +20,17 @@ typedef struct output_request {
     const char *boxes, *category; /* NULL: whole images; all categories */
     double min_conf;              /* NAN: any confidence */
     const char *jpeg;             /* jpeg_decoder_name; NULL: no image file is decoded */
+    const track_pair *apart;      /* [apart_count]: tracks that show different individuals */
+    size_t apart_count;
+    const double *weights;        /* [models]: shares in a score that were chosen for these rows; NULL: none */
+    const double *threshold;      /* that was chosen for these rows; NULL: none */
 } output_request;
 
 /* What is known of each row, as arrays in the metadata. An array is left out if nothing is known of any row, except for
-   the identities. Unknown values are "", or null for tracks. */
-typedef enum row_fact { FACT_IDENTITY, FACT_CAMERA, FACT_TIME, FACT_SOURCE, FACT_TRACK, ROW_FACTS } row_fact;
+   the identities. Unknown values are "", or null for scores, which are numbers. */
+typedef enum row_fact {
+    FACT_IDENTITY, FACT_CAMERA, FACT_TIME, FACT_SOURCE, FACT_TRACK, FACT_SCORE, ROW_FACTS
+} row_fact;
 extern const char *const ROW_FACT_NAMES[ROW_FACTS];
 
 typedef struct output_facts {

@@ -171,14 +171,14 @@ static void read_failures(json *j, shard *s) {
     text_free(&reason);
 }
 
-/* A track is a number or null, everything else a string. */
+/* A score is a number or null, everything else a string. */
 static int read_fact(json *j, row_fact which, text *value) {
     double number;
     text_clear(value);
-    if (which != FACT_TRACK) return json_string(j, value);
+    if (which != FACT_SCORE) return json_string(j, value);
     if (json_peek(j) == 'n') return json_skip(j);
-    if (!read_count(j, &number)) return 0;
-    text_printf(value, "%.0f", number);
+    if (!json_number(j, &number)) return 0;
+    text_printf(value, "%.9g", number);
     return 1;
 }
 

@@ -192,7 +192,8 @@ int gallery_open(gallery *g, const gallery_request *r, models *all) {
     memset(g, 0, sizeof *g);
     g->dim = all->dim;
     g->threshold = (double)NAN;
-    if (stat(r->path, &st) == 0 && S_ISDIR(st.st_mode)) good = open_folder(g, r, all);
+    if (gallery_file_is_folder(r->path)) good = open_file(g, r, all);
+    else if (stat(r->path, &st) == 0 && S_ISDIR(st.st_mode)) good = open_folder(g, r, all);
     else if (templates_is_place(r->path)) good = open_store(g, r, all);
     else if (gallery_file_is_one(r->path)) good = open_file(g, r, all);
     else say_error("%s: a gallery is a folder, a .npy, .fvecs or .jsonl file of reid embed, or a file or URL of "

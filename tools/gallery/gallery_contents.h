@@ -11,6 +11,13 @@ typedef struct gallery_file {
     size_t count, columns;
     char **ids, **identities, **cameras; /* no cameras or times: unknown; an identity or a camera "": unknown */
     long long *times;                    /* milliseconds since 1970, STORE_NO_TIME where unknown */
+    char **sources, **tracks;            /* photo and box as in box_text.h, track; no elements, or "": unknown */
+    double *scores;                      /* the detector's; NAN: unknown */
+    char **apart;                        /* [apart_count], an even number: each two tracks show different individuals */
+    double weights[STORE_MODELS];        /* [weight_count]: the models' shares in a score, if some were chosen */
+    size_t source_count, source_cap, track_count, track_cap, score_count, score_cap, apart_count, apart_cap;
+    int weight_count;
+    double threshold;                    /* that was chosen for these rows; NAN: none */
     size_t id_count, id_cap, identity_count, identity_cap, camera_count, camera_cap, time_count, time_cap, row_cap;
 } gallery_file;
 

@@ -8,9 +8,11 @@
 #include "embedding/npy.h"
 #include "gallery/gallery_jsonl.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static const size_t MAX_SIDE_FILE = (size_t)1 << 34;
 
@@ -74,12 +76,37 @@ static int keep_name(json *j, const text *name, char ***names, size_t *count, si
     return 1;
 }
 
-static void read_cameras(json *j, gallery_file *f) {
+static void read_names(json *j, char ***names, size_t *count, size_t *cap) {
     text name = TEXT_INIT;
-    for (json_array(j); json_item(j);) {
-        if (!json_string(j, &name) || !keep_name(j, &name, &f->cameras, &f->camera_count, &f->camera_cap)) break;
-    }
+    for (json_array(j); json_item(j);)
+        if (!json_string(j, &name) || !keep_name(j, &name, names, count, cap)) break;
     text_free(&name);
+}
+
+/* Pairs of tracks, one after the other. */
+static void read_apart(json *j, gallery_file *f) {
+    for (json_array(j); json_item(j);) {
+        size_t before = f->apart_count;
+        read_names(j, &f->apart, &f->apart_count, &f->apart_cap);
+        if (!j->error[0] && f->apart_count != before + 2) json_fail(j, "expected two tracks");
+    }
+}
+
+static void read_scores(json *j, gallery_file *f) {
+    for (json_array(j); json_item(j);) {
+        double score = (double)NAN;
+        if (json_peek(j) == 'n' ? !json_skip(j) : !json_number(j, &score)) break;
+        if (GROW(f->scores, f->score_count, f->score_cap)) f->scores[f->score_count++] = score;
+        else json_fail(j, "out of memory");
+    }
+}
+
+static void read_weights(json *j, gallery_file *f) {
+    double value;
+    for (json_array(j); json_item(j) && json_number(j, &value);) {
+        if (f->weight_count < STORE_MODELS) f->weights[f->weight_count++] = value;
+        else json_fail(j, "too many shares");
+    }
 }
 
 static void read_times(json *j, gallery_file *f) {
@@ -94,13 +121,19 @@ static void read_times(json *j, gallery_file *f) {
     text_free(&when);
 }
 
-static void read_identities(json *j, gallery_file *f) {
-    text name = TEXT_INIT;
-    for (json_array(j); json_item(j);) {
-        if (!json_string(j, &name) || !keep_name(j, &name, &f->identities, &f->identity_count, &f->identity_cap))
-            break;
-    }
-    text_free(&name);
+/* What is known of the rows. Returns 0 if the member is another one. */
+static int read_knowledge(json *j, const char *key, gallery_file *f) {
+    if (strcmp(key, "identities") == 0) read_names(j, &f->identities, &f->identity_count, &f->identity_cap);
+    else if (strcmp(key, "cameras") == 0) read_names(j, &f->cameras, &f->camera_count, &f->camera_cap);
+    else if (strcmp(key, "sources") == 0) read_names(j, &f->sources, &f->source_count, &f->source_cap);
+    else if (strcmp(key, "tracks") == 0) read_names(j, &f->tracks, &f->track_count, &f->track_cap);
+    else if (strcmp(key, "times") == 0) read_times(j, f);
+    else if (strcmp(key, "scores") == 0) read_scores(j, f);
+    else if (strcmp(key, "apart") == 0) read_apart(j, f);
+    else if (strcmp(key, "score_weights") == 0) read_weights(j, f);
+    else if (strcmp(key, "threshold") == 0) json_number(j, &f->threshold);
+    else return 0;
+    return 1;
 }
 
 static int read_meta(const text *file, gallery_file *f, meta *m, text *why) {
@@ -115,10 +148,7 @@ static int read_meta(const text *file, gallery_file *f, meta *m, text *why) {
         else if (strcmp(key.s, "dim") == 0) json_number(&j, &m->dim);
         else if (strcmp(key.s, "models") == 0) read_models(&j, f, m);
         else if (strcmp(key.s, "jpeg") == 0) read_decoders(&j, f->jpeg);
-        else if (strcmp(key.s, "cameras") == 0) read_cameras(&j, f);
-        else if (strcmp(key.s, "times") == 0) read_times(&j, f);
-        else if (strcmp(key.s, "identities") == 0) read_identities(&j, f);
-        else json_skip(&j);
+        else if (!read_knowledge(&j, key.s, f)) json_skip(&j);
     }
     json_end(&j);
     text_clear(why);
@@ -187,8 +217,22 @@ static int ends(const char *name, const char *ending) {
     return len > n && strcmp(name + len - n, ending) == 0;
 }
 
+/* The name of a file in a folder. */
+static int is_in(const char *folder, const char *name) {
+    struct stat st;
+    text path = TEXT_INIT;
+    text_printf(&path, "%s/%s", folder, name);
+    int there = !text_failed(&path) && stat(path.s, &st) == 0 && S_ISREG(st.st_mode);
+    text_free(&path);
+    return there;
+}
+
+int gallery_file_is_folder(const char *path) {
+    return is_in(path, "crops.csv") && is_in(path, "embeddings.npy") && is_in(path, "embeddings.meta.json");
+}
+
 int gallery_file_is_one(const char *path) {
-    return ends(path, ".npy") || ends(path, ".fvecs") || ends(path, ".jsonl");
+    return gallery_file_is_folder(path) || ends(path, ".npy") || ends(path, ".fvecs") || ends(path, ".jsonl");
 }
 
 /* Reads a file that belongs to path: a.npy has a.meta.json, a.jsonl has a.jsonl.meta.json. */
@@ -227,10 +271,21 @@ static int read_rows(gallery_file *f, const char *path, text *why) {
     return good;
 }
 
+static void free_all(char **names, size_t count) {
+    for (size_t i = 0; i < count; i++) free(names[i]);
+}
+
 static void forget_names(gallery_file *f) {
-    for (size_t i = 0; i < f->identity_count; i++) free(f->identities[i]);
-    for (size_t i = 0; i < f->camera_count; i++) free(f->cameras[i]);
+    free_all(f->identities, f->identity_count), free_all(f->cameras, f->camera_count);
     f->identity_count = f->camera_count = f->time_count = 0;
+}
+
+/* Each array has an element a row, or is not there. */
+static int columns_fit(const gallery_file *f) {
+    const size_t counts[] = {f->camera_count, f->time_count, f->source_count, f->track_count, f->score_count};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        if (counts[i] && counts[i] != f->count) return 0;
+    return 1;
 }
 
 static int read_parts(gallery_file *f, const char *path, int raw, meta *m, text *name, text *why) {
@@ -257,8 +312,7 @@ static int read_parts(gallery_file *f, const char *path, int raw, meta *m, text 
     text_puts(name, path);
     if (!read_rows(f, path, why)) return 0;
     if (f->count != f->id_count || f->count != f->identity_count || (double)f->count != m->rows ||
-        f->columns != (size_t)f->makers.dim || (double)f->columns != m->dim ||
-        (f->camera_count && f->camera_count != f->count) || (f->time_count && f->time_count != f->count)) {
+        f->columns != (size_t)f->makers.dim || (double)f->columns != m->dim || !columns_fit(f)) {
         text_printf(why, "%zu x %zu floats, but its .ids.txt has %zu rows and its .meta.json says %.0f x %.0f: these "
                          "files do not belong together", f->count, f->columns, f->id_count, m->rows, m->dim);
         return 0;
@@ -266,10 +320,13 @@ static int read_parts(gallery_file *f, const char *path, int raw, meta *m, text 
     return raw || rows_are_unit(f, why);
 }
 
-static int read_file(gallery_file *f, const char *path, int raw) {
-    text why = TEXT_INIT, name = TEXT_INIT;
+static int read_file(gallery_file *f, const char *given, int raw) {
+    text why = TEXT_INIT, name = TEXT_INIT, file = TEXT_INIT;
     meta m = {0, 0, 0};
     memset(f, 0, sizeof *f);
+    f->threshold = (double)NAN;
+    text_printf(&file, gallery_file_is_folder(given) ? "%s/embeddings.npy" : "%s", given);
+    const char *path = text_failed(&file) ? given : file.s;
     text_puts(&name, path);
     if (!gallery_file_is_one(path)) text_puts(&why, "embeddings are read from .npy, .fvecs or .jsonl");
     else if (!read_parts(f, path, raw, &m, &name, &why) && !why.len) text_puts(&why, "cannot be used");
@@ -277,6 +334,7 @@ static int read_file(gallery_file *f, const char *path, int raw) {
     int good = !why.len;
     text_free(&why);
     text_free(&name);
+    text_free(&file);
     return good;
 }
 
@@ -297,6 +355,8 @@ void gallery_file_free(gallery_file *f) {
     free(f->identities);
     free(f->cameras);
     free(f->times);
+    free_all(f->sources, f->source_count), free_all(f->tracks, f->track_count), free_all(f->apart, f->apart_count);
+    free(f->sources), free(f->tracks), free(f->apart), free(f->scores);
     free(f->rows);
     memset(f, 0, sizeof *f);
 }

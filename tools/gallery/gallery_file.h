@@ -4,7 +4,9 @@
 
 #include "gallery/gallery_contents.h"
 
-/* 1 when the name ends in .npy, .fvecs or .jsonl. */
+/* 1 for a folder that reid track has written: it has embeddings.npy, its metadata and crops.csv. */
+int gallery_file_is_folder(const char *path);
+/* 1 for such a folder, and when the name ends in .npy, .fvecs or .jsonl. */
 int gallery_file_is_one(const char *path);
 /* Returns 0 after saying what is wrong; free it in any case. Raw embeddings are refused. */
 int gallery_file_read(gallery_file *f, const char *path);

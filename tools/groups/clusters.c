@@ -95,6 +95,28 @@ static int add_numbered(links *l, const grouping *g, const uint32_t *numbers, in
     return good;
 }
 
+/* Links a row of each track with one of each track that it is apart from; the rows of a track are linked anyway. */
+static int add_apart(links *l, const grouping *g) {
+    const clusters_request *r = g->r;
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < g->count && r->apart_count; i++) {
+        uint32_t track = r->tracks[g->crop[i]];
+        if (track != UINT32_MAX && track >= most) most = track + 1;
+    }
+    uint32_t *row = need_array((size_t)most + 1, sizeof *row);
+    int good = row != NULL;
+    for (uint32_t k = 0; k < most && row; k++) row[k] = CLUSTERS_NONE;
+    for (uint32_t i = g->count; i-- > 0 && most && row;)
+        if (r->tracks[g->crop[i]] != UINT32_MAX) row[r->tracks[g->crop[i]]] = i;
+    for (size_t i = 0; i < r->apart_count && good; i++) {
+        uint32_t a = r->apart[2 * i], b = r->apart[2 * i + 1];
+        if (a >= most || b >= most || row[a] == CLUSTERS_NONE || row[b] == CLUSTERS_NONE) continue;
+        good = add_link(l, row[a], row[b], OF_A_PICTURE);
+    }
+    free(row);
+    return good;
+}
+
 /* --- what is asked ------------------------------------------------------------------------------------------------ */
 
 static int leave_out(grouping *g) {
@@ -121,7 +143,7 @@ static int leave_out(grouping *g) {
 static int find_links(grouping *g) {
     const clusters_request *r = g->r;
     if (!add_numbered(&g->must, g, r->known, 0, KNOWN) || !add_numbered(&g->must, g, r->tracks, 0, OF_A_TRACK) ||
-        !add_numbered(&g->cannot, g, r->frames, 1, OF_A_PICTURE))
+        !add_numbered(&g->cannot, g, r->frames, 1, OF_A_PICTURE) || !add_apart(&g->cannot, g))
         return 0;
     if (r->state && (!add_decided(&g->must, g, r->state->same, r->state->sames) ||
                      !add_decided(&g->cannot, g, r->state->different, r->state->differents)))

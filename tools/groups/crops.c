@@ -15,7 +15,10 @@
 /* Appends a row and returns its floats, or NULL after reporting that memory ran out. Copies both names. */
 static float *add_crop(crops *c, const char *id, const char *identity) {
     size_t row = (size_t)c->dim * sizeof(float);
-    if (!NEED(c->ids, c->count, c->id_cap) || !NEED(c->identities, c->count, c->identity_cap)) return NULL;
+    if (!NEED(c->ids, c->count, c->id_cap) || !NEED(c->identities, c->count, c->identity_cap) ||
+        !NEED(c->facts, c->count, c->facts_cap))
+        return NULL;
+    c->facts[c->count] = (crop_facts){.when = STORE_NO_TIME, .score = (double)NAN, .track = UINT32_MAX};
     if (c->count == c->row_cap) {
         size_t cap = c->row_cap ? 2 * c->row_cap : 256;
         float *rows = need_array(cap, row);
@@ -52,6 +55,65 @@ static void take_decoders(crops *c, const char *jpeg, const char *path) {
     c->jpeg_of = path;
 }
 
+static int by_text(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+
+/* Appends the file's tracks, each once, in the order of their names. */
+static int add_tracks(crops *c, const gallery_file *f) {
+    char **sorted = need_array(f->track_count + 1, sizeof *sorted);
+    int good = sorted != NULL;
+    if (good && f->track_count) memcpy(sorted, f->tracks, f->track_count * sizeof *sorted);
+    if (good && f->track_count) qsort(sorted, f->track_count, sizeof *sorted, by_text);
+    for (size_t i = 0; i < f->track_count && good; i++) {
+        if (!*sorted[i] || (i && strcmp(sorted[i - 1], sorted[i]) == 0)) continue;
+        good = NEED(c->tracks, c->track_count, c->track_cap) &&
+               (c->tracks[c->track_count] = need_copy(sorted[i], strlen(sorted[i]))) != NULL;
+        c->track_count += good != 0;
+    }
+    free(sorted);
+    return good;
+}
+
+/* The index of a track among those from `first` on; UINT32_MAX: it has no crop. */
+static uint32_t find_track(const crops *c, size_t first, char *name) {
+    size_t n = c->track_count - first;
+    char **found = n ? bsearch(&name, c->tracks + first, n, sizeof name, by_text) : NULL;
+    return found ? (uint32_t)(found - c->tracks) : UINT32_MAX;
+}
+
+static int add_apart(crops *c, const gallery_file *f, size_t first) {
+    for (size_t i = 0; i + 1 < f->apart_count; i += 2) {
+        uint32_t a = find_track(c, first, f->apart[i]), b = find_track(c, first, f->apart[i + 1]);
+        if (a == UINT32_MAX || b == UINT32_MAX) continue;
+        if (!NEED(c->apart, c->apart_count, c->apart_cap)) return 0;
+        c->apart[c->apart_count][0] = a, c->apart[c->apart_count++][1] = b;
+    }
+    return 1;
+}
+
+static int copy_known(char **to, char *const *from, size_t i) {
+    if (!from || !*from[i]) return 1;
+    *to = need_copy(from[i], strlen(from[i]));
+    return *to != NULL;
+}
+
+/* What the file knows of its rows, the last f->count of the crops. */
+static int add_facts(crops *c, const gallery_file *f) {
+    size_t first = c->track_count;
+    int good = add_tracks(c, f) && add_apart(c, f, first);
+    for (size_t i = 0; i < f->count && good; i++) {
+        crop_facts *to = &c->facts[c->count - f->count + i];
+        if (f->time_count) to->when = f->times[i];
+        if (f->score_count) to->score = f->scores[i];
+        if (f->track_count && *f->tracks[i]) to->track = find_track(c, first, f->tracks[i]);
+        good = copy_known(&to->camera, f->camera_count ? f->cameras : NULL, i) &&
+               copy_known(&to->source, f->source_count ? f->sources : NULL, i);
+    }
+    if (isnan(c->makers.threshold)) c->makers.threshold = f->threshold;
+    if (!c->weight_count && f->weight_count == c->makers.models)
+        memcpy(c->weights, f->weights, sizeof c->weights), c->weight_count = f->weight_count;
+    return good;
+}
+
 static int add_file(crops *c, const char *path, const char *first) {
     gallery_file f;
     int good = gallery_file_read(&f, path) && take_makers(c, &f.makers, path, first);
@@ -61,6 +123,7 @@ static int add_file(crops *c, const char *path, const char *first) {
         good = row != NULL;
         if (good) memcpy(row, f.rows + i * f.columns, f.columns * sizeof *row);
     }
+    good = good && add_facts(c, &f);
     gallery_file_free(&f);
     return good;
 }
@@ -128,7 +191,10 @@ int crops_open(crops *c, char *const *paths, int count) {
 
 void crops_close(crops *c) {
     for (size_t i = 0; i < c->count; i++) free(c->ids[i]), free(c->identities[i]);
+    for (size_t i = 0; i < c->count; i++) free(c->facts[i].camera), free(c->facts[i].source);
+    for (size_t i = 0; i < c->track_count; i++) free(c->tracks[i]);
     free(c->ids), free(c->identities), free(c->rows), free(c->by_id);
+    free(c->facts), free(c->tracks), free(c->apart);
     memset(c, 0, sizeof *c);
 }
 

@@ -10,16 +10,30 @@ typedef struct crop_place {
     uint32_t at;
 } crop_place;
 
+/* What a file of embeddings knows of a crop. */
+typedef struct crop_facts {
+    char *camera, *source;  /* NULL: unknown; source: its photo and box, as in box_text.h */
+    long long when;         /* STORE_NO_TIME: unknown */
+    double score;           /* the detector's; NAN: unknown */
+    uint32_t track;         /* index in `tracks`; UINT32_MAX: unknown */
+} crop_facts;
+
 typedef struct crops {
     char **ids;             /* [count], all different */
     char **identities;      /* [count]: the identity in the file; NULL where it has none */
     float *rows;            /* (count, dim) */
+    crop_facts *facts;      /* [count] */
+    char **tracks;          /* [track_count]: names; those of each file one after the other, sorted */
+    uint32_t (*apart)[2];   /* [apart_count]: tracks that show different individuals */
+    double weights[MAX_MODELS]; /* [weight_count]: the models' shares that the first file names; 0: none */
+    size_t facts_cap, track_count, track_cap, apart_count, apart_cap;
+    int weight_count;
     crop_place *by_id;      /* [count], in the order of ids */
     size_t count, id_cap, identity_cap, row_cap;
     int dim;
     char jpeg[STORE_JPEG];  /* the JPEG decoder named by the first file that names one; "": no file does */
     const char *jpeg_of;    /* that file */
-    store_meta makers;      /* its threshold is the galleries'; NAN: they have none, or different ones */
+    store_meta makers;      /* its threshold is the files' or galleries'; NAN: they have none */
 } crops;
 
 /* Returns 0 after saying what is wrong: files of different models, an id that is listed twice, no rows. Close it in any

@@ -17,8 +17,8 @@ static void tell_failures(const detections *d) {
 /* MegaDetector writes boxes down to a confidence of 0.005, most of which show nothing. */
 static void tell_confidence(const detections *d, const detections_request *r) {
     if (r->min_conf >= 0 || !d->format || !strstr(d->format, "MegaDetector") || d->sure == d->all) return;
-    say_warning("%s: all %zu boxes are used, from a confidence of %.3g on; --min-conf 0.2 would leave %zu",
-                shown(r->path), d->all, d->lowest, d->sure);
+    say_warning("%s: without --min-conf all boxes are used: %zu, from a confidence of %.3g on; --min-conf 0.2 would "
+                "leave %zu", shown(r->path), d->all, d->lowest, d->sure);
 }
 
 void detections_tell(const detections *d, const detections_request *r) {

@@ -37,6 +37,7 @@ static void free_input(input *in) {
     free(in->identity);
     free(in->camera);
     free(in->source);
+    free(in->track);
     free(in->failure);
 }
 
@@ -52,11 +53,13 @@ int input_set_identity(input *in, const char *identity) { return replace(&in->id
 
 int input_set_camera(input *in, const char *camera) { return replace(&in->camera, camera); }
 
+int input_set_track(input *in, const char *track) { return replace(&in->track, track); }
+
 input *inputs_add(inputs *list, const char *path, size_t root_len, const char *id) {
     if (!NEED(list->at, list->count, list->cap)) return NULL;
     input *in = &list->at[list->count];
     memset(in, 0, sizeof *in);
-    in->track = INPUT_NO_TRACK;
+    in->score = (double)NAN;
     in->path = need_copy(path, strlen(path));
     if (in->path) in->id = id == path ? in->path : need_copy(id, strlen(id));
     if (in->id) in->identity = identity_of(path, root_len);

@@ -5,9 +5,6 @@
 #include "reid.h"
 
 #include <stddef.h>
-#include <stdint.h>
-
-#define INPUT_NO_TRACK UINT32_MAX
 
 typedef enum box_unit { BOX_NONE, BOX_PIXELS, BOX_NORMALISED } box_unit;
 
@@ -21,7 +18,8 @@ typedef struct input {
     char *failure;  /* why the row has no image; otherwise NULL */
     long long when; /* milliseconds since 1970, by the camera's clock; valid if dated */
     int dated;
-    uint32_t track; /* rows of one track show one individual; INPUT_NO_TRACK: unknown */
+    char *track;    /* rows of one track show one individual; NULL: unknown */
+    double score;   /* the detector's; NAN: unknown */
     box_unit unit;
     double box[4];  /* x, y, width, height */
 } input;
@@ -39,6 +37,7 @@ input *inputs_add(inputs *list, const char *path, size_t root_len, const char *i
 /* Replaces the identity, which is the first folder below root, else the file's name without its extension. */
 int input_set_identity(input *in, const char *identity);
 int input_set_camera(input *in, const char *camera);
+int input_set_track(input *in, const char *track);
 /* Adds an argument: a folder with everything below it, or a file. */
 int inputs_add_path(inputs *list, const char *path);
 void inputs_free(inputs *list);

@@ -9,10 +9,16 @@ void decision_weights(double weights[MAX_MODELS], int models, const double *give
     for (int i = 0; i < models; i++) weights[i] = count ? given[i] : models == 1 ? 1.0 : ensemble[i];
 }
 
+static const double OF_ENSEMBLES = 0.40;
+
+double decision_cut(int models) {
+    const double of_one = 0.65; /* strangers score less with most trained networks */
+    return models > 1 ? OF_ENSEMBLES : of_one;
+}
+
 double decision_threshold(double asked, double learned, int models) {
-    const double of_ensembles = 0.40;
     double threshold = !isnan(asked) ? asked : learned;
-    if (isnan(threshold) && models > 1) threshold = of_ensembles;
+    if (isnan(threshold) && models > 1) threshold = OF_ENSEMBLES;
     if (isnan(threshold))
         say_warning("no decisions: one model has no default threshold, because its scores mean nothing until they are "
                     "calibrated; give --calibration or --threshold");

@@ -12,6 +12,9 @@ void decision_weights(double weights[MAX_MODELS], int models, const double *give
    warning that there is none. NAN means "not given" in both arguments. */
 double decision_threshold(double asked, double learned, int models);
 
+/* Where groups are cut if no threshold is known: a guess, of which the caller says that it is one. */
+double decision_cut(int models);
+
 /* "match" or "unknown", for the best score among `found`; NULL when there is no threshold. */
 const char *decide(double threshold, int found, double best);
 

@@ -7,7 +7,6 @@
 #include "embedding/output.h"
 #include "pictures/png.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -112,9 +111,8 @@ int crop_rows_recall(crop_rows *c, const char *name, const char *failure, const 
     return 1;
 }
 
-int crop_rows_write(const crop_rows *c, int flip, int raw, long long max_pixels, const char *jpeg) {
-    output_request request = {.flip = flip, .raw = raw, .max_pixels = max_pixels, .min_conf = (double)NAN,
-                              .jpeg = jpeg};
+int crop_rows_write(const crop_rows *c, const output_request *how) {
+    output_request request = *how;
     text path = TEXT_INIT;
     size_t done, dim = (size_t)c->all->dim;
     text_printf(&path, "%s/embeddings.npy", c->folder);
@@ -129,6 +127,11 @@ int crop_rows_write(const crop_rows *c, int flip, int raw, long long max_pixels,
     else if (out) output_discard(out);
     text_free(&path);
     return good;
+}
+
+void crop_rows_drop(crop_rows *c) {
+    free(c->rows);
+    c->rows = NULL, c->rows_cap = 0;
 }
 
 void crop_rows_free(crop_rows *c) {

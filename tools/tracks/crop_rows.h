@@ -3,8 +3,7 @@
 #ifndef REID_TOOLS_CROP_ROWS_H
 #define REID_TOOLS_CROP_ROWS_H
 
-#include "embedding/models.h"
-#include "pictures/inputs.h"
+#include "embedding/output_meta.h"
 
 typedef struct waiting_crop {
     unsigned char *rgb;
@@ -39,9 +38,11 @@ int crop_rows_add(crop_rows *c, const char *name, unsigned char *rgb, int width,
 int crop_rows_recall(crop_rows *c, const char *name, const char *failure, const float *row);
 /* Those that wait. Their pictures are on disk after folder_sync. */
 int crop_rows_flush(crop_rows *c);
-/* folder/embeddings.npy with its ids and metadata, as reid embed writes them. jpeg: what has decoded JPEG files behind
-   the crops; NULL: they come from none. */
-int crop_rows_write(const crop_rows *c, int flip, int raw, long long max_pixels, const char *jpeg);
+/* folder/embeddings.npy with its ids and metadata, as reid embed writes them. how: as in reid embed; its path is set
+   here. */
+int crop_rows_write(const crop_rows *c, const output_request *how);
+/* After the last use of `rows`, which are the largest thing in memory. */
+void crop_rows_drop(crop_rows *c);
 void crop_rows_free(crop_rows *c);
 
 #endif

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Two whole tracks of a film that share a frame; or two rows. */
+/* Two whole tracks of a film that share a frame. */
 typedef struct pair {
     uint32_t a, b;
 } pair;
@@ -26,8 +26,7 @@ typedef struct grouping {
     const float *rows;     /* (used, dim), weighted: those of r->rows, or own */
     float *own;
     double scale;          /* of cosines to scores */
-    uint32_t *place, used; /* [rows.list.count]: a row's place among those that are grouped; UINT32_MAX: it failed */
-    pairs must, cannot;    /* of places */
+    uint32_t *place, used; /* [rows.list.count]: a row's place among those that are there; UINT32_MAX: it failed */
 } grouping;
 
 /* --- rows --------------------------------------------------------------------------------------------------------- */
@@ -108,7 +107,15 @@ static int join(const grouping *g, film *f) {
     return good && number_wholes(f);
 }
 
-/* --- links -------------------------------------------------------------------------------------------------------- */
+int film_groups_join(const film_groups_request *r) {
+    grouping g = {.r = r};
+    int good = weigh(&g);
+    for (size_t i = 0; i < r->count && good; i++) good = join(&g, &r->films[i]);
+    free(g.own), free(g.place);
+    return good;
+}
+
+/* --- tracks that share a frame ------------------------------------------------------------------------------------ */
 
 static int add_pair(pairs *to, uint32_t a, uint32_t b) {
     if (!NEED(to->at, to->count, to->cap)) return 0;
@@ -149,98 +156,28 @@ static int find_conflicts(const film *f, pairs *out) {
     return 1;
 }
 
-/* Rows of a whole track are linked to the first one of it, which goes to first[whole]. */
-static int link_film(grouping *g, const film *f) {
-    pairs conflicts = {0};
-    uint32_t *first = need_array(f->count + 1, sizeof *first);
-    int good = first && find_conflicts(f, &conflicts);
-    for (size_t i = 0; i < f->count && first; i++) first[i] = UINT32_MAX;
-    for (size_t i = 0; i < f->count && good; i++) {
-        const film_track *t = &f->tracks[i];
-        for (size_t k = 0; k < t->count && good; k++) {
-            uint32_t at = g->place[t->shots[k].row];
-            if (at == UINT32_MAX) continue;
-            if (first[t->whole] == UINT32_MAX) first[t->whole] = at;
-            else good = add_pair(&g->must, first[t->whole], at);
-        }
-    }
-    for (size_t i = 0; i < conflicts.count && good; i++) {
-        uint32_t a = first[conflicts.at[i].a], b = first[conflicts.at[i].b];
-        if (a != UINT32_MAX && b != UINT32_MAX) good = add_pair(&g->cannot, a, b);
-    }
-    free(first), free(conflicts.at);
-    return good;
-}
+/* --- what is known ------------------------------------------------------------------------------------------------ */
 
-/* --- groups ------------------------------------------------------------------------------------------------------- */
-
-static int stopped(void *user) {
-    (void)user;
-    return interrupted();
-}
-
-/* group: [used], of each row. */
-static int ask(const grouping *g, uint32_t *group) {
-    reid_error error;
-    reid_desc desc = *g->r->search;
-    reid_group_desc d = REID_INIT;
-    const reid_rows all = {g->rows, NULL, g->used, g->r->rows->all->dim, NULL};
-    desc.error = &error;
-    d.threshold = g->r->threshold / g->scale;
-    d.threshold = d.threshold < -2 ? -2 : d.threshold > 2 ? 2 : d.threshold; /* cosines are within */
-    d.must_link = g->must.count ? &g->must.at[0].a : NULL, d.must_links = g->must.count;
-    d.cannot_link = g->cannot.count ? &g->cannot.at[0].a : NULL, d.cannot_links = g->cannot.count;
-    d.stop_fn = stopped;
-    reid_result result = reid_group(&desc, &all, &d, group, NULL, NULL);
-    if (result == REID_ERR_OUT_OF_MEMORY) say_error("grouping: out of memory: %s", reason_of(&error, result));
-    else if (result != REID_OK && result != REID_ERR_CANCELLED) say_error("grouping: %s", reason_of(&error, result));
-    return result == REID_OK;
-}
-
-/* Every track has the group of its whole's rows. */
-static int hand_out(const grouping *g, const uint32_t *group, size_t *groups) {
-    *groups = 0;
-    for (uint32_t i = 0; i < g->used; i++)
-        if (group[i] >= *groups) *groups = group[i] + 1;
-    for (size_t f = 0; f < g->r->count; f++) {
-        film *it = &g->r->films[f];
-        for (size_t i = 0; i < it->count; i++) it->tracks[i].group = FILM_NO_GROUP;
-        for (size_t i = 0; i < it->count; i++)
-            for (size_t k = 0; k < it->tracks[i].count; k++) {
-                uint32_t at = g->place[it->tracks[i].shots[k].row];
-                if (at != UINT32_MAX) it->tracks[it->tracks[i].whole].group = group[at];
-            }
-        for (size_t i = 0; i < it->count; i++) it->tracks[i].group = it->tracks[it->tracks[i].whole].group;
-    }
-    return 1;
-}
-
-int film_groups_make(const film_groups_request *r, size_t *groups) {
-    grouping g = {.r = r};
-    int good = weigh(&g);
-    for (size_t i = 0; i < r->count && good; i++) good = join(&g, &r->films[i]) && link_film(&g, &r->films[i]);
-    uint32_t *group = good ? need_array((size_t)g.used + 1, sizeof *group) : NULL;
-    good = group && (g.used == 0 || ask(&g, group)) && hand_out(&g, group, groups);
-    free(group), free(g.own), free(g.place), free(g.must.at), free(g.cannot.at);
-    return good;
-}
-
-/* The photo and the box, as box_text writes them; of a video, the crop itself is what can be opened again. */
+/* The photo or video and the box, as box_text writes a photo's. Of a video it is a fragment of W3C's Media Fragments. */
 static int set_source(const film *f, const film_shot *shot, input *in) {
+    const photo *taken = f->r->photos ? &f->r->photos->at[shot->frame] : NULL;
+    const track_box *b = &shot->box;
     text source = TEXT_INIT;
-    input from = {.path = f->r->photos->at[shot->frame].path, .unit = BOX_PIXELS};
-    from.box[0] = shot->box.x, from.box[1] = shot->box.y, from.box[2] = shot->box.w, from.box[3] = shot->box.h;
-    box_text(&source, &from);
+    input from = {.path = taken ? taken->path : NULL, .unit = BOX_PIXELS, .box = {b->x, b->y, b->w, b->h}};
+    if (taken) box_text(&source, &from);
+    else text_printf(&source, "%s#t=%.3f&xywh=%.9g,%.9g,%.9g,%.9g", f->r->video.path, shot->seconds, b->x, b->y, b->w,
+                     b->h);
     in->source = need_text(&source) ? need_copy(source.s, source.len) : NULL;
     text_free(&source);
     return in->source != NULL;
 }
 
-static int tell_crop(const film *f, const film_shot *shot, const char *place, input *in) {
-    if (!input_set_identity(in, "") || !input_set_camera(in, place)) return 0;
+static int tell_crop(const film *f, const film_shot *shot, const char *place, const char *name, input *in) {
     const photo *taken = f->r->photos ? &f->r->photos->at[shot->frame] : NULL;
     if (taken) in->dated = taken->dated, in->when = taken->when;
-    return !taken || set_source(f, shot, in);
+    in->score = shot->box.score;
+    return input_set_identity(in, "") && input_set_camera(in, place) && input_set_track(in, name) &&
+           set_source(f, shot, in);
 }
 
 /* The camera of a video is its folder, as that of a photo, else the video itself. */
@@ -253,22 +190,66 @@ static char *camera_of(const film *f) {
     return name;
 }
 
+static int tell_track(const film *f, const film_track *t, const char *place, crop_rows *rows) {
+    text name = TEXT_INIT;
+    text_printf(&name, "%s/%u", f->r->name, t->number);
+    int good = need_text(&name);
+    for (size_t k = 0; k < t->count && good; k++)
+        good = tell_crop(f, &t->shots[k], place, name.s, &rows->list.at[t->shots[k].row]);
+    text_free(&name);
+    return good;
+}
+
 int film_groups_tell(const film *films, size_t count, crop_rows *rows) {
-    uint32_t first = 0; /* number of the film's first track */
     int good = 1;
     for (size_t f = 0; f < count && good; f++) {
         char *place = camera_of(&films[f]);
         good = place != NULL;
-        for (size_t i = 0; i < films[f].count && good; i++) {
-            const film_track *t = &films[f].tracks[i];
-            for (size_t k = 0; k < t->count && good; k++) {
-                input *in = &rows->list.at[t->shots[k].row];
-                good = tell_crop(&films[f], &t->shots[k], place, in);
-                in->track = first + t->number - 1;
-            }
-        }
-        first += (uint32_t)films[f].wholes;
+        for (size_t i = 0; i < films[f].count && good; i++) good = tell_track(&films[f], &films[f].tracks[i], place, rows);
         free(place);
     }
     return good;
+}
+
+/* names: [f->count], of whole tracks that have a row. */
+static void find_names(const film *f, const crop_rows *rows, const char **names) {
+    for (size_t i = 0; i < f->count; i++) names[i] = NULL;
+    for (size_t i = 0; i < f->count; i++)
+        for (size_t k = 0; k < f->tracks[i].count; k++) {
+            const input *in = &rows->list.at[f->tracks[i].shots[k].row];
+            if (!in->failure) names[f->tracks[i].whole] = in->track;
+        }
+}
+
+int film_groups_apart(const film *films, size_t count, const crop_rows *rows, track_pair **out, size_t *out_count) {
+    size_t cap = 0;
+    int good = 1;
+    *out = NULL, *out_count = 0;
+    for (size_t f = 0; f < count && good; f++) {
+        pairs conflicts = {0};
+        const char **names = need_array(films[f].count + 1, sizeof *names);
+        good = names && find_conflicts(&films[f], &conflicts);
+        if (good) find_names(&films[f], rows, names);
+        for (size_t i = 0; i < conflicts.count && good; i++) {
+            const char *a = names[conflicts.at[i].a], *b = names[conflicts.at[i].b];
+            if (!a || !b) continue;
+            good = NEED(*out, *out_count, cap) != 0;
+            if (good) (*out)[(*out_count)++] = (track_pair){a, b};
+        }
+        free(conflicts.at), free(names);
+    }
+    return good;
+}
+
+void film_groups_take(film *films, size_t count, const uint32_t *group) {
+    for (size_t f = 0; f < count; f++) {
+        film *it = &films[f];
+        for (size_t i = 0; i < it->count; i++) it->tracks[i].group = FILM_NO_GROUP;
+        for (size_t i = 0; i < it->count; i++)
+            for (size_t k = 0; k < it->tracks[i].count; k++) {
+                uint32_t of = group[it->tracks[i].shots[k].row];
+                if (of != FILM_NO_GROUP) it->tracks[it->tracks[i].whole].group = of;
+            }
+        for (size_t i = 0; i < it->count; i++) it->tracks[i].group = it->tracks[it->tracks[i].whole].group;
+    }
 }

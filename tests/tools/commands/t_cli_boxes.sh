@@ -73,7 +73,7 @@ cat >md.json <<'JSON'
 JSON
 embed 0 --boxes md.json photos
 says 'lost.png: the detector failed on it: Failure image access'
-says 'md.json: all 3 boxes are used, from a confidence of 0.05 on; --min-conf 0.2 would leave 2$'
+says 'md.json: without --min-conf all boxes are used: 3, from a confidence of 0.05 on; --min-conf 0.2 would leave 2$'
 floats >got
 head -3 wanted >wanted3
 same got wanted3

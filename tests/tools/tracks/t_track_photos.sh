@@ -104,16 +104,107 @@ import json
 meta, d = json.load(open("out/embeddings.meta.json")), json.load(open("out/tracks.json"))
 shots = {f["row"]: (v, t, f) for v in d["videos"] for s in v["scenes"] for t in s["tracks"] for f in t["frames"]}
 assert set(meta["identities"]) == {""} and set(meta["cameras"]) == {"east", "west-a"} and len(shots) == meta["rows"]
-of_track = {}
 for i, (v, t, f) in shots.items():
     assert meta["cameras"][i] == v["name"] and meta["times"][i] == f["time"]
     path, box = meta["sources"][i].split("#xywh=")
     assert path == f["photo"] and all(abs(a - float(b)) < 1e-6 for a, b in zip(f["box"], box.split(",")))
-    assert of_track.setdefault(meta["tracks"][i], (v["name"], t["track"])) == (v["name"], t["track"])
-assert len(set(of_track.values())) == len(of_track) and min(of_track) == 0
+    assert meta["tracks"][i] == "%s/%d" % (v["name"], t["track"]) and abs(meta["scores"][i] - f["score"]) < 1e-6
 PYTHON
 run 2 calibrate out/embeddings.npy
 says 'no identities, because folders of photos are cameras'
+
+# --- the tables ---
+cat >tables.py <<'PYTHON'
+"""tables.py OUT: crops.csv and individuals.csv are RFC 4180 and say what tracks.json says."""
+import csv, json, sys
+out = sys.argv[1]
+d = json.load(open(out + "/tracks.json"))
+shots = {f["path"]: (v, t, f) for v in d["videos"] for s in v["scenes"] for t in s["tracks"] for f in t["frames"]}
+def table(name):
+    text = open(out + "/" + name, newline="", encoding="utf-8").read()
+    assert text.count("\r\n") == text.count("\n"), name
+    return list(csv.DictReader(text.splitlines()))
+crops, individuals = table("crops.csv"), table("individuals.csv")
+assert len(crops) == len(shots) and len(individuals) == d["groups"] > 1
+for row in crops:
+    v, t, f = shots[row["id"]]
+    assert row["photo"] == f["photo"] and row["camera"] == v["name"], row
+    assert row["date"] + "T" + row["time"] == f["time"][:19]
+    assert all(abs(float(row[k]) - b) < 1e-3 for k, b in zip(("x", "y", "width", "height"), f["box"]))
+    assert abs(float(row["score"]) - f["score"]) < 1e-5 and row["track"] == "%s/%d" % (v["name"], t["track"])
+    assert int(row["individual"]) == t["group"] and row["in_doubt"] in ("yes", "no") and row["name"] == ""
+for row in individuals:
+    mine = [c for c in crops if c["individual"] == row["individual"]]
+    boxes = sum(t["boxes"] for v in d["videos"] for s in v["scenes"] for t in s["tracks"]
+                if t["group"] == int(row["individual"]))
+    whens = sorted((c["date"], c["time"]) for c in mine)
+    assert int(row["crops"]) == len(mine) and int(row["tracks"]) == len({c["track"] for c in mine})
+    assert int(row["boxes"]) == boxes and row["cameras"] == ";".join(sorted({c["camera"] for c in mine}))
+    assert (row["first_date"], row["first_time"]) == whens[0] and (row["last_date"], row["last_time"]) == whens[-1]
+    assert {c["in_doubt"] for c in mine} == {row["in_doubt"]} and (row["may_be"] != "") == (row["in_doubt"] == "yes")
+    assert row["example"] in {c["id"] for c in mine}
+    alone = len(mine) == 1
+    assert alone == (row["similarity"] == "") and (alone or float(row["similarity"]) <= float(mine[0]["similarity"]))
+PYTHON
+check "the tables" python3 tables.py out
+
+# --- one folder, all knowledge: reid cluster finds the individuals of reid track ---
+same_groups() { # same_groups OUT GROUPS.csv: the groups of reid cluster are those of tracks.json
+    check "$2: the individuals of $1" python3 - "$1" "$2" <<'PYTHON'
+import csv, json, sys
+d = json.load(open(sys.argv[1] + "/tracks.json"))
+groups = {r["id"]: int(r["group"]) for r in csv.DictReader(open(sys.argv[2]))}
+shots = {f["path"]: t["group"] for v in d["videos"] for s in v["scenes"] for t in s["tracks"] for f in t["frames"]}
+assert groups == shots and d["groups"] == len(set(groups.values()))
+PYTHON
+}
+for input in out out/embeddings.npy; do
+    run 0 cluster $input -o groups.csv # the threshold is known
+    same_groups out groups.csv
+done
+for threshold in -1 1; do # as few as photos allow, and one for each track
+    run 0 track -m w.safetensors --size 64x64 --threshold $threshold -o few photos --detections md.json
+    run 0 cluster few -o groups.csv
+    same_groups few groups.csv
+    rm -rf few
+done
+
+# Without a threshold: a guess, which is said by both, and the same number.
+run 0 track -m w.safetensors --size 64x64 photos --detections md.json -o guess
+says 'no threshold is known for these models, so groups are cut at a score of 0.65, which is a guess'
+prints '^[0-9]* crops of [0-9]* individuals at threshold 0.65, a guess$'
+check "the tables of the guess" python3 tables.py guess
+run 0 cluster guess -o groups.csv
+says 'groups are cut at a score of 0.65, which is a guess'
+same_groups guess groups.csv
+
+# review, calibrate, eval, gallery add and match take the folder, too.
+cut -d, -f 1,11 guess/crops.csv | sed '1s/.*/path,identity/' | tr -d '\r' >tracks.csv # a label for each track
+run 0 calibrate guess --labels tracks.csv --fmr 0.05
+check "the folder has the calibration" [ -s guess/calibration.json ]
+run 0 cluster guess -o calibrated.csv
+check "which is used" sh -c '! grep "a guess" "$0"' "$err"
+run 0 eval guess --labels tracks.csv
+prints 'a table of labels'
+run 2 eval guess
+says 'guess: its [0-9]* crops have no identities, .*; give --labels FILE.csv$'
+run 0 review guess --html review.html --threshold 0.9
+check "with pictures" grep -q 'data:image/jpeg' review.html
+id=$(sed -n 2p guess/crops.csv | cut -d, -f 1)
+printf '{"seq": 1, "when": "2024-06-01T08:00:00Z", "by": "me", "kind": "name", "a": "%s", "name": "Ann"}\n' "$id" \
+    >guess/decisions.jsonl
+run 0 cluster guess -o named.csv
+check "decisions in the folder are heeded" grep -q "^$id,[0-9]*,Ann," named.csv
+run 0 gallery create deer --like guess
+run 2 gallery add deer guess
+says 'guess: [0-9]* of its [0-9]* crops have no identity, .* name the individuals with --groups FILE.csv'
+run 0 gallery add deer guess --groups named.csv
+run 0 gallery list deer
+prints "^$id	Ann	east	2024-0"
+run 0 match -m w.safetensors --size 64x64 --gallery deer guess
+prints 'Ann'
+run 2 match -m w.safetensors --size 64x64 --gallery guess guess
+says 'guess: [0-9]* of its [0-9]* crops have no identity'
 track 0 threads photos --detections md.json --threads 1 --decoders 1 --batch 1
 check "threads and batches change nothing" diff -r out threads
 sed 's/"detections": {[^}]*},//; s/"category": "[^"]*"//' out/tracks.json >out.json

@@ -1,0 +1,216 @@
+#include "report/crop_tables.h"
+
+#include "base/memory.h"
+#include "base/when.h"
+#include "pictures/box_text.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char END[] = "\r\n";
+
+/* --- cells -------------------------------------------------------------------------------------------------------- */
+
+static void add_text(text *t, const char *s) {
+    text_putc(t, ',');
+    if (s) text_csv(t, s);
+}
+
+static void add_number(text *t, double value, int digits) {
+    text_putc(t, ',');
+    if (!isnan(value)) text_printf(t, "%.*g", digits, value);
+}
+
+/* Date and time as people write them, without fractions of seconds. */
+static void add_when(text *t, long long when) {
+    text both = TEXT_INIT;
+    if (when == STORE_NO_TIME) {
+        text_puts(t, ",,");
+        return;
+    }
+    when_text(&both, when);
+    if (text_failed(&both) || both.len < 19) text_no_memory(t);
+    else text_printf(t, ",%.10s,%.8s", both.s, both.s + 11);
+    text_free(&both);
+}
+
+/* Where a crop comes from: VIDEO#t=SECONDS&xywh=..., or a photo and its box. */
+typedef struct origin {
+    size_t length;  /* of the path */
+    double seconds; /* in a video; NAN: a photo */
+    int boxed;
+    double box[4];
+} origin;
+
+static origin origin_of(const char *source) {
+    static const char mark[] = "#t=";
+    origin o = {.seconds = (double)NAN};
+    const char *at = NULL;
+    for (const char *next = source; (next = strstr(next, mark)) != NULL; next++) at = next;
+    if (at) {
+        char *end;
+        o.seconds = strtod(at + strlen(mark), &end);
+        o.boxed = sscanf(end, "&xywh=%lf,%lf,%lf,%lf", &o.box[0], &o.box[1], &o.box[2], &o.box[3]) == 4;
+        o.length = (size_t)(at - source);
+        if (o.boxed) return o;
+    }
+    box_unit unit;
+    o.seconds = (double)NAN;
+    o.length = box_text_split(source, &unit, o.box);
+    o.boxed = unit == BOX_PIXELS;
+    return o;
+}
+
+static void add_position(text *t, double seconds) {
+    const int whole = (int)seconds;
+    text_printf(t, ",,%d:%02d:%04.1f", whole / 3600, whole / 60 % 60, seconds - whole / 60 * 60);
+}
+
+/* --- doubts ------------------------------------------------------------------------------------------------------- */
+
+/* For each group the one that is most probably the same individual: that of the highest score below the threshold.
+   UINT32_MAX: there is none. NULL when memory runs out. */
+static uint32_t *find_doubts(const clusters *c) {
+    uint32_t *other = mem_array(c->groups + 1, sizeof *other);
+    double *best = mem_array(c->groups + 1, sizeof *best);
+    for (size_t k = 0; k < c->groups && other && best; k++) other[k] = UINT32_MAX, best[k] = -1e9;
+    for (size_t i = 0; i < c->doubts && other && best; i++) {
+        const doubtful_pair *d = &c->doubtful[i];
+        const uint32_t of[2] = {c->group[d->a], c->group[d->b]};
+        for (int k = 0; k < 2 && of[0] != of[1]; k++)
+            if (d->score > best[of[k]]) best[of[k]] = d->score, other[of[k]] = of[!k];
+    }
+    if (!best) free(other), other = NULL;
+    free(best);
+    return other;
+}
+
+/* --- crops -------------------------------------------------------------------------------------------------------- */
+
+static void add_origin(text *t, const crop_facts *f) {
+    const origin o = f->source ? origin_of(f->source) : (origin){.seconds = (double)NAN};
+    text path = TEXT_INIT;
+    text_add(&path, f->source ? f->source : "", o.length);
+    if (text_failed(&path)) text_no_memory(t);
+    else add_text(t, path.len ? path.s : NULL);
+    add_text(t, f->camera);
+    if (isnan(o.seconds)) add_when(t, f->when);
+    else add_position(t, o.seconds);
+    for (int k = 0; k < 4; k++) add_number(t, o.boxed ? o.box[k] : (double)NAN, 6);
+    text_free(&path);
+}
+
+static void add_group(text *t, const clusters *c, size_t row, const uint32_t *doubts) {
+    const uint32_t group = c->group[row];
+    if (group == CLUSTERS_NONE) {
+        text_puts(t, ",,,,");
+        return;
+    }
+    text_printf(t, ",%u", c->number[group]);
+    add_text(t, c->names[group]);
+    add_number(t, c->score[row], 6);
+    text_puts(t, doubts[group] == UINT32_MAX ? ",no" : ",yes");
+}
+
+void crop_table(const crop_tables *r, text *t) {
+    text_printf(t, "id,photo,camera,date,time,x,y,width,height,score,track,individual,name,similarity,in_doubt%s", END);
+    if (!r->crops) return;
+    uint32_t *doubts = find_doubts(r->found);
+    if (!doubts) text_no_memory(t);
+    for (size_t i = 0; i < r->crops->count && doubts; i++) {
+        const crop_facts *f = &r->crops->facts[i];
+        text_csv(t, r->crops->ids[i]);
+        add_origin(t, f);
+        add_number(t, f->score, 6);
+        add_text(t, f->track == UINT32_MAX ? NULL : r->crops->tracks[f->track]);
+        add_group(t, r->found, i, doubts);
+        text_puts(t, END);
+    }
+    free(doubts);
+}
+
+/* --- individuals -------------------------------------------------------------------------------------------------- */
+
+typedef struct member {
+    uint32_t group, row;
+} member;
+
+static int by_group(const void *a, const void *b) {
+    const member *x = a, *y = b;
+    if (x->group != y->group) return x->group < y->group ? -1 : 1;
+    return (x->row > y->row) - (x->row < y->row);
+}
+
+static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+
+/* Names of cameras, each once, with semicolons between them. names: working memory. */
+static void add_cameras(text *t, const crops *c, const member *of, size_t count, const char **names) {
+    text list = TEXT_INIT;
+    size_t n = 0;
+    for (size_t i = 0; i < count; i++)
+        if (c->facts[of[i].row].camera) names[n++] = c->facts[of[i].row].camera;
+    if (n) qsort(names, n, sizeof *names, by_text);
+    for (size_t i = 0; i < n; i++)
+        if (!i || strcmp(names[i - 1], names[i]) != 0) text_printf(&list, "%s%s", list.len ? ";" : "", names[i]);
+    if (text_failed(&list)) text_no_memory(t);
+    else add_text(t, list.len ? list.s : NULL);
+    text_free(&list);
+}
+
+static size_t count_tracks(const crops *c, const member *of, size_t count, const char **names) {
+    size_t n = 0, tracks = 0;
+    for (size_t i = 0; i < count; i++)
+        if (c->facts[of[i].row].track != UINT32_MAX) names[n++] = c->tracks[c->facts[of[i].row].track];
+    if (n) qsort(names, n, sizeof *names, by_text);
+    for (size_t i = 0; i < n; i++) tracks += !i || strcmp(names[i - 1], names[i]) != 0;
+    return tracks;
+}
+
+/* One individual, with its crops. */
+static void add_individual(text *t, const crop_tables *r, const member *of, size_t count, uint32_t doubt,
+                           const char **names) {
+    const clusters *c = r->found;
+    long long first = STORE_NO_TIME, last = STORE_NO_TIME;
+    double lowest = (double)NAN;
+    size_t example = 0;
+    for (size_t i = 0; i < count; i++) {
+        const long long when = r->crops->facts[of[i].row].when;
+        const double score = c->score[of[i].row];
+        if (when != STORE_NO_TIME && (first == STORE_NO_TIME || when < first)) first = when;
+        if (when != STORE_NO_TIME && (last == STORE_NO_TIME || when > last)) last = when;
+        if (!isnan(score) && !(score >= lowest)) lowest = score;
+        if (score > c->score[of[example].row]) example = i;
+    }
+    text_printf(t, "%u", c->number[of->group]);
+    add_text(t, c->names[of->group]);
+    text_printf(t, ",%zu,%zu,%zu", count, count_tracks(r->crops, of, count, names), r->boxes[of->group]);
+    add_cameras(t, r->crops, of, count, names);
+    add_when(t, first), add_when(t, last);
+    add_number(t, lowest, 6);
+    if (doubt == UINT32_MAX) text_puts(t, ",no,");
+    else text_printf(t, ",yes,%u", c->number[doubt]);
+    add_text(t, r->crops->ids[of[example].row]);
+    text_puts(t, END);
+}
+
+void individual_table(const crop_tables *r, text *t) {
+    text_printf(t, "individual,name,crops,tracks,boxes,cameras,first_date,first_time,last_date,last_time,similarity,"
+                   "in_doubt,may_be,example%s", END);
+    if (!r->crops) return;
+    const clusters *c = r->found;
+    uint32_t *doubts = find_doubts(c);
+    member *all = mem_array(c->rows + 1, sizeof *all);
+    const char **names = mem_array(c->rows + 1, sizeof *names);
+    size_t n = 0;
+    if (!doubts || !all || !names) text_no_memory(t);
+    for (size_t i = 0; i < c->rows && doubts && all && names; i++)
+        if (c->group[i] != CLUSTERS_NONE) all[n++] = (member){c->group[i], (uint32_t)i};
+    if (n) qsort(all, n, sizeof *all, by_group);
+    for (size_t i = 0, end; i < n; i = end) {
+        for (end = i; end < n && all[end].group == all[i].group; end++) {}
+        add_individual(t, r, all + i, end - i, doubts[all[i].group], names);
+    }
+    free(doubts), free(all), free(names);
+}

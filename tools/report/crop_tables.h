@@ -1,0 +1,22 @@
+/* The individuals and crops of reid track as tables for R and spreadsheets: CSV as in RFC 4180, in UTF-8. */
+#ifndef REID_TOOLS_CROP_TABLES_H
+#define REID_TOOLS_CROP_TABLES_H
+
+#include "groups/clusters.h"
+
+typedef struct crop_tables {
+    const crops *crops;    /* NULL: there are none */
+    const clusters *found;
+    const size_t *boxes;   /* [found->groups]: the detector's boxes in the tracks of each individual */
+} crop_tables;
+
+/* A row per crop: id, photo (or video), camera, date, time (by the camera's clock; of a video the time since its
+   beginning), x, y, width, height (of the box, in pixels), score (the detector's), track, individual, name, similarity
+   (mean score with the other crops of the individual), in_doubt ("yes" if the individual may be one with another). */
+void crop_table(const crop_tables *r, text *t);
+
+/* A row per individual: individual, name, crops, tracks, boxes, cameras, first_date, first_time, last_date, last_time,
+   similarity (the lowest of its crops), in_doubt, may_be (the individual with which it may be one), example (a crop). */
+void individual_table(const crop_tables *r, text *t);
+
+#endif
