@@ -202,6 +202,8 @@ says 'film.mp4: ffmpeg was ended by signal 9; 60 frames were read'
 : >empty.txt
 track 0 nothing film.mp4 --detections empty.txt
 prints '^film.mp4: 60 frames, 0 boxes, 2 scenes, 0 tracks$'
+lines nothing/crops.csv 1
+lines nothing/individuals.csv 1
 json 'a film without a box' nothing/tracks.json "d['groups'] == 0 and not tracks and v['frames'] == 60"
 
 # --- refused, with nothing left behind ---
@@ -217,8 +219,13 @@ refused 'no VIDEO or FOLDER' --detections film.txt
 refused 'give --detections FILE' film.mp4
 run 2 track film.mp4 --detections film.txt -m w.safetensors --threshold 1
 says 'give -o DIR'
-run 2 track film.mp4 --detections film.txt -m w.safetensors -o no
-says 'track: no threshold: give --threshold or --calibration (from reid calibrate)'
+run 0 track film.mp4 --detections film.txt -m w.safetensors --size 64x64 -o guess
+says 'no threshold is known for these models, so groups are cut at a score of 0.65, which is a guess'
+check "crops.csv has the video, and the time in it" grep -q '^crops/film/[0-9-]*.png,film.mp4,film,,0:00:0[0-9].[0-9],' \
+    guess/crops.csv
+run 0 cluster guess -o guess.csv
+check "reid cluster finds as many" [ "$(cut -d, -f 2 guess.csv | sed 1d | sort -u | wc -l)" = \
+    "$(($(wc -l <guess/individuals.csv) - 1))" ]
 run 2 track film.mp4 --detections film.txt -o no --threshold 1
 says 'no model'
 refused 'boxes.csv: line 1: the header lacks "frame"' film.mp4 --detections boxes.csv

@@ -191,8 +191,13 @@ says 'guess: its [0-9]* crops have no identities, .*; give --labels FILE.csv$'
 run 0 review guess --html review.html --threshold 0.9
 check "with pictures" grep -q 'data:image/jpeg' review.html
 id=$(sed -n 2p guess/crops.csv | cut -d, -f 1)
-printf '{"seq": 1, "when": "2024-06-01T08:00:00Z", "by": "me", "kind": "name", "a": "%s", "name": "Ann"}\n' "$id" \
-    >guess/decisions.jsonl
+python3 - "$id" <<'PYTHON'
+import binascii, sys
+line = ('{"seq": 1, "what": "name", "crops": ["%s"], "name": "Ann", "by": "me", "when": "2026-11-20T06:00:00Z", '
+        '"models": ["0123456789abcdef0123456789abcdef"]' % sys.argv[1])
+with open("guess/decisions.jsonl", "w") as out:
+    print('%s, "crc": "%08x"}' % (line, binascii.crc32(line.encode())), file=out)
+PYTHON
 run 0 cluster guess -o named.csv
 check "decisions in the folder are heeded" grep -q "^$id,[0-9]*,Ann," named.csv
 run 0 gallery create deer --like guess
