@@ -206,7 +206,8 @@ const option OPTIONS[] = {
     {0, "draws", "N", HAS_LABELS, OF_COMMAND, SET(int), SHARED(eval.draws), 10, 1000000,
      "bootstrap draws of identities for the 95 % intervals. Default: 1000, fewer when calibrate has many pairs"},
     {'o', "output", "FILE", CALIBRATE, OF_COMMAND, SET(text), SHARED(output.path), 0, 0,
-     "the calibration (JSON), for reid match --calibration; with --int8 the ranges (safetensors), for --ranges"},
+     "the calibration (JSON), for reid match --calibration. Default: calibration.json in a folder of reid track; with "
+     "--int8 the ranges (safetensors), for --ranges"},
     {0, "int8", NULL, CALIBRATE, OF_COMMAND, SET(flag), SHARED(calibrate.int8), 0, 0,
      "measure the ranges of -m's activations on INPUT, for --precision int8, instead of calibrating scores"},
     {0, "pairs", "FILE.csv", CALIBRATE, OF_COMMAND, SET(text), SHARED(calibrate.pairs), 0, 0,
@@ -302,7 +303,8 @@ const option OPTIONS[] = {
     {'o', "output", "FILE", CLUSTER, OF_COMMAND, SET(text), SHARED(output.path), 0, 0,
      "FILE.csv or FILE.json; with --camtrap-dp a new folder. Default: CSV on stdout, or JSON with --json"},
     {0, "threshold", "T", GROUPS_CROPS | TRACK, OF_COMMAND, SET(score), SHARED(match.threshold), -1, 0,
-     "join groups down to this mean score. Default: the calibration's, else the galleries' own"},
+     "join groups down to this mean score. Default: the calibration's, else the one that the inputs know, else a guess, "
+     "0.65, or 0.40 with two models"},
     {0, "method", LINKAGES, CLUSTER, OF_COMMAND, SET(choice), SHARED(cluster.linkage), 0, 0,
      "join groups by the mean of all their scores, or, for comparison, by the best one alone (the connected components "
      "of all pairs at the threshold), which ignores decisions, frames and tracks"},
@@ -310,12 +312,13 @@ const option OPTIONS[] = {
      "suggest pairs of groups with a mean score from T to the threshold for review. Default: the score at which the "
      "calibration gives 10 %, else 0.1 below the threshold"},
     {0, "same-frame", NULL, GROUPS_CROPS, OF_COMMAND, SET(flag), SHARED(cluster.same_frame), 0, 0,
-     "crops of one image (by --boxes, else PATH#0, PATH#1, ...) show different individuals"},
+     "crops of one image (by --boxes, else PATH#0, PATH#1, ...) show different individuals; known for a folder of reid "
+     "track"},
     {0, "tracks", "FILE.csv", GROUPS_CROPS, OF_COMMAND, SET(text), SHARED(cluster.tracks), 0, 0,
      "columns id and track: crops of one track show one individual"},
     {0, "decisions", "FILE", CLUSTER, OF_COMMAND, SET(text), SHARED(cluster.decisions), 0, 0,
      "decisions made in reid review, which override scores: a journal, or the postgresql://... address of a gallery "
-     "that stores decisions"},
+     "that stores decisions. Default: decisions.jsonl in a folder of reid track"},
     {0, "carry", "FILE.csv", GROUPS_CROPS, OF_COMMAND, SET(text), SHARED(cluster.carry), 0, 0,
      "an earlier output: groups keep the numbers and names of the earlier groups with which they share most crops, "
      "except names that were since withdrawn or given to another group"},
@@ -355,7 +358,8 @@ const option OPTIONS[] = {
     {0, "boxes", "FILE", GROUPS_CROPS, OF_COMMAND, SET(text), SHARED(input.boxes), 0, 0,
      "the boxes that were given to reid embed, to find the crops with their ids"},
     {0, "pictures", "FOLDER", GROUPS_CROPS, OF_COMMAND, SET(text), SHARED(cluster.pictures), 0, 0,
-     "the folder to which paths in ids and in --boxes are relative. Default: the working directory"},
+     "the folder to which paths in ids and in --boxes are relative. Default: a folder of reid track itself, else the "
+     "working directory"},
     {0, "listen", "HOST:PORT", REVIEW, OF_COMMAND, SET(text), SHARED(serve.listen), 0, 0,
      "address of the page, on this machine. Default: 127.0.0.1:0, any free port"},
     {0, "html", "FILE", REVIEW, OF_COMMAND, SET(text), SHARED(review.html), 0, 0,

@@ -53,8 +53,8 @@ run 2 review crops.npy --decisions d.jsonl --html x.html --listen 127.0.0.1:0
 says 'review: --html needs no server: remove --listen'
 run 2 review crops.npy --decisions d.jsonl --import saved.jsonl
 says '--import only adds a file to --decisions'
-run 2 review crops.npy --decisions d.jsonl
-says 'review: no threshold'
+run 0 review crops.npy --decisions d.jsonl --html guess.html
+says 'no threshold is known for these models, so groups are cut at a score of 0.65, which is a guess'
 run 2 review lost.npy --decisions other.jsonl
 says 'lost.meta.json: cannot open'
 run 2 review crops.npy --decisions d.jsonl --min-conf 0.5
