@@ -88,9 +88,9 @@ const option OPTIONS[] = {
     {0, "keep-self", NULL, MATCH | GALLERY, OF_COMMAND, SET(flag), SHARED(match.keep_self), 0, 0,
      "also compare a query with a gallery image that is the same file"},
     {0, "boxes", "FILE", READS_BOXES, OF_COMMAND, SET(text), SHARED(input.boxes), 0, 0,
-     "crops instead of whole images, in the formats of reid track: the JSON of MegaDetector (either tool), COCO, CSV in "
-     "pixels (path,x,y,width,height and optionally score, category, id, identity), or MOT text, whose frames are the "
-     "images with these numbers. Photos are found by the ends of their paths"},
+     "crops instead of whole images, in the formats of reid track: the JSON of MegaDetector (either tool), COCO, CSV "
+     "in pixels (path,x,y,width,height and optionally score, category, id, identity), or MOT text, whose frames are "
+     "the images with these numbers. Photos are found by the ends of their paths"},
     {0, "min-conf", "P", READS_BOXES | GROUPS_CROPS, OF_COMMAND, SET(real), SHARED(input.min_conf), 0, 1,
      "with --boxes: leave out boxes below this confidence. Default: none are left out; MegaDetector writes boxes from "
      "0.005 on"},
@@ -303,8 +303,8 @@ const option OPTIONS[] = {
     {'o', "output", "FILE", CLUSTER, OF_COMMAND, SET(text), SHARED(output.path), 0, 0,
      "FILE.csv or FILE.json; with --camtrap-dp a new folder. Default: CSV on stdout, or JSON with --json"},
     {0, "threshold", "T", GROUPS_CROPS | TRACK, OF_COMMAND, SET(score), SHARED(match.threshold), -1, 0,
-     "join groups down to this mean score. Default: the calibration's, else the one that the inputs know, else a guess, "
-     "0.65, or 0.40 with two models"},
+     "join groups down to this mean score. Default: the calibration's, else the one that the inputs know, else a "
+     "guess, 0.65, or 0.40 with two models"},
     {0, "method", LINKAGES, CLUSTER, OF_COMMAND, SET(choice), SHARED(cluster.linkage), 0, 0,
      "join groups by the mean of all their scores, or, for comparison, by the best one alone (the connected components "
      "of all pairs at the threshold), which ignores decisions, frames and tracks"},

@@ -251,8 +251,8 @@ static int check_identities(adding *a, const inputs *list) {
     size_t unnamed;
     if (!inputs_identities(list, &a->identities, &unnamed)) return 0;
     if (!unnamed) return 1;
-    say_error("%s: %zu box%s no identity, because folders of photos are cameras; name the individuals in a CSV file with "
-              "a column identity, or embed the boxes, group them with reid cluster, and give --groups FILE.csv",
+    say_error("%s: %zu box%s no identity, because folders of photos are cameras; name the individuals in a CSV file "
+              "with a column identity, or embed the boxes, group them with reid cluster, and give --groups FILE.csv",
               shown(a->o->input.boxes), unnamed, unnamed == 1 ? " has" : "es have");
     return 0;
 }
@@ -301,7 +301,8 @@ static int add_file(adding *a, const store_meta *meta, const char *name) {
     size_t unnamed = good ? gallery_file_unnamed(&f) : 0;
     if (unnamed) {
         say_error("%s: %zu of its %zu crops have no identity, because folders of photos are cameras; name the "
-                  "individuals with --groups FILE.csv (from reid cluster and reid review)", shown(name), unnamed, f.count);
+                  "individuals with --groups FILE.csv (from reid cluster and reid review)", shown(name), unnamed,
+                  f.count);
         good = 0;
     }
     if (good) makers_note_decoders(f.jpeg, name, templates_info(a->to)->jpeg, a->path);

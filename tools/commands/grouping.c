@@ -208,9 +208,9 @@ static int choose_scores(grouping *run) {
     r->single = o->cluster.linkage != 0;
     if (isnan(r->threshold)) r->threshold = decision_cut(makers->models) * r->scale, run->guessed = 1;
     if (run->guessed)
-        say_warning("no threshold is known for these models, so groups are cut at a score of %.6g, which is a guess: too "
-                    "low a cut joins individuals, too high a cut splits them. Answer the questions of reid review, or "
-                    "give --threshold or --calibration (from reid calibrate)", r->threshold);
+        say_warning("no threshold is known for these models, so groups are cut at a score of %.6g, which is a guess: "
+                    "too low a cut joins individuals, too high a cut splits them. Answer the questions of reid review, "
+                    "or give --threshold or --calibration (from reid calibrate)", r->threshold);
     r->doubt =
         o->match.calibration ? score_of(&run->calibration, DOUBTFUL, r->scale) : r->threshold - USUAL_DOUBT * r->scale;
     if (!isnan(o->cluster.suggest)) r->doubt = o->cluster.suggest;

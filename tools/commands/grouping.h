@@ -30,16 +30,16 @@ typedef struct folder_names {
     text calibration, decisions;
 } folder_names;
 
-/* If the first operand is such a folder, completes the options by what it has: calibration.json, and decisions.jsonl, or
-   where that will be if `writes`. Returns 0 after reporting that memory ran out. */
+/* If the first operand is such a folder, completes the options by what it has: calibration.json, and decisions.jsonl,
+   or where that will be if `writes`. Returns 0 after reporting that memory ran out. */
 int folder_complete(options *o, folder_names *names, int writes);
 void folder_names_free(folder_names *names);
 
 /* Groups the crops of these files. Returns 0 after saying what is wrong, or without a message when
    interrupted(). Free it in either case. */
 int grouping_make(grouping *run, const options *o, char *const *paths, int files, const char *who);
-/* The boxes that show crops which have no file of their own in the folder of --pictures, or of reid track. Returns 0 after
-   reporting that memory ran out. */
+/* The boxes that show crops which have no file of their own in the folder of --pictures, or of reid track. Returns 0
+   after reporting that memory ran out. */
 int grouping_pictures(const grouping *run, inputs *list);
 /* That folder; NULL: the working directory. */
 const char *grouping_folder(const options *o);

@@ -46,7 +46,7 @@ typedef struct eval_request {
     decode_settings decode;
     const eval_source *source; /* instead of models; NULL: none */
     int raw;                   /* files contain raw embeddings */
-    const char *ways;          /* options that give identities to crops without, for a message; NULL: --labels FILE.csv */
+    const char *ways;          /* options that give identities, for a message; NULL: --labels FILE.csv */
 } eval_request;
 
 /* Embeddings come from the embeddings files among the operands, else from the models. Labels come from `given`, which

@@ -21,7 +21,8 @@ typedef struct clusters_request {
                                 individuals; NULL: unknown */
     const uint32_t *tracks;  /* [crops]: crops with equal numbers are of one track, so they show the same individual;
                                 UINT32_MAX: of no track; NULL: there are no tracks */
-    const uint32_t *apart;   /* [2 * apart_count]: pairs of tracks that share a frame, so they show different individuals */
+    const uint32_t *apart;   /* [2 * apart_count]: pairs of tracks that share a frame, so they show different
+                                individuals */
     size_t apart_count;
     const uint32_t *known;   /* [crops]: the known individual that a crop belongs to, which does not change; UINT32_MAX:
                                 a new crop; NULL: all crops are new */

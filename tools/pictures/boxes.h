@@ -9,9 +9,10 @@ typedef struct box_file {
     double min_conf;             /* NAN: any confidence */
 } box_file;
 
-/* Appends the boxes of a file to list. Images are found below root as reid track finds them: by their paths below it, by
-   the ends of their paths, or by their numbers; without root (NULL) by their paths alone. A row is named after its path
-   below root, and its camera after the folder. Says what detections_tell says. Returns 0 after saying what is wrong. */
+/* Appends the boxes of a file to list. Images are found below root as reid track finds them: by their paths below it,
+   by the ends of their paths, or by their numbers; without root (NULL) by their paths alone. A row is named after its
+   path below root, and its camera after the folder. Says what detections_tell says. Returns 0 after saying what is
+   wrong. */
 int boxes_read(inputs *list, const box_file *file, const char *root);
 
 #endif

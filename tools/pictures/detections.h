@@ -20,7 +20,8 @@ int detections_parse(detections *d, const detections_request *r, const text *fil
 /* 1 if the request's --min-conf and --category do not exclude the detection. */
 int detections_wants(const detections *d, const detections_request *r, const detection *at);
 /* For photos, in two steps, so that a file is read once for all cameras: detections_read_all reads those of all cameras
-   or those of listed images, and ignores the request's video, --min-conf and --category; detections_of picks those of the one camera that the request's video names. */
+   or those of listed images, and ignores the request's video, --min-conf and --category; detections_of picks those of
+   the one camera that the request's video names. */
 int detections_read_all(detections *all, const detections_request *r, text *why);
 int detections_of(detections *d, const detections *all, const detections_request *r, text *why);
 

@@ -8,9 +8,9 @@
 const char *path_last_part(const char *path);
 /* 1 if the shorter path's parts are the last parts of the longer one. The first path may contain backslashes. */
 int path_same_ends(const char *a, const char *b);
-/* The name of the camera whose photos are in a folder: the folder's path below root, with - for slashes; for root itself
-   its own name. root_len: how much of the path is root; 0: there is none. The caller frees it; NULL when memory runs
-   out. */
+/* The name of the camera whose photos are in a folder: the folder's path below root, with - for slashes; for root
+   itself its own name. root_len: how much of the path is root; 0: there is none. The caller frees it; NULL when memory
+   runs out. */
 char *path_camera(const char *folder, size_t len, size_t root_len);
 
 #endif

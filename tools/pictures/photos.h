@@ -47,9 +47,9 @@ int photos_finish(photos *p, const char *table, size_t *strangers, text *why);
 int photos_index(photos *p, text *why);
 void photos_free(photos *p);
 
-/* Finds the photo that a file calls `name`: its path below the requested folder, else the last parts of one path are the
-   parts of the other. Returns NULL with an empty why if there is none, with a reason if several match or memory runs
-   out. */
+/* Finds the photo that a file calls `name`: its path below the requested folder, else the last parts of one path are
+   the parts of the other. Returns NULL with an empty why if there is none, with a reason if several match or memory
+   runs out. */
 const photo_place *photos_find(const photos *p, const char *name, text *why);
 /* Finds the photo whose name, without extension, ends in this number. Returns NULL as photos_find does. */
 const photo_place *photos_numbered(const photos *p, double number, text *why);

@@ -16,7 +16,8 @@ typedef struct crop_tables {
 void crop_table(const crop_tables *r, text *t);
 
 /* A row per individual: individual, name, crops, tracks, boxes, cameras, first_date, first_time, last_date, last_time,
-   similarity (the lowest of its crops), in_doubt, may_be (the individual with which it may be one), example (a crop). */
+   similarity (the lowest of its crops), in_doubt, may_be (the individual with which it may be one), example (a crop).
+ */
 void individual_table(const crop_tables *r, text *t);
 
 #endif

@@ -158,7 +158,8 @@ static int find_conflicts(const film *f, pairs *out) {
 
 /* --- what is known ------------------------------------------------------------------------------------------------ */
 
-/* The photo or video and the box, as box_text writes a photo's. Of a video it is a fragment of W3C's Media Fragments. */
+/* The photo or video and the box, as box_text writes a photo's. Of a video it is a fragment of W3C's Media Fragments.
+ */
 static int set_source(const film *f, const film_shot *shot, input *in) {
     const photo *taken = f->r->photos ? &f->r->photos->at[shot->frame] : NULL;
     const track_box *b = &shot->box;
@@ -205,7 +206,8 @@ int film_groups_tell(const film *films, size_t count, crop_rows *rows) {
     for (size_t f = 0; f < count && good; f++) {
         char *place = camera_of(&films[f]);
         good = place != NULL;
-        for (size_t i = 0; i < films[f].count && good; i++) good = tell_track(&films[f], &films[f].tracks[i], place, rows);
+        for (size_t i = 0; i < films[f].count && good; i++)
+            good = tell_track(&films[f], &films[f].tracks[i], place, rows);
         free(place);
     }
     return good;

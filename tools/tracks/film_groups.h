@@ -24,8 +24,8 @@ int film_groups_join(const film_groups_request *r);
 int film_groups_tell(const film *films, size_t count, crop_rows *rows);
 
 /* Tracks that share a frame, so they show different individuals, each pair once. The caller frees pairs; their names
-   belong to rows, to which film_groups_tell has given them, and tracks without a row are not among them. Returns 0 after
-   reporting that memory ran out. */
+   belong to rows, to which film_groups_tell has given them, and tracks without a row are not among them. Returns 0
+   after reporting that memory ran out. */
 int film_groups_apart(const film *films, size_t count, const crop_rows *rows, track_pair **pairs, size_t *pair_count);
 
 /* Sets the group of each track: that of its crops. group: [rows->list.count], FILM_NO_GROUP for crops without a row. */

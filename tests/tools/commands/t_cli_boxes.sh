@@ -138,7 +138,8 @@ sizes = {"cam1/a.png": (100, 80), "b.png": (60, 60)}
 def cut(name, x, y, w, h): # MegaDetector's boxes do not reach beyond the image
     width, height = sizes[name]
     return min(x + w, width) - x, min(y + h, height) - y
-for out, root in (("windows.json", "D:\\\\survey\\\\photos\\\\"), ("absolute.json", sys.argv[1] + "/photos/"), ("dot.json", "./")):
+roots = {"windows.json": "D:\\\\survey\\\\photos\\\\", "absolute.json": sys.argv[1] + "/photos/", "dot.json": "./"}
+for out, root in roots.items():
     images = {}
     for name, x, y, w, h in boxes:
         w, h = cut(name, x, y, w, h)
