@@ -265,7 +265,7 @@ int calibrate_main(options *o) {
     k.o = o;
     if (o->calibrate.pairs && o->input.labels) {
         say_error("calibrate: --pairs and --labels exclude each other");
-    } else if (o->output.path && !file_target(o->output.path, &CALIBRATION_FILE, &why)) { /* checked before minutes are spent */
+    } else if (o->output.path && !file_target(o->output.path, &CALIBRATION_FILE, &why)) { /* before the work */
         say_error("%s: %s", shown(o->output.path), why.s);
     } else if (collect(&k, &status)) {
         status = 2;

@@ -10,8 +10,8 @@
 void makers_of_models(const models *all, store_meta *out);
 
 /* 1 if rows by theirs and by ours can be compared: the same models in the same order, with as many values from each;
-   else 0 after saying why. theirs made the rows in `path`. `all`: the loaded models that ours describes; NULL: ours made
-   the gallery called `owner`. */
+   else 0 after saying why. theirs made the rows in `path`. `all`: the loaded models that ours describes; NULL: ours
+   made the gallery called `owner`. */
 int makers_agree(const store_meta *theirs, const char *path, const store_meta *ours, const models *all,
                  const char *owner);
 

@@ -1,6 +1,6 @@
 /* t_output_faults.c: the files of reid embed: whichever system call fails, or wherever the program is killed, --resume
-   then completes them to the same bytes; a failure leaves all of the old files, and without --resume nothing else. Files
-   of other users are never used as temporary files, and a replaced file keeps its mode.
+   then completes them to the same bytes; a failure leaves all of the old files, and without --resume nothing else.
+   Files of other users are never used as temporary files, and a replaced file keeps its mode.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. -Itools tests/tools/embedding/t_output_faults.c tools/embedding/output.c
       tools/embedding/output_kinds.c tools/embedding/output_meta.c tools/base/random.c tools/base/files.c
