@@ -1456,13 +1456,10 @@ static reid_result reid__weights_fail(const reid__weights *w, reid_error *e, rei
 
 /* Puts errno into words. It does not call strerror, which may write to a shared buffer. */
 static const char *reid__errno_words(int code) {
-    return code == ENOENT   ? "no such file"
-           : code == EACCES ? "permission denied"
-           : code == EISDIR ? "it is a directory"
-           : code == EMFILE ? "too many open files"
-           : code == ENOSPC ? "no space left on the device"
-           : code == EIO    ? "input/output error: a failing disk or a lost network drive?"
-                            : "the operating system refused";
+    return code == ENOENT ? "no such file" : code == EACCES ? "permission denied"
+           : code == EISDIR ? "it is a directory" : code == EMFILE ? "too many open files"
+           : code == ENOSPC ? "no space left on the device" : code != EIO ? "the operating system refused"
+           : "input/output error: a failing disk or a lost network drive?";
 }
 
 static reid_result reid__weights_errno(const reid__weights *w, reid_error *e, reid_result code) {
@@ -10261,8 +10258,8 @@ REID_API reid_result reid_index_create(const reid_desc *desc, const reid_rows *r
    (Bruynooghe 1977 calls such a linkage reducible). A cannot_link is minus infinity, which a mean inherits.
 
    >>search finds each group's REID__NEAR nearest ones; they become links in a heap. No other group is nearer
-   than the last of them, the group's bound. The best link joins its groups if neither has a higher bound. Otherwise the
-   link and both groups wait until the heap is empty. Then the groups that reached their bounds are searched for again
+   than the last of them, the group's bound. The best link joins its groups if both bounds are lower. Otherwise the link
+   and both groups wait until the heap is empty. Then the groups that reached their bounds are searched for again
    among the present groups. Every round joins at least the best pair, and usually most pairs.
    ------------------------------------------------------------------------------------------------------------------ */
 #define REID__NEAR 32           /* links that a search gives a group */
@@ -10279,7 +10276,6 @@ typedef struct reid__grouped {
     uint32_t home, next;         /* next: the rows of a group are a ring */
     uint32_t size, place, sum;   /* rows; place of its mean in means; of its sum in sums */
     uint32_t changed;            /* value of `joins` after its last join */
-    uint32_t nearest;            /* result of reid__look_at_all; itself: not called */
     uint32_t known;              /* a row with a number in `separate_ids`; REID__NOTHING: none */
     int state;
     double bound;                /* of its scores with groups to which it has no link */
@@ -10302,6 +10298,7 @@ typedef struct reid__grouping {
     float *means, *sums;         /* (live, dim); (used, 2, dim): rounded to float, and the rest */
     uint32_t *starts, *enemies;  /* [count + 1], [2 cannot_links]: each row's cannot_links; or NULL */
     uint32_t *homes, *asked;     /* [live]: homes of the means; of groups that need links */
+    uint32_t *chain, crowded;    /* [2 live]: the groups for reid__follow_chains, `crowded` of them, then a chain */
     reid__link *links;           /* [room]: a heap, and at the end the waiting links */
     size_t heap, waiting, room;
     float *queries;              /* (chunk, dim): means from asked[at] on */
@@ -10325,13 +10322,27 @@ static const float *reid__group_sum(const reid__grouping *g, uint32_t home, cons
 /* Rounds to multiples of 2^-40, so that scores that differ only by rounding become equal. */
 static double reid__round_score(double score) { return floor(score * 1099511627776.0 + 0.5) / 1099511627776.0; }
 
+typedef double (*reid__dot)(const float *a, const float *b, int dim);
+static double reid__mean_score(const reid__grouping *g, uint32_t a, uint32_t b, reid__dot dot) {
+    const float *a_rest, *b_rest, *x = reid__group_sum(g, a, &a_rest), *y = reid__group_sum(g, b, &b_rest);
+    double sum = dot(x, y, g->dim);
+    if (a_rest) sum += dot(a_rest, y, g->dim);
+    if (b_rest) sum += dot(x, b_rest, g->dim);
+    return sum / ((double)g->rows[a].size * g->rows[b].size);
+}
+
 /* Products of floats are exact in double, so fused or not, the bits are the same. */
 static double reid__group_score(const reid__grouping *g, uint32_t a, uint32_t b) {
-    const float *a_rest, *b_rest, *x = reid__group_sum(g, a, &a_rest), *y = reid__group_sum(g, b, &b_rest);
-    double sum = reid__exact_dot(x, y, g->dim);
-    if (a_rest) sum += reid__exact_dot(a_rest, y, g->dim);
-    if (b_rest) sum += reid__exact_dot(x, b_rest, g->dim);
-    return reid__round_score(sum / ((double)g->rows[a].size * g->rows[b].size));
+    return reid__round_score(reid__mean_score(g, a, b, reid__exact_dot));
+}
+
+/* reid__exact_dot but for the order of the sum, which lets processors add several products at a time. */
+static double reid__quick_dot(const float *a, const float *b, int dim) {
+    double sum[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+    for (; dim >= 8; dim -= 8, a += 8, b += 8)
+        for (int k = 0; k < 8; k++) sum[k] += (double)a[k] * b[k];
+    for (int k = 0; k < dim; k++) sum[k] += (double)a[k] * b[k];
+    return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
 }
 
 static int reid__are_apart(const reid__grouping *g, uint32_t a, uint32_t b) {
@@ -10368,7 +10379,6 @@ static void reid__join(reid__grouping *g, uint32_t a, uint32_t b, double score, 
     while ((row = g->rows[row].next) != merge.b);
     n->next = m->next, m->next = next;
     m->size += n->size;
-    m->nearest = merge.a;
     if (m->known == REID__NOTHING) m->known = n->known;
     if (n->bound > m->bound) m->bound = n->bound;
     if (g->merges) g->merges[g->joins] = merge;
@@ -10400,18 +10410,6 @@ static int reid__not_for_me(int query, size_t row, void *user) {
     return home == other || reid__cannot_link(g, home, other);
 }
 
-/* Compares a group with all others in double, if too many are nearest for a search to distinguish. */
-static void reid__look_at_all(reid__grouping *g, uint32_t home) {
-    reid__link best = {(double)-INFINITY, home, home, g->joins};
-    for (uint32_t i = 0; i < g->live; i++) {
-        if (g->homes[i] == home || reid__cannot_link(g, home, g->homes[i])) continue;
-        double score = reid__group_score(g, home, g->homes[i]);
-        if (score > best.score) best.score = score, best.b = g->homes[i];
-    }
-    g->rows[home].bound = best.score, g->rows[home].nearest = best.b;
-    g->links[g->heap++] = best;
-}
-
 /* Turns the n hits of a group into links, from a, the group searched for, to b. */
 static void reid__take_hits(reid__grouping *g, uint32_t home, const reid_hit *hits, int n) {
     reid__link link = {0, home, 0, 0};
@@ -10423,7 +10421,9 @@ static void reid__take_hits(reid__grouping *g, uint32_t home, const reid_hit *hi
         g->links[g->heap++] = link;
     }
     m->bound = n < REID__NEAR ? (double)-INFINITY : reid__round_score(hits[n - 1].score + error);
-    if (n == REID__NEAR && reid__round_score(hits[0].score - error) <= m->bound) reid__look_at_all(g, home);
+    if (n < REID__NEAR || reid__round_score(hits[0].score - error) > m->bound) return;
+    g->heap -= REID__NEAR, m->bound = (double)INFINITY; /* a search cannot tell which is nearest */
+    g->chain[g->crowded++] = home;
 }
 
 static reid_result reid__go_on(const reid__grouping *g) {
@@ -10443,7 +10443,7 @@ static reid_result reid__take_chunk(void *user, int first, int n) {
 static reid_result reid__find_links(reid__grouping *g, uint32_t asked) {
     reid_rows rows = {g->means, NULL, g->live, g->dim, NULL};
     const reid__link *from = g->links + (g->room - g->waiting);
-    for (g->heap = 0; g->waiting; g->waiting--, from++)
+    for (g->heap = g->crowded = 0; g->waiting; g->waiting--, from++)
         if (g->rows[from->a].state == REID__FREE && g->rows[from->b].state == REID__FREE) g->links[g->heap++] = *from;
     reid_search_desc search = REID_INIT;
     search.k = REID__NEAR, search.use_threshold = 1, search.threshold = g->d->threshold - REID__MEAN_ERROR;
@@ -10508,9 +10508,9 @@ static void reid__renew_link(const reid__grouping *g, reid__link *link) {
     link->a = a < b ? a : b, link->b = a < b ? b : a, link->joins = g->joins;
 }
 
-/* Whether no group without a link can be better for m than its link to `other`. */
-static int reid__is_nearest(reid__grouped *m, uint32_t other, double score) {
-    if (score < m->bound || (score == m->bound && m->nearest != other)) m->state = REID__BOUND;
+/* Whether no group without a link can be better for m than a link with this score. */
+static int reid__is_nearest(reid__grouped *m, double score) {
+    if (score <= m->bound) m->state = REID__BOUND;
     return m->state == REID__FREE;
 }
 
@@ -10526,8 +10526,8 @@ static reid_result reid__follow_links(reid__grouping *g) {
         reid__sift(g->links, g->heap, 0);
         if (renewed || over) continue;
         reid__grouped *m = &g->rows[link.a], *n = &g->rows[link.b];
-        int nearest = reid__is_nearest(m, link.b, link.score);
-        if (reid__is_nearest(n, link.a, link.score) && nearest) {
+        int nearest = reid__is_nearest(m, link.score);
+        if (reid__is_nearest(n, link.score) && nearest) {
             reid__join(g, link.a, link.b, link.score, 0);
             continue;
         }
@@ -10538,13 +10538,63 @@ static reid_result reid__follow_links(reid__grouping *g) {
     return REID_OK;
 }
 
+/* The nearest of all groups, of equal ones the lowest; home itself if none may be joined with it. The others may lack a
+   link to this one, so their bounds rise to the score. */
+static reid__link reid__look_at_all(reid__grouping *g, uint32_t home) {
+    reid__link best = {(double)-INFINITY, home, home, g->joins};
+    double error = 1.0 / ((uint64_t)1 << 40) + 1e-15 * g->dim; /* of rounding, and of the order of sums */
+    for (uint32_t i = 0; i < g->live; i++) {
+        uint32_t other = g->homes[i];
+        if (other == home || g->rows[other].home != other) continue;
+        double most = reid__mean_score(g, home, other, reid__quick_dot) + error;
+        if (most > g->rows[other].bound) g->rows[other].bound = most;
+        if (most < best.score || reid__cannot_link(g, home, other)) continue;
+        double score = other < home ? reid__group_score(g, other, home) : reid__group_score(g, home, other);
+        if (score > best.score) best.score = score, best.b = other;
+    }
+    return best;
+}
+
+/* Joins a group with more near ones than a search can distinguish. A chain leads from each group to its nearest, with
+   rising scores, until two are each other's nearest (Benzecri 1982). A join takes a few looks at all groups. */
+static reid_result reid__follow_chain(reid__grouping *g, uint32_t home) {
+    uint32_t *chain = g->chain + g->crowded, n = 0;
+    for (chain[n++] = home; n > 0;) {
+        if (reid__go_on(g) != REID_OK) return REID_ERR_CANCELLED;
+        reid__link best = reid__look_at_all(g, chain[n - 1]);
+        if (n > 1 && best.b == chain[n - 2]) reid__join(g, best.a, best.b, best.score, 0), n -= 2;
+        else if (best.score >= g->d->threshold) chain[n++] = best.b;
+        else g->rows[chain[--n]].bound = best.score;
+    }
+    return REID_OK;
+}
+
+static int reid__by_merge(const void *a, const void *b) {
+    const reid_merge *x = (const reid_merge *)a, *y = (const reid_merge *)b;
+    if (x->score != y->score) return x->score < y->score ? 1 : -1;
+    return x->a != y->a ? (x->a > y->a) - (x->a < y->a) : (x->b > y->b) - (x->b < y->b);
+}
+
+/* Those with the best scores begin, so that joins come in the order of scores but for a rounding. */
+static reid_result reid__follow_chains(reid__grouping *g) {
+    reid_merge *best = (reid_merge *)(void *)(g->links + (g->room - g->crowded)); /* behind the links of a round */
+    for (uint32_t i = 0; i < g->crowded; i++)
+        if (reid__go_on(g) != REID_OK) return REID_ERR_CANCELLED;
+        else best[i].score = reid__look_at_all(g, g->chain[i]).score, best[i].a = best[i].b = g->chain[i];
+    reid__sort(best, g->crowded, sizeof *best, reid__by_merge);
+    for (uint32_t i = 0, before = g->joins; i < g->crowded; i++)
+        if (g->rows[best[i].a].home == best[i].a && g->rows[best[i].a].changed <= before &&
+            reid__follow_chain(g, best[i].a) != REID_OK) return REID_ERR_CANCELLED;
+    return REID_OK;
+}
+
 static reid_result reid__group_rounds(reid__grouping *g) {
     reid_result r = REID_OK;
     for (uint32_t asked; r == REID_OK && (asked = reid__list_groups(g)) > 0;) {
         r = reid__find_links(g, asked);
         if (r == REID_OK) reid__order_links(g);
         for (uint32_t i = 0; i < asked; i++) g->rows[g->asked[i]].state = REID__FREE;
-        if (r == REID_OK) r = reid__follow_links(g);
+        if (r == REID_OK && (r = reid__follow_chains(g)) == REID_OK) r = reid__follow_links(g);
     }
     return r;
 }
@@ -10566,7 +10616,7 @@ static reid_result reid__unit_rows(reid__grouping *g, const reid_rows *rows) {
         double scale = 1 / sqrt(square);
         for (int k = 0; k < g->dim; k++) unit[k] = (float)(unit[k] * scale);
         uint32_t known = g->d->separate_ids && g->d->separate_ids[i] != UINT32_MAX ? i : REID__NOTHING;
-        reid__grouped alone = {i, i, 1, i, REID__NOTHING, 0, i, known, REID__FREE, (double)INFINITY};
+        reid__grouped alone = {i, i, 1, i, REID__NOTHING, 0, known, REID__FREE, (double)INFINITY};
         g->rows[i] = alone;
     }
     return REID_OK;
@@ -10663,6 +10713,7 @@ static reid_result reid__group_memory(reid__grouping *g) {
         g->links = (reid__link *)reid__carve(&c, g->room, sizeof *g->links);
         g->homes = (uint32_t *)reid__carve(&c, n, sizeof(uint32_t));
         g->asked = (uint32_t *)reid__carve(&c, n, sizeof(uint32_t));
+        g->chain = (uint32_t *)reid__carve(&c, 2 * n, sizeof(uint32_t));
         g->queries = (float *)reid__carve(&c, chunk * dim, sizeof(float));
         g->hits = (reid_hit *)reid__carve(&c, REID__SEARCH_CHUNK * REID__NEAR, sizeof(reid_hit));
         g->found = (int *)reid__carve(&c, REID__SEARCH_CHUNK, sizeof(int));
@@ -10692,12 +10743,6 @@ static reid_result reid__check_group(const reid_desc *desc, const reid_rows *row
         return reid__fail(e, REID_ERR_INVALID_ARG, "the threshold is %g, which is not a cosine", d->threshold);
     reid_result r = reid__check_links(e, "must_link", d->must_link, d->must_links, rows->count);
     return r == REID_OK ? reid__check_links(e, "cannot_link", d->cannot_link, d->cannot_links, rows->count) : r;
-}
-
-static int reid__by_merge(const void *a, const void *b) {
-    const reid_merge *x = (const reid_merge *)a, *y = (const reid_merge *)b;
-    if (x->score != y->score) return x->score < y->score ? 1 : -1;
-    return x->a != y->a ? (x->a > y->a) - (x->a < y->a) : (x->b > y->b) - (x->b < y->b);
 }
 
 REID_API reid_result reid_group(const reid_desc *desc, const reid_rows *rows, const reid_group_desc *group,

@@ -13,7 +13,7 @@
 
 enum { MOST_ROWS = 200, MOST_DIM = 64 };
 
-typedef enum set_kind { RANDOM, CLUSTERS, LATTICE, ALIKE, SPARSE, AXES, FEW_CLUSTERS } set_kind;
+typedef enum set_kind { RANDOM, CLUSTERS, LATTICE, ALIKE, SPARSE, AXES, FEW_CLUSTERS, NEAR, NEAR_CLUSTERS } set_kind;
 
 typedef struct bed {
     size_t count;
@@ -137,8 +137,9 @@ static void group_plainly(void) {
 
 static void make_rows(set_kind kind, size_t count, int dim, uint64_t seed) {
     static float centres[MOST_ROWS][MOST_DIM];
-    uint32_t several = kind == FEW_CLUSTERS ? 3 : (uint32_t)count / 8 + 1;
+    uint32_t several = kind == FEW_CLUSTERS || kind == NEAR_CLUSTERS ? 3 : (uint32_t)count / 8 + 1;
     chance_state = seed;
+    float hair = powf(0.1f, (float)(2 + below(4))); /* cosines differ by its square */
     b.count = count, b.dim = dim;
     for (uint32_t c = 0; c < several; c++)
         for (int k = 0; k < dim; k++) centres[c][k] = spread();
@@ -149,6 +150,8 @@ static void make_rows(set_kind kind, size_t count, int dim, uint64_t seed) {
             if (kind == RANDOM) row[k] = spread();
             else if (kind == LATTICE) row[k] = (float)below(3) - 1;
             else if (kind == ALIKE) row[k] = centres[0][k];
+            else if (kind == NEAR) row[k] = centres[0][k] + hair * spread();
+            else if (kind == NEAR_CLUSTERS) row[k] = centres[who][k] + hair * spread();
             else if (kind == SPARSE) row[k] = 0;
             else if (kind == AXES) row[k] = (size_t)k == i % (size_t)dim;
             else row[k] = centres[who][k] + 0.4f * spread();
@@ -236,13 +239,13 @@ static void try_set(set_kind kind, size_t number, int linked) {
 static void test_sets(void **state) {
     (void)state;
     for (size_t number = 0; number < (on_gpu() ? 2 : 7); number++)
-        for (int kind = RANDOM; kind <= FEW_CLUSTERS; kind++) try_set((set_kind)kind, number, 0);
+        for (int kind = RANDOM; kind <= NEAR_CLUSTERS; kind++) try_set((set_kind)kind, number, 0);
 }
 
 static void test_links(void **state) {
     (void)state;
     for (size_t number = 100; number < (on_gpu() ? 102 : 107); number++)
-        for (int kind = RANDOM; kind <= FEW_CLUSTERS; kind++) try_set((set_kind)kind, number, 1);
+        for (int kind = RANDOM; kind <= NEAR_CLUSTERS; kind++) try_set((set_kind)kind, number, 1);
 }
 
 /* Most rows have cosine 0 with most others; at this threshold all joins that are allowed happen, lowest rows first. */
@@ -258,6 +261,42 @@ static void test_ties(void **state) {
         group_with(&desc);
         compare("ties", number);
     }
+}
+
+/* Scores that differ by less than a search can distinguish, among 32 neighbours and more. */
+static void test_near(void **state) {
+    (void)state;
+    reid_desc desc = new_desc();
+    for (uint64_t number = 0; number < (on_gpu() ? 4 : 24); number++) {
+        no_links();
+        make_rows(number % 2 ? NEAR : NEAR_CLUSTERS, 120 + 3 * number, number % 3 ? 64 : 8, 900 + number);
+        if (number % 4 == 3) make_links(4, 200);
+        b.desc.threshold = number % 5 ? 0.5 : 0.99999999;
+        group_plainly();
+        group_with(&desc);
+        compare("near", number);
+    }
+}
+
+/* Takes as long as n rows compared with n rows a few times, however near they are: a pass of all rows for each join
+   of each row took minutes. */
+static void test_near_time(void **state) {
+    enum { COUNT = 3000, DIM = 64 };
+    static float rows[COUNT * DIM];
+    static uint32_t groups[COUNT];
+    (void)state;
+    if (on_gpu()) return;
+    reid_desc desc = new_desc();
+    reid_rows all = REID_INIT;
+    reid_group_desc d = REID_INIT;
+    chance_state = 5;
+    for (size_t i = 0; i < COUNT * DIM; i++) rows[i] = 1 + 1e-4f * spread();
+    all.floats = rows, all.count = COUNT, all.dim = DIM, d.threshold = 0.5;
+    clock_t start = clock();
+    assert_int_equal(reid_group(&desc, &all, &d, groups, NULL, NULL), REID_OK);
+    double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
+    for (size_t i = 0; i < COUNT; i++) assert_int_equal(groups[i], 0);
+    if (seconds > 60) fail_msg("%d rows that are nearly equal took %.1f s of a CPU", (int)COUNT, seconds);
 }
 
 /* Results are equal, bit for bit, on every instruction set, with any number of threads, and without a list of joins. */
@@ -518,6 +557,7 @@ static void test_memory(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sets),       cmocka_unit_test(test_links),  cmocka_unit_test(test_ties),
+        cmocka_unit_test(test_near),       cmocka_unit_test(test_near_time),
         cmocka_unit_test(test_everywhere), cmocka_unit_test(test_scipy),  cmocka_unit_test(test_extremes),
         cmocka_unit_test(test_pairs),      cmocka_unit_test(test_memory), cmocka_unit_test(test_contradictions),
         cmocka_unit_test(test_refusals),

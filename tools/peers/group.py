@@ -1,17 +1,19 @@
 """group.py: compares the grouping of unnamed rows by reid_group with scikit-learn, fastcluster and hdbscan, and the
 nearest neighbours of every row by reid_search with FAISS. tools/peers/group installs the peers and starts this.
 
-    sh tools/peers/group [-o FILE.json] [--rows 20000] [--alone 100000] [--neighbours 100000] [--rounds 3]
+    sh tools/peers/group [-o FILE.json] [--rows 20000] [--near 4000] [--alone 100000] [--neighbours 100000]
+        [--rounds 3]
 
-Three parts, each left out with 0 rows: groups of --rows with all peers, groups of --alone by reid_group alone (peers
-keep a distance for every pair), the -k nearest neighbours of each of --neighbours. Each round starts every engine once,
-in turn, as a process of its own (group_ours.c, group_peer.py) that reads the rows from a file; its time counts from the
-rows in memory to the answer. FAISS is given OpenBLAS's AVX-512 kernels, as in search.py, and all peers as many threads
-as ours.
+Four parts, each left out with 0 rows: groups of --rows with all peers, groups of --near rows that are nearly equal
+within an individual with all peers, groups of --alone by reid_group alone (peers keep a distance for every pair), the
+-k nearest neighbours of each of --neighbours. Each round starts every engine once, in turn, as a process of its own
+(group_ours.c, group_peer.py) that reads the rows from a file; its time counts from the rows in memory to the answer.
+FAISS is given OpenBLAS's AVX-512 kernels, as in search.py, and all peers as many threads as ours.
 
 The rows show individuals with heavy-tailed numbers of rows (half of the individuals have one, none more than 200): a
-centre of unit length in a subspace of 64 dimensions, plus noise of length about 1 in all of them. Agglomerative engines
-must find the partition that ours does, else the exit status is 1; every engine's BCubed F against the individuals is
+centre of unit length in a subspace of 64 dimensions, plus noise of length about 1 in all of them. Those of --near show
+40 individuals, with noise of length 1e-5: the frames of cameras that do not move, or that are dark. Agglomerative
+engines must find the partition that ours does, else the exit status is 1; every engine's BCubed F against the individuals is
 reported. hdbscan has no threshold; it gets unit rows.
 
 Writes JSON: a cell for each part. Seconds are medians of the rounds, spread_s the least and the most of them, cpu_s the
@@ -39,15 +41,16 @@ TOP = os.path.dirname(os.path.dirname(HERE))
 SAME = ("sklearn", "fastcluster", "fastcluster_blas")  # they compute what reid_group computes
 GROUPERS = (*SAME, "hdbscan")
 MOST_OF_ONE, SUBSPACE = 200, 64
+NEAR_ONES, NEAR_NOISE = 40, np.float32(1e-5)
 
 
 # ---- rows ----
 
 
-def make_rows(path, count, dim, seed):
+def make_rows(path, count, dim, seed, near=False):
     """Writes the rows in random order; returns the individual of each."""
     random = np.random.default_rng(seed)
-    sizes = []
+    sizes = [len(part) for part in np.array_split(np.arange(count), min(count, NEAR_ONES))] if near else []
     while sum(sizes) < count:
         sizes.append(min(MOST_OF_ONE, int(1 / (1 - random.random())), count - sum(sizes)))
     who = random.permutation(np.repeat(np.arange(len(sizes)), sizes))
@@ -59,7 +62,7 @@ def make_rows(path, count, dim, seed):
             part = who[at:at + 10000]
             noise = unit(random.standard_normal((len(part), dim), np.float32))
             length = 1 + 0.15 * random.standard_normal((len(part), 1), np.float32)
-            (centres[part] + length * noise).astype("<f4").tofile(f)
+            (centres[part] + length * noise * (NEAR_NOISE if near else 1)).astype("<f4").tofile(f)
     return who
 
 
@@ -171,11 +174,11 @@ def cell_of(args, work, engines, count, rounds, load):
 # ---- the parts ----
 
 
-def groups_cell(args, names, count, rounds, folder):
+def groups_cell(args, names, count, rounds, folder, near=False):
     path, load = os.path.join(folder, "rows"), os.getloadavg()[0]
-    who = make_rows(path, count, args.dim, args.seed)
+    who = make_rows(path, count, args.dim, args.seed, near)
     engines = take_turns(args, names, "group", path, count, args.threshold, rounds, folder)
-    cell, good = cell_of(args, "groups", engines, count, rounds, load)
+    cell, good = cell_of(args, "groups of near rows" if near else "groups", engines, count, rounds, load)
     cell.update(threshold=args.threshold, individuals=int(who.max()) + 1)
     cell["groups"] = {name: len(np.unique(e.answer)) for name, e in good.items()}
     cell["bcubed_f"] = {name: round(bcubed_f(e.answer[:, 0], who), 6) for name, e in good.items()}
@@ -184,6 +187,10 @@ def groups_cell(args, names, count, rounds, folder):
         ours = good["reid"].answer[:, 0]
         cell["rows_apart"] = {name: rows_apart(ours, good[name].answer[:, 0]) for name in SAME if name in good}
     return cell, engines
+
+
+def near_cell(args, names, count, rounds, folder):
+    return groups_cell(args, names, count, rounds, folder, near=True)
 
 
 def neighbours_cell(args, names, count, rounds, folder):
@@ -207,6 +214,7 @@ def parts(args):
     groupers = ["reid", *(name for name in peers if name in GROUPERS)]
     searchers = ["reid", *(name for name in peers if name == "faiss")]
     return [part for part in ((groups_cell, groupers, args.rows, args.rounds),
+                              (near_cell, groupers, args.near, args.rounds),
                               (groups_cell, ["reid"], args.alone, max(1, args.rounds // 3)),
                               (neighbours_cell, searchers, args.neighbours, args.rounds)) if part[2]]
 
@@ -245,6 +253,7 @@ def whole(least, most):
 def parse():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", 1)[0])
     parser.add_argument("--rows", type=whole(0, 100000), default=20000, help="rows grouped by all engines")
+    parser.add_argument("--near", type=whole(0, 100000), default=4000, help="nearly equal rows, grouped by all engines")
     parser.add_argument("--alone", type=whole(0, 10000000), default=100000, help="rows grouped by reid_group alone")
     parser.add_argument("--neighbours", type=whole(0, 10000000), default=100000, help="rows, with neighbours")
     parser.add_argument("--dim", type=whole(1, 65536), default=512)
