@@ -64,8 +64,7 @@
                              assembler's .incbin (with a path from the compiler's working directory; -flto drops it)
        REID_KERNELS_BYTES    a file with the same text as comma-separated numbers, as the Makefile makes it
        REID_NO_CUDA          leaves out the GPU code and the use of dlopen: for small static programs
-       REID_NO_VECTORS       leaves out the code for particular processors. The portable loops that remain compute the
-                             same results up to rounding, many times slower, and compile in a third of the time
+       REID_NO_VECTORS       leaves out the code for particular processors: many times slower, but quick to compile
        REID_NO_NARROW        leaves out bf16 and INT8, on the CPU and on a GPU: reid_create refuses these precisions
        REID_NO_SEARCH        leaves out search and grouping: their functions fail with REID_ERR_LEFT_OUT
        REID_NO_QUEUE         leaves out the queue: its functions fail with REID_ERR_LEFT_OUT
@@ -79,28 +78,25 @@
        REID_WGMMA=0       on Hopper: convolutions use the instructions of older chips, for comparison
        REID_CLUSTERS=0    on Hopper: blocks do not share the weights that they load
        REID_PDL=0         on Hopper and later: no kernel starts before the previous one has finished (same bits)
-       REID_SYNC=1        on a GPU: waits for every kernel, at most 20 seconds, before launching the next one, and names
-                          the operation that failed or did not finish (slow; same bits)
+       REID_SYNC=1        on a GPU: waits 20 seconds at most for each kernel, and names the one that failed (slow)
        REID_TILE=1...18   on Hopper: this tile wherever it fits; 0: the cost model's choice, uncorrected
 
    CUDA
        REID_DEVICE_AUTO uses a GPU if it can, and otherwise logs why not; REID_DEVICE_CUDA uses it or fails with an
        error that lists everything that was tried. Required: a GPU from Turing (sm_75) on, NVIDIA's driver for CUDA 11.4
        or later, the text of reid_kernels.cu (desc.kernels_src, desc.kernels_path, or compiled in) and NVRTC 11.2 or
-       later, of a major version no later than the driver's. Building needs no CUDA header or library. The loader's
-       search path must include libcuda.so.1; NVRTC may also be in $CUDA_PATH, $CUDA_HOME, /usr/local/cuda*, or a folder
-       of Conda or Python. reid_query_gpu reports what was found.
+       later, of a major version no later than the driver's. Building needs no CUDA header or library. libcuda.so.1 must
+       be in the loader's search path, NVRTC there or in $CUDA_PATH, $CUDA_HOME, /usr/local/cuda*, or a folder of Conda
+       or Python. reid_query_gpu reports what was found.
        When a network first starts on a chip, up to 8 threads compile the kernels for its exact shapes. They are kept in
-       a cache ($XDG_CACHE_HOME/reid or ~/.cache/reid), which may be deleted at any time; a cache that cannot be used
-       costs a warning. On Hopper a cost model chooses how convolutions are cut into tiles; `reid bench --tune`
-       measures the alternatives, and the file `tiles` in the cache then corrects the model without changing a bit.
-       Where NVRTC is not installed, desc.kernels_pack names a file written by reid_pack_kernels on another machine.
+       a cache ($XDG_CACHE_HOME/reid or ~/.cache/reid), which may be deleted at any time. On Hopper a cost model chooses
+       how convolutions are cut into tiles; `reid bench --tune` measures the alternatives for the file `tiles` in the
+       cache, which changes no bit. Where NVRTC is not installed, desc.kernels_pack names a file of reid_pack_kernels.
        Caches and packs contain machine code, so a folder that others may write to is refused.
        The default precision is FP16: weights and activations in FP16; sums, biases, pooled features, heads and
-       normalisation in FP32. FP32 means FP32, never TF32. For INT8 see below. The largest batch is a power of two, at
-       most 256 (default 64); it is halved while the GPU has too little memory for it. The device's primary context is
-       used, and the caller's current context is restored. After a GPU error that cannot be cleared (a lost device, an
-       illegal address) every call on the handle fails.
+       normalisation in FP32, never TF32. The largest batch is a power of two, at most 256 (default 64); it is halved
+       while the GPU has too little memory for it. The device's primary context is used, and the caller's current
+       context is restored. After a GPU error that cannot be cleared (a lost device) every call on the handle fails.
        On an H200 and an H100 the kernels gave the results of the emulator in tests/emulator, bit for bit where both
        ran. INT8 did not, because a buffer was too small. That is fixed, and the search was rewritten; neither has run
        on a GPU since, so use INT8 on the CPU. tools/gpu/README.md has the measurements.
@@ -108,15 +104,12 @@
    WINDOWS
        MinGW-w64 compiles reid.h for x86-64, gcc or clang with winpthreads: x86_64-w64-mingw32-gcc -O2 -static FILE.c
        -lpthread. CPU only, without AMX; the bits are the same as on Linux. Paths are in the process's code page. The
-       affinity mask determines the number of threads. The queue's deadlines follow the wall clock, which may be set.
-       gcc -flto needs -Wa,-muse-unaligned-vector-move, because the stack is not aligned for vectors.
+       queue's deadlines follow the wall clock. gcc -flto needs -Wa,-muse-unaligned-vector-move for its stack.
 
    TRAIL           one image of 640 x 480 pixels through resnet50, function by function; shapes are (rows, columns,
                    channels), and a function is indented below the one that calls it
        On the CPU, in FP32:
        reid_embed                    the pixels (480, 640, 3), bytes, become out[2048]
-         reid__check_call            checks the handle and the image before anything is written
-         reid__lane_take             waits for a free set of activations and threads
          reid__cpu_embed
            reid__run                 takes a batch at a time, and its mirrored images if desc.flip
              reid__run_batch         takes each image alone through layer1 and layer2, then all of them through the rest
@@ -134,7 +127,6 @@
                reid__run_op          then computes maxpool (56, 56, 64), layer1 (56, 56, 256), layer2 (28, 28, 512),
                                      layer3 (14, 14, 1024), layer4 (7, 7, 2048) and avgpool (1, 1, 2048)
            reid__normalise           divides by the length: 2048 floats of unit length
-         reid__lane_release
        On a GPU, in FP16, reid_embed calls reid__gpu_embed in place of reid__cpu_embed:
          reid__gpu_embed             takes up to desc.batch images at a time, in turn through two slots, so that one is
                                      filled while the GPU computes the other
@@ -143,7 +135,6 @@
              reid__slot_upload       the copy to the GPU; of images of the network's size, reid__view_upload
              reid__gpu_resize        kernels reid_taps, reid_resize_x, reid_resize_y: (224, 224, 3) bytes, as on the CPU
              reid__gpu_capture       recorded the next steps in a CUDA graph when the handle was created:
-               reid__gpu_run_net
                  reid__gpu_run_input kernel reid_input: (224, 224, 3) halves
                  reid__gpu_run_op    one kernel for each operation, with the shapes above; the embedding is in floats
            reid__slot_finish         waits, and copies the row of 2048 floats out
@@ -155,19 +146,16 @@
        A preset defines how pixels become the network's input: resampling filter, sizes, mean and standard deviation. It
        is part of the result: a wrong preset does not fail, it makes every cosine meaningless. desc.preset overrides the
        key `reid.preset` in the file's metadata, which overrides the network's default.
-       reid__presets in >>image is the table of presets. A ResNet's default is torchvision-v1, that of EfficientNet-B0
-       effnet-b0; timm-0.9 and timm-0.95 are timm's crop_pct 0.9 and 0.95 (the latter that of its resnet50.a1_in1k and
-       others), timm-inception its tf_efficientnet_b0.ap_in1k.
+       reid__presets in >>image is the table of presets. timm-0.9 and timm-0.95 are timm's crop_pct.
        Fields after the name modify it, from left to right: "timm-0.95 size=288x288 crop=1" or "mega filter=bicubic
        mean=0.5 std=0.25,0.25,0.3". They are filter=bilinear|bicubic, size=HxW, resize=straight|N (the short side),
        crop=FRACTION (timm's crop_pct: resize = floor(max(h, w) / FRACTION)), mean=R,G,B, std=R,G,B (in the order of the
        network's channels; a single number applies to all three), scale=X or 1/X, order=rgb|bgr. reid_info.preset is
-       then the name followed by +, and reid_info.preprocessing the whole text. Fields without a name modify the preset
-       that would be used otherwise. desc.height and desc.width replace the crop, as size= does; the resize edge then
-       becomes round(max(h, w) * resize / crop).
-       Resampling equals that of Pillow up to version 12.1 (fixed point, antialiased, rows first, uint8 between the
-       passes) bit for bit; later versions of Pillow resample the columns of tall images first. Results are therefore
-       exact from the pixels on: PNG, PPM, raw. JPEG decoders differ from each other by about 2 levels a channel.
+       then the name followed by +, reid_info.preprocessing the whole text. Fields without a name modify the default.
+       desc.height and desc.width replace the crop, as size= does; the resize edge becomes round(max(h, w) * resize /
+       crop). Resampling equals that of Pillow up to version 12.1 (fixed point, antialiased, rows first, uint8 between
+       the passes) bit for bit; later versions resample the columns of tall images first. Results are therefore exact
+       from the pixels on: PNG, PPM, raw. JPEG decoders differ from each other by about 2 levels a channel.
 
    OUTPUT
        One row of reid_dim floats per image, of unit length unless desc.raw. reid_cosine compares two rows.
@@ -185,24 +173,23 @@
            resnet50-layumi         512   linear layer and batch norm, `classifier.add_block.0.*` and `.1.*`
            resnet50-fc512          512   linear layer, batch norm and ReLU, `fc.0.*` and `fc.1.*` (torchreid)
        resnet50-fastreid and the tf_ networks have the same tensors as other networks, so desc.network or the file's
-       metadata must name them. A cosine means nothing until it is calibrated on known pairs: even trained networks can
-       give two strangers 0.9. desc.flip averages with the mirrored image before normalisation.
+       metadata must name them. A cosine means nothing until it is calibrated: two strangers can get 0.9. desc.flip
+       averages with the mirrored image before normalisation.
 
    SEARCH
        reid_index_create and reid_search find the best rows, or the best groups of rows (an identity and its templates),
        of a gallery in memory for any number of queries, by inner product. Every row is compared, and the result is that
        of a full sort in double precision, so there is no recall to tune as in an approximate index. A GPU scans an FP16
        copy of the rows, and scores those that can be among the best in double: the result is the same to the bit. It
-       takes 6 bytes a component, or 2 if the rows are halves. The CPU computes group means, and searches for more than
-       1024 hits. reid_group finds groups of rows that have no names yet.
+       takes 6 bytes a component, or 2 if the rows are halves. The CPU computes group means and searches for more than
+       1024 hits. reid_group groups rows that have no names yet.
 
    WEIGHT FILE
        safetensors, read strictly: u64 little-endian header length (at most 16 MiB), JSON, data. Every tensor of the
        network exactly once with the exact shape; F32, F16, BF16 or F64; finite; batch-norm variance + epsilon > 0; byte
        ranges that cover the data exactly. Names are torchvision's; the prefixes module. model. backbone. _orig_mod. are
        dropped. `fc.*`, `classifier.*` and `*.num_batches_tracked` are ignored. Any other tensor is refused by name, or
-       accepted with desc.allow_unused. The file is read once, with pread, and packed as it is read; it is never mapped,
-       so truncating it later cannot crash the program. Batch norm is folded into the weights in double precision.
+       accepted with desc.allow_unused. The file is read once and never mapped. Batch norm is folded in double.
        Metadata keys that are read: reid.network, reid.preset, reid.last_stride ("1" or "2"), reid.head_activation.
        Networks that end with their last pool, or with a batch norm after it, may have a head: `projection.weight` (D,
        C) and `projection.bias` (D) for any D up to REID_MAX_DIM, followed by the activation that reid.head_activation
@@ -214,8 +201,7 @@
    INT8            opt-in, for the ResNets, on a CPU or a GPU from Ampere (sm_80) on
        desc.precision = REID_INT8 needs the activation ranges that `reid calibrate --int8` measured on your own crops:
        desc.ranges, a safetensors file with one F32 scalar for each stored activation, under the name of the operation
-       that writes it. The file's metadata key reid.fingerprint must equal the network's fingerprint (without flip and
-       raw); anything else is refused.
+       that writes it. Its metadata key reid.fingerprint must equal the network's fingerprint (without flip and raw).
        All convolutions but the first store and read bytes q that represent q * step: 0 ... 255 with step = range / 255;
        for a shortcut's own convolution -128 ... 127 with step = range / 127. For each output channel the weights w,
        with batch norm folded in double, become rint(w * 127 / max|w|). An output is computed from the exact sum of
@@ -223,19 +209,16 @@
            v = fma(sum, scale, bias), v = fma(residual, residual_scale, v), q = rint(v) clamped to the byte's range
        in FP32, ties to even, where scale = max|w| / 127 * input step / output step, bias is in units of the output
        step, and residual_scale = residual step / output step. The clamping is the ReLU. The first convolution does the
-       same on pixel levels minus the level nearest to their mean (so zero padding is up to half a level off)
-       and with integer weights rint(w / one), where w includes the preset's scale / std and one = max(max|w| /
-       2048, sum|w * largest input| / (2^24 - 384 * 49)): no sum exceeds 2^24, so INT16, and halves with FP32 sums, are
-       exact. Its scale is one / output step, and bias includes what rounding the mean leaves. The last pools add bytes
-       and multiply by the step; heads are FP32. Before the heads all CPUs and GPUs give the same bits.
-       `reid eval --compare fp32,int8` measures the loss of accuracy: on a ResNet-50 with random weights at 224x224 the
-       cosine to FP32 is 0.995 on average, less for smaller inputs. Activations of trained networks have a long tail:
-       images of a kind that was not measured can exceed the ranges, and their cosine can drop to 0.7. An image exceeds
-       the ranges when more than 30 in a million outputs of its convolutions (those with a ReLU and no residual) are
-       255, counted over both passes with desc.flip; reid_embed_saturated and reid_query_saturation report it. With
-       desc.fallback such images get the FP32 embedding, with the bits of an FP32 handle on the same device. It more
-       than doubles the memory: FP32 weights, and activations for one lane and eight images (for one image if
-       desc.memory_limit is given). An image's embedding depends on that image alone.
+       same on pixel levels minus the level nearest to their mean, with integer weights rint(w / one), where w includes
+       the preset's scale / std and one = max(max|w| / 2048, sum|w * largest input| / (2^24 - 384 * 49)): no sum exceeds
+       2^24, so INT16, and halves with FP32 sums, are exact. Its scale is one / output step, and bias includes what
+       rounding the mean leaves. The last pools add bytes and multiply by the step; heads are FP32. Before the heads all
+       CPUs and GPUs give the same bits.
+       `reid eval --compare fp32,int8` measures the loss of accuracy: with random weights at 224x224 the cosine to FP32
+       is 0.995. An image exceeds the ranges when more than 30 in a million outputs of its convolutions (those with a
+       ReLU and no residual) are 255, over both passes with desc.flip; its cosine can drop to 0.7. reid_embed_saturated
+       and reid_query_saturation report it; with desc.fallback it gets the embedding of an FP32 handle on the same
+       device, bit for bit, for more than twice the memory. An image's embedding depends on that image alone.
 
    FINGERPRINT
        32 hexadecimal digits that identify the function from pixels to embedding; embeddings with different fingerprints
@@ -258,17 +241,15 @@
 
    MEMORY
        Everything is allocated in reid_create through desc.alloc_fn and freed in reid_destroy through desc.free_fn,
-       which receives the size; reid_embed allocates nothing. reid_memory_report gives the bytes, on the GPU too.
-       desc.memory_limit bounds their sum: the batch shrinks to fit. (Not counted: thread stacks, and what the driver
-       and NVRTC allocate for themselves.)
+       which receives the size; reid_embed allocates nothing. reid_memory_report gives the bytes, on the GPU too, and
+       desc.memory_limit bounds their sum: the batch shrinks to fit. Stacks, the driver and NVRTC are not counted.
 
    THREADS
-       Any number of threads may call reid_embed on one handle; desc.lanes calls compute at once, and the others wait in
+       Any number of threads may call reid_embed on one handle; desc.lanes calls compute at once, the others wait in
        order. Each lane uses desc.threads threads, including the caller's; they block all signals, and sleep between
-       calls. On a GPU they copy pixels, or resize large images, and each lane has its own streams and activations. With
-       desc.parallel_fn the caller's thread pool is used instead (examples/own_threads.c). A handle does not survive
-       fork: in the child every call returns REID_ERR_FORKED, and reid_destroy only frees memory.
-       For many callers with few images each, or with deadlines, put a queue in front of the handle: reid_queue_create.
+       calls. With desc.parallel_fn the caller's thread pool is used instead (examples/own_threads.c). A handle does not
+       survive fork: in the child every call returns REID_ERR_FORKED, and reid_destroy only frees memory. For many
+       callers, or deadlines, put a queue in front of the handle: reid_queue_create.
 
    DETERMINISM AND TOLERANCES
        The bits of an embedding depend on its pixels, the weights, the preset and the kind of arithmetic: not on the
@@ -278,29 +259,24 @@
        On a GPU the bits depend on the precision, the kind of chip and desc.latency, which keeps more of the chip busy
        on one image: several blocks compute parts of a convolution's sums, which are then added in a fixed order.
        Resized pixels are equal everywhere, to the bit. The caller's rounding mode and flush-to-zero setting have no
-       effect. Compared with PyTorch in float64 on the same pixels, each component of the normalised embedding differs
-       by at most 1e-5 (typically less than 1e-6), on every instruction set and with the GPU's FP32 kernels; tested for
-       all networks except EfficientNet-B1 and B2. The GPU's FP16 has a cosine of at least 0.9999.
-       REID_BF16 stores activations and convolution weights in bf16; sums, pools, heads and normalisation are FP32. Its
-       cosines to float64 are at least 0.9994, or 0.9990 if a linear layer and batch norm end the network. On a GPU,
-       from sm_80 on, it uses FP16's kernels with FP32's range, for networks whose activations exceed 65504;
-       REID_DEVICE_AUTO chooses the CPU for it.
+       effect. Each component of the normalised embedding differs by at most 1e-5 from PyTorch in float64 on the same
+       pixels, on every instruction set and with the GPU's FP32 kernels; tested for all networks except EfficientNet-B1
+       and B2. The GPU's FP16 has a cosine of at least 0.9999.
+       REID_BF16 stores activations and convolution weights in bf16. Its cosines to float64 are at least 0.9994, or
+       0.9990 if a linear layer and batch norm end the network. On a GPU, from sm_80 on, it uses FP16's kernels, for
+       networks whose activations exceed 65504; REID_DEVICE_AUTO chooses the CPU for it.
 
    SECURITY
        Weight files may come from strangers: size arithmetic is checked, memory is bounded by the file's size and the
        network, nothing in them is executed; the reader is fuzzed. Pixels are read where the image's description says.
 
    STABILITY
-       A version is major.minor.patch. Until 1.0 a new minor version may change anything in >>api (CHANGELOG.md lists
-       what), a patch version nothing. Declarations and implementation must be of the same version: where the library is
-       linked, check reid_version() == REID_VERSION. For languages that do not read this file, reid_set fills a
-       description field by field, and reid_size gives the size of every other struct, which changes with its fields.
-       reid_desc and reid_search_desc grow by fields whose zero keeps the previous behaviour, so a program that starts
-       from REID_INIT stays correct when it is compiled again. Results such as reid_info may gain fields, too.
-       The numbers and names of result codes, networks and presets keep their meaning. Equal fingerprints mean
-       embeddings that may be compared, whatever versions made them; if the computation of an embedding changes, so does
-       the fingerprint's first line. Later versions still read weight files and ranges. A version with other kernels
-       refills its cache, and packs must be written again. */
+       A version is major.minor.patch. Until 1.0 a new minor version may change anything in >>api (see CHANGELOG.md), a
+       patch version nothing. Where the library is linked, check reid_version() == REID_VERSION. For languages that do
+       not read this file, reid_set fills a description field by field, and reid_size gives the size of every other
+       struct. reid_desc and reid_search_desc grow by fields whose zero keeps the previous behaviour. Names and numbers
+       of result codes, networks and presets keep their meaning. Embeddings with equal fingerprints may be compared
+       across versions. Later versions read weight files and ranges; caches and packs are made again. */
 
 #ifndef REID__PASS
 #if defined(REID_IMPLEMENTATION) && defined(__linux__) && !defined(_GNU_SOURCE)
@@ -7012,23 +6988,18 @@ static const char *reid__tiles_read(reid__jit *j) {
     V(unsigned, row)            /* the best one of a group */                                                          \
     V(unsigned, unit)           /* the group's number, or the row's place */
 #define REID__SEARCH_ARGUMENTS(P, V, S) /* reid_search_queries, reid_search and reid_search_best */                    \
-    S(tensor_map, rows_map)     /* HOPPER: boxes of 128 rows by 64 components */                                       \
-    S(tensor_map, queries_map)  /* HOPPER: of BN queries by 64 */                                                      \
+    S(tensor_map, rows_map) S(tensor_map, queries_map) /* HOPPER: boxes of 128 rows, of BN queries, by 64 components */\
     P(const value_t, rows)      /* (32 tiles, K), scaled so that none is longer than 1, by groups */                   \
     P(const float, floats)      /* (32 tiles, K), not scaled; 0 if `rows` are what is searched */                      \
     P(const unsigned, order)    /* [count]: the number of the row in each place; 0: the place itself */                \
     P(const unsigned, starts)   /* [groups + 1]: the first place of each group; 0: rows are ranked */                  \
     P(const float, given)       /* the queries, (n, dim) */                                                            \
-    P(value_t, queries)         /* (n, K), of length 1; n is padded to BN */                                           \
-    P(double, wide)             /* (n, K): as given */                                                                 \
+    P(value_t, queries) P(double, wide) /* (n, K): of length 1, n padded to BN; as given */                            \
     P(double, scales)           /* (n, 2): score per unit of a maximum; most by which a score can exceed it */         \
     P(float, maxima)            /* (n, tiles): the best product with each tile */                                      \
-    P(int, found)               /* [n]: hits of a query */                                                             \
-    P(search_hit, hits)         /* (n, k) */                                                                           \
-    V(double, step)             /* score per unit of a maximum of a query of length 1 */                               \
-    V(double, slack)            /* most by which such a query's score can exceed a maximum */                          \
-    V(double, least)            /* no hit scores less */                                                               \
-    V(int, n) V(int, tiles) V(int, dim) V(int, k)                                                                      \
+    P(int, found) P(search_hit, hits) /* [n]: hits of a query; (n, k) */                                               \
+    V(double, step) V(double, slack) /* as in scales, of a query of length 1 */                                        \
+    V(double, least) V(int, n) V(int, tiles) V(int, dim) V(int, k) /* no hit scores less than `least` */               \
     V(unsigned, count) V(unsigned, groups) /* rows that are not padding; groups of them */                             \
     V(int, top) V(int, room)    /* the best rows of a group that count; units that reid_search_best can list */
 
@@ -7057,7 +7028,6 @@ REID__CONTRACT(REID__STRUCT)
 #undef REID__INSIDE
 #undef REID__STRUCT
 REID__STATIC_ASSERT(sizeof(reid__tensor_map) == 128, tensor_map_has_this_size);
-
 
 typedef struct reid__contract {
     char *text; /* NULL: only the length is computed */
@@ -9678,6 +9648,31 @@ static size_t reid__candidates_for(const reid__search_chunk *h) {
     return h->units - h->k < REID__SLACK ? h->units : h->k + REID__SLACK;
 }
 
+/* Searches on the CPU for queries from ... end - 1, in chunks as large as memory allows. */
+static reid_result reid__search(reid_index *x, reid__search_chunk *h, int from, int end, const float *queries,
+                                reid_error *e) {
+    size_t left = reid__memory_left(x), most = left < REID__SEARCH_MEMORY ? left : REID__SEARCH_MEMORY;
+    reid_result r;
+    for (h->n = reid__min(end - from, REID__SEARCH_CHUNK);; h->n = (h->n + 1) / 2) {
+        h->width = h->n <= REID__LANES ? REID__LANES : x->kernels->nr;
+        if (reid__chunk_layout(h, NULL) <= most || h->n == 1) break;
+    }
+    char *base;
+    r = reid__search_memory(x, reid__chunk_layout(h, NULL), &base, e);
+    for (int first = from, chunk = h->n; first < end && r == REID_OK; first += chunk) {
+        h->first = first, h->n = reid__min(chunk, end - first);
+        h->queries = queries + (ptrdiff_t)first * x->rows.dim;
+        reid__chunk_layout(h, base);
+        reid__chunk_begin(h);
+        reid__parallel(&x->team, reid__scan_part, h, x->threads);
+        reid__parallel(&x->team, reid__finish_part, h, x->threads);
+        if (h->each) r = h->each(h->user, first, h->n);
+        else h->hits += (size_t)h->n * (size_t)h->d->k, h->found += h->n;
+    }
+    reid__free(&x->mem, base);
+    return r;
+}
+
 /* --- a GPU -------------------------------------------------------------------------------------------------------- */
 
 #ifndef REID_NO_CUDA
@@ -9950,8 +9945,6 @@ static size_t reid__gpu_scans(reid__search_chunk *h, char *base, size_t most) {
     return c.used;
 }
 
-static reid_result reid__search(reid_index *, reid__search_chunk *, int, int, const float *, reid_error *);
-
 /* Searches on the GPU, with h->cap hits of each query, and four times as many whenever that is too few. The CPU
    searches for a chunk with a query for which REID__GPU_HITS are too few. */
 static reid_result reid__search_gpu(reid_index *x, reid__search_chunk *h, int n, const float *queries, reid_error *e) {
@@ -10006,31 +9999,6 @@ static reid_result reid__make_mutual(reid_index *x, reid__search_chunk *h, int n
     reid__deferred_list none = {reid__first_limit(h, reid__score_bound(x->rows.dim, x->longest, x->longest)), 0};
     for (size_t i = 0; i < rows; i++) h->deferred_lists[i] = none;
     return REID_OK;
-}
-
-/* Searches on the CPU for queries from ... end - 1, in chunks as large as memory allows. */
-static reid_result reid__search(reid_index *x, reid__search_chunk *h, int from, int end, const float *queries,
-                                reid_error *e) {
-    size_t left = reid__memory_left(x), most = left < REID__SEARCH_MEMORY ? left : REID__SEARCH_MEMORY;
-    reid_result r;
-    for (h->n = reid__min(end - from, REID__SEARCH_CHUNK);; h->n = (h->n + 1) / 2) {
-        h->width = h->n <= REID__LANES ? REID__LANES : x->kernels->nr;
-        if (reid__chunk_layout(h, NULL) <= most || h->n == 1) break;
-    }
-    char *base;
-    r = reid__search_memory(x, reid__chunk_layout(h, NULL), &base, e);
-    for (int first = from, chunk = h->n; first < end && r == REID_OK; first += chunk) {
-        h->first = first, h->n = reid__min(chunk, end - first);
-        h->queries = queries + (ptrdiff_t)first * x->rows.dim;
-        reid__chunk_layout(h, base);
-        reid__chunk_begin(h);
-        reid__parallel(&x->team, reid__scan_part, h, x->threads);
-        reid__parallel(&x->team, reid__finish_part, h, x->threads);
-        if (h->each) r = h->each(h->user, first, h->n);
-        else h->hits += (size_t)h->n * (size_t)h->d->k, h->found += h->n;
-    }
-    reid__free(&x->mem, base);
-    return r;
 }
 
 static reid_result reid__check_search(const reid_index *x, const float *queries, int n, const reid_search_desc *d,
@@ -10571,8 +10539,7 @@ static reid_result reid__follow_chain(reid__grouping *g, uint32_t home) {
 
 static int reid__by_merge(const void *a, const void *b) {
     const reid_merge *x = (const reid_merge *)a, *y = (const reid_merge *)b;
-    if (x->score != y->score) return x->score < y->score ? 1 : -1;
-    return x->a != y->a ? (x->a > y->a) - (x->a < y->a) : (x->b > y->b) - (x->b < y->b);
+    return x->score != y->score ? (x->score < y->score) - (x->score > y->score) : (x->a > y->a) - (x->a < y->a);
 }
 
 /* Those with the best scores begin, so that joins come in the order of scores but for a rounding. */
