@@ -10539,7 +10539,8 @@ static reid_result reid__follow_chain(reid__grouping *g, uint32_t home) {
 
 static int reid__by_merge(const void *a, const void *b) {
     const reid_merge *x = (const reid_merge *)a, *y = (const reid_merge *)b;
-    return x->score != y->score ? (x->score < y->score) - (x->score > y->score) : (x->a > y->a) - (x->a < y->a);
+    if (x->score != y->score) return x->score < y->score ? 1 : -1;
+    return x->a != y->a ? (x->a > y->a) - (x->a < y->a) : (x->b > y->b) - (x->b < y->b);
 }
 
 /* Those with the best scores begin, so that joins come in the order of scores but for a rounding. */

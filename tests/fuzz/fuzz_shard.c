@@ -8,6 +8,8 @@
 #include "embedding/models.c"
 #include "base/random.c"
 #include "embedding/output_meta.c"
+#include "pictures/box_text.c"
+#include "base/when.c"
 #include "base/memory.c"
 #include "base/json_write.c"
 #include "base/text.c"

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/files.h"
+#include "base/interrupted.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,6 @@
 #include "base/files.h"
 
+#include "base/interrupted.h"
 #include "base/invariant.h"
 #include "base/memory.h"
 

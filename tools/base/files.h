@@ -5,18 +5,7 @@
 #include "base/replace.h"
 #include "base/text.h"
 
-#include <errno.h>
 #include <stddef.h>
-
-/* Repeats a call that a signal has interrupted. One that is interrupted without end has failed: that is what a broken
-   file system says, and not a person. */
-enum { MOST_INTERRUPTIONS = 10000 };
-#define UNINTERRUPTED(result, call)                                  \
-    do {                                                             \
-        int left_ = MOST_INTERRUPTIONS;                              \
-        do (result) = (call);                                        \
-        while ((result) < 0 && errno == EINTR && left_-- > 0);       \
-    } while (0)
 
 /* Reads a file to its end into out (0-terminated). regular_only refuses pipes and devices, on which a read could wait
    for ever. Returns 0 with the reason in why. */

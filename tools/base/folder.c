@@ -1,6 +1,7 @@
 #include "base/folder.h"
 
 #include "base/files.h"
+#include "base/interrupted.h"
 #include "base/memory.h"
 #include "base/source.h"
 

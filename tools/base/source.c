@@ -1,6 +1,6 @@
 #include "base/source.h"
 
-#include "base/files.h"
+#include "base/interrupted.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -59,7 +59,7 @@ static int count_failure(adding *a) {
     return !a->o->input.strict;
 }
 
-static int refuse(adding *a, const char *id, const char *why) {
+static int refuse_one(adding *a, const char *id, const char *why) {
     say_error("%s: %s", shown(id), why);
     return count_failure(a);
 }
@@ -67,7 +67,7 @@ static int refuse(adding *a, const char *id, const char *why) {
 /* Reports an id that another writer has added since it was looked up. */
 static void refuse_late(void *user, size_t number, const char *id, const char *why) {
     adding *a = user;
-    refuse(a, id, why);
+    refuse_one(a, id, why);
     a->late++;
     if (a->o->output.json) a->lines[number].refused = 1;
 }
@@ -143,7 +143,7 @@ static int add_one(adding *a, const store_item *item, const float *row) {
         return commit(a);
     }
     if (result == TEMPLATES_FAILED) return give_up(a, result, why);
-    int go_on = refuse(a, item->id, why);
+    int go_on = refuse_one(a, item->id, why);
     /* If the id is not in the gallery yet, the disk may be the reason; then committing fails, too. */
     return go_on && (templates_find(a->to, item->id, &identity, why) == TEMPLATES_DONE || commit(a));
 }

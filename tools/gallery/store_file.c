@@ -1,6 +1,7 @@
 #include "gallery/store_file.h"
 
 #include "base/files.h"
+#include "base/interrupted.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,7 @@
 #include "gallery/store_rewrite.h"
 
 #include "base/files.h"
+#include "base/interrupted.h"
 #include "gallery/store_append.h"
 #include "gallery/store_file.h"
 #include "gallery/store_handle.h"

@@ -1,6 +1,7 @@
 #include "journal/decisions.h"
 
 #include "base/files.h"
+#include "base/interrupted.h"
 #include "base/memory.h"
 #include "base/say.h"
 #include "base/source.h"

@@ -1,6 +1,7 @@
 #include "review/desk.h"
 
 #include "base/files.h"
+#include "base/interrupted.h"
 #include "base/source.h"
 #include "review/page.h"
 #include "server/door.h"
