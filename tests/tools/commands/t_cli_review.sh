@@ -249,7 +249,7 @@ assert [x['seq'] for x in d['decisions']] == list(range(1, d['seq'] + 1))
 end TERM
 printf '{"seq": 99' >>d.jsonl
 start crops.npy --decisions d.jsonl
-check "told" grep -q 'its last line is incomplete, and its 10 bytes' "$work/log"
+check "told" grep -q 'its last line is incomplete (10 bytes)' "$work/log"
 decide 200 '"seq"' '{"what": "name", "crops": ["b/2.png"], "name": "", "seen": 0}'
 check "set aside" [ "$(cat d.jsonl.torn)" = '{"seq": 99' ]
 mv d.jsonl moved.jsonl
