@@ -51,7 +51,8 @@ int folder_begin(folder *f, const char *path, text *why) {
     if (!begin(f, path, why)) return 0;
     text_printf(&temp, "%s.part.XXXXXX", f->path);
     if (text_failed(&temp)) text_no_memory(why);
-    else if (!mkdtemp(temp.s) || chmod(temp.s, usual_mode()) != 0) refuse(why, "cannot make %s: %s", temp.s, strerror(errno));
+    else if (!mkdtemp(temp.s) || chmod(temp.s, usual_mode()) != 0)
+        refuse(why, "cannot make %s: %s", temp.s, strerror(errno));
     else {
         f->temp = temp.s;
         return 1;
@@ -87,7 +88,8 @@ static int is_ours(const char *path, int *found, text *why) {
         const char *name = entry->d_name;
         if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) continue;
         *found = 1;
-        ours = ours && (strcmp(name, WHOLE) == 0 || text_ends_with(name, NOTE) || text_ends_with(name, ".note" PENDING_ENDING));
+        ours = ours && (strcmp(name, WHOLE) == 0 || text_ends_with(name, NOTE) ||
+                        text_ends_with(name, ".note" PENDING_ENDING));
     }
     closedir(d);
     return ours || refuse(why, "%s already exists and was not left by an interrupted run", path);

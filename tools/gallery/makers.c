@@ -27,8 +27,8 @@ static const char *or_unknown(const char *name) { return *name ? name : "?"; }
    read and written beyond the end of ours. A calibration states no length; its model has dim 0. */
 static int widths_agree(const store_model *theirs, const char *path, const store_model *ours, const char *owner) {
     if (!theirs->dim || !ours->dim || theirs->dim == ours->dim) return 1;
-    say_error("%s: its rows by model %s have %d value%s, but those of %s have %d: one of the two was damaged or altered; "
-              "make it again", shown(path), theirs->fingerprint, theirs->dim, plural((size_t)theirs->dim),
+    say_error("%s: its rows by model %s have %d value%s, but those of %s have %d: one of the two was damaged or "
+              "altered; make it again", shown(path), theirs->fingerprint, theirs->dim, plural((size_t)theirs->dim),
               shown(owner), ours->dim);
     return 0;
 }

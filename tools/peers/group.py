@@ -12,10 +12,10 @@ between the rows in memory and the answer. FAISS is given OpenBLAS's AVX-512 ker
 many threads as ours.
 
 The rows show individuals with heavy-tailed numbers of rows (half of the individuals have one, none more than 200): a
-centre of unit length in a subspace of 64 dimensions, plus noise of length about 1 in all of them. Those of --near show
-40 individuals, with noise of length 1e-5: the frames of cameras that do not move, or that are dark. Agglomerative engines
-must find the partition that ours does, else the exit status is 1; every engine's BCubed F against the individuals is
-reported. hdbscan has no threshold; it gets unit rows.
+centre of unit length in a subspace of 64 dimensions, plus noise of length about 1 in all of them. Those of --near
+show 40 individuals, with noise of length 1e-5: the frames of cameras that do not move, or that are dark.
+Agglomerative engines must find the partition that ours does, else the exit status is 1; every engine's BCubed F
+against the individuals is reported. hdbscan has no threshold; it gets unit rows.
 
 Writes JSON: a cell for each part. Seconds are medians of the rounds, spread_s the least and the most of them, cpu_s the
 median CPU time of all threads, which other work on the machine disturbs less. times_better and cpu_times_better are the

@@ -64,6 +64,28 @@ static size_t join(text *out, const char *root, const char *path) {
     return root_len;
 }
 
+/* 1 if a path from the file leads out of the folder that was named. */
+static int is_outside(const char *root, const char *path) {
+    size_t n = strlen(root);
+    while (n > 1 && root[n - 1] == '/') n--;
+    if (path[0] == '/' && (strncmp(path, root, n) != 0 || (path[n] != '/' && root[n - 1] != '/'))) return 1;
+    for (const char *part = path; *part; part += strcspn(part, "/"), part += *part == '/')
+        if (strncmp(part, "..", 2) == 0 && (part[2] == '/' || !part[2])) return 1;
+    return 0;
+}
+
+/* All images are in the folder that was named: a file of somebody else's must not have others read. */
+static int all_inside(const box_rows *rows, const char *root) {
+    for (size_t i = 0; root && i < rows->count; i++) {
+        const box_row *row = &rows->at[i];
+        if (!row->wanted || !is_outside(root, row->path)) continue;
+        say_error("%s: the image %s is outside %s; give the folder that holds all images, or none",
+                  shown(rows->from->path), shown(row->path), shown(root));
+        return 0;
+    }
+    return 1;
+}
+
 static int append(inputs *list, const box_row *row, const char *root, box_unit unit) {
     text full = TEXT_INIT, id = TEXT_INIT;
     size_t root_len = join(&full, root, row->path);
@@ -99,7 +121,7 @@ int boxes_read(inputs *list, const box_file *from, const char *root) {
         good = is_json ? boxes_from_megadetector(&rows, &file, &why) : boxes_from_csv(&rows, &file, &why);
     }
     if (!good) say_error("%s: %s", shown(from->path), why.s);
-    good = good && number_boxes(&rows) && ids_differ(&rows);
+    good = good && all_inside(&rows, root) && number_boxes(&rows) && ids_differ(&rows);
     for (size_t i = 0; i < rows.count; i++) {
         box_row *row = &rows.at[i];
         if (good && row->wanted) good = append(list, row, root, is_json ? BOX_NORMALISED : BOX_PIXELS);

@@ -51,6 +51,21 @@ same got names
 floats >got
 same got wanted
 
+# With a folder, all images are in it: a file of boxes cannot have others read.
+mkdir -p inner/deep
+cp a.png inner/a.png 2>/dev/null || picture inner/a.png 60 50 1
+for path in ../a.png deep/../../a.png "$PWD/a.png" "$PWD/inner.png" ..; do
+    printf 'path,x,y,width,height\n%s,0,0,9,9\n' "$path" >out.csv
+    run 2 embed -m w.safetensors --size 64x64 --boxes out.csv inner
+    says "^reid: out.csv: the image .* is outside inner; give the folder that holds all images, or none"
+done
+for path in a.png deep/../a.png ./a.png "$PWD/inner/a.png"; do
+    printf 'path,x,y,width,height\n%s,0,0,9,9\n' "$path" >in.csv
+    inside=0
+    case $path in *..*) inside=2 ;; esac
+    run $inside embed -m w.safetensors --size 64x64 --boxes in.csv "$PWD/inner"
+done
+
 # Ids from the file; only the box outside its image fails; EXIF is applied before the box.
 printf '%s\n' path,x,y,width,height,id 'photos/b.png,30,30,30,30,deer 7' photos/b.png,60,0,5,5,out \
     photos/b.png,3,3,0,5,flat >named.csv

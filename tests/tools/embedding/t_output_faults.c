@@ -1,9 +1,10 @@
 /* t_output_faults.c: the files of reid embed: whichever system call fails or kills the program, --resume then completes
-   them, to the same bytes; a failure leaves all of the old files, and without --resume nothing else. Temporary files are
-   never somebody else's, and the mode of a file that is replaced stays.
+   them, to the same bytes; a failure leaves all of the old files, and without --resume nothing else. Temporary files
+   are never somebody else's, and the mode of a file that is replaced stays.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. -Itools tests/tools/embedding/t_output_faults.c tools/embedding/output.c
-      tools/embedding/output_meta.c tools/base/source.c tools/base/random.c tools/base/files.c tools/embedding/npy.c tools/base/text.c
+      tools/embedding/output_meta.c tools/base/source.c tools/base/random.c tools/base/files.c tools/embedding/npy.c
+      tools/base/text.c
       tools/base/say.c tools/base/memory.c tools/base/clock.c tools/base/results.c tools/base/json_write.c -o
       build/t_output_faults
       -Wl,--wrap=fsync,--wrap=pwrite,--wrap=ftruncate,--wrap=rename,--wrap=unlink,--wrap=link,--wrap=fchmod
