@@ -149,7 +149,11 @@ bug 'stale links of groups are believed' t_group 's/link->score = reid__group_sc
 bug 'groups that are apart are joined' t_group 's/ \&\& g->d->separate_ids\[x\] != g->d->separate_ids\[y\]/ \&\& 0/'
 limit=20 # this one hangs
 bug 'near ties of groups are left to FP32' t_group \
-    's/if (n == REID__NEAR \&\& reid__round_score(hits\[0\].score - error) <= m->bound)/if (0)/'
+    's/if (n < REID__NEAR || reid__round_score(hits\[0\].score - error) > m->bound) return;/return;/'
+bug 'groups do not hear of near ones without links' t_group \
+    's/if (most > g->rows\[other\].bound) g->rows\[other\].bound = most;/;/' test_near
+bug 'a chain ends at the first group' t_group \
+    's/if (n > 1 \&\& best.b == chain\[n - 2\])/if (best.score >= g->d->threshold)/; s/, n -= 2;/, n = 0;/' test_near
 # --- the queue ---
 limit=20 # some hang
 bug 'a request is over while its pixels are read' t_queue \

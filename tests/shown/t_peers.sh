@@ -238,32 +238,32 @@ if ! "$python" -c 'import numpy' 2> /dev/null; then
 fi
 if [ -n "$python" ]; then
     group() { "$python" tools/peers/group.py --ours "$dir/group_ours" --dim 32 --rounds 2 --threads 1 "$@"; }
-    check "group.py on 300 rows" group --rows 300 --alone 200 --neighbours 250 -k 5 --peers "$peers" \
+    check "group.py on 300 rows" group --rows 300 --near 200 --alone 200 --neighbours 250 -k 5 --peers "$peers" \
         -o "$dir/group.json"
     check "its cells are complete, and rows of an individual are together" "$python" - "$dir/group.json" "$peers" \
         <<'END'
 import json, sys
 result, peers = json.load(open(sys.argv[1])), [p for p in sys.argv[2].split(",") if p]
 assert all(result[k] for k in ("date", "machine", "chip", "cpus", "versions", "reid_h_sha256", "cells"))
-both, alone, near = result["cells"]
-assert [c["rows"] for c in result["cells"]] == [300, 200, 250]
-assert [c["work"] for c in result["cells"]] == ["groups", "groups", "neighbours"]
+both, hair, alone, near = result["cells"]
+assert [c["rows"] for c in result["cells"]] == [300, 200, 200, 250]
+assert [c["work"] for c in result["cells"]] == ["groups", "groups of near rows", "groups", "neighbours"]
 groupers = [p for p in peers if p != "faiss"]
-for cell, names in ((both, groupers), (alone, []), (near, [p for p in peers if p == "faiss"])):
+for cell, names in ((both, groupers), (hair, groupers), (alone, []), (near, [p for p in peers if p == "faiss"])):
     assert cell["ours_s"] > 0 and cell["threads"] == 1 and cell["dim"] == 32 and cell["refused"] == {}, cell
     assert all(cell["peak_mb"][n] >= cell["before_mb"][n] > 1 for n in ["reid", *names]), cell
     for key in ("peers_s", "times_better", "cpu_times_better", "times_memory"):
         assert sorted(cell[key]) == sorted(names), (key, cell)
     least, most = cell["spread_s"]["reid"]
     assert least <= cell["ours_s"] <= most, cell
-for cell in (both, alone):
+for cell in (both, hair, alone):
     assert cell["groups"]["reid"] + cell["joins"] == cell["rows"] > cell["individuals"], cell
     assert 0.8 < cell["bcubed_f"]["reid"] <= 1 and not any(cell["rows_apart"].values()), cell
 assert near["k"] == 5 and near["prepare_s"]["reid"] > 0 and both["rounds"] == 2 and alone["rounds"] == 1
 END
-    group --rows 0 --alone 0 --neighbours 50 -k 3 --peers '' > "$dir/said" 2>&1
+    group --rows 0 --near 0 --alone 0 --neighbours 50 -k 3 --peers '' > "$dir/said" 2>&1
     check "one part" [ "$? $(wc -l < "$dir/said")" = '0 1' ]
-    group --rows 100 --alone 0 --neighbours 0 --peers '' --ours /bin/false > "$dir/said" 2>&1
+    group --rows 100 --near 0 --alone 0 --neighbours 0 --peers '' --ours /bin/false > "$dir/said" 2>&1
     check "status 1 without ours" [ $? = 1 ]
     check "and who has failed" grep -q '"refused": {"reid": "ended with status 1"}' "$dir/said"
     group --peers nobody > "$dir/said" 2>&1

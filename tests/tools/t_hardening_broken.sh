@@ -183,6 +183,8 @@ bug 'rows of another length are taken, because the fingerprint is ours' tools/ga
 bug 'a file names more models than there is room for' tools/gallery/gallery_file.c t_cli_foreign \
     's/json_fail(j, "more models than can be used together (2)");/json_skip(j), to->models++;/'
 bug 'the third dimension of a .npy file is ignored' tools/embedding/npy.c t_cli_foreign 's/== 2 \&\& whole;/== 2;/'
+# --- what files name for others to open ---
+bug 'ffmpeg opens playlists' tools/pictures/ffmpeg.c t_cli_track 's/"-format_whitelist", CONTAINERS, //'
 # --- texts ---
 bug 'messages are not escaped' tools/base/say.c t_text:test_messages \
     's/plain = \*s == .*, n = visible/plain = 1, n = visible/'

@@ -39,11 +39,19 @@ static void write_choice(const ffmpeg_request *r, text *out) {
     if (r->windows && r->windows->count) text_puts(out, ",format=rgb24,"), frame_windows_filter(r->windows, out);
 }
 
+/* Containers and bare streams, which hold the video themselves. Left out is whatever names other files for ffmpeg to
+   open: playlists (hls, dash), scripts (concat, imf), descriptions of a session (sdp), and numbered images (image2),
+   whose name alone makes ffmpeg look for others. */
+#define CONTAINERS \
+    "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi,mpegts,mpeg,mpegvideo,asf,flv,live_flv,ogg,mxf,gxf,nut,ivf,obu,av1," \
+    "h264,hevc,m4v,h263,vc1,dirac,mjpeg,mpjpeg,mjpeg_2000,dv,gif,apng,wtv,dhav,rm,swf,yuv4mpegpipe,cavsvideo,avs2," \
+    "avs3,nsv,nuv"
+
 int ffmpeg_arguments(const ffmpeg_request *r, char *argv[FFMPEG_ARGUMENTS], text texts[FFMPEG_TEXTS]) {
-    /* Only files are allowed: a playlist inside a file must not reach the network. Lines of the log begin with their
-       level. */
+    /* ffmpeg opens only this file: it cannot make ffmpeg read others or reach the network. Lines of the log begin with
+       their level. */
     static const char *const before[] = {"-nostdin", "-nostats", "-loglevel", "level+info", "-protocol_whitelist",
-                                         "file,pipe", "-i", NULL};
+                                         "file", "-format_whitelist", CONTAINERS, "-i", NULL};
     /* scdet measures how much a frame differs from the previous one; a row and a column of pixels give its size. */
     static const char *const with_cuts[] = {
         "-vf", "scdet,metadata=mode=print:key=lavfi.scd.score:file=pipe\\\\:5:direct=1,"
@@ -153,6 +161,7 @@ void ffmpeg_log_line(ffmpeg_log *log, const char *line) {
         text_add(&log->option, what + 21, (size_t)(quoted - what) - 21);
     }
     if (strncmp(what, "Invalid time base: ", 19) == 0) log->no_time_base = 1;
+    if (strncmp(what, "Format not on whitelist", 23) == 0) log->not_a_video = 1;
     if (is_ours(who)) return;
     if (!log->complaints++) text_add(&log->first, what, strnlen(what, LONGEST));
 }

@@ -29,7 +29,7 @@ typedef struct ffmpeg_request {
     const frame_windows *windows; /* the part of those frames that is wanted; NULL: all of it */
 } ffmpeg_request;
 
-enum { FFMPEG_ARGUMENTS = 64 };
+enum { FFMPEG_ARGUMENTS = 80 };
 
 /* Sets argv, which ends with NULL; texts holds the arguments that were composed. Returns 0 if memory runs out. */
 enum { FFMPEG_TEXTS = 3 };
@@ -56,6 +56,7 @@ typedef struct ffmpeg_log {
     double duration;      /* seconds that the file declares; 0: none */
     int in_outputs;       /* 1: streams from here on are not the file's */
     int no_stream;        /* 1: the file does not have the requested video stream */
+    int not_a_video;      /* 1: it is a playlist, a script or a pattern of names, which is not opened */
     int no_option;        /* 1: this version does not know an option ... */
     text option;          /* ... namely this one */
     int no_time_base;     /* 1: it does not know the name of the time base */

@@ -413,6 +413,9 @@ static void explain(const video *v, text *why) {
     if (v->log.no_option || v->log.no_time_base)
         text_printf(why, "ffmpeg %s does not support what is needed (%s); install 4.4 or newer", video_decoder(v),
                     v->log.no_option ? v->log.option.s : "enc_time_base");
+    else if (v->log.not_a_video)
+        text_puts(why, "it is not a video, but a playlist, a script, an image sequence or another file that can name "
+                       "files to open; give the videos themselves");
     else if (v->log.no_stream && v->log.videos)
         text_printf(why, "it has no video stream %d; it has %d, numbered from 0", v->r.stream, v->log.videos);
     else if (v->log.no_stream) text_puts(why, "it contains no video");

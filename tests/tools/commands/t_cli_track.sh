@@ -215,6 +215,29 @@ refused() { # refused PATTERN ARGUMENT...
     silent
     absent no
 }
+# Files that name others for ffmpeg to open, whatever they are called: a playlist (HLS), a manifest (DASH), a script,
+# the description of a session, a pattern of names. None is opened.
+mkdir private
+ffmpeg -v error -y -i film.mp4 -c copy -f mpegts private/film.ts
+ffmpeg -v error -y -i film.mp4 -frames:v 3 'private/frame%03d.png'
+printf '#EXTM3U\n#EXT-X-TARGETDURATION:9\n#EXTINF:9.0,\n%s/private/film.ts\n#EXT-X-ENDLIST\n' "$PWD" >playlist.mp4
+printf 'ffconcat version 1.0\nfile film.mp4\n' >script.mp4
+cat >manifest.mp4 <<END
+<?xml version="1.0"?>
+<MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="static" mediaPresentationDuration="PT9S" minBufferTime="PT2S"
+profiles="urn:mpeg:dash:profile:isoff-on-demand:2011"><Period><AdaptationSet mimeType="video/mp4"><Representation id="1"
+bandwidth="1000" width="160" height="120" codecs="avc1.42c01e"><BaseURL>file://$PWD/film.mp4</BaseURL></Representation>
+</AdaptationSet></Period></MPD>
+END
+printf '%s\n' v=0 'o=- 0 0 IN IP4 127.0.0.1' s=x 'c=IN IP4 127.0.0.1' 't=0 0' 'm=video 5004 RTP/AVP 96' \
+    'a=rtpmap:96 H264/90000' >session.mp4
+cp private/frame001.png 'private/frame%03d.png'
+for f in playlist.mp4 script.mp4 manifest.mp4 session.mp4 'private/frame%03d.png'; do
+    refused "$f: it is not a video, but a playlist, a script, an image sequence" "$f" --detections film.txt
+done
+track 0 stream private/film.ts --detections film.txt
+rm -r private stream
+
 refused 'no VIDEO or FOLDER' --detections film.txt
 refused 'give --detections FILE' film.mp4
 run 2 track film.mp4 --detections film.txt -m w.safetensors --threshold 1

@@ -142,7 +142,7 @@ url=$(base forged)
 for n in 8 16000; do
     sql forged "UPDATE reid.model SET dim = $n"
     g 2 search "$url" q.npy --candidates 10
-    says "q.npy: its rows by model [0-9]* have $dim values, but those of postgresql:.* have $n: one of the two"
+    says "q.npy: its rows by model [0-9]* have $dim values, but those of postgresql:.* have $n: one of the two was"
     g 2 add "$url" q.npy
     says "q.npy: its rows by model [0-9]* have $dim values, but those of postgresql:.* have $n"
     run 2 cluster q.npy "$url" --threshold 0.9
