@@ -185,6 +185,8 @@ bug 'a file names more models than there is room for' tools/gallery/gallery_file
 bug 'the third dimension of a .npy file is ignored' tools/embedding/npy.c t_cli_foreign 's/== 2 \&\& whole;/== 2;/'
 # --- what files name for others to open ---
 bug 'ffmpeg opens playlists' tools/pictures/ffmpeg.c t_cli_track 's/"-format_whitelist", CONTAINERS, //'
+bug 'boxes of images outside the folder are read' tools/pictures/boxes.c t_cli_boxes \
+    's/join(b->root, name + strspn(name, "\/"), &to->root_len)/mem_copy(name, strlen(name))/'
 # --- texts ---
 bug 'messages are not escaped' tools/base/say.c t_text:test_messages \
     's/plain = \*s == .*, n = visible/plain = 1, n = visible/'

@@ -69,11 +69,18 @@ static int take_place(reading *b, const photo_place *place, listed_image *to, te
     return 1;
 }
 
+/* 1 if a part of the path is "..". */
+static int climbs(const char *path) {
+    for (const char *part = path; *part; part += strcspn(part, "/"), part += *part == '/')
+        if (strncmp(part, "..", 2) == 0 && (part[2] == '/' || !part[2])) return 1;
+    return 0;
+}
+
 /* Its path below root, or the end of it: as reid track finds photos. */
 static int find_below(reading *b, const char *name, listed_image *to, text *why) {
     text reason = TEXT_INIT;
     while (strncmp(name, "./", 2) == 0) name += 2;
-    if (*name != '/') {
+    if (*name != '/' && !climbs(name)) {
         to->path = join(b->root, name, &to->root_len);
         if (!to->path) return text_no_memory(why);
         if (is_file(to->path)) return 1;
@@ -86,12 +93,16 @@ static int find_below(reading *b, const char *name, listed_image *to, text *why)
     return place ? take_place(b, place, to, why) : !why->len;
 }
 
-/* An image that is not found keeps its name, so that opening it reports which file is missing. */
+/* An image that is not found keeps its name, so that opening it reports which file is missing; but below root, because
+   a file of boxes must not have other files read. */
 static int find_image(reading *b, const char *name, listed_image *to, text *why) {
     text_clear(why);
     if (b->root && !find_below(b, name, to, why)) return 0;
     if (to->path) return 1;
-    to->path = !b->root || *name == '/' ? mem_copy(name, strlen(name)) : join(b->root, name, &to->root_len);
+    if (b->root && climbs(name))
+        return refuse(why, "the image %.300s is outside %.300s; give the folder that contains all images, or none",
+                      shown(name), shown(b->root));
+    to->path = b->root ? join(b->root, name + strspn(name, "/"), &to->root_len) : mem_copy(name, strlen(name));
     if (!to->path) return text_no_memory(why);
     char *other = strchr(name, '\\') && !is_file(to->path) ? mem_copy(name, strlen(name)) : NULL;
     if (!other) return 1;

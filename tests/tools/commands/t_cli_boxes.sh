@@ -93,12 +93,16 @@ same got wanted
 
 # With a folder, only images in it are read, whatever the file of boxes names.
 mkdir -p inner/deep
+picture outside.png 60 50 1
 picture inner/b.png 60 50 1
-for path in ../a.png deep/../../a.png "$PWD/a.png" ..; do
+for path in ../outside.png deep/../../outside.png ..; do
     printf 'path,x,y,width,height\n%s,0,0,9,9\n' "$path" >out.csv
-    run 1 embed -m w.safetensors --size 64x64 --boxes out.csv inner
-    absent out.npy
+    run 2 embed -m w.safetensors --size 64x64 --boxes out.csv inner
+    says "^reid: out.csv: the image .* is outside inner; give the folder that contains all images, or none"
 done
+printf 'path,x,y,width,height\n%s,0,0,9,9\n' "$PWD/outside.png" >out.csv
+run 2 embed -m w.safetensors --size 64x64 --boxes out.csv inner
+says 'outside.png#0: cannot open'
 
 # Ids from the file; only the box outside its image fails; EXIF is applied before the box.
 printf '%s\n' path,x,y,width,height,id 'photos/b.png,30,30,30,30,deer 7' photos/b.png,60,0,5,5,out \

@@ -94,8 +94,8 @@ contradicts() {
 contradicts 'odd.npy: 6 x 8 floats, but its .ids.txt has 6 rows and .* says 7 x 8' 8 's/"rows": 6/"rows": 7/'
 contradicts 'odd.npy: 6 x 8 floats, but .* says 6 x 9: these files do not belong together' 8 's/"dim": 8,/"dim": 9,/'
 contradicts 'odd.npy: .*these files do not belong together' 8 's/"dim": 8}/"dim": 9}/'
-contradicts 'odd.meta.json: .*a model without dim' 8 's/"dim": 8}/"dim": -8}/'
-contradicts 'odd.meta.json: .*a model without dim' 8 's/"dim": 8}/"dim": 4294967304}/'
+contradicts 'odd.meta.json: .*a model lacks dim' 8 's/"dim": 8}/"dim": -8}/'
+contradicts 'odd.meta.json: .*a model lacks dim' 8 's/"dim": 8}/"dim": 4294967304}/'
 contradicts 'odd.npy: .*these files do not belong together' 8 's/"ann", "ann"/"ann"/'
 contradicts 'odd.npy: .*these files do not belong together' 8 's/"identities"/"cameras": ["a"], &/'
 contradicts 'odd.npy: .*these files do not belong together' 8 's/"identities"/"times": [""], &/'
@@ -108,12 +108,12 @@ refused 'odd.npy: 6 x 8 floats, but its .ids.txt has 7 rows' cluster odd.npy --t
 for shape in '7, 8' '6, 9' '6, 0' '99999999999999999, 99999999999' '2305843009213693952, 8' '48,'; do
     theirs odd 8
     sed -i "1s/(6, 8)/($shape)/" odd.npy
-    refused 'odd.npy: \(holds [0-9]* bytes of data where its header says\|is not a .npy file of version 1.0\)' \
+    refused 'odd.npy: \(holds [0-9]* bytes of data, but its header says\|is not a .npy file of version 1.0\)' \
         cluster odd.npy --threshold 0.9
 done
 theirs odd 8
 sed -i '1s/(6, 8), }   /(6, 8, 1), }/' odd.npy
-refused 'odd.npy: is not a .npy file of version 1.0 with a table' cluster odd.npy --threshold 0.9
+refused 'odd.npy: is not a .npy file of version 1.0 with a two-dimensional array of' cluster odd.npy --threshold 0.9
 for lines in 1 6; do # the numbers of values in rows
     theirs lines 2
     mv lines.meta.json lines.jsonl.meta.json
@@ -141,16 +141,16 @@ shard() {
     sed -i "$2" part.2.meta.json
     refused "$1" merge part.1.npy part.2.npy -o x.npy
 }
-shard 'part.2.npy: has another network than part.1.npy' 's/"dim": 1280/"dim": 1281/'
+shard 'part.2.npy has a different network than part.1.npy' 's/"dim": 1280/"dim": 1281/'
 shard 'part.2.meta.json: contradicts itself' '/fingerprint/s/"dim": 1280/"dim": 1281/'
 shard "part.2.meta.json: .*a model's dim is more than 65536" 's/"dim": 1280/"dim": 2147483647/'
 shard 'part.2.meta.json: contradicts itself' 's/"rows": 3/"rows": 4/'
 shard 'part.2.meta.json: .*expected a shard I/N' 's|"2/2"|"3/2"|'
-shard 'part.2.meta.json: speaks of 3 inputs, but shard 2/9 of 6 has [0-9]' 's|"2/2"|"2/9"|'
-shard 'part.2.npy: has another number of shards than part.1.npy' 's|"2/2"|"2/3"|;s/"inputs": 6/"inputs": 9/'
+shard 'part.2.meta.json: lists 3 inputs, but shard 2/9 of 6 inputs has [0-9]' 's|"2/2"|"2/9"|'
+shard 'part.2.npy has a different number of shards than part.1.npy' 's|"2/2"|"2/3"|;s/"inputs": 6/"inputs": 9/'
 cp whole/* .
 echo more >>part.2.ids.txt
-refused 'part.2.npy: part.2.ids.txt has 4 lines, not one for each of 3 rows' merge part.1.npy part.2.npy -o x.npy
+refused 'part.2.npy: part.2.ids.txt has 4 lines; expected one for each of 3 rows' merge part.1.npy part.2.npy -o x.npy
 cp whole/* .
 sed -i '1s/(3, 1280)/(6, 1280)/' part.2.npy
 refused 'part.2.npy: holds 6 x 1280 floats .* its metadata says 3 x 1280' merge part.1.npy part.2.npy -o x.npy

@@ -136,19 +136,20 @@ static int same(const folder_state *a, const folder_state *b, int modes) {
     return 1;
 }
 
-/* An older output of other rows, which only its owner may read. */
+/* An older output of one row, which only its owner may read. */
 static void put_old(const char *name) {
-    static const char npy[] = "\x93NUMPY old '<f4'", lines[] = "{\"path\": \"old\", \"embeddings\": [", side[] =
-        "{\"format\": \"reid-embeddings\"}";
-    const char *old = strcmp(name, "x.npy") == 0 ? npy : lines;
-    char meta[64];
-    int npy_too = strcmp(name, "x.npy") == 0;
-    snprintf(meta, sizeof meta, "%.*s.meta.json", (int)strlen(name) - (npy_too ? 4 : 0), name);
-    const char *const names[] = {name, meta, "x.ids.txt"}, *const contents[] = {old, side, "old\n"};
-    for (int i = 0; i < 2 + npy_too; i++) {
-        test_write_file(names[i], contents[i], strlen(contents[i]));
-        assert_int_equal(chmod(names[i], 0600), 0);
-    }
+    static const char header[] = "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 1), }";
+    static const char lines[] = "{\"path\": \"old\", \"embeddings\": [", side[] = "{\"format\": \"reid-embeddings\"}";
+    char npy[132], meta[64];
+    int is_npy = strcmp(name, "x.npy") == 0;
+    memset(npy, ' ', 127), memset(npy + 127, 0, 5);
+    memcpy(npy, "\x93NUMPY\x01\x00\x76\x00", 10), memcpy(npy + 10, header, sizeof header - 1), npy[127] = '\n';
+    snprintf(meta, sizeof meta, "%.*s.meta.json", (int)strlen(name) - (is_npy ? 4 : 0), name);
+    test_write_file(name, is_npy ? npy : lines, is_npy ? sizeof npy : sizeof lines - 1);
+    test_write_file(meta, side, sizeof side - 1);
+    if (is_npy) test_write_file("x.ids.txt", "old\n", 4);
+    assert_int_equal(chmod(name, 0600) | chmod(meta, 0600), 0);
+    assert_true(!is_npy || chmod("x.ids.txt", 0600) == 0);
 }
 
 /* 1 when the log of the killed run says that all rows exist. */
