@@ -145,9 +145,23 @@ static int plan(tracking *run) {
     return good && check_names(run);
 }
 
+/* Reports what of the detector's file was not taken as it is. */
+static void tell_file(const tracking *run, const detections *d) {
+    const char *file = shown(run->o->track.detections);
+    if (d->flagged)
+        say_warning("%s: %zu box%s marked as not to be considered (flag 0) %s left out", file, d->flagged,
+                    d->flagged == 1 ? "" : "es", d->flagged == 1 ? "is" : "are");
+    if (d->boxless)
+        say_warning("%s: %zu annotation%s without a box %s left out", file, d->boxless, plural(d->boxless),
+                    d->boxless == 1 ? "is" : "are");
+    if (d->other_scale)
+        say_warning("%s: its scores are no confidences from 0 to 1; all boxes count as certain", file);
+}
+
 /* Reports what the detector's file says about all photos together. */
 static void tell_photos(const tracking *run, const detections *d) {
     const char *file = shown(run->o->track.detections);
+    tell_file(run, d);
     if (d->strangers) say_warning("%s: %zu entries refer to photos that were not found", file, d->strangers);
     if (d->unlooked) say_warning("%s: the detector failed on %zu photos", file, d->unlooked);
 }
@@ -173,6 +187,7 @@ static int read_detections(tracking *run) {
         detections *d = &run->films[i].found;
         text why = TEXT_INIT;
         good = read_one(run, &run->requests[i], d, &all, &why) || tracking_say(o->track.detections, &why);
+        if (good && i == 0 && !run->requests[i].photos) tell_file(run, d);
         if (good && d->empty)
             say_warning("%s: %zu boxes without area are left out", shown(o->track.detections), d->empty);
         if (good && d->samples > d->categories.count && d->count && d->count <= d->categories.count)

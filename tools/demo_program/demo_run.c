@@ -81,7 +81,7 @@ static void assign_roles(demo *d) {
 }
 
 static void collect(demo *d) {
-    inputs list = {NULL, 0, 0};
+    inputs list = {0};
     if (!inputs_add_path(&list, d->folder)) exit(2); /* inputs_add_path has printed the reason */
     for (size_t i = 0; i < list.count; i++) {
         if (list.at[i].failure) die("%s: %s", shown(list.at[i].path), list.at[i].failure);

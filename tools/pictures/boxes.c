@@ -92,6 +92,7 @@ int boxes_read(inputs *list, const box_file *from, const char *root) {
     box_rows rows = {NULL, 0, 0, from};
     text file = TEXT_INIT, why = TEXT_INIT;
     int is_json = 0, good = file_read(from->path, max_file, 0, &file, &why);
+    if (good && !text_from_utf16(&file, &why)) good = 0;
     if (good) {
         size_t skip = utf8_mark(file.s, file.len);
         const char *start = file.s + skip + strspn(file.s + skip, " \t\r\n");

@@ -1,11 +1,11 @@
-/* Boxes as CSV: a header that names path, x, y, width, height and perhaps id, identity, in any order; whole pixels. */
+/* Boxes as CSV: a header that names path, x, y, width, height and perhaps id, identity, in any order; pixels, whose
+   fractions are rounded. */
 #include "pictures/boxes_csv.h"
 
 #include "base/csv.h"
 #include "base/memory.h"
 #include "base/say.h"
 
-#include <math.h>
 #include <string.h>
 
 enum { COL_PATH, COL_X, COL_ID = 5, COL_IDENTITY, COLUMNS };
@@ -31,11 +31,14 @@ static void read_row(const csv *c, const int *column, void *user, text *why) {
         return;
     }
     for (int k = 0; k < 4; k++) {
-        const char *cell = csv_field(c, column[COL_X + k]);
-        if (parse_real(cell, -1e9, 1e9, &row->box[k]) && row->box[k] == floor(row->box[k])) continue;
-        text_printf(why, "\"%s\" is not a whole number; boxes in CSV are in pixels", shown(cell));
+        if (csv_number(c, column[COL_X + k], -1e9, 1e9, &row->box[k])) continue;
+        text_printf(why, "\"%s\" is not a number; boxes in CSV are in pixels", shown(csv_field(c, column[COL_X + k])));
         return;
     }
+    if (row->box[2] > 0 && row->box[3] > 0 && row->box[2] <= 1 && row->box[3] <= 1 &&
+        (row->box[2] < 1 || row->box[3] < 1))
+        text_printf(why, "a box of %g by %g; are these fractions of the image? Boxes in CSV are in pixels", row->box[2],
+                    row->box[3]);
 }
 
 int boxes_from_csv(box_rows *rows, const text *file, text *why) {

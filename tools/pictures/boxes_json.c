@@ -101,6 +101,9 @@ int boxes_from_megadetector(box_rows *rows, const text *file, text *why) {
     json_begin(&j, file->s, file->len);
     if (json_peek(&j) == '[') wrong_dialect(&j, "a bare list");
     for (json_object(&j); json_key(&j, &key);) {
+        if (strcmp(key.s, "predictions") == 0)
+            json_fail(&j, "this is SpeciesNet's JSON; convert it to MegaDetector's with SpeciesNet's own script: "
+                          "python -m speciesnet.scripts.speciesnet_to_md IN.json OUT.json");
         if (strcmp(key.s, "images") == 0) {
             has_images = 1;
             for (json_array(&j); json_item(&j);) read_image(rows, &j);

@@ -14,6 +14,7 @@ typedef struct detection {
     uint32_t category; /* index in `categories` */
     double box[4];     /* x, y, width, height, from the upper left corner of the upright frame */
     double score;      /* 0 … 1; 1 if the detector gives none */
+    int of_width, of_height; /* of the photo, as the file says; 0: it does not */
 } detection;
 
 /* A few names, in the order of their first use. */
@@ -46,6 +47,10 @@ typedef struct detections {
     int width, height; /* of the frames; 0: unknown */
     int pictures;    /* 1: frames are image files, and folders stand for videos */
     size_t empty;    /* boxes without area, which are skipped */
+    size_t flagged;  /* boxes of a ground truth that it marks as not to be considered, which are skipped */
+    size_t boxless;  /* annotations without a box, which are skipped */
+    int any_scale;   /* scores are taken whatever their range: no confidence was asked for */
+    int other_scale; /* a score was not from 0 to 1, so that all of them count as unknown */
     const photos *photos; /* as in the request */
     size_t strangers; /* entries for photos that are not in `photos` */
     size_t unlooked;  /* photos of all cameras on which the detector failed */

@@ -104,6 +104,7 @@ static int parse(detections *d, const detections_request *r, const text *file, t
     if (!*start) return refuse(why, "the file is empty");
     if (*start == '{' || *start == '[') {
         int is_coco = strstr(start, "\"annotations\"") || strstr(start, "\"image_id\"");
+        if (!is_coco) d->any_scale = 0; /* MegaDetector's confidence is one */
         d->format = is_coco ? "COCO" : *start == '[' ? "Microsoft's MegaDetector" : "MegaDetector";
         return (is_coco ? detections_from_coco : detections_from_megadetector)(d, r, file, why);
     }
@@ -123,8 +124,14 @@ static int parse_all(detections *d, const detections_request *r, const text *fil
     memset(d, 0, sizeof *d);
     d->unit = BOX_PIXELS;
     d->photos = r->photos;
+    d->any_scale = !(r->min_conf >= 0);
     text_clear(why);
-    return parse(d, r, file, why);
+    if (!parse(d, r, file, why)) return 0;
+    size_t zeros = 0;
+    for (size_t i = 0; i < d->count; i++) zeros += d->at[i].score == 0;
+    if (d->any_scale && zeros && zeros == d->count) d->other_scale = 1; /* what stands there is no confidence */
+    for (size_t i = 0; i < d->count && d->other_scale; i++) d->at[i].score = 1;
+    return 1;
 }
 
 static int keep_sorted(detections *d, const detections *from, const detections_request *r, uint32_t owner, text *why) {
@@ -152,7 +159,7 @@ static int read_file(detections *d, const detections_request *r, text *why,
     static const size_t most = (size_t)1 << 32;
     text file = TEXT_INIT;
     memset(d, 0, sizeof *d);
-    int good = file_read(r->path, most, 0, &file, why) && how(d, r, &file, why);
+    int good = file_read(r->path, most, 0, &file, why) && text_from_utf16(&file, why) && how(d, r, &file, why);
     text_free(&file);
     return good;
 }
@@ -184,6 +191,7 @@ int detections_of(detections *d, const detections *all, const detections_request
     d->unit = all->unit, d->photos = all->photos, d->format = all->format;
     d->width = all->width, d->height = all->height, d->pictures = all->pictures;
     d->strangers = all->strangers, d->unlooked = all->unlooked;
+    d->flagged = all->flagged, d->boxless = all->boxless, d->other_scale = all->other_scale;
     uint32_t mine = find_camera(all, r, why);
     if (why->len) return 0;
     if (!copy_categories(d, all)) return text_no_memory(why);

@@ -250,12 +250,11 @@ int inputs_add_path(inputs *list, const char *path) {
 
 int box_in_pixels(const input *in, int width, int height, reid_box *out) {
     double left = in->box[0], top = in->box[1], right = left + in->box[2], bottom = top + in->box[3];
-    if (in->unit == BOX_NORMALISED) {
-        left = rint(left * width);
-        right = rint(right * width);
-        top = rint(top * height);
-        bottom = rint(bottom * height);
-    }
+    const double across = in->unit == BOX_NORMALISED ? width : 1, down = in->unit == BOX_NORMALISED ? height : 1;
+    left = rint(left * across);
+    right = rint(right * across);
+    top = rint(top * down);
+    bottom = rint(bottom * down);
     if (left < -1e9 || top < -1e9 || right - left > 1e9 || bottom - top > 1e9) return 0;
     if (right - left < -1e9 || bottom - top < -1e9 || left > 1e9 || top > 1e9) return 0;
     out->x = (int)left;
