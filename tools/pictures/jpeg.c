@@ -104,15 +104,11 @@ static const unsigned char *behind_tag(const jpeg_walk *w, const char *tag, size
 
 const unsigned char *jpeg_exif(const jpeg_walk *w, size_t *size) { return behind_tag(w, "Exif\0", 6, size); }
 
-const unsigned char *jpeg_xmp(const jpeg_walk *w, size_t *size) {
-    static const char tag[] = "http://ns.adobe.com/xap/1.0/";
-    return behind_tag(w, tag, sizeof tag, size);
-}
-
 /* Facts in segments of applications, before the first scan. */
 static void read_application(const jpeg_walk *w, jpeg_facts *out) {
+    static const char tag[] = "http://ns.adobe.com/xap/1.0/";
     size_t size;
-    const unsigned char *xmp = jpeg_xmp(w, &size);
+    const unsigned char *xmp = behind_tag(w, tag, sizeof tag, &size);
     if (xmp) out->xmp = xmp, out->xmp_size = size;
     else if (!out->exif) out->exif = jpeg_exif(w, &out->exif_size);
 }

@@ -34,8 +34,6 @@ typedef struct jpeg_facts {
 
 /* The TIFF data of the current segment if it is an EXIF segment, otherwise NULL. */
 const unsigned char *jpeg_exif(const jpeg_walk *w, size_t *size);
-/* Likewise for XMP. */
-const unsigned char *jpeg_xmp(const jpeg_walk *w, size_t *size);
 
 /* Returns NULL, with the facts, if the segments are complete, the tables have legal sizes and are defined before they
    are used, there are not too many scans (each goes over the whole image, even an empty one), and the file is long

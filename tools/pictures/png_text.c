@@ -1,8 +1,7 @@
 #include "pictures/png_text.h"
 
 #include "base/memory.h"
-#include "pictures/stb_image_config.h"
-
+#include <stb/stb_image.h>
 #include <stdlib.h>
 #include <string.h>
 

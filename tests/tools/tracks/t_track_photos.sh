@@ -226,6 +226,19 @@ assert all(x == y or abs(float(x) - float(y)) < 1e-4 for x, y in zip(a[1::2], b[
 PYTHON
     rm -rf from
 done
+# Sizes that are not the photos': turned, as programs measure that ignore EXIF, and others.
+sed 's/"width": 160, "height": 120/"width": 120, "height": 160/' coco.json >turned.json
+track 2 none photos --detections turned.json
+says 'JPG: the photo is 160 x 120 when it is upright, but the detections say 120 x 160; run the detector on photos that'
+sed 's/"width": 160, "height": 120/"width": 640, "height": 480/' coco.json >larger.json
+track 2 none photos --detections larger.json
+says 'JPG: the photo is 160 x 120, but the detections say 640 x 480; give the photos that the detector has seen'
+sed 's/"width": 160, "height": 120/"width": null, "height": 0/' coco.json >unknown.json
+track 0 unknown photos --detections unknown.json
+check "sizes that are not given: the same rows" cmp out/embeddings.npy unknown/embeddings.npy
+sed 's/"bbox": \[/"score": 97.5, "area": [/; s/"score": [0-9.]*, "score/"score/' coco.json >boxless.json
+track 0 boxless photos --detections boxless.json
+says 'boxless.json: left out 1 annotation without a box'
 track 0 one photos/east --detections boxes.csv
 check "one camera: the usual file names" [ -e one/tracks.txt ]
 check "and the same contents as among others" cmp one/tracks.txt out/east.tracks.txt
