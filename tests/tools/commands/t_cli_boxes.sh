@@ -192,6 +192,24 @@ done
 check "frames are called by their images" grep -q '"path": "x0012.png#2", "identity": "", "camera": "numbered"' "$out"
 embed 2 --boxes det.txt
 says 'det.txt: it identifies images only by number: give the folder that contains them'
+# A ground truth, of which flag 0 marks what does not count; scores in percent; annotations without a box.
+sed 's/,0.9,-1,-1,-1$/,1,1,0.8/' det.txt >gt.txt
+printf '7,9,1,1,5,5,0,7,1\n' >>gt.txt
+embed 0 --boxes gt.txt numbered
+says 'gt.txt: left out 1 box with flag 0'
+floats >got
+same got wanted
+sed 's/,0\.9,/,90,/' det.txt >percent.txt
+embed 0 --boxes percent.txt numbered
+says 'percent.txt: its scores are not confidences between 0 and 1; all boxes count as certain'
+floats >got
+same got wanted
+embed 2 --boxes percent.txt --min-conf 0.5 numbered
+says 'percent.txt: line 1: the score 90 is not between 0 and 1'
+sed 's/"annotations": \[/&{"image_id": 0}, {"image_id": 1, "bbox": []}, /' coco.json >boxless.json
+embed 0 --boxes boxless.json photos
+says 'boxless.json: left out 2 annotations without a box'
+lines "$out" 4
 mkdir numbered/more
 cp photos/b.png numbered/more/7.png
 embed 2 --boxes det.txt numbered

@@ -111,6 +111,16 @@ static void test_formats(void **state) {
          "\"iscrowd\": 1}], \"images\": [{\"id\": 1, \"file_name\": \"x/00042.png\", \"width\": 640, "
          "\"height\": 480}]}",
          "42 1 2 3 4 1 1;"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) gives(&usual, table[i].file, table[i].gives);
+}
+
+/* How spreadsheets, trackers and annotation tools write them. */
+static void test_variants(void **state) {
+    static const struct {
+        const char *file, *gives;
+    } table[] = {
         /* MOT: seven columns, blanks, semicolons; raw scores of any scale, or none, count as unknown. */
         {"1,-1,11,21,30,40,0.5\n", "0 10 20 30 40 0.5 1;"},
         {"1 7 11 21 30 40 0.5 -1 -1 -1\n  2\t7\t11\t21\t30\t40\t0.25\t-1\t-1\t-1 \n",
@@ -315,8 +325,9 @@ static void test_beginnings(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_formats),  cmocka_unit_test(test_requests), cmocka_unit_test(test_facts),
-        cmocka_unit_test(test_refusals), cmocka_unit_test(test_several),  cmocka_unit_test(test_beginnings),
+        cmocka_unit_test(test_formats), cmocka_unit_test(test_variants), cmocka_unit_test(test_requests),
+        cmocka_unit_test(test_facts),   cmocka_unit_test(test_refusals), cmocka_unit_test(test_several),
+        cmocka_unit_test(test_beginnings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
