@@ -18,12 +18,17 @@ static int no_file(void) {
 #include "pictures/collect.c"
 #undef stat
 #include "base/memory.c"
+#define find_columns table_columns
 #include "base/csv.c"
+#undef find_columns
+#include "base/file_kind.c"
+#include "base/source.c"
 #define fail when_fail
 #include "base/when.c"
 #undef fail
 #include "base/text.c"
 #define find_columns list_find_columns
+#define refuse adding_refuse
 #include "commands/gallery_add.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,4 +1,5 @@
-/* A CSV reader (RFC 4180: quotes, doubled quotes, line breaks inside quotes; LF or CRLF; a byte order mark). */
+/* A CSV reader (RFC 4180: quotes, doubled quotes, line breaks inside quotes; LF or CRLF; a byte order mark), and one of
+   tables as spreadsheets and other programs write them. */
 #ifndef REID_TOOLS_CSV_H
 #define REID_TOOLS_CSV_H
 
@@ -11,6 +12,9 @@ typedef struct csv {
     size_t len, at, line; /* line: where the current record began, from 1 */
     size_t next_line;
     int verbatim;         /* set it for files of other programs: apostrophes before formulas are kept */
+    int separator;        /* between fields */
+    int trims;            /* blanks around fields without quotes are not part of them */
+    text converted;       /* UTF-16 as UTF-8 */
     text cells;           /* the record's fields, each ended by a 0 */
     size_t start[CSV_MAX_FIELDS];
     int count;
@@ -18,9 +22,21 @@ typedef struct csv {
 } csv;
 
 void csv_begin(csv *c, const char *bytes, size_t len);
+/* Begins to read a table with a header, in whose first line the separator shows: commas, semicolons, tabs, or what
+   "sep=" before it says. UTF-16 with its mark is converted. Lines before the header that begin with # are skipped. If
+   there are blanks before names in the header, blanks around all fields are dropped. */
+void csv_begin_table(csv *c, const char *bytes, size_t len);
 /* Reads the next record that is not an empty line. Returns 1, or 0 at the end or after an error. */
 int csv_record(csv *c);
 const char *csv_field(const csv *c, int index);
+/* 1 if the field is this name, in capitals or not, with blanks around it or not. */
+int csv_is_named(const csv *c, int index, const char *name);
+/* Reads a field as a number, with blanks around it; with a comma for the decimal point where commas do not separate
+   fields. Returns 0 if it is none, or not in lo ... hi. */
+int csv_number(const csv *c, int index, double lo, double hi, double *out);
+/* Drops fields beyond the first `count` if all of them are empty, as after a separator at the end of a line. Returns 0
+   if the number of fields is still another one. */
+int csv_has_fields(csv *c, int count);
 void csv_free(csv *c);
 
 enum { CSV_MAX_COLUMNS = 9 };
@@ -35,7 +51,8 @@ typedef struct csv_table {
     void *user;
 } csv_table;
 
-/* Reads all rows. Returns 0 with "line N: ..." in why, which must be empty before, at the first error. */
+/* Reads all rows. Returns 0 with "line N: ..." in why, which must be empty before: the first row that is wrong, and how
+   many more there are. */
 int csv_read(const csv_table *t, const text *file, text *why);
 
 #endif

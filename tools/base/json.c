@@ -134,9 +134,23 @@ static size_t digits(const json *j, size_t at) {
     return at;
 }
 
+/* Fails because of what comes next; Python writes NaN and Infinity, which are no JSON. */
+static int not_expected(json *j, const char *what) {
+    static const char *const words[] = {"NaN", "Infinity", "-Infinity"};
+    char message[64];
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        size_t n = strlen(words[i]);
+        if (j->len - j->at < n || memcmp(j->text + j->at, words[i], n) != 0) continue;
+        snprintf(message, sizeof message, "%s, which JSON does not have; write null", words[i]);
+        return json_fail(j, message);
+    }
+    return json_fail(j, what);
+}
+
 int json_number(json *j, double *out) {
     char number[MAX_NUMBER];
-    if (json_peek(j) != '0') return json_fail(j, "expected a number");
+    const int is_number = json_peek(j) == '0';
+    if (!is_number || (j->len - j->at > 1 && j->text[j->at + 1] == 'I')) return not_expected(j, "expected a number");
     size_t at = j->at + (j->text[j->at] == '-'), whole = at, end = digits(j, at);
     int good = end > whole && (j->text[whole] != '0' || end == whole + 1);
     if (good && end < j->len && j->text[end] == '.') {
@@ -186,7 +200,7 @@ static int skip(json *j, text *scratch, int depth) {
     case '0': return json_number(j, &number);
     case 't': return json_bool(j, &flag);
     case 'n': return word(j, "null");
-    default: return json_fail(j, "expected a value");
+    default: return not_expected(j, "expected a value");
     }
     return !j->error[0];
 }

@@ -110,6 +110,43 @@ int utf8_valid(const char *s) {
 
 size_t utf8_mark(const char *bytes, size_t len) { return len >= 3 && memcmp(bytes, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0; }
 
+int text_is_utf16(const char *bytes, size_t len) {
+    return len >= 2 && (memcmp(bytes, "\xFF\xFE", 2) == 0 || memcmp(bytes, "\xFE\xFF", 2) == 0);
+}
+
+int text_add_utf16(text *t, const char *bytes, size_t len) {
+    const unsigned char *at = (const unsigned char *)bytes;
+    const int low = at[0] == 0xFF ? 0 : 1; /* where the low byte of a unit is */
+    for (size_t i = 2; i + 1 < len && !text_failed(t); i += 2) {
+        unsigned unit = (unsigned)at[i + (size_t)(1 - low)] << 8 | at[i + (size_t)low];
+        if (unit >= 0xD800 && unit < 0xDC00 && i + 3 < len) {
+            unsigned next = (unsigned)at[i + (size_t)(3 - low)] << 8 | at[i + (size_t)(2 + low)];
+            if (next < 0xDC00 || next > 0xDFFF) return 0;
+            unit = 0x10000 + ((unit - 0xD800) << 10 | (next - 0xDC00));
+            i += 2;
+        }
+        if ((unit >= 0xD800 && unit < 0xE000) || !unit) return 0;
+        text_utf8(t, unit);
+    }
+    return len % 2 == 0 && !text_failed(t);
+}
+
+int text_from_utf16(text *file, text *why) {
+    text converted = TEXT_INIT;
+    if (!text_is_utf16(file->s, file->len)) return 1;
+    int good = text_add_utf16(&converted, file->s, file->len);
+    if (!good) {
+        text_clear(why);
+        text_puts(why, text_failed(&converted) ? "out of memory" : "UTF-16 text that is damaged; save it as UTF-8");
+        text_free(&converted);
+        return 0;
+    }
+    text_free(file);
+    *file = converted;
+    text_puts(file, "");
+    return 1;
+}
+
 void text_utf8(text *t, unsigned code) {
     if (code < 0x80) {
         text_putc(t, (int)code);

@@ -69,6 +69,12 @@ int utf8_length(const char *s);
 int utf8_valid(const char *s);
 /* Length of the byte order mark that some editors put before UTF-8: 3 or 0. */
 size_t utf8_mark(const char *bytes, size_t len);
+/* 1 for text that begins with the byte order mark of UTF-16. */
+int text_is_utf16(const char *bytes, size_t len);
+/* Appends such text as UTF-8, without the mark. Returns 0 if it is damaged, or memory runs out. */
+int text_add_utf16(text *t, const char *bytes, size_t len);
+/* Converts a file in place, if it is such text. Returns 0 with the reason in why if it is damaged. */
+int text_from_utf16(text *file, text *why);
 /* Appends a code point; U+DC80 … U+DCFF become the single bytes that they stand for. */
 void text_utf8(text *t, unsigned code);
 

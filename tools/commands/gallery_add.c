@@ -177,7 +177,7 @@ static int find_columns(const csv *c, int column[COLUMNS], text *why) {
     for (int k = 0; k < COLUMNS; k++) column[k] = -1;
     for (int i = 0; i < c->count; i++) {
         int k = 0;
-        while (k < COLUMNS && strcmp(csv_field(c, i), names[k]) != 0) k++;
+        while (k < COLUMNS && !csv_is_named(c, i, names[k])) k++;
         if (k == COLUMNS || column[k] >= 0) {
             text_printf(why, "line %zu: \"%.60s\" is not a column, or is given twice; the columns are path, identity, "
                              "camera, time and id", c->line, csv_field(c, i));
@@ -194,13 +194,14 @@ static const char *cell(const csv *c, const int column[COLUMNS], int which) {
     return column[which] < 0 ? "" : csv_field(c, column[which]);
 }
 
-static int take_record(const csv *c, const int column[COLUMNS], int columns, inputs *list, circumstance *to,
+static int take_record(csv *c, const int column[COLUMNS], int columns, inputs *list, circumstance *to,
                        text *why) {
     const char *path = cell(c, column, PATH), *id = cell(c, column, ID), *time = cell(c, column, TIME);
     const char *camera = cell(c, column, CAMERA), *identity = cell(c, column, IDENTITY);
     to->time = STORE_NO_TIME;
     to->camera = NULL;
-    if (c->count != columns) text_printf(why, "line %zu: expected %d fields, found %d", c->line, columns, c->count);
+    if (!csv_has_fields(c, columns))
+        text_printf(why, "line %zu: expected %d fields, found %d", c->line, columns, c->count);
     else if (!*path || !*identity) text_printf(why, "line %zu: no path or no identity", c->line);
     else if (*time && !when_parse(time, &to->time))
         text_printf(why, "line %zu: \"%.60s\" is not a valid time", c->line, time);
@@ -224,7 +225,7 @@ static int read_list(adding *a, inputs *list) {
     int column[COLUMNS], columns = 0;
     size_t cap = 0;
     int good = file_read(a->o->gallery.list, (size_t)1 << 32, 0, &content, &why);
-    csv_begin(&c, content.s ? content.s : "", content.len);
+    csv_begin_table(&c, content.s ? content.s : "", content.len);
     if (good) {
         text_clear(&why);
         if (csv_record(&c)) good = find_columns(&c, column, &why), columns = c.count;

@@ -60,7 +60,11 @@ int detections_box(detections *d, detection *at, const double box[4], double sco
     const double most = 1e9;
     d->scored += isnan(score) ? 0 : 1;
     if (isnan(score)) score = 1;
-    if (!(score >= 0 && score <= 1)) return refuse(why, "the score %g is not between 0 and 1", score);
+    if (!(score >= 0 && score <= 1)) {
+        if (!d->any_scale || !isfinite(score)) return refuse(why, "the score %g is not between 0 and 1", score);
+        d->other_scale = 1;
+        score = 1;
+    }
     for (int k = 0; k < 4; k++)
         if (!(fabs(box[k]) <= most)) return refuse(why, "%g is not a coordinate", box[k]);
     if (box[2] < 0 || box[3] < 0)

@@ -18,6 +18,7 @@ typedef struct detection {
     double box[4];     /* x, y, width, height, from the upper left corner of the upright frame */
     double score;      /* 0 … 1; 1 if the detector gives none */
     uint32_t id, identity; /* indices in `ids` and `identities`; DETECTION_NO_NAME: the file names none */
+    int of_width, of_height; /* of the photo, as the file says; 0: it does not */
 } detection;
 
 /* A few names, in the order of their first use. */
@@ -54,6 +55,10 @@ typedef struct detections {
     int width, height; /* of the frames; 0: unknown */
     int pictures;    /* 1: frames are image files, and folders stand for videos */
     size_t empty;    /* boxes without area, which are skipped */
+    size_t flagged;  /* boxes of a ground truth that it marks as not to be considered, which are skipped */
+    size_t boxless;  /* annotations without a box, which are skipped */
+    int any_scale;   /* scores are taken whatever their range: no confidence was asked for */
+    int other_scale; /* a score was not from 0 to 1, so that all of them count as unknown */
     const photos *photos; /* as in the request */
     size_t strangers; /* entries for photos that are not in `photos` */
     size_t videos;    /* videos among the images of a list, whose boxes are left out */

@@ -134,6 +134,7 @@ static int parse(detections *d, const detections_request *r, const text *file, t
     if (!*start) return refuse(why, "the file is empty");
     if (*start == '{' || *start == '[') {
         int is_coco = strstr(start, "\"annotations\"") || strstr(start, "\"image_id\"");
+        if (!is_coco) d->any_scale = 0; /* MegaDetector's confidence is one */
         d->format = is_coco ? "COCO" : *start == '[' ? "Microsoft's MegaDetector" : "MegaDetector";
         return (is_coco ? detections_from_coco : detections_from_megadetector)(d, r, file, why);
     }
@@ -144,12 +145,24 @@ static int parse(detections *d, const detections_request *r, const text *file, t
     return (is_mot ? detections_from_mot : detections_from_csv)(d, r, file, why);
 }
 
+/* Scores of another scale count as unknown, all of them; so do scores that are all 0, as placeholders are. */
+static void settle_scores(detections *d) {
+    size_t zeros = 0;
+    for (size_t i = 0; i < d->count; i++) zeros += d->at[i].score == 0;
+    if (d->any_scale && zeros && zeros == d->count) d->other_scale = 1;
+    if (!d->other_scale) return;
+    for (size_t i = 0; i < d->count; i++) d->at[i].score = 1;
+    d->scored = 0;
+}
+
 static int parse_all(detections *d, const detections_request *r, const text *file, text *why) {
     memset(d, 0, sizeof *d);
     d->unit = BOX_PIXELS;
     d->photos = r->photos;
+    d->any_scale = !(r->min_conf >= 0);
     text_clear(why);
     if (!parse(d, r, file, why) || !can_be_chosen(d, r, why)) return 0;
+    settle_scores(d);
     measure(d, r);
     return 1;
 }
@@ -179,7 +192,7 @@ static int read_file(detections *d, const detections_request *r, text *why,
     static const size_t most = (size_t)1 << 32;
     text file = TEXT_INIT;
     memset(d, 0, sizeof *d);
-    int good = file_read(r->path, most, 0, &file, why) && how(d, r, &file, why);
+    int good = file_read(r->path, most, 0, &file, why) && text_from_utf16(&file, why) && how(d, r, &file, why);
     text_free(&file);
     return good;
 }
@@ -211,6 +224,7 @@ int detections_of(detections *d, const detections *all, const detections_request
     d->unit = all->unit, d->photos = all->photos, d->format = all->format;
     d->width = all->width, d->height = all->height, d->pictures = all->pictures;
     d->strangers = all->strangers;
+    d->flagged = all->flagged, d->boxless = all->boxless, d->other_scale = all->other_scale;
     uint32_t mine = find_camera(all, r, why);
     if (why->len) return 0;
     if (!copy_categories(d, all)) return text_no_memory(why);

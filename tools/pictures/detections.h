@@ -1,5 +1,6 @@
 /* Reads the boxes that a detector found, for --detections and --boxes, in any of these formats:
-   - MOT text: frame,id,x,y,w,h,score,x,y,z; frames and pixels are counted from 1, the id is ignored;
+   - MOT text: frame,id,x,y,w,h,score,x,y,z, or without the last three, or frame,id,x,y,w,h,flag,class,visibility;
+     frames and pixels are counted from 1, the id is ignored;
    - MegaDetector's results for videos: fractions of the frame, frame_number from 0; also for images, one per
      frame, whose names end in the frame's number;
    - the JSON of Microsoft's MegaDetector, a list of images with corners in pixels and names of categories;

@@ -236,6 +236,9 @@ int detections_from_megadetector(detections *d, const detections_request *r, con
         for (json_array(&j); json_item(&j);) read_entry(&to);
     } else {
         for (json_object(&j); json_key(&j, &key);) {
+            if (strcmp(key.s, "predictions") == 0)
+                json_fail(&j, "this is SpeciesNet's JSON; convert it to MegaDetector's with SpeciesNet's own script: "
+                              "python -m speciesnet.scripts.speciesnet_to_md IN.json OUT.json");
             if (strcmp(key.s, "images") == 0) {
                 has_images = 1;
                 for (json_array(&j); json_item(&j);) read_entry(&to);

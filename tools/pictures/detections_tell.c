@@ -21,12 +21,24 @@ static void tell_confidence(const detections *d, const detections_request *r) {
                 "leave %zu", shown(r->path), d->all, d->lowest, d->sure);
 }
 
+/* What of the file is not taken as it is. */
+static void tell_left_out(const detections *d, const char *file) {
+    if (d->flagged)
+        say_warning("%s: left out %zu box%s with flag 0, which the ground truth marks as not to be considered", file,
+                    d->flagged, d->flagged == 1 ? "" : "es");
+    if (d->boxless)
+        say_warning("%s: left out %zu annotation%s without a box", file, d->boxless, plural(d->boxless));
+    if (d->other_scale)
+        say_warning("%s: its scores are not confidences between 0 and 1; all boxes count as certain", file);
+}
+
 void detections_tell(const detections *d, const detections_request *r) {
     const char *file = shown(r->path);
     if (d->strangers) say_warning("%s: %zu entr%s to photos that were not found", file, d->strangers,
                                   d->strangers == 1 ? "y refers" : "ies refer");
     if (d->videos) say_warning("%s: boxes of %zu video%s are left out; reid track reads videos", file, d->videos,
                                plural(d->videos));
+    tell_left_out(d, file);
     tell_failures(d);
     tell_confidence(d, r);
 }

@@ -87,12 +87,27 @@ static int outside(const filming *run, const detection *at, const track_box *b, 
     return 0;
 }
 
-/* Takes the detection as box i of the frame. Returns 0 after saying that it lies outside. */
+/* Reports a photo whose size is not the one that the detector's file names. Its boxes are then of another place, even
+   if they lie inside: programs that do not turn photos upright measure them as they are stored. */
+static int is_other_size(const filming *run, const detection *at, const video_frame *v) {
+    if (!run->r->photos || !at->of_width || (at->of_width == v->width && at->of_height == v->height)) return 0;
+    int is_turned = at->of_width == v->height && at->of_height == v->width;
+    say_error("%s: the photo is %d x %d%s, but the detections say %d x %d; %s",
+              shown(run->r->photos->at[at->frame].path), v->width, v->height, is_turned ? " when it is upright" : "",
+              at->of_width, at->of_height,
+              is_turned ? "run the detector on photos that are turned upright (magick mogrify -auto-orient), because "
+                          "whether its boxes are those of the stored photo is unknown"
+                        : "give the photos that the detector has seen");
+    return 1;
+}
+
+/* Takes the detection as box i of the frame. Returns 0 after saying that it lies outside, or is of another photo. */
 static int take_box(filming *run, detection *at, const video_frame *v, size_t i) {
     double across = run->f->found.unit == BOX_NORMALISED ? v->width : 1;
     double down = run->f->found.unit == BOX_NORMALISED ? v->height : 1;
     track_box *b = &run->boxes[i];
     reid_box *c = &run->crops[i];
+    if (is_other_size(run, at, v)) return 0;
     *b = (track_box){.x = at->box[0] * across, .y = at->box[1] * down, .w = at->box[2] * across,
                      .h = at->box[3] * down, .score = at->score, .category = (int)at->category};
     memset(c, 0, sizeof *c);

@@ -205,6 +205,24 @@ done
 check "frames are called by their images" grep -q '"path": "x0012.png#2", "identity": "", "camera": "numbered"' "$out"
 embed 2 --boxes det.txt
 says 'det.txt: it identifies images only by number: give the folder that contains them'
+# A ground truth, of which flag 0 marks what does not count; scores in percent; annotations without a box.
+sed 's/,0.9,-1,-1,-1$/,1,1,0.8/' det.txt >gt.txt
+printf '7,9,1,1,5,5,0,7,1\n' >>gt.txt
+embed 0 --boxes gt.txt numbered
+says 'gt.txt: left out 1 box with flag 0'
+floats >got
+same got wanted
+sed 's/,0\.9,/,90,/' det.txt >percent.txt
+embed 0 --boxes percent.txt numbered
+says 'percent.txt: its scores are not confidences between 0 and 1; all boxes count as certain'
+floats >got
+same got wanted
+embed 2 --boxes percent.txt --min-conf 0.5 numbered
+says 'percent.txt: line 1: the score 90 is not between 0 and 1'
+sed 's/"annotations": \[/&{"image_id": 0}, {"image_id": 1, "bbox": []}, /' coco.json >boxless.json
+embed 0 --boxes boxless.json photos
+says 'boxless.json: left out 2 annotations without a box'
+lines "$out" 4
 mkdir numbered/more
 cp photos/b.png numbered/more/7.png
 embed 2 --boxes det.txt numbered
@@ -262,6 +280,7 @@ refuse '{"images":[],\n"a": [1,2' 'line 2: the text ends early'
 refuse '{"images":[]}' 'no boxes found'
 refuse 'path,x1,y1,x2,y2\nb.png,0,0,5,5\n' 'lacks "x"'
 refuse 'path,x,y,width,height,x\nb.png,0,0,5,5,0\n' 'names x twice'
+refuse 'path,x,y,width,height\nb.png,0.25,0,0.5,0.5\n' 'line 2: a box of 0.5 x 0.5 looks like fractions of the image'
 refuse 'path,x,y,width,height\nb.png,0,0,5\n' 'line 2: 4 fields, but the header has 5'
 refuse 'path,x,y,width,height\nb.png,0,0,5,5x\n' '"5x" is not a number'
 refuse 'path,x,y,width,height\nb.png,0,0,-5,5\n' 'a negative width or height'
@@ -283,5 +302,29 @@ embed 2 --min-conf 0.5 photos
 says 'need --boxes'
 embed 2 --boxes photos photos
 says 'is a folder'
+
+# The same two boxes as spreadsheets and other programs write them; edges with fractions are rounded.
+printf 'path,x,y,width,height\nb.png,10,10,41,40\n"cam1/a.png",1,2,30,40\n' >boxes.csv
+embed 0 --boxes boxes.csv photos -o whole.npy
+as_written() { # NAME, text on stdin
+    cat >written.csv
+    embed 0 --boxes written.csv photos -o written.npy
+    check "$1: the same rows" cmp written.npy whole.npy
+}
+printf 'path,x,y,width,height\nb.png,10.25,9.8,40.4,39.9\ncam1/a.png,1,2,30,40\n' | as_written fractions
+printf '\357\273\277path;x;y;width;height\r\nb.png;10,25;9,8;40,4;39,9\r\ncam1/a.png;1;2;30;40\r\n' | as_written decimal
+printf 'path\tx\ty\twidth\theight\nb.png\t10\t10\t41\t40\ncam1/a.png\t1\t2\t30\t40\n' | as_written tabs
+printf ',Height,WIDTH,Y,X,Path\n0,40,41,10,10,b.png\n1,40,30,2,1,cam1/a.png\n' | as_written order
+printf 'path, x, y, width, height\nb.png, 10, 10, 41, 40\n"cam1/a.png" , 1, 2, 30, 40\n' | as_written blanks
+printf 'sep=;\npath;x;y;width;height\nb.png;10;10;41;40;\ncam1/a.png;1;2;30;40;\n' | as_written excel
+printf '# mine\npath,x,y,width,height\nb.png,1e1,10.0, 41 ,40\ncam1/a.png,1,2,30,40,\n' | as_written comment
+for code in UTF-16LE UTF-16BE; do
+    printf '\357\273\277path,x,y,width,height\nb.png,10,10,41,40\ncam1/a.png,1,2,30,40\n' |
+        iconv -f UTF-8 -t $code | as_written $code
+done
+refuse 'path,x,y,width,height\nb.png,nan,0,5,5\ncam1/a.png,0,0,5,5\nb.png,,,,\n' \
+    'line 2: "nan" is not a number (1 more row cannot be read either)'
+refuse 'path;x;y;breite;height\n' 'lacks "width"; .* It is: path,x,y,breite,height'
+refuse 'path,x,y,width,height\nb.png,"1,5",0,5,5\n' '"1,5" is not a number'
 
 finish

@@ -116,6 +116,45 @@ static void test_formats(void **state) {
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) gives(&usual, table[i].file, table[i].gives);
 }
 
+/* How spreadsheets, trackers and annotation tools write them. */
+static void test_variants(void **state) {
+    static const struct {
+        const char *file, *gives;
+    } table[] = {
+        /* MOT: seven columns, blanks, semicolons; raw scores of any scale, or none, count as unknown. */
+        {"1,-1,11,21,30,40,0.5\n", "0 10 20 30 40 0.5 1;"},
+        {"1 7 11 21 30 40 0.5 -1 -1 -1\n  2\t7\t11\t21\t30\t40\t0.25\t-1\t-1\t-1 \n",
+         "0 10 20 30 40 0.5 1;1 10 20 30 40 0.25 1;"},
+        {"1; -1; 11; 21; 30; 40; 0.5\n", "0 10 20 30 40 0.5 1;"},
+        {"1,-1,1,1,2,2,67.5,-1,-1,-1\n1,-1,1,1,2,2,0.5,-1,-1,-1\n", "0 0 0 2 2 1 1;0 0 0 2 2 1 1;"},
+        {"1 7 11 21 30 40 0 0 -1\n", "0 10 20 30 40 1 1;"},
+        /* The ground truth of MOT16 and later: a flag, a class, a visibility. */
+        {"1,1,11,21,30,40,1,1,0.8\n1,2,11,21,30,40,0,7,1\n2,1,11,21,30,40,1,12,0\n",
+         "0 10 20 30 40 1 1;1 10 20 30 40 1 12;"},
+        {"1,1,11,21,30,40,1,1,0.8\n1,2,11,21,30,40,0.5,7,1\n", "0 10 20 30 40 1 1;0 10 20 30 40 0.5 1;"},
+        /* CSV as spreadsheets write it. */
+        {"frame;x;y;w;h;score\r\n0;1,5;2;3;4;0,25\r\n", "0 1.5 2 3 4 0.25 1;"},
+        {"frame\tx\ty\tw\th\tcategory\n0\t1,5\t2\t3\t4\ta,b;c\n", "0 1.5 2 3 4 1 a,b;c;"},
+        {"sep=;\nFrame;X;Y;W;H\n0;1;2;3;4;\n", "0 1 2 3 4 1 1;"},
+        {"# from my script\nframe, x, y, w, h, category\n0, 1, 2, 3, 4, \"a deer\" \n", "0 1 2 3 4 1 a deer;"},
+        {"frame,x,y,w,h,category\n0,1,2,3,4,\"a\nb, \"\"c\"\"\"\n", "0 1 2 3 4 1 a\nb, \"c\";"},
+        {"\xEF\xBB\xBFsep=,\r\n\"frame\",\"x\",\"y\",\"w\",\"h\"\r\n0,1,2,3,4,,\r\n", "0 1 2 3 4 1 1;"},
+        {"frame,x,y,w,h,score\n1,2,3,4,5,1.5\n", "1 2 3 4 5 1 1;"},
+        /* COCO: ids as text, of numbers, too; no boxes; scores in percent. */
+        {"{\"images\": [{\"id\": \"b\", \"frame_id\": 2}, {\"id\": \"7\", \"frame_id\": 1}], \"annotations\": ["
+         "{\"image_id\": 7, \"category_id\": \"x\", \"bbox\": [1, 2, 3, 4]}, {\"image_id\": \"b\", \"category_id\": 0, "
+         "\"bbox\": [5, 6, 7, 8]}, {\"image_id\": \"b\", \"bbox\": []}, {\"image_id\": 7}, {\"image_id\": 7, \"bbox\": "
+         "[1, 1, 1, 1], \"iscrowd\": true, \"segmentation\": {\"counts\": \"abc\", \"size\": [2, 2]}}], "
+         "\"categories\": [{\"id\": \"x\", \"name\": \"deer\"}, {\"id\": \"0\", \"name\": \"fox\"}]}",
+         "1 1 2 3 4 1 deer;2 5 6 7 8 1 fox;"},
+        {COCO("{\"id\": 5, \"frame_id\": 9}",
+              "{\"image_id\": 5, \"category_id\": 3, \"bbox\": [1, 2, 3, 4], \"score\": 97.5}"),
+         "9 1 2 3 4 1 deer;"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) gives(&usual, table[i].file, table[i].gives);
+}
+
 static void test_requests(void **state) {
     detections_request r = usual;
     static const char two[] = "frame,x,y,w,h,score,category\n5,1,1,1,1,0.3,a\n6,2,2,2,2,0.7,b\n";
@@ -160,7 +199,9 @@ static const struct {
 } refusals[] = {
     {"", "the file is empty"},
     {" \n\t", "the file is empty"},
-    {"1,-1,11,21,30,40,0.5\n", "line 1: 7 columns; expected the 10 of MOT text: frame,id,x,y,w,h,score,x,y,z"},
+    {"1,-1,11,21,30,40\n", "line 1: 6 columns; expected the 10 of MOT text: frame,id,x,y,w,h,score,x,y,z; or 7: up to "
+                            "the score; or 9: frame,id,x,y,w,h,flag,class,visibility"},
+    {"1,-1,1,1,2,2,1,-1\n", "line 1: 8 columns; expected the 10"},
     {"1,-1,1,1,2,2,1,-1,-1,-1\n1,-1,1,1,2,2,1,-1,-1,-1,5\n", "line 2: 11 columns; expected the 10"},
     {"1,-1,1,1,2,x,1,-1,-1,-1\n", "line 1: \"x\" is not a number"},
     {"1,-1,1,1,2,,1,-1,-1,-1\n", "line 1: \"\" is not a number"},
@@ -171,13 +212,17 @@ static const struct {
     {"-3,-1,1,1,2,2,1,-1,-1,-1\n", "line 1: -3 is not a frame number"},
     {"1.5,-1,1,1,2,2,1,-1,-1,-1\n", "line 1: 1.5 is not a frame number"},
     {"4e9,-1,1,1,2,2,1,-1,-1,-1\n", "line 1: 4e+09 is not a frame number"},
-    {"1,-1,1,1,2,2,67.5,-1,-1,-1\n", "line 1: the score 67.5 is not between 0 and 1"},
     {"1,-1,1,1,-2,2,1,-1,-1,-1\n", "line 1: a box of -2 x 2 has a negative width or height"},
     {"frame,x,y,w\n", "line 1: the header lacks \"h\"; it must name frame,x,y,w,h and may name "
                         "score,category,video"},
     {"frame,x,y,w,h\n1,2,3,4\n", "line 2: 4 fields, but the header has 5"},
     {"frame,x,y,w,h\n1,2,3,4,5\n1,2,3,4,a\n", "line 3: \"a\" is not a number"},
-    {"frame,x,y,w,h,score\n1,2,3,4,5,1.5\n", "line 2: the score 1.5 is not between 0 and 1"},
+    {"frame,x,y,w,h\n1,2,3,4,5\n1,b,3,4,5\n1,2,3,4,5\n1,2,c,4,5\n1,2,3\n",
+     "line 3: \"b\" is not a number (2 more rows cannot be read either)"},
+    {"frame;x;y;w;h\n1;2,5;3;4;1.234,5\n", "line 2: \"1.234,5\" is not a number"},
+    {"Frame,X,Y,breite,h\n", "the header lacks \"w\"; it must name frame,x,y,w,h and may name score,category,video; "
+                            "frames are counted from 0, boxes are in pixels from the top left corner. It is: "
+                            "Frame,X,Y,breite,h"},
     {"frame,x,y,w,h,video\n1,2,3,4,5,w.mp4\n", "it is about w.mp4, not about v.mp4"},
     {"frame,x,y,w,h,video\n1,2,3,4,5,u.mp4\n1,2,3,4,5,w.mp4\n",
      "it is about 2 videos, none of which is named v.mp4"},
@@ -219,8 +264,10 @@ static const struct {
     {"{\"annotations\": [],\n\"images\": [{\"id\": 1}, \n{\"id\": 1}]}", "line 3: two of images have the id 1"},
     {"{\"annotations\": [],\n\"images\": [{\"frame_id\": 1}]}", "line 2: one of images lacks an id"},
     {"{\"annotations\": [],\n\"images\": [{\"id\": 1}]}", "line 2: an image has neither frame_id nor file_name"},
-    {"{\"annotations\": [{\"image_id\": 1}],\"images\": [{\"id\": 1, \"frame_id\": 2}]}",
-     "an annotation lacks bbox"},
+    {"{\"annotations\": [],\n\"images\": [{\"id\": \"a\", \"frame_id\": 1}, {\"id\": \"a\", \"frame_id\": 2}]}",
+     "line 2: two of images have the id a"},
+    {"{\"predictions\": []}", "line 1: this is SpeciesNet's JSON; convert it to MegaDetector's"},
+    {MD(MD_VIDEO("v.mp4", MD_BOX("1", "NaN"))), "line 1: NaN, which JSON does not have; write null"},
     {"{\"annotations\": [{\"image_id\": 1, \"bbox\": [1]}],\"images\": []}", "a bbox must have four numbers"},
 };
 
@@ -278,8 +325,9 @@ static void test_beginnings(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_formats),  cmocka_unit_test(test_requests), cmocka_unit_test(test_facts),
-        cmocka_unit_test(test_refusals), cmocka_unit_test(test_several),  cmocka_unit_test(test_beginnings),
+        cmocka_unit_test(test_formats), cmocka_unit_test(test_variants), cmocka_unit_test(test_requests),
+        cmocka_unit_test(test_facts),   cmocka_unit_test(test_refusals), cmocka_unit_test(test_several),
+        cmocka_unit_test(test_beginnings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -226,6 +226,19 @@ assert all(x == y or abs(float(x) - float(y)) < 1e-4 for x, y in zip(a[1::2], b[
 PYTHON
     rm -rf from
 done
+# Sizes that are not the photos': turned, as programs measure that ignore EXIF, and others.
+sed 's/"width": 160, "height": 120/"width": 120, "height": 160/' coco.json >turned.json
+track 2 none photos --detections turned.json
+says 'JPG: the photo is 160 x 120 when it is upright, but the detections say 120 x 160; run the detector on photos that'
+sed 's/"width": 160, "height": 120/"width": 640, "height": 480/' coco.json >larger.json
+track 2 none photos --detections larger.json
+says 'JPG: the photo is 160 x 120, but the detections say 640 x 480; give the photos that the detector has seen'
+sed 's/"width": 160, "height": 120/"width": null, "height": 0/' coco.json >unknown.json
+track 0 unknown photos --detections unknown.json
+check "sizes that are not given: the same rows" cmp out/embeddings.npy unknown/embeddings.npy
+sed 's/"bbox": \[/"score": 97.5, "area": [/; s/"score": [0-9.]*, "score/"score/' coco.json >boxless.json
+track 0 boxless photos --detections boxless.json
+says 'boxless.json: left out 1 annotation without a box'
 track 0 one photos/east --detections boxes.csv
 check "one camera: the usual file names" [ -e one/tracks.txt ]
 check "and the same contents as among others" cmp one/tracks.txt out/east.tracks.txt
@@ -300,7 +313,7 @@ sed 's/^east/torn/' boxes.csv >torn.csv
 track 1 torn.out torn --detections torn.csv
 says 'torn/IMG_9997.JPG: '
 says 'torn: 1 of 24 photos could not be read'
-says 'torn.csv: entries for photos that were not found: [0-9]*'
+says 'torn.csv: [0-9]* entries refer to photos that were not found'
 check "the others are used" grep -q '"complete": false, "problem": "1 of 24 photos could not be read"' \
     torn.out/tracks.json
 
@@ -335,7 +348,7 @@ printf 'path,x,y,width,height\n' >many.csv
 printf '%s,10,10,40,40\n' s1/RECNX/IMG_9999.JPG /far/many/s2/RECNX/IMG_9999.JPG './s3\RECNX\IMG_9999.JPG' \
     'D:\many\s7\RECNX\IMG_9999.JPG' s4/RECNX/IMG_999.JPG RECNX/s5/IMG_9999.JPG >>many.csv
 track 0 found many --detections many.csv
-says 'many.csv: entries for photos that were not found: 2'
+says 'many.csv: 2 entries refer to photos that were not found'
 check "each of them is found, and no other" python3 - <<'PYTHON'
 import json
 videos = json.load(open("found/tracks.json"))["videos"]
