@@ -53,7 +53,9 @@ typedef struct mapping {
     size_t missing_count;
     const char *preset, *preset_why; /* what the origin says; NULL: nothing */
     int last_stride;                 /* likewise; 0: nothing */
-    char others[200];                /* other groups that fit as well */
+    char others[640];                /* keys of the other networks that fit as well, each once */
+    double pixel_mean[3], pixel_std[3]; /* what the file says about its input, of pixels from 0 to 255, red first */
+    int has_pixels;                  /* 1 if it does */
     char differs[300];               /* what the origin's network does differently from this one; "" for nothing */
     char ambiguous[384];  /* another network has the same tensors, and nothing says which it is; or empty */
     char wide[200]; /* the last layer does not have 1000 classes: it may be the embedding; or empty */
