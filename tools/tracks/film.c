@@ -87,8 +87,8 @@ static int outside(const filming *run, const detection *at, const track_box *b, 
     return 0;
 }
 
-/* Is the photo of another size than the detector's file says? Then its boxes are of another place, although they may lie
-   inside: programs that do not turn photos upright measure them as they are stored. */
+/* Is the photo of another size than the detector's file says? Then its boxes are of another place, although they may
+   lie inside: programs that do not turn photos upright measure them as they are stored. */
 static int is_other_size(const filming *run, const detection *at, const video_frame *v) {
     if (!run->r->photos || !at->of_width || (at->of_width == v->width && at->of_height == v->height)) return 0;
     int is_turned = at->of_width == v->height && at->of_height == v->width;

@@ -29,8 +29,8 @@ def number(kind, value, order):
     """The bytes of a value of this type."""
     if kind in (5, 10):
         return struct.pack(order + "II", 2 * value, 2)
-    return struct.pack(order + {1: "B", 2: "c", 6: "b", 7: "B", 3: "H", 8: "h", 4: "I", 9: "i", 13: "I", 11: "f", 12: "d",
-                                16: "Q"}[kind], b"%d" % value if kind == 2 else value)
+    letter = {1: "B", 2: "c", 6: "b", 7: "B", 3: "H", 8: "h", 4: "I", 9: "i", 13: "I", 11: "f", 12: "d", 16: "Q"}[kind]
+    return struct.pack(order + letter, b"%d" % value if kind == 2 else value)
 
 
 def tiff(entries, order="<", head=b""):
@@ -110,12 +110,14 @@ def table():
     # PNG: text of every form, before and after the pixels.
     name, words = b"XML:com.adobe.xmp\0", XMP % b'tiff:Orientation="6"/'
     raw = b"Raw profile type exif\0"
-    places = {"plain": (b"iTXt", name + b"\0\0\0\0" + words), "packed": (b"iTXt", name + b"\1\0\0\0" + zlib.compress(words)),
+    places = {"plain": (b"iTXt", name + b"\0\0\0\0" + words),
+              "packed": (b"iTXt", name + b"\1\0\0\0" + zlib.compress(words)),
               "language": (b"iTXt", name + b"\0\0en\0Metadata\0" + words), "text": (b"tEXt", name + words),
               "ztext": (b"zTXt", name + b"\0" + zlib.compress(words)),
               "magick": (b"zTXt", raw + b"\0" + zlib.compress(profile(exif(turn(6, 3, ">"))))),
               "magick_plain": (b"tEXt", raw + profile(turn(8))), "exif": (b"eXIf", turn(6, 4, ">")),
-              "prefixed": (b"eXIf", exif(turn(6))), "damaged": (b"iTXt", name + b"\1\0\0\0" + zlib.compress(words)[:20])}
+              "prefixed": (b"eXIf", exif(turn(6))),
+              "damaged": (b"iTXt", name + b"\1\0\0\0" + zlib.compress(words)[:20])}
     for key, chunk in places.items():
         files[f"{key}.png"] = png([chunk])
         files[f"{key}_behind.png"] = png([], [chunk])
