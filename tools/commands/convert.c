@@ -6,12 +6,14 @@
 #include "base/say.h"
 #include "commands/commands.h"
 #include "commands/requests.h"
+#include "weights/beside.h"
 #include "weights/checkpoint_open.h"
 #include "weights/head_make.h"
 #include "weights/networks.h"
 #include "weights/onnx_names.h"
 #include "weights/safetensors_write.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +34,9 @@ typedef struct conversion {
     const char *activation;          /* of the head that is written; NULL: none */
     uint64_t out_size;
     char fingerprint[40], final_preset[256];
+    char pixels[256];                /* "mean=R,G,B std=R,G,B", as the file says; empty: it does not */
+    beside around;                   /* what a file beside it says, if that is where they are from */
+    int contradicted;                /* the preset is of other pixels than these */
     text changed;                    /* the preset, with fields changed by options */
     text why, report;
     int done;
@@ -73,6 +78,41 @@ static int check_arguments(const options *o) {
 
 static int starts_projection(const mapped *m) { return strncmp(m->name, "projection.", 11) == 0; }
 
+static int is_imagenet(const char *pixels) {
+    return strcmp(pixels, "mean=0.485,0.456,0.406 std=0.229,0.224,0.225") == 0;
+}
+
+/* What the file says about pixels, as fields of a preset. */
+static void describe_pixels(conversion *v) {
+    const double *mean = v->map.pixel_mean, *std = v->map.pixel_std;
+    if (v->map.has_pixels)
+        snprintf(v->pixels, sizeof v->pixels, "mean=%.6g,%.6g,%.6g std=%.6g,%.6g,%.6g", mean[0] / 255, mean[1] / 255,
+                 mean[2] / 255, std[0] / 255, std[1] / 255, std[2] / 255);
+    if (v->map.has_pixels || v->from.preset || !beside_read(&v->around, v->in)) return;
+    const beside *b = &v->around;
+    char size[32] = "", crop[32] = "", filter[32] = "";
+    if (b->height) snprintf(size, sizeof size, "size=%dx%d ", b->height, b->width);
+    if (b->crop > 0) snprintf(crop, sizeof crop, "crop=%.6g ", b->crop);
+    if (b->filter) snprintf(filter, sizeof filter, "filter=%s ", b->filter);
+    snprintf(v->pixels, sizeof v->pixels, "%s%s%smean=%.6g,%.6g,%.6g std=%.6g,%.6g,%.6g", size, crop, filter,
+             b->mean[0], b->mean[1], b->mean[2], b->std[0], b->std[1], b->std[2]);
+    for (int k = 0; k < 3; k++) v->map.pixel_mean[k] = 255 * b->mean[k], v->map.pixel_std[k] = 255 * b->std[k];
+    v->map.has_pixels = 1;
+}
+
+/* Adds them to the preset that was found, unless they are its own. */
+static int add_pixels(conversion *v) {
+    if (!v->pixels[0] || is_imagenet(v->pixels)) return 1;
+    text_printf(&v->changed, "%s%s%s", v->preset ? v->preset : "", v->preset ? " " : "", v->pixels);
+    if (text_failed(&v->changed)) return text_no_memory(&v->why);
+    v->preset = v->changed.s;
+    v->preset_why = v->around.name ? "with what config.json beside the file says"
+                                   : "with the mean and standard deviation in the file";
+    if (v->around.name && strcmp(v->around.name, "config.json") != 0)
+        v->preset_why = "with what preprocessor_config.json beside the file says";
+    return 1;
+}
+
 /* Decides the preset and the stride: from the option, else from the file, else from its origin. */
 static int decide(conversion *v) {
     const char *stride = v->from.last_stride;
@@ -80,10 +120,13 @@ static int decide(conversion *v) {
     v->preset_why = v->map.preset_why;
     if (v->from.preset) v->preset = v->from.preset, v->preset_why = "named in the file";
     const model_options *asked = &v->o->every;
+    const char *given = asked->preset ? asked->preset : "";
+    int whole = *given && !memchr(given, '=', strcspn(given, " ")); /* a name, perhaps with fields */
+    describe_pixels(v);
+    if (!v->from.preset && !whole && !add_pixels(v)) return 0;
     if (asked->preset || asked->height) {
-        const char *given = asked->preset ? asked->preset : "";
-        int whole = *given && !memchr(given, '=', strcspn(given, " ")); /* a name, perhaps with fields */
-        if (!whole && v->preset) text_printf(&v->changed, "%s ", v->preset);
+        if (!whole && v->preset && v->preset != v->changed.s) text_puts(&v->changed, v->preset);
+        if (!whole && v->preset) text_putc(&v->changed, ' ');
         text_puts(&v->changed, given);
         if (asked->height) text_printf(&v->changed, "%ssize=%dx%d", *given ? " " : "", asked->height, asked->width);
         if (text_failed(&v->changed)) return text_no_memory(&v->why);
@@ -186,6 +229,16 @@ static outgoing *choose_tensors(conversion *v, size_t *count) {
     return list;
 }
 
+/* 1 if the file states another normalisation than the network gets, where value v becomes (v * scale - mean) / std. */
+static int contradicts(const mapping *m, const reid_info *info) {
+    for (int k = 0; k < 3 && m->has_pixels; k++) {
+        int channel = info->bgr ? 2 - k : k;
+        if (fabs(info->mean[channel] / info->scale - m->pixel_mean[k]) > 0.01 ||
+            fabs(info->std[channel] / info->scale - m->pixel_std[k]) > 0.01) return 1;
+    }
+    return 0;
+}
+
 /* Opens the file like `reid embed`, to check names and shapes and that every value is a number. */
 static int check_result(conversion *v, const char *temp) {
     reid_error error;
@@ -201,6 +254,7 @@ static int check_result(conversion *v, const char *temp) {
         if (model_create(&made, &desc)) {
             snprintf(v->fingerprint, sizeof v->fingerprint, "%s", made.info.fingerprint);
             snprintf(v->final_preset, sizeof v->final_preset, "%s", made.info.preprocessing);
+            v->contradicted = contradicts(&v->map, &made.info);
             model_close(&made);
             return 1;
         }
@@ -434,6 +488,10 @@ static void say_notes(const conversion *v) {
     if (v->map.others[0])
         say_warning("%s: the file also contains %s, which was not used; --key selects a group",
                     shown(v->in), shown(v->map.others));
+    if (v->contradicted)
+        say_warning("%s: %s says %s, which contradicts the preset (%s); the preset counts", shown(v->in),
+                    v->around.name ? v->around.name : "the file", v->pixels,
+                    v->preset_why ? v->preset_why : "the network's default");
     if (v->map.wide[0] && !v->head.width) say_warning("%s: %s", shown(v->in), shown(v->map.wide));
     if (v->map.ambiguous[0]) say_warning("%s: %s", shown(v->in), v->map.ambiguous);
     if (v->map.differs[0])

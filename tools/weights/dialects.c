@@ -184,8 +184,12 @@ static const leftover LEFTOVERS[] = {
     {"*fc.weight", FATE_DROPPED, CLASSIFIER, 0},
     {"*fc.bias", FATE_DROPPED, CLASSIFIER, 0},
     {"*last_linear.*", FATE_DROPPED, CLASSIFIER, 0},
-    {"pixel_mean", FATE_DROPPED, "preprocessing, which the preset defines", 0},
-    {"pixel_std", FATE_DROPPED, "preprocessing, which the preset defines", 0},
+    {"*pixel_mean", FATE_DROPPED, "preprocessing, which becomes the preset's", 0},
+    {"*pixel_std", FATE_DROPPED, "preprocessing, which becomes the preset's", 0},
+    {"*data_preprocessor.mean", FATE_DROPPED, "preprocessing, which becomes the preset's", 0},
+    {"*data_preprocessor.std", FATE_DROPPED, "preprocessing, which becomes the preset's", 0},
+    {"*queue", FATE_DROPPED, "MoCo's queue of other images", 0},
+    {"*queue_ptr", FATE_DROPPED, "MoCo's queue of other images", 0},
     {"n_averaged", FATE_DROPPED, "a training counter", 0},
     {"*criterion*", FATE_DROPPED, "a training loss", 0},
     {"*loss*", FATE_DROPPED, "a training loss", 0},
@@ -267,7 +271,7 @@ static const struct {
 
 /* If several groups of tensors fit equally well, these are preferred, in this order. Weight averages come last. */
 static const char *const FAVOURITES[] = {"", "state_dict", "model_state_dict", "model", "net", "network", "params"};
-static const char *const AVERAGES[] = {"*ema*", "*teacher*", "*momentum*", "*average*", "*swa*"};
+static const char *const AVERAGES[] = {"*ema*", "*momentum*", "*encoder_k*", "*average*", "*swa*"};
 
 /* --- renaming ----------------------------------------------------------------------------------------------------- */
 
@@ -548,17 +552,31 @@ static int prefix_of(const char *name, const char *anchor, char prefix[PREFIX]) 
     return 1;
 }
 
-static int is_asked_for(const char *key, const char *path, const char *prefix) {
+enum { KEY = 2 * PREFIX + 96 };
+
+/* What --key takes for a network at this place: the group's path, then the prefix of its tensors. */
+static const char *key_of(char key[KEY], const char *path, const char *prefix) {
     size_t n = strlen(prefix);
-    if (!key || strcmp(key, path) == 0) return 1;
+    snprintf(key, KEY, "%.150s%s%.*s", path, *path && n ? "." : "", n ? (int)n - 1 : 0, prefix);
+    return key;
+}
+
+/* The whole key, or one of its two parts. */
+static int is_asked_for(const char *key, const char *path, const char *prefix) {
+    char whole[KEY];
+    size_t n = strlen(prefix);
+    if (!key || strcmp(key, path) == 0 || strcmp(key, key_of(whole, path, prefix)) == 0) return 1;
     return n > 0 && strlen(key) == n - 1 && strncmp(key, prefix, n - 1) == 0;
 }
 
-static void note_other(mapping *m, const char *path, const char *prefix) {
-    size_t at = strlen(m->others);
-    snprintf(m->others + at, sizeof m->others - at, "%s%.80s%s%.80s", at ? ", " : "", path, *path && *prefix ? " " : "",
-             prefix);
-}
+enum { MAX_TRIES = 64 }; /* places where a network could stand, so that no file makes this slow */
+
+/* A place where a network stands. */
+typedef struct place {
+    int group, asked; /* asked: by --key, or without one */
+    char prefix[PREFIX];
+    size_t difference; /* of the network that fits best; SIZE_MAX: none was tried */
+} place;
 
 typedef struct search {
     const checkpoint *c;
@@ -567,12 +585,25 @@ typedef struct search {
     const char *asked, *key;
     mapping *best;
     int found, tries, no_memory;
+    place places[MAX_TRIES];
+    int place_count;
 } search;
 
-enum { MAX_TRIES = 64 }; /* so that no file with many groups makes this slow */
+/* Finds or adds the place; NULL if there are too many. */
+static place *place_at(search *s, int group, const char *prefix) {
+    for (int i = 0; i < s->place_count; i++)
+        if (s->places[i].group == group && strcmp(s->places[i].prefix, prefix) == 0) return &s->places[i];
+    if (s->place_count == MAX_TRIES) return NULL;
+    place *p = &s->places[s->place_count++];
+    *p = (place){.group = group, .difference = SIZE_MAX};
+    snprintf(p->prefix, sizeof p->prefix, "%s", prefix);
+    return p;
+}
 
-static void try_network(search *s, int group, const layout *l, const char *prefix, const network *n) {
+static void try_network(search *s, place *at, const layout *l, const network *n) {
     mapping m;
+    const int group = at->group;
+    const char *prefix = at->prefix;
     const char *path = s->c->groups[group].path;
     memset(&m, 0, sizeof m);
     m.group = group;
@@ -583,26 +614,101 @@ static void try_network(search *s, int group, const layout *l, const char *prefi
     }
     mapping *b = s->best;
     size_t mine = difference(&m), best = s->found ? difference(b) : SIZE_MAX;
+    if (mine < at->difference) at->difference = mine;
     int same_place = s->found && b->group == group && strcmp(b->prefix, prefix) == 0;
     int rank = rank_of(path, prefix), best_rank = s->found ? rank_of(s->c->groups[b->group].path, b->prefix) : 0;
     if (mine < best || (mine == best && !same_place && rank < best_rank)) {
-        if (s->found && mine == best) note_other(&m, s->c->groups[b->group].path, b->prefix);
         mapping_free(b);
         *b = m;
         s->found = 1;
     } else {
-        if (mine == best && !same_place) note_other(b, path, prefix);
         mapping_free(&m);
     }
 }
 
 static void try_layout(search *s, const tensor *t, const layout *l) {
     char prefix[PREFIX];
-    if (prefix_of(t->name, l->anchor, prefix) && is_asked_for(s->key, s->c->groups[t->group].path, prefix) &&
-        s->tries++ < MAX_TRIES)
+    place *at = prefix_of(t->name, l->anchor, prefix) ? place_at(s, t->group, prefix) : NULL;
+    if (!at) return;
+    at->asked = is_asked_for(s->key, s->c->groups[t->group].path, prefix);
+    if (at->asked && s->tries++ < MAX_TRIES)
         for (size_t i = 0; i < s->count; i++)
-            if (!s->asked || strcmp(s->asked, s->networks[i].name) == 0)
-                try_network(s, t->group, l, prefix, &s->networks[i]);
+            if (!s->asked || strcmp(s->asked, s->networks[i].name) == 0) try_network(s, at, l, &s->networks[i]);
+}
+
+/* Tensors of the other networks in the same group are not left over from this one. */
+static void drop_others(search *s, const place *other) {
+    mapping *m = s->best;
+    char key[KEY];
+    size_t n = strlen(other->prefix);
+    if (other->group != m->group || !n || strncmp(m->prefix, other->prefix, n) == 0) return;
+    for (size_t i = 0; i < m->count; i++) {
+        mapped *one = &m->at[i];
+        if ((one->what != FATE_UNKNOWN && one->what != FATE_NECK) || strncmp(one->from->name, other->prefix, n) != 0)
+            continue;
+        m->by_fate[one->what]--, m->by_fate[FATE_DROPPED]++;
+        one->what = FATE_DROPPED, one->trunk = 0;
+        snprintf(one->note, sizeof one->note, "of another network: --key %.200s",
+                 key_of(key, s->c->groups[other->group].path, other->prefix));
+    }
+}
+
+/* Lists the networks that fit as well as the one that was chosen. If its name does not make it the first choice, there
+   is none. */
+static void find_others(search *s) {
+    mapping *m = s->best;
+    const char *path = s->c->groups[m->group].path;
+    const size_t best = difference(m);
+    const int rank = rank_of(path, m->prefix);
+    char key[KEY], other[KEY];
+    int equals = 0;
+    for (int i = 0; i < s->place_count; i++) {
+        const place *p = &s->places[i];
+        const char *their = s->c->groups[p->group].path;
+        if (p->group == m->group && strcmp(p->prefix, m->prefix) == 0) continue;
+        if (p->asked && p->difference == best) {
+            size_t at = strlen(m->others);
+            equals += rank_of(their, p->prefix) == rank;
+            snprintf(m->others + at, sizeof m->others - at, "%s%s", at ? ", " : "", key_of(other, their, p->prefix));
+        }
+        drop_others(s, p);
+    }
+    if (equals)
+        text_printf(&m->problem, "the file holds several networks, and none of them is the obvious one; choose with "
+                                 "--key %s, or another of: %s", key_of(key, path, m->prefix), m->others);
+}
+
+static int add_bytes(void *user, const void *bytes, size_t size) { return text_add(user, bytes, size), 1; }
+
+/* Reads three numbers, or one for all of them. */
+static int read_three(const checkpoint *c, const tensor *t, double to[3]) {
+    text bytes = TEXT_INIT, why = TEXT_INIT;
+    int is_double = t->type && t->type->bytes == 8;
+    int good = !t->opaque && t->type && t->type->name && (t->count == 1 || t->count == 3) &&
+               (strcmp(t->type->name, "F32") == 0 || strcmp(t->type->name, "F64") == 0) &&
+               checkpoint_values(c, t, add_bytes, &bytes, &why) && bytes.len == t->count * (size_t)t->type->bytes;
+    for (size_t k = 0; k < 3 && good; k++) {
+        size_t from = t->count == 1 ? 0 : k;
+        float single = 0;
+        if (is_double) memcpy(&to[k], bytes.s + 8 * from, 8);
+        else memcpy(&single, bytes.s + 4 * from, 4), to[k] = (double)single;
+        good = to[k] >= 0 && to[k] <= 255;
+    }
+    text_free(&bytes), text_free(&why);
+    return good;
+}
+
+/* fast-reid and MMPreTrain keep what they subtract from pixels, and what they divide by, as tensors. */
+static void find_pixels(mapping *m, const checkpoint *c) {
+    int mean = 0, std = 0;
+    for (size_t i = 0; i < m->count; i++) {
+        const tensor *t = m->at[i].from;
+        int is_mean = fnmatch("*pixel_mean", t->name, 0) == 0 || fnmatch("*data_preprocessor.mean", t->name, 0) == 0;
+        int is_std = fnmatch("*pixel_std", t->name, 0) == 0 || fnmatch("*data_preprocessor.std", t->name, 0) == 0;
+        if (is_mean && !mean) mean = read_three(c, t, m->pixel_mean);
+        if (is_std && !std) std = read_three(c, t, m->pixel_std);
+    }
+    m->has_pixels = mean && std && m->pixel_std[0] > 0 && m->pixel_std[1] > 0 && m->pixel_std[2] > 0;
 }
 
 /* The name of an unsupported network whose tensors are in the group, or NULL. */
@@ -727,7 +833,7 @@ static void find_problem(mapping *m, const checkpoint *c) {
 
 int mapping_find(mapping *m, const checkpoint *c, const network *networks, size_t count, const char *asked,
                  const char *key, const char *file, text *why) {
-    search s = {c, networks, count, asked, key, m, 0, 0, 0};
+    search s = {.c = c, .networks = networks, .count = count, .asked = asked, .key = key, .best = m};
     memset(m, 0, sizeof *m);
     for (size_t i = 0; i < c->tensor_count; i++)
         for (size_t k = 0; k < sizeof LAYOUTS / sizeof *LAYOUTS; k++) try_layout(&s, &c->tensors[i], &LAYOUTS[k]);
@@ -754,7 +860,9 @@ int mapping_find(mapping *m, const checkpoint *c, const network *networks, size_
     if (preset) m->preset = preset, m->preset_why = preset_why;
     find_twin(m, c, asked, file);
     find_wide(m);
-    find_problem(m, c);
+    find_pixels(m, c);
+    find_others(&s);
+    if (!m->problem.len) find_problem(m, c);
     if (m->differs[0] && !asked && !m->problem.len)
         text_printf(&m->problem, "%s; to convert it anyway, give --net %s", m->differs, m->network->name);
     return 1;

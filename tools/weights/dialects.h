@@ -53,7 +53,9 @@ typedef struct mapping {
     size_t missing_count;
     const char *preset, *preset_why; /* the origin's preset; NULL: unknown */
     int last_stride;                 /* the origin's last stride; 0: unknown */
-    char others[200];                /* other groups that fit equally well */
+    char others[640];                /* keys of the other networks that fit equally well, each once */
+    double pixel_mean[3], pixel_std[3]; /* the file's normalisation of pixels from 0 to 255, red first; if has_pixels */
+    int has_pixels;
     char differs[300];               /* what the origin's network computes differently from this one; "": nothing */
     char ambiguous[384];  /* another network has the same tensors, and nothing says which one it is; or "" */
     char wide[200]; /* the last layer does not have 1000 classes, so it may be the embedding; or "" */

@@ -157,6 +157,104 @@ status=$?
 check "stopped, or done before" [ $status = 143 -o $status = 0 ]
 no_leftovers
 
+# --- several networks in one file, and preprocessing in it or beside it ---
+if command -v python3 >/dev/null 2>&1; then
+cat >join.py <<'PYTHON'
+"""join.py OUT [PREFIX FILE]... [NAME=V,V,V]...: the tensors of safetensors files behind prefixes, and small ones."""
+import json, struct, sys
+header, data, rest = {}, b"", sys.argv[2:]
+def add(name, shape, raw):
+    global data
+    header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + len(raw)]}
+    data += raw
+while rest:
+    if "=" in rest[0]:
+        name, values = rest.pop(0).split("=")
+        values = [float(v) for v in values.split(",")]
+        if name.startswith("bn:"):
+            add(name[3:], [2048], struct.pack("<2048f", *values * 2048))
+        else:
+            add(name, [1, 3, 1, 1], struct.pack("<3f", *values))
+        continue
+    prefix, file = rest.pop(0), open(rest.pop(0), "rb").read()
+    size = struct.unpack("<Q", file[:8])[0]
+    for name, t in json.loads(file[8:8 + size]).items():
+        if name != "__metadata__" and not (prefix == "backbone." and name.startswith("fc.")):
+            add(prefix + name, t["shape"], file[8 + size + t["data_offsets"][0]:8 + size + t["data_offsets"][1]])
+text = json.dumps(header).encode()
+open(sys.argv[1], "wb").write(struct.pack("<Q", len(text)) + text + data)
+PYTHON
+"$top/build/seeded" --net efficientnet_b0 -o one.st && "$top/build/seeded" --net efficientnet_b0 --seed 2 -o two.st
+mv one.st one.safetensors
+mv two.st two.safetensors
+fingerprint() { "$REID" inspect "$1" | sed -n 's/^fingerprint *//p'; }
+# converts KEY FILE WANTED: with that key, it is that network
+converts() {
+    run 0 convert --key "$1" "$2" key.safetensors
+    check "$2 --key $1 is $3" [ "$(fingerprint key.safetensors)" = "$(fingerprint "$3")" ]
+    check "nothing else is said of $2 --key $1" [ ! -s "$err" ]
+}
+# Equals: none is taken without --key, and what is printed is what it takes.
+python3 join.py equals.safetensors student.backbone. one.safetensors teacher.backbone. two.safetensors || exit 1
+run 2 convert equals.safetensors none.safetensors
+says 'the file holds several networks, and none of them is the obvious one; choose with --key student.backbone, or anot'
+says ' another of: teacher.backbone$'
+absent none.safetensors
+converts student.backbone equals.safetensors one.safetensors
+converts teacher.backbone equals.safetensors two.safetensors
+# An average is second to what it averages; it is named once, by its key.
+python3 join.py moco.safetensors module.encoder_k. two.safetensors module.encoder_q. one.safetensors || exit 1
+run 0 convert moco.safetensors moco_q.safetensors
+says '^reid: moco.safetensors: the file also contains module.encoder_k, which was not used (--key chooses)$'
+check "MoCo's query encoder is taken" [ "$(fingerprint moco_q.safetensors)" = "$(fingerprint one.safetensors)" ]
+converts module.encoder_k moco.safetensors two.safetensors
+"$CHECKPOINT_FILES" zip moco.safetensors moco.pth '' state_dict
+run 0 convert moco.pth moco_q.safetensors
+says 'the file also contains state_dict.module.encoder_k, which was not used'
+converts state_dict.module.encoder_k moco.pth two.safetensors
+converts module.encoder_q moco.pth one.safetensors
+
+# fast-reid's pixel_mean and pixel_std: taken if they are not the preset's.
+"$top/build/seeded" --net resnet50 -o r50.plain && mv r50.plain r50.safetensors
+neck='bn:heads.bottleneck.0.weight=1 bn:heads.bottleneck.0.bias=0 bn:heads.bottleneck.0.running_mean=0'
+fastreid() { # NAME MEAN STD
+    # shellcheck disable=SC2086 # words
+    python3 join.py "$1" backbone. r50.safetensors $neck bn:heads.bottleneck.0.running_var=1 pixel_mean="$2" \
+        pixel_std="$3" || exit 1
+}
+fastreid usual.safetensors 123.675,116.28,103.53 58.395,57.12,57.375
+run 0 convert usual.safetensors usual_out.safetensors
+prints "^preset       fastreid (fast-reid's input)$"
+check "nothing is said of the usual ones" [ ! -s "$err" ]
+fastreid half.safetensors 127.5,127.5,127.5 127.5,127.5,127.5
+run 0 convert half.safetensors half_out.safetensors
+prints '^preset       fastreid mean=0.5,0.5,0.5 std=0.5,0.5,0.5 (with the mean and standard deviation in the file)$'
+run 0 inspect half_out.safetensors
+prints '^pixels  .* mean 0.5 0.5 0.5, std 0.5 0.5 0.5$'
+fastreid raw.safetensors 0,0,0 1,1,1
+run 0 convert raw.safetensors raw_out.safetensors
+prints '^preset       fastreid mean=0,0,0 std=0.00392157,0.00392157,0.00392157 '
+run 0 convert half.safetensors given_out.safetensors --preset fastreid
+says 'half.safetensors: the file says mean=0.5,0.5,0.5 std=0.5,0.5,0.5, which contradicts the preset (given as option)'
+run 0 convert half.safetensors given_out.safetensors --mean 0.25
+prints '^preset       fastreid mean=0.5,0.5,0.5 std=0.5,0.5,0.5 mean=0.25 (changed by options)$'
+says 'which contradicts the preset (changed by options)'
+
+# What timm and Hugging Face keep beside the file.
+mkdir hub
+python3 join.py hub/model.safetensors '' one.safetensors || exit 1
+echo '{"architecture": "efficientnet_b0", "pretrained_cfg": {"input_size": [3, 192, 160], "interpolation": "bilinear",
+ "crop_pct": 0.9, "mean": [0.5, 0.5, 0.5], "std": [0.5, 0.5, 0.25], "tag": null}}' >hub/config.json
+run 0 convert hub/model.safetensors hub.safetensors
+prints '^preset       size=192x160 crop=0.9 filter=bilinear mean=0.5,0.5,0.5 std=0.5,0.5,0.25 (with what config.json'
+run 0 inspect hub.safetensors
+prints '^pixels       bilinear, .* mean 0.5 0.5 0.5, std 0.5 0.5 0.25$'
+echo '{"architectures": ["x"], "hidden_act": "relu"}' >hub/config.json
+echo '{"image_mean": [0.4, 0.5, 0.6], "image_std": [1, 1, 1], "resample": 3}' >hub/preprocessor_config.json
+run 0 convert hub/model.safetensors hub.safetensors
+prints 'filter=bicubic mean=0.4,0.5,0.6 std=1,1,1 (with what preprocessor_config.json beside the file says)$'
+fi
+
 for python in "${REID_TORCH_PYTHON:-python3}" /usr/bin/python3; do
     "$python" -c 'import torch' >/dev/null 2>&1 || continue
     "$top/build/seeded" --extras --net resnet50 -o r50.st
