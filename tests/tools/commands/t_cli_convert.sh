@@ -205,7 +205,7 @@ converts teacher.backbone equals.safetensors two.safetensors
 # An average is second to what it averages; it is named once, by its key.
 python3 join.py moco.safetensors module.encoder_k. two.safetensors module.encoder_q. one.safetensors || exit 1
 run 0 convert moco.safetensors moco_q.safetensors
-says '^reid: moco.safetensors: the file also contains module.encoder_k, which was not used (--key chooses)$'
+says '^reid: moco.safetensors: the file also contains module.encoder_k, which was not used; --key selects a group$'
 check "MoCo's query encoder is taken" [ "$(fingerprint moco_q.safetensors)" = "$(fingerprint one.safetensors)" ]
 converts module.encoder_k moco.safetensors two.safetensors
 "$CHECKPOINT_FILES" zip moco.safetensors moco.pth '' state_dict

@@ -168,7 +168,7 @@ says 'g.npy is both input and output'
 printf 'path,x,y,width,height\nann/1.png,0,0,20,20\n' >t/x.ids.txt # an input as the side file of the output
 cp t/x.ids.txt boxes.csv
 run 2 embed -q $model in -o t/x.npy --boxes t/x.ids.txt --force
-says 't/x.ids.txt is both input and output'
+says 't/x.ids.txt: is both input and output'
 same t/x.ids.txt boxes.csv
 cp in/ann/1.png before
 ln in/ann/1.png in/ann/4.npy
