@@ -177,12 +177,11 @@
        averages with the mirrored image before normalisation.
 
    SEARCH
-       reid_index_create and reid_search find the best rows, or the best groups of rows (an identity and its templates),
-       of a gallery in memory for any number of queries, by inner product. Every row is compared, and the result is that
-       of a full sort in double precision, so there is no recall to tune as in an approximate index. A GPU scans an FP16
-       copy of the rows, and scores those that can be among the best in double: the result is the same to the bit. It
-       takes 6 bytes a component, or 2 if the rows are halves. The CPU computes group means and searches for more than
-       1024 hits. reid_group groups rows that have no names yet.
+       reid_index_create and reid_search find the best rows, or groups of rows (an identity and its templates), of a
+       gallery in memory by inner product. Every row is compared, and the result is that of a full sort in double
+       precision, so there is no recall to tune. A GPU scans an FP16 copy of the rows and scores those that can be among
+       the best in double: the result is the same to the bit. It takes 6 bytes a component, or 2 if the rows are halves.
+       The CPU computes group means and searches for more than 1024 hits. reid_group groups rows without names.
 
    WEIGHT FILE
        safetensors, read strictly: u64 little-endian header length (at most 16 MiB), JSON, data. Every tensor of the
