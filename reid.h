@@ -173,7 +173,7 @@
            resnet50-layumi         512   linear layer and batch norm, `classifier.add_block.0.*` and `.1.*`
            resnet50-fc512          512   linear layer, batch norm and ReLU, `fc.0.*` and `fc.1.*` (torchreid)
        resnet50-fastreid and the tf_ networks have the same tensors as other networks, so desc.network or the file's
-       metadata must name them. A cosine means nothing until it is calibrated. desc.flip averages with the mirrored image.
+       metadata must name them. A cosine means nothing until it is calibrated. desc.flip averages with the mirror image.
 
    SEARCH
        reid_index_create and reid_search find the best rows, or groups of rows (an identity and its templates), of a
