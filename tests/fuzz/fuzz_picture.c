@@ -37,6 +37,7 @@
 #include "pictures/jpeg.c"
 #include "pictures/picture.c"
 #include "pictures/picture_facts.c"
+#undef STB_IMAGE_IMPLEMENTATION /* it is in this file already */
 #include "pictures/png_text.c"
 #include "pictures/pnm.c"
 #include "pictures/turbojpeg.c"

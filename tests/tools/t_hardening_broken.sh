@@ -112,12 +112,12 @@ bug 'an end mark that did not reach the disk stays' tools/gallery/store_append.c
     's/if (s->failed) undo_mark(s);//'
 bug 'records are cut off that an end mark may name' tools/gallery/store_append.c t_gallery_faults:test_errors \
     's/s->keep_tail = !store_write_mark/s->keep_tail = 0 * store_write_mark/'
-bug 'an interrupted fsync is a failure' tools/base/files.h t_gallery_faults:test_errors \
+bug 'an interrupted fsync is a failure' tools/base/interrupted.h t_gallery_faults:test_errors \
     's/while ((result) < 0 \&\& errno == EINTR/while (0 \&\& errno == EINTR/'
-bug 'an interruption without end is waited for' tools/base/files.h t_output_faults:test_interrupted \
+bug 'an interruption without end is waited for' tools/base/interrupted.h t_output_faults:test_interrupted \
     's/ \&\& left_-- > 0//'
 bug 'FILE.part of another program is replaced' tools/embedding/output.c t_output_faults:test_other_parts \
-    's/\&\& is_left_over(part.s, log.s, \&out->why)//'
+    's/is_left_over(part.s, log.s, \&out->why) \&\&//'
 bug 'the old files are not brought back' tools/base/files.c t_output_faults:test_npy \
     's/if (!good \&\& list\[i\]->temp) take_back.*/if (!good) continue;/'
 bug 'a failure has no reason' tools/gallery/store_file.c t_gallery_faults:test_errors \
@@ -141,8 +141,8 @@ bug 'rows that have their final name are not found again' tools/embedding/output
 bug 'a run of which rows have their final name cannot go on' tools/embedding/output.c t_output_faults:test_npy \
     's/if (data_size == 0 \&\& size \&\& adopt_renamed/if (0 \&\& adopt_renamed/
     s/if (data_size < prologue) return 0;/if (data_size < prologue) return out->broken = 1;/'
-bug 'an interrupted rename is a failure' tools/base/files.h t_output_faults:test_npy \
-    's/while ((result) != 0 \&\& errno == EINTR)/while (0)/'
+bug 'an interrupted rename is a failure' tools/base/interrupted.h t_output_faults:test_npy \
+    's/while ((result) < 0 \&\& errno == EINTR/while (0 \&\& errno == EINTR/'
 bug 'another user'"'"'s file is continued' tools/base/files.c t_output_faults:test_taken_names \
     's/else if (keep \&\& st.st_uid != geteuid())/else if (0)/'
 bug 'a torn first line of the log is another run' tools/embedding/output.c t_output_faults:test_torn_log \
