@@ -290,7 +290,8 @@ static void test_taken_names(void **state) {
                 text_free(&content);
                 text_free(&why);
             }
-    for (int kind = 0; kind < 3; kind++) { /* --resume refuses another user's file, and one that others may write to */
+    /* --resume refuses another user's file, one that others may write to, and one that has a second name. */
+    for (int kind = 0; kind < 4; kind++) {
         job j = {NAMES[0], 1, 0, 0}, fresh = {NAMES[0], 0, 0, 0};
         struct stat st;
         if (kind == 0 && geteuid() != 0) continue;
@@ -298,6 +299,7 @@ static void test_taken_names(void **state) {
         test_write_file("x.npy.part", "", 0);
         assert_int_equal(chmod("x.npy.part", kind == 1 ? 0620 : kind == 2 ? 0602 : 0600), 0);
         if (kind == 0) assert_int_equal(chown("x.npy.part", 12345, (gid_t)-1), 0);
+        if (kind == 3) assert_int_equal(link("x.npy.part", "second"), 0);
         assert_int_equal(fault_run(FAULT_NONE, 0, 0, embed, &j, &calls), 2);
         assert_int_equal(fault_run(FAULT_NONE, 0, 0, embed, &fresh, &calls), 0);
         assert_true(stat("x.npy", &st) == 0 && st.st_uid == geteuid());
