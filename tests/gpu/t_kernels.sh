@@ -109,7 +109,7 @@ plant wgmma "a block leaves to which others still give places back" \
 plant bytes "sums that are no neighbours" 's/j \* 8 + below \* 2 + i \/ 2 \* 4 + i % 2;/j * 8 + below * 4 + i;/'
 plant bytes "parts in the order of halves" 's/\[sum_at(of \/ PER_WORD.*of % PER_WORD)\]/[of]/'
 plant bytes "short rows with the exchange of long ones" 's/at \/ 128 % (bytes \/ 16)/at \/ 128 % 8/'
-plant bytes "a slice of long rows in short ones" 's/(SLICE_ROW \/ 2ull) << 32/64ull << 32/'
+plant bytes "a slice of long rows in short ones" 's/(row \/ 2ull) << 32/64ull << 32/'
 plant bytes "the last convolution with the first one's scales" \
     's/finish next = {a.next_scales,/finish next = {a.scales,/'
 plant bytes "a residual without its sign" 's/if (REST_SIGNED) residuals ^= 0x80808080;//'
