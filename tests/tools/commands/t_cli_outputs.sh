@@ -156,9 +156,9 @@ for f in groups.csv r.html; do
 done
 echo mine >mine.npy.part
 embed 2 in/ann -o mine.npy
-says 'mine.npy: mine.npy.part is there already, and is not what an interrupted run left, because mine.npy.part.log is'
+says 'mine.npy: mine.npy.part already exists, and is not what an interrupted run left, because'
 embed 2 in/ann -o mine.npy --resume
-says 'mine.npy.part is there already'
+says 'mine.npy.part already exists'
 check "it is left alone" grep -qx mine mine.npy.part
 rm -f ./*.part
 

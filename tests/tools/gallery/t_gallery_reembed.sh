@@ -203,15 +203,14 @@ gallery w
 g() { status=$1 part=$2; shift 2; run "$status" gallery "$part" "$(pg_url w)" "$@"; }
 mkdir -p who/ann who/bob
 cp a/1.png a/2.png who/ann && cp a/3.png a/4.png who/bob
-printf 'path,x,y,width,height\nwho/ann/2.png,3,4,30,40\n' > some.csv
-printf '{"images": [{"file": "who/bob/3.png", "detections": [{"category": "1", "conf": 0.9, "bbox": [0.1, 0.2, 0.7,
-    0.35]}]}], "detection_categories": {"1": "animal"}}' > some.json
+printf 'path,x,y,width,height,identity\nwho/ann/2.png,3,4,30,40,ann\n' > some.csv
+printf 'path,x,y,width,height,identity\nwho/bob/3.png,5,6,20,21,bob\n' > more.csv
 g 0 add $one who
 g 0 add $one --boxes some.csv
-g 0 add $one --boxes some.json
+g 0 add $one --boxes more.csv
 g 0 list --json
 prints '"source": "who/ann/2.png#xywh=3,4,30,40"'
-prints '"source": "who/bob/3.png#xywh=fraction:0.1[0-9]*,0.2[0-9]*,0.6[0-9]*,0.3[0-9]*"'
+prints '"source": "who/bob/3.png#xywh=5,6,20,21"'
 re 0 w $two
 prints '^embedded 6, failed 0; templates with a row of these models: 6 of 6$'
 g 0 search $one --threshold 0.5 a/1.png
@@ -224,7 +223,7 @@ g 0 search $two --keep-self -k 1 a/5.png
 prints '^a/5.png	5	1.0000	a/5.png$'
 g 0 search $two --other-camera --camera x -k 1 a/1.png
 g 0 export -o w.npy
-for from in who '--boxes some.csv' '--boxes some.json'; do
+for from in who '--boxes some.csv' '--boxes more.csv'; do
     "$REID" embed -q $two $from -o part.npy
     npy part.npy
 done > wanted
