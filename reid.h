@@ -146,7 +146,7 @@
        A preset defines how pixels become the network's input: resampling filter, sizes, mean and standard deviation. It
        is part of the result: a wrong preset does not fail, it makes every cosine meaningless. desc.preset overrides the
        key `reid.preset` in the file's metadata, which overrides the network's default.
-       reid__presets in >>image is the table of presets. timm-0.9 and timm-0.95 are timm's crop_pct.
+       reid__presets in >>image is the table of presets; reid__archs in >>arch has each network's default.
        Fields after the name modify it, from left to right: "timm-0.95 size=288x288 crop=1" or "mega filter=bicubic
        mean=0.5 std=0.25,0.25,0.3". They are filter=bilinear|bicubic, size=HxW, resize=straight|N (the short side),
        crop=FRACTION (timm's crop_pct: resize = floor(max(h, w) / FRACTION)), mean=R,G,B, std=R,G,B (in the order of the
@@ -178,7 +178,7 @@
    SEARCH
        reid_index_create and reid_search find the best rows, or groups of rows (an identity and its templates), of a
        gallery in memory by inner product. Every row is compared, and the result is that of a full sort in double
-       precision, so there is no recall to tune. A GPU scans an FP16 copy of the rows and scores those that can be among
+       precision, unlike an approximate index. A GPU scans an FP16 copy of the rows and scores those that can be among
        the best in double: the result is the same to the bit. It takes 6 bytes a component, or 2 if the rows are halves.
        The CPU computes group means and searches for more than 1024 hits. reid_group groups rows without names.
 

@@ -12,15 +12,15 @@ void csv_begin(csv *c, const char *bytes, size_t len) {
     c->at = utf8_mark(bytes, len);
 }
 
-/* --- how a table is written --------------------------------------------------------------------------------------- */
+/* --- the form of a table ------------------------------------------------------------------------------------------ */
 
-/* Where the line at `at` ends. */
+/* Returns the end of the line at `at`. */
 static size_t end_of_line(const csv *c, size_t at) {
     while (at < c->len && c->text[at] && !strchr("\r\n", c->text[at])) at++;
     return at;
 }
 
-/* Behind the line, whose end may be CRLF. */
+/* Skips the rest of the line and its end, which may be CRLF. */
 static void skip_line(csv *c) {
     c->at = end_of_line(c, c->at);
     if (c->at < c->len && c->text[c->at] == '\r') c->at++;
@@ -28,7 +28,7 @@ static void skip_line(csv *c) {
     c->next_line++;
 }
 
-/* The separator of a line is the first of comma, semicolon and tab that stands in it outside quotes. */
+/* Returns the separator of a line: the first of comma, semicolon and tab that occurs in it outside quotes. */
 static int separator_of(const csv *c) {
     static const char all[] = ",;\t";
     size_t end = end_of_line(c, c->at);
@@ -92,7 +92,7 @@ static int quoted(csv *c) {
     return fail(c, "a quoted field is not closed");
 }
 
-/* Does the field end here? */
+/* Whether the field ends here. */
 static int is_over(const csv *c) {
     return c->at == c->len || c->text[c->at] == c->separator || c->text[c->at] == '\r' || c->text[c->at] == '\n';
 }
@@ -217,7 +217,7 @@ static void find_columns(const csv_table *t, const csv *c, int *column, text *wh
     }
 }
 
-/* Reads a row. What is wrong with it goes to why, which is empty before. */
+/* Reads a row; adds the reason to why, which is empty before, if the row is wrong. */
 static void table_row(const csv_table *t, csv *c, const int *column, int fields, text *why) {
     if (csv_has_fields(c, fields)) t->row(c, column, t->user, why);
     else text_printf(why, "%d field%s, but the header has %d", c->count, plural((size_t)c->count), fields);

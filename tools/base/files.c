@@ -204,14 +204,14 @@ static void forget(pending *p) {
 
 enum { TOGETHER = 4 }; /* files that are renamed together */
 
-/* The old file, while the new ones get their names. */
+/* Sets the name that the old file has while the new ones get their names. */
 static int old_name(const pending *p, text *name) {
     text_clear(name);
     text_printf(name, "%s" PENDING_ENDING ".old", p->path);
     return !text_failed(name);
 }
 
-/* The file that is replaced, also if a run was killed after it had moved it out of the way. */
+/* Finds the file that is replaced, even if a killed run had given it its other name. */
 static int find_old(const pending *p, struct stat *old) {
     text name = TEXT_INIT;
     int found = p->path && (lstat(p->path, old) == 0 || (old_name(p, &name) && lstat(name.s, old) == 0));
@@ -251,8 +251,8 @@ static int give_name(pending *p, text *why) {
 
 int pending_rename(pending *p, text *why) { return set_rights(p, why) && give_name(p, why); }
 
-/* Gives the old file a second name, or, with `move` and on file systems without hard links, another one. `name` stays
-   empty if there is no old file. What an earlier run left under that name goes. */
+/* Gives the old file a second name, or, with `move` and on file systems without hard links, another one, in place of
+   a file that a killed run left there. `name` stays empty if there is no old file. */
 static int keep_old(const pending *p, int move, text *name, text *why) {
     struct stat st;
     int result = -1;
@@ -269,7 +269,7 @@ static int keep_old(const pending *p, int move, text *name, text *why) {
     return fail_errno(why, "cannot be replaced");
 }
 
-/* The new file is a temporary one again, if it had its name, and the old one is back. */
+/* Gives the new file its temporary name again, and the old file its own. */
 static void take_back(pending *p, int keep, const text *old) {
     int result = 0;
     if (p->renamed) UNINTERRUPTED(result, rename(p->path, p->temp));

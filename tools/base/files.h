@@ -49,9 +49,9 @@ int pending_sync(pending *p, text *why);
 int pending_cut(pending *p, size_t size, text *why);
 /* Renames the file to its final name, with the mode and owner of a file that it replaces. */
 int pending_rename(pending *p, text *why);
-/* Renames several files that belong together, in their order: all, or none. If one fails, the old files, or that there
-   were none, are back; *failed names the file. The last one vouches for the others: its old file goes before any new
-   one comes. Leaves out those without a temporary file or with their final name already. */
+/* Renames several files that belong together, in their order: all of them, or none. If one fails, the old files are
+   restored, and *failed is set to the path at fault. The last file vouches for the others: its old version is moved
+   away before any new file gets its name. Skips those without a temporary file or with their final name already. */
 int pending_rename_all(pending *const list[], int count, const char **failed, text *why);
 /* Closes the file and removes it unless it was renamed or opened with keep. A zeroed one is allowed. */
 void pending_close(pending *p);

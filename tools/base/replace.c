@@ -65,8 +65,8 @@ static int in_input_folder(const char *path) {
 
 /* --- outputs ------------------------------------------------------------------------------------------------------ */
 
-/* The name with the real path of its folder; NULL if there is no such folder or no memory, which opening the file then
-   reports. */
+/* Returns the path with its folder resolved. NULL if the folder does not exist, which opening the file then reports, or
+   if memory runs out. */
 static char *whole_name(const char *path) {
     const char *slash = strrchr(path, '/');
     char *given = slash ? mem_copy(path, (size_t)(slash - path) + 1) : mem_copy(".", 1);

@@ -19,8 +19,7 @@ typedef struct output_kind {
 
 /* For --force: files of other kinds are replaced, too. Inputs and other outputs of the run still are not. */
 void replace_by_force(void);
-/* Notes an input of this run, if it exists: the file, or what a folder holds. Returns 0 if there is no memory
-   for it. */
+/* Notes an input of this run, a file or a folder with its images, if it exists. Returns 0 if memory runs out. */
 int replace_never(const char *path);
 /* 1 if this name leads to a file that was noted. */
 int replace_is_input(const char *path);

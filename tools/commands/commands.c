@@ -28,7 +28,7 @@ static const command COMMANDS[] = {
      "; OUT.meta.json, written last, lists the models, fingerprints, identities and failures (its name is "
      "OUT.csv.meta.json for OUT.csv, and OUT.jsonl.meta.json for OUT.jsonl). The identity of an image is the first "
      "folder below the folder given as INPUT, else its file name without extension; with --boxes that folder is a "
-     "camera, and there are no identities but those in the file. In JSON, bytes of a name that are "
+     "camera, and only the file can name identities. In JSON, bytes of a name that are "
      "not UTF-8 are written as \\udc80 to \\udcff, as by Python's surrogateescape.\n\n"
      "16-bit PNG files are reduced to 8 bits per channel; alpha is dropped.",
      {"reid embed -m resnet50.safetensors crops/ -o crops.npy",

@@ -488,6 +488,9 @@ static void say_notes(const conversion *v) {
     if (v->map.others[0])
         say_warning("%s: the file also contains %s, which was not used; --key selects a group",
                     shown(v->in), shown(v->map.others));
+    if (v->around.has_other_filter)
+        say_warning("%s: %s names a filter other than bilinear and bicubic, which no preset has; check --filter",
+                    shown(v->in), v->around.name);
     if (v->contradicted)
         say_warning("%s: %s says %s, which contradicts the preset (%s); the preset counts", shown(v->in),
                     v->around.name ? v->around.name : "the file", v->pixels,

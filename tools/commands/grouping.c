@@ -96,12 +96,13 @@ static int read_boxes(grouping *run) {
     return found > 0;
 }
 
-/* The boxes that the files of embeddings know of their crops. */
+/* Takes the boxes of crops from the files of embeddings. run->box stays NULL if they have none. */
 static int recall_boxes(grouping *run) {
     const crops *c = &run->crops;
     size_t known = 0;
     run->box = need_zeroed(c->count + 1, sizeof *run->box);
-    for (size_t i = 0; i < c->count && run->box; i++) {
+    if (!run->box) return 0;
+    for (size_t i = 0; i < c->count; i++) {
         const char *source = c->facts[i].source;
         box_unit unit;
         double box[4];
@@ -113,14 +114,14 @@ static int recall_boxes(grouping *run) {
         if (!in) return 0;
         in->unit = unit, memcpy(in->box, box, sizeof box);
     }
-    for (size_t i = 0; i < c->count && run->box; i++)
+    for (size_t i = 0; i < c->count; i++)
         if (known < run->boxes.count && strcmp(run->boxes.at[known].id, c->ids[i]) == 0)
             run->box[i] = &run->boxes.at[known++];
-    if (run->box && !known) free(run->box), run->box = NULL;
-    return run->box || !known;
+    if (!known) free(run->box), run->box = NULL;
+    return 1;
 }
 
-/* Tracks that the files know, and which of them share a frame. */
+/* Takes the tracks of crops, and which tracks share a frame, from the files of embeddings. */
 static int recall_tracks(grouping *run) {
     const crops *c = &run->crops;
     if (!c->track_count) return 1;
@@ -132,7 +133,7 @@ static int recall_tracks(grouping *run) {
 
 /* --- a folder of reid track --------------------------------------------------------------------------------------- */
 
-/* Names a file of the folder; 1 if it is there. */
+/* Sets the name of a file in the folder; returns 1 if the file exists. */
 static int name_file(text *name, const char *folder, const char *file) {
     struct stat st;
     text_printf(name, "%s/%s", folder, file);
@@ -218,7 +219,7 @@ static int choose_scores(grouping *run) {
     return 1;
 }
 
-/* For --own-labels. Returns 0 after saying that there are none. */
+/* Checks for --own-labels that at least one crop has an identity. Returns 0 after reporting that none has. */
 static int has_identities(const grouping *run, int files) {
     for (size_t i = 0; i < run->crops.count; i++)
         if (run->crops.identities[i]) return 1;

@@ -121,7 +121,7 @@ static void read_times(json *j, gallery_file *f) {
     text_free(&when);
 }
 
-/* What is known of the rows. Returns 0 if the member is another one. */
+/* Reads a member about the rows. Returns 0 if the member has another name. */
 static int read_knowledge(json *j, const char *key, gallery_file *f) {
     if (strcmp(key, "identities") == 0) read_names(j, &f->identities, &f->identity_count, &f->identity_cap);
     else if (strcmp(key, "cameras") == 0) read_names(j, &f->cameras, &f->camera_count, &f->camera_cap);
@@ -217,7 +217,7 @@ static int ends(const char *name, const char *ending) {
     return len > n && strcmp(name + len - n, ending) == 0;
 }
 
-/* The name of a file in a folder. */
+/* Whether the folder contains a file of this name. */
 static int is_in(const char *folder, const char *name) {
     struct stat st;
     text path = TEXT_INIT;
@@ -280,7 +280,7 @@ static void forget_names(gallery_file *f) {
     f->identity_count = f->camera_count = f->time_count = 0;
 }
 
-/* Each array has an element a row, or is not there. */
+/* Whether each array is missing or has one element for each row. */
 static int columns_fit(const gallery_file *f) {
     const size_t counts[] = {f->camera_count, f->time_count, f->source_count, f->track_count, f->score_count};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* An image of the list: one name in the file, or one number. */
+/* An image that the file names or numbers. */
 typedef struct listed_image {
     char *path;      /* to be opened */
     size_t root_len; /* how much of it is root */
@@ -35,7 +35,7 @@ static int is_file(const char *path) {
     return stat(path, &st) == 0 && !S_ISDIR(st.st_mode);
 }
 
-/* "root/path" with slashes, and how much of it is the root. */
+/* Returns "root/path"; sets *root_len to the length of the root in it. NULL if memory runs out. */
 static char *join(const char *root, const char *path, size_t *root_len) {
     text out = TEXT_INIT;
     size_t n = strlen(root);
@@ -69,14 +69,14 @@ static int take_place(reading *b, const photo_place *place, listed_image *to, te
     return 1;
 }
 
-/* 1 if a part of the path is "..". */
+/* Whether a part of the path is "..". */
 static int climbs(const char *path) {
     for (const char *part = path; *part; part += strcspn(part, "/"), part += *part == '/')
         if (strncmp(part, "..", 2) == 0 && (part[2] == '/' || !part[2])) return 1;
     return 0;
 }
 
-/* Its path below root, or the end of it: as reid track finds photos. */
+/* Finds an image below root as reid track finds photos: by its path there, or by the end of a path. */
 static int find_below(reading *b, const char *name, listed_image *to, text *why) {
     text reason = TEXT_INIT;
     while (strncmp(name, "./", 2) == 0) name += 2;
@@ -104,11 +104,9 @@ static int find_image(reading *b, const char *name, listed_image *to, text *why)
                       shown(name), shown(b->root));
     to->path = b->root ? join(b->root, name + strspn(name, "/"), &to->root_len) : mem_copy(name, strlen(name));
     if (!to->path) return text_no_memory(why);
-    char *other = strchr(name, '\\') && !is_file(to->path) ? mem_copy(name, strlen(name)) : NULL;
-    if (!other) return 1;
-    turn_slashes(other);
-    if (!b->root && is_file(other)) free(to->path), to->path = other;
-    else free(other);
+    if (b->root || is_file(name)) return 1;
+    turn_slashes(to->path);
+    if (!is_file(to->path)) memcpy(to->path, name, strlen(name));
     return 1;
 }
 
@@ -168,7 +166,7 @@ static const char *name_at(const detection_names *names, uint32_t at) {
     return at == DETECTION_NO_NAME ? NULL : names->at[at];
 }
 
-/* IDENTITY/ID, each if it is given; otherwise PATH#n. */
+/* Adds box i, box n of its image. Its id is IDENTITY/ID, or PATH#n for a box without an id. */
 static int add_row(const reading *b, inputs *list, size_t i, size_t n) {
     const detection *at = &b->found.at[i];
     const listed_image *image = b->image[i];

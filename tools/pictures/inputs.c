@@ -1,6 +1,7 @@
 #include "pictures/inputs.h"
 
 #include "base/file_kind.h"
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "base/say.h"
 #include "base/source.h"
@@ -231,21 +232,23 @@ static int walk(inputs *list, text *path, size_t root_len, const ancestor *up) {
     return good;
 }
 
-/* "WebP image (3), TIFF or raw image (1)": the kinds among the rows from `from` on, and how many there are. */
+/* Counts the unread images from row `from` on, and lists their kinds: "WebP image (3), TIFF or raw image (1)". */
 static size_t count_unread(const inputs *list, size_t from, text *kinds) {
-    size_t unread = 0;
+    enum { MOST_KINDS = 64 }; /* more than file_kind_of has */
+    struct { const char *kind; size_t rows; } seen[MOST_KINDS];
+    size_t unread = 0, n = 0;
     for (size_t i = from; i < list->count; i++) {
         const char *kind = list->at[i].unread;
-        size_t same = 0, earlier = 0;
-        unread += kind != NULL;
-        for (size_t k = from; kind && k < list->count && !earlier; k++) {
-            if (list->at[k].unread != kind) continue;
-            earlier = k < i;
-            same++;
-        }
-        if (!kind || earlier) continue;
-        text_printf(kinds, "%s%s (%zu)", kinds->len ? ", " : "", strchr(kind, ' ') + 1, same);
+        size_t k = 0;
+        if (!kind) continue;
+        while (k < n && seen[k].kind != kind) k++;
+        REID_ASSERT(k < MOST_KINDS);
+        if (k == n) seen[n].kind = kind, seen[n++].rows = 0;
+        seen[k].rows++;
+        unread++;
     }
+    for (size_t k = 0; k < n; k++)
+        text_printf(kinds, "%s%s (%zu)", k ? ", " : "", strchr(seen[k].kind, ' ') + 1, seen[k].rows);
     return unread;
 }
 
@@ -259,8 +262,8 @@ static void say_unread(const inputs *list, size_t from, size_t beside, const cha
                   "ImageMagick: magick mogrify -format png FILE...", shown(folder), unread, plural(unread),
                   text_failed(&kinds) ? "" : kinds.s, shown(list->at[first].path));
     if (beside)
-        say_warning("%s: %zu image%s of kinds that are not read %s beside an image of the same name, which is used",
-                    shown(folder), beside, plural(beside), beside == 1 ? "lies" : "lie");
+        say_warning("%s: %zu image%s of kinds that are not read %s the name of an image that is used",
+                    shown(folder), beside, plural(beside), beside == 1 ? "has" : "have");
     text_free(&kinds);
 }
 

@@ -25,10 +25,11 @@ static void read_filter(json *j, beside *b) {
     const char *s = name.s && !text_failed(&name) ? name.s : "";
     if (number == 2 || strcmp(s, "bilinear") == 0) b->filter = "bilinear";
     if (number == 3 || strcmp(s, "bicubic") == 0) b->filter = "bicubic";
+    b->has_other_filter = !b->filter;
     text_free(&name);
 }
 
-/* An object of one of the two files. Returns 1 if it has a mean and a standard deviation. */
+/* Reads an object of one of the two files. Returns 1 if it has a mean and a standard deviation. */
 static int read_object(json *j, beside *b) {
     text key = TEXT_INIT;
     int mean = 0, std = 0, inner = 0;

@@ -253,6 +253,9 @@ echo '{"architectures": ["x"], "hidden_act": "relu"}' >hub/config.json
 echo '{"image_mean": [0.4, 0.5, 0.6], "image_std": [1, 1, 1], "resample": 3}' >hub/preprocessor_config.json
 run 0 convert hub/model.safetensors hub.safetensors
 prints 'filter=bicubic mean=0.4,0.5,0.6 std=1,1,1 (with what preprocessor_config.json beside the file says)$'
+sed -i 's/"resample": 3/"resample": 1/' hub/preprocessor_config.json
+run 0 convert hub/model.safetensors hub.safetensors
+says 'preprocessor_config.json names a filter other than bilinear and bicubic, which no preset has; check --filter'
 fi
 
 for python in "${REID_TORCH_PYTHON:-python3}" /usr/bin/python3; do

@@ -199,7 +199,7 @@ cp mixed/bob/d.tif mixed/raw/IMG_10.CR2
 run 1 embed -m w.safetensors --size 64x64 mixed -o mixed.npy
 says 'mixed: 6 images of kinds that are not read: WebP image (3), TIFF or raw image (2), HEIC image (1); the first is '
 says 'the first is mixed/bob/a.webp. Convert them, for example with ImageMagick: magick mogrify -format png'
-says 'mixed: 1 image of kinds that are not read lies beside an image of the same name, which is used'
+says 'mixed: 1 image of kinds that are not read has the name of an image that is used'
 says 'mixed/bob/c.jpg: a WebP image, which is not supported; convert it to PNG or JPEG'
 says 'mixed/bob/f.gif: not an image that can be decoded'
 says '8 of 17 inputs failed'
