@@ -9891,8 +9891,8 @@ static reid_result reid__gpu_index_run(const reid__search_chunk *h, int k, reid_
     a.hits = a.found + hits_at, a.n = n, a.k = k;
     a.top = h->d->exclude ? 1 : h->top; /* the best row also bounds the mean of those rows that are not excluded */
     a.least = h->d->use_threshold ? h->d->threshold : -1e300;
-    a.room = k <= 496 ? 1024 : 2048;
-    s->best.shared = (unsigned)(16 * a.room) + 2 * 4096 + 32;
+    a.room = k <= 496 ? 1024 : 2048; /* k, and what two rounds of all warps can add */
+    s->best.shared = (unsigned)(16 * a.room) + 2 * 4096 + 32; /* reid_search_best's list, queue and state */
     reid_result r = reid__gpu_enter(&s->device, e);
     if (r != REID_OK) return r;
     if (s->hopper) code = reid__map_matrix(cu, &a.rows_map, a.rows, 2, rows, depth, 128, 64);
