@@ -443,8 +443,7 @@ typedef struct reid_desc {
     size_t weights_size;
 
     const char *network;      /* reid_network_name(i); NULL: `reid.network` in the file, else found from its tensors */
-    const char *preset;       /* reid_preset_name(i), optionally followed by fields, see INPUT; NULL: `reid.preset` in
-                                 the file, else the network's default */
+    const char *preset;       /* reid_preset_name(i), then perhaps fields, see INPUT; NULL: the file's, or network's */
     int height, width;        /* network input in pixels; 0, 0: the preset's. Both or neither */
     int last_stride;          /* of ResNet's layer4: 1 or 2; 0: `reid.last_stride` in the file, else 2 */
     reid_head head;
@@ -454,18 +453,15 @@ typedef struct reid_desc {
     int latency;              /* 1: for calls with one image. A GPU computes parts of each sum side by side, which
                                  changes the bits and the fingerprint and slows down large batches. On a CPU only the
                                  fingerprint changes; INT8's convolutions keep their bits */
-    int allow_unused;         /* 1: tensors that the network does not have are logged instead of refused, except whole
-                                 layers, which indicate another network */
+    int allow_unused;         /* 1: tensors that the network lacks are logged instead of refused, unless whole layers */
 
     reid_device device;
     int device_index;         /* which GPU */
     reid_precision precision; /* default: FP32 on the CPU, FP16 on CUDA; BF16: if the chip has it; INT8: ResNets only */
     const char *ranges;       /* for REID_INT8: path of the activations' ranges, see INT8 */
-    int fallback;             /* for REID_INT8: 1: an image whose activations exceed the ranges is computed
-                                 again with FP32 weights and activations (part of the fingerprint), see INT8 */
+    int fallback;             /* 1: with REID_INT8, images beyond the ranges are computed again in FP32; see INT8 */
     reid_isa cpu_isa;         /* auto: REID_CPU_ISA in the environment, else the best one for the precision */
-    int batch;                /* most images computed together; 0: automatic. A CPU uses fewer where more would not be
-                                 faster. Never changes the bits */
+    int batch;                /* most images computed together, fewer if as fast; 0: automatic. Changes no bit */
     int threads;              /* per lane, including the caller's; 0: affinity mask capped by the cgroup quota */
     int lanes;                /* calls that compute at once, each with activations and `threads`; 0: CPU 1, CUDA 2 */
     size_t memory_limit;      /* bytes, host and device together; 0: none. The batch shrinks to fit */
@@ -547,8 +543,7 @@ typedef struct reid_op_info {
     int64_t macs;           /* multiply-adds per image */
     int64_t parameters;
     int64_t bytes;          /* activations read and written per image plus weights read once, FP32 */
-    int computed_by;        /* the operation whose loop or launch computes this one, and whose time includes it: itself,
-                               or a later one with which it is fused */
+    int computed_by;        /* itself, or the later operation whose loop or launch computes it, and whose time includes it */
     const char *kernel;     /* on the GPU, for the largest batch: "reid_conv_f16 128x64"; on the CPU "winograd" or "" */
 } reid_op_info;
 
@@ -1103,9 +1098,8 @@ static int64_t reid__now(void) { return reid__clock(CLOCK_MONOTONIC); }
 static int reid__ceil_div(int a, int b) { return (a + b - 1) / b; }
 static int reid__round_up(int a, int b) { return reid__ceil_div(a, b) * b; }
 
-/* The caller's rounding mode, flush-to-zero or traps must not change the bits, and our calls must not change its errno:
-   every entry point and worker runs between reid__enter and reid__leave. 0x1f80 (on ARM 0) means rounding to nearest,
-   with denormals, without traps. */
+/* The caller's rounding mode, flush-to-zero or traps must not change the bits, nor our calls its errno: every entry
+   point and worker runs between reid__enter and reid__leave. 0x1f80 (ARM: 0): to nearest, denormals, no traps. */
 typedef struct reid__caller { int error; uint64_t fp; } reid__caller;
 
 static reid__caller reid__enter(void) {
@@ -2393,8 +2387,7 @@ static double reid__weight(const reid__axis *a, const reid__window *w, int at) {
     return reid__filter_at(a->filter, reid__product((double)at - w->center + 0.5, a->shrink));
 }
 
-/* The window of line `index` of the crop. Without resizing it has one weight of 1 (others are 0). Padding has an empty
-   window at the end of the source next to it. */
+/* The window of line `index` of the crop: one weight of 1 without a resize; empty, next to the source, for padding. */
 static void reid__window_init(reid__window *w, const reid__axis *a, int index) {
     int64_t at = a->skipped + index;
     memset(w, 0, sizeof *w);
@@ -3155,8 +3148,7 @@ static int reid__buffers_are_apart(const reid__plan *p, int a, int b) {
     return 0;
 }
 
-/* For REID_ASSERT: every operation reads and writes buffers that exist, live and are large enough; those that live at
-   the same time are apart and inside their arena. */
+/* For REID_ASSERT: operations use buffers that exist, live, suffice, are in the arena, and apart while they live. */
 static int reid__plan_is_sound(const reid__plan *p) {
     for (int i = 0; i < p->op_count; i++) {
         const reid__op *op = &p->ops[i];
@@ -4900,9 +4892,8 @@ static int reid__counts_clipped(const reid__plan *p, const reid__op *op) {
     return reid__makes_bytes(p->buffers, op) && op->act == REID__RELU && op->residual == REID__NONE;
 }
 
-/* tanh by Lambert's continued fraction x / (1 + x^2 / (3 + x^2 / (5 + ...))) (dlmf.nist.gov/4.39), of which 15 terms
-   have a relative error of 2e-11 up to 9.02; beyond that tanh is 1 in FP32. A compiler finds no multiply-add
-   to fuse here, so the bits are the same everywhere. */
+/* tanh by Lambert's continued fraction x / (1 + x^2 / (3 + x^2 / (5 + ...))) (dlmf.nist.gov/4.39): 15 terms are good to
+   2e-11 up to 9.02; beyond, it is 1 in FP32. There is no multiply-add to fuse, so the bits are the same everywhere. */
 static float reid__tanh(float x) {
     double v = x > 9.02f ? 9.02 : x < -9.02f ? -9.02 : x, square = v * v, part = 31; /* a NaN stays a NaN */
     for (int odd = 29; odd > 0; odd -= 2) part = odd + square / part;
@@ -5563,8 +5554,7 @@ REID__INLINE void REID__F(depthwise_row)(const reid__op *op, ptrdiff_t c, const 
     REID__EACH(v, nv) REID__STORE(sums + v * REID__W, sum[v]);
 }
 
-/* Computes one output row of a panel: all vectors together, or one by one in AVX-512's half panels and in NEON, where
-   gcc would spill. */
+/* Computes one output row of a panel: all vectors together, or one by one in half panels and NEON, where gcc spills. */
 REID__INLINE void REID__F(depthwise_rows)(const reid__op *op, ptrdiff_t c, int width, const float *const *rows,
                                           const float *weight, const float *bias, REID__T *out, float *sums,
                                           const int k, const int stride) {
@@ -7040,8 +7030,7 @@ REID__FORMAT(2, 3) static void reid__contract_print(reid__contract *c, const cha
     c->length += (size_t)reid__max(n, 0);
 }
 
-/* Prints the text that precedes reid_kernels.cu, whose macro STRUCT declares a structure with MEMBERS_OF_name and
-   checks LAYOUT_OF_name. */
+/* Prints what precedes reid_kernels.cu, whose STRUCT declares a structure by MEMBERS_OF_name, checks LAYOUT_OF_name. */
 static void reid__contract_text(reid__contract *c) {
     reid__contract_print(c, "#define REID_CONTRACT 1\n");
 #define REID__POINTER(type, name) reid__contract_print(c, " %s *%s;", #type, #name);
@@ -7294,8 +7283,7 @@ static void reid__compiler_task(void *arg, int index) {
     reid__compiler_main(arg);
 }
 
-/* Compiles all programs without a cubin, on up to `threads` new threads (a compiler needs more stack than a team's
-   members have) or on the caller's pool. */
+/* Compiles all programs without a cubin, on up to `threads` new threads, of larger stacks, or on the caller's pool. */
 static void reid__compile_all(reid__jit *j, int threads) {
     pthread_t others[REID__COMPILERS];
     int started = 0;
@@ -7453,6 +7441,9 @@ static void reid__jit_free(reid__jit *j) {
 #define REID__GPU_BATCH 64     /* default */
 #define REID__MAX_GRAPHS 9     /* batches of 1 … 256 */
 #define REID__LARGE 8          /* batches of this size and more use the tiles for large batches */
+#ifndef REID__HEAD_APART
+#define REID__HEAD_APART 32    /* graphs of batches of this size and more begin behind the stem: reid__view_upload */
+#endif
 #define REID__GPU_ALIGN 256    /* bytes: alignment in device memory */
 #define REID__PICTURE_PIXELS 2 /* room for an uploaded image, in sizes of the network's input */
 #define REID__PICTURE_TAPS 16  /* room for its filter taps, per row and column of the input */
@@ -7464,8 +7455,7 @@ typedef struct reid__step {
     const char *function;      /* in reid_kernels.cu */
     int program, bm, bn;       /* a convolution's tile, pixels by channels; bn, if depthwise: SPREAD, or 0 */
     int groups;                /* reid_conv_wgmma: 2: both warpgroups work on a tile; 1: they take turns */
-    int pair, split;           /* clusters. pair: two tiles share weights; split: the blocks share K of one tile, or the
-                                  squeeze factors of an image */
+    int pair, split;           /* clusters. pair: two tiles share weights; split: blocks share one's K, or a squeeze */
     int split_in_memory;       /* 1: not a cluster: the parts of K go to memory, and `join` adds them */
     unsigned threads, shared;
     void *handle, *join;
@@ -7509,7 +7499,7 @@ typedef struct reid__gpu_plan {
 /* A batch in progress. While the GPU computes one, the host fills the other. */
 typedef struct reid__slot {
     unsigned char *host;    /* pinned: descriptions and pixels of the images; as large as `staging` */
-    float *result;          /* pinned (batch, dim) */
+    float *result;          /* pinned (batch, dim): the last kernel writes the embeddings here */
     uint32_t *full;         /* pinned (batch): the lane's `full` for this batch */
     reid__address staging;
     void *uploaded, *done;  /* events */
@@ -7525,7 +7515,7 @@ typedef struct reid__gpu_lane {
     reid__address parts;              /* the input of reid_join */
     reid__address full;               /* INT8: (batch) uint32: number of saturated outputs, see reid__counts_clipped */
     reid__address rows, windows, taps;
-    reid__address result, mirrored;   /* (batch, dim) floats; mirrored: the embedding of the first pass of a flip */
+    reid__address mirrored;           /* (batch, dim) floats: the embedding of the first pass of a flip */
     reid__address blocks[REID__LANE_BLOCKS]; /* everything allocated */
     int block_count;
     unsigned char *pinned;            /* the slots' host and result point into this */
@@ -7562,8 +7552,12 @@ static int reid__launch_first(const reid__gpu_plan *g, int index) {
     return g->fused_first[index] == REID__NONE ? index : g->fused_first[index];
 }
 
-/* Bytes of `pixels` pixels of an image in a buffer, with all channels: sums of rows are FP32, other values have the
-   chosen precision. */
+/* End of the operations that the first launch computes: the stem, on some GPUs with the max pool behind it. */
+static int reid__head_end(const reid__gpu_plan *g) {
+    return g->fused_into[0] == REID__NONE ? 1 : g->fused_into[0] + 1;
+}
+
+/* Bytes of `pixels` pixels in a buffer, with all channels: sums of rows are FP32, other values in the precision. */
 static size_t reid__gpu_values(const reid__gpu_plan *g, int buffer, int pixels) {
     const reid__buffer *b = &g->plan->buffers[buffer];
     size_t per = (size_t)g->pixels_per_sum[buffer];
@@ -7580,8 +7574,7 @@ static size_t reid__gpu_read(const reid__gpu_plan *g, const reid__op *op) {
     return reid__gpu_values(g, op->in, op->ih * op->iw);
 }
 
-/* End of the bytes that an operation writes to its output, counted from its start. Factors, pooled vectors and outputs
-   of linear layers are FP32. */
+/* End of the bytes that an operation writes to its output. Factors, pooled vectors and linear layers' are FP32. */
 static size_t reid__gpu_written(const reid__gpu_plan *g, const reid__op *op) {
     if (op->kind == REID__POOL || op->kind == REID__LINEAR || op->kind == REID__SQUEEZE)
         return (size_t)(op->oh * op->ow) * (size_t)(op->channel + reid__padded(op->oc)) * sizeof(float);
@@ -7600,9 +7593,8 @@ static int reid__touch(reid__access *out, int buffer, size_t bytes) {
     return 1;
 }
 
-/* Lists all reads and writes of an operation's launch, including the operations fused into it, and returns their
-   number, which is 0 if another operation's launch computes this one. Sizes and lifetimes of buffers come from here,
-   and reid__gpu_plan_is_sound checks against it. */
+/* Lists all reads and writes of an operation's launch with what is fused into it; returns their number, 0 if another
+   launch computes it. Buffers' sizes and lifetimes come from here; reid__gpu_plan_is_sound checks against it. */
 static int reid__gpu_accesses(const reid__gpu_plan *g, int index, reid__access out[REID__ACCESSES]) {
     const reid__plan *p = g->plan;
     const reid__op *op = &p->ops[index], *first = &p->ops[reid__launch_first(g, index)];
@@ -7613,15 +7605,13 @@ static int reid__gpu_accesses(const reid__gpu_plan *g, int index, reid__access o
     if (with != REID__NONE) n += reid__touch(&out[n], p->ops[with].in, reid__gpu_read(g, &p->ops[with]));
     if (reid__adds(g, index))
         n += reid__touch(&out[n], op->residual, reid__gpu_values(g, op->residual, op->oh * op->ow));
-    if (op->scale != REID__NONE)
-        n += reid__touch(&out[n], op->scale, (size_t)p->buffers[op->scale].c * sizeof(float));
+    if (op->scale != REID__NONE) n += reid__touch(&out[n], op->scale, (size_t)p->buffers[op->scale].c * sizeof(float));
     if (op->sums != REID__NONE)
         n += reid__touch(&out[n], op->sums, (size_t)op->oh * (size_t)p->buffers[op->sums].c * sizeof(float));
     return n + reid__touch(&out[n], op->out, reid__gpu_written(g, op));
 }
 
-/* Sets every buffer's size and lifetime, from launch to launch: the image is written before the first launch, the
-   embedding read after the last. */
+/* Sets buffers' sizes and lifetimes, in launches: the image comes before the first, the embedding is read after all. */
 static void reid__gpu_buffers(reid__gpu_plan *g) {
     const reid__plan *p = g->plan;
     const reid__op *stem = &p->ops[0];
@@ -7669,8 +7659,7 @@ static int reid__gpu_channels(const reid__gpu_plan *g, const reid__op *op) {
     return reid__is_stem(g->plan, op) ? 4 : reid__takes_wgmma(g, op) ? reid__round_up(c, reid__slice(g, op)) : c;
 }
 
-/* INT8: the row of an output channel's weights. Of a row of 16 sums a thread has those at 2 q, 2 q + 1, 2 q + 8 and 2 q
-   + 9; this order makes their channels neighbours. */
+/* INT8: the row of an output channel's weights: a thread's sums 2 q, 2 q + 1, 2 q + 8, 2 q + 9 are neighbours. */
 static int reid__wgmma_row(int channel) {
     return (channel & ~15) | (channel & 2) << 2 | (channel >> 1 & 6) | (channel & 1);
 }
@@ -7814,9 +7803,8 @@ static int reid__choose_tile(const reid__gpu_plan *g, const reid__op *op, int ar
     return last;
 }
 
-/* Number of blocks that share K of a tile, whatever the batch: as many as have a multiprocessor each for one image, and
-   parts of at least four slices. Without clusters, the second launch must pay for itself: a part is shorter than K by
-   at least REID__JOIN_SLICES. */
+/* Number of blocks that share K of a tile, whatever the batch: as many as have a multiprocessor each for one image, in
+   parts of at least four slices. Without clusters it is at least REID__JOIN_SLICES shorter than K. */
 static int reid__choose_split(const reid__gpu_plan *g, int index, int arch) {
     const reid__op *op = &g->plan->ops[index];
     int tile = reid__choose_tile(g, op, arch, 0), split = 1;
@@ -7905,9 +7893,8 @@ static double reid__slice_clocks(const reid__wgmma_tile *t, int blocks, int n, i
 }
 
 /* A model of the time of a launch with n images, in clocks. Copies run ahead as far as the ring allows; a block of a
-   pair copies half of the weights. The overhead of a tile is 400 clocks, that of a slice 64. Warpgroups that take turns
-   multiply while the other one stores; those that share a tile do not, but the ring fills meanwhile. Blocks that share
-   K exchange their sums after a barrier. */
+   pair copies half of the weights. A tile takes 400 clocks more, a slice 64. Warpgroups in turns multiply while the
+   other stores; those that share a tile wait while the ring fills. Blocks that share K add sums behind a barrier. */
 static double reid__wgmma_clocks(const reid__wgmma_tile *t, const reid__op *op, int arch, int n, const reid__pace *p) {
     int chunks = reid__ceil_div(t->chunks, t->split), more = t->passes * t->bn / t->depth;
     ptrdiff_t rows = ((ptrdiff_t)n * op->oh * op->ow + t->bm - 1) / t->bm, processors = reid__usual_processors(arch);
@@ -8188,8 +8175,7 @@ static void reid__gpu_op_info(const reid__gpu_plan *g, int index, int large, rei
     }
 }
 
-/* For REID_ASSERT: every launch stays inside its buffers while they live, and buffers that live at the same time are
-   apart in the arena. */
+/* For REID_ASSERT: launches stay inside their buffers while these live, and buffers that live together are apart. */
 static int reid__gpu_plan_is_sound(const reid__gpu_plan *g) {
     const reid__plan *p = g->plan;
     reid__access touched[REID__ACCESSES];
@@ -8466,6 +8452,7 @@ static reid_result reid__gpu_run_conv(reid__gpu *g, reid__gpu_lane *l, int index
     if (with) a.more = l->buffer[with->in], a.more_bias = g->weights + p->bias[p->fused_shortcut[index]];
     if (s->split_in_memory) a.parts = l->parts;
     a.pixels = n * op->oh * op->ow;
+    REID_ASSERT(!a.parts || (size_t)(s->split * op->oh * op->ow) * (size_t)reid__padded(op->oc) * 4 <= p->parts);
     int64_t blocks = s->split * reid__blocks(a.pixels, reid__gpu_tile_pixels(p, op, s->bm)) *
                      reid__blocks(reid__padded(op->oc), s->bn);
     reid_result r = reid__launch(g, s, blocks, 1, l->stream, &a, e);
@@ -8511,10 +8498,10 @@ static reid_result reid__gpu_run_input(reid__gpu *g, reid__gpu_lane *l, int n, r
     return reid__launch(g, &g->plan.extra[REID__EXTRA_INPUT], reid__blocks(pixels, 256), 1, l->stream, &a, e);
 }
 
-/* Launches everything from the resized images to the unnormalised embeddings. */
-static reid_result reid__gpu_run_net(reid__gpu *g, reid__gpu_lane *l, int n, reid_error *e) {
-    reid_result r = reid__gpu_run_input(g, l, n, e);
-    for (int i = 0; i < g->plan.plan->op_count && r == REID_OK; i++) {
+/* Launches the operations [from, to) on n images. */
+static reid_result reid__gpu_run_ops(reid__gpu *g, reid__gpu_lane *l, int from, int to, int n, reid_error *e) {
+    reid_result r = REID_OK;
+    for (int i = from; i < to && r == REID_OK; i++) {
         r = reid__gpu_run_op(g, l, i, n, e);
         if (r == REID_OK || !g->sync || !e) continue;
         char inner[sizeof e->text];
@@ -8524,13 +8511,27 @@ static reid_result reid__gpu_run_net(reid__gpu *g, reid__gpu_lane *l, int n, rei
     return r;
 }
 
-/* Records reid__gpu_run_net for a batch of 1 << bucket. */
+/* Launches the input's conversion and the stem for the images [at, at + n) of a batch. */
+static reid_result reid__gpu_run_head(reid__gpu *g, const reid__gpu_lane *l, int at, int n, reid_error *e) {
+    const reid__gpu_plan *p = &g->plan;
+    const reid__op *stem = &p->plan->ops[0], *last = &p->plan->ops[reid__head_end(p) - 1];
+    reid__gpu_lane part = *l;
+    part.view += (size_t)at * (size_t)p->plan->height * (size_t)p->plan->width * 3;
+    part.buffer[stem->in] += (size_t)at * reid__gpu_read(p, stem);
+    part.buffer[last->out] += (size_t)at * reid__gpu_written(p, last);
+    part.full += (size_t)at * sizeof(uint32_t);
+    reid_result r = reid__gpu_run_input(g, &part, n, e);
+    return r ? r : reid__gpu_run_ops(g, &part, 0, reid__head_end(p), n, e);
+}
+
+/* Records the network for a batch of 1 << bucket; without its head from REID__HEAD_APART images on. */
 static reid_result reid__gpu_capture(reid__gpu *g, reid__gpu_lane *l, int bucket, reid_error *e) {
     reid__driver *cu = &g->device.cu;
     void *graph = NULL;
-    int code = cu->StreamBeginCapture(l->stream, REID__CAPTURE_THREAD);
+    int n = 1 << bucket, code = cu->StreamBeginCapture(l->stream, REID__CAPTURE_THREAD);
     if (code) return reid__gpu_check(&g->device, code, "cuStreamBeginCapture", e);
-    reid_result r = reid__gpu_run_net(g, l, 1 << bucket, e);
+    reid_result r = n < REID__HEAD_APART ? reid__gpu_run_head(g, l, 0, n, e) : REID_OK;
+    if (r == REID_OK) r = reid__gpu_run_ops(g, l, reid__head_end(&g->plan), g->plan.plan->op_count, n, e);
     code = cu->StreamEndCapture(l->stream, &graph); /* also ends a capture that failed */
     if (r == REID_OK) r = reid__gpu_check(&g->device, code, "cuStreamEndCapture", e);
     if (r == REID_OK) code = cu->GraphInstantiate(&l->graphs[bucket], graph, 0);
@@ -8571,8 +8572,7 @@ static reid_result reid__gpu_upload(const reid__gpu_loader *l, const reid__op *o
     return REID_OK;
 }
 
-/* Folds batch norm, wants[0 … 3], on the host: its factors go to `to`, its bias to the packed weights. If the layer has
-   its own bias, that is wants[-1]. */
+/* Folds batch norm, wants[0 … 3], on the host: factors go to `to`, biases to the weights; wants[-1]: its own bias. */
 static reid_result reid__gpu_fold(const reid__gpu_loader *l, int index, reid__address to,
                                   const reid__needed_tensor *wants, uint64_t (*digests)[2], reid_error *e) {
     const reid__op *op = &l->g->plan.plan->ops[index];
@@ -8755,7 +8755,6 @@ static void reid__gpu_lane_cut(reid__cutter *t) {
     l->rows = reid__cut(t, t->g->rows);
     l->windows = reid__cut(t, (height + width) * batch * sizeof(reid__gpu_window));
     l->taps = reid__cut(t, t->g->taps * sizeof(int32_t));
-    l->result = reid__cut(t, result);
     l->mirrored = reid__cut(t, g->flip ? result : 0);
     l->full = reid__cut(t, full);
     for (int i = 0; i < 2; i++) l->slots[i].staging = reid__cut(t, t->g->staging);
@@ -8847,7 +8846,7 @@ static reid_result reid__gpu_lanes(reid__gpu *g, const reid_desc *desc, reid_err
 #ifndef REID__COPIED_ALONE
 #define REID__COPIED_ALONE ((size_t)1 << 19)
 #endif
-#define REID__UPLOAD_PIECES 4 /* of a large batch: a piece is copied while the one before it is uploaded */
+#define REID__UPLOAD_PIECES 8 /* of a batch, at most */
 
 /* The host's side of a batch while it is filled. */
 typedef struct reid__filling {
@@ -8966,49 +8965,57 @@ static reid_result reid__slot_upload(reid__gpu *g, reid__gpu_lane *l, reid__fill
     return reid__gpu_check(&g->device, code, "uploading images", e);
 }
 
-/* Fills a slot and uploads it to l->view, where no image needs a kernel: in the lane's stream, without events. */
+/* Uploads a call's first batch to l->view, if no image needs a resize. A large one goes in pieces: while one is copied
+   to the slot, the one before it is uploaded, and the stem computes the one before that. */
 static reid_result reid__view_upload(reid__gpu *g, reid__gpu_lane *l, reid__filling *f, reid_error *e) {
-    const reid__plan *p = g->plan.plan;
-    size_t view = (size_t)p->height * (size_t)p->width * 3, all = (size_t)f->count * view;
-    unsigned char *pixels = f->slot->host + f->used - all;
-    int piece = all <= REID__COPIED_ALONE ? f->count : reid__ceil_div(f->count, REID__UPLOAD_PIECES), code = 0;
-    for (int at = 0, n; at < f->count && !code; at += n) {
+    const reid__driver *cu = &g->device.cu;
+    size_t view = (size_t)g->plan.plan->height * (size_t)g->plan.plan->width * 3;
+    unsigned char *pixels = f->slot->host + f->used - (size_t)f->count * view;
+    int piece = reid__max(reid__ceil_div(f->count, REID__UPLOAD_PIECES), REID__HEAD_APART / 2), code = 0;
+    int apart = f->count >= REID__HEAD_APART;
+    reid_result r = REID_OK;
+    for (int at = 0, n; at < f->count && r == REID_OK; at += n) {
         size_t from = (size_t)at * view;
         n = reid__min(piece, f->count - at);
         reid__slot_fill(f, at, at + n);
-        code = g->device.cu.MemcpyHtoDAsync(l->view + from, pixels + from, (size_t)n * view, l->stream);
+        code = cu->MemcpyHtoDAsync(l->view + from, pixels + from, (size_t)n * view, apart ? l->copies : l->stream);
+        if (!code && apart) code = cu->EventRecord(f->slot->uploaded, l->copies);
+        if (!code && apart) code = cu->StreamWaitEvent(l->stream, f->slot->uploaded, 0);
+        r = reid__gpu_check(&g->device, code, "uploading images", e);
+        if (r == REID_OK && apart) r = reid__gpu_run_head(g, l, at, n, e);
     }
-    return reid__gpu_check(&g->device, code, "uploading images", e);
+    return r;
 }
 
-/* Fills a slot and submits everything for its images, a power of two of them, and returns while the GPU works. alone:
-   the call has no other batch, which could be computed during the upload. */
-static reid_result reid__slot_submit(reid__gpu *g, reid__gpu_lane *l, reid__filling *f, int alone, reid_error *e) {
+/* Fills a slot and submits everything for its images, a power of two of them, and returns while the GPU works. first:
+   the call has no batch before this one, so that no other is computed during the upload. */
+static reid_result reid__slot_submit(reid__gpu *g, reid__gpu_lane *l, reid__filling *f, int first, reid_error *e) {
     reid__slot *s = f->slot;
-    int n = f->count, direct = alone && f->resized == 0 && !g->plan.flip;
-    reid__driver *cu = &g->device.cu;
     const reid__gpu_plan *p = &g->plan;
+    reid__driver *cu = &g->device.cu;
+    int n = f->count, direct = first && f->resized == 0 && !p->flip, code = 0;
     reid__address embedding = l->buffer[p->plan->embedding];
-    size_t floats = (size_t)n * (size_t)p->plan->dim;
-    reid__normalise_arguments unit = {embedding, l->mirrored, l->result};
-    int bucket = 0, code = 0;
+    size_t full = (size_t)n * sizeof *s->full, floats = (size_t)n * (size_t)p->plan->dim;
+    /* Pinned memory has the same address on the GPU, so that nothing is left to be copied afterwards. */
+    reid__normalise_arguments unit = {embedding, l->mirrored, (reid__address)(uintptr_t)s->result};
+    int apart = n >= REID__HEAD_APART, ops = p->plan->op_count, bucket = 0;
     while (1 << bucket < n) bucket++;
     REID_ASSERT(n >= 1 && n <= p->batch && f->used <= g->staging && s->count == 0); /* the slot is free */
-    reid_result r = direct ? reid__view_upload(g, l, f, e) : reid__slot_upload(g, l, f, e);
-    if (r == REID_OK && p->int8) code = cu->MemsetD8Async(l->full, 0, (size_t)n * sizeof *s->full, l->stream);
-    if (r == REID_OK) r = reid__gpu_check(&g->device, code, "cuMemsetD8Async", e);
+    reid_result r = REID_OK;
+    if (p->int8) r = reid__gpu_check(&g->device, cu->MemsetD8Async(l->full, 0, full, l->stream), "cuMemsetD8Async", e);
+    if (r == REID_OK) r = direct ? reid__view_upload(g, l, f, e) : reid__slot_upload(g, l, f, e);
     for (int flip = 0; flip <= p->flip && r == REID_OK; flip++) {
         if (flip) code = cu->MemcpyDtoDAsync(l->mirrored, embedding, floats * sizeof(float), l->stream);
         r = reid__gpu_check(&g->device, code, "cuMemcpyDtoDAsync", e);
         if (r == REID_OK && !direct) r = reid__gpu_resize(g, l, f, flip, e);
-        if (r != REID_OK) break;
-        if (g->sync) r = reid__gpu_run_net(g, l, n, e);
-        else r = reid__gpu_check(&g->device, cu->GraphLaunch(l->graphs[bucket], l->stream), "cuGraphLaunch", e);
+        if (r == REID_OK && (apart ? !direct : g->sync)) r = reid__gpu_run_head(g, l, 0, n, e);
+        if (r == REID_OK && g->sync) r = reid__gpu_run_ops(g, l, reid__head_end(p), ops, n, e);
+        if (r != REID_OK || g->sync) continue;
+        r = reid__gpu_check(&g->device, cu->GraphLaunch(l->graphs[bucket], l->stream), "cuGraphLaunch", e);
     }
     if (r == REID_OK) r = reid__launch(g, &p->extra[REID__EXTRA_UNIT], n, 1, l->stream, &unit, e);
     if (r != REID_OK) return r;
-    code = cu->MemcpyDtoHAsync(s->result, l->result, floats * sizeof(float), l->stream);
-    if (!code && p->int8) code = cu->MemcpyDtoHAsync(s->full, l->full, (size_t)n * sizeof *s->full, l->stream);
+    if (p->int8) code = cu->MemcpyDtoHAsync(s->full, l->full, full, l->stream);
     if (!code) code = cu->EventRecord(s->done, l->stream);
     if (!code) s->count = n;
     return reid__gpu_check(&g->device, code, "fetching embeddings", e);
@@ -9065,7 +9072,7 @@ static reid_result reid__gpu_embed(reid__gpu *g, int lane_index, reid__lane *lan
         if (r != REID_OK) break;
         reid__slot_place(&f);
         s->first = at;
-        r = reid__slot_submit(g, l, &f, count == n, e);
+        r = reid__slot_submit(g, l, &f, at == 0, e);
         if (r == REID_ERR_OUT_OF_MEMORY && count > 1) {
             g->device.cu.StreamSynchronize(l->copies); /* because the slot is refilled */
             g->device.cu.StreamSynchronize(l->stream);
@@ -9106,8 +9113,7 @@ static reid_result reid__gpu_preprocess(reid__gpu *g, int lane_index, reid__lane
     return r;
 }
 
-/* Times each operation between two events. times: (repeats, operations); the first one includes the input's conversion.
-   noise: at least n resized images. */
+/* Times each operation between two events, the first with the input. times: (repeats, operations); noise: n views. */
 static reid_result reid__gpu_time(reid__gpu *g, int lane_index, int n, int repeats, const uint8_t *noise, float *times,
                                   reid_error *e) {
     reid__device *d = &g->device;
@@ -9908,8 +9914,7 @@ static reid_result reid__gpu_index_run(const reid__search_chunk *h, int k, reid_
     return r;
 }
 
-/* Takes the hits of queries from the GPU, without those that are excluded. found: -1 if one that the GPU has not
-   returned may be better. */
+/* Takes the queries' hits from the GPU, without excluded ones. found: -1 if one not among them may be better. */
 static void reid__take_gpu_part(void *task, int index) {
     const reid__search_chunk *h = (const reid__search_chunk *)task;
     const void *pinned = h->x->gpu->pinned, *hits = h->x->gpu->pinned + reid__aligned((size_t)h->n * sizeof(int));
@@ -10404,8 +10409,7 @@ static reid_result reid__take_chunk(void *user, int first, int n) {
     return reid__go_on(g);
 }
 
-/* Searches for the links of `asked` groups. Keeps waiting links, except those that will be found again, so that no
-   group has more links than one search gives. */
+/* Searches for links of `asked` groups. Drops waiting links that will be found again, lest a group have too many. */
 static reid_result reid__find_links(reid__grouping *g, uint32_t asked) {
     reid_rows rows = {g->means, NULL, g->live, g->dim, NULL};
     const reid__link *from = g->links + (g->room - g->waiting);
@@ -10633,8 +10637,7 @@ static reid_result reid__take_links(reid__grouping *g, size_t *links) {
     return REID_OK;
 }
 
-/* Joins equal rows, as there may be more than a search can distinguish. Rows with a must_link are left out, because
-   their groups have other rows, too. */
+/* Joins equal rows, which a search may not tell apart; not those with a must_link: their groups have others, too. */
 static reid_result reid__join_equals(reid__grouping *g) {
     size_t bytes = (size_t)g->count * sizeof(uint64_t);
     uint64_t *keys = (uint64_t *)reid__alloc(&g->mem, bytes);
@@ -10897,9 +10900,8 @@ static reid_result reid__resolve_head(const reid_desc *desc, const reid__arch *a
     return *head == REID_HEAD_FILE && file ? reid__read_projection(file, projection, e) : REID_OK;
 }
 
-/* Finds the network of a file: expands and compares every table; the fewest differences win, then the most tensors
-   used, because fc.0 may be a head or unused. On success p is the plan (for a 224x224 input: names and shapes do not
-   depend on it) and m the comparison with it. */
+/* Finds the network of a file: of all tables, the fewest differences win, then the most tensors used (fc.0 may be a
+   head or unused). p becomes its plan, for 224x224 (names and shapes do not depend on it), m the comparison with it. */
 static reid_result reid__detect(const reid__weights *file, const reid_desc *desc, unsigned char *used, reid__plan *p,
                                 reid__match *m, reid_error *e) {
     const char *name = desc->network ? desc->network : reid__weights_meta(file, "reid.network");
@@ -10947,8 +10949,7 @@ static reid_result reid__check_options(const reid_desc *desc) {
 /* Checks the description, and sets mem to its allocator. */
 static reid_result reid__check_desc(const reid_desc *desc, reid__mem *mem) {
     if (!desc->weights == !desc->weights_data)
-        return reid__fail(desc->error, REID_ERR_INVALID_ARG,
-                          "give either desc.weights or desc.weights_data");
+        return reid__fail(desc->error, REID_ERR_INVALID_ARG, "give either desc.weights or desc.weights_data");
     reid_result r = reid__check_options(desc);
     return r == REID_OK ? reid__mem_init(mem, desc) : r;
 }
@@ -12575,8 +12576,7 @@ static int64_t reid__pace_of(const reid_queue *q, int images) {
     return (q->pace[i] >> i) * images;
 }
 
-/* The earliest time at which a new entry can be finished: after all entries before it, in full batches, on all lanes,
-   counted from when the first lane is free. */
+/* The earliest end of a new entry: after all before it, in full batches, on all lanes, once the first lane is free. */
 static int64_t reid__earliest(const reid_queue *q, const reid__entry *a, int64_t now) {
     int images = a->request.n, batch = q->stats.batch;
     int64_t until_free = REID__NEVER;

@@ -390,6 +390,53 @@ static void test_tiles_file(void **state) {
     assert_int_equal(reid__tiles_valid(TILES "\0", sizeof TILES), 0);
 }
 
+/* A GPU's plan for the network in `plan` is sound; and it is not if a buffer is a byte smaller than what a launch
+   accesses, or shares memory with one that lives at the same time. */
+static void check_gpu_plan(const reid__plan *on, int half, int has_wgmma, int latency) {
+    static reid__gpu_plan gpu;
+    static reid__prep prep;
+    reid__access touched[REID__ACCESSES];
+    size_t largest[REID__MAX_BUFFERS] = {0};
+    reid__gpu_plan_init(&gpu, on, &prep, half, has_wgmma, latency % 2, 0, latency);
+    assert_true(reid__gpu_plan_is_sound(&gpu));
+    for (int i = 0; i < on->op_count; i++)
+        for (int k = 0, n = reid__gpu_accesses(&gpu, i, touched); k < n; k++)
+            if (touched[k].bytes > largest[touched[k].buffer]) largest[touched[k].buffer] = touched[k].bytes;
+    for (int i = 0; i < on->buffer_count; i++) {
+        size_t size = gpu.size[i], offset = gpu.offset[i];
+        if (size == 0) continue;
+        gpu.size[i] = largest[i] - 1;
+        assert_false(reid__gpu_plan_is_sound(&gpu));
+        gpu.size[i] = size;
+        for (int k = 0; k < on->buffer_count; k++) {
+            const reid__buffer *a = &gpu.buffers[i], *b = &gpu.buffers[k];
+            if (k == i || gpu.size[k] == 0 || a->first > b->last || b->first > a->last) continue;
+            gpu.offset[i] = gpu.offset[k] + gpu.size[k] - 1;
+            assert_false(reid__gpu_plan_is_sound(&gpu));
+        }
+        gpu.offset[i] = offset;
+    }
+}
+
+/* Every network in every precision and mode in which a GPU computes it. */
+static void test_gpu_plans(void **state) {
+    static const int sizes[][2] = {{224, 224}, {256, 128}, {101, 63}};
+    static reid__plan narrow;
+    (void)state;
+    for (int a = 0; a < REID__ARCHS; a++)
+        for (int i = 0; i < 3; i++) {
+            const reid__arch *arch = &reid__archs[a];
+            build(arch->name, sizes[i][0], sizes[i][1], 1 + i % 2, arch->multiscale ? REID_HEAD_FILE : REID_HEAD_NONE);
+            narrow = plan;
+            reid__plan_narrow(&narrow, REID__ELEMENT_INT8);
+            for (int has_wgmma = 0; has_wgmma <= 2; has_wgmma++)
+                for (int latency = 0; latency <= 1; latency++) {
+                    for (int half = 0; half <= 2; half++) check_gpu_plan(&plan, half, has_wgmma, latency);
+                    check_gpu_plan(&narrow, 1, has_wgmma, latency);
+                }
+        }
+}
+
 static int wgmma = 2; /* 1: REID_CLUSTERS=0 */
 
 /* The tile chosen for a layer, as text. */
@@ -450,7 +497,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_memory), cmocka_unit_test(test_impossible), cmocka_unit_test(test_variants),
         cmocka_unit_test(test_winograd),
 #ifndef REID_NO_CUDA
-        cmocka_unit_test(test_tiles_file), cmocka_unit_test(test_tiles),
+        cmocka_unit_test(test_tiles_file), cmocka_unit_test(test_tiles), cmocka_unit_test(test_gpu_plans),
 #endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,7 +13,8 @@
    separate allocation. */
 #define REID_STATIC
 #define REID_IMPLEMENTATION
-#define REID__COPIED_ALONE 6000 /* so that small batches are uploaded in pieces, too */
+#define REID__COPIED_ALONE 6000 /* so that small batches are uploaded in pieces, too, with stems beside the graph */
+#define REID__HEAD_APART 4
 #include "reid.h"
 
 #include "tools/demo_program/seeded.h"

@@ -63,6 +63,10 @@ broken() { # broken NAME SED_SCRIPT PROGRAM_ARGUMENT...: reid.h changed so
     bad "$name: a planted bug was not seen"
 }
 broken no_upload_wait 's/if (!code) code = cu->StreamWaitEvent(l->stream, s->uploaded, 0);//' pictures 5
+broken no_piece_wait 's/if (!code \&\& apart) code = cu->StreamWaitEvent.*$//' pictures 5
+broken head_of_first 's/part.view += (size_t)at/part.view += (size_t)0/' pictures 5
+broken one_head 's/part.buffer\[last->out\] += (size_t)at/part.buffer[last->out] += (size_t)0/' pictures 5
+broken no_head 's/(apart ? !direct : g->sync)/(apart ? 0 : g->sync)/' pictures 0
 broken one_piece 's/MemcpyHtoDAsync(l->view + from, pixels/MemcpyHtoDAsync(l->view, pixels/' pictures 5
 broken views_of_bgr 's/int rgb = image->format == REID_RGB8/int rgb = image->format <= REID_BGR8/' pictures 5
 broken small_buffer 's/if (bytes > \*size) \*size = bytes;/if (bytes > *size) *size = bytes - 32;/
@@ -72,7 +76,7 @@ broken narrow_sums 's/size_t value = per > 1 || !g->half ? 4/size_t value = !g->
     int8 resnet50 "$out/ranges_broken"
 broken lost_residual 's/a.residual = l->buffer\[op->residual\];$/a.residual = l->buffer[op->in];/' \
     small efficientnet_b0
-broken old_counts 's/if (r == REID_OK \&\& p->int8) code = cu->MemsetD8Async(.*$/;/' int8 resnet50 "$out/ranges_broken"
+broken old_counts 's/if (p->int8) r = reid__gpu_check(\&g->device, cu->MemsetD8Async.*$/;/' int8 resnet50 "$out/ranges_broken"
 broken early_result 's/g->device.cu.EventSynchronize(s->done)/0/' small efficientnet_b0
 
 # The command, at sizes whose kernels are compiled already.
