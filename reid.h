@@ -543,7 +543,7 @@ typedef struct reid_op_info {
     int64_t macs;           /* multiply-adds per image */
     int64_t parameters;
     int64_t bytes;          /* activations read and written per image plus weights read once, FP32 */
-    int computed_by;        /* itself, or the later operation whose loop or launch computes it, and whose time includes it */
+    int computed_by;        /* itself, or a later operation, whose loop or launch, and whose time, includes this one */
     const char *kernel;     /* on the GPU, for the largest batch: "reid_conv_f16 128x64"; on the CPU "winograd" or "" */
 } reid_op_info;
 
@@ -646,10 +646,11 @@ REID_API reid_result reid_pack_kernels(const reid_desc *desc, const char *arch, 
 
 /* Measures the operations of the plan one by one on n images of noise, for studies and benchmarks.
 
-   Parameters      n: 1 ... the batch of reid_query_desc. repeats: 1 ... 1000. microseconds: (reid_op_count) medians.
+   Parameters      n: 1 ... the batch of reid_query_desc. repeats: 1 ... 1000. us: (reid_op_count) medians in us.
+                   network: NULL, or gets that of all in one go, on a GPU and if n is a power of two; otherwise 0.
    Errors          REID_ERR_INVALID_ARG, REID_ERR_OUT_OF_MEMORY, REID_ERR_GPU, REID_ERR_FORKED.
    Thread safety   any thread; takes a lane as reid_embed does. Allocates. */
-REID_API reid_result reid_profile(reid_ctx *ctx, int n, int repeats, float *microseconds, reid_error *error);
+REID_API reid_result reid_profile(reid_ctx *ctx, int n, int repeats, float *us, float *network, reid_error *error);
 
 /* Receives one activation: op as from reid_query_op, values (out_h, out_w, out_c), valid during the call only. */
 typedef void (*reid_observe_fn)(const reid_op_info *op, const float *values, void *user);
@@ -4048,7 +4049,7 @@ static reid_result reid__kernels_choose(reid_isa isa, reid_precision precision, 
                               "avx512_bf16, amx_bf16, avx512_vnni, amx_int8 or neon", forced);
     }
     if ((int)isa < REID_ISA_AUTO || (int)isa > count)
-        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.cpu_isa is %d, which is not a reid_isa", (int)isa);
+        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.cpu_isa is %d, not a reid_isa", (int)isa);
     for (int i = count - 1; i >= 0; i--) {
         reid_isa each = (reid_isa)(REID_ISA_SCALAR + i);
         int computes = int8 ? rows[i].int8 : bf16 ? rows[i].bf16 : rows[i].fp32;
@@ -4057,8 +4058,7 @@ static reid_result reid__kernels_choose(reid_isa isa, reid_precision precision, 
         if (*out) return REID_OK;
         if (isa == REID_ISA_AUTO) continue;
         if (computes)
-            return reid__fail(e, REID_ERR_ISA, "%s was requested, but this CPU or build does not have it",
-                              rows[i].name);
+            return reid__fail(e, REID_ERR_ISA, "%s was requested, but this CPU or build lacks it", rows[i].name);
         return reid__fail(e, REID_ERR_PRECISION, "%s was requested, but it does not compute in %s", rows[i].name, kind);
     }
     return reid__fail(e, REID_ERR_PRECISION, "bf16 needs AVX512_BF16, which this CPU or build does not have; device "
@@ -4600,11 +4600,10 @@ static void reid__copy_line(const reid__job *j, int image, int y, int phase, cha
 }
 
 /* Makes the copies that reid__grid_pixels describes, for `count` pixels from m on. Returns the number of places. */
-static int reid__copy_grid(const reid__job *j, ptrdiff_t m, int count, reid__thread_memory *s, char *block,
-                           reid__tile *t) {
+static int reid__copy_grid(const reid__job *j, ptrdiff_t m, int n, reid__thread_memory *s, char *block, reid__tile *t) {
     const reid__op *op = j->op;
     int pixels = op->oh * op->ow, image = (int)(m / pixels), grid = op->ow + 1, stride = op->stride;
-    int from = reid__place_of(op, (int)(m % pixels)), to = reid__place_of(op, (int)(m % pixels) + count - 1);
+    int from = reid__place_of(op, (int)(m % pixels)), to = reid__place_of(op, (int)(m % pixels) + n - 1);
     int top = from / grid, lines = to / grid - top + 1 + 2 / stride;
     ptrdiff_t pixel = j->net->plan->buffers[op->in].c * 4 / reid__per_word(op->element), line = grid * pixel;
     for (int phase = 0; phase < stride * stride; phase++)
@@ -4650,8 +4649,7 @@ static reid__tile reid__tile_of(const reid__job *j, reid__thread_memory *s) {
 }
 
 /* Sets the inputs of t to those of `count` pixels from m on. Returns their rows, including discarded ones. */
-static int reid__inputs(const reid__job *j, ptrdiff_t m, int count, reid__thread_memory *s, float *block,
-                        reid__tile *t) {
+static int reid__inputs(const reid__job *j, ptrdiff_t m, int n, reid__thread_memory *s, float *block, reid__tile *t) {
     const reid__op *op = j->op;
     const reid__buffer *in = &j->net->plan->buffers[op->in];
     int gathers = reid__gemm_of(j)->gather != NULL;
@@ -4662,25 +4660,24 @@ static int reid__inputs(const reid__job *j, ptrdiff_t m, int count, reid__thread
         t->matrix = reid__value_at(j, op->in, 0, m * in->c);
         t->row = in->c * in->bytes, s->tap_at[0] = 0;
     } else if (gathers && reid__uses_grid(op, in->c)) {
-        return reid__copy_grid(j, m, count, s, (char *)block, t);
+        return reid__copy_grid(j, m, n, s, (char *)block, t);
     } else {
-        reid__rows(j, m, count, s->rows, block);
+        reid__rows(j, m, n, s->rows, block);
         t->a = s->rows;
-        if (gathers) reid__gather(j, count, s, block, t);
+        if (gathers) reid__gather(j, n, s, block, t);
     }
-    return count;
+    return n;
 }
 
 /* Multiplies `count` rows, from those of t on, by a panel of `bytes` bytes. Tiles have equal heights, give or take a
    row; AMX's are full, because fewer rows would take as long. Each fetches its share of the `size` bytes at `next`. */
-static void reid__tile_rows(const reid__gemm *gemm, reid__tile *t, int count, size_t bytes, const void *next,
-                            size_t size) {
-    int tiles = reid__ceil_div(count, gemm->mr);
+static void reid__tile_rows(const reid__gemm *gemm, reid__tile *t, int n, size_t bytes, const void *next, size_t size) {
+    int tiles = reid__ceil_div(n, gemm->mr);
     size_t share = size / (size_t)tiles;
     t->ahead = (uintptr_t)next;
     t->fetch_divisor = t->panel_stays || !share ? INT_MAX : reid__max(1, (int)(bytes / share));
     for (; tiles > 0; tiles--) {
-        int height = gemm->gather ? reid__min(count, gemm->mr) : reid__ceil_div(count, tiles), pixels = 0;
+        int height = gemm->gather ? reid__min(n, gemm->mr) : reid__ceil_div(n, tiles), pixels = 0;
         gemm->tile(t, height);
         for (int r = 0, x = t->x; r < height;) pixels += reid__next_run(t, height, &r, &x);
         t->ahead += share;
@@ -4690,7 +4687,7 @@ static void reid__tile_rows(const reid__gemm *gemm, reid__tile *t, int count, si
         t->out = (char *)t->out + pixels * t->out_stride;
         if (t->next_out) t->next_out -= pixels * (t->out_stride - t->next_piece);
         if (t->residual) t->residual = (const char *)t->residual + pixels * t->residual_stride;
-        count -= height;
+        n -= height;
     }
 }
 
@@ -8987,6 +8984,16 @@ static reid_result reid__view_upload(reid__gpu *g, reid__gpu_lane *l, reid__fill
     return r;
 }
 
+/* Submits the network for n images in l->view, a power of two; without its head unless `head`. */
+static reid_result reid__gpu_run_net(reid__gpu *g, reid__gpu_lane *l, int n, int head, reid_error *e) {
+    int bucket = 0, in_graph = n < REID__HEAD_APART && !g->sync;
+    while (1 << bucket < n) bucket++;
+    reid_result r = head && !in_graph ? reid__gpu_run_head(g, l, 0, n, e) : REID_OK;
+    if (r != REID_OK) return r;
+    if (g->sync) return reid__gpu_run_ops(g, l, reid__head_end(&g->plan), g->plan.plan->op_count, n, e);
+    return reid__gpu_check(&g->device, g->device.cu.GraphLaunch(l->graphs[bucket], l->stream), "cuGraphLaunch", e);
+}
+
 /* Fills a slot and submits everything for its images, a power of two of them, and returns while the GPU works. first:
    the call has no batch before this one, so that no other is computed during the upload. */
 static reid_result reid__slot_submit(reid__gpu *g, reid__gpu_lane *l, reid__filling *f, int first, reid_error *e) {
@@ -8998,8 +9005,6 @@ static reid_result reid__slot_submit(reid__gpu *g, reid__gpu_lane *l, reid__fill
     size_t full = (size_t)n * sizeof *s->full, floats = (size_t)n * (size_t)p->plan->dim;
     /* Pinned memory has the same address on the GPU, so that nothing is left to be copied afterwards. */
     reid__normalise_arguments unit = {embedding, l->mirrored, (reid__address)(uintptr_t)s->result};
-    int apart = n >= REID__HEAD_APART, ops = p->plan->op_count, bucket = 0;
-    while (1 << bucket < n) bucket++;
     REID_ASSERT(n >= 1 && n <= p->batch && f->used <= g->staging && s->count == 0); /* the slot is free */
     reid_result r = REID_OK;
     if (p->int8) r = reid__gpu_check(&g->device, cu->MemsetD8Async(l->full, 0, full, l->stream), "cuMemsetD8Async", e);
@@ -9008,10 +9013,7 @@ static reid_result reid__slot_submit(reid__gpu *g, reid__gpu_lane *l, reid__fill
         if (flip) code = cu->MemcpyDtoDAsync(l->mirrored, embedding, floats * sizeof(float), l->stream);
         r = reid__gpu_check(&g->device, code, "cuMemcpyDtoDAsync", e);
         if (r == REID_OK && !direct) r = reid__gpu_resize(g, l, f, flip, e);
-        if (r == REID_OK && (apart ? !direct : g->sync)) r = reid__gpu_run_head(g, l, 0, n, e);
-        if (r == REID_OK && g->sync) r = reid__gpu_run_ops(g, l, reid__head_end(p), ops, n, e);
-        if (r != REID_OK || g->sync) continue;
-        r = reid__gpu_check(&g->device, cu->GraphLaunch(l->graphs[bucket], l->stream), "cuGraphLaunch", e);
+        if (r == REID_OK) r = reid__gpu_run_net(g, l, n, !direct || n < REID__HEAD_APART, e);
     }
     if (r == REID_OK) r = reid__launch(g, &p->extra[REID__EXTRA_UNIT], n, 1, l->stream, &unit, e);
     if (r != REID_OK) return r;
@@ -9113,38 +9115,39 @@ static reid_result reid__gpu_preprocess(reid__gpu *g, int lane_index, reid__lane
     return r;
 }
 
-/* Times each operation between two events, the first with the input. times: (repeats, operations); noise: n views. */
+/* Times each operation between two events, the first with the input, and then all, if n has a graph. times: (repeats,
+   operations + 1); noise: n views. */
 static reid_result reid__gpu_time(reid__gpu *g, int lane_index, int n, int repeats, const uint8_t *noise, float *times,
                                   reid_error *e) {
-    reid__device *d = &g->device;
+    const reid__driver *cu = &g->device.cu;
     reid__gpu_lane *l = &g->lanes[lane_index];
     const reid__plan *p = g->plan.plan;
-    void *events[REID__MAX_OPS + 1];
-    int made = 0, ops = p->op_count;
-    reid_result r = reid__gpu_enter(d, e);
+    void *events[REID__MAX_OPS + 2];
+    int made = 0, ops = p->op_count, code = 0, has_graph = reid__graph_batch(n) == n;
+    reid_result r = reid__gpu_enter(&g->device, e);
     if (r != REID_OK) return r;
-    for (; made <= ops && r == REID_OK; made += r == REID_OK)
-        r = reid__gpu_check(d, d->cu.EventCreate(&events[made], REID__EVENT_TIMES), "cuEventCreate", e);
+    for (; made < ops + 2 && !code; made += !code) code = cu->EventCreate(&events[made], REID__EVENT_TIMES);
     size_t bytes = (size_t)n * (size_t)p->height * (size_t)p->width * 3;
-    if (r == REID_OK) r = reid__gpu_check(d, d->cu.MemcpyHtoDAsync(l->view, noise, bytes, l->stream), "noise", e);
-    for (int turn = -1; turn < repeats && r == REID_OK; turn++) { /* the first run is not counted */
-        float *microseconds = times + (size_t)reid__max(turn, 0) * (size_t)ops;
-        r = reid__gpu_check(d, d->cu.EventRecord(events[0], l->stream), "cuEventRecord", e);
-        if (r == REID_OK) r = reid__gpu_run_input(g, l, n, e);
-        for (int i = 0; i < ops && r == REID_OK; i++) {
+    if (!code) code = cu->MemcpyHtoDAsync(l->view, noise, bytes, l->stream);
+    for (int turn = -1; turn < repeats && !code && r == REID_OK; turn++) { /* the first run is not counted */
+        float *us = times + (size_t)reid__max(turn, 0) * (size_t)(ops + 1);
+        code = cu->EventRecord(events[0], l->stream);
+        if (!code) r = reid__gpu_run_input(g, l, n, e);
+        for (int i = 0; i < ops && !code && r == REID_OK; i++) {
             r = reid__gpu_run_op(g, l, i, n, e);
-            if (r == REID_OK) r = reid__gpu_check(d, d->cu.EventRecord(events[i + 1], l->stream), "cuEventRecord", e);
+            code = cu->EventRecord(events[i + 1], l->stream);
         }
-        if (r == REID_OK) r = reid__gpu_check(d, d->cu.StreamSynchronize(l->stream), "the network", e);
-        for (int i = 0; i < ops && r == REID_OK; i++) {
-            int code = d->cu.EventElapsedTime(&microseconds[i], events[i], events[i + 1]);
-            r = reid__gpu_check(d, code, "cuEventElapsedTime", e);
-            microseconds[i] *= 1000.0f;
-        }
+        if (r == REID_OK && has_graph) r = reid__gpu_run_net(g, l, n, 1, e);
+        if (!code) code = cu->EventRecord(events[ops + 1], l->stream);
+        if (!code) code = cu->StreamSynchronize(l->stream);
+        for (int i = 0; i <= ops && !code && r == REID_OK; us[i++] *= 1000)
+            code = cu->EventElapsedTime(&us[i], events[i], events[i + 1]);
+        us[ops] *= (float)has_graph;
     }
+    if (r == REID_OK) r = reid__gpu_check(&g->device, code, "timing", e);
     if (r != REID_OK) reid__gpu_drain(g, l);
-    while (made > 0) d->cu.EventDestroy(events[--made]);
-    reid__gpu_leave(d);
+    while (made > 0) cu->EventDestroy(events[--made]);
+    reid__gpu_leave(&g->device);
     return r;
 }
 
@@ -9464,22 +9467,21 @@ static void reid__score_few(const reid__search_chunk *h, const reid__scan *t, co
 }
 
 /* Keeps the candidates of one query. column: its scores of b's rows, width apart. */
-static void reid__take_span(const reid__search_chunk *h, int index, int query, const reid__span *b,
-                            const float *column) {
+static void reid__take_span(const reid__search_chunk *h, int index, int q, const reid__span *b, const float *column) {
     const reid__scan *t = &h->scans[index];
-    reid__tally own, *tally = b->piece ? &t->tallies[query] : &own;
+    reid__tally own, *tally = b->piece ? &t->tallies[q] : &own;
     size_t place = b->place;
     for (size_t unit = b->unit; unit <= b->last; unit++) {
         size_t end = b->piece ? b->place + b->rows : reid__start(h, unit + 1), at = place;
         if (!b->piece || place == reid__start(h, unit)) reid__tally_begin(tally);
         if (!b->piece) { /* no unit is better than its best row */
-            while (at < end && column[(ptrdiff_t)(at - b->place) * h->width] < t->limits[query]) at++;
+            while (at < end && column[(ptrdiff_t)(at - b->place) * h->width] < t->limits[q]) at++;
             if (at == end) place = end;
         }
         for (; place < end; place++)
-            reid__tally_add(h, tally, query, reid__row_at(h, place),
+            reid__tally_add(h, tally, q, reid__row_at(h, place),
                             (double)column[(ptrdiff_t)(place - b->place) * h->width]);
-        if (b->ends && tally->rows) reid__keep(h, index, query, unit, reid__tally_score(h, tally));
+        if (b->ends && tally->rows) reid__keep(h, index, q, unit, reid__tally_score(h, tally));
     }
 }
 
@@ -10147,7 +10149,7 @@ static reid_result reid__check_rows(const reid_desc *desc, const reid_rows *rows
     if (desc->threads < 0 || desc->threads > 1024)
         return reid__fail(e, REID_ERR_INVALID_ARG, "desc.threads is %d; it must be 0 to 1024", desc->threads);
     if ((int)desc->device < REID_DEVICE_AUTO || desc->device > REID_DEVICE_CUDA)
-        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.device is %d, which is not a reid_device", (int)desc->device);
+        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.device is %d, not a reid_device", (int)desc->device);
     if (rows->dim < 1 || rows->dim > REID_MAX_DIM || rows->count > UINT32_MAX - 1 ||
         !reid__mul(rows->count, (size_t)rows->dim * sizeof(float), &size))
         return reid__fail(e, REID_ERR_INVALID_ARG, "%llu rows of %d floats; the limit is 4294967294 rows of 1 to %d",
@@ -10856,8 +10858,7 @@ static void reid__match_plan(const reid__weights *file, const reid__plan *p, con
         const char *name = file->tensors[i].name;
         reid_tensor_status status = reid__unused_status(desc, name);
         if (status == REID_TENSOR_UNEXPECTED) {
-            const char *why = reid__is_trunk(name) ? "a layer of another network?"
-                                                   : "desc.allow_unused accepts such a file";
+            const char *why = reid__is_trunk(name) ? "a layer of another network?" : "desc.allow_unused accepts it";
             if (!m->first) m->first = reid__match_error(file, p, REID_ERR_TENSOR_UNEXPECTED, name, why, e);
             m->unexpected++;
         }
@@ -10934,7 +10935,7 @@ static reid_result reid__detect(const reid__weights *file, const reid_desc *desc
 static reid_result reid__check_options(const reid_desc *desc) {
     reid_error *e = desc->error;
     if ((int)desc->head < REID_HEAD_AUTO || desc->head > REID_HEAD_SEEDED)
-        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.head is %d, which is not a reid_head", (int)desc->head);
+        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.head is %d, not a reid_head", (int)desc->head);
     if (desc->last_stride < 0 || desc->last_stride > 2)
         return reid__fail(e, REID_ERR_INVALID_ARG, "desc.last_stride is %d; it can be 1 or 2", desc->last_stride);
     if (desc->batch < 0 || desc->threads < 0 || desc->lanes < 0 || desc->batch > 4096 || desc->threads > 1024 ||
@@ -10942,8 +10943,7 @@ static reid_result reid__check_options(const reid_desc *desc) {
         return reid__fail(e, REID_ERR_INVALID_ARG, "desc.batch is %d, threads %d, lanes %d; they must be 0 to 4096, "
                           "1024 and 1024", desc->batch, desc->threads, desc->lanes);
     if ((int)desc->precision >= REID_PRECISION_DEFAULT && desc->precision <= REID_INT8) return REID_OK;
-    return reid__fail(e, REID_ERR_INVALID_ARG, "desc.precision is %d, which is not a reid_precision",
-                      (int)desc->precision);
+    return reid__fail(e, REID_ERR_INVALID_ARG, "desc.precision is %d, not a reid_precision", (int)desc->precision);
 }
 
 /* Checks the description, and sets mem to its allocator. */
@@ -11372,8 +11372,7 @@ static reid_result reid__choose_device(reid__build *b) {
     const reid_desc *desc = b->desc;
     reid_ctx *ctx = b->ctx;
     if ((int)desc->device < REID_DEVICE_AUTO || desc->device > REID_DEVICE_CUDA)
-        return reid__fail(b->e, REID_ERR_INVALID_ARG, "desc.device is %d, which is not a reid_device",
-                         (int)desc->device);
+        return reid__fail(b->e, REID_ERR_INVALID_ARG, "desc.device is %d, not a reid_device", (int)desc->device);
     reid_result r = reid__check_precision(desc->precision, b->e);
     if (r != REID_OK) return r;
     reid_precision precision = desc->device == REID_DEVICE_CUDA ? REID_FP32 : desc->precision;
@@ -11475,8 +11474,7 @@ static reid_result reid__create_lanes(reid__build *b) {
         reid_result r = reid__team_start(&lane->team, &ctx->mem, threads, b->desc);
         if (r != REID_OK) return reid__fail(b->e, r, "cannot set up the threads of a lane: %s", reid_result_string(r));
         if (lane->team.size < threads)
-            reid__log(b->desc, REID_LOG_WARNING, REID_ERR_SYSTEM, "%d of %d threads could be started",
-                      lane->team.size, threads);
+            reid__log(b->desc, REID_LOG_WARNING, REID_ERR_SYSTEM, "%d of %d threads started", lane->team.size, threads);
     }
     return REID_OK;
 }
@@ -12274,14 +12272,14 @@ static void reid__time_ops(reid__job *j, int from, int to, float *times) {
     }
 }
 
-/* times: (repeats, operations); images: n of the input's size. The first run is not counted. Early operations are timed
-   on the whole team, image by image. */
+/* times: (repeats, operations + 1); images: n of the input's size. The first run is not counted. Early operations run
+   image by image, on the whole team. */
 static void reid__cpu_time(const reid_ctx *ctx, reid__lane *lane, const reid_image *images, int n, int repeats,
                            float *times) {
     const reid__plan *p = ctx->plan;
     for (int repeat = -1; repeat < repeats; repeat++) {
-        float *row = times + (size_t)reid__max(repeat, 0) * (size_t)p->op_count;
-        memset(row, 0, (size_t)p->op_count * sizeof *row);
+        float *row = times + (size_t)reid__max(repeat, 0) * (size_t)(p->op_count + 1);
+        memset(row, 0, (size_t)(p->op_count + 1) * sizeof *row);
         for (int i = 0; i < n; i++) {
             reid__job j = reid__job_init(&ctx->net, lane);
             j.images = images + i, j.first = j.at = i, j.n = 1;
@@ -12299,12 +12297,12 @@ static int reid__compare_floats(const void *a, const void *b) {
     return *x < *y ? -1 : *x > *y;
 }
 
-/* noise, images: room for n of the input's size; times: (repeats, operations), then one column. */
-static reid_result reid__profile(reid_ctx *ctx, int n, int repeats, float *microseconds, uint8_t *noise,
+/* noise, images: room for n of the input's size; times: (repeats, operations + 1), then one column. */
+static reid_result reid__profile(reid_ctx *ctx, int n, int repeats, float *us, float *network, uint8_t *noise,
                                  reid_image *images, float *times, reid_error *e) {
     const reid__plan *p = ctx->plan;
     size_t view = (size_t)p->height * (size_t)p->width * 3, ops = (size_t)p->op_count, count = (size_t)repeats;
-    float *column = times + count * ops;
+    float *column = times + count * (ops + 1);
     uint32_t seed = 1;
     reid_result r = REID_OK;
     for (size_t i = 0; i < (size_t)n * view; i++) noise[i] = (uint8_t)((seed = seed * 1664525u + 1013904223u) >> 24);
@@ -12316,18 +12314,20 @@ static reid_result reid__profile(reid_ctx *ctx, int n, int repeats, float *micro
     if (ctx->gpu) r = reid__gpu_time(ctx->gpu, (int)(lane - ctx->lanes), n, repeats, noise, times, e);
     else reid__cpu_time(ctx, lane, images, n, repeats, times);
     reid__lane_release(ctx, &lane->busy);
-    for (size_t i = 0; i < ops && r == REID_OK; i++) {
-        for (size_t k = 0; k < count; k++) column[k] = times[k * ops + i];
+    for (size_t i = 0; i <= ops && r == REID_OK; i++) {
+        for (size_t k = 0; k < count; k++) column[k] = times[k * (ops + 1) + i];
         reid__sort(column, count, sizeof *column, reid__compare_floats);
-        microseconds[i] = column[count / 2];
+        if (i < ops) us[i] = column[count / 2];
+        else if (network) *network = column[count / 2];
     }
     return r;
 }
 
-REID_API reid_result reid_profile(reid_ctx *ctx, int n, int repeats, float *microseconds, reid_error *error) {
+REID_API reid_result reid_profile(reid_ctx *ctx, int n, int repeats, float *us, float *network, reid_error *error) {
     reid__clear_error(error);
-    if (!ctx || !microseconds) return reid__fail(error, REID_ERR_INVALID_ARG, "a handle and microseconds are needed");
-    memset(microseconds, 0, (size_t)ctx->plan->op_count * sizeof *microseconds);
+    if (network) *network = 0;
+    if (!ctx || !us) return reid__fail(error, REID_ERR_INVALID_ARG, "a handle and room for microseconds are needed");
+    memset(us, 0, (size_t)ctx->plan->op_count * sizeof *us);
     reid_result r = reid__check_call(ctx, NULL, 0, NULL, error);
     if (r != REID_OK) return r;
     if (n < 1 || n > ctx->net.batch || repeats < 1 || repeats > 1000)
@@ -12335,14 +12335,14 @@ REID_API reid_result reid_profile(reid_ctx *ctx, int n, int repeats, float *micr
                           "and 1 to 1000", n, repeats, ctx->net.batch);
     const reid__plan *p = ctx->plan;
     size_t pixels = (size_t)n * (size_t)p->height * (size_t)p->width * 3;
-    size_t bytes = (size_t)repeats * ((size_t)p->op_count + 1) * sizeof(float);
+    size_t bytes = (size_t)repeats * ((size_t)p->op_count + 2) * sizeof(float);
     reid__caller caller = reid__enter();
     reid__mem mem = ctx->mem; /* the handle's allocator with its own count: several threads may time at once */
     mem.newest = NULL;
     uint8_t *noise = (uint8_t *)reid__alloc(&mem, pixels);
     reid_image *images = (reid_image *)reid__alloc(&mem, (size_t)n * sizeof *images);
     float *times = (float *)reid__alloc(&mem, bytes);
-    if (noise && images && times) r = reid__profile(ctx, n, repeats, microseconds, noise, images, times, error);
+    if (noise && images && times) r = reid__profile(ctx, n, repeats, us, network, noise, images, times, error);
     else r = reid__no_memory(error, "timing", pixels + bytes);
     reid__release(&mem, NULL);
     reid__leave(caller);

@@ -189,7 +189,7 @@ static void test_calls(void **state) {
     expect(reid_preprocess(NULL, images, view, &error), REID_ERR_INVALID_ARG, "handle");
     expect(reid_preprocess(ctx, images, view, &error), REID_OK, "");
     memset(times, 1, sizeof times);
-    expect(reid_profile(ctx, 0, 1, times, &error), REID_ERR_INVALID_ARG, "n is 0");
+    expect(reid_profile(ctx, 0, 1, times, NULL, &error), REID_ERR_INVALID_ARG, "n is 0");
     zeros(times, (size_t)reid_op_count(ctx) * sizeof *times);
 
     memset(&info, 1, sizeof info), memset(&op, 1, sizeof op);

@@ -101,7 +101,7 @@ static void check_after(reid_ctx *ctx) {
     check_failure(REID_ERR_GPU, rows, ROWS);
     CHECK_HAS(error.text, "failed earlier");
     CHECK_RESULT(reid_preprocess(ctx, test_images, view, &error), REID_ERR_GPU);
-    CHECK_RESULT(reid_profile(ctx, 1, 1, times, &error), REID_ERR_GPU);
+    CHECK_RESULT(reid_profile(ctx, 1, 1, times, NULL, &error), REID_ERR_GPU);
     CHECK_IS(emulator_calls(), calls);
     CHECK(seconds() - start < 0.5);
 }
@@ -141,7 +141,7 @@ static size_t run_all(const char *specification) {
     if (!*specification) used = emulator_calls();
     if (ctx && r == REID_OK) {
         size_t live = emulator_live();
-        r = reid_profile(ctx, 2 <= info.batch ? 2 : 1, 2, times, &error);
+        r = reid_profile(ctx, 2 <= info.batch ? 2 : 1, 2, times, NULL, &error);
         if (r != REID_OK) check_failure(r, NULL, 0), check_after(ctx);
         CHECK_IS(emulator_live(), live);
     }
@@ -424,7 +424,7 @@ static void in_fork(reid_ctx *ctx) {
     CHECK_RESULT(embed_all(ctx, ROWS, rows, &error), REID_ERR_FORKED);
     CHECK_RESULT(error.code, REID_ERR_FORKED);
     CHECK_RESULT(reid_preprocess(ctx, test_images, view, &error), REID_ERR_FORKED);
-    CHECK_RESULT(reid_profile(ctx, 1, 1, times, &error), REID_ERR_FORKED);
+    CHECK_RESULT(reid_profile(ctx, 1, 1, times, NULL, &error), REID_ERR_FORKED);
     CHECK_RESULT(reid_query_desc(ctx, &info), REID_ERR_FORKED);
     CHECK_RESULT(reid_memory_report(ctx, &memory), REID_ERR_FORKED);
     CHECK_RESULT(reid_query_op(ctx, 0, &op), REID_ERR_FORKED);
@@ -497,7 +497,7 @@ static void with_context(void *mine) {
                 CHECK(current_context() == mine);
                 reid_preprocess(ctx, test_images, view, &error);
                 CHECK(current_context() == mine);
-                reid_profile(ctx, 1, 1, times, &error);
+                reid_profile(ctx, 1, 1, times, NULL, &error);
                 CHECK(current_context() == mine);
             }
             reid_destroy(ctx);

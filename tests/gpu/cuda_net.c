@@ -281,11 +281,13 @@ static void check_queries(reid_ctx *ctx, reid_precision precision) {
                               memory.device_staging);
     CHECK(memory.total == info.total_bytes);
     CHECK(reid_query_op(ctx, 0, &op) == REID_OK && strstr(op.kernel, "reid_conv_f") == op.kernel);
-    CHECK(reid_profile(ctx, 2, 3, times, &error) == REID_OK);
+    float together = 0;
+    CHECK(reid_profile(ctx, 2, 3, times, &together, &error) == REID_OK && together > 0);
+    CHECK(reid_profile(ctx, 3, 1, times, &together, &error) == REID_OK && together == 0); /* has no graph */
     double sum = 0;
     for (int i = 0; i < reid_op_count(ctx); i++) sum += times[i] >= 0 ? times[i] : NAN;
     CHECK(sum > 0);
-    CHECK(reid_profile(ctx, info.batch + 1, 1, times, &error) == REID_ERR_INVALID_ARG && says(error.text, "batch"));
+    CHECK(reid_profile(ctx, info.batch + 1, 1, times, NULL, &error) == REID_ERR_INVALID_ARG && says(error.text, "batch"));
 }
 
 /* A network whose embedding has no direction: all zero, or not finite. */

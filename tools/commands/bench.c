@@ -40,6 +40,7 @@ typedef struct bench {
 typedef struct timing { /* milliseconds a call */
     double median, least, most;
     double network; /* sum of the operations' medians; negative: not measured */
+    double graph;   /* on a GPU, the operations as a call runs them, without its other steps; 0: not measured */
     float *ops;     /* microseconds of each */
 } timing;
 
@@ -128,10 +129,12 @@ static int measure_calls(bench *b, int n, timing *t) {
 }
 
 static int measure(bench *b, int n, timing *t) {
-    t->network = -1;
+    t->network = -1, t->graph = 0;
     if (!measure_calls(b, n, t)) return 0;
     if (n > b->info.batch) return 1; /* computed in pieces: no single run to profile */
-    if (failed(b, reid_profile(b->ctx, n, b->o->bench.rounds, t->ops, &b->error))) return 0;
+    float together = 0;
+    if (failed(b, reid_profile(b->ctx, n, b->o->bench.rounds, t->ops, &together, &b->error))) return 0;
+    t->graph = 1e-3 * (double)together;
     t->network = 0;
     for (int i = 0; i < reid_op_count(b->ctx); i++) t->network += 1e-3 * (double)t->ops[i];
     return 1;
@@ -154,16 +157,20 @@ static void head_of(bench *b, const char *peaks_from) {
                     i + 1 < b->o->bench.starts ? "" : " ms\n");
 }
 
-static void columns_of_calls(text *t) {
-    text_printf(t, "\n%5s %10s %10s %10s %10s %10s %10s %10s\n", "batch", "ms/call", "least", "most", "ms/image",
+static void columns_of_calls(bench *b) {
+    text_printf(&b->table, "\n%5s %10s %10s %10s %10s %10s %10s %10s", "batch", "ms/call", "least", "most", "ms/image",
                 "images/s", "GFLOP/s", "network ms");
+    if (strcmp(b->info.device, "cpu") != 0) text_printf(&b->table, " %10s", "graph ms");
+    text_printf(&b->table, "\n");
 }
 
 static void row_of_call(bench *b, int n, const timing *t) {
     text_printf(&b->table, "%5d %10.3f %10.3f %10.3f %10.4f %10.1f %10.1f ", n, t->median, t->least, t->most,
                 t->median / n, 1e3 * n / t->median, 2e-6 * (double)b->info.macs * n / t->median);
-    if (t->network < 0) text_printf(&b->table, "%10s\n", "-");
-    else text_printf(&b->table, "%10.3f\n", t->network);
+    if (t->network < 0) text_printf(&b->table, "%10s", "-");
+    else text_printf(&b->table, "%10.3f", t->network);
+    if (t->graph > 0) text_printf(&b->table, " %10.3f", t->graph);
+    text_printf(&b->table, "\n");
 }
 
 typedef struct op_cost {
@@ -278,6 +285,7 @@ static void cell_of(bench *b, int n, const timing *t) {
     json_put_number(&w, "min_ms", t->least, 6);
     json_put_number(&w, "max_ms", t->most, 6);
     json_put_number(&w, "network_ms", t->network < 0 ? (double)NAN : t->network, 6);
+    if (t->graph > 0) json_put_number(&w, "graph_ms", t->graph, 6);
     json_put_numbers(&w, "start_ms", b->starts, (size_t)b->o->bench.starts, 6);
     json_put_array(&w, "ops");
     if (b->o->bench.ops && t->network >= 0) ops_of(b, n, t, &w);
@@ -363,11 +371,11 @@ static const char *find_peaks(bench *b) {
 }
 
 static int run_batches(bench *b) {
-    timing t = {0, 0, 0, 0, NULL};
+    timing t = {0, 0, 0, 0, 0, NULL};
     int good = 1;
     t.ops = need_array((size_t)reid_op_count(b->ctx), sizeof *t.ops);
     if (!t.ops) return 0;
-    columns_of_calls(&b->table);
+    columns_of_calls(b);
     for (int i = 0; good && i < b->o->bench.batch_count; i++) {
         int n = b->o->bench.batch_list[i];
         good = measure(b, n, &t);
@@ -377,7 +385,7 @@ static int run_batches(bench *b) {
         if (b->o->bench.page && t.network >= 0) good = keep_ops(b, n, &t);
         if (!b->o->bench.ops || t.network < 0) continue;
         rows_of_ops(b, n, &t);
-        if (i + 1 < b->o->bench.batch_count) columns_of_calls(&b->table);
+        if (i + 1 < b->o->bench.batch_count) columns_of_calls(b);
     }
     free(t.ops);
     return good;

@@ -68,7 +68,7 @@ static int measure(tuner *t, int number, int large) {
     if (!model_open(&m, &desc)) return 0;
     t->info = m.info;
     float *us = need_array((size_t)reid_op_count(m.ctx), sizeof *us);
-    int good = us && !failed(t, reid_profile(m.ctx, t->info.batch, t->o->bench.rounds, us, &t->error));
+    int good = us && !failed(t, reid_profile(m.ctx, t->info.batch, t->o->bench.rounds, us, NULL, &t->error));
     for (int i = 0; good && i < reid_op_count(m.ctx); i++) {
         reid_op_info op;
         reid_query_op(m.ctx, i, &op);

@@ -355,8 +355,9 @@ static const command COMMANDS[] = {
      tune_main},
     {BENCH, MACHINE, "bench", "-m WEIGHTS [OPTION]...", "the speed of a network on this machine",
      "Measures reid_embed on noise of the network's input size, in memory: the whole call, and the sum of all "
-     "operations, each measured by itself (on a GPU by its own clock). Every figure is the median of --rounds "
-     "measurements after a warm-up; a round is one call, or as many as take 10 ms.\n\n"
+     "operations, each measured by itself; on a GPU, by its own clock, also all of them as calls submit them, in one "
+     "graph. Every figure is the median of --rounds measurements after a warm-up; a round is one call, or as many as "
+     "take 10 ms.\n\n"
      "The ceilings of a CPU are measured in the same run, on all threads together: multiply-adds in registers, and a "
      "copy larger than the caches, bytes read plus bytes written. No network reaches them. An operation is bound by "
      "memory if its bytes at that bandwidth take longer than its multiply-adds; bytes are counted as if each "

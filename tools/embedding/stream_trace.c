@@ -174,7 +174,7 @@ static void operations_again(stream_trace *s, int which, size_t n) {
     float *times = mem_array((size_t)reid_op_count(m->ctx), sizeof *times);
     if (n > (size_t)m->info.batch) n = (size_t)m->info.batch;
     const double from = clock_seconds();
-    const reid_result r = times ? reid_profile(m->ctx, (int)n, 1, times, &m->error) : REID_ERR_OUT_OF_MEMORY;
+    const reid_result r = times ? reid_profile(m->ctx, (int)n, 1, times, NULL, &m->error) : REID_ERR_OUT_OF_MEMORY;
     const double end = clock_seconds();
     if (!times) trace_fail(s->to, "out of memory for measuring operations");
     else if (r != REID_OK) trace_fail(s->to, reason_of(&m->error, r));
