@@ -8838,8 +8838,8 @@ static reid_result reid__gpu_lanes(reid__gpu *g, const reid_desc *desc, reid_err
 
 /* --- a batch: images to the GPU, embeddings back --- */
 
-/* Up to this many bytes of pixels are copied by the caller's thread alone, because waking others takes longer: on an
-   H200's host 16 threads took 43 us for 150 KB, one thread 6 us. */
+/* Bytes of pixels that a thread copies at least, because waking others for less takes longer: on an H200's host 16
+   threads took 43 us for 150 KB, one thread 6 us. */
 #ifndef REID__COPIED_ALONE
 #define REID__COPIED_ALONE ((size_t)1 << 19)
 #endif
@@ -8932,9 +8932,9 @@ static void reid__slot_place(reid__filling *f) {
 }
 
 /* Copies the pixels of images [from, to) to the slot. */
-static void reid__slot_fill(reid__filling *f, int from, int to) {
-    size_t share = f->read / (size_t)f->count * (size_t)(to - from);
-    f->from = from, f->to = to, f->parts = share <= REID__COPIED_ALONE ? 1 : f->team->size;
+static void reid__slot_fill(reid__filling *f, int from, int to, size_t each) {
+    size_t parts = 1 + (f->read / (size_t)f->count * (size_t)(to - from) - 1) / each;
+    f->from = from, f->to = to, f->parts = parts < (size_t)f->team->size ? (int)parts : f->team->size;
     reid__parallel(f->team, reid__picture_part, f, f->parts);
 }
 
@@ -8955,7 +8955,7 @@ static reid_result reid__gpu_resize(reid__gpu *g, reid__gpu_lane *l, const reid_
 static reid_result reid__slot_upload(reid__gpu *g, reid__gpu_lane *l, reid__filling *f, reid_error *e) {
     reid__driver *cu = &g->device.cu;
     reid__slot *s = f->slot;
-    reid__slot_fill(f, 0, f->count);
+    reid__slot_fill(f, 0, f->count, 16 * REID__COPIED_ALONE); /* nobody waits for it, and decoders may need the CPUs */
     int code = cu->MemcpyHtoDAsync(s->staging, s->host, f->used, l->copies);
     if (!code) code = cu->EventRecord(s->uploaded, l->copies);
     if (!code) code = cu->StreamWaitEvent(l->stream, s->uploaded, 0);
@@ -8974,7 +8974,7 @@ static reid_result reid__view_upload(reid__gpu *g, reid__gpu_lane *l, reid__fill
     for (int at = 0, n; at < f->count && r == REID_OK; at += n) {
         size_t from = (size_t)at * view;
         n = reid__min(piece, f->count - at);
-        reid__slot_fill(f, at, at + n);
+        reid__slot_fill(f, at, at + n, REID__COPIED_ALONE);
         code = cu->MemcpyHtoDAsync(l->view + from, pixels + from, (size_t)n * view, apart ? l->copies : l->stream);
         if (!code && apart) code = cu->EventRecord(f->slot->uploaded, l->copies);
         if (!code && apart) code = cu->StreamWaitEvent(l->stream, f->slot->uploaded, 0);

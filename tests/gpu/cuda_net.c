@@ -287,7 +287,8 @@ static void check_queries(reid_ctx *ctx, reid_precision precision) {
     double sum = 0;
     for (int i = 0; i < reid_op_count(ctx); i++) sum += times[i] >= 0 ? times[i] : NAN;
     CHECK(sum > 0);
-    CHECK(reid_profile(ctx, info.batch + 1, 1, times, NULL, &error) == REID_ERR_INVALID_ARG && says(error.text, "batch"));
+    CHECK(reid_profile(ctx, info.batch + 1, 1, times, NULL, &error) == REID_ERR_INVALID_ARG);
+    CHECK(says(error.text, "batch"));
 }
 
 /* A network whose embedding has no direction: all zero, or not finite. */

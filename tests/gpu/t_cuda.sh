@@ -66,7 +66,7 @@ broken no_upload_wait 's/if (!code) code = cu->StreamWaitEvent(l->stream, s->upl
 broken no_piece_wait 's/if (!code \&\& apart) code = cu->StreamWaitEvent.*$//' pictures 5
 broken head_of_first 's/part.view += (size_t)at/part.view += (size_t)0/' pictures 5
 broken one_head 's/part.buffer\[last->out\] += (size_t)at/part.buffer[last->out] += (size_t)0/' pictures 5
-broken no_head 's/(apart ? !direct : g->sync)/(apart ? 0 : g->sync)/' pictures 0
+broken no_head 's/!direct || n < REID__HEAD_APART, e/0, e/' pictures 0
 broken one_piece 's/MemcpyHtoDAsync(l->view + from, pixels/MemcpyHtoDAsync(l->view, pixels/' pictures 5
 broken views_of_bgr 's/int rgb = image->format == REID_RGB8/int rgb = image->format <= REID_BGR8/' pictures 5
 broken small_buffer 's/if (bytes > \*size) \*size = bytes;/if (bytes > *size) *size = bytes - 32;/

@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/say.h"
+#include "base/threads.h"
 #include "embedding/gpu_state.h"
 
 #include <stdlib.h>
@@ -115,19 +116,30 @@ unsigned char *model_prepare(const model *m, const reid_image *crops, size_t n, 
     return made;
 }
 
-int models_embed(models *all, const reid_image *images, int n, float *rows, text *why) {
+int models_decoders(const models *all, int wanted, int most) {
+    enum { FEW = 4 };
+    int feed = 0;
+    for (int i = 0; i < all->count; i++)
+        if (model_prepares(&all->at[i])) return threads_for(wanted, wanted || most < FEW ? most : FEW);
+        else feed += all->at[i].info.lanes;
+    const int rest = threads_here() - feed, few = threads_for(0, FEW);
+    return wanted ? threads_for(wanted, most) : rest > most ? most : rest > few ? rest : few;
+}
+
+int models_embed(const models *all, const reid_image *images, int n, float *rows, text *why) {
     float *part = rows;
+    reid_error error = REID_INIT; /* not the model's, because several threads may compute */
     int offset = 0;
     if (all->count > 1) part = mem_array((size_t)n * (size_t)all->dim, sizeof *part);
     if (!part) return text_no_memory(why);
     for (int i = 0; i < all->count; i++) {
-        model *m = &all->at[i];
+        const model *m = &all->at[i];
         size_t dim = (size_t)m->info.dim;
-        reid_result r = reid_embed_ex(m->ctx, images, n, part, &m->error);
+        reid_result r = reid_embed_ex(m->ctx, images, n, part, &error);
         if (r != REID_OK) {
             text_clear(why);
             if (all->count > 1) text_printf(why, "%s: ", m->weights);
-            const char *reason = reason_of(&m->error, r);
+            const char *reason = reason_of(&error, r);
             if (n == 1 && strncmp(reason, "image 0", 7) == 0) reason += strncmp(reason, "image 0: ", 9) == 0 ? 9 : 7;
             text_puts(why, *reason ? reason : reid_result_string(r)); /* without "image 0": the caller names it */
             if (part != rows) free(part);

@@ -54,9 +54,13 @@ reid_image model_prepared(const model *m, const unsigned char *made, size_t i);
    pixels. NULL if they do not, if memory runs out or if a crop is refused; embedding the crop then reports why. */
 unsigned char *model_prepare(const model *m, const reid_image *crops, size_t n, size_t bytes);
 
+/* Threads that should decode images: `wanted`, or if that is 0 a few, since on a CPU the models need the others, and on
+   GPUs all CPUs but those that feed them, one for each lane; at most `most`. */
+int models_decoders(const models *all, int wanted, int most);
+
 /* Computes n rows of all->dim floats, in which the models' parts follow each other. If there are two models, the error
-   names the one that failed. */
-int models_embed(models *all, const reid_image *images, int n, float *rows, text *why);
+   names the one that failed. Several threads may call it at once. */
+int models_embed(const models *all, const reid_image *images, int n, float *rows, text *why);
 
 /* Writes the member "models": an array with one object per model, first what determines the embeddings, then how they
    were computed. */

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { MAX_THREADS = 256, SLOTS = 64 };
+enum { MAX_THREADS = 256, SLOTS = 256 };
 
 /* The budget for all images that are decoded or being decoded: so much for each thread and for two more images. The
    image that the consumer needs next is exempt, so that it never waits for later ones. The peak is therefore this
@@ -175,19 +175,18 @@ static void *work(void *user) {
     return NULL;
 }
 
-pipeline *pipeline_start(const inputs *list, size_t first, size_t end, const decode_settings *how,
-                         const model *prepare_for) {
-    enum { USUAL = 4 };
+pipeline *pipeline_start(const inputs *list, size_t first, size_t end, const decode_settings *how, const models *all) {
     pipeline *p = jpeg_decoder_ready(how->jpeg) ? need_zeroed(1, sizeof *p) : NULL;
-    int wanted = how->threads ? threads_for(how->threads, MAX_THREADS) : threads_for(0, USUAL);
+    int wanted = models_decoders(all, how->threads, MAX_THREADS);
     if (!p) return NULL;
     p->list = list;
-    p->prepare_for = prepare_for;
+    /* Two models may need different inputs. */
+    p->prepare_for = all->count == 1 && model_prepares(&all->at[0]) ? &all->at[0] : NULL;
     p->limits = picture_limits_of(how->max_pixels, wanted);
     p->limits.jpeg = how->jpeg;
     p->at = first;
     p->end = end;
-    p->ahead = prepare_for ? 2 * ((size_t)prepare_for->info.batch + (size_t)wanted) : SLOTS; /* a batch and a reserve */
+    p->ahead = 2 * ((size_t)all->batch + (size_t)wanted); /* a batch and a reserve */
     if (p->ahead > SLOTS) p->ahead = SLOTS;
     p->budget = OF_ONE * ((size_t)wanted + 2);
     if (p->budget > MOST_BYTES) p->budget = MOST_BYTES;

@@ -11,7 +11,7 @@
 typedef struct pipeline pipeline;
 
 typedef struct decode_settings {
-    int threads;          /* 0: a few */
+    int threads;          /* 0: models_decoders chooses */
     long long max_pixels; /* larger images are refused */
     jpeg_decoder jpeg;
 } decode_settings;
@@ -33,10 +33,9 @@ typedef struct decoded {
     decode_times when;
 } decoded;
 
-/* Decodes rows first … end-1 of list. prepare_for: a model on the CPU, if it alone uses the images; else NULL. Returns
-   NULL after reporting that memory ran out, no thread started or the chosen JPEG decoder is missing. */
-pipeline *pipeline_start(const inputs *list, size_t first, size_t end, const decode_settings *how,
-                         const model *prepare_for);
+/* Decodes rows first … end-1 of list, for these models. Returns NULL after reporting that memory ran out, no thread
+   started or the chosen JPEG decoder is missing. */
+pipeline *pipeline_start(const inputs *list, size_t first, size_t end, const decode_settings *how, const models *all);
 /* Waits for the next image in order and returns 1; 0 at the end or after a signal to stop. */
 int pipeline_next(pipeline *p, decoded *out);
 /* Describes row `index` of the list, one of d's, for the library; box: memory for its box. Returns NULL, or why the row

@@ -4,31 +4,20 @@
 #include "base/files.h"
 #include "base/memory.h"
 #include "base/say.h"
+#include "embedding/computers.h"
 #include "embedding/pipeline.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+enum { MOST_BATCHES = 8 }; /* under way, with the one that is being collected */
 
 typedef struct collected {
     decoded is;
     double taken; /* when it was handed over, by clock_seconds */
 } collected;
 
-/* The images that wait for the next batch, and how many rows they have. */
-typedef struct batch {
-    const stream_job *job;
-    pipeline *pipe;
-    collected *pictures;
-    size_t count, cap, bytes;
-    size_t rows, done, failed;
-    stream_result end; /* STREAM_DONE until something ends it early */
-    size_t batches;
-    double wait, compute, last; /* seconds, see stream_stats */
-    double gathering; /* since when images have been collected for the next batch */
-    stream_trace trace;
-} batch;
-
-/* One row of the batch: its image for the library, or why it failed. */
+/* One row of a batch: its image for the library, or why it failed. */
 typedef struct row {
     size_t index;
     const decoded *of;
@@ -37,116 +26,173 @@ typedef struct row {
     const char *why;
 } row;
 
+/* Images that are computed together, in calls of at most models.batch rows. */
+typedef struct batch {
+    collected *pictures;
+    size_t count, cap, bytes, rows; /* of the pictures: number, capacity, bytes, rows of the list */
+    row *row;                       /* [rows] */
+    reid_image *images;             /* of the rows that did not fail */
+    float *values;                  /* (images, dim) */
+    batch_calls calls;
+} batch;
+
+/* Batch number n is ring[n % places]. Number `given` is being collected; those from `taken` on are being computed. */
+typedef struct stream {
+    const stream_job *job;
+    pipeline *pipe;
+    computers *computers;
+    batch ring[MOST_BATCHES];
+    size_t places, given, taken;
+    size_t done, failed, batches;
+    stream_result end; /* STREAM_DONE until something ends it early */
+    double wait, compute, last; /* seconds, see stream_stats */
+    double gathering; /* since when images have been collected for the next batch */
+    stream_trace trace;
+} stream;
+
 /* Ends the stream; always returns 0. */
-static int end_as(batch *b, stream_result end) {
-    b->end = end;
+static int end_as(stream *s, stream_result end) {
+    s->end = end;
     return 0;
 }
 
-static int report(batch *b, size_t index, const float *values, const char *why) {
-    b->done++;
-    if (!values) b->failed++;
+static int report(stream *s, size_t index, const float *values, const char *why) {
+    s->done++;
+    if (!values) s->failed++;
     const double began = clock_seconds();
-    int go_on = b->job->fn(b->job->user, index, values, why);
-    b->last += clock_seconds() - began;
-    progress_update(b->done, b->failed);
-    return go_on || end_as(b, STREAM_STOPPED);
+    int go_on = s->job->fn(s->job->user, index, values, why);
+    s->last += clock_seconds() - began;
+    progress_update(s->done, s->failed);
+    return go_on || end_as(s, STREAM_STOPPED);
 }
 
-static const char *name_of(const batch *b, const decoded *d) { return b->job->list->at[d->first].path; }
+static const char *name_of(const stream *s, const decoded *d) { return s->job->list->at[d->first].path; }
 
-/* Traces the images of rows that were computed from `began` to `computed` and are now handed out. */
-static void trace_rows(batch *b, const row *rows, size_t n, double began, double computed) {
+/* --- a batch before it is computed -------------------------------------------------------------------------------- */
+
+/* Traces that the collected images are about to be computed. */
+static void trace_collected(stream *s, const batch *b) {
+    if (!s->trace.to) return;
+    stream_trace_gathered(&s->trace, s->gathering, clock_seconds(), b->count);
+    for (size_t p = 0; p < b->count; p++)
+        stream_trace_picture(&s->trace, &b->pictures[p].is, name_of(s, &b->pictures[p].is), b->pictures[p].taken);
+    stream_trace_memory(&s->trace, s->pipe);
+}
+
+/* Describes the images of each row for the library, and cuts the rows into calls. */
+static void set_calls(const stream *s, batch *b) {
+    size_t n = 0, good = 0, limit = (size_t)s->job->all->batch;
+    for (size_t p = 0; p < b->count; p++)
+        for (size_t i = 0; i < b->pictures[p].is.count; i++) {
+            row *r = &b->row[n++];
+            *r = (row){.index = b->pictures[p].is.first + i, .of = &b->pictures[p].is};
+            r->why = decoded_image(s->pipe, r->of, r->index, &r->image, &r->box);
+        }
+    for (size_t at = 0; at < n; at += limit) {
+        batch_call *call = &b->calls.at[b->calls.count++];
+        *call = (batch_call){.images = b->images + good, .rows = b->values + good * (size_t)s->job->all->dim};
+        for (size_t i = at; i < n && i < at + limit; i++)
+            if (!b->row[i].why) b->images[good++] = b->row[i].image, call->count++;
+    }
+}
+
+static void free_rows(batch *b) {
+    free(b->row);
+    free(b->images);
+    free(b->values);
+    free(b->calls.at);
+    b->row = NULL, b->images = NULL, b->values = NULL;
+    b->calls = (batch_calls){NULL, 0, 0, 0};
+}
+
+/* Hands over the batch that was collected. */
+static int give(stream *s) {
+    batch *b = &s->ring[s->given % s->places];
+    const size_t limit = (size_t)s->job->all->batch;
+    b->row = need_array(b->rows, sizeof *b->row);
+    b->images = b->row ? need_array(b->rows, sizeof *b->images) : NULL;
+    b->values = b->images ? need_array(b->rows, (size_t)s->job->all->dim * sizeof *b->values) : NULL;
+    b->calls.at = b->values ? need_array((b->rows + limit - 1) / limit, sizeof *b->calls.at) : NULL;
+    if (!b->calls.at) return end_as(s, STREAM_FAILED);
+    trace_collected(s, b);
+    set_calls(s, b);
+    s->given++;
+    const double began = clock_seconds();
+    computers_give(s->computers, &b->calls);
+    s->gathering = clock_seconds();
+    s->compute += s->gathering - began;
+    return 1;
+}
+
+/* --- a batch after it was computed -------------------------------------------------------------------------------- */
+
+/* Traces the images of rows that were computed by `call` and are now handed out. */
+static void trace_rows(stream *s, const row *rows, size_t n, const batch_call *call) {
     const double now = clock_seconds();
-    for (size_t i = 0, end; i < n && b->trace.to; i = end) {
+    for (size_t i = 0, end; i < n && s->trace.to; i = end) {
         int any = 0;
         for (end = i; end < n && rows[end].of == rows[i].of; end++) any = any || !rows[end].why;
         const decoded *d = rows[i].of;
-        stream_trace_row(&b->trace, d, any ? began : computed, computed, now);
-        if (rows[end - 1].index + 1 == d->first + d->count) stream_trace_done(&b->trace, d, name_of(b, d), now);
+        stream_trace_row(&s->trace, d, any ? call->began : call->computed, call->computed, now);
+        if (rows[end - 1].index + 1 == d->first + d->count) stream_trace_done(&s->trace, d, name_of(s, d), now);
     }
-    stream_trace_out(&b->trace, computed, now, n);
+    stream_trace_out(&s->trace, call->computed, now, n);
 }
 
-/* Embeds the good rows together. If the library refuses one, the call fails, so each row is then embedded singly: its
-   bits do not depend on the batch. */
-static int embed_rows(batch *b, const row *rows, size_t n) {
-    models *all = b->job->all;
-    size_t good = 0, k = 0, dim = (size_t)all->dim;
-    reid_image *images = need_array(n, sizeof *images);
-    float *values = images ? need_array(n * dim, sizeof *values) : NULL;
+/* Hands out the n rows of a call. If the library refused an image, the call failed, so each of its images is embedded
+   singly: a row's bits do not depend on the batch. */
+static int report_rows(stream *s, const row *rows, size_t n, const batch_call *call, int lane) {
+    size_t k = 0, dim = (size_t)s->job->all->dim;
     text why = TEXT_INIT;
     int go_on = 1;
-    if (!values) {
-        free(images);
-        return end_as(b, STREAM_FAILED);
-    }
-    for (size_t i = 0; i < n; i++)
-        if (!rows[i].why) images[good++] = rows[i].image;
-    const double began = clock_seconds();
-    int together = !good || models_embed(all, images, (int)good, values, &why);
-    const double computed = clock_seconds();
-    b->compute += computed - began;
-    b->batches += good > 0;
-    if (good) stream_trace_computed(&b->trace, began, computed, good);
+    s->batches += call->count > 0;
+    if (call->count) stream_trace_computed(&s->trace, lane, call->began, call->computed, call->count);
     for (size_t i = 0; i < n && go_on; i++) {
-        float *mine = values + k * dim;
+        float *mine = call->rows + k * dim;
         const char *problem = rows[i].why;
-        if (!problem && !together && !models_embed(all, &images[k], 1, mine, &why)) problem = why.s;
+        if (!problem && !call->good && !models_embed(s->job->all, &call->images[k], 1, mine, &why)) problem = why.s;
         if (!rows[i].why) k++;
-        if (problem) stream_trace_failure(&b->trace, rows[i].of, problem, clock_seconds());
-        go_on = report(b, rows[i].index, problem ? NULL : mine, problem);
+        if (problem) stream_trace_failure(&s->trace, rows[i].of, problem, clock_seconds());
+        go_on = report(s, rows[i].index, problem ? NULL : mine, problem);
     }
-    trace_rows(b, rows, n, began, computed);
-    if (go_on) stream_trace_operations(&b->trace, images, good);
-    free(images);
-    free(values);
+    trace_rows(s, rows, n, call);
+    if (go_on) stream_trace_operations(&s->trace, call->images, call->count);
     text_free(&why);
     return go_on;
 }
 
-/* Traces that the collected images are about to be computed. */
-static void trace_collected(batch *b) {
-    if (!b->trace.to) return;
-    stream_trace_gathered(&b->trace, b->gathering, clock_seconds(), b->count);
-    for (size_t p = 0; p < b->count; p++)
-        stream_trace_picture(&b->trace, &b->pictures[p].is, name_of(b, &b->pictures[p].is), b->pictures[p].taken);
-    stream_trace_memory(&b->trace, b->pipe);
-}
-
-static void release_all(batch *b) {
-    for (size_t p = 0; p < b->count; p++) pipeline_release(b->pipe, &b->pictures[p].is);
+static void release(stream *s, batch *b) {
+    for (size_t p = 0; p < b->count; p++) pipeline_release(s->pipe, &b->pictures[p].is);
     b->count = b->bytes = b->rows = 0;
-    stream_trace_memory(&b->trace, b->pipe);
-    b->gathering = clock_seconds();
+    free_rows(b);
 }
 
-/* Computes everything that was collected. */
-static int flush(batch *b) {
-    row *rows = need_array(b->rows, sizeof *rows);
-    size_t n = 0, limit = (size_t)b->job->all->batch, at = 0;
+/* Waits for the oldest batch, hands out its rows and releases its images. */
+static int take(stream *s) {
+    batch *b = &s->ring[s->taken++ % s->places];
+    const size_t limit = (size_t)s->job->all->batch;
+    const double began = clock_seconds();
     int go_on = 1;
-    if (!rows) return end_as(b, STREAM_FAILED);
-    trace_collected(b);
-    for (size_t p = 0; p < b->count; p++)
-        for (size_t i = 0; i < b->pictures[p].is.count; i++) {
-            const decoded *d = &b->pictures[p].is;
-            row *r = &rows[n++];
-            *r = (row){.index = d->first + i, .of = d};
-            r->why = decoded_image(b->pipe, d, r->index, &r->image, &r->box);
-        }
-    for (; at < n && go_on && !interrupted(); at += limit)
-        go_on = embed_rows(b, rows + at, n - at < limit ? n - at : limit);
-    release_all(b);
-    free(rows);
+    computers_wait(s->computers, &b->calls);
+    s->compute += clock_seconds() - began;
+    for (size_t i = 0; i < b->calls.count && go_on && !interrupted(); i++) {
+        size_t at = i * limit, n = b->rows - at < limit ? b->rows - at : limit;
+        go_on = report_rows(s, b->row + at, n, &b->calls.at[i], b->calls.lane);
+    }
+    release(s, b);
+    stream_trace_memory(&s->trace, s->pipe);
+    s->gathering = clock_seconds();
     return go_on;
 }
 
-/* Adds an image; d is taken over or released. */
-static int collect(batch *b, decoded *d) {
+/* --- the stream --------------------------------------------------------------------------------------------------- */
+
+/* Adds an image to the batch that is being collected; d is taken over or released. */
+static int collect(stream *s, decoded *d) {
+    batch *b = &s->ring[s->given % s->places];
     if (!NEED(b->pictures, b->count, b->cap)) {
-        pipeline_release(b->pipe, d);
-        return end_as(b, STREAM_FAILED);
+        pipeline_release(s->pipe, d);
+        return end_as(s, STREAM_FAILED);
     }
     b->pictures[b->count++] = (collected){*d, clock_seconds()};
     b->bytes += d->cost;
@@ -155,48 +201,73 @@ static int collect(batch *b, decoded *d) {
 }
 
 /* Calls pipeline_next and measures how long it took. */
-static int next(batch *b, decoded *d) {
+static int next(stream *s, decoded *d) {
     const double began = clock_seconds();
-    int found = pipeline_next(b->pipe, d);
-    b->wait += clock_seconds() - began;
+    int found = pipeline_next(s->pipe, d);
+    s->wait += clock_seconds() - began;
     return found;
 }
 
-static void tell(const batch *b, double seconds, stream_stats *to) {
-    pipeline_measured(b->pipe, to);
+/* Collects images, hands over full batches and takes those that are done, until the list or the stream ends. */
+static int run(stream *s) {
+    const size_t under_way = s->places - 1, room = pipeline_budget(s->pipe) / under_way;
+    decoded d;
+    int go_on = 1;
+    while (go_on && next(s, &d)) {
+        go_on = collect(s, &d);
+        const batch *b = &s->ring[s->given % s->places];
+        const int full = b->rows >= (size_t)s->job->all->batch || b->bytes >= room;
+        if (go_on && full && s->given - s->taken == under_way) go_on = take(s);
+        if (go_on && full) go_on = give(s);
+        while (go_on && s->taken < s->given && computers_done(s->computers, &s->ring[s->taken % s->places].calls))
+            go_on = take(s);
+    }
+    if (go_on && !interrupted() && s->given - s->taken == under_way) go_on = take(s);
+    if (go_on && !interrupted() && s->ring[s->given % s->places].rows) go_on = give(s);
+    while (go_on && !interrupted() && s->taken < s->given) go_on = take(s);
+    return go_on;
+}
+
+static void tell(const stream *s, double seconds, stream_stats *to) {
+    pipeline_measured(s->pipe, to);
     to->seconds = seconds;
-    to->rows = b->done;
-    to->batches = b->batches;
-    to->wait = b->wait, to->compute = b->compute, to->last = b->last;
+    to->rows = s->done;
+    to->batches = s->batches;
+    to->wait = s->wait, to->compute = s->compute, to->last = s->last;
+}
+
+static int start(stream *s) {
+    const stream_job *job = s->job;
+    const int useful = computers_useful(job->all);
+    s->places = (size_t)(useful < MOST_BATCHES ? useful : MOST_BATCHES - 1) + 1;
+    s->pipe = pipeline_start(job->list, job->first, job->end, &job->decode, job->all);
+    s->computers = s->pipe ? computers_start(job->all, (int)s->places - 1) : NULL;
+    if (s->computers) return 1;
+    if (s->pipe) pipeline_stop(s->pipe);
+    return 0;
 }
 
 stream_result stream_run(const stream_job *job) {
-    batch b;
-    decoded d;
-    int go_on = 1;
-    memset(&b, 0, sizeof b);
-    b.job = job;
+    stream s;
+    memset(&s, 0, sizeof s);
+    s.job = job;
     if (job->stats) memset(job->stats, 0, sizeof *job->stats);
     const double began = clock_seconds();
     if (job->first == job->end) return STREAM_DONE;
-    /* Two models may need different inputs. */
-    const model *only = job->all->count == 1 && model_prepares(&job->all->at[0]) ? &job->all->at[0] : NULL;
-    b.pipe = pipeline_start(job->list, job->first, job->end, &job->decode, only);
-    if (!b.pipe) return STREAM_FAILED;
-    b.trace = (stream_trace){.to = job->trace, .all = job->all, .last = job->last};
-    stream_trace_begin(&b.trace, pipeline_threads(b.pipe));
-    b.gathering = clock_seconds();
+    if (!start(&s)) return STREAM_FAILED;
+    s.trace = (stream_trace){.to = job->trace, .all = job->all, .last = job->last};
+    stream_trace_begin(&s.trace, pipeline_threads(s.pipe), (int)s.places - 1);
+    s.gathering = clock_seconds();
     progress_start(job->label, job->end - job->first);
-    while (go_on && next(&b, &d)) {
-        go_on = collect(&b, &d);
-        if (go_on && (b.rows >= (size_t)job->all->batch || b.bytes >= pipeline_budget(b.pipe))) go_on = flush(&b);
-    }
-    if (go_on && !interrupted()) flush(&b);
+    run(&s);
+    computers_stop(s.computers);
     progress_stop();
-    if (job->stats) tell(&b, clock_seconds() - began, job->stats);
-    for (size_t p = 0; p < b.count; p++) pipeline_release(b.pipe, &b.pictures[p].is);
-    pipeline_stop(b.pipe);
-    stream_trace_end(&b.trace);
-    free(b.pictures);
-    return interrupted() ? STREAM_INTERRUPTED : b.end;
+    if (job->stats) tell(&s, clock_seconds() - began, job->stats);
+    for (size_t i = 0; i < s.places; i++) {
+        release(&s, &s.ring[i]);
+        free(s.ring[i].pictures);
+    }
+    pipeline_stop(s.pipe);
+    stream_trace_end(&s.trace);
+    return interrupted() ? STREAM_INTERRUPTED : s.end;
 }

@@ -7,8 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Threads of the trace: the computing one, the decoding ones, and for each GPU one with the times of its events. */
-enum { COMPUTES = 1, FIRST_DECODER = 2, FIRST_GPU = 1000 };
+/* Threads of the trace: the one that collects images, and computes them if there is one lane; the decoding ones; those
+   of several lanes; and for each GPU one with the times of its events. */
+enum { COLLECTS = 1, FIRST_DECODER = 2, FIRST_LANE = 900, FIRST_GPU = 1000 };
 /* Operations are measured for the first batches and then every EVERY-th. This costs more than twice a batch's time, a
    few percent overall. */
 enum { FIRST_BATCHES = 3, EVERY = 64 };
@@ -29,11 +30,17 @@ static int on_gpu(const model *m) { return strcmp(m->info.device, "cpu") != 0; }
 
 /* --- threads ------------------------------------------------------------------------------------------------------ */
 
-void stream_trace_begin(stream_trace *s, int decoders) {
+void stream_trace_begin(stream_trace *s, int decoders, int lanes) {
     if (!s->to) return;
     text name = TEXT_INIT;
-    text_printf(&name, "compute, %s", s->last);
-    trace_thread(s->to, COMPUTES, text_failed(&name) ? "compute" : name.s);
+    s->lanes = lanes;
+    text_printf(&name, "%s, %s", lanes > 1 ? "collect" : "compute", s->last);
+    trace_thread(s->to, COLLECTS, text_failed(&name) ? "compute" : name.s);
+    for (int i = 0; i < lanes && lanes > 1; i++) {
+        text_clear(&name);
+        text_printf(&name, "compute, lane %d", i + 1);
+        trace_thread(s->to, FIRST_LANE + i, text_failed(&name) ? "lane" : name.s);
+    }
     for (int i = 0; i < decoders; i++) {
         text_clear(&name);
         text_printf(&name, "decoder %d", i + 1);
@@ -51,15 +58,16 @@ void stream_trace_begin(stream_trace *s, int decoders) {
 void stream_trace_end(stream_trace *s) { text_free(&s->args); }
 
 void stream_trace_gathered(stream_trace *s, double from, double to, size_t pictures) {
-    if (s->to) trace_slice(s->to, COMPUTES, "wait for images", from, to, args_of(s, "pictures", pictures));
+    if (s->to) trace_slice(s->to, COLLECTS, "wait for images", from, to, args_of(s, "pictures", pictures));
 }
 
-void stream_trace_computed(stream_trace *s, double from, double to, size_t images) {
-    if (s->to) trace_slice(s->to, COMPUTES, "compute", from, to, args_of(s, "images", images));
+void stream_trace_computed(stream_trace *s, int lane, double from, double to, size_t images) {
+    const int thread = s->lanes > 1 ? FIRST_LANE + lane : COLLECTS;
+    if (s->to) trace_slice(s->to, thread, "compute", from, to, args_of(s, "images", images));
 }
 
 void stream_trace_out(stream_trace *s, double from, double to, size_t rows) {
-    if (s->to) trace_slice(s->to, COMPUTES, s->last, from, to, args_of(s, "rows", rows));
+    if (s->to) trace_slice(s->to, COLLECTS, s->last, from, to, args_of(s, "rows", rows));
 }
 
 void stream_trace_memory(stream_trace *s, pipeline *p) {
@@ -139,7 +147,7 @@ static void resize_again(stream_trace *s, const model *m, const reid_image *imag
         if (images[i].format == REID_PREPARED) continue; /* measured when it was resized */
         const double from = clock_seconds();
         reid_preprocess(m->ctx, &images[i], view, NULL); /* a refused image takes time, too */
-        trace_slice(s->to, COMPUTES, "resize", from, clock_seconds(), NULL);
+        trace_slice(s->to, COLLECTS, "resize", from, clock_seconds(), NULL);
     }
     free(view);
 }
@@ -156,7 +164,7 @@ static const text *args_of_op(stream_trace *s, const reid_op_info *op, size_t n)
 /* Lays out the times of the last run of reid_profile one after another so that they end at `end`, as the run did. */
 static void lay_out(stream_trace *s, int which, const float *times, size_t n, double from, double end) {
     const model *m = &s->all->at[which];
-    const int count = reid_op_count(m->ctx), thread = on_gpu(m) ? FIRST_GPU + which : COMPUTES;
+    const int count = reid_op_count(m->ctx), thread = on_gpu(m) ? FIRST_GPU + which : COLLECTS;
     double sum = 0;
     for (int i = 0; i < count; i++) sum += 1e-6 * (double)times[i];
     double at = end - sum > from ? end - sum : from;
@@ -179,7 +187,7 @@ static void operations_again(stream_trace *s, int which, size_t n) {
     if (!times) trace_fail(s->to, "out of memory for measuring operations");
     else if (r != REID_OK) trace_fail(s->to, reason_of(&m->error, r));
     else {
-        trace_slice(s->to, COMPUTES, "operations, again on noise", from, end, args_of(s, "images", n));
+        trace_slice(s->to, COLLECTS, "operations, again on noise", from, end, args_of(s, "images", n));
         lay_out(s, which, times, n, from, end);
     }
     free(times);
@@ -192,5 +200,5 @@ void stream_trace_operations(stream_trace *s, const reid_image *images, size_t n
         resize_again(s, &s->all->at[i], images, n);
         operations_again(s, i, n);
     }
-    trace_slice(s->to, COMPUTES, "measured again", from, clock_seconds(), args_of(s, "images", n));
+    trace_slice(s->to, COLLECTS, "measured again", from, clock_seconds(), args_of(s, "images", n));
 }

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { USUAL_DECODERS = 4, MOST_DECODERS = 256 };
+enum { MOST_DECODERS = 256 };
 
 static const size_t MOST_HELD = (size_t)1 << 30; /* bytes of decoded images */
 
@@ -67,7 +67,7 @@ int service_open(service *s, const service_request *r) {
     if (r->gallery && !open_gallery(s, r)) return 0;
     for (int i = 0; i < r->count; i++)
         if (!open_queue(s, i, r)) return 0;
-    int threads = r->decode.threads ? threads_for(r->decode.threads, MOST_DECODERS) : threads_for(0, USUAL_DECODERS);
+    const int threads = models_decoders(&s->all, r->decode.threads, MOST_DECODERS);
     s->pictures = picture_limits_of(r->decode.max_pixels, threads);
     s->pictures.jpeg = r->decode.jpeg;
     s->budget = s->pictures.bytes < MOST_HELD ? s->pictures.bytes : MOST_HELD;
