@@ -118,12 +118,14 @@ unsigned char *model_prepare(const model *m, const reid_image *crops, size_t n, 
 
 int models_decoders(const models *all, int wanted, int most) {
     enum { FEW = 4 };
-    int feed = 0;
-    for (int i = 0; i < all->count; i++)
-        if (model_prepares(&all->at[i])) return threads_for(wanted, wanted || most < FEW ? most : FEW);
-        else feed += all->at[i].info.lanes;
-    const int rest = threads_here() - feed, few = threads_for(0, FEW);
-    return wanted ? threads_for(wanted, most) : rest > most ? most : rest > few ? rest : few;
+    int feed = 0, on_gpus = all != NULL;
+    for (int i = 0; all && i < all->count; i++) {
+        feed += all->at[i].info.lanes;
+        on_gpus = on_gpus && !model_prepares(&all->at[i]);
+    }
+    if (wanted) return threads_for(wanted, most);
+    const int few = threads_for(0, most < FEW ? most : FEW), rest = threads_here() - feed;
+    return !on_gpus || rest < few ? few : rest < most ? rest : most;
 }
 
 int models_embed(const models *all, const reid_image *images, int n, float *rows, text *why) {

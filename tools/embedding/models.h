@@ -54,8 +54,8 @@ reid_image model_prepared(const model *m, const unsigned char *made, size_t i);
    pixels. NULL if they do not, if memory runs out or if a crop is refused; embedding the crop then reports why. */
 unsigned char *model_prepare(const model *m, const reid_image *crops, size_t n, size_t bytes);
 
-/* Threads that should decode images: `wanted`, or if that is 0 a few, since on a CPU the models need the others, and on
-   GPUs all CPUs but those that feed them, one for each lane; at most `most`. */
+/* Threads that should decode images: `wanted`, at most `most`. If it is 0: on GPUs all CPUs but one for each lane, to
+   feed it; otherwise a few, because models on a CPU need the others. all: NULL if no model uses the images. */
 int models_decoders(const models *all, int wanted, int most);
 
 /* Computes n rows of all->dim floats, in which the models' parts follow each other. If there are two models, the error

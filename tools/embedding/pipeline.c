@@ -181,12 +181,12 @@ pipeline *pipeline_start(const inputs *list, size_t first, size_t end, const dec
     if (!p) return NULL;
     p->list = list;
     /* Two models may need different inputs. */
-    p->prepare_for = all->count == 1 && model_prepares(&all->at[0]) ? &all->at[0] : NULL;
+    p->prepare_for = all && all->count == 1 && model_prepares(&all->at[0]) ? &all->at[0] : NULL;
     p->limits = picture_limits_of(how->max_pixels, wanted);
     p->limits.jpeg = how->jpeg;
     p->at = first;
     p->end = end;
-    p->ahead = 2 * ((size_t)all->batch + (size_t)wanted); /* a batch and a reserve */
+    p->ahead = all ? 2 * ((size_t)all->batch + (size_t)wanted) : SLOTS / 4; /* a batch and a reserve */
     if (p->ahead > SLOTS) p->ahead = SLOTS;
     p->budget = OF_ONE * ((size_t)wanted + 2);
     if (p->budget > MOST_BYTES) p->budget = MOST_BYTES;

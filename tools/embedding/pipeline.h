@@ -33,8 +33,8 @@ typedef struct decoded {
     decode_times when;
 } decoded;
 
-/* Decodes rows first … end-1 of list, for these models. Returns NULL after reporting that memory ran out, no thread
-   started or the chosen JPEG decoder is missing. */
+/* Decodes rows first … end-1 of list, for these models, or for none if all is NULL. Returns NULL after reporting that
+   memory ran out, no thread started or the chosen JPEG decoder is missing. */
 pipeline *pipeline_start(const inputs *list, size_t first, size_t end, const decode_settings *how, const models *all);
 /* Waits for the next image in order and returns 1; 0 at the end or after a signal to stop. */
 int pipeline_next(pipeline *p, decoded *out);
