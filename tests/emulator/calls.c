@@ -66,6 +66,7 @@ CUresult emu_leave(const char *name, int flags, CUresult result) {
     if (!result && flags & EMU_CONTEXT && context && context->alive) result = context->fault;
     if (emu_get_settings()->trace) fprintf(stderr, "reid emulator: %s = %d\n", name, (int)result);
     pthread_mutex_unlock(&emu_lock);
+    if (emu_get_settings()->pace.on) emu_pace_sleep();
     return result;
 }
 

@@ -89,6 +89,7 @@ struct emu_stream {
     emu_op *head, *tail;
     emu_capture *capture;
     emu_nodes frontier; /* when capturing: the nodes that precede the next one */
+    double ready;       /* pace.c: when its work ends, in microseconds */
 };
 
 struct emu_mark { /* one recording of an event, shared by the event, its record operation and every wait */
@@ -135,6 +136,11 @@ void emu_mark_release(emu_mark *mark);
 void emu_mark_finish(emu_mark *mark); /* runs streams until it is done */
 void emu_poll(emu_stream *stream);    /* lets one operation happen */
 void emu_event_free(emu_event *event);
+
+/* ---- pace.c ---- */
+void emu_pace_op(emu_stream *stream, emu_op *op);
+void emu_pace_wait(double us);
+void emu_pace_sleep(void);
 
 /* ---- driver_graph.c ---- */
 CUresult emu_capture_op(emu_stream *stream, emu_op *op);

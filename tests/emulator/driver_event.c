@@ -97,6 +97,7 @@ static CUresult synchronize(CUevent handle) {
     emu_event *e;
     CUresult r = get_waitable(handle, &e);
     if (r || !e->mark) return r;
+    if (emu_get_settings()->pace.on) emu_pace_wait(e->mark->time * 1e3);
     emu_device_memory_open(1);
     emu_mark_finish(e->mark);
     emu_device_memory_open(0);

@@ -80,7 +80,7 @@ static int is_pending_source(uintptr_t from, size_t bytes) {
 /* Host memory of an asynchronous copy: pinned memory is read late; pageable memory is read now. A destination is
    filled with 0xff until the copy lands, so that reading it too early shows. */
 static CUresult prepare_host(emu_op *op, int capturing) {
-    if (capturing) return CUDA_SUCCESS;
+    if (capturing || emu_get_settings()->pace.on) return CUDA_SUCCESS;
     if (op->direction == EMU_DEVICE_TO_HOST) {
         if (!is_pending_source(op->to, op->bytes)) memset((void *)op->to, 0xff, op->bytes);
     } else if (op->direction == EMU_HOST_TO_DEVICE && !emu_find_pinned(op->from)) {

@@ -187,6 +187,10 @@ CUresult emu_enqueue(CUstream handle, emu_op *op) {
     }
     if (!stream) return run_legacy(op);
     if (stream->capture) return emu_capture_op(stream, op);
+    if (emu_get_settings()->pace.on) {
+        emu_pace_op(stream, op);
+        return CUDA_SUCCESS;
+    }
     if (stream->tail) stream->tail->next = op;
     else stream->head = op;
     stream->tail = op;
@@ -235,6 +239,7 @@ static CUresult synchronize(CUstream handle) {
     emu_stream *s;
     CUresult r = emu_stream_get(handle, &s);
     if (r || (r = captured(s)) != CUDA_SUCCESS) return r;
+    if (s) emu_pace_wait(s->ready);
     return s ? emu_drain_stream(s) : emu_drain_blocking(emu_current());
 }
 

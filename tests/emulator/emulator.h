@@ -47,10 +47,19 @@
 #define EMU_CLOCKS (EMU_WARPS + 2)
 
 /* ---- settings.c ---- */
+/* A device that takes time and computes nothing, see pace.c. */
+typedef struct emu_pace {
+    int on;
+    double graph, kernel; /* microseconds of a launch */
+    double gbs;           /* GB/s of a copy */
+} emu_pace;
+void emu_pace_read(emu_pace *pace, const char *text);
+
 typedef struct emu_settings {
     int arch, sms, devices, driver_version, workers;
     int check; /* kernels are compiled with a call per load and store */
     int eager; /* stream work runs at once */
+    emu_pace pace;
     int tensor_sums; /* tensor_sum.h instead of chains of multiply-adds */
     int trace, abort_on_report, print_live;
     size_t memory; /* bytes of a device */

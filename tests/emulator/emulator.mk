@@ -12,7 +12,7 @@ EMULATOR_ASAN := -fsanitize=address -fno-omit-frame-pointer
 EMULATOR_HOT := threads launch grid cluster remote warp copies mbarrier bulk tensor wgmma
 
 EMULATOR_DRIVER := settings report threads launch grid cluster remote warp copies mbarrier bulk tensor wgmma \
-    check memory calls failing image driver_device driver_context driver_memory driver_stream driver_event \
+    check memory calls failing image driver_device driver_context driver_memory driver_stream pace driver_event \
     driver_graph driver_exec driver_module driver_launch driver_tensor driver_symbols
 EMULATOR_NVRTC := nvrtc nvrtc_options nvrtc_compile nvrtc_scan failing image
 EMULATOR_HEADERS := $(wildcard $(EMULATOR_DIR)/*.h)

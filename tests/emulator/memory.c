@@ -108,7 +108,7 @@ static unsigned char guard_byte(size_t i) { return i % 2 ? 0x7f : 0xad; }
 
 static void fill(unsigned char *block, size_t bytes) {
     for (size_t i = 0; i + 1 <= GUARD; i++) block[i] = block[GUARD + bytes + i] = guard_byte(i);
-    memset(block + GUARD, 0xff, bytes);
+    memset(block + GUARD, emu_get_settings()->pace.on ? 0 : 0xff, bytes);
 }
 
 CUresult emu_allocate(emu_context *context, size_t bytes, int pinned, void **pointer) {

@@ -50,6 +50,7 @@ static void read_settings(void) {
     s->check = !EMU_ASAN && number("REID_EMULATOR_CHECK", 0, 0, 1) != 0;
     s->workers = s->check ? 1 : (int)number("REID_EMULATOR_THREADS", 1, 1, EMU_MAX_WORKERS);
     s->eager = number("REID_EMULATOR_EAGER", 0, 0, 1) != 0;
+    emu_pace_read(&s->pace, getenv("REID_EMULATOR_PACE"));
     s->tensor_sums = second_of("REID_EMULATOR_SUMS", "chain", "tensor");
     s->trace = number("REID_EMULATOR_TRACE", 0, 0, 1) != 0;
     s->abort_on_report = number("REID_EMULATOR_ABORT", 0, 0, 1) != 0;

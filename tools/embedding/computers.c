@@ -9,26 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 8 };
-
 struct computers {
     models *all;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    batch_calls *waiting[MOST]; /* in the order in which they were given */
+    batch_calls *waiting[MOST_LANES]; /* in the order in which they were given */
     int waits, stop;
-    pthread_t thread[MOST];
+    pthread_t thread[MOST_LANES];
     int threads, numbered;     /* threads started; threads that have taken their number */
 };
-
-int computers_useful(const models *all) {
-    int least = MOST;
-    for (int i = 0; i < all->count; i++) {
-        if (model_prepares(&all->at[i])) return 1;
-        if (all->at[i].info.lanes < least) least = all->at[i].info.lanes;
-    }
-    return least;
-}
 
 static void compute(computers *c, batch_calls *calls, int lane) {
     text why = TEXT_INIT; /* who reports the rows embeds the images of a refused call one by one, and says why */
@@ -67,7 +56,7 @@ computers *computers_start(models *all, int count) {
     c->all = all;
     pthread_mutex_init(&c->lock, NULL);
     pthread_cond_init(&c->changed, NULL);
-    while (count > 1 && c->threads < count && c->threads < MOST && thread_start(&c->thread[c->threads], work, c))
+    while (count > 1 && c->threads < count && c->threads < MOST_LANES && thread_start(&c->thread[c->threads], work, c))
         c->threads++;
     if (c->threads || count <= 1) return c;
     say_error("cannot start a thread to compute embeddings");
@@ -83,7 +72,7 @@ void computers_give(computers *c, batch_calls *calls) {
         return;
     }
     pthread_mutex_lock(&c->lock);
-    REID_ASSERT(c->waits < MOST);
+    REID_ASSERT(c->waits < MOST_LANES);
     c->waiting[c->waits++] = calls;
     pthread_cond_broadcast(&c->changed);
     pthread_mutex_unlock(&c->lock);

@@ -24,8 +24,6 @@ typedef struct batch_calls {
 
 typedef struct computers computers;
 
-/* How many batches should be under way at once: on GPUs as many as every model has lanes, otherwise 1. */
-int computers_useful(const models *all);
 /* Starts `count` threads, or none if it is 1: computers_give then computes. Returns NULL after reporting that memory
    ran out or that no thread started. */
 computers *computers_start(models *all, int count);

@@ -116,16 +116,26 @@ unsigned char *model_prepare(const model *m, const reid_image *crops, size_t n, 
     return made;
 }
 
+static int on_gpus(const models *all) {
+    for (int i = 0; i < all->count; i++)
+        if (model_prepares(&all->at[i])) return 0;
+    return 1;
+}
+
+int models_lanes(const models *all) {
+    int least = MOST_LANES;
+    if (!on_gpus(all)) return 1;
+    for (int i = 0; i < all->count; i++)
+        if (all->at[i].info.lanes < least) least = all->at[i].info.lanes;
+    return least;
+}
+
 int models_decoders(const models *all, int wanted, int most) {
     enum { FEW = 4 };
-    int feed = 0, on_gpus = all != NULL;
-    for (int i = 0; all && i < all->count; i++) {
-        feed += all->at[i].info.lanes;
-        on_gpus = on_gpus && !model_prepares(&all->at[i]);
-    }
     if (wanted) return threads_for(wanted, most);
-    const int few = threads_for(0, most < FEW ? most : FEW), rest = threads_here() - feed;
-    return !on_gpus || rest < few ? few : rest < most ? rest : most;
+    const int few = threads_for(0, most < FEW ? most : FEW);
+    const int rest = all && on_gpus(all) ? threads_here() - models_lanes(all) : 0;
+    return rest < few ? few : rest < most ? rest : most;
 }
 
 int models_embed(const models *all, const reid_image *images, int n, float *rows, text *why) {

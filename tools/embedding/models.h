@@ -54,6 +54,10 @@ reid_image model_prepared(const model *m, const unsigned char *made, size_t i);
    pixels. NULL if they do not, if memory runs out or if a crop is refused; embedding the crop then reports why. */
 unsigned char *model_prepare(const model *m, const reid_image *crops, size_t n, size_t bytes);
 
+/* How many batches should be under way at once: on GPUs as many as each model has lanes, at most MOST_LANES, otherwise
+   1. */
+enum { MOST_LANES = 7 };
+int models_lanes(const models *all);
 /* Threads that should decode images: `wanted`, at most `most`. If it is 0: on GPUs all CPUs but one for each lane, to
    feed it; otherwise a few, because models on a CPU need the others. all: NULL if no model uses the images. */
 int models_decoders(const models *all, int wanted, int most);

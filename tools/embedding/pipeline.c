@@ -17,8 +17,8 @@
 
 enum { MAX_THREADS = 256, SLOTS = 256 };
 
-/* The budget for all images that are decoded or being decoded: so much for each thread and for two more images. The
-   image that the consumer needs next is exempt, so that it never waits for later ones. The peak is therefore this
+/* The budget for all images that are decoded or being decoded: so much for each thread, and twice as much for each batch
+   that is under way. The image that the consumer needs next is exempt, so that it never waits for later ones. The peak is therefore this
    budget, plus the pixels of a large image at the consumer and a large image that is being decoded. */
 static const size_t OF_ONE = (size_t)32 << 20, MOST_BYTES = (size_t)512 << 20; /* 32 MiB: 11 million pixels */
 
@@ -37,7 +37,7 @@ struct pipeline {
     size_t started, taken;   /* images given to threads; images taken by the consumer */
     size_t ahead;            /* by how much `started` may exceed `taken` */
     size_t bytes;            /* of images that are decoded or being decoded */
-    size_t budget;
+    size_t budget, batches;  /* batches: that the consumer has under way */
     size_t ready;            /* images in the ring */
     stream_stats measured;
     int stop;
@@ -46,7 +46,7 @@ struct pipeline {
     int threads, numbered;   /* threads started; threads that have taken their number */
 };
 
-size_t pipeline_budget(const pipeline *p) { return p->budget / 2; }
+size_t pipeline_budget(const pipeline *p) { return p->budget / (p->batches + 1); }
 
 int pipeline_threads(const pipeline *p) { return p->threads; }
 
@@ -188,7 +188,8 @@ pipeline *pipeline_start(const inputs *list, size_t first, size_t end, const dec
     p->end = end;
     p->ahead = all ? 2 * ((size_t)all->batch + (size_t)wanted) : SLOTS / 4; /* a batch and a reserve */
     if (p->ahead > SLOTS) p->ahead = SLOTS;
-    p->budget = OF_ONE * ((size_t)wanted + 2);
+    p->batches = all ? (size_t)models_lanes(all) : 1;
+    p->budget = OF_ONE * ((size_t)wanted + 2 * p->batches);
     if (p->budget > MOST_BYTES) p->budget = MOST_BYTES;
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->changed, NULL);

@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_BATCHES = 8 }; /* under way, with the one that is being collected */
-
 typedef struct collected {
     decoded is;
     double taken; /* when it was handed over, by clock_seconds */
@@ -41,7 +39,7 @@ typedef struct stream {
     const stream_job *job;
     pipeline *pipe;
     computers *computers;
-    batch ring[MOST_BATCHES];
+    batch ring[MOST_LANES + 1];
     size_t places, given, taken;
     size_t done, failed, batches;
     stream_result end; /* STREAM_DONE until something ends it early */
@@ -126,8 +124,8 @@ static int give(stream *s) {
 
 /* --- a batch after it was computed -------------------------------------------------------------------------------- */
 
-/* Traces the images of rows that were computed by `call` and are now handed out. */
-static void trace_rows(stream *s, const row *rows, size_t n, const batch_call *call) {
+/* Traces the images of rows that `call` computed and that were handed out from `began` on. */
+static void trace_rows(stream *s, const row *rows, size_t n, const batch_call *call, double began) {
     const double now = clock_seconds();
     for (size_t i = 0, end; i < n && s->trace.to; i = end) {
         int any = 0;
@@ -136,13 +134,14 @@ static void trace_rows(stream *s, const row *rows, size_t n, const batch_call *c
         stream_trace_row(&s->trace, d, any ? call->began : call->computed, call->computed, now);
         if (rows[end - 1].index + 1 == d->first + d->count) stream_trace_done(&s->trace, d, name_of(s, d), now);
     }
-    stream_trace_out(&s->trace, call->computed, now, n);
+    stream_trace_out(&s->trace, began, now, n);
 }
 
 /* Hands out the n rows of a call. If the library refused an image, the call failed, so each of its images is embedded
    singly: a row's bits do not depend on the batch. */
 static int report_rows(stream *s, const row *rows, size_t n, const batch_call *call, int lane) {
     size_t k = 0, dim = (size_t)s->job->all->dim;
+    const double began = clock_seconds();
     text why = TEXT_INIT;
     int go_on = 1;
     s->batches += call->count > 0;
@@ -155,7 +154,7 @@ static int report_rows(stream *s, const row *rows, size_t n, const batch_call *c
         if (problem) stream_trace_failure(&s->trace, rows[i].of, problem, clock_seconds());
         go_on = report(s, rows[i].index, problem ? NULL : mine, problem);
     }
-    trace_rows(s, rows, n, call);
+    trace_rows(s, rows, n, call, began);
     if (go_on) stream_trace_operations(&s->trace, call->images, call->count);
     text_free(&why);
     return go_on;
@@ -210,7 +209,7 @@ static int next(stream *s, decoded *d) {
 
 /* Collects images, hands over full batches and takes those that are done, until the list or the stream ends. */
 static int run(stream *s) {
-    const size_t under_way = s->places - 1, room = pipeline_budget(s->pipe) / under_way;
+    const size_t under_way = s->places - 1, room = pipeline_budget(s->pipe);
     decoded d;
     int go_on = 1;
     while (go_on && next(s, &d)) {
@@ -238,8 +237,7 @@ static void tell(const stream *s, double seconds, stream_stats *to) {
 
 static int start(stream *s) {
     const stream_job *job = s->job;
-    const int useful = computers_useful(job->all);
-    s->places = (size_t)(useful < MOST_BATCHES ? useful : MOST_BATCHES - 1) + 1;
+    s->places = (size_t)models_lanes(job->all) + 1; /* those under way and the one that is being collected */
     s->pipe = pipeline_start(job->list, job->first, job->end, &job->decode, job->all);
     s->computers = s->pipe ? computers_start(job->all, (int)s->places - 1) : NULL;
     if (s->computers) return 1;
