@@ -10,7 +10,7 @@ typedef struct crop_place {
     uint32_t at;
 } crop_place;
 
-/* What a file of embeddings knows of a crop. */
+/* What a file of embeddings states about a crop. */
 typedef struct crop_facts {
     char *camera, *source;  /* NULL: unknown; source: its photo and box, as in box_text.h */
     long long when;         /* STORE_NO_TIME: unknown */
