@@ -175,8 +175,8 @@ floats | sort -u >unique
 lines unique 1
 
 
-# The contents of a folder's files decide, not their names. Images in formats that are not read are rows that fail, which
-# one line counts and "failures" lists.
+# The contents of a folder's files decide, not their names. Images in formats that are not read are rows that fail,
+# which one line counts and "failures" lists.
 mkdir -p mixed/ann mixed/bob mixed/raw
 picture mixed/ann/1.jpg 60 50 1
 for name in 2.jfif 3.JPE 4.JFIF 5.webp 6; do cp mixed/ann/1.jpg "mixed/ann/$name"; done # JPEG all
