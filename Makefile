@@ -5,8 +5,8 @@ LIBDIR  ?= $(PREFIX)/lib
 CFLAGS  ?= -O2 -g
 WARNINGS = -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wundef -Wstrict-prototypes -Wmissing-prototypes
 ALL_CFLAGS = -std=c99 -D_GNU_SOURCE -I. -Itools $(WARNINGS) $(CPPFLAGS) $(CFLAGS) -pthread
-# REID_ASSERTS=1: the command checks its invariants, as in all tests. Objects that were built with another
-# value are built again.
+# REID_ASSERTS=1: the command checks its invariants, as in all tests. Objects that were built with another value
+# are built again.
 ALL_CFLAGS += $(if $(REID_ASSERTS),-DREID_ASSERT=assert)
 ASSERTS := build/asserts
 $(shell mkdir -p build; echo '$(REID_ASSERTS)' | cmp -s - $(ASSERTS) || echo '$(REID_ASSERTS)' > $(ASSERTS))

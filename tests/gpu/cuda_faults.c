@@ -107,8 +107,8 @@ static void check_after(reid_ctx *ctx) {
 }
 
 static int failed, halved; /* how often, for the summary */
-/* Numbers of calls: the last ones of reid_create and of reid_preprocess, and reid_destroy's first one, cuCtxPushCurrent;
-   if that one fails, nothing can be freed, which the driver then does with the context. */
+/* Numbers of calls: the last ones of reid_create and of reid_preprocess, and reid_destroy's first, cuCtxPushCurrent; if
+   that one fails, nothing can be freed, which the driver then does with the context. */
 static size_t created, used, last_push;
 
 /* Creates, embeds, resizes, times, destroys, while a call fails as `specification` says. Returns how many calls there

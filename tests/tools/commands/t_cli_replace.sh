@@ -191,7 +191,7 @@ says 'is already the name of another output of this command'
 absent t/x.npy t/x.meta.json t/b
 }
 
-# What is empty is nobody's work.
+# Empty files are replaced, because they hold nobody's work.
 : >t/x.npy
 : >t/x.ids.txt
 : >t/x.meta.json
