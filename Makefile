@@ -1,11 +1,12 @@
-# make help says what there is. Needs a C compiler and stb_image.h (Debian and Ubuntu: libstb-dev).
+# make help lists the targets. Building needs a C compiler and stb_image.h (Debian and Ubuntu: libstb-dev).
 
 PREFIX  ?= /usr/local
 LIBDIR  ?= $(PREFIX)/lib
 CFLAGS  ?= -O2 -g
 WARNINGS = -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wundef -Wstrict-prototypes -Wmissing-prototypes
 ALL_CFLAGS = -std=c99 -D_GNU_SOURCE -I. -Itools $(WARNINGS) $(CPPFLAGS) $(CFLAGS) -pthread
-# REID_ASSERTS=1: the command checks its invariants, as in all tests. Objects that were made otherwise are made again.
+# REID_ASSERTS=1: the command checks its invariants, as in all tests. Objects that were built with another value
+# are built again.
 ALL_CFLAGS += $(if $(REID_ASSERTS),-DREID_ASSERT=assert)
 ASSERTS := build/asserts
 $(shell mkdir -p build; echo '$(REID_ASSERTS)' | cmp -s - $(ASSERTS) || echo '$(REID_ASSERTS)' > $(ASSERTS))
@@ -36,10 +37,11 @@ build/demo_video: $(DEMO)/demo_video.o $(DEMO)/walks.o $(DEMO)/herd.o build/base
 build/demo_run build/demo_film build/demo_images build/demo_video build/seeded build/reid-load:
 	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBRARIES)
 
-## make build/reid-load  the program that measures a server: asks it at chosen rates
+## make build/reid-load  the program that measures a server: sends it requests at chosen rates
 build/reid-load: $(patsubst tools/%.c,build/%.o,$(wildcard tools/load/*.c)) $(OBJECTS)
 
-# What an object cannot do without is added with `override`: CFLAGS on the command line of make leave it there.
+# Flags that an object cannot do without are added with `override`, so that CFLAGS on the command line of make keeps
+# them.
 
 # The text of the GPU kernels, as the bytes of an array.
 build/reid_kernels.bytes: reid_kernels.cu | build
@@ -78,8 +80,8 @@ build/libreid.a: build/reid_impl.o
 	rm -f $@
 	$(AR) rcs $@ $<
 
-# The command for `sh tests/run leaks`: it fails when it ends with memory that nothing leads to. The library is as it
-# always is, because networks take minutes otherwise: what it does not free is found all the same.
+# The command for `sh tests/run leaks`: it fails when it ends with memory that no pointer leads to. The library is built
+# as always, because networks would take minutes otherwise; memory that it does not free is found all the same.
 LEAKS = -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=undefined
 LEAKS_OBJECTS = build/leaks/reid.o $(patsubst build/%,build/leaks/%,$(filter-out build/reid_impl.o,$(OBJECTS)))
 build/leaks/reid: $(LEAKS_OBJECTS) build/reid_impl.o

@@ -9688,7 +9688,7 @@ typedef struct reid__gpu_index {
     void *module, *stream;
     reid__step queries, products, best; /* kernels; products: reid_search, of products.bn queries */
     reid__address memory;               /* one block; arguments has addresses in it */
-    reid__search_arguments arguments;   /* what is the same in all searches */
+    reid__search_arguments arguments;   /* the arguments that all searches share */
     int most, hopper;                   /* queries at a time; whether `products` uses Hopper's instructions */
     unsigned char *pinned;              /* rows or hits during a copy */
     size_t pinned_bytes, depth;         /* depth: dim, padded */
@@ -9696,8 +9696,8 @@ typedef struct reid__gpu_index {
     size_t first, sent;                 /* the rows to upload next, and how many */
 } reid__gpu_index;
 
-/* Describes reid_search. Returns the places of its ring on Hopper, where the queries stay in shared memory beside at
-   least three places of 128 rows by 64 components; else, or if they do not fit, 0. */
+/* Describes reid_search. On Hopper the queries stay in shared memory beside a ring of at least three places for 128
+   rows by 64 components each; returns the number of places. If they do not fit, or elsewhere, returns 0. */
 static int reid__products_step(const reid__jit *j, size_t depth, reid__step *s) {
     const size_t place = 128 * 128, most = 227 * 1024;
     s->function = "reid_search";
@@ -9886,7 +9886,7 @@ static void reid__gpu_index_close(reid_index *x, int forked) {
     x->gpu = NULL, x->gpu_bytes = 0;
 }
 
-/* Finds the k best of each of the chunk's queries; they come to s->pinned, after the number of hits of each. */
+/* Finds the k best for each query of the chunk. s->pinned receives the numbers of hits, then the hits. */
 static reid_result reid__gpu_index_run(const reid__search_chunk *h, int k, reid_error *e) {
     reid__gpu_index *s = h->x->gpu;
     reid__driver *cu = &s->device.cu;

@@ -2282,7 +2282,7 @@ reid_normalise(const GRID_CONSTANT normalise_arguments a) {
 #endif
 
 /* --------------------------------------------------------------------------------------------------------------------
-   Search, exactly, in three launches. Rows and queries are halves, scaled to lengths of at most 1, and also in full
+   Search, exactly, in three launches. Rows and queries exist as halves, scaled to lengths of at most 1, and in full
    precision. K, a multiple of 32, is the number of components, the last ones 0.
 
    reid_search_queries    queries to halves, and how far a product of halves can be from a score
@@ -2297,7 +2297,7 @@ reid_normalise(const GRID_CONSTANT normalise_arguments a) {
 STRUCT(search_hit);
 STRUCT(search_arguments);
 
-/* A query for each block; those after the last, which fill reid_search's block, become zeros. */
+/* One query per block; those after the last query, which fill up reid_search's block, become zeros. */
 extern "C" __global__ void __launch_bounds__(128)
 reid_search_queries(const GRID_CONSTANT search_arguments g) {
     double *sums = (double *)shared; /* [128] */

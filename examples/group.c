@@ -12,7 +12,7 @@
      rows 0 and 1 are apart, rows 10 and 2999 are together
      2699 joins; the first: rows 10 and 2999, linked, score 0.0851
 
-   There are 301 groups and not 300, because its track keeps row 2999 out of the group where it belongs. */
+   There are 301 groups and not 300: the track ties row 2999 to row 10, so it is not in the group where it belongs. */
 #define _GNU_SOURCE 1
 #define REID_IMPLEMENTATION
 #include "../reid.h"

@@ -278,8 +278,8 @@ static void test_near(void **state) {
     }
 }
 
-/* Takes as long as n rows compared with n rows a few times, however near they are: a pass of all rows for each join
-   of each row took minutes. */
+/* Grouping takes as long as comparing n rows with n rows a few times, however near they are. With a pass over all rows
+   for each join of each row, this took minutes. */
 static void test_near_time(void **state) {
     enum { COUNT = 3000, DIM = 64 };
     static float rows[COUNT * DIM];
@@ -404,8 +404,8 @@ static void test_extremes(void **state) {
     free(groups);
 }
 
-/* Pairs, of which one row is among the first and the other among the last of more than the first search takes in one
-   go; everything else is far away. */
+/* Pairs whose rows are far apart in a list that is longer than what the first search takes at once; all other rows
+   differ much. */
 static void test_pairs(void **state) {
     enum { ROWS = 1100, WIDE = 330 };
     float *values = malloc(ROWS * WIDE * sizeof *values);

@@ -2,7 +2,7 @@
    the published ones; buffers that live at the same time never overlap. Run it from the top of the repository.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. tests/core/t_plan.c -o t_plan -lcmocka -lm -lpthread
-   ./t_plan --write            makes tests/golden/plan_*.txt anew: read the difference before you commit it */
+   ./t_plan --write            writes tests/golden/plan_*.txt again: read the difference before you commit it */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -412,7 +412,7 @@ static void test_delay(void **state) {
     expect(&c, REID_OK);
     assert_int_equal(stats_of(queue).batches, 1);
     send(queue, &a, 3, 1, 0, 0);
-    assert_int_equal(reid_queue_drain(queue, -1), REID_OK); /* which waits for no more */
+    assert_int_equal(reid_queue_drain(queue, -1), REID_OK); /* does not wait for more images */
     expect(&a, REID_OK);
     reid_queue_destroy(queue, 0);
     desc.delay_us = 10000;

@@ -1,5 +1,6 @@
-/* bugs.cu: kernels with one bug each, for test_bugs.c, which also says what the report has to be. sample.cu, which has
-   the PTX wrappers, stands in front. All run with 2 blocks of 64 threads; `in` and `out` hold 128 floats. */
+/* bugs.cu: kernels with one bug each, for test_bugs.c, which also has the expected reports. It is compiled with
+   sample.cu, which has the PTX wrappers, in front of it. All run with 2 blocks of 64 threads; `in` and `out` hold 128
+   floats. */
 
 #define INDEX (blockIdx.x * 64 + threadIdx.x)
 #define WORDS ((float *)reid_shared)

@@ -1,5 +1,6 @@
-/* cluster_test.cu: kernels for test_cluster.c; hopper.cuh, which has the wrappers, stands in front. The ones named
-   unit_... say what the instructions do, the others have one bug each. Compiled by the real NVRTC too. */
+/* cluster_test.cu: kernels for test_cluster.c; they are compiled with hopper.cuh, which has the wrappers, in front of
+   them. The kernels named unit_... show what the instructions do, the others have one bug each. The real NVRTC compiles
+   them, too. */
 struct __align__(64) tensor_map { /* a CUtensorMap */
     unsigned long long opaque[16];
 };
@@ -19,7 +20,8 @@ extern "C" __global__ void unit_ranks(unsigned *out) {
     if (threadIdx.x == 0) out[block] = reid_cluster_rank() << 8 | reid_cluster_size();
 }
 
-/* The barrier counts threads that have not returned, and what is between arriving and waiting need not be done yet. */
+/* The barrier counts threads that have not returned, and the code between arriving and waiting need not have run
+   yet. */
 extern "C" __global__ void unit_barrier(unsigned *out) {
     unsigned *words = (unsigned *)reid_shared, base = reid_shared_address(reid_shared), rank = reid_cluster_rank();
     if (threadIdx.x >= 64) return;
@@ -92,7 +94,7 @@ template <int bug> __device__ __forceinline__ void tell(unsigned *out) {
     if (bug == NO_LAST_BARRIER && rank && t == 0) out[blockIdx.x * 4] = reid_cluster_load(reid_cluster_map(base, 0));
 }
 
-/* The same by a barrier of the cluster; OWN_RELAXED: each block tells itself, in an order turned round. */
+/* The same by a barrier of the cluster; OWN_RELAXED: each block tells itself, in reverse order. */
 template <int bug> __device__ __forceinline__ void meet(unsigned *out) {
     unsigned *words = (unsigned *)reid_shared, base = reid_shared_address(reid_shared);
     unsigned rank = reid_cluster_rank(), size = reid_cluster_size(), t = threadIdx.x;

@@ -1,5 +1,6 @@
-/* grid_test.cu: kernels for test_grid.c; hopper.cuh, which has the wrappers, stands in front. The ones named unit_...
-   say what the instructions do, the others have one bug each. Compiled by the real NVRTC too. */
+/* grid_test.cu: kernels for test_grid.c; they are compiled with hopper.cuh, which has the wrappers, in front of them.
+   The kernels named unit_... show what the instructions do, the others have one bug each. The real NVRTC compiles them,
+   too. */
 
 #ifndef REID_EMULATOR
 __device__ __forceinline__ void reid_cp_async_4(unsigned to, const void *from, unsigned source_bytes) {
@@ -8,7 +9,7 @@ __device__ __forceinline__ void reid_cp_async_4(unsigned to, const void *from, u
 __device__ __forceinline__ void reid_cp_async_wait_all() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 #endif
 
-/* ---- launches that overlap. Each turns n values round and adds one: out[i] = in[n - 1 - i] + 1. Blocks of 64. ---- */
+/* ---- launches that overlap. Each reverses n values and adds one: out[i] = in[n - 1 - i] + 1. Blocks of 64. ---- */
 enum { FINE, NO_WAIT, LATE_WAIT, SOME_WAIT, EARLY_WRITE, EARLY_COPY, EARLY_BULK, NO_TRIGGER, OLD_READ, WAIT_TWICE };
 
 template <int bug> __device__ __forceinline__ void step(const float *in, const float *more, float *out, int n) {

@@ -1,5 +1,6 @@
 /* hopper.cuh: Hopper's instructions, one PTX instruction in each function; on the CPU prelude_hopper.h has functions of
-   the same names. It stands in front of hopper_test.cu; a kernel file that needs one of them takes it over as it is. */
+   the same names. It is compiled in front of hopper_test.cu and others; a kernel file that needs a function copies it
+   unchanged. */
 extern __shared__ __align__(1024) unsigned char reid_shared[];
 
 #ifndef REID_EMULATOR
@@ -26,7 +27,7 @@ __device__ __forceinline__ void reid_mbarrier_arrive_expect_tx(unsigned mbarrier
                  : "memory");
 }
 
-/* Is the phase of that parity over? try_wait may wait a while, and has to be asked again when it says no. */
+/* Whether the phase of that parity is over. try_wait may wait a while, and has to be called again if it is not. */
 __device__ __forceinline__ bool reid_mbarrier_test_wait(unsigned mbarrier, unsigned parity) {
     unsigned over;
     asm volatile("{ .reg .pred p; mbarrier.test_wait.parity.acquire.cta.shared::cta.b64 p, [%1], %2;\n"
@@ -76,7 +77,8 @@ template <int groups> __device__ __forceinline__ void reid_bulk_wait_read() { /*
 
 /* ---- tensor copies: a box of a tensor map (cuTensorMapEncodeTiled, ...Im2col), whose address this is, from or to
    shared memory at a multiple of 128. Coordinates of its first element, innermost first; in im2col mode C, W, H, D, N
-   of the filter's corner and the offsets of the filter's element along W, H, D. Loads and stores end as bulk copies. */
+   of the filter's corner and the offsets of the filter's element along W, H, D. Loads and stores end as those of bulk
+   copies do. */
 #define TENSOR_LOAD "shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, "
 #define TENSOR_LOAD_IM2COL "shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%0], [%1, "
 #define TENSOR_STORE "global.shared::cta.tile.bulk_group [%0, "
@@ -176,7 +178,7 @@ __device__ __forceinline__ void reid_stmatrix_x4_trans(unsigned row, const unsig
 
 /* ---- clusters: blocks that run at the same time and reach each other's shared memory, by addresses of mapa. All of a
    cluster's threads that have not returned take part in its barrier; a thread arrives, and then waits. A block has to
-   be there when its memory is used: it has begun, which a barrier makes sure of, and has not ended. ---- */
+   be running when its memory is used: a barrier ensures that it has begun and has not ended. ---- */
 __device__ __forceinline__ unsigned reid_cluster_rank() {
     unsigned rank;
     asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
@@ -248,7 +250,7 @@ __device__ __forceinline__ void reid_wgmma_commit() { asm volatile("wgmma.commit
 template <int groups> __device__ __forceinline__ void reid_wgmma_wait() {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(groups) : "memory");
 }
-/* The compiler moves no use of the sum over this place: it knows no asynchronous results. */
+/* Keeps the compiler from moving a use of the sum past this place: it does not know that results are asynchronous. */
 __device__ __forceinline__ void reid_wgmma_hold(float &sum) { asm volatile("" : "+f"(sum)::"memory"); }
 __device__ __forceinline__ void reid_wgmma_hold(int &sum) { asm volatile("" : "+r"(sum)::"memory"); }
 #define SUMS4(t, d, i) "+" t(d[i]), "+" t(d[i + 1]), "+" t(d[i + 2]), "+" t(d[i + 3])

@@ -1,5 +1,6 @@
-/* hopper_test.cu: kernels for test_hopper.c; hopper.cuh, which has the wrappers, stands in front. The ones named
-   unit_... say what the instructions do, the others have one bug each. Compiled by the real NVRTC too. */
+/* hopper_test.cu: kernels for test_hopper.c; they are compiled with hopper.cuh, which has the wrappers, in front of
+   them. The kernels named unit_... show what the instructions do, the others have one bug each. The real NVRTC compiles
+   them, too. */
 
 #define WORDS ((float *)reid_shared)
 
@@ -83,7 +84,7 @@ extern "C" __global__ void unit_bulk_store(float *out) {
     if (threadIdx.x == 0) out[192] = out[127];
 }
 
-/* ---- bugs. Blocks of 64 threads turn 64 floats round, after a bulk load; shared memory is 1024 bytes. ---- */
+/* ---- bugs. Blocks of 64 threads reverse 64 floats, after a bulk load; shared memory is 1024 bytes. ---- */
 enum {
     FINE,
     NO_INIT,

@@ -3,7 +3,7 @@
 #ifndef REID_EMULATOR_KERNEL_ABI_H
 #define REID_EMULATOR_KERNEL_ABI_H
 
-#define REID_EMULATOR_ABI 6                      /* counted up whenever a struct of this file changes */
+#define REID_EMULATOR_ABI 6                      /* increased whenever a struct of this file changes */
 #define REID_EMULATOR_SHARED_BYTES (228 * 1024)  /* storage behind the `extern __shared__` array */
 #define REID_EMULATOR_SHARED_BASE 1024u          /* the .shared address of its first byte; zero is never valid */
 #define REID_EMULATOR_RANK_BIT 24 /* a .shared::cluster address: rank + 1 is above it, 0 for the block itself */

@@ -1,5 +1,6 @@
-/* tensor_test.cu: kernels for test_tensor.c; hopper.cuh, which has the wrappers, stands in front. The ones named
-   unit_... do what the host asks for, the others have one bug each. Compiled by the real NVRTC too. */
+/* tensor_test.cu: kernels for test_tensor.c; they are compiled with hopper.cuh, which has the wrappers, in front of
+   them. The kernels named unit_... do what the host asks for, the others have one bug each. The real NVRTC compiles
+   them, too. */
 
 struct __align__(64) tensor_map { /* a CUtensorMap */
     unsigned long long opaque[16];

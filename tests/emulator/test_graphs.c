@@ -60,7 +60,8 @@ static void test_capture_and_launch(void) {
     CHECK_IS(cuGraphLaunch(e, s), CUDA_ERROR_INVALID_VALUE);
 }
 
-/* Two branches: t joins through an event and is joined again. Left out, the capture is refused. */
+/* Two branches: t joins the capture through an event and is joined again. Without the second join, the capture is
+   refused. */
 static void test_fork_and_join(void) {
     CUgraph g;
     CUgraphExec e;

@@ -19,7 +19,7 @@ static float from_bits(uint32_t u) {
     return f;
 }
 
-/* ---- fp16: all 65536 back, and as many fp32 values of every kind there ---- */
+/* ---- fp16: all 65536 values to fp32, and as many fp32 values of every kind to fp16 ---- */
 
 static void test_halves(void) {
     enum { COUNT = 65536 };

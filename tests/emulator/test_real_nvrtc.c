@@ -1,6 +1,6 @@
 /* test_real_nvrtc.c: the same kernel files under NVIDIA's compiler, for every architecture: they compile, and nothing
    of sample.cu spills. Exit code 77 if there is no libnvrtc. Usage: test_real_nvrtc FOLDER
-   Where it is: $REID_NVRTC, or what dlopen finds, or /usr/local/cuda/lib64. */
+   It is the library that $REID_NVRTC names, or the one that dlopen finds, or the one in /usr/local/cuda/lib64. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

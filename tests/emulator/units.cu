@@ -1,5 +1,5 @@
 /* units.cu: one kernel per thing that the prelude supplies, for test_units.c and test_numbers.c, which put sample.cu
-   with its PTX wrappers in front. Compiled by the real NVRTC too: so every name here is one that NVRTC knows. */
+   with its PTX wrappers in front. The real NVRTC compiles them, too, so every name here is one that NVRTC knows. */
 
 extern "C" __global__ void unit_halves(const float *in, unsigned short *halves, float *back, unsigned *pairs, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;

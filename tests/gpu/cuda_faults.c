@@ -107,8 +107,9 @@ static void check_after(reid_ctx *ctx) {
 }
 
 static int failed, halved; /* how often, for the summary */
-static size_t created, used, last_push; /* calls until reid_create, reid_preprocess are done, of reid_destroy's first:
-    cuCtxPushCurrent, without which nothing can be freed; the driver does it with the context */
+/* Numbers of calls: the last ones of reid_create and of reid_preprocess, and reid_destroy's first, cuCtxPushCurrent; if
+   that one fails, nothing can be freed, which the driver then does with the context. */
+static size_t created, used, last_push;
 
 /* Creates, embeds, resizes, times, destroys, while a call fails as `specification` says. Returns how many calls there
    were. */
@@ -167,9 +168,10 @@ static int gives_back(const char *name) {
            strstr(name, "Pop");
 }
 
-/* Each function of the driver fails the first time that it is called. Then the Nth of all calls: of embedding and
-   resizing every `step`/8th; of the others of the first 150, the last 60 and each seventh between them, every `step`th,
-   counted from `seed`. `step` 1: each call. `code` is the driver's answer, 0 what suits the call. */
+/* Each function of the driver fails the first time that it is called. Then single calls fail, which are chosen by their
+   numbers, counted from `seed`: while images are embedded and resized, every `step`/8th call; otherwise every `step`th
+   of the first 150 calls, of the last 60, and of each seventh between them. If `step` is 1, each call fails once.
+   `code` is the driver's answer; 0: the one that suits the call. */
 static void test_calls(int code, size_t step, size_t seed) {
 #define SYMBOL(field, symbol, parameters) symbol,
     static const char *const names[] = {REID__DRIVER(SYMBOL)};

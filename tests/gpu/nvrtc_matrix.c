@@ -6,16 +6,16 @@
        nvrtc_matrix contract           prints the text that precedes reid_kernels.cu, for nvcc -include
        nvrtc_matrix read CUBIN         prints the registers and the frame of a file's kernel, and what sm_90 counts
 
-   A cubin is an ELF file. NVIDIA does not document where it states a kernel's needs; this is from comparing `readelf
-   -SW` with the output of ptxas -v, and t_nvrtc.sh compares the two where nvcc is installed (CUDA 13.0 when this was
-   written):
+   A cubin is an ELF file. NVIDIA does not document where it states a kernel's needs; the following was found by
+   comparing `readelf -SW` with the output of ptxas -v, and t_nvrtc.sh compares the two where nvcc is installed (CUDA
+   13.0 when this was written):
        .text.NAME          one for each kernel; up to CUDA 12 the registers are in bits 24 to 31 of sh_info
        .nv.info            records {u8 format, u8 attribute, u16 size, bytes}; formats 1 to 3 have a value in place of
                            size. Of format 4: attribute 0x2f {u32 symbol, u32 registers}, 0x11 {symbol, frame bytes},
                            0x12 and 0x23 {symbol, least and most stack bytes}
        .nv.info.NAME       such records for one kernel; attribute 0x05 {u32 x, y, z}: __launch_bounds__
        .nv.local.NAME      local memory; its size is that of one thread
-   On sm_90 the instructions are read, too: 16 bytes each, the operation in the lowest 12 bits, this known from
+   On sm_90 the instructions are read, too: 16 bytes each, the operation in the lowest 12 bits, which is known from
    nvdisasm -hex (t_nvrtc.sh compares the counts with nvdisasm's text):
        0x992       MEMBAR; bits 76 to 79: 8 for .CTA, more for the GPU and beyond
        0x9ab, 0x5ab        ERRBAR, CGAERRBAR

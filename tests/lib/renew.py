@@ -164,7 +164,7 @@ class Renewal:
         for n, record in enumerate(self.records):
             want, new = record.want, self.new_of(record)
             if new is None:
-                out[n] = "nothing that was said is like it"
+                out[n] = "no message is similar to it"
                 continue
             part = None if record.held else changed_variable(self.sources, record, want, new)
             if part:
@@ -190,7 +190,7 @@ class Renewal:
             elif all(o[3] == new and not o[1].held for o in same):
                 out[n] = [(*place, want, new) for place in found]
             else:
-                out[n] = "%d texts of the test are the same, and which is meant is not clear" % len(found)
+                out[n] = "%d texts of the test are equal, and it is unclear which one is meant" % len(found)
 
 
 def agreed(news, records, shown):
@@ -208,7 +208,7 @@ class Writer:
     def problem(self, record, why):
         self.problems += 1
         where = "%s:%d" % record.at[0] if record.at else "?"
-        print("%s: look at this one: %s" % (where, why))
+        print("%s: this needs a manual change: %s" % (where, why))
         print("    expected: " + record.want.replace("\n", "\n" + " " * 14))
         said = record.got[:8] + ["..."] * (len(record.got) > 8)
         print("    said:     " + "\n              ".join(line[:300] for line in said))
@@ -234,7 +234,7 @@ class Writer:
             source, fits = renew_source.written(text, shorter, exact)
         before = self.edits.setdefault((path, text.start), (text, source))[1]
         if before != source:
-            return self.problem(records[0], "its text has become another one: " + before)
+            return self.problem(records[0], "another comparison has already changed its text to: " + before)
         if (text.start, source) in self.told:
             return None
         self.told.add((text.start, source))
@@ -275,7 +275,7 @@ def renew(renewal, writer):
             return new if record.want == old else record.want.replace(old, new)
         new = agreed([new for _, new in differing], [record for record, _ in those], shown)
         if new is None:
-            writer.problem(differing[0][0], "it is also compared with something else that was said")
+            writer.problem(differing[0][0], "it is also compared with another message")
         else:
             writer.put(path, text, old, new, [record for record, _ in differing])
 

@@ -98,7 +98,7 @@ typedef struct test_weights {
     size_t json_size, data_size, room; /* room: bytes allocated for json and for data */
 } test_weights;
 
-/* dtype as in the file ("F32"); size: bytes of values. `__metadata__` can be had with name "…" left to the caller. */
+/* dtype as in the file ("F32"); size: bytes of values. */
 TEST_FN void test_weights_add(test_weights *w, const char *name, const char *dtype, const size_t *shape, int ndim,
                               const void *values, size_t size) {
     size_t most = strlen(name) + 300, need = (w->json_size > w->data_size ? w->json_size : w->data_size) + most + size;

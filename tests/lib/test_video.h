@@ -1,4 +1,4 @@
-/* Videos for tests, drawn and encoded by ffmpeg in a folder that goes with the test. Include it after reid.h. */
+/* Videos for tests, drawn and encoded by ffmpeg in a folder that is removed with the test. Include it after reid.h. */
 #ifndef TEST_VIDEO_H
 #define TEST_VIDEO_H
 

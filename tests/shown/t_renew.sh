@@ -142,8 +142,8 @@ finish
 END
 cp "$dir/tests/tools/room/t_two.sh" "$dir/before"
 write 1 t_two
-told 'tests/tools/room/t_two.sh:7: look at this one: it is also compared with something else that was said'
-told 'tests/tools/room/t_two.sh:10: look at this one: nothing that was said is like it'
+told 'tests/tools/room/t_two.sh:7: this needs a manual change: it is also compared with another message'
+told 'tests/tools/room/t_two.sh:10: this needs a manual change: no message is similar to it'
 told 'expected: nothing at all'
 told 'said:     reid: the first of them'
 cmp -s "$dir/before" "$dir/tests/tools/room/t_two.sh" && good || bad 'what cannot be decided was written'

@@ -22,20 +22,20 @@ typedef struct csv {
 } csv;
 
 void csv_begin(csv *c, const char *bytes, size_t len);
-/* Begins to read a table with a header, in whose first line the separator shows: commas, semicolons, tabs, or what
-   "sep=" before it says. UTF-16 with its mark is converted. Lines before the header that begin with # are skipped. If
-   there are blanks before names in the header, blanks around all fields are dropped. */
+/* Begins to read a table with a header, in which the separator is found: comma, semicolon or tab, or the one that
+   "sep=" in the line before names. UTF-16 with its mark is converted. Lines before the header that begin with # are
+   skipped. If there are blanks before names in the header, blanks around all fields are dropped. */
 void csv_begin_table(csv *c, const char *bytes, size_t len);
 /* Reads the next record that is not an empty line. Returns 1, or 0 at the end or after an error. */
 int csv_record(csv *c);
 const char *csv_field(const csv *c, int index);
 /* 1 if the field is this name, in capitals or not, with blanks around it or not. */
 int csv_is_named(const csv *c, int index, const char *name);
-/* Reads a field as a number, with blanks around it; with a comma for the decimal point where commas do not separate
-   fields. Returns 0 if it is none, or not in lo ... hi. */
+/* Reads a field as a number, with blanks around it, and with a decimal comma if commas do not separate fields. Returns
+   0 if it is not a number in lo ... hi. */
 int csv_number(const csv *c, int index, double lo, double hi, double *out);
 /* Drops fields beyond the first `count` if all of them are empty, as after a separator at the end of a line. Returns 0
-   if the number of fields is still another one. */
+   if the number of fields is still different. */
 int csv_has_fields(csv *c, int count);
 void csv_free(csv *c);
 

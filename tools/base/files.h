@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 /* Reads a file to its end into out (0-terminated). regular_only refuses pipes and devices, on which a read could wait
-   for ever. Returns 0 with the reason in why. */
+   forever. Returns 0 with the reason in why. */
 int file_read(const char *path, size_t limit, int regular_only, text *out, text *why);
 
 /* Reads the rest of stdin; otherwise like file_read. */
@@ -29,8 +29,8 @@ int file_target(const char *path, const output_kind *kind, text *why);
 /* 1 if both names lead to one existing regular file. */
 int file_same(const char *a, const char *b);
 
-/* The end of the name of a file that is being written next to its final one. Nobody else uses such names, so the rest
-   of a killed run can be distinguished from a file of the user's, such as a browser's unfinished OUT.part. */
+/* The end of the name of a file that is being written next to its final one. No other program uses such names, so what
+   a killed run left can be distinguished from the user's own files, such as a browser's unfinished OUT.part. */
 #define PENDING_ENDING ".reid.part"
 
 /* Opens temp for reading and writing, locked against a second process. path is its final name, NULL for a file that

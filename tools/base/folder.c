@@ -40,7 +40,7 @@ static int begin(folder *f, const char *path, text *why) {
     return f->path ? is_free(f->path, why) : text_no_memory(why);
 }
 
-/* What mkdir would give a folder: mkdtemp lets nobody else in, whatever the umask. */
+/* The mode that mkdir would give a folder; mkdtemp excludes all other users, whatever the umask. */
 static mode_t usual_mode(void) {
     mode_t mask = umask(077);
     umask(mask);

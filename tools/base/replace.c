@@ -123,7 +123,7 @@ static int check_kind(const char *path, const output_kind *kind, text *why) {
     }
     if (good && size && forced && file_kind_of((const unsigned char *)start, size) &&
         file_kind_of((const unsigned char *)start, size)->is == FILE_PICTURE && in_input_folder(path))
-        good = refuse(why, "is both input and output: it is an image in an input folder");
+        good = refuse(why, "is both input and output: it is an image in an input folder; write the output elsewhere");
     else if (good && size && !forced && !is_of_kind(path, &old, start, size, kind, why))
         good = why->len ? 0 : refuse_other(start, size, kind, why);
     source_close(&old);
@@ -134,7 +134,7 @@ static int check_kind(const char *path, const output_kind *kind, text *why) {
 int replace_allowed(const char *path, const output_kind *kind, text *why) {
     struct stat st;
     if (!kind) return 1;
-    if (replace_is_input(path)) return refuse(why, "is both input and output");
+    if (replace_is_input(path)) return refuse(why, "is both input and output; name another output");
     if (stat(path, &st) == 0 && S_ISREG(st.st_mode) && !check_kind(path, kind, why)) return 0;
     return claim_name(path, kind, why);
 }

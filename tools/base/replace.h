@@ -1,6 +1,6 @@
-/* The one rule about files that already exist: a command replaces a file only if it is of the kind that the command
-   writes, which the file itself shows by its first bytes, or if it is empty; never an input of the same run, and never
-   another output of it. file_target and pending_open of base/files.h ask here, so every output is checked. */
+/* The one rule about existing files: a command replaces a file only if the file is empty, or if its first bytes show
+   that it is of the kind that the command writes. It never replaces an input or another output of the same run.
+   file_target and pending_open of base/files.h ask here, so every output is checked. */
 #ifndef REID_TOOLS_REPLACE_H
 #define REID_TOOLS_REPLACE_H
 
@@ -11,9 +11,9 @@ struct source;
 /* How a file of a kind is recognised. Each room describes the files that it writes. */
 typedef struct output_kind {
     const char *what;  /* "a calibration", for messages */
-    const char *start; /* how such a file starts; NULL: not by its start */
-    const char *holds; /* a text among its first 64 KiB; NULL: not by such a text */
-    /* Recognises it in any other way; NULL: in none. Sets why if it could not find out. */
+    const char *start; /* what such a file starts with; NULL: nothing in particular */
+    const char *holds; /* a text within its first 64 KiB; NULL: none in particular */
+    /* Another test of the file; NULL: none. Sets why if the test fails with an error. */
     int (*is)(const char *path, const struct source *file, text *why);
 } output_kind;
 

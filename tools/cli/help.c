@@ -94,8 +94,10 @@ void help_command(text *t, const command *c) {
         if (option_applies(spec, c) && spec->topic == OF_COMMAND) add_option(t, spec);
     add_topic_names(t, c, OF_MODELS, "Model options", "models");
     add_topic_names(t, c, OF_DEVICES, "Device and performance options", "devices");
-    text_puts(t, "\nExit status: 0 success; 1 some inputs failed (each is named, and the others are\n"
-                 "done); 2 invalid use, or nothing done.\n\nExamples:\n");
+    if (!strstr(c->about, "Exit status: "))
+        text_puts(t, "\nExit status: 0 success; 1 some inputs failed (each is named, and the others are\n"
+                     "done); 2 invalid use, or nothing done.\n");
+    text_puts(t, "\nExamples:\n");
     for (int i = 0; i < 3 && c->examples[i]; i++) text_printf(t, "  %s\n", c->examples[i]);
 }
 

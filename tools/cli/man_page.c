@@ -72,7 +72,8 @@ void man_page(text *t, const command_table *table) {
                  ".B \\-m\nthey apply to all models.\nResults go to stdout, progress and messages to stderr.\n");
     for (const command *c = table->commands; c->name; c++) man_command(t, c);
     for (const help_topic *topic = table->topics; topic->name; topic++) man_topic(t, topic);
-    text_puts(t, ".SH \"EXIT STATUS\"\n0: success. 1: some inputs failed; each is named, and the others are done.\n"
+    text_puts(t, ".SH \"EXIT STATUS\"\nUnless the section of the command says otherwise:\n"
+                 "0: success. 1: some inputs failed; each is named, and the others are done.\n"
                  "2: invalid use, or nothing was done.\n.SH ENVIRONMENT\n.TP\n.B NO_COLOR\nno colours on terminals\n"
                  ".TP\n.B REID_CPU_ISA\nscalar, avx2, avx512, avx512_bf16, amx_bf16, avx512_vnni, amx_int8 or neon:\n"
                  "as\n.B \\-\\-isa\n.TP\n.B REID_SYNC\n1: on a GPU, wait for every kernel, at most 20 seconds, and "

@@ -90,8 +90,8 @@ const option OPTIONS[] = {
      "also compare a query with a gallery image that is the same file"},
     {0, "boxes", "FILE", READS_BOXES, OF_COMMAND, SET(text), SHARED(input.boxes), 0, 0,
      "crops instead of whole images, in the formats of reid track: the JSON of MegaDetector (either tool), COCO, CSV "
-     "in pixels (path,x,y,width,height and optionally score, category, id, identity), or MOT text, whose frames are "
-     "the images with these numbers. Photos are found by the ends of their paths"},
+     "in pixels (path,x,y,width,height and optionally score, category, id, identity), or MOT text, whose frame numbers "
+     "are those at the ends of the images' names. Photos are found by the ends of their paths"},
     {0, "min-conf", "P", READS_BOXES | GROUPS_CROPS, OF_COMMAND, SET(real), SHARED(input.min_conf), 0, 1,
      "with --boxes: leave out boxes below this confidence. Default: none are left out; MegaDetector writes boxes from "
      "0.005 on"},
@@ -304,8 +304,8 @@ const option OPTIONS[] = {
     {'o', "output", "FILE", CLUSTER, OF_COMMAND, SET(text), SHARED(output.path), 0, 0,
      "FILE.csv or FILE.json; with --camtrap-dp a new folder. Default: CSV on stdout, or JSON with --json"},
     {0, "threshold", "T", GROUPS_CROPS | TRACK, OF_COMMAND, SET(score), SHARED(match.threshold), -1, 0,
-     "join groups down to this mean score. Default: the calibration's, else the one that the inputs know, else a "
-     "guess, 0.65, or 0.40 with two models"},
+     "join groups down to this mean score. Default: the calibration's, else the one stored with the inputs, else a "
+     "guess: 0.65, or 0.40 with two models"},
     {0, "method", LINKAGES, CLUSTER, OF_COMMAND, SET(choice), SHARED(cluster.linkage), 0, 0,
      "join groups by the mean of all their scores, or, for comparison, by the best one alone (the connected components "
      "of all pairs at the threshold), which ignores decisions, frames and tracks"},
@@ -313,8 +313,8 @@ const option OPTIONS[] = {
      "suggest pairs of groups with a mean score from T to the threshold for review. Default: the score at which the "
      "calibration gives a probability of 10 %, else 0.1 below the threshold"},
     {0, "same-frame", NULL, GROUPS_CROPS, OF_COMMAND, SET(flag), SHARED(cluster.same_frame), 0, 0,
-     "crops of one image (by --boxes, else PATH#0, PATH#1, ...) show different individuals; known for a folder of reid "
-     "track"},
+     "crops of one image (by --boxes, else PATH#0, PATH#1, ...) show different individuals; automatic for a folder of "
+     "reid track"},
     {0, "tracks", "FILE.csv", GROUPS_CROPS, OF_COMMAND, SET(text), SHARED(cluster.tracks), 0, 0,
      "columns id and track: crops of one track show one individual"},
     {0, "decisions", "FILE", CLUSTER, OF_COMMAND, SET(text), SHARED(cluster.decisions), 0, 0,
@@ -359,8 +359,8 @@ const option OPTIONS[] = {
     {0, "boxes", "FILE", GROUPS_CROPS, OF_COMMAND, SET(text), SHARED(input.boxes), 0, 0,
      "the boxes that were given to reid embed, to find the crops with their ids"},
     {0, "pictures", "FOLDER", GROUPS_CROPS, OF_COMMAND, SET(text), SHARED(cluster.pictures), 0, 0,
-     "the folder to which paths in ids and in --boxes are relative. Default: a folder of reid track itself, else the "
-     "working directory"},
+     "the folder to which paths in ids and in --boxes are relative. Default: for a folder of reid track, that folder; "
+     "else the working directory"},
     {0, "listen", "HOST:PORT", REVIEW, OF_COMMAND, SET(text), SHARED(serve.listen), 0, 0,
      "address of the page, on this machine. Default: 127.0.0.1:0, any free port"},
     {0, "html", "FILE", REVIEW, OF_COMMAND, SET(text), SHARED(review.html), 0, 0,
@@ -455,8 +455,8 @@ const option OPTIONS[] = {
      "decoder; cpu: throughput without a GPU"},
 
     {0, "force", NULL, REPLACES, OF_COMMAND, SET(flag), SHARED(output.force), 0, 0,
-     "replace files that another program, or you, made: without it, a file is replaced only if it looks like what this "
-     "command writes. Inputs are never replaced"},
+     "also replace files of other kinds: without it, a file is replaced only if it looks like what this command "
+     "writes. Inputs are never replaced"},
 
     /* --- messages --- */
     {0, "json", NULL, PRINTS_JSON, OF_COMMAND, SET(flag), SHARED(output.json), 0, 0, "results as JSON on stdout"},

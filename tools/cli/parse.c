@@ -167,7 +167,7 @@ static int keep_inputs(const options *o, const command *c) {
     for (const option *spec = OPTIONS; spec->help; spec++) {
         const char *path = is_written(spec) ? file_of(o, c, spec) : NULL;
         if (!path || !replace_is_input(path)) continue;
-        say_error("%s: %s is both input and output", c->name, shown(path));
+        say_error("%s: %s is both input and output; name another output", c->name, shown(path));
         return 0;
     }
     return 1;

@@ -35,8 +35,8 @@ typedef struct conversion {
     uint64_t out_size;
     char fingerprint[40], final_preset[256];
     char pixels[256];                /* "mean=R,G,B std=R,G,B", as the file says; empty: it does not */
-    beside around;                   /* what a file beside it says, if that is where they are from */
-    int contradicted;                /* the preset is of other pixels than these */
+    beside around;                   /* the file next to the checkpoint that states them, if one does */
+    int contradicted;                /* the preset states other values than these */
     text changed;                    /* the preset, with fields changed by options */
     text why, report;
     int done;
@@ -68,7 +68,8 @@ static int check_arguments(const options *o) {
         size_t n = strlen(out), end = strlen(".safetensors");
         if (n <= end || strcmp(out + n - end, ".safetensors") != 0)
             say_error("convert: %s: the name of the output must end in .safetensors", shown(out));
-        else if (replace_is_input(out)) say_error("convert: %s is both input and output", shown(out));
+        else if (replace_is_input(out))
+            say_error("convert: %s is both input and output; name another output", shown(out));
         else return 1;
     } else {
         return 1;
@@ -82,7 +83,7 @@ static int is_imagenet(const char *pixels) {
     return strcmp(pixels, "mean=0.485,0.456,0.406 std=0.229,0.224,0.225") == 0;
 }
 
-/* What the file says about pixels, as fields of a preset. */
+/* Sets v->pixels to what the files say about pixels, as fields of a preset. */
 static void describe_pixels(conversion *v) {
     const double *mean = v->map.pixel_mean, *std = v->map.pixel_std;
     if (v->map.has_pixels)
@@ -100,16 +101,16 @@ static void describe_pixels(conversion *v) {
     v->map.has_pixels = 1;
 }
 
-/* Adds them to the preset that was found, unless they are its own. */
+/* Adds v->pixels to the preset that was found, unless it has the same values. */
 static int add_pixels(conversion *v) {
     if (!v->pixels[0] || is_imagenet(v->pixels)) return 1;
     text_printf(&v->changed, "%s%s%s", v->preset ? v->preset : "", v->preset ? " " : "", v->pixels);
     if (text_failed(&v->changed)) return text_no_memory(&v->why);
     v->preset = v->changed.s;
-    v->preset_why = v->around.name ? "with what config.json beside the file says"
+    v->preset_why = v->around.name ? "with the values in config.json next to the file"
                                    : "with the mean and standard deviation in the file";
     if (v->around.name && strcmp(v->around.name, "config.json") != 0)
-        v->preset_why = "with what preprocessor_config.json beside the file says";
+        v->preset_why = "with the values in preprocessor_config.json next to the file";
     return 1;
 }
 
@@ -492,7 +493,7 @@ static void say_notes(const conversion *v) {
         say_warning("%s: %s names a filter other than bilinear and bicubic, which no preset has; check --filter",
                     shown(v->in), v->around.name);
     if (v->contradicted)
-        say_warning("%s: %s says %s, which contradicts the preset (%s); the preset counts", shown(v->in),
+        say_warning("%s: %s says %s, which contradicts the preset (%s); the preset is used", shown(v->in),
                     v->around.name ? v->around.name : "the file", v->pixels,
                     v->preset_why ? v->preset_why : "the network's default");
     if (v->map.wide[0] && !v->head.width) say_warning("%s: %s", shown(v->in), shown(v->map.wide));

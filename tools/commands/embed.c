@@ -37,7 +37,7 @@ static int print_summary(const options *o, size_t rows, size_t failed, const mod
     return results_print(&line);
 }
 
-/* Says what folders were taken for: individuals of whole images, cameras of boxes. */
+/* Says how folders were interpreted: as individuals for whole images, as cameras for boxes. */
 static void tell_identities(const embedding *e) {
     size_t identities, unnamed;
     if (!say_is_verbose() || !inputs_identities(e->list, &identities, &unnamed)) return;

@@ -19,19 +19,19 @@ typedef struct grouping {
     earlier earlier;
     inputs boxes;      /* of --boxes, in the order of the file; else those that the files of embeddings know */
     const input **box; /* [crops] the box of each crop or NULL; NULL if no box is known */
-    int guessed;       /* no threshold was known: the cut is a guess, which has been said */
+    int guessed;       /* no threshold was known: the cut is a guess, which was reported */
     uint32_t *frames, *tracks, *known;
     clusters_request request;
     clusters found;
 } grouping;
 
-/* What a folder of reid track has beside its embeddings; the options point to the names. */
+/* Names of files in a folder of reid track other than the embeddings; the options point to them. */
 typedef struct folder_names {
     text calibration, decisions;
 } folder_names;
 
-/* If the first operand is such a folder, completes the options by what it has: calibration.json, and decisions.jsonl,
-   or where that will be if `writes`. Returns 0 after reporting that memory ran out. */
+/* If the first operand is such a folder, fills in options that were not given: its calibration.json and
+   decisions.jsonl. With `writes` the latter need not exist yet. Returns 0 after reporting that memory ran out. */
 int folder_complete(options *o, folder_names *names, int writes);
 void folder_names_free(folder_names *names);
 

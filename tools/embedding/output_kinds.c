@@ -79,8 +79,8 @@ static uint64_t rows_in(const char *path, uint64_t (*rows)(const source *), text
     return count;
 }
 
-/* A list of ids is plain text without a signature. A file is taken for one if the file of embeddings beside it has as
-   many rows as it has lines, or is being replaced by a run that was interrupted. */
+/* A list of ids is plain text without a signature. A file counts as one if the file of embeddings next to it has as
+   many rows as it has lines, or if an interrupted run was replacing that file. */
 static int is_ids(const char *path, const source *file, text *why) {
     static const char ending[] = ".ids.txt";
     uint64_t lines = lines_of(file);
@@ -104,6 +104,6 @@ const output_kind FVECS_FILE = {.what = "a .fvecs file of embeddings", .is = is_
 const output_kind EMBEDDINGS_JSONL = {.what = "a .jsonl file of embeddings", .start = "{\"path\": \"",
                                       .holds = "\"embeddings\": ["};
 const output_kind EMBEDDINGS_CSV = {.what = "a .csv file of embeddings", .is = is_csv};
-const output_kind IDS_FILE = {.what = "the list of ids of the embeddings beside it", .is = is_ids};
+const output_kind IDS_FILE = {.what = "the list of ids of the embeddings next to it", .is = is_ids};
 const output_kind META_FILE = {.what = "the metadata of embeddings", .start = "{",
                                .holds = "\"format\": \"reid-embeddings\""};

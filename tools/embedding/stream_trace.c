@@ -87,7 +87,7 @@ void stream_trace_memory(stream_trace *s, pipeline *p) {
     trace_counter(s->to, "decoded images", now, args_of(s, "waiting", ready));
 }
 
-/* --- pictures ----------------------------------------------------------------------------------------------------- */
+/* --- images ------------------------------------------------------------------------------------------------------- */
 
 /* Writes one stage of the image. */
 static void stage(stream_trace *s, const decoded *d, const char *name, double from, double to) {

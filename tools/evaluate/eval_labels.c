@@ -119,7 +119,7 @@ int labels_strangers(label_set *set, const char *unknown) {
     return 0;
 }
 
-/* ---- pictures known only by their paths -------------------------------------------------------------------------- */
+/* ---- images known only by their paths ---------------------------------------------------------------------------- */
 
 /* The identity is the first folder below root_len, else the name without its extension, which is examined later. */
 static int is_stem(const labelled *l) {

@@ -69,7 +69,7 @@ static int number_all(eval_set *set) {
     return 1;
 }
 
-/* Checks that no id has two rows in one role, which could not be distinguished, and that no picture has two
+/* Checks that no id has two rows in one role, which could not be distinguished, and that no image has two
    identities. */
 static int ids_differ(const label_set *labels) {
     named *sorted = need_array(labels->count + 1, sizeof *sorted);

@@ -1,4 +1,4 @@
-/* Pictures with embeddings and labels, for `reid eval` and `reid calibrate`. */
+/* Images with embeddings and labels, for `reid eval` and `reid calibrate`. */
 #ifndef REID_TOOLS_EVAL_SET_H
 #define REID_TOOLS_EVAL_SET_H
 
@@ -9,7 +9,7 @@
 
 typedef struct eval_image {
     const labelled *label;
-    size_t picture;          /* equal for equal ids, so that a picture is never compared with itself */
+    size_t picture;          /* equal for equal ids, so that an image is never compared with itself */
     size_t identity, camera; /* camera: SIZE_MAX if unknown */
 } eval_image;
 
@@ -20,9 +20,9 @@ typedef struct eval_set {
     size_t queries, gallery; /* queries are 0 … queries-1, the gallery is gallery … count-1; they may overlap */
     store_meta makers;
     char device[MAX_MODELS][16]; /* the device that computed them; "" if a file does not name it */
-    int every_camera; /* each picture's camera is known */
+    int every_camera; /* each image's camera is known */
     label_set labels;
-    size_t failed;     /* labelled pictures without an embedding; each was reported */
+    size_t failed;     /* labelled images without an embedding; each was reported */
     size_t unlabelled; /* embeddings without a label */
 } eval_set;
 
@@ -40,7 +40,7 @@ typedef struct eval_request {
     int operand_count;
     const char *labels;      /* a table of labels, or NULL */
     const char *unknown;     /* the identity of strangers; NULL: there are no strangers */
-    int strict;              /* stop at the first picture that fails */
+    int strict;              /* stop at the first image that fails */
     const reid_desc *models; /* used when there is no embeddings file */
     int model_count;
     decode_settings decode;

@@ -17,14 +17,14 @@ typedef struct judging {
     evaluation *e;
     const rerank *better;   /* NULL: plain scores */
     open_query *open;       /* of each query */
-    size_t *start, *member; /* gallery pictures of identity k: member[start[k]] … member[start[k + 1] - 1] */
+    size_t *start, *member; /* gallery images of identity k: member[start[k]] … member[start[k + 1] - 1] */
     roc *counts;            /* of each thread */
     size_t **room;          /* of each thread: indices of the matches, then their ranks */
-    size_t most;            /* largest number of gallery pictures of one identity */
+    size_t most;            /* largest number of gallery images of one identity */
     char *no_memory;        /* of each thread: 1 if a query could not be judged */
 } judging;
 
-/* Lists gallery pictures by identity, in their order. */
+/* Lists gallery images by identity, in their order. */
 static int group_gallery(judging *j) {
     const eval_set *set = j->set;
     size_t n = set->identities;
@@ -41,7 +41,7 @@ static int group_gallery(judging *j) {
     return 1;
 }
 
-/* Finds the query's matches; pictures that are left out get the score -INFINITY. */
+/* Finds the query's matches; images that are left out get the score -INFINITY. */
 static size_t find_matches(const judging *j, size_t query, float *scores, size_t *match) {
     const eval_set *set = j->set;
     const eval_image *q = &set->at[query];
@@ -171,7 +171,7 @@ static void weigh(eval_set *set, const double *weights) {
     }
 }
 
-/* Decides which gallery pictures are left out; 0 after saying why the requested rule is impossible. */
+/* Decides which gallery images are left out; 0 after saying why the requested rule is impossible. */
 static int choose_rule(evaluation *e, const eval_set *set, const evaluation_rules *o) {
     e->by_camera = o->leave_out == LEAVE_OUT_CAMERA ||
                    (o->leave_out == LEAVE_OUT_AUTO && set->every_camera && set->cameras > 1);

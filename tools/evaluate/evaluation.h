@@ -10,8 +10,8 @@ enum { FPRS = 3 };
 extern const double FPR[FPRS]; /* 1e-4, 1e-3, 1e-2 */
 
 typedef struct evaluation {
-    size_t queries, galleries, distractors; /* pictures */
-    int by_camera;         /* 1: gallery pictures with the query's identity and camera were left out */
+    size_t queries, galleries, distractors; /* images */
+    int by_camera;         /* 1: gallery images with the query's identity and camera were left out */
     query_result *results; /* of each query */
     size_t *identity;      /* of each query */
     size_t identities;
@@ -27,7 +27,7 @@ typedef enum leave_out { LEAVE_OUT_AUTO, LEAVE_OUT_CAMERA, LEAVE_OUT_PICTURE } l
 
 /* How to measure. */
 typedef struct evaluation_rules {
-    double threshold;        /* scores from here on mean one individual; NAN: the best threshold for these pictures */
+    double threshold;        /* scores from here on mean one individual; NAN: the best threshold for these images */
     leave_out leave_out;     /* what a query is not compared with; auto: its own camera if all cameras are known */
     int rerank, k1, k2;      /* k-reciprocal re-ranking, see rerank.h */
     double lambda;

@@ -258,7 +258,7 @@ void pair_table_free(pair_table *t) {
     memset(t, 0, sizeof *t);
 }
 
-/* In a table of pairs every picture is query and gallery, so the labels kept their order. Pictures that failed have no
+/* In a table of pairs every image is query and gallery, so the labels kept their order. Images that failed have no
    entry in the set. */
 int pairs_of_table(labelled_pairs *p, const eval_set *set, const pair_table *t) {
     size_t *image = need_array(set->labels.count + 1, sizeof *image), column = 0, dim;

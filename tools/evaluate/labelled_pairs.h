@@ -1,4 +1,4 @@
-/* Pairs of pictures that are known to show one identity or two different ones, with a score from each model. */
+/* Pairs of images that are known to show one identity or two different ones, with a score from each model. */
 #ifndef REID_TOOLS_LABELLED_PAIRS_H
 #define REID_TOOLS_LABELLED_PAIRS_H
 
@@ -27,11 +27,11 @@ typedef struct pair_rules {
 /* pairs_of_set and pairs_of_table return 0 after reporting that memory ran out, or silently if interrupted(); free p
    in any case. */
 
-/* Pairs every query with every gallery picture, but no picture with itself and no two distractors. */
+/* Pairs every query with every gallery image, but no image with itself and no two distractors. */
 int pairs_of_set(labelled_pairs *p, const eval_set *set, const pair_rules *o);
 
 /* A table with the columns first,second,same (1 or 0). Paths are relative to root (NULL: they are used unchanged). The
-   pictures become labels, and pairs marked as the same join them to identities. pair_table_read returns 0 after
+   images become labels, and pairs marked as the same join them to identities. pair_table_read returns 0 after
    reporting an error. */
 typedef struct pair_table {
     size_t (*at)[2]; /* indices into the labels */

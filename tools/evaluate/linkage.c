@@ -49,7 +49,7 @@ double adjusted_rand(double both, double clusters, double identities, double all
     return most == expected ? 1 : (both - expected) / (most - expected);
 }
 
-/* How many pictures of one identity a cluster contains; sorted by identity. */
+/* How many images of one identity a cluster contains; sorted by identity. */
 typedef struct share {
     size_t identity, count;
 } share;
@@ -97,7 +97,7 @@ static void merging_free(merging *m, size_t count) {
     free(m->parent);
 }
 
-/* Starts with every picture in its own cluster. Free it in any case. */
+/* Starts with every image in its own cluster. Free it in any case. */
 static int merging_begin(merging *m, const size_t *identity, size_t count, size_t identities) {
     size_t *sizes = need_zeroed(identities + 1, sizeof *sizes);
     memset(m, 0, sizeof *m);
@@ -136,7 +136,7 @@ static edge *sorted_edges(const linkage *l) {
     edge *edges = need_array(l->count, sizeof *edges);
     if (!edges) return NULL;
     for (size_t i = 0; i < l->count; i++) {
-        edges[i].score = l->at[i]; /* the last picture has no later one: -INFINITY */
+        edges[i].score = l->at[i]; /* the last image has no later one: -INFINITY */
         edges[i].from = i;
     }
     qsort(edges, l->count, sizeof *edges, highest_first);

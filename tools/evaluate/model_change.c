@@ -87,7 +87,7 @@ static size_t give_numbers(changed_template **sorted, size_t n, int (*order)(con
     qsort(sorted, n, sizeof *sorted, order);
     for (size_t i = 0; i < n; i++) {
         changed_template *t = sorted[i];
-        int alone = which == 1 && !t->size && !t->hash; /* nothing is known about its picture */
+        int alone = which == 1 && !t->size && !t->hash; /* nothing is known about its image */
         number += i > 0 && (alone || order(&sorted[i - 1], &sorted[i]) != 0);
         if (which == 0) t->who = number;
         else if (which == 1) t->picture = number;
@@ -96,8 +96,8 @@ static size_t give_numbers(changed_template **sorted, size_t n, int (*order)(con
     return n ? number + 1 : 0;
 }
 
-/* Counts templates whose identity has a template from another picture. They are sorted by identity, then picture: if
-   the first and the last picture of an identity differ, all of its templates count. */
+/* Counts templates whose identity has a template from another image. They are sorted by identity, then image: if
+   the first and the last image of an identity differ, all of its templates count. */
 static int by_identity_and_picture(const void *a, const void *b) {
     const changed_template *const *x = a, *const *y = b;
     if ((*x)->who != (*y)->who) return (*x)->who < (*y)->who ? -1 : 1;

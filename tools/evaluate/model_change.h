@@ -11,11 +11,11 @@
 /* One template; it owns its texts. */
 typedef struct changed_template {
     char *id, *identity, *camera; /* camera: "" if unknown */
-    uint64_t size, hash;          /* of its picture; 0, 0: unknown */
-    size_t who, picture, where;   /* numbers of its identity, picture and camera; where: SIZE_MAX if unknown */
+    uint64_t size, hash;          /* of its image; 0, 0: unknown */
+    size_t who, picture, where;   /* numbers of its identity, image and camera; where: SIZE_MAX if unknown */
 } changed_template;
 
-/* The nearest of the other templates, except those of the same picture. */
+/* The nearest of the other templates, except those of the same image. */
 typedef struct nearest_template {
     size_t place; /* SIZE_MAX: there is none */
     float score;
@@ -37,7 +37,7 @@ typedef struct change_side {
 typedef struct model_change {
     changed_template *at;
     size_t count, cap, rows_cap[2], identities, cameras;
-    size_t askable; /* templates whose identity has another template from another picture */
+    size_t askable; /* templates whose identity has another template from another image */
     change_side side[2];
 } model_change;
 

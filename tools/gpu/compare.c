@@ -7,7 +7,8 @@
 
      36 rows of 2048: largest difference 3.1e-07, smallest cosine 0.999999999, 0 rows equal
 
-   --reversed compares row i of A with row n - 1 - i of B. Exit status: 0 all limits kept, 1 not, 2 wrong usage. */
+   --reversed compares row i of A with row n - 1 - i of B. Exit status: 0 if all limits are kept, 1 if not, 2 on wrong
+   usage. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

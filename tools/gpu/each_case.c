@@ -13,7 +13,8 @@
    A PROGRAM is one of tests/gpu/kernels_*.c: with EMU_LIST in the environment it names its cases, with EMU_CASE it runs
    one. NAME=VALUE is set in the environment of the programs after it: HALVES=bf16 turns FP16 kernels into bf16 kernels,
    which are counted separately. A line of JSON is appended to FILE as soon as each case ends, so no result is lost if
-   this is stopped. A table goes to stdout. Exit status: 0 every case is right, 1 some are not, 2 wrong usage. */
+   this is stopped. A table goes to stdout. Exit status: 0 if every case is right, 1 if some are not, 2 on wrong
+   usage. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
-/* Predicts microseconds of each launch of a network, and images a second, for a GPU that is not at hand. An H200 and an
-   H100: by the model of time in time_model.h, which is fitted to measurements. Other chips: from data sheets and
-   assumptions, by the larger of the tensor cores' and memory's time; nothing was measured there. bf16, from sm_80 on,
-   is predicted to take as long as FP16: the same kernels and as many bytes.
+/* Predicts microseconds of each launch of a network, and images a second, for a GPU that is not at hand. For an H200
+   and an H100 it uses the model of time in time_model.h, which is fitted to measurements. Nothing was measured on other
+   chips: for them it takes the larger of the times of the tensor cores and of memory, from data sheets and assumptions.
+   bf16, from sm_80 on, is predicted to take as long as FP16: the same kernels and as many bytes.
 
        cc -O2 -D_GNU_SOURCE tools/gpu/predict.c -o predict -lm -lpthread
        ./predict [--chip NAME] [--lines MODE] [NETWORK [BATCH [HEIGHT WIDTH]]]        h200 resnet50 1 224 224

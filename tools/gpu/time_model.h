@@ -49,16 +49,16 @@ static double time_of_memory(const reid__gpu_plan *g, int index, int n, const ti
 
 typedef struct time_wgmma {
     double m64n256k16;    /* clocks of such a product; 128 by the data sheet */
-    double l2_to_shared;  /* bytes a clock and multiprocessor when all copy */
-    double alone;         /* bytes a clock and multiprocessor when few copy */
+    double l2_to_shared;  /* bytes per clock and multiprocessor when all copy */
+    double alone;         /* bytes per clock and multiprocessor when few copy */
     double slice_wait;    /* clocks from the request for a slice to its arrival: a ring of N has N on their way */
     double slice;         /* clocks of a slice in addition to its products */
-    double dsmem;         /* bytes a clock and multiprocessor to other blocks' shared memory */
+    double dsmem;         /* bytes per clock and multiprocessor to other blocks' shared memory */
     double barrier;       /* clocks of a cluster's barrier */
-    double outputs;       /* stored a clock and multiprocessor */
-    double residuals;     /* added a clock and multiprocessor; 0: in the time of the store */
+    double outputs;       /* stored per clock and multiprocessor */
+    double residuals;     /* added per clock and multiprocessor; 0: in the time of the store */
     double row_sums;      /* clocks of a tile that stores sums of rows for the global average */
-    double stem_outputs;  /* a clock and multiprocessor, of the convolution before the max pool */
+    double stem_outputs;  /* per clock and multiprocessor, of the convolution before the max pool */
     double stem;          /* clocks of a launch before the stem's first output */
 } time_wgmma;
 /* [1]: INT8. */

@@ -1,6 +1,6 @@
 /* Chooses the pairs of crops that people are asked about so that the number of individuals can be estimated, and holds
    their answers (count.h has the mathematics). The choice depends on the crops' ids and rows, the models, the threshold
-   or calibration, the links by pictures and tracks, the seed and the sizes of the sample, but never on an answer, so
+   or calibration, the links by images and tracks, the seed and the sizes of the sample, but never on an answer, so
    every run chooses the same pairs. */
 #ifndef REID_TOOLS_CENSUS_H
 #define REID_TOOLS_CENSUS_H
@@ -11,7 +11,7 @@
 
 typedef struct census_request {
     const crops *crops;
-    const clusters *found;         /* groups made from scores, pictures and tracks, without decisions */
+    const clusters *found;         /* groups made from scores, images and tracks, without decisions */
     const calibration *calibration; /* maps scores to probabilities; NULL: the groups' threshold is used instead */
     double scale;                  /* factor from cosines to scores */
     const uint32_t *frames, *tracks; /* as in clusters_request */

@@ -15,10 +15,10 @@ enum {
     MOST_DOUBTS = 10000, /* questions */
     MOST_LOOKED_AT = 32  /* crops of a group that are searched for the two most similar ones */
 };
-static const size_t MOST_LINKS = (size_t)1 << 27; /* pairs of crops in one picture, all together */
+static const size_t MOST_LINKS = (size_t)1 << 27; /* pairs of crops in one image, all together */
 
 /* Two rows that must, or must not, be in one group. reason: an index into the list of decisions, or a code for the
-   track, the picture or the known individual that they share. */
+   track, the image or the known individual that they share. */
 typedef struct link {
     uint32_t a, b;
     size_t reason;
@@ -444,7 +444,7 @@ void clusters_free(clusters *c) {
 
 typedef struct pictured {
     const char *id;
-    size_t length; /* of the part that names the picture */
+    size_t length; /* of the part that names the image */
     uint32_t row;
 } pictured;
 

@@ -1,4 +1,4 @@
-/* Groups crops without names into individuals with reid_group, respecting people's decisions and what pictures rule
+/* Groups crops without names into individuals with reid_group, respecting people's decisions and what images rule
    out, and finds the doubtful pairs of crops that people should be asked about. */
 #ifndef REID_TOOLS_CLUSTERS_H
 #define REID_TOOLS_CLUSTERS_H
@@ -17,7 +17,7 @@ typedef struct clusters_request {
     int single;              /* use single linkage instead of average linkage; then all links are ignored */
     double doubt;            /* joins with scores from here to equally far above the threshold become questions */
     const reid_desc *search; /* device and threads */
-    const uint32_t *frames;  /* [crops]: crops with equal numbers are of one picture, so they show different
+    const uint32_t *frames;  /* [crops]: crops with equal numbers are of one image, so they show different
                                 individuals; NULL: unknown */
     const uint32_t *tracks;  /* [crops]: crops with equal numbers are of one track, so they show the same individual;
                                 UINT32_MAX: of no track; NULL: there are no tracks */
@@ -59,7 +59,7 @@ typedef struct clusters {
 int clusters_make(clusters *c, const clusters_request *r);
 void clusters_free(clusters *c);
 
-/* Numbers crops by their pictures; a picture is known from the path of the crop's box or else from the crop's id.
+/* Numbers crops by their images; an image is known from the path of the crop's box or else from the crop's id.
    boxes: [crops], NULL where a box is unknown; or NULL. Returns NULL after reporting that memory ran out. */
 uint32_t *clusters_frames(const crops *c, const input *const *boxes);
 

@@ -96,7 +96,7 @@ static int copy_known(char **to, char *const *from, size_t i) {
     return *to != NULL;
 }
 
-/* What the file knows of its rows, the last f->count of the crops. */
+/* Stores what the file states about its rows, which are the last f->count crops. */
 static int add_facts(crops *c, const gallery_file *f) {
     size_t first = c->track_count;
     int good = add_tracks(c, f) && add_apart(c, f, first);

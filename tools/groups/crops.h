@@ -10,7 +10,7 @@ typedef struct crop_place {
     uint32_t at;
 } crop_place;
 
-/* What a file of embeddings knows of a crop. */
+/* What a file of embeddings states about a crop. */
 typedef struct crop_facts {
     char *camera, *source;  /* NULL: unknown; source: its photo and box, as in box_text.h */
     long long when;         /* STORE_NO_TIME: unknown */
@@ -48,7 +48,7 @@ double crops_weigh(crops *c, const double weights[MAX_MODELS]);
 /* The index of an id, or SIZE_MAX if it is not there. */
 size_t crops_find(const crops *c, const char *id);
 
-/* The length of the part of an id that names its picture: PATH for the ids PATH#0, PATH#1 ..., else the whole id. */
+/* The length of the part of an id that names its image: PATH for the ids PATH#0, PATH#1 ..., else the whole id. */
 size_t crop_picture_length(const char *id);
 
 #endif

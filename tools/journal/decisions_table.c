@@ -84,7 +84,7 @@ static int is_last(const decisions_table *t, const char *line, size_t len) {
     return len == t->last.len && memcmp(line, t->last.s, len) == 0;
 }
 
-/* Reads one row. A table has no torn ends: if a line is damaged, somebody has changed it. */
+/* Reads one row. A table has no torn ends: if a line is damaged, another program has changed it. */
 static int take_row(decisions_table *t, decision_list *list, const pq_result *r, size_t row, text *why) {
     size_t len, used = 0;
     const char *bytes = pq_field(r, row, 1, &len);

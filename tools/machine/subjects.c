@@ -112,7 +112,7 @@ static int look_at_gallery(findings *f, const subjects *s, const models *all, ga
     int good = read_gallery(s->gallery, g);
     const char *said = heard(&h);
     if (!good) {
-        findings_add(f, FOUND_ERROR, "gallery", "reid gallery verify, or the file's own .meta.json beside it", "%s",
+        findings_add(f, FOUND_ERROR, "gallery", "reid gallery verify, or the file's own .meta.json next to it", "%s",
                      *said ? said : "it cannot be read");
         return 0;
     }

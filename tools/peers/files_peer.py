@@ -69,7 +69,7 @@ def openvino_engine(model, threads):
 
 
 def batches(read, names, threads, size):
-    """Arrays of `size` pictures, in order, read ahead by threads."""
+    """Arrays of `size` images, in order, read ahead by threads."""
     with concurrent.futures.ThreadPoolExecutor(threads) as pool:
         left, waiting = iter(names), collections.deque()
         for _ in range(AHEAD * size):

@@ -3,10 +3,10 @@
     sh tools/peers/int8 [--weights FILE.safetensors] [--pictures FOLDER] [--most 400] [-o FILE.json]
                         [--batches 1,8,32] [--threads 1,2] [--isas best,avx2] [--rounds 9] [--patience SECONDS]
 
-The pictures, or drawn ones, are shuffled by a seed and brought to 224x224 by Pillow once; half of them is for
+The images, or drawn ones, are shuffled by a seed and brought to 224x224 by Pillow once; half of them is for
 calibration, the other half held out. All engines get the same images and the same network: `reid calibrate --int8`;
 onnxruntime's quantize_static (QDQ, bytes, weights by channel; its pre-processing; ranges by the method of METHODS
-whose rows are nearer to FP32's on the calibration pictures); NNCF's quantize for OpenVINO at its defaults. FP32 is
+whose rows are nearer to FP32's on the calibration images); NNCF's quantize for OpenVINO at its defaults. FP32 is
 torchvision's module in float32.
 
 Writes JSON. quality: by instruction set and engine, cosines of held-out rows to FP32's: mean, 1 % quantile and least;
@@ -33,7 +33,7 @@ TOP, HERE = networks.TOP, networks.HERE
 NET, SIDE = "resnet50", 224
 FOLDER = os.path.join(TOP, "build", "peers", NET + "_int8")  # the worker takes the network from its name
 REID = os.path.join(TOP, "build", "reid")
-METHODS = {"MinMax": 100000, "Entropy": 64}  # pictures at most: Entropy keeps every activation of all, 80 MB each
+METHODS = {"MinMax": 100000, "Entropy": 64}  # images at most: Entropy keeps every activation of all, 80 MB each
 PEERS = ("onnxruntime", "openvino")
 LEAST = 0.98
 DRAWN = 128
@@ -43,7 +43,7 @@ def at(name):
     return os.path.join(FOLDER, name)
 
 
-# ---- pictures ----
+# ---- images ----
 
 
 def found_pictures(args):
@@ -54,7 +54,7 @@ def found_pictures(args):
     paths = sorted(os.path.join(where, name) for where, _, names in os.walk(args.pictures) for name in names
                    if name.lower().endswith(endings))
     if len(paths) < 20:
-        sys.exit(f"{args.pictures}: fewer than 20 pictures")
+        sys.exit(f"{args.pictures}: fewer than 20 images; name a folder with more")
     random.Random(args.seed).shuffle(paths)
     return [Image.open(path) for path in paths[:args.most]]
 
@@ -140,7 +140,7 @@ def quantise_onnxruntime(images, wanted):
                           activation_type=q.QuantType.QUInt8, weight_type=q.QuantType.QInt8,
                           calibrate_method=q.CalibrationMethod[method])
         score[method] = cosines(onnx_rows(at(method + ".onnx"), images), wanted).mean()
-        print(f"onnxruntime, {method}: mean cosine {score[method]:.5f} on its own pictures", flush=True)
+        print(f"onnxruntime, {method}: mean cosine {score[method]:.5f} on its own images", flush=True)
     best = max(score, key=score.get)
     os.replace(at(best + ".onnx"), at("int8.onnx"))
     return best
@@ -239,8 +239,8 @@ def parse():
     p = argparse.ArgumentParser(prog="tools/peers/int8", description=__doc__.split("\n")[0])
     p.add_argument("-o", "--out", default="int8.json", help="JSON. Default: int8.json")
     p.add_argument("--weights", help="a ResNet-50's safetensors. Default: random numbers")
-    p.add_argument("--pictures", help="a folder of them. Default: drawn")
-    p.add_argument("--most", type=whole(20, 100000), default=400, help="pictures at most. Default: 400")
+    p.add_argument("--pictures", help="a folder of images. Default: drawn ones")
+    p.add_argument("--most", type=whole(20, 100000), default=400, help="images at most. Default: 400")
     p.add_argument("--seed", type=whole(0, 1 << 30), default=1)
     p.add_argument("--batches", default="1,8,32")
     p.add_argument("--threads", default="1,2")

@@ -7,10 +7,10 @@ minute. tools/peers/video installs OpenCV and starts this.
 Two parts, each left out with 0 seconds. In the first, ffmpeg draws a film (testsrc2 and noise; 1920x1080, 25 frames/s,
 H.264 with 250 frames from one key frame to the next) and --wanted frames, evenly spread, have a box of 112x112 each, in
 another place than the one before, so that each is a track and `reid track` makes a row of every one. It does so with
-cuts looked for (reid_auto) and not (reid_none); it embeds, groups and writes its folder, while OpenCV only copies the
-pixels. Each round starts every engine once, in turn, as a process of its own; ours and ffmpeg are timed from start to
-end, OpenCV from opening the film to the last box (video_peer.py). All have their default number of threads. The
-second part follows drawn deer, in scenes of 15 seconds, through films of --long and --short seconds, 320x240, 10
+the search for cuts (reid_auto) and without it (reid_none); it embeds, groups and writes its folder, while OpenCV only
+copies the pixels. Each round starts every engine once, in turn, as a process of its own; ours and ffmpeg are timed from
+start to end, OpenCV from opening the film to the last box (video_peer.py). All have their default number of threads.
+The second part follows drawn deer, in scenes of 15 seconds, through films of --long and --short seconds, 320x240, 10
 frames/s.
 
 Writes JSON: a cell for each part. seconds are medians of the rounds, spread_s the least and the most of them, cpu_s the
@@ -319,7 +319,7 @@ def film_cell(args, folder):
 
 
 def memory_cell(args, folder):
-    """Both films by the same program, with cuts looked for, in turn."""
+    """Both films by the same program, which looks for cuts, in turn."""
     load, rounds, engines = os.getloadavg()[0], max(1, args.rounds // 3), {}
     for name, seconds in (("long", args.long), ("short", args.short)):
         film, boxes = (os.path.join(folder, name + end) for end in (".mp4", ".txt"))

@@ -93,8 +93,8 @@ static int find_below(reading *b, const char *name, listed_image *to, text *why)
     return place ? take_place(b, place, to, why) : !why->len;
 }
 
-/* An image that is not found keeps its name, so that opening it reports which file is missing; but below root, because
-   a file of boxes must not have other files read. */
+/* An image that is not found keeps its name, so that opening it reports which file is missing. Its path is taken below
+   root, because a file of boxes must not make the command read other files. */
 static int find_image(reading *b, const char *name, listed_image *to, text *why) {
     text_clear(why);
     if (b->root && !find_below(b, name, to, why)) return 0;

@@ -8,7 +8,7 @@
    - COCO: images with frame_id (from 0) or numbers in their names, annotations in pixels.
    For photos instead of a video's frames, detections are matched by the photos' names: MegaDetector's results for
    images, COCO with file_name, and CSV with the header path,x,y,width,height and perhaps score, category, id, identity.
-   In MOT text and CSV with frames, the number of a frame is the one in which its photo's name ends. */
+   In MOT text and CSV with frames, a frame's number is the number at the end of its photo's name. */
 #ifndef REID_TOOLS_DETECTIONS_H
 #define REID_TOOLS_DETECTIONS_H
 

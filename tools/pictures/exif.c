@@ -91,7 +91,7 @@ static int value_of(const tiff *t, size_t entry, size_t *at) {
     return *at <= t->len && size * count <= t->len - *at;
 }
 
-/* Tag 0x0112 of the first directory; of several, and of several values, the first. */
+/* Reads tag 0x0112 of the first directory. Of several such tags, or several values, the first counts. */
 int exif_orientation(const unsigned char *bytes, size_t len) {
     static const char tag[6] = {'E', 'x', 'i', 'f', 0, 0};
     tiff t;

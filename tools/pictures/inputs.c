@@ -125,7 +125,7 @@ static int is_picture_name(const char *name) {
     return has_ending(name, known);
 }
 
-/* Names of images that only other programs read, if the name is right. */
+/* Whether the name is that of an image in a format that only other programs read. */
 static int is_other_picture_name(const char *name) {
     static const char *const known[] = {
         "webp", "tif", "tiff", "heic", "heif", "hif", "avif", "gif", "jp2", "j2k", "jpf", "jpx", "jpm", "jxl", "jxr",
@@ -158,7 +158,7 @@ static const file_kind *kind_of_file(const char *path) {
     return size ? file_kind_of(start, size) : NULL;
 }
 
-/* Whether the folder's sorted entries include an image that is read and has this name with another ending. */
+/* Whether the folder's sorted entries include a readable image with the same name but another extension. */
 static int is_beside_a_read_one(const folder_entries *in, int at) {
     const char *name = in->at[at]->d_name, *dot = strrchr(name, '.');
     size_t stem = dot ? (size_t)(dot - name) + 1 : 0;
@@ -168,8 +168,8 @@ static int is_beside_a_read_one(const folder_entries *in, int at) {
     return 0;
 }
 
-/* Adds a file whose name is not that of an image that is read; its contents decide. A JPEG or PNG may have the name of
-   another image format or no ending; images of other kinds become rows that fail. */
+/* Adds a file whose name is not that of a readable image, depending on its contents. A JPEG or PNG may have the
+   extension of another image format or none; images in other formats become rows that fail. */
 static int add_other(inputs *list, const char *path, size_t root_len, const folder_entries *in, int at) {
     int is_named = is_other_picture_name(path);
     if (!is_named && !has_no_ending(path)) return 1;
@@ -252,18 +252,18 @@ static size_t count_unread(const inputs *list, size_t from, text *kinds) {
     return unread;
 }
 
-/* Says in one line what a folder holds that is not read. */
+/* Reports in one line which images of a folder are not read. */
 static void say_unread(const inputs *list, size_t from, size_t beside, const char *folder) {
     text kinds = TEXT_INIT;
     size_t unread = count_unread(list, from, &kinds), first = from;
     while (first < list->count && !list->at[first].unread) first++;
     if (unread)
-        say_error("%s: %zu image%s of kinds that are not read: %s; the first is %s. Convert them, for example with "
-                  "ImageMagick: magick mogrify -format png FILE...", shown(folder), unread, plural(unread),
+        say_error("%s: %zu image%s in formats that reid does not read: %s; the first is %s. Convert them, for example "
+                  "with ImageMagick: magick mogrify -format png FILE...", shown(folder), unread, plural(unread),
                   text_failed(&kinds) ? "" : kinds.s, shown(list->at[first].path));
     if (beside)
-        say_warning("%s: %zu image%s of kinds that are not read %s the name of an image that is used",
-                    shown(folder), beside, plural(beside), beside == 1 ? "has" : "have");
+        say_warning("%s: left out %zu image%s in formats that reid does not read: %s the same name as a readable image",
+                    shown(folder), beside, plural(beside), beside == 1 ? "it has" : "they have");
     text_free(&kinds);
 }
 

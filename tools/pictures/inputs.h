@@ -28,7 +28,7 @@ typedef struct input {
 typedef struct inputs {
     input *at;
     size_t count, cap;
-    size_t beside; /* images of kinds that are not read, each beside one of the same name that is; they are not rows */
+    size_t beside; /* images in formats that are not read, each next to a readable one of the same name; not rows */
 } inputs;
 
 /* All of these return 0 or NULL after reporting that memory ran out. */
@@ -40,8 +40,8 @@ input *inputs_add(inputs *list, const char *path, size_t root_len, const char *i
 int input_set_identity(input *in, const char *identity);
 int input_set_camera(input *in, const char *camera);
 int input_set_track(input *in, const char *track);
-/* Adds an argument: a folder with everything below it, or a file. A folder's images of kinds that are not read are rows
-   that fail, and one line on stderr counts them. */
+/* Adds an argument: a folder with everything below it, or a file. Images in formats that are not read become rows that
+   fail, and one line on stderr counts them. */
 int inputs_add_path(inputs *list, const char *path);
 /* Reports why a row has failed, unless that line has already done so. */
 void inputs_say_failure(const input *in, const char *why);

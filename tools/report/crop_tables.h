@@ -12,11 +12,12 @@ typedef struct crop_tables {
 
 /* A row per crop: id, photo (or video), camera, date, time (by the camera's clock; of a video the time since its
    beginning), x, y, width, height (of the box, in pixels), score (the detector's), track, individual, name, similarity
-   (mean score with the other crops of the individual), in_doubt ("yes" if the individual may be one with another). */
+   (mean score with the other crops of the individual), in_doubt ("yes" if the individual may be the same as another
+   one). */
 void crop_table(const crop_tables *r, text *t);
 
 /* A row per individual: individual, name, crops, tracks, boxes, cameras, first_date, first_time, last_date, last_time,
-   similarity (the lowest of its crops), in_doubt, may_be (the individual with which it may be one), example (a crop).
+   similarity (the lowest of its crops), in_doubt, may_be (the individual that it may be the same as), example (a crop).
  */
 void individual_table(const crop_tables *r, text *t);
 

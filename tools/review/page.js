@@ -412,9 +412,9 @@ function save() {
   toast('Saved as decisions.jsonl. Import it with reid review --import.');
 }
 
-/* --- pictures ---------------------------------------------------------------------------------------------------- */
+/* --- images ------------------------------------------------------------------------------------------------------ */
 
-/* Pictures that come into view are loaded when scrolling has stopped; those that only pass are not. */
+/* Images that come into view are loaded when scrolling has stopped; those that only pass are not. */
 let waiting = [], timer = 0;
 function picture(row, large, now) {
   const image = make('img');

@@ -1,4 +1,4 @@
-/* A gallery that is ready for queries: finds the best pictures of the best identities, and decides. */
+/* A gallery that is ready for queries: finds the best images of the best identities, and decides. */
 #ifndef REID_TOOLS_ASK_H
 #define REID_TOOLS_ASK_H
 
@@ -29,7 +29,7 @@ typedef struct ask {
 int ask_open(ask *a, const ask_request *r);
 void ask_close(ask *a);
 
-/* Finds the best picture of each of the `top` best identities, best first, for a row computed by the models; scratch
+/* Finds the best image of each of the `top` best identities, best first, for a row computed by the models; scratch
    has room for one more row. Any number of threads may call it. Returns the number of hits, or -1 with the reason in
    why. */
 int ask_rank(const ask *a, const float *row, int top, reid_exclude_fn exclude, void *user, float *scratch,

@@ -1,5 +1,5 @@
 /* Computes a threshold, its error rates and probabilities from scores of labelled pairs: pure functions. A pair is
-   genuine when both pictures show one identity, else it is an impostor pair. Scores ≥ the threshold are accepted. */
+   genuine when both images show one identity, else it is an impostor pair. Scores ≥ the threshold are accepted. */
 #ifndef REID_TOOLS_CALIBRATION_H
 #define REID_TOOLS_CALIBRATION_H
 

@@ -96,7 +96,7 @@ typedef struct interval {
 /* The middle 95 % of `count` values, interpolated as NumPy's percentile does; sorts them. */
 interval middle_95(double *values, size_t count);
 
-/* 95 % interval of a mean by drawing identities, not queries, with replacement: pictures of one individual are not
+/* 95 % interval of a mean by drawing identities, not queries, with replacement: images of one individual are not
    independent. group[i] < groups is the identity of value[i]. Returns 0 after reporting that memory ran out. */
 int mean_interval(interval *out, const double *value, const size_t *group, size_t count, size_t groups, int draws);
 

@@ -110,8 +110,8 @@ static double dot(const float *a, const float *b, size_t dim) {
     return sum;
 }
 
-/* The squared distance of two pictures, divided by the largest one from `a`. For copies of one picture it may be below
-   0 by a rounding error; if all pictures are copies, there are only such errors. */
+/* The squared distance of two images, divided by the largest one from `a`. For copies of one image it may be below
+   0 by a rounding error; if all images are copies, there are only such errors. */
 static double share_of_farthest(const rerank *r, size_t a, size_t b, double score) {
     double square = r->norm[a] + r->norm[b] - 2 * score;
     return square > 0 && r->farthest[a] > 1e-6 * r->norm[a] ? fmin(square / r->farthest[a], 1) : 0;
@@ -141,7 +141,7 @@ static int by_column(const void *a, const void *b) {
     return (x->column > y->column) - (x->column < y->column);
 }
 
-/* The mean of the rows of the k2 nearest pictures, including the picture itself. */
+/* The mean of the rows of the k2 nearest images, including the image itself. */
 static sparse_row mean_of_near(const rerank *r, size_t i) {
     size_t total = 0, depth = (size_t)r->o.k2 < r->near ? (size_t)r->o.k2 : r->near, n = 0;
     const size_t *near = r->neighbours + i * r->near;

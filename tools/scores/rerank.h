@@ -1,11 +1,11 @@
-/* Two ways to improve a ranking by looking at all pictures together: k-reciprocal re-ranking (Zhong et al. 2017) and
-   query expansion. Both keep a few numbers per picture, never a table of all pairs. */
+/* Two ways to improve a ranking by looking at all images together: k-reciprocal re-ranking (Zhong et al. 2017) and
+   query expansion. Both keep a few numbers per image, never a table of all pairs. */
 #ifndef REID_TOOLS_RERANK_H
 #define REID_TOOLS_RERANK_H
 
 #include "scores/scores.h"
 
-/* All pictures: queries come first, gallery pictures last; some may be both. */
+/* All images: queries come first, gallery images last; some may be both. */
 typedef struct picture_rows {
     const float *rows;       /* count × dim */
     size_t count, dim;
@@ -33,12 +33,12 @@ typedef struct sparse_row {
 typedef struct rerank {
     rerank_options o;
     const picture_rows *all;
-    size_t count, near;   /* pictures; neighbours kept of each: min(k1 + 1, count) */
-    size_t *neighbours;   /* count × near, nearest first, mostly the picture itself */
+    size_t count, near;   /* images; neighbours kept of each: min(k1 + 1, count) */
+    size_t *neighbours;   /* count × near, nearest first, mostly the image itself */
     double *norm;         /* squared length of each row */
     double *farthest;     /* largest squared distance from each row, by which its distances are divided */
-    sparse_row *features; /* of each picture: its weights on others */
-    sparse_row *columns;  /* the same cells by column, rows ascending: the pictures that give weight to this one */
+    sparse_row *features; /* of each image: its weights on others */
+    sparse_row *columns;  /* the same cells by column, rows ascending: the images that give weight to this one */
     double *room;         /* threads × gallery: working memory of rerank_row */
 } rerank;
 

@@ -1,11 +1,11 @@
-/* Which candidates can be forgotten? Let f be a candidate, and H the candidates that are better. The frames chosen
+/* Which candidates can be forgotten: let f be a candidate, and H the candidates that are better. The frames chosen
    before f is considered are what would be chosen from H alone: members of H that are `apart` from each other, to which
    no other member of H can be added. So each member of H is chosen or less than `apart` from a chosen one. If H has
    `most` members that are pairwise at least 2 · apart from each other, no chosen frame is that near to two of them, so
    at least `most` frames are chosen before f. This stays true as more frames come in. So f is never chosen and can be
    forgotten, together with all worse candidates.
 
-   How many are kept? All kept candidates but the worst lie in fewer than `most` intervals of 2 · apart (take the
+   How many are kept: all kept candidates but the worst lie in fewer than `most` intervals of 2 · apart (take the
    earliest and all less than 2 · apart later, then the earliest of the rest, ...). Such an interval meets at most 5
    slots of apart / 2, each of which has one candidate. That makes 5 (most - 1) + 1, and one more while a frame is
    added.

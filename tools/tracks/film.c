@@ -87,8 +87,8 @@ static int outside(const filming *run, const detection *at, const track_box *b, 
     return 0;
 }
 
-/* Reports a photo whose size is not the one that the detector's file names. Its boxes are then of another place, even
-   if they lie inside: programs that do not turn photos upright measure them as they are stored. */
+/* Reports a photo whose size is not the one that the detector's file names. Its boxes then mark other places, even if
+   they lie inside: programs that do not turn photos upright measure boxes in the photo as it is stored. */
 static int is_other_size(const filming *run, const detection *at, const video_frame *v) {
     if (!run->r->photos || !at->of_width || (at->of_width == v->width && at->of_height == v->height)) return 0;
     int is_turned = at->of_width == v->height && at->of_height == v->width;
@@ -96,7 +96,7 @@ static int is_other_size(const filming *run, const detection *at, const video_fr
               shown(run->r->photos->at[at->frame].path), v->width, v->height, is_turned ? " when it is upright" : "",
               at->of_width, at->of_height,
               is_turned ? "run the detector on photos that are turned upright (magick mogrify -auto-orient), because "
-                          "whether its boxes are those of the stored photo is unknown"
+                          "it is unknown whether its boxes are for the stored or for the upright photo"
                         : "give the photos that the detector has seen");
     return 1;
 }

@@ -182,7 +182,7 @@ static int tell_crop(const film *f, const film_shot *shot, const char *place, co
            set_source(f, shot, in);
 }
 
-/* The camera of a video is its folder, as that of a photo, else the video itself. */
+/* The camera of a video is its folder, as for a photo, or else the video itself. */
 static char *camera_of(const film *f) {
     const char *path = f->r->video.path, *slash = f->r->photos ? NULL : strrchr(path, '/');
     if (f->r->photos || !slash) return need_copy(f->r->name, strlen(f->r->name));

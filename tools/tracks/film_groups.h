@@ -1,5 +1,5 @@
-/* Which tracks of a film are one, because one of them broke and another continues it, and what is known of the crops of
-   films for whoever groups them: their tracks, and which tracks show different individuals. */
+/* Joins tracks of a film that belong together, because one of them broke and another continues it, and tells the code
+   that groups crops what is known of them: their tracks, and which tracks show different individuals. */
 #ifndef REID_TOOLS_FILM_GROUPS_H
 #define REID_TOOLS_FILM_GROUPS_H
 
@@ -15,7 +15,7 @@ typedef struct film_groups_request {
     double threshold;      /* a score: tracks are joined down to this mean */
 } film_groups_request;
 
-/* Joins broken tracks, film by film. Returns 0 after saying what is wrong, or without a word when interrupted(). */
+/* Joins broken tracks, film by film. Returns 0 after saying what is wrong, or without a message when interrupted(). */
 int film_groups_join(const film_groups_request *r);
 
 /* Sets what is known of each crop: its camera, but no identity, because a folder is a place; when it was taken, by the
@@ -23,9 +23,9 @@ int film_groups_join(const film_groups_request *r);
    ran out. */
 int film_groups_tell(const film *films, size_t count, crop_rows *rows);
 
-/* Tracks that share a frame, so they show different individuals, each pair once. The caller frees pairs; their names
-   belong to rows, to which film_groups_tell has given them, and tracks without a row are not among them. Returns 0
-   after reporting that memory ran out. */
+/* Pairs of tracks that share a frame and therefore show different individuals, each pair once. The caller frees pairs;
+   their names belong to rows, to which film_groups_tell has given them, and tracks without a row are not among them.
+   Returns 0 after reporting that memory ran out. */
 int film_groups_apart(const film *films, size_t count, const crop_rows *rows, track_pair **pairs, size_t *pair_count);
 
 /* Sets the group of each track: that of its crops. group: [rows->list.count], FILM_NO_GROUP for crops without a row. */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- what kind of file? ------------------------------------------------------------------------------------------- */
+/* --- the kind of the file ----------------------------------------------------------------------------------------- */
 
 /* Formats that begin with a signature; ONNX, safetensors and .wts have none. */
 static const struct { size_t at, len; const char *bytes; int (*read)(checkpoint *c, text *why); } SIGNATURES[] = {

@@ -204,7 +204,7 @@ static int choose_network(naming *n, const network *networks, size_t count, cons
     return 1;
 }
 
-/* --- do the nodes compute what the network does? ------------------------------------------------------------------ */
+/* --- checks that the nodes compute the network -------------------------------------------------------------------- */
 
 static int unfit(const naming *n, const onnx_node *node, const char *what) {
     return refuse(n->why, "node \"%.200s\" (%.60s): %s, unlike network %s", node->name, node->op, what,

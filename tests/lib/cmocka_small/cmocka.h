@@ -1,4 +1,4 @@
-/* cmocka.h: the little of cmocka that tests in tests/core call, for processors whose cmocka is not at hand: see
+/* cmocka.h: the part of cmocka that tests in tests/core need, for processors without an installed cmocka: see
    t_neon.sh, t_windows.sh. The first failure ends the program. */
 #ifndef CMOCKA_SMALL_H
 #define CMOCKA_SMALL_H

@@ -246,13 +246,13 @@ python3 join.py hub/model.safetensors '' one.safetensors || exit 1
 echo '{"architecture": "efficientnet_b0", "pretrained_cfg": {"input_size": [3, 192, 160], "interpolation": "bilinear",
  "crop_pct": 0.9, "mean": [0.5, 0.5, 0.5], "std": [0.5, 0.5, 0.25], "tag": null}}' >hub/config.json
 run 0 convert hub/model.safetensors hub.safetensors
-prints '^preset       size=192x160 crop=0.9 filter=bilinear mean=0.5,0.5,0.5 std=0.5,0.5,0.25 (with what config.json'
+prints 'size=192x160 crop=0.9 filter=bilinear mean=0.5,0.5,0.5 std=0.5,0.5,0.25 (with the values in config.json'
 run 0 inspect hub.safetensors
 prints '^pixels       bilinear, .* mean 0.5 0.5 0.5, std 0.5 0.5 0.25$'
 echo '{"architectures": ["x"], "hidden_act": "relu"}' >hub/config.json
 echo '{"image_mean": [0.4, 0.5, 0.6], "image_std": [1, 1, 1], "resample": 3}' >hub/preprocessor_config.json
 run 0 convert hub/model.safetensors hub.safetensors
-prints 'filter=bicubic mean=0.4,0.5,0.6 std=1,1,1 (with what preprocessor_config.json beside the file says)$'
+prints 'filter=bicubic mean=0.4,0.5,0.6 std=1,1,1 (with the values in preprocessor_config.json next to the file)$'
 sed -i 's/"resample": 3/"resample": 1/' hub/preprocessor_config.json
 run 0 convert hub/model.safetensors hub.safetensors
 says 'preprocessor_config.json names a filter other than bilinear and bicubic, which no preset has; check --filter'

@@ -175,8 +175,8 @@ floats | sort -u >unique
 lines unique 1
 
 
-# The contents of a folder's files decide, not their names; images of kinds that are not read are rows that fail, which
-# one line counts and "failures" lists.
+# The contents of a folder's files decide, not their names. Images in formats that are not read are rows that fail,
+# which one line counts and "failures" lists.
 mkdir -p mixed/ann mixed/bob mixed/raw
 picture mixed/ann/1.jpg 60 50 1
 for name in 2.jfif 3.JPE 4.JFIF 5.webp 6; do cp mixed/ann/1.jpg "mixed/ann/$name"; done # JPEG all
@@ -197,9 +197,9 @@ cp mixed/bob/d.tif mixed/raw/IMG_1.CR2 # beside the same image as JPEG
 cp mixed/ann/1.jpg mixed/raw/IMG_1.JPG
 cp mixed/bob/d.tif mixed/raw/IMG_10.CR2
 run 1 embed -m w.safetensors --size 64x64 mixed -o mixed.npy
-says 'mixed: 6 images of kinds that are not read: WebP image (3), TIFF or raw image (2), HEIC image (1); the first is '
+says 'mixed: 6 images in formats that reid does not read: WebP image (3), TIFF or raw image (2), HEIC image (1); the'
 says 'the first is mixed/bob/a.webp. Convert them, for example with ImageMagick: magick mogrify -format png'
-says 'mixed: 1 image of kinds that are not read has the name of an image that is used'
+says 'mixed: left out 1 image in formats that reid does not read: it has the same name as a readable image'
 says 'mixed/bob/c.jpg: a WebP image, which is not supported; convert it to PNG or JPEG'
 says 'mixed/bob/f.gif: not an image that can be decoded'
 says '8 of 17 inputs failed'
@@ -212,7 +212,7 @@ for name in bob/a.webp bob/b.WebP bob/no_ending bob/d.tif bob/e.HEIC raw/IMG_10.
         mixed.meta.json
 done
 run 1 match -m w.safetensors --size 64x64 --gallery mixed mixed/ann/1.jpg
-says 'mixed: 6 images of kinds that are not read'
+says 'mixed: 6 images in formats that reid does not read'
 rm -r mixed/ann mixed/raw
 run 2 embed -m w.safetensors --size 64x64 mixed -o none.npy
 says 'all 7 inputs failed; nothing was written'

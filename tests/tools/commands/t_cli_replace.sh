@@ -134,7 +134,7 @@ cp g.ids.txt t/x.ids.txt
 # shellcheck disable=SC2086
 {
 run 2 embed -q $model in -o t/x.npy
-says 't/x.ids.txt: exists and is not the list of ids of the embeddings beside it'
+says 't/x.ids.txt: exists and is not the list of ids of the embeddings next to it, so it is not replaced'
 cp g.npy t/x.npy
 run 0 embed -q $model in/ann -o t/x.npy
 lines t/x.ids.txt 3
@@ -191,7 +191,7 @@ says 'is already the name of another output of this command'
 absent t/x.npy t/x.meta.json t/b
 }
 
-# What is empty is nobody's work.
+# Empty files are replaced, because they hold nobody's work.
 : >t/x.npy
 : >t/x.ids.txt
 : >t/x.meta.json

@@ -2,9 +2,9 @@
 
     trace_check.py TRACE.json PICTURES FAILED ROWS THREADS LAST [FOLDER]
 
-PICTURES are in it, of which FAILED have no embedding, and ROWS were handed out; THREADS decode; LAST is what is done
-with a row. FOLDER: of Perfetto's page, whose trace processor (trace_processor.js) is asked about the trace, through the
-client of Perfetto's own Python package.
+The trace has PICTURES images, of which FAILED have no embedding, and ROWS rows; THREADS threads decode; LAST is the
+last step of a row. FOLDER has Perfetto's page, whose trace processor (trace_processor.js) is asked about the trace,
+through the client of Perfetto's own Python package.
 """
 import json
 import os
@@ -26,7 +26,7 @@ def strict(path):
 
 
 def check_slices(events):
-    """Slices of a thread are beside or within each other; every thread has a name. Returns counts by name."""
+    """Slices of a thread follow each other or are nested; every thread has a name. Returns counts by name."""
     named = {e["tid"]: e["args"]["name"] for e in events if e["ph"] == "M" and e["name"] == "thread_name"}
     threads = defaultdict(list)
     for e in events:

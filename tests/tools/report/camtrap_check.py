@@ -3,7 +3,8 @@
     camtrap_check.py FOLDER [STANDARD]
 
 STANDARD is a folder with the standard's own camtrap-dp-profile.json and *-table-schema.json; without it, the rules of
-its three tables as they are written down here: names and order of the fields, types, required, ranges, choices, keys.
+its three tables as they are written down here: names and order of the fields, types, required fields, ranges, choices,
+keys.
 """
 import json
 import pathlib

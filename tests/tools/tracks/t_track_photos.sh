@@ -149,7 +149,7 @@ for row in individuals:
 PYTHON
 check "the tables" python3 tables.py out
 
-# --- one folder, all knowledge: reid cluster finds the individuals of reid track ---
+# --- the folder has all that reid cluster needs to find the individuals of reid track ---
 same_groups() { # same_groups OUT GROUPS.csv: the groups of reid cluster are those of tracks.json
     check "$2: the individuals of $1" python3 - "$1" "$2" <<'PYTHON'
 import csv, json, sys
