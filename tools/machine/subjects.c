@@ -99,10 +99,11 @@ static int read_gallery(const char *place, gallery_facts *to) {
 
 static void add_gallery(findings *f, const subjects *s, const gallery_facts *g) {
     char who[48] = "", maker[64] = "";
-    if (g->identities) snprintf(who, sizeof who, " of %zu identities", g->identities);
+    if (g->identities) snprintf(who, sizeof who, " of %zu identit%s", g->identities, g->identities == 1 ? "y" : "ies");
     if (g->makers.models) snprintf(maker, sizeof maker, ", made by %s", g->makers.model[0].fingerprint);
     findings_add(f, g->rows ? FOUND_GOOD : FOUND_WARNING, "gallery", g->rows ? NULL : "reid gallery add",
-                 "%s: %zu %s%s%s", shown(s->gallery), g->rows, g->is_folder ? "pictures" : "templates", who, maker);
+                 "%s: %zu %s%s%s%s", shown(s->gallery), g->rows, g->is_folder ? "image" : "template", plural(g->rows),
+                 who, maker);
 }
 
 /* Checks the gallery. Returns 0 when it cannot be read. */

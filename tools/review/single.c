@@ -30,7 +30,7 @@ static int add_pictures(text *out, const single_request *r) {
     json_writer w = json_write(out);
     w.tight = 1;
     json_put_array(&w, NULL);
-    progress_start("pictures", rows);
+    progress_start("images", rows);
     for (size_t i = 0; i < rows && good && !interrupted(); i++) {
         text_clear(&jpeg), text_clear(&why);
         if (!album_picture(r->album, i, ALBUM_SMALL, &jpeg, &why)) {

@@ -198,7 +198,7 @@ mine="-m w.safetensors --size 32x32 --device cpu"
     exits 1
     line warning gallery 'empty.reid: 0 templates.*What helps: reid gallery add'
     doctor $mine --gallery crops --threshold 0.9
-    line good gallery 'crops: 18 pictures'
+    line good gallery 'crops: 18 images'
     doctor $mine --gallery other.npy --threshold 0.9
     exits 2
     line error gallery 'other.npy was made by .*cannot be compared.*What helps: the model and options that made it'
