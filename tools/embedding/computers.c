@@ -19,15 +19,11 @@ struct computers {
     int threads, numbered;     /* threads started; threads that have taken their number */
 };
 
-static void compute(computers *c, batch_calls *calls, int lane) {
+static void compute(computers *c, batch_call *call) {
     text why = TEXT_INIT; /* who reports the rows embeds the images of a refused call one by one, and says why */
-    calls->lane = lane;
-    for (size_t i = 0; i < calls->count; i++) {
-        batch_call *call = &calls->at[i];
-        call->began = clock_seconds();
-        call->good = !call->count || models_embed(c->all, call->images, (int)call->count, call->rows, &why);
-        call->computed = clock_seconds();
-    }
+    call->began = clock_seconds();
+    call->good = !call->count || models_embed(c->all, call->images, (int)call->count, call->rows, &why);
+    call->computed = clock_seconds();
     text_free(&why);
 }
 
@@ -37,14 +33,17 @@ static void *work(void *user) {
     const int mine = c->numbered++;
     for (;;) {
         while (!c->waits && !c->stop) pthread_cond_wait(&c->changed, &c->lock);
-        if (!c->waits) break;
+        if (c->stop) break;
         batch_calls *calls = c->waiting[0];
-        memmove(c->waiting, c->waiting + 1, (size_t)--c->waits * sizeof *c->waiting);
-        pthread_mutex_unlock(&c->lock);
-        compute(c, calls, mine);
-        pthread_mutex_lock(&c->lock);
-        calls->done = 1;
-        pthread_cond_broadcast(&c->changed);
+        memmove(c->waiting, c->waiting + 1, (size_t)--c->waits * sizeof(batch_calls *));
+        calls->lane = mine;
+        for (size_t i = 0, count = calls->count; i < count && !c->stop; i++) { /* the batch may be gone after its last call */
+            pthread_mutex_unlock(&c->lock);
+            compute(c, &calls->at[i]);
+            pthread_mutex_lock(&c->lock);
+            calls->done = i + 1;
+            pthread_cond_broadcast(&c->changed);
+        }
     }
     pthread_mutex_unlock(&c->lock);
     return NULL;
@@ -65,12 +64,8 @@ computers *computers_start(models *all, int count) {
 }
 
 void computers_give(computers *c, batch_calls *calls) {
-    calls->done = 0;
-    if (!c->threads) {
-        compute(c, calls, 0);
-        calls->done = 1;
-        return;
-    }
+    calls->done = 0, calls->lane = 0;
+    if (!c->threads) return;
     pthread_mutex_lock(&c->lock);
     REID_ASSERT(c->waits < MOST_LANES);
     c->waiting[c->waits++] = calls;
@@ -78,16 +73,23 @@ void computers_give(computers *c, batch_calls *calls) {
     pthread_mutex_unlock(&c->lock);
 }
 
-int computers_done(computers *c, const batch_calls *calls) {
+int computers_busy(computers *c, const batch_calls *calls) {
+    if (!c->threads) return 0;
     pthread_mutex_lock(&c->lock);
-    const int done = calls->done;
+    const int busy = calls->done < calls->count;
     pthread_mutex_unlock(&c->lock);
-    return done;
+    return busy;
 }
 
-void computers_wait(computers *c, const batch_calls *calls) {
+void computers_wait(computers *c, batch_calls *calls, size_t i) {
+    REID_ASSERT(i < calls->count);
+    if (!c->threads) {
+        compute(c, &calls->at[i]);
+        calls->done = i + 1;
+        return;
+    }
     pthread_mutex_lock(&c->lock);
-    while (!calls->done) pthread_cond_wait(&c->changed, &c->lock);
+    while (calls->done <= i) pthread_cond_wait(&c->changed, &c->lock);
     pthread_mutex_unlock(&c->lock);
 }
 

@@ -19,19 +19,21 @@ typedef struct batch_calls {
     batch_call *at;           /* [count] */
     size_t count;
     int lane;                 /* which thread made them, from 0 */
-    int done;                 /* for computers.c */
+    size_t done;              /* for computers.c: how many were made */
 } batch_calls;
 
 typedef struct computers computers;
 
-/* Starts `count` threads, or none if it is 1: computers_give then computes. Returns NULL after reporting that memory
+/* Starts `count` threads, or none if it is 1: computers_wait then computes. Returns NULL after reporting that memory
    ran out or that no thread started. */
 computers *computers_start(models *all, int count);
-/* Starts a batch, which must stay until computers_wait has returned. At most `count` batches may be under way. */
+/* Starts a batch, which must stay until its last call was waited for. At most `count` batches may be under way. */
 void computers_give(computers *c, batch_calls *calls);
-int computers_done(computers *c, const batch_calls *calls);
-void computers_wait(computers *c, const batch_calls *calls);
-/* Waits for the batches that are under way, ends the threads and frees c, which may be NULL. */
+/* Whether waiting for the batch would only make the caller wait for other threads. */
+int computers_busy(computers *c, const batch_calls *calls);
+/* Waits for call number i of the batch, after those before it. */
+void computers_wait(computers *c, batch_calls *calls, size_t i);
+/* Waits for the calls that are being made, ends the threads and frees c, which may be NULL. */
 void computers_stop(computers *c);
 
 #endif

@@ -45,6 +45,7 @@ typedef struct stream {
     stream_result end; /* STREAM_DONE until something ends it early */
     double wait, compute, last; /* seconds, see stream_stats */
     double gathering; /* since when images have been collected for the next batch */
+    double out;       /* when the last rows had been handed out */
     stream_trace trace;
 } stream;
 
@@ -115,10 +116,8 @@ static int give(stream *s) {
     trace_collected(s, b);
     set_calls(s, b);
     s->given++;
-    const double began = clock_seconds();
     computers_give(s->computers, &b->calls);
     s->gathering = clock_seconds();
-    s->compute += s->gathering - began;
     return 1;
 }
 
@@ -131,10 +130,14 @@ static void trace_rows(stream *s, const row *rows, size_t n, const batch_call *c
         int any = 0;
         for (end = i; end < n && rows[end].of == rows[i].of; end++) any = any || !rows[end].why;
         const decoded *d = rows[i].of;
-        stream_trace_row(&s->trace, d, any ? call->began : call->computed, call->computed, now);
+        /* Other lanes may have computed this before the image's earlier rows were handed out. */
+        const double computed = call->computed > s->out ? call->computed : s->out;
+        const double from = any && call->began > s->out ? call->began : any ? s->out : computed;
+        stream_trace_row(&s->trace, d, from, computed, now);
         if (rows[end - 1].index + 1 == d->first + d->count) stream_trace_done(&s->trace, d, name_of(s, d), now);
     }
     stream_trace_out(&s->trace, began, now, n);
+    s->out = now;
 }
 
 /* Hands out the n rows of a call. If the library refused an image, the call failed, so each of its images is embedded
@@ -168,16 +171,19 @@ static void release(stream *s, batch *b) {
 
 /* Waits for the oldest batch, hands out its rows and releases its images. */
 static int take(stream *s) {
-    batch *b = &s->ring[s->taken++ % s->places];
+    batch *b = &s->ring[s->taken % s->places];
     const size_t limit = (size_t)s->job->all->batch;
-    const double began = clock_seconds();
     int go_on = 1;
-    computers_wait(s->computers, &b->calls);
-    s->compute += clock_seconds() - began;
     for (size_t i = 0; i < b->calls.count && go_on && !interrupted(); i++) {
-        size_t at = i * limit, n = b->rows - at < limit ? b->rows - at : limit;
+        const size_t at = i * limit, n = b->rows - at < limit ? b->rows - at : limit;
+        const double began = clock_seconds();
+        computers_wait(s->computers, &b->calls, i);
+        s->compute += clock_seconds() - began;
         go_on = report_rows(s, b->row + at, n, &b->calls.at[i], b->calls.lane);
     }
+    /* After an early end the batch may still be under way: stream_run waits for it and releases it. */
+    if (!go_on || interrupted()) return go_on;
+    s->taken++;
     release(s, b);
     stream_trace_memory(&s->trace, s->pipe);
     s->gathering = clock_seconds();
@@ -218,8 +224,8 @@ static int run(stream *s) {
         const int full = b->rows >= (size_t)s->job->all->batch || b->bytes >= room;
         if (go_on && full && s->given - s->taken == under_way) go_on = take(s);
         if (go_on && full) go_on = give(s);
-        while (go_on && s->taken < s->given && computers_done(s->computers, &s->ring[s->taken % s->places].calls))
-            go_on = take(s);
+        while (go_on && !interrupted() && s->taken < s->given &&
+               !computers_busy(s->computers, &s->ring[s->taken % s->places].calls)) go_on = take(s);
     }
     if (go_on && !interrupted() && s->given - s->taken == under_way) go_on = take(s);
     if (go_on && !interrupted() && s->ring[s->given % s->places].rows) go_on = give(s);
