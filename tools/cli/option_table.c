@@ -429,7 +429,8 @@ const option OPTIONS[] = {
     {0, "memory", "BYTES", RUNS_MODEL, OF_DEVICES, SET(bytes), SHARED(compute.memory), 0, 0,
      "limit for weights and activations, in bytes or with K, M or G: the batch shrinks to fit"},
     {0, "decoders", "N|auto", READS_IMAGES, OF_DEVICES, SET(int_or_auto), SHARED(input.decoders), 1, 256,
-     "threads that decode images. Default: one per CPU, at most 4"},
+     "threads that decode images. Default: one per CPU, at most 4; if a GPU computes, one per CPU but for those that "
+     "feed it, one for each of --lanes"},
     {0, "jpeg", JPEG_DECODERS, (READS_IMAGES & ~TRACK) | DOCTOR, OF_DEVICES, SET(choice), SHARED(input.jpeg), 0, 0,
      "JPEG decoder: libturbojpeg, whose pixels equal Pillow's, or the built-in stb_image. They differ by a few levels; "
      "a gallery made with the other one causes a warning. Default: auto, libturbojpeg if installed"},

@@ -37,7 +37,7 @@ static void *work(void *user) {
         batch_calls *calls = c->waiting[0];
         memmove(c->waiting, c->waiting + 1, (size_t)--c->waits * sizeof(batch_calls *));
         calls->lane = mine;
-        for (size_t i = 0, count = calls->count; i < count && !c->stop; i++) { /* the batch may be gone after its last call */
+        for (size_t i = 0, n = calls->count; i < n && !c->stop; i++) { /* the batch may be gone after its last call */
             pthread_mutex_unlock(&c->lock);
             compute(c, &calls->at[i]);
             pthread_mutex_lock(&c->lock);

@@ -17,9 +17,10 @@
 
 enum { MAX_THREADS = 256, SLOTS = 256 };
 
-/* The budget for all images that are decoded or being decoded: so much for each thread, and twice as much for each batch
-   that is under way. The image that the consumer needs next is exempt, so that it never waits for later ones. The peak is therefore this
-   budget, plus the pixels of a large image at the consumer and a large image that is being decoded. */
+/* The budget for all images that are decoded or being decoded: so much for each thread, and twice as much for each
+   batch that is under way. The image that the consumer needs next is exempt, so that it never waits for later ones. The
+   peak is therefore this budget, plus the pixels of a large image at the consumer and a large image that is being
+   decoded. */
 static const size_t OF_ONE = (size_t)32 << 20, MOST_BYTES = (size_t)512 << 20; /* 32 MiB: 11 million pixels */
 
 typedef struct slot {
