@@ -1,6 +1,7 @@
-/* pace.c: with REID_EMULATOR_PACE=GRAPH,KERNEL,GBS the device takes time and computes nothing: a launch of a graph takes
-   GRAPH microseconds, one of a kernel KERNEL, and a copy its bytes at GBS gigabytes per second. Kernels share one engine
-   and each direction of copies has its own, as on a GPU, so a program that overlaps them is faster. Memory is zero. */
+/* pace.c: with REID_EMULATOR_PACE=GRAPH,KERNEL,GBS the device takes time and computes nothing: a launch of a graph
+   takes GRAPH microseconds, one of a kernel KERNEL, and a copy its bytes at GBS gigabytes per second. Kernels share one
+   engine and each direction of copies has its own, as on a GPU, so a program that overlaps them is faster. Memory is
+   zero. */
 #include <stdio.h>
 #include <time.h>
 
@@ -36,7 +37,8 @@ void emu_pace_op(emu_stream *stream, emu_op *op) {
     case EMU_OP_GRAPH: takes = pace->graph; break;
     case EMU_OP_COPY:
         takes = (double)op->bytes / (pace->gbs * 1e3);
-        engine = op->direction == EMU_HOST_TO_DEVICE ? UPLOADS : op->direction == EMU_DEVICE_TO_HOST ? DOWNLOADS : KERNELS;
+        engine = op->direction == EMU_HOST_TO_DEVICE ? UPLOADS : DOWNLOADS;
+        if (op->direction == EMU_DEVICE_TO_DEVICE) engine = KERNELS;
         break;
     case EMU_OP_WAIT: begin = later(begin, op->mark->time * 1e3); break;
     case EMU_OP_RECORD:
