@@ -41,6 +41,7 @@
 #include "pictures/png_text.c"
 #include "pictures/pnm.c"
 #include "pictures/turbojpeg.c"
+#include "pictures/webp.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

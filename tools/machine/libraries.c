@@ -42,6 +42,20 @@ static void look_for_turbojpeg(findings *f, int wanted) {
     if (library) dlclose(library);
 }
 
+static void look_for_webp(findings *f) {
+    void *library = dlopen("libwebp.so.7", RTLD_NOW | RTLD_LOCAL);
+    int (*version)(void) = NULL;
+    void *symbol = library ? dlsym(library, "WebPGetDecoderVersion") : NULL;
+    memcpy(&version, &symbol, sizeof version); /* C cannot convert an object pointer to a function pointer */
+    if (version)
+        findings_add(f, FOUND_GOOD, "libwebp", NULL, "version %d.%d.%d: WebP images can be read", version() >> 16,
+                     version() >> 8 & 255, version() & 255);
+    else
+        findings_add(f, FOUND_NOTE, "libwebp", "apt-get install libwebp7", "%s; WebP images cannot be read",
+                     loader_reason());
+    if (library) dlclose(library);
+}
+
 static void look_for_pq(findings *f, int wanted) {
     void *library = dlopen("libpq.so.5", RTLD_NOW | RTLD_LOCAL);
     int (*version)(void) = NULL;
@@ -111,6 +125,7 @@ static void look_for_ffmpeg(findings *f, const char *given) {
 
 void libraries_look(findings *f, const library_needs *needs) {
     look_for_turbojpeg(f, needs->turbo);
+    look_for_webp(f);
     look_for_pq(f, needs->database);
     look_for_http(f, needs->http);
     look_for_ffmpeg(f, needs->ffmpeg);

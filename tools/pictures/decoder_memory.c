@@ -172,6 +172,7 @@ size_t decoder_need(const picture_facts *is, size_t len, int width, int height, 
     case PICTURE_BMP:
     case PICTURE_PNM: return tables + rgb;
     case PICTURE_TGA: break;
+    case PICTURE_WEBP: return tables + 8 * pixels + rgb; /* libwebp: ARGB and a plane of transparency, at most */
     }
     return tables + 4 * pixels + rgb; /* up to four channels, then RGB */
 }

@@ -6,6 +6,7 @@
 #include "base/say.h"
 #include "base/source.h"
 #include "base/text.h"
+#include "pictures/webp.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -122,7 +123,8 @@ static int has_ending(const char *name, const char *const *endings) {
 static int is_picture_name(const char *name) {
     static const char *const known[] = {"jpg", "jpeg", "jfif", "jpe", "jif", "png", "bmp", "tga", "ppm", "pgm", "pnm",
                                         NULL};
-    return has_ending(name, known);
+    static const char *const webp[] = {"webp", NULL};
+    return has_ending(name, known) || (webp_is_readable() && has_ending(name, webp));
 }
 
 /* Whether the name is that of an image in a format that only other programs read. */
@@ -168,20 +170,23 @@ static int is_beside_a_read_one(const folder_entries *in, int at) {
     return 0;
 }
 
-/* Adds a file whose name is not that of a readable image, depending on its contents. A JPEG or PNG may have the
+/* Adds a file whose name is not that of a readable image, depending on its contents. A JPEG, PNG or WebP may have the
    extension of another image format or none; images in other formats become rows that fail. */
 static int add_other(inputs *list, const char *path, size_t root_len, const folder_entries *in, int at) {
     int is_named = is_other_picture_name(path);
     if (!is_named && !has_no_ending(path)) return 1;
     const file_kind *kind = kind_of_file(path);
-    int is_read = kind && (memcmp(kind->bytes, "\xFF\xD8\xFF", 3) == 0 || memcmp(kind->bytes, "\x89PNG", 4) == 0);
+    int is_webp = kind && strcmp(kind->bytes, "WEBP") == 0;
+    int is_read = kind && (memcmp(kind->bytes, "\xFF\xD8\xFF", 3) == 0 || memcmp(kind->bytes, "\x89PNG", 4) == 0 ||
+                           (is_webp && webp_is_readable()));
     if (is_read || (is_named && !kind)) return inputs_add(list, path, root_len, path) != NULL; /* opening it may fail */
     if (!kind || kind->is != FILE_PICTURE) return !is_named || inputs_add(list, path, root_len, path) != NULL;
     int is_certain = kind->len >= 4 && strcmp(kind->bytes, "ftyp") != 0 && strcmp(kind->bytes, "%PDF") != 0;
     if (!is_named && !is_certain) return 1;
     if (is_beside_a_read_one(in, at)) return list->beside++, 1;
     text why = TEXT_INIT;
-    text_printf(&why, "%s, which is not supported; convert it to PNG or JPEG", kind->what);
+    if (is_webp) text_puts(&why, WEBP_NEEDS_LIBRARY);
+    else text_printf(&why, "%s, which is not supported; convert it to PNG or JPEG", kind->what);
     int good = need_text(&why) && add_failure(list, path, path, why.s);
     if (good) list->at[list->count - 1].unread = kind->what;
     text_free(&why);

@@ -83,6 +83,11 @@ static int read_size(picture *p, text *why) {
         p->height = p->facts.pnm.height;
         return 1;
     }
+    if (p->facts.kind == PICTURE_WEBP) {
+        p->width = p->facts.webp.width;
+        p->height = p->facts.webp.height;
+        return 1;
+    }
     decoder_begin(header_budget);
     if (!stbi_info_from_callbacks(&CALLBACKS, &s, &p->width, &p->height, &channels) || s.ran_dry)
         return refuse_decoding(why, &s);
@@ -153,6 +158,13 @@ static int decode_pnm(picture *p, stb_source *s) {
     return p->rgb != NULL;
 }
 
+static int decode_webp(picture *p, text *why) {
+    p->rgb = decoder_alloc_uncleared(3 * (size_t)p->width * (size_t)p->height);
+    if (!p->rgb) return refuse(why, "out of memory");
+    return webp_decode(bytes_of(p), p->file.len, &p->facts.webp, p->rgb) ||
+           refuse(why, "cannot be decoded: damaged WebP, or out of memory");
+}
+
 static int decode_stb(picture *p, stb_source *s) {
     int channels;
     p->rgb = stbi_load_from_callbacks(&CALLBACKS, s, &p->width, &p->height, &channels, 3);
@@ -205,6 +217,7 @@ static int decode_stored(picture *p, text *why) {
     stb_source s = {&p->file, 0, 0, NULL};
     turbo_job job;
     if (turbo_job_of(p, &job)) return decode_turbo(p, &job, why);
+    if (p->facts.kind == PICTURE_WEBP) return decode_webp(p, why);
     if (p->facts.kind == PICTURE_PNM) decode_pnm(p, &s);
     else decode_stb(p, &s);
     return (p->rgb && !s.ran_dry) || refuse_decoding(why, &s);

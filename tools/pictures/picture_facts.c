@@ -71,6 +71,14 @@ static const char *read_pnm(picture_facts *out, const unsigned char *file, size_
     return pnm_read_header(file, len, &out->pnm);
 }
 
+static const char *read_webp(picture_facts *out, const unsigned char *file, size_t len) {
+    const char *problem = webp_problem(file, len, &out->webp);
+    int turned = out->webp.exif ? exif_orientation(out->webp.exif, out->webp.exif_size) : 0;
+    if (!turned && out->webp.xmp) turned = xmp_orientation((const char *)out->webp.xmp, out->webp.xmp_size);
+    if (turned) out->orientation = turned;
+    return problem;
+}
+
 /* Refuses a TGA whose columns run from right to left, which stb_image ignores. */
 static const char *read_tga(picture_facts *out, const unsigned char *file, size_t len) {
     enum { DESCRIPTOR = 17, FROM_THE_RIGHT = 0x10 };
@@ -86,7 +94,7 @@ typedef struct signature {
     const char *(*read)(picture_facts *out, const unsigned char *file, size_t len); /* NULL: no more checks */
 } signature;
 
-#define NOT_A_PICTURE "not an image that can be decoded (JPEG, PNG, BMP, TGA, PPM, PGM)"
+#define NOT_A_PICTURE "not an image that can be decoded (JPEG, PNG, WebP, BMP, TGA, PPM, PGM)"
 
 /* Refuses a file that begins with filler bytes (FF FF), which decoders skip to find a JPEG that was not checked. */
 static const char *not_a_picture(picture_facts *out, const unsigned char *file, size_t len) {
@@ -100,6 +108,7 @@ static const signature SIGNATURES[] = {
     {2, "BM", PICTURE_BMP, NULL},
     {2, "P5", PICTURE_PNM, read_pnm},
     {2, "P6", PICTURE_PNM, read_pnm},
+    {4, "RIFF", PICTURE_WEBP, read_webp},
 };
 
 static void refuse_kind(const file_kind *kind, text *why) {

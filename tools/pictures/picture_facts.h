@@ -5,13 +5,17 @@
 #include "base/text.h"
 #include "pictures/jpeg.h"
 #include "pictures/pnm.h"
+#include "pictures/webp.h"
 
-typedef enum picture_kind { PICTURE_JPEG, PICTURE_PNG, PICTURE_BMP, PICTURE_PNM, PICTURE_TGA } picture_kind;
+typedef enum picture_kind {
+    PICTURE_JPEG, PICTURE_PNG, PICTURE_BMP, PICTURE_PNM, PICTURE_TGA, PICTURE_WEBP
+} picture_kind;
 
 typedef struct picture_facts {
     picture_kind kind;
     jpeg_facts jpeg; /* of a JPEG */
     pnm_header pnm;  /* of a PPM or PGM */
+    webp_facts webp; /* of a WebP */
     int bits, colour, interlaced; /* of a PNG: bits of a sample, colour type (0, 2, 3, 4, 6), Adam7 */
     int orientation; /* 1 ... 8 as in EXIF; 1 (upright) if the file has none */
 } picture_facts;

@@ -57,7 +57,11 @@ says 'no images found'
 embed 2 -0 one.png
 says 'needs the INPUT -'
 
-# Inputs that fail are named, have no row, and do not stop the others.
+# Inputs that fail are named, have no row, and do not stop the others. WebP files fail here, since a file with the name
+# of libwebp is not a library; t_webp.sh reads them.
+mkdir none
+echo 'no library' >none/libwebp.so.7
+export LD_LIBRARY_PATH="$work/none"
 mkdir folder.png nothing-here
 : >empty.png
 printf 'GIF89a' >short.gif
@@ -200,7 +204,7 @@ run 1 embed -m w.safetensors --size 64x64 mixed -o mixed.npy
 says 'mixed: 6 images in formats that reid does not read: WebP image (3), TIFF or raw image (2), HEIC image (1); the'
 says 'the first is mixed/bob/a.webp. Convert them, for example with ImageMagick: magick mogrify -format png'
 says 'mixed: left out 1 image in formats that reid does not read: it has the same name as a readable image'
-says 'mixed/bob/c.jpg: a WebP image, which is not supported; convert it to PNG or JPEG'
+says 'mixed/bob/c.jpg: a WebP image, which needs libwebp (Debian: libwebp7); install it, or convert the image to PNG'
 says 'mixed/bob/f.gif: not an image that can be decoded'
 says '8 of 17 inputs failed'
 check "each kind in one line" [ "$(wc -l <"$err")" = 5 ]
@@ -208,7 +212,8 @@ printf '%s\n' 1.jpg 2.jfif 3.JPE 4.JFIF 5.webp 6 7.tif 8.jpg | sed 's|^|mixed/an
 echo mixed/raw/IMG_1.JPG >>wanted
 same mixed.ids.txt wanted
 for name in bob/a.webp bob/b.WebP bob/no_ending bob/d.tif bob/e.HEIC raw/IMG_10.CR2; do
-    check "failures have $name" grep -q "{\"path\": \"mixed/$name\", \"reason\": \"a.* image, which is not supported" \
+    check "failures have $name" \
+        grep -q "{\"path\": \"mixed/$name\", \"reason\": \"a.* image, which \(is not supported\|needs libwebp\)" \
         mixed.meta.json
 done
 run 1 match -m w.safetensors --size 64x64 --gallery mixed mixed/ann/1.jpg

@@ -3,9 +3,9 @@
    -fwrapv: as the Makefile compiles stb_image.
 
    cc -std=c99 -D_GNU_SOURCE -O1 -fwrapv -I. -Itools tests/tools/pictures/t_picture.c tools/pictures/picture.c
-      tools/pictures/turbojpeg.c tools/pictures/picture_facts.c tools/pictures/png_text.c tools/pictures/jpeg.c
-      tools/pictures/pnm.c tools/pictures/exif.c tools/pictures/decoder_memory.c tools/base/files.c
-      tools/base/replace.c tools/base/source.c tools/base/text.c tools/base/say.c tools/base/memory.c
+      tools/pictures/turbojpeg.c tools/pictures/webp.c tools/pictures/picture_facts.c tools/pictures/png_text.c
+      tools/pictures/jpeg.c tools/pictures/pnm.c tools/pictures/exif.c tools/pictures/decoder_memory.c
+      tools/base/files.c tools/base/replace.c tools/base/source.c tools/base/text.c tools/base/say.c tools/base/memory.c
       tools/base/clock.c tools/base/when.c tools/base/crc32.c tools/base/file_kind.c tools/base/threads.c
       tools/base/container.c tools/pictures/stb_image_impl.c -o build/t_picture -lcmocka -lm -lpthread -ldl */
 #include "pictures/decoder_memory.h"
