@@ -93,7 +93,7 @@ static size_t bytes_of(const trial *t, const tune_setting *at) {
     static const size_t of_one = (size_t)32 << 20; /* with larger images, decoders wait for each other */
     size_t bytes = 0, each = t->of_picture < of_one ? t->of_picture : of_one;
     for (int i = 0; i < t->all.count; i++) bytes += t->all.at[i].info.total_bytes;
-    int waiting = t->all.count == 1 && model_prepares(&t->all.at[0]) ? 0 : 2; /* images in full size */
+    int waiting = t->all.count == 1 && model_prepares(&t->all.at[0]) ? 0 : 2 * models_lanes(&t->all); /* in full size */
     return bytes + (size_t)(at->decoders + waiting) * each;
 }
 
