@@ -71,6 +71,9 @@ ends_or_reads() {
         line ~ /[^A-Za-z0-9_](options|model_options) +[*A-Za-z_]/ && room != "cli" { told("reads the options") }'
 }
 
+# base/ could serve any program.
+library_in_base() { grep -ls '^ *# *include *"reid\.h"' base/*.[ch] | sed 's/$/: base knows nothing of reid.h/'; }
+
 # --- what the objects show: with a repeated declaration or a pointer, code can be used without an include -------------
 
 # "D SYMBOL FILE" for what the file's object defines for others, "U SYMBOL FILE" for what it uses; they are in $objects.
@@ -113,7 +116,7 @@ unused() {
         sed 's/\([^ ]*\) D \(.*\)/\2.c: nothing else uses \1/'
 }
 
-all_rules() { misplaced; downward; cycles; ends_or_reads; }
+all_rules() { misplaced; downward; cycles; ends_or_reads; library_in_base; }
 all_rules_of_objects() { downward_calls; cycles_of_calls; own_headers; unused; }
 
 
@@ -141,6 +144,7 @@ broken 'pictures/new.c: includes embedding/models.h of a room below' \
     "echo '#include \"embedding/models.h\"' > pictures/new.c"
 broken 'base/text.h: includes cli/options.h' "echo '#include \"cli/options.h\"' >> base/text.h"
 broken 'includes picture.h, which is in no room' "echo '#include \"picture.h\"' >> pictures/exif.c"
+broken 'base/say.h: base knows nothing of reid.h' "echo '#include \"reid.h\"' >> base/say.h"
 broken 'files that need each other' "echo '#include \"base/say.h\"' >> base/text.c"
 broken 'new.c: lies in no room' 'touch new.c'
 broken 'attic: no room' 'mkdir attic'

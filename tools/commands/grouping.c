@@ -133,21 +133,14 @@ static int recall_tracks(grouping *run) {
 
 /* --- a folder of reid track --------------------------------------------------------------------------------------- */
 
-/* Sets the name of a file in the folder; returns 1 if the file exists. */
-static int name_file(text *name, const char *folder, const char *file) {
-    struct stat st;
-    text_printf(name, "%s/%s", folder, file);
-    return !text_failed(name) && stat(name->s, &st) == 0;
-}
-
 int folder_complete(options *o, folder_names *names, int writes) {
     const char *folder = o->operand_count ? o->operands[0] : NULL;
     memset(names, 0, sizeof *names);
     if (!folder || !gallery_file_is_folder(folder)) return 1;
     if (!o->match.calibration && isnan(o->match.threshold) &&
-        name_file(&names->calibration, folder, "calibration.json"))
+        file_in_folder(&names->calibration, folder, "calibration.json"))
         o->match.calibration = names->calibration.s;
-    if (!o->cluster.decisions && (name_file(&names->decisions, folder, "decisions.jsonl") || writes))
+    if (!o->cluster.decisions && (file_in_folder(&names->decisions, folder, "decisions.jsonl") || writes))
         o->cluster.decisions = names->decisions.s;
     return need_text(&names->calibration) && need_text(&names->decisions);
 }

@@ -40,8 +40,8 @@ static int check_options(const options *o) {
 
 /* The name of a file without folder and extension, after which files in the output are named. */
 static char *name_of(const char *path) {
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *dot = strrchr(name, '.');
-    return need_copy(name, dot && dot > name ? (size_t)(dot - name) : strlen(name));
+    const char *name = path_name(path);
+    return need_copy(name, path_stem(name));
 }
 
 /* Checks that the names in the output are unique and do not collide with its own files. */

@@ -18,6 +18,11 @@ void say_model_error(const char *weights, const reid_error *error, reid_result r
     else say_error("%s: %s", shown(weights), shown(reason));
 }
 
+void say_log(reid_log_level level, reid_result id, const char *message, void *user) {
+    (void)id, (void)user;
+    say_at(level == REID_LOG_WARNING ? SAY_NORMAL : level == REID_LOG_INFO ? SAY_VERBOSE : SAY_DEBUG, message);
+}
+
 int model_create(model *m, const reid_desc *desc) {
     reid_desc own = *desc;
     own.error = &m->error;

@@ -51,11 +51,6 @@ int labels_order_by_role(label_set *set) {
     return 1;
 }
 
-static const char *name_in(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 /* ---- names with labels: 0001_c1s1_000151_00.jpg, -1_c3s2_….jpg, 0005_c2_f0046985.jpg ----------------------------- */
 typedef struct told {
     size_t identity_len;
@@ -123,7 +118,7 @@ int labels_strangers(label_set *set, const char *unknown) {
 
 /* The identity is the first folder below root_len, else the name without its extension, which is examined later. */
 static int is_stem(const labelled *l) {
-    const char *name = name_in(l->id);
+    const char *name = path_name(l->id);
     size_t n = strlen(l->identity);
     return strncmp(name, l->identity, n) == 0 && (name[n] == 0 || name[n] == '.');
 }
@@ -140,7 +135,7 @@ static int replace(char **field, const char *s, size_t len) {
 /* Applies the labels in a name. */
 static int take_name(labelled *l) {
     told t = {0, NULL, 0, 0};
-    const char *name = name_in(l->id);
+    const char *name = path_name(l->id);
     tells(name, &t);
     return replace(&l->camera, t.camera, t.camera_len) && (!is_stem(l) || replace(&l->identity, name, t.identity_len));
 }
@@ -151,7 +146,7 @@ static int read_names(label_set *set, int two_folders) {
     size_t telling = 0, stems = 0, duke = 0;
     const labelled *silent = NULL;
     for (size_t i = 0; i < set->count; i++) {
-        int one = tells(name_in(set->at[i].id), &t), stem = is_stem(&set->at[i]);
+        int one = tells(path_name(set->at[i].id), &t), stem = is_stem(&set->at[i]);
         telling += one != 0;
         stems += stem != 0;
         duke += one && t.duke;
@@ -234,7 +229,7 @@ static int is_above_a_data_set(const char *folder) {
 static int msmt_line(label_set *set, const char *root, char *line, int query, int *no_memory) {
     text path = TEXT_INIT;
     char *space = strrchr(line, ' ');
-    const char *camera = name_in(line);
+    const char *camera = path_name(line);
     int good = space && space > line && space[1] && space[1 + strspn(space + 1, "0123456789")] == 0;
     for (int i = 0; i < 2 && good; i++) {
         camera = strchr(camera, '_');

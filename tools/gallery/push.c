@@ -52,7 +52,7 @@ static const char *row_of(const pushing *p, size_t at) {
                            : (const char *)(store_floats(p->from) + values);
 }
 
-static void refuse(pushing *p, size_t at, const char *why) {
+static void refuse_template(pushing *p, size_t at, const char *why) {
     store_item item = store_at(p->from, at);
     say_error("%s: %s", shown(item.id), why);
     p->fates[at - p->first] = REFUSED;
@@ -88,7 +88,7 @@ static void judge(pushing *p, const pq_result *r) {
         const char *what = difference(p, at, r, row);
         text t = TEXT_INIT;
         text_printf(&t, "is already in the database, with a different %s", what ? what : "");
-        if (what) refuse(p, at, t.s);
+        if (what) refuse_template(p, at, t.s);
         else p->fates[at - p->first] = EQUAL;
         text_free(&t);
     }
@@ -147,7 +147,7 @@ static void check_new(pushing *p, size_t at) {
     if (!why.len && item.time != STORE_NO_TIME && !binary_time(&unused, item.time))
         text_puts(&why, "its time is outside PostgreSQL's range");
     if (!why.len) row_is_unit(p->meta, p->floats, &why);
-    if (why.len) refuse(p, at, why.s);
+    if (why.len) refuse_template(p, at, why.s);
     text_free(&why);
     text_free(&unused);
 }

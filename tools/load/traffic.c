@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/random.h"
 
 #include <errno.h>
@@ -374,11 +375,6 @@ static int prepare(traffic *t, text *why) {
     return find_address(t, why);
 }
 
-static int by_size(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 int traffic_run(const traffic_request *r, traffic_result *result, text *why) {
     traffic t;
     memset(&t, 0, sizeof t);
@@ -396,7 +392,7 @@ int traffic_run(const traffic_request *r, traffic_result *result, text *why) {
     free(t.messages);
     free(t.all);
     free(t.queue.at);
-    if (result->count) qsort(result->latencies, result->count, sizeof *result->latencies, by_size);
+    if (result->count) qsort(result->latencies, result->count, sizeof *result->latencies, order_reals);
     return good;
 }
 

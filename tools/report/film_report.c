@@ -269,10 +269,9 @@ typedef struct page_listing {
 
 /* Sets the photo's file name, and when it was taken. */
 static void set_photo(page_values *v, const photo *is) {
-    const char *slash = strrchr(is->path, '/');
     text time = TEXT_INIT;
     if (is->dated) camera_time(&time, is);
-    page_set(v, "photo", "%s", slash ? slash + 1 : is->path);
+    page_set(v, "photo", "%s", path_name(is->path));
     page_set(v, "time", "%s", is->dated && time.s ? time.s : "no time");
     if (text_failed(&time)) text_no_memory(&v->pairs);
     text_free(&time);

@@ -1,7 +1,7 @@
 #include "server/call.h"
 
 #include "base/memory.h"
-#include "base/source.h"
+#include "base/text.h"
 #include "server/answer.h"
 
 #include <stdlib.h>

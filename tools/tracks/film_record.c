@@ -3,7 +3,7 @@
 #include "base/crc32.h"
 #include "base/memory.h"
 #include "base/say.h"
-#include "base/source.h"
+#include "base/text.h"
 #include "tracks/best_frames.h"
 
 #include <stdlib.h>

@@ -2,7 +2,7 @@
    truncation and every flipped bit is noticed and named; writers wait for each other; a full disk costs nothing.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. -Itools tests/tools/gallery/t_gallery_store.c
-      tools/gallery/gallery_store.c tools/gallery/store_*.c -o build/t_gallery_store -lcmocka -lm */
+      tools/gallery/gallery_store.c tools/gallery/store_*.c tools/base/*.c -o build/t_gallery_store -lcmocka -lm */
 #include "gallery/gallery_store.h"
 #include <stdarg.h>
 #include <setjmp.h>
@@ -762,7 +762,7 @@ static void test_full_disk(void **state) {
         free(after.data);
     }
     free(before.data);
-    snprintf(why, sizeof why, "%s.new-0", path);
+    snprintf(why, sizeof why, "%s.reid.part", path);
     assert_true(access(why, F_OK) != 0);
 }
 
