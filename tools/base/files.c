@@ -102,7 +102,9 @@ static int open_existing(const char *temp, int keep, text *why) {
     struct stat st;
     int fd = open(temp, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0 && errno == ENOENT) return NOT_THERE;
-    if (fd < 0) refuse_errno(why, "cannot write here");
+    if (fd < 0 && errno == EACCES && lstat(temp, &st) == 0)
+        refuse(why, "another user is writing %s, or was; if no command is running, remove it", temp);
+    else if (fd < 0) refuse_errno(why, "cannot write here");
     else if (fstat(fd, &st) != 0) refuse_errno(why, "cannot write here");
     else if (flock(fd, LOCK_EX | LOCK_NB) != 0) text_printf(why, "another reid is writing %s", temp);
     else if (!still_named(fd, temp)) text_printf(why, "%s cannot be used as a temporary file", temp);
