@@ -116,8 +116,9 @@ size_t path_stem(const char *name) {
 
 void path_folder(text *folder, const char *path) {
     text_clear(folder);
-    if (path_name(path) == path) text_puts(folder, ".");
-    else text_add(folder, path, (size_t)(path_name(path) - path));
+    size_t len = (size_t)(path_name(path) - path);
+    if (!len) text_puts(folder, ".");
+    else text_add(folder, path, len > 1 ? len - 1 : 1);
 }
 
 int path_has_ending(const char *path, const char *ending) {

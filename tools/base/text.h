@@ -90,7 +90,7 @@ int text_ends_with(const char *s, const char *end);
 const char *path_name(const char *path);
 /* The length of a file's name without its extension: "a" of a.jpg, all of .hidden. */
 size_t path_stem(const char *name);
-/* Sets folder to the path up to its last slash, "." without one. */
+/* Sets folder to the path before its last slash: "/" for /a, "." for a. */
 void path_folder(text *folder, const char *path);
 /* 1 if the file's name is more than this ending and ends with it. */
 int path_has_ending(const char *path, const char *ending);

@@ -138,7 +138,7 @@ static void head_of(bench *b, const char *peaks_from) {
                 info->device, info->isa);
     text_visible(&b->table, info->chip);
     if (strcmp(info->device, "cpu") == 0)
-        text_printf(&b->table, ", %d thread%s", info->threads, info->threads == 1 ? "" : "s");
+        text_printf(&b->table, ", %d thread%s", info->threads, plural((size_t)info->threads));
     text_printf(&b->table, "\n%.3f GFLOP an image; ceilings: ", 2e-9 * (double)info->macs);
     if (b->peak_gflops > 0) text_printf(&b->table, "%.0f GFLOP/s, ", b->peak_gflops);
     if (b->peak_gbs > 0) text_printf(&b->table, "%.1f GB/s, ", b->peak_gbs);

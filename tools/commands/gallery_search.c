@@ -403,8 +403,9 @@ static void say_looked(searching *s) {
                     l->candidates / s->done);
     if (!l->queries) return;
     qsort(l->seconds, l->queries, sizeof *l->seconds, by_value);
-    say_info("%zu queries, each compared with %.1f templates from the index on average; %.2f ms for the median query, "
-             "%.2f ms for the slowest in a hundred", l->queries, (double)l->candidates / (double)s->done,
+    say_info("%zu %s, each compared with %.1f templates from the index on average; %.2f ms for the median query, "
+             "%.2f ms for the slowest in a hundred", l->queries, l->queries == 1 ? "query" : "queries",
+             (double)l->candidates / (double)s->done,
              1e3 * l->seconds[l->queries / 2], 1e3 * l->seconds[l->queries - 1 - l->queries / 100]);
 }
 

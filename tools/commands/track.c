@@ -97,8 +97,9 @@ static int collect_photos(tracking *run, int *folders) {
     if (strangers) say_warning("%s: entries for photos that were not found: %zu", shown(o->track.times), strangers);
     for (size_t i = 0; i < run->photos.count; i++) {
         const camera *c = &run->photos.at[i];
-        if (c->undated) say_warning("%s: %zu of %zu photos have no time, such as %s: each becomes its own burst",
-                                    shown(c->folder), c->undated, c->count, shown(c->at[c->count - 1].path));
+        if (c->undated) say_warning("%s: %zu of %zu photo%s no time, such as %s: each becomes its own burst",
+                                    shown(c->folder), c->undated, c->count, c->count == 1 ? " has" : "s have",
+                                    shown(c->at[c->count - 1].path));
     }
     return !interrupted();
 }
@@ -174,9 +175,10 @@ static int read_detections(tracking *run) {
             say_warning("%s: left out %zu box%s without area", shown(o->track.detections), d->empty,
                         d->empty == 1 ? "" : "es");
         if (good && d->samples > d->categories.count && d->count && d->count <= d->categories.count)
-            say_warning("%s: only %zu box%s in %zu frames; if the detector kept one box per category, run it again: "
+            say_warning("%s: only %zu box%s in %zu frame%s; if the detector kept one box per category, run it again: "
                         "tracking needs all boxes",
-                        shown(o->track.detections), d->count, d->count == 1 ? "" : "es", d->samples);
+                        shown(o->track.detections), d->count, d->count == 1 ? "" : "es", d->samples,
+                        plural(d->samples));
     }
     detections_free(&all);
     return good;

@@ -39,7 +39,7 @@ int store_begin(store_draft *d, const char *path, const store_meta *meta, const 
     return 0;
 }
 
-/* Commits what was added and gives the file its name with one of the functions pending_rename and pending_rename_new. */
+/* Commits what was added and gives the file its name with `name`: pending_rename or pending_rename_new. */
 static int finish(store_draft *d, int (*name)(pending *p, text *why), char why[STORE_WHY]) {
     text reason = TEXT_INIT;
     if (!store_commit(d->store, why)) return 0;
@@ -75,7 +75,7 @@ int store_verify(const char *path, const store_host *host, store_damage_fn fn, v
     report->version = found ? STORE_VERSION : 0;
     if (meta) *meta = s->meta;
     if (good && report->damaged) good = store_fail(why, "%zu damaged record%s", report->damaged,
-                                                   report->damaged == 1 ? "" : "s");
+                                                   plural(report->damaged));
     store_close(s);
     return good;
 }

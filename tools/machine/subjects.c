@@ -43,9 +43,9 @@ static int open_model(findings *f, models *all, const reid_desc *desc) {
         return 0;
     }
     const reid_info *info = &all->at[all->count - 1].info;
-    findings_add(f, FOUND_GOOD, "model", NULL, "%s: %s, %d floats, %s %s, %s, %.2f GiB, fingerprint %s",
-                 shown(desc->weights), info->network, info->dim, info->device, info->isa, info->precision,
-                 (double)info->total_bytes / 1073741824.0, info->fingerprint);
+    findings_add(f, FOUND_GOOD, "model", NULL, "%s: %s, %d float%s, %s %s, %s, %.2f GiB, fingerprint %s",
+                 shown(desc->weights), info->network, info->dim, plural((size_t)info->dim), info->device,
+                 info->isa, info->precision, (double)info->total_bytes / 1073741824.0, info->fingerprint);
     if (*said) findings_add(f, FOUND_WARNING, "model", NULL, "%s", said);
     return 1;
 }
@@ -99,10 +99,12 @@ static int read_gallery(const char *place, gallery_facts *to) {
 
 static void add_gallery(findings *f, const subjects *s, const gallery_facts *g) {
     char who[48] = "", maker[64] = "";
-    if (g->identities) snprintf(who, sizeof who, " of %zu identities", g->identities);
+    if (g->identities) snprintf(who, sizeof who, " of %zu %s", g->identities,
+                                g->identities == 1 ? "identity" : "identities");
     if (g->makers.models) snprintf(maker, sizeof maker, ", made by %s", g->makers.model[0].fingerprint);
     findings_add(f, g->rows ? FOUND_GOOD : FOUND_WARNING, "gallery", g->rows ? NULL : "reid gallery add",
-                 "%s: %zu %s%s%s", shown(s->gallery), g->rows, g->is_folder ? "pictures" : "templates", who, maker);
+                 "%s: %zu %s%s%s%s", shown(s->gallery), g->rows, g->is_folder ? "picture" : "template",
+                 plural(g->rows), who, maker);
 }
 
 /* Checks the gallery. Returns 0 when it cannot be read. */

@@ -129,9 +129,9 @@ static void tell_join(const clusters *c, const reid_merge *m, const uint32_t *si
     else text_printf(t, "%-7.4f  ", m->score);
     if (by && !m->must_link) text_printf(t, "%6.2f %%  ", 100 * calibration_probability(by, m->score));
     text_visible(t, c->ids[m->a]);
-    text_printf(t, " (%u crop%s) and ", size[m->a], size[m->a] == 1 ? "" : "s");
+    text_printf(t, " (%u crop%s) and ", size[m->a], plural(size[m->a]));
     text_visible(t, c->ids[m->b]);
-    text_printf(t, " (%u crop%s)\n", size[m->b], size[m->b] == 1 ? "" : "s");
+    text_printf(t, " (%u crop%s)\n", size[m->b], plural(size[m->b]));
 }
 
 /* Lists the joins that involve the group of either crop, in order, until both are in one group. Returns 1 if they
