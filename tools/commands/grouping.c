@@ -40,7 +40,7 @@ static void take_track(const csv *row, const int *column, void *user, text *why)
     }
 }
 
-static uint32_t *nobodies(size_t count) {
+static uint32_t *unset_tracks(size_t count) {
     uint32_t *all = need_array(count, sizeof *all);
     if (all) memset(all, 0xff, count * sizeof *all);
     return all;
@@ -51,7 +51,7 @@ static int read_tracks(grouping *run) {
     const csv_table table = {columns, 2, 2, "", take_track, run};
     const char *path = run->o->cluster.tracks;
     text file = TEXT_INIT, why = TEXT_INIT;
-    run->tracks = nobodies(run->crops.count);
+    run->tracks = unset_tracks(run->crops.count);
     int good = run->tracks != NULL;
     if (good && (!file_read(path, MOST_BYTES, 1, &file, &why) || !csv_read(&table, &file, &why))) {
         say_error("%s: %s", shown(path), why.s);
@@ -71,7 +71,7 @@ static int read_decisions(grouping *run) {
 }
 
 static int read_known(grouping *run) {
-    run->known = nobodies(run->crops.count);
+    run->known = unset_tracks(run->crops.count);
     for (size_t i = 0; i < run->earlier.count && run->known; i++) {
         size_t at = crops_find(&run->crops, run->earlier.at[i].id);
         if (at != SIZE_MAX) run->known[at] = run->earlier.at[i].group;

@@ -250,7 +250,7 @@ static size_t *count_boxes(const tracking *run) {
     for (size_t f = 0; f < run->count && boxes; f++)
         for (size_t i = 0; i < run->films[f].count; i++) {
             const film_track *t = &run->films[f].tracks[i];
-            if (t->group != FILM_NO_GROUP) boxes[t->group] += t->is.boxes;
+            if (t->group != FILM_NO_GROUP) boxes[t->group] += t->track.boxes;
         }
     return boxes;
 }

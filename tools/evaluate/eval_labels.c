@@ -52,14 +52,14 @@ int labels_order_by_role(label_set *set) {
 }
 
 /* ---- names with labels: 0001_c1s1_000151_00.jpg, -1_c3s2_….jpg, 0005_c2_f0046985.jpg ----------------------------- */
-typedef struct told {
+typedef struct name_parts {
     size_t identity_len;
     const char *camera; /* digits */
     size_t camera_len;
     int duke;           /* a frame number follows the camera */
-} told;
+} name_parts;
 
-static int tells(const char *name, told *t) {
+static int parse_name(const char *name, name_parts *t) {
     static const char digits[] = "0123456789";
     t->identity_len = strspn(name, "-0123456789");
     if (!t->identity_len || strncmp(name + t->identity_len, "_c", 2) != 0) return 0;
@@ -134,19 +134,19 @@ static int replace(char **field, const char *s, size_t len) {
 
 /* Applies the labels in a name. */
 static int take_name(labelled *l) {
-    told t = {0, NULL, 0, 0};
+    name_parts t = {0, NULL, 0, 0};
     const char *name = path_name(l->id);
-    tells(name, &t);
+    parse_name(name, &t);
     return replace(&l->camera, t.camera, t.camera_len) && (!is_stem(l) || replace(&l->identity, name, t.identity_len));
 }
 
 /* Takes identities and cameras from the names, if all of them contain labels. */
 static int read_names(label_set *set, int two_folders) {
-    told t = {0, NULL, 0, 0};
+    name_parts t = {0, NULL, 0, 0};
     size_t telling = 0, stems = 0, duke = 0;
     const labelled *silent = NULL;
     for (size_t i = 0; i < set->count; i++) {
-        int one = tells(path_name(set->at[i].id), &t), stem = is_stem(&set->at[i]);
+        int one = parse_name(path_name(set->at[i].id), &t), stem = is_stem(&set->at[i]);
         telling += one != 0;
         stems += stem != 0;
         duke += one && t.duke;

@@ -165,7 +165,7 @@ templates_result database_add_decoders(database_writer *w, const char *names, ch
 }
 
 /* Marks a template for removal. */
-static templates_result doom(database_writer *w, const char *id, const char *identity, char why[STORE_WHY]) {
+static templates_result queue_removal(database_writer *w, const char *id, const char *identity, char why[STORE_WHY]) {
     const store_item item = {.id = id, .identity = identity, .camera = "", .source = "", .time = STORE_NO_TIME};
     return store_add(w->removed, &item, NULL, why) ? TEMPLATES_DONE : TEMPLATES_FAILED;
 }
@@ -175,7 +175,7 @@ templates_result database_remove(database_writer *w, const char *id, char why[ST
     if (store_find(w->removed, id) != SIZE_MAX) return refuse_change(why, UNKNOWN);
     templates_result there = database_find(w, id, &identity, why);
     if (there == TEMPLATES_REFUSED) return refuse_change(why, UNKNOWN);
-    return there == TEMPLATES_DONE ? doom(w, id, identity, why) : there;
+    return there == TEMPLATES_DONE ? queue_removal(w, id, identity, why) : there;
 }
 
 templates_result database_remove_identity(database_writer *w, const char *identity, size_t *removed,
@@ -189,7 +189,7 @@ templates_result database_remove_identity(database_writer *w, const char *identi
     for (size_t i = 0; i < pq_rows(r) && result == TEMPLATES_DONE; i++) {
         const char *id = pq_field(r, i, 0, NULL);
         if (store_find(w->removed, id) != SIZE_MAX) continue; /* the identity was given twice */
-        result = doom(w, id, identity, why);
+        result = queue_removal(w, id, identity, why);
         *removed += result == TEMPLATES_DONE;
     }
     pq_free(r);

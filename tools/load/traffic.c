@@ -257,7 +257,7 @@ static int queue_add(waiting *q, double at) {
 }
 
 /* Sends the requests that have arrived by now, as long as connections are free; the others wait. */
-static void let_in(traffic *t, double now) {
+static void start_arrivals(traffic *t, double now) {
     connection *c;
     if (!t->r->rate) {
         while (now < t->until && (c = free_connection(t)) != NULL && t->open < (size_t)t->r->connections) {
@@ -306,7 +306,7 @@ static void run(traffic *t) {
     t->from = now + t->r->warm_up, t->until = t->from + t->r->seconds;
     t->next = now;
     while (now < t->until || ((t->open || t->queue.count) && now < t->until + t->r->patience)) {
-        let_in(t, now);
+        start_arrivals(t, now);
         give_up(t, now);
         set_timer(t, now);
         int n = epoll_wait(t->poll, events, EVENTS, 1000);
