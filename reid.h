@@ -10924,7 +10924,7 @@ static reid_result reid__detect(const reid__weights *file, const reid_desc *desc
         }
         if (best < 0 && name) return reid__fail(e, REID_ERR_UNKNOWN_NETWORK, "no network is named \"%.60s\"", name);
         if (best < 0 || (!fits && !name))
-            return reid__fail(e, REID_ERR_UNKNOWN_NETWORK, "%s: its %d tensors fit neither a ResNet-50 nor an "
+            return reid__fail(e, REID_ERR_UNKNOWN_NETWORK, "%s: its tensors (%d) fit neither a ResNet-50 nor an "
                               "EfficientNet under torchvision's names; `reid convert` renames other dialects",
                               file->path, (int)file->count);
     }

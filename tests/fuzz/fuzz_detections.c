@@ -41,11 +41,6 @@ const char *shown(const char *name) { return name; }
 int file_read(const char *path, size_t limit, int regular_only, text *out, text *why) {
     return path && limit && regular_only && out && why;
 }
-int refuse(text *why, const char *format, ...) {
-    text_clear(why);
-    text_puts(why, format);
-    return 0;
-}
 
 /* Two photos of one camera, and a name that matches both. */
 static camera east = {.folder = (char *)(size_t)"east", .count = 2};

@@ -25,6 +25,7 @@
 #include "gallery/store_hash.c"
 #include "base/memory.c"
 #include "base/text.c"
+#include "base/random.c"
 #include "gallery/makers.c"
 #include "base/when.c"
 #define fail json_fail_at
@@ -48,6 +49,17 @@ int file_read(const char *path, size_t limit, int regular_only, text *out, text 
 }
 
 /* Stubs for functions that the files above call and that do not matter here. */
+int file_in_folder(text *name, const char *folder, const char *file) { return !name || !folder || !file; }
+int file_write_at(int fd, const void *bytes, size_t len, uint64_t offset) { return fd < 0 || !bytes || !len || !offset; }
+int file_sync(int fd) { return fd < 0; }
+int file_cut(int fd, uint64_t size) { return fd < 0 || !size; }
+int pending_begin(pending *p, const char *path, const output_kind *kind, text *why) {
+    return !p || !path || !kind || !why;
+}
+int pending_rename(pending *p, text *why) { return !p || !why; }
+int pending_rename_new(pending *p, text *why) { return !p || !why; }
+void pending_close(pending *p) { (void)p; }
+int sync_folder_of(const char *path) { return !path; }
 void say_error(const char *format, ...) { said += format[0] != 0; }
 void say_warning(const char *format, ...) { (void)format; }
 const char *shown(const char *name) { return name; }

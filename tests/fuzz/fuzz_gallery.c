@@ -2,8 +2,8 @@
    so that the code after these checks is reached. Accepted files must be consistent, refused ones must come with a
    reason, and salvaged ones must be accepted.
 
-   clang -std=c99 -D_GNU_SOURCE -O1 -g -I. -fsanitize=fuzzer,address,undefined tests/fuzz/fuzz_gallery.c
-         -o build/fuzz_gallery -lm -lpthread -ldl
+   clang -std=c99 -D_GNU_SOURCE -O1 -g -I. -Itools -fsanitize=fuzzer,address,undefined
+         tests/fuzz/fuzz_gallery.c -o build/fuzz_gallery -lm -lpthread -ldl
    build/fuzz_gallery CORPUS_DIRECTORY
    With any compiler, to replay inputs: add tests/fuzz/fuzz_main.c and leave out -fsanitize=fuzzer. */
 #include <errno.h>
@@ -16,6 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/files.h"
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define MUST(condition) \
@@ -23,19 +25,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* The disk, with the gallery and the file that replaces it. It is in memory, because syncing a real one would take
    longer than everything else. */
-enum { GALLERY = 100, TEMPORARY, FOLDER, DISK = 1 << 18 };
+enum { GALLERY = 100, TEMPORARY, DISK = 1 << 18 };
 static struct {
     uint8_t bytes[DISK];
     size_t size;
     int exists;
 } disk[2];
 
-static int disk_open(const char *path, int flags) {
-    size_t n = strlen(path);
-    if (flags & O_DIRECTORY) return FOLDER;
-    int temporary = n > 6 && strcmp(path + n - 6, ".new-0") == 0;
-    if (flags & O_CREAT) disk[temporary].exists = 1, disk[temporary].size = 0;
-    if (disk[temporary].exists) return GALLERY + temporary;
+static int disk_open(void) {
+    if (disk[0].exists) return GALLERY;
     errno = ENOENT;
     return -1;
 }
@@ -47,15 +45,15 @@ static ssize_t disk_pread(int fd, void *to, size_t n, off_t at) {
     return (ssize_t)n;
 }
 
-static ssize_t disk_pwrite(int fd, const void *from, size_t n, off_t at) {
-    size_t end = (size_t)at + n;
+int file_write_at(int fd, const void *bytes, size_t len, uint64_t offset) {
+    size_t end = (size_t)offset + len;
     MUST(end <= DISK);
     if (end > disk[fd - GALLERY].size) {
         memset(disk[fd - GALLERY].bytes + disk[fd - GALLERY].size, 0, end - disk[fd - GALLERY].size);
         disk[fd - GALLERY].size = end;
     }
-    memcpy(disk[fd - GALLERY].bytes + at, from, n);
-    return (ssize_t)n;
+    memcpy(disk[fd - GALLERY].bytes + offset, bytes, len);
+    return 1;
 }
 
 static int disk_stat(int fd, struct stat *st) {
@@ -66,30 +64,43 @@ static int disk_stat(int fd, struct stat *st) {
     return 0;
 }
 
-static int disk_rename(void) {
-    memcpy(disk[0].bytes, disk[1].bytes, disk[1].size);
-    disk[0].size = disk[1].size;
-    disk[1].exists = 0;
-    return 0;
+int file_sync(int fd) { return fd > 0; }
+
+int file_cut(int fd, uint64_t size) {
+    disk[fd - GALLERY].size = (size_t)size;
+    return 1;
 }
 
-#define open(path, flags, ...) disk_open(path, flags)
+int pending_begin(pending *p, const char *path, const output_kind *kind, text *why) {
+    MUST(path && !kind && why);
+    memset(p, 0, sizeof *p);
+    p->fd = TEMPORARY;
+    disk[1].exists = 1, disk[1].size = 0;
+    return 1;
+}
+
+int pending_rename(pending *p, text *why) {
+    MUST(p->fd == TEMPORARY && disk[1].exists && why);
+    memcpy(disk[0].bytes, disk[1].bytes, disk[1].size);
+    disk[0].size = disk[1].size;
+    p->renamed = 1;
+    return 1;
+}
+
+int pending_rename_new(pending *p, text *why) { return pending_rename(p, why); }
+void pending_close(pending *p) { p->fd = -1, disk[1].exists = 0; }
+int sync_folder_of(const char *path) { return path != NULL; }
+
+#define open(path, flags) disk_open()
 #define pread disk_pread
-#define pwrite disk_pwrite
 #define fstat(fd, st) disk_stat(fd, st)
 #define stat(path, st) disk_stat(GALLERY, st)
-#define lstat(path, st) disk_stat(GALLERY, st)
-#define rename(from, to) disk_rename()
-#define link(from, to) (-1)
-#define unlink(path) ((void)(path), disk[1].exists = 0)
-#define ftruncate(fd, to) ((int)(disk[(fd) - GALLERY].size = (size_t)(to)) < 0)
-#define fsync(fd) ((void)(fd), 0)
 #define flock(fd, how) ((void)(fd), 0)
 #define close(fd) ((void)(fd), 0)
-#define fchmod(fd, mode) ((void)(fd), (void)(mode), 0)
-#define fchown(fd, user, group) 0
 #define usleep(time) ((void)0)
 #define realpath(path, to) strdup(path)
+#include "base/text.c"
+#include "base/random.c"
 #include "gallery/store_file.c"
 #include "gallery/store_format.c"
 #include "gallery/store_decoders.c"

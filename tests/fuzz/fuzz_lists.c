@@ -28,7 +28,6 @@ static int no_file(void) {
 #undef fail
 #include "base/text.c"
 #define find_columns list_find_columns
-#define refuse adding_refuse
 #include "commands/gallery_add.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

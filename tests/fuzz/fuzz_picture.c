@@ -14,9 +14,7 @@
 #if defined(__clang__)
 #pragma clang attribute pop
 #endif
-#define fail_errno files_fail_errno
 #include "base/files.c"
-#undef fail_errno
 #include "base/text.c"
 #include "base/clock.c"
 #include "base/crc32.c"
@@ -25,10 +23,8 @@
 #include "base/memory.c"
 #undef bytes_of
 #include "base/say.c"
-#define refuse source_refuse
 #include "base/source.c"
 #include "base/replace.c"
-#undef refuse
 #include "base/container.c"
 #include "base/threads.c"
 #include "base/when.c"

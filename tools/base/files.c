@@ -21,16 +21,10 @@ static char *to_remove[MAX_PENDING];
 static volatile sig_atomic_t signal_seen;
 static sem_t signals; /* counts those that have come */
 
-static int fail_errno(text *why, const char *doing) {
-    text_clear(why);
-    text_printf(why, "%s: %s", doing, strerror(errno));
-    return 0;
-}
-
 /* Makes room for a file of this size. If memory runs out for a large image, only its reading fails. */
 static int make_room(text *out, size_t size, text *why) {
     char *block = realloc(out->s, size + 1);
-    if (!block) return fail_errno(why, "cannot read");
+    if (!block) return refuse_errno(why, "cannot read");
     out->s = block;
     out->cap = size + 1;
     out->len = 0;
@@ -55,7 +49,7 @@ static int read_all(int fd, size_t size, size_t limit, text *out, text *why) {
         text_free(out);
         return text_no_memory(why);
     }
-    if (n < 0) return fail_errno(why, "cannot read");
+    if (n < 0) return refuse_errno(why, "cannot read");
     if (size <= limit && out->len <= limit) return 1;
     text_clear(why);
     text_printf(why, "larger than %zu MiB", limit >> 20);
@@ -65,9 +59,9 @@ static int read_all(int fd, size_t size, size_t limit, text *out, text *why) {
 int file_read(const char *path, size_t limit, int regular_only, text *out, text *why) {
     struct stat st;
     int good = 0, fd = open(path, O_RDONLY | O_CLOEXEC | (regular_only ? O_NONBLOCK : 0));
-    if (fd < 0) return fail_errno(why, "cannot open");
+    if (fd < 0) return refuse_errno(why, "cannot open");
     text_clear(why);
-    if (fstat(fd, &st) != 0) fail_errno(why, "cannot read");
+    if (fstat(fd, &st) != 0) refuse_errno(why, "cannot read");
     else if (S_ISDIR(st.st_mode)) text_puts(why, "is a folder; expected a file");
     else if (regular_only && !S_ISREG(st.st_mode)) text_puts(why, "is not a regular file");
     else good = read_all(fd, (size_t)st.st_size, limit, out, why);
@@ -81,6 +75,13 @@ int file_target(const char *path, const output_kind *kind, text *why) {
     text_clear(why);
     text_puts(why, S_ISDIR(st.st_mode) ? "is a folder" : "exists and is not a regular file");
     return 0;
+}
+
+int file_in_folder(text *name, const char *folder, const char *file) {
+    struct stat st;
+    text_clear(name);
+    text_printf(name, "%s/%s", folder, file);
+    return !text_failed(name) && stat(name->s, &st) == 0 && S_ISREG(st.st_mode);
 }
 
 int stdin_read(size_t limit, text *out, text *why) { return read_all(0, 0, limit, out, why); }
@@ -101,8 +102,10 @@ static int open_existing(const char *temp, int keep, text *why) {
     struct stat st;
     int fd = open(temp, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0 && errno == ENOENT) return NOT_THERE;
-    if (fd < 0) fail_errno(why, "cannot write here");
-    else if (fstat(fd, &st) != 0) fail_errno(why, "cannot write here");
+    if (fd < 0 && errno == EACCES && lstat(temp, &st) == 0)
+        refuse(why, "another user is writing %s, or was; if no command is running, remove it", temp);
+    else if (fd < 0) refuse_errno(why, "cannot write here");
+    else if (fstat(fd, &st) != 0) refuse_errno(why, "cannot write here");
     else if (flock(fd, LOCK_EX | LOCK_NB) != 0) text_printf(why, "another reid is writing %s", temp);
     else if (!still_named(fd, temp)) text_printf(why, "%s cannot be used as a temporary file", temp);
     else if (keep && st.st_uid != geteuid()) text_printf(why, "%s belongs to another user", temp);
@@ -115,7 +118,7 @@ static int open_existing(const char *temp, int keep, text *why) {
 /* Creates an empty, locked file, which other users cannot read until it gets its final name. */
 static int open_new(const char *temp, text *why) {
     int fd = open(temp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0) fail_errno(why, "cannot write here");
+    if (fd < 0) refuse_errno(why, "cannot write here");
     else if (flock(fd, LOCK_EX | LOCK_NB) != 0 || !still_named(fd, temp))
         text_printf(why, "another reid is writing %s", temp);
     if (fd >= 0 && why->len) close(fd);
@@ -140,7 +143,7 @@ int pending_open(pending *p, const char *path, const output_kind *kind, const ch
     int old = open_existing(temp, keep, why);
     p->fd = old;
     if (old >= 0 && !keep) UNINTERRUPTED(result, unlink(temp));
-    if (result != 0) fail_errno(why, "cannot replace the leftovers of an interrupted run");
+    if (result != 0) refuse_errno(why, "cannot replace the leftovers of an interrupted run");
     else if (old == NOT_THERE || (old >= 0 && !keep)) p->fd = open_new(temp, why);
     if (old >= 0 && p->fd != old) close(old); /* only now, because its lock kept other processes away */
     p->path = path ? mem_copy(path, strlen(path)) : NULL;
@@ -169,32 +172,53 @@ int pending_begin(pending *p, const char *path, const output_kind *kind, text *w
     return good;
 }
 
-int pending_write(pending *p, const void *bytes, size_t len, size_t offset, text *why) {
+int file_write_at(int fd, const void *bytes, size_t len, uint64_t offset) {
     const char *from = bytes;
-    REID_ASSERT(p->fd >= 0);
     while (len) {
         ssize_t n;
-        UNINTERRUPTED(n, pwrite(p->fd, from, len, (off_t)offset));
-        if (n <= 0) return fail_errno(why, "cannot write");
+        UNINTERRUPTED(n, pwrite(fd, from, len, (off_t)offset));
+        if (n <= 0) return 0;
         from += n;
-        offset += (size_t)n;
+        offset += (uint64_t)n;
         len -= (size_t)n;
     }
     return 1;
 }
 
-static int synced(int fd) {
+int file_sync(int fd) {
     int result;
     UNINTERRUPTED(result, fsync(fd));
     return result == 0;
 }
 
-int pending_sync(pending *p, text *why) { return synced(p->fd) || fail_errno(why, "cannot write"); }
+int file_cut(int fd, uint64_t size) {
+    int result;
+    UNINTERRUPTED(result, ftruncate(fd, (off_t)size));
+    return result == 0;
+}
+
+int pending_write(pending *p, const void *bytes, size_t len, size_t offset, text *why) {
+    REID_ASSERT(p->fd >= 0);
+    return file_write_at(p->fd, bytes, len, offset) || refuse_errno(why, "cannot write");
+}
+
+int pending_sync(pending *p, text *why) { return file_sync(p->fd) || refuse_errno(why, "cannot write"); }
 
 int pending_cut(pending *p, size_t size, text *why) {
-    int result;
-    UNINTERRUPTED(result, ftruncate(p->fd, (off_t)size));
-    return result == 0 || fail_errno(why, "cannot write");
+    return file_cut(p->fd, size) || refuse_errno(why, "cannot write");
+}
+
+int sync_folder_of(const char *path) {
+    text folder = TEXT_INIT;
+    path_folder(&folder, path);
+    int good = 1, fd = text_failed(&folder) ? -1 : open(folder.s, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    text_free(&folder);
+    if (fd < 0) return 1;
+    if (!file_sync(fd)) good = errno != EIO && errno != ENOSPC;
+    const int error = errno;
+    close(fd);
+    errno = error;
+    return good;
 }
 
 static void forget(pending *p) {
@@ -219,14 +243,19 @@ static int find_old(const pending *p, struct stat *old) {
     return found && S_ISREG(old->st_mode);
 }
 
+mode_t usual_mode(mode_t mode) {
+    mode_t mask = umask(077); /* the mask can only be read by setting it */
+    umask(mask);
+    return mode & ~mask;
+}
+
 /* Sets the owner and mode of the file that is replaced; a new file gets what the umask leaves. If the owner cannot be
    set, it stays; if the group cannot be set, the group gets no more rights than others. */
 static int set_rights(const pending *p, text *why) {
     struct stat old, mine;
     int result;
-    mode_t mask = umask(077), mode = 0666 & ~mask;
-    umask(mask);
-    if (fstat(p->fd, &mine) != 0) return fail_errno(why, "cannot write");
+    mode_t mode = usual_mode(0666);
+    if (fstat(p->fd, &mine) != 0) return refuse_errno(why, "cannot write");
     if (find_old(p, &old)) {
         int same = old.st_uid == mine.st_uid && old.st_gid == mine.st_gid;
         mode = old.st_mode & 0777;
@@ -237,19 +266,41 @@ static int set_rights(const pending *p, text *why) {
             mode = (mode & ~(mode_t)070) | (mode & 07) << 3;
     }
     UNINTERRUPTED(result, fchmod(p->fd, mode));
-    return result == 0 || fail_errno(why, "cannot write");
+    return result == 0 || refuse_errno(why, "cannot write");
 }
 
 static int give_name(pending *p, text *why) {
     int result;
     UNINTERRUPTED(result, rename(p->temp, p->path));
-    if (result != 0) return fail_errno(why, "cannot rename the finished file");
+    if (result != 0) return refuse_errno(why, "cannot rename the finished file");
     forget(p);
     p->renamed = 1;
     return 1;
 }
 
 int pending_rename(pending *p, text *why) { return set_rights(p, why) && give_name(p, why); }
+
+/* Gives the file a name that no file has yet. A link refuses an existing name; where the file system has no links, the
+   moment between looking and renaming has to be accepted. */
+static int give_new_name(pending *p, text *why) {
+    struct stat st;
+    int result;
+    UNINTERRUPTED(result, link(p->temp, p->path));
+    if (result != 0 && (errno == EEXIST || lstat(p->path, &st) == 0)) return refuse(why, "already exists");
+    if (result != 0) return give_name(p, why);
+    UNINTERRUPTED(result, unlink(p->temp));
+    forget(p);
+    p->renamed = 1;
+    return 1;
+}
+
+int pending_rename_new(pending *p, text *why) {
+    if (!set_rights(p, why) || !give_new_name(p, why)) return 0;
+    if (sync_folder_of(p->path)) return 1;
+    refuse_errno(why, "cannot write");
+    unlink(p->path);
+    return 0;
+}
 
 /* Gives the old file a second name, or, with `move` and on file systems without hard links, another one, in place of
    a file that a killed run left there. `name` stays empty if there is no old file. */
@@ -266,7 +317,7 @@ static int keep_old(const pending *p, int move, text *name, text *why) {
     if (result != 0) UNINTERRUPTED(result, rename(p->path, name->s));
     if (result == 0) return 1;
     text_clear(name);
-    return fail_errno(why, "cannot be replaced");
+    return refuse_errno(why, "cannot be replaced");
 }
 
 /* Gives the new file its temporary name again, and the old file its own. */
@@ -321,18 +372,6 @@ void pending_close(pending *p) {
 void pending_remove(pending *p) {
     if (p->temp && !p->renamed) unlink(p->temp);
     pending_close(p);
-}
-
-void sync_folder_of(const char *path) {
-    const char *slash = strrchr(path, '/');
-    char *folder = slash ? mem_copy(path, (size_t)(slash - path) + 1) : mem_copy(".", 1);
-    if (!folder) return; /* as on a file system that does not allow it */
-    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd >= 0) {
-        synced(fd); /* some file systems refuse this; the data itself is already safe */
-        close(fd);
-    }
-    free(folder);
 }
 
 static int put_file(const char *path, const output_kind *kind, const text *content, int sync, text *why) {

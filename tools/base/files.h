@@ -6,6 +6,7 @@
 #include "base/text.h"
 
 #include <stddef.h>
+#include <sys/types.h>
 
 /* Reads a file to its end into out (0-terminated). regular_only refuses pipes and devices, on which a read could wait
    forever. Returns 0 with the reason in why. */
@@ -26,6 +27,9 @@ typedef struct pending {
    lets this command replace. Returns 0 with the reason in why. */
 int file_target(const char *path, const output_kind *kind, text *why);
 
+/* Sets name to the path of a file in the folder. Returns 1 if a regular file is there. */
+int file_in_folder(text *name, const char *folder, const char *file);
+
 /* 1 if both names lead to one existing regular file. */
 int file_same(const char *a, const char *b);
 
@@ -43,12 +47,21 @@ int pending_open(pending *p, const char *path, const output_kind *kind, const ch
 int pending_begin(pending *p, const char *path, const output_kind *kind, text *why);
 /* Writes all of the bytes at offset. */
 int pending_write(pending *p, const void *bytes, size_t len, size_t offset, text *why);
+/* The mode that open or mkdir gives what it makes if asked for this one. */
+mode_t usual_mode(mode_t mode);
 /* Syncs the file to the disk, still under its temporary name. */
 int pending_sync(pending *p, text *why);
+/* pwrite of all the bytes, fsync and ftruncate; an interrupted call is repeated. They return 0 with errno set. */
+int file_write_at(int fd, const void *bytes, size_t len, uint64_t offset);
+int file_sync(int fd);
+int file_cut(int fd, uint64_t size);
 /* Truncates the file to `size` bytes. */
 int pending_cut(pending *p, size_t size, text *why);
 /* Renames the file to its final name, with the mode and owner of a file that it replaces. */
 int pending_rename(pending *p, text *why);
+/* Gives the file its final name, which must be free ("already exists" otherwise), and makes the name durable; when that
+   fails, the name is free again. */
+int pending_rename_new(pending *p, text *why);
 /* Renames several files that belong together, in their order: all of them, or none. If one fails, the old files are
    restored, and *failed is set to the path at fault. The last file vouches for the others: its old version is moved
    away before any new file gets its name. Skips those without a temporary file or with their final name already. */
@@ -58,8 +71,9 @@ void pending_close(pending *p);
 /* Closes and removes the file in any case. */
 void pending_remove(pending *p);
 
-/* After a rename or unlink: makes the names themselves durable. */
-void sync_folder_of(const char *path);
+/* After a rename or unlink: makes the names themselves durable. Returns 0 with errno set if the disk fails or is full; a
+   file system without support for this is not an error, because the data itself is safe. */
+int sync_folder_of(const char *path);
 
 /* Writes, syncs and renames a file, if path is free for this kind. Returns 0 with the reason in why. */
 int file_write(const char *path, const output_kind *kind, const text *content, text *why);

@@ -3,7 +3,7 @@
 #include "base/files.h"
 #include "base/interrupted.h"
 #include "base/memory.h"
-#include "base/source.h"
+#include "base/text.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -22,7 +22,7 @@ static int is_free(const char *path, text *why) {
     if (lstat(path, &st) != 0) return errno == ENOENT || refuse(why, "%s", strerror(errno));
     if (!S_ISDIR(st.st_mode)) return refuse(why, "already exists and is not a folder");
     DIR *d = opendir(path);
-    if (!d) return refuse(why, "cannot open: %s", strerror(errno));
+    if (!d) return refuse_errno(why, "cannot open");
     int entries = 0;
     for (const struct dirent *entry; (entry = readdir(d)) != NULL;)
         entries += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
@@ -40,19 +40,13 @@ static int begin(folder *f, const char *path, text *why) {
     return f->path ? is_free(f->path, why) : text_no_memory(why);
 }
 
-/* The mode that mkdir would give a folder; mkdtemp excludes all other users, whatever the umask. */
-static mode_t usual_mode(void) {
-    mode_t mask = umask(077);
-    umask(mask);
-    return 0777 & ~mask;
-}
-
+/* mkdtemp excludes all other users, whatever the umask; the folder then gets the mode that mkdir would give it. */
 int folder_begin(folder *f, const char *path, text *why) {
     text temp = TEXT_INIT;
     if (!begin(f, path, why)) return 0;
     text_printf(&temp, "%s.part.XXXXXX", f->path);
     if (text_failed(&temp)) text_no_memory(why);
-    else if (!mkdtemp(temp.s) || chmod(temp.s, usual_mode()) != 0)
+    else if (!mkdtemp(temp.s) || chmod(temp.s, usual_mode(0777)) != 0)
         refuse(why, "cannot make %s: %s", temp.s, strerror(errno));
     else {
         f->temp = temp.s;
@@ -186,7 +180,7 @@ int folder_write(const folder *f, const char *name, const text *content, text *w
 int folder_sync(const folder *f, text *why) {
     int fd = open(f->temp, O_RDONLY | O_DIRECTORY | O_CLOEXEC), result = -1;
     if (fd >= 0) UNINTERRUPTED(result, syncfs(fd));
-    int good = result == 0 || refuse(why, "cannot write: %s", strerror(errno));
+    int good = result == 0 || refuse_errno(why, "cannot write");
     if (fd >= 0) close(fd);
     return good;
 }

@@ -68,14 +68,13 @@ static int in_input_folder(const char *path) {
 /* Returns the path with its folder resolved. NULL if the folder does not exist, which opening the file then reports, or
    if memory runs out. */
 static char *whole_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    char *given = slash ? mem_copy(path, (size_t)(slash - path) + 1) : mem_copy(".", 1);
-    char *folder = given ? realpath(given, NULL) : NULL, *name = NULL;
-    text t = TEXT_INIT;
-    if (folder) text_printf(&t, "%s/%s", folder, slash ? slash + 1 : path);
+    text given = TEXT_INIT, t = TEXT_INIT;
+    path_folder(&given, path);
+    char *folder = text_failed(&given) ? NULL : realpath(given.s, NULL), *name = NULL;
+    if (folder) text_printf(&t, "%s/%s", folder, path_name(path));
     if (folder && !text_failed(&t)) name = mem_copy(t.s, t.len);
-    text_free(&t);
-    free(folder), free(given);
+    text_free(&t), text_free(&given);
+    free(folder);
     return name;
 }
 

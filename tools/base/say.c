@@ -94,10 +94,8 @@ const char *shown(const char *name) {
     return to;
 }
 
-void say_log(reid_log_level level, reid_result id, const char *message, void *user) {
-    int needed = level == REID_LOG_WARNING ? SAY_NORMAL : level == REID_LOG_INFO ? SAY_VERBOSE : SAY_DEBUG;
-    (void)id, (void)user;
-    if (verbosity >= needed) say_error("%s", message);
+void say_at(int level, const char *message) {
+    if (verbosity >= level) say_error("%s", message);
 }
 
 int may_colour(int fd) {

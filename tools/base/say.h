@@ -4,7 +4,6 @@
 #define REID_TOOLS_SAY_H
 
 #include "base/text.h"
-#include "reid.h"
 
 #include <stddef.h>
 
@@ -25,8 +24,8 @@ void say_listen(char *buffer, size_t size);
 /* A name made safe to print; a database's address without its password. Valid for this thread's next few calls. */
 const char *shown(const char *name);
 
-/* For reid_desc.log_fn. */
-void say_log(reid_log_level level, reid_result id, const char *message, void *user);
+/* Reports the message if the verbosity is at least this, one of SAY_…. */
+void say_at(int level, const char *message);
 
 /* There is one progress bar at a time; it is drawn only if stderr is a terminal and -q was not given. */
 void progress_start(const char *label, size_t total);

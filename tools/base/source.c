@@ -2,31 +2,17 @@
 
 #include "base/interrupted.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-int refuse(text *why, const char *format, ...) {
-    char message[1024];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(message, sizeof message, format, args);
-    va_end(args);
-    text_clear(why);
-    text_puts(why, message);
-    return 0;
-}
 
 int source_open(source *s, const char *path, text *why) {
     struct stat st;
     memset(s, 0, sizeof *s);
     s->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* O_NONBLOCK: open does not wait for a pipe's writer */
-    if (s->fd < 0) return refuse(why, "cannot open: %s", strerror(errno));
-    if (fstat(s->fd, &st) != 0) refuse(why, "cannot read: %s", strerror(errno));
+    if (s->fd < 0) return refuse_errno(why, "cannot open");
+    if (fstat(s->fd, &st) != 0) refuse_errno(why, "cannot read");
     else if (S_ISDIR(st.st_mode)) refuse(why, "is a folder; expected a file");
     else if (!S_ISREG(st.st_mode)) refuse(why, "is not a regular file");
     else {
@@ -61,7 +47,7 @@ int source_read(const source *s, uint64_t at, void *to, size_t size, text *why) 
     while (size) {
         ssize_t n;
         UNINTERRUPTED(n, pread(s->fd, out, size, (off_t)at));
-        if (n < 0) return refuse(why, "cannot read: %s", strerror(errno));
+        if (n < 0) return refuse_errno(why, "cannot read");
         if (n == 0) return refuse(why, "the file became shorter while it was read");
         out += n;
         at += (uint64_t)n;

@@ -43,7 +43,4 @@ uint64_t le64(const unsigned char *p);
 /* Sets *out to a * b; 0 if that overflows. */
 int checked_mul(uint64_t a, uint64_t b, uint64_t *out);
 
-/* Replaces why with the message. Always returns 0. */
-int refuse(text *why, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
 #endif

@@ -82,11 +82,48 @@ void text_free(text *t) {
     memset(t, 0, sizeof *t);
 }
 
+int refuse(text *why, const char *format, ...) {
+    char message[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    text_clear(why);
+    text_puts(why, message);
+    return 0;
+}
+
+int refuse_errno(text *why, const char *doing) { return refuse(why, "%s: %s", doing, strerror(errno)); }
+
 static int is_tail(const char *s, int i) { return ((unsigned char)s[i] & 0xC0) == 0x80; }
+
+int is_white(int c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 int text_ends_with(const char *s, const char *end) {
     size_t n = strlen(s), m = strlen(end);
     return n >= m && strcmp(s + n - m, end) == 0;
+}
+
+const char *path_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+size_t path_stem(const char *name) {
+    const char *dot = strrchr(name, '.');
+    return dot && dot > name ? (size_t)(dot - name) : strlen(name);
+}
+
+void path_folder(text *folder, const char *path) {
+    text_clear(folder);
+    size_t len = (size_t)(path_name(path) - path);
+    if (!len) text_puts(folder, ".");
+    else text_add(folder, path, len > 1 ? len - 1 : 1);
+}
+
+int path_has_ending(const char *path, const char *ending) {
+    const char *name = path_name(path);
+    return strlen(name) > strlen(ending) && text_ends_with(name, ending);
 }
 
 int utf8_length(const char *s) {

@@ -21,6 +21,11 @@ int text_failed(const text *t);
 /* Turns the text into such a failed one, for the reason of an error. Always returns 0. */
 int text_no_memory(text *t);
 
+/* Replaces why with the message. Always returns 0. */
+int refuse(text *why, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The message is "doing: " and the text of errno; otherwise like refuse. */
+int refuse_errno(text *why, const char *doing);
+
 void text_add(text *t, const void *bytes, size_t len);
 /* Appends another text; if that one has failed, so has this. */
 void text_join(text *t, const text *more);
@@ -78,7 +83,17 @@ int text_from_utf16(text *file, text *why);
 /* Appends a code point; U+DC80 … U+DCFF become the single bytes that they stand for. */
 void text_utf8(text *t, unsigned code);
 
+/* 1 for the white space of ASCII. */
+int is_white(int c);
 int text_ends_with(const char *s, const char *end);
+/* The part of a path after its last slash. */
+const char *path_name(const char *path);
+/* The length of a file's name without its extension: "a" of a.jpg, all of .hidden. */
+size_t path_stem(const char *name);
+/* Sets folder to the path before its last slash: "/" for /a, "." for a. */
+void path_folder(text *folder, const char *path);
+/* 1 if the file's name is more than this ending and ends with it. */
+int path_has_ending(const char *path, const char *ending);
 
 /* All of s must be a number in lo … hi; otherwise they return 0. */
 int parse_int(const char *s, long long lo, long long hi, long long *out);

@@ -32,13 +32,11 @@ static void named(profile *p, int which) {
     if (which == LOW_MEMORY) set(p, PROFILE_DECODERS, "1");
 }
 
-static int is_space(char c) { return c == ' ' || c == '\t' || c == '\r'; }
-
 /* Removes white space at both ends, in place. */
 static char *trimmed(char *s) {
-    while (is_space(*s)) s++;
+    while (is_white(*s)) s++;
     size_t n = strlen(s);
-    while (n && is_space(s[n - 1])) n--;
+    while (n && is_white(s[n - 1])) n--;
     s[n] = 0;
     return s;
 }

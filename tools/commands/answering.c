@@ -32,9 +32,8 @@ static int name_model(answering *a, int i, const char *who) {
         text_add(name, desc->weights, (size_t)(equals - desc->weights));
         desc->weights = equals + 1;
     } else {
-        const char *slash = strrchr(desc->weights, '/'), *base = slash ? slash + 1 : desc->weights;
-        const char *dot = strrchr(base, '.');
-        text_add(name, base, dot && dot > base ? (size_t)(dot - base) : strlen(base));
+        const char *file = path_name(desc->weights);
+        text_add(name, file, path_stem(file));
     }
     if (!need_text(name)) return 0;
     if (!is_name(name->s, name->len) || strcmp(name->s, "stats") == 0)

@@ -4,6 +4,8 @@
 #include "base/files.h"
 #include "base/json_write.h"
 #include "base/memory.h"
+#include "base/order.h"
+#include "base/random.h"
 #include "base/results.h"
 #include "base/say.h"
 #include "commands/bench_peak.h"
@@ -46,13 +48,8 @@ typedef struct timing { /* milliseconds a call */
 
 static double now_ms(void) { return 1e3 * clock_seconds(); }
 
-static int ascending(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double median_of(double *values, int count) {
-    qsort(values, (size_t)count, sizeof *values, ascending);
+    qsort(values, (size_t)count, sizeof *values, order_reals);
     return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 
@@ -68,10 +65,7 @@ static int make_noise(bench *b) {
     b->images = b->pixels ? need_array((size_t)b->most, sizeof *b->images) : NULL;
     b->rows = b->images ? need_array((size_t)b->most * (size_t)b->info.dim, sizeof *b->rows) : NULL;
     if (!b->rows) return 0;
-    for (size_t i = 0; i < each * (size_t)b->most; i++) {
-        state = state * 6364136223846793005u + 1442695040888963407u;
-        b->pixels[i] = (unsigned char)(state >> 56);
-    }
+    for (size_t i = 0; i < each * (size_t)b->most; i++) b->pixels[i] = (unsigned char)random_next(&state);
     for (int i = 0; i < b->most; i++) {
         reid_image image = {b->pixels + each * (size_t)i, b->info.width, b->info.height, 0, REID_RGB8, NULL};
         b->images[i] = image;
@@ -147,7 +141,7 @@ static void head_of(bench *b, const char *peaks_from) {
                 info->device, info->isa);
     text_visible(&b->table, info->chip);
     if (strcmp(info->device, "cpu") == 0)
-        text_printf(&b->table, ", %d thread%s", info->threads, info->threads == 1 ? "" : "s");
+        text_printf(&b->table, ", %d thread%s", info->threads, plural((size_t)info->threads));
     text_printf(&b->table, "\n%.3f GFLOP an image; ceilings: ", 2e-9 * (double)info->macs);
     if (b->peak_gflops > 0) text_printf(&b->table, "%.0f GFLOP/s, ", b->peak_gflops);
     if (b->peak_gbs > 0) text_printf(&b->table, "%.1f GB/s, ", b->peak_gbs);

@@ -97,8 +97,9 @@ static int enough_pairs(const calibrating *k) {
                   ceil(1 / k->o->calibrate.fmr));
     else {
         if (expected < 30)
-            say_warning("the threshold depends on only %.0f of %llu pairs of two identities; 30 would make it stable: "
-                        "use more images or a larger --fmr", expected, (unsigned long long)p->impostor);
+            say_warning("the threshold depends on only %.0f of %llu pair%s of two identities; 30 would make it stable: "
+                        "use more images or a larger --fmr", expected, (unsigned long long)p->impostor,
+                        plural(p->impostor));
         if (p->genuine < 30)
             say_warning("only %llu pair%s of one identity: use more images, for at least 30",
                         (unsigned long long)p->genuine, plural(p->genuine));
@@ -173,8 +174,9 @@ static void add_reason(text *t, const calibrating *k) {
 
 static void add_table(text *t, const calibrating *k) {
     const calibration *c = &k->c;
-    text_printf(t, "%llu pair%s of one identity, %llu of two, %zu identities: %s\n", (unsigned long long)c->genuine,
-                plural(c->genuine), (unsigned long long)c->impostor, c->identities, k->set.labels.layout);
+    text_printf(t, "%llu pair%s of one identity, %llu of two, %zu %s: %s\n", (unsigned long long)c->genuine,
+                plural(c->genuine), (unsigned long long)c->impostor, c->identities,
+                c->identities == 1 ? "identity" : "identities", k->set.labels.layout);
     if (c->genuine < c->every_genuine || c->impostor < c->every_impostor)
         text_printf(t, "drawn from %llu and %llu\n", (unsigned long long)c->every_genuine,
                     (unsigned long long)c->every_impostor);

@@ -231,8 +231,8 @@ static int tell(const measuring *m) {
     if (m->o->output.json) {
         tell_json(m, mean, tail, &out);
     } else {
-        text_printf(&out, "%zu ranges from %zu image%s. Cosine between INT8 and FP32 on %zu %s: mean %.6f, least "
-                          "%.6f\n", m->ranges, m->crops, plural(m->crops), m->compared,
+        text_printf(&out, "%zu range%s from %zu image%s. Cosine between INT8 and FP32 on %zu %s: mean %.6f, least "
+                          "%.6f\n", m->ranges, plural(m->ranges), m->crops, plural(m->crops), m->compared,
                     holds_out(m) ? "held-out images" : "of the same images", mean, m->least);
         if (holds_out(m))
             text_printf(&out, "%zu of the %zu held-out images are below %g; among all images like these, up to %.1f %% "

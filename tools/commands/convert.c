@@ -44,11 +44,6 @@ typedef struct conversion {
 
 static int is_resnet(const conversion *v) { return strncmp(v->map.network->name, "resnet", 6) == 0; }
 
-static const char *base_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 /* --- options ------------------------------------------------------------------------------------------------------ */
 
 static int is_listed(const char *name, const char *(*name_of)(int)) {
@@ -65,8 +60,7 @@ static int check_arguments(const options *o) {
     else if (net && !is_listed(net, reid_network_name)) say_error("convert: no network is named \"%s\"", shown(net));
     else if (o->operand_count == 2) {
         const char *out = o->operands[1];
-        size_t n = strlen(out), end = strlen(".safetensors");
-        if (n <= end || strcmp(out + n - end, ".safetensors") != 0)
+        if (!path_has_ending(out, ".safetensors"))
             say_error("convert: %s: the name of the output must end in .safetensors", shown(out));
         else if (replace_is_input(out))
             say_error("convert: %s is both input and output; name another output", shown(out));
@@ -272,7 +266,7 @@ static int write_and_check(conversion *v, pending *p, outgoing *list, size_t cou
     const char *metadata[METADATA];
     text name = TEXT_INIT;
     int n = 0;
-    text_visible(&name, base_name(v->in));
+    text_visible(&name, path_name(v->in));
     if (text_failed(&name)) return text_no_memory(&v->why);
     metadata[n++] = "reid.network", metadata[n++] = v->map.network->name;
     if (v->preset) metadata[n++] = "reid.preset", metadata[n++] = v->preset;
@@ -512,7 +506,7 @@ static int convert(conversion *v) {
     const char *net = o->every.network ? o->every.network : v->from.network;
     if (net && !is_listed(net, reid_network_name))
         return refuse(&v->why, "the file names an unknown network, \"%.100s\"; give --net NAME", net);
-    if (!mapping_find(&v->map, &v->from, v->all.at, v->all.count, net, o->convert.key, base_name(v->in), &v->why))
+    if (!mapping_find(&v->map, &v->from, v->all.at, v->all.count, net, o->convert.key, path_name(v->in), &v->why))
         return 0;
     v->mapped = 1;
     if (!decide(v)) return 0;

@@ -5,15 +5,15 @@
 #include "commands/commands.h"
 #include "commands/requests.h"
 
-typedef struct embedding {
+typedef struct embed_run {
     const options *o;
     const inputs *list;
     output *out;
     int strict_failure;
-} embedding;
+} embed_run;
 
 static int take_row(void *user, size_t index, const float *row, const char *why) {
-    embedding *e = user;
+    embed_run *e = user;
     if (row) return output_row(e->out, index, row);
     inputs_say_failure(&e->list->at[index], why);
     e->strict_failure = e->o->input.strict;
@@ -38,7 +38,7 @@ static int print_summary(const options *o, size_t rows, size_t failed, const mod
 }
 
 /* Says how folders were interpreted: as individuals for whole images, as cameras for boxes. */
-static void tell_identities(const embedding *e) {
+static void tell_identities(const embed_run *e) {
     size_t identities, unnamed;
     if (!say_is_verbose() || !inputs_identities(e->list, &identities, &unnamed)) return;
     const char *some = identities == 1 ? "y" : "ies";
@@ -48,7 +48,7 @@ static void tell_identities(const embedding *e) {
 }
 
 /* Completes or discards the output, depending on failures. Returns the exit status. */
-static int finish(embedding *e, size_t wanted, const models *all) {
+static int finish(embed_run *e, size_t wanted, const models *all) {
     size_t rows = output_rows(e->out), failed = output_failures(e->out);
     int to_file = e->o->output.path && e->o->output.path[0] != '-';
     int a_part = to_file && e->o->input.shards; /* merging needs the list of failures of a failed shard */
@@ -67,7 +67,7 @@ static int finish(embedding *e, size_t wanted, const models *all) {
 }
 
 /* Embeds everything into the open output, and closes it in any case. Returns the exit status. */
-static int run(embedding *e, models *all) {
+static int run(embed_run *e, models *all) {
     const options *o = e->o;
     size_t first, end, done = 0;
     output_slice(e->list->count, o->input.shard, o->input.shards, &first, &end);
@@ -95,7 +95,7 @@ int embed_main(options *o) {
     models all;
     int status = 2;
     const output_request request = output_of(o);
-    embedding e = {o, &list, NULL, 0};
+    embed_run e = {o, &list, NULL, 0};
     if (!o->operand_count && !o->input.boxes) {
         say_error("embed: no INPUT; see \"reid help embed\"");
         return 2;

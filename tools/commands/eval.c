@@ -16,7 +16,7 @@
 enum { MAX_COMPARED = 8 };
 
 /* One source of embeddings: the options, or one element of --compare. */
-typedef struct way {
+typedef struct compared_run {
     char *name;
     char *operands[2]; /* used by the options when the element is a file */
     options o;
@@ -24,7 +24,7 @@ typedef struct way {
     eval_set set;
     evaluation e;
     double weights[MAX_MODELS];
-} way;
+} compared_run;
 
 /* An image in one of its roles. */
 typedef struct placed {
@@ -54,7 +54,7 @@ static int same_pictures(const placed *a, const placed *b, size_t count) {
 
 /* Puts the images into the order of `first`, because a file keeps the order in which they were embedded. Returns 0
    after saying that the images differ. */
-static int put_in_order(way *w, const way *first) {
+static int put_in_order(compared_run *w, const compared_run *first) {
     eval_set *set = &w->set;
     size_t n = set->count, row = set->dim * sizeof *set->rows;
     placed *ours = need_array(n + 1, 2 * sizeof *ours), *theirs;
@@ -78,7 +78,7 @@ static int put_in_order(way *w, const way *first) {
 }
 
 /* first: gives the order of the images; NULL: leaves the order unchanged. */
-static int open_way(way *w, const way *first, int *status) {
+static int open_run(compared_run *w, const compared_run *first, int *status) {
     const options *o = &w->o;
     labelled_request request;
     labelled_of(&request, o);
@@ -94,7 +94,7 @@ static int open_way(way *w, const way *first, int *status) {
     return evaluate(&w->e, &w->set, &w->rules, w->weights);
 }
 
-static void close_way(way *w) {
+static void close_run(compared_run *w) {
     evaluation_free(&w->e);
     eval_set_free(&w->set);
     free(w->name);
@@ -110,12 +110,12 @@ static void warn_about(const eval_set *set) {
 }
 
 static int evaluate_one(const options *o) {
-    way w;
+    compared_run w;
     text out = TEXT_INIT;
     int status = 2;
     memset(&w, 0, sizeof w);
     w.o = *o;
-    if (open_way(&w, NULL, &status)) {
+    if (open_run(&w, NULL, &status)) {
         warn_about(&w.set);
         if (o->output.json) {
             json_writer json = json_write(&out);
@@ -126,14 +126,14 @@ static int evaluate_one(const options *o) {
         }
         status = !results_print(&out) ? 2 : w.set.failed ? 1 : 0;
     }
-    close_way(&w);
+    close_run(&w);
     return status;
 }
 
 /* ---- --compare --------------------------------------------------------------------------------------------------- */
 
-/* Sets up a way from a file of embeddings, PRECISION, DEVICE or DEVICE/PRECISION. */
-static int set_way(way *w, const options *o, const char *name, size_t len) {
+/* Sets up a run from a file of embeddings, PRECISION, DEVICE or DEVICE/PRECISION. */
+static int set_run(compared_run *w, const options *o, const char *name, size_t len) {
     w->name = need_copy(name, len);
     w->o = *o;
     if (!w->name) return 0;
@@ -166,7 +166,7 @@ static int set_way(way *w, const options *o, const char *name, size_t len) {
     return good && o->models;
 }
 
-static int parse_ways(way *ways, const options *o) {
+static int parse_runs(compared_run *runs, const options *o) {
     int count = 0;
     for (const char *at = o->eval.compare; at;) {
         size_t n = strcspn(at, ",");
@@ -174,7 +174,7 @@ static int parse_ways(way *ways, const options *o) {
             say_error("--compare: too many entries; give at most %d", MAX_COMPARED);
             return 0;
         }
-        if (!set_way(&ways[count++], o, at, n)) return 0;
+        if (!set_run(&runs[count++], o, at, n)) return 0;
         at = at[n] ? at + n + 1 : NULL;
     }
     if (count < 2) say_error("--compare: name at least two; the others are compared with the first");
@@ -204,7 +204,7 @@ static double least_cosine(const options *o) {
     return o->models ? 0.98 : -1;
 }
 
-static void compared_json(const way *ways, const change *changes, int count, const options *o, text *t) {
+static void compared_json(const compared_run *runs, const change *changes, int count, const options *o, text *t) {
     json_writer w = json_write(t);
     json_put_object(&w, NULL);
     json_put_number(&w, "limit", o->eval.limit / 100, 9);
@@ -213,54 +213,54 @@ static void compared_json(const way *ways, const change *changes, int count, con
     for (int i = 0; i < count; i++) {
         json_put_line(&w, 0);
         json_put_object(&w, NULL);
-        json_put_string(&w, "name", ways[i].name);
+        json_put_string(&w, "name", runs[i].name);
         if (i) change_json(&changes[i], &w, "change");
         else json_put_null(&w, "change");
-        report_json(&ways[i].e, &ways[i].set, &ways[i].rules, ways[i].weights, &w, "evaluation");
+        report_json(&runs[i].e, &runs[i].set, &runs[i].rules, runs[i].weights, &w, "evaluation");
         json_put_end(&w);
     }
     json_put_line(&w, 0);
     json_put_finish(&w);
 }
 
-static void compared_table(const way *ways, const change *changes, int count, const options *o, text *t) {
+static void compared_table(const compared_run *runs, const change *changes, int count, const options *o, text *t) {
     int width = 10;
     for (int i = 0; i < count; i++)
-        if ((int)strlen(ways[i].name) > width) width = (int)strlen(ways[i].name);
-    report_table(&ways[0].e, &ways[0].set, &ways[0].rules, t);
+        if ((int)strlen(runs[i].name) > width) width = (int)strlen(runs[i].name);
+    report_table(&runs[0].e, &runs[0].set, &runs[0].rules, t);
     text_printf(t, "\nAgainst %s: change of rank-1 and mAP in percentage points (95 %% interval), lowest cosine, "
-                   "limit %g", shown(ways[0].name), o->eval.limit);
+                   "limit %g", shown(runs[0].name), o->eval.limit);
     if (least_cosine(o) > -1) text_printf(t, ", least cosine %g", least_cosine(o));
     text_putc(t, '\n');
-    for (int i = 1; i < count; i++) change_table(&changes[i], ways[i].name, width, t);
+    for (int i = 1; i < count; i++) change_table(&changes[i], runs[i].name, width, t);
 }
 
-static int compare(way *ways, int count, const options *o) {
+static int compare(compared_run *runs, int count, const options *o) {
     change changes[MAX_COMPARED];
     text out = TEXT_INIT;
     int status = 2, worst = 0;
     for (int i = 0; i < count; i++) {
-        if (!open_way(&ways[i], i ? &ways[0] : NULL, &status)) return status;
-        warn_about(&ways[i].set);
-        if (i && !change_of(&changes[i], &ways[i].e, &ways[0].e, o->eval.limit / 100, ways[i].rules.draws)) return 2;
-        if (i) changes[i].lowest_cosine = lowest_cosine(&ways[i].set, &ways[0].set);
+        if (!open_run(&runs[i], i ? &runs[0] : NULL, &status)) return status;
+        warn_about(&runs[i].set);
+        if (i && !change_of(&changes[i], &runs[i].e, &runs[0].e, o->eval.limit / 100, runs[i].rules.draws)) return 2;
+        if (i) changes[i].lowest_cosine = lowest_cosine(&runs[i].set, &runs[0].set);
         if (i && changes[i].lowest_cosine < least_cosine(o)) changes[i].fails = 1;
-        worst |= ways[i].set.failed || (i && changes[i].fails);
-        if (i) free(ways[i].set.rows);
-        if (i) ways[i].set.rows = NULL;
+        worst |= runs[i].set.failed || (i && changes[i].fails);
+        if (i) free(runs[i].set.rows);
+        if (i) runs[i].set.rows = NULL;
     }
-    if (o->output.json) compared_json(ways, changes, count, o, &out);
-    else compared_table(ways, changes, count, o, &out);
+    if (o->output.json) compared_json(runs, changes, count, o, &out);
+    else compared_table(runs, changes, count, o, &out);
     return !results_print(&out) ? 2 : worst ? 1 : 0;
 }
 
 static int evaluate_several(const options *o) {
-    way *ways = need_zeroed(MAX_COMPARED + 1, sizeof *ways);
-    if (!ways) return 2;
-    int count = parse_ways(ways, o), status = 2;
-    if (count > 0) status = compare(ways, count, o);
-    for (int i = 0; i < MAX_COMPARED; i++) close_way(&ways[i]);
-    free(ways);
+    compared_run *runs = need_zeroed(MAX_COMPARED + 1, sizeof *runs);
+    if (!runs) return 2;
+    int count = parse_runs(runs, o), status = 2;
+    if (count > 0) status = compare(runs, count, o);
+    for (int i = 0; i < MAX_COMPARED; i++) close_run(&runs[i]);
+    free(runs);
     return status;
 }
 

@@ -43,9 +43,8 @@ typedef struct fit_run {
 
 /* Checks, before minutes of work, that a file can be created there. */
 static int can_be_written(const char *path) {
-    const char *slash = strrchr(path, '/');
     text why = TEXT_INIT, folder = TEXT_INIT;
-    text_add(&folder, slash ? path : ".", slash ? (size_t)(slash - path) + 1 : 1);
+    path_folder(&folder, path);
     int good = text_failed(&folder) ? text_no_memory(&why) : file_target(path, &WEIGHTS_FILE, &why);
     if (good && access(folder.s, W_OK | X_OK) != 0)
         good = refuse(&why, "cannot write to %.500s: %s", shown(folder.s), strerror(errno));
@@ -256,7 +255,6 @@ static void tell_parts(const fit_run *f, text *method, text *shrinkage, text *sh
 
 static int write_head(fit_run *f) {
     const reid_info *info = &f->inputs.m.info;
-    const char *slash = strrchr(f->o->model[0].weights, '/');
     char stride[4], individuals[32], crops[32];
     text from = TEXT_INIT, method = TEXT_INIT, shrinkage = TEXT_INIT, share = TEXT_INIT, why = TEXT_INIT;
     tensor_list list;
@@ -264,7 +262,7 @@ static int write_head(fit_run *f) {
     snprintf(stride, sizeof stride, "%d", info->last_stride == 1 ? 1 : 2);
     snprintf(individuals, sizeof individuals, "%zu", f->head.individuals);
     snprintf(crops, sizeof crops, "%zu", f->head.crops);
-    text_visible(&from, slash ? slash + 1 : f->o->model[0].weights);
+    text_visible(&from, path_name(f->o->model[0].weights));
     tell_parts(f, &method, &shrinkage, &share);
     const char *metadata[] = {
         "reid.network", f->inputs.written, "reid.preset", info->preprocessing, "reid.source", from.s,

@@ -22,23 +22,23 @@
 enum { COMMIT_EVERY = 256 }; /* templates, or as many as come in a second */
 
 /* Camera and time of an input; camera NULL: use --camera. */
-typedef struct circumstance {
+typedef struct camera_time {
     char *camera;
     long long time;
-} circumstance;
+} camera_time;
 
 /* The line to print about a template once it is stored. */
-typedef struct said_line {
+typedef struct pending_message {
     size_t end; /* end of the line in the pending output */
     int refused;
-} said_line;
+} pending_message;
 
 typedef struct adding {
     const options *o;
     const char *path;
     templates *to;
     const inputs *list;
-    circumstance *of;          /* [list->count], or NULL */
+    camera_time *of;          /* [list->count], or NULL */
     long long time;            /* --time */
     const char *hashed;        /* the file that size and hash belong to */
     uint64_t size, hash;
@@ -46,7 +46,7 @@ typedef struct adding {
     const char *jpeg;          /* the decoder of the JPEG files behind added templates; "": unknown */
     text said;                 /* output about templates not yet stored, one line each */
     text source;               /* of the last image */
-    said_line *lines;          /* [waiting], with --json */
+    pending_message *lines;          /* [waiting], with --json */
     size_t line_cap, waiting, late, added, failed, strangers; /* late: waiting ones that a commit has refused */
     size_t identities;         /* of images, by their folders; 0: not counted */
     double saved;
@@ -118,7 +118,7 @@ static int prepare_line(adding *a, const store_item *item) {
     json_put_string(&w, "added", item->id);
     json_put_string(&w, "identity", item->identity);
     json_put_finish(&w);
-    a->lines[a->waiting] = (said_line){a->said.len, 0};
+    a->lines[a->waiting] = (pending_message){a->said.len, 0};
     return 1;
 }
 
@@ -194,7 +194,7 @@ static const char *cell(const csv *c, const int column[COLUMNS], int which) {
     return column[which] < 0 ? "" : csv_field(c, column[which]);
 }
 
-static int take_record(csv *c, const int column[COLUMNS], int columns, inputs *list, circumstance *to,
+static int take_record(csv *c, const int column[COLUMNS], int columns, inputs *list, camera_time *to,
                        text *why) {
     const char *path = cell(c, column, PATH), *id = cell(c, column, ID), *time = cell(c, column, TIME);
     const char *camera = cell(c, column, CAMERA), *identity = cell(c, column, IDENTITY);
@@ -305,9 +305,9 @@ static int add_file(adding *a, const store_meta *meta, const char *name) {
     a->jpeg = f.jpeg;
     size_t unnamed = good ? gallery_file_unnamed(&f) : 0;
     if (unnamed) {
-        say_error("%s: %zu of its %zu crops have no identity, because folders of photos are cameras; name the "
+        say_error("%s: %zu of its %zu crop%s no identity, because folders of photos are cameras; name the "
                   "individuals with --groups FILE.csv (from reid cluster and reid review)", shown(name), unnamed,
-                  f.count);
+                  f.count, f.count == 1 ? " has" : "s have");
         good = 0;
     }
     if (good) makers_note_decoders(f.jpeg, name, templates_info(a->to)->jpeg, a->path);

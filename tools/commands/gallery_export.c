@@ -3,7 +3,7 @@
 #include "base/json_write.h"
 #include "base/memory.h"
 #include "base/say.h"
-#include "base/source.h"
+#include "base/text.h"
 #include "base/when.h"
 #include "commands/gallery_export.h"
 #include "embedding/npy.h"
@@ -24,11 +24,6 @@ typedef struct exporting {
     const char *failed; /* the file that `why` is about; NULL: that of --output */
     float *row;
 } exporting;
-
-static int ends(const char *name, const char *ending) {
-    size_t n = strlen(ending), len = strlen(name);
-    return len > n && strcmp(name + len - n, ending) == 0 && name[len - n - 1] != '/';
-}
 
 static void read_row(exporting *e, size_t i) {
     size_t dim = (size_t)store_info(e->store)->dim;
@@ -196,7 +191,7 @@ int gallery_export(options *o, const char *path) {
     memset(&e, 0, sizeof e);
     e.as = FORMS;
     for (int i = 0; o->output.path && i < FORMS; i++)
-        if (ends(o->output.path, endings[i])) e.as = (form)i;
+        if (path_has_ending(o->output.path, endings[i])) e.as = (form)i;
     if (e.as == FORMS) {
         say_error("gallery export: give -o FILE.npy, FILE.fvecs or FILE.jsonl");
         return 2;

@@ -130,7 +130,7 @@ static int take_row(void *user, size_t index, const float *row, const char *why)
 }
 
 /* Embeds and writes what was claimed. Returns 0 when that ended early; rows made until then are still written. */
-static int work_off(working *k) {
+static int embed_claimed(working *k) {
     int good = prepare(k);
     stream_job job = {.all = &k->all, .list = &k->list, .end = k->list.count, .decode = decoding(k->o),
                       .label = "embedding", .fn = take_row, .user = k};
@@ -156,7 +156,7 @@ static int work(working *k) {
     while (good && !interrupted()) {
         good = reembed_claim(k->worker, most, &k->batch);
         if (!good || (!k->batch.count && !k->batch.others)) break;
-        good = k->batch.count ? work_off(k) : wait_for_others(k, &told);
+        good = k->batch.count ? embed_claimed(k) : wait_for_others(k, &told);
         if (k->batch.count && say_is_verbose()) {
             size_t made, failed;
             reembed_totals(k->worker, &made, &failed);

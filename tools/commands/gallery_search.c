@@ -188,7 +188,7 @@ static int count_failure(searching *s) {
     return !s->o->input.strict;
 }
 
-static int refuse(searching *s, const char *id, const char *why) {
+static int refuse_query(searching *s, const char *id, const char *why) {
     say_error("%s: %s", shown(id), why);
     return count_failure(s);
 }
@@ -198,7 +198,7 @@ static int add_query(searching *s, const char *id, const char *camera, const cha
     const store_meta *meta = &s->meta;
     query *q = &s->queries[s->waiting];
     float *to = s->rows + (ptrdiff_t)s->waiting * meta->dim;
-    if (s->o->gallery.other_camera && !*camera) return refuse(s, id, "its camera is not known; give --camera");
+    if (s->o->gallery.other_camera && !*camera) return refuse_query(s, id, "its camera is not known; give --camera");
     if (s->near) memcpy(s->plain, row, (size_t)meta->dim * sizeof *row);
     for (int m = 0; m < meta->models; m++)
         for (int i = 0; i < meta->model[m].dim; i++) *to++ = (float)(s->weights[m] * *row++);
@@ -403,8 +403,9 @@ static void say_looked(searching *s) {
                     l->candidates / s->done);
     if (!l->queries) return;
     qsort(l->seconds, l->queries, sizeof *l->seconds, by_value);
-    say_info("%zu queries, each compared with %.1f templates from the index on average; %.2f ms for the median query, "
-             "%.2f ms for the slowest in a hundred", l->queries, (double)l->candidates / (double)s->done,
+    say_info("%zu %s, each compared with %.1f templates from the index on average; %.2f ms for the median query, "
+             "%.2f ms for the slowest in a hundred", l->queries, l->queries == 1 ? "query" : "queries",
+             (double)l->candidates / (double)s->done,
              1e3 * l->seconds[l->queries / 2], 1e3 * l->seconds[l->queries - 1 - l->queries / 100]);
 }
 

@@ -40,7 +40,7 @@ static void take_track(const csv *row, const int *column, void *user, text *why)
     }
 }
 
-static uint32_t *nobodies(size_t count) {
+static uint32_t *unset_tracks(size_t count) {
     uint32_t *all = need_array(count, sizeof *all);
     if (all) memset(all, 0xff, count * sizeof *all);
     return all;
@@ -51,7 +51,7 @@ static int read_tracks(grouping *run) {
     const csv_table table = {columns, 2, 2, "", take_track, run};
     const char *path = run->o->cluster.tracks;
     text file = TEXT_INIT, why = TEXT_INIT;
-    run->tracks = nobodies(run->crops.count);
+    run->tracks = unset_tracks(run->crops.count);
     int good = run->tracks != NULL;
     if (good && (!file_read(path, MOST_BYTES, 1, &file, &why) || !csv_read(&table, &file, &why))) {
         say_error("%s: %s", shown(path), why.s);
@@ -71,7 +71,7 @@ static int read_decisions(grouping *run) {
 }
 
 static int read_known(grouping *run) {
-    run->known = nobodies(run->crops.count);
+    run->known = unset_tracks(run->crops.count);
     for (size_t i = 0; i < run->earlier.count && run->known; i++) {
         size_t at = crops_find(&run->crops, run->earlier.at[i].id);
         if (at != SIZE_MAX) run->known[at] = run->earlier.at[i].group;
@@ -133,21 +133,14 @@ static int recall_tracks(grouping *run) {
 
 /* --- a folder of reid track --------------------------------------------------------------------------------------- */
 
-/* Sets the name of a file in the folder; returns 1 if the file exists. */
-static int name_file(text *name, const char *folder, const char *file) {
-    struct stat st;
-    text_printf(name, "%s/%s", folder, file);
-    return !text_failed(name) && stat(name->s, &st) == 0;
-}
-
 int folder_complete(options *o, folder_names *names, int writes) {
     const char *folder = o->operand_count ? o->operands[0] : NULL;
     memset(names, 0, sizeof *names);
     if (!folder || !gallery_file_is_folder(folder)) return 1;
     if (!o->match.calibration && isnan(o->match.threshold) &&
-        name_file(&names->calibration, folder, "calibration.json"))
+        file_in_folder(&names->calibration, folder, "calibration.json"))
         o->match.calibration = names->calibration.s;
-    if (!o->cluster.decisions && (name_file(&names->decisions, folder, "decisions.jsonl") || writes))
+    if (!o->cluster.decisions && (file_in_folder(&names->decisions, folder, "decisions.jsonl") || writes))
         o->cluster.decisions = names->decisions.s;
     return need_text(&names->calibration) && need_text(&names->decisions);
 }

@@ -180,8 +180,8 @@ static void describe_network(inspection *in) {
     add_label(t, "work");
     text_printf(t, "%.3f GMAC an image\n", (double)info->macs * 1e-9);
     add_label(t, "embedding");
-    text_printf(t, "%d floats, %s%s\n", info->dim, info->raw ? "not normalised" : "of length 1",
-                info->flip ? ", averaged with the mirrored image" : "");
+    text_printf(t, "%d float%s, %s%s\n", info->dim, plural((size_t)info->dim),
+                info->raw ? "not normalised" : "of length 1", info->flip ? ", averaged with the mirrored image" : "");
 }
 
 static void describe_gpu(inspection *in) {
@@ -212,7 +212,7 @@ static void describe_machine(inspection *in) {
     text_printf(t, "%s\n", info->fingerprint);
     add_label(t, "device");
     text_printf(t, "%s (%s), %s, %s%s, %d thread%s, batch %d%s%s\n", info->device, info->chip, info->isa,
-                info->precision, info->latency ? ", for latency" : "", info->threads, info->threads == 1 ? "" : "s",
+                info->precision, info->latency ? ", for latency" : "", info->threads, plural((size_t)info->threads),
                 info->batch, strcmp(info->isa, "scalar") == 0 ? ", NO VECTOR INSTRUCTIONS: many times slower" : "",
                 info->optimized ? "" : ", COMPILED WITHOUT -O2: many times slower");
     add_label(t, "memory");

@@ -1,6 +1,7 @@
 #include "commands/match_html.h"
 
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/say.h"
 #include "evaluate/eval_label_table.h"
 #include "evaluate/eval_labels.h"
@@ -32,8 +33,6 @@ struct match_html {
 
 /* --- true identities ---------------------------------------------------------------------------------------------- */
 
-static int by_name(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
-
 static int by_id(const void *a, const void *b) { return strcmp(((const labelled *)a)->id, ((const labelled *)b)->id); }
 
 static int sort_names(match_html *h) {
@@ -41,12 +40,12 @@ static int sort_names(match_html *h) {
     h->names = need_array(g->identities, sizeof *h->names);
     if (!h->names) return 0;
     for (size_t i = 0; i < g->count; i++) h->names[g->at[i].identity_index] = g->at[i].identity;
-    qsort(h->names, g->identities, sizeof *h->names, by_name);
+    qsort(h->names, g->identities, sizeof *h->names, order_texts);
     return 1;
 }
 
 static int is_enrolled(const match_html *h, const char *who) {
-    return bsearch(&who, h->names, h->r.g->identities, sizeof *h->names, by_name) != NULL;
+    return bsearch(&who, h->names, h->r.g->identities, sizeof *h->names, order_texts) != NULL;
 }
 
 static const labelled *label_of(const match_html *h, const char *id) {

@@ -111,7 +111,7 @@ int pack_main(options *o) {
     pending_close(&file);
     if (!good) return 2;
     text out = TEXT_INIT;
-    text_printf(&out, "%s: %d programs of %s for %s, %zu bytes of machine code\n", shown(o->output.path), done.programs,
-                desc.network, chip, done.bytes);
+    text_printf(&out, "%s: %d program%s of %s for %s, %zu bytes of machine code\n", shown(o->output.path),
+                done.programs, plural((size_t)done.programs), desc.network, chip, done.bytes);
     return results_print(&out) ? 0 : 2;
 }

@@ -40,8 +40,8 @@ static int check_options(const options *o) {
 
 /* The name of a file without folder and extension, after which files in the output are named. */
 static char *name_of(const char *path) {
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *dot = strrchr(name, '.');
-    return need_copy(name, dot && dot > name ? (size_t)(dot - name) : strlen(name));
+    const char *name = path_name(path);
+    return need_copy(name, path_stem(name));
 }
 
 /* Checks that the names in the output are unique and do not collide with its own files. */
@@ -97,8 +97,9 @@ static int collect_photos(tracking *run, int *folders) {
     if (strangers) say_warning("%s: entries for photos that were not found: %zu", shown(o->track.times), strangers);
     for (size_t i = 0; i < run->photos.count; i++) {
         const camera *c = &run->photos.at[i];
-        if (c->undated) say_warning("%s: %zu of %zu photos have no time, such as %s: each becomes its own burst",
-                                    shown(c->folder), c->undated, c->count, shown(c->at[c->count - 1].path));
+        if (c->undated) say_warning("%s: %zu of %zu photo%s no time, such as %s: each becomes its own burst",
+                                    shown(c->folder), c->undated, c->count, c->count == 1 ? " has" : "s have",
+                                    shown(c->at[c->count - 1].path));
     }
     return !interrupted();
 }
@@ -174,9 +175,10 @@ static int read_detections(tracking *run) {
             say_warning("%s: left out %zu box%s without area", shown(o->track.detections), d->empty,
                         d->empty == 1 ? "" : "es");
         if (good && d->samples > d->categories.count && d->count && d->count <= d->categories.count)
-            say_warning("%s: only %zu box%s in %zu frames; if the detector kept one box per category, run it again: "
+            say_warning("%s: only %zu box%s in %zu frame%s; if the detector kept one box per category, run it again: "
                         "tracking needs all boxes",
-                        shown(o->track.detections), d->count, d->count == 1 ? "" : "es", d->samples);
+                        shown(o->track.detections), d->count, d->count == 1 ? "" : "es", d->samples,
+                        plural(d->samples));
     }
     detections_free(&all);
     return good;
@@ -248,7 +250,7 @@ static size_t *count_boxes(const tracking *run) {
     for (size_t f = 0; f < run->count && boxes; f++)
         for (size_t i = 0; i < run->films[f].count; i++) {
             const film_track *t = &run->films[f].tracks[i];
-            if (t->group != FILM_NO_GROUP) boxes[t->group] += t->is.boxes;
+            if (t->group != FILM_NO_GROUP) boxes[t->group] += t->track.boxes;
         }
     return boxes;
 }

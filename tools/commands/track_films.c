@@ -6,7 +6,7 @@
 #include "base/files.h"
 #include "base/memory.h"
 #include "base/say.h"
-#include "base/source.h"
+#include "base/text.h"
 #include "base/when.h"
 #include "commands/track_films.h"
 #include "pictures/turbojpeg.h"

@@ -397,11 +397,10 @@ typedef struct page_request {
 } page_request;
 
 static void add_head(const page_request *q, const result *r, const text *film, text *out) {
-    const char *slash = strrchr(q->back, '/');
     const page_head head = {.title = "Who is in the video?", .style = &STYLE, .free_style = 1};
     page_values v = {TEXT_INIT};
     page_begin(out, &head);
-    page_set(&v, "back", "%s", slash ? slash + 1 : q->back);
+    page_set(&v, "back", "%s", path_name(q->back));
     page_set(&v, "seconds", "%.1f", r->seconds);
     page_set(&v, "frames", "%.0f", r->frames);
     page_set(&v, "scenes", "%d", r->scenes);

@@ -7,8 +7,10 @@
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/say.h"
 #include "demo_program/demo.h"
+#include "embedding/models.h"
 #include "pictures/inputs.h"
 
 #include <stdarg.h>
@@ -194,11 +196,6 @@ static size_t most_like(const demo *d, const demo_model *only, size_t q, int own
     return found;
 }
 
-static int by_value(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static size_t count_below(const double *sorted, size_t n, double threshold) {
     size_t below = 0;
     while (below < n && sorted[below] < threshold) below++;
@@ -219,13 +216,13 @@ static void calibrate(demo *d) {
         h->other[h->count++] = other;
     }
     if (h->count < 4) return;
-    qsort(h->own, h->count, sizeof *h->own, by_value);
-    qsort(h->other, h->count, sizeof *h->other, by_value);
+    qsort(h->own, h->count, sizeof *h->own, order_reals);
+    qsort(h->other, h->count, sizeof *h->other, order_reals);
     double *all = must_alloc(2 * h->count * sizeof *all);
     size_t least = h->count + 1;
     memcpy(all, h->own, h->count * sizeof *all);
     memcpy(all + h->count, h->other, h->count * sizeof *all);
-    qsort(all, 2 * h->count, sizeof *all, by_value);
+    qsort(all, 2 * h->count, sizeof *all, order_reals);
     for (size_t i = 0; i + 1 < 2 * h->count; i++) {
         double middle = (all[i] + all[i + 1]) / 2;
         size_t missed = count_below(h->own, h->count, middle);

@@ -19,6 +19,11 @@ void say_model_error(const char *weights, const reid_error *error, reid_result r
     else say_error("%s: %s", shown(weights), shown(reason));
 }
 
+void say_log(reid_log_level level, reid_result id, const char *message, void *user) {
+    (void)id, (void)user;
+    say_at(level == REID_LOG_WARNING ? SAY_NORMAL : level == REID_LOG_INFO ? SAY_VERBOSE : SAY_DEBUG, message);
+}
+
 int model_create(model *m, const reid_desc *desc) {
     reid_desc own = *desc;
     own.error = &m->error;
@@ -63,9 +68,10 @@ int models_open(models *all, const reid_desc *descs, int count) {
         const model *m = &all->at[i];
         if (descs[i].device == REID_DEVICE_AUTO && strncmp(m->info.device, "cuda", 4) == 0) /* chosen automatically */
             say_warning("computing on %s, %s, in %s", m->info.device, m->info.chip, m->info.precision);
-        say_info("%s: %s, head %s, %s, %dx%d, %d floats, %s %s, %d thread%s, fingerprint %s", shown(m->weights),
+        say_info("%s: %s, head %s, %s, %dx%d, %d float%s, %s %s, %d thread%s, fingerprint %s", shown(m->weights),
                  m->info.network, m->info.head, m->info.preset, m->info.height, m->info.width, m->info.dim,
-                 m->info.device, m->info.isa, m->info.threads, plural((size_t)m->info.threads), m->info.fingerprint);
+                 plural((size_t)m->info.dim), m->info.device, m->info.isa, m->info.threads,
+                 plural((size_t)m->info.threads), m->info.fingerprint);
     }
     return 1;
 }

@@ -26,6 +26,9 @@ const char *reason_of(const reid_error *error, reid_result result);
 /* Reports the error, after the name of the weights unless the error text begins with it. */
 void say_model_error(const char *weights, const reid_error *error, reid_result result);
 
+/* For reid_desc.log_fn: reports what the library logs. */
+void say_log(reid_log_level level, reid_result id, const char *message, void *user);
+
 /* Calls reid_create, with the error in m->error, and sets m->info. Prints nothing. Returns 0 if m->result is not
    REID_OK. */
 int model_create(model *m, const reid_desc *desc);

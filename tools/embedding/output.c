@@ -45,10 +45,8 @@ void output_say_all_failed(size_t count) {
 
 output_form output_form_of(const char *path) {
     static const char *const endings[] = {NULL, ".npy", ".jsonl", ".csv"};
-    for (int k = OUTPUT_NPY; k <= OUTPUT_CSV; k++) {
-        size_t n = strlen(endings[k]), len = strlen(path);
-        if (len > n && strcmp(path + len - n, endings[k]) == 0 && path[len - n - 1] != '/') return (output_form)k;
-    }
+    for (int k = OUTPUT_NPY; k <= OUTPUT_CSV; k++)
+        if (path_has_ending(path, endings[k])) return (output_form)k;
     return OUTPUT_STDOUT;
 }
 

@@ -191,14 +191,13 @@ static void put_knowledge(json_writer *w, const output_facts *f, const output_re
 }
 
 void output_meta_json(const output_facts *f, const output_request *o, text *out) {
-    const char *slash = strrchr(o->path, '/');
     json_writer w = json_write(out);
     json_put_object(&w, NULL);
     json_put_line(&w, 2);
     json_put_string(&w, "format", "reid-embeddings");
     json_put_int(&w, "format_version", 1);
     json_put_string(&w, "reid", reid_version_string());
-    json_put_string(&w, "output", slash ? slash + 1 : o->path);
+    json_put_string(&w, "output", path_name(o->path));
     json_put_line(&w, 2);
     json_put_count(&w, "rows", f->rows);
     json_put_int(&w, "dim", f->all->dim);

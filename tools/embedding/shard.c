@@ -256,12 +256,14 @@ static void check(const shard *s, int listed, text *why) {
                     f->rows, f->failed, s->makers.dim);
     for (row_fact k = 0; k < ROW_FACTS && !why->len; k++)
         if (f->count[k] && f->count[k] != f->rows)
-            text_printf(why, "contradicts itself: %zu rows, but %zu %s", f->rows, f->count[k], ROW_FACT_NAMES[k]);
+            text_printf(why, "contradicts itself: %zu row%s, but %zu %s", f->rows, plural(f->rows), f->count[k],
+                        ROW_FACT_NAMES[k]);
     if (why->len) return;
     shard_slice(s, &first, &end);
     if ((double)(end - first) != s->inputs)
-        text_printf(why, "lists %.0f input%s, but shard %d/%d of %zu inputs has %zu", s->inputs,
-                    plural((size_t)s->inputs), s->made.shard, s->made.shards, f->listed, end - first);
+        text_printf(why, "lists %.0f input%s, but shard %d/%d of %zu input%s has %zu", s->inputs,
+                    plural((size_t)s->inputs), s->made.shard, s->made.shards, f->listed, plural(f->listed),
+                    end - first);
 }
 
 static void read_meta(shard *s, const text *file, text *why) {

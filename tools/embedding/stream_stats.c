@@ -68,9 +68,10 @@ void stream_stats_table(const stream_stats *s, const stream_setting *in, text *o
                      s->decoders, in->threads, stages_ratio((double)s->rows, (double)s->batches));
     if (in->saturation.images)
         snprintf(below + n, sizeof below - (size_t)n,
-                 "%lld of %lld images exceeded INT8's ranges, %lld were recomputed in FP32\n",
+                 "%lld of %lld image%s exceeded INT8's ranges, %lld %s recomputed in FP32\n",
                  (long long)in->saturation.saturated, (long long)in->saturation.images,
-                 (long long)in->saturation.recomputed);
+                 plural((size_t)in->saturation.images), (long long)in->saturation.recomputed,
+                 in->saturation.recomputed == 1 ? "was" : "were");
     stages_table(&all, below, out);
 }
 

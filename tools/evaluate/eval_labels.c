@@ -51,20 +51,15 @@ int labels_order_by_role(label_set *set) {
     return 1;
 }
 
-static const char *name_in(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 /* ---- names with labels: 0001_c1s1_000151_00.jpg, -1_c3s2_….jpg, 0005_c2_f0046985.jpg ----------------------------- */
-typedef struct told {
+typedef struct name_parts {
     size_t identity_len;
     const char *camera; /* digits */
     size_t camera_len;
     int duke;           /* a frame number follows the camera */
-} told;
+} name_parts;
 
-static int tells(const char *name, told *t) {
+static int parse_name(const char *name, name_parts *t) {
     static const char digits[] = "0123456789";
     t->identity_len = strspn(name, "-0123456789");
     if (!t->identity_len || strncmp(name + t->identity_len, "_c", 2) != 0) return 0;
@@ -123,7 +118,7 @@ int labels_strangers(label_set *set, const char *unknown) {
 
 /* The identity is the first folder below root_len, else the name without its extension, which is examined later. */
 static int is_stem(const labelled *l) {
-    const char *name = name_in(l->id);
+    const char *name = path_name(l->id);
     size_t n = strlen(l->identity);
     return strncmp(name, l->identity, n) == 0 && (name[n] == 0 || name[n] == '.');
 }
@@ -139,19 +134,19 @@ static int replace(char **field, const char *s, size_t len) {
 
 /* Applies the labels in a name. */
 static int take_name(labelled *l) {
-    told t = {0, NULL, 0, 0};
-    const char *name = name_in(l->id);
-    tells(name, &t);
+    name_parts t = {0, NULL, 0, 0};
+    const char *name = path_name(l->id);
+    parse_name(name, &t);
     return replace(&l->camera, t.camera, t.camera_len) && (!is_stem(l) || replace(&l->identity, name, t.identity_len));
 }
 
 /* Takes identities and cameras from the names, if all of them contain labels. */
 static int read_names(label_set *set, int two_folders) {
-    told t = {0, NULL, 0, 0};
+    name_parts t = {0, NULL, 0, 0};
     size_t telling = 0, stems = 0, duke = 0;
     const labelled *silent = NULL;
     for (size_t i = 0; i < set->count; i++) {
-        int one = tells(name_in(set->at[i].id), &t), stem = is_stem(&set->at[i]);
+        int one = parse_name(path_name(set->at[i].id), &t), stem = is_stem(&set->at[i]);
         telling += one != 0;
         stems += stem != 0;
         duke += one && t.duke;
@@ -234,7 +229,7 @@ static int is_above_a_data_set(const char *folder) {
 static int msmt_line(label_set *set, const char *root, char *line, int query, int *no_memory) {
     text path = TEXT_INIT;
     char *space = strrchr(line, ' ');
-    const char *camera = name_in(line);
+    const char *camera = path_name(line);
     int good = space && space > line && space[1] && space[1 + strspn(space + 1, "0123456789")] == 0;
     for (int i = 0; i < 2 && good; i++) {
         camera = strchr(camera, '_');

@@ -39,18 +39,18 @@ static int failed(text *why, const char *reason) {
 /* --- requirements of the server ----------------------------------------------------------------------------------- */
 
 /* Answers to the first questions to a server. */
-typedef struct surroundings {
+typedef struct server_facts {
     int has_schema, has_gallery;
     char encoding[32], vector[32], available[32]; /* versions of pgvector: installed, installable; "": none */
     int version;                                  /* of the schema */
-} surroundings;
+} server_facts;
 
 static void take_field(char *to, size_t size, const pq_result *r, int column) {
     const char *s = pq_field(r, 0, column, NULL);
     snprintf(to, size, "%s", s ? s : "");
 }
 
-static int look_around(pq *c, surroundings *s, text *why) {
+static int look_around(pq *c, server_facts *s, text *why) {
     memset(s, 0, sizeof *s);
     pq_result *r = pq_ask(c,
         "SELECT current_setting('server_encoding'), (SELECT extversion FROM pg_extension WHERE extname = 'vector'), "
@@ -84,7 +84,7 @@ static int vector_is_old(const char *version) {
     return 0;
 }
 
-static int server_suffices(const pq *c, const surroundings *s, text *why) {
+static int server_suffices(const pq *c, const server_facts *s, text *why) {
     int version = pq_version(c);
     const char *vector = *s->vector ? s->vector : s->available;
     text_clear(why);
@@ -103,7 +103,7 @@ static int server_suffices(const pq *c, const surroundings *s, text *why) {
     return why->len == 0;
 }
 
-static int schema_fits(const surroundings *s, text *why) {
+static int schema_fits(const server_facts *s, text *why) {
     text_clear(why);
     if (!s->has_schema || !s->has_gallery)
         text_puts(why, "contains no gallery; create one with \"reid gallery create\"");
@@ -129,7 +129,7 @@ static int prepare_session(pq *c, text *why) {
                     "THEN 'on' ELSE current_setting('synchronous_commit') END, false)", NULL, 0, why);
 }
 
-static pq *connect_to(const char *url, surroundings *s, text *why) {
+static pq *connect_to(const char *url, server_facts *s, text *why) {
     int missing;
     pq *c = pq_open(url, &missing, why);
     if (c && look_around(c, s, why) && server_suffices(c, s, why) && prepare_session(c, why)) return c;
@@ -197,7 +197,7 @@ int database_losses(const database *d) { return d->losses; }
 /* --- opening ------------------------------------------------------------------------------------------------------ */
 
 database *database_try(const char *url, text *why) {
-    surroundings s;
+    server_facts s;
     database *d = mem_zeroed(1, sizeof *d);
     if (d) d->url = mem_copy(url, strlen(url));
     if (!d || !d->url) {
@@ -255,7 +255,7 @@ int database_again(database *d, text *why) {
 /* --- creating ----------------------------------------------------------------------------------------------------- */
 
 int database_is_free(const char *url, text *why) {
-    surroundings s;
+    server_facts s;
     pq *c = connect_to(url, &s, why);
     int result = !c ? -1 : !s.has_gallery;
     if (c && s.has_schema && s.version != SCHEMA_VERSION) {
@@ -320,7 +320,7 @@ static int fits_a_database(const store_meta *meta, text *why) {
 }
 
 int database_create(const char *url, const store_meta *meta, text *why) {
-    surroundings s;
+    server_facts s;
     if (!fits_a_database(meta, why)) return 0;
     pq *c = connect_to(url, &s, why);
     if (!c) return 0;

@@ -84,7 +84,7 @@ void database_writer_close(database_writer *w) {
 
 const store_meta *database_writer_info(const database_writer *w) { return &w->meta; }
 
-static templates_result refuse(char why[STORE_WHY], const char *reason) {
+static templates_result refuse_change(char why[STORE_WHY], const char *reason) {
     snprintf(why, STORE_WHY, "%s", reason);
     return TEMPLATES_REFUSED;
 }
@@ -144,7 +144,7 @@ static int fits_a_database(database_writer *w, const store_item *item, const voi
     text length = TEXT_INIT;
     if (!wrong.len && finite && !row_is_unit(meta, w->floats, &length))
         text_printf(&wrong, "its embedding %s", length.s);
-    if (wrong.len) refuse(why, wrong.s);
+    if (wrong.len) refuse_change(why, wrong.s);
     int good = !wrong.len;
     text_free(&wrong), text_free(&unused), text_free(&length);
     return good;
@@ -155,27 +155,27 @@ templates_result database_add(database_writer *w, const store_item *item, const 
     if (!fits_a_database(w, item, row, why)) return TEMPLATES_REFUSED;
     templates_result there = database_find(w, item->id, &identity, why);
     if (there == TEMPLATES_FAILED) return there;
-    if (there == TEMPLATES_DONE) return refuse(why, KNOWN);
+    if (there == TEMPLATES_DONE) return refuse_change(why, KNOWN);
     return store_add(w->added, item, row, why) ? TEMPLATES_DONE : TEMPLATES_REFUSED;
 }
 
 templates_result database_add_decoders(database_writer *w, const char *names, char why[STORE_WHY]) {
     if (store_join_decoders(w->meta.jpeg, names)) return TEMPLATES_DONE;
-    return refuse(why, "invalid decoder names, or more than 4");
+    return refuse_change(why, "invalid decoder names, or more than 4");
 }
 
 /* Marks a template for removal. */
-static templates_result doom(database_writer *w, const char *id, const char *identity, char why[STORE_WHY]) {
+static templates_result queue_removal(database_writer *w, const char *id, const char *identity, char why[STORE_WHY]) {
     const store_item item = {.id = id, .identity = identity, .camera = "", .source = "", .time = STORE_NO_TIME};
     return store_add(w->removed, &item, NULL, why) ? TEMPLATES_DONE : TEMPLATES_FAILED;
 }
 
 templates_result database_remove(database_writer *w, const char *id, char why[STORE_WHY]) {
     const char *identity;
-    if (store_find(w->removed, id) != SIZE_MAX) return refuse(why, UNKNOWN);
+    if (store_find(w->removed, id) != SIZE_MAX) return refuse_change(why, UNKNOWN);
     templates_result there = database_find(w, id, &identity, why);
-    if (there == TEMPLATES_REFUSED) return refuse(why, UNKNOWN);
-    return there == TEMPLATES_DONE ? doom(w, id, identity, why) : there;
+    if (there == TEMPLATES_REFUSED) return refuse_change(why, UNKNOWN);
+    return there == TEMPLATES_DONE ? queue_removal(w, id, identity, why) : there;
 }
 
 templates_result database_remove_identity(database_writer *w, const char *identity, size_t *removed,
@@ -189,7 +189,7 @@ templates_result database_remove_identity(database_writer *w, const char *identi
     for (size_t i = 0; i < pq_rows(r) && result == TEMPLATES_DONE; i++) {
         const char *id = pq_field(r, i, 0, NULL);
         if (store_find(w->removed, id) != SIZE_MAX) continue; /* the identity was given twice */
-        result = doom(w, id, identity, why);
+        result = queue_removal(w, id, identity, why);
         *removed += result == TEMPLATES_DONE;
     }
     pq_free(r);
@@ -197,7 +197,7 @@ templates_result database_remove_identity(database_writer *w, const char *identi
 }
 
 templates_result database_set_threshold(database_writer *w, double threshold, char why[STORE_WHY]) {
-    if (isinf(threshold)) return refuse(why, "a threshold cannot be infinite");
+    if (isinf(threshold)) return refuse_change(why, "a threshold cannot be infinite");
     w->threshold = threshold;
     w->set_threshold = 1;
     return TEMPLATES_DONE;

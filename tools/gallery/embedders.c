@@ -193,11 +193,11 @@ static int may_switch(embedder_list *l, const embedder *to, double threshold, in
     if (!count_missing(l, to, &templates, &missing, &untried, why)) return 0;
     text_clear(why);
     if (untried)
-        text_printf(why, "%zu of %zu templates have no row for the other model yet: run \"reid gallery reembed\" with "
-                         "-m first", untried, templates);
+        text_printf(why, "%zu of %zu template%s no row for the other model yet: run \"reid gallery reembed\" with -m "
+                         "first", untried, templates, templates == 1 ? " has" : "s have");
     else if (missing && !partial)
-        text_printf(why, "%zu of %zu templates could not be embedded by the other model (see --status); with "
-                         "--partial, searches leave them out", missing, templates);
+        text_printf(why, "%zu of %zu template%s could not be embedded by the other model (see --status); with "
+                         "--partial, searches leave them out", missing, templates, plural(templates));
     else if (missing == templates && templates) text_puts(why, "no template has a row for the other model");
     else if (!isnan(now->makers.threshold) && isnan(to->makers.threshold) && isnan(threshold))
         text_printf(why, "the gallery decides by a threshold, %.9g, which does not apply to the other model: give its "

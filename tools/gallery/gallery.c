@@ -132,9 +132,9 @@ static int open_file(gallery *g, const gallery_request *r, const models *all) {
     if (good) makers_note_decoders(file.jpeg, r->path, jpeg_decoder_name(r->decode.jpeg), NULL);
     size_t unnamed = good ? gallery_file_unnamed(&file) : 0;
     if (unnamed) {
-        say_error("%s: %zu of its %zu crops have no identity, because folders of photos are cameras; a gallery needs "
+        say_error("%s: %zu of its %zu crop%s no identity, because folders of photos are cameras; a gallery needs "
                   "individuals: name them with reid review, then reid gallery add --groups", shown(r->path), unnamed,
-                  file.count);
+                  file.count, file.count == 1 ? " has" : "s have");
         good = 0;
     }
     for (size_t i = 0; good && i < file.count; i++)

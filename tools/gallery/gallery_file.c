@@ -212,32 +212,23 @@ static int rows_are_unit(const gallery_file *f, text *why) {
     return good;
 }
 
-static int ends(const char *name, const char *ending) {
-    size_t n = strlen(ending), len = strlen(name);
-    return len > n && strcmp(name + len - n, ending) == 0;
-}
-
-/* Whether the folder contains a file of this name. */
-static int is_in(const char *folder, const char *name) {
-    struct stat st;
-    text path = TEXT_INIT;
-    text_printf(&path, "%s/%s", folder, name);
-    int there = !text_failed(&path) && stat(path.s, &st) == 0 && S_ISREG(st.st_mode);
-    text_free(&path);
-    return there;
-}
-
 int gallery_file_is_folder(const char *path) {
-    return is_in(path, "crops.csv") && is_in(path, "embeddings.npy") && is_in(path, "embeddings.meta.json");
+    static const char *const files[] = {"crops.csv", "embeddings.npy", "embeddings.meta.json"};
+    text name = TEXT_INIT;
+    int found = 0;
+    for (int i = 0; i < 3; i++) found += file_in_folder(&name, path, files[i]);
+    text_free(&name);
+    return found == 3;
 }
 
 int gallery_file_is_one(const char *path) {
-    return gallery_file_is_folder(path) || ends(path, ".npy") || ends(path, ".fvecs") || ends(path, ".jsonl");
+    return gallery_file_is_folder(path) || path_has_ending(path, ".npy") || path_has_ending(path, ".fvecs") ||
+           path_has_ending(path, ".jsonl");
 }
 
 /* Reads a file that belongs to path: a.npy has a.meta.json, a.jsonl has a.jsonl.meta.json. */
 static int read_side_file(const char *path, const char *ending, text *name, text *content, text *why) {
-    int cut = ends(path, ".npy") ? 4 : ends(path, ".fvecs") ? 6 : 0;
+    int cut = path_has_ending(path, ".npy") ? 4 : path_has_ending(path, ".fvecs") ? 6 : 0;
     text_clear(name);
     text_printf(name, "%.*s%s", (int)strlen(path) - cut, path, ending);
     if (text_failed(name)) return text_no_memory(why);
@@ -263,10 +254,10 @@ static int fvecs_read(const text *file, gallery_file *f, text *why) {
 
 static int read_rows(gallery_file *f, const char *path, text *why) {
     text file = TEXT_INIT;
-    if (ends(path, ".npy")) return npy_read(path, &f->rows, &f->count, &f->columns, why);
+    if (path_has_ending(path, ".npy")) return npy_read(path, &f->rows, &f->count, &f->columns, why);
     f->columns = (size_t)f->makers.dim;
     int good = file_read(path, MAX_SIDE_FILE << 6, 1, &file, why) &&
-               (ends(path, ".fvecs") ? fvecs_read(&file, f, why) : gallery_jsonl_read(f, &file, why));
+               (path_has_ending(path, ".fvecs") ? fvecs_read(&file, f, why) : gallery_jsonl_read(f, &file, why));
     text_free(&file);
     return good;
 }
@@ -290,7 +281,7 @@ static int columns_fit(const gallery_file *f) {
 
 static int read_parts(gallery_file *f, const char *path, int raw, meta *m, text *name, text *why) {
     text content = TEXT_INIT;
-    int has_ids = !ends(path, ".jsonl");
+    int has_ids = !path_has_ending(path, ".jsonl");
     int good = read_side_file(path, ".meta.json", name, &content, why);
     if (!good && !text_failed(why))
         text_printf(why, "; without it a %s file cannot be used, because its model is unknown",

@@ -1,5 +1,6 @@
 #include "gallery/gallery_store.h"
 
+#include "base/files.h"
 #include "gallery/store_entries.h"
 #include "gallery/store_file.h"
 #include "gallery/store_format.h"
@@ -35,7 +36,7 @@ static gallery_store *load(const char *path, int writer, int rows, const store_h
         if (!writer || s->file_size == s->end) return s;
         /* An end mark that covers the bytes to cut off may still be on disk, undone in memory only: sync first. */
         if (store_sync(s->fd, why)) {
-            if (store_cut(s->fd, s->end)) return s;
+            if (file_cut(s->fd, s->end)) return s;
             store_fail_errno(why, "cannot write");
         }
     }

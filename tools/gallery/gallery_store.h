@@ -1,6 +1,5 @@
 /* A gallery in one file: embeddings with ids, identities, cameras and times. The headers that this one includes declare
-   the rest of its functions; this header's .c file, store_*.c and the headers of base/ are all that another program
-   needs.
+   the rest of its functions; this header's .c file, store_*.c and base/ are all that another program needs.
 
    The file, little-endian, in sectors of 4096 bytes:
        0      sector    header: "reidgal\n", u32 version 2, u32 dim, u32 1 if embeddings are halves (IEEE) else 0

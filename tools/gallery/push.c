@@ -23,7 +23,7 @@ enum {
 typedef enum outcome { FAILED, DONE, AGAIN } outcome; /* AGAIN: repeat it, because other clients were faster */
 
 /* The outcome for a template of the file. PUSHED: it was NEW, and its transaction is done. */
-typedef enum fate { UNKNOWN, NEW, EQUAL, REFUSED, PUSHED } fate;
+typedef enum push_state { UNKNOWN, NEW, EQUAL, REFUSED, PUSHED } push_state;
 
 typedef struct pushing {
     const push_request *r;
@@ -38,7 +38,7 @@ typedef struct pushing {
     size_t first, count; /* of the transaction */
     size_t safe;         /* templates before this one are safely on the server's disk */
     unsigned char *past; /* [store_count]: the fate in transactions that are done, perhaps not safely; else UNKNOWN */
-    fate fates[PUSH_TOGETHER];
+    push_state states[PUSH_TOGETHER];
     text out, why;
 } pushing;
 
@@ -52,10 +52,10 @@ static const char *row_of(const pushing *p, size_t at) {
                            : (const char *)(store_floats(p->from) + values);
 }
 
-static void refuse(pushing *p, size_t at, const char *why) {
+static void refuse_template(pushing *p, size_t at, const char *why) {
     store_item item = store_at(p->from, at);
     say_error("%s: %s", shown(item.id), why);
-    p->fates[at - p->first] = REFUSED;
+    p->states[at - p->first] = REFUSED;
 }
 
 /* The name of a difference between a template and the one in a row of an answer; NULL: none. */
@@ -84,12 +84,12 @@ static const char *difference(const pushing *p, size_t at, const pq_result *r, s
 static void judge(pushing *p, const pq_result *r) {
     for (size_t row = 0; row < pq_rows(r); row++) {
         size_t at = store_find(p->from, pq_field(r, row, 0, NULL));
-        if (at < p->first || at >= p->first + p->count || p->fates[at - p->first] != NEW) continue;
+        if (at < p->first || at >= p->first + p->count || p->states[at - p->first] != NEW) continue;
         const char *what = difference(p, at, r, row);
         text t = TEXT_INIT;
         text_printf(&t, "is already in the database, with a different %s", what ? what : "");
-        if (what) refuse(p, at, t.s);
-        else p->fates[at - p->first] = EQUAL;
+        if (what) refuse_template(p, at, t.s);
+        else p->states[at - p->first] = EQUAL;
         text_free(&t);
     }
 }
@@ -97,12 +97,12 @@ static void judge(pushing *p, const pq_result *r) {
 /* Writes an array of the ids of the NEW templates. */
 static void new_ids(pushing *p, text *to) {
     int n = 0;
-    for (size_t i = 0; i < p->count; i++) n += p->fates[i] == NEW;
+    for (size_t i = 0; i < p->count; i++) n += p->states[i] == NEW;
     text_clear(to);
     binary_array(to, BINARY_TEXT, n);
     for (size_t i = 0; i < p->count; i++) {
         const char *id = store_at(p->from, p->first + i).id;
-        if (p->fates[i] == NEW) binary_bytes(to, id, strlen(id));
+        if (p->states[i] == NEW) binary_bytes(to, id, strlen(id));
     }
 }
 
@@ -147,7 +147,7 @@ static void check_new(pushing *p, size_t at) {
     if (!why.len && item.time != STORE_NO_TIME && !binary_time(&unused, item.time))
         text_puts(&why, "its time is outside PostgreSQL's range");
     if (!why.len) row_is_unit(p->meta, p->floats, &why);
-    if (why.len) refuse(p, at, why.s);
+    if (why.len) refuse_template(p, at, why.s);
     text_free(&why);
     text_free(&unused);
 }
@@ -168,7 +168,7 @@ static int name_identities(pushing *p, uint32_t *asked) {
     text names = TEXT_INIT;
     for (size_t i = 0; i < p->count; i++) {
         uint32_t identity = store_identities(p->from)[p->first + i];
-        if (p->fates[i] != NEW || p->identities[identity]) continue;
+        if (p->states[i] != NEW || p->identities[identity]) continue;
         const char *name = store_at(p->from, p->first + i).identity;
         binary_bytes(&names, name, strlen(name));
         p->identities[identity] = -1; /* in `asked` */
@@ -222,7 +222,7 @@ static int copy_templates(pushing *p, const pq_result *numbers) {
     text_clear(&p->out);
     binary_begin(&p->out);
     for (size_t i = 0; good && i < p->count; i++) {
-        if (p->fates[i] != NEW) continue;
+        if (p->states[i] != NEW) continue;
         template_row(p, p->first + i, binary_to_bigint(pq_field(numbers, next++, 0, NULL)));
         good = put(p, 0);
     }
@@ -251,7 +251,7 @@ static int copy_embeddings(pushing *p, int m, const pq_result *numbers) {
     text_clear(&p->out);
     binary_begin(&p->out);
     for (size_t i = 0; good && i < p->count; i++) {
-        if (p->fates[i] != NEW) continue;
+        if (p->states[i] != NEW) continue;
         embedding_row(p, p->first + i, m, binary_to_bigint(pq_field(numbers, next++, 0, NULL)));
         good = put(p, 0);
     }
@@ -281,12 +281,12 @@ static int decide_fates(pushing *p, int first_time) {
     int n = 0, refused = 0;
     for (size_t i = 0; i < p->count; i++) {
         int told = p->past[p->first + i] == REFUSED; /* in an earlier attempt, before the connection was lost */
-        if (first_time) p->fates[i] = told ? REFUSED : NEW;
-        else if (p->fates[i] != REFUSED) p->fates[i] = NEW;
+        if (first_time) p->states[i] = told ? REFUSED : NEW;
+        else if (p->states[i] != REFUSED) p->states[i] = NEW;
         if (first_time && !told) check_new(p, p->first + i);
     }
     if (!look_up(p)) return -1;
-    for (size_t i = 0; i < p->count; i++) n += p->fates[i] == NEW, refused += p->fates[i] == REFUSED;
+    for (size_t i = 0; i < p->count; i++) n += p->states[i] == NEW, refused += p->states[i] == REFUSED;
     return p->r->strict && refused ? 0 : n;
 }
 
@@ -312,7 +312,7 @@ static int waits_for_disk(const pushing *p) {
    earlier transaction that stored them. */
 static int keep_decoders(pushing *p, int n) {
     const char *ours = p->meta->jpeg;
-    for (size_t i = 0; i < p->count && !n; i++) n = p->fates[i] == EQUAL;
+    for (size_t i = 0; i < p->count && !n; i++) n = p->states[i] == EQUAL;
     if (!n || !*ours || strcmp(ours, database_info(p->db)->jpeg) == 0) return 1;
     return database_keep_decoders(p->c, p->meta->model, p->meta->models, ours, &p->why);
 }
@@ -353,10 +353,10 @@ static int push_some(pushing *p, uint32_t *asked) {
     for (int i = 0; end == AGAIN && i < TRIES && !interrupted() && losses == database_losses(p->db); i++)
         end = try_push(p, i == 0, asked);
     for (size_t i = 0; i < p->count; i++)
-        if (p->fates[i] == REFUSED) p->past[p->first + i] = REFUSED;
+        if (p->states[i] == REFUSED) p->past[p->first + i] = REFUSED;
     for (size_t i = 0; i < p->count && end == DONE && !(p->r->strict && is_refused(p)); i++) {
         unsigned char *past = &p->past[p->first + i];
-        if (*past == UNKNOWN || *past == EQUAL) *past = p->fates[i] == NEW ? PUSHED : EQUAL;
+        if (*past == UNKNOWN || *past == EQUAL) *past = p->states[i] == NEW ? PUSHED : EQUAL;
     }
     if (end == DONE && waits_for_disk(p)) p->safe = p->first + p->count;
     if (end == AGAIN && losses != database_losses(p->db)) return -1;

@@ -1,5 +1,6 @@
 #include "gallery/store_entries.h"
 
+#include "base/random.h"
 #include "gallery/store_file.h"
 #include "gallery/store_format.h"
 
@@ -13,8 +14,7 @@ const char *entry_text(const gallery_store *s, const entry *e, int which) {
 }
 
 static uint32_t *slot_of(const gallery_store *s, uint32_t *table, int which, const char *name) {
-    uint64_t hash = 0xcbf29ce484222325;
-    for (const char *c = name; *c; c++) hash = (hash ^ (unsigned char)*c) * 0x100000001b3;
+    uint64_t hash = hash_bytes(HASH_START, name, strlen(name));
     size_t at = (size_t)(hash ^ hash >> 32) & (s->table - 1);
     for (; table[at]; at = (at + 1) & (s->table - 1)) {
         const entry *e = &s->at[table[at] - 1];

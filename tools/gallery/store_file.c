@@ -38,25 +38,11 @@ int store_grow(void **block, size_t *cap, size_t wanted, size_t size, char why[S
 }
 
 int store_write_at(int fd, const unsigned char *bytes, size_t size, uint64_t place, char why[STORE_WHY]) {
-    while (size) {
-        ssize_t n;
-        UNINTERRUPTED(n, pwrite(fd, bytes, size, (off_t)place));
-        if (n <= 0) return store_fail_errno(why, "cannot write");
-        bytes += n, size -= (size_t)n, place += (uint64_t)n;
-    }
-    return 1;
+    return file_write_at(fd, bytes, size, place) || store_fail_errno(why, "cannot write");
 }
 
 int store_sync(int fd, char why[STORE_WHY]) {
-    int result;
-    UNINTERRUPTED(result, fsync(fd));
-    return result == 0 || store_fail_errno(why, "cannot write");
-}
-
-int store_cut(int fd, uint64_t size) {
-    int result;
-    UNINTERRUPTED(result, ftruncate(fd, (off_t)size));
-    return result == 0;
+    return file_sync(fd) || store_fail_errno(why, "cannot write");
 }
 
 int store_stopped(const store_host *host, char why[STORE_WHY]) {
@@ -79,46 +65,4 @@ const unsigned char *store_view_at(view *v, uint64_t place, size_t size, char wh
         v->have += (size_t)n;
     }
     return v->bytes;
-}
-
-int store_sync_folder(const char *path, char why[STORE_WHY]) {
-    char *copy = strdup(path), *slash = copy ? strrchr(copy, '/') : NULL;
-    int good = 1;
-    if (slash) slash[slash == copy] = 0;
-    int fd = copy ? open(slash ? copy : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-    if (fd >= 0) {
-        good = store_sync(fd, why) || (errno != EIO && errno != ENOSPC);
-        close(fd);
-    }
-    free(copy);
-    return good;
-}
-
-int store_open_temporary(const char *path, long number, mode_t mode, char **name, char why[STORE_WHY]) {
-    size_t size = strlen(path) + 32;
-    int fd = -1;
-    *name = malloc(size);
-    if (!*name) {
-        store_fail(why, "out of memory");
-        return -1;
-    }
-    snprintf(*name, size, "%s.new-%ld", path, number);
-    unlink(*name);
-    fd = open(*name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
-    if (fd < 0) store_fail_errno(why, "cannot write here");
-    return fd;
-}
-
-int store_name_new(const char *temporary, const char *path, char why[STORE_WHY]) {
-    struct stat st;
-    int result;
-    UNINTERRUPTED(result, link(temporary, path));
-    if (result != 0) {
-        if (errno == EEXIST || lstat(path, &st) == 0) return store_fail(why, "already exists");
-        UNINTERRUPTED(result, rename(temporary, path)); /* for a file system without hard links */
-        if (result != 0) return store_fail_errno(why, "cannot write here");
-    }
-    if (store_sync_folder(path, why)) return 1;
-    unlink(path);
-    return 0;
 }

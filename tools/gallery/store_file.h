@@ -16,8 +16,6 @@ int store_grow(void **block, size_t *cap, size_t wanted, size_t size, char why[S
 int store_write_at(int fd, const unsigned char *bytes, size_t size, uint64_t place, char why[STORE_WHY]);
 /* After this, everything that was written is on disk. */
 int store_sync(int fd, char why[STORE_WHY]);
-/* Truncates the file to `size` bytes. Returns 0 and sets errno on failure. */
-int store_cut(int fd, uint64_t size);
 /* 1 with the reason in why when the calling program wants to stop. */
 int store_stopped(const store_host *host, char why[STORE_WHY]);
 
@@ -32,13 +30,5 @@ typedef struct view {
 
 /* `size` bytes at `place`, valid until the next call; NULL with a reason. */
 const unsigned char *store_view_at(view *v, uint64_t place, size_t size, char why[STORE_WHY]);
-
-/* Makes the name of a file durable. A file system without support for this is not an error: the data itself is safe. */
-int store_sync_folder(const char *path, char why[STORE_WHY]);
-/* Opens PATH.new-NUMBER, empty; the caller frees the name. Returns a descriptor, or -1 with the reason in why. */
-int store_open_temporary(const char *path, long number, mode_t mode, char **name, char why[STORE_WHY]);
-/* Gives a finished file its final name, which must be free ("already exists" otherwise), and makes the name durable;
-   when that fails, the name is free again. The temporary name may remain: remove it in any case. */
-int store_name_new(const char *temporary, const char *path, char why[STORE_WHY]);
 
 #endif

@@ -1,5 +1,6 @@
 #include "gallery/store_handle.h"
 
+#include "base/files.h"
 #include "gallery/store_entries.h"
 #include "gallery/store_file.h"
 
@@ -24,7 +25,7 @@ gallery_store *store_new(const char *path, const store_host *host, char why[STOR
 void store_close(gallery_store *s) {
     if (!s) return;
     if (s->fd >= 0) {
-        if (s->tail > s->end && !s->keep_tail) store_cut(s->fd, s->end); /* if this fails, the next writer does it */
+        if (s->tail > s->end && !s->keep_tail) file_cut(s->fd, s->end); /* if this fails, the next writer does it */
         close(s->fd);
     }
     free(s->path), free(s->at), free(s->texts), free(s->rows), free(s->ids), free(s->names), free(s->identities);

@@ -1,7 +1,6 @@
 #include "gallery/store_rewrite.h"
 
 #include "base/files.h"
-#include "base/interrupted.h"
 #include "gallery/store_append.h"
 #include "gallery/store_file.h"
 #include "gallery/store_handle.h"
@@ -10,22 +9,56 @@
 #include "gallery/store_walk.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
+
+/* --- a new file --------------------------------------------------------------------------------------------------- */
+
+static int fail_because(char why[STORE_WHY], text *reason) {
+    store_fail(why, "%s", reason->s);
+    text_free(reason);
+    return 0;
+}
+
+int store_begin(store_draft *d, const char *path, const store_meta *meta, const store_host *host, char why[STORE_WHY]) {
+    text reason = TEXT_INIT;
+    memset(d, 0, sizeof *d);
+    if (!meta_is_sound(meta)) return store_fail(why, "a gallery needs the fingerprint and the size of 1 or 2 models");
+    d->store = store_new(path, host, why);
+    if (!d->store) return 0;
+    if (!pending_begin(&d->file, path, NULL, &reason)) return store_drop(d), fail_because(why, &reason);
+    gallery_store *s = d->store;
+    s->fd = d->file.fd;
+    s->meta = *meta;
+    s->meta.jpeg[0] = 0; /* until decoders are added */
+    s->sequence = 1, s->end = s->tail = FIRST_RECORD;
+    s->next_header = s->end + HEADER_EVERY;
+    if (store_write_head(s->fd, meta, why)) return 1;
+    store_drop(d);
+    return 0;
+}
+
+/* Commits what was added and gives the file its name with `name`: pending_rename or pending_rename_new. */
+static int finish(store_draft *d, int (*name)(pending *p, text *why), char why[STORE_WHY]) {
+    text reason = TEXT_INIT;
+    if (!store_commit(d->store, why)) return 0;
+    return name(&d->file, &reason) || fail_because(why, &reason);
+}
+
+int store_name(store_draft *d, char why[STORE_WHY]) { return finish(d, pending_rename_new, why); }
+
+void store_drop(store_draft *d) {
+    if (d->store) d->store->fd = -1; /* the file is closed below, and removed unless it has its name */
+    store_close(d->store);
+    pending_close(&d->file);
+    d->store = NULL;
+}
 
 int store_create(const char *path, const store_meta *meta, char why[STORE_WHY]) {
-    char *name;
-    if (!meta_is_sound(meta)) return store_fail(why, "a gallery needs the fingerprint and the size of 1 or 2 models");
-    int fd = store_open_temporary(path, (long)getpid(), 0666, &name, why);
-    int good = fd >= 0 && store_write_head(fd, meta, why) && store_name_new(name, path, why);
-    if (fd >= 0) {
-        unlink(name);
-        close(fd);
-    }
-    free(name);
+    store_draft d;
+    int good = store_begin(&d, path, meta, NULL, why) && store_name(&d, why);
+    store_drop(&d);
     return good;
 }
 
@@ -42,10 +75,12 @@ int store_verify(const char *path, const store_host *host, store_damage_fn fn, v
     report->version = found ? STORE_VERSION : 0;
     if (meta) *meta = s->meta;
     if (good && report->damaged) good = store_fail(why, "%zu damaged record%s", report->damaged,
-                                                   report->damaged == 1 ? "" : "s");
+                                                   plural(report->damaged));
     store_close(s);
     return good;
 }
+
+/* --- compacting --------------------------------------------------------------------------------------------------- */
 
 /* Copies the remaining templates, in their order, to `to`. */
 static int copy_records(gallery_store *from, gallery_store *to, char why[STORE_WHY]) {
@@ -74,22 +109,7 @@ static int copy_records(gallery_store *from, gallery_store *to, char why[STORE_W
     }
     free(v.bytes);
     if (fatal) good = store_fail(why, "%.*s", STORE_WHY - 1, reason);
-    return good && store_commit(to, why);
-}
-
-/* Gives the new file the owner and mode of the old one, before it has any contents; until then only its owner can read
-   it. Where changing the owner is not allowed, the file keeps its owner; if the group differs, it gets no more rights
-   than others have. */
-static int keep_rights(int old, int fd, char why[STORE_WHY]) {
-    struct stat st, mine;
-    if (fstat(old, &st) != 0 || fstat(fd, &mine) != 0) return store_fail_errno(why, "cannot read");
-    mode_t mode = st.st_mode & 0777;
-    int result = 0;
-    if (st.st_uid != mine.st_uid || st.st_gid != mine.st_gid) UNINTERRUPTED(result, fchown(fd, st.st_uid, st.st_gid));
-    if (result != 0) UNINTERRUPTED(result, fchown(fd, (uid_t)-1, st.st_gid));
-    if (result != 0) mode = (mode & ~(mode_t)070) | (mode & 07) << 3;
-    UNINTERRUPTED(result, fchmod(fd, mode));
-    return result == 0 || store_fail_errno(why, "cannot write");
+    return good;
 }
 
 /* The real path of the locked file, so that a symbolic link to it stays a link instead of becoming a second gallery.
@@ -107,27 +127,14 @@ static char *own_path(const gallery_store *s, char why[STORE_WHY]) {
 }
 
 static int write_anew(gallery_store *s, char why[STORE_WHY]) {
-    char *name = NULL, *path = own_path(s, why);
-    gallery_store *to = path ? store_new(path, &s->host, why) : NULL;
+    store_draft d = {0};
+    char *path = own_path(s, why);
+    int good = path && store_begin(&d, path, &s->meta, &s->host, why) &&
+               store_add_decoders(d.store, s->live ? s->meta.jpeg : "", why) && copy_records(s, d.store, why) &&
+               finish(&d, pending_rename, why);
+    if (good && !sync_folder_of(path)) good = store_fail_errno(why, "cannot write");
+    store_drop(&d);
     free(path);
-    if (!to) return 0;
-    to->meta = s->meta;
-    to->meta.jpeg[0] = 0; /* until the decoders are written */
-    to->sequence = 1, to->end = to->tail = FIRST_RECORD;
-    to->next_header = to->end + HEADER_EVERY;
-    to->fd = store_open_temporary(to->path, 0, 0600, &name, why);
-    int opened = to->fd >= 0;
-    int good = opened && keep_rights(s->fd, to->fd, why) && store_write_head(to->fd, &s->meta, why) &&
-               store_add_decoders(to, s->live ? s->meta.jpeg : "", why) && copy_records(s, to, why);
-    if (good) {
-        int result;
-        UNINTERRUPTED(result, rename(name, to->path));
-        good = result == 0 || store_fail_errno(why, "cannot rename the finished file");
-    }
-    if (good) good = store_sync_folder(to->path, why);
-    else if (opened) unlink(name);
-    free(name);
-    store_close(to);
     return good;
 }
 

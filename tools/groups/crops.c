@@ -1,6 +1,7 @@
 #include "groups/crops.h"
 
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/say.h"
 #include "gallery/gallery_file.h"
 #include "gallery/templates.h"
@@ -55,14 +56,12 @@ static void take_decoders(crops *c, const char *jpeg, const char *path) {
     c->jpeg_of = path;
 }
 
-static int by_text(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
-
 /* Appends the file's tracks, each once, in the order of their names. */
 static int add_tracks(crops *c, const gallery_file *f) {
     char **sorted = need_array(f->track_count + 1, sizeof *sorted);
     int good = sorted != NULL;
     if (good && f->track_count) memcpy(sorted, f->tracks, f->track_count * sizeof *sorted);
-    if (good && f->track_count) qsort(sorted, f->track_count, sizeof *sorted, by_text);
+    if (good && f->track_count) qsort(sorted, f->track_count, sizeof *sorted, order_texts);
     for (size_t i = 0; i < f->track_count && good; i++) {
         if (!*sorted[i] || (i && strcmp(sorted[i - 1], sorted[i]) == 0)) continue;
         good = NEED(c->tracks, c->track_count, c->track_cap) &&
@@ -76,7 +75,7 @@ static int add_tracks(crops *c, const gallery_file *f) {
 /* The index of a track among those from `first` on; UINT32_MAX: it has no crop. */
 static uint32_t find_track(const crops *c, size_t first, char *name) {
     size_t n = c->track_count - first;
-    char **found = n ? bsearch(&name, c->tracks + first, n, sizeof name, by_text) : NULL;
+    char **found = n ? bsearch(&name, c->tracks + first, n, sizeof name, order_texts) : NULL;
     return found ? (uint32_t)(found - c->tracks) : UINT32_MAX;
 }
 

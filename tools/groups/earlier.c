@@ -3,6 +3,7 @@
 #include "base/csv.h"
 #include "base/files.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/say.h"
 
 #include <stdlib.h>
@@ -125,14 +126,12 @@ static size_t list_numbers(const earlier *e, uint32_t *known) {
     return n;
 }
 
-static int by_bytes(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
-
 /* Lists the names that decisions give, in byte order. */
 static size_t list_given(const clusters *c, const char **given) {
     size_t n = 0;
     for (size_t k = 0; k < c->groups; k++)
         if (c->names[k]) given[n++] = c->names[k];
-    qsort(given, n, sizeof *given, by_bytes);
+    qsort(given, n, sizeof *given, order_texts);
     return n;
 }
 
@@ -178,7 +177,7 @@ static void carry_on(clusters *c, const crops *from, const earlier *e, const car
         if (w->called[group] || !take_number(w->found[i].earlier, w->known, numbers, w->taken)) continue;
         w->called[group] = 1;
         c->number[group] = w->found[i].earlier;
-        if (c->names[group] || !name || bsearch(&name, w->given, names, sizeof *w->given, by_bytes)) continue;
+        if (c->names[group] || !name || bsearch(&name, w->given, names, sizeof *w->given, order_texts)) continue;
         c->names[group] = name;
         w->carried[group] = 1;
     }

@@ -3,6 +3,7 @@
 #include "groups/single.h"
 
 #include "base/memory.h"
+#include "base/union_find.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -18,11 +19,6 @@ typedef struct spanning {
     int found[CHUNK];
     size_t at;          /* first row of the current chunk */
 } spanning;
-
-static uint32_t home_of(uint32_t *home, uint32_t row) {
-    while (home[row] != row) row = home[row] = home[home[row]];
-    return row;
-}
 
 static int is_of_one_group(int query, size_t row, void *user) {
     const spanning *s = user;
@@ -44,7 +40,8 @@ static reid_result look_around(spanning *s, reid_index *index, double threshold,
     reid_result r = REID_OK;
     search.k = 1, search.use_threshold = 1, search.threshold = threshold;
     search.exclude = is_of_one_group, search.exclude_user = s;
-    for (size_t i = 0; i < count; i++) s->best[i].score = (double)-INFINITY, s->home[i] = home_of(s->home, (uint32_t)i);
+    for (uint32_t i = 0; i < count; i++)
+        s->best[i].score = (double)-INFINITY, s->home[i] = union_find_root32(s->home, i);
     for (s->at = 0; s->at < count && r == REID_OK; s->at += CHUNK) {
         int n = count - s->at < CHUNK ? (int)(count - s->at) : CHUNK;
         r = reid_search(index, s->rows->floats + s->at * dim, n, &search, s->hits, s->found, error);
@@ -64,7 +61,7 @@ static size_t join(spanning *s, reid_merge *merges, size_t merged) {
     for (size_t i = 0; i < s->rows->count; i++) {
         const reid_merge *m = &s->best[i];
         if (!(m->score > (double)-INFINITY)) continue;
-        uint32_t a = home_of(s->home, m->a), b = home_of(s->home, m->b);
+        uint32_t a = union_find_root32(s->home, m->a), b = union_find_root32(s->home, m->b);
         if (a == b) continue; /* the other group has found the same pair */
         s->home[a > b ? a : b] = a > b ? b : a;
         merges[merged++] = *m;

@@ -105,7 +105,8 @@ static int dim_fits(const fitting *t, int p) {
     size_t rank = fit_rank(r->method, t->space[p].axes, t->eligible), room = r->part[p].room;
     if (r->dim <= room && r->dim <= rank) return 1;
     if (r->dim > room) say_error("--dim %zu: the head holds at most %zu", r->dim, room);
-    else say_error("--dim %zu: %zu crops of %zu individuals give only %zu", r->dim, r->count, t->eligible, rank);
+    else say_error("--dim %zu: %zu crop%s of %zu individual%s give only %zu", r->dim, r->count,
+                   plural(r->count), t->eligible, plural(t->eligible), rank);
     return 0;
 }
 

@@ -19,23 +19,23 @@ enum {
     N_METHODS = sizeof METHODS / sizeof *METHODS
 };
 
-/* ---- a turn ------------------------------------------------------------------------------------------------------ */
+/* ---- a fold ------------------------------------------------------------------------------------------------------ */
 
-/* The held-out crops of one turn, and the scatter of the others. */
-typedef struct turn {
+/* The held-out crops of one fold, and the scatter of the others. */
+typedef struct fold {
     const fit_candidate *c;
     size_t *held, count; /* picks */
     char *left_out;      /* of each individual */
     fit_scatter scatter;
-} turn;
+} fold;
 
-static void turn_end(turn *t) {
+static void fold_end(fold *t) {
     free(t->held);
     free(t->left_out);
     fit_scatter_free(&t->scatter);
 }
 
-static int turn_begin(turn *t, const fit_candidate *c, int number) {
+static int fold_begin(fold *t, const fit_candidate *c, int number) {
     memset(t, 0, sizeof *t);
     t->c = c;
     t->held = need_array(c->r->count + 1, sizeof *t->held);
@@ -48,7 +48,7 @@ static int turn_begin(turn *t, const fit_candidate *c, int number) {
 }
 
 /* Inner products of the held-out crops after the head that was fitted to the others, (count, count). */
-static int turn_products(const turn *t, fit_method method, double shrinkage, double *products) {
+static int fold_products(const fold *t, fit_method method, double shrinkage, double *products) {
     const fit_space *space = t->c->space;
     size_t axes = space->axes, n = t->count, found = 0;
     size_t most = t->c->room < axes ? t->c->room : axes;
@@ -73,7 +73,7 @@ typedef struct precision {
 } precision;
 
 /* The average precision of every held-out crop among the others, from the cosines of products (n, n). */
-static int add_precision(const turn *t, const double *products, precision *to) {
+static int add_precision(const fold *t, const double *products, precision *to) {
     size_t n = t->count, *match = need_array(n + 1, 2 * sizeof *match);
     float *scores = match ? need_array(n + 1, sizeof *scores) : NULL;
     const size_t *who = t->c->identity, *camera = t->c->camera;
@@ -112,18 +112,18 @@ static int try_all(const fit_candidate *c, precision (*tried)[N_SHRINKAGES]) {
     const fit_request *r = c->r;
     int good = 1;
     for (int number = 0; number < c->folds && good; number++) {
-        turn t;
-        good = turn_begin(&t, c, number);
+        fold t;
+        good = fold_begin(&t, c, number);
         double *products = good ? need_array(t.count + 1, (t.count + 1) * sizeof *products) : NULL;
         good = products != NULL;
         for (int m = 0; m < N_METHODS && good; m++)
             for (int s = 0; s < N_SHRINKAGES && good && !interrupted(); s++) {
                 double shrinkage = isnan(r->shrinkage) ? SHRINKAGES[s] : r->shrinkage;
                 if (!is_wanted(c, m, s)) continue;
-                good = turn_products(&t, METHODS[m], shrinkage, products) && add_precision(&t, products, &tried[m][s]);
+                good = fold_products(&t, METHODS[m], shrinkage, products) && add_precision(&t, products, &tried[m][s]);
             }
         free(products);
-        turn_end(&t);
+        fold_end(&t);
     }
     return good && !interrupted();
 }
@@ -148,30 +148,30 @@ int fit_choose(const fit_candidate *c, fitted_part *p) {
 
 /* ---- shares of the parts ----------------------------------------------------------------------------------------- */
 
-/* The products of each part and turn, scaled so that the mean square length in the turn is 1. */
+/* The products of each part and fold, scaled so that the mean square length in the fold is 1. */
 typedef struct sharing {
     const fit_candidate *c;
     const fitted *f;
-    turn turn[FIT_FOLDS];
+    fold fold[FIT_FOLDS];
     double *products[FIT_FOLDS][FIT_MOST_PARTS], *sum;
 } sharing;
 
 static int prepare(sharing *s, int number) {
-    turn *t = &s->turn[number];
+    fold *t = &s->fold[number];
     for (int p = 0; p < s->f->parts; p++) {
-        turn one;
-        if (!turn_begin(&one, &s->c[p], number)) {
-            turn_end(&one);
+        fold one;
+        if (!fold_begin(&one, &s->c[p], number)) {
+            fold_end(&one);
             return 0;
         }
         size_t n = one.count;
         double length = 0, *to = s->products[number][p] = need_array(n + 1, (n + 1) * sizeof *to);
-        int good = to && turn_products(&one, s->f->part[p].method, s->f->part[p].shrinkage, to);
+        int good = to && fold_products(&one, s->f->part[p].method, s->f->part[p].shrinkage, to);
         for (size_t i = 0; i < n && good; i++) length += to[i * n + i] / (double)n;
         for (size_t i = 0; i < n * n && good && length > 0; i++) to[i] /= length;
         fit_scatter_free(&one.scatter);
         if (p == 0) *t = one;
-        else turn_end(&one);
+        else fold_end(&one);
         if (!good) return 0;
     }
     return 1;
@@ -180,7 +180,7 @@ static int prepare(sharing *s, int number) {
 static int try_shares(const sharing *s, const double *share, double *map) {
     precision sum = {0, 0};
     for (int number = 0; number < s->f->folds; number++) {
-        const turn *t = &s->turn[number];
+        const fold *t = &s->fold[number];
         memset(s->sum, 0, t->count * t->count * sizeof *s->sum);
         for (int p = 0; p < s->f->parts; p++)
             for (size_t i = 0; i < t->count * t->count; i++) s->sum[i] += share[p] * s->products[number][p][i];
@@ -215,7 +215,7 @@ int fit_choose_shares(const fit_candidate *c, fitted *f) {
     s.f = f;
     for (int number = 0; number < f->folds && good; number++) {
         good = prepare(&s, number);
-        if (s.turn[number].count > most) most = s.turn[number].count;
+        if (s.fold[number].count > most) most = s.fold[number].count;
     }
     s.sum = good ? need_array(most + 1, (most + 1) * sizeof *s.sum) : NULL;
     for (int p = 0; p < f->parts; p++) share[p] = 1;
@@ -224,7 +224,7 @@ int fit_choose_shares(const fit_candidate *c, fitted *f) {
     for (int p = 0; p < f->parts && good; p++) f->part[p].share = share[p] / sum;
     for (int number = 0; number < f->folds; number++) {
         for (int p = 0; p < f->parts; p++) free(s.products[number][p]);
-        turn_end(&s.turn[number]);
+        fold_end(&s.fold[number]);
     }
     free(s.sum);
     return good;

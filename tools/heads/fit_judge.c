@@ -214,8 +214,8 @@ static int hold_out(judging *j, fit_judgement *to) {
     size_t n = fit_turns(j->r, j->turns > 1 ? j->turns : INT_MAX, j->turn);
     size_t held = j->turns > 1 ? n / FIT_JUDGE_TURNS : (size_t)(rules->holdout * (double)n + 0.5);
     if (n < FIT_LEAST_TO_JUDGE || held < 2 || n - held < 2) {
-        say_error("%zu individuals with two crops or more are too few for a report: it needs at least %d, two of them "
-                  "held out", n, FIT_LEAST_TO_JUDGE);
+        say_error("%zu individual%s with two crops or more %s too few for a report: it needs at least %d, two of them "
+                  "held out", n, plural(n), n == 1 ? "is" : "are", FIT_LEAST_TO_JUDGE);
         return 0;
     }
     for (size_t c = 0; c < j->set->identities && j->turns == 1; c++)

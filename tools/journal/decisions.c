@@ -4,7 +4,7 @@
 #include "base/interrupted.h"
 #include "base/memory.h"
 #include "base/say.h"
-#include "base/source.h"
+#include "base/text.h"
 #include "journal/decisions_state.h"
 
 #include <errno.h>
@@ -15,14 +15,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int fail_errno(text *why, const char *doing) { return refuse(why, "%s: %s", doing, strerror(errno)); }
-
 /* --- the file ----------------------------------------------------------------------------------------------------- */
 
 /* Checks that the open file is still the one of this name, and that it may hold decisions. */
 static int is_usable(const decisions *d, struct stat *st, text *why) {
     struct stat named;
-    if (fstat(d->fd, st) != 0) return fail_errno(why, "cannot read");
+    if (fstat(d->fd, st) != 0) return refuse_errno(why, "cannot read");
     if (S_ISDIR(st->st_mode)) return refuse(why, "is a folder; expected a journal of decisions");
     if (!S_ISREG(st->st_mode)) return refuse(why, "is not a regular file");
     if (lstat(d->path, &named) != 0 || named.st_dev != st->st_dev || named.st_ino != st->st_ino)
@@ -42,12 +40,12 @@ static int open_file(decisions *d, text *why) {
     }
     if (d->fd >= 0 || (errno == ENOENT && !d->writes)) return 1;
     if (errno == ELOOP) return refuse(why, "is a symbolic link: give the file itself");
-    return fail_errno(why, "cannot open");
+    return refuse_errno(why, "cannot open");
 }
 
 static int lock(const decisions *d, int kind, text *why) {
     while (flock(d->fd, kind) != 0)
-        if (errno != EINTR || interrupted()) return fail_errno(why, "cannot lock");
+        if (errno != EINTR || interrupted()) return refuse_errno(why, "cannot lock");
     return 1;
 }
 
@@ -68,7 +66,7 @@ static int read_from(int fd, uint64_t offset, size_t size, text *out, text *why)
     free(chunk);
     errno = error;
     if (!chunk || text_failed(out)) return text_no_memory(why);
-    if (n < 0) return fail_errno(why, "cannot read");
+    if (n < 0) return refuse_errno(why, "cannot read");
     return out->len == size || refuse(why, "became shorter while it was in use");
 }
 
@@ -136,12 +134,6 @@ void decisions_close(decisions *d) {
 
 /* --- adding ------------------------------------------------------------------------------------------------------- */
 
-static int synced(int fd) {
-    int result;
-    UNINTERRUPTED(result, fsync(fd));
-    return result == 0;
-}
-
 /* Calls write(2) once; returns 1 if the whole line is in the file. */
 static int written(int fd, const text *line) {
     ssize_t n;
@@ -151,17 +143,13 @@ static int written(int fd, const text *line) {
 }
 
 /* Truncates the file to the whole lines that were read. */
-static int cut(const decisions *d) {
-    int result;
-    UNINTERRUPTED(result, ftruncate(d->fd, (off_t)d->read));
-    return result == 0;
-}
+static int cut(const decisions *d) { return file_cut(d->fd, d->read); }
 
 /* Opens the file that keeps torn ends. */
 static int open_torn(const char *name, text *why) {
     struct stat st;
     int fd = open(name, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0664);
-    if (fd < 0) return fail_errno(why, "its incomplete last line cannot be moved aside") - 1;
+    if (fd < 0) return refuse_errno(why, "its incomplete last line cannot be moved aside") - 1;
     if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1) return fd;
     close(fd);
     return refuse(why, "its incomplete last line cannot be moved aside: %s is not a regular file of its own", name) - 1;
@@ -174,10 +162,10 @@ static int set_aside(decisions *d, text *why) {
     int good = text_failed(&name) ? text_no_memory(why) : read_from(d->fd, d->read, d->torn, &bytes, why);
     int fd = good ? open_torn(name.s, why) : -1;
     good = fd >= 0;
-    if (good && !(written(fd, &bytes) && synced(fd)))
-        good = fail_errno(why, "its incomplete last line cannot be moved aside");
+    if (good && !(written(fd, &bytes) && file_sync(fd)))
+        good = refuse_errno(why, "its incomplete last line cannot be moved aside");
     if (fd >= 0) close(fd), sync_folder_of(name.s);
-    if (good && !cut(d)) good = fail_errno(why, "its incomplete last line cannot be cut off");
+    if (good && !cut(d)) good = refuse_errno(why, "its incomplete last line cannot be cut off");
     if (good) d->torn = 0;
     text_free(&bytes);
     text_free(&name);
@@ -189,13 +177,13 @@ static int set_aside(decisions *d, text *why) {
 static int store(decisions *d, const text *line, text *why) {
     int first = d->read == 0;
     if (d->torn && !set_aside(d, why)) return 0;
-    if (written(d->fd, line) && synced(d->fd)) {
+    if (written(d->fd, line) && file_sync(d->fd)) {
         if (first) sync_folder_of(d->path);
         d->read += line->len;
         return 1;
     }
-    fail_errno(why, "cannot write");
-    if (cut(d)) synced(d->fd);
+    refuse_errno(why, "cannot write");
+    if (cut(d)) file_sync(d->fd);
     return 0;
 }
 

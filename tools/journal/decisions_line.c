@@ -4,7 +4,8 @@
 #include "base/json.h"
 #include "base/json_write.h"
 #include "base/memory.h"
-#include "base/source.h"
+#include "base/order.h"
+#include "base/text.h"
 #include "base/when.h"
 
 #include <stdio.h>
@@ -117,8 +118,6 @@ static void read_crop(reader *r) {
     else d->crops[d->count++] = copy;
 }
 
-static int by_bytes(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
-
 static void read_crops(reader *r) {
     decision *d = r->d;
     for (json_array(&r->j); json_item(&r->j);) read_crop(r);
@@ -128,7 +127,7 @@ static void read_crops(reader *r) {
         return;
     }
     if (d->count) memcpy(sorted, d->crops, d->count * sizeof *sorted);
-    qsort(sorted, d->count, sizeof *sorted, by_bytes);
+    qsort(sorted, d->count, sizeof *sorted, order_texts);
     for (size_t i = 1; i < d->count; i++)
         if (strcmp(sorted[i], sorted[i - 1]) == 0) json_fail(&r->j, "an id is given twice");
     free(sorted);

@@ -1,7 +1,7 @@
 #include "journal/decisions_list.h"
 
 #include "base/memory.h"
-#include "base/source.h"
+#include "base/text.h"
 
 #include <stdlib.h>
 #include <string.h>

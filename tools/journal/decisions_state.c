@@ -1,6 +1,7 @@
 #include "journal/decisions_state.h"
 
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/union_find.h"
 #include "base/when.h"
 
@@ -125,10 +126,8 @@ typedef struct graph {
     size_t *queue, *back;     /* for the breadth-first search; back: the edge that led here, + 1 */
 } graph;
 
-static int by_bytes(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
-
 static size_t number_of(const graph *g, const char *id) {
-    const char **found = bsearch(&id, g->ids, g->count, sizeof *g->ids, by_bytes);
+    const char **found = bsearch(&id, g->ids, g->count, sizeof *g->ids, order_texts);
     return (size_t)(found - g->ids);
 }
 
@@ -149,7 +148,7 @@ static int collect_ids(graph *g, const decision_state *s) {
     for (size_t i = 0; i < s->sames; i++) g->ids[n++] = s->same[i].a, g->ids[n++] = s->same[i].b;
     for (size_t i = 0; i < s->differents; i++) g->ids[n++] = s->different[i].a, g->ids[n++] = s->different[i].b;
     for (size_t i = 0; i < s->name_count; i++) g->ids[n++] = s->names[i].id;
-    qsort(g->ids, n, sizeof *g->ids, by_bytes);
+    qsort(g->ids, n, sizeof *g->ids, order_texts);
     for (size_t i = 0; i < n; i++)
         if (i == 0 || strcmp(g->ids[i], g->ids[g->count - 1]) != 0) g->ids[g->count++] = g->ids[i];
     return 1;

@@ -1,7 +1,7 @@
 #include "journal/decisions_table.h"
 
 #include "base/memory.h"
-#include "base/source.h"
+#include "base/text.h"
 #include "gallery/database.h"
 
 #include <stdlib.h>

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/random.h"
 
 #include <errno.h>
@@ -256,7 +257,7 @@ static int queue_add(waiting *q, double at) {
 }
 
 /* Sends the requests that have arrived by now, as long as connections are free; the others wait. */
-static void let_in(traffic *t, double now) {
+static void start_arrivals(traffic *t, double now) {
     connection *c;
     if (!t->r->rate) {
         while (now < t->until && (c = free_connection(t)) != NULL && t->open < (size_t)t->r->connections) {
@@ -305,7 +306,7 @@ static void run(traffic *t) {
     t->from = now + t->r->warm_up, t->until = t->from + t->r->seconds;
     t->next = now;
     while (now < t->until || ((t->open || t->queue.count) && now < t->until + t->r->patience)) {
-        let_in(t, now);
+        start_arrivals(t, now);
         give_up(t, now);
         set_timer(t, now);
         int n = epoll_wait(t->poll, events, EVENTS, 1000);
@@ -374,11 +375,6 @@ static int prepare(traffic *t, text *why) {
     return find_address(t, why);
 }
 
-static int by_size(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 int traffic_run(const traffic_request *r, traffic_result *result, text *why) {
     traffic t;
     memset(&t, 0, sizeof t);
@@ -396,7 +392,7 @@ int traffic_run(const traffic_request *r, traffic_result *result, text *why) {
     free(t.messages);
     free(t.all);
     free(t.queue.at);
-    if (result->count) qsort(result->latencies, result->count, sizeof *result->latencies, by_size);
+    if (result->count) qsort(result->latencies, result->count, sizeof *result->latencies, order_reals);
     return good;
 }
 

@@ -44,15 +44,15 @@ int tune_largest_batch(tune_fn measure, void *user, tune_setting at, int first, 
 
 enum { POOL = 12 }; /* most settings that are compared at the end */
 
-typedef struct contest {
+typedef struct comparison {
     const tune_request *r;
     tune_choice *c;
     tune_goal goal; /* the goal of this part of the search */
     double spent;
-} contest;
+} comparison;
 
 /* Measures x once. Returns 0 when measuring failed. */
-static int measure_one(contest *k, tune_candidate *x, double seconds) {
+static int measure_one(comparison *k, tune_candidate *x, double seconds) {
     tune_measure m = {0, 0, 0, 0};
     tune_result r = k->r->measure(k->r->user, &x->at, seconds, &m);
     k->spent += m.spent;
@@ -79,7 +79,7 @@ static int is_better(tune_goal goal, const tune_candidate *a, const tune_candida
 }
 
 /* The index of the best measured setting; count: none was measured. */
-static size_t leader(const contest *k) {
+static size_t leader(const comparison *k) {
     const tune_choice *c = k->c;
     const double enough = TUNE_SHARE * best_pace(c);
     size_t best = c->count;
@@ -98,7 +98,7 @@ static const int STEPS[][3] = {{0, 0, 1},  {0, 0, -1}, {0, -1, 0}, {-1, 0, 0}, {
 enum { NEIGHBOURS = sizeof STEPS / sizeof *STEPS };
 
 /* The candidate one step away from index i; NULL: there is none. */
-static tune_candidate *neighbour(const contest *k, size_t i, const int step[3]) {
+static tune_candidate *neighbour(const comparison *k, size_t i, const int step[3]) {
     const tune_space *s = &k->r->space;
     int decoder = (int)(i % (size_t)s->decoder_count) + step[0];
     int batch = (int)(i / (size_t)s->decoder_count % (size_t)s->batch_count) + step[2];
@@ -111,7 +111,7 @@ static tune_candidate *neighbour(const contest *k, size_t i, const int step[3]) 
 
 /* Moves from the best so far to better neighbours, until there are none, or `until` seconds are spent. A new best is
    measured again, so that it does not lead by luck. Returns 0 when measuring failed. */
-static int climb(contest *k, double seconds, double until) {
+static int climb(comparison *k, double seconds, double until) {
     tune_choice *c = k->c;
     for (size_t at = leader(k); at < c->count;) {
         int news = 0;
@@ -134,7 +134,7 @@ static int climb(contest *k, double seconds, double until) {
 }
 
 /* Measures the first setting: all decoders and threads, and the default batch. */
-static int first_step(contest *k, double seconds) {
+static int first_step(comparison *k, double seconds) {
     const tune_space *s = &k->r->space;
     size_t batch = 0;
     while (batch + 1 < (size_t)s->batch_count && s->batches[batch + 1] <= k->r->first_batch) batch++;
@@ -151,7 +151,7 @@ static int first_step(contest *k, double seconds) {
 
 /* Writes the best settings so far to pool, best first: those whose pace may turn out to be the best, or enough. Returns
    how many. */
-static size_t gather(const contest *k, size_t pool[POOL]) {
+static size_t gather(const comparison *k, size_t pool[POOL]) {
     static const double doubt = 0.85; /* possible error of a short measurement */
     const tune_choice *c = k->c;
     const double best = best_pace(c), enough = TUNE_SHARE * best;
@@ -174,7 +174,7 @@ static size_t gather(const contest *k, size_t pool[POOL]) {
 /* Each round climbs again, because the leader may have unmeasured neighbours, then measures the best settings in turn,
    so that a busy moment affects at most one measurement of each. The next round has half as many. Returns 0 when
    measuring failed. */
-static int finals(contest *k, double seconds) {
+static int finals(comparison *k, double seconds) {
     enum { ROUNDS = 5, AT_LEAST = 3 };
     static const double shortest = 0.02;
     size_t pool[POOL];
@@ -191,7 +191,7 @@ static int finals(contest *k, double seconds) {
 }
 
 /* Measures every setting, five times in turn. */
-static int measure_all(contest *k) {
+static int measure_all(comparison *k) {
     enum { ROUNDS = 5 };
     tune_choice *c = k->c;
     const double share = (k->r->seconds - k->spent) / ROUNDS / (double)c->count;
@@ -207,7 +207,7 @@ static long long effort(const tune_setting *s) { return (long long)(s->decoders 
 
 /* Picks, among settings with practically the same pace, the one with the fewest threads. Settings measured much shorter
    than the leader had dropped out earlier. */
-static int pick(contest *k) {
+static int pick(comparison *k) {
     static const double alike = 0.99;
     tune_choice *c = k->c;
     size_t best = leader(k);
@@ -241,7 +241,7 @@ static int list_all(tune_choice *c, const tune_space *s) {
 
 /* Finds the largest batch if memory may run out. Returns 0 after saying that one image is too much, or when measuring
    failed. */
-static int look_for_largest(contest *k, double seconds) {
+static int look_for_largest(comparison *k, double seconds) {
     const tune_space *s = &k->r->space;
     const tune_setting most = {s->decoders[s->decoder_count - 1], s->threads[s->thread_count - 1], 0};
     int largest = tune_largest_batch(k->r->measure, k->r->user, most, k->r->first_batch,
@@ -251,7 +251,7 @@ static int look_for_largest(contest *k, double seconds) {
     return largest > 0;
 }
 
-static int search(contest *k, double seconds) {
+static int search(comparison *k, double seconds) {
     const tune_request *r = k->r;
     if (r->full) return measure_all(k);
     k->goal = TUNE_FASTEST;
@@ -263,7 +263,7 @@ static int search(contest *k, double seconds) {
 int tune_choose(const tune_request *r, tune_choice *out) {
     enum { SHORT = 80 }; /* a measurement while climbing takes 1/SHORT of the budget */
     const double seconds = r->seconds / SHORT;
-    contest k = {r, out, r->goal, 0};
+    comparison k = {r, out, r->goal, 0};
     memset(out, 0, sizeof *out);
     if (r->find_largest && r->space.batch_count > 1 && !look_for_largest(&k, seconds)) return 0;
     if (!list_all(out, &r->space) || !search(&k, seconds)) return 0;

@@ -43,9 +43,9 @@ static int open_model(findings *f, models *all, const reid_desc *desc) {
         return 0;
     }
     const reid_info *info = &all->at[all->count - 1].info;
-    findings_add(f, FOUND_GOOD, "model", NULL, "%s: %s, %d floats, %s %s, %s, %.2f GiB, fingerprint %s",
-                 shown(desc->weights), info->network, info->dim, info->device, info->isa, info->precision,
-                 (double)info->total_bytes / 1073741824.0, info->fingerprint);
+    findings_add(f, FOUND_GOOD, "model", NULL, "%s: %s, %d float%s, %s %s, %s, %.2f GiB, fingerprint %s",
+                 shown(desc->weights), info->network, info->dim, plural((size_t)info->dim), info->device,
+                 info->isa, info->precision, (double)info->total_bytes / 1073741824.0, info->fingerprint);
     if (*said) findings_add(f, FOUND_WARNING, "model", NULL, "%s", said);
     return 1;
 }

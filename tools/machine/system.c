@@ -80,10 +80,8 @@ void system_memory(findings *f) {
 /* Writes the folder that the output file would be in, or the output folder itself. */
 static void folder_of(const char *output, text *folder) {
     struct stat st;
-    const char *slash = strrchr(output, '/');
     if (stat(output, &st) == 0 && S_ISDIR(st.st_mode)) text_puts(folder, output);
-    else if (!slash) text_puts(folder, ".");
-    else text_add(folder, output, slash == output ? 1 : (size_t)(slash - output));
+    else path_folder(folder, output);
 }
 
 void system_disk(findings *f, const char *output) {

@@ -2,7 +2,7 @@
 
 #include "base/memory.h"
 #include "base/say.h"
-#include "base/source.h"
+#include "base/text.h"
 #include "pictures/detections.h"
 #include "pictures/detections_tell.h"
 #include "pictures/paths.h"

@@ -3,7 +3,7 @@
 #include "base/files.h"
 #include "base/memory.h"
 #include "base/say.h"
-#include "base/source.h"
+#include "base/text.h"
 #include "pictures/detections_coco.h"
 #include "pictures/detections_json.h"
 #include "pictures/detections_text.h"

@@ -5,7 +5,7 @@
 
 #include "base/json.h"
 #include "base/memory.h"
-#include "base/source.h"
+#include "base/text.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -10,7 +10,7 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/say.h"
-#include "base/source.h"
+#include "base/text.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #include "base/csv.h"
 #include "base/memory.h"
 #include "base/say.h"
-#include "base/source.h"
+#include "base/text.h"
 
 #include <math.h>
 #include <stdio.h>

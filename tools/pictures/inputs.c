@@ -3,6 +3,7 @@
 #include "base/file_kind.h"
 #include "base/invariant.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/say.h"
 #include "base/source.h"
 #include "base/text.h"
@@ -29,10 +30,8 @@ static char *identity_of(const char *path, size_t root_len) {
     name += strspn(name, "/");
     slash = strchr(name, '/');
     if (root_len && slash) return need_copy(name, (size_t)(slash - name));
-    slash = strrchr(name, '/');
-    if (slash) name = slash + 1;
-    const char *dot = strrchr(name, '.');
-    return need_copy(name, dot && dot > name ? (size_t)(dot - name) : strlen(name));
+    name = path_name(name);
+    return need_copy(name, path_stem(name));
 }
 
 static void free_input(input *in) {
@@ -95,8 +94,6 @@ void inputs_free(inputs *list) {
     memset(list, 0, sizeof *list);
 }
 
-static int by_name(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
-
 int inputs_identities(const inputs *list, size_t *identities, size_t *unnamed) {
     const char **names = need_array(list->count + 1, sizeof *names);
     size_t n = 0;
@@ -106,7 +103,7 @@ int inputs_identities(const inputs *list, size_t *identities, size_t *unnamed) {
         if (*list->at[i].identity) names[n++] = list->at[i].identity;
         else ++*unnamed;
     }
-    if (n) qsort(names, n, sizeof *names, by_name);
+    if (n) qsort(names, n, sizeof *names, order_texts);
     for (size_t i = 0; i < n; i++) *identities += i == 0 || strcmp(names[i - 1], names[i]) != 0;
     free(names);
     return names != NULL;
@@ -137,8 +134,7 @@ static int is_other_picture_name(const char *name) {
 }
 
 static int has_no_ending(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return strchr(slash ? slash + 1 : path, '.') == NULL;
+    return strchr(path_name(path), '.') == NULL;
 }
 
 static int is_visible(const struct dirent *entry) { return entry->d_name[0] != '.'; }

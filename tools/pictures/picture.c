@@ -48,12 +48,6 @@ static const stbi_io_callbacks CALLBACKS = {stb_read, stb_skip, stb_eof};
 
 static const unsigned char *bytes_of(const picture *p) { return (const unsigned char *)p->file.s; }
 
-static int refuse(text *why, const char *what) {
-    text_clear(why);
-    text_puts(why, what);
-    return 0;
-}
-
 /* The decoder failed, or read past the end of the file. */
 static int refuse_decoding(text *why, const stb_source *s) {
     refuse(why, "cannot be decoded: ");
@@ -139,7 +133,7 @@ int picture_open_bytes(picture *p, const void *bytes, size_t len, const picture_
 static int make_upright(picture *p, text *why) {
     exif_view v = exif_upright(p->facts.orientation, p->width, p->height);
     unsigned char *out = decoder_alloc_uncleared((size_t)v.width * (size_t)v.height * 3), *to = out;
-    if (!out) return refuse(why, "out of memory");
+    if (!out) return text_no_memory(why);
     for (int y = 0; y < v.height; y++) {
         ptrdiff_t row = v.start + y * v.step_y;
         for (int x = 0; x < v.width; x++, to += 3) memcpy(to, p->rgb + 3 * (row + x * v.step_x), 3);
@@ -182,7 +176,7 @@ static int turbo_job_of(const picture *p, turbo_job *job) {
 static turbo_result run_turbo(picture *p, turbo_job *job, const char *accepted, text *why) {
     p->rgb = job->to = decoder_alloc_uncleared(turbojpeg_room(p->width, p->height, job->components));
     if (p->rgb) return turbojpeg_decode(job, accepted, why);
-    refuse(why, "out of memory");
+    text_no_memory(why);
     return TURBO_FAILED;
 }
 

@@ -1,7 +1,7 @@
 #include "pictures/png.h"
 
 #include "base/crc32.h"
-#include "base/source.h"
+#include "base/text.h"
 
 #include <string.h>
 

@@ -1,18 +1,18 @@
 #include "pictures/pnm.h"
 
+#include "base/text.h"
+
 #include <string.h>
 
 static int pnm_is_one(const unsigned char *file, size_t len) {
     return len >= 2 && file[0] == 'P' && (file[1] == '5' || file[1] == '6');
 }
 
-static int is_space(int c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
-
 /* Skips white space and comments, which end at a carriage return or a newline. Returns how many bytes it skipped. */
 static size_t skip_space(const unsigned char *file, size_t len, size_t at) {
     size_t start = at;
     int comment = 0;
-    for (; at < len && (comment || is_space(file[at]) || file[at] == '#'); at++) {
+    for (; at < len && (comment || is_white(file[at]) || file[at] == '#'); at++) {
         if (file[at] == '\n' || file[at] == '\r') comment = 0;
         else if (file[at] == '#') comment = 1;
     }
@@ -30,7 +30,7 @@ const char *pnm_read_header(const unsigned char *file, size_t len, pnm_header *o
         at += space;
         for (; at < len && file[at] >= '0' && file[at] <= '9' && digits < 9; digits++)
             number[field] = 10 * number[field] + (file[at++] - '0');
-        if (!space || !digits || at == len || !is_space(file[at])) return damaged;
+        if (!space || !digits || at == len || !is_white(file[at])) return damaged;
     }
     if (number[2] != 255 && number[2] != 65535)
         return "a PPM or PGM whose largest value is neither 255 nor 65535; convert it";

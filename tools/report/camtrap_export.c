@@ -5,7 +5,7 @@
 #include "base/folder.h"
 #include "base/memory.h"
 #include "base/say.h"
-#include "base/source.h"
+#include "base/text.h"
 #include "base/when.h"
 #include "pictures/picture.h"
 #include "report/camtrap_package.h"

@@ -5,7 +5,7 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/say.h"
-#include "base/source.h"
+#include "base/text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -150,11 +150,6 @@ static void take_medium(const csv *row, const int *column, void *user, text *why
     text_no_memory(why);
 }
 
-static const char *last_of(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 static int by_last(const void *a, const void *b) {
     const camtrap_name *x = a, *y = b;
     int order = strcmp(x->last, y->last);
@@ -164,8 +159,8 @@ static int by_last(const void *a, const void *b) {
 static int name_media(camtrap_package *p) {
     p->names = need_array(2 * p->media_count + 1, sizeof *p->names);
     for (size_t i = 0; i < p->media_count && p->names; i++) {
-        const camtrap_name by_path = {last_of(p->media[i].path), p->media[i].path, i};
-        const camtrap_name by_name = {last_of(p->media[i].name), p->media[i].name, i};
+        const camtrap_name by_path = {path_name(p->media[i].path), p->media[i].path, i};
+        const camtrap_name by_name = {path_name(p->media[i].name), p->media[i].name, i};
         p->names[p->name_count++] = by_path;
         if (*p->media[i].name) p->names[p->name_count++] = by_name;
     }

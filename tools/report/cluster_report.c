@@ -2,6 +2,7 @@
 
 #include "base/json_write.h"
 #include "base/memory.h"
+#include "base/union_find.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -128,14 +129,9 @@ static void tell_join(const clusters *c, const reid_merge *m, const uint32_t *si
     else text_printf(t, "%-7.4f  ", m->score);
     if (by && !m->must_link) text_printf(t, "%6.2f %%  ", 100 * calibration_probability(by, m->score));
     text_visible(t, c->ids[m->a]);
-    text_printf(t, " (%u crop%s) and ", size[m->a], size[m->a] == 1 ? "" : "s");
+    text_printf(t, " (%u crop%s) and ", size[m->a], plural(size[m->a]));
     text_visible(t, c->ids[m->b]);
-    text_printf(t, " (%u crop%s)\n", size[m->b], size[m->b] == 1 ? "" : "s");
-}
-
-static uint32_t home_of(uint32_t *home, uint32_t i) {
-    while (home[i] != i) i = home[i] = home[home[i]];
-    return i;
+    text_printf(t, " (%u crop%s)\n", size[m->b], plural(size[m->b]));
 }
 
 /* Lists the joins that involve the group of either crop, in order, until both are in one group. Returns 1 if they
@@ -143,15 +139,16 @@ static uint32_t home_of(uint32_t *home, uint32_t i) {
 static int tell_joins(const clusters *c, uint32_t a, uint32_t b, const calibration *by, uint32_t *home, uint32_t *size,
                       text *t) {
     for (uint32_t i = 0; i < c->rows; i++) home[i] = i, size[i] = 1;
-    for (size_t i = 0; i < c->merged && home_of(home, a) != home_of(home, b); i++) {
+    for (size_t i = 0; i < c->merged && union_find_root32(home, a) != union_find_root32(home, b); i++) {
         const reid_merge *m = &c->merges[i];
-        uint32_t x = home_of(home, m->a), y = home_of(home, m->b), of_a = home_of(home, a), of_b = home_of(home, b);
+        uint32_t x = union_find_root32(home, m->a), y = union_find_root32(home, m->b);
+        uint32_t of_a = union_find_root32(home, a), of_b = union_find_root32(home, b);
         if (!m->must_link && m->score < c->threshold) break;
         if (x == of_a || y == of_a || x == of_b || y == of_b) tell_join(c, m, size, by, t);
         home[x > y ? x : y] = x > y ? y : x;
         size[m->a] += size[m->b];
     }
-    return home_of(home, a) == home_of(home, b);
+    return union_find_root32(home, a) == union_find_root32(home, b);
 }
 
 int clusters_explain(const clusters *c, uint32_t a, uint32_t b, const calibration *by, text *t) {

@@ -23,8 +23,9 @@ static void tell_needs(const count_report *r, text *t) {
 
 void count_lines(const count_report *r, text *t) {
     const census_result *c = r->result;
-    text_printf(t, "%zu of %zu crops were drawn, with %zu pair%s; %zu crop%s all their answers, %zu answer%s missing\n",
-                r->sample->count, r->sample->rows, r->sample->pair_count, plural(r->sample->pair_count), c->e.crops,
+    text_printf(t, "%zu of %zu crop%s drawn, with %zu pair%s; %zu crop%s all their answers, %zu answer%s missing\n",
+                r->sample->count, r->sample->rows, r->sample->rows == 1 ? " was" : "s were",
+                r->sample->pair_count, plural(r->sample->pair_count), c->e.crops,
                 c->e.crops == 1 ? " has" : "s have", c->open, c->open == 1 ? " is" : "s are");
     if (c->state != CENSUS_GOOD) {
         tell_needs(r, t);

@@ -1,6 +1,7 @@
 #include "report/crop_tables.h"
 
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/when.h"
 #include "pictures/box_text.h"
 
@@ -143,15 +144,13 @@ static int by_group(const void *a, const void *b) {
     return (x->row > y->row) - (x->row < y->row);
 }
 
-static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
-
 /* Names of cameras, each once, with semicolons between them. names: working memory. */
 static void add_cameras(text *t, const crops *c, const member *of, size_t count, const char **names) {
     text list = TEXT_INIT;
     size_t n = 0;
     for (size_t i = 0; i < count; i++)
         if (c->facts[of[i].row].camera) names[n++] = c->facts[of[i].row].camera;
-    if (n) qsort(names, n, sizeof *names, by_text);
+    if (n) qsort(names, n, sizeof *names, order_texts);
     for (size_t i = 0; i < n; i++)
         if (!i || strcmp(names[i - 1], names[i]) != 0) text_printf(&list, "%s%s", list.len ? ";" : "", names[i]);
     if (text_failed(&list)) text_no_memory(t);
@@ -163,7 +162,7 @@ static size_t count_tracks(const crops *c, const member *of, size_t count, const
     size_t n = 0, tracks = 0;
     for (size_t i = 0; i < count; i++)
         if (c->facts[of[i].row].track != UINT32_MAX) names[n++] = c->tracks[c->facts[of[i].row].track];
-    if (n) qsort(names, n, sizeof *names, by_text);
+    if (n) qsort(names, n, sizeof *names, order_texts);
     for (size_t i = 0; i < n; i++) tracks += !i || strcmp(names[i - 1], names[i]) != 0;
     return tracks;
 }

@@ -25,9 +25,9 @@ static const char *interval_note(char note[64], interval i) {
 }
 
 static void add_what(const evaluation *e, const eval_set *set, const evaluation_rules *o, text *t) {
-    text_printf(t, "%zu queries, %zu in the gallery", e->queries, e->galleries);
+    text_printf(t, "%zu %s, %zu in the gallery", e->queries, e->queries == 1 ? "query" : "queries", e->galleries);
     if (e->distractors) text_printf(t, " (%zu distractor%s)", e->distractors, plural(e->distractors));
-    text_printf(t, ", %zu identities: %s\n", e->identities, set->labels.layout);
+    text_printf(t, ", %zu %s: %s\n", e->identities, e->identities == 1 ? "identity" : "identities", set->labels.layout);
     text_printf(t, "left out of each query's gallery: the image itself%s\n",
                 e->by_camera ? ", and images of the same identity and camera" : "");
     for (int m = 0; m < set->makers.models; m++) {
@@ -45,12 +45,14 @@ static void add_what(const evaluation *e, const eval_set *set, const evaluation_
 static void add_open(const evaluation *e, text *t) {
     char note[96];
     const open_set *s = &e->open;
-    text_printf(t, "\nNew individuals: %zu queries of known individuals, %zu of new ones\n", s->known, s->unknown);
+    text_printf(t, "\nNew individuals: %zu %s of known individuals, %zu of new ones\n", s->known,
+                s->known == 1 ? "query" : "queries", s->unknown);
     add_percent(t, "open-set AUC", s->auc, "");
     snprintf(note, sizeof note, "at threshold %.6g%s", s->threshold, s->chosen ? ", the best for these queries" : "");
     add_percent(t, "BAKS", s->baks, note);
     add_percent(t, "BAUS", s->baus, "");
-    snprintf(note, sizeof note, "%zu clusters of queries at %.6g%s", e->clusters.clusters, e->clusters.threshold,
+    snprintf(note, sizeof note, "%zu cluster%s of queries at %.6g%s", e->clusters.clusters,
+             plural(e->clusters.clusters), e->clusters.threshold,
              e->clusters.chosen ? ", the best threshold for them" : "");
     add_percent(t, "ARI", e->clusters.ari, note);
 }
@@ -59,7 +61,7 @@ void report_table(const evaluation *e, const eval_set *set, const evaluation_rul
     static const int ranks[] = {1, 5, 10};
     char note[64], name[32];
     add_what(e, set, o, t);
-    text_printf(t, "Ranking, %zu queries with a match\n", e->ranks.valid);
+    text_printf(t, "Ranking, %zu %s with a match\n", e->ranks.valid, e->ranks.valid == 1 ? "query" : "queries");
     for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++) {
         snprintf(name, sizeof name, "rank-%d", ranks[i]);
         add_percent(t, name, e->ranks.cmc[ranks[i] - 1], i ? "" : interval_note(note, e->rank1));

@@ -25,10 +25,10 @@ static int by_quality(const void *a, const void *b) {
 }
 
 static void add_part(whole *w, const film_track *part) {
-    if (!w->parts++) w->first = part, w->first_frame = part->first_frame, w->begin = part->is.first;
-    if (part->first_frame < w->first_frame) w->first_frame = part->first_frame, w->begin = part->is.first;
-    if (part->last_frame >= w->last_frame) w->last_frame = part->last_frame, w->end = part->is.last;
-    w->boxes += part->is.boxes;
+    if (!w->parts++) w->first = part, w->first_frame = part->first_frame, w->begin = part->track.first;
+    if (part->first_frame < w->first_frame) w->first_frame = part->first_frame, w->begin = part->track.first;
+    if (part->last_frame >= w->last_frame) w->last_frame = part->last_frame, w->end = part->track.last;
+    w->boxes += part->track.boxes;
     for (size_t i = 0; i < part->count; i++) w->shots[w->count++] = &part->shots[i];
 }
 
@@ -107,13 +107,13 @@ static void track_json(const whole *all, void *user) {
     listing *l = user;
     json_writer *w = l->w;
     const film_track *first = all->first;
-    if (first->is.scene != l->scene) return;
+    if (first->track.scene != l->scene) return;
     json_put_line(w, 8);
     json_put_object(w, NULL);
     json_put_count(w, "track", first->number);
     if (first->group == FILM_NO_GROUP) json_put_null(w, "group");
     else json_put_count(w, "group", first->group);
-    json_put_string(w, "category", detections_category(&all->f->found, (uint32_t)first->is.first_box.category));
+    json_put_string(w, "category", detections_category(&all->f->found, (uint32_t)first->track.first_box.category));
     json_put_count(w, "boxes", all->boxes);
     json_put_count(w, "first_frame", all->first_frame);
     json_put_count(w, "last_frame", all->last_frame);
@@ -269,10 +269,9 @@ typedef struct page_listing {
 
 /* Sets the photo's file name, and when it was taken. */
 static void set_photo(page_values *v, const photo *is) {
-    const char *slash = strrchr(is->path, '/');
     text time = TEXT_INIT;
     if (is->dated) camera_time(&time, is);
-    page_set(v, "photo", "%s", slash ? slash + 1 : is->path);
+    page_set(v, "photo", "%s", path_name(is->path));
     page_set(v, "time", "%s", is->dated && time.s ? time.s : "no time");
     if (text_failed(&time)) text_no_memory(&v->pairs);
     text_free(&time);
@@ -299,8 +298,8 @@ static void track_section(const whole *w, void *user) {
     page_set(&v, "number", "%u", w->first->number);
     if (w->first->group != FILM_NO_GROUP) page_set(&v, "individual", ", individual %u", w->first->group);
     else page_set(&v, "individual", "%s", "");
-    page_set(&v, "category", "%s", detections_category(&w->f->found, (uint32_t)w->first->is.first_box.category));
-    page_set(&v, "scene", "%u", w->first->is.scene);
+    page_set(&v, "category", "%s", detections_category(&w->f->found, (uint32_t)w->first->track.first_box.category));
+    page_set(&v, "scene", "%u", w->first->track.scene);
     page_set(&v, "from", "%.2f", w->begin);
     page_set(&v, "to", "%.2f", w->end);
     page_set(&v, "boxes", "%zu %s", w->boxes, w->boxes == 1 ? "box" : "boxes");

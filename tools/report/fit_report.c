@@ -25,9 +25,10 @@ static void add_measured(text *t, const char *name, const measured *before, cons
 }
 
 static void judged_table(const fit_judgement *j, text *t) {
-    text_printf(t, "\n%zu held-out individuals, %zu crops to find (%s; %zu individuals in %s fit)\n",
-                j->individuals, j->queries, j->turns > 1 ? "held out in turns" : "held out",
-                j->fitted, j->turns > 1 ? "each" : "the");
+    text_printf(t, "\n%zu held-out individual%s, %zu crop%s to find (%s; %zu individual%s in %s fit)\n",
+                j->individuals, plural(j->individuals), j->queries, plural(j->queries),
+                j->turns > 1 ? "held out in turns" : "held out", j->fitted, plural(j->fitted),
+                j->turns > 1 ? "each" : "the");
     text_printf(t, "%-8s  %-26s  %-26s  %s\n", "", "without the fit", "with the fit", "gain");
     add_measured(t, "rank-1", &j->before.rank1, &j->after.rank1, &j->gain.rank1);
     add_measured(t, "mAP", &j->before.map, &j->after.map, &j->gain.map);
@@ -37,13 +38,15 @@ static void judged_table(const fit_judgement *j, text *t) {
 
 void fit_report_table(const fit_story *s, text *t) {
     const fitted *f = s->head;
-    text_printf(t, "%zu crops of %zu individuals", f->crops, f->individuals);
+    text_printf(t, "%zu crop%s of %zu individual%s", f->crops, plural(f->crops), f->individuals,
+                plural(f->individuals));
     if (f->single) text_printf(t, ", and %zu individual%s with a single crop", f->single, plural(f->single));
     text_putc(t, '\n');
     for (int p = 0; p < f->parts; p++) {
         const fitted_part *part = &f->part[p];
-        text_printf(t, "%-28s %zu values, %zu directions of %zu components: %s, shrinkage %g", s->part[p], part->dim,
-                    part->found, part->axes, fit_method_name(part->method), part->shrinkage);
+        text_printf(t, "%-28s %zu value%s, %zu direction%s of %zu component%s: %s, shrinkage %g", s->part[p],
+                    part->dim, plural(part->dim), part->found, plural(part->found), part->axes, plural(part->axes),
+                    fit_method_name(part->method), part->shrinkage);
         if (f->parts > 1) text_printf(t, ", share %.3f", part->share);
         text_putc(t, '\n');
     }

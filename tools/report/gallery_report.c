@@ -75,7 +75,7 @@ void gallery_check_lines(const gallery_check *c, text *t) {
         text_visible(t, m->network);
         text_puts(t, ", ");
         text_visible(t, m->preset);
-        text_printf(t, "), %d floats", m->dim);
+        text_printf(t, "), %d float%s", m->dim, plural((size_t)m->dim));
     }
     text_printf(t, "\nstored as %s", meta->halves ? "fp16" : "fp32");
     if (!isnan(meta->threshold)) text_printf(t, ", threshold %.9g", meta->threshold);

@@ -3,8 +3,9 @@
 #include "base/json.h"
 #include "base/json_write.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/say.h"
-#include "base/source.h"
+#include "base/text.h"
 #include "journal/decisions_state.h"
 
 #include <math.h>
@@ -25,19 +26,17 @@ const clusters *board_groups(const board *b) { return b->r.groups; }
 
 /* --- opening and closing ------------------------------------------------------------------------------------------ */
 
-static int by_bytes(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
-
 static int sort_ids(board *b) {
     const clusters *c = b->r.groups;
     b->sorted = need_array(c->rows, sizeof *b->sorted);
     if (!b->sorted) return 0;
     for (size_t i = 0; i < c->rows; i++) b->sorted[i] = c->ids[i];
-    qsort(b->sorted, c->rows, sizeof *b->sorted, by_bytes);
+    qsort(b->sorted, c->rows, sizeof *b->sorted, order_texts);
     return 1;
 }
 
 static int is_known(const board *b, const char *id) {
-    return bsearch(&id, b->sorted, b->r.groups->rows, sizeof *b->sorted, by_bytes) != NULL;
+    return bsearch(&id, b->sorted, b->r.groups->rows, sizeof *b->sorted, order_texts) != NULL;
 }
 
 /* Returns 0 after reporting an error. */

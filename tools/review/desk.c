@@ -2,11 +2,10 @@
 
 #include "base/files.h"
 #include "base/interrupted.h"
-#include "base/source.h"
+#include "base/text.h"
 #include "review/page.h"
 #include "server/door.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -20,7 +19,7 @@ int desk_token(char out[33], text *why) {
     unsigned char bytes[16];
     ssize_t n;
     UNINTERRUPTED(n, getrandom(bytes, sizeof bytes, 0));
-    if (n != (ssize_t)sizeof bytes) return refuse(why, "cannot read random bytes for the token: %s", strerror(errno));
+    if (n != (ssize_t)sizeof bytes) return refuse_errno(why, "cannot read random bytes for the token");
     for (size_t i = 0; i < sizeof bytes; i++) snprintf(out + 2 * i, 3, "%02x", bytes[i]);
     return 1;
 }

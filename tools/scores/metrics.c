@@ -1,6 +1,7 @@
 #include "scores/metrics.h"
 
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/random.h"
 
 #include <math.h>
@@ -281,11 +282,6 @@ int open_set_of(open_set *out, const open_query *queries, size_t count, size_t i
 
 /* ---- chance ------------------------------------------------------------------------------------------------------ */
 
-static int by_double(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double quantile(const double *sorted, size_t count, double share) {
     double at = share * (double)(count - 1);
     size_t low = (size_t)at;
@@ -296,7 +292,7 @@ static double quantile(const double *sorted, size_t count, double share) {
 interval middle_95(double *values, size_t count) {
     interval i = {(double)NAN, (double)NAN};
     if (!count) return i;
-    qsort(values, count, sizeof *values, by_double);
+    qsort(values, count, sizeof *values, order_reals);
     i.low = quantile(values, count, 0.025);
     i.high = quantile(values, count, 0.975);
     return i;

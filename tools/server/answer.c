@@ -257,8 +257,8 @@ void answer_help(text *t, const service *s) {
         const reid_info *info = &s->all.at[i].info;
         text_puts(t, "  ");
         text_visible(t, s->model[i].name);
-        text_printf(t, "  %s, %s, %d floats, %s %s, fingerprint %s\n", info->network, info->preset, info->dim,
-                    info->device, info->precision, info->fingerprint);
+        text_printf(t, "  %s, %s, %d float%s, %s %s, fingerprint %s\n", info->network, info->preset, info->dim,
+                    plural((size_t)info->dim), info->device, info->precision, info->fingerprint);
     }
     text_puts(t, s->has_gallery ? "This server has a gallery.\n" : "This server has no gallery.\n");
 }

@@ -1,14 +1,14 @@
 #include "server/call.h"
 
 #include "base/memory.h"
-#include "base/source.h"
+#include "base/text.h"
 #include "server/answer.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* Ends the call. The body is freed now, because the answer may have to wait for a slow reader. */
-static void end(call *c) {
+static void call_finish(call *c) {
     text_free(&c->body);
     infer_free(&c->infer);
     plain_free(&c->plain);
@@ -25,7 +25,7 @@ static void end_with(call *c, int status, const char *why) {
     c->status = status;
     c->binary = 0;
     answer_error(&c->answer, why);
-    end(c);
+    call_finish(c);
 }
 
 static void write_answer(void *user) {
@@ -49,7 +49,7 @@ static void write_answer(void *user) {
     } else {
         good = answer_match(&c->answer, c->s, rows, c->top, &why);
     }
-    if (good) end(c);
+    if (good) call_finish(c);
     else end_with(c, text_failed(&why) ? STATUS_BUSY : STATUS_FAILED, why.s);
     text_free(&why);
 }
@@ -113,7 +113,7 @@ static int read_plain(call *c, job_request *r, text *why) {
     return 1;
 }
 
-static void begin(void *user) {
+static void call_run(void *user) {
     call *c = user;
     job_request r;
     text why = TEXT_INIT;
@@ -137,7 +137,7 @@ call *call_create(service *s) {
 }
 
 void call_start(call *c) {
-    c->first = (pool_task){begin, c, NULL};
+    c->first = (pool_task){call_run, c, NULL};
     if (service_stopping(c->s)) end_with(c, STATUS_BUSY, "the server is stopping");
     else pool_add(c->s->workers, &c->first, 0);
 }

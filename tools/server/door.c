@@ -1,7 +1,6 @@
 #include "server/door.h"
 
 #include "base/files.h"
-#include "base/memory.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -18,35 +17,23 @@
 
 enum { BACKLOG = 1024, MIN_TOKEN = 16, MAX_TOKEN = 1024 };
 
-static int fail(text *why, const char *what) {
-    text_clear(why);
-    text_puts(why, what);
-    return -1;
-}
-
-static int fail_errno(text *why, const char *doing) {
-    int number = errno;
-    text_clear(why);
-    text_printf(why, "%s: %s", doing, strerror(number));
-    return -1;
-}
-
 /* --- Unix --------------------------------------------------------------------------------------------------------- */
 
 static int new_socket(int domain) { return socket(domain, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0); }
 
-/* Makes the name free by removing a dead socket. Returns -1 with the reason in why if it is in use. */
-static int make_way(const struct sockaddr_un *name, text *why) {
+/* Makes the name free by removing the socket of a server that has ended. Returns 0 with the reason in why if the name is
+   in use. */
+static int remove_dead_socket(const struct sockaddr_un *name, text *why) {
     struct stat st;
-    if (lstat(name->sun_path, &st) != 0) return errno == ENOENT ? 0 : fail_errno(why, "cannot listen here");
-    if (!S_ISSOCK(st.st_mode)) return fail(why, "already exists and is not a socket");
-    if (st.st_uid != geteuid()) return fail(why, "is another user's socket");
+    if (lstat(name->sun_path, &st) != 0) return errno == ENOENT || refuse_errno(why, "cannot listen here");
+    if (!S_ISSOCK(st.st_mode)) return refuse(why, "already exists and is not a socket");
+    if (st.st_uid != geteuid()) return refuse(why, "is another user's socket");
     int fd = new_socket(AF_UNIX);
-    if (fd < 0) return fail_errno(why, "cannot listen here");
+    if (fd < 0) return refuse_errno(why, "cannot listen here");
     int dead = connect(fd, (const struct sockaddr *)name, sizeof *name) != 0 && errno == ECONNREFUSED;
     close(fd);
-    if (!dead) return fail(why, "another server is listening here");
-    return unlink(name->sun_path) == 0 ? 0 : fail_errno(why, "cannot remove the socket of a server that has ended");
+    if (!dead) return refuse(why, "another server is listening here");
+    return unlink(name->sun_path) == 0 || refuse_errno(why, "cannot remove the socket of a server that has ended");
 }
 
 /* On Linux the mode of the socket becomes the mode of its file, so other users cannot connect at any moment. */
@@ -55,7 +42,7 @@ static int bind_unix(const struct sockaddr_un *name, text *why) {
     if (fd >= 0 && fchmod(fd, 0600) == 0 && bind(fd, (const struct sockaddr *)name, sizeof *name) == 0 &&
         listen(fd, BACKLOG) == 0)
         return fd;
-    fail_errno(why, "cannot listen here");
+    refuse_errno(why, "cannot listen here");
     if (fd >= 0) close(fd);
     return -1;
 }
@@ -63,32 +50,32 @@ static int bind_unix(const struct sockaddr_un *name, text *why) {
 static int unix_name(struct sockaddr_un *name, const char *path, text *why) {
     memset(name, 0, sizeof *name);
     name->sun_family = AF_UNIX;
-    if (!*path) return fail(why, "the path of the socket is empty");
-    if (strlen(path) >= sizeof name->sun_path) return fail(why, "is too long for a socket (107 bytes)");
+    if (!*path) return refuse(why, "the path of the socket is empty");
+    if (strlen(path) >= sizeof name->sun_path) return refuse(why, "is too long for a socket (107 bytes)");
     strcpy(name->sun_path, path);
-    return 0;
+    return 1;
 }
 
 /* Locks the folder, so that servers that start or end at the same time do so one after the other. Closing the
    descriptor unlocks it. */
 static int lock_folder(const char *path, text *why) {
-    const char *slash = strrchr(path, '/');
-    char *folder = slash ? mem_copy(path, (size_t)(slash - path) + 1) : mem_copy(".", 1);
-    if (!folder) return text_no_memory(why) - 1;
-    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    free(folder);
+    text folder = TEXT_INIT;
+    path_folder(&folder, path);
+    if (text_failed(&folder)) return text_no_memory(why) - 1;
+    int fd = open(folder.s, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    text_free(&folder);
     if (fd >= 0 && flock(fd, LOCK_EX) == 0) return fd;
-    fail_errno(why, "cannot open its folder");
+    refuse_errno(why, "cannot open its folder");
     if (fd >= 0) close(fd);
     return -1;
 }
 
 int door_unix(const char *path, text *why) {
     struct sockaddr_un name;
-    if (unix_name(&name, path, why) != 0) return -1;
+    if (!unix_name(&name, path, why)) return -1;
     int lock = lock_folder(path, why);
     if (lock < 0) return -1;
-    int fd = make_way(&name, why) == 0 ? bind_unix(&name, why) : -1;
+    int fd = remove_dead_socket(&name, why) ? bind_unix(&name, why) : -1;
     close(lock);
     return fd;
 }
@@ -96,8 +83,8 @@ int door_unix(const char *path, text *why) {
 void door_unix_remove(const char *path) {
     struct sockaddr_un name;
     text why = TEXT_INIT;
-    int lock = unix_name(&name, path, &why) == 0 ? lock_folder(path, &why) : -1;
-    if (lock >= 0) make_way(&name, &why), close(lock);
+    int lock = unix_name(&name, path, &why) ? lock_folder(path, &why) : -1;
+    if (lock >= 0) remove_dead_socket(&name, &why), close(lock);
     text_free(&why);
 }
 
@@ -151,17 +138,17 @@ int door_tcp(const char *address, text *as, int *loopback, text *why) {
     any_address name;
     const int yes = 1;
     socklen_t size = parse_address(address, &name);
-    if (!size) return fail(why, "invalid address; expected HOST:PORT, for example 127.0.0.1:8000");
+    if (!size) return refuse(why, "invalid address; expected HOST:PORT, for example 127.0.0.1:8000") - 1;
     *loopback = is_loopback(&name);
     int fd = new_socket(name.plain.sa_family);
-    if (fd < 0) return fail_errno(why, "cannot listen here");
+    if (fd < 0) return refuse_errno(why, "cannot listen here") - 1;
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes); /* for quick restarts; two servers still conflict */
     if (name.plain.sa_family == AF_INET6) setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof yes);
     if (bind(fd, &name.plain, size) == 0 && listen(fd, BACKLOG) == 0 && getsockname(fd, &name.plain, &size) == 0) {
         add_address(as, &name);
         return fd;
     }
-    fail_errno(why, "cannot listen here");
+    refuse_errno(why, "cannot listen here");
     close(fd);
     return -1;
 }
@@ -170,10 +157,7 @@ int door_tcp(const char *address, text *as, int *loopback, text *why) {
 
 int door_token(const char *path, text *token, text *why) {
     struct stat st;
-    if (stat(path, &st) == 0 && (st.st_mode & 077)) {
-        fail(why, "other users may read it: chmod 600");
-        return 0;
-    }
+    if (stat(path, &st) == 0 && (st.st_mode & 077)) return refuse(why, "other users may read it: chmod 600");
     if (!file_read(path, MAX_TOKEN, 1, token, why)) return 0;
     while (token->len && strchr("\r\n", token->s[token->len - 1])) token->s[--token->len] = 0;
     int plain = 1;

@@ -2,7 +2,7 @@
 
 #include "base/json.h"
 #include "base/json_write.h"
-#include "base/source.h"
+#include "base/text.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "base/source.h"
+#include "base/text.h"
 #include "embedding/image_inputs.h"
 
 #include <pthread.h>
@@ -109,8 +109,8 @@ static int count_images(job *j, int add) {
     int n = (int)j->answer.n, room = 1;
     for (int m = 0; m < j->r.models; m++) {
         service_model *of = &j->s->model[j->r.first + m];
-        int pending = __atomic_add_fetch(&of->pending, add ? n : -n, __ATOMIC_SEQ_CST);
-        if (pending > of->most_pending) room = 0;
+        int waiting = __atomic_add_fetch(&of->pending, add ? n : -n, __ATOMIC_SEQ_CST);
+        if (waiting > of->most_pending) room = 0;
     }
     j->counted = add;
     return room;

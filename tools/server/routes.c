@@ -1,6 +1,6 @@
 #include "server/routes.h"
 
-#include "base/source.h"
+#include "base/text.h"
 #include "server/request.h"
 
 #include <string.h>

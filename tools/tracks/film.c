@@ -167,7 +167,7 @@ static int end_track(filming *run, const track *ended) {
     }
     film_track *to = &f->tracks[f->count++];
     memset(to, 0, sizeof *to);
-    to->is = *ended;
+    to->track = *ended;
     return keep_shots(run, to, chosen, n);
 }
 
@@ -294,14 +294,14 @@ static int take_frame(filming *run, const video_frame *v) {
 }
 
 /* The time of the stages that may run while a frame is taken. They are counted separately. */
-static double others(const crop_work *w) { return w->crop + w->compute + w->write; }
+static double crop_seconds(const crop_work *w) { return w->crop + w->compute + w->write; }
 
 static int take_timed(filming *run, const video_frame *v) {
     crop_work *w = &run->rows->work;
-    const double began = clock_seconds(), before = others(w);
+    const double began = clock_seconds(), before = crop_seconds(w);
     const int good = take_frame(run, v);
     w->frames++;
-    w->choose += clock_seconds() - began - (others(w) - before);
+    w->choose += clock_seconds() - began - (crop_seconds(w) - before);
     return good;
 }
 
@@ -309,7 +309,7 @@ static int take_timed(filming *run, const video_frame *v) {
 
 static int by_number(const void *a, const void *b) {
     const film_track *x = a, *y = b;
-    return (x->is.number > y->is.number) - (x->is.number < y->is.number);
+    return (x->track.number > y->track.number) - (x->track.number < y->track.number);
 }
 
 /* Sorts the tracks by their first boxes, and replaces the tracker's numbers of the boxes by indices into tracks. */
@@ -317,7 +317,7 @@ static void put_in_order(film *f) {
     if (f->count) qsort(f->tracks, f->count, sizeof *f->tracks, by_number);
     for (size_t k = 0; k < f->count; k++) f->tracks[k].first_frame = UINT32_MAX;
     for (size_t i = 0; i < f->found.count; i++) {
-        const film_track key = {.is = {.number = f->numbers[i]}};
+        const film_track key = {.track = {.number = f->numbers[i]}};
         film_track *t = f->count && f->numbers[i] != TRACK_NONE
                             ? bsearch(&key, f->tracks, f->count, sizeof key, by_number) : NULL;
         f->numbers[i] = t ? (uint32_t)(t - f->tracks) : UINT32_MAX;

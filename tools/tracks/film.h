@@ -33,11 +33,11 @@ typedef struct film_shot {
 } film_shot;
 
 typedef struct film_track {
-    track is;
+    track track;
     film_shot *shots;      /* best first */
     size_t count;
     uint32_t first_frame, last_frame;
-    uint32_t whole;        /* the lowest index of the tracks it was joined with; its own if none */
+    uint32_t joined_to;    /* the lowest index of the tracks it was joined with; its own if none */
     uint32_t number;       /* 1, 2, ...: numbers whole tracks by their first frames */
     uint32_t group;        /* the individual, over all films */
 } film_track;

@@ -81,10 +81,10 @@ static int number_wholes(film *f) {
     film_track **order = need_array(f->count + 1, sizeof *order);
     if (!order) return 0;
     for (size_t i = 0; i < f->count; i++)
-        if (f->tracks[i].whole == i) order[f->wholes++] = &f->tracks[i];
+        if (f->tracks[i].joined_to == i) order[f->wholes++] = &f->tracks[i];
     if (f->wholes) qsort(order, f->wholes, sizeof *order, by_first_frame);
     for (size_t i = 0; i < f->wholes; i++) order[i]->number = (uint32_t)i + 1;
-    for (size_t i = 0; i < f->count; i++) f->tracks[i].number = f->tracks[f->tracks[i].whole].number;
+    for (size_t i = 0; i < f->count; i++) f->tracks[i].number = f->tracks[f->tracks[i].joined_to].number;
     free(order);
     return 1;
 }
@@ -96,14 +96,14 @@ static int join(const grouping *g, film *f) {
     uint32_t *whole = means ? need_array(f->count + 1, sizeof *whole) : NULL;
     int good = whole != NULL;
     for (size_t i = 0; i < f->count && good; i++) {
-        all[i] = f->tracks[i].is;
+        all[i] = f->tracks[i].track;
         mean_of(g, &f->tracks[i], means + i * dim);
     }
     track_joins_request request = {.settings = track_joins_defaults(), .tracks = all, .count = f->count,
                                    .rows = means, .dim = (int)dim};
     request.settings.threshold = g->r->threshold / g->scale;
     good = good && (f->count == 0 || track_joins_make(&request, whole));
-    for (size_t i = 0; i < f->count && good; i++) f->tracks[i].whole = whole[i];
+    for (size_t i = 0; i < f->count && good; i++) f->tracks[i].joined_to = whole[i];
     free(all), free(means), free(whole);
     return good && number_wholes(f);
 }
@@ -146,7 +146,7 @@ static int find_conflicts(const film *f, pairs *out) {
         if (f->numbers[i] == UINT32_MAX) continue;
         for (size_t k = i + 1; k < f->found.count && d[k].frame == d[i].frame; k++) {
             if (f->numbers[k] == UINT32_MAX) continue;
-            uint32_t a = f->tracks[f->numbers[i]].whole, b = f->tracks[f->numbers[k]].whole;
+            uint32_t a = f->tracks[f->numbers[i]].joined_to, b = f->tracks[f->numbers[k]].joined_to;
             if (a != b && !add_pair(out, a, b)) return 0;
         }
         if (out->count < most) continue;
@@ -220,7 +220,7 @@ static void find_names(const film *f, const crop_rows *rows, const char **names)
     for (size_t i = 0; i < f->count; i++)
         for (size_t k = 0; k < f->tracks[i].count; k++) {
             const input *in = &rows->list.at[f->tracks[i].shots[k].row];
-            if (!in->failure) names[f->tracks[i].whole] = in->track;
+            if (!in->failure) names[f->tracks[i].joined_to] = in->track;
         }
 }
 
@@ -251,8 +251,8 @@ void film_groups_take(film *films, size_t count, const uint32_t *group) {
         for (size_t i = 0; i < it->count; i++)
             for (size_t k = 0; k < it->tracks[i].count; k++) {
                 uint32_t of = group[it->tracks[i].shots[k].row];
-                if (of != FILM_NO_GROUP) it->tracks[it->tracks[i].whole].group = of;
+                if (of != FILM_NO_GROUP) it->tracks[it->tracks[i].joined_to].group = of;
             }
-        for (size_t i = 0; i < it->count; i++) it->tracks[i].group = it->tracks[it->tracks[i].whole].group;
+        for (size_t i = 0; i < it->count; i++) it->tracks[i].group = it->tracks[it->tracks[i].joined_to].group;
     }
 }

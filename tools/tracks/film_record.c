@@ -3,7 +3,7 @@
 #include "base/crc32.h"
 #include "base/memory.h"
 #include "base/say.h"
-#include "base/source.h"
+#include "base/text.h"
 #include "tracks/best_frames.h"
 
 #include <stdlib.h>
@@ -41,7 +41,7 @@ static void put_tracks(const film *f, size_t first, text *to) {
         const film_track *t = &f->tracks[i];
         const uint64_t numbers[] = {t->count, t->first_frame, t->last_frame};
         text_add(to, numbers, sizeof numbers);
-        text_add(to, &t->is, sizeof t->is);
+        text_add(to, &t->track, sizeof t->track);
         for (size_t k = 0; k < t->count; k++) {
             film_shot shot = t->shots[k];
             shot.row -= first;
@@ -156,9 +156,9 @@ static int take_scenes(reading *r) {
 static int take_track(reading *r, film_track *t) {
     uint64_t numbers[3];
     memset(t, 0, sizeof *t);
-    if (!take(r, numbers, sizeof numbers) || !take(r, &t->is, sizeof t->is)) return 0;
-    if (numbers[0] > BEST_MOST || t->is.first_box.category < 0 ||
-        (size_t)t->is.first_box.category >= r->f->found.categories.count) return damaged(r);
+    if (!take(r, numbers, sizeof numbers) || !take(r, &t->track, sizeof t->track)) return 0;
+    if (numbers[0] > BEST_MOST || t->track.first_box.category < 0 ||
+        (size_t)t->track.first_box.category >= r->f->found.categories.count) return damaged(r);
     t->first_frame = (uint32_t)numbers[1], t->last_frame = (uint32_t)numbers[2];
     t->shots = mem_array((size_t)numbers[0] + 1, sizeof *t->shots);
     if (!t->shots) return text_no_memory(r->why);
@@ -173,7 +173,7 @@ static int take_track(reading *r, film_track *t) {
 
 static int take_tracks(reading *r) {
     film *f = r->f;
-    if (!there_are(r, r->h.tracks, sizeof f->tracks->is)) return 0;
+    if (!there_are(r, r->h.tracks, sizeof f->tracks->track)) return 0;
     f->tracks = mem_array((size_t)r->h.tracks + 1, sizeof *f->tracks);
     if (!f->tracks) return text_no_memory(r->why);
     while (f->count < r->h.tracks)

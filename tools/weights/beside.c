@@ -74,7 +74,7 @@ static int read_one(beside *b, const char *folder, size_t len, const char *name)
 
 int beside_read(beside *b, const char *checkpoint) {
     static const char *const names[] = {"model.safetensors", "pytorch_model.bin"};
-    const char *slash = strrchr(checkpoint, '/'), *name = slash ? slash + 1 : checkpoint;
+    const char *name = path_name(checkpoint);
     size_t folder = (size_t)(name - checkpoint);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(name, names[i]) == 0)

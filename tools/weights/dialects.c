@@ -727,8 +727,9 @@ static int refuse_stranger(const checkpoint *c, const mapping *best, text *why) 
         if (what) return refuse(why, "these are the tensors of %s, which is not supported", what);
     }
     if (best)
-        return refuse(why, "of the %zu tensors that %s needs, %zu are missing or have another shape, and no other "
-                      "network fits better", best->network->count, best->network->name, lacking(best));
+        return refuse(why, "of the %zu tensors that %s needs, %zu %s missing or %s another shape, and no other "
+                      "network fits better", best->network->count, best->network->name, lacking(best),
+                      lacking(best) == 1 ? "is" : "are", lacking(best) == 1 ? "has" : "have");
     return refuse(why, "no known network matches its %zu tensor name%s (\"%.100s\"%s)", c->tensor_count,
                   plural(c->tensor_count), c->tensors[0].name, c->tensor_count > 1 ? ", ..." : "");
 }

@@ -140,8 +140,6 @@ int read_safetensors(checkpoint *c, text *why) {
 /* --- .wts: the number of tensors, then a line for each: name, number of values, values in hexadecimal --------------
    The file has no shapes, so ndim is -1 until a network determines them. */
 
-static int is_space(int c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
-
 /* Reads the next word into out and sets `at` to its start. Returns 0 at the end of the text. */
 static int next_word(cursor *c, text *out, uint64_t *at) {
     int byte;
@@ -149,8 +147,8 @@ static int next_word(cursor *c, text *out, uint64_t *at) {
     do {
         *at = cursor_at(c);
         byte = cursor_next(c);
-    } while (is_space(byte));
-    for (; byte >= 0 && !is_space(byte) && out->len <= MAX_NAME; byte = cursor_next(c)) text_putc(out, byte);
+    } while (is_white(byte));
+    for (; byte >= 0 && !is_white(byte) && out->len <= MAX_NAME; byte = cursor_next(c)) text_putc(out, byte);
     return out->len > 0 && !text_failed(out);
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/say.h"
+#include "reid.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -102,8 +102,31 @@ static void test_csv(void **state) {
     text_free(&all);
 }
 
+/* The name, the folder and the stem of a path, and which endings it has. */
+static void test_paths(void **state) {
+    static const struct {
+        const char *path, *folder, *name;
+        size_t stem;
+        int is_npy;
+    } paths[] = {
+        {"a.npy", ".", "a.npy", 1, 1},         {"/a.npy", "/", "a.npy", 1, 1}, {"b/c/a.npy", "b/c", "a.npy", 1, 1},
+        {"b.npy/a", "b.npy", "a", 1, 0},       {"b/.npy", "b", ".npy", 4, 0},  {"b/a.npy.part", "b", "a.npy.part", 5, 0},
+        {"b/", "b", "", 0, 0},
+    };
+    text folder = TEXT_INIT;
+    (void)state;
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        path_folder(&folder, paths[i].path);
+        assert_string_equal(folder.s, paths[i].folder);
+        assert_string_equal(path_name(paths[i].path), paths[i].name);
+        assert_int_equal(path_stem(paths[i].name), paths[i].stem);
+        assert_int_equal(path_has_ending(paths[i].path, ".npy"), paths[i].is_npy);
+    }
+    text_free(&folder);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_escapes), cmocka_unit_test(test_messages),
-                                       cmocka_unit_test(test_csv)};
+                                       cmocka_unit_test(test_csv), cmocka_unit_test(test_paths)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

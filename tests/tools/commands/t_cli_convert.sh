@@ -162,11 +162,10 @@ if command -v python3 >/dev/null 2>&1; then
 cat >join.py <<'PYTHON'
 """join.py OUT [PREFIX FILE]... [NAME=V,V,V]...: the tensors of safetensors files behind prefixes, and small ones."""
 import json, struct, sys
-header, data, rest = {}, b"", sys.argv[2:]
+header, data, rest = {}, bytearray(), sys.argv[2:]
 def add(name, shape, raw):
-    global data
     header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + len(raw)]}
-    data += raw
+    data.extend(raw)
 while rest:
     if "=" in rest[0]:
         name, values = rest.pop(0).split("=")

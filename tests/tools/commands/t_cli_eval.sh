@@ -39,6 +39,10 @@ evaluate 0 q.npy g.npy
 grep -A9 '"ranking"' by_folder >wanted
 grep -A9 '"ranking"' "$out" >got
 same got wanted
+run 0 embed $one -q $m/0001_c1s1_000001_00.jpg -o q1.npy
+run 0 eval q1.npy g.npy
+prints '^1 query, 5 in the gallery (1 distractor), 4 identities: '
+prints '^Ranking, 1 query with a match$'
 run 0 eval $one market
 for line in '^2 queries, 5 in the gallery (1 distractor), ' '^rank-1 ' '^mAP, trapezoid ' '^mINP ' \
     '^TPR@FPR 0.0001 ' '^EER ' '^open-set AUC ' '^BAKS ' '^BAUS ' '^ARI ' '^1 junk image (identity -1) left out'; do

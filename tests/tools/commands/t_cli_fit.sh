@@ -239,7 +239,7 @@ refused '--holdout needs --report' -m w.safetensors crops -o no.safetensors --ho
 refused 'must end in .safetensors' -m w.safetensors crops -o no.npy
 refused 'one model at a time' -m w.safetensors -m r50.safetensors crops -o no.safetensors
 refused 'is both input and output' -m f.safetensors crops -o ./f.safetensors
-refused 'nowhere/f.safetensors: cannot write to nowhere/' -m w.safetensors crops -o nowhere/f.safetensors
+refused 'nowhere/f.safetensors: cannot write to nowhere: ' -m w.safetensors crops -o nowhere/f.safetensors
 mkdir folder.safetensors
 refused 'folder.safetensors: ' -m w.safetensors crops -o folder.safetensors
 refused 'contains embeddings of unit length, but a head needs raw features' plain.npy --report

@@ -378,7 +378,7 @@ check "the second writer" [ $? = 0 ]
 g 0 list both.gallery
 lines "$out" 2
 
-check "nothing left over" [ -z "$(find . -name '*.part*' -o -name '*.new-*')" ]
+check "nothing left over" [ -z "$(find . -name '*.part*')" ]
 
 # --- the decoders of the JPEG files behind the templates ---
 quiet() { check "no warning of decoders" [ "$(grep -c decoded "$err")" = 0 ]; }

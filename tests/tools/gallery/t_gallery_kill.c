@@ -2,7 +2,7 @@
    what was acknowledged is there, a commit is there whole or not at all, and nothing is ever damaged.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. -Itools tests/tools/gallery/t_gallery_kill.c
-      tools/gallery/gallery_store.c tools/gallery/store_*.c -o build/t_gallery_kill -lcmocka -lm */
+      tools/gallery/gallery_store.c tools/gallery/store_*.c tools/base/*.c -o build/t_gallery_kill -lcmocka -lm */
 #include "gallery/gallery_store.h"
 #include <stdarg.h>
 #include <setjmp.h>
@@ -155,7 +155,7 @@ int main(void) {
     if (!store_create(path, &meta, why)) return 1;
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     unlink(path);
-    snprintf(why, sizeof why, "%s.new-0", path); /* left by a writer that was killed while compacting */
+    snprintf(why, sizeof why, "%s.reid.part", path); /* left by a writer that was killed while compacting */
     unlink(why);
     return failed;
 }

@@ -50,7 +50,7 @@ for precision in fp32 fp16; do
     same "$out" wanted
     g 0 verify "$url"
 done
-[ -z "$(find . -name '*.pull-*')" ]
+[ -z "$(find . -name '*.part*')" ]
 check "nothing of a pull is left" [ $? = 0 ]
 
 # Ensembles; an empty gallery; a second push of the same.

@@ -2,7 +2,7 @@
    truncation and every flipped bit is noticed and named; writers wait for each other; a full disk costs nothing.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. -Itools tests/tools/gallery/t_gallery_store.c
-      tools/gallery/gallery_store.c tools/gallery/store_*.c -o build/t_gallery_store -lcmocka -lm */
+      tools/gallery/gallery_store.c tools/gallery/store_*.c tools/base/*.c -o build/t_gallery_store -lcmocka -lm */
 #include "gallery/gallery_store.h"
 #include <stdarg.h>
 #include <setjmp.h>
@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include "../../lib/test_util.h"
@@ -762,8 +763,32 @@ static void test_full_disk(void **state) {
         free(after.data);
     }
     free(before.data);
-    snprintf(why, sizeof why, "%s.new-0", path);
+    snprintf(why, sizeof why, "%s.reid.part", path);
     assert_true(access(why, F_OK) != 0);
+}
+
+/* In a folder that several users share, the temporary file of another user's killed command is named. */
+static void test_left_by_others(void **state) {
+    char left[300];
+    size_t kept;
+    int status;
+    (void)state;
+    if (geteuid() != 0) skip();
+    fill(0, 3);
+    assert_int_equal(chmod(path, 0666), 0);
+    snprintf(left, sizeof left, "%s.reid.part", path);
+    test_write_file(left, "left", 4);
+    assert_int_equal(chmod(left, 0600), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        if (seteuid(12345) != 0) _exit(2);
+        if (store_compact(path, 0, NULL, NULL, NULL, &kept, why)) _exit(3);
+        _exit(strstr(why, "another user is writing ") && strstr(why, left) ? 0 : 4);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_int_equal(store_compact(path, 0, NULL, NULL, NULL, &kept, why), 1); /* root may replace it */
+    assert_true(access(left, F_OK) != 0);
 }
 
 static void test_file_hash(void **state) {
@@ -799,7 +824,8 @@ int main(void) {
         cmocka_unit_test(test_decoders),          cmocka_unit_test(test_damaged_decoders),
         cmocka_unit_test(test_many_decoders),     cmocka_unit_test(test_format),
         cmocka_unit_test(test_two_writers),       cmocka_unit_test(test_stopping),
-        cmocka_unit_test(test_full_disk),         cmocka_unit_test(test_file_hash),
+        cmocka_unit_test(test_full_disk),         cmocka_unit_test(test_left_by_others),
+        cmocka_unit_test(test_file_hash),
     };
     test_temp_path(path, "store.gallery");
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,7 +2,7 @@
    scores, on rows at random, in clusters, all equal, on the axes; one row and none; stopped; without memory.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. -Itools tests/tools/groups/t_single.c tools/groups/single.c tools/base/memory.c
-      tools/base/say.c tools/base/text.c tools/base/clock.c tests/lib/test_impl.c
+      tools/base/union_find.c tools/base/say.c tools/base/text.c tools/base/clock.c tests/lib/test_impl.c
       -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc -o build/t_single -lcmocka -lm -ldl -lpthread */
 #include "groups/single.h"
 
