@@ -50,7 +50,7 @@ int file_read(const char *path, size_t limit, int regular_only, text *out, text 
 
 /* Stubs for functions that the files above call and that do not matter here. */
 int file_in_folder(text *name, const char *folder, const char *file) { return !name || !folder || !file; }
-int file_write_at(int fd, const void *bytes, size_t len, uint64_t offset) { return fd < 0 || !bytes || !len || !offset; }
+int file_write_at(int fd, const void *bytes, size_t n, uint64_t offset) { return fd < 0 || !bytes || !n || !offset; }
 int file_sync(int fd) { return fd < 0; }
 int file_cut(int fd, uint64_t size) { return fd < 0 || !size; }
 int pending_begin(pending *p, const char *path, const output_kind *kind, text *why) {

@@ -88,7 +88,8 @@ read_symbols() {
 # "USER DEFINER SYMBOL" for what one object uses of another.
 calls() {
     awk '$1 == "D" { home[$2] = $3 } { kind[NR] = $1; name[NR] = $2; file[NR] = $3 }
-        END { for (i = 1; i <= NR; i++) if (kind[i] == "U" && name[i] in home) print file[i], home[name[i]], name[i] }' \
+        END { for (i = 1; i <= NR; i++)
+                  if (kind[i] == "U" && name[i] in home) print file[i], home[name[i]], name[i] }' \
         "$work/symbols"
 }
 

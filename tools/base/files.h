@@ -71,8 +71,8 @@ void pending_close(pending *p);
 /* Closes and removes the file in any case. */
 void pending_remove(pending *p);
 
-/* After a rename or unlink: makes the names themselves durable. Returns 0 with errno set if the disk fails or is full; a
-   file system without support for this is not an error, because the data itself is safe. */
+/* After a rename or unlink: makes the names themselves durable. Returns 0 with errno set if the disk fails or is full;
+   a file system without support for this is not an error, because the data itself is safe. */
 int sync_folder_of(const char *path);
 
 /* Writes, syncs and renames a file, if path is free for this kind. Returns 0 with the reason in why. */

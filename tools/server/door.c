@@ -21,8 +21,8 @@ enum { BACKLOG = 1024, MIN_TOKEN = 16, MAX_TOKEN = 1024 };
 
 static int new_socket(int domain) { return socket(domain, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0); }
 
-/* Makes the name free by removing the socket of a server that has ended. Returns 0 with the reason in why if the name is
-   in use. */
+/* Makes the name free by removing the socket of a server that has ended. Returns 0 with the reason in why if the name
+   is in use. */
 static int remove_dead_socket(const struct sockaddr_un *name, text *why) {
     struct stat st;
     if (lstat(name->sun_path, &st) != 0) return errno == ENOENT || refuse_errno(why, "cannot listen here");
