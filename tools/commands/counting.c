@@ -31,7 +31,7 @@ int counting_make(counting *c, const grouping *run) {
     if (!clusters_make(&c->blind, &blind)) return 0;
     census_request *r = &c->request;
     r->crops = &run->crops, r->found = &c->blind, r->scale = run->request.scale;
-    r->calibration = o->match.calibration ? &run->calibration : NULL;
+    r->calibration = grouping_calibration(run);
     r->frames = run->frames, r->tracks = run->tracks;
     r->state = o->cluster.decisions ? &run->state : NULL;
     r->seed = o->count.seed >= 0 ? o->count.seed : 0;
