@@ -214,8 +214,8 @@ const option OPTIONS[] = {
     {0, "pairs", "FILE.csv", CALIBRATE, OF_COMMAND, SET(text), SHARED(calibrate.pairs), 0, 0,
      "only these pairs: columns first,second,same (1 or 0). Paths are relative to FOLDER"},
     {0, "unlabelled", NULL, CALIBRATE, OF_COMMAND, SET(flag), SHARED(calibrate.unlabelled), 0, 0,
-     "learn without labels although the files have identities, such as folders that are cameras; needs no saying where "
-     "they have none"},
+     "learn without labels although the files have identities, such as folders that are cameras; not needed where they "
+     "have none"},
     {0, "decisions", "FILE", CALIBRATE, OF_COMMAND, SET(text), SHARED(cluster.decisions), 0, 0,
      "without labels: decisions made in reid review, which correct what scores alone suggest. Default: decisions.jsonl "
      "in a folder of reid track"},

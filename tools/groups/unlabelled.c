@@ -18,8 +18,9 @@ enum {
     SAMPLE = 2000            /* scores of each distribution in a calibration */
 };
 static const double BURST = 60;        /* seconds: all photos within this time are of one burst */
-static const double LEAST_DISTANCE = 2; /* standard deviations between what differs and what is of one track, or between
-                                           the two distributions where nothing else is known */
+static const double LEAST_DISTANCE = 2; /* standard deviations between what differs and what is of one track */
+static const double LEAST_GAIN = 3;    /* by which two distributions must be more likely than one: that has three
+                                          parameters less (Akaike, IEEE Transactions on Automatic Control 19, 1974) */
 static const double MOST_BELOW = 1.5;  /* standard deviations by which different pairs may be below the fitted ones */
 
 /* A track, or a crop of no track. */
@@ -336,7 +337,7 @@ static void judge(learning *l) {
     if (tracks && l->within / (double)u->tracks - bulk.mean < LEAST_DISTANCE * bulk.deviation)
         u->verdict = UNLABELLED_BLIND;
     else if (different && apart < bulk.mean - MOST_BELOW * bulk.deviation) u->verdict = UNLABELLED_ALIKE;
-    else if (!tracks && !different && u->fit.separation < LEAST_DISTANCE) u->verdict = UNLABELLED_MIXED;
+    else if (!different && u->fit.gain < LEAST_GAIN * u->fit.parts) u->verdict = UNLABELLED_MIXED;
 }
 
 static int learn(learning *l) {
@@ -376,16 +377,17 @@ void unlabelled_reason(const unlabelled *u, text *t) {
                        "are needed", u->sightings, u->sightings == 1 ? "" : "s", LEAST_SIGHTINGS);
         break;
     case UNLABELLED_BLIND:
-        text_printf(t, "pairs within one track score %.4g, hardly more than other pairs: either the crops show one "
-                       "individual, or these models cannot tell these individuals apart", u->within);
+        text_printf(t, "pairs within one track score %.4g, hardly more than other pairs: the crops show one individual, "
+                       "or these models cannot tell these individuals apart", u->within);
         break;
     case UNLABELLED_ALIKE:
         text_printf(t, "pairs that are known to be different score %.4g, far less than most pairs: nearly all crops seem "
                        "to show one individual", u->apart);
         break;
     default:
-        text_puts(t, "the scores of all pairs look like one distribution: either the crops show one individual, or these "
-                     "models cannot tell these individuals apart");
+        text_puts(t, "the scores of all pairs look like one distribution: the crops show one individual, or none of them "
+                     "was seen twice, or these models cannot tell them apart; crops that are known to differ would help, "
+                     "such as several animals in one photo");
     }
 }
 

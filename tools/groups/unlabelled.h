@@ -33,7 +33,7 @@ typedef enum unlabelled_verdict {
     UNLABELLED_FEW,       /* too few sightings or pairs */
     UNLABELLED_BLIND,     /* pairs of one track look hardly more alike than other pairs */
     UNLABELLED_ALIKE,     /* pairs that are known to differ look less alike than most others */
-    UNLABELLED_MIXED      /* nothing is known, and the scores of all pairs look like one distribution */
+    UNLABELLED_MIXED      /* nothing is known to differ, and the scores of all pairs look like one distribution */
 } unlabelled_verdict;
 
 typedef struct unlabelled {

@@ -123,6 +123,7 @@ static void step(mixture_part *p, const histogram *h, double effect) {
         add(&same, part * unknown + h->count[PAIR_SAME][i], x);
     }
     double all = different.n + same.n;
+    p->same_pairs = same.n;
     p->share = (PRIOR_SAME + effect * same.n) / (PRIOR_ALL + effect * all);
     if (different.n > 0) {
         p->different = different.sum / different.n;
@@ -147,6 +148,23 @@ static double fit_of(const mixture_part *p, const histogram *h, double effect) {
                          h->count[PAIR_SAME][i] * log(same + least));
     }
     return sum;
+}
+
+/* By how much the logarithm of the likelihood of the unknown pairs is higher than with a single normal distribution. */
+static double gain_of(const mixture_part *p, const histogram *h, double effect) {
+    const double least = 1e-300;
+    moments all = {0, 0, 0};
+    double gain = 0;
+    for (int i = 0; i < BINS; i++) add(&all, h->count[PAIR_UNKNOWN][i], middle_of(h, i));
+    if (all.n <= 0) return 0;
+    double deviation = fmax(deviation_of(&all), h->width);
+    for (int i = 0; i < BINS; i++) {
+        double x = middle_of(h, i), two = (1 - p->share) * density(x, p->different, p->different_deviation) +
+                                          p->share * density(x, p->same, p->same_deviation);
+        double one = density(x, all.sum / all.n, deviation);
+        gain += effect * h->count[PAIR_UNKNOWN][i] * log((two + least) / (one + least));
+    }
+    return gain;
 }
 
 static void climb(mixture_part *p, const histogram *h, double effect) {
@@ -228,14 +246,9 @@ spread mixture_different(const mixture *m) {
 
 static void summarize(mixture *m, double fmr) {
     double all = 0, place = place_with_above(m, fmr, 0);
-    m->share = m->separation = 0;
-    for (int k = 0; k < m->parts; k++) {
-        const mixture_part *p = &m->part[k];
-        double variance = (p->different_deviation * p->different_deviation + p->same_deviation * p->same_deviation) / 2;
-        all += p->pairs, m->share += p->pairs * p->share;
-        m->separation += p->pairs * (p->same - p->different) / sqrt(variance);
-    }
-    m->share /= all, m->separation /= all;
+    m->share = 0;
+    for (int k = 0; k < m->parts; k++) all += m->part[k].pairs, m->share += m->part[k].same_pairs;
+    m->share /= all;
     m->threshold = mixture_score(place, m->scale);
     m->accepted = share_above(m, place, 1);
 }
@@ -283,6 +296,7 @@ int mixture_fit(mixture *m, const mixture_request *r) {
         m->parts = f.parts;
         double effect = effect_of(&f);
         for (int k = 0; k < f.parts; k++) fit_part(&m->part[k], &f.of[k], effect);
+        for (int k = 0; k < f.parts; k++) m->gain += gain_of(&m->part[k], &f.of[k], effect);
         summarize(m, r->fmr);
         good = find_interval(&f, m);
     }

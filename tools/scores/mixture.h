@@ -44,16 +44,18 @@ typedef struct mixture_request {
 /* The distributions of one kind of pairs. Means and deviations are those of atanh(score / scale). */
 typedef struct mixture_part {
     double pairs;              /* how many there are */
-    double share;              /* of them show one individual */
+    double share;              /* of them show one individual, with the prior */
+    double same_pairs;         /* how many of them do, without it */
     double different, different_deviation, same, same_deviation;
 } mixture_part;
 
 typedef struct mixture {
     mixture_part part[MIXTURE_KINDS];
     int parts;                 /* 1: all pairs have the same distributions, because one kind has too few */
-    double scale, share, threshold;
+    double scale, threshold;
+    double share;              /* of all pairs show one individual, without the prior */
     double accepted;           /* the share of pairs of one individual that the threshold accepts */
-    double separation;         /* distance between the two means, in standard deviations */
+    double gain;               /* of the logarithm of the likelihood over a single distribution of each kind */
     interval interval;         /* 95 %, of the threshold */
 } mixture;
 
