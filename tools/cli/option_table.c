@@ -220,8 +220,8 @@ const option OPTIONS[] = {
      "without labels: decisions made in reid review, which correct what scores alone suggest. Default: decisions.jsonl "
      "in a folder of reid track"},
     {0, "same-time", "SECONDS", CALIBRATE, OF_COMMAND, SET(real), SHARED(calibrate.same_time), 0, 86400,
-     "without labels: crops of two cameras, taken within SECONDS of each other, show different individuals. For cameras "
-     "that are far apart and whose clocks agree. Default: they may show the same one"},
+     "without labels: crops of two cameras, taken within SECONDS of each other, show different individuals. For "
+     "cameras that are far apart and whose clocks agree. Default: they may show the same one"},
     {0, "gallery", "FILE", CALIBRATE, OF_COMMAND, SET(text), SHARED(match.gallery), 0, 0,
      "also store the threshold in this file of reid gallery, or postgresql://...; with two models, give "
      "--score-weights"},

@@ -264,8 +264,8 @@ static int finish(const calibrating *k) {
 static int run_labelled(calibrating *k) {
     int status = 2;
     if (!collect(k, &status)) return status;
-    if (k->set.failed) say_warning("%zu labelled image%s failed; the others were used", k->set.failed,
-                                   plural(k->set.failed));
+    if (k->set.failed)
+        say_warning("%zu labelled image%s failed; the others were used", k->set.failed, plural(k->set.failed));
     return compute(k) ? finish(k) : 2;
 }
 
@@ -290,8 +290,7 @@ int calibrate_main(options *o) {
     if (o->calibrate.int8) return calibrate_int8(o);
     memset(&k, 0, sizeof k);
     k.o = o;
-    if (o->calibrate.pairs && o->input.labels)
-        say_error("calibrate: --pairs and --labels exclude each other");
+    if (o->calibrate.pairs && o->input.labels) say_error("calibrate: --pairs and --labels exclude each other");
     else if (may_write(o) && (unlabelled = calibrate_is_unlabelled(o)) >= 0) {
         if (!unlabelled) status = run_labelled(&k);
         else if (calibrate_unlabelled(o, &k.c, &k.unlabelled)) status = finish(&k);

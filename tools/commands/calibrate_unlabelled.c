@@ -29,15 +29,17 @@ static int lack_identities(const options *o) {
 }
 
 int calibrate_is_unlabelled(const options *o) {
-    const char *asked = o->calibrate.unlabelled ? "--unlabelled" : o->cluster.decisions ? "--decisions"
-                      : !isnan(o->calibrate.same_time) ? "--same-time" : NULL;
+    const char *asked = o->calibrate.unlabelled          ? "--unlabelled"
+                        : o->cluster.decisions           ? "--decisions"
+                        : !isnan(o->calibrate.same_time) ? "--same-time"
+                                                         : NULL;
     const char *labels = o->input.labels ? "--labels" : o->calibrate.pairs ? "--pairs" : NULL;
     if (asked && labels) say_error("calibrate: %s is for crops without labels: remove it or %s", asked, labels);
     else if (asked && o->models)
         say_error("calibrate: %s takes a folder of reid track or files of reid embed, not images: remove -m", asked);
     else if (asked && !o->operand_count)
-        say_error("calibrate: %s: no crops; give the folder of reid track or the files of reid embed whose crops %s", asked,
-                  o->cluster.decisions ? "were decided about" : "are to be compared");
+        say_error("calibrate: %s: no crops; give the folder of reid track or the files of reid embed whose crops %s",
+                  asked, o->cluster.decisions ? "were decided about" : "are to be compared");
     else return asked || (!labels && !o->models && lack_identities(o));
     return -1;
 }
@@ -67,8 +69,9 @@ static void add_table(text *t, const unlabelled *u, const calibration *c) {
                 100 * c->fmr, 100 * m->accepted);
     text_printf(t, "  probability        1 / (1 + exp(-(%.6g score %+.6g)))\n\n", c->score.curve.slope,
                 c->score.curve.intercept);
-    text_puts(t, "The scores of all pairs were split into those of one and of two individuals, from what is known without\n"
-                 "labels.");
+    text_puts(
+        t, "The scores of all pairs were split into those of one and of two individuals, from what is known without\n"
+           "labels.");
     if (u->tracks)
         text_puts(t, " Pairs within a track did not take part: they look more alike than two sightings\n"
                      "of one individual, and a threshold from them would be too high.");
@@ -85,8 +88,10 @@ static int make(grouping *run, calibration *c, text *table) {
     if (!run->made) {
         unlabelled_reason(&u, &why);
         if (need_text(&why))
-            say_error("calibrate: the crops cannot tell a threshold without labels: %s. Answers to the questions of reid "
-                      "review --count, or --labels FILE.csv or --pairs FILE.csv, can", why.s);
+            say_error(
+                "calibrate: the crops cannot tell a threshold without labels: %s. Answers to the questions of reid "
+                "review --count, or --labels FILE.csv or --pairs FILE.csv, can",
+                why.s);
         text_free(&why);
         return 0;
     }

@@ -213,13 +213,17 @@ int grouping_learn(grouping *run, unlabelled *u) {
     const options *o = run->o;
     uint32_t *frames = run->frames;
     if (!frames && run->box && !(frames = clusters_frames(&run->crops, run->box))) return 0;
-    const unlabelled_request r = {.crops = &run->crops, .scale = run->request.scale, .tracks = run->tracks,
-                                  .frames = frames, .apart = run->request.apart,
+    const unlabelled_request r = {.crops = &run->crops,
+                                  .scale = run->request.scale,
+                                  .tracks = run->tracks,
+                                  .frames = frames,
+                                  .apart = run->request.apart,
                                   .apart_count = run->request.apart_count,
                                   .state = o->cluster.decisions ? &run->state : NULL,
                                   .same_time = o->calibrate.same_time,
                                   .fmr = isnan(o->calibrate.fmr) ? usual : o->calibrate.fmr,
-                                  .prior = o->calibrate.prior, .method = o->calibrate.method,
+                                  .prior = o->calibrate.prior,
+                                  .method = o->calibrate.method,
                                   .draws = o->eval.draws ? o->eval.draws : USUAL_DRAWS};
     int good = unlabelled_make(u, &r);
     if (good && u->verdict == UNLABELLED_GOOD)
@@ -242,19 +246,22 @@ static int find_threshold(grouping *run) {
     r->threshold = decision_cut(run->crops.makers.models) * r->scale;
     if (run->made) {
         r->threshold = run->calibration.threshold;
-        say_warning("no threshold is known for these models, so one was made without labels from %zu sightings: %.6g, "
-                    "95 %% interval %.4g to %.4g. Answers to the questions of reid review, and then reid calibrate, make "
-                    "it better", u.sightings, r->threshold, u.fit.interval.low, u.fit.interval.high);
+        say_warning(
+            "no threshold is known for these models, so one was made without labels from %zu sightings: %.6g, "
+            "95 %% interval %.4g to %.4g. Answers to the questions of reid review, and then reid calibrate, make "
+            "it better",
+            u.sightings, r->threshold, u.fit.interval.low, u.fit.interval.high);
         return 1;
     }
     if (u.fit.parts && u.fit.threshold > r->threshold) r->threshold = u.fit.threshold;
     run->guessed = 1;
     unlabelled_reason(&u, &why);
     if (need_text(&why))
-        say_warning("no threshold is known for these models, and none can be made without labels: %s. So groups are cut at "
-                    "a score of %.6g, which is a guess: too low a cut joins individuals, too high a cut splits them. "
-                    "Answer the questions of reid review, or give --threshold or --calibration (from reid calibrate)",
-                    why.s, r->threshold);
+        say_warning(
+            "no threshold is known for these models, and none can be made without labels: %s. So groups are cut at "
+            "a score of %.6g, which is a guess: too low a cut joins individuals, too high a cut splits them. "
+            "Answer the questions of reid review, or give --threshold or --calibration (from reid calibrate)",
+            why.s, r->threshold);
     int good = !text_failed(&why);
     text_free(&why);
     return good;

@@ -14,7 +14,7 @@ typedef struct grouping {
     const options *o;
     const char *who; /* messages begin with it */
     crops crops;
-    calibration calibration;  /* of --calibration, or made without labels */
+    calibration calibration; /* of --calibration, or made without labels */
     double weights[MAX_MODELS];
     decisions decided; /* as of when the groups were made */
     decision_state state;

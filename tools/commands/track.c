@@ -230,8 +230,8 @@ static int take_groups(tracking *run) {
 
 /* Joins tracks down to this mean score and writes their rows. */
 static int join(tracking *run, double threshold) {
-    const film_groups_request r = {.films = run->films, .count = run->count, .rows = &run->rows,
-                                   .weights = run->weights, .threshold = threshold};
+    const film_groups_request r = {
+        .films = run->films, .count = run->count, .rows = &run->rows, .weights = run->weights, .threshold = threshold};
     return film_groups_join(&r) && film_groups_tell(run->films, run->count, &run->rows) && write_rows(run);
 }
 
@@ -361,9 +361,11 @@ static void plain_summary(const tracking *run, text *out) {
                     plural(scenes), whole, plural(whole));
     }
     const size_t rows = run->rows.list.count, groups = run->groups.found.groups;
-    text_printf(out, "%zu crop%s of %zu individual%s at threshold %.6g%s\n", rows, plural(rows), groups,
-                plural(groups), run->threshold,
-                run->groups.guessed ? ", a guess" : run->groups.made ? ", made without labels" : "");
+    text_printf(out, "%zu crop%s of %zu individual%s at threshold %.6g%s\n", rows, plural(rows), groups, plural(groups),
+                run->threshold,
+                run->groups.guessed ? ", a guess"
+                : run->groups.made  ? ", made without labels"
+                                    : "");
 }
 
 static int tell_summary(const tracking *run) {

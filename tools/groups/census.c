@@ -150,7 +150,8 @@ static int find_sightings(census_run *run) {
     return run->apart != NULL;
 }
 
-/* Two crops of one image, or of tracks that share a frame, show different individuals: a question about them is none. */
+/* Two crops of one image, or of tracks that share a frame, show different individuals: a question about them is none.
+   */
 static int are_apart(const census_run *run, uint32_t a, uint32_t b) {
     const census_request *r = run->r;
     if (r->frames && r->frames[a] == r->frames[b]) return 1;

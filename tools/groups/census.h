@@ -1,8 +1,8 @@
 /* Chooses the pairs of crops that people are asked about so that the number of individuals can be estimated, and holds
-   their answers (count.h has the mathematics). What is counted are sightings: crops of no track, and tracks, each of which
-   is shown by its first crop, because another crop of it would be the same question. The choice depends on the crops' ids and rows, the models, the threshold
-   or calibration, the links by pictures and tracks, the seed and the sizes of the sample, but never on an answer, so
-   every run chooses the same pairs. */
+   their answers (count.h has the mathematics). What is counted are sightings: crops of no track, and tracks, each of
+   which is shown by its first crop, because another crop of it would be the same question. The choice depends on the
+   crops' ids and rows, the models, the threshold or calibration, the links by pictures and tracks, the seed and the
+   sizes of the sample, but never on an answer, so every run chooses the same pairs. */
 #ifndef REID_TOOLS_CENSUS_H
 #define REID_TOOLS_CENSUS_H
 
@@ -41,9 +41,9 @@ typedef struct census {
     size_t count;
     census_pair *pairs;  /* crop by crop, highest score first */
     size_t pair_count, pair_cap;
-    uint32_t *stands;    /* [rows]: the crop that stands for each sighting */
-    double *shares;      /* [rows] of all sightings; they give the chances in a sample of any size */
-    uint32_t *order;     /* [rows]: the order in which sightings are drawn */
+    uint32_t *stands;       /* [rows]: the crop that stands for each sighting */
+    double *shares;         /* [rows] of all sightings; they give the chances in a sample of any size */
+    uint32_t *order;        /* [rows]: the order in which sightings are drawn */
     size_t rows, rows_left; /* rows: sightings; rows_left: those that are not decided to be "not a crop" */
 } census;
 

@@ -12,41 +12,41 @@
 
 enum {
     LEAST_SIGHTINGS = 20,
-    LEAST_PAIRS = 100,       /* unknown ones */
-    LEAST_KNOWN = 10,        /* tracks, or pairs that are known to be different, before they can contradict the fit */
-    MOST_PAIRS = 500000,     /* more add little, because there are as many independent ones as sightings */
-    SAMPLE = 2000            /* scores of each distribution in a calibration */
+    LEAST_PAIRS = 100,   /* unknown ones */
+    LEAST_KNOWN = 10,    /* tracks, or pairs that are known to be different, before they can contradict the fit */
+    MOST_PAIRS = 500000, /* more add little, because there are as many independent ones as sightings */
+    SAMPLE = 2000        /* scores of each distribution in a calibration */
 };
-static const double BURST = 60;        /* seconds: all photos within this time are of one burst */
+static const double BURST = 60;         /* seconds: all photos within this time are of one burst */
 static const double LEAST_DISTANCE = 2; /* standard deviations between what differs and what is of one track */
-static const double LEAST_GAIN = 3;    /* by which two distributions must be more likely than one: that has three
+static const double LEAST_GAIN = 3;     /* by which two distributions must be more likely than one: that has three
                                           parameters less (Akaike, IEEE Transactions on Automatic Control 19, 1974) */
-static const double MOST_BELOW = 1.5;  /* standard deviations by which different pairs may be below the fitted ones */
+static const double MOST_BELOW = 1.5;   /* standard deviations by which different pairs may be below the fitted ones */
 
 /* A track, or a crop of no track. */
 typedef struct sighting {
-    uint32_t crops, camera;  /* camera: UINT32_MAX: unknown */
-    uint32_t root;           /* sightings with equal roots were decided to be the same */
-    const char *name;        /* of the root, given by people; NULL: none */
-    double length;           /* of the mean of its rows, each of length 1 */
+    uint32_t crops, camera; /* camera: UINT32_MAX: unknown */
+    uint32_t root;          /* sightings with equal roots were decided to be the same */
+    const char *name;       /* of the root, given by people; NULL: none */
+    double length;          /* of the mean of its rows, each of length 1 */
 } sighting;
 
 typedef struct two {
-    uint32_t a, b;           /* a < b */
+    uint32_t a, b; /* a < b */
 } two;
 
 typedef struct learning {
     unlabelled *u;
     const unlabelled_request *r;
-    uint32_t *of;            /* [crops]: its sighting; UINT32_MAX: not a crop */
-    sighting *at;            /* [u->sightings] */
-    float *means;            /* (sightings, dim) */
-    two *apart;              /* sorted: roots of different individuals */
+    uint32_t *of; /* [crops]: its sighting; UINT32_MAX: not a crop */
+    sighting *at; /* [u->sightings] */
+    float *means; /* (sightings, dim) */
+    two *apart;   /* sorted: roots of different individuals */
     size_t apart_count, apart_cap;
     mixture_pair *pairs;
     size_t pair_count, pair_cap;
     size_t unknown;
-    double within;           /* sum of the places of tracks */
+    double within; /* sum of the places of tracks */
 } learning;
 
 /* ---- sightings --------------------------------------------------------------------------------------------------- */
@@ -272,7 +272,7 @@ static pair_known known_of(const learning *l, uint32_t a, uint32_t b) {
     if (x == y) return PAIR_SAME;
     if (l->at[x].name && l->at[y].name) return PAIR_DIFFERENT; /* equal names have one root */
     return l->apart_count && bsearch(&roots, l->apart, l->apart_count, sizeof roots, by_two) ? PAIR_DIFFERENT
-                                                                                               : PAIR_UNKNOWN;
+                                                                                             : PAIR_UNKNOWN;
 }
 
 /* ---- pairs ------------------------------------------------------------------------------------------------------- */
@@ -369,25 +369,33 @@ void unlabelled_reason(const unlabelled *u, text *t) {
         text_puts(t, "--same-time needs crops of two cameras with times: photos with EXIF, or reid track --times");
         break;
     case UNLABELLED_ONE_BURST:
-        text_puts(t, "all crops are of one burst, in which nothing is seen a second time: more photos, of other hours and "
-                     "days, are needed");
+        text_puts(t,
+                  "all crops are of one burst, in which nothing is seen a second time: more photos, of other hours and "
+                  "days, are needed");
         break;
     case UNLABELLED_FEW:
-        text_printf(t, "%zu sighting%s (tracks, and crops of no track) are too few: at least %d, seen at several times, "
-                       "are needed", u->sightings, u->sightings == 1 ? "" : "s", LEAST_SIGHTINGS);
+        text_printf(t,
+                    "%zu sighting%s (tracks, and crops of no track) are too few: at least %d, seen at several times, "
+                    "are needed",
+                    u->sightings, plural(u->sightings), LEAST_SIGHTINGS);
         break;
     case UNLABELLED_BLIND:
-        text_printf(t, "pairs within one track score %.4g, hardly more than other pairs: the crops show one individual, "
-                       "or these models cannot tell these individuals apart", u->within);
+        text_printf(t,
+                    "pairs within one track score %.4g, hardly more than other pairs: the crops show one individual, "
+                    "or these models cannot tell these individuals apart",
+                    u->within);
         break;
     case UNLABELLED_ALIKE:
-        text_printf(t, "pairs that are known to be different score %.4g, far less than most pairs: nearly all crops seem "
-                       "to show one individual", u->apart);
+        text_printf(t,
+                    "pairs that are known to be different score %.4g, far less than most pairs: nearly all crops seem "
+                    "to show one individual",
+                    u->apart);
         break;
     default:
-        text_puts(t, "the scores of all pairs look like one distribution: the crops show one individual, or none of them "
-                     "was seen twice, or these models cannot tell them apart; crops that are known to differ would help, "
-                     "such as several animals in one photo");
+        text_puts(t,
+                  "the scores of all pairs look like one distribution: the crops show one individual, or none of them "
+                  "was seen twice, or these models cannot tell them apart; crops that are known to differ would help, "
+                  "such as several animals in one photo");
     }
 }
 

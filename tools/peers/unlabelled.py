@@ -1,5 +1,5 @@
-"""Compares the threshold that reid calibrate makes without labels with those it makes with all labels, with the guess of
-0.65, and with the best threshold in hindsight, by the BCubed F of reid cluster's groups.
+"""Compares the threshold that reid calibrate makes without labels with those it makes with all labels, with the guess
+of 0.65, and with the best threshold in hindsight, by the BCubed F of reid cluster's groups.
 
     make && make build/demo_video build/seeded
     python3 tools/peers/unlabelled.py --films 41 42 43 --scenes 40 --animals 3     drawn films, tracked by reid track
@@ -103,8 +103,9 @@ def draw(seed, options, work):
                str(options.scenes), "--animals", str(options.animals), "--seed", str(seed), "--mistakes", "0.5",
                "--detections", found, "--who", who]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as drawing:
-        subprocess.run(["ffmpeg", "-nostdin", "-v", "error", "-y", "-f", "rawvideo", "-pix_fmt", "rgb24", "-s", "320x240",
-                        "-r", "2", "-i", "-", "-c:v", "ffv1", "-pix_fmt", "bgr0", film], stdin=drawing.stdout, check=True)
+        subprocess.run(["ffmpeg", "-nostdin", "-v", "error", "-y", "-f", "rawvideo", "-pix_fmt", "rgb24", "-s",
+                        "320x240", "-r", "2", "-i", "-", "-c:v", "ffv1", "-pix_fmt", "bgr0", film],
+                       stdin=drawing.stdout, check=True)
     boxes = {}
     with open(found, encoding="utf-8") as lines, open(who, encoding="utf-8") as ids:
         for at, (line, owner) in enumerate(zip(lines, ids)):

@@ -21,9 +21,7 @@ static const double MOST_COSINE = 0.9995;
 /* A narrower distribution of the same pairs would be a coincidence of a few of them. */
 static const double LEAST_DEVIATION = 0.25; /* of that of different pairs */
 
-double mixture_place(double score, double scale) {
-    return atanh(fmax(-MOST_COSINE, fmin(MOST_COSINE, score / scale)));
-}
+double mixture_place(double score, double scale) { return atanh(fmax(-MOST_COSINE, fmin(MOST_COSINE, score / scale))); }
 
 double mixture_score(double place, double scale) { return scale * tanh(place); }
 
@@ -36,8 +34,8 @@ typedef struct histogram {
 
 typedef struct fitting {
     const mixture_request *r;
-    uint16_t *bin;          /* [count] of each pair */
-    histogram *of;          /* [parts] */
+    uint16_t *bin; /* [count] of each pair */
+    histogram *of; /* [parts] */
     int parts;
 } fitting;
 
@@ -143,9 +141,9 @@ static double fit_of(const mixture_part *p, const histogram *h, double effect) {
     for (int i = 0; i < BINS; i++) {
         double x = middle_of(h, i), different = (1 - p->share) * density(x, p->different, p->different_deviation);
         double same = p->share * density(x, p->same, p->same_deviation);
-        sum += effect * (h->count[PAIR_UNKNOWN][i] * log(different + same + least) +
-                         h->count[PAIR_DIFFERENT][i] * log(different + least) +
-                         h->count[PAIR_SAME][i] * log(same + least));
+        sum += effect *
+               (h->count[PAIR_UNKNOWN][i] * log(different + same + least) +
+                h->count[PAIR_DIFFERENT][i] * log(different + least) + h->count[PAIR_SAME][i] * log(same + least));
     }
     return sum;
 }

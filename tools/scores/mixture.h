@@ -2,13 +2,13 @@
 
    The scores of all pairs are a mixture of two distributions, those of pairs that show one individual and of pairs that
    show two. Both are taken as normal after Fisher's transformation of a correlation, z = atanh(score) (Fisher,
-   "Frequency distribution of the values of the correlation coefficient", Biometrika 10, 1915), and fitted by expectation
-   maximisation (Dempster, Laird and Rubin 1977), in which the pairs that are known take part with what is known of them.
-   Brümmer and Garcia-Romero calibrate scores of speakers in the same way ("Generative Modelling for Unsupervised Score
-   Calibration", ICASSP 2014, arXiv 1311.0707). Five details are our own:
+   "Frequency distribution of the values of the correlation coefficient", Biometrika 10, 1915), and fitted by
+   expectation maximisation (Dempster, Laird and Rubin 1977), in which the pairs that are known take part with what is
+   known of them. Brümmer and Garcia-Romero calibrate scores of speakers in the same way ("Generative Modelling for
+   Unsupervised Score Calibration", ICASSP 2014, arXiv 1311.0707). Five details are our own:
      - The threshold is the score that a share `fmr` of the pairs of two individuals exceeds, as in a calibration from
-       labels. It depends only on the lower, larger distribution. What pairs of one individual look like, of which too few
-       are seen and those of one burst too often, decides nothing but where that distribution ends.
+       labels. It depends only on the lower, larger distribution. What pairs of one individual look like, of which too
+       few are seen and those of one burst too often, decides nothing but where that distribution ends.
      - Pairs of one kind (of one camera, say, whose background makes all its pictures alike) have distributions of their
        own. The threshold is that of all kinds together.
      - Pairs are not independent, because each unit is part of many. Together they count as much as there are units.
@@ -36,27 +36,27 @@ typedef struct mixture_pair {
 typedef struct mixture_request {
     const mixture_pair *pairs; /* [count] */
     size_t count, units;
-    double scale;              /* scores are cosines times scale */
+    double scale; /* scores are cosines times scale */
     double fmr;
-    int draws;                 /* for the interval */
+    int draws; /* for the interval */
 } mixture_request;
 
 /* The distributions of one kind of pairs. Means and deviations are those of atanh(score / scale). */
 typedef struct mixture_part {
-    double pairs;              /* how many there are */
-    double share;              /* of them show one individual, with the prior */
-    double same_pairs;         /* how many of them do, without it */
+    double pairs;      /* how many there are */
+    double share;      /* of them show one individual, with the prior */
+    double same_pairs; /* how many of them do, without it */
     double different, different_deviation, same, same_deviation;
 } mixture_part;
 
 typedef struct mixture {
     mixture_part part[MIXTURE_KINDS];
-    int parts;                 /* 1: all pairs have the same distributions, because one kind has too few */
+    int parts; /* 1: all pairs have the same distributions, because one kind has too few */
     double scale, threshold;
-    double share;              /* of all pairs show one individual, without the prior */
-    double accepted;           /* the share of pairs of one individual that the threshold accepts */
-    double gain;               /* of the logarithm of the likelihood over a single distribution of each kind */
-    interval interval;         /* 95 %, of the threshold */
+    double share;      /* of all pairs show one individual, without the prior */
+    double accepted;   /* the share of pairs of one individual that the threshold accepts */
+    double gain;       /* of the logarithm of the likelihood over a single distribution of each kind */
+    interval interval; /* 95 %, of the threshold */
 } mixture;
 
 /* Returns 0 after reporting that memory ran out, or silently if interrupted(). There must be at least one pair. */

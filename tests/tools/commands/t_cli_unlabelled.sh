@@ -1,5 +1,5 @@
-# t_cli_unlabelled.sh: calibrations without labels, by reid calibrate and by cluster and review when no threshold is known:
-# what is found, what each thing that is known adds, the same number everywhere, and what is refused.
+# t_cli_unlabelled.sh: calibrations without labels, by reid calibrate, and by cluster and review when no threshold is
+# known: what is found, what each thing that is known adds, the same number everywhere, and what is refused.
 . tests/lib/cli_lib.sh
 command -v python3 >/dev/null 2>&1 || { echo "no python3 here"; exit 77; }
 
@@ -30,7 +30,8 @@ for s in range(sightings):
             hour = (s * individuals + i) // 3 * 3 # of three individuals
         names[s, i] = "t/%d" % (s * individuals + i)
         for c in range(crops):
-            part = lambda: add(other if "swapped" in words and s >= sightings - 3 else who[i], seen, background, places[camera], vector(0.5))
+            shown = other if "swapped" in words and s >= sightings - 3 else who[i]
+            part = lambda: add(shown, seen, background, places[camera], vector(0.5))
             row = part() + (part() if "two" in words else [])
             for k in range(0, len(row), dim):
                 length = math.sqrt(sum(v * v for v in row[k:k + dim]))
@@ -74,7 +75,7 @@ names.update(zip(("ap", "bp", "cp"), (d["pairs"] for d in files)))
 assert eval(sys.argv[1], names), names' "$@"
 }
 
-# --- what is found ----------------------------------------------------------------------------------------------------
+# --- what is found -------------------------------------------------------------------------------
 make all 12 6 3
 calibrate 0 all.npy -o all.json
 prints '^72 sightings, 72 of them tracks; 2556 pairs of sightings,$'
@@ -106,7 +107,8 @@ calibrate 0 all.npy -o all.json
 calibrate 0 crops.npy -o crops.json
 numbers 'ap["compared"] == 2556 and bp["compared"] == 216 * 215 // 2 and a < b' all.json crops.json
 
-# Cameras with a background of their own are two kinds of pairs. Without them, those of one camera pass as one individual.
+# Cameras with a background of their own are two kinds of pairs. Without them, those of one camera pass as one
+# individual.
 make place 12 6 3 place
 calibrate 0 place.npy -o place.json
 make nocamera 12 6 3 place nocameras
@@ -121,7 +123,7 @@ calibrate 0 two.npy --score-weights 0.5,0.5 -o half.json
 numbers 'a != b and 0 < a < 1' two.json half.json
 run 0 cluster two.npy --calibration two.json -o groups.csv
 
-# --- what is known for nothing ------------------------------------------------------------------------------------------
+# --- what is known for nothing -------------------------------------------------------------------------------
 make apart 12 6 3 apart
 calibrate 0 apart.npy -o apart.json
 prints '^144 of which are known to be different and 0 to be the same; no labels$'
@@ -143,8 +145,8 @@ with open(sys.argv[1], "w") as out:
     for seq, (what, a, b) in enumerate(lines):
         crops = '"%s"' % a if what in ("name", "no crop") else '"%s", "%s"' % tuple(sorted((a, b)))
         name = ', "name": "%s"' % b if what == "name" else ""
-        line = '{"seq": %d, "what": "%s", "crops": [%s]%s, "by": "me", "when": "2026-11-20T06:00:00Z", "models": ["%s"]' % (
-            seq + 1, what, crops, name, "0" * 32)
+        line = ('{"seq": %d, "what": "%s", "crops": [%s]%s, "by": "me", "when": "2026-11-20T06:00:00Z", '
+                '"models": ["%s"]' % (seq + 1, what, crops, name, "0" * 32))
         print('%s, "crc": "%08x"}' % (line, binascii.crc32(line.encode())), file=out)
 PYTHON
 }
@@ -164,7 +166,7 @@ rm out/decisions.jsonl
 calibrate 0 out
 same out/calibration.json all.json
 
-# --- the same number everywhere -----------------------------------------------------------------------------------------
+# --- the same number everywhere -------------------------------------------------------------------------------
 run 0 cluster all.npy -o groups.csv --labels all.labels.csv
 says "no threshold is known for these models, so one was made without labels from 72 sightings: $(printf %.6g \
     "$(threshold all.json)"), 95 % interval 0\.[0-9]* to 0\.[0-9]*"
@@ -182,7 +184,7 @@ cp "$out" explained
 run 0 cluster all.npy --calibration all.json --explain crops/1-0-0.png crops/2-1-0.png
 same "$out" explained
 
-# --- labels come first --------------------------------------------------------------------------------------------------
+# --- labels come first -------------------------------------------------------------------------------
 mkdir named
 sed 's|crops/\([0-9]*\)-|people/\1/|' one.ids.txt >named.ids.txt
 cp one.npy named.npy
@@ -197,9 +199,10 @@ prints '^108 pairs of one identity, '
 calibrate 0 named.npy --unlabelled
 prints 'no labels$'
 
-# --- what is refused ----------------------------------------------------------------------------------------------------
+# --- what is refused -------------------------------------------------------------------------------
 make few 3 6 3
-bad 'the crops cannot tell a threshold without labels: 18 sightings .* are too few: at least 20, .* --labels FILE.csv' few.npy
+bad 'the crops cannot tell a threshold without labels: 18 sightings .* are too few: at least 20, .* --labels FILE.csv' \
+    few.npy
 make burst 12 6 1 burst notracks
 bad 'all crops are of one burst, in which nothing is seen a second time: more photos, .* are needed' burst.npy
 for words in '3' '3 place' '1 notracks'; do
@@ -210,21 +213,23 @@ done
 make blind 12 6 3 blind
 bad 'within one track score 0\.[0-9]*, hardly more than other pairs: the crops show one individual, or ' blind.npy
 make alike 1 40 3 swapped
-bad 'pairs that are known to be different score -\?0\.[0-9]*, far less than most pairs: nearly all crops seem to show one' \
+bad 'pairs that are known to be different score -\?0\.[0-9]*, far less than most pairs: nearly all crops seem to show' \
     alike.npy
 make once 60 1 1 notracks
 bad 'or none of them was seen twice, or these models cannot tell them apart; crops that are known to differ' once.npy
 make once 60 1 1 apart
 calibrate 0 once.npy
 make untimed 12 6 3 notimes
-bad '--same-time needs crops of two cameras with times: photos with EXIF, or reid track --times' untimed.npy --same-time 5
+bad '--same-time needs crops of two cameras with times: photos with EXIF, or reid track --times' untimed.npy \
+    --same-time 5
 make uncameraed 12 6 3 nocameras
 bad '--same-time needs crops of two cameras with times' uncameraed.npy --same-time 5
 run 0 cluster few.npy -o groups.csv
 says 'none can be made without labels: 18 sightings .* So groups are cut at a score of 0.65, which is a guess'
 run 0 cluster individual.npy -o groups.csv
 says 'which is a guess: too low a cut joins individuals'
-bad '--decisions is for crops without labels: remove it or --labels' all.npy --decisions some.jsonl --labels all.labels.csv
+bad '--decisions is for crops without labels: remove it or --labels' all.npy --decisions some.jsonl \
+    --labels all.labels.csv
 bad '--same-time is for crops without labels: remove it or --pairs' all.npy --same-time 5 --pairs all.labels.csv
 bad '--decisions: no crops; give the folder of reid track or the files of reid embed whose crops were decided about' \
     --decisions some.jsonl

@@ -361,7 +361,8 @@ static void test_links(void **unused) {
         assert_int_equal(crop->pairs, n - 3 - (row < 2 || row == 2 || row == 7));
         for (uint32_t b = 0; b < n; b++) {
             const census_pair *p = pair_of(&c, crop, b);
-            int linked = (row < 2 && b < 2) || b == 3 || b == 4 || b == row || (row == 2 && b == 7) || (row == 7 && b == 2);
+            int linked =
+                (row < 2 && b < 2) || b == 3 || b == 4 || b == row || (row == 2 && b == 7) || (row == 7 && b == 2);
             assert_true(linked == !p);
             if (!p) continue;
             int together = (row == 0 && b >= 2 && b <= 4) || (b == 0 && tracked);

@@ -1,6 +1,6 @@
 #!/bin/sh
-# t_unlabelled_broken.sh: plants bugs in the calibration without labels, one at a time, in a copy of a file that is linked
-# into a command of its own; t_cli_unlabelled must fail.
+# t_unlabelled_broken.sh: plants bugs in the calibration without labels, one at a time, in a copy of a file that is
+# linked into a command of its own; t_cli_unlabelled must fail.
 #
 #   sh tests/tools/groups/t_unlabelled_broken.sh    a share of the bugs; of the others, that their pattern matches
 #   REID_ALL=1 sh tests/tools/groups/t_unlabelled_broken.sh [WORD]    all, or those whose description holds WORD
@@ -37,18 +37,19 @@ bug 'one mean for the scores of all pairs' scores/mixture.c 's/if (x < p->differ
 bug 'the quantile of the same pairs' scores/mixture.c 's/place_with_above(m, fmr, 0)/place_with_above(m, fmr, 1)/'
 bug 'the false-match rate is not heeded' groups/unlabelled.c 's/r->scale, r->fmr, r->draws}/r->scale, 0.01, r->draws}/'
 bug 'cameras are no kinds' groups/unlabelled.c 's/p->kind = l->at\[a\].camera != l->at\[b\].camera;/p->kind = 0;/'
-bug 'shared frames are forgotten' groups/unlabelled.c 's/|| !part_tracks(l) ||/||/; s/^static int part_tracks/int part_tracks(learning *l);\
-int part_tracks/'
-bug 'one instant at one camera counts as well' groups/unlabelled.c 's/(!cameras || l->at\[a\].camera != l->at\[b\].camera)/1/'
+bug 'shared frames are forgotten' groups/unlabelled.c 's/if (!r->tracks || !r->apart_count) return 1;/return 1;/'
+bug 'one instant at one camera counts as well' groups/unlabelled.c \
+    's/(!cameras || l->at\[a\].camera != l->at\[b\].camera)/1/'
 bug 'names of people are forgotten' groups/unlabelled.c 's/if (by_name(\&named\[i\], \&named\[i - 1\]) == 0)/if (0)/'
 bug 'one burst is enough' groups/unlabelled.c 's/if (one_burst(l) ||/if (((void)one_burst, 0) ||/'
 bug 'one individual passes' groups/unlabelled.c 's/u->fit.gain < LEAST_GAIN \* u->fit.parts/u->fit.gain < -1/'
 bug 'blind scores pass' groups/unlabelled.c 's/< LEAST_DISTANCE \* bulk.deviation/< -1/'
 bug 'different pairs that look less alike pass' groups/unlabelled.c 's/bulk.mean - MOST_BELOW \* bulk.deviation/-9/'
-bug 'too few pass' groups/unlabelled.c 's/LEAST_SIGHTINGS = 20/LEAST_SIGHTINGS = 2/; s/LEAST_PAIRS = 100/LEAST_PAIRS = 1/'
+bug 'too few pass' groups/unlabelled.c \
+    's/LEAST_SIGHTINGS = 20/LEAST_SIGHTINGS = 2/; s/LEAST_PAIRS = 100/LEAST_PAIRS = 1/'
 bug 'no times are none' groups/unlabelled.c 's/if (!cameras) l->u->verdict = UNLABELLED_NO_TIMES;/(void)cameras;/'
 bug 'answers are not heeded' commands/grouping.c 's/o->cluster.decisions ? \&run->state : NULL,/NULL,/'
 bug 'the shares of two models are not heeded' commands/grouping.c \
-    's/else decision_weights(run->weights, makers->models, o->match.weights, o->match.weight_count);/else decision_weights(run->weights, makers->models, o->match.weights, 0);/'
+    's/else decision_weights(run->weights, \(.*\), o->match.weight_count);/else decision_weights(run->weights, \1, 0);/'
 say_left_out 'planted bugs'
 finish

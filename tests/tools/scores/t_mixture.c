@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-static const double ONE_IN_HUNDRED = 2.3263478740408408; /* standard deviations above the mean of a normal distribution */
+static const double ONE_IN_HUNDRED = 2.3263478740408408; /* standard deviations above the mean */
 
 static void near(double got, double want, double most) {
     if (!(fabs(got - want) <= most)) fail_msg("%.12g instead of %.12g", got, want);
@@ -93,8 +93,8 @@ static void finds_the_threshold(void **state) {
     }
 }
 
-/* With one pair of six the same, the prior errs on the side of a high threshold, but far less than if all pairs counted as
-   different, which would give 0.63. */
+/* With one pair of six the same, the prior errs on the side of a high threshold, but far less than if all pairs counted
+   as different, which would give 0.63. */
 static void overlapping_and_few_individuals(void **state) {
     drawn d = usual;
     (void)state;
@@ -139,7 +139,8 @@ static void known_pairs(void **state) {
         if (p[i].score > 0.5f && (p[i].a + p[i].b) % 3) p[i].known = PAIR_DIFFERENT;
     mixture m = fit(&d, p, n);
     assert_true(m.threshold > before + 0.05 && m.share < 0.03);
-    for (size_t i = 0; i < n; i++) p[i].known = p[i].a % d.individuals == p[i].b % d.individuals ? PAIR_SAME : PAIR_DIFFERENT;
+    for (size_t i = 0; i < n; i++)
+        p[i].known = p[i].a % d.individuals == p[i].b % d.individuals ? PAIR_SAME : PAIR_DIFFERENT;
     m = fit(&d, p, n);
     near(m.threshold, tanh(d.different + ONE_IN_HUNDRED * d.different_deviation), 0.01);
     free(p);
