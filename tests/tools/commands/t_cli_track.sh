@@ -243,7 +243,7 @@ refused 'give --detections FILE' film.mp4
 run 2 track film.mp4 --detections film.txt -m w.safetensors --threshold 1
 says 'give -o DIR'
 run 0 track film.mp4 --detections film.txt -m w.safetensors --size 64x64 -o guess
-says 'no threshold is known for these models, so groups are cut at a score of 0.65, which is a guess'
+says 'none can be made without labels: 5 sightings .* So groups are cut at a score of 0.65, which is a guess'
 check "crops.csv has the video, and the time" grep -q '^crops/film/[0-9-]*.png,film.mp4,film,,0:00:0[0-9].[0-9],' \
     guess/crops.csv
 run 0 cluster guess -o guess.csv
