@@ -9,6 +9,8 @@
 uint64_t random_next(uint64_t *state);
 /* A multiple of 2^-53, 0 ≤ it < 1. */
 double random_unit(uint64_t *state);
+/* The number of a pair, a and b in this order, as random_next returns it. */
+uint64_t random_of_pair(uint64_t a, uint64_t b);
 /* 0 … below-1. */
 size_t random_below(uint64_t *state, size_t below);
 /* The last steps of splitmix64: every bit of the result depends on every bit of z. */

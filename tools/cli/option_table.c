@@ -213,11 +213,21 @@ const option OPTIONS[] = {
      "measure the ranges of -m's activations on INPUT, for --precision int8, instead of calibrating scores"},
     {0, "pairs", "FILE.csv", CALIBRATE, OF_COMMAND, SET(text), SHARED(calibrate.pairs), 0, 0,
      "only these pairs: columns first,second,same (1 or 0). Paths are relative to FOLDER"},
+    {0, "unlabelled", NULL, CALIBRATE, OF_COMMAND, SET(flag), SHARED(calibrate.unlabelled), 0, 0,
+     "learn without labels although the files have identities, such as folders that are cameras; not needed where they "
+     "have none"},
+    {0, "decisions", "FILE", CALIBRATE, OF_COMMAND, SET(text), SHARED(cluster.decisions), 0, 0,
+     "without labels: decisions made in reid review, which correct what scores alone suggest. Default: decisions.jsonl "
+     "in a folder of reid track"},
+    {0, "same-time", "SECONDS", CALIBRATE, OF_COMMAND, SET(real), SHARED(calibrate.same_time), 0, 86400,
+     "without labels: crops of two cameras, taken within SECONDS of each other, show different individuals. For "
+     "cameras that are far apart and whose clocks agree. Default: they may show the same one"},
     {0, "gallery", "FILE", CALIBRATE, OF_COMMAND, SET(text), SHARED(match.gallery), 0, 0,
      "also store the threshold in this file of reid gallery, or postgresql://...; with two models, give "
      "--score-weights"},
     {0, "fmr", "X", CALIBRATE | GALLERY, OF_COMMAND, SET(share), SHARED(calibrate.fmr), 0, 0,
-     "false-match rate: the share of pairs of different individuals that may be accepted. Default: 0.001"},
+     "false-match rate: the share of pairs of different individuals that may be accepted. Default: 0.001; 0.01 when "
+     "calibrate has no labels"},
     {0, "prior", "P", CALIBRATE, OF_COMMAND, SET(share), SHARED(calibrate.prior), 0, 0,
      "prior probability that a pair shows one individual, for the probabilities. Default: 0.5"},
     {0, "method", CALIBRATION_METHODS, CALIBRATE, OF_COMMAND, SET(choice), SHARED(calibrate.method), 0, 0,
@@ -304,8 +314,8 @@ const option OPTIONS[] = {
     {'o', "output", "FILE", CLUSTER, OF_COMMAND, SET(text), SHARED(output.path), 0, 0,
      "FILE.csv or FILE.json; with --camtrap-dp a new folder. Default: CSV on stdout, or JSON with --json"},
     {0, "threshold", "T", GROUPS_CROPS | TRACK, OF_COMMAND, SET(score), SHARED(match.threshold), -1, 0,
-     "join groups down to this mean score. Default: the calibration's, else the one stored with the inputs, else a "
-     "guess: 0.65, or 0.40 with two models"},
+     "join groups down to this mean score. Default: the calibration's, else the one stored with the inputs, else one "
+     "that is made without labels (reid calibrate), else a guess: 0.65, or 0.40 with two models"},
     {0, "method", LINKAGES, CLUSTER, OF_COMMAND, SET(choice), SHARED(cluster.linkage), 0, 0,
      "join groups by the mean of all their scores, or, for comparison, by the best one alone (the connected components "
      "of all pairs at the threshold), which ignores decisions, frames and tracks"},

@@ -74,8 +74,8 @@ typedef struct eval_options {
 
 typedef struct calibrate_options {
     const char *pairs;
-    int method, int8;
-    double fmr, prior;
+    int method, int8, unlabelled;
+    double fmr, prior, same_time; /* NAN: not given */
 } calibrate_options;
 
 typedef struct inspect_options {

@@ -185,7 +185,7 @@ static void set_defaults(options *o) {
     o->gallery.by = REID_GROUP_MAX;
     o->reembed.lease = 60;
     o->eval.k1 = 20, o->eval.k2 = 6, o->eval.lambda = 0.3, o->eval.alpha = 3, o->eval.limit = 2;
-    o->calibrate.fmr = 0.001, o->calibrate.prior = 0.5;
+    o->calibrate.fmr = o->calibrate.same_time = (double)NAN, o->calibrate.prior = 0.5;
     o->bench.rounds = 9;
     o->serve.max_body = (size_t)64 << 20, o->serve.connections = 1024, o->serve.timeout = 60;
     o->serve.idle = o->serve.drain = 30;

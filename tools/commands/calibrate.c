@@ -4,6 +4,7 @@
 #include "base/results.h"
 #include "base/say.h"
 #include "commands/calibrate_int8.h"
+#include "commands/calibrate_unlabelled.h"
 #include "commands/commands.h"
 #include "commands/requests.h"
 #include "evaluate/labelled_pairs.h"
@@ -24,6 +25,7 @@ typedef struct calibrating {
     labelled_pairs pairs;
     calibration c;
     double foreign_fmr, foreign_tmr; /* at FOREIGN */
+    text unlabelled;                 /* the table of a calibration without labels; empty: there are labels */
 } calibrating;
 
 /* ---- computing --------------------------------------------------------------------------------------------------- */
@@ -43,8 +45,8 @@ static int learn(calibrating *k, score_facts *f, const double *weights) {
     if (p->count) memcpy(sorted, p->at, p->count * sizeof *sorted);
     pairs_sort(sorted, p->count);
     spreads_of(sorted, p->count, &f->genuine, &f->impostor);
-    f->points = points_of(sorted, p->count, NULL, k->o->calibrate.fmr);
-    int good = point_intervals_of(sorted, p->count, p->identities, k->o->calibrate.fmr, draws_for(k), &f->intervals);
+    f->points = points_of(sorted, p->count, NULL, false_match_rate(k->o));
+    int good = point_intervals_of(sorted, p->count, p->identities, false_match_rate(k->o), draws_for(k), &f->intervals);
     f->curve = logistic_fit(sorted, p->count, k->o->calibrate.prior);
     good = good && isotonic_fit(&f->steps, sorted, p->count, k->o->calibrate.prior);
     if (f == &k->c.score) rates_at(sorted, p->count, FOREIGN, &k->foreign_fmr, &k->foreign_tmr);
@@ -86,15 +88,15 @@ static int choose_weights(calibrating *k) {
 
 static int enough_pairs(const calibrating *k) {
     const labelled_pairs *p = &k->pairs;
-    double expected = (double)p->impostor * k->o->calibrate.fmr;
+    double expected = (double)p->impostor * false_match_rate(k->o);
     if (!p->genuine)
         say_error("no pairs of one identity%s: give at least two images of each",
                   p->by_camera ? " from two cameras" : "");
     else if (!p->impostor) say_error("no pairs of two identities: give images of at least two");
     else if (expected < 1)
         say_error("%llu pair%s of two identities cannot show a false-match rate of %g: at least %.0f are needed",
-                  (unsigned long long)p->impostor, plural(p->impostor), k->o->calibrate.fmr,
-                  ceil(1 / k->o->calibrate.fmr));
+                  (unsigned long long)p->impostor, plural(p->impostor), false_match_rate(k->o),
+                  ceil(1 / false_match_rate(k->o)));
     else {
         if (expected < 30)
             say_warning("the threshold depends on only %.0f of %llu pair%s of two identities; 30 would make it stable: "
@@ -112,7 +114,7 @@ static void describe(calibrating *k) {
     calibration *c = &k->c;
     c->makers = k->set.makers;
     c->method = k->o->calibrate.method;
-    c->fmr = k->o->calibrate.fmr;
+    c->fmr = false_match_rate(k->o);
     c->prior = k->o->calibrate.prior;
     c->genuine = k->pairs.genuine;
     c->impostor = k->pairs.impostor;
@@ -214,7 +216,8 @@ static int save(const calibrating *k) {
 
 static int tell(const calibrating *k) {
     text out = TEXT_INIT;
-    (k->o->output.json ? add_file : add_table)(&out, k);
+    if (k->unlabelled.len && !k->o->output.json) text_puts(&out, k->unlabelled.s);
+    else (k->o->output.json ? add_file : add_table)(&out, k);
     return results_print(&out);
 }
 
@@ -253,10 +256,34 @@ static int collect(calibrating *k, int *status) {
     return good;
 }
 
+/* Writes and prints what was made. Returns the exit status. */
+static int finish(const calibrating *k) {
+    if (!(k->o->match.gallery ? save_both : save)(k) || !tell(k)) return 2;
+    calibration_doubt(&k->c, "calibrate");
+    return k->set.failed ? 1 : 0;
+}
+
+static int run_labelled(calibrating *k) {
+    int status = 2;
+    if (!collect(k, &status)) return status;
+    if (k->set.failed)
+        say_warning("%zu labelled image%s failed; the others were used", k->set.failed, plural(k->set.failed));
+    return compute(k) ? finish(k) : 2;
+}
+
+/* Checks, before the work, that the file may be written. */
+static int may_write(const options *o) {
+    text why = TEXT_INIT;
+    int good = !o->output.path || file_target(o->output.path, &CALIBRATION_FILE, &why);
+    if (!good) say_error("%s: %s", shown(o->output.path), why.s);
+    text_free(&why);
+    return good;
+}
+
 int calibrate_main(options *o) {
     calibrating k;
-    text why = TEXT_INIT, in_folder = TEXT_INIT;
-    int status = 2;
+    text in_folder = TEXT_INIT;
+    int status = 2, unlabelled;
     if (!o->calibrate.int8 && !o->output.path && o->operand_count && gallery_file_is_folder(o->operands[0])) {
         text_printf(&in_folder, "%s/calibration.json", o->operands[0]); /* where reid cluster and review find it */
         if (!need_text(&in_folder)) return 2;
@@ -265,21 +292,12 @@ int calibrate_main(options *o) {
     if (o->calibrate.int8) return calibrate_int8(o);
     memset(&k, 0, sizeof k);
     k.o = o;
-    if (o->calibrate.pairs && o->input.labels) {
-        say_error("calibrate: --pairs and --labels exclude each other");
-    } else if (o->output.path && !file_target(o->output.path, &CALIBRATION_FILE, &why)) { /* before the work */
-        say_error("%s: %s", shown(o->output.path), why.s);
-    } else if (collect(&k, &status)) {
-        status = 2;
-        if (k.set.failed) say_warning("%zu labelled image%s failed; the others were used",
-                                      k.set.failed, plural(k.set.failed));
-        if (compute(&k) && (o->match.gallery ? save_both : save)(&k) && tell(&k)) {
-            calibration_doubt(&k.c, "calibrate");
-            status = k.set.failed ? 1 : 0;
-        }
+    if (o->calibrate.pairs && o->input.labels) say_error("calibrate: --pairs and --labels exclude each other");
+    else if (may_write(o) && (unlabelled = calibrate_is_unlabelled(o)) >= 0) {
+        if (!unlabelled) status = run_labelled(&k);
+        else if (calibrate_unlabelled(o, &k.c, &k.unlabelled)) status = finish(&k);
     }
-    text_free(&why);
-    text_free(&in_folder);
+    text_free(&in_folder), text_free(&k.unlabelled);
     pairs_free(&k.pairs);
     calibration_free(&k.c);
     eval_set_free(&k.set);

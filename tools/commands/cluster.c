@@ -139,7 +139,7 @@ static int write_package(const grouping *run) {
                                .found = &run->found,
                                .crops = &run->crops,
                                .boxes = run->box,
-                               .calibration = o->match.calibration ? &run->calibration : NULL,
+                               .calibration = grouping_calibration(run),
                                .decided = o->cluster.decisions ? &run->decided.list : NULL,
                                .state = o->cluster.decisions ? &run->state : NULL,
                                .species = o->cluster.species,
@@ -167,7 +167,7 @@ static int explain(const grouping *run) {
         return 0;
     }
     int good = clusters_explain(&run->found, (uint32_t)at[0], (uint32_t)at[1],
-                                o->match.calibration ? &run->calibration : NULL, &out) && write_out(&out);
+                                grouping_calibration(run), &out) && write_out(&out);
     text_free(&out);
     return good;
 }

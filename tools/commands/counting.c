@@ -31,8 +31,9 @@ int counting_make(counting *c, const grouping *run) {
     if (!clusters_make(&c->blind, &blind)) return 0;
     census_request *r = &c->request;
     r->crops = &run->crops, r->found = &c->blind, r->scale = run->request.scale;
-    r->calibration = o->match.calibration ? &run->calibration : NULL;
+    r->calibration = grouping_calibration(run);
     r->frames = run->frames, r->tracks = run->tracks;
+    r->apart = run->request.apart, r->apart_count = run->request.apart_count;
     r->state = o->cluster.decisions ? &run->state : NULL;
     r->seed = o->count.seed >= 0 ? o->count.seed : 0;
     r->sample = o->count.sample ? (size_t)o->count.sample : USUAL_SAMPLE;

@@ -279,7 +279,7 @@ static int check_options(const options *o, const char *name) {
         {o->reembed.status || o->reembed.compare || o->reembed.switch_over || o->reembed.back || o->reembed.drop ||
              o->reembed.partial,
          "--status, --compare, --switch, --back, --drop and --partial", " reembed "},
-        {o->calibrate.fmr != 0.001, "--fmr", " reembed "},
+        {!isnan(o->calibrate.fmr), "--fmr", " reembed "},
     };
     char wanted[16];
     snprintf(wanted, sizeof wanted, " %s ", name);

@@ -266,10 +266,10 @@ static int take_template(void *user, const embedder_row *row) {
 static int compare_embedders(const options *o, embedder_list *l, const embedder *next) {
     model_change c;
     text t = TEXT_INIT;
-    const change_rules rules = {o->calibrate.fmr, o->compute.threads, (reid_isa)o->compute.isa};
+    const change_rules rules = {false_match_rate(o), o->compute.threads, (reid_isa)o->compute.isa};
     model_change_begin(&c, &l->at[0].makers, &next->makers);
     int good = embedders_rows(l, &l->at[0], next, take_template, &c);
-    const model_change_report report = {&c, l->templates - c.count, o->calibrate.fmr};
+    const model_change_report report = {&c, l->templates - c.count, false_match_rate(o)};
     if (good && !c.count) {
         say_error("--compare: no template has rows for both models");
         good = 0;

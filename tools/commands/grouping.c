@@ -184,29 +184,92 @@ static double score_of(const calibration *c, double probability, double scale) {
     return high;
 }
 
-static int choose_scores(grouping *run) {
+static int choose_weights(grouping *run) {
     const options *o = run->o;
-    clusters_request *r = &run->request;
     const store_meta *makers = &run->crops.makers;
-    double weights[MAX_MODELS], learned = o->match.calibration ? run->calibration.threshold : makers->threshold;
     if (o->match.weight_count && o->match.weight_count != makers->models) {
         say_error("%s: --score-weights gives %d share%s for %d model%s", run->who, o->match.weight_count,
                   plural((size_t)o->match.weight_count), makers->models, plural((size_t)makers->models));
         return 0;
     }
-    if (o->match.calibration) memcpy(weights, run->calibration.weights, sizeof weights);
-    else if (!o->match.weight_count && run->crops.weight_count) memcpy(weights, run->crops.weights, sizeof weights);
-    else decision_weights(weights, makers->models, o->match.weights, o->match.weight_count);
-    r->scale = crops_weigh(&run->crops, weights);
-    r->threshold = !isnan(o->match.threshold) ? o->match.threshold : learned;
+    if (o->match.calibration) memcpy(run->weights, run->calibration.weights, sizeof run->weights);
+    else if (!o->match.weight_count && run->crops.weight_count)
+        memcpy(run->weights, run->crops.weights, sizeof run->weights);
+    else decision_weights(run->weights, makers->models, o->match.weights, o->match.weight_count);
+    run->request.scale = crops_weigh(&run->crops, run->weights);
+    return 1;
+}
+
+int grouping_learn(grouping *run, unlabelled *u) {
+    enum { USUAL_DRAWS = 200 };
+    const double usual = 0.01;
+    const options *o = run->o;
+    uint32_t *frames = run->frames;
+    if (!frames && run->box && !(frames = clusters_frames(&run->crops, run->box))) return 0;
+    const unlabelled_request r = {.crops = &run->crops,
+                                  .scale = run->request.scale,
+                                  .tracks = run->tracks,
+                                  .frames = frames,
+                                  .apart = run->request.apart,
+                                  .apart_count = run->request.apart_count,
+                                  .state = o->cluster.decisions ? &run->state : NULL,
+                                  .same_time = o->calibrate.same_time,
+                                  .fmr = isnan(o->calibrate.fmr) ? usual : o->calibrate.fmr,
+                                  .prior = o->calibrate.prior,
+                                  .method = o->calibrate.method,
+                                  .draws = o->eval.draws ? o->eval.draws : USUAL_DRAWS};
+    int good = unlabelled_make(u, &r);
+    if (good && u->verdict == UNLABELLED_GOOD)
+        good = run->made = unlabelled_calibration(u, &r, run->weights, &run->calibration);
+    if (frames != run->frames) free(frames);
+    return good;
+}
+
+const calibration *grouping_calibration(const grouping *run) {
+    return run->o->match.calibration || run->made ? &run->calibration : NULL;
+}
+
+/* Finds a threshold where none is known: without labels, or by a guess. A guess below the score that hardly any pair of
+   all reaches would join individuals that have nothing in common but the network. */
+static int find_threshold(grouping *run) {
+    clusters_request *r = &run->request;
+    text why = TEXT_INIT;
+    unlabelled u;
+    if (!grouping_learn(run, &u)) return 0;
+    r->threshold = decision_cut(run->crops.makers.models) * r->scale;
+    if (run->made) {
+        r->threshold = run->calibration.threshold;
+        say_warning(
+            "no threshold is known for these models, so one was made without labels from %zu sightings: %.6g, "
+            "95 %% interval %.4g to %.4g. Answers to the questions of reid review, and then reid calibrate, make "
+            "it better",
+            u.sightings, r->threshold, u.fit.interval.low, u.fit.interval.high);
+        return 1;
+    }
+    if (u.fit.parts && u.fit.threshold > r->threshold) r->threshold = u.fit.threshold;
+    run->guessed = 1;
+    unlabelled_reason(&u, &why);
+    if (need_text(&why))
+        say_warning(
+            "no threshold is known for these models, and none can be made without labels: %s. So groups are cut at "
+            "a score of %.6g, which is a guess: too low a cut joins individuals, too high a cut splits them. "
+            "Answer the questions of reid review, or give --threshold or --calibration (from reid calibrate)",
+            why.s, r->threshold);
+    int good = !text_failed(&why);
+    text_free(&why);
+    return good;
+}
+
+static int choose_scores(grouping *run) {
+    const options *o = run->o;
+    clusters_request *r = &run->request;
     r->single = o->cluster.linkage != 0;
-    if (isnan(r->threshold)) r->threshold = decision_cut(makers->models) * r->scale, run->guessed = 1;
-    if (run->guessed)
-        say_warning("no threshold is known for these models, so groups are cut at a score of %.6g, which is a guess: "
-                    "too low a cut joins individuals, too high a cut splits them. Answer the questions of reid review, "
-                    "or give --threshold or --calibration (from reid calibrate)", r->threshold);
-    r->doubt =
-        o->match.calibration ? score_of(&run->calibration, DOUBTFUL, r->scale) : r->threshold - USUAL_DOUBT * r->scale;
+    r->threshold = !isnan(o->match.threshold) ? o->match.threshold
+                   : o->match.calibration     ? run->calibration.threshold
+                                              : run->crops.makers.threshold;
+    if (isnan(r->threshold) && !find_threshold(run)) return 0;
+    const calibration *c = grouping_calibration(run);
+    r->doubt = c ? score_of(c, DOUBTFUL, r->scale) : r->threshold - USUAL_DOUBT * r->scale;
     if (!isnan(o->cluster.suggest)) r->doubt = o->cluster.suggest;
     if (r->doubt > r->threshold) r->doubt = r->threshold;
     return 1;
@@ -250,7 +313,7 @@ static int read_all(grouping *run, char *const *paths, int files) {
     if (!(o->input.boxes ? read_boxes : recall_boxes)(run)) return 0;
     int same_frame = o->cluster.same_frame || (run->box && !o->cluster.linkage && gallery_file_is_folder(paths[0]));
     if (same_frame) run->frames = clusters_frames(&run->crops, run->box);
-    return (run->frames || !same_frame) && choose_scores(run);
+    return (run->frames || !same_frame) && choose_weights(run);
 }
 
 static int group_all(grouping *run) {
@@ -265,12 +328,16 @@ static int group_all(grouping *run) {
            clusters_carry_on(&run->found, &run->crops, &run->earlier, r->decided);
 }
 
-int grouping_make(grouping *run, const options *o, char *const *paths, int files, const char *who) {
+int grouping_open(grouping *run, const options *o, char *const *paths, int files, const char *who) {
     memset(run, 0, sizeof *run);
     run->o = o;
     run->who = who;
     run->decided.fd = -1;
-    return read_all(run, paths, files) && group_all(run);
+    return read_all(run, paths, files);
+}
+
+int grouping_make(grouping *run, const options *o, char *const *paths, int files, const char *who) {
+    return grouping_open(run, o, paths, files, who) && choose_scores(run) && group_all(run);
 }
 
 void grouping_free(grouping *run) {

@@ -5,6 +5,7 @@
 #include "commands/requests.h"
 #include "groups/clusters.h"
 #include "groups/earlier.h"
+#include "groups/unlabelled.h"
 #include "journal/decisions.h"
 #include "pictures/inputs.h"
 #include "scores/calibration_file.h"
@@ -13,13 +14,15 @@ typedef struct grouping {
     const options *o;
     const char *who; /* messages begin with it */
     crops crops;
-    calibration calibration;
+    calibration calibration; /* of --calibration, or made without labels */
+    double weights[MAX_MODELS];
     decisions decided; /* as of when the groups were made */
     decision_state state;
     earlier earlier;
     inputs boxes;      /* of --boxes, in the order of the file; else those that the files of embeddings know */
     const input **box; /* [crops] the box of each crop or NULL; NULL if no box is known */
-    int guessed;       /* no threshold was known: the cut is a guess, which was reported */
+    int made;          /* no threshold was known: the calibration was made without labels, which was reported */
+    int guessed;       /* nor could one be made: the cut is a guess, which was reported */
     uint32_t *frames, *tracks, *known;
     clusters_request request;
     clusters found;
@@ -34,6 +37,15 @@ typedef struct folder_names {
    decisions.jsonl. With `writes` the latter need not exist yet. Returns 0 after reporting that memory ran out. */
 int folder_complete(options *o, folder_names *names, int writes);
 void folder_names_free(folder_names *names);
+
+/* Reads the crops of these files and what is known of them. Returns 0 after saying what is wrong; free it in either
+   case. */
+int grouping_open(grouping *run, const options *o, char *const *paths, int files, const char *who);
+/* Makes run->calibration without labels, if the verdict is good. Returns 0 after reporting that memory ran out, or
+   without a message when interrupted(). */
+int grouping_learn(grouping *run, unlabelled *u);
+/* The calibration in use; NULL: there is none. */
+const calibration *grouping_calibration(const grouping *run);
 
 /* Groups the crops of these files. Returns 0 after saying what is wrong, or without a message when
    interrupted(). Free it in either case. */

@@ -4,6 +4,7 @@
 #include "base/say.h"
 #include "base/threads.h"
 
+#include <math.h>
 #include <string.h>
 
 reid_desc model_desc(const options *o, const model_options *m, reid_error *error) {
@@ -130,6 +131,11 @@ void labelled_of(labelled_request *to, const options *o) {
                             .model_count = o->models, .decode = decoding(o)};
     to->r = r;
     model_descs(o, to->models);
+}
+
+double false_match_rate(const options *o) {
+    const double usual = 0.001;
+    return isnan(o->calibrate.fmr) ? usual : o->calibrate.fmr;
 }
 
 evaluation_rules rules_of(const options *o) {

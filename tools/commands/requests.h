@@ -32,5 +32,7 @@ typedef struct labelled_request {
 
 void labelled_of(labelled_request *to, const options *o);
 evaluation_rules rules_of(const options *o);
+/* --fmr, or its default where there are labels. */
+double false_match_rate(const options *o);
 
 #endif

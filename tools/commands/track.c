@@ -195,6 +195,7 @@ static int prepare_models(tracking *run) {
     run->threshold = !isnan(o->match.threshold) ? o->match.threshold
                      : o->match.calibration     ? run->calibration.threshold
                                                 : decision_cut(run->all.count);
+    run->unknown = isnan(o->match.threshold) && !o->match.calibration;
     if (o->match.calibration) memcpy(run->weights, run->calibration.weights, sizeof run->weights);
     else decision_weights(run->weights, run->all.count, o->match.weights, o->match.weight_count);
     run->rows.all = &run->all;
@@ -229,17 +230,38 @@ static int take_groups(tracking *run) {
     return group != NULL;
 }
 
+/* Joins tracks down to this mean score and writes their rows. */
+static int join(tracking *run, double threshold) {
+    const film_groups_request r = {
+        .films = run->films, .count = run->count, .rows = &run->rows, .weights = run->weights, .threshold = threshold};
+    return film_groups_join(&r) && film_groups_tell(run->films, run->count, &run->rows) && write_rows(run);
+}
+
+/* Makes a threshold without labels from tracks that are not joined yet; if that is not possible, the guess remains.
+   Joined tracks then give the final one, which is that of reid calibrate. */
+static int learn_threshold(tracking *run, char *path) {
+    grouping before;
+    unlabelled u;
+    int good = join(run, (double)INFINITY) && grouping_open(&before, run->o, &path, 1, "track");
+    if (!good) return 0;
+    good = grouping_learn(&before, &u);
+    if (good && before.made) run->threshold = before.calibration.threshold;
+    grouping_free(&before);
+    return good;
+}
+
 /* Joins tracks, writes their rows, and groups these as reid cluster does, so that both find the same individuals. */
 static int group(tracking *run) {
-    const film_groups_request r = {.films = run->films, .count = run->count, .rows = &run->rows,
-                                   .weights = run->weights, .threshold = run->threshold};
     text path = TEXT_INIT;
-    int good = film_groups_join(&r) && film_groups_tell(run->films, run->count, &run->rows) && write_rows(run);
-    run->grouped = run->rows.list.count > run->rows.failed;
-    crop_rows_drop(&run->rows);
     text_printf(&path, "%s/embeddings.npy", run->folder.temp);
-    good = good && need_text(&path);
-    if (good && run->grouped) good = grouping_make(&run->groups, run->o, &path.s, 1, "track");
+    run->grouped = run->rows.list.count > run->rows.failed;
+    int good = need_text(&path) && (!run->unknown || !run->grouped || learn_threshold(run, path.s)) &&
+               join(run, run->threshold);
+    crop_rows_drop(&run->rows);
+    if (good && run->grouped) {
+        good = grouping_make(&run->groups, run->o, &path.s, 1, "track");
+        run->threshold = run->groups.request.threshold;
+    }
     text_free(&path);
     return good && take_groups(run);
 }
@@ -268,6 +290,12 @@ static int write_tables(tracking *run, text *why) {
     if (good && o->match.calibration && isnan(o->match.threshold))
         good = file_read(o->match.calibration, (size_t)1 << 32, 0, &content, why) &&
                folder_write(&run->folder, "calibration.json", &content, why);
+    if (good && run->groups.made) {
+        text_clear(&content);
+        calibration_json(&run->groups.calibration, &content);
+        text_putc(&content, '\n');
+        good = folder_write(&run->folder, "calibration.json", &content, why);
+    }
     text_free(&content);
     free(boxes);
     return good;
@@ -321,6 +349,7 @@ static void json_summary(const tracking *run, text *out) {
     json_put_count(&w, "individuals", run->groups.found.groups);
     json_put_number(&w, "threshold", run->threshold, 9);
     json_put_bool(&w, "guessed", run->groups.guessed);
+    json_put_bool(&w, "unlabelled", run->groups.made);
     json_put_finish(&w);
 }
 
@@ -334,8 +363,11 @@ static void plain_summary(const tracking *run, text *out) {
                     plural(scenes), whole, plural(whole));
     }
     const size_t rows = run->rows.list.count, groups = run->groups.found.groups;
-    text_printf(out, "%zu crop%s of %zu individual%s at threshold %.6g%s\n", rows, plural(rows), groups,
-                plural(groups), run->threshold, run->groups.guessed ? ", a guess" : "");
+    text_printf(out, "%zu crop%s of %zu individual%s at threshold %.6g%s\n", rows, plural(rows), groups, plural(groups),
+                run->threshold,
+                run->groups.guessed ? ", a guess"
+                : run->groups.made  ? ", made without labels"
+                                    : "");
 }
 
 static int tell_summary(const tracking *run) {

@@ -13,6 +13,7 @@ typedef struct tracking {
     models all;
     calibration calibration;
     double threshold, weights[MAX_MODELS];
+    int unknown;            /* the threshold is a guess until it is made without labels */
     film_request *requests; /* [count] */
     film *films;
     size_t count;

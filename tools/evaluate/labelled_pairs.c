@@ -32,11 +32,6 @@ static int kind_of(const collecting *c, size_t q, size_t g) {
     return a->label->distractor || (c->p->by_camera && a->camera == b->camera) ? -1 : 1;
 }
 
-static uint64_t hash_of(size_t q, size_t g) {
-    uint64_t state = (uint64_t)q * UINT64_C(0x100000001b3) + g;
-    return random_next(&state);
-}
-
 /* Returns 0, without a message, when memory runs out. */
 static int add_pair(labelled_pairs *p, size_t a, size_t b) {
     size_t cap = p->cap;
@@ -60,7 +55,7 @@ static void collect(void *user, int thread, size_t query, float *scores) {
     (void)thread;
     for (size_t g = set->gallery; g < set->count; g++) {
         int genuine = kind_of(c, query, g);
-        if (c->no_memory || genuine < 0 || hash_of(query, g) > c->keep[genuine]) continue;
+        if (c->no_memory || genuine < 0 || random_of_pair(query, g) > c->keep[genuine]) continue;
         if (c->model == 0 && !add_pair(c->p, set->at[query].identity, set->at[g].identity)) {
             c->no_memory = 1;
             continue;

@@ -13,8 +13,8 @@ static const double TENTH = 0.1; /* of the scale: pairs down to this far below t
 
 /* The known relations of crops, as chains: crops of one individual have the same root. */
 typedef struct known_crops {
-    size_t *up;             /* [rows], see chains.h */
-    unsigned char *none;    /* [rows]: decided to be "not a crop" */
+    size_t *up;             /* [crops], see base/union_find.h */
+    unsigned char *none;    /* [crops]: decided to be "not a crop" */
     uint32_t *apart;        /* pairs of roots that were decided to be different; the lower root first; sorted */
     size_t apart_count;
 } known_crops;
@@ -30,6 +30,7 @@ typedef struct census_run {
     const census_request *r;
     census *c;
     known_crops known;
+    uint32_t *apart;       /* pairs of tracks, the lower one first; sorted */
     candidate *candidates; /* [rows] */
     double *probability, *share; /* [rows] */
     uint64_t seed;
@@ -56,7 +57,7 @@ static int by_track(const void *a, const void *b) {
 }
 
 static int join_tracks(census_run *run) {
-    size_t n = run->c->rows;
+    size_t n = run->r->crops->count;
     tracked *sorted = need_array(n, sizeof *sorted);
     for (uint32_t i = 0; i < n && sorted; i++) sorted[i].track = run->r->tracks[i], sorted[i].row = i;
     if (sorted) qsort(sorted, n, sizeof *sorted, by_track);
@@ -104,7 +105,7 @@ static int take_decisions(census_run *run) {
 
 static int know(census_run *run) {
     known_crops *k = &run->known;
-    size_t n = run->c->rows;
+    size_t n = run->r->crops->count;
     k->up = need_array(n, sizeof *k->up);
     k->none = k->up ? need_zeroed(n, 1) : NULL;
     if (k->none) union_find_init(k->up, n);
@@ -119,6 +120,44 @@ static int answer_of(const census_run *run, uint32_t a, uint32_t b) {
     two_roots(k, a, b, roots);
     if (roots[0] == roots[1]) return 1;
     return k->apart_count && bsearch(roots, k->apart, k->apart_count, sizeof roots, by_pair) ? 0 : -1;
+}
+
+/* --- sightings ---------------------------------------------------------------------------------------------------- */
+
+/* Finds the crops that stand for sightings: the first one of each track, and those of no track. */
+static int find_sightings(census_run *run) {
+    const census_request *r = run->r;
+    census *c = run->c;
+    size_t n = r->crops->count;
+    uint32_t most = 0;
+    for (size_t i = 0; i < n && r->tracks; i++)
+        if (r->tracks[i] != UINT32_MAX && r->tracks[i] >= most) most = r->tracks[i] + 1;
+    unsigned char *seen = need_zeroed((size_t)most + 1, 1);
+    c->stands = seen ? need_array(n, sizeof *c->stands) : NULL;
+    for (uint32_t i = 0; i < n && c->stands; i++) {
+        int of_track = r->tracks && r->tracks[i] != UINT32_MAX;
+        if (of_track && seen[r->tracks[i]]) continue;
+        if (of_track) seen[r->tracks[i]] = 1;
+        c->stands[c->rows++] = i;
+    }
+    free(seen);
+    run->apart = c->stands ? need_array(r->apart_count + 1, 2 * sizeof *run->apart) : NULL;
+    for (size_t i = 0; i < r->apart_count && run->apart; i++) {
+        uint32_t a = r->apart[2 * i], b = r->apart[2 * i + 1];
+        run->apart[2 * i] = a < b ? a : b, run->apart[2 * i + 1] = a < b ? b : a;
+    }
+    if (run->apart && r->apart_count) qsort(run->apart, r->apart_count, 2 * sizeof *run->apart, by_pair);
+    return run->apart != NULL;
+}
+
+/* Two crops of one image, or of tracks that share a frame, show different individuals: a question about them is none.
+   */
+static int are_apart(const census_run *run, uint32_t a, uint32_t b) {
+    const census_request *r = run->r;
+    if (r->frames && r->frames[a] == r->frames[b]) return 1;
+    if (!r->apart_count || r->tracks[a] == UINT32_MAX || r->tracks[b] == UINT32_MAX) return 0;
+    uint32_t x = r->tracks[a], y = r->tracks[b], both[2] = {x < y ? x : y, x < y ? y : x};
+    return bsearch(both, run->apart, r->apart_count, sizeof both, by_pair) != NULL;
 }
 
 /* --- drawing crops ------------------------------------------------------------------------------------------------ */
@@ -145,11 +184,11 @@ static int draw_crops(census_run *run) {
     drawn *sorted = of ? need_array(n, sizeof *sorted) : NULL;
     c->shares = sorted ? need_array(n, sizeof *c->shares) : NULL;
     c->order = c->shares ? need_array(n, sizeof *c->order) : NULL;
-    for (size_t i = 0; i < n && c->order; i++) size[found->group[i]]++;
-    for (size_t i = 0; i < n && c->order; i++) of[i] = size[found->group[i]];
+    for (size_t i = 0; i < n && c->order; i++) size[found->group[c->stands[i]]]++;
+    for (size_t i = 0; i < n && c->order; i++) of[i] = size[found->group[c->stands[i]]];
     if (c->order) count_crop_shares(c->shares, of, n, found->groups);
     for (uint32_t i = 0; i < n && c->order; i++) {
-        sorted[i].key = count_number(run->seed, found->ids[i], NULL) / c->shares[i];
+        sorted[i].key = count_number(run->seed, found->ids[c->stands[i]], NULL) / c->shares[i];
         sorted[i].row = i;
     }
     if (c->order) qsort(sorted, n, sizeof *sorted, by_key);
@@ -172,18 +211,14 @@ static double probability_of(const census_request *r, double score) {
     return 1 / (1 + exp((r->found->threshold - score) * (log(9) / (TENTH * r->scale))));
 }
 
-/* Finds all crops that may show the individual of `row` but are not known to; highest score first. */
-static size_t find_candidates(census_run *run, uint32_t row, size_t *sure) {
+/* Finds all sightings that may show the individual of `row` but are not known to; highest score first. */
+static size_t find_candidates(census_run *run, uint32_t row) {
     const census_request *r = run->r;
     const float *rows = r->crops->rows;
     size_t dim = (size_t)r->crops->dim, n = 0;
-    *sure = 1;
-    for (uint32_t i = 0; i < run->c->rows; i++) {
-        if (i == row || (r->frames && r->frames[i] == r->frames[row])) continue;
-        if (r->tracks && r->tracks[i] == r->tracks[row] && r->tracks[i] != UINT32_MAX) {
-            ++*sure;
-            continue;
-        }
+    for (size_t k = 0; k < run->c->rows; k++) {
+        uint32_t i = run->c->stands[k];
+        if (i == row || are_apart(run, i, row)) continue;
         candidate *one = &run->candidates[n++];
         one->score = r->scale * reid_cosine(rows + row * dim, rows + i * dim, r->crops->dim);
         one->row = i, one->id = r->crops->ids[i];
@@ -204,7 +239,7 @@ static int add_pair(census_run *run, census_crop *crop, const candidate *with, d
 }
 
 static int draw_pairs(census_run *run, census_crop *crop) {
-    size_t n = find_candidates(run, crop->row, &crop->sure);
+    size_t n = find_candidates(run, crop->row);
     double expected = (double)run->r->per_crop;
     const char *id = run->r->crops->ids[crop->row];
     for (size_t i = 0; i < n; i++) run->probability[i] = probability_of(run->r, run->candidates[i].score);
@@ -242,25 +277,25 @@ int census_make(census *c, const census_request *r) {
     census_request cut = *r;
     memset(&run, 0, sizeof run);
     memset(c, 0, sizeof *c);
-    c->rows = r->crops->count;
-    if (cut.sample > c->rows) cut.sample = c->rows;
     run.r = &cut, run.c = c;
     choose_seed(&run);
-    int good = know(&run) && draw_crops(&run) && room_for_pairs(&run);
-    for (size_t i = 0; i < c->rows && good; i++) c->rows_left += !run.known.none[i];
+    int good = find_sightings(&run);
+    if (cut.sample > c->rows) cut.sample = c->rows;
+    good = good && know(&run) && draw_crops(&run) && room_for_pairs(&run);
+    for (size_t i = 0; i < c->rows && good; i++) c->rows_left += !run.known.none[c->stands[i]];
     if (good) progress_start("pairs", cut.sample);
     for (size_t i = 0; i < cut.sample && good; i++) {
-        c->at[i].row = c->order[i];
+        c->at[i].place = c->order[i], c->at[i].row = c->stands[c->order[i]];
         good = !interrupted() && draw_pairs(&run, &c->at[c->count++]);
         progress_update(i + 1, 0);
     }
     progress_stop();
     free(run.known.up), free(run.known.none), free(run.known.apart);
-    free(run.candidates), free(run.probability), free(run.share);
+    free(run.candidates), free(run.probability), free(run.share), free(run.apart);
     return good;
 }
 
 void census_free(census *c) {
-    free(c->at), free(c->pairs), free(c->shares), free(c->order);
+    free(c->at), free(c->pairs), free(c->shares), free(c->order), free(c->stands);
     memset(c, 0, sizeof *c);
 }

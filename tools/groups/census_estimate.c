@@ -66,7 +66,7 @@ int census_questions(const census *c, doubtful_pair **questions, size_t *count) 
 
 /* chances: working memory for the probabilities of the crop's matches. */
 static void count_crop(const census *c, const census_crop *crop, double *chances, counted_crop *out) {
-    size_t sure = crop->sure, rest = 0;
+    size_t sure = 1, rest = 0;
     for (size_t i = crop->first; i < crop->first + crop->pairs; i++) {
         const census_pair *p = &c->pairs[i];
         if (p->answer != 1) continue;
@@ -112,7 +112,7 @@ int census_estimate(const census *c, census_result *out) {
     if (share) count_chances(share, c->rows, (double)used);
     for (size_t i = 0, n = 0; i < c->count && share; i++) {
         if (c->at[i].open) continue;
-        counted[n].chance = share[c->at[i].row];
+        counted[n].chance = share[c->at[i].place];
         count_crop(c, &c->at[i], chances, &counted[n]);
         all_whole &= counted[n++].whole;
     }

@@ -76,6 +76,8 @@ static void add_pairs(json_writer *w, const calibration *c) {
     json_put_count(w, "every_genuine", c->every_genuine);
     json_put_count(w, "every_impostor", c->every_impostor);
     json_put_count(w, "identities", c->identities);
+    if (c->sightings) json_put_count(w, "sightings", c->sightings);
+    if (c->sightings) json_put_count(w, "compared", c->compared);
     json_put_end(w);
 }
 
@@ -92,6 +94,7 @@ void calibration_json(const calibration *c, text *t) {
     json_put_exact(&w, "fmr", c->fmr);
     json_put_exact(&w, "prior", c->prior);
     json_put_string(&w, "method", c->method ? "isotonic" : "logistic");
+    if (c->sightings) json_put_bool(&w, "labels", 0);
     json_put_line(&w, 2);
     json_put_array(&w, "models");
     for (int m = 0; m < c->makers.models; m++) {

@@ -24,6 +24,8 @@ typedef struct calibration {
     double fmr, threshold, prior;
     uint64_t genuine, impostor, every_genuine, every_impostor; /* pairs that were used; all pairs */
     size_t identities;
+    size_t sightings;  /* of a calibration without labels (groups/unlabelled.h), else 0 */
+    uint64_t compared; /* their pairs, of which `genuine` and `impostor` are known */
 } calibration;
 
 double calibration_probability(const calibration *c, double score);

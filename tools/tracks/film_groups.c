@@ -80,6 +80,7 @@ static int by_first_frame(const void *a, const void *b) {
 static int number_wholes(film *f) {
     film_track **order = need_array(f->count + 1, sizeof *order);
     if (!order) return 0;
+    f->wholes = 0;
     for (size_t i = 0; i < f->count; i++)
         if (f->tracks[i].joined_to == i) order[f->wholes++] = &f->tracks[i];
     if (f->wholes) qsort(order, f->wholes, sizeof *order, by_first_frame);
@@ -102,7 +103,8 @@ static int join(const grouping *g, film *f) {
     track_joins_request request = {.settings = track_joins_defaults(), .tracks = all, .count = f->count,
                                    .rows = means, .dim = (int)dim};
     request.settings.threshold = g->r->threshold / g->scale;
-    good = good && (f->count == 0 || track_joins_make(&request, whole));
+    for (uint32_t i = 0; i < f->count && good; i++) whole[i] = i;
+    good = good && (f->count == 0 || isinf(g->r->threshold) || track_joins_make(&request, whole));
     for (size_t i = 0; i < f->count && good; i++) f->tracks[i].joined_to = whole[i];
     free(all), free(means), free(whole);
     return good && number_wholes(f);
@@ -169,6 +171,7 @@ static int set_source(const film *f, const film_shot *shot, input *in) {
     if (taken) box_text(&source, &from);
     else text_printf(&source, "%s#t=%.3f&xywh=%.9g,%.9g,%.9g,%.9g", f->r->video.path, shot->seconds, b->x, b->y, b->w,
                      b->h);
+    free(in->source);
     in->source = need_text(&source) ? need_copy(source.s, source.len) : NULL;
     text_free(&source);
     return in->source != NULL;

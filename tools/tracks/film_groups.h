@@ -15,7 +15,8 @@ typedef struct film_groups_request {
     double threshold;      /* a score: tracks are joined down to this mean */
 } film_groups_request;
 
-/* Joins broken tracks, film by film. Returns 0 after saying what is wrong, or without a message when interrupted(). */
+/* Joins broken tracks, film by film; when it is called again, anew. With an infinite threshold, all stay apart. Returns
+   0 after saying what is wrong, or without a message when interrupted(). */
 int film_groups_join(const film_groups_request *r);
 
 /* Sets what is known of each crop: its camera, but no identity, because a folder is a place; when it was taken, by the

@@ -115,7 +115,7 @@ says 'method'
 run 0 gallery create all.gallery --like all.npy --fp16
 run 0 gallery add all.gallery all.npy
 run 0 cluster all.gallery
-says 'no threshold is known for these models, so groups are cut at a score of 0.65, which is a guess'
+says 'no threshold is known for these models, so one was made without labels from 24 sightings'
 run 0 gallery set all.gallery --threshold 0.6
 run 0 cluster all.gallery -o got.csv --own-labels
 prints 'BCubed  precision 1.0000  recall 1.0000'

@@ -335,32 +335,34 @@ static void test_what_is_asked(void **unused) {
 /* Pairs within one image or track are never asked about; questions that decisions imply count as answered. */
 static void test_links(void **unused) {
     static herd h;
-    static uint32_t frames[MOST], tracks[MOST];
+    static uint32_t frames[MOST], tracks[MOST], parted[] = {9, 3};
     census c;
     (void)unused;
     make_herd(&h, 8, 4, 6, 0.5, 0.5);
     size_t n = h.c.count;
     for (uint32_t i = 0; i < n; i++) frames[i] = i, tracks[i] = UINT32_MAX;
     frames[1] = frames[0];
-    tracks[2] = tracks[3] = tracks[4] = 9;
+    tracks[2] = tracks[3] = tracks[4] = 9; /* the crop 2 stands for them */
+    tracks[7] = 3;
     decided_pair same[] = {{h.ids[0], h.ids[2], 0}}, different[] = {{h.ids[4], h.ids[5], 1}};
     decided_id none[] = {{h.ids[6], NULL, 2}};
     decision_state decided = {.same = same, .different = different, .no_crops = none, .sames = 1, .differents = 1,
                               .no_crop_count = 1};
     census_request r = request_of(&h, n, n);
-    r.frames = frames, r.tracks = tracks, r.state = &decided;
+    r.frames = frames, r.tracks = tracks, r.state = &decided, r.apart = parted, r.apart_count = 1;
     assert_true(census_make(&c, &r));
-    assert_int_equal(c.rows_left, n - 1);
+    assert_int_equal(c.rows, n - 2);
+    assert_int_equal(c.rows_left, n - 3);
     for (size_t i = 0; i < c.count; i++) {
         const census_crop *crop = &c.at[i];
         uint32_t row = crop->row;
         int tracked = row >= 2 && row <= 4;
-        assert_true(crop->whole);
-        assert_int_equal(crop->sure, tracked ? 3 : 1);
-        assert_int_equal(crop->pairs, n - 1 - (tracked ? 2 : row < 2 ? 1 : 0));
+        assert_true(crop->whole && row != 3 && row != 4 && c.stands[crop->place] == row);
+        assert_int_equal(crop->pairs, n - 3 - (row < 2 || row == 2 || row == 7));
         for (uint32_t b = 0; b < n; b++) {
             const census_pair *p = pair_of(&c, crop, b);
-            int linked = (row < 2 && b < 2) || (tracked && b >= 2 && b <= 4) || b == row;
+            int linked =
+                (row < 2 && b < 2) || b == 3 || b == 4 || b == row || (row == 2 && b == 7) || (row == 7 && b == 2);
             assert_true(linked == !p);
             if (!p) continue;
             int together = (row == 0 && b >= 2 && b <= 4) || (b == 0 && tracked);
