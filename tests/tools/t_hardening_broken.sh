@@ -130,7 +130,8 @@ bug 'a compacted gallery has the mode of a new file' tools/base/files.c t_galler
 bug 'others read a gallery that is being compacted' tools/base/files.c t_gallery_faults:test_modes \
     's/O_NOFOLLOW, 0600)/O_NOFOLLOW, 0666)/'
 bug 'a new gallery replaces one that another program has made in the meantime' tools/gallery/store_rewrite.c \
-    t_gallery_store:test_refused_arguments 's/return finish(d, pending_rename_new, why);/return finish(d, pending_rename, why);/'
+    t_gallery_store:test_refused_arguments \
+    's/return finish(d, pending_rename_new, why);/return finish(d, pending_rename, why);/'
 bug 'one copy of the header is all' tools/gallery/store_head.c t_gallery_store:test_salvage_without_head \
     's/i < 2 \&\& !found/i < 1 \&\& !found/'
 bug 'headers among the records are not looked for' tools/gallery/store_head.c \

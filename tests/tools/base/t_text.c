@@ -110,8 +110,8 @@ static void test_paths(void **state) {
         int is_npy;
     } paths[] = {
         {"a.npy", ".", "a.npy", 1, 1},         {"/a.npy", "/", "a.npy", 1, 1}, {"b/c/a.npy", "b/c", "a.npy", 1, 1},
-        {"b.npy/a", "b.npy", "a", 1, 0},       {"b/.npy", "b", ".npy", 4, 0},  {"b/a.npy.part", "b", "a.npy.part", 5, 0},
-        {"b/", "b", "", 0, 0},
+        {"b.npy/a", "b.npy", "a", 1, 0},       {"b/.npy", "b", ".npy", 4, 0},  {"b/", "b", "", 0, 0},
+        {"b/a.npy.part", "b", "a.npy.part", 5, 0},
     };
     text folder = TEXT_INIT;
     (void)state;
