@@ -49,7 +49,7 @@ json_of_ceilings() {
     printf '  }\n}\n'
 }
 
-json_of_checks() { # correct, modes, prepare
+json_of_checks() { # correct, modes, prepare, rows
     head_of_json
     printf '  "checks": [\n'
     whole_lines "$out/$1.jsonl" > "$out/group.part"
@@ -74,7 +74,7 @@ assemble() {
     bench | ab | tune) json_of_bench "$1" ;;
     ceilings) json_of_ceilings ;;
     bisect) json_of_bisect ;;
-    correct | modes | prepare) json_of_checks "$1" ;;
+    correct | modes | prepare | rows) json_of_checks "$1" ;;
     *) return 0 ;; # families and peers write their own
     esac > "$out/json.part"
     mv "$out/json.part" "$out/$1.json"
