@@ -107,7 +107,7 @@ END
 script "$bin/python3" << 'END'
 #!/bin/sh
 case $* in
-*'import sys, torch'* | *--warm*) ;;
+*find_spec* | *--warm*) ;;
 *peers.py*)
     case $SURVEY_FAULTS in *torch*) echo 'CUDA error' >&2; exit 1 ;; esac
     printf '%s\n' '{"versions": {"torch": "2.11.0"}}' '{"queries": 32, "k": 10, "kind": "topk", "ms": 0.6}' \
@@ -137,7 +137,7 @@ has "$page" '^| resnet50 | 256 | 8\.000 | reduce | 8\.394 | 0\.95 | 4\.644 | 1\.
 has "$page" '^| One image, .* | 343 us, -31 of them around the graph |$'
 has "$page" '^| 256 images, ResNet-50.* | 6978 us, 1\.50 times the graph |$'
 has "$page" '^| a whole call, k = 10 .* | 0\.200, 0\.200, 0\.200 ms |$'
-has "$page" '^| resnet50 | 640x480 | [0-9]* | 2475 | [0-9.]* |$'
+has "$page" '^| resnet50 | 640x480 | [0-9-]* | 2475 | [0-9.-]* |$' # a script is as fast for any number of files
 has "$page" 'commit abc1234'
 planned=$(sed 's/[^0-9]//g' "$out/good/rows.planned")
 has "$page" "^$planned of $planned embeddings .*; 0 of [0-9]* checks failed"
@@ -196,6 +196,6 @@ if all; then
     says 0 '^rows: ok' sh tools/gpu_check --emulator --out "$out/e" survey
     has "$out/e/page.md" '; 0 of [0-9]* checks failed'
     has "$out/e/page.md" '^| efficientnet_b0 | fp16 | 2 | [0-9.]* | - | - | [0-9.]* |'
-    has "$out/e/page.md" '^| efficientnet_b0 | 640x480 | [0-9]* | - | - |$'
+    has "$out/e/page.md" '^| efficientnet_b0 | 640x480 | [0-9-]* | - | - |$'
 fi
 finish

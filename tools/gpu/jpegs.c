@@ -29,7 +29,7 @@ static void draw(unsigned char *pixels, int width, int height, int number) {
         for (int x = 0; x < width; x++) {
             double shape = sin(0.011 * (number + 3) * x + 0.02 * y) + cos(0.013 * (number % 7 + 2) * y - 0.004 * x);
             for (int c = 0; c < 3; c++) {
-                double value = 128 + 40 * shape + 20 * c * sin(0.05 * (x - y) + number) + 6 * grain();
+                double value = 128 + 40 * shape + 20 * c * sin(0.05 * (x - y) + number) + 14 * grain();
                 pixels[3 * (y * width + x) + c] = (unsigned char)(value < 0 ? 0 : value > 255 ? 255 : value);
             }
         }

@@ -15,6 +15,7 @@ import re
 import shutil
 import sys
 
+MOST = 20  # failures that are listed one by one
 STEPS = ["build", "rows", "cells", "search", "torch", "files"]
 
 
@@ -264,7 +265,8 @@ def rows_checked(out):
     text = ["## Checks", "", "%d of %s embeddings of all modes were compared with the CPU's; %d of %d checks failed." %
             (done, planned[0]["planned"] if planned else "?", len(wrong), len(found)), ""]
     text += ["- **%s %s %s, batch %s**: %s: %s" % (x["net"], x["precision"], x["mode"], x["batch"], x["check"],
-                                                 x["found"]) for x in wrong]
+                                                 x["found"]) for x in wrong[:MOST]]
+    text += ["- and %d more, in rows.txt" % (len(wrong) - MOST)] if len(wrong) > MOST else []
     cells = lines_of(os.path.join(out, "cells.jsonl"))
     text += ["- **no cell %s**: %s" % (x["cell"], x.get("found", "")) for x in cells if not x["ok"]]
     hung = os.path.join(out, "hung")

@@ -2,7 +2,7 @@
 # with a time budget of its own, so a step that hangs or fails takes nothing from the others, and a second call can name
 # just the steps that broke. page.py turns their results into a page
 # and into the files to commit. common.sh lists the variables.
-# shellcheck shell=sh disable=SC2034,SC2086,SC2154
+# shellcheck shell=sh disable=SC2034,SC2046,SC2086,SC2154
 
 # budget_of STEP: prints the seconds after which the step is killed; status 1 if it is not a step. The sum is at most
 # 235, which leaves 5 seconds of four minutes; tests/gpu/t_gpu_survey.sh adds them up.
@@ -123,6 +123,7 @@ one_row() {
     against=$net.cpu more=''
     [ "$precision" != int8 ] || { against=$net.int8 more=$(int8_options); }
     [ "$option" != --flip ] || against=$against.flip
+    [ "$(left)" -gt $((embed_seconds + 1)) ] || embed_seconds=$(($(left) - 1))
     embed "$file" "$pictures" --device cuda --precision "$precision" --batch "$batch" $option $more \
         > "$work/$file.said" 2>&1
     ended=$?
@@ -269,8 +270,10 @@ part_search() {
 
 torch_cache="TORCHINDUCTOR_CACHE_DIR=$PWD/build/gpu/inductor"
 
+# Importing PyTorch takes seconds, so this only looks for it.
 has_torch() {
-    [ -z "$emulator" ] && python3 -c 'import sys, torch; sys.exit(not torch.cuda.is_available())' 2>/dev/null
+    [ -z "$emulator" ] && command -v python3 > /dev/null &&
+        python3 -c 'import importlib.util, sys; sys.exit(not importlib.util.find_spec("torch"))'
 }
 
 # Compiles PyTorch's networks beside other work, into a cache that the step `torch` uses. Needs no timing.
@@ -285,7 +288,7 @@ warm_torch() {
 }
 
 part_torch() {
-    has_torch || skip 'there is no PyTorch that finds a GPU'
+    has_torch || skip 'there is no PyTorch here'
     env $torch_cache python3 tools/gpu/peers.py --fast --out "$out/torch.json" --lines "$out/torch.jsonl" \
         --seconds $(($(left) - 2)) > "$out/torch.txt"
 }
@@ -314,7 +317,7 @@ part_files() {
             [ -z "$emulator" ] || set -- "$1" 1 2
             few=$(embed_files "$1" "$2") && all=$(embed_files "$1" "$3") || { failures=$((failures + 1)); continue; }
             line files "{\"net\": \"$net\", \"file\": \"$1\", \"files\": $3, \"start_s\": $few, \"images_s\": \
-$(echo "$2 $3 $few $all" | awk '{ printf "%.1f", ($4 > $3) ? ($2 - $1) / ($4 - $3) : 0 }')}"
+$(echo "$2 $3 $few $all" | awk '{ if ($4 > $3) printf "%.1f", ($2 - $1) / ($4 - $3); else print "null" }')}"
             table files "$(tail -n 1 "$out/files.jsonl")"
         done
     done
