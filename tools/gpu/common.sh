@@ -32,6 +32,7 @@ limited() {
         ended=125
         return 125
     fi
+    [ "$seconds" -gt 0 ] || seconds=1 # timeout takes 0 for no limit
     timeout --foreground -k 5 "$seconds" "$@"
     ended=$?
     case $ended in
