@@ -32,6 +32,7 @@ limited() {
         ended=125
         return 125
     fi
+    [ "$seconds" -gt 0 ] || seconds=1 # timeout takes 0 for no limit
     timeout --foreground -k 5 "$seconds" "$@"
     ended=$?
     case $ended in
@@ -82,8 +83,12 @@ program() {
     "$nvcc" -O2 -std=c++17 $target "$@" "$source" -o "$binary" -ldl || exit 1
 }
 
-c_program() { # c_program NAME: builds build/gpu/NAME from tools/gpu/NAME.c
-    ${CC:-cc} -O2 -std=c99 -D_GNU_SOURCE "tools/gpu/$1.c" -o "build/gpu/$1" -lm -lpthread -ldl || exit 1
+# c_program NAME: builds build/gpu/NAME from tools/gpu/NAME.c, unless that is done. Some include all of reid.h,
+# which takes long to compile.
+c_program() {
+    [ ! -x "build/gpu/$1" ] || [ -n "$(find "tools/gpu/$1.c" reid.h -newer "build/gpu/$1")" ] || return 0
+    ${CC:-cc} -O2 -std=c99 -D_GNU_SOURCE ${CPPFLAGS-} "tools/gpu/$1.c" -o "build/gpu/$1.new" -lm -lpthread -ldl &&
+        mv "build/gpu/$1.new" "build/gpu/$1" || exit 1
 }
 
 use_emulator() { # builds the emulator; $emulated: the folder of its libraries
@@ -93,15 +98,24 @@ use_emulator() { # builds the emulator; $emulated: the folder of its libraries
 
 cores() { nproc 2>/dev/null || echo 2; }
 
-# Builds what needs no GPU: the reid command, weights, comparison programs. $nets: the networks.
-need_programs() {
+# Finds stb's headers in $carried, if they are there.
+find_stb() {
     if [ -f "$carried/stb/stb_image.h" ]; then CPPFLAGS="-I$carried ${CPPFLAGS-}"; fi
     export CPPFLAGS="${CPPFLAGS-}"
+}
+
+make_command() {
     if echo '#include <stb/stb_image.h>' | ${CC:-cc} $CPPFLAGS -E - >/dev/null 2>&1; then
         ${MAKE:-make} -s -j"$(cores)" build/reid build/seeded build/demo_images || exit 1
     elif ! [ -x build/reid ] || ! [ -x build/seeded ] || ! [ -x build/demo_images ]; then
         skip 'stb/stb_image.h is missing (libstb-dev): name the folder that has stb/, CPPFLAGS=-I… or --carried'
     fi
+}
+
+# Builds what needs no GPU: the reid command, weights, comparison programs. $nets: the networks.
+need_programs() {
+    find_stb
+    make_command
     c_program compare
     for net in $nets; do
         weights=build/gpu/$net.safetensors

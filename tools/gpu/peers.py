@@ -1,6 +1,8 @@
 """peers.py: times PyTorch on the networks, sizes and batches of `reid bench`, on the same GPU.
 
     python3 peers.py --out peers.json [--lines peers.jsonl] [--bench bench.json] [--seconds 480] [--device cpu --small]
+    python3 peers.py --fast --out peers.json [--lines peers.jsonl] [--seconds 40] [--device cpu --small]
+    python3 peers.py --warm NET:BATCH
 
 Peers, all in fp16 and channels_last (at the end a few in bf16, beside our bf16), inputs ready on the GPU, embeddings
 left there; the fastest one counts:
@@ -11,7 +13,9 @@ left there; the fastest one counts:
     reduce     torch.compile(mode="reduce-overhead") of the folded module, which uses CUDA graphs and needs no minutes
                to compile
 
-Compiled ones are measured at batches 1 and 256, 224x224 first, as far as the time goes; freezing is on for them
+--fast measures only what is usually fastest, the most important cells first, and torch.topk among a million rows.
+--warm NET:BATCH compiles one of its networks and stops, so that --fast finds it in inductor's cache. Without --fast,
+compiled ones are measured at batches 1 and 256, 224x224 first, as far as the time goes. Freezing is on for them
 (torch._inductor.config.freezing). Weights are random, from a seed; nothing is downloaded.
 Times are medians of event timings after a warm-up. Ours, from bench.json, is both the whole call (`ours_ms`: images
 from host memory, resized, copied, embeddings back) and the network alone, which is what the peers do: its CUDA graph
@@ -32,6 +36,10 @@ from torch import nn
 NETS = ["resnet50", "resnet50-multiscale", "efficientnet_b0"]
 SIZES = [(224, 224), (256, 128)]
 BATCHES = [1, 8, 32, 128, 256]
+PIECE = 131072  # rows that many queries are multiplied with at a time
+FAST = [("reduce", "resnet50", 256), ("reduce", "efficientnet_b0", 256), ("reduce", "resnet50", 1),
+        ("reduce", "efficientnet_b0", 1), ("folded", "resnet50", 1), ("folded", "efficientnet_b0", 1),
+        ("folded", "resnet50-multiscale", 256), ("folded", "resnet50", 256), ("folded", "efficientnet_b0", 256)]
 BF16_SECONDS = 40  # reserved for bf16, because earlier measurements may take minutes
 
 
@@ -235,8 +243,32 @@ def measure_reduce(net, x, device, peers):
     peers["torch_reduce"] = median_ms(lambda: call(x), device)
 
 
+def measure_folded(net, x, device, peers):
+    peers["torch_folded"] = timed_graph(folded(net), x, device)
+
+
 def measure_compiled(net, x, device, peers):
     peers["torch_compile"] = timed_graph(compiled(net, device, "max-autotune-no-cudagraphs"), x, device)
+
+
+def top_rows(queries, rows, k):
+    """The k best rows of each query; many queries in pieces, because (queries, rows) would not stay in the cache."""
+    if len(queries) < 256:
+        return torch.topk(queries @ rows.T, k)
+    best = [torch.topk(queries @ piece.T, k) for piece in rows.split(PIECE)]
+    found = torch.topk(torch.cat([b.values for b in best], 1), k)
+    at = torch.cat([b.indices + i * PIECE for i, b in enumerate(best)], 1)
+    return found.values, at.gather(1, found.indices)
+
+
+def measure_search(device, dtype, count, note):
+    """torch.topk of a product in FP16: neither exact nor in one kernel, but the shortest program."""
+    torch.manual_seed(1)
+    rows = nn.functional.normalize(torch.randn(count, 512, device=device, dtype=dtype), dim=1)
+    for n in [1, 32, 1000]:
+        queries = nn.functional.normalize(torch.randn(n, 512, device=device, dtype=dtype), dim=1)
+        note({"rows": count, "dim": 512, "queries": n, "k": 10, "kind": "topk",
+              "ms": median_ms(lambda: top_rows(queries, rows, 10), device)})
 
 
 def ours_from(path):
@@ -279,17 +311,37 @@ def versions(device):
 
 def parse():
     p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    p.add_argument("--out", required=True, help="JSON")
+    p.add_argument("--out", help="JSON")
     p.add_argument("--lines", help="JSON lines: each result as soon as it is known")
     p.add_argument("--bench", help="bench.json of gpu_check")
     p.add_argument("--seconds", type=float, default=480, help="start no measurement after this time")
     p.add_argument("--device", default="cuda", choices=["cuda", "cpu"])
     p.add_argument("--small", action="store_true", help="64x32, batches 1 and 2")
-    return p.parse_args()
+    p.add_argument("--fast", action="store_true", help="only what is usually fastest, and torch.topk")
+    p.add_argument("--warm", metavar="NET:BATCH", help="compile one network into inductor's cache, measure nothing")
+    args = p.parse_args()
+    if not args.out and not args.warm:
+        p.error("--out FILE is missing")
+    return args
+
+
+def warm(what):
+    name, batch = what.split(":")
+    device, dtype = torch.device("cuda"), torch.float16
+    torch.backends.cudnn.benchmark = True
+    x = torch.randn(int(batch), 3, 224, 224, device=device, dtype=dtype).to(memory_format=torch.channels_last)
+    with torch.inference_mode():
+        call = compiled(make_net(name, device, dtype), device, "reduce-overhead")
+        for _ in range(3):
+            call(x)
+    torch.cuda.synchronize()
 
 
 def main():
     args = parse()
+    if args.warm:
+        warm(args.warm)
+        return
     began, device = time.time(), torch.device(args.device)
     dtypes = {"fp16": torch.float16, "fp32": torch.float32, "bf16": torch.bfloat16}
     usual = "fp16" if device.type == "cuda" else "fp32"
@@ -338,7 +390,18 @@ def main():
                        "versions": versions(device), "skipped": skipped, "cells": list(cells.values())}, f, indent=1)
         os.replace(args.out + ".part", args.out)
 
-    with torch.inference_mode():
+    def run_fast():
+        note({"versions": versions(device)})
+        try:
+            measure_search(device, dtypes[usual], 3000 if args.small else 1000000, note)
+        except Exception as e:  # the networks are worth measuring without it
+            skipped.append("topk: " + str(e)[:200])
+        for kind, name, batch in FAST:
+            measure = measure_reduce if kind == "reduce" else measure_folded
+            run(name, sizes[0], min(batch, batches[-1]), measure, 4)
+            save()
+
+    def run_all():
         for name in NETS:
             for size in sizes:
                 for batch in batches:
@@ -355,6 +418,8 @@ def main():
                 for name in NETS:
                     run(name, sizes[0], batch, measure, need, "bf16")
                     save()
+    with torch.inference_mode():
+        run_fast() if args.fast else run_all()
     print(HEAD)
     for key, cell in cells.items():
         print(row_of(cell, ours.get(key)))

@@ -2,13 +2,19 @@
 # part, so a part that was stopped keeps its results. Sourced by tools/gpu_check.
 # shellcheck shell=sh disable=SC2154
 
-head_of_json() { # date, machine, chip, driver, versions
+# Asks for chip and versions once: nvidia-smi and nvcc may take a second each.
+query_machine() {
+    [ -z "${library-}" ] || return 0
     smi=''
     [ -n "$emulator" ] || smi=$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null)
     smi=$(echo "$smi" | head -n 1)
     nvcc_version=$( (find_nvcc && "$nvcc" --version) 2>/dev/null | sed -n 's/.*release \([0-9.]*\).*/\1/p')
     library=$(sed -n 's/^.define REID_VERSION_STRING "\(.*\)"/\1/p' reid.h)
     chip=${smi%%,*}
+}
+
+head_of_json() { # date, machine, chip, driver, versions
+    query_machine
     printf '{\n  "date": "%s",\n' "$(date -u +%Y-%m-%dT%H:%M:%SZ)"
     printf '  "machine": "%s, %s CPUs",\n' "$(uname -srm)" "$(nproc)"
     printf '  "chip": "%s",\n  "driver": "%s",\n' "${chip:-none}" "$(echo "${smi#*,}" | tr -d ' ')"
@@ -49,7 +55,7 @@ json_of_ceilings() {
     printf '  }\n}\n'
 }
 
-json_of_checks() { # correct, modes, prepare
+json_of_checks() { # correct, modes, prepare, rows
     head_of_json
     printf '  "checks": [\n'
     whole_lines "$out/$1.jsonl" > "$out/group.part"
@@ -74,7 +80,7 @@ assemble() {
     bench | ab | tune) json_of_bench "$1" ;;
     ceilings) json_of_ceilings ;;
     bisect) json_of_bisect ;;
-    correct | modes | prepare) json_of_checks "$1" ;;
+    correct | modes | prepare | rows) json_of_checks "$1" ;;
     *) return 0 ;; # families and peers write their own
     esac > "$out/json.part"
     mv "$out/json.part" "$out/$1.json"
