@@ -199,8 +199,8 @@ static int settle_image(detections *d, const detections_request *r, const coco *
     else if (!detections_picture(d, r, image->name, &image->owner, &image->frame, why)) return 0;
     else if (video) image->owner = detections_name(&d->owners, name, strlen(name));
     if (image->owner == UINT32_MAX) return text_no_memory(why);
-    if (image->width > 0 && image->height > 0 && image->width < 1e9 && image->height < 1e9 && !d->width)
-        d->width = (int)image->width, d->height = (int)image->height;
+    const stated_size size = stated_size_of(image->width, image->height);
+    if (!d->width) d->width = size.width, d->height = size.height;
     return 1;
 }
 
@@ -216,8 +216,7 @@ static int take(detections *d, const detections_request *r, const coco *c, const
     d->categorised += isnan(a->category) ? 0 : 1;
     at->owner = image->owner;
     at->category = detections_name(&d->categories, category, strlen(category));
-    if (d->photos && image->width > 0 && image->height > 0 && image->width < 1e9 && image->height < 1e9)
-        at->of_width = (int)image->width, at->of_height = (int)image->height;
+    at->of = stated_size_of(image->width, image->height);
     if (at->category == UINT32_MAX) return text_no_memory(why);
     return detections_frame(at, r, image->frame, 0, why) && detections_box(d, at, a->box, a->score, why);
 }

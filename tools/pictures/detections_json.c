@@ -31,6 +31,7 @@ typedef struct entry {
     int passed_over; /* an image that is not a frame */
     uint32_t owner;
     double number;   /* number of the frame that the image shows */
+    double width, height;
 } entry;
 
 /* Reports the error in `why` through json_fail, which knows the line. Always returns 0. */
@@ -102,6 +103,7 @@ static int read_detection(reading *to, entry *e, int first) {
         if (!at) text_no_memory(&to->why);
         else {
             at->owner = e->owner;
+            at->of = stated_size_of(e->width, e->height);
             at->category = detections_name(&to->d->categories, f.category.s, f.category.len);
             if (at->category == UINT32_MAX) text_no_memory(&to->why);
             to->d->categorised++;
@@ -116,12 +118,16 @@ static int read_detection(reading *to, entry *e, int first) {
 
 /* --- an entry ----------------------------------------------------------------------------------------------------- */
 
-/* Finds the name, and the keys that distinguish a video from an image, anywhere in the object; j does not move. */
+/* Finds the name, the size, and the keys that distinguish a video from an image, anywhere in the object; j does not
+   move. */
 static void look_ahead(reading *to, entry *e) {
     json look = *to->j;
     text key = TEXT_INIT;
     for (json_object(&look); json_key(&look, &key);) {
+        const int is_number = json_peek(&look) == '0';
         if (strcmp(key.s, "file") == 0) json_string(&look, &e->file);
+        else if (is_number && strcmp(key.s, "width") == 0) json_number(&look, &e->width);
+        else if (is_number && strcmp(key.s, "height") == 0) json_number(&look, &e->height);
         else json_skip(&look);
         if (strcmp(key.s, "frame_rate") == 0 || strcmp(key.s, "frames_processed") == 0) e->is_video = 1;
     }
