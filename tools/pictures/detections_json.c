@@ -29,6 +29,7 @@ typedef struct entry {
     text file, failure;
     int is_video;    /* it has a key that only videos have */
     int passed_over; /* an image that is not a frame */
+    int has_boxes;
     uint32_t owner;
     double number;   /* number of the frame that the image shows */
     double width, height;
@@ -97,6 +98,7 @@ static int read_detection(reading *to, entry *e, int first) {
     found f = {.score = NAN, .number = NAN, .category = TEXT_INIT};
     read_keys(to, &f);
     int good = !to->j->error[0] && (!first || settle(to, e, !isnan(f.number)));
+    e->has_boxes = 1;
     if (good && e->is_video && isnan(f.number)) good = json_fail(to->j, "a detection lacks frame_number");
     if (good && !e->passed_over) {
         detection *at = detections_add(to->d);
@@ -190,10 +192,10 @@ static int read_entry(reading *to) {
     else read_members(to, &e, &has_detections);
     if (!to->j->error[0] && !has_detections && !e.failure.len)
         json_fail(to->j, "an entry has neither \"detections\" nor \"failure\"");
-    int settled = !to->j->error[0] && !has_detections && settle(to, &e, 0);
-    if (settled && (to->r->photos || to->r->listed)) {
+    int failed = !to->j->error[0] && (has_detections ? e.failure.len && !e.has_boxes : settle(to, &e, 0));
+    if (failed && (to->r->photos || to->r->listed)) {
         note_failure(to, &e);
-    } else if (settled && detections_fits(e.file.s, to->r->video) && !to->d->failure) {
+    } else if (failed && detections_fits(e.file.s, to->r->video) && !to->d->failure) {
         to->d->failure = text_failed(&e.failure) ? NULL : mem_copy(e.failure.s, e.failure.len);
         if (!to->d->failure) json_fail(to->j, "out of memory");
     }

@@ -69,10 +69,12 @@ cat >md.json <<'JSON'
                  {"category": "2", "conf": 0.3, "bbox": [0, 0, 1, 1.0004]}], "file": "cam1\/a.png"},
  {"file": "b.png", "detections": []},
  {"file": "b.png", "detections": [{"conf": 0.05, "category": "1", "bbox": [0.5, 0.5, 0.5, 0.5]}]},
- {"file": "lost.png", "failure": "Failure image access", "detections": null}]}
+ {"file": "lost.png", "failure": "Failure image access", "detections": null},
+ {"file": "empty.png", "failure": "Failure inference", "detections": []}, {"file": "b.png", "failure": null, "detections": []}]}
 JSON
 embed 0 --boxes md.json photos
 says 'lost.png: the detector failed on it: Failure image access'
+says 'empty.png: the detector failed on it: Failure inference'
 says 'md.json: without --min-conf all boxes are used: 3, from a confidence of 0.05 on; --min-conf 0.2 would leave 2$'
 floats >got
 head -3 wanted >wanted3
@@ -223,6 +225,28 @@ sed 's/"annotations": \[/&{"image_id": 0}, {"image_id": 1, "bbox": []}, /' coco.
 embed 0 --boxes boxless.json photos
 says 'boxless.json: left out 2 annotations without a box'
 lines "$out" 4
+# Results alone: with the names of their images, as Ultralytics writes them, or put together with the data set's file.
+python3 - <<'PYTHON'
+import json
+d = json.load(open("coco.json"))
+names = {i["id"]: i["file_name"] for i in d["images"]}
+json.dump(d["annotations"], open("results.json", "w"))
+json.dump([dict(r, image_id=names[r["image_id"]][:-4], file_name=names[r["image_id"]]) for r in d["annotations"]],
+          open("named.json", "w"))
+json.dump(dict(d, annotations=[]), open("dataset.json", "w"))
+PYTHON
+embed 0 --boxes named.json photos
+floats >got
+same got wanted
+embed 2 --boxes results.json photos
+says "^reid: results.json: line 1: a list of COCO results alone has the ids of images, but not their names"
+jq=$(grep -o 'jq --slurpfile .*' "$err")
+if command -v jq >jq.path; then
+    (echo "$jq" | sed 's/RESULTS/results/; s/DATASET/dataset/; s/BOTH/both/' | sh) 2>"$err"
+    embed 0 --boxes both.json photos
+    floats >got
+    same got wanted
+fi
 # Sizes that are not the images': turned, as programs measure that ignore EXIF, and others. exif.jpg is 40 x 60 when
 # it is upright. Fractions hold for a smaller copy, but not for the stored image.
 mkdir turned
