@@ -51,7 +51,8 @@ int when_parse(const char *s, long long *out) {
         if (taken(&s, ':') && !number(&s, 2, 0, 59, &second)) return 0;
         if (taken(&s, '.') && !fraction(&s, &milli)) return 0;
         taken(&s, 'Z');
-        if (hour == 24 && (minute || second || milli)) return 0; /* only the day's end has the hour 24 */
+        const int is_last = year == 9999 && month == 12 && day == 31;
+        if (hour == 24 && (minute || second || milli || is_last)) return 0; /* only the day's end has the hour 24 */
     }
     *out = ((days_of(year, month, day) * 24 + hour) * 60 + minute) * 60000LL + second * 1000LL + milli;
     return !*s;
