@@ -93,8 +93,8 @@ static int describe_pixels(conversion *v) {
     if (v->map.has_pixels || v->from.preset || !beside_read(&v->around, v->in)) return 1;
     const beside *b = &v->around;
     if (b->is_impossible)
-        return refuse(&v->why, "%s next to the file says mean %g,%g,%g, std %g,%g,%g, crop %g, but a mean and a crop are "
-                               "from 0 to 1, a std is above 0.001 and at most 10; correct or remove it", b->name,
+        return refuse(&v->why, "%s next to the file says mean %g,%g,%g, std %g,%g,%g, crop %g, but a mean and a crop "
+                               "are from 0 to 1, a std is above 0.001 and at most 10; correct or remove it", b->name,
                       b->mean[0], b->mean[1], b->mean[2], b->std[0], b->std[1], b->std[2], b->crop);
     char size[32] = "", crop[32] = "", filter[32] = "";
     if (b->height) snprintf(size, sizeof size, "size=%dx%d ", b->height, b->width);

@@ -1,7 +1,8 @@
 /* COCO: {"images": [{"id", "file_name", "frame_id", "video_id", "width", "height"}], "annotations": [{"image_id",
    "category_id", "bbox": [x, y, w, h], "score"}], "categories": [{"id", "name"}], "videos": [{"id", "name"}]}, in any
    order. frame_id counts from 0; the name of an image without it ends in the frame's number. Also a list of results
-   alone, if each names its image: [{"image_id", "file_name", "category_id", "bbox", "score"}], as Ultralytics writes. */
+   alone, if each names its image as Ultralytics does:
+   [{"image_id", "file_name", "category_id", "bbox", "score"}]. */
 #include "pictures/detections_coco.h"
 
 #include "base/json.h"
@@ -212,8 +213,8 @@ static const record *image_of(detections *d, const detections_request *r, const 
     if (image) return image;
     if (!c->bare) refuse(why, "an annotation has an unknown image_id");
     else if (!a->name)
-        refuse(why, "a list of COCO results alone has the ids of images, but not their names, which the data set's file "
-                    "has; put both together: jq --slurpfile r RESULTS.json '.annotations = $r[0]' DATASET.json "
+        refuse(why, "a list of COCO results alone has the ids of images, but not their names, which the data set's "
+                    "file has; put both together: jq --slurpfile r RESULTS.json '.annotations = $r[0]' DATASET.json "
                     ">BOTH.json");
     else if (settle_image(d, r, c, a, why)) return a; /* a result that names its image */
     return NULL;

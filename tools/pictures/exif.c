@@ -135,10 +135,12 @@ static size_t tiff_text(const tiff *t, size_t directory, unsigned tag, char *to,
 }
 
 /* Reads a time such as "2024:05:31 06:30:00" in a directory, and its fraction in the directory `exif`. */
-static int read_time(const tiff *t, size_t directory, unsigned tag, size_t exif, unsigned fraction_tag, long long *when) {
+static int read_time(const tiff *t, size_t directory, unsigned tag, size_t exif, unsigned fraction_tag,
+                     long long *when) {
     enum { TIME = 19, DIGITS = 9 };
     char time[TIME + 1 + DIGITS + 1], fraction[DIGITS + 1] = "";
-    if (!directory || tiff_text(t, directory, tag, time, TIME + 1) != TIME || time[4] != ':' || time[7] != ':') return 0;
+    if (!directory || tiff_text(t, directory, tag, time, TIME + 1) != TIME) return 0;
+    if (time[4] != ':' || time[7] != ':') return 0;
     time[4] = time[7] = '-';
     size_t n = exif ? tiff_text(t, exif, fraction_tag, fraction, sizeof fraction) : 0;
     size_t digits = strspn(fraction, "0123456789");

@@ -70,7 +70,8 @@ cat >md.json <<'JSON'
  {"file": "b.png", "detections": []},
  {"file": "b.png", "detections": [{"conf": 0.05, "category": "1", "bbox": [0.5, 0.5, 0.5, 0.5]}]},
  {"file": "lost.png", "failure": "Failure image access", "detections": null},
- {"file": "empty.png", "failure": "Failure inference", "detections": []}, {"file": "b.png", "failure": null, "detections": []}]}
+ {"file": "empty.png", "failure": "Failure inference", "detections": []},
+ {"file": "b.png", "failure": null, "detections": []}]}
 JSON
 embed 0 --boxes md.json photos
 says 'lost.png: the detector failed on it: Failure image access'
