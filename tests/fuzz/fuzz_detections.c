@@ -6,6 +6,7 @@
 #include "pictures/detections.c"
 #include "pictures/detection_list.c"
 #include "pictures/paths.c"
+#include "pictures/stated_size.c"
 #define read_numbers json_read_numbers
 #define reading json_reading
 #define found json_found

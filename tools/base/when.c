@@ -46,11 +46,13 @@ int when_parse(const char *s, long long *out) {
     if (!number(&s, 4, 1, 9999, &year) || !taken(&s, '-') || !number(&s, 2, 1, 12, &month) || !taken(&s, '-') ||
         !number(&s, 2, 1, days_in(year, month), &day)) return 0;
     if (*s) {
-        if ((!taken(&s, 'T') && !taken(&s, ' ')) || !number(&s, 2, 0, 23, &hour) || !taken(&s, ':') ||
+        if ((!taken(&s, 'T') && !taken(&s, ' ')) || !number(&s, 2, 0, 24, &hour) || !taken(&s, ':') ||
             !number(&s, 2, 0, 59, &minute)) return 0;
         if (taken(&s, ':') && !number(&s, 2, 0, 59, &second)) return 0;
         if (taken(&s, '.') && !fraction(&s, &milli)) return 0;
         taken(&s, 'Z');
+        const int is_last = year == 9999 && month == 12 && day == 31;
+        if (hour == 24 && (minute || second || milli || is_last)) return 0; /* only the day's end has the hour 24 */
     }
     *out = ((days_of(year, month, day) * 24 + hour) * 60 + minute) * 60000LL + second * 1000LL + milli;
     return !*s;

@@ -77,14 +77,19 @@ static int is_imagenet(const char *pixels) {
     return strcmp(pixels, "mean=0.485,0.456,0.406 std=0.229,0.224,0.225") == 0;
 }
 
-/* Sets v->pixels to what the files say about pixels, as fields of a preset. */
-static void describe_pixels(conversion *v) {
+/* Sets v->pixels to what the files say about pixels, as fields of a preset. Returns 0 with the reason in v->why if that
+   is impossible. */
+static int describe_pixels(conversion *v) {
     const double *mean = v->map.pixel_mean, *std = v->map.pixel_std;
     if (v->map.has_pixels)
         snprintf(v->pixels, sizeof v->pixels, "mean=%.6g,%.6g,%.6g std=%.6g,%.6g,%.6g", mean[0] / 255, mean[1] / 255,
                  mean[2] / 255, std[0] / 255, std[1] / 255, std[2] / 255);
-    if (v->map.has_pixels || v->from.preset || !beside_read(&v->around, v->in)) return;
+    if (v->map.has_pixels || v->from.preset || !beside_read(&v->around, v->in)) return 1;
     const beside *b = &v->around;
+    if (b->is_impossible)
+        return refuse(&v->why, "%s next to the file says mean %g,%g,%g, std %g,%g,%g, crop %g, but a mean and a crop "
+                               "are from 0 to 1, a std is above 0.001 and at most 10; correct or remove it", b->name,
+                      b->mean[0], b->mean[1], b->mean[2], b->std[0], b->std[1], b->std[2], b->crop);
     char size[32] = "", crop[32] = "", filter[32] = "";
     if (b->height) snprintf(size, sizeof size, "size=%dx%d ", b->height, b->width);
     if (b->crop > 0) snprintf(crop, sizeof crop, "crop=%.6g ", b->crop);
@@ -93,6 +98,7 @@ static void describe_pixels(conversion *v) {
              b->mean[0], b->mean[1], b->mean[2], b->std[0], b->std[1], b->std[2]);
     for (int k = 0; k < 3; k++) v->map.pixel_mean[k] = 255 * b->mean[k], v->map.pixel_std[k] = 255 * b->std[k];
     v->map.has_pixels = 1;
+    return 1;
 }
 
 /* Adds v->pixels to the preset that was found, unless it has the same values. */
@@ -117,7 +123,7 @@ static int decide(conversion *v) {
     const model_options *asked = &v->o->every;
     const char *given = asked->preset ? asked->preset : "";
     int whole = *given && !memchr(given, '=', strcspn(given, " ")); /* a name, perhaps with fields */
-    describe_pixels(v);
+    if (!describe_pixels(v)) return 0;
     if (!v->from.preset && !whole && !add_pixels(v)) return 0;
     if (asked->preset || asked->height) {
         if (!whole && v->preset && v->preset != v->changed.s) text_puts(&v->changed, v->preset);

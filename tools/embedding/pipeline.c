@@ -51,10 +51,14 @@ size_t pipeline_budget(const pipeline *p) { return p->budget / (p->batches + 1);
 
 int pipeline_threads(const pipeline *p) { return p->threads; }
 
+static int is_same_picture(const input *a, const input *b) {
+    return strcmp(a->path, b->path) == 0 && !a->failure == !b->failure && a->of.width == b->of.width &&
+           a->of.height == b->of.height;
+}
+
 static size_t rows_of_one_picture(const inputs *list, size_t first, size_t end) {
     size_t n = 1;
-    while (first + n < end && strcmp(list->at[first].path, list->at[first + n].path) == 0 &&
-           !list->at[first].failure == !list->at[first + n].failure) n++;
+    while (first + n < end && is_same_picture(&list->at[first], &list->at[first + n])) n++;
     return n;
 }
 
@@ -128,6 +132,12 @@ static void prepare(const pipeline *p, decoded *d, const image_budget *room) {
     free(crops);
 }
 
+/* Decodes an image, which fails if its boxes are for another one. */
+static int decode_listed(decoded *d, const input *in, const image_budget *room) {
+    return image_decode(&d->pic, room, &d->why) &&
+           stated_size_fits(in->of, in->unit == BOX_NORMALISED, d->pic.width, d->pic.height, &d->why);
+}
+
 static void decode(pipeline *p, decoded *d, size_t number) {
     const input *in = &p->list->at[d->first];
     decoding user = {p, d, number};
@@ -138,7 +148,7 @@ static void decode(pipeline *p, decoded *d, size_t number) {
         text_puts(&d->why, in->failure);
     } else if (picture_open(&d->pic, in->path, &p->limits, &d->why)) {
         d->when.opened = clock_seconds();
-        good = image_decode(&d->pic, &room, &d->why);
+        good = decode_listed(d, in, &room);
         d->when.decoded = clock_seconds();
         if (good) prepare(p, d, &room);
     }

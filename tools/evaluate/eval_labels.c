@@ -73,8 +73,40 @@ static int parse_name(const char *name, name_parts *t) {
 static int is_junk(const char *identity) { return strcmp(identity, "-1") == 0; }
 static int is_nobody(const char *identity) { return *identity && identity[strspn(identity, "0")] == 0; }
 
+/* Whether a folder of queries has the identity 0: it is then a person whom the data set counts from 0. */
+static int queries_have_nobody(const label_set *set) {
+    for (size_t i = 0; i < set->count; i++)
+        if (set->at[i].query && !set->at[i].gallery && is_nobody(set->at[i].identity)) return 1;
+    return 0;
+}
+
+static int by_digits(const void *a, const void *b) {
+    const char *x = *(const char *const *)a, *y = *(const char *const *)b;
+    int order = strcmp(x + strspn(x, "0"), y + strspn(y, "0"));
+    return order ? order : strcmp(x, y);
+}
+
+/* Identities are compared as text. Warns about two that are the same number, written with different numbers of digits.
+   Returns 0 after reporting that memory ran out. */
+static int warn_of_widths(const label_set *set) {
+    const char **names = need_array(set->count + 1, sizeof *names);
+    if (!names) return 0;
+    for (size_t i = 0; i < set->count; i++) names[i] = set->at[i].identity;
+    if (set->count) qsort(names, set->count, sizeof *names, by_digits);
+    for (size_t i = 1; i < set->count; i++) {
+        const char *a = names[i - 1], *b = names[i];
+        if (strcmp(a, b) == 0 || strcmp(a + strspn(a, "0"), b + strspn(b, "0")) != 0) continue;
+        say_warning("the identities %s and %s count as two individuals; if they are one, write them with the same "
+                    "number of digits", shown(a), shown(b));
+        break;
+    }
+    free(names);
+    return 1;
+}
+
 /* Removes junk and marks distractors, which are never queries. */
 static void sort_out(label_set *set) {
+    const int has_nobody = !queries_have_nobody(set);
     size_t kept = 0;
     for (size_t i = 0; i < set->count; i++) {
         labelled *l = &set->at[i];
@@ -83,7 +115,7 @@ static void sort_out(label_set *set) {
             set->junk++;
             continue;
         }
-        l->distractor = is_nobody(l->identity);
+        l->distractor = has_nobody && is_nobody(l->identity);
         if (l->distractor && l->gallery) l->query = 0;
         set->at[kept++] = *l;
     }
@@ -164,8 +196,9 @@ static int read_names(label_set *set, int two_folders) {
     set->layout = two_folders ? !names_only ? "query and gallery folders, a folder per identity"
                                 : duke ? "DukeMTMC-reID" : "Market-1501"
                               : names_only ? "one folder, identity and camera by name" : "a folder per identity";
-    if (by_name) sort_out(set);
-    return 1;
+    if (!by_name) return 1;
+    sort_out(set);
+    return warn_of_widths(set);
 }
 
 static int add_role(label_set *set, const char *id, const char *identity, int query, int gallery) {

@@ -180,6 +180,7 @@ static int add_row(const reading *b, inputs *list, size_t i, size_t n) {
     text_free(&name);
     if (!in || !input_set_identity(in, identity ? identity : "")) return 0;
     if (b->found.scored) in->score = at->score;
+    in->of = at->of;
     in->unit = b->found.unit, memcpy(in->box, at->box, sizeof in->box);
     if (!slash) return 1;
     in->camera = path_camera(image->path, (size_t)(slash - image->path), image->root_len);

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "pictures/inputs.h"
 #include "pictures/photos.h"
+#include "pictures/stated_size.h"
 
 #include <stdint.h>
 
@@ -18,7 +19,7 @@ typedef struct detection {
     double box[4];     /* x, y, width, height, from the upper left corner of the upright frame */
     double score;      /* 0 … 1; 1 if the detector gives none */
     uint32_t id, identity; /* indices in `ids` and `identities`; DETECTION_NO_NAME: the file names none */
-    int of_width, of_height; /* of the photo, as the file says; 0: it does not */
+    stated_size of;        /* of the photo or listed image */
 } detection;
 
 /* A few names, in the order of their first use. */

@@ -1,6 +1,8 @@
 /* COCO: {"images": [{"id", "file_name", "frame_id", "video_id", "width", "height"}], "annotations": [{"image_id",
    "category_id", "bbox": [x, y, w, h], "score"}], "categories": [{"id", "name"}], "videos": [{"id", "name"}]}, in any
-   order. frame_id counts from 0; the name of an image without it ends in the frame's number. */
+   order. frame_id counts from 0; the name of an image without it ends in the frame's number. Also a list of results
+   alone, if each names its image as Ultralytics does:
+   [{"image_id", "file_name", "category_id", "bbox", "score"}]. */
 #include "pictures/detections_coco.h"
 
 #include "base/json.h"
@@ -44,6 +46,7 @@ enum { IMAGES, ANNOTATIONS, CATEGORIES, VIDEOS, LISTS };
 typedef struct coco {
     records list[LISTS];
     named_ids words; /* by their texts, once all has been read */
+    int bare;        /* the file is a list of annotations alone */
 } coco;
 
 /* An empty bbox is none: the annotation has an outline alone, or is about the whole image. */
@@ -199,15 +202,28 @@ static int settle_image(detections *d, const detections_request *r, const coco *
     else if (!detections_picture(d, r, image->name, &image->owner, &image->frame, why)) return 0;
     else if (video) image->owner = detections_name(&d->owners, name, strlen(name));
     if (image->owner == UINT32_MAX) return text_no_memory(why);
-    if (image->width > 0 && image->height > 0 && image->width < 1e9 && image->height < 1e9 && !d->width)
-        d->width = (int)image->width, d->height = (int)image->height;
+    const stated_size size = stated_size_of(image->width, image->height);
+    if (!d->width) d->width = size.width, d->height = size.height;
     return 1;
 }
 
-static int take(detections *d, const detections_request *r, const coco *c, const record *a, text *why) {
-    char number[32];
+/* Returns the image of an annotation. NULL with the reason in why. */
+static const record *image_of(detections *d, const detections_request *r, const coco *c, record *a, text *why) {
     const record *image = find(&c->list[IMAGES], a->other);
-    if (!image) return refuse(why, "an annotation has an unknown image_id");
+    if (image) return image;
+    if (!c->bare) refuse(why, "an annotation has an unknown image_id");
+    else if (!a->name)
+        refuse(why, "a list of COCO results alone has the ids of images, but not their names, which the data set's "
+                    "file has; put both together: jq --slurpfile r RESULTS.json '.annotations = $r[0]' DATASET.json "
+                    ">BOTH.json");
+    else if (settle_image(d, r, c, a, why)) return a; /* a result that names its image */
+    return NULL;
+}
+
+static int take(detections *d, const detections_request *r, const coco *c, record *a, text *why) {
+    char number[32];
+    const record *image = image_of(d, r, c, a, why);
+    if (!image) return 0;
     if (a->crowd > 0) return 1; /* a box around a crowd, not around an individual */
     if (!a->has_box) return d->boxless++, 1;
     detection *at = detections_add(d);
@@ -216,8 +232,7 @@ static int take(detections *d, const detections_request *r, const coco *c, const
     d->categorised += isnan(a->category) ? 0 : 1;
     at->owner = image->owner;
     at->category = detections_name(&d->categories, category, strlen(category));
-    if (d->photos && image->width > 0 && image->height > 0 && image->width < 1e9 && image->height < 1e9)
-        at->of_width = (int)image->width, at->of_height = (int)image->height;
+    at->of = stated_size_of(image->width, image->height);
     if (at->category == UINT32_MAX) return text_no_memory(why);
     return detections_frame(at, r, image->frame, 0, why) && detections_box(d, at, a->box, a->score, why);
 }
@@ -263,25 +278,31 @@ static void resolve(detections *d, const detections_request *r, coco *c, json *j
     text_free(&why);
 }
 
-int detections_from_coco(detections *d, const detections_request *r, const text *file, text *why) {
-    json j;
+static void read_lists(json *j, coco *c) {
     text key = TEXT_INIT;
-    coco c = {.list = {{.what = "images"}, {.what = "annotations"}, {.what = "categories"}, {.what = "videos"}}};
-    json_begin(&j, file->s, file->len);
-    if (json_peek(&j) == '[')
-        json_fail(&j,
-                  "a bare list of COCO results does not say which frame an image is; give the form with \"images\"");
-    for (json_object(&j); json_key(&j, &key);) {
+    c->bare = json_peek(j) == '[';
+    if (c->bare) {
+        read_list(j, c, ANNOTATIONS);
+        return;
+    }
+    for (json_object(j); json_key(j, &key);) {
         int list = -1;
         for (int i = 0; i < LISTS; i++)
-            if (strcmp(key.s, c.list[i].what) == 0 && json_peek(&j) == '[') list = i;
-        if (list >= 0) read_list(&j, &c, list);
-        else json_skip(&j);
+            if (strcmp(key.s, c->list[i].what) == 0 && json_peek(j) == '[') list = i;
+        if (list >= 0) read_list(j, c, list);
+        else json_skip(j);
     }
+    text_free(&key);
+}
+
+int detections_from_coco(detections *d, const detections_request *r, const text *file, text *why) {
+    json j;
+    coco c = {.list = {{.what = "images"}, {.what = "annotations"}, {.what = "categories"}, {.what = "videos"}}};
+    json_begin(&j, file->s, file->len);
+    read_lists(&j, &c);
     if (json_end(&j)) resolve(d, r, &c, &j);
     for (int i = 0; i < LISTS; i++) free_records(&c.list[i]);
     for (size_t i = 0; i < c.words.count; i++) free(c.words.at[i].s);
     free(c.words.at);
-    text_free(&key);
     return !j.error[0] || refuse(why, "%s", j.error);
 }

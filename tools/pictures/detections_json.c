@@ -29,8 +29,10 @@ typedef struct entry {
     text file, failure;
     int is_video;    /* it has a key that only videos have */
     int passed_over; /* an image that is not a frame */
+    int has_boxes;
     uint32_t owner;
     double number;   /* number of the frame that the image shows */
+    double width, height;
 } entry;
 
 /* Reports the error in `why` through json_fail, which knows the line. Always returns 0. */
@@ -96,12 +98,14 @@ static int read_detection(reading *to, entry *e, int first) {
     found f = {.score = NAN, .number = NAN, .category = TEXT_INIT};
     read_keys(to, &f);
     int good = !to->j->error[0] && (!first || settle(to, e, !isnan(f.number)));
+    e->has_boxes = 1;
     if (good && e->is_video && isnan(f.number)) good = json_fail(to->j, "a detection lacks frame_number");
     if (good && !e->passed_over) {
         detection *at = detections_add(to->d);
         if (!at) text_no_memory(&to->why);
         else {
             at->owner = e->owner;
+            at->of = stated_size_of(e->width, e->height);
             at->category = detections_name(&to->d->categories, f.category.s, f.category.len);
             if (at->category == UINT32_MAX) text_no_memory(&to->why);
             to->d->categorised++;
@@ -116,12 +120,16 @@ static int read_detection(reading *to, entry *e, int first) {
 
 /* --- an entry ----------------------------------------------------------------------------------------------------- */
 
-/* Finds the name, and the keys that distinguish a video from an image, anywhere in the object; j does not move. */
+/* Finds the name, the size, and the keys that distinguish a video from an image, anywhere in the object; j does not
+   move. */
 static void look_ahead(reading *to, entry *e) {
     json look = *to->j;
     text key = TEXT_INIT;
     for (json_object(&look); json_key(&look, &key);) {
+        const int is_number = json_peek(&look) == '0';
         if (strcmp(key.s, "file") == 0) json_string(&look, &e->file);
+        else if (is_number && strcmp(key.s, "width") == 0) json_number(&look, &e->width);
+        else if (is_number && strcmp(key.s, "height") == 0) json_number(&look, &e->height);
         else json_skip(&look);
         if (strcmp(key.s, "frame_rate") == 0 || strcmp(key.s, "frames_processed") == 0) e->is_video = 1;
     }
@@ -184,10 +192,10 @@ static int read_entry(reading *to) {
     else read_members(to, &e, &has_detections);
     if (!to->j->error[0] && !has_detections && !e.failure.len)
         json_fail(to->j, "an entry has neither \"detections\" nor \"failure\"");
-    int settled = !to->j->error[0] && !has_detections && settle(to, &e, 0);
-    if (settled && (to->r->photos || to->r->listed)) {
+    int failed = !to->j->error[0] && (has_detections ? e.failure.len && !e.has_boxes : settle(to, &e, 0));
+    if (failed && (to->r->photos || to->r->listed)) {
         note_failure(to, &e);
-    } else if (settled && detections_fits(e.file.s, to->r->video) && !to->d->failure) {
+    } else if (failed && detections_fits(e.file.s, to->r->video) && !to->d->failure) {
         to->d->failure = text_failed(&e.failure) ? NULL : mem_copy(e.failure.s, e.failure.len);
         if (!to->d->failure) json_fail(to->j, "out of memory");
     }

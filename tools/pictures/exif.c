@@ -134,22 +134,32 @@ static size_t tiff_text(const tiff *t, size_t directory, unsigned tag, char *to,
     return strlen(to);
 }
 
-/* Reads a time such as "2024:05:31 06:30:00" and its fraction from the directory to which tag 0x8769 points. */
-static int tiff_time(const unsigned char *bytes, size_t len, long long *when) {
+/* Reads a time such as "2024:05:31 06:30:00" in a directory, and its fraction in the directory `exif`. */
+static int read_time(const tiff *t, size_t directory, unsigned tag, size_t exif, unsigned fraction_tag,
+                     long long *when) {
     enum { TIME = 19, DIGITS = 9 };
-    tiff t;
     char time[TIME + 1 + DIGITS + 1], fraction[DIGITS + 1] = "";
-    size_t directory = tiff_begin(&t, bytes, len), entry = directory ? find_entry(&t, directory, 0x8769, LONG) : 0;
-    size_t exif = entry ? read32(&t, entry + 8) : 0;
-    if (!exif || tiff_text(&t, exif, 0x9003, time, TIME + 1) != TIME || time[4] != ':' || time[7] != ':') return 0;
+    if (!directory || tiff_text(t, directory, tag, time, TIME + 1) != TIME) return 0;
+    if (time[4] != ':' || time[7] != ':') return 0;
     time[4] = time[7] = '-';
-    size_t n = tiff_text(&t, exif, 0x9291, fraction, sizeof fraction), digits = strspn(fraction, "0123456789");
+    size_t n = exif ? tiff_text(t, exif, fraction_tag, fraction, sizeof fraction) : 0;
+    size_t digits = strspn(fraction, "0123456789");
     if (n && digits) {
         time[TIME] = '.';
         memcpy(time + TIME + 1, fraction, digits);
         time[TIME + 1 + digits] = 0;
     }
     return when_parse(time, when);
+}
+
+/* Of the three times, the first that is there: when the photo was taken, when it was digitized (both in the directory
+   to which tag 0x8769 points), and when the file was changed, which is the only one that some cameras write. */
+static int tiff_time(const unsigned char *bytes, size_t len, long long *when) {
+    tiff t;
+    size_t directory = tiff_begin(&t, bytes, len), entry = directory ? find_entry(&t, directory, 0x8769, LONG) : 0;
+    size_t exif = entry ? read32(&t, entry + 8) : 0;
+    return read_time(&t, exif, 0x9003, exif, 0x9291, when) || read_time(&t, exif, 0x9004, exif, 0x9292, when) ||
+           read_time(&t, directory, 0x0132, exif, 0x9290, when);
 }
 
 /* Returns the data of a PNG's EXIF chunk; NULL if there is none. */

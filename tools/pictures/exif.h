@@ -10,8 +10,8 @@ int exif_orientation(const unsigned char *tiff, size_t len);
 /* The tiff:Orientation in XMP, 1 if it has none: it counts where EXIF has no orientation. */
 int xmp_orientation(const char *xmp, size_t len);
 
-/* DateTimeOriginal with its fractions of a second, in milliseconds since 1970 as if the camera's clock were UTC. The
-   beginning of the file is enough. Returns 0 if the field is missing or is not a valid time. */
+/* DateTimeOriginal, else DateTimeDigitized, else DateTime, with its fractions of a second, in milliseconds since 1970
+   as if the camera's clock were UTC. The beginning of the file is enough. Returns 0 if none is a valid time. */
 int exif_time(const unsigned char *file, size_t len, long long *when);
 
 /* How to read an upright image from a stored one of width × height: pixel (x, y) of the upright image is stored at

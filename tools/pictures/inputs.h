@@ -2,6 +2,7 @@
 #ifndef REID_TOOLS_INPUTS_H
 #define REID_TOOLS_INPUTS_H
 
+#include "pictures/stated_size.h"
 #include "reid.h"
 
 #include <stddef.h>
@@ -23,6 +24,7 @@ typedef struct input {
     const char *unread; /* the kind of a folder's image that is not read, "a WebP image"; otherwise NULL */
     box_unit unit;
     double box[4];  /* x, y, width, height */
+    stated_size of; /* of the image, by the file that has the box */
 } input;
 
 typedef struct inputs {

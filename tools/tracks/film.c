@@ -87,17 +87,13 @@ static int outside(const filming *run, const detection *at, const track_box *b, 
     return 0;
 }
 
-/* Reports a photo whose size is not the one that the detector's file names. Its boxes then mark other places, even if
-   they lie inside: programs that do not turn photos upright measure boxes in the photo as it is stored. */
+/* Reports a photo whose size is not the one that the detector's file states. */
 static int is_other_size(const filming *run, const detection *at, const video_frame *v) {
-    if (!run->r->photos || !at->of_width || (at->of_width == v->width && at->of_height == v->height)) return 0;
-    int is_turned = at->of_width == v->height && at->of_height == v->width;
-    say_error("%s: the photo is %d x %d%s, but the detections say %d x %d; %s",
-              shown(run->r->photos->at[at->frame].path), v->width, v->height, is_turned ? " when it is upright" : "",
-              at->of_width, at->of_height,
-              is_turned ? "run the detector on photos that are turned upright (magick mogrify -auto-orient), because "
-                          "it is unknown whether its boxes are for the stored or for the upright photo"
-                        : "give the photos that the detector has seen");
+    const int is_fraction = run->f->found.unit == BOX_NORMALISED;
+    text why = TEXT_INIT;
+    if (!run->r->photos || stated_size_fits(at->of, is_fraction, v->width, v->height, &why)) return 0;
+    say_error("%s: %s", shown(run->r->photos->at[at->frame].path), why.s);
+    text_free(&why);
     return 1;
 }
 

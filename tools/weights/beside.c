@@ -66,7 +66,8 @@ static int read_one(beside *b, const char *folder, size_t len, const char *name)
     int good = !text_failed(&path) && file_read(path.s, (size_t)1 << 20, 1, &file, &why);
     if (good) {
         json_begin(&j, file.s, file.len);
-        good = json_peek(&j) == '{' && read_object(&j, b) && json_end(&j) && is_possible(b);
+        good = json_peek(&j) == '{' && read_object(&j, b) && json_end(&j);
+        b->is_impossible = good && !is_possible(b);
     }
     text_free(&path), text_free(&file), text_free(&why);
     return good;

@@ -11,6 +11,7 @@ typedef struct beside {
     const char *filter;      /* "bilinear" or "bicubic" */
     int has_other_filter;    /* 1: it names a filter that presets do not have */
     const char *name;        /* of the file, "config.json" */
+    int is_impossible;       /* 1: no image can be prepared with its mean, std or crop */
 } beside;
 
 /* Reads timm's pretrained_cfg in config.json, or preprocessor_config.json, in the folder of a checkpoint that has one

@@ -479,7 +479,9 @@ int torch_tensors(checkpoint *c, const pickle *p, known_tensor *known, size_t kn
     if (good && !c->tensor_count) {
         text class = TEXT_INIT;
         pickle_describe(p, p->root, &class);
-        good = refuse(why, "it contains no tensors: the pickle holds %.200s", class.s);
+        const int is_object = pickle_as(p, p->root, PICKLE_OBJECT) != NULL;
+        good = refuse(why, "it contains no tensors: the pickle holds %.200s%s", class.s,
+                      is_object ? "; save the network's tensors: torch.save(model.state_dict(), \"weights.pth\")" : "");
         text_free(&class);
     }
     free(st.seen);

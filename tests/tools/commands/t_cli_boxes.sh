@@ -69,10 +69,13 @@ cat >md.json <<'JSON'
                  {"category": "2", "conf": 0.3, "bbox": [0, 0, 1, 1.0004]}], "file": "cam1\/a.png"},
  {"file": "b.png", "detections": []},
  {"file": "b.png", "detections": [{"conf": 0.05, "category": "1", "bbox": [0.5, 0.5, 0.5, 0.5]}]},
- {"file": "lost.png", "failure": "Failure image access", "detections": null}]}
+ {"file": "lost.png", "failure": "Failure image access", "detections": null},
+ {"file": "empty.png", "failure": "Failure inference", "detections": []},
+ {"file": "b.png", "failure": null, "detections": []}]}
 JSON
 embed 0 --boxes md.json photos
 says 'lost.png: the detector failed on it: Failure image access'
+says 'empty.png: the detector failed on it: Failure inference'
 says 'md.json: without --min-conf all boxes are used: 3, from a confidence of 0.05 on; --min-conf 0.2 would leave 2$'
 floats >got
 head -3 wanted >wanted3
@@ -223,6 +226,69 @@ sed 's/"annotations": \[/&{"image_id": 0}, {"image_id": 1, "bbox": []}, /' coco.
 embed 0 --boxes boxless.json photos
 says 'boxless.json: left out 2 annotations without a box'
 lines "$out" 4
+# Results alone: with the names of their images, as Ultralytics writes them, or put together with the data set's file.
+python3 - <<'PYTHON'
+import json
+d = json.load(open("coco.json"))
+names = {i["id"]: i["file_name"] for i in d["images"]}
+json.dump(d["annotations"], open("results.json", "w"))
+json.dump([dict(r, image_id=names[r["image_id"]][:-4], file_name=names[r["image_id"]]) for r in d["annotations"]],
+          open("named.json", "w"))
+json.dump(dict(d, annotations=[]), open("dataset.json", "w"))
+PYTHON
+embed 0 --boxes named.json photos
+floats >got
+same got wanted
+embed 2 --boxes results.json photos
+says "^reid: results.json: line 1: a list of COCO results alone has the ids of images, but not their names"
+jq=$(grep -o 'jq --slurpfile .*' "$err")
+if command -v jq >jq.path; then
+    (echo "$jq" | sed 's/RESULTS/results/; s/DATASET/dataset/; s/BOTH/both/' | sh) 2>"$err"
+    embed 0 --boxes both.json photos
+    floats >got
+    same got wanted
+fi
+# Sizes that are not the images': turned, as programs measure that ignore EXIF, and others. exif.jpg is 40 x 60 when
+# it is upright. Fractions hold for a smaller copy, but not for the stored image.
+mkdir turned
+cp exif.jpg turned
+sized() { # WIDTH HEIGHT: the same box in COCO and MegaDetector
+    printf '{"images": [{"id": 1, "file_name": "exif.jpg", "width": %s, "height": %s}], "annotations": [{"image_id": 1,
+        "category_id": 1, "bbox": [5, 10, 20, 45]}], "categories": []}' "$1" "$2" >sized.json
+    printf '{"images": [{"file": "exif.jpg", "detections": [{"category": "1", "conf": 0.9, "bbox": [0.125, 0.1666667,
+        0.5, 0.75]}], "width": %s, "height": %s}], "detection_categories": {}}' "$1" "$2" >sizedmd.json
+}
+for size in '40 60' 'null null' '0 0'; do
+    sized $size
+    for file in sized sizedmd; do
+        embed 0 --jpeg stb --boxes $file.json turned
+        floats >got
+        [ "$size" != '40 60' ] || [ $file = sizedmd ] || cp got upright
+        same got upright
+    done
+done
+sized 60 40
+for file in sized sizedmd; do
+    embed 2 --boxes $file.json turned
+    says 'exif.jpg#0: the photo is 40 x 60 when it is upright, but the detections say 60 x 40; run the detector on photos'
+    silent
+done
+run 2 match -m w.safetensors --size 64x64 --gallery photos --boxes sized.json turned
+says 'exif.jpg#0: the photo is 40 x 60 when it is upright, but the detections say 60 x 40; run the detector on photos'
+run 0 gallery create sized -m w.safetensors --size 64x64
+run 0 gallery add sized -m w.safetensors --size 64x64 photos
+run 2 gallery search sized -m w.safetensors --size 64x64 --boxes sized.json turned
+says 'exif.jpg#0: the photo is 40 x 60 when it is upright, but the detections say 60 x 40; run the detector on photos'
+sized 20 30
+embed 2 --boxes sized.json turned
+says 'exif.jpg#0: the photo is 40 x 60, but the detections say 20 x 30; give the photos that the detector has seen'
+embed 0 --jpeg stb --boxes sizedmd.json turned
+floats >got
+same got upright
+sized 60 60
+embed 2 --boxes sizedmd.json turned
+says 'exif.jpg#0: the photo is 40 x 60, but the detections say 60 x 60; give the photos that the detector has seen'
+
 mkdir numbered/more
 cp photos/b.png numbered/more/7.png
 embed 2 --boxes det.txt numbered

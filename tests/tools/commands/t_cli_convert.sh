@@ -255,6 +255,22 @@ prints 'filter=bicubic mean=0.4,0.5,0.6 std=1,1,1 (with the values in preprocess
 sed -i 's/"resample": 3/"resample": 1/' hub/preprocessor_config.json
 run 0 convert hub/model.safetensors hub.safetensors
 says 'preprocessor_config.json names a filter other than bilinear and bicubic, which no preset has; check --filter'
+impossible() { # FILE JSON
+    echo "$2" >hub/"$1"
+    run 2 convert hub/model.safetensors impossible.safetensors
+    says "model.safetensors: $1 next to the file says mean .*, std .*, crop .*; correct or remove it\$"
+    absent impossible.safetensors
+}
+impossible preprocessor_config.json '{"image_mean": [123.7, 116.3, 103.5], "image_std": [58.4, 57.1, 57.4]}'
+impossible config.json '{"pretrained_cfg": {"mean": [0.5, 0.5, 0.5], "std": [0.5, 0, 0.5]}}'
+impossible config.json '{"pretrained_cfg": {"mean": [0.5, 0.5, 0.5], "std": [1, 1, 1], "crop_pct": 1.5}}'
+# A pickled object whose tensors are elsewhere.
+python3 -c 'import argparse, pickle, zipfile
+z = zipfile.ZipFile("object.pth", "w", zipfile.ZIP_STORED)
+z.writestr("archive/data.pkl", pickle.dumps(argparse.Namespace(x=3), 2)), z.writestr("archive/version", "3")
+z.close()'
+run 2 convert object.pth impossible.safetensors
+says 'no tensors: .* object of class argparse.Namespace; save the network.s tensors: torch.save(model.state_dict(), "weig'
 fi
 
 for python in "${REID_TORCH_PYTHON:-python3}" /usr/bin/python3; do

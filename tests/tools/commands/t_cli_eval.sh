@@ -48,6 +48,19 @@ for line in '^2 queries, 5 in the gallery (1 distractor), ' '^rank-1 ' '^mAP, tr
     '^TPR@FPR 0.0001 ' '^EER ' '^open-set AUC ' '^BAKS ' '^BAUS ' '^ARI ' '^1 junk image (identity -1) left out'; do
     prints "$line"
 done
+# Persons counted from 0: an identity that a folder of queries has is no distractor. Ids are text.
+kept_seed=$seed
+for f in query/000_c1s1_1.jpg query/001_c1s1_2.jpg bounding_box_test/000_c2s1_3.jpg bounding_box_test/001_c2s1_4.jpg; do
+    few "counted/$f"
+done
+evaluate 0 $one counted
+check "one number of digits" sh -c '! grep -q digits "$0"' "$err"
+figure distractors 0
+figure valid_queries 2
+few counted/bounding_box_test/0001_c2s1_5.jpg
+evaluate 0 $one counted
+says '^reid: the identities 0001 and 001 count as two individuals; if they are one, write them with the same number of'
+seed=$kept_seed
 for f in query/0001_c1_f0000001.jpg query/0002_c2_f0000002.jpg bounding_box_test/0001_c8_f0000003.jpg \
     bounding_box_test/0002_c1_f0000004.jpg; do
     few "duke/$f"

@@ -4,9 +4,9 @@
    cc -std=c99 -D_GNU_SOURCE -O2 -I. -Itools tests/tools/pictures/t_detections.c tools/pictures/detections.c
       tools/pictures/detection_list.c tools/pictures/detections_text.c tools/pictures/detections_json.c
       tools/pictures/detections_coco.c tools/pictures/photos.c tools/pictures/paths.c tools/pictures/inputs.c
-      tools/pictures/exif.c tools/pictures/jpeg.c tools/base/when.c tools/base/csv.c tools/base/json.c
-      tools/base/source.c tools/base/files.c tools/base/replace.c tools/base/file_kind.c tools/base/text.c
-      tools/base/memory.c tools/base/say.c tools/base/clock.c -o build/t_detections -lcmocka -lm */
+      tools/pictures/exif.c tools/pictures/jpeg.c tools/pictures/stated_size.c tools/base/when.c tools/base/csv.c
+      tools/base/json.c tools/base/source.c tools/base/files.c tools/base/replace.c tools/base/file_kind.c
+      tools/base/text.c tools/base/memory.c tools/base/say.c tools/base/clock.c -o build/t_detections -lcmocka -lm */
 #include "pictures/detections.h"
 #include "../../lib/test_says.h"
 
@@ -258,7 +258,7 @@ static const struct {
      "expected \"confidence\", as in Microsoft's MegaDetector"},
     {"[{\"file\": \"1.jpg\", \"detections\": [{\"category\": \"a\", \"confidence\": 1, \"bbox\": [9, 9, 2, 2]}]}]",
      "a box of -7 x -7 has a negative width or height"},
-    {"[{\"image_id\": 1, \"bbox\": [1, 2, 3, 4]}]", "a bare list of COCO results does not say which frame"},
+    {"[{\"image_id\": 1, \"bbox\": [1, 2, 3, 4]}]", "line 1: a list of COCO results alone has the ids of images, but not their names"},
     {"{\"annotations\": [{\"image_id\": 1, \"bbox\": [1, 2, 3, 4]}],\n\"images\": []}",
      "line 1: an annotation has an unknown image_id"},
     {"{\"annotations\": [],\n\"images\": [{\"id\": 1}, \n{\"id\": 1}]}", "line 3: two of images have the id 1"},

@@ -8,7 +8,9 @@
       tools/base/files.c tools/base/replace.c tools/base/source.c tools/base/text.c tools/base/say.c tools/base/memory.c
       tools/base/clock.c tools/base/when.c tools/base/crc32.c tools/base/file_kind.c tools/base/threads.c
       tools/base/container.c tools/pictures/stb_image_impl.c -o build/t_picture -lcmocka -lm -lpthread -ldl */
+#include "base/when.h"
 #include "pictures/decoder_memory.h"
+#include "pictures/exif.h"
 #include "pictures/picture.h"
 #include <stdarg.h>
 #include <setjmp.h>
@@ -585,6 +587,70 @@ static void test_reuse(void **state) {
     decoder_trim();
 }
 
+/* --- times -------------------------------------------------------------------------------------------------------- */
+
+/* An entry of a directory at *entry, whose text is appended to the file. Offsets count from the byte at `tiff`. */
+static void put_text_entry(unsigned char *tiff, size_t *entry, size_t *end, unsigned tag, unsigned type,
+                           const char *value) {
+    const size_t n = strlen(value) + 1;
+    const unsigned char head[] = {tag >> 8, tag & 255, type >> 8, type & 255, 0, 0, 0, (unsigned char)n,
+                                  0, 0, (unsigned char)(*end >> 8), (unsigned char)(*end & 255)};
+    memcpy(tiff + *entry, head, sizeof head);
+    if (n <= 4) memcpy(tiff + *entry + 8, value, n);
+    else memcpy(tiff + *end, value, n), *end += n;
+    *entry += sizeof head;
+}
+
+/* A JPEG up to its EXIF: tag 0x0132 and a pointer in the first directory, the others in the second. NULL: no tag. */
+static size_t dated_jpeg(unsigned char out[400], const unsigned tags[5], const char *const values[5], unsigned type) {
+    enum { TIFF = 12, FIRST = 8, SECOND = 60, TEXTS = 140, ALL = 380 };
+    static const unsigned char head[] = {0xFF, 0xD8, 0xFF, 0xE1, (ALL - 4) >> 8, (ALL - 4) & 255, 'E', 'x', 'i', 'f',
+                                         0, 0, 'M', 'M', 0, 42, 0, 0, 0, FIRST};
+    static const unsigned char pointer[] = {0x87, 0x69, 0, 4, 0, 0, 0, 1, 0, 0, 0, SECOND};
+    memset(out, 0, 400);
+    memcpy(out, head, sizeof head);
+    unsigned char *tiff = out + TIFF;
+    size_t entry = FIRST + 2, end = TEXTS;
+    tiff[FIRST + 1] = values[0] ? 2 : 1;
+    if (values[0]) put_text_entry(tiff, &entry, &end, tags[0], type, values[0]);
+    memcpy(tiff + entry, pointer, sizeof pointer);
+    entry = SECOND + 2;
+    for (int i = 1; i < 5; i++) {
+        if (!values[i]) continue;
+        put_text_entry(tiff, &entry, &end, tags[i], type, values[i]);
+        tiff[SECOND + 1]++;
+    }
+    return ALL;
+}
+
+/* Which of the three times a photo has, with the fraction that belongs to it. */
+static void test_times(void **state) {
+    static const unsigned tags[5] = {0x0132, 0x9003, 0x9004, 0x9290, 0x9291};
+    static const struct {
+        const char *value[5], *wanted; /* NULL: no time */
+    } cases[] = {
+        {{"2024:05:31 06:30:00", "2023:01:02 03:04:05", "2022:01:02 03:04:05", "1", "25"}, "2023-01-02T03:04:05.250Z"},
+        {{"2024:05:31 06:30:00", NULL, "2022:01:02 03:04:05", "1", "25"}, "2022-01-02T03:04:05Z"},
+        {{"2024:05:31 06:30:00", NULL, NULL, "125", "25"}, "2024-05-31T06:30:00.125Z"},
+        {{"2024:05:31 06:30:00", "0000:00:00 00:00:00", "    :  :     :  :  ", NULL, NULL}, "2024-05-31T06:30:00Z"},
+        {{NULL, "2024:02:29 24:00:00", NULL, NULL, NULL}, "2024-03-01T00:00:00Z"},
+        {{NULL, "2024:02:29 24:00:01", NULL, NULL, NULL}, NULL},
+        {{NULL, "2024:02:29 25:00:00", NULL, NULL, NULL}, NULL},
+        {{NULL, "9999:12:31 24:00:00", NULL, NULL, NULL}, NULL},
+        {{NULL, NULL, NULL, "1", "2"}, NULL},
+    };
+    unsigned char jpeg[400];
+    long long when;
+    (void)state;
+    for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
+        const size_t at = i / 2, len = dated_jpeg(jpeg, tags, cases[at].value, i % 2 ? 129 : 2); /* UTF-8, ASCII */
+        text found = TEXT_INIT;
+        if (exif_time(jpeg, len, &when)) when_text(&found, when);
+        assert_string_equal(found.len ? found.s : "none", cases[at].wanted ? cases[at].wanted : "none");
+        text_free(&found);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pnm_pixels),     cmocka_unit_test(test_pnm_refusals),
@@ -596,6 +662,7 @@ int main(void) {
         cmocka_unit_test(test_short_jpeg),
         cmocka_unit_test(test_bomb),           cmocka_unit_test(test_budget),
         cmocka_unit_test(test_limits),         cmocka_unit_test(test_reuse),
+        cmocka_unit_test(test_times),
     };
     name_is(".ppm");
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
