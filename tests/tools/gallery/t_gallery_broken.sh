@@ -51,7 +51,7 @@ bug() {
 bug 'a push skips a template behind every transaction' gallery/push.c t_gallery_push \
     's/p->safe : p->first + p->count;/p->safe : p->first + p->count + 1;/'
 bug 'a push goes on behind the place where it began again' gallery/push.c t_gallery_push \
-    's/else p->fates\[at - p->first\] = EQUAL;/else p->fates[at - p->first] = REFUSED;/'
+    's/else p->states\[at - p->first\] = EQUAL;/else p->states[at - p->first] = REFUSED;/'
 bug 'another camera is no difference' gallery/push.c t_gallery_push 's/return "camera"/return NULL/'
 bug 'a push takes a transaction for committed' gallery/push.c t_gallery_push \
     's/if (good \&\& database_commit(p->db, \&unknown, \&p->why)) return DONE;/if (good) return DONE;/'
