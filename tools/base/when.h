@@ -4,8 +4,8 @@
 
 #include "base/text.h"
 
-/* 2024-05-31, 2024-05-31T06:30[:00[.000]][Z] with T or a space between, in UTC, years 1 to 9999, 24:00 being the end of the
-   day; or seconds since 1970. Returns 0 if s is neither. */
+/* 2024-05-31, 2024-05-31T06:30[:00[.000]][Z] with T or a space between, in UTC, years 1 to 9999, 24:00 being the end
+   of the day; or seconds since 1970. Returns 0 if s is neither. */
 int when_parse(const char *s, long long *out);
 /* 2024-05-31T06:30:00Z, with milliseconds if there are any. */
 void when_text(text *t, long long when);

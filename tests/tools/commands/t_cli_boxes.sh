@@ -270,7 +270,7 @@ done
 sized 60 40
 for file in sized sizedmd; do
     embed 2 --boxes $file.json turned
-    says 'exif.jpg#0: the photo is 40 x 60 when it is upright, but the detections say 60 x 40; run the detector on photos'
+    says 'exif.jpg#0: the photo is 40 x 60 when it is upright, but the detections say 60 x 40; run the detector'
     silent
 done
 run 2 match -m w.safetensors --size 64x64 --gallery photos --boxes sized.json turned

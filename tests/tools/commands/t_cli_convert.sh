@@ -270,7 +270,7 @@ z = zipfile.ZipFile("object.pth", "w", zipfile.ZIP_STORED)
 z.writestr("archive/data.pkl", pickle.dumps(argparse.Namespace(x=3), 2)), z.writestr("archive/version", "3")
 z.close()'
 run 2 convert object.pth impossible.safetensors
-says 'no tensors: .* object of class argparse.Namespace; save the network.s tensors: torch.save(model.state_dict(), "weig'
+says 'no tensors: .* object of class argparse.Namespace; save the network.s tensors: torch.save(model.state_dict(), '
 fi
 
 for python in "${REID_TORCH_PYTHON:-python3}" /usr/bin/python3; do
