@@ -217,7 +217,7 @@ def section(readme, heading):
         if line.startswith("## "):
             inside = line.startswith("## " + heading)
         elif inside and line.startswith("| ") and not line.startswith("| step "):
-            rows.append([c.strip() for c in line.strip("| ").split(" | ")])
+            rows.append([c.strip() for c in line.strip()[1:-1].split("|")])
     return rows
 
 
