@@ -6,14 +6,14 @@
 #include <string.h>
 
 /* The part of webp/decode.h that is used here; it has been the same since version 0.1. */
-static struct library {
+static struct webp_library {
     int usable;
     int (*get_info)(const uint8_t *file, size_t len, int *width, int *height);
     uint8_t *(*decode_rgb_into)(const uint8_t *file, size_t len, uint8_t *to, size_t size, int stride);
 } webp;
 
 /* The library stays in memory until the process ends. */
-static void look_for_it(void) {
+static void look_for_webp(void) {
     void *library = dlopen("libwebp.so.7", RTLD_NOW | RTLD_LOCAL);
     void **get_info = (void **)(void *)&webp.get_info, **decode = (void **)(void *)&webp.decode_rgb_into;
     if (!library) return;
@@ -25,11 +25,11 @@ static void look_for_it(void) {
 
 int webp_is_readable(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, look_for_it);
+    pthread_once(&once, look_for_webp);
     return webp.usable;
 }
 
-static size_t little32(const unsigned char *at) {
+static size_t webp_size(const unsigned char *at) {
     return (size_t)at[0] | (size_t)at[1] << 8 | (size_t)at[2] << 16 | (size_t)at[3] << 24;
 }
 
@@ -39,7 +39,7 @@ static const char *read_extended(const unsigned char *file, size_t end, webp_fac
     const int flags = file[FLAGS];
     if (flags & ANIMATED) return "an animated WebP image; extract the frame as PNG or JPEG";
     for (size_t at = 12, size; end - at >= 8; at += 8 + size + size % 2) {
-        size = little32(file + at + 4);
+        size = webp_size(file + at + 4);
         if (size > end - at - 8) return "the WebP file ends early";
         if (memcmp(file + at, "EXIF", 4) == 0 && flags & HAS_EXIF && !out->exif)
             out->exif = file + at + 8, out->exif_size = size;
@@ -56,7 +56,7 @@ const char *webp_problem(const unsigned char *file, size_t len, webp_facts *out)
     if (len < 16 || memcmp(file + 8, "WEBP", 4) != 0)
         return "a RIFF file that is not an image (perhaps a sound or a video)";
     if (!webp_is_readable()) return WEBP_NEEDS_LIBRARY;
-    const size_t size = little32(file + 4);
+    const size_t size = webp_size(file + 4);
     if (size < LEAST - 8) return "damaged WebP (size)";
     if (len < LEAST || size > len - 8) return "the WebP file ends early";
     const char *problem = memcmp(file + 12, "VP8X", 4) == 0 ? read_extended(file, size + 8, out) : NULL;
