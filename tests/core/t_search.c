@@ -377,7 +377,7 @@ static void test_refused_indexes(void **unused) {
         {8, UINT32_MAX, 0, 0, "4294967295 rows"},
         {8, 50, 1025, 0, "desc.threads is 1025"},
         {8, 50, -1, 0, "desc.threads is -1"},
-        {8, 50, 0, 9, "which is not a reid_isa"},
+        {8, 50, 0, 9, "not a reid_isa"},
     };
     small s;
     (void)unused;

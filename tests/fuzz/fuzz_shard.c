@@ -34,6 +34,8 @@ int file_read(const char *path, size_t limit, int regular_only, text *out, text 
 
 /* Stubs for functions that the files above call and that do not matter here. */
 void output_side_name(text *name, const char *path, const char *ending) { text_printf(name, "%s%s", path, ending); }
+int threads_here(void) { return 1; }
+int threads_for(int wanted, int most) { return wanted < most ? wanted : most; }
 void say_at(int level, const char *message) { (void)level, (void)message; }
 void say_error(const char *format, ...) { (void)format; }
 void say_warning(const char *format, ...) { (void)format; }
