@@ -73,10 +73,10 @@ static void add_table(text *t, const unlabelled *u, const calibration *c) {
         t, "The scores of all pairs were split into those of one and of two individuals, from what is known without\n"
            "labels.");
     if (u->tracks)
-        text_puts(t, " Pairs within a track did not take part: they look more alike than two sightings\n"
+        text_puts(t, " Pairs within a track were left out: they look more alike than two sightings\n"
                      "of one individual, and a threshold from them would be too high.");
-    text_puts(t, "\nScores that depend on the place or the pose cannot be told from those of individuals: check some\n"
-                 "groups, answer questions of reid review, and calibrate again with these decisions.\n");
+    text_puts(t, "\nScores that depend on the place or the pose look like those of individuals: check some groups,\n"
+                 "answer questions of reid review, and calibrate again with these decisions.\n");
 }
 
 /* ---- the calibration --------------------------------------------------------------------------------------------- */
@@ -89,8 +89,8 @@ static int make(grouping *run, calibration *c, text *table) {
         unlabelled_reason(&u, &why);
         if (need_text(&why))
             say_error(
-                "calibrate: the crops cannot tell a threshold without labels: %s. Answers to the questions of reid "
-                "review --count, or --labels FILE.csv or --pairs FILE.csv, can",
+                "calibrate: no threshold can be found without labels: %s. Answer the questions of reid review --count, "
+                "or give --labels FILE.csv or --pairs FILE.csv",
                 why.s);
         text_free(&why);
         return 0;

@@ -370,13 +370,13 @@ void unlabelled_reason(const unlabelled *u, text *t) {
         break;
     case UNLABELLED_ONE_BURST:
         text_puts(t,
-                  "all crops are of one burst, in which nothing is seen a second time: more photos, of other hours and "
-                  "days, are needed");
+                  "all crops are of one burst, so that nothing is seen a second time; photos of other hours and days are "
+                  "needed");
         break;
     case UNLABELLED_FEW:
         text_printf(t,
-                    "%zu sighting%s (tracks, and crops of no track) are too few: at least %d, seen at several times, "
-                    "are needed",
+                    "%zu sighting%s (tracks, and crops without a track) are too few; at least %d from several times are "
+                    "needed",
                     u->sightings, plural(u->sightings), LEAST_SIGHTINGS);
         break;
     case UNLABELLED_BLIND:

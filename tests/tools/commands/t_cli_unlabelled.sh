@@ -85,7 +85,7 @@ prints '^  one individual  *0\.[0-9]*  (standard deviation 0\.[0-9]*), about [0-
 prints '^  within a track  *0\.[0-9]*$'
 prints '^  threshold  *0\.[0-9]*  (95 % interval 0\.[0-9]* to 0\.[0-9]*)$'
 prints 'which 1 % of the pairs of two individuals exceed, and [0-9.]* % of one$'
-prints '^labels. Pairs within a track did not take part: they look more alike than two sightings$'
+prints '^labels. Pairs within a track were left out: they look more alike than two sightings$'
 check "the file says so" grep -q '"labels": false' all.json
 check "and from how many pairs" grep -q '"sightings": 72, "compared": 2556' all.json
 
@@ -201,10 +201,10 @@ prints 'no labels$'
 
 # --- what is refused -------------------------------------------------------------------------------
 make few 3 6 3
-bad 'the crops cannot tell a threshold without labels: 18 sightings .* are too few: at least 20, .* --labels FILE.csv' \
+bad 'no threshold can be found without labels: 18 sightings .* are too few; at least 20 .* --labels FILE.csv' \
     few.npy
 make burst 12 6 1 burst notracks
-bad 'all crops are of one burst, in which nothing is seen a second time: more photos, .* are needed' burst.npy
+bad 'all crops are of one burst, so that nothing is seen a second time; photos of other .* are needed' burst.npy
 for words in '3' '3 place' '1 notracks'; do
     # shellcheck disable=SC2086 # several words
     make individual 1 40 $words
