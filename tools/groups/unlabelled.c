@@ -370,8 +370,8 @@ void unlabelled_reason(const unlabelled *u, text *t) {
         break;
     case UNLABELLED_ONE_BURST:
         text_puts(t,
-                  "all crops are of one burst, so that nothing is seen a second time; photos of other hours and days are "
-                  "needed");
+                  "all crops are of one burst, so that nothing is seen a second time; photos of other hours and days "
+                  "are needed");
         break;
     case UNLABELLED_FEW:
         text_printf(t,
