@@ -375,8 +375,8 @@ void unlabelled_reason(const unlabelled *u, text *t) {
         break;
     case UNLABELLED_FEW:
         text_printf(t,
-                    "%zu sighting%s (tracks, and crops without a track) are too few; at least %d from several times are "
-                    "needed",
+                    "%zu sighting%s (tracks, and crops without a track) are too few; at least %d from several times "
+                    "are needed",
                     u->sightings, plural(u->sightings), LEAST_SIGHTINGS);
         break;
     case UNLABELLED_BLIND:
