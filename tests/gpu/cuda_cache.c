@@ -597,7 +597,7 @@ static void pack_arguments(void) {
     reid_desc desc = pack_desc();
     for (size_t i = 0; i < sizeof archs / sizeof *archs; i++) {
         CHECK_RESULT(reid_pack_kernels(&desc, archs[i], NULL, NULL, NULL), REID_ERR_INVALID_ARG);
-        snprintf(text, sizeof text, "\"%s\" is no chip", archs[i]);
+        snprintf(text, sizeof text, "\"%s\" is not a chip", archs[i]);
         CHECK_HAS(last.error.text, text);
     }
     CHECK_RESULT(reid_pack_kernels(NULL, "sm_90", NULL, NULL, NULL), REID_ERR_INVALID_ARG);

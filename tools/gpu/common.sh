@@ -159,7 +159,7 @@ embed() {
     *' --device cpu '*) embed_mode="$net on the CPU" packed='' ;;
     *) packed="${pack-} ${kernels-}" ;;
     esac
-    rm -f "$work/$name.npy"
+    rm -f "$work/$name.npy" "$work/$name.ids.txt" "$work/$name.meta.json"
     limited "${embed_seconds:-60}" "$embed_mode" env ${with-} build/reid embed -q -m "build/gpu/$net.safetensors" \
         --size "$size" $packed "$@" - -o "$work/$name.npy" < "$list"
 }
