@@ -33,7 +33,7 @@ check "cameras are in the metadata" grep -q '"cameras": \[' crops.meta.json
 run 2 eval crops.npy
 says 'crops.npy: its 4 crops have no identities, because folders of photos are cameras; give --labels FILE.csv$'
 run 2 calibrate crops.npy -o no.json
-says 'without labels: 4 sightings .* are too few: .* or --labels FILE.csv or --pairs FILE.csv, can$'
+says 'without labels: 4 sightings .* are too few; .* or give --labels FILE.csv or --pairs FILE.csv$'
 run 2 cluster crops.npy --threshold 0.5 --own-labels -o no.csv
 says 'cluster: this file has no identities to compare groups with, .*; give --labels FILE.csv$'
 run 2 match -m w.safetensors --size 64x64 --gallery crops.npy crop1.png
