@@ -112,7 +112,7 @@ for i, (v, t, f) in shots.items():
     assert meta["tracks"][i] == "%s/%d" % (v["name"], t["track"]) and abs(meta["scores"][i] - f["score"]) < 1e-6
 PYTHON
 run 2 calibrate out/embeddings.npy
-says 'the crops cannot tell a threshold without labels: [0-9]* sightings .* are too few'
+says 'no threshold can be found without labels: [0-9]* sightings .* are too few'
 
 # --- the tables ---
 cat >tables.py <<'PYTHON'
