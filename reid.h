@@ -7430,8 +7430,8 @@ static void reid__jit_free(reid__jit *j) {
 /* --------------------------------------------------------------------------------------------------------------------
    >>cuda_plan
    The CUDA executor. It takes the same list of operations: each becomes one launch of a kernel of reid_kernels.cu (a
-   step), and all launches of a batch become one CUDA graph. A call is cut into batches of 1, 2, 4 … images, so that
-   every batch has a graph of its size; an image's pixels are uploaded unchanged and resized on the GPU.
+   step), and all launches of a batch become one CUDA graph, for large batches those behind the stem. A call is cut into
+   batches of 1, 2, 4 … images, each with a graph of its size; pixels are uploaded unchanged and resized on the GPU.
 
    Bits: every kernel adds up an output in an order that depends only on its operation, not on tile or batch.
    ------------------------------------------------------------------------------------------------------------------ */

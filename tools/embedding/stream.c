@@ -223,7 +223,7 @@ static int run(stream *s) {
         const batch *b = &s->ring[s->given % s->places];
         const int full = b->rows >= (size_t)s->job->all->batch || b->bytes >= room;
         if (go_on && full && s->given - s->taken == under_way) go_on = take(s);
-        if (go_on && full) go_on = give(s);
+        if (go_on && full && !interrupted()) go_on = give(s); /* a signal may have ended `take` without a free place */
         while (go_on && !interrupted() && s->taken < s->given &&
                !computers_busy(s->computers, &s->ring[s->taken % s->places].calls)) go_on = take(s);
     }

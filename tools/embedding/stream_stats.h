@@ -13,7 +13,8 @@ typedef struct stream_stats {
     size_t pictures, rows, batches;       /* images opened; rows handed out, including failures; batches computed */
     int decoders;                         /* threads that read and decode */
     double read, decode, resize, room;    /* seconds of these threads; room: waiting for memory for an image */
-    double wait, compute, last;           /* seconds of the computing thread; last: handing out rows */
+    double wait, compute, last;           /* seconds of the thread that collects images; compute: with several lanes,
+                                             its waiting for them; last: handing out rows */
     size_t ready, taken;                  /* decoded images that were waiting, summed over those that were taken */
 } stream_stats;
 

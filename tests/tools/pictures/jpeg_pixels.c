@@ -1,6 +1,6 @@
 /* jpeg_pixels.c: decodes images like the command, for tests. jpeg_pixels auto|stb|turbo FILE... prints the decoder's
    name; then for each FILE it prints the size and writes FILE.rgb, or prints why the file is refused. Compiled by
-   tests/tools/pictures/t_turbojpeg.sh. */
+   tests/tools/pictures/jpeg_pixels.sh. */
 #include "base/choices.h"
 #include "pictures/picture.h"
 

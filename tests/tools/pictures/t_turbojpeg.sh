@@ -6,18 +6,7 @@ cd "$repository" || exit 1
 . tests/lib/python.sh
 need_python venv_pictures numpy pillow
 . tests/lib/cli_lib.sh
-program=$work/jpeg_pixels
-(
-    cd "$repository" || exit 1
-    set -- pictures/picture pictures/turbojpeg pictures/webp pictures/picture_facts pictures/png_text pictures/jpeg \
-        pictures/pnm pictures/exif pictures/decoder_memory pictures/stb_image_impl base/files base/replace base/source \
-        base/text base/say base/memory base/clock base/container base/crc32 base/file_kind base/threads base/choices \
-        base/when
-    # shellcheck disable=SC2046 # several words
-    ${CC:-cc} -std=c99 -D_GNU_SOURCE -O1 -fwrapv -I. -Itools \
-        tests/tools/pictures/jpeg_pixels.c $(printf 'tools/%s.c ' "$@") \
-        -o "$program" -lm -lpthread -ldl
-) || exit 1
+. "$repository/tests/tools/pictures/jpeg_pixels.sh"
 
 # --- without the library: a file with its name is not a library ---
 mkdir none

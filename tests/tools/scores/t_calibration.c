@@ -17,17 +17,8 @@
 
 #include <cmocka.h>
 
+#include "../../lib/test_normal.h"
 #include "../../lib/test_rows.h"
-
-static void near(double got, double want, double most) {
-    if (!(fabs(got - want) <= most)) fail_msg("%.12g instead of %.12g", got, want);
-}
-
-static double normal(uint64_t *seed) {
-    double sum = -6;
-    for (int i = 0; i < 12; i++) sum += random_unit(seed);
-    return sum;
-}
 
 /* Two normal distributions; genuine pairs of `identities` people, impostors of neighbours. */
 static scored_pair *two_bells(size_t genuine, size_t impostor, uint32_t identities, double gap, double width) {

@@ -16,17 +16,9 @@
 
 #include <cmocka.h>
 
+#include "../../lib/test_normal.h"
+
 static const double ONE_IN_HUNDRED = 2.3263478740408408; /* standard deviations above the mean */
-
-static void near(double got, double want, double most) {
-    if (!(fabs(got - want) <= most)) fail_msg("%.12g instead of %.12g", got, want);
-}
-
-static double normal(uint64_t *seed) {
-    double sum = -6;
-    for (int i = 0; i < 12; i++) sum += random_unit(seed);
-    return sum;
-}
 
 /* Sightings of `individuals` in turn; every pair of them, with places drawn from one of two normal distributions. The
    first sightings of all are by one camera, the second ones by another, the third ones again by the first; pairs of two
