@@ -33,8 +33,10 @@ build/demo_run: $(DEMO)/demo_run.o $(DEMO)/demo_page.o $(OBJECTS)
 build/demo_film: $(DEMO)/demo_film.o $(OBJECTS)
 build/demo_images: $(DEMO)/demo_images.o $(DEMO)/herd.o build/base/random.o
 build/seeded: $(DEMO)/seeded.o
-build/demo_video: $(DEMO)/demo_video.o $(DEMO)/walks.o $(DEMO)/herd.o build/base/random.o
-build/demo_run build/demo_film build/demo_images build/demo_video build/seeded build/reid-load:
+build/demo_video: $(DEMO)/demo_video.o $(DEMO)/walks.o $(DEMO)/walks_paint.o $(DEMO)/herd.o build/base/random.o
+build/demo_photos: $(DEMO)/demo_photos.o $(DEMO)/walks.o $(DEMO)/walks_paint.o $(DEMO)/herd.o \
+    $(patsubst tools/%.c,build/%.o,$(wildcard tools/base/*.c))
+build/demo_run build/demo_film build/demo_images build/demo_photos build/demo_video build/seeded build/reid-load:
 	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBRARIES)
 
 ## make build/reid-load  the program that measures a server: sends it requests at chosen rates
@@ -140,7 +142,7 @@ fmt:
 clean:
 	rm -rf $(ROOMS:%=build/%) $(DEMO) build/load build/leaks
 	rm -f build/*.o build/*.d build/reid build/reid_kernels.bytes build/reid.1 build/reid.bash \
-	    build/seeded build/demo_images build/demo_video build/demo_film build/demo_run build/reid-load build/libreid.*
+	    build/seeded build/demo_images build/demo_photos build/demo_video build/demo_film build/demo_run build/reid-load build/libreid.*
 
 rooms: # for tests/lib/check.sh
 	@echo $(ROOMS)

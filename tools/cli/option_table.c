@@ -312,7 +312,8 @@ const option OPTIONS[] = {
 
     /* --- cluster and review --- */
     {'o', "output", "FILE", CLUSTER, OF_COMMAND, SET(text), SHARED(output.path), 0, 0,
-     "FILE.csv or FILE.json; with --camtrap-dp a new folder. Default: CSV on stdout, or JSON with --json"},
+     "FILE.csv or FILE.json; INPUT itself, if it is a folder of reid track: its tables are written anew; with "
+     "--camtrap-dp a new folder. Default: CSV on stdout, or JSON with --json"},
     {0, "threshold", "T", GROUPS_CROPS | TRACK, OF_COMMAND, SET(score), SHARED(match.threshold), -1, 0,
      "join groups down to this mean score. Default: the calibration's, else the one stored with the inputs, else one "
      "that is made without labels (reid calibrate), else a guess: 0.65, or 0.40 with two models"},

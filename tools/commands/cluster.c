@@ -5,17 +5,28 @@
 #include "base/say.h"
 #include "commands/commands.h"
 #include "commands/counting.h"
+#include "gallery/gallery_file.h"
 #include "groups/census_estimate.h"
 #include "groups/cluster_labels.h"
 #include "report/camtrap_export.h"
 #include "report/cluster_report.h"
 #include "report/count_report.h"
+#include "report/crop_tables.h"
 #include "report/eval_report.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
+
+/* Whether the output is the folder of reid track that is the input. */
+static int renews_tables(const options *o) {
+    struct stat in, out;
+    return o->output.path && !o->cluster.camtrap && o->operand_count && gallery_file_is_folder(o->operands[0]) &&
+           stat(o->operands[0], &in) == 0 && stat(o->output.path, &out) == 0 && in.st_dev == out.st_dev &&
+           in.st_ino == out.st_ino;
+}
 
 static int check_options(const options *o) {
     if (o->operand_count < (o->cluster.explain ? 3 : 1))
@@ -36,9 +47,13 @@ static int check_options(const options *o) {
         say_error("cluster: --camtrap-dp %s", o->output.path ? "excludes --explain and --count"
                                                               : "writes a folder: name it with -o");
     else if (o->cluster.species && !o->cluster.camtrap) say_error("cluster: --species is for --camtrap-dp");
-    else if (o->output.path && !o->cluster.camtrap && !text_ends_with(o->output.path, ".csv") &&
+    else if (renews_tables(o) && (o->operand_count > 1 || o->cluster.explain || o->count.asked))
+        say_error("cluster: -o %s renews the tables of this folder: give no other INPUT, --explain or --count",
+                  shown(o->output.path));
+    else if (o->output.path && !o->cluster.camtrap && !renews_tables(o) && !text_ends_with(o->output.path, ".csv") &&
              !text_ends_with(o->output.path, ".json"))
-        say_error("%s: the name of the output must end in .csv or .json", shown(o->output.path));
+        say_error("%s: the name of the output must end in .csv or .json, or be that of INPUT, a folder of reid track",
+                  shown(o->output.path));
     else return counting_options(o, "cluster");
     return 0;
 }
@@ -102,7 +117,7 @@ static const output_kind *kind_of(const options *o) {
 /* Checks, before minutes of work, that the groups may go to this file. A folder is checked when it is made. */
 static int check_file(const options *o) {
     text why = TEXT_INIT;
-    int good = !o->output.path || o->cluster.camtrap || file_target(o->output.path, kind_of(o), &why);
+    int good = !o->output.path || o->cluster.camtrap || renews_tables(o) || file_target(o->output.path, kind_of(o), &why);
     if (!good) say_error("%s: %s", shown(o->output.path), why.s);
     text_free(&why);
     return good;
@@ -126,6 +141,38 @@ static int write_groups(const grouping *run) {
     }
     text_free(&out), text_free(&why);
     return good;
+}
+
+/* Puts a table into a temporary file in the folder. */
+static int write_table(pending *p, const options *o, const char *name, const char *start, const text *content,
+                       text *why) {
+    const output_kind kind = {.what = "a table of reid track", .start = start};
+    text path = TEXT_INIT;
+    text_printf(&path, "%s/%s", o->output.path, name);
+    int good = need_text(&path) && need_text(content) && pending_begin(p, path.s, &kind, why) &&
+               pending_write(p, content->s, content->len, 0, why) && pending_sync(p, why);
+    if (!good && why->len) say_error("%s: %s", shown(path.s), why->s);
+    text_free(&path);
+    return good;
+}
+
+/* Both tables of the folder are new, or both are old. */
+static int renew_tables(const grouping *run) {
+    const options *o = run->o;
+    pending crop_file = {0}, individual_file = {0}, *both[] = {&crop_file, &individual_file};
+    text rows = TEXT_INIT, individuals = TEXT_INIT, why = TEXT_INIT;
+    const char *failed;
+    crop_table(&run->crops, &run->found, &rows);
+    individual_table(&run->crops, &run->found, &individuals);
+    int good = write_table(&crop_file, o, "crops.csv", CROP_TABLE_START, &rows, &why) &&
+               write_table(&individual_file, o, "individuals.csv", INDIVIDUAL_TABLE_START, &individuals, &why);
+    if (good && !pending_rename_all(both, 2, &failed, &why)) {
+        say_error("%s: %s", shown(failed), why.s);
+        good = 0;
+    }
+    pending_close(&crop_file), pending_close(&individual_file);
+    text_free(&rows), text_free(&individuals), text_free(&why);
+    return good && tell_summary(run);
 }
 
 static int write_package(const grouping *run) {
@@ -204,7 +251,9 @@ int cluster_main(options *o) {
     if (grouping_make(&run, o, o->operands, o->operand_count - (o->cluster.explain ? 2 : 0), "cluster")) {
         if (o->cluster.decisions) warn_about_journal(&run.decided, o->cluster.decisions);
         if (o->count.asked) status = tell_count(&run);
-        else status = (o->cluster.explain ? explain : o->cluster.camtrap ? write_package : write_groups)(&run) ? 0 : 2;
+        else if (o->cluster.explain) status = explain(&run) ? 0 : 2;
+        else if (o->cluster.camtrap) status = write_package(&run) ? 0 : 2;
+        else status = (renews_tables(o) ? renew_tables : write_groups)(&run) ? 0 : 2;
     }
     grouping_free(&run);
     folder_names_free(&names);

@@ -176,7 +176,7 @@ static const command COMMANDS[] = {
      "further options, and so are its calibration.json and decisions.jsonl if they exist. If no threshold is known, "
      "one is made without labels, as by reid calibrate. If the crops do not show one, groups are cut at a guess: 0.65 "
      "(0.40 with two models), or the score that one in a hundred pairs exceeds, if that is higher. A message says "
-     "which.\n\n"
+     "which. With -o and this folder, its individuals.csv and crops.csv are written anew.\n\n"
      "Decisions (--decisions), frames (--same-frame) and tracks (--tracks) override scores. If they contradict each "
      "other, the message names the chain of decisions, and nothing is written. With -o, stdout gets a summary, and the "
      "agreement of the groups with labels, if there are any.\n\n"

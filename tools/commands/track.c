@@ -266,27 +266,16 @@ static int group(tracking *run) {
     return good && take_groups(run);
 }
 
-/* Boxes of each individual. NULL after reporting that memory ran out. */
-static size_t *count_boxes(const tracking *run) {
-    size_t *boxes = need_zeroed(run->groups.found.groups + 1, sizeof *boxes);
-    for (size_t f = 0; f < run->count && boxes; f++)
-        for (size_t i = 0; i < run->films[f].count; i++) {
-            const film_track *t = &run->films[f].tracks[i];
-            if (t->group != FILM_NO_GROUP) boxes[t->group] += t->track.boxes;
-        }
-    return boxes;
-}
-
 /* The tables for R and Excel, and the calibration, which the next command then finds in the folder. */
 static int write_tables(tracking *run, text *why) {
-    size_t *boxes = count_boxes(run);
-    const crop_tables r = {run->grouped ? &run->groups.crops : NULL, &run->groups.found, boxes};
+    const crops *all = run->grouped ? &run->groups.crops : NULL;
+    const clusters *found = &run->groups.found;
     const options *o = run->o;
     text content = TEXT_INIT;
-    int good = boxes || text_no_memory(why);
-    if (good) crop_table(&r, &content), good = folder_write(&run->folder, "crops.csv", &content, why);
+    crop_table(all, found, &content);
+    int good = folder_write(&run->folder, "crops.csv", &content, why);
     text_clear(&content);
-    if (good) individual_table(&r, &content), good = folder_write(&run->folder, "individuals.csv", &content, why);
+    if (good) individual_table(all, found, &content), good = folder_write(&run->folder, "individuals.csv", &content, why);
     if (good && o->match.calibration && isnan(o->match.threshold))
         good = file_read(o->match.calibration, (size_t)1 << 32, 0, &content, why) &&
                folder_write(&run->folder, "calibration.json", &content, why);
@@ -297,7 +286,6 @@ static int write_tables(tracking *run, text *why) {
         good = folder_write(&run->folder, "calibration.json", &content, why);
     }
     text_free(&content);
-    free(boxes);
     return good;
 }
 

@@ -11,6 +11,7 @@
 
    make build/demo_video */
 #include "demo_program/walks.h"
+#include "demo_program/walks_paint.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -71,57 +72,6 @@ static void read_option(wanted *w, const char *option, const char *value) {
     else stop(option, "no such option");
 }
 
-/* ---- one frame --------------------------------------------------------------------------------------------------- */
-
-static void put_pixel(unsigned char *rgb, color c) {
-    rgb[0] = level(c.r);
-    rgb[1] = level(c.g);
-    rgb[2] = level(c.b);
-}
-
-static void draw_place(const film *f, const film_scene *s, unsigned char *rgb) {
-    for (int y = 0; y < f->height; y++)
-        for (int x = 0; x < f->width; x++, rgb += 3)
-            put_pixel(rgb, paint_place(s->where, (double)x / f->width, (double)y / f->height, s->horizon, s->seed));
-}
-
-static void draw_animal(const film *f, const stand *s, int who, unsigned char *rgb) {
-    int left = (int)fmax(0, floor(s->box.x)), right = (int)fmin(f->width - 1, ceil(s->box.x + s->box.w));
-    int top = (int)fmax(0, floor(s->box.y)), bottom = (int)fmin(f->height - 1, ceil(s->box.y + s->box.h));
-    uint64_t coat = coat_of(who, f->seed);
-    color c;
-    for (int y = top; y <= bottom; y++)
-        for (int x = left; x <= right; x++) {
-            const point p = {s->facing * (x + 0.5 - s->cx) / s->scale, (s->cy - y - 0.5) / s->scale};
-            if (paint_deer(&s->shape, &herd[who], p, coat, &c)) put_pixel(rgb + 3 * (y * f->width + x), c);
-        }
-}
-
-static void draw_tree(const film *f, const film_scene *s, const spot *tree, unsigned char *rgb) {
-    color wood = blend(s->where->detail, s->where->ground, 0.3);
-    int left = (int)fmax(0, ceil(tree->x - 0.5)), right = (int)fmin(f->width, ceil(tree->x + tree->w - 0.5));
-    for (int y = 0; y < f->height; y++)
-        for (int x = left; x < right; x++) {
-            double bark = noise((x - tree->x) / f->width * 60, (double)y / f->height * 12, s->seed + 3);
-            put_pixel(rgb + 3 * (y * f->width + x), times(wood, 0.4 + 0.4 * bark));
-        }
-}
-
-static void draw_frame(const film *f, const film_scene *s, double seconds, unsigned char *rgb) {
-    stand at;
-    int order[WALKS_MOST];
-    for (int i = 0; i < s->walks; i++) {
-        int k = i;
-        for (; k > 0 && s->walk[order[k - 1]].depth > s->walk[i].depth; k--) order[k] = order[k - 1];
-        order[k] = i;
-    }
-    for (int i = 0; i < s->walks; i++) {
-        walk_stand(&at, s, &s->walk[order[i]], seconds);
-        draw_animal(f, &at, s->walk[order[i]].who, rgb);
-    }
-    for (int i = 0; i < s->trees; i++) draw_tree(f, s, &s->tree[i], rgb);
-}
-
 /* ---- the other files --------------------------------------------------------------------------------------------- */
 
 static int id_of(const film_scene *s, int scene, int at) { return at < 0 ? 0 : DEER * scene + s->walk[at].who + 1; }
@@ -155,13 +105,13 @@ static void make_film(const wanted *w) {
         int now = (int)(i / w->fps / f->seconds * f->scenes);
         if (now != scene) {
             film_scene_make(&s, f, scene = now);
-            if (w->frames) draw_place(f, &s, behind);
+            if (w->frames) film_paint_place(f, &s, behind);
             if (w->cuts && i) fprintf(w->cuts, "%d\n", i + 1);
         }
         tell(w, &s, scene, i / w->fps, i + 1);
         if (!w->frames) continue;
         memcpy(rgb, behind, size);
-        draw_frame(f, &s, i / w->fps, rgb);
+        film_paint_animals(f, &s, i / w->fps, rgb);
         if (fwrite(rgb, 1, size, stdout) != size) perror("demo_video"), exit(1);
     }
     free(behind);

@@ -8,7 +8,8 @@
 #include <math.h>
 #include <string.h>
 
-const char *const ROW_FACT_NAMES[ROW_FACTS] = {"identities", "cameras", "times", "sources", "tracks", "scores"};
+const char *const ROW_FACT_NAMES[ROW_FACTS] = {"identities", "cameras", "times", "sources", "tracks", "scores",
+                                               "boxes"};
 
 /* Hashes every field of every input, strings with their final 0, to distinguish lists. Not cryptographic. */
 static uint64_t hash_inputs(const inputs *list, size_t first, size_t end) {
@@ -45,7 +46,7 @@ void output_facts_begin(output_facts *f, const models *all, const inputs *list, 
 void output_facts_add(output_facts *f, row_fact which, const char *value) {
     json_writer w = json_write_inside(&f->column[which], '[', f->count[which]++ > 0);
     json_put_line(&w, 4);
-    if (which != FACT_SCORE) json_put_string(&w, NULL, value);
+    if (which < ROW_FACT_NUMBERS) json_put_string(&w, NULL, value);
     else if (*value) text_puts(json_put_value(&w, NULL), value);
     else json_put_null(&w, NULL);
     f->known[which] += *value != 0;
@@ -88,6 +89,9 @@ void output_facts_row(output_facts *f, const input *in) {
     text_clear(&value);
     if (!isnan(in->score)) text_printf(&value, "%.9g", in->score);
     add_fact(f, FACT_SCORE, &value);
+    text_clear(&value);
+    if (in->boxes) text_printf(&value, "%zu", in->boxes);
+    add_fact(f, FACT_BOXES, &value);
     text_free(&value);
     f->rows++;
 }

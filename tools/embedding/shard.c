@@ -174,11 +174,11 @@ static void read_failures(json *j, shard *s) {
     text_free(&reason);
 }
 
-/* A score is a number or null, everything else a string. */
+/* The last facts are numbers or null, all others strings. */
 static int read_fact(json *j, row_fact which, text *value) {
     double number;
     text_clear(value);
-    if (which != FACT_SCORE) return json_string(j, value);
+    if (which < ROW_FACT_NUMBERS) return json_string(j, value);
     if (json_peek(j) == 'n') return json_skip(j);
     if (!json_number(j, &number)) return 0;
     text_printf(value, "%.9g", number);

@@ -92,11 +92,11 @@ static void read_apart(json *j, gallery_file *f) {
     }
 }
 
-static void read_scores(json *j, gallery_file *f) {
+static void read_numbers(json *j, double **numbers, size_t *count, size_t *cap) {
     for (json_array(j); json_item(j);) {
-        double score = (double)NAN;
-        if (json_peek(j) == 'n' ? !json_skip(j) : !json_number(j, &score)) break;
-        if (GROW(f->scores, f->score_count, f->score_cap)) f->scores[f->score_count++] = score;
+        double number = (double)NAN;
+        if (json_peek(j) == 'n' ? !json_skip(j) : !json_number(j, &number)) break;
+        if (GROW(*numbers, *count, *cap)) (*numbers)[(*count)++] = number;
         else json_fail(j, "out of memory");
     }
 }
@@ -128,7 +128,8 @@ static int read_knowledge(json *j, const char *key, gallery_file *f) {
     else if (strcmp(key, "sources") == 0) read_names(j, &f->sources, &f->source_count, &f->source_cap);
     else if (strcmp(key, "tracks") == 0) read_names(j, &f->tracks, &f->track_count, &f->track_cap);
     else if (strcmp(key, "times") == 0) read_times(j, f);
-    else if (strcmp(key, "scores") == 0) read_scores(j, f);
+    else if (strcmp(key, "scores") == 0) read_numbers(j, &f->scores, &f->score_count, &f->score_cap);
+    else if (strcmp(key, "boxes") == 0) read_numbers(j, &f->boxes, &f->box_count, &f->box_cap);
     else if (strcmp(key, "apart") == 0) read_apart(j, f);
     else if (strcmp(key, "score_weights") == 0) read_weights(j, f);
     else if (strcmp(key, "threshold") == 0) json_number(j, &f->threshold);
@@ -273,7 +274,8 @@ static void forget_names(gallery_file *f) {
 
 /* Whether each array is missing or has one element for each row. */
 static int columns_fit(const gallery_file *f) {
-    const size_t counts[] = {f->camera_count, f->time_count, f->source_count, f->track_count, f->score_count};
+    const size_t counts[] = {f->camera_count, f->time_count, f->source_count, f->track_count, f->score_count,
+                             f->box_count};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         if (counts[i] && counts[i] != f->count) return 0;
     return 1;
@@ -347,7 +349,7 @@ void gallery_file_free(gallery_file *f) {
     free(f->cameras);
     free(f->times);
     free_all(f->sources, f->source_count), free_all(f->tracks, f->track_count), free_all(f->apart, f->apart_count);
-    free(f->sources), free(f->tracks), free(f->apart), free(f->scores);
+    free(f->sources), free(f->tracks), free(f->apart), free(f->scores), free(f->boxes);
     free(f->rows);
     memset(f, 0, sizeof *f);
 }

@@ -19,7 +19,8 @@ static float *add_crop(crops *c, const char *id, const char *identity) {
     if (!NEED(c->ids, c->count, c->id_cap) || !NEED(c->identities, c->count, c->identity_cap) ||
         !NEED(c->facts, c->count, c->facts_cap))
         return NULL;
-    c->facts[c->count] = (crop_facts){.when = STORE_NO_TIME, .score = (double)NAN, .track = UINT32_MAX};
+    c->facts[c->count] = (crop_facts){
+        .when = STORE_NO_TIME, .score = (double)NAN, .boxes = (double)NAN, .track = UINT32_MAX};
     if (c->count == c->row_cap) {
         size_t cap = c->row_cap ? 2 * c->row_cap : 256;
         float *rows = need_array(cap, row);
@@ -103,6 +104,7 @@ static int add_facts(crops *c, const gallery_file *f) {
         crop_facts *to = &c->facts[c->count - f->count + i];
         if (f->time_count) to->when = f->times[i];
         if (f->score_count) to->score = f->scores[i];
+        if (f->box_count) to->boxes = f->boxes[i];
         if (f->track_count && *f->tracks[i]) to->track = find_track(c, first, f->tracks[i]);
         good = copy_known(&to->camera, f->camera_count ? f->cameras : NULL, i) &&
                copy_known(&to->source, f->source_count ? f->sources : NULL, i);

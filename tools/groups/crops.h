@@ -15,6 +15,7 @@ typedef struct crop_facts {
     char *camera, *source;  /* NULL: unknown; source: its photo and box, as in box_text.h */
     long long when;         /* STORE_NO_TIME: unknown */
     double score;           /* the detector's; NAN: unknown */
+    double boxes;           /* the detector's boxes in its track; NAN: unknown */
     uint32_t track;         /* index in `tracks`; UINT32_MAX: unknown */
 } crop_facts;
 

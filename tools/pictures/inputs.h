@@ -20,6 +20,7 @@ typedef struct input {
     long long when; /* milliseconds since 1970, by the camera's clock; valid if dated */
     int dated;
     char *track;    /* rows of one track show one individual; NULL: unknown */
+    size_t boxes;   /* of the detector, in the track; 0: unknown */
     double score;   /* the detector's; NAN: unknown */
     const char *unread; /* the kind of a folder's image that is not read, "a WebP image"; otherwise NULL */
     box_unit unit;

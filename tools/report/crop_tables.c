@@ -115,18 +115,19 @@ static void add_group(text *t, const clusters *c, size_t row, const uint32_t *do
     text_puts(t, doubts[group] == UINT32_MAX ? ",no" : ",yes");
 }
 
-void crop_table(const crop_tables *r, text *t) {
-    text_printf(t, "id,photo,camera,date,time,x,y,width,height,score,track,individual,name,similarity,in_doubt%s", END);
-    if (!r->crops) return;
-    uint32_t *doubts = find_doubts(r->found);
+void crop_table(const crops *c, const clusters *found, text *t) {
+    text_puts(t, CROP_TABLE_START "x,y,width,height,score,track,individual,name,similarity,in_doubt");
+    text_puts(t, END);
+    if (!c) return;
+    uint32_t *doubts = find_doubts(found);
     if (!doubts) text_no_memory(t);
-    for (size_t i = 0; i < r->crops->count && doubts; i++) {
-        const crop_facts *f = &r->crops->facts[i];
-        text_csv(t, r->crops->ids[i]);
+    for (size_t i = 0; i < c->count && doubts; i++) {
+        const crop_facts *f = &c->facts[i];
+        text_csv(t, c->ids[i]);
         add_origin(t, f);
         add_number(t, f->score, 6);
-        add_text(t, f->track == UINT32_MAX ? NULL : r->crops->tracks[f->track]);
-        add_group(t, r->found, i, doubts);
+        add_text(t, f->track == UINT32_MAX ? NULL : c->tracks[f->track]);
+        add_group(t, found, i, doubts);
         text_puts(t, END);
     }
     free(doubts);
@@ -158,24 +159,35 @@ static void add_cameras(text *t, const crops *c, const member *of, size_t count,
     text_free(&list);
 }
 
-static size_t count_tracks(const crops *c, const member *of, size_t count, const char **names) {
+/* The number of different tracks, and of the detector's boxes in them; none if that is unknown. seen: working memory. */
+static void add_tracks(text *t, const crops *c, const member *of, size_t count, member *seen) {
     size_t n = 0, tracks = 0;
-    for (size_t i = 0; i < count; i++)
-        if (c->facts[of[i].row].track != UINT32_MAX) names[n++] = c->tracks[c->facts[of[i].row].track];
-    if (n) qsort(names, n, sizeof *names, order_texts);
-    for (size_t i = 0; i < n; i++) tracks += !i || strcmp(names[i - 1], names[i]) != 0;
-    return tracks;
+    double boxes = 0;
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t track = c->facts[of[i].row].track;
+        if (track != UINT32_MAX) seen[n++] = (member){track, of[i].row};
+    }
+    if (n) qsort(seen, n, sizeof *seen, by_group);
+    for (size_t i = 0; i < n; i++)
+        if (!i || seen[i - 1].group != seen[i].group) tracks++, boxes += c->facts[seen[i].row].boxes;
+    text_printf(t, ",%zu", tracks);
+    add_number(t, boxes, 15);
 }
 
+/* Working memory for the crops of an individual. */
+typedef struct room {
+    const char **names;
+    member *seen;
+} room;
+
 /* One individual, with its crops. */
-static void add_individual(text *t, const crop_tables *r, const member *of, size_t count, uint32_t doubt,
-                           const char **names) {
-    const clusters *c = r->found;
+static void add_individual(text *t, const crops *all, const clusters *c, const member *of, size_t count, uint32_t doubt,
+                           const room *space) {
     long long first = STORE_NO_TIME, last = STORE_NO_TIME;
     double lowest = (double)NAN;
     size_t example = 0;
     for (size_t i = 0; i < count; i++) {
-        const long long when = r->crops->facts[of[i].row].when;
+        const long long when = all->facts[of[i].row].when;
         const double score = c->score[of[i].row];
         if (when != STORE_NO_TIME && (first == STORE_NO_TIME || when < first)) first = when;
         if (when != STORE_NO_TIME && (last == STORE_NO_TIME || when > last)) last = when;
@@ -184,32 +196,34 @@ static void add_individual(text *t, const crop_tables *r, const member *of, size
     }
     text_printf(t, "%u", c->number[of->group]);
     add_text(t, c->names[of->group]);
-    text_printf(t, ",%zu,%zu,%zu", count, count_tracks(r->crops, of, count, names), r->boxes[of->group]);
-    add_cameras(t, r->crops, of, count, names);
+    text_printf(t, ",%zu", count);
+    add_tracks(t, all, of, count, space->seen);
+    add_cameras(t, all, of, count, space->names);
     add_when(t, first), add_when(t, last);
     add_number(t, lowest, 6);
     if (doubt == UINT32_MAX) text_puts(t, ",no,");
     else text_printf(t, ",yes,%u", c->number[doubt]);
-    add_text(t, r->crops->ids[of[example].row]);
+    add_text(t, all->ids[of[example].row]);
     text_puts(t, END);
 }
 
-void individual_table(const crop_tables *r, text *t) {
-    text_printf(t, "individual,name,crops,tracks,boxes,cameras,first_date,first_time,last_date,last_time,similarity,"
-                   "in_doubt,may_be,example%s", END);
-    if (!r->crops) return;
-    const clusters *c = r->found;
-    uint32_t *doubts = find_doubts(c);
-    member *all = mem_array(c->rows + 1, sizeof *all);
-    const char **names = mem_array(c->rows + 1, sizeof *names);
+void individual_table(const crops *c, const clusters *found, text *t) {
+    text_puts(t, INDIVIDUAL_TABLE_START "cameras,first_date,first_time,last_date,last_time,similarity,in_doubt,may_be,"
+                 "example");
+    text_puts(t, END);
+    if (!c) return;
+    uint32_t *doubts = find_doubts(found);
+    member *all = mem_array(found->rows + 1, sizeof *all);
+    const room space = {mem_array(found->rows + 1, sizeof *space.names), mem_array(found->rows + 1, sizeof *space.seen)};
+    int good = doubts && all && space.names && space.seen;
     size_t n = 0;
-    if (!doubts || !all || !names) text_no_memory(t);
-    for (size_t i = 0; i < c->rows && doubts && all && names; i++)
-        if (c->group[i] != CLUSTERS_NONE) all[n++] = (member){c->group[i], (uint32_t)i};
+    if (!good) text_no_memory(t);
+    for (size_t i = 0; i < found->rows && good; i++)
+        if (found->group[i] != CLUSTERS_NONE) all[n++] = (member){found->group[i], (uint32_t)i};
     if (n) qsort(all, n, sizeof *all, by_group);
     for (size_t i = 0, end; i < n; i = end) {
         for (end = i; end < n && all[end].group == all[i].group; end++) {}
-        add_individual(t, r, all + i, end - i, doubts[all[i].group], names);
+        add_individual(t, c, found, all + i, end - i, doubts[all[i].group], &space);
     }
-    free(doubts), free(all), free(names);
+    free(doubts), free(all), free(space.names), free(space.seen);
 }

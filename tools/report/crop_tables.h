@@ -4,21 +4,19 @@
 
 #include "groups/clusters.h"
 
-typedef struct crop_tables {
-    const crops *crops;    /* NULL: there are none */
-    const clusters *found;
-    const size_t *boxes;   /* [found->groups]: the detector's boxes in the tracks of each individual */
-} crop_tables;
+/* How the tables begin. */
+#define CROP_TABLE_START "id,photo,camera,date,time,"
+#define INDIVIDUAL_TABLE_START "individual,name,crops,tracks,boxes,"
 
-/* A row per crop: id, photo (or video), camera, date, time (by the camera's clock; of a video the time since its
+/* In both, crops NULL: there are none. A row per crop: id, photo (or video), camera, date, time (by the camera's clock; of a video the time since its
    beginning), x, y, width, height (of the box, in pixels), score (the detector's), track, individual, name, similarity
    (mean score with the other crops of the individual), in_doubt ("yes" if the individual may be the same as another
    one). */
-void crop_table(const crop_tables *r, text *t);
+void crop_table(const crops *c, const clusters *found, text *t);
 
-/* A row per individual: individual, name, crops, tracks, boxes, cameras, first_date, first_time, last_date, last_time,
+/* A row per individual: individual, name, crops, tracks, boxes (the detector's, in these tracks), cameras, first_date, first_time, last_date, last_time,
    similarity (the lowest of its crops), in_doubt, may_be (the individual that it may be the same as), example (a crop).
  */
-void individual_table(const crop_tables *r, text *t);
+void individual_table(const crops *c, const clusters *found, text *t);
 
 #endif

@@ -195,25 +195,33 @@ static char *camera_of(const film *f) {
     return name;
 }
 
-static int tell_track(const film *f, const film_track *t, const char *place, crop_rows *rows) {
+static int tell_track(const film *f, const film_track *t, size_t boxes, const char *place, crop_rows *rows) {
     text name = TEXT_INIT;
     text_printf(&name, "%s/%u", f->r->name, t->number);
     int good = need_text(&name);
-    for (size_t k = 0; k < t->count && good; k++)
-        good = tell_crop(f, &t->shots[k], place, name.s, &rows->list.at[t->shots[k].row]);
+    for (size_t k = 0; k < t->count && good; k++) {
+        input *in = &rows->list.at[t->shots[k].row];
+        in->boxes = boxes;
+        good = tell_crop(f, &t->shots[k], place, name.s, in);
+    }
     text_free(&name);
+    return good;
+}
+
+static int tell_film(const film *f, crop_rows *rows) {
+    char *place = camera_of(f);
+    size_t *boxes = need_zeroed(f->count + 1, sizeof *boxes); /* of whole tracks, by joined_to */
+    int good = place && boxes;
+    for (size_t i = 0; i < f->count && good; i++) boxes[f->tracks[i].joined_to] += f->tracks[i].track.boxes;
+    for (size_t i = 0; i < f->count && good; i++)
+        good = tell_track(f, &f->tracks[i], boxes[f->tracks[i].joined_to], place, rows);
+    free(place), free(boxes);
     return good;
 }
 
 int film_groups_tell(const film *films, size_t count, crop_rows *rows) {
     int good = 1;
-    for (size_t f = 0; f < count && good; f++) {
-        char *place = camera_of(&films[f]);
-        good = place != NULL;
-        for (size_t i = 0; i < films[f].count && good; i++)
-            good = tell_track(&films[f], &films[f].tracks[i], place, rows);
-        free(place);
-    }
+    for (size_t f = 0; f < count && good; f++) good = tell_film(&films[f], rows);
     return good;
 }
 

@@ -178,6 +178,10 @@ check "the tables of the guess" python3 tables.py guess
 run 0 cluster guess -o groups.csv
 says 'groups are cut at a score of 0.65, which is a guess'
 same_groups guess groups.csv
+cp -R guess again
+run 0 cluster again/ -o again
+check "the tables, written anew, are those of reid track" diff -r guess again
+rm -rf again
 
 # review, calibrate, eval, gallery add and match take the folder, too.
 cut -d, -f 1,11 guess/crops.csv | sed '1s/.*/path,identity/' | tr -d '\r' >tracks.csv # a label for each track
@@ -201,6 +205,26 @@ with open("guess/decisions.jsonl", "w") as out:
 PYTHON
 run 0 cluster guess -o named.csv
 check "decisions in the folder are heeded" grep -q "^$id,[0-9]*,Ann," named.csv
+cp -R guess again
+run 0 cluster again -o again
+prints '^[0-9]* crops in [0-9]* groups at threshold '
+check "they are in the tables" python3 - <<'PYTHON'
+import csv
+crops, individuals = (list(csv.DictReader(open("again/" + name, newline=""))) for name in ("crops.csv", "individuals.csv"))
+named = {r["id"]: (r["group"], r["name"]) for r in csv.DictReader(open("named.csv"))}
+assert {c["id"]: (c["individual"], c["name"]) for c in crops} == named
+assert [i["name"] for i in individuals if i["name"]] == ["Ann"] and len(individuals) == len({g for g, _ in named.values()})
+PYTHON
+echo mine >again/individuals.csv
+cp again/crops.csv keep.csv
+run 2 cluster again --threshold 0.9999 -o again
+says 'again/individuals.csv: exists and is not a table of reid track'
+same again/crops.csv keep.csv
+run 2 cluster again -o guess
+says 'guess: the name of the output must end in .csv or .json, or be that of INPUT, a folder of reid track'
+run 2 cluster again guess -o again
+says 'cluster: -o again renews the tables of this folder: give no other INPUT'
+rm -rf again
 run 0 gallery create deer --like guess
 run 2 gallery add deer guess
 says 'guess: [0-9]* of its [0-9]* crops have no identity, .* name the individuals with --groups FILE.csv'
