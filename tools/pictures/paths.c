@@ -38,3 +38,19 @@ char *path_camera(const char *folder, size_t len, size_t root_len) {
         if (*s == '/') *s = '-';
     return name;
 }
+
+/* 1 if the folder is what path_camera calls camera. */
+static int is_camera(const char *folder, size_t len, const char *camera) {
+    for (size_t i = 0; i < len; i++)
+        if (camera[i] != (folder[i] == '/' ? '-' : folder[i])) return 0;
+    return camera[len] == 0;
+}
+
+const char *path_from_camera(const char *path, const char *camera) {
+    const char *slash = strrchr(path, '/');
+    for (const char *at = slash; camera && at; at = at > path ? at - 1 : NULL) {
+        int begins = at == path || at[-1] == '/';
+        if (begins && at < slash && is_camera(at, (size_t)(slash - at), camera)) return at;
+    }
+    return path;
+}

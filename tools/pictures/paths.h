@@ -12,5 +12,8 @@ int path_same_ends(const char *a, const char *b);
    itself its own name. root_len: how much of the path is root; 0: there is none. The caller frees it; NULL when memory
    runs out. */
 char *path_camera(const char *folder, size_t len, size_t root_len);
+/* The end of a photo's path that begins with the folder of its camera, as path_camera names it: what stays the same
+   when the photos of all cameras are moved together. The whole path, if camera is NULL or not in it. */
+const char *path_from_camera(const char *path, const char *camera);
 
 #endif

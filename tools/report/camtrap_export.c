@@ -7,6 +7,7 @@
 #include "base/say.h"
 #include "base/text.h"
 #include "base/when.h"
+#include "pictures/paths.h"
 #include "pictures/picture.h"
 #include "report/camtrap_package.h"
 
@@ -209,7 +210,8 @@ static camtrap_medium *find_medium(export *e, const char *crop, const char *path
 static int locate(export *e, size_t row, row_text *t, const char *cells[COLUMNS]) {
     const char *id = e->r->crops->ids[row];
     const input *in = e->r->boxes ? e->r->boxes[row] : NULL;
-    const char *path = below(in ? in->path : id, e->r->root);
+    const char *whole = below(in ? in->path : id, e->r->root);
+    const char *path = in ? path_from_camera(whole, e->r->crops->facts[row].camera) : whole;
     const camtrap_medium *m = find_medium(e, id, path, in ? strlen(path) : crop_picture_length(path));
     double box[4];
     if (!m) return 0;

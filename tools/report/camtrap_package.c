@@ -221,7 +221,11 @@ camtrap_medium *camtrap_find(const camtrap_package *p, const char *picture, size
         else if (parts == best && name->medium != found) other = name->medium;
     }
     if (found == SIZE_MAX) {
-        refuse(why, "no filePath or fileName of the package's media ends like its path");
+        text path = TEXT_INIT;
+        text_add(&path, picture, length);
+        if (text_failed(&path)) text_no_memory(why);
+        else refuse(why, "no filePath or fileName of the package's media ends like its path, %s", shown(path.s));
+        text_free(&path);
         return NULL;
     }
     if (other == SIZE_MAX) return &p->media[found];

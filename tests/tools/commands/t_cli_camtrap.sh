@@ -177,6 +177,27 @@ for pair in 2,3 4,5 6,7 8,9; do
     check "crops $pair are of one image" [ "$(grep "^crop[$pair]," apart.csv | cut -d, -f2 | sort -u | wc -l)" = 2 ]
 done
 
+# The folder of reid track: observations are of the photos, with their boxes, and not of the crops that it has cut out.
+b0 w.safetensors
+run 0 track -m w.safetensors --size 64x64 --threshold 0.9 photos --detections boxes.csv -o tracked
+run 0 cluster tracked --camtrap-dp package -o last
+prints '^8 observations of [1-8] individuals in last$'
+valid last
+"$python" - <<'END' >crops.txt
+import csv
+for r in csv.DictReader(open("tracked/crops.csv", newline="")):
+    camera, name = r["photo"][len("photos/"):-len(".png")].split("/")
+    width = min(float(r["x"]) + float(r["width"]), 200) - float(r["x"])
+    print(r["id"], "m-%s-%s" % (camera, name), "%.9f" % (float(r["x"]) / 200), "%.9f" % (width / 200), r["individual"])
+END
+while read -r crop medium left width individual; do
+    value last "$crop" mediaID "$medium"
+    value last "$crop" bboxX "$left"
+    value last "$crop" bboxWidth "$width"
+    value last "$crop" individualID "group-$individual"
+done <crops.txt
+check "there are crops of all photos" [ "$(cut -d ' ' -f 2 crops.txt | sort -u | wc -l)" = 4 ]
+
 # Refused input leaves nothing behind.
 out_of 2 --camtrap-dp package -o first
 says 'first: already exists'
@@ -205,7 +226,7 @@ bad 'without a dialect' 's|"utf-8"|"latin-1"|' datapackage.json
 bad 'line 1: ' 's/^{/[/' datapackage.json
 bad 'the header lacks "mediaID"' '1s/mediaID/medium/' media.csv
 bad 'mediaID, deploymentID, timestamp or filePath is empty' 's/^m-west-2//' media.csv
-bad "west/2.png#0: no filePath or fileName of the package's media ends like its path" \
+bad "west/2.png#0: no filePath or fileName of the package's media ends like its path, west/2.png" \
     's|west/2.png|west/3.png|' media.csv
 bad 'west/1.png#0: its medium would be m-east-1, but that belongs to east/1.png#[01]$' \
     's|archive/east/1.png|1.png|; s|archive/west/1.png|lost.png|' media.csv
