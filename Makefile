@@ -142,7 +142,8 @@ fmt:
 clean:
 	rm -rf $(ROOMS:%=build/%) $(DEMO) build/load build/leaks
 	rm -f build/*.o build/*.d build/reid build/reid_kernels.bytes build/reid.1 build/reid.bash \
-	    build/seeded build/demo_images build/demo_photos build/demo_video build/demo_film build/demo_run build/reid-load build/libreid.*
+	    build/seeded build/demo_images build/demo_photos build/demo_video build/demo_film build/demo_run build/reid-load \
+	    build/libreid.*
 
 rooms: # for tests/lib/check.sh
 	@echo $(ROOMS)

@@ -6,8 +6,8 @@
 pages_run='README.md tools/scores/README.md tools/embedding/README.md tools/groups/README.md tools/heads/README.md
     tools/gallery/README.md tools/server/README.md tools/machine/README.md tools/weights/README.md
     tools/pictures/README.md tools/tracks/README.md tools/gpu/README.md'
-# Separate tests run the blocks of these: t_lesson.sh and python_tests.py.
-pages_run_elsewhere='examples/README.md examples/python/README.md'
+# Separate tests run the blocks of these: t_lesson.sh, python_tests.py and t_camera_traps.sh.
+pages_run_elsewhere='examples/README.md examples/python/README.md examples/camera_traps/README.md'
 
 all_pages() { git ls-files '*.md' 2> /dev/null | grep . || find . -name '*.md' ! -path './build/*' | sed 's|^\./||'; }
 

@@ -117,7 +117,8 @@ static const output_kind *kind_of(const options *o) {
 /* Checks, before minutes of work, that the groups may go to this file. A folder is checked when it is made. */
 static int check_file(const options *o) {
     text why = TEXT_INIT;
-    int good = !o->output.path || o->cluster.camtrap || renews_tables(o) || file_target(o->output.path, kind_of(o), &why);
+    int folder = o->cluster.camtrap || renews_tables(o);
+    int good = !o->output.path || folder || file_target(o->output.path, kind_of(o), &why);
     if (!good) say_error("%s: %s", shown(o->output.path), why.s);
     text_free(&why);
     return good;

@@ -275,7 +275,8 @@ static int write_tables(tracking *run, text *why) {
     crop_table(all, found, &content);
     int good = folder_write(&run->folder, "crops.csv", &content, why);
     text_clear(&content);
-    if (good) individual_table(all, found, &content), good = folder_write(&run->folder, "individuals.csv", &content, why);
+    if (good) individual_table(all, found, &content);
+    good = good && folder_write(&run->folder, "individuals.csv", &content, why);
     if (good && o->match.calibration && isnan(o->match.threshold))
         good = file_read(o->match.calibration, (size_t)1 << 32, 0, &content, why) &&
                folder_write(&run->folder, "calibration.json", &content, why);

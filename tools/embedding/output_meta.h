@@ -27,8 +27,7 @@ typedef struct output_request {
 } output_request;
 
 /* What is known of each row, as arrays in the metadata. An array is left out if nothing is known of any row, except for
-   the identities. Unknown values are "", or null for numbers, which come last: scores, and the boxes in the row's track.
- */
+   the identities. Unknown values are "", or null for numbers, which come last: scores, and boxes in the row's track. */
 typedef enum row_fact {
     FACT_IDENTITY, FACT_CAMERA, FACT_TIME, FACT_SOURCE, FACT_TRACK, FACT_SCORE, FACT_BOXES, ROW_FACTS,
     ROW_FACT_NUMBERS = FACT_SCORE

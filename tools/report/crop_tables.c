@@ -159,7 +159,7 @@ static void add_cameras(text *t, const crops *c, const member *of, size_t count,
     text_free(&list);
 }
 
-/* The number of different tracks, and of the detector's boxes in them; none if that is unknown. seen: working memory. */
+/* The number of different tracks, and of the detector's boxes in them, if it is known. seen: working memory. */
 static void add_tracks(text *t, const crops *c, const member *of, size_t count, member *seen) {
     size_t n = 0, tracks = 0;
     double boxes = 0;
@@ -214,7 +214,8 @@ void individual_table(const crops *c, const clusters *found, text *t) {
     if (!c) return;
     uint32_t *doubts = find_doubts(found);
     member *all = mem_array(found->rows + 1, sizeof *all);
-    const room space = {mem_array(found->rows + 1, sizeof *space.names), mem_array(found->rows + 1, sizeof *space.seen)};
+    const room space = {.names = mem_array(found->rows + 1, sizeof *space.names),
+                        .seen = mem_array(found->rows + 1, sizeof *space.seen)};
     int good = doubts && all && space.names && space.seen;
     size_t n = 0;
     if (!good) text_no_memory(t);

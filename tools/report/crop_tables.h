@@ -8,15 +8,15 @@
 #define CROP_TABLE_START "id,photo,camera,date,time,"
 #define INDIVIDUAL_TABLE_START "individual,name,crops,tracks,boxes,"
 
-/* In both, crops NULL: there are none. A row per crop: id, photo (or video), camera, date, time (by the camera's clock; of a video the time since its
+/* A row per crop: id, photo (or video), camera, date, time (by the camera's clock; of a video the time since its
    beginning), x, y, width, height (of the box, in pixels), score (the detector's), track, individual, name, similarity
    (mean score with the other crops of the individual), in_doubt ("yes" if the individual may be the same as another
-   one). */
+   one). crops NULL, here and below: there are none. */
 void crop_table(const crops *c, const clusters *found, text *t);
 
-/* A row per individual: individual, name, crops, tracks, boxes (the detector's, in these tracks), cameras, first_date, first_time, last_date, last_time,
-   similarity (the lowest of its crops), in_doubt, may_be (the individual that it may be the same as), example (a crop).
- */
+/* A row per individual: individual, name, crops, tracks, boxes (the detector's, in these tracks), cameras, first_date,
+   first_time, last_date, last_time, similarity (the lowest of its crops), in_doubt, may_be (the individual that it may
+   be the same as), example (a crop). */
 void individual_table(const crops *c, const clusters *found, text *t);
 
 #endif
