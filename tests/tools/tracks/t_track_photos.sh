@@ -210,7 +210,7 @@ run 0 cluster again -o again
 prints '^[0-9]* crops in [0-9]* groups at threshold '
 check "they are in the tables" python3 - <<'PYTHON'
 import csv
-crops, individuals = (list(csv.DictReader(open("again/%s.csv" % name, newline=""))) for name in ("crops", "individuals"))
+crops, individuals = (list(csv.DictReader(open("again/%s.csv" % n, newline=""))) for n in ("crops", "individuals"))
 named = {r["id"]: (r["group"], r["name"]) for r in csv.DictReader(open("named.csv"))}
 assert {c["id"]: (c["individual"], c["name"]) for c in crops} == named
 assert [i["name"] for i in individuals if i["name"]] == ["Ann"]
