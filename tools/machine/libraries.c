@@ -42,32 +42,35 @@ static void look_for_turbojpeg(findings *f, int wanted) {
     if (library) dlclose(library);
 }
 
+/* Calls `int function(void)` of a library. Returns -1, with the reason in loader_reason(), if that is not possible. */
+static int call_library(const char *name, const char *function) {
+    void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    int (*call)(void) = NULL, result = -1;
+    void *symbol = library ? dlsym(library, function) : NULL;
+    memcpy(&call, &symbol, sizeof call); /* C cannot convert an object pointer to a function pointer */
+    if (call) result = call();
+    if (library) dlclose(library);
+    return result;
+}
+
 static void look_for_webp(findings *f) {
-    void *library = dlopen("libwebp.so.7", RTLD_NOW | RTLD_LOCAL);
-    int (*version)(void) = NULL;
-    void *symbol = library ? dlsym(library, "WebPGetDecoderVersion") : NULL;
-    memcpy(&version, &symbol, sizeof version); /* C cannot convert an object pointer to a function pointer */
-    if (version)
-        findings_add(f, FOUND_GOOD, "libwebp", NULL, "version %d.%d.%d: WebP images can be read", version() >> 16,
-                     version() >> 8 & 255, version() & 255);
+    int version = call_library("libwebp.so.7", "WebPGetDecoderVersion");
+    if (version >= 0)
+        findings_add(f, FOUND_GOOD, "libwebp", NULL, "version %d.%d.%d: WebP images can be read", version >> 16,
+                     version >> 8 & 255, version & 255);
     else
         findings_add(f, FOUND_NOTE, "libwebp", "apt-get install libwebp7", "%s; WebP images cannot be read",
                      loader_reason());
-    if (library) dlclose(library);
 }
 
 static void look_for_pq(findings *f, int wanted) {
-    void *library = dlopen("libpq.so.5", RTLD_NOW | RTLD_LOCAL);
-    int (*version)(void) = NULL;
-    void *symbol = library ? dlsym(library, "PQlibVersion") : NULL;
-    memcpy(&version, &symbol, sizeof version); /* C cannot convert an object pointer to a function pointer */
-    if (version)
+    int version = call_library("libpq.so.5", "PQlibVersion");
+    if (version >= 0)
         findings_add(f, FOUND_GOOD, "libpq", NULL, "version %d.%d: galleries in PostgreSQL can be used",
-                     version() / 10000, version() % 10000);
+                     version / 10000, version % 10000);
     else
         findings_add(f, wanted ? FOUND_ERROR : FOUND_NOTE, "libpq", "apt-get install libpq5",
                      "%s; galleries in PostgreSQL cannot be used", loader_reason());
-    if (library) dlclose(library);
 }
 
 static void look_for_http(findings *f, int compiled_in) {
