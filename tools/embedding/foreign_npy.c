@@ -84,7 +84,7 @@ static int read_header(const char *at, header *h, text *why) {
         else if (rest && *rest != '}') rest = NULL;
     }
     if (rest && !*after_blanks(rest + 1) && h->has_type && h->has_order && h->has_shape) return 1;
-    return refuse(why, "a NumPy array with a header that cannot be read; " AS_FLOATS);
+    return refuse(why, "is a NumPy array with a header that cannot be read; " AS_FLOATS);
 }
 
 /* --- the array ---------------------------------------------------------------------------------------------------- */
@@ -106,7 +106,7 @@ static int take_type(foreign_rows *f, const header *h, text *why) {
     if (known && strcmp(size, "f2") == 0) f->type = NUMBER_F16;
     else if (known && strcmp(size, "f4") == 0) f->type = NUMBER_F32;
     else if (known && strcmp(size, "f8") == 0) f->type = NUMBER_F64;
-    else return refuse(why, "a NumPy array of %s (%s); expected float16, float32 or float64: " AS_FLOATS,
+    else return refuse(why, "is a NumPy array of %s (%s); expected float16, float32 or float64: " AS_FLOATS,
                        kind_of(h->type), h->type[0] ? shown(h->type) : "a structured type");
     return 1;
 }
@@ -115,7 +115,7 @@ static int take_shape(foreign_rows *f, const header *h, text *why) {
     if (h->sides != 2) {
         text sides = TEXT_INIT;
         for (int i = 0; i < h->sides; i++) text_printf(&sides, "%s%llu", i ? " x " : "", (unsigned long long)h->side[i]);
-        refuse(why, "a NumPy array of %d dimension%s%s%s; expected two, a row for each image", h->sides,
+        refuse(why, "is a NumPy array of %d dimension%s%s%s; expected two, a row for each image", h->sides,
                plural((size_t)h->sides), sides.len ? ": " : "", sides.len ? sides.s : "");
         text_free(&sides);
         return 0;
@@ -129,13 +129,13 @@ static int read_array(foreign_rows *f, uint64_t at, uint64_t end, text *why) {
     unsigned char start[12];
     header h;
     f->what = "a NumPy array";
-    if (end - at < 10) return refuse(why, "%s whose header is cut off; was it written completely?", f->what);
+    if (end - at < 10) return refuse(why, "is %s whose header is cut off; was it written completely?", f->what);
     size_t have = end - at < sizeof start ? (size_t)(end - at) : sizeof start;
     if (!source_read(&f->from, at, start, have, why)) return 0;
-    if (start[6] < 1 || start[6] > 3) return refuse(why, "%s of version %d; expected 1 to 3", f->what, start[6]);
+    if (start[6] < 1 || start[6] > 3) return refuse(why, "is %s of version %d; expected 1 to 3", f->what, start[6]);
     uint64_t before = start[6] == 1 ? 10 : 12, size = start[6] == 1 ? le16(start + 8) : have == 12 ? le32(start + 8) : 0;
     if (size > LONGEST_HEADER || end - at < before || size > end - at - before)
-        return refuse(why, "%s whose header is cut off or too long; was it written completely?", f->what);
+        return refuse(why, "is %s whose header is cut off or too long; was it written completely?", f->what);
     char *literal = mem_zeroed((size_t)size + 1, 1);
     if (!literal) return text_no_memory(why);
     int good = source_read(&f->from, at + before, literal, (size_t)size, why) && read_header(literal, &h, why) &&
@@ -167,7 +167,7 @@ static int refuse_several(const zip *z, text *why) {
     for (size_t i = 0; i < z->count && i < 8; i++)
         text_printf(&names, "%s%.*s", i ? ", " : "", is_array(&z->members[i]) ? (int)strlen(z->members[i].name) - 4 : 99,
                     z->members[i].name);
-    refuse(why, "an .npz file with %zu members (%s%s); expected one array: save that of the rows alone, with numpy.save",
+    refuse(why, "is an .npz file with %zu members (%s%s); expected one array: save that of the rows alone, with numpy.save",
            z->count, names.s ? shown(names.s) : "", z->count > 8 ? ", ..." : "");
     text_free(&names);
     return 0;
@@ -182,7 +182,7 @@ static int is_undamaged(const foreign_rows *f, const zip_member *m, text *why) {
         crc = crc32_more(crc, block, n);
         done += n;
     }
-    return crc == m->crc || refuse(why, "an .npz file with a wrong checksum: it is damaged");
+    return crc == m->crc || refuse(why, "is an .npz file with a wrong checksum: it is damaged");
 }
 
 int foreign_npz_read(foreign_rows *f, text *why) {
@@ -192,7 +192,7 @@ int foreign_npz_read(foreign_rows *f, text *why) {
     int good;
     if (z.count != 1) good = refuse_several(&z, why);
     else if (m->method)
-        good = refuse(why, "a compressed .npz file; write it with numpy.savez, or its array with numpy.save");
+        good = refuse(why, "is a compressed .npz file; write it with numpy.savez, or its array with numpy.save");
     else good = zip_locate(&z, &f->from, m, why) && is_undamaged(f, m, why) &&
                 read_array(f, m->at, m->at + m->size, why);
     zip_close(&z);

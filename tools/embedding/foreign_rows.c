@@ -24,12 +24,12 @@ static int load(foreign_rows *f, text *why) {
 
 int foreign_rows_shape(foreign_rows *f, uint64_t start, uint64_t end, int by_column, text *why) {
     uint64_t values, bytes, value = VALUE_BYTES[f->type];
-    if (!f->rows) return refuse(why, "%s without rows", f->what);
+    if (!f->rows) return refuse(why, "is %s without rows", f->what);
     if (!f->columns || f->columns > FOREIGN_MOST_COLUMNS)
-        return refuse(why, "%s with %zu values a row; expected 1 to %d", f->what, f->columns, FOREIGN_MOST_COLUMNS);
+        return refuse(why, "is %s with %zu values a row; expected 1 to %d", f->what, f->columns, FOREIGN_MOST_COLUMNS);
     if (!checked_mul(f->rows, f->columns, &values) || !checked_mul(values, value, &bytes) || start > end ||
         bytes != end - start)
-        return refuse(why, "%s of %zu x %zu values of %d bytes, but the file has %llu bytes of values; was it written "
+        return refuse(why, "is %s of %zu x %zu values of %d bytes, but the file has %llu bytes of values; was it written "
                            "completely?", f->what, f->rows, f->columns, (int)value,
                       (unsigned long long)(start > end ? 0 : end - start));
     f->start = start;
@@ -65,9 +65,9 @@ static const struct { const char *start, *what, *how; } OTHERS[] = {
     {"PAR1", "a Parquet file", "pandas.read_parquet(FILE).to_csv(\"rows.csv\", index=False)"},
     {"ARROW1", "an Arrow file", "pandas.read_feather(FILE).to_csv(\"rows.csv\", index=False)"},
     {"FEA1", "a Feather file", "pandas.read_feather(FILE).to_csv(\"rows.csv\", index=False)"},
-    {"\x89HDF", "an HDF5 file", "read it with h5py and " SAVE_NPY},
-    {"MATLAB 5.0", "a MATLAB file", "read it with scipy.io.loadmat and " SAVE_NPY},
-    {"SQLite format 3", "a database of SQLite", "select the rows and " SAVE_NPY},
+    {"\x89HDF", "an HDF5 file", "read it with h5py, then " SAVE_NPY},
+    {"MATLAB 5.0", "a MATLAB file", "read it with scipy.io.loadmat, then " SAVE_NPY},
+    {"SQLite format 3", "a database of SQLite", "select the rows, then " SAVE_NPY},
 };
 
 static int starts(const unsigned char *bytes, size_t size, const char *with) {

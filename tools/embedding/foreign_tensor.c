@@ -29,10 +29,10 @@ int foreign_tensor_is(const unsigned char *start, size_t size) {
 
 static int take_type(foreign_rows *f, const tensor *t, text *why) {
     static const char *const names[] = {"F16", "BF16", "F32", "F64"}; /* by number_type */
-    if (t->opaque) return refuse(why, "a file whose values are %.200s; expected a dense tensor", t->opaque);
+    if (t->opaque) return refuse(why, "is a file whose values are %.200s; expected a dense tensor", t->opaque);
     for (int i = 0; i < 4; i++)
         if (t->type->name && strcmp(t->type->name, names[i]) == 0) return f->type = (number_type)i, 1;
-    return refuse(why, "a tensor of %s; expected float16, bfloat16, float32 or float64: save rows.float()",
+    return refuse(why, "is a tensor of %s; expected float16, bfloat16, float32 or float64: save rows.float()",
                   t->type->torch);
 }
 
@@ -59,15 +59,15 @@ static int take_tensor(foreign_rows *f, checkpoint *c, text *why) {
     const tensor *t = c->tensors;
     f->what = "a tensor";
     if (c->tensor_count != 1)
-        return refuse(why, "a file with %zu tensors (%.100s, %.100s ...); expected one: save that of the rows alone",
+        return refuse(why, "is a file with %zu tensors (%.100s, %.100s ...); expected one: save that of the rows alone",
                       c->tensor_count, t[0].name, t[1].name);
     if (!take_type(f, t, why)) return 0;
     if (t->ndim != 2)
-        return refuse(why, "a tensor of %d dimension%s; expected two, a row for each image", t->ndim,
+        return refuse(why, "is a tensor of %d dimension%s; expected two, a row for each image", t->ndim,
                       plural((size_t)t->ndim));
     f->rows = (size_t)t->shape[0], f->columns = (size_t)t->shape[1];
     if (c->storages[t->storage].is_value || t->count > c->storages[t->storage].bytes / (uint64_t)t->type->bytes)
-        return refuse(why, "a tensor that repeats its values; save rows.contiguous()");
+        return refuse(why, "is a tensor that repeats its values; save rows.contiguous()");
     return f->rows && f->columns ? take_values(f, c, t, why) : foreign_rows_shape(f, 0, 0, 0, why);
 }
 

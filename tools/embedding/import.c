@@ -40,7 +40,7 @@ static int is_foreign(const char *path, text *why) {
 /* Checks that the names in --ids and those in the file of rows, if there are any, are the same. */
 static int names_agree(const importing *m, text *why) {
     const inputs *a = &m->from.names, *b = &m->listed;
-    for (size_t i = 0; i < a->count; i++)
+    for (size_t i = 0; i < a->count && m->r->ids; i++)
         if (strcmp(a->at[i].id, b->at[i].id) != 0)
             return refuse(why, "row %zu is \"%s\", but \"%s\" in %s", i, shown(a->at[i].id), shown(b->at[i].id),
                           shown(m->r->ids));
@@ -81,9 +81,14 @@ static int open_all(importing *m) {
     if (!good) return 0;
     m->maker.count = 1, m->maker.dim = (int)m->from.columns;
     m->maker.at[0].weights = m->r->model;
-    if (imported_model(&m->maker.at[0].info, m->r->model, m->maker.dim)) return 1;
+    return imported_model(&m->maker.at[0].info, m->r->model, m->maker.dim);
+}
+
+static int has_model(const import_request *r) {
+    reid_info info;
+    if (imported_model(&info, r->model, 1)) return 1;
     say_error("import: --model takes a name of 1 to %zu letters, digits and _.:/+-, not \"%s\"",
-              sizeof m->maker.at[0].info.network - 1, shown(m->r->model));
+              sizeof info.network - 1, shown(r->model));
     return 0;
 }
 
@@ -116,18 +121,15 @@ static int write_rows(importing *m, output *out, text *why) {
     return !interrupted();
 }
 
-static int write_output(importing *m) {
-    const output_request request = {.path = m->r->output, .min_conf = (double)NAN};
+/* Writes everything into the open output, and closes it in any case. */
+static int write_output(importing *m, output *out) {
     text why = TEXT_INIT;
     size_t done;
-    output *out = output_open(&request);
-    if (!out) return 0;
-    int good = output_begin(out, &m->maker, m->names, 0, m->names->count, &done);
-    if (!good) {
+    if (!open_all(m) || !output_begin(out, &m->maker, m->names, 0, m->names->count, &done)) {
         output_discard(out);
         return 0;
     }
-    good = write_rows(m, out, &why);
+    int good = write_rows(m, out, &why);
     if (interrupted()) {
         output_interrupt(out);
     } else if (why.len) {
@@ -141,11 +143,13 @@ static int write_output(importing *m) {
 }
 
 int import_rows(const import_request *r, import_result *result) {
+    const output_request request = {.path = r->output, .min_conf = (double)NAN};
     importing m;
     memset(&m, 0, sizeof m);
     memset(result, 0, sizeof *result);
     m.r = r;
-    int good = open_all(&m) && write_output(&m) && inputs_identities(m.names, &result->identities, &result->unnamed);
+    output *out = has_model(r) ? output_open(&request) : NULL;
+    int good = out && write_output(&m, out) && inputs_identities(m.names, &result->identities, &result->unnamed);
     if (good) {
         result->rows = m.from.rows, result->dim = m.maker.dim;
         memcpy(result->fingerprint, m.maker.at[0].info.fingerprint, sizeof result->fingerprint);

@@ -361,6 +361,10 @@ int gallery_file_is_nameless(const char *path) {
     int nameless = !text_failed(&file) && gallery_file_is_one(file.s) &&
                    read_side_file(file.s, ".meta.json", &name, &content, &why) && read_meta(&content, &f, &m, &why) &&
                    m.rows > 0;
+    if (nameless && path_has_ending(file.s, ".jsonl")) { /* its lines have the names */
+        forget_names(&f);
+        nameless = read_rows(&f, file.s, &why);
+    }
     for (size_t i = 0; i < f.identity_count; i++) nameless = nameless && !*f.identities[i];
     gallery_file_free(&f);
     text_free(&file), text_free(&name), text_free(&content), text_free(&why);

@@ -85,6 +85,10 @@ int makers_agree(const store_meta *theirs, const char *path, const store_meta *o
     return 1;
 }
 
+const char *makers_nameless(const store_meta *makers) {
+    return is_imported(makers->model[0].fingerprint) ? "" : ", because folders of photos are cameras";
+}
+
 void makers_note_decoders(const char *theirs, const char *path, const char *ours, const char *owner) {
     if (!*theirs || !*ours || strcmp(theirs, ours) == 0) return;
     say_warning("%s: its JPEG images were decoded by %s, those of %s by %s (--jpeg): scores shift slightly",
