@@ -33,6 +33,7 @@ int source_open(source *s, const char *path, text *why);
 #define take_row table_take_row
 #include "embedding/foreign_table.c"
 #include "embedding/foreign_rows.c"
+#include "embedding/foreign_open.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

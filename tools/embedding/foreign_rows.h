@@ -23,8 +23,6 @@ typedef struct foreign_rows {
     unsigned char *buffer;            /* one row */
 } foreign_rows;
 
-/* Returns 0 with the reason in why; close it in any case. */
-int foreign_rows_open(foreign_rows *f, const char *path, text *why);
 /* Reads the values of a row, which may be infinite or not numbers. Returns 0 with the reason in why. */
 int foreign_rows_get(foreign_rows *f, size_t row, double *to, text *why);
 void foreign_rows_close(foreign_rows *f);

@@ -3,7 +3,7 @@
 #include "base/files.h"
 #include "base/memory.h"
 #include "base/say.h"
-#include "embedding/foreign_rows.h"
+#include "embedding/foreign_open.h"
 #include "embedding/imported.h"
 #include "embedding/output.h"
 #include "embedding/row_names.h"

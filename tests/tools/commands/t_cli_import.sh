@@ -158,7 +158,8 @@ bad 'import: expected one file ROWS' in/f4.npy in/f8.npy --model m -o o/x.npy
 bad 'import: give the name of the model that made the rows with --model NAME' in/f4.npy -o o/x.npy
 bad "import: give the output's name with -o FILE.npy, FILE.jsonl or FILE.csv" in/f4.npy --model m
 bad "import: give the output's name with -o" in/f4.npy --model m -o o/x.txt
-for name in '' 'two words' "it's" 'a"b' aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa; do
+bad 'import: --model takes NAME, not ""' in/f4.npy --ids in/ids.txt -o o/x.npy --model ''
+for name in 'two words' "it's" 'a"b' aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa; do
     bad 'import: --model takes a name of 1 to 31 letters, digits and _.:/+-, not' in/f4.npy --ids in/ids.txt -o o/x.npy \
         --model "$name"
 done
