@@ -37,7 +37,7 @@ int source_open(source *s, const char *path, text *why);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define MUST(condition) \
+#define MUST(condition)                                                                                                \
     if (!(condition)) fprintf(stderr, "violated: %s\n", #condition), abort()
 
 static const uint8_t *bytes;

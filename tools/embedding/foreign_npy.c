@@ -66,7 +66,8 @@ static const char *read_value(const char *at, const char *key, header *h) {
     if (strcmp(key, "descr") != 0 || h->has_type++) return NULL;
     if (*at != '[') return read_text(at, h->type, sizeof h->type);
     int open = 0; /* a list of fields, which contains further lists and tuples */
-    do open += *at == '[' ? 1 : *at == ']' ? -1 : 0; while (*at++ && open);
+    do open += *at == '[' ? 1 : *at == ']' ? -1 : 0;
+    while (*at++ && open);
     return open ? NULL : at;
 }
 
@@ -90,7 +91,10 @@ static int read_header(const char *at, header *h, text *why) {
 /* --- the array ---------------------------------------------------------------------------------------------------- */
 
 static const char *kind_of(const char *type) {
-    static const struct { char letter; const char *what; } kinds[] = {
+    static const struct {
+        char letter;
+        const char *what;
+    } kinds[] = {
         {'i', "integers"}, {'u', "integers"}, {'b', "truth values"}, {'c', "complex numbers"}, {'O', "Python objects"},
         {'U', "texts"},    {'S', "texts"},    {'M', "times"},        {'m', "durations"},       {'f', "floats"},
     };
@@ -106,15 +110,17 @@ static int take_type(foreign_rows *f, const header *h, text *why) {
     if (known && strcmp(size, "f2") == 0) f->type = NUMBER_F16;
     else if (known && strcmp(size, "f4") == 0) f->type = NUMBER_F32;
     else if (known && strcmp(size, "f8") == 0) f->type = NUMBER_F64;
-    else return refuse(why, "is a NumPy array of %s (%s); expected float16, float32 or float64: " AS_FLOATS,
-                       kind_of(h->type), h->type[0] ? shown(h->type) : "a structured type");
+    else
+        return refuse(why, "is a NumPy array of %s (%s); expected float16, float32 or float64: " AS_FLOATS,
+                      kind_of(h->type), h->type[0] ? shown(h->type) : "a structured type");
     return 1;
 }
 
 static int take_shape(foreign_rows *f, const header *h, text *why) {
     if (h->sides != 2) {
         text sides = TEXT_INIT;
-        for (int i = 0; i < h->sides; i++) text_printf(&sides, "%s%llu", i ? " x " : "", (unsigned long long)h->side[i]);
+        for (int i = 0; i < h->sides; i++)
+            text_printf(&sides, "%s%llu", i ? " x " : "", (unsigned long long)h->side[i]);
         refuse(why, "is a NumPy array of %d dimension%s%s%s; expected two, a row for each image", h->sides,
                plural((size_t)h->sides), sides.len ? ": " : "", sides.len ? sides.s : "");
         text_free(&sides);
@@ -133,7 +139,9 @@ static int read_array(foreign_rows *f, uint64_t at, uint64_t end, text *why) {
     size_t have = end - at < sizeof start ? (size_t)(end - at) : sizeof start;
     if (!source_read(&f->from, at, start, have, why)) return 0;
     if (start[6] < 1 || start[6] > 3) return refuse(why, "is %s of version %d; expected 1 to 3", f->what, start[6]);
-    uint64_t before = start[6] == 1 ? 10 : 12, size = start[6] == 1 ? le16(start + 8) : have == 12 ? le32(start + 8) : 0;
+    uint64_t before = start[6] == 1 ? 10 : 12, size = start[6] == 1 ? le16(start + 8)
+                                                      : have == 12  ? le32(start + 8)
+                                                                    : 0;
     if (size > LONGEST_HEADER || end - at < before || size > end - at - before)
         return refuse(why, "is %s whose header is cut off or too long; was it written completely?", f->what);
     char *literal = mem_zeroed((size_t)size + 1, 1);
@@ -165,9 +173,10 @@ int foreign_npz_is(const foreign_rows *f) {
 static int refuse_several(const zip *z, text *why) {
     text names = TEXT_INIT;
     for (size_t i = 0; i < z->count && i < 8; i++)
-        text_printf(&names, "%s%.*s", i ? ", " : "", is_array(&z->members[i]) ? (int)strlen(z->members[i].name) - 4 : 99,
-                    z->members[i].name);
-    refuse(why, "is an .npz file with %zu members (%s%s); expected one array: save that of the rows alone, with numpy.save",
+        text_printf(&names, "%s%.*s", i ? ", " : "",
+                    is_array(&z->members[i]) ? (int)strlen(z->members[i].name) - 4 : 99, z->members[i].name);
+    refuse(why,
+           "is an .npz file with %zu members (%s%s); expected one array: save that of the rows alone, with numpy.save",
            z->count, names.s ? shown(names.s) : "", z->count > 8 ? ", ..." : "");
     text_free(&names);
     return 0;
@@ -193,8 +202,9 @@ int foreign_npz_read(foreign_rows *f, text *why) {
     if (z.count != 1) good = refuse_several(&z, why);
     else if (m->method)
         good = refuse(why, "is a compressed .npz file; write it with numpy.savez, or its array with numpy.save");
-    else good = zip_locate(&z, &f->from, m, why) && is_undamaged(f, m, why) &&
-                read_array(f, m->at, m->at + m->size, why);
+    else
+        good =
+            zip_locate(&z, &f->from, m, why) && is_undamaged(f, m, why) && read_array(f, m->at, m->at + m->size, why);
     zip_close(&z);
     return good;
 }

@@ -30,7 +30,9 @@ static int read_fvecs(foreign_rows *f, text *why) {
 #define SAVE_NPY "numpy.save(\"rows.npy\", numpy.asarray(rows, \"float32\"))"
 
 /* Files of tables that other programs read, and how to make rows of them. */
-static const struct { const char *start, *what, *how; } OTHERS[] = {
+static const struct {
+    const char *start, *what, *how;
+} OTHERS[] = {
     {"PAR1", "a Parquet file", "pandas.read_parquet(FILE).to_csv(\"rows.csv\", index=False)"},
     {"ARROW1", "an Arrow file", "pandas.read_feather(FILE).to_csv(\"rows.csv\", index=False)"},
     {"FEA1", "a Feather file", "pandas.read_feather(FILE).to_csv(\"rows.csv\", index=False)"},

@@ -1,4 +1,5 @@
-/* Recognises the kind of a file of rows and opens it with the reader of that kind. */
+/* Recognises the kind of a file of rows, by what it contains, not what it is called, and opens it with the reader of
+   that kind. */
 #ifndef REID_TOOLS_FOREIGN_OPEN_H
 #define REID_TOOLS_FOREIGN_OPEN_H
 

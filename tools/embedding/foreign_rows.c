@@ -25,9 +25,10 @@ int foreign_rows_shape(foreign_rows *f, uint64_t start, uint64_t end, int by_col
         return refuse(why, "is %s with %zu values a row; expected 1 to %d", f->what, f->columns, FOREIGN_MOST_COLUMNS);
     if (!checked_mul(f->rows, f->columns, &values) || !checked_mul(values, value, &bytes) || start > end ||
         bytes != end - start)
-        return refuse(why, "is %s of %zu x %zu values of %d bytes, but the file has %llu bytes of values; was it written "
-                           "completely?", f->what, f->rows, f->columns, (int)value,
-                      (unsigned long long)(start > end ? 0 : end - start));
+        return refuse(why,
+                      "is %s of %zu x %zu values of %d bytes, but the file has %llu bytes of values; was it written "
+                      "completely?",
+                      f->what, f->rows, f->columns, (int)value, (unsigned long long)(start > end ? 0 : end - start));
     f->start = start;
     f->row_step = by_column ? value : f->columns * value;
     f->value_step = by_column ? f->rows * value : value;

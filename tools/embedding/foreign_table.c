@@ -11,23 +11,22 @@
 
 static const size_t MAX_TABLE = (size_t)1 << 40;
 
-/* What a column holds: values, one of the facts of NAME_COLUMN (their numbers), or the rows' own count. */
-enum { VALUES = NAME_COLUMNS, COUNTER };
-
 typedef struct reading {
     csv c;
     foreign_rows *f;
-    int fields;                /* of every line */
-    int first_value, header;   /* the first column of values; whether the first line is a header */
-    int column[NAME_COLUMNS];  /* of each fact; -1: none */
-    int counter, base;         /* a column that counts the rows, from base; counter -1: there is none */
-    int counts;                /* 1 while the first column of values has counted the rows */
-    text values;               /* doubles */
+    int fields;               /* of every line */
+    int first_value, header;  /* the first column of values; whether the first line is a header */
+    int column[NAME_COLUMNS]; /* of each fact; -1: none */
+    int counter, base;        /* a column that counts the rows, from base; counter -1: there is none */
+    int counts;               /* 1 while the first column of values has counted the rows */
+    text values;              /* doubles */
 } reading;
 
 /* --- the first line ----------------------------------------------------------------------------------------------- */
 
-static int number_in(const csv *c, int i, double *out) { return csv_number(c, i, -(double)FLT_MAX, (double)FLT_MAX, out); }
+static int number_in(const csv *c, int i, double *out) {
+    return csv_number(c, i, -(double)FLT_MAX, (double)FLT_MAX, out);
+}
 
 /* numpy.savetxt puts blanks between numbers. */
 static void find_blanks(csv *c) {
@@ -88,9 +87,10 @@ static int take_header(reading *r, text *why) {
     int odd = i; /* the first column that neither counts on nor is a fact */
     size_t stem;
     while (odd + 1 < c->count && count_in(csv_field(c, odd), &stem) >= 0) odd++;
-    return refuse(why, "line %zu: the header has the column \"%.60s\"; expected path, id, identity, camera or time, and "
-                       "after them the columns of values, named by counting up, such as e0,e1,e2 or 0,1,2", c->line,
-                  i < c->count ? shown(csv_field(c, odd)) : "");
+    return refuse(why,
+                  "line %zu: the header has the column \"%.60s\"; expected path, id, identity, camera or time, and "
+                  "after them the columns of values, named by counting up, such as e0,e1,e2 or 0,1,2",
+                  c->line, i < c->count ? shown(csv_field(c, odd)) : "");
 }
 
 static int counts_from_zero(const csv *c, int first) {
@@ -135,7 +135,8 @@ static int take_counter(reading *r, text *why) {
     }
     double wanted = (double)r->f->rows + r->base;
     return (number && value >= wanted && value <= wanted) ||
-           refuse(why, "the column without a name counts the rows, but has \"%.60s\" instead of %.0f", shown(cell), wanted);
+           refuse(why, "the column without a name counts the rows, but has \"%.60s\" instead of %.0f", shown(cell),
+                  wanted);
 }
 
 static int take_values(reading *r, text *why) {

@@ -74,10 +74,11 @@ static int take_tensor(foreign_rows *f, checkpoint *c, text *why) {
 int foreign_tensor_read(foreign_rows *f, const char *path, const unsigned char *start, size_t size, text *why) {
     checkpoint c;
     if (is_pickle(start, size) && !is_torch_stream(start, size))
-        return refuse(why, "is a pickle, as wildlife-tools' FeatureDataset.save writes it, which is not read, because it "
-                           "can contain any program; save its rows in Python: numpy.save(\"rows.npy\", "
-                           "numpy.stack(dataset.features)), and its names: "
-                           "dataset.metadata.to_csv(\"ids.csv\", index=False)");
+        return refuse(why,
+                      "is a pickle, as wildlife-tools' FeatureDataset.save writes it, which is not read, because it "
+                      "can contain any program; save its rows in Python: numpy.save(\"rows.npy\", "
+                      "numpy.stack(dataset.features)), and its names: "
+                      "dataset.metadata.to_csv(\"ids.csv\", index=False)");
     int good = checkpoint_open_tensor(&c, path, why);
     if (good) {
         good = take_tensor(f, &c, why);

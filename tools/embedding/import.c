@@ -19,7 +19,7 @@ typedef struct importing {
     inputs listed;       /* the names in r->ids */
     const inputs *names; /* of the rows: listed, or those of a table */
     models maker;
-    double *values;      /* one row */
+    double *values; /* one row */
     float *row;
 } importing;
 
@@ -101,8 +101,8 @@ static int normalise(importing *m, size_t at, text *why) {
     for (size_t i = 0; i < n; i++) {
         const double size = fabs(m->values[i]);
         if (!isfinite(size))
-            return refuse(why, "row %zu (%s): value %zu is %s; expected finite numbers", at,
-                          shown(m->names->at[at].id), i, isnan(size) ? "not a number" : "infinite");
+            return refuse(why, "row %zu (%s): value %zu is %s; expected finite numbers", at, shown(m->names->at[at].id),
+                          i, isnan(size) ? "not a number" : "infinite");
         if (size > most) most = size;
     }
     if (most <= 0)

@@ -23,8 +23,7 @@ int imported_model(reid_info *info, const char *name, int dim) {
     snprintf(info->precision, sizeof info->precision, "unknown");
     snprintf(info->head, sizeof info->head, "none");
     memcpy(info->fingerprint, START, sizeof START - 1);
-    for (size_t i = sizeof START - 1, k = 0; i < 32; i += 2, k++)
-        snprintf(info->fingerprint + i, 3, "%02x", digest[k]);
+    for (size_t i = sizeof START - 1, k = 0; i < 32; i += 2, k++) snprintf(info->fingerprint + i, 3, "%02x", digest[k]);
     info->dim = dim;
     return 1;
 }

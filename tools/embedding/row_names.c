@@ -31,9 +31,7 @@ int row_names_add(inputs *list, const csv *c, const int column[NAME_COLUMNS], te
     return 1;
 }
 
-static void take_record(const csv *c, const int *column, void *user, text *why) {
-    row_names_add(user, c, column, why);
-}
+static void take_record(const csv *c, const int *column, void *user, text *why) { row_names_add(user, c, column, why); }
 
 static int is_table(const text *file) {
     csv c;

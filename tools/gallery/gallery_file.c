@@ -274,8 +274,10 @@ static void forget_names(gallery_file *f) {
 /* Checks that rows, ids and metadata have one shape. Returns 0 with the reason in why. */
 static int rows_fit(const gallery_file *f, const meta *m, text *why) {
     if (f->count != f->id_count || (double)f->count != m->rows || (double)f->columns != m->dim)
-        return refuse(why, "%zu x %zu floats, but its .ids.txt has %zu rows and its .meta.json says %.0f x %.0f: these "
-                           "files do not belong together", f->count, f->columns, f->id_count, m->rows, m->dim);
+        return refuse(why,
+                      "%zu x %zu floats, but its .ids.txt has %zu rows and its .meta.json says %.0f x %.0f: these "
+                      "files do not belong together",
+                      f->count, f->columns, f->id_count, m->rows, m->dim);
     return f->columns == (size_t)f->makers.dim ||
            refuse(why, "%zu x %zu floats, but the models in its .meta.json make %d: these files do not belong together",
                   f->count, f->columns, f->makers.dim);
@@ -283,7 +285,10 @@ static int rows_fit(const gallery_file *f, const meta *m, text *why) {
 
 /* Checks that each array is missing or has one element for each row. Returns 0 with the reason in why. */
 static int columns_fit(const gallery_file *f, text *why) {
-    const struct { const char *name; size_t count; } arrays[] = {
+    const struct {
+        const char *name;
+        size_t count;
+    } arrays[] = {
         {"identities", f->identity_count}, {"cameras", f->camera_count}, {"times", f->time_count},
         {"sources", f->source_count},      {"tracks", f->track_count},   {"scores", f->score_count},
     };

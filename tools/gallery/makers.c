@@ -44,8 +44,10 @@ static void say_imported(const store_model *theirs, const char *path, const stor
         snprintf(name[i], sizeof name[i], "%s%s", *both[i]->network ? both[i]->network : both[i]->fingerprint,
                  ways[is_imported(both[i]->fingerprint)]);
     if (owner_computes)
-        say_error("%s: made by the model %s in another program, so %s cannot embed images for it: embed them there, and "
-                  "import their rows (reid import)", shown(path), theirs->network, shown(owner));
+        say_error(
+            "%s: made by the model %s in another program, so %s cannot embed images for it: embed them there, and "
+            "import their rows (reid import)",
+            shown(path), theirs->network, shown(owner));
     else if (strcmp(name[0], name[1]) == 0 && theirs->dim && ours->dim)
         say_error("%s: its rows by %s have %d value%s, but those of %s have %d: they cannot be compared", shown(path),
                   name[0], theirs->dim, plural((size_t)theirs->dim), shown(owner), ours->dim);
