@@ -56,8 +56,8 @@ static const command COMMANDS[] = {
      "numpy.save.\n\n"
      "The names of --ids are in the order of the rows, and its lines are taken as they are. Crops without an identity "
      "get names from cluster and review, or take --labels in eval, calibrate and cluster. Images and boxes stay "
-     "separate: give --pictures and --boxes to review and cluster, and --same-frame if the rows of one image are called "
-     "path#0, path#1, ...\n\n"
+     "separate: give --pictures and --boxes to review and cluster, and --same-frame if the rows of one image are "
+     "called path#0, path#1, ...\n\n"
      "The rows carry NAME as their model. Only rows with the same NAME and length can be compared; use a new one when "
      "weights or preprocessing change. Commands that would have to embed an image for them (match, gallery add with "
      "images, serve) refuse: embed it where the model runs, and import its row.",

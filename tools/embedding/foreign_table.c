@@ -166,10 +166,11 @@ static int read_rows(reading *r, text *why) {
     text reason = TEXT_INIT;
     int good = csv_record(&r->c) ? take_first(r, why) : refuse(why, "%s", r->c.error ? r->c.error : "contains no rows");
     if (good) good = r->header || take_row(r, &reason);
-    while (good && csv_record(&r->c)) good = take_row(r, &reason);
+    while (good && !interrupted() && csv_record(&r->c)) good = take_row(r, &reason);
     if (good && r->c.error) good = refuse(&reason, "%s", r->c.error);
     if (reason.len) refuse(why, "line %zu: %s", r->c.line, reason.s);
     text_free(&reason);
+    if (interrupted()) return refuse(why, "interrupted");
     if (good && !r->header && !r->first_value && r->counts && r->f->rows >= 3)
         good = refuse(why, "its first column counts the rows; remove it, or name the columns in a header");
     return good;

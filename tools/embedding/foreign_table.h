@@ -1,5 +1,5 @@
-/* Text with a row of numbers on each line, as pandas, numpy.savetxt and spreadsheets write it, with a header or without,
-   with columns that name the row or without. */
+/* Text with a row of numbers on each line, as pandas, numpy.savetxt and spreadsheets write it, with a header or
+   without, with columns that name the row or without. */
 #ifndef REID_TOOLS_FOREIGN_TABLE_H
 #define REID_TOOLS_FOREIGN_TABLE_H
 

@@ -8,9 +8,10 @@
 
 static int is_zip(const unsigned char *start, size_t size) { return size >= 4 && memcmp(start, "PK\3\4", 4) == 0; }
 
-/* Protocols 2 to 5; the earlier ones have no signature. */
+/* Protocols 2 to 5; the earlier ones have no signature. No pickle goes on with a zero, but a .fvecs file whose rows have
+   640 values does. */
 static int is_pickle(const unsigned char *start, size_t size) {
-    return size >= 2 && start[0] == 0x80 && start[1] >= 2 && start[1] <= 5;
+    return size >= 3 && start[0] == 0x80 && start[1] >= 2 && start[1] <= 5 && start[2];
 }
 
 /* How torch.save began before version 1.6: a pickle of its magic number. */

@@ -76,7 +76,7 @@ static int read_names(importing *m) {
 static int open_all(importing *m) {
     text why = TEXT_INIT;
     int good = read_names(m) && open_rows(m, &why);
-    if (why.len) say_error("%s: %s", shown(m->r->rows), why.s);
+    if (why.len && !interrupted()) say_error("%s: %s", shown(m->r->rows), why.s);
     text_free(&why);
     if (!good) return 0;
     m->maker.count = 1, m->maker.dim = (int)m->from.columns;

@@ -158,6 +158,8 @@ def make_others(a):
     with open("rows.fvecs", "wb") as file:
         for row in narrow:
             file.write(struct.pack("<i", DIM) + row.tobytes())
+    with open("r640.fvecs", "wb") as file:  # its first bytes are those of a pickle
+        file.write((struct.pack("<i", 640) + narrow[0, :1].tobytes() * 640) * 4)
     with open("uneven.fvecs", "wb") as file:
         for k in DIM, DIM + 1, DIM - 1, DIM:
             file.write(struct.pack("<i", k) + narrow[0, :1].tobytes() * k)

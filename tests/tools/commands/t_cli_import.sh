@@ -139,6 +139,8 @@ END
 head -n 4 in/ids.txt >in/four.txt
 refused 'in/uneven.fvecs: row 1 has 25 values, but row 0 has 24; expected rows of one length$' uneven.fvecs \
     --ids in/four.txt
+import 0 in/r640.fvecs --ids in/four.txt -o o/r640.npy --json
+prints '"rows": 4, "dim": 640'
 refused 'in/lost.npy: ' lost.npy --ids in/ids.txt
 refused 'in/f4.npy: does not name its rows; give their names with --ids FILE, one on each line$' f4.npy
 refused 'in/f4.npy: has 40 rows, but in/few.txt has 39 names; expected one for each row$' f4.npy --ids in/few.txt
