@@ -27,6 +27,8 @@
 #include "base/text.c"
 #include "base/random.c"
 #include "gallery/makers.c"
+#include "embedding/imported.c"
+#include "base/sha256.c"
 #include "base/when.c"
 #define fail json_fail_at
 #include "base/json.c"

@@ -69,6 +69,7 @@ void makers_of_models(const models *all, store_meta *to) { (void)all, (void)to; 
 int makers_agree(const store_meta *a, const char *from, const store_meta *b, const models *all, const char *what) {
     return !a || !from || !b || !all || !what;
 }
+const char *makers_nameless(const store_meta *makers) { return makers ? "" : NULL; }
 void makers_note_decoders(const char *theirs, const char *path, const char *ours, const char *owner) {
     (void)theirs, (void)path, (void)ours, (void)owner;
 }

@@ -1,5 +1,8 @@
 #include "base/csv.h"
 
+#include "base/memory.h"
+
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -9,6 +12,7 @@ void csv_begin(csv *c, const char *bytes, size_t len) {
     c->len = len;
     c->next_line = 1;
     c->separator = ',';
+    c->most = CSV_MAX_FIELDS;
     c->at = utf8_mark(bytes, len);
 }
 
@@ -71,7 +75,11 @@ void csv_begin_table(csv *c, const char *bytes, size_t len) {
 
 const char *csv_field(const csv *c, int index) { return c->cells.s + c->start[index]; }
 
-void csv_free(csv *c) { text_free(&c->cells), text_free(&c->converted); }
+void csv_free(csv *c) {
+    text_free(&c->cells), text_free(&c->converted);
+    free(c->start);
+    c->start = NULL;
+}
 
 static int fail(csv *c, const char *what) {
     c->error = what;
@@ -102,7 +110,8 @@ static void skip_blanks(csv *c) {
 }
 
 static int field(csv *c) {
-    if (c->count == CSV_MAX_FIELDS) return fail(c, "too many fields");
+    if (c->count >= c->most) return fail(c, "too many fields");
+    if (!GROW(c->start, (size_t)c->count, c->start_cap)) return fail(c, "out of memory");
     c->start[c->count++] = c->cells.len;
     skip_blanks(c);
     if (c->at < c->len && c->text[c->at] == '"') {

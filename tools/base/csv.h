@@ -16,8 +16,9 @@ typedef struct csv {
     int trims;            /* blanks around fields without quotes are not part of them */
     text converted;       /* UTF-16 as UTF-8 */
     text cells;           /* the record's fields, each ended by a 0 */
-    size_t start[CSV_MAX_FIELDS];
-    int count;
+    size_t *start;        /* [count], in cells */
+    size_t start_cap;
+    int count, most;      /* fields of the record; most is CSV_MAX_FIELDS unless a caller sets another limit */
     const char *error;    /* NULL while all is well */
 } csv;
 

@@ -21,9 +21,10 @@ enum {
     HAS_LABELS = EVAL | CALIBRATE | FIT,
     COMPUTES = RUNS_MODEL | GROUPS_CROPS,
     PRINTS_JSON = EMBED | MATCH | INSPECT | BENCH | CONVERT | GALLERY | EVAL | CALIBRATE | MERGE | CLUSTER | FIT |
-                  TRACK | DOCTOR | TUNE,
-    REPLACES = EMBED | MERGE | MATCH | GALLERY | CALIBRATE | FIT | CONVERT | BENCH | PACK | CLUSTER | REVIEW | TUNE,
-    ALL = HAS_MODEL | MERGE | CLUSTER | REVIEW | HELP | VERSION
+                  TRACK | DOCTOR | TUNE | IMPORT,
+    REPLACES = EMBED | MERGE | MATCH | GALLERY | CALIBRATE | FIT | CONVERT | BENCH | PACK | CLUSTER | REVIEW | TUNE |
+               IMPORT,
+    ALL = HAS_MODEL | MERGE | IMPORT | CLUSTER | REVIEW | HELP | VERSION
 };
 
 #define SET(kind) option_set_##kind
@@ -67,6 +68,13 @@ const option OPTIONS[] = {
      "Default: a table on stdout, or JSON lines with --json"},
     {'o', "output", "FILE", MERGE, OF_COMMAND, SET(text), SHARED(output.path), 0, 0,
      "FILE.npy (with FILE.ids.txt and FILE.meta.json), FILE.jsonl or FILE.csv, in the format of the shards"},
+    {'o', "output", "FILE", IMPORT, OF_COMMAND, SET(text), SHARED(output.path), 0, 0,
+     "FILE.npy (with FILE.ids.txt and FILE.meta.json), FILE.jsonl or FILE.csv"},
+    {0, "ids", "FILE", IMPORT, OF_COMMAND, SET(text), SHARED(import.ids), 0, 0,
+     "the rows' names, the paths of their images: one on each line, or a CSV table with the column path, and perhaps "
+     "id, identity, camera and time. Not needed if ROWS is a table that names its rows"},
+    {0, "model", "NAME", IMPORT, OF_COMMAND, SET(text), SHARED(import.model), 0, 0,
+     "what made the rows, with its version, such as miewid-msv3: rows by different names are never compared"},
     {0, "gallery", "PATH", MATCH | DOCTOR, OF_COMMAND, SET(text), SHARED(match.gallery), 0, 0,
      "a folder with a folder or an image per identity, a .npy file written by reid embed, a file of reid gallery, or "
      "postgresql://..."},

@@ -39,6 +39,10 @@ typedef struct input_options {
     long long max_pixels;
 } input_options;
 
+typedef struct import_options {
+    const char *ids, *model;
+} import_options;
+
 typedef struct output_options {
     const char *path, *trace;
     int resume, json, quiet, verbose, stats, force;
@@ -146,6 +150,7 @@ typedef struct options {
 
     compute_options compute;
     input_options input;
+    import_options import;
     output_options output;
     match_options match;
     gallery_options gallery;
@@ -174,7 +179,7 @@ enum {
     EMBED = 1 << 0, MERGE = 1 << 1, MATCH = 1 << 2, GALLERY = 1 << 3, EVAL = 1 << 4, CALIBRATE = 1 << 5,
     INSPECT = 1 << 6, BENCH = 1 << 7, PACK = 1 << 8, CONVERT = 1 << 9, FIT = 1 << 10, SERVE = 1 << 11,
     WORKER = 1 << 12, CLUSTER = 1 << 13, TRACK = 1 << 14, REVIEW = 1 << 15, DOCTOR = 1 << 16, TUNE = 1 << 17,
-    HELP = 1 << 18, VERSION = 1 << 19
+    HELP = 1 << 18, VERSION = 1 << 19, IMPORT = 1 << 20
 };
 
 typedef struct command {

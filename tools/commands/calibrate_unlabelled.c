@@ -11,20 +11,11 @@
 
 /* ---- when -------------------------------------------------------------------------------------------------------- */
 
-/* The operands are files of embeddings, none of which has an identity. What is wrong with a file is left to its next
-   reader to say. */
+/* The operands are files of embeddings, none of which has an identity. What is wrong with a file is left to its reader
+   to say. */
 static int lack_identities(const options *o) {
-    char unsaid[512];
     int unnamed = o->operand_count > 0;
-    say_listen(unsaid, sizeof unsaid);
-    for (int i = 0; i < o->operand_count && unnamed; i++) {
-        gallery_file f;
-        if (!gallery_file_is_one(o->operands[i])) unnamed = 0;
-        if (!unnamed) break;
-        unnamed = gallery_file_read(&f, o->operands[i]) && f.count > 0 && gallery_file_unnamed(&f) == f.count;
-        gallery_file_free(&f);
-    }
-    say_listen(NULL, 0);
+    for (int i = 0; i < o->operand_count && unnamed; i++) unnamed = gallery_file_is_nameless(o->operands[i]);
     return unnamed;
 }
 

@@ -43,6 +43,27 @@ static const command COMMANDS[] = {
      "reported as in a single run, with exit status 1.",
      {"reid merge part1.npy part2.npy -o whole.npy", NULL, NULL},
      merge_main},
+    {IMPORT, VECTORS, "import", "ROWS [--ids FILE] --model NAME -o OUT", "embeddings of other programs, for use here",
+     "Makes embeddings that another program computed, with MiewID, MegaDescriptor, DINO or any other model, into the "
+     "files that reid embed writes: OUT.npy, OUT.ids.txt, OUT.meta.json. cluster, calibrate, review, eval, gallery and "
+     "the export to Camtrap DP then take them like our own. Each row gets the length 1.\n\n"
+     "ROWS is recognised by what it contains: .npy and .npz (one two-dimensional array of float16, float32 or "
+     "float64), .fvecs, a tensor in safetensors or written by torch.save, or text: a row on each line, with commas, "
+     "semicolons, tabs or blanks between numbers. Text may have a header; before the values it may then have the "
+     "columns path, id, identity, camera and time, and the values are named by counting up, such as e0,e1,e2. Without "
+     "a header, the first column may be a name. Anything else is refused with what was found and how to save it; so is "
+     "a row with a value that is not finite, or with nothing but zeros. Pickles are never read: save their arrays with "
+     "numpy.save.\n\n"
+     "The names of --ids are in the order of the rows, and its lines are taken as they are. Crops without an identity "
+     "get names from cluster and review, or take --labels in eval, calibrate and cluster. Images and boxes stay "
+     "separate: give --pictures and --boxes to review and cluster, and --same-frame if the rows of one image are "
+     "called path#0, path#1, ...\n\n"
+     "The rows carry NAME as their model. Only rows with the same NAME and length can be compared; use a new one when "
+     "weights or preprocessing change. Commands that would have to embed an image for them (match, gallery add with "
+     "images, serve) refuse: embed it where the model runs, and import its row.",
+     {"reid import rows.csv --ids names.txt --model miewid-msv3 -o imported.npy",
+      "reid import rows.npy --ids names.csv --model dinov2-vitl14 -o dino.npy", NULL},
+     import_main},
     {TRACK, VECTORS, "track", "[OPTION]... VIDEO|FOLDER... --detections FILE -o DIR",
      "videos and photo bursts to tracks and individuals",
      "Reads each video once, with ffmpeg, follows a detector's boxes from frame to frame, keeps the best frames of "

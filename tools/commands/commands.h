@@ -10,6 +10,7 @@ extern const command_table COMMAND_TABLE;
 int embed_main(options *o);
 int match_main(options *o);
 int merge_main(options *o);
+int import_main(options *o);
 int inspect_main(options *o);
 int gallery_main(options *o);
 int eval_main(options *o);

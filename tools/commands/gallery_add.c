@@ -305,9 +305,9 @@ static int add_file(adding *a, const store_meta *meta, const char *name) {
     a->jpeg = f.jpeg;
     size_t unnamed = good ? gallery_file_unnamed(&f) : 0;
     if (unnamed) {
-        say_error("%s: %zu of its %zu crop%s no identity, because folders of photos are cameras; name the "
-                  "individuals with --groups FILE.csv (from reid cluster and reid review)", shown(name), unnamed,
-                  f.count, f.count == 1 ? " has" : "s have");
+        say_error("%s: %zu of its %zu crop%s no identity%s; name the individuals with --groups FILE.csv (from "
+                  "reid cluster and reid review)", shown(name), unnamed, f.count, f.count == 1 ? " has" : "s have",
+                  makers_nameless(&f.makers));
         good = 0;
     }
     if (good) makers_note_decoders(f.jpeg, name, templates_info(a->to)->jpeg, a->path);

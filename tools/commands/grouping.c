@@ -279,8 +279,8 @@ static int choose_scores(grouping *run) {
 static int has_identities(const grouping *run, int files) {
     for (size_t i = 0; i < run->crops.count; i++)
         if (run->crops.identities[i]) return 1;
-    say_error("%s: %s no identities to compare groups with, because folders of photos are cameras; give --labels "
-              "FILE.csv", run->who, files > 1 ? "these files have" : "this file has");
+    say_error("%s: %s no identities to compare groups with%s; give --labels FILE.csv", run->who,
+              files > 1 ? "these files have" : "this file has", makers_nameless(&run->crops.makers));
     return 0;
 }
 

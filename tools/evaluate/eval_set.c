@@ -249,8 +249,8 @@ static int label_by_ids(eval_set *set, const eval_request *r, const sources *fro
     }
     int good = n > 0 || !total;
     if (!good)
-        say_error("%s: its %zu crop%s no identities, because folders of photos are cameras; give %s",
-                  shown(from->embeddings[0]), total, total == 1 ? " has" : "s have",
+        say_error("%s: its %zu crop%s no identities%s; give %s",
+                  shown(from->embeddings[0]), total, total == 1 ? " has" : "s have", makers_nameless(&file[0].makers),
                   r->ways ? r->ways : "--labels FILE.csv");
     if (good) good = files == 2 ? labels_of_two(&set->labels, rows, queries, n) : labels_of_ids(&set->labels, rows, n);
     free(rows);

@@ -272,12 +272,42 @@ static void forget_names(gallery_file *f) {
     f->identity_count = f->camera_count = f->time_count = 0;
 }
 
-/* Whether each array is missing or has one element for each row. */
-static int columns_fit(const gallery_file *f) {
-    const size_t counts[] = {f->camera_count, f->time_count, f->source_count, f->track_count, f->score_count,
-                             f->box_count};
-    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
-        if (counts[i] && counts[i] != f->count) return 0;
+/* Checks that rows, ids and metadata have one shape. Returns 0 with the reason in why. */
+static int rows_fit(const gallery_file *f, const meta *m, text *why) {
+    if (f->count != f->id_count || (double)f->count != m->rows || (double)f->columns != m->dim)
+        return refuse(why,
+                      "%zu x %zu floats, but its .ids.txt has %zu rows and its .meta.json says %.0f x %.0f: these "
+                      "files do not belong together",
+                      f->count, f->columns, f->id_count, m->rows, m->dim);
+    return f->columns == (size_t)f->makers.dim ||
+           refuse(why, "%zu x %zu floats, but the models in its .meta.json make %d: these files do not belong together",
+                  f->count, f->columns, f->makers.dim);
+}
+
+/* Checks that each array is missing or has one element for each row. Returns 0 with the reason in why. */
+static int columns_fit(const gallery_file *f, text *why) {
+    const struct {
+        const char *name;
+        size_t count;
+    } arrays[] = {
+        {"identities", f->identity_count}, {"cameras", f->camera_count}, {"times", f->time_count},
+        {"sources", f->source_count},      {"tracks", f->track_count},   {"scores", f->score_count},
+        {"boxes", f->box_count},
+    };
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        if (arrays[i].count && arrays[i].count != f->count)
+            return refuse(why, "%zu row%s, but its .meta.json has %zu %s: these files do not belong together", f->count,
+                          plural(f->count), arrays[i].count, arrays[i].name);
+    return 1;
+}
+
+/* Metadata without the member `identities` name no individual. */
+static int complete_identities(gallery_file *f, text *why) {
+    while (f->identity_count < f->count) {
+        char *none = GROW(f->identities, f->identity_count, f->identity_cap) ? mem_copy("", 0) : NULL;
+        if (!none) return text_no_memory(why);
+        f->identities[f->identity_count++] = none;
+    }
     return 1;
 }
 
@@ -304,13 +334,7 @@ static int read_parts(gallery_file *f, const char *path, int raw, meta *m, text 
     text_clear(name);
     text_puts(name, path);
     if (!read_rows(f, path, why)) return 0;
-    if (f->count != f->id_count || f->count != f->identity_count || (double)f->count != m->rows ||
-        f->columns != (size_t)f->makers.dim || (double)f->columns != m->dim || !columns_fit(f)) {
-        text_printf(why, "%zu x %zu floats, but its .ids.txt has %zu rows and its .meta.json says %.0f x %.0f: these "
-                         "files do not belong together", f->count, f->columns, f->id_count, m->rows, m->dim);
-        return 0;
-    }
-    return raw || rows_are_unit(f, why);
+    return rows_fit(f, m, why) && columns_fit(f, why) && complete_identities(f, why) && (raw || rows_are_unit(f, why));
 }
 
 static int read_file(gallery_file *f, const char *given, int raw) {
@@ -334,6 +358,25 @@ static int read_file(gallery_file *f, const char *given, int raw) {
 int gallery_file_read(gallery_file *f, const char *path) { return read_file(f, path, 0); }
 
 int gallery_file_read_raw(gallery_file *f, const char *path) { return read_file(f, path, 1); }
+
+int gallery_file_is_nameless(const char *path) {
+    gallery_file f;
+    meta m = {0, 0, 0};
+    text file = TEXT_INIT, name = TEXT_INIT, content = TEXT_INIT, why = TEXT_INIT;
+    memset(&f, 0, sizeof f);
+    text_printf(&file, gallery_file_is_folder(path) ? "%s/embeddings.npy" : "%s", path);
+    int nameless = !text_failed(&file) && gallery_file_is_one(file.s) &&
+                   read_side_file(file.s, ".meta.json", &name, &content, &why) && read_meta(&content, &f, &m, &why) &&
+                   m.rows > 0;
+    if (nameless && path_has_ending(file.s, ".jsonl")) { /* its lines have the names */
+        forget_names(&f);
+        nameless = read_rows(&f, file.s, &why);
+    }
+    for (size_t i = 0; i < f.identity_count; i++) nameless = nameless && !*f.identities[i];
+    gallery_file_free(&f);
+    text_free(&file), text_free(&name), text_free(&content), text_free(&why);
+    return nameless;
+}
 
 size_t gallery_file_unnamed(const gallery_file *f) {
     size_t unnamed = 0;

@@ -1,6 +1,7 @@
 #include "gallery/makers.h"
 
 #include "base/say.h"
+#include "embedding/imported.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -33,6 +34,28 @@ static int widths_agree(const store_model *theirs, const char *path, const store
     return 0;
 }
 
+/* Says that rows of two models meet, one of which ran in another program and is known by its name. */
+static void say_imported(const store_model *theirs, const char *path, const store_model *ours, const char *owner,
+                         int owner_computes) {
+    static const char *const ways[] = {"", " (imported)"};
+    const store_model *both[2] = {theirs, ours};
+    char name[2][128];
+    for (int i = 0; i < 2; i++)
+        snprintf(name[i], sizeof name[i], "%s%s", *both[i]->network ? both[i]->network : both[i]->fingerprint,
+                 ways[is_imported(both[i]->fingerprint)]);
+    if (owner_computes)
+        say_error(
+            "%s: made by the model %s in another program, so %s cannot embed images for it: embed them there, and "
+            "import their rows (reid import)",
+            shown(path), theirs->network, shown(owner));
+    else if (strcmp(name[0], name[1]) == 0 && theirs->dim && ours->dim)
+        say_error("%s: its rows by %s have %d value%s, but those of %s have %d: they cannot be compared", shown(path),
+                  name[0], theirs->dim, plural((size_t)theirs->dim), shown(owner), ours->dim);
+    else
+        say_error("%s was made by %s, but %s by %s: embeddings of two models cannot be compared", shown(path), name[0],
+                  shown(owner), name[1]);
+}
+
 int makers_agree(const store_meta *theirs, const char *path, const store_meta *ours, const models *all,
                  const char *owner) {
     if (theirs->models != ours->models) {
@@ -44,7 +67,12 @@ int makers_agree(const store_meta *theirs, const char *path, const store_meta *o
     }
     for (int i = 0; i < ours->models; i++) {
         const store_model *a = &theirs->model[i], *b = &ours->model[i];
-        if (strcmp(a->fingerprint, b->fingerprint) != 0) {
+        const int differ = strcmp(a->fingerprint, b->fingerprint) != 0;
+        if (differ && (is_imported(a->fingerprint) || is_imported(b->fingerprint))) {
+            say_imported(a, path, b, all ? all->at[i].weights : owner, all != NULL);
+            return 0;
+        }
+        if (differ) {
             say_error("%s was made by %s (%s, %s), but %s %s %s (%s, %s): their embeddings cannot be compared",
                       shown(path), a->fingerprint, or_unknown(a->network), or_unknown(a->preset),
                       shown(all ? all->at[i].weights : owner), all ? "with these options makes" : "holds embeddings by",
@@ -57,6 +85,10 @@ int makers_agree(const store_meta *theirs, const char *path, const store_meta *o
                         all ? "queries are" : shown(owner), b->precision);
     }
     return 1;
+}
+
+const char *makers_nameless(const store_meta *makers) {
+    return is_imported(makers->model[0].fingerprint) ? "" : ", because folders of photos are cameras";
 }
 
 void makers_note_decoders(const char *theirs, const char *path, const char *ours, const char *owner) {

@@ -15,6 +15,9 @@ void makers_of_models(const models *all, store_meta *out);
 int makers_agree(const store_meta *theirs, const char *path, const store_meta *ours, const models *all,
                  const char *owner);
 
+/* Why crops by these models may lack identities, to follow a message; "" if only the user can know. */
+const char *makers_nameless(const store_meta *makers);
+
 /* Warns when the JPEG decoders of both sides are known ("": unknown) and differ. path and owner are as in makers_agree;
    owner may be NULL for the images of this command. */
 void makers_note_decoders(const char *theirs, const char *path, const char *ours, const char *owner);

@@ -7,6 +7,7 @@
 #include "base/say.h"
 #include "base/text.h"
 #include "base/when.h"
+#include "embedding/imported.h"
 #include "pictures/paths.h"
 #include "pictures/picture.h"
 #include "report/camtrap_package.h"
@@ -132,9 +133,11 @@ static int find_people(export *e) {
     }
     for (size_t i = 0; s && i < s->name_count && e->decision; i++) mark(e, s->names[i].id, s->names[i].from);
     text_printf(&e->machine, "reid %s", reid_version_string());
-    for (int i = 0; i < makers->models; i++)
-        text_printf(&e->machine, "%s %s %.8s", i ? " and" : ",", makers->model[i].network,
-                    makers->model[i].fingerprint);
+    for (int i = 0; i < makers->models; i++) {
+        const store_model *m = &makers->model[i];
+        text_printf(&e->machine, "%s %s %.8s", i ? " and" : ",", m->network,
+                    is_imported(m->fingerprint) ? m->preset : m->fingerprint);
+    }
     return e->decision && need_text(&e->machine);
 }
 

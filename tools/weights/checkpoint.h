@@ -56,6 +56,7 @@ typedef struct checkpoint {
     source source;
     char format[64];
     int big_endian;
+    int is_lone;      /* 1: torch.save was given one tensor, which has no name */
     storage *storages;
     tensor *tensors;
     tensor_group *groups;

@@ -97,8 +97,11 @@ int checkpoint_sort(checkpoint *c, text *why) {
     return 1;
 }
 
-static int finish_open(checkpoint *c, text *why) {
-    if (read_any(c, why) && checkpoint_sort(c, why)) return 1;
+static int finish_open(checkpoint *c, int lone, text *why) {
+    if (read_any(c, why) && checkpoint_sort(c, why)) {
+        if (lone || !c->is_lone) return 1;
+        refuse(why, "this is a single tensor, not the state_dict of a network");
+    }
     if (!why->len) refuse(why, "cannot be read");
     checkpoint_close(c);
     return 0;
@@ -107,12 +110,18 @@ static int finish_open(checkpoint *c, text *why) {
 int checkpoint_open(checkpoint *c, const char *path, text *why) {
     memset(c, 0, sizeof *c);
     text_clear(why);
-    return source_open(&c->source, path, why) && finish_open(c, why);
+    return source_open(&c->source, path, why) && finish_open(c, 0, why);
+}
+
+int checkpoint_open_tensor(checkpoint *c, const char *path, text *why) {
+    memset(c, 0, sizeof *c);
+    text_clear(why);
+    return source_open(&c->source, path, why) && finish_open(c, 1, why);
 }
 
 int checkpoint_open_memory(checkpoint *c, const void *bytes, size_t size, text *why) {
     memset(c, 0, sizeof *c);
     text_clear(why);
     source_memory(&c->source, bytes, size);
-    return finish_open(c, why);
+    return finish_open(c, 0, why);
 }

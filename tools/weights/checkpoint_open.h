@@ -11,9 +11,11 @@
 
 #include "weights/checkpoint.h"
 
-/* Both return 0 with the reason in why; *c is then zeroed. */
+/* All return 0 with the reason in why; *c is then zeroed. */
 int checkpoint_open(checkpoint *c, const char *path, text *why);
 int checkpoint_open_memory(checkpoint *c, const void *bytes, size_t size, text *why);
+/* Accepts a single tensor, too, which the others refuse because it is not the weights of a network. */
+int checkpoint_open_tensor(checkpoint *c, const char *path, text *why);
 /* Sorts the tensors. Fails if there are none, or if a name is repeated within a group. Call it after adding tensors. */
 int checkpoint_sort(checkpoint *c, text *why);
 

@@ -463,7 +463,7 @@ static int note_keys(checkpoint *c, const pickle *p) {
 int torch_tensors(checkpoint *c, const pickle *p, known_tensor *known, size_t known_count, text *why) {
     state st = {c, p, known, known_count, mem_zeroed(p->value_count, 1), why};
     walk w;
-    int what, good = 1;
+    int what, good = 1, group = -1;
     pickle_ref args;
     memset(&w, 0, sizeof w);
     if (!st.seen) return text_no_memory(why);
@@ -472,7 +472,7 @@ int torch_tensors(checkpoint *c, const pickle *p, known_tensor *known, size_t kn
     text_puts(&w.name, "");
     if (!note_keys(c, p) || text_failed(&w.path) || text_failed(&w.name)) good = text_no_memory(why);
     else if (find_maker(&st, p->root, &what, &args))
-        good = refuse(why, "this is a single tensor, not the state_dict of a network");
+        c->is_lone = 1, good = take_tensor(&st, p->root, &group, &w.path, &w.name) > 0;
     else if (is_model(&st, p->root)) good = enter_model(&w, p->root, -1);
     else if (is_container(pickle_at(p, p->root))) good = enter(&w, p->root, -1, 0);
     while (good && w.depth) good = visit(&w);

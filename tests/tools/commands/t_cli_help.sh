@@ -80,8 +80,8 @@ prints "^reid $(sed -n 's/^.define REID_VERSION_STRING "\(.*\)"/\1/p' "$top/reid
 run 0 --version
 bad 'unknown command "nope"' help nope
 bad 'no completion for fish' help --completion fish
-for command in embed merge match gallery eval calibrate fit inspect bench convert serve worker review cluster track \
-    doctor tune pack help version; do
+for command in embed merge import match gallery eval calibrate fit inspect bench convert serve worker review cluster \
+    track doctor tune pack help version; do
     run 0 help "$command"
     cp "$out" wanted
     golden wanted "help/$command.txt"
@@ -101,7 +101,7 @@ run 0 help
 golden "$out" help/reid.txt
 check "and a text for each name" [ "$(echo reid $(sed -n '/^Images/,$s/^  \([a-z]*\) .*/\1/p' "$out") | tr ' ' '\n' |
     sort)" = "$(ls "$top/tests/golden/help" | sed 's/\.txt$//')" ]
-check "the overview has every command" [ "$(grep -c '^  [a-z]* *[a-zA-Z]' "$out")" -ge 23 ]
+check "the overview has every command" [ "$(grep -c '^  [a-z]* *[a-zA-Z]' "$out")" -ge 24 ]
 prints '^Start here:$'
 # An option of a topic is explained only there, and the commands that take it refer to it by name.
 { "$REID" help models && "$REID" help devices; } >topics
@@ -123,7 +123,9 @@ if command -v bash >/dev/null 2>&1; then
         bash -c '. "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _reid; echo ${COMPREPLY[*]}' "$out" reid "$@"
     }
     check "commands" [ "$(completions in)" = inspect ]
+    check "the command import" [ "$(completions im)" = import ]
     check "options" [ "$(completions embed --resu)" = --resume ]
+    check "options of import" [ "$(completions import --m)" = --model ]
     check "choices" [ "$(completions match --precision fp)" = "fp32 fp16" ]
     check "networks" [ "$(completions inspect --net resnet50-m)" = resnet50-multiscale ]
     check "no files where options are wanted" [ -z "$(completions embed --gallery)" ]
@@ -151,6 +153,10 @@ for who in 1 2 3 4 5 6 7 8; do
 done
 echo '{"images":[{"file":"x.png","detections":[{"category":"1","conf":0.9,"bbox":[0,0,0.5,0.5]}]}]}' >detections.json
 "$REID" embed -q -m w.safetensors --raw crops -o raw.npy
+cp raw.npy rows.npy # without its metadata, as other programs write it
+{ echo path && cat raw.ids.txt; } >names.csv
+printf '0.1,0.2,0.4\n0.3,-0.1,0.2\n' >rows.csv
+printf 'first.jpg\nsecond.jpg\n' >names.txt
 for part in 1 2; do "$REID" embed -q -m w.safetensors gallery --shard $part/2 -o part$part.npy; done
 printf '\020\000\000\000\000\000\000\000{"ask": "stats"}' >requests.frames
 ln -s "$REID" bin/reid
@@ -172,8 +178,8 @@ track_example() {
     PATH=$work/bin:$PATH sh -c "$1" || { ! command -v ffmpeg >/dev/null && grep -q 'install it' "$err"; }
 }
 examples=0
-for command in embed merge match gallery eval calibrate inspect bench convert serve worker review cluster track fit \
-    doctor tune; do
+for command in embed merge import match gallery eval calibrate inspect bench convert serve worker review cluster \
+    track fit doctor tune; do
     "$REID" help $command | sed '1,/^Examples/d' >examples
     while read -r line; do
         case $line in
@@ -186,7 +192,7 @@ for command in embed merge match gallery eval calibrate inspect bench convert se
         examples=$((examples + 1))
     done <examples
 done
-check "forty-two examples" [ $examples = 42 ]
+check "forty-four examples" [ $examples = 44 ]
 
 # reid inspect.
 run 0 inspect w.safetensors

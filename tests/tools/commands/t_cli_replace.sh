@@ -78,6 +78,11 @@ own='rows.npy' writes .npy embed -q $model in -o
 own='' writes .jsonl embed -q $model in -o
 own='' writes .csv embed -q $model in -o
 own='' writes .json embed -q $model in/ann/1.png -o trace.npy --trace
+printf 'path,e0,e1\na.png,1,2\nb.png,3,4\n' >foreign.csv
+for ending in npy jsonl csv; do
+    own=; [ $ending != npy ] || own=rows.npy
+    writes .$ending import foreign.csv --model other -o
+done
 "$REID" embed -q $model in --shard 1/2 -o s.1.npy; "$REID" embed -q $model in --shard 2/2 -o s.2.npy
 own='rows.npy' writes .npy merge s.1.npy s.2.npy -o
 for ending in csv jsonl html; do own='' writes .$ending match -q $model --gallery g.npy in/ann -o; done
@@ -112,7 +117,7 @@ done
 check 'nothing was changed by pack' untouched
 
 # Side files of an output: none is replaced that is not such a side file, and then nothing is written.
-for form in npy fvecs; do
+for form in npy fvecs import; do
     for side in ids.txt meta.json; do
         for victim in photo.png mine.json notes.txt weights.safetensors; do
             rm -f t/*
@@ -120,11 +125,12 @@ for form in npy fvecs; do
             # shellcheck disable=SC2086
             case $form in
                 npy) run 2 embed -q $model in -o t/x.npy ;;
+                import) run 2 import foreign.csv --model other -o t/x.npy ;;
                 *) run 2 gallery export one.gallery -o t/x.fvecs ;;
             esac
             says "t/x.$side: exists and is not"
             same t/x.$side v/$victim
-            absent t/x.$form
+            absent t/x.npy t/x.fvecs
         done
     done
 done

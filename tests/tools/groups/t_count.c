@@ -8,7 +8,8 @@
       tools/gallery/gallery_file.c tools/gallery/gallery_jsonl.c tools/gallery/gallery_host.c tools/gallery/store_*.c
       tools/gallery/gallery_store.c tools/gallery/makers.c tools/gallery/templates.c tools/gallery/database.c
       tools/gallery/database_care.c tools/gallery/database_read.c tools/gallery/database_write.c tools/gallery/pq.c
-      tools/gallery/pq_binary.c tools/gallery/schema.c tools/embedding/npy.c tools/base/csv.c tools/base/when.c
+      tools/gallery/pq_binary.c tools/gallery/schema.c tools/embedding/npy.c tools/embedding/imported.c
+      tools/base/sha256.c tools/base/csv.c tools/base/when.c
       tools/base/json.c tools/base/json_write.c tools/base/choices.c tools/base/source.c tools/base/files.c
       tools/base/replace.c tools/base/file_kind.c tools/base/say.c tools/base/text.c tools/base/memory.c
       tools/base/clock.c -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc -o build/t_count -lcmocka -lm -lpthread -ldl */
