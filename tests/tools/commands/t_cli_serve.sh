@@ -187,6 +187,8 @@ absent reid.sock
 start -m b0.safetensors --size 32x32 --socket "$work/reid.sock" --listen 127.0.0.1:0 --max-body 1M --idle 3
 tcp=$(sed -n 's|.*http://||p' "$log")
 check "promised bodies" $faults promises "$tcp" 1048576 3
+end TERM
+start -m b0.safetensors --size 32x32 --max-body 64K --idle 3
 check "unread answers" $faults unread "$work/reid.sock" b0 3
 end TERM
 

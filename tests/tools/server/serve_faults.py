@@ -207,9 +207,9 @@ def promises(where, limit, idle):
 
 
 def unread(where, model, idle):
-    """With --max-body 1M and --idle: answers that nobody reads are limited, and left; a steady reader gets all."""
+    """With --max-body 64K and --idle: answers that nobody reads are limited, and left; a steady reader gets all."""
     path = "/v2/models/%s/infer" % model
-    n = 600  # images, of which the answer has more than 8 MiB
+    n = 60  # images, of which the answer has more than 512 KiB
     body, headers = infer_body(n, 1)
     head = json.loads(body[:int(headers["Inference-Header-Content-Length"])])
     del head["parameters"]  # as JSON, which is longer
@@ -229,7 +229,7 @@ def unread(where, model, idle):
     must(r.status == 200, "the unread answer is left: %d" % r.status)
     end = time.time() + 2 * float(idle)
     while time.time() < end:
-        got += r.read(50000)
+        got += r.read(10000)
         time.sleep(0.1)
     got += r.read()
     must(len(got) == int(r.headers["Content-Length"]) and json.loads(got), "a steady reader gets all of its answer")
