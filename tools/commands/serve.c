@@ -79,8 +79,8 @@ static int open_doors(serving *s) {
 }
 
 /* Raises the limit of open files, because every connection is one; else lowers the number of connections. Of few files
-   most are left for the models, the sockets, and clients that are told to wait. Returns 0 after saying that they are too
-   few. */
+   most are left for the models, the sockets, and clients that are told to wait. Returns 0 after saying that they are
+   too few. */
 static int make_room_for_connections(serving *s) {
     struct rlimit limit;
     rlim_t wanted = (rlim_t)s->o->serve.connections + OTHER_FILES;

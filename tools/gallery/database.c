@@ -7,6 +7,7 @@
 #include "gallery/schema.h"
 #include "gallery/store_format.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,14 +63,15 @@ static int look_around(pq *c, server_facts *s, text *why) {
     s->has_schema = pq_true_at(r, 0, 3);
     pq_free(r);
     if (!s->has_schema) return 1;
-    r = pq_ask(c, "SELECT max(version), EXISTS (SELECT FROM reid.gallery) FROM reid.schema_version", NULL, 0, "1i?b",
+    r = pq_ask(c, "SELECT max(version), EXISTS (SELECT FROM reid.gallery) FROM reid.schema_version", NULL, 0, "1c?b",
                why);
     if (!r && strcmp(pq_state(c), "42501") == 0)
         text_puts(why, "; the owner of the gallery can grant you reid_reader or reid_writer");
     else if (!r && strcmp(pq_state(c), "42P01") == 0)
         failed(why, "has a schema \"reid\" that is not a gallery");
     if (!r) return 0;
-    s->version = (int)pq_number_at(r, 0, 0);
+    const int64_t version = pq_number_at(r, 0, 0);
+    s->version = version > INT_MAX ? INT_MAX : (int)version;
     s->has_gallery = pq_true_at(r, 0, 1);
     pq_free(r);
     return 1;
@@ -147,14 +149,15 @@ static int take_model(database *d, const pq_result *r, int first, text *why) {
     take_field(m->network, sizeof m->network, r, first + 1);
     take_field(m->preset, sizeof m->preset, r, first + 2);
     take_field(m->precision, sizeof m->precision, r, first + 3);
-    m->dim = (int)pq_number_at(r, 0, first + 4);
+    const int64_t dim = pq_number_at(r, 0, first + 4);
+    m->dim = dim >= 1 && dim <= MOST_VALUES ? (int)dim : 0;
     d->meta.dim += m->dim;
     if (strlen(m->fingerprint) != 32 || strspn(m->fingerprint, "0123456789abcdef") != 32)
         return failed(why, "is damaged: a model has an invalid fingerprint");
-    if (m->dim < 1 || m->dim > MOST_VALUES) {
+    if (!m->dim) {
         text_clear(why);
-        text_printf(why, "is damaged: model %s has embeddings of %d values; expected 1 to %d", m->fingerprint, m->dim,
-                    MOST_VALUES);
+        text_printf(why, "is damaged: model %s has embeddings of %lld values; expected 1 to %d", m->fingerprint,
+                    (long long)dim, MOST_VALUES);
         return 0;
     }
     memcpy(d->table[number], "embedding_", sizeof "embedding_");
@@ -168,7 +171,7 @@ int database_refresh(database *d, text *why) {
         "b.fingerprint, b.network, b.preset, b.precision, b.dim, array_to_string(a.jpeg || b.jpeg, ', ') "
         "FROM reid.gallery g JOIN reid.embedder e ON e.embedder_id = g.embedder "
         "JOIN reid.model a ON a.model_id = e.model_a LEFT JOIN reid.model b ON b.model_id = e.model_b",
-        NULL, 0, "*ir?sssssis?s?s?s?i?s", why);
+        NULL, 0, "*ir?sssssns?s?s?s?n?s", why);
     if (!r) return 0;
     memset(&d->meta, 0, sizeof d->meta);
     int good = pq_rows(r) == 1 || failed(why, "contains no gallery; create one with \"reid gallery create\"");
@@ -356,7 +359,8 @@ static int look_up_token(database *d, text *why) {
     pq_result *r = NULL;
     d->open = pq_script(d->c, "BEGIN", why);
     if (d->open)
-        r = pq_ask(d->c, "INSERT INTO reid.stored (token) VALUES ($1::uuid) ON CONFLICT DO NOTHING", &token, 1, "*", why);
+        r = pq_ask(d->c, "INSERT INTO reid.stored (token) VALUES ($1::uuid) ON CONFLICT DO NOTHING", &token, 1, "*",
+                   why);
     int result = r ? pq_changed(r) == 0 : -1;
     pq_free(r);
     database_rollback(d);

@@ -26,7 +26,8 @@
 
 /* Values of libpq's public interface, which its documentation keeps stable ("libpq - C Library", chapter 32). */
 enum { CONNECTION_IS_GOOD = 0, CONNECTION_IS_BAD = 1, SERVER_IS_BUSY_STARTING = 1 };
-enum { ASKED_NOTHING = 0, COMMAND_DONE = 1, ROWS_CAME = 2, COPY_GOES_OUT = 3, COPY_GOES_IN = 4 };
+enum { ASKED_NOTHING = 0, COMMAND_DONE = 1, ROWS_CAME = 2, COPY_GOES_OUT = 3, COPY_GOES_IN = 4,
+       COPY_GOES_BOTH = 8 };
 enum { FIELD_SQLSTATE = 'C', FIELD_MESSAGE = 'M', FIELD_DETAIL = 'D', FIELD_HINT = 'H' };
 enum { ARGUMENTS = 24, STATEMENTS = 64, LOOK_AROUND_MS = 100 };
 #define CONNECT_SECONDS "10" /* for each address of the server, unless the URL or PGCONNECT_TIMEOUT says otherwise */
@@ -364,6 +365,9 @@ static pq_result *failure(pq *c, void *result, text *why) {
     return NULL;
 }
 
+/* Cuts a connection, after which every call of libpq fails. */
+static void cut(const pq *c) { shutdown(lib.PQsocket(c->connection), SHUT_RDWR); }
+
 static void cancel(errand *e) {
     char unused[256];
     lib.PQcancel(e->cancel, unused, sizeof unused);
@@ -394,7 +398,7 @@ static void wait_a_moment(pq *c, patience *p) {
         p->signal = now;
         if (!c->steady) cancel_statement(c);
     } else if (p->signal != 0 && now - p->signal > (c->steady ? STEADY_SECONDS : CANCEL_SECONDS)) {
-        shutdown(fd, SHUT_RDWR);
+        cut(c);
     }
     if (!interrupted()) say_waiting(p->since, &c->said_waiting);
     if (event.revents & ~POLLOUT || p->signal != 0) lib.PQconsumeInput(c->connection);
@@ -417,7 +421,12 @@ static int wait_for_server(pq *c) {
     return c->steady || p.signal == 0;
 }
 
-/* Returns the last result of the statements that were sent; NULL after a failure, with the first one in why. */
+static int is_copy(int status) {
+    return status == COPY_GOES_IN || status == COPY_GOES_OUT || status == COPY_GOES_BOTH;
+}
+
+/* Returns the last result of the statements that were sent; NULL after a failure, with the first one in why. While a
+   COPY goes on, libpq would return it without end. */
 static pq_result *answer(pq *c, text *why) {
     void *last = NULL, *next;
     int failed = 0, whole = 1;
@@ -431,7 +440,8 @@ static pq_result *answer(pq *c, text *why) {
         last = next;
         failed = status != COMMAND_DONE && status != ROWS_CAME && status != COPY_GOES_IN && status != COPY_GOES_OUT &&
                  status != ASKED_NOTHING;
-        if (status == COPY_GOES_IN || status == COPY_GOES_OUT) break;
+        if (status == COPY_GOES_BOTH) cut(c);
+        if (is_copy(status)) break;
     }
     if (failed || !last) failure(c, last, why);
     if (!whole) text_clear(why);
@@ -494,6 +504,13 @@ static int has_column(pq *c, const pq_result *r, int column, char kind, int null
     return 1;
 }
 
+/* 1 if the server has begun a COPY that no statement has asked for. */
+static int is_uncalled_copy(pq *c, const pq_result *r, text *why) {
+    if (!is_copy(lib.PQresultStatus(r))) return 0;
+    cut(c);
+    return !is_damaged(c, why, "begins a COPY");
+}
+
 /* 1 if the answer has the shape that pq.h describes. */
 static int has_shape(pq *c, const pq_result *r, const char *shape, int binary, text *why) {
     int columns = 0;
@@ -537,7 +554,7 @@ static pq_result *ask(pq *c, const char *sql, const pq_argument *arguments, int 
     if (!lib.PQsendQueryPrepared(c->connection, name, count, values, lengths, formats, binary))
         return failure(c, NULL, why);
     pq_result *r = answer(c, why);
-    if (!r || !shape || has_shape(c, r, shape, binary, why)) return r;
+    if (r && !is_uncalled_copy(c, r, why) && (!shape || has_shape(c, r, shape, binary, why))) return r;
     pq_free(r);
     return NULL;
 }
@@ -563,7 +580,7 @@ static int send_script(pq *c, const char *sql, pq_result **r, text *why) {
 
 int pq_script(pq *c, const char *sql, text *why) {
     pq_result *r;
-    int good = send_script(c, sql, &r, why);
+    int good = send_script(c, sql, &r, why) && !is_uncalled_copy(c, r, why);
     pq_free(r);
     return good;
 }

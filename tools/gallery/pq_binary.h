@@ -33,8 +33,8 @@ void binary_array(text *t, int oid, int count);
 /* A halfvec argument: the same bytes as the field, without the length. */
 void binary_halfvec_argument(text *t, const uint16_t *halves, int dim);
 
-/* NULL if a field that is not NULL is of this kind, else what is wrong, as in "is not text". Kinds: s text; b boolean; i
-   whole number from 1 to 2^31 - 1; k from 1 to 2^63 - 1; c from 0 on; n any of 64 bits; r real number, only in text
+/* NULL if a field that is not NULL is of this kind, else what is wrong, as in "is not text". Kinds: s text; b boolean;
+   i whole number from 1 to 2^31 - 1; k from 1 to 2^63 - 1; c from 0 on; n any of 64 bits; r real number, only in text
    format; t time, only in binary format; y bytes. */
 const char *field_misfit(char kind, int binary, const char *bytes, size_t len);
 

@@ -302,7 +302,7 @@ def many(where, count):
 
 
 def too_many(where, limit):
-    """With --connections LIMIT: idle ones make room for a further one; if all are busy, it gets 503 with Retry-After."""
+    """With --connections LIMIT: idle ones make room for a further one; while all are busy, it gets 503, Retry-After."""
     strangers = [connect(where) for _ in range(3 * int(limit))]
     started = time.time()
     must(ask(where, "GET", "/v2")[0] == 200 and time.time() - started < 5, "idle connections shut nobody out")
