@@ -199,7 +199,7 @@ others='x.pack.reid.part.kernels.txt x.pack.reid.part.kernels.4711.tmp x.pack.re
 for name in $others; do echo mine >"$name"; done
 "$REID" pack --net efficientnet_b0 --chip sm_90 -o x.pack >"$work/none" 2>&1
 absent x.pack.reid.part.kernels x.pack.reid.part.kernels.4711.7fffabcd.tmp
-for name in $others; do check "$name stays" [ -s "$name" ]; rm "$name"; done
+for other in $others; do check "$other stays" [ -s "$other" ]; rm -f "$other"; done
 rm -f ./*.pack
 embed 2 in/ann --resume
 says 'needs a file to continue'
