@@ -110,7 +110,6 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *c, const ch
         *state = body = mem_zeroed(1, sizeof *body);
         if (!body) return MHD_NO;
         text_puts(body, "");
-        is_busy(w, c, 1);
         return check_body(w, c);
     }
     if (*len) {
@@ -123,6 +122,7 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *c, const ch
                      mhd_header(c, MHD_HTTP_HEADER_CONTENT_TYPE), body->s, body->len};
     web_reply reply;
     memset(&reply, 0, sizeof reply);
+    is_busy(w, c, 1); /* only from here on: a request without its body may be a stranger's */
     w->answer(w->user, &r, &reply);
     return send_reply(c, &reply);
 }

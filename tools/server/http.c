@@ -424,7 +424,7 @@ static enum MHD_Result begin_exchange(client *from, const char *method, void **s
     if (!v.status && x->to.kind >= ROUTE_INFER && !prepare_call(from, x, &v))
         refuse_with(&v, MHD_HTTP_SERVICE_UNAVAILABLE, "out of memory");
     from->deadline = clock_seconds() + from->h->r.idle;
-    mhd_guest_is_busy(&from->h->crowd, &from->guest, 1);
+    if (!v.status) mhd_guest_is_busy(&from->h->crowd, &from->guest, 1);
     *state = x;
     x->refusal = v.status, x->allow = v.allow, x->why = v.why;
     return !v.status || passes_over(from) ? MHD_YES : refuse_request(from, v.status, v.allow, v.why.s);

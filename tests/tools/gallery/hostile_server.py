@@ -12,6 +12,7 @@ FAULT is one of
     at WORD copy LETTER       begins a COPY of that kind: G, H or W
     at WORD wire HEX          is these bytes, after which nothing comes
     at WORD mute              never comes
+    at WORD unprepared        never comes, not even that it is understood
 Prints its port. Standard library only."""
 import json
 import socket
@@ -163,6 +164,8 @@ def serve(client):
         if kind == b"P":
             name, sql = content.split(b"\0")[:2]
             statements[name] = sql.decode()
+            if is_here(statements[name], "unprepared"):
+                time.sleep(600)
             out += message(b"1")
         elif kind == b"B":
             statement, binary = statements[content.split(b"\0")[1]], content[-1]
@@ -188,8 +191,7 @@ def serve_until_end(client):
         serve(client)
     except (EOFError, OSError):
         pass
-    if not is_here("", "wire"):
-        client.close()
+    client.close()
 
 
 listener = socket.socket()

@@ -145,7 +145,7 @@ silent_server() {
     kill -9 $server 2>/dev/null
     wait $server 2>/dev/null
 }
-for fault in mute 'at server_encoding mute' 'at COPY mute'; do
+for fault in mute 'at server_encoding unprepared' 'at reid.schema_version mute' 'at COPY mute'; do
     # shellcheck disable=SC2086 # several words
     lies $fault
     silent_server gallery list "$url"
