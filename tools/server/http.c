@@ -53,12 +53,12 @@ enum {
     PASSED_OVER = 4,      /* bodies of a refused request up to this multiple of max_body are read, so that the client
                              sees the answer */
     EVENTS = 64,
+    REST = 100,           /* milliseconds without accepting connections after there was no file descriptor for one */
     RETRY_AFTER = 1       /* seconds */
 };
 
 #define JSON_TYPE "application/json"
 #define NEVER 1e300
-#define REST 0.1 /* seconds without accepting connections after there was no file descriptor for one */
 
 typedef struct exchange exchange;
 
@@ -609,7 +609,7 @@ static void rest(listener *d, int error) {
     h->said_no_files = 1;
     mhd_crowd_dismiss(&h->crowd);
     epoll_ctl(h->epoll, EPOLL_CTL_DEL, d->fd, &unused);
-    d->rests_until = clock_seconds() + REST;
+    d->rests_until = clock_seconds() + REST / 1000.0;
 }
 
 static void wake_listeners(http *h, double now) {
@@ -658,7 +658,7 @@ static int time_to_wait(const http *h) {
     MHD_UNSIGNED_LONG_LONG wait = 1000, ms;
     for (const listener *d = h->listeners; d < h->listeners + LISTENERS; d++) {
         if (d->daemon && MHD_get_timeout(d->daemon, &ms) == MHD_YES && ms < wait) wait = ms;
-        if (d->rests_until != 0 && wait > 1000 * REST) wait = (MHD_UNSIGNED_LONG_LONG)(1000 * REST);
+        if (d->rests_until != 0 && wait > REST) wait = REST;
     }
     return (int)wait;
 }

@@ -89,15 +89,15 @@ for column in 0 1 2 4 5 6; do
     refused "$answer has a row (2) in which \"column$column\" is NULL" gallery search URL e.npy --candidates 3
 done
 for bytes in '' 00 00112233445566 ${number}88; do
-    lies at 'COPY (' bytes 2 5 $bytes
+    lies at 'COPY (' bytes 2 5 "$bytes"
     refused 'is damaged: column 6 of a template is not a whole number of 64 bits' gallery pull URL q.gallery
-    lies at 'WITH c0' bytes 2 6 $bytes
+    lies at 'WITH c0' bytes 2 6 "$bytes"
     refused '(3) in which "column6" is not a whole number of 64 bits' gallery search URL e.npy --candidates 3
-    lies at 'WITH c0' bytes 2 3 $bytes
+    lies at 'WITH c0' bytes 2 3 "$bytes"
     refused '(3) in which "column3" is not a time' gallery search URL e.npy --candidates 3
-    lies at 'COPY (' bytes 0 7 $bytes
+    lies at 'COPY (' bytes 0 7 "$bytes"
     refused 'is damaged: it has no embedding by' gallery pull URL q.gallery
-    lies at 'WITH c0' bytes 0 7 $bytes
+    lies at 'WITH c0' bytes 0 7 "$bytes"
     refused 'is damaged: it has no embedding by' gallery search URL e.npy --candidates 3
 done
 absent q.gallery
@@ -123,7 +123,7 @@ absent c.csv
 
 # Messages with lengths that are too large, too small, or end within the message.
 for bytes in 54ffffffff 5400000000 5400000003 54000000060001 5a7fffffff; do
-    lies at server_encoding wire $bytes
+    lies at server_encoding wire "$bytes"
     timeout -k 5 3 "$REID" gallery list "$url" >"$out" 2>"$err"
     got=$?
     check "it ends, or waits for more ($got): $bytes" [ $got = 2 -o $got = 124 -o $got = 143 ]
