@@ -131,6 +131,7 @@ done
 
 # silent_server COMMAND...: says after some seconds that it waits; one signal ends it soon
 silent_server() {
+    : >"$err" # of the command before
     "$REID" "$@" >"$out" 2>"$err" &
     server=$!
     ready grep -q 'still waiting for the database server' "$err"
