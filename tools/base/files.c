@@ -96,6 +96,12 @@ static int still_named(int fd, const char *name) {
 
 enum { NOT_THERE = -1, UNUSABLE = -2 };
 
+/* Writes why a file could not be locked. Returns 0. */
+static int refuse_lock(text *why, const char *temp) {
+    if (errno == EWOULDBLOCK) return refuse(why, "another reid is writing %s", temp);
+    return refuse(why, "cannot lock %s: %s", temp, strerror(errno));
+}
+
 /* Opens and locks an existing temporary file. One that is to be replaced is not written to: it may be a link to another
    file. */
 static int open_existing(const char *temp, int keep, text *why) {
@@ -106,7 +112,7 @@ static int open_existing(const char *temp, int keep, text *why) {
         refuse(why, "another user is writing %s, or was; if no command is running, remove it", temp);
     else if (fd < 0) refuse_errno(why, "cannot write here");
     else if (fstat(fd, &st) != 0) refuse_errno(why, "cannot write here");
-    else if (flock(fd, LOCK_EX | LOCK_NB) != 0) text_printf(why, "another reid is writing %s", temp);
+    else if (flock(fd, LOCK_EX | LOCK_NB) != 0) refuse_lock(why, temp);
     else if (!still_named(fd, temp)) text_printf(why, "%s cannot be used as a temporary file", temp);
     else if (keep && st.st_uid != geteuid()) text_printf(why, "%s belongs to another user", temp);
     else if (keep && st.st_nlink != 1) text_printf(why, "%s is a hard link to another file", temp);
@@ -119,8 +125,10 @@ static int open_existing(const char *temp, int keep, text *why) {
 static int open_new(const char *temp, text *why) {
     int fd = open(temp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0) refuse_errno(why, "cannot write here");
-    else if (flock(fd, LOCK_EX | LOCK_NB) != 0 || !still_named(fd, temp))
-        text_printf(why, "another reid is writing %s", temp);
+    else if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        refuse_lock(why, temp);
+        if (still_named(fd, temp)) unlink(temp);
+    } else if (!still_named(fd, temp)) refuse(why, "another reid is writing %s", temp);
     if (fd >= 0 && why->len) close(fd);
     return why->len ? UNUSABLE : fd;
 }

@@ -7,6 +7,7 @@
 #include "commands/commands.h"
 #include "commands/requests.h"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -66,6 +67,32 @@ static int take_kernels(pending *to, const char *from, text *why) {
     return good;
 }
 
+/* 1 if it is `stem`, or the library's own temporary name for it: STEM.PID.HEX.tmp. */
+static int is_left_over(const char *name, const char *stem) {
+    const size_t skip = strlen(stem);
+    if (strncmp(name, stem, skip) != 0) return 0;
+    if (!name[skip]) return 1;
+    const char *pid = name + skip + 1, *hex = pid + strspn(pid, "0123456789") + 1;
+    if (name[skip] != '.' || hex == pid + 1 || hex[-1] != '.') return 0;
+    const size_t digits = strspn(hex, "0123456789abcdef");
+    return digits && strcmp(hex + digits, ".tmp") == 0;
+}
+
+/* Removes what a run that was killed has left beside the temporary file, whose lock keeps other runs away. */
+static void remove_left_over(const char *beside) {
+    text folder = TEXT_INIT, path = TEXT_INIT;
+    path_folder(&folder, beside);
+    DIR *d = text_failed(&folder) ? NULL : opendir(folder.s);
+    for (const struct dirent *e; d && (e = readdir(d)) != NULL;) {
+        if (!is_left_over(e->d_name, path_name(beside))) continue;
+        text_clear(&path);
+        text_printf(&path, "%s/%s", folder.s, e->d_name);
+        if (!text_failed(&path)) unlink(path.s);
+    }
+    if (d) closedir(d);
+    text_free(&folder), text_free(&path);
+}
+
 /* Compiles into a file beside the temporary one, because the library replaces whatever has the name that it is given: a
    device, or a file whose mode and owner have to stay. Returns 0 after saying what is wrong. */
 static int pack(const reid_desc *desc, const char *chip, pending *to, packed *done) {
@@ -73,6 +100,7 @@ static int pack(const reid_desc *desc, const char *chip, pending *to, packed *do
     text_printf(&beside, "%s.kernels", to->temp);
     int good = need_text(&beside);
     if (good) {
+        remove_left_over(beside.s);
         reid_result r = reid_pack_kernels(desc, chip, beside.s, note_program, done);
         good = r == REID_OK;
         if (!good) say_error("pack: %s", shown(reason_of(desc->error, r)));

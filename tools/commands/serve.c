@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { OTHER_FILES = 128 }; /* descriptors besides those of connections */
+enum { OTHER_FILES = 128, FEWEST_FILES = 32 }; /* descriptors besides those of connections; the fewest of all */
 
 typedef struct serving {
     const options *o;
@@ -78,18 +78,26 @@ static int open_doors(serving *s) {
     return good && need_text(&s->address);
 }
 
-/* Raises the limit of open files, because every connection is one; else lowers the number of connections. */
-static void make_room_for_connections(serving *s) {
+/* Raises the limit of open files, because every connection is one; else lowers the number of connections. Of few files
+   most are left for the models, the sockets, and clients that are told to wait. Returns 0 after saying that they are
+   too few. */
+static int make_room_for_connections(serving *s) {
     struct rlimit limit;
     rlim_t wanted = (rlim_t)s->o->serve.connections + OTHER_FILES;
     s->connections = s->o->serve.connections;
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) return;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) return 1;
     limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
     if (setrlimit(RLIMIT_NOFILE, &limit) != 0) getrlimit(RLIMIT_NOFILE, &limit);
-    if (limit.rlim_cur >= wanted) return;
-    s->connections = limit.rlim_cur > 2 * OTHER_FILES ? (int)(limit.rlim_cur - OTHER_FILES) : OTHER_FILES;
+    if (limit.rlim_cur >= wanted) return 1;
+    if (limit.rlim_cur < FEWEST_FILES) {
+        say_error("serve: this process may open only %llu files; expected at least %d (ulimit -n)",
+                  (unsigned long long)limit.rlim_cur, FEWEST_FILES);
+        return 0;
+    }
+    s->connections = limit.rlim_cur > 2 * OTHER_FILES ? (int)(limit.rlim_cur - OTHER_FILES) : (int)(limit.rlim_cur / 4);
     say_warning("%d connections instead of %d: this process may open only %llu files (ulimit -n)", s->connections,
                 s->o->serve.connections, (unsigned long long)limit.rlim_cur);
+    return 1;
 }
 
 /* --- serving ------------------------------------------------------------------------------------------------------ */
@@ -140,8 +148,7 @@ int serve_main(options *o) {
     s.o = o;
     s.unix_fd = s.tcp_fd = -1;
     good = good && answering_name(&s.a, o, "serve");
-    if (good && choose_path(&s) && open_doors(&s)) {
-        make_room_for_connections(&s);
+    if (good && choose_path(&s) && make_room_for_connections(&s) && open_doors(&s)) {
         if (answering_open(&s.service, &s.a, o)) status = serve(&s);
         service_close(&s.service);
     }

@@ -7,6 +7,7 @@
 #include "gallery/schema.h"
 #include "gallery/store_format.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,8 +47,7 @@ typedef struct server_facts {
 } server_facts;
 
 static void take_field(char *to, size_t size, const pq_result *r, int column) {
-    const char *s = pq_field(r, 0, column, NULL);
-    snprintf(to, size, "%s", s ? s : "");
+    snprintf(to, size, "%s", pq_text_at(r, 0, column));
 }
 
 static int look_around(pq *c, server_facts *s, text *why) {
@@ -55,23 +55,24 @@ static int look_around(pq *c, server_facts *s, text *why) {
     pq_result *r = pq_ask(c,
         "SELECT current_setting('server_encoding'), (SELECT extversion FROM pg_extension WHERE extname = 'vector'), "
         "(SELECT default_version FROM pg_available_extensions WHERE name = 'vector'), "
-        "EXISTS (SELECT FROM pg_namespace WHERE nspname = 'reid')", NULL, 0, 0, why);
+        "EXISTS (SELECT FROM pg_namespace WHERE nspname = 'reid')", NULL, 0, "1ss?s?b", why);
     if (!r) return 0;
     take_field(s->encoding, sizeof s->encoding, r, 0);
     take_field(s->vector, sizeof s->vector, r, 1);
     take_field(s->available, sizeof s->available, r, 2);
-    s->has_schema = *pq_field(r, 0, 3, NULL) == 't';
+    s->has_schema = pq_true_at(r, 0, 3);
     pq_free(r);
     if (!s->has_schema) return 1;
-    r = pq_ask(c, "SELECT max(version), EXISTS (SELECT FROM reid.gallery) FROM reid.schema_version", NULL, 0, 0, why);
+    r = pq_ask(c, "SELECT max(version), EXISTS (SELECT FROM reid.gallery) FROM reid.schema_version", NULL, 0, "1c?b",
+               why);
     if (!r && strcmp(pq_state(c), "42501") == 0)
         text_puts(why, "; the owner of the gallery can grant you reid_reader or reid_writer");
     else if (!r && strcmp(pq_state(c), "42P01") == 0)
         failed(why, "has a schema \"reid\" that is not a gallery");
     if (!r) return 0;
-    const char *version = pq_field(r, 0, 0, NULL);
-    s->version = version ? atoi(version) : 0;
-    s->has_gallery = *pq_field(r, 0, 1, NULL) == 't';
+    const int64_t version = pq_number_at(r, 0, 0);
+    s->version = version > INT_MAX ? INT_MAX : (int)version;
+    s->has_gallery = pq_true_at(r, 0, 1);
     pq_free(r);
     return 1;
 }
@@ -141,22 +142,22 @@ static pq *connect_to(const char *url, server_facts *s, text *why) {
 
 /* Takes a model from columns first … first + 4. Its fingerprint becomes part of statements, so it is checked. */
 static int take_model(database *d, const pq_result *r, int first, text *why) {
-    const char *dim = pq_field(r, 0, first + 4, NULL);
-    if (!dim) return 1;
+    if (pq_is_null(r, 0, first + 4)) return 1;
     int number = d->meta.models++;
     store_model *m = &d->meta.model[number];
     take_field(m->fingerprint, sizeof m->fingerprint, r, first);
     take_field(m->network, sizeof m->network, r, first + 1);
     take_field(m->preset, sizeof m->preset, r, first + 2);
     take_field(m->precision, sizeof m->precision, r, first + 3);
-    m->dim = atoi(dim);
+    const int64_t dim = pq_number_at(r, 0, first + 4);
+    m->dim = dim >= 1 && dim <= MOST_VALUES ? (int)dim : 0;
     d->meta.dim += m->dim;
     if (strlen(m->fingerprint) != 32 || strspn(m->fingerprint, "0123456789abcdef") != 32)
         return failed(why, "is damaged: a model has an invalid fingerprint");
-    if (m->dim < 1 || m->dim > MOST_VALUES) {
+    if (!m->dim) {
         text_clear(why);
-        text_printf(why, "is damaged: model %s has embeddings of %d values; expected 1 to %d", m->fingerprint, m->dim,
-                    MOST_VALUES);
+        text_printf(why, "is damaged: model %s has embeddings of %lld values; expected 1 to %d", m->fingerprint,
+                    (long long)dim, MOST_VALUES);
         return 0;
     }
     memcpy(d->table[number], "embedding_", sizeof "embedding_");
@@ -170,17 +171,16 @@ int database_refresh(database *d, text *why) {
         "b.fingerprint, b.network, b.preset, b.precision, b.dim, array_to_string(a.jpeg || b.jpeg, ', ') "
         "FROM reid.gallery g JOIN reid.embedder e ON e.embedder_id = g.embedder "
         "JOIN reid.model a ON a.model_id = e.model_a LEFT JOIN reid.model b ON b.model_id = e.model_b",
-        NULL, 0, 0, why);
+        NULL, 0, "*ir?sssssns?s?s?s?n?s", why);
     if (!r) return 0;
     memset(&d->meta, 0, sizeof d->meta);
     int good = pq_rows(r) == 1 || failed(why, "contains no gallery; create one with \"reid gallery create\"");
     if (good) {
-        const char *threshold = pq_field(r, 0, 1, NULL);
-        d->embedder = atoi(pq_field(r, 0, 0, NULL));
-        d->meta.threshold = threshold ? strtod(threshold, NULL) : (double)NAN;
-        d->meta.halves = strcmp(pq_field(r, 0, 2, NULL), "fp16") == 0;
+        d->embedder = (int)pq_number_at(r, 0, 0);
+        d->meta.threshold = pq_real_at(r, 0, 1);
+        d->meta.halves = strcmp(pq_text_at(r, 0, 2), "fp16") == 0;
         good = take_model(d, r, 3, why) && take_model(d, r, 8, why) &&
-               (store_join_decoders(d->meta.jpeg, pq_field(r, 0, 13, NULL)) ||
+               (store_join_decoders(d->meta.jpeg, pq_text_at(r, 0, 13)) ||
                 failed(why, "is damaged: invalid decoder names, or more than 4")) &&
                (meta_is_sound(&d->meta) || failed(why, "is damaged: it names no model, or its threshold is infinite"));
     }
@@ -273,8 +273,8 @@ static int add_model(pq *c, const store_model *m, int halves, text *why) {
     snprintf(dim, sizeof dim, "%d", m->dim);
     const pq_argument arguments[] = {{m->fingerprint, -1}, {m->network, -1}, {m->preset, -1}, {m->precision, -1},
                                      {dim, -1}, {halves ? "fp16" : "fp32", -1}};
-    pq_result *r = pq_ask(c, "SELECT reid.add_model($1, $2, $3, $4, $5::int, $6)", arguments, 6, 0, why);
-    int id = r ? atoi(pq_field(r, 0, 0, NULL)) : 0;
+    pq_result *r = pq_ask(c, "SELECT reid.add_model($1, $2, $3, $4, $5::int, $6)", arguments, 6, "1i", why);
+    int id = r ? (int)pq_number_at(r, 0, 0) : 0;
     pq_free(r);
     return id;
 }
@@ -343,7 +343,7 @@ int database_begin(database *d, text *why) {
     const pq_argument arguments[] = {{embedder, -1}, {d->stored ? d->token : NULL, -1}};
     d->open = pq_script(d->c, "BEGIN ISOLATION LEVEL READ COMMITTED", why);
     if (!d->open) return 0;
-    pq_result *r = pq_ask(d->c, "SELECT reid.writing($1::int, $2::uuid)", arguments, 2, 0, why);
+    pq_result *r = pq_ask(d->c, "SELECT reid.writing($1::int, $2::uuid)", arguments, 2, "1s", why);
     if (!r && strcmp(pq_state(d->c), "RD001") == 0) d->losses++, d->stored = 0;
     if (!r) return 0;
     take_field(d->token, sizeof d->token, r, 0);
@@ -359,7 +359,8 @@ static int look_up_token(database *d, text *why) {
     pq_result *r = NULL;
     d->open = pq_script(d->c, "BEGIN", why);
     if (d->open)
-        r = pq_ask(d->c, "INSERT INTO reid.stored (token) VALUES ($1::uuid) ON CONFLICT DO NOTHING", &token, 1, 0, why);
+        r = pq_ask(d->c, "INSERT INTO reid.stored (token) VALUES ($1::uuid) ON CONFLICT DO NOTHING", &token, 1, "*",
+                   why);
     int result = r ? pq_changed(r) == 0 : -1;
     pq_free(r);
     database_rollback(d);

@@ -18,9 +18,8 @@ static int end(database *d, int good, const text *reason, char why[STORE_WHY]) {
 
 /* Runs a statement without arguments that returns a number. Returns 0 with the reason in why. */
 static int ask_number(database *d, const char *sql, uint64_t *out, text *why) {
-    pq_result *r = pq_ask(database_connection(d), sql, NULL, 0, 0, why);
-    const char *number = r ? pq_field(r, 0, 0, NULL) : NULL;
-    *out = number ? strtoull(number, NULL, 10) : 0;
+    pq_result *r = pq_ask(database_connection(d), sql, NULL, 0, "1c?", why);
+    *out = r ? (uint64_t)pq_number_at(r, 0, 0) : 0;
     pq_free(r);
     return r != NULL;
 }
@@ -86,10 +85,10 @@ static int delete_unused(database *d, text *why) {
 
 static int vacuum(database *d, text *why) {
     pq_result *r = pq_ask(database_connection(d), "SELECT format('VACUUM (ANALYZE) reid.%I', relname) FROM pg_class "
-        "WHERE relkind = 'r' AND relnamespace = 'reid'::regnamespace ORDER BY relname", NULL, 0, 0, why);
+        "WHERE relkind = 'r' AND relnamespace = 'reid'::regnamespace ORDER BY relname", NULL, 0, "*s", why);
     int good = r != NULL;
     for (size_t i = 0; good && i < pq_rows(r); i++)
-        good = pq_script(database_connection(d), pq_field(r, i, 0, NULL), why);
+        good = pq_script(database_connection(d), pq_text_at(r, i, 0), why);
     pq_free(r);
     return good;
 }

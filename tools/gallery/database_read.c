@@ -12,7 +12,7 @@
 #include <string.h>
 
 enum { COPY_HEAD = 19, EXTENSION_AT = 15, TEXTS = 7, MOST_FIELDS = TEXTS + 2 * STORE_MODELS, HALFVEC_HEAD = 4 };
-enum { LOOK_AROUND = 1024 }; /* templates */
+enum { LOOK_AROUND = 1024 /* templates */, LONGEST_FIELD = 1 << 24 /* bytes */ };
 
 /* A field of a row, at its place in the buffer; len -1: NULL. */
 typedef struct field {
@@ -65,6 +65,7 @@ static int skip_head(reading *r, text *why) {
     if (!need_bytes(r, COPY_HEAD, why)) return 0;
     size_t extension = big_endian(r->buffer.s + EXTENSION_AT, 4);
     r->at = COPY_HEAD;
+    if (extension > LONGEST_FIELD) return text_puts(why, "the server sent a damaged COPY"), 0;
     if (!need_bytes(r, extension, why)) return 0;
     r->at += extension;
     return 1;
@@ -77,6 +78,19 @@ static int read_to_end(reading *r, text *why) {
     int more;
     while ((more = pq_copy_next(database_connection(r->d), &piece, &len, why)) > 0) continue;
     return more == 0;
+}
+
+/* Checks the columns that write_statement asks for; all but the texts are bytes, and may be NULL. */
+static int has_kinds(const reading *r, int fields, text *why) {
+    static const char KINDS[TEXTS + 1] = "ssstscn";
+    enum { TIME = 3 };
+    for (int i = 0; i < fields && i < TEXTS; i++) {
+        const field *f = &r->fields[i];
+        const char *wrong = f->len >= 0 ? field_misfit(KINDS[i], 1, r->buffer.s + f->at, (size_t)f->len)
+                                        : i == TIME ? NULL : "is NULL";
+        if (wrong) return text_printf(why, "is damaged: column %d of a template %s", i + 1, wrong), 0;
+    }
+    return 1;
 }
 
 /* Reads the next row's fields. Returns 1, 0 at the end, or -1 with the reason in why. */
@@ -93,10 +107,11 @@ static int next_row(reading *r, int fields, text *why) {
         unsigned long len = take_number(r, 4);
         r->fields[i] = (field){r->at, len == UINT32_MAX ? -1 : (long)len};
         if (len == UINT32_MAX) continue;
+        if (len > LONGEST_FIELD) return text_printf(why, "the server sent a field of %lu bytes", len), -1;
         if (!need_bytes(r, len, why)) return -1;
         r->at += len;
     }
-    return 1;
+    return has_kinds(r, fields, why) ? 1 : -1;
 }
 
 /* --- a template --------------------------------------------------------------------------------------------------- */
@@ -235,10 +250,10 @@ static int tell_left_out(database *d, const char *url, text *why) {
     snprintf(embedder, sizeof embedder, "%d", database_embedder(d));
     const pq_argument a[] = {{embedder, -1}};
     pq_result *r = pq_ask(database_connection(d), "SELECT count(*) FROM reid.failure WHERE embedder_id = $1::int", a, 1,
-                          0, why);
-    if (r && strcmp(pq_field(r, 0, 0, NULL), "0") != 0)
+                          "1c", why);
+    if (r && pq_number_at(r, 0, 0) != 0)
         say_warning("%s: %s of its templates could not be embedded by its models and are left out; \"reid gallery "
-                    "reembed --status\" lists them", shown(url), pq_field(r, 0, 0, NULL));
+                    "reembed --status\" lists them", shown(url), pq_text_at(r, 0, 0));
     pq_free(r);
     return r != NULL;
 }

@@ -42,9 +42,9 @@ static int begin_gathering(database_writer *w, char why[STORE_WHY]) {
 
 /* Checked early, because a long time may pass until something is stored. */
 static int may_write(database *d, text *why) {
-    pq_result *r = pq_ask(database_connection(d), "SELECT has_table_privilege('reid.template', 'INSERT')", NULL, 0, 0,
-                          why);
-    int may = r && *pq_field(r, 0, 0, NULL) == 't';
+    pq_result *r = pq_ask(database_connection(d), "SELECT has_table_privilege('reid.template', 'INSERT')", NULL, 0,
+                          "1b", why);
+    int may = r && pq_true_at(r, 0, 0);
     if (r && !may)
         text_puts(why, "you may read this gallery but not change it; its owner can grant you reid_writer");
     pq_free(r);
@@ -97,12 +97,12 @@ static templates_result give_up(const database_writer *w, char why[STORE_WHY]) {
 /* --- lookups ------------------------------------------------------------------------------------------------------ */
 
 /* Runs a statement with one text argument, on a new connection if the old one is lost. */
-static pq_result *ask(database_writer *w, const char *sql, const char *argument) {
+static pq_result *ask(database_writer *w, const char *sql, const char *argument, const char *shape) {
     pq *c = database_connection(w->d);
     const pq_argument a = {argument, -1};
-    pq_result *r = pq_ask(c, sql, &a, 1, 0, &w->reason);
+    pq_result *r = pq_ask(c, sql, &a, 1, shape, &w->reason);
     if (r || !pq_lost(c) || !database_again(w->d, &w->reason)) return r;
-    return pq_ask(c, sql, &a, 1, 0, &w->reason);
+    return pq_ask(c, sql, &a, 1, shape, &w->reason);
 }
 
 templates_result database_find(database_writer *w, const char *id, const char **identity, char why[STORE_WHY]) {
@@ -113,11 +113,11 @@ templates_result database_find(database_writer *w, const char *id, const char **
     }
     if (!utf8_valid(id)) return TEMPLATES_REFUSED; /* such an id cannot be stored */
     pq_result *r = ask(w, "SELECT i.name FROM reid.template t JOIN reid.identity i ON i.identity_id = t.identity_id "
-                          "WHERE t.id = $1", id);
+                          "WHERE t.id = $1", id, "?s");
     if (!r) return give_up(w, why);
     int found = pq_rows(r) > 0;
     text_clear(&w->identity);
-    if (found) text_puts(&w->identity, pq_field(r, 0, 0, NULL));
+    if (found) text_puts(&w->identity, pq_text_at(r, 0, 0));
     pq_free(r);
     if (text_failed(&w->identity)) return text_no_memory(&w->reason), give_up(w, why);
     *identity = w->identity.s;
@@ -184,10 +184,10 @@ templates_result database_remove_identity(database_writer *w, const char *identi
     *removed = 0;
     if (!utf8_valid(identity)) return result;
     pq_result *r = ask(w, "SELECT t.id FROM reid.template t JOIN reid.identity i ON i.identity_id = t.identity_id "
-                          "WHERE i.name = $1 ORDER BY t.template_id", identity);
+                          "WHERE i.name = $1 ORDER BY t.template_id", identity, "*s");
     if (!r) return give_up(w, why);
     for (size_t i = 0; i < pq_rows(r) && result == TEMPLATES_DONE; i++) {
-        const char *id = pq_field(r, i, 0, NULL);
+        const char *id = pq_text_at(r, i, 0);
         if (store_find(w->removed, id) != SIZE_MAX) continue; /* the identity was given twice */
         result = queue_removal(w, id, identity, why);
         *removed += result == TEMPLATES_DONE;
@@ -242,7 +242,8 @@ static const char *time_of(const store_item *item, text *scratch) {
 
 /* Runs a statement whose arguments are arrays, one for each function in `of`. */
 static pq_result *ask_arrays(database_writer *w, const char *sql, const gallery_store *s, size_t first, size_t count,
-                             const char *(*const of[])(const store_item *item, text *scratch), int arrays) {
+                             const char *(*const of[])(const store_item *item, text *scratch), int arrays,
+                             const char *shape) {
     pq_argument arguments[COLUMNS];
     size_t ends[COLUMNS + 1] = {0};
     text_clear(&w->out);
@@ -253,16 +254,16 @@ static pq_result *ask_arrays(database_writer *w, const char *sql, const gallery_
     if (text_failed(&w->out)) return text_no_memory(&w->reason), NULL;
     for (int i = 0; i < arrays; i++)
         arguments[i] = (pq_argument){w->out.s + ends[i], (int)(ends[i + 1] - ends[i])};
-    return pq_ask(database_connection(w->d), sql, arguments, arrays, 0, &w->reason);
+    return pq_ask(database_connection(w->d), sql, arguments, arrays, shape, &w->reason);
 }
 
 /* Removes marked templates, and finds out which of them still existed. */
 static int delete_some(database_writer *w, size_t first, size_t count) {
     static const char *(*const OF[])(const store_item *item, text *scratch) = {id_of};
     pq_result *r = ask_arrays(w, "DELETE FROM reid.template t USING unnest($1::text[]) AS w (id) WHERE t.id = w.id "
-                                 "RETURNING t.id", w->removed, first, count, OF, 1);
+                                 "RETURNING t.id", w->removed, first, count, OF, 1, "*s");
     for (size_t i = 0; r && i < pq_rows(r); i++) {
-        size_t at = store_find(w->removed, pq_field(r, i, 0, NULL));
+        size_t at = store_find(w->removed, pq_text_at(r, i, 0));
         if (at != SIZE_MAX) w->gone[at] = 0;
     }
     pq_free(r);
@@ -276,7 +277,7 @@ static int insert_some(database_writer *w, size_t first, size_t count) {
         name_of, id_of, camera_of, time_of, source_of, size_of, hash_of};
     pq_result *r = ask_arrays(w, "INSERT INTO reid.identity (name) SELECT DISTINCT n COLLATE \"C\" "
                                  "FROM unnest($1::text[]) AS n ORDER BY 1 ON CONFLICT DO NOTHING",
-                              w->added, first, count, OF, 1);
+                              w->added, first, count, OF, 1, "*");
     if (!r) return 0;
     pq_free(r);
     r = ask_arrays(w, "INSERT INTO reid.template (id, identity_id, camera, seen, source, source_size, source_hash) "
@@ -285,10 +286,10 @@ static int insert_some(database_writer *w, size_t first, size_t count) {
                       "$5::text[], $6::text[], $7::text[]) WITH ORDINALITY "
                       "AS w (name, id, camera, seen, source, size, hash, place) "
                       "JOIN reid.identity i ON i.name = w.name ORDER BY w.place ON CONFLICT DO NOTHING "
-                      "RETURNING id, template_id", w->added, first, count, OF, COLUMNS);
+                      "RETURNING id, template_id", w->added, first, count, OF, COLUMNS, "*sk");
     for (size_t i = 0; r && i < pq_rows(r); i++) {
-        size_t at = store_find(w->added, pq_field(r, i, 0, NULL));
-        if (at != SIZE_MAX) w->numbers[at] = strtoll(pq_field(r, i, 1, NULL), NULL, 10);
+        size_t at = store_find(w->added, pq_text_at(r, i, 0));
+        if (at != SIZE_MAX) w->numbers[at] = pq_number_at(r, i, 1);
     }
     pq_free(r);
     return r != NULL;

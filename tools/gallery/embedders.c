@@ -23,19 +23,7 @@ static int fail(const embedder_list *l, const text *why) {
     return 0;
 }
 
-static const char *field(const pq_result *r, size_t row, int column) {
-    const char *s = pq_field(r, row, column, NULL);
-    return s ? s : "";
-}
-
-static size_t count_at(const pq_result *r, size_t row, int column) {
-    return (size_t)strtoull(field(r, row, column), NULL, 10);
-}
-
-static double real_at(const pq_result *r, size_t row, int column) {
-    const char *s = pq_field(r, row, column, NULL);
-    return s ? strtod(s, NULL) : (double)NAN;
-}
+static size_t count_at(const pq_result *r, size_t row, int column) { return (size_t)pq_number_at(r, row, column); }
 
 void embedder_name(const embedder *e, char out[2 * 33]) {
     const store_model *m = e->makers.model;
@@ -64,12 +52,12 @@ static void copy_text(char *to, size_t size, const char *from) { snprintf(to, si
 
 /* Takes a model from columns first … first + 4; none when the fingerprint is NULL. */
 static void take_model(store_meta *makers, const pq_result *r, size_t row, int first) {
-    if (!pq_field(r, row, first, NULL)) return;
+    if (pq_is_null(r, row, first)) return;
     store_model *m = &makers->model[makers->models++];
-    copy_text(m->fingerprint, sizeof m->fingerprint, field(r, row, first));
-    copy_text(m->network, sizeof m->network, field(r, row, first + 1));
-    copy_text(m->preset, sizeof m->preset, field(r, row, first + 2));
-    copy_text(m->precision, sizeof m->precision, field(r, row, first + 3));
+    copy_text(m->fingerprint, sizeof m->fingerprint, pq_text_at(r, row, first));
+    copy_text(m->network, sizeof m->network, pq_text_at(r, row, first + 1));
+    copy_text(m->preset, sizeof m->preset, pq_text_at(r, row, first + 2));
+    copy_text(m->precision, sizeof m->precision, pq_text_at(r, row, first + 3));
     m->dim = (int)count_at(r, row, first + 4);
     makers->dim += m->dim;
 }
@@ -83,22 +71,27 @@ static int take_embedders(embedder_list *l, text *why) {
         "(SELECT count(*) FROM reid.claim c WHERE c.embedder_id = e.embedder_id), "
         "array_to_string(a.jpeg || b.jpeg, ', ') "
         "FROM reid.gallery g CROSS JOIN reid.embedder e JOIN reid.model a ON a.model_id = e.model_a "
-        "LEFT JOIN reid.model b ON b.model_id = e.model_b ORDER BY role, e.embedder_id", NULL, 0, 0, why);
+        "LEFT JOIN reid.model b ON b.model_id = e.model_b ORDER BY role, e.embedder_id", NULL, 0,
+        "*icr?bssssis?s?s?s?i?ccs?", why);
     if (!r) return 0;
     size_t n = pq_rows(r);
+    if (!n) {
+        pq_free(r);
+        return refuse(why, "contains no gallery; create one with \"reid gallery create\"");
+    }
     l->at = mem_zeroed(n, sizeof *l->at);
     l->count = l->at ? n : 0;
     for (size_t i = 0; i < l->count; i++) {
         embedder *e = &l->at[i];
         e->id = (int)count_at(r, i, 0);
         e->role = (embedder_role)count_at(r, i, 1);
-        e->makers.threshold = real_at(r, i, 2);
-        e->makers.halves = *field(r, i, 3) == 't';
+        e->makers.threshold = pq_real_at(r, i, 2);
+        e->makers.halves = pq_true_at(r, i, 3);
         take_model(&e->makers, r, i, 4);
         take_model(&e->makers, r, i, 9);
         e->failed = count_at(r, i, 14);
         e->claimed = count_at(r, i, 15);
-        store_join_decoders(e->makers.jpeg, field(r, i, 16));
+        store_join_decoders(e->makers.jpeg, pq_text_at(r, i, 16));
     }
     pq_free(r);
     return l->at ? 1 : text_no_memory(why);
@@ -107,19 +100,19 @@ static int take_embedders(embedder_list *l, text *why) {
 static int take_workers(embedder_list *l, text *why) {
     pq_result *r = pq_ask(l->connection,
         "SELECT name, embedder_id, made, failed, extract(epoch FROM clock_timestamp() - beat), "
-        "extract(epoch FROM lease) FROM reid.worker ORDER BY worker_id", NULL, 0, 0, why);
+        "extract(epoch FROM lease) FROM reid.worker ORDER BY worker_id", NULL, 0, "*siccrr", why);
     if (!r) return 0;
     size_t n = pq_rows(r);
     l->worker = mem_zeroed(n, sizeof *l->worker);
     for (size_t i = 0; l->worker && i < n; i++) {
         embedder_worker *w = &l->worker[l->workers];
-        w->name = mem_copy(field(r, i, 0), strlen(field(r, i, 0)));
+        w->name = mem_copy(pq_text_at(r, i, 0), strlen(pq_text_at(r, i, 0)));
         if (!w->name) break;
         w->embedder = (int)count_at(r, i, 1);
         w->made = count_at(r, i, 2);
         w->failed = count_at(r, i, 3);
-        w->silent = real_at(r, i, 4);
-        w->lease = real_at(r, i, 5);
+        w->silent = pq_real_at(r, i, 4);
+        w->lease = pq_real_at(r, i, 5);
         l->workers++;
     }
     pq_free(r);
@@ -145,7 +138,7 @@ static int count_missing(embedder_list *l, const embedder *e, size_t *templates,
                     "FROM reid.failure f WHERE f.template_id = t.template_id AND f.embedder_id = $1::int)) "
                     "FROM reid.template t WHERE ");
     missing_sql(&sql, e);
-    pq_result *r = text_failed(&sql) ? text_no_memory(why), NULL : pq_ask(l->connection, sql.s, a, 1, 0, why);
+    pq_result *r = text_failed(&sql) ? text_no_memory(why), NULL : pq_ask(l->connection, sql.s, a, 1, "1ccc", why);
     if (r) *templates = count_at(r, 0, 0), *missing = count_at(r, 0, 1), *untried = count_at(r, 0, 2);
     pq_free(r);
     text_free(&sql);
@@ -212,7 +205,7 @@ static int change_gallery(embedder_list *l, const embedder *to, double threshold
     const pq_argument both[] = {pq_text(id.s), pq_text(old.s)};
     const pq_argument own[] = {pq_text(id.s), pq_text(real)};
     pq_result *r = pq_ask(l->connection, "UPDATE reid.gallery SET previous = embedder, embedder = $1::int "
-                                         "WHERE embedder = $2::int", both, 2, 0, why);
+                                         "WHERE embedder = $2::int", both, 2, "*", why);
     int good = r && pq_changed(r) == 1;
     if (r && !good) text_puts(why, "the gallery was switched by another client in the meantime");
     pq_free(r);
@@ -256,7 +249,7 @@ int embedders_drop(embedder_list *l, const embedder *gone) {
     pq_number id = pq_number_of(gone->id);
     const pq_argument a[] = {pq_text(id.s)};
     int good = lock_gallery(l, &why);
-    pq_result *r = good ? pq_ask(l->connection, "SELECT FROM reid.gallery WHERE embedder = $1::int", a, 1, 0, &why)
+    pq_result *r = good ? pq_ask(l->connection, "SELECT FROM reid.gallery WHERE embedder = $1::int", a, 1, "*", &why)
                         : NULL;
     good = r && !pq_rows(r);
     if (r && !good) text_puts(&why, "the gallery uses these models");
@@ -276,9 +269,9 @@ int embedders_failures(embedder_list *l, const embedder *e, size_t most, failure
     const pq_argument a[] = {pq_text(id.s), pq_text(limit.s)};
     pq_result *r = pq_ask(l->connection, "SELECT t.id, f.why FROM reid.failure f JOIN reid.template t USING "
                                          "(template_id) WHERE f.embedder_id = $1::int ORDER BY template_id LIMIT "
-                                         "$2::bigint", a, 2, 0, &why);
+                                         "$2::bigint", a, 2, "*ss", &why);
     int good = r != NULL || fail(l, &why);
-    for (size_t i = 0; r && good && i < pq_rows(r); i++) good = fn(user, field(r, i, 0), field(r, i, 1));
+    for (size_t i = 0; r && good && i < pq_rows(r); i++) good = fn(user, pq_text_at(r, i, 0), pq_text_at(r, i, 1));
     pq_free(r);
     text_free(&why);
     return good;
@@ -286,7 +279,7 @@ int embedders_failures(embedder_list *l, const embedder *e, size_t most, failure
 
 /* Writes a SELECT with the rows of both embedders in columns 6, 7, … */
 static void rows_sql(text *t, const embedder *both[2]) {
-    text_puts(t, "SELECT t.template_id::text, t.id, i.name, t.camera, t.source_size::text, t.source_hash::text");
+    text_puts(t, "SELECT t.template_id, t.id, i.name, t.camera, t.source_size, t.source_hash");
     for (int k = 0; k < 2; k++)
         for (int m = 0; m < both[k]->makers.models; m++) text_printf(t, ", e%d%d.row", k, m);
     text_puts(t, " FROM reid.template t JOIN reid.identity i USING (identity_id)");
@@ -302,7 +295,7 @@ static int take_row(const embedder *e, const pq_result *r, size_t row, int *colu
     for (int m = 0; m < e->makers.models; m++) {
         int dim = e->makers.model[m].dim, size = e->makers.halves ? (int)sizeof *half : (int)sizeof *to;
         size_t len = 0;
-        const char *bytes = pq_field(r, row, (*column)++, &len);
+        const char *bytes = pq_bytes_at(r, row, (*column)++, &len);
         if (!bytes || len != (size_t)dim * (size_t)size) return 0;
         binary_to_row(bytes, e->makers.halves ? (void *)half : to, dim, size);
         if (e->makers.halves) reid_from_halves(half, to, (size_t)dim);
@@ -318,12 +311,12 @@ static int give_rows(const pq_result *r, const embedder *both[2], float *values,
         int column = 6;
         float *other = values + both[0]->makers.dim;
         if (!take_row(both[0], r, i, &column, half, values) || !take_row(both[1], r, i, &column, half, other)) {
-            text_printf(why, "a row of %s has the wrong length", field(r, i, 1));
+            text_printf(why, "a row of %s has the wrong length", pq_text_at(r, i, 1));
             return 0;
         }
-        const embedder_row row = {field(r, i, 1), field(r, i, 2), field(r, i, 3),
-                                  (uint64_t)strtoll(field(r, i, 4), NULL, 10),
-                                  (uint64_t)strtoll(field(r, i, 5), NULL, 10), values, other};
+        const embedder_row row = {pq_text_at(r, i, 1), pq_text_at(r, i, 2), pq_text_at(r, i, 3),
+                                  (uint64_t)pq_number_at(r, i, 4),
+                                  (uint64_t)pq_number_at(r, i, 5), values, other};
         if (!fn(user, &row)) return 0;
     }
     return 1;
@@ -331,27 +324,28 @@ static int give_rows(const pq_result *r, const embedder *both[2], float *values,
 
 int embedders_rows(embedder_list *l, const embedder *one, const embedder *other, embedder_row_fn fn, void *user) {
     const embedder *both[] = {one, other};
-    text why = TEXT_INIT, sql = TEXT_INIT;
+    text why = TEXT_INIT, sql = TEXT_INIT, shape = TEXT_INIT;
     pq_number after = pq_number_of(0);
     size_t both_dims = (size_t)one->makers.dim + (size_t)other->makers.dim;
     float *values = need_array(both_dims, sizeof *values);
     uint16_t *half = values ? need_array(both_dims, sizeof *half) : NULL;
     rows_sql(&sql, both);
-    int good = half && need_text(&sql), more = 1;
+    text_puts(&shape, "=*kssscn");
+    for (int i = one->makers.models + other->makers.models; i > 0; i--) text_puts(&shape, "y?");
+    int good = half && need_text(&sql) && need_text(&shape), more = 1;
     if (good && !pq_script(l->connection, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", &why))
         good = fail(l, &why);
     while (good && more) {
         const pq_argument a[] = {pq_text(after.s)};
-        pq_result *r = pq_ask(l->connection, sql.s, a, 1, 1, &why);
+        pq_result *r = pq_ask(l->connection, sql.s, a, 1, shape.s, &why);
         good = r && give_rows(r, both, values, half, fn, user, &why);
         more = good && pq_rows(r) == ROWS_AT_ONCE;
-        if (more) snprintf(after.s, sizeof after.s, "%s", field(r, ROWS_AT_ONCE - 1, 0));
+        if (more) after = pq_number_of(pq_number_at(r, ROWS_AT_ONCE - 1, 0));
         pq_free(r);
         if (!good && (!r || why.len)) fail(l, &why); /* else fn has reported the error */
     }
     good = good && (pq_script(l->connection, "COMMIT", &why) || fail(l, &why));
     free(values), free(half);
-    text_free(&why);
-    text_free(&sql);
+    text_free(&why), text_free(&sql), text_free(&shape);
     return good;
 }

@@ -92,9 +92,9 @@ static void add_tables(nearest *n) {
         text_printf(&n->sql, " JOIN reid.%s e%d ON e%d.template_id = t.template_id", database_table(n->db, m), m, m);
 }
 
-static pq_result *ask(nearest *n, int binary) {
+static pq_result *ask(nearest *n, const char *shape) {
     if (text_failed(&n->sql)) return text_no_memory(&n->why), NULL;
-    return pq_ask(database_connection(n->db), n->sql.s, n->arguments, n->count, binary, &n->why);
+    return pq_ask(database_connection(n->db), n->sql.s, n->arguments, n->count, shape, &n->why);
 }
 
 static void begin_statement(nearest *n) {
@@ -115,7 +115,7 @@ static int take_row(nearest *n, const pq_result *r, size_t at, char why[STORE_WH
     text wrong = TEXT_INIT;
     for (int m = 0; m < n->meta->models; m++) {
         size_t len, bytes = (size_t)n->meta->model[m].dim * (size_t)size;
-        const char *row = pq_field(r, at, 7 + m, &len);
+        const char *row = pq_bytes_at(r, at, 7 + m, &len);
         if (!row || len != bytes) {
             snprintf(why, STORE_WHY, "it has no embedding by %s", n->meta->model[m].fingerprint);
             return 0;
@@ -133,11 +133,9 @@ static int take_row(nearest *n, const pq_result *r, size_t at, char why[STORE_WH
 /* *damaged: 1 if why describes damage to the template itself. */
 static int take_template(nearest *n, gallery_store *s, const pq_result *r, size_t at, int *damaged,
                          char why[STORE_WHY]) {
-    const char *seen = pq_field(r, at, 3, NULL);
-    store_item item = {pq_field(r, at, 0, NULL), pq_field(r, at, 1, NULL), pq_field(r, at, 2, NULL),
-                       pq_field(r, at, 4, NULL), seen ? binary_to_milliseconds(seen) : STORE_NO_TIME,
-                       (uint64_t)binary_to_bigint(pq_field(r, at, 5, NULL)),
-                       (uint64_t)binary_to_bigint(pq_field(r, at, 6, NULL))};
+    store_item item = {pq_text_at(r, at, 0), pq_text_at(r, at, 1), pq_text_at(r, at, 2), pq_text_at(r, at, 4),
+                       pq_time_at(r, at, 3, STORE_NO_TIME), (uint64_t)pq_number_at(r, at, 5),
+                       (uint64_t)pq_number_at(r, at, 6)};
     *damaged = !take_row(n, r, at, why);
     return !*damaged && store_add(s, &item, n->row, why);
 }
@@ -152,7 +150,7 @@ static gallery_store *take_all(nearest *n, const pq_result *r) {
     text_clear(&n->why);
     if (good) good = store_settle(s, why);
     else if (s)
-        text_printf(&n->why, "template \"%.70s\"%s: ", shown(pq_field(r, at - 1, 0, NULL)),
+        text_printf(&n->why, "template \"%.70s\"%s: ", shown(pq_text_at(r, at - 1, 0)),
                     damaged ? " is damaged" : "");
     if (good) return s;
     text_puts(&n->why, why);
@@ -167,8 +165,8 @@ int nearest_are_few(nearest *n, int filtered) {
     text_puts(&n->sql, "SELECT count(*) FROM (SELECT FROM reid.template t WHERE true");
     if (filtered) add_filter(n);
     text_printf(&n->sql, " LIMIT %d) few", NEAREST_FEW + 1);
-    pq_result *r = ask(n, 1);
-    int few = r ? binary_to_bigint(pq_field(r, 0, 0, NULL)) <= NEAREST_FEW : -1;
+    pq_result *r = ask(n, "1c");
+    int few = r ? pq_number_at(r, 0, 0) <= NEAREST_FEW : -1;
     if (few < 0) say_why(n);
     pq_free(r);
     return few;
@@ -182,7 +180,7 @@ gallery_store *nearest_all(nearest *n) {
     text_puts(&n->sql, " WHERE true");
     add_filter(n);
     text_puts(&n->sql, " ORDER BY t.template_id");
-    pq_result *r = ask(n, 1);
+    pq_result *r = ask(n, n->meta->models > 1 ? "=*ssst?scnyy" : "=*ssst?scny");
     gallery_store *s = r ? take_all(n, r) : NULL;
     if (!s) say_why(n);
     pq_free(r);
@@ -257,9 +255,9 @@ static int suffices(const nearest *n, const gallery_store *s) {
 /* Runs one statement. *found: length of the shortest candidate list. NULL with the reason in n->why. */
 static gallery_store *find_near(nearest *n, const nearest_query *q, int most, int64_t *found) {
     near_statement(n, q, most);
-    pq_result *r = set_search(n, most) ? ask(n, 1) : NULL;
+    pq_result *r = set_search(n, most) ? ask(n, n->meta->models > 1 ? "=*ssst?scnyyc" : "=*ssst?scnyc") : NULL;
     gallery_store *s = r ? take_all(n, r) : NULL;
-    *found = r && pq_rows(r) ? binary_to_bigint(pq_field(r, 0, 7 + n->meta->models, NULL)) : 0;
+    *found = r && pq_rows(r) ? pq_number_at(r, 0, 7 + n->meta->models) : 0;
     pq_free(r);
     return s;
 }

@@ -4,24 +4,36 @@
 #include "base/files.h"
 #include "base/memory.h"
 #include "base/say.h"
+#include "base/threads.h"
+#include "gallery/pq_binary.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <math.h>
 #include <poll.h>
+#include <stdarg.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/socket.h>
+#include <time.h>
 
 /* --- libpq -------------------------------------------------------------------------------------------------------- */
 
 /* Values of libpq's public interface, which its documentation keeps stable ("libpq - C Library", chapter 32). */
 enum { CONNECTION_IS_GOOD = 0, CONNECTION_IS_BAD = 1, SERVER_IS_BUSY_STARTING = 1 };
-enum { ASKED_NOTHING = 0, COMMAND_DONE = 1, ROWS_CAME = 2, COPY_GOES_OUT = 3, COPY_GOES_IN = 4 };
+enum { ASKED_NOTHING = 0, COMMAND_DONE = 1, ROWS_CAME = 2, COPY_GOES_OUT = 3, COPY_GOES_IN = 4,
+       COPY_GOES_BOTH = 8 };
 enum { FIELD_SQLSTATE = 'C', FIELD_MESSAGE = 'M', FIELD_DETAIL = 'D', FIELD_HINT = 'H' };
 enum { ARGUMENTS = 24, STATEMENTS = 64, LOOK_AROUND_MS = 100 };
+#define CONNECT_SECONDS "10" /* for each address of the server, unless the URL or PGCONNECT_TIMEOUT says otherwise */
+#define TELL_SECONDS 5.0     /* after which a message says that the server does not answer */
+#define CANCEL_SECONDS 2.0   /* that a server has after a signal to cancel a statement */
+#define STEADY_SECONDS 20.0  /* that it has to finish one that a signal does not cancel */
 
 typedef void (*notice_fn)(void *user, const char *message);
 
@@ -37,7 +49,9 @@ static struct library {
     int (*PQsocket)(const void *connection);
     void (*PQfinish)(void *connection);
     notice_fn (*PQsetNoticeProcessor)(void *connection, notice_fn fn, void *user);
-    void *(*PQprepare)(void *connection, const char *name, const char *sql, int count, const unsigned *types);
+    int (*PQsendPrepare)(void *connection, const char *name, const char *sql, int count, const unsigned *types);
+    int (*PQsetnonblocking)(void *connection, int yes);
+    int (*PQflush)(void *connection);
     int (*PQsendQueryPrepared)(void *connection, const char *name, int count, const char *const *values,
                                const int *lengths, const int *formats, int format);
     int (*PQsendQuery)(void *connection, const char *sql);
@@ -50,6 +64,9 @@ static struct library {
     int (*PQresultStatus)(const void *result);
     char *(*PQresultErrorField)(const void *result, int field);
     int (*PQntuples)(const void *result);
+    int (*PQnfields)(const void *result);
+    char *(*PQfname)(const void *result, int column);
+    int (*PQfformat)(const void *result, int column);
     int (*PQgetisnull)(const void *result, int row, int column);
     char *(*PQgetvalue)(const void *result, int row, int column);
     int (*PQgetlength)(const void *result, int row, int column);
@@ -68,11 +85,12 @@ static const struct name {
 #define NAME(f) {#f, offsetof(struct library, f)}
     NAME(PQconninfoParse), NAME(PQconninfoFree), NAME(PQpingParams), NAME(PQconnectdbParams),
     NAME(PQstatus), NAME(PQerrorMessage), NAME(PQserverVersion), NAME(PQsocket),
-    NAME(PQfinish), NAME(PQsetNoticeProcessor), NAME(PQprepare), NAME(PQsendQueryPrepared), NAME(PQsendQuery),
+    NAME(PQfinish), NAME(PQsetNoticeProcessor), NAME(PQsendPrepare), NAME(PQsendQueryPrepared), NAME(PQsendQuery),
     NAME(PQconsumeInput), NAME(PQisBusy), NAME(PQgetResult), NAME(PQgetCancel), NAME(PQcancel), NAME(PQfreeCancel),
     NAME(PQresultStatus), NAME(PQresultErrorField), NAME(PQntuples), NAME(PQgetisnull), NAME(PQgetvalue),
     NAME(PQgetlength), NAME(PQcmdTuples), NAME(PQclear), NAME(PQputCopyData), NAME(PQputCopyEnd),
-    NAME(PQgetCopyData), NAME(PQfreemem),
+    NAME(PQgetCopyData), NAME(PQfreemem), NAME(PQsetnonblocking), NAME(PQflush), NAME(PQnfields), NAME(PQfname),
+    NAME(PQfformat),
 #undef NAME
 };
 
@@ -95,6 +113,91 @@ static void load(void) {
 
 int pq_is_url(const char *place) { return is_database_url(place); }
 
+/* --- errands ------------------------------------------------------------------------------------------------------ */
+
+/* libpq connects, asks whether a server is starting, and cancels with calls that block, also while a name is looked up.
+   A thread runs them, so that the caller can stop waiting; then the thread frees what it has got. */
+typedef struct errand {
+    pthread_mutex_t lock;
+    pthread_cond_t over;
+    void (*run)(struct errand *e);
+    int done, left; /* left: nobody waits for it */
+    char *url;
+    void *connection, *cancel;
+    int status;
+} errand;
+
+static void free_errand(errand *e) {
+    if (e->connection) lib.PQfinish(e->connection);
+    if (e->cancel) lib.PQfreeCancel(e->cancel);
+    pthread_mutex_destroy(&e->lock);
+    pthread_cond_destroy(&e->over);
+    free(e->url);
+    free(e);
+}
+
+static void *run_errand(void *user) {
+    errand *e = user;
+    e->run(e);
+    pthread_mutex_lock(&e->lock);
+    int left = e->left;
+    e->done = 1;
+    pthread_cond_signal(&e->over);
+    pthread_mutex_unlock(&e->lock);
+    if (left) free_errand(e);
+    return NULL;
+}
+
+/* NULL: out of memory. */
+static errand *new_errand(void (*run)(errand *e), const char *url) {
+    errand *e = mem_zeroed(1, sizeof *e);
+    if (!e) return NULL;
+    pthread_mutex_init(&e->lock, NULL);
+    pthread_cond_init(&e->over, NULL);
+    e->run = run;
+    e->url = mem_copy(url, strlen(url));
+    if (e->url) return e;
+    free_errand(e);
+    return NULL;
+}
+
+static void say_waiting(double since, int *said) {
+    if (*said || clock_seconds() - since < TELL_SECONDS) return;
+    say_warning("still waiting for the database server; Ctrl-C gives up");
+    *said = 1;
+}
+
+/* Waits a moment for the end of an errand. */
+static void wait_for_errand(errand *e) {
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += LOOK_AROUND_MS * 1000000L;
+    until.tv_sec += until.tv_nsec / 1000000000L, until.tv_nsec %= 1000000000L;
+    pthread_cond_timedwait(&e->over, &e->lock, &until);
+}
+
+/* Runs an errand for at most `seconds`; a signal ends the waiting, too, if it is heeded. Returns 1 if it is done: the
+   caller frees it. */
+static int run_and_wait(errand *e, double seconds, int heed_signals) {
+    const double start = clock_seconds();
+    pthread_t thread;
+    int said = 0;
+    if (!thread_start(&thread, run_errand, e)) {
+        free_errand(e);
+        return 0;
+    }
+    pthread_detach(thread);
+    pthread_mutex_lock(&e->lock);
+    while (!e->done && clock_seconds() - start < seconds && !(heed_signals && interrupted())) {
+        wait_for_errand(e);
+        if (heed_signals) say_waiting(start, &said);
+    }
+    int done = e->done;
+    e->left = !done;
+    pthread_mutex_unlock(&e->lock);
+    return done;
+}
+
 /* --- connections -------------------------------------------------------------------------------------------------- */
 
 struct pq {
@@ -103,6 +206,7 @@ struct pq {
     char *statement[STATEMENTS]; /* texts of the prepared statements, each named "s" and its index */
     int statements, copying;     /* copying: a COPY … FROM STDIN is open */
     int steady;                  /* 1: a signal does not cancel statements */
+    int said_waiting;            /* 1: a message has said that the server does not answer */
     char *piece;                 /* the last piece of a COPY … TO STDOUT */
 };
 
@@ -143,9 +247,37 @@ static void say_no_connection(text *why, const char *url, const char *message) {
                        "%3A for :");
 }
 
-pq *pq_open(const char *url, int *missing, text *why) {
-    static const char *const NAMED[] = {"dbname", "client_encoding", "fallback_application_name", NULL};
-    const char *values[] = {url, "UTF8", "reid", NULL};
+/* A parameter before dbname gives way to the URL, one behind it does not. */
+static void connect_to(errand *e) {
+    static const char *const NAMED[] = {"connect_timeout", "dbname", "client_encoding", "fallback_application_name",
+                                        NULL};
+    const char *own = getenv("PGCONNECT_TIMEOUT");
+    const char *values[] = {own ? own : CONNECT_SECONDS, e->url, "UTF8", "reid", NULL};
+    e->connection = lib.PQconnectdbParams(NAMED, values, 1);
+}
+
+static void ping(errand *e) {
+    static const char *const NAMED[] = {"connect_timeout", "dbname", NULL};
+    const char *values[] = {CONNECT_SECONDS, e->url, NULL};
+    e->status = lib.PQpingParams(NAMED, values, 1);
+}
+
+/* Takes a connection from an errand; NULL with the reason in why, which is empty after a signal. */
+static void *connected(const char *url, int heed_signals, text *why) {
+    errand *e = new_errand(connect_to, url);
+    void *connection = NULL;
+    if (e && run_and_wait(e, 1e9, heed_signals)) {
+        connection = e->connection;
+        e->connection = NULL;
+        free_errand(e);
+        if (connection) return connection;
+        e = NULL;
+    }
+    if (!e || !interrupted()) text_no_memory(why);
+    return NULL;
+}
+
+static pq *open_connection(const char *url, int heed_signals, int *missing, text *why) {
     pthread_once(&once, load);
     text_clear(why);
     *missing = !loaded;
@@ -160,10 +292,10 @@ pq *pq_open(const char *url, int *missing, text *why) {
         return NULL;
     }
     pq *c = mem_zeroed(1, sizeof *c);
-    if (c) c->connection = lib.PQconnectdbParams(NAMED, values, 1);
+    if (!c) text_no_memory(why);
+    else c->connection = connected(url, heed_signals, why);
     if (!c || !c->connection) {
         free(c);
-        text_no_memory(why);
         return NULL;
     }
     if (lib.PQstatus(c->connection) != CONNECTION_IS_GOOD) {
@@ -172,13 +304,20 @@ pq *pq_open(const char *url, int *missing, text *why) {
         return NULL;
     }
     lib.PQsetNoticeProcessor(c->connection, say_notice, NULL);
-    return c;
+    if (lib.PQsetnonblocking(c->connection, 1) == 0) return c;
+    take_message(why, lib.PQerrorMessage(c->connection));
+    pq_close(c);
+    return NULL;
 }
 
+pq *pq_open(const char *url, int *missing, text *why) { return open_connection(url, 1, missing, why); }
+
 int pq_is_starting(const char *url) {
-    static const char *const NAMED[] = {"dbname", NULL};
-    const char *values[] = {url, NULL};
-    return loaded && lib.PQpingParams(NAMED, values, 1) == SERVER_IS_BUSY_STARTING;
+    errand *e = loaded ? new_errand(ping, url) : NULL;
+    if (!e || !run_and_wait(e, 1e9, 1)) return 0;
+    int starting = e->status == SERVER_IS_BUSY_STARTING;
+    free_errand(e);
+    return starting;
 }
 
 /* Frees everything that belongs to the connection except the struct itself. */
@@ -190,7 +329,7 @@ static void release(pq *c) {
 
 int pq_open_again(pq *c, const char *url, text *why) {
     int missing;
-    pq *fresh = pq_open(url, &missing, why);
+    pq *fresh = open_connection(url, !c->steady, &missing, why);
     if (!fresh) return 0;
     fresh->steady = c->steady;
     release(c);
@@ -226,25 +365,68 @@ static pq_result *failure(pq *c, void *result, text *why) {
     return NULL;
 }
 
-/* Waits for the answer of the server, or for Ctrl-C, which cancels the statement. Returns 0 if it was cancelled. */
-static int wait_for_server(pq *c) {
-    int cancelled = 0;
-    while (lib.PQisBusy(c->connection)) {
-        struct pollfd p = {lib.PQsocket(c->connection), POLLIN, 0};
-        poll(&p, 1, LOOK_AROUND_MS);
-        if (!c->steady && interrupted() && !cancelled) {
-            char unused[256];
-            void *cancel = lib.PQgetCancel(c->connection);
-            if (cancel) lib.PQcancel(cancel, unused, sizeof unused);
-            if (cancel) lib.PQfreeCancel(cancel);
-            cancelled = 1;
-        }
-        if ((p.revents || cancelled) && !lib.PQconsumeInput(c->connection)) break;
-    }
-    return !cancelled;
+/* Cuts a connection, after which every call of libpq fails. */
+static void cut(const pq *c) { shutdown(lib.PQsocket(c->connection), SHUT_RDWR); }
+
+static void cancel(errand *e) {
+    char unused[256];
+    lib.PQcancel(e->cancel, unused, sizeof unused);
 }
 
-/* Returns the last result of the statements that were sent; NULL after a failure, with the first one in why. */
+static void cancel_statement(const pq *c) {
+    errand *e = new_errand(cancel, "");
+    if (e) e->cancel = lib.PQgetCancel(c->connection);
+    if (e && !e->cancel) free_errand(e);
+    else if (e && run_and_wait(e, CANCEL_SECONDS, 0)) free_errand(e);
+}
+
+/* How long a wait for the server has lasted. All zero at the beginning. */
+typedef struct patience {
+    double since, signal; /* when it began; when a signal was seen, 0: none */
+} patience;
+
+/* Waits a moment for the server. A signal cancels the statement; if the server does not even answer that, the
+   connection is cut, after which every call of libpq fails. */
+static void wait_a_moment(pq *c, patience *p) {
+    const int unsent = lib.PQflush(c->connection) == 1, fd = lib.PQsocket(c->connection);
+    struct pollfd event = {fd, (short)(POLLIN | (unsent ? POLLOUT : 0)), 0};
+    if (fd < 0) return;
+    poll(&event, 1, LOOK_AROUND_MS);
+    const double now = clock_seconds();
+    if (p->since == 0) p->since = now;
+    if (interrupted() && p->signal == 0) {
+        p->signal = now;
+        if (!c->steady) cancel_statement(c);
+    } else if (p->signal != 0 && now - p->signal > (c->steady ? STEADY_SECONDS : CANCEL_SECONDS)) {
+        cut(c);
+    }
+    if (!interrupted()) say_waiting(p->since, &c->said_waiting);
+    if (event.revents & ~POLLOUT || p->signal != 0) lib.PQconsumeInput(c->connection);
+}
+
+/* Waits until everything was sent. Returns 0 if the connection is lost. */
+static int send_all(pq *c) {
+    patience p = {0, 0};
+    int left;
+    while ((left = lib.PQflush(c->connection)) == 1) wait_a_moment(c, &p);
+    return left == 0;
+}
+
+/* Waits for the answer of the server, or for Ctrl-C, which cancels the statement. Returns 0 if it was cancelled. */
+static int wait_for_server(pq *c) {
+    patience p = {0, 0};
+    int sent = send_all(c);
+    while (sent && lib.PQisBusy(c->connection) && lib.PQstatus(c->connection) == CONNECTION_IS_GOOD)
+        wait_a_moment(c, &p);
+    return c->steady || p.signal == 0;
+}
+
+static int is_copy(int status) {
+    return status == COPY_GOES_IN || status == COPY_GOES_OUT || status == COPY_GOES_BOTH;
+}
+
+/* Returns the last result of the statements that were sent; NULL after a failure, with the first one in why. While a
+   COPY goes on, libpq would return it without end. */
 static pq_result *answer(pq *c, text *why) {
     void *last = NULL, *next;
     int failed = 0, whole = 1;
@@ -258,7 +440,8 @@ static pq_result *answer(pq *c, text *why) {
         last = next;
         failed = status != COMMAND_DONE && status != ROWS_CAME && status != COPY_GOES_IN && status != COPY_GOES_OUT &&
                  status != ASKED_NOTHING;
-        if (status == COPY_GOES_IN || status == COPY_GOES_OUT) break;
+        if (status == COPY_GOES_BOTH) cut(c);
+        if (is_copy(status)) break;
     }
     if (failed || !last) failure(c, last, why);
     if (!whole) text_clear(why);
@@ -272,18 +455,79 @@ static int prepared(pq *c, const char *sql, text *why) {
     char *copy = c->statements < STATEMENTS ? mem_copy(sql, strlen(sql)) : NULL;
     char name[16];
     snprintf(name, sizeof name, "s%d", c->statements);
-    void *result = copy ? lib.PQprepare(c->connection, name, sql, 0, NULL) : NULL;
-    int good = result && lib.PQresultStatus(result) == COMMAND_DONE;
-    if (good) {
-        lib.PQclear(result);
+    pq_result *r = NULL;
+    if (!copy) text_no_memory(why);
+    else r = lib.PQsendPrepare(c->connection, name, sql, 0, NULL) ? answer(c, why) : failure(c, NULL, why);
+    pq_free(r);
+    if (r) {
         c->statement[c->statements] = copy;
         return c->statements++;
     }
-    if (copy) failure(c, result, why);
-    else text_no_memory(why);
     free(copy);
     return -1;
 }
+
+/* --- the shape of answers ----------------------------------------------------------------------------------------- */
+
+/* Says what is wrong with an answer; always returns 0. */
+static int is_damaged(pq *c, text *why, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static int is_damaged(pq *c, text *why, const char *format, ...) {
+    char reason[256];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(reason, sizeof reason, format, arguments);
+    va_end(arguments);
+    memset(c->state, 0, sizeof c->state);
+    text_clear(why);
+    text_printf(why, "is damaged: an answer of the server %s", reason);
+    return 0;
+}
+
+static int has_rows(pq *c, const pq_result *r, char wanted, text *why) {
+    const int rows = lib.PQntuples(r);
+    if (wanted == '*' || rows == 1 || (wanted == '?' && rows == 0)) return 1;
+    return is_damaged(c, why, "has %d rows; expected 1%s", rows, wanted == '?' ? " at most" : "");
+}
+
+/* Checks column number `column`, which is of this kind; null: 1 if it may be NULL. */
+static int has_column(pq *c, const pq_result *r, int column, char kind, int null, int binary, text *why) {
+    const char *name = lib.PQfname(r, column);
+    if (lib.PQfformat(r, column) != binary) return is_damaged(c, why, "is in the wrong format");
+    for (int row = 0; row < lib.PQntuples(r); row++) {
+        const int missing = lib.PQgetisnull(r, row, column);
+        const char *wrong = missing ? (null ? NULL : "is NULL")
+                                    : field_misfit(kind, binary, lib.PQgetvalue(r, row, column),
+                                                   (size_t)lib.PQgetlength(r, row, column));
+        if (wrong)
+            return is_damaged(c, why, "has a row (%d) in which \"%.64s\" %s", row + 1, name ? shown(name) : "", wrong);
+    }
+    return 1;
+}
+
+/* 1 if the server has begun a COPY that no statement has asked for. */
+static int is_uncalled_copy(pq *c, const pq_result *r, text *why) {
+    if (!is_copy(lib.PQresultStatus(r))) return 0;
+    cut(c);
+    return !is_damaged(c, why, "begins a COPY");
+}
+
+/* 1 if the answer has the shape that pq.h describes. */
+static int has_shape(pq *c, const pq_result *r, const char *shape, int binary, text *why) {
+    int columns = 0;
+    if (!has_rows(c, r, *shape++, why)) return 0;
+    for (const char *k = shape; *k; k++) columns += *k != '?';
+    if (lib.PQnfields(r) != columns)
+        return is_damaged(c, why, "has %d columns; expected %d", lib.PQnfields(r), columns);
+    for (int i = 0; i < columns; i++) {
+        const char kind = *shape++;
+        const int null = *shape == '?';
+        shape += null;
+        if (!has_column(c, r, i, kind, null, binary, why)) return 0;
+    }
+    return 1;
+}
+
+/* --- asking ------------------------------------------------------------------------------------------------------- */
 
 pq_number pq_number_of(int64_t value) {
     pq_number n;
@@ -293,7 +537,9 @@ pq_number pq_number_of(int64_t value) {
 
 pq_argument pq_text(const char *s) { return (pq_argument){s, -1}; }
 
-pq_result *pq_ask(pq *c, const char *sql, const pq_argument *arguments, int count, int binary, text *why) {
+/* shape: NULL if the answer is not needed. */
+static pq_result *ask(pq *c, const char *sql, const pq_argument *arguments, int count, const char *shape, int binary,
+                      text *why) {
     const char *values[ARGUMENTS];
     int lengths[ARGUMENTS], formats[ARGUMENTS], number = prepared(c, sql, why);
     char name[16] = "s";
@@ -307,11 +553,19 @@ pq_result *pq_ask(pq *c, const char *sql, const pq_argument *arguments, int coun
     snprintf(name, sizeof name, "s%d", number);
     if (!lib.PQsendQueryPrepared(c->connection, name, count, values, lengths, formats, binary))
         return failure(c, NULL, why);
-    return answer(c, why);
+    pq_result *r = answer(c, why);
+    if (r && !is_uncalled_copy(c, r, why) && (!shape || has_shape(c, r, shape, binary, why))) return r;
+    pq_free(r);
+    return NULL;
+}
+
+pq_result *pq_ask(pq *c, const char *sql, const pq_argument *arguments, int count, const char *shape, text *why) {
+    const int binary = *shape == '=';
+    return ask(c, sql, arguments, count, shape + binary, binary, why);
 }
 
 int pq_do(pq *c, const char *sql, const pq_argument *arguments, int count, text *why) {
-    pq_result *r = pq_ask(c, sql, arguments, count, 0, why);
+    pq_result *r = ask(c, sql, arguments, count, NULL, 0, why);
     int good = r != NULL;
     pq_free(r);
     return good;
@@ -326,7 +580,7 @@ static int send_script(pq *c, const char *sql, pq_result **r, text *why) {
 
 int pq_script(pq *c, const char *sql, text *why) {
     pq_result *r;
-    int good = send_script(c, sql, &r, why);
+    int good = send_script(c, sql, &r, why) && !is_uncalled_copy(c, r, why);
     pq_free(r);
     return good;
 }
@@ -336,15 +590,35 @@ int pq_script(pq *c, const char *sql, text *why) {
 size_t pq_rows(const pq_result *r) { return (size_t)lib.PQntuples(r); }
 size_t pq_changed(const pq_result *r) { return (size_t)strtoull(lib.PQcmdTuples((void *)(uintptr_t)r), NULL, 10); }
 
-const char *pq_field(const pq_result *r, size_t row, int column, size_t *len) {
-    if (lib.PQgetisnull(r, (int)row, column)) return NULL;
-    if (len) *len = (size_t)lib.PQgetlength(r, (int)row, column);
+int pq_is_null(const pq_result *r, size_t row, int column) { return lib.PQgetisnull(r, (int)row, column); }
+
+const char *pq_bytes_at(const pq_result *r, size_t row, int column, size_t *len) {
+    *len = 0;
+    if (pq_is_null(r, row, column)) return NULL;
+    *len = (size_t)lib.PQgetlength(r, (int)row, column);
     return lib.PQgetvalue(r, (int)row, column);
 }
 
+const char *pq_text_at(const pq_result *r, size_t row, int column) {
+    size_t len;
+    const char *s = pq_bytes_at(r, row, column, &len);
+    return s ? s : "";
+}
+
+int pq_true_at(const pq_result *r, size_t row, int column) { return *pq_text_at(r, row, column) == 't'; }
+
 int64_t pq_number_at(const pq_result *r, size_t row, int column) {
-    const char *s = pq_field(r, row, column, NULL);
-    return s ? strtoll(s, NULL, 10) : 0;
+    const char *s = pq_text_at(r, row, column);
+    if (pq_is_null(r, row, column)) return 0;
+    return lib.PQfformat(r, column) ? binary_to_bigint(s) : strtoll(s, NULL, 10);
+}
+
+double pq_real_at(const pq_result *r, size_t row, int column) {
+    return pq_is_null(r, row, column) ? (double)NAN : strtod(pq_text_at(r, row, column), NULL);
+}
+
+int64_t pq_time_at(const pq_result *r, size_t row, int column, int64_t none) {
+    return pq_is_null(r, row, column) ? none : binary_to_milliseconds(pq_text_at(r, row, column));
 }
 
 void pq_free(pq_result *r) {
@@ -367,7 +641,10 @@ int pq_copy_in(pq *c, const char *sql, text *why) { return c->copying = begin_co
 int pq_copy_put(pq *c, const void *bytes, size_t len, text *why) {
     for (size_t done = 0; done < len;) {
         int n = len - done < 1 << 20 ? (int)(len - done) : 1 << 20;
-        if (lib.PQputCopyData(c->connection, (const char *)bytes + done, n) != 1) {
+        patience p = {0, 0};
+        int put;
+        while ((put = lib.PQputCopyData(c->connection, (const char *)bytes + done, n)) == 0) wait_a_moment(c, &p);
+        if (put != 1 || !send_all(c)) {
             pq_copy_cancel(c);
             failure(c, NULL, why);
             return 0;
@@ -377,9 +654,16 @@ int pq_copy_put(pq *c, const void *bytes, size_t len, text *why) {
     return 1;
 }
 
+static int put_end(pq *c, const char *error) {
+    patience p = {0, 0};
+    int put;
+    while ((put = lib.PQputCopyEnd(c->connection, error)) == 0) wait_a_moment(c, &p);
+    return put == 1;
+}
+
 int pq_copy_end(pq *c, text *why) {
     c->copying = 0;
-    if (lib.PQputCopyEnd(c->connection, NULL) != 1) return failure(c, NULL, why), 0;
+    if (!put_end(c, NULL)) return failure(c, NULL, why), 0;
     pq_result *r = answer(c, why);
     int good = r != NULL;
     pq_free(r);
@@ -388,7 +672,7 @@ int pq_copy_end(pq *c, text *why) {
 
 void pq_copy_cancel(pq *c) {
     text unused = TEXT_INIT;
-    if (c->copying && lib.PQputCopyEnd(c->connection, "given up") == 1) pq_free(answer(c, &unused));
+    if (c->copying && put_end(c, "given up")) pq_free(answer(c, &unused));
     c->copying = 0;
     text_free(&unused);
 }
@@ -398,7 +682,9 @@ int pq_copy_out(pq *c, const char *sql, text *why) { return begin_copy(c, sql, C
 int pq_copy_next(pq *c, const char **bytes, size_t *len, text *why) {
     if (c->piece) lib.PQfreemem(c->piece);
     c->piece = NULL;
-    int n = lib.PQgetCopyData(c->connection, &c->piece, 0);
+    patience p = {0, 0};
+    int n;
+    while ((n = lib.PQgetCopyData(c->connection, &c->piece, 1)) == 0) wait_a_moment(c, &p);
     *bytes = c->piece;
     *len = n > 0 ? (size_t)n : 0;
     if (n > 0) return 1;

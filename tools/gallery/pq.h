@@ -39,16 +39,20 @@ int pq_is_starting(const char *url);
 void pq_close(pq *c);
 
 /* Runs one statement with its arguments $1, $2, …, which is prepared at its first use and found by its text from then
-   on. Answers come in binary format if binary is 1. NULL with the reason in why; when interrupted(), the statement is
-   cancelled, and the reason is empty. */
-pq_result *pq_ask(pq *c, const char *sql, const pq_argument *arguments, int count, int binary, text *why);
+   on. NULL with the reason in why; when interrupted(), the statement is cancelled, and the reason is empty.
+
+   shape describes the answer, and any other is refused, because a schema may have been changed, and a server may send
+   anything. It begins with = if the answer comes in binary format, then the number of rows: 1, ? for at most one, or *,
+   and for each column its kind of field_misfit (pq_binary.h), with a ? behind it if it may be NULL. */
+pq_result *pq_ask(pq *c, const char *sql, const pq_argument *arguments, int count, const char *shape, text *why);
 /* Runs a statement whose answer is not needed; otherwise like pq_ask. Returns 0 with the reason in why. */
 int pq_do(pq *c, const char *sql, const pq_argument *arguments, int count, text *why);
 /* Runs several statements in one text, without arguments: a migration, BEGIN, COMMIT. The text must not contain user
    input. */
 int pq_script(pq *c, const char *sql, text *why);
 
-/* 1: from now on interrupted() does not cancel statements, so that work in progress can be finished. */
+/* 1: from now on interrupted() does not cancel statements, so that work in progress can be finished; a server that does
+   not answer for a while then loses the connection all the same. */
 void pq_steady(pq *c, int steady);
 
 /* The five characters of the SQLSTATE of the last failure, "" if the server gave none. */
@@ -63,10 +67,15 @@ int pq_version(const pq *c);
 size_t pq_rows(const pq_result *r);
 /* Rows that an INSERT, UPDATE or DELETE has changed. */
 size_t pq_changed(const pq_result *r);
-/* The bytes of a field, with a 0 after them that *len does not count. NULL for SQL's NULL. len may be NULL. */
-const char *pq_field(const pq_result *r, size_t row, int column, size_t *len);
-/* The number in a field in text format; 0 for SQL's NULL. */
-int64_t pq_number_at(const pq_result *r, size_t row, int column);
+/* The fields of an answer, which have the kinds of its shape. */
+int pq_is_null(const pq_result *r, size_t row, int column);
+const char *pq_text_at(const pq_result *r, size_t row, int column);     /* "" for NULL */
+int pq_true_at(const pq_result *r, size_t row, int column);             /* 0 for NULL */
+int64_t pq_number_at(const pq_result *r, size_t row, int column);       /* 0 for NULL */
+double pq_real_at(const pq_result *r, size_t row, int column);          /* NaN for NULL; only in text format */
+int64_t pq_time_at(const pq_result *r, size_t row, int column, int64_t none); /* only in binary format */
+/* The bytes, with a 0 after them that *len does not count; NULL for NULL. */
+const char *pq_bytes_at(const pq_result *r, size_t row, int column, size_t *len);
 void pq_free(pq_result *r);
 
 /* COPY … FROM STDIN: begin, any number of puts, end. Each returns 0 with the reason in why when it fails; the COPY is

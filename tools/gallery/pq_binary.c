@@ -1,5 +1,7 @@
 #include "gallery/pq_binary.h"
 
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* timestamptz counts microseconds since 2000, from 4714 BC to 294276. */
@@ -95,6 +97,48 @@ int64_t binary_to_bigint(const char *field) {
     uint64_t value = 0;
     for (int i = 0; i < 8; i++) value = value << 8 | (unsigned char)field[i];
     return (int64_t)value;
+}
+
+/* Takes a whole number. Returns 0 if it is none. */
+static int take_whole(int binary, const char *bytes, size_t len, int64_t *out) {
+    long long value;
+    if (binary && len != 8) return 0;
+    if (!binary && !parse_int(bytes, LLONG_MIN, LLONG_MAX, &value)) return 0;
+    *out = binary ? binary_to_bigint(bytes) : value;
+    return 1;
+}
+
+static const char *whole_misfit(char kind, int binary, const char *bytes, size_t len) {
+    int64_t value;
+    if (!take_whole(binary, bytes, len, &value)) return "is not a whole number of 64 bits";
+    if (kind == 'i' && (value < 1 || value > INT_MAX)) return "is not a number from 1 to 2147483647";
+    if (kind == 'k' && value < 1) return "is not a number from 1 on";
+    return kind == 'c' && value < 0 ? "is negative" : NULL;
+}
+
+/* The server's own ends of time, infinity and -infinity, are outside the range, too. */
+static int is_time(int binary, const char *bytes, size_t len) {
+    if (!binary || len != 8) return 0;
+    const int64_t milliseconds = binary_to_milliseconds(bytes);
+    return milliseconds >= FIRST_TIME && milliseconds < END_OF_TIME;
+}
+
+static int is_real(int binary, const char *bytes, size_t len) {
+    char *end;
+    if (binary || !len || *bytes == ' ') return 0;
+    strtod(bytes, &end);
+    return end == bytes + len;
+}
+
+const char *field_misfit(char kind, int binary, const char *bytes, size_t len) {
+    switch (kind) {
+    case 's': return memchr(bytes, 0, len) ? "is not text" : NULL;
+    case 'b': return !binary && len == 1 && (*bytes == 't' || *bytes == 'f') ? NULL : "is not true or false";
+    case 'r': return is_real(binary, bytes, len) ? NULL : "is not a number";
+    case 't': return is_time(binary, bytes, len) ? NULL : "is not a time";
+    case 'y': return NULL;
+    default: return whole_misfit(kind, binary, bytes, len);
+    }
 }
 
 int64_t binary_to_milliseconds(const char *field) {

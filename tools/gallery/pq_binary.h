@@ -33,7 +33,12 @@ void binary_array(text *t, int oid, int count);
 /* A halfvec argument: the same bytes as the field, without the length. */
 void binary_halfvec_argument(text *t, const uint16_t *halves, int dim);
 
-/* Fields of an answer. */
+/* NULL if a field that is not NULL is of this kind, else what is wrong, as in "is not text". Kinds: s text; b boolean;
+   i whole number from 1 to 2^31 - 1; k from 1 to 2^63 - 1; c from 0 on; n any of 64 bits; r real number, only in text
+   format; t time, only in binary format; y bytes. */
+const char *field_misfit(char kind, int binary, const char *bytes, size_t len);
+
+/* Fields of an answer in binary format. */
 int64_t binary_to_bigint(const char *field);
 int64_t binary_to_milliseconds(const char *field); /* a timestamptz; fractions of a millisecond are dropped */
 /* Reads values that binary_row_bytes has written. */

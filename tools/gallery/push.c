@@ -61,17 +61,17 @@ static void refuse_template(pushing *p, size_t at, const char *why) {
 /* The name of a difference between a template and the one in a row of an answer; NULL: none. */
 static const char *difference(const pushing *p, size_t at, const pq_result *r, size_t row) {
     store_item item = store_at(p->from, at);
-    const char *seen = pq_field(r, row, 3, NULL), *values = row_of(p, at);
-    if (strcmp(pq_field(r, row, 1, NULL), item.identity) != 0) return "identity";
-    if (strcmp(pq_field(r, row, 2, NULL), item.camera) != 0) return "camera";
-    if ((seen ? binary_to_milliseconds(seen) : STORE_NO_TIME) != item.time) return "time";
-    if (strcmp(pq_field(r, row, 4, NULL), item.source) != 0) return "source";
-    if (binary_to_bigint(pq_field(r, row, 5, NULL)) != (int64_t)item.source_size ||
-        binary_to_bigint(pq_field(r, row, 6, NULL)) != (int64_t)item.source_hash) return "image";
+    const char *values = row_of(p, at);
+    if (strcmp(pq_text_at(r, row, 1), item.identity) != 0) return "identity";
+    if (strcmp(pq_text_at(r, row, 2), item.camera) != 0) return "camera";
+    if (pq_time_at(r, row, 3, STORE_NO_TIME) != item.time) return "time";
+    if (strcmp(pq_text_at(r, row, 4), item.source) != 0) return "source";
+    if (pq_number_at(r, row, 5) != (int64_t)item.source_size ||
+        pq_number_at(r, row, 6) != (int64_t)item.source_hash) return "image";
     for (int m = 0; m < p->meta->models; m++) {
         int dim = p->meta->model[m].dim;
         size_t len, bytes = (size_t)dim * value_size(p);
-        const char *theirs = pq_field(r, row, 7 + m, &len);
+        const char *theirs = pq_bytes_at(r, row, 7 + m, &len);
         if (!theirs || len != bytes) return "embedding";
         binary_to_row(theirs, p->floats, dim, (int)value_size(p));
         if (memcmp(p->floats, values, bytes) != 0) return "embedding";
@@ -83,7 +83,7 @@ static const char *difference(const pushing *p, size_t at, const pq_result *r, s
 /* Compares this transaction's templates with those in the database. */
 static void judge(pushing *p, const pq_result *r) {
     for (size_t row = 0; row < pq_rows(r); row++) {
-        size_t at = store_find(p->from, pq_field(r, row, 0, NULL));
+        size_t at = store_find(p->from, pq_text_at(r, row, 0));
         if (at < p->first || at >= p->first + p->count || p->states[at - p->first] != NEW) continue;
         const char *what = difference(p, at, r, row);
         text t = TEXT_INIT;
@@ -107,10 +107,10 @@ static void new_ids(pushing *p, text *to) {
 }
 
 /* Runs a statement with the array in p->out as its argument. */
-static pq_result *ask_array(pushing *p, const char *sql) {
+static pq_result *ask_array(pushing *p, const char *sql, const char *shape) {
     if (text_failed(&p->out)) return text_no_memory(&p->why), NULL;
     const pq_argument argument = {p->out.s, (int)p->out.len};
-    return pq_ask(p->c, sql, &argument, 1, 1, &p->why);
+    return pq_ask(p->c, sql, &argument, 1, shape, &p->why);
 }
 
 static int look_up(pushing *p) {
@@ -123,7 +123,8 @@ static int look_up(pushing *p) {
         text_printf(&sql, " LEFT JOIN reid.%s e%d ON e%d.template_id = t.template_id",
                     database_table(p->db, m), m, m);
     text_puts(&sql, " WHERE t.id = ANY ($1)");
-    pq_result *r = text_failed(&sql) ? (text_no_memory(&p->why), NULL) : ask_array(p, sql.s);
+    pq_result *r = text_failed(&sql) ? (text_no_memory(&p->why), NULL)
+                                    : ask_array(p, sql.s, p->meta->models > 1 ? "=*ssst?scny?y?" : "=*ssst?scny?");
     if (r) judge(p, r);
     pq_free(r);
     text_free(&sql);
@@ -155,10 +156,10 @@ static void check_new(pushing *p, size_t at) {
 /* --- storing ------------------------------------------------------------------------------------------------------ */
 
 /* Takes the numbers of identities from an answer. */
-static void take_identities(pushing *p, const uint32_t *asked, const pq_result *r) {
+static void take_identities(pushing *p, const uint32_t *asked, int count, const pq_result *r) {
     for (size_t row = 0; row < pq_rows(r); row++) {
-        int64_t place = binary_to_bigint(pq_field(r, row, 1, NULL));
-        p->identities[asked[place - 1]] = binary_to_bigint(pq_field(r, row, 0, NULL));
+        int64_t place = pq_number_at(r, row, 1);
+        if (place <= count) p->identities[asked[place - 1]] = pq_number_at(r, row, 0);
     }
 }
 
@@ -180,13 +181,13 @@ static int name_identities(pushing *p, uint32_t *asked) {
     text_free(&names);
     if (!n) return 1;
     pq_result *r = ask_array(p, "INSERT INTO reid.identity (name) SELECT n FROM unnest($1::text[]) n "
-                                "ON CONFLICT DO NOTHING");
+                                "ON CONFLICT DO NOTHING", "=*");
     if (r) {
         pq_free(r);
         r = ask_array(p, "SELECT i.identity_id, n.place FROM unnest($1::text[]) WITH ORDINALITY n (name, place) "
-                         "JOIN reid.identity i ON i.name = n.name");
+                         "JOIN reid.identity i ON i.name = n.name", "=*kk");
     }
-    if (r) take_identities(p, asked, r);
+    if (r) take_identities(p, asked, n, r);
     for (int i = 0; i < n; i++)
         if (p->identities[asked[i]] < 0) p->identities[asked[i]] = 0; /* removed: the foreign key will fail */
     pq_free(r);
@@ -223,7 +224,7 @@ static int copy_templates(pushing *p, const pq_result *numbers) {
     binary_begin(&p->out);
     for (size_t i = 0; good && i < p->count; i++) {
         if (p->states[i] != NEW) continue;
-        template_row(p, p->first + i, binary_to_bigint(pq_field(numbers, next++, 0, NULL)));
+        template_row(p, p->first + i, pq_number_at(numbers, next++, 0));
         good = put(p, 0);
     }
     if (good) binary_end(&p->out);
@@ -252,7 +253,7 @@ static int copy_embeddings(pushing *p, int m, const pq_result *numbers) {
     binary_begin(&p->out);
     for (size_t i = 0; good && i < p->count; i++) {
         if (p->states[i] != NEW) continue;
-        embedding_row(p, p->first + i, m, binary_to_bigint(pq_field(numbers, next++, 0, NULL)));
+        embedding_row(p, p->first + i, m, pq_number_at(numbers, next++, 0));
         good = put(p, 0);
     }
     if (good) binary_end(&p->out);
@@ -266,9 +267,12 @@ static int copy_all(pushing *p, int n) {
     const pq_argument argument = {p->out.s, -1};
     pq_result *numbers = text_failed(&p->out) ? (text_no_memory(&p->why), NULL)
                                               : pq_ask(p->c, "SELECT nextval('reid.template_template_id_seq') "
-                                                             "FROM generate_series(1, $1::int)", &argument, 1, 1,
-                                                       &p->why);
-    int good = numbers != NULL && copy_templates(p, numbers);
+                                                             "FROM generate_series(1, $1::int)", &argument, 1,
+                                                       "=*k", &p->why);
+    int good = numbers != NULL && (pq_rows(numbers) == (size_t)n || refuse(&p->why, "is damaged: the server gave %zu "
+                                                                           "numbers for %d templates",
+                                                                           pq_rows(numbers), n)) &&
+               copy_templates(p, numbers);
     for (int m = 0; good && m < p->meta->models; m++) good = copy_embeddings(p, m, numbers);
     pq_free(numbers);
     return good;
@@ -414,8 +418,8 @@ static int is_index_idle(pushing *p, const char *table) {
     text sql = TEXT_INIT;
     text_printf(&sql, "SELECT to_regclass('reid.%s_hnsw') IS NOT NULL AND NOT EXISTS (SELECT FROM reid.%s)", table,
                 table);
-    pq_result *r = text_failed(&sql) ? (text_no_memory(&p->why), NULL) : pq_ask(p->c, sql.s, NULL, 0, 0, &p->why);
-    int idle = r ? *pq_field(r, 0, 0, NULL) == 't' : -1;
+    pq_result *r = text_failed(&sql) ? (text_no_memory(&p->why), NULL) : pq_ask(p->c, sql.s, NULL, 0, "1b", &p->why);
+    int idle = r ? pq_true_at(r, 0, 0) : -1;
     pq_free(r);
     text_free(&sql);
     return idle;
@@ -485,8 +489,9 @@ static int has_index(pushing *p, int m) {
     text_printf(&name, "reid.%s_hnsw", database_table(p->db, m));
     const pq_argument argument = {name.s, -1};
     pq_result *r = text_failed(&name) ? (text_no_memory(&p->why), NULL)
-                                      : pq_ask(p->c, "SELECT to_regclass($1) IS NOT NULL", &argument, 1, 0, &p->why);
-    int has = r ? *pq_field(r, 0, 0, NULL) == 't' : -1;
+                                      : pq_ask(p->c, "SELECT to_regclass($1) IS NOT NULL", &argument, 1, "1b",
+                                               &p->why);
+    int has = r ? pq_true_at(r, 0, 0) : -1;
     pq_free(r);
     text_free(&name);
     return has == 0 && p->meta->model[m].dim > INDEXED ? 1 : has;

@@ -100,8 +100,8 @@ static int transact(reembed *w, step_fn step, void *user) {
 static int take_registered(reembed *w, const store_model *m, text *why) {
     const pq_argument a[] = {pq_text(m->fingerprint)};
     pq_result *r = pq_ask(w->c, "SELECT array_to_string(jpeg, ', '), dim FROM reid.model WHERE fingerprint = $1", a, 1,
-                          0, why);
-    int good = r && pq_rows(r) == 1 && store_join_decoders(w->theirs, pq_field(r, 0, 0, NULL));
+                          "1si", why);
+    int good = r && store_join_decoders(w->theirs, pq_text_at(r, 0, 0));
     if (r && !good) text_puts(why, "is damaged: invalid decoder names, or more than 4");
     if (good && pq_number_at(r, 0, 1) != m->dim) {
         text_printf(why, "is damaged: it says that embeddings by model %s have %lld values, but they have %d",
@@ -121,7 +121,7 @@ static int register_models(reembed *w, text *why) {
         const pq_argument a[] = {pq_text(m->fingerprint), pq_text(m->network), pq_text(m->preset),
                                  pq_text(m->precision), pq_text(dim.s),
                                  pq_text(w->makers.halves ? "fp16" : "fp32")};
-        pq_result *r = pq_ask(w->c, "SELECT reid.add_model($1, $2, $3, $4, $5, $6)", a, 6, 0, why);
+        pq_result *r = pq_ask(w->c, "SELECT reid.add_model($1, $2, $3, $4, $5, $6)", a, 6, "1i", why);
         if (!r) return 0;
         ids[i] = pq_number_of(pq_number_at(r, 0, 0));
         pq_free(r);
@@ -130,11 +130,11 @@ static int register_models(reembed *w, text *why) {
     const pq_argument both[] = {pq_text(ids[0].s), {w->makers.models > 1 ? ids[1].s : NULL, -1}};
     const char *find = "SELECT embedder_id FROM reid.embedder WHERE model_a = $1::int "
                        "AND model_b IS NOT DISTINCT FROM $2::int";
-    pq_result *r = pq_ask(w->c, find, both, 2, 0, why);
+    pq_result *r = pq_ask(w->c, find, both, 2, "?i", why);
     if (r && !pq_rows(r)) {
         pq_free(r);
         r = pq_ask(w->c, "INSERT INTO reid.embedder (model_a, model_b) VALUES ($1::int, $2::int) "
-                         "RETURNING embedder_id", both, 2, 0, why);
+                         "RETURNING embedder_id", both, 2, "1i", why);
     }
     w->embedder = r ? (int)pq_number_at(r, 0, 0) : 0;
     pq_free(r);
@@ -151,7 +151,7 @@ static int insert_worker(reembed *w, void *user, text *why) {
                              pq_text(made.s), pq_text(failed.s)};
     pq_result *r = pq_ask(w->c, "INSERT INTO reid.worker (embedder_id, name, lease, made, failed) VALUES ($1::int, $2, "
                                 "make_interval(secs => $3::float8), $4::bigint, $5::bigint) RETURNING worker_id",
-                          a, 5, 0, why);
+                          a, 5, "1k", why);
     w->worker = r ? pq_number_at(r, 0, 0) : 0;
     w->beaten = clock_seconds();
     pq_free(r);
@@ -219,7 +219,7 @@ reembed *reembed_open(const reembed_request *r) {
 
 static int take_task(const pq_result *r, size_t row, reembed_batch *b) {
     reembed_task *t = &b->at[b->count];
-    const char *id = pq_field(r, row, 1, NULL), *source = pq_field(r, row, 2, NULL);
+    const char *id = pq_text_at(r, row, 1), *source = pq_text_at(r, row, 2);
     t->template_id = pq_number_at(r, row, 0);
     t->id = mem_copy(id, strlen(id));
     t->source = mem_copy(source, strlen(source));
@@ -242,12 +242,12 @@ static int take_tasks(reembed *w, const pq_result *r, reembed_batch *b, text *wh
 /* Removes workers whose lease has expired, except those that are updating their row right now. */
 static int take_out_the_dead(reembed *w, text *why) {
     pq_result *r = pq_ask(w->c, "DELETE FROM reid.worker WHERE worker_id IN (SELECT worker_id FROM reid.worker WHERE "
-                                "beat + lease < now() FOR UPDATE SKIP LOCKED) RETURNING name, worker_id", NULL, 0, 0,
-                          why);
+                                "beat + lease < now() FOR UPDATE SKIP LOCKED) RETURNING name, worker_id", NULL, 0,
+                          "*sk", why);
     for (size_t i = 0; r && i < pq_rows(r); i++)
         if (pq_number_at(r, i, 1) != w->worker)
             say_warning("the lease of worker %s has expired; its claims are released",
-                        shown(pq_field(r, i, 0, NULL)));
+                        shown(pq_text_at(r, i, 0)));
     pq_free(r);
     return r != NULL;
 }
@@ -262,7 +262,7 @@ typedef struct claiming {
 static int show_oneself(reembed *w, int *dead, text *why) {
     pq_number worker = pq_number_of(w->worker);
     const pq_argument a[] = {pq_text(worker.s)};
-    pq_result *r = pq_ask(w->c, "UPDATE reid.worker SET beat = now() WHERE worker_id = $1::bigint", a, 1, 0, why);
+    pq_result *r = pq_ask(w->c, "UPDATE reid.worker SET beat = now() WHERE worker_id = $1::bigint", a, 1, "*", why);
     if (r) *dead = !pq_changed(r), w->beaten = clock_seconds();
     pq_free(r);
     return r != NULL;
@@ -271,7 +271,7 @@ static int show_oneself(reembed *w, int *dead, text *why) {
 static int count_others(reembed *w, reembed_batch *b, text *why) {
     pq_number embedder = pq_number_of(w->embedder);
     const pq_argument a[] = {pq_text(embedder.s)};
-    pq_result *r = pq_ask(w->c, "SELECT count(*) FROM reid.claim WHERE embedder_id = $1::int", a, 1, 0, why);
+    pq_result *r = pq_ask(w->c, "SELECT count(*) FROM reid.claim WHERE embedder_id = $1::int", a, 1, "1c", why);
     if (r) b->others = (size_t)pq_number_at(r, 0, 0);
     pq_free(r);
     return r != NULL;
@@ -282,7 +282,7 @@ static int claim_from(reembed *w, claiming *k, text *why) {
     pq_number most = pq_number_of((int64_t)k->most);
     const pq_argument a[] = {pq_text(embedder.s), pq_text(worker.s), pq_text(after.s),
                              pq_text(most.s)};
-    pq_result *r = pq_ask(w->c, w->claim.s, a, 4, 0, why);
+    pq_result *r = pq_ask(w->c, w->claim.s, a, 4, "*ksscn", why);
     int good = r && take_tasks(w, r, k->b, why);
     pq_free(r);
     return good;
@@ -360,8 +360,8 @@ static int mark(const writing *k, const pq_result *r, unsigned char flag, text *
 static int take_claims(reembed *w, writing *k, text *why) {
     pq_number worker = pq_number_of(w->worker);
     const pq_argument a[] = {pq_text(worker.s)};
-    pq_result *r = pq_ask(w->c, "DELETE FROM reid.claim WHERE worker_id = $1::bigint RETURNING template_id", a, 1, 0,
-                          why);
+    pq_result *r = pq_ask(w->c, "DELETE FROM reid.claim WHERE worker_id = $1::bigint RETURNING template_id", a, 1,
+                          "*k", why);
     memset(k->ours, 0, k->b->count);
     int good = r && mark(k, r, 1, why);
     pq_free(r);
@@ -420,7 +420,7 @@ static int write_rows(reembed *w, writing *k, const char *ids, text *why) {
         for (size_t i = 0; i < k->b->count; i++) k->ours[i] = k->ours[i] != 0;
         text_printf(&sql, "SELECT template_id FROM reid.embedding_%s WHERE template_id = ANY ($1::bigint[])",
                     w->makers.model[m].fingerprint);
-        pq_result *r = text_failed(&sql) ? text_no_memory(why), NULL : pq_ask(w->c, sql.s, a, 1, 0, why);
+        pq_result *r = text_failed(&sql) ? text_no_memory(why), NULL : pq_ask(w->c, sql.s, a, 1, "*k", why);
         int good = r && mark(k, r, 2, why) && copy_rows(w, k, m, column, why);
         pq_free(r);
         text_free(&sql);
@@ -456,7 +456,7 @@ static int write_totals(reembed *w, size_t made, size_t failed, text *why) {
     pq_number more = pq_number_of((int64_t)failed);
     const pq_argument a[] = {pq_text(worker.s), pq_text(more_made.s), pq_text(more.s)};
     pq_result *r = pq_ask(w->c, "UPDATE reid.worker SET made = made + $2::bigint, failed = failed + $3::bigint "
-                                "WHERE worker_id = $1::bigint RETURNING made, failed", a, 3, 0, why);
+                                "WHERE worker_id = $1::bigint RETURNING made, failed", a, 3, "?cc", why);
     if (r && pq_rows(r)) w->made = (size_t)pq_number_at(r, 0, 0), w->failed = (size_t)pq_number_at(r, 0, 1);
     pq_free(r);
     return r != NULL;
@@ -498,7 +498,7 @@ static int count_step(reembed *w, void *user, text *why) {
     text sql = TEXT_INIT;
     text_printf(&sql, "SELECT (SELECT count(*) FROM reid.template), (SELECT count(*) FROM reid.template t WHERE %s), "
                       "(SELECT count(*) FROM reid.failure WHERE embedder_id = $1::int)", w->missing.s);
-    pq_result *r = text_failed(&sql) ? text_no_memory(why), NULL : pq_ask(w->c, sql.s, a, 1, 0, why);
+    pq_result *r = text_failed(&sql) ? text_no_memory(why), NULL : pq_ask(w->c, sql.s, a, 1, "1ccc", why);
     if (r) {
         c->templates = (size_t)pq_number_at(r, 0, 0);
         c->missing = (size_t)pq_number_at(r, 0, 1);

@@ -21,11 +21,11 @@ static int failed(text *why) {
 }
 
 /* Runs a query, on a new connection if the old one was lost, which *lost reports. NULL with the reason in why. */
-static pq_result *ask(decisions_table *t, const char *sql, const pq_argument *arguments, int count, int *lost,
-                      text *why) {
+static pq_result *ask(decisions_table *t, const char *sql, const pq_argument *arguments, int count, const char *shape,
+                      int *lost, text *why) {
     pq *c = database_connection(t->d);
     for (int i = 0; i < TRIES; i++) {
-        pq_result *r = pq_ask(c, sql, arguments, count, 0, why);
+        pq_result *r = pq_ask(c, sql, arguments, count, shape, why);
         if (r) return r;
         if (pq_lost(c)) {
             text reason = TEXT_INIT;
@@ -44,9 +44,9 @@ static pq_result *ask(decisions_table *t, const char *sql, const pq_argument *ar
 /* Checks the privilege at the start, because the first decision may come much later. */
 static int may_write(decisions_table *t, text *why) {
     int lost = 0;
-    pq_result *r = ask(t, "SELECT has_table_privilege('reid.decision', 'INSERT')", NULL, 0, &lost, why);
+    pq_result *r = ask(t, "SELECT has_table_privilege('reid.decision', 'INSERT')", NULL, 0, "1b", &lost, why);
     if (!r) return 0;
-    int may = *pq_field(r, 0, 0, NULL) == 't';
+    int may = pq_true_at(r, 0, 0);
     pq_free(r);
     return may || refuse(why, "you may read this gallery's decisions but not add any; its owner can grant you "
                               "reid_writer");
@@ -87,7 +87,7 @@ static int is_last(const decisions_table *t, const char *line, size_t len) {
 /* Reads one row. A table has no torn ends: if a line is damaged, another program has changed it. */
 static int take_row(decisions_table *t, decision_list *list, const pq_result *r, size_t row, text *why) {
     size_t len, used = 0;
-    const char *bytes = pq_field(r, row, 1, &len);
+    const char *bytes = pq_bytes_at(r, row, 1, &len);
     text line = TEXT_INIT;
     text_add(&line, bytes, len);
     text_putc(&line, '\n');
@@ -112,11 +112,11 @@ int decisions_table_read(decisions_table *t, decision_list *list, text *why) {
     const pq_argument argument = pq_text(from.s);
     int lost = 0, good = 1;
     pq_result *r = ask(t, "SELECT seq, line::text FROM reid.decision WHERE seq >= $1::bigint ORDER BY seq", &argument,
-                       1, &lost, why);
+                       1, "*ns", &lost, why);
     if (!r) return 0;
     size_t row = 0, rows = pq_rows(r), len;
     if (list->count) {
-        const char *known = rows ? pq_field(r, 0, 1, &len) : NULL;
+        const char *known = rows ? pq_bytes_at(r, 0, 1, &len) : NULL;
         if (!known) good = refuse(why, "became shorter while it was in use");
         else if (!is_last(t, known, len)) good = refuse(why, "was replaced or removed while it was in use");
         row = 1;
@@ -130,11 +130,12 @@ int decisions_table_read(decisions_table *t, decision_list *list, text *why) {
 static int is_ours(decisions_table *t, const pq_argument *number, text *why) {
     int lost = 0;
     size_t len;
-    pq_result *r = ask(t, "SELECT line::text FROM reid.decision WHERE seq = $1::bigint", number, 1, &lost, why);
+    pq_result *r = ask(t, "SELECT line::text FROM reid.decision WHERE seq = $1::bigint", number, 1, "?s", &lost,
+                       why);
     if (!r) return -1;
     int ours = pq_rows(r) == 1;
     if (ours) {
-        const char *line = pq_field(r, 0, 0, &len);
+        const char *line = pq_bytes_at(r, 0, 0, &len);
         ours = is_last(t, line, len);
     }
     pq_free(r);
@@ -148,7 +149,7 @@ static int add(decisions_table *t, long long seq, text *why) {
     int lost = 0, done = 0;
     text_clear(why);
     pq_result *r = ask(t, "INSERT INTO reid.decision (seq, line) VALUES ($1::bigint, $2::json) ON CONFLICT DO NOTHING",
-                       arguments, 2, &lost, why);
+                       arguments, 2, "*", &lost, why);
     if (r) done = pq_changed(r) == 1 ? 1 : -1;
     pq_free(r);
     if (done < 0 && lost) {

@@ -42,13 +42,6 @@ static const char *behind_token(const desk *d, const char *path) {
     return end && door_same(&token, path + 1, len) ? end + 1 : NULL;
 }
 
-/* Checks that Origin is "http://" and the request's own host. */
-static int is_own_page(const web_request *r) {
-    static const char scheme[] = "http://";
-    const size_t skip = sizeof scheme - 1;
-    return r->origin && strncmp(r->origin, scheme, skip) == 0 && strcasecmp(r->origin + skip, r->host) == 0;
-}
-
 static int is_json(const char *type) {
     const size_t n = sizeof JSON_TYPE - 1;
     return type && strncasecmp(type, JSON_TYPE, n) == 0 && (!type[n] || type[n] == ';' || type[n] == ' ');
@@ -62,7 +55,7 @@ static void answer_post(const desk *d, const web_request *r, int decides, web_re
     if (strcmp(r->method, "POST") != 0) {
         refuse_with(out, 405, "this path takes POST");
         out->allow = "POST";
-    } else if (!is_own_page(r)) {
+    } else if (!door_is_own_page(r->origin, r->host)) {
         refuse_with(out, 403, "Origin: only the page itself may send decisions");
     } else if (!is_json(r->type)) {
         refuse_with(out, 415, "Content-Type: expected application/json");

@@ -21,13 +21,14 @@ void web_stop(web *w) { (void)w; }
 #include <string.h>
 #include <unistd.h>
 
-enum { CONNECTIONS = 64, HEADERS = 32 << 10, IDLE = 60 /* seconds */ };
+enum { CONNECTIONS = 64, SPARE = 64, HEADERS = 32 << 10, IDLE = 60 /* seconds */ };
 
 struct web {
     struct MHD_Daemon *daemon;
     size_t max_body;
     web_fn answer;
     void *user;
+    mhd_crowd crowd;
 };
 
 /* --- answers ------------------------------------------------------------------------------------------------------ */
@@ -81,6 +82,25 @@ static enum MHD_Result check_body(const web *w, struct MHD_Connection *c) {
     return result;
 }
 
+/* A stranger must not shut out the page by connections on which nothing happens. */
+static void on_connection(void *user, struct MHD_Connection *c, void **context,
+                          enum MHD_ConnectionNotificationCode what) {
+    web *w = user;
+    mhd_guest *g = *context;
+    if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+        *context = g = mem_zeroed(1, sizeof *g);
+        if (g) mhd_crowd_join(&w->crowd, g, MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd);
+    } else if (g) {
+        mhd_crowd_leave(&w->crowd, g);
+        free(g);
+    }
+}
+
+static void is_busy(web *w, struct MHD_Connection *c, int busy) {
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    if (info && info->socket_context) mhd_guest_is_busy(&w->crowd, info->socket_context, busy);
+}
+
 static enum MHD_Result on_request(void *user, struct MHD_Connection *c, const char *url, const char *method,
                                   const char *version, const char *bytes, size_t *len, void **state) {
     web *w = user;
@@ -102,15 +122,17 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *c, const ch
                      mhd_header(c, MHD_HTTP_HEADER_CONTENT_TYPE), body->s, body->len};
     web_reply reply;
     memset(&reply, 0, sizeof reply);
+    is_busy(w, c, 1); /* only from here on: a request without its body may be a stranger's */
     w->answer(w->user, &r, &reply);
     return send_reply(c, &reply);
 }
 
 static void on_completed(void *user, struct MHD_Connection *c, void **state, enum MHD_RequestTerminationCode how) {
     text *body = *state;
-    (void)user, (void)c, (void)how;
+    (void)how;
     *state = NULL;
     if (!body) return;
+    is_busy(user, c, 0);
     text_free(body);
     free(body);
 }
@@ -125,18 +147,20 @@ web *web_start(int fd, int threads, size_t max_body, web_fn answer, void *user) 
     w->max_body = max_body;
     w->answer = answer;
     w->user = user;
+    mhd_crowd_open(&w->crowd, CONNECTIONS);
     threads_block_signals(&before);
     w->daemon = MHD_start_daemon(
         MHD_USE_EPOLL_INTERNAL_THREAD, 0, NULL, NULL, on_request, w, MHD_OPTION_LISTEN_SOCKET, fd,
         MHD_OPTION_THREAD_POOL_SIZE, threads > 1 ? (unsigned)threads : 0u, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned)CONNECTIONS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADERS, MHD_OPTION_CONNECTION_TIMEOUT,
-        (unsigned)IDLE, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1,
+        (unsigned)(CONNECTIONS + SPARE) * (threads > 1 ? (unsigned)threads : 1u), MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)HEADERS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1,
         MHD_OPTION_UNESCAPE_CALLBACK, mhd_leave_escaped, NULL, MHD_OPTION_NOTIFY_COMPLETED, on_completed, w,
-        MHD_OPTION_END);
+        MHD_OPTION_NOTIFY_CONNECTION, on_connection, w, MHD_OPTION_END);
     int error = errno;
     threads_restore_signals(&before);
     if (w->daemon) return w;
     say_error("the server cannot be started: %s", strerror(error));
+    mhd_crowd_close(&w->crowd);
     close(fd);
     free(w);
     return NULL;
@@ -145,6 +169,7 @@ web *web_start(int fd, int threads, size_t max_body, web_fn answer, void *user) 
 void web_stop(web *w) {
     if (!w) return;
     MHD_stop_daemon(w->daemon);
+    mhd_crowd_close(&w->crowd);
     free(w);
 }
 

@@ -1,5 +1,6 @@
 #include "server/door.h"
 
+#include "base/clock.h"
 #include "base/files.h"
 
 #include <arpa/inet.h>
@@ -13,9 +14,11 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { BACKLOG = 1024, MIN_TOKEN = 16, MAX_TOKEN = 1024 };
+#define LOCKED_SECONDS 3.0 /* how long to wait for a folder that another process has locked */
 
 /* --- Unix --------------------------------------------------------------------------------------------------------- */
 
@@ -56,6 +59,17 @@ static int unix_name(struct sockaddr_un *name, const char *path, text *why) {
     return 1;
 }
 
+/* Waits a little for the lock, but not for ever: whoever may read a folder may also lock it, and keep it locked. */
+static int lock_soon(int fd) {
+    const struct timespec pause = {0, 20000000};
+    const double end = clock_seconds() + LOCKED_SECONDS;
+    while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        if ((errno != EWOULDBLOCK && errno != EINTR) || clock_seconds() > end) return 0;
+        nanosleep(&pause, NULL);
+    }
+    return 1;
+}
+
 /* Locks the folder, so that servers that start or end at the same time do so one after the other. Closing the
    descriptor unlocks it. */
 static int lock_folder(const char *path, text *why) {
@@ -64,8 +78,11 @@ static int lock_folder(const char *path, text *why) {
     if (text_failed(&folder)) return text_no_memory(why) - 1;
     int fd = open(folder.s, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     text_free(&folder);
-    if (fd >= 0 && flock(fd, LOCK_EX) == 0) return fd;
-    refuse_errno(why, "cannot open its folder");
+    if (fd >= 0 && lock_soon(fd)) return fd;
+    if (fd < 0) refuse_errno(why, "cannot open its folder");
+    else if (errno == EWOULDBLOCK)
+        refuse(why, "another process keeps its folder locked; end that process, or choose a folder of your own");
+    else refuse_errno(why, "cannot lock its folder");
     if (fd >= 0) close(fd);
     return -1;
 }
@@ -181,6 +198,12 @@ int door_admits(const text *token, const char *authorization) {
     if (!authorization || strncasecmp(authorization, scheme, skip) != 0) return 0;
     const char *given = authorization + skip;
     return door_same(token, given, strlen(given));
+}
+
+int door_is_own_page(const char *origin, const char *host) {
+    static const char scheme[] = "http://";
+    const size_t skip = sizeof scheme - 1;
+    return origin && host && strncmp(origin, scheme, skip) == 0 && strcasecmp(origin + skip, host) == 0;
 }
 
 int door_is_local_host(const char *host) {

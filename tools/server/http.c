@@ -27,6 +27,8 @@ void http_stop(http *h) { (void)h; }
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -37,14 +39,21 @@ void http_stop(http *h) { (void)h; }
 enum {
     LISTENERS = 2,
     SPARE = 64,           /* connections beyond the limit, which are told that there are too many */
-    HEADERS = 64 << 10,   /* bytes of a connection's memory, which limit its headers */
+    AT_ONCE = 32,         /* connections accepted before others are served again; fewer than SPARE */
+    MEMORY = 192 << 10,   /* bytes of a connection's memory: its header fields, and a list of the query's parameters */
+    LONGEST_URL = 64 << 10, MOST_PARAMETERS = 1100, /* more of them would not fit into MEMORY */
+    HEADERS = 64 << 10,   /* bytes of header fields */
     READ_STEP = 16 << 10, /* bytes by which the amount read at a time grows */
+    WRITE_STEP = 64 << 10, /* bytes of an answer that are written at a time */
     SLOWEST = 64 << 10,   /* bytes per second, below which a client is disconnected */
-    BODIES = 8,           /* limit of all bodies received at a time, as a multiple of the largest one */
+    BODIES = 8,           /* limit of the bodies held at a time, and of the answers being sent, as a multiple of the
+                             largest body */
+    SMALL = 256 << 10,    /* bytes of a body or an answer that these limits do not hold up */
     LINGER = 2,           /* seconds that a client has to read that it was too slow */
     PASSED_OVER = 4,      /* bodies of a refused request up to this multiple of max_body are read, so that the client
                              sees the answer */
     EVENTS = 64,
+    REST = 100,           /* milliseconds without accepting connections after there was no file descriptor for one */
     RETRY_AFTER = 1       /* seconds */
 };
 
@@ -58,10 +67,11 @@ typedef struct exchange exchange;
 typedef struct client {
     http *h;
     struct MHD_Connection *connection;
+    mhd_guest guest;
     int fd, tcp, suspended;
     int sending;           /* 1: a request line has arrived, but not the whole request, and nothing was answered */
-    int timed_out;         /* 1: it was told that it is too slow; everything it still sends is ignored */
-    double deadline;       /* when it is disconnected unless something happens */
+    int dismissed;         /* 1: it was told why nothing more is read from it; whatever still arrives is ignored */
+    double deadline;       /* when it is disconnected; every byte that it sends or reads earns a little time */
     text uri;              /* of the request being received */
     struct client *next, *prev;
 } client;
@@ -73,6 +83,7 @@ struct exchange {
     route to;
     call *c;      /* NULL: there is no body */
     size_t promised, received;
+    size_t held;  /* bytes of the body, which count in h->counts.bodies */
     int working, over, body_lost;
     unsigned refusal; /* the status of the refusal that is sent after the body was skipped; 0: not refused */
     const char *allow;
@@ -80,9 +91,10 @@ struct exchange {
 };
 
 typedef struct listener {
-    struct MHD_Daemon *daemon;
+    struct MHD_Daemon *daemon; /* NULL: this kind of socket is not served */
     http *h;
-    int tcp;
+    int fd, tcp;
+    double rests_until;        /* 0: connections are accepted */
 } listener;
 
 struct http {
@@ -94,7 +106,9 @@ struct http {
     int pending;           /* exchanges from their last byte to the end of their answer; read by other threads */
     mailbox finished;      /* finished calls */
     client *clients;
-    size_t promised;       /* bytes of bodies being received or processed */
+    mhd_crowd crowd;
+    int dismissing;        /* 1: libmicrohttpd may report an error for a request that was already answered */
+    int said_no_files;
     front_counts counts;
 };
 
@@ -116,12 +130,66 @@ static void add_header(struct MHD_Response *response, const char *name, size_t n
     text_free(&value);
 }
 
+/* Bytes that were sent or read earn the time that the slowest allowed client needs for them; nobody saves up more than
+   --idle. */
+static void earn_time(client *c, size_t bytes) {
+    const double now = clock_seconds(), earned = c->deadline + (double)bytes / SLOWEST;
+    c->deadline = earned < now + c->h->r.idle ? earned : now + c->h->r.idle;
+}
+
+/* An answer that is being sent. */
+typedef struct outgoing {
+    client *to;
+    http *h;
+    text body;
+} outgoing;
+
+/* libmicrohttpd asks for the next piece after the client has taken the one before. */
+static ssize_t next_piece(void *user, uint64_t at, char *to, size_t room) {
+    outgoing *o = user;
+    const size_t left = o->body.len - (size_t)at, n = left < room ? left : room;
+    memcpy(to, o->body.s + at, n);
+    if (at) earn_time(o->to, n);
+    return (ssize_t)n;
+}
+
+static void free_outgoing(void *user) {
+    outgoing *o = user;
+    o->h->counts.unsent -= o->body.len;
+    text_free(&o->body);
+    free(o);
+}
+
+/* Moves the body into a response. NULL if memory runs out. */
+static struct MHD_Response *response_of(client *to, text *body) {
+    outgoing *o = text_failed(body) ? NULL : mem_zeroed(1, sizeof *o);
+    struct MHD_Response *response = NULL;
+    if (o) {
+        *o = (outgoing){to, to->h, *body};
+        *body = (text)TEXT_INIT;
+        to->h->counts.unsent += o->body.len;
+        size_t piece = o->body.len < WRITE_STEP ? o->body.len : WRITE_STEP;
+        response = MHD_create_response_from_callback(o->body.len, piece, next_piece, o, free_outgoing);
+        if (!response) free_outgoing(o);
+    }
+    text_free(body);
+    return response;
+}
+
+/* Replaces a large answer by a refusal while other clients leave too much unread. */
+static void limit_unsent(const http *h, reply *r) {
+    if (r->body.len <= SMALL || h->counts.unsent <= BODIES * h->r.max_body) return;
+    text_free(&r->body);
+    *r = (reply){MHD_HTTP_SERVICE_UNAVAILABLE, JSON_TYPE, TEXT_INIT, 0, NULL, 0};
+    answer_error(&r->body, "clients have not read too many large answers: try again later");
+}
+
 /* Moves the body into the response. MHD_NO closes the connection without an answer, which is all that can be done if
    memory runs out. */
 static enum MHD_Result send_reply(client *from, reply *r) {
-    size_t len = r->body.len;
-    struct MHD_Response *response = mhd_response(&r->body);
     http *h = from->h;
+    limit_unsent(h, r);
+    struct MHD_Response *response = response_of(from, &r->body);
     if (!response) return MHD_NO;
     MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, r->type);
     if (r->json_len) add_header(response, "Inference-Header-Content-Length", r->json_len);
@@ -131,7 +199,7 @@ static enum MHD_Result send_reply(client *from, reply *r) {
     if (r->allow) MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, r->allow);
     if (r->last || service_stopping(h->r.s)) MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
     if (r->status < FRONT_STATUSES) h->counts.answered[r->status]++;
-    from->deadline = clock_seconds() + h->r.idle + (double)len / SLOWEST;
+    from->deadline = clock_seconds() + h->r.idle;
     from->sending = 0;
     enum MHD_Result result = MHD_queue_response(from->connection, r->status, response);
     MHD_destroy_response(response);
@@ -206,17 +274,27 @@ static void refuse_with(verdict *v, unsigned status, const char *why) {
     text_puts(&v->why, why);
 }
 
+/* 1 if a browser states that a page of another site has sent the request. Without a token, such a page could make the
+   server compute, although it cannot read the answer. */
+static int is_of_foreign_page(const client *from) {
+    const char *origin = header_of(from, MHD_HTTP_HEADER_ORIGIN), *site = header_of(from, "Sec-Fetch-Site");
+    if (site && strcmp(site, "same-origin") != 0 && strcmp(site, "none") != 0) return 1;
+    return origin && !door_is_own_page(origin, header_of(from, MHD_HTTP_HEADER_HOST));
+}
+
 /* Checks who may send requests. Liveness is not secret, and programs that check it often have no token. */
 static void check_client(const client *from, const exchange *x, verdict *v) {
     const http_request *r = &from->h->r;
     int harmless = x->to.kind == ROUTE_LIVE || x->to.kind == ROUTE_READY;
-    if (from->h->counts.connections > r->connections)
+    if (mhd_crowd_is_full(&from->h->crowd))
         refuse_with(v, MHD_HTTP_SERVICE_UNAVAILABLE, "too many connections: try again later");
     else if (from->tcp && r->token && !harmless &&
              !door_admits(r->token, header_of(from, MHD_HTTP_HEADER_AUTHORIZATION)))
         refuse_with(v, MHD_HTTP_UNAUTHORIZED, "Authorization: a Bearer token is needed");
     else if (from->tcp && !r->token && !door_is_local_host(header_of(from, MHD_HTTP_HEADER_HOST)))
         refuse_with(v, MHD_HTTP_FORBIDDEN, "Host: without a token only this machine's names are accepted");
+    else if (from->tcp && !r->token && is_of_foreign_page(from))
+        refuse_with(v, MHD_HTTP_FORBIDDEN, "Origin: without a token, pages of other sites may not send requests");
 }
 
 /* Checks the announced body. */
@@ -229,9 +307,13 @@ static void check_body(const client *from, exchange *x, verdict *v) {
                     x->to.kind == ROUTE_INFER ? "Content-Type: expected application/json or application/octet-stream"
                                               : "Content-Type: expected one image as the body, image/... or "
                                                 "application/octet-stream");
-    else if (!v->status && h->promised + x->promised > BODIES * h->r.max_body)
-        refuse_with(v, MHD_HTTP_SERVICE_UNAVAILABLE, "too many large requests at once: try again later");
     if (v->status) x->promised = 0;
+}
+
+static int has_large_headers(const client *from) {
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(from->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+    return info && info->header_size > HEADERS + from->uri.len;
 }
 
 static void check_request(client *from, exchange *x, const char *method, verdict *v) {
@@ -241,6 +323,8 @@ static void check_request(client *from, exchange *x, const char *method, verdict
     int wants_body = x->to.kind >= ROUTE_INFER;
     if (!known) x->to.kind = ROUTE_HELP;
     check_client(from, x, v);
+    if (!v->status && has_large_headers(from))
+        refuse_with(v, MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE, "the header fields are over the limit of 64 KiB");
     if (v->status) return;
     if (!known && (text_failed(&from->uri) || text_failed(&v->why))) {
         refuse_with(v, MHD_HTTP_SERVICE_UNAVAILABLE, "out of memory");
@@ -311,7 +395,7 @@ static void resume(client *from) {
 static void count_pending(http *h, int change) { __atomic_add_fetch(&h->pending, change, __ATOMIC_SEQ_CST); }
 
 static void free_exchange(exchange *x) {
-    x->h->promised -= x->promised;
+    x->h->counts.bodies -= x->held;
     if (x->working) count_pending(x->h, -1);
     call_free(x->c);
     text_free(&x->why);
@@ -337,20 +421,36 @@ static enum MHD_Result begin_exchange(client *from, const char *method, void **s
     x->h = from->h;
     x->from = from;
     check_request(from, x, method, &v);
-    x->h->promised += x->promised;
     if (!v.status && x->to.kind >= ROUTE_INFER && !prepare_call(from, x, &v))
         refuse_with(&v, MHD_HTTP_SERVICE_UNAVAILABLE, "out of memory");
-    from->deadline = clock_seconds() + from->h->r.idle + (double)x->promised / SLOWEST;
+    from->deadline = clock_seconds() + from->h->r.idle;
+    if (!v.status) mhd_guest_is_busy(&from->h->crowd, &from->guest, 1);
     *state = x;
     x->refusal = v.status, x->allow = v.allow, x->why = v.why;
     return !v.status || passes_over(from) ? MHD_YES : refuse_request(from, v.status, v.allow, v.why.s);
 }
 
+static void drop_body(exchange *x) {
+    text_free(&x->c->body);
+    x->h->counts.bodies -= x->held;
+    x->held = 0;
+}
+
+/* What a client announces reserves nothing: only received bytes count. Beyond their limit, all but small bodies are
+   skipped and refused. */
 static void take_bytes(exchange *x, const char *bytes, size_t len) {
+    http *h = x->h;
+    earn_time(x->from, len);
     if (!x->c || x->body_lost || x->refusal) return;
     x->received += len;
-    if (x->received <= x->promised) text_add(&x->c->body, bytes, len);
-    if (x->received > x->promised || text_failed(&x->c->body)) x->body_lost = 1, text_free(&x->c->body);
+    if (x->received > SMALL && h->counts.bodies + len > BODIES * h->r.max_body) {
+        drop_body(x);
+        x->refusal = MHD_HTTP_SERVICE_UNAVAILABLE;
+        text_puts(&x->why, "too many large requests at once: try again later");
+        return;
+    }
+    if (x->received <= x->promised) text_add(&x->c->body, bytes, len), x->held += len, h->counts.bodies += len;
+    if (x->received > x->promised || text_failed(&x->c->body)) x->body_lost = 1, drop_body(x);
 }
 
 /* Called after the headers, for each piece of the body, after the whole body, and after the connection is resumed. */
@@ -360,7 +460,7 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
     client *from = info ? info->socket_context : NULL;
     exchange *x = *state;
     (void)user, (void)url, (void)version;
-    if (!from || from->timed_out) return MHD_NO;
+    if (!from || from->dismissed) return MHD_NO;
     if (!x) return begin_exchange(from, method, state);
     if (*len) {
         take_bytes(x, bytes, *len);
@@ -395,12 +495,40 @@ static void on_completed(void *user, struct MHD_Connection *connection, void **s
     if (!x) return;
     x->from->deadline = clock_seconds() + x->h->r.idle;
     x->from->sending = 0;
+    mhd_guest_is_busy(&x->h->crowd, &x->from->guest, 0);
     if (x->working && !x->over) {
         call_cancel(x->c);
         x->from = NULL; /* take_finished frees the exchange */
     } else {
         free_exchange(x);
     }
+}
+
+/* Sends a refusal directly to the socket, because libmicrohttpd can answer a request only after all of it has arrived.
+   Its own answers cannot interfere: the kernel has earlier ones, and on_request refuses whatever still arrives. The
+   client may still be sending, so the connection is closed a little later: otherwise it would be reset before the
+   client has read the answer. */
+static void dismiss(client *c, unsigned status, const char *reason, const char *what) {
+    text why = TEXT_INIT, all = TEXT_INIT;
+    answer_error(&why, what);
+    text_printf(&all, "HTTP/1.1 %u %s\r\nConnection: close\r\nContent-Type: " JSON_TYPE
+                      "\r\nContent-Length: %zu\r\n\r\n", status, reason, why.len);
+    text_puts(&all, why.s ? why.s : "");
+    if (!text_failed(&why) && !text_failed(&all) &&
+        send(c->fd, all.s, all.len, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)all.len)
+        c->h->counts.answered[status]++;
+    shutdown(c->fd, SHUT_WR);
+    c->dismissed = 1;
+    c->deadline = clock_seconds() + LINGER;
+    text_free(&why);
+    text_free(&all);
+}
+
+/* 1 if libmicrohttpd has room for the list of the query's parameters, which it makes in any case. */
+static int fits_in_memory(const char *uri) {
+    int parameters = 1;
+    for (const char *p = uri; *p; p++) parameters += *p == '&';
+    return parameters <= MOST_PARAMETERS && strlen(uri) <= LONGEST_URL;
 }
 
 /* Called after the request line. */
@@ -413,6 +541,9 @@ static void *on_uri(void *user, const char *uri, struct MHD_Connection *connecti
     text_puts(&from->uri, uri);
     from->deadline = clock_seconds() + from->h->r.idle;
     from->sending = 1;
+    if (fits_in_memory(uri)) return NULL;
+    dismiss(from, MHD_HTTP_URI_TOO_LONG, "URI Too Long", "the URL is over the limit of 64 KiB or 1100 parameters");
+    from->h->dismissing = 1;
     return NULL;
 }
 
@@ -428,6 +559,7 @@ static void on_connection(void *user, struct MHD_Connection *connection, void **
         c->h = h, c->connection = connection, c->tcp = d->tcp;
         c->fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
         c->deadline = clock_seconds() + h->r.idle;
+        mhd_crowd_join(&h->crowd, &c->guest, c->fd);
         c->next = h->clients;
         if (c->next) c->next->prev = c;
         h->clients = c;
@@ -438,13 +570,63 @@ static void on_connection(void *user, struct MHD_Connection *connection, void **
         if (c->prev) c->prev->next = c->next;
         else h->clients = c->next;
         h->counts.connections--;
+        mhd_crowd_leave(&h->crowd, &c->guest);
         text_free(&c->uri);
         free(c);
         *context = NULL;
     }
 }
 
+/* libmicrohttpd answers some requests alone, and tells only its log: header fields that are too large (431), a request
+   line that is (414), what is not HTTP (400). */
+__attribute__((format(printf, 2, 0))) static void on_log(void *user, const char *format, va_list arguments) {
+    http *h = user;
+    char line[256];
+    unsigned status;
+    vsnprintf(line, sizeof line, format, arguments);
+    if (sscanf(line, "Error processing request (HTTP response code is %u", &status) != 1) return;
+    if (status < FRONT_STATUSES && !h->dismissing) h->counts.answered[status]++;
+    h->dismissing = 0;
+}
+
 /* --- the thread --------------------------------------------------------------------------------------------------- */
+
+static int watch(http *h, int fd, void *who) {
+    struct epoll_event event;
+    memset(&event, 0, sizeof event);
+    event.events = EPOLLIN;
+    event.data.ptr = who;
+    return fd >= 0 && epoll_ctl(h->epoll, EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+/* There is no file descriptor for a client: an idle one has to leave, and nobody is accepted for a moment, because the
+   socket would report the waiting client without end. */
+static void rest(listener *d, int error) {
+    http *h = d->h;
+    struct epoll_event unused;
+    memset(&unused, 0, sizeof unused);
+    if (!h->said_no_files) say_warning("clients have to wait: %s (ulimit -n)", strerror(error));
+    h->said_no_files = 1;
+    mhd_crowd_dismiss(&h->crowd);
+    epoll_ctl(h->epoll, EPOLL_CTL_DEL, d->fd, &unused);
+    d->rests_until = clock_seconds() + REST / 1000.0;
+}
+
+static void wake_listeners(http *h, double now) {
+    for (listener *d = h->listeners; d < h->listeners + LISTENERS; d++)
+        if (d->rests_until != 0 && d->rests_until <= now && watch(h, d->fd, &d->fd)) d->rests_until = 0;
+}
+
+static void accept_clients(listener *d) {
+    for (int i = 0; i < AT_ONCE; i++) {
+        struct sockaddr_storage from;
+        socklen_t size = sizeof from;
+        int fd = accept4(d->fd, (struct sockaddr *)&from, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd >= 0) MHD_add_connection(d->daemon, fd, (struct sockaddr *)&from, size);
+        else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) rest(d, errno);
+        if (fd < 0) return;
+    }
+}
 
 static void take_finished(http *h) {
     for (call *c = mailbox_take(&h->finished), *next; c; c = next) {
@@ -456,33 +638,14 @@ static void take_finished(http *h) {
     }
 }
 
-/* Sends status 408 directly to the socket, because libmicrohttpd can answer a request only after all of it has arrived.
-   Its own answers cannot interfere: the kernel has earlier ones, and on_request refuses whatever still arrives. The
-   client may still be sending, so the connection is closed a little later: otherwise it would be reset before the
-   client has read the answer. */
-static void tell_slow_client(client *c, double now) {
-    text why = TEXT_INIT, all = TEXT_INIT;
-    answer_error(&why, "timeout: the request arrived too slowly (--idle)");
-    text_printf(&all, "HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Type: " JSON_TYPE
-                      "\r\nContent-Length: %zu\r\n\r\n", why.len);
-    text_puts(&all, why.s ? why.s : "");
-    if (!text_failed(&why) && !text_failed(&all) &&
-        send(c->fd, all.s, all.len, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)all.len)
-        c->h->counts.answered[MHD_HTTP_REQUEST_TIMEOUT]++;
-    shutdown(c->fd, SHUT_WR);
-    c->timed_out = 1;
-    c->deadline = now + LINGER;
-    text_free(&why);
-    text_free(&all);
-}
-
 /* Closes the connections of slow clients. In the middle of a request a client gets status 408. Between requests it gets
    nothing, because it would take the status for the answer to its next request. */
 static void leave_slow_clients(http *h, double now) {
     for (client *c = h->clients; c; c = c->next) {
         if (c->deadline >= now) continue;
-        if (c->sending && !c->timed_out) {
-            tell_slow_client(c, now);
+        if (c->sending && !c->dismissed) {
+            dismiss(c, MHD_HTTP_REQUEST_TIMEOUT, "Request Timeout",
+                    "timeout: the request arrived too slowly (--idle)");
         } else {
             shutdown(c->fd, SHUT_RDWR); /* libmicrohttpd notices the end and closes it */
             c->deadline = NEVER;
@@ -493,16 +656,20 @@ static void leave_slow_clients(http *h, double now) {
 /* Milliseconds until something is due without an event, at most a second. */
 static int time_to_wait(const http *h) {
     MHD_UNSIGNED_LONG_LONG wait = 1000, ms;
-    for (int i = 0; i < LISTENERS; i++)
-        if (h->listeners[i].daemon && MHD_get_timeout(h->listeners[i].daemon, &ms) == MHD_YES && ms < wait) wait = ms;
+    for (const listener *d = h->listeners; d < h->listeners + LISTENERS; d++) {
+        if (d->daemon && MHD_get_timeout(d->daemon, &ms) == MHD_YES && ms < wait) wait = ms;
+        if (d->rests_until != 0 && wait > REST) wait = REST;
+    }
     return (int)wait;
 }
 
 static void take_events(http *h, const struct epoll_event *events, int n) {
     for (int i = 0; i < n; i++) {
         void *who = events[i].data.ptr;
+        listener *d = h->listeners;
         if (who == &h->finished) take_finished(h);
-        else if (who != &h->listeners[0] && who != &h->listeners[1]) resume(who); /* a suspended client has gone */
+        else if (who == &d[0].fd || who == &d[1].fd) accept_clients(who == &d[0].fd ? &d[0] : &d[1]);
+        else if (who != &d[0] && who != &d[1]) resume(who); /* a suspended client has gone */
     }
 }
 
@@ -519,7 +686,9 @@ static void *serve(void *user) {
         int n = epoll_wait(h->epoll, events, EVENTS, time_to_wait(h));
         take_events(h, events, n);
         run_listeners(h);
+        h->dismissing = 0;
         double now = clock_seconds();
+        wake_listeners(h, now);
         if (now - looked < 1) continue;
         looked = now;
         leave_slow_clients(h, now);
@@ -529,36 +698,37 @@ static void *serve(void *user) {
 
 /* --- start and stop ----------------------------------------------------------------------------------------------- */
 
-static int watch(http *h, int fd, void *who) {
-    struct epoll_event event;
-    memset(&event, 0, sizeof event);
-    event.events = EPOLLIN;
-    event.data.ptr = who;
-    return fd >= 0 && epoll_ctl(h->epoll, EPOLL_CTL_ADD, fd, &event) == 0;
-}
-
-/* Opens libmicrohttpd without a thread: h's thread runs both listeners. */
+/* Opens libmicrohttpd without a thread and without the listening socket: h's thread accepts for both listeners. */
 static int listener_open(http *h, listener *d, int tcp, int fd) {
+    const int spare = h->r.connections < SPARE ? h->r.connections : SPARE;
     d->h = h;
     d->tcp = tcp;
+    d->fd = fd;
     if (fd < 0) return 1;
     d->daemon = MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request, d, MHD_OPTION_LISTEN_SOCKET, fd,
-        MHD_OPTION_CONNECTION_LIMIT, (unsigned)(h->r.connections + SPARE), MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        (size_t)HEADERS, MHD_OPTION_CONNECTION_MEMORY_INCREMENT, (size_t)READ_STEP, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ERROR_LOG, 0, NULL, NULL,
+        on_request, d, MHD_OPTION_EXTERNAL_LOGGER, on_log, h, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)(h->r.connections + spare), MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY,
+        MHD_OPTION_CONNECTION_MEMORY_INCREMENT, (size_t)READ_STEP, MHD_OPTION_STRICT_FOR_CLIENT, 1,
         MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_UNESCAPE_CALLBACK, mhd_leave_escaped, NULL,
         MHD_OPTION_URI_LOG_CALLBACK, on_uri, d, MHD_OPTION_NOTIFY_CONNECTION, on_connection, d,
         MHD_OPTION_NOTIFY_COMPLETED, on_completed, d, MHD_OPTION_END);
-    if (!d->daemon) {
-        close(fd);
-        return 0;
+    return d->daemon && watch(h, MHD_get_daemon_info(d->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd, d) &&
+           watch(h, fd, &d->fd);
+}
+
+static void stop_listeners(http *h) {
+    for (listener *d = h->listeners; d < h->listeners + LISTENERS; d++) {
+        if (d->daemon) MHD_stop_daemon(d->daemon);
+        if (d->fd >= 0) close(d->fd);
+        d->daemon = NULL;
+        d->fd = -1;
     }
-    return watch(h, MHD_get_daemon_info(d->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd, d);
 }
 
 static void close_all(http *h) {
-    for (int i = 0; i < LISTENERS; i++)
-        if (h->listeners[i].daemon) MHD_stop_daemon(h->listeners[i].daemon);
+    stop_listeners(h);
+    mhd_crowd_close(&h->crowd);
     if (h->epoll >= 0) close(h->epoll);
     mailbox_close(&h->finished);
     free(h);
@@ -568,6 +738,7 @@ http *http_start(const http_request *r) {
     http *h = need_zeroed(1, sizeof *h);
     if (!h) return NULL;
     h->r = *r;
+    mhd_crowd_open(&h->crowd, r->connections);
     h->epoll = epoll_create1(EPOLL_CLOEXEC);
     int good = mailbox_open(&h->finished) && h->epoll >= 0 && watch(h, h->finished.fd, &h->finished);
     int unix_open = listener_open(h, &h->listeners[0], 0, r->unix_fd);
@@ -587,10 +758,7 @@ void http_stop(http *h) {
     pthread_join(h->thread, NULL);
     for (client *c = h->clients; c; c = c->next) resume(c);
     run_listeners(h);
-    for (int i = 0; i < LISTENERS; i++) {
-        if (h->listeners[i].daemon) MHD_stop_daemon(h->listeners[i].daemon);
-        h->listeners[i].daemon = NULL;
-    }
+    stop_listeners(h);
     service_give_up(h->r.s);
     while (http_pending(h)) {
         struct epoll_event event;

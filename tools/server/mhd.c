@@ -1,8 +1,8 @@
 #include "server/mhd.h"
 
-
 #include <string.h>
 #include <strings.h>
+#include <sys/socket.h>
 
 #ifndef HAVE_MICROHTTPD
 
@@ -68,6 +68,78 @@ struct MHD_Response *mhd_response(text *body) {
     if (!response) text_free(body);
     *body = (text)TEXT_INIT;
     return response;
+}
+
+/* --- crowds ------------------------------------------------------------------------------------------------------- */
+
+void mhd_crowd_open(mhd_crowd *c, int most) {
+    memset(c, 0, sizeof *c);
+    pthread_mutex_init(&c->lock, NULL);
+    c->most = most;
+}
+
+void mhd_crowd_close(mhd_crowd *c) { pthread_mutex_destroy(&c->lock); }
+
+static void put_last(mhd_crowd *c, mhd_guest *g) {
+    g->next = NULL;
+    g->prev = c->last;
+    if (c->last) c->last->next = g;
+    else c->first = g;
+    c->last = g;
+}
+
+static void take_out(mhd_crowd *c, mhd_guest *g) {
+    if (g->next) g->next->prev = g->prev;
+    else c->last = g->prev;
+    if (g->prev) g->prev->next = g->next;
+    else c->first = g->next;
+}
+
+/* libmicrohttpd notices the end and closes the connection. */
+static void shut_down_first(mhd_crowd *c) {
+    mhd_guest *g = c->first;
+    while (g && (g->busy || g->leaving)) g = g->next;
+    if (!g) return;
+    shutdown(g->fd, SHUT_RDWR);
+    g->leaving = 1;
+    c->count--;
+}
+
+void mhd_crowd_dismiss(mhd_crowd *c) {
+    pthread_mutex_lock(&c->lock);
+    shut_down_first(c);
+    pthread_mutex_unlock(&c->lock);
+}
+
+void mhd_crowd_join(mhd_crowd *c, mhd_guest *g, int fd) {
+    pthread_mutex_lock(&c->lock);
+    g->fd = fd;
+    if (c->count >= c->most) shut_down_first(c);
+    put_last(c, g);
+    c->count++;
+    pthread_mutex_unlock(&c->lock);
+}
+
+void mhd_crowd_leave(mhd_crowd *c, mhd_guest *g) {
+    pthread_mutex_lock(&c->lock);
+    take_out(c, g);
+    c->count -= !g->leaving;
+    pthread_mutex_unlock(&c->lock);
+}
+
+void mhd_guest_is_busy(mhd_crowd *c, mhd_guest *g, int busy) {
+    pthread_mutex_lock(&c->lock);
+    g->busy = busy;
+    take_out(c, g);
+    put_last(c, g);
+    pthread_mutex_unlock(&c->lock);
+}
+
+int mhd_crowd_is_full(mhd_crowd *c) {
+    pthread_mutex_lock(&c->lock);
+    int full = c->count > c->most;
+    pthread_mutex_unlock(&c->lock);
+    return full;
 }
 
 size_t mhd_leave_escaped(void *user, struct MHD_Connection *c, char *s) {

@@ -1,10 +1,11 @@
 /* The use of libmicrohttpd that the server and the review page share: whether it is compiled in, checks of an announced
-   body, and responses. */
+   body, responses, and who has to leave if there are too many connections. */
 #ifndef REID_TOOLS_MHD_H
 #define REID_TOOLS_MHD_H
 
 #include "base/text.h"
 
+#include <pthread.h>
 #include <stddef.h>
 
 #if defined(__has_include)
@@ -35,6 +36,31 @@ unsigned mhd_check_body(struct MHD_Connection *c, const mhd_body *allowed, size_
 
 /* A response that owns the text from now on; the text is empty afterwards. NULL if memory runs out. */
 struct MHD_Response *mhd_response(text *body);
+
+/* Connections, the one that has been idle for longest first. If there are more than `most`, the first that is not busy
+   with a request is shut down, so that idle strangers shut nobody out. Its functions may be called by any thread. */
+typedef struct mhd_guest {
+    int fd, busy, leaving; /* leaving: it was shut down, and libmicrohttpd has not closed it yet */
+    struct mhd_guest *next, *prev;
+} mhd_guest;
+
+typedef struct mhd_crowd {
+    pthread_mutex_t lock;
+    mhd_guest *first, *last;
+    int count, most; /* count: without those that are leaving */
+} mhd_crowd;
+
+void mhd_crowd_open(mhd_crowd *c, int most);
+void mhd_crowd_close(mhd_crowd *c);
+/* For MHD_OPTION_NOTIFY_CONNECTION: the descriptor is open until mhd_crowd_leave returns. */
+void mhd_crowd_join(mhd_crowd *c, mhd_guest *g, int fd);
+void mhd_crowd_leave(mhd_crowd *c, mhd_guest *g);
+/* 1: a request has arrived, 0: it was answered. */
+void mhd_guest_is_busy(mhd_crowd *c, mhd_guest *g, int busy);
+/* 1 if there are more than `most`, all of them busy. */
+int mhd_crowd_is_full(mhd_crowd *c);
+/* Shuts down the connection that has been idle for longest. */
+void mhd_crowd_dismiss(mhd_crowd *c);
 
 /* For MHD_OPTION_UNESCAPE_CALLBACK: paths are left as they were sent, because libmicrohttpd would end one at %00. */
 size_t mhd_leave_escaped(void *user, struct MHD_Connection *c, char *s);

@@ -11,6 +11,8 @@ typedef struct front_counts {
     uint64_t accepted;                   /* connections */
     uint64_t answered[FRONT_STATUSES]; /* responses by status */
     int connections;                     /* open now */
+    size_t bodies;                       /* bytes of bodies that were received and are not yet processed */
+    size_t unsent;                       /* bytes of answers that are being sent */
 } front_counts;
 
 void prometheus_text(text *t, const service *s, const front_counts *front);

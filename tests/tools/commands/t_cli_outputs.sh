@@ -193,6 +193,13 @@ for f in fifo.pack link.pack; do
     says "^reid: $f: exists and is not a regular file"
 done
 check "they are what they were" [ -p fifo.pack -a -L link.pack ]
+# What a run that was killed has left is removed by the next one, which may fail later; other files are not.
+for name in x.pack.reid.part.kernels x.pack.reid.part.kernels.4711.7fffabcd.tmp; do echo old >$name; done
+others='x.pack.reid.part.kernels.txt x.pack.reid.part.kernels.4711.tmp x.pack.reid.part.kernels.4711.notes.tmp'
+for name in $others; do echo mine >"$name"; done
+"$REID" pack --net efficientnet_b0 --chip sm_90 -o x.pack >"$work/none" 2>&1
+absent x.pack.reid.part.kernels x.pack.reid.part.kernels.4711.7fffabcd.tmp
+for other in $others; do check "$other stays" [ -s "$other" ]; rm -f "$other"; done
 rm -f ./*.pack
 embed 2 in/ann --resume
 says 'needs a file to continue'

@@ -106,6 +106,20 @@ done
 ask 200 '"seq": 0, "decisions": \[\]' "${url}since/0"
 ask 200 '"seq": 0, "decisions": \[\]' "${url}since/5"
 
+# Strangers without the token who say nothing, or half of something, do not shut out the page.
+check "200 strangers" python3 -c '
+import socket, sys, urllib.request
+url = sys.argv[1]
+host, port = url.split("/")[2].split(":")
+half = b"POST /decide HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n"
+strangers = []
+for i in range(200):
+    strangers.append(socket.create_connection((host, int(port)), 5))
+    strangers[-1].sendall([b"", b"GET / HTTP/1.1\r\n", half][i % 3])
+for _ in range(3):
+    assert urllib.request.urlopen(url, timeout=10).status == 200
+' "$url"
+
 # Access checks: the token, then Host, then Origin.
 for path in '' / /data /page.js /decide "/${url##*/}" "/$(printf '%032d' 0)/" "/$(printf '%032d' 0)/data"; do
     ask 403 'the address does not have the current token' "$site$path"

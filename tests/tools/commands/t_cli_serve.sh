@@ -59,6 +59,14 @@ says 'cannot open its folder: No such file'
 run 2 serve -m b0.safetensors --socket a.png
 says 'already exists and is not a socket'
 check "and it is still there" [ -s a.png ]
+(ulimit -n 20 && run 2 serve -m b0.safetensors && says 'this process may open only 20 files; expected at least 32')
+mkdir locked
+python3 -c 'import fcntl, os, time; fcntl.flock(os.open("locked", os.O_RDONLY), fcntl.LOCK_EX); time.sleep(99)' &
+holder=$!
+sleep 0.5
+run 2 serve -m b0.safetensors --socket locked/s
+says 'locked/s: another process keeps its folder locked'
+kill $holder
 (unset XDG_RUNTIME_DIR && run 2 serve -m b0.safetensors && says 'XDG_RUNTIME_DIR is not set')
 echo short >token
 chmod 600 token
@@ -152,14 +160,37 @@ ask 415 'Content-Encoding: compressed bodies are not' -H 'Content-Encoding: gzip
 ask 504 'timeout: the deadline' --data-binary @a.png "$url/embed?timeout=1"
 check "a foreign name leads nowhere" sh -c "curl -s -H 'Host: evil.example' http://$tcp/v2 |
     grep -q 'Host: without a token only this machine'"
+# foreign HEADER: the status of a request by a browser with this header, by TCP
+foreign() {
+    curl -s -o "$out" -w '%{http_code}' -H "$1" -H 'Content-Type: application/x-www-form-urlencoded' \
+        --data-binary @a.png "http://$tcp/embed"
+}
+for header in 'Origin: http://evil.example' 'Origin: null' "Origin: https://$tcp" 'Origin: http://localhost' \
+    'Sec-Fetch-Site: cross-site' 'Sec-Fetch-Site: same-site'; do
+    check "a page of another site may not: $header" [ "$(foreign "$header")" = 403 ]
+    prints 'Origin: without a token, pages of other sites may not'
+done
+for header in "Origin: http://$tcp" 'Sec-Fetch-Site: same-origin' 'Sec-Fetch-Site: none'; do
+    check "its own may: $header" [ "$(foreign "$header")" = 200 ]
+done
 for where in "$work/reid.sock" "$tcp"; do
     check "malformed HTTP ($where)" $faults bad_http "$where"
     check "bodies ($where)" $faults bodies "$where" a.png
     check "refused bodies ($where)" $faults refused "$where" 1048576
 done
 check "slow clients are left" $faults slow "$work/reid.sock" 1
+check "no file descriptors" $faults no_files "$work/reid.sock" "$server"
+check "said once" [ "$(grep -c 'clients have to wait: Too many open files' "$log")" = 1 ]
 end TERM
 absent reid.sock
+
+start -m b0.safetensors --size 32x32 --socket "$work/reid.sock" --listen 127.0.0.1:0 --max-body 1M --idle 3
+tcp=$(sed -n 's|.*http://||p' "$log")
+check "promised bodies" $faults promises "$tcp" 1048576 3
+end TERM
+start -m b0.safetensors --size 32x32 --max-body 64K --idle 3
+check "unread answers" $faults unread "$work/reid.sock" b0 3
+end TERM
 
 # Two models; limits; a token.
 start -m one=b0.safetensors -m two=other.safetensors --size 64x64 --listen 127.0.0.1:0 --token-file token --limit 16 \

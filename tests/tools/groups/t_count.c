@@ -12,7 +12,8 @@
       tools/base/sha256.c tools/base/csv.c tools/base/when.c
       tools/base/json.c tools/base/json_write.c tools/base/choices.c tools/base/source.c tools/base/files.c
       tools/base/replace.c tools/base/file_kind.c tools/base/say.c tools/base/text.c tools/base/memory.c
-      tools/base/clock.c -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc -o build/t_count -lcmocka -lm -lpthread -ldl */
+      tools/base/clock.c tools/base/threads.c tools/base/container.c -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
+      -o build/t_count -lcmocka -lm -lpthread -ldl */
 #include "base/say.h"
 #include "groups/census_estimate.h"
 

@@ -5,6 +5,7 @@ import http.client
 import json
 import os
 import re
+import resource
 import select
 import signal
 import socket
@@ -107,16 +108,27 @@ def bad_http(where):
         (head + b"Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\nabcde", (411, 400)),
         (head + b"Transfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\nabc", (411,)),
         (head + b"Content-Encoding: gzip\r\nContent-Length: 5\r\n\r\nabcde", (415,)),
-        (head + b"X: " + b"y" * 100000 + b"\r\n\r\n", (413, 431, 0)),
-        (b"GET /" + b"a" * 100000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n", (414, 431, 0)),
+        (head + b"X: " + b"y" * 100000 + b"\r\n\r\n", (431,)),
+        (head + b"X: " + b"y" * 250000 + b"\r\n\r\n", (431,)),
+        (head + b"X: y\r\n" * 20000 + b"\r\n", (431,)),
+        (b"GET /" + b"a" * 100000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n", (414,)),
+        (b"GET /" + b"a" * 250000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n", (414,)),
+        (b"GET /?" + b"a&" * 20000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n", (414,)),
+        (b"POST /embed?" + b"&".join([b"box=1000.25,1000.25,1000.25,1000.25"] * 1024) +
+         b" HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\nx", (400,)),
         (b"GET /v2/health/live%00 HTTP/1.1\r\nHost: localhost\r\n\r\n", (404,)),
         (b"GET /v2/%2e%2e/health HTTP/1.1\r\nHost: localhost\r\n\r\n", (404,)),
         (b"GET /% HTTP/1.1\r\nHost: localhost\r\n\r\n", (404,)),
         (b"GET /v2 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n\r\nabc", (400,)),
     ]
+    code = 'reid_http_responses_total{code="%d"}'
+    counted = {status: metric(where, code % status) for status in (414, 431)}
     for data, wanted in cases:
         got = raw(where, data, 3)
         must(status_of(got) in wanted, "%r gives %r" % (data[:90], got[:120]))
+    for status, before in counted.items():
+        must(metric(where, code % status) - before == sum(wanted == (status,) for _, wanted in cases),
+             "each %d is counted" % status)
     must(ask(where, "GET", "/v2/health/ready")[0] == 200, "ready after all that")
     # One after the other on one connection, and two at once (pipelined).
     two = b"GET /v2/health/live HTTP/1.1\r\nHost: localhost\r\n\r\n" * 2
@@ -161,6 +173,66 @@ def refused(where, limit):
     must(status == 415, "415 behind a large body")
     status, content, _ = ask(where, "POST", "/nope", b"x" * int(limit))
     must(status == 404, "404 behind a large body")
+
+
+def promises(where, limit, idle):
+    """With --max-body LIMIT and --idle: what is announced reserves nothing; what was received counts while it comes."""
+    limit = int(limit)
+    head = b"POST /embed HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % limit
+    large, small = b"x" * limit, b"x" * 100000
+
+    def status(body):
+        return ask(where, "POST", "/embed", body)[:2]
+
+    silent = [connect(where) for _ in range(12)]
+    for s in silent:
+        s.sendall(head)
+    must(status(large)[0] == 400 and status(small)[0] == 400, "silent clients are in nobody's way")
+    senders = [connect(where) for _ in range(8)]
+    for s in senders:
+        s.sendall(head + large[:-1])
+    wait_for("they were received", lambda: metric(where, "reid_body_bytes") == 8 * (limit - 1))
+    code, content = status(large)
+    must(code == 503 and b"too many large requests" in content, "503 while 8 bodies are held: %d %r" % (code, content))
+    must(status(small)[0] == 400, "a small body is always admitted")
+    wait_for("nothing of theirs is held", lambda: metric(where, "reid_body_bytes") == 0, float(idle) + 10)
+    must(status(large)[0] == 400, "clients that stopped sending are left")
+    # One that goes on is served, although it takes longer than --idle.
+    s = connect(where)
+    s.sendall(head)
+    for i in range(40):
+        s.sendall(large[i * limit // 40:(i + 1) * limit // 40])
+        time.sleep(1.5 * float(idle) / 40)
+    must(status_of(s.recv(4096)) == 400, "a client that keeps the pace is served")
+
+
+def unread(where, model, idle):
+    """With --max-body 64K and --idle: answers that nobody reads are limited, and left; a steady reader gets all."""
+    path = "/v2/models/%s/infer" % model
+    n = 60  # images, of which the answer has more than 512 KiB
+    body, headers = infer_body(n, 1)
+    head = json.loads(body[:int(headers["Inference-Header-Content-Length"])])
+    del head["parameters"]  # as JSON, which is longer
+    head = json.dumps(head).encode()
+    body, headers = head + bytes(3 * n), {"Inference-Header-Content-Length": str(len(head))}
+    lazy = [Unix(where) for _ in range(2)]
+    for c in lazy:
+        c.request("POST", path, body, headers)
+    must(sorted(status_of(c.sock.recv(20)) for c in lazy) == [200, 503], "one of two large answers is held")
+    status, content, h = ask(where, "POST", path, body, headers)
+    must(status == 503 and b"have not read" in content and h["Retry-After"], "503: %r" % content[:100])
+    must(ask(where, "POST", path, *infer_body(1, 1))[0] == 200, "small answers are always sent")
+    time.sleep(float(idle) + 1.5)
+    steady = Unix(where)
+    steady.request("POST", path, body, headers)
+    r, got = steady.getresponse(), b""
+    must(r.status == 200, "the unread answer is left: %d" % r.status)
+    end = time.time() + 2 * float(idle)
+    while time.time() < end:
+        got += r.read(10000)
+        time.sleep(0.1)
+    got += r.read()
+    must(len(got) == int(r.headers["Content-Length"]) and json.loads(got), "a steady reader gets all of its answer")
 
 
 def slow(where, seconds):
@@ -230,13 +302,45 @@ def many(where, count):
 
 
 def too_many(where, limit):
-    """With --connections LIMIT: a further one gets 503 with Retry-After."""
+    """With --connections LIMIT: idle ones make room for a further one; while all are busy, it gets 503, Retry-After."""
+    strangers = [connect(where) for _ in range(3 * int(limit))]
+    started = time.time()
+    must(ask(where, "GET", "/v2")[0] == 200 and time.time() - started < 5, "idle connections shut nobody out")
+    for s in strangers:
+        s.close()
+    wait_for("all are gone", lambda: metric(where, "reid_connections ") <= 2)
     sockets = [connect(where) for _ in range(int(limit))]
+    for s in sockets:
+        s.sendall(b"POST /embed HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n")
+    time.sleep(0.5)
     status, content, headers = ask(where, "GET", "/v2")
     must(status == 503 and headers["Retry-After"] and b"too many connections" in content, "503: %r" % content)
     for s in sockets:
         s.close()
     wait_for("room again", lambda: ask(where, "GET", "/v2")[0] == 200)
+
+
+def no_files(where, pid):
+    """Without a file descriptor for them clients wait, and the server with them; an idle client makes room."""
+    def ticks():
+        return sum(int(n) for n in open("/proc/%s/stat" % pid).read().rsplit(")")[1].split()[11:13])
+
+    half = b"POST /embed HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n"
+    used, before = len(os.listdir("/proc/%s/fd" % pid)), resource.prlimit(int(pid), resource.RLIMIT_NOFILE)
+    resource.prlimit(int(pid), resource.RLIMIT_NOFILE, (used + 3, before[1]))
+    busy = [connect(where) for _ in range(6)]
+    for s in busy:
+        s.sendall(half)
+    start = ticks()
+    time.sleep(2)
+    must(ticks() - start < 0.5 * os.sysconf("SC_CLK_TCK"), "it waits without computing: %d ticks" % (ticks() - start))
+    for s in busy:
+        s.close()
+    idle = [connect(where) for _ in range(20)]
+    must(ask(where, "GET", "/v2/health/ready")[0] == 200, "idle clients make room")
+    resource.prlimit(int(pid), resource.RLIMIT_NOFILE, before)
+    for s in idle:
+        s.close()
 
 
 def infer_body(n, side, timeout=0, name="pixels"):
