@@ -130,16 +130,8 @@ static void add_camera(const captions *of, size_t row, text *t) {
 static void add_time(const captions *of, size_t row, text *t) {
     const long long when = of->crops->facts[row].when;
     const double seconds = origin_at(of, row).seconds;
-    text both = TEXT_INIT;
-    if (seconds >= 0 && seconds < 1e9) {
-        const int whole = (int)seconds;
-        text_printf(t, "%d:%02d:%02d", whole / 3600, whole / 60 % 60, whole % 60);
-    } else if (when != STORE_NO_TIME) {
-        when_text(&both, when);
-        if (text_failed(&both) || both.len < 19) text_no_memory(t);
-        else text_printf(t, "%.10s %.8s", both.s, both.s + 11);
-    }
-    text_free(&both);
+    if (seconds >= 0) seconds_for_people(t, seconds);
+    else if (when != STORE_NO_TIME) when_for_people(t, when);
 }
 
 static void add_category(const captions *of, size_t row, text *t) {

@@ -289,9 +289,7 @@ async function askPerson() {
   return true;
 }
 
-function showPerson() {
-  one('#who b').textContent = person || '…';
-}
+function showPerson() { one('#who').replaceChildren(...person ? ['By ', make('b', '', person)] : ['Your name']); }
 
 /* The answer has all lines that this tab has not seen; the last one is its own decision. */
 async function send(what) {
@@ -403,6 +401,9 @@ const label = row => fact('photos', row) || short(base.ids[row]);
 const labelOf = id => rowsOf.has(id) ? [fact('cameras', rowsOf.get(id)[0]), label(rowsOf.get(id)[0])]
   .filter(Boolean).join('/') : short(id);
 const taken = row => [fact('cameras', row), fact('times', row)].filter(Boolean).join(' · ');
+/* The same for a narrow place, which breaks lines only between camera, date and time. */
+const takenParts = row => [fact('cameras', row), ...fact('times', row).split(' ')].filter(Boolean)
+  .flatMap((part, i) => i ? [' ', make('span', '', part)] : [make('span', '', part)]);
 const isOfFilm = row => /^\d+:\d\d:\d\d$/.test(fact('times', row));
 
 /* Cameras and days of a group. */
@@ -411,7 +412,7 @@ function summary(rows) {
   const cameras = all('cameras'), days = [...new Set(all('times').map(t => t.includes('-') ? t.slice(0, 10) : t))];
   const where = cameras.length > 2 ? cameras.length + ' cameras' : cameras.join(', ');
   const when = days.length > 1 ? days[0] + ' – ' + days[days.length - 1] : days.join('');
-  return rows.length === 1 ? taken(rows[0]) : [where, when].filter(Boolean).join(' · ');
+  return [where, when].filter(Boolean).join(' · ');
 }
 
 /* What "not a crop", as the journal calls it, means for these crops in the words of their detector. */
@@ -578,7 +579,7 @@ function showSide(side, row, other) {
   one('b', figure).textContent = (group.name || 'Unnamed') + ' · ' + count(group.rows.length);
   one('b', figure).className = group.name ? '' : 'unnamed';
   one('.photo', figure).textContent = fact('photos', row) || base.ids[row];
-  one('.taken', figure).textContent = taken(row);
+  one('.taken', figure).replaceChildren(...takenParts(row));
   one('figcaption', figure).title = base.ids[row];
   one('.none span', figure).textContent = nothing([row]);
   const others = group.rows.filter(r => r !== row && r !== other).slice(0, 8);
@@ -627,7 +628,7 @@ const answers = {
 /* --- the list of groups ------------------------------------------------------------------------------------------ */
 
 /* Small groups share a line. All lines have the same height, so the position of a line follows from its number. */
-const PLAIN = 158, TOLD = 180, GAP = 8, CROP = 112, LEAST = 200;
+const PLAIN = 158, TOLD = 180, GAP = 8, CROP = 112, LEAST = 176;
 const lineHeight = () => base.cameras || base.times ? TOLD : PLAIN; // with a line that tells cameras and days
 let listed = [], packed = [], drawn = new Map(), lower = null;
 
@@ -714,8 +715,8 @@ function openGroup(group) {
 
 /* With its gap: the image, and the words below it. */
 function cellSize() {
-  const side = innerWidth <= 640 ? 112 : 144;
-  return {across: side, down: side + (base.cameras || base.times || base.photos ? 58 : 40)};
+  const narrow = innerWidth <= 640, side = narrow ? 112 : 144;
+  return {across: side, down: side + (lineHeight() === PLAIN ? 40 : narrow ? 76 : 62)};
 }
 
 function showGroup() {
@@ -760,7 +761,7 @@ function makeCell(i, size) {
     pick.setAttribute('aria-pressed', chosen.has(row));
     enableGroup();
   };
-  words.append(make('b', '', label(row)), make('span', '', taken(row)));
+  words.append(make('b', '', label(row)), ...takenParts(row));
   words.setAttribute('aria-label', 'Show the photo of ' + caption(row));
   words.tabIndex = -1; // one stop for each crop: V does the same
   words.onclick = () => showPhoto(opened.rows, i);
