@@ -679,7 +679,7 @@ function pack(groups, width) {
 function drawLines() {
   const top = -one('#groups').getBoundingClientRect().top;
   const first = Math.max(0, Math.floor(top / (lineHeight() + GAP)) - 2);
-  const end = Math.min(packed.length, Math.ceil((top + innerHeight) / (lineHeight() + GAP)) + 2);
+  const end = Math.min(packed.length, Math.ceil((top + innerHeight) / (lineHeight() + GAP)) + 4);
   for (const [i, line] of drawn) if (i < first || i >= end) line.remove(), drawn.delete(i);
   for (let i = first; i < end; i++) {
     if (drawn.has(i)) continue;
@@ -716,7 +716,7 @@ function openGroup(group) {
 /* With its gap: the image, and the words below it. */
 function cellSize() {
   const narrow = innerWidth <= 640, side = narrow ? 112 : 144;
-  return {across: side, down: side + (lineHeight() === PLAIN ? 40 : narrow ? 76 : 62)};
+  return {across: side, down: side + (lineHeight() === PLAIN ? 46 : narrow ? 76 : 62)};
 }
 
 function showGroup() {
