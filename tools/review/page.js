@@ -294,7 +294,8 @@ function showPerson() { one('#who').replaceChildren(...person ? ['By ', make('b'
 /* The answer has all lines that this tab has not seen; the last one is its own decision. */
 async function send(what) {
   const answer = await ask('decide', {
-    method: 'POST', headers: {'Content-Type': 'application/json'}, body: JSON.stringify({...what, by: person, seen: lines.length})
+    method: 'POST', headers: {'Content-Type': 'application/json'},
+    body: JSON.stringify({...what, by: person, seen: lines.length})
   });
   if (answer.decisions) takeLines(answer.decisions);
   if (answer.error) throw new Error(answer.error);
@@ -402,8 +403,11 @@ const labelOf = id => rowsOf.has(id) ? [fact('cameras', rowsOf.get(id)[0]), labe
   .filter(Boolean).join('/') : short(id);
 const taken = row => [fact('cameras', row), fact('times', row)].filter(Boolean).join(' · ');
 /* The same for a narrow place, which breaks lines only between camera, date and time. */
-const takenParts = row => [fact('cameras', row), ...fact('times', row).split(' ')].filter(Boolean)
-  .flatMap((part, i) => i ? [' ', make('span', '', part)] : [make('span', '', part)]);
+function takenParts(row) {
+  const camera = fact('cameras', row), time = fact('times', row);
+  return [camera && time ? camera + ' ·' : camera, ...time.split(' ')].filter(Boolean)
+    .flatMap((part, i) => i ? [' ', make('span', '', part)] : [make('span', '', part)]);
+}
 const isOfFilm = row => /^\d+:\d\d:\d\d$/.test(fact('times', row));
 
 /* Cameras and days of a group. */
@@ -502,13 +506,21 @@ function lose(image) {
   image.dataset.lost = image.getAttribute('src') || '';
   image.className = 'lost';
   image.removeAttribute('src');
+  hideAlt(image);
+}
+/* Without this, the browser draws its sign for a broken image. */
+function hideAlt(image) {
+  if (image.alt) image.setAttribute('aria-label', image.alt + ': no image');
+  image.alt = '';
 }
 
 const dataOf = bytes => bytes && 'data:image/jpeg;base64,' + bytes;
 function fill(image, row, size) { setSource(image, pictures ? dataOf(pictures[row]) : size + '/' + row); }
 function setSource(image, address) {
-  if (image.getAttribute('src') === address || image.dataset.lost === address) return;
+  if (image.dataset.lost === address) return hideAlt(image);
+  if (image.getAttribute('src') === address) return;
   image.className = 'wait';
+  image.removeAttribute('aria-label');
   delete image.dataset.lost;
   if (address) image.src = address;
   else lose(image);
@@ -541,13 +553,13 @@ function drawPhoto() {
   prepare(image);
   if (isOfFilm(row)) only('The frames of films are not shown here; this is only the crop.');
   else if (!address && fact('photos', row))
-    only('The whole photo is not in this page' + (photos.has(row) ? ', because it could not be read when the page was ' +
-      'written' : '') + '; this is only the crop.');
+    only('The whole photo is not in this page' +
+      (photos.has(row) ? ', because it could not be read when the page was written' : '') + '; this is only the crop.');
   else if (!address) only('');
   else {
     image.alt = 'The photo ' + label(row) + ', with a box around the crop';
-    image.onerror = () => only('The photo ' + label(row) + ' is no longer where it was, or cannot be read; this is only ' +
-      'the crop.');
+    image.onerror = () => only('The photo ' + label(row) +
+      ' is no longer where it was, or cannot be read; this is only the crop.');
     setSource(image, address);
   }
 }
@@ -716,7 +728,7 @@ function openGroup(group) {
 /* With its gap: the image, and the words below it. */
 function cellSize() {
   const narrow = innerWidth <= 640, side = narrow ? 112 : 144;
-  return {across: side, down: side + (lineHeight() === PLAIN ? 46 : narrow ? 76 : 62)};
+  return {across: side, down: side + (lineHeight() === PLAIN ? 46 : narrow ? 66 : 62)};
 }
 
 function showGroup() {
@@ -729,7 +741,8 @@ function showGroup() {
 }
 
 function drawCells() {
-  const area = one('#group .cells'), size = cellSize(), across = Math.max(1, Math.floor(area.clientWidth / size.across));
+  const area = one('#group .cells'), size = cellSize();
+  const across = Math.max(1, Math.floor(area.clientWidth / size.across));
   const first = Math.max(0, Math.floor(area.scrollTop / size.down) - 1) * across;
   const end = Math.min(opened.rows.length, (Math.ceil((area.scrollTop + area.clientHeight) / size.down) + 1) * across);
   let space = one('.extent', area);
@@ -749,7 +762,8 @@ function drawCells() {
 
 /* The image chooses a crop; the words below it, or V, open its photo. */
 function makeCell(i, size) {
-  const row = opened.rows[i], cell = make('div', 'cell'), pick = make('button', 'pick'), words = make('button', 'words');
+  const row = opened.rows[i], cell = make('div', 'cell');
+  const pick = make('button', 'pick'), words = make('button', 'words');
   cell.style.width = size.across - 8 + 'px';
   cell.style.height = size.down - 8 + 'px';
   cell.title = base.ids[row];
@@ -761,7 +775,9 @@ function makeCell(i, size) {
     pick.setAttribute('aria-pressed', chosen.has(row));
     enableGroup();
   };
-  words.append(make('b', '', label(row)), ...takenParts(row));
+  const where = make('div');
+  where.append(...takenParts(row));
+  words.append(make('b', '', label(row)), where);
   words.setAttribute('aria-label', 'Show the photo of ' + caption(row));
   words.tabIndex = -1; // one stop for each crop: V does the same
   words.onclick = () => showPhoto(opened.rows, i);
@@ -886,9 +902,12 @@ function show() {
 const keys = {
   s: answers.same, d: answers.different, l: answers.skip, u: undoLast, n: () => answers.name(0),
   m: () => answers.name(1), o: () => answers.open(0), p: () => answers.open(1), 1: () => answers.none(0),
-  2: () => answers.none(1), v: () => answers.photo(0), b: () => answers.photo(1), r: regroup, '?': () => one('#keys').showModal(), '/': () => one('#text').focus(),
+  2: () => answers.none(1), v: () => answers.photo(0), b: () => answers.photo(1), r: regroup,
+  '?': () => one('#keys').showModal(), '/': () => one('#text').focus(),
 };
-const groupKeys = {x: inGroup.split, s: inGroup.together, c: inGroup.none, n: inGroup.name, u: undoLast, v: inGroup.photo};
+const groupKeys = {
+  x: inGroup.split, s: inGroup.together, c: inGroup.none, n: inGroup.name, v: inGroup.photo, u: undoLast,
+};
 const closePhoto = () => one('#photo').close();
 const photoKeys = {arrowleft: () => stepPhoto(-1), arrowright: () => stepPhoto(1), v: closePhoto, b: closePhoto};
 
@@ -952,7 +971,7 @@ async function begin() {
   }
   restorePerson();
   showPerson();
-  document.body.classList.toggle('told', lineHeight() === TOLD);
+  document.body.classList.toggle('tells', lineHeight() === TOLD);
   connect();
   show();
   regroupIfQuick();

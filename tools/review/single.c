@@ -116,8 +116,8 @@ static void add_element(text *out, const char *id, const char *nonce) {
 static int check_pictures(const single_request *r, size_t failed, const text *first, text *why) {
     const size_t rows = board_groups(r->board)->rows;
     if (failed == rows)
-        return refuse(why, "the page would have no image, because none of %zu can be read, the first of them %s. Images "
-                           "are found through the ids of crops: run it where embeddings were made, or give --pictures "
+        return refuse(why, "the page would have no image, because none of %zu can be read; the first is %s. Images are "
+                           "found through the ids of crops: run it where embeddings were made, or give --pictures "
                            "FOLDER (and --boxes FILE for crops cut by boxes)", rows, first->s);
     if (failed) say_warning("%s", first->s);
     if (failed > 1) say_warning("%zu images cannot be shown", failed);

@@ -102,7 +102,10 @@ ask 200 JFIF "${url}large/6"
 ask 500 'cannot open' "${url}small/7"
 ask 200 JFIF "${url}photo/0"
 ask 500 'cannot open' "${url}photo/7"
-for path in photo/8 photo/-1 photo/ photo/a/1.png photo/../small/0 'photo/0/../../d.jsonl' small/8 small/-1 small/x small/ small/99999999999999999999 'small/%30' nothing since/ since/x since/-1 \
+for path in photo/8 photo/-1 photo/ photo/a/1.png photo/../small/0 'photo/0/../../d.jsonl'; do
+    ask 404 . --path-as-is "$url$path"
+done
+for path in small/8 small/-1 small/x small/ small/99999999999999999999 'small/%30' nothing since/ since/x since/-1 \
     page.html     ../d.jsonl %2e%2e/d.jsonl; do
     ask 404 . --path-as-is "$url$path"
 done
@@ -193,7 +196,8 @@ decide 200 '"seq": 6' '{"what": "not a crop", "crops": ["lost.png"], "seen": 5}'
 lines d.jsonl 6
 line 1 '^{"seq": 1, "what": "same", "crops": \["a/1.png", "b/1.png"\], "by": "ann \\"x\\"", "when": "20' d.jsonl
 line 4 'script>.png"\], "name": "<b>&", "by"' d.jsonl
-line 5 '^{"seq": 5, "what": "undo", "undoes": 2, "by": "eve <b> \\"&", "when"' d.jsonl # a decision may name who gives it
+# A decision may name who gives it.
+line 5 '^{"seq": 5, "what": "undo", "undoes": 2, "by": "eve <b> \\"&", "when"' d.jsonl
 line 6 '"models": \["[0-9a-f]\{32\}"\], "crc": "[0-9a-f]\{8\}"}$' d.jsonl
 ask 200 '"seq": 6, "decisions": \[{"seq": 6, "what": "not a crop", [^{]*\], "version": 1, "grouping": false}' \
     "${url}since/5"
@@ -357,7 +361,7 @@ assert '<b>' not in re.sub('<b></b>', '', page.split('id=\"data\"')[1].split('</
 printf 'gone/%s ann\n' 1.png 2.png >list
 "$EVAL_FILES" gone.npy 16 7 0.3 <list
 run 2 review gone.npy --threshold 0.6 --decisions gone.jsonl --html none.html
-says 'none.html: the page would have no image, because none of 2 can be read, the first of them gone/1.png: cannot open'
+says 'none.html: the page would have no image, because none of 2 can be read; the first is gone/1.png: cannot open'
 says 'give --pictures FOLDER'
 absent none.html
 

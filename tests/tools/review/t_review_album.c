@@ -60,7 +60,8 @@ static int tear_down(void **state) {
 }
 
 static album *open_album(size_t cache) {
-    const album_request r = {.ids = ids, .count = PICTURES + 2, .max_pixels = 1000000, .cache = cache, .threads = THREADS};
+    const album_request r = {.ids = ids, .count = PICTURES + 2, .max_pixels = 1000000, .cache = cache,
+                             .threads = THREADS};
     album *a = album_open(&r);
     assert_non_null(a);
     return a;
@@ -132,7 +133,8 @@ static void test_boxes(void **state) {
         input *in = inputs_add(&boxes, names[0], 0, id);
         in->unit = BOX_PIXELS;
         memcpy(in->box, cases[i].box, sizeof in->box);
-        const album_request r = {.ids = &id, .count = 1, .boxes = &boxes, .max_pixels = 1000000, .cache = 1000, .threads = 1};
+        const album_request r = {.ids = &id, .count = 1, .boxes = &boxes, .max_pixels = 1000000, .cache = 1000,
+                                 .threads = 1};
         album *a = album_open(&r);
         assert_int_equal(album_picture(a, 0, ALBUM_LARGE, &out, &why), cases[i].width > 0);
         unsigned char *frame = cases[i].width ? memmem(out.s, out.len, "\xFF\xC0", 2) : NULL;
