@@ -544,6 +544,10 @@ function drawPhoto() {
     words.textContent = why;
     image.alt = 'The crop ' + label(row);
     prepare(image);
+    image.onerror = () => {
+      lose(image);
+      words.textContent = 'Neither the photo nor the crop can be read.';
+    };
     fill(image, row, 'large');
   };
   one('h2', dialog).textContent = label(row);
