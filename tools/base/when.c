@@ -69,3 +69,16 @@ void when_text(text *t, long long when) {
     if (rest % 1000) text_printf(t, ".%03lld", rest % 1000);
     text_putc(t, 'Z');
 }
+
+void when_for_people(text *t, long long when) {
+    text both = TEXT_INIT;
+    when_text(&both, when);
+    if (text_failed(&both) || both.len < 19) text_no_memory(t);
+    else text_printf(t, "%.10s %.8s", both.s, both.s + 11);
+    text_free(&both);
+}
+
+void seconds_for_people(text *t, double seconds) {
+    const long long whole = seconds > 0 && seconds < 1e12 ? (long long)seconds : 0;
+    text_printf(t, "%lld:%02lld:%02lld", whole / 3600, whole / 60 % 60, whole % 60);
+}

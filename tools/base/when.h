@@ -9,5 +9,9 @@
 int when_parse(const char *s, long long *out);
 /* 2024-05-31T06:30:00Z, with milliseconds if there are any. */
 void when_text(text *t, long long when);
+/* 2024-05-31 06:30:00, for people: the time by the camera's clock, whose time zone is unknown. */
+void when_for_people(text *t, long long when);
+/* 0:12:05: hours, minutes and whole seconds since the beginning of a film. */
+void seconds_for_people(text *t, double seconds);
 
 #endif

@@ -215,8 +215,10 @@ static const command COMMANDS[] = {
      "Each INPUT is a file of embeddings (reid embed), a folder of reid track (whose decisions.jsonl is then the "
      "default for --decisions), or a gallery. Their crops are grouped as by reid cluster, and a page in the browser "
      "first shows the most doubtful pairs, one question at a time, then the groups. The answers are same, different "
-     "and not a crop; groups can be named and split, and every step can be undone. Everything works by keyboard and by "
-     "touch; ? lists the keys. The page's address is the only line on stdout. The page is on this machine only, and "
+     "and not a crop (not an animal, person or vehicle, as the detector called it); groups can be named and split, and "
+     "every step can be undone. Below a crop are its photo, camera and time, as far as its file knows them; a click on "
+     "it shows the whole photo with the box. Everything works by keyboard and by touch; ? lists the keys. The page's "
+     "address is the only line on stdout. The page is on this machine only, and "
      "requests without the secret in its address are refused. Ctrl-C ends it.\n\n"
      "Every answer is a line in --decisions, on disk before the next question. The file only grows, even by an undo; "
      "several pages and programs may write to it at the same time. Of two decisions about a pair the later one holds. "
@@ -226,7 +228,8 @@ static const command COMMANDS[] = {
      "than a second or no question is left, otherwise on pressing R. The current question stays until it is "
      "answered.\n\n"
      "Images are found through the ids, and thumbnails are made as they come into view. --html writes a page that "
-     "contains everything, to be passed on; its groups cannot be recomputed. It saves decisions to a file, which "
+     "contains everything, to be passed on, with at most 64 MiB of whole photos, those of the questions first; its "
+     "groups cannot be recomputed. It asks who answers, and saves decisions to a file, which "
      "--import adds to a journal, without duplicates.\n\n"
      "With --count the questions are those from which reid cluster --count estimates the number of individuals.",
      {"reid review crops.npy --threshold 0.8 --decisions decisions.jsonl",

@@ -6,6 +6,7 @@
 #include "base/threads.h"
 #include "commands/commands.h"
 #include "commands/counting.h"
+#include "gallery/gallery_file.h"
 #include "groups/census_estimate.h"
 #include "journal/decisions_import.h"
 #include "review/desk.h"
@@ -19,7 +20,7 @@
 #include <unistd.h>
 
 enum { MOST_THREADS = 4 };
-static const size_t CACHE = (size_t)64 << 20, MOST_PAGE = (size_t)256 << 20;
+static const size_t CACHE = (size_t)64 << 20, MOST_PAGE = (size_t)256 << 20, MOST_PHOTOS = (size_t)64 << 20;
 
 /* The state of the command. */
 typedef struct review {
@@ -29,6 +30,7 @@ typedef struct review {
     reid_desc search;     /* of `how` */
     clusters_request how; /* how groups are made again */
     inputs pictures;      /* boxes of crops that have no file of their own */
+    captions captions;
     board *board;
     album *album;
 } review;
@@ -52,9 +54,10 @@ static int check_options(const options *o) {
 
 /* --- groups and questions ----------------------------------------------------------------------------------------- */
 
+/* Who decides on a page of this machine. A page of --html is for whoever it is passed on to. */
 static const char *who(const options *o) {
-    const struct passwd *user = o->review.by_whom ? NULL : getpwuid(geteuid());
-    if (o->review.by_whom) return o->review.by_whom;
+    const struct passwd *user = o->review.by_whom || o->review.html ? NULL : getpwuid(geteuid());
+    if (o->review.by_whom || o->review.html) return o->review.by_whom ? o->review.by_whom : "";
     return user && *user->pw_name ? user->pw_name : "unknown";
 }
 
@@ -73,6 +76,12 @@ static int ask_for_count(review *r) {
     return good;
 }
 
+/* The folder of reid track that has the crops; NULL: there is none. */
+static const char *folder_of_tracks(const options *o) {
+    const char *folder = grouping_folder(o);
+    return folder && gallery_file_is_folder(folder) ? folder : NULL;
+}
+
 static int open_all(review *r) {
     const options *o = r->o;
     const clusters *found = &r->groups.found;
@@ -82,6 +91,8 @@ static int open_all(review *r) {
     for (int i = 0; i < makers->models; i++) memcpy(r->models[i], makers->model[i].fingerprint, 33);
     r->search = model_desc(o, &o->every, NULL);
     r->how = r->groups.request, r->how.search = &r->search;
+    const input *const *boxes = (const input *const *)r->groups.box;
+    if (!captions_open(&r->captions, &r->groups.crops, boxes, folder_of_tracks(o))) return 0;
     const board_request b = {.groups = found,
                              .how = o->count.asked || o->review.html ? NULL : &r->how,
                              .carry = o->cluster.carry ? &r->groups.earlier : NULL,
@@ -89,13 +100,21 @@ static int open_all(review *r) {
                              .decisions = o->cluster.decisions,
                              .writes = !o->review.html,
                              .by = who(o),
+                             .asks = o->review.html || !o->review.by_whom,
+                             .captions = &r->captions,
                              .models = r->models,
                              .model_count = makers->models};
     r->board = board_open(&b);
     if (!r->board) return 0;
     if (!grouping_pictures(&r->groups, &r->pictures)) return 0;
-    const album_request a = {found->ids, found->rows, grouping_folder(o), &r->pictures, o->input.max_pixels,
-                             CACHE, threads_for(0, MOST_THREADS)};
+    const album_request a = {.ids = found->ids,
+                             .count = found->rows,
+                             .folder = grouping_folder(o),
+                             .boxes = &r->pictures,
+                             .photos = boxes,
+                             .max_pixels = o->input.max_pixels,
+                             .cache = CACHE,
+                             .threads = threads_for(0, MOST_THREADS)};
     r->album = album_open(&a);
     return r->album != NULL;
 }
@@ -103,6 +122,7 @@ static int open_all(review *r) {
 static void close_all(review *r) {
     board_close(r->board);
     album_close(r->album);
+    captions_free(&r->captions);
     inputs_free(&r->pictures);
     grouping_free(&r->groups);
 }
@@ -191,7 +211,7 @@ int review_main(options *o) {
     memset(&r, 0, sizeof r);
     r.o = o;
     if (open_all(&r)) {
-        const single_request single = {r.board, r.album, o->review.html, MOST_PAGE};
+        const single_request single = {r.board, r.album, o->review.html, MOST_PAGE, MOST_PHOTOS};
         status = !o->review.html ? serve(&r) : single_write(&single) ? 0 : 2;
     }
     close_all(&r);

@@ -179,6 +179,7 @@ static int add_row(const reading *b, inputs *list, size_t i, size_t n) {
     input *in = need_text(&name) ? inputs_add(list, image->path, 0, name.s) : NULL;
     text_free(&name);
     if (!in || !input_set_identity(in, identity ? identity : "")) return 0;
+    if (b->found.categorised && !input_set_category(in, detections_category(&b->found, at->category))) return 0;
     if (b->found.scored) in->score = at->score;
     in->of = at->of;
     in->unit = b->found.unit, memcpy(in->box, at->box, sizeof in->box);

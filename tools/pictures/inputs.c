@@ -41,6 +41,7 @@ static void free_input(input *in) {
     free(in->camera);
     free(in->source);
     free(in->track);
+    free(in->category);
     free(in->failure);
 }
 
@@ -57,6 +58,8 @@ int input_set_identity(input *in, const char *identity) { return replace(&in->id
 int input_set_camera(input *in, const char *camera) { return replace(&in->camera, camera); }
 
 int input_set_track(input *in, const char *track) { return replace(&in->track, track); }
+
+int input_set_category(input *in, const char *category) { return replace(&in->category, category); }
 
 input *inputs_add(inputs *list, const char *path, size_t root_len, const char *id) {
     if (!NEED(list->at, list->count, list->cap)) return NULL;

@@ -21,6 +21,7 @@ typedef struct input {
     int dated;
     char *track;    /* rows of one track show one individual; NULL: unknown */
     size_t boxes;   /* of the detector, in the track; 0: unknown */
+    char *category; /* the detector's name for what it found; NULL: unknown */
     double score;   /* the detector's; NAN: unknown */
     const char *unread; /* the kind of a folder's image that is not read, "a WebP image"; otherwise NULL */
     box_unit unit;
@@ -43,6 +44,7 @@ input *inputs_add(inputs *list, const char *path, size_t root_len, const char *i
 int input_set_identity(input *in, const char *identity);
 int input_set_camera(input *in, const char *camera);
 int input_set_track(input *in, const char *track);
+int input_set_category(input *in, const char *category);
 /* Adds an argument: a folder with everything below it, or a file. Images in formats that are not read become rows that
    fail, and one line on stderr counts them. */
 int inputs_add_path(inputs *list, const char *path);

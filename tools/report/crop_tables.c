@@ -3,10 +3,9 @@
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/when.h"
-#include "pictures/box_text.h"
+#include "pictures/crop_origin.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,33 +36,6 @@ static void add_when(text *t, long long when) {
     text_free(&both);
 }
 
-/* Where a crop comes from: VIDEO#t=SECONDS&xywh=..., or a photo and its box. */
-typedef struct origin {
-    size_t length;  /* of the path */
-    double seconds; /* in a video; NAN: a photo */
-    int boxed;
-    double box[4];
-} origin;
-
-static origin origin_of(const char *source) {
-    static const char mark[] = "#t=";
-    origin o = {.seconds = (double)NAN};
-    const char *at = NULL;
-    for (const char *next = source; (next = strstr(next, mark)) != NULL; next++) at = next;
-    if (at) {
-        char *end;
-        o.seconds = strtod(at + strlen(mark), &end);
-        o.boxed = sscanf(end, "&xywh=%lf,%lf,%lf,%lf", &o.box[0], &o.box[1], &o.box[2], &o.box[3]) == 4;
-        o.length = (size_t)(at - source);
-        if (o.boxed) return o;
-    }
-    box_unit unit;
-    o.seconds = (double)NAN;
-    o.length = box_text_split(source, &unit, o.box);
-    o.boxed = unit == BOX_PIXELS;
-    return o;
-}
-
 static void add_position(text *t, double seconds) {
     const int whole = (int)seconds;
     text_printf(t, ",,%d:%02d:%04.1f", whole / 3600, whole / 60 % 60, seconds - whole / 60 * 60);
@@ -91,7 +63,7 @@ static uint32_t *find_doubts(const clusters *c) {
 /* --- crops -------------------------------------------------------------------------------------------------------- */
 
 static void add_origin(text *t, const crop_facts *f) {
-    const origin o = f->source ? origin_of(f->source) : (origin){.seconds = (double)NAN};
+    const crop_origin o = f->source ? crop_origin_of(f->source) : (crop_origin){.seconds = (double)NAN};
     text path = TEXT_INIT;
     text_add(&path, f->source ? f->source : "", o.length);
     if (text_failed(&path)) text_no_memory(t);

@@ -267,14 +267,30 @@ typedef struct page_listing {
     text *t;
 } page_listing;
 
-/* Sets the photo's file name, and when it was taken. */
-static void set_photo(page_values *v, const photo *is) {
+/* Sets the time of a frame: of a photo the date, of a film the time since its beginning. */
+static void set_time(page_values *v, const char *key, const film *f, uint32_t frame, double seconds) {
+    const photo *is = f->r->photos ? &f->r->photos->at[frame] : NULL;
     text time = TEXT_INIT;
-    if (is->dated) camera_time(&time, is);
-    page_set(v, "photo", "%s", path_name(is->path));
-    page_set(v, "time", "%s", is->dated && time.s ? time.s : "no time");
+    if (is && is->dated) when_for_people(&time, is->when);
+    else if (is) text_puts(&time, "no time");
+    else seconds_for_people(&time, seconds);
+    page_set(v, key, "%s", time.s ? time.s : "");
     if (text_failed(&time)) text_no_memory(&v->pairs);
     text_free(&time);
+}
+
+/* Sets when photos were taken, or how long a film is. Photos without a time are last. */
+static void set_span(page_values *v, const film *f) {
+    const camera *c = f->r->photos;
+    const size_t dated = c ? c->count - c->undated : 0;
+    text span = TEXT_INIT;
+    if (!c) seconds_for_people(&span, f->seconds);
+    if (dated) when_for_people(&span, c->at[0].when);
+    if (dated > 1) text_puts(&span, " to "), when_for_people(&span, c->at[dated - 1].when);
+    if (c && c->undated) text_printf(&span, "%s%zu without a time", dated ? ", " : "", c->undated);
+    page_set(v, "span", "%s", span.s ? span.s : "");
+    if (text_failed(&span)) text_no_memory(&v->pairs);
+    text_free(&span);
 }
 
 static void add_shot(const page_listing *l, const whole *w, const film_shot *s) {
@@ -284,9 +300,9 @@ static void add_shot(const page_listing *l, const whole *w, const film_shot *s) 
     add_address(&path, l->r->rows->list.at[s->row].id);
     page_set(&v, "path", "%s", path.s ? path.s : "");
     page_set(&v, "number", "%u", w->first->number);
-    page_set(&v, "seconds", "%.2f", s->seconds);
+    set_time(&v, "time", w->f, s->frame, s->seconds);
     page_set(&v, "frame", "%u", s->frame);
-    if (taken) set_photo(&v, &taken->at[s->frame]);
+    if (taken) page_set(&v, "photo", "%s", path_name(taken->at[s->frame].path));
     if (text_failed(&path)) text_no_memory(&v.pairs);
     page_fill(l->t, &HTML, taken ? "photo" : "shot", &v);
     text_free(&path);
@@ -299,9 +315,9 @@ static void track_section(const whole *w, void *user) {
     if (w->first->group != FILM_NO_GROUP) page_set(&v, "individual", ", individual %u", w->first->group);
     else page_set(&v, "individual", "%s", "");
     page_set(&v, "category", "%s", detections_category(&w->f->found, (uint32_t)w->first->track.first_box.category));
-    page_set(&v, "scene", "%u", w->first->track.scene);
-    page_set(&v, "from", "%.2f", w->begin);
-    page_set(&v, "to", "%.2f", w->end);
+    page_set(&v, "scene", "%s %u", w->f->r->photos ? "burst" : "scene", w->first->track.scene);
+    set_time(&v, "from", w->f, w->first_frame, w->begin);
+    set_time(&v, "to", w->f, w->last_frame, w->end);
     page_set(&v, "boxes", "%zu %s", w->boxes, w->boxes == 1 ? "box" : "boxes");
     page_fill(l->t, &HTML, "track", &v);
     for (size_t i = 0; i < w->count; i++) add_shot(l, w, w->shots[i]);
@@ -317,7 +333,7 @@ void film_page(const film_report *r, const film *f, text *t) {
     page_set(&v, "tracks", "%zu track%s", f->wholes, plural(f->wholes));
     page_set(&v, "scenes", "%zu %s%s", f->scene_count, f->r->photos ? "burst" : "scene", plural(f->scene_count));
     page_set(&v, "frames", "%zu %s%s", f->frames, f->r->photos ? "photo" : "frame", plural(f->frames));
-    page_set(&v, "seconds", "%.1f", f->seconds);
+    set_span(&v, f);
     page_fill(t, &HTML, "body", &v);
     if (f->problem.len) {
         page_set(&v, "problem", "%s", f->problem.s);

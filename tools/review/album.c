@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SIDES = 2 };
-static const int SIDE[SIDES] = {200, 720}; /* pixels of the longer side */
+enum { SIDES = 4 };
+static const int SIDE[SIDES] = {200, 720, 1600, 640}; /* pixels of the longer side, by album_size */
 
 #define NOWHERE SIZE_MAX
 
@@ -164,26 +164,29 @@ size_t album_kept(album *a) {
 
 /* --- making a JPEG ------------------------------------------------------------------------------------------------ */
 
-static void path_of(const album *a, size_t row, text *path) {
-    const input *in = a->box[row];
+static void path_of(const album *a, size_t row, const input *in, text *path) {
     const char *id = a->r.ids[row];
     if (!in && a->r.folder && *id != '/') text_printf(path, "%s/", a->r.folder);
     text_puts(path, in ? in->path : id);
 }
 
-static int make(const album *a, size_t row, int side, thumbnail *t, text *why) {
-    const input *in = a->box[row];
+int album_has_photo(const album *a, size_t row) { return a->r.photos && a->r.photos[row]; }
+
+static int make(const album *a, size_t row, album_size size, thumbnail *t, text *why) {
+    const input *in = size >= ALBUM_PHOTO && album_has_photo(a, row) ? a->r.photos[row] : a->box[row];
     text path = TEXT_INIT;
     picture p;
     reid_box box;
     memset(&p, 0, sizeof p);
-    path_of(a, row, &path);
+    path_of(a, row, in, &path);
     int good = text_failed(&path) ? text_no_memory(why)
                                   : picture_open(&p, path.s, &a->limits, why) && picture_decode(&p, why);
+    int boxed = in && in->unit != BOX_NONE;
     if (good && in && in->failure) text_puts(why, in->failure), good = 0;
-    else if (good && in && in->unit != BOX_NONE && !box_in_pixels(in, p.width, p.height, &box))
+    else if (good && boxed && !box_in_pixels(in, p.width, p.height, &box))
         text_puts(why, "the box is outside the image"), good = 0;
-    good = good && thumbnail_make(t, &p, in && in->unit != BOX_NONE ? &box : NULL, side, why);
+    if (good && boxed && size >= ALBUM_PHOTO) good = thumbnail_mark(t, &p, &box, SIDE[size], why);
+    else if (good) good = thumbnail_make(t, &p, boxed ? &box : NULL, SIDE[size], why);
     picture_free(&p);
     text_free(&path);
     return good;
@@ -196,7 +199,7 @@ int album_picture(album *a, size_t row, album_size size, text *out, text *why) {
     pthread_mutex_lock(&a->lock);
     int good = look_up(a, key, out);
     pthread_mutex_unlock(&a->lock);
-    if (!good && make(a, row, SIDE[size], &t, why)) {
+    if (!good && make(a, row, size, &t, why)) {
         good = 1;
         text_join(out, &t.jpeg);
         pthread_mutex_lock(&a->lock);

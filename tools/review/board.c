@@ -162,11 +162,13 @@ void board_data(board *b, text *out) {
     begin_list(&w, "ids");
     for (size_t i = 0; i < c->rows; i++) json_put_string(&w, NULL, c->ids[i]);
     end_list(&w);
+    if (b->r.captions) captions_put(b->r.captions, &w);
     regroup_info now = regroup_hold(b->groups);
     add_layer(&now, &w);
     regroup_release(b->groups);
     json_put_bool(&w, "regroups", now.can);
     json_put_string(&w, "by", b->r.by);
+    json_put_bool(&w, "asks", b->r.asks);
     json_put_array(&w, "models");
     for (int i = 0; i < b->r.model_count; i++) json_put_string(&w, NULL, b->r.models[i]);
     json_put_end(&w);
@@ -260,6 +262,7 @@ static void take_field(asked *a, int field) {
     case 1: take_crops(a); break;
     case 2: a->d.name = take_word(a, DECISION_WORDS); break;
     case 3: a->d.undoes = take_number(a, 1); break;
+    case 4: a->d.by = take_word(a, DECISION_WORDS); break;
     default: a->seen = take_number(a, 0); break;
     }
 }
@@ -267,13 +270,14 @@ static void take_field(asked *a, int field) {
 /* Reads the body. Wrong fields for the kind, and too few crops, are refused later, when the line is read back. Returns
    0 with the reason in why. */
 static int take_body(asked *a, const char *body, size_t len, text *why) {
-    static const char *const names[] = {"what", "crops", "name", "undoes", "seen"};
+    static const char *const names[] = {"what", "crops", "name", "undoes", "by", "seen"};
+    const int count = sizeof names / sizeof *names;
     text key = TEXT_INIT;
     json_begin(&a->j, body, len);
     for (json_object(&a->j); json_key(&a->j, &key);) {
         int field = 0;
-        while (field < 5 && strcmp(key.s, names[field]) != 0) field++;
-        if (field == 5) json_fail(&a->j, "unknown field");
+        while (field < count && strcmp(key.s, names[field]) != 0) field++;
+        if (field == count) json_fail(&a->j, "unknown field");
         else take_field(a, field);
     }
     json_end(&a->j);
@@ -303,7 +307,7 @@ static long long now(void) {
 /* The caller holds the lock. */
 static board_result append(board *b, decision *d, text *why) {
     d->when = now();
-    d->by = mem_copy(b->r.by, strlen(b->r.by));
+    if (!d->by) d->by = mem_copy(b->r.by, strlen(b->r.by));
     d->model_count = b->r.model_count;
     memcpy(d->models, b->r.models, (size_t)d->model_count * sizeof *d->models);
     if (!d->by) {

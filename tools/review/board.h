@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "groups/clusters.h"
 #include "journal/decisions.h"
+#include "review/captions.h"
 #include "review/regroup.h"
 
 typedef struct board board;
@@ -17,17 +18,20 @@ typedef struct board_request {
     long long heeded;         /* number of decisions that the groups take into account */
     const char *decisions;    /* the journal's path */
     int writes;               /* create the journal if it does not exist */
-    const char *by;           /* the person who decides */
+    const char *by;           /* the person who decides, unless a decision names another; "": unknown */
+    int asks;                 /* the page asks for that person's name before the first decision */
+    const captions *captions; /* of the crops; NULL: nothing is known. Must outlive the board */
     char (*models)[33];       /* fingerprints of the models that made the embeddings */
     int model_count;
 } board_request;
 
 /* Returns NULL after reporting an error, also if decisions contradict each other. */
 board *board_open(const board_request *r);
-/* {"ids": [...], "layer": {...}, "regroups": true or false, "by": ..., "models": [...], "seq": N, "decisions": [...],
-   "version": V, "grouping": true or false}. layer: as in board_layer; regroups: the groups can be computed again;
-   decisions: the journal's lines; version: that of the groups; grouping: new groups are being computed. This function
-   and all that follow may be called on any thread. */
+/* {"ids": [...], "photos": [...], "cameras": [...], "times": [...], "categories": [...], "layer": {...}, "regroups":
+   true or false, "by": ..., "asks": true or false, "models": [...], "seq": N, "decisions": [...], "version": V,
+   "grouping": true or false}. photos to categories: as in captions_put; layer: as in board_layer; regroups: the
+   groups can be computed again; decisions: the journal's lines; version: that of the groups; grouping: new groups
+   are being computed. This function and all that follow may be called on any thread. */
 void board_data(board *b, text *out);
 /* {"seq": N, "decisions": [...], "version": V, "grouping": ...} with the lines after `seen`, including those of other
    processes. Returns 0 with {"error": ...} instead. */
@@ -51,9 +55,9 @@ typedef enum board_result {
     BOARD_FAILED     /* it cannot be written */
 } board_result;
 
-/* Adds one decision: {"what": ..., "crops": [...], "name": ..., "undoes": ..., "seen": N}, with the fields that its
-   kind has in the journal; seen is the last line that the page knows. The answer is that of board_since, preceded by
-   "error" unless the result is BOARD_DONE. */
+/* Adds one decision: {"what": ..., "crops": [...], "name": ..., "undoes": ..., "by": ..., "seen": N}, with the
+   fields that its kind has in the journal; seen is the last line that the page knows; by may be left out. The answer
+   is that of board_since, preceded by "error" unless the result is BOARD_DONE. */
 board_result board_decide(board *b, const char *body, size_t len, text *out);
 /* The groups at the start, with the ids of all crops. */
 const clusters *board_groups(const board *b);

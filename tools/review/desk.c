@@ -117,6 +117,8 @@ static void answer_get(const desk *d, const char *path, web_reply *out) {
         answer_picture(d, rest, ALBUM_SMALL, out);
     } else if ((rest = behind(path, "large/"))) {
         answer_picture(d, rest, ALBUM_LARGE, out);
+    } else if ((rest = behind(path, "photo/"))) {
+        answer_picture(d, rest, ALBUM_PHOTO, out);
     } else if ((rest = behind(path, "since/"))) {
         answer_news(d, rest, 0, out);
     } else if ((rest = behind(path, "groups/"))) {

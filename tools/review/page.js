@@ -16,8 +16,10 @@ const make = (tag, kind, words) => {
 };
 const embedded = one('#data');
 const pictures = embedded ? JSON.parse(one('#pictures').textContent) : null;
+const photos = embedded ? new Map(JSON.parse(one('#photos').textContent)) : null;
 
-let base = null;      // ids, by, models: never change; group, score, names, doubts: those of the layer in use
+let base = null;      // ids, photos, cameras, times, categories, by, asks, models: never change; group, score, names,
+                      // doubts: those of the layer in use
 let layers = [];      // groups as they were computed, the oldest first
 let lines = [];       // the journal: line n is lines[n - 1]
 let rowsOf = null;    // id to rows
@@ -266,10 +268,34 @@ async function ask(path, options) {
   return answer;
 }
 
+/* --- who answers ------------------------------------------------------------------------------------------------ */
+
+/* The name that answers carry: the one given on this page, else that of --by, else "". */
+let person = '';
+const personStore = 'reid review by';
+
+function restorePerson() {
+  person = base.asks ? '' : base.by;
+  try { person = localStorage.getItem(personStore) || person; } catch (error) { /* nothing was kept */ }
+}
+
+/* Asks for the name, once, before the first answer, or if somebody wants to change it. */
+async function askPerson() {
+  const name = await askWords(one('#person'), one('#your-name'), person || base.by);
+  if (!name) return false;
+  person = name;
+  try { localStorage.setItem(personStore, name); } catch (error) { /* asked again on the next visit */ }
+  showPerson();
+  return true;
+}
+
+function showPerson() { one('#who').replaceChildren(...person ? ['By ', make('b', '', person)] : ['Your name']); }
+
 /* The answer has all lines that this tab has not seen; the last one is its own decision. */
 async function send(what) {
   const answer = await ask('decide', {
-    method: 'POST', headers: {'Content-Type': 'application/json'}, body: JSON.stringify({...what, seen: lines.length})
+    method: 'POST', headers: {'Content-Type': 'application/json'},
+    body: JSON.stringify({...what, by: person, seen: lines.length})
   });
   if (answer.decisions) takeLines(answer.decisions);
   if (answer.error) throw new Error(answer.error);
@@ -279,8 +305,12 @@ async function send(what) {
 async function decide(...steps) {
   if (busy || !base) return false;
   busy = true;
+  let good = !!person || await askPerson();
+  if (!good) {
+    busy = false;
+    return false;
+  }
   document.body.setAttribute('aria-busy', 'true');
-  let good = true;
   try {
     for (const step of steps) {
       const seq = embedded ? keepLine(step) : await send(step);
@@ -349,27 +379,59 @@ async function nameIt(group) {
 }
 
 function inWords(line) {
-  const few = line.crops ? line.crops.map(short) : [];
+  const few = line.crops ? line.crops.map(labelOf) : [];
   const list = few.length > 4 ? few.slice(0, 3).join(', ') + ' and ' + (few.length - 3) + ' more' : few.join(', ');
   switch (line.what) {
   case 'same': return list + ': the same';
   case 'different':
     return few[0] + ' is not ' + (few.length > 4 ? few.length - 1 + ' others' : few.slice(1).join(', '));
-  case 'not a crop': return list + ': not a crop';
+  case 'not a crop':
+    return list + ': ' + nothing(line.crops.flatMap(id => rowsOf.get(id) || [])).toLowerCase();
   case 'name': return list + (line.name ? ' is called ' + line.name : ' has no name');
   default: return 'decision ' + line.undoes + ' was undone';
   }
 }
 
+/* --- what is known of crops -------------------------------------------------------------------------------------- */
+
 /* The file name with its folder: file names alone often repeat. */
 const short = id => id.split('/').slice(-2).join('/') || id;
+
+const fact = (field, row) => base[field] && base[field][row] || '';
+const label = row => fact('photos', row) || short(base.ids[row]);
+const labelOf = id => rowsOf.has(id) ? [fact('cameras', rowsOf.get(id)[0]), label(rowsOf.get(id)[0])]
+  .filter(Boolean).join('/') : short(id);
+const taken = row => [fact('cameras', row), fact('times', row)].filter(Boolean).join(' · ');
+/* The same for a narrow place, which breaks lines only between camera, date and time. */
+function takenParts(row) {
+  const camera = fact('cameras', row), time = fact('times', row);
+  return [camera && time ? camera + ' ·' : camera, ...time.split(' ')].filter(Boolean)
+    .flatMap((part, i) => i ? [' ', make('span', '', part)] : [make('span', '', part)]);
+}
+const isOfFilm = row => /^\d+:\d\d:\d\d$/.test(fact('times', row));
+
+/* Cameras and days of a group. */
+function summary(rows) {
+  const all = field => [...new Set(rows.map(r => fact(field, r)).filter(Boolean))].sort();
+  const cameras = all('cameras'), days = [...new Set(all('times').map(t => t.includes('-') ? t.slice(0, 10) : t))];
+  const where = cameras.length > 2 ? cameras.length + ' cameras' : cameras.join(', ');
+  const when = days.length > 1 ? days[0] + ' – ' + days[days.length - 1] : days.join('');
+  return [where, when].filter(Boolean).join(' · ');
+}
+
+/* What "not a crop", as the journal calls it, means for these crops in the words of their detector. */
+const NOTHING = {animal: 'Not an animal', person: 'Not a person', vehicle: 'Not a vehicle'};
+function nothing(rows) {
+  const kinds = new Set(rows.map(r => fact('categories', r)));
+  return kinds.size === 1 && NOTHING[[...kinds][0]] || 'Not an individual';
+}
 
 /* --- without a server ------------------------------------------------------------------------------------------- */
 
 const store = () => 'reid review ' + base.key;
 
 function keepLine(step) {
-  const line = {seq: lines.length + 1, ...step, by: base.by, when: new Date().toISOString(), models: base.models};
+  const line = {seq: lines.length + 1, ...step, by: person, when: new Date().toISOString(), models: base.models};
   takeLines([line]);
   try {
     localStorage.setItem(store(), JSON.stringify(lines.slice(base.known)));
@@ -417,28 +479,99 @@ function save() {
 /* Images that come into view are loaded when scrolling has stopped; those that only pass are not. */
 let waiting = [], timer = 0;
 function picture(row, large, now) {
-  const image = make('img');
-  image.alt = short(base.ids[row]);
+  const image = prepare(make('img'));
+  image.alt = label(row);
   image.decoding = 'async';
   image.draggable = false;
-  image.onerror = () => { image.classList.add('lost'); image.title = 'This image cannot be shown.'; };
-  if (now) fill(image, row, large);
+  if (now) fill(image, row, large ? 'large' : 'small');
   else {
     waiting.push([image, row, large]);
     clearTimeout(timer);
     timer = setTimeout(() => {
-      for (const [img, r, big] of waiting) if (img.isConnected) fill(img, r, big);
+      for (const [img, r, big] of waiting) if (img.isConnected) fill(img, r, big ? 'large' : 'small');
       waiting = [];
     }, 60);
   }
   return image;
 }
-function fill(image, row, large) {
-  const address = pictures ? pictures[row] && 'data:image/jpeg;base64,' + pictures[row]
-                           : (large ? 'large/' : 'small/') + row;
-  if (image.getAttribute('src') !== address) image.classList.remove('lost');
+
+/* An image is a quiet area until it has arrived; one that cannot be shown becomes words in that area. */
+function prepare(image) {
+  image.className = 'wait';
+  image.onload = () => { image.className = ''; };
+  image.onerror = () => lose(image);
+  return image;
+}
+function lose(image) {
+  image.dataset.lost = image.getAttribute('src') || '';
+  image.className = 'lost';
+  image.removeAttribute('src');
+  hideAlt(image);
+}
+/* Without this, the browser draws its sign for a broken image. */
+function hideAlt(image) {
+  if (image.alt) image.setAttribute('aria-label', image.alt + ': no image');
+  image.alt = '';
+}
+
+const dataOf = bytes => bytes && 'data:image/jpeg;base64,' + bytes;
+function fill(image, row, size) { setSource(image, pictures ? dataOf(pictures[row]) : size + '/' + row); }
+function setSource(image, address) {
+  if (image.dataset.lost === address) return hideAlt(image);
+  if (image.getAttribute('src') === address) return;
+  image.className = 'wait';
+  image.removeAttribute('aria-label');
+  delete image.dataset.lost;
   if (address) image.src = address;
-  else image.classList.add('lost');
+  else lose(image);
+}
+
+/* --- whole photos ------------------------------------------------------------------------------------------------ */
+
+let looked = [], lookedAt = 0; // rows whose photos can be shown one after the other; the one that is shown
+
+function showPhoto(rows, at) {
+  const dialog = one('#photo');
+  looked = rows, lookedAt = at;
+  if (!dialog.open) dialog.showModal();
+  drawPhoto();
+}
+
+function drawPhoto() {
+  const dialog = one('#photo'), row = looked[lookedAt], image = one('img', dialog), words = one('.quiet', dialog);
+  const address = photos ? dataOf(photos.get(row)) : isOfFilm(row) ? '' : 'photo/' + row;
+  const only = why => {
+    words.textContent = why;
+    image.alt = 'The crop ' + label(row);
+    prepare(image);
+    image.onerror = () => {
+      lose(image);
+      words.textContent = 'Neither the photo nor the crop can be read.';
+    };
+    fill(image, row, 'large');
+  };
+  one('h2', dialog).textContent = label(row);
+  one('h2', dialog).title = base.ids[row];
+  one('.soft', dialog).textContent = taken(row);
+  words.textContent = '';
+  prepare(image);
+  if (isOfFilm(row)) only('The frames of films are not shown here; this is only the crop.');
+  else if (!address && fact('photos', row))
+    only('The whole photo is not in this page' +
+      (photos.has(row) ? ', because it could not be read when the page was written' : '') + '; this is only the crop.');
+  else if (!address) only('');
+  else {
+    image.alt = 'The photo ' + label(row) + ', with a box around the crop';
+    image.onerror = () => only('The photo ' + label(row) +
+      ' is no longer where it was, or cannot be read; this is only the crop.');
+    setSource(image, address);
+  }
+}
+
+function stepPhoto(by) {
+  if (!looked[lookedAt + by] && looked[lookedAt + by] !== 0) return;
+  lookedAt += by;
+  drawPhoto();
 }
 
 /* --- the question ------------------------------------------------------------------------------------------------ */
@@ -456,20 +589,23 @@ function nextQuestion() {
 
 function showSide(side, row, other) {
   const figure = one('#' + side), group = view.groupOf[row], image = one('.crop img', figure);
-  image.alt = short(base.ids[row]);
-  image.onerror = () => image.classList.add('lost');
-  fill(image, row, true);
+  if (!image.onload) prepare(image);
+  image.alt = label(row);
+  fill(image, row, 'large');
   one('b', figure).textContent = (group.name || 'Unnamed') + ' · ' + count(group.rows.length);
   one('b', figure).className = group.name ? '' : 'unnamed';
-  one('small', figure).textContent = base.ids[row];
+  one('.photo', figure).textContent = fact('photos', row) || base.ids[row];
+  one('.taken', figure).replaceChildren(...takenParts(row));
   one('figcaption', figure).title = base.ids[row];
+  one('.none span', figure).textContent = nothing([row]);
   const others = group.rows.filter(r => r !== row && r !== other).slice(0, 8);
   const strip = one('.others', figure), key = others.join(' ');
   if (strip.dataset.rows !== key) {
     strip.dataset.rows = key;
-    strip.replaceChildren(...others.map(r => picture(r, false, true)));
+    strip.replaceChildren(...others.map(r => Object.assign(picture(r, false, true), {title: caption(r)})));
   }
 }
+const caption = row => [label(row), taken(row)].filter(Boolean).join(' · ');
 
 /* The number of all questions, including those that the groups already take into account. */
 const total = () => base.answered + base.doubts.length;
@@ -502,12 +638,14 @@ const answers = {
   none: side => asked && notCrops([asked[side]]),
   name: side => asked && nameIt(view.groupOf[asked[side]]),
   open: side => asked && openGroup(view.groupOf[asked[side]]),
+  photo: side => asked && showPhoto(asked.slice(0, 2), side),
 };
 
 /* --- the list of groups ------------------------------------------------------------------------------------------ */
 
 /* Small groups share a line. All lines have the same height, so the position of a line follows from its number. */
-const LINE = 158, GAP = 8, CROP = 112, LEAST = 176;
+const PLAIN = 158, TOLD = 180, GAP = 8, CROP = 112, LEAST = 176;
+const lineHeight = () => base.cameras || base.times ? TOLD : PLAIN; // with a line that tells cameras and days
 let listed = [], packed = [], drawn = new Map(), lower = null;
 
 function wanted(group) {
@@ -531,13 +669,14 @@ function makeCard(group, width) {
   strip.append(...rows.map(r => picture(r)));
   if (crops > rows.length) strip.append(make('small', '', '+ ' + (crops - rows.length)));
   button.append(what, strip);
+  if (lineHeight() === TOLD) button.append(make('small', 'told', summary(group.rows)));
   button.title = 'Open the group of ' + base.ids[group.rows[0]];
   button.style.width = width + 'px';
   button.onclick = () => openGroup(group);
   return button;
 }
 
-const title = group => group.none ? 'Not a crop' : group.name || short(base.ids[group.rows[0]]);
+const title = group => group.none ? nothing(group.rows) : group.name || label(group.rows[0]);
 
 /* Distributes the groups over lines, each with its width. */
 function pack(groups, width) {
@@ -555,14 +694,14 @@ function pack(groups, width) {
 
 function drawLines() {
   const top = -one('#groups').getBoundingClientRect().top;
-  const first = Math.max(0, Math.floor(top / (LINE + GAP)) - 2);
-  const end = Math.min(packed.length, Math.ceil((top + innerHeight) / (LINE + GAP)) + 2);
+  const first = Math.max(0, Math.floor(top / (lineHeight() + GAP)) - 2);
+  const end = Math.min(packed.length, Math.ceil((top + innerHeight) / (lineHeight() + GAP)) + 4);
   for (const [i, line] of drawn) if (i < first || i >= end) line.remove(), drawn.delete(i);
   for (let i = first; i < end; i++) {
     if (drawn.has(i)) continue;
     const line = make('div', 'line');
     line.append(...packed[i].map(card => makeCard(card.group, card.width)));
-    line.style.top = i * (LINE + GAP) + 'px';
+    line.style.top = i * (lineHeight() + GAP) + 'px';
     drawn.set(i, line);
     one('#groups').append(line);
   }
@@ -573,7 +712,7 @@ function showGroups() {
   packed = pack(listed, one('#groups').clientWidth);
   for (const line of drawn.values()) line.remove();
   drawn.clear();
-  one('#groups').style.height = packed.length * (LINE + GAP) + 'px';
+  one('#groups').style.height = packed.length * (lineHeight() + GAP) + 'px';
   one('#found').textContent = listed.length === view.groups.length ? '' : listed.length + ' of ' + view.groups.length;
   drawLines();
 }
@@ -590,7 +729,11 @@ function openGroup(group) {
   showGroup();
 }
 
-function cellSize() { return innerWidth <= 640 ? 112 : 136; }
+/* With its gap: the image, and the words below it. */
+function cellSize() {
+  const narrow = innerWidth <= 640, side = narrow ? 112 : 144;
+  return {across: side, down: side + (lineHeight() === PLAIN ? 46 : narrow ? 66 : 62)};
+}
 
 function showGroup() {
   const dialog = one('#group');
@@ -602,30 +745,48 @@ function showGroup() {
 }
 
 function drawCells() {
-  const area = one('#group .cells'), size = cellSize(), across = Math.max(1, Math.floor(area.clientWidth / size));
-  const first = Math.max(0, Math.floor(area.scrollTop / size) - 1) * across;
-  const end = Math.min(opened.rows.length, (Math.ceil((area.scrollTop + area.clientHeight) / size) + 1) * across);
+  const area = one('#group .cells'), size = cellSize();
+  const across = Math.max(1, Math.floor(area.clientWidth / size.across));
+  const first = Math.max(0, Math.floor(area.scrollTop / size.down) - 1) * across;
+  const end = Math.min(opened.rows.length, (Math.ceil((area.scrollTop + area.clientHeight) / size.down) + 1) * across);
   let space = one('.extent', area);
   if (!space) area.append(space = make('div', 'extent'));
-  space.style.height = area.style.height = Math.ceil(opened.rows.length / across) * size + 'px';
+  space.style.height = area.style.height = Math.ceil(opened.rows.length / across) * size.down + 'px';
   for (const [i, cell] of cells) if (i < first || i >= end) cell.remove(), cells.delete(i);
   for (let i = first; i < end; i++) {
     if (cells.has(i)) continue;
-    const row = opened.rows[i], cell = make('button', 'cell');
-    cell.style.top = Math.floor(i / across) * size + 'px';
-    cell.style.left = i % across * size + 'px';
-    cell.title = base.ids[row];
-    cell.setAttribute('aria-pressed', chosen.has(row));
-    cell.append(picture(row));
-    cell.onclick = () => {
-      if (!chosen.delete(row)) chosen.add(row);
-      cell.setAttribute('aria-pressed', chosen.has(row));
-      enableGroup();
-    };
+    const cell = makeCell(i, size);
+    cell.style.top = Math.floor(i / across) * size.down + 'px';
+    cell.style.left = i % across * size.across + 'px';
     cells.set(i, cell);
     area.append(cell);
   }
   enableGroup();
+}
+
+/* The image chooses a crop; the words below it, or V, open its photo. */
+function makeCell(i, size) {
+  const row = opened.rows[i], cell = make('div', 'cell');
+  const pick = make('button', 'pick'), words = make('button', 'words');
+  cell.style.width = size.across - 8 + 'px';
+  cell.style.height = size.down - 8 + 'px';
+  cell.title = base.ids[row];
+  cell.dataset.at = i;
+  pick.setAttribute('aria-pressed', chosen.has(row));
+  pick.append(picture(row));
+  pick.onclick = () => {
+    if (!chosen.delete(row)) chosen.add(row);
+    pick.setAttribute('aria-pressed', chosen.has(row));
+    enableGroup();
+  };
+  const where = make('div');
+  where.append(...takenParts(row));
+  words.append(make('b', '', label(row)), where);
+  words.setAttribute('aria-label', 'Show the photo of ' + caption(row));
+  words.tabIndex = -1; // one stop for each crop: V does the same
+  words.onclick = () => showPhoto(opened.rows, i);
+  cell.append(pick, words);
+  return cell;
 }
 
 function enableGroup() {
@@ -634,6 +795,7 @@ function enableGroup() {
   one('#group .together').disabled = opened.none || n < 2;
   one('#group .none').disabled = opened.none || n === 0;
   one('#group .name').disabled = !!opened.none;
+  one('#group .none span').textContent = nothing(n ? [...chosen] : opened.rows);
 }
 
 /* Shows the group that now has most of the crops of the open one. */
@@ -658,21 +820,38 @@ const inGroup = {
   together: () => chosen.size > 1 && decide({what: 'same', crops: ids([...chosen].slice(0, 1000))}),
   none: () => chosen.size && notCrops([...chosen]),
   name: () => opened.none || nameIt(opened),
+  photo: () => {
+    const cell = document.activeElement.closest('.cell');
+    showPhoto(opened.rows, cell ? +cell.dataset.at : 0);
+  },
 };
 
 /* --- names ------------------------------------------------------------------------------------------------------- */
 
-let named = null;
+let answered = null; // called with the words, or null, when the dialog that asks for them closes
 
-function askName(now) {
-  const dialog = one('#naming'), field = one('#new-name');
-  const known = [...new Set(view.groups.map(g => g.name).filter(Boolean))].sort();
-  one('#known').replaceChildren(...known.map(name => Object.assign(make('option'), {value: name})));
+/* Asks for words in a dialog with one field. Resolves to them, or to null if it is cancelled. */
+function askWords(dialog, field, now) {
   field.value = now;
   dialog.returnValue = '';
   dialog.showModal();
   field.select();
-  return new Promise(resolve => { named = resolve; });
+  return new Promise(resolve => { answered = resolve; });
+}
+
+function askName(now) {
+  const known = [...new Set(view.groups.map(g => g.name).filter(Boolean))].sort();
+  one('#known').replaceChildren(...known.map(name => Object.assign(make('option'), {value: name})));
+  return askWords(one('#naming'), one('#new-name'), now);
+}
+
+function connectWords(dialog, field) {
+  one('button[value=cancel]', dialog).addEventListener('click', () => dialog.close(''));
+  dialog.addEventListener('close', () => {
+    const resolve = answered;
+    answered = null;
+    if (resolve) resolve(dialog.returnValue === 'ok' ? field.value.trim() : null);
+  });
 }
 
 /* --- everything -------------------------------------------------------------------------------------------------- */
@@ -727,15 +906,20 @@ function show() {
 const keys = {
   s: answers.same, d: answers.different, l: answers.skip, u: undoLast, n: () => answers.name(0),
   m: () => answers.name(1), o: () => answers.open(0), p: () => answers.open(1), 1: () => answers.none(0),
-  2: () => answers.none(1), r: regroup, '?': () => one('#keys').showModal(), '/': () => one('#text').focus(),
+  2: () => answers.none(1), v: () => answers.photo(0), b: () => answers.photo(1), r: regroup,
+  '?': () => one('#keys').showModal(), '/': () => one('#text').focus(),
 };
-const groupKeys = {x: inGroup.split, s: inGroup.together, c: inGroup.none, n: inGroup.name, u: undoLast};
+const groupKeys = {
+  x: inGroup.split, s: inGroup.together, c: inGroup.none, n: inGroup.name, v: inGroup.photo, u: undoLast,
+};
+const closePhoto = () => one('#photo').close();
+const photoKeys = {arrowleft: () => stepPhoto(-1), arrowright: () => stepPhoto(1), v: closePhoto, b: closePhoto};
 
 function onKey(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || !base) return;
   if (event.target.matches('input:not([type=checkbox])')) return;
-  if (one('#naming').open || one('#keys').open) return;
-  const action = (one('#group').open ? groupKeys : keys)[event.key.toLowerCase()];
+  if (one('#naming').open || one('#person').open || one('#keys').open) return;
+  const action = (one('#photo').open ? photoKeys : one('#group').open ? groupKeys : keys)[event.key.toLowerCase()];
   if (!action) return;
   event.preventDefault();
   action();
@@ -749,17 +933,16 @@ function connect() {
   ['#left', '#right'].forEach((side, i) => {
     click(side + ' .none', () => answers.none(i));
     click(side + ' .name', () => answers.name(i));
-    click(side + ' .crop', () => answers.open(i));
+    click(side + ' .group', () => answers.open(i));
+    click(side + ' .crop', () => answers.photo(i));
   });
-  for (const name in inGroup) click('#group .' + name, inGroup[name]);
+  for (const name of ['split', 'together', 'none', 'name']) click('#group .' + name, inGroup[name]);
   for (const button of document.querySelectorAll('dialog .close'))
     button.addEventListener('click', () => button.closest('dialog').close());
-  click('#naming button[value=cancel]', () => one('#naming').close(''));
+  connectWords(one('#naming'), one('#new-name'));
+  connectWords(one('#person'), one('#your-name'));
+  click('#who', askPerson);
   one('#group').addEventListener('close', regroupIfQuick);
-  one('#naming').addEventListener('close', () => {
-    if (named) named(one('#naming').returnValue === 'ok' ? one('#new-name').value.trim() : null);
-    named = null;
-  });
   for (const id of ['#text', '#doubtful', '#unnamed', '#least']) one(id).addEventListener('input', showGroups);
   one('#history').addEventListener('toggle', showHistory);
   let frame = 0;
@@ -782,7 +965,7 @@ async function begin() {
   layers = [base.layer];
   rowsOf = new Map();
   base.ids.forEach((id, r) => rowsOf.has(id) ? rowsOf.get(id).push(r) : rowsOf.set(id, [r]));
-  lower = base.ids.map(id => id.toLowerCase());
+  lower = base.ids.map((id, r) => [id, caption(r)].join('\n').toLowerCase());
   takeLines(base.decisions);
   base.known = lines.length;
   if (embedded) {
@@ -790,6 +973,9 @@ async function begin() {
     one('#save').hidden = false;
     restore();
   }
+  restorePerson();
+  showPerson();
+  document.body.classList.toggle('tells', lineHeight() === TOLD);
   connect();
   show();
   regroupIfQuick();

@@ -10,11 +10,12 @@ typedef struct single_request {
     board *board;
     album *album;
     const char *path;
-    size_t limit; /* bytes */
+    size_t limit;  /* bytes */
+    size_t photos; /* about as many of them are for the whole photos of crops */
 } single_request;
 
-/* Returns 0 after reporting an error, also if the page is larger than the limit. Images that cannot be read are left
-   out with a warning. */
+/* Returns 0 after reporting an error, also if the page is larger than the limit, or if no image can be read. Images
+   that cannot be read, and photos for which there is no room, are left out with a warning. Prints what was written. */
 int single_write(const single_request *r);
 
 #endif

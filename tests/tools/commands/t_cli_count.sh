@@ -7,6 +7,7 @@ need_eval_files
 # 60 individuals with 1 to 8 crops each.
 awk 'BEGIN { for (k = 0; k < 60; k++) for (i = 0; i < 1 + k * 7 % 8; i++) print "p" k "_" i ".png p" k }' >list
 "$EVAL_FILES" crops.npy 32 5 0.9 <list >/dev/null
+picture p0_0.png 8 8 1 # a page without any image is refused
 all=$(wc -l <list)
 count() { status=$1; shift; run "$status" cluster crops.npy --threshold 0.4 --count "$@"; }
 # json_holds EXPRESSION: of d, the JSON on stdout

@@ -93,12 +93,18 @@ assert n == 8 and d['ids'][6] == '$odd' and len(g['group']) == n and len(g['scor
 assert len(g['names']) == max(g['group']) + 1 and d['by'] == 'ann \"x\"' and d['seq'] == 0 and d['decisions'] == []
 assert all(0 <= a < n and 0 <= b < n for a, b, s in g['doubts']), d
 assert g['group'][0] == g['group'][1] == g['group'][2] != g['group'][3] == g['group'][4], g['group']
+assert not d['asks'] and not set(d) & {'photos', 'cameras', 'times', 'categories'}, d.keys()
 assert d['regroups'] and not d['grouping'] and d['version'] == g['version'] == 1 and g['heeds'] == 0, d
 "
 ask 200 JFIF "${url}small/0"
 has_header 'Content-Type: image/jpeg'
 ask 200 JFIF "${url}large/6"
 ask 500 'cannot open' "${url}small/7"
+ask 200 JFIF "${url}photo/0"
+ask 500 'cannot open' "${url}photo/7"
+for path in photo/8 photo/-1 photo/ photo/a/1.png photo/../small/0 'photo/0/../../d.jsonl'; do
+    ask 404 . --path-as-is "$url$path"
+done
 for path in small/8 small/-1 small/x small/ small/99999999999999999999 'small/%30' nothing since/ since/x since/-1 \
     page.html     ../d.jsonl %2e%2e/d.jsonl; do
     ask 404 . --path-as-is "$url$path"
@@ -168,7 +174,10 @@ decide 400 'an object' '[]'
 decide 400 'the text ends' '{"what": "same"'
 decide 400 'what.* is missing' '{"crops": ["a/1.png", "b/1.png"]}'
 decide 400 'expected same, different' '{"what": "similar", "crops": ["a/1.png", "b/1.png"]}'
-decide 400 'unknown field' '{"what": "same", "crops": ["a/1.png", "b/1.png"], "by": "eve"}'
+decide 400 'unknown field' '{"what": "same", "crops": ["a/1.png", "b/1.png"], "when": "2026-05-31T06:30:00Z"}'
+decide 400 'is too long' "{\"what\": \"same\", \"crops\": [\"a/1.png\", \"b/1.png\"], \"by\": \"$(printf '%0257d' 0)\"}"
+decide 409 'by.*is empty' '{"what": "same", "crops": ["a/1.png", "b/1.png"], "by": ""}'
+decide 409 'by.*control character' '{"what": "same", "crops": ["a/1.png", "b/1.png"], "by": "ann\nb"}'
 decide 400 'a field is given twice' '{"what": "same", "what": "same", "crops": ["a/1.png", "b/1.png"]}'
 decide 400 'expected a string' '{"what": "same", "crops": [1, 2]}'
 decide 400 'an array' '{"what": "same", "crops": "a/1.png"}'
@@ -195,13 +204,14 @@ decide 409 'a contradiction: .*a/2.png.*b/1.png.*are different.*but also the sam
 check "the chain has who and when" grep -q 'ann .*x.*20[0-9][0-9]-.*decision 1' "$out"
 decide 200 '"seq": 4, "decisions": \[{"seq": 4' \
     "{\"what\": \"name\", \"crops\": [\"$odd\"], \"name\": \"<b>&\", \"seen\": 3}"
-decide 200 '"seq": 5' '{"what": "undo", "undoes": 2, "seen": 4}'
+decide 200 '"seq": 5' '{"what": "undo", "undoes": 2, "by": "eve <b> \"&", "seen": 4}'
 decide 409 'was already undone' '{"what": "undo", "undoes": 2, "seen": 5}'
 decide 200 '"seq": 6' '{"what": "not a crop", "crops": ["lost.png"], "seen": 5}'
 lines d.jsonl 6
 line 1 '^{"seq": 1, "what": "same", "crops": \["a/1.png", "b/1.png"\], "by": "ann \\"x\\"", "when": "20' d.jsonl
 line 4 'script>.png"\], "name": "<b>&", "by"' d.jsonl
-line 5 '^{"seq": 5, "what": "undo", "undoes": 2, "by"' d.jsonl
+# A decision may name who gives it.
+line 5 '^{"seq": 5, "what": "undo", "undoes": 2, "by": "eve <b> \\"&", "when"' d.jsonl
 line 6 '"models": \["[0-9a-f]\{32\}"\], "crc": "[0-9a-f]\{8\}"}$' d.jsonl
 ask 200 '"seq": 6, "decisions": \[{"seq": 6, "what": "not a crop", [^{]*\], "version": 1, "grouping": false}' \
     "${url}since/5"
@@ -281,18 +291,93 @@ echo whole.png,90,90,5,5,out >>boxes.csv
 printf 'one ann\ntwo ann\nout bob\nwhole.png cat\n' >list
 "$EVAL_FILES" boxes.npy 16 7 0.3 <list
 start boxes.npy --decisions boxes.jsonl --boxes boxes.csv --pictures sub
-size() { # size ROW WANTED: of the image that is sent
-    curl -s "${url}small/$1" >t.jpg
-    check "crop $1 is $2" [ "$(python3 -c "
+size() { # size PATH WANTED: of the image that is sent
+    curl -s "$url$1" >t.jpg
+    check "$1 is $2" [ "$(python3 -c "
 b = open('t.jpg', 'rb').read()
 i = b.index(b'\xff\xc0')
 print('%dx%d' % (b[i + 7] * 256 + b[i + 8], b[i + 5] * 256 + b[i + 6]))")" = "$2" ]
 }
-size 0 30x20
-size 1 20x30
+size small/0 30x20
+size small/1 20x30
 ask 500 'the box is outside the image' "${url}small/2"
-size 3 60x40
+size small/3 60x40
 end TERM
+
+# Crops of photos and of a film in a folder of reid track: the page tells photos, cameras, times and categories, and
+# shows the whole photo with its box. One photo is gone, one name is like markup.
+mkdir -p photos/east tracks/crops
+picture 'photos/east/<b>"&.png' 300 200 50
+printf 'crops/%s ann\n' 0.png 1.png 2.png 3.png >list
+for i in 0 1 2 3; do picture tracks/crops/$i.png 40 30 $((60 + i)); done
+"$EVAL_FILES" tracks/embeddings.npy 16 7 0.3 <list
+echo id >tracks/crops.csv
+cat >folder.py <<'PYTHON'
+import json
+path = "tracks/embeddings.meta.json"
+meta = json.load(open(path))
+meta["cameras"] = ["east", "east", "", "<i>'s"]
+meta["times"] = ["2024-05-31T23:59:50.500", "2024-06-01T00:00:00", "", ""]
+meta["sources"] = ['photos/east/<b>"&.png#xywh=10,20,30,40', "photos/east/gone.png#xywh=0,0,5,5",
+                   "walk.mp4#t=3725.400&xywh=1,2,3,4", ""]
+json.dump(meta, open(path, "w"))
+def track(category, *paths): # the frames come first, which a reader must expect
+    return {"frames": [{"path": p, "row": 0} for p in paths], "track": 0, "category": category}
+tracks = [track("Animal", "crops/0.png", "crops/1.png"), track("person", "crops/2.png"), track("1", "crops/3.png")]
+json.dump({"videos": [{"scenes": [{"tracks": tracks[:2]}, {"tracks": tracks[2:]}]}]}, open("tracks/tracks.json", "w"))
+PYTHON
+python3 folder.py
+start tracks --by ann
+ask 200 '"ids": \["crops/0.png"' "${url}data"
+check "what is known of crops" python3 -c "
+import json
+d = json.load(open('$out'))
+assert d['photos'] == ['<b>\"&.png', 'gone.png', 'walk.mp4', None], d['photos']
+assert d['cameras'] == ['east', 'east', None, '<i>\'s'], d['cameras']
+assert d['times'] == ['2024-05-31 23:59:50', '2024-06-01 00:00:00', '1:02:05', None], d['times']
+assert d['categories'] == ['animal', 'animal', 'person', None], d['categories']
+"
+size large/0 40x30
+size photo/0 300x200
+ask 500 'cannot open' "${url}photo/1"
+size large/1 40x30
+size photo/3 40x30
+end TERM
+echo '{"videos": [' >tracks/tracks.json
+start tracks --by ann
+check "a damaged tracks.json changes only words" grep -q 'tracks/tracks.json: .*; what the detector took' "$work/log"
+ask 200 '"photos": \[' "${url}data"
+end TERM
+start tracks
+ask 200 '"asks": true' "${url}data" # nobody named who answers
+end TERM
+python3 folder.py
+
+# Categories of boxes.
+printf 'path,x,y,width,height,id,category\nwhole.png,0,0,30,20,one,vehicle\nwhole.png,5,5,20,30,two,deer\n' >kinds.csv
+start boxes.npy --decisions boxes.jsonl --boxes kinds.csv --pictures sub --by ann
+ask 200 '"categories": \["vehicle",null,null,null\]' "${url}data"
+ask 200 '"photos": \["whole.png","whole.png",null,null\]' "${url}data"
+end TERM
+
+# One file: photos are in it, it says what it is, and without any image it is refused.
+run 0 review tracks --threshold 0.6 --html tracks.html
+prints '^tracks.html: 4 crops in [0-9]* groups\?, [0-9]* questions\?$'
+says 'the whole photos of 1 crop cannot be read'
+check "it asks who answers" grep -q '"by": "", "asks": true' tracks.html
+check "photos are in it" python3 -c "
+import json, re
+page = open('tracks.html').read()
+photos = dict(json.loads(re.search('id=\"photos\"[^>]*>(.*?)</script>', page, re.DOTALL).group(1)))
+assert set(photos) == {0, 1} and photos[0].startswith('/9j/') and photos[1] == '', photos
+assert '<b>' not in re.sub('<b></b>', '', page.split('id=\"data\"')[1].split('</script>')[0])
+"
+printf 'gone/%s ann\n' 1.png 2.png >list
+"$EVAL_FILES" gone.npy 16 7 0.3 <list
+run 2 review gone.npy --threshold 0.6 --decisions gone.jsonl --html none.html
+says 'none.html: the page would have no image, because none of 2 can be read; the first is gone/1.png: cannot open'
+says 'give --pictures FOLDER'
+absent none.html
 
 # The page as one file.
 run 0 review crops.npy --threshold 0.6 --decisions d.jsonl --html page.html

@@ -177,6 +177,7 @@ same groups.csv made.csv
 run 0 cluster out -o groups.csv
 same groups.csv made.csv
 check "silently" sh -c '! grep -q threshold "$0"' "$err"
+mkdir -p crops && picture crops/0-0-0.png 8 8 1 # a page without any image is refused
 run 0 review all.npy --decisions new.jsonl --html page.html
 says 'one was made without labels'
 run 0 cluster all.npy --explain crops/1-0-0.png crops/2-1-0.png

@@ -43,6 +43,7 @@ same now saved.jsonl
 run 0 review --import "$url" --decisions back.jsonl
 says '6 decisions added to back.jsonl, 0 already in it'
 same back.jsonl saved.jsonl
+mkdir -p a && picture a/1.png 8 8 1 # a page without any image is refused
 for at in saved.jsonl "$url"; do
     run 0 cluster crops.npy --threshold 0.6 --decisions "$at" -o "${at%%:*}.csv" -q
     run 0 review crops.npy --threshold 0.6 --decisions "$at" --html "${at%%:*}.html"

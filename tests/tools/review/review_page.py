@@ -17,7 +17,15 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 REID = sys.argv[1]
 SHOTS = os.environ.get("REVIEW_SHOTS")  # a folder for images of the page, to be looked at
+ANSWERER = 'Zoë <i>"&'
 ODD = "x<script>alert(1)</script>.png"
+
+# What tracks/ knows of its crops: the photo or the id, camera and time, the words for "not a crop"; and the width of
+# the photo that is shown.
+TOLD = [f"crops/{i}.png" for i in range(4)]
+FACTS = [("<b>&.png", "east · 2024-05-31 23:59:50", "Not an animal"), ("gone.png", "east · 2024-06-01 00:00:00", "Not a person"),
+         ("walk.mp4", "1:02:05", "Not a vehicle"), ("crops/3.png", "", "Not an individual")]
+PHOTOS = [300, 0, 0, 40]
 
 
 def browser():
@@ -151,6 +159,8 @@ class Page:
 def answer_by_keys_and_clicks(page):
     first = page.pair()
     assert first and "left" in page.one("#score").text
+    assert [page.one(f"#{side} .photo").text for side in ("left", "right")] == first  # nothing else is known of them
+    assert page.one("#left .none").text.startswith("Not an individual")
     page.until("both images are shown", lambda: page.js(
         "['left', 'right'].every(s => document.querySelector(`#${s} .crop img`).naturalWidth > 0)"))
     page.shot("question")
@@ -185,7 +195,7 @@ def answer_by_keys_and_clicks(page):
     page.seq(7)
     assert journal()[6] | {"crops": [right], "what": "not a crop"} == journal()[6]
     page.until("asked of others", lambda: right not in page.pair())
-    page.until("its image is apart", lambda: any("Not a crop" in card for card in all_cards(page)))
+    page.until("its image is apart", lambda: any("Not an individual" in card for card in all_cards(page)))
     page.click("#undo")
     page.seq(8)
 
@@ -232,12 +242,12 @@ def name_groups(page):
 
 
 def split_group(page):
+    page.js("document.querySelector('#list').scrollIntoView()")
+    time.sleep(0.2)
     page.js("document.querySelector('#least').value = 3")
     page.js("document.querySelector('#least').dispatchEvent(new Event('input'))")
     page.until("only large groups", lambda: page.cards() and all(int(c.split(" crops")[0].split()[-1]) > 2
                                                                  for c in page.cards()))
-    page.js("document.querySelector('#list').scrollIntoView()")
-    time.sleep(0.2)
     page.click("#groups .card")
     page.until("crops are shown", lambda: len(page.all("#group .cell")) > 2)
     title = page.one("#group-title").text
@@ -245,8 +255,8 @@ def split_group(page):
     assert page.one("#group .split").get_attribute("disabled")
     cells = page.all("#group .cell")
     chosen = [cell.get_attribute("title") for cell in cells[1:3]]
-    for cell in cells[1:3]:
-        cell.click()
+    for pick in page.all("#group .pick")[1:3]:
+        pick.click()
     page.shot("group")
     lines = len(journal())
     page.key("x")
@@ -371,7 +381,8 @@ def server_gone(page, review):
 
 def many_crops(page):
     """50,000 crops: the list is scrolled from end to end, and only the visible part is drawn."""
-    with Review("many.npy", "--decisions", "many.jsonl", "--threshold", "0.97") as review, page.slow_groups():
+    arguments = ("many.npy", "--decisions", "many.jsonl", "--threshold", "0.97", "--by", "ann")
+    with Review(*arguments) as review, page.slow_groups():
         page.open(review.url)
         assert page.one("#counts").text.startswith("50000 crops"), page.one("#counts").text
         height = page.js("document.body.scrollHeight")
@@ -430,7 +441,15 @@ def single_file(page):
     asked = page.pair()
     page.until("images are shown", lambda: page.js(
         "['left', 'right'].every(s => document.querySelector(`#${s} .crop img`).naturalWidth > 0)"))
+    page.key("s")  # the page was written by eve, who may have passed it on: it asks who answers, once
+    page.until("the name is asked for", lambda: page.one("#person").get_attribute("open") is not None)
+    assert page.one("#your-name").get_attribute("value") == "eve"
+    page.key(Keys.ESCAPE)
+    page.until("closed", lambda: page.one("#person").get_attribute("open") is None)
+    assert page.pair() == asked and page.js("document.body.dataset.seq") == "0"  # without a name nothing is stored
     page.key("s")
+    page.until("asked again", lambda: page.one("#person").get_attribute("open") is not None)
+    page.key(*ANSWERER, Keys.ENTER)
     page.seq(1)
     page.key("n")
     type_name(page, "Ann \U0001f98c")
@@ -441,6 +460,7 @@ def single_file(page):
     page.seq(4)
     page.driver.refresh()
     page.until("kept", lambda: page.js("document.body.dataset.seq") == "4")
+    assert page.one("#who").text == "By " + ANSWERER  # so is the name
     page.key("r")
     page.until("told", lambda: "cannot regroup" in page.one("#toast").text)
     page.click("#save")
@@ -449,7 +469,155 @@ def single_file(page):
     lines = journal("single.jsonl")
     assert [line["what"] for line in lines] == ["same", "name", "different", "undo"], lines
     assert lines[0]["crops"] == asked and lines[1]["name"] == "Ann \U0001f98c" and lines[3]["undoes"] == 3
-    assert all(line["by"] == "eve" for line in lines)
+    assert all(line["by"] == ANSWERER for line in lines), lines
+    assert not page.complaints()
+
+
+def is_open(page, dialog):
+    return page.one(dialog).get_attribute("open") is not None
+
+
+def told_photo(page, title, width):
+    """The dialog shows a photo of this width; 0: the photo is gone, so it shows the crop and says so."""
+    page.until("the photo is shown", lambda: is_open(page, "#photo") and page.one("#photo-title").text == title)
+    page.until(f"it is {width} wide", lambda: page.js("document.querySelector('#photo img').naturalWidth") ==
+               (width or 40))
+    assert ("only the crop" in page.one("#photo .quiet").text) == (not width), page.one("#photo .quiet").text
+
+
+def look_at_photos(page, photos):
+    """The whole photos of a question's crops: by click, by key, by arrow, from the group."""
+    sides = [TOLD.index(crop) for crop in page.pair()]
+    names = [FACTS[at][0] for at in sides]
+    for side, at in zip(("left", "right"), sides):
+        assert page.one(f"#{side} .photo").text == FACTS[at][0], page.one(f"#{side} .photo").text
+        assert page.one(f"#{side} .taken").text.replace("\n", " ") == FACTS[at][1]
+        assert page.one(f"#{side} .none").text.startswith(FACTS[at][2]), page.one(f"#{side} .none").text
+    page.click("#left .crop")
+    told_photo(page, names[0], photos[sides[0]])
+    page.shot("photo")
+    page.key(Keys.ARROW_RIGHT)
+    told_photo(page, names[1], photos[sides[1]])
+    page.key(Keys.ARROW_RIGHT)  # there is no other
+    page.key(Keys.ESCAPE)
+    page.until("closed", lambda: not is_open(page, "#photo"))
+    page.key("b")
+    told_photo(page, names[1], photos[sides[1]])
+    page.key("s")  # answers are not given below an open photo
+    page.key("b")
+    page.until("closed", lambda: not is_open(page, "#photo"))
+    page.key("o")
+    page.until("crops are shown", lambda: page.all("#group .cell"))
+    at = TOLD.index(page.one("#group .cell").get_attribute("title"))
+    assert page.one("#group .words").text.replace("\n", " ") == f"{FACTS[at][0]} {FACTS[at][1]}"
+    assert page.one("#group .none").text.startswith(FACTS[at][2])
+    page.shot("told-group")
+    page.js("document.querySelector('#group .pick').focus()")
+    page.key("v")
+    told_photo(page, FACTS[at][0], photos[at])
+    page.key("v")
+    page.until("closed", lambda: not is_open(page, "#photo"))
+    page.click("#group .words")
+    told_photo(page, FACTS[at][0], photos[at])
+    page.key(Keys.ESCAPE)
+    page.until("the group is still open", lambda: not is_open(page, "#photo") and is_open(page, "#group"))
+    page.key(Keys.ESCAPE)
+    page.until("closed", lambda: not is_open(page, "#group"))
+
+
+def places(page):
+    return page.js("['#left .crop', '#right .crop', '#same', '#list'].map(s => { const r = document.querySelector(s)"
+                   ".getBoundingClientRect(); return [r.left, r.top + scrollY, r.width, r.height].map(Math.round); })")
+
+
+def images_come_late(page, url):
+    """Nothing moves when images arrive. Until then their place is quiet, and words are in the place of lost ones."""
+    page.until("images are shown", lambda: page.js("[...document.querySelectorAll('.crop img')].every(i => "
+                                                   "i.naturalWidth && !i.className)"))
+    before = places(page)
+    page.driver.execute_cdp_cmd("Network.enable", {})
+    page.driver.execute_cdp_cmd("Network.setCacheDisabled", {"cacheDisabled": True})
+    page.driver.execute_cdp_cmd("Fetch.enable", {"patterns": [{"urlPattern": "*/large/*"}]})  # they wait for ever
+    page.open(url)
+    assert page.js("[...document.querySelectorAll('.crop img')].every(i => i.className === 'wait' && "
+                   "getComputedStyle(i).color === 'rgba(0, 0, 0, 0)')")
+    assert places(page) == before, (places(page), before)
+    page.driver.execute_cdp_cmd("Fetch.disable", {})
+    page.driver.execute_cdp_cmd("Network.setBlockedURLs", {"urls": ["*/large/*"]})
+    page.open(url)
+    page.until("lost", lambda: page.js("[...document.querySelectorAll('.crop img')].every(i => i.className === 'lost' "
+                                       "&& /: no image$/.test(i.getAttribute('aria-label')) && !i.getAttribute('src') "
+                                       "&& !i.alt)"))
+    assert places(page) == before, (places(page), before)
+    page.driver.execute_cdp_cmd("Network.setBlockedURLs", {"urls": []})
+    page.driver.execute_cdp_cmd("Network.setCacheDisabled", {"cacheDisabled": False})
+    page.complaints()  # of the blocked images
+
+
+def fits_phone(page, url):
+    page.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
+        "width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True})
+    page.open(url)
+    for key in ("", "v", "o"):
+        if key:
+            page.key(key)
+            page.until("open", lambda: page.all("dialog[open]"))
+        assert page.js("document.documentElement.scrollWidth <= innerWidth"), key
+        wide = page.js("[...document.querySelectorAll('button, dialog[open], #question *')].filter(e => "
+                       "e.offsetWidth && (e.getBoundingClientRect().right > innerWidth + 1 || e.matches('button:not(.card, .words)') && "
+                       "e.scrollWidth > e.clientWidth)).map(e => e.outerHTML.slice(0, 99))")
+        assert not wide, wide
+        small = page.js("[...document.querySelectorAll('button')].filter(b => b.offsetWidth && (b.offsetHeight < 44 || "
+                        "b.offsetWidth < 44)).map(b => b.outerHTML)")
+        assert not small, small
+        if key:
+            page.key(Keys.ESCAPE)
+            page.until("closed", lambda: not page.all("dialog[open]"))
+    page.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def told_crops(page):
+    """Crops of photos and of a film, of which a folder of reid track knows photo, camera, time and category."""
+    with Review("tracks", "--decisions", "told.jsonl", "--threshold", "0.999", "--suggest", "-1") as review:
+        page.open(review.url)
+        page.shot("told")
+        assert not page.complaints()
+        look_at_photos(page, PHOTOS)
+        page.complaints()  # one photo is gone
+        words = " ".join(all_cards(page))
+        assert "<b>&.png" in words and "east · 2024-05-31" in words
+        assert "crops/" not in words.replace("crops/3.png", "")
+        page.click("#text")
+        page.key(*"2024-06-01")
+        page.until("found by its day", lambda: len(page.cards()) == 1 and "gone.png" in page.cards()[0])
+        page.js("document.querySelector('#text').value = ''")
+        page.js("document.activeElement.blur()")
+        images_come_late(page, review.url)
+        fits_phone(page, review.url)
+        page.open(review.url)
+        assert page.one("#who").text == "Your name"
+        page.key("d")  # --by was not given, so the page asks, once; the login's name is the default
+        page.until("the name is asked for", lambda: is_open(page, "#person"))
+        assert page.one("#your-name").get_attribute("value")
+        page.shot("person")
+        page.key(*ANSWERER, Keys.ENTER)
+        page.seq(1)
+        page.click("#who")
+        page.until("it can be changed", lambda: is_open(page, "#person"))
+        page.key(*"Bob", Keys.ENTER)
+        page.until("changed", lambda: page.one("#who").text == "By Bob")
+        page.key("u")
+        page.seq(2)
+        page.driver.refresh()
+        page.seq(2)
+        page.key("d")
+        page.seq(3)
+        assert [line["by"] for line in journal("told.jsonl")] == [ANSWERER, "Bob", "Bob"], journal("told.jsonl")
+        page.complaints()
+    subprocess.run([REID, "review", "tracks", "--decisions", "none.jsonl", "--html", "told.html", "--threshold",
+                    "0.999", "--suggest", "-1"], check=True)
+    page.open("file://" + os.path.join(os.getcwd(), "told.html"))
+    look_at_photos(page, PHOTOS)
     assert not page.complaints()
 
 
@@ -476,6 +644,7 @@ def main():
         server_gone(page, review)
         page.complaints()
         single_file(page)
+        told_crops(page)
         many_crops(page)
     finally:
         review.process.kill()

@@ -1,5 +1,6 @@
 /* t_review_album.c: images of crops for the review's page: what is kept stays below its limit and is what was made;
-   boxes, missing and damaged images; several threads at one album. -fwrapv: as the Makefile compiles stb.
+   boxes, missing and damaged images; whole photos
+   with the box drawn on them; several threads at one album. -fwrapv: as the Makefile compiles stb.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -fwrapv -I. -Itools tests/tools/review/t_review_album.c tools/review/album.c
       tools/pictures/thumbnail.c tools/pictures/picture.c tools/pictures/turbojpeg.c tools/pictures/picture_facts.c
@@ -12,6 +13,7 @@
 
 #include "base/files.h"
 #include "base/memory.h"
+#include "pictures/picture.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -58,7 +60,8 @@ static int tear_down(void **state) {
 }
 
 static album *open_album(size_t cache) {
-    const album_request r = {ids, PICTURES + 2, NULL, NULL, 1000000, cache, THREADS};
+    const album_request r = {.ids = ids, .count = PICTURES + 2, .max_pixels = 1000000, .cache = cache,
+                             .threads = THREADS};
     album *a = album_open(&r);
     assert_non_null(a);
     return a;
@@ -130,7 +133,8 @@ static void test_boxes(void **state) {
         input *in = inputs_add(&boxes, names[0], 0, id);
         in->unit = BOX_PIXELS;
         memcpy(in->box, cases[i].box, sizeof in->box);
-        const album_request r = {&id, 1, NULL, &boxes, 1000000, 1000, 1};
+        const album_request r = {.ids = &id, .count = 1, .boxes = &boxes, .max_pixels = 1000000, .cache = 1000,
+                                 .threads = 1};
         album *a = album_open(&r);
         assert_int_equal(album_picture(a, 0, ALBUM_LARGE, &out, &why), cases[i].width > 0);
         unsigned char *frame = cases[i].width ? memmem(out.s, out.len, "\xFF\xC0", 2) : NULL;
@@ -139,6 +143,68 @@ static void test_boxes(void **state) {
         else assert_true(cases[i].width == 0 && why.len > 0);
         album_close(a);
         inputs_free(&boxes);
+        text_free(&out), text_free(&why);
+    }
+}
+
+/* Sets rgb to the pixel of a decoded image. */
+static const unsigned char *pixel(const picture *p, int x, int y) { return p->rgb + 3 * (y * p->width + x); }
+
+static int is_bright(const unsigned char *rgb) { return rgb[0] > 180 && rgb[1] > 140 && rgb[2] < 150; }
+
+/* The photo of a crop is shown whole, with its box drawn on it: around the box, and inside the image where the box
+   reaches its edge. A crop without a photo is shown itself. */
+static void test_photos(void **state) {
+    static const struct {
+        double box[4];
+        int marked[2], plain[2]; /* points on the bright line, and inside the box */
+    } cases[] = {{{20, 10, 20, 15}, {17, 17}, {30, 17}},
+                 {{0, 0, 60, 40}, {2, 20}, {30, 20}},
+                 {{45, 25, 30, 30}, {57, 30}, {50, 32}}};
+    const picture_limits limits = picture_limits_of(1000000, 1);
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        inputs list = {NULL, 0, 0};
+        input *in = inputs_add(&list, names[11], 0, "photo");
+        const input *photos[2] = {in, NULL};
+        const char *const two[2] = {"a crop that has no file", names[1]};
+        const album_request r = {.ids = two, .count = 2, .photos = photos, .max_pixels = 1000000, .threads = 1};
+        text out = TEXT_INIT, why = TEXT_INIT;
+        picture p;
+        in->unit = BOX_PIXELS;
+        memcpy(in->box, cases[i].box, sizeof in->box);
+        album *a = album_open(&r);
+        assert_true(album_has_photo(a, 0) && !album_has_photo(a, 1));
+        assert_false(album_picture(a, 0, ALBUM_LARGE, &out, &why)); /* its crop is elsewhere */
+        take(a, 0, ALBUM_PHOTO, &out);
+        assert_true(picture_open_bytes(&p, out.s, out.len, &limits, &why) && picture_decode(&p, &why));
+        assert_true(p.width == WIDTH && p.height == HEIGHT);
+        assert_true(is_bright(pixel(&p, cases[i].marked[0], cases[i].marked[1])));
+        assert_false(is_bright(pixel(&p, cases[i].plain[0], cases[i].plain[1])));
+        picture_free(&p);
+        take(a, 1, ALBUM_PHOTO_SMALL, &out);
+        album_close(a), inputs_free(&list);
+        text_free(&out), text_free(&why);
+    }
+}
+
+/* The photo is gone, or the box is not in it. */
+static void test_lost_photos(void **state) {
+    (void)state;
+    for (int gone = 0; gone < 2; gone++) {
+        inputs list = {NULL, 0, 0};
+        input *in = inputs_add(&list, gone ? names[PICTURES] : names[2], 0, "photo");
+        const input *photos[1] = {in};
+        const album_request r = {.ids = ids, .count = 1, .photos = photos, .max_pixels = 1000000, .threads = 1};
+        const double outside[4] = {70, 50, 5, 5};
+        text out = TEXT_INIT, why = TEXT_INIT;
+        in->unit = BOX_PIXELS;
+        memcpy(in->box, outside, sizeof in->box);
+        album *a = album_open(&r);
+        assert_false(album_picture(a, 0, ALBUM_PHOTO, &out, &why));
+        assert_says(why.s, gone ? "cannot open" : "the box is outside the image");
+        take(a, 0, ALBUM_LARGE, &out);
+        album_close(a), inputs_free(&list);
         text_free(&out), text_free(&why);
     }
 }
@@ -162,7 +228,8 @@ static void test_threads(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_cache), cmocka_unit_test(test_refusals),
-                                       cmocka_unit_test(test_boxes), cmocka_unit_test(test_threads)};
+                                       cmocka_unit_test(test_boxes), cmocka_unit_test(test_photos),
+                                       cmocka_unit_test(test_lost_photos), cmocka_unit_test(test_threads)};
     test_temp_path(folder, "album");
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

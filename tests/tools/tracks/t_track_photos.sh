@@ -98,7 +98,12 @@ for video, folder in zip(d["videos"], ("photos/east", "photos/west/a")):
         assert f["time"][:10] == ("2024-05-31" if at < 12 and f["seconds"] < 10 else "2024-06-01"), f
 PYTHON
 check "tracks.json" python3 times.py
-check "the page shows the times" grep -q 'IMG_99[0-9][0-9].JPG<br>2024-05-31T23:59:5[0-9]' out/east.html
+check "the page shows the times" grep -q 'IMG_99[0-9][0-9].JPG<br>2024-05-31 23:59:5[0-9]<' out/east.html
+check "the page tells when tracks were seen" \
+    grep -q '^<p>Category animal, burst 0, 2024-05-31 23:59:5[0-9] to 20.* [0-9:]*, [0-9]* box' out/east.html
+check "the page tells when photos were taken" \
+    grep -q '^<p>[0-9]* tracks in 2 bursts, 24 photos, 2024-05-31 23:59:50 to 2024-06-01 01:00:01</p>' out/east.html
+check "no seconds since the first photo" sh -c '! grep -q "[0-9] s[ ,<]" out/east.html'
 no_leftovers
 check "crops have cameras, times, photos, boxes and tracks, but no identities" python3 - <<'PYTHON'
 import json
