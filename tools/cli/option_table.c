@@ -369,8 +369,8 @@ const option OPTIONS[] = {
      "the journal of decisions (decisions.jsonl), created if it does not exist; or the postgresql://... address of a "
      "gallery, which keeps them in a table"},
     {0, "by", "NAME", REVIEW, OF_COMMAND, SET(text), SHARED(review.by_whom), 0, 0,
-     "the name recorded with each decision, unless another is typed on the page. Default: the page asks, suggesting your "
-     "user name, or with --html none"},
+     "the name recorded with each decision, unless another is typed on the page. Default: the page asks, and suggests "
+     "your user name unless it is made with --html"},
     {0, "camtrap-dp", "PACKAGE", CLUSTER, OF_COMMAND, SET(text), SHARED(cluster.camtrap), 0, 0,
      "write the groups as observations into a copy of this Camtrap DP (a folder with datapackage.json, deployments and "
      "media; images are matched to media by the ends of their paths); -o is the new folder"},

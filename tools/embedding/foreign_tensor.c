@@ -8,8 +8,8 @@
 
 static int is_zip(const unsigned char *start, size_t size) { return size >= 4 && memcmp(start, "PK\3\4", 4) == 0; }
 
-/* Protocols 2 to 5; the earlier ones have no signature. No pickle goes on with a zero, but a .fvecs file whose rows have
-   640 values does. */
+/* Protocols 2 to 5; earlier ones have no signature. The third byte of a pickle is never zero, unlike that of a .fvecs
+   file whose rows have 640 values. */
 static int is_pickle(const unsigned char *start, size_t size) {
     return size >= 3 && start[0] == 0x80 && start[1] >= 2 && start[1] <= 5 && start[2];
 }

@@ -12,7 +12,8 @@ int gallery_file_is_one(const char *path);
 int gallery_file_read(gallery_file *f, const char *path);
 /* Reads raw embeddings, and refuses those of unit length; otherwise like gallery_file_read. */
 int gallery_file_read_raw(gallery_file *f, const char *path);
-/* 1 if no row has an identity, by the metadata alone, or the lines of a .jsonl file. 0 also for a file that cannot be read. */
+/* 1 if no row has an identity, which the metadata or the lines of a .jsonl file show without reading the rows. 0 also
+   for a file that cannot be read. */
 int gallery_file_is_nameless(const char *path);
 /* How many rows have no identity. */
 size_t gallery_file_unnamed(const gallery_file *f);

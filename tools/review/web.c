@@ -153,9 +153,9 @@ web *web_start(int fd, int threads, size_t max_body, web_fn answer, void *user) 
         MHD_USE_EPOLL_INTERNAL_THREAD, 0, NULL, NULL, on_request, w, MHD_OPTION_LISTEN_SOCKET, fd,
         MHD_OPTION_THREAD_POOL_SIZE, threads > 1 ? (unsigned)threads : 0u, MHD_OPTION_CONNECTION_LIMIT,
         (unsigned)(CONNECTIONS + SPARE) * (threads > 1 ? (unsigned)threads : 1u), MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        (size_t)HEADERS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1,
-        MHD_OPTION_UNESCAPE_CALLBACK, mhd_leave_escaped, NULL, MHD_OPTION_NOTIFY_COMPLETED, on_completed, w,
-        MHD_OPTION_NOTIFY_CONNECTION, on_connection, w, MHD_OPTION_END);
+        (size_t)HEADERS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+        MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_UNESCAPE_CALLBACK, mhd_leave_escaped, NULL,
+        MHD_OPTION_NOTIFY_COMPLETED, on_completed, w, MHD_OPTION_NOTIFY_CONNECTION, on_connection, w, MHD_OPTION_END);
     int error = errno;
     threads_restore_signals(&before);
     if (w->daemon) return w;

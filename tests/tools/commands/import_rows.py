@@ -147,7 +147,8 @@ def make_tables(a):
     write("unlike.csv", ["path", *columns], lambda i: [NAMES[i ^ 1]])
     lines = open("header.csv").read().splitlines()
     for name, text in ("nan", "nan"), ("inf", "inf"), ("empty", ""), ("word", "fox"), ("big", "1e39"):
-        open(name + ".csv", "w").write("\n".join(lines[:3] + [text + lines[3][lines[3].index(","):]] + lines[4:]) + "\n")
+        line = text + lines[3][lines[3].index(","):]
+        open(name + ".csv", "w").write("\n".join(lines[:3] + [line] + lines[4:]) + "\n")
     open("ragged.csv", "w").write("\n".join(lines[:3] + [lines[3] + ",1"] + lines[4:]) + "\n")
     open("only_header.csv", "w").write(lines[0] + "\n")
     open("prose.txt", "w").write("These are not the rows\nthat you are looking for\n")
@@ -211,7 +212,8 @@ def make_names():
     with open("ids.csv", "w") as file:
         file.write("image_id,identity,path,date,camera,time\n")
         for i, name in enumerate(NAMES):
-            file.write(f"{i},animal {i // EACH},{name},2024,{'east' if i % 2 else 'west'},2024-05-{1 + i // 2:02d}T06:30\n")
+            camera = "east" if i % 2 else "west"
+            file.write(f"{i},animal {i // EACH},{name},2024,{camera},2024-05-{1 + i // 2:02d}T06:30\n")
     open("labels.csv", "w").write("path,identity\n" + "".join(f"{n},animal {i // EACH}\n" for i, n in enumerate(NAMES)))
     open("no_time.csv", "w").write("path,time\n" + "".join(n + ",noon\n" for n in NAMES))
 

@@ -54,7 +54,8 @@ mv o/kept o/form.csv.meta.json
 
 # The model's name and the length of its rows make the fingerprint, which is not that of a network.
 import 0 in/f4.npy --ids in/ids.csv -o o/animals.npy --json
-prints '^{"output": "o/animals.npy", "rows": 40, "dim": 24, "model": "miewid-msv3", "fingerprint": "f\{12\}[0-9a-f]\{20\}", "identities": 8}$'
+printed='"rows": 40, "dim": 24, "model": "miewid-msv3", "fingerprint": "f\{12\}[0-9a-f]\{20\}", "identities": 8'
+prints "^{\"output\": \"o/animals.npy\", $printed}\$"
 fingerprint=$(sed -n 's/.*"fingerprint": "\([0-9a-f]*\)".*/\1/p' "$out")
 check "metadata: model and fingerprint" grep -q "\"fingerprint\": \"$fingerprint\", \"network\": \"miewid-msv3\"" \
     o/animals.meta.json
@@ -80,8 +81,9 @@ refused() { # PATTERN FILE [OPTION]...: nothing is written
 }
 while IFS='|' read -r file message; do
     refused "in/$file: $message" "$file" --ids in/ids.txt
-done <<'END'
-integers.npy|is a NumPy array of integers (<i8); expected float16, float32 or float64: save it in Python: numpy.save("rows.npy", numpy.asarray(rows, "float32"))$
+done <<END
+integers.npy|is a NumPy array of integers (<i8); expected float16, float32 or float64: save \
+it in Python: numpy.save("rows.npy", numpy.asarray(rows, "float32"))$
 complex.npy|is a NumPy array of complex numbers (<c8); expected
 objects.npy|is a NumPy array of Python objects (|O); expected
 fields.npy|is a NumPy array of several fields (a structured type); expected
@@ -92,7 +94,8 @@ none.npy|is a NumPy array without rows$
 narrow.npy|is a NumPy array with 0 values a row; expected 1 to 65536$
 wide.npy|is a NumPy array with 65537 values a row; expected 1 to 65536$
 huge.npy|is a NumPy array with 9999999999 values a row
-cut.npy|is a NumPy array of 40 x 24 values of 4 bytes, but the file has 3836 bytes of values; was it written completely?$
+cut.npy|is a NumPy array of 40 x 24 values of 4 bytes, but the file has 3836 bytes of values; \
+was it written completely?$
 longer.npy|is a NumPy array of 40 x 24 values of 4 bytes, but the file has 3844 bytes of values
 headless.npy|is a NumPy array whose header is cut off or too long; was it written completely?$
 version9.npy|is a NumPy array of version 9; expected 1 to 3$
@@ -101,10 +104,11 @@ unknown.npy|is a NumPy array with a header that cannot be read
 after.npy|is a NumPy array with a header that cannot be read
 negative.npy|is a NumPy array with a header that cannot be read
 nothing.npy|is empty$
-several.npz|is an .npz file with 3 members (features, ids, labels); expected one array: save that of the rows alone, with numpy.save$
+several.npz|is an .npz file with 3 members (features, ids, labels); expected one array: \
+save that of the rows alone, with numpy.save$
 compressed.npz|is a compressed .npz file; write it with numpy.savez, or its array with numpy.save$
 damaged.npz|is an .npz file with a wrong checksum: it is damaged$
-other.zip|is a zip archive, but neither of numpy.savez nor of torch.save: 
+other.zip|is a zip archive, but neither of numpy.savez nor of torch.save:
 nan.csv|line 4: field 1, "nan", is not a finite number$
 inf.csv|line 4: field 1, "inf", is not a finite number$
 big.csv|line 4: field 1, "1e39", is not a finite number$
@@ -114,18 +118,22 @@ ragged.csv|line 4: 25 fields, but the first line has 24$
 only_header.csv|is a table without rows$
 counted.csv|its first column counts the rows; remove it, or name the columns in a header$
 miscounted.csv|line 23: the column without a name counts the rows, but has "22" instead of 21$
-odd_name.csv|line 1: the header has the column "species"; expected path, id, identity, camera or time, and after them the columns of values, named by counting up, such as e0,e1,e2 or 0,1,2$
+odd_name.csv|line 1: the header has the column "species"; expected path, id, identity, camera or \
+time, and after them the columns of values, named by counting up, such as e0,e1,e2 or 0,1,2$
 odd_column.csv|line 1: the header has the column "age"; expected
 facts.csv|line 1: the header names identity, but no path or id that names the rows$
 twice.csv|line 1: the header names path twice$
 unlike.csv|row 0 is "east/0_1.jpg", but "east/0_0.jpg" in in/ids.txt$
 prose.txt|line 1: the header has the column "These"; expected
-rows.parquet|is a Parquet file, which is not read; save the rows in Python: pandas.read_parquet(FILE).to_csv("rows.csv", index=False)$
+rows.parquet|is a Parquet file, which is not read; save the rows in Python: \
+pandas.read_parquet(FILE).to_csv("rows.csv", index=False)$
 rows.feather|is an Arrow file, which is not read
 rows.h5|is an HDF5 file, which is not read; save the rows in Python: read it with h5py, then numpy.save
 rows.json|is JSON text; save the rows in Python: numpy.save
 rows.bin|its format is unknown; expected .npy, .npz, .csv, .fvecs, .pt or safetensors$
-dataset.pkl|is a pickle, as wildlife-tools' FeatureDataset.save writes it, which is not read, because it can contain any program; save its rows in Python: numpy.save("rows.npy", numpy.stack(dataset.features)), and its names: dataset.metadata.to_csv("ids.csv", index=False)$
+dataset.pkl|is a pickle, as wildlife-tools' FeatureDataset.save writes it, which is not read, because it can \
+contain any program; save its rows in Python: numpy.save("rows.npy", numpy.stack(dataset.features)), \
+and its names: dataset.metadata.to_csv("ids.csv", index=False)$
 array.pkl|is a pickle
 long.pt|is a tensor of int64; expected float16, bfloat16, float32 or float64: save rows.float()$
 cube.pt|is a tensor of 3 dimensions; expected two, a row for each image$
@@ -162,8 +170,8 @@ bad "import: give the output's name with -o FILE.npy, FILE.jsonl or FILE.csv" in
 bad "import: give the output's name with -o" in/f4.npy --model m -o o/x.txt
 bad 'import: --model takes NAME, not ""' in/f4.npy --ids in/ids.txt -o o/x.npy --model ''
 for name in 'two words' "it's" 'a"b' aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa; do
-    bad 'import: --model takes a name of 1 to 31 letters, digits and _.:/+-, not' in/f4.npy --ids in/ids.txt -o o/x.npy \
-        --model "$name"
+    bad 'import: --model takes a name of 1 to 31 letters, digits and _.:/+-, not' in/f4.npy --ids in/ids.txt \
+        -o o/x.npy --model "$name"
 done
 bad 'in/f4.npy is both input and output' in/f4.npy --ids in/ids.txt --model m -o in/f4.npy --force
 cp in/ids.txt o/x.ids.txt
@@ -260,7 +268,8 @@ mixed "$two models cannot be compared" cluster o/animals.npy o/west.npy --thresh
 mixed "o/animals.npy was made by miewid-msv3 (imported), but o/west.npy by dinov2-vitl14 (imported)" \
     eval o/animals.npy o/west.npy
 mixed 'o/west.npy was made by dinov2-vitl14 (imported), but g.gallery by miewid-msv3' gallery add g.gallery o/west.npy
-mixed 'o/west.npy was made by dinov2-vitl14 (imported), but g.gallery' gallery search g.gallery o/west.npy --threshold 0.5
+mixed 'o/west.npy was made by dinov2-vitl14 (imported), but g.gallery' \
+    gallery search g.gallery o/west.npy --threshold 0.5
 mixed 'c.json was made by miewid-msv3 (imported), but o/dino.npy by dinov2' cluster o/dino.npy --calibration c.json
 mixed 'o/short.npy: its rows by miewid-msv3 (imported) have 20 values, but those of o/animals.npy have 24' \
     cluster o/animals.npy o/short.npy --threshold 0.5
@@ -276,7 +285,8 @@ elsewhere='made by the model miewid-msv3 in another program, so w.safetensors ca
 w='-m w.safetensors --size 64x64'
 # shellcheck disable=SC2086
 {
-mixed "o/animals.npy: $elsewhere there, and import their rows (reid import)$" match $w --gallery o/animals.npy east/1_1.png
+mixed "o/animals.npy: $elsewhere there, and import their rows (reid import)$" \
+    match $w --gallery o/animals.npy east/1_1.png
 mixed "g.gallery: $elsewhere" match $w --gallery g.gallery east/1_1.png
 mixed "g.gallery: $elsewhere" gallery add g.gallery $w east
 mixed "g.gallery: $elsewhere" gallery search g.gallery $w east/1_1.png --threshold 0.5

@@ -1,4 +1,4 @@
-"""hostile_server.py EMBEDDINGS FAULT...: a server that speaks PostgreSQL's protocol and answers reid's questions as if it
+"""hostile_server.py EMBEDDINGS FAULT...: a server that speaks PostgreSQL's protocol and answers reid's queries as if it
 held the gallery of EMBEDDINGS, an .npy file of `reid embed` from three images, except for one fault.
 
 FAULT is one of

@@ -91,7 +91,8 @@ bug 'columns that are missing are not missed' gallery/pq.c t_gallery_hostile \
     's/if (lib.PQnfields(r) != columns)/if (0)/; s/for (int i = 0; i < columns; i++)/columns = lib.PQnfields(r); \&/'
 bug 'a signal does not end a connection attempt' gallery/pq.c t_gallery_hostile \
     's/ \&\& !(heed_signals \&\& interrupted())//'
-bug 'a server that does not cancel is waited for' gallery/pq.c t_gallery_hostile 's/^        cut(c);/        (void)cut;/'
+bug 'a server that does not cancel is waited for' gallery/pq.c t_gallery_hostile \
+    's/^        cut(c);/        (void)cut;/'
 # --- decisions ---
 bug 'who may add no decisions is not told early' journal/decisions_table.c t_decisions_database \
     's/return may || refuse/return 1 || refuse/'

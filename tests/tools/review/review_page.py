@@ -23,7 +23,8 @@ ODD = "x<script>alert(1)</script>.png"
 # What tracks/ knows of its crops: the photo or the id, camera and time, the words for "not a crop"; and the width of
 # the photo that is shown.
 TOLD = [f"crops/{i}.png" for i in range(4)]
-FACTS = [("<b>&.png", "east · 2024-05-31 23:59:50", "Not an animal"), ("gone.png", "east · 2024-06-01 00:00:00", "Not a person"),
+FACTS = [("<b>&.png", "east · 2024-05-31 23:59:50", "Not an animal"),
+         ("gone.png", "east · 2024-06-01 00:00:00", "Not a person"),
          ("walk.mp4", "1:02:05", "Not a vehicle"), ("crops/3.png", "", "Not an individual")]
 PHOTOS = [300, 0, 0, 40]
 
@@ -568,7 +569,8 @@ def fits_phone(page, url):
             page.until("open", lambda: page.all("dialog[open]"))
         assert page.js("document.documentElement.scrollWidth <= innerWidth"), key
         wide = page.js("[...document.querySelectorAll('button, dialog[open], #question *')].filter(e => "
-                       "e.offsetWidth && (e.getBoundingClientRect().right > innerWidth + 1 || e.matches('button:not(.card, .words)') && "
+                       "e.offsetWidth && (e.getBoundingClientRect().right > innerWidth + 1 || "
+                       "e.matches('button:not(.card, .words)') && "
                        "e.scrollWidth > e.clientWidth)).map(e => e.outerHTML.slice(0, 99))")
         assert not wide, wide
         small = page.js("[...document.querySelectorAll('button')].filter(b => b.offsetWidth && (b.offsetHeight < 44 || "
