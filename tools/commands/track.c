@@ -394,6 +394,17 @@ static int finish(tracking *run, double began) {
     return 1;
 }
 
+/* An empty result is allowed, because a camera may have seen nothing, but it is reported with its cause. */
+static void warn_if_empty(const tracking *run) {
+    const options *o = run->o;
+    size_t boxes = 0;
+    for (size_t i = 0; i < run->count; i++) boxes += run->films[i].found.count;
+    if (boxes) return;
+    say_warning("%s: no boxes for %s%s, so there are no tracks and no crops", shown(o->track.detections),
+                run->photos.count ? "these photos" : run->count > 1 ? "these videos" : "this video",
+                isnan(o->input.min_conf) && !o->input.category ? "" : " after --min-conf and --category");
+}
+
 /* Runs everything. Returns the exit status. */
 static int run_all(tracking *run) {
     const double began = clock_seconds();
@@ -405,6 +416,7 @@ static int run_all(tracking *run) {
         say_error("no video could be read; nothing was written");
         return 2;
     }
+    warn_if_empty(run);
     if (!finish(run, began)) return 2;
     return incomplete || run->rows.failed ? 1 : 0;
 }

@@ -336,6 +336,16 @@ if grep -q turbo want; then
     check "another decoder's name" grep -q '"jpeg": "stb_image"' other/embeddings.meta.json
 fi
 
+# --- nothing found ---
+echo '{"images": [{"file": "east/IMG_9999.JPG", "detections": []}]}' >empty.json
+track 0 empty photos --detections empty.json
+says 'empty.json: no boxes for these photos, so there are no tracks and no crops'
+prints '^0 crops of 0 individuals at threshold 0.9$'
+check "the tables have no rows" sh -c 'wc -l <empty/crops.csv | grep -qx 1 && wc -l <empty/individuals.csv | grep -qx 1'
+track 0 few photos --detections md.json --min-conf 0.9999
+says 'md.json: no boxes for these photos after --min-conf and --category, so there are no tracks and no crops'
+rm -rf empty few
+
 # --- damaged ---
 cp -R photos/east torn
 head -c 900 photos/east/IMG_9997.JPG >torn/IMG_9997.JPG
