@@ -205,7 +205,7 @@ bug 'reading earns no time' tools/server/http.c t_cli_serve 's/if (at) earn_time
 bug 'unread answers have no limit' tools/server/http.c t_cli_serve \
     's/^    limit_unsent(h, r);/    (void)limit_unsent;/'
 bug 'received bodies have no limit' tools/server/http.c t_cli_serve 's/if (x->received > SMALL \&\& /if (0 \&\& /'
-bug 'idle clients are never disconnected' tools/server/mhd.c t_cli_serve 's/if (c->count >= c->most) shut_down_first(c);//'
+bug 'idle clients stay connected' tools/server/mhd.c t_cli_serve 's/if (c->count >= c->most) shut_down_first(c);//'
 bug 'pages of other sites may send requests' tools/server/http.c t_cli_serve \
     's/ \&\& is_of_foreign_page(from))/ \&\& 0 * is_of_foreign_page(from))/'
 bug 'a server without free descriptors accepts without a pause' tools/server/http.c t_cli_serve \

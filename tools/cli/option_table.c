@@ -74,8 +74,8 @@ const option OPTIONS[] = {
      "the names of the rows, usually the paths of their images: one per line, or a CSV table with the column path and "
      "optionally id, identity, camera and time. Not needed if ROWS is a table that names its rows"},
     {0, "model", "NAME", IMPORT, OF_COMMAND, SET(text), SHARED(import.model), 0, 0,
-     "the model that made the rows, with its version, such as miewid-msv3; rows of models with different names are never "
-     "compared"},
+     "the model that made the rows, with its version, such as miewid-msv3; rows of models with different names are "
+     "never compared"},
     {0, "gallery", "PATH", MATCH | DOCTOR, OF_COMMAND, SET(text), SHARED(match.gallery), 0, 0,
      "a folder with a folder or an image per identity, a .npy file written by reid embed, a file of reid gallery, or "
      "postgresql://..."},

@@ -56,7 +56,9 @@ static void add_table(text *t, const unlabelled *u, const calibration *c) {
     if (u->tracks) text_printf(t, "  within a track     %8.4f\n", u->within);
     text_printf(t, "  threshold          %8.6f  (95 %% interval %.4f to %.4f)\n", m->threshold, m->interval.low,
                 m->interval.high);
-    text_printf(t, "                     which %.2g %% of the pairs of two individuals exceed, and %.2f %% of those of one\n",
+    text_printf(t,
+                "                     which %.2g %% of the pairs of two individuals exceed, and %.2f %% of those of "
+                "one\n",
                 100 * c->fmr, 100 * m->accepted);
     text_printf(t, "  probability        1 / (1 + exp(-(%.6g score %+.6g)))\n\n", c->score.curve.slope,
                 c->score.curve.intercept);

@@ -43,7 +43,8 @@ static const command COMMANDS[] = {
      "reported as in a single run, with exit status 1.",
      {"reid merge part1.npy part2.npy -o whole.npy", NULL, NULL},
      merge_main},
-    {IMPORT, VECTORS, "import", "ROWS [--ids FILE] --model NAME -o OUT", "embeddings of other programs to files that reid reads",
+    {IMPORT, VECTORS, "import", "ROWS [--ids FILE] --model NAME -o OUT",
+     "embeddings of other programs to files that reid reads",
      "Turns embeddings that another program computed, with MiewID, MegaDescriptor, DINO or any other model, into the "
      "files that reid embed writes: OUT.npy, OUT.ids.txt, OUT.meta.json. cluster, calibrate, review, eval, gallery and "
      "the export to Camtrap DP then use them like those of reid embed. Each row is scaled to length 1.\n\n"

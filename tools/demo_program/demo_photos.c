@@ -2,9 +2,9 @@
 
      demo_photos DIR [SEED]
 
-   DIR/photos/CAM01/IMG_0001.JPG …     three photos, a second apart, of each visit of up to three deer, with the time in
-                                       EXIF, as cameras store it
-   DIR/md.json                         their boxes as MegaDetector writes them, with misses, mistakes, and its many boxes
+   DIR/photos/CAM01/IMG_0001.JPG …     three photos, a second apart, of each visit of up to three deer, with the time
+                                       in EXIF, as cameras store it
+   DIR/md.json                         their boxes as MegaDetector writes them, with misses, mistakes, and many boxes
                                        with a confidence below 0.2
    DIR/truth.csv                       who is in each box: photo,x,y,width,height,name, in pixels; no name for a mistake
 

@@ -48,9 +48,11 @@ static int starts(const unsigned char *bytes, size_t size, const char *with) {
 static int refuse_kind(const unsigned char *start, size_t size, text *why) {
     for (size_t i = 0; i < sizeof OTHERS / sizeof *OTHERS; i++)
         if (starts(start, size, OTHERS[i].start))
-            return refuse(why, "is %s, which is not supported; save the rows in Python: %s", OTHERS[i].what, OTHERS[i].how);
+            return refuse(why, "is %s, which is not supported; save the rows in Python: %s", OTHERS[i].what,
+                          OTHERS[i].how);
     const file_kind *kind = file_kind_of(start, size);
-    if (kind && kind->is == FILE_JSON) return refuse(why, "is JSON, which is not supported; save the rows in Python: %s", SAVE_NPY);
+    if (kind && kind->is == FILE_JSON)
+        return refuse(why, "is JSON, which is not supported; save the rows in Python: %s", SAVE_NPY);
     if (kind && kind->is == FILE_PICTURE)
         return refuse(why, "is %s, not rows of numbers; reid embed makes embeddings of images", kind->what);
     if (kind) return refuse(why, "is %s, not rows of numbers", kind->what);

@@ -129,7 +129,8 @@ static int take_counter(reading *r, text *why) {
     if (!r->f->rows && number && (strcmp(cell, "0") == 0 || strcmp(cell, "1") == 0)) r->base = *cell - '0';
     else if (!r->f->rows) {
         if (r->column[NAME_ID] >= 0 || r->column[NAME_PATH] >= 0)
-            return refuse(why, "the column without a name has \"%.60s\"; expected the number of the row, 0 or 1", shown(cell));
+            return refuse(why, "the column without a name has \"%.60s\"; expected the number of the row, 0 or 1",
+                          shown(cell));
         r->column[NAME_ID] = r->counter, r->counter = -1;
         return 1;
     }

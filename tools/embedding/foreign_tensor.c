@@ -76,8 +76,8 @@ int foreign_tensor_read(foreign_rows *f, const char *path, const unsigned char *
     checkpoint c;
     if (is_pickle(start, size) && !is_torch_stream(start, size))
         return refuse(why,
-                      "is a pickle, as written by FeatureDataset.save of wildlife-tools, and is not read, because reading a "
-                      "pickle can run any code; save its rows in Python: numpy.save(\"rows.npy\", "
+                      "is a pickle, as written by FeatureDataset.save of wildlife-tools, and is not read, because "
+                      "reading a pickle can run any code; save its rows in Python: numpy.save(\"rows.npy\", "
                       "numpy.stack(dataset.features)), and its names: "
                       "dataset.metadata.to_csv(\"ids.csv\", index=False)");
     int good = checkpoint_open_tensor(&c, path, why);

@@ -42,8 +42,8 @@ static int names_agree(const importing *m, text *why) {
     const inputs *a = &m->from.names, *b = &m->listed;
     for (size_t i = 0; i < a->count && m->r->ids; i++)
         if (strcmp(a->at[i].id, b->at[i].id) != 0)
-            return refuse(why, "row %zu is named \"%s\" here, but \"%s\" in %s", i, shown(a->at[i].id), shown(b->at[i].id),
-                          shown(m->r->ids));
+            return refuse(why, "row %zu is named \"%s\" here, but \"%s\" in %s", i, shown(a->at[i].id),
+                          shown(b->at[i].id), shown(m->r->ids));
     return 1;
 }
 

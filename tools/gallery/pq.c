@@ -486,7 +486,8 @@ static int is_damaged(pq *c, text *why, const char *format, ...) {
 static int has_rows(pq *c, const pq_result *r, char wanted, text *why) {
     const int rows = lib.PQntuples(r);
     if (wanted == '*' || rows == 1 || (wanted == '?' && rows == 0)) return 1;
-    return is_damaged(c, why, "has %d row%s; expected 1%s", rows, plural((size_t)rows), wanted == '?' ? " at most" : "");
+    return is_damaged(c, why, "has %d row%s; expected 1%s", rows, plural((size_t)rows),
+                      wanted == '?' ? " at most" : "");
 }
 
 /* Checks that the fields of a column are of this kind; null: 1 if they may be NULL. */

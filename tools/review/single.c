@@ -32,8 +32,8 @@ static void put_jpeg(json_writer *w, const text *jpeg) {
     text_putc(out, '"');
 }
 
-/* Writes ["base64", ...]; "" if there is no image. *failed counts images that cannot be read; why names the first. Returns
-   0 if the page is larger than the limit. */
+/* Writes ["base64", ...]; "" if there is no image. *failed counts images that cannot be read; why names the first.
+   Returns 0 if the page is larger than the limit. */
 static int add_pictures(text *out, const single_request *r, size_t *failed, text *why) {
     const clusters *c = board_groups(r->board);
     text jpeg = TEXT_INIT, reason = TEXT_INIT;
@@ -116,9 +116,11 @@ static void add_element(text *out, const char *id, const char *nonce) {
 static int check_pictures(const single_request *r, size_t failed, const text *first, text *why) {
     const size_t rows = board_groups(r->board)->rows;
     if (failed == rows)
-        return refuse(why, "the page would have no images, because none of the %zu can be read; the first is %s. Images "
-                           "are found through the ids of crops: run reid review in the folder where the embeddings "
-                           "were made, or give --pictures FOLDER (and --boxes FILE for crops cut by boxes)", rows, first->s);
+        return refuse(why,
+                      "the page would have no images, because none of the %zu can be read; the first is %s. Images are "
+                      "found through the ids of crops: run reid review in the folder where the embeddings were made, "
+                      "or give --pictures FOLDER (and --boxes FILE for crops cut by boxes)",
+                      rows, first->s);
     if (failed) say_warning("%s", first->s);
     if (failed > 1) say_warning("%zu images cannot be shown", failed);
     return 1;

@@ -505,8 +505,8 @@ static void on_completed(void *user, struct MHD_Connection *connection, void **s
 }
 
 /* Sends a refusal directly to the socket, because libmicrohttpd can answer a request only after all of it has arrived.
-   Its own answers cannot interfere: the kernel has earlier ones, and on_request refuses everything that still arrives. The
-   client may still be sending, so the connection is closed a little later: otherwise it would be reset before the
+   Its own answers cannot interfere: the kernel has earlier ones, and on_request refuses everything that still arrives.
+   The client may still be sending, so the connection is closed a little later: otherwise it would be reset before the
    client has read the answer. */
 static void dismiss(client *c, unsigned status, const char *reason, const char *what) {
     text why = TEXT_INIT, all = TEXT_INIT;
@@ -599,8 +599,8 @@ static int watch(http *h, int fd, void *who) {
     return fd >= 0 && epoll_ctl(h->epoll, EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
-/* There is no file descriptor for a new client: an idle one is disconnected, and no connection is accepted for a moment,
-   because epoll would report the waiting client again and again. */
+/* There is no file descriptor for a new client: an idle one is disconnected, and no connection is accepted for a
+   moment, because epoll would report the waiting client again and again. */
 static void rest(listener *d, int error) {
     http *h = d->h;
     struct epoll_event unused;

@@ -156,7 +156,8 @@ refused 'in/gap.txt: line 8 is empty; expected the name of a row$' f4.npy --ids 
 refused 'in/f4.npy: the id "east/0_0.jpg" is given to rows 0 and 7; ids must differ$' f4.npy --ids in/same.txt
 refused 'in/zero.txt: line 8 contains a zero byte$' f4.npy --ids in/zero.txt
 refused 'in/empty.txt: contains no names$' f4.npy --ids in/empty.txt
-refused 'in/no_time.csv: line 2: "noon" is not a valid time; expected YYYY-MM-DDTHH:MM:SS$' f4.npy --ids in/no_time.csv
+refused 'in/no_time.csv: line 2: "noon" is not a valid time; expected YYYY-MM-DDTHH:MM:SS' f4.npy \
+    --ids in/no_time.csv
 refused 'in/lost.txt: ' f4.npy --ids in/lost.txt
 picture in/photo.png 20 20 1
 refused 'in/photo.png: is a PNG image, not rows of numbers; reid embed makes embeddings of images$' photo.png \

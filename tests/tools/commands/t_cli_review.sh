@@ -345,7 +345,8 @@ size photo/3 40x30
 end TERM
 echo '{"videos": [' >tracks/tracks.json
 start tracks --by ann
-check "a damaged tracks.json changes only words" grep -q 'tracks/tracks.json: .*; the detector.s categories are not shown' "$work/log"
+check "a damaged tracks.json changes only words" \
+    grep -q 'tracks/tracks.json: .*; the detector.s categories are not shown' "$work/log"
 ask 200 '"photos": \[' "${url}data"
 end TERM
 start tracks

@@ -232,7 +232,7 @@ says 'which is a guess: too low a cut joins individuals'
 bad '--decisions is for crops without labels: remove it or --labels' all.npy --decisions some.jsonl \
     --labels all.labels.csv
 bad '--same-time is for crops without labels: remove it or --pairs' all.npy --same-time 5 --pairs all.labels.csv
-bad '--decisions: no crops; give the folder of reid track or the files of reid embed whose crops the decisions are about' \
+bad 'no crops; give the folder of reid track or the files of reid embed whose crops the decisions are about' \
     --decisions some.jsonl
 bad '--unlabelled takes a folder of reid track or files of reid embed, not images: remove -m' -m none all --unlabelled
 bad 'absent.meta.json: cannot open' absent.npy --unlabelled

@@ -75,7 +75,7 @@ def fields(row):
 
 
 def damaged(table, statement):
-    """Applies the fault to an encoded table if it is for this statement. Returns the table, and 1 for the wrong format."""
+    """Applies a fault that is for this statement to its encoded table. Returns the table, and 1 for a wrong format."""
     if not fault[:1] == ["at"] or fault[1] not in statement:
         return table, 0
     kind, more = fault[2], fault[3:]

@@ -1,6 +1,6 @@
 # t_gallery_hostile.sh: commands against a server that speaks PostgreSQL's protocol and lies: with unexpected NULLs,
-# fields of wrong widths, kinds and ranges, wrong rows, columns and formats, lengths that go beyond the stream, COPY that
-# was not asked for, and silence, in which one signal must end the command.
+# fields of wrong widths, kinds and ranges, wrong rows, columns and formats, lengths that go beyond the stream, COPY
+# that was not asked for, and silence, in which one signal must end the command.
 . tests/lib/cli_lib.sh
 command -v python3 >/dev/null 2>&1 || { echo "no python3 here"; exit 77; }
 PATH=$PATH:/sbin:/usr/sbin ldconfig -p 2>/dev/null | grep -q 'libpq\.so\.5' || { echo "no libpq.so.5 here"; exit 77; }

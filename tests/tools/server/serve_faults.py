@@ -207,7 +207,7 @@ def promises(where, limit, idle):
 
 
 def unread(where, model, idle):
-    """With --max-body 64K and --idle: unread answers are limited, and dropped in the end; a steady reader gets everything."""
+    """With --max-body 64K and --idle: unread answers are limited, and dropped in the end; a steady reader gets all."""
     path = "/v2/models/%s/infer" % model
     n = 60  # images, of which the answer has more than 512 KiB
     body, headers = infer_body(n, 1)
