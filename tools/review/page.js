@@ -508,7 +508,7 @@ function lose(image) {
   image.removeAttribute('src');
   hideAlt(image);
 }
-/* Without this, the browser draws its sign for a broken image. */
+/* Without this, the browser draws its icon for a broken image. */
 function hideAlt(image) {
   if (image.alt) image.setAttribute('aria-label', image.alt + ': no image');
   image.alt = '';
