@@ -1,11 +1,11 @@
-# t_camera_traps.sh: examples/camera_traps as a biologist uses it. The drawn photos have the times and boxes that are
-# written and are the same from the same seed; tables, pages and messages agree in every number; tools/demo does the
-# same with photos of her own; and what is refused.
+# t_camera_traps.sh: examples/camera_traps as a biologist uses it. The same seed draws the same photos, with the times
+# and boxes that the files name; tables, pages and messages agree in every number; tools/demo does the same with the
+# user's own photos; invalid uses are refused.
 [ -n "${repository-}" ] || repository=$(cd "$(dirname "$0")/../.." && pwd)
 cd "$repository" || exit 1
 command -v python3 >/dev/null 2>&1 || { echo 'no python3 here'; exit 77; }
 . tests/lib/pages.sh
-# The page begins with the command that this test runs, and it is its only one.
+# This test runs the only command of the page that needs no files of the reader.
 page=$(blocks sh examples/camera_traps/README.md)
 . tests/lib/cli_lib.sh
 REID_NO_INSTALL=1
@@ -44,7 +44,7 @@ crops, individuals, truth = table(out + "/crops.csv"), table(out + "/individuals
 boxes = [(i["file"], d) for i in json.load(open(drawn + "/md.json"))["images"] for d in i["detections"]]
 assert len(boxes) == len(truth) and len({i["file"] for i in json.load(open(drawn + "/md.json"))["images"]}) == 180
 kept = sum(d["conf"] >= 0.2 for _, d in boxes)
-assert 100 < kept < len(boxes) - 100, (kept, len(boxes)) # MegaDetector's many boxes below 0.2 are there, too
+assert 100 < kept < len(boxes) - 100, (kept, len(boxes)) # with MegaDetector's many boxes below 0.2
 said = open(said, encoding="utf-8").read()
 cameras = re.findall(r"/(CAM0\d): (\d+) photos, (\d+) boxes, (\d+) bursts, (\d+) tracks", said)
 assert [c[0] for c in cameras] == ["CAM01", "CAM02", "CAM03"]
@@ -80,29 +80,29 @@ PYTHON
 check "tables, page and messages agree" python3 agree.py "$made/out" "$made" said.txt
 check "nothing was refused" sh -c '! grep -E "failed|could not|error" "$@"' sh "$err" said.txt
 
-# --- photos of her own, through tools/demo, with a table that follows her answers ---
-mkdir hers && cp -R "$made/photos" hers/photos
-cd hers || exit 1
+# --- the user's own photos, through tools/demo, and tables that are rewritten ---
+mkdir mine && cp -R "$made/photos" mine/photos
+cd mine || exit 1
 script 0 tools/demo photos --detections "$made/md.json" -m "$made/weights.safetensors" -o deer --min-conf 0.2
-cp "$out" ../hers.txt
+cp "$out" ../mine.txt
 cd .. || exit 1
-check "a path of hers, with the same numbers" python3 agree.py hers/deer "$made" hers.txt
-check "the same individuals" cmp hers/deer/individuals.csv "$made/out/individuals.csv"
-cp hers/deer/individuals.csv before.csv
-run 0 cluster hers/deer --threshold 0.5 -o hers/deer
-check "the tables follow" sh -c '! cmp -s before.csv hers/deer/individuals.csv'
-script 2 examples/camera_traps/run hers/photos --detections "$made/md.json" -o hers/deer
+check "with the user's own paths, the same numbers" python3 agree.py mine/deer "$made" mine.txt
+check "the same individuals" cmp mine/deer/individuals.csv "$made/out/individuals.csv"
+cp mine/deer/individuals.csv before.csv
+run 0 cluster mine/deer --threshold 0.5 -o mine/deer
+check "the tables have the new groups" sh -c '! cmp -s before.csv mine/deer/individuals.csv'
+script 2 examples/camera_traps/run mine/photos --detections "$made/md.json" -o mine/deer
 says 'deer: already exists'
 
 # --- refused ---
-for words in "hers/photos" "--detections $made/md.json" "hers/photos --detections" "-m w" "hers/photos -m w -o x"; do
+for words in "mine/photos" "--detections $made/md.json" "mine/photos --detections" "-m w" "mine/photos -m w -o x"; do
     # shellcheck disable=SC2086 # words
     script 2 examples/camera_traps/run $words
     says 'sh examples/camera_traps/run PHOTOS --detections FILE'
 done
 script 2 examples/camera_traps/run nowhere --detections "$made/md.json"
 says 'nowhere is not a folder'
-script 2 examples/camera_traps/run hers/photos --detections nothing.json -m "$made/weights.safetensors" -o none
+script 2 examples/camera_traps/run mine/photos --detections nothing.json -m "$made/weights.safetensors" -o none
 says 'nothing.json: '
 absent none
 echo "$passed passed, $failed failed"

@@ -201,14 +201,14 @@ bug 'ffmpeg opens playlists' tools/pictures/ffmpeg.c t_cli_track 's/"-format_whi
 bug 'boxes of images outside the folder are read' tools/pictures/boxes.c t_cli_boxes \
     's/join(b->root, name + strspn(name, "\/"), &to->root_len)/mem_copy(name, strlen(name))/'
 # --- clients of reid serve ---
-bug 'nobody earns time by reading' tools/server/http.c t_cli_serve 's/if (at) earn_time(o->to, n);//'
-bug 'answers that nobody reads have no limit' tools/server/http.c t_cli_serve \
+bug 'reading earns no time' tools/server/http.c t_cli_serve 's/if (at) earn_time(o->to, n);//'
+bug 'unread answers have no limit' tools/server/http.c t_cli_serve \
     's/^    limit_unsent(h, r);/    (void)limit_unsent;/'
 bug 'received bodies have no limit' tools/server/http.c t_cli_serve 's/if (x->received > SMALL \&\& /if (0 \&\& /'
-bug 'idle strangers stay' tools/server/mhd.c t_cli_serve 's/if (c->count >= c->most) shut_down_first(c);//'
+bug 'idle clients stay connected' tools/server/mhd.c t_cli_serve 's/if (c->count >= c->most) shut_down_first(c);//'
 bug 'pages of other sites may send requests' tools/server/http.c t_cli_serve \
     's/ \&\& is_of_foreign_page(from))/ \&\& 0 * is_of_foreign_page(from))/'
-bug 'a server without descriptors accepts without rest' tools/server/http.c t_cli_serve \
+bug 'a server without free descriptors accepts without a pause' tools/server/http.c t_cli_serve \
     's/^    epoll_ctl(h->epoll, EPOLL_CTL_DEL, d->fd, \&unused);//'
 # --- texts ---
 bug 'messages are not escaped' tools/base/say.c t_text:test_messages \

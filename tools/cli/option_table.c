@@ -71,10 +71,11 @@ const option OPTIONS[] = {
     {'o', "output", "FILE", IMPORT, OF_COMMAND, SET(text), SHARED(output.path), 0, 0,
      "FILE.npy (with FILE.ids.txt and FILE.meta.json), FILE.jsonl or FILE.csv"},
     {0, "ids", "FILE", IMPORT, OF_COMMAND, SET(text), SHARED(import.ids), 0, 0,
-     "the rows' names, the paths of their images: one on each line, or a CSV table with the column path, and perhaps "
-     "id, identity, camera and time. Not needed if ROWS is a table that names its rows"},
+     "the names of the rows, usually the paths of their images: one per line, or a CSV table with the column path and "
+     "optionally id, identity, camera and time. Not needed if ROWS is a table that names its rows"},
     {0, "model", "NAME", IMPORT, OF_COMMAND, SET(text), SHARED(import.model), 0, 0,
-     "what made the rows, with its version, such as miewid-msv3: rows by different names are never compared"},
+     "the model that made the rows, with its version, such as miewid-msv3; rows of models with different names are "
+     "never compared"},
     {0, "gallery", "PATH", MATCH | DOCTOR, OF_COMMAND, SET(text), SHARED(match.gallery), 0, 0,
      "a folder with a folder or an image per identity, a .npy file written by reid embed, a file of reid gallery, or "
      "postgresql://..."},
@@ -320,8 +321,8 @@ const option OPTIONS[] = {
 
     /* --- cluster and review --- */
     {'o', "output", "FILE", CLUSTER, OF_COMMAND, SET(text), SHARED(output.path), 0, 0,
-     "FILE.csv or FILE.json; INPUT itself, if it is a folder of reid track: its tables are written anew; with "
-     "--camtrap-dp a new folder. Default: CSV on stdout, or JSON with --json"},
+     "FILE.csv or FILE.json; INPUT itself, to rewrite the tables of a folder of reid track; with --camtrap-dp a new "
+     "folder. Default: CSV on stdout, or JSON with --json"},
     {0, "threshold", "T", GROUPS_CROPS | TRACK, OF_COMMAND, SET(score), SHARED(match.threshold), -1, 0,
      "join groups down to this mean score. Default: the calibration's, else the one stored with the inputs, else one "
      "that is made without labels (reid calibrate), else a guess: 0.65, or 0.40 with two models"},

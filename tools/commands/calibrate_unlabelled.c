@@ -11,8 +11,8 @@
 
 /* ---- when -------------------------------------------------------------------------------------------------------- */
 
-/* The operands are files of embeddings, none of which has an identity. What is wrong with a file is left to its reader
-   to say. */
+/* 1 if the operands are files of embeddings without a single identity. 0 if one cannot be read: the command that reads
+   it later reports why. */
 static int lack_identities(const options *o) {
     int unnamed = o->operand_count > 0;
     for (int i = 0; i < o->operand_count && unnamed; i++) unnamed = gallery_file_is_nameless(o->operands[i]);
@@ -30,7 +30,7 @@ int calibrate_is_unlabelled(const options *o) {
         say_error("calibrate: %s takes a folder of reid track or files of reid embed, not images: remove -m", asked);
     else if (asked && !o->operand_count)
         say_error("calibrate: %s: no crops; give the folder of reid track or the files of reid embed whose crops %s",
-                  asked, o->cluster.decisions ? "were decided about" : "are to be compared");
+                  asked, o->cluster.decisions ? "the decisions are about" : "are to be compared");
     else return asked || (!labels && !o->models && lack_identities(o));
     return -1;
 }
@@ -56,7 +56,9 @@ static void add_table(text *t, const unlabelled *u, const calibration *c) {
     if (u->tracks) text_printf(t, "  within a track     %8.4f\n", u->within);
     text_printf(t, "  threshold          %8.6f  (95 %% interval %.4f to %.4f)\n", m->threshold, m->interval.low,
                 m->interval.high);
-    text_printf(t, "                     which %.2g %% of the pairs of two individuals exceed, and %.2f %% of one\n",
+    text_printf(t,
+                "                     which %.2g %% of the pairs of two individuals exceed, and %.2f %% of those of "
+                "one\n",
                 100 * c->fmr, 100 * m->accepted);
     text_printf(t, "  probability        1 / (1 + exp(-(%.6g score %+.6g)))\n\n", c->score.curve.slope,
                 c->score.curve.intercept);

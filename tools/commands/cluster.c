@@ -20,7 +20,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-/* Whether the output is the folder of reid track that is the input. */
+/* 1 if the output is the input, a folder of reid track. */
 static int renews_tables(const options *o) {
     struct stat in, out;
     return o->output.path && !o->cluster.camtrap && o->operand_count && gallery_file_is_folder(o->operands[0]) &&
@@ -48,7 +48,7 @@ static int check_options(const options *o) {
                                                               : "writes a folder: name it with -o");
     else if (o->cluster.species && !o->cluster.camtrap) say_error("cluster: --species is for --camtrap-dp");
     else if (renews_tables(o) && (o->operand_count > 1 || o->cluster.explain || o->count.asked))
-        say_error("cluster: -o %s renews the tables of this folder: give no other INPUT, --explain or --count",
+        say_error("cluster: -o %s rewrites the tables of this folder: give no other INPUT, --explain or --count",
                   shown(o->output.path));
     else if (o->output.path && !o->cluster.camtrap && !renews_tables(o) && !text_ends_with(o->output.path, ".csv") &&
              !text_ends_with(o->output.path, ".json"))
@@ -144,7 +144,7 @@ static int write_groups(const grouping *run) {
     return good;
 }
 
-/* Puts a table into a temporary file in the folder. */
+/* Writes a table to a temporary file in the folder. */
 static int write_table(pending *p, const options *o, const char *name, const char *start, const text *content,
                        text *why) {
     const output_kind kind = {.what = "a table of reid track", .start = start};
@@ -157,7 +157,7 @@ static int write_table(pending *p, const options *o, const char *name, const cha
     return good;
 }
 
-/* Both tables of the folder are new, or both are old. */
+/* Replaces both tables of the folder, or neither. */
 static int renew_tables(const grouping *run) {
     const options *o = run->o;
     pending crop_file = {0}, individual_file = {0}, *both[] = {&crop_file, &individual_file};

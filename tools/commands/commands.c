@@ -43,24 +43,24 @@ static const command COMMANDS[] = {
      "reported as in a single run, with exit status 1.",
      {"reid merge part1.npy part2.npy -o whole.npy", NULL, NULL},
      merge_main},
-    {IMPORT, VECTORS, "import", "ROWS [--ids FILE] --model NAME -o OUT", "embeddings of other programs, for use here",
-     "Makes embeddings that another program computed, with MiewID, MegaDescriptor, DINO or any other model, into the "
+    {IMPORT, VECTORS, "import", "ROWS [--ids FILE] --model NAME -o OUT",
+     "embeddings of other programs to files that reid reads",
+     "Turns embeddings that another program computed, with MiewID, MegaDescriptor, DINO or any other model, into the "
      "files that reid embed writes: OUT.npy, OUT.ids.txt, OUT.meta.json. cluster, calibrate, review, eval, gallery and "
-     "the export to Camtrap DP then take them like our own. Each row gets the length 1.\n\n"
-     "ROWS is recognised by what it contains: .npy and .npz (one two-dimensional array of float16, float32 or "
-     "float64), .fvecs, a tensor in safetensors or written by torch.save, or text: a row on each line, with commas, "
-     "semicolons, tabs or blanks between numbers. Text may have a header; before the values it may then have the "
-     "columns path, id, identity, camera and time, and the values are named by counting up, such as e0,e1,e2. Without "
-     "a header, the first column may be a name. Anything else is refused with what was found and how to save it; so is "
-     "a row with a value that is not finite, or with nothing but zeros. Pickles are never read: save their arrays with "
-     "numpy.save.\n\n"
-     "The names of --ids are in the order of the rows, and its lines are taken as they are. Crops without an identity "
-     "get names from cluster and review, or take --labels in eval, calibrate and cluster. Images and boxes stay "
-     "separate: give --pictures and --boxes to review and cluster, and --same-frame if the rows of one image are "
+     "the export to Camtrap DP then use them like those of reid embed. Each row is scaled to length 1.\n\n"
+     "The format of ROWS is recognised by its content: .npy and .npz (one two-dimensional array of float16, float32 or "
+     "float64), .fvecs, a tensor in safetensors or written by torch.save, or text: one row per line, with commas, "
+     "semicolons, tabs or blanks between numbers. Text may have a header: first any of the columns path, id, identity, "
+     "camera and time, then the values, with numbered names such as e0,e1,e2. Without a header, the first column may "
+     "be a name. For any other file, the message says what it is and how to save its rows. A row is refused if it has "
+     "a value that is not finite, or only zeros. Pickles are never read: save their arrays with numpy.save.\n\n"
+     "The names in --ids are in the order of the rows, and each line is used as it is. Crops without an identity are "
+     "grouped by cluster and named in review; eval, calibrate and cluster accept --labels. Images and boxes are not "
+     "imported: give --pictures and --boxes to review and cluster, and --same-frame if the rows of one image are "
      "called path#0, path#1, ...\n\n"
-     "The rows carry NAME as their model. Only rows with the same NAME and length can be compared; use a new one when "
-     "weights or preprocessing change. Commands that would have to embed an image for them (match, gallery add with "
-     "images, serve) refuse: embed it where the model runs, and import its row.",
+     "NAME is recorded as the model of the rows. Only rows with the same NAME and length can be compared; use a new "
+     "NAME when weights or preprocessing change. Commands that would have to embed an image for these rows (match, "
+     "gallery add with images, serve) refuse: embed the image where the model runs, and import its row.",
      {"reid import rows.csv --ids names.txt --model miewid-msv3 -o imported.npy",
       "reid import rows.npy --ids names.csv --model dinov2-vitl14 -o dino.npy", NULL},
      import_main},
@@ -197,7 +197,7 @@ static const command COMMANDS[] = {
      "further options, and so are its calibration.json and decisions.jsonl if they exist. If no threshold is known, "
      "one is made without labels, as by reid calibrate. If the crops do not show one, groups are cut at a guess: 0.65 "
      "(0.40 with two models), or the score that one in a hundred pairs exceeds, if that is higher. A message says "
-     "which. With -o and this folder, its individuals.csv and crops.csv are written anew.\n\n"
+     "which. If -o is the folder itself, its individuals.csv and crops.csv are rewritten.\n\n"
      "Decisions (--decisions), frames (--same-frame) and tracks (--tracks) override scores. If they contradict each "
      "other, the message names the chain of decisions, and nothing is written. With -o, stdout gets a summary, and the "
      "agreement of the groups with labels, if there are any.\n\n"
@@ -215,11 +215,11 @@ static const command COMMANDS[] = {
      "Each INPUT is a file of embeddings (reid embed), a folder of reid track (whose decisions.jsonl is then the "
      "default for --decisions), or a gallery. Their crops are grouped as by reid cluster, and a page in the browser "
      "first shows the most doubtful pairs, one question at a time, then the groups. The answers are same, different "
-     "and not a crop (not an animal, person or vehicle, as the detector called it); groups can be named and split, and "
-     "every step can be undone. Below a crop are its photo, camera and time, as far as its file knows them; a click on "
-     "it shows the whole photo with the box. Everything works by keyboard and by touch; ? lists the keys. The page's "
-     "address is the only line on stdout. The page is on this machine only, and "
-     "requests without the secret in its address are refused. Ctrl-C ends it.\n\n"
+     "and not a crop (worded not an animal, not a person or not a vehicle if the detector named the category); groups "
+     "can be named and split, and every step can be undone. Below a crop are its photo, camera and time, if they are "
+     "known; a click on the crop shows the whole photo with the box. Everything works by keyboard and by touch; ? "
+     "lists the keys. The page's address is the only line on stdout. The page is on this machine only, and requests "
+     "without the secret in its address are refused. Ctrl-C ends it.\n\n"
      "Every answer is a line in --decisions, on disk before the next question. The file only grows, even by an undo; "
      "several pages and programs may write to it at the same time. Of two decisions about a pair the later one holds. "
      "A decision that contradicts others is refused, with the chain that it contradicts. reid cluster --decisions uses "

@@ -1,4 +1,4 @@
-/* reid import: embeddings of other programs become files as reid embed writes them. */
+/* reid import: turns embeddings of other programs into files like those of reid embed. */
 #include "base/json_write.h"
 #include "base/results.h"
 #include "base/say.h"

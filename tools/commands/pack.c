@@ -67,7 +67,7 @@ static int take_kernels(pending *to, const char *from, text *why) {
     return good;
 }
 
-/* 1 if it is `stem`, or the library's own temporary name for it: STEM.PID.HEX.tmp. */
+/* 1 if the name is `stem`, or the library's temporary name for it: STEM.PID.HEX.tmp. */
 static int is_left_over(const char *name, const char *stem) {
     const size_t skip = strlen(stem);
     if (strncmp(name, stem, skip) != 0) return 0;
@@ -78,7 +78,7 @@ static int is_left_over(const char *name, const char *stem) {
     return digits && strcmp(hex + digits, ".tmp") == 0;
 }
 
-/* Removes what a run that was killed has left beside the temporary file, whose lock keeps other runs away. */
+/* Removes what a killed run has left beside the temporary file. The lock on that file keeps other runs away. */
 static void remove_left_over(const char *beside) {
     text folder = TEXT_INIT, path = TEXT_INIT;
     path_folder(&folder, beside);

@@ -54,7 +54,7 @@ static int check_options(const options *o) {
 
 /* --- groups and questions ----------------------------------------------------------------------------------------- */
 
-/* Who decides on a page of this machine. A page of --html is for whoever it is passed on to. */
+/* The default name of the person who decides. A page of --html can be passed on, so it does not get the author's. */
 static const char *who(const options *o) {
     const struct passwd *user = o->review.by_whom || o->review.html ? NULL : getpwuid(geteuid());
     if (o->review.by_whom || o->review.html) return o->review.by_whom ? o->review.by_whom : "";

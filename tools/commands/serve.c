@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { OTHER_FILES = 128, FEWEST_FILES = 32 }; /* descriptors besides those of connections; the fewest of all */
+enum { OTHER_FILES = 128, FEWEST_FILES = 32 }; /* descriptors besides those of connections; the least that is enough */
 
 typedef struct serving {
     const options *o;
@@ -78,9 +78,9 @@ static int open_doors(serving *s) {
     return good && need_text(&s->address);
 }
 
-/* Raises the limit of open files, because every connection is one; else lowers the number of connections. Of few files
-   most are left for the models, the sockets, and clients that are told to wait. Returns 0 after saying that they are
-   too few. */
+/* Raises the limit of open files, because every connection is one; else lowers the number of connections. A low limit
+   is mostly left to models, sockets, and clients that are told to wait. Returns 0 after reporting that the limit is too
+   low. */
 static int make_room_for_connections(serving *s) {
     struct rlimit limit;
     rlim_t wanted = (rlim_t)s->o->serve.connections + OTHER_FILES;

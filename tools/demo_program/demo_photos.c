@@ -1,11 +1,11 @@
-/* demo_photos: draws what three camera traps bring home, and what a detector finds in it.
+/* demo_photos: draws the photos of three camera traps, and writes the boxes that a detector would find in them.
 
      demo_photos DIR [SEED]
 
-   DIR/photos/CAM01/IMG_0001.JPG …     three photos of every visit of no, one, two or three deer, a second apart, with
-                                       the time in EXIF, as cameras store it
-   DIR/md.json                         their boxes as MegaDetector writes them, with misses, with mistakes, and with the
-                                       many boxes below 0.2 that MegaDetector writes, too
+   DIR/photos/CAM01/IMG_0001.JPG …     three photos, a second apart, of each visit of up to three deer, with the time
+                                       in EXIF, as cameras store it
+   DIR/md.json                         their boxes as MegaDetector writes them, with misses, mistakes, and many boxes
+                                       with a confidence below 0.2
    DIR/truth.csv                       who is in each box: photo,x,y,width,height,name, in pixels; no name for a mistake
 
    Everything comes from the seed: the same call draws the same photos.
@@ -30,7 +30,7 @@
 
 enum { CAMERAS = 3, VISITS = 60, PHOTOS = 3, WIDTH = 640, HEIGHT = 480, QUALITY = 90 };
 static const double VISIT_SECONDS = 4;
-enum { CAMERA_SCENES = 1000 }; /* the numbers of scenes from here on are those of the cameras' places */
+enum { CAMERA_SCENES = 1000 }; /* scenes numbered from here on are the cameras' places */
 
 typedef struct site {
     const char *folder;

@@ -1,4 +1,4 @@
-/* Paints a video's scenes: the place behind, and the animals and trees at one moment, into RGB images of 8 bits per
+/* Paints a video's scenes: the background, and the animals and trees at one moment, into RGB images of 8 bits per
    channel. */
 #ifndef REID_TOOLS_WALKS_PAINT_H
 #define REID_TOOLS_WALKS_PAINT_H

@@ -56,7 +56,7 @@ static const char *read_shape(const char *at, header *h) {
     return at + 1;
 }
 
-/* Reads the value of a key, each of which may be given once. Returns where it ends. */
+/* Reads the value of a key; each key may be given once. Returns where the value ends; NULL if it is invalid. */
 static const char *read_value(const char *at, const char *key, header *h) {
     if (strcmp(key, "shape") == 0 && !h->has_shape++) return read_shape(at, h);
     if (strcmp(key, "fortran_order") == 0 && !h->has_order++) {
@@ -95,8 +95,8 @@ static const char *kind_of(const char *type) {
         char letter;
         const char *what;
     } kinds[] = {
-        {'i', "integers"}, {'u', "integers"}, {'b', "truth values"}, {'c', "complex numbers"}, {'O', "Python objects"},
-        {'U', "texts"},    {'S', "texts"},    {'M', "times"},        {'m', "durations"},       {'f', "floats"},
+        {'i', "integers"}, {'u', "integers"}, {'b', "booleans"}, {'c', "complex numbers"}, {'O', "Python objects"},
+        {'U', "strings"},  {'S', "strings"},  {'M', "times"},    {'m', "durations"},       {'f', "floats"},
     };
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds && type[0]; i++)
         if (type[1] == kinds[i].letter) return kinds[i].what;
@@ -130,7 +130,7 @@ static int take_shape(foreign_rows *f, const header *h, text *why) {
     return 1;
 }
 
-/* Reads the array that lies in bytes at ... end of the file. */
+/* Reads the array in the bytes from `at` to `end` of the file. */
 static int read_array(foreign_rows *f, uint64_t at, uint64_t end, text *why) {
     unsigned char start[12];
     header h;

@@ -9,7 +9,7 @@
 
 /* --- .fvecs ------------------------------------------------------------------------------------------------------- */
 
-/* The format has no signature: each row is the number of its values, then the values. */
+/* The format has no signature: each row is the number of its values, followed by the values. */
 static int is_fvecs(const foreign_rows *f, const unsigned char *start, size_t size) {
     uint64_t values = size >= 4 ? le32(start) : 0, row = 4 + 4 * values;
     return values >= 1 && values <= FOREIGN_MOST_COLUMNS && f->from.size % row == 0;
@@ -29,7 +29,7 @@ static int read_fvecs(foreign_rows *f, text *why) {
 
 #define SAVE_NPY "numpy.save(\"rows.npy\", numpy.asarray(rows, \"float32\"))"
 
-/* Files of tables that other programs read, and how to make rows of them. */
+/* Files in which other programs keep tables, and how to turn them into rows. */
 static const struct {
     const char *start, *what, *how;
 } OTHERS[] = {
@@ -38,7 +38,7 @@ static const struct {
     {"FEA1", "a Feather file", "pandas.read_feather(FILE).to_csv(\"rows.csv\", index=False)"},
     {"\x89HDF", "an HDF5 file", "read it with h5py, then " SAVE_NPY},
     {"MATLAB 5.0", "a MATLAB file", "read it with scipy.io.loadmat, then " SAVE_NPY},
-    {"SQLite format 3", "a database of SQLite", "select the rows, then " SAVE_NPY},
+    {"SQLite format 3", "a SQLite database", "select the rows, then " SAVE_NPY},
 };
 
 static int starts(const unsigned char *bytes, size_t size, const char *with) {
@@ -48,9 +48,11 @@ static int starts(const unsigned char *bytes, size_t size, const char *with) {
 static int refuse_kind(const unsigned char *start, size_t size, text *why) {
     for (size_t i = 0; i < sizeof OTHERS / sizeof *OTHERS; i++)
         if (starts(start, size, OTHERS[i].start))
-            return refuse(why, "is %s, which is not read; save the rows in Python: %s", OTHERS[i].what, OTHERS[i].how);
+            return refuse(why, "is %s, which is not supported; save the rows in Python: %s", OTHERS[i].what,
+                          OTHERS[i].how);
     const file_kind *kind = file_kind_of(start, size);
-    if (kind && kind->is == FILE_JSON) return refuse(why, "is JSON text; save the rows in Python: %s", SAVE_NPY);
+    if (kind && kind->is == FILE_JSON)
+        return refuse(why, "is JSON, which is not supported; save the rows in Python: %s", SAVE_NPY);
     if (kind && kind->is == FILE_PICTURE)
         return refuse(why, "is %s, not rows of numbers; reid embed makes embeddings of images", kind->what);
     if (kind) return refuse(why, "is %s, not rows of numbers", kind->what);

@@ -1,5 +1,5 @@
-/* Recognises the kind of a file of rows, by what it contains, not what it is called, and opens it with the reader of
-   that kind. */
+/* Recognises the format of a file of rows by its content, not by its name, and opens it with the reader of that
+   format. */
 #ifndef REID_TOOLS_FOREIGN_OPEN_H
 #define REID_TOOLS_FOREIGN_OPEN_H
 

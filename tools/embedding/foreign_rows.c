@@ -22,7 +22,8 @@ int foreign_rows_shape(foreign_rows *f, uint64_t start, uint64_t end, int by_col
     uint64_t values, bytes, value = VALUE_BYTES[f->type];
     if (!f->rows) return refuse(why, "is %s without rows", f->what);
     if (!f->columns || f->columns > FOREIGN_MOST_COLUMNS)
-        return refuse(why, "is %s with %zu values a row; expected 1 to %d", f->what, f->columns, FOREIGN_MOST_COLUMNS);
+        return refuse(why, "is %s with %zu values per row; expected 1 to %d", f->what, f->columns,
+                      FOREIGN_MOST_COLUMNS);
     if (!checked_mul(f->rows, f->columns, &values) || !checked_mul(values, value, &bytes) || start > end ||
         bytes != end - start)
         return refuse(why,

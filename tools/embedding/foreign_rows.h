@@ -14,7 +14,7 @@ typedef enum number_type { NUMBER_F16, NUMBER_BF16, NUMBER_F32, NUMBER_F64 } num
 typedef struct foreign_rows {
     const char *what; /* "a NumPy array", for messages */
     size_t rows, columns;
-    inputs names; /* of a table that has them, one a row; otherwise empty */
+    inputs names; /* of a table that has them, one per row; otherwise empty */
     source from;  /* the file, or memory */
     void *memory; /* owned; NULL: the rows are read from the file */
     number_type type;

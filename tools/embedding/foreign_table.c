@@ -28,7 +28,7 @@ static int number_in(const csv *c, int i, double *out) {
     return csv_number(c, i, -(double)FLT_MAX, (double)FLT_MAX, out);
 }
 
-/* numpy.savetxt puts blanks between numbers. */
+/* Takes blanks as separators, as numpy.savetxt writes them, if the first line has blanks and no other separator. */
 static void find_blanks(csv *c) {
     size_t end = c->at;
     while (end < c->len && c->text[end] && !strchr("\r\n\",;\t", c->text[end])) end++;
@@ -46,7 +46,7 @@ static long long count_in(const char *name, size_t *stem) {
     return digits && digits <= 9 && parse_int(name + *stem, 0, 999999999, &count) ? count : -1;
 }
 
-/* 1 if the names from column `first` on count up, such as e0, e1, e2 or 1, 2, 3. */
+/* 1 if the names from column `first` on are numbered in order, such as e0, e1, e2 or 1, 2, 3. */
 static int names_count(const csv *c, int first) {
     size_t stem, next;
     const char *name = csv_field(c, first);
@@ -58,7 +58,7 @@ static int names_count(const csv *c, int first) {
     return 1;
 }
 
-/* Which fact the header's column names; -1: none. */
+/* The fact that this column of the header names; -1: none. */
 static int fact_of(const csv *c, int i) {
     int k = 0;
     while (k < NAME_COLUMNS && !csv_is_named(c, i, NAME_COLUMN[k])) k++;
@@ -67,7 +67,7 @@ static int fact_of(const csv *c, int i) {
 
 static int has_names(const reading *r) { return r->column[NAME_ID] >= 0 || r->column[NAME_PATH] >= 0; }
 
-/* Facts come before the values; pandas gives its index no name. */
+/* Facts come before the values. pandas leaves the name of its index empty. */
 static int take_header(reading *r, text *why) {
     const csv *c = &r->c;
     int i = 0;
@@ -84,12 +84,12 @@ static int take_header(reading *r, text *why) {
         return refuse(why, "line %zu: the header names %s, but no path or id that names the rows", c->line,
                       shown(csv_field(c, 0)));
     if (i < c->count && names_count(c, i)) return 1;
-    int odd = i; /* the first column that neither counts on nor is a fact */
+    int odd = i; /* the first column whose name has no number */
     size_t stem;
     while (odd + 1 < c->count && count_in(csv_field(c, odd), &stem) >= 0) odd++;
     return refuse(why,
-                  "line %zu: the header has the column \"%.60s\"; expected path, id, identity, camera or time, and "
-                  "after them the columns of values, named by counting up, such as e0,e1,e2 or 0,1,2",
+                  "line %zu: the header has the column \"%.60s\"; expected path, id, identity, camera or time, then "
+                  "the columns of values, with numbered names such as e0,e1,e2 or 0,1,2",
                   c->line, i < c->count ? shown(csv_field(c, odd)) : "");
 }
 
@@ -129,7 +129,8 @@ static int take_counter(reading *r, text *why) {
     if (!r->f->rows && number && (strcmp(cell, "0") == 0 || strcmp(cell, "1") == 0)) r->base = *cell - '0';
     else if (!r->f->rows) {
         if (r->column[NAME_ID] >= 0 || r->column[NAME_PATH] >= 0)
-            return refuse(why, "the column without a name has \"%.60s\" where it could count the rows", shown(cell));
+            return refuse(why, "the column without a name has \"%.60s\"; expected the number of the row, 0 or 1",
+                          shown(cell));
         r->column[NAME_ID] = r->counter, r->counter = -1;
         return 1;
     }

@@ -14,7 +14,7 @@ static int is_pickle(const unsigned char *start, size_t size) {
     return size >= 3 && start[0] == 0x80 && start[1] >= 2 && start[1] <= 5 && start[2];
 }
 
-/* How torch.save began before version 1.6: a pickle of its magic number. */
+/* The start of files of torch.save before version 1.6: a pickle of a magic number. */
 static int is_torch_stream(const unsigned char *start, size_t size) {
     static const char magic[] = "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19";
     return size >= sizeof magic - 1 && memcmp(start, magic, sizeof magic - 1) == 0;
@@ -42,7 +42,7 @@ static int collect(void *user, const void *bytes, size_t size) {
     return !text_failed(user);
 }
 
-/* Copies the values, which the file may hold in any order of strides, row by row into memory. */
+/* Copies the values, which may have any strides in the file, into memory row by row. */
 static int take_values(foreign_rows *f, checkpoint *c, const tensor *t, text *why) {
     text values = TEXT_INIT;
     int unchecked;
@@ -76,8 +76,8 @@ int foreign_tensor_read(foreign_rows *f, const char *path, const unsigned char *
     checkpoint c;
     if (is_pickle(start, size) && !is_torch_stream(start, size))
         return refuse(why,
-                      "is a pickle, as wildlife-tools' FeatureDataset.save writes it, which is not read, because it "
-                      "can contain any program; save its rows in Python: numpy.save(\"rows.npy\", "
+                      "is a pickle, as written by FeatureDataset.save of wildlife-tools, and is not read, because "
+                      "reading a pickle can run any code; save its rows in Python: numpy.save(\"rows.npy\", "
                       "numpy.stack(dataset.features)), and its names: "
                       "dataset.metadata.to_csv(\"ids.csv\", index=False)");
     int good = checkpoint_open_tensor(&c, path, why);
@@ -87,7 +87,7 @@ int foreign_tensor_read(foreign_rows *f, const char *path, const unsigned char *
     } else if (is_zip(start, size)) {
         text inner = *why;
         *why = (text)TEXT_INIT;
-        refuse(why, "is a zip archive, but neither of numpy.savez nor of torch.save: %s", inner.s);
+        refuse(why, "is a zip archive, but not one written by numpy.savez or torch.save: %s", inner.s);
         text_free(&inner);
     }
     return good;

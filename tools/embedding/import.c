@@ -25,7 +25,7 @@ typedef struct importing {
 
 /* --- what is imported --------------------------------------------------------------------------------------------- */
 
-/* Refuses a file that already has metadata, which name the model that made it. */
+/* Refuses a file that already has metadata, because these name the model that made it. */
 static int is_foreign(const char *path, text *why) {
     text name = TEXT_INIT, meta = TEXT_INIT;
     output_side_name(&name, path, ".meta.json");
@@ -42,8 +42,8 @@ static int names_agree(const importing *m, text *why) {
     const inputs *a = &m->from.names, *b = &m->listed;
     for (size_t i = 0; i < a->count && m->r->ids; i++)
         if (strcmp(a->at[i].id, b->at[i].id) != 0)
-            return refuse(why, "row %zu is \"%s\", but \"%s\" in %s", i, shown(a->at[i].id), shown(b->at[i].id),
-                          shown(m->r->ids));
+            return refuse(why, "row %zu is named \"%s\" here, but \"%s\" in %s", i, shown(a->at[i].id),
+                          shown(b->at[i].id), shown(m->r->ids));
     return 1;
 }
 
@@ -51,7 +51,7 @@ static int take_names(importing *m, text *why) {
     size_t rows = m->from.rows, names;
     m->names = m->r->ids ? &m->listed : &m->from.names;
     names = m->names->count;
-    if (!names) return refuse(why, "does not name its rows; give their names with --ids FILE, one on each line");
+    if (!names) return refuse(why, "does not name its rows; give their names with --ids FILE, one per line");
     if (names != rows)
         return refuse(why, "has %zu row%s, but %s has %zu name%s; expected one for each row", rows, plural(rows),
                       shown(m->r->ids), names, plural(names));
@@ -113,7 +113,7 @@ static int normalise(importing *m, size_t at, text *why) {
     return 1;
 }
 
-/* Writes all rows. Returns 0 with the reason in why; without one, the output failed, or there was a signal. */
+/* Writes all rows. Returns 0 with the reason in why, which is empty if writing failed or a signal came. */
 static int write_rows(importing *m, output *out, text *why) {
     for (size_t i = 0; i < m->from.rows && !interrupted(); i++)
         if (!foreign_rows_get(&m->from, i, m->values, why) || !normalise(m, i, why) || !output_row(out, i, m->row))

@@ -1,4 +1,4 @@
-/* Embeddings that another program computed become files as reid embed writes them. */
+/* Turns embeddings that another program computed into files like those of reid embed. */
 #ifndef REID_TOOLS_IMPORT_H
 #define REID_TOOLS_IMPORT_H
 

@@ -23,7 +23,8 @@ int row_names_add(inputs *list, const csv *c, const int column[NAME_COLUMNS], te
     const char *camera = cell(c, column, NAME_CAMERA);
     long long when = 0;
     if (!*id && !*path) return refuse(why, "the row has no name");
-    if (*time && !when_parse(time, &when)) return refuse(why, "\"%.60s\" is not a valid time", shown(time));
+    if (*time && !when_parse(time, &when))
+        return refuse(why, "\"%.60s\" is not a valid time; expected YYYY-MM-DDTHH:MM:SS", shown(time));
     input *in = inputs_add(list, *path ? path : id, 0, *id ? id : path);
     if (!in || !input_set_identity(in, cell(c, column, NAME_IDENTITY)) || (*camera && !input_set_camera(in, camera)))
         return text_no_memory(why);

@@ -34,7 +34,8 @@ static int widths_agree(const store_model *theirs, const char *path, const store
     return 0;
 }
 
-/* Says that rows of two models meet, one of which ran in another program and is known by its name. */
+/* Reports that rows of two models cannot be compared. At least one of them ran in another program, so only its name is
+   known. */
 static void say_imported(const store_model *theirs, const char *path, const store_model *ours, const char *owner,
                          int owner_computes) {
     static const char *const ways[] = {"", " (imported)"};

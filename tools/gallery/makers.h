@@ -15,7 +15,7 @@ void makers_of_models(const models *all, store_meta *out);
 int makers_agree(const store_meta *theirs, const char *path, const store_meta *ours, const models *all,
                  const char *owner);
 
-/* Why crops by these models may lack identities, to follow a message; "" if only the user can know. */
+/* The reason why crops by these models may lack identities, to be appended to a message; "" if it is unknown. */
 const char *makers_nameless(const store_meta *makers);
 
 /* Warns when the JPEG decoders of both sides are known ("": unknown) and differ. path and owner are as in makers_agree;

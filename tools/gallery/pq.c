@@ -116,12 +116,12 @@ int pq_is_url(const char *place) { return is_database_url(place); }
 /* --- errands ------------------------------------------------------------------------------------------------------ */
 
 /* libpq connects, asks whether a server is starting, and cancels with calls that block, also while a name is looked up.
-   A thread runs them, so that the caller can stop waiting; then the thread frees what it has got. */
+   A thread runs them, so that the caller can stop waiting; the thread then frees the result. */
 typedef struct errand {
     pthread_mutex_t lock;
     pthread_cond_t over;
     void (*run)(struct errand *e);
-    int done, left; /* left: nobody waits for it */
+    int done, left; /* left: the caller has stopped waiting, so the thread frees it */
     char *url;
     void *connection, *cancel;
     int status;
@@ -163,7 +163,7 @@ static errand *new_errand(void (*run)(errand *e), const char *url) {
 
 static void say_waiting(double since, int *said) {
     if (*said || clock_seconds() - since < TELL_SECONDS) return;
-    say_warning("still waiting for the database server; Ctrl-C gives up");
+    say_warning("still waiting for the database server; Ctrl-C ends the command");
     *said = 1;
 }
 
@@ -176,8 +176,8 @@ static void wait_for_errand(errand *e) {
     pthread_cond_timedwait(&e->over, &e->lock, &until);
 }
 
-/* Runs an errand for at most `seconds`; a signal ends the waiting, too, if it is heeded. Returns 1 if it is done: the
-   caller frees it. */
+/* Runs an errand and waits for at most `seconds`, or with heed_signals until a signal. Returns 1 if it is done: the
+   caller then frees it. */
 static int run_and_wait(errand *e, double seconds, int heed_signals) {
     const double start = clock_seconds();
     pthread_t thread;
@@ -206,7 +206,7 @@ struct pq {
     char *statement[STATEMENTS]; /* texts of the prepared statements, each named "s" and its index */
     int statements, copying;     /* copying: a COPY … FROM STDIN is open */
     int steady;                  /* 1: a signal does not cancel statements */
-    int said_waiting;            /* 1: a message has said that the server does not answer */
+    int said_waiting;            /* 1: the user was told that the server does not answer */
     char *piece;                 /* the last piece of a COPY … TO STDOUT */
 };
 
@@ -247,7 +247,7 @@ static void say_no_connection(text *why, const char *url, const char *message) {
                        "%3A for :");
 }
 
-/* A parameter before dbname gives way to the URL, one behind it does not. */
+/* The URL overrides the parameters before dbname, but not those after it. */
 static void connect_to(errand *e) {
     static const char *const NAMED[] = {"connect_timeout", "dbname", "client_encoding", "fallback_application_name",
                                         NULL};
@@ -404,7 +404,7 @@ static void wait_a_moment(pq *c, patience *p) {
     if (event.revents & ~POLLOUT || p->signal != 0) lib.PQconsumeInput(c->connection);
 }
 
-/* Waits until everything was sent. Returns 0 if the connection is lost. */
+/* Waits until everything has been sent. Returns 0 if the connection is lost. */
 static int send_all(pq *c) {
     patience p = {0, 0};
     int left;
@@ -486,10 +486,11 @@ static int is_damaged(pq *c, text *why, const char *format, ...) {
 static int has_rows(pq *c, const pq_result *r, char wanted, text *why) {
     const int rows = lib.PQntuples(r);
     if (wanted == '*' || rows == 1 || (wanted == '?' && rows == 0)) return 1;
-    return is_damaged(c, why, "has %d rows; expected 1%s", rows, wanted == '?' ? " at most" : "");
+    return is_damaged(c, why, "has %d row%s; expected 1%s", rows, plural((size_t)rows),
+                      wanted == '?' ? " at most" : "");
 }
 
-/* Checks column number `column`, which is of this kind; null: 1 if it may be NULL. */
+/* Checks that the fields of a column are of this kind; null: 1 if they may be NULL. */
 static int has_column(pq *c, const pq_result *r, int column, char kind, int null, int binary, text *why) {
     const char *name = lib.PQfname(r, column);
     if (lib.PQfformat(r, column) != binary) return is_damaged(c, why, "is in the wrong format");
@@ -517,7 +518,8 @@ static int has_shape(pq *c, const pq_result *r, const char *shape, int binary, t
     if (!has_rows(c, r, *shape++, why)) return 0;
     for (const char *k = shape; *k; k++) columns += *k != '?';
     if (lib.PQnfields(r) != columns)
-        return is_damaged(c, why, "has %d columns; expected %d", lib.PQnfields(r), columns);
+        return is_damaged(c, why, "has %d column%s; expected %d", lib.PQnfields(r), plural((size_t)lib.PQnfields(r)),
+                          columns);
     for (int i = 0; i < columns; i++) {
         const char kind = *shape++;
         const int null = *shape == '?';

@@ -41,9 +41,9 @@ void pq_close(pq *c);
 /* Runs one statement with its arguments $1, $2, …, which is prepared at its first use and found by its text from then
    on. NULL with the reason in why; when interrupted(), the statement is cancelled, and the reason is empty.
 
-   shape describes the answer, and any other is refused, because a schema may have been changed, and a server may send
+   shape describes the answer, and any other is refused, because the schema may have been changed, and a server may send
    anything. It begins with = if the answer comes in binary format, then the number of rows: 1, ? for at most one, or *,
-   and for each column its kind of field_misfit (pq_binary.h), with a ? behind it if it may be NULL. */
+   and for each column its kind of field_misfit (pq_binary.h), followed by a ? if it may be NULL. */
 pq_result *pq_ask(pq *c, const char *sql, const pq_argument *arguments, int count, const char *shape, text *why);
 /* Runs a statement whose answer is not needed; otherwise like pq_ask. Returns 0 with the reason in why. */
 int pq_do(pq *c, const char *sql, const pq_argument *arguments, int count, text *why);
@@ -51,8 +51,8 @@ int pq_do(pq *c, const char *sql, const pq_argument *arguments, int count, text 
    input. */
 int pq_script(pq *c, const char *sql, text *why);
 
-/* 1: from now on interrupted() does not cancel statements, so that work in progress can be finished; a server that does
-   not answer for a while then loses the connection all the same. */
+/* 1: from now on interrupted() does not cancel statements, so that work in progress can be finished; if the
+   server does not answer for a while, the connection is closed all the same. */
 void pq_steady(pq *c, int steady);
 
 /* The five characters of the SQLSTATE of the last failure, "" if the server gave none. */

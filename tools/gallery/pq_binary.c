@@ -99,7 +99,7 @@ int64_t binary_to_bigint(const char *field) {
     return (int64_t)value;
 }
 
-/* Takes a whole number. Returns 0 if it is none. */
+/* Reads a whole number. Returns 0 if the field is not one. */
 static int take_whole(int binary, const char *bytes, size_t len, int64_t *out) {
     long long value;
     if (binary && len != 8) return 0;
@@ -112,11 +112,11 @@ static const char *whole_misfit(char kind, int binary, const char *bytes, size_t
     int64_t value;
     if (!take_whole(binary, bytes, len, &value)) return "is not a whole number of 64 bits";
     if (kind == 'i' && (value < 1 || value > INT_MAX)) return "is not a number from 1 to 2147483647";
-    if (kind == 'k' && value < 1) return "is not a number from 1 on";
+    if (kind == 'k' && value < 1) return "is less than 1";
     return kind == 'c' && value < 0 ? "is negative" : NULL;
 }
 
-/* The server's own ends of time, infinity and -infinity, are outside the range, too. */
+/* PostgreSQL's infinity and -infinity are outside the range, too. */
 static int is_time(int binary, const char *bytes, size_t len) {
     if (!binary || len != 8) return 0;
     const int64_t milliseconds = binary_to_milliseconds(bytes);

@@ -269,9 +269,9 @@ static int copy_all(pushing *p, int n) {
                                               : pq_ask(p->c, "SELECT nextval('reid.template_template_id_seq') "
                                                              "FROM generate_series(1, $1::int)", &argument, 1,
                                                        "=*k", &p->why);
-    int good = numbers != NULL && (pq_rows(numbers) == (size_t)n || refuse(&p->why, "is damaged: the server gave %zu "
-                                                                           "numbers for %d templates",
-                                                                           pq_rows(numbers), n)) &&
+    int good = numbers != NULL && (pq_rows(numbers) == (size_t)n ||
+                                    refuse(&p->why, "is damaged: the server gave %zu number%s for %d template%s",
+                                           pq_rows(numbers), plural(pq_rows(numbers)), n, plural((size_t)n))) &&
                copy_templates(p, numbers);
     for (int m = 0; good && m < p->meta->models; m++) good = copy_embeddings(p, m, numbers);
     pq_free(numbers);

@@ -1,7 +1,7 @@
 # survey.sh: what matters most about a GPU, in one call of at most four minutes. Each step is a part of tools/gpu_check
 # with a time budget of its own, so a step that hangs or fails takes nothing from the others, and a second call can name
-# just the steps that broke. page.py turns their results into a page
-# and into the files to commit. common.sh lists the variables.
+# just the steps that failed. page.py turns their results into a page and into the files to commit. common.sh lists the
+# variables.
 # shellcheck shell=sh disable=SC2034,SC2046,SC2086,SC2154
 
 # budget_of STEP: prints the seconds after which the step is killed; status 1 if it is not a step. The sum is at most
@@ -144,7 +144,7 @@ note_row() { # note_row CHECK STATUS TEXT
     table rows "$(printf '%-6s %-20s %-5s %-24s %2d  %-14s %s' $word "$net" "$precision" "$mode" "$batch" "$1" "$3")"
 }
 
-# work_through: takes cases that no other worker has taken, until none is left or no time
+# work_through: takes cases that no other worker has taken, until no case or no time is left
 work_through() {
     number=0
     while read -r case; do

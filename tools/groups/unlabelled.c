@@ -370,7 +370,7 @@ void unlabelled_reason(const unlabelled *u, text *t) {
         break;
     case UNLABELLED_ONE_BURST:
         text_puts(t,
-                  "all crops are of one burst, so that nothing is seen a second time; photos of other hours and days "
+                  "all crops are of one burst, so nothing is seen a second time; photos of other hours and days "
                   "are needed");
         break;
     case UNLABELLED_FEW:

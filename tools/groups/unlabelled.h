@@ -1,9 +1,9 @@
-/* Makes a calibration from crops without labels, from what is known of them for nothing: boxes of one picture, and
-   tracks that share a frame, show different individuals; boxes of one track show the same one; and most pairs of all
-   show two. People's decisions take part where there are some. mixture.h has the mathematics.
+/* Makes a calibration from crops without labels, from what is known of them anyway: boxes of one image, and tracks
+   that share a frame, show different individuals; boxes of one track show the same one; and most of all pairs show
+   two. People's decisions are used if there are any. mixture.h has the mathematics.
 
-   What is compared are sightings: a track, by the mean of its rows, or a crop of no track. Pairs within a track do not
-   take part, because they look more alike than two sightings of one individual: a threshold from them would be too
+   It compares sightings: a track, by the mean of its rows, or a crop without a track. Pairs within a track are left
+   out, because they look more alike than two sightings of one individual: a threshold from them would be too
    high. They only show whether the scores can recognise anything at all. Pairs of sightings at one camera, which share
    a background, and of two cameras are two kinds. */
 #ifndef REID_TOOLS_UNLABELLED_H

@@ -85,8 +85,8 @@ static void outline(const thumbnail *t, unsigned char *rgb, const reid_box *at, 
 static int most(int a, int b) { return a > b ? a : b; }
 static int least(int a, int b) { return a < b ? a : b; }
 
-/* Draws a bright line between two dark ones, which is visible on any ground, around the box; where the box reaches the
-   edge of the image, just inside that. */
+/* Draws a bright line between two dark ones, which is visible on any background, around the box; where the box reaches
+   the edge of the image, just inside the edge. */
 static void mark(const thumbnail *t, unsigned char *rgb, const reid_box *box) {
     static const unsigned char dark[3] = {20, 20, 20}, bright[3] = {255, 214, 60};
     for (int i = 1; i <= LINES; i++) {

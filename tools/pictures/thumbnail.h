@@ -14,8 +14,7 @@ typedef struct thumbnail {
    pixel is the mean of those it replaces. The part of the box outside the image is left out. Returns 0 with the reason
    in why; free t->jpeg in any case. */
 int thumbnail_make(thumbnail *t, const picture *p, const reid_box *box, int side, text *why);
-/* Makes a JPEG of the whole image with the outline of the box drawn around what is in it; otherwise like
-   thumbnail_make. */
+/* Makes a JPEG of the whole image with an outline drawn around the box; otherwise like thumbnail_make. */
 int thumbnail_mark(thumbnail *t, const picture *p, const reid_box *box, int side, text *why);
 
 #endif

@@ -11,7 +11,7 @@
 /* A row per crop: id, photo (or video), camera, date, time (by the camera's clock; of a video the time since its
    beginning), x, y, width, height (of the box, in pixels), score (the detector's), track, individual, name, similarity
    (mean score with the other crops of the individual), in_doubt ("yes" if the individual may be the same as another
-   one). crops NULL, here and below: there are none. */
+   one). c: NULL, here and below, if there are no crops. */
 void crop_table(const crops *c, const clusters *found, text *t);
 
 /* A row per individual: individual, name, crops, tracks, boxes (the detector's, in these tracks), cameras, first_date,

@@ -21,7 +21,7 @@ typedef struct album_request {
     const char *folder;  /* to which ids are relative paths; NULL: the working directory */
     const inputs *boxes; /* crops and their boxes; an id that is not among them is the path of a whole image. NULL:
                             there are no boxes. Must outlive the album */
-    const input *const *photos; /* [count] the photo and the box of each crop, NULL: unknown; NULL: all are */
+    const input *const *photos; /* [count] the photo and the box of each crop, or NULL; NULL: none is known */
     long long max_pixels;
     size_t cache; /* bytes of JPEGs to keep */
     int threads;  /* that may call album_picture at the same time */

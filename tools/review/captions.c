@@ -28,7 +28,7 @@ typedef struct tracks_file {
     captions *to;
 } tracks_file;
 
-/* Calls `each` for the members of the array that this object has under the name `key`. */
+/* Calls `each` for every element of the array that is this object's member `key`. */
 static void each_in(tracks_file *f, const char *key, void (*each)(tracks_file *f)) {
     for (json_object(&f->j); json_key(&f->j, &f->key);) {
         if (strcmp(f->key.s, key) != 0) json_skip(&f->j);
@@ -48,7 +48,7 @@ static void read_shot(tracks_file *f, category is) {
     }
 }
 
-/* The shots may come before the category, so they are read last. */
+/* Reads the shots last, because they may precede the category. */
 static void read_track(tracks_file *f) {
     json shots = {0};
     category is = CATEGORY_UNKNOWN;
@@ -80,7 +80,7 @@ static void read_tracks(captions *to, const char *folder) {
         json_end(&f.j);
         if (f.j.error[0]) text_puts(&why, f.j.error);
     }
-    if (why.len) say_warning("%s: %s; what the detector took the crops for is not shown", shown(path.s), why.s);
+    if (why.len) say_warning("%s: %s; the detector's categories are not shown", shown(path.s), why.s);
     text_free(&f.key), text_free(&f.word);
     text_free(&path), text_free(&bytes), text_free(&why);
 }
@@ -108,8 +108,8 @@ static crop_origin origin_at(const captions *of, size_t row) {
     return source ? crop_origin_of(source) : (crop_origin){.seconds = (double)NAN};
 }
 
-/* Appends the name of a photo or film without its folder, which is the sender's own business. Each of these functions
-   appends nothing if the fact is unknown. */
+/* Appends the name of a photo or film without its folder, which a page that is passed on must not reveal. Each of these
+   functions appends nothing if the fact is unknown. */
 static void add_photo(const captions *of, size_t row, text *t) {
     const crop_facts *f = &of->crops->facts[row];
     const input *box = of->box ? of->box[row] : NULL;

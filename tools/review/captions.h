@@ -1,5 +1,5 @@
-/* What people are told about each crop: the photo or film that it was cut from, the camera, the time, and what the
-   detector took it for. */
+/* What the page says about each crop: the photo or film that it was cut from, the camera, the time, and the category
+   that the detector gave it. */
 #ifndef REID_TOOLS_CAPTIONS_H
 #define REID_TOOLS_CAPTIONS_H
 
@@ -16,8 +16,9 @@ typedef struct captions {
     unsigned char *categories; /* [crops->count] */
 } captions;
 
-/* folder: of reid track, whose tracks.json names the categories of crops that have none in their boxes; NULL: there is
-   none. c and box must outlive the result. Returns 0 after reporting that memory ran out; free it in any case. */
+/* folder: that of reid track, whose tracks.json names the categories of crops that have none in their boxes; NULL:
+   there is none. c and box must outlive the result. Returns 0 after reporting that memory ran out; free it in any
+   case. */
 int captions_open(captions *to, const crops *c, const input *const *box, const char *folder);
 /* Writes four arrays with a member for each crop, null where it is unknown: "photos" (names of photos or films),
    "cameras", "times" ("2024-05-31 06:30:00" by the camera's clock; "0:12:05" since the beginning of a film) and

@@ -270,7 +270,7 @@ async function ask(path, options) {
 
 /* --- who answers ------------------------------------------------------------------------------------------------ */
 
-/* The name that answers carry: the one given on this page, else that of --by, else "". */
+/* The name stored with answers: the one given on this page, else that of --by, else "". */
 let person = '';
 const personStore = 'reid review by';
 
@@ -279,7 +279,7 @@ function restorePerson() {
   try { person = localStorage.getItem(personStore) || person; } catch (error) { /* nothing was kept */ }
 }
 
-/* Asks for the name, once, before the first answer, or if somebody wants to change it. */
+/* Asks for the name: once, before the first answer, and when the person wants to change it. */
 async function askPerson() {
   const name = await askWords(one('#person'), one('#your-name'), person || base.by);
   if (!name) return false;
@@ -495,7 +495,7 @@ function picture(row, large, now) {
   return image;
 }
 
-/* An image is a quiet area until it has arrived; one that cannot be shown becomes words in that area. */
+/* An image is a blank area until it has arrived; if it cannot be shown, words take its place. */
 function prepare(image) {
   image.className = 'wait';
   image.onload = () => { image.className = ''; };
@@ -508,7 +508,7 @@ function lose(image) {
   image.removeAttribute('src');
   hideAlt(image);
 }
-/* Without this, the browser draws its sign for a broken image. */
+/* Without this, the browser draws its icon for a broken image. */
 function hideAlt(image) {
   if (image.alt) image.setAttribute('aria-label', image.alt + ': no image');
   image.alt = '';
@@ -555,7 +555,7 @@ function drawPhoto() {
   one('.soft', dialog).textContent = taken(row);
   words.textContent = '';
   prepare(image);
-  if (isOfFilm(row)) only('The frames of films are not shown here; this is only the crop.');
+  if (isOfFilm(row)) only('The frames of videos are not shown here; this is only the crop.');
   else if (!address && fact('photos', row))
     only('The whole photo is not in this page' +
       (photos.has(row) ? ', because it could not be read when the page was written' : '') + '; this is only the crop.');
@@ -563,7 +563,7 @@ function drawPhoto() {
   else {
     image.alt = 'The photo ' + label(row) + ', with a box around the crop';
     image.onerror = () => only('The photo ' + label(row) +
-      ' is no longer where it was, or cannot be read; this is only the crop.');
+      ' has been moved or cannot be read; this is only the crop.');
     setSource(image, address);
   }
 }
@@ -645,7 +645,7 @@ const answers = {
 
 /* Small groups share a line. All lines have the same height, so the position of a line follows from its number. */
 const PLAIN = 158, TOLD = 180, GAP = 8, CROP = 112, LEAST = 176;
-const lineHeight = () => base.cameras || base.times ? TOLD : PLAIN; // with a line that tells cameras and days
+const lineHeight = () => base.cameras || base.times ? TOLD : PLAIN; // with a line for cameras and days
 let listed = [], packed = [], drawn = new Map(), lower = null;
 
 function wanted(group) {
@@ -729,7 +729,7 @@ function openGroup(group) {
   showGroup();
 }
 
-/* With its gap: the image, and the words below it. */
+/* The size of an image with the words below it and the gap. */
 function cellSize() {
   const narrow = innerWidth <= 640, side = narrow ? 112 : 144;
   return {across: side, down: side + (lineHeight() === PLAIN ? 46 : narrow ? 66 : 62)};
@@ -828,9 +828,9 @@ const inGroup = {
 
 /* --- names ------------------------------------------------------------------------------------------------------- */
 
-let answered = null; // called with the words, or null, when the dialog that asks for them closes
+let answered = null; // called with the text, or null, when the dialog that asks for it closes
 
-/* Asks for words in a dialog with one field. Resolves to them, or to null if it is cancelled. */
+/* Asks for text in a dialog with one field. Resolves to the text, or to null if the dialog is cancelled. */
 function askWords(dialog, field, now) {
   field.value = now;
   dialog.returnValue = '';

@@ -23,7 +23,7 @@ static void add_json(text *out, const text *json) {
     }
 }
 
-/* Writes a JPEG as base64, "" if there is none. */
+/* Writes a JPEG as base64; "" if there is none. */
 static void put_jpeg(json_writer *w, const text *jpeg) {
     json_put_line(w, 0);
     text *out = json_put_value(w, NULL);
@@ -32,8 +32,8 @@ static void put_jpeg(json_writer *w, const text *jpeg) {
     text_putc(out, '"');
 }
 
-/* Writes ["base64", ...]; "" if there is no image. *failed: how many there are not; why: of the first. Returns 0 if the
-   page is larger than the limit. */
+/* Writes ["base64", ...]; "" if there is no image. *failed counts images that cannot be read; why names the first.
+   Returns 0 if the page is larger than the limit. */
 static int add_pictures(text *out, const single_request *r, size_t *failed, text *why) {
     const clusters *c = board_groups(r->board);
     text jpeg = TEXT_INIT, reason = TEXT_INIT;
@@ -97,11 +97,11 @@ static int add_photos(text *out, const single_request *r) {
     }
     progress_stop();
     json_put_end(&w);
-    if (lost) say_warning("the whole photos of %zu crop%s cannot be read, so the page shows only these crops", lost,
+    if (lost) say_warning("the whole photos of %zu crop%s cannot be read, so the page shows the crops alone", lost,
                           plural(lost));
     if (order && done < c->rows && !interrupted())
-        say_warning("the page has no room for the whole photos of %zu of %zu crops; with reid review, without --html, "
-                    "all can be seen", c->rows - done, c->rows);
+        say_warning("the page has no room for the whole photos of %zu of %zu crops; reid review without --html shows "
+                    "all of them", c->rows - done, c->rows);
     int good = order != NULL;
     free(order);
     text_free(&jpeg), text_free(&why);
@@ -112,13 +112,15 @@ static void add_element(text *out, const char *id, const char *nonce) {
     text_printf(out, "<script type=\"application/json\" id=\"%s\" nonce=\"%s\">", id, nonce);
 }
 
-/* Warns of images that cannot be read; refuses a page without any. first: the first of them, and why. */
+/* Warns of images that cannot be read, and refuses a page without any. first: the first of them, with the reason. */
 static int check_pictures(const single_request *r, size_t failed, const text *first, text *why) {
     const size_t rows = board_groups(r->board)->rows;
     if (failed == rows)
-        return refuse(why, "the page would have no image, because none of %zu can be read; the first is %s. Images are "
-                           "found through the ids of crops: run it where embeddings were made, or give --pictures "
-                           "FOLDER (and --boxes FILE for crops cut by boxes)", rows, first->s);
+        return refuse(why,
+                      "the page would have no images, because none of the %zu can be read; the first is %s. Images are "
+                      "found through the ids of crops: run reid review in the folder where the embeddings were made, "
+                      "or give --pictures FOLDER (and --boxes FILE for crops cut by boxes)",
+                      rows, first->s);
     if (failed) say_warning("%s", first->s);
     if (failed > 1) say_warning("%zu images cannot be shown", failed);
     return 1;

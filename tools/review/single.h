@@ -11,7 +11,7 @@ typedef struct single_request {
     album *album;
     const char *path;
     size_t limit;  /* bytes */
-    size_t photos; /* about as many of them are for the whole photos of crops */
+    size_t photos; /* about how many of them whole photos may take */
 } single_request;
 
 /* Returns 0 after reporting an error, also if the page is larger than the limit, or if no image can be read. Images

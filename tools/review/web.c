@@ -82,7 +82,7 @@ static enum MHD_Result check_body(const web *w, struct MHD_Connection *c) {
     return result;
 }
 
-/* A stranger must not shut out the page by connections on which nothing happens. */
+/* Connections on which nothing happens must not shut out the page: their clients may not have the token. */
 static void on_connection(void *user, struct MHD_Connection *c, void **context,
                           enum MHD_ConnectionNotificationCode what) {
     web *w = user;
@@ -122,7 +122,7 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *c, const ch
                      mhd_header(c, MHD_HTTP_HEADER_CONTENT_TYPE), body->s, body->len};
     web_reply reply;
     memset(&reply, 0, sizeof reply);
-    is_busy(w, c, 1); /* only from here on: a request without its body may be a stranger's */
+    is_busy(w, c, 1); /* not earlier: a request whose body never arrives must not hold a connection */
     w->answer(w->user, &r, &reply);
     return send_reply(c, &reply);
 }

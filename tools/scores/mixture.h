@@ -3,13 +3,13 @@
    The scores of all pairs are a mixture of two distributions, those of pairs that show one individual and of pairs that
    show two. Both are taken as normal after Fisher's transformation of a correlation, z = atanh(score) (Fisher,
    "Frequency distribution of the values of the correlation coefficient", Biometrika 10, 1915), and fitted by
-   expectation maximisation (Dempster, Laird and Rubin 1977), in which the pairs that are known take part with what is
-   known of them. Brümmer and Garcia-Romero calibrate scores of speakers in the same way ("Generative Modelling for
+   expectation maximisation (Dempster, Laird and Rubin 1977), in which pairs that are known stay what they are
+   known to be. Brümmer and Garcia-Romero calibrate scores of speakers in the same way ("Generative Modelling for
    Unsupervised Score Calibration", ICASSP 2014, arXiv 1311.0707). Five details are our own:
      - The threshold is the score that a share `fmr` of the pairs of two individuals exceeds, as in a calibration from
-       labels. It depends only on the lower, larger distribution. What pairs of one individual look like, of which too
-       few are seen and those of one burst too often, decides nothing but where that distribution ends.
-     - Pairs of one kind (of one camera, say, whose background makes all its pictures alike) have distributions of their
+       labels. It depends only on the lower, larger distribution. The distribution of pairs of one individual,
+       of which too few are seen and too many are of one burst, decides only where the lower one ends.
+     - Pairs of one kind (of one camera, say, whose background makes all its images alike) have distributions of their
        own. The threshold is that of all kinds together.
      - Pairs are not independent, because each unit is part of many. Together they count as much as there are units.
      - The share of pairs that show one individual has the prior Beta(2, 50), whose mode is 2 %. Without it, individuals
@@ -44,8 +44,8 @@ typedef struct mixture_request {
 /* The distributions of one kind of pairs. Means and deviations are those of atanh(score / scale). */
 typedef struct mixture_part {
     double pairs;      /* how many there are */
-    double share;      /* of them show one individual, with the prior */
-    double same_pairs; /* how many of them do, without it */
+    double share;      /* that shows one individual, with the prior */
+    double same_pairs; /* how many show one individual, without the prior */
     double different, different_deviation, same, same_deviation;
 } mixture_part;
 
@@ -53,7 +53,7 @@ typedef struct mixture {
     mixture_part part[MIXTURE_KINDS];
     int parts; /* 1: all pairs have the same distributions, because one kind has too few */
     double scale, threshold;
-    double share;      /* of all pairs show one individual, without the prior */
+    double share;      /* of all pairs, that shows one individual, without the prior */
     double accepted;   /* the share of pairs of one individual that the threshold accepts */
     double gain;       /* of the logarithm of the likelihood over a single distribution of each kind */
     interval interval; /* 95 %, of the threshold */

@@ -59,7 +59,8 @@ static int unix_name(struct sockaddr_un *name, const char *path, text *why) {
     return 1;
 }
 
-/* Waits a little for the lock, but not for ever: whoever may read a folder may also lock it, and keep it locked. */
+/* Waits a little for the lock, but not forever: every user who may read a folder can also lock it and
+   keep it locked. */
 static int lock_soon(int fd) {
     const struct timespec pause = {0, 20000000};
     const double end = clock_seconds() + LOCKED_SECONDS;

@@ -70,7 +70,7 @@ typedef struct client {
     mhd_guest guest;
     int fd, tcp, suspended;
     int sending;           /* 1: a request line has arrived, but not the whole request, and nothing was answered */
-    int dismissed;         /* 1: it was told why nothing more is read from it; whatever still arrives is ignored */
+    int dismissed;         /* 1: it was sent a final refusal; everything that still arrives is ignored */
     double deadline;       /* when it is disconnected; every byte that it sends or reads earns a little time */
     text uri;              /* of the request being received */
     struct client *next, *prev;
@@ -130,8 +130,8 @@ static void add_header(struct MHD_Response *response, const char *name, size_t n
     text_free(&value);
 }
 
-/* Bytes that were sent or read earn the time that the slowest allowed client needs for them; nobody saves up more than
-   --idle. */
+/* Bytes that were sent or read earn the time that the slowest allowed client needs for them; no client saves up more
+   than --idle. */
 static void earn_time(client *c, size_t bytes) {
     const double now = clock_seconds(), earned = c->deadline + (double)bytes / SLOWEST;
     c->deadline = earned < now + c->h->r.idle ? earned : now + c->h->r.idle;
@@ -176,12 +176,12 @@ static struct MHD_Response *response_of(client *to, text *body) {
     return response;
 }
 
-/* Replaces a large answer by a refusal while other clients leave too much unread. */
+/* Replaces a large answer with a refusal while other clients leave too much unread. */
 static void limit_unsent(const http *h, reply *r) {
     if (r->body.len <= SMALL || h->counts.unsent <= BODIES * h->r.max_body) return;
     text_free(&r->body);
     *r = (reply){MHD_HTTP_SERVICE_UNAVAILABLE, JSON_TYPE, TEXT_INIT, 0, NULL, 0};
-    answer_error(&r->body, "clients have not read too many large answers: try again later");
+    answer_error(&r->body, "too many large answers are waiting to be read: try again later");
 }
 
 /* Moves the body into the response. MHD_NO closes the connection without an answer, which is all that can be done if
@@ -436,8 +436,8 @@ static void drop_body(exchange *x) {
     x->held = 0;
 }
 
-/* What a client announces reserves nothing: only received bytes count. Beyond their limit, all but small bodies are
-   skipped and refused. */
+/* The length that a client announces reserves nothing: only received bytes count. Beyond their limit, all but small
+   bodies are skipped and refused. */
 static void take_bytes(exchange *x, const char *bytes, size_t len) {
     http *h = x->h;
     earn_time(x->from, len);
@@ -505,8 +505,8 @@ static void on_completed(void *user, struct MHD_Connection *connection, void **s
 }
 
 /* Sends a refusal directly to the socket, because libmicrohttpd can answer a request only after all of it has arrived.
-   Its own answers cannot interfere: the kernel has earlier ones, and on_request refuses whatever still arrives. The
-   client may still be sending, so the connection is closed a little later: otherwise it would be reset before the
+   Its own answers cannot interfere: the kernel has earlier ones, and on_request refuses everything that still arrives.
+   The client may still be sending, so the connection is closed a little later: otherwise it would be reset before the
    client has read the answer. */
 static void dismiss(client *c, unsigned status, const char *reason, const char *what) {
     text why = TEXT_INIT, all = TEXT_INIT;
@@ -577,8 +577,8 @@ static void on_connection(void *user, struct MHD_Connection *connection, void **
     }
 }
 
-/* libmicrohttpd answers some requests alone, and tells only its log: header fields that are too large (431), a request
-   line that is (414), what is not HTTP (400). */
+/* libmicrohttpd answers some requests itself, and reports them only to its log: header fields that are too large (431),
+   a request line that is too long (414), what is not HTTP (400). */
 __attribute__((format(printf, 2, 0))) static void on_log(void *user, const char *format, va_list arguments) {
     http *h = user;
     char line[256];
@@ -599,8 +599,8 @@ static int watch(http *h, int fd, void *who) {
     return fd >= 0 && epoll_ctl(h->epoll, EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
-/* There is no file descriptor for a client: an idle one has to leave, and nobody is accepted for a moment, because the
-   socket would report the waiting client without end. */
+/* There is no file descriptor for a new client: an idle one is disconnected, and no connection is accepted for a
+   moment, because epoll would report the waiting client again and again. */
 static void rest(listener *d, int error) {
     http *h = d->h;
     struct epoll_event unused;

@@ -1,5 +1,5 @@
 /* The use of libmicrohttpd that the server and the review page share: whether it is compiled in, checks of an announced
-   body, responses, and who has to leave if there are too many connections. */
+   body, responses, and which connection is closed if there are too many. */
 #ifndef REID_TOOLS_MHD_H
 #define REID_TOOLS_MHD_H
 
@@ -38,7 +38,7 @@ unsigned mhd_check_body(struct MHD_Connection *c, const mhd_body *allowed, size_
 struct MHD_Response *mhd_response(text *body);
 
 /* Connections, the one that has been idle for longest first. If there are more than `most`, the first that is not busy
-   with a request is shut down, so that idle strangers shut nobody out. Its functions may be called by any thread. */
+   with a request is shut down, so that idle clients shut nobody out. Its functions may be called by any thread. */
 typedef struct mhd_guest {
     int fd, busy, leaving; /* leaving: it was shut down, and libmicrohttpd has not closed it yet */
     struct mhd_guest *next, *prev;

@@ -115,9 +115,9 @@ static void add_pictures(text *t, const service *s) {
 static void add_front(text *t, const front_counts *front) {
     single(t, "reid_connections", "gauge", "Open connections.", front->connections);
     single(t, "reid_connections_total", "counter", "Accepted connections.", (double)front->accepted);
-    single(t, "reid_body_bytes", "gauge", "Bodies of requests that are being received or processed.",
+    single(t, "reid_body_bytes", "gauge", "Bytes of request bodies that are being received or processed.",
            (double)front->bodies);
-    single(t, "reid_unsent_bytes", "gauge", "Answers that clients have not read yet.", (double)front->unsent);
+    single(t, "reid_unsent_bytes", "gauge", "Bytes of answers that clients have not read yet.", (double)front->unsent);
     family(t, "reid_http_responses_total", "counter", "Responses by status.");
     for (int i = 0; i < FRONT_STATUSES; i++)
         if (front->answered[i])

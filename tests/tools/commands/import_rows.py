@@ -1,7 +1,7 @@
 """import_rows.py: rows of numbers as other programs write them, for t_cli_import.sh.
 
     import_rows.py make              every kind of file, in the working directory
-    import_rows.py check OUT DIGITS  OUT.npy has the rows of numpy's own normalisation, of length 1
+    import_rows.py check OUT DIGITS  OUT.npy has the rows that numpy normalises to length 1
 """
 import collections
 import io
@@ -38,7 +38,7 @@ class Tensor:
 
 
 def pretend_torch():
-    """Modules with the names that torch.save writes, so that no torch is needed."""
+    """Makes modules with the names that torch.save writes, so that PyTorch is not needed."""
     torch, utils = types.ModuleType("torch"), types.ModuleType("torch._utils")
     sys.modules.update({"torch": torch, "torch._utils": utils})
     for name in "FloatStorage", "DoubleStorage", "HalfStorage", "BFloat16Storage", "LongStorage":
@@ -47,7 +47,7 @@ def pretend_torch():
 
 
 class Saver(pickle.Pickler):
-    """A storage is an id outside the pickle, a tensor a call."""
+    """Pickles a storage as a persistent id, and a tensor as a call, as torch.save does."""
 
     def __init__(self, file, storages):
         super().__init__(file, 2)

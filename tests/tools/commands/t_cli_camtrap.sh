@@ -177,7 +177,7 @@ for pair in 2,3 4,5 6,7 8,9; do
     check "crops $pair are of one image" [ "$(grep "^crop[$pair]," apart.csv | cut -d, -f2 | sort -u | wc -l)" = 2 ]
 done
 
-# The folder of reid track: observations are of the photos, with their boxes, and not of the crops that it has cut out.
+# With a folder of reid track, observations name the photos and boxes, not the crops that were cut from them.
 b0 w.safetensors
 run 0 track -m w.safetensors --size 64x64 --threshold 0.9 photos --detections boxes.csv -o tracked
 run 0 cluster tracked --camtrap-dp package -o last

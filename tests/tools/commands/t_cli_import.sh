@@ -9,7 +9,7 @@ script=$repository/tests/tools/commands/import_rows.py
 mkdir in o
 (cd in && "$python" "$script" make) || exit 1
 import() { status=$1; shift; run "$status" import "$@" --model miewid-msv3; }
-# equals OUT DIGITS: o/OUT.npy has the rows of numpy's own normalisation
+# equals OUT DIGITS: o/OUT has the rows that numpy normalises, to so many digits
 equals() { check "$1: the rows of numpy" "$python" "$script" check "o/$1" "$2"; }
 
 # --- every kind of file, whatever it is called ------------------------------------------------------------------------
@@ -42,7 +42,7 @@ done
 same o/table.ids.txt in/ids.txt
 import 0 in/f4.npy --ids in/crlf.txt -o o/crlf.npy
 same o/crlf.ids.txt in/ids.txt
-import 0 in/f4.npy --ids in/windows.txt -o o/windows.npy # a backslash is a character like others
+import 0 in/f4.npy --ids in/windows.txt -o o/windows.npy # a backslash is a character like any other
 check "Windows paths" grep -q '^east\\\\1_2.jpg$' o/windows.ids.txt
 for form in jsonl csv; do import 0 in/f4.npy --ids in/ids.csv -o o/form.$form; done
 "$REID" import o/form.csv --model again -o o/again.npy 2>"$err"
@@ -52,7 +52,7 @@ import 0 o/form.csv -o o/again.npy
 equals again 6
 mv o/kept o/form.csv.meta.json
 
-# The model's name and the length of its rows make the fingerprint, which is not that of a network.
+# The fingerprint is made of the model's name and the length of its rows, and is never that of a network.
 import 0 in/f4.npy --ids in/ids.csv -o o/animals.npy --json
 printed='"rows": 40, "dim": 24, "model": "miewid-msv3", "fingerprint": "f\{12\}[0-9a-f]\{20\}", "identities": 8'
 prints "^{\"output\": \"o/animals.npy\", $printed}\$"
@@ -64,7 +64,7 @@ says 'o/dino.npy: 40 rows of 24 floats by dinov2-vitl14, of 8 identities'
 check "another model has another fingerprint" [ -z "$(grep "$fingerprint" o/dino.meta.json)" ]
 "$python" -c 'import numpy; numpy.save("in/short.npy", numpy.load("in/f8.npy")[:, :20])'
 import 0 in/short.npy --ids in/ids.csv -o o/short.npy
-check "and so have rows of another length" [ -z "$(grep "$fingerprint" o/short.meta.json)" ]
+check "rows of another length have another one, too" [ -z "$(grep "$fingerprint" o/short.meta.json)" ]
 sed 's/^/west-/; s/east//' in/ids.txt >in/west.txt
 run 0 import in/f4.npy --ids in/west.txt -o o/west.npy --model dinov2-vitl14
 import 0 in/f4.npy --ids in/west.txt -o o/unnamed.npy
@@ -91,9 +91,9 @@ cube.npy|is a NumPy array of 3 dimensions: 1 x 40 x 24; expected two, a row for 
 line.npy|is a NumPy array of 1 dimension: 24; expected two
 scalar.npy|is a NumPy array of 0 dimensions; expected two
 none.npy|is a NumPy array without rows$
-narrow.npy|is a NumPy array with 0 values a row; expected 1 to 65536$
-wide.npy|is a NumPy array with 65537 values a row; expected 1 to 65536$
-huge.npy|is a NumPy array with 9999999999 values a row
+narrow.npy|is a NumPy array with 0 values per row; expected 1 to 65536$
+wide.npy|is a NumPy array with 65537 values per row; expected 1 to 65536$
+huge.npy|is a NumPy array with 9999999999 values per row
 cut.npy|is a NumPy array of 40 x 24 values of 4 bytes, but the file has 3836 bytes of values; \
 was it written completely?$
 longer.npy|is a NumPy array of 40 x 24 values of 4 bytes, but the file has 3844 bytes of values
@@ -108,7 +108,7 @@ several.npz|is an .npz file with 3 members (features, ids, labels); expected one
 save that of the rows alone, with numpy.save$
 compressed.npz|is a compressed .npz file; write it with numpy.savez, or its array with numpy.save$
 damaged.npz|is an .npz file with a wrong checksum: it is damaged$
-other.zip|is a zip archive, but neither of numpy.savez nor of torch.save:
+other.zip|is a zip archive, but not one written by numpy.savez or torch.save:
 nan.csv|line 4: field 1, "nan", is not a finite number$
 inf.csv|line 4: field 1, "inf", is not a finite number$
 big.csv|line 4: field 1, "1e39", is not a finite number$
@@ -119,20 +119,20 @@ only_header.csv|is a table without rows$
 counted.csv|its first column counts the rows; remove it, or name the columns in a header$
 miscounted.csv|line 23: the column without a name counts the rows, but has "22" instead of 21$
 odd_name.csv|line 1: the header has the column "species"; expected path, id, identity, camera or \
-time, and after them the columns of values, named by counting up, such as e0,e1,e2 or 0,1,2$
+time, then the columns of values, with numbered names such as e0,e1,e2 or 0,1,2$
 odd_column.csv|line 1: the header has the column "age"; expected
 facts.csv|line 1: the header names identity, but no path or id that names the rows$
 twice.csv|line 1: the header names path twice$
-unlike.csv|row 0 is "east/0_1.jpg", but "east/0_0.jpg" in in/ids.txt$
+unlike.csv|row 0 is named "east/0_1.jpg" here, but "east/0_0.jpg" in in/ids.txt$
 prose.txt|line 1: the header has the column "These"; expected
-rows.parquet|is a Parquet file, which is not read; save the rows in Python: \
+rows.parquet|is a Parquet file, which is not supported; save the rows in Python: \
 pandas.read_parquet(FILE).to_csv("rows.csv", index=False)$
-rows.feather|is an Arrow file, which is not read
-rows.h5|is an HDF5 file, which is not read; save the rows in Python: read it with h5py, then numpy.save
-rows.json|is JSON text; save the rows in Python: numpy.save
+rows.feather|is an Arrow file, which is not supported
+rows.h5|is an HDF5 file, which is not supported; save the rows in Python: read it with h5py, then numpy.save
+rows.json|is JSON, which is not supported; save the rows in Python: numpy.save
 rows.bin|its format is unknown; expected .npy, .npz, .csv, .fvecs, .pt or safetensors$
-dataset.pkl|is a pickle, as wildlife-tools' FeatureDataset.save writes it, which is not read, because it can \
-contain any program; save its rows in Python: numpy.save("rows.npy", numpy.stack(dataset.features)), \
+dataset.pkl|is a pickle, as written by FeatureDataset.save of wildlife-tools, and is not read, because reading \
+a pickle can run any code; save its rows in Python: numpy.save("rows.npy", numpy.stack(dataset.features)), \
 and its names: dataset.metadata.to_csv("ids.csv", index=False)$
 array.pkl|is a pickle
 long.pt|is a tensor of int64; expected float16, bfloat16, float32 or float64: save rows.float()$
@@ -150,13 +150,14 @@ refused 'in/uneven.fvecs: row 1 has 25 values, but row 0 has 24; expected rows o
 import 0 in/r640.fvecs --ids in/four.txt -o o/r640.npy --json
 prints '"rows": 4, "dim": 640'
 refused 'in/lost.npy: ' lost.npy --ids in/ids.txt
-refused 'in/f4.npy: does not name its rows; give their names with --ids FILE, one on each line$' f4.npy
+refused 'in/f4.npy: does not name its rows; give their names with --ids FILE, one per line$' f4.npy
 refused 'in/f4.npy: has 40 rows, but in/few.txt has 39 names; expected one for each row$' f4.npy --ids in/few.txt
 refused 'in/gap.txt: line 8 is empty; expected the name of a row$' f4.npy --ids in/gap.txt
 refused 'in/f4.npy: the id "east/0_0.jpg" is given to rows 0 and 7; ids must differ$' f4.npy --ids in/same.txt
 refused 'in/zero.txt: line 8 contains a zero byte$' f4.npy --ids in/zero.txt
 refused 'in/empty.txt: contains no names$' f4.npy --ids in/empty.txt
-refused 'in/no_time.csv: line 2: "noon" is not a valid time' f4.npy --ids in/no_time.csv
+refused 'in/no_time.csv: line 2: "noon" is not a valid time; expected YYYY-MM-DDTHH:MM:SS' f4.npy \
+    --ids in/no_time.csv
 refused 'in/lost.txt: ' f4.npy --ids in/lost.txt
 picture in/photo.png 20 20 1
 refused 'in/photo.png: is a PNG image, not rows of numbers; reid embed makes embeddings of images$' photo.png \
@@ -280,7 +281,7 @@ mixed 'ours.npy was made by efficientnet_b0, but o/west.npy by dinov2-vitl14 (im
 mixed 'o/west.npy was made by dinov2-vitl14 (imported), but ours.npy by efficientnet_b0:' \
     cluster ours.npy o/west.npy --threshold 0.5
 
-# What would have to embed an image says where that can be done.
+# Commands that would have to embed an image say where that can be done.
 elsewhere='made by the model miewid-msv3 in another program, so w.safetensors cannot embed images for it: embed them'
 w='-m w.safetensors --size 64x64'
 # shellcheck disable=SC2086
@@ -294,7 +295,7 @@ mixed "c.json: $elsewhere" match $w --gallery ours.npy --calibration c.json east
 }
 same o/animals.npy kept.npy
 
-# Metadata without identities name no individual, and a number of them that does not fit is named.
+# Metadata without identities name no individual, and a wrong number of identities is reported.
 sed '/"identities": \[/,/^  \]/d; s/"failures": \[\],/"failures": []/' o/unnamed.meta.json >o/bare.meta.json
 cp o/unnamed.npy o/bare.npy
 cp o/unnamed.ids.txt o/bare.ids.txt

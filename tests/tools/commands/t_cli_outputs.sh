@@ -193,7 +193,7 @@ for f in fifo.pack link.pack; do
     says "^reid: $f: exists and is not a regular file"
 done
 check "they are what they were" [ -p fifo.pack -a -L link.pack ]
-# What a run that was killed has left is removed by the next one, which may fail later; other files are not.
+# A run removes what a killed run has left, even if it fails later, and leaves all other files.
 for name in x.pack.reid.part.kernels x.pack.reid.part.kernels.4711.7fffabcd.tmp; do echo old >$name; done
 others='x.pack.reid.part.kernels.txt x.pack.reid.part.kernels.4711.tmp x.pack.reid.part.kernels.4711.notes.tmp'
 for name in $others; do echo mine >"$name"; done

@@ -112,8 +112,8 @@ done
 ask 200 '"seq": 0, "decisions": \[\]' "${url}since/0"
 ask 200 '"seq": 0, "decisions": \[\]' "${url}since/5"
 
-# Strangers without the token who say nothing, or half of something, do not shut out the page.
-check "200 strangers" python3 -c '
+# Clients without the token that send nothing, or half a request, do not shut out the page.
+check "200 such clients" python3 -c '
 import socket, sys, urllib.request
 url = sys.argv[1]
 host, port = url.split("/")[2].split(":")
@@ -210,7 +210,7 @@ decide 200 '"seq": 6' '{"what": "not a crop", "crops": ["lost.png"], "seen": 5}'
 lines d.jsonl 6
 line 1 '^{"seq": 1, "what": "same", "crops": \["a/1.png", "b/1.png"\], "by": "ann \\"x\\"", "when": "20' d.jsonl
 line 4 'script>.png"\], "name": "<b>&", "by"' d.jsonl
-# A decision may name who gives it.
+# A decision may name the person who makes it.
 line 5 '^{"seq": 5, "what": "undo", "undoes": 2, "by": "eve <b> \\"&", "when"' d.jsonl
 line 6 '"models": \["[0-9a-f]\{32\}"\], "crc": "[0-9a-f]\{8\}"}$' d.jsonl
 ask 200 '"seq": 6, "decisions": \[{"seq": 6, "what": "not a crop", [^{]*\], "version": 1, "grouping": false}' \
@@ -304,8 +304,8 @@ ask 500 'the box is outside the image' "${url}small/2"
 size small/3 60x40
 end TERM
 
-# Crops of photos and of a film in a folder of reid track: the page tells photos, cameras, times and categories, and
-# shows the whole photo with its box. One photo is gone, one name is like markup.
+# Crops of photos and of a film in a folder of reid track: the page has photos, cameras, times and categories, and
+# shows the whole photo with its box. One photo is missing, one name looks like markup.
 mkdir -p photos/east tracks/crops
 picture 'photos/east/<b>"&.png' 300 200 50
 printf 'crops/%s ann\n' 0.png 1.png 2.png 3.png >list
@@ -345,11 +345,12 @@ size photo/3 40x30
 end TERM
 echo '{"videos": [' >tracks/tracks.json
 start tracks --by ann
-check "a damaged tracks.json changes only words" grep -q 'tracks/tracks.json: .*; what the detector took' "$work/log"
+check "a damaged tracks.json changes only words" \
+    grep -q 'tracks/tracks.json: .*; the detector.s categories are not shown' "$work/log"
 ask 200 '"photos": \[' "${url}data"
 end TERM
 start tracks
-ask 200 '"asks": true' "${url}data" # nobody named who answers
+ask 200 '"asks": true' "${url}data" # --by was not given
 end TERM
 python3 folder.py
 
@@ -360,7 +361,7 @@ ask 200 '"categories": \["vehicle",null,null,null\]' "${url}data"
 ask 200 '"photos": \["whole.png","whole.png",null,null\]' "${url}data"
 end TERM
 
-# One file: photos are in it, it says what it is, and without any image it is refused.
+# The page as one file contains photos; without any image it is refused.
 run 0 review tracks --threshold 0.6 --html tracks.html
 prints '^tracks.html: 4 crops in [0-9]* groups\?, [0-9]* questions\?$'
 says 'the whole photos of 1 crop cannot be read'
@@ -375,7 +376,7 @@ assert '<b>' not in re.sub('<b></b>', '', page.split('id=\"data\"')[1].split('</
 printf 'gone/%s ann\n' 1.png 2.png >list
 "$EVAL_FILES" gone.npy 16 7 0.3 <list
 run 2 review gone.npy --threshold 0.6 --decisions gone.jsonl --html none.html
-says 'none.html: the page would have no image, because none of 2 can be read; the first is gone/1.png: cannot open'
+says 'none.html: the page would have no images, because none of the 2 can be read; the first is gone/1.png: cannot open'
 says 'give --pictures FOLDER'
 absent none.html
 

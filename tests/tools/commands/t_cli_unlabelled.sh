@@ -84,7 +84,7 @@ prints '^  two individuals  *0\.[0-9]*  (standard deviation 0\.[0-9]*)$'
 prints '^  one individual  *0\.[0-9]*  (standard deviation 0\.[0-9]*), about [0-9.]* % of all pairs$'
 prints '^  within a track  *0\.[0-9]*$'
 prints '^  threshold  *0\.[0-9]*  (95 % interval 0\.[0-9]* to 0\.[0-9]*)$'
-prints 'which 1 % of the pairs of two individuals exceed, and [0-9.]* % of one$'
+prints 'which 1 % of the pairs of two individuals exceed, and [0-9.]* % of those of one$'
 prints '^labels. Pairs within a track were left out: they look more alike than two sightings$'
 check "the file says so" grep -q '"labels": false' all.json
 check "and from how many pairs" grep -q '"sightings": 72, "compared": 2556' all.json
@@ -205,7 +205,7 @@ make few 3 6 3
 bad 'no threshold can be found without labels: 18 sightings .* are too few; at least 20 .* --labels FILE.csv' \
     few.npy
 make burst 12 6 1 burst notracks
-bad 'all crops are of one burst, so that nothing is seen a second time; photos of other .* are needed' burst.npy
+bad 'all crops are of one burst, so nothing is seen a second time; photos of other .* are needed' burst.npy
 for words in '3' '3 place' '1 notracks'; do
     # shellcheck disable=SC2086 # several words
     make individual 1 40 $words
@@ -232,7 +232,7 @@ says 'which is a guess: too low a cut joins individuals'
 bad '--decisions is for crops without labels: remove it or --labels' all.npy --decisions some.jsonl \
     --labels all.labels.csv
 bad '--same-time is for crops without labels: remove it or --pairs' all.npy --same-time 5 --pairs all.labels.csv
-bad '--decisions: no crops; give the folder of reid track or the files of reid embed whose crops were decided about' \
+bad 'no crops; give the folder of reid track or the files of reid embed whose crops the decisions are about' \
     --decisions some.jsonl
 bad '--unlabelled takes a folder of reid track or files of reid embed, not images: remove -m' -m none all --unlabelled
 bad 'absent.meta.json: cannot open' absent.npy --unlabelled

@@ -8,11 +8,11 @@ FAULT is one of
     at WORD bytes ROW COLUMN HEX
     at WORD columns           lacks the last column
     at WORD rows N            has its first row N times
-    at WORD format            has columns that are said to be in the other format
+    at WORD format            says that its columns are in the other format
     at WORD copy LETTER       begins a COPY of that kind: G, H or W
-    at WORD wire HEX          is these bytes, after which nothing comes
+    at WORD wire HEX          is these bytes, and nothing after them
     at WORD mute              never comes
-    at WORD unprepared        never comes, not even that it is understood
+    at WORD unprepared        never comes, nor does the reply to the Parse message before it
 Prints its port. Standard library only."""
 import json
 import socket
@@ -75,7 +75,7 @@ def fields(row):
 
 
 def damaged(table, statement):
-    """Applies the fault to an encoded table if it is this statement's. Returns the table and 1 for the wrong format."""
+    """Applies a fault that is for this statement to its encoded table. Returns the table, and 1 for a wrong format."""
     if not fault[:1] == ["at"] or fault[1] not in statement:
         return table, 0
     kind, more = fault[2], fault[3:]

@@ -85,16 +85,16 @@ bug 'what others have changed meanwhile is no reason to try again' gallery/pq.c 
     's/return strcmp(c->state, "40001") == 0.*/return 0 * (int)strlen(c->state); }/'
 bug 'what is added has no decoder of JPEG files' gallery/database_write.c t_cli_gallery_database \
     's/return store_decoders(w) \&\& (/return (void)store_decoders, (/'
-bug 'NULL is a field like others' gallery/pq.c t_gallery_hostile 's/missing ? (null ? NULL : "is NULL")/missing ? NULL/'
+bug 'NULL is accepted anywhere' gallery/pq.c t_gallery_hostile 's/missing ? (null ? NULL : "is NULL")/missing ? NULL/'
 bug 'a number may have any width' gallery/pq_binary.c t_gallery_hostile 's/if (binary \&\& len != 8) return 0;//'
-bug 'columns that are missing are not missed' gallery/pq.c t_gallery_hostile \
+bug 'missing columns are not noticed' gallery/pq.c t_gallery_hostile \
     's/if (lib.PQnfields(r) != columns)/if (0)/; s/for (int i = 0; i < columns; i++)/columns = lib.PQnfields(r); \&/'
 bug 'a signal does not end a connection attempt' gallery/pq.c t_gallery_hostile \
     's/ \&\& !(heed_signals \&\& interrupted())//'
-bug 'a server that does not cancel is waited for' gallery/pq.c t_gallery_hostile \
+bug 'the command waits for a server that does not cancel' gallery/pq.c t_gallery_hostile \
     's/^        cut(c);/        (void)cut;/'
 # --- decisions ---
-bug 'who may add no decisions is not told early' journal/decisions_table.c t_decisions_database \
+bug 'a missing privilege to add decisions is reported late' journal/decisions_table.c t_decisions_database \
     's/return may || refuse/return 1 || refuse/'
 bug 'a connection that decisions have lost stays lost' journal/decisions_table.c t_decisions_database \
     's/if (pq_lost(c)) {/if (0) {/'

@@ -1,6 +1,6 @@
-# t_gallery_hostile.sh: commands against a server that speaks PostgreSQL's protocol and lies: NULL where there is none,
-# fields of other widths, kinds and ranges, other rows, columns and formats, lengths that end the stream, COPY that
-# nobody asked for, and silence, which one signal ends.
+# t_gallery_hostile.sh: commands against a server that speaks PostgreSQL's protocol and lies: with unexpected NULLs,
+# fields of wrong widths, kinds and ranges, wrong rows, columns and formats, lengths that go beyond the stream, COPY
+# that was not asked for, and silence, in which one signal must end the command.
 . tests/lib/cli_lib.sh
 command -v python3 >/dev/null 2>&1 || { echo "no python3 here"; exit 77; }
 PATH=$PATH:/sbin:/usr/sbin ldconfig -p 2>/dev/null | grep -q 'libpq\.so\.5' || { echo "no libpq.so.5 here"; exit 77; }
@@ -42,7 +42,7 @@ model='-m b0.safetensors --size 32x32'
 # shellcheck disable=SC2086
 "$REID" gallery create g.gallery $model && "$REID" gallery add g.gallery e.npy >"$out"
 
-# Without a fault it is believed.
+# Without a fault, every command succeeds.
 lies none
 run 0 gallery list "$url"
 run 0 gallery search "$url" e.npy
@@ -58,7 +58,7 @@ refused "$answer has 3 rows; expected 1" gallery list URL
 lies at server_encoding rows 0
 refused "$answer has 0 rows; expected 1" gallery list URL
 lies at reid.schema_version columns
-refused "$answer has 1 columns; expected 2" gallery list URL
+refused "$answer has 1 column; expected 2" gallery list URL
 lies at reid.schema_version bytes 0 1 79
 refused "$answer has a row (1) in which \"column1\" is not true or false" gallery list URL
 lies at reid.schema_version bytes 0 0 2d31
@@ -80,7 +80,7 @@ for letter in G H W; do
     refused 'is damaged: an answer of the server begins a COPY\|failed without a message\|unexpected' gallery list URL
 done
 
-# Templates, by COPY and by statements: NULL, too few and too many bytes of numbers, NUL in a text, a time without end.
+# Templates, by COPY and by statements: NULL, numbers of too few and too many bytes, NUL in a text, an infinite time.
 number=0011223344556677
 for column in 0 1 2 4 5 6; do
     lies at 'COPY (' null 1 $column
@@ -114,9 +114,9 @@ refused 'the server sent a field of 4294967294 bytes' gallery list URL
 lies at '= ANY (' null 0 2
 refused "$answer has a row (1) in which \"column2\" is NULL" gallery push g.gallery URL
 lies at nextval rows 1
-refused 'is damaged: the server gave 1 numbers for 2 templates' gallery push g.gallery URL
+refused 'is damaged: the server gave 1 number for 2 templates' gallery push g.gallery URL
 lies at nextval bytes 0 0 0000000000000000
-refused '"column0" is not a number from 1 on' gallery push g.gallery URL
+refused '"column0" is less than 1' gallery push g.gallery URL
 lies at 'FROM reid.decision' null 0 1
 refused '"column1" is NULL' cluster e.npy --threshold 0.9 --decisions URL -o c.csv
 absent c.csv
@@ -129,13 +129,13 @@ for bytes in 54ffffffff 5400000000 5400000003 54000000060001 5a7fffffff; do
     check "it ends, or waits for more ($got): $bytes" [ $got = 2 -o $got = 124 -o $got = 143 ]
 done
 
-# silent_server COMMAND...: says after some seconds that it waits; one signal ends it soon
+# silent_server COMMAND...: after some seconds it says that it is waiting, and one signal ends it soon
 silent_server() {
-    : >"$err" # of the command before
+    : >"$err" # without the message of the previous command
     "$REID" "$@" >"$out" 2>"$err" &
     server=$!
     ready grep -q 'still waiting for the database server' "$err"
-    says 'still waiting for the database server; Ctrl-C gives up'
+    says 'still waiting for the database server; Ctrl-C ends the command'
     kill -TERM $server
     ended=no
     for _ in $(seq 160); do

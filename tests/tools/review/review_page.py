@@ -164,7 +164,7 @@ class Page:
 def answer_by_keys_and_clicks(page):
     first = page.pair()
     assert first and "left" in page.one("#score").text
-    assert [page.one(f"#{side} .photo").text for side in ("left", "right")] == first  # nothing else is known of them
+    assert [page.one(f"#{side} .photo").text for side in ("left", "right")] == first  # nothing else is known about them
     assert page.one("#left .none").text.startswith("Not an individual")
     page.until("both images are shown", lambda: page.js(
         "['left', 'right'].every(s => document.querySelector(`#${s} .crop img`).naturalWidth > 0)"))
@@ -536,7 +536,7 @@ def places(page):
 
 
 def images_come_late(page, url):
-    """Nothing moves when images arrive. Until then their place is quiet, and words are in the place of lost ones."""
+    """Nothing moves when images arrive. Until then their area is blank; words replace images that are lost."""
     page.until("images are shown", lambda: page.js("[...document.querySelectorAll('.crop img')].every(i => "
                                                    "i.naturalWidth && !i.className)"))
     before = places(page)
@@ -583,7 +583,7 @@ def fits_phone(page, url):
 
 
 def told_crops(page):
-    """Crops of photos and of a film, of which a folder of reid track knows photo, camera, time and category."""
+    """Crops of photos and of a film in a folder of reid track, with photo, camera, time and category."""
     with Review("tracks", "--decisions", "told.jsonl", "--threshold", "0.999", "--suggest", "-1") as review:
         page.open(review.url)
         page.shot("told")

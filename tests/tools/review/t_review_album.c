@@ -1,6 +1,6 @@
 /* t_review_album.c: images of crops for the review's page: what is kept stays below its limit and is what was made;
-   boxes, missing and damaged images; whole photos
-   with the box drawn on them; several threads at one album. -fwrapv: as the Makefile compiles stb.
+   boxes, missing and damaged images; whole photos with the box drawn on them; several threads at one album. -fwrapv: as
+   the Makefile compiles stb.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -fwrapv -I. -Itools tests/tools/review/t_review_album.c tools/review/album.c
       tools/pictures/thumbnail.c tools/pictures/picture.c tools/pictures/turbojpeg.c tools/pictures/picture_facts.c

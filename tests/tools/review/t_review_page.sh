@@ -1,6 +1,6 @@
 # t_review_page.sh: the page of reid review in a real Chromium: clicks, keys, undo, names, splitting, new groups,
-# reload, two tabs, file names like markup, touch, whole photos, images that come late, who answers, 50,000
-# crops, and the page as one file, whose decisions are imported.
+# reload, two tabs, file names that look like markup, touch, whole photos, images that load late, the name of
+# the person who answers, 50,000 crops, and the page as one file, whose decisions are imported.
 [ -n "${repository-}" ] || repository=$(cd "$(dirname "$0")/../../.." && pwd)
 cd "$repository" || exit 1
 . tests/lib/browser.sh

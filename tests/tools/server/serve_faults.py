@@ -176,7 +176,7 @@ def refused(where, limit):
 
 
 def promises(where, limit, idle):
-    """With --max-body LIMIT and --idle: what is announced reserves nothing; what was received counts while it comes."""
+    """With --max-body LIMIT and --idle: announced bytes reserve nothing; received bytes count while they are held."""
     limit = int(limit)
     head = b"POST /embed HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % limit
     large, small = b"x" * limit, b"x" * 100000
@@ -187,7 +187,7 @@ def promises(where, limit, idle):
     silent = [connect(where) for _ in range(12)]
     for s in silent:
         s.sendall(head)
-    must(status(large)[0] == 400 and status(small)[0] == 400, "silent clients are in nobody's way")
+    must(status(large)[0] == 400 and status(small)[0] == 400, "silent clients block nobody")
     senders = [connect(where) for _ in range(8)]
     for s in senders:
         s.sendall(head + large[:-1])
@@ -196,7 +196,7 @@ def promises(where, limit, idle):
     must(code == 503 and b"too many large requests" in content, "503 while 8 bodies are held: %d %r" % (code, content))
     must(status(small)[0] == 400, "a small body is always admitted")
     wait_for("nothing of theirs is held", lambda: metric(where, "reid_body_bytes") == 0, float(idle) + 10)
-    must(status(large)[0] == 400, "clients that stopped sending are left")
+    must(status(large)[0] == 400, "clients that stopped sending are disconnected")
     # One that goes on is served, although it takes longer than --idle.
     s = connect(where)
     s.sendall(head)
@@ -207,7 +207,7 @@ def promises(where, limit, idle):
 
 
 def unread(where, model, idle):
-    """With --max-body 64K and --idle: answers that nobody reads are limited, and left; a steady reader gets all."""
+    """With --max-body 64K and --idle: unread answers are limited, and dropped in the end; a steady reader gets all."""
     path = "/v2/models/%s/infer" % model
     n = 60  # images, of which the answer has more than 512 KiB
     body, headers = infer_body(n, 1)
@@ -220,13 +220,13 @@ def unread(where, model, idle):
         c.request("POST", path, body, headers)
     must(sorted(status_of(c.sock.recv(20)) for c in lazy) == [200, 503], "one of two large answers is held")
     status, content, h = ask(where, "POST", path, body, headers)
-    must(status == 503 and b"have not read" in content and h["Retry-After"], "503: %r" % content[:100])
+    must(status == 503 and b"waiting to be read" in content and h["Retry-After"], "503: %r" % content[:100])
     must(ask(where, "POST", path, *infer_body(1, 1))[0] == 200, "small answers are always sent")
     time.sleep(float(idle) + 1.5)
     steady = Unix(where)
     steady.request("POST", path, body, headers)
     r, got = steady.getresponse(), b""
-    must(r.status == 200, "the unread answer is left: %d" % r.status)
+    must(r.status == 200, "the unread answer was dropped: %d" % r.status)
     end = time.time() + 2 * float(idle)
     while time.time() < end:
         got += r.read(10000)
@@ -302,7 +302,7 @@ def many(where, count):
 
 
 def too_many(where, limit):
-    """With --connections LIMIT: idle ones make room for a further one; while all are busy, it gets 503, Retry-After."""
+    """With --connections LIMIT: idle ones make room for a new one; while all are busy, it gets 503 with Retry-After."""
     strangers = [connect(where) for _ in range(3 * int(limit))]
     started = time.time()
     must(ask(where, "GET", "/v2")[0] == 200 and time.time() - started < 5, "idle connections shut nobody out")
@@ -321,7 +321,7 @@ def too_many(where, limit):
 
 
 def no_files(where, pid):
-    """Without a file descriptor for them clients wait, and the server with them; an idle client makes room."""
+    """Without a free file descriptor, new clients wait and the server stays idle; an idle client makes room."""
     def ticks():
         return sum(int(n) for n in open("/proc/%s/stat" % pid).read().rsplit(")")[1].split()[11:13])
 

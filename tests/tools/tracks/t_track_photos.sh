@@ -99,9 +99,9 @@ for video, folder in zip(d["videos"], ("photos/east", "photos/west/a")):
 PYTHON
 check "tracks.json" python3 times.py
 check "the page shows the times" grep -q 'IMG_99[0-9][0-9].JPG<br>2024-05-31 23:59:5[0-9]<' out/east.html
-check "the page tells when tracks were seen" \
+check "the page says when tracks were seen" \
     grep -q '^<p>Category animal, burst 0, 2024-05-31 23:59:5[0-9] to 20.* [0-9:]*, [0-9]* box' out/east.html
-check "the page tells when photos were taken" \
+check "the page says when photos were taken" \
     grep -q '^<p>[0-9]* tracks in 2 bursts, 24 photos, 2024-05-31 23:59:50 to 2024-06-01 01:00:01</p>' out/east.html
 check "no seconds since the first photo" sh -c '! grep -q "[0-9] s[ ,<]" out/east.html'
 no_leftovers
@@ -185,7 +185,7 @@ says 'groups are cut at a score of 0.65, which is a guess'
 same_groups guess groups.csv
 cp -R guess again
 run 0 cluster again/ -o again
-check "the tables, written anew, are those of reid track" diff -r guess again
+check "the rewritten tables are those of reid track" diff -r guess again
 rm -rf again
 
 # review, calibrate, eval, gallery add and match take the folder, too.
@@ -229,7 +229,7 @@ same again/crops.csv keep.csv
 run 2 cluster again -o guess
 says 'guess: the name of the output must end in .csv or .json, or be that of INPUT, a folder of reid track'
 run 2 cluster again guess -o again
-says 'cluster: -o again renews the tables of this folder: give no other INPUT'
+says 'cluster: -o again rewrites the tables of this folder: give no other INPUT'
 rm -rf again
 run 0 gallery create deer --like guess
 run 2 gallery add deer guess
