@@ -761,7 +761,7 @@ static void find_pixels(mapping *m, const checkpoint *c) {
     for (size_t i = 0; i < c->tensor_count && !(mean && std); i++) { /* training code that stores them on their own */
         const tensor *t = &c->tensors[i];
         double *to = strcmp(t->name, "mean") == 0 ? m->pixel_mean : strcmp(t->name, "std") == 0 ? m->pixel_std : NULL;
-        if (!to || t->group == m->group || !read_three(c, t, to)) continue;
+        if (!to || t->group == m->group || t->count != 3 || !read_three(c, t, to)) continue;
         for (int k = 0; k < 3; k++) to[k] *= to[k] <= 1 ? 255 : 1;
         if (to == m->pixel_mean) mean = 1;
         else std = 1;

@@ -8,7 +8,9 @@
 
 /* --- names -------------------------------------------------------------------------------------------------------- */
 
-typedef enum field { NO_FIELD, MEAN, STD, CROP_SIZE, RESIZE_SIZE, INPUT_SIZE, CROP_PCT, FILTER } field;
+typedef enum stated_field {
+    NO_FIELD, MEAN, STD, CROP_SIZE, RESIZE_SIZE, INPUT_SIZE, CROP_PCT, FILTER
+} stated_field;
 
 static int is_name(const char *s, size_t len, const char *name) {
     return len == strlen(name) && memcmp(s, name, len) == 0;
@@ -20,8 +22,8 @@ static int ends_with_name(const char *s, size_t len, const char *name) {
     return is_name(s, len, name) || (len > n && s[len - n - 1] == '_' && memcmp(s + len - n, name, n) == 0);
 }
 
-static field field_of(const char *s, size_t len) {
-    static const struct { const char *name; field what; } names[] = {
+static stated_field field_of(const char *s, size_t len) {
+    static const struct { const char *name; stated_field what; } names[] = {
         {"crop_size", CROP_SIZE}, {"resize_size", RESIZE_SIZE}, {"input_size", INPUT_SIZE}, {"crop_pct", CROP_PCT},
         {"interpolation", FILTER}, {"resample", FILTER}};
     if (ends_with_name(s, len, "mean")) return MEAN;
@@ -73,7 +75,7 @@ static int read_numbers(const char *s, double *to, int most) {
     return n;
 }
 
-static int read_sides(const char *s, int *height, int *width) {
+static int read_edges(const char *s, int *height, int *width) {
     double side[2];
     int n = read_numbers(s, side, 2);
     if (n != 1 && n != 2) return 0;
@@ -108,7 +110,7 @@ typedef struct record {
 } record;
 
 /* Reads the value of a field. */
-static void read_field(record *r, field what, const char *value) {
+static void read_field(record *r, stated_field what, const char *value) {
     double numbers[3];
     int same;
     switch (what) {
@@ -118,8 +120,8 @@ static void read_field(record *r, field what, const char *value) {
     case STD: r->has_std |= read_numbers(value, numbers, 3) == 3;
         if (read_numbers(value, numbers, 3) == 3) memcpy(r->is.std, numbers, sizeof numbers);
         break;
-    case CROP_SIZE: read_sides(value, &r->is.height, &r->is.width); break;
-    case RESIZE_SIZE: if (read_sides(value, &r->is.resize, &same) && same != r->is.resize) r->is.resize = 0; break;
+    case CROP_SIZE: read_edges(value, &r->is.height, &r->is.width); break;
+    case RESIZE_SIZE: if (read_edges(value, &r->is.resize, &same) && same != r->is.resize) r->is.resize = 0; break;
     case INPUT_SIZE:
         if (read_numbers(value, numbers, 3) == 3 && numbers[1] >= 1 && numbers[1] < 10000 && numbers[2] >= 1 &&
             numbers[2] < 10000) r->is.height = (int)numbers[1], r->is.width = (int)numbers[2];
