@@ -404,10 +404,12 @@ unread='are not read; check --size, --resize and --filter$'
 states a.safetensors '{"mean": "[0.5, 0.5, 0.5]", "std": "(0.25, 0.25, 0.25)", "format": "pt"}' "$half $own"
 states a.safetensors '{"format": "pt", "accuracy": "mean=0.5"}' "$none"
 states a.safetensors '{"image_mean": "0.485,0.456,0.406", "image_std": "0.229,0.224,0.225"}' "$none"
-states a.safetensors '{"transforms": "ImageClassification(\n    crop_size=[200]\n    resize_size=[232]\n    mean=[0.5, 0.5, 0.5]\n"
+states a.safetensors '{"transforms": "ImageClassification(\n    crop_size=[200]\n    resize_size=[232]\n"
+ "    mean=[0.5, 0.5, 0.5]\n"
  "std=[0.25, 0.25, 0.25]\n    interpolation=InterpolationMode.BICUBIC\n)"}' \
     "size=200x200 resize=232 filter=bicubic $half $own"
-states a.safetensors '{"transforms": "Compose(\n Resize(size=256, max_size=None)\n CenterCrop(size=(224, 224))\n ToTensor()\n"
+states a.safetensors '{"transforms": "Compose(\n Resize(size=256, max_size=None)\n CenterCrop(size=(224, 224))\n"
+ " ToTensor()\n"
  "Normalize(mean=[0.5, 0.5, 0.5], std=[0.25, 0.25, 0.25])\n)"}' "$half $own" \
     "the file names torchvision's Resize, CenterCrop, which $unread"
 states a.safetensors '{"pretrained_cfg": json.dumps({"mean": [0.5] * 3, "std": [0.25] * 3, "input_size": [3, 192, 160],
@@ -420,7 +422,7 @@ states a.pth "{'transform': Compose(transforms=[ToTensor(), $normal])}" "$half $
 states a.pth "{'transform': Compose(transforms=[Resize(size=256), ToTensor(), $normal])}" "$half $own" \
     "the file names torchvision's Resize, which is not read; check --size, --resize and --filter\$"
 states a.pth "{'train': $normal, 'val': Normalize(mean=(0.5, 0.5, 0.4), std=(1, 1, 1))}" "$none" \
-    'the file states several normalisations (mean 0.5,0.5,0.5 and 0.5,0.5,0.4, ...), so none of them is used; give --mean'
+    'the file states several normalisations (mean 0.5,0.5,0.5 and 0.5,0.5,0.4, ...), so none of them is used; give'
 states a.pth "{'train': $normal, 'val': $normal, 'epoch': 3, 'loss': {'mean': 0.1, 'std': [1, 2]}}" "$half $own"
 states a.pth '{"transforms": ImageClassification(crop_size=[200], resize_size=[232], mean=[0.5, 0.5, 0.5],
  std=[0.25, 0.25, 0.25], interpolation=InterpolationMode.BICUBIC, antialias=True)}' \
@@ -430,7 +432,8 @@ prints '^input        200 x 200 (height x width), cropped from the centre after 
 prints '^pixels       bicubic, .* mean 0.5 0.5 0.5, std 0.25 0.25 0.25$'
 states a.pth '{"transforms": functools.partial(ImageClassification, crop_size=200, resize_size=232)}' \
     "size=200x200 resize=232 filter=bilinear mean=0.485,0.456,0.406 std=0.229,0.224,0.225 $own"
-states a.pth '{"weights": ResNet50_Weights()}' "$none" "the file names torchvision's ResNet50_Weights, which is not read"
+states a.pth '{"weights": ResNet50_Weights()}' "$none" \
+    "the file names torchvision's ResNet50_Weights, which is not read"
 states a.pth '{"cfg": {"pixel_mean": [127.5, 127.5, 127.5], "pixel_std": (63.75, 63.75, 63.75)}}' "$half $own"
 states a.pth '{"mean": three(0.5, 0.5, 0.5), "std": three(0.25, 0.25, 0.25)}' \
     "$half (with the mean and standard deviation in the file)"
@@ -455,6 +458,12 @@ for python in "${REID_TORCH_PYTHON:-python3}" /usr/bin/python3; do
     code=$?
     cat torch.log
     check "files of PyTorch" [ $code = 0 ]
+    if "$python" -c 'import transformers' >/dev/null 2>&1; then
+        "$python" "$top/tests/tools/weights/hugging_face.py" "$REID" >hugging.log 2>/dev/null
+        code=$?
+        cat hugging.log
+        check "networks of transformers" [ $code = 0 ]
+    fi
     torch=yes
     break
 done
