@@ -23,6 +23,7 @@
 #include "weights/protobuf.c"
 #include "base/say.c"
 #include "base/source.c"
+#include "weights/stated.c"
 #include "base/text.c"
 #include "weights/torch_file.c"
 #include "weights/torch_state.c"
@@ -87,6 +88,16 @@ static void map(const checkpoint *c, const char *asked, const char *key) {
     text_free(&why);
 }
 
+/* What a file states about pixels is either usable or refused with a reason. */
+static void read_stated(const checkpoint *c) {
+    stated s;
+    MUST(c->stated.len <= 2 * MAX_STATED);
+    int good = stated_read(&s, c->stated.s);
+    MUST(good ? stated_is_possible(&s) && !s.problem[0] : !s.height || s.problem[0]);
+    MUST(!s.filter || !s.has_other_filter);
+    MUST(s.height >= 0 && s.height < 10000 && s.width >= 0 && s.width < 10000 && s.resize >= 0 && s.resize < 10000);
+}
+
 static void try_file(const void *data, size_t size) {
     checkpoint c;
     text why = TEXT_INIT;
@@ -100,6 +111,7 @@ static void try_file(const void *data, size_t size) {
     check_tensors(&c);
     for (size_t i = 0; i < c.storage_count; i++) c.storages[i].needed = 1;
     checkpoint_verify(&c, &unchecked, &why);
+    read_stated(&c);
     map(&c, NULL, NULL);
     map(&c, "resnet50", NULL);
     map(&c, "efficientnet_b0", "model");

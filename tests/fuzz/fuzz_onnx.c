@@ -13,6 +13,7 @@
 #include "base/memory.c"
 #include "base/say.c"
 #include "base/source.c"
+#include "weights/stated.c"
 #include "base/text.c"
 #include "weights/checkpoint.c"
 #include "weights/checkpoint_open.c"

@@ -2,9 +2,9 @@
 
    cc -std=c99 -D_GNU_SOURCE -O1 -I. -Itools tests/lib/checkpoint_files.c tools/weights/checkpoint.c
       tools/weights/checkpoint_open.c tools/base/crc32.c tools/base/file_kind.c tools/base/memory.c tools/base/clock.c
-      tools/weights/torch_file.c tools/weights/torch_state.c tools/weights/foreign_file.c tools/weights/pickle.c
+      tools/weights/torch_file.c tools/weights/torch_state.c tools/weights/stated.c tools/weights/foreign_file.c
       tools/weights/zip.c tools/base/source.c tools/base/json.c tools/base/text.c tools/base/say.c -o
-      build/checkpoint_files -lm
+      build/checkpoint_files tools/weights/pickle.c -lm
 
    checkpoint_files zip|stream|tar|wts IN.safetensors OUT [PREFIX [KEY]]
        PREFIX goes before every name; if KEY is given, the dict of tensors is under KEY of another dict */

@@ -119,7 +119,8 @@ need_checkpoint_files() {
     (
         cd "$repository" || exit 1
         [ -x "$CHECKPOINT_FILES" ] && [ -z "$(find tools tests -name '*.[ch]' -newer "$CHECKPOINT_FILES")" ] && exit
-        set -- weights/checkpoint weights/checkpoint_open weights/torch_file weights/torch_state weights/foreign_file \
+        set -- weights/checkpoint weights/checkpoint_open weights/torch_file weights/torch_state weights/stated \
+            weights/foreign_file \
             weights/onnx_file weights/onnx_graph weights/protobuf weights/pickle weights/zip base/source base/json \
             base/text base/say base/memory base/clock base/crc32 base/file_kind
         # shellcheck disable=SC2046 # several words

@@ -331,8 +331,8 @@ static const command COMMANDS[] = {
     {CONVERT, MODELS, "convert", "[OPTION]... IN [OUT.safetensors]", "PyTorch checkpoints and ONNX to safetensors",
      "IN is a .pth, .pt or .bin file from torch.save (any version; a state_dict, a training checkpoint around one, or "
      "a whole pickled model), .safetensors, .onnx, or the text format .wts. Nothing in it is executed. Tensors get "
-     "torchvision's names; the known layouts are torchvision, timm, torchreid, fast-reid, strong-baseline, layumi, "
-     "EfficientNet-PyTorch and Sequential(*children()), with any prefix. Values are unchanged, bit for bit.\n\n"
+     "torchvision's names; the known layouts are torchvision, timm, Hugging Face's ResNet and EfficientNet, torchreid, "
+     "fast-reid, strong-baseline, layumi, EfficientNet-PyTorch and Sequential(*children()), with any prefix. Values are unchanged, bit for bit.\n\n"
      "The report lists what became of every tensor: used, missing, reshaped (only sides of length 1 differ, or the "
      "file has no shapes), carried (classifier and counters, which PyTorch expects), dropped (needed for training "
      "only), neck (a layer that changes the embedding and that this network does not have), unknown, mismatched. A "

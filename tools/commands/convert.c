@@ -35,7 +35,8 @@ typedef struct conversion {
     uint64_t out_size;
     char fingerprint[40], final_preset[256];
     char pixels[256];                /* "mean=R,G,B std=R,G,B", as the file says; empty: it does not */
-    beside around;                   /* the file next to the checkpoint that states them, if one does */
+    stated around;                   /* what the checkpoint or a file next to it states about them */
+    int no_config;                   /* Hugging Face's config.json, which would tell more, is missing */
     int contradicted;                /* the preset states other values than these */
     text changed;                    /* the preset, with fields changed by options */
     text why, report;
@@ -77,6 +78,16 @@ static int is_imagenet(const char *pixels) {
     return strcmp(pixels, "mean=0.485,0.456,0.406 std=0.229,0.224,0.225") == 0;
 }
 
+/* Finds what the checkpoint states about pixels, else what a file next to it does. */
+static int find_stated(conversion *v) {
+    stated around;
+    if (stated_read(&v->around, v->from.stated.s)) return 1;
+    if (v->around.problem[0] || !beside_read(&around, v->in)) return 0;
+    memcpy(around.unused, v->around.unused, sizeof around.unused);
+    v->around = around;
+    return 1;
+}
+
 /* Sets v->pixels to what the files say about pixels, as fields of a preset. Returns 0 with the reason in v->why if that
    is impossible. */
 static int describe_pixels(conversion *v) {
@@ -84,17 +95,19 @@ static int describe_pixels(conversion *v) {
     if (v->map.has_pixels)
         snprintf(v->pixels, sizeof v->pixels, "mean=%.6g,%.6g,%.6g std=%.6g,%.6g,%.6g", mean[0] / 255, mean[1] / 255,
                  mean[2] / 255, std[0] / 255, std[1] / 255, std[2] / 255);
-    if (v->map.has_pixels || v->from.preset || !beside_read(&v->around, v->in)) return 1;
-    const beside *b = &v->around;
+    if (v->map.has_pixels || v->from.preset || !find_stated(v)) return 1;
+    const stated *b = &v->around;
     if (b->is_impossible)
         return refuse(&v->why, "%s next to the file says mean %g,%g,%g, std %g,%g,%g, crop %g, but a mean and a crop "
                                "are from 0 to 1, a std is above 0.001 and at most 10; correct or remove it", b->name,
                       b->mean[0], b->mean[1], b->mean[2], b->std[0], b->std[1], b->std[2], b->crop);
-    char size[32] = "", crop[32] = "", filter[32] = "";
+    char size[32] = "", resize[32] = "", crop[32] = "", filter[32] = "";
     if (b->height) snprintf(size, sizeof size, "size=%dx%d ", b->height, b->width);
+    if (b->height && b->resize) snprintf(resize, sizeof resize, "resize=%d ", b->resize);
     if (b->crop > 0) snprintf(crop, sizeof crop, "crop=%.6g ", b->crop);
     if (b->filter) snprintf(filter, sizeof filter, "filter=%s ", b->filter);
-    snprintf(v->pixels, sizeof v->pixels, "%s%s%smean=%.6g,%.6g,%.6g std=%.6g,%.6g,%.6g", size, crop, filter,
+    snprintf(v->pixels, sizeof v->pixels, "%s%s%s%smean=%.6g,%.6g,%.6g std=%.6g,%.6g,%.6g", size, resize, crop,
+             filter,
              b->mean[0], b->mean[1], b->mean[2], b->std[0], b->std[1], b->std[2]);
     for (int k = 0; k < 3; k++) v->map.pixel_mean[k] = 255 * b->mean[k], v->map.pixel_std[k] = 255 * b->std[k];
     v->map.has_pixels = 1;
@@ -107,8 +120,9 @@ static int add_pixels(conversion *v) {
     text_printf(&v->changed, "%s%s%s", v->preset ? v->preset : "", v->preset ? " " : "", v->pixels);
     if (text_failed(&v->changed)) return text_no_memory(&v->why);
     v->preset = v->changed.s;
-    v->preset_why = v->around.name ? "with the values in config.json next to the file"
-                                   : "with the mean and standard deviation in the file";
+    v->preset_why = v->around.name         ? "with the values in config.json next to the file"
+                    : v->around.std[0] > 0 ? "with the preprocessing that the file states"
+                                           : "with the mean and standard deviation in the file";
     if (v->around.name && strcmp(v->around.name, "config.json") != 0)
         v->preset_why = "with the values in preprocessor_config.json next to the file";
     return 1;
@@ -491,7 +505,15 @@ static void say_notes(const conversion *v) {
                     shown(v->in), shown(v->map.others));
     if (v->around.has_other_filter)
         say_warning("%s: %s names a filter other than bilinear and bicubic, which no preset has; check --filter",
-                    shown(v->in), v->around.name);
+                    shown(v->in), v->around.name ? v->around.name : "it");
+    if (v->around.problem[0]) say_warning("%s: %s", shown(v->in), v->around.problem);
+    if (v->around.unused[0])
+        say_warning("%s: the file names torchvision's %s, which %s not read; check --size, --resize and --filter",
+                    shown(v->in), v->around.unused, strchr(v->around.unused, ',') ? "are" : "is");
+    if (v->no_config)
+        say_warning("%s: there is no config.json of Hugging Face next to the file, so its %s", shown(v->in),
+                    is_resnet(v) ? "strides are taken to be in the 3x3 convolutions, as in microsoft/resnet-50"
+                                 : "activation and pooling are taken to be those of google/efficientnet-b0");
     if (v->contradicted)
         say_warning("%s: %s says %s, which contradicts the preset (%s); the preset is used", shown(v->in),
                     v->around.name ? v->around.name : "the file", v->pixels,
@@ -517,6 +539,7 @@ static int convert(conversion *v) {
     v->mapped = 1;
     if (!decide(v)) return 0;
     if (v->map.problem.len) return refuse(&v->why, "%s", v->map.problem.s);
+    if (!beside_check(v->map.layout, v->in, &v->no_config, &v->why)) return 0;
     return decide_head(v) && check_left_over(v) && write_out(v);
 }
 

@@ -99,6 +99,7 @@ void checkpoint_close(checkpoint *c) {
     free(c->keys);
     free(c->arch);
     free(c->preset);
+    text_free(&c->stated);
     free(c->last_stride);
     free(c->network);
     onnx_graph_free(c->graph);

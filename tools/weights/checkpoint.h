@@ -64,6 +64,7 @@ typedef struct checkpoint {
     size_t storage_count, storage_cap, tensor_count, tensor_cap, group_count, group_cap, key_count, key_cap;
     char *arch;       /* the text under the key "arch", or NULL: timm's training script stores the network's name
                          there */
+    text stated;      /* the preprocessing that the file states, for stated.h */
     char *preset, *last_stride, *network, *head_activation; /* of a safetensors file that reid convert wrote */
     uint64_t pickle_at, pickle_bytes; /* the member data.pkl, to verify its checksum */
     uint32_t pickle_crc;

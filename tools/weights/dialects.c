@@ -73,6 +73,43 @@ static const rule LUKEMELAS[] = {
     {NULL, NULL},
 };
 
+/* Hugging Face's transformers: ResNetModel and, with the prefix "resnet.", ResNetForImageClassification. */
+static const rule HUGGING_FACE_RESNET[] = {
+    {"embedder.embedder.convolution.*", "conv1.*"},
+    {"embedder.embedder.normalization.*", "bn1.*"},
+    {"encoder.stages.#.layers.#.layer.0.convolution.*", "layer#+.#.conv1.*"},
+    {"encoder.stages.#.layers.#.layer.0.normalization.*", "layer#+.#.bn1.*"},
+    {"encoder.stages.#.layers.#.layer.1.convolution.*", "layer#+.#.conv2.*"},
+    {"encoder.stages.#.layers.#.layer.1.normalization.*", "layer#+.#.bn2.*"},
+    {"encoder.stages.#.layers.#.layer.2.convolution.*", "layer#+.#.conv3.*"},
+    {"encoder.stages.#.layers.#.layer.2.normalization.*", "layer#+.#.bn3.*"},
+    {"encoder.stages.#.layers.#.shortcut.convolution.*", "layer#+.#.downsample.0.*"},
+    {"encoder.stages.#.layers.#.shortcut.normalization.*", "layer#+.#.downsample.1.*"},
+    {NULL, NULL},
+};
+
+static const rule HUGGING_FACE_EFFICIENTNET[] = {
+    {"embeddings.convolution.*", "features.0.0.*"},
+    {"embeddings.batchnorm.*", "features.0.1.*"},
+    {"encoder.blocks.0.#.depthwise_conv.depthwise_conv.*", "features.1.#.block.0.0.*"},
+    {"encoder.blocks.0.#.depthwise_conv.depthwise_norm.*", "features.1.#.block.0.1.*"},
+    {"encoder.blocks.0.#.squeeze_excite.reduce.*", "features.1.#.block.1.fc1.*"},
+    {"encoder.blocks.0.#.squeeze_excite.expand.*", "features.1.#.block.1.fc2.*"},
+    {"encoder.blocks.0.#.projection.project_conv.*", "features.1.#.block.2.0.*"},
+    {"encoder.blocks.0.#.projection.project_bn.*", "features.1.#.block.2.1.*"},
+    {"encoder.blocks.#.#.expansion.expand_conv.*", "features.#+.#.block.0.0.*"},
+    {"encoder.blocks.#.#.expansion.expand_bn.*", "features.#+.#.block.0.1.*"},
+    {"encoder.blocks.#.#.depthwise_conv.depthwise_conv.*", "features.#+.#.block.1.0.*"},
+    {"encoder.blocks.#.#.depthwise_conv.depthwise_norm.*", "features.#+.#.block.1.1.*"},
+    {"encoder.blocks.#.#.squeeze_excite.reduce.*", "features.#+.#.block.2.fc1.*"},
+    {"encoder.blocks.#.#.squeeze_excite.expand.*", "features.#+.#.block.2.fc2.*"},
+    {"encoder.blocks.#.#.projection.project_conv.*", "features.#+.#.block.3.0.*"},
+    {"encoder.blocks.#.#.projection.project_bn.*", "features.#+.#.block.3.1.*"},
+    {"encoder.top_conv.*", "features.8.0.*"},
+    {"encoder.top_bn.*", "features.8.1.*"},
+    {NULL, NULL},
+};
+
 typedef struct layout {
     const char *name;
     const char *anchor; /* a tensor that it has; the part of its name before this is the prefix of the trunk */
@@ -88,6 +125,9 @@ static const layout LAYOUTS[] = {
     {"EfficientNet-PyTorch (lukemelas)", "_blocks.0._depthwise_conv.weight", "_blocks.", LUKEMELAS},
     {"ResNet as Sequential(*children())", "7.0.conv1.weight", NULL, RESNET_CHILDREN},
     {"EfficientNet as Sequential(*children())", "0.1.0.block.0.0.weight", NULL, EFFICIENTNET_CHILDREN},
+    {"Hugging Face ResNet", "encoder.stages.3.layers.0.layer.0.convolution.weight", NULL, HUGGING_FACE_RESNET},
+    {"Hugging Face EfficientNet", "encoder.blocks.0.depthwise_conv.depthwise_conv.weight", "encoder.blocks.",
+     HUGGING_FACE_EFFICIENTNET},
 };
 
 /* --- origins: the training code, which decides preprocessing and details that have no tensors --------------------- */
@@ -125,6 +165,10 @@ static const origin ORIGINS[] = {
     {"torchreid", {"*classifier.weight", "*layer4.0.conv1.weight"}, NULL, "*fc.weight", "torchreid",
      "the classifier has the name that torchreid gives it", 2, NULL, NULL},
     {"EfficientNet-PyTorch", {"*_blocks.0._depthwise_conv.weight", NULL}, NULL, NULL, NULL, NULL, 0,
+     TENSORFLOW_NETWORKS, SAME_PADDING},
+    {"Hugging Face", {"*encoder.stages.3.layers.0.layer.0.convolution.weight", NULL}, NULL, NULL, NULL, NULL, 2, NULL,
+     NULL},
+    {"Hugging Face", {"*encoder.blocks.0.depthwise_conv.depthwise_conv.weight", NULL}, NULL, NULL, NULL, NULL, 0,
      TENSORFLOW_NETWORKS, SAME_PADDING},
     {"timm (tf_)", {"*blocks.0.0.conv_dw.weight", NULL}, "*tf_efficientnet*", NULL, NULL, NULL, 0,
      TENSORFLOW_NETWORKS, SAME_PADDING},
@@ -260,6 +304,11 @@ static const struct {
     {"*features.3.squeeze.weight", NULL, "SqueezeNet"},
     {"*stage2.0.branch1.0.weight", NULL, "ShuffleNetV2"},
     {"*trunk_output.block1.*", NULL, "RegNet"},
+    {"*encoder.stages.0.layers.0.layer.2.attention.*", NULL, "RegNet"},
+    {"*encoder.stages.2.layers.35.layer.0.*", NULL, "ResNet-152"},
+    {"*encoder.stages.2.layers.22.layer.0.*", NULL, "ResNet-101"},
+    {"*encoder.stages.3.layers.0.layer.1.convolution.weight", "*encoder.stages.3.layers.0.layer.2.*",
+     "ResNet-18 or ResNet-34"},
     {"*features.denseblock1.*", NULL, "DenseNet"},
     {"*stage2.0.branches.*", NULL, "HRNet"},
     {"*stages.0.blocks.0.*", NULL, "ConvNeXt or a related network"},
@@ -429,8 +478,9 @@ static int is_carried(const checkpoint *c, const network *n, const tensor *t, co
         text_free(&mean);
         return known && t->count == 1;
     }
+    const int fc = strncmp(n->name, "resnet", 6) == 0; /* a ResNet's is "fc", an EfficientNet's is "classifier.1" */
     for (size_t i = 0; i < sizeof CLASSIFIERS / sizeof *CLASSIFIERS; i++)
-        if (strcmp(name, CLASSIFIERS[i]) == 0) return 1;
+        if (strcmp(name, CLASSIFIERS[i]) == 0) return (name[0] == 'f') == fc;
     return 0;
 }
 
@@ -707,6 +757,14 @@ static void find_pixels(mapping *m, const checkpoint *c) {
         int is_std = fnmatch("*pixel_std", t->name, 0) == 0 || fnmatch("*data_preprocessor.std", t->name, 0) == 0;
         if (is_mean && !mean) mean = read_three(c, t, m->pixel_mean);
         if (is_std && !std) std = read_three(c, t, m->pixel_std);
+    }
+    for (size_t i = 0; i < c->tensor_count && !(mean && std); i++) { /* training code that stores them on their own */
+        const tensor *t = &c->tensors[i];
+        double *to = strcmp(t->name, "mean") == 0 ? m->pixel_mean : strcmp(t->name, "std") == 0 ? m->pixel_std : NULL;
+        if (!to || t->group == m->group || t->count != 3 || !read_three(c, t, to)) continue;
+        for (int k = 0; k < 3; k++) to[k] *= to[k] <= 1 ? 255 : 1;
+        if (to == m->pixel_mean) mean = 1;
+        else std = 1;
     }
     m->has_pixels = mean && std && m->pixel_std[0] > 0 && m->pixel_std[1] > 0 && m->pixel_std[2] > 0;
 }

@@ -3,6 +3,7 @@
 
 #include "base/json.h"
 #include "base/memory.h"
+#include "weights/stated.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,12 +45,14 @@ static int header_metadata(header *h) {
                     : strcmp(h->key.s, "reid.network") == 0     ? &h->c->network
                     : strcmp(h->key.s, "reid.head_activation") == 0 ? &h->c->head_activation
                                                                     : NULL;
+        if (!to && strncmp(h->key.s, "reid.", 5) != 0 && h->c->stated.len + h->key.len + h->value.len < MAX_STATED)
+            text_printf(&h->c->stated, "%s=%s\n", h->key.s, h->value.s);
         if (!to) continue;
         free(*to);
         *to = mem_copy(h->value.s, h->value.len);
         if (!*to) return json_fail(&h->j, "out of memory");
     }
-    return !h->j.error[0];
+    return text_failed(&h->c->stated) ? json_fail(&h->j, "out of memory") : !h->j.error[0];
 }
 
 /* {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]} */

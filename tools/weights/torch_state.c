@@ -3,6 +3,7 @@
 #include "weights/torch_state.h"
 
 #include "base/memory.h"
+#include "weights/stated.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -460,6 +461,54 @@ static int note_keys(checkpoint *c, const pickle *p) {
     return c->arch != NULL;
 }
 
+/* --- the preprocessing that a pickle states ----------------------------------------------------------------------- */
+
+/* Writes a number, a text or a list of up to four numbers as Python would; other values are left out. */
+static void add_plain(const pickle *p, pickle_ref ref, text *out) {
+    const pickle_value *v = pickle_at(p, ref);
+    if (v->kind == PICKLE_INT) text_printf(out, "%lld", (long long)v->as.integer);
+    else if (v->kind == PICKLE_REAL) text_printf(out, "%.17g", v->as.real);
+    else if (v->kind == PICKLE_TEXT && v->as.string[0].len < 64)
+        text_add(out, p->bytes + v->as.string[0].at, v->as.string[0].len);
+    else if ((v->kind == PICKLE_LIST || v->kind == PICKLE_TUPLE) && v->count <= 4)
+        for (uint32_t cell = v->as.has.first; cell; cell = p->cells[cell].next) {
+            const pickle_value *item = pickle_at(p, p->cells[cell].value);
+            if (item->kind == PICKLE_INT || item->kind == PICKLE_REAL) add_plain(p, p->cells[cell].value, out);
+            text_putc(out, p->cells[cell].next ? ',' : ' ');
+        }
+    else if (v->kind == PICKLE_OBJECT && pickle_as(p, v->as.has.args, PICKLE_TUPLE))
+        for (uint32_t i = 0; i < 2; i++) /* an enumeration's member: Class(value) or getattr(Class, name) */
+            if (pickle_as(p, pickle_item(p, v->as.has.args, i), PICKLE_TEXT))
+                add_plain(p, pickle_item(p, v->as.has.args, i), out);
+}
+
+/* Adds the fields of a dict, or of the state of an object such as torchvision's Normalize. */
+static void add_record(checkpoint *c, const pickle *p, const pickle_value *dict) {
+    const size_t start = c->stated.len;
+    for (uint32_t cell = dict->as.has.first; cell && c->stated.len < MAX_STATED; cell = p->cells[cell].next) {
+        const pickle_value *key = pickle_as(p, p->cells[cell].key, PICKLE_TEXT);
+        if (!key || !stated_has_key(p->bytes + key->as.string[0].at, key->as.string[0].len)) continue;
+        if (key->as.string[0].len > MAX_NAME) continue;
+        text_printf(&c->stated, "%.*s=", (int)key->as.string[0].len, p->bytes + key->as.string[0].at);
+        add_plain(p, p->cells[cell].value, &c->stated);
+        text_putc(&c->stated, '\n');
+    }
+    if (c->stated.len > start) text_putc(&c->stated, '\f');
+}
+
+/* Collects what stated.h reads: from every dict, wherever it is, and the names of torchvision's classes. */
+static int collect_stated(checkpoint *c, const pickle *p) {
+    static const char module[] = "torchvision.";
+    for (size_t i = 0; i < p->value_count && c->stated.len < MAX_STATED; i++) {
+        const pickle_value *v = &p->values[i];
+        if (v->kind == PICKLE_DICT) add_record(c, p, v);
+        if (v->kind != PICKLE_GLOBAL || v->as.string[0].len < sizeof module - 1 || v->as.string[1].len > MAX_NAME ||
+            memcmp(p->bytes + v->as.string[0].at, module, sizeof module - 1) != 0) continue;
+        text_printf(&c->stated, "%.*s()\f", (int)v->as.string[1].len, p->bytes + v->as.string[1].at);
+    }
+    return !text_failed(&c->stated);
+}
+
 int torch_tensors(checkpoint *c, const pickle *p, known_tensor *known, size_t known_count, text *why) {
     state st = {c, p, known, known_count, mem_zeroed(p->value_count, 1), why};
     walk w;
@@ -470,7 +519,8 @@ int torch_tensors(checkpoint *c, const pickle *p, known_tensor *known, size_t kn
     w.st = &st;
     text_puts(&w.path, "");
     text_puts(&w.name, "");
-    if (!note_keys(c, p) || text_failed(&w.path) || text_failed(&w.name)) good = text_no_memory(why);
+    int noted = note_keys(c, p) && collect_stated(c, p);
+    if (!noted || text_failed(&w.path) || text_failed(&w.name)) good = text_no_memory(why);
     else if (find_maker(&st, p->root, &what, &args))
         c->is_lone = 1, good = take_tensor(&st, p->root, &group, &w.path, &w.name) > 0;
     else if (is_model(&st, p->root)) good = enter_model(&w, p->root, -1);

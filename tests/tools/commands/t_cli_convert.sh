@@ -264,6 +264,184 @@ impossible() { # FILE JSON
 impossible preprocessor_config.json '{"image_mean": [123.7, 116.3, 103.5], "image_std": [58.4, 57.1, 57.4]}'
 impossible config.json '{"pretrained_cfg": {"mean": [0.5, 0.5, 0.5], "std": [0.5, 0, 0.5]}}'
 impossible config.json '{"pretrained_cfg": {"mean": [0.5, 0.5, 0.5], "std": [1, 1, 1], "crop_pct": 1.5}}'
+# Hugging Face's names; config.json next to the file says where the strides are.
+cat >hugging.py <<'PYTHON'
+"""hugging.py IN OUT_FOLDER: a ResNet-50's safetensors with the names of transformers' ResNetForImageClassification."""
+import json, os, re, struct, sys
+def named(n):
+    n = re.sub(r"^conv1\.", "resnet.embedder.embedder.convolution.", n)
+    n = re.sub(r"^bn1\.", "resnet.embedder.embedder.normalization.", n)
+    n = re.sub(r"^fc\.", "classifier.1.", n)
+    n = re.sub(r"^layer(\d)\.(\d)\.",
+               lambda m: "resnet.encoder.stages.%d.layers.%s." % (int(m[1]) - 1, m[2]), n)
+    n = re.sub(r"downsample\.0\.", "shortcut.convolution.", n)
+    n = re.sub(r"downsample\.1\.", "shortcut.normalization.", n)
+    n = re.sub(r"\.conv(\d)\.", lambda m: ".layer.%d.convolution." % (int(m[1]) - 1), n)
+    return re.sub(r"\.bn(\d)\.", lambda m: ".layer.%d.normalization." % (int(m[1]) - 1), n)
+data = open(sys.argv[1], "rb").read()
+size = struct.unpack("<Q", data[:8])[0]
+header = {named(n): t for n, t in json.loads(data[8:8 + size]).items() if n != "__metadata__"}
+text = json.dumps(header).encode()
+os.makedirs(sys.argv[2], exist_ok=True)
+open(sys.argv[2] + "/model.safetensors", "wb").write(struct.pack("<Q", len(text)) + text + data[8 + size:])
+PYTHON
+python3 hugging.py r50.safetensors hf || exit 1
+config='{"architectures": ["ResNetForImageClassification"], "depths": [3, 4, 6, 3], "downsample_in_bottleneck": false,
+ "downsample_in_first_stage": false, "embedding_size": 64, "hidden_act": "relu",
+ "hidden_sizes": [256, 512, 1024, 2048], "layer_type": "bottleneck", "model_type": "resnet", "num_channels": 3}'
+run 0 convert hf/model.safetensors hf.safetensors
+prints '^layout       Hugging Face ResNet, from Hugging Face$'
+prints '^network      resnet50 (found from its tensors)$'
+prints '^last stride  2 (Hugging Face)$'
+says 'no config.json of Hugging Face next to the file, so its strides are taken to be in the 3x3 convolutions'
+check "Hugging Face's ResNet is torchvision's" [ "$(fingerprint hf.safetensors)" = "$(fingerprint r50.safetensors)" ]
+echo "$config" >hf/config.json
+echo '{"crop_pct": 0.875, "do_normalize": true, "image_mean": [0.485, 0.456, 0.406], "image_std": [0.229, 0.224, 0.225],
+ "resample": 3, "size": {"shortest_edge": 224}}' >hf/preprocessor_config.json
+run 0 convert hf/model.safetensors hf.safetensors
+check "with config.json, nothing is assumed" [ ! -s "$err" ]
+prints '^preset       size=224x224 crop=0.875 filter=bicubic mean=.* (with the values in preprocessor_config.json'
+run 0 inspect hf.safetensors
+prints '^input        224 x 224 (height x width), cropped from the centre after resizing the short side to 256$'
+other() { # SED MESSAGE: config.json of another network
+    echo "$config" | sed "$1" >hf/config.json
+    run 2 convert hf/model.safetensors other.safetensors
+    says "model.safetensors: config.json next to the file$2"
+    absent other.safetensors
+}
+other 's/"downsample_in_bottleneck": false/"downsample_in_bottleneck": true/' \
+    ' says downsample_in_bottleneck true, but the network here has false$'
+other 's/"downsample_in_first_stage": false/"downsample_in_first_stage": true/' \
+    ' says downsample_in_first_stage true, but the network here has false$'
+other 's/"relu"/"gelu"/' ' says hidden_act "gelu", but the network here has "relu"$'
+other 's/\[3, 4, 6, 3\]/[3, 4, 23, 3]/' ' says depths \[3,4,23,3\], but the network here has \[3,4,6,3\]$'
+other 's/"num_channels": 3}/"num_channels": 3/' ': line 4: the text ends early$'
+echo "$config" >hf/config.json
+# EfficientNetImageProcessor divides by the standard deviation twice.
+echo '{"image_mean": [0.4, 0.5, 0.6], "image_std": [0.5, 0.6, 0.7], "include_top": true}' >hf/preprocessor_config.json
+run 0 convert hf/model.safetensors hf.safetensors
+prints '^preset       mean=0.4,0.5,0.6 std=0.25,0.36,0.49 (with the values in preprocessor_config.json'
+
+# Preprocessing in the file itself: metadata of safetensors, and torchvision's transforms in a pickle, by their names.
+cat >stating.py <<'PYTHON'
+"""stating.py IN OUT EXPRESSION: the tensors of a safetensors file, with metadata (OUT ends in .safetensors) or in a
+torch.save file (.pth) as "state_dict" of the dict EXPRESSION, which may have objects of torchvision's classes."""
+import collections, enum, functools, io, json, pickle, struct, sys, types, zipfile
+def module(name, *classes, **more):
+    m = sys.modules[name] = types.ModuleType(name)
+    for c in classes:
+        made = type(c, (), {"__module__": name, "__init__": lambda self, **state: self.__dict__.update(state)})
+        setattr(m, c, made)
+        globals()[c] = made
+    m.__dict__.update(more)
+    return m
+module("torchvision"), module("torchvision.models", "ResNet50_Weights")
+module("torchvision.transforms"), module("torchvision.transforms._presets", "ImageClassification")
+module("torchvision.transforms.transforms", "Compose", "Resize", "CenterCrop", "ToTensor", "Normalize")
+functional = module("torchvision.transforms.functional")
+class InterpolationMode(enum.Enum):
+    BICUBIC = "bicubic"
+    LANCZOS = "lanczos"
+InterpolationMode.__module__, functional.InterpolationMode = functional.__name__, InterpolationMode
+module("torch", "FloatStorage", "LongStorage")
+def _rebuild_tensor_v2():
+    pass
+_rebuild_tensor_v2.__module__ = "torch._utils"
+module("torch._utils", _rebuild_tensor_v2=_rebuild_tensor_v2)
+class Storage:
+    def __init__(self, *of):
+        self.of = of
+class Tensor:
+    def __init__(self, *of):
+        self.of = of
+    def __reduce__(self):
+        return _rebuild_tensor_v2, self.of
+class Pickler(pickle.Pickler):
+    def persistent_id(self, obj):
+        return ("storage", *obj.of) if isinstance(obj, Storage) else None
+data = open(sys.argv[1], "rb").read()
+size = struct.unpack("<Q", data[:8])[0]
+header = json.loads(data[8:8 + size])
+if sys.argv[2].endswith(".safetensors"):
+    header["__metadata__"] = eval(sys.argv[3])
+    text = json.dumps(header).encode()
+    open(sys.argv[2], "wb").write(struct.pack("<Q", len(text)) + text + data[8 + size:])
+    sys.exit()
+z = zipfile.ZipFile(sys.argv[2], "w", zipfile.ZIP_STORED)
+def add(key, t, raw):
+    strides, count = [], 1
+    for side in reversed(t["shape"]):
+        strides.insert(0, count)
+        count *= side
+    z.writestr("archive/data/" + key, raw)
+    kind = {"F32": FloatStorage, "I64": LongStorage}[t["dtype"]]
+    return Tensor(Storage(kind, key, "cpu", count), 0, tuple(t["shape"]), tuple(strides), False,
+                  collections.OrderedDict())
+def three(a, b, c):
+    return add("three%g" % a, {"shape": [3], "dtype": "F32"}, struct.pack("<3f", a, b, c))
+tensors = collections.OrderedDict()
+for i, (name, t) in enumerate((n, t) for n, t in header.items() if n != "__metadata__"):
+    begin, end = t["data_offsets"]
+    tensors[name] = add(str(i), t, data[8 + size + begin:8 + size + end])
+data = io.BytesIO()
+Pickler(data, 2).dump(dict(eval(sys.argv[3]), state_dict=tensors))
+z.writestr("archive/data.pkl", data.getvalue())
+z.writestr("archive/version", "3")
+z.close()
+PYTHON
+# states FILE EXPRESSION PRESET [WARNING]: what is made of it, and that it is what is prepared
+states() {
+    python3 stating.py one.safetensors "$1" "$2" || exit 1
+    run 0 convert "$1" stating_out.safetensors
+    prints "^preset       $3\$"
+    if [ "${4-}" ]; then says "^reid: $1: $4"
+    else check "nothing is said of $2" [ ! -s "$err" ]; fi
+}
+own='(with the preprocessing that the file states)'
+half='mean=0.5,0.5,0.5 std=0.25,0.25,0.25'
+none="effnet-b0 (the network's default; the file names none)"
+unread='are not read; check --size, --resize and --filter$'
+states a.safetensors '{"mean": "[0.5, 0.5, 0.5]", "std": "(0.25, 0.25, 0.25)", "format": "pt"}' "$half $own"
+states a.safetensors '{"format": "pt", "accuracy": "mean=0.5"}' "$none"
+states a.safetensors '{"image_mean": "0.485,0.456,0.406", "image_std": "0.229,0.224,0.225"}' "$none"
+states a.safetensors '{"transforms": "ImageClassification(\n    crop_size=[200]\n    resize_size=[232]\n"
+ "    mean=[0.5, 0.5, 0.5]\n"
+ "std=[0.25, 0.25, 0.25]\n    interpolation=InterpolationMode.BICUBIC\n)"}' \
+    "size=200x200 resize=232 filter=bicubic $half $own"
+states a.safetensors '{"transforms": "Compose(\n Resize(size=256, max_size=None)\n CenterCrop(size=(224, 224))\n"
+ " ToTensor()\n"
+ "Normalize(mean=[0.5, 0.5, 0.5], std=[0.25, 0.25, 0.25])\n)"}' "$half $own" \
+    "the file names torchvision's Resize, CenterCrop, which $unread"
+states a.safetensors '{"pretrained_cfg": json.dumps({"mean": [0.5] * 3, "std": [0.25] * 3, "input_size": [3, 192, 160],
+ "crop_pct": 0.9, "interpolation": "lanczos"})}' "size=192x160 crop=0.9 $half $own" \
+    'it names a filter other than bilinear and bicubic, which no preset has; check --filter$'
+states a.safetensors '{"mean": "[0.5, 0.5, 0.5]", "std": "[0.25, 0, 0.25]"}' "$none" \
+    'the file states mean 0.5,0.5,0.5, std 0.25,0,0.25, crop 0, which are not used: a mean and a crop are from 0 to 1'
+normal='Normalize(mean=[0.5, 0.5, 0.5], std=[0.25, 0.25, 0.25], inplace=False)'
+states a.pth "{'transform': Compose(transforms=[ToTensor(), $normal])}" "$half $own"
+states a.pth "{'transform': Compose(transforms=[Resize(size=256), ToTensor(), $normal])}" "$half $own" \
+    "the file names torchvision's Resize, which is not read; check --size, --resize and --filter\$"
+states a.pth "{'train': $normal, 'val': Normalize(mean=(0.5, 0.5, 0.4), std=(1, 1, 1))}" "$none" \
+    'the file states several normalisations (mean 0.5,0.5,0.5 and 0.5,0.5,0.4, ...), so none of them is used; give'
+states a.pth "{'train': $normal, 'val': $normal, 'epoch': 3, 'loss': {'mean': 0.1, 'std': [1, 2]}}" "$half $own"
+states a.pth '{"transforms": ImageClassification(crop_size=[200], resize_size=[232], mean=[0.5, 0.5, 0.5],
+ std=[0.25, 0.25, 0.25], interpolation=InterpolationMode.BICUBIC, antialias=True)}' \
+    "size=200x200 resize=232 filter=bicubic $half $own"
+run 0 inspect stating_out.safetensors
+prints '^input        200 x 200 (height x width), cropped from the centre after resizing the short side to 232$'
+prints '^pixels       bicubic, .* mean 0.5 0.5 0.5, std 0.25 0.25 0.25$'
+states a.pth '{"transforms": functools.partial(ImageClassification, crop_size=200, resize_size=232)}' \
+    "size=200x200 resize=232 filter=bilinear mean=0.485,0.456,0.406 std=0.229,0.224,0.225 $own"
+states a.pth '{"weights": ResNet50_Weights()}' "$none" \
+    "the file names torchvision's ResNet50_Weights, which is not read"
+states a.pth '{"cfg": {"pixel_mean": [127.5, 127.5, 127.5], "pixel_std": (63.75, 63.75, 63.75)}}' "$half $own"
+states a.pth '{"mean": three(0.5, 0.5, 0.5), "std": three(0.25, 0.25, 0.25)}' \
+    "$half (with the mean and standard deviation in the file)"
+run 0 convert a.pth stating_out.safetensors --preset mega
+says 'a.pth: the file says mean=0.5,0.5,0.5 std=0.25,0.25,0.25, which contradicts the preset (given as option)'
+states a.pth "{'transform': $normal}" "$half $own"
+run 0 convert a.pth stating_out.safetensors --preset effnet-b0
+says 'a.pth: the file says mean=0.5,0.5,0.5 std=0.25,0.25,0.25, which contradicts the preset (given as option)'
 # A pickled object whose tensors are elsewhere.
 python3 -c 'import argparse, pickle, zipfile
 z = zipfile.ZipFile("object.pth", "w", zipfile.ZIP_STORED)
@@ -280,6 +458,12 @@ for python in "${REID_TORCH_PYTHON:-python3}" /usr/bin/python3; do
     code=$?
     cat torch.log
     check "files of PyTorch" [ $code = 0 ]
+    if "$python" -c 'import transformers' >/dev/null 2>&1; then
+        "$python" "$top/tests/tools/weights/hugging_face.py" "$REID" >hugging.log 2>/dev/null
+        code=$?
+        cat hugging.log
+        check "networks of transformers" [ $code = 0 ]
+    fi
     torch=yes
     break
 done

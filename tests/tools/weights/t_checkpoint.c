@@ -3,10 +3,10 @@
 
    cc -std=c99 -D_GNU_SOURCE -O1 -I. -Itools tests/tools/weights/t_checkpoint.c tools/weights/checkpoint.c
       tools/weights/checkpoint_open.c tools/base/crc32.c tools/base/file_kind.c tools/base/memory.c tools/base/clock.c
-      tools/weights/torch_file.c tools/weights/torch_state.c tools/weights/foreign_file.c tools/weights/pickle.c
+      tools/weights/torch_file.c tools/weights/torch_state.c tools/weights/stated.c tools/weights/foreign_file.c
       tools/weights/onnx_file.c tools/weights/onnx_graph.c tools/weights/protobuf.c tools/weights/zip.c
       tools/base/source.c tools/base/json.c tools/base/text.c tools/base/say.c -o t_checkpoint
-      -lcmocka -lm && ./t_checkpoint */
+      tools/weights/pickle.c -lcmocka -lm && ./t_checkpoint */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -3,7 +3,7 @@
 
    cc -std=c99 -D_GNU_SOURCE -O1 -I. -Itools tests/tools/weights/t_dialects.c tools/weights/dialects.c
       tools/weights/checkpoint.c tools/weights/checkpoint_open.c tools/base/crc32.c tools/base/file_kind.c
-      tools/base/memory.c tools/base/clock.c tools/weights/torch_file.c tools/weights/torch_state.c
+      tools/base/memory.c tools/base/clock.c tools/weights/torch_file.c tools/weights/torch_state.c tools/weights/stated.c
       tools/weights/foreign_file.c tools/weights/onnx_file.c tools/weights/onnx_graph.c tools/weights/protobuf.c
       tools/weights/pickle.c tools/weights/zip.c tools/base/source.c
       tools/base/json.c tools/base/text.c tools/base/say.c -o t_dialects -lcmocka -lm && ./t_dialects */
@@ -62,6 +62,13 @@ static const spelling LUKEMELAS = {
     {"_depthwise_conv", "_bn1", "_se_reduce", "_se_expand", "_project_conv", "_bn2"},
     {"_expand_conv", "_bn0", "_depthwise_conv", "_bn1", "_se_reduce", "_se_expand", "_project_conv", "_bn2"}};
 
+static const spelling HUGGING_FACE = {
+    {"embeddings.convolution", "embeddings.batchnorm"}, {"encoder.top_conv", "encoder.top_bn"},
+    {"depthwise_conv.depthwise_conv", "depthwise_conv.depthwise_norm", "squeeze_excite.reduce",
+     "squeeze_excite.expand", "projection.project_conv", "projection.project_bn"},
+    {"expansion.expand_conv", "expansion.expand_bn", "depthwise_conv.depthwise_conv", "depthwise_conv.depthwise_norm",
+     "squeeze_excite.reduce", "squeeze_excite.expand", "projection.project_conv", "projection.project_bn"}};
+
 /* The tensors of an EfficientNet with these numbers of blocks in its stages. */
 static void efficientnet(names *n, const spelling *s, const int *stages) {
     char block[40];
@@ -72,7 +79,7 @@ static void efficientnet(names *n, const spelling *s, const int *stages) {
             const char *const *parts = stage ? s->later : s->first;
             if (s == &TORCHVISION) snprintf(block, sizeof block, "features.%d.%d.", stage + 1, i);
             else if (s == &TIMM) snprintf(block, sizeof block, "blocks.%d.%d.", stage, i);
-            else snprintf(block, sizeof block, "_blocks.%d.", flat);
+            else snprintf(block, sizeof block, s == &LUKEMELAS ? "_blocks.%d." : "encoder.blocks.%d.", flat);
             for (int k = 0; k < (stage ? 8 : 6); k++) {
                 int se = k == (stage ? 4 : 2) || k == (stage ? 5 : 3);
                 if (se || k % 2 == 0) add(n, "%s%s.weight", block, parts[k]);
@@ -103,6 +110,22 @@ static void resnet(names *n) {
                 add_bn(n, start, "downsample.1");
             }
         }
+}
+
+/* The same tensors in the same order, as transformers' ResNetModel names them. */
+static void hugging_face_resnet(names *n) {
+    static const int blocks[] = {3, 4, 6, 3};
+    char start[64];
+    add(n, "embedder.embedder.convolution.weight");
+    add_bn(n, "embedder.embedder.", "normalization");
+    for (int stage = 0; stage < 4; stage++)
+        for (int i = 0; i < blocks[stage]; i++)
+            for (int k = 0; k < 3 + (i == 0); k++) {
+                if (k == 3) snprintf(start, sizeof start, "encoder.stages.%d.layers.%d.shortcut.", stage, i);
+                else snprintf(start, sizeof start, "encoder.stages.%d.layers.%d.layer.%d.", stage, i, k);
+                add(n, "%sconvolution.weight", start);
+                add_bn(n, start, "normalization");
+            }
 }
 
 static int by_name(const void *a, const void *b) { return strcmp(((const want *)a)->name, ((const want *)b)->name); }
@@ -229,7 +252,13 @@ static void test_layouts(void **state) {
         memset(&n, 0, sizeof n);
         efficientnet(&n, &LUKEMELAS, sizes[i].stages);
         maps("lukemelas", &n, sizes[i].to, sizes[i].net, "EfficientNet-PyTorch (lukemelas)");
+        memset(&n, 0, sizeof n);
+        efficientnet(&n, &HUGGING_FACE, sizes[i].stages);
+        maps("Hugging Face's EfficientNet", &n, sizes[i].to, sizes[i].net, "Hugging Face EfficientNet");
     }
+    memset(&n, 0, sizeof n);
+    hugging_face_resnet(&n);
+    maps("Hugging Face's ResNet", &n, &r50_names, "resnet50", "Hugging Face ResNet");
     n = renamed(&r50_names, children);
     maps("children of ResNet", &n, &r50_names, "resnet50", "ResNet as Sequential(*children())");
     n = renamed(&b0_names, features);
@@ -309,7 +338,7 @@ static void test_twins(void **state) {
 
 static void test_leftovers(void **state) {
     static const struct { const char *name; fate what; } rows[] = {
-        {"fc.weight", FATE_CARRIED}, {"bn1.num_batches_tracked", FATE_CARRIED}, {"x.num_batches_tracked", FATE_DROPPED},
+        {"fc.weight", FATE_CARRIED}, {"classifier.1.weight", FATE_DROPPED}, {"bn1.num_batches_tracked", FATE_CARRIED}, {"x.num_batches_tracked", FATE_DROPPED},
         {"classifier.weight", FATE_DROPPED}, {"module.fc.bias", FATE_DROPPED}, {"heads.weight", FATE_DROPPED},
         {"pixel_mean", FATE_DROPPED}, {"n_averaged", FATE_DROPPED}, {"criterion.centers", FATE_DROPPED},
         {"bottleneck.weight", FATE_NECK}, {"heads.bottleneck.0.bias", FATE_NECK}, {"heads.pool_layer.p", FATE_NECK},
@@ -346,6 +375,10 @@ static void test_strangers(void **state) {
         {"features.1.0.block.0.0.weight", "EfficientNetV2"}, {"features.1.0.layer_scale", "ConvNeXt"},
         {"features.3.squeeze.weight", "SqueezeNet"}, {"stage2.0.branch1.0.weight", "ShuffleNetV2"},
         {"trunk_output.block1.x", "RegNet"}, {"layer3.22.conv1.weight", "ResNet-101"}, {"features.0.weight", "VGG"},
+        {"encoder.stages.3.layers.0.layer.1.convolution.weight", "ResNet-18 or ResNet-34"},
+        {"resnet.encoder.stages.2.layers.22.layer.0.convolution.weight", "ResNet-101"},
+        {"resnet.encoder.stages.2.layers.35.layer.0.convolution.weight", "ResNet-152"},
+        {"regnet.encoder.stages.0.layers.0.layer.2.attention.0.weight", "RegNet"},
         {"layer4.0.conv1.weight", "ResNet-18 or ResNet-34"}, {"a", "no known network matches its 1 tensor name"},
     };
     static const names none = {{{0}}, 0};
