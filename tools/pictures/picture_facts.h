@@ -3,8 +3,10 @@
 #define REID_TOOLS_PICTURE_FACTS_H
 
 #include "base/text.h"
+#include "pictures/bmp.h"
 #include "pictures/jpeg.h"
 #include "pictures/pnm.h"
+#include "pictures/tga.h"
 #include "pictures/webp.h"
 
 typedef enum picture_kind {
@@ -15,6 +17,8 @@ typedef struct picture_facts {
     picture_kind kind;
     jpeg_facts jpeg; /* of a JPEG */
     pnm_header pnm;  /* of a PPM or PGM */
+    bmp_header bmp;  /* of a BMP */
+    tga_header tga;  /* of a TGA */
     webp_facts webp; /* of a WebP */
     int bits, colour, interlaced; /* of a PNG: bits of a sample, colour type (0, 2, 3, 4, 6), Adam7 */
     int orientation; /* 1 ... 8 as in EXIF; 1 (upright) if the file has none */
