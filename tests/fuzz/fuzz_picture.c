@@ -39,6 +39,7 @@
 #include "pictures/png_text.c"
 #include "pictures/pnm.c"
 #include "pictures/tga.c"
+#include "pictures/tiff.c"
 #include "pictures/turbojpeg.c"
 #include "pictures/webp.c"
 

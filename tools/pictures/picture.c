@@ -83,6 +83,7 @@ static int read_size(picture *p, text *why) {
     case PICTURE_PNM: return size_is(p, p->facts.pnm.width, p->facts.pnm.height);
     case PICTURE_BMP: return size_is(p, p->facts.bmp.width, p->facts.bmp.height);
     case PICTURE_TGA: return size_is(p, p->facts.tga.width, p->facts.tga.height);
+    case PICTURE_TIFF: return size_is(p, p->facts.tiff.width, p->facts.tiff.height);
     case PICTURE_WEBP: return size_is(p, p->facts.webp.width, p->facts.webp.height);
     case PICTURE_JPEG:
     case PICTURE_PNG: break;
@@ -171,6 +172,15 @@ static int decode_webp(picture *p, text *why) {
            refuse(why, "cannot be decoded: damaged WebP, or out of memory");
 }
 
+static int decode_tiff(picture *p, text *why) {
+    unsigned char *part = decoder_alloc_uncleared(tiff_part(&p->facts.tiff));
+    p->rgb = decoder_alloc_uncleared(3 * (size_t)p->width * (size_t)p->height);
+    int has_room = part && p->rgb, good = has_room && tiff_decode(bytes_of(p), p->file.len, &p->facts.tiff, part, p->rgb);
+    decoder_free(part);
+    if (!has_room) return refuse(why, "out of memory");
+    return good || refuse(why, "cannot be decoded: damaged TIFF, or out of memory");
+}
+
 static int decode_stb(picture *p, stb_source *s) {
     int channels;
     p->rgb = stbi_load_from_callbacks(&CALLBACKS, s, &p->width, &p->height, &channels, 3);
@@ -224,6 +234,7 @@ static int decode_stored(picture *p, text *why) {
     turbo_job job;
     if (turbo_job_of(p, &job)) return decode_turbo(p, &job, why);
     if (p->facts.kind == PICTURE_WEBP) return decode_webp(p, why);
+    if (p->facts.kind == PICTURE_TIFF) return decode_tiff(p, why);
     if (p->facts.kind == PICTURE_PNG && !png_complete_palette(&p->file)) return text_no_memory(why);
     const int by_stb = p->facts.kind == PICTURE_JPEG || p->facts.kind == PICTURE_PNG;
     return (by_stb ? decode_stb(p, &s) : decode_plain(p, &s)) || refuse_decoding(why, &s);

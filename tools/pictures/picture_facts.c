@@ -85,6 +85,12 @@ static const char *read_webp(picture_facts *out, const unsigned char *file, size
     return problem;
 }
 
+static const char *read_tiff(picture_facts *out, const unsigned char *file, size_t len) {
+    int turned = exif_orientation(file, len);
+    if (turned) out->orientation = turned;
+    return tiff_problem(file, len, &out->tiff);
+}
+
 static const char *read_bmp(picture_facts *out, const unsigned char *file, size_t len) {
     return bmp_read_header(file, len, &out->bmp);
 }
@@ -103,7 +109,7 @@ typedef struct signature {
     const char *(*read)(picture_facts *out, const unsigned char *file, size_t len);
 } signature;
 
-#define NOT_A_PICTURE "not an image that can be decoded (JPEG, PNG, WebP, BMP, TGA, PPM, PGM)"
+#define NOT_A_PICTURE "not an image that can be decoded (JPEG, PNG, WebP, TIFF, BMP, TGA, PPM, PGM)"
 
 /* Refuses a file that begins with filler bytes (FF FF), which decoders skip to find a JPEG that was not checked. */
 static const char *not_a_picture(picture_facts *out, const unsigned char *file, size_t len) {
@@ -118,11 +124,21 @@ static const signature SIGNATURES[] = {
     {2, "P5", PICTURE_PNM, read_pnm},
     {2, "P6", PICTURE_PNM, read_pnm},
     {4, "RIFF", PICTURE_WEBP, read_webp},
+    {4, "II*\0", PICTURE_TIFF, read_tiff},
+    {4, "MM\0*", PICTURE_TIFF, read_tiff},
 };
+
+/* ImageMagick turns these upright and leaves no orientation that would turn them again. */
+static const char *converter_of(const char *what) {
+    return strstr(what, "HEIC") || strstr(what, "AVIF") ? ", for example with ImageMagick: magick IN OUT.png" : "";
+}
 
 static void refuse_kind(const file_kind *kind, text *why) {
     switch (kind->is) {
-    case FILE_PICTURE: text_printf(why, "%s, which is not supported; convert it to PNG or JPEG", kind->what); break;
+    case FILE_PICTURE:
+        text_printf(why, "%s, which is not supported; convert it to PNG or JPEG%s", kind->what,
+                    converter_of(kind->what));
+        break;
     case FILE_WEB_PAGE: text_puts(why, "an HTML page, not an image (perhaps a failed download)"); break;
     case FILE_LFS_POINTER: text_puts(why, "a Git-LFS pointer, not the image: run \"git lfs pull\""); break;
     default: text_puts(why, NOT_A_PICTURE);

@@ -4,7 +4,7 @@
 
    cc -std=c99 -D_GNU_SOURCE -O1 -fwrapv -I. -Itools tests/tools/pictures/t_picture.c tools/pictures/picture.c
       tools/pictures/turbojpeg.c tools/pictures/webp.c tools/pictures/picture_facts.c tools/pictures/png_text.c
-      tools/pictures/png_palette.c tools/pictures/bmp.c tools/pictures/tga.c
+      tools/pictures/png_palette.c tools/pictures/bmp.c tools/pictures/tga.c tools/pictures/tiff.c
       tools/pictures/jpeg.c tools/pictures/pnm.c tools/pictures/exif.c tools/pictures/decoder_memory.c
       tools/base/files.c tools/base/replace.c tools/base/source.c tools/base/text.c tools/base/say.c tools/base/memory.c
       tools/base/clock.c tools/base/when.c tools/base/crc32.c tools/base/file_kind.c tools/base/threads.c
