@@ -57,10 +57,10 @@ says 'no images found'
 embed 2 -0 one.png
 says 'needs the INPUT -'
 
-# Inputs that fail are named, have no row, and do not stop the others. WebP files fail here, since a file with the name
-# of libwebp is not a library; t_webp.sh reads them.
+# Inputs that fail are named, have no row, and do not stop the others. WebP and TIFF files fail here, since a file with the
+# name of a library is not one; t_webp.sh and t_tiff.sh read them.
 mkdir none
-echo 'no library' >none/libwebp.so.7
+for library in libwebp.so.7 libtiff.so.6 libtiff.so.5; do echo 'no library' >none/$library; done
 export LD_LIBRARY_PATH="$work/none"
 mkdir folder.png nothing-here
 : >empty.png

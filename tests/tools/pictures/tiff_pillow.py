@@ -123,7 +123,7 @@ def bad_files():
     unusual = "a TIFF of an unusual kind"
     for mode in ("1", "I;16", "F", "CMYK", "YCbCr", "LAB"):
         yield mode.replace(";", ""), encoded(image_of(mode)), unusual
-    for coding in ("zstd", "tiff_lzma"):
+    for coding in ("zstd", "lzma"):
         yield coding, encoded(image_of("RGB"), coding), unusual
     yield "multiplied", tiled(4, 16, 1, _338=(3, [1])), unusual
     yield "planes", strips(2, samples=3, _284=(3, [2])), unusual
