@@ -175,7 +175,8 @@ static int decode_webp(picture *p, text *why) {
 static int decode_tiff(picture *p, text *why) {
     unsigned char *part = decoder_alloc_uncleared(tiff_part(&p->facts.tiff));
     p->rgb = decoder_alloc_uncleared(3 * (size_t)p->width * (size_t)p->height);
-    int has_room = part && p->rgb, good = has_room && tiff_decode(bytes_of(p), p->file.len, &p->facts.tiff, part, p->rgb);
+    int has_room = part && p->rgb;
+    int good = has_room && tiff_decode(bytes_of(p), p->file.len, &p->facts.tiff, part, p->rgb);
     decoder_free(part);
     if (!has_room) return refuse(why, "out of memory");
     return good || refuse(why, "cannot be decoded: damaged TIFF, or out of memory");

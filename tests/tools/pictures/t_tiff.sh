@@ -1,5 +1,5 @@
-# t_tiff.sh: TIFF files decoded by libtiff have Pillow's pixels, upright, in strips and tiles; raw images, other kinds and
-# damage are refused; without the library such files are listed among the failures, with what to install.
+# t_tiff.sh: TIFF files decoded by libtiff have Pillow's pixels, upright, in strips and tiles; raw images, other kinds
+# and damage are refused; without the library such files are listed among the failures, with what to install.
 #     sh tests/tools/pictures/t_tiff.sh
 [ -n "${repository-}" ] || repository=$(cd "$(dirname "$0")/../../.." && pwd)
 cd "$repository" || exit 1
@@ -23,7 +23,8 @@ without "$REID" embed -m b0.safetensors --size 32x32 mixed -o one.npy >"$out" 2>
 check 'without it, TIFF files fail' [ $? = 1 ]
 says 'in formats that reid does not read: TIFF or raw image (6); the first is mixed/'
 without "$program" auto good/strips-1.tif >"$out"
-check 'and are refused by name' grep -q 'refused: a TIFF image, which needs libtiff (Debian: libtiff6); install it, or' "$out"
+check 'and are refused by name' \
+    grep -q 'refused: a TIFF image, which needs libtiff (Debian: libtiff6); install it, or' "$out"
 "$program" auto good/strips-1.tif >"$out"
 if grep -q 'needs libtiff' "$out"; then
     [ "$failed" = 0 ] || finish

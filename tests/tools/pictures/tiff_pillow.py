@@ -43,8 +43,8 @@ def encoded(image, coding=None, **tags):
 
 
 def raw(entries, data, order="<", tail=b""):
-    """A file of one directory. entries: {tag: (type, values)}; data: the parts, whose offsets and sizes are added to the
-    tags 273 or 324 and the one after next or next."""
+    """A file of one directory. entries: {tag: (type, values)}; data: the strips or tiles, whose offsets and sizes are
+    added."""
     start = 8
     offsets, sizes = [], []
     for part in data:
