@@ -235,8 +235,8 @@ def tga(kind, bits, *, flags=0, table_bits=0, first=0, entries=0, comment=b"", f
         for row in pixels:
             data += bytes([0x80 | 3]) + data_of(row[:1]) + bytes([WIDTH - 5]) + data_of(row[:WIDTH - 4])
     table = rng.integers(0, 256, entries * ((table_bits + 7) // 8), np.uint8).tobytes()
-    head = struct.pack("<BBBHHBHHHHBB", len(comment), with_table if with_table is not None else bool(entries), kind, first,
-                       entries, table_bits, 0, 0, WIDTH, HEIGHT, bits, flags)
+    has_table = with_table if with_table is not None else bool(entries)
+    head = struct.pack("<BBBHHBHHHHBB", len(comment), has_table, kind, first, entries, table_bits, 0, 0, WIDTH, HEIGHT, bits, flags)
     return head + comment + table + data + (bytes(8) + b"TRUEVISION-XFILE.\0" if footer else b"")
 
 
@@ -248,7 +248,8 @@ def tga_files():
     for kind in (1, 9):
         for table_bits in (8, 15, 16, 24, 32):
             for bits in (8, 16):
-                yield f"type{kind}-{bits}-table{table_bits}", tga(kind, bits, table_bits=table_bits, entries=100, flags=0x20)
+                file = tga(kind, bits, table_bits=table_bits, entries=100, flags=0x20)
+                yield f"type{kind}-{bits}-table{table_bits}", file
         yield f"type{kind}-first", tga(kind, 8, table_bits=24, entries=100, first=20)
         yield f"type{kind}-32-flags28", tga(kind, 8, table_bits=32, entries=100, flags=0x28)
     for kind in (1, 9):
@@ -256,7 +257,8 @@ def tga_files():
             whole = tga(kind, 8, table_bits=table_bits, entries=100, flags=0x20)
             yield f"type{kind}-beyond-table{table_bits}", whole[:-20] + bytes(range(90, 110))
     runs = b"".join(bytes([0x80 | 9, i, 2 * i, 3 * i]) for i in range(7)) + b"\6" + bytes(range(7 * 3))
-    pixels = [[3 * i, 2 * i, i] for i in range(7) for _ in range(10)] + [[2 + 3 * i, 1 + 3 * i, 3 * i] for i in range(7)]
+    pixels = [[3 * i, 2 * i, i] for i in range(7) for _ in range(10)]
+    pixels += [[2 + 3 * i, 1 + 3 * i, 3 * i] for i in range(7)]
     yield "runs-across-rows", meant(tga(10, 24, flags=0x20)[:18] + runs, np.reshape(pixels, (HEIGHT, WIDTH, 3)))
     yield "comment", tga(2, 24, comment=b"words before the pixels")
     yield "footer", tga(2, 24, footer=True)
@@ -300,8 +302,8 @@ def pnm_files():
 # --- JPEG ------------------------------------------------------------------------------------------------------------
 
 def jpeg(mode, *, strip=(), app14=None, relabel=None, twice=None, **how):
-    """strip: markers of segments that are removed. app14: the transform of an Adobe segment that is put first; twice: of
-    another. relabel: the ids of the components."""
+    """strip: markers of segments that are removed. app14: the transform of an Adobe segment that is put first;
+    twice: of another. relabel: the ids of the components."""
     channels = len(mode) if mode != "L" else 1
     y, x = np.mgrid[0:32, 0:40]
     waves = [128 + 100 * np.sin(x / (3 + c) + c) * np.cos(y / (4.0 + c)) for c in range(channels)]
