@@ -236,7 +236,8 @@ def tga(kind, bits, *, flags=0, table_bits=0, first=0, entries=0, comment=b"", f
             data += bytes([0x80 | 3]) + data_of(row[:1]) + bytes([WIDTH - 5]) + data_of(row[:WIDTH - 4])
     table = rng.integers(0, 256, entries * ((table_bits + 7) // 8), np.uint8).tobytes()
     has_table = with_table if with_table is not None else bool(entries)
-    head = struct.pack("<BBBHHBHHHHBB", len(comment), has_table, kind, first, entries, table_bits, 0, 0, WIDTH, HEIGHT, bits, flags)
+    head = struct.pack("<BBBHHBHHHHBB", len(comment), has_table, kind, first, entries, table_bits, 0, 0, WIDTH,
+                       HEIGHT, bits, flags)
     return head + comment + table + data + (bytes(8) + b"TRUEVISION-XFILE.\0" if footer else b"")
 
 
