@@ -14,6 +14,7 @@ static int no_file(void) {
 }
 #define stat(path, st) no_file() /* treats every name as an image, so that no folders are walked */
 #include "pictures/inputs.c"
+#include "pictures/tiff.c"
 #include "pictures/webp.c"
 #include "pictures/box_text.c"
 #include "pictures/collect.c"

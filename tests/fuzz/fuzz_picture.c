@@ -28,14 +28,18 @@
 #include "base/container.c"
 #include "base/threads.c"
 #include "base/when.c"
+#include "pictures/bmp.c"
 #include "pictures/decoder_memory.c"
 #include "pictures/exif.c"
 #include "pictures/jpeg.c"
 #include "pictures/picture.c"
 #include "pictures/picture_facts.c"
 #undef STB_IMAGE_IMPLEMENTATION /* it is in this file already */
+#include "pictures/png_palette.c"
 #include "pictures/png_text.c"
 #include "pictures/pnm.c"
+#include "pictures/tga.c"
+#include "pictures/tiff.c"
 #include "pictures/turbojpeg.c"
 #include "pictures/webp.c"
 

@@ -68,6 +68,7 @@ void say_info(const char *format, ...) { (void)format; }
 const char *shown(const char *name) { return name; }
 int interrupted(void) { return 0; }
 int webp_is_readable(void) { return 0; }
+int tiff_is_readable(void) { return 0; }
 void reid_from_halves(const uint16_t *in, float *out, size_t count) {
     for (size_t i = 0; i < count; i++) out[i] = in[i];
 }

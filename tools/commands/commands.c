@@ -360,7 +360,7 @@ static const command COMMANDS[] = {
      "Checks what reid uses and finds at run time, one line each: severity, subject, finding and remedy. These are the "
      "processor and its fast kernels, in a self-test of about a second against an embedding from PyTorch; CPUs, "
      "affinity and the container's quota; memory; disk; GPU, driver, NVRTC, NVML and the cache of compiled kernels, "
-     "which only you may write to; libturbojpeg, libwebp, libpq, libmicrohttpd, ffmpeg.\n\n"
+     "which only you may write to; libturbojpeg, libwebp, libtiff, libpq, libmicrohttpd, ffmpeg.\n\n"
      "With -m it opens the models as other commands do. It also checks --gallery (a folder, a file or a database) and "
      "--calibration, and whether they belong to the models.\n\n"
      "\"good\" needs no action; a \"note\" concerns only some tasks; a \"warning\" means that something works less "

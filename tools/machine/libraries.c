@@ -63,6 +63,23 @@ static void look_for_webp(findings *f) {
                      loader_reason());
 }
 
+/* libtiff tells its version in words: "LIBTIFF, Version 4.5.0", then who holds the copyright. */
+static void look_for_tiff(findings *f) {
+    void *library = dlopen("libtiff.so.6", RTLD_NOW | RTLD_LOCAL);
+    const char *(*version)(void) = NULL;
+    if (!library) library = dlopen("libtiff.so.5", RTLD_NOW | RTLD_LOCAL);
+    void *symbol = library ? dlsym(library, "TIFFGetVersion") : NULL;
+    memcpy(&version, &symbol, sizeof version);
+    const char *said = version ? version() : "", *number = strstr(said, "Version ");
+    if (version)
+        findings_add(f, FOUND_GOOD, "libtiff", NULL, "version %.*s: TIFF images can be read",
+                     number ? (int)strcspn(number + 8, "\n") : 1, number ? number + 8 : "?");
+    else
+        findings_add(f, FOUND_NOTE, "libtiff", "apt-get install libtiff6", "%s; TIFF images cannot be read",
+                     loader_reason());
+    if (library) dlclose(library);
+}
+
 static void look_for_pq(findings *f, int wanted) {
     int version = call_library("libpq.so.5", "PQlibVersion");
     if (version >= 0)
@@ -129,6 +146,7 @@ static void look_for_ffmpeg(findings *f, const char *given) {
 void libraries_look(findings *f, const library_needs *needs) {
     look_for_turbojpeg(f, needs->turbo);
     look_for_webp(f);
+    look_for_tiff(f);
     look_for_pq(f, needs->database);
     look_for_http(f, needs->http);
     look_for_ffmpeg(f, needs->ffmpeg);

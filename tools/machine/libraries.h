@@ -11,7 +11,7 @@ typedef struct library_needs {
     int http;            /* 1: libmicrohttpd is compiled in */
 } library_needs;
 
-/* Checks libturbojpeg, libwebp, libpq, libmicrohttpd and ffmpeg. */
+/* Checks libturbojpeg, libwebp, libtiff, libpq, libmicrohttpd and ffmpeg. */
 void libraries_look(findings *f, const library_needs *needs);
 
 #endif

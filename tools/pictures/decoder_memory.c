@@ -170,9 +170,10 @@ size_t decoder_need(const picture_facts *is, size_t len, int width, int height, 
     case PICTURE_JPEG: return tables + jpeg_need(&is->jpeg.frame, rgb, width, upright, by_turbo);
     case PICTURE_PNG: return tables + png_need(is, len, pixels, rgb, height);
     case PICTURE_BMP:
-    case PICTURE_PNM: return tables + rgb;
-    case PICTURE_TGA: break;
+    case PICTURE_TGA:
+    case PICTURE_PNM: break;
+    case PICTURE_TIFF: return tables + larger(tiff_part(&is->tiff) + rgb, upright ? 2 * rgb : 0);
     case PICTURE_WEBP: return tables + 8 * pixels + rgb; /* libwebp: ARGB and a plane of transparency, at most */
     }
-    return tables + 4 * pixels + rgb; /* up to four channels, then RGB */
+    return tables + (upright ? 2 * rgb : rgb);
 }

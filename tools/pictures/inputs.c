@@ -7,6 +7,7 @@
 #include "base/say.h"
 #include "base/source.h"
 #include "base/text.h"
+#include "pictures/tiff.h"
 #include "pictures/webp.h"
 
 #include <dirent.h>
@@ -123,8 +124,9 @@ static int has_ending(const char *name, const char *const *endings) {
 static int is_picture_name(const char *name) {
     static const char *const known[] = {"jpg", "jpeg", "jfif", "jpe", "jif", "png", "bmp", "tga", "ppm", "pgm", "pnm",
                                         NULL};
-    static const char *const webp[] = {"webp", NULL};
-    return has_ending(name, known) || (webp_is_readable() && has_ending(name, webp));
+    static const char *const webp[] = {"webp", NULL}, *const tiff[] = {"tif", "tiff", NULL};
+    return has_ending(name, known) || (webp_is_readable() && has_ending(name, webp)) ||
+           (tiff_is_readable() && has_ending(name, tiff));
 }
 
 /* Whether the name is that of an image in a format that only other programs read. */

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-enum { SOI = 0xD8, EOI = 0xD9, SOS = 0xDA, DQT = 0xDB, DHT = 0xC4, APP1 = 0xE1 };
+enum { SOI = 0xD8, EOI = 0xD9, SOS = 0xDA, DQT = 0xDB, DHT = 0xC4, APP0 = 0xE0, APP1 = 0xE1, APP14 = 0xEE };
 
 static int is_restart(int marker) { return marker >= 0xD0 && marker <= 0xD7; }
 
@@ -80,6 +80,8 @@ static const char *read_frame(const jpeg_walk *w, jpeg_frame *f) {
     static const char damaged[] = "damaged JPEG (frame header)";
     if (f->components) return "damaged JPEG (two frames)";
     if (w->size < 6 || w->data[5] < 1 || w->data[5] > 4 || w->size != 6 + 3 * (size_t)w->data[5]) return damaged;
+    if (w->data[0] != 8)
+        return "a JPEG whose samples do not have 8 bits, which is not supported; convert it to PNG or JPEG";
     f->height = w->data[1] << 8 | w->data[2];
     f->width = w->data[3] << 8 | w->data[4];
     f->progressive = w->marker == 0xC2;
@@ -108,6 +110,9 @@ const unsigned char *jpeg_exif(const jpeg_walk *w, size_t *size) { return behind
 static void read_application(const jpeg_walk *w, jpeg_facts *out) {
     static const char tag[] = "http://ns.adobe.com/xap/1.0/";
     size_t size;
+    if (w->marker == APP0 && w->size >= 14 && memcmp(w->data, "JFIF", 5) == 0) out->is_jfif = 1;
+    if (w->marker == APP14 && w->size >= 12 && memcmp(w->data, "Adobe", 5) == 0)
+        out->is_adobe = 1, out->transform = w->data[11];
     const unsigned char *xmp = behind_tag(w, tag, sizeof tag, &size);
     if (xmp) out->xmp = xmp, out->xmp_size = size;
     else if (!out->exif) out->exif = jpeg_exif(w, &out->exif_size);
@@ -181,4 +186,15 @@ const char *jpeg_problem(const unsigned char *file, size_t len, jpeg_facts *out)
         else if (!t.scans) read_application(&w, out);
     }
     return problem ? problem : "the JPEG file ends early";
+}
+
+/* stb_image goes by the components' ids before the markers, and takes four components without Adobe's marker, or with
+   one that is not for CMYK, for YCbCr and something to be ignored. */
+const char *jpeg_stb_problem(const jpeg_facts *is) {
+    static const char needs_library[] =
+        "a JPEG with unusual markers, whose colours only libturbojpeg decodes correctly (Debian: libturbojpeg0)";
+    const int components = is->frame.components;
+    if (components == 4 && !(is->is_adobe && (is->transform == 0 || is->transform == 2))) return needs_library;
+    const int named_rgb = components == 3 && memcmp(is->frame.id, "RGB", 3) == 0;
+    return named_rgb && (is->is_jfif || (is->is_adobe && is->transform != 0)) ? needs_library : NULL;
 }

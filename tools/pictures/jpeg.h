@@ -30,6 +30,7 @@ typedef struct jpeg_facts {
     size_t exif_size;
     const unsigned char *xmp;  /* likewise, but the last one */
     size_t xmp_size;
+    int is_jfif, is_adobe, transform; /* what its markers APP0 and APP14 say of its colours; transform: of Adobe's */
 } jpeg_facts;
 
 /* The TIFF data of the current segment if it is an EXIF segment, otherwise NULL. */
@@ -39,5 +40,7 @@ const unsigned char *jpeg_exif(const jpeg_walk *w, size_t *size);
    are used, there are not too many scans (each goes over the whole image, even an empty one), and the file is long
    enough for its width and height; otherwise the problem. stb_image checks none of this. */
 const char *jpeg_problem(const unsigned char *file, size_t len, jpeg_facts *out);
+/* Returns why stb_image would give this file other colours than libjpeg; NULL if it would not. */
+const char *jpeg_stb_problem(const jpeg_facts *facts);
 
 #endif

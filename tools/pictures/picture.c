@@ -4,6 +4,7 @@
 #include "pictures/decoder_memory.h"
 #include "pictures/exif.h"
 #include "base/files.h"
+#include "pictures/png_palette.h"
 #include "pictures/stb_image_config.h"
 
 #include "reid.h"
@@ -67,25 +68,29 @@ picture_limits picture_limits_of(long long max_pixels, int threads) {
     return limits;
 }
 
+static int size_is(picture *p, int width, int height) {
+    p->width = width;
+    p->height = height;
+    return 1;
+}
+
 /* Reads width and height; picture_facts_read has already checked the file. */
 static int read_size(picture *p, text *why) {
     static const size_t header_budget = 1 << 20; /* stb_image's tables take a fraction of it */
     int channels;
     stb_source s = {&p->file, 0, 0, NULL};
-    if (p->facts.kind == PICTURE_PNM) {
-        p->width = p->facts.pnm.width;
-        p->height = p->facts.pnm.height;
-        return 1;
-    }
-    if (p->facts.kind == PICTURE_WEBP) {
-        p->width = p->facts.webp.width;
-        p->height = p->facts.webp.height;
-        return 1;
+    switch (p->facts.kind) {
+    case PICTURE_PNM: return size_is(p, p->facts.pnm.width, p->facts.pnm.height);
+    case PICTURE_BMP: return size_is(p, p->facts.bmp.width, p->facts.bmp.height);
+    case PICTURE_TGA: return size_is(p, p->facts.tga.width, p->facts.tga.height);
+    case PICTURE_TIFF: return size_is(p, p->facts.tiff.width, p->facts.tiff.height);
+    case PICTURE_WEBP: return size_is(p, p->facts.webp.width, p->facts.webp.height);
+    case PICTURE_JPEG:
+    case PICTURE_PNG: break;
     }
     decoder_begin(header_budget);
     if (!stbi_info_from_callbacks(&CALLBACKS, &s, &p->width, &p->height, &channels) || s.ran_dry)
         return refuse_decoding(why, &s);
-    if (p->height < 0 && p->height >= -REID_MAX_SIDE) p->height = -p->height; /* a BMP's, whose top row is first */
     return 1;
 }
 
@@ -94,12 +99,14 @@ static int read_header(picture *p, const char *name, const picture_limits *limit
     if (!picture_facts_read(&p->facts, bytes_of(p), p->file.len, name, why) || !read_size(p, why)) return 0;
     p->jpeg = limits->jpeg;
     text_clear(why);
+    const char *problem =
+        p->facts.kind == PICTURE_JPEG && !jpeg_is_by_turbo(p->jpeg) ? jpeg_stb_problem(&p->facts.jpeg) : NULL;
+    if (problem) return refuse(why, "%s", problem);
     if (p->width < 1 || p->height < 1) text_puts(why, "has no pixels");
     else if (p->width > REID_MAX_SIDE || p->height > REID_MAX_SIDE)
         text_printf(why, "%d x %d pixels: sides must be at most %d", p->width, p->height, REID_MAX_SIDE);
     else if ((long long)p->width * p->height > limits->pixels)
-        text_printf(why, "%d x %d pixels exceed the limit of %lld (--max-pixels)", p->width, p->height,
-                    limits->pixels);
+        text_printf(why, "%d x %d pixels exceed the limit of %lld (--max-pixels)", p->width, p->height, limits->pixels);
     else {
         const int turned = p->facts.orientation != 1, by_turbo = jpeg_is_by_turbo(p->jpeg);
         size_t need = decoder_need(&p->facts, p->file.len, p->width, p->height, turned, 0);
@@ -145,11 +152,17 @@ static int make_upright(picture *p, text *why) {
     return 1;
 }
 
-static int decode_pnm(picture *p, stb_source *s) {
-    const pnm_header *h = &p->facts.pnm;
-    p->rgb = decoder_alloc(NULL, 3 * (size_t)h->width * (size_t)h->height);
-    s->ran_dry = p->rgb && !pnm_decode(bytes_of(p), p->file.len, h, p->rgb);
-    return p->rgb != NULL;
+/* The formats whose decoders write to memory that they are given, of the size in the header. */
+static int decode_plain(picture *p, stb_source *s) {
+    const unsigned char *file = bytes_of(p);
+    int is_whole = 0;
+    p->rgb = decoder_alloc(NULL, 3 * (size_t)p->width * (size_t)p->height);
+    if (!p->rgb) return 0;
+    if (p->facts.kind == PICTURE_PNM) is_whole = pnm_decode(file, p->file.len, &p->facts.pnm, p->rgb);
+    if (p->facts.kind == PICTURE_BMP) is_whole = bmp_decode(file, p->file.len, &p->facts.bmp, p->rgb);
+    if (p->facts.kind == PICTURE_TGA) is_whole = tga_decode(file, p->file.len, &p->facts.tga, p->rgb);
+    s->ran_dry = !is_whole;
+    return is_whole;
 }
 
 static int decode_webp(picture *p, text *why) {
@@ -157,6 +170,16 @@ static int decode_webp(picture *p, text *why) {
     if (!p->rgb) return refuse(why, "out of memory");
     return webp_decode(bytes_of(p), p->file.len, &p->facts.webp, p->rgb) ||
            refuse(why, "cannot be decoded: damaged WebP, or out of memory");
+}
+
+static int decode_tiff(picture *p, text *why) {
+    unsigned char *part = decoder_alloc_uncleared(tiff_part(&p->facts.tiff));
+    p->rgb = decoder_alloc_uncleared(3 * (size_t)p->width * (size_t)p->height);
+    int has_room = part && p->rgb;
+    int good = has_room && tiff_decode(bytes_of(p), p->file.len, &p->facts.tiff, part, p->rgb);
+    decoder_free(part);
+    if (!has_room) return refuse(why, "out of memory");
+    return good || refuse(why, "cannot be decoded: damaged TIFF, or out of memory");
 }
 
 static int decode_stb(picture *p, stb_source *s) {
@@ -212,14 +235,30 @@ static int decode_stored(picture *p, text *why) {
     turbo_job job;
     if (turbo_job_of(p, &job)) return decode_turbo(p, &job, why);
     if (p->facts.kind == PICTURE_WEBP) return decode_webp(p, why);
-    if (p->facts.kind == PICTURE_PNM) decode_pnm(p, &s);
-    else decode_stb(p, &s);
-    return (p->rgb && !s.ran_dry) || refuse_decoding(why, &s);
+    if (p->facts.kind == PICTURE_TIFF) return decode_tiff(p, why);
+    if (p->facts.kind == PICTURE_PNG && !png_complete_palette(&p->file)) return text_no_memory(why);
+    const int by_stb = p->facts.kind == PICTURE_JPEG || p->facts.kind == PICTURE_PNG;
+    return (by_stb ? decode_stb(p, &s) : decode_plain(p, &s)) || refuse_decoding(why, &s);
+}
+
+/* Samples of 12 bits in 16 that were not scaled would become an almost black image. */
+static int is_unscaled(const picture *p) {
+    const picture_facts *is = &p->facts;
+    const int wide = (is->kind == PICTURE_PNG && is->bits == 16) || (is->kind == PICTURE_PNM && is->pnm.most == 65535);
+    const size_t samples = 3 * (size_t)p->width * (size_t)p->height;
+    unsigned char largest = 0;
+    for (size_t i = 0; wide && i < samples && largest < 16; i++)
+        if (p->rgb[i] > largest) largest = p->rgb[i];
+    return largest > 0 && largest < 16;
 }
 
 int picture_decode(picture *p, text *why) {
     decoder_begin(p->budget);
     if (!decode_stored(p, why)) return 0;
+    if (is_unscaled(p))
+        return refuse(why,
+                      "its 16-bit samples are all below 4096, as if 12 bits had not been scaled, so that it would be "
+                      "almost black; scale them, for example: magick IN -evaluate multiply 16 OUT");
     text_free(&p->file);
     return p->facts.orientation == 1 || make_upright(p, why);
 }

@@ -43,6 +43,11 @@ static int orientation_of(png_marks *m) {
     return turned;
 }
 
+/* Its pixels are blue, green, red, multiplied by alpha, and its compressed data has no header. */
+#define APPLE_PNG                                                                                                      \
+    "a PNG in Apple's own variant (CgBI), which is not supported; convert it on a Mac: sips -s format png IN --out "   \
+    "OUT"
+
 /* Checks the checksum of every chunk up to IEND: a flipped bit would otherwise become wrong pixels. */
 static const char *read_chunks(picture_facts *out, const unsigned char *file, size_t len, png_marks *marks) {
     for (size_t at = 8; len - at >= 12;) {
@@ -51,6 +56,7 @@ static const char *read_chunks(picture_facts *out, const unsigned char *file, si
         if (size > len - at - 12) break;
         if (crc32_more(0, type, size + 4) != big32(data + size)) return "damaged PNG (wrong checksum)";
         if (at == 8 && size >= 13) out->bits = data[8], out->colour = data[9] & 7, out->interlaced = data[12] != 0;
+        if (memcmp(type, "CgBI", 4) == 0) return APPLE_PNG;
         read_mark(marks, type, data, size);
         if (memcmp(type, "IEND", 4) == 0) return NULL;
         at += 12 + size;
@@ -79,11 +85,20 @@ static const char *read_webp(picture_facts *out, const unsigned char *file, size
     return problem;
 }
 
-/* Refuses a TGA whose columns run from right to left, which stb_image ignores. */
+static const char *read_tiff(picture_facts *out, const unsigned char *file, size_t len) {
+    int turned = exif_orientation(file, len);
+    if (turned) out->orientation = turned;
+    return tiff_problem(file, len, &out->tiff);
+}
+
+static const char *read_bmp(picture_facts *out, const unsigned char *file, size_t len) {
+    return bmp_read_header(file, len, &out->bmp);
+}
+
 static const char *read_tga(picture_facts *out, const unsigned char *file, size_t len) {
-    enum { DESCRIPTOR = 17, FROM_THE_RIGHT = 0x10 };
-    if (len > DESCRIPTOR && file[DESCRIPTOR] & FROM_THE_RIGHT) out->orientation = 2;
-    return NULL;
+    const char *problem = tga_read_header(file, len, &out->tga);
+    if (out->tga.from_right) out->orientation = 2;
+    return problem;
 }
 
 /* A signature of files that can be decoded, unless `read` returns a problem. */
@@ -91,10 +106,10 @@ typedef struct signature {
     size_t len;
     const char *bytes;
     picture_kind kind;
-    const char *(*read)(picture_facts *out, const unsigned char *file, size_t len); /* NULL: no more checks */
+    const char *(*read)(picture_facts *out, const unsigned char *file, size_t len);
 } signature;
 
-#define NOT_A_PICTURE "not an image that can be decoded (JPEG, PNG, WebP, BMP, TGA, PPM, PGM)"
+#define NOT_A_PICTURE "not an image that can be decoded (JPEG, PNG, WebP, TIFF, BMP, TGA, PPM, PGM)"
 
 /* Refuses a file that begins with filler bytes (FF FF), which decoders skip to find a JPEG that was not checked. */
 static const char *not_a_picture(picture_facts *out, const unsigned char *file, size_t len) {
@@ -105,15 +120,25 @@ static const signature SIGNATURES[] = {
     {2, "\xFF\xD8", PICTURE_JPEG, read_jpeg}, /* two bytes, because they are enough for the decoder */
     {8, "\x89PNG\r\n\x1a\n", PICTURE_PNG, read_png},
     {2, "\xFF\xFF", PICTURE_JPEG, not_a_picture},
-    {2, "BM", PICTURE_BMP, NULL},
+    {2, "BM", PICTURE_BMP, read_bmp},
     {2, "P5", PICTURE_PNM, read_pnm},
     {2, "P6", PICTURE_PNM, read_pnm},
     {4, "RIFF", PICTURE_WEBP, read_webp},
+    {4, "II*\0", PICTURE_TIFF, read_tiff},
+    {4, "MM\0*", PICTURE_TIFF, read_tiff},
 };
+
+/* ImageMagick turns these upright and leaves no orientation that would turn them again. */
+static const char *converter_of(const char *what) {
+    return strstr(what, "HEIC") || strstr(what, "AVIF") ? ", for example with ImageMagick: magick IN OUT.png" : "";
+}
 
 static void refuse_kind(const file_kind *kind, text *why) {
     switch (kind->is) {
-    case FILE_PICTURE: text_printf(why, "%s, which is not supported; convert it to PNG or JPEG", kind->what); break;
+    case FILE_PICTURE:
+        text_printf(why, "%s, which is not supported; convert it to PNG or JPEG%s", kind->what,
+                    converter_of(kind->what));
+        break;
     case FILE_WEB_PAGE: text_puts(why, "an HTML page, not an image (perhaps a failed download)"); break;
     case FILE_LFS_POINTER: text_puts(why, "a Git-LFS pointer, not the image: run \"git lfs pull\""); break;
     default: text_puts(why, NOT_A_PICTURE);
@@ -137,7 +162,7 @@ int picture_facts_read(picture_facts *out, const unsigned char *file, size_t len
     out->orientation = 1;
     text_clear(why);
     if (len == 0) problem = "the file is empty";
-    else if (is) out->kind = is->kind, problem = is->read ? is->read(out, file, len) : NULL;
+    else if (is) out->kind = is->kind, problem = is->read(out, file, len);
     else if (other) refuse_kind(other, why);
     else problem = NOT_A_PICTURE;
     if (problem) text_puts(why, problem);

@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 
+#include <math.h>
 #include <string.h>
 
 static int pnm_is_one(const unsigned char *file, size_t len) {
@@ -32,21 +33,22 @@ const char *pnm_read_header(const unsigned char *file, size_t len, pnm_header *o
             number[field] = 10 * number[field] + (file[at++] - '0');
         if (!space || !digits || at == len || !is_white(file[at])) return damaged;
     }
-    if (number[2] != 255 && number[2] != 65535)
-        return "a PPM or PGM whose largest value is neither 255 nor 65535; convert it";
+    if (number[2] < 1 || number[2] > 65535) return "damaged PPM or PGM header (its largest value must be 1 to 65535)";
     out->width = number[0];
     out->height = number[1];
     out->channels = file[1] == '6' ? 3 : 1;
+    out->most = number[2];
     out->bytes = number[2] > 255 ? 2 : 1;
     out->data = at + 1; /* exactly one byte of white space, because the first sample may look like one */
     return NULL;
 }
 
-/* Scales a 16-bit sample (high byte first) to round(v / 257), like Pillow for a 16-bit PPM: widened 8-bit samples are
-   multiples of 257. Pillow does not scale a 16-bit PGM (everything above 255 turns white in RGB); here both are
-   scaled. */
-static unsigned char narrowed(const unsigned char *at) {
-    return (unsigned char)((((unsigned)at[0] << 8 | at[1]) + 128) / 257);
+/* Scales a sample (high byte first) of a file whose largest value is `most` to 255 as Pillow does for a PPM: in double,
+   to the nearest, of two to the even one. Pillow does not scale a PGM whose largest value exceeds 255 (everything above
+   255 turns white in RGB); here both are scaled. */
+static unsigned char narrowed(const unsigned char *at, int bytes, int most) {
+    const int v = bytes == 2 ? at[0] << 8 | at[1] : *at;
+    return v < most ? (unsigned char)nearbyint((double)v / most * 255) : 255;
 }
 
 int pnm_decode(const unsigned char *file, size_t len, const pnm_header *h, unsigned char *out) {
@@ -54,7 +56,7 @@ int pnm_decode(const unsigned char *file, size_t len, const pnm_header *h, unsig
     size_t pixels = (size_t)h->width * (size_t)h->height;
     const unsigned char *from = file + h->data;
     if (row == 0 || left / row < (size_t)h->height) return 0;
-    if (h->channels == 3 && h->bytes == 1) {
+    if (h->channels == 3 && h->most == 255) {
         memcpy(out, from, pixels * 3);
         return 1;
     }
@@ -62,7 +64,7 @@ int pnm_decode(const unsigned char *file, size_t len, const pnm_header *h, unsig
         for (int c = 0; c < 3; c++) {
             const unsigned char *sample = from;
             if (h->channels == 3 || c == 2) from += h->bytes;
-            out[c] = h->bytes == 2 ? narrowed(sample) : *sample;
+            out[c] = h->most == 255 ? *sample : narrowed(sample, h->bytes, h->most);
         }
     return 1;
 }

@@ -7,6 +7,7 @@
 typedef struct pnm_header {
     int width, height;
     int channels; /* 1 or 3 */
+    int most;     /* the value of white */
     int bytes;    /* of a sample: 1 or 2 */
     size_t data;  /* offset of the samples */
 } pnm_header;

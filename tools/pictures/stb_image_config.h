@@ -6,8 +6,6 @@
 
 #define STBI_ONLY_JPEG
 #define STBI_ONLY_PNG
-#define STBI_ONLY_BMP
-#define STBI_ONLY_TGA
 #define STBI_NO_STDIO
 #define STBI_FAILURE_USERMSG
 #define STBI_MALLOC(size) decoder_alloc(NULL, size)

@@ -57,10 +57,10 @@ says 'no images found'
 embed 2 -0 one.png
 says 'needs the INPUT -'
 
-# Inputs that fail are named, have no row, and do not stop the others. WebP files fail here, since a file with the name
-# of libwebp is not a library; t_webp.sh reads them.
+# Inputs that fail are named, have no row, and do not stop the others. WebP and TIFF files fail here, since a file with
+# the name of a library is not one; t_webp.sh and t_tiff.sh read them.
 mkdir none
-echo 'no library' >none/libwebp.so.7
+for library in libwebp.so.7 libtiff.so.6 libtiff.so.5; do echo 'no library' >none/$library; done
 export LD_LIBRARY_PATH="$work/none"
 mkdir folder.png nothing-here
 : >empty.png
@@ -118,7 +118,7 @@ check "each is done or named" [ "$(($(wc -l <harmed.ids.txt) + $(wc -l <"$err"))
 cp whole.jpg harmed.jpg
 table=$(grep -obUa "$(printf '\377\304')" whole.jpg | head -1 | cut -d: -f1) # its first Huffman table
 printf '\377\377' | dd of=harmed.jpg bs=1 seek=$((table + 6)) conv=notrunc 2>/dev/null
-printf 'P5\n2 2\n15\n1234' >dark.pgm
+printf 'P5\n2 2\n0\n1234' >dark.pgm
 printf 'P6\n99999999999999999999 2\n255\n1234' >wrap.ppm
 embed 2 harmed.jpg dark.pgm wrap.ppm
 says 'harmed.jpg: damaged JPEG (Huffman table)'

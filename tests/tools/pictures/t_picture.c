@@ -4,6 +4,7 @@
 
    cc -std=c99 -D_GNU_SOURCE -O1 -fwrapv -I. -Itools tests/tools/pictures/t_picture.c tools/pictures/picture.c
       tools/pictures/turbojpeg.c tools/pictures/webp.c tools/pictures/picture_facts.c tools/pictures/png_text.c
+      tools/pictures/png_palette.c tools/pictures/bmp.c tools/pictures/tga.c tools/pictures/tiff.c
       tools/pictures/jpeg.c tools/pictures/pnm.c tools/pictures/exif.c tools/pictures/decoder_memory.c
       tools/base/files.c tools/base/replace.c tools/base/source.c tools/base/text.c tools/base/say.c tools/base/memory.c
       tools/base/clock.c tools/base/when.c tools/base/crc32.c tools/base/file_kind.c tools/base/threads.c
@@ -12,6 +13,7 @@
 #include "pictures/decoder_memory.h"
 #include "pictures/exif.h"
 #include "pictures/picture.h"
+#include "pictures/png_palette.h"
 #include <stdarg.h>
 #include <setjmp.h>
 #include <cmocka.h>
@@ -111,9 +113,9 @@ static void test_pnm_refusals(void **state) {
         {"P6 500 500 65535\n", 1499999, "ends early"},
         {"P5 500 500 255\n", 249999, "ends early"},
         {"P6 2 2 255\n", 11, "ends early"},
-        {"P5\n#\r64 64 300 \n1 1 255\n", 4096, "largest value"},
-        {"P5\n#\n64 64 300 \n1 1 255\n", 4096, "largest value"},
-        {"P5 2 2 254\n", 4, "largest value"},
+        {"P5\n#\r64 64 300 \n1 1 255\n", 4096, "ends early"},
+        {"P5\n#\n64 64 300 \n1 1 255\n", 4096, "ends early"},
+        {"P5 2 2 254\n", 3, "ends early"},
         {"P5 2 2 0\n", 4, "largest value"},
         {"P5 2 2 65536\n", 8, "largest value"},
         {"P5 -2 2 255\n", 4, "damaged PPM or PGM header"},
@@ -162,6 +164,7 @@ static void jpeg_head(int marker, unsigned width, unsigned height, int component
     char quant[65] = {0}, table[18] = {0}, frame[18] = {8};
     memset(quant + 1, 1, 64);
     put_number(0xFFD8, 2);
+    if (components == 4) segment(0xEE, "Adobe\0\144\0\0\0\0", 12); /* CMYK */
     segment(0xDB, quant, 65);
     for (int kind = 0; kind < 2; kind++) {
         table[0] = (char)(kind << 4);
@@ -269,6 +272,31 @@ static void test_jpeg_scans(void **state) {
     refused("a JPEG with too many scans");
 }
 
+/* Without Adobe's marker, or with ids that contradict another marker, stb_image gives other colours than libjpeg. */
+static void test_jpeg_colours(void **state) {
+    (void)state;
+    name_is(".jpg");
+    for (int named = 0; named < 2; named++) {
+        jpeg_head(0xC0, 16, 16, named ? 3 : 4, 0x11, 0, 0);
+        if (named) {
+            unsigned char *frame = (unsigned char *)file.s + file.len - 9; /* the three components */
+            frame[0] = 'R', frame[3] = 'G', frame[6] = 'B';
+            segment(0xE0, "JFIF\0\1\1\0\0\1\0\1\0\0", 14);
+            put_bytes("\xFF\xDA\0\014\3R\0G\0B\0\0\077\0", 14);
+        } else {
+            memcpy(file.s + 6, "other", 5);
+            jpeg_scan(0, 3, 0, 63, 0);
+        }
+        zeros(200);
+        jpeg_end();
+        if (by_turbo()) decoded(16, 16, NULL, "a JPEG with unusual markers");
+        else refused("whose colours only libturbojpeg decodes correctly");
+    }
+    jpeg_head(0xC0, 16, 16, 1, 0x11, 0, 0);
+    file.s[file.len - 9] = 12;
+    refused("a JPEG whose samples do not have 8 bits");
+}
+
 /* --- BMP --------------------------------------------------------------------------------------------------------- */
 
 /* Rows from the top, for a negative height, and from the bottom. */
@@ -288,6 +316,8 @@ static void test_bmp_rows(void **state) {
     }
     put_bytes((const char *)head, sizeof head);
     memcpy(file.s + 22, "\0\0\0\200", 4);
+    refused("damaged BMP header");
+    put_bytes((const char *)head, sizeof head);
     refused("has no pixels");
 }
 
@@ -383,6 +413,39 @@ static void test_png_orientation(void **state) {
         chunk("eXIf", exif, sizeof exif - 1 - (cut ? 10 : 0)); /* without the value, it is upright */
         png_data(png_rows(5, 3, &KINDS[5]));
         decoded(cut ? 5 : 3, cut ? 3 : 5, NULL, "a PNG with EXIF");
+    }
+}
+
+/* stb_image would take missing colours from memory that was never set. */
+static void test_png_palette(void **state) {
+    static const char three[] = "abcdefghi";
+    (void)state;
+    put_bytes("\x89PNG\r\n\x1a\n", 8);
+    chunk("IHDR", "\0\0\0\4\0\0\0\4\010\3\0\0\0", 13);
+    chunk("PLTE", three, 9);
+    png_data(png_rows(4, 4, &KINDS[12]));
+    size_t before = file.len;
+    const size_t table = 8 + 25 + 8, missing = 768 - 9;
+    assert_true(png_complete_palette(&file));
+    assert_int_equal(file.len, before + missing);
+    assert_memory_equal(file.s + table - 8, "\0\0\3\0PLTEabcdefghi", 17);
+    for (size_t i = 9; i < 768; i++) assert_int_equal(file.s[table + i], 0);
+    assert_memory_equal(file.s + table + 768 + 8, "IDAT", 4);
+    assert_true(png_complete_palette(&file));
+    assert_int_equal(file.len, before + missing);
+    text_clear(&file);
+}
+
+/* Samples of 12 bits in 16, in a PNG and in a PGM; a black image is not one. */
+static void test_unscaled(void **state) {
+    (void)state;
+    name_is(".pgm");
+    for (unsigned largest = 0; largest <= 4369; largest += 257) {
+        text_puts(&file, "P5 2 2 65535\n");
+        zeros(6);
+        put_number(largest, 2);
+        if (largest > 0 && largest < 4096) refused("its 16-bit samples are all below 4096");
+        else decoded(2, 2, NULL, "a 16-bit PGM");
     }
 }
 
@@ -657,7 +720,8 @@ int main(void) {
         cmocka_unit_test(test_jpeg_by_another_name), cmocka_unit_test(test_jpeg_structure),
         cmocka_unit_test(test_jpeg_scans),     cmocka_unit_test(test_needs_suffice),
         cmocka_unit_test(test_png_orientation), cmocka_unit_test(test_bmp_rows),
-        cmocka_unit_test(test_tga_order),
+        cmocka_unit_test(test_tga_order),      cmocka_unit_test(test_png_palette),
+        cmocka_unit_test(test_jpeg_colours),   cmocka_unit_test(test_unscaled),
         cmocka_unit_test(test_short_tga),      cmocka_unit_test(test_needs_are_told),
         cmocka_unit_test(test_short_jpeg),
         cmocka_unit_test(test_bomb),           cmocka_unit_test(test_budget),

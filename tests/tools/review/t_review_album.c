@@ -4,6 +4,7 @@
 
    cc -std=c99 -D_GNU_SOURCE -O2 -fwrapv -I. -Itools tests/tools/review/t_review_album.c tools/review/album.c
       tools/pictures/thumbnail.c tools/pictures/picture.c tools/pictures/turbojpeg.c tools/pictures/picture_facts.c
+      tools/pictures/png_palette.c tools/pictures/bmp.c tools/pictures/tga.c tools/pictures/tiff.c
       tools/pictures/webp.c tools/pictures/png_text.c tools/pictures/jpeg.c tools/pictures/pnm.c tools/pictures/exif.c
       tools/pictures/decoder_memory.c tools/pictures/stb_image_impl.c tools/pictures/inputs.c tools/base/files.c
       tools/base/replace.c tools/base/text.c tools/base/memory.c tools/base/say.c tools/base/clock.c

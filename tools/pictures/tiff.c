@@ -1,0 +1,246 @@
+#include "pictures/tiff.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The part of tiffio.h that is used here, of libtiff 4 (libtiff.so.6 since 4.5, libtiff.so.5 before). */
+typedef ptrdiff_t (*tiff_transfer)(void *file, void *bytes, ptrdiff_t size);
+typedef uint64_t (*tiff_seek)(void *file, uint64_t offset, int whence);
+static struct tiff_library {
+    int usable;
+    void *(*open)(const char *name, const char *mode, void *file, tiff_transfer read, tiff_transfer write,
+                  tiff_seek seek, int (*close)(void *file), uint64_t (*size)(void *file),
+                  int (*map)(void *file, void **at, uint64_t *size),
+                  void (*unmap)(void *file, void *at, uint64_t size));
+    void (*close)(void *tiff);
+    int (*get)(void *tiff, uint32_t tag, ...);
+    int (*get_default)(void *tiff, uint32_t tag, ...);
+    int (*set)(void *tiff, uint32_t tag, ...);
+    ptrdiff_t (*row_size)(void *tiff);
+    ptrdiff_t (*tile_row_size)(void *tiff);
+    ptrdiff_t (*read_strip)(void *tiff, uint32_t strip, void *to, ptrdiff_t size);
+    ptrdiff_t (*read_tile)(void *tiff, uint32_t tile, void *to, ptrdiff_t size);
+    void *(*on_error)(void *handler);
+    void *(*on_warning)(void *handler);
+} libtiff;
+
+/* The library stays in memory until the process ends, and prints nothing. */
+static void look_for_tiff(void) {
+    void *library = dlopen("libtiff.so.6", RTLD_NOW | RTLD_LOCAL);
+    const struct {
+        const char *name;
+        void *to;
+    } functions[] = {
+        {"TIFFClientOpen", &libtiff.open},
+        {"TIFFClose", &libtiff.close},
+        {"TIFFGetField", &libtiff.get},
+        {"TIFFGetFieldDefaulted", &libtiff.get_default},
+        {"TIFFSetField", &libtiff.set},
+        {"TIFFScanlineSize", &libtiff.row_size},
+        {"TIFFTileRowSize", &libtiff.tile_row_size},
+        {"TIFFReadEncodedStrip", &libtiff.read_strip},
+        {"TIFFReadEncodedTile", &libtiff.read_tile},
+        {"TIFFSetErrorHandler", &libtiff.on_error},
+        {"TIFFSetWarningHandler", &libtiff.on_warning},
+    };
+    if (!library) library = dlopen("libtiff.so.5", RTLD_NOW | RTLD_LOCAL);
+    if (!library) return;
+    libtiff.usable = 1;
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+        void *symbol = dlsym(library, functions[i].name);
+        memcpy(functions[i].to, &symbol, sizeof symbol); /* C cannot convert an object pointer to a function pointer */
+        if (!symbol) libtiff.usable = 0;
+    }
+    if (libtiff.usable) libtiff.on_error(NULL), libtiff.on_warning(NULL);
+    else dlclose(library);
+}
+
+int tiff_is_readable(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, look_for_tiff);
+    return libtiff.usable;
+}
+
+/* --- a file in memory --------------------------------------------------------------------------------------------- */
+
+typedef struct tiff_source {
+    const unsigned char *file;
+    uint64_t len, at;
+} tiff_source;
+
+static ptrdiff_t source_bytes(void *user, void *to, ptrdiff_t size) {
+    tiff_source *s = user;
+    uint64_t left = s->at < s->len ? s->len - s->at : 0, n = (uint64_t)size < left ? (uint64_t)size : left;
+    if (size < 0) return -1;
+    memcpy(to, s->file + (n ? s->at : 0), (size_t)n);
+    s->at += n;
+    return (ptrdiff_t)n;
+}
+
+static ptrdiff_t source_is_read_only(void *user, void *from, ptrdiff_t size) {
+    return (void)user, (void)from, (void)size, -1;
+}
+
+static uint64_t source_seek(void *user, uint64_t offset, int whence) {
+    tiff_source *s = user;
+    return s->at = offset + (whence == SEEK_CUR ? s->at : whence == SEEK_END ? s->len : 0);
+}
+
+static int source_stays(void *user) { return (void)user, 0; }
+static uint64_t source_size(void *user) { return ((tiff_source *)user)->len; }
+
+static void *tiff_open(tiff_source *s) { /* "rm": not mapped into memory */
+    return libtiff.open("image", "rm", s, source_bytes, source_is_read_only, source_seek, source_stays, source_size,
+                        NULL, NULL);
+}
+
+/* --- what it is --------------------------------------------------------------------------------------------------- */
+
+enum {
+    SUBFILE = 254,
+    WIDTH = 256,
+    HEIGHT,
+    BITS,
+    COMPRESSION,
+    PHOTOMETRIC = 262,
+    FILL_ORDER = 266,
+    SAMPLES = 277,
+    ROWS = 278,
+    PLANES = 284,
+    TABLE = 320,
+    TILE_WIDTH = 322,
+    TILE_HEIGHT,
+    EXTRA = 338,
+    FORMAT,
+    DNG = 50706,
+    JPEG_COLOURS = 65538
+};
+enum { JPEG = 7 };
+
+static int short_of(void *tiff, uint32_t tag) {
+    uint16_t value = 0;
+    return libtiff.get_default(tiff, tag, &value) ? value : 0;
+}
+
+static uint32_t long_of(void *tiff, uint32_t tag) {
+    uint32_t value = 0;
+    return libtiff.get_default(tiff, tag, &value) ? value : 0;
+}
+
+static int is_read_coding(int coding) {
+    static const int known[] = {1, 5, JPEG, 8, 32773, 32946}; /* none, LZW, JPEG, deflate, PackBits, old deflate */
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (coding == known[i]) return 1;
+    return 0;
+}
+
+/* Whether the samples after the colours may be dropped: there is at most one, by which colours are not multiplied. */
+static int extra_is_dropped(void *tiff, const tiff_facts *is) {
+    enum { MULTIPLIED = 1 };
+    uint16_t count = 0;
+    const uint16_t *kinds = NULL;
+    if (!libtiff.get(tiff, EXTRA, &count, &kinds) || !count) return is->samples == is->colours || is->samples == 4;
+    return is->samples == is->colours + 1 && count == 1 && kinds && kinds[0] != MULTIPLIED;
+}
+
+static int has_read_colours(void *tiff, tiff_facts *out) {
+    enum { WHITE_IS_ZERO, BLACK_IS_ZERO, RGB, BY_TABLE, YCC = 6 };
+    const int photometric = short_of(tiff, PHOTOMETRIC), is_jpeg = short_of(tiff, COMPRESSION) == JPEG;
+    out->is_inverted = photometric == WHITE_IS_ZERO;
+    out->has_table = photometric == BY_TABLE;
+    out->colours = photometric == RGB || photometric == YCC ? 3 : 1;
+    out->samples = short_of(tiff, SAMPLES);
+    if (photometric > BY_TABLE && !(photometric == YCC && is_jpeg && out->samples == 3)) return 0;
+    return out->has_table ? out->samples == 1 : extra_is_dropped(tiff, out);
+}
+
+/* A raw image's first directory holds a small preview. */
+static int is_preview(void *tiff, const unsigned char *file, size_t len) {
+    const void *version = NULL;
+    return (len > 10 && memcmp(file + 8, "CR", 2) == 0) || (long_of(tiff, SUBFILE) & 1) ||
+           libtiff.get(tiff, DNG, &version);
+}
+
+static int has_read_parts(void *tiff, tiff_facts *out) {
+    const uint32_t most = 1u << 30, spare = 1024;
+    const uint32_t width = long_of(tiff, WIDTH), height = long_of(tiff, HEIGHT);
+    uint32_t across = width, down = long_of(tiff, ROWS), tile = 0;
+    if (!width || !height || width > most || height > most) return 0;
+    out->is_tiled = libtiff.get(tiff, TILE_WIDTH, &tile);
+    if (out->is_tiled) across = tile, down = long_of(tiff, TILE_HEIGHT);
+    else if (down > height) down = height;
+    if (!across || !down || across > width + spare || down > height + spare) return 0;
+    out->width = (int)width, out->height = (int)height, out->part_width = (int)across, out->part_height = (int)down;
+    const ptrdiff_t row = out->is_tiled ? libtiff.tile_row_size(tiff) : libtiff.row_size(tiff);
+    return row == (ptrdiff_t)across * out->samples;
+}
+
+/* JPEG is decoded to RGB. */
+static void ask_for_rgb(void *tiff, const tiff_facts *is) {
+    if (is->colours == 3 && short_of(tiff, COMPRESSION) == JPEG) libtiff.set(tiff, JPEG_COLOURS, 1);
+}
+
+static const char *directory_problem(void *tiff, const unsigned char *file, size_t len, tiff_facts *out) {
+    if (is_preview(tiff, file, len)) return "a raw image, which is not supported; convert it to PNG or JPEG";
+    if (!is_read_coding(short_of(tiff, COMPRESSION)) || short_of(tiff, BITS) != 8 || short_of(tiff, FORMAT) > 1 ||
+        short_of(tiff, PLANES) != 1 || short_of(tiff, FILL_ORDER) != 1 || !has_read_colours(tiff, out))
+        return "a TIFF of an unusual kind (read are 8-bit grey, palette and RGB; none, LZW, deflate, PackBits or JPEG "
+               "compression); convert it to PNG or JPEG";
+    ask_for_rgb(tiff, out);
+    return has_read_parts(tiff, out) ? NULL : "damaged TIFF (size)";
+}
+
+const char *tiff_problem(const unsigned char *file, size_t len, tiff_facts *out) {
+    tiff_source s = {file, len, 0};
+    memset(out, 0, sizeof *out);
+    if (!tiff_is_readable()) return TIFF_NEEDS_LIBRARY;
+    void *tiff = tiff_open(&s);
+    const char *problem = tiff ? directory_problem(tiff, file, len, out) : "damaged TIFF (directory)";
+    if (tiff) libtiff.close(tiff);
+    return problem;
+}
+
+/* --- its pixels --------------------------------------------------------------------------------------------------- */
+
+size_t tiff_part(const tiff_facts *is) {
+    return (size_t)is->part_width * (size_t)is->part_height * (size_t)is->samples;
+}
+
+static void part_to_rgb(const tiff_facts *is, uint16_t *const table[3], const unsigned char *from, int pixels,
+                        unsigned char *to) {
+    const unsigned char inverted = is->is_inverted ? 255 : 0;
+    for (int i = 0; i < pixels; i++, from += is->samples, to += 3)
+        for (int c = 0; c < 3; c++)
+            to[c] = is->has_table ? (unsigned char)(table[c][*from] >> 8) : from[is->colours == 3 ? c : 0] ^ inverted;
+}
+
+static int smaller(int a, int b) { return a < b ? a : b; }
+
+static int read_parts(void *tiff, const tiff_facts *is, unsigned char *part, unsigned char *to) {
+    uint16_t *table[3] = {NULL, NULL, NULL};
+    uint32_t number = 0;
+    ask_for_rgb(tiff, is);
+    if (is->has_table && !libtiff.get(tiff, TABLE, &table[0], &table[1], &table[2])) return 0;
+    for (int y = 0; y < is->height; y += is->part_height)
+        for (int x = 0; x < is->width; x += is->part_width, number++) {
+            const int rows = smaller(is->part_height, is->height - y), columns = smaller(is->part_width, is->width - x);
+            const size_t row = (size_t)is->part_width * (size_t)is->samples;
+            const ptrdiff_t size = (ptrdiff_t)(row * (size_t)(is->is_tiled ? is->part_height : rows));
+            if ((is->is_tiled ? libtiff.read_tile : libtiff.read_strip)(tiff, number, part, size) != size) return 0;
+            for (int i = 0; i < rows; i++)
+                part_to_rgb(is, table, part + row * (size_t)i, columns,
+                            to + 3 * ((size_t)is->width * (size_t)(y + i) + (size_t)x));
+        }
+    return 1;
+}
+
+int tiff_decode(const unsigned char *file, size_t len, const tiff_facts *is, unsigned char *part, unsigned char *to) {
+    tiff_source s = {file, len, 0};
+    void *tiff = tiff_open(&s);
+    int good = tiff && read_parts(tiff, is, part, to);
+    if (tiff) libtiff.close(tiff);
+    return good;
+}
