@@ -3,8 +3,9 @@
 
    cc -std=c99 -D_GNU_SOURCE -O1 -I. -Itools tests/tools/weights/t_dialects.c tools/weights/dialects.c
       tools/weights/checkpoint.c tools/weights/checkpoint_open.c tools/base/crc32.c tools/base/file_kind.c
-      tools/base/memory.c tools/base/clock.c tools/weights/torch_file.c tools/weights/torch_state.c tools/weights/stated.c
-      tools/weights/foreign_file.c tools/weights/onnx_file.c tools/weights/onnx_graph.c tools/weights/protobuf.c
+      tools/base/memory.c tools/base/clock.c tools/weights/torch_file.c tools/weights/torch_state.c
+      tools/weights/stated.c tools/weights/foreign_file.c tools/weights/onnx_file.c
+      tools/weights/onnx_graph.c tools/weights/protobuf.c
       tools/weights/pickle.c tools/weights/zip.c tools/base/source.c
       tools/base/json.c tools/base/text.c tools/base/say.c -o t_dialects -lcmocka -lm && ./t_dialects */
 #include <setjmp.h>
@@ -338,7 +339,8 @@ static void test_twins(void **state) {
 
 static void test_leftovers(void **state) {
     static const struct { const char *name; fate what; } rows[] = {
-        {"fc.weight", FATE_CARRIED}, {"classifier.1.weight", FATE_DROPPED}, {"bn1.num_batches_tracked", FATE_CARRIED}, {"x.num_batches_tracked", FATE_DROPPED},
+        {"fc.weight", FATE_CARRIED}, {"classifier.1.weight", FATE_DROPPED},
+        {"bn1.num_batches_tracked", FATE_CARRIED}, {"x.num_batches_tracked", FATE_DROPPED},
         {"classifier.weight", FATE_DROPPED}, {"module.fc.bias", FATE_DROPPED}, {"heads.weight", FATE_DROPPED},
         {"pixel_mean", FATE_DROPPED}, {"n_averaged", FATE_DROPPED}, {"criterion.centers", FATE_DROPPED},
         {"bottleneck.weight", FATE_NECK}, {"heads.bottleneck.0.bias", FATE_NECK}, {"heads.pool_layer.p", FATE_NECK},
