@@ -53,6 +53,14 @@ typedef struct found {
     text category;
 } found;
 
+/* The keys of detection_categories are strings; programs that write their own JSON repeat them as numbers. */
+static void read_category(json *j, text *category) {
+    double number;
+    if (json_peek(j) == '"') json_string(j, category);
+    else if (json_peek(j) != '0') json_fail(j, "the category of a detection must be a string, such as \"1\"");
+    else if (json_number(j, &number)) text_printf(category, "%.15g", number);
+}
+
 static void read_keys(reading *to, found *f) {
     json *j = to->j;
     text key = TEXT_INIT;
@@ -60,7 +68,7 @@ static void read_keys(reading *to, found *f) {
     for (json_object(j); json_key(j, &key);) {
         if (strcmp(key.s, "bbox") == 0) f->has_box = read_numbers(j, f->box, 4, "a bbox must have four numbers");
         else if (strcmp(key.s, score) == 0) json_number(j, &f->score);
-        else if (strcmp(key.s, "category") == 0) json_string(j, &f->category);
+        else if (strcmp(key.s, "category") == 0) read_category(j, &f->category);
         else if (strcmp(key.s, "frame_number") == 0) json_number(j, &f->number);
         else if (strcmp(key.s, other) == 0)
             json_fail(j, to->corners

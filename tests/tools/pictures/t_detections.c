@@ -103,6 +103,8 @@ static void test_formats(void **state) {
         {MD(MD_PICTURE("v.mp4/frame000012.jpg") "," MD_PICTURE("w.mp4/frame000002.jpg") "," MD_PICTURE("title.jpg")),
          "12 0 0 1 1 0.5 person;"},
         {MD("{\"file\": \"v.mp4\", \"detections\": [" MD_BOX("3", "1") "]}"), "3 0.1 0.2 0.3 0.4 1 animal;"},
+        {MD("{\"file\": \"v.mp4\", \"detections\": [{\"category\": 1, \"conf\": 0.5, \"frame_number\": 3, \"bbox\": "
+            "[0, 0, 1, 1]}]}"), "3 0 0 1 1 0.5 animal;"},
         {"[" MS("f/frame_0007.jpg") "," MS("f/frame_0003.jpg") "]",
          "3 10 20.5 20 40 0.9 animal;7 10 20.5 20 40 0.9 animal;"},
         {"[]", ""},
@@ -244,6 +246,8 @@ static const struct {
      "a detection lacks conf"},
     {MD(MD_VIDEO("v.mp4", "{\"conf\": 1, \"bbox\": [0, 0, 1, 1], \"frame_number\": 1}")),
      "a detection lacks category"},
+    {MD("{\"file\": \"v.mp4\", \"detections\": [{\"category\": [1], \"conf\": 0.5, \"frame_number\": 3, "
+        "\"bbox\": [0, 0, 1, 1]}]}"), "the category of a detection must be a string, such as \"1\""},
     {MD(MD_VIDEO("v.mp4", "{\"category\": \"1\", \"conf\": 1, \"bbox\": [0, 0, 1], \"frame_number\": 1}")),
      "a bbox must have four numbers"},
     {MD(MD_VIDEO("v.mp4", "{\"category\": \"1\", \"conf\": 1, \"bbox\": [5, 5, 30, 40], \"frame_number\": 1}")),
