@@ -4,10 +4,10 @@
    the allocations that REID_SEED chooses; REID_ALL=1 takes all.
 
    cc -std=c99 -D_GNU_SOURCE -O1 -I. -Itools tests/tools/server/t_server_calls.c tests/lib/test_impl.c tools/base/*.c
-      tools/pictures/*.c tools/embedding/*.c tools/gallery/*.c tools/tracks/*.c tools/scores/*.c tools/evaluate/*.c
-      tools/journal/*.c tools/groups/*.c tools/heads/*.c tools/server/answer.c tools/server/call.c tools/server/job.c
-      tools/server/mailbox.c tools/server/pool.c tools/server/request.c
-      tools/server/service.c -o build/t_server_calls -lcmocka -lm -lpthread -ldl
+      tools/pictures/*.c tools/weights/*.c tools/embedding/*.c tools/gallery/*.c tools/tracks/*.c tools/scores/*.c
+      tools/evaluate/*.c tools/journal/*.c tools/groups/*.c tools/heads/*.c tools/server/answer.c tools/server/call.c
+      tools/server/job.c tools/server/mailbox.c tools/server/pool.c tools/server/request.c tools/server/service.c
+      -o build/t_server_calls -lcmocka -lm -lpthread -ldl
       -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc */
 #include "reid.h"
 
