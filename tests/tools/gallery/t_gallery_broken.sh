@@ -88,7 +88,7 @@ bug 'what is added has no decoder of JPEG files' gallery/database_write.c t_cli_
 bug 'NULL is accepted anywhere' gallery/pq.c t_gallery_hostile 's/missing ? (null ? NULL : "is NULL")/missing ? NULL/'
 bug 'a number may have any width' gallery/pq_binary.c t_gallery_hostile 's/if (binary \&\& len != 8) return 0;//'
 bug 'missing columns are not noticed' gallery/pq.c t_gallery_hostile \
-    's/if (lib.PQnfields(r) != columns)/if (0)/; s/for (int i = 0; i < columns; i++)/columns = lib.PQnfields(r); \&/'
+    's/if (lib.PQnfields(r) != columns)/if (0)/; s/for (int i = 0; i < columns; i++)/columns = lib.PQnfields(r); &/'
 bug 'a signal does not end a connection attempt' gallery/pq.c t_gallery_hostile \
     's/ \&\& !(heed_signals \&\& interrupted())//'
 bug 'the command waits for a server that does not cancel' gallery/pq.c t_gallery_hostile \

@@ -149,7 +149,7 @@ silent_server() {
 for fault in mute 'at server_encoding unprepared' 'at reid.schema_version mute' 'at COPY mute'; do
     # shellcheck disable=SC2086 # several words
     lies $fault
-    silent_server gallery list "$url"
+    silent_server gallery list "$url&connect_timeout=60" # which ends long after the signal
 done
 lies mute
 # shellcheck disable=SC2086
