@@ -207,6 +207,21 @@ END
     done
 fi
 
+# --- photos ---
+if command -v python3 > /dev/null; then
+    check "what photos.py needs" ${MAKE:-make} -s build/reid build/seeded build/demo_photos
+    check "photos.py on 12 photos" python3 tools/peers/photos.py --photos 12 --rounds 1 -o "$dir/photos.json"
+    check "its cell is complete" python3 - "$dir/photos.json" <<'END'
+import json, sys
+result = json.load(open(sys.argv[1]))
+assert (result["photos"], result["boxes"], result["size"]) == (12, 60, "96x96") and result["chip"]
+for name in ("embed", "track"):
+    is_ = result[name]
+    assert is_["seconds"] > 0 and is_["cpu_s"] > 0 and is_["peak_mb"] > 20 and len(is_["all_s"]) == 1, result
+assert abs(result["ratio_seconds"] - result["track"]["seconds"] / result["embed"]["seconds"]) < 1e-3
+END
+fi
+
 # --- groups ---
 # shellcheck disable=SC2086 # several words
 check "group_ours.c compiles" gcc -std=c99 -O0 -D_GNU_SOURCE -DREID_NO_VECTORS $warnings -I. \

@@ -95,9 +95,9 @@ static int lock_work(folder *f, text *why) {
     struct stat a, b;
     f->lock = open(f->work, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (f->lock < 0) return refuse(why, "cannot open %s: %s", f->work, strerror(errno));
-    if (flock(f->lock, LOCK_EX | LOCK_NB) != 0 && errno != EWOULDBLOCK)
-        return refuse(why, "cannot lock %s: %s", f->work, strerror(errno));
-    if (flock(f->lock, LOCK_EX | LOCK_NB) != 0 || fstat(f->lock, &a) != 0 || lstat(f->work, &b) != 0 ||
+    const int locked = flock(f->lock, LOCK_EX | LOCK_NB) == 0;
+    if (!locked && errno != EWOULDBLOCK) return refuse(why, "cannot lock %s: %s", f->work, strerror(errno));
+    if (!locked || fstat(f->lock, &a) != 0 || lstat(f->work, &b) != 0 ||
         a.st_dev != b.st_dev || a.st_ino != b.st_ino) return refuse(why, "another reid is writing %s", f->work);
     if (a.st_uid != geteuid()) return refuse(why, "%s belongs to another user", f->work);
     return !(a.st_mode & 022) || refuse(why, "%s is writable by other users", f->work);

@@ -85,6 +85,9 @@ uint64_t cursor_at(const cursor *c) { return c->at - (c->held - c->used); }
 uint32_t le16(const unsigned char *p) { return (uint32_t)p[0] | (uint32_t)p[1] << 8; }
 uint32_t le32(const unsigned char *p) { return le16(p) | le16(p + 2) << 16; }
 uint64_t le64(const unsigned char *p) { return le32(p) | (uint64_t)le32(p + 4) << 32; }
+uint32_t be32(const unsigned char *p) {
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
 
 int checked_mul(uint64_t a, uint64_t b, uint64_t *out) {
     if (b && a > UINT64_MAX / b) return 0;

@@ -40,6 +40,7 @@ uint64_t cursor_at(const cursor *c);
 uint32_t le16(const unsigned char *p);
 uint32_t le32(const unsigned char *p);
 uint64_t le64(const unsigned char *p);
+uint32_t be32(const unsigned char *p);
 /* Sets *out to a * b; 0 if that overflows. */
 int checked_mul(uint64_t a, uint64_t b, uint64_t *out);
 

@@ -511,7 +511,7 @@ static void say_notes(const conversion *v) {
         say_warning("%s: the file names torchvision's %s, which %s not read; check --size, --resize and --filter",
                     shown(v->in), v->around.unused, strchr(v->around.unused, ',') ? "are" : "is");
     if (v->no_config)
-        say_warning("%s: there is no config.json of Hugging Face next to the file, so its %s", shown(v->in),
+        say_warning("%s: without Hugging Face's config.json next to the file, its %s", shown(v->in),
                     is_resnet(v) ? "strides are taken to be in the 3x3 convolutions, as in microsoft/resnet-50"
                                  : "activation and pooling are taken to be those of google/efficientnet-b0");
     if (v->contradicted)

@@ -337,12 +337,17 @@ static int read_parts(gallery_file *f, const char *path, int raw, meta *m, text 
     return rows_fit(f, m, why) && columns_fit(f, why) && complete_identities(f, why) && (raw || rows_are_unit(f, why));
 }
 
+/* The file itself, or the one with the rows in a folder of reid track. */
+static void add_rows_path(text *t, const char *given) {
+    text_printf(t, gallery_file_is_folder(given) ? "%s/embeddings.npy" : "%s", given);
+}
+
 static int read_file(gallery_file *f, const char *given, int raw) {
     text why = TEXT_INIT, name = TEXT_INIT, file = TEXT_INIT;
     meta m = {0, 0, 0};
     memset(f, 0, sizeof *f);
     f->threshold = (double)NAN;
-    text_printf(&file, gallery_file_is_folder(given) ? "%s/embeddings.npy" : "%s", given);
+    add_rows_path(&file, given);
     const char *path = text_failed(&file) ? given : file.s;
     text_puts(&name, path);
     if (!gallery_file_is_one(path)) text_puts(&why, "expected a .npy, .fvecs or .jsonl file");
@@ -364,7 +369,7 @@ int gallery_file_is_nameless(const char *path) {
     meta m = {0, 0, 0};
     text file = TEXT_INIT, name = TEXT_INIT, content = TEXT_INIT, why = TEXT_INIT;
     memset(&f, 0, sizeof f);
-    text_printf(&file, gallery_file_is_folder(path) ? "%s/embeddings.npy" : "%s", path);
+    add_rows_path(&file, path);
     int nameless = !text_failed(&file) && gallery_file_is_one(file.s) &&
                    read_side_file(file.s, ".meta.json", &name, &content, &why) && read_meta(&content, &f, &m, &why) &&
                    m.rows > 0;

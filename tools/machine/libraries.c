@@ -63,7 +63,7 @@ static void look_for_webp(findings *f) {
                      loader_reason());
 }
 
-/* libtiff tells its version in words: "LIBTIFF, Version 4.5.0", then who holds the copyright. */
+/* libtiff reports its version as text: "LIBTIFF, Version 4.5.0", then the copyright. */
 static void look_for_tiff(findings *f) {
     void *library = dlopen("libtiff.so.6", RTLD_NOW | RTLD_LOCAL);
     const char *(*version)(void) = NULL;

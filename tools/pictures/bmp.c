@@ -1,19 +1,12 @@
 #include "pictures/bmp.h"
 
+#include "base/source.h"
+
 #include <string.h>
 
-enum {
-    BMP_START = 14,
-    BMP_CORE = 12,
-    BMP_INFO = 40
-}; /* bytes of the file's header and of the two headers that may follow it */
+/* Bytes of the file's header, and of the shortest and the usual one of the headers that may follow it. */
+enum { BMP_START = 14, BMP_CORE = 12, BMP_INFO = 40 };
 static const char BMP_DAMAGED[] = "damaged BMP header";
-
-static uint32_t bmp_number(const unsigned char *at, int bytes) {
-    uint32_t value = 0;
-    while (bytes-- > 0) value = value << 8 | at[bytes];
-    return value;
-}
 
 /* Which byte holds the channel of this mask; -1 if the mask is not one whole byte. */
 static int place_of(uint32_t mask) {
@@ -25,7 +18,7 @@ static int place_of(uint32_t mask) {
 /* Pillow knows these layouts and no others. */
 static const char *bmp_read_masks(const unsigned char *at, bmp_header *out) {
     static const char unknown[] = "a BMP with unusual bit fields, which is not supported; convert it to PNG or JPEG";
-    const uint32_t r = bmp_number(at, 4), g = bmp_number(at + 4, 4), b = bmp_number(at + 8, 4);
+    const uint32_t r = le32(at), g = le32(at + 4), b = le32(at + 8);
     if (out->bits == 16) {
         out->is_565 = r == 0xf800 && g == 0x7e0;
         return b == 0x1f && (out->is_565 || (r == 0x7c00 && g == 0x3e0)) ? NULL : unknown;
@@ -55,18 +48,18 @@ static const char *unread_coding(uint32_t coding) {
 static const char *bmp_read_info(const unsigned char *info, size_t size, size_t left, bmp_header *out,
                                  uint32_t *coding) {
     if (size == BMP_CORE) {
-        out->width = (int)bmp_number(info + 4, 2), out->height = (int)bmp_number(info + 6, 2);
-        out->bits = (int)bmp_number(info + 10, 2);
+        out->width = (int)le16(info + 4), out->height = (int)le16(info + 6);
+        out->bits = (int)le16(info + 10);
         return NULL;
     }
-    const uint32_t width = bmp_number(info + 4, 4), height = bmp_number(info + 8, 4), used = bmp_number(info + 32, 4);
+    const uint32_t width = le32(info + 4), height = le32(info + 8), used = le32(info + 32);
     out->from_top = (height >> 31) != 0;
     const uint32_t rows = out->from_top ? 0 - height : height;
     if (width > INT32_MAX || rows > INT32_MAX || used > INT32_MAX) return BMP_DAMAGED;
     out->width = (int)width, out->height = (int)rows;
-    out->bits = (int)bmp_number(info + 14, 2);
+    out->bits = (int)le16(info + 14);
     out->colours = used;
-    *coding = bmp_number(info + 16, 4);
+    *coding = le32(info + 16);
     const char *problem = unread_coding(*coding);
     if (problem || *coding == 0) return problem;
     return left < BMP_INFO + 12 ? BMP_DAMAGED : bmp_read_masks(info + BMP_INFO, out);
@@ -96,7 +89,7 @@ const char *bmp_read_header(const unsigned char *file, size_t len, bmp_header *o
     memset(out, 0, sizeof *out);
     out->place[0] = 2, out->place[1] = 1;
     if (len < BMP_START + BMP_CORE) return "the BMP file ends early";
-    const size_t size = bmp_number(file + BMP_START, 4);
+    const size_t size = le32(file + BMP_START);
     if (!bmp_is_size(size)) return "a BMP with an unknown header, which is not supported; convert it to PNG or JPEG";
     if (len - BMP_START < size) return "the BMP file ends early";
     out->entry = size == BMP_CORE ? 3 : 4;
@@ -104,7 +97,7 @@ const char *bmp_read_header(const unsigned char *file, size_t len, bmp_header *o
     if (problem) return problem;
     if (out->bits != 1 && out->bits != 4 && out->bits != 8 && out->bits != 16 && out->bits != 24 && out->bits != 32)
         return "a BMP with unusual bits per pixel (not 1, 4, 8, 16, 24 or 32); convert it to PNG or JPEG";
-    return bmp_find_parts(bmp_number(file + 10, 4), BMP_START + size + (coding == 3 && size == BMP_INFO ? 12 : 0), out);
+    return bmp_find_parts(le32(file + 10), BMP_START + size + (coding == 3 && size == BMP_INFO ? 12 : 0), out);
 }
 
 /* Colours that the table lacks are black, as in Pillow. */
@@ -122,7 +115,7 @@ static void bmp_read_row(const unsigned char *row, const bmp_header *h, unsigned
             const int index = row[bit / 8] >> (8 - h->bits - (int)(bit % 8)) & ((1 << h->bits) - 1);
             memcpy(to, table[index], 3);
         } else if (h->bits == 16) {
-            const unsigned v = bmp_number(row + 2 * (size_t)x, 2), green = h->is_565 ? 63 : 31;
+            const unsigned v = le16(row + 2 * (size_t)x), green = h->is_565 ? 63 : 31;
             to[0] = (unsigned char)((v >> (h->is_565 ? 11 : 10) & 31) * 255 / 31);
             to[1] = (unsigned char)((v >> 5 & green) * 255 / green);
             to[2] = (unsigned char)((v & 31) * 255 / 31);

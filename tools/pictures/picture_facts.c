@@ -2,15 +2,12 @@
 
 #include "base/crc32.h"
 #include "base/file_kind.h"
+#include "base/source.h"
 #include "pictures/exif.h"
 #include "pictures/png_text.h"
 
 #include <string.h>
 #include <strings.h>
-
-static uint32_t big32(const unsigned char *at) {
-    return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
-}
 
 static const char *read_jpeg(picture_facts *out, const unsigned char *file, size_t len) {
     const char *problem = jpeg_problem(file, len, &out->jpeg);
@@ -51,10 +48,10 @@ static int orientation_of(png_marks *m) {
 /* Checks the checksum of every chunk up to IEND: a flipped bit would otherwise become wrong pixels. */
 static const char *read_chunks(picture_facts *out, const unsigned char *file, size_t len, png_marks *marks) {
     for (size_t at = 8; len - at >= 12;) {
-        size_t size = big32(file + at);
+        size_t size = be32(file + at);
         const unsigned char *type = file + at + 4, *data = type + 4;
         if (size > len - at - 12) break;
-        if (crc32_more(0, type, size + 4) != big32(data + size)) return "damaged PNG (wrong checksum)";
+        if (crc32_more(0, type, size + 4) != be32(data + size)) return "damaged PNG (wrong checksum)";
         if (at == 8 && size >= 13) out->bits = data[8], out->colour = data[9] & 7, out->interlaced = data[12] != 0;
         if (memcmp(type, "CgBI", 4) == 0) return APPLE_PNG;
         read_mark(marks, type, data, size);

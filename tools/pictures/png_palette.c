@@ -1,14 +1,10 @@
 #include "pictures/png_palette.h"
 
-#include <stdint.h>
+#include "base/source.h"
+
 #include <string.h>
 
 enum { SIGNATURE = 8, AROUND = 12, COLOURS = 256 }; /* AROUND: a chunk's length, name and checksum */
-
-static size_t length_at(const char *at) {
-    const unsigned char *b = (const unsigned char *)at;
-    return (size_t)b[0] << 24 | (size_t)b[1] << 16 | (size_t)b[2] << 8 | b[3];
-}
 
 /* Lengthens the chunk PLTE at `at`, of `size` bytes. stb_image does not read its checksum, which stays as it was. */
 static int lengthen(text *file, size_t at, size_t size) {
@@ -24,7 +20,7 @@ static int lengthen(text *file, size_t at, size_t size) {
 
 int png_complete_palette(text *file) {
     for (size_t at = SIGNATURE; file->len - at >= AROUND;) {
-        size_t size = length_at(file->s + at);
+        size_t size = be32((const unsigned char *)file->s + at);
         if (size > file->len - at - AROUND || memcmp(file->s + at + 4, "IDAT", 4) == 0) break;
         if (memcmp(file->s + at + 4, "PLTE", 4) == 0 && size < 3 * COLOURS && size % 3 == 0 && size) {
             if (!lengthen(file, at, size)) return 0;

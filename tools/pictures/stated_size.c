@@ -1,7 +1,5 @@
 #include "pictures/stated_size.h"
 
-#include "base/source.h"
-
 stated_size stated_size_of(double width, double height) {
     const double most = 1e9;
     if (!(width >= 1 && height >= 1 && width < most && height < most)) return (stated_size){0, 0};

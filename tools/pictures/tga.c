@@ -1,13 +1,13 @@
 #include "pictures/tga.h"
 
+#include "base/source.h"
+
 #include <string.h>
 
 enum { TGA_HEADER = 18, RUNS = 8 };
 
-static int tga_number(const unsigned char *at) { return at[0] | at[1] << 8; }
-
 static const char *tga_table_fields(const unsigned char *head, tga_header *out) {
-    out->first = (size_t)tga_number(head + 3), out->colours = (size_t)tga_number(head + 5);
+    out->first = le16(head + 3), out->colours = le16(head + 5);
     out->entry = head[7] / 8u;
     if (head[7] != 16 && head[7] != 24 && head[7] != 32)
         return "a TGA with an unusual table of colours, which is not supported; convert it to PNG or JPEG";
@@ -30,7 +30,7 @@ const char *tga_read_header(const unsigned char *file, size_t len, tga_header *o
     out->is_packed = file[2] & RUNS, out->is_grey = type == 3;
     if (type < 1 || type > 3 || file[1] != (type == 1) || !tga_is_depth(type, file[16]) || flags & IN_PARTS)
         return unread;
-    out->width = tga_number(file + 12), out->height = tga_number(file + 14), out->bytes = file[16] / 8;
+    out->width = (int)le16(file + 12), out->height = (int)le16(file + 14), out->bytes = file[16] / 8;
     out->from_top = (flags & FROM_THE_TOP) != 0, out->from_right = (flags & FROM_THE_RIGHT) != 0;
     out->table = TGA_HEADER + (size_t)file[0]; /* the first byte is the length of a comment */
     const char *problem = type == 1 ? tga_table_fields(file, out) : NULL;
@@ -41,7 +41,7 @@ const char *tga_read_header(const unsigned char *file, size_t len, tga_header *o
 /* A colour of 2 bytes has 5 bits a channel, one of 3 or 4 begins with blue. */
 static void tga_read_colour(const unsigned char *at, size_t bytes, unsigned char to[3]) {
     for (int c = 0; c < 3; c++)
-        to[c] = bytes == 2 ? (unsigned char)((tga_number(at) >> (10 - 5 * c) & 31) * 255 / 31) : at[2 - c];
+        to[c] = bytes == 2 ? (unsigned char)((le16(at) >> (10 - 5 * c) & 31) * 255 / 31) : at[2 - c];
 }
 
 /* Colours before the table's first and behind its last are black, as in Pillow. */

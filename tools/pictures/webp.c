@@ -1,5 +1,7 @@
 #include "pictures/webp.h"
 
+#include "base/source.h"
+
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -29,17 +31,13 @@ int webp_is_readable(void) {
     return webp.usable;
 }
 
-static size_t webp_size(const unsigned char *at) {
-    return (size_t)at[0] | (size_t)at[1] << 8 | (size_t)at[2] << 16 | (size_t)at[3] << 24;
-}
-
 /* The chunks of an extended file. Those that its flags do not announce do not count, as in libwebp's demuxer. */
 static const char *read_extended(const unsigned char *file, size_t end, webp_facts *out) {
     enum { FLAGS = 20, ANIMATED = 0x02, HAS_XMP = 0x04, HAS_EXIF = 0x08 };
     const int flags = file[FLAGS];
     if (flags & ANIMATED) return "an animated WebP image; extract the frame as PNG or JPEG";
     for (size_t at = 12, size; end - at >= 8; at += 8 + size + size % 2) {
-        size = webp_size(file + at + 4);
+        size = le32(file + at + 4);
         if (size > end - at - 8) return "the WebP file ends early";
         if (memcmp(file + at, "EXIF", 4) == 0 && flags & HAS_EXIF && !out->exif)
             out->exif = file + at + 8, out->exif_size = size;
@@ -56,7 +54,7 @@ const char *webp_problem(const unsigned char *file, size_t len, webp_facts *out)
     if (len < 16 || memcmp(file + 8, "WEBP", 4) != 0)
         return "a RIFF file that is not an image (perhaps a sound or a video)";
     if (!webp_is_readable()) return WEBP_NEEDS_LIBRARY;
-    const size_t size = webp_size(file + 4);
+    const size_t size = le32(file + 4);
     if (size < LEAST - 8) return "damaged WebP (size)";
     if (len < LEAST || size > len - 8) return "the WebP file ends early";
     const char *problem = memcmp(file + 12, "VP8X", 4) == 0 ? read_extended(file, size + 8, out) : NULL;

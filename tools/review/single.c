@@ -23,7 +23,7 @@ static void add_json(text *out, const text *json) {
     }
 }
 
-/* Writes a JPEG as base64; "" if there is none. */
+/* Writes a JPEG as base64; an empty one as "". */
 static void put_jpeg(json_writer *w, const text *jpeg) {
     json_put_line(w, 0);
     text *out = json_put_value(w, NULL);
@@ -32,7 +32,7 @@ static void put_jpeg(json_writer *w, const text *jpeg) {
     text_putc(out, '"');
 }
 
-/* Writes ["base64", ...]; "" if there is no image. *failed counts images that cannot be read; why names the first.
+/* Writes ["base64", ...], with "" for images that cannot be read. *failed counts these; why names the first.
    Returns 0 if the page is larger than the limit. */
 static int add_pictures(text *out, const single_request *r, size_t *failed, text *why) {
     const clusters *c = board_groups(r->board);

@@ -15,7 +15,7 @@ typedef struct single_request {
 } single_request;
 
 /* Returns 0 after reporting an error, also if the page is larger than the limit, or if no image can be read. Images
-   that cannot be read, and photos for which there is no room, are left out with a warning. Prints what was written. */
+   that cannot be read, and photos that would exceed their share, are left out with a warning. Prints a summary. */
 int single_write(const single_request *r);
 
 #endif

@@ -24,7 +24,7 @@ int door_admits(const text *token, const char *authorization);
 /* Returns 1 for a Host header that names this machine. It protects against DNS rebinding: a browser that was led here
    by a foreign name sends that name. NULL: there is no header. */
 int door_is_local_host(const char *host);
-/* Returns 1 if an Origin header is "http://" and the Host header. NULL: there is no such header. */
+/* Returns 1 if the Origin header is "http://" followed by the Host header. NULL: the request lacks that header. */
 int door_is_own_page(const char *origin, const char *host);
 
 #endif

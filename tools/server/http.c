@@ -599,8 +599,8 @@ static int watch(http *h, int fd, void *who) {
     return fd >= 0 && epoll_ctl(h->epoll, EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
-/* There is no file descriptor for a new client: an idle one is disconnected, and no connection is accepted for a
-   moment, because epoll would report the waiting client again and again. */
+/* Called when no file descriptor is left for a new client: an idle one is disconnected, and no connection is accepted
+   for a moment, because epoll would report the waiting client again and again. */
 static void rest(listener *d, int error) {
     http *h = d->h;
     struct epoll_event unused;

@@ -10,7 +10,7 @@
 int beside_read(stated *b, const char *checkpoint);
 
 /* Compares config.json next to a checkpoint of Hugging Face's transformers with the network that `layout` (dialects.h)
-   means. Returns 0 with the reason in why if it states another one. *missing: 1 if there is no such file, and the
+   means. Returns 0 with the reason in why if it states another one. *missing: 1 if that file does not exist, and the
    tensors alone do not reveal what the network computes; 0 for other layouts. */
 int beside_check(const char *layout, const char *checkpoint, int *missing, text *why);
 

@@ -114,11 +114,9 @@ static void read_field(record *r, stated_field what, const char *value) {
     double numbers[3];
     int same;
     switch (what) {
-    case MEAN: r->has_mean |= read_numbers(value, numbers, 3) == 3;
-        if (read_numbers(value, numbers, 3) == 3) memcpy(r->is.mean, numbers, sizeof numbers);
+    case MEAN: if (read_numbers(value, numbers, 3) == 3) memcpy(r->is.mean, numbers, sizeof numbers), r->has_mean = 1;
         break;
-    case STD: r->has_std |= read_numbers(value, numbers, 3) == 3;
-        if (read_numbers(value, numbers, 3) == 3) memcpy(r->is.std, numbers, sizeof numbers);
+    case STD: if (read_numbers(value, numbers, 3) == 3) memcpy(r->is.std, numbers, sizeof numbers), r->has_std = 1;
         break;
     case CROP_SIZE: read_edges(value, &r->is.height, &r->is.width); break;
     case RESIZE_SIZE: if (read_edges(value, &r->is.resize, &same) && same != r->is.resize) r->is.resize = 0; break;

@@ -6,6 +6,7 @@ cd "$repository" || exit 1
 . tests/lib/python.sh
 need_python venv_frictionless frictionless==5.18.1
 . tests/lib/cli_lib.sh
+. "$repository/tests/lib/camtrap.sh"
 need_eval_files
 
 valid() { check "$1 is valid" "$python" "$repository/tests/tools/report/camtrap_check.py" "$1" ${REID_CAMTRAP_DP:-}; }
@@ -48,21 +49,7 @@ END
 "$EVAL_FILES" crops.npy 32 5 0.3 <list >/dev/null
 
 mkdir package
-cat >package/datapackage.json <<'END'
-{"name": "hedge", "created": "2024-05-01T00:00:00Z",
- "profile": "https://raw.githubusercontent.com/tdwg/camtrap-dp/1.0.2/camtrap-dp-profile.json",
- "contributors": [{"title": "Eve"}], "spatial": {"type": "Point", "coordinates": [5, 50]},
- "temporal": {"start": "2024-04-01", "end": "2024-04-30"}, "taxonomic": [{"scientificName": "Erinaceus europaeus"}],
- "project": {"title": "Hedge", "samplingDesign": "opportunistic", "captureMethod": ["activityDetection"],
-             "individualAnimals": true, "observationLevel": ["media"]},
- "resources": [
-  {"name": "deployments", "path": "deployments.csv", "profile": "tabular-data-resource",
-   "schema": "https://raw.githubusercontent.com/tdwg/camtrap-dp/1.0.2/deployments-table-schema.json"},
-  {"name": "media", "path": "media.csv", "profile": "tabular-data-resource", "encoding": "utf-8",
-   "schema": "https://raw.githubusercontent.com/tdwg/camtrap-dp/1.0.2/media-table-schema.json"},
-  {"name": "observations", "path": "observations.csv", "profile": "tabular-data-resource",
-   "schema": "https://raw.githubusercontent.com/tdwg/camtrap-dp/1.0.2/observations-table-schema.json"}]}
-END
+camtrap_description hedge 2024-04-30 'Erinaceus europaeus' >package/datapackage.json
 "$python" - "$repository" <<'END'
 import csv, importlib.util, json, os, pathlib, sys
 source = pathlib.Path(sys.argv[1], "tests/tools/report/camtrap_check.py").read_text().split("def schema_of")[0]

@@ -293,7 +293,7 @@ run 0 convert hf/model.safetensors hf.safetensors
 prints '^layout       Hugging Face ResNet, from Hugging Face$'
 prints '^network      resnet50 (found from its tensors)$'
 prints '^last stride  2 (Hugging Face)$'
-says 'no config.json of Hugging Face next to the file, so its strides are taken to be in the 3x3 convolutions'
+says 'without Hugging Face.s config.json next to the file, its strides are taken to be in the 3x3 convolutions'
 check "Hugging Face's ResNet is torchvision's" [ "$(fingerprint hf.safetensors)" = "$(fingerprint r50.safetensors)" ]
 echo "$config" >hf/config.json
 echo '{"crop_pct": 0.875, "do_normalize": true, "image_mean": [0.485, 0.456, 0.406], "image_std": [0.229, 0.224, 0.225],

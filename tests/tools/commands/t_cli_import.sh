@@ -5,6 +5,7 @@ cd "$repository" || exit 1
 . tests/lib/python.sh
 need_python venv_pictures numpy pillow
 . tests/lib/cli_lib.sh
+. "$repository/tests/lib/camtrap.sh"
 script=$repository/tests/tools/commands/import_rows.py
 mkdir in o
 (cd in && "$python" "$script" make) || exit 1
@@ -221,21 +222,7 @@ prints 'miewid-msv3'
 
 # Camtrap DP: an observation for each crop, classified by the model of the rows.
 mkdir package
-cat >package/datapackage.json <<'END'
-{"name": "east", "created": "2024-05-01T00:00:00Z",
- "profile": "https://raw.githubusercontent.com/tdwg/camtrap-dp/1.0.2/camtrap-dp-profile.json",
- "contributors": [{"title": "Eve"}], "spatial": {"type": "Point", "coordinates": [5, 50]},
- "temporal": {"start": "2024-05-01", "end": "2024-05-30"}, "taxonomic": [{"scientificName": "Vulpes vulpes"}],
- "project": {"title": "East", "samplingDesign": "opportunistic", "captureMethod": ["activityDetection"],
-             "individualAnimals": true, "observationLevel": ["media"]},
- "resources": [
-  {"name": "deployments", "path": "deployments.csv", "profile": "tabular-data-resource",
-   "schema": "https://raw.githubusercontent.com/tdwg/camtrap-dp/1.0.2/deployments-table-schema.json"},
-  {"name": "media", "path": "media.csv", "profile": "tabular-data-resource", "encoding": "utf-8",
-   "schema": "https://raw.githubusercontent.com/tdwg/camtrap-dp/1.0.2/media-table-schema.json"},
-  {"name": "observations", "path": "observations.csv", "profile": "tabular-data-resource",
-   "schema": "https://raw.githubusercontent.com/tdwg/camtrap-dp/1.0.2/observations-table-schema.json"}]}
-END
+camtrap_description east 2024-05-30 'Vulpes vulpes' >package/datapackage.json
 "$python" - "$repository" <<'END'
 import csv, pathlib, sys
 rules = {}

@@ -503,7 +503,7 @@ def look_at_photos(page, photos):
     page.shot("photo")
     page.key(Keys.ARROW_RIGHT)
     told_photo(page, names[1], photos[sides[1]])
-    page.key(Keys.ARROW_RIGHT)  # there is no other
+    page.key(Keys.ARROW_RIGHT)  # no second photo follows
     page.key(Keys.ESCAPE)
     page.until("closed", lambda: not is_open(page, "#photo"))
     page.key("b")
