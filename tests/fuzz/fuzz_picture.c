@@ -54,7 +54,7 @@ static void put32(unsigned char *to, uint32_t value) {
 
 static void repair_png(unsigned char *file, size_t len) {
     for (size_t at = 8; at <= len && len - at >= 12;) {
-        size_t n = big32(file + at);
+        size_t n = be32(file + at);
         if (n > len - at - 12) break;
         put32(file + at + 8 + n, crc32_more(0, file + at + 4, n + 4));
         at += 12 + n;
