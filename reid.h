@@ -400,6 +400,8 @@ typedef enum reid_head {
     REID_HEAD_SEEDED  /* pseudo-random, from head_seed (see WEIGHT FILE); part of the fingerprint */
 } reid_head;
 
+#define REID_NETWORK_NAME 48 /* bytes that hold any network's name */
+
 /* How a tensor of a weight file relates to a network: see reid_check_weights. */
 typedef enum reid_tensor_status {
     REID_TENSOR_USED,
@@ -488,7 +490,7 @@ typedef struct reid_desc {
 typedef struct reid_info {
     int version;            /* REID_VERSION of the implementation */
     int optimized;          /* 0: compiled without -O, many times slower */
-    char network[32];
+    char network[REID_NETWORK_NAME];
     char head[32];          /* "none", "file" or "seeded" */
     uint64_t head_seed;
     char preset[32];
@@ -529,16 +531,22 @@ typedef struct reid_ctx reid_ctx;
 /* One operation of the plan, for audits: examples/plain.c needs nothing else to compute it. Sizes: one image, NHWC. */
 typedef struct reid_op_info {
     const char *name;       /* the weights' name, "layer1.0.conv2" */
-    const char *kind;       /* "conv", "depthwise", "maxpool", "squeeze", "pool", "linear", "normalise" */
+    const char *kind;       /* "conv", "depthwise", "maxpool", "squeeze", "pool", "linear", "instance", "nonlocal",
+                               "normalise" */
     const char *activation; /* "", "relu", "silu"; for a head also "tanh" */
     const char *norm;       /* its batch norm's name, "layer1.0.bn2", or "" */
-    double epsilon;         /* what that batch norm adds to the variance */
+    double epsilon;         /* what that batch norm, or instance norm, adds to the variance */
+    int norm_from;          /* the first channel with that batch norm; the others have none */
+    int normed;             /* "instance": so many channels, from the first on, have instance norm: the image's own mean
+                               and (biased) variance, then `name`.weight and .bias; then activation and residual */
     int in_h, in_w, in_c, out_h, out_w, out_c;
     int kernel_h, kernel_w, stride, pad_y, pad_x; /* the padding above and on the left */
     int input;              /* the operation whose output it reads; REID_OP_NONE: the image. A "squeeze" reads the mean
                                of each channel; "normalise" reads the vector that all linear layers write to */
-    int residual;           /* the operation whose output is added before the activation function, or REID_OP_NONE */
+    int residual;           /* the operation whose output is added before the activation function, if "instance" behind
+                               it; or REID_OP_NONE */
     int scale;              /* the "squeeze" whose factors multiply the input, one per channel, or REID_OP_NONE */
+    int key, value;         /* "nonlocal": output = (input key^T) value / pixels, matrices (pixels, channels) */
     int channel;            /* where its output starts in the vector: 0 except for parts of the multi-scale network */
     int64_t macs;           /* multiply-adds per image */
     int64_t parameters;
@@ -681,7 +689,8 @@ REID_API reid_result reid_query_op(const reid_ctx *ctx, int index, reid_op_info 
                    In both cases fn is called for every tensor, unless the file itself cannot be read.
    Errors          the file, header and tensor errors of REID_RESULTS.
    Thread safety   any thread. */
-REID_API reid_result reid_check_weights(const reid_desc *desc, reid_tensor_fn fn, void *user, char network[32]);
+REID_API reid_result reid_check_weights(const reid_desc *desc, reid_tensor_fn fn, void *user,
+                                        char network[REID_NETWORK_NAME]);
 
 /* Value of one key of the file's `__metadata__` map, e.g. "reid.preset".
 
@@ -2048,6 +2057,11 @@ static const reid__preset reid__presets[] = {
     {"effnet-b1",      REID__BICUBIC,  256, 240, 240, 1.0 / 255, REID__MEAN, REID__STD, 0},
     {"effnet-b2",      REID__BICUBIC,  288, 288, 288, 1.0 / 255, REID__MEAN, REID__STD, 0},
     {"effnet-b3",      REID__BICUBIC,  320, 300, 300, 1.0 / 255, REID__MEAN, REID__STD, 0},
+    {"effnet-b4",      REID__BICUBIC,  384, 380, 380, 1.0 / 255, REID__MEAN, REID__STD, 0},
+    {"effnet-b5",      REID__BICUBIC,  456, 456, 456, 1.0 / 255, REID__MEAN, REID__STD, 0},
+    {"effnet-b6",      REID__BICUBIC,  528, 528, 528, 1.0 / 255, REID__MEAN, REID__STD, 0},
+    {"effnet-b7",      REID__BICUBIC,  600, 600, 600, 1.0 / 255, REID__MEAN, REID__STD, 0},
+    {"effnet-v2",      REID__BILINEAR, 384, 384, 384, 1.0 / 255, REID__MEAN, REID__STD, 0},
     {"torchreid",      REID__BILINEAR, 0,   256, 128, 1.0 / 255, REID__MEAN, REID__STD, 0},
     {"fastreid",       REID__BICUBIC,  0,   256, 128, 1.0 / 255, REID__MEAN, REID__STD, 0},
     {"strongbaseline", REID__BILINEAR, 0,   256, 128, 1.0 / 255, REID__MEAN, REID__STD, 0},
@@ -2574,58 +2588,105 @@ typedef enum reid__act { REID__LINEAR_ACT, REID__RELU, REID__SILU, REID__TANH } 
 static const char reid__act_names[4][8] = {"", "relu", "silu", "tanh"};
 
 typedef struct reid__arch {
-    char name[28];
+    char name[REID_NETWORK_NAME];
     reid__family family;
     double width, depth;  /* EfficientNet's multipliers of channels and of repeats */
-    double bn_eps;        /* 1e-5 in torchvision; 1e-3 for weights from TensorFlow */
+    double bn_eps;        /* 1e-5 in torchvision; 1e-3 for weights from TensorFlow, and EfficientNetV2 */
+    int stages;           /* EfficientNet: a row of reid__efficientnets */
     int multiscale;       /* ResNet: four pooled parts with a linear layer each, reid__scales */
-    int stride_in_1x1;    /* ResNet: a block's first 1x1 has the stride (Caffe), not its 3x3 (torchvision) */
     int maxpool_pad;      /* ResNet: 1 in torchvision; 0 (and rounding up) in fast-reid */
     int same_padding;     /* EfficientNet: TensorFlow's "SAME", whose odd pixel is padded at the end */
-    int gem;              /* ResNet: the last pool is a generalised mean with a learned exponent, `pool_layer.p` */
-    int neck;             /* ResNet: a batch norm after the last pool, `bottleneck.*`, gives the embedding */
+    int gem;              /* the last pool is a generalised mean with a learned exponent, `pool_layer.p` */
+    int neck;             /* a batch norm after the last pool, `bottleneck.*`, gives the embedding */
     int reduce;           /* ResNet: a linear layer with batch norm after the last pool, reid__reductions */
     int by_name;          /* 1: another network has the same tensors, so desc.network or the file must name it */
-    char preset[24];      /* default preprocessing */
+    char preset[40];      /* default preprocessing */
+    int layers, ibn, nonlocal; /* ResNet: which trunk of reid__trunk_names; in the table 0, 0, 0 */
 } reid__arch;
 
+/* Rows of the table below: of a ResNet, and of an EfficientNet, whose `ends` is 1 for gem and neck. */
+#define REID__R(name, mul, pad, gem, neck, reduce, by_name, preset)                                                    \
+    {name, REID__RESNET, 1, 1, 1e-5, 0, mul, pad, 0, gem, neck, reduce, by_name, preset, 0, 0, 0}
+#define REID__E(name, stages, width, depth, eps, same, ends, by_name, preset)                                          \
+    {name, REID__EFFICIENTNET, width, depth, eps, stages, 0, 0, same, ends, ends, 0, by_name, preset, 0, 0, 0}
 static const reid__arch reid__archs[] = {
-    /* name                      family              w, depth  eps   mul s11 pad sam gem nck red nam  preset */
-    {"resnet50",                  REID__RESNET,       1, 1,     1e-5, 0,  0,  1,  0,  0,  0,  0,  0,  "torchvision-v1"},
-    {"resnet50-multiscale",       REID__RESNET,       1, 1,     1e-5, 1,  0,  1,  0,  0,  0,  0,  0,  "torchvision-v1"},
-    {"efficientnet_b0",           REID__EFFICIENTNET, 1, 1,     1e-5, 0,  0,  0,  0,  0,  0,  0,  0,  "effnet-b0"},
-    {"efficientnet_b1",           REID__EFFICIENTNET, 1, 1.1,   1e-5, 0,  0,  0,  0,  0,  0,  0,  0,  "effnet-b1"},
-    {"efficientnet_b2",           REID__EFFICIENTNET, 1.1, 1.2, 1e-5, 0,  0,  0,  0,  0,  0,  0,  0,  "effnet-b2"},
-    {"efficientnet_b3",           REID__EFFICIENTNET, 1.2, 1.4, 1e-5, 0,  0,  0,  0,  0,  0,  0,  0,  "effnet-b3"},
-    /* strong-baseline */
-    {"resnet50-bnneck",           REID__RESNET,       1, 1,     1e-5, 0,  0,  1,  0,  0,  1,  0,  0,  "strongbaseline"},
+    /*       name                 mul pad gem nck red nam  preset */
+    REID__R("resnet50",             0, 1, 0, 0, 0, 0, "torchvision-v1"),
+    REID__R("resnet50-multiscale",  1, 1, 0, 0, 0, 0, "torchvision-v1"),
+    /*       name              stages w, depth  eps  sam end nam  preset */
+    REID__E("efficientnet_b0",     0, 1.0, 1.0, 1e-5, 0, 0, 0, "effnet-b0"),
+    REID__E("efficientnet_b1",     0, 1.0, 1.1, 1e-5, 0, 0, 0, "effnet-b1"),
+    REID__E("efficientnet_b2",     0, 1.1, 1.2, 1e-5, 0, 0, 0, "effnet-b2"),
+    REID__E("efficientnet_b3",     0, 1.2, 1.4, 1e-5, 0, 0, 0, "effnet-b3"),
+    REID__R("resnet50-bnneck",      0, 1, 0, 1, 0, 0, "strongbaseline"), /* strong-baseline */
     /* fast-reid's BoT and SBS, unchanged and with EMBEDDING_DIM 512 */
-    {"resnet50-fastreid",         REID__RESNET,       1, 1,     1e-5, 0,  0,  0,  0,  0,  1,  0,  1,  "fastreid"},
-    {"resnet50-fastreid-gem",     REID__RESNET,       1, 1,     1e-5, 0,  0,  0,  0,  1,  1,  0,  0,  "fastreid"},
-    {"resnet50-fastreid-512",     REID__RESNET,       1, 1,     1e-5, 0,  0,  0,  0,  0,  0,  1,  0,  "fastreid"},
-    {"resnet50-fastreid-gem-512", REID__RESNET,       1, 1,     1e-5, 0,  0,  0,  0,  1,  0,  1,  0,  "fastreid"},
+    REID__R("resnet50-fastreid",         0, 0, 0, 1, 0, 1, "fastreid"),
+    REID__R("resnet50-fastreid-gem",     0, 0, 1, 1, 0, 0, "fastreid"),
+    REID__R("resnet50-fastreid-512",     0, 0, 0, 0, 1, 0, "fastreid"),
+    REID__R("resnet50-fastreid-gem-512", 0, 0, 1, 0, 1, 0, "fastreid"),
     /* layumi's baseline, torchreid's resnet50_fc512 */
-    {"resnet50-layumi",           REID__RESNET,       1, 1,     1e-5, 0,  0,  1,  0,  0,  0,  2,  0,  "fastreid"},
-    {"resnet50-fc512",            REID__RESNET,       1, 1,     1e-5, 0,  0,  1,  0,  0,  0,  3,  0,  "torchreid"},
+    REID__R("resnet50-layumi",      0, 1, 0, 0, 2, 0, "fastreid"),
+    REID__R("resnet50-fc512",       0, 1, 0, 0, 3, 0, "torchreid"),
     /* weights that were trained in TensorFlow */
-    {"tf_efficientnet_b0",        REID__EFFICIENTNET, 1, 1,     1e-3, 0,  0,  0,  1,  0,  0,  0,  1,  "effnet-b0"},
-    {"tf_efficientnet_b1",        REID__EFFICIENTNET, 1, 1.1,   1e-3, 0,  0,  0,  1,  0,  0,  0,  1,  "effnet-b1"},
-    {"tf_efficientnet_b2",        REID__EFFICIENTNET, 1.1, 1.2, 1e-3, 0,  0,  0,  1,  0,  0,  0,  1,  "effnet-b2"},
-    {"tf_efficientnet_b3",        REID__EFFICIENTNET, 1.2, 1.4, 1e-3, 0,  0,  0,  1,  0,  0,  0,  1,  "effnet-b3"},
+    REID__E("tf_efficientnet_b0",  0, 1.0, 1.0, 1e-3, 1, 0, 1, "effnet-b0"),
+    REID__E("tf_efficientnet_b1",  0, 1.0, 1.1, 1e-3, 1, 0, 1, "effnet-b1"),
+    REID__E("tf_efficientnet_b2",  0, 1.1, 1.2, 1e-3, 1, 0, 1, "effnet-b2"),
+    REID__E("tf_efficientnet_b3",  0, 1.2, 1.4, 1e-3, 1, 0, 1, "effnet-b3"),
+    REID__E("efficientnet_b4",     0, 1.4, 1.8, 1e-5, 0, 0, 0, "effnet-b4"),
+    REID__E("efficientnet_b5",     0, 1.6, 2.2, 1e-5, 0, 0, 0, "effnet-b5"),
+    REID__E("efficientnet_b6",     0, 1.8, 2.6, 1e-5, 0, 0, 0, "effnet-b6"),
+    REID__E("efficientnet_b7",     0, 2.0, 3.1, 1e-5, 0, 0, 0, "effnet-b7"),
+    REID__E("tf_efficientnet_b4",  0, 1.4, 1.8, 1e-3, 1, 0, 1, "effnet-b4"),
+    REID__E("tf_efficientnet_b5",  0, 1.6, 2.2, 1e-3, 1, 0, 1, "effnet-b5"),
+    REID__E("tf_efficientnet_b6",  0, 1.8, 2.6, 1e-3, 1, 0, 1, "effnet-b6"),
+    REID__E("tf_efficientnet_b7",  0, 2.0, 3.1, 1e-3, 1, 0, 1, "effnet-b7"),
+    REID__E("efficientnet_v2_s",   1, 1.0, 1.0, 1e-3, 0, 0, 0, "effnet-v2"),
+    REID__E("efficientnet_v2_m",   2, 1.0, 1.0, 1e-3, 0, 0, 0, "effnet-v2 size=480x480 resize=480"),
+    REID__E("efficientnet_v2_l",   3, 1.0, 1.0, 1e-3, 0, 0, 0, "timm-inception size=480x480 crop=1"),
+    REID__E("tf_efficientnetv2_s", 1, 1.0, 1.0, 1e-3, 1, 0, 1, "timm-inception size=384x384 crop=1"),
+    REID__E("tf_efficientnetv2_m", 2, 1.0, 1.0, 1e-3, 1, 0, 1, "timm-inception size=480x480 crop=1"),
+    REID__E("tf_efficientnetv2_l", 3, 1.0, 1.0, 1e-3, 1, 0, 1, "timm-inception size=480x480 crop=1"),
+    REID__E("efficientnetv2_rw_t", 1, 0.8, 0.9, 1e-5, 0, 0, 0, "timm-0.95 size=288x288 crop=1"),
+    REID__E("efficientnetv2_rw_s", 4, 1.0, 1.0, 1e-5, 0, 0, 0, "timm-0.95 size=384x384 crop=1"),
+    REID__E("efficientnetv2_rw_m", 5, 1.2, 1.0, 1e-5, 0, 0, 0, "timm-0.95 size=416x416 crop=1"),
+    REID__E("miewid",              5, 1.2, 1.0, 1e-5, 0, 1, 0, "miewid"), /* Wildbook's, on efficientnetv2_rw_m */
 };
+#undef REID__R
+#undef REID__E
 #define REID__ARCHS ((int)(sizeof reid__archs / sizeof reid__archs[0]))
 
-/* ResNet-50: He et al., "Deep Residual Learning for Image Recognition", table 1. */
-static const struct { int blocks, mid, out, stride; } reid__resnet50[4] = {
-    {3, 64, 256, 1}, {4, 128, 512, 2}, {6, 256, 1024, 2},
-    {3, 512, 2048, 2}, /* re-ID trunks often use stride 1: desc.last_stride */
+/* ResNet-50, -101 and -152: He et al., "Deep Residual Learning for Image Recognition", table 1. */
+static const struct { int blocks[3], mid, out, stride; } reid__resnets[4] = {
+    {{3, 3, 3}, 64, 256, 1}, {{4, 4, 8}, 128, 512, 2}, {{6, 23, 36}, 256, 1024, 2},
+    {{3, 3, 3}, 512, 2048, 2}, /* re-ID trunks often use stride 1: desc.last_stride */
 };
 #define REID__SPLIT_LAYER 2 /* layer3: from here on weights outweigh activations, see reid__plan.split */
 
-/* EfficientNet-B0: Tan and Le, "EfficientNet", table 1. Squeeze width is a quarter of the block's input channels. */
-static const struct { int expand, kernel, stride, out, blocks; } reid__efficientnet[7] = {
-    {1, 3, 1, 16, 1},  {6, 3, 2, 24, 2},  {6, 5, 2, 40, 2},  {6, 3, 2, 80, 3},
-    {6, 5, 1, 112, 3}, {6, 5, 2, 192, 4}, {6, 3, 1, 320, 1},
+/* What a network's name says about its trunk between "resnet" and its head: reid__arch.layers, .ibn and .nonlocal.
+   IBN-a normalises half of the channels behind conv1 of the blocks of layers 1 to 3 by the image's own mean and
+   variance; IBN-b all channels behind the stem's convolution, and behind layers 1 and 2 (Pan et al., "Two at Once:
+   Enhancing Learning and Generalization Capacities via IBN-Net"). Non-local blocks (Wang et al., "Non-local Neural
+   Networks") follow the last blocks of layers 2 and 3: fast-reid's have 1 channel, AGW's half of their input's. */
+static const char reid__trunk_names[3][3][8] = {{"50", "101", "152"}, {"", "-ibn", "-ibnb"}, {"", "-nl", "-nlhalf"}};
+static const int reid__nonlocal_blocks[3][4] = {{0, 2, 3, 0}, {0, 2, 9, 0}, {0, 0, 0, 0}}; /* by layers, layer */
+
+/* EfficientNet: Tan and Le, "EfficientNet", table 1, and "EfficientNetV2", table 4. Channels of the stem and the head,
+   then stages up to one without blocks. fused: 0: expand 1x1, depthwise k x k, squeeze, project; 1: expand k x k,
+   project, or if expand is 1 a single convolution; 2: always both. A squeeze has a quarter of its block's inputs. */
+typedef struct reid__stage { int fused, expand, kernel, stride, out, blocks; } reid__stage;
+static const struct { int stem, head; reid__stage stage[8]; } reid__efficientnets[] = {
+    {32, 1280, {{0, 1, 3, 1, 16, 1}, {0, 6, 3, 2, 24, 2}, {0, 6, 5, 2, 40, 2}, {0, 6, 3, 2, 80, 3}, {0, 6, 5, 1, 112, 3},
+                {0, 6, 5, 2, 192, 4}, {0, 6, 3, 1, 320, 1}, {0, 0, 0, 0, 0, 0}}},
+    {24, 1280, {{1, 1, 3, 1, 24, 2}, {1, 4, 3, 2, 48, 4}, {1, 4, 3, 2, 64, 4}, {0, 4, 3, 2, 128, 6},
+                {0, 6, 3, 1, 160, 9}, {0, 6, 3, 2, 256, 15}, {0, 0, 0, 0, 0, 0}}}, /* V2-S */
+    {24, 1280, {{1, 1, 3, 1, 24, 3}, {1, 4, 3, 2, 48, 5}, {1, 4, 3, 2, 80, 5}, {0, 4, 3, 2, 160, 7},
+                {0, 6, 3, 1, 176, 14}, {0, 6, 3, 2, 304, 18}, {0, 6, 3, 1, 512, 5}, {0, 0, 0, 0, 0, 0}}}, /* V2-M */
+    {32, 1280, {{1, 1, 3, 1, 32, 4}, {1, 4, 3, 2, 64, 7}, {1, 4, 3, 2, 96, 7}, {0, 4, 3, 2, 192, 10},
+                {0, 6, 3, 1, 224, 19}, {0, 6, 3, 2, 384, 25}, {0, 6, 3, 1, 640, 7}, {0, 0, 0, 0, 0, 0}}}, /* V2-L */
+    {24, 1792, {{2, 1, 3, 1, 24, 2}, {2, 4, 3, 2, 48, 4}, {2, 4, 3, 2, 64, 4}, {0, 4, 3, 2, 128, 6},
+                {0, 6, 3, 1, 160, 9}, {0, 6, 3, 2, 272, 15}, {0, 0, 0, 0, 0, 0}}}, /* timm's rw_s */
+    {24, 1792, {{2, 1, 3, 1, 24, 3}, {2, 4, 3, 2, 48, 5}, {2, 4, 3, 2, 64, 5}, {0, 4, 3, 2, 128, 8},
+                {0, 6, 3, 1, 160, 15}, {0, 6, 3, 2, 272, 24}, {0, 0, 0, 0, 0, 0}}}, /* timm's rw_m: other repeats */
 };
 
 /* The multi-scale head: adaptive average pool of a ResNet layer to bins x bins, flattened, linear to 128 each,
@@ -2654,6 +2715,10 @@ typedef struct reid__projection {
 /* Networks whose head is optional. The others end with layers of their own. */
 static int reid__may_project(const reid__arch *arch) { return !arch->multiscale && !arch->reduce; }
 
+static int reid__has_int8(const reid__arch *arch) {
+    return arch->family == REID__RESNET && !arch->ibn && !arch->nonlocal;
+}
+
 REID_API const char *reid_network_name(int index) {
     return index >= 0 && index < REID__ARCHS ? reid__archs[index].name : NULL;
 }
@@ -2663,7 +2728,7 @@ REID_API const char *reid_network_name(int index) {
    A table is expanded to a flat list of operations over numbered buffers. Everything else reads only this list: the
    tensors that the file must contain, the sizes and places of the buffers, the executors, reid_query_op.
    ------------------------------------------------------------------------------------------------------------------ */
-#define REID__MAX_OPS 192
+#define REID__MAX_OPS 320
 #define REID__MAX_BUFFERS (2 * REID__MAX_OPS)
 #define REID__NONE (-1)
 #define REID__NAME 56 /* bytes of an operation's name */
@@ -2675,6 +2740,8 @@ typedef enum reid__kind {
     REID__SQUEEZE,   /* squeeze-excite factors from row sums: mean, 1x1 + SiLU, 1x1 + sigmoid */
     REID__POOL,      /* adaptive average or generalised mean; perhaps a batch norm */
     REID__LINEAR,    /* a convolution whose kernel covers its whole input; a bias, batch norm, or both */
+    REID__INSTANCE,  /* y = act(norm(x)) + residual, where norm is instance norm of the first `normed` channels */
+    REID__NONLOCAL,  /* y = (in key^T) value / pixels: matrices (pixels, channels) of one image */
     REID__NORMALISE  /* L2, at the very end: reid__cpu_embed */
 } reid__kind;
 
@@ -2710,11 +2777,14 @@ typedef struct reid__op {
     reid__act act;
     int in, out;                 /* buffers */
     int residual, scale, sums;   /* buffers or REID__NONE */
+    int key, value;              /* of REID__NONLOCAL, whose `in` is its query; buffers or REID__NONE */
     int ih, iw, ic, oh, ow, oc;  /* true channel counts, not padded */
     int kh, kw, stride, pad_y, pad_x;
     int hidden;                  /* REID__SQUEEZE: channels between its two layers */
     int gem;                     /* REID__POOL: a generalised mean */
-    int biased;                  /* REID__LINEAR: it has a bias of its own */
+    int biased;                  /* a convolution or linear layer has a bias of its own */
+    int normed;                  /* REID__INSTANCE: channels with instance norm */
+    int bn_from;                 /* the first channel that has batch norm: IBN-a's other half has not */
     int channel;                 /* first channel written in `out`: parts of a concatenation */
     int seeded;                  /* tensors come from the generator */
     int winograd;                /* the CPU's algorithm: see reid__winograd_pays */
@@ -2737,7 +2807,7 @@ static int reid__in_bytes(const reid__op *op) { return (void)op, 0; }
 #endif
 
 typedef struct reid__plan {
-    const reid__arch *arch;
+    reid__arch arch;             /* a row of reid__archs, with the trunk */
     int height, width, last_stride, dim;
     reid__projection projection; /* width 0: none */
     int op_count, buffer_count;
@@ -2778,10 +2848,10 @@ static reid__op *reid__add_op(reid__plan *p, reid__kind kind, int in, const char
     memset(op, 0, sizeof *op);
     snprintf(op->name, sizeof op->name, "%s", name);
     op->kind = kind, op->in = in;
-    op->residual = op->scale = op->sums = REID__NONE;
+    op->residual = op->scale = op->sums = op->key = op->value = REID__NONE;
     op->ih = p->buffers[in].h, op->iw = p->buffers[in].w, op->ic = p->buffers[in].channels;
     op->kh = op->kw = op->stride = 1;
-    op->bn_eps = p->arch->bn_eps;
+    op->bn_eps = p->arch.bn_eps;
     return op;
 }
 
@@ -2796,8 +2866,8 @@ static int reid__output_size(int in, int k, int stride, int pad, int same, int *
 /* Sets an operation's square window, and adds its output of `oc` channels. The input counts as `more` pixels longer. */
 static int reid__set_window(reid__plan *p, reid__op *op, int k, int stride, int pad, int more) {
     op->kh = op->kw = k, op->stride = stride;
-    op->oh = reid__output_size(op->ih + more, k, stride, pad, p->arch->same_padding, &op->pad_y);
-    op->ow = reid__output_size(op->iw + more, k, stride, pad, p->arch->same_padding, &op->pad_x);
+    op->oh = reid__output_size(op->ih + more, k, stride, pad, p->arch.same_padding, &op->pad_y);
+    op->ow = reid__output_size(op->iw + more, k, stride, pad, p->arch.same_padding, &op->pad_x);
     if (op->oh < 1 || op->ow < 1) p->overflow = 1;
     op->out = reid__add_buffer(p, op->oh, op->ow, op->oc);
     return op->out;
@@ -2841,7 +2911,7 @@ static void reid__add_head(reid__plan *p, int dim, const char *name, int seeded)
 
 /* Adds the image buffer, with room for the stem's window at every output position, border included. */
 static int reid__add_image(reid__plan *p, int k, int stride) {
-    int id = reid__add_buffer(p, p->height, p->width, 3), same = p->arch->same_padding;
+    int id = reid__add_buffer(p, p->height, p->width, 3), same = p->arch.same_padding;
     reid__buffer *b = &p->buffers[id];
     int oh = reid__output_size(p->height, k, stride, (k - 1) / 2, same, &b->border_y);
     int ow = reid__output_size(p->width, k, stride, (k - 1) / 2, same, &b->border_x);
@@ -2863,56 +2933,101 @@ static int reid__image_row(const reid__plan *p, const reid__op *stem) {
     return 3 * reid__max((stem->ow - 1) * stem->stride + stem->kw, b->border_x + p->width);
 }
 
-static int reid__bottleneck(reid__plan *p, int x, int mid, int out, int stride, const char *block, int project) {
-    int s1 = p->arch->stride_in_1x1 ? stride : 1, s3 = p->arch->stride_in_1x1 ? 1 : stride, shortcut = x;
+/* Adds instance norm of the first `normed` channels of x, the last operation's output, and takes over its activation
+   function. Its tensors are named `block` and `name`. */
+static int reid__add_instance(reid__plan *p, int x, int normed, const char *block, const char *name) {
+    reid__op *before = reid__last_op(p), *op = reid__add_op(p, REID__INSTANCE, x, "");
+    snprintf(op->name, sizeof op->name, "%s%s", block, name);
+    op->act = before->act, before->act = REID__LINEAR_ACT, op->bn_eps = 1e-5; /* PyTorch's default */
+    op->oc = op->ic, op->oh = op->ih, op->ow = op->iw, op->normed = normed;
+    return op->out = reid__add_buffer(p, op->oh, op->ow, op->oc);
+}
+
+/* ibn: 'a' or 'b' if this block has it, else 0. project: 1: a convolution is its shortcut. */
+static int reid__bottleneck(reid__plan *p, int x, int mid, int out, int stride, const char *block, int project,
+                            char ibn) {
+    int shortcut = x;
     if (project)
         shortcut = reid__add_conv(p, REID__CONV, x, out, 1, stride, REID__LINEAR_ACT, block, "downsample.0",
                                   "downsample.1");
-    int y = reid__add_conv(p, REID__CONV, x, mid, 1, s1, REID__RELU, block, "conv1", "bn1");
-    y = reid__add_conv(p, REID__CONV, y, mid, 3, s3, REID__RELU, block, "conv2", "bn2");
+    int y = reid__add_conv(p, REID__CONV, x, mid, 1, 1, REID__RELU, block, "conv1", ibn == 'a' ? "bn1.BN" : "bn1");
+    if (ibn == 'a') reid__last_op(p)->bn_from = mid / 2, y = reid__add_instance(p, y, mid / 2, block, "bn1.IN");
+    y = reid__add_conv(p, REID__CONV, y, mid, 3, stride, REID__RELU, block, "conv2", "bn2");
     y = reid__add_conv(p, REID__CONV, y, out, 1, 1, REID__RELU, block, "conv3", "bn3");
     reid__last_op(p)->residual = shortcut;
+    return ibn == 'b' ? reid__add_instance(p, y, out, block, "IN") : y;
+}
+
+/* Adds a 1x1 convolution with a bias, and batch norm if `bn` is a name, and no activation function. */
+static int reid__add_plain(reid__plan *p, int in, int oc, const char *block, const char *name, const char *bn) {
+    int out = reid__add_conv(p, REID__CONV, in, oc, 1, 1, REID__LINEAR_ACT, block, name, bn);
+    if (!bn[0]) reid__last_op(p)->bn[0] = 0;
+    reid__last_op(p)->biased = 1;
+    return out;
+}
+
+/* x + W(theta(x) phi(x)^T g(x) / pixels): a non-local block with dot products, `name` is "NL_2.0.". */
+static int reid__add_nonlocal(reid__plan *p, int x, int channels, const char *name) {
+    int query = reid__add_plain(p, x, channels, name, "theta", ""), key = reid__add_plain(p, x, channels, name, "phi", "");
+    int value = reid__add_plain(p, x, channels, name, "g", "");
+    reid__op *op = reid__add_op(p, REID__NONLOCAL, query, name);
+    op->name[strlen(name) - 1] = 0;
+    op->key = key, op->value = value, op->oh = op->ih, op->ow = op->iw, op->oc = channels;
+    op->out = reid__add_buffer(p, op->oh, op->ow, channels);
+    int y = reid__add_plain(p, op->out, p->buffers[x].channels, name, "W.0", "W.1");
+    reid__last_op(p)->residual = x;
     return y;
 }
 
 static int reid__add_maxpool(reid__plan *p, int in) {
     reid__op *op = reid__add_op(p, REID__MAXPOOL, in, "maxpool");
-    int pad = p->arch->maxpool_pad;
+    int pad = p->arch.maxpool_pad;
     op->oc = op->ic;
     return reid__set_window(p, op, 3, 2, pad, pad ? 0 : 1); /* without padding the output size is rounded up */
 }
 
+/* Adds the pool that gives the embedding, perhaps a generalised mean, perhaps with batch norm behind it. */
+static void reid__add_last_pool(reid__plan *p, int x) {
+    p->embedding = reid__add_pool(p, x, 1);
+    p->dim = p->buffers[x].channels;
+    reid__op *pool = reid__last_op(p);
+    pool->gem = p->arch.gem;
+    if (pool->gem) snprintf(pool->name, sizeof pool->name, "pool_layer");
+    if (p->arch.neck) snprintf(pool->bn, sizeof pool->bn, "bottleneck");
+}
+
 static void reid__expand_resnet(reid__plan *p, int seeded) {
-    int scale = 0, pooled = 0;
+    int scale = 0, pooled = 0, layers = p->arch.layers, ibn = p->arch.ibn;
     int x = reid__add_conv(p, REID__CONV, reid__add_image(p, 7, 2), 64, 7, 2, REID__RELU, "", "conv1", "bn1");
+    if (ibn == 2) reid__last_op(p)->bn[0] = 0, x = reid__add_instance(p, x, 64, "", "bn1");
     x = reid__add_maxpool(p, x);
-    if (p->arch->multiscale) {
+    if (p->arch.multiscale) {
         p->dim = 4 * REID__SCALE_DIM;
         p->embedding = reid__add_buffer(p, 1, 1, p->dim);
     }
     for (int layer = 0; layer < 4; layer++) {
-        int out = reid__resnet50[layer].out, stride = reid__resnet50[layer].stride;
+        int out = reid__resnets[layer].out, stride = reid__resnets[layer].stride;
+        int blocks = reid__resnets[layer].blocks[layers];
+        int nonlocal = p->arch.nonlocal ? reid__nonlocal_blocks[layers][layer] : 0;
         if (layer == REID__SPLIT_LAYER) p->split = p->op_count;
         if (layer == 3) stride = p->last_stride;
-        for (int block = 0; block < reid__resnet50[layer].blocks; block++) {
-            char name[40];
+        for (int block = 0; block < blocks; block++) {
+            char name[40], norm = ibn == 1 && layer < 3 ? 'a' : ibn == 2 && layer < 2 && block == blocks - 1 ? 'b' : 0;
             snprintf(name, sizeof name, "layer%d.%d.", layer + 1, block);
-            x = reid__bottleneck(p, x, reid__resnet50[layer].mid, out, block ? 1 : stride, name, block == 0);
+            x = reid__bottleneck(p, x, reid__resnets[layer].mid, out, block ? 1 : stride, name, block == 0, norm);
+            if (block < blocks - nonlocal) continue;
+            snprintf(name, sizeof name, "NL_%d.%d.", layer + 1, block - blocks + nonlocal);
+            x = reid__add_nonlocal(p, x, p->arch.nonlocal == 1 ? 1 : out / 2, name);
         }
-        for (; p->arch->multiscale && scale < 4 && reid__scales[scale].layer == layer + 1; scale++) {
+        for (; p->arch.multiscale && scale < 4 && reid__scales[scale].layer == layer + 1; scale++) {
             if (reid__scales[scale].bins) pooled = reid__add_pool(p, x, reid__scales[scale].bins);
             reid__add_linear(p, pooled, p->embedding, scale * REID__SCALE_DIM, REID__SCALE_DIM,
                              reid__scales[scale].name, seeded);
         }
     }
-    if (p->arch->multiscale) return;
-    p->embedding = reid__add_pool(p, x, 1);
-    p->dim = p->buffers[x].channels;
-    reid__op *pool = reid__last_op(p);
-    int row = p->arch->reduce;
-    pool->gem = p->arch->gem;
-    if (pool->gem) snprintf(pool->name, sizeof pool->name, "pool_layer");
-    if (p->arch->neck) snprintf(pool->bn, sizeof pool->bn, "bottleneck");
+    if (p->arch.multiscale) return;
+    reid__add_last_pool(p, x);
+    int row = p->arch.reduce;
     if (!row) return;
     reid__add_head(p, REID__REDUCED_DIM, reid__reductions[row].name, 0);
     reid__op *linear = reid__last_op(p);
@@ -2950,24 +3065,35 @@ static int reid__mbconv(reid__plan *p, int x, int out, int expand, int kernel, i
     return x;
 }
 
+/* expand k x k -> project 1x1, or a single convolution whose block adds its input behind the activation function. */
+static int reid__fused_mbconv(reid__plan *p, int x, int out, const reid__stage *s, int stride, const char *block) {
+    int ic = p->buffers[x].channels, single = s->fused == 1 && s->expand == 1, adds = stride == 1 && ic == out;
+    int mid = single ? out : reid__scale_channels(ic, s->expand);
+    int y = reid__add_conv(p, REID__CONV, x, mid, s->kernel, stride, REID__SILU, block, "0.0", "0.1");
+    if (!single) y = reid__add_conv(p, REID__CONV, y, out, 1, 1, REID__LINEAR_ACT, block, "1.0", "1.1");
+    else if (adds) y = reid__add_instance(p, y, 0, block, "add");
+    if (adds) reid__last_op(p)->residual = x;
+    return y;
+}
+
 static void reid__expand_efficientnet(reid__plan *p) {
-    double width = p->arch->width;
-    int channels = reid__scale_channels(32, width), last = 4 * reid__scale_channels(reid__efficientnet[6].out, width);
+    double width = p->arch.width;
+    int stem = reid__efficientnets[p->arch.stages].stem, head = reid__efficientnets[p->arch.stages].head, i = 0;
+    char block[40];
     int x = reid__add_image(p, 3, 2);
-    x = reid__add_conv(p, REID__CONV, x, channels, 3, 2, REID__SILU, "features.0.", "0", "1");
-    for (int stage = 0; stage < 7; stage++) {
-        int out = reid__scale_channels(reid__efficientnet[stage].out, width);
-        int blocks = (int)ceil(reid__efficientnet[stage].blocks * p->arch->depth);
-        for (int i = 0; i < blocks; i++) {
-            char block[40];
-            snprintf(block, sizeof block, "features.%d.%d.block.", stage + 1, i);
-            x = reid__mbconv(p, x, out, reid__efficientnet[stage].expand, reid__efficientnet[stage].kernel,
-                             i ? 1 : reid__efficientnet[stage].stride, block);
+    x = reid__add_conv(p, REID__CONV, x, reid__scale_channels(stem, width), 3, 2, REID__SILU, "features.0.", "0", "1");
+    for (const reid__stage *s = reid__efficientnets[p->arch.stages].stage; s->blocks; s++) {
+        int out = reid__scale_channels(s->out, width), blocks = (int)ceil(s->blocks * p->arch.depth);
+        i++;
+        for (int k = 0; k < blocks; k++) {
+            snprintf(block, sizeof block, "features.%d.%d.block.", i, k);
+            if (s->fused) x = reid__fused_mbconv(p, x, out, s, k ? 1 : s->stride, block);
+            else x = reid__mbconv(p, x, out, s->expand, s->kernel, k ? 1 : s->stride, block);
         }
     }
-    x = reid__add_conv(p, REID__CONV, x, last, 1, 1, REID__SILU, "features.8.", "0", "1");
-    p->dim = last;
-    p->embedding = reid__add_pool(p, x, 1);
+    snprintf(block, sizeof block, "features.%d.", i + 1);
+    x = reid__add_conv(p, REID__CONV, x, reid__scale_channels(head, width), 1, 1, REID__SILU, block, "0", "1");
+    reid__add_last_pool(p, x);
 }
 
 /* Finds when each buffer is first written and last read. */
@@ -2976,8 +3102,8 @@ static void reid__lifetimes(reid__plan *p) {
     p->buffers[p->ops[0].in].first = -1; /* the image is filled in before the first operation */
     for (int i = 0; i < p->op_count; i++) {
         const reid__op *op = &p->ops[i];
-        const int touched[5] = {op->in, op->out, op->residual, op->scale, op->sums};
-        for (int j = 0; j < 5; j++) {
+        const int touched[7] = {op->in, op->out, op->residual, op->scale, op->sums, op->key, op->value};
+        for (int j = 0; j < 7; j++) {
             if (touched[j] == REID__NONE) continue;
             reid__buffer *b = &p->buffers[touched[j]];
             b->first = reid__min(b->first, i);
@@ -3090,20 +3216,25 @@ static int reid__needed_tensors(const reid__op *op, reid__needed_tensor *want) {
         w = reid__needed_add(w, op->name, ".fc2.weight", 4, op->oc, op->hidden, 1, 1);
         w = reid__needed_add(w, op->name, ".fc2.bias", 1, op->oc, 0, 0, 0);
     }
-    if (op->biased) w = reid__needed_add(w, op->name, ".bias", 1, op->oc, 0, 0, 0);
+    if (op->normed) w = reid__needed_add(w, op->name, ".weight", 1, op->normed, 0, 0, 0);
+    if (op->biased || op->normed)
+        w = reid__needed_add(w, op->name, ".bias", 1, op->normed ? op->normed : op->oc, 0, 0, 0);
     if (op->gem) w = reid__needed_add(w, op->name, ".p", 1, 1, 0, 0, 0);
-    for (int i = 0; i < 4 && op->bn[0]; i++) w = reid__needed_add(w, op->bn, norm[i], 1, op->oc, 0, 0, 0);
+    for (int i = 0; i < 4 && op->bn[0]; i++) w = reid__needed_add(w, op->bn, norm[i], 1, op->oc - op->bn_from, 0, 0, 0);
     return (int)(w - want);
 }
 
 static size_t reid__whole_vectors(size_t floats) { return (floats + REID__LANES - 1) & ~(size_t)(REID__LANES - 1); }
 
-/* Whether an operation writes its outputs over its residual, value by value, because no later operation reads that. */
+/* The buffer over which an operation writes its outputs, value by value, because no later operation reads it: its
+   residual, or the input of instance norm; else REID__NONE. */
 static int reid__in_place(const reid__plan *p, int index) {
     const reid__op *op = &p->ops[index];
-    if (op->residual == REID__NONE) return 0;
-    const reid__buffer *added = &p->buffers[op->residual], *out = &p->buffers[op->out];
-    return added->last == index && op->residual < op->out && added->late == out->late && added->floats == out->floats;
+    int from = op->kind == REID__INSTANCE ? op->in : op->residual;
+    if (from == REID__NONE) return REID__NONE;
+    const reid__buffer *over = &p->buffers[from], *out = &p->buffers[op->out];
+    return over->last == index && from < op->out && over->late == out->late && over->floats == out->floats ? from
+                                                                                                           : REID__NONE;
 }
 
 /* Places the buffers of one of the two arenas. Returns its floats per image. */
@@ -3116,7 +3247,7 @@ static size_t reid__assign_arena(reid__plan *p, int late) {
         if (p->buffers[i].late == late) size[i] = reid__whole_vectors(p->buffers[i].floats);
     for (int i = 0; i < p->op_count; i++) {
         if (p->ops[i].fused) size[p->ops[i].out] = 0;
-        if (reid__in_place(p, i)) taken[p->ops[i].out] = p->ops[i].residual;
+        taken[p->ops[i].out] = reid__in_place(p, i);
     }
     size_t floats = reid__place_buffers(p->buffers, p->buffer_count, size, taken, offset);
     for (int i = 0; i < p->buffer_count; i++)
@@ -3142,9 +3273,9 @@ static int reid__buffers_are_apart(const reid__plan *p, int a, int b) {
         return 1;
     for (int i = 0; i < p->op_count; i++) {
         const reid__op *op = &p->ops[i];
-        int writes = op->out == a || op->out == b, adds = op->residual == a || op->residual == b;
+        int writes = op->out == a || op->out == b, over = reid__in_place(p, i);
         if (writes && op->fused) return 1; /* it is never stored */
-        if (writes && adds && reid__in_place(p, i)) return 1;
+        if (writes && over != REID__NONE && (over == a || over == b)) return 1;
     }
     return 0;
 }
@@ -3157,6 +3288,8 @@ static int reid__plan_is_sound(const reid__plan *p) {
         if (op->residual != REID__NONE && !reid__buffer_lives(p, op->residual, i)) return 0;
         if (op->scale != REID__NONE && !reid__buffer_lives(p, op->scale, i)) return 0;
         if (op->sums != REID__NONE && !reid__buffer_lives(p, op->sums, i)) return 0;
+        if (op->key != REID__NONE && (!reid__buffer_lives(p, op->key, i) || !reid__buffer_lives(p, op->value, i)))
+            return 0;
         if (op->channel + op->oc > p->buffers[op->out].channels) return 0;
     }
     for (int i = 0; i < p->buffer_count; i++) {
@@ -3185,7 +3318,8 @@ static void reid__assign_offsets(reid__plan *p) {
         reid__needed_tensor wants[REID__MAX_NEEDED];
         if (reid__needed_tensors(op, wants) == 0) continue;
         int n = op->kind == REID__SQUEEZE ? op->hidden : op->oc;
-        size_t k = op->kind == REID__DEPTHWISE || op->kind == REID__POOL ? taps : taps * (size_t)op->ic;
+        int each = op->kind == REID__DEPTHWISE || op->kind == REID__POOL || op->kind == REID__INSTANCE;
+        size_t k = each ? taps : taps * (size_t)op->ic;
         if (reid__is_narrow(op)) k = reid__narrow_depth(op, reid__is_stem(p, op));
         op->weight = at, at += k * (size_t)reid__padded(n); /* K rows of output channels */
         op->bias = at, at += (size_t)reid__padded(n);
@@ -3204,8 +3338,10 @@ static void reid__assign_offsets(reid__plan *p) {
 static int reid__plan_build(reid__plan *p, const reid__arch *arch, int height, int width, int last_stride,
                             reid_head head, const reid__projection *projection) {
     int seeded = head == REID_HEAD_SEEDED;
+    reid__arch own = *arch; /* which may be p->arch */
     memset(p, 0, sizeof *p);
-    p->arch = arch, p->height = height, p->width = width, p->last_stride = last_stride;
+    arch = &p->arch;
+    p->arch = own, p->height = height, p->width = width, p->last_stride = last_stride;
     if (arch->family == REID__RESNET) reid__expand_resnet(p, seeded);
     else reid__expand_efficientnet(p);
     if (head != REID_HEAD_NONE && reid__may_project(arch)) {
@@ -3236,7 +3372,8 @@ static void reid__plan_narrow(reid__plan *p, reid__element element) {
     for (int i = 0; i < p->op_count; i++) {
         const reid__op *op = &p->ops[i];
         int reads = op->kind == REID__LINEAR || op->kind == REID__SQUEEZE;
-        if (reads) p->buffers[op->in].bytes = 4;
+        if (reads || op->kind == REID__NONLOCAL) p->buffers[op->in].bytes = 4;
+        if (op->kind == REID__NONLOCAL) p->buffers[op->key].bytes = p->buffers[op->value].bytes = 4;
         if (reads || op->kind == REID__POOL) p->buffers[op->out].bytes = 4;
         if (op->sums != REID__NONE) p->buffers[op->sums].bytes = 4;
         if (op->scale != REID__NONE) p->buffers[op->scale].bytes = 4;
@@ -3270,6 +3407,7 @@ static int64_t reid__op_macs(const reid__op *op) {
     case REID__LINEAR: return pixels * op->oc * taps * op->ic;
     case REID__DEPTHWISE: return pixels * op->oc * taps;
     case REID__SQUEEZE: return (int64_t)2 * op->ic * op->hidden;
+    case REID__NONLOCAL: return pixels * 2 * op->oc * op->ic;
     default: return 0;
     }
 }
@@ -3279,7 +3417,7 @@ static int64_t reid__op_parameters(const reid__op *op) {
     reid__needed_tensor wants[REID__MAX_NEEDED];
     int64_t sum = 0;
     int n = reid__needed_tensors(op, wants);
-    int learned = op->kind == REID__SQUEEZE ? 4 : op->kind == REID__POOL ? op->gem + 2 : 3 + op->biased;
+    int learned = op->kind == REID__SQUEEZE ? 4 : op->normed ? 2 : op->kind == REID__POOL ? op->gem + 2 : 3 + op->biased;
     for (int i = 0; i < reid__min(n, learned); i++) {
         int64_t count = 1;
         for (int d = 0; d < wants[i].ndim; d++) count *= (int64_t)wants[i].shape[d];
@@ -3290,10 +3428,10 @@ static int64_t reid__op_parameters(const reid__op *op) {
 
 /* Activations in and out per image plus the operation's weights once, FP32. */
 static int64_t reid__op_bytes(const reid__plan *p, const reid__op *op) {
-    const int touched[4] = {op->in, op->residual, op->scale, op->sums};
+    const int touched[6] = {op->in, op->residual, op->scale, op->sums, op->key, op->value};
     const reid__buffer *b = p->buffers;
     int64_t values = (int64_t)op->oh * op->ow * reid__padded(op->oc) + reid__op_parameters(op);
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 6; i++)
         if (touched[i] != REID__NONE) values += (int64_t)b[touched[i]].floats * 4 / b[touched[i]].bytes;
     return 4 * values;
 }
@@ -3572,6 +3710,10 @@ typedef struct reid__kernels {
     void (*maxpool)(const reid__op *op, int c, const void *in, int oy, void *out);
     void (*pool)(const reid__op *op, int c, int from, int to, const void *in, float step, int bin,
                  const float *weights, float *out);
+    void (*instance)(const reid__op *op, int c, int from, int to, const void *in, const void *residual,
+                     const float *weights, void *out);
+    void (*nonlocal)(const float *query, const float *key, const float *value, int pixels, int c, int at, float *square,
+                     float *out);
     void (*squeeze)(const reid__op *op, int c, const float *sums, const float *weights, float *scratch, float *out);
     void (*scale)(const void *in, const float *factors, void *out, int c);
     void (*scale_rows)(const float *in, const float *factors, int rows, int width, float *out);
@@ -4225,7 +4367,7 @@ static reid_result reid__pack_matrix(const reid__loader *l, const reid__op *op, 
         } else if (reid__is_narrow(op)) {
             reid__pack_narrow(packed + (size_t)at * reid__narrow_depth(op, stem), width, l->rows, columns, ic, taps,
                               stem ? op->kw : 1, op->element,
-                              op->element == REID__ELEMENT_INT16 ? NULL : factors + at, scale + at);
+                              op->element == REID__ELEMENT_INT16 || !factors ? NULL : factors + at, scale + at);
         } else {
             reid__pack_panel(packed + (size_t)at * k, width, l->rows, columns, ic, taps, factors ? factors + at : NULL);
         }
@@ -4246,17 +4388,18 @@ static reid_result reid__fetch_vector(const reid__loader *l, const reid__op *op,
 /* Batch norm is y = (x - mean) * gamma / sqrt(var + eps) + beta: a factor for the weights and a bias, in double. */
 static reid_result reid__fold_batch_norm(const reid__loader *l, const reid__op *op, const reid__needed_tensor *wants,
                                          float *bias, uint64_t (*digests)[2], reid_error *e) {
-    int n = op->oc;
+    int n = op->oc, from = op->bn_from;
     float *v = l->vectors;
     for (int i = 0; i < 4; i++) {
-        reid_result r = reid__fetch_vector(l, op, &wants[i], v + i * n, digests[i], e);
+        reid_result r = reid__fetch_vector(l, op, &wants[i], v + i * n + from, digests[i], e);
         if (r != REID_OK) return r;
     }
-    for (int c = 0; c < n; c++) {
+    for (int c = 0; c < from; c++) l->factors[c] = 1, bias[c] = 0;
+    for (int c = from; c < n; c++) {
         double gamma = v[c], beta = v[n + c], mean = v[2 * n + c], var = v[3 * n + c];
         if (!(var + op->bn_eps > 0))
-            return reid__fail(e, REID_ERR_BN_VARIANCE, "tensor %s, element %d: %g + epsilon %g", wants[3].name, c, var,
-                              op->bn_eps);
+            return reid__fail(e, REID_ERR_BN_VARIANCE, "tensor %s, element %d: %g + epsilon %g", wants[3].name, c - from,
+                              var, op->bn_eps);
         l->factors[c] = gamma / sqrt(var + op->bn_eps);
         bias[c] = (float)(beta - mean * l->factors[c]);
     }
@@ -4324,6 +4467,10 @@ static reid_result reid__pack_op(const reid__loader *l, const reid__op *op, floa
         if (r == REID_OK) r = reid__fetch_vector(l, op, &wants[3], packed + op->bias2, digests[3], e);
         return r;
     case REID__POOL: return reid__pack_pool(l, op, wants, packed, digests, e);
+    case REID__INSTANCE:
+        memset(weight, 0, (size_t)pad_n * sizeof *weight);
+        r = reid__fetch_vector(l, op, &wants[0], weight, digests[0], e);
+        return r == REID_OK ? reid__fetch_vector(l, op, &wants[1], bias, digests[1], e) : r;
     default: return REID_OK;
     }
 }
@@ -4857,6 +5004,40 @@ static void reid__squeeze_part(const reid__job *j, const reid__part *p) {
                                  j->scratch[p->thread].block, reid__at(j, op->out, i));
 }
 
+#define REID__NORM_CHANNELS 32 /* in a piece of work */
+
+static int reid__norm_pieces(const reid__op *op) { return reid__ceil_div(reid__padded(op->oc), REID__NORM_CHANNELS); }
+
+static void reid__instance_part(const reid__job *j, const reid__part *p) {
+    const reid__op *op = j->op;
+    int c = j->net->plan->buffers[op->out].c, pieces = reid__norm_pieces(op);
+    for (ptrdiff_t at = p->from; at < p->to; at++) {
+        int image = (int)(at / pieces), first = (int)(at % pieces) * REID__NORM_CHANNELS;
+        j->net->kernels->instance(op, c, first, reid__min(c, first + REID__NORM_CHANNELS), reid__at(j, op->in, image),
+                                  op->residual == REID__NONE ? NULL : reid__at(j, op->residual, image),
+                                  j->net->weights, reid__at(j, op->out, image));
+    }
+}
+
+/* Computes REID__LANES channels of an image at a time; the product of key and value comes first, so that no matrix has
+   (pixels, pixels). */
+static void reid__nonlocal_part(const reid__job *j, const reid__part *p) {
+    const reid__op *op = j->op;
+    const reid__buffer *out = &j->net->plan->buffers[op->out];
+    int pixels = op->oh * op->ow, pieces = out->c / REID__LANES;
+    float *square = j->scratch[p->thread].block, *rows = square + (size_t)out->c * REID__LANES;
+    for (ptrdiff_t at = p->from; at < p->to; at++) {
+        int image = (int)(at / pieces), first = (int)(at % pieces) * REID__LANES;
+        j->net->kernels->nonlocal(reid__at(j, op->in, image), reid__at(j, op->key, image),
+                                  reid__at(j, op->value, image), pixels, out->c, first, square, rows);
+        for (int i = 0; i < pixels; i++) {
+            char *to = reid__value_at(j, op->out, image, (ptrdiff_t)i * out->c + first);
+            if (out->bytes < 4) j->net->kernels->store(rows + i * REID__LANES, to, REID__LANES);
+            else memcpy(to, rows + i * REID__LANES, REID__LANES * sizeof *rows);
+        }
+    }
+}
+
 /* INT8: counts the bytes that are 255, eight at a time, with sums of up to 255 in each byte. count: a multiple of 8. */
 static uint32_t reid__count_full(const void *bytes, ptrdiff_t count) {
     const uint64_t ones = 0x0101010101010101u, low = 0x7f * ones;
@@ -4929,6 +5110,10 @@ static void reid__run_op(reid__job *j) {
     case REID__SQUEEZE:
         j->parts_m = j->n;
         reid__run_parts(j, reid__squeeze_part, j->n, 1);
+        break;
+    case REID__INSTANCE: reid__run_parts(j, reid__instance_part, (ptrdiff_t)j->n * reid__norm_pieces(op), 1); break;
+    case REID__NONLOCAL:
+        reid__run_parts(j, reid__nonlocal_part, (ptrdiff_t)j->n * (reid__padded(op->oc) / REID__LANES), 1);
         break;
     case REID__NORMALISE: break; /* after the average with the mirrored image: reid__cpu_embed */
     }
@@ -5641,7 +5826,70 @@ static void REID__F(pool)(const reid__op *op, int c, int from, int to, const voi
     }
 }
 
+#ifndef REID__INT8
+/* y = act(norm(x)) + residual for channels [from, to) of an image. norm: of the first op->normed channels (x - mean) /
+   sqrt(variance + eps) * weight + bias, with mean and variance over the image's pixels; means as in pool: each row is
+   summed first, then the rows. `out` may be `in`. residual: or NULL. */
+static void REID__F(instance)(const reid__op *op, int c, int from, int to, const void *in, const void *residual,
+                              const float *weights, void *out) {
+    const REID__V pixels = REID__SET1((float)(op->oh * op->ow));
+    for (int v = from; v < to; v += REID__W) {
+        const REID__T *x = (const REID__T *)in + v, *rest = (const REID__T *)residual + (residual ? v : 0);
+        REID__V factor = REID__SET1(1.0f), mean = REID__SET1(0.0f), bias = mean, variance = mean;
+        for (int pass = 0; pass < 2 && v < op->normed; pass++) {
+            REID__V total = REID__SET1(0.0f);
+            for (ptrdiff_t y = 0; y < op->oh; y++) {
+                REID__V row = REID__SET1(0.0f);
+                for (const REID__T *p = x + y * op->ow * c, *end = p + (ptrdiff_t)op->ow * c; p < end; p += c) {
+                    REID__V far = REID__GET(p) - mean;
+                    if (pass) row = REID__FMA(far, far, row);
+                    else row += far;
+                }
+                total += row;
+            }
+            if (pass == 0) mean = total / pixels;
+            else variance = total / pixels;
+        }
+        if (v < op->normed) {
+            float spread[REID__W];
+            REID__STORE(spread, variance);
+            for (int i = 0; i < REID__W; i++) spread[i] = (float)(1 / sqrt((double)spread[i] + op->bn_eps));
+            factor = REID__LOAD(spread) * REID__LOAD(weights + op->weight + v);
+            bias = REID__LOAD(weights + op->bias + v);
+        }
+        for (ptrdiff_t i = 0; i < (ptrdiff_t)op->oh * op->ow * c; i += c) {
+            REID__V y = REID__F(act)(REID__FMA(REID__GET(x + i) - mean, factor, bias), op->act);
+            if (residual) y += REID__GET(rest + i);
+            REID__PUT((REID__T *)out + v + i, y);
+        }
+    }
+}
+#endif
+
 #if REID__STEP == 1 /* functions from FP32 to FP32, which the other types share */
+/* Channels [at, at + REID__LANES) of (query key^T) value / pixels, where the three are (pixels, c): square = key^T value
+   (c, REID__LANES), then out (pixels, REID__LANES) = query square / pixels. Every sum is one chain. */
+static void REID__F(nonlocal)(const float *query, const float *key, const float *value, int pixels, int c, int at,
+                              float *square, float *out) {
+    for (int v = 0; v < REID__LANES; v += REID__W) {
+        for (int i = 0; i < c; i += 8) {
+            REID__V sums[8];
+            REID__EACH(r, 8) sums[r] = REID__SET1(0.0f);
+            for (ptrdiff_t p = 0; p < pixels; p++) {
+                REID__V x = REID__LOAD(value + p * c + at + v);
+                REID__EACH(r, 8) sums[r] = REID__FMA(REID__SET1(key[p * c + i + r]), x, sums[r]);
+            }
+            REID__EACH(r, 8) REID__STORE(square + (i + r) * REID__LANES + v, sums[r]);
+        }
+        for (ptrdiff_t p = 0; p < pixels; p++) {
+            REID__V sum = REID__SET1(0.0f);
+            for (int i = 0; i < c; i++)
+                sum = REID__FMA(REID__SET1(query[p * c + i]), REID__LOAD(square + i * REID__LANES + v), sum);
+            REID__STORE(out + p * REID__LANES + v, sum / REID__SET1((float)pixels));
+        }
+    }
+}
+
 /* Multiplies each row of a panel of weights by its factor. */
 static void REID__F(scale_rows)(const float *in, const float *factors, int rows, int width, float *out) {
     for (int r = 0; r < rows; r++)
@@ -6191,7 +6439,8 @@ static void REID__F(amx_gather)(const void *const *a, int rows, int taps, int kc
         REID__STRING(name), /* nr */ REID__PANEL, /* element */ REID__ELEMENT,                                         \
         /* fp32 */ {REID__MR, REID__FP32_PRODUCT, NULL, NULL},                                                         \
         /* int16 */ {REID__MR, REID__OF_INT8(int16_product), NULL, NULL}, /* narrow */ {__VA_ARGS__},                  \
-        REID__OWN(load), store, REID__OWN(depthwise), REID__F(maxpool), REID__F(pool), REID__SHARED(squeeze),          \
+        REID__OWN(load), store, REID__OWN(depthwise), REID__F(maxpool), REID__F(pool), REID__OWN(instance),            \
+        REID__SHARED(nonlocal), REID__SHARED(squeeze),                                                                 \
         REID__OWN(scale), REID__SHARED(scale_rows), REID__SHARED(winograd_filters), REID__SHARED(winograd_in),         \
         REID__MAKES ? REID__SHARED(winograd_make) : NULL, REID__SHARED(winograd_product), REID__SHARED(winograd_out),  \
         /* lines */ {REID__SHARED(add_line), REID__SHARED(round_line), REID__SHARED(columns)},                         \
@@ -7948,7 +8197,7 @@ static double reid__tile_time(const reid__gpu_plan *g, int index, int arch, int 
     char line[200], name[40];
     if (!g->tiles) return 0;
     reid__tile_name(t->pair, t->groups, t->bm, t->bn, t->split, name);
-    int n = snprintf(line, sizeof line, "\nsm_%d %s %s%s %dx%d %.60s %d %s ", arch, g->plan->arch->name,
+    int n = snprintf(line, sizeof line, "\nsm_%d %s %s%s %dx%d %.60s %d %s ", arch, g->plan->arch.name,
                      g->int8 ? "int8" : "fp16", g->latency ? "-latency" : "", g->plan->height, g->plan->width,
                      g->plan->ops[index].name, large ? 64 : 1, name);
     const char *found = n < (int)sizeof line ? strstr(g->tiles, line) : NULL;
@@ -8155,7 +8404,7 @@ static reid_result reid__gpu_programs(reid__gpu_plan *g, reid__jit *j, reid_erro
             reid__option(&p, g->bf16 ? "-DVALUE_BF16" : "-DVALUE_F16");
         ok = (g->extra[i].program = reid__program_add(j, &p)) >= 0;
     }
-    return ok ? REID_OK : reid__fail(e, REID_ERR_KERNEL_COMPILE, "%s needs too many programs", plan->arch->name);
+    return ok ? REID_OK : reid__fail(e, REID_ERR_KERNEL_COMPILE, "%s needs too many programs", plan->arch.name);
 }
 
 /* Corrects the fields that differ from the CPU's. Sums of a row are FP32 in any precision: twice the bytes of other
@@ -10780,7 +11029,8 @@ static int reid__ends(const char *text, const char *suffix) {
 
 /* A layer of a trunk. If a network lacks it, the file is for another, perhaps ResNet-101, whose first blocks fit. */
 static int reid__is_trunk(const char *name) {
-    return reid__starts(name, "features.") || (reid__starts(name, "layer") && reid__is_digit(name[5]));
+    return reid__starts(name, "features.") || (reid__starts(name, "layer") && reid__is_digit(name[5])) ||
+           reid__starts(name, "NL_");
 }
 
 /* A tensor that the plan does not use: harmless (classifier, counters, a head that is not wanted) or unexpected. */
@@ -10831,7 +11081,7 @@ typedef struct reid__match {
 static reid_result reid__match_error(const reid__weights *file, const reid__plan *p, reid_result code, const char *name,
                                      const char *note, reid_error *e) {
     return reid__fail(e, code, "%s: tensor %s: %s: %s (network %s)", file->path, name, reid_result_string(code), note,
-                      p->arch->name);
+                      p->arch.name);
 }
 
 /* Compares a file with a plan. `used` has one byte per tensor of the file. fn may be NULL. e: gets the first error. */
@@ -10901,28 +11151,65 @@ static reid_result reid__resolve_head(const reid_desc *desc, const reid__arch *a
     return *head == REID_HEAD_FILE && file ? reid__read_projection(file, projection, e) : REID_OK;
 }
 
-/* Finds the network of a file: of all tables, the fewest differences win, then the most tensors used (fc.0 may be a
-   head or unused). p becomes its plan, for 224x224 (names and shapes do not depend on it), m the comparison with it. */
+/* Gives a ResNet of the table a trunk, and the name that says so. */
+static reid__arch reid__with_trunk(const reid__arch *arch, int layers, int ibn, int nonlocal) {
+    reid__arch own = *arch;
+    own.layers = layers, own.ibn = ibn, own.nonlocal = nonlocal;
+    snprintf(own.name, sizeof own.name, "resnet%s%s%s%s", reid__trunk_names[0][layers], reid__trunk_names[1][ibn],
+             reid__trunk_names[2][nonlocal], arch->name + 8);
+    return own;
+}
+
+/* A network with the trunk to which a file's tensors belong, unless it has one already: any tensor of a trunk decides. */
+static reid__arch reid__file_arch(const reid__weights *file, const reid__arch *arch) {
+    int layers = 0, ibn = 0, nonlocal = 0;
+    if (arch->family != REID__RESNET || arch->layers || arch->ibn || arch->nonlocal) return *arch;
+    for (const reid__tensor *t = file->tensors; t < file->tensors + file->count; t++) {
+        if (reid__starts(t->name, "layer3.6.")) layers = reid__max(layers, 1);
+        if (reid__starts(t->name, "layer2.4.")) layers = 2;
+        if (strstr(t->name, ".bn1.IN.") || strstr(t->name, ".bn1.BN.")) ibn = 1;
+        else if (reid__ends(t->name, ".IN.weight")) ibn = 2;
+        if (reid__starts(t->name, "NL_") && reid__ends(t->name, ".theta.weight"))
+            nonlocal = t->ndim > 0 && t->shape[0] == 1 ? 1 : 2;
+    }
+    return reid__with_trunk(arch, layers, ibn, nonlocal);
+}
+
+/* Finds a network by its whole name. Returns 0 if there is none. */
+static int reid__arch_named(const char *name, reid__arch *out) {
+    for (int i = 0; i < REID__ARCHS; i++)
+        for (int trunk = 0; trunk < (reid__archs[i].family == REID__RESNET ? 27 : 1); trunk++) {
+            *out = reid__archs[i];
+            if (trunk) *out = reid__with_trunk(out, trunk / 9, trunk / 3 % 3, trunk % 3);
+            if (strcmp(out->name, name) == 0) return 1;
+        }
+    return 0;
+}
+
+/* Finds the network of a file: of all tables, with the file's trunk, the fewest differences win, then the most tensors
+   used (fc.0 may be a head or unused). A name without a trunk, as in the table, stands for all trunks. p becomes its plan, for 224x224 (names and shapes do not depend on it), m the comparison with it. */
 static reid_result reid__detect(const reid__weights *file, const reid_desc *desc, unsigned char *used, reid__plan *p,
                                 reid__match *m, reid_error *e) {
     const char *name = desc->network ? desc->network : reid__weights_meta(file, "reid.network");
     int best = -1, best_difference = INT_MAX, best_matched = 0, fits = 0;
+    reid__arch named;
+    if (name && !reid__arch_named(name, &named))
+        return reid__fail(e, REID_ERR_UNKNOWN_NETWORK, "no network is named \"%.60s\"", name);
     for (int pass = 0; pass < 2; pass++) { /* the second pass builds the winner's plan again */
-        for (int i = 0; i < REID__ARCHS; i++) {
-            const reid__arch *arch = &reid__archs[i];
+        for (int i = 0; i < (name ? 1 : REID__ARCHS); i++) {
             reid_head head;
             reid__projection projection;
             if (pass == 1 && i != best) continue;
-            if (name ? strcmp(name, arch->name) != 0 : arch->by_name) continue;
-            reid_result r = reid__resolve_head(desc, arch, file, &head, &projection, name ? e : NULL);
+            if (!name && reid__archs[i].by_name) continue;
+            reid__arch arch = reid__file_arch(file, name ? &named : &reid__archs[i]);
+            reid_result r = reid__resolve_head(desc, &arch, file, &head, &projection, name ? e : NULL);
             if (r != REID_OK && name) return r;
-            if (r != REID_OK || !reid__plan_build(p, arch, 224, 224, 2, head, &projection)) continue;
+            if (r != REID_OK || !reid__plan_build(p, &arch, 224, 224, 2, head, &projection)) continue;
             reid__match_plan(file, p, desc, used, NULL, NULL, m, pass ? e : NULL);
             int difference = m->wanted - m->matched + m->unexpected;
             if (difference < best_difference || (difference == best_difference && m->matched > best_matched))
                 best_difference = difference, best_matched = m->matched, best = i, fits = m->matched * 2 >= m->wanted;
         }
-        if (best < 0 && name) return reid__fail(e, REID_ERR_UNKNOWN_NETWORK, "no network is named \"%.60s\"", name);
         if (best < 0 || (!fits && !name))
             return reid__fail(e, REID_ERR_UNKNOWN_NETWORK, "%s: its tensors (%d) fit neither a ResNet-50 nor an "
                               "EfficientNet under torchvision's names; `reid convert` renames other dialects",
@@ -10961,7 +11248,8 @@ static reid_result reid__open_file(const reid_desc *desc, reid__mem *mem, reid__
     return r == REID_OK ? reid__weights_open(file, desc, mem, desc->error) : r;
 }
 
-REID_API reid_result reid_check_weights(const reid_desc *desc, reid_tensor_fn fn, void *user, char network[32]) {
+REID_API reid_result reid_check_weights(const reid_desc *desc, reid_tensor_fn fn, void *user,
+                                        char network[REID_NETWORK_NAME]) {
     reid__mem mem;
     reid__weights file;
     reid__match m;
@@ -10975,7 +11263,7 @@ REID_API reid_result reid_check_weights(const reid_desc *desc, reid_tensor_fn fn
         unsigned char *used = (unsigned char *)reid__alloc(&mem, (size_t)file.count + 1);
         r = p && used ? reid__detect(&file, desc, used, p, &m, e) : reid__no_memory(e, "the plan", sizeof *p);
         if (r == REID_OK) {
-            if (network) snprintf(network, 32, "%s", p->arch->name);
+            if (network) snprintf(network, REID_NETWORK_NAME, "%s", p->arch.name);
             if (fn) reid__match_plan(&file, p, desc, used, fn, user, &m, NULL);
             r = m.first;
         }
@@ -11049,7 +11337,7 @@ static void reid__fingerprint(const reid__build *b, int bare, char out[33]) {
     reid__digest d;
     uint64_t hash[2];
     reid__digest_init(&d);
-    reid__print_digest(&d, "reid fingerprint 1\nnetwork %s\nlast_stride %d\nhead %s\n", p->arch->name, p->last_stride,
+    reid__print_digest(&d, "reid fingerprint 1\nnetwork %s\nlast_stride %d\nhead %s\n", p->arch.name, p->last_stride,
                        ctx->info.head);
     if (strcmp(ctx->info.head, "seeded") == 0)
         reid__print_digest(&d, "seed %llu\n", (unsigned long long)b->desc->head_seed);
@@ -11157,6 +11445,7 @@ static void reid__block_sizes(const reid__plan *p, const reid__kernels *k, size_
         }
         if (reid__scales_weights(op)) need = (size_t)op->ic * (size_t)k->nr;
         if (op->kind == REID__SQUEEZE) need = c + (size_t)reid__padded(op->hidden);
+        if (op->kind == REID__NONLOCAL) need = (c + (size_t)op->oh * (size_t)op->ow) * REID__LANES;
         if (op->kind == REID__DEPTHWISE) {
             size_t ring = (size_t)op->iw * (size_t)reid__ring_lines(p, op); /* pixels */
             need = (size_t)reid__ring_row(op, k->nr) * (size_t)(reid__ring_depth(p, op) + 1) + ring * (size_t)k->nr;
@@ -11230,7 +11519,7 @@ static reid_result reid__take_ranges(reid__build *b, const reid__weights *file) 
             if (reid__is_ranged(p, &p->ops[k]) && strcmp(p->ops[k].name, file->tensors[i].name) == 0) break;
         if (k == (size_t)p->op_count)
             return reid__weights_fail(file, b->e, REID_ERR_TENSOR_UNEXPECTED, "range %s: %s has no such operation",
-                                      file->tensors[i].file_name, p->arch->name);
+                                      file->tensors[i].file_name, p->arch.name);
     }
     return REID_OK;
 }
@@ -11238,9 +11527,9 @@ static reid_result reid__take_ranges(reid__build *b, const reid__weights *file) 
 static reid_result reid__read_ranges(reid__build *b) {
     reid__weights file;
     reid_desc desc = *b->desc;
-    if (b->ctx->plan->arch->family != REID__RESNET)
+    if (!reid__has_int8(&b->ctx->plan->arch))
         return reid__fail(b->e, REID_ERR_PRECISION, "%s is not computed in INT8, where it loses too much accuracy; "
-                          "only ResNets are", b->ctx->plan->arch->name);
+                          "only ResNets without instance norm and non-local blocks are", b->ctx->plan->arch.name);
     desc.weights = desc.ranges, desc.weights_data = NULL;
     reid_result r = reid__weights_open(&file, &desc, &b->ctx->mem, b->e);
     if (r != REID_OK) return r;
@@ -11265,7 +11554,7 @@ static reid_result reid__choose_network(reid__build *b) {
     reid_result r = reid__detect(&b->file, desc, b->used, ctx->plan, &m, b->e);
     if (r == REID_OK) r = m.first;
     if (r != REID_OK) return r;
-    const reid__arch *arch = ctx->plan->arch;
+    const reid__arch *arch = &ctx->plan->arch;
     reid__resolve_head(desc, arch, &b->file, &head, &projection, NULL);
     int last_stride = desc->last_stride ? desc->last_stride : 2;
     if (!desc->last_stride && stride) {
@@ -11295,7 +11584,7 @@ static reid_result reid__choose_network(reid__build *b) {
 static reid_result reid__limit_fail(const reid__build *b, size_t need) {
     const reid__plan *p = b->ctx->plan;
     return reid__fail(b->e, REID_ERR_MEMORY_LIMIT, "memory_limit is %llu bytes; %s at %dx%d needs %llu",
-                      (unsigned long long)b->desc->memory_limit, p->arch->name, p->height, p->width,
+                      (unsigned long long)b->desc->memory_limit, p->arch.name, p->height, p->width,
                       (unsigned long long)need);
 }
 
@@ -11414,7 +11703,7 @@ static void reid__fill_info(reid__build *b) {
     reid__log(b->desc, REID_LOG_WARNING, REID_WARN_NOT_OPTIMISED, "%s: use -O2",
               reid_result_string(REID_WARN_NOT_OPTIMISED));
 #endif
-    snprintf(info->network, sizeof info->network, "%s", p->arch->name);
+    snprintf(info->network, sizeof info->network, "%s", p->arch.name);
     snprintf(info->preset, sizeof info->preset, "%s", preset->name);
     info->head_seed = strcmp(info->head, "seeded") == 0 ? b->desc->head_seed : 0;
     info->height = p->height, info->width = p->width, info->resize_edge = ctx->prep->resize_edge;
@@ -12086,7 +12375,8 @@ static int reid__writer(const reid__plan *p, int index, int buffer) {
 }
 
 REID_API reid_result reid_query_op(const reid_ctx *ctx, int index, reid_op_info *info) {
-    static const char kinds[7][12] = {"conv", "depthwise", "maxpool", "squeeze", "pool", "linear", "normalise"};
+    static const char kinds[][12] = {"conv", "depthwise", "maxpool",  "squeeze",  "pool",
+                                     "linear", "instance",  "nonlocal", "normalise"};
     reid_result r = reid__ask(ctx, info, sizeof *info);
     if (info) info->name = info->kind = info->activation = info->norm = info->kernel = "";
     if (r != REID_OK) return r;
@@ -12097,10 +12387,12 @@ REID_API reid_result reid_query_op(const reid_ctx *ctx, int index, reid_op_info 
     info->out_h = op->oh, info->out_w = op->ow, info->out_c = op->oc;
     info->kernel_h = op->kh, info->kernel_w = op->kw, info->stride = op->stride;
     info->pad_y = op->pad_y, info->pad_x = op->pad_x;
-    info->norm = op->bn, info->epsilon = op->bn[0] ? op->bn_eps : 0;
+    info->norm = op->bn, info->epsilon = op->bn[0] || op->normed ? op->bn_eps : 0;
+    info->norm_from = op->bn_from, info->normed = op->normed;
     info->input = reid__writer(ctx->plan, index, op->in);
     info->residual = reid__writer(ctx->plan, index, op->residual);
     info->scale = reid__writer(ctx->plan, index, op->scale);
+    info->key = reid__writer(ctx->plan, index, op->key), info->value = reid__writer(ctx->plan, index, op->value);
     info->channel = op->channel, info->bytes = reid__op_bytes(ctx->plan, op);
     info->macs = reid__op_macs(op), info->parameters = reid__op_parameters(op);
     info->kernel = op->winograd ? "winograd" : "", info->computed_by = index + op->fused;
@@ -12170,19 +12462,17 @@ typedef struct reid__packing {
 /* Builds the plan that reid_create would make, from names alone. */
 static reid_result reid__packing_plan(reid__packing *k, const reid_desc *desc, int chip) {
     reid_error *e = desc->error;
-    const reid__arch *arch = NULL;
+    reid__arch own, *arch = &own;
     const char *network = desc->network ? desc->network : "";
     char text[REID__PRESET_TEXT];
-    for (int i = 0; i < REID__ARCHS; i++)
-        if (strcmp(reid__archs[i].name, network) == 0) arch = &reid__archs[i];
-    if (!arch) return reid__fail(e, REID_ERR_UNKNOWN_NETWORK, "no network is named \"%.60s\"", network);
+    if (!reid__arch_named(network, arch)) return reid__fail(e, REID_ERR_UNKNOWN_NETWORK, "no network is named \"%.60s\"", network);
     reid_head head;
     reid__projection projection;
     reid_result r = reid__check_options(desc);
     if (r == REID_OK) r = reid__resolve_head(desc, arch, NULL, &head, &projection, e);
     if (r == REID_OK) r = reid__gpu_precision(desc, chip, &k->gpu.half, e);
     if (r == REID_OK) r = reid__check_precision(desc->precision, e);
-    if (r == REID_OK && desc->precision == REID_INT8 && arch->family != REID__RESNET)
+    if (r == REID_OK && desc->precision == REID_INT8 && !reid__has_int8(arch))
         r = reid__fail(e, REID_ERR_PRECISION, "%s is not computed in INT8", arch->name);
     if (r == REID_OK)
         r = reid__make_plan(&k->plan, &k->prep, desc, arch, NULL, desc->last_stride ? desc->last_stride : 2, head,
@@ -12218,7 +12508,7 @@ static reid_result reid__pack_kernels(reid__packing *k, const reid_desc *desc, c
     if (r == REID_OK && desc->fallback) r = reid__packing_programs(k, &again);
 #ifndef REID_NO_SEARCH
     if (r == REID_OK && !reid__search_program(&k->jit, (size_t)reid__round_up(k->plan.dim, 32)))
-        r = reid__fail(e, REID_ERR_KERNEL_COMPILE, "%s needs too many programs", k->plan.arch->name);
+        r = reid__fail(e, REID_ERR_KERNEL_COMPILE, "%s needs too many programs", k->plan.arch.name);
 #endif
     if (r == REID_OK) r = reid__jit_build(&k->jit, desc->threads ? desc->threads : reid__cpu_count(), e);
     for (int i = 0; i < k->jit.program_count && fn && r == REID_OK; i++) {

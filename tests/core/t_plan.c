@@ -240,7 +240,7 @@ static void play_op(int index, int image) {
     for (int after = 0; after < 2 && !op->fused; after++) {
         for (int k = 0; k < (after && reid__in_place(&plan, index) ? 3 : 4); k++)
             if (inputs[k] != REID__NONE && !intact(inputs[k], image))
-                fail_msg("%s %dx%d: %s finds buffer %d overwritten", plan.arch->name, plan.height, plan.width,
+                fail_msg("%s %dx%d: %s finds buffer %d overwritten", plan.arch.name, plan.height, plan.width,
                          op->name, inputs[k]);
         if (after) continue;
         write_buffer(op->out, image);

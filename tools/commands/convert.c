@@ -54,11 +54,9 @@ static int is_listed(const char *name, const char *(*name_of)(int)) {
 }
 
 static int check_arguments(const options *o) {
-    const char *net = o->every.network;
     if (o->operand_count < 1 || o->operand_count > 2)
         say_error("convert: expected a checkpoint and the name of the output, or only a checkpoint; see "
                   "\"reid help convert\"");
-    else if (net && !is_listed(net, reid_network_name)) say_error("convert: no network is named \"%s\"", shown(net));
     else if (o->operand_count == 2) {
         const char *out = o->operands[1];
         if (!path_has_ending(out, ".safetensors"))
@@ -259,7 +257,7 @@ static int check_result(conversion *v, const char *temp) {
     reid_error error;
     reid_desc desc = REID_INIT;
     model made;
-    char found[32];
+    char found[REID_NETWORK_NAME];
     desc.weights = temp;
     desc.device = REID_DEVICE_CPU;
     desc.error = &error;
@@ -529,11 +527,17 @@ static void say_notes(const conversion *v) {
 static int convert(conversion *v) {
     const options *o = v->o;
     if (!checkpoint_open(&v->from, v->in, &v->why)) return 0;
-    if (!networks_list(&v->all)) return text_no_memory(&v->why);
-    if (!onnx_name_tensors(&v->from, v->all.at, v->all.count, o->every.network, &v->why)) return 0;
-    const char *net = o->every.network ? o->every.network : v->from.network;
-    if (net && !is_listed(net, reid_network_name))
-        return refuse(&v->why, "the file names an unknown network, \"%.100s\"; give --net NAME", net);
+    char trunk[TRUNK_NAME];
+    trunk_of(&v->from, trunk);
+    if (!networks_list(&v->all, trunk)) return text_no_memory(&v->why);
+    const char *asked = o->every.network, *net = asked ? asked : v->from.network;
+    if (net) net = networks_named(&v->all, net);
+    if (asked && !net)
+        return refuse(&v->why, "no network is named \"%.100s\", or the file's tensors have another trunk (resnet%s)",
+                      asked, trunk);
+    if (v->from.network && !net)
+        return refuse(&v->why, "the file names an unknown network, \"%.100s\"; give --net NAME", v->from.network);
+    if (!onnx_name_tensors(&v->from, v->all.at, v->all.count, asked ? net : NULL, &v->why)) return 0;
     if (!mapping_find(&v->map, &v->from, v->all.at, v->all.count, net, o->convert.key, path_name(v->in), &v->why))
         return 0;
     v->mapped = 1;

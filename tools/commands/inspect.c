@@ -26,7 +26,7 @@ typedef struct inspection {
     const model_options *asked;
     reid_result checked;
     reid_error check_error;
-    char network[32];
+    char network[REID_NETWORK_NAME];
     tensor *tensors;
     size_t count, cap, by_status[STATUSES];
     model loaded; /* loaded.ctx is NULL when it failed */

@@ -2,6 +2,8 @@
 #ifndef REID_TOOLS_STORE_TYPES_H
 #define REID_TOOLS_STORE_TYPES_H
 
+#include "reid.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -11,7 +13,7 @@ enum { STORE_DECODERS = 4, STORE_DECODER = 32, STORE_JPEG = STORE_DECODERS * (ST
 
 /* A model that made the embeddings; texts end with a 0. */
 typedef struct store_model {
-    char fingerprint[33], network[33], preset[33], precision[9];
+    char fingerprint[33], network[REID_NETWORK_NAME], preset[33], precision[9];
     int dim;
 } store_model;
 

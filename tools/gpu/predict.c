@@ -104,7 +104,7 @@ static void print_lines(const mode *m, int n) {
 }
 
 static void print_table(int n) {
-    int count = plan.arch->family == REID__RESNET ? TABLE_MODES : 2, launches[TABLE_MODES] = {0};
+    int count = plan.arch.family == REID__RESNET ? TABLE_MODES : 2, launches[TABLE_MODES] = {0};
     double sums[TABLE_MODES] = {0};
     static char cells[REID__MAX_OPS][TABLE_MODES][64];
     for (int k = 0; k < count; k++) {
@@ -171,7 +171,7 @@ int main(int argc, char **argv) {
         if (strcmp(reid__archs[i].name, name) == 0)
             found = reid__plan_build(&plan, &reid__archs[i], height, width, 2,
                                      reid__archs[i].multiscale ? REID_HEAD_FILE : REID_HEAD_NONE, NULL);
-    if (!found || batch < 1 || (lines && lines->int8 && plan.arch->family != REID__RESNET)) return usage();
+    if (!found || batch < 1 || (lines && lines->int8 && plan.arch.family != REID__RESNET)) return usage();
     if (lines) print_lines(lines, batch);
     else print_table(batch);
     return 0;

@@ -50,6 +50,21 @@ static const rule TIMM_EFFICIENTNET[] = {
     {NULL, NULL},
 };
 
+/* EfficientNetV2: stages 0 to 2 have no depthwise convolution. The head's number depends on how many stages there are. */
+#define TIMM_V2(HEAD)                                                                                                  \
+    {"conv_stem.*", "features.0.0.*"}, {"bn1.*", "features.0.1.*"},                                                    \
+    {"blocks.#.#.conv.*", "features.#+.#.block.0.0.*"}, {"blocks.#.#.conv_exp.*", "features.#+.#.block.0.0.*"},        \
+    {"blocks.0.#.conv_pwl.*", "features.1.#.block.1.0.*"}, {"blocks.1.#.conv_pwl.*", "features.2.#.block.1.0.*"},      \
+    {"blocks.2.#.conv_pwl.*", "features.3.#.block.1.0.*"}, {"blocks.#.#.conv_pw.*", "features.#+.#.block.0.0.*"},      \
+    {"blocks.#.#.bn1.*", "features.#+.#.block.0.1.*"}, {"blocks.#.#.conv_dw.*", "features.#+.#.block.1.0.*"},          \
+    {"blocks.#.#.bn2.*", "features.#+.#.block.1.1.*"},                                                                 \
+    {"blocks.#.#.se.conv_reduce.*", "features.#+.#.block.2.fc1.*"},                                                    \
+    {"blocks.#.#.se.conv_expand.*", "features.#+.#.block.2.fc2.*"},                                                    \
+    {"blocks.#.#.conv_pwl.*", "features.#+.#.block.3.0.*"}, {"blocks.#.#.bn3.*", "features.#+.#.block.3.1.*"},         \
+    {"conv_head.*", "features." HEAD ".0.*"}, {"bn2.*", "features." HEAD ".1.*"},                                      \
+    {"classifier.*", "classifier.1.*"}, {NULL, NULL}
+static const rule TIMM_V2_SIX[] = {TIMM_V2("7")}, TIMM_V2_SEVEN[] = {TIMM_V2("8")};
+
 static const rule LUKEMELAS[] = {
     {"_conv_stem.*", "features.0.0.*"},
     {"_bn0.*", "features.0.1.*"},
@@ -122,6 +137,9 @@ static const layout LAYOUTS[] = {
     {"torchvision ResNet", "layer4.0.conv1.weight", NULL, SAME},
     {"torchvision EfficientNet", "features.1.0.block.0.0.weight", NULL, SAME},
     {"timm EfficientNet", "blocks.0.0.conv_dw.weight", NULL, TIMM_EFFICIENTNET},
+    {"timm EfficientNetV2", "blocks.0.0.conv.weight", NULL, TIMM_V2_SIX},
+    {"timm EfficientNetV2", "blocks.0.0.conv.weight", NULL, TIMM_V2_SEVEN},
+    {"timm EfficientNetV2", "blocks.0.0.conv_exp.weight", NULL, TIMM_V2_SIX},
     {"EfficientNet-PyTorch (lukemelas)", "_blocks.0._depthwise_conv.weight", "_blocks.", LUKEMELAS},
     {"ResNet as Sequential(*children())", "7.0.conv1.weight", NULL, RESNET_CHILDREN},
     {"EfficientNet as Sequential(*children())", "0.1.0.block.0.0.weight", NULL, EFFICIENTNET_CHILDREN},
@@ -147,6 +165,8 @@ static const rule FASTREID_NETWORKS[] = {
     {"resnet50-bnneck", "resnet50-fastreid"}, {"resnet50-fastreid-gem", "resnet50-fastreid-gem"},
     {"resnet50-fastreid-512", "resnet50-fastreid-512"}, {"resnet50-fastreid-gem-512", "resnet50-fastreid-gem-512"},
     {NULL, NULL}};
+static const rule TIMM_V2_NETWORKS[] = {
+    {"efficientnet_v2_*", "tf_efficientnetv2_*"}, {"efficientnetv2_*", "efficientnetv2_*"}, {NULL, NULL}};
 static const rule TENSORFLOW_NETWORKS[] = {{"efficientnet_b*", "tf_efficientnet_b*"}, {NULL, NULL}};
 
 #define SAME_PADDING "trained with TensorFlow's padding (SAME) and batch-norm epsilon 1e-3"
@@ -172,6 +192,8 @@ static const origin ORIGINS[] = {
      TENSORFLOW_NETWORKS, SAME_PADDING},
     {"timm (tf_)", {"*blocks.0.0.conv_dw.weight", NULL}, "*tf_efficientnet*", NULL, NULL, NULL, 0,
      TENSORFLOW_NETWORKS, SAME_PADDING},
+    {"timm", {"*blocks.0.0.conv.weight", NULL}, NULL, NULL, NULL, NULL, 0, TIMM_V2_NETWORKS, SAME_PADDING},
+    {"MiewID", {"*pooling.p", "*blocks.0.0.conv_exp.weight"}, NULL, NULL, "miewid", "MiewID's input", 0, NULL, NULL},
 };
 
 /* Files whose names reveal how their network was trained. */
@@ -198,15 +220,11 @@ typedef struct leftover {
     int fatal; /* no option helps: this is another network */
 } leftover;
 
-#define IBN "instance and batch normalisation side by side (IBN), which the networks here lack"
 #define BNNECK "a BNNeck: the embedding is the output of this batch norm, which this network lacks"
 #define CLASSIFIER "a classifier for training"
 
 static const leftover LEFTOVERS[] = {
     {"*num_batches_tracked", FATE_DROPPED, "a training counter", 0},
-    {"*.IN.*", FATE_NECK, IBN, 1},
-    {"*.BN.*", FATE_NECK, IBN, 1},
-    {"*NL_[0-9].*", FATE_NECK, "non-local blocks, which the networks here lack", 1},
     {"*layer[0-9].*.se.*", FATE_NECK, "squeeze-excite blocks in a ResNet, which the networks here lack", 1},
     {"*layer[0-9].*.se_module.*", FATE_NECK, "squeeze-excite blocks in a ResNet, which the networks here lack",
      1},
@@ -232,6 +250,7 @@ static const leftover LEFTOVERS[] = {
     {"*pixel_std", FATE_DROPPED, "preprocessing, which becomes the preset's", 0},
     {"*data_preprocessor.mean", FATE_DROPPED, "preprocessing, which becomes the preset's", 0},
     {"*data_preprocessor.std", FATE_DROPPED, "preprocessing, which becomes the preset's", 0},
+    {"final.*", FATE_DROPPED, CLASSIFIER, 0}, /* MiewID's, of ArcFace */
     {"*queue", FATE_DROPPED, "MoCo's queue of other images", 0},
     {"*queue_ptr", FATE_DROPPED, "MoCo's queue of other images", 0},
     {"n_averaged", FATE_DROPPED, "a training counter", 0},
@@ -263,6 +282,11 @@ static const struct {
     {"*bottleneck.bias", "bottleneck.bias"},
     {"*bottleneck.running_mean", "bottleneck.running_mean"},
     {"*bottleneck.running_var", "bottleneck.running_var"},
+    {"*pooling.p", "pool_layer.p"}, /* MiewID */
+    {"bn.weight", "bottleneck.weight"},
+    {"bn.bias", "bottleneck.bias"},
+    {"bn.running_mean", "bottleneck.running_mean"},
+    {"bn.running_var", "bottleneck.running_var"},
     {"*classifier.add_block.0.weight", "classifier.add_block.0.weight"}, /* layumi, outside the trunk's prefix */
     {"*classifier.add_block.0.bias", "classifier.add_block.0.bias"},
     {"*classifier.add_block.1.weight", "classifier.add_block.1.weight"},
@@ -273,7 +297,7 @@ static const struct {
 
 /* Names of parts of the trunk. A part that the network does not have means that this is another network, which may
    contain everything that the network needs, as ResNet-101 does for ResNet-50. No option accepts that. */
-static const char *const TRUNKS[] = {"layer[0-9].*", "features.*", "blocks.*", "_blocks.*"};
+static const char *const TRUNKS[] = {"layer[0-9].*", "NL_[0-9].*", "features.*", "blocks.*", "_blocks.*"};
 
 /* PyTorch's networks have these after the trunk. */
 static const char *const CLASSIFIERS[] = {"fc.weight", "fc.bias", "classifier.1.weight", "classifier.1.bias"};
@@ -292,12 +316,7 @@ static const struct {
     {"*layer1.0.prelu.weight", NULL, "an ArcFace ResNet"},
     {"*body.0.res_layer.*", NULL, "an ArcFace ResNet"},
     {"*repeat_1.0.branch0.*", NULL, "FaceNet (Inception-ResNet)"},
-    {"*layer3.35.conv1.weight", NULL, "ResNet-152"},
-    {"*layer3.22.conv1.weight", NULL, "ResNet-101"},
     {"*layer4.0.conv1.weight", "*layer4.0.conv3.weight", "ResNet-18 or ResNet-34"},
-    {"*blocks.0.0.conv.weight", NULL, "EfficientNetV2 (such as MiewID)"},
-    {"*blocks.0.0.conv_exp.weight", NULL, "EfficientNetV2 (such as MiewID)"},
-    {"*features.1.0.block.0.0.weight", "*features.1.0.block.1.fc1.weight", "EfficientNetV2"},
     {"*features.1.0.layer_scale", NULL, "ConvNeXt"},
     {"*features.1.block.0.0.weight", NULL, "MobileNetV3"},
     {"*blocks.1.0.conv_pw.weight", "*blocks.1.0.se.conv_reduce.weight", "MobileNetV3 or a related network"},
@@ -305,8 +324,6 @@ static const struct {
     {"*stage2.0.branch1.0.weight", NULL, "ShuffleNetV2"},
     {"*trunk_output.block1.*", NULL, "RegNet"},
     {"*encoder.stages.0.layers.0.layer.2.attention.*", NULL, "RegNet"},
-    {"*encoder.stages.2.layers.35.layer.0.*", NULL, "ResNet-152"},
-    {"*encoder.stages.2.layers.22.layer.0.*", NULL, "ResNet-101"},
     {"*encoder.stages.3.layers.0.layer.1.convolution.weight", "*encoder.stages.3.layers.0.layer.2.*",
      "ResNet-18 or ResNet-34"},
     {"*features.denseblock1.*", NULL, "DenseNet"},
@@ -799,12 +816,12 @@ static const network *variant_of(const network *n, const rule *rules, const netw
     long numbers[MAX_NUMBERS];
     const char *rest;
     const network *found = NULL;
-    while (rules->from && !fits(rules->from, n->name, numbers, &rest)) rules++;
+    while (rules->from && !fits(rules->from, n->listed, numbers, &rest)) rules++;
     if (!rules->from) return NULL;
-    char *name = rewrite(rules, n->name);
+    char *name = rewrite(rules, n->listed);
     *no_memory = !name;
     for (size_t k = 0; k < count && !found && name; k++)
-        if (strcmp(networks[k].name, name) == 0 && networks[k].count == n->count) found = &networks[k];
+        if (strcmp(networks[k].listed, name) == 0 && networks[k].count == n->count) found = &networks[k];
     free(name);
     return found;
 }
@@ -888,6 +905,32 @@ static void find_problem(mapping *m, const checkpoint *c) {
     if (m->missing_count)
         text_printf(&m->problem, "tensor %s is missing%s (network %s)", m->missing[0]->name,
                     m->missing_count > 1 ? ", and others" : "", m->network->name);
+}
+
+/* Blocks that only deeper ResNets have, by the index of their trunk. */
+static const struct {
+    const char *pattern;
+    int layers;
+} DEEPER[] = {
+    {"*layer3.6.conv1.weight", 1}, {"*encoder.stages.2.layers.6.layer.0.convolution.weight", 1},
+    {"6.6.conv1.weight", 1},       {"*layer2.4.conv1.weight", 2},
+    {"*encoder.stages.1.layers.4.layer.0.convolution.weight", 2}, {"5.4.conv1.weight", 2},
+};
+
+void trunk_of(const checkpoint *c, char trunk[TRUNK_NAME]) {
+    static const char *const layers[] = {"50", "101", "152"};
+    int deep = 0;
+    const char *ibn = "", *nonlocal = "";
+    for (size_t i = 0; i < c->tensor_count; i++) {
+        const tensor *t = &c->tensors[i];
+        for (size_t k = 0; k < sizeof DEEPER / sizeof *DEEPER; k++)
+            if (DEEPER[k].layers > deep && fnmatch(DEEPER[k].pattern, t->name, 0) == 0) deep = DEEPER[k].layers;
+        if (fnmatch("*layer[0-9].*.bn1.[BI]N.*", t->name, 0) == 0) ibn = "-ibn";
+        else if (fnmatch("*layer[0-9].*.IN.weight", t->name, 0) == 0) ibn = "-ibnb";
+        if (fnmatch("*NL_[0-9].*.theta.weight", t->name, 0) == 0)
+            nonlocal = t->ndim > 0 && t->shape[0] == 1 ? "-nl" : "-nlhalf";
+    }
+    snprintf(trunk, TRUNK_NAME, "%s%s%s", layers[deep], ibn, nonlocal);
 }
 
 int mapping_find(mapping *m, const checkpoint *c, const network *networks, size_t count, const char *asked,

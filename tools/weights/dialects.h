@@ -13,7 +13,8 @@ typedef struct want {
 
 /* A network of the library, with or without its head. */
 typedef struct network {
-    char name[32];
+    char name[48];
+    char listed[48]; /* as reid_network_name has it: with the plain trunk */
     want *wants; /* sorted by name */
     size_t count;
 } network;
@@ -57,10 +58,16 @@ typedef struct mapping {
     double pixel_mean[3], pixel_std[3]; /* the file's normalisation of pixels from 0 to 255, red first; if has_pixels */
     int has_pixels;
     char differs[300];               /* what the origin's network computes differently from this one; "": nothing */
-    char ambiguous[384];  /* another network has the same tensors, and nothing says which one it is; or "" */
+    char ambiguous[448];  /* another network has the same tensors, and nothing says which one it is; or "" */
     char wide[200]; /* the last layer does not have 1000 classes, so it may be the embedding; or "" */
     text problem;                    /* why the mapping cannot be used; empty if it can */
 } mapping;
+
+enum { TRUNK_NAME = 24 }; /* bytes */
+
+/* What a file's tensors say about the trunk of a ResNet, as in the names of the library's networks after "resnet":
+   "50", or "101-ibn-nl". */
+void trunk_of(const checkpoint *c, char trunk[TRUNK_NAME]);
 
 /* Finds the group of tensors, the layout and the network that fit best. asked: the network's name, or NULL; key: the
    group or prefix to use, or NULL; file: the checkpoint's name, which may reveal its preset. Returns 0 with the reason

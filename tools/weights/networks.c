@@ -48,7 +48,7 @@ static void free_network(network *n) {
     free(n->wants);
 }
 
-static int add_network(networks *all, const char *name, reid_head head) {
+static int add_network(networks *all, const char *listed, const char *name, reid_head head) {
     static const char nothing[] = "\2\0\0\0\0\0\0\0{}";
     reid_desc desc = REID_INIT;
     network n;
@@ -65,17 +65,28 @@ static int add_network(networks *all, const char *name, reid_head head) {
         return 0;
     }
     snprintf(n.name, sizeof n.name, "%s", name);
+    snprintf(n.listed, sizeof n.listed, "%s", listed);
     qsort(n.wants, n.count, sizeof *n.wants, by_name);
     all->at[all->count++] = n;
     return 1;
 }
 
-int networks_list(networks *all) {
+int networks_list(networks *all, const char *trunk) {
     memset(all, 0, sizeof *all);
-    for (int i = 0; reid_network_name(i); i++)
-        if (!add_network(all, reid_network_name(i), REID_HEAD_NONE) ||
-            !add_network(all, reid_network_name(i), REID_HEAD_FILE)) return 0;
+    for (int i = 0; reid_network_name(i); i++) {
+        char name[REID_NETWORK_NAME];
+        const char *listed = reid_network_name(i), *head = strncmp(listed, "resnet50", 8) == 0 ? listed + 8 : NULL;
+        snprintf(name, sizeof name, "%s%s%s", head ? "resnet" : listed, head ? trunk : "", head ? head : "");
+        if (!add_network(all, listed, name, REID_HEAD_NONE) || !add_network(all, listed, name, REID_HEAD_FILE))
+            return 0;
+    }
     return 1;
+}
+
+const char *networks_named(const networks *all, const char *name) {
+    for (size_t i = 0; i < all->count; i++)
+        if (strcmp(all->at[i].name, name) == 0 || strcmp(all->at[i].listed, name) == 0) return all->at[i].name;
+    return NULL;
 }
 
 void networks_free(networks *all) {

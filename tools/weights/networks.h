@@ -9,8 +9,12 @@ typedef struct networks {
     size_t count, cap;
 } networks;
 
-/* Returns 0 after saying what is wrong; free it in any case. */
-int networks_list(networks *all);
+/* Lists all networks, the ResNets with this trunk: see trunk_of. Returns 0 after saying what is wrong; free it in any
+   case. */
+int networks_list(networks *all, const char *trunk);
+
+/* The name of the network of this name, or of this name without its trunk; NULL if there is none. */
+const char *networks_named(const networks *all, const char *name);
 void networks_free(networks *all);
 
 #endif

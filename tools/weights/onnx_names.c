@@ -588,10 +588,10 @@ static void drop_used(naming *n) {
 
 /* Switches to the network with the same convolutions and TensorFlow's padding if a node has that padding. */
 static int take_twin(naming *n, const network *networks, size_t count, const char *asked) {
-    char name[40];
+    char name[64];
     if (strncmp(n->net->name, "tf_", 3) == 0 || !n->same) return 1;
     if (asked)
-        return refuse(n->why, "its padding is TensorFlow's: the network is tf_%s, not %s", n->net->name, asked);
+        return refuse(n->why, "its padding is TensorFlow's: the network is tf_%.40s, not %s", n->net->name, asked);
     snprintf(name, sizeof name, "tf_%s", n->net->name);
     for (size_t i = 0; i < count; i++)
         if (strcmp(networks[i].name, name) == 0) n->net = &networks[i];
