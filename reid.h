@@ -7213,6 +7213,11 @@ static const char *reid__tiles_read(reid__jit *j) {
     V(float, step)              /* BYTES: the value of one step, else 1 */
 #define REID__LINEAR_ARGUMENTS(P, V, S)                                                                                \
     P(const float, in) P(const float, weights) P(const float, bias) P(float, out) V(int, images)
+#define REID__INSTANCE_ARGUMENTS(P, V, S)                                                                              \
+    P(const value_t, in) P(const value_t, residual) P(const float, weights) P(const float, bias) P(value_t, out)       \
+    V(double, epsilon)          /* added to a variance */
+#define REID__NONLOCAL_ARGUMENTS(P, V, S) /* each (images, pixels, C) */                                               \
+    P(const value_t, query) P(const value_t, key) P(const value_t, value) P(value_t, out)
 #define REID__NORMALISE_ARGUMENTS(P, V, S)                                                                             \
     P(const float, in)                                                                                                 \
     P(const float, first)       /* FLIP: the result for the images unmirrored */                                       \
@@ -7245,6 +7250,7 @@ static const char *reid__tiles_read(reid__jit *j) {
     X(wgmma_arguments, 896, REID__WGMMA_ARGUMENTS) X(depthwise_arguments, 48, REID__DEPTHWISE_ARGUMENTS)               \
     X(squeeze_arguments, 48, REID__SQUEEZE_ARGUMENTS) X(maxpool_arguments, 24, REID__MAXPOOL_ARGUMENTS)                \
     X(pool_arguments, 48, REID__POOL_ARGUMENTS) X(linear_arguments, 40, REID__LINEAR_ARGUMENTS)                        \
+    X(instance_arguments, 48, REID__INSTANCE_ARGUMENTS) X(nonlocal_arguments, 32, REID__NONLOCAL_ARGUMENTS)            \
     X(normalise_arguments, 24, REID__NORMALISE_ARGUMENTS) X(search_hit, 16, REID__SEARCH_HIT)                          \
     X(search_arguments, 512, REID__SEARCH_ARGUMENTS)
 
@@ -7832,7 +7838,7 @@ typedef struct reid__access {
     int buffer;
     size_t bytes;
 } reid__access;
-#define REID__ACCESSES 6
+#define REID__ACCESSES 7
 
 static int reid__touch(reid__access *out, int buffer, size_t bytes) {
     out->buffer = buffer, out->bytes = bytes;
@@ -7852,6 +7858,8 @@ static int reid__gpu_accesses(const reid__gpu_plan *g, int index, reid__access o
     if (reid__adds(g, index))
         n += reid__touch(&out[n], op->residual, reid__gpu_values(g, op->residual, op->oh * op->ow));
     if (op->scale != REID__NONE) n += reid__touch(&out[n], op->scale, (size_t)p->buffers[op->scale].c * sizeof(float));
+    if (op->key != REID__NONE) n += reid__touch(&out[n], op->key, reid__gpu_values(g, op->key, op->oh * op->ow));
+    if (op->key != REID__NONE) n += reid__touch(&out[n], op->value, reid__gpu_values(g, op->value, op->oh * op->ow));
     if (op->sums != REID__NONE)
         n += reid__touch(&out[n], op->sums, (size_t)op->oh * (size_t)p->buffers[op->sums].c * sizeof(float));
     return n + reid__touch(&out[n], op->out, reid__gpu_written(g, op));
@@ -7890,7 +7898,7 @@ static int reid__takes_wgmma(const reid__gpu_plan *g, const reid__op *op) {
     int stem = reid__is_stem(g->plan, op) && op[1].kind == REID__MAXPOOL && g->stem_kw == 8 && op->stride == 2 &&
                op->oc == 64 && op->ow <= 192;
     return g->wgmma && op->kind == REID__CONV && op->scale == REID__NONE && stored == reid__padded(op->oc) &&
-           (stem || c >= 64);
+           (stem || (c >= 64 && stored >= 64));
 }
 
 /* For reid_conv_wgmma: bytes of an operand's value; depth of a slice, 128 if bytes have as many channels, else 64. */
@@ -8001,6 +8009,7 @@ static void reid__gpu_weights(reid__gpu_plan *g) {
         if (op->kind == REID__DEPTHWISE) matrix = (size_t)op->kh * (size_t)op->kw * oc * sizeof(float);
         if (op->kind == REID__SQUEEZE) matrix = (size_t)op->hidden * c * sizeof(float), second = matrix;
         if (op->kind == REID__POOL) matrix = oc * sizeof(double), second = sizeof(float); /* factors, exponent */
+        if (op->normed) matrix = oc * sizeof(float);
         if (op->kind == REID__CONV && g->int8) second = (oc + 1) * sizeof(float); /* scales: `scale` of the kernel */
         if (!matrix) continue;
         if (g->fused_into[i] == REID__NONE || g->fused_shortcut[g->fused_into[i]] != i)
@@ -8315,7 +8324,8 @@ static int reid__gpu_tile_pixels(const reid__gpu_plan *g, const reid__op *op, in
 static void reid__op_step(const reid__gpu_plan *g, int index, int arch, int large, reid__program *p, reid__step *s) {
     static const struct { const char *function, *option; } kernels[] = { /* by reid__kind, except convolutions */
         {NULL, NULL}, {"reid_depthwise", "-DREID_DEPTHWISE"}, {"reid_maxpool", "-DREID_MAXPOOL"},
-        {"reid_squeeze", "-DREID_SQUEEZE"}, {"reid_pool", "-DREID_POOL"}, {"reid_linear", "-DREID_LINEAR"}};
+        {"reid_squeeze", "-DREID_SQUEEZE"}, {"reid_pool", "-DREID_POOL"}, {"reid_linear", "-DREID_LINEAR"},
+        {"reid_instance", "-DREID_INSTANCE"}, {"reid_nonlocal", "-DREID_NONLOCAL"}};
     const reid__op *op = &g->plan->ops[index];
     const reid__op *first = &g->plan->ops[reid__launch_first(g, index)]; /* of a convolution */
     int conv = first->kind == REID__CONV, out_stride = g->plan->buffers[op->out].c;
@@ -8346,6 +8356,11 @@ static void reid__op_step(const reid__gpu_plan *g, int index, int arch, int larg
         reid__option(p, "-DC=%d -DCHANNELS=%d -DHIDDEN=%d -DOH=%d -DOW=%d", out_stride, op->ic, op->hidden, op->ih,
                      op->iw);
         if (s->split) reid__option(p, "-DSPLIT=%d", s->split);
+    } else if (op->kind == REID__INSTANCE) {
+        s->shared = 256 * sizeof(float) * 4;
+        reid__option(p, "-DACT=%d -DNORMED=%d -DRESIDUAL=%d", (int)op->act, op->normed, op->residual != REID__NONE);
+    } else if (op->kind == REID__NONLOCAL) {
+        s->shared = (unsigned)out_stride * REID__LANES * sizeof(float);
     } else if (op->kind == REID__LINEAR) {
         s->shared = g->latency ? 128 : 0;
         if (g->latency) reid__option(p, "-DSPLIT=8");
@@ -8728,11 +8743,16 @@ static reid_result reid__gpu_run_op(reid__gpu *g, reid__gpu_lane *l, int index, 
     reid__squeeze_arguments squeeze = {in, w, b, w2, b2, out};
     reid__pool_arguments pool = {in, out, w, b, w2, pixels, byte_step};
     reid__linear_arguments linear = {in, w, b, out, n};
-    void *const arguments[] = {NULL, &depthwise, &maxpool, &squeeze, &pool, &linear}; /* by reid__kind */
+    reid__address residual = op->residual == REID__NONE ? 0 : l->buffer[op->residual];
+    reid__instance_arguments instance = {in, residual, w, b, out, op->bn_eps};
+    int joins = op->kind == REID__NONLOCAL;
+    reid__nonlocal_arguments nonlocal = {in, joins ? l->buffer[op->key] : 0, joins ? l->buffer[op->value] : 0, out};
+    void *const arguments[] = {NULL, &depthwise, &maxpool, &squeeze, &pool, &linear, &instance, &nonlocal};
     int64_t in_rows = (int64_t)rows * c / 4; /* threads: four channels each */
     int64_t x = reid__blocks(in_rows * op->ow, 256), y = 1;
     if (op->kind == REID__DEPTHWISE) x = s->bn ? rows * reid__blocks(c / 4, s->bn) : reid__blocks(in_rows, 256);
     if (op->kind == REID__SQUEEZE) x = (int64_t)n * reid__max(s->split, 1);
+    if (op->kind == REID__INSTANCE || joins) x = (int64_t)n * c / REID__LANES;
     if (op->kind == REID__LINEAR) x = g->plan.latency ? op->oc : reid__blocks(op->oc, 8), y = reid__blocks(n, 4);
     return reid__launch(g, s, x, y, l->stream, arguments[op->kind], e);
 }
@@ -8916,9 +8936,9 @@ static reid_result reid__gpu_pack_op(const reid__gpu_loader *l, int index, uint6
     if (reid__makes_bytes(g->plan->buffers, op)) return reid__gpu_pack_bytes(l, index, wants, digests, e);
     reid_result r = op->gem ? reid__fetch_exponent(l->from, op, &wants[0], &exponent, digests[0], e) : REID_OK;
     if (r == REID_OK && (op->gem || !pool))
-        r = reid__gpu_upload(l, op, &wants[0], pool ? weight2 : l->raw, digests[0], e);
+        r = reid__gpu_upload(l, op, &wants[0], pool ? weight2 : op->normed ? weight : l->raw, digests[0], e);
     if (r == REID_OK && factors) r = reid__gpu_fold(l, index, factors, wants + norm, digests + norm, e);
-    else if (r == REID_OK && op->biased) r = reid__gpu_upload(l, op, &wants[1], bias, digests[1], e);
+    else if (r == REID_OK && (op->biased || op->normed)) r = reid__gpu_upload(l, op, &wants[1], bias, digests[1], e);
     if (r == REID_OK && op->kind == REID__CONV) r = reid__gpu_pack_conv(l, index, factors, e);
     if (r == REID_OK && op->kind == REID__DEPTHWISE)
         r = reid__gpu_pack_matrix(l, 0, factors, weight, op->oc, 1, kh, kw, deep, e);

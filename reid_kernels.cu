@@ -27,6 +27,8 @@
    reid_squeeze     | squeeze-excite factors from row sums     | sums + two small matrices | 1024, 256  | 4 (C + HIDDEN)
    reid_maxpool     | max pool                                 | in + out                  | 256        | none
    reid_pool        | adaptive average pool, to fp32           | in + out                  | 256        | none
+   reid_instance    | instance norm, activation, residual      | 3 in + out                | 256        | 4096
+   reid_nonlocal    | (query key^T) value / pixels of an image | 3 in + out, 4 C a value   | 256        | 64 C
    reid_linear      | fully connected, four images a warp      | weights / 4 images, 2MNK  | 256        | none
    reid_normalise   | L2 of one embedding a block, in double   | in + out                  | 256        | 2048
    reid_search_queries | queries to halves, their lengths      | in + 10 K a query         | 128        | 1024
@@ -58,6 +60,8 @@
    reid_squeeze     | C CHANNELS HIDDEN OH OW [SPLIT]
    reid_maxpool     | IH IW OH OW C KH KW STRIDE PAD_Y PAD_X
    reid_pool        | those, PER GEM NORM
+   reid_instance    | OH OW C NORMED ACT RESIDUAL
+   reid_nonlocal    | OH OW C
    reid_linear      | K OC OUT_STRIDE CHANNEL ACT [SPLIT]
    reid_normalise   | DIM RAW FLIP
    reid_search      | K BN, and BK or HOPPER STAGES
@@ -2206,6 +2210,92 @@ extern "C" __global__ void reid_pool(const GRID_CONSTANT pool_arguments a) {
                         fmaf(total.z, (float)f[2], b[2]), fmaf(total.w, (float)f[3], b[3]));
 #endif
     *(float4 *)(a.out + (long long)m * C + c) = total;
+}
+#endif
+
+/* --------------------------------------------------------------------------------------------------------------------
+   Instance norm, and what a non-local block does between its convolutions. A block has 16 channels of one image.
+   ------------------------------------------------------------------------------------------------------------------ */
+#define PIXELS (OH * OW)
+#ifdef REID_INSTANCE
+STRUCT(instance_arguments);
+
+DEVICE float4 add4(float4 a, float4 b) { return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w); }
+
+/* The sum of 64 threads' values, of those with the same t % 4, in a fixed tree. All threads of the block take part. */
+DEVICE float4 sum_of_all(float4 mine) {
+    float4 *sums = (float4 *)shared; /* [256] */
+    int t = threadIdx.x;
+    __syncthreads(); /* everyone has read the last sum */
+    sums[t] = mine;
+    for (int half = 128; half >= 4; half /= 2) {
+        __syncthreads();
+        if (t < half) sums[t] = add4(sums[t], sums[t + half]);
+    }
+    __syncthreads();
+    return sums[t % 4];
+}
+
+/* out = act(norm(in)) + residual, where norm, of the first NORMED channels, is (x - mean) / sqrt(variance + epsilon) *
+   weight + bias with mean and variance over an image's pixels. A thread takes four channels of every 64th pixel. */
+extern "C" __global__ void __launch_bounds__(256)
+reid_instance(const GRID_CONSTANT instance_arguments a) {
+    take_turn();
+    int t = threadIdx.x, c = blockIdx.x % (C / 16) * 16 + t % 4 * 4;
+    long long from = (long long)(blockIdx.x / (C / 16)) * PIXELS * C + c;
+    const value_t *x = a.in + from;
+    float4 mean = make_float4(0, 0, 0, 0), factor = make_float4(1, 1, 1, 1), bias = mean;
+    if (c / 16 * 16 < NORMED) { /* the same for all threads of a block: NORMED is a multiple of 16 */
+        float4 sum = mean;
+        for (int p = t / 4; p < PIXELS; p += 64) sum = add4(sum, load4(x + (long long)p * C));
+        sum = sum_of_all(sum);
+        const float n = (float)PIXELS;
+        mean = make_float4(sum.x / n, sum.y / n, sum.z / n, sum.w / n);
+        sum = make_float4(0, 0, 0, 0);
+        for (int p = t / 4; p < PIXELS; p += 64) {
+            float4 v = load4(x + (long long)p * C);
+            v = make_float4(v.x - mean.x, v.y - mean.y, v.z - mean.z, v.w - mean.w);
+            sum = make_float4(fmaf(v.x, v.x, sum.x), fmaf(v.y, v.y, sum.y), fmaf(v.z, v.z, sum.z),
+                              fmaf(v.w, v.w, sum.w));
+        }
+        sum = sum_of_all(sum);
+        auto spread = [&](float s, int i) { return (float)(1.0 / sqrt((double)(s / n) + a.epsilon)) * a.weights[c + i]; };
+        factor = make_float4(spread(sum.x, 0), spread(sum.y, 1), spread(sum.z, 2), spread(sum.w, 3));
+        bias = *(const float4 *)(a.bias + c);
+    }
+    for (int p = t / 4; p < PIXELS; p += 64) {
+        long long at = (long long)p * C;
+        float4 v = load4(x + at);
+        v = make_float4(act(fmaf(v.x - mean.x, factor.x, bias.x)), act(fmaf(v.y - mean.y, factor.y, bias.y)),
+                        act(fmaf(v.z - mean.z, factor.z, bias.z)), act(fmaf(v.w - mean.w, factor.w, bias.w)));
+        if (RESIDUAL) v = add4(v, load4(a.residual + from + at));
+        store4(a.out + from + at, v);
+    }
+}
+#endif
+
+#ifdef REID_NONLOCAL
+STRUCT(nonlocal_arguments);
+
+/* square = key^T value, (C, 16) for the block's channels, then out = query square / PIXELS. Every sum is one chain. */
+extern "C" __global__ void __launch_bounds__(256)
+reid_nonlocal(const GRID_CONSTANT nonlocal_arguments a) {
+    take_turn();
+    float *square = (float *)shared; /* [C][16] */
+    int t = threadIdx.x, v = t % 16, c = blockIdx.x % (C / 16) * 16 + v;
+    long long image = (long long)(blockIdx.x / (C / 16)) * PIXELS * C;
+    for (int i = t / 16; i < C; i += 16) {
+        float sum = 0.0f;
+        for (int p = 0; p < PIXELS; p++)
+            sum = fmaf(load1(a.key + image + p * C + i), load1(a.value + image + p * C + c), sum);
+        square[i * 16 + v] = sum;
+    }
+    __syncthreads();
+    for (int p = t / 16; p < PIXELS; p += 16) {
+        float sum = 0.0f;
+        for (int i = 0; i < C; i++) sum = fmaf(load1(a.query + image + p * C + i), square[i * 16 + v], sum);
+        store1(a.out + image + p * C + c, sum / (float)PIXELS);
+    }
 }
 #endif
 
