@@ -410,10 +410,7 @@ typedef enum reid_tensor_status {
 } reid_tensor_status;
 
 /* Filled in by a call that fails, if the caller passed one; empty after success. The caller owns it. */
-typedef struct reid_error {
-    reid_result code;
-    char text[2048];
-} reid_error;
+typedef struct reid_error { reid_result code; char text[2048]; } reid_error;
 
 /* Integer pixels from the top left corner. Clipped to the image; REID_ERR_BOX if nothing is left. */
 typedef struct reid_box { int x, y, width, height; } reid_box;
@@ -2645,11 +2642,8 @@ static const struct { char name[24], bn[24]; int biased; reid__act act; } reid__
 #define REID__REDUCED_DIM 512
 #define REID__PROJECTION_DIM 512 /* if no file gives the width */
 
-/* The linear layer that a file may add after the network: `projection.{weight,bias}`. */
-typedef struct reid__projection {
-    int width;
-    reid__act act; /* from the metadata key reid.head_activation */
-} reid__projection;
+/* The linear layer that a file may add, `projection.{weight,bias}`. act: from the metadata key reid.head_activation. */
+typedef struct reid__projection { int width; reid__act act; } reid__projection;
 
 /* Networks whose head is optional. The others end with layers of their own. */
 static int reid__may_project(const reid__arch *arch) { return !arch->multiscale && !arch->reduce; }
@@ -2752,11 +2746,7 @@ typedef struct reid__plan {
 } reid__plan;
 
 /* One tensor that an operation needs. */
-typedef struct reid__needed_tensor {
-    char name[REID__NAME + 16];
-    int ndim;
-    size_t shape[4];
-} reid__needed_tensor;
+typedef struct reid__needed_tensor { char name[REID__NAME + 16]; int ndim; size_t shape[4]; } reid__needed_tensor;
 
 static int reid__padded(int channels) { return reid__round_up(channels, REID__LANES); }
 
@@ -3316,11 +3306,7 @@ static int64_t reid__op_bytes(const reid__plan *p, const reid__op *op) {
 
 typedef struct reid__team reid__team;
 
-typedef struct reid__member {
-    reid__team *team;
-    int index;
-    pthread_t thread;
-} reid__member;
+typedef struct reid__member { reid__team *team; int index; pthread_t thread; } reid__member;
 
 struct reid__team {
     int size;                /* threads, including the caller */
@@ -3669,10 +3655,8 @@ static uint16_t reid__to_half(float x) {
        REID__V, REID__I      all       a vector of floats, and of int32_t (not scalar, but scalar_int8)
        REID__W               all       floats in a vector; 4 is NEON
        REID__MR, REID__ROWS  all       most rows of a tile, and X(1) ... X(MR)
-       REID__NV              all       vectors in a row of a panel
        REID__POINT_VECTORS   all       vectors of output channels in a step of Winograd's product; 1: for few registers,
                                        with weights transformed beforehand
-       REID__RUN             all       output pixels that a depthwise convolution computes side by side
        REID__UNROLL          all       the pragma before loops that must be unrolled (REID__EACH), or nothing
        REID__IN_REGISTER     all       keeps a vector in a register
        REID__CLAMP           all       x clamped to -limit and limit; a NaN stays a NaN
@@ -3715,9 +3699,7 @@ REID__INLINE int32_t reid__scalar_cvtepi8_epi32(uint8_t x) { return (int8_t)x; }
 #define REID__W 1
 #define REID__MR 2
 #define REID__ROWS(X) X(1) X(2) /* 1 ... MR */
-#define REID__NV 16
 #define REID__POINT_VECTORS 16 /* of output channels in winograd_three */
-#define REID__RUN 4
 #define REID__UNROLL
 #define REID__IN_REGISTER(v)
 #define REID__EXP2_EIGHTHS(t) reid__exp2_eighths(t)
@@ -3771,9 +3753,7 @@ static const uint8_t reid__three_of_four[16] = {0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 
 #define REID__W 8
 #define REID__MR 6
 #define REID__ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6)
-#define REID__NV 2
 #define REID__POINT_VECTORS 1
-#define REID__RUN 7
 #define REID__UNROLL REID__UNROLLED
 #define REID__IN_REGISTER(v) /* none of the 16 registers is left */
 #define REID__CLAMP(x, limit) _mm256_min_ps(limit, _mm256_max_ps(_mm256_setzero_ps() - (limit), x))
@@ -3832,9 +3812,7 @@ REID__TARGET_END
 #define REID__W 16
 #define REID__MR 12
 #define REID__ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12)
-#define REID__NV 2
 #define REID__POINT_VECTORS 2
-#define REID__RUN 7
 #define REID__UNROLL REID__UNROLLED
 #define REID__IN_REGISTER(v) __asm__("" : "+v"(v)) /* gcc would reload it for each multiply-add */
 #define REID__CLAMP(x, limit) _mm512_range_ps(x, limit, 2) /* whichever is nearer to zero, with the sign of x */
@@ -3952,9 +3930,7 @@ REID__INLINE int16x8_t reid__neon_round(const int32_t *sums) {
 #define REID__W 4
 #define REID__MR 6
 #define REID__ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6)
-#define REID__NV 4
 #define REID__POINT_VECTORS 2
-#define REID__RUN 7
 #define REID__UNROLL REID__UNROLLED
 #define REID__IN_REGISTER(v) __asm__("" : "+w"(v))
 #define REID__INPUT(p) reid__neon_input(p)
@@ -4412,10 +4388,7 @@ typedef struct reid__net {
 typedef struct reid__job reid__job;
 
 /* A part of an operation and its thread: pixels (or tiles, rows, images) [from, to), panels [first, last). */
-typedef struct reid__part {
-    int thread;
-    ptrdiff_t from, to, first, last;
-} reid__part;
+typedef struct reid__part { int thread; ptrdiff_t from, to, first, last; } reid__part;
 
 typedef void (*reid__part_fn)(const reid__job *j, const reid__part *p);
 
@@ -5335,7 +5308,9 @@ static void reid__depthwise_grid(reid__job *j) {
    Included once per instruction set from >>isa. REID__V is a vector of REID__W floats; c is always a padded channel
    count, a multiple of REID__LANES, and weights and biases are zero in the padding, so no kernel has a remainder loop.
    ------------------------------------------------------------------------------------------------------------------ */
+#define REID__NV (REID__W == 16 ? 2 : 16 / REID__W) /* vectors in a row of a panel */
 #define REID__PANEL (REID__NV * REID__W) /* columns */
+#define REID__RUN (REID__W == 1 ? 4 : 7) /* output pixels that a depthwise convolution computes side by side */
 #define REID__MAKES (REID__POINT_VECTORS == 1)
 #define REID__ELEMENT (REID__STEP == 1 ? REID__ELEMENT_FP32 : REID__STEP == 2 ? REID__ELEMENT_BF16 : REID__ELEMENT_INT8)
 #ifdef REID__INT8
@@ -6215,9 +6190,7 @@ REID__TABLE(REID__F(kernels), REID__BASE, REID__F(store), REID__MR, REID__F(prod
 #undef REID__W
 #undef REID__MR
 #undef REID__ROWS
-#undef REID__NV
 #undef REID__POINT_VECTORS
-#undef REID__RUN
 #undef REID__UNROLL
 #undef REID__IN_REGISTER
 #undef REID__CLAMP
@@ -6318,9 +6291,7 @@ typedef uint64_t reid__address; /* of device memory */
     X(GraphDestroy, "cuGraphDestroy", (void *graph))
 
 /* CUtensorMap: a tensor in memory, and which boxes of it are copied. Aligned for CUDA 13; older drivers require 64. */
-typedef struct reid__tensor_map {
-    uint64_t opaque[16];
-} __attribute__((aligned(128))) reid__tensor_map;
+typedef struct reid__tensor_map { uint64_t opaque[16]; } __attribute__((aligned(128))) reid__tensor_map;
 
 /* Values from cuda.h, under the names of its enumerations. */
 enum {
@@ -6377,10 +6348,7 @@ typedef struct reid__driver {
 #undef REID__FIELD
 } reid__driver;
 
-typedef struct reid__symbol {
-    const char *name;
-    size_t at; /* offset of its pointer in the table */
-} reid__symbol;
+typedef struct reid__symbol { const char *name; size_t at; } reid__symbol; /* at: offset of its pointer in a table */
 
 /* Fills a table of function pointers. Returns the first name that the library lacks, or NULL. */
 static const char *reid__load_symbols(void *library, const reid__symbol *symbols, size_t count, void *table) {
@@ -6393,10 +6361,7 @@ static const char *reid__load_symbols(void *library, const reid__symbol *symbols
 }
 
 /* The attempts to find CUDA, so that the error message can give the reason for each failure. */
-typedef struct reid__tried {
-    char text[1500];
-    size_t length;
-} reid__tried;
+typedef struct reid__tried { char text[1500]; size_t length; } reid__tried;
 
 REID__FORMAT(2, 3) static void reid__try_note(reid__tried *t, const char *format, ...) {
     va_list args;
@@ -6890,20 +6855,15 @@ static const char *reid__tiles_read(reid__jit *j) {
     V(long long, taps)          /* its first tap: taps of all columns, then of all rows of the crop */                 \
     V(int, stride)              /* bytes from source row to source row */                                              \
     V(int, bytes)               /* of a pixel; 0: resized by the CPU, with (height, width, RGB) at `pixels` */         \
-    V(int, r) V(int, g) V(int, b) /* positions of the channels in a pixel */                                           \
-    V(int, pad)                                                                                                        \
+    V(int, r) V(int, g) V(int, b) V(int, pad) /* positions of the channels in a pixel */                               \
     S(gpu_axis, x) S(gpu_axis, y)
-#define REID__GPU_WINDOW(P, V, S) /* the source pixels first ... end - 1 that make up one line */                      \
-    V(int, first) V(int, end)
+#define REID__GPU_WINDOW(P, V, S) V(int, first) V(int, end) /* the source pixels first ... end - 1 of one line */
 #define REID__RESIZE_ARGUMENTS(P, V, S) /* reid_taps, reid_resize_x, reid_resize_y */                                  \
     P(const unsigned char, staging)                                                                                    \
     P(const gpu_picture, pictures) /* one for each image */                                                            \
     P(gpu_window, windows)      /* (images, width + height) */                                                         \
-    P(int, taps)                                                                                                       \
-    P(unsigned char, rows)                                                                                             \
-    P(unsigned char, view)      /* (images, height, width, RGB) */                                                     \
-    V(int, width) V(int, height)                                                                                       \
-    V(int, flip)                /* reid_resize_y: mirrored left to right */
+    P(int, taps) P(unsigned char, rows) P(unsigned char, view) /* view: (images, height, width, RGB) */                \
+    V(int, width) V(int, height) V(int, flip) /* flip: reid_resize_y mirrors left to right */
 #define REID__INPUT_ARGUMENTS(P, V, S)                                                                                 \
     P(const unsigned char, view)                                                                                       \
     P(const float, lut)         /* (3, 256), from pixel values, in the order of the network's channels */              \
@@ -6916,9 +6876,7 @@ static const char *reid__tiles_read(reid__jit *j) {
     V(int, n) V(int, ic) V(int, kh) V(int, kw)                                                                         \
     V(int, stride_n) V(int, stride_c) V(int, stride_y) V(int, stride_x) /* in values */
 #define REID__CONV_ARGUMENTS(P, V, S) /* reid_conv_plain, reid_conv_f32, reid_conv_f16 and reid_join */                \
-    P(const value_t, in)                                                                                               \
-    P(const value_t, weights)                                                                                          \
-    P(const float, bias)                                                                                               \
+    P(const value_t, in) P(const value_t, weights) P(const float, bias)                                                \
     P(const value_t, residual)  /* RESIDUAL: added to the outputs */                                                   \
     P(const float, factors)     /* SCALE: squeeze-excite factors, (images, IC) */                                      \
     P(const float, scales)      /* BYTES: steps of the output per unit of a channel's sum; then of residuals */        \
@@ -6929,8 +6887,7 @@ static const char *reid__tiles_read(reid__jit *j) {
     P(unsigned, full)           /* BYTES: (images), counts of saturated outputs */                                     \
     V(int, pixels)              /* images * OH * OW */
 #define REID__WGMMA_ARGUMENTS(P, V, S)                                                                                 \
-    S(tensor_map, in_map)                                                                                              \
-    S(tensor_map, weights_map)                                                                                         \
+    S(tensor_map, in_map) S(tensor_map, weights_map)                                                                   \
     S(tensor_map, next_map)     /* NEXT: the second convolution's weights */                                           \
     S(tensor_map, residual_map) /* RESIDUAL without SPLIT */                                                           \
     S(tensor_map, more_map)     /* MORE_C: the other input */                                                          \
@@ -6943,8 +6900,7 @@ static const char *reid__tiles_read(reid__jit *j) {
     P(const float, scales)      /* BYTES: as in conv_arguments */                                                      \
     P(const float, next_scales) /* BYTES with NEXT */                                                                  \
     P(void, out)                /* STEM: pooled rows, ROW_SUMS: sums, SPLIT: outputs */                                \
-    P(unsigned, full)                                                                                                  \
-    V(int, pixels)                                                                                                     \
+    P(unsigned, full) V(int, pixels)                                                                                   \
     V(int, strip_rows)          /* STEM: pooled rows of a strip */
 #define REID__DEPTHWISE_ARGUMENTS(P, V, S)                                                                             \
     P(const value_t, in) P(const float, weights) P(const float, bias) P(value_t, out)                                  \
@@ -7014,10 +6970,7 @@ REID__CONTRACT(REID__STRUCT)
 #undef REID__STRUCT
 REID__STATIC_ASSERT(sizeof(reid__tensor_map) == 128, tensor_map_has_this_size);
 
-typedef struct reid__contract {
-    char *text; /* NULL: only the length is computed */
-    size_t length, room;
-} reid__contract;
+typedef struct reid__contract { char *text; size_t length, room; } reid__contract; /* no text: only counts */
 
 REID__FORMAT(2, 3) static void reid__contract_print(reid__contract *c, const char *format, ...) {
     va_list args;
@@ -7056,7 +7009,6 @@ static void reid__contract_text(reid__contract *c) {
 static const unsigned char reid__kernel_text[] = {
 #include REID_KERNELS_BYTES
     0};
-#define REID__KERNEL_TEXT ((const char *)reid__kernel_text)
 #elif defined(REID_KERNELS_FILE) && defined(__has_embed)
 #pragma GCC diagnostic push
 #ifdef __clang__
@@ -7068,13 +7020,11 @@ static const unsigned char reid__kernel_text[] = {
 #embed REID_KERNELS_FILE
     , 0};
 #pragma GCC diagnostic pop
-#define REID__KERNEL_TEXT ((const char *)reid__kernel_text)
 #elif defined(REID_KERNELS_FILE)
 __asm__(".pushsection .rodata\nreid__kernel_text:\n.incbin \"" REID_KERNELS_FILE "\"\n.byte 0\n.popsection\n");
 extern const unsigned char reid__kernel_text[] __attribute__((visibility("hidden")));
-#define REID__KERNEL_TEXT ((const char *)reid__kernel_text)
 #else
-#define REID__KERNEL_TEXT ((const char *)NULL)
+static const unsigned char reid__kernel_text[] = {0};
 #endif
 
 /* Allocates and prints the text that precedes the kernels. */
@@ -7095,13 +7045,13 @@ static reid_result reid__jit_text(reid__jit *j, reid_error *e) {
     if (desc->kernels_src && desc->kernels_path)
         return reid__fail(e, REID_ERR_INVALID_ARG, "give either desc.kernels_src or desc.kernels_path");
     j->text_from = desc->kernels_path ? "file" : desc->kernels_src ? "desc" : "built in";
-    j->text = desc->kernels_src ? desc->kernels_src : REID__KERNEL_TEXT;
+    j->text = desc->kernels_src ? desc->kernels_src : (const char *)reid__kernel_text;
     if (desc->kernels_path) {
         reid_result r = reid__read_file(j->mem, desc->kernels_path, REID__MAX_TEXT, &block, &size, e);
         j->text = (const char *)block;
         if (r != REID_OK) return r;
     }
-    if (j->text && *j->text) return REID_OK;
+    if (*j->text) return REID_OK;
     return reid__fail(e, REID_ERR_NO_KERNELS, "give the text of reid_kernels.cu: desc.kernels_src, desc.kernels_path, "
                       "or REID_KERNELS_FILE when reid.h is compiled");
 }
@@ -7579,10 +7529,7 @@ static size_t reid__gpu_written(const reid__gpu_plan *g, const reid__op *op) {
 }
 
 /* A launch's access to one of the plan's buffers: the first `bytes` bytes of each image there. */
-typedef struct reid__access {
-    int buffer;
-    size_t bytes;
-} reid__access;
+typedef struct reid__access { int buffer; size_t bytes; } reid__access;
 #define REID__ACCESSES 6
 
 static int reid__touch(reid__access *out, int buffer, size_t bytes) {
@@ -8701,13 +8648,9 @@ static size_t reid__gpu_raw_bytes(const reid__plan *p) {
 /* --- lanes --- */
 
 /* Reserves device memory of a lane. Normally a lane has one block, which a first pass measures and a second one cuts
-   up. With REID__SEPARATE_BUFFERS, for tests, every piece is a separate block, so that overruns are noticed. */
-typedef struct reid__cutter {
-    reid__gpu *g;
-    reid__gpu_lane *lane;
-    int measuring, code; /* code: the driver's first error */
-    size_t used;
-} reid__cutter;
+   up. With REID__SEPARATE_BUFFERS, for tests, every piece is its own block, so that overruns are noticed. code: the
+   driver's first error. */
+typedef struct reid__cutter { reid__gpu *g; reid__gpu_lane *lane; int measuring, code; size_t used; } reid__cutter;
 
 static reid__address reid__gpu_alloc(reid__cutter *t, size_t bytes) {
     reid__address *at = &t->lane->blocks[t->lane->block_count];
@@ -9228,15 +9171,10 @@ typedef struct reid__candidate {
 } reid__candidate;
 
 /* A row that may be among the best for another row, whose chunk of queries is still to come. */
-typedef struct reid__deferred_hit {
-    float near;
-    uint32_t row;
-} reid__deferred_hit;
+typedef struct reid__deferred_hit { float near; uint32_t row; } reid__deferred_hit;
 
-typedef struct reid__deferred_list {
-    float limit;    /* least FP32 score to enter the list */
-    uint32_t count; /* hits in the list */
-} reid__deferred_list;
+/* limit: the least FP32 score to enter the list; count: the hits in it. */
+typedef struct reid__deferred_list { float limit; uint32_t count; } reid__deferred_list;
 
 /* Accumulates the scores of a unit's rows. */
 typedef struct reid__tally {
@@ -10255,10 +10193,7 @@ typedef struct reid__grouped {
 } reid__grouped;
 
 /* Homes a < b of two groups, and their score after `joins` joins; if a group has changed since, it can only be less. */
-typedef struct reid__link {
-    double score;
-    uint32_t a, b, joins;
-} reid__link;
+typedef struct reid__link { double score; uint32_t a, b, joins; } reid__link;
 
 typedef struct reid__grouping {
     const reid_group_desc *d;
@@ -10822,11 +10757,8 @@ static reid_result reid__needed_find(const reid__weights *file, const reid__need
     return REID_ERR_TENSOR_DTYPE;
 }
 
-/* The result of reid__match_plan. */
-typedef struct reid__match {
-    int wanted, matched, unexpected;
-    reid_result first;    /* the first error */
-} reid__match;
+/* The result of reid__match_plan; first: the first error. */
+typedef struct reid__match { int wanted, matched, unexpected; reid_result first; } reid__match;
 
 static reid_result reid__match_error(const reid__weights *file, const reid__plan *p, reid_result code, const char *name,
                                      const char *note, reid_error *e) {
@@ -12143,7 +12075,7 @@ REID_API reid_result reid_query_gpu(const reid_desc *desc, reid_gpu_info *gpu) {
         reid__gpu_leave(&d);
     }
     if (r == REID_OK) r = reid__jit_init(&j, &mem, desc, d.arch, d.version, e);
-    snprintf(gpu->kernels, sizeof gpu->kernels, "%s", j.text_from && j.text ? j.text_from : "");
+    snprintf(gpu->kernels, sizeof gpu->kernels, "%s", j.text && *j.text ? j.text_from : "");
     while (r == REID_OK && j.rtc_version && !reid__nvrtc_works(&j)) reid__nvrtc_next(&j);
     if (r == REID_OK && !j.rtc_version)
         r = reid__fail(e, REID_ERR_DEVICE, "no NVRTC can be used for sm_%d%s%s", d.arch, j.tried.length ? ": " : "",
@@ -12477,18 +12409,12 @@ typedef struct reid__entry {
     struct reid__entry *next;  /* in the list of free or of finished entries */
 } reid__entry;
 
-/* The first entry is items[1], or NULL; the children of items[i] are items[2 * i] and items[2 * i + 1]. */
-typedef struct reid__heap {
-    reid__entry **items;
-    int count, by_deadline; /* by_deadline 0: the heap of turns, by rank, deadline, arrival */
-} reid__heap;
+/* The first entry is items[1], or NULL; the children of items[i] are items[2 * i] and items[2 * i + 1]. by_deadline 0:
+   the heap of turns, by rank, deadline, arrival. */
+typedef struct reid__heap { reid__entry **items; int count, by_deadline; } reid__heap;
 
 /* An image of a batch: its request, and the destination of its row. */
-typedef struct reid__batch_image {
-    reid__entry *entry;
-    float *out;
-    reid_result result;
-} reid__batch_image;
+typedef struct reid__batch_image { reid__entry *entry; float *out; reid_result result; } reid__batch_image;
 
 typedef struct reid__queue_lane {
     struct reid_queue *queue;
@@ -12625,11 +12551,7 @@ static void reid__request_end(reid_queue *q, reid__entry *a, reid_result result,
 }
 
 /* A caller that waits in reid_submit: the `user` of a request without `done`. */
-typedef struct reid__waiter {
-    pthread_cond_t over;
-    int is_over;
-    reid_result result;
-} reid__waiter;
+typedef struct reid__waiter { pthread_cond_t over; int is_over; reid_result result; } reid__waiter;
 
 /* Notifies callers of finished requests, without the mutex. An entry is freed before `done`, which may submit again. */
 static void reid__notify_done(reid_queue *q) {
