@@ -71,9 +71,8 @@
 
    AT RUN TIME     environment variables
        REID_CPU_ISA=scalar|avx2|avx512|avx512_bf16|amx_bf16|avx512_vnni|amx_int8|neon forces an instruction set, unless
-       desc.cpu_isa is set. scalar, avx2, avx512 and neon compute in FP32; the bf16 sets in bf16; vnni, int8, scalar and
-       avx2 in INT8. If scalar is the best that the CPU offers, REID_WARN_SCALAR says so. Linux grants AMX to a whole
-       process: permission is requested when the first such handle is created.
+       desc.cpu_isa does. scalar, avx2, avx512 and neon compute in FP32; the bf16 sets in bf16; vnni, int8, scalar and
+       avx2 in INT8. REID_WARN_SCALAR: the CPU has no better. Linux grants AMX to a process: the first such handle asks.
        REID_CACHE_DIR, REID_NVRTC: see CUDA; desc.cache_dir and desc.nvrtc_path override them.
        REID_WGMMA=0       on Hopper: convolutions use the instructions of older chips, for comparison
        REID_CLUSTERS=0    on Hopper: blocks do not share the weights that they load
@@ -82,29 +81,29 @@
        REID_TILE=1...18   on Hopper: this tile wherever it fits; 0: the cost model's choice, uncorrected
 
    CUDA
-       REID_DEVICE_AUTO uses a GPU if it can, and otherwise logs why not; REID_DEVICE_CUDA uses it or fails with an
-       error that lists everything that was tried. Required: a GPU from Turing (sm_75) on, NVIDIA's driver for CUDA 11.4
-       or later, the text of reid_kernels.cu (desc.kernels_src, desc.kernels_path, or compiled in) and NVRTC 11.2 or
-       later, of a major version no later than the driver's. Building needs no CUDA header or library. libcuda.so.1 must
-       be in the loader's search path, NVRTC there or in $CUDA_PATH, $CUDA_HOME, /usr/local/cuda*, or a folder of Conda
-       or Python. reid_query_gpu reports what was found.
-       When a network first starts on a chip, up to 8 threads compile the kernels for its exact shapes. They are kept in
-       a cache ($XDG_CACHE_HOME/reid or ~/.cache/reid), which may be deleted at any time. On Hopper a cost model chooses
-       how convolutions are cut into tiles; `reid bench --tune` measures the alternatives for the file `tiles` in the
-       cache, which changes no bit. Where NVRTC is not installed, desc.kernels_pack names a file of reid_pack_kernels.
-       Caches and packs contain machine code, so a folder that others may write to is refused.
+       REID_DEVICE_AUTO uses a GPU if it can, else logs why not; REID_DEVICE_CUDA uses it or fails, listing all that was
+       tried. Required: a GPU from Turing (sm_75) on, NVIDIA's driver for CUDA 11.4 or later, the text of
+       reid_kernels.cu (desc.kernels_src, desc.kernels_path, or compiled in) and NVRTC 11.2 or later, of no later major
+       version than the driver's. Building needs nothing of CUDA. libcuda.so.1 must be where the loader looks, NVRTC
+       there or in $CUDA_PATH, $CUDA_HOME, /usr/local/cuda*, or a folder of Conda or Python. reid_query_gpu reports what
+       was found.
+       When a network first starts on a chip, up to 8 threads compile kernels for its exact shapes, and keep them in a
+       cache ($XDG_CACHE_HOME/reid or ~/.cache/reid), which may be deleted at any time. On Hopper a cost model chooses
+       the tiles of convolutions; `reid bench --tune` measures them for the file `tiles` in the cache, which changes no
+       bit. Without NVRTC, desc.kernels_pack names a file of reid_pack_kernels. Caches and packs are machine code: a
+       folder that others may write to is refused.
        The default precision is FP16: weights and activations in FP16; sums, biases, pooled features, heads and
-       normalisation in FP32, never TF32. The largest batch is a power of two, at most 256 (default 64); it is halved
-       while the GPU has too little memory for it. The device's primary context is used, and the caller's current
-       context is restored. After a GPU error that cannot be cleared (a lost device) every call on the handle fails.
+       normalisation in FP32, never TF32. The largest batch is a power of two, at most 256 (default 64), and is halved
+       while the GPU has too little memory. The device's primary context is used, the caller's current one restored.
+       After an error that cannot be cleared (a lost device) every call on the handle fails.
        On an H200 and an H100 the kernels gave the results of the emulator in tests/emulator, bit for bit where both
-       ran. INT8 did not, because a buffer was too small. That is fixed, and the search was rewritten; neither has run
-       on a GPU since, so use INT8 on the CPU. tools/gpu/README.md has the measurements.
+       ran; INT8 did not, because a buffer was too small. That is fixed, and the search was rewritten, but neither has
+       run on a GPU since: use INT8 on the CPU. tools/gpu/README.md has the measurements.
 
    WINDOWS
        MinGW-w64 compiles reid.h for x86-64, gcc or clang with winpthreads: x86_64-w64-mingw32-gcc -O2 -static FILE.c
-       -lpthread. CPU only, without AMX; the bits are the same as on Linux. Paths are in the process's code page. The
-       queue's deadlines follow the wall clock. gcc -flto needs -Wa,-muse-unaligned-vector-move for its stack.
+       -lpthread. CPU only, without AMX; the same bits as on Linux. Paths are in the process's code page. The queue's
+       deadlines follow the wall clock. gcc -flto needs -Wa,-muse-unaligned-vector-move.
 
    TRAIL           one image of 640 x 480 pixels through resnet50, function by function; shapes are (rows, columns,
                    channels), and a function is indented below the one that calls it
@@ -128,8 +127,7 @@
                                      layer3 (14, 14, 1024), layer4 (7, 7, 2048) and avgpool (1, 1, 2048)
            reid__normalise           divides by the length: 2048 floats of unit length
        On a GPU, in FP16, reid_embed calls reid__gpu_embed in place of reid__cpu_embed:
-         reid__gpu_embed             takes up to desc.batch images at a time, in turn through two slots, so that one is
-                                     filled while the GPU computes the other
+         reid__gpu_embed             takes desc.batch images at a time, filling a slot while the GPU computes the other
            reid__slot_submit         queues everything that follows, and returns while the GPU works:
              reid__slot_fill         copies the pixels (480, 640, 3) to memory that the GPU reads
              reid__slot_upload       the copy to the GPU; of images of the network's size, reid__view_upload
@@ -142,20 +140,19 @@
    INPUT
        8-bit pixels, top row first, any stride: RGB, BGR, RGBA (alpha is dropped) or grey. A box selects one detection
        without copying: a frame with twenty boxes is twenty reid_image that share their pixels. The result equals
-       cropping first: no filter tap reads outside the box.
-       A preset defines how pixels become the network's input: resampling filter, sizes, mean and standard deviation. It
-       is part of the result: a wrong preset does not fail, it makes every cosine meaningless. desc.preset overrides the
-       key `reid.preset` in the file's metadata, which overrides the network's default.
-       reid__presets in >>image is the table of presets; reid__archs in >>arch has each network's default.
-       Fields after the name modify it, from left to right: "timm-0.95 size=288x288 crop=1" or "mega filter=bicubic
-       mean=0.5 std=0.25,0.25,0.3". They are filter=bilinear|bicubic, size=HxW, resize=straight|N (the short side),
-       crop=FRACTION (timm's crop_pct: resize = floor(max(h, w) / FRACTION)), mean=R,G,B, std=R,G,B (in the order of the
-       network's channels; a single number applies to all three), scale=X or 1/X, order=rgb|bgr. reid_info.preset is
-       then the name followed by +, reid_info.preprocessing the whole text. Fields without a name modify the default.
-       desc.height and desc.width replace the crop, as size= does; the resize edge becomes round(max(h, w) * resize /
-       crop). Resampling equals that of Pillow up to version 12.1 (fixed point, antialiased, rows first, uint8 between
-       the passes) bit for bit; later versions resample the columns of tall images first. Results are therefore exact
-       from the pixels on: PNG, PPM, raw. JPEG decoders differ from each other by about 2 levels a channel.
+       cropping first: no filter tap reads outside the box. A preset defines how pixels become the network's input:
+       filter, sizes, mean and standard deviation. It is part of the result: a wrong one makes every cosine meaningless.
+       desc.preset overrides the key `reid.preset` of the file, which overrides the network's default.
+       reid__presets in >>image is the table of presets; reid__archs in >>arch has each network's default. Fields after
+       the name modify it, from left to right: "timm-0.95 size=288x288 crop=1" or "mega filter=bicubic mean=0.5
+       std=0.25,0.25,0.3". They are filter=bilinear|bicubic, size=HxW, resize=straight|N (the short side), crop=FRACTION
+       (timm's crop_pct: resize = floor(max(h, w) / FRACTION)), mean=R,G,B, std=R,G,B (in the order of the network's
+       channels; one number applies to all three), scale=X or 1/X, order=rgb|bgr. reid_info.preset is then the name
+       followed by +, reid_info.preprocessing the whole text. Fields without a name modify the default. desc.height and
+       desc.width replace the crop, as size= does; the resize edge becomes round(max(h, w) * resize / crop). Resampling
+       equals that of Pillow up to version 12.1 (fixed point, antialiased, rows first, uint8 between the passes) bit for
+       bit; later versions resample the columns of tall images first. Results are exact from the pixels on: PNG, PPM,
+       raw. JPEG decoders differ by about 2 levels a channel.
 
    OUTPUT
        One row of reid_dim floats per image, of unit length unless desc.raw. reid_cosine compares two rows.
@@ -178,9 +175,9 @@
    SEARCH
        reid_index_create and reid_search find the best rows, or groups of rows (an identity and its templates), of a
        gallery in memory by inner product. Every row is compared, and the result is that of a full sort in double
-       precision, unlike an approximate index. A GPU scans an FP16 copy of the rows and scores those that can be among
-       the best in double: the result is the same to the bit. It takes 6 bytes a component, or 2 if the rows are halves.
-       The CPU computes group means and searches for more than 1024 hits. reid_group groups rows without names.
+       precision. A GPU scans an FP16 copy of the rows and scores those that can be among the best in double, to the
+       same bits; it takes 6 bytes a component, or 2 if the rows are halves. The CPU computes group means and searches
+       for more than 1024 hits. reid_group groups rows without names.
 
    WEIGHT FILE
        safetensors, read strictly: u64 little-endian header length (at most 16 MiB), JSON, data. Every tensor of the
@@ -233,9 +230,8 @@
 
    ERRORS AND LOGGING
        Functions that can fail return reid_result: 0 is success, negative is failure. On failure out-parameters are
-       zeroed, nothing leaks, and the handle can still be used and destroyed. The detail (tensor, path, number) goes
-       into a reid_error of the caller: desc.error for reid_create, the last argument of other functions. desc.log_fn
-       receives warnings. Callbacks must not throw, longjmp or call back into the same handle.
+       zeroed, nothing leaks, and the handle stays usable. The detail goes into a reid_error of the caller: desc.error,
+       or the last argument. desc.log_fn receives warnings. Callbacks must not throw, longjmp or use the same handle.
 
    MEMORY
        Everything is allocated in reid_create through desc.alloc_fn and freed in reid_destroy through desc.free_fn,
@@ -247,22 +243,21 @@
        order. Each lane uses desc.threads threads, including the caller's; they block all signals, and sleep between
        calls. With desc.parallel_fn the caller's thread pool is used instead (examples/own_threads.c). A handle does not
        survive fork: in the child every call returns REID_ERR_FORKED, and reid_destroy only frees memory. For many
-       callers, or deadlines, put a queue in front of the handle: reid_queue_create.
+       callers, or deadlines, put a queue in front of it: reid_queue_create.
 
    DETERMINISM AND TOLERANCES
        The bits of an embedding depend on its pixels, the weights, the preset and the kind of arithmetic: not on the
-       batch, the place in it, the number of threads, lanes or calls. AVX2, AVX-512 and NEON give the same bits (except
-       for the generalised mean, which uses the C library's powf); scalar code has no fused multiply-add and differs in
-       the last places; AVX512_BF16 and AMX in bf16 each have their own bits; in INT8 all have the same.
+       batch, the place in it, threads, lanes or calls. AVX2, AVX-512 and NEON give the same bits (except for the
+       generalised mean, by the C library's powf); scalar code has no fused multiply-add and differs in the last places;
+       in bf16 AVX512_BF16 and AMX have their own bits; in INT8 all have the same.
        On a GPU the bits depend on the precision, the kind of chip and desc.latency, which keeps more of the chip busy
-       on one image: several blocks compute parts of a convolution's sums, which are then added in a fixed order.
+       on one image: several blocks compute parts of a convolution's sums, then added in a fixed order.
        Resized pixels are equal everywhere, to the bit. The caller's rounding mode and flush-to-zero setting have no
        effect. Each component of the normalised embedding differs by at most 1e-5 from PyTorch in float64 on the same
-       pixels, on every instruction set and with the GPU's FP32 kernels; tested for all networks except EfficientNet-B1
-       and B2. The GPU's FP16 has a cosine of at least 0.9999.
-       REID_BF16 stores activations and convolution weights in bf16. Its cosines to float64 are at least 0.9994, or
-       0.9990 if a linear layer and batch norm end the network. On a GPU, from sm_80 on, it uses FP16's kernels, for
-       networks whose activations exceed 65504; REID_DEVICE_AUTO chooses the CPU for it.
+       pixels, on every instruction set and with the GPU's FP32 kernels; tested for all networks but EfficientNet-B1 and
+       B2. The GPU's FP16 has a cosine of at least 0.9999. REID_BF16 stores activations and convolution weights in bf16,
+       with cosines of at least 0.9994, or 0.9990 if a linear layer and batch norm end the network. On a GPU, from sm_80
+       on, it uses FP16's kernels, for networks whose activations exceed 65504; REID_DEVICE_AUTO chooses the CPU for it.
 
    SECURITY
        Weight files may come from strangers: size arithmetic is checked, memory is bounded by the file's size and the
@@ -272,9 +267,9 @@
        A version is major.minor.patch. Until 1.0 a new minor version may change anything in >>api (see CHANGELOG.md), a
        patch version nothing. Where the library is linked, check reid_version() == REID_VERSION. For languages that do
        not read this file, reid_set fills a description field by field, and reid_size gives the size of every other
-       struct. reid_desc and reid_search_desc grow by fields whose zero keeps the previous behaviour. Names and numbers
-       of result codes, networks and presets keep their meaning. Embeddings with equal fingerprints may be compared
-       across versions. Later versions read weight files and ranges; caches and packs are made again. */
+       struct. reid_desc and reid_search_desc grow by fields whose zero keeps the previous behaviour. Result codes,
+       networks and presets keep names, numbers and meaning. Embeddings with equal fingerprints may be compared across
+       versions. Later versions read weight files and ranges; caches and packs are made again. */
 
 #ifndef REID__PASS
 #if defined(REID_IMPLEMENTATION) && defined(__linux__) && !defined(_GNU_SOURCE)
@@ -296,6 +291,9 @@
 
 #include <stddef.h>
 #include <stdint.h>
+
+/* Thread safety: any thread may call any function at any time, on any handle, unless its comment restricts that. Every
+   `error` may be NULL. The fields listed after `desc:` are all that a function uses of it. */
 
 #define REID_VERSION 100 /* major * 10000 + minor * 100 + patch */
 #define REID_VERSION_STRING "0.1.0"
@@ -570,8 +568,7 @@ typedef struct reid_gpu_info {
 
    Parameters      desc: see reid_desc; copied, so it need not outlive the call. out: the handle; NULL on failure.
    Returns         REID_OK or the first error; its detail is in desc->error.
-   Errors          any of REID_RESULTS except REID_ERR_IMAGE, REID_ERR_BOX, REID_ERR_FORKED.
-   Thread safety   any thread; handles are independent of each other. */
+   Errors          any of REID_RESULTS except REID_ERR_IMAGE, REID_ERR_BOX, REID_ERR_FORKED. */
 REID_API reid_result reid_create(const reid_desc *desc, reid_ctx **out);
 
 /* Frees everything. NULL is allowed. After a fork, in the child, it only frees memory. Thread safety: no other call on
@@ -581,13 +578,11 @@ REID_API void reid_destroy(reid_ctx *ctx);
 /* Computes embeddings.
 
    Parameters      images: n descriptions; n may be 0. out: (n, reid_dim(ctx)) float32, row i for images[i];
-                   L2-normalised unless desc.raw. A row's bits depend on its pixels alone, not on n, its index, or the
-                   threads. error (reid_embed_ex; may be NULL): the detail of a failure, e.g. which image.
+                   L2-normalised unless desc.raw. error (reid_embed_ex): the detail of a failure, e.g. which image.
    Returns         REID_OK, or an error after which all of out is zeroed. All descriptions are checked before any work
                    starts; one bad image fails the call.
    Errors          REID_ERR_INVALID_ARG, REID_ERR_IMAGE and REID_ERR_BOX (with the index), REID_ERR_EMBEDDING,
-                   REID_ERR_FORKED.
-   Thread safety   any number of threads on one handle. No allocation. */
+                   REID_ERR_FORKED. Allocates nothing. */
 REID_API reid_result reid_embed(reid_ctx *ctx, const reid_image *images, int n, float *out);
 REID_API reid_result reid_embed_ex(reid_ctx *ctx, const reid_image *images, int n, float *out, reid_error *error);
 
@@ -606,23 +601,22 @@ REID_API reid_result reid_embed_saturated(reid_ctx *ctx, const reid_image *image
                    addition to those that embed; on a GPU it waits for a lane. */
 REID_API reid_result reid_preprocess(reid_ctx *ctx, const reid_image *image, uint8_t *out, reid_error *error);
 
-/* Floats in an embedding; 0 for NULL. Thread safety: any thread. */
+/* Floats in an embedding; 0 for NULL. */
 REID_API int reid_dim(const reid_ctx *ctx);
 
 /* The description with its defaults resolved; a handle's memory; how many images exceeded INT8's ranges. Errors:
-   REID_ERR_INVALID_ARG, REID_ERR_FORKED; the result is zeroed first. Thread safety: any thread. */
+   REID_ERR_INVALID_ARG, REID_ERR_FORKED; the result is zeroed first. */
 REID_API reid_result reid_query_desc(const reid_ctx *ctx, reid_info *info);
 REID_API reid_result reid_memory_report(const reid_ctx *ctx, reid_memory *memory);
 REID_API reid_result reid_query_saturation(const reid_ctx *ctx, reid_saturation *saturation);
 
 /* Finds the GPU, driver, NVRTC and cache folder that reid_create would use.
 
-   Parameters      desc: device_index, kernels_src, kernels_path, nvrtc_path, cache_dir and error are used; weights are
-                   not needed. gpu: filled in as far as possible even when the call fails.
+   Parameters      desc: device_index, kernels_src, kernels_path, nvrtc_path, cache_dir, allocator, error. gpu: filled in
+                   as far as possible even when the call fails.
    Returns         REID_OK when CUDA can be used, else the first reason why not; desc->error lists what was tried.
    Errors          REID_ERR_DEVICE, REID_ERR_NO_KERNELS, REID_ERR_FILE_OPEN, REID_ERR_GPU, REID_ERR_INVALID_ARG,
-                   REID_ERR_OUT_OF_MEMORY.
-   Thread safety   any thread. */
+                   REID_ERR_OUT_OF_MEMORY. */
 REID_API reid_result reid_query_gpu(const reid_desc *desc, reid_gpu_info *gpu);
 
 /* Receives each program that reid_pack_kernels compiles: its options, the bytes of its cubin and NVRTC's log. */
@@ -633,65 +627,55 @@ typedef void (*reid_kernel_fn)(const char *options, const void *cubin, size_t by
 
    Parameters      desc: network (by name), preset or height and width, last_stride, head, flip, raw, latency,
                    precision, fallback, batch, threads, kernels_src, kernels_path, nvrtc_path, cache_dir, allocator and
-                   error are used. arch: "sm_90". path: the file, replaced once complete; NULL: none. fn: called for
-                   every program; may be NULL.
+                   error. arch: "sm_90". path: the file, replaced once complete; NULL: none. fn: called for every
+                   program; may be NULL.
    Errors          REID_ERR_UNKNOWN_NETWORK, REID_ERR_NO_KERNELS, REID_ERR_DEVICE, REID_ERR_KERNEL_COMPILE,
-                   REID_ERR_FILE_WRITE and those of the arguments.
-   Thread safety   any thread. */
+                   REID_ERR_FILE_WRITE and those of the arguments. */
 REID_API reid_result reid_pack_kernels(const reid_desc *desc, const char *arch, const char *path, reid_kernel_fn fn,
                                        void *user);
 
-/* Measures the operations of the plan one by one on n images of noise, for studies and benchmarks.
+/* Measures the operations of the plan one by one on n images of noise, on a lane, as reid_embed. Allocates.
 
    Parameters      n: 1 ... the batch of reid_query_desc. repeats: 1 ... 1000. us: (reid_op_count) medians in us.
                    network: NULL, or gets that of all in one go, on a GPU and if n is a power of two; otherwise 0.
-   Errors          REID_ERR_INVALID_ARG, REID_ERR_OUT_OF_MEMORY, REID_ERR_GPU, REID_ERR_FORKED.
-   Thread safety   any thread; takes a lane as reid_embed does. Allocates. */
+   Errors          REID_ERR_INVALID_ARG, REID_ERR_OUT_OF_MEMORY, REID_ERR_GPU, REID_ERR_FORKED. */
 REID_API reid_result reid_profile(reid_ctx *ctx, int n, int repeats, float *us, float *network, reid_error *error);
 
 /* Receives one activation: op as from reid_query_op, values (out_h, out_w, out_c), valid during the call only. */
 typedef void (*reid_observe_fn)(const reid_op_info *op, const float *values, void *user);
 
-/* Computes one image on the CPU and passes on what each operation stores, for studies and to measure ranges.
+/* Computes one image on a lane of the CPU and passes on what each operation stores, e.g. to measure ranges. Allocates.
 
    Parameters      fn: called for every operation in order, except the normalisation and those whose result is not
                    stored because they are fused. bf16 is widened; INT8's bytes are passed as the values that they
                    represent. fn must not use this handle, whose lane is taken.
    Errors          REID_ERR_INVALID_ARG, REID_ERR_IMAGE, REID_ERR_BOX, REID_ERR_DEVICE (the handle is on a GPU),
-                   REID_ERR_OUT_OF_MEMORY, REID_ERR_FORKED.
-   Thread safety   any thread; takes a lane as reid_embed does. Allocates. */
+                   REID_ERR_OUT_OF_MEMORY, REID_ERR_FORKED. */
 REID_API reid_result reid_observe(reid_ctx *ctx, const reid_image *image, reid_observe_fn fn, void *user,
                                   reid_error *error);
 
-/* The plan, operation by operation: reid_op_count of them, in order of execution.
-
-   Returns         REID_OK, or REID_ERR_INVALID_ARG for an index out of range, or REID_ERR_FORKED (info is zeroed).
-   Thread safety   any thread. The strings live as long as the handle. */
+/* The plan, operation by operation: reid_op_count of them, in order of execution. Strings live as long as the handle.
+   Errors: REID_ERR_INVALID_ARG for an index out of range, REID_ERR_FORKED; info is zeroed. */
 REID_API int reid_op_count(const reid_ctx *ctx);
 REID_API reid_result reid_query_op(const reid_ctx *ctx, int index, reid_op_info *info);
 
 /* Compares a weight file with a network without loading it: calls fn once for every tensor of either.
 
-   Parameters      desc: as for reid_create (weights, network, head, last_stride, allocator, error are used).
+   Parameters      desc: weights, network, head, last_stride, allow_unused, allocator and error, as for reid_create.
                    network: receives the given or detected name, at most 31 characters; may be NULL.
    Returns         REID_OK when reid_create would accept names, shapes and dtypes, else the first error it would give.
                    In both cases fn is called for every tensor, unless the file itself cannot be read.
-   Errors          the file, header and tensor errors of REID_RESULTS.
-   Thread safety   any thread. */
+   Errors          the file, header and tensor errors of REID_RESULTS. */
 REID_API reid_result reid_check_weights(const reid_desc *desc, reid_tensor_fn fn, void *user, char network[32]);
 
-/* Value of one key of the file's `__metadata__` map, e.g. "reid.preset".
-
-   Returns         REID_OK and the text in value (empty if the file lacks the key), or a file error.
-                   REID_ERR_INVALID_ARG if the text does not fit into size bytes.
-   Thread safety   any thread. */
+/* Value of a key of the file's `__metadata__` map, e.g. "reid.preset". Returns REID_OK and the text in value (empty if
+   the file lacks the key), or a file error, or REID_ERR_INVALID_ARG if the text does not fit into size bytes. */
 REID_API reid_result reid_weights_metadata(const reid_desc *desc, const char *key, char *value, size_t size);
 
-/* Cosine of two vectors of dim floats, -1 … 1, computed in double; 0 if one of them is zero. The vectors may have any
-   length, as raw embeddings do. Thread safety: any thread. */
+/* Cosine of two vectors of dim floats of any length, as of raw embeddings: -1 … 1, in double; 0 if one is zero. */
 REID_API double reid_cosine(const float *a, const float *b, int dim);
 
-/* Names, for option lists: index 0, 1, 2 …, NULL past the end. Thread safety: any thread. */
+/* Names, for option lists: index 0, 1, 2 …, NULL past the end. */
 REID_API const char *reid_network_name(int index);
 REID_API const char *reid_preset_name(int index);
 
@@ -701,19 +685,18 @@ REID_API const char *reid_preset_name(int index);
    Parameters      key: the name of a field. value: for numbers their decimal digits; for enums the end of their name in
                    lower case ("cuda", "avx512"); for texts (borrowed: keep them until reid_create has returned) and
                    all other pointers, including callbacks, the pointer itself. NULL: back to the default.
-   Errors          REID_ERR_INVALID_ARG (unknown key or value), with the reason in error, which may be NULL.
-   Thread safety   any thread. */
+   Errors          REID_ERR_INVALID_ARG (unknown key or value), with the reason in error. */
 REID_API reid_result reid_set(reid_desc *desc, const char *key, const void *value, reid_error *error);
 
 /* Size in bytes of a struct of this file in the compiled implementation: reid_size("reid_info"); 0 for an unknown name.
-   Bindings that declare structs themselves compare it with theirs, or allocate this much. Thread safety: any thread. */
+   Bindings that declare structs themselves compare it with theirs, or allocate this much. */
 REID_API size_t reid_size(const char *type);
 
-/* The text of a result code ("success", ...) and its name ("REID_OK", ...), never NULL. Thread safety: any thread. */
+/* The text of a result code ("success", ...) and its name ("REID_OK", ...), never NULL. */
 REID_API const char *reid_result_string(reid_result result);
 REID_API const char *reid_result_name(reid_result result);
 
-/* REID_VERSION and REID_VERSION_STRING of the compiled implementation. Thread safety: any thread. */
+/* REID_VERSION and REID_VERSION_STRING of the compiled implementation. */
 REID_API int reid_version(void);
 REID_API const char *reid_version_string(void);
 
@@ -763,13 +746,12 @@ typedef struct reid_index reid_index;
 /* Prepares a search: checks every row, sorts the rows of each group, starts threads, copies the rows to a GPU.
 
    Parameters      desc: device, device_index, the fields about kernels, cpu_isa, threads, parallel_fn, memory_limit,
-                   allocator, log and error are used; weights are not needed. REID_DEVICE_AUTO uses a GPU, if it can,
-                   for galleries of 2^24 values or more; memory_limit includes device memory. A network's pack contains
-                   the kernels for its embeddings. rows: the struct is copied, the arrays are not. out: NULL on failure.
+                   allocator, log and error. REID_DEVICE_AUTO uses a GPU, if it can, for galleries of 2^24 values or
+                   more; memory_limit includes device memory. A network's pack contains the kernels for its embeddings.
+                   rows: the struct is copied, the arrays are not. out: NULL on failure.
    Errors          REID_ERR_INVALID_ARG, REID_ERR_EMBEDDING (a row is not finite, or longer than 1e18), REID_ERR_ISA,
                    REID_ERR_OUT_OF_MEMORY, REID_ERR_MEMORY_LIMIT, REID_ERR_SYSTEM, REID_ERR_LEFT_OUT; on a GPU also
-                   those of reid_create.
-   Thread safety   any thread. */
+                   those of reid_create. */
 REID_API reid_result reid_index_create(const reid_desc *desc, const reid_rows *rows, reid_index **out);
 
 /* Frees everything but the rows. NULL is allowed. Thread safety: no search on this index may be running. */
@@ -780,10 +762,10 @@ REID_API void reid_index_destroy(reid_index *index);
    with its own rows (queries is rows.floats, n is rows.count) takes about half the time.
 
    Parameters      queries: (n, dim). hits: (n, k), best first, the unused end zeroed. found: [n], hits per query.
-                   Both are zeroed on failure. error: may be NULL.
+                   Both are zeroed on failure.
    Errors          REID_ERR_INVALID_ARG, REID_ERR_EMBEDDING (a query is not finite, or longer than 1e18),
                    REID_ERR_OUT_OF_MEMORY, REID_ERR_MEMORY_LIMIT, REID_ERR_GPU, REID_ERR_FORKED.
-   Thread safety   any number of threads on one index; one searches at a time. Allocates. */
+   Thread safety   of the threads that call it on one index, one searches at a time. Allocates. */
 REID_API reid_result reid_search(reid_index *index, const float *queries, int n, const reid_search_desc *search,
                                  reid_hit *hits, int *found, reid_error *error);
 
@@ -823,7 +805,7 @@ typedef struct reid_merge {
    Errors          those of reid_index_create and reid_search; REID_ERR_EMBEDDING also for a row of zeros;
                    REID_ERR_CONTRADICTION: must_links connect two rows that must stay separate, and merges then holds
                    the links from one to the other; REID_ERR_CANCELLED.
-   Thread safety   any thread. Allocates; takes minutes for 100,000 rows. */
+   Allocates; takes minutes for 100,000 rows. */
 REID_API reid_result reid_group(const reid_desc *desc, const reid_rows *rows, const reid_group_desc *group,
                                 uint32_t *out, reid_merge *merges, size_t *merged);
 
@@ -882,62 +864,53 @@ typedef struct reid_queue_stats {
 /* Starts a thread for each lane of a handle, and one for deadlines.
 
    Parameters      desc: copied. out: receives the queue, NULL on failure. Memory comes from the handle's allocator.
-   Errors          REID_ERR_INVALID_ARG, REID_ERR_OUT_OF_MEMORY, REID_ERR_SYSTEM, REID_ERR_FORKED, REID_ERR_LEFT_OUT.
-   Thread safety   any thread. */
+   Errors          REID_ERR_INVALID_ARG, REID_ERR_OUT_OF_MEMORY, REID_ERR_SYSTEM, REID_ERR_FORKED, REID_ERR_LEFT_OUT. */
 REID_API reid_result reid_queue_create(const reid_queue_desc *desc, reid_queue **out);
 
-/* Accepts a request, or refuses it at once. With request->done NULL it then waits until the request has ended.
+/* Accepts a request, or refuses it at once. With request->done NULL it then waits until the request has ended. It
+   allocates nothing.
 
    Parameters      request: copied; what it points to is borrowed. ticket: for reid_cancel, 0 if refused; may be NULL;
-                   written before `done` is called. error: the detail; may be NULL.
+                   written before `done` is called.
    Returns         REID_OK: accepted, `done` has been or will be called. Any other result: `done` is never called.
    Errors          REID_ERR_FULL (try again later), REID_ERR_STOPPING, REID_ERR_EXPIRED (negative deadline, or
                    refuse_late), REID_ERR_INVALID_ARG (also if n exceeds the limit), REID_ERR_IMAGE, REID_ERR_BOX,
-                   REID_ERR_FORKED, REID_ERR_LEFT_OUT; without `done` also every result that `done` can receive.
-   Thread safety   any number of threads. No allocation. */
-REID_API reid_result reid_submit(reid_queue *queue, const reid_request *request, reid_ticket *ticket,
-                                 reid_error *error);
+                   REID_ERR_FORKED, REID_ERR_LEFT_OUT; without `done` also every result that `done` can receive. */
+REID_API reid_result reid_submit(reid_queue *queue, const reid_request *request, reid_ticket *ticket, reid_error *e);
 
 /* Cancels a request. It ends with REID_ERR_CANCELLED at once, or, if it is being computed, after its batch. Its memory
-   stays borrowed until `done` is called.
-
-   Returns         REID_OK, or REID_ERR_TICKET: it has ended, or is about to.
-   Errors          also REID_ERR_INVALID_ARG, REID_ERR_FORKED, REID_ERR_LEFT_OUT.
-   Thread safety   any number of threads. */
+   stays borrowed until `done` is called. Errors: REID_ERR_TICKET: it has ended, or is about to; REID_ERR_INVALID_ARG,
+   REID_ERR_FORKED, REID_ERR_LEFT_OUT. */
 REID_API reid_result reid_cancel(reid_queue *queue, reid_ticket ticket);
 
-/* Counters and gauges; stats is zeroed first. Errors: REID_ERR_INVALID_ARG, REID_ERR_FORKED, REID_ERR_LEFT_OUT. Thread
-   safety: any thread. */
+/* Counters and gauges; stats is zeroed first. Errors: REID_ERR_INVALID_ARG, REID_ERR_FORKED, REID_ERR_LEFT_OUT. */
 REID_API reid_result reid_queue_query(reid_queue *queue, reid_queue_stats *stats);
 
 /* The upper bound of reid_queue_stats.latencies[index], in nanoseconds: four bounds per power of two, from 1.25 us on;
-   the last one counts all longer latencies. Thread safety: any thread. */
+   the last one counts all longer latencies. */
 REID_API uint64_t reid_latency_bound(int index);
 
 /* Stops accepting requests, goes on computing the accepted ones for at most drain_ms milliseconds (negative: until all
-   are done), and ends the rest with REID_ERR_STOPPING. When it returns, all requests have ended.
-
-   Returns         REID_OK, or REID_ERR_STOPPING if some requests ended with it.
-   Errors          also REID_ERR_INVALID_ARG, REID_ERR_FORKED, REID_ERR_LEFT_OUT.
-   Thread safety   any thread except the queue's own; others may submit and wait at the same time. */
+   are done), and ends the rest with REID_ERR_STOPPING. When it returns, all requests have ended. Others may submit and
+   wait at the same time. Errors: REID_ERR_STOPPING if some requests ended with it, REID_ERR_INVALID_ARG,
+   REID_ERR_FORKED, REID_ERR_LEFT_OUT. Thread safety: any thread except the queue's own. */
 REID_API reid_result reid_queue_drain(reid_queue *queue, int drain_ms);
 
 /* Drains the queue, then frees everything. NULL is allowed. After a fork, in the child, it only frees memory. Thread
    safety: no other call on it may be running; if threads still submit, drain first, end them, then destroy. */
 REID_API void reid_queue_destroy(reid_queue *queue, int drain_ms);
 
-/* Converts to IEEE halves (to nearest even, overflow to infinity) and back (exactly). Thread safety: any thread. */
+/* Converts to IEEE halves (to nearest even, overflow to infinity) and back (exactly). */
 REID_API void reid_to_halves(const float *in, uint16_t *out, size_t count);
 REID_API void reid_from_halves(const uint16_t *in, float *out, size_t count);
 
 /* With stb_image.h included before reid.h (compile with -D_GNU_SOURCE, define STB_IMAGE_IMPLEMENTATION in one file):
-   decodes a file (JPEG, PNG, BMP, ...) to RGB8.
+   decodes a file (JPEG, PNG, BMP, ...) to RGB8. Errors: REID_ERR_FILE_OPEN, REID_ERR_IMAGE (stb_image's reason is in
+   error).
 
    Parameters      image: zeroed on failure; its pixels are freed with reid_image_free, which accepts a zeroed one. EXIF
                    orientation is not applied. stb_image 2.27 can write out of bounds on a damaged JPEG: only load
-                   files that you trust, or check them first as tools/pictures/jpeg.c does.
-   Errors          REID_ERR_FILE_OPEN, REID_ERR_IMAGE (stb_image's reason is in error).
-   Thread safety   any thread. */
+                   files that you trust, or check them first as tools/pictures/jpeg.c does. */
 #ifdef STBI_VERSION
 REID_API reid_result reid_image_load(const char *path, reid_image *image, reid_error *error);
 REID_API void reid_image_free(reid_image *image);
