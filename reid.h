@@ -612,7 +612,7 @@ REID_API reid_result reid_query_saturation(const reid_ctx *ctx, reid_saturation 
 
 /* Finds the GPU, driver, NVRTC and cache folder that reid_create would use.
 
-   Parameters      desc: device_index, kernels_src, kernels_path, nvrtc_path, cache_dir, allocator, error. gpu: filled in
+   Parameters      desc: device_index, kernels_src, kernels_path, nvrtc_path, cache_dir, allocator and error. gpu: set
                    as far as possible even when the call fails.
    Returns         REID_OK when CUDA can be used, else the first reason why not; desc->error lists what was tried.
    Errors          REID_ERR_DEVICE, REID_ERR_NO_KERNELS, REID_ERR_FILE_OPEN, REID_ERR_GPU, REID_ERR_INVALID_ARG,
@@ -1069,8 +1069,8 @@ static int64_t reid__now(void) { return reid__clock(CLOCK_MONOTONIC); }
 static int reid__ceil_div(int a, int b) { return (a + b - 1) / b; }
 static int reid__round_up(int a, int b) { return reid__ceil_div(a, b) * b; }
 
-/* The caller's rounding mode, flush-to-zero or traps must not change the bits, nor our calls its errno: every entry
-   point and worker runs between reid__enter and reid__leave. 0x1f80 (ARM: 0): to nearest, denormals, no traps. */
+/* The caller's rounding mode, flush-to-zero or traps must not change the bits, nor our calls its errno: entry points
+   begin with REID__ENTER, workers with reid__enter. 0x1f80 (ARM: 0): to nearest, denormals, no traps. */
 typedef struct reid__caller { int error; uint64_t fp; } reid__caller;
 
 static reid__caller reid__enter(void) {
@@ -1085,14 +1085,21 @@ static reid__caller reid__enter(void) {
     return caller;
 }
 
-static void reid__leave(reid__caller caller) {
-    errno = caller.error;
+static void reid__leave(const reid__caller *caller) {
+    errno = caller->error;
 #if defined(__x86_64__)
-    _mm_setcsr((unsigned)caller.fp);
+    _mm_setcsr((unsigned)caller->fp);
 #elif defined(__aarch64__)
-    __asm__ volatile("msr fpcr, %0" ::"r"(caller.fp));
+    __asm__ volatile("msr fpcr, %0" ::"r"(caller->fp));
 #endif
 }
+
+/* Until the end of the scope: our floating-point settings; a locked mutex. */
+#define REID__ENTER() __attribute__((cleanup(reid__leave), unused)) const reid__caller caller = reid__enter()
+#define REID__LOCK(mutex) __attribute__((cleanup(reid__unlock), unused)) pthread_mutex_t *locked = reid__lock(mutex)
+
+static pthread_mutex_t *reid__lock(pthread_mutex_t *mutex) { return pthread_mutex_lock(mutex), mutex; }
+static void reid__unlock(pthread_mutex_t **mutex) { pthread_mutex_unlock(*mutex); }
 
 #ifdef _WIN32
 static int reid__cpu_count(void) { return reid__max(pthread_num_processors_np(), 1); } /* of the affinity mask */
@@ -3310,21 +3317,19 @@ static unsigned reid__team_wait(reid__team *team, unsigned seen) {
         if (now != seen) return now;
         REID__PAUSE();
     }
-    pthread_mutex_lock(&team->mutex);
+    REID__LOCK(&team->mutex);
     __atomic_add_fetch(&team->sleeping, 1, __ATOMIC_SEQ_CST);
     while ((now = __atomic_load_n(&team->generation, __ATOMIC_SEQ_CST)) == seen)
         pthread_cond_wait(&team->wake, &team->mutex);
     __atomic_sub_fetch(&team->sleeping, 1, __ATOMIC_SEQ_CST);
-    pthread_mutex_unlock(&team->mutex);
     return now;
 }
 
 static void reid__team_signal(reid__team *team) {
     __atomic_add_fetch(&team->generation, 1, __ATOMIC_SEQ_CST);
     if (__atomic_load_n(&team->sleeping, __ATOMIC_SEQ_CST) == 0) return;
-    pthread_mutex_lock(&team->mutex);
+    REID__LOCK(&team->mutex);
     pthread_cond_broadcast(&team->wake);
-    pthread_mutex_unlock(&team->mutex);
 }
 
 static void *reid__member_main(void *arg) {
@@ -3344,9 +3349,8 @@ static void *reid__member_main(void *arg) {
 /* Runs a task with our floating-point settings on a thread that is not ours. */
 static void reid__foreign_task(void *arg, int index) {
     reid__team *team = (reid__team *)arg;
-    reid__caller caller = reid__enter();
+    REID__ENTER();
     team->fn(team->task, index);
-    reid__leave(caller);
 }
 
 /* Calls fn(task, i) for every i in 0 … count-1, on the whole team; returns when all are done. */
@@ -5434,8 +5438,7 @@ REID__INLINE void REID__F(tile)(const reid__tile *t, const int mr, const int nv,
     if (t->residual) REID__EACH(r, mr) REID__EACH(j, nv) acc[r][j] += REID__F(residual)(t, r, j * REID__W);
     if (t->act == REID__SILU)
         REID__EACH(r, mr) REID__EACH(j, nv) acc[r][j] = REID__F(over_sigmoid)(acc[r][j], acc[r][j]);
-    else if (t->act == REID__RELU)
-        REID__EACH(r, mr) REID__EACH(j, nv) acc[r][j] = REID__F(act)(acc[r][j], REID__RELU);
+    else if (t->act == REID__RELU) REID__EACH(r, mr) REID__EACH(j, nv) acc[r][j] = REID__F(act)(acc[r][j], REID__RELU);
     REID__EACH(r, mr)
         if (nv == 2) REID__F(emit_two)(t, r, acc[r][0], acc[r][1]);
         else REID__EACH(j, nv) REID__F(emit)(t, r, j * REID__W, acc[r][j]);
@@ -7473,9 +7476,7 @@ static int reid__launch_first(const reid__gpu_plan *g, int index) {
 }
 
 /* End of the operations that the first launch computes: the stem, on some GPUs with the max pool behind it. */
-static int reid__head_end(const reid__gpu_plan *g) {
-    return g->fused_into[0] == REID__NONE ? 1 : g->fused_into[0] + 1;
-}
+static int reid__head_end(const reid__gpu_plan *g) { return g->fused_into[0] == REID__NONE ? 1 : g->fused_into[0] + 1; }
 
 /* Bytes of `pixels` pixels in a buffer, with all channels: sums of rows are FP32, other values in the precision. */
 static size_t reid__gpu_values(const reid__gpu_plan *g, int buffer, int pixels) {
@@ -9943,7 +9944,7 @@ static reid_result reid__search_for(reid_index *index, const float *queries, int
                                     reid__search_chunk *h, reid_error *error) {
     if (index->pid != getpid()) return reid__fail(error, REID_ERR_FORKED, "create the index after the fork");
     int grouped = search->scoring != REID_ROWS;
-    reid__caller caller = reid__enter();
+    REID__ENTER();
     reid_result r = reid__check_search(index, queries, n, search, error);
     h->x = index, h->d = search;
     h->order = grouped ? index->order : NULL;
@@ -9952,18 +9953,13 @@ static reid_result reid__search_for(reid_index *index, const float *queries, int
     h->k = h->units < (size_t)search->k ? h->units : (size_t)search->k;
     h->cap = reid__candidates_for(h);
     h->top = search->scoring == REID_GROUP_MEAN ? 0 : search->scoring == REID_GROUP_TOP ? search->top : 1;
-    if (r == REID_OK && n && h->units) {
-        pthread_mutex_lock(&index->mutex);
-        if (index->gpu && h->k <= REID__GPU_HITS && search->scoring != REID_GROUP_MEAN) /* a best row bounds no mean */
-            r = reid__search_gpu(index, h, n, queries, error);
-        else {
-            r = reid__make_mutual(index, h, n, queries, error);
-            if (r == REID_OK) r = reid__search(index, h, 0, n, queries, error);
-            reid__free(&index->mem, h->deferred_lists);
-        }
-        pthread_mutex_unlock(&index->mutex);
-    }
-    reid__leave(caller);
+    if (r != REID_OK || !n || !h->units) return r;
+    REID__LOCK(&index->mutex);
+    if (index->gpu && h->k <= REID__GPU_HITS && search->scoring != REID_GROUP_MEAN) /* a best row bounds no mean */
+        return reid__search_gpu(index, h, n, queries, error);
+    r = reid__make_mutual(index, h, n, queries, error);
+    if (r == REID_OK) r = reid__search(index, h, 0, n, queries, error);
+    reid__free(&index->mem, h->deferred_lists);
     return r;
 }
 
@@ -10122,15 +10118,13 @@ REID_API reid_result reid_index_create(const reid_desc *desc, const reid_rows *r
     reid_result r = reid__mem_init(&mem, desc);
     if (r == REID_OK) r = reid__check_rows(desc, rows);
     if (r != REID_OK) return r;
-    reid__caller caller = reid__enter();
+    REID__ENTER();
     reid_index *x = (reid_index *)reid__alloc_zero(&mem, sizeof *x);
-    if (x) {
-        x->mem = mem, x->rows = *rows, x->pid = getpid(), x->memory_limit = desc->memory_limit;
-        r = reid__index_open(x, desc);
-        if (r == REID_OK) *out = x;
-        else reid_index_destroy(x);
-    } else r = reid__no_memory(desc->error, "an index", sizeof *x);
-    reid__leave(caller);
+    if (!x) return reid__no_memory(desc->error, "an index", sizeof *x);
+    x->mem = mem, x->rows = *rows, x->pid = getpid(), x->memory_limit = desc->memory_limit;
+    r = reid__index_open(x, desc);
+    if (r == REID_OK) *out = x;
+    else reid_index_destroy(x);
     return r;
 }
 
@@ -10638,7 +10632,7 @@ REID_API reid_result reid_group(const reid_desc *desc, const reid_rows *rows, co
     reid_result r = reid__mem_init(&g.mem, desc);
     if (r == REID_OK) r = reid__check_rows(desc, rows);
     if (r == REID_OK) r = reid__check_group(desc, rows, group);
-    reid__caller caller = reid__enter();
+    REID__ENTER();
     if (r == REID_OK) r = reid__group_memory(&g);
     if (r == REID_OK) r = reid__unit_rows(&g, rows);
     if (r == REID_OK) r = reid__take_links(&g, &links);
@@ -10649,7 +10643,6 @@ REID_API reid_result reid_group(const reid_desc *desc, const reid_rows *rows, co
     if (r == REID_OK && merges) reid__sort(merges + g.musts, g.joins - g.musts, sizeof *merges, reid__by_merge);
     if (merged) *merged = r == REID_OK ? g.joins : links; /* links: the length of a contradiction */
     reid__release(&g.mem, NULL);
-    reid__leave(caller);
     return r;
 }
 #endif /* REID_NO_SEARCH */
@@ -10872,22 +10865,20 @@ REID_API reid_result reid_check_weights(const reid_desc *desc, reid_tensor_fn fn
     reid__match m;
     if (network) network[0] = 0;
     if (!desc) return REID_ERR_INVALID_ARG;
-    reid__caller caller = reid__enter();
+    REID__ENTER();
     reid_error *e = desc->error;
     reid_result r = reid__open_file(desc, &mem, &file);
+    if (r != REID_OK) return r;
+    reid__plan *p = (reid__plan *)reid__alloc(&mem, sizeof *p);
+    unsigned char *used = (unsigned char *)reid__alloc(&mem, (size_t)file.count + 1);
+    r = p && used ? reid__detect(&file, desc, used, p, &m, e) : reid__no_memory(e, "the plan", sizeof *p);
     if (r == REID_OK) {
-        reid__plan *p = (reid__plan *)reid__alloc(&mem, sizeof *p);
-        unsigned char *used = (unsigned char *)reid__alloc(&mem, (size_t)file.count + 1);
-        r = p && used ? reid__detect(&file, desc, used, p, &m, e) : reid__no_memory(e, "the plan", sizeof *p);
-        if (r == REID_OK) {
-            if (network) snprintf(network, 32, "%s", p->arch->name);
-            if (fn) reid__match_plan(&file, p, desc, used, fn, user, &m, NULL);
-            r = m.first;
-        }
-        reid__weights_close(&file, &mem);
-        reid__release(&mem, NULL);
+        if (network) snprintf(network, 32, "%s", p->arch->name);
+        if (fn) reid__match_plan(&file, p, desc, used, fn, user, &m, NULL);
+        r = m.first;
     }
-    reid__leave(caller);
+    reid__weights_close(&file, &mem);
+    reid__release(&mem, NULL);
     return r;
 }
 
@@ -10896,17 +10887,14 @@ REID_API reid_result reid_weights_metadata(const reid_desc *desc, const char *ke
     reid__weights file;
     if (value && size) value[0] = 0;
     if (!desc || !key || !value || !size) return reid__lacks(desc, "a key and room for its value");
-    reid__caller caller = reid__enter();
+    REID__ENTER();
     reid_result r = reid__open_file(desc, &mem, &file);
-    if (r == REID_OK) {
-        const char *text = reid__weights_meta(&file, key);
-        if (text && strlen(text) >= size)
-            r = reid__fail(desc->error, REID_ERR_INVALID_ARG, "the value of %s has %llu bytes", key,
-                           (unsigned long long)strlen(text));
-        else if (text) memcpy(value, text, strlen(text) + 1);
-        reid__weights_close(&file, &mem);
-    }
-    reid__leave(caller);
+    if (r != REID_OK) return r;
+    const char *text = reid__weights_meta(&file, key);
+    size_t length = text ? strlen(text) : 0;
+    if (length >= size) r = reid__fail(desc->error, REID_ERR_INVALID_ARG, "the value of %s has %zu bytes", key, length);
+    else if (text) memcpy(value, text, length + 1);
+    reid__weights_close(&file, &mem);
     return r;
 }
 
@@ -11653,7 +11641,7 @@ static reid_result reid__create_both(const reid_desc *desc, reid_ctx **out) {
 REID_API reid_result reid_create(const reid_desc *desc, reid_ctx **out) {
     if (out) *out = NULL;
     if (!desc || !out) return reid__lacks(desc, "out");
-    reid__caller caller = reid__enter();
+    REID__ENTER();
     reid_result r = reid__create_both(desc, out);
     if (r == REID_OK && (*out)->fp32_fallback && !(*out)->gpu != !(*out)->fp32_fallback->gpu) {
         reid_desc cpu = *desc;
@@ -11664,20 +11652,19 @@ REID_API reid_result reid_create(const reid_desc *desc, reid_ctx **out) {
         *out = NULL;
         r = reid__create_both(&cpu, out);
     }
-    reid__leave(caller);
     return r;
 }
 
 REID_API void reid_destroy(reid_ctx *ctx) {
     if (!ctx) return;
+    REID__ENTER();
     reid_destroy(ctx->fp32_fallback);
-    int saved_errno = errno, forked = ctx->pid != getpid();
+    int forked = ctx->pid != getpid();
     reid__stop_lanes(ctx, forked);
     if (ctx->gpu) reid__gpu_close(ctx->gpu, forked);
     if (ctx->has_locks && !forked) pthread_cond_destroy(&ctx->turn), pthread_mutex_destroy(&ctx->mutex);
     reid__mem mem = ctx->mem; /* a copy, because freeing updates it */
     reid__release(&mem, NULL);
-    errno = saved_errno;
 }
 
 /* --------------------------------------------------------------------------------------------------------------------
@@ -11687,7 +11674,7 @@ REID_API void reid_destroy(reid_ctx *ctx) {
 /* Waits for its turn and for a lane; first come, first served. */
 static reid__lane *reid__lane_take(reid_ctx *ctx) {
     reid__lane *lane = NULL;
-    pthread_mutex_lock(&ctx->mutex);
+    REID__LOCK(&ctx->mutex);
     unsigned ticket = ctx->next_ticket++;
     while (!lane) {
         for (int i = 0; i < ctx->lane_count && ticket == ctx->now_serving && !lane; i++)
@@ -11697,17 +11684,15 @@ static reid__lane *reid__lane_take(reid_ctx *ctx) {
     lane->busy = 1;
     ctx->now_serving++;
     pthread_cond_broadcast(&ctx->turn);
-    pthread_mutex_unlock(&ctx->mutex);
     return lane;
 }
 
 /* Clears *taken, the mark of a lane or of memory to resize in, and wakes the waiting threads. */
 static void reid__lane_release(reid_ctx *ctx, int *taken) {
-    pthread_mutex_lock(&ctx->mutex);
+    REID__LOCK(&ctx->mutex);
     REID_ASSERT(*taken);
     *taken = 0;
     pthread_cond_broadcast(&ctx->turn);
-    pthread_mutex_unlock(&ctx->mutex);
 }
 
 /* L2 normalisation in double, unless `raw`. Returns 0 for a vector without a direction. */
@@ -11730,10 +11715,9 @@ static void reid__tell_saturated(const reid__call *call, const uint32_t *clipped
         count += clipped[i] > most;
         if (call->saturated) call->saturated[first + i] = clipped[i] > most;
     }
-    pthread_mutex_lock(&call->ctx->mutex);
+    REID__LOCK(&call->ctx->mutex);
     sum->images += n, sum->saturated += count;
     if (call->ctx->fp32_fallback) sum->recomputed += count;
-    pthread_mutex_unlock(&call->ctx->mutex);
 }
 
 /* Normalises rows, which a GPU has done already. Recomputes images beyond INT8's ranges, neighbours together. */
@@ -11793,7 +11777,7 @@ static reid_result reid__check_call(const reid_ctx *ctx, const reid_image *image
 
 REID_API reid_result reid_embed_saturated(reid_ctx *ctx, const reid_image *images, int n, float *out,
                                           unsigned char *saturated, reid_error *error) {
-    reid__caller caller = reid__enter();
+    REID__ENTER();
     reid__clear_error(error);
     if (saturated && n > 0) memset(saturated, 0, (size_t)n);
     reid_result r = reid__check_call(ctx, images, n, out, error);
@@ -11805,7 +11789,6 @@ REID_API reid_result reid_embed_saturated(reid_ctx *ctx, const reid_image *image
     }
     if (saturated && n > 0 && r != REID_OK) memset(saturated, 0, (size_t)n);
     if (r != REID_OK && ctx && out && n > 0) memset(out, 0, (size_t)n * (size_t)ctx->plan->dim * sizeof *out);
-    reid__leave(caller);
     return r;
 }
 
@@ -11820,7 +11803,7 @@ REID_API reid_result reid_embed(reid_ctx *ctx, const reid_image *images, int n, 
 /* Waits for memory to resize in: on a CPU images are prepared while lanes compute, one for each of their threads. */
 static reid__thread_memory *reid__memory_take(reid_ctx *ctx) {
     reid__thread_memory *s = NULL;
-    pthread_mutex_lock(&ctx->mutex);
+    REID__LOCK(&ctx->mutex);
     while (!s) {
         for (int i = 0; i < ctx->lane_count * ctx->lane_threads && !s; i++) {
             s = &ctx->lanes[i / ctx->lane_threads].scratch[i % ctx->lane_threads];
@@ -11829,29 +11812,25 @@ static reid__thread_memory *reid__memory_take(reid_ctx *ctx) {
         if (!s) pthread_cond_wait(&ctx->turn, &ctx->mutex);
     }
     s->preparing = 1;
-    pthread_mutex_unlock(&ctx->mutex);
     return s;
 }
 
 REID_API reid_result reid_preprocess(reid_ctx *ctx, const reid_image *image, uint8_t *out, reid_error *error) {
-    reid__caller caller = reid__enter();
+    REID__ENTER();
     reid_box roi;
     reid__clear_error(error);
     reid_result r = reid__check_call(ctx, image, 1, out, error);
     if (r == REID_OK) r = reid__image_check(image, 0, &roi, error);
-    if (r == REID_OK) {
-        if (ctx->gpu) {
-            reid__lane *lane = reid__lane_take(ctx);
-            r = reid__gpu_preprocess(ctx->gpu, (int)(lane - ctx->lanes), lane, image, out, error);
-            reid__lane_release(ctx, &lane->busy);
-        } else {
-            reid__thread_memory *s = reid__memory_take(ctx);
-            reid__prep_rows(ctx->prep, image, &roi, 0, 0, ctx->prep->height, out, s->prep_apart);
-            reid__lane_release(ctx, &s->preparing);
-        }
+    if (r == REID_OK && ctx->gpu) {
+        reid__lane *lane = reid__lane_take(ctx);
+        r = reid__gpu_preprocess(ctx->gpu, (int)(lane - ctx->lanes), lane, image, out, error);
+        reid__lane_release(ctx, &lane->busy);
+    } else if (r == REID_OK) {
+        reid__thread_memory *s = reid__memory_take(ctx);
+        reid__prep_rows(ctx->prep, image, &roi, 0, 0, ctx->prep->height, out, s->prep_apart);
+        reid__lane_release(ctx, &s->preparing);
     }
     if (r != REID_OK && ctx && out) memset(out, 0, (size_t)ctx->prep->height * (size_t)ctx->prep->width * 3);
-    reid__leave(caller);
     return r;
 }
 
@@ -11895,10 +11874,8 @@ REID_API reid_result reid_memory_report(const reid_ctx *ctx, reid_memory *memory
 REID_API reid_result reid_query_saturation(const reid_ctx *ctx, reid_saturation *saturation) {
     reid_result r = reid__ask(ctx, saturation, sizeof *saturation);
     if (r != REID_OK) return r;
-    pthread_mutex_t *mutex = (pthread_mutex_t *)(uintptr_t)&ctx->mutex; /* casts away const */
-    pthread_mutex_lock(mutex);
+    REID__LOCK((pthread_mutex_t *)(uintptr_t)&ctx->mutex); /* casts away const */
     *saturation = ctx->saturation;
-    pthread_mutex_unlock(mutex);
     return r;
 }
 
@@ -11927,8 +11904,7 @@ static int reid__word(const char *words, const char *value) {
 }
 
 REID_API reid_result reid_set(reid_desc *desc, const char *key, const void *value, reid_error *error) {
-#define REID__AT(field, words, limit)                                                                                  \
-    {#field, words, offsetof(reid_desc, field), sizeof ((reid_desc *)0)->field, limit},
+#define REID__AT(field, words, limit) {#field, words, offsetof(reid_desc, field), sizeof((reid_desc *)0)->field, limit},
 #define REID__NUMBER(field) REID__AT(field, NULL, INT_MAX)
 #define REID__COUNT(field) REID__AT(field, NULL, SIZE_MAX)
 #define REID__SEED(field) REID__AT(field, NULL, UINT64_MAX)
@@ -11953,13 +11929,11 @@ REID_API reid_result reid_set(reid_desc *desc, const char *key, const void *valu
     } else if (fields[i].limit == 0) memcpy(field, &value, sizeof value);
     else {
         char *end = NULL;
-        int saved_errno = errno;
+        REID__ENTER(); /* keeps errno */
         errno = 0;
         int minus = fields[i].limit == INT_MAX && *text == '-';
         uint64_t number = text[minus] >= '0' && text[minus] <= '9' ? strtoull(text + minus, &end, 10) : 0;
-        int wrong = !end || *end || errno || number > fields[i].limit;
-        errno = saved_errno;
-        if (wrong)
+        if (!end || *end || errno || number > fields[i].limit)
             return reid__fail(error, REID_ERR_INVALID_ARG, "%s is \"%.64s\"; it must be a whole number, at most %llu",
                               key, text, (unsigned long long)fields[i].limit);
         int narrow = minus ? -(int)number : (int)number;
@@ -12023,7 +11997,7 @@ REID_API reid_result reid_query_gpu(const reid_desc *desc, reid_gpu_info *gpu) {
 #ifdef REID_NO_CUDA
     return reid__fail(e, REID_ERR_DEVICE, REID__NO_CUDA);
 #else
-    int saved_errno = errno;
+    REID__ENTER();
     reid__mem mem;
     reid__device d;
     reid__jit j;
@@ -12057,7 +12031,6 @@ REID_API reid_result reid_query_gpu(const reid_desc *desc, reid_gpu_info *gpu) {
     if (j.rtc_version) snprintf(gpu->nvrtc_path, sizeof gpu->nvrtc_path, "%s", j.rtc_path);
     reid__jit_free(&j);
     reid__device_close(&d);
-    errno = saved_errno;
     return r;
 #endif
 }
@@ -12151,7 +12124,7 @@ REID_API reid_result reid_pack_kernels(const reid_desc *desc, const char *arch, 
     (void)path, (void)fn, (void)user;
     return reid__fail(desc->error, REID_ERR_DEVICE, REID__NO_CUDA);
 #else
-    int saved_errno = errno;
+    REID__ENTER();
     reid__mem mem;
     reid_result r = reid__mem_init(&mem, desc);
     if (r != REID_OK) return r;
@@ -12161,7 +12134,6 @@ REID_API reid_result reid_pack_kernels(const reid_desc *desc, const char *arch, 
     r = reid__pack_kernels(k, desc, arch, path, fn, user);
     reid__jit_free(&k->jit);
     reid__free(&mem, k);
-    errno = saved_errno;
     return r;
 #endif
 }
@@ -12241,7 +12213,7 @@ REID_API reid_result reid_profile(reid_ctx *ctx, int n, int repeats, float *us, 
     const reid__plan *p = ctx->plan;
     size_t pixels = (size_t)n * (size_t)p->height * (size_t)p->width * 3;
     size_t bytes = (size_t)repeats * ((size_t)p->op_count + 2) * sizeof(float);
-    reid__caller caller = reid__enter();
+    REID__ENTER();
     reid__mem mem = ctx->mem; /* the handle's allocator with its own count: several threads may time at once */
     mem.newest = NULL;
     uint8_t *noise = (uint8_t *)reid__alloc(&mem, pixels);
@@ -12250,7 +12222,6 @@ REID_API reid_result reid_profile(reid_ctx *ctx, int n, int repeats, float *us, 
     if (noise && images && times) r = reid__profile(ctx, n, repeats, us, network, noise, images, times, error);
     else r = reid__no_memory(error, "timing", pixels + bytes);
     reid__release(&mem, NULL);
-    reid__leave(caller);
     return r;
 }
 
@@ -12278,7 +12249,7 @@ REID_API reid_result reid_observe(reid_ctx *ctx, const reid_image *image, reid_o
     if (r != REID_OK) return r;
     if (ctx->gpu) return reid__fail(error, REID_ERR_DEVICE, "only a handle on the CPU can be observed");
     const reid__plan *p = ctx->plan;
-    reid__caller caller = reid__enter();
+    REID__ENTER();
     for (int i = 0; i < p->op_count; i++) {
         size_t floats = (size_t)p->ops[i].oh * (size_t)p->ops[i].ow * (size_t)p->ops[i].oc;
         if (floats > most) most = floats;
@@ -12286,23 +12257,21 @@ REID_API reid_result reid_observe(reid_ctx *ctx, const reid_image *image, reid_o
     reid__mem mem = ctx->mem; /* with its own count, as in reid_profile */
     mem.newest = NULL;
     float *values = (float *)reid__alloc(&mem, most * sizeof *values);
-    if (values) {
-        reid__lane *lane = reid__lane_take(ctx);
-        reid__job j = reid__job_init(&ctx->net, lane);
-        j.images = image, j.n = 1;
-        reid__prepare(&j);
-        for (int i = 0; i + 1 < p->op_count; i++) { /* the last one normalises */
-            reid_op_info info;
-            reid__run_ops(&j, i, i + 1);
-            if (j.op->fused || reid_query_op(ctx, i, &info) != REID_OK) continue;
-            reid__widen_output(&j, values);
-            fn(&info, values, user);
-        }
-        reid__lane_release(ctx, &lane->busy);
-    } else r = reid__no_memory(error, "an activation", most * sizeof *values);
+    if (!values) return reid__no_memory(error, "an activation", most * sizeof *values);
+    reid__lane *lane = reid__lane_take(ctx);
+    reid__job j = reid__job_init(&ctx->net, lane);
+    j.images = image, j.n = 1;
+    reid__prepare(&j);
+    for (int i = 0; i + 1 < p->op_count; i++) { /* the last one normalises */
+        reid_op_info info;
+        reid__run_ops(&j, i, i + 1);
+        if (j.op->fused || reid_query_op(ctx, i, &info) != REID_OK) continue;
+        reid__widen_output(&j, values);
+        fn(&info, values, user);
+    }
+    reid__lane_release(ctx, &lane->busy);
     reid__free(&mem, values);
-    reid__leave(caller);
-    return r;
+    return REID_OK;
 }
 
 REID_API double reid_cosine(const float *a, const float *b, int dim) {
@@ -12313,9 +12282,8 @@ REID_API double reid_cosine(const float *a, const float *b, int dim) {
 }
 
 REID_API void reid_to_halves(const float *in, uint16_t *out, size_t count) {
-    reid__caller caller = reid__enter();
+    REID__ENTER();
     for (size_t i = 0; i < count; i++) out[i] = reid__to_half(in[i]);
-    reid__leave(caller);
 }
 
 REID_API void reid_from_halves(const uint16_t *in, float *out, size_t count) {
@@ -12331,20 +12299,15 @@ REID_API reid_result reid_image_load(const char *path, reid_image *image, reid_e
     reid__clear_error(error);
     if (image) memset(image, 0, sizeof *image);
     if (!path || !image) return reid__fail(error, REID_ERR_INVALID_ARG, "a path and an image are needed");
-    reid__caller caller = reid__enter();
-    reid_result r = REID_OK;
+    REID__ENTER();
     FILE *file = fopen(path, "rb");
-    if (file) {
-        image->pixels = stbi_load_from_file(file, &image->width, &image->height, &channels, 3);
-        fclose(file);
-    } else r = reid__fail(error, REID_ERR_FILE_OPEN, "%s: cannot open the file (errno %d)", path, errno);
-    if (file && !image->pixels) {
-        const char *reason = stbi_failure_reason();
-        memset(image, 0, sizeof *image);
-        r = reid__fail(error, REID_ERR_IMAGE, "%s: %s", path, reason ? reason : "not an image");
-    }
-    reid__leave(caller);
-    return r;
+    if (!file) return reid__fail(error, REID_ERR_FILE_OPEN, "%s: cannot open the file (errno %d)", path, errno);
+    image->pixels = stbi_load_from_file(file, &image->width, &image->height, &channels, 3);
+    fclose(file);
+    if (image->pixels) return REID_OK;
+    const char *reason = stbi_failure_reason();
+    memset(image, 0, sizeof *image);
+    return reid__fail(error, REID_ERR_IMAGE, "%s: %s", path, reason ? reason : "not an image");
 }
 
 REID_API void reid_image_free(reid_image *image) {
@@ -12560,7 +12523,7 @@ static void reid__wait_until(reid_queue *q, pthread_cond_t *cond, int64_t when) 
 
 static void *reid__clock_main(void *arg) {
     reid_queue *q = (reid_queue *)arg;
-    pthread_mutex_lock(&q->mutex);
+    REID__LOCK(&q->mutex);
     while (!q->stopping || q->live) {
         reid__entry *a;
         int64_t now = reid__now();
@@ -12569,7 +12532,6 @@ static void *reid__clock_main(void *arg) {
         if (q->finished) reid__notify_done(q);
         else reid__wait_until(q, &q->alarm, a ? a->deadline : REID__NEVER);
     }
-    pthread_mutex_unlock(&q->mutex);
     return NULL;
 }
 
@@ -12623,7 +12585,7 @@ static void reid__batch_finish(reid_queue *q, reid__queue_lane *lane, int64_t no
 static void *reid__queue_lane_main(void *arg) {
     reid__queue_lane *lane = (reid__queue_lane *)arg;
     reid_queue *q = lane->queue;
-    pthread_mutex_lock(&q->mutex);
+    REID__LOCK(&q->mutex);
     while (!q->stopping || q->live) {
         int64_t now = reid__now(), from = q->turns.count ? q->turns.items[1]->arrived + q->delay : REID__NEVER;
         if (from > now && (from == REID__NEVER || (q->stats.waiting < q->stats.batch && !q->stopping))) {
@@ -12637,7 +12599,6 @@ static void *reid__queue_lane_main(void *arg) {
         reid__batch_finish(q, lane, reid__now());
         reid__notify_done(q);
     }
-    pthread_mutex_unlock(&q->mutex);
     return NULL;
 }
 
@@ -12707,25 +12668,22 @@ REID_API reid_result reid_submit(reid_queue *queue, const reid_request *request,
 }
 
 REID_API reid_result reid_cancel(reid_queue *queue, reid_ticket ticket) {
-    reid_result r = REID_OK;
     if (!queue || !ticket) return REID_ERR_INVALID_ARG;
     if (queue->pid != getpid()) return REID_ERR_FORKED;
     reid__entry *a = &queue->entries[(ticket - 1) % (uint64_t)queue->entry_count];
-    pthread_mutex_lock(&queue->mutex);
-    if (a->ticket != ticket || a->ended) r = REID_ERR_TICKET;
-    else reid__request_end(queue, a, REID_ERR_CANCELLED, reid__now());
+    REID__LOCK(&queue->mutex);
+    if (a->ticket != ticket || a->ended) return REID_ERR_TICKET;
+    reid__request_end(queue, a, REID_ERR_CANCELLED, reid__now());
     pthread_cond_signal(&queue->alarm);
-    pthread_mutex_unlock(&queue->mutex);
-    return r;
+    return REID_OK;
 }
 
 REID_API reid_result reid_queue_query(reid_queue *queue, reid_queue_stats *stats) {
     if (stats) memset(stats, 0, sizeof *stats);
     if (!queue || !stats) return REID_ERR_INVALID_ARG;
     if (queue->pid != getpid()) return REID_ERR_FORKED;
-    pthread_mutex_lock(&queue->mutex);
+    REID__LOCK(&queue->mutex);
     *stats = queue->stats;
-    pthread_mutex_unlock(&queue->mutex);
     return REID_OK;
 }
 
@@ -12734,7 +12692,7 @@ REID_API reid_result reid_queue_drain(reid_queue *queue, int drain_ms) {
     if (!queue) return REID_ERR_INVALID_ARG;
     if (queue->pid != getpid()) return REID_ERR_FORKED;
     int64_t until = drain_ms < 0 ? REID__NEVER : reid__now() + (int64_t)drain_ms * 1000000;
-    pthread_mutex_lock(&queue->mutex);
+    REID__LOCK(&queue->mutex);
     queue->stopping = 1;
     pthread_cond_broadcast(&queue->work); /* so that no lane waits for a batch to fill */
     while (queue->live && reid__now() < until) reid__wait_until(queue, &queue->idle, until);
@@ -12746,7 +12704,6 @@ REID_API reid_result reid_queue_drain(reid_queue *queue, int drain_ms) {
     pthread_cond_signal(&queue->alarm);
     while (queue->live) reid__wait_until(queue, &queue->idle, REID__NEVER);
     pthread_cond_signal(&queue->alarm), pthread_cond_broadcast(&queue->work); /* so that the threads end */
-    pthread_mutex_unlock(&queue->mutex);
     return r;
 }
 
