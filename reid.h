@@ -932,8 +932,7 @@ REID_API void reid_image_free(reid_image *image);
 
 /* --------------------------------------------------------------------------------------------------------------------
    >>platform
-   Everything that depends on the operating system or the CPU: includes, thread counts, the floating-point control word.
-   ------------------------------------------------------------------------------------------------------------------ */
+   What depends on the operating system or the CPU: includes, thread counts, the floating-point control word. */
 #ifdef _WIN32
 #ifndef __MINGW32__
 #error "reid.h: on Windows the implementation is compiled by MinGW-w64, with gcc or clang and winpthreads"
@@ -1164,13 +1163,18 @@ REID__FORMAT(3, 4) static reid_result reid__fail(reid_error *e, reid_result code
     return code;
 }
 
+#define reid__invalid(e, ...) reid__fail(e, REID_ERR_INVALID_ARG, __VA_ARGS__)
+
+/* Returns from the function if a call fails. */
+#define REID__TRY(call) do { reid_result tried = call; if (tried != REID_OK) return tried; } while (0)
+
 static reid_result reid__no_memory(reid_error *e, const char *what, size_t bytes) {
     return reid__fail(e, REID_ERR_OUT_OF_MEMORY, "no memory for %s (%llu bytes)", what, (unsigned long long)bytes);
 }
 
 /* Fails because a required argument is NULL. desc may be the NULL one. */
 static reid_result reid__lacks(const reid_desc *desc, const char *needed) {
-    return reid__fail(desc ? desc->error : NULL, REID_ERR_INVALID_ARG, "the call needs %s", needed);
+    return reid__invalid(desc ? desc->error : NULL, "the call needs %s", needed);
 }
 
 static void reid__clear_error(reid_error *e) {
@@ -1191,8 +1195,7 @@ static void reid__log(const reid_desc *desc, reid_log_level level, reid_result i
 /* --------------------------------------------------------------------------------------------------------------------
    >>memory
    Every allocation comes from here: aligned, counted, freed with its size, and chained, so that one call frees
-   everything that a handle or a failed attempt has allocated.
-   ------------------------------------------------------------------------------------------------------------------ */
+   everything that a handle or a failed attempt has allocated. */
 /* The header that precedes each block. */
 typedef struct reid__block {
     void *raw;                         /* as returned by the allocator: `size` bytes */
@@ -1236,7 +1239,7 @@ static reid_result reid__mem_init(reid__mem *mem, const reid_desc *desc) {
     mem->free_fn = desc->free_fn ? desc->free_fn : reid__default_free;
     mem->user = desc->alloc_user, mem->used = 0, mem->newest = NULL;
     if (!desc->alloc_fn == !desc->free_fn) return REID_OK;
-    return reid__fail(desc->error, REID_ERR_INVALID_ARG, "set both desc.alloc_fn and desc.free_fn, or neither");
+    return reid__invalid(desc->error, "set both desc.alloc_fn and desc.free_fn, or neither");
 }
 
 static int reid__mul(size_t a, size_t b, size_t *out) {
@@ -1303,8 +1306,7 @@ static void reid__release(reid__mem *mem, const reid__block *last) {
    A safetensors file is: u64 little-endian header length, that many bytes of JSON, tensor data up to the file's end.
        {"fc.bias": {"dtype": "F32", "shape": [1000], "data_offsets": [0, 4000]}, "__metadata__": {"key": "value"}}
    reid__weights_open is the only entry. What it accepts needs no second check: each range has the size that its shape
-   and dtype require, the ranges cover the data exactly, and every name occurs once.
-   ------------------------------------------------------------------------------------------------------------------ */
+   and dtype require, the ranges cover the data exactly, and every name occurs once. */
 #define REID__MAX_HEADER ((size_t)1 << 24) /* bytes; a network of 500 tensors needs 60,000 */
 #define REID__MAX_TENSORS 16384
 #define REID__MAX_META 1024 /* metadata keys */
@@ -1488,8 +1490,7 @@ static reid_result reid__weights_header(reid__weights *w, reid__mem *mem, reid_e
     unsigned char start[512];
     size_t known = w->size < sizeof start ? (size_t)w->size : sizeof start;
     if (known == 0) return reid__weights_fail(w, e, REID_ERR_NOT_SAFETENSORS, "it is empty");
-    reid_result r = reid__weights_bytes(w, 0, start, known, e);
-    if (r) return r;
+    REID__TRY(reid__weights_bytes(w, 0, start, known, e));
     uint64_t length = known < 8 ? 0 : reid__le64(start);
     int size_ok = length > 0 && length <= REID__MAX_HEADER && length <= w->size - 8;
     if (!size_ok || start[8] != '{') {
@@ -1798,9 +1799,8 @@ static reid_result reid__weights_layout(reid__weights *w, reid_error *e) {
     for (size_t i = 0; i < w->count; at = w->tensors[i++].end) {
         const reid__tensor *t = &w->tensors[i];
         if (t->begin != at)
-            return reid__weights_fail(w, e, REID_ERR_DATA_LAYOUT,
-                                      "tensor \"%s\" starts at byte %zu, but the data before it ends at byte %zu",
-                                      t->file_name, (size_t)t->begin, (size_t)at);
+            return reid__weights_fail(w, e, REID_ERR_DATA_LAYOUT, "tensor \"%s\" starts at byte %zu, but the data "
+                                      "before it ends at byte %zu", t->file_name, (size_t)t->begin, (size_t)at);
     }
     reid__sort(w->tensors, w->count, sizeof *w->tensors, reid__compare_names); /* for reid__weights_find */
     if (at == data_size) return REID_OK;
@@ -1818,8 +1818,6 @@ static void reid__weights_close(reid__weights *w, reid__mem *mem) {
 /* Reads and checks everything but the tensors' values. On failure *w is closed. */
 static reid_result reid__weights_open(reid__weights *w, const reid_desc *desc, reid__mem *mem, reid_error *e) {
     memset(w, 0, sizeof *w);
-    if (!desc->weights == !desc->weights_data)
-        return reid__fail(e, REID_ERR_INVALID_ARG, "give either weights (a path) or weights_data (bytes in memory)");
     reid_result r = reid__weights_source(w, desc, e);
     if (!r) r = reid__weights_header(w, mem, e);
     if (!r) {
@@ -1895,8 +1893,7 @@ static reid_result reid__weights_read(const reid__weights *w, const reid__tensor
     for (; count > 0; first += n, out += n, count -= n) {
         n = count < sizeof chunk / size ? count : sizeof chunk / size;
         void *to = REID__AS_STORED(t->dtype) ? (void *)out : (void *)chunk;
-        reid_result r = reid__weights_bytes(w, w->data_start + t->begin + (uint64_t)first * size, to, n * size, e);
-        if (r) return r;
+        REID__TRY(reid__weights_bytes(w, w->data_start + t->begin + (uint64_t)first * size, to, n * size, e));
         for (size_t i = 0; i < n && to == chunk; i++) {
             uint32_t bits = reid__element_bits(t->dtype, chunk + i * size);
             memcpy(out + i, &bits, sizeof bits);
@@ -1998,8 +1995,7 @@ REID__FORMAT(2, 3) static void reid__print_digest(reid__digest *d, const char *f
    rest is integer sums, which are equal in any order and any split into bands. Pillow 12.2 and later may resample
    columns first; we keep the order of earlier versions, with which the checkpoints were trained.
 
-   The geometry is torchvision's Resize and CenterCrop (torchvision/transforms/functional.py).
-   ------------------------------------------------------------------------------------------------------------------ */
+   The geometry is torchvision's Resize and CenterCrop (torchvision/transforms/functional.py). */
 typedef enum reid__filter { REID__BILINEAR, REID__BICUBIC } reid__filter;
 
 typedef struct reid__preset {
@@ -2544,8 +2540,7 @@ static void reid__prep_rows(const reid__prep *p, const reid_image *image, const 
 
 /* --------------------------------------------------------------------------------------------------------------------
    >>arch
-   The networks as tables: small differences (strides, epsilon, padding) are columns here, not `if`s in a kernel.
-   ------------------------------------------------------------------------------------------------------------------ */
+   The networks as tables: small differences (strides, epsilon, padding) are columns here, not `if`s in a kernel. */
 typedef enum reid__family { REID__RESNET, REID__EFFICIENTNET } reid__family;
 typedef enum reid__act { REID__LINEAR_ACT, REID__RELU, REID__SILU, REID__TANH } reid__act; /* TANH: only in a head */
 static const char reid__act_names[4][8] = {"", "relu", "silu", "tanh"};
@@ -2635,8 +2630,7 @@ REID_API const char *reid_network_name(int index) {
 /* --------------------------------------------------------------------------------------------------------------------
    >>plan
    A table is expanded to a flat list of operations over numbered buffers. Everything else reads only this list: the
-   tensors that the file must contain, the sizes and places of the buffers, the executors, reid_query_op.
-   ------------------------------------------------------------------------------------------------------------------ */
+   tensors that the file must contain, the sizes and places of the buffers, the executors, reid_query_op. */
 #define REID__MAX_OPS 192
 #define REID__MAX_BUFFERS (2 * REID__MAX_OPS)
 #define REID__NONE (-1)
@@ -3271,8 +3265,7 @@ static int64_t reid__op_bytes(const reid__plan *p, const reid__op *op) {
 /* --------------------------------------------------------------------------------------------------------------------
    >>threads
    A fixed team per lane. The caller is member 0; the others spin for a moment between two jobs (an operation takes
-   microseconds) and then sleep. Work is cut by index alone: which thread does what never changes a result.
-   ------------------------------------------------------------------------------------------------------------------ */
+   microseconds) and then sleep. Work is cut by index alone: which thread does what never changes a result. */
 #define REID__SPINS 2000
 #define REID__STACK (512 * 1024) /* bytes: musl's default would be 128 KiB */
 
@@ -3431,8 +3424,7 @@ static void reid__team_stop(reid__team *team, int forked) {
 /* --------------------------------------------------------------------------------------------------------------------
    >>isa
    What an instruction set provides. >>kernels has the inner loops once; they are compiled here for each instruction
-   set, and each pass defines a table of functions, reid__kernels. reid__kernels_choose picks one at run time.
-   ------------------------------------------------------------------------------------------------------------------ */
+   set, and each pass defines a table of functions, reid__kernels. reid__kernels_choose picks one at run time. */
 /* One tile: some pixels times one panel. Inputs, residual and outputs have the convolution's reid__element type. */
 typedef struct reid__tile {
     /* Inputs. The table `a` has a pointer for each row and kernel position; or row r's inputs of run `tap` are at
@@ -4002,7 +3994,7 @@ static reid_result reid__kernels_choose(reid_isa isa, reid_precision precision, 
                               "avx512_bf16, amx_bf16, avx512_vnni, amx_int8 or neon", forced);
     }
     if ((int)isa < REID_ISA_AUTO || (int)isa > count)
-        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.cpu_isa is %d, not a reid_isa", (int)isa);
+        return reid__invalid(e, "desc.cpu_isa is %d, not a reid_isa", (int)isa);
     for (int i = count - 1; i >= 0; i--) {
         reid_isa each = (reid_isa)(REID_ISA_SCALAR + i);
         int computes = int8 ? rows[i].int8 : bf16 ? rows[i].bf16 : rows[i].fp32;
@@ -4021,8 +4013,7 @@ static reid_result reid__kernels_choose(reid_isa isa, reid_precision precision, 
 /* --------------------------------------------------------------------------------------------------------------------
    >>pack
    Weights from the file to the order in which the inner loops read them: batch norm folded in double precision, then
-   cut into consecutive panels of reid__kernels.nr output channels, in FP32, bf16 or INT8.
-   ------------------------------------------------------------------------------------------------------------------ */
+   cut into consecutive panels of reid__kernels.nr output channels, in FP32, bf16 or INT8. */
 #define REID__PACKED 32 /* input channels at a time: the lines of a panel that they fill stay in L1 */
 
 /* Copies `columns` rows of a weight tensor, each (ic, taps), into one panel [taps][ic][width], each multiplied by its
@@ -4166,8 +4157,7 @@ static reid_result reid__pack_matrix(const reid__loader *l, const reid__op *op, 
     reid__digest_init(&d);
     for (int at = 0; at < n; at += nr) {
         int columns = reid__min(nr, n - at), width = reid__min(nr, reid__padded(n) - at);
-        reid_result r = reid__fetch(l, op, want, (size_t)at * k, (size_t)columns * k, l->rows, &d, e);
-        if (r != REID_OK) return r;
+        REID__TRY(reid__fetch(l, op, want, (size_t)at * k, (size_t)columns * k, l->rows, &d, e));
         if (op->element == REID__ELEMENT_INT16)
             reid__pack_levels(l->preset, l->rows, columns, taps, factors + at, scale + at,
                               packed - op->weight + op->bias + at);
@@ -4201,10 +4191,7 @@ static reid_result reid__fold_batch_norm(const reid__loader *l, const reid__op *
                                          float *bias, uint64_t (*digests)[2], reid_error *e) {
     int n = op->oc;
     float *v = l->vectors;
-    for (int i = 0; i < 4; i++) {
-        reid_result r = reid__fetch_vector(l, op, &wants[i], v + i * n, digests[i], e);
-        if (r != REID_OK) return r;
-    }
+    for (int i = 0; i < 4; i++) REID__TRY(reid__fetch_vector(l, op, &wants[i], v + i * n, digests[i], e));
     for (int c = 0; c < n; c++) {
         double gamma = v[c], beta = v[n + c], mean = v[2 * n + c], var = v[3 * n + c];
         if (!(var + op->bn_eps > 0))
@@ -4306,8 +4293,7 @@ static void reid__loader_sizes(const reid__plan *p, int nr, size_t *rows, size_t
    is computed by >>winograd instead; >>depthwise has the other kind of convolution.
 
    Every output is one chain of multiply-adds in the order bias, k = 0 … K-1, whatever the tile, batch or thread, so the
-   bits depend on none of them. (Winograd's products begin without the bias.)
-   ------------------------------------------------------------------------------------------------------------------ */
+   bits depend on none of them. (Winograd's products begin without the bias.) */
 #define REID__BLOCK_FLOATS 131072 /* inputs of a block of pixels: 512 KiB stay in L2 while panels pass by */
 #define REID__BLOCK_POINTERS 4096
 #define REID__BLOCK_BYTES 65536 /* outputs of a block: with the residual they stay in L2, too */
@@ -5017,8 +5003,7 @@ static void reid__run(const reid__net *net, reid__lane *lane, const reid_image *
 /* --------------------------------------------------------------------------------------------------------------------
    >>winograd
    3x3 convolutions by Winograd's F(4x4, 3x3): a tile of 4 x 4 outputs is computed from 6 x 6 transformed inputs with 36
-   multiplications for each pair of channels, instead of 144. reid__winograd_pays decides which convolutions use it.
-   ------------------------------------------------------------------------------------------------------------------ */
+   multiplications for each pair of channels, instead of 144. reid__winograd_pays decides which convolutions use it. */
 #define REID__WINOGRAD_FLOATS 196608 /* inputs and products of a block of tiles, in all points: 768 KiB */
 #define REID__MADE_GROUPS 3 /* from this number of groups of tiles on, weights are made beforehand: by experiment */
 
@@ -5128,8 +5113,7 @@ static void reid__winograd_part(const reid__job *j, const reid__part *p) {
    A depthwise convolution is computed panel by panel of channels, row by row; the kh input rows under its window are in
    a ring buffer in the cache. If the previous operation is a convolution, it computes each row straight into the ring,
    or several short rows beside it first: the expanded tensor, six times as wide as the block's input, is never stored.
-   The ring is always FP32. Rows have a zero border on both sides; above and below the image a row of zeros is read.
-   ------------------------------------------------------------------------------------------------------------------ */
+   The ring is always FP32. Rows have a zero border on both sides; above and below the image a row of zeros is read. */
 /* Floats of a row of the ring. A pixel takes the same room in the last panel as in the others. */
 static ptrdiff_t reid__ring_row(const reid__op *op, int nr) {
     return (ptrdiff_t)reid__max((op->ow - 1) * op->stride + op->kw, op->pad_x + op->iw) * nr;
@@ -5283,8 +5267,7 @@ static void reid__depthwise_grid(reid__job *j) {
 /* --------------------------------------------------------------------------------------------------------------------
    >>kernels
    Included once per instruction set from >>isa. REID__V is a vector of REID__W floats; c is always a padded channel
-   count, a multiple of REID__LANES, and weights and biases are zero in the padding, so no kernel has a remainder loop.
-   ------------------------------------------------------------------------------------------------------------------ */
+   count, a multiple of REID__LANES. Weights and biases are zero in the padding, so there are no remainder loops. */
 #define REID__NV (REID__W == 16 ? 2 : 16 / REID__W) /* vectors in a row of a panel */
 #define REID__PANEL (REID__NV * REID__W) /* columns */
 #define REID__RUN (REID__W == 1 ? 4 : 7) /* output pixels that a depthwise convolution computes side by side */
@@ -6209,8 +6192,7 @@ REID__TABLE(REID__F(kernels), REID__BASE, REID__F(store), REID__MR, REID__F(prod
    >>cuda_load
    The driver is loaded with dlopen, and the few functions that are used are declared here, so no header or library of
    the CUDA toolkit is needed, and a machine without a GPU runs the same program. The device's primary context is shared
-   with the rest of the process (with PyTorch, say); it is pushed before and popped after every call.
-   ------------------------------------------------------------------------------------------------------------------ */
+   with the rest of the process (with PyTorch, say); it is pushed before and popped after every call. */
 #define REID__CUDA_OUT_OF_MEMORY 2
 #define REID__OLDEST_DRIVER 11040 /* the first with every function below */
 #define REID__OLDEST_ARCH 75      /* the first chip with the fp16 MMA that the kernels use */
@@ -6434,8 +6416,7 @@ static reid_result reid__driver_load(reid__device *d, reid_error *e) {
 static reid_result reid__device_open(reid__device *d, const reid_desc *desc, reid_error *e) {
     int count = 0, major = 0, minor = 0;
     d->index = desc->device_index;
-    reid_result r = reid__driver_load(d, e);
-    if (r != REID_OK) return r;
+    REID__TRY(reid__driver_load(d, e));
     int code = d->cu.Init(0);
     if (!code) code = d->cu.DriverGetVersion(&d->version);
     if (!code) code = d->cu.DeviceGetCount(&count);
@@ -6483,8 +6464,7 @@ static void reid__device_close(reid__device *d) {
    From text to machine code. A program is the kernel file with one set of -D constants; NVRTC compiles the distinct
    programs of a network in parallel, to cubins for exactly this chip. A cubin that is in a pack or in the cache on disk
    is not compiled again; entries are found by a hash of everything that they depend on and have a checksum, so a cache
-   can be shared, copied, truncated or deleted at any moment without harm.
-   ------------------------------------------------------------------------------------------------------------------ */
+   can be shared, copied, truncated or deleted at any moment without harm. */
 #define REID__NVRTC(X)                                                                                                 \
     X(int, Version, "nvrtcVersion", (int *major, int *minor))                                                          \
     X(int, GetNumSupportedArchs, "nvrtcGetNumSupportedArchs", (int *count))                                            \
@@ -7019,13 +6999,12 @@ static reid_result reid__jit_text(reid__jit *j, reid_error *e) {
     unsigned char *block;
     size_t size;
     if (desc->kernels_src && desc->kernels_path)
-        return reid__fail(e, REID_ERR_INVALID_ARG, "give either desc.kernels_src or desc.kernels_path");
+        return reid__invalid(e, "give either desc.kernels_src or desc.kernels_path");
     j->text_from = desc->kernels_path ? "file" : desc->kernels_src ? "desc" : "built in";
     j->text = desc->kernels_src ? desc->kernels_src : (const char *)reid__kernel_text;
     if (desc->kernels_path) {
-        reid_result r = reid__read_file(j->mem, desc->kernels_path, REID__MAX_TEXT, &block, &size, e);
+        REID__TRY(reid__read_file(j->mem, desc->kernels_path, REID__MAX_TEXT, &block, &size, e));
         j->text = (const char *)block;
-        if (r != REID_OK) return r;
     }
     if (*j->text) return REID_OK;
     return reid__fail(e, REID_ERR_NO_KERNELS, "give the text of reid_kernels.cu: desc.kernels_src, desc.kernels_path, "
@@ -7359,8 +7338,7 @@ static void reid__jit_free(reid__jit *j) {
    step), and all launches of a batch become one CUDA graph, for large batches those behind the stem. A call is cut into
    batches of 1, 2, 4 … images, each with a graph of its size; pixels are uploaded unchanged and resized on the GPU.
 
-   Bits: every kernel adds up an output in an order that depends only on its operation, not on tile or batch.
-   ------------------------------------------------------------------------------------------------------------------ */
+   Bits: every kernel adds up an output in an order that depends only on its operation, not on tile or batch. */
 #define REID__GPU_BATCH 64     /* default */
 #define REID__MAX_GRAPHS 9     /* batches of 1 … 256 */
 #define REID__LARGE 8          /* batches of this size and more use the tiles for large batches */
@@ -8151,8 +8129,7 @@ static int reid__graph_batch(int n) {
 /* --------------------------------------------------------------------------------------------------------------------
    >>cuda_run
    From launches to graphs: loads the programs and finds their kernels, packs weights on the GPU, gives lanes their
-   memory and a graph for each batch size, and takes a batch from images to embeddings.
-   ------------------------------------------------------------------------------------------------------------------ */
+   memory and a graph for each batch size, and takes a batch from images to embeddings. */
 /* The launch of a step, without its grid; `more` is room for two attributes. */
 static reid__launch_config reid__launch_of(const reid__step *s, int overlap, void *stream,
                                            reid__launch_attribute more[2]) {
@@ -8479,8 +8456,7 @@ static reid_result reid__gpu_upload(const reid__gpu_loader *l, const reid__op *o
     reid__digest_init(&sum);
     for (size_t at = 0, n; at < count; at += n) {
         n = count - at < REID__CHUNK ? count - at : REID__CHUNK;
-        reid_result r = reid__fetch(l->from, op, want, at, n, l->from->rows, &sum, e);
-        if (r != REID_OK) return r;
+        REID__TRY(reid__fetch(l->from, op, want, at, n, l->from->rows, &sum, e));
         /* On the stream of the kernels that read it: a synchronous copy may return before its data has arrived, and
            only the default stream would wait. From pageable memory the call has read the values when it returns. */
         int code = d->cu.MemcpyHtoDAsync(to + at * sizeof(float), l->from->rows, n * sizeof(float), l->stream);
@@ -8498,9 +8474,8 @@ static reid_result reid__gpu_fold(const reid__gpu_loader *l, int index, reid__ad
     const double *factors = l->from->factors;
     size_t n = (size_t)op->oc;
     float *bias = l->from->vectors, *beta = bias + n, *mean = beta + n, *own = l->from->rows; /* bias: over gamma */
-    reid_result r = op->biased ? reid__fetch_vector(l->from, op, wants - 1, own, digests[-1], e) : REID_OK;
-    if (r == REID_OK) r = reid__fold_batch_norm(l->from, op, wants, bias, digests, e);
-    if (r != REID_OK) return r;
+    if (op->biased) REID__TRY(reid__fetch_vector(l->from, op, wants - 1, own, digests[-1], e));
+    REID__TRY(reid__fold_batch_norm(l->from, op, wants, bias, digests, e));
     for (size_t c = 0; op->biased && c < n; c++)
         bias[c] = (float)(beta[c] - reid__product((double)mean[c] - own[c], factors[c]));
     int code = cu->MemcpyHtoDAsync(to, factors, n * sizeof *factors, l->stream);
@@ -8905,8 +8880,7 @@ static reid_result reid__view_upload(reid__gpu *g, reid__gpu_lane *l, reid__fill
 static reid_result reid__gpu_run_net(reid__gpu *g, reid__gpu_lane *l, int n, int head, reid_error *e) {
     int bucket = 0, in_graph = n < REID__HEAD_APART && !g->sync;
     while (1 << bucket < n) bucket++;
-    reid_result r = head && !in_graph ? reid__gpu_run_head(g, l, 0, n, e) : REID_OK;
-    if (r != REID_OK) return r;
+    if (head && !in_graph) REID__TRY(reid__gpu_run_head(g, l, 0, n, e));
     if (g->sync) return reid__gpu_run_ops(g, l, reid__head_end(&g->plan), g->plan.plan->op_count, n, e);
     return reid__gpu_check(&g->device, g->device.cu.GraphLaunch(l->graphs[bucket], l->stream), "cuGraphLaunch", e);
 }
@@ -8946,8 +8920,7 @@ static reid_result reid__slot_finish(reid__gpu *g, reid__slot *s, const reid__ca
     int n = s->count;
     REID_ASSERT(n >= 1 && s->first >= 0 && s->first + n <= call->n);
     s->count = 0;
-    reid_result r = reid__gpu_check(&g->device, g->device.cu.EventSynchronize(s->done), "the network", call->e);
-    if (r != REID_OK) return r;
+    REID__TRY(reid__gpu_check(&g->device, g->device.cu.EventSynchronize(s->done), "the network", call->e));
     memcpy(call->out + (size_t)s->first * dim, s->result, (size_t)n * dim * sizeof *s->result);
     return reid__take_rows(call, g->plan.int8 ? s->full : NULL, s->first, n);
 }
@@ -8980,8 +8953,8 @@ static void reid__gpu_drain(reid__gpu *g, reid__gpu_lane *l) {
 static reid_result reid__gpu_embed(reid__gpu *g, int lane_index, reid__lane *lane, const reid__call *call) {
     reid__gpu_lane *l = &g->lanes[lane_index];
     reid_error *e = call->e;
-    reid_result r = reid__gpu_enter(&g->device, e);
-    if (r != REID_OK) return r;
+    REID__TRY(reid__gpu_enter(&g->device, e));
+    reid_result r = REID_OK;
     int most = g->plan.batch, turn = 0, at = 0, n = call->n;
     while (at < n && r == REID_OK) {
         reid__slot *s = &l->slots[turn];
@@ -9016,10 +8989,9 @@ static reid_result reid__gpu_preprocess(reid__gpu *g, int lane_index, reid__lane
     reid__slot *s = &l->slots[0];
     reid__filling f = {g, s, image, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, &lane->team, lane->scratch};
     size_t bytes = (size_t)g->plan.plan->height * (size_t)g->plan.plan->width * 3;
-    reid_result r = reid__gpu_enter(&g->device, e);
-    if (r != REID_OK) return r;
+    REID__TRY(reid__gpu_enter(&g->device, e));
     reid__slot_place(&f);
-    r = reid__slot_upload(g, l, &f, e);
+    reid_result r = reid__slot_upload(g, l, &f, e);
     if (r == REID_OK) r = reid__gpu_resize(g, l, &f, 0, e);
     if (r == REID_OK) {
         int code = g->device.cu.MemcpyDtoHAsync(s->host, l->view, bytes, l->stream); /* s->host is no longer in use */
@@ -9102,8 +9074,7 @@ static void reid__gpu_close(reid__gpu *g, int forked) {
    If the queries are the rows themselves (a mutual search), a product serves both of its rows: a chunk of queries scans
    itself and the rows after it, and adds itself to the lists of those rows, where the hits wait for their own chunk.
 
-   A unit is what is ranked: a row, or the rows of a group, which are adjacent in `order`.
-   ------------------------------------------------------------------------------------------------------------------ */
+   A unit is what is ranked: a row, or the rows of a group, which are adjacent in `order`. */
 #ifndef REID_NO_SEARCH
 #define REID__BLOCK 96            /* rows scored together: a multiple of every mr, and 512 floats of each fit into L2 */
 #define REID__SEARCH_CHUNK 1024   /* queries searched together */
@@ -9726,8 +9697,7 @@ static reid_result reid__gpu_index_load(reid_index *x, const reid__jit *j, reid_
     if (code) return reid__gpu_check(&s->device, code, "reid_search", e);
     size_t all = reid__gpu_index_layout(x, 0);
     x->gpu_bytes = all + s->pinned_bytes;
-    reid_result r = reid__check_limit(x, e);
-    if (r != REID_OK) return r;
+    REID__TRY(reid__check_limit(x, e));
     code = cu->MemAlloc(&s->memory, all);
     if (!code) code = cu->MemHostAlloc(&pinned, s->pinned_bytes, 0);
     if (code) return reid__gpu_check(&s->device, code, "the rows of an index", e);
@@ -9813,8 +9783,7 @@ static reid_result reid__gpu_index_run(const reid__search_chunk *h, int k, reid_
     a.least = h->d->use_threshold ? h->d->threshold : -1e300;
     a.room = k <= 496 ? 1024 : 2048; /* k, and what two rounds of all warps can add */
     s->best.shared = (unsigned)(16 * a.room) + 2 * 4096 + 32; /* reid_search_best's list, queue and state */
-    reid_result r = reid__gpu_enter(&s->device, e);
-    if (r != REID_OK) return r;
+    REID__TRY(reid__gpu_enter(&s->device, e));
     if (s->hopper) code = reid__map_matrix(cu, &a.rows_map, a.rows, 2, rows, depth, 128, 64);
     if (s->hopper && !code) code = reid__map_matrix(cu, &a.queries_map, a.queries, 2, parts * width, depth, width, 64);
     if (!code) code = cu->MemcpyHtoDAsync(a.given, h->queries, (size_t)n * (size_t)a.dim * sizeof(float), s->stream);
@@ -9823,9 +9792,8 @@ static reid_result reid__gpu_index_run(const reid__search_chunk *h, int k, reid_
     if (!code) code = reid__launch_kernel(cu, &s->best, 0, n, 1, s->stream, &a);
     if (!code) code = cu->MemcpyDtoHAsync(s->pinned, a.found, hits_at + hits, s->stream);
     int waited = cu->StreamSynchronize(s->stream); /* also after an error: no copy may still be in progress */
-    r = reid__gpu_check(&s->device, code ? code : waited, "a search", e);
     reid__gpu_leave(&s->device);
-    return r;
+    return reid__gpu_check(&s->device, code ? code : waited, "a search", e);
 }
 
 /* Takes the queries' hits from the GPU, without excluded ones. found: -1 if one not among them may be better. */
@@ -9868,8 +9836,8 @@ static reid_result reid__search_gpu(reid_index *x, reid__search_chunk *h, int n,
     const reid__gpu_index *s = x->gpu;
     size_t most = h->units < REID__GPU_HITS ? h->units : REID__GPU_HITS;
     char *block;
-    reid_result r = reid__search_memory(x, reid__gpu_scans(h, NULL, most), &block, e);
-    if (r != REID_OK) return r;
+    reid_result r = REID_OK;
+    REID__TRY(reid__search_memory(x, reid__gpu_scans(h, NULL, most), &block, e));
     reid__gpu_scans(h, block, most);
     h->cap = h->d->exclude ? 2 * h->k + 16 : h->k;
     if (h->cap > most) h->cap = most;
@@ -9921,14 +9889,14 @@ static reid_result reid__make_mutual(reid_index *x, reid__search_chunk *h, int n
 static reid_result reid__check_search(const reid_index *x, const float *queries, int n, const reid_search_desc *d,
                                       reid_error *e) {
     if (d->k < 1 || (int)d->scoring < REID_ROWS || d->scoring > REID_GROUP_TOP)
-        return reid__fail(e, REID_ERR_INVALID_ARG, "k is %d, scoring is %d; k must be at least 1, scoring a "
+        return reid__invalid(e, "k is %d, scoring is %d; k must be at least 1, scoring a "
                           "reid_scoring", d->k, (int)d->scoring);
     if (d->scoring == REID_GROUP_TOP && (d->top < 1 || d->top > REID_MAX_TOP))
-        return reid__fail(e, REID_ERR_INVALID_ARG, "top is %d; it must be 1 to %d", d->top, REID_MAX_TOP);
+        return reid__invalid(e, "top is %d; it must be 1 to %d", d->top, REID_MAX_TOP);
     if (d->scoring != REID_ROWS && !x->rows.groups)
-        return reid__fail(e, REID_ERR_INVALID_ARG, "groups are searched, but rows.groups was NULL");
+        return reid__invalid(e, "groups are searched, but rows.groups was NULL");
     if (d->use_threshold && !(d->threshold >= -1e300 && d->threshold <= 1e300))
-        return reid__fail(e, REID_ERR_INVALID_ARG, "the threshold is not a number");
+        return reid__invalid(e, "the threshold is not a number");
     for (int q = 0; q < n; q++) {
         const float *query = queries + (ptrdiff_t)q * x->rows.dim;
         float square;
@@ -9968,7 +9936,7 @@ REID_API reid_result reid_search(reid_index *index, const float *queries, int n,
     reid__search_chunk h;
     reid__clear_error(error);
     if (!index || !search || n < 0 || (n && (!queries || !hits || !found)))
-        return reid__fail(error, REID_ERR_INVALID_ARG, "index, n >= 0, queries, search, hits and found are needed");
+        return reid__invalid(error, "index, n >= 0, queries, search, hits and found are needed");
     size_t places = search->k > 0 ? (size_t)n * (size_t)search->k : 0;
     memset(&h, 0, sizeof h);
     h.hits = hits, h.found = found;
@@ -10054,15 +10022,15 @@ static reid_result reid__check_rows(const reid_desc *desc, const reid_rows *rows
     reid_error *e = desc->error;
     size_t size;
     if (desc->threads < 0 || desc->threads > 1024)
-        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.threads is %d; it must be 0 to 1024", desc->threads);
+        return reid__invalid(e, "desc.threads is %d; it must be 0 to 1024", desc->threads);
     if ((int)desc->device < REID_DEVICE_AUTO || desc->device > REID_DEVICE_CUDA)
-        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.device is %d, not a reid_device", (int)desc->device);
+        return reid__invalid(e, "desc.device is %d, not a reid_device", (int)desc->device);
     if (rows->dim < 1 || rows->dim > REID_MAX_DIM || rows->count > UINT32_MAX - 1 ||
         !reid__mul(rows->count, (size_t)rows->dim * sizeof(float), &size))
-        return reid__fail(e, REID_ERR_INVALID_ARG, "%llu rows of %d floats; the limit is 4294967294 rows of 1 to %d",
+        return reid__invalid(e, "%llu rows of %d floats; the limit is 4294967294 rows of 1 to %d",
                           (unsigned long long)rows->count, rows->dim, REID_MAX_DIM);
     if (rows->count && !rows->floats == !rows->halves)
-        return reid__fail(e, REID_ERR_INVALID_ARG, "give either rows.floats or rows.halves");
+        return reid__invalid(e, "give either rows.floats or rows.halves");
     return REID_OK;
 }
 
@@ -10087,17 +10055,16 @@ static reid_result reid__index_device(reid_index *x, const reid_desc *desc) {
 
 static reid_result reid__index_open(reid_index *x, const reid_desc *desc) {
     reid_error *e = desc->error;
-    reid_result r = reid__kernels_choose(desc->cpu_isa, REID_FP32, &x->kernels, e);
-    if (r != REID_OK) return r;
+    REID__TRY(reid__kernels_choose(desc->cpu_isa, REID_FP32, &x->kernels, e));
     x->has_mutex = pthread_mutex_init(&x->mutex, NULL) == 0;
     if (!x->has_mutex) return reid__fail(e, REID_ERR_SYSTEM, "could not create the mutex of an index");
-    r = reid__team_start(&x->team, &x->mem, desc->threads ? desc->threads : reid__cpu_count(), desc);
+    reid_result r = reid__team_start(&x->team, &x->mem, desc->threads ? desc->threads : reid__cpu_count(), desc);
     if (r != REID_OK) return reid__fail(e, r, "could not start the threads of an index: %s", reid_result_string(r));
     x->threads = x->team.size;
-    r = reid__measure(x, e);
-    if (r == REID_OK && x->rows.groups) r = reid__index_groups(x, e);
-    if (r == REID_OK) r = reid__index_device(x, desc);
-    return r == REID_OK ? reid__check_limit(x, e) : r;
+    REID__TRY(reid__measure(x, e));
+    if (x->rows.groups) REID__TRY(reid__index_groups(x, e));
+    REID__TRY(reid__index_device(x, desc));
+    return reid__check_limit(x, e);
 }
 
 REID_API void reid_index_destroy(reid_index *index) {
@@ -10115,14 +10082,13 @@ REID_API reid_result reid_index_create(const reid_desc *desc, const reid_rows *r
     if (out) *out = NULL;
     if (!desc || !rows || !out) return reid__lacks(desc, "rows and out");
     reid__clear_error(desc->error);
-    reid_result r = reid__mem_init(&mem, desc);
-    if (r == REID_OK) r = reid__check_rows(desc, rows);
-    if (r != REID_OK) return r;
+    REID__TRY(reid__mem_init(&mem, desc));
+    REID__TRY(reid__check_rows(desc, rows));
     REID__ENTER();
     reid_index *x = (reid_index *)reid__alloc_zero(&mem, sizeof *x);
     if (!x) return reid__no_memory(desc->error, "an index", sizeof *x);
     x->mem = mem, x->rows = *rows, x->pid = getpid(), x->memory_limit = desc->memory_limit;
-    r = reid__index_open(x, desc);
+    reid_result r = reid__index_open(x, desc);
     if (r == REID_OK) *out = x;
     else reid_index_destroy(x);
     return r;
@@ -10138,8 +10104,7 @@ REID_API reid_result reid_index_create(const reid_desc *desc, const reid_rows *r
    >>search finds each group's REID__NEAR nearest ones; they become links in a heap. No other group is nearer
    than the last of them, the group's bound. The best link joins its groups if both bounds are lower. Otherwise the link
    and both groups wait until the heap is empty. Then the groups that reached their bounds are searched for again
-   among the present groups. Every round joins at least the best pair, and usually most pairs.
-   ------------------------------------------------------------------------------------------------------------------ */
+   among the present groups. Every round joins at least the best pair, and usually most pairs. */
 #define REID__NEAR 32           /* links that a search gives a group */
 #define REID__NOTHING UINT32_MAX /* in `sum`: none, as a group of one row is its own sum; in `known`: no row */
 #define REID__MEAN_ERROR 2.5e-7 /* exceeds the error of a product of two means in FP32: 2^-24 each, twice */
@@ -10600,10 +10565,10 @@ static reid_result reid__group_memory(reid__grouping *g) {
 
 static reid_result reid__check_links(reid_error *e, const char *name, const uint32_t *pairs, size_t n, size_t rows) {
     if (n > UINT32_MAX / 2 || (n && !pairs))
-        return reid__fail(e, REID_ERR_INVALID_ARG, "%s is NULL, or has more than 2147483647 pairs", name);
+        return reid__invalid(e, "%s is NULL, or has more than 2147483647 pairs", name);
     for (size_t i = 0; i < 2 * n; i++)
         if (pairs[i] >= rows || pairs[i] == pairs[i ^ 1])
-            return reid__fail(e, REID_ERR_INVALID_ARG, "%s %llu has rows %u and %u; it needs two different rows below "
+            return reid__invalid(e, "%s %llu has rows %u and %u; it needs two different rows below "
                               "%llu", name, (unsigned long long)i / 2, pairs[i & ~(size_t)1], pairs[i | 1],
                               (unsigned long long)rows);
     return REID_OK;
@@ -10611,11 +10576,11 @@ static reid_result reid__check_links(reid_error *e, const char *name, const uint
 
 static reid_result reid__check_group(const reid_desc *desc, const reid_rows *rows, const reid_group_desc *d) {
     reid_error *e = desc->error;
-    if (rows->groups) return reid__fail(e, REID_ERR_INVALID_ARG, "rows.groups must be NULL: reid_group finds groups");
+    if (rows->groups) return reid__invalid(e, "rows.groups must be NULL: reid_group finds groups");
     if (!(d->threshold >= -2 && d->threshold <= 2))
-        return reid__fail(e, REID_ERR_INVALID_ARG, "the threshold is %g, which is not a cosine", d->threshold);
-    reid_result r = reid__check_links(e, "must_link", d->must_link, d->must_links, rows->count);
-    return r == REID_OK ? reid__check_links(e, "cannot_link", d->cannot_link, d->cannot_links, rows->count) : r;
+        return reid__invalid(e, "the threshold is %g, which is not a cosine", d->threshold);
+    REID__TRY(reid__check_links(e, "must_link", d->must_link, d->must_links, rows->count));
+    return reid__check_links(e, "cannot_link", d->cannot_link, d->cannot_links, rows->count);
 }
 
 REID_API reid_result reid_group(const reid_desc *desc, const reid_rows *rows, const reid_group_desc *group,
@@ -10650,8 +10615,7 @@ REID_API reid_result reid_group(const reid_desc *desc, const reid_rows *rows, co
 /* --------------------------------------------------------------------------------------------------------------------
    >>create
    The handle: reid_create finds out which network a weight file contains, checks the description, and builds the plan,
-   the packed weights and the lanes.
-   ------------------------------------------------------------------------------------------------------------------ */
+   the packed weights and the lanes. */
 struct reid_ctx {
     reid__mem mem;
     pid_t pid;                 /* of the process that created it, because threads and locks do not survive a fork */
@@ -10833,30 +10797,30 @@ static reid_result reid__detect(const reid__weights *file, const reid_desc *desc
 static reid_result reid__check_options(const reid_desc *desc) {
     reid_error *e = desc->error;
     if ((int)desc->head < REID_HEAD_AUTO || desc->head > REID_HEAD_SEEDED)
-        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.head is %d, not a reid_head", (int)desc->head);
+        return reid__invalid(e, "desc.head is %d, not a reid_head", (int)desc->head);
     if (desc->last_stride < 0 || desc->last_stride > 2)
-        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.last_stride is %d; it can be 1 or 2", desc->last_stride);
+        return reid__invalid(e, "desc.last_stride is %d; it can be 1 or 2", desc->last_stride);
     if (desc->batch < 0 || desc->threads < 0 || desc->lanes < 0 || desc->batch > 4096 || desc->threads > 1024 ||
         desc->lanes > 1024)
-        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.batch is %d, threads %d, lanes %d; they must be 0 to 4096, "
+        return reid__invalid(e, "desc.batch is %d, threads %d, lanes %d; they must be 0 to 4096, "
                           "1024 and 1024", desc->batch, desc->threads, desc->lanes);
     if ((int)desc->precision >= REID_PRECISION_DEFAULT && desc->precision <= REID_INT8) return REID_OK;
-    return reid__fail(e, REID_ERR_INVALID_ARG, "desc.precision is %d, not a reid_precision", (int)desc->precision);
+    return reid__invalid(e, "desc.precision is %d, not a reid_precision", (int)desc->precision);
 }
 
 /* Checks the description, and sets mem to its allocator. */
 static reid_result reid__check_desc(const reid_desc *desc, reid__mem *mem) {
     if (!desc->weights == !desc->weights_data)
-        return reid__fail(desc->error, REID_ERR_INVALID_ARG, "give either desc.weights or desc.weights_data");
-    reid_result r = reid__check_options(desc);
-    return r == REID_OK ? reid__mem_init(mem, desc) : r;
+        return reid__invalid(desc->error, "give either desc.weights or desc.weights_data");
+    REID__TRY(reid__check_options(desc));
+    return reid__mem_init(mem, desc);
 }
 
 /* Opens only the file, for functions that query it. */
 static reid_result reid__open_file(const reid_desc *desc, reid__mem *mem, reid__weights *file) {
     reid__clear_error(desc->error);
-    reid_result r = reid__check_desc(desc, mem);
-    return r == REID_OK ? reid__weights_open(file, desc, mem, desc->error) : r;
+    REID__TRY(reid__check_desc(desc, mem));
+    return reid__weights_open(file, desc, mem, desc->error);
 }
 
 REID_API reid_result reid_check_weights(const reid_desc *desc, reid_tensor_fn fn, void *user, char network[32]) {
@@ -10867,11 +10831,10 @@ REID_API reid_result reid_check_weights(const reid_desc *desc, reid_tensor_fn fn
     if (!desc) return REID_ERR_INVALID_ARG;
     REID__ENTER();
     reid_error *e = desc->error;
-    reid_result r = reid__open_file(desc, &mem, &file);
-    if (r != REID_OK) return r;
+    REID__TRY(reid__open_file(desc, &mem, &file));
     reid__plan *p = (reid__plan *)reid__alloc(&mem, sizeof *p);
     unsigned char *used = (unsigned char *)reid__alloc(&mem, (size_t)file.count + 1);
-    r = p && used ? reid__detect(&file, desc, used, p, &m, e) : reid__no_memory(e, "the plan", sizeof *p);
+    reid_result r = p && used ? reid__detect(&file, desc, used, p, &m, e) : reid__no_memory(e, "the plan", sizeof *p);
     if (r == REID_OK) {
         if (network) snprintf(network, 32, "%s", p->arch->name);
         if (fn) reid__match_plan(&file, p, desc, used, fn, user, &m, NULL);
@@ -10888,11 +10851,11 @@ REID_API reid_result reid_weights_metadata(const reid_desc *desc, const char *ke
     if (value && size) value[0] = 0;
     if (!desc || !key || !value || !size) return reid__lacks(desc, "a key and room for its value");
     REID__ENTER();
-    reid_result r = reid__open_file(desc, &mem, &file);
-    if (r != REID_OK) return r;
+    REID__TRY(reid__open_file(desc, &mem, &file));
+    reid_result r = REID_OK;
     const char *text = reid__weights_meta(&file, key);
     size_t length = text ? strlen(text) : 0;
-    if (length >= size) r = reid__fail(desc->error, REID_ERR_INVALID_ARG, "the value of %s has %zu bytes", key, length);
+    if (length >= size) r = reid__invalid(desc->error, "the value of %s has %zu bytes", key, length);
     else if (text) memcpy(value, text, length + 1);
     reid__weights_close(&file, &mem);
     return r;
@@ -10980,9 +10943,8 @@ static reid_result reid__pack_one(reid__build *b, int loader, int op, reid_error
     const reid_ctx *ctx = b->ctx;
 #ifndef REID_NO_CUDA
     if (ctx->gpu) {
-        reid_result r = reid__gpu_enter(&ctx->gpu->device, e);
-        if (r != REID_OK) return r;
-        r = reid__gpu_pack_op(&b->gpu_loaders[loader], op, b->digests[op], e);
+        REID__TRY(reid__gpu_enter(&ctx->gpu->device, e));
+        reid_result r = reid__gpu_pack_op(&b->gpu_loaders[loader], op, b->digests[op], e);
         reid__gpu_leave(&ctx->gpu->device);
         return r;
     }
@@ -11111,8 +11073,7 @@ static reid_result reid__take_ranges(reid__build *b, const reid__weights *file) 
         reid__needed_add(&want, op->name, "", 0, 0, 0, 0, 0);
         reid_result r = reid__needed_find(file, &want, &t, note);
         if (r != REID_OK) return reid__weights_fail(file, b->e, r, "range %s: %s", op->name, note);
-        r = reid__weights_read(file, t, 0, 1, range, b->e);
-        if (r != REID_OK) return r;
+        REID__TRY(reid__weights_read(file, t, 0, 1, range, b->e));
         if (!(*range >= 1e-30f && *range <= 1e30f))
             return reid__weights_fail(file, b->e, REID_ERR_RANGES, "range %s is %g; it must be positive", op->name,
                                       (double)*range);
@@ -11135,8 +11096,8 @@ static reid_result reid__read_ranges(reid__build *b) {
         return reid__fail(b->e, REID_ERR_PRECISION, "%s is not computed in INT8, where it loses too much accuracy; "
                           "only ResNets are", b->ctx->plan->arch->name);
     desc.weights = desc.ranges, desc.weights_data = NULL;
-    reid_result r = reid__weights_open(&file, &desc, &b->ctx->mem, b->e);
-    if (r != REID_OK) return r;
+    reid_result r = REID_OK;
+    REID__TRY(reid__weights_open(&file, &desc, &b->ctx->mem, b->e));
     const char *made_for = reid__weights_meta(&file, "reid.fingerprint");
     snprintf(b->ranges_for, sizeof b->ranges_for, "%s", made_for ? made_for : "");
     if (!made_for) r = reid__weights_fail(&file, b->e, REID_ERR_RANGES, "no reid.fingerprint in its metadata; `reid "
@@ -11155,21 +11116,18 @@ static reid_result reid__choose_network(reid__build *b) {
     reid__projection projection;
     const char *in_file = reid__weights_meta(&b->file, "reid.preset");
     const char *stride = reid__weights_meta(&b->file, "reid.last_stride");
-    reid_result r = reid__detect(&b->file, desc, b->used, ctx->plan, &m, b->e);
-    if (r == REID_OK) r = m.first;
-    if (r != REID_OK) return r;
+    REID__TRY(reid__detect(&b->file, desc, b->used, ctx->plan, &m, b->e));
+    REID__TRY(m.first);
     const reid__arch *arch = ctx->plan->arch;
     reid__resolve_head(desc, arch, &b->file, &head, &projection, NULL);
     int last_stride = desc->last_stride ? desc->last_stride : 2;
     if (!desc->last_stride && stride) {
         if (strcmp(stride, "1") != 0 && strcmp(stride, "2") != 0)
-            return reid__fail(b->e, REID_ERR_INVALID_ARG, "%s: reid.last_stride is \"%.20s\"; it can be 1 or 2",
-                              b->file.path, stride);
+            return reid__invalid(b->e, "%s: reid.last_stride is \"%.20s\"; it can be 1 or 2", b->file.path, stride);
         last_stride = stride[0] - '0';
     }
-    r = reid__make_plan(ctx->plan, ctx->prep, desc, arch, in_file, last_stride, head, &projection,
-                        ctx->info.preprocessing, b->e);
-    if (r != REID_OK) return r;
+    REID__TRY(reid__make_plan(ctx->plan, ctx->prep, desc, arch, in_file, last_stride, head, &projection,
+                              ctx->info.preprocessing, b->e));
     ctx->prep->lines = ctx->net.kernels->lines;
     reid__element element = desc->precision == REID_INT8 ? REID__ELEMENT_INT8 : ctx->net.kernels->element;
     if (element != REID__ELEMENT_FP32) reid__plan_narrow(ctx->plan, element);
@@ -11265,20 +11223,17 @@ static reid_result reid__choose_device(reid__build *b) {
     const reid_desc *desc = b->desc;
     reid_ctx *ctx = b->ctx;
     if ((int)desc->device < REID_DEVICE_AUTO || desc->device > REID_DEVICE_CUDA)
-        return reid__fail(b->e, REID_ERR_INVALID_ARG, "desc.device is %d, not a reid_device", (int)desc->device);
-    reid_result r = reid__check_precision(desc->precision, b->e);
-    if (r != REID_OK) return r;
+        return reid__invalid(b->e, "desc.device is %d, not a reid_device", (int)desc->device);
+    REID__TRY(reid__check_precision(desc->precision, b->e));
     reid_precision precision = desc->device == REID_DEVICE_CUDA ? REID_FP32 : desc->precision;
     if (desc->precision == REID_INT8 && !desc->ranges)
         return reid__fail(b->e, REID_ERR_RANGES, "desc.ranges is missing: `reid calibrate --int8` measures them on "
                           "your crops");
-    if (desc->precision != REID_INT8 && desc->ranges)
-        return reid__fail(b->e, REID_ERR_INVALID_ARG, "desc.ranges is only for REID_INT8");
+    if (desc->precision != REID_INT8 && desc->ranges) return reid__invalid(b->e, "desc.ranges is only for REID_INT8");
     if (desc->fallback && desc->precision != REID_INT8)
-        return reid__fail(b->e, REID_ERR_INVALID_ARG, "desc.fallback is only for REID_INT8");
-    r = reid__kernels_choose(desc->cpu_isa, precision, &ctx->net.kernels, b->e);
+        return reid__invalid(b->e, "desc.fallback is only for REID_INT8");
     ctx->lane_threads = desc->threads ? desc->threads : reid__cpu_count();
-    return r;
+    return reid__kernels_choose(desc->cpu_isa, precision, &ctx->net.kernels, b->e);
 }
 
 /* The name that the CPU reports. */
@@ -11397,18 +11352,17 @@ static reid_result reid__create_cpu(reid__build *b) {
     if (b->desc->precision == REID_FP16)
         return reid__fail(b->e, REID_ERR_PRECISION, "the CPU computes in FP32, bf16 or INT8");
     ctx->lane_count = b->desc->lanes ? b->desc->lanes : 1;
-    reid_result r = reid__size_lanes(b);
-    if (r == REID_OK) r = reid__choose_batch(b);
-    if (r != REID_OK) return r;
+    REID__TRY(reid__size_lanes(b));
+    REID__TRY(reid__choose_batch(b));
     ctx->weights = (float *)reid__alloc(&ctx->mem, bytes);
     ctx->zeros = (float *)reid__alloc_zero(&ctx->mem, reid__widest(ctx->plan) * sizeof(float));
     if (!ctx->weights || !ctx->zeros) return reid__no_memory(b->e, "weights", bytes);
-    r = reid__create_lanes(b);
-    if (r == REID_OK) r = reid__alloc_staging(b);
-    if (r == REID_OK) r = reid__pack_all(b);
+    REID__TRY(reid__create_lanes(b));
+    REID__TRY(reid__alloc_staging(b));
+    REID__TRY(reid__pack_all(b));
     ctx->net.plan = ctx->plan, ctx->net.prep = ctx->prep, ctx->net.weights = ctx->weights, ctx->net.zeros = ctx->zeros;
-    if (r == REID_OK) reid__fill_info(b);
-    return r;
+    reid__fill_info(b);
+    return REID_OK;
 }
 
 #ifndef REID_NO_CUDA
@@ -11464,9 +11418,8 @@ static reid_result reid__gpu_weights_begin(reid__build *b) {
 static reid_result reid__gpu_fill(reid__build *b) {
     reid__gpu *g = b->ctx->gpu;
     reid__driver *cu = &g->device.cu;
-    reid_result r = reid__gpu_enter(&g->device, b->e);
-    if (r != REID_OK) return r;
-    r = reid__gpu_modules(g, &b->jit, b->e);
+    REID__TRY(reid__gpu_enter(&g->device, b->e));
+    reid_result r = reid__gpu_modules(g, &b->jit, b->e);
     if (r == REID_OK) r = reid__gpu_weights_begin(b);
     if (r == REID_OK) r = reid__pack_all(b);
     for (int i = 0; i < b->loader_count; i++) /* frees the memory of packing before the lanes need theirs */
@@ -11484,10 +11437,9 @@ static reid_result reid__create_cuda(reid__build *b) {
     int half;
     reid__gpu *g = ctx->gpu = (reid__gpu *)reid__alloc_zero(&ctx->mem, sizeof *g);
     if (!g) return reid__no_memory(b->e, "the GPU's plan", sizeof *g);
-    reid_result r = reid__device_open(&g->device, b->desc, b->e);
-    if (r == REID_OK) r = reid__gpu_precision(b->desc, g->device.arch, &half, b->e);
-    if (r == REID_OK) r = reid__jit_init(&b->jit, &b->mem, b->desc, g->device.arch, g->device.version, b->e);
-    if (r != REID_OK) return r;
+    REID__TRY(reid__device_open(&g->device, b->desc, b->e));
+    REID__TRY(reid__gpu_precision(b->desc, g->device.arch, &half, b->e));
+    REID__TRY(reid__jit_init(&b->jit, &b->mem, b->desc, g->device.arch, g->device.version, b->e));
     ctx->lane_count = b->desc->lanes ? b->desc->lanes : 2;
     int wgmma = half ? reid__has_wgmma(&b->jit) : 0, maps = g->device.cu.TensorMapEncodeIm2col != NULL;
     if (wgmma && !maps)
@@ -11497,19 +11449,17 @@ static reid_result reid__create_cuda(reid__build *b) {
                         ctx->info.latency && (maps || g->device.arch < 90)); /* maps come with clusters */
     const char *tile = reid__env("REID_TILE");
     g->plan.tile = atoi(tile), g->plan.tiles = *tile ? NULL : reid__tiles_read(&b->jit);
-    r = reid__size_lanes(b);
-    if (r == REID_OK) r = reid__gpu_batch(b);
-    if (r == REID_OK) r = reid__gpu_programs(&g->plan, &b->jit, b->e);
+    REID__TRY(reid__size_lanes(b));
+    REID__TRY(reid__gpu_batch(b));
+    REID__TRY(reid__gpu_programs(&g->plan, &b->jit, b->e));
     g->plan.tiles = NULL; /* it is freed with b->jit */
-    if (r == REID_OK) r = reid__jit_build(&b->jit, ctx->lane_threads, b->e);
-    if (r != REID_OK) return r;
+    REID__TRY(reid__jit_build(&b->jit, ctx->lane_threads, b->e));
     g->lanes = (reid__gpu_lane *)reid__alloc_zero(&ctx->mem, (size_t)ctx->lane_count * sizeof *g->lanes);
     if (!g->lanes) return reid__no_memory(b->e, "lanes", (size_t)ctx->lane_count * sizeof *g->lanes);
     g->lane_count = ctx->lane_count;
-    r = reid__create_lanes(b);
-    if (r == REID_OK) r = reid__alloc_staging(b);
-    if (r == REID_OK) r = reid__gpu_fill(b);
-    if (r != REID_OK) return r;
+    REID__TRY(reid__create_lanes(b));
+    REID__TRY(reid__alloc_staging(b));
+    REID__TRY(reid__gpu_fill(b));
     ctx->net.batch = g->plan.batch;
     reid__fill_info(b);
     reid__log(b->desc, REID_LOG_INFO, REID_OK, "computing on GPU %d, %s (sm_%d), in %s", g->device.index,
@@ -11565,15 +11515,14 @@ static reid_result reid__create(reid__build *b) {
     ctx->has_locks = has_mutex && pthread_cond_init(&ctx->turn, NULL) == 0;
     if (has_mutex && !ctx->has_locks) pthread_mutex_destroy(&ctx->mutex);
     if (!ctx->has_locks) return reid__fail(b->e, REID_ERR_SYSTEM, "cannot create a mutex or a condition variable");
-    reid_result r = reid__choose_device(b);
-    if (r == REID_OK) r = reid__weights_open(&b->file, b->desc, &b->mem, b->e);
-    if (r != REID_OK) return r;
+    REID__TRY(reid__choose_device(b));
+    REID__TRY(reid__weights_open(&b->file, b->desc, &b->mem, b->e));
     b->used = (unsigned char *)reid__alloc(&b->mem, (size_t)b->file.count + 1);
     ctx->plan = (reid__plan *)reid__alloc_zero(&ctx->mem, sizeof *ctx->plan);
     ctx->prep = (reid__prep *)reid__alloc(&ctx->mem, sizeof *ctx->prep);
     if (!b->used || !ctx->plan || !ctx->prep) return reid__no_memory(b->e, "the plan", sizeof *ctx->plan);
-    r = reid__choose_network(b);
-    return r == REID_OK ? reid__create_on_device(b) : r;
+    REID__TRY(reid__choose_network(b));
+    return reid__create_on_device(b);
 }
 
 static reid_result reid__create_handle(const reid_desc *desc, reid_ctx *fp32_fallback, reid_ctx **out) {
@@ -11669,8 +11618,7 @@ REID_API void reid_destroy(reid_ctx *ctx) {
 
 /* --------------------------------------------------------------------------------------------------------------------
    >>public
-   The functions of a handle: reid_embed and its variants, the queries, GPUs and their kernels, timing.
-   ------------------------------------------------------------------------------------------------------------------ */
+   The functions of a handle: reid_embed and its variants, the queries, GPUs and their kernels, timing. */
 /* Waits for its turn and for a lane; first come, first served. */
 static reid__lane *reid__lane_take(reid_ctx *ctx) {
     reid__lane *lane = NULL;
@@ -11761,13 +11709,12 @@ static reid_result reid__check_call(const reid_ctx *ctx, const reid_image *image
                                     reid_error *e) {
     reid_box roi;
     if (!ctx || n < 0 || (n > 0 && (!images || !out)))
-        return reid__fail(e, REID_ERR_INVALID_ARG, "a handle, n >= 0, images and out are needed");
+        return reid__invalid(e, "a handle, n >= 0, images and out are needed");
     if (ctx->pid != getpid())
         return reid__fail(e, REID_ERR_FORKED, "created in process %ld, called in %ld: create the handle after the fork",
                           (long)ctx->pid, (long)getpid());
     for (int i = 0; i < n; i++) {
-        reid_result r = reid__image_check(&images[i], i, &roi, e);
-        if (r != REID_OK) return r;
+        REID__TRY(reid__image_check(&images[i], i, &roi, e));
         if (images[i].format == REID_PREPARED && (roi.width != ctx->prep->width || roi.height != ctx->prep->height))
             return reid__fail(e, REID_ERR_IMAGE, "image %d: it is prepared for %d x %d pixels, but the network takes "
                               "%d x %d", i, roi.width, roi.height, ctx->prep->width, ctx->prep->height);
@@ -11846,14 +11793,13 @@ static reid_result reid__ask(const reid_ctx *ctx, void *answer, size_t size) {
 }
 
 REID_API reid_result reid_query_desc(const reid_ctx *ctx, reid_info *info) {
-    reid_result r = reid__ask(ctx, info, sizeof *info);
-    if (r == REID_OK) *info = ctx->info;
-    return r;
+    REID__TRY(reid__ask(ctx, info, sizeof *info));
+    *info = ctx->info;
+    return REID_OK;
 }
 
 REID_API reid_result reid_memory_report(const reid_ctx *ctx, reid_memory *memory) {
-    reid_result r = reid__ask(ctx, memory, sizeof *memory);
-    if (r != REID_OK) return r;
+    REID__TRY(reid__ask(ctx, memory, sizeof *memory));
     if (ctx->fp32_fallback) reid_memory_report(ctx->fp32_fallback, memory);
     memory->host += ctx->mem.used;
 #ifndef REID_NO_CUDA
@@ -11872,11 +11818,10 @@ REID_API reid_result reid_memory_report(const reid_ctx *ctx, reid_memory *memory
 }
 
 REID_API reid_result reid_query_saturation(const reid_ctx *ctx, reid_saturation *saturation) {
-    reid_result r = reid__ask(ctx, saturation, sizeof *saturation);
-    if (r != REID_OK) return r;
+    REID__TRY(reid__ask(ctx, saturation, sizeof *saturation));
     REID__LOCK((pthread_mutex_t *)(uintptr_t)&ctx->mutex); /* casts away const */
     *saturation = ctx->saturation;
-    return r;
+    return REID_OK;
 }
 
 /* --- descriptions by name ----------------------------------------------------------------------------------------- */
@@ -11915,16 +11860,14 @@ REID_API reid_result reid_set(reid_desc *desc, const char *key, const void *valu
     const char *text = (const char *)value;
     size_t i = 0, count = sizeof fields / sizeof fields[0];
     reid__clear_error(error);
-    if (!desc || !key) return reid__fail(error, REID_ERR_INVALID_ARG, "reid_set needs a description and a key");
+    if (!desc || !key) return reid__invalid(error, "reid_set needs a description and a key");
     while (i < count && strcmp(fields[i].name, key) != 0) i++;
-    if (i == count) return reid__fail(error, REID_ERR_INVALID_ARG, "reid_desc has no field \"%.64s\"", key);
+    if (i == count) return reid__invalid(error, "reid_desc has no field \"%.64s\"", key);
     char *field = (char *)desc + fields[i].at;
     if (!value) memset(field, 0, fields[i].size);
     else if (fields[i].words) {
         int word = reid__word(fields[i].words, text);
-        if (word < 0)
-            return reid__fail(error, REID_ERR_INVALID_ARG, "%s is \"%.64s\"; it can be: %s", key, text,
-                              fields[i].words);
+        if (word < 0) return reid__invalid(error, "%s is \"%.64s\"; it can be: %s", key, text, fields[i].words);
         memcpy(field, &word, sizeof word);
     } else if (fields[i].limit == 0) memcpy(field, &value, sizeof value);
     else {
@@ -11934,7 +11877,7 @@ REID_API reid_result reid_set(reid_desc *desc, const char *key, const void *valu
         int minus = fields[i].limit == INT_MAX && *text == '-';
         uint64_t number = text[minus] >= '0' && text[minus] <= '9' ? strtoull(text + minus, &end, 10) : 0;
         if (!end || *end || errno || number > fields[i].limit)
-            return reid__fail(error, REID_ERR_INVALID_ARG, "%s is \"%.64s\"; it must be a whole number, at most %llu",
+            return reid__invalid(error, "%s is \"%.64s\"; it must be a whole number, at most %llu",
                               key, text, (unsigned long long)fields[i].limit);
         int narrow = minus ? -(int)number : (int)number;
         memcpy(field, fields[i].size == sizeof narrow ? (void *)&narrow : (void *)&number, fields[i].size);
@@ -12001,10 +11944,9 @@ REID_API reid_result reid_query_gpu(const reid_desc *desc, reid_gpu_info *gpu) {
     reid__mem mem;
     reid__device d;
     reid__jit j;
-    reid_result r = reid__mem_init(&mem, desc);
-    if (r != REID_OK) return r;
+    REID__TRY(reid__mem_init(&mem, desc));
     memset(&d, 0, sizeof d), memset(&j, 0, sizeof j);
-    r = reid__device_open(&d, desc, e);
+    reid_result r = reid__device_open(&d, desc, e);
     gpu->driver_version = d.version;
     if (d.arch) {
         snprintf(gpu->name, sizeof gpu->name, "%s", d.name);
@@ -12056,17 +11998,16 @@ static reid_result reid__packing_plan(reid__packing *k, const reid_desc *desc, i
     if (!arch) return reid__fail(e, REID_ERR_UNKNOWN_NETWORK, "no network is named \"%.60s\"", network);
     reid_head head;
     reid__projection projection;
-    reid_result r = reid__check_options(desc);
-    if (r == REID_OK) r = reid__resolve_head(desc, arch, NULL, &head, &projection, e);
-    if (r == REID_OK) r = reid__gpu_precision(desc, chip, &k->gpu.half, e);
-    if (r == REID_OK) r = reid__check_precision(desc->precision, e);
-    if (r == REID_OK && desc->precision == REID_INT8 && arch->family != REID__RESNET)
-        r = reid__fail(e, REID_ERR_PRECISION, "%s is not computed in INT8", arch->name);
-    if (r == REID_OK)
-        r = reid__make_plan(&k->plan, &k->prep, desc, arch, NULL, desc->last_stride ? desc->last_stride : 2, head,
-                            &projection, text, e);
-    if (r == REID_OK && desc->precision == REID_INT8) reid__plan_narrow(&k->plan, REID__ELEMENT_INT8);
-    return r;
+    REID__TRY(reid__check_options(desc));
+    REID__TRY(reid__resolve_head(desc, arch, NULL, &head, &projection, e));
+    REID__TRY(reid__gpu_precision(desc, chip, &k->gpu.half, e));
+    REID__TRY(reid__check_precision(desc->precision, e));
+    if (desc->precision == REID_INT8 && arch->family != REID__RESNET)
+        return reid__fail(e, REID_ERR_PRECISION, "%s is not computed in INT8", arch->name);
+    REID__TRY(reid__make_plan(&k->plan, &k->prep, desc, arch, NULL, desc->last_stride ? desc->last_stride : 2, head,
+                              &projection, text, e));
+    if (desc->precision == REID_INT8) reid__plan_narrow(&k->plan, REID__ELEMENT_INT8);
+    return REID_OK;
 }
 
 /* Adds the programs of the plan. */
@@ -12083,7 +12024,7 @@ static reid_result reid__pack_kernels(reid__packing *k, const reid_desc *desc, c
     char *end;
     long number = reid__starts(arch, "sm_") && arch[3] > '0' && arch[3] <= '9' ? strtol(arch + 3, &end, 10) : 0;
     if (number < REID__OLDEST_ARCH || number > 999 || *end)
-        return reid__fail(e, REID_ERR_INVALID_ARG, "\"%.40s\" is not a chip; give sm_90, sm_89 ..., at least sm_%d",
+        return reid__invalid(e, "\"%.40s\" is not a chip; give sm_90, sm_89 ..., at least sm_%d",
                           arch, REID__OLDEST_ARCH);
     reid_desc again = *desc;
     again.precision = REID_FP32, again.ranges = NULL;
@@ -12126,12 +12067,11 @@ REID_API reid_result reid_pack_kernels(const reid_desc *desc, const char *arch, 
 #else
     REID__ENTER();
     reid__mem mem;
-    reid_result r = reid__mem_init(&mem, desc);
-    if (r != REID_OK) return r;
+    REID__TRY(reid__mem_init(&mem, desc));
     reid__packing *k = (reid__packing *)reid__alloc_zero(&mem, sizeof *k);
     if (!k) return reid__no_memory(desc->error, "packing", sizeof *k);
     k->mem = &mem;
-    r = reid__pack_kernels(k, desc, arch, path, fn, user);
+    reid_result r = reid__pack_kernels(k, desc, arch, path, fn, user);
     reid__jit_free(&k->jit);
     reid__free(&mem, k);
     return r;
@@ -12203,12 +12143,12 @@ static reid_result reid__profile(reid_ctx *ctx, int n, int repeats, float *us, f
 REID_API reid_result reid_profile(reid_ctx *ctx, int n, int repeats, float *us, float *network, reid_error *error) {
     reid__clear_error(error);
     if (network) *network = 0;
-    if (!ctx || !us) return reid__fail(error, REID_ERR_INVALID_ARG, "a handle and room for microseconds are needed");
+    if (!ctx || !us) return reid__invalid(error, "a handle and room for microseconds are needed");
     memset(us, 0, (size_t)ctx->plan->op_count * sizeof *us);
-    reid_result r = reid__check_call(ctx, NULL, 0, NULL, error);
-    if (r != REID_OK) return r;
+    reid_result r = REID_OK;
+    REID__TRY(reid__check_call(ctx, NULL, 0, NULL, error));
     if (n < 1 || n > ctx->net.batch || repeats < 1 || repeats > 1000)
-        return reid__fail(error, REID_ERR_INVALID_ARG, "n is %d, repeats %d; they must be 1 to %d (the batch) "
+        return reid__invalid(error, "n is %d, repeats %d; they must be 1 to %d (the batch) "
                           "and 1 to 1000", n, repeats, ctx->net.batch);
     const reid__plan *p = ctx->plan;
     size_t pixels = (size_t)n * (size_t)p->height * (size_t)p->width * 3;
@@ -12244,9 +12184,8 @@ REID_API reid_result reid_observe(reid_ctx *ctx, const reid_image *image, reid_o
                                   reid_error *error) {
     size_t most = 0;
     reid__clear_error(error);
-    if (!fn) return reid__fail(error, REID_ERR_INVALID_ARG, "a callback is needed");
-    reid_result r = reid__check_call(ctx, image, 1, ctx, error);
-    if (r != REID_OK) return r;
+    if (!fn) return reid__invalid(error, "a callback is needed");
+    REID__TRY(reid__check_call(ctx, image, 1, ctx, error));
     if (ctx->gpu) return reid__fail(error, REID_ERR_DEVICE, "only a handle on the CPU can be observed");
     const reid__plan *p = ctx->plan;
     REID__ENTER();
@@ -12298,7 +12237,7 @@ REID_API reid_result reid_image_load(const char *path, reid_image *image, reid_e
     int channels;
     reid__clear_error(error);
     if (image) memset(image, 0, sizeof *image);
-    if (!path || !image) return reid__fail(error, REID_ERR_INVALID_ARG, "a path and an image are needed");
+    if (!path || !image) return reid__invalid(error, "a path and an image are needed");
     REID__ENTER();
     FILE *file = fopen(path, "rb");
     if (!file) return reid__fail(error, REID_ERR_FILE_OPEN, "%s: cannot open the file (errno %d)", path, errno);
@@ -12326,8 +12265,7 @@ REID_API void reid_image_free(reid_image *image) {
 
    A request is in the heap of turns as long as some of its images wait, and in the heap of deadlines from its
    acceptance to its end. It ends once, in reid__request_end. When no batch reads its pixels any more, it goes into the
-   list of finished requests, whose callers are notified.
-   ------------------------------------------------------------------------------------------------------------------ */
+   list of finished requests, whose callers are notified. */
 #ifndef REID_NO_QUEUE
 #define REID__NEVER INT64_MAX
 #define REID__SIZES 10 /* of batches, by their logarithm: 1, 2, 3 or 4, ... 257 to 512 */
@@ -12606,12 +12544,10 @@ static void *reid__queue_lane_main(void *arg) {
 
 static reid_result reid__check_request(const reid_queue *q, const reid_request *r, reid_error *e) {
     if (!q || !r || !r->images || !r->out || r->n < 1)
-        return reid__fail(e, REID_ERR_INVALID_ARG, "a queue, a request, n >= 1, images and out are needed");
+        return reid__invalid(e, "a queue, a request, n >= 1, images and out are needed");
     if (q->pid != getpid()) return reid__fail(e, REID_ERR_FORKED, "create the queue after the fork");
-    if (r->priority < -3 || r->priority > 4)
-        return reid__fail(e, REID_ERR_INVALID_ARG, "priority is %d; it must be -3 to 4", r->priority);
-    if (r->n > q->stats.limit)
-        return reid__fail(e, REID_ERR_INVALID_ARG, "%d images; the queue's limit is %d", r->n, q->stats.limit);
+    if (r->priority < -3 || r->priority > 4) return reid__invalid(e, "priority is %d; it must be -3 to 4", r->priority);
+    if (r->n > q->stats.limit) return reid__invalid(e, "%d images; the queue's limit is %d", r->n, q->stats.limit);
     reid_result code = reid__check_call(q->ctx, r->images, r->n, r->out, e);
     if (code != REID_OK || r->deadline_us >= 0) return code;
     return reid__fail(e, REID_ERR_EXPIRED, "the deadline was %llu us ago", 0 - (unsigned long long)r->deadline_us);
@@ -12654,13 +12590,12 @@ REID_API reid_result reid_submit(reid_queue *queue, const reid_request *request,
     reid__waiter w;
     if (ticket) *ticket = 0;
     reid__clear_error(e);
-    reid_result r = reid__check_request(queue, request, e);
-    if (r != REID_OK) return r;
+    REID__TRY(reid__check_request(queue, request, e));
     int waits = !request->done;
     w.is_over = 0, w.result = REID_OK;
     if (waits && pthread_cond_init(&w.over, NULL) != 0) return reid__fail(e, REID_ERR_SYSTEM, "no condition variable");
     pthread_mutex_lock(&queue->mutex);
-    r = reid__request_accept(queue, request, &w, ticket, e);
+    reid_result r = reid__request_accept(queue, request, &w, ticket, e);
     while (waits && r == REID_OK && !w.is_over) pthread_cond_wait(&w.over, &queue->mutex);
     pthread_mutex_unlock(&queue->mutex);
     if (waits) pthread_cond_destroy(&w.over);
@@ -12758,18 +12693,17 @@ REID_API reid_result reid_queue_create(const reid_queue_desc *desc, reid_queue *
     reid_info info;
     reid_error *e = desc ? desc->error : NULL;
     if (out) *out = NULL;
-    if (!desc || !out) return reid__fail(e, REID_ERR_INVALID_ARG, "the call needs out");
+    if (!desc || !out) return reid__invalid(e, "the call needs out");
     reid__clear_error(e);
     reid_result r = reid_query_desc(desc->ctx, &info);
     if (r != REID_OK)
         return reid__fail(e, r, desc->ctx ? "create the handle and the queue after the fork" : "desc.ctx is NULL");
     if (desc->batch < 0 || desc->batch > info.batch)
-        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.batch is %d; it must be 0 to %d, the handle's", desc->batch,
-                          info.batch);
+        return reid__invalid(e, "desc.batch is %d; it must be 0 to %d, the handle's", desc->batch, info.batch);
     if (desc->limit < 0 || desc->limit > 1 << 20)
-        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.limit is %d; it must be 0 to %d", desc->limit, 1 << 20);
+        return reid__invalid(e, "desc.limit is %d; it must be 0 to %d", desc->limit, 1 << 20);
     if (desc->delay_us < 0 || desc->delay_us > 1000000000 || desc->ageing_us > 1000000000000)
-        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.delay_us is %lld (0 to 10^9), desc.ageing_us %lld (to 10^12)",
+        return reid__invalid(e, "desc.delay_us is %lld (0 to 10^9), desc.ageing_us %lld (to 10^12)",
                           (long long)desc->delay_us, (long long)desc->ageing_us);
     reid__mem mem = desc->ctx->mem;
     mem.used = 0, mem.newest = NULL;
@@ -12796,8 +12730,7 @@ REID_API reid_result reid_queue_create(const reid_queue_desc *desc, reid_queue *
 
 /* --------------------------------------------------------------------------------------------------------------------
    >>left_out
-   Functions of parts that were left out: they let the program link, and fail with the name of the macro.
-   ------------------------------------------------------------------------------------------------------------------ */
+   Functions of parts that were left out: they let the program link, and fail with the name of the macro. */
 #if defined(REID_NO_SEARCH) || defined(REID_NO_QUEUE)
 static reid_result reid__left_out(reid_error *e, const char *macro) {
     reid__clear_error(e);
