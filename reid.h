@@ -1194,8 +1194,7 @@ static void reid__log(const reid_desc *desc, reid_log_level level, reid_result i
 
 /* --------------------------------------------------------------------------------------------------------------------
    >>memory
-   Every allocation comes from here: aligned, counted, freed with its size, and chained, so that one call frees
-   everything that a handle or a failed attempt has allocated. */
+   Every allocation is made here: aligned, counted, freed with its size, and chained, so that a call frees them all. */
 /* The header that precedes each block. */
 typedef struct reid__block {
     void *raw;                         /* as returned by the allocator: `size` bytes */
@@ -1213,8 +1212,7 @@ typedef struct reid__mem {
 
 #define REID__OVERHEAD (REID__ALIGN + sizeof(reid__block)) /* bytes of a block in addition to those requested */
 
-/* Large blocks use pages of 2 MiB if Linux grants them: weights and activations take so many pages of 4 KiB that
-   looking these up costs ResNet-50 a twentieth of its time. */
+/* Large blocks use pages of 2 MiB if Linux grants them: looking up 4 KiB pages costs ResNet-50 a 20th of its time. */
 static void *reid__default_alloc(size_t size, void *user) {
     (void)user;
 #ifdef MADV_HUGEPAGE
@@ -1258,8 +1256,7 @@ static void *reid__alloc(reid__mem *mem, size_t size) {
     reid__block *block = (reid__block *)at - 1;
     block->raw = raw, block->size = whole, block->older = mem->newest, block->newer = NULL;
     if (mem->newest) mem->newest->newer = block;
-    mem->newest = block;
-    mem->used += whole;
+    mem->newest = block, mem->used += whole;
     REID_ASSERT((uintptr_t)(block + 1) % REID__ALIGN == 0 && (char *)(block + 1) + size <= (char *)raw + whole);
     return block + 1;
 }
@@ -1388,14 +1385,13 @@ static void reid__sort(void *base, size_t count, size_t size, int (*compare)(con
 
 /* Like reid__fail, with the path (or its end, if it is long) in front of the message. */
 REID__FORMAT(4, 5)
-static reid_result reid__weights_fail(const reid__weights *w, reid_error *e, reid_result code, const char *format,
-                                      ...) {
+static reid_result reid__weights_fail(const reid__weights *w, reid_error *e, reid_result code, const char *text, ...) {
     if (e) {
         size_t length = strlen(w->path), most = 500, cut = length > most ? length - most : 0;
         int used = snprintf(e->text, sizeof e->text, "%s%s: ", cut ? "..." : "", w->path + cut);
         va_list args;
-        va_start(args, format);
-        vsnprintf(e->text + used, sizeof e->text - (size_t)used, format, args);
+        va_start(args, text);
+        vsnprintf(e->text + used, sizeof e->text - (size_t)used, text, args);
         va_end(args);
         e->code = code;
     }
@@ -1500,8 +1496,7 @@ static reid_result reid__weights_header(reid__weights *w, reid__mem *mem, reid_e
         return reid__weights_fail(w, e, REID_ERR_HEADER_SIZE, "header length %llu in a file of %zu bytes (limit: %zu)",
                                   (unsigned long long)length, (size_t)w->size, REID__MAX_HEADER);
     }
-    w->data_start = 8 + length;
-    w->header_size = (size_t)length;
+    w->data_start = 8 + length, w->header_size = (size_t)length;
     w->max_count = (size_t)reid__min((int)(length / 49 + 1), REID__MAX_TENSORS);
     w->max_meta_count = (size_t)reid__min((int)(length / 5 + 1), REID__MAX_META);
     size_t bytes = w->max_count * sizeof *w->tensors + w->max_meta_count * sizeof *w->meta + w->header_size + 1;
@@ -1765,8 +1760,7 @@ static int reid__header_parse(reid__json *j, reid__weights *w) {
         }
         if (w->count == w->max_count) return reid__json_fail(j, REID_ERR_HEADER_LIMIT, "too many tensors", NULL);
         reid__tensor *t = &w->tensors[w->count++];
-        t->file_name = j->tensor = name;
-        t->name = reid__canonical_name(name);
+        t->file_name = j->tensor = name, t->name = reid__canonical_name(name);
         if (!reid__header_tensor(j, t)) return 0;
         j->tensor = NULL;
     }
@@ -1818,6 +1812,8 @@ static void reid__weights_close(reid__weights *w, reid__mem *mem) {
 /* Reads and checks everything but the tensors' values. On failure *w is closed. */
 static reid_result reid__weights_open(reid__weights *w, const reid_desc *desc, reid__mem *mem, reid_error *e) {
     memset(w, 0, sizeof *w);
+    if (!desc->weights == !desc->weights_data)
+        return reid__invalid(e, "give either weights (a path) or weights_data (bytes in memory)");
     reid_result r = reid__weights_source(w, desc, e);
     if (!r) r = reid__weights_header(w, mem, e);
     if (!r) {
@@ -1935,8 +1931,7 @@ static void reid__digest_stripes(reid__digest *d, const unsigned char *p, size_t
     for (; stripes > 0; stripes--, p += 32)
         for (int i = 0; i < 4; i++) {
             uint64_t word = reid__le64(p + 8 * i);
-            lane[0][i] = reid__mix(lane[0][i], word);
-            lane[1][i] = reid__mix(lane[1][i], word);
+            lane[0][i] = reid__mix(lane[0][i], word), lane[1][i] = reid__mix(lane[1][i], word);
         }
     memcpy(d->lane, lane, sizeof lane);
 }
@@ -2343,8 +2338,7 @@ static void reid__axis_init(reid__axis *a, reid__filter filter, int source, int6
     a->skipped = spare >= 0 ? spare / 2 + ((spare & 3) == 3) : -(-spare / 2);
     a->scale = (double)source / (double)resized;
     double stretch = a->scale < 1.0 ? 1.0 : a->scale;
-    a->support = (filter == REID__BICUBIC ? 2.0 : 1.0) * stretch;
-    a->shrink = 1.0 / stretch;
+    a->support = (filter == REID__BICUBIC ? 2.0 : 1.0) * stretch, a->shrink = 1.0 / stretch;
 }
 
 /* The triangle, and Keys' cubic convolution with a = -1/2: (a + 2)x³ - (a + 3)x² + 1 up to 1, ax³ - 5ax² + 8ax - 4a up
@@ -2381,8 +2375,7 @@ static int32_t reid__tap(const reid__axis *a, const reid__window *w, int at) {
 
 static int32_t *reid__axis_sums(const reid__axis *a, int index) { return a->sums + (size_t)index * (size_t)a->lanes; }
 
-/* Along x, taps are stored for vector instructions that multiply pairs of 16 bits and add the two products: (groups of
-   columns, pairs, low 15 bits and the rest, columns, 2). */
+/* Along x, taps are stored to multiply pairs of 16 bits and add products: (groups, pairs, low and high, columns, 2). */
 #define REID__GROUP 4
 #define REID__TAPS 65536 /* 256 KiB, enough for a bicubic source 16384 pixels wide and 224 columns */
 #define REID__LOW 15     /* bits */
@@ -2443,8 +2436,7 @@ static void reid__init_columns(reid__axis *x, const reid__layout *l, int16_t *ta
             for (int at = w[i].first; at < w[i].end; at++) {
                 int32_t tap = reid__tap(x, &w[i], at);
                 int16_t *to = taps + 2 * i + reid__tap_at(at - w[i].first);
-                to[0] = (int16_t)(tap & ((1 << REID__LOW) - 1));
-                to[REID__HIGH_AT] = (int16_t)(tap >> REID__LOW);
+                to[0] = (int16_t)(tap & ((1 << REID__LOW) - 1)), to[REID__HIGH_AT] = (int16_t)(tap >> REID__LOW);
             }
         }
         taps += most * REID__HIGH_AT, left -= most;
@@ -2462,13 +2454,11 @@ static int reid__resize_edge(const reid__prep *p, const reid_image *image) {
 static int reid__resizer_init(reid__resizer *r, const reid__prep *p, const reid_image *image, const reid_box *roi,
                               int y0, int y1, void *scratch) {
     int w = roi->width, h = roi->height, edge = reid__resize_edge(p, image);
-    r->layout = &reid__layouts[image->format];
-    r->stride = reid__image_stride(image);
+    r->layout = &reid__layouts[image->format], r->stride = reid__image_stride(image);
     r->pixels = (const uint8_t *)image->pixels + roi->y * r->stride + (ptrdiff_t)roi->x * r->layout->bytes;
     r->end = (const uint8_t *)image->pixels + (image->height - 1) * r->stride +
              (ptrdiff_t)image->width * r->layout->bytes;
-    r->x.count = p->width, r->y.count = y1 - y0;
-    r->x.lines = r->y.lines = p->lines;
+    r->x.count = p->width, r->y.count = y1 - y0, r->x.lines = r->y.lines = p->lines;
     reid__resizer_layout(r, p, r->y.count, scratch);
     reid__axis_init(&r->x, p->preset.filter, w, edge ? reid__resized(w, h, edge) : p->width, p->width);
     reid__axis_init(&r->y, p->preset.filter, h, edge ? reid__resized(h, w, edge) : p->height, p->height);
@@ -2661,8 +2651,7 @@ typedef struct reid__buffer {
     size_t offset;    /* floats per image from the start of its arena */
 } reid__buffer;
 
-/* The type in which a convolution multiplies its inputs and weights. Both are stored as that type. INT16 is for INT8's
-   first convolution on a CPU; GPUs use halves there. */
+/* The type in which a convolution stores and multiplies inputs and weights. INT16: INT8's first one, except on GPUs. */
 typedef enum reid__element {
     REID__ELEMENT_FP32, REID__ELEMENT_BF16, REID__ELEMENT_INT8, REID__ELEMENT_INT16
 } reid__element;
@@ -2744,13 +2733,11 @@ static reid__op *reid__add_op(reid__plan *p, reid__kind kind, int in, const char
     op->kind = kind, op->in = in;
     op->residual = op->scale = op->sums = REID__NONE;
     op->ih = p->buffers[in].h, op->iw = p->buffers[in].w, op->ic = p->buffers[in].channels;
-    op->kh = op->kw = op->stride = 1;
-    op->bn_eps = p->arch->bn_eps;
+    op->kh = op->kw = op->stride = 1, op->bn_eps = p->arch->bn_eps;
     return op;
 }
 
-/* Sets a sliding window and its output size on one axis; `same` is TensorFlow's rule (output = ceil(input / stride),
-   the odd pixel of padding at the end), otherwise `pad` on both sides. */
+/* The outputs of a sliding window on one axis, and the padding before it: TensorFlow's if `same`, else `pad`. */
 static int reid__output_size(int in, int k, int stride, int pad, int same, int *pad_before) {
     int out = same ? reid__ceil_div(in, stride) : in + 2 * pad < k ? 0 : (in + 2 * pad - k) / stride + 1;
     *pad_before = same ? reid__max(0, (out - 1) * stride + k - in) / 2 : pad;
@@ -2789,10 +2776,8 @@ static int reid__add_pool(reid__plan *p, int in, int bins) {
 /* Adds a linear layer over all of `in`, written to channels [channel, channel + oc) of buffer `out`. */
 static void reid__add_linear(reid__plan *p, int in, int out, int channel, int oc, const char *name, int seeded) {
     reid__op *op = reid__add_op(p, REID__LINEAR, in, name);
-    op->kh = op->ih, op->kw = op->iw;
-    op->oh = op->ow = 1, op->oc = oc;
-    op->out = out, op->channel = channel;
-    op->seeded = seeded, op->biased = 1;
+    op->kh = op->ih, op->kw = op->iw, op->oh = op->ow = 1, op->oc = oc;
+    op->out = out, op->channel = channel, op->seeded = seeded, op->biased = 1;
 }
 
 /* Adds a linear layer after the pooled vector, which until now was the embedding. */
@@ -2811,8 +2796,7 @@ static int reid__add_image(reid__plan *p, int k, int stride) {
     int ow = reid__output_size(p->width, k, stride, (k - 1) / 2, same, &b->border_x);
     int rows = reid__max((oh - 1) * stride + k, b->border_y + p->height);
     int columns = reid__max((ow - 1) * stride + k, b->border_x + p->width);
-    b->c = 3;
-    b->floats = (size_t)reid__round_up(rows * columns * 3, REID__LANES);
+    b->c = 3, b->floats = (size_t)reid__round_up(rows * columns * 3, REID__LANES);
     return id;
 }
 
@@ -2903,8 +2887,7 @@ static int reid__mbconv(reid__plan *p, int x, int out, int expand, int kernel, i
 
     snprintf(name, sizeof name, "%s%d", block, part + 1);
     reid__op *squeeze = reid__add_op(p, REID__SQUEEZE, depthwise->sums, name);
-    squeeze->ih = depthwise->oh, squeeze->iw = depthwise->ow;
-    squeeze->oh = squeeze->ow = 1, squeeze->oc = mid;
+    squeeze->ih = depthwise->oh, squeeze->iw = depthwise->ow, squeeze->oh = squeeze->ow = 1, squeeze->oc = mid;
     squeeze->hidden = reid__max(1, ic / 4);
     squeeze->out = reid__add_buffer(p, 1, 1, mid);
 
@@ -2944,8 +2927,7 @@ static void reid__lifetimes(reid__plan *p) {
         for (int j = 0; j < 5; j++) {
             if (touched[j] == REID__NONE) continue;
             reid__buffer *b = &p->buffers[touched[j]];
-            b->first = reid__min(b->first, i);
-            b->last = reid__max(b->last, i + op->fused);
+            b->first = reid__min(b->first, i), b->last = reid__max(b->last, i + op->fused);
         }
     }
     p->buffers[p->embedding].last = p->op_count;
@@ -3117,10 +3099,9 @@ static int reid__buffers_are_apart(const reid__plan *p, int a, int b) {
 static int reid__plan_is_sound(const reid__plan *p) {
     for (int i = 0; i < p->op_count; i++) {
         const reid__op *op = &p->ops[i];
-        if (!reid__buffer_lives(p, op->in, i) || !reid__buffer_lives(p, op->out, i)) return 0;
-        if (op->residual != REID__NONE && !reid__buffer_lives(p, op->residual, i)) return 0;
-        if (op->scale != REID__NONE && !reid__buffer_lives(p, op->scale, i)) return 0;
-        if (op->sums != REID__NONE && !reid__buffer_lives(p, op->sums, i)) return 0;
+        const int touched[5] = {op->in, op->out, op->residual, op->scale, op->sums}; /* the first two: always */
+        for (int k = 0; k < 5; k++)
+            if ((k < 2 || touched[k] != REID__NONE) && !reid__buffer_lives(p, touched[k], i)) return 0;
         if (op->channel + op->oc > p->buffers[op->out].channels) return 0;
     }
     for (int i = 0; i < p->buffer_count; i++) {
@@ -3135,8 +3116,7 @@ static int reid__plan_is_sound(const reid__plan *p) {
 }
 
 static void reid__assign_offsets(reid__plan *p) {
-    p->early_floats = reid__assign_arena(p, 0);
-    p->late_floats = reid__assign_arena(p, 1);
+    p->early_floats = reid__assign_arena(p, 0), p->late_floats = reid__assign_arena(p, 1);
     p->carried_floats = p->weight_floats = 0;
     for (int i = 0; i < p->buffer_count; i++) {
         const reid__buffer *b = &p->buffers[i];
@@ -3183,8 +3163,7 @@ static int reid__plan_build(reid__plan *p, const reid__arch *arch, int height, i
     if (p->overflow) return 0;
     for (int i = 0; i < p->op_count; i++) {
         op = &p->ops[i];
-        op->winograd = reid__winograd_pays(p, op);
-        op->fused = reid__fuses(p, i);
+        op->winograd = reid__winograd_pays(p, op), op->fused = reid__fuses(p, i);
     }
     reid__lifetimes(p);
     reid__assign_offsets(p);
@@ -3375,8 +3354,7 @@ static int reid__thread_start(pthread_t *thread, size_t stack, void *(*main_fn)(
     pthread_sigmask(SIG_SETMASK, &all, &before);
 #endif
     pthread_attr_t attr;
-    int has_attr = pthread_attr_init(&attr) == 0;
-    int sized = has_attr && pthread_attr_setstacksize(&attr, stack) == 0;
+    int has_attr = pthread_attr_init(&attr) == 0, sized = has_attr && pthread_attr_setstacksize(&attr, stack) == 0;
     int started = pthread_create(thread, sized ? &attr : NULL, main_fn, arg) == 0;
     if (has_attr) pthread_attr_destroy(&attr);
 #ifndef _WIN32
@@ -3391,8 +3369,7 @@ static reid_result reid__team_start(reid__team *team, reid__mem *mem, int size, 
     memset(team, 0, sizeof *team);
     reid__member *members = (reid__member *)reid__alloc(mem, (size_t)size * sizeof *members);
     if (!members) return REID_ERR_OUT_OF_MEMORY;
-    team->size = 1;
-    team->parallel_fn = desc->parallel_fn, team->parallel_user = desc->parallel_user;
+    team->size = 1, team->parallel_fn = desc->parallel_fn, team->parallel_user = desc->parallel_user;
     team->spins = size > reid__cpu_count() ? 1 : REID__SPINS; /* more threads than CPUs: spinning only steals time */
     if (pthread_mutex_init(&team->mutex, NULL) != 0) return REID_ERR_SYSTEM;
     if (pthread_cond_init(&team->wake, NULL) != 0) {
@@ -4152,15 +4129,14 @@ static reid_result reid__pack_matrix(const reid__loader *l, const reid__op *op, 
                                      reid_error *e) {
     size_t k = (size_t)ic * (size_t)taps;
     int stem = op->kind == REID__CONV && ic == 3;
-    float *scale = packed - op->weight + op->scales; /* for INT8 */
+    float *scale = packed - op->weight + op->scales, *bias = packed - op->weight + op->bias; /* for INT8 */
     reid__digest d;
     reid__digest_init(&d);
     for (int at = 0; at < n; at += nr) {
         int columns = reid__min(nr, n - at), width = reid__min(nr, reid__padded(n) - at);
         REID__TRY(reid__fetch(l, op, want, (size_t)at * k, (size_t)columns * k, l->rows, &d, e));
         if (op->element == REID__ELEMENT_INT16)
-            reid__pack_levels(l->preset, l->rows, columns, taps, factors + at, scale + at,
-                              packed - op->weight + op->bias + at);
+            reid__pack_levels(l->preset, l->rows, columns, taps, factors + at, scale + at, bias + at);
         if (op->winograd) {
             float *panel = l->rows + (size_t)columns * k;
             reid__pack_panel(panel, width, l->rows, columns, ic, taps, factors ? factors + at : NULL);
@@ -4215,15 +4191,14 @@ static reid_result reid__fetch_exponent(const reid__loader *l, const reid__op *o
 /* Packs a pool's exponent, and its batch norm as factors and a bias. */
 static reid_result reid__pack_pool(const reid__loader *l, const reid__op *op, const reid__needed_tensor *wants,
                                    float *packed, uint64_t (*digests)[2], reid_error *e) {
-    reid_result r = REID_OK;
     float *weight = packed + op->weight;
     memset(weight, 0, (size_t)(reid__padded(op->oc)) * sizeof *weight);
     memset(packed + op->exponent, 0, REID__LANES * sizeof *weight);
-    if (op->gem) r = reid__fetch_exponent(l, op, &wants[0], packed + op->exponent, digests[0], e);
-    if (r == REID_OK && op->bn[0])
-        r = reid__fold_batch_norm(l, op, wants + op->gem, packed + op->bias, digests + op->gem, e);
-    for (int c = 0; c < op->oc && r == REID_OK && op->bn[0]; c++) weight[c] = (float)l->factors[c];
-    return r;
+    if (op->gem) REID__TRY(reid__fetch_exponent(l, op, &wants[0], packed + op->exponent, digests[0], e));
+    if (!op->bn[0]) return REID_OK;
+    REID__TRY(reid__fold_batch_norm(l, op, wants + op->gem, packed + op->bias, digests + op->gem, e));
+    for (int c = 0; c < op->oc; c++) weight[c] = (float)l->factors[c];
+    return REID_OK;
 }
 
 /* Packs all tensors of one operation; digests[i] is that of its i-th tensor. */
@@ -4233,36 +4208,31 @@ static reid_result reid__pack_op(const reid__loader *l, const reid__op *op, floa
     float *weight = packed + op->weight, *bias = packed + op->bias;
     const double *factors = op->bn[0] ? l->factors : NULL;
     int pad_n = reid__padded(op->oc), norm = 1 + op->biased, depthwise = op->kind == REID__DEPTHWISE;
-    reid_result r = REID_OK;
     if (reid__needed_tensors(op, wants) == 0) return REID_OK;
     memset(bias, 0, (size_t)reid__padded(op->kind == REID__SQUEEZE ? op->hidden : op->oc) * sizeof *bias);
     switch (op->kind) {
     case REID__CONV:
     case REID__DEPTHWISE:
     case REID__LINEAR:
-        if (factors) r = reid__fold_batch_norm(l, op, wants + norm, bias, digests + norm, e);
-        if (r == REID_OK)
-            r = reid__pack_matrix(l, op, &wants[0], op->oc, depthwise ? 1 : op->ic, op->kh * op->kw,
-                                  depthwise ? pad_n : l->kernels->nr, factors, weight, digests[0], e);
-        if (r == REID_OK && reid__makes_bytes(l->buffers, op)) {
+        if (factors) REID__TRY(reid__fold_batch_norm(l, op, wants + norm, bias, digests + norm, e));
+        REID__TRY(reid__pack_matrix(l, op, &wants[0], op->oc, depthwise ? 1 : op->ic, op->kh * op->kw,
+                                    depthwise ? pad_n : l->kernels->nr, factors, weight, digests[0], e));
+        if (reid__makes_bytes(l->buffers, op)) {
             memset(packed + op->scales + op->oc, 0, (size_t)(pad_n - op->oc) * sizeof *packed);
             return reid__pack_steps(l, op, packed + op->scales, bias, e);
         }
-        if (r != REID_OK || !op->biased) return r;
-        r = reid__fetch_vector(l, op, &wants[1], l->vectors, digests[1], e);
-        for (int c = 0; c < op->oc && r == REID_OK; c++)
-            bias[c] = (float)(bias[c] + (factors ? factors[c] : 1) * l->vectors[c]);
-        return r;
+        if (!op->biased) return REID_OK;
+        REID__TRY(reid__fetch_vector(l, op, &wants[1], l->vectors, digests[1], e));
+        for (int c = 0; c < op->oc; c++) bias[c] = (float)(bias[c] + (factors ? factors[c] : 1) * l->vectors[c]);
+        return REID_OK;
     case REID__SQUEEZE:
         memset(packed + op->bias2, 0, (size_t)pad_n * sizeof *packed);
-        r = reid__pack_matrix(l, op, &wants[0], op->hidden, op->ic, 1, reid__padded(op->hidden), NULL, weight,
-                              digests[0], e);
-        if (r == REID_OK) r = reid__fetch_vector(l, op, &wants[1], bias, digests[1], e);
-        if (r == REID_OK)
-            r = reid__pack_matrix(l, op, &wants[2], op->oc, op->hidden, 1, pad_n, NULL, packed + op->weight2,
-                                  digests[2], e);
-        if (r == REID_OK) r = reid__fetch_vector(l, op, &wants[3], packed + op->bias2, digests[3], e);
-        return r;
+        REID__TRY(reid__pack_matrix(l, op, &wants[0], op->hidden, op->ic, 1, reid__padded(op->hidden), NULL, weight,
+                                    digests[0], e));
+        REID__TRY(reid__fetch_vector(l, op, &wants[1], bias, digests[1], e));
+        REID__TRY(reid__pack_matrix(l, op, &wants[2], op->oc, op->hidden, 1, pad_n, NULL, packed + op->weight2,
+                                    digests[2], e));
+        return reid__fetch_vector(l, op, &wants[3], packed + op->bias2, digests[3], e);
     case REID__POOL: return reid__pack_pool(l, op, wants, packed, digests, e);
     default: return REID_OK;
     }
@@ -4437,8 +4407,7 @@ static void reid__run_parts(reid__job *j, reid__part_fn part, ptrdiff_t count, i
     else reid__member_parts(j, 0);
 }
 
-/* Writes the addresses of the inputs of the window at (y0, x0) of an image, position by position: offsets[i] from the
-   first, or zeros outside the image. Most windows are inside. */
+/* The addresses of a window's inputs, position by position: the first plus offsets[i]; zeros outside the image. */
 static void reid__window_rows(const reid__job *j, const char *image, int y0, int x0, const ptrdiff_t *offsets,
                               const void **rows) {
     const reid__op *op = j->op;
@@ -4497,10 +4466,8 @@ static void reid__image_inputs(const reid__job *j, ptrdiff_t m, reid__thread_mem
    and a zero before each line, which also serve as the padding below and on the right. Place (y, x) of (oh + 1) x
    (ow + 1) is the output whose window begins there; the results of the last line, and of the last place of each line,
    are discarded. A stride of 2 takes four copies: of the even and odd pixels of the even and odd lines. This reads an
-   input once, whereas gathering copies it for every window that contains it.
-
-   Returns the number of outputs whose copies fit in a block, less the lines in which it begins and ends, one discarded
-   line for each image, and those of the last window. */
+   input once; gathering copies it for every window that contains it. Returns how many outputs' copies fit in a block,
+   less the lines in which it begins and ends, one discarded line for each image, and those of the last window. */
 static int reid__grid_pixels(const reid__op *op, int c) {
     int lines = REID__GATHERED / ((op->ow + 1) * c / reid__per_word(op->element) * op->stride * op->stride);
     return lines > 3 ? op->ow * reid__max((lines - 3) * op->oh / (op->oh + 1) - 2, 0) : 0;
@@ -4636,8 +4603,7 @@ static size_t reid__panel_weights(const reid__job *j, int panel, reid__tile *t) 
     if (reid__is_narrow(op)) depth = reid__narrow_depth(op, reid__is_stem(j->net->plan, op));
     t->half = reid__padded(op->oc) - column < k->nr;
     t->b = j->net->weights + op->weight + (size_t)column * depth;
-    t->bias = j->net->weights + op->bias + column;
-    t->scale = j->net->weights + op->scales + column;
+    t->bias = j->net->weights + op->bias + column, t->scale = j->net->weights + op->scales + column;
     int width = t->half ? k->nr / 2 : k->nr;
     size_t floats = depth * (size_t)width;
     t->ahead = (uintptr_t)(t->b + floats);
@@ -4934,8 +4900,7 @@ static void reid__run_share(void *task, int index) {
     const reid__job *batch = (const reid__job *)task;
     for (int i; (i = __atomic_fetch_add(batch->begun, 1, __ATOMIC_RELAXED)) < batch->n;) {
         reid__job j = *batch;
-        j.team = NULL, j.scratch += index;
-        j.early += j.net->plan->early_floats * (size_t)index;
+        j.team = NULL, j.scratch += index, j.early += j.net->plan->early_floats * (size_t)index;
         reid__run_early(&j, i);
     }
 }
@@ -5183,9 +5148,8 @@ static float *reid__ring_line(const reid__job *j, float *ring, int y) {
     return ring + y % depth * reid__ring_row(j->op, nr) + j->op->pad_x * nr;
 }
 
-/* Computes `lines` lines of a panel's input, of one image, from y on: one line in its place, several side by side
-   first. Each call prefetches a share of the next panel's weights, or, every other time, of later weights: only a few
-   cache lines, because most of many at once would be lost. */
+/* Computes `lines` lines of a panel's input, from y on: one in its place, several side by side first. Each call fetches
+   a share of the next panel's weights or, every other time, later ones: a few cache lines, lest most be lost. */
 static void reid__ring_compute(const reid__job *j, int image, int y, int lines, reid__source *from,
                                reid__thread_memory *s, float *ring) {
     const reid__op *op = j->op;
@@ -5322,10 +5286,9 @@ REID__INLINE void REID__F(emit)(REID__V sum, REID__V scale, REID__V bias, const 
 /* `added` for emit. */
 REID__INLINE int REID__F(added)(const reid__tile *t) { return !t->residual ? 0 : t->residual_signed ? 2 : 1; }
 #else
-/* a / (1 + e^-x): the sigmoid for a = 1, SiLU for a = x. e^-x = 2^n 2^f with n + f = -x log2 e, n in eighths and |f| <=
-   1/16: adding 1.5 * 2^20 rounds to n, which is then in the low bits of t, where EXP2_EIGHTHS reads it; 2^f is 1 + f
-   times the polynomial with the least relative error (Remez' algorithm, 2.5e-8). Past 87 the sum is 1 or the quotient
-   0. SiLU's error against exact arithmetic: 1.2e-7 times max(1, |x|). */
+/* a / (1 + e^-x): the sigmoid for a = 1, SiLU for a = x. e^-x = 2^n 2^f with n + f = -x log2 e, n in eighths, |f| <=
+   1/16: adding 1.5 * 2^20 rounds to n, then in the low bits of t, where EXP2_EIGHTHS reads it; 2^f is 1 + f times the
+   best polynomial (Remez, 2.5e-8). Past 87 the sum is 1 or the quotient 0. SiLU's error: 1.2e-7 times max(1, |x|). */
 REID__INLINE REID__V REID__F(over_sigmoid)(REID__V a, REID__V x) {
     const REID__V magic = REID__SET1(1572864.0f), minus_log2e = REID__SET1(-1.44269504f);
     x = REID__CLAMP(x, REID__SET1(87.0f));
@@ -5623,16 +5586,12 @@ static void REID__F(squeeze)(const reid__op *op, int c, const float *sums, const
 /* G g on one axis without the factors (1/4, -1/6, -1/6, 1/24, 1/24, 1); winograd_outputs has 24 times these. */
 REID__INLINE void REID__F(winograd_taps)(const REID__V g[3], REID__V u[6]) {
     REID__V even = g[0] + g[2], wide = REID__FMA(REID__SET1(4.0f), g[2], g[0]), twice = g[1] + g[1];
-    u[0] = g[0];
-    u[1] = even + g[1];
-    u[2] = even - g[1];
-    u[3] = wide + twice;
-    u[4] = wide - twice;
-    u[5] = g[2];
+    u[0] = g[0], u[1] = even + g[1];
+    u[2] = even - g[1], u[3] = wide + twice;
+    u[4] = wide - twice, u[5] = g[2];
 }
 
-/* G g for a panel of filters, [9][ic][nr], to [6][ic][3][nr]: transforms their columns. winograd_three transforms the
-   rows, which costs less than reading twice as much. */
+/* G g on the columns of a panel of filters, [9][ic][nr] to [6][ic][3][nr]; winograd_three does rows, to read less. */
 static void REID__F(winograd_filters)(const float *filters, int ic, float *out) {
     const ptrdiff_t count = (ptrdiff_t)ic * REID__PANEL;
     for (ptrdiff_t at = 0; at < count; at += REID__W)
@@ -5710,10 +5669,8 @@ REID__INLINE void REID__F(winograd_points)(const REID__V d[6], REID__V v[6]) {
     REID__V even = REID__FMA(REID__SET1(-4.0f), d[2], d[4]), odd = REID__FMA(REID__SET1(-4.0f), d[1], d[3]);
     REID__V even2 = d[4] - d[2], odd2 = d[3] - d[1];
     v[0] = REID__FMA(four, d[0], REID__FMA(minus5, d[2], d[4]));
-    v[1] = even + odd;
-    v[2] = even - odd;
-    v[3] = REID__FMA(two, odd2, even2);
-    v[4] = REID__FMA(REID__SET1(-2.0f), odd2, even2);
+    v[1] = even + odd, v[2] = even - odd;
+    v[3] = REID__FMA(two, odd2, even2), v[4] = REID__FMA(REID__SET1(-2.0f), odd2, even2);
     v[5] = REID__FMA(four, d[1], REID__FMA(minus5, d[3], d[5]));
 }
 
@@ -6795,14 +6752,9 @@ static const char *reid__tiles_read(reid__jit *j) {
    named only here. The host makes a C struct reid__NAME of them; reid__contract_text makes the text that gives NVRTC
    the same members and this host's offsets, which it checks. P: a pointer on the device, an address here, 0 if a launch
    does not need it; V: a number; S: another of these structures, or a tensor map. REID__CONTRACT has the sizes. */
-#define REID__GPU_AXIS(P, V, S) /* one direction of a resize and a centre crop: lines are its columns or rows */       \
-    V(double, scale)            /* source pixels per resized pixel */                                                  \
-    V(double, support)          /* half the length of a window */                                                      \
-    V(double, shrink)           /* source pixels to the filter's argument */                                           \
-    V(long long, resized)       /* pixels after resizing */                                                            \
-    V(long long, skipped)       /* pixels before the crop; negative: padding */                                        \
-    V(int, source)              /* pixels of the box */                                                                \
-    V(int, count)               /* lines */                                                                            \
+#define REID__GPU_AXIS(P, V, S) /* one direction of a resize and a centre crop, as in reid__axis */                    \
+    V(double, scale) V(double, support) V(double, shrink) V(long long, resized) V(long long, skipped) V(int, source)   \
+    V(int, count)               /* lines: columns or rows of the crop */                                               \
     V(int, filter)              /* 0 bilinear, 1 bicubic */                                                            \
     V(int, most)                /* taps reserved for each line */
 #define REID__GPU_PICTURE(P, V, S) /* one image of a batch */                                                          \
@@ -6815,20 +6767,16 @@ static const char *reid__tiles_read(reid__jit *j) {
     S(gpu_axis, x) S(gpu_axis, y)
 #define REID__GPU_WINDOW(P, V, S) V(int, first) V(int, end) /* the source pixels first ... end - 1 of one line */
 #define REID__RESIZE_ARGUMENTS(P, V, S) /* reid_taps, reid_resize_x, reid_resize_y */                                  \
-    P(const unsigned char, staging)                                                                                    \
-    P(const gpu_picture, pictures) /* one for each image */                                                            \
+    P(const unsigned char, staging) P(const gpu_picture, pictures) /* one for each image */                            \
     P(gpu_window, windows)      /* (images, width + height) */                                                         \
     P(int, taps) P(unsigned char, rows) P(unsigned char, view) /* view: (images, height, width, RGB) */                \
     V(int, width) V(int, height) V(int, flip) /* flip: reid_resize_y mirrors left to right */
 #define REID__INPUT_ARGUMENTS(P, V, S)                                                                                 \
     P(const unsigned char, view)                                                                                       \
     P(const float, lut)         /* (3, 256), from pixel values, in the order of the network's channels */              \
-    P(value_t, image)           /* the network's input */                                                              \
-    V(int, bgr) V(int, images)
+    P(value_t, image) V(int, bgr) V(int, images) /* the network's input */
 #define REID__PACK_ARGUMENTS(P, V, S) /* reid_pack: (n, ic, kh, kw) to anywhere */                                     \
-    P(const float, from)                                                                                               \
-    P(const double, factors)    /* (n) or 0 */                                                                         \
-    P(value_t, to)                                                                                                     \
+    P(const float, from) P(const double, factors) P(value_t, to) /* factors: (n) or 0 */                               \
     V(int, n) V(int, ic) V(int, kh) V(int, kw)                                                                         \
     V(int, stride_n) V(int, stride_c) V(int, stride_y) V(int, stride_x) /* in values */
 #define REID__CONV_ARGUMENTS(P, V, S) /* reid_conv_plain, reid_conv_f32, reid_conv_f16 and reid_join */                \
@@ -6836,8 +6784,7 @@ static const char *reid__tiles_read(reid__jit *j) {
     P(const value_t, residual)  /* RESIDUAL: added to the outputs */                                                   \
     P(const float, factors)     /* SCALE: squeeze-excite factors, (images, IC) */                                      \
     P(const float, scales)      /* BYTES: steps of the output per unit of a channel's sum; then of residuals */        \
-    P(const value_t, more)      /* MORE_C: the other input, and its convolution's bias */                              \
-    P(const float, more_bias)                                                                                          \
+    P(const value_t, more) P(const float, more_bias) /* MORE_C: the other input, and its convolution's bias */         \
     P(value_t, out)             /* or, with ROW_SUMS, floats */                                                        \
     P(sum_t, parts)             /* APART: (SPLIT, pixels, OC_PADDED), which reid_join adds */                          \
     P(unsigned, full)           /* BYTES: (images), counts of saturated outputs */                                     \
@@ -6846,13 +6793,10 @@ static const char *reid__tiles_read(reid__jit *j) {
     S(tensor_map, in_map) S(tensor_map, weights_map)                                                                   \
     S(tensor_map, next_map)     /* NEXT: the second convolution's weights */                                           \
     S(tensor_map, residual_map) /* RESIDUAL without SPLIT */                                                           \
-    S(tensor_map, more_map)     /* MORE_C: the other input */                                                          \
-    S(tensor_map, out_map)                                                                                             \
+    S(tensor_map, more_map) S(tensor_map, out_map) /* MORE_C: the other input */                                       \
     P(const value_t, image)     /* STEM: the input */                                                                  \
     P(const value_t, residual)  /* RESIDUAL with SPLIT */                                                              \
-    P(const float, bias)                                                                                               \
-    P(const float, more_bias)   /* MORE_C */                                                                           \
-    P(const float, next_bias)   /* NEXT */                                                                             \
+    P(const float, bias) P(const float, more_bias) P(const float, next_bias) /* MORE_C, NEXT */                        \
     P(const float, scales)      /* BYTES: as in conv_arguments */                                                      \
     P(const float, next_scales) /* BYTES with NEXT */                                                                  \
     P(void, out)                /* STEM: pooled rows, ROW_SUMS: sums, SPLIT: outputs */                                \
@@ -6863,8 +6807,7 @@ static const char *reid__tiles_read(reid__jit *j) {
     P(float, sums)              /* (rows, C), over a row's outputs */                                                  \
     V(int, rows)                /* images * OH */
 #define REID__SQUEEZE_ARGUMENTS(P, V, S)                                                                               \
-    P(const float, sums)                                                                                               \
-    P(const float, w1) P(const float, b1) /* to the hidden units */                                                    \
+    P(const float, sums) P(const float, w1) P(const float, b1) /* to the hidden units */                               \
     P(const float, w2) P(const float, b2) /* from them */                                                              \
     P(float, factors)           /* (images, C) */
 #define REID__MAXPOOL_ARGUMENTS(P, V, S) P(const value_t, in) P(value_t, out) V(int, pixels) /* of the output */
@@ -7308,13 +7251,12 @@ static reid_result reid__jit_init(reid__jit *j, reid__mem *mem, const reid_desc 
     memset(j, 0, sizeof *j);
     j->mem = mem, j->before = mem->newest, j->desc = desc, j->arch = arch, j->most_version = most_version;
     j->no_folder = !reid__cache_folder(desc, j->cache);
-    reid_result r = reid__jit_text(j, e);
     const char *path = desc->kernels_pack;
-    if (r == REID_OK) r = reid__jit_contract(j, e);
-    if (r == REID_OK && path) r = reid__read_file(mem, path, REID__MAX_BUNDLE, &j->pack, &j->pack_size, e);
-    if (r == REID_OK && path && !reid__bundle_valid(j->pack, j->pack_size))
-        r = reid__fail(e, REID_ERR_KERNEL_PACK, "%.500s: it is not a pack of kernels, or it is damaged", path);
-    if (r != REID_OK) return r;
+    REID__TRY(reid__jit_text(j, e));
+    REID__TRY(reid__jit_contract(j, e));
+    if (path) REID__TRY(reid__read_file(mem, path, REID__MAX_BUNDLE, &j->pack, &j->pack_size, e));
+    if (path && !reid__bundle_valid(j->pack, j->pack_size))
+        return reid__fail(e, REID_ERR_KERNEL_PACK, "%.500s: it is not a pack of kernels, or it is damaged", path);
     j->candidates = (char(*)[REID__PATH])reid__alloc(mem, REID__MAX_CANDIDATES * sizeof *j->candidates);
     j->programs = (reid__program *)reid__alloc(mem, REID__MAX_PROGRAMS * sizeof *j->programs);
     if (!j->candidates || !j->programs)
@@ -7525,8 +7467,7 @@ static void reid__gpu_buffers(reid__gpu_plan *g) {
             if (bytes > *size) *size = bytes;
             b->first = reid__min(b->first, i), b->last = reid__max(b->last, i);
         }
-    g->buffers[stem->in].first = 0;
-    g->buffers[p->embedding].last = p->op_count;
+    g->buffers[stem->in].first = 0, g->buffers[p->embedding].last = p->op_count;
     g->arena = reid__place_buffers(g->buffers, p->buffer_count, g->size, NULL, g->offset);
 }
 
@@ -7663,9 +7604,8 @@ static void reid__gpu_weights(reid__gpu_plan *g) {
     }
 }
 
-/* Tiles of the convolution kernels, largest first. A thread of the FP32 kernel computes 4 x 4 outputs. arch: only for
-   this chip; 0: for all. An A100's tensor cores are so fast compared with its shared memory that a warp must use each
-   value read from there twice as often. */
+/* Tiles of the convolution kernels, largest first; FP32: 4 x 4 outputs a thread. arch: only for this chip; 0: for all.
+   An A100's tensor cores outrun its shared memory, so a warp must use each value read from there twice as often. */
 static const struct { int half, bm, bn, warps_m, warps_n, stages, arch; } reid__tiles[] = {
     {1, 128, 128, 2, 2, 4, 80},
     {1, 128, 64, 2, 2, 4, 0}, {1, 64, 64, 2, 2, 4, 0}, {1, 32, 64, 1, 4, 4, 0}, {1, 64, 32, 2, 2, 4, 0},
@@ -8096,8 +8036,7 @@ static void reid__gpu_plan_init(reid__gpu_plan *g, const reid__plan *plan, const
                                 int flip, int raw, int latency) {
     memset(g, 0, sizeof *g);
     g->latency = latency, g->plan = plan, g->prep = prep, g->flip = flip, g->raw = raw;
-    g->half = half != 0, g->bf16 = half == 2;
-    g->stem_kw = reid__round_up(plan->ops[0].kw, 2);
+    g->half = half != 0, g->bf16 = half == 2, g->stem_kw = reid__round_up(plan->ops[0].kw, 2);
     for (int i = 0; i < plan->op_count; i++) g->int8 |= plan->ops[i].element == REID__ELEMENT_INT8;
     g->wgmma = half ? wgmma : 0;
     reid__fold(g);
@@ -8281,8 +8220,7 @@ static reid__wgmma_arguments reid__wgmma_arguments_of(const reid__gpu *g, const 
     a.bias = g->weights + p->bias[first], a.scales = g->weights + p->weight2[first];
     if (with != REID__NONE) a.more_bias = g->weights + p->bias[with];
     if (first != index) a.next_bias = g->weights + p->bias[index], a.next_scales = g->weights + p->weight2[index];
-    a.out = l->buffer[op->out], a.full = l->full;
-    a.pixels = n * begin->oh * begin->ow;
+    a.out = l->buffer[op->out], a.full = l->full, a.pixels = n * begin->oh * begin->ow;
     return a;
 }
 
@@ -8596,9 +8534,8 @@ static size_t reid__gpu_raw_bytes(const reid__plan *p) {
 
 /* --- lanes --- */
 
-/* Reserves device memory of a lane. Normally a lane has one block, which a first pass measures and a second one cuts
-   up. With REID__SEPARATE_BUFFERS, for tests, every piece is its own block, so that overruns are noticed. code: the
-   driver's first error. */
+/* Reserves a lane's device memory: normally one block, which a first pass measures and a second cuts up. For tests
+   REID__SEPARATE_BUFFERS makes every piece a block, so that overruns are noticed. code: the driver's first error. */
 typedef struct reid__cutter { reid__gpu *g; reid__gpu_lane *lane; int measuring, code; size_t used; } reid__cutter;
 
 static reid__address reid__gpu_alloc(reid__cutter *t, size_t bytes) {
@@ -8730,8 +8667,7 @@ static reid_result reid__gpu_lanes(reid__gpu *g, const reid_desc *desc, reid_err
 
 /* --- a batch: images to the GPU, embeddings back --- */
 
-/* Bytes of pixels that a thread copies at least, because waking others for less takes longer: on an H200's host 16
-   threads took 43 us for 150 KB, one thread 6 us. */
+/* Bytes that a thread copies at least: waking 16 of an H200's host took 43 us for 150 KB, one thread took 6 us. */
 #ifndef REID__COPIED_ALONE
 #define REID__COPIED_ALONE ((size_t)1 << 19)
 #endif
@@ -8818,8 +8754,7 @@ static void reid__picture_part(void *task, int index) {
 /* Decides where the pixels of each image go. */
 static void reid__slot_place(reid__filling *f) {
     f->used = reid__gpu_aligned((size_t)f->count * sizeof(reid__gpu_picture));
-    f->rows = f->taps = f->read = 0;
-    f->resized = 0;
+    f->rows = f->taps = f->read = 0, f->resized = 0;
     for (int i = 0; i < f->count; i++) reid__picture_place(f, i);
 }
 
@@ -9004,8 +8939,7 @@ static reid_result reid__gpu_preprocess(reid__gpu *g, int lane_index, reid__lane
     return r;
 }
 
-/* Times each operation between two events, the first with the input, and then all, if n has a graph. times: (repeats,
-   operations + 1); noise: n views. */
+/* Times each operation, the first with the input, and all, if n has a graph. times: (repeats, operations + 1). */
 static reid_result reid__gpu_time(reid__gpu *g, int lane_index, int n, int repeats, const uint8_t *noise, float *times,
                                   reid_error *e) {
     const reid__driver *cu = &g->device.cu;
@@ -9214,8 +9148,7 @@ static int reid__score_exactly(const reid__search_chunk *h, int query, reid__can
                         reid__exact_dot(values, h->queries + (ptrdiff_t)query * h->x->rows.dim, h->x->rows.dim));
     }
     if (!t.rows) return 0;
-    c->score = reid__tally_score(h, &t);
-    c->row = t.row, c->exact = 1;
+    c->score = reid__tally_score(h, &t), c->row = t.row, c->exact = 1;
     return 1;
 }
 
@@ -9418,9 +9351,8 @@ static void reid__put_hits(const reid__search_chunk *h, int query, reid__candida
     size_t n = 0;
     reid__sort(c, count, sizeof *c, reid__by_score);
     for (; n < count && n < h->k && !(h->d->use_threshold && c[n].score < h->d->threshold); n++) {
-        hits[n].row = c[n].row;
+        hits[n].row = c[n].row, hits[n].score = c[n].score;
         hits[n].group = h->x->rows.groups ? h->x->rows.groups[c[n].row] : c[n].row;
-        hits[n].score = c[n].score;
     }
     for (size_t i = 1; i < n; i++) REID_ASSERT(reid__by_score(&c[i - 1], &c[i]) < 0); /* each row once */
     h->found[query] = (int)n;
@@ -9613,9 +9545,7 @@ static int reid__search_program(reid__jit *j, size_t depth) {
 
 /* The address of the next `count` elements of `size` bytes in a block at `base`, whose first *used bytes are taken. */
 static reid__address reid__gpu_carve(reid__address base, size_t *used, size_t count, size_t size) {
-    size_t at = *used;
-    *used += (count * size + 255) / 256 * 256;
-    return base + at;
+    return base + reid__gpu_place(used, count * size);
 }
 
 /* Sets all addresses in a block at `base`; returns its bytes. */
@@ -9719,8 +9649,7 @@ static void reid__gpu_index_sizes(const reid_index *x, reid__gpu_index *s) {
     size_t rows = padded * s->depth * sizeof(float), least = s->depth * 6 + 24 * REID__GPU_HITS;
     s->pinned_bytes = rows > REID__GPU_COPY ? REID__GPU_COPY : rows;
     if (s->pinned_bytes < least) s->pinned_bytes = least;
-    a->tiles = (int)tiles, a->dim = x->rows.dim;
-    a->count = (unsigned)x->rows.count, a->groups = (unsigned)x->groups;
+    a->tiles = (int)tiles, a->dim = x->rows.dim, a->count = (unsigned)x->rows.count, a->groups = (unsigned)x->groups;
     a->step = 1 / s->scale, a->slack = reid__products_bound(x->rows.dim, x->longest);
 }
 
@@ -9915,11 +9844,9 @@ static reid_result reid__search_for(reid_index *index, const float *queries, int
     REID__ENTER();
     reid_result r = reid__check_search(index, queries, n, search, error);
     h->x = index, h->d = search;
-    h->order = grouped ? index->order : NULL;
-    h->starts = grouped ? index->starts : NULL;
+    h->order = grouped ? index->order : NULL, h->starts = grouped ? index->starts : NULL;
     h->units = grouped ? index->groups : index->rows.count;
-    h->k = h->units < (size_t)search->k ? h->units : (size_t)search->k;
-    h->cap = reid__candidates_for(h);
+    h->k = h->units < (size_t)search->k ? h->units : (size_t)search->k, h->cap = reid__candidates_for(h);
     h->top = search->scoring == REID_GROUP_MEAN ? 0 : search->scoring == REID_GROUP_TOP ? search->top : 1;
     if (r != REID_OK || !n || !h->units) return r;
     REID__LOCK(&index->mutex);
@@ -10217,8 +10144,7 @@ static void reid__join(reid__grouping *g, uint32_t a, uint32_t b, double score, 
     uint32_t row = merge.b, next = n->next;
     do g->rows[row].home = merge.a;
     while ((row = g->rows[row].next) != merge.b);
-    n->next = m->next, m->next = next;
-    m->size += n->size;
+    n->next = m->next, m->next = next, m->size += n->size;
     if (m->known == REID__NOTHING) m->known = n->known;
     if (n->bound > m->bound) m->bound = n->bound;
     if (g->merges) g->merges[g->joins] = merge;
@@ -10568,9 +10494,8 @@ static reid_result reid__check_links(reid_error *e, const char *name, const uint
         return reid__invalid(e, "%s is NULL, or has more than 2147483647 pairs", name);
     for (size_t i = 0; i < 2 * n; i++)
         if (pairs[i] >= rows || pairs[i] == pairs[i ^ 1])
-            return reid__invalid(e, "%s %llu has rows %u and %u; it needs two different rows below "
-                              "%llu", name, (unsigned long long)i / 2, pairs[i & ~(size_t)1], pairs[i | 1],
-                              (unsigned long long)rows);
+            return reid__invalid(e, "%s %zu has rows %u and %u; it needs two different rows below %zu", name, i / 2,
+                                 pairs[i & ~(size_t)1], pairs[i | 1], rows);
     return REID_OK;
 }
 
@@ -10614,8 +10539,7 @@ REID_API reid_result reid_group(const reid_desc *desc, const reid_rows *rows, co
 
 /* --------------------------------------------------------------------------------------------------------------------
    >>create
-   The handle: reid_create finds out which network a weight file contains, checks the description, and builds the plan,
-   the packed weights and the lanes. */
+   reid_create finds a weight file's network, checks the description, and builds the plan, packed weights and lanes. */
 struct reid_ctx {
     reid__mem mem;
     pid_t pid;                 /* of the process that created it, because threads and locks do not survive a fork */
@@ -10753,9 +10677,8 @@ static reid_result reid__resolve_head(const reid_desc *desc, const reid__arch *a
     int has_head = arch->multiscale || reid__may_project(arch);
     *head = desc->head;
     projection->width = REID__PROJECTION_DIM, projection->act = REID__LINEAR_ACT;
-    if (desc->head == REID_HEAD_AUTO)
-        *head = arch->multiscale || (has_head && file && reid__weights_find(file, "projection.weight"))
-                    ? REID_HEAD_FILE : REID_HEAD_NONE;
+    int in_file = arch->multiscale || (has_head && file && reid__weights_find(file, "projection.weight"));
+    if (desc->head == REID_HEAD_AUTO) *head = in_file ? REID_HEAD_FILE : REID_HEAD_NONE;
     if ((*head == REID_HEAD_NONE && arch->multiscale) || (*head != REID_HEAD_NONE && !has_head))
         return reid__fail(e, REID_ERR_HEAD, "network %s %s", arch->name,
                           arch->multiscale ? "always has its head; resnet50 can do without"
@@ -11145,9 +11068,8 @@ static reid_result reid__choose_network(reid__build *b) {
 
 static reid_result reid__limit_fail(const reid__build *b, size_t need) {
     const reid__plan *p = b->ctx->plan;
-    return reid__fail(b->e, REID_ERR_MEMORY_LIMIT, "memory_limit is %llu bytes; %s at %dx%d needs %llu",
-                      (unsigned long long)b->desc->memory_limit, p->arch->name, p->height, p->width,
-                      (unsigned long long)need);
+    return reid__fail(b->e, REID_ERR_MEMORY_LIMIT, "memory_limit is %zu bytes; %s at %dx%d needs %zu",
+                      b->desc->memory_limit, p->arch->name, p->height, p->width, need);
 }
 
 /* Bytes of a lane's activations; SIZE_MAX: too many. Late buffers that are not carried over reuse early arenas. */
@@ -11184,8 +11106,7 @@ static reid_result reid__choose_batch(reid__build *b) {
     ctx->arena_bytes = reid__activation_bytes(p, slots, batch);
     if (ctx->arena_bytes > SIZE_MAX - behind)
         return reid__fail(b->e, REID_ERR_OUT_OF_MEMORY, "a batch of %d is larger than the address space", batch);
-    ctx->arena_bytes += behind;
-    ctx->net.batch = batch, ctx->net.slots = slots;
+    ctx->arena_bytes += behind, ctx->net.batch = batch, ctx->net.slots = slots;
     return REID_OK;
 }
 
@@ -12089,8 +12010,7 @@ static void reid__time_ops(reid__job *j, int from, int to, float *times) {
     }
 }
 
-/* times: (repeats, operations + 1); images: n of the input's size. The first run is not counted. Early operations run
-   image by image, on the whole team. */
+/* times: (repeats, operations + 1). The first run is not counted. Early operations run image by image, on the team. */
 static void reid__cpu_time(const reid_ctx *ctx, reid__lane *lane, const reid_image *images, int n, int repeats,
                            float *times) {
     const reid__plan *p = ctx->plan;
@@ -12261,11 +12181,9 @@ REID_API void reid_image_free(reid_image *image) {
    Dynamic batching. One mutex guards everything. A thread for each lane of the handle sleeps while nothing waits; it
    takes a batch, computes it with reid_embed_ex without the mutex, and notifies the callers of finished requests. One
    more thread, the clock, sleeps until the earliest deadline, ends requests that have reached theirs, and notifies the
-   callers of requests that other threads have ended.
-
-   A request is in the heap of turns as long as some of its images wait, and in the heap of deadlines from its
-   acceptance to its end. It ends once, in reid__request_end. When no batch reads its pixels any more, it goes into the
-   list of finished requests, whose callers are notified. */
+   callers of requests that other threads have ended. A request is in the heap of turns as long as some of its images
+   wait, and in the heap of deadlines until it ends, once, in reid__request_end. When no batch reads its pixels, it
+   goes into the list of finished requests, whose callers are notified. */
 #ifndef REID_NO_QUEUE
 #define REID__NEVER INT64_MAX
 #define REID__SIZES 10 /* of batches, by their logarithm: 1, 2, 3 or 4, ... 257 to 512 */
@@ -12283,8 +12201,7 @@ typedef struct reid__entry {
     struct reid__entry *next;  /* in the list of free or of finished entries */
 } reid__entry;
 
-/* The first entry is items[1], or NULL; the children of items[i] are items[2 * i] and items[2 * i + 1]. by_deadline 0:
-   the heap of turns, by rank, deadline, arrival. */
+/* First: items[1], or NULL; children of items[i]: items[2 * i], items[2 * i + 1]. by_deadline 0: the heap of turns. */
 typedef struct reid__heap { reid__entry **items; int count, by_deadline; } reid__heap;
 
 /* An image of a batch: its request, and the destination of its row. */
@@ -12349,8 +12266,7 @@ static void reid__heap_remove(reid__heap *h, reid__entry *a) {
     if (!at) return;
     REID_ASSERT(h->items[at] == a);
     reid__entry *last = h->items[h->count];
-    h->items[h->count--] = NULL;
-    a->place[h->by_deadline] = 0;
+    h->items[h->count--] = NULL, a->place[h->by_deadline] = 0;
     if (last != a) reid__heap_settle(h, at, last);
 }
 
