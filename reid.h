@@ -6691,19 +6691,18 @@ static void reid__cache_path(const reid__jit *j, const reid__program *p, char pa
              (unsigned long long)name[1]);
 }
 
-static int reid__cache_load(reid__jit *j, reid__program *p) {
+static void reid__cache_load(reid__jit *j, reid__program *p) {
     char path[REID__PATH + 40];
     size_t size;
     reid__cache_path(j, p, path);
     const char *why = reid__cache_distrust(path);
     if (why) reid__log(j->desc, REID_LOG_WARNING, REID_ERR_KERNEL_PACK, "%.300s is compiled again: %s", path, why);
-    if (why || reid__read_file(j->mem, path, REID__MAX_BUNDLE, &p->block, &size, NULL) != REID_OK) return 0;
+    if (why || reid__read_file(j->mem, path, REID__MAX_BUNDLE, &p->block, &size, NULL) != REID_OK) return;
     if (reid__bundle_valid(p->block, size)) p->cubin = reid__bundle_find(p->block, size, p->key, &p->cubin_size);
-    if (p->cubin) return 1;
+    if (p->cubin) return;
     reid__log(j->desc, REID_LOG_WARNING, REID_ERR_KERNEL_PACK, "%.300s is damaged and is compiled again", path);
     reid__free(j->mem, p->block);
     p->block = NULL;
-    return 0;
 }
 
 static void reid__cache_store(reid__jit *j, const reid__program *p) {
@@ -9600,8 +9599,7 @@ static reid_result reid__gpu_index_upload(reid_index *x, reid_error *e) {
         if (floats) code = cu->MemcpyHtoDAsync(a->floats + s->first * floats, s->pinned, s->sent * floats, s->stream);
         const unsigned char *from = s->pinned + s->sent * floats;
         if (!code) code = cu->MemcpyHtoDAsync(a->rows + s->first * halves, from, s->sent * halves, s->stream);
-        int waited = cu->StreamSynchronize(s->stream);
-        if (!code) code = waited;
+        if (!code) code = cu->StreamSynchronize(s->stream);
     }
     size_t word = sizeof(uint32_t);
     if (x->order && !code) code = cu->MemcpyHtoDAsync(a->order, x->order, x->rows.count * word, s->stream);
@@ -9661,18 +9659,17 @@ static reid_result reid__gpu_index_open(reid_index *x, const reid_desc *desc, re
     s = x->gpu = (reid__gpu_index *)(void *)(block + (uintptr_t)block % 128); /* tensor maps need this alignment */
     memset(&j, 0, sizeof j);
     reid__gpu_index_sizes(x, s);
-    reid_result r = reid__device_open(&s->device, desc, e);
-    if (r == REID_OK) r = reid__jit_init(&j, &x->mem, desc, s->device.arch, s->device.version, e);
+    reid__device *d = &s->device;
+    reid_result r = reid__device_open(d, desc, e);
+    if (r == REID_OK) r = reid__jit_init(&j, &x->mem, desc, d->arch, d->version, e);
     if (r == REID_OK && reid__search_program(&j, s->depth)) r = reid__jit_build(&j, x->threads, e);
-    if (r == REID_OK) r = reid__gpu_enter(&s->device, e);
+    if (r == REID_OK) r = reid__gpu_enter(d, e);
     if (r == REID_OK) {
         r = reid__gpu_index_load(x, &j, e);
-        reid__gpu_leave(&s->device);
+        reid__gpu_leave(d);
     }
     reid__jit_free(&j);
-    if (r != REID_OK) return r;
-    reid__device *d = &s->device;
-    reid__log(desc, REID_LOG_INFO, r, "searching on GPU %d, %s (sm_%d)", d->index, d->name, d->arch);
+    if (!r) reid__log(desc, REID_LOG_INFO, r, "searching on GPU %d, %s (sm_%d)", d->index, d->name, d->arch);
     return r;
 }
 
@@ -10731,18 +10728,11 @@ static reid_result reid__check_options(const reid_desc *desc) {
     return reid__invalid(e, "desc.precision is %d, not a reid_precision", (int)desc->precision);
 }
 
-/* Checks the description, and sets mem to its allocator. */
-static reid_result reid__check_desc(const reid_desc *desc, reid__mem *mem) {
-    if (!desc->weights == !desc->weights_data)
-        return reid__invalid(desc->error, "give either desc.weights or desc.weights_data");
-    REID__TRY(reid__check_options(desc));
-    return reid__mem_init(mem, desc);
-}
-
 /* Opens only the file, for functions that query it. */
 static reid_result reid__open_file(const reid_desc *desc, reid__mem *mem, reid__weights *file) {
     reid__clear_error(desc->error);
-    REID__TRY(reid__check_desc(desc, mem));
+    REID__TRY(reid__check_options(desc));
+    REID__TRY(reid__mem_init(mem, desc));
     return reid__weights_open(file, desc, mem, desc->error);
 }
 
@@ -11225,20 +11215,16 @@ static void reid__fill_info(reid__build *b) {
 /* Creates the lanes' part on the host: teams, and the memory of their threads. */
 static reid_result reid__create_lanes(reid__build *b) {
     reid_ctx *ctx = b->ctx;
-    int threads = ctx->lane_threads;
+    int threads = ctx->lane_threads, counts = !ctx->gpu && b->desc->precision == REID_INT8;
     ctx->lanes = (reid__lane *)reid__alloc_zero(&ctx->mem, (size_t)ctx->lane_count * sizeof *ctx->lanes);
     if (!ctx->lanes) return reid__no_memory(b->e, "lanes", (size_t)ctx->lane_count * sizeof *ctx->lanes);
     for (reid__lane *lane = ctx->lanes; lane < ctx->lanes + ctx->lane_count; lane++) {
         lane->arena = (float *)reid__alloc(&ctx->mem, ctx->arena_bytes);
         reid__carver c = {(char *)reid__alloc(&ctx->mem, ctx->lane_bytes), 0};
         lane->scratch = (reid__thread_memory *)reid__alloc_zero(&ctx->mem, (size_t)threads * sizeof *lane->scratch);
-        if (!lane->arena || !c.base || !lane->scratch)
+        if (counts) lane->clipped = (uint32_t *)reid__alloc(&ctx->mem, (size_t)ctx->net.batch * sizeof *lane->clipped);
+        if (!lane->arena || !c.base || !lane->scratch || (counts && !lane->clipped))
             return reid__no_memory(b->e, "activations", ctx->arena_bytes + ctx->lane_bytes);
-        if (!ctx->gpu && b->desc->precision == REID_INT8) {
-            size_t bytes = (size_t)ctx->net.batch * sizeof *lane->clipped;
-            lane->clipped = (uint32_t *)reid__alloc(&ctx->mem, bytes);
-            if (!lane->clipped) return reid__no_memory(b->e, "counters", bytes);
-        }
         for (int i = 0; i < threads; i++) reid__thread_layout(ctx, &lane->scratch[i], &c);
         reid_result r = reid__team_start(&lane->team, &ctx->mem, threads, b->desc);
         if (r != REID_OK) return reid__fail(b->e, r, "cannot set up the threads of a lane: %s", reid_result_string(r));
@@ -11412,10 +11398,7 @@ static reid_result reid__create_on_device(reid__build *b) {
     if (ctx->gpu) reid__gpu_close(ctx->gpu, 0);
     reid__release(&ctx->mem, before);
     ctx->lanes = NULL, ctx->gpu = NULL;
-    if (!gpu_fault) {
-        if (e) *e = why;
-        return r;
-    }
+    if (!gpu_fault) return reid__fail(e, r, "%s", why.text);
     reid__log(b->desc, has_gpu ? REID_LOG_WARNING : REID_LOG_INFO, r, "computing on the CPU: %.400s", why.text);
     r = reid__create_cpu(b);
     if (r == REID_ERR_PRECISION)
@@ -11454,24 +11437,21 @@ static reid_result reid__create_handle(const reid_desc *desc, reid_ctx *fp32_fal
     memset(&b, 0, sizeof b);
     b.desc = desc, b.e = desc->error;
     reid__clear_error(b.e);
-    reid_result r = reid__check_desc(desc, &mem);
-    if (r == REID_OK) {
-        b.mem = mem;
-        b.ctx = (reid_ctx *)reid__alloc_zero(&mem, sizeof *b.ctx);
-        if (!b.ctx) r = reid__no_memory(b.e, "the handle", sizeof *b.ctx);
-    }
-    if (b.ctx) {
-        b.ctx->mem = mem, b.ctx->pid = getpid(), b.ctx->fp32_fallback = fp32_fallback;
-        b.ctx->info.flip = desc->flip != 0, b.ctx->info.raw = desc->raw != 0;
-        b.ctx->info.latency = desc->latency != 0, b.ctx->info.fallback = desc->fallback != 0;
-        r = reid__create(&b);
-        reid__jit_free(&b.jit);
-        reid__weights_close(&b.file, &b.mem);
-        reid__release(&b.mem, NULL);
-        if (r == REID_OK && reid_memory_report(b.ctx, &memory) == REID_OK) b.ctx->info.total_bytes = memory.total;
-        if (r == REID_OK) *out = b.ctx;
-        else b.ctx->fp32_fallback = NULL, reid_destroy(b.ctx);
-    }
+    REID__TRY(reid__check_options(desc));
+    REID__TRY(reid__mem_init(&mem, desc));
+    b.mem = mem;
+    b.ctx = (reid_ctx *)reid__alloc_zero(&mem, sizeof *b.ctx);
+    if (!b.ctx) return reid__no_memory(b.e, "the handle", sizeof *b.ctx);
+    b.ctx->mem = mem, b.ctx->pid = getpid(), b.ctx->fp32_fallback = fp32_fallback;
+    b.ctx->info.flip = desc->flip != 0, b.ctx->info.raw = desc->raw != 0;
+    b.ctx->info.latency = desc->latency != 0, b.ctx->info.fallback = desc->fallback != 0;
+    reid_result r = reid__create(&b);
+    reid__jit_free(&b.jit);
+    reid__weights_close(&b.file, &b.mem);
+    reid__release(&b.mem, NULL);
+    if (r == REID_OK && reid_memory_report(b.ctx, &memory) == REID_OK) b.ctx->info.total_bytes = memory.total;
+    if (r == REID_OK) *out = b.ctx;
+    else b.ctx->fp32_fallback = NULL, reid_destroy(b.ctx);
     return r;
 }
 
