@@ -770,7 +770,6 @@ REID_API reid_result reid_search(reid_index *index, const float *queries, int n,
                                  reid_hit *hits, int *found, reid_error *error);
 
 /* --- groups: rows of the same individual, found without labels --- */
-
 /* The description of a grouping. REID_INIT plus `threshold` is a complete one. */
 typedef struct reid_group_desc {
     double threshold;            /* two groups are joined as long as their mean cosine is at least this */
@@ -1261,7 +1260,6 @@ static void *reid__alloc(reid__mem *mem, size_t size) {
     return block + 1;
 }
 
-/* Like reid__alloc, with the memory set to zero. */
 static void *reid__alloc_zero(reid__mem *mem, size_t size) {
     void *memory = reid__alloc(mem, size);
     if (memory) memset(memory, 0, size);
@@ -1382,7 +1380,6 @@ static void reid__sort(void *base, size_t count, size_t size, int (*compare)(con
 }
 
 /* --- source: memory, or a file read with pread. Never mmap: truncating a mapped file kills the process. --- */
-
 /* Like reid__fail, with the path (or its end, if it is long) in front of the message. */
 REID__FORMAT(4, 5)
 static reid_result reid__weights_fail(const reid__weights *w, reid_error *e, reid_result code, const char *text, ...) {
@@ -1826,7 +1823,6 @@ static reid_result reid__weights_open(reid__weights *w, const reid_desc *desc, r
     return r;
 }
 
-/* The tensor of that name, or NULL. */
 static const reid__tensor *reid__weights_find(const reid__weights *w, const char *canonical_name) {
     reid__tensor key;
     key.name = canonical_name;
@@ -1834,7 +1830,6 @@ static const reid__tensor *reid__weights_find(const reid__weights *w, const char
 }
 
 /* --- values --- */
-
 /* Converts exactly: FP32 holds every half. Denormals are multiples of 2^-24, the last place of 2^-14. */
 static uint32_t reid__half_bits(uint32_t half) {
     uint32_t sign = (half & 0x8000) << 16, exponent = half >> 10 & 31, fraction = (half & 0x3ff) << 13;
@@ -2039,7 +2034,6 @@ REID_API const char *reid_preset_name(int index) {
     return index >= 0 && index < REID__PRESET_COUNT ? reid__presets[index].name : NULL;
 }
 
-/* The preset of that name, or NULL. */
 static const reid__preset *reid__preset_find(const char *name) {
     for (int i = 0; i < REID__PRESET_COUNT; i++)
         if (strcmp(reid__presets[i].name, name) == 0) return &reid__presets[i];
@@ -2917,7 +2911,6 @@ static void reid__expand_efficientnet(reid__plan *p) {
     p->embedding = reid__add_pool(p, x, 1);
 }
 
-/* Finds when each buffer is first written and last read. */
 static void reid__lifetimes(reid__plan *p) {
     for (int i = 0; i < p->buffer_count; i++) p->buffers[i].first = p->op_count, p->buffers[i].last = -1;
     p->buffers[p->ops[0].in].first = -1; /* the image is filled in before the first operation */
@@ -4179,7 +4172,6 @@ static reid_result reid__fold_batch_norm(const reid__loader *l, const reid__op *
     return REID_OK;
 }
 
-/* Reads the exponent of a generalised mean. */
 static reid_result reid__fetch_exponent(const reid__loader *l, const reid__op *op, const reid__needed_tensor *want,
                                         float *p, uint64_t digest[2], reid_error *e) {
     reid_result r = reid__fetch_vector(l, op, want, p, digest, e);
@@ -4399,7 +4391,6 @@ static void reid__member_parts(void *task, int index) {
     if (j->net->kernels->narrow.release) j->net->kernels->narrow.release(&j->scratch[index].in_use);
 }
 
-/* Runs all parts of an operation, on the team if there is one. */
 static void reid__run_parts(reid__job *j, reid__part_fn part, ptrdiff_t count, int panels) {
     j->part = part, j->count = count, j->panels = panels;
     for (int i = 0; i < reid__threads(j); i++) j->scratch[i].taken = 0, j->scratch[i].held = -1;
@@ -4807,7 +4798,6 @@ static void reid__tanh_rows(const reid__job *j) {
     }
 }
 
-/* Computes one operation for the whole batch, on all threads. */
 static void reid__run_op(reid__job *j) {
     const reid__op *op = j->op;
     int threads = reid__threads(j), panels = reid__ceil_div(reid__padded(op->oc), j->net->kernels->nr);
@@ -4871,7 +4861,6 @@ static void reid__prepare_part(const reid__job *j, const reid__part *p) {
     }
 }
 
-/* Converts all images of the batch to the network's input. */
 static void reid__prepare(reid__job *j) {
     j->op = &j->net->plan->ops[0];
     j->parts_m = reid__threads(j), j->parts_n = 1;
@@ -4935,7 +4924,6 @@ static double reid__most_clipped(const reid__plan *p, int passes) {
     return REID__CLIPPED * values * passes;
 }
 
-/* A call of reid_embed_saturated. */
 typedef struct reid__call {
     reid_ctx *ctx;
     const reid_image *images;
@@ -5539,7 +5527,6 @@ static void REID__F(pool)(const reid__op *op, int c, int from, int to, const voi
 }
 
 #if REID__STEP == 1 /* functions from FP32 to FP32, which the other types share */
-/* Multiplies each row of a panel of weights by its factor. */
 static void REID__F(scale_rows)(const float *in, const float *factors, int rows, int width, float *out) {
     for (int r = 0; r < rows; r++)
         for (int v = 0; v < width; v += REID__W, in += REID__W, out += REID__W)
@@ -6494,7 +6481,6 @@ typedef struct reid__jit {
 } reid__jit;
 
 /* --- files --- */
-
 /* Reads a whole file into memory of `mem`, and appends a 0 byte, which *size does not count. */
 static reid_result reid__read_file(reid__mem *mem, const char *path, size_t most, unsigned char **block, size_t *size,
                                    reid_error *e) {
@@ -6622,7 +6608,6 @@ static int reid__bundle_save(reid__mem *mem, const char *path, const reid__progr
 }
 
 /* --- the cache on disk --- */
-
 static const char *reid__env(const char *name) {
     const char *value = getenv(name);
     return value ? value : "";
@@ -6925,7 +6910,6 @@ extern const unsigned char reid__kernel_text[] __attribute__((visibility("hidden
 static const unsigned char reid__kernel_text[] = {0};
 #endif
 
-/* Allocates and prints the text that precedes the kernels. */
 static reid_result reid__jit_contract(reid__jit *j, reid_error *e) {
     reid__contract c = {NULL, 0, 0};
     reid__contract_text(&c);
@@ -6954,7 +6938,6 @@ static reid_result reid__jit_text(reid__jit *j, reid_error *e) {
 }
 
 /* --- finding NVRTC --- */
-
 static void reid__candidate_add(reid__jit *j, const char *path) {
     if (strlen(path) >= REID__PATH || j->candidate_count == REID__MAX_CANDIDATES) return;
     memcpy(j->candidates[j->candidate_count++], path, strlen(path) + 1);
@@ -7062,7 +7045,6 @@ static int reid__nvrtc_next(reid__jit *j) {
 }
 
 /* --- compiling --- */
-
 /* Appends options, with blanks between them, to a program's list. A list that is too long gets the length 0. */
 REID__FORMAT(2, 3) static void reid__option(reid__program *p, const char *format, ...) {
     va_list args;
@@ -7214,7 +7196,6 @@ static int reid__jit_lookup(reid__jit *j) {
     return missing;
 }
 
-/* Obtains machine code for every program. */
 static reid_result reid__jit_build(reid__jit *j, int threads, reid_error *e) {
     const char *why = j->cache[0] ? reid__cache_make(j->cache) : NULL;
     reid_result r = REID_OK;
@@ -7383,7 +7364,6 @@ static size_t reid__gpu_aligned(size_t size) {
 }
 
 /* --- the plan for a GPU --- */
-
 /* Whether the launch of operation `index` adds another activation. */
 static int reid__adds(const reid__gpu_plan *g, int index) {
     return g->plan->ops[index].residual != REID__NONE && g->fused_shortcut[index] == REID__NONE;
@@ -8123,7 +8103,6 @@ static reid_result reid__gpu_modules(reid__gpu *g, const reid__jit *j, reid_erro
 }
 
 /* --- launching --- */
-
 /* REID_SYNC=1: waits for the launch, so that an error names it. A launch that does not end makes the GPU unusable. */
 static reid_result reid__wait_for_launch(reid__gpu *g, const reid__step *s, void *stream, reid_error *e) {
     const int not_ready = 600, timeout = 702;
@@ -8295,7 +8274,6 @@ static reid_result reid__gpu_run_conv(reid__gpu *g, reid__gpu_lane *l, int index
     return reid__launch(g, &join, reid__blocks(threads, 256), 1, l->stream, &a, e);
 }
 
-/* Runs one operation on n images. */
 static reid_result reid__gpu_run_op(reid__gpu *g, reid__gpu_lane *l, int index, int n, reid_error *e) {
     const reid__plan *p = g->plan.plan;
     const reid__op *op = &p->ops[index];
@@ -8330,7 +8308,6 @@ static reid_result reid__gpu_run_input(reid__gpu *g, reid__gpu_lane *l, int n, r
     return reid__launch(g, &g->plan.extra[REID__EXTRA_INPUT], reid__blocks(pixels, 256), 1, l->stream, &a, e);
 }
 
-/* Launches the operations [from, to) on n images. */
 static reid_result reid__gpu_run_ops(reid__gpu *g, reid__gpu_lane *l, int from, int to, int n, reid_error *e) {
     reid_result r = REID_OK;
     for (int i = from; i < to && r == REID_OK; i++) {
@@ -8373,7 +8350,6 @@ static reid_result reid__gpu_capture(reid__gpu *g, reid__gpu_lane *l, int bucket
 }
 
 /* --- weights --- */
-
 /* The device memory of one thread for a tensor while it is packed. */
 typedef struct reid__gpu_loader {
     reid__gpu *g;
@@ -8532,7 +8508,6 @@ static size_t reid__gpu_raw_bytes(const reid__plan *p) {
 }
 
 /* --- lanes --- */
-
 /* Reserves a lane's device memory: normally one block, which a first pass measures and a second cuts up. For tests
    REID__SEPARATE_BUFFERS makes every piece a block, so that overruns are noticed. code: the driver's first error. */
 typedef struct reid__cutter { reid__gpu *g; reid__gpu_lane *lane; int measuring, code; size_t used; } reid__cutter;
@@ -8587,7 +8562,6 @@ static void reid__gpu_lane_cut(reid__cutter *t) {
     t->g->lane_pinned = 2 * (t->g->staging + reid__gpu_aligned(result) + reid__gpu_aligned(full));
 }
 
-/* Computes the sizes of a lane for the plan's batch. */
 static void reid__gpu_lane_sizes(reid__gpu *g) {
     const reid__plan *p = g->plan.plan;
     size_t batch = (size_t)g->plan.batch, input = (size_t)p->height * (size_t)p->width * 3;
@@ -8665,7 +8639,6 @@ static reid_result reid__gpu_lanes(reid__gpu *g, const reid_desc *desc, reid_err
 }
 
 /* --- a batch: images to the GPU, embeddings back --- */
-
 /* Bytes that a thread copies at least: waking 16 of an H200's host took 43 us for 150 KB, one thread took 6 us. */
 #ifndef REID__COPIED_ALONE
 #define REID__COPIED_ALONE ((size_t)1 << 19)
@@ -8750,14 +8723,12 @@ static void reid__picture_part(void *task, int index) {
     }
 }
 
-/* Decides where the pixels of each image go. */
 static void reid__slot_place(reid__filling *f) {
     f->used = reid__gpu_aligned((size_t)f->count * sizeof(reid__gpu_picture));
     f->rows = f->taps = f->read = 0, f->resized = 0;
     for (int i = 0; i < f->count; i++) reid__picture_place(f, i);
 }
 
-/* Copies the pixels of images [from, to) to the slot. */
 static void reid__slot_fill(reid__filling *f, int from, int to, size_t each) {
     size_t parts = 1 + (f->read / (size_t)f->count * (size_t)(to - from) - 1) / each;
     f->from = from, f->to = to, f->parts = parts < (size_t)f->team->size ? (int)parts : f->team->size;
@@ -8848,7 +8819,6 @@ static reid_result reid__slot_submit(reid__gpu *g, reid__gpu_lane *l, reid__fill
     return reid__gpu_check(&g->device, code, "fetching embeddings", e);
 }
 
-/* Waits for a slot, and copies its rows to the call's. */
 static reid_result reid__slot_finish(reid__gpu *g, reid__slot *s, const reid__call *call) {
     size_t dim = (size_t)g->plan.plan->dim;
     int n = s->count;
@@ -9070,7 +9040,6 @@ typedef struct reid__scan {
     struct reid__candidate *full; /* [cap], in a mutual search: a deferred list while it is pruned */
 } reid__scan;
 
-/* One chunk of queries. */
 typedef struct reid__search_chunk {
     const reid_index *x;
     const reid_search_desc *d;
@@ -9093,7 +9062,6 @@ typedef struct reid__search_chunk {
 } reid__search_chunk;
 
 /* --- scores ------------------------------------------------------------------------------------------------------- */
-
 static size_t reid__start(const reid__search_chunk *h, size_t unit) { return h->starts ? h->starts[unit] : unit; }
 static size_t reid__row_at(const reid__search_chunk *h, size_t place) { return h->order ? h->order[place] : place; }
 
@@ -9152,7 +9120,6 @@ static int reid__score_exactly(const reid__search_chunk *h, int query, reid__can
 }
 
 /* --- candidates --------------------------------------------------------------------------------------------------- */
-
 /* Moves the k nearest to the front, the last of them to c[k - 1]. */
 static void reid__select(reid__candidate *c, size_t count, size_t k) {
     ptrdiff_t low = 0, high = (ptrdiff_t)count - 1, at = (ptrdiff_t)k - 1;
@@ -9237,7 +9204,6 @@ static void reid__await(const reid__search_chunk *h, const reid__scan *t, size_t
 }
 
 /* --- blocks ------------------------------------------------------------------------------------------------------- */
-
 /* Whole units, or a piece of a unit that is larger than a block. */
 typedef struct reid__span {
     size_t unit, last;      /* units in it */
@@ -9377,7 +9343,6 @@ static void reid__finish_part(void *task, int index) {
 }
 
 /* --- a search ----------------------------------------------------------------------------------------------------- */
-
 /* Sets the pointers of a chunk into `base`; returns the bytes that it takes. base may be NULL. */
 static size_t reid__chunk_layout(reid__search_chunk *h, char *base) {
     reid__carver c = {base, 0};
@@ -9453,7 +9418,6 @@ static size_t reid__memory_left(const reid_index *x) {
     return x->memory_limit ? x->memory_limit - x->mem.used - x->gpu_bytes : SIZE_MAX;
 }
 
-/* Allocates the memory of a search. */
 static reid_result reid__search_memory(reid_index *x, size_t bytes, char **block, reid_error *e) {
     *block = NULL;
     if (bytes + REID__OVERHEAD > reid__memory_left(x))
@@ -9494,7 +9458,6 @@ static reid_result reid__search(reid_index *x, reid__search_chunk *h, int from, 
 }
 
 /* --- a GPU -------------------------------------------------------------------------------------------------------- */
-
 #ifndef REID_NO_CUDA
 /* The rows on a GPU: padded to a multiple of 128 rows of `depth` values, in the order of their groups. */
 typedef struct reid__gpu_index {
@@ -9608,7 +9571,6 @@ static reid_result reid__gpu_index_upload(reid_index *x, reid_error *e) {
     return reid__gpu_check(&s->device, code ? code : waited, "uploading rows", e);
 }
 
-/* Loads the modules, and allocates and fills the memory. */
 static reid_result reid__gpu_index_load(reid_index *x, const reid__jit *j, reid_error *e) {
     reid__gpu_index *s = x->gpu;
     reid__driver *cu = &s->device.cu;
@@ -9873,7 +9835,6 @@ REID_API reid_result reid_search(reid_index *index, const float *queries, int n,
 }
 
 /* --- an index ----------------------------------------------------------------------------------------------------- */
-
 /* The result of checking all rows, by thread. */
 typedef struct reid__lengths {
     const reid_index *x;
@@ -9921,7 +9882,6 @@ static int reid__compare_keys(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-/* Sorts the rows by group. */
 static reid_result reid__index_groups(reid_index *x, reid_error *e) {
     size_t count = x->rows.count, keys_size = count * sizeof(uint64_t), sorted = 1;
     uint64_t *keys = (uint64_t *)reid__alloc(&x->mem, keys_size);
@@ -10149,7 +10109,6 @@ static void reid__join(reid__grouping *g, uint32_t a, uint32_t b, double score, 
 }
 
 /* --- rounds ------------------------------------------------------------------------------------------------------- */
-
 /* Moves the groups' means to the front, in the order of homes. Lists groups that need links; returns their number. */
 static uint32_t reid__list_groups(reid__grouping *g) {
     uint32_t asked = g->live = 0;
@@ -10362,7 +10321,6 @@ static reid_result reid__group_rounds(reid__grouping *g) {
 }
 
 /* --- rows and constraints ----------------------------------------------------------------------------------------- */
-
 /* Copies the rows with length 1; each becomes a group. */
 static reid_result reid__unit_rows(reid__grouping *g, const reid_rows *rows) {
     for (uint32_t i = 0; i < g->count; i++) {
@@ -10458,7 +10416,6 @@ static reid_result reid__join_equals(reid__grouping *g) {
     return REID_OK;
 }
 
-/* Allocates the memory that lasts until the end. */
 static reid_result reid__group_memory(reid__grouping *g) {
     size_t n = g->count, dim = (size_t)g->dim, chunk = REID__GROUP_VALUES / dim, *limit = &g->desc.memory_limit;
     reid__carver c = {NULL, 0};
@@ -10558,7 +10515,6 @@ struct reid_ctx {
 };
 
 /* --- recognising the network of a file ---------------------------------------------------------------------------- */
-
 static int reid__ends(const char *text, const char *suffix) {
     size_t n = strlen(text), m = strlen(suffix);
     return n >= m && strcmp(text + n - m, suffix) == 0;
@@ -10775,7 +10731,6 @@ REID_API reid_result reid_weights_metadata(const reid_desc *desc, const char *ke
 }
 
 /* --- creating ----------------------------------------------------------------------------------------------------- */
-
 /* State of reid_create, freed at its end. */
 typedef struct reid__build {
     const reid_desc *desc;
@@ -10894,7 +10849,6 @@ static reid_result reid__pack_all(reid__build *b) {
     return reid__check_ranges(b);
 }
 
-/* Channels of the widest pixel. */
 static size_t reid__widest(const reid__plan *p) {
     int most = 1;
     for (int i = 0; i < p->buffer_count; i++) most = reid__max(most, p->buffers[i].c);
@@ -11119,7 +11073,6 @@ static reid_result reid__alloc_staging(reid__build *b) {
     return REID_OK;
 }
 
-/* Refuses a precision that this build has no code for. */
 static reid_result reid__check_precision(reid_precision precision, reid_error *e) {
 #ifdef REID_NO_NARROW
     if (precision == REID_BF16 || precision == REID_INT8)
@@ -11147,7 +11100,6 @@ static reid_result reid__choose_device(reid__build *b) {
     return reid__kernels_choose(desc->cpu_isa, precision, &ctx->net.kernels, b->e);
 }
 
-/* The name that the CPU reports. */
 static void reid__chip_name(char *out, size_t size) {
     snprintf(out, size, "unknown CPU");
 #if defined(__x86_64__)
@@ -11683,7 +11635,6 @@ REID_API reid_result reid_preprocess(reid_ctx *ctx, const reid_image *image, uin
 }
 
 /* --- queries ------------------------------------------------------------------------------------------------------ */
-
 REID_API int reid_dim(const reid_ctx *ctx) { return ctx ? ctx->plan->dim : 0; }
 
 /* Clears the answer, and checks handle and process. */
@@ -11726,7 +11677,6 @@ REID_API reid_result reid_query_saturation(const reid_ctx *ctx, reid_saturation 
 }
 
 /* --- descriptions by name ----------------------------------------------------------------------------------------- */
-
 /* The kinds of fields: a whole number of one of three types, a pointer, or one word per value of an enum, in order. */
 #define REID__DESC_FIELDS(NUMBER, COUNT, SEED, POINTER, WORDS)                                                         \
     POINTER(weights) POINTER(weights_data) COUNT(weights_size) POINTER(network) POINTER(preset) NUMBER(height)         \
@@ -11832,7 +11782,6 @@ REID_API reid_result reid_query_op(const reid_ctx *ctx, int index, reid_op_info 
 }
 
 /* --- GPUs and their kernels --------------------------------------------------------------------------------------- */
-
 REID_API reid_result reid_query_gpu(const reid_desc *desc, reid_gpu_info *gpu) {
     if (gpu) memset(gpu, 0, sizeof *gpu);
     if (!desc || !gpu) return reid__lacks(desc, "a reid_gpu_info");
@@ -11879,7 +11828,6 @@ REID_API reid_result reid_query_gpu(const reid_desc *desc, reid_gpu_info *gpu) {
 }
 
 #ifndef REID_NO_CUDA
-/* State of reid_pack_kernels. */
 typedef struct reid__packing {
     reid__mem *mem;
     reid__plan plan;
@@ -11911,7 +11859,6 @@ static reid_result reid__packing_plan(reid__packing *k, const reid_desc *desc, i
     return REID_OK;
 }
 
-/* Adds the programs of the plan. */
 static reid_result reid__packing_programs(reid__packing *k, const reid_desc *desc) {
     reid__gpu_plan_init(&k->gpu, &k->plan, &k->prep, k->gpu.half, reid__has_wgmma(&k->jit), desc->flip != 0,
                         desc->raw != 0, desc->latency != 0);
@@ -11980,7 +11927,6 @@ REID_API reid_result reid_pack_kernels(const reid_desc *desc, const char *arch, 
 }
 
 /* --- timing ------------------------------------------------------------------------------------------------------- */
-
 /* Runs operations [from, to), one after the other, and adds their times to `times`. */
 static void reid__time_ops(reid__job *j, int from, int to, float *times) {
     for (int i = from; i < to; i++) {
@@ -12251,7 +12197,6 @@ static void reid__heap_remove(reid__heap *h, reid__entry *a) {
 }
 
 /* --- times -------------------------------------------------------------------------------------------------------- */
-
 REID_API uint64_t reid_latency_bound(int index) {
     if (index < 0) return 0;
     return index < REID_LATENCIES - 1 ? (uint64_t)(250 * (5 + index % 4)) << index / 4 : UINT64_MAX;
@@ -12289,7 +12234,6 @@ static int64_t reid__earliest(const reid_queue *q, const reid__entry *a, int64_t
 }
 
 /* --- the end of a request ----------------------------------------------------------------------------------------- */
-
 /* Adds an entry to the list of finished ones, if it has ended and no batch reads its pixels. */
 static void reid__add_finished(reid_queue *q, reid__entry *a) {
     if (!a->ended || a->computing) return;
@@ -12346,7 +12290,6 @@ static void reid__notify_done(reid_queue *q) {
 }
 
 /* --- threads ------------------------------------------------------------------------------------------------------ */
-
 /* Waits until `when` (REID__NEVER: without limit) or a signal. */
 static void reid__wait_until(reid_queue *q, pthread_cond_t *cond, int64_t when) {
     int64_t by = REID__WAIT_CLOCK == CLOCK_MONOTONIC ? when : when - reid__now() + reid__clock(REID__WAIT_CLOCK);
@@ -12437,7 +12380,6 @@ static void *reid__queue_lane_main(void *arg) {
 }
 
 /* --- the calls ---------------------------------------------------------------------------------------------------- */
-
 static reid_result reid__check_request(const reid_queue *q, const reid_request *r, reid_error *e) {
     if (!q || !r || !r->images || !r->out || r->n < 1)
         return reid__invalid(e, "a queue, a request, n >= 1, images and out are needed");
