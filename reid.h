@@ -71,9 +71,8 @@
 
    AT RUN TIME     environment variables
        REID_CPU_ISA=scalar|avx2|avx512|avx512_bf16|amx_bf16|avx512_vnni|amx_int8|neon forces an instruction set, unless
-       desc.cpu_isa is set. scalar, avx2, avx512 and neon compute in FP32; the bf16 sets in bf16; vnni, int8, scalar and
-       avx2 in INT8. If scalar is the best that the CPU offers, REID_WARN_SCALAR says so. Linux grants AMX to a whole
-       process: permission is requested when the first such handle is created.
+       desc.cpu_isa does. scalar, avx2, avx512 and neon compute in FP32; the bf16 sets in bf16; vnni, int8, scalar and
+       avx2 in INT8. REID_WARN_SCALAR: the CPU has no better. Linux grants AMX to a process: the first such handle asks.
        REID_CACHE_DIR, REID_NVRTC: see CUDA; desc.cache_dir and desc.nvrtc_path override them.
        REID_WGMMA=0       on Hopper: convolutions use the instructions of older chips, for comparison
        REID_CLUSTERS=0    on Hopper: blocks do not share the weights that they load
@@ -82,29 +81,29 @@
        REID_TILE=1...18   on Hopper: this tile wherever it fits; 0: the cost model's choice, uncorrected
 
    CUDA
-       REID_DEVICE_AUTO uses a GPU if it can, and otherwise logs why not; REID_DEVICE_CUDA uses it or fails with an
-       error that lists everything that was tried. Required: a GPU from Turing (sm_75) on, NVIDIA's driver for CUDA 11.4
-       or later, the text of reid_kernels.cu (desc.kernels_src, desc.kernels_path, or compiled in) and NVRTC 11.2 or
-       later, of a major version no later than the driver's. Building needs no CUDA header or library. libcuda.so.1 must
-       be in the loader's search path, NVRTC there or in $CUDA_PATH, $CUDA_HOME, /usr/local/cuda*, or a folder of Conda
-       or Python. reid_query_gpu reports what was found.
-       When a network first starts on a chip, up to 8 threads compile the kernels for its exact shapes. They are kept in
-       a cache ($XDG_CACHE_HOME/reid or ~/.cache/reid), which may be deleted at any time. On Hopper a cost model chooses
-       how convolutions are cut into tiles; `reid bench --tune` measures the alternatives for the file `tiles` in the
-       cache, which changes no bit. Where NVRTC is not installed, desc.kernels_pack names a file of reid_pack_kernels.
-       Caches and packs contain machine code, so a folder that others may write to is refused.
+       REID_DEVICE_AUTO uses a GPU if it can, else logs why not; REID_DEVICE_CUDA uses it or fails, listing all that was
+       tried. Required: a GPU from Turing (sm_75) on, NVIDIA's driver for CUDA 11.4 or later, the text of
+       reid_kernels.cu (desc.kernels_src, desc.kernels_path, or compiled in) and NVRTC 11.2 or later, of no later major
+       version than the driver's. Building needs nothing of CUDA. libcuda.so.1 must be where the loader looks, NVRTC
+       there or in $CUDA_PATH, $CUDA_HOME, /usr/local/cuda*, or a folder of Conda or Python. reid_query_gpu reports what
+       was found.
+       When a network first starts on a chip, up to 8 threads compile kernels for its exact shapes, and keep them in a
+       cache ($XDG_CACHE_HOME/reid or ~/.cache/reid), which may be deleted at any time. On Hopper a cost model chooses
+       the tiles of convolutions; `reid bench --tune` measures them for the file `tiles` in the cache, which changes no
+       bit. Without NVRTC, desc.kernels_pack names a file of reid_pack_kernels. Caches and packs are machine code: a
+       folder that others may write to is refused.
        The default precision is FP16: weights and activations in FP16; sums, biases, pooled features, heads and
-       normalisation in FP32, never TF32. The largest batch is a power of two, at most 256 (default 64); it is halved
-       while the GPU has too little memory for it. The device's primary context is used, and the caller's current
-       context is restored. After a GPU error that cannot be cleared (a lost device) every call on the handle fails.
+       normalisation in FP32, never TF32. The largest batch is a power of two, at most 256 (default 64), and is halved
+       while the GPU has too little memory. The device's primary context is used, the caller's current one restored.
+       After an error that cannot be cleared (a lost device) every call on the handle fails.
        On an H200 and an H100 the kernels gave the results of the emulator in tests/emulator, bit for bit where both
-       ran. INT8 did not, because a buffer was too small. That is fixed, and the search was rewritten; neither has run
-       on a GPU since, so use INT8 on the CPU. tools/gpu/README.md has the measurements.
+       ran; INT8 did not, because a buffer was too small. That is fixed, and the search was rewritten, but neither has
+       run on a GPU since: use INT8 on the CPU. tools/gpu/README.md has the measurements.
 
    WINDOWS
        MinGW-w64 compiles reid.h for x86-64, gcc or clang with winpthreads: x86_64-w64-mingw32-gcc -O2 -static FILE.c
-       -lpthread. CPU only, without AMX; the bits are the same as on Linux. Paths are in the process's code page. The
-       queue's deadlines follow the wall clock. gcc -flto needs -Wa,-muse-unaligned-vector-move for its stack.
+       -lpthread. CPU only, without AMX; the same bits as on Linux. Paths are in the process's code page. The queue's
+       deadlines follow the wall clock. gcc -flto needs -Wa,-muse-unaligned-vector-move.
 
    TRAIL           one image of 640 x 480 pixels through resnet50, function by function; shapes are (rows, columns,
                    channels), and a function is indented below the one that calls it
@@ -128,8 +127,7 @@
                                      layer3 (14, 14, 1024), layer4 (7, 7, 2048) and avgpool (1, 1, 2048)
            reid__normalise           divides by the length: 2048 floats of unit length
        On a GPU, in FP16, reid_embed calls reid__gpu_embed in place of reid__cpu_embed:
-         reid__gpu_embed             takes up to desc.batch images at a time, in turn through two slots, so that one is
-                                     filled while the GPU computes the other
+         reid__gpu_embed             takes desc.batch images at a time, filling a slot while the GPU computes the other
            reid__slot_submit         queues everything that follows, and returns while the GPU works:
              reid__slot_fill         copies the pixels (480, 640, 3) to memory that the GPU reads
              reid__slot_upload       the copy to the GPU; of images of the network's size, reid__view_upload
@@ -142,20 +140,19 @@
    INPUT
        8-bit pixels, top row first, any stride: RGB, BGR, RGBA (alpha is dropped) or grey. A box selects one detection
        without copying: a frame with twenty boxes is twenty reid_image that share their pixels. The result equals
-       cropping first: no filter tap reads outside the box.
-       A preset defines how pixels become the network's input: resampling filter, sizes, mean and standard deviation. It
-       is part of the result: a wrong preset does not fail, it makes every cosine meaningless. desc.preset overrides the
-       key `reid.preset` in the file's metadata, which overrides the network's default.
-       reid__presets in >>image is the table of presets; reid__archs in >>arch has each network's default.
-       Fields after the name modify it, from left to right: "timm-0.95 size=288x288 crop=1" or "mega filter=bicubic
-       mean=0.5 std=0.25,0.25,0.3". They are filter=bilinear|bicubic, size=HxW, resize=straight|N (the short side),
-       crop=FRACTION (timm's crop_pct: resize = floor(max(h, w) / FRACTION)), mean=R,G,B, std=R,G,B (in the order of the
-       network's channels; a single number applies to all three), scale=X or 1/X, order=rgb|bgr. reid_info.preset is
-       then the name followed by +, reid_info.preprocessing the whole text. Fields without a name modify the default.
-       desc.height and desc.width replace the crop, as size= does; the resize edge becomes round(max(h, w) * resize /
-       crop). Resampling equals that of Pillow up to version 12.1 (fixed point, antialiased, rows first, uint8 between
-       the passes) bit for bit; later versions resample the columns of tall images first. Results are therefore exact
-       from the pixels on: PNG, PPM, raw. JPEG decoders differ from each other by about 2 levels a channel.
+       cropping first: no filter tap reads outside the box. A preset defines how pixels become the network's input:
+       filter, sizes, mean and standard deviation. It is part of the result: a wrong one makes every cosine meaningless.
+       desc.preset overrides the key `reid.preset` of the file, which overrides the network's default.
+       reid__presets in >>image is the table of presets; reid__archs in >>arch has each network's default. Fields after
+       the name modify it, from left to right: "timm-0.95 size=288x288 crop=1" or "mega filter=bicubic mean=0.5
+       std=0.25,0.25,0.3". They are filter=bilinear|bicubic, size=HxW, resize=straight|N (the short side), crop=FRACTION
+       (timm's crop_pct: resize = floor(max(h, w) / FRACTION)), mean=R,G,B, std=R,G,B (in the order of the network's
+       channels; one number applies to all three), scale=X or 1/X, order=rgb|bgr. reid_info.preset is then the name
+       followed by +, reid_info.preprocessing the whole text. Fields without a name modify the default. desc.height and
+       desc.width replace the crop, as size= does; the resize edge becomes round(max(h, w) * resize / crop). Resampling
+       equals that of Pillow up to version 12.1 (fixed point, antialiased, rows first, uint8 between the passes) bit for
+       bit; later versions resample the columns of tall images first. Results are exact from the pixels on: PNG, PPM,
+       raw. JPEG decoders differ by about 2 levels a channel.
 
    OUTPUT
        One row of reid_dim floats per image, of unit length unless desc.raw. reid_cosine compares two rows.
@@ -178,9 +175,9 @@
    SEARCH
        reid_index_create and reid_search find the best rows, or groups of rows (an identity and its templates), of a
        gallery in memory by inner product. Every row is compared, and the result is that of a full sort in double
-       precision, unlike an approximate index. A GPU scans an FP16 copy of the rows and scores those that can be among
-       the best in double: the result is the same to the bit. It takes 6 bytes a component, or 2 if the rows are halves.
-       The CPU computes group means and searches for more than 1024 hits. reid_group groups rows without names.
+       precision. A GPU scans an FP16 copy of the rows and scores those that can be among the best in double, to the
+       same bits; it takes 6 bytes a component, or 2 if the rows are halves. The CPU computes group means and searches
+       for more than 1024 hits. reid_group groups rows without names.
 
    WEIGHT FILE
        safetensors, read strictly: u64 little-endian header length (at most 16 MiB), JSON, data. Every tensor of the
@@ -233,9 +230,8 @@
 
    ERRORS AND LOGGING
        Functions that can fail return reid_result: 0 is success, negative is failure. On failure out-parameters are
-       zeroed, nothing leaks, and the handle can still be used and destroyed. The detail (tensor, path, number) goes
-       into a reid_error of the caller: desc.error for reid_create, the last argument of other functions. desc.log_fn
-       receives warnings. Callbacks must not throw, longjmp or call back into the same handle.
+       zeroed, nothing leaks, and the handle stays usable. The detail goes into a reid_error of the caller: desc.error,
+       or the last argument. desc.log_fn receives warnings. Callbacks must not throw, longjmp or use the same handle.
 
    MEMORY
        Everything is allocated in reid_create through desc.alloc_fn and freed in reid_destroy through desc.free_fn,
@@ -247,22 +243,21 @@
        order. Each lane uses desc.threads threads, including the caller's; they block all signals, and sleep between
        calls. With desc.parallel_fn the caller's thread pool is used instead (examples/own_threads.c). A handle does not
        survive fork: in the child every call returns REID_ERR_FORKED, and reid_destroy only frees memory. For many
-       callers, or deadlines, put a queue in front of the handle: reid_queue_create.
+       callers, or deadlines, put a queue in front of it: reid_queue_create.
 
    DETERMINISM AND TOLERANCES
        The bits of an embedding depend on its pixels, the weights, the preset and the kind of arithmetic: not on the
-       batch, the place in it, the number of threads, lanes or calls. AVX2, AVX-512 and NEON give the same bits (except
-       for the generalised mean, which uses the C library's powf); scalar code has no fused multiply-add and differs in
-       the last places; AVX512_BF16 and AMX in bf16 each have their own bits; in INT8 all have the same.
+       batch, the place in it, threads, lanes or calls. AVX2, AVX-512 and NEON give the same bits (except for the
+       generalised mean, by the C library's powf); scalar code has no fused multiply-add and differs in the last places;
+       in bf16 AVX512_BF16 and AMX have their own bits; in INT8 all have the same.
        On a GPU the bits depend on the precision, the kind of chip and desc.latency, which keeps more of the chip busy
-       on one image: several blocks compute parts of a convolution's sums, which are then added in a fixed order.
+       on one image: several blocks compute parts of a convolution's sums, then added in a fixed order.
        Resized pixels are equal everywhere, to the bit. The caller's rounding mode and flush-to-zero setting have no
        effect. Each component of the normalised embedding differs by at most 1e-5 from PyTorch in float64 on the same
-       pixels, on every instruction set and with the GPU's FP32 kernels; tested for all networks except EfficientNet-B1
-       and B2. The GPU's FP16 has a cosine of at least 0.9999.
-       REID_BF16 stores activations and convolution weights in bf16. Its cosines to float64 are at least 0.9994, or
-       0.9990 if a linear layer and batch norm end the network. On a GPU, from sm_80 on, it uses FP16's kernels, for
-       networks whose activations exceed 65504; REID_DEVICE_AUTO chooses the CPU for it.
+       pixels, on every instruction set and with the GPU's FP32 kernels; tested for all networks but EfficientNet-B1 and
+       B2. The GPU's FP16 has a cosine of at least 0.9999. REID_BF16 stores activations and convolution weights in bf16,
+       with cosines of at least 0.9994, or 0.9990 if a linear layer and batch norm end the network. On a GPU, from sm_80
+       on, it uses FP16's kernels, for networks whose activations exceed 65504; REID_DEVICE_AUTO chooses the CPU for it.
 
    SECURITY
        Weight files may come from strangers: size arithmetic is checked, memory is bounded by the file's size and the
@@ -272,9 +267,9 @@
        A version is major.minor.patch. Until 1.0 a new minor version may change anything in >>api (see CHANGELOG.md), a
        patch version nothing. Where the library is linked, check reid_version() == REID_VERSION. For languages that do
        not read this file, reid_set fills a description field by field, and reid_size gives the size of every other
-       struct. reid_desc and reid_search_desc grow by fields whose zero keeps the previous behaviour. Names and numbers
-       of result codes, networks and presets keep their meaning. Embeddings with equal fingerprints may be compared
-       across versions. Later versions read weight files and ranges; caches and packs are made again. */
+       struct. reid_desc and reid_search_desc grow by fields whose zero keeps the previous behaviour. Result codes,
+       networks and presets keep names, numbers and meaning. Embeddings with equal fingerprints may be compared across
+       versions. Later versions read weight files and ranges; caches and packs are made again. */
 
 #ifndef REID__PASS
 #if defined(REID_IMPLEMENTATION) && defined(__linux__) && !defined(_GNU_SOURCE)
@@ -296,6 +291,9 @@
 
 #include <stddef.h>
 #include <stdint.h>
+
+/* Thread safety: any thread may call any function at any time, on any handle, unless its comment restricts that. Every
+   `error` may be NULL. The fields listed after `desc:` are all that a function uses of it. */
 
 #define REID_VERSION 100 /* major * 10000 + minor * 100 + patch */
 #define REID_VERSION_STRING "0.1.0"
@@ -412,10 +410,7 @@ typedef enum reid_tensor_status {
 } reid_tensor_status;
 
 /* Filled in by a call that fails, if the caller passed one; empty after success. The caller owns it. */
-typedef struct reid_error {
-    reid_result code;
-    char text[2048];
-} reid_error;
+typedef struct reid_error { reid_result code; char text[2048]; } reid_error;
 
 /* Integer pixels from the top left corner. Clipped to the image; REID_ERR_BOX if nothing is left. */
 typedef struct reid_box { int x, y, width, height; } reid_box;
@@ -581,8 +576,7 @@ typedef struct reid_gpu_info {
 
    Parameters      desc: see reid_desc; copied, so it need not outlive the call. out: the handle; NULL on failure.
    Returns         REID_OK or the first error; its detail is in desc->error.
-   Errors          any of REID_RESULTS except REID_ERR_IMAGE, REID_ERR_BOX, REID_ERR_FORKED.
-   Thread safety   any thread; handles are independent of each other. */
+   Errors          any of REID_RESULTS except REID_ERR_IMAGE, REID_ERR_BOX, REID_ERR_FORKED. */
 REID_API reid_result reid_create(const reid_desc *desc, reid_ctx **out);
 
 /* Frees everything. NULL is allowed. After a fork, in the child, it only frees memory. Thread safety: no other call on
@@ -592,13 +586,11 @@ REID_API void reid_destroy(reid_ctx *ctx);
 /* Computes embeddings.
 
    Parameters      images: n descriptions; n may be 0. out: (n, reid_dim(ctx)) float32, row i for images[i];
-                   L2-normalised unless desc.raw. A row's bits depend on its pixels alone, not on n, its index, or the
-                   threads. error (reid_embed_ex; may be NULL): the detail of a failure, e.g. which image.
+                   L2-normalised unless desc.raw. error (reid_embed_ex): the detail of a failure, e.g. which image.
    Returns         REID_OK, or an error after which all of out is zeroed. All descriptions are checked before any work
                    starts; one bad image fails the call.
    Errors          REID_ERR_INVALID_ARG, REID_ERR_IMAGE and REID_ERR_BOX (with the index), REID_ERR_EMBEDDING,
-                   REID_ERR_FORKED.
-   Thread safety   any number of threads on one handle. No allocation. */
+                   REID_ERR_FORKED. Allocates nothing. */
 REID_API reid_result reid_embed(reid_ctx *ctx, const reid_image *images, int n, float *out);
 REID_API reid_result reid_embed_ex(reid_ctx *ctx, const reid_image *images, int n, float *out, reid_error *error);
 
@@ -617,23 +609,22 @@ REID_API reid_result reid_embed_saturated(reid_ctx *ctx, const reid_image *image
                    addition to those that embed; on a GPU it waits for a lane. */
 REID_API reid_result reid_preprocess(reid_ctx *ctx, const reid_image *image, uint8_t *out, reid_error *error);
 
-/* Floats in an embedding; 0 for NULL. Thread safety: any thread. */
+/* Floats in an embedding; 0 for NULL. */
 REID_API int reid_dim(const reid_ctx *ctx);
 
 /* The description with its defaults resolved; a handle's memory; how many images exceeded INT8's ranges. Errors:
-   REID_ERR_INVALID_ARG, REID_ERR_FORKED; the result is zeroed first. Thread safety: any thread. */
+   REID_ERR_INVALID_ARG, REID_ERR_FORKED; the result is zeroed first. */
 REID_API reid_result reid_query_desc(const reid_ctx *ctx, reid_info *info);
 REID_API reid_result reid_memory_report(const reid_ctx *ctx, reid_memory *memory);
 REID_API reid_result reid_query_saturation(const reid_ctx *ctx, reid_saturation *saturation);
 
 /* Finds the GPU, driver, NVRTC and cache folder that reid_create would use.
 
-   Parameters      desc: device_index, kernels_src, kernels_path, nvrtc_path, cache_dir and error are used; weights are
-                   not needed. gpu: filled in as far as possible even when the call fails.
+   Parameters      desc: device_index, kernels_src, kernels_path, nvrtc_path, cache_dir, allocator and error. gpu: set
+                   as far as possible even when the call fails.
    Returns         REID_OK when CUDA can be used, else the first reason why not; desc->error lists what was tried.
    Errors          REID_ERR_DEVICE, REID_ERR_NO_KERNELS, REID_ERR_FILE_OPEN, REID_ERR_GPU, REID_ERR_INVALID_ARG,
-                   REID_ERR_OUT_OF_MEMORY.
-   Thread safety   any thread. */
+                   REID_ERR_OUT_OF_MEMORY. */
 REID_API reid_result reid_query_gpu(const reid_desc *desc, reid_gpu_info *gpu);
 
 /* Receives each program that reid_pack_kernels compiles: its options, the bytes of its cubin and NVRTC's log. */
@@ -644,66 +635,56 @@ typedef void (*reid_kernel_fn)(const char *options, const void *cubin, size_t by
 
    Parameters      desc: network (by name), preset or height and width, last_stride, head, flip, raw, latency,
                    precision, fallback, batch, threads, kernels_src, kernels_path, nvrtc_path, cache_dir, allocator and
-                   error are used. arch: "sm_90". path: the file, replaced once complete; NULL: none. fn: called for
-                   every program; may be NULL.
+                   error. arch: "sm_90". path: the file, replaced once complete; NULL: none. fn: called for every
+                   program; may be NULL.
    Errors          REID_ERR_UNKNOWN_NETWORK, REID_ERR_NO_KERNELS, REID_ERR_DEVICE, REID_ERR_KERNEL_COMPILE,
-                   REID_ERR_FILE_WRITE and those of the arguments.
-   Thread safety   any thread. */
+                   REID_ERR_FILE_WRITE and those of the arguments. */
 REID_API reid_result reid_pack_kernels(const reid_desc *desc, const char *arch, const char *path, reid_kernel_fn fn,
                                        void *user);
 
-/* Measures the operations of the plan one by one on n images of noise, for studies and benchmarks.
+/* Measures the operations of the plan one by one on n images of noise, on a lane, as reid_embed. Allocates.
 
    Parameters      n: 1 ... the batch of reid_query_desc. repeats: 1 ... 1000. us: (reid_op_count) medians in us.
                    network: NULL, or gets that of all in one go, on a GPU and if n is a power of two; otherwise 0.
-   Errors          REID_ERR_INVALID_ARG, REID_ERR_OUT_OF_MEMORY, REID_ERR_GPU, REID_ERR_FORKED.
-   Thread safety   any thread; takes a lane as reid_embed does. Allocates. */
+   Errors          REID_ERR_INVALID_ARG, REID_ERR_OUT_OF_MEMORY, REID_ERR_GPU, REID_ERR_FORKED. */
 REID_API reid_result reid_profile(reid_ctx *ctx, int n, int repeats, float *us, float *network, reid_error *error);
 
 /* Receives one activation: op as from reid_query_op, values (out_h, out_w, out_c), valid during the call only. */
 typedef void (*reid_observe_fn)(const reid_op_info *op, const float *values, void *user);
 
-/* Computes one image on the CPU and passes on what each operation stores, for studies and to measure ranges.
+/* Computes one image on a lane of the CPU and passes on what each operation stores, e.g. to measure ranges. Allocates.
 
    Parameters      fn: called for every operation in order, except the normalisation and those whose result is not
                    stored because they are fused. bf16 is widened; INT8's bytes are passed as the values that they
                    represent. fn must not use this handle, whose lane is taken.
    Errors          REID_ERR_INVALID_ARG, REID_ERR_IMAGE, REID_ERR_BOX, REID_ERR_DEVICE (the handle is on a GPU),
-                   REID_ERR_OUT_OF_MEMORY, REID_ERR_FORKED.
-   Thread safety   any thread; takes a lane as reid_embed does. Allocates. */
+                   REID_ERR_OUT_OF_MEMORY, REID_ERR_FORKED. */
 REID_API reid_result reid_observe(reid_ctx *ctx, const reid_image *image, reid_observe_fn fn, void *user,
                                   reid_error *error);
 
-/* The plan, operation by operation: reid_op_count of them, in order of execution.
-
-   Returns         REID_OK, or REID_ERR_INVALID_ARG for an index out of range, or REID_ERR_FORKED (info is zeroed).
-   Thread safety   any thread. The strings live as long as the handle. */
+/* The plan, operation by operation: reid_op_count of them, in order of execution. Strings live as long as the handle.
+   Errors: REID_ERR_INVALID_ARG for an index out of range, REID_ERR_FORKED; info is zeroed. */
 REID_API int reid_op_count(const reid_ctx *ctx);
 REID_API reid_result reid_query_op(const reid_ctx *ctx, int index, reid_op_info *info);
 
 /* Compares a weight file with a network without loading it: calls fn once for every tensor of either.
 
-   Parameters      desc: as for reid_create (weights, network, head, last_stride, allocator, error are used).
+   Parameters      desc: weights, network, head, last_stride, allow_unused, allocator and error, as for reid_create.
                    network: receives the given or detected name, at most 31 characters; may be NULL.
    Returns         REID_OK when reid_create would accept names, shapes and dtypes, else the first error it would give.
                    In both cases fn is called for every tensor, unless the file itself cannot be read.
-   Errors          the file, header and tensor errors of REID_RESULTS.
-   Thread safety   any thread. */
+   Errors          the file, header and tensor errors of REID_RESULTS. */
 REID_API reid_result reid_check_weights(const reid_desc *desc, reid_tensor_fn fn, void *user,
                                         char network[REID_NETWORK_NAME]);
 
-/* Value of one key of the file's `__metadata__` map, e.g. "reid.preset".
-
-   Returns         REID_OK and the text in value (empty if the file lacks the key), or a file error.
-                   REID_ERR_INVALID_ARG if the text does not fit into size bytes.
-   Thread safety   any thread. */
+/* Value of a key of the file's `__metadata__` map, e.g. "reid.preset". Returns REID_OK and the text in value (empty if
+   the file lacks the key), or a file error, or REID_ERR_INVALID_ARG if the text does not fit into size bytes. */
 REID_API reid_result reid_weights_metadata(const reid_desc *desc, const char *key, char *value, size_t size);
 
-/* Cosine of two vectors of dim floats, -1 … 1, computed in double; 0 if one of them is zero. The vectors may have any
-   length, as raw embeddings do. Thread safety: any thread. */
+/* Cosine of two vectors of dim floats of any length, as of raw embeddings: -1 … 1, in double; 0 if one is zero. */
 REID_API double reid_cosine(const float *a, const float *b, int dim);
 
-/* Names, for option lists: index 0, 1, 2 …, NULL past the end. Thread safety: any thread. */
+/* Names, for option lists: index 0, 1, 2 …, NULL past the end. */
 REID_API const char *reid_network_name(int index);
 REID_API const char *reid_preset_name(int index);
 
@@ -713,19 +694,18 @@ REID_API const char *reid_preset_name(int index);
    Parameters      key: the name of a field. value: for numbers their decimal digits; for enums the end of their name in
                    lower case ("cuda", "avx512"); for texts (borrowed: keep them until reid_create has returned) and
                    all other pointers, including callbacks, the pointer itself. NULL: back to the default.
-   Errors          REID_ERR_INVALID_ARG (unknown key or value), with the reason in error, which may be NULL.
-   Thread safety   any thread. */
+   Errors          REID_ERR_INVALID_ARG (unknown key or value), with the reason in error. */
 REID_API reid_result reid_set(reid_desc *desc, const char *key, const void *value, reid_error *error);
 
 /* Size in bytes of a struct of this file in the compiled implementation: reid_size("reid_info"); 0 for an unknown name.
-   Bindings that declare structs themselves compare it with theirs, or allocate this much. Thread safety: any thread. */
+   Bindings that declare structs themselves compare it with theirs, or allocate this much. */
 REID_API size_t reid_size(const char *type);
 
-/* The text of a result code ("success", ...) and its name ("REID_OK", ...), never NULL. Thread safety: any thread. */
+/* The text of a result code ("success", ...) and its name ("REID_OK", ...), never NULL. */
 REID_API const char *reid_result_string(reid_result result);
 REID_API const char *reid_result_name(reid_result result);
 
-/* REID_VERSION and REID_VERSION_STRING of the compiled implementation. Thread safety: any thread. */
+/* REID_VERSION and REID_VERSION_STRING of the compiled implementation. */
 REID_API int reid_version(void);
 REID_API const char *reid_version_string(void);
 
@@ -775,13 +755,12 @@ typedef struct reid_index reid_index;
 /* Prepares a search: checks every row, sorts the rows of each group, starts threads, copies the rows to a GPU.
 
    Parameters      desc: device, device_index, the fields about kernels, cpu_isa, threads, parallel_fn, memory_limit,
-                   allocator, log and error are used; weights are not needed. REID_DEVICE_AUTO uses a GPU, if it can,
-                   for galleries of 2^24 values or more; memory_limit includes device memory. A network's pack contains
-                   the kernels for its embeddings. rows: the struct is copied, the arrays are not. out: NULL on failure.
+                   allocator, log and error. REID_DEVICE_AUTO uses a GPU, if it can, for galleries of 2^24 values or
+                   more; memory_limit includes device memory. A network's pack contains the kernels for its embeddings.
+                   rows: the struct is copied, the arrays are not. out: NULL on failure.
    Errors          REID_ERR_INVALID_ARG, REID_ERR_EMBEDDING (a row is not finite, or longer than 1e18), REID_ERR_ISA,
                    REID_ERR_OUT_OF_MEMORY, REID_ERR_MEMORY_LIMIT, REID_ERR_SYSTEM, REID_ERR_LEFT_OUT; on a GPU also
-                   those of reid_create.
-   Thread safety   any thread. */
+                   those of reid_create. */
 REID_API reid_result reid_index_create(const reid_desc *desc, const reid_rows *rows, reid_index **out);
 
 /* Frees everything but the rows. NULL is allowed. Thread safety: no search on this index may be running. */
@@ -792,15 +771,14 @@ REID_API void reid_index_destroy(reid_index *index);
    with its own rows (queries is rows.floats, n is rows.count) takes about half the time.
 
    Parameters      queries: (n, dim). hits: (n, k), best first, the unused end zeroed. found: [n], hits per query.
-                   Both are zeroed on failure. error: may be NULL.
+                   Both are zeroed on failure.
    Errors          REID_ERR_INVALID_ARG, REID_ERR_EMBEDDING (a query is not finite, or longer than 1e18),
                    REID_ERR_OUT_OF_MEMORY, REID_ERR_MEMORY_LIMIT, REID_ERR_GPU, REID_ERR_FORKED.
-   Thread safety   any number of threads on one index; one searches at a time. Allocates. */
+   Thread safety   of the threads that call it on one index, one searches at a time. Allocates. */
 REID_API reid_result reid_search(reid_index *index, const float *queries, int n, const reid_search_desc *search,
                                  reid_hit *hits, int *found, reid_error *error);
 
 /* --- groups: rows of the same individual, found without labels --- */
-
 /* The description of a grouping. REID_INIT plus `threshold` is a complete one. */
 typedef struct reid_group_desc {
     double threshold;            /* two groups are joined as long as their mean cosine is at least this */
@@ -835,7 +813,7 @@ typedef struct reid_merge {
    Errors          those of reid_index_create and reid_search; REID_ERR_EMBEDDING also for a row of zeros;
                    REID_ERR_CONTRADICTION: must_links connect two rows that must stay separate, and merges then holds
                    the links from one to the other; REID_ERR_CANCELLED.
-   Thread safety   any thread. Allocates; takes minutes for 100,000 rows. */
+   Allocates; takes minutes for 100,000 rows. */
 REID_API reid_result reid_group(const reid_desc *desc, const reid_rows *rows, const reid_group_desc *group,
                                 uint32_t *out, reid_merge *merges, size_t *merged);
 
@@ -894,62 +872,53 @@ typedef struct reid_queue_stats {
 /* Starts a thread for each lane of a handle, and one for deadlines.
 
    Parameters      desc: copied. out: receives the queue, NULL on failure. Memory comes from the handle's allocator.
-   Errors          REID_ERR_INVALID_ARG, REID_ERR_OUT_OF_MEMORY, REID_ERR_SYSTEM, REID_ERR_FORKED, REID_ERR_LEFT_OUT.
-   Thread safety   any thread. */
+   Errors          REID_ERR_INVALID_ARG, REID_ERR_OUT_OF_MEMORY, REID_ERR_SYSTEM, REID_ERR_FORKED, REID_ERR_LEFT_OUT. */
 REID_API reid_result reid_queue_create(const reid_queue_desc *desc, reid_queue **out);
 
-/* Accepts a request, or refuses it at once. With request->done NULL it then waits until the request has ended.
+/* Accepts a request, or refuses it at once. With request->done NULL it then waits until the request has ended. It
+   allocates nothing.
 
    Parameters      request: copied; what it points to is borrowed. ticket: for reid_cancel, 0 if refused; may be NULL;
-                   written before `done` is called. error: the detail; may be NULL.
+                   written before `done` is called.
    Returns         REID_OK: accepted, `done` has been or will be called. Any other result: `done` is never called.
    Errors          REID_ERR_FULL (try again later), REID_ERR_STOPPING, REID_ERR_EXPIRED (negative deadline, or
                    refuse_late), REID_ERR_INVALID_ARG (also if n exceeds the limit), REID_ERR_IMAGE, REID_ERR_BOX,
-                   REID_ERR_FORKED, REID_ERR_LEFT_OUT; without `done` also every result that `done` can receive.
-   Thread safety   any number of threads. No allocation. */
-REID_API reid_result reid_submit(reid_queue *queue, const reid_request *request, reid_ticket *ticket,
-                                 reid_error *error);
+                   REID_ERR_FORKED, REID_ERR_LEFT_OUT; without `done` also every result that `done` can receive. */
+REID_API reid_result reid_submit(reid_queue *queue, const reid_request *request, reid_ticket *ticket, reid_error *e);
 
 /* Cancels a request. It ends with REID_ERR_CANCELLED at once, or, if it is being computed, after its batch. Its memory
-   stays borrowed until `done` is called.
-
-   Returns         REID_OK, or REID_ERR_TICKET: it has ended, or is about to.
-   Errors          also REID_ERR_INVALID_ARG, REID_ERR_FORKED, REID_ERR_LEFT_OUT.
-   Thread safety   any number of threads. */
+   stays borrowed until `done` is called. Errors: REID_ERR_TICKET: it has ended, or is about to; REID_ERR_INVALID_ARG,
+   REID_ERR_FORKED, REID_ERR_LEFT_OUT. */
 REID_API reid_result reid_cancel(reid_queue *queue, reid_ticket ticket);
 
-/* Counters and gauges; stats is zeroed first. Errors: REID_ERR_INVALID_ARG, REID_ERR_FORKED, REID_ERR_LEFT_OUT. Thread
-   safety: any thread. */
+/* Counters and gauges; stats is zeroed first. Errors: REID_ERR_INVALID_ARG, REID_ERR_FORKED, REID_ERR_LEFT_OUT. */
 REID_API reid_result reid_queue_query(reid_queue *queue, reid_queue_stats *stats);
 
 /* The upper bound of reid_queue_stats.latencies[index], in nanoseconds: four bounds per power of two, from 1.25 us on;
-   the last one counts all longer latencies. Thread safety: any thread. */
+   the last one counts all longer latencies. */
 REID_API uint64_t reid_latency_bound(int index);
 
 /* Stops accepting requests, goes on computing the accepted ones for at most drain_ms milliseconds (negative: until all
-   are done), and ends the rest with REID_ERR_STOPPING. When it returns, all requests have ended.
-
-   Returns         REID_OK, or REID_ERR_STOPPING if some requests ended with it.
-   Errors          also REID_ERR_INVALID_ARG, REID_ERR_FORKED, REID_ERR_LEFT_OUT.
-   Thread safety   any thread except the queue's own; others may submit and wait at the same time. */
+   are done), and ends the rest with REID_ERR_STOPPING. When it returns, all requests have ended. Others may submit and
+   wait at the same time. Errors: REID_ERR_STOPPING if some requests ended with it, REID_ERR_INVALID_ARG,
+   REID_ERR_FORKED, REID_ERR_LEFT_OUT. Thread safety: any thread except the queue's own. */
 REID_API reid_result reid_queue_drain(reid_queue *queue, int drain_ms);
 
 /* Drains the queue, then frees everything. NULL is allowed. After a fork, in the child, it only frees memory. Thread
    safety: no other call on it may be running; if threads still submit, drain first, end them, then destroy. */
 REID_API void reid_queue_destroy(reid_queue *queue, int drain_ms);
 
-/* Converts to IEEE halves (to nearest even, overflow to infinity) and back (exactly). Thread safety: any thread. */
+/* Converts to IEEE halves (to nearest even, overflow to infinity) and back (exactly). */
 REID_API void reid_to_halves(const float *in, uint16_t *out, size_t count);
 REID_API void reid_from_halves(const uint16_t *in, float *out, size_t count);
 
 /* With stb_image.h included before reid.h (compile with -D_GNU_SOURCE, define STB_IMAGE_IMPLEMENTATION in one file):
-   decodes a file (JPEG, PNG, BMP, ...) to RGB8.
+   decodes a file (JPEG, PNG, BMP, ...) to RGB8. Errors: REID_ERR_FILE_OPEN, REID_ERR_IMAGE (stb_image's reason is in
+   error).
 
    Parameters      image: zeroed on failure; its pixels are freed with reid_image_free, which accepts a zeroed one. EXIF
                    orientation is not applied. stb_image 2.27 can write out of bounds on a damaged JPEG: only load
-                   files that you trust, or check them first as tools/pictures/jpeg.c does.
-   Errors          REID_ERR_FILE_OPEN, REID_ERR_IMAGE (stb_image's reason is in error).
-   Thread safety   any thread. */
+                   files that you trust, or check them first as tools/pictures/jpeg.c does. */
 #ifdef STBI_VERSION
 REID_API reid_result reid_image_load(const char *path, reid_image *image, reid_error *error);
 REID_API void reid_image_free(reid_image *image);
@@ -971,8 +940,7 @@ REID_API void reid_image_free(reid_image *image);
 
 /* --------------------------------------------------------------------------------------------------------------------
    >>platform
-   Everything that depends on the operating system or the CPU: includes, thread counts, the floating-point control word.
-   ------------------------------------------------------------------------------------------------------------------ */
+   What depends on the operating system or the CPU: includes, thread counts, the floating-point control word. */
 #ifdef _WIN32
 #ifndef __MINGW32__
 #error "reid.h: on Windows the implementation is compiled by MinGW-w64, with gcc or clang and winpthreads"
@@ -1108,8 +1076,8 @@ static int64_t reid__now(void) { return reid__clock(CLOCK_MONOTONIC); }
 static int reid__ceil_div(int a, int b) { return (a + b - 1) / b; }
 static int reid__round_up(int a, int b) { return reid__ceil_div(a, b) * b; }
 
-/* The caller's rounding mode, flush-to-zero or traps must not change the bits, nor our calls its errno: every entry
-   point and worker runs between reid__enter and reid__leave. 0x1f80 (ARM: 0): to nearest, denormals, no traps. */
+/* The caller's rounding mode, flush-to-zero or traps must not change the bits, nor our calls its errno: entry points
+   begin with REID__ENTER, workers with reid__enter. 0x1f80 (ARM: 0): to nearest, denormals, no traps. */
 typedef struct reid__caller { int error; uint64_t fp; } reid__caller;
 
 static reid__caller reid__enter(void) {
@@ -1124,14 +1092,21 @@ static reid__caller reid__enter(void) {
     return caller;
 }
 
-static void reid__leave(reid__caller caller) {
-    errno = caller.error;
+static void reid__leave(const reid__caller *caller) {
+    errno = caller->error;
 #if defined(__x86_64__)
-    _mm_setcsr((unsigned)caller.fp);
+    _mm_setcsr((unsigned)caller->fp);
 #elif defined(__aarch64__)
-    __asm__ volatile("msr fpcr, %0" ::"r"(caller.fp));
+    __asm__ volatile("msr fpcr, %0" ::"r"(caller->fp));
 #endif
 }
+
+/* Until the end of the scope: our floating-point settings; a locked mutex. */
+#define REID__ENTER() __attribute__((cleanup(reid__leave), unused)) const reid__caller caller = reid__enter()
+#define REID__LOCK(mutex) __attribute__((cleanup(reid__unlock), unused)) pthread_mutex_t *locked = reid__lock(mutex)
+
+static pthread_mutex_t *reid__lock(pthread_mutex_t *mutex) { return pthread_mutex_lock(mutex), mutex; }
+static void reid__unlock(pthread_mutex_t **mutex) { pthread_mutex_unlock(*mutex); }
 
 #ifdef _WIN32
 static int reid__cpu_count(void) { return reid__max(pthread_num_processors_np(), 1); } /* of the affinity mask */
@@ -1196,13 +1171,18 @@ REID__FORMAT(3, 4) static reid_result reid__fail(reid_error *e, reid_result code
     return code;
 }
 
+#define reid__invalid(e, ...) reid__fail(e, REID_ERR_INVALID_ARG, __VA_ARGS__)
+
+/* Returns from the function if a call fails. */
+#define REID__TRY(call) do { reid_result tried = call; if (tried != REID_OK) return tried; } while (0)
+
 static reid_result reid__no_memory(reid_error *e, const char *what, size_t bytes) {
     return reid__fail(e, REID_ERR_OUT_OF_MEMORY, "no memory for %s (%llu bytes)", what, (unsigned long long)bytes);
 }
 
 /* Fails because a required argument is NULL. desc may be the NULL one. */
 static reid_result reid__lacks(const reid_desc *desc, const char *needed) {
-    return reid__fail(desc ? desc->error : NULL, REID_ERR_INVALID_ARG, "the call needs %s", needed);
+    return reid__invalid(desc ? desc->error : NULL, "the call needs %s", needed);
 }
 
 static void reid__clear_error(reid_error *e) {
@@ -1222,9 +1202,7 @@ static void reid__log(const reid_desc *desc, reid_log_level level, reid_result i
 
 /* --------------------------------------------------------------------------------------------------------------------
    >>memory
-   Every allocation comes from here: aligned, counted, freed with its size, and chained, so that one call frees
-   everything that a handle or a failed attempt has allocated.
-   ------------------------------------------------------------------------------------------------------------------ */
+   Every allocation is made here: aligned, counted, freed with its size, and chained, so that a call frees them all. */
 /* The header that precedes each block. */
 typedef struct reid__block {
     void *raw;                         /* as returned by the allocator: `size` bytes */
@@ -1242,8 +1220,7 @@ typedef struct reid__mem {
 
 #define REID__OVERHEAD (REID__ALIGN + sizeof(reid__block)) /* bytes of a block in addition to those requested */
 
-/* Large blocks use pages of 2 MiB if Linux grants them: weights and activations take so many pages of 4 KiB that
-   looking these up costs ResNet-50 a twentieth of its time. */
+/* Large blocks use pages of 2 MiB if Linux grants them: looking up 4 KiB pages costs ResNet-50 a 20th of its time. */
 static void *reid__default_alloc(size_t size, void *user) {
     (void)user;
 #ifdef MADV_HUGEPAGE
@@ -1268,7 +1245,7 @@ static reid_result reid__mem_init(reid__mem *mem, const reid_desc *desc) {
     mem->free_fn = desc->free_fn ? desc->free_fn : reid__default_free;
     mem->user = desc->alloc_user, mem->used = 0, mem->newest = NULL;
     if (!desc->alloc_fn == !desc->free_fn) return REID_OK;
-    return reid__fail(desc->error, REID_ERR_INVALID_ARG, "set both desc.alloc_fn and desc.free_fn, or neither");
+    return reid__invalid(desc->error, "set both desc.alloc_fn and desc.free_fn, or neither");
 }
 
 static int reid__mul(size_t a, size_t b, size_t *out) {
@@ -1287,13 +1264,11 @@ static void *reid__alloc(reid__mem *mem, size_t size) {
     reid__block *block = (reid__block *)at - 1;
     block->raw = raw, block->size = whole, block->older = mem->newest, block->newer = NULL;
     if (mem->newest) mem->newest->newer = block;
-    mem->newest = block;
-    mem->used += whole;
+    mem->newest = block, mem->used += whole;
     REID_ASSERT((uintptr_t)(block + 1) % REID__ALIGN == 0 && (char *)(block + 1) + size <= (char *)raw + whole);
     return block + 1;
 }
 
-/* Like reid__alloc, with the memory set to zero. */
 static void *reid__alloc_zero(reid__mem *mem, size_t size) {
     void *memory = reid__alloc(mem, size);
     if (memory) memset(memory, 0, size);
@@ -1335,8 +1310,7 @@ static void reid__release(reid__mem *mem, const reid__block *last) {
    A safetensors file is: u64 little-endian header length, that many bytes of JSON, tensor data up to the file's end.
        {"fc.bias": {"dtype": "F32", "shape": [1000], "data_offsets": [0, 4000]}, "__metadata__": {"key": "value"}}
    reid__weights_open is the only entry. What it accepts needs no second check: each range has the size that its shape
-   and dtype require, the ranges cover the data exactly, and every name occurs once.
-   ------------------------------------------------------------------------------------------------------------------ */
+   and dtype require, the ranges cover the data exactly, and every name occurs once. */
 #define REID__MAX_HEADER ((size_t)1 << 24) /* bytes; a network of 500 tensors needs 60,000 */
 #define REID__MAX_TENSORS 16384
 #define REID__MAX_META 1024 /* metadata keys */
@@ -1415,17 +1389,15 @@ static void reid__sort(void *base, size_t count, size_t size, int (*compare)(con
 }
 
 /* --- source: memory, or a file read with pread. Never mmap: truncating a mapped file kills the process. --- */
-
 /* Like reid__fail, with the path (or its end, if it is long) in front of the message. */
 REID__FORMAT(4, 5)
-static reid_result reid__weights_fail(const reid__weights *w, reid_error *e, reid_result code, const char *format,
-                                      ...) {
+static reid_result reid__weights_fail(const reid__weights *w, reid_error *e, reid_result code, const char *text, ...) {
     if (e) {
         size_t length = strlen(w->path), most = 500, cut = length > most ? length - most : 0;
         int used = snprintf(e->text, sizeof e->text, "%s%s: ", cut ? "..." : "", w->path + cut);
         va_list args;
-        va_start(args, format);
-        vsnprintf(e->text + used, sizeof e->text - (size_t)used, format, args);
+        va_start(args, text);
+        vsnprintf(e->text + used, sizeof e->text - (size_t)used, text, args);
         va_end(args);
         e->code = code;
     }
@@ -1520,8 +1492,7 @@ static reid_result reid__weights_header(reid__weights *w, reid__mem *mem, reid_e
     unsigned char start[512];
     size_t known = w->size < sizeof start ? (size_t)w->size : sizeof start;
     if (known == 0) return reid__weights_fail(w, e, REID_ERR_NOT_SAFETENSORS, "it is empty");
-    reid_result r = reid__weights_bytes(w, 0, start, known, e);
-    if (r) return r;
+    REID__TRY(reid__weights_bytes(w, 0, start, known, e));
     uint64_t length = known < 8 ? 0 : reid__le64(start);
     int size_ok = length > 0 && length <= REID__MAX_HEADER && length <= w->size - 8;
     if (!size_ok || start[8] != '{') {
@@ -1531,8 +1502,7 @@ static reid_result reid__weights_header(reid__weights *w, reid__mem *mem, reid_e
         return reid__weights_fail(w, e, REID_ERR_HEADER_SIZE, "header length %llu in a file of %zu bytes (limit: %zu)",
                                   (unsigned long long)length, (size_t)w->size, REID__MAX_HEADER);
     }
-    w->data_start = 8 + length;
-    w->header_size = (size_t)length;
+    w->data_start = 8 + length, w->header_size = (size_t)length;
     w->max_count = (size_t)reid__min((int)(length / 49 + 1), REID__MAX_TENSORS);
     w->max_meta_count = (size_t)reid__min((int)(length / 5 + 1), REID__MAX_META);
     size_t bytes = w->max_count * sizeof *w->tensors + w->max_meta_count * sizeof *w->meta + w->header_size + 1;
@@ -1796,8 +1766,7 @@ static int reid__header_parse(reid__json *j, reid__weights *w) {
         }
         if (w->count == w->max_count) return reid__json_fail(j, REID_ERR_HEADER_LIMIT, "too many tensors", NULL);
         reid__tensor *t = &w->tensors[w->count++];
-        t->file_name = j->tensor = name;
-        t->name = reid__canonical_name(name);
+        t->file_name = j->tensor = name, t->name = reid__canonical_name(name);
         if (!reid__header_tensor(j, t)) return 0;
         j->tensor = NULL;
     }
@@ -1830,9 +1799,8 @@ static reid_result reid__weights_layout(reid__weights *w, reid_error *e) {
     for (size_t i = 0; i < w->count; at = w->tensors[i++].end) {
         const reid__tensor *t = &w->tensors[i];
         if (t->begin != at)
-            return reid__weights_fail(w, e, REID_ERR_DATA_LAYOUT,
-                                      "tensor \"%s\" starts at byte %zu, but the data before it ends at byte %zu",
-                                      t->file_name, (size_t)t->begin, (size_t)at);
+            return reid__weights_fail(w, e, REID_ERR_DATA_LAYOUT, "tensor \"%s\" starts at byte %zu, but the data "
+                                      "before it ends at byte %zu", t->file_name, (size_t)t->begin, (size_t)at);
     }
     reid__sort(w->tensors, w->count, sizeof *w->tensors, reid__compare_names); /* for reid__weights_find */
     if (at == data_size) return REID_OK;
@@ -1851,7 +1819,7 @@ static void reid__weights_close(reid__weights *w, reid__mem *mem) {
 static reid_result reid__weights_open(reid__weights *w, const reid_desc *desc, reid__mem *mem, reid_error *e) {
     memset(w, 0, sizeof *w);
     if (!desc->weights == !desc->weights_data)
-        return reid__fail(e, REID_ERR_INVALID_ARG, "give either weights (a path) or weights_data (bytes in memory)");
+        return reid__invalid(e, "give either weights (a path) or weights_data (bytes in memory)");
     reid_result r = reid__weights_source(w, desc, e);
     if (!r) r = reid__weights_header(w, mem, e);
     if (!r) {
@@ -1864,7 +1832,6 @@ static reid_result reid__weights_open(reid__weights *w, const reid_desc *desc, r
     return r;
 }
 
-/* The tensor of that name, or NULL. */
 static const reid__tensor *reid__weights_find(const reid__weights *w, const char *canonical_name) {
     reid__tensor key;
     key.name = canonical_name;
@@ -1872,7 +1839,6 @@ static const reid__tensor *reid__weights_find(const reid__weights *w, const char
 }
 
 /* --- values --- */
-
 /* Converts exactly: FP32 holds every half. Denormals are multiples of 2^-24, the last place of 2^-14. */
 static uint32_t reid__half_bits(uint32_t half) {
     uint32_t sign = (half & 0x8000) << 16, exponent = half >> 10 & 31, fraction = (half & 0x3ff) << 13;
@@ -1927,8 +1893,7 @@ static reid_result reid__weights_read(const reid__weights *w, const reid__tensor
     for (; count > 0; first += n, out += n, count -= n) {
         n = count < sizeof chunk / size ? count : sizeof chunk / size;
         void *to = REID__AS_STORED(t->dtype) ? (void *)out : (void *)chunk;
-        reid_result r = reid__weights_bytes(w, w->data_start + t->begin + (uint64_t)first * size, to, n * size, e);
-        if (r) return r;
+        REID__TRY(reid__weights_bytes(w, w->data_start + t->begin + (uint64_t)first * size, to, n * size, e));
         for (size_t i = 0; i < n && to == chunk; i++) {
             uint32_t bits = reid__element_bits(t->dtype, chunk + i * size);
             memcpy(out + i, &bits, sizeof bits);
@@ -1970,8 +1935,7 @@ static void reid__digest_stripes(reid__digest *d, const unsigned char *p, size_t
     for (; stripes > 0; stripes--, p += 32)
         for (int i = 0; i < 4; i++) {
             uint64_t word = reid__le64(p + 8 * i);
-            lane[0][i] = reid__mix(lane[0][i], word);
-            lane[1][i] = reid__mix(lane[1][i], word);
+            lane[0][i] = reid__mix(lane[0][i], word), lane[1][i] = reid__mix(lane[1][i], word);
         }
     memcpy(d->lane, lane, sizeof lane);
 }
@@ -2030,8 +1994,7 @@ REID__FORMAT(2, 3) static void reid__print_digest(reid__digest *d, const char *f
    rest is integer sums, which are equal in any order and any split into bands. Pillow 12.2 and later may resample
    columns first; we keep the order of earlier versions, with which the checkpoints were trained.
 
-   The geometry is torchvision's Resize and CenterCrop (torchvision/transforms/functional.py).
-   ------------------------------------------------------------------------------------------------------------------ */
+   The geometry is torchvision's Resize and CenterCrop (torchvision/transforms/functional.py). */
 typedef enum reid__filter { REID__BILINEAR, REID__BICUBIC } reid__filter;
 
 typedef struct reid__preset {
@@ -2085,7 +2048,6 @@ REID_API const char *reid_preset_name(int index) {
     return index >= 0 && index < REID__PRESET_COUNT ? reid__presets[index].name : NULL;
 }
 
-/* The preset of that name, or NULL. */
 static const reid__preset *reid__preset_find(const char *name) {
     for (int i = 0; i < REID__PRESET_COUNT; i++)
         if (strcmp(reid__presets[i].name, name) == 0) return &reid__presets[i];
@@ -2384,8 +2346,7 @@ static void reid__axis_init(reid__axis *a, reid__filter filter, int source, int6
     a->skipped = spare >= 0 ? spare / 2 + ((spare & 3) == 3) : -(-spare / 2);
     a->scale = (double)source / (double)resized;
     double stretch = a->scale < 1.0 ? 1.0 : a->scale;
-    a->support = (filter == REID__BICUBIC ? 2.0 : 1.0) * stretch;
-    a->shrink = 1.0 / stretch;
+    a->support = (filter == REID__BICUBIC ? 2.0 : 1.0) * stretch, a->shrink = 1.0 / stretch;
 }
 
 /* The triangle, and Keys' cubic convolution with a = -1/2: (a + 2)x³ - (a + 3)x² + 1 up to 1, ax³ - 5ax² + 8ax - 4a up
@@ -2422,8 +2383,7 @@ static int32_t reid__tap(const reid__axis *a, const reid__window *w, int at) {
 
 static int32_t *reid__axis_sums(const reid__axis *a, int index) { return a->sums + (size_t)index * (size_t)a->lanes; }
 
-/* Along x, taps are stored for vector instructions that multiply pairs of 16 bits and add the two products: (groups of
-   columns, pairs, low 15 bits and the rest, columns, 2). */
+/* Along x, taps are stored to multiply pairs of 16 bits and add products: (groups, pairs, low and high, columns, 2). */
 #define REID__GROUP 4
 #define REID__TAPS 65536 /* 256 KiB, enough for a bicubic source 16384 pixels wide and 224 columns */
 #define REID__LOW 15     /* bits */
@@ -2484,8 +2444,7 @@ static void reid__init_columns(reid__axis *x, const reid__layout *l, int16_t *ta
             for (int at = w[i].first; at < w[i].end; at++) {
                 int32_t tap = reid__tap(x, &w[i], at);
                 int16_t *to = taps + 2 * i + reid__tap_at(at - w[i].first);
-                to[0] = (int16_t)(tap & ((1 << REID__LOW) - 1));
-                to[REID__HIGH_AT] = (int16_t)(tap >> REID__LOW);
+                to[0] = (int16_t)(tap & ((1 << REID__LOW) - 1)), to[REID__HIGH_AT] = (int16_t)(tap >> REID__LOW);
             }
         }
         taps += most * REID__HIGH_AT, left -= most;
@@ -2503,13 +2462,11 @@ static int reid__resize_edge(const reid__prep *p, const reid_image *image) {
 static int reid__resizer_init(reid__resizer *r, const reid__prep *p, const reid_image *image, const reid_box *roi,
                               int y0, int y1, void *scratch) {
     int w = roi->width, h = roi->height, edge = reid__resize_edge(p, image);
-    r->layout = &reid__layouts[image->format];
-    r->stride = reid__image_stride(image);
+    r->layout = &reid__layouts[image->format], r->stride = reid__image_stride(image);
     r->pixels = (const uint8_t *)image->pixels + roi->y * r->stride + (ptrdiff_t)roi->x * r->layout->bytes;
     r->end = (const uint8_t *)image->pixels + (image->height - 1) * r->stride +
              (ptrdiff_t)image->width * r->layout->bytes;
-    r->x.count = p->width, r->y.count = y1 - y0;
-    r->x.lines = r->y.lines = p->lines;
+    r->x.count = p->width, r->y.count = y1 - y0, r->x.lines = r->y.lines = p->lines;
     reid__resizer_layout(r, p, r->y.count, scratch);
     reid__axis_init(&r->x, p->preset.filter, w, edge ? reid__resized(w, h, edge) : p->width, p->width);
     reid__axis_init(&r->y, p->preset.filter, h, edge ? reid__resized(h, w, edge) : p->height, p->height);
@@ -2581,8 +2538,7 @@ static void reid__prep_rows(const reid__prep *p, const reid_image *image, const 
 
 /* --------------------------------------------------------------------------------------------------------------------
    >>arch
-   The networks as tables: small differences (strides, epsilon, padding) are columns here, not `if`s in a kernel.
-   ------------------------------------------------------------------------------------------------------------------ */
+   The networks as tables: small differences (strides, epsilon, padding) are columns here, not `if`s in a kernel. */
 typedef enum reid__family { REID__RESNET, REID__EFFICIENTNET } reid__family;
 typedef enum reid__act { REID__LINEAR_ACT, REID__RELU, REID__SILU, REID__TANH } reid__act; /* TANH: only in a head */
 static const char reid__act_names[4][8] = {"", "relu", "silu", "tanh"};
@@ -2706,11 +2662,8 @@ static const struct { char name[24], bn[24]; int biased; reid__act act; } reid__
 #define REID__REDUCED_DIM 512
 #define REID__PROJECTION_DIM 512 /* if no file gives the width */
 
-/* The linear layer that a file may add after the network: `projection.{weight,bias}`. */
-typedef struct reid__projection {
-    int width;
-    reid__act act; /* from the metadata key reid.head_activation */
-} reid__projection;
+/* The linear layer that a file may add, `projection.{weight,bias}`. act: from the metadata key reid.head_activation. */
+typedef struct reid__projection { int width; reid__act act; } reid__projection;
 
 /* Networks whose head is optional. The others end with layers of their own. */
 static int reid__may_project(const reid__arch *arch) { return !arch->multiscale && !arch->reduce; }
@@ -2726,8 +2679,7 @@ REID_API const char *reid_network_name(int index) {
 /* --------------------------------------------------------------------------------------------------------------------
    >>plan
    A table is expanded to a flat list of operations over numbered buffers. Everything else reads only this list: the
-   tensors that the file must contain, the sizes and places of the buffers, the executors, reid_query_op.
-   ------------------------------------------------------------------------------------------------------------------ */
+   tensors that the file must contain, the sizes and places of the buffers, the executors, reid_query_op. */
 #define REID__MAX_OPS 320
 #define REID__MAX_BUFFERS (2 * REID__MAX_OPS)
 #define REID__NONE (-1)
@@ -2760,8 +2712,7 @@ typedef struct reid__buffer {
     size_t offset;    /* floats per image from the start of its arena */
 } reid__buffer;
 
-/* The type in which a convolution multiplies its inputs and weights. Both are stored as that type. INT16 is for INT8's
-   first convolution on a CPU; GPUs use halves there. */
+/* The type in which a convolution stores and multiplies inputs and weights. INT16: INT8's first one, except on GPUs. */
 typedef enum reid__element {
     REID__ELEMENT_FP32, REID__ELEMENT_BF16, REID__ELEMENT_INT8, REID__ELEMENT_INT16
 } reid__element;
@@ -2822,11 +2773,7 @@ typedef struct reid__plan {
 } reid__plan;
 
 /* One tensor that an operation needs. */
-typedef struct reid__needed_tensor {
-    char name[REID__NAME + 16];
-    int ndim;
-    size_t shape[4];
-} reid__needed_tensor;
+typedef struct reid__needed_tensor { char name[REID__NAME + 16]; int ndim; size_t shape[4]; } reid__needed_tensor;
 
 static int reid__padded(int channels) { return reid__round_up(channels, REID__LANES); }
 
@@ -2850,13 +2797,11 @@ static reid__op *reid__add_op(reid__plan *p, reid__kind kind, int in, const char
     op->kind = kind, op->in = in;
     op->residual = op->scale = op->sums = op->key = op->value = REID__NONE;
     op->ih = p->buffers[in].h, op->iw = p->buffers[in].w, op->ic = p->buffers[in].channels;
-    op->kh = op->kw = op->stride = 1;
-    op->bn_eps = p->arch.bn_eps;
+    op->kh = op->kw = op->stride = 1, op->bn_eps = p->arch.bn_eps;
     return op;
 }
 
-/* Sets a sliding window and its output size on one axis; `same` is TensorFlow's rule (output = ceil(input / stride),
-   the odd pixel of padding at the end), otherwise `pad` on both sides. */
+/* The outputs of a sliding window on one axis, and the padding before it: TensorFlow's if `same`, else `pad`. */
 static int reid__output_size(int in, int k, int stride, int pad, int same, int *pad_before) {
     int out = same ? reid__ceil_div(in, stride) : in + 2 * pad < k ? 0 : (in + 2 * pad - k) / stride + 1;
     *pad_before = same ? reid__max(0, (out - 1) * stride + k - in) / 2 : pad;
@@ -2895,10 +2840,8 @@ static int reid__add_pool(reid__plan *p, int in, int bins) {
 /* Adds a linear layer over all of `in`, written to channels [channel, channel + oc) of buffer `out`. */
 static void reid__add_linear(reid__plan *p, int in, int out, int channel, int oc, const char *name, int seeded) {
     reid__op *op = reid__add_op(p, REID__LINEAR, in, name);
-    op->kh = op->ih, op->kw = op->iw;
-    op->oh = op->ow = 1, op->oc = oc;
-    op->out = out, op->channel = channel;
-    op->seeded = seeded, op->biased = 1;
+    op->kh = op->ih, op->kw = op->iw, op->oh = op->ow = 1, op->oc = oc;
+    op->out = out, op->channel = channel, op->seeded = seeded, op->biased = 1;
 }
 
 /* Adds a linear layer after the pooled vector, which until now was the embedding. */
@@ -2917,8 +2860,7 @@ static int reid__add_image(reid__plan *p, int k, int stride) {
     int ow = reid__output_size(p->width, k, stride, (k - 1) / 2, same, &b->border_x);
     int rows = reid__max((oh - 1) * stride + k, b->border_y + p->height);
     int columns = reid__max((ow - 1) * stride + k, b->border_x + p->width);
-    b->c = 3;
-    b->floats = (size_t)reid__round_up(rows * columns * 3, REID__LANES);
+    b->c = 3, b->floats = (size_t)reid__round_up(rows * columns * 3, REID__LANES);
     return id;
 }
 
@@ -3054,8 +2996,7 @@ static int reid__mbconv(reid__plan *p, int x, int out, int expand, int kernel, i
 
     snprintf(name, sizeof name, "%s%d", block, part + 1);
     reid__op *squeeze = reid__add_op(p, REID__SQUEEZE, depthwise->sums, name);
-    squeeze->ih = depthwise->oh, squeeze->iw = depthwise->ow;
-    squeeze->oh = squeeze->ow = 1, squeeze->oc = mid;
+    squeeze->ih = depthwise->oh, squeeze->iw = depthwise->ow, squeeze->oh = squeeze->ow = 1, squeeze->oc = mid;
     squeeze->hidden = reid__max(1, ic / 4);
     squeeze->out = reid__add_buffer(p, 1, 1, mid);
 
@@ -3096,7 +3037,6 @@ static void reid__expand_efficientnet(reid__plan *p) {
     reid__add_last_pool(p, x);
 }
 
-/* Finds when each buffer is first written and last read. */
 static void reid__lifetimes(reid__plan *p) {
     for (int i = 0; i < p->buffer_count; i++) p->buffers[i].first = p->op_count, p->buffers[i].last = -1;
     p->buffers[p->ops[0].in].first = -1; /* the image is filled in before the first operation */
@@ -3106,8 +3046,7 @@ static void reid__lifetimes(reid__plan *p) {
         for (int j = 0; j < 7; j++) {
             if (touched[j] == REID__NONE) continue;
             reid__buffer *b = &p->buffers[touched[j]];
-            b->first = reid__min(b->first, i);
-            b->last = reid__max(b->last, i + op->fused);
+            b->first = reid__min(b->first, i), b->last = reid__max(b->last, i + op->fused);
         }
     }
     p->buffers[p->embedding].last = p->op_count;
@@ -3284,12 +3223,9 @@ static int reid__buffers_are_apart(const reid__plan *p, int a, int b) {
 static int reid__plan_is_sound(const reid__plan *p) {
     for (int i = 0; i < p->op_count; i++) {
         const reid__op *op = &p->ops[i];
-        if (!reid__buffer_lives(p, op->in, i) || !reid__buffer_lives(p, op->out, i)) return 0;
-        if (op->residual != REID__NONE && !reid__buffer_lives(p, op->residual, i)) return 0;
-        if (op->scale != REID__NONE && !reid__buffer_lives(p, op->scale, i)) return 0;
-        if (op->sums != REID__NONE && !reid__buffer_lives(p, op->sums, i)) return 0;
-        if (op->key != REID__NONE && (!reid__buffer_lives(p, op->key, i) || !reid__buffer_lives(p, op->value, i)))
-            return 0;
+        const int touched[7] = {op->in, op->out, op->residual, op->scale, op->sums, op->key, op->value};
+        for (int k = 0; k < 7; k++) /* the first two: always */
+            if ((k < 2 || touched[k] != REID__NONE) && !reid__buffer_lives(p, touched[k], i)) return 0;
         if (op->channel + op->oc > p->buffers[op->out].channels) return 0;
     }
     for (int i = 0; i < p->buffer_count; i++) {
@@ -3304,8 +3240,7 @@ static int reid__plan_is_sound(const reid__plan *p) {
 }
 
 static void reid__assign_offsets(reid__plan *p) {
-    p->early_floats = reid__assign_arena(p, 0);
-    p->late_floats = reid__assign_arena(p, 1);
+    p->early_floats = reid__assign_arena(p, 0), p->late_floats = reid__assign_arena(p, 1);
     p->carried_floats = p->weight_floats = 0;
     for (int i = 0; i < p->buffer_count; i++) {
         const reid__buffer *b = &p->buffers[i];
@@ -3355,8 +3290,7 @@ static int reid__plan_build(reid__plan *p, const reid__arch *arch, int height, i
     if (p->overflow) return 0;
     for (int i = 0; i < p->op_count; i++) {
         op = &p->ops[i];
-        op->winograd = reid__winograd_pays(p, op);
-        op->fused = reid__fuses(p, i);
+        op->winograd = reid__winograd_pays(p, op), op->fused = reid__fuses(p, i);
     }
     reid__lifetimes(p);
     reid__assign_offsets(p);
@@ -3439,8 +3373,7 @@ static int64_t reid__op_bytes(const reid__plan *p, const reid__op *op) {
 /* --------------------------------------------------------------------------------------------------------------------
    >>threads
    A fixed team per lane. The caller is member 0; the others spin for a moment between two jobs (an operation takes
-   microseconds) and then sleep. Work is cut by index alone: which thread does what never changes a result.
-   ------------------------------------------------------------------------------------------------------------------ */
+   microseconds) and then sleep. Work is cut by index alone: which thread does what never changes a result. */
 #define REID__SPINS 2000
 #define REID__STACK (512 * 1024) /* bytes: musl's default would be 128 KiB */
 
@@ -3454,11 +3387,7 @@ static int64_t reid__op_bytes(const reid__plan *p, const reid__op *op) {
 
 typedef struct reid__team reid__team;
 
-typedef struct reid__member {
-    reid__team *team;
-    int index;
-    pthread_t thread;
-} reid__member;
+typedef struct reid__member { reid__team *team; int index; pthread_t thread; } reid__member;
 
 struct reid__team {
     int size;                /* threads, including the caller */
@@ -3489,21 +3418,19 @@ static unsigned reid__team_wait(reid__team *team, unsigned seen) {
         if (now != seen) return now;
         REID__PAUSE();
     }
-    pthread_mutex_lock(&team->mutex);
+    REID__LOCK(&team->mutex);
     __atomic_add_fetch(&team->sleeping, 1, __ATOMIC_SEQ_CST);
     while ((now = __atomic_load_n(&team->generation, __ATOMIC_SEQ_CST)) == seen)
         pthread_cond_wait(&team->wake, &team->mutex);
     __atomic_sub_fetch(&team->sleeping, 1, __ATOMIC_SEQ_CST);
-    pthread_mutex_unlock(&team->mutex);
     return now;
 }
 
 static void reid__team_signal(reid__team *team) {
     __atomic_add_fetch(&team->generation, 1, __ATOMIC_SEQ_CST);
     if (__atomic_load_n(&team->sleeping, __ATOMIC_SEQ_CST) == 0) return;
-    pthread_mutex_lock(&team->mutex);
+    REID__LOCK(&team->mutex);
     pthread_cond_broadcast(&team->wake);
-    pthread_mutex_unlock(&team->mutex);
 }
 
 static void *reid__member_main(void *arg) {
@@ -3523,9 +3450,8 @@ static void *reid__member_main(void *arg) {
 /* Runs a task with our floating-point settings on a thread that is not ours. */
 static void reid__foreign_task(void *arg, int index) {
     reid__team *team = (reid__team *)arg;
-    reid__caller caller = reid__enter();
+    REID__ENTER();
     team->fn(team->task, index);
-    reid__leave(caller);
 }
 
 /* Calls fn(task, i) for every i in 0 … count-1, on the whole team; returns when all are done. */
@@ -3557,8 +3483,7 @@ static int reid__thread_start(pthread_t *thread, size_t stack, void *(*main_fn)(
     pthread_sigmask(SIG_SETMASK, &all, &before);
 #endif
     pthread_attr_t attr;
-    int has_attr = pthread_attr_init(&attr) == 0;
-    int sized = has_attr && pthread_attr_setstacksize(&attr, stack) == 0;
+    int has_attr = pthread_attr_init(&attr) == 0, sized = has_attr && pthread_attr_setstacksize(&attr, stack) == 0;
     int started = pthread_create(thread, sized ? &attr : NULL, main_fn, arg) == 0;
     if (has_attr) pthread_attr_destroy(&attr);
 #ifndef _WIN32
@@ -3573,8 +3498,7 @@ static reid_result reid__team_start(reid__team *team, reid__mem *mem, int size, 
     memset(team, 0, sizeof *team);
     reid__member *members = (reid__member *)reid__alloc(mem, (size_t)size * sizeof *members);
     if (!members) return REID_ERR_OUT_OF_MEMORY;
-    team->size = 1;
-    team->parallel_fn = desc->parallel_fn, team->parallel_user = desc->parallel_user;
+    team->size = 1, team->parallel_fn = desc->parallel_fn, team->parallel_user = desc->parallel_user;
     team->spins = size > reid__cpu_count() ? 1 : REID__SPINS; /* more threads than CPUs: spinning only steals time */
     if (pthread_mutex_init(&team->mutex, NULL) != 0) return REID_ERR_SYSTEM;
     if (pthread_cond_init(&team->wake, NULL) != 0) {
@@ -3606,8 +3530,7 @@ static void reid__team_stop(reid__team *team, int forked) {
 /* --------------------------------------------------------------------------------------------------------------------
    >>isa
    What an instruction set provides. >>kernels has the inner loops once; they are compiled here for each instruction
-   set, and each pass defines a table of functions, reid__kernels. reid__kernels_choose picks one at run time.
-   ------------------------------------------------------------------------------------------------------------------ */
+   set, and each pass defines a table of functions, reid__kernels. reid__kernels_choose picks one at run time. */
 /* One tile: some pixels times one panel. Inputs, residual and outputs have the convolution's reid__element type. */
 typedef struct reid__tile {
     /* Inputs. The table `a` has a pointer for each row and kernel position; or row r's inputs of run `tap` are at
@@ -3811,10 +3734,8 @@ static uint16_t reid__to_half(float x) {
        REID__V, REID__I      all       a vector of floats, and of int32_t (not scalar, but scalar_int8)
        REID__W               all       floats in a vector; 4 is NEON
        REID__MR, REID__ROWS  all       most rows of a tile, and X(1) ... X(MR)
-       REID__NV              all       vectors in a row of a panel
        REID__POINT_VECTORS   all       vectors of output channels in a step of Winograd's product; 1: for few registers,
                                        with weights transformed beforehand
-       REID__RUN             all       output pixels that a depthwise convolution computes side by side
        REID__UNROLL          all       the pragma before loops that must be unrolled (REID__EACH), or nothing
        REID__IN_REGISTER     all       keeps a vector in a register
        REID__CLAMP           all       x clamped to -limit and limit; a NaN stays a NaN
@@ -3857,9 +3778,7 @@ REID__INLINE int32_t reid__scalar_cvtepi8_epi32(uint8_t x) { return (int8_t)x; }
 #define REID__W 1
 #define REID__MR 2
 #define REID__ROWS(X) X(1) X(2) /* 1 ... MR */
-#define REID__NV 16
 #define REID__POINT_VECTORS 16 /* of output channels in winograd_three */
-#define REID__RUN 4
 #define REID__UNROLL
 #define REID__IN_REGISTER(v)
 #define REID__EXP2_EIGHTHS(t) reid__exp2_eighths(t)
@@ -3913,9 +3832,7 @@ static const uint8_t reid__three_of_four[16] = {0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 
 #define REID__W 8
 #define REID__MR 6
 #define REID__ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6)
-#define REID__NV 2
 #define REID__POINT_VECTORS 1
-#define REID__RUN 7
 #define REID__UNROLL REID__UNROLLED
 #define REID__IN_REGISTER(v) /* none of the 16 registers is left */
 #define REID__CLAMP(x, limit) _mm256_min_ps(limit, _mm256_max_ps(_mm256_setzero_ps() - (limit), x))
@@ -3974,9 +3891,7 @@ REID__TARGET_END
 #define REID__W 16
 #define REID__MR 12
 #define REID__ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12)
-#define REID__NV 2
 #define REID__POINT_VECTORS 2
-#define REID__RUN 7
 #define REID__UNROLL REID__UNROLLED
 #define REID__IN_REGISTER(v) __asm__("" : "+v"(v)) /* gcc would reload it for each multiply-add */
 #define REID__CLAMP(x, limit) _mm512_range_ps(x, limit, 2) /* whichever is nearer to zero, with the sign of x */
@@ -4094,9 +4009,7 @@ REID__INLINE int16x8_t reid__neon_round(const int32_t *sums) {
 #define REID__W 4
 #define REID__MR 6
 #define REID__ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6)
-#define REID__NV 4
 #define REID__POINT_VECTORS 2
-#define REID__RUN 7
 #define REID__UNROLL REID__UNROLLED
 #define REID__IN_REGISTER(v) __asm__("" : "+w"(v))
 #define REID__INPUT(p) reid__neon_input(p)
@@ -4191,7 +4104,7 @@ static reid_result reid__kernels_choose(reid_isa isa, reid_precision precision, 
                               "avx512_bf16, amx_bf16, avx512_vnni, amx_int8 or neon", forced);
     }
     if ((int)isa < REID_ISA_AUTO || (int)isa > count)
-        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.cpu_isa is %d, not a reid_isa", (int)isa);
+        return reid__invalid(e, "desc.cpu_isa is %d, not a reid_isa", (int)isa);
     for (int i = count - 1; i >= 0; i--) {
         reid_isa each = (reid_isa)(REID_ISA_SCALAR + i);
         int computes = int8 ? rows[i].int8 : bf16 ? rows[i].bf16 : rows[i].fp32;
@@ -4210,8 +4123,7 @@ static reid_result reid__kernels_choose(reid_isa isa, reid_precision precision, 
 /* --------------------------------------------------------------------------------------------------------------------
    >>pack
    Weights from the file to the order in which the inner loops read them: batch norm folded in double precision, then
-   cut into consecutive panels of reid__kernels.nr output channels, in FP32, bf16 or INT8.
-   ------------------------------------------------------------------------------------------------------------------ */
+   cut into consecutive panels of reid__kernels.nr output channels, in FP32, bf16 or INT8. */
 #define REID__PACKED 32 /* input channels at a time: the lines of a panel that they fill stay in L1 */
 
 /* Copies `columns` rows of a weight tensor, each (ic, taps), into one panel [taps][ic][width], each multiplied by its
@@ -4350,16 +4262,14 @@ static reid_result reid__pack_matrix(const reid__loader *l, const reid__op *op, 
                                      reid_error *e) {
     size_t k = (size_t)ic * (size_t)taps;
     int stem = op->kind == REID__CONV && ic == 3;
-    float *scale = packed - op->weight + op->scales; /* for INT8 */
+    float *scale = packed - op->weight + op->scales, *bias = packed - op->weight + op->bias; /* for INT8 */
     reid__digest d;
     reid__digest_init(&d);
     for (int at = 0; at < n; at += nr) {
         int columns = reid__min(nr, n - at), width = reid__min(nr, reid__padded(n) - at);
-        reid_result r = reid__fetch(l, op, want, (size_t)at * k, (size_t)columns * k, l->rows, &d, e);
-        if (r != REID_OK) return r;
+        REID__TRY(reid__fetch(l, op, want, (size_t)at * k, (size_t)columns * k, l->rows, &d, e));
         if (op->element == REID__ELEMENT_INT16)
-            reid__pack_levels(l->preset, l->rows, columns, taps, factors + at, scale + at,
-                              packed - op->weight + op->bias + at);
+            reid__pack_levels(l->preset, l->rows, columns, taps, factors + at, scale + at, bias + at);
         if (op->winograd) {
             float *panel = l->rows + (size_t)columns * k;
             reid__pack_panel(panel, width, l->rows, columns, ic, taps, factors ? factors + at : NULL);
@@ -4390,10 +4300,7 @@ static reid_result reid__fold_batch_norm(const reid__loader *l, const reid__op *
                                          float *bias, uint64_t (*digests)[2], reid_error *e) {
     int n = op->oc, from = op->bn_from;
     float *v = l->vectors;
-    for (int i = 0; i < 4; i++) {
-        reid_result r = reid__fetch_vector(l, op, &wants[i], v + i * n + from, digests[i], e);
-        if (r != REID_OK) return r;
-    }
+    for (int i = 0; i < 4; i++) REID__TRY(reid__fetch_vector(l, op, &wants[i], v + i * n + from, digests[i], e));
     for (int c = 0; c < from; c++) l->factors[c] = 1, bias[c] = 0;
     for (int c = from; c < n; c++) {
         double gamma = v[c], beta = v[n + c], mean = v[2 * n + c], var = v[3 * n + c];
@@ -4406,7 +4313,6 @@ static reid_result reid__fold_batch_norm(const reid__loader *l, const reid__op *
     return REID_OK;
 }
 
-/* Reads the exponent of a generalised mean. */
 static reid_result reid__fetch_exponent(const reid__loader *l, const reid__op *op, const reid__needed_tensor *want,
                                         float *p, uint64_t digest[2], reid_error *e) {
     reid_result r = reid__fetch_vector(l, op, want, p, digest, e);
@@ -4418,15 +4324,14 @@ static reid_result reid__fetch_exponent(const reid__loader *l, const reid__op *o
 /* Packs a pool's exponent, and its batch norm as factors and a bias. */
 static reid_result reid__pack_pool(const reid__loader *l, const reid__op *op, const reid__needed_tensor *wants,
                                    float *packed, uint64_t (*digests)[2], reid_error *e) {
-    reid_result r = REID_OK;
     float *weight = packed + op->weight;
     memset(weight, 0, (size_t)(reid__padded(op->oc)) * sizeof *weight);
     memset(packed + op->exponent, 0, REID__LANES * sizeof *weight);
-    if (op->gem) r = reid__fetch_exponent(l, op, &wants[0], packed + op->exponent, digests[0], e);
-    if (r == REID_OK && op->bn[0])
-        r = reid__fold_batch_norm(l, op, wants + op->gem, packed + op->bias, digests + op->gem, e);
-    for (int c = 0; c < op->oc && r == REID_OK && op->bn[0]; c++) weight[c] = (float)l->factors[c];
-    return r;
+    if (op->gem) REID__TRY(reid__fetch_exponent(l, op, &wants[0], packed + op->exponent, digests[0], e));
+    if (!op->bn[0]) return REID_OK;
+    REID__TRY(reid__fold_batch_norm(l, op, wants + op->gem, packed + op->bias, digests + op->gem, e));
+    for (int c = 0; c < op->oc; c++) weight[c] = (float)l->factors[c];
+    return REID_OK;
 }
 
 /* Packs all tensors of one operation; digests[i] is that of its i-th tensor. */
@@ -4436,41 +4341,36 @@ static reid_result reid__pack_op(const reid__loader *l, const reid__op *op, floa
     float *weight = packed + op->weight, *bias = packed + op->bias;
     const double *factors = op->bn[0] ? l->factors : NULL;
     int pad_n = reid__padded(op->oc), norm = 1 + op->biased, depthwise = op->kind == REID__DEPTHWISE;
-    reid_result r = REID_OK;
     if (reid__needed_tensors(op, wants) == 0) return REID_OK;
     memset(bias, 0, (size_t)reid__padded(op->kind == REID__SQUEEZE ? op->hidden : op->oc) * sizeof *bias);
     switch (op->kind) {
     case REID__CONV:
     case REID__DEPTHWISE:
     case REID__LINEAR:
-        if (factors) r = reid__fold_batch_norm(l, op, wants + norm, bias, digests + norm, e);
-        if (r == REID_OK)
-            r = reid__pack_matrix(l, op, &wants[0], op->oc, depthwise ? 1 : op->ic, op->kh * op->kw,
-                                  depthwise ? pad_n : l->kernels->nr, factors, weight, digests[0], e);
-        if (r == REID_OK && reid__makes_bytes(l->buffers, op)) {
+        if (factors) REID__TRY(reid__fold_batch_norm(l, op, wants + norm, bias, digests + norm, e));
+        REID__TRY(reid__pack_matrix(l, op, &wants[0], op->oc, depthwise ? 1 : op->ic, op->kh * op->kw,
+                                    depthwise ? pad_n : l->kernels->nr, factors, weight, digests[0], e));
+        if (reid__makes_bytes(l->buffers, op)) {
             memset(packed + op->scales + op->oc, 0, (size_t)(pad_n - op->oc) * sizeof *packed);
             return reid__pack_steps(l, op, packed + op->scales, bias, e);
         }
-        if (r != REID_OK || !op->biased) return r;
-        r = reid__fetch_vector(l, op, &wants[1], l->vectors, digests[1], e);
-        for (int c = 0; c < op->oc && r == REID_OK; c++)
-            bias[c] = (float)(bias[c] + (factors ? factors[c] : 1) * l->vectors[c]);
-        return r;
+        if (!op->biased) return REID_OK;
+        REID__TRY(reid__fetch_vector(l, op, &wants[1], l->vectors, digests[1], e));
+        for (int c = 0; c < op->oc; c++) bias[c] = (float)(bias[c] + (factors ? factors[c] : 1) * l->vectors[c]);
+        return REID_OK;
     case REID__SQUEEZE:
         memset(packed + op->bias2, 0, (size_t)pad_n * sizeof *packed);
-        r = reid__pack_matrix(l, op, &wants[0], op->hidden, op->ic, 1, reid__padded(op->hidden), NULL, weight,
-                              digests[0], e);
-        if (r == REID_OK) r = reid__fetch_vector(l, op, &wants[1], bias, digests[1], e);
-        if (r == REID_OK)
-            r = reid__pack_matrix(l, op, &wants[2], op->oc, op->hidden, 1, pad_n, NULL, packed + op->weight2,
-                                  digests[2], e);
-        if (r == REID_OK) r = reid__fetch_vector(l, op, &wants[3], packed + op->bias2, digests[3], e);
-        return r;
+        REID__TRY(reid__pack_matrix(l, op, &wants[0], op->hidden, op->ic, 1, reid__padded(op->hidden), NULL, weight,
+                                    digests[0], e));
+        REID__TRY(reid__fetch_vector(l, op, &wants[1], bias, digests[1], e));
+        REID__TRY(reid__pack_matrix(l, op, &wants[2], op->oc, op->hidden, 1, pad_n, NULL, packed + op->weight2,
+                                    digests[2], e));
+        return reid__fetch_vector(l, op, &wants[3], packed + op->bias2, digests[3], e);
     case REID__POOL: return reid__pack_pool(l, op, wants, packed, digests, e);
     case REID__INSTANCE:
         memset(weight, 0, (size_t)pad_n * sizeof *weight);
-        r = reid__fetch_vector(l, op, &wants[0], weight, digests[0], e);
-        return r == REID_OK ? reid__fetch_vector(l, op, &wants[1], bias, digests[1], e) : r;
+        REID__TRY(reid__fetch_vector(l, op, &wants[0], weight, digests[0], e));
+        return reid__fetch_vector(l, op, &wants[1], bias, digests[1], e);
     default: return REID_OK;
     }
 }
@@ -4500,8 +4400,7 @@ static void reid__loader_sizes(const reid__plan *p, int nr, size_t *rows, size_t
    is computed by >>winograd instead; >>depthwise has the other kind of convolution.
 
    Every output is one chain of multiply-adds in the order bias, k = 0 … K-1, whatever the tile, batch or thread, so the
-   bits depend on none of them. (Winograd's products begin without the bias.)
-   ------------------------------------------------------------------------------------------------------------------ */
+   bits depend on none of them. (Winograd's products begin without the bias.) */
 #define REID__BLOCK_FLOATS 131072 /* inputs of a block of pixels: 512 KiB stay in L2 while panels pass by */
 #define REID__BLOCK_POINTERS 4096
 #define REID__BLOCK_BYTES 65536 /* outputs of a block: with the residual they stay in L2, too */
@@ -4559,10 +4458,7 @@ typedef struct reid__net {
 typedef struct reid__job reid__job;
 
 /* A part of an operation and its thread: pixels (or tiles, rows, images) [from, to), panels [first, last). */
-typedef struct reid__part {
-    int thread;
-    ptrdiff_t from, to, first, last;
-} reid__part;
+typedef struct reid__part { int thread; ptrdiff_t from, to, first, last; } reid__part;
 
 typedef void (*reid__part_fn)(const reid__job *j, const reid__part *p);
 
@@ -4640,7 +4536,6 @@ static void reid__member_parts(void *task, int index) {
     if (j->net->kernels->narrow.release) j->net->kernels->narrow.release(&j->scratch[index].in_use);
 }
 
-/* Runs all parts of an operation, on the team if there is one. */
 static void reid__run_parts(reid__job *j, reid__part_fn part, ptrdiff_t count, int panels) {
     j->part = part, j->count = count, j->panels = panels;
     for (int i = 0; i < reid__threads(j); i++) j->scratch[i].taken = 0, j->scratch[i].held = -1;
@@ -4648,8 +4543,7 @@ static void reid__run_parts(reid__job *j, reid__part_fn part, ptrdiff_t count, i
     else reid__member_parts(j, 0);
 }
 
-/* Writes the addresses of the inputs of the window at (y0, x0) of an image, position by position: offsets[i] from the
-   first, or zeros outside the image. Most windows are inside. */
+/* The addresses of a window's inputs, position by position: the first plus offsets[i]; zeros outside the image. */
 static void reid__window_rows(const reid__job *j, const char *image, int y0, int x0, const ptrdiff_t *offsets,
                               const void **rows) {
     const reid__op *op = j->op;
@@ -4708,10 +4602,8 @@ static void reid__image_inputs(const reid__job *j, ptrdiff_t m, reid__thread_mem
    and a zero before each line, which also serve as the padding below and on the right. Place (y, x) of (oh + 1) x
    (ow + 1) is the output whose window begins there; the results of the last line, and of the last place of each line,
    are discarded. A stride of 2 takes four copies: of the even and odd pixels of the even and odd lines. This reads an
-   input once, whereas gathering copies it for every window that contains it.
-
-   Returns the number of outputs whose copies fit in a block, less the lines in which it begins and ends, one discarded
-   line for each image, and those of the last window. */
+   input once; gathering copies it for every window that contains it. Returns how many outputs' copies fit in a block,
+   less the lines in which it begins and ends, one discarded line for each image, and those of the last window. */
 static int reid__grid_pixels(const reid__op *op, int c) {
     int lines = REID__GATHERED / ((op->ow + 1) * c / reid__per_word(op->element) * op->stride * op->stride);
     return lines > 3 ? op->ow * reid__max((lines - 3) * op->oh / (op->oh + 1) - 2, 0) : 0;
@@ -4847,8 +4739,7 @@ static size_t reid__panel_weights(const reid__job *j, int panel, reid__tile *t) 
     if (reid__is_narrow(op)) depth = reid__narrow_depth(op, reid__is_stem(j->net->plan, op));
     t->half = reid__padded(op->oc) - column < k->nr;
     t->b = j->net->weights + op->weight + (size_t)column * depth;
-    t->bias = j->net->weights + op->bias + column;
-    t->scale = j->net->weights + op->scales + column;
+    t->bias = j->net->weights + op->bias + column, t->scale = j->net->weights + op->scales + column;
     int width = t->half ? k->nr / 2 : k->nr;
     size_t floats = depth * (size_t)width;
     t->ahead = (uintptr_t)(t->b + floats);
@@ -5086,7 +4977,6 @@ static void reid__tanh_rows(const reid__job *j) {
     }
 }
 
-/* Computes one operation for the whole batch, on all threads. */
 static void reid__run_op(reid__job *j) {
     const reid__op *op = j->op;
     int threads = reid__threads(j), panels = reid__ceil_div(reid__padded(op->oc), j->net->kernels->nr);
@@ -5154,7 +5044,6 @@ static void reid__prepare_part(const reid__job *j, const reid__part *p) {
     }
 }
 
-/* Converts all images of the batch to the network's input. */
 static void reid__prepare(reid__job *j) {
     j->op = &j->net->plan->ops[0];
     j->parts_m = reid__threads(j), j->parts_n = 1;
@@ -5183,8 +5072,7 @@ static void reid__run_share(void *task, int index) {
     const reid__job *batch = (const reid__job *)task;
     for (int i; (i = __atomic_fetch_add(batch->begun, 1, __ATOMIC_RELAXED)) < batch->n;) {
         reid__job j = *batch;
-        j.team = NULL, j.scratch += index;
-        j.early += j.net->plan->early_floats * (size_t)index;
+        j.team = NULL, j.scratch += index, j.early += j.net->plan->early_floats * (size_t)index;
         reid__run_early(&j, i);
     }
 }
@@ -5219,7 +5107,6 @@ static double reid__most_clipped(const reid__plan *p, int passes) {
     return REID__CLIPPED * values * passes;
 }
 
-/* A call of reid_embed_saturated. */
 typedef struct reid__call {
     reid_ctx *ctx;
     const reid_image *images;
@@ -5252,8 +5139,7 @@ static void reid__run(const reid__net *net, reid__lane *lane, const reid_image *
 /* --------------------------------------------------------------------------------------------------------------------
    >>winograd
    3x3 convolutions by Winograd's F(4x4, 3x3): a tile of 4 x 4 outputs is computed from 6 x 6 transformed inputs with 36
-   multiplications for each pair of channels, instead of 144. reid__winograd_pays decides which convolutions use it.
-   ------------------------------------------------------------------------------------------------------------------ */
+   multiplications for each pair of channels, instead of 144. reid__winograd_pays decides which convolutions use it. */
 #define REID__WINOGRAD_FLOATS 196608 /* inputs and products of a block of tiles, in all points: 768 KiB */
 #define REID__MADE_GROUPS 3 /* from this number of groups of tiles on, weights are made beforehand: by experiment */
 
@@ -5363,8 +5249,7 @@ static void reid__winograd_part(const reid__job *j, const reid__part *p) {
    A depthwise convolution is computed panel by panel of channels, row by row; the kh input rows under its window are in
    a ring buffer in the cache. If the previous operation is a convolution, it computes each row straight into the ring,
    or several short rows beside it first: the expanded tensor, six times as wide as the block's input, is never stored.
-   The ring is always FP32. Rows have a zero border on both sides; above and below the image a row of zeros is read.
-   ------------------------------------------------------------------------------------------------------------------ */
+   The ring is always FP32. Rows have a zero border on both sides; above and below the image a row of zeros is read. */
 /* Floats of a row of the ring. A pixel takes the same room in the last panel as in the others. */
 static ptrdiff_t reid__ring_row(const reid__op *op, int nr) {
     return (ptrdiff_t)reid__max((op->ow - 1) * op->stride + op->kw, op->pad_x + op->iw) * nr;
@@ -5434,9 +5319,8 @@ static float *reid__ring_line(const reid__job *j, float *ring, int y) {
     return ring + y % depth * reid__ring_row(j->op, nr) + j->op->pad_x * nr;
 }
 
-/* Computes `lines` lines of a panel's input, of one image, from y on: one line in its place, several side by side
-   first. Each call prefetches a share of the next panel's weights, or, every other time, of later weights: only a few
-   cache lines, because most of many at once would be lost. */
+/* Computes `lines` lines of a panel's input, from y on: one in its place, several side by side first. Each call fetches
+   a share of the next panel's weights or, every other time, later ones: a few cache lines, lest most be lost. */
 static void reid__ring_compute(const reid__job *j, int image, int y, int lines, reid__source *from,
                                reid__thread_memory *s, float *ring) {
     const reid__op *op = j->op;
@@ -5518,9 +5402,10 @@ static void reid__depthwise_grid(reid__job *j) {
 /* --------------------------------------------------------------------------------------------------------------------
    >>kernels
    Included once per instruction set from >>isa. REID__V is a vector of REID__W floats; c is always a padded channel
-   count, a multiple of REID__LANES, and weights and biases are zero in the padding, so no kernel has a remainder loop.
-   ------------------------------------------------------------------------------------------------------------------ */
+   count, a multiple of REID__LANES. Weights and biases are zero in the padding, so there are no remainder loops. */
+#define REID__NV (REID__W == 16 ? 2 : 16 / REID__W) /* vectors in a row of a panel */
 #define REID__PANEL (REID__NV * REID__W) /* columns */
+#define REID__RUN (REID__W == 1 ? 4 : 7) /* output pixels that a depthwise convolution computes side by side */
 #define REID__MAKES (REID__POINT_VECTORS == 1)
 #define REID__ELEMENT (REID__STEP == 1 ? REID__ELEMENT_FP32 : REID__STEP == 2 ? REID__ELEMENT_BF16 : REID__ELEMENT_INT8)
 #ifdef REID__INT8
@@ -5572,10 +5457,9 @@ REID__INLINE void REID__F(emit)(REID__V sum, REID__V scale, REID__V bias, const 
 /* `added` for emit. */
 REID__INLINE int REID__F(added)(const reid__tile *t) { return !t->residual ? 0 : t->residual_signed ? 2 : 1; }
 #else
-/* a / (1 + e^-x): the sigmoid for a = 1, SiLU for a = x. e^-x = 2^n 2^f with n + f = -x log2 e, n in eighths and |f| <=
-   1/16: adding 1.5 * 2^20 rounds to n, which is then in the low bits of t, where EXP2_EIGHTHS reads it; 2^f is 1 + f
-   times the polynomial with the least relative error (Remez' algorithm, 2.5e-8). Past 87 the sum is 1 or the quotient
-   0. SiLU's error against exact arithmetic: 1.2e-7 times max(1, |x|). */
+/* a / (1 + e^-x): the sigmoid for a = 1, SiLU for a = x. e^-x = 2^n 2^f with n + f = -x log2 e, n in eighths, |f| <=
+   1/16: adding 1.5 * 2^20 rounds to n, then in the low bits of t, where EXP2_EIGHTHS reads it; 2^f is 1 + f times the
+   best polynomial (Remez, 2.5e-8). Past 87 the sum is 1 or the quotient 0. SiLU's error: 1.2e-7 times max(1, |x|). */
 REID__INLINE REID__V REID__F(over_sigmoid)(REID__V a, REID__V x) {
     const REID__V magic = REID__SET1(1572864.0f), minus_log2e = REID__SET1(-1.44269504f);
     x = REID__CLAMP(x, REID__SET1(87.0f));
@@ -5671,8 +5555,7 @@ REID__INLINE void REID__F(tile)(const reid__tile *t, const int mr, const int nv,
     if (t->residual) REID__EACH(r, mr) REID__EACH(j, nv) acc[r][j] += REID__F(residual)(t, r, j * REID__W);
     if (t->act == REID__SILU)
         REID__EACH(r, mr) REID__EACH(j, nv) acc[r][j] = REID__F(over_sigmoid)(acc[r][j], acc[r][j]);
-    else if (t->act == REID__RELU)
-        REID__EACH(r, mr) REID__EACH(j, nv) acc[r][j] = REID__F(act)(acc[r][j], REID__RELU);
+    else if (t->act == REID__RELU) REID__EACH(r, mr) REID__EACH(j, nv) acc[r][j] = REID__F(act)(acc[r][j], REID__RELU);
     REID__EACH(r, mr)
         if (nv == 2) REID__F(emit_two)(t, r, acc[r][0], acc[r][1]);
         else REID__EACH(j, nv) REID__F(emit)(t, r, j * REID__W, acc[r][j]);
@@ -5890,7 +5773,6 @@ static void REID__F(nonlocal)(const float *query, const float *key, const float 
     }
 }
 
-/* Multiplies each row of a panel of weights by its factor. */
 static void REID__F(scale_rows)(const float *in, const float *factors, int rows, int width, float *out) {
     for (int r = 0; r < rows; r++)
         for (int v = 0; v < width; v += REID__W, in += REID__W, out += REID__W)
@@ -5937,16 +5819,12 @@ static void REID__F(squeeze)(const reid__op *op, int c, const float *sums, const
 /* G g on one axis without the factors (1/4, -1/6, -1/6, 1/24, 1/24, 1); winograd_outputs has 24 times these. */
 REID__INLINE void REID__F(winograd_taps)(const REID__V g[3], REID__V u[6]) {
     REID__V even = g[0] + g[2], wide = REID__FMA(REID__SET1(4.0f), g[2], g[0]), twice = g[1] + g[1];
-    u[0] = g[0];
-    u[1] = even + g[1];
-    u[2] = even - g[1];
-    u[3] = wide + twice;
-    u[4] = wide - twice;
-    u[5] = g[2];
+    u[0] = g[0], u[1] = even + g[1];
+    u[2] = even - g[1], u[3] = wide + twice;
+    u[4] = wide - twice, u[5] = g[2];
 }
 
-/* G g for a panel of filters, [9][ic][nr], to [6][ic][3][nr]: transforms their columns. winograd_three transforms the
-   rows, which costs less than reading twice as much. */
+/* G g on the columns of a panel of filters, [9][ic][nr] to [6][ic][3][nr]; winograd_three does rows, to read less. */
 static void REID__F(winograd_filters)(const float *filters, int ic, float *out) {
     const ptrdiff_t count = (ptrdiff_t)ic * REID__PANEL;
     for (ptrdiff_t at = 0; at < count; at += REID__W)
@@ -6024,10 +5902,8 @@ REID__INLINE void REID__F(winograd_points)(const REID__V d[6], REID__V v[6]) {
     REID__V even = REID__FMA(REID__SET1(-4.0f), d[2], d[4]), odd = REID__FMA(REID__SET1(-4.0f), d[1], d[3]);
     REID__V even2 = d[4] - d[2], odd2 = d[3] - d[1];
     v[0] = REID__FMA(four, d[0], REID__FMA(minus5, d[2], d[4]));
-    v[1] = even + odd;
-    v[2] = even - odd;
-    v[3] = REID__FMA(two, odd2, even2);
-    v[4] = REID__FMA(REID__SET1(-2.0f), odd2, even2);
+    v[1] = even + odd, v[2] = even - odd;
+    v[3] = REID__FMA(two, odd2, even2), v[4] = REID__FMA(REID__SET1(-2.0f), odd2, even2);
     v[5] = REID__FMA(four, d[1], REID__FMA(minus5, d[3], d[5]));
 }
 
@@ -6464,9 +6340,7 @@ REID__TABLE(REID__F(kernels), REID__BASE, REID__F(store), REID__MR, REID__F(prod
 #undef REID__W
 #undef REID__MR
 #undef REID__ROWS
-#undef REID__NV
 #undef REID__POINT_VECTORS
-#undef REID__RUN
 #undef REID__UNROLL
 #undef REID__IN_REGISTER
 #undef REID__CLAMP
@@ -6509,8 +6383,7 @@ REID__TABLE(REID__F(kernels), REID__BASE, REID__F(store), REID__MR, REID__F(prod
    >>cuda_load
    The driver is loaded with dlopen, and the few functions that are used are declared here, so no header or library of
    the CUDA toolkit is needed, and a machine without a GPU runs the same program. The device's primary context is shared
-   with the rest of the process (with PyTorch, say); it is pushed before and popped after every call.
-   ------------------------------------------------------------------------------------------------------------------ */
+   with the rest of the process (with PyTorch, say); it is pushed before and popped after every call. */
 #define REID__CUDA_OUT_OF_MEMORY 2
 #define REID__OLDEST_DRIVER 11040 /* the first with every function below */
 #define REID__OLDEST_ARCH 75      /* the first chip with the fp16 MMA that the kernels use */
@@ -6567,9 +6440,7 @@ typedef uint64_t reid__address; /* of device memory */
     X(GraphDestroy, "cuGraphDestroy", (void *graph))
 
 /* CUtensorMap: a tensor in memory, and which boxes of it are copied. Aligned for CUDA 13; older drivers require 64. */
-typedef struct reid__tensor_map {
-    uint64_t opaque[16];
-} __attribute__((aligned(128))) reid__tensor_map;
+typedef struct reid__tensor_map { uint64_t opaque[16]; } __attribute__((aligned(128))) reid__tensor_map;
 
 /* Values from cuda.h, under the names of its enumerations. */
 enum {
@@ -6626,10 +6497,7 @@ typedef struct reid__driver {
 #undef REID__FIELD
 } reid__driver;
 
-typedef struct reid__symbol {
-    const char *name;
-    size_t at; /* offset of its pointer in the table */
-} reid__symbol;
+typedef struct reid__symbol { const char *name; size_t at; } reid__symbol; /* at: offset of its pointer in a table */
 
 /* Fills a table of function pointers. Returns the first name that the library lacks, or NULL. */
 static const char *reid__load_symbols(void *library, const reid__symbol *symbols, size_t count, void *table) {
@@ -6642,10 +6510,7 @@ static const char *reid__load_symbols(void *library, const reid__symbol *symbols
 }
 
 /* The attempts to find CUDA, so that the error message can give the reason for each failure. */
-typedef struct reid__tried {
-    char text[1500];
-    size_t length;
-} reid__tried;
+typedef struct reid__tried { char text[1500]; size_t length; } reid__tried;
 
 REID__FORMAT(2, 3) static void reid__try_note(reid__tried *t, const char *format, ...) {
     va_list args;
@@ -6742,8 +6607,7 @@ static reid_result reid__driver_load(reid__device *d, reid_error *e) {
 static reid_result reid__device_open(reid__device *d, const reid_desc *desc, reid_error *e) {
     int count = 0, major = 0, minor = 0;
     d->index = desc->device_index;
-    reid_result r = reid__driver_load(d, e);
-    if (r != REID_OK) return r;
+    REID__TRY(reid__driver_load(d, e));
     int code = d->cu.Init(0);
     if (!code) code = d->cu.DriverGetVersion(&d->version);
     if (!code) code = d->cu.DeviceGetCount(&count);
@@ -6791,8 +6655,7 @@ static void reid__device_close(reid__device *d) {
    From text to machine code. A program is the kernel file with one set of -D constants; NVRTC compiles the distinct
    programs of a network in parallel, to cubins for exactly this chip. A cubin that is in a pack or in the cache on disk
    is not compiled again; entries are found by a hash of everything that they depend on and have a checksum, so a cache
-   can be shared, copied, truncated or deleted at any moment without harm.
-   ------------------------------------------------------------------------------------------------------------------ */
+   can be shared, copied, truncated or deleted at any moment without harm. */
 #define REID__NVRTC(X)                                                                                                 \
     X(int, Version, "nvrtcVersion", (int *major, int *minor))                                                          \
     X(int, GetNumSupportedArchs, "nvrtcGetNumSupportedArchs", (int *count))                                            \
@@ -6865,7 +6728,6 @@ typedef struct reid__jit {
 } reid__jit;
 
 /* --- files --- */
-
 /* Reads a whole file into memory of `mem`, and appends a 0 byte, which *size does not count. */
 static reid_result reid__read_file(reid__mem *mem, const char *path, size_t most, unsigned char **block, size_t *size,
                                    reid_error *e) {
@@ -6993,7 +6855,6 @@ static int reid__bundle_save(reid__mem *mem, const char *path, const reid__progr
 }
 
 /* --- the cache on disk --- */
-
 static const char *reid__env(const char *name) {
     const char *value = getenv(name);
     return value ? value : "";
@@ -7062,19 +6923,18 @@ static void reid__cache_path(const reid__jit *j, const reid__program *p, char pa
              (unsigned long long)name[1]);
 }
 
-static int reid__cache_load(reid__jit *j, reid__program *p) {
+static void reid__cache_load(reid__jit *j, reid__program *p) {
     char path[REID__PATH + 40];
     size_t size;
     reid__cache_path(j, p, path);
     const char *why = reid__cache_distrust(path);
     if (why) reid__log(j->desc, REID_LOG_WARNING, REID_ERR_KERNEL_PACK, "%.300s is compiled again: %s", path, why);
-    if (why || reid__read_file(j->mem, path, REID__MAX_BUNDLE, &p->block, &size, NULL) != REID_OK) return 0;
+    if (why || reid__read_file(j->mem, path, REID__MAX_BUNDLE, &p->block, &size, NULL) != REID_OK) return;
     if (reid__bundle_valid(p->block, size)) p->cubin = reid__bundle_find(p->block, size, p->key, &p->cubin_size);
-    if (p->cubin) return 1;
+    if (p->cubin) return;
     reid__log(j->desc, REID_LOG_WARNING, REID_ERR_KERNEL_PACK, "%.300s is damaged and is compiled again", path);
     reid__free(j->mem, p->block);
     p->block = NULL;
-    return 0;
 }
 
 static void reid__cache_store(reid__jit *j, const reid__program *p) {
@@ -7123,14 +6983,9 @@ static const char *reid__tiles_read(reid__jit *j) {
    named only here. The host makes a C struct reid__NAME of them; reid__contract_text makes the text that gives NVRTC
    the same members and this host's offsets, which it checks. P: a pointer on the device, an address here, 0 if a launch
    does not need it; V: a number; S: another of these structures, or a tensor map. REID__CONTRACT has the sizes. */
-#define REID__GPU_AXIS(P, V, S) /* one direction of a resize and a centre crop: lines are its columns or rows */       \
-    V(double, scale)            /* source pixels per resized pixel */                                                  \
-    V(double, support)          /* half the length of a window */                                                      \
-    V(double, shrink)           /* source pixels to the filter's argument */                                           \
-    V(long long, resized)       /* pixels after resizing */                                                            \
-    V(long long, skipped)       /* pixels before the crop; negative: padding */                                        \
-    V(int, source)              /* pixels of the box */                                                                \
-    V(int, count)               /* lines */                                                                            \
+#define REID__GPU_AXIS(P, V, S) /* one direction of a resize and a centre crop, as in reid__axis */                    \
+    V(double, scale) V(double, support) V(double, shrink) V(long long, resized) V(long long, skipped) V(int, source)   \
+    V(int, count)               /* lines: columns or rows of the crop */                                               \
     V(int, filter)              /* 0 bilinear, 1 bicubic */                                                            \
     V(int, most)                /* taps reserved for each line */
 #define REID__GPU_PICTURE(P, V, S) /* one image of a batch */                                                          \
@@ -7139,69 +6994,51 @@ static const char *reid__tiles_read(reid__jit *j) {
     V(long long, taps)          /* its first tap: taps of all columns, then of all rows of the crop */                 \
     V(int, stride)              /* bytes from source row to source row */                                              \
     V(int, bytes)               /* of a pixel; 0: resized by the CPU, with (height, width, RGB) at `pixels` */         \
-    V(int, r) V(int, g) V(int, b) /* positions of the channels in a pixel */                                           \
-    V(int, pad)                                                                                                        \
+    V(int, r) V(int, g) V(int, b) V(int, pad) /* positions of the channels in a pixel */                               \
     S(gpu_axis, x) S(gpu_axis, y)
-#define REID__GPU_WINDOW(P, V, S) /* the source pixels first ... end - 1 that make up one line */                      \
-    V(int, first) V(int, end)
+#define REID__GPU_WINDOW(P, V, S) V(int, first) V(int, end) /* the source pixels first ... end - 1 of one line */
 #define REID__RESIZE_ARGUMENTS(P, V, S) /* reid_taps, reid_resize_x, reid_resize_y */                                  \
-    P(const unsigned char, staging)                                                                                    \
-    P(const gpu_picture, pictures) /* one for each image */                                                            \
+    P(const unsigned char, staging) P(const gpu_picture, pictures) /* one for each image */                            \
     P(gpu_window, windows)      /* (images, width + height) */                                                         \
-    P(int, taps)                                                                                                       \
-    P(unsigned char, rows)                                                                                             \
-    P(unsigned char, view)      /* (images, height, width, RGB) */                                                     \
-    V(int, width) V(int, height)                                                                                       \
-    V(int, flip)                /* reid_resize_y: mirrored left to right */
+    P(int, taps) P(unsigned char, rows) P(unsigned char, view) /* view: (images, height, width, RGB) */                \
+    V(int, width) V(int, height) V(int, flip) /* flip: reid_resize_y mirrors left to right */
 #define REID__INPUT_ARGUMENTS(P, V, S)                                                                                 \
     P(const unsigned char, view)                                                                                       \
     P(const float, lut)         /* (3, 256), from pixel values, in the order of the network's channels */              \
-    P(value_t, image)           /* the network's input */                                                              \
-    V(int, bgr) V(int, images)
+    P(value_t, image) V(int, bgr) V(int, images) /* the network's input */
 #define REID__PACK_ARGUMENTS(P, V, S) /* reid_pack: (n, ic, kh, kw) to anywhere */                                     \
-    P(const float, from)                                                                                               \
-    P(const double, factors)    /* (n) or 0 */                                                                         \
-    P(value_t, to)                                                                                                     \
+    P(const float, from) P(const double, factors) P(value_t, to) /* factors: (n) or 0 */                               \
     V(int, n) V(int, ic) V(int, kh) V(int, kw)                                                                         \
     V(int, stride_n) V(int, stride_c) V(int, stride_y) V(int, stride_x) /* in values */
 #define REID__CONV_ARGUMENTS(P, V, S) /* reid_conv_plain, reid_conv_f32, reid_conv_f16 and reid_join */                \
-    P(const value_t, in)                                                                                               \
-    P(const value_t, weights)                                                                                          \
-    P(const float, bias)                                                                                               \
+    P(const value_t, in) P(const value_t, weights) P(const float, bias)                                                \
     P(const value_t, residual)  /* RESIDUAL: added to the outputs */                                                   \
     P(const float, factors)     /* SCALE: squeeze-excite factors, (images, IC) */                                      \
     P(const float, scales)      /* BYTES: steps of the output per unit of a channel's sum; then of residuals */        \
-    P(const value_t, more)      /* MORE_C: the other input, and its convolution's bias */                              \
-    P(const float, more_bias)                                                                                          \
+    P(const value_t, more) P(const float, more_bias) /* MORE_C: the other input, and its convolution's bias */         \
     P(value_t, out)             /* or, with ROW_SUMS, floats */                                                        \
     P(sum_t, parts)             /* APART: (SPLIT, pixels, OC_PADDED), which reid_join adds */                          \
     P(unsigned, full)           /* BYTES: (images), counts of saturated outputs */                                     \
     V(int, pixels)              /* images * OH * OW */
 #define REID__WGMMA_ARGUMENTS(P, V, S)                                                                                 \
-    S(tensor_map, in_map)                                                                                              \
-    S(tensor_map, weights_map)                                                                                         \
+    S(tensor_map, in_map) S(tensor_map, weights_map)                                                                   \
     S(tensor_map, next_map)     /* NEXT: the second convolution's weights */                                           \
     S(tensor_map, residual_map) /* RESIDUAL without SPLIT */                                                           \
-    S(tensor_map, more_map)     /* MORE_C: the other input */                                                          \
-    S(tensor_map, out_map)                                                                                             \
+    S(tensor_map, more_map) S(tensor_map, out_map) /* MORE_C: the other input */                                       \
     P(const value_t, image)     /* STEM: the input */                                                                  \
     P(const value_t, residual)  /* RESIDUAL with SPLIT */                                                              \
-    P(const float, bias)                                                                                               \
-    P(const float, more_bias)   /* MORE_C */                                                                           \
-    P(const float, next_bias)   /* NEXT */                                                                             \
+    P(const float, bias) P(const float, more_bias) P(const float, next_bias) /* MORE_C, NEXT */                        \
     P(const float, scales)      /* BYTES: as in conv_arguments */                                                      \
     P(const float, next_scales) /* BYTES with NEXT */                                                                  \
     P(void, out)                /* STEM: pooled rows, ROW_SUMS: sums, SPLIT: outputs */                                \
-    P(unsigned, full)                                                                                                  \
-    V(int, pixels)                                                                                                     \
+    P(unsigned, full) V(int, pixels)                                                                                   \
     V(int, strip_rows)          /* STEM: pooled rows of a strip */
 #define REID__DEPTHWISE_ARGUMENTS(P, V, S)                                                                             \
     P(const value_t, in) P(const float, weights) P(const float, bias) P(value_t, out)                                  \
     P(float, sums)              /* (rows, C), over a row's outputs */                                                  \
     V(int, rows)                /* images * OH */
 #define REID__SQUEEZE_ARGUMENTS(P, V, S)                                                                               \
-    P(const float, sums)                                                                                               \
-    P(const float, w1) P(const float, b1) /* to the hidden units */                                                    \
+    P(const float, sums) P(const float, w1) P(const float, b1) /* to the hidden units */                               \
     P(const float, w2) P(const float, b2) /* from them */                                                              \
     P(float, factors)           /* (images, C) */
 #define REID__MAXPOOL_ARGUMENTS(P, V, S) P(const value_t, in) P(value_t, out) V(int, pixels) /* of the output */
@@ -7269,10 +7106,7 @@ REID__CONTRACT(REID__STRUCT)
 #undef REID__STRUCT
 REID__STATIC_ASSERT(sizeof(reid__tensor_map) == 128, tensor_map_has_this_size);
 
-typedef struct reid__contract {
-    char *text; /* NULL: only the length is computed */
-    size_t length, room;
-} reid__contract;
+typedef struct reid__contract { char *text; size_t length, room; } reid__contract; /* no text: only counts */
 
 REID__FORMAT(2, 3) static void reid__contract_print(reid__contract *c, const char *format, ...) {
     va_list args;
@@ -7311,7 +7145,6 @@ static void reid__contract_text(reid__contract *c) {
 static const unsigned char reid__kernel_text[] = {
 #include REID_KERNELS_BYTES
     0};
-#define REID__KERNEL_TEXT ((const char *)reid__kernel_text)
 #elif defined(REID_KERNELS_FILE) && defined(__has_embed)
 #pragma GCC diagnostic push
 #ifdef __clang__
@@ -7323,16 +7156,13 @@ static const unsigned char reid__kernel_text[] = {
 #embed REID_KERNELS_FILE
     , 0};
 #pragma GCC diagnostic pop
-#define REID__KERNEL_TEXT ((const char *)reid__kernel_text)
 #elif defined(REID_KERNELS_FILE)
 __asm__(".pushsection .rodata\nreid__kernel_text:\n.incbin \"" REID_KERNELS_FILE "\"\n.byte 0\n.popsection\n");
 extern const unsigned char reid__kernel_text[] __attribute__((visibility("hidden")));
-#define REID__KERNEL_TEXT ((const char *)reid__kernel_text)
 #else
-#define REID__KERNEL_TEXT ((const char *)NULL)
+static const unsigned char reid__kernel_text[] = {0};
 #endif
 
-/* Allocates and prints the text that precedes the kernels. */
 static reid_result reid__jit_contract(reid__jit *j, reid_error *e) {
     reid__contract c = {NULL, 0, 0};
     reid__contract_text(&c);
@@ -7348,21 +7178,19 @@ static reid_result reid__jit_text(reid__jit *j, reid_error *e) {
     unsigned char *block;
     size_t size;
     if (desc->kernels_src && desc->kernels_path)
-        return reid__fail(e, REID_ERR_INVALID_ARG, "give either desc.kernels_src or desc.kernels_path");
+        return reid__invalid(e, "give either desc.kernels_src or desc.kernels_path");
     j->text_from = desc->kernels_path ? "file" : desc->kernels_src ? "desc" : "built in";
-    j->text = desc->kernels_src ? desc->kernels_src : REID__KERNEL_TEXT;
+    j->text = desc->kernels_src ? desc->kernels_src : (const char *)reid__kernel_text;
     if (desc->kernels_path) {
-        reid_result r = reid__read_file(j->mem, desc->kernels_path, REID__MAX_TEXT, &block, &size, e);
+        REID__TRY(reid__read_file(j->mem, desc->kernels_path, REID__MAX_TEXT, &block, &size, e));
         j->text = (const char *)block;
-        if (r != REID_OK) return r;
     }
-    if (j->text && *j->text) return REID_OK;
+    if (*j->text) return REID_OK;
     return reid__fail(e, REID_ERR_NO_KERNELS, "give the text of reid_kernels.cu: desc.kernels_src, desc.kernels_path, "
                       "or REID_KERNELS_FILE when reid.h is compiled");
 }
 
 /* --- finding NVRTC --- */
-
 static void reid__candidate_add(reid__jit *j, const char *path) {
     if (strlen(path) >= REID__PATH || j->candidate_count == REID__MAX_CANDIDATES) return;
     memcpy(j->candidates[j->candidate_count++], path, strlen(path) + 1);
@@ -7470,7 +7298,6 @@ static int reid__nvrtc_next(reid__jit *j) {
 }
 
 /* --- compiling --- */
-
 /* Appends options, with blanks between them, to a program's list. A list that is too long gets the length 0. */
 REID__FORMAT(2, 3) static void reid__option(reid__program *p, const char *format, ...) {
     va_list args;
@@ -7622,7 +7449,6 @@ static int reid__jit_lookup(reid__jit *j) {
     return missing;
 }
 
-/* Obtains machine code for every program. */
 static reid_result reid__jit_build(reid__jit *j, int threads, reid_error *e) {
     const char *why = j->cache[0] ? reid__cache_make(j->cache) : NULL;
     reid_result r = REID_OK;
@@ -7658,13 +7484,12 @@ static reid_result reid__jit_init(reid__jit *j, reid__mem *mem, const reid_desc 
     memset(j, 0, sizeof *j);
     j->mem = mem, j->before = mem->newest, j->desc = desc, j->arch = arch, j->most_version = most_version;
     j->no_folder = !reid__cache_folder(desc, j->cache);
-    reid_result r = reid__jit_text(j, e);
     const char *path = desc->kernels_pack;
-    if (r == REID_OK) r = reid__jit_contract(j, e);
-    if (r == REID_OK && path) r = reid__read_file(mem, path, REID__MAX_BUNDLE, &j->pack, &j->pack_size, e);
-    if (r == REID_OK && path && !reid__bundle_valid(j->pack, j->pack_size))
-        r = reid__fail(e, REID_ERR_KERNEL_PACK, "%.500s: it is not a pack of kernels, or it is damaged", path);
-    if (r != REID_OK) return r;
+    REID__TRY(reid__jit_text(j, e));
+    REID__TRY(reid__jit_contract(j, e));
+    if (path) REID__TRY(reid__read_file(mem, path, REID__MAX_BUNDLE, &j->pack, &j->pack_size, e));
+    if (path && !reid__bundle_valid(j->pack, j->pack_size))
+        return reid__fail(e, REID_ERR_KERNEL_PACK, "%.500s: it is not a pack of kernels, or it is damaged", path);
     j->candidates = (char(*)[REID__PATH])reid__alloc(mem, REID__MAX_CANDIDATES * sizeof *j->candidates);
     j->programs = (reid__program *)reid__alloc(mem, REID__MAX_PROGRAMS * sizeof *j->programs);
     if (!j->candidates || !j->programs)
@@ -7688,8 +7513,7 @@ static void reid__jit_free(reid__jit *j) {
    step), and all launches of a batch become one CUDA graph, for large batches those behind the stem. A call is cut into
    batches of 1, 2, 4 … images, each with a graph of its size; pixels are uploaded unchanged and resized on the GPU.
 
-   Bits: every kernel adds up an output in an order that depends only on its operation, not on tile or batch.
-   ------------------------------------------------------------------------------------------------------------------ */
+   Bits: every kernel adds up an output in an order that depends only on its operation, not on tile or batch. */
 #define REID__GPU_BATCH 64     /* default */
 #define REID__MAX_GRAPHS 9     /* batches of 1 … 256 */
 #define REID__LARGE 8          /* batches of this size and more use the tiles for large batches */
@@ -7793,7 +7617,6 @@ static size_t reid__gpu_aligned(size_t size) {
 }
 
 /* --- the plan for a GPU --- */
-
 /* Whether the launch of operation `index` adds another activation. */
 static int reid__adds(const reid__gpu_plan *g, int index) {
     return g->plan->ops[index].residual != REID__NONE && g->fused_shortcut[index] == REID__NONE;
@@ -7805,9 +7628,7 @@ static int reid__launch_first(const reid__gpu_plan *g, int index) {
 }
 
 /* End of the operations that the first launch computes: the stem, on some GPUs with the max pool behind it. */
-static int reid__head_end(const reid__gpu_plan *g) {
-    return g->fused_into[0] == REID__NONE ? 1 : g->fused_into[0] + 1;
-}
+static int reid__head_end(const reid__gpu_plan *g) { return g->fused_into[0] == REID__NONE ? 1 : g->fused_into[0] + 1; }
 
 /* Bytes of `pixels` pixels in a buffer, with all channels: sums of rows are FP32, other values in the precision. */
 static size_t reid__gpu_values(const reid__gpu_plan *g, int buffer, int pixels) {
@@ -7834,10 +7655,7 @@ static size_t reid__gpu_written(const reid__gpu_plan *g, const reid__op *op) {
 }
 
 /* A launch's access to one of the plan's buffers: the first `bytes` bytes of each image there. */
-typedef struct reid__access {
-    int buffer;
-    size_t bytes;
-} reid__access;
+typedef struct reid__access { int buffer; size_t bytes; } reid__access;
 #define REID__ACCESSES 7
 
 static int reid__touch(reid__access *out, int buffer, size_t bytes) {
@@ -7883,8 +7701,7 @@ static void reid__gpu_buffers(reid__gpu_plan *g) {
             if (bytes > *size) *size = bytes;
             b->first = reid__min(b->first, i), b->last = reid__max(b->last, i);
         }
-    g->buffers[stem->in].first = 0;
-    g->buffers[p->embedding].last = p->op_count;
+    g->buffers[stem->in].first = 0, g->buffers[p->embedding].last = p->op_count;
     g->arena = reid__place_buffers(g->buffers, p->buffer_count, g->size, NULL, g->offset);
 }
 
@@ -8022,9 +7839,8 @@ static void reid__gpu_weights(reid__gpu_plan *g) {
     }
 }
 
-/* Tiles of the convolution kernels, largest first. A thread of the FP32 kernel computes 4 x 4 outputs. arch: only for
-   this chip; 0: for all. An A100's tensor cores are so fast compared with its shared memory that a warp must use each
-   value read from there twice as often. */
+/* Tiles of the convolution kernels, largest first; FP32: 4 x 4 outputs a thread. arch: only for this chip; 0: for all.
+   An A100's tensor cores outrun its shared memory, so a warp must use each value read from there twice as often. */
 static const struct { int half, bm, bn, warps_m, warps_n, stages, arch; } reid__tiles[] = {
     {1, 128, 128, 2, 2, 4, 80},
     {1, 128, 64, 2, 2, 4, 0}, {1, 64, 64, 2, 2, 4, 0}, {1, 32, 64, 1, 4, 4, 0}, {1, 64, 32, 2, 2, 4, 0},
@@ -8461,8 +8277,7 @@ static void reid__gpu_plan_init(reid__gpu_plan *g, const reid__plan *plan, const
                                 int flip, int raw, int latency) {
     memset(g, 0, sizeof *g);
     g->latency = latency, g->plan = plan, g->prep = prep, g->flip = flip, g->raw = raw;
-    g->half = half != 0, g->bf16 = half == 2;
-    g->stem_kw = reid__round_up(plan->ops[0].kw, 2);
+    g->half = half != 0, g->bf16 = half == 2, g->stem_kw = reid__round_up(plan->ops[0].kw, 2);
     for (int i = 0; i < plan->op_count; i++) g->int8 |= plan->ops[i].element == REID__ELEMENT_INT8;
     g->wgmma = half ? wgmma : 0;
     reid__fold(g);
@@ -8494,8 +8309,7 @@ static int reid__graph_batch(int n) {
 /* --------------------------------------------------------------------------------------------------------------------
    >>cuda_run
    From launches to graphs: loads the programs and finds their kernels, packs weights on the GPU, gives lanes their
-   memory and a graph for each batch size, and takes a batch from images to embeddings.
-   ------------------------------------------------------------------------------------------------------------------ */
+   memory and a graph for each batch size, and takes a batch from images to embeddings. */
 /* The launch of a step, without its grid; `more` is room for two attributes. */
 static reid__launch_config reid__launch_of(const reid__step *s, int overlap, void *stream,
                                            reid__launch_attribute more[2]) {
@@ -8551,7 +8365,6 @@ static reid_result reid__gpu_modules(reid__gpu *g, const reid__jit *j, reid_erro
 }
 
 /* --- launching --- */
-
 /* REID_SYNC=1: waits for the launch, so that an error names it. A launch that does not end makes the GPU unusable. */
 static reid_result reid__wait_for_launch(reid__gpu *g, const reid__step *s, void *stream, reid_error *e) {
     const int not_ready = 600, timeout = 702;
@@ -8647,8 +8460,7 @@ static reid__wgmma_arguments reid__wgmma_arguments_of(const reid__gpu *g, const 
     a.bias = g->weights + p->bias[first], a.scales = g->weights + p->weight2[first];
     if (with != REID__NONE) a.more_bias = g->weights + p->bias[with];
     if (first != index) a.next_bias = g->weights + p->bias[index], a.next_scales = g->weights + p->weight2[index];
-    a.out = l->buffer[op->out], a.full = l->full;
-    a.pixels = n * begin->oh * begin->ow;
+    a.out = l->buffer[op->out], a.full = l->full, a.pixels = n * begin->oh * begin->ow;
     return a;
 }
 
@@ -8724,7 +8536,6 @@ static reid_result reid__gpu_run_conv(reid__gpu *g, reid__gpu_lane *l, int index
     return reid__launch(g, &join, reid__blocks(threads, 256), 1, l->stream, &a, e);
 }
 
-/* Runs one operation on n images. */
 static reid_result reid__gpu_run_op(reid__gpu *g, reid__gpu_lane *l, int index, int n, reid_error *e) {
     const reid__plan *p = g->plan.plan;
     const reid__op *op = &p->ops[index];
@@ -8764,7 +8575,6 @@ static reid_result reid__gpu_run_input(reid__gpu *g, reid__gpu_lane *l, int n, r
     return reid__launch(g, &g->plan.extra[REID__EXTRA_INPUT], reid__blocks(pixels, 256), 1, l->stream, &a, e);
 }
 
-/* Launches the operations [from, to) on n images. */
 static reid_result reid__gpu_run_ops(reid__gpu *g, reid__gpu_lane *l, int from, int to, int n, reid_error *e) {
     reid_result r = REID_OK;
     for (int i = from; i < to && r == REID_OK; i++) {
@@ -8807,7 +8617,6 @@ static reid_result reid__gpu_capture(reid__gpu *g, reid__gpu_lane *l, int bucket
 }
 
 /* --- weights --- */
-
 /* The device memory of one thread for a tensor while it is packed. */
 typedef struct reid__gpu_loader {
     reid__gpu *g;
@@ -8827,8 +8636,7 @@ static reid_result reid__gpu_upload(const reid__gpu_loader *l, const reid__op *o
     reid__digest_init(&sum);
     for (size_t at = 0, n; at < count; at += n) {
         n = count - at < REID__CHUNK ? count - at : REID__CHUNK;
-        reid_result r = reid__fetch(l->from, op, want, at, n, l->from->rows, &sum, e);
-        if (r != REID_OK) return r;
+        REID__TRY(reid__fetch(l->from, op, want, at, n, l->from->rows, &sum, e));
         /* On the stream of the kernels that read it: a synchronous copy may return before its data has arrived, and
            only the default stream would wait. From pageable memory the call has read the values when it returns. */
         int code = d->cu.MemcpyHtoDAsync(to + at * sizeof(float), l->from->rows, n * sizeof(float), l->stream);
@@ -8846,9 +8654,8 @@ static reid_result reid__gpu_fold(const reid__gpu_loader *l, int index, reid__ad
     const double *factors = l->from->factors;
     size_t n = (size_t)op->oc;
     float *bias = l->from->vectors, *beta = bias + n, *mean = beta + n, *own = l->from->rows; /* bias: over gamma */
-    reid_result r = op->biased ? reid__fetch_vector(l->from, op, wants - 1, own, digests[-1], e) : REID_OK;
-    if (r == REID_OK) r = reid__fold_batch_norm(l->from, op, wants, bias, digests, e);
-    if (r != REID_OK) return r;
+    if (op->biased) REID__TRY(reid__fetch_vector(l->from, op, wants - 1, own, digests[-1], e));
+    REID__TRY(reid__fold_batch_norm(l->from, op, wants, bias, digests, e));
     for (size_t c = 0; op->biased && c < n; c++)
         bias[c] = (float)(beta[c] - reid__product((double)mean[c] - own[c], factors[c]));
     int code = cu->MemcpyHtoDAsync(to, factors, n * sizeof *factors, l->stream);
@@ -8968,15 +8775,9 @@ static size_t reid__gpu_raw_bytes(const reid__plan *p) {
 }
 
 /* --- lanes --- */
-
-/* Reserves device memory of a lane. Normally a lane has one block, which a first pass measures and a second one cuts
-   up. With REID__SEPARATE_BUFFERS, for tests, every piece is a separate block, so that overruns are noticed. */
-typedef struct reid__cutter {
-    reid__gpu *g;
-    reid__gpu_lane *lane;
-    int measuring, code; /* code: the driver's first error */
-    size_t used;
-} reid__cutter;
+/* Reserves a lane's device memory: normally one block, which a first pass measures and a second cuts up. For tests
+   REID__SEPARATE_BUFFERS makes every piece a block, so that overruns are noticed. code: the driver's first error. */
+typedef struct reid__cutter { reid__gpu *g; reid__gpu_lane *lane; int measuring, code; size_t used; } reid__cutter;
 
 static reid__address reid__gpu_alloc(reid__cutter *t, size_t bytes) {
     reid__address *at = &t->lane->blocks[t->lane->block_count];
@@ -9028,7 +8829,6 @@ static void reid__gpu_lane_cut(reid__cutter *t) {
     t->g->lane_pinned = 2 * (t->g->staging + reid__gpu_aligned(result) + reid__gpu_aligned(full));
 }
 
-/* Computes the sizes of a lane for the plan's batch. */
 static void reid__gpu_lane_sizes(reid__gpu *g) {
     const reid__plan *p = g->plan.plan;
     size_t batch = (size_t)g->plan.batch, input = (size_t)p->height * (size_t)p->width * 3;
@@ -9106,9 +8906,7 @@ static reid_result reid__gpu_lanes(reid__gpu *g, const reid_desc *desc, reid_err
 }
 
 /* --- a batch: images to the GPU, embeddings back --- */
-
-/* Bytes of pixels that a thread copies at least, because waking others for less takes longer: on an H200's host 16
-   threads took 43 us for 150 KB, one thread 6 us. */
+/* Bytes that a thread copies at least: waking 16 of an H200's host took 43 us for 150 KB, one thread took 6 us. */
 #ifndef REID__COPIED_ALONE
 #define REID__COPIED_ALONE ((size_t)1 << 19)
 #endif
@@ -9192,15 +8990,12 @@ static void reid__picture_part(void *task, int index) {
     }
 }
 
-/* Decides where the pixels of each image go. */
 static void reid__slot_place(reid__filling *f) {
     f->used = reid__gpu_aligned((size_t)f->count * sizeof(reid__gpu_picture));
-    f->rows = f->taps = f->read = 0;
-    f->resized = 0;
+    f->rows = f->taps = f->read = 0, f->resized = 0;
     for (int i = 0; i < f->count; i++) reid__picture_place(f, i);
 }
 
-/* Copies the pixels of images [from, to) to the slot. */
 static void reid__slot_fill(reid__filling *f, int from, int to, size_t each) {
     size_t parts = 1 + (f->read / (size_t)f->count * (size_t)(to - from) - 1) / each;
     f->from = from, f->to = to, f->parts = parts < (size_t)f->team->size ? (int)parts : f->team->size;
@@ -9257,8 +9052,7 @@ static reid_result reid__view_upload(reid__gpu *g, reid__gpu_lane *l, reid__fill
 static reid_result reid__gpu_run_net(reid__gpu *g, reid__gpu_lane *l, int n, int head, reid_error *e) {
     int bucket = 0, in_graph = n < REID__HEAD_APART && !g->sync;
     while (1 << bucket < n) bucket++;
-    reid_result r = head && !in_graph ? reid__gpu_run_head(g, l, 0, n, e) : REID_OK;
-    if (r != REID_OK) return r;
+    if (head && !in_graph) REID__TRY(reid__gpu_run_head(g, l, 0, n, e));
     if (g->sync) return reid__gpu_run_ops(g, l, reid__head_end(&g->plan), g->plan.plan->op_count, n, e);
     return reid__gpu_check(&g->device, g->device.cu.GraphLaunch(l->graphs[bucket], l->stream), "cuGraphLaunch", e);
 }
@@ -9292,14 +9086,12 @@ static reid_result reid__slot_submit(reid__gpu *g, reid__gpu_lane *l, reid__fill
     return reid__gpu_check(&g->device, code, "fetching embeddings", e);
 }
 
-/* Waits for a slot, and copies its rows to the call's. */
 static reid_result reid__slot_finish(reid__gpu *g, reid__slot *s, const reid__call *call) {
     size_t dim = (size_t)g->plan.plan->dim;
     int n = s->count;
     REID_ASSERT(n >= 1 && s->first >= 0 && s->first + n <= call->n);
     s->count = 0;
-    reid_result r = reid__gpu_check(&g->device, g->device.cu.EventSynchronize(s->done), "the network", call->e);
-    if (r != REID_OK) return r;
+    REID__TRY(reid__gpu_check(&g->device, g->device.cu.EventSynchronize(s->done), "the network", call->e));
     memcpy(call->out + (size_t)s->first * dim, s->result, (size_t)n * dim * sizeof *s->result);
     return reid__take_rows(call, g->plan.int8 ? s->full : NULL, s->first, n);
 }
@@ -9332,8 +9124,8 @@ static void reid__gpu_drain(reid__gpu *g, reid__gpu_lane *l) {
 static reid_result reid__gpu_embed(reid__gpu *g, int lane_index, reid__lane *lane, const reid__call *call) {
     reid__gpu_lane *l = &g->lanes[lane_index];
     reid_error *e = call->e;
-    reid_result r = reid__gpu_enter(&g->device, e);
-    if (r != REID_OK) return r;
+    REID__TRY(reid__gpu_enter(&g->device, e));
+    reid_result r = REID_OK;
     int most = g->plan.batch, turn = 0, at = 0, n = call->n;
     while (at < n && r == REID_OK) {
         reid__slot *s = &l->slots[turn];
@@ -9368,10 +9160,9 @@ static reid_result reid__gpu_preprocess(reid__gpu *g, int lane_index, reid__lane
     reid__slot *s = &l->slots[0];
     reid__filling f = {g, s, image, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, &lane->team, lane->scratch};
     size_t bytes = (size_t)g->plan.plan->height * (size_t)g->plan.plan->width * 3;
-    reid_result r = reid__gpu_enter(&g->device, e);
-    if (r != REID_OK) return r;
+    REID__TRY(reid__gpu_enter(&g->device, e));
     reid__slot_place(&f);
-    r = reid__slot_upload(g, l, &f, e);
+    reid_result r = reid__slot_upload(g, l, &f, e);
     if (r == REID_OK) r = reid__gpu_resize(g, l, &f, 0, e);
     if (r == REID_OK) {
         int code = g->device.cu.MemcpyDtoHAsync(s->host, l->view, bytes, l->stream); /* s->host is no longer in use */
@@ -9384,8 +9175,7 @@ static reid_result reid__gpu_preprocess(reid__gpu *g, int lane_index, reid__lane
     return r;
 }
 
-/* Times each operation between two events, the first with the input, and then all, if n has a graph. times: (repeats,
-   operations + 1); noise: n views. */
+/* Times each operation, the first with the input, and all, if n has a graph. times: (repeats, operations + 1). */
 static reid_result reid__gpu_time(reid__gpu *g, int lane_index, int n, int repeats, const uint8_t *noise, float *times,
                                   reid_error *e) {
     const reid__driver *cu = &g->device.cu;
@@ -9454,8 +9244,7 @@ static void reid__gpu_close(reid__gpu *g, int forked) {
    If the queries are the rows themselves (a mutual search), a product serves both of its rows: a chunk of queries scans
    itself and the rows after it, and adds itself to the lists of those rows, where the hits wait for their own chunk.
 
-   A unit is what is ranked: a row, or the rows of a group, which are adjacent in `order`.
-   ------------------------------------------------------------------------------------------------------------------ */
+   A unit is what is ranked: a row, or the rows of a group, which are adjacent in `order`. */
 #ifndef REID_NO_SEARCH
 #define REID__BLOCK 96            /* rows scored together: a multiple of every mr, and 512 floats of each fit into L2 */
 #define REID__SEARCH_CHUNK 1024   /* queries searched together */
@@ -9497,15 +9286,10 @@ typedef struct reid__candidate {
 } reid__candidate;
 
 /* A row that may be among the best for another row, whose chunk of queries is still to come. */
-typedef struct reid__deferred_hit {
-    float near;
-    uint32_t row;
-} reid__deferred_hit;
+typedef struct reid__deferred_hit { float near; uint32_t row; } reid__deferred_hit;
 
-typedef struct reid__deferred_list {
-    float limit;    /* least FP32 score to enter the list */
-    uint32_t count; /* hits in the list */
-} reid__deferred_list;
+/* limit: the least FP32 score to enter the list; count: the hits in it. */
+typedef struct reid__deferred_list { float limit; uint32_t count; } reid__deferred_list;
 
 /* Accumulates the scores of a unit's rows. */
 typedef struct reid__tally {
@@ -9523,7 +9307,6 @@ typedef struct reid__scan {
     struct reid__candidate *full; /* [cap], in a mutual search: a deferred list while it is pruned */
 } reid__scan;
 
-/* One chunk of queries. */
 typedef struct reid__search_chunk {
     const reid_index *x;
     const reid_search_desc *d;
@@ -9546,7 +9329,6 @@ typedef struct reid__search_chunk {
 } reid__search_chunk;
 
 /* --- scores ------------------------------------------------------------------------------------------------------- */
-
 static size_t reid__start(const reid__search_chunk *h, size_t unit) { return h->starts ? h->starts[unit] : unit; }
 static size_t reid__row_at(const reid__search_chunk *h, size_t place) { return h->order ? h->order[place] : place; }
 
@@ -9600,13 +9382,11 @@ static int reid__score_exactly(const reid__search_chunk *h, int query, reid__can
                         reid__exact_dot(values, h->queries + (ptrdiff_t)query * h->x->rows.dim, h->x->rows.dim));
     }
     if (!t.rows) return 0;
-    c->score = reid__tally_score(h, &t);
-    c->row = t.row, c->exact = 1;
+    c->score = reid__tally_score(h, &t), c->row = t.row, c->exact = 1;
     return 1;
 }
 
 /* --- candidates --------------------------------------------------------------------------------------------------- */
-
 /* Moves the k nearest to the front, the last of them to c[k - 1]. */
 static void reid__select(reid__candidate *c, size_t count, size_t k) {
     ptrdiff_t low = 0, high = (ptrdiff_t)count - 1, at = (ptrdiff_t)k - 1;
@@ -9691,7 +9471,6 @@ static void reid__await(const reid__search_chunk *h, const reid__scan *t, size_t
 }
 
 /* --- blocks ------------------------------------------------------------------------------------------------------- */
-
 /* Whole units, or a piece of a unit that is larger than a block. */
 typedef struct reid__span {
     size_t unit, last;      /* units in it */
@@ -9804,9 +9583,8 @@ static void reid__put_hits(const reid__search_chunk *h, int query, reid__candida
     size_t n = 0;
     reid__sort(c, count, sizeof *c, reid__by_score);
     for (; n < count && n < h->k && !(h->d->use_threshold && c[n].score < h->d->threshold); n++) {
-        hits[n].row = c[n].row;
+        hits[n].row = c[n].row, hits[n].score = c[n].score;
         hits[n].group = h->x->rows.groups ? h->x->rows.groups[c[n].row] : c[n].row;
-        hits[n].score = c[n].score;
     }
     for (size_t i = 1; i < n; i++) REID_ASSERT(reid__by_score(&c[i - 1], &c[i]) < 0); /* each row once */
     h->found[query] = (int)n;
@@ -9832,7 +9610,6 @@ static void reid__finish_part(void *task, int index) {
 }
 
 /* --- a search ----------------------------------------------------------------------------------------------------- */
-
 /* Sets the pointers of a chunk into `base`; returns the bytes that it takes. base may be NULL. */
 static size_t reid__chunk_layout(reid__search_chunk *h, char *base) {
     reid__carver c = {base, 0};
@@ -9908,7 +9685,6 @@ static size_t reid__memory_left(const reid_index *x) {
     return x->memory_limit ? x->memory_limit - x->mem.used - x->gpu_bytes : SIZE_MAX;
 }
 
-/* Allocates the memory of a search. */
 static reid_result reid__search_memory(reid_index *x, size_t bytes, char **block, reid_error *e) {
     *block = NULL;
     if (bytes + REID__OVERHEAD > reid__memory_left(x))
@@ -9949,7 +9725,6 @@ static reid_result reid__search(reid_index *x, reid__search_chunk *h, int from, 
 }
 
 /* --- a GPU -------------------------------------------------------------------------------------------------------- */
-
 #ifndef REID_NO_CUDA
 /* The rows on a GPU: padded to a multiple of 128 rows of `depth` values, in the order of their groups. */
 typedef struct reid__gpu_index {
@@ -9999,9 +9774,7 @@ static int reid__search_program(reid__jit *j, size_t depth) {
 
 /* The address of the next `count` elements of `size` bytes in a block at `base`, whose first *used bytes are taken. */
 static reid__address reid__gpu_carve(reid__address base, size_t *used, size_t count, size_t size) {
-    size_t at = *used;
-    *used += (count * size + 255) / 256 * 256;
-    return base + at;
+    return base + reid__gpu_place(used, count * size);
 }
 
 /* Sets all addresses in a block at `base`; returns its bytes. */
@@ -10056,8 +9829,7 @@ static reid_result reid__gpu_index_upload(reid_index *x, reid_error *e) {
         if (floats) code = cu->MemcpyHtoDAsync(a->floats + s->first * floats, s->pinned, s->sent * floats, s->stream);
         const unsigned char *from = s->pinned + s->sent * floats;
         if (!code) code = cu->MemcpyHtoDAsync(a->rows + s->first * halves, from, s->sent * halves, s->stream);
-        int waited = cu->StreamSynchronize(s->stream);
-        if (!code) code = waited;
+        if (!code) code = cu->StreamSynchronize(s->stream);
     }
     size_t word = sizeof(uint32_t);
     if (x->order && !code) code = cu->MemcpyHtoDAsync(a->order, x->order, x->rows.count * word, s->stream);
@@ -10066,7 +9838,6 @@ static reid_result reid__gpu_index_upload(reid_index *x, reid_error *e) {
     return reid__gpu_check(&s->device, code ? code : waited, "uploading rows", e);
 }
 
-/* Loads the modules, and allocates and fills the memory. */
 static reid_result reid__gpu_index_load(reid_index *x, const reid__jit *j, reid_error *e) {
     reid__gpu_index *s = x->gpu;
     reid__driver *cu = &s->device.cu;
@@ -10083,8 +9854,7 @@ static reid_result reid__gpu_index_load(reid_index *x, const reid__jit *j, reid_
     if (code) return reid__gpu_check(&s->device, code, "reid_search", e);
     size_t all = reid__gpu_index_layout(x, 0);
     x->gpu_bytes = all + s->pinned_bytes;
-    reid_result r = reid__check_limit(x, e);
-    if (r != REID_OK) return r;
+    REID__TRY(reid__check_limit(x, e));
     code = cu->MemAlloc(&s->memory, all);
     if (!code) code = cu->MemHostAlloc(&pinned, s->pinned_bytes, 0);
     if (code) return reid__gpu_check(&s->device, code, "the rows of an index", e);
@@ -10106,8 +9876,7 @@ static void reid__gpu_index_sizes(const reid_index *x, reid__gpu_index *s) {
     size_t rows = padded * s->depth * sizeof(float), least = s->depth * 6 + 24 * REID__GPU_HITS;
     s->pinned_bytes = rows > REID__GPU_COPY ? REID__GPU_COPY : rows;
     if (s->pinned_bytes < least) s->pinned_bytes = least;
-    a->tiles = (int)tiles, a->dim = x->rows.dim;
-    a->count = (unsigned)x->rows.count, a->groups = (unsigned)x->groups;
+    a->tiles = (int)tiles, a->dim = x->rows.dim, a->count = (unsigned)x->rows.count, a->groups = (unsigned)x->groups;
     a->step = 1 / s->scale, a->slack = reid__products_bound(x->rows.dim, x->longest);
 }
 
@@ -10119,18 +9888,17 @@ static reid_result reid__gpu_index_open(reid_index *x, const reid_desc *desc, re
     s = x->gpu = (reid__gpu_index *)(void *)(block + (uintptr_t)block % 128); /* tensor maps need this alignment */
     memset(&j, 0, sizeof j);
     reid__gpu_index_sizes(x, s);
-    reid_result r = reid__device_open(&s->device, desc, e);
-    if (r == REID_OK) r = reid__jit_init(&j, &x->mem, desc, s->device.arch, s->device.version, e);
+    reid__device *d = &s->device;
+    reid_result r = reid__device_open(d, desc, e);
+    if (r == REID_OK) r = reid__jit_init(&j, &x->mem, desc, d->arch, d->version, e);
     if (r == REID_OK && reid__search_program(&j, s->depth)) r = reid__jit_build(&j, x->threads, e);
-    if (r == REID_OK) r = reid__gpu_enter(&s->device, e);
+    if (r == REID_OK) r = reid__gpu_enter(d, e);
     if (r == REID_OK) {
         r = reid__gpu_index_load(x, &j, e);
-        reid__gpu_leave(&s->device);
+        reid__gpu_leave(d);
     }
     reid__jit_free(&j);
-    if (r != REID_OK) return r;
-    reid__device *d = &s->device;
-    reid__log(desc, REID_LOG_INFO, r, "searching on GPU %d, %s (sm_%d)", d->index, d->name, d->arch);
+    if (!r) reid__log(desc, REID_LOG_INFO, r, "searching on GPU %d, %s (sm_%d)", d->index, d->name, d->arch);
     return r;
 }
 
@@ -10170,8 +9938,7 @@ static reid_result reid__gpu_index_run(const reid__search_chunk *h, int k, reid_
     a.least = h->d->use_threshold ? h->d->threshold : -1e300;
     a.room = k <= 496 ? 1024 : 2048; /* k, and what two rounds of all warps can add */
     s->best.shared = (unsigned)(16 * a.room) + 2 * 4096 + 32; /* reid_search_best's list, queue and state */
-    reid_result r = reid__gpu_enter(&s->device, e);
-    if (r != REID_OK) return r;
+    REID__TRY(reid__gpu_enter(&s->device, e));
     if (s->hopper) code = reid__map_matrix(cu, &a.rows_map, a.rows, 2, rows, depth, 128, 64);
     if (s->hopper && !code) code = reid__map_matrix(cu, &a.queries_map, a.queries, 2, parts * width, depth, width, 64);
     if (!code) code = cu->MemcpyHtoDAsync(a.given, h->queries, (size_t)n * (size_t)a.dim * sizeof(float), s->stream);
@@ -10180,9 +9947,8 @@ static reid_result reid__gpu_index_run(const reid__search_chunk *h, int k, reid_
     if (!code) code = reid__launch_kernel(cu, &s->best, 0, n, 1, s->stream, &a);
     if (!code) code = cu->MemcpyDtoHAsync(s->pinned, a.found, hits_at + hits, s->stream);
     int waited = cu->StreamSynchronize(s->stream); /* also after an error: no copy may still be in progress */
-    r = reid__gpu_check(&s->device, code ? code : waited, "a search", e);
     reid__gpu_leave(&s->device);
-    return r;
+    return reid__gpu_check(&s->device, code ? code : waited, "a search", e);
 }
 
 /* Takes the queries' hits from the GPU, without excluded ones. found: -1 if one not among them may be better. */
@@ -10225,8 +9991,8 @@ static reid_result reid__search_gpu(reid_index *x, reid__search_chunk *h, int n,
     const reid__gpu_index *s = x->gpu;
     size_t most = h->units < REID__GPU_HITS ? h->units : REID__GPU_HITS;
     char *block;
-    reid_result r = reid__search_memory(x, reid__gpu_scans(h, NULL, most), &block, e);
-    if (r != REID_OK) return r;
+    reid_result r = REID_OK;
+    REID__TRY(reid__search_memory(x, reid__gpu_scans(h, NULL, most), &block, e));
     reid__gpu_scans(h, block, most);
     h->cap = h->d->exclude ? 2 * h->k + 16 : h->k;
     if (h->cap > most) h->cap = most;
@@ -10278,14 +10044,14 @@ static reid_result reid__make_mutual(reid_index *x, reid__search_chunk *h, int n
 static reid_result reid__check_search(const reid_index *x, const float *queries, int n, const reid_search_desc *d,
                                       reid_error *e) {
     if (d->k < 1 || (int)d->scoring < REID_ROWS || d->scoring > REID_GROUP_TOP)
-        return reid__fail(e, REID_ERR_INVALID_ARG, "k is %d, scoring is %d; k must be at least 1, scoring a "
+        return reid__invalid(e, "k is %d, scoring is %d; k must be at least 1, scoring a "
                           "reid_scoring", d->k, (int)d->scoring);
     if (d->scoring == REID_GROUP_TOP && (d->top < 1 || d->top > REID_MAX_TOP))
-        return reid__fail(e, REID_ERR_INVALID_ARG, "top is %d; it must be 1 to %d", d->top, REID_MAX_TOP);
+        return reid__invalid(e, "top is %d; it must be 1 to %d", d->top, REID_MAX_TOP);
     if (d->scoring != REID_ROWS && !x->rows.groups)
-        return reid__fail(e, REID_ERR_INVALID_ARG, "groups are searched, but rows.groups was NULL");
+        return reid__invalid(e, "groups are searched, but rows.groups was NULL");
     if (d->use_threshold && !(d->threshold >= -1e300 && d->threshold <= 1e300))
-        return reid__fail(e, REID_ERR_INVALID_ARG, "the threshold is not a number");
+        return reid__invalid(e, "the threshold is not a number");
     for (int q = 0; q < n; q++) {
         const float *query = queries + (ptrdiff_t)q * x->rows.dim;
         float square;
@@ -10301,27 +10067,20 @@ static reid_result reid__search_for(reid_index *index, const float *queries, int
                                     reid__search_chunk *h, reid_error *error) {
     if (index->pid != getpid()) return reid__fail(error, REID_ERR_FORKED, "create the index after the fork");
     int grouped = search->scoring != REID_ROWS;
-    reid__caller caller = reid__enter();
+    REID__ENTER();
     reid_result r = reid__check_search(index, queries, n, search, error);
     h->x = index, h->d = search;
-    h->order = grouped ? index->order : NULL;
-    h->starts = grouped ? index->starts : NULL;
+    h->order = grouped ? index->order : NULL, h->starts = grouped ? index->starts : NULL;
     h->units = grouped ? index->groups : index->rows.count;
-    h->k = h->units < (size_t)search->k ? h->units : (size_t)search->k;
-    h->cap = reid__candidates_for(h);
+    h->k = h->units < (size_t)search->k ? h->units : (size_t)search->k, h->cap = reid__candidates_for(h);
     h->top = search->scoring == REID_GROUP_MEAN ? 0 : search->scoring == REID_GROUP_TOP ? search->top : 1;
-    if (r == REID_OK && n && h->units) {
-        pthread_mutex_lock(&index->mutex);
-        if (index->gpu && h->k <= REID__GPU_HITS && search->scoring != REID_GROUP_MEAN) /* a best row bounds no mean */
-            r = reid__search_gpu(index, h, n, queries, error);
-        else {
-            r = reid__make_mutual(index, h, n, queries, error);
-            if (r == REID_OK) r = reid__search(index, h, 0, n, queries, error);
-            reid__free(&index->mem, h->deferred_lists);
-        }
-        pthread_mutex_unlock(&index->mutex);
-    }
-    reid__leave(caller);
+    if (r != REID_OK || !n || !h->units) return r;
+    REID__LOCK(&index->mutex);
+    if (index->gpu && h->k <= REID__GPU_HITS && search->scoring != REID_GROUP_MEAN) /* a best row bounds no mean */
+        return reid__search_gpu(index, h, n, queries, error);
+    r = reid__make_mutual(index, h, n, queries, error);
+    if (r == REID_OK) r = reid__search(index, h, 0, n, queries, error);
+    reid__free(&index->mem, h->deferred_lists);
     return r;
 }
 
@@ -10330,7 +10089,7 @@ REID_API reid_result reid_search(reid_index *index, const float *queries, int n,
     reid__search_chunk h;
     reid__clear_error(error);
     if (!index || !search || n < 0 || (n && (!queries || !hits || !found)))
-        return reid__fail(error, REID_ERR_INVALID_ARG, "index, n >= 0, queries, search, hits and found are needed");
+        return reid__invalid(error, "index, n >= 0, queries, search, hits and found are needed");
     size_t places = search->k > 0 ? (size_t)n * (size_t)search->k : 0;
     memset(&h, 0, sizeof h);
     h.hits = hits, h.found = found;
@@ -10343,7 +10102,6 @@ REID_API reid_result reid_search(reid_index *index, const float *queries, int n,
 }
 
 /* --- an index ----------------------------------------------------------------------------------------------------- */
-
 /* The result of checking all rows, by thread. */
 typedef struct reid__lengths {
     const reid_index *x;
@@ -10391,7 +10149,6 @@ static int reid__compare_keys(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-/* Sorts the rows by group. */
 static reid_result reid__index_groups(reid_index *x, reid_error *e) {
     size_t count = x->rows.count, keys_size = count * sizeof(uint64_t), sorted = 1;
     uint64_t *keys = (uint64_t *)reid__alloc(&x->mem, keys_size);
@@ -10416,15 +10173,15 @@ static reid_result reid__check_rows(const reid_desc *desc, const reid_rows *rows
     reid_error *e = desc->error;
     size_t size;
     if (desc->threads < 0 || desc->threads > 1024)
-        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.threads is %d; it must be 0 to 1024", desc->threads);
+        return reid__invalid(e, "desc.threads is %d; it must be 0 to 1024", desc->threads);
     if ((int)desc->device < REID_DEVICE_AUTO || desc->device > REID_DEVICE_CUDA)
-        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.device is %d, not a reid_device", (int)desc->device);
+        return reid__invalid(e, "desc.device is %d, not a reid_device", (int)desc->device);
     if (rows->dim < 1 || rows->dim > REID_MAX_DIM || rows->count > UINT32_MAX - 1 ||
         !reid__mul(rows->count, (size_t)rows->dim * sizeof(float), &size))
-        return reid__fail(e, REID_ERR_INVALID_ARG, "%llu rows of %d floats; the limit is 4294967294 rows of 1 to %d",
+        return reid__invalid(e, "%llu rows of %d floats; the limit is 4294967294 rows of 1 to %d",
                           (unsigned long long)rows->count, rows->dim, REID_MAX_DIM);
     if (rows->count && !rows->floats == !rows->halves)
-        return reid__fail(e, REID_ERR_INVALID_ARG, "give either rows.floats or rows.halves");
+        return reid__invalid(e, "give either rows.floats or rows.halves");
     return REID_OK;
 }
 
@@ -10449,17 +10206,16 @@ static reid_result reid__index_device(reid_index *x, const reid_desc *desc) {
 
 static reid_result reid__index_open(reid_index *x, const reid_desc *desc) {
     reid_error *e = desc->error;
-    reid_result r = reid__kernels_choose(desc->cpu_isa, REID_FP32, &x->kernels, e);
-    if (r != REID_OK) return r;
+    REID__TRY(reid__kernels_choose(desc->cpu_isa, REID_FP32, &x->kernels, e));
     x->has_mutex = pthread_mutex_init(&x->mutex, NULL) == 0;
     if (!x->has_mutex) return reid__fail(e, REID_ERR_SYSTEM, "could not create the mutex of an index");
-    r = reid__team_start(&x->team, &x->mem, desc->threads ? desc->threads : reid__cpu_count(), desc);
+    reid_result r = reid__team_start(&x->team, &x->mem, desc->threads ? desc->threads : reid__cpu_count(), desc);
     if (r != REID_OK) return reid__fail(e, r, "could not start the threads of an index: %s", reid_result_string(r));
     x->threads = x->team.size;
-    r = reid__measure(x, e);
-    if (r == REID_OK && x->rows.groups) r = reid__index_groups(x, e);
-    if (r == REID_OK) r = reid__index_device(x, desc);
-    return r == REID_OK ? reid__check_limit(x, e) : r;
+    REID__TRY(reid__measure(x, e));
+    if (x->rows.groups) REID__TRY(reid__index_groups(x, e));
+    REID__TRY(reid__index_device(x, desc));
+    return reid__check_limit(x, e);
 }
 
 REID_API void reid_index_destroy(reid_index *index) {
@@ -10477,18 +10233,15 @@ REID_API reid_result reid_index_create(const reid_desc *desc, const reid_rows *r
     if (out) *out = NULL;
     if (!desc || !rows || !out) return reid__lacks(desc, "rows and out");
     reid__clear_error(desc->error);
-    reid_result r = reid__mem_init(&mem, desc);
-    if (r == REID_OK) r = reid__check_rows(desc, rows);
-    if (r != REID_OK) return r;
-    reid__caller caller = reid__enter();
+    REID__TRY(reid__mem_init(&mem, desc));
+    REID__TRY(reid__check_rows(desc, rows));
+    REID__ENTER();
     reid_index *x = (reid_index *)reid__alloc_zero(&mem, sizeof *x);
-    if (x) {
-        x->mem = mem, x->rows = *rows, x->pid = getpid(), x->memory_limit = desc->memory_limit;
-        r = reid__index_open(x, desc);
-        if (r == REID_OK) *out = x;
-        else reid_index_destroy(x);
-    } else r = reid__no_memory(desc->error, "an index", sizeof *x);
-    reid__leave(caller);
+    if (!x) return reid__no_memory(desc->error, "an index", sizeof *x);
+    x->mem = mem, x->rows = *rows, x->pid = getpid(), x->memory_limit = desc->memory_limit;
+    reid_result r = reid__index_open(x, desc);
+    if (r == REID_OK) *out = x;
+    else reid_index_destroy(x);
     return r;
 }
 
@@ -10502,8 +10255,7 @@ REID_API reid_result reid_index_create(const reid_desc *desc, const reid_rows *r
    >>search finds each group's REID__NEAR nearest ones; they become links in a heap. No other group is nearer
    than the last of them, the group's bound. The best link joins its groups if both bounds are lower. Otherwise the link
    and both groups wait until the heap is empty. Then the groups that reached their bounds are searched for again
-   among the present groups. Every round joins at least the best pair, and usually most pairs.
-   ------------------------------------------------------------------------------------------------------------------ */
+   among the present groups. Every round joins at least the best pair, and usually most pairs. */
 #define REID__NEAR 32           /* links that a search gives a group */
 #define REID__NOTHING UINT32_MAX /* in `sum`: none, as a group of one row is its own sum; in `known`: no row */
 #define REID__MEAN_ERROR 2.5e-7 /* exceeds the error of a product of two means in FP32: 2^-24 each, twice */
@@ -10524,10 +10276,7 @@ typedef struct reid__grouped {
 } reid__grouped;
 
 /* Homes a < b of two groups, and their score after `joins` joins; if a group has changed since, it can only be less. */
-typedef struct reid__link {
-    double score;
-    uint32_t a, b, joins;
-} reid__link;
+typedef struct reid__link { double score; uint32_t a, b, joins; } reid__link;
 
 typedef struct reid__grouping {
     const reid_group_desc *d;
@@ -10619,8 +10368,7 @@ static void reid__join(reid__grouping *g, uint32_t a, uint32_t b, double score, 
     uint32_t row = merge.b, next = n->next;
     do g->rows[row].home = merge.a;
     while ((row = g->rows[row].next) != merge.b);
-    n->next = m->next, m->next = next;
-    m->size += n->size;
+    n->next = m->next, m->next = next, m->size += n->size;
     if (m->known == REID__NOTHING) m->known = n->known;
     if (n->bound > m->bound) m->bound = n->bound;
     if (g->merges) g->merges[g->joins] = merge;
@@ -10628,7 +10376,6 @@ static void reid__join(reid__grouping *g, uint32_t a, uint32_t b, double score, 
 }
 
 /* --- rounds ------------------------------------------------------------------------------------------------------- */
-
 /* Moves the groups' means to the front, in the order of homes. Lists groups that need links; returns their number. */
 static uint32_t reid__list_groups(reid__grouping *g) {
     uint32_t asked = g->live = 0;
@@ -10841,7 +10588,6 @@ static reid_result reid__group_rounds(reid__grouping *g) {
 }
 
 /* --- rows and constraints ----------------------------------------------------------------------------------------- */
-
 /* Copies the rows with length 1; each becomes a group. */
 static reid_result reid__unit_rows(reid__grouping *g, const reid_rows *rows) {
     for (uint32_t i = 0; i < g->count; i++) {
@@ -10937,7 +10683,6 @@ static reid_result reid__join_equals(reid__grouping *g) {
     return REID_OK;
 }
 
-/* Allocates the memory that lasts until the end. */
 static reid_result reid__group_memory(reid__grouping *g) {
     size_t n = g->count, dim = (size_t)g->dim, chunk = REID__GROUP_VALUES / dim, *limit = &g->desc.memory_limit;
     reid__carver c = {NULL, 0};
@@ -10967,22 +10712,21 @@ static reid_result reid__group_memory(reid__grouping *g) {
 
 static reid_result reid__check_links(reid_error *e, const char *name, const uint32_t *pairs, size_t n, size_t rows) {
     if (n > UINT32_MAX / 2 || (n && !pairs))
-        return reid__fail(e, REID_ERR_INVALID_ARG, "%s is NULL, or has more than 2147483647 pairs", name);
+        return reid__invalid(e, "%s is NULL, or has more than 2147483647 pairs", name);
     for (size_t i = 0; i < 2 * n; i++)
         if (pairs[i] >= rows || pairs[i] == pairs[i ^ 1])
-            return reid__fail(e, REID_ERR_INVALID_ARG, "%s %llu has rows %u and %u; it needs two different rows below "
-                              "%llu", name, (unsigned long long)i / 2, pairs[i & ~(size_t)1], pairs[i | 1],
-                              (unsigned long long)rows);
+            return reid__invalid(e, "%s %zu has rows %u and %u; it needs two different rows below %zu", name, i / 2,
+                                 pairs[i & ~(size_t)1], pairs[i | 1], rows);
     return REID_OK;
 }
 
 static reid_result reid__check_group(const reid_desc *desc, const reid_rows *rows, const reid_group_desc *d) {
     reid_error *e = desc->error;
-    if (rows->groups) return reid__fail(e, REID_ERR_INVALID_ARG, "rows.groups must be NULL: reid_group finds groups");
+    if (rows->groups) return reid__invalid(e, "rows.groups must be NULL: reid_group finds groups");
     if (!(d->threshold >= -2 && d->threshold <= 2))
-        return reid__fail(e, REID_ERR_INVALID_ARG, "the threshold is %g, which is not a cosine", d->threshold);
-    reid_result r = reid__check_links(e, "must_link", d->must_link, d->must_links, rows->count);
-    return r == REID_OK ? reid__check_links(e, "cannot_link", d->cannot_link, d->cannot_links, rows->count) : r;
+        return reid__invalid(e, "the threshold is %g, which is not a cosine", d->threshold);
+    REID__TRY(reid__check_links(e, "must_link", d->must_link, d->must_links, rows->count));
+    return reid__check_links(e, "cannot_link", d->cannot_link, d->cannot_links, rows->count);
 }
 
 REID_API reid_result reid_group(const reid_desc *desc, const reid_rows *rows, const reid_group_desc *group,
@@ -10999,7 +10743,7 @@ REID_API reid_result reid_group(const reid_desc *desc, const reid_rows *rows, co
     reid_result r = reid__mem_init(&g.mem, desc);
     if (r == REID_OK) r = reid__check_rows(desc, rows);
     if (r == REID_OK) r = reid__check_group(desc, rows, group);
-    reid__caller caller = reid__enter();
+    REID__ENTER();
     if (r == REID_OK) r = reid__group_memory(&g);
     if (r == REID_OK) r = reid__unit_rows(&g, rows);
     if (r == REID_OK) r = reid__take_links(&g, &links);
@@ -11010,16 +10754,13 @@ REID_API reid_result reid_group(const reid_desc *desc, const reid_rows *rows, co
     if (r == REID_OK && merges) reid__sort(merges + g.musts, g.joins - g.musts, sizeof *merges, reid__by_merge);
     if (merged) *merged = r == REID_OK ? g.joins : links; /* links: the length of a contradiction */
     reid__release(&g.mem, NULL);
-    reid__leave(caller);
     return r;
 }
 #endif /* REID_NO_SEARCH */
 
 /* --------------------------------------------------------------------------------------------------------------------
    >>create
-   The handle: reid_create finds out which network a weight file contains, checks the description, and builds the plan,
-   the packed weights and the lanes.
-   ------------------------------------------------------------------------------------------------------------------ */
+   reid_create finds a weight file's network, checks the description, and builds the plan, packed weights and lanes. */
 struct reid_ctx {
     reid__mem mem;
     pid_t pid;                 /* of the process that created it, because threads and locks do not survive a fork */
@@ -11041,7 +10782,6 @@ struct reid_ctx {
 };
 
 /* --- recognising the network of a file ---------------------------------------------------------------------------- */
-
 static int reid__ends(const char *text, const char *suffix) {
     size_t n = strlen(text), m = strlen(suffix);
     return n >= m && strcmp(text + n - m, suffix) == 0;
@@ -11092,11 +10832,8 @@ static reid_result reid__needed_find(const reid__weights *file, const reid__need
     return REID_ERR_TENSOR_DTYPE;
 }
 
-/* The result of reid__match_plan. */
-typedef struct reid__match {
-    int wanted, matched, unexpected;
-    reid_result first;    /* the first error */
-} reid__match;
+/* The result of reid__match_plan; first: the first error. */
+typedef struct reid__match { int wanted, matched, unexpected; reid_result first; } reid__match;
 
 static reid_result reid__match_error(const reid__weights *file, const reid__plan *p, reid_result code, const char *name,
                                      const char *note, reid_error *e) {
@@ -11161,9 +10898,8 @@ static reid_result reid__resolve_head(const reid_desc *desc, const reid__arch *a
     int has_head = arch->multiscale || reid__may_project(arch);
     *head = desc->head;
     projection->width = REID__PROJECTION_DIM, projection->act = REID__LINEAR_ACT;
-    if (desc->head == REID_HEAD_AUTO)
-        *head = arch->multiscale || (has_head && file && reid__weights_find(file, "projection.weight"))
-                    ? REID_HEAD_FILE : REID_HEAD_NONE;
+    int in_file = arch->multiscale || (has_head && file && reid__weights_find(file, "projection.weight"));
+    if (desc->head == REID_HEAD_AUTO) *head = in_file ? REID_HEAD_FILE : REID_HEAD_NONE;
     if ((*head == REID_HEAD_NONE && arch->multiscale) || (*head != REID_HEAD_NONE && !has_head))
         return reid__fail(e, REID_ERR_HEAD, "network %s %s", arch->name,
                           arch->multiscale ? "always has its head; resnet50 can do without"
@@ -11242,30 +10978,23 @@ static reid_result reid__detect(const reid__weights *file, const reid_desc *desc
 static reid_result reid__check_options(const reid_desc *desc) {
     reid_error *e = desc->error;
     if ((int)desc->head < REID_HEAD_AUTO || desc->head > REID_HEAD_SEEDED)
-        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.head is %d, not a reid_head", (int)desc->head);
+        return reid__invalid(e, "desc.head is %d, not a reid_head", (int)desc->head);
     if (desc->last_stride < 0 || desc->last_stride > 2)
-        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.last_stride is %d; it can be 1 or 2", desc->last_stride);
+        return reid__invalid(e, "desc.last_stride is %d; it can be 1 or 2", desc->last_stride);
     if (desc->batch < 0 || desc->threads < 0 || desc->lanes < 0 || desc->batch > 4096 || desc->threads > 1024 ||
         desc->lanes > 1024)
-        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.batch is %d, threads %d, lanes %d; they must be 0 to 4096, "
+        return reid__invalid(e, "desc.batch is %d, threads %d, lanes %d; they must be 0 to 4096, "
                           "1024 and 1024", desc->batch, desc->threads, desc->lanes);
     if ((int)desc->precision >= REID_PRECISION_DEFAULT && desc->precision <= REID_INT8) return REID_OK;
-    return reid__fail(e, REID_ERR_INVALID_ARG, "desc.precision is %d, not a reid_precision", (int)desc->precision);
-}
-
-/* Checks the description, and sets mem to its allocator. */
-static reid_result reid__check_desc(const reid_desc *desc, reid__mem *mem) {
-    if (!desc->weights == !desc->weights_data)
-        return reid__fail(desc->error, REID_ERR_INVALID_ARG, "give either desc.weights or desc.weights_data");
-    reid_result r = reid__check_options(desc);
-    return r == REID_OK ? reid__mem_init(mem, desc) : r;
+    return reid__invalid(e, "desc.precision is %d, not a reid_precision", (int)desc->precision);
 }
 
 /* Opens only the file, for functions that query it. */
 static reid_result reid__open_file(const reid_desc *desc, reid__mem *mem, reid__weights *file) {
     reid__clear_error(desc->error);
-    reid_result r = reid__check_desc(desc, mem);
-    return r == REID_OK ? reid__weights_open(file, desc, mem, desc->error) : r;
+    REID__TRY(reid__check_options(desc));
+    REID__TRY(reid__mem_init(mem, desc));
+    return reid__weights_open(file, desc, mem, desc->error);
 }
 
 REID_API reid_result reid_check_weights(const reid_desc *desc, reid_tensor_fn fn, void *user,
@@ -11275,22 +11004,19 @@ REID_API reid_result reid_check_weights(const reid_desc *desc, reid_tensor_fn fn
     reid__match m;
     if (network) network[0] = 0;
     if (!desc) return REID_ERR_INVALID_ARG;
-    reid__caller caller = reid__enter();
+    REID__ENTER();
     reid_error *e = desc->error;
-    reid_result r = reid__open_file(desc, &mem, &file);
+    REID__TRY(reid__open_file(desc, &mem, &file));
+    reid__plan *p = (reid__plan *)reid__alloc(&mem, sizeof *p);
+    unsigned char *used = (unsigned char *)reid__alloc(&mem, (size_t)file.count + 1);
+    reid_result r = p && used ? reid__detect(&file, desc, used, p, &m, e) : reid__no_memory(e, "the plan", sizeof *p);
     if (r == REID_OK) {
-        reid__plan *p = (reid__plan *)reid__alloc(&mem, sizeof *p);
-        unsigned char *used = (unsigned char *)reid__alloc(&mem, (size_t)file.count + 1);
-        r = p && used ? reid__detect(&file, desc, used, p, &m, e) : reid__no_memory(e, "the plan", sizeof *p);
-        if (r == REID_OK) {
-            if (network) snprintf(network, REID_NETWORK_NAME, "%s", p->arch.name);
-            if (fn) reid__match_plan(&file, p, desc, used, fn, user, &m, NULL);
-            r = m.first;
-        }
-        reid__weights_close(&file, &mem);
-        reid__release(&mem, NULL);
+        if (network) snprintf(network, REID_NETWORK_NAME, "%s", p->arch.name);
+        if (fn) reid__match_plan(&file, p, desc, used, fn, user, &m, NULL);
+        r = m.first;
     }
-    reid__leave(caller);
+    reid__weights_close(&file, &mem);
+    reid__release(&mem, NULL);
     return r;
 }
 
@@ -11299,22 +11025,18 @@ REID_API reid_result reid_weights_metadata(const reid_desc *desc, const char *ke
     reid__weights file;
     if (value && size) value[0] = 0;
     if (!desc || !key || !value || !size) return reid__lacks(desc, "a key and room for its value");
-    reid__caller caller = reid__enter();
-    reid_result r = reid__open_file(desc, &mem, &file);
-    if (r == REID_OK) {
-        const char *text = reid__weights_meta(&file, key);
-        if (text && strlen(text) >= size)
-            r = reid__fail(desc->error, REID_ERR_INVALID_ARG, "the value of %s has %llu bytes", key,
-                           (unsigned long long)strlen(text));
-        else if (text) memcpy(value, text, strlen(text) + 1);
-        reid__weights_close(&file, &mem);
-    }
-    reid__leave(caller);
+    REID__ENTER();
+    REID__TRY(reid__open_file(desc, &mem, &file));
+    reid_result r = REID_OK;
+    const char *text = reid__weights_meta(&file, key);
+    size_t length = text ? strlen(text) : 0;
+    if (length >= size) r = reid__invalid(desc->error, "the value of %s has %zu bytes", key, length);
+    else if (text) memcpy(value, text, length + 1);
+    reid__weights_close(&file, &mem);
     return r;
 }
 
 /* --- creating ----------------------------------------------------------------------------------------------------- */
-
 /* State of reid_create, freed at its end. */
 typedef struct reid__build {
     const reid_desc *desc;
@@ -11395,9 +11117,8 @@ static reid_result reid__pack_one(reid__build *b, int loader, int op, reid_error
     const reid_ctx *ctx = b->ctx;
 #ifndef REID_NO_CUDA
     if (ctx->gpu) {
-        reid_result r = reid__gpu_enter(&ctx->gpu->device, e);
-        if (r != REID_OK) return r;
-        r = reid__gpu_pack_op(&b->gpu_loaders[loader], op, b->digests[op], e);
+        REID__TRY(reid__gpu_enter(&ctx->gpu->device, e));
+        reid_result r = reid__gpu_pack_op(&b->gpu_loaders[loader], op, b->digests[op], e);
         reid__gpu_leave(&ctx->gpu->device);
         return r;
     }
@@ -11434,7 +11155,6 @@ static reid_result reid__pack_all(reid__build *b) {
     return reid__check_ranges(b);
 }
 
-/* Channels of the widest pixel. */
 static size_t reid__widest(const reid__plan *p) {
     int most = 1;
     for (int i = 0; i < p->buffer_count; i++) most = reid__max(most, p->buffers[i].c);
@@ -11527,8 +11247,7 @@ static reid_result reid__take_ranges(reid__build *b, const reid__weights *file) 
         reid__needed_add(&want, op->name, "", 0, 0, 0, 0, 0);
         reid_result r = reid__needed_find(file, &want, &t, note);
         if (r != REID_OK) return reid__weights_fail(file, b->e, r, "range %s: %s", op->name, note);
-        r = reid__weights_read(file, t, 0, 1, range, b->e);
-        if (r != REID_OK) return r;
+        REID__TRY(reid__weights_read(file, t, 0, 1, range, b->e));
         if (!(*range >= 1e-30f && *range <= 1e30f))
             return reid__weights_fail(file, b->e, REID_ERR_RANGES, "range %s is %g; it must be positive", op->name,
                                       (double)*range);
@@ -11551,8 +11270,8 @@ static reid_result reid__read_ranges(reid__build *b) {
         return reid__fail(b->e, REID_ERR_PRECISION, "%s is not computed in INT8, where it loses too much accuracy; "
                           "only ResNets without instance norm and non-local blocks are", b->ctx->plan->arch.name);
     desc.weights = desc.ranges, desc.weights_data = NULL;
-    reid_result r = reid__weights_open(&file, &desc, &b->ctx->mem, b->e);
-    if (r != REID_OK) return r;
+    reid_result r = REID_OK;
+    REID__TRY(reid__weights_open(&file, &desc, &b->ctx->mem, b->e));
     const char *made_for = reid__weights_meta(&file, "reid.fingerprint");
     snprintf(b->ranges_for, sizeof b->ranges_for, "%s", made_for ? made_for : "");
     if (!made_for) r = reid__weights_fail(&file, b->e, REID_ERR_RANGES, "no reid.fingerprint in its metadata; `reid "
@@ -11571,21 +11290,18 @@ static reid_result reid__choose_network(reid__build *b) {
     reid__projection projection;
     const char *in_file = reid__weights_meta(&b->file, "reid.preset");
     const char *stride = reid__weights_meta(&b->file, "reid.last_stride");
-    reid_result r = reid__detect(&b->file, desc, b->used, ctx->plan, &m, b->e);
-    if (r == REID_OK) r = m.first;
-    if (r != REID_OK) return r;
+    REID__TRY(reid__detect(&b->file, desc, b->used, ctx->plan, &m, b->e));
+    REID__TRY(m.first);
     const reid__arch *arch = &ctx->plan->arch;
     reid__resolve_head(desc, arch, &b->file, &head, &projection, NULL);
     int last_stride = desc->last_stride ? desc->last_stride : 2;
     if (!desc->last_stride && stride) {
         if (strcmp(stride, "1") != 0 && strcmp(stride, "2") != 0)
-            return reid__fail(b->e, REID_ERR_INVALID_ARG, "%s: reid.last_stride is \"%.20s\"; it can be 1 or 2",
-                              b->file.path, stride);
+            return reid__invalid(b->e, "%s: reid.last_stride is \"%.20s\"; it can be 1 or 2", b->file.path, stride);
         last_stride = stride[0] - '0';
     }
-    r = reid__make_plan(ctx->plan, ctx->prep, desc, arch, in_file, last_stride, head, &projection,
-                        ctx->info.preprocessing, b->e);
-    if (r != REID_OK) return r;
+    REID__TRY(reid__make_plan(ctx->plan, ctx->prep, desc, arch, in_file, last_stride, head, &projection,
+                              ctx->info.preprocessing, b->e));
     ctx->prep->lines = ctx->net.kernels->lines;
     reid__element element = desc->precision == REID_INT8 ? REID__ELEMENT_INT8 : ctx->net.kernels->element;
     if (element != REID__ELEMENT_FP32) reid__plan_narrow(ctx->plan, element);
@@ -11603,9 +11319,8 @@ static reid_result reid__choose_network(reid__build *b) {
 
 static reid_result reid__limit_fail(const reid__build *b, size_t need) {
     const reid__plan *p = b->ctx->plan;
-    return reid__fail(b->e, REID_ERR_MEMORY_LIMIT, "memory_limit is %llu bytes; %s at %dx%d needs %llu",
-                      (unsigned long long)b->desc->memory_limit, p->arch.name, p->height, p->width,
-                      (unsigned long long)need);
+    return reid__fail(b->e, REID_ERR_MEMORY_LIMIT, "memory_limit is %zu bytes; %s at %dx%d needs %zu",
+                      b->desc->memory_limit, p->arch.name, p->height, p->width, need);
 }
 
 /* Bytes of a lane's activations; SIZE_MAX: too many. Late buffers that are not carried over reuse early arenas. */
@@ -11642,8 +11357,7 @@ static reid_result reid__choose_batch(reid__build *b) {
     ctx->arena_bytes = reid__activation_bytes(p, slots, batch);
     if (ctx->arena_bytes > SIZE_MAX - behind)
         return reid__fail(b->e, REID_ERR_OUT_OF_MEMORY, "a batch of %d is larger than the address space", batch);
-    ctx->arena_bytes += behind;
-    ctx->net.batch = batch, ctx->net.slots = slots;
+    ctx->arena_bytes += behind, ctx->net.batch = batch, ctx->net.slots = slots;
     return REID_OK;
 }
 
@@ -11666,7 +11380,6 @@ static reid_result reid__alloc_staging(reid__build *b) {
     return REID_OK;
 }
 
-/* Refuses a precision that this build has no code for. */
 static reid_result reid__check_precision(reid_precision precision, reid_error *e) {
 #ifdef REID_NO_NARROW
     if (precision == REID_BF16 || precision == REID_INT8)
@@ -11681,23 +11394,19 @@ static reid_result reid__choose_device(reid__build *b) {
     const reid_desc *desc = b->desc;
     reid_ctx *ctx = b->ctx;
     if ((int)desc->device < REID_DEVICE_AUTO || desc->device > REID_DEVICE_CUDA)
-        return reid__fail(b->e, REID_ERR_INVALID_ARG, "desc.device is %d, not a reid_device", (int)desc->device);
-    reid_result r = reid__check_precision(desc->precision, b->e);
-    if (r != REID_OK) return r;
+        return reid__invalid(b->e, "desc.device is %d, not a reid_device", (int)desc->device);
+    REID__TRY(reid__check_precision(desc->precision, b->e));
     reid_precision precision = desc->device == REID_DEVICE_CUDA ? REID_FP32 : desc->precision;
     if (desc->precision == REID_INT8 && !desc->ranges)
         return reid__fail(b->e, REID_ERR_RANGES, "desc.ranges is missing: `reid calibrate --int8` measures them on "
                           "your crops");
-    if (desc->precision != REID_INT8 && desc->ranges)
-        return reid__fail(b->e, REID_ERR_INVALID_ARG, "desc.ranges is only for REID_INT8");
+    if (desc->precision != REID_INT8 && desc->ranges) return reid__invalid(b->e, "desc.ranges is only for REID_INT8");
     if (desc->fallback && desc->precision != REID_INT8)
-        return reid__fail(b->e, REID_ERR_INVALID_ARG, "desc.fallback is only for REID_INT8");
-    r = reid__kernels_choose(desc->cpu_isa, precision, &ctx->net.kernels, b->e);
+        return reid__invalid(b->e, "desc.fallback is only for REID_INT8");
     ctx->lane_threads = desc->threads ? desc->threads : reid__cpu_count();
-    return r;
+    return reid__kernels_choose(desc->cpu_isa, precision, &ctx->net.kernels, b->e);
 }
 
-/* The name that the CPU reports. */
 static void reid__chip_name(char *out, size_t size) {
     snprintf(out, size, "unknown CPU");
 #if defined(__x86_64__)
@@ -11765,20 +11474,16 @@ static void reid__fill_info(reid__build *b) {
 /* Creates the lanes' part on the host: teams, and the memory of their threads. */
 static reid_result reid__create_lanes(reid__build *b) {
     reid_ctx *ctx = b->ctx;
-    int threads = ctx->lane_threads;
+    int threads = ctx->lane_threads, counts = !ctx->gpu && b->desc->precision == REID_INT8;
     ctx->lanes = (reid__lane *)reid__alloc_zero(&ctx->mem, (size_t)ctx->lane_count * sizeof *ctx->lanes);
     if (!ctx->lanes) return reid__no_memory(b->e, "lanes", (size_t)ctx->lane_count * sizeof *ctx->lanes);
     for (reid__lane *lane = ctx->lanes; lane < ctx->lanes + ctx->lane_count; lane++) {
         lane->arena = (float *)reid__alloc(&ctx->mem, ctx->arena_bytes);
         reid__carver c = {(char *)reid__alloc(&ctx->mem, ctx->lane_bytes), 0};
         lane->scratch = (reid__thread_memory *)reid__alloc_zero(&ctx->mem, (size_t)threads * sizeof *lane->scratch);
-        if (!lane->arena || !c.base || !lane->scratch)
+        if (counts) lane->clipped = (uint32_t *)reid__alloc(&ctx->mem, (size_t)ctx->net.batch * sizeof *lane->clipped);
+        if (!lane->arena || !c.base || !lane->scratch || (counts && !lane->clipped))
             return reid__no_memory(b->e, "activations", ctx->arena_bytes + ctx->lane_bytes);
-        if (!ctx->gpu && b->desc->precision == REID_INT8) {
-            size_t bytes = (size_t)ctx->net.batch * sizeof *lane->clipped;
-            lane->clipped = (uint32_t *)reid__alloc(&ctx->mem, bytes);
-            if (!lane->clipped) return reid__no_memory(b->e, "counters", bytes);
-        }
         for (int i = 0; i < threads; i++) reid__thread_layout(ctx, &lane->scratch[i], &c);
         reid_result r = reid__team_start(&lane->team, &ctx->mem, threads, b->desc);
         if (r != REID_OK) return reid__fail(b->e, r, "cannot set up the threads of a lane: %s", reid_result_string(r));
@@ -11813,18 +11518,17 @@ static reid_result reid__create_cpu(reid__build *b) {
     if (b->desc->precision == REID_FP16)
         return reid__fail(b->e, REID_ERR_PRECISION, "the CPU computes in FP32, bf16 or INT8");
     ctx->lane_count = b->desc->lanes ? b->desc->lanes : 1;
-    reid_result r = reid__size_lanes(b);
-    if (r == REID_OK) r = reid__choose_batch(b);
-    if (r != REID_OK) return r;
+    REID__TRY(reid__size_lanes(b));
+    REID__TRY(reid__choose_batch(b));
     ctx->weights = (float *)reid__alloc(&ctx->mem, bytes);
     ctx->zeros = (float *)reid__alloc_zero(&ctx->mem, reid__widest(ctx->plan) * sizeof(float));
     if (!ctx->weights || !ctx->zeros) return reid__no_memory(b->e, "weights", bytes);
-    r = reid__create_lanes(b);
-    if (r == REID_OK) r = reid__alloc_staging(b);
-    if (r == REID_OK) r = reid__pack_all(b);
+    REID__TRY(reid__create_lanes(b));
+    REID__TRY(reid__alloc_staging(b));
+    REID__TRY(reid__pack_all(b));
     ctx->net.plan = ctx->plan, ctx->net.prep = ctx->prep, ctx->net.weights = ctx->weights, ctx->net.zeros = ctx->zeros;
-    if (r == REID_OK) reid__fill_info(b);
-    return r;
+    reid__fill_info(b);
+    return REID_OK;
 }
 
 #ifndef REID_NO_CUDA
@@ -11880,9 +11584,8 @@ static reid_result reid__gpu_weights_begin(reid__build *b) {
 static reid_result reid__gpu_fill(reid__build *b) {
     reid__gpu *g = b->ctx->gpu;
     reid__driver *cu = &g->device.cu;
-    reid_result r = reid__gpu_enter(&g->device, b->e);
-    if (r != REID_OK) return r;
-    r = reid__gpu_modules(g, &b->jit, b->e);
+    REID__TRY(reid__gpu_enter(&g->device, b->e));
+    reid_result r = reid__gpu_modules(g, &b->jit, b->e);
     if (r == REID_OK) r = reid__gpu_weights_begin(b);
     if (r == REID_OK) r = reid__pack_all(b);
     for (int i = 0; i < b->loader_count; i++) /* frees the memory of packing before the lanes need theirs */
@@ -11900,10 +11603,9 @@ static reid_result reid__create_cuda(reid__build *b) {
     int half;
     reid__gpu *g = ctx->gpu = (reid__gpu *)reid__alloc_zero(&ctx->mem, sizeof *g);
     if (!g) return reid__no_memory(b->e, "the GPU's plan", sizeof *g);
-    reid_result r = reid__device_open(&g->device, b->desc, b->e);
-    if (r == REID_OK) r = reid__gpu_precision(b->desc, g->device.arch, &half, b->e);
-    if (r == REID_OK) r = reid__jit_init(&b->jit, &b->mem, b->desc, g->device.arch, g->device.version, b->e);
-    if (r != REID_OK) return r;
+    REID__TRY(reid__device_open(&g->device, b->desc, b->e));
+    REID__TRY(reid__gpu_precision(b->desc, g->device.arch, &half, b->e));
+    REID__TRY(reid__jit_init(&b->jit, &b->mem, b->desc, g->device.arch, g->device.version, b->e));
     ctx->lane_count = b->desc->lanes ? b->desc->lanes : 2;
     int wgmma = half ? reid__has_wgmma(&b->jit) : 0, maps = g->device.cu.TensorMapEncodeIm2col != NULL;
     if (wgmma && !maps)
@@ -11913,19 +11615,17 @@ static reid_result reid__create_cuda(reid__build *b) {
                         ctx->info.latency && (maps || g->device.arch < 90)); /* maps come with clusters */
     const char *tile = reid__env("REID_TILE");
     g->plan.tile = atoi(tile), g->plan.tiles = *tile ? NULL : reid__tiles_read(&b->jit);
-    r = reid__size_lanes(b);
-    if (r == REID_OK) r = reid__gpu_batch(b);
-    if (r == REID_OK) r = reid__gpu_programs(&g->plan, &b->jit, b->e);
+    REID__TRY(reid__size_lanes(b));
+    REID__TRY(reid__gpu_batch(b));
+    REID__TRY(reid__gpu_programs(&g->plan, &b->jit, b->e));
     g->plan.tiles = NULL; /* it is freed with b->jit */
-    if (r == REID_OK) r = reid__jit_build(&b->jit, ctx->lane_threads, b->e);
-    if (r != REID_OK) return r;
+    REID__TRY(reid__jit_build(&b->jit, ctx->lane_threads, b->e));
     g->lanes = (reid__gpu_lane *)reid__alloc_zero(&ctx->mem, (size_t)ctx->lane_count * sizeof *g->lanes);
     if (!g->lanes) return reid__no_memory(b->e, "lanes", (size_t)ctx->lane_count * sizeof *g->lanes);
     g->lane_count = ctx->lane_count;
-    r = reid__create_lanes(b);
-    if (r == REID_OK) r = reid__alloc_staging(b);
-    if (r == REID_OK) r = reid__gpu_fill(b);
-    if (r != REID_OK) return r;
+    REID__TRY(reid__create_lanes(b));
+    REID__TRY(reid__alloc_staging(b));
+    REID__TRY(reid__gpu_fill(b));
     ctx->net.batch = g->plan.batch;
     reid__fill_info(b);
     reid__log(b->desc, REID_LOG_INFO, REID_OK, "computing on GPU %d, %s (sm_%d), in %s", g->device.index,
@@ -11957,10 +11657,7 @@ static reid_result reid__create_on_device(reid__build *b) {
     if (ctx->gpu) reid__gpu_close(ctx->gpu, 0);
     reid__release(&ctx->mem, before);
     ctx->lanes = NULL, ctx->gpu = NULL;
-    if (!gpu_fault) {
-        if (e) *e = why;
-        return r;
-    }
+    if (!gpu_fault) return reid__fail(e, r, "%s", why.text);
     reid__log(b->desc, has_gpu ? REID_LOG_WARNING : REID_LOG_INFO, r, "computing on the CPU: %.400s", why.text);
     r = reid__create_cpu(b);
     if (r == REID_ERR_PRECISION)
@@ -11981,15 +11678,14 @@ static reid_result reid__create(reid__build *b) {
     ctx->has_locks = has_mutex && pthread_cond_init(&ctx->turn, NULL) == 0;
     if (has_mutex && !ctx->has_locks) pthread_mutex_destroy(&ctx->mutex);
     if (!ctx->has_locks) return reid__fail(b->e, REID_ERR_SYSTEM, "cannot create a mutex or a condition variable");
-    reid_result r = reid__choose_device(b);
-    if (r == REID_OK) r = reid__weights_open(&b->file, b->desc, &b->mem, b->e);
-    if (r != REID_OK) return r;
+    REID__TRY(reid__choose_device(b));
+    REID__TRY(reid__weights_open(&b->file, b->desc, &b->mem, b->e));
     b->used = (unsigned char *)reid__alloc(&b->mem, (size_t)b->file.count + 1);
     ctx->plan = (reid__plan *)reid__alloc_zero(&ctx->mem, sizeof *ctx->plan);
     ctx->prep = (reid__prep *)reid__alloc(&ctx->mem, sizeof *ctx->prep);
     if (!b->used || !ctx->plan || !ctx->prep) return reid__no_memory(b->e, "the plan", sizeof *ctx->plan);
-    r = reid__choose_network(b);
-    return r == REID_OK ? reid__create_on_device(b) : r;
+    REID__TRY(reid__choose_network(b));
+    return reid__create_on_device(b);
 }
 
 static reid_result reid__create_handle(const reid_desc *desc, reid_ctx *fp32_fallback, reid_ctx **out) {
@@ -12000,24 +11696,21 @@ static reid_result reid__create_handle(const reid_desc *desc, reid_ctx *fp32_fal
     memset(&b, 0, sizeof b);
     b.desc = desc, b.e = desc->error;
     reid__clear_error(b.e);
-    reid_result r = reid__check_desc(desc, &mem);
-    if (r == REID_OK) {
-        b.mem = mem;
-        b.ctx = (reid_ctx *)reid__alloc_zero(&mem, sizeof *b.ctx);
-        if (!b.ctx) r = reid__no_memory(b.e, "the handle", sizeof *b.ctx);
-    }
-    if (b.ctx) {
-        b.ctx->mem = mem, b.ctx->pid = getpid(), b.ctx->fp32_fallback = fp32_fallback;
-        b.ctx->info.flip = desc->flip != 0, b.ctx->info.raw = desc->raw != 0;
-        b.ctx->info.latency = desc->latency != 0, b.ctx->info.fallback = desc->fallback != 0;
-        r = reid__create(&b);
-        reid__jit_free(&b.jit);
-        reid__weights_close(&b.file, &b.mem);
-        reid__release(&b.mem, NULL);
-        if (r == REID_OK && reid_memory_report(b.ctx, &memory) == REID_OK) b.ctx->info.total_bytes = memory.total;
-        if (r == REID_OK) *out = b.ctx;
-        else b.ctx->fp32_fallback = NULL, reid_destroy(b.ctx);
-    }
+    REID__TRY(reid__check_options(desc));
+    REID__TRY(reid__mem_init(&mem, desc));
+    b.mem = mem;
+    b.ctx = (reid_ctx *)reid__alloc_zero(&mem, sizeof *b.ctx);
+    if (!b.ctx) return reid__no_memory(b.e, "the handle", sizeof *b.ctx);
+    b.ctx->mem = mem, b.ctx->pid = getpid(), b.ctx->fp32_fallback = fp32_fallback;
+    b.ctx->info.flip = desc->flip != 0, b.ctx->info.raw = desc->raw != 0;
+    b.ctx->info.latency = desc->latency != 0, b.ctx->info.fallback = desc->fallback != 0;
+    reid_result r = reid__create(&b);
+    reid__jit_free(&b.jit);
+    reid__weights_close(&b.file, &b.mem);
+    reid__release(&b.mem, NULL);
+    if (r == REID_OK && reid_memory_report(b.ctx, &memory) == REID_OK) b.ctx->info.total_bytes = memory.total;
+    if (r == REID_OK) *out = b.ctx;
+    else b.ctx->fp32_fallback = NULL, reid_destroy(b.ctx);
     return r;
 }
 
@@ -12057,7 +11750,7 @@ static reid_result reid__create_both(const reid_desc *desc, reid_ctx **out) {
 REID_API reid_result reid_create(const reid_desc *desc, reid_ctx **out) {
     if (out) *out = NULL;
     if (!desc || !out) return reid__lacks(desc, "out");
-    reid__caller caller = reid__enter();
+    REID__ENTER();
     reid_result r = reid__create_both(desc, out);
     if (r == REID_OK && (*out)->fp32_fallback && !(*out)->gpu != !(*out)->fp32_fallback->gpu) {
         reid_desc cpu = *desc;
@@ -12068,30 +11761,28 @@ REID_API reid_result reid_create(const reid_desc *desc, reid_ctx **out) {
         *out = NULL;
         r = reid__create_both(&cpu, out);
     }
-    reid__leave(caller);
     return r;
 }
 
 REID_API void reid_destroy(reid_ctx *ctx) {
     if (!ctx) return;
+    REID__ENTER();
     reid_destroy(ctx->fp32_fallback);
-    int saved_errno = errno, forked = ctx->pid != getpid();
+    int forked = ctx->pid != getpid();
     reid__stop_lanes(ctx, forked);
     if (ctx->gpu) reid__gpu_close(ctx->gpu, forked);
     if (ctx->has_locks && !forked) pthread_cond_destroy(&ctx->turn), pthread_mutex_destroy(&ctx->mutex);
     reid__mem mem = ctx->mem; /* a copy, because freeing updates it */
     reid__release(&mem, NULL);
-    errno = saved_errno;
 }
 
 /* --------------------------------------------------------------------------------------------------------------------
    >>public
-   The functions of a handle: reid_embed and its variants, the queries, GPUs and their kernels, timing.
-   ------------------------------------------------------------------------------------------------------------------ */
+   The functions of a handle: reid_embed and its variants, the queries, GPUs and their kernels, timing. */
 /* Waits for its turn and for a lane; first come, first served. */
 static reid__lane *reid__lane_take(reid_ctx *ctx) {
     reid__lane *lane = NULL;
-    pthread_mutex_lock(&ctx->mutex);
+    REID__LOCK(&ctx->mutex);
     unsigned ticket = ctx->next_ticket++;
     while (!lane) {
         for (int i = 0; i < ctx->lane_count && ticket == ctx->now_serving && !lane; i++)
@@ -12101,17 +11792,15 @@ static reid__lane *reid__lane_take(reid_ctx *ctx) {
     lane->busy = 1;
     ctx->now_serving++;
     pthread_cond_broadcast(&ctx->turn);
-    pthread_mutex_unlock(&ctx->mutex);
     return lane;
 }
 
 /* Clears *taken, the mark of a lane or of memory to resize in, and wakes the waiting threads. */
 static void reid__lane_release(reid_ctx *ctx, int *taken) {
-    pthread_mutex_lock(&ctx->mutex);
+    REID__LOCK(&ctx->mutex);
     REID_ASSERT(*taken);
     *taken = 0;
     pthread_cond_broadcast(&ctx->turn);
-    pthread_mutex_unlock(&ctx->mutex);
 }
 
 /* L2 normalisation in double, unless `raw`. Returns 0 for a vector without a direction. */
@@ -12134,10 +11823,9 @@ static void reid__tell_saturated(const reid__call *call, const uint32_t *clipped
         count += clipped[i] > most;
         if (call->saturated) call->saturated[first + i] = clipped[i] > most;
     }
-    pthread_mutex_lock(&call->ctx->mutex);
+    REID__LOCK(&call->ctx->mutex);
     sum->images += n, sum->saturated += count;
     if (call->ctx->fp32_fallback) sum->recomputed += count;
-    pthread_mutex_unlock(&call->ctx->mutex);
 }
 
 /* Normalises rows, which a GPU has done already. Recomputes images beyond INT8's ranges, neighbours together. */
@@ -12181,13 +11869,12 @@ static reid_result reid__check_call(const reid_ctx *ctx, const reid_image *image
                                     reid_error *e) {
     reid_box roi;
     if (!ctx || n < 0 || (n > 0 && (!images || !out)))
-        return reid__fail(e, REID_ERR_INVALID_ARG, "a handle, n >= 0, images and out are needed");
+        return reid__invalid(e, "a handle, n >= 0, images and out are needed");
     if (ctx->pid != getpid())
         return reid__fail(e, REID_ERR_FORKED, "created in process %ld, called in %ld: create the handle after the fork",
                           (long)ctx->pid, (long)getpid());
     for (int i = 0; i < n; i++) {
-        reid_result r = reid__image_check(&images[i], i, &roi, e);
-        if (r != REID_OK) return r;
+        REID__TRY(reid__image_check(&images[i], i, &roi, e));
         if (images[i].format == REID_PREPARED && (roi.width != ctx->prep->width || roi.height != ctx->prep->height))
             return reid__fail(e, REID_ERR_IMAGE, "image %d: it is prepared for %d x %d pixels, but the network takes "
                               "%d x %d", i, roi.width, roi.height, ctx->prep->width, ctx->prep->height);
@@ -12197,7 +11884,7 @@ static reid_result reid__check_call(const reid_ctx *ctx, const reid_image *image
 
 REID_API reid_result reid_embed_saturated(reid_ctx *ctx, const reid_image *images, int n, float *out,
                                           unsigned char *saturated, reid_error *error) {
-    reid__caller caller = reid__enter();
+    REID__ENTER();
     reid__clear_error(error);
     if (saturated && n > 0) memset(saturated, 0, (size_t)n);
     reid_result r = reid__check_call(ctx, images, n, out, error);
@@ -12209,7 +11896,6 @@ REID_API reid_result reid_embed_saturated(reid_ctx *ctx, const reid_image *image
     }
     if (saturated && n > 0 && r != REID_OK) memset(saturated, 0, (size_t)n);
     if (r != REID_OK && ctx && out && n > 0) memset(out, 0, (size_t)n * (size_t)ctx->plan->dim * sizeof *out);
-    reid__leave(caller);
     return r;
 }
 
@@ -12224,7 +11910,7 @@ REID_API reid_result reid_embed(reid_ctx *ctx, const reid_image *images, int n, 
 /* Waits for memory to resize in: on a CPU images are prepared while lanes compute, one for each of their threads. */
 static reid__thread_memory *reid__memory_take(reid_ctx *ctx) {
     reid__thread_memory *s = NULL;
-    pthread_mutex_lock(&ctx->mutex);
+    REID__LOCK(&ctx->mutex);
     while (!s) {
         for (int i = 0; i < ctx->lane_count * ctx->lane_threads && !s; i++) {
             s = &ctx->lanes[i / ctx->lane_threads].scratch[i % ctx->lane_threads];
@@ -12233,34 +11919,29 @@ static reid__thread_memory *reid__memory_take(reid_ctx *ctx) {
         if (!s) pthread_cond_wait(&ctx->turn, &ctx->mutex);
     }
     s->preparing = 1;
-    pthread_mutex_unlock(&ctx->mutex);
     return s;
 }
 
 REID_API reid_result reid_preprocess(reid_ctx *ctx, const reid_image *image, uint8_t *out, reid_error *error) {
-    reid__caller caller = reid__enter();
+    REID__ENTER();
     reid_box roi;
     reid__clear_error(error);
     reid_result r = reid__check_call(ctx, image, 1, out, error);
     if (r == REID_OK) r = reid__image_check(image, 0, &roi, error);
-    if (r == REID_OK) {
-        if (ctx->gpu) {
-            reid__lane *lane = reid__lane_take(ctx);
-            r = reid__gpu_preprocess(ctx->gpu, (int)(lane - ctx->lanes), lane, image, out, error);
-            reid__lane_release(ctx, &lane->busy);
-        } else {
-            reid__thread_memory *s = reid__memory_take(ctx);
-            reid__prep_rows(ctx->prep, image, &roi, 0, 0, ctx->prep->height, out, s->prep_apart);
-            reid__lane_release(ctx, &s->preparing);
-        }
+    if (r == REID_OK && ctx->gpu) {
+        reid__lane *lane = reid__lane_take(ctx);
+        r = reid__gpu_preprocess(ctx->gpu, (int)(lane - ctx->lanes), lane, image, out, error);
+        reid__lane_release(ctx, &lane->busy);
+    } else if (r == REID_OK) {
+        reid__thread_memory *s = reid__memory_take(ctx);
+        reid__prep_rows(ctx->prep, image, &roi, 0, 0, ctx->prep->height, out, s->prep_apart);
+        reid__lane_release(ctx, &s->preparing);
     }
     if (r != REID_OK && ctx && out) memset(out, 0, (size_t)ctx->prep->height * (size_t)ctx->prep->width * 3);
-    reid__leave(caller);
     return r;
 }
 
 /* --- queries ------------------------------------------------------------------------------------------------------ */
-
 REID_API int reid_dim(const reid_ctx *ctx) { return ctx ? ctx->plan->dim : 0; }
 
 /* Clears the answer, and checks handle and process. */
@@ -12271,14 +11952,13 @@ static reid_result reid__ask(const reid_ctx *ctx, void *answer, size_t size) {
 }
 
 REID_API reid_result reid_query_desc(const reid_ctx *ctx, reid_info *info) {
-    reid_result r = reid__ask(ctx, info, sizeof *info);
-    if (r == REID_OK) *info = ctx->info;
-    return r;
+    REID__TRY(reid__ask(ctx, info, sizeof *info));
+    *info = ctx->info;
+    return REID_OK;
 }
 
 REID_API reid_result reid_memory_report(const reid_ctx *ctx, reid_memory *memory) {
-    reid_result r = reid__ask(ctx, memory, sizeof *memory);
-    if (r != REID_OK) return r;
+    REID__TRY(reid__ask(ctx, memory, sizeof *memory));
     if (ctx->fp32_fallback) reid_memory_report(ctx->fp32_fallback, memory);
     memory->host += ctx->mem.used;
 #ifndef REID_NO_CUDA
@@ -12297,17 +11977,13 @@ REID_API reid_result reid_memory_report(const reid_ctx *ctx, reid_memory *memory
 }
 
 REID_API reid_result reid_query_saturation(const reid_ctx *ctx, reid_saturation *saturation) {
-    reid_result r = reid__ask(ctx, saturation, sizeof *saturation);
-    if (r != REID_OK) return r;
-    pthread_mutex_t *mutex = (pthread_mutex_t *)(uintptr_t)&ctx->mutex; /* casts away const */
-    pthread_mutex_lock(mutex);
+    REID__TRY(reid__ask(ctx, saturation, sizeof *saturation));
+    REID__LOCK((pthread_mutex_t *)(uintptr_t)&ctx->mutex); /* casts away const */
     *saturation = ctx->saturation;
-    pthread_mutex_unlock(mutex);
-    return r;
+    return REID_OK;
 }
 
 /* --- descriptions by name ----------------------------------------------------------------------------------------- */
-
 /* The kinds of fields: a whole number of one of three types, a pointer, or one word per value of an enum, in order. */
 #define REID__DESC_FIELDS(NUMBER, COUNT, SEED, POINTER, WORDS)                                                         \
     POINTER(weights) POINTER(weights_data) COUNT(weights_size) POINTER(network) POINTER(preset) NUMBER(height)         \
@@ -12331,8 +12007,7 @@ static int reid__word(const char *words, const char *value) {
 }
 
 REID_API reid_result reid_set(reid_desc *desc, const char *key, const void *value, reid_error *error) {
-#define REID__AT(field, words, limit)                                                                                  \
-    {#field, words, offsetof(reid_desc, field), sizeof ((reid_desc *)0)->field, limit},
+#define REID__AT(field, words, limit) {#field, words, offsetof(reid_desc, field), sizeof((reid_desc *)0)->field, limit},
 #define REID__NUMBER(field) REID__AT(field, NULL, INT_MAX)
 #define REID__COUNT(field) REID__AT(field, NULL, SIZE_MAX)
 #define REID__SEED(field) REID__AT(field, NULL, UINT64_MAX)
@@ -12343,28 +12018,24 @@ REID_API reid_result reid_set(reid_desc *desc, const char *key, const void *valu
     const char *text = (const char *)value;
     size_t i = 0, count = sizeof fields / sizeof fields[0];
     reid__clear_error(error);
-    if (!desc || !key) return reid__fail(error, REID_ERR_INVALID_ARG, "reid_set needs a description and a key");
+    if (!desc || !key) return reid__invalid(error, "reid_set needs a description and a key");
     while (i < count && strcmp(fields[i].name, key) != 0) i++;
-    if (i == count) return reid__fail(error, REID_ERR_INVALID_ARG, "reid_desc has no field \"%.64s\"", key);
+    if (i == count) return reid__invalid(error, "reid_desc has no field \"%.64s\"", key);
     char *field = (char *)desc + fields[i].at;
     if (!value) memset(field, 0, fields[i].size);
     else if (fields[i].words) {
         int word = reid__word(fields[i].words, text);
-        if (word < 0)
-            return reid__fail(error, REID_ERR_INVALID_ARG, "%s is \"%.64s\"; it can be: %s", key, text,
-                              fields[i].words);
+        if (word < 0) return reid__invalid(error, "%s is \"%.64s\"; it can be: %s", key, text, fields[i].words);
         memcpy(field, &word, sizeof word);
     } else if (fields[i].limit == 0) memcpy(field, &value, sizeof value);
     else {
         char *end = NULL;
-        int saved_errno = errno;
+        REID__ENTER(); /* keeps errno */
         errno = 0;
         int minus = fields[i].limit == INT_MAX && *text == '-';
         uint64_t number = text[minus] >= '0' && text[minus] <= '9' ? strtoull(text + minus, &end, 10) : 0;
-        int wrong = !end || *end || errno || number > fields[i].limit;
-        errno = saved_errno;
-        if (wrong)
-            return reid__fail(error, REID_ERR_INVALID_ARG, "%s is \"%.64s\"; it must be a whole number, at most %llu",
+        if (!end || *end || errno || number > fields[i].limit)
+            return reid__invalid(error, "%s is \"%.64s\"; it must be a whole number, at most %llu",
                               key, text, (unsigned long long)fields[i].limit);
         int narrow = minus ? -(int)number : (int)number;
         memcpy(field, fields[i].size == sizeof narrow ? (void *)&narrow : (void *)&number, fields[i].size);
@@ -12421,7 +12092,6 @@ REID_API reid_result reid_query_op(const reid_ctx *ctx, int index, reid_op_info 
 }
 
 /* --- GPUs and their kernels --------------------------------------------------------------------------------------- */
-
 REID_API reid_result reid_query_gpu(const reid_desc *desc, reid_gpu_info *gpu) {
     if (gpu) memset(gpu, 0, sizeof *gpu);
     if (!desc || !gpu) return reid__lacks(desc, "a reid_gpu_info");
@@ -12430,14 +12100,13 @@ REID_API reid_result reid_query_gpu(const reid_desc *desc, reid_gpu_info *gpu) {
 #ifdef REID_NO_CUDA
     return reid__fail(e, REID_ERR_DEVICE, REID__NO_CUDA);
 #else
-    int saved_errno = errno;
+    REID__ENTER();
     reid__mem mem;
     reid__device d;
     reid__jit j;
-    reid_result r = reid__mem_init(&mem, desc);
-    if (r != REID_OK) return r;
+    REID__TRY(reid__mem_init(&mem, desc));
     memset(&d, 0, sizeof d), memset(&j, 0, sizeof j);
-    r = reid__device_open(&d, desc, e);
+    reid_result r = reid__device_open(&d, desc, e);
     gpu->driver_version = d.version;
     if (d.arch) {
         snprintf(gpu->name, sizeof gpu->name, "%s", d.name);
@@ -12455,7 +12124,7 @@ REID_API reid_result reid_query_gpu(const reid_desc *desc, reid_gpu_info *gpu) {
         reid__gpu_leave(&d);
     }
     if (r == REID_OK) r = reid__jit_init(&j, &mem, desc, d.arch, d.version, e);
-    snprintf(gpu->kernels, sizeof gpu->kernels, "%s", j.text_from && j.text ? j.text_from : "");
+    snprintf(gpu->kernels, sizeof gpu->kernels, "%s", j.text && *j.text ? j.text_from : "");
     while (r == REID_OK && j.rtc_version && !reid__nvrtc_works(&j)) reid__nvrtc_next(&j);
     if (r == REID_OK && !j.rtc_version)
         r = reid__fail(e, REID_ERR_DEVICE, "no NVRTC can be used for sm_%d%s%s", d.arch, j.tried.length ? ": " : "",
@@ -12464,13 +12133,11 @@ REID_API reid_result reid_query_gpu(const reid_desc *desc, reid_gpu_info *gpu) {
     if (j.rtc_version) snprintf(gpu->nvrtc_path, sizeof gpu->nvrtc_path, "%s", j.rtc_path);
     reid__jit_free(&j);
     reid__device_close(&d);
-    errno = saved_errno;
     return r;
 #endif
 }
 
 #ifndef REID_NO_CUDA
-/* State of reid_pack_kernels. */
 typedef struct reid__packing {
     reid__mem *mem;
     reid__plan plan;
@@ -12488,20 +12155,18 @@ static reid_result reid__packing_plan(reid__packing *k, const reid_desc *desc, i
     if (!reid__arch_named(network, arch)) return reid__fail(e, REID_ERR_UNKNOWN_NETWORK, "no network is named \"%.60s\"", network);
     reid_head head;
     reid__projection projection;
-    reid_result r = reid__check_options(desc);
-    if (r == REID_OK) r = reid__resolve_head(desc, arch, NULL, &head, &projection, e);
-    if (r == REID_OK) r = reid__gpu_precision(desc, chip, &k->gpu.half, e);
-    if (r == REID_OK) r = reid__check_precision(desc->precision, e);
-    if (r == REID_OK && desc->precision == REID_INT8 && !reid__has_int8(arch))
-        r = reid__fail(e, REID_ERR_PRECISION, "%s is not computed in INT8", arch->name);
-    if (r == REID_OK)
-        r = reid__make_plan(&k->plan, &k->prep, desc, arch, NULL, desc->last_stride ? desc->last_stride : 2, head,
-                            &projection, text, e);
-    if (r == REID_OK && desc->precision == REID_INT8) reid__plan_narrow(&k->plan, REID__ELEMENT_INT8);
-    return r;
+    REID__TRY(reid__check_options(desc));
+    REID__TRY(reid__resolve_head(desc, arch, NULL, &head, &projection, e));
+    REID__TRY(reid__gpu_precision(desc, chip, &k->gpu.half, e));
+    REID__TRY(reid__check_precision(desc->precision, e));
+    if (desc->precision == REID_INT8 && !reid__has_int8(arch))
+        return reid__fail(e, REID_ERR_PRECISION, "%s is not computed in INT8", arch->name);
+    REID__TRY(reid__make_plan(&k->plan, &k->prep, desc, arch, NULL, desc->last_stride ? desc->last_stride : 2, head,
+                              &projection, text, e));
+    if (desc->precision == REID_INT8) reid__plan_narrow(&k->plan, REID__ELEMENT_INT8);
+    return REID_OK;
 }
 
-/* Adds the programs of the plan. */
 static reid_result reid__packing_programs(reid__packing *k, const reid_desc *desc) {
     reid__gpu_plan_init(&k->gpu, &k->plan, &k->prep, k->gpu.half, reid__has_wgmma(&k->jit), desc->flip != 0,
                         desc->raw != 0, desc->latency != 0);
@@ -12515,7 +12180,7 @@ static reid_result reid__pack_kernels(reid__packing *k, const reid_desc *desc, c
     char *end;
     long number = reid__starts(arch, "sm_") && arch[3] > '0' && arch[3] <= '9' ? strtol(arch + 3, &end, 10) : 0;
     if (number < REID__OLDEST_ARCH || number > 999 || *end)
-        return reid__fail(e, REID_ERR_INVALID_ARG, "\"%.40s\" is not a chip; give sm_90, sm_89 ..., at least sm_%d",
+        return reid__invalid(e, "\"%.40s\" is not a chip; give sm_90, sm_89 ..., at least sm_%d",
                           arch, REID__OLDEST_ARCH);
     reid_desc again = *desc;
     again.precision = REID_FP32, again.ranges = NULL;
@@ -12556,23 +12221,20 @@ REID_API reid_result reid_pack_kernels(const reid_desc *desc, const char *arch, 
     (void)path, (void)fn, (void)user;
     return reid__fail(desc->error, REID_ERR_DEVICE, REID__NO_CUDA);
 #else
-    int saved_errno = errno;
+    REID__ENTER();
     reid__mem mem;
-    reid_result r = reid__mem_init(&mem, desc);
-    if (r != REID_OK) return r;
+    REID__TRY(reid__mem_init(&mem, desc));
     reid__packing *k = (reid__packing *)reid__alloc_zero(&mem, sizeof *k);
     if (!k) return reid__no_memory(desc->error, "packing", sizeof *k);
     k->mem = &mem;
-    r = reid__pack_kernels(k, desc, arch, path, fn, user);
+    reid_result r = reid__pack_kernels(k, desc, arch, path, fn, user);
     reid__jit_free(&k->jit);
     reid__free(&mem, k);
-    errno = saved_errno;
     return r;
 #endif
 }
 
 /* --- timing ------------------------------------------------------------------------------------------------------- */
-
 /* Runs operations [from, to), one after the other, and adds their times to `times`. */
 static void reid__time_ops(reid__job *j, int from, int to, float *times) {
     for (int i = from; i < to; i++) {
@@ -12582,8 +12244,7 @@ static void reid__time_ops(reid__job *j, int from, int to, float *times) {
     }
 }
 
-/* times: (repeats, operations + 1); images: n of the input's size. The first run is not counted. Early operations run
-   image by image, on the whole team. */
+/* times: (repeats, operations + 1). The first run is not counted. Early operations run image by image, on the team. */
 static void reid__cpu_time(const reid_ctx *ctx, reid__lane *lane, const reid_image *images, int n, int repeats,
                            float *times) {
     const reid__plan *p = ctx->plan;
@@ -12636,17 +12297,17 @@ static reid_result reid__profile(reid_ctx *ctx, int n, int repeats, float *us, f
 REID_API reid_result reid_profile(reid_ctx *ctx, int n, int repeats, float *us, float *network, reid_error *error) {
     reid__clear_error(error);
     if (network) *network = 0;
-    if (!ctx || !us) return reid__fail(error, REID_ERR_INVALID_ARG, "a handle and room for microseconds are needed");
+    if (!ctx || !us) return reid__invalid(error, "a handle and room for microseconds are needed");
     memset(us, 0, (size_t)ctx->plan->op_count * sizeof *us);
-    reid_result r = reid__check_call(ctx, NULL, 0, NULL, error);
-    if (r != REID_OK) return r;
+    reid_result r = REID_OK;
+    REID__TRY(reid__check_call(ctx, NULL, 0, NULL, error));
     if (n < 1 || n > ctx->net.batch || repeats < 1 || repeats > 1000)
-        return reid__fail(error, REID_ERR_INVALID_ARG, "n is %d, repeats %d; they must be 1 to %d (the batch) "
+        return reid__invalid(error, "n is %d, repeats %d; they must be 1 to %d (the batch) "
                           "and 1 to 1000", n, repeats, ctx->net.batch);
     const reid__plan *p = ctx->plan;
     size_t pixels = (size_t)n * (size_t)p->height * (size_t)p->width * 3;
     size_t bytes = (size_t)repeats * ((size_t)p->op_count + 2) * sizeof(float);
-    reid__caller caller = reid__enter();
+    REID__ENTER();
     reid__mem mem = ctx->mem; /* the handle's allocator with its own count: several threads may time at once */
     mem.newest = NULL;
     uint8_t *noise = (uint8_t *)reid__alloc(&mem, pixels);
@@ -12655,7 +12316,6 @@ REID_API reid_result reid_profile(reid_ctx *ctx, int n, int repeats, float *us, 
     if (noise && images && times) r = reid__profile(ctx, n, repeats, us, network, noise, images, times, error);
     else r = reid__no_memory(error, "timing", pixels + bytes);
     reid__release(&mem, NULL);
-    reid__leave(caller);
     return r;
 }
 
@@ -12678,12 +12338,11 @@ REID_API reid_result reid_observe(reid_ctx *ctx, const reid_image *image, reid_o
                                   reid_error *error) {
     size_t most = 0;
     reid__clear_error(error);
-    if (!fn) return reid__fail(error, REID_ERR_INVALID_ARG, "a callback is needed");
-    reid_result r = reid__check_call(ctx, image, 1, ctx, error);
-    if (r != REID_OK) return r;
+    if (!fn) return reid__invalid(error, "a callback is needed");
+    REID__TRY(reid__check_call(ctx, image, 1, ctx, error));
     if (ctx->gpu) return reid__fail(error, REID_ERR_DEVICE, "only a handle on the CPU can be observed");
     const reid__plan *p = ctx->plan;
-    reid__caller caller = reid__enter();
+    REID__ENTER();
     for (int i = 0; i < p->op_count; i++) {
         size_t floats = (size_t)p->ops[i].oh * (size_t)p->ops[i].ow * (size_t)p->ops[i].oc;
         if (floats > most) most = floats;
@@ -12691,23 +12350,21 @@ REID_API reid_result reid_observe(reid_ctx *ctx, const reid_image *image, reid_o
     reid__mem mem = ctx->mem; /* with its own count, as in reid_profile */
     mem.newest = NULL;
     float *values = (float *)reid__alloc(&mem, most * sizeof *values);
-    if (values) {
-        reid__lane *lane = reid__lane_take(ctx);
-        reid__job j = reid__job_init(&ctx->net, lane);
-        j.images = image, j.n = 1;
-        reid__prepare(&j);
-        for (int i = 0; i + 1 < p->op_count; i++) { /* the last one normalises */
-            reid_op_info info;
-            reid__run_ops(&j, i, i + 1);
-            if (j.op->fused || reid_query_op(ctx, i, &info) != REID_OK) continue;
-            reid__widen_output(&j, values);
-            fn(&info, values, user);
-        }
-        reid__lane_release(ctx, &lane->busy);
-    } else r = reid__no_memory(error, "an activation", most * sizeof *values);
+    if (!values) return reid__no_memory(error, "an activation", most * sizeof *values);
+    reid__lane *lane = reid__lane_take(ctx);
+    reid__job j = reid__job_init(&ctx->net, lane);
+    j.images = image, j.n = 1;
+    reid__prepare(&j);
+    for (int i = 0; i + 1 < p->op_count; i++) { /* the last one normalises */
+        reid_op_info info;
+        reid__run_ops(&j, i, i + 1);
+        if (j.op->fused || reid_query_op(ctx, i, &info) != REID_OK) continue;
+        reid__widen_output(&j, values);
+        fn(&info, values, user);
+    }
+    reid__lane_release(ctx, &lane->busy);
     reid__free(&mem, values);
-    reid__leave(caller);
-    return r;
+    return REID_OK;
 }
 
 REID_API double reid_cosine(const float *a, const float *b, int dim) {
@@ -12718,9 +12375,8 @@ REID_API double reid_cosine(const float *a, const float *b, int dim) {
 }
 
 REID_API void reid_to_halves(const float *in, uint16_t *out, size_t count) {
-    reid__caller caller = reid__enter();
+    REID__ENTER();
     for (size_t i = 0; i < count; i++) out[i] = reid__to_half(in[i]);
-    reid__leave(caller);
 }
 
 REID_API void reid_from_halves(const uint16_t *in, float *out, size_t count) {
@@ -12735,21 +12391,16 @@ REID_API reid_result reid_image_load(const char *path, reid_image *image, reid_e
     int channels;
     reid__clear_error(error);
     if (image) memset(image, 0, sizeof *image);
-    if (!path || !image) return reid__fail(error, REID_ERR_INVALID_ARG, "a path and an image are needed");
-    reid__caller caller = reid__enter();
-    reid_result r = REID_OK;
+    if (!path || !image) return reid__invalid(error, "a path and an image are needed");
+    REID__ENTER();
     FILE *file = fopen(path, "rb");
-    if (file) {
-        image->pixels = stbi_load_from_file(file, &image->width, &image->height, &channels, 3);
-        fclose(file);
-    } else r = reid__fail(error, REID_ERR_FILE_OPEN, "%s: cannot open the file (errno %d)", path, errno);
-    if (file && !image->pixels) {
-        const char *reason = stbi_failure_reason();
-        memset(image, 0, sizeof *image);
-        r = reid__fail(error, REID_ERR_IMAGE, "%s: %s", path, reason ? reason : "not an image");
-    }
-    reid__leave(caller);
-    return r;
+    if (!file) return reid__fail(error, REID_ERR_FILE_OPEN, "%s: cannot open the file (errno %d)", path, errno);
+    image->pixels = stbi_load_from_file(file, &image->width, &image->height, &channels, 3);
+    fclose(file);
+    if (image->pixels) return REID_OK;
+    const char *reason = stbi_failure_reason();
+    memset(image, 0, sizeof *image);
+    return reid__fail(error, REID_ERR_IMAGE, "%s: %s", path, reason ? reason : "not an image");
 }
 
 REID_API void reid_image_free(reid_image *image) {
@@ -12764,12 +12415,9 @@ REID_API void reid_image_free(reid_image *image) {
    Dynamic batching. One mutex guards everything. A thread for each lane of the handle sleeps while nothing waits; it
    takes a batch, computes it with reid_embed_ex without the mutex, and notifies the callers of finished requests. One
    more thread, the clock, sleeps until the earliest deadline, ends requests that have reached theirs, and notifies the
-   callers of requests that other threads have ended.
-
-   A request is in the heap of turns as long as some of its images wait, and in the heap of deadlines from its
-   acceptance to its end. It ends once, in reid__request_end. When no batch reads its pixels any more, it goes into the
-   list of finished requests, whose callers are notified.
-   ------------------------------------------------------------------------------------------------------------------ */
+   callers of requests that other threads have ended. A request is in the heap of turns as long as some of its images
+   wait, and in the heap of deadlines until it ends, once, in reid__request_end. When no batch reads its pixels, it
+   goes into the list of finished requests, whose callers are notified. */
 #ifndef REID_NO_QUEUE
 #define REID__NEVER INT64_MAX
 #define REID__SIZES 10 /* of batches, by their logarithm: 1, 2, 3 or 4, ... 257 to 512 */
@@ -12787,18 +12435,11 @@ typedef struct reid__entry {
     struct reid__entry *next;  /* in the list of free or of finished entries */
 } reid__entry;
 
-/* The first entry is items[1], or NULL; the children of items[i] are items[2 * i] and items[2 * i + 1]. */
-typedef struct reid__heap {
-    reid__entry **items;
-    int count, by_deadline; /* by_deadline 0: the heap of turns, by rank, deadline, arrival */
-} reid__heap;
+/* First: items[1], or NULL; children of items[i]: items[2 * i], items[2 * i + 1]. by_deadline 0: the heap of turns. */
+typedef struct reid__heap { reid__entry **items; int count, by_deadline; } reid__heap;
 
 /* An image of a batch: its request, and the destination of its row. */
-typedef struct reid__batch_image {
-    reid__entry *entry;
-    float *out;
-    reid_result result;
-} reid__batch_image;
+typedef struct reid__batch_image { reid__entry *entry; float *out; reid_result result; } reid__batch_image;
 
 typedef struct reid__queue_lane {
     struct reid_queue *queue;
@@ -12859,13 +12500,11 @@ static void reid__heap_remove(reid__heap *h, reid__entry *a) {
     if (!at) return;
     REID_ASSERT(h->items[at] == a);
     reid__entry *last = h->items[h->count];
-    h->items[h->count--] = NULL;
-    a->place[h->by_deadline] = 0;
+    h->items[h->count--] = NULL, a->place[h->by_deadline] = 0;
     if (last != a) reid__heap_settle(h, at, last);
 }
 
 /* --- times -------------------------------------------------------------------------------------------------------- */
-
 REID_API uint64_t reid_latency_bound(int index) {
     if (index < 0) return 0;
     return index < REID_LATENCIES - 1 ? (uint64_t)(250 * (5 + index % 4)) << index / 4 : UINT64_MAX;
@@ -12903,7 +12542,6 @@ static int64_t reid__earliest(const reid_queue *q, const reid__entry *a, int64_t
 }
 
 /* --- the end of a request ----------------------------------------------------------------------------------------- */
-
 /* Adds an entry to the list of finished ones, if it has ended and no batch reads its pixels. */
 static void reid__add_finished(reid_queue *q, reid__entry *a) {
     if (!a->ended || a->computing) return;
@@ -12935,11 +12573,7 @@ static void reid__request_end(reid_queue *q, reid__entry *a, reid_result result,
 }
 
 /* A caller that waits in reid_submit: the `user` of a request without `done`. */
-typedef struct reid__waiter {
-    pthread_cond_t over;
-    int is_over;
-    reid_result result;
-} reid__waiter;
+typedef struct reid__waiter { pthread_cond_t over; int is_over; reid_result result; } reid__waiter;
 
 /* Notifies callers of finished requests, without the mutex. An entry is freed before `done`, which may submit again. */
 static void reid__notify_done(reid_queue *q) {
@@ -12964,7 +12598,6 @@ static void reid__notify_done(reid_queue *q) {
 }
 
 /* --- threads ------------------------------------------------------------------------------------------------------ */
-
 /* Waits until `when` (REID__NEVER: without limit) or a signal. */
 static void reid__wait_until(reid_queue *q, pthread_cond_t *cond, int64_t when) {
     int64_t by = REID__WAIT_CLOCK == CLOCK_MONOTONIC ? when : when - reid__now() + reid__clock(REID__WAIT_CLOCK);
@@ -12975,7 +12608,7 @@ static void reid__wait_until(reid_queue *q, pthread_cond_t *cond, int64_t when) 
 
 static void *reid__clock_main(void *arg) {
     reid_queue *q = (reid_queue *)arg;
-    pthread_mutex_lock(&q->mutex);
+    REID__LOCK(&q->mutex);
     while (!q->stopping || q->live) {
         reid__entry *a;
         int64_t now = reid__now();
@@ -12984,7 +12617,6 @@ static void *reid__clock_main(void *arg) {
         if (q->finished) reid__notify_done(q);
         else reid__wait_until(q, &q->alarm, a ? a->deadline : REID__NEVER);
     }
-    pthread_mutex_unlock(&q->mutex);
     return NULL;
 }
 
@@ -13038,7 +12670,7 @@ static void reid__batch_finish(reid_queue *q, reid__queue_lane *lane, int64_t no
 static void *reid__queue_lane_main(void *arg) {
     reid__queue_lane *lane = (reid__queue_lane *)arg;
     reid_queue *q = lane->queue;
-    pthread_mutex_lock(&q->mutex);
+    REID__LOCK(&q->mutex);
     while (!q->stopping || q->live) {
         int64_t now = reid__now(), from = q->turns.count ? q->turns.items[1]->arrived + q->delay : REID__NEVER;
         if (from > now && (from == REID__NEVER || (q->stats.waiting < q->stats.batch && !q->stopping))) {
@@ -13052,20 +12684,16 @@ static void *reid__queue_lane_main(void *arg) {
         reid__batch_finish(q, lane, reid__now());
         reid__notify_done(q);
     }
-    pthread_mutex_unlock(&q->mutex);
     return NULL;
 }
 
 /* --- the calls ---------------------------------------------------------------------------------------------------- */
-
 static reid_result reid__check_request(const reid_queue *q, const reid_request *r, reid_error *e) {
     if (!q || !r || !r->images || !r->out || r->n < 1)
-        return reid__fail(e, REID_ERR_INVALID_ARG, "a queue, a request, n >= 1, images and out are needed");
+        return reid__invalid(e, "a queue, a request, n >= 1, images and out are needed");
     if (q->pid != getpid()) return reid__fail(e, REID_ERR_FORKED, "create the queue after the fork");
-    if (r->priority < -3 || r->priority > 4)
-        return reid__fail(e, REID_ERR_INVALID_ARG, "priority is %d; it must be -3 to 4", r->priority);
-    if (r->n > q->stats.limit)
-        return reid__fail(e, REID_ERR_INVALID_ARG, "%d images; the queue's limit is %d", r->n, q->stats.limit);
+    if (r->priority < -3 || r->priority > 4) return reid__invalid(e, "priority is %d; it must be -3 to 4", r->priority);
+    if (r->n > q->stats.limit) return reid__invalid(e, "%d images; the queue's limit is %d", r->n, q->stats.limit);
     reid_result code = reid__check_call(q->ctx, r->images, r->n, r->out, e);
     if (code != REID_OK || r->deadline_us >= 0) return code;
     return reid__fail(e, REID_ERR_EXPIRED, "the deadline was %llu us ago", 0 - (unsigned long long)r->deadline_us);
@@ -13108,13 +12736,12 @@ REID_API reid_result reid_submit(reid_queue *queue, const reid_request *request,
     reid__waiter w;
     if (ticket) *ticket = 0;
     reid__clear_error(e);
-    reid_result r = reid__check_request(queue, request, e);
-    if (r != REID_OK) return r;
+    REID__TRY(reid__check_request(queue, request, e));
     int waits = !request->done;
     w.is_over = 0, w.result = REID_OK;
     if (waits && pthread_cond_init(&w.over, NULL) != 0) return reid__fail(e, REID_ERR_SYSTEM, "no condition variable");
     pthread_mutex_lock(&queue->mutex);
-    r = reid__request_accept(queue, request, &w, ticket, e);
+    reid_result r = reid__request_accept(queue, request, &w, ticket, e);
     while (waits && r == REID_OK && !w.is_over) pthread_cond_wait(&w.over, &queue->mutex);
     pthread_mutex_unlock(&queue->mutex);
     if (waits) pthread_cond_destroy(&w.over);
@@ -13122,25 +12749,22 @@ REID_API reid_result reid_submit(reid_queue *queue, const reid_request *request,
 }
 
 REID_API reid_result reid_cancel(reid_queue *queue, reid_ticket ticket) {
-    reid_result r = REID_OK;
     if (!queue || !ticket) return REID_ERR_INVALID_ARG;
     if (queue->pid != getpid()) return REID_ERR_FORKED;
     reid__entry *a = &queue->entries[(ticket - 1) % (uint64_t)queue->entry_count];
-    pthread_mutex_lock(&queue->mutex);
-    if (a->ticket != ticket || a->ended) r = REID_ERR_TICKET;
-    else reid__request_end(queue, a, REID_ERR_CANCELLED, reid__now());
+    REID__LOCK(&queue->mutex);
+    if (a->ticket != ticket || a->ended) return REID_ERR_TICKET;
+    reid__request_end(queue, a, REID_ERR_CANCELLED, reid__now());
     pthread_cond_signal(&queue->alarm);
-    pthread_mutex_unlock(&queue->mutex);
-    return r;
+    return REID_OK;
 }
 
 REID_API reid_result reid_queue_query(reid_queue *queue, reid_queue_stats *stats) {
     if (stats) memset(stats, 0, sizeof *stats);
     if (!queue || !stats) return REID_ERR_INVALID_ARG;
     if (queue->pid != getpid()) return REID_ERR_FORKED;
-    pthread_mutex_lock(&queue->mutex);
+    REID__LOCK(&queue->mutex);
     *stats = queue->stats;
-    pthread_mutex_unlock(&queue->mutex);
     return REID_OK;
 }
 
@@ -13149,7 +12773,7 @@ REID_API reid_result reid_queue_drain(reid_queue *queue, int drain_ms) {
     if (!queue) return REID_ERR_INVALID_ARG;
     if (queue->pid != getpid()) return REID_ERR_FORKED;
     int64_t until = drain_ms < 0 ? REID__NEVER : reid__now() + (int64_t)drain_ms * 1000000;
-    pthread_mutex_lock(&queue->mutex);
+    REID__LOCK(&queue->mutex);
     queue->stopping = 1;
     pthread_cond_broadcast(&queue->work); /* so that no lane waits for a batch to fill */
     while (queue->live && reid__now() < until) reid__wait_until(queue, &queue->idle, until);
@@ -13161,7 +12785,6 @@ REID_API reid_result reid_queue_drain(reid_queue *queue, int drain_ms) {
     pthread_cond_signal(&queue->alarm);
     while (queue->live) reid__wait_until(queue, &queue->idle, REID__NEVER);
     pthread_cond_signal(&queue->alarm), pthread_cond_broadcast(&queue->work); /* so that the threads end */
-    pthread_mutex_unlock(&queue->mutex);
     return r;
 }
 
@@ -13216,18 +12839,17 @@ REID_API reid_result reid_queue_create(const reid_queue_desc *desc, reid_queue *
     reid_info info;
     reid_error *e = desc ? desc->error : NULL;
     if (out) *out = NULL;
-    if (!desc || !out) return reid__fail(e, REID_ERR_INVALID_ARG, "the call needs out");
+    if (!desc || !out) return reid__invalid(e, "the call needs out");
     reid__clear_error(e);
     reid_result r = reid_query_desc(desc->ctx, &info);
     if (r != REID_OK)
         return reid__fail(e, r, desc->ctx ? "create the handle and the queue after the fork" : "desc.ctx is NULL");
     if (desc->batch < 0 || desc->batch > info.batch)
-        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.batch is %d; it must be 0 to %d, the handle's", desc->batch,
-                          info.batch);
+        return reid__invalid(e, "desc.batch is %d; it must be 0 to %d, the handle's", desc->batch, info.batch);
     if (desc->limit < 0 || desc->limit > 1 << 20)
-        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.limit is %d; it must be 0 to %d", desc->limit, 1 << 20);
+        return reid__invalid(e, "desc.limit is %d; it must be 0 to %d", desc->limit, 1 << 20);
     if (desc->delay_us < 0 || desc->delay_us > 1000000000 || desc->ageing_us > 1000000000000)
-        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.delay_us is %lld (0 to 10^9), desc.ageing_us %lld (to 10^12)",
+        return reid__invalid(e, "desc.delay_us is %lld (0 to 10^9), desc.ageing_us %lld (to 10^12)",
                           (long long)desc->delay_us, (long long)desc->ageing_us);
     reid__mem mem = desc->ctx->mem;
     mem.used = 0, mem.newest = NULL;
@@ -13254,8 +12876,7 @@ REID_API reid_result reid_queue_create(const reid_queue_desc *desc, reid_queue *
 
 /* --------------------------------------------------------------------------------------------------------------------
    >>left_out
-   Functions of parts that were left out: they let the program link, and fail with the name of the macro.
-   ------------------------------------------------------------------------------------------------------------------ */
+   Functions of parts that were left out: they let the program link, and fail with the name of the macro. */
 #if defined(REID_NO_SEARCH) || defined(REID_NO_QUEUE)
 static reid_result reid__left_out(reid_error *e, const char *macro) {
     reid__clear_error(e);

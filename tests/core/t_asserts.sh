@@ -50,7 +50,7 @@ mistake 'buffers of a GPU share memory' 'reid__gpu_plan_is_sound(g)' predict/gpu
 mistake 'a heap forgets the place of an entry' 'h->items[at] == a' tests/core/t_queue.c \
     's/h->items\[at\] = a, a->place\[h->by_deadline\] = at;/h->items[at] = a, a->place[h->by_deadline] = 1;/'
 mistake 'a request ends twice' 'a->ticket && !a->ended' tests/core/t_queue.c \
-    's/if (a->ticket != ticket || a->ended) r =/if (a->ticket != ticket) r =/' test_cancel
+    's/if (a->ticket != ticket || a->ended) return/if (a->ticket != ticket) return/' test_cancel
 mistake 'a lane is released twice' '*taken' tests/core/t_api.c \
     's/    \*taken = 0;/    *taken = 0; REID_ASSERT(*taken);/'
 mistake 'groups that cannot be linked are joined' 'must_link ||' tests/core/t_group.c \

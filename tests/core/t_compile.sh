@@ -144,7 +144,7 @@ cat > kernels.c <<'END'
 #include "reid.h"
 int main(void) { /* is the text that is compiled in the file's? */
     FILE *f = fopen("reid_kernels.cu", "rb");
-    const char *text = REID__KERNEL_TEXT;
+    const char *text = (const char *)reid__kernel_text;
     size_t length = strlen(text), at = 0;
     for (int c; f && (c = getc(f)) != EOF; at++)
         if (at >= length || text[at] != (char)c) return 1;
