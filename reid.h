@@ -2589,9 +2589,10 @@ static const reid__arch reid__archs[] = {
     REID__E("tf_efficientnet_b2",  0, 1.1, 1.2, 1e-3, 1, 0, 1, "effnet-b2"),
     REID__E("tf_efficientnet_b3",  0, 1.2, 1.4, 1e-3, 1, 0, 1, "effnet-b3"),
     REID__E("efficientnet_b4",     0, 1.4, 1.8, 1e-5, 0, 0, 0, "effnet-b4"),
-    REID__E("efficientnet_b5",     0, 1.6, 2.2, 1e-5, 0, 0, 0, "effnet-b5"),
-    REID__E("efficientnet_b6",     0, 1.8, 2.6, 1e-5, 0, 0, 0, "effnet-b6"),
-    REID__E("efficientnet_b7",     0, 2.0, 3.1, 1e-5, 0, 0, 0, "effnet-b7"),
+    REID__E("efficientnet_b5",     0, 1.6, 2.2, 1e-3, 0, 0, 0, "effnet-b5"), /* torchvision's epsilon, unlike timm's */
+    REID__E("efficientnet_b6",     0, 1.8, 2.6, 1e-3, 0, 0, 0, "effnet-b6"),
+    REID__E("efficientnet_b7",     0, 2.0, 3.1, 1e-3, 0, 0, 0, "effnet-b7"),
+    REID__E("timm_efficientnet_b5", 0, 1.6, 2.2, 1e-5, 0, 0, 1, "timm-0.95 size=448x448 crop=1"),
     REID__E("tf_efficientnet_b4",  0, 1.4, 1.8, 1e-3, 1, 0, 1, "effnet-b4"),
     REID__E("tf_efficientnet_b5",  0, 1.6, 2.2, 1e-3, 1, 0, 1, "effnet-b5"),
     REID__E("tf_efficientnet_b6",  0, 1.8, 2.6, 1e-3, 1, 0, 1, "effnet-b6"),

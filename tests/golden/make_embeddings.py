@@ -1,6 +1,6 @@
 """Makes embeddings.txt and embeddings.bin: embeddings that PyTorch computes in float64 from seeded weights and pixels.
 
-    python3 tests/golden/make_embeddings.py        needs torch, torchvision and numpy; about five minutes
+    python3 tests/golden/make_embeddings.py        needs torch, torchvision, timm and numpy; about five minutes
 
 embeddings.txt has one line per case, embeddings.bin their L2-normalised rows as float32, little-endian, in the same
 order. Weights come from seeded.py (the same bytes as build/seeded); pixels from `pixels` below, already in the
@@ -14,9 +14,11 @@ import zlib
 import numpy as np
 import torch
 import torch.nn.functional as F
+import timm
 import torchvision
 
 import seeded
+import trunks
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MEAN = np.array([0.485, 0.456, 0.406]).reshape(3, 1, 1)
@@ -45,6 +47,17 @@ CASES = [
     ("tf_efficientnet_b0", "none", 224, 224, 2, 1),
     ("tf_efficientnet_b0", "file", 107, 75, 2, 1),
     ("tf_efficientnet_b3", "none", 96, 96, 2, 1),
+    ("resnet50-ibn-bnneck", "none", 193, 101, 2, 1),
+    ("resnet50-ibnb", "none", 128, 64, 2, 1),
+    ("resnet50-ibn-nl-fastreid-gem", "none", 128, 64, 1, 1),
+    ("resnet50-nlhalf-bnneck", "none", 128, 64, 1, 1),
+    ("resnet101-ibn-fastreid-gem", "none", 128, 64, 1, 1),
+    ("efficientnet_b4", "none", 96, 96, 2, 1),
+    ("efficientnet_v2_s", "none", 107, 75, 2, 1),
+    ("tf_efficientnetv2_s", "none", 107, 75, 2, 1),
+    ("efficientnetv2_rw_t", "none", 96, 96, 2, 1),
+    ("efficientnetv2_rw_s", "none", 107, 75, 2, 1),
+    ("miewid", "none", 96, 96, 2, 1),
 ]
 
 
@@ -106,12 +119,34 @@ def tensorflow(module):
             part.eps = 1e-3
 
 
+def timm_module(network, state):
+    """An EfficientNetV2 that only timm has, with these weights under its names; miewid: with its pool and batch norm."""
+    module = timm.create_model("efficientnetv2_rw_m" if network == "miewid" else network)
+    counters = {k: v for k, v in module.state_dict().items() if k.endswith("num_batches_tracked")}
+    features = {k: v for k, v in state.items() if k.startswith("features.")}
+    module.classifier = torch.nn.Identity()
+    module.load_state_dict({**counters, **trunks.timm_names(features, "conv_exp" not in module.blocks[0][0]._modules)})
+    if network != "miewid":
+        return module.eval()
+    module.global_pool = torch.nn.Identity()
+    pool, norm = GeneralisedMean(), torch.nn.BatchNorm1d(module.num_features)
+    pool.load_state_dict({"p": state["pool_layer.p"]})
+    norm.load_state_dict({k[11:]: v for k, v in state.items() if k.startswith("bottleneck.")}, strict=False)
+    return torch.nn.Sequential(module, pool, torch.nn.Flatten(), norm).eval()
+
+
 def trunk(network, state, last_stride):
     """torchvision's module with these weights, without its classifier, with the last pool and batch norm where they
-    belong."""
+    belong; timm's, if torchvision has none."""
+    if "efficientnetv2" in network or network == "miewid":
+        return timm_module(network, state)
     state = dict(state)
-    module = getattr(torchvision.models, network.removeprefix("tf_").split("-")[0])().eval()
-    _, _, linear, biased, norm = seeded.TAILS.get(network, (None,) * 5)
+    resnet = seeded.trunk_of(network) if network.startswith("resnet") else None
+    name = "resnet" + resnet[0] if resnet else network.removeprefix("tf_")
+    module = getattr(torchvision.models, name)().eval()
+    _, _, linear, biased, norm = seeded.TAILS["resnet50" + resnet[3]] if resnet else (None,) * 5
+    if resnet:
+        trunks.change(module, *resnet[:3])
     if hasattr(module, "fc"):
         tail = [torch.nn.Linear(2048, 512, bias=biased)] if linear else []
         tail += [torch.nn.BatchNorm1d(512 if linear else 2048)] if norm else []
@@ -131,6 +166,7 @@ def trunk(network, state, last_stride):
         tensorflow(module)
     counters = {k: v for k, v in module.state_dict().items() if k.endswith("num_batches_tracked")}
     module.load_state_dict({**counters, **state}, strict=True)
+    module.eval()
     if last_stride == 1:
         module.layer4[0].conv2.stride = module.layer4[0].downsample[0].stride = (1, 1)
     return module
@@ -140,7 +176,7 @@ def embed(network, state, head, last_stride, images, dtype):
     module = trunk(network, state, last_stride).to(dtype)
     head = {k: v.to(dtype) for k, v in head.items()}
     layers = {}
-    if network.startswith("resnet50"):
+    if network.startswith("resnet"):
         for i in (2, 3, 4):
             getattr(module, f"layer{i}").register_forward_hook(lambda m, a, out, i=i: layers.__setitem__(i, out))
     normalised = torch.from_numpy((images.transpose(0, 3, 1, 2) / 255.0 - MEAN) / STD).to(dtype)
@@ -174,7 +210,8 @@ def main():
         print(lines[-1], f"stranger cosine {exact[0] @ exact[-1]:.3f}", flush=True)
         rows.append(exact.astype("<f4"))
     with open(os.path.join(HERE, "embeddings.txt"), "w") as f:
-        f.write(f"# made by make_embeddings.py with torch {torch.__version__}, torchvision {torchvision.__version__}\n")
+        f.write(f"# made by make_embeddings.py with torch {torch.__version__}, torchvision {torchvision.__version__}, ")
+        f.write(f"timm {timm.__version__}\n")
         f.write("# network head height width last_stride images dim crc32(weights)")
         f.write(" torch_float32_error torch_float32_cosine torch_bfloat16_cosine sha256(weights)\n")
         f.write("\n".join(lines) + "\n")

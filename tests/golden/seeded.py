@@ -8,6 +8,7 @@ tools/demo_program/seeded.h explains the rules.
 import argparse
 import json
 import math
+import re
 import struct
 
 import numpy as np
@@ -26,10 +27,31 @@ TAILS = {
     "resnet50-layumi": ("fastreid", False, "classifier.add_block.0", True, "classifier.add_block.1"),
     "resnet50-fc512": ("torchreid", False, "fc.0", True, "fc.1"),
 }
-NETS = list(TAILS)
-NETS += [tf + f"efficientnet_b{i}" for tf in ("", "tf_") for i in range(4)]
-NAMED = ["resnet50-fastreid"] + NETS[-4:]  # their tensors are those of another network
-MULTIPLIERS = [(1.0, 1.0), (1.0, 1.1), (1.1, 1.2), (1.2, 1.4)]  # width, depth of B0 … B3
+LAYERS = {"50": (3, 4, 6, 3), "101": (3, 4, 23, 3), "152": (3, 8, 36, 3)}
+NONLOCAL = {"50": (0, 2, 3, 0), "101": (0, 2, 9, 0)}  # blocks at the end of each layer
+B = [(0, 1, 3, 1, 16, 1), (0, 6, 3, 2, 24, 2), (0, 6, 5, 2, 40, 2), (0, 6, 3, 2, 80, 3), (0, 6, 5, 1, 112, 3)]
+B += [(0, 6, 5, 2, 192, 4), (0, 6, 3, 1, 320, 1)]  # fused, expand, kernel, stride, channels, repeats
+V2_S = [(1, 1, 3, 1, 24, 2), (1, 4, 3, 2, 48, 4), (1, 4, 3, 2, 64, 4), (0, 4, 3, 2, 128, 6), (0, 6, 3, 1, 160, 9)]
+V2_S += [(0, 6, 3, 2, 256, 15)]
+RW_S = [(2, 1, 3, 1, 24, 2), *V2_S[1:3], *V2_S[3:5], (0, 6, 3, 2, 272, 15)]
+RW_M = [row[:5] + (repeats,) for row, repeats in zip(RW_S, (3, 5, 5, 8, 15, 24))]
+# stem, stages, head, width, depth, preset; miewid ends with a generalised mean and batch norm
+EFFICIENT = {
+    f"efficientnet_b{i}": (32, B, 1280, width, depth, f"effnet-b{i}")
+    for i, (width, depth) in enumerate(((1.0, 1.0), (1.0, 1.1), (1.1, 1.2), (1.2, 1.4), (1.4, 1.8)))
+}
+EFFICIENT |= {
+    "efficientnet_v2_s": (24, V2_S, 1280, 1.0, 1.0, "effnet-v2"),
+    "efficientnetv2_rw_t": (24, V2_S, 1280, 0.8, 0.9, "timm-0.95 size=288x288 crop=1"),
+    "efficientnetv2_rw_s": (24, RW_S, 1792, 1.0, 1.0, "timm-0.95 size=384x384 crop=1"),
+    "miewid": (24, RW_M, 1792, 1.2, 1.0, "miewid"),
+}
+EFFICIENT |= {f"tf_efficientnet_b{i}": EFFICIENT[f"efficientnet_b{i}"] for i in range(4)}
+EFFICIENT["tf_efficientnetv2_s"] = EFFICIENT["efficientnet_v2_s"][:5] + ("timm-inception size=384x384 crop=1",)
+TRUNKS = ["resnet50-ibn-bnneck", "resnet50-ibnb", "resnet50-ibn-nl-fastreid-gem", "resnet50-nlhalf-bnneck"]
+TRUNKS += ["resnet101-ibn-fastreid-gem"]
+NETS = list(TAILS) + list(EFFICIENT) + TRUNKS
+NAMED = ["resnet50-fastreid"] + [name for name in EFFICIENT if name.startswith("tf_")]  # tensors of another network
 
 
 def integers(name, count, seed):
@@ -55,6 +77,10 @@ def filters(k, scale):
         k = k + k.sum(axis=2, keepdims=True)
     k = ins * k - k.sum(axis=1, keepdims=True)
     return k, scale / (float(ONE) * ins * math.sqrt(taps + 3 if taps > 1 else 1.0))
+
+
+def plain(k, scale):
+    return k, scale / float(ONE)
 
 
 def blur(k, axis):
@@ -110,6 +136,10 @@ class Net:
         if width:
             self.spread(name + ".bias", out, 0, width)
 
+    def instance(self, name, c, beta):
+        self.spread(name + ".weight", c, 1000, 200)
+        self.spread(name + ".bias", c, beta, 60)
+
     def norm(self, name, c, gamma, beta, var):
         self.spread(name + ".weight", c, gamma, gamma // 5)
         self.spread(name + ".bias", c, beta, 60)
@@ -119,28 +149,54 @@ class Net:
             self.tensors[name + ".num_batches_tracked"] = ((), lambda seed: np.array(1000, np.int64))
 
 
-def bottleneck(net, block, ins, mid, index):
+def bottleneck(net, block, ins, mid, index, ibn):
     variances = (0.75 + 0.17 * index if index else 1.35, 2.9, 0.68)
     for i, var in enumerate(variances):
-        out = 4 * mid if i == 2 else mid
+        out, name = 4 * mid if i == 2 else mid, f"{block}.bn{i + 1}"
         net.conv(f"{block}.conv{i + 1}", filters, out, ins if i == 0 else mid, 3 if i == 1 else 1)
-        net.norm(f"{block}.bn{i + 1}", out, 600 if i == 2 else 1000, -100 if i == 2 else 0, var)
+        if i == 0 and ibn == "-ibn":
+            net.instance(name + ".IN", out // 2, 0)
+            name, out = name + ".BN", out // 2
+        net.norm(name, out, 600 if i == 2 else 1000, -100 if i == 2 else 0, var)
+    if ibn == "-ibnb":
+        net.instance(block + ".IN", 4 * mid, 0)
     if index == 0:
         net.conv(f"{block}.downsample.0", filters, 4 * mid, ins, 1)
         net.norm(f"{block}.downsample.1", 4 * mid, 1000, 0, variances[0])
 
 
-def resnet50(net, name):
-    _, gem, linear, biased, norm = TAILS[name]
+def nonlocal_block(net, name, ins, channels):
+    for part in ("theta", "phi", "g"):
+        net.conv(f"{name}.{part}", filters, channels, ins, 1, 0.3 if channels > 1 else 1.0)
+        net.spread(f"{name}.{part}.bias", channels, 0, 200)
+    net.conv(f"{name}.W.0", filters if channels > 1 else plain, ins, channels, 1)
+    net.spread(f"{name}.W.0.bias", ins, 0, 200)
+    net.norm(f"{name}.W.1", ins, 300, 0, 2.0 if channels > 1 else 0.2)
+
+
+def trunk_of(name):
+    """The parts of a ResNet's name: layers, instance norm, non-local blocks, and the tail with a plain trunk."""
+    return re.fullmatch(r"resnet(50|101|152)(-ibnb|-ibn|)(-nlhalf|-nl|)(|-.*)", name).groups()
+
+
+def resnet(net, name):
+    layers, ibn, nonlocal_, tail = trunk_of(name)
+    _, gem, linear, biased, norm = TAILS["resnet50" + tail]
     multiscale = name.endswith("-multiscale")
     net.conv("conv1", stem, 64, 3, 7)
-    net.norm("bn1", 64, 1000, -1000, 1.45)
+    if ibn == "-ibnb":
+        net.instance("bn1", 64, -1000)
+    else:
+        net.norm("bn1", 64, 1000, -1000, 1.45)
     ins = 64
-    for layer, blocks in enumerate((3, 4, 6, 3)):
+    for layer, blocks in enumerate(LAYERS[layers]):
         mid = 64 << layer
         for b in range(blocks):
-            bottleneck(net, f"layer{layer + 1}.{b}", ins, mid, b)
+            has = layer < 3 if ibn == "-ibn" else layer < 2 and b == blocks - 1
+            bottleneck(net, f"layer{layer + 1}.{b}", ins, mid, b, ibn if has else "")
             ins = 4 * mid
+        for b in range(NONLOCAL[layers][layer] if nonlocal_ else 0):
+            nonlocal_block(net, f"NL_{layer + 1}.{b}", ins, 1 if nonlocal_ == "-nl" else ins // 2)
     if multiscale:
         for part, ins, taps, gain in (
             ("layer2", 8192, 16, 0.4),
@@ -178,41 +234,59 @@ def mbconv(net, block, ins, out, expand, k, residual):
     net.norm(f"{block}.{at + 2}.1", out, 300 if residual else 1000, 0, 0.44)
 
 
+def fused(net, block, ins, out, row, residual, var):
+    """expand k x k, project 1x1; or one convolution. var: of the first convolution's output."""
+    kind, expand, k = row[:3]
+    single = kind == 1 and expand == 1
+    mid = out if single else ins * expand
+    net.conv(f"{block}.0.0", filters, mid, ins, k)
+    net.norm(f"{block}.0.1", mid, (600 if residual else 1000) if single else 1000, 0 if single else 500, var)
+    if not single:
+        net.conv(f"{block}.1.0", filters, out, mid, 1)
+        net.norm(f"{block}.1.1", out, 300 if residual else 1000, 0, 1.4)
+
+
 def channels(base, width):
     want = base * width
     c = max(8, int(want + 4) // 8 * 8)
     return c + 8 if c < 0.9 * want else c
 
 
-def efficientnet(net, width, depth, projection):
-    ins = channels(32, width)
+def efficientnet(net, name, projection):
+    first, rows, last, width, depth, _ = EFFICIENT[name]
+    ins, last = channels(first, width), channels(last, width)
     net.conv("features.0.0", stem, ins, 3, 3)
     net.norm("features.0.1", ins, 1000, -1000, 0.11)
-    rows = [(1, 3, 1, 16, 1), (6, 3, 2, 24, 2), (6, 5, 2, 40, 2), (6, 3, 2, 80, 3)]
-    rows += [(6, 5, 1, 112, 3), (6, 5, 2, 192, 4), (6, 3, 1, 320, 1)]
-    for stage, (expand, k, stride, base, repeats) in enumerate(rows):
+    for stage, row in enumerate(rows):
+        kind, expand, k, stride, base, repeats = row
         out = channels(base, width)
         for b in range(math.ceil(repeats * depth)):
             residual = ins == out and (b > 0 or stride == 1)
-            mbconv(net, f"features.{stage + 1}.{b}.block", ins, out, expand, k, residual)
+            block = f"features.{stage + 1}.{b}.block"
+            if kind:
+                fused(net, block, ins, out, row, residual, 9.0 if b else 1.0 if stage == 0 else 4.0)
+            else:
+                mbconv(net, block, ins, out, expand, k, residual)
             ins = out
-    net.conv("features.8.0", filters, 4 * ins, ins, 1)
-    net.norm("features.8.1", 4 * ins, 600, -150, 2.2)
+    net.conv(f"features.{len(rows) + 1}.0", filters, last, ins, 1)
+    net.norm(f"features.{len(rows) + 1}.1", last, 600, -150, 2.2)
+    if name == "miewid":
+        net.spread("pool_layer.p", 1, 3000, 300)
+        net.norm("bottleneck", last, 1000, 0, 0.3)
     if net.extras:
-        net.linear("classifier.1", 1000, 4 * ins)
+        net.linear("classifier.1", 1000, last)
     if projection:
-        net.linear("projection", 512, 4 * ins)
+        net.linear("projection", 512, last)
 
 
 def build(name, extras=False, projection=False):
     """The tensors of a network, and its preset."""
     net = Net(extras)
-    if name.startswith("resnet50"):
-        resnet50(net, name)
-        return net.tensors, TAILS[name][0]
-    number = int(name[-1])
-    efficientnet(net, *MULTIPLIERS[number], projection)
-    return net.tensors, f"effnet-b{number}"
+    if name.startswith("resnet"):
+        resnet(net, name)
+        return net.tensors, TAILS["resnet50" + trunk_of(name)[3]][0]
+    efficientnet(net, name, projection)
+    return net.tensors, EFFICIENT[name][5]
 
 
 def bfloat(values):

@@ -33,7 +33,9 @@ static const char *const seeded_nets[] = {
     "resnet50",           "resnet50-multiscale", "resnet50-bnneck",    "resnet50-fastreid",  "resnet50-fastreid-gem",
     "efficientnet_b0",    "efficientnet_b1",     "efficientnet_b2",    "efficientnet_b3",    "tf_efficientnet_b0",
     "tf_efficientnet_b1", "tf_efficientnet_b2",  "tf_efficientnet_b3", "resnet50-fastreid-512",
-    "resnet50-fastreid-gem-512", "resnet50-layumi", "resnet50-fc512", NULL,
+    "resnet50-fastreid-gem-512", "resnet50-layumi", "resnet50-fc512", "efficientnet_b4", "efficientnet_v2_s",
+    "tf_efficientnetv2_s", "efficientnetv2_rw_t", "efficientnetv2_rw_s", "miewid", "resnet50-ibn-bnneck",
+    "resnet50-ibnb", "resnet50-ibn-nl-fastreid-gem", "resnet50-nlhalf-bnneck", "resnet101-ibn-fastreid-gem", NULL,
 };
 
 /* ---- tensors ----------------------------------------------------------------------------------------------------- */
@@ -41,6 +43,7 @@ typedef enum seeded_rule {
     SEEDED_FILTERS,   /* (out, in, taps): smooth over taps, sum over inputs zero for every tap */
     SEEDED_STEM,      /* (out, 3, taps): sum over taps zero; the first half: sum over colours zero too */
     SEEDED_DEPTHWISE, /* (channels, 1, taps): sum over taps one */
+    SEEDED_PLAIN,     /* (out, 1, 1): uniform */
     SEEDED_SPREAD,    /* scale * (middle +- width), in thousandths */
     SEEDED_COUNT      /* one int64 */
 } seeded_rule;
@@ -140,16 +143,26 @@ static void seeded_norm(seeded_net *net, const char *name, size_t c, int gamma, 
     if (net->extras) seeded_add(net, name, ".num_batches_tracked", SEEDED_COUNT, 0);
 }
 
+/* Instance norm, whose statistics are the image's own. */
+static void seeded_instance(seeded_net *net, const char *name, size_t c, int beta) {
+    seeded_spread(net, name, ".weight", c, 1000, 200, 1.0);
+    seeded_spread(net, name, ".bias", c, beta, 60, 1.0);
+}
+
 /* ---- the networks, with torchvision's names and shapes ----------------------------------------------------------- */
-static void seeded_bottleneck(seeded_net *net, const char *block, size_t in, size_t mid, int index) {
+/* ibn: 'a' or 'b' if this block has IBN-a or IBN-b, else 0. */
+static void seeded_bottleneck(seeded_net *net, const char *block, size_t in, size_t mid, int index, int ibn) {
     char name[64];
     const double vars[3] = {index ? 0.75 + 0.17 * index : 1.35, 2.9, 0.68};
     for (int i = 0; i < 3; i++) {
         size_t from = i == 0 ? in : mid, to = i == 2 ? 4 * mid : mid;
+        int half = i == 0 && ibn == 'a';
         seeded_conv(net, seeded_name(name, "%s.conv%d", block, i + 1), SEEDED_FILTERS, to, from, i == 1 ? 3 : 1, 1.0);
-        seeded_name(name, "%s.bn%d", block, i + 1);
-        seeded_norm(net, name, to, i == 2 ? 600 : 1000, i == 2 ? -100 : 0, vars[i]);
+        if (half) seeded_instance(net, seeded_name(name, "%s.bn1.IN", block), to / 2, 0);
+        seeded_name(name, "%s.bn%d%s", block, i + 1, half ? ".BN" : "");
+        seeded_norm(net, name, half ? to / 2 : to, i == 2 ? 600 : 1000, i == 2 ? -100 : 0, vars[i]);
     }
+    if (ibn == 'b') seeded_instance(net, seeded_name(name, "%s.IN", block), 4 * mid, 0);
     if (index) return;
     seeded_conv(net, seeded_name(name, "%s.downsample.0", block), SEEDED_FILTERS, 4 * mid, in, 1, 1.0);
     seeded_norm(net, seeded_name(name, "%s.downsample.1", block), 4 * mid, 1000, 0, vars[0]);
@@ -175,8 +188,34 @@ static const seeded_tail seeded_tails[] = {
     {"resnet50-fc512", "torchreid", 0, 0, "fc.0", "fc.1", 1, 0},
 };
 
-static void seeded_resnet50(seeded_net *net, const seeded_tail *tail) {
-    static const int blocks[4] = {3, 4, 6, 3};
+/* A trunk, between "resnet" and the tail of a name. */
+typedef struct seeded_trunk {
+    const char *name;
+    int blocks[4], ibn, nonlocal[4]; /* nonlocal: blocks at the end of each layer */
+    int half;                        /* their channels: 1: half of their input's; 0: one */
+} seeded_trunk;
+
+static const seeded_trunk seeded_trunks[] = { /* before those that begin them */
+    {"50-ibn-nl", {3, 4, 6, 3}, 'a', {0, 2, 3, 0}, 0}, {"50-nlhalf", {3, 4, 6, 3}, 0, {0, 2, 3, 0}, 1},
+    {"50-ibnb", {3, 4, 6, 3}, 'b', {0, 0, 0, 0}, 0},   {"50-ibn", {3, 4, 6, 3}, 'a', {0, 0, 0, 0}, 0},
+    {"101-ibn", {3, 4, 23, 3}, 'a', {0, 0, 0, 0}, 0},  {"50", {3, 4, 6, 3}, 0, {0, 0, 0, 0}, 0},
+};
+
+static void seeded_nonlocal(seeded_net *net, const char *block, size_t in, size_t channels) {
+    static const char *const parts[3] = {"theta", "phi", "g"};
+    char name[64];
+    int wide = channels > 1;
+    for (int i = 0; i < 3; i++) {
+        seeded_name(name, "%s.%s", block, parts[i]);
+        seeded_conv(net, name, SEEDED_FILTERS, channels, in, 1, wide ? 0.3 : 1.0);
+        seeded_spread(net, name, ".bias", channels, 0, 200, 1.0);
+    }
+    seeded_conv(net, seeded_name(name, "%s.W.0", block), wide ? SEEDED_FILTERS : SEEDED_PLAIN, in, channels, 1, 1.0);
+    seeded_spread(net, name, ".bias", in, 0, 200, 1.0);
+    seeded_norm(net, seeded_name(name, "%s.W.1", block), in, 300, 0, wide ? 2.0 : 0.2);
+}
+
+static void seeded_resnet(seeded_net *net, const seeded_trunk *trunk, const seeded_tail *tail) {
     static const char *const heads[4] = {"reduce_layer2", "reduce_layer3", "reduce_layer4", "reduce_avgpool"};
     static const size_t inputs[4] = {8192, 4096, 2048, 2048}, taps[4] = {16, 4, 1, 1};
     static const double gains[4] = {0.4, 0.6, 1.1, 1.1}; /* so that no part outweighs the others */
@@ -185,13 +224,19 @@ static void seeded_resnet50(seeded_net *net, const seeded_tail *tail) {
     net->preset = tail->preset;
     if (tail->named) net->network = tail->name;
     seeded_conv(net, "conv1", SEEDED_STEM, 64, 3, 7, 1.0);
-    seeded_norm(net, "bn1", 64, 1000, -1000, 1.45);
+    if (trunk->ibn == 'b') seeded_instance(net, "bn1", 64, -1000);
+    else seeded_norm(net, "bn1", 64, 1000, -1000, 1.45);
     for (int layer = 0; layer < 4; layer++) {
         size_t mid = (size_t)64 << layer;
-        for (int b = 0; b < blocks[layer]; b++) {
-            seeded_bottleneck(net, seeded_name(name, "layer%d.%d", layer + 1, b), in, mid, b);
+        int blocks = trunk->blocks[layer];
+        for (int b = 0; b < blocks; b++) {
+            int has = trunk->ibn == 'a' ? layer < 3 : layer < 2 && b == blocks - 1;
+            seeded_name(name, "layer%d.%d", layer + 1, b);
+            seeded_bottleneck(net, name, in, mid, b, has ? trunk->ibn : 0);
             in = 4 * mid;
         }
+        for (int b = 0; b < trunk->nonlocal[layer]; b++)
+            seeded_nonlocal(net, seeded_name(name, "NL_%d.%d", layer + 1, b), in, trunk->half ? in / 2 : 1);
     }
     for (int i = 0; tail->multiscale && i < 4; i++) seeded_linear(net, heads[i], 128, inputs[i], taps[i], gains[i]);
     if (tail->gem) seeded_spread(net, "pool_layer", ".p", 1, 3000, 300, 1.0);
@@ -222,6 +267,18 @@ static void seeded_mbconv(seeded_net *net, const char *block, size_t in, size_t 
     seeded_norm(net, seeded_name(name, "%s.%d.1", block, at), out, residual ? 300 : 1000, 0, 0.44);
 }
 
+/* expand k x k, project 1x1; or, if `single`, one convolution. var: of the first convolution's output. */
+static void seeded_fused(seeded_net *net, const char *block, size_t in, size_t out, int expand, size_t k, int single,
+                         int residual, double var) {
+    char name[64];
+    size_t mid = single ? out : in * (size_t)expand;
+    seeded_conv(net, seeded_name(name, "%s.0.0", block), SEEDED_FILTERS, mid, in, k, 1.0);
+    seeded_norm(net, seeded_name(name, "%s.0.1", block), mid, single && residual ? 600 : 1000, single ? 0 : 500, var);
+    if (single) return;
+    seeded_conv(net, seeded_name(name, "%s.1.0", block), SEEDED_FILTERS, out, mid, 1, 1.0);
+    seeded_norm(net, seeded_name(name, "%s.1.1", block), out, residual ? 300 : 1000, 0, 1.4);
+}
+
 /* Rounds channels to a multiple of eight, at most a tenth lower than requested. */
 static size_t seeded_channels(size_t base, double width) {
     double want = (double)base * width;
@@ -230,48 +287,99 @@ static size_t seeded_channels(size_t base, double width) {
     return (double)c < 0.9 * want ? c + 8 : c;
 }
 
-static void seeded_efficientnet(seeded_net *net, double width, double depth) {
-    static const struct { int expand, k, stride, out, repeats; } rows[7] = {
-        {1, 3, 1, 16, 1},  {6, 3, 2, 24, 2},  {6, 5, 2, 40, 2}, {6, 3, 2, 80, 3},
-        {6, 5, 1, 112, 3}, {6, 5, 2, 192, 4}, {6, 3, 1, 320, 1},
-    };
+/* A stage; fused: 0: with depthwise convolutions, 1: without, 2: without, and always two convolutions. */
+typedef struct seeded_stage { int fused, expand, k, stride, out, repeats; } seeded_stage;
+
+static const seeded_stage seeded_b[] = {{0, 1, 3, 1, 16, 1},  {0, 6, 3, 2, 24, 2},  {0, 6, 5, 2, 40, 2},
+                                        {0, 6, 3, 2, 80, 3},  {0, 6, 5, 1, 112, 3}, {0, 6, 5, 2, 192, 4},
+                                        {0, 6, 3, 1, 320, 1}, {0, 0, 0, 0, 0, 0}};
+static const seeded_stage seeded_v2_s[] = {{1, 1, 3, 1, 24, 2},  {1, 4, 3, 2, 48, 4},  {1, 4, 3, 2, 64, 4},
+                                           {0, 4, 3, 2, 128, 6}, {0, 6, 3, 1, 160, 9}, {0, 6, 3, 2, 256, 15},
+                                           {0, 0, 0, 0, 0, 0}};
+static const seeded_stage seeded_rw_s[] = {{2, 1, 3, 1, 24, 2},  {1, 4, 3, 2, 48, 4},  {1, 4, 3, 2, 64, 4},
+                                           {0, 4, 3, 2, 128, 6}, {0, 6, 3, 1, 160, 9}, {0, 6, 3, 2, 272, 15},
+                                           {0, 0, 0, 0, 0, 0}};
+static const seeded_stage seeded_rw_m[] = {{2, 1, 3, 1, 24, 3},  {1, 4, 3, 2, 48, 5},   {1, 4, 3, 2, 64, 5},
+                                           {0, 4, 3, 2, 128, 8}, {0, 6, 3, 1, 160, 15}, {0, 6, 3, 2, 272, 24},
+                                           {0, 0, 0, 0, 0, 0}};
+
+/* An EfficientNet; named: its tensors have the names of another network; neck: it ends with a generalised mean and
+   batch norm. */
+typedef struct seeded_efficient {
+    const char *name, *preset;
+    const seeded_stage *stages;
+    size_t stem, head;
+    double width, depth;
+    int named, neck;
+} seeded_efficient;
+
+static const seeded_efficient seeded_efficients[] = {
+    {"efficientnet_b0", "effnet-b0", seeded_b, 32, 1280, 1.0, 1.0, 0, 0},
+    {"efficientnet_b1", "effnet-b1", seeded_b, 32, 1280, 1.0, 1.1, 0, 0},
+    {"efficientnet_b2", "effnet-b2", seeded_b, 32, 1280, 1.1, 1.2, 0, 0},
+    {"efficientnet_b3", "effnet-b3", seeded_b, 32, 1280, 1.2, 1.4, 0, 0},
+    {"efficientnet_b4", "effnet-b4", seeded_b, 32, 1280, 1.4, 1.8, 0, 0},
+    {"tf_efficientnet_b0", "effnet-b0", seeded_b, 32, 1280, 1.0, 1.0, 1, 0},
+    {"tf_efficientnet_b1", "effnet-b1", seeded_b, 32, 1280, 1.0, 1.1, 1, 0},
+    {"tf_efficientnet_b2", "effnet-b2", seeded_b, 32, 1280, 1.1, 1.2, 1, 0},
+    {"tf_efficientnet_b3", "effnet-b3", seeded_b, 32, 1280, 1.2, 1.4, 1, 0},
+    {"efficientnet_v2_s", "effnet-v2", seeded_v2_s, 24, 1280, 1.0, 1.0, 0, 0},
+    {"tf_efficientnetv2_s", "timm-inception size=384x384 crop=1", seeded_v2_s, 24, 1280, 1.0, 1.0, 1, 0},
+    {"efficientnetv2_rw_t", "timm-0.95 size=288x288 crop=1", seeded_v2_s, 24, 1280, 0.8, 0.9, 0, 0},
+    {"efficientnetv2_rw_s", "timm-0.95 size=384x384 crop=1", seeded_rw_s, 24, 1792, 1.0, 1.0, 0, 0},
+    {"miewid", "miewid", seeded_rw_m, 24, 1792, 1.2, 1.0, 0, 1},
+};
+
+static void seeded_efficientnet(seeded_net *net, const seeded_efficient *e, int projection) {
     char name[64];
-    size_t in = seeded_channels(32, width);
+    size_t in = seeded_channels(e->stem, e->width), last = seeded_channels(e->head, e->width);
+    int stage = 0;
+    net->preset = e->preset;
+    if (e->named) net->network = e->name;
     seeded_conv(net, "features.0.0", SEEDED_STEM, in, 3, 3, 1.0);
     seeded_norm(net, "features.0.1", in, 1000, -1000, 0.11);
-    for (int stage = 0; stage < 7; stage++) {
-        size_t out = seeded_channels((size_t)rows[stage].out, width);
-        int repeats = (int)ceil(rows[stage].repeats * depth);
-        for (int b = 0; b < repeats; b++) {
-            int residual = in == out && (b > 0 || rows[stage].stride == 1);
-            seeded_name(name, "features.%d.%d.block", stage + 1, b);
-            seeded_mbconv(net, name, in, out, rows[stage].expand, (size_t)rows[stage].k, residual);
-            in = out;
+    for (const seeded_stage *s = e->stages; s->repeats; s++) {
+        size_t out = seeded_channels((size_t)s->out, e->width);
+        int repeats = (int)ceil(s->repeats * e->depth);
+        stage++;
+        for (int b = 0; b < repeats; b++, in = out) {
+            int residual = in == out && (b > 0 || s->stride == 1);
+            double var = b ? 9.0 : stage == 1 ? 1.0 : 4.0;
+            seeded_name(name, "features.%d.%d.block", stage, b);
+            if (!s->fused) seeded_mbconv(net, name, in, out, s->expand, (size_t)s->k, residual);
+            else seeded_fused(net, name, in, out, s->expand, (size_t)s->k, s->fused == 1 && s->expand == 1, residual, var);
         }
     }
-    seeded_conv(net, "features.8.0", SEEDED_FILTERS, 4 * in, in, 1, 1.0);
-    seeded_norm(net, "features.8.1", 4 * in, 600, -150, 2.2);
-    if (net->extras) seeded_linear(net, "classifier.1", 1000, 4 * in, 1, 1.0);
+    seeded_conv(net, seeded_name(name, "features.%d.0", stage + 1), SEEDED_FILTERS, last, in, 1, 1.0);
+    seeded_norm(net, seeded_name(name, "features.%d.1", stage + 1), last, 600, -150, 2.2);
+    if (e->neck) seeded_spread(net, "pool_layer", ".p", 1, 3000, 300, 1.0);
+    if (e->neck) seeded_norm(net, "bottleneck", last, 1000, 0, 0.3);
+    if (net->extras) seeded_linear(net, "classifier.1", 1000, last, 1, 1.0);
+    if (projection) seeded_linear(net, "projection", 512, last, 1, 1.0);
+}
+
+/* The ResNet of that name. Returns 0 if there is none. */
+static int seeded_resnet_named(seeded_net *net, const char *name) {
+    if (strncmp(name, "resnet", 6) != 0) return 0;
+    for (size_t i = 0; i < sizeof seeded_trunks / sizeof *seeded_trunks; i++) {
+        const seeded_trunk *trunk = &seeded_trunks[i];
+        size_t n = strlen(trunk->name);
+        if (strncmp(name + 6, trunk->name, n) != 0) continue;
+        for (size_t k = 0; k < sizeof seeded_tails / sizeof *seeded_tails; k++)
+            if (strcmp(name + 6 + n, seeded_tails[k].name + 8) == 0)
+                return seeded_resnet(net, trunk, &seeded_tails[k]), 1;
+    }
+    return 0;
 }
 
 /* Returns 0 for a name that is not in seeded_nets. */
 static int seeded_list(seeded_net *net, const char *name, int options) {
-    static const double width[4] = {1.0, 1.0, 1.1, 1.2}, depth[4] = {1.0, 1.1, 1.2, 1.4};
-    static const char *const presets[4] = {"effnet-b0", "effnet-b1", "effnet-b2", "effnet-b3"};
     memset(net, 0, sizeof *net);
     net->extras = (options & SEEDED_EXTRAS) != 0, net->loud = (options & SEEDED_LOUD) != 0;
-    for (size_t i = 0; i < sizeof seeded_tails / sizeof *seeded_tails; i++)
-        if (strcmp(name, seeded_tails[i].name) == 0) return seeded_resnet50(net, &seeded_tails[i]), 1;
-    for (int i = 0; i < 4; i++) {
-        int tf = strcmp(name, seeded_nets[9 + i]) == 0;
-        if (!tf && strcmp(name, seeded_nets[5 + i]) != 0) continue;
-        net->preset = presets[i];
-        if (tf) net->network = seeded_nets[9 + i];
-        seeded_efficientnet(net, width[i], depth[i]);
-        size_t features = 4 * seeded_channels(320, width[i]);
-        if (options & SEEDED_PROJECTION) seeded_linear(net, "projection", 512, features, 1, 1.0);
-        return 1;
-    }
+    if (seeded_resnet_named(net, name)) return 1;
+    for (size_t i = 0; i < sizeof seeded_efficients / sizeof *seeded_efficients; i++)
+        if (strcmp(name, seeded_efficients[i].name) == 0)
+            return seeded_efficientnet(net, &seeded_efficients[i], (options & SEEDED_PROJECTION) != 0), 1;
     return 0;
 }
 
@@ -352,6 +460,7 @@ static double seeded_unit(const seeded_tensor *t) {
     case SEEDED_FILTERS: return t->scale / (one * ins * sqrt(t->taps > 1 ? taps + 3 : 1.0));
     case SEEDED_STEM: return t->scale / (one * 3 * taps * (t->taps == 49 ? 70 : 1));
     case SEEDED_DEPTHWISE: return 1.0 / (one * taps * taps);
+    case SEEDED_PLAIN: return t->scale / one;
     default: return t->scale / (one * 1000);
     }
 }
@@ -364,6 +473,7 @@ static void seeded_integers(const seeded_tensor *t, size_t o, uint64_t start, in
     case SEEDED_FILTERS: seeded_filter(k, t->ins, t->taps); break;
     case SEEDED_STEM: seeded_stem(k, t->taps, o < t->outs / 2); break;
     case SEEDED_DEPTHWISE: seeded_depthwise(k, t->taps); break;
+    case SEEDED_PLAIN: break;
     default: k[0] = t->middle * SEEDED_ONE + t->width * k[0]; break;
     }
 }

@@ -167,6 +167,7 @@ static const rule FASTREID_NETWORKS[] = {
     {NULL, NULL}};
 static const rule TIMM_V2_NETWORKS[] = {
     {"efficientnet_v2_*", "tf_efficientnetv2_*"}, {"efficientnetv2_*", "efficientnetv2_*"}, {NULL, NULL}};
+static const rule TIMM_B5_NETWORKS[] = {{"efficientnet_b5", "timm_efficientnet_b5"}, {NULL, NULL}};
 static const rule TENSORFLOW_NETWORKS[] = {{"efficientnet_b*", "tf_efficientnet_b*"}, {NULL, NULL}};
 
 #define SAME_PADDING "trained with TensorFlow's padding (SAME) and batch-norm epsilon 1e-3"
@@ -192,6 +193,8 @@ static const origin ORIGINS[] = {
      TENSORFLOW_NETWORKS, SAME_PADDING},
     {"timm (tf_)", {"*blocks.0.0.conv_dw.weight", NULL}, "*tf_efficientnet*", NULL, NULL, NULL, 0,
      TENSORFLOW_NETWORKS, SAME_PADDING},
+    {"timm", {"*blocks.0.0.conv_dw.weight", NULL}, "*efficientnet_b5*", NULL, NULL, NULL, 0, TIMM_B5_NETWORKS,
+     "timm's batch-norm epsilon is 1e-5, torchvision's 1e-3"},
     {"timm", {"*blocks.0.0.conv.weight", NULL}, NULL, NULL, NULL, NULL, 0, TIMM_V2_NETWORKS, SAME_PADDING},
     {"MiewID", {"*pooling.p", "*blocks.0.0.conv_exp.weight"}, NULL, NULL, "miewid", "MiewID's input", 0, NULL, NULL},
 };
