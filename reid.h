@@ -3561,7 +3561,7 @@ typedef struct reid__tile {
     float residual_scale;      /* INT8: steps of the output per step of the residual */
     int is_signed, residual_signed; /* INT8: these bytes are -128 ... 127 instead of 0 ... 255 */
     reid__act act;             /* the activation */
-    int wide;                  /* 1: the output of bf16 is FP32 */
+    int wide;                  /* 1: the output is FP32, also of bf16 */
 
     /* Prefetching. */
     uintptr_t ahead;           /* the address to fetch next; a number, because it may be past an array's end */
@@ -4756,7 +4756,7 @@ static void reid__conv_block(const reid__job *j, ptrdiff_t m, int rows, const re
     for (int panel = from; panel < to; panel++) {
         int column = panel * j->net->kernels->nr;
         reid__tile t = *inputs;
-        t.out_stride = out->c * out->bytes, t.is_signed = out->is_signed;
+        t.out_stride = out->c * out->bytes, t.is_signed = out->is_signed, t.wide = out->bytes == 4;
         t.out = reid__value_at(j, op->out, 0, m * out->c + op->channel + column);
         t.next_piece = j->net->kernels->nr * out->bytes;
         t.next_out = rows * t.out_stride + (panel - from) * (rows - 1) * t.next_piece;

@@ -100,21 +100,26 @@ static double *needed(const network *net, const char *name, const char *suffix, 
 
 static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
 
-/* out[pixel][channel] = act(batch norm(out + bias) + residual); an operation may lack any of these parts. */
+static double activate(const reid_op_info *op, double x) {
+    return strcmp(op->activation, "relu") == 0 ? fmax(x, 0)
+         : strcmp(op->activation, "silu") == 0 ? x * sigmoid(x)
+         : strcmp(op->activation, "tanh") == 0 ? tanh(x) : x;
+}
+
+/* out[pixel][channel] = act(batch norm(out + bias) + residual); an operation may lack any of these parts, and the first
+   channels batch norm. */
 static void finish(const network *net, const reid_op_info *op, double *out) {
-    size_t n = (size_t)op->out_c, pixels = (size_t)op->out_h * (size_t)op->out_w, have = n;
+    size_t n = (size_t)op->out_c, from = (size_t)op->norm_from, have = n;
     double *bias = tensor(net, op->name, "bias", &have), *parts[4] = {NULL, NULL, NULL, NULL};
     const char *names[4] = {"weight", "bias", "running_mean", "running_var"};
     const double *residual = op->residual == REID_OP_NONE ? NULL : net->out[op->residual];
-    for (int i = 0; i < 4 && *op->norm; i++) parts[i] = needed(net, op->norm, names[i], n);
-    for (size_t i = 0; i < pixels * n; i++) {
-        size_t c = i % n;
+    for (int i = 0; i < 4 && *op->norm; i++) parts[i] = needed(net, op->norm, names[i], n - from);
+    for (size_t i = 0; i < (size_t)(op->out_h * op->out_w) * n; i++) {
+        size_t c = i % n, k = c - from;
         double x = out[i] + (bias ? bias[c] : 0);
-        if (*op->norm) x = (x - parts[2][c]) / sqrt(parts[3][c] + op->epsilon) * parts[0][c] + parts[1][c];
-        if (residual) x += residual[i];
-        out[i] = strcmp(op->activation, "relu") == 0 ? fmax(x, 0)
-               : strcmp(op->activation, "silu") == 0 ? x * sigmoid(x)
-               : strcmp(op->activation, "tanh") == 0 ? tanh(x) : x;
+        if (*op->norm && c >= from)
+            x = (x - parts[2][k]) / sqrt(parts[3][k] + op->epsilon) * parts[0][k] + parts[1][k];
+        out[i] = activate(op, x + (residual ? residual[i] : 0));
     }
     for (int i = 0; i < 4; i++) free(parts[i]);
     free(bias);
@@ -194,6 +199,36 @@ static void squeeze(const network *net, const reid_op_info *op, const double *in
     free(bias1), free(mean), free(weight1), free(weight2), free(bias2);
 }
 
+/* Instance norm of the first channels: each by its mean and variance over the image. Then activation and residual. */
+static void instance(const network *net, const reid_op_info *op, const double *in, double *out) {
+    size_t n = (size_t)op->out_c, pixels = (size_t)op->out_h * (size_t)op->out_w, normed = (size_t)op->normed;
+    const double *residual = op->residual == REID_OP_NONE ? NULL : net->out[op->residual];
+    double *weight = normed ? needed(net, op->name, "weight", normed) : NULL;
+    double *bias = normed ? needed(net, op->name, "bias", normed) : NULL;
+    for (size_t c = 0; c < n; c++) {
+        double mean = 0, variance = 0;
+        for (size_t i = 0; i < pixels; i++) mean += in[i * n + c] / (double)pixels;
+        for (size_t i = 0; i < pixels; i++) variance += (in[i * n + c] - mean) * (in[i * n + c] - mean) / (double)pixels;
+        for (size_t i = c; i < pixels * n; i += n) {
+            double x = c < normed ? (in[i] - mean) / sqrt(variance + op->epsilon) * weight[c] + bias[c] : in[i];
+            out[i] = activate(op, x) + (residual ? residual[i] : 0);
+        }
+    }
+    free(weight), free(bias);
+}
+
+/* How alike each pixel's query is to every pixel's key decides how much it takes of that pixel's value. */
+static void nonlocal(const network *net, const reid_op_info *op, const double *query, double *out) {
+    const double *key = net->out[op->key], *value = net->out[op->value];
+    int n = op->out_c, pixels = op->out_h * op->out_w;
+    for (int i = 0; i < pixels; i++)
+        for (int k = 0; k < pixels; k++) {
+            double alike = 0;
+            for (int c = 0; c < n; c++) alike += query[i * n + c] * key[k * n + c];
+            for (int c = 0; c < n; c++) out[i * n + c] += alike / pixels * value[k * n + c];
+        }
+}
+
 /* Collects the vector, which may come from several linear layers, and scales it to unit length. */
 static void normalise(const network *net, const reid_op_info *op, double *out) {
     double length = 0;
@@ -212,6 +247,8 @@ static void compute(network *net, int i) {
     if (strcmp(op->kind, "maxpool") == 0) max_pool(op, in, out);
     else if (strcmp(op->kind, "pool") == 0) pool(net, op, in, out);
     else if (strcmp(op->kind, "squeeze") == 0) squeeze(net, op, in, out);
+    else if (strcmp(op->kind, "instance") == 0) instance(net, op, in, out);
+    else if (strcmp(op->kind, "nonlocal") == 0) nonlocal(net, op, in, out);
     else if (strcmp(op->kind, "normalise") == 0) normalise(net, op, out);
     else convolve(net, op, in, out);
 }

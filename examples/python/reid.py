@@ -96,7 +96,7 @@ class _Image(ctypes.Structure):
 
 class _Info(ctypes.Structure):
     _fields_ = [
-        ("version", c_int), ("optimized", c_int), ("network", c_char * 32), ("head", c_char * 32),
+        ("version", c_int), ("optimized", c_int), ("network", c_char * 48), ("head", c_char * 32),
         ("head_seed", c_uint64), ("preset", c_char * 32), ("height", c_int), ("width", c_int), ("resize_edge", c_int),
         ("scale", c_double), ("mean", c_double * 3), ("std", c_double * 3), ("bgr", c_int), ("last_stride", c_int),
         ("dim", c_int), ("flip", c_int), ("raw", c_int), ("latency", c_int), ("device", c_char * 16),

@@ -19,7 +19,7 @@ static rig *new_rig(int n, int threads, int same) {
     memset(r, 0, sizeof *r);
     r->arch = reid__archs[2];
     r->arch.same_padding = same;
-    r->plan.arch = &r->arch;
+    r->plan.arch = r->arch;
     r->n = n, r->threads = threads;
     return r;
 }
@@ -276,7 +276,7 @@ typedef struct pair_case {
 static void pair_plan(rig *r, const pair_case *t, int fused, int bf16) {
     reid__plan *p = &r->plan;
     memset(p, 0, sizeof *p);
-    p->arch = &r->arch;
+    p->arch = r->arch;
     p->height = t->h, p->width = t->w;
     int in = t->stem ? reid__add_image(p, 3, 2) : reid__add_buffer(p, t->h, t->w, t->ic);
     if (t->stem) p->buffers[in].h = t->h, p->buffers[in].w = t->w;
