@@ -3063,7 +3063,7 @@ static size_t reid__assign_arena(reid__plan *p, int late) {
     return floats;
 }
 
-/* Whether an operation is a convolution that writes INT8 bytes. */
+/* Whether an operation is a convolution that writes INT8 bytes, and so has a range. A max pool has its input's. */
 static int reid__makes_bytes(const reid__buffer *buffers, const reid__op *op) {
     return op->kind == REID__CONV && buffers[op->out].bytes == 1;
 }
@@ -4109,11 +4109,10 @@ static void reid__generate(uint64_t seed, const char *name, size_t first, size_t
 static reid_result reid__fetch(const reid__loader *l, const reid__op *op, const reid__needed_tensor *want, size_t first,
                                size_t count, float *out, reid__digest *digest, reid_error *e) {
     size_t inputs = (size_t)op->ic * (size_t)op->kh * (size_t)op->kw;
-    reid_result r = REID_OK;
     if (op->seeded) reid__generate(l->seed, want->name, first, count, inputs, out);
-    else r = reid__weights_read(l->file, reid__weights_find(l->file, want->name), first, count, out, e);
-    if (r == REID_OK) reid__digest_update(digest, out, count * sizeof *out);
-    return r;
+    else REID__TRY(reid__weights_read(l->file, reid__weights_find(l->file, want->name), first, count, out, e));
+    reid__digest_update(digest, out, count * sizeof *out);
+    return REID_OK;
 }
 
 /* Packs one matrix of N rows (ic, taps) panel by panel. */
@@ -7198,7 +7197,6 @@ static int reid__jit_lookup(reid__jit *j) {
 
 static reid_result reid__jit_build(reid__jit *j, int threads, reid_error *e) {
     const char *why = j->cache[0] ? reid__cache_make(j->cache) : NULL;
-    reid_result r = REID_OK;
     if (why) reid__cache_warn(j, why, errno), j->cache[0] = 0;
     int missing = reid__jit_lookup(j);
     if (missing && j->no_folder)
@@ -7216,13 +7214,12 @@ static reid_result reid__jit_build(reid__jit *j, int threads, reid_error *e) {
                   missing == 1 ? "" : "s", j->rtc_version / 1000, j->rtc_version % 1000 / 10);
         reid__compile_all(j, threads);
     }
-    for (int i = 0; i < j->program_count && missing && r == REID_OK; i++) {
-        reid__program *p = &j->programs[i];
-        if (p->cubin) continue;
-        r = reid__program_collect(j, p, e);
-        if (r == REID_OK) reid__cache_store(j, p);
+    for (int i = 0; i < j->program_count && missing; i++) {
+        if (j->programs[i].cubin) continue;
+        REID__TRY(reid__program_collect(j, &j->programs[i], e));
+        reid__cache_store(j, &j->programs[i]);
     }
-    return r;
+    return REID_OK;
 }
 
 /* Prepares compiling: text, pack, cache folder, a first NVRTC. most_version: the driver's. */
@@ -7717,16 +7714,14 @@ static double reid__wgmma_clocks(const reid__wgmma_tile *t, const reid__op *op, 
     double busy = fmin((double)blocks, (double)processors); /* these share the bandwidth of the L2 cache */
     double bytes = fmin(p->l2_to_shared_bytes_per_clock * (double)processors / busy, p->alone_bytes_per_clock);
     double copy = (t->bm + (t->resident ? 0 : t->bn >> t->pair)) * t->row / bytes;
-    double copy_more = t->resident ? 0 : (128 >> t->pair) * t->row / bytes;
-    double copies = chunks * copy + more * copy_more;
+    double copy_more = t->resident ? 0 : (128 >> t->pair) * t->row / bytes, copies = chunks * copy + more * copy_more;
     int blocks_m = t->bm / 64, kept = t->resident ? 0 : 1;
     double products = chunks * reid__slice_clocks(t, blocks_m, t->bn, t->bm + kept * t->bn, p) +
                       more * reid__slice_clocks(t, blocks_m, 128, kept * 128, p);
     double sent = t->bm * t->bn * 4 / t->split * (t->split - 1) / p->dsmem_bytes_per_clock;
     double store = (1 + t->passes * 128 / t->bn) * (400 + t->bm * t->bn / p->outputs_stored_per_clock / t->split);
     if (t->split > 1) store += p->cluster_barrier_clocks + sent;
-    double waves = (double)((tiles - 1) / (processors / t->split));
-    double first = fmax(copies, products);
+    double waves = (double)((tiles - 1) / (processors / t->split)), first = fmax(copies, products);
     double idle = fmax(store - t->stages * copy, 0); /* the ring is full, and nothing is copied */
     if (t->groups == 2) return waves * fmax(copies + idle, products + store) + first + store;
     return waves * fmax(products / 2 + store, first) + first + 2 * store;
@@ -8090,16 +8085,15 @@ static reid_result reid__step_load(reid__gpu *g, int overlap, reid__step *s, rei
 
 static reid_result reid__gpu_modules(reid__gpu *g, const reid__jit *j, reid_error *e) {
     int overlap = reid__may_overlap(j, &g->device);
-    reid_result r = REID_OK;
     for (; g->module_count < j->program_count; g->module_count++) {
         const reid__program *p = &j->programs[g->module_count];
         int code = g->device.cu.ModuleLoadData(&g->modules[g->module_count], p->cubin);
         if (code) return reid__gpu_check(&g->device, code, p->options, e);
     }
-    for (int i = 0; i < 2 * REID__MAX_OPS && r == REID_OK; i++)
-        r = reid__step_load(g, overlap, &g->plan.step[i / REID__MAX_OPS][i % REID__MAX_OPS], e);
-    for (int i = 0; i < REID__EXTRAS && r == REID_OK; i++) r = reid__step_load(g, overlap, &g->plan.extra[i], e);
-    return r;
+    for (int i = 0; i < 2 * REID__MAX_OPS; i++)
+        REID__TRY(reid__step_load(g, overlap, &g->plan.step[i / REID__MAX_OPS][i % REID__MAX_OPS], e));
+    for (int i = 0; i < REID__EXTRAS; i++) REID__TRY(reid__step_load(g, overlap, &g->plan.extra[i], e));
+    return REID_OK;
 }
 
 /* --- launching --- */
@@ -8159,8 +8153,7 @@ static int reid__map_input(const reid__gpu *g, const reid__gpu_lane *l, const re
     int c = g->plan.plan->buffers[op->in].c, value = reid__wgmma_value(op), width = reid__slice(&g->plan, op);
     reid__address address = l->buffer[op->in];
     const uint64_t sizes[4] = {(uint64_t)c, (uint64_t)op->iw, (uint64_t)op->ih, (uint64_t)n};
-    const uint64_t row = (uint64_t)value * sizes[0];
-    const uint64_t strides[3] = {row, row * sizes[1], row * sizes[1] * sizes[2]};
+    const uint64_t row = (uint64_t)value * sizes[0], strides[3] = {row, row * sizes[1], row * sizes[1] * sizes[2]};
     const unsigned step = (unsigned)op->stride, steps[4] = {1, step, step, 1};
     /* The corners bound the window's first position; the upper ones count from the last pixel. */
     const int lower[2] = {-op->pad_x, -op->pad_y};
@@ -8413,8 +8406,7 @@ static reid_result reid__gpu_pack_matrix(const reid__gpu_loader *l, int half, re
 static reid_result reid__gpu_pack_conv(const reid__gpu_loader *l, int index, reid__address factors, reid_error *e) {
     const reid__gpu_plan *g = &l->g->plan;
     const reid__op *op = &g->plan->ops[index];
-    int c = reid__gpu_channels(g, op), oc = reid__padded(op->oc);
-    int kw = reid__is_stem(g->plan, op) ? g->stem_kw : op->kw;
+    int c = reid__gpu_channels(g, op), oc = reid__padded(op->oc), kw = reid__is_stem(g->plan, op) ? g->stem_kw : op->kw;
     int k = reid__gpu_row(g, index), step = g->half ? 1 : oc;
     reid__strides s = {g->half ? k : 1, step, kw * c * step, c * step};
     reid__address to = l->g->weights + g->weight[index];
@@ -8616,9 +8608,8 @@ static reid_result reid__gpu_lane_init(reid__gpu *g, reid__gpu_lane *l, reid_err
         s->result = (float *)(void *)(s->host + g->staging);
         s->full = (uint32_t *)(void *)(s->host + g->staging + result);
     }
-    reid_result r = REID_OK;
-    for (int i = 0; 1 << i <= g->plan.batch && r == REID_OK && !g->sync; i++) r = reid__gpu_capture(g, l, i, e);
-    return r;
+    for (int i = 0; 1 << i <= g->plan.batch && !g->sync; i++) REID__TRY(reid__gpu_capture(g, l, i, e));
+    return REID_OK;
 }
 
 /* Creates lanes for the largest batch that the GPU's memory allows, from g->plan.batch downwards. */
@@ -8767,18 +8758,17 @@ static reid_result reid__view_upload(reid__gpu *g, reid__gpu_lane *l, reid__fill
     unsigned char *pixels = f->slot->host + f->used - (size_t)f->count * view;
     int piece = reid__max(reid__ceil_div(f->count, REID__UPLOAD_PIECES), REID__HEAD_APART / 2), code = 0;
     int apart = f->count >= REID__HEAD_APART;
-    reid_result r = REID_OK;
-    for (int at = 0, n; at < f->count && r == REID_OK; at += n) {
+    for (int at = 0, n; at < f->count; at += n) {
         size_t from = (size_t)at * view;
         n = reid__min(piece, f->count - at);
         reid__slot_fill(f, at, at + n, REID__COPIED_ALONE);
         code = cu->MemcpyHtoDAsync(l->view + from, pixels + from, (size_t)n * view, apart ? l->copies : l->stream);
         if (!code && apart) code = cu->EventRecord(f->slot->uploaded, l->copies);
         if (!code && apart) code = cu->StreamWaitEvent(l->stream, f->slot->uploaded, 0);
-        r = reid__gpu_check(&g->device, code, "uploading images", e);
-        if (r == REID_OK && apart) r = reid__gpu_run_head(g, l, at, n, e);
+        REID__TRY(reid__gpu_check(&g->device, code, "uploading images", e));
+        if (apart) REID__TRY(reid__gpu_run_head(g, l, at, n, e));
     }
-    return r;
+    return REID_OK;
 }
 
 /* Submits the network for n images in l->view, a power of two; without its head unless `head`. */
@@ -8802,17 +8792,16 @@ static reid_result reid__slot_submit(reid__gpu *g, reid__gpu_lane *l, reid__fill
     /* Pinned memory has the same address on the GPU, so that nothing is left to be copied afterwards. */
     reid__normalise_arguments unit = {embedding, l->mirrored, (reid__address)(uintptr_t)s->result};
     REID_ASSERT(n >= 1 && n <= p->batch && f->used <= g->staging && s->count == 0); /* the slot is free */
-    reid_result r = REID_OK;
-    if (p->int8) r = reid__gpu_check(&g->device, cu->MemsetD8Async(l->full, 0, full, l->stream), "cuMemsetD8Async", e);
-    if (r == REID_OK) r = direct ? reid__view_upload(g, l, f, e) : reid__slot_upload(g, l, f, e);
-    for (int flip = 0; flip <= p->flip && r == REID_OK; flip++) {
+    if (p->int8) code = cu->MemsetD8Async(l->full, 0, full, l->stream);
+    REID__TRY(reid__gpu_check(&g->device, code, "cuMemsetD8Async", e));
+    REID__TRY(direct ? reid__view_upload(g, l, f, e) : reid__slot_upload(g, l, f, e));
+    for (int flip = 0; flip <= p->flip; flip++) {
         if (flip) code = cu->MemcpyDtoDAsync(l->mirrored, embedding, floats * sizeof(float), l->stream);
-        r = reid__gpu_check(&g->device, code, "cuMemcpyDtoDAsync", e);
-        if (r == REID_OK && !direct) r = reid__gpu_resize(g, l, f, flip, e);
-        if (r == REID_OK) r = reid__gpu_run_net(g, l, n, !direct || n < REID__HEAD_APART, e);
+        REID__TRY(reid__gpu_check(&g->device, code, "cuMemcpyDtoDAsync", e));
+        if (!direct) REID__TRY(reid__gpu_resize(g, l, f, flip, e));
+        REID__TRY(reid__gpu_run_net(g, l, n, !direct || n < REID__HEAD_APART, e));
     }
-    if (r == REID_OK) r = reid__launch(g, &p->extra[REID__EXTRA_UNIT], n, 1, l->stream, &unit, e);
-    if (r != REID_OK) return r;
+    REID__TRY(reid__launch(g, &p->extra[REID__EXTRA_UNIT], n, 1, l->stream, &unit, e));
     if (p->int8) code = cu->MemcpyDtoHAsync(s->full, l->full, full, l->stream);
     if (!code) code = cu->EventRecord(s->done, l->stream);
     if (!code) s->count = n;
@@ -9835,46 +9824,36 @@ REID_API reid_result reid_search(reid_index *index, const float *queries, int n,
 }
 
 /* --- an index ----------------------------------------------------------------------------------------------------- */
-/* The result of checking all rows, by thread. */
-typedef struct reid__lengths {
-    const reid_index *x;
-    float *longest;   /* [threads]: squares */
-    size_t *bad;      /* [threads]: the first row that is not finite */
-    float *wide;      /* (threads, dim) */
-} reid__lengths;
+/* What checking all rows finds: the square of the longest; the first that is not finite. wide: (threads, dim). */
+typedef struct reid__lengths { reid_index *x; float longest, *wide; size_t bad; } reid__lengths;
 
 static void reid__lengths_part(void *task, int index) {
-    const reid__lengths *c = (const reid__lengths *)task;
+    reid__lengths *c = (reid__lengths *)task;
     const reid_rows *rows = &c->x->rows;
     ptrdiff_t from, to;
     float square, longest = 0;
+    size_t bad = SIZE_MAX;
     reid__share((ptrdiff_t)rows->count, c->x->threads, index, &from, &to);
-    c->bad[index] = SIZE_MAX;
-    for (ptrdiff_t i = from; i < to && c->bad[index] == SIZE_MAX; i++) {
+    for (ptrdiff_t i = from; i < to && bad == SIZE_MAX; i++) {
         const float *row = reid__row(c->x, (size_t)i, c->wide + (ptrdiff_t)index * rows->dim);
         c->x->kernels->dots(row, rows->dim, row, 1, &square);
-        if (!reid__is_finite(square) || square > (float)(REID__LONGEST * REID__LONGEST)) c->bad[index] = (size_t)i;
+        if (!reid__is_finite(square) || square > (float)(REID__LONGEST * REID__LONGEST)) bad = (size_t)i;
         if (square > longest) longest = square;
     }
-    c->longest[index] = longest;
+    REID__LOCK(&c->x->mutex);
+    if (bad < c->bad) c->bad = bad;
+    if (longest > c->longest) c->longest = longest;
 }
 
 static reid_result reid__measure(reid_index *x, reid_error *e) {
-    size_t threads = (size_t)x->threads, bad = SIZE_MAX, wide = threads * (size_t)x->rows.dim * sizeof(float);
-    const reid__block *before = x->mem.newest;
-    reid__lengths c = {x, (float *)reid__alloc(&x->mem, threads * sizeof(float)),
-                       (size_t *)reid__alloc(&x->mem, threads * sizeof(size_t)), (float *)reid__alloc(&x->mem, wide)};
-    if (!c.longest || !c.bad || !c.wide) return reid__no_memory(e, "an index", wide);
-    float most = 0;
+    size_t wide = (size_t)x->threads * (size_t)x->rows.dim * sizeof(float);
+    reid__lengths c = {x, 0, (float *)reid__alloc(&x->mem, wide), SIZE_MAX};
+    if (!c.wide) return reid__no_memory(e, "an index", wide);
     reid__parallel(&x->team, reid__lengths_part, &c, x->threads);
-    for (size_t i = 0; i < threads; i++) {
-        if (c.bad[i] < bad) bad = c.bad[i];
-        if (c.longest[i] > most) most = c.longest[i];
-    }
-    reid__release(&x->mem, before);
-    x->longest = sqrt((double)most * 1.01 + x->rows.dim * 1e-36); /* allows for rounding and underflow */
-    if (bad == SIZE_MAX) return REID_OK;
-    return reid__fail(e, REID_ERR_EMBEDDING, "row %zu is not finite, or longer than 1e18", bad);
+    reid__free(&x->mem, c.wide);
+    x->longest = sqrt((double)c.longest * 1.01 + x->rows.dim * 1e-36); /* allows for rounding and underflow */
+    if (c.bad == SIZE_MAX) return REID_OK;
+    return reid__fail(e, REID_ERR_EMBEDDING, "row %zu is not finite, or longer than 1e18", c.bad);
 }
 
 static int reid__compare_keys(const void *a, const void *b) {
@@ -10758,11 +10737,6 @@ static unsigned long long reid__double_bits(double x) {
     return bits;
 }
 
-/* INT8: whether this operation's output has its own range. A max pool has that of its input. */
-static int reid__is_ranged(const reid__plan *p, const reid__op *op) {
-    return op->kind == REID__CONV && p->buffers[op->out].bytes == 1;
-}
-
 /* Hashes a text that states everything an embedding depends on, one fact a line: see FINGERPRINT. bare: as in FP32 and
    without flip, raw and latency, which identifies the network for ranges. */
 static void reid__fingerprint(const reid__build *b, int bare, char out[33]) {
@@ -10799,7 +10773,7 @@ static void reid__fingerprint(const reid__build *b, int bare, char out[33]) {
     }
     if (int8) reid__print_digest(&d, ctx->info.fallback ? "int8\nfallback 1\n" : "int8\n");
     for (int i = 0; i < p->op_count && int8; i++)
-        if (reid__is_ranged(p, &p->ops[i]))
+        if (reid__makes_bytes(p->buffers, &p->ops[i]))
             reid__print_digest(&d, "%s %016llx\n", p->ops[i].name,
                                reid__double_bits((double)p->buffers[p->ops[i].out].range));
     reid__digest_final(&d, hash);
@@ -10936,7 +10910,7 @@ static reid_result reid__take_ranges(reid__build *b, const reid__weights *file) 
         const reid__tensor *t;
         reid__needed_tensor want;
         if (op->kind == REID__MAXPOOL) *range = p->buffers[op->in].range;
-        if (!reid__is_ranged(p, op)) continue;
+        if (!reid__makes_bytes(p->buffers, op)) continue;
         reid__needed_add(&want, op->name, "", 0, 0, 0, 0, 0);
         reid_result r = reid__needed_find(file, &want, &t, note);
         if (r != REID_OK) return reid__weights_fail(file, b->e, r, "range %s: %s", op->name, note);
@@ -10948,7 +10922,7 @@ static reid_result reid__take_ranges(reid__build *b, const reid__weights *file) 
     }
     for (size_t i = 0, k; i < file->count && taken < file->count; i++) {
         for (k = 0; k < (size_t)p->op_count; k++)
-            if (reid__is_ranged(p, &p->ops[k]) && strcmp(p->ops[k].name, file->tensors[i].name) == 0) break;
+            if (reid__makes_bytes(p->buffers, &p->ops[k]) && strcmp(p->ops[k].name, file->tensors[i].name) == 0) break;
         if (k == (size_t)p->op_count)
             return reid__weights_fail(file, b->e, REID_ERR_TENSOR_UNEXPECTED, "range %s: %s has no such operation",
                                       file->tensors[i].file_name, p->arch->name);
@@ -11548,14 +11522,13 @@ static reid_result reid__take_rows(const reid__call *call, const uint32_t *clipp
 
 static reid_result reid__cpu_embed(const reid__call *call, reid__lane *lane) {
     const reid_ctx *ctx = call->ctx;
-    reid_result r = REID_OK;
-    for (int at = 0; at < call->n && r == REID_OK; at += ctx->net.batch) {
+    for (int at = 0; at < call->n; at += ctx->net.batch) {
         int count = reid__min(ctx->net.batch, call->n - at);
         float *out = call->out + (size_t)at * (size_t)ctx->plan->dim;
         reid__run(&ctx->net, lane, call->images + at, count, ctx->info.flip, out);
-        r = reid__take_rows(call, lane->clipped, at, count);
+        REID__TRY(reid__take_rows(call, lane->clipped, at, count));
     }
-    return r;
+    return REID_OK;
 }
 
 static reid_result reid__check_call(const reid_ctx *ctx, const reid_image *images, int n, const void *out,
