@@ -571,8 +571,7 @@ typedef struct reid_gpu_info {
    Errors          any of REID_RESULTS except REID_ERR_IMAGE, REID_ERR_BOX, REID_ERR_FORKED. */
 REID_API reid_result reid_create(const reid_desc *desc, reid_ctx **out);
 
-/* Frees everything. NULL is allowed. After a fork, in the child, it only frees memory. Thread safety: no other call on
-   this handle may be running. */
+/* Frees everything; after a fork, in the child, only memory. NULL is allowed. No other call on it may be running. */
 REID_API void reid_destroy(reid_ctx *ctx);
 
 /* Computes embeddings.
@@ -597,8 +596,7 @@ REID_API reid_result reid_embed_saturated(reid_ctx *ctx, const reid_image *image
                    format REID_PREPARED, it gives the same embedding as `image`, in less memory than a photograph.
    Returns         REID_OK or an error; equal to Pillow's resize (and torchvision's centre crop) bit for bit.
    Errors          REID_ERR_INVALID_ARG, REID_ERR_IMAGE, REID_ERR_BOX, REID_ERR_FORKED.
-   Thread safety   any number of threads on one handle. On a CPU desc.lanes times desc.threads calls run at once, in
-                   addition to those that embed; on a GPU it waits for a lane. */
+   Thread safety   on a CPU desc.lanes * desc.threads calls run at once, beside those that embed; a GPU takes a lane. */
 REID_API reid_result reid_preprocess(reid_ctx *ctx, const reid_image *image, uint8_t *out, reid_error *error);
 
 /* Floats in an embedding; 0 for NULL. */
@@ -809,7 +807,6 @@ REID_API reid_result reid_group(const reid_desc *desc, const reid_rows *rows, co
                                 uint32_t *out, reid_merge *merges, size_t *merged);
 
 /* --- a queue: many callers with few images each ---
-
    Submitted images collect while all lanes of a handle are busy; a lane that becomes free takes the next batch, in the
    order of priority, deadline, arrival. An idle lane starts at once. Rows have the bits of reid_embed. */
 
@@ -885,8 +882,7 @@ REID_API reid_result reid_cancel(reid_queue *queue, reid_ticket ticket);
 /* Counters and gauges; stats is zeroed first. Errors: REID_ERR_INVALID_ARG, REID_ERR_FORKED, REID_ERR_LEFT_OUT. */
 REID_API reid_result reid_queue_query(reid_queue *queue, reid_queue_stats *stats);
 
-/* The upper bound of reid_queue_stats.latencies[index], in nanoseconds: four bounds per power of two, from 1.25 us on;
-   the last one counts all longer latencies. */
+/* The upper bound of latencies[index] in nanoseconds: 4 per power of two, from 1.25 us on; the last is UINT64_MAX. */
 REID_API uint64_t reid_latency_bound(int index);
 
 /* Stops accepting requests, goes on computing the accepted ones for at most drain_ms milliseconds (negative: until all
@@ -1977,15 +1973,14 @@ REID__FORMAT(2, 3) static void reid__print_digest(reid__digest *d, const char *f
 
 /* --------------------------------------------------------------------------------------------------------------------
    >>image
-   From the caller's pixels to the network's input: description checked, cropped to the box, resized, normalised.
+   From the caller's pixels to the network's input: description checked, cropped to the box, resized, normalised. The
+   geometry is torchvision's Resize and CenterCrop (torchvision/transforms/functional.py).
 
    Resizing gives Pillow's pixels bit for bit. The formulas are those of its src/libImaging/Resample.c (8 bits a
    channel, x86-64): every output pixel is a weighted mean of a window of source pixels, first along rows, then along
    columns, rounded to 8 bits after each pass. Weights are computed in double, then rounded to 22 fractional bits; the
    rest is integer sums, which are equal in any order and any split into bands. Pillow 12.2 and later may resample
-   columns first; we keep the order of earlier versions, with which the checkpoints were trained.
-
-   The geometry is torchvision's Resize and CenterCrop (torchvision/transforms/functional.py). */
+   columns first; we keep the order of earlier versions, with which the checkpoints were trained. */
 typedef enum reid__filter { REID__BILINEAR, REID__BICUBIC } reid__filter;
 
 typedef struct reid__preset {
@@ -2241,12 +2236,8 @@ static void reid__prep_normalise(const reid__prep *p, const uint8_t *rgb, float 
 /* Bytes of a pixel, and the positions of red, green and blue in it. */
 typedef struct reid__layout { int bytes, r, g, b; } reid__layout;
 
-static const reid__layout reid__layouts[] = {
-    {3, 0, 1, 2}, /* REID_RGB8 */
-    {3, 2, 1, 0}, /* REID_BGR8 */
-    {4, 0, 1, 2}, /* REID_RGBA8 */
-    {1, 0, 0, 0}, /* REID_GRAY8 */
-    {3, 0, 1, 2}, /* REID_PREPARED */
+static const reid__layout reid__layouts[] = { /* REID_RGB8, BGR8, RGBA8, GRAY8, PREPARED */
+    {3, 0, 1, 2}, {3, 2, 1, 0}, {4, 0, 1, 2}, {1, 0, 0, 0}, {3, 0, 1, 2},
 };
 
 static ptrdiff_t reid__image_stride(const reid_image *image) {
@@ -2301,8 +2292,7 @@ typedef struct reid__window {
 
 #define REID__LOADED 4 /* pixels that a vector takes from 16 bytes */
 
-/* One direction of a resize followed by a centre crop. Along y, source lines arrive in order, and each is added, times
-   its weight, to the sums of every output line whose window contains it. */
+/* One direction of a resize and crop. Along y a source line is added, times weights, to all lines that need it. */
 struct reid__axis {
     reid__filter filter;
     int source;             /* pixels in the box */
@@ -3356,8 +3346,7 @@ static int reid__thread_start(pthread_t *thread, size_t stack, void *(*main_fn)(
     return started;
 }
 
-/* Starts size - 1 threads. If the system refuses some, the team is smaller: members divide the work by index modulo
-   size, so size shrinks too. The memory is freed with everything else in mem. */
+/* Starts size - 1 threads, or fewer, and a smaller team, if the system refuses some. `mem` owns the memory. */
 static reid_result reid__team_start(reid__team *team, reid__mem *mem, int size, const reid_desc *desc) {
     memset(team, 0, sizeof *team);
     reid__member *members = (reid__member *)reid__alloc(mem, (size_t)size * sizeof *members);
@@ -3610,7 +3599,6 @@ static uint16_t reid__to_half(float x) {
        REID__DOT_INT16       INT8      like DOT, for two INT16 in a word
        REID__QUOTIENT        bf16      a / b
        REID__AMX, AMX_DOT    narrow    if AMX has it: the name of its table; DOT for tiles
-
       Intrinsics other than + - * and / have the same names after each instruction set's prefix. */
 #define REID__OF(name) REID__JOIN(REID__PREFIX, name)
 #define REID__LOAD(p) REID__OF(loadu_ps)(p)
@@ -3986,8 +3974,7 @@ static reid_result reid__kernels_choose(reid_isa isa, reid_precision precision, 
    cut into consecutive panels of reid__kernels.nr output channels, in FP32, bf16 or INT8. */
 #define REID__PACKED 32 /* input channels at a time: the lines of a panel that they fill stay in L1 */
 
-/* Copies `columns` rows of a weight tensor, each (ic, taps), into one panel [taps][ic][width], each multiplied by its
-   factor (batch norm's). The remaining columns are zero. */
+/* Copies `columns` rows of a tensor, (ic, taps), times batch norm's factors to a panel [taps][ic][width]; rest zero. */
 static void reid__pack_panel(float *panel, int width, const float *rows, int columns, int ic, int taps,
                              const double *factors) {
     size_t k_count = (size_t)ic * (size_t)taps;
@@ -4032,8 +4019,7 @@ static double reid__quantise(const float *row, int count, double factor, double 
 }
 
 /* Packs a panel of bf16, INT8 or INT16: each run of inputs (see reid__runs) in groups of 4 bytes, down a column, padded
-   with zeros. `merged` kernel positions form one run. factors: NULL, or [columns]. scale: [columns], for INT8. The rows
-   of INT16 are already whole numbers, see reid__pack_levels. */
+   with zeros. `merged` positions form one run. factors: [columns]; NULL: see reid__pack_levels. scale: for INT8. */
 static void reid__pack_narrow(float *panel, int width, const float *rows, int columns, int ic, int taps, int merged,
                               reid__element element, const double *factors, float *scale) {
     size_t depth = (size_t)reid__pad_run(ic * merged, element), each = (size_t)reid__per_word(element);
@@ -4263,8 +4249,7 @@ static void reid__loader_sizes(const reid__plan *p, int nr, size_t *rows, size_t
 #define REID__GATHERED 262144        /* floats of a block whose inputs are gathered: 1 MiB */
 #define REID__MAX_TAPS 49            /* of a convolution: 7 x 7 */
 
-/* A squeeze's factors apply to the inputs of a projection. They multiply its weights instead, for every block of
-   pixels, if an image has more pixels than the weights have columns. */
+/* A squeeze's factors multiply a projection's inputs, or its weights if an image has more pixels than these columns. */
 static int reid__scales_weights(const reid__op *op) {
     return op->scale != REID__NONE && !reid__is_narrow(op) && op->oc < op->oh * op->ow;
 }
@@ -4775,8 +4760,7 @@ static void reid__clipped_part(const reid__job *j, const reid__part *p) {
     }
 }
 
-/* INT8: whether an operation's saturated outputs are counted: only convolutions with a ReLU and no residual. They store
-   less than half of all bytes, and are as good a sign as all of them. */
+/* INT8: whether saturated outputs are counted: those of convolutions with a ReLU and no residual, as good as all. */
 static int reid__counts_clipped(const reid__plan *p, const reid__op *op) {
     return reid__makes_bytes(p->buffers, op) && op->act == REID__RELU && op->residual == REID__NONE;
 }
@@ -5060,8 +5044,6 @@ static void reid__winograd_part(const reid__job *j, const reid__part *p) {
 
 /* --------------------------------------------------------------------------------------------------------------------
    >>depthwise
-   Depthwise convolutions, and the convolution before one.
-
    A depthwise convolution is computed panel by panel of channels, row by row; the kh input rows under its window are in
    a ring buffer in the cache. If the previous operation is a convolution, it computes each row straight into the ring,
    or several short rows beside it first: the expanded tensor, six times as wide as the block's input, is never stored.
@@ -5259,8 +5241,7 @@ static void reid__depthwise_grid(reid__job *j) {
 #endif
 
 #ifdef REID__INT8
-/* Stores finished sums at `out`, as INT8 defines it: everything is in steps of the output, and clamping is the ReLU.
-   added: 0: no residual; 1: `residual` points to bytes; 2: to signed bytes. */
+/* Stores sums as INT8 defines it, in steps of the output; clamping is the ReLU. added: 0: none; 1: bytes; 2: signed. */
 REID__INLINE void REID__F(emit)(REID__V sum, REID__V scale, REID__V bias, const uint8_t *residual,
                                 REID__V residual_scale, const int added, const int is_signed, uint8_t *out) {
     REID__V v = REID__FMA(sum, scale, bias);
@@ -6142,8 +6123,7 @@ REID__TABLE(REID__F(kernels), REID__BASE, REID__F(store), REID__MR, REID__F(prod
 
 typedef uint64_t reid__address; /* of device memory */
 
-/* X(field, symbol, parameters). Handles are void *, enumerations are int. The symbols have the version of the interface
-   in their names, so that dlsym finds the intended one with any driver. */
+/* X(field, symbol, parameters). Handles are void *, enumerations int. Versions in the symbols suit any driver. */
 #define REID__DRIVER(X)                                                                                                \
     X(Init, "cuInit", (unsigned flags))                                                                                \
     X(DriverGetVersion, "cuDriverGetVersion", (int *version))                                                          \
@@ -6229,18 +6209,16 @@ typedef struct reid__launch_config {
 
 /* From CUDA 12 on; either all are present or none is used. */
 #define REID__DRIVER_12(X)                                                                                             \
-    X(OccupancyMaxActiveClusters, "cuOccupancyMaxActiveClusters",                                                      \
-      (int *clusters, void *function, const reid__launch_config *config))                                              \
-    X(LaunchKernelEx, "cuLaunchKernelEx",                                                                              \
-      (const reid__launch_config *config, void *function, void **parameters, void **extra))                            \
-    X(TensorMapEncodeTiled, "cuTensorMapEncodeTiled",                                                                  \
-      (reid__tensor_map * map, int type, unsigned rank, reid__address address, const uint64_t *sizes,                  \
-      const uint64_t *strides, const unsigned *box, const unsigned *steps, int interleave, int swizzle, int promotion, \
-      int fill))                                                                                                       \
-    X(TensorMapEncodeIm2col, "cuTensorMapEncodeIm2col",                                                                \
-      (reid__tensor_map * map, int type, unsigned rank, reid__address address, const uint64_t *sizes,                  \
-      const uint64_t *strides, const int *lower, const int *upper, unsigned channels, unsigned pixels,                 \
-      const unsigned *steps, int interleave, int swizzle, int promotion, int fill))
+    X(OccupancyMaxActiveClusters, "cuOccupancyMaxActiveClusters", (int *clusters, void *function,                      \
+      const reid__launch_config *config))                                                                              \
+    X(LaunchKernelEx, "cuLaunchKernelEx", (const reid__launch_config *config, void *function, void **parameters,       \
+      void **extra))                                                                                                   \
+    X(TensorMapEncodeTiled, "cuTensorMapEncodeTiled", (reid__tensor_map * map, int type, unsigned rank,                \
+      reid__address address, const uint64_t *sizes, const uint64_t *strides, const unsigned *box,                      \
+      const unsigned *steps, int interleave, int swizzle, int promotion, int fill))                                    \
+    X(TensorMapEncodeIm2col, "cuTensorMapEncodeIm2col", (reid__tensor_map * map, int type, unsigned rank,              \
+      reid__address address, const uint64_t *sizes, const uint64_t *strides, const int *lower, const int *upper,       \
+      unsigned channels, unsigned pixels, const unsigned *steps, int interleave, int swizzle, int promotion, int fill))
 
 typedef struct reid__driver {
 #define REID__FIELD(field, symbol, parameters) int(*field) parameters;
@@ -6412,9 +6390,8 @@ static void reid__device_close(reid__device *d) {
     X(int, Version, "nvrtcVersion", (int *major, int *minor))                                                          \
     X(int, GetNumSupportedArchs, "nvrtcGetNumSupportedArchs", (int *count))                                            \
     X(int, GetSupportedArchs, "nvrtcGetSupportedArchs", (int *archs))                                                  \
-    X(int, CreateProgram, "nvrtcCreateProgram",                                                                        \
-      (void **program, const char *text, const char *name, int header_count,                                           \
-      const char *const *headers, const char *const *header_names))                                                    \
+    X(int, CreateProgram, "nvrtcCreateProgram", (void **program, const char *text, const char *name,                   \
+      int header_count, const char *const *headers, const char *const *header_names))                                  \
     X(int, DestroyProgram, "nvrtcDestroyProgram", (void **program))                                                    \
     X(int, CompileProgram, "nvrtcCompileProgram", (void *program, int option_count, const char *const *options))       \
     X(int, GetCUBINSize, "nvrtcGetCUBINSize", (void *program, size_t *size))                                           \
@@ -6587,8 +6564,7 @@ static int reid__bundle_write(reid__mem *mem, int fd, const reid__program *progr
     return failed;
 }
 
-/* Writes a bundle beside `path` and renames it. `durable`: flushes it to disk first. A cache does without: its checksum
-   detects what a power failure damaged. Returns errno, 0 on success. */
+/* Writes a bundle beside `path` and renames it. durable: flushes it; a cache has its checksum. Returns errno or 0. */
 static int reid__bundle_save(reid__mem *mem, const char *path, const reid__program *programs, int count, int durable) {
     char beside[4096 + 64];
     struct timespec now;
@@ -6755,8 +6731,7 @@ static const char *reid__tiles_read(reid__jit *j) {
     P(int, taps) P(unsigned char, rows) P(unsigned char, view) /* view: (images, height, width, RGB) */                \
     V(int, width) V(int, height) V(int, flip) /* flip: reid_resize_y mirrors left to right */
 #define REID__INPUT_ARGUMENTS(P, V, S)                                                                                 \
-    P(const unsigned char, view)                                                                                       \
-    P(const float, lut)         /* (3, 256), from pixel values, in the order of the network's channels */              \
+    P(const unsigned char, view) P(const float, lut) /* lut: (3, 256), from pixels, in the order of the channels */    \
     P(value_t, image) V(int, bgr) V(int, images) /* the network's input */
 #define REID__PACK_ARGUMENTS(P, V, S) /* reid_pack: (n, ic, kh, kw) to anywhere */                                     \
     P(const float, from) P(const double, factors) P(value_t, to) /* factors: (n) or 0 */                               \
@@ -6777,11 +6752,9 @@ static const char *reid__tiles_read(reid__jit *j) {
     S(tensor_map, next_map)     /* NEXT: the second convolution's weights */                                           \
     S(tensor_map, residual_map) /* RESIDUAL without SPLIT */                                                           \
     S(tensor_map, more_map) S(tensor_map, out_map) /* MORE_C: the other input */                                       \
-    P(const value_t, image)     /* STEM: the input */                                                                  \
-    P(const value_t, residual)  /* RESIDUAL with SPLIT */                                                              \
+    P(const value_t, image) P(const value_t, residual) /* STEM: the input; RESIDUAL with SPLIT */                      \
     P(const float, bias) P(const float, more_bias) P(const float, next_bias) /* MORE_C, NEXT */                        \
-    P(const float, scales)      /* BYTES: as in conv_arguments */                                                      \
-    P(const float, next_scales) /* BYTES with NEXT */                                                                  \
+    P(const float, scales) P(const float, next_scales) /* BYTES: as in conv_arguments; with NEXT */                    \
     P(void, out)                /* STEM: pooled rows, ROW_SUMS: sums, SPLIT: outputs */                                \
     P(unsigned, full) V(int, pixels)                                                                                   \
     V(int, strip_rows)          /* STEM: pooled rows of a strip */
@@ -6803,12 +6776,10 @@ static const char *reid__tiles_read(reid__jit *j) {
 #define REID__LINEAR_ARGUMENTS(P, V, S)                                                                                \
     P(const float, in) P(const float, weights) P(const float, bias) P(float, out) V(int, images)
 #define REID__NORMALISE_ARGUMENTS(P, V, S)                                                                             \
-    P(const float, in)                                                                                                 \
-    P(const float, first)       /* FLIP: the result for the images unmirrored */                                       \
+    P(const float, in) P(const float, first) /* FLIP: the result for the images unmirrored */                          \
     P(float, out)               /* may equal one of the others */
 #define REID__SEARCH_HIT(P, V, S)                                                                                      \
-    V(double, score)                                                                                                   \
-    V(unsigned, row)            /* the best one of a group */                                                          \
+    V(double, score) V(unsigned, row) /* the best row of a group */                                                    \
     V(unsigned, unit)           /* the group's number, or the row's place */
 #define REID__SEARCH_ARGUMENTS(P, V, S) /* reid_search_queries, reid_search and reid_search_best */                    \
     S(tensor_map, rows_map) S(tensor_map, queries_map) /* HOPPER: boxes of 128 rows, of BN queries, by 64 components */\
@@ -7256,7 +7227,6 @@ static void reid__jit_free(reid__jit *j) {
    The CUDA executor. It takes the same list of operations: each becomes one launch of a kernel of reid_kernels.cu (a
    step), and all launches of a batch become one CUDA graph, for large batches those behind the stem. A call is cut into
    batches of 1, 2, 4 … images, each with a graph of its size; pixels are uploaded unchanged and resized on the GPU.
-
    Bits: every kernel adds up an output in an order that depends only on its operation, not on tile or batch. */
 #define REID__GPU_BATCH 64     /* default */
 #define REID__MAX_GRAPHS 9     /* batches of 1 … 256 */
@@ -8025,8 +7995,7 @@ static int reid__has_wgmma(const reid__jit *j) {
     return on && strcmp(reid__env("REID_CLUSTERS"), "0") != 0 ? 2 : on;
 }
 
-/* Whether launches may overlap (programmatic dependent launch). From sm_90 on chips have the instructions that order
-   them; from CUDA 12.3 on captured graphs keep this order. */
+/* Whether launches may overlap: from sm_90 on chips can order them; from CUDA 12.3 on graphs keep this order. */
 static int reid__may_overlap(const reid__jit *j, const reid__device *d) {
     return j->arch >= 90 && d->version >= 12030 && d->cu.TensorMapEncodeIm2col &&
            strcmp(reid__env("REID_PDL"), "0") != 0;
@@ -8667,8 +8636,7 @@ static int reid__is_view(const reid__gpu_picture *p, const reid_image *image) {
            p->y.resized == p->y.count;
 }
 
-/* Places image i. What is too large for the room that is left is resized by the CPU, to the same pixels. Such images,
-   and those that are views, have bytes 0; there is always room for them. */
+/* Places image i. What the room left cannot hold the CPU resizes, to the same pixels. It and views have bytes 0. */
 static void reid__picture_place(reid__filling *f, int i) {
     const reid__gpu *g = f->g;
     const reid__plan *p = g->plan.plan;
@@ -8957,16 +8925,15 @@ static void reid__gpu_close(reid__gpu *g, int forked) {
    Finds the best rows or groups for a query, exactly, by scoring all of them. Scores are first computed in FP32: rows
    of the gallery times a panel of queries, with the tiles of >>cpu, or plain inner products if there are few queries.
    Their error is below a known bound, so all that could be among the k best are kept as candidates. These are scored
-   again in double, and only those scores decide, so threads, instruction set and order of work have no effect.
+   again in double, and only those scores decide, so threads, instruction set and order of work have no effect. A unit
+   is what is ranked: a row, or the rows of a group, which are adjacent in `order`.
 
    A GPU has the rows in half precision, too, and computes the best product of each query with each tile of 32 rows. Its
    error is also below a known bound, so only tiles that can matter are scored in double, on the GPU; the k best come
    back. If `exclude` drops some of them, more are asked for.
 
    If the queries are the rows themselves (a mutual search), a product serves both of its rows: a chunk of queries scans
-   itself and the rows after it, and adds itself to the lists of those rows, where the hits wait for their own chunk.
-
-   A unit is what is ranked: a row, or the rows of a group, which are adjacent in `order`. */
+   itself and the rows after it, and adds itself to the lists of those rows, where the hits wait for their own chunk. */
 #ifndef REID_NO_SEARCH
 #define REID__BLOCK 96            /* rows scored together: a multiple of every mr, and 512 floats of each fit into L2 */
 #define REID__SEARCH_CHUNK 1024   /* queries searched together */
@@ -9707,8 +9674,7 @@ static size_t reid__gpu_scans(reid__search_chunk *h, char *base, size_t most) {
     return c.used;
 }
 
-/* Searches on the GPU, with h->cap hits of each query, and four times as many whenever that is too few. The CPU
-   searches for a chunk with a query for which REID__GPU_HITS are too few. */
+/* Searches on the GPU for h->cap hits of each query, four times as many if these are too few, at last on the CPU. */
 static reid_result reid__search_gpu(reid_index *x, reid__search_chunk *h, int n, const float *queries, reid_error *e) {
     const reid__gpu_index *s = x->gpu;
     size_t most = h->units < REID__GPU_HITS ? h->units : REID__GPU_HITS;
@@ -11105,8 +11071,7 @@ static void reid__fill_info(reid__build *b) {
     info->height = p->height, info->width = p->width, info->resize_edge = ctx->prep->resize_edge;
     info->scale = preset->scale, info->bgr = preset->bgr;
     snprintf(info->filter, sizeof info->filter, "%s", preset->filter == REID__BILINEAR ? "bilinear" : "bicubic");
-    memcpy(info->mean, preset->mean, sizeof info->mean);
-    memcpy(info->std, preset->std, sizeof info->std);
+    memcpy(info->mean, preset->mean, sizeof info->mean), memcpy(info->std, preset->std, sizeof info->std);
     info->last_stride = p->last_stride, info->dim = p->dim;
     info->batch = ctx->net.batch, info->lanes = ctx->lane_count, info->threads = ctx->lanes[0].team.size;
     info->weight_bytes = p->weight_floats * sizeof(float);
