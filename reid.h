@@ -9732,8 +9732,8 @@ static reid_result reid__make_mutual(reid_index *x, reid__search_chunk *h, int n
 static reid_result reid__check_search(const reid_index *x, const float *queries, int n, const reid_search_desc *d,
                                       reid_error *e) {
     if (d->k < 1 || (int)d->scoring < REID_ROWS || d->scoring > REID_GROUP_TOP)
-        return reid__invalid(e, "k is %d, scoring is %d; k must be at least 1, scoring a "
-                          "reid_scoring", d->k, (int)d->scoring);
+        return reid__invalid(e, "k is %d, scoring is %d; k must be at least 1, scoring a reid_scoring", d->k,
+                             (int)d->scoring);
     if (d->scoring == REID_GROUP_TOP && (d->top < 1 || d->top > REID_MAX_TOP))
         return reid__invalid(e, "top is %d; it must be 1 to %d", d->top, REID_MAX_TOP);
     if (d->scoring != REID_ROWS && !x->rows.groups)
@@ -9857,7 +9857,7 @@ static reid_result reid__check_rows(const reid_desc *desc, const reid_rows *rows
     if (rows->dim < 1 || rows->dim > REID_MAX_DIM || rows->count > UINT32_MAX - 1 ||
         !reid__mul(rows->count, (size_t)rows->dim * sizeof(float), &size))
         return reid__invalid(e, "%llu rows of %d floats; the limit is 4294967294 rows of 1 to %d",
-                          (unsigned long long)rows->count, rows->dim, REID_MAX_DIM);
+                             (unsigned long long)rows->count, rows->dim, REID_MAX_DIM);
     if (rows->count && !rows->floats == !rows->halves)
         return reid__invalid(e, "give either rows.floats or rows.halves");
     return REID_OK;
@@ -10623,8 +10623,8 @@ static reid_result reid__check_options(const reid_desc *desc) {
         return reid__invalid(e, "desc.last_stride is %d; it can be 1 or 2", desc->last_stride);
     if (desc->batch < 0 || desc->threads < 0 || desc->lanes < 0 || desc->batch > 4096 || desc->threads > 1024 ||
         desc->lanes > 1024)
-        return reid__invalid(e, "desc.batch is %d, threads %d, lanes %d; they must be 0 to 4096, "
-                          "1024 and 1024", desc->batch, desc->threads, desc->lanes);
+        return reid__invalid(e, "desc.batch is %d, threads %d, lanes %d; they must be 0 to 4096, 1024 and 1024",
+                             desc->batch, desc->threads, desc->lanes);
     if ((int)desc->precision >= REID_PRECISION_DEFAULT && desc->precision <= REID_INT8) return REID_OK;
     return reid__invalid(e, "desc.precision is %d, not a reid_precision", (int)desc->precision);
 }
@@ -11666,8 +11666,8 @@ REID_API reid_result reid_set(reid_desc *desc, const char *key, const void *valu
         int minus = fields[i].limit == INT_MAX && *text == '-';
         uint64_t number = text[minus] >= '0' && text[minus] <= '9' ? strtoull(text + minus, &end, 10) : 0;
         if (!end || *end || errno || number > fields[i].limit)
-            return reid__invalid(error, "%s is \"%.64s\"; it must be a whole number, at most %llu",
-                              key, text, (unsigned long long)fields[i].limit);
+            return reid__invalid(error, "%s is \"%.64s\"; it must be a whole number, at most %llu", key, text,
+                                 (unsigned long long)fields[i].limit);
         int narrow = minus ? -(int)number : (int)number;
         memcpy(field, fields[i].size == sizeof narrow ? (void *)&narrow : (void *)&number, fields[i].size);
     }
@@ -11810,8 +11810,8 @@ static reid_result reid__pack_kernels(reid__packing *k, const reid_desc *desc, c
     char *end;
     long number = reid__starts(arch, "sm_") && arch[3] > '0' && arch[3] <= '9' ? strtol(arch + 3, &end, 10) : 0;
     if (number < REID__OLDEST_ARCH || number > 999 || *end)
-        return reid__invalid(e, "\"%.40s\" is not a chip; give sm_90, sm_89 ..., at least sm_%d",
-                          arch, REID__OLDEST_ARCH);
+        return reid__invalid(e, "\"%.40s\" is not a chip; give sm_90, sm_89 ..., at least sm_%d", arch,
+                             REID__OLDEST_ARCH);
     reid_desc again = *desc;
     again.precision = REID_FP32, again.ranges = NULL;
     reid_result r = reid__packing_plan(k, desc, (int)number);
@@ -11932,8 +11932,8 @@ REID_API reid_result reid_profile(reid_ctx *ctx, int n, int repeats, float *us, 
     reid_result r = REID_OK;
     REID__TRY(reid__check_call(ctx, NULL, 0, NULL, error));
     if (n < 1 || n > ctx->net.batch || repeats < 1 || repeats > 1000)
-        return reid__invalid(error, "n is %d, repeats %d; they must be 1 to %d (the batch) "
-                          "and 1 to 1000", n, repeats, ctx->net.batch);
+        return reid__invalid(error, "n is %d, repeats %d; they must be 1 to %d (the batch) and 1 to 1000", n, repeats,
+                             ctx->net.batch);
     const reid__plan *p = ctx->plan;
     size_t pixels = (size_t)n * (size_t)p->height * (size_t)p->width * 3;
     size_t bytes = (size_t)repeats * ((size_t)p->op_count + 2) * sizeof(float);
@@ -12480,7 +12480,7 @@ REID_API reid_result reid_queue_create(const reid_queue_desc *desc, reid_queue *
         return reid__invalid(e, "desc.limit is %d; it must be 0 to %d", desc->limit, 1 << 20);
     if (desc->delay_us < 0 || desc->delay_us > 1000000000 || desc->ageing_us > 1000000000000)
         return reid__invalid(e, "desc.delay_us is %lld (0 to 10^9), desc.ageing_us %lld (to 10^12)",
-                          (long long)desc->delay_us, (long long)desc->ageing_us);
+                             (long long)desc->delay_us, (long long)desc->ageing_us);
     reid__mem mem = desc->ctx->mem;
     mem.used = 0, mem.newest = NULL;
     reid_queue *q = (reid_queue *)reid__alloc_zero(&mem, sizeof *q);
