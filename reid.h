@@ -872,7 +872,8 @@ REID_API reid_result reid_queue_create(const reid_queue_desc *desc, reid_queue *
    Errors          REID_ERR_FULL (try again later), REID_ERR_STOPPING, REID_ERR_EXPIRED (negative deadline, or
                    refuse_late), REID_ERR_INVALID_ARG (also if n exceeds the limit), REID_ERR_IMAGE, REID_ERR_BOX,
                    REID_ERR_FORKED, REID_ERR_LEFT_OUT; without `done` also every result that `done` can receive. */
-REID_API reid_result reid_submit(reid_queue *queue, const reid_request *request, reid_ticket *ticket, reid_error *e);
+REID_API reid_result reid_submit(reid_queue *queue, const reid_request *request, reid_ticket *ticket,
+                                 reid_error *error);
 
 /* Cancels a request. It ends with REID_ERR_CANCELLED at once, or, if it is being computed, after its batch. Its memory
    stays borrowed until `done` is called. Errors: REID_ERR_TICKET: it has ended, or is about to; REID_ERR_INVALID_ARG,
