@@ -1139,7 +1139,6 @@ static const char *reid__result_text(int result, int name) {
     switch (result) {
 #define REID__CASE(id, value, text) case value: return name ? #id : text;
         REID_RESULTS(REID__CASE)
-#undef REID__CASE
     default: return name ? "REID_ERR_UNKNOWN" : "unknown result";
     }
 }
@@ -1314,7 +1313,6 @@ static void reid__release(reid__mem *mem, const reid__block *last) {
 typedef enum reid__dtype {
 #define REID__ENUM(id, bits) REID__##id,
     REID__DTYPES(REID__ENUM)
-#undef REID__ENUM
     REID__DTYPE_COUNT
 } reid__dtype;
 
@@ -2021,8 +2019,6 @@ static const reid__preset reid__presets[] = {
     {"timm-0.95",      REID__BICUBIC,  235, 224, 224, 1.0 / 255, REID__MEAN, REID__STD, 0},
     {"timm-inception", REID__BICUBIC,  256, 224, 224, 1.0 / 255, {0.5, 0.5, 0.5}, {0.5, 0.5, 0.5}, 0},
 };
-#undef REID__MEAN
-#undef REID__STD
 
 #define REID__PRESET_COUNT ((int)(sizeof reid__presets / sizeof reid__presets[0]))
 
@@ -6406,7 +6402,6 @@ static void reid__device_close(reid__device *d) {
 typedef struct reid__nvrtc {
 #define REID__FIELD(type, field, symbol, parameters) type(*field) parameters;
     REID__NVRTC(REID__FIELD)
-#undef REID__FIELD
 } reid__nvrtc;
 
 #define REID__OPTIONS 832        /* bytes */
@@ -6820,7 +6815,6 @@ static const char *reid__tiles_read(reid__jit *j) {
 REID__CONTRACT(REID__STRUCT)
 #undef REID__POINTER
 #undef REID__NUMBER
-#undef REID__INSIDE
 #undef REID__STRUCT
 REID__STATIC_ASSERT(sizeof(reid__tensor_map) == 128, tensor_map_has_this_size);
 
@@ -6853,9 +6847,6 @@ static void reid__contract_text(reid__contract *c) {
     }
     REID__CONTRACT(REID__STRUCT)
 #undef REID__POINTER
-#undef REID__VALUE
-#undef REID__OFFSET
-#undef REID__STRUCT
 }
 
 /* --- the text of the kernels --- */
@@ -6959,7 +6950,6 @@ static const char *reid__nvrtc_load(reid__jit *j, const char *path) {
     static const reid__symbol symbols[] = {
 #define REID__ROW(type, field, symbol, parameters) {symbol, offsetof(reid__nvrtc, field)},
         REID__NVRTC(REID__ROW)
-#undef REID__ROW
     };
     char builtins[REID__PATH + 64];
     int major = 0, minor = 0;
