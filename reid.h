@@ -579,8 +579,7 @@ typedef struct reid_gpu_info {
    Errors          any of REID_RESULTS except REID_ERR_IMAGE, REID_ERR_BOX, REID_ERR_FORKED. */
 REID_API reid_result reid_create(const reid_desc *desc, reid_ctx **out);
 
-/* Frees everything. NULL is allowed. After a fork, in the child, it only frees memory. Thread safety: no other call on
-   this handle may be running. */
+/* Frees everything; after a fork, in the child, only memory. NULL is allowed. No other call on it may be running. */
 REID_API void reid_destroy(reid_ctx *ctx);
 
 /* Computes embeddings.
@@ -605,8 +604,7 @@ REID_API reid_result reid_embed_saturated(reid_ctx *ctx, const reid_image *image
                    format REID_PREPARED, it gives the same embedding as `image`, in less memory than a photograph.
    Returns         REID_OK or an error; equal to Pillow's resize (and torchvision's centre crop) bit for bit.
    Errors          REID_ERR_INVALID_ARG, REID_ERR_IMAGE, REID_ERR_BOX, REID_ERR_FORKED.
-   Thread safety   any number of threads on one handle. On a CPU desc.lanes times desc.threads calls run at once, in
-                   addition to those that embed; on a GPU it waits for a lane. */
+   Thread safety   on a CPU desc.lanes * desc.threads calls run at once, beside those that embed; a GPU takes a lane. */
 REID_API reid_result reid_preprocess(reid_ctx *ctx, const reid_image *image, uint8_t *out, reid_error *error);
 
 /* Floats in an embedding; 0 for NULL. */
@@ -818,7 +816,6 @@ REID_API reid_result reid_group(const reid_desc *desc, const reid_rows *rows, co
                                 uint32_t *out, reid_merge *merges, size_t *merged);
 
 /* --- a queue: many callers with few images each ---
-
    Submitted images collect while all lanes of a handle are busy; a lane that becomes free takes the next batch, in the
    order of priority, deadline, arrival. An idle lane starts at once. Rows have the bits of reid_embed. */
 
@@ -884,7 +881,8 @@ REID_API reid_result reid_queue_create(const reid_queue_desc *desc, reid_queue *
    Errors          REID_ERR_FULL (try again later), REID_ERR_STOPPING, REID_ERR_EXPIRED (negative deadline, or
                    refuse_late), REID_ERR_INVALID_ARG (also if n exceeds the limit), REID_ERR_IMAGE, REID_ERR_BOX,
                    REID_ERR_FORKED, REID_ERR_LEFT_OUT; without `done` also every result that `done` can receive. */
-REID_API reid_result reid_submit(reid_queue *queue, const reid_request *request, reid_ticket *ticket, reid_error *e);
+REID_API reid_result reid_submit(reid_queue *queue, const reid_request *request, reid_ticket *ticket,
+                                 reid_error *error);
 
 /* Cancels a request. It ends with REID_ERR_CANCELLED at once, or, if it is being computed, after its batch. Its memory
    stays borrowed until `done` is called. Errors: REID_ERR_TICKET: it has ended, or is about to; REID_ERR_INVALID_ARG,
@@ -894,8 +892,7 @@ REID_API reid_result reid_cancel(reid_queue *queue, reid_ticket ticket);
 /* Counters and gauges; stats is zeroed first. Errors: REID_ERR_INVALID_ARG, REID_ERR_FORKED, REID_ERR_LEFT_OUT. */
 REID_API reid_result reid_queue_query(reid_queue *queue, reid_queue_stats *stats);
 
-/* The upper bound of reid_queue_stats.latencies[index], in nanoseconds: four bounds per power of two, from 1.25 us on;
-   the last one counts all longer latencies. */
+/* The upper bound of latencies[index] in nanoseconds: 4 per power of two, from 1.25 us on; the last is UINT64_MAX. */
 REID_API uint64_t reid_latency_bound(int index);
 
 /* Stops accepting requests, goes on computing the accepted ones for at most drain_ms milliseconds (negative: until all
@@ -1151,7 +1148,6 @@ static const char *reid__result_text(int result, int name) {
     switch (result) {
 #define REID__CASE(id, value, text) case value: return name ? #id : text;
         REID_RESULTS(REID__CASE)
-#undef REID__CASE
     default: return name ? "REID_ERR_UNKNOWN" : "unknown result";
     }
 }
@@ -1326,7 +1322,6 @@ static void reid__release(reid__mem *mem, const reid__block *last) {
 typedef enum reid__dtype {
 #define REID__ENUM(id, bits) REID__##id,
     REID__DTYPES(REID__ENUM)
-#undef REID__ENUM
     REID__DTYPE_COUNT
 } reid__dtype;
 
@@ -1986,15 +1981,14 @@ REID__FORMAT(2, 3) static void reid__print_digest(reid__digest *d, const char *f
 
 /* --------------------------------------------------------------------------------------------------------------------
    >>image
-   From the caller's pixels to the network's input: description checked, cropped to the box, resized, normalised.
+   From the caller's pixels to the network's input: description checked, cropped to the box, resized, normalised. The
+   geometry is torchvision's Resize and CenterCrop (torchvision/transforms/functional.py).
 
    Resizing gives Pillow's pixels bit for bit. The formulas are those of its src/libImaging/Resample.c (8 bits a
    channel, x86-64): every output pixel is a weighted mean of a window of source pixels, first along rows, then along
    columns, rounded to 8 bits after each pass. Weights are computed in double, then rounded to 22 fractional bits; the
    rest is integer sums, which are equal in any order and any split into bands. Pillow 12.2 and later may resample
-   columns first; we keep the order of earlier versions, with which the checkpoints were trained.
-
-   The geometry is torchvision's Resize and CenterCrop (torchvision/transforms/functional.py). */
+   columns first; we keep the order of earlier versions, with which the checkpoints were trained. */
 typedef enum reid__filter { REID__BILINEAR, REID__BICUBIC } reid__filter;
 
 typedef struct reid__preset {
@@ -2039,8 +2033,6 @@ static const reid__preset reid__presets[] = {
     {"timm-0.95",      REID__BICUBIC,  235, 224, 224, 1.0 / 255, REID__MEAN, REID__STD, 0},
     {"timm-inception", REID__BICUBIC,  256, 224, 224, 1.0 / 255, {0.5, 0.5, 0.5}, {0.5, 0.5, 0.5}, 0},
 };
-#undef REID__MEAN
-#undef REID__STD
 
 #define REID__PRESET_COUNT ((int)(sizeof reid__presets / sizeof reid__presets[0]))
 
@@ -2255,12 +2247,8 @@ static void reid__prep_normalise(const reid__prep *p, const uint8_t *rgb, float 
 /* Bytes of a pixel, and the positions of red, green and blue in it. */
 typedef struct reid__layout { int bytes, r, g, b; } reid__layout;
 
-static const reid__layout reid__layouts[] = {
-    {3, 0, 1, 2}, /* REID_RGB8 */
-    {3, 2, 1, 0}, /* REID_BGR8 */
-    {4, 0, 1, 2}, /* REID_RGBA8 */
-    {1, 0, 0, 0}, /* REID_GRAY8 */
-    {3, 0, 1, 2}, /* REID_PREPARED */
+static const reid__layout reid__layouts[] = { /* REID_RGB8, BGR8, RGBA8, GRAY8, PREPARED */
+    {3, 0, 1, 2}, {3, 2, 1, 0}, {4, 0, 1, 2}, {1, 0, 0, 0}, {3, 0, 1, 2},
 };
 
 static ptrdiff_t reid__image_stride(const reid_image *image) {
@@ -2315,8 +2303,7 @@ typedef struct reid__window {
 
 #define REID__LOADED 4 /* pixels that a vector takes from 16 bytes */
 
-/* One direction of a resize followed by a centre crop. Along y, source lines arrive in order, and each is added, times
-   its weight, to the sums of every output line whose window contains it. */
+/* One direction of a resize and crop. Along y a source line is added, times weights, to all lines that need it. */
 struct reid__axis {
     reid__filter filter;
     int source;             /* pixels in the box */
@@ -3195,7 +3182,7 @@ static size_t reid__assign_arena(reid__plan *p, int late) {
     return floats;
 }
 
-/* Whether an operation is a convolution that writes INT8 bytes. */
+/* Whether an operation is a convolution that writes INT8 bytes, and so has a range. A max pool has its input's. */
 static int reid__makes_bytes(const reid__buffer *buffers, const reid__op *op) {
     return op->kind == REID__CONV && buffers[op->out].bytes == 1;
 }
@@ -3493,8 +3480,7 @@ static int reid__thread_start(pthread_t *thread, size_t stack, void *(*main_fn)(
     return started;
 }
 
-/* Starts size - 1 threads. If the system refuses some, the team is smaller: members divide the work by index modulo
-   size, so size shrinks too. The memory is freed with everything else in mem. */
+/* Starts size - 1 threads, or fewer, and a smaller team, if the system refuses some. `mem` owns the memory. */
 static reid_result reid__team_start(reid__team *team, reid__mem *mem, int size, const reid_desc *desc) {
     memset(team, 0, sizeof *team);
     reid__member *members = (reid__member *)reid__alloc(mem, (size_t)size * sizeof *members);
@@ -3751,7 +3737,6 @@ static uint16_t reid__to_half(float x) {
        REID__DOT_INT16       INT8      like DOT, for two INT16 in a word
        REID__QUOTIENT        bf16      a / b
        REID__AMX, AMX_DOT    narrow    if AMX has it: the name of its table; DOT for tiles
-
       Intrinsics other than + - * and / have the same names after each instruction set's prefix. */
 #define REID__OF(name) REID__JOIN(REID__PREFIX, name)
 #define REID__LOAD(p) REID__OF(loadu_ps)(p)
@@ -4127,8 +4112,7 @@ static reid_result reid__kernels_choose(reid_isa isa, reid_precision precision, 
    cut into consecutive panels of reid__kernels.nr output channels, in FP32, bf16 or INT8. */
 #define REID__PACKED 32 /* input channels at a time: the lines of a panel that they fill stay in L1 */
 
-/* Copies `columns` rows of a weight tensor, each (ic, taps), into one panel [taps][ic][width], each multiplied by its
-   factor (batch norm's). The remaining columns are zero. */
+/* Copies `columns` rows of a tensor, (ic, taps), times batch norm's factors to a panel [taps][ic][width]; rest zero. */
 static void reid__pack_panel(float *panel, int width, const float *rows, int columns, int ic, int taps,
                              const double *factors) {
     size_t k_count = (size_t)ic * (size_t)taps;
@@ -4173,8 +4157,7 @@ static double reid__quantise(const float *row, int count, double factor, double 
 }
 
 /* Packs a panel of bf16, INT8 or INT16: each run of inputs (see reid__runs) in groups of 4 bytes, down a column, padded
-   with zeros. `merged` kernel positions form one run. factors: NULL, or [columns]. scale: [columns], for INT8. The rows
-   of INT16 are already whole numbers, see reid__pack_levels. */
+   with zeros. `merged` positions form one run. factors: [columns]; NULL: see reid__pack_levels. scale: for INT8. */
 static void reid__pack_narrow(float *panel, int width, const float *rows, int columns, int ic, int taps, int merged,
                               reid__element element, const double *factors, float *scale) {
     size_t depth = (size_t)reid__pad_run(ic * merged, element), each = (size_t)reid__per_word(element);
@@ -4250,11 +4233,10 @@ static void reid__generate(uint64_t seed, const char *name, size_t first, size_t
 static reid_result reid__fetch(const reid__loader *l, const reid__op *op, const reid__needed_tensor *want, size_t first,
                                size_t count, float *out, reid__digest *digest, reid_error *e) {
     size_t inputs = (size_t)op->ic * (size_t)op->kh * (size_t)op->kw;
-    reid_result r = REID_OK;
     if (op->seeded) reid__generate(l->seed, want->name, first, count, inputs, out);
-    else r = reid__weights_read(l->file, reid__weights_find(l->file, want->name), first, count, out, e);
-    if (r == REID_OK) reid__digest_update(digest, out, count * sizeof *out);
-    return r;
+    else REID__TRY(reid__weights_read(l->file, reid__weights_find(l->file, want->name), first, count, out, e));
+    reid__digest_update(digest, out, count * sizeof *out);
+    return REID_OK;
 }
 
 /* Packs one matrix of N rows (ic, taps) panel by panel. */
@@ -4410,8 +4392,7 @@ static void reid__loader_sizes(const reid__plan *p, int nr, size_t *rows, size_t
 #define REID__GATHERED 262144        /* floats of a block whose inputs are gathered: 1 MiB */
 #define REID__MAX_TAPS 49            /* of a convolution: 7 x 7 */
 
-/* A squeeze's factors apply to the inputs of a projection. They multiply its weights instead, for every block of
-   pixels, if an image has more pixels than the weights have columns. */
+/* A squeeze's factors multiply a projection's inputs, or its weights if an image has more pixels than these columns. */
 static int reid__scales_weights(const reid__op *op) {
     return op->scale != REID__NONE && !reid__is_narrow(op) && op->oc < op->oh * op->ow;
 }
@@ -4956,8 +4937,7 @@ static void reid__clipped_part(const reid__job *j, const reid__part *p) {
     }
 }
 
-/* INT8: whether an operation's saturated outputs are counted: only convolutions with a ReLU and no residual. They store
-   less than half of all bytes, and are as good a sign as all of them. */
+/* INT8: whether saturated outputs are counted: those of convolutions with a ReLU and no residual, as good as all. */
 static int reid__counts_clipped(const reid__plan *p, const reid__op *op) {
     return reid__makes_bytes(p->buffers, op) && op->act == REID__RELU && op->residual == REID__NONE;
 }
@@ -5245,8 +5225,6 @@ static void reid__winograd_part(const reid__job *j, const reid__part *p) {
 
 /* --------------------------------------------------------------------------------------------------------------------
    >>depthwise
-   Depthwise convolutions, and the convolution before one.
-
    A depthwise convolution is computed panel by panel of channels, row by row; the kh input rows under its window are in
    a ring buffer in the cache. If the previous operation is a convolution, it computes each row straight into the ring,
    or several short rows beside it first: the expanded tensor, six times as wide as the block's input, is never stored.
@@ -5444,8 +5422,7 @@ static void reid__depthwise_grid(reid__job *j) {
 #endif
 
 #ifdef REID__INT8
-/* Stores finished sums at `out`, as INT8 defines it: everything is in steps of the output, and clamping is the ReLU.
-   added: 0: no residual; 1: `residual` points to bytes; 2: to signed bytes. */
+/* Stores sums as INT8 defines it, in steps of the output; clamping is the ReLU. added: 0: none; 1: bytes; 2: signed. */
 REID__INLINE void REID__F(emit)(REID__V sum, REID__V scale, REID__V bias, const uint8_t *residual,
                                 REID__V residual_scale, const int added, const int is_signed, uint8_t *out) {
     REID__V v = REID__FMA(sum, scale, bias);
@@ -6391,8 +6368,7 @@ REID__TABLE(REID__F(kernels), REID__BASE, REID__F(store), REID__MR, REID__F(prod
 
 typedef uint64_t reid__address; /* of device memory */
 
-/* X(field, symbol, parameters). Handles are void *, enumerations are int. The symbols have the version of the interface
-   in their names, so that dlsym finds the intended one with any driver. */
+/* X(field, symbol, parameters). Handles are void *, enumerations int. Versions in the symbols suit any driver. */
 #define REID__DRIVER(X)                                                                                                \
     X(Init, "cuInit", (unsigned flags))                                                                                \
     X(DriverGetVersion, "cuDriverGetVersion", (int *version))                                                          \
@@ -6478,18 +6454,16 @@ typedef struct reid__launch_config {
 
 /* From CUDA 12 on; either all are present or none is used. */
 #define REID__DRIVER_12(X)                                                                                             \
-    X(OccupancyMaxActiveClusters, "cuOccupancyMaxActiveClusters",                                                      \
-      (int *clusters, void *function, const reid__launch_config *config))                                              \
-    X(LaunchKernelEx, "cuLaunchKernelEx",                                                                              \
-      (const reid__launch_config *config, void *function, void **parameters, void **extra))                            \
-    X(TensorMapEncodeTiled, "cuTensorMapEncodeTiled",                                                                  \
-      (reid__tensor_map * map, int type, unsigned rank, reid__address address, const uint64_t *sizes,                  \
-      const uint64_t *strides, const unsigned *box, const unsigned *steps, int interleave, int swizzle, int promotion, \
-      int fill))                                                                                                       \
-    X(TensorMapEncodeIm2col, "cuTensorMapEncodeIm2col",                                                                \
-      (reid__tensor_map * map, int type, unsigned rank, reid__address address, const uint64_t *sizes,                  \
-      const uint64_t *strides, const int *lower, const int *upper, unsigned channels, unsigned pixels,                 \
-      const unsigned *steps, int interleave, int swizzle, int promotion, int fill))
+    X(OccupancyMaxActiveClusters, "cuOccupancyMaxActiveClusters", (int *clusters, void *function,                      \
+      const reid__launch_config *config))                                                                              \
+    X(LaunchKernelEx, "cuLaunchKernelEx", (const reid__launch_config *config, void *function, void **parameters,       \
+      void **extra))                                                                                                   \
+    X(TensorMapEncodeTiled, "cuTensorMapEncodeTiled", (reid__tensor_map * map, int type, unsigned rank,                \
+      reid__address address, const uint64_t *sizes, const uint64_t *strides, const unsigned *box,                      \
+      const unsigned *steps, int interleave, int swizzle, int promotion, int fill))                                    \
+    X(TensorMapEncodeIm2col, "cuTensorMapEncodeIm2col", (reid__tensor_map * map, int type, unsigned rank,              \
+      reid__address address, const uint64_t *sizes, const uint64_t *strides, const int *lower, const int *upper,       \
+      unsigned channels, unsigned pixels, const unsigned *steps, int interleave, int swizzle, int promotion, int fill))
 
 typedef struct reid__driver {
 #define REID__FIELD(field, symbol, parameters) int(*field) parameters;
@@ -6661,9 +6635,8 @@ static void reid__device_close(reid__device *d) {
     X(int, Version, "nvrtcVersion", (int *major, int *minor))                                                          \
     X(int, GetNumSupportedArchs, "nvrtcGetNumSupportedArchs", (int *count))                                            \
     X(int, GetSupportedArchs, "nvrtcGetSupportedArchs", (int *archs))                                                  \
-    X(int, CreateProgram, "nvrtcCreateProgram",                                                                        \
-      (void **program, const char *text, const char *name, int header_count,                                           \
-      const char *const *headers, const char *const *header_names))                                                    \
+    X(int, CreateProgram, "nvrtcCreateProgram", (void **program, const char *text, const char *name,                   \
+      int header_count, const char *const *headers, const char *const *header_names))                                  \
     X(int, DestroyProgram, "nvrtcDestroyProgram", (void **program))                                                    \
     X(int, CompileProgram, "nvrtcCompileProgram", (void *program, int option_count, const char *const *options))       \
     X(int, GetCUBINSize, "nvrtcGetCUBINSize", (void *program, size_t *size))                                           \
@@ -6677,7 +6650,6 @@ static void reid__device_close(reid__device *d) {
 typedef struct reid__nvrtc {
 #define REID__FIELD(type, field, symbol, parameters) type(*field) parameters;
     REID__NVRTC(REID__FIELD)
-#undef REID__FIELD
 } reid__nvrtc;
 
 #define REID__OPTIONS 832        /* bytes */
@@ -6836,8 +6808,7 @@ static int reid__bundle_write(reid__mem *mem, int fd, const reid__program *progr
     return failed;
 }
 
-/* Writes a bundle beside `path` and renames it. `durable`: flushes it to disk first. A cache does without: its checksum
-   detects what a power failure damaged. Returns errno, 0 on success. */
+/* Writes a bundle beside `path` and renames it. durable: flushes it; a cache has its checksum. Returns errno or 0. */
 static int reid__bundle_save(reid__mem *mem, const char *path, const reid__program *programs, int count, int durable) {
     char beside[4096 + 64];
     struct timespec now;
@@ -7004,8 +6975,7 @@ static const char *reid__tiles_read(reid__jit *j) {
     P(int, taps) P(unsigned char, rows) P(unsigned char, view) /* view: (images, height, width, RGB) */                \
     V(int, width) V(int, height) V(int, flip) /* flip: reid_resize_y mirrors left to right */
 #define REID__INPUT_ARGUMENTS(P, V, S)                                                                                 \
-    P(const unsigned char, view)                                                                                       \
-    P(const float, lut)         /* (3, 256), from pixel values, in the order of the network's channels */              \
+    P(const unsigned char, view) P(const float, lut) /* lut: (3, 256), from pixels, in the order of the channels */    \
     P(value_t, image) V(int, bgr) V(int, images) /* the network's input */
 #define REID__PACK_ARGUMENTS(P, V, S) /* reid_pack: (n, ic, kh, kw) to anywhere */                                     \
     P(const float, from) P(const double, factors) P(value_t, to) /* factors: (n) or 0 */                               \
@@ -7026,11 +6996,9 @@ static const char *reid__tiles_read(reid__jit *j) {
     S(tensor_map, next_map)     /* NEXT: the second convolution's weights */                                           \
     S(tensor_map, residual_map) /* RESIDUAL without SPLIT */                                                           \
     S(tensor_map, more_map) S(tensor_map, out_map) /* MORE_C: the other input */                                       \
-    P(const value_t, image)     /* STEM: the input */                                                                  \
-    P(const value_t, residual)  /* RESIDUAL with SPLIT */                                                              \
+    P(const value_t, image) P(const value_t, residual) /* STEM: the input; RESIDUAL with SPLIT */                      \
     P(const float, bias) P(const float, more_bias) P(const float, next_bias) /* MORE_C, NEXT */                        \
-    P(const float, scales)      /* BYTES: as in conv_arguments */                                                      \
-    P(const float, next_scales) /* BYTES with NEXT */                                                                  \
+    P(const float, scales) P(const float, next_scales) /* BYTES: as in conv_arguments; with NEXT */                    \
     P(void, out)                /* STEM: pooled rows, ROW_SUMS: sums, SPLIT: outputs */                                \
     P(unsigned, full) V(int, pixels)                                                                                   \
     V(int, strip_rows)          /* STEM: pooled rows of a strip */
@@ -7057,12 +7025,10 @@ static const char *reid__tiles_read(reid__jit *j) {
 #define REID__NONLOCAL_ARGUMENTS(P, V, S) /* each (images, pixels, C) */                                               \
     P(const value_t, query) P(const value_t, key) P(const value_t, value) P(value_t, out)
 #define REID__NORMALISE_ARGUMENTS(P, V, S)                                                                             \
-    P(const float, in)                                                                                                 \
-    P(const float, first)       /* FLIP: the result for the images unmirrored */                                       \
+    P(const float, in) P(const float, first) /* FLIP: the result for the images unmirrored */                          \
     P(float, out)               /* may equal one of the others */
 #define REID__SEARCH_HIT(P, V, S)                                                                                      \
-    V(double, score)                                                                                                   \
-    V(unsigned, row)            /* the best one of a group */                                                          \
+    V(double, score) V(unsigned, row) /* the best row of a group */                                                    \
     V(unsigned, unit)           /* the group's number, or the row's place */
 #define REID__SEARCH_ARGUMENTS(P, V, S) /* reid_search_queries, reid_search and reid_search_best */                    \
     S(tensor_map, rows_map) S(tensor_map, queries_map) /* HOPPER: boxes of 128 rows, of BN queries, by 64 components */\
@@ -7103,7 +7069,6 @@ static const char *reid__tiles_read(reid__jit *j) {
 REID__CONTRACT(REID__STRUCT)
 #undef REID__POINTER
 #undef REID__NUMBER
-#undef REID__INSIDE
 #undef REID__STRUCT
 REID__STATIC_ASSERT(sizeof(reid__tensor_map) == 128, tensor_map_has_this_size);
 
@@ -7136,9 +7101,6 @@ static void reid__contract_text(reid__contract *c) {
     }
     REID__CONTRACT(REID__STRUCT)
 #undef REID__POINTER
-#undef REID__VALUE
-#undef REID__OFFSET
-#undef REID__STRUCT
 }
 
 /* --- the text of the kernels --- */
@@ -7242,7 +7204,6 @@ static const char *reid__nvrtc_load(reid__jit *j, const char *path) {
     static const reid__symbol symbols[] = {
 #define REID__ROW(type, field, symbol, parameters) {symbol, offsetof(reid__nvrtc, field)},
         REID__NVRTC(REID__ROW)
-#undef REID__ROW
     };
     char builtins[REID__PATH + 64];
     int major = 0, minor = 0;
@@ -7452,7 +7413,6 @@ static int reid__jit_lookup(reid__jit *j) {
 
 static reid_result reid__jit_build(reid__jit *j, int threads, reid_error *e) {
     const char *why = j->cache[0] ? reid__cache_make(j->cache) : NULL;
-    reid_result r = REID_OK;
     if (why) reid__cache_warn(j, why, errno), j->cache[0] = 0;
     int missing = reid__jit_lookup(j);
     if (missing && j->no_folder)
@@ -7470,13 +7430,12 @@ static reid_result reid__jit_build(reid__jit *j, int threads, reid_error *e) {
                   missing == 1 ? "" : "s", j->rtc_version / 1000, j->rtc_version % 1000 / 10);
         reid__compile_all(j, threads);
     }
-    for (int i = 0; i < j->program_count && missing && r == REID_OK; i++) {
-        reid__program *p = &j->programs[i];
-        if (p->cubin) continue;
-        r = reid__program_collect(j, p, e);
-        if (r == REID_OK) reid__cache_store(j, p);
+    for (int i = 0; i < j->program_count && missing; i++) {
+        if (j->programs[i].cubin) continue;
+        REID__TRY(reid__program_collect(j, &j->programs[i], e));
+        reid__cache_store(j, &j->programs[i]);
     }
-    return r;
+    return REID_OK;
 }
 
 /* Prepares compiling: text, pack, cache folder, a first NVRTC. most_version: the driver's. */
@@ -7513,7 +7472,6 @@ static void reid__jit_free(reid__jit *j) {
    The CUDA executor. It takes the same list of operations: each becomes one launch of a kernel of reid_kernels.cu (a
    step), and all launches of a batch become one CUDA graph, for large batches those behind the stem. A call is cut into
    batches of 1, 2, 4 … images, each with a graph of its size; pixels are uploaded unchanged and resized on the GPU.
-
    Bits: every kernel adds up an output in an order that depends only on its operation, not on tile or batch. */
 #define REID__GPU_BATCH 64     /* default */
 #define REID__MAX_GRAPHS 9     /* batches of 1 … 256 */
@@ -7974,16 +7932,14 @@ static double reid__wgmma_clocks(const reid__wgmma_tile *t, const reid__op *op, 
     double busy = fmin((double)blocks, (double)processors); /* these share the bandwidth of the L2 cache */
     double bytes = fmin(p->l2_to_shared_bytes_per_clock * (double)processors / busy, p->alone_bytes_per_clock);
     double copy = (t->bm + (t->resident ? 0 : t->bn >> t->pair)) * t->row / bytes;
-    double copy_more = t->resident ? 0 : (128 >> t->pair) * t->row / bytes;
-    double copies = chunks * copy + more * copy_more;
+    double copy_more = t->resident ? 0 : (128 >> t->pair) * t->row / bytes, copies = chunks * copy + more * copy_more;
     int blocks_m = t->bm / 64, kept = t->resident ? 0 : 1;
     double products = chunks * reid__slice_clocks(t, blocks_m, t->bn, t->bm + kept * t->bn, p) +
                       more * reid__slice_clocks(t, blocks_m, 128, kept * 128, p);
     double sent = t->bm * t->bn * 4 / t->split * (t->split - 1) / p->dsmem_bytes_per_clock;
     double store = (1 + t->passes * 128 / t->bn) * (400 + t->bm * t->bn / p->outputs_stored_per_clock / t->split);
     if (t->split > 1) store += p->cluster_barrier_clocks + sent;
-    double waves = (double)((tiles - 1) / (processors / t->split));
-    double first = fmax(copies, products);
+    double waves = (double)((tiles - 1) / (processors / t->split)), first = fmax(copies, products);
     double idle = fmax(store - t->stages * copy, 0); /* the ring is full, and nothing is copied */
     if (t->groups == 2) return waves * fmax(copies + idle, products + store) + first + store;
     return waves * fmax(products / 2 + store, first) + first + 2 * store;
@@ -8293,8 +8249,7 @@ static int reid__has_wgmma(const reid__jit *j) {
     return on && strcmp(reid__env("REID_CLUSTERS"), "0") != 0 ? 2 : on;
 }
 
-/* Whether launches may overlap (programmatic dependent launch). From sm_90 on chips have the instructions that order
-   them; from CUDA 12.3 on captured graphs keep this order. */
+/* Whether launches may overlap: from sm_90 on chips can order them; from CUDA 12.3 on graphs keep this order. */
 static int reid__may_overlap(const reid__jit *j, const reid__device *d) {
     return j->arch >= 90 && d->version >= 12030 && d->cu.TensorMapEncodeIm2col &&
            strcmp(reid__env("REID_PDL"), "0") != 0;
@@ -8353,16 +8308,15 @@ static reid_result reid__step_load(reid__gpu *g, int overlap, reid__step *s, rei
 
 static reid_result reid__gpu_modules(reid__gpu *g, const reid__jit *j, reid_error *e) {
     int overlap = reid__may_overlap(j, &g->device);
-    reid_result r = REID_OK;
     for (; g->module_count < j->program_count; g->module_count++) {
         const reid__program *p = &j->programs[g->module_count];
         int code = g->device.cu.ModuleLoadData(&g->modules[g->module_count], p->cubin);
         if (code) return reid__gpu_check(&g->device, code, p->options, e);
     }
-    for (int i = 0; i < 2 * REID__MAX_OPS && r == REID_OK; i++)
-        r = reid__step_load(g, overlap, &g->plan.step[i / REID__MAX_OPS][i % REID__MAX_OPS], e);
-    for (int i = 0; i < REID__EXTRAS && r == REID_OK; i++) r = reid__step_load(g, overlap, &g->plan.extra[i], e);
-    return r;
+    for (int i = 0; i < 2 * REID__MAX_OPS; i++)
+        REID__TRY(reid__step_load(g, overlap, &g->plan.step[i / REID__MAX_OPS][i % REID__MAX_OPS], e));
+    for (int i = 0; i < REID__EXTRAS; i++) REID__TRY(reid__step_load(g, overlap, &g->plan.extra[i], e));
+    return REID_OK;
 }
 
 /* --- launching --- */
@@ -8422,8 +8376,7 @@ static int reid__map_input(const reid__gpu *g, const reid__gpu_lane *l, const re
     int c = g->plan.plan->buffers[op->in].c, value = reid__wgmma_value(op), width = reid__slice(&g->plan, op);
     reid__address address = l->buffer[op->in];
     const uint64_t sizes[4] = {(uint64_t)c, (uint64_t)op->iw, (uint64_t)op->ih, (uint64_t)n};
-    const uint64_t row = (uint64_t)value * sizes[0];
-    const uint64_t strides[3] = {row, row * sizes[1], row * sizes[1] * sizes[2]};
+    const uint64_t row = (uint64_t)value * sizes[0], strides[3] = {row, row * sizes[1], row * sizes[1] * sizes[2]};
     const unsigned step = (unsigned)op->stride, steps[4] = {1, step, step, 1};
     /* The corners bound the window's first position; the upper ones count from the last pixel. */
     const int lower[2] = {-op->pad_x, -op->pad_y};
@@ -8681,8 +8634,7 @@ static reid_result reid__gpu_pack_matrix(const reid__gpu_loader *l, int half, re
 static reid_result reid__gpu_pack_conv(const reid__gpu_loader *l, int index, reid__address factors, reid_error *e) {
     const reid__gpu_plan *g = &l->g->plan;
     const reid__op *op = &g->plan->ops[index];
-    int c = reid__gpu_channels(g, op), oc = reid__padded(op->oc);
-    int kw = reid__is_stem(g->plan, op) ? g->stem_kw : op->kw;
+    int c = reid__gpu_channels(g, op), oc = reid__padded(op->oc), kw = reid__is_stem(g->plan, op) ? g->stem_kw : op->kw;
     int k = reid__gpu_row(g, index), step = g->half ? 1 : oc;
     reid__strides s = {g->half ? k : 1, step, kw * c * step, c * step};
     reid__address to = l->g->weights + g->weight[index];
@@ -8884,9 +8836,8 @@ static reid_result reid__gpu_lane_init(reid__gpu *g, reid__gpu_lane *l, reid_err
         s->result = (float *)(void *)(s->host + g->staging);
         s->full = (uint32_t *)(void *)(s->host + g->staging + result);
     }
-    reid_result r = REID_OK;
-    for (int i = 0; 1 << i <= g->plan.batch && r == REID_OK && !g->sync; i++) r = reid__gpu_capture(g, l, i, e);
-    return r;
+    for (int i = 0; 1 << i <= g->plan.batch && !g->sync; i++) REID__TRY(reid__gpu_capture(g, l, i, e));
+    return REID_OK;
 }
 
 /* Creates lanes for the largest batch that the GPU's memory allows, from g->plan.batch downwards. */
@@ -8944,8 +8895,7 @@ static int reid__is_view(const reid__gpu_picture *p, const reid_image *image) {
            p->y.resized == p->y.count;
 }
 
-/* Places image i. What is too large for the room that is left is resized by the CPU, to the same pixels. Such images,
-   and those that are views, have bytes 0; there is always room for them. */
+/* Places image i. What the room left cannot hold the CPU resizes, to the same pixels. It and views have bytes 0. */
 static void reid__picture_place(reid__filling *f, int i) {
     const reid__gpu *g = f->g;
     const reid__plan *p = g->plan.plan;
@@ -9035,18 +8985,17 @@ static reid_result reid__view_upload(reid__gpu *g, reid__gpu_lane *l, reid__fill
     unsigned char *pixels = f->slot->host + f->used - (size_t)f->count * view;
     int piece = reid__max(reid__ceil_div(f->count, REID__UPLOAD_PIECES), REID__HEAD_APART / 2), code = 0;
     int apart = f->count >= REID__HEAD_APART;
-    reid_result r = REID_OK;
-    for (int at = 0, n; at < f->count && r == REID_OK; at += n) {
+    for (int at = 0, n; at < f->count; at += n) {
         size_t from = (size_t)at * view;
         n = reid__min(piece, f->count - at);
         reid__slot_fill(f, at, at + n, REID__COPIED_ALONE);
         code = cu->MemcpyHtoDAsync(l->view + from, pixels + from, (size_t)n * view, apart ? l->copies : l->stream);
         if (!code && apart) code = cu->EventRecord(f->slot->uploaded, l->copies);
         if (!code && apart) code = cu->StreamWaitEvent(l->stream, f->slot->uploaded, 0);
-        r = reid__gpu_check(&g->device, code, "uploading images", e);
-        if (r == REID_OK && apart) r = reid__gpu_run_head(g, l, at, n, e);
+        REID__TRY(reid__gpu_check(&g->device, code, "uploading images", e));
+        if (apart) REID__TRY(reid__gpu_run_head(g, l, at, n, e));
     }
-    return r;
+    return REID_OK;
 }
 
 /* Submits the network for n images in l->view, a power of two; without its head unless `head`. */
@@ -9070,17 +9019,16 @@ static reid_result reid__slot_submit(reid__gpu *g, reid__gpu_lane *l, reid__fill
     /* Pinned memory has the same address on the GPU, so that nothing is left to be copied afterwards. */
     reid__normalise_arguments unit = {embedding, l->mirrored, (reid__address)(uintptr_t)s->result};
     REID_ASSERT(n >= 1 && n <= p->batch && f->used <= g->staging && s->count == 0); /* the slot is free */
-    reid_result r = REID_OK;
-    if (p->int8) r = reid__gpu_check(&g->device, cu->MemsetD8Async(l->full, 0, full, l->stream), "cuMemsetD8Async", e);
-    if (r == REID_OK) r = direct ? reid__view_upload(g, l, f, e) : reid__slot_upload(g, l, f, e);
-    for (int flip = 0; flip <= p->flip && r == REID_OK; flip++) {
+    if (p->int8) code = cu->MemsetD8Async(l->full, 0, full, l->stream);
+    REID__TRY(reid__gpu_check(&g->device, code, "cuMemsetD8Async", e));
+    REID__TRY(direct ? reid__view_upload(g, l, f, e) : reid__slot_upload(g, l, f, e));
+    for (int flip = 0; flip <= p->flip; flip++) {
         if (flip) code = cu->MemcpyDtoDAsync(l->mirrored, embedding, floats * sizeof(float), l->stream);
-        r = reid__gpu_check(&g->device, code, "cuMemcpyDtoDAsync", e);
-        if (r == REID_OK && !direct) r = reid__gpu_resize(g, l, f, flip, e);
-        if (r == REID_OK) r = reid__gpu_run_net(g, l, n, !direct || n < REID__HEAD_APART, e);
+        REID__TRY(reid__gpu_check(&g->device, code, "cuMemcpyDtoDAsync", e));
+        if (!direct) REID__TRY(reid__gpu_resize(g, l, f, flip, e));
+        REID__TRY(reid__gpu_run_net(g, l, n, !direct || n < REID__HEAD_APART, e));
     }
-    if (r == REID_OK) r = reid__launch(g, &p->extra[REID__EXTRA_UNIT], n, 1, l->stream, &unit, e);
-    if (r != REID_OK) return r;
+    REID__TRY(reid__launch(g, &p->extra[REID__EXTRA_UNIT], n, 1, l->stream, &unit, e));
     if (p->int8) code = cu->MemcpyDtoHAsync(s->full, l->full, full, l->stream);
     if (!code) code = cu->EventRecord(s->done, l->stream);
     if (!code) s->count = n;
@@ -9236,16 +9184,15 @@ static void reid__gpu_close(reid__gpu *g, int forked) {
    Finds the best rows or groups for a query, exactly, by scoring all of them. Scores are first computed in FP32: rows
    of the gallery times a panel of queries, with the tiles of >>cpu, or plain inner products if there are few queries.
    Their error is below a known bound, so all that could be among the k best are kept as candidates. These are scored
-   again in double, and only those scores decide, so threads, instruction set and order of work have no effect.
+   again in double, and only those scores decide, so threads, instruction set and order of work have no effect. A unit
+   is what is ranked: a row, or the rows of a group, which are adjacent in `order`.
 
    A GPU has the rows in half precision, too, and computes the best product of each query with each tile of 32 rows. Its
    error is also below a known bound, so only tiles that can matter are scored in double, on the GPU; the k best come
    back. If `exclude` drops some of them, more are asked for.
 
    If the queries are the rows themselves (a mutual search), a product serves both of its rows: a chunk of queries scans
-   itself and the rows after it, and adds itself to the lists of those rows, where the hits wait for their own chunk.
-
-   A unit is what is ranked: a row, or the rows of a group, which are adjacent in `order`. */
+   itself and the rows after it, and adds itself to the lists of those rows, where the hits wait for their own chunk. */
 #ifndef REID_NO_SEARCH
 #define REID__BLOCK 96            /* rows scored together: a multiple of every mr, and 512 floats of each fit into L2 */
 #define REID__SEARCH_CHUNK 1024   /* queries searched together */
@@ -9986,8 +9933,7 @@ static size_t reid__gpu_scans(reid__search_chunk *h, char *base, size_t most) {
     return c.used;
 }
 
-/* Searches on the GPU, with h->cap hits of each query, and four times as many whenever that is too few. The CPU
-   searches for a chunk with a query for which REID__GPU_HITS are too few. */
+/* Searches on the GPU for h->cap hits of each query, four times as many if these are too few, at last on the CPU. */
 static reid_result reid__search_gpu(reid_index *x, reid__search_chunk *h, int n, const float *queries, reid_error *e) {
     const reid__gpu_index *s = x->gpu;
     size_t most = h->units < REID__GPU_HITS ? h->units : REID__GPU_HITS;
@@ -10045,8 +9991,8 @@ static reid_result reid__make_mutual(reid_index *x, reid__search_chunk *h, int n
 static reid_result reid__check_search(const reid_index *x, const float *queries, int n, const reid_search_desc *d,
                                       reid_error *e) {
     if (d->k < 1 || (int)d->scoring < REID_ROWS || d->scoring > REID_GROUP_TOP)
-        return reid__invalid(e, "k is %d, scoring is %d; k must be at least 1, scoring a "
-                          "reid_scoring", d->k, (int)d->scoring);
+        return reid__invalid(e, "k is %d, scoring is %d; k must be at least 1, scoring a reid_scoring", d->k,
+                             (int)d->scoring);
     if (d->scoring == REID_GROUP_TOP && (d->top < 1 || d->top > REID_MAX_TOP))
         return reid__invalid(e, "top is %d; it must be 1 to %d", d->top, REID_MAX_TOP);
     if (d->scoring != REID_ROWS && !x->rows.groups)
@@ -10103,46 +10049,36 @@ REID_API reid_result reid_search(reid_index *index, const float *queries, int n,
 }
 
 /* --- an index ----------------------------------------------------------------------------------------------------- */
-/* The result of checking all rows, by thread. */
-typedef struct reid__lengths {
-    const reid_index *x;
-    float *longest;   /* [threads]: squares */
-    size_t *bad;      /* [threads]: the first row that is not finite */
-    float *wide;      /* (threads, dim) */
-} reid__lengths;
+/* What checking all rows finds: the square of the longest; the first that is not finite. wide: (threads, dim). */
+typedef struct reid__lengths { reid_index *x; float longest, *wide; size_t bad; } reid__lengths;
 
 static void reid__lengths_part(void *task, int index) {
-    const reid__lengths *c = (const reid__lengths *)task;
+    reid__lengths *c = (reid__lengths *)task;
     const reid_rows *rows = &c->x->rows;
     ptrdiff_t from, to;
     float square, longest = 0;
+    size_t bad = SIZE_MAX;
     reid__share((ptrdiff_t)rows->count, c->x->threads, index, &from, &to);
-    c->bad[index] = SIZE_MAX;
-    for (ptrdiff_t i = from; i < to && c->bad[index] == SIZE_MAX; i++) {
+    for (ptrdiff_t i = from; i < to && bad == SIZE_MAX; i++) {
         const float *row = reid__row(c->x, (size_t)i, c->wide + (ptrdiff_t)index * rows->dim);
         c->x->kernels->dots(row, rows->dim, row, 1, &square);
-        if (!reid__is_finite(square) || square > (float)(REID__LONGEST * REID__LONGEST)) c->bad[index] = (size_t)i;
+        if (!reid__is_finite(square) || square > (float)(REID__LONGEST * REID__LONGEST)) bad = (size_t)i;
         if (square > longest) longest = square;
     }
-    c->longest[index] = longest;
+    REID__LOCK(&c->x->mutex);
+    if (bad < c->bad) c->bad = bad;
+    if (longest > c->longest) c->longest = longest;
 }
 
 static reid_result reid__measure(reid_index *x, reid_error *e) {
-    size_t threads = (size_t)x->threads, bad = SIZE_MAX, wide = threads * (size_t)x->rows.dim * sizeof(float);
-    const reid__block *before = x->mem.newest;
-    reid__lengths c = {x, (float *)reid__alloc(&x->mem, threads * sizeof(float)),
-                       (size_t *)reid__alloc(&x->mem, threads * sizeof(size_t)), (float *)reid__alloc(&x->mem, wide)};
-    if (!c.longest || !c.bad || !c.wide) return reid__no_memory(e, "an index", wide);
-    float most = 0;
+    size_t wide = (size_t)x->threads * (size_t)x->rows.dim * sizeof(float);
+    reid__lengths c = {x, 0, (float *)reid__alloc(&x->mem, wide), SIZE_MAX};
+    if (!c.wide) return reid__no_memory(e, "an index", wide);
     reid__parallel(&x->team, reid__lengths_part, &c, x->threads);
-    for (size_t i = 0; i < threads; i++) {
-        if (c.bad[i] < bad) bad = c.bad[i];
-        if (c.longest[i] > most) most = c.longest[i];
-    }
-    reid__release(&x->mem, before);
-    x->longest = sqrt((double)most * 1.01 + x->rows.dim * 1e-36); /* allows for rounding and underflow */
-    if (bad == SIZE_MAX) return REID_OK;
-    return reid__fail(e, REID_ERR_EMBEDDING, "row %zu is not finite, or longer than 1e18", bad);
+    reid__free(&x->mem, c.wide);
+    x->longest = sqrt((double)c.longest * 1.01 + x->rows.dim * 1e-36); /* allows for rounding and underflow */
+    if (c.bad == SIZE_MAX) return REID_OK;
+    return reid__fail(e, REID_ERR_EMBEDDING, "row %zu is not finite, or longer than 1e18", c.bad);
 }
 
 static int reid__compare_keys(const void *a, const void *b) {
@@ -10180,7 +10116,7 @@ static reid_result reid__check_rows(const reid_desc *desc, const reid_rows *rows
     if (rows->dim < 1 || rows->dim > REID_MAX_DIM || rows->count > UINT32_MAX - 1 ||
         !reid__mul(rows->count, (size_t)rows->dim * sizeof(float), &size))
         return reid__invalid(e, "%llu rows of %d floats; the limit is 4294967294 rows of 1 to %d",
-                          (unsigned long long)rows->count, rows->dim, REID_MAX_DIM);
+                             (unsigned long long)rows->count, rows->dim, REID_MAX_DIM);
     if (rows->count && !rows->floats == !rows->halves)
         return reid__invalid(e, "give either rows.floats or rows.halves");
     return REID_OK;
@@ -10984,8 +10920,8 @@ static reid_result reid__check_options(const reid_desc *desc) {
         return reid__invalid(e, "desc.last_stride is %d; it can be 1 or 2", desc->last_stride);
     if (desc->batch < 0 || desc->threads < 0 || desc->lanes < 0 || desc->batch > 4096 || desc->threads > 1024 ||
         desc->lanes > 1024)
-        return reid__invalid(e, "desc.batch is %d, threads %d, lanes %d; they must be 0 to 4096, "
-                          "1024 and 1024", desc->batch, desc->threads, desc->lanes);
+        return reid__invalid(e, "desc.batch is %d, threads %d, lanes %d; they must be 0 to 4096, 1024 and 1024",
+                             desc->batch, desc->threads, desc->lanes);
     if ((int)desc->precision >= REID_PRECISION_DEFAULT && desc->precision <= REID_INT8) return REID_OK;
     return reid__invalid(e, "desc.precision is %d, not a reid_precision", (int)desc->precision);
 }
@@ -11065,11 +11001,6 @@ static unsigned long long reid__double_bits(double x) {
     return bits;
 }
 
-/* INT8: whether this operation's output has its own range. A max pool has that of its input. */
-static int reid__is_ranged(const reid__plan *p, const reid__op *op) {
-    return op->kind == REID__CONV && p->buffers[op->out].bytes == 1;
-}
-
 /* Hashes a text that states everything an embedding depends on, one fact a line: see FINGERPRINT. bare: as in FP32 and
    without flip, raw and latency, which identifies the network for ranges. */
 static void reid__fingerprint(const reid__build *b, int bare, char out[33]) {
@@ -11106,7 +11037,7 @@ static void reid__fingerprint(const reid__build *b, int bare, char out[33]) {
     }
     if (int8) reid__print_digest(&d, ctx->info.fallback ? "int8\nfallback 1\n" : "int8\n");
     for (int i = 0; i < p->op_count && int8; i++)
-        if (reid__is_ranged(p, &p->ops[i]))
+        if (reid__makes_bytes(p->buffers, &p->ops[i]))
             reid__print_digest(&d, "%s %016llx\n", p->ops[i].name,
                                reid__double_bits((double)p->buffers[p->ops[i].out].range));
     reid__digest_final(&d, hash);
@@ -11244,7 +11175,7 @@ static reid_result reid__take_ranges(reid__build *b, const reid__weights *file) 
         const reid__tensor *t;
         reid__needed_tensor want;
         if (op->kind == REID__MAXPOOL) *range = p->buffers[op->in].range;
-        if (!reid__is_ranged(p, op)) continue;
+        if (!reid__makes_bytes(p->buffers, op)) continue;
         reid__needed_add(&want, op->name, "", 0, 0, 0, 0, 0);
         reid_result r = reid__needed_find(file, &want, &t, note);
         if (r != REID_OK) return reid__weights_fail(file, b->e, r, "range %s: %s", op->name, note);
@@ -11256,7 +11187,7 @@ static reid_result reid__take_ranges(reid__build *b, const reid__weights *file) 
     }
     for (size_t i = 0, k; i < file->count && taken < file->count; i++) {
         for (k = 0; k < (size_t)p->op_count; k++)
-            if (reid__is_ranged(p, &p->ops[k]) && strcmp(p->ops[k].name, file->tensors[i].name) == 0) break;
+            if (reid__makes_bytes(p->buffers, &p->ops[k]) && strcmp(p->ops[k].name, file->tensors[i].name) == 0) break;
         if (k == (size_t)p->op_count)
             return reid__weights_fail(file, b->e, REID_ERR_TENSOR_UNEXPECTED, "range %s: %s has no such operation",
                                       file->tensors[i].file_name, p->arch.name);
@@ -11439,8 +11370,7 @@ static void reid__fill_info(reid__build *b) {
     info->height = p->height, info->width = p->width, info->resize_edge = ctx->prep->resize_edge;
     info->scale = preset->scale, info->bgr = preset->bgr;
     snprintf(info->filter, sizeof info->filter, "%s", preset->filter == REID__BILINEAR ? "bilinear" : "bicubic");
-    memcpy(info->mean, preset->mean, sizeof info->mean);
-    memcpy(info->std, preset->std, sizeof info->std);
+    memcpy(info->mean, preset->mean, sizeof info->mean), memcpy(info->std, preset->std, sizeof info->std);
     info->last_stride = p->last_stride, info->dim = p->dim;
     info->batch = ctx->net.batch, info->lanes = ctx->lane_count, info->threads = ctx->lanes[0].team.size;
     info->weight_bytes = p->weight_floats * sizeof(float);
@@ -11856,14 +11786,13 @@ static reid_result reid__take_rows(const reid__call *call, const uint32_t *clipp
 
 static reid_result reid__cpu_embed(const reid__call *call, reid__lane *lane) {
     const reid_ctx *ctx = call->ctx;
-    reid_result r = REID_OK;
-    for (int at = 0; at < call->n && r == REID_OK; at += ctx->net.batch) {
+    for (int at = 0; at < call->n; at += ctx->net.batch) {
         int count = reid__min(ctx->net.batch, call->n - at);
         float *out = call->out + (size_t)at * (size_t)ctx->plan->dim;
         reid__run(&ctx->net, lane, call->images + at, count, ctx->info.flip, out);
-        r = reid__take_rows(call, lane->clipped, at, count);
+        REID__TRY(reid__take_rows(call, lane->clipped, at, count));
     }
-    return r;
+    return REID_OK;
 }
 
 static reid_result reid__check_call(const reid_ctx *ctx, const reid_image *images, int n, const void *out,
@@ -12036,8 +11965,8 @@ REID_API reid_result reid_set(reid_desc *desc, const char *key, const void *valu
         int minus = fields[i].limit == INT_MAX && *text == '-';
         uint64_t number = text[minus] >= '0' && text[minus] <= '9' ? strtoull(text + minus, &end, 10) : 0;
         if (!end || *end || errno || number > fields[i].limit)
-            return reid__invalid(error, "%s is \"%.64s\"; it must be a whole number, at most %llu",
-                              key, text, (unsigned long long)fields[i].limit);
+            return reid__invalid(error, "%s is \"%.64s\"; it must be a whole number, at most %llu", key, text,
+                                 (unsigned long long)fields[i].limit);
         int narrow = minus ? -(int)number : (int)number;
         memcpy(field, fields[i].size == sizeof narrow ? (void *)&narrow : (void *)&number, fields[i].size);
     }
@@ -12181,8 +12110,8 @@ static reid_result reid__pack_kernels(reid__packing *k, const reid_desc *desc, c
     char *end;
     long number = reid__starts(arch, "sm_") && arch[3] > '0' && arch[3] <= '9' ? strtol(arch + 3, &end, 10) : 0;
     if (number < REID__OLDEST_ARCH || number > 999 || *end)
-        return reid__invalid(e, "\"%.40s\" is not a chip; give sm_90, sm_89 ..., at least sm_%d",
-                          arch, REID__OLDEST_ARCH);
+        return reid__invalid(e, "\"%.40s\" is not a chip; give sm_90, sm_89 ..., at least sm_%d", arch,
+                             REID__OLDEST_ARCH);
     reid_desc again = *desc;
     again.precision = REID_FP32, again.ranges = NULL;
     reid_result r = reid__packing_plan(k, desc, (int)number);
@@ -12303,8 +12232,8 @@ REID_API reid_result reid_profile(reid_ctx *ctx, int n, int repeats, float *us, 
     reid_result r = REID_OK;
     REID__TRY(reid__check_call(ctx, NULL, 0, NULL, error));
     if (n < 1 || n > ctx->net.batch || repeats < 1 || repeats > 1000)
-        return reid__invalid(error, "n is %d, repeats %d; they must be 1 to %d (the batch) "
-                          "and 1 to 1000", n, repeats, ctx->net.batch);
+        return reid__invalid(error, "n is %d, repeats %d; they must be 1 to %d (the batch) and 1 to 1000", n, repeats,
+                             ctx->net.batch);
     const reid__plan *p = ctx->plan;
     size_t pixels = (size_t)n * (size_t)p->height * (size_t)p->width * 3;
     size_t bytes = (size_t)repeats * ((size_t)p->op_count + 2) * sizeof(float);
@@ -12851,7 +12780,7 @@ REID_API reid_result reid_queue_create(const reid_queue_desc *desc, reid_queue *
         return reid__invalid(e, "desc.limit is %d; it must be 0 to %d", desc->limit, 1 << 20);
     if (desc->delay_us < 0 || desc->delay_us > 1000000000 || desc->ageing_us > 1000000000000)
         return reid__invalid(e, "desc.delay_us is %lld (0 to 10^9), desc.ageing_us %lld (to 10^12)",
-                          (long long)desc->delay_us, (long long)desc->ageing_us);
+                             (long long)desc->delay_us, (long long)desc->ageing_us);
     reid__mem mem = desc->ctx->mem;
     mem.used = 0, mem.newest = NULL;
     reid_queue *q = (reid_queue *)reid__alloc_zero(&mem, sizeof *q);

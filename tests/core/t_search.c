@@ -484,7 +484,7 @@ static void refuse_each(const bed *b, reid_hit *hits, int *found, int is_known) 
         if (index) {
             reid_result r = reid_search(index, b->queries, b->c->n, &b->desc, hits, found, &error);
             if (r == REID_OK && is_known) compare(b, hits, found, "memory");
-            done = r == REID_OK && at > 6;
+            done = r == REID_OK && at > 4;
         }
         assert_true(done || error.code == REID_ERR_OUT_OF_MEMORY);
         reid_index_destroy(index);

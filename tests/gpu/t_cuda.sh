@@ -76,7 +76,7 @@ broken narrow_sums 's/size_t value = per > 1 || !g->half ? 4/size_t value = !g->
     int8 resnet50 "$out/ranges_broken"
 broken lost_residual 's/a.residual = l->buffer\[op->residual\];$/a.residual = l->buffer[op->in];/' \
     small efficientnet_b0
-broken old_counts 's/if (p->int8) r = reid__gpu_check(.*MemsetD8Async.*$/;/' int8 resnet50 "$out/ranges_broken"
+broken old_counts 's/if (p->int8) code = cu->MemsetD8Async(.*$/;/' int8 resnet50 "$out/ranges_broken"
 broken early_result 's/g->device.cu.EventSynchronize(s->done)/0/' small efficientnet_b0
 
 # The command, at sizes whose kernels are compiled already.
