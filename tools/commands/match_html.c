@@ -1,8 +1,8 @@
 #include "commands/match_html.h"
 
 #include "base/memory.h"
-#include "base/order.h"
 #include "base/say.h"
+#include "base/unicode.h"
 #include "evaluate/eval_label_table.h"
 #include "evaluate/eval_labels.h"
 #include "review/album.h"
@@ -33,24 +33,25 @@ struct match_html {
 
 /* --- true identities ---------------------------------------------------------------------------------------------- */
 
-static int by_id(const void *a, const void *b) { return strcmp(((const labelled *)a)->id, ((const labelled *)b)->id); }
+static int by_id(const void *a, const void *b) {
+    return name_order_spelled(((const labelled *)a)->id, ((const labelled *)b)->id);
+}
 
 static int sort_names(match_html *h) {
     const gallery *g = h->r.g;
     h->names = need_array(g->identities, sizeof *h->names);
     if (!h->names) return 0;
     for (size_t i = 0; i < g->count; i++) h->names[g->at[i].identity_index] = g->at[i].identity;
-    qsort(h->names, g->identities, sizeof *h->names, order_texts);
+    qsort(h->names, g->identities, sizeof *h->names, order_names);
     return 1;
 }
 
 static int is_enrolled(const match_html *h, const char *who) {
-    return bsearch(&who, h->names, h->r.g->identities, sizeof *h->names, order_texts) != NULL;
+    return name_find(who, h->names, h->r.g->identities, sizeof *h->names) != NULL;
 }
 
 static const labelled *label_of(const match_html *h, const char *id) {
-    const labelled wanted = {.id = (char *)id};
-    return h->labels.count ? bsearch(&wanted, h->labels.at, h->labels.count, sizeof wanted, by_id) : NULL;
+    return name_find(id, h->labels.at, h->labels.count, sizeof *h->labels.at);
 }
 
 /* Reads --labels, and checks that each image has one identity. */
@@ -62,7 +63,7 @@ static int read_labels(match_html *h) {
     if (!labels_of_table(set, path, NULL)) return 0;
     if (set->count) qsort(set->at, set->count, sizeof *set->at, by_id);
     for (size_t i = 1; i < set->count; i++)
-        if (by_id(&set->at[i - 1], &set->at[i]) == 0 && strcmp(set->at[i - 1].identity, set->at[i].identity) != 0) {
+        if (name_same(set->at[i - 1].id, set->at[i].id) && !name_same(set->at[i - 1].identity, set->at[i].identity)) {
             say_error("%s: %s is both \"%s\" and \"%s\"", shown(path), shown(set->at[i].id),
                       shown(set->at[i - 1].identity), shown(set->at[i].identity));
             return 0;
@@ -78,7 +79,7 @@ static void find_truth(const match_html *h, const input *in, page_query *q) {
     const labelled *l = label_of(h, in->id);
     q->who = l ? l->identity : in->identity;
     if (is_enrolled(h, q->who)) q->truth = PAGE_KNOWN;
-    else if (l || (h->r.o->input.unknown && strcmp(q->who, h->r.o->input.unknown) == 0)) q->truth = PAGE_STRANGER;
+    else if (l || (h->r.o->input.unknown && name_same(q->who, h->r.o->input.unknown))) q->truth = PAGE_STRANGER;
     else q->truth = PAGE_UNLABELLED;
 }
 

@@ -3,6 +3,8 @@
 #include "base/files.h"
 #include "base/memory.h"
 #include "base/say.h"
+#include "base/spelling.h"
+#include "base/unicode.h"
 #include "gallery/gallery_file.h"
 #include "gallery/makers.h"
 #include "gallery/templates.h"
@@ -15,19 +17,21 @@
 
 static int by_identity_then_place(const void *a, const void *b) {
     const gallery_image *const *x = a, *const *y = b;
-    int order = strcmp((*x)->identity, (*y)->identity);
+    int order = name_order_spelled((*x)->identity, (*y)->identity);
     return order ? order : (*x > *y) - (*x < *y);
 }
 
 /* Gives images of the same identity the same index. */
 static int index_identities(gallery *g) {
     gallery_image **sorted = need_array(g->count, sizeof *sorted);
+    int warned = 0;
     if (!sorted) return 0;
     for (size_t i = 0; i < g->count; i++) sorted[i] = &g->at[i];
     qsort(sorted, g->count, sizeof *sorted, by_identity_then_place);
     for (size_t i = 0; i < g->count; i++) {
-        int is_new = i == 0 || strcmp(sorted[i]->identity, sorted[i - 1]->identity) != 0;
+        int is_new = i == 0 || !name_same(sorted[i]->identity, sorted[i - 1]->identity);
         g->identities += is_new != 0;
+        warned = warned || (!is_new && name_warn_of_forms(sorted[i - 1]->identity, sorted[i]->identity));
         sorted[i]->identity_index = g->identities - 1;
     }
     free(sorted);
@@ -175,7 +179,7 @@ static int open_store(gallery *g, const gallery_request *r, const models *all) {
 static int leave_out_strangers(gallery *g, const gallery_request *r) {
     size_t kept = 0, dim = (size_t)g->dim;
     for (size_t i = 0; i < g->count; i++) {
-        if (strcmp(g->at[i].identity, r->unknown) == 0) {
+        if (name_same(g->at[i].identity, r->unknown)) {
             free_image(&g->at[i]);
             continue;
         }

@@ -1,6 +1,7 @@
 #include "report/match_page.h"
 
 #include "base/sha256.h"
+#include "base/unicode.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -96,7 +97,7 @@ static int judge(const match_page *p, const page_query *q) {
     int decided = !isnan(p->threshold);
     if (q->truth == PAGE_UNLABELLED || (q->truth == PAGE_STRANGER && !decided)) return -1;
     if (q->truth == PAGE_STRANGER) return !accepts(p, q);
-    return q->found && strcmp(q->best[0].who, q->who) == 0 && (!decided || accepts(p, q));
+    return q->found && name_same(q->best[0].who, q->who) && (!decided || accepts(p, q));
 }
 
 static void count(match_page *p, const page_query *q, int right, const char *doubt) {
@@ -111,7 +112,7 @@ static void count(match_page *p, const page_query *q, int right, const char *dou
     n->wrong += right == 0;
     if (q->truth == PAGE_KNOWN) {
         n->known++;
-        n->first_right += q->found && strcmp(q->best[0].who, q->who) == 0;
+        n->first_right += q->found && name_same(q->best[0].who, q->who);
         n->accepted_right += right == 1 && !isnan(p->threshold);
     } else if (q->truth == PAGE_STRANGER) {
         n->strangers++;
