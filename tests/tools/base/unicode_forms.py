@@ -39,7 +39,8 @@ def answers(program, names):
 
 
 def strings():
-    """Random names of characters that combine, decompose or compose, and of their neighbours in Unicode."""
+    """Every part of Hangul after some others, and random names of characters that combine, decompose or compose."""
+    yield from (first + chr(code) for first in "\u1100\uac00\uac01\ud788\ud7a3" for code in range(0x10FF, 0x1201))
     draw = random.Random(SEED)
     telling = [chr(code) for code in range(0x110000) if is_usable(code) and
                (unicodedata.combining(chr(code)) or unicodedata.decomposition(chr(code)) or 0x1100 <= code < 0x1200)]
