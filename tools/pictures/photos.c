@@ -259,19 +259,21 @@ static int read_table(timing *to, const char *table, text *why) {
     return good;
 }
 
-/* Reads the time from the photo's first bytes, which are enough because EXIF comes first in a JPEG. */
-static void look_for_time(photo *is) {
+/* Reads the photo's first bytes, which are enough because EXIF comes first in a JPEG. */
+int photo_time(const char *path, long long *when) {
     enum { HEAD = 1 << 17 };
     source file = {0};
     text why = TEXT_INIT;
     unsigned char *head = mem_alloc(HEAD);
-    if (head && source_open(&file, is->path, &why)) {
+    int found = 0;
+    if (head && source_open(&file, path, &why)) {
         size_t n = file.size < HEAD ? (size_t)file.size : HEAD;
-        if (source_read(&file, 0, head, n, &why)) is->dated = exif_time(head, n, &is->when);
+        if (source_read(&file, 0, head, n, &why)) found = exif_time(head, n, when);
     }
     source_close(&file);
     text_free(&why);
     free(head);
+    return found;
 }
 
 static int by_time(const void *a, const void *b) {
@@ -290,7 +292,7 @@ int photos_finish(photos *p, const char *table, size_t *strangers, text *why) {
     for (size_t c = 0; c < p->count; c++) {
         camera *is = &p->at[c];
         for (size_t i = 0; i < is->count && !interrupted(); i++) {
-            if (!is->at[i].dated) look_for_time(&is->at[i]);
+            if (!is->at[i].dated) is->at[i].dated = photo_time(is->at[i].path, &is->at[i].when);
             is->undated += !is->at[i].dated;
         }
         if (is->count) qsort(is->at, is->count, sizeof *is->at, by_time);

@@ -162,7 +162,7 @@ static void add_answer(const match_page *p, text *out, const page_query *q, int 
 static void add_match(text *out, const page_match *m) {
     text alt = TEXT_INIT;
     page_values v = {TEXT_INIT};
-    text_printf(&alt, "%s in the gallery, %s: score %.3f", m->who, m->path, m->score);
+    text_printf(&alt, "%s in the gallery, %s: score %.3f", m->who, m->caption ? m->caption : m->path, m->score);
     page_fill(out, &HTML, "match", NULL);
     if (text_failed(&alt)) text_no_memory(out);
     else page_picture(out, m->jpeg, alt.s);
@@ -170,7 +170,9 @@ static void add_match(text *out, const page_match *m) {
     page_set(&v, "score", "%.3f", m->score);
     if (isnan(m->probability)) page_set(&v, "probability", "%s", "");
     else page_set(&v, "probability", "%.1f %%", 100 * m->probability);
-    page_fill(out, &HTML, "match end", &v);
+    page_fill(out, &HTML, "match score", &v);
+    if (m->caption) fill_one(out, "caption", "caption", m->caption);
+    page_fill(out, &HTML, "match end", NULL);
     text_free(&alt);
 }
 
