@@ -50,7 +50,7 @@ int main(int argc, char **argv) {
         }
         status = o.help.asked ? help_main(&o) : c->run(&o);
     }
-    free(o.operands);
+    options_free(&o);
     if (interrupted()) end_by_signal(interrupted());
     return status;
 }

@@ -16,6 +16,8 @@
 #include "base/source.c"
 #include "base/json_write.c"
 #include "base/text.c"
+#include "base/random.c"
+#include "base/unicode.c"
 #define fail json_fail_at
 #include "base/json.c"
 #undef fail

@@ -23,6 +23,8 @@
 #include "pictures/detections_coco.c"
 #undef find
 #include "base/text.c"
+#include "base/random.c"
+#include "base/unicode.c"
 #include "base/memory.c"
 #define fail csv_fail
 #define field csv_next_field

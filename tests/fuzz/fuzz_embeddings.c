@@ -25,6 +25,7 @@
 #include "gallery/store_hash.c"
 #include "base/memory.c"
 #include "base/text.c"
+#include "base/unicode.c"
 #include "base/random.c"
 #include "gallery/makers.c"
 #include "embedding/imported.c"

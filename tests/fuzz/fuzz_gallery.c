@@ -101,6 +101,7 @@ int sync_folder_of(const char *path) { return path != NULL; }
 #define realpath(path, to) strdup(path)
 #include "base/text.c"
 #include "base/random.c"
+#include "base/unicode.c"
 #include "gallery/store_file.c"
 #include "gallery/store_format.c"
 #include "gallery/store_decoders.c"

@@ -13,6 +13,7 @@
 #include "base/memory.c"
 #include "base/json_write.c"
 #include "base/text.c"
+#include "base/unicode.c"
 #include "evaluate/eval_label_table.c"
 #include "evaluate/eval_labels.c"
 #include "scores/calibration.c"

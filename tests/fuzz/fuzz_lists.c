@@ -29,6 +29,9 @@ static int no_file(void) {
 #include "base/when.c"
 #undef fail
 #include "base/text.c"
+#include "base/random.c"
+#include "base/unicode.c"
+#include "base/spelling.c"
 #define find_columns list_find_columns
 #include "commands/gallery_add.c"
 

@@ -14,6 +14,9 @@ int source_open(source *s, const char *path, text *why);
 #include "base/memory.c"
 #include "base/order.h"
 #include "base/text.c"
+#include "base/random.c"
+#include "base/unicode.c"
+#include "base/spelling.c"
 #define fail when_fail
 #include "base/when.c"
 #undef fail

@@ -204,8 +204,7 @@ void text_utf8(text *t, unsigned code) {
     }
 }
 
-/* Returns the code point of the UTF-8 sequence of n bytes at s. */
-static unsigned code_at(const char *s, int n) {
+unsigned utf8_code(const char *s, int n) {
     unsigned code = (unsigned char)s[0] & (n == 1 ? 0x7Fu : 0xFFu >> (n + 1));
     for (int i = 1; i < n; i++) code = code << 6 | ((unsigned char)s[i] & 0x3Fu);
     return code;
@@ -227,7 +226,7 @@ void text_json(text *t, const char *s) {
         else if (c == '"' || c == '\\') text_printf(t, "\\%c", c);
         else if (c == '\n') text_puts(t, "\\n");
         else if (c == '\t') text_puts(t, "\\t");
-        else if (is_invisible(code_at(s, n))) text_printf(t, "\\u%04x", code_at(s, n));
+        else if (is_invisible(utf8_code(s, n))) text_printf(t, "\\u%04x", utf8_code(s, n));
         else text_add(t, s, (size_t)n);
         s += n ? n : 1;
     }
@@ -275,7 +274,7 @@ void text_base64(text *t, const void *bytes, size_t len) {
 int visible_character(const char *s, char out[8]) {
     unsigned char c = (unsigned char)*s;
     int n = utf8_length(s);
-    unsigned code = n ? code_at(s, n) : c;
+    unsigned code = n ? utf8_code(s, n) : c;
     if (c == '\n') strcpy(out, "\\n");
     else if (c == '\t') strcpy(out, "\\t");
     else if (c == '\r') strcpy(out, "\\r");

@@ -70,6 +70,8 @@ void text_floats(text *t, const float *values, size_t count);
 
 /* Bytes of the UTF-8 sequence at s (never looking past a 0 byte), 0 if it is not one. */
 int utf8_length(const char *s);
+/* The code point of the sequence of n bytes at s. */
+unsigned utf8_code(const char *s, int n);
 /* 1 if all of s is UTF-8. */
 int utf8_valid(const char *s);
 /* Length of the byte order mark that some editors put before UTF-8: 3 or 0. */

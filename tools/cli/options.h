@@ -170,6 +170,8 @@ typedef struct options {
     help_options help;
 
     char **operands;
+    char **spelled; /* [spelled_count]: paths that replace operands and options */
+    size_t spelled_count, spelled_cap;
     int operand_count;
     const struct command_table *table; /* for reid help */
 } options;

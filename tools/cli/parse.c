@@ -3,7 +3,9 @@
 #include "base/files.h"
 #include "base/memory.h"
 #include "base/say.h"
+#include "base/spelling.h"
 #include "base/text.h"
+#include "base/unicode.h"
 #include "cli/hints.h"
 #include "cli/option_setters.h"
 #include "cli/option_table.h"
@@ -11,6 +13,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const option *find(const command *c, char letter, const char *name, size_t len) {
@@ -132,6 +135,31 @@ static int may_be_replaced(const option *spec) {
     return spec->offset == offsetof(options, cluster.carry) || spec->offset == offsetof(options, cluster.add);
 }
 
+/* Replaces a path by that of a file which is there under another spelling. Returns 0 after saying that memory ran
+   out. */
+static int spell(options *o, const char **path) {
+    if (!*path || !name_has_forms(*path) || is_database_url(*path)) return 1;
+    char *spelled = NEED(o->spelled, o->spelled_count, o->spelled_cap) ? path_spelled(*path) : NULL;
+    if (!spelled) return say_no_memory();
+    o->spelled[o->spelled_count++] = spelled;
+    *path = spelled;
+    return 1;
+}
+
+/* Finds the files that operands and options name. */
+static int spell_inputs(options *o, const command *c) {
+    int good = 1;
+    for (int i = 0; i < o->operand_count && good; i++) {
+        const char *path = o->operands[i];
+        good = spell(o, &path);
+        o->operands[i] = (char *)path;
+    }
+    for (int i = 0; i < o->models && good; i++) good = spell(o, &o->model[i].weights);
+    for (const option *spec = OPTIONS; spec->help && good; spec++)
+        if (file_of(o, c, spec)) good = spell(o, (const char **)(void *)((char *)o + spec->offset));
+    return good;
+}
+
 /* Notes an input and the files that are read with it: the ids and the metadata of embeddings. */
 static int keep_input(const char *path) {
     static const char *const sides[] = {".ids.txt", ".meta.json"}, *const stems[] = {"", ".npy", ".fvecs"};
@@ -210,7 +238,12 @@ int options_parse(options *o, const command *c, int argc, char **argv) {
     for (int i = 0; i < o->models; i++)
         if (!change_preset(c, &o->model[i])) return 0;
     say_setup(o->output.quiet ? SAY_QUIET : o->output.verbose);
-    return keep_inputs(o, c);
+    return spell_inputs(o, c) && keep_inputs(o, c);
+}
+
+void options_free(options *o) {
+    for (size_t i = 0; i < o->spelled_count; i++) free(o->spelled[i]);
+    free(o->spelled), free(o->operands);
 }
 
 void command_unknown(const command_table *t, const char *name) {

@@ -11,5 +11,6 @@ void command_unknown(const command_table *t, const char *name);
 
 /* Returns 0 after saying what is wrong; argv starts after the command's name. */
 int options_parse(options *o, const command *c, int argc, char **argv);
+void options_free(options *o);
 
 #endif

@@ -32,8 +32,11 @@ int counting_make(counting *c, const grouping *run) {
     census_request *r = &c->request;
     r->crops = &run->crops, r->found = &c->blind, r->scale = run->request.scale;
     r->calibration = grouping_calibration(run);
-    r->frames = run->frames, r->tracks = run->tracks;
-    r->apart = run->request.apart, r->apart_count = run->request.apart_count;
+    const bursts_request once = {.crops = &run->crops, .frames = run->frames, .tracks = run->tracks,
+                                 .apart = run->request.apart, .apart_count = run->request.apart_count};
+    if (!bursts_find(&c->bursts, &once)) return 0;
+    r->frames = run->frames, r->tracks = c->bursts.tracks;
+    r->apart = c->bursts.apart, r->apart_count = c->bursts.apart_count;
     r->state = o->cluster.decisions ? &run->state : NULL;
     r->seed = o->count.seed >= 0 ? o->count.seed : 0;
     r->sample = o->count.sample ? (size_t)o->count.sample : USUAL_SAMPLE;
@@ -43,5 +46,6 @@ int counting_make(counting *c, const grouping *run) {
 
 void counting_free(counting *c) {
     census_free(&c->sample);
+    bursts_free(&c->bursts);
     clusters_free(&c->blind);
 }

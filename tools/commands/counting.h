@@ -4,10 +4,12 @@
 #define REID_TOOLS_COUNTING_H
 
 #include "commands/grouping.h"
+#include "groups/bursts.h"
 #include "groups/census.h"
 
 typedef struct counting {
     clusters blind; /* the groups without decisions, because questions must not depend on answers */
+    bursts bursts;  /* the tracks and bursts that are asked about once */
     census_request request;
     census sample;
 } counting;

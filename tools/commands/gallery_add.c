@@ -8,6 +8,7 @@
 #include "base/say.h"
 #include "base/when.h"
 #include "commands/gallery_add.h"
+#include "base/unicode.h"
 #include "commands/gallery_groups.h"
 #include "commands/requests.h"
 #include "evaluate/eval_labels.h"
@@ -127,7 +128,7 @@ static int add_one(adding *a, const store_item *item, const float *row) {
     char why[STORE_WHY] = "";
     const char *identity;
     const store_meta *meta = templates_info(a->to);
-    if (a->o->input.unknown && strcmp(item->identity, a->o->input.unknown) == 0) {
+    if (a->o->input.unknown && name_same(item->identity, a->o->input.unknown)) {
         a->strangers++;
         return 1;
     }

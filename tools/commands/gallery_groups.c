@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/results.h"
 #include "base/say.h"
+#include "base/unicode.h"
 #include "gallery/gallery_file.h"
 #include "gallery/gallery_host.h"
 #include "gallery/templates.h"
@@ -18,7 +19,7 @@ typedef struct naming {
     const options *o;
     const char *path;
     templates *to;
-    earlier groups;      /* sorted by id */
+    earlier groups;      /* sorted by id, for name_find */
     unsigned char *seen; /* [groups.count]: 1 if a file has the crop */
     uint16_t *half_row;  /* [dim] */
     const char *jpeg;    /* the decoder of the JPEG files behind the current file; "": unknown */
@@ -29,7 +30,7 @@ typedef struct naming {
 
 static int by_name(const void *a, const void *b) {
     const earlier_crop *x = *(const earlier_crop *const *)a, *y = *(const earlier_crop *const *)b;
-    int order = strcmp(x->name, y->name);
+    int order = name_order(x->name, y->name);
     return order ? order : (x->group > y->group) - (x->group < y->group);
 }
 
@@ -43,7 +44,7 @@ static int check_names(naming *n) {
         if (n->groups.at[i].name) named[count++] = &n->groups.at[i];
     if (good) qsort(named, count, sizeof *named, by_name);
     for (size_t i = 0; i < count && good; i++) {
-        int other = i == 0 || strcmp(named[i]->name, named[i - 1]->name) != 0;
+        int other = i == 0 || !name_same(named[i]->name, named[i - 1]->name);
         n->names += (size_t)other;
         if (other || named[i]->group == named[i - 1]->group) continue;
         say_error("%s: groups %u and %u are both called %s: rename one of them in reid review",
@@ -59,8 +60,6 @@ static int check_names(naming *n) {
     return good;
 }
 
-static int by_id(const void *key, const void *crop) { return strcmp(key, ((const earlier_crop *)crop)->id); }
-
 /* --- templates ---------------------------------------------------------------------------------------------------- */
 
 /* Adds one crop. Returns 0 after saying what is wrong. */
@@ -74,8 +73,8 @@ static int add_crop(naming *n, const char *id, const char *name, const store_ite
         return 0;
     }
     if (result == TEMPLATES_DONE) {
-        n->known += strcmp(now, name) == 0;
-        if (strcmp(now, name) == 0) return 1;
+        n->known += name_same(now, name) != 0;
+        if (name_same(now, name)) return 1;
         say_error("%s: named %s in the gallery, but %s in --groups", shown(id), shown(now), shown(name));
         return 0;
     }
@@ -112,8 +111,7 @@ static int add_file(naming *n, const char *name) {
     n->jpeg = f.jpeg;
     if (good) makers_note_decoders(f.jpeg, name, meta.jpeg, n->path);
     for (size_t i = 0; good && i < f.count && !interrupted(); i++) {
-        const earlier_crop *crop =
-            n->groups.count ? bsearch(f.ids[i], n->groups.at, n->groups.count, sizeof *crop, by_id) : NULL;
+        const earlier_crop *crop = name_find(f.ids[i], n->groups.at, n->groups.count, sizeof *crop);
         if (crop) n->seen[crop - n->groups.at] = 1;
         if (!crop || !crop->name) {
             n->nameless++;

@@ -8,6 +8,7 @@
 #include "base/say.h"
 #include "base/when.h"
 #include "commands/gallery_search.h"
+#include "base/unicode.h"
 #include "commands/requests.h"
 #include "gallery/gallery_file.h"
 #include "gallery/nearest.h"
@@ -120,9 +121,9 @@ static int exclude(int number, size_t row, void *user) {
     const query *q = &s->queries[number];
     store_item item = store_at(s->store, row);
     if (!filter_takes(&s->filter, &item)) return 1;
-    if (s->o->gallery.other_camera && strcmp(item.camera, q->camera) == 0) return 1;
+    if (s->o->gallery.other_camera && name_same(item.camera, q->camera)) return 1;
     if (s->o->match.keep_self) return 0;
-    return q->size ? q->size == item.source_size && q->hash == item.source_hash : strcmp(q->id, item.id) == 0;
+    return q->size ? q->size == item.source_size && q->hash == item.source_hash : name_same(q->id, item.id);
 }
 
 static int open_index(searching *s, int threads) {

@@ -1,11 +1,17 @@
 #include "commands/match_html.h"
 
+#include "base/files.h"
 #include "base/memory.h"
-#include "base/order.h"
 #include "base/say.h"
+#include "base/unicode.h"
 #include "evaluate/eval_label_table.h"
 #include "evaluate/eval_labels.h"
+#include "gallery/gallery_file.h"
+#include "pictures/box_text.h"
+#include "pictures/crop_origin.h"
+#include "pictures/photos.h"
 #include "review/album.h"
+#include "review/captions.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -27,30 +33,32 @@ struct match_html {
     const char **names;            /* [identities] of the gallery, sorted */
     const char **query_ids, **image_paths;
     album *queries, *images;
+    inputs boxes;                  /* of the gallery's crops */
     text failures;
     size_t failed, without;        /* without: images that the page has no room for */
 };
 
 /* --- true identities ---------------------------------------------------------------------------------------------- */
 
-static int by_id(const void *a, const void *b) { return strcmp(((const labelled *)a)->id, ((const labelled *)b)->id); }
+static int by_id(const void *a, const void *b) {
+    return name_order_spelled(((const labelled *)a)->id, ((const labelled *)b)->id);
+}
 
 static int sort_names(match_html *h) {
     const gallery *g = h->r.g;
     h->names = need_array(g->identities, sizeof *h->names);
     if (!h->names) return 0;
     for (size_t i = 0; i < g->count; i++) h->names[g->at[i].identity_index] = g->at[i].identity;
-    qsort(h->names, g->identities, sizeof *h->names, order_texts);
+    qsort(h->names, g->identities, sizeof *h->names, order_names);
     return 1;
 }
 
 static int is_enrolled(const match_html *h, const char *who) {
-    return bsearch(&who, h->names, h->r.g->identities, sizeof *h->names, order_texts) != NULL;
+    return name_find(who, h->names, h->r.g->identities, sizeof *h->names) != NULL;
 }
 
 static const labelled *label_of(const match_html *h, const char *id) {
-    const labelled wanted = {.id = (char *)id};
-    return h->labels.count ? bsearch(&wanted, h->labels.at, h->labels.count, sizeof wanted, by_id) : NULL;
+    return name_find(id, h->labels.at, h->labels.count, sizeof *h->labels.at);
 }
 
 /* Reads --labels, and checks that each image has one identity. */
@@ -62,7 +70,7 @@ static int read_labels(match_html *h) {
     if (!labels_of_table(set, path, NULL)) return 0;
     if (set->count) qsort(set->at, set->count, sizeof *set->at, by_id);
     for (size_t i = 1; i < set->count; i++)
-        if (by_id(&set->at[i - 1], &set->at[i]) == 0 && strcmp(set->at[i - 1].identity, set->at[i].identity) != 0) {
+        if (name_same(set->at[i - 1].id, set->at[i].id) && !name_same(set->at[i - 1].identity, set->at[i].identity)) {
             say_error("%s: %s is both \"%s\" and \"%s\"", shown(path), shown(set->at[i].id),
                       shown(set->at[i - 1].identity), shown(set->at[i].identity));
             return 0;
@@ -78,11 +86,43 @@ static void find_truth(const match_html *h, const input *in, page_query *q) {
     const labelled *l = label_of(h, in->id);
     q->who = l ? l->identity : in->identity;
     if (is_enrolled(h, q->who)) q->truth = PAGE_KNOWN;
-    else if (l || (h->r.o->input.unknown && strcmp(q->who, h->r.o->input.unknown) == 0)) q->truth = PAGE_STRANGER;
+    else if (l || (h->r.o->input.unknown && name_same(q->who, h->r.o->input.unknown))) q->truth = PAGE_STRANGER;
     else q->truth = PAGE_UNLABELLED;
 }
 
 /* --- opening ------------------------------------------------------------------------------------------------------ */
+
+/* The folder to which the ids of a gallery are paths; NULL: the working directory. */
+static const char *folder_of(const match_html *h) {
+    const char *place = h->r.o->match.gallery;
+    return gallery_file_is_folder(place) ? place : NULL;
+}
+
+static int list_box(match_html *h, const gallery_image *image) {
+    box_unit unit = BOX_NONE;
+    double box[4];
+    size_t length = image->source ? box_text_split(image->source, &unit, box) : 0;
+    if (unit == BOX_NONE) return 1;
+    char *from = need_copy(image->source, length);
+    input *in = from ? inputs_add(&h->boxes, from, 0, image->path) : NULL;
+    free(from);
+    if (in) in->unit = unit, memcpy(in->box, box, sizeof box);
+    return in != NULL;
+}
+
+/* Crops of photos that have no file of their own are cut from the photos again. */
+static int list_boxes(match_html *h) {
+    const gallery *g = h->r.g;
+    const char *folder = folder_of(h);
+    text own = TEXT_INIT;
+    int good = 1;
+    for (size_t i = 0; i < g->count && good; i++) {
+        if (!file_in_folder(&own, folder ? folder : ".", g->at[i].path)) good = list_box(h, &g->at[i]);
+    }
+    good = good && need_text(&own);
+    text_free(&own);
+    return good;
+}
 
 static int open_albums(match_html *h) {
     const inputs *list = h->r.queries;
@@ -92,10 +132,12 @@ static int open_albums(match_html *h) {
     if (!h->image_paths) return 0;
     for (size_t i = 0; i < list->count; i++) h->query_ids[i] = list->at[i].id;
     for (size_t i = 0; i < g->count; i++) h->image_paths[i] = g->at[i].path;
+    if (!list_boxes(h)) return 0;
     album_request r = {.ids = h->query_ids, .count = list->count, .boxes = list, .max_pixels = h->r.o->input.max_pixels,
                        .cache = 0, .threads = 1};
     h->queries = album_open(&r);
-    r.ids = h->image_paths, r.count = g->count, r.boxes = NULL, r.cache = KEPT;
+    r.ids = h->image_paths, r.count = g->count, r.boxes = &h->boxes, r.cache = KEPT;
+    r.folder = folder_of(h);
     h->images = h->queries ? album_open(&r) : NULL;
     return h->images != NULL;
 }
@@ -116,6 +158,7 @@ void match_html_close(match_html *h) {
     if (!h) return;
     album_close(h->queries), album_close(h->images);
     labels_free(&h->labels);
+    inputs_free(&h->boxes);
     match_page_free(&h->page);
     text_free(&h->failures);
     free(h->names);
@@ -133,24 +176,46 @@ static void add_picture(match_html *h, album *from, size_t row, text *jpeg) {
     text_free(&why);
 }
 
+/* What people know an image by: its photo, camera and time, if any of these is known besides its name. Leaves the
+   caption empty otherwise. file: the image, whose camera may have written the time into it. */
+static void add_caption(text *to, caption_facts f, const char *file) {
+    const int cut = f.source && crop_origin_of(f.source).boxed;
+    if (f.when == STORE_NO_TIME && !photo_time(file, &f.when)) f.when = STORE_NO_TIME;
+    if (cut || (f.camera && *f.camera) || f.when != STORE_NO_TIME) caption_add(to, &f);
+}
+
+static void caption_query(const input *in, text *to) {
+    const caption_facts f = {in->path, NULL, in->camera, in->dated ? in->when : STORE_NO_TIME};
+    add_caption(to, f, in->path);
+}
+
+static void caption_image(const gallery_image *image, text *to) {
+    const caption_facts f = {image->source ? NULL : image->path, image->source, image->camera, image->when};
+    add_caption(to, f, image->path);
+}
+
 int match_html_query(match_html *h, size_t query, const reid_hit *hits, int found) {
     const input *in = &h->r.queries->at[query];
-    text jpeg = TEXT_INIT, pictures[BEST] = {TEXT_INIT};
+    text jpeg = TEXT_INIT, pictures[BEST] = {TEXT_INIT}, caption = TEXT_INIT, known[BEST] = {TEXT_INIT};
     page_match best[BEST];
     page_query q = {.path = in->id, .jpeg = &jpeg, .best = best, .found = found < BEST ? found : BEST};
     find_truth(h, in, &q);
+    caption_query(in, &caption);
+    if (caption.len) q.path = caption.s;
     add_picture(h, h->queries, query, &jpeg);
     for (int i = 0; i < q.found; i++) {
         const gallery_image *image = &h->r.g->at[hits[i].row];
         const calibration *c = h->r.asked->c;
         add_picture(h, h->images, hits[i].row, &pictures[i]);
+        caption_image(image, &known[i]);
         best[i] = (page_match){.who = image->identity, .path = image->path, .score = hits[i].score,
+                               .caption = known[i].len ? known[i].s : NULL,
                                .probability = c ? calibration_probability(c, hits[i].score) : NAN,
                                .jpeg = &pictures[i]};
     }
     match_page_query(&h->page, &q);
-    for (int i = 0; i < BEST; i++) text_free(&pictures[i]);
-    text_free(&jpeg);
+    for (int i = 0; i < BEST; i++) text_free(&pictures[i]), text_free(&known[i]);
+    text_free(&jpeg), text_free(&caption);
     return need_text(&h->page.cards);
 }
 

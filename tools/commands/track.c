@@ -11,6 +11,7 @@
 #include "commands/track_films.h"
 #include "commands/tracking.h"
 #include "gallery/makers.h"
+#include "groups/bursts.h"
 #include "pictures/cuts.h"
 #include "pictures/detections_tell.h"
 #include "report/crop_tables.h"
@@ -107,7 +108,7 @@ static int collect_photos(tracking *run, int *folders) {
 /* Plans one film; of: its camera, NULL for a video. */
 static int plan_one(tracking *run, const char *path, const camera *of) {
     enum { USUAL_BEST = 3 };
-    const double usual_apart = 0.5, usual_cut = 10, usual_burst = 5;
+    const double usual_apart = 0.5, usual_cut = 10, usual_burst = BURST_SECONDS;
     const options *o = run->o;
     film_request *r = &run->requests[run->count++];
     r->video = (video_request){.path = path, .program = o->track.ffmpeg, .stream = o->track.stream,

@@ -3,6 +3,7 @@
 #include "base/files.h"
 #include "base/memory.h"
 #include "base/say.h"
+#include "base/unicode.h"
 #include "pictures/inputs.h"
 
 #include <stdlib.h>
@@ -134,7 +135,7 @@ int labels_strangers(label_set *set, const char *unknown) {
     for (size_t i = 0; i < set->count; i++) {
         labelled *l = &set->at[i];
         if (!unknown && !warned) warned = (size_t)warn_of_strangers(l->identity);
-        if (!unknown || strcmp(l->identity, unknown) != 0) continue;
+        if (!unknown || !name_same(l->identity, unknown)) continue;
         l->distractor = 1;
         if (l->gallery) l->query = 0;
         strangers++;

@@ -2,6 +2,8 @@
 
 #include "base/memory.h"
 #include "base/say.h"
+#include "base/spelling.h"
+#include "base/unicode.h"
 #include "embedding/models.h"
 #include "embedding/stream.h"
 #include "evaluate/eval_label_table.h"
@@ -18,18 +20,18 @@ typedef struct named {
 
 static int by_name(const void *a, const void *b) {
     const named *x = a, *y = b;
-    int order = strcmp(x->name, y->name);
+    int order = name_order_spelled(x->name, y->name);
     return order ? order : (x->place > y->place) - (x->place < y->place);
 }
 
-/* Numbers names from 0 in byte order; equal names get equal numbers. Returns how many different ones there are. sorted:
-   working memory for count names. */
+/* Numbers names from 0 in their order; equal names get equal numbers. Returns how many different ones there are.
+   sorted: working memory for count names. */
 static size_t number_names(const named *names, size_t count, size_t *number, named *sorted) {
     size_t distinct = 0;
     memcpy(sorted, names, count * sizeof *sorted);
     qsort(sorted, count, sizeof *sorted, by_name);
     for (size_t i = 0; i < count; i++) {
-        distinct += i > 0 && strcmp(sorted[i].name, sorted[i - 1].name) != 0;
+        distinct += i > 0 && !name_same(sorted[i].name, sorted[i - 1].name);
         number[sorted[i].place] = distinct;
     }
     return count ? distinct + 1 : 0;
@@ -48,6 +50,7 @@ static int number_all(eval_set *set) {
         names[i].name = set->at[i].label->identity;
     }
     set->identities = number_names(names, set->count, number, room);
+    for (size_t i = 1; i < set->count && !name_warn_of_forms(room[i - 1].name, room[i].name); i++) {}
     for (size_t i = 0; i < set->count; i++) {
         set->at[i].identity = number[i];
         names[i].name = set->at[i].label->id;
@@ -83,9 +86,9 @@ static int ids_differ(const label_set *labels) {
     for (size_t i = 1; i < labels->count && !twice; i++) {
         const labelled *a = &labels->at[sorted[i - 1].place], *b = &labels->at[sorted[i].place];
         int same_role = (a->query && b->query) || (a->gallery && b->gallery);
-        if (strcmp(a->id, b->id) != 0) continue;
+        if (!name_same(a->id, b->id)) continue;
         if (same_role) twice = a->id;
-        if (strcmp(a->identity, b->identity) != 0) two = a->id;
+        if (!name_same(a->identity, b->identity)) two = a->id;
     }
     free(sorted);
     if (two && !twice) say_error("%s: is given two identities", shown(two));
@@ -172,7 +175,7 @@ typedef struct row_place {
 
 static int by_id(const void *a, const void *b) {
     const row_place *x = a, *y = b;
-    int order = strcmp(x->id, y->id);
+    int order = name_order(x->id, y->id);
     return order ? order : x->file - y->file;
 }
 
@@ -219,7 +222,7 @@ static int ids_are_unique(const gallery_file *f, const char *path) {
     }
     qsort(sorted, f->count, sizeof *sorted, by_name);
     for (size_t i = 1; i < f->count && !twice; i++)
-        if (strcmp(sorted[i].name, sorted[i - 1].name) == 0) twice = i;
+        if (name_same(sorted[i].name, sorted[i - 1].name)) twice = i;
     if (twice) say_error("%s: the id %s is in row %zu and in row %zu", shown(path), shown(sorted[twice].name),
                          sorted[twice - 1].place, sorted[twice].place);
     free(sorted);

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/say.h"
+#include "base/unicode.h"
 #include "base/union_find.h"
 #include "evaluate/eval_label_table.h"
 #include "scores/scores.h"
@@ -136,7 +137,7 @@ static void read_row(const csv *c, const int *column, void *user, text *why) {
     for (int k = 0; k < 2; k++)
         if (!*csv_field(c, column[k])) text_puts(why, "a path is empty");
     if (why->len) return;
-    if (strcmp(csv_field(c, column[0]), csv_field(c, column[1])) == 0) text_puts(why, "an image is paired with itself");
+    if (name_same(csv_field(c, column[0]), csv_field(c, column[1]))) text_puts(why, "an image is paired with itself");
     row->same = *same == '1';
     row->line = c->line;
     for (int k = 0; k < 2; k++) row->path[k] = label_path(csv_field(c, column[k]), rows->root);
@@ -160,13 +161,13 @@ typedef struct named_end {
 
 static int by_path(const void *a, const void *b) {
     const named_end *x = a, *y = b;
-    int order = strcmp(x->path, y->path);
+    int order = name_order(x->path, y->path);
     if (order) return order;
     if (x->row != y->row) return x->row < y->row ? -1 : 1;
     return x->end - y->end;
 }
 
-/* Lists every path once, in byte order. ends: working memory for two per row. */
+/* Lists every path once, in their order. ends: working memory for two per row. */
 static size_t number_paths(pair_rows *rows, const char **name, named_end *ends) {
     size_t n = 0;
     for (size_t i = 0; i < 2 * rows->count; i++) {
@@ -175,7 +176,7 @@ static size_t number_paths(pair_rows *rows, const char **name, named_end *ends) 
     }
     qsort(ends, 2 * rows->count, sizeof *ends, by_path);
     for (size_t i = 0; i < 2 * rows->count; i++) {
-        if (i == 0 || strcmp(ends[i].path, ends[i - 1].path) != 0) name[n++] = ends[i].path;
+        if (i == 0 || !name_same(ends[i].path, ends[i - 1].path)) name[n++] = ends[i].path;
         rows->at[ends[i].row].place[ends[i].end] = n - 1;
     }
     return n;

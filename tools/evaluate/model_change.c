@@ -1,6 +1,7 @@
 #include "evaluate/model_change.h"
 
 #include "base/memory.h"
+#include "base/unicode.h"
 #include "evaluate/labelled_pairs.h"
 #include "scores/decision.h"
 #include "scores/scores.h"
@@ -67,12 +68,12 @@ void model_change_free(model_change *c) {
 
 static int by_identity(const void *a, const void *b) {
     const changed_template *const *x = a, *const *y = b;
-    return strcmp((*x)->identity, (*y)->identity);
+    return name_order((*x)->identity, (*y)->identity);
 }
 
 static int by_camera(const void *a, const void *b) {
     const changed_template *const *x = a, *const *y = b;
-    return strcmp((*x)->camera, (*y)->camera);
+    return name_order((*x)->camera, (*y)->camera);
 }
 
 static int by_picture(const void *a, const void *b) {

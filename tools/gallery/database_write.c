@@ -1,6 +1,7 @@
 #include "gallery/database_write.h"
 
 #include "base/memory.h"
+#include "base/unicode.h"
 #include "base/when.h"
 #include "gallery/database.h"
 #include "gallery/makers.h"
@@ -27,7 +28,7 @@ struct database_writer {
     int set_threshold;
     float *floats;                  /* [dim] */
     uint16_t *halves;               /* [dim] */
-    text identity, out, reason;
+    text id, identity, out, reason;
 };
 
 /* --- opening ------------------------------------------------------------------------------------------------------ */
@@ -78,7 +79,7 @@ void database_writer_close(database_writer *w) {
     database_close(w->d);
     store_close(w->added), store_close(w->removed);
     free(w->numbers), free(w->gone), free(w->floats), free(w->halves);
-    text_free(&w->identity), text_free(&w->out), text_free(&w->reason);
+    text_free(&w->id), text_free(&w->identity), text_free(&w->out), text_free(&w->reason);
     free(w);
 }
 
@@ -94,6 +95,9 @@ static templates_result give_up(const database_writer *w, char why[STORE_WHY]) {
     return TEMPLATES_FAILED;
 }
 
+/* A name with these bytes, or another spelling of it (base/unicode.h). */
+#define SPELLINGS "IN ($1, normalize($1, NFC), normalize($1, NFD))"
+
 /* --- lookups ------------------------------------------------------------------------------------------------------ */
 
 /* Runs a statement with one text argument, on a new connection if the old one is lost. */
@@ -105,23 +109,47 @@ static pq_result *ask(database_writer *w, const char *sql, const char *argument,
     return pq_ask(c, sql, &a, 1, shape, &w->reason);
 }
 
+/* Finds a stored template by its id, or by another spelling of it (base/unicode.h); sets w->id and w->identity. */
+static templates_result find_stored(database_writer *w, const char *id, char why[STORE_WHY]) {
+#define BY_ID "SELECT t.id, i.name FROM reid.template t JOIN reid.identity i ON i.identity_id = t.identity_id " \
+              "WHERE t.id "
+    if (!utf8_valid(id)) return TEMPLATES_REFUSED; /* such an id cannot be stored */
+    pq_result *r = ask(w, name_has_forms(id) ? BY_ID SPELLINGS " ORDER BY t.id <> $1 LIMIT 1" : BY_ID "= $1", id,
+                       "?ss");
+    if (!r) return give_up(w, why);
+    int found = pq_rows(r) > 0;
+    text_clear(&w->id), text_clear(&w->identity);
+    if (found) text_puts(&w->id, pq_text_at(r, 0, 0)), text_puts(&w->identity, pq_text_at(r, 0, 1));
+    pq_free(r);
+    if (text_failed(&w->id) || text_failed(&w->identity)) return text_no_memory(&w->reason), give_up(w, why);
+    return found ? TEMPLATES_DONE : TEMPLATES_REFUSED;
+#undef BY_ID
+}
+
 templates_result database_find(database_writer *w, const char *id, const char **identity, char why[STORE_WHY]) {
     size_t waiting = store_find(w->added, id);
     if (waiting != SIZE_MAX) {
         *identity = store_at(w->added, waiting).identity;
         return TEMPLATES_DONE;
     }
-    if (!utf8_valid(id)) return TEMPLATES_REFUSED; /* such an id cannot be stored */
-    pq_result *r = ask(w, "SELECT i.name FROM reid.template t JOIN reid.identity i ON i.identity_id = t.identity_id "
-                          "WHERE t.id = $1", id, "?s");
-    if (!r) return give_up(w, why);
+    templates_result found = find_stored(w, id, why);
+    *identity = found == TEMPLATES_DONE ? w->identity.s : NULL;
+    return found;
+}
+
+/* Sets *spelled to the database's spelling of an identity, if it has one. Returns 0 when the database fails. */
+static int spell_identity(database_writer *w, const char **spelled, char why[STORE_WHY]) {
+    if (!name_has_forms(*spelled)) return 1;
+    pq_result *r = ask(w, "SELECT name FROM reid.identity WHERE name " SPELLINGS " ORDER BY name <> $1 LIMIT 1",
+                       *spelled, "?s");
+    if (!r) return give_up(w, why) == TEMPLATES_DONE;
     int found = pq_rows(r) > 0;
     text_clear(&w->identity);
     if (found) text_puts(&w->identity, pq_text_at(r, 0, 0));
     pq_free(r);
-    if (text_failed(&w->identity)) return text_no_memory(&w->reason), give_up(w, why);
-    *identity = w->identity.s;
-    return found ? TEMPLATES_DONE : TEMPLATES_REFUSED;
+    if (found && text_failed(&w->identity)) return text_no_memory(&w->reason), give_up(w, why) == TEMPLATES_DONE;
+    if (found) *spelled = w->identity.s;
+    return 1;
 }
 
 /* --- pending changes ---------------------------------------------------------------------------------------------- */
@@ -156,7 +184,9 @@ templates_result database_add(database_writer *w, const store_item *item, const 
     templates_result there = database_find(w, item->id, &identity, why);
     if (there == TEMPLATES_FAILED) return there;
     if (there == TEMPLATES_DONE) return refuse_change(why, KNOWN);
-    return store_add(w->added, item, row, why) ? TEMPLATES_DONE : TEMPLATES_REFUSED;
+    store_item spelled = *item;
+    if (!spell_identity(w, &spelled.identity, why)) return TEMPLATES_FAILED;
+    return store_add(w->added, &spelled, row, why) ? TEMPLATES_DONE : TEMPLATES_REFUSED;
 }
 
 templates_result database_add_decoders(database_writer *w, const char *names, char why[STORE_WHY]) {
@@ -175,7 +205,7 @@ templates_result database_remove(database_writer *w, const char *id, char why[ST
     if (store_find(w->removed, id) != SIZE_MAX) return refuse_change(why, UNKNOWN);
     templates_result there = database_find(w, id, &identity, why);
     if (there == TEMPLATES_REFUSED) return refuse_change(why, UNKNOWN);
-    return there == TEMPLATES_DONE ? queue_removal(w, id, identity, why) : there;
+    return there == TEMPLATES_DONE ? queue_removal(w, w->id.s, identity, why) : there;
 }
 
 templates_result database_remove_identity(database_writer *w, const char *identity, size_t *removed,
@@ -184,7 +214,7 @@ templates_result database_remove_identity(database_writer *w, const char *identi
     *removed = 0;
     if (!utf8_valid(identity)) return result;
     pq_result *r = ask(w, "SELECT t.id FROM reid.template t JOIN reid.identity i ON i.identity_id = t.identity_id "
-                          "WHERE i.name = $1 ORDER BY t.template_id", identity, "*s");
+                          "WHERE i.name " SPELLINGS " ORDER BY t.template_id", identity, "*s");
     if (!r) return give_up(w, why);
     for (size_t i = 0; i < pq_rows(r) && result == TEMPLATES_DONE; i++) {
         const char *id = pq_text_at(r, i, 0);

@@ -3,6 +3,8 @@
 #include "base/files.h"
 #include "base/memory.h"
 #include "base/say.h"
+#include "base/spelling.h"
+#include "base/unicode.h"
 #include "gallery/gallery_file.h"
 #include "gallery/makers.h"
 #include "gallery/templates.h"
@@ -15,19 +17,21 @@
 
 static int by_identity_then_place(const void *a, const void *b) {
     const gallery_image *const *x = a, *const *y = b;
-    int order = strcmp((*x)->identity, (*y)->identity);
+    int order = name_order_spelled((*x)->identity, (*y)->identity);
     return order ? order : (*x > *y) - (*x < *y);
 }
 
 /* Gives images of the same identity the same index. */
 static int index_identities(gallery *g) {
     gallery_image **sorted = need_array(g->count, sizeof *sorted);
+    int warned = 0;
     if (!sorted) return 0;
     for (size_t i = 0; i < g->count; i++) sorted[i] = &g->at[i];
     qsort(sorted, g->count, sizeof *sorted, by_identity_then_place);
     for (size_t i = 0; i < g->count; i++) {
-        int is_new = i == 0 || strcmp(sorted[i]->identity, sorted[i - 1]->identity) != 0;
+        int is_new = i == 0 || !name_same(sorted[i]->identity, sorted[i - 1]->identity);
         g->identities += is_new != 0;
+        warned = warned || (!is_new && name_warn_of_forms(sorted[i - 1]->identity, sorted[i]->identity));
         sorted[i]->identity_index = g->identities - 1;
     }
     free(sorted);
@@ -59,15 +63,31 @@ static int find_file(gallery_image *image, const char *path) {
 static void free_image(gallery_image *image) {
     free(image->path);
     free(image->identity);
+    free(image->camera);
+    free(image->source);
 }
 
-static int add_image(gallery *g, const char *id, const char *identity, const char *path) {
+/* What files and galleries state about an image; NULL or "": unknown. */
+typedef struct image_facts {
+    const char *camera, *source;
+    long long when;
+} image_facts;
+
+static int copy_known(char **to, const char *from) {
+    if (!from || !*from) return 1;
+    *to = need_copy(from, strlen(from));
+    return *to != NULL;
+}
+
+static int add_image(gallery *g, const char *id, const char *identity, const char *path, const image_facts *facts) {
     if (!NEED(g->at, g->count, g->cap)) return 0;
     gallery_image *image = &g->at[g->count];
     memset(image, 0, sizeof *image);
     image->path = need_copy(id, strlen(id));
     if (image->path) image->identity = need_copy(identity, strlen(identity));
-    int good = image->identity && find_file(image, path);
+    image->when = facts->when;
+    int good = image->identity && copy_known(&image->camera, facts->camera) &&
+               copy_known(&image->source, facts->source) && find_file(image, path);
     if (!good) free_image(image);
     g->count += good != 0;
     return good;
@@ -96,7 +116,8 @@ static int enrol(void *user, size_t index, const float *row, const char *why) {
         g->failed++;
         return !e->strict;
     }
-    if (!keep_row(g, row) || !add_image(g, in->id, in->identity, in->path)) {
+    const image_facts facts = {in->camera, NULL, in->dated ? in->when : STORE_NO_TIME};
+    if (!keep_row(g, row) || !add_image(g, in->id, in->identity, in->path, &facts)) {
         e->no_memory = 1;
         return 0;
     }
@@ -137,8 +158,12 @@ static int open_file(gallery *g, const gallery_request *r, const models *all) {
                   file.count, file.count == 1 ? " has" : "s have");
         good = 0;
     }
-    for (size_t i = 0; good && i < file.count; i++)
-        good = add_image(g, file.ids[i], file.identities[i], file.ids[i]);
+    for (size_t i = 0; good && i < file.count; i++) {
+        const image_facts facts = {file.camera_count ? file.cameras[i] : NULL,
+                                   file.source_count ? file.sources[i] : NULL,
+                                   file.time_count ? file.times[i] : STORE_NO_TIME};
+        good = add_image(g, file.ids[i], file.identities[i], file.ids[i], &facts);
+    }
     if (good) {
         g->rows = file.rows;
         file.rows = NULL;
@@ -156,7 +181,8 @@ static int take_store(gallery *g, const gallery_store *s) {
     g->threshold = store_info(s)->threshold;
     for (size_t i = 0; i < store_count(s); i++) {
         store_item item = store_at(s, i);
-        if (!add_image(g, item.id, item.identity, *item.source ? item.source : item.id)) return 0;
+        const image_facts facts = {item.camera, item.source, item.time};
+        if (!add_image(g, item.id, item.identity, *item.source ? item.source : item.id, &facts)) return 0;
     }
     return 1;
 }
@@ -175,7 +201,7 @@ static int open_store(gallery *g, const gallery_request *r, const models *all) {
 static int leave_out_strangers(gallery *g, const gallery_request *r) {
     size_t kept = 0, dim = (size_t)g->dim;
     for (size_t i = 0; i < g->count; i++) {
-        if (strcmp(g->at[i].identity, r->unknown) == 0) {
+        if (name_same(g->at[i].identity, r->unknown)) {
             free_image(&g->at[i]);
             continue;
         }

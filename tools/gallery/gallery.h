@@ -9,6 +9,8 @@
 
 typedef struct gallery_image {
     char *path, *identity;
+    char *camera, *source; /* source: its photo and box, as in box_text.h; NULL: unknown */
+    long long when;        /* milliseconds since 1970; STORE_NO_TIME: unknown */
     size_t identity_index;
     int has_file; /* device and inode are known */
     dev_t device;

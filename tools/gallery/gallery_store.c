@@ -87,4 +87,4 @@ store_item store_at(const gallery_store *s, size_t index) {
                         e->time, e->size, e->hash};
 }
 
-size_t store_find(const gallery_store *s, const char *id) { return entries_find(s, id); }
+size_t store_find(const gallery_store *s, const char *id) { return entries_find_name(s, id); }

@@ -3,6 +3,7 @@
 #include "base/files.h"
 #include "base/memory.h"
 #include "base/say.h"
+#include "base/unicode.h"
 #include "base/when.h"
 #include "gallery/database.h"
 #include "gallery/makers.h"
@@ -39,8 +40,8 @@ int filter_is_set(const template_filter *f) {
 }
 
 int filter_takes(const template_filter *f, const store_item *item) {
-    if (f->identity && strcmp(f->identity, item->identity) != 0) return 0;
-    if (f->camera && strcmp(f->camera, item->camera) != 0) return 0;
+    if (f->identity && !name_same(f->identity, item->identity)) return 0;
+    if (f->camera && !name_same(f->camera, item->camera)) return 0;
     if (f->from != STORE_NO_TIME && (item->time == STORE_NO_TIME || item->time < f->from)) return 0;
     return f->until == STORE_NO_TIME || (item->time != STORE_NO_TIME && item->time < f->until);
 }
@@ -54,15 +55,32 @@ static int argue(nearest *n, const void *bytes, int len) {
     return ++n->count;
 }
 
+/* Appends "IN (…)" with the spellings (base/unicode.h) of argument `at`, each between two texts; a name in ASCII has
+   one. */
+static void add_spellings(nearest *n, int at, const char *name, const char *before, const char *after) {
+    text_printf(&n->sql, " IN (%s$%d%s", before, at, after);
+    if (name_has_forms(name))
+        text_printf(&n->sql, ", %snormalize($%d, NFC)%s, %snormalize($%d, NFD)%s", before, at, after, before, at,
+                    after);
+    text_putc(&n->sql, ')');
+}
+
 /* Appends "AND …" for a template t. Texts become arguments, so that no user input is part of a statement. */
 static void add_filter(nearest *n) {
     const template_filter *f = &n->r->filter;
-    if (f->identity)
-        text_printf(&n->sql, " AND t.identity_id = (SELECT identity_id FROM reid.identity WHERE name = $%d)",
-                    argue(n, f->identity, -1));
+    if (f->identity) {
+        const int several = name_has_forms(f->identity); /* then a gallery may have two identities of that name */
+        text_printf(&n->sql, " AND t.identity_id = %s(SELECT identity_id FROM reid.identity WHERE name",
+                    several ? "ANY (ARRAY" : "");
+        add_spellings(n, argue(n, f->identity, -1), f->identity, "", "");
+        text_puts(&n->sql, several ? "))" : ")");
+    }
     if (f->camera) {
         int at = argue(n, f->camera, -1);
-        text_printf(&n->sql, " AND left(t.camera, 100) = left($%d, 100) AND t.camera = $%d", at, at);
+        text_puts(&n->sql, " AND left(t.camera, 100)");
+        add_spellings(n, at, f->camera, "left(", ", 100)");
+        text_puts(&n->sql, " AND t.camera");
+        add_spellings(n, at, f->camera, "", "");
     }
     if (f->from != STORE_NO_TIME) text_printf(&n->sql, " AND t.seen >= $%d", argue(n, n->from.s, -1));
     if (f->until != STORE_NO_TIME) text_printf(&n->sql, " AND t.seen < $%d", argue(n, n->until.s, -1));
@@ -70,8 +88,14 @@ static void add_filter(nearest *n) {
 
 /* Appends the conditions of the query itself. */
 static void add_exclusions(nearest *n, const nearest_query *q) {
-    if (q->other_camera) text_printf(&n->sql, " AND t.camera <> $%d", argue(n, q->other_camera, -1));
-    if (q->id) text_printf(&n->sql, " AND t.id <> $%d", argue(n, q->id, -1));
+    if (q->other_camera) {
+        text_puts(&n->sql, " AND t.camera NOT");
+        add_spellings(n, argue(n, q->other_camera, -1), q->other_camera, "", "");
+    }
+    if (q->id) {
+        text_puts(&n->sql, " AND t.id NOT");
+        add_spellings(n, argue(n, q->id, -1), q->id, "", "");
+    }
     if (!q->size) return;
     text_clear(&n->size), text_clear(&n->hash);
     text_printf(&n->size, "%lld", (long long)q->size);

@@ -4,6 +4,7 @@
 #include "base/files.h"
 #include "base/memory.h"
 #include "base/say.h"
+#include "base/unicode.h"
 #include "gallery/makers.h"
 #include "gallery/database.h"
 #include "gallery/pq.h"
@@ -62,8 +63,8 @@ static void refuse_template(pushing *p, size_t at, const char *why) {
 static const char *difference(const pushing *p, size_t at, const pq_result *r, size_t row) {
     store_item item = store_at(p->from, at);
     const char *values = row_of(p, at);
-    if (strcmp(pq_text_at(r, row, 1), item.identity) != 0) return "identity";
-    if (strcmp(pq_text_at(r, row, 2), item.camera) != 0) return "camera";
+    if (!name_same(pq_text_at(r, row, 1), item.identity)) return "identity";
+    if (!name_same(pq_text_at(r, row, 2), item.camera)) return "camera";
     if (pq_time_at(r, row, 3, STORE_NO_TIME) != item.time) return "time";
     if (strcmp(pq_text_at(r, row, 4), item.source) != 0) return "source";
     if (pq_number_at(r, row, 5) != (int64_t)item.source_size ||

@@ -1,11 +1,13 @@
 #include "gallery/store_append.h"
 
+#include "base/unicode.h"
 #include "gallery/store_decoders.h"
 #include "gallery/store_file.h"
 #include "gallery/store_head.h"
 #include "gallery/store_record.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { FLUSH_FROM = 1 << 20 }; /* bytes of pending records that are then written */
@@ -63,7 +65,7 @@ static int add_in_memory(gallery_store *s, entry *e, const store_item *item, con
     return entries_enter(s, why);
 }
 
-int store_add(gallery_store *s, const store_item *item, const void *row, char why[STORE_WHY]) {
+static int add(gallery_store *s, const store_item *item, const void *row, char why[STORE_WHY]) {
     const char *text[4] = {item->id, item->identity, item->camera, item->source};
     size_t length[4], bytes = store_row_bytes(&s->meta), total = TEMPLATE_HEAD + bytes;
     for (int i = 0; i < 4; i++) {
@@ -72,7 +74,7 @@ int store_add(gallery_store *s, const store_item *item, const void *row, char wh
             return store_fail(why, "id and identity must have 1 to %d bytes, camera and source at most as many",
                               STORE_MAX_TEXT);
     }
-    if (entries_find(s, item->id) != SIZE_MAX) return store_fail(why, "is already in the gallery");
+    if (entries_find_name(s, item->id) != SIZE_MAX) return store_fail(why, "is already in the gallery");
     if (row && !record_values_are_finite(&s->meta, row)) return store_fail(why, "its embedding is not finite");
     if (s->in_memory) {
         entry *kept = entries_new(s, text, length, why);
@@ -92,12 +94,23 @@ int store_add(gallery_store *s, const store_item *item, const void *row, char wh
     return 1;
 }
 
+int store_add(gallery_store *s, const store_item *item, const void *row, char why[STORE_WHY]) {
+    store_item spelled = *item;
+    const char *known = name_has_forms(item->identity) ? entries_identity(s, item->identity) : NULL;
+    char *copy = known ? strdup(known) : NULL; /* without memory, the identity keeps its own spelling */
+    if (copy) spelled.identity = copy;
+    int good = add(s, &spelled, row, why);
+    free(copy);
+    return good;
+}
+
 int store_remove(gallery_store *s, const char *id, char why[STORE_WHY]) {
-    size_t at = entries_find(s, id), length = strlen(id);
+    size_t at = entries_find_name(s, id);
     if (at == SIZE_MAX) return store_fail(why, "is not in the gallery");
+    size_t length = s->at[at].length[0];
     unsigned char *payload = store_begin_record(s, REMOVAL, bytes_rounded(length + 1), why);
     if (!payload) return 0;
-    memcpy(payload, id, length);
+    memcpy(payload, entry_text(s, &s->at[at], 0), length);
     store_end_record(s);
     entries_remove(s, at);
     return 1;

@@ -1,6 +1,7 @@
 #include "gallery/store_entries.h"
 
 #include "base/random.h"
+#include "base/unicode.h"
 #include "gallery/store_file.h"
 #include "gallery/store_format.h"
 
@@ -13,14 +14,19 @@ const char *entry_text(const gallery_store *s, const entry *e, int which) {
     return text;
 }
 
-static uint32_t *slot_of(const gallery_store *s, uint32_t *table, int which, const char *name) {
-    uint64_t hash = hash_bytes(HASH_START, name, strlen(name));
+/* The place of an id (which: 0) or identity (1), or a free one. forms: the place may have another spelling of it. */
+static uint32_t *slot_of(const gallery_store *s, uint32_t *table, int which, int forms, const char *name) {
+    uint64_t hash = name_hash(HASH_START, name);
     size_t at = (size_t)(hash ^ hash >> 32) & (s->table - 1);
+    uint32_t *other = NULL;
     for (; table[at]; at = (at + 1) & (s->table - 1)) {
         const entry *e = &s->at[table[at] - 1];
-        if (!(which == 0 && e->removed) && strcmp(entry_text(s, e, which), name) == 0) break;
+        const char *text = entry_text(s, e, which);
+        if (which == 0 && e->removed) continue;
+        if (strcmp(text, name) == 0) return &table[at];
+        if (!other && forms && name_same(text, name)) other = &table[at];
     }
-    return &table[at];
+    return other ? other : &table[at];
 }
 
 /* Enters every entry into tables of twice the size. */
@@ -35,18 +41,28 @@ static int rebuild_tables(gallery_store *s, char why[STORE_WHY]) {
     free(s->ids), free(s->names);
     s->ids = ids, s->names = names, s->table = wanted, s->ids_used = 0;
     for (size_t i = 0; i < s->count; i++) {
-        uint32_t *name = slot_of(s, s->names, 1, entry_text(s, &s->at[i], 1));
+        uint32_t *name = slot_of(s, s->names, 1, 1, entry_text(s, &s->at[i], 1));
         if (!*name) *name = (uint32_t)i + 1;
         if (s->at[i].removed) continue;
-        *slot_of(s, s->ids, 0, entry_text(s, &s->at[i], 0)) = (uint32_t)i + 1;
+        *slot_of(s, s->ids, 0, 0, entry_text(s, &s->at[i], 0)) = (uint32_t)i + 1;
         s->ids_used++;
     }
     return 1;
 }
 
 size_t entries_find(const gallery_store *s, const char *id) {
-    uint32_t at = s->table ? *slot_of(s, s->ids, 0, id) : 0;
+    uint32_t at = s->table ? *slot_of(s, s->ids, 0, 0, id) : 0;
     return at ? at - 1 : SIZE_MAX;
+}
+
+size_t entries_find_name(const gallery_store *s, const char *id) {
+    uint32_t at = s->table ? *slot_of(s, s->ids, 0, 1, id) : 0;
+    return at ? at - 1 : SIZE_MAX;
+}
+
+const char *entries_identity(const gallery_store *s, const char *identity) {
+    uint32_t at = s->table ? *slot_of(s, s->names, 1, 1, identity) : 0;
+    return at ? entry_text(s, &s->at[at - 1], 1) : NULL;
 }
 
 entry *entries_new(gallery_store *s, const char *const text[4], const size_t length[4], char why[STORE_WHY]) {
@@ -72,8 +88,8 @@ entry *entries_new(gallery_store *s, const char *const text[4], const size_t len
 int entries_enter(gallery_store *s, char why[STORE_WHY]) {
     if (2 * (s->ids_used + 1) > s->table && !rebuild_tables(s, why)) return 0;
     entry *e = &s->at[s->count];
-    uint32_t *name = slot_of(s, s->names, 1, entry_text(s, e, 1));
-    *slot_of(s, s->ids, 0, entry_text(s, e, 0)) = (uint32_t)++s->count;
+    uint32_t *name = slot_of(s, s->names, 1, 1, entry_text(s, e, 1));
+    *slot_of(s, s->ids, 0, 0, entry_text(s, e, 0)) = (uint32_t)++s->count;
     if (!*name) *name = (uint32_t)s->count;
     s->ids_used++;
     s->live++;
@@ -95,7 +111,7 @@ int entries_settle(gallery_store *s, char why[STORE_WHY]) {
     s->count = n;
     if (!rebuild_tables(s, why) || !store_grow((void **)&s->identities, &cap, n, sizeof *s->identities, why)) return 0;
     for (size_t i = 0; i < n; i++) {
-        size_t first = *slot_of(s, s->names, 1, entry_text(s, &s->at[i], 1)) - 1;
+        size_t first = *slot_of(s, s->names, 1, 1, entry_text(s, &s->at[i], 1)) - 1;
         s->at[i].identity = first == i ? (uint32_t)s->identity_count++ : s->at[first].identity;
         s->identities[i] = s->at[i].identity;
     }

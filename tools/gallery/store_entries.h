@@ -40,6 +40,11 @@ struct gallery_store {
 const char *entry_text(const gallery_store *s, const entry *e, int which);
 /* The index of an id, or SIZE_MAX. */
 size_t entries_find(const gallery_store *s, const char *id);
+/* The same for an id that people or other files spell (base/unicode.h): the one with these bytes, else another spelling
+   of it. */
+size_t entries_find_name(const gallery_store *s, const char *id);
+/* The gallery's spelling of an identity, valid until an entry is added; NULL: it has no such identity. */
+const char *entries_identity(const gallery_store *s, const char *identity);
 /* A new entry with these texts; the caller stores its row. NULL with a reason. */
 entry *entries_new(gallery_store *s, const char *const text[4], const size_t length[4], char why[STORE_WHY]);
 /* Adds the newest entry to the tables; its id must be new. */

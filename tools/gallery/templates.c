@@ -3,6 +3,7 @@
 #include "base/files.h"
 #include "base/memory.h"
 #include "base/say.h"
+#include "base/unicode.h"
 #include "gallery/database.h"
 #include "gallery/database_care.h"
 #include "gallery/database_read.h"
@@ -124,7 +125,7 @@ templates_result templates_remove_identity(templates *t, const char *identity, s
     *removed = 0;
     for (size_t i = 0; i < store_count(t->file); i++) {
         store_item item = store_at(t->file, i);
-        if (strcmp(item.identity, identity) != 0 || store_find(t->file, item.id) != i) continue;
+        if (!name_same(item.identity, identity) || store_find(t->file, item.id) != i) continue;
         if (!store_remove(t->file, item.id, why)) return TEMPLATES_FAILED;
         ++*removed;
     }

@@ -2,6 +2,8 @@
 
 #include "base/memory.h"
 #include "base/say.h"
+#include "base/spelling.h"
+#include "base/unicode.h"
 #include "evaluate/eval_label_table.h"
 #include "evaluate/eval_labels.h"
 
@@ -21,7 +23,7 @@ int crops_label(crops *c, const char *table) {
         size_t at = crops_find(c, l->id);
         if (at == SIZE_MAX) continue;
         if (c->identities[at]) { /* the table may list a crop twice: as a query and for the gallery */
-            good = strcmp(c->identities[at], l->identity) == 0;
+            good = name_same(c->identities[at], l->identity);
             if (!good) say_error("%s: %s is given two identities", shown(table), shown(l->id));
             continue;
         }
@@ -37,13 +39,16 @@ typedef struct named {
     uint32_t group, number;
 } named;
 
-static int by_name(const void *a, const void *b) { return strcmp(((const named *)a)->name, ((const named *)b)->name); }
+static int by_name(const void *a, const void *b) {
+    return name_order_spelled(((const named *)a)->name, ((const named *)b)->name);
+}
 
 int clusters_agree(const clusters *c, const crops *from, agreement *out) {
     named *rows = need_array(c->rows, sizeof *rows);
     uint32_t *groups = rows ? need_array(c->rows, 2 * sizeof *groups) : NULL;
     uint32_t *identities = groups ? groups + c->rows : NULL;
     size_t n = 0;
+    int warned = 0;
     for (size_t i = 0; i < c->rows && groups; i++) {
         if (!from->identities[i] || c->group[i] == CLUSTERS_NONE) continue;
         const named one = {from->identities[i], c->group[i], 0};
@@ -52,7 +57,8 @@ int clusters_agree(const clusters *c, const crops *from, agreement *out) {
     if (groups && !n) say_error("no crop has both a group and an identity to compare it with");
     if (n) qsort(rows, n, sizeof *rows, by_name);
     for (size_t i = 0, number = 0; i < n; i++) {
-        number += i > 0 && by_name(&rows[i - 1], &rows[i]) != 0;
+        number += i > 0 && !name_same(rows[i - 1].name, rows[i].name);
+        warned = warned || (i > 0 && name_warn_of_forms(rows[i - 1].name, rows[i].name));
         groups[i] = rows[i].group;
         identities[i] = (uint32_t)number;
     }

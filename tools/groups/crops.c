@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/say.h"
+#include "base/unicode.h"
 #include "gallery/gallery_file.h"
 #include "gallery/templates.h"
 #include "reid.h"
@@ -151,7 +152,7 @@ static int add_gallery(crops *c, const char *path, const char *first) {
 /* --- ids ---------------------------------------------------------------------------------------------------------- */
 
 static int by_id(const void *a, const void *b) {
-    return strcmp(((const crop_place *)a)->id, ((const crop_place *)b)->id);
+    return name_order_spelled(((const crop_place *)a)->id, ((const crop_place *)b)->id);
 }
 
 static int sort_ids(crops *c) {
@@ -168,7 +169,7 @@ static int sort_ids(crops *c) {
 }
 
 size_t crops_find(const crops *c, const char *id) {
-    const crop_place wanted = {id, 0}, *found = bsearch(&wanted, c->by_id, c->count, sizeof wanted, by_id);
+    const crop_place *found = name_find(id, c->by_id, c->count, sizeof *found);
     return found ? found->at : SIZE_MAX;
 }
 

@@ -3,8 +3,8 @@
 #include "base/csv.h"
 #include "base/files.h"
 #include "base/memory.h"
-#include "base/order.h"
 #include "base/say.h"
+#include "base/unicode.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +36,7 @@ static void take_row(const csv *row, const int *column, void *user, text *why) {
 }
 
 static int by_id(const void *a, const void *b) {
-    return strcmp(((const earlier_crop *)a)->id, ((const earlier_crop *)b)->id);
+    return name_order_spelled(((const earlier_crop *)a)->id, ((const earlier_crop *)b)->id);
 }
 
 int earlier_read(earlier *e, const char *path) {
@@ -126,12 +126,12 @@ static size_t list_numbers(const earlier *e, uint32_t *known) {
     return n;
 }
 
-/* Lists the names that decisions give, in byte order. */
+/* Lists the names that decisions give, for name_find. */
 static size_t list_given(const clusters *c, const char **given) {
     size_t n = 0;
     for (size_t k = 0; k < c->groups; k++)
         if (c->names[k]) given[n++] = c->names[k];
-    qsort(given, n, sizeof *given, order_texts);
+    qsort(given, n, sizeof *given, order_names);
     return n;
 }
 
@@ -144,7 +144,7 @@ static void take_back(clusters *c, const crops *from, const decision_list *decid
             size_t at = crops_find(from, d->crops[k]);
             uint32_t group = at == SIZE_MAX ? CLUSTERS_NONE : c->group[at];
             if (group == CLUSTERS_NONE || !carried[group] || !c->names[group]) continue;
-            if (strcmp(c->names[group], d->name) == 0) c->names[group] = NULL;
+            if (name_same(c->names[group], d->name)) c->names[group] = NULL;
         }
     }
 }
@@ -177,7 +177,7 @@ static void carry_on(clusters *c, const crops *from, const earlier *e, const car
         if (w->called[group] || !take_number(w->found[i].earlier, w->known, numbers, w->taken)) continue;
         w->called[group] = 1;
         c->number[group] = w->found[i].earlier;
-        if (c->names[group] || !name || bsearch(&name, w->given, names, sizeof *w->given, order_texts)) continue;
+        if (c->names[group] || !name || name_find(name, w->given, names, sizeof *w->given)) continue;
         c->names[group] = name;
         w->carried[group] = 1;
     }

@@ -3,6 +3,7 @@
 #include "base/files.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/unicode.h"
 #include "base/union_find.h"
 #include "reid.h"
 
@@ -81,7 +82,7 @@ typedef struct camera_of {
 } camera_of;
 
 static int by_name(const void *a, const void *b) {
-    return strcmp(((const camera_of *)a)->name, ((const camera_of *)b)->name);
+    return name_order(((const camera_of *)a)->name, ((const camera_of *)b)->name);
 }
 
 static int number_cameras(learning *l) {

@@ -1,7 +1,7 @@
 #include "journal/decisions_state.h"
 
 #include "base/memory.h"
-#include "base/order.h"
+#include "base/unicode.h"
 #include "base/union_find.h"
 #include "base/when.h"
 
@@ -20,14 +20,14 @@ void decision_state_free(decision_state *s) {
 
 static int by_id(const void *a, const void *b) {
     const decided_id *x = a, *y = b;
-    int order = strcmp(x->id, y->id);
+    int order = name_order(x->id, y->id);
     return order ? order : (x->from > y->from) - (x->from < y->from);
 }
 
 static int by_pair(const void *a, const void *b) {
     const decided_pair *x = a, *y = b;
-    int order = strcmp(x->a, y->a);
-    if (!order) order = strcmp(x->b, y->b);
+    int order = name_order(x->a, y->a);
+    if (!order) order = name_order(x->b, y->b);
     return order ? order : (x->from > y->from) - (x->from < y->from);
 }
 
@@ -44,7 +44,7 @@ static size_t last_of_ids(decided_id *list, size_t count) {
     size_t kept = 0;
     qsort(list, count, sizeof *list, by_id);
     for (size_t i = 0; i < count; i++)
-        if (i + 1 == count || strcmp(list[i].id, list[i + 1].id) != 0) list[kept++] = list[i];
+        if (i + 1 == count || !name_same(list[i].id, list[i + 1].id)) list[kept++] = list[i];
     return kept;
 }
 
@@ -52,7 +52,7 @@ static size_t last_of_pairs(decided_pair *list, size_t count) {
     size_t kept = 0;
     qsort(list, count, sizeof *list, by_pair);
     for (size_t i = 0; i < count; i++)
-        if (i + 1 == count || strcmp(list[i].a, list[i + 1].a) != 0 || strcmp(list[i].b, list[i + 1].b) != 0)
+        if (i + 1 == count || !name_same(list[i].a, list[i + 1].a) || !name_same(list[i].b, list[i + 1].b))
             list[kept++] = list[i];
     return kept;
 }
@@ -72,7 +72,7 @@ static int is_no_crop(const decision_state *s, const char *id) {
     size_t lo = 0, hi = s->no_crop_count;
     while (lo < hi) {
         size_t mid = lo + (hi - lo) / 2;
-        int order = strcmp(s->no_crops[mid].id, key.id);
+        int order = name_order(s->no_crops[mid].id, key.id);
         if (order == 0) return 1;
         if (order < 0) lo = mid + 1;
         else hi = mid;
@@ -90,7 +90,7 @@ static size_t pairs_of(decided_pair *to, const decision_list *d, const decision_
         for (size_t k = 1; k < at->count; k++) {
             const char *a = at->crops[0], *b = at->crops[k];
             if (is_no_crop(s, b)) continue;
-            to[n++] = strcmp(a, b) < 0 ? (decided_pair){a, b, i} : (decided_pair){b, a, i};
+            to[n++] = name_order(a, b) < 0 ? (decided_pair){a, b, i} : (decided_pair){b, a, i};
         }
     }
     return last_of_pairs(to, n);
@@ -127,7 +127,7 @@ typedef struct graph {
 } graph;
 
 static size_t number_of(const graph *g, const char *id) {
-    const char **found = bsearch(&id, g->ids, g->count, sizeof *g->ids, order_texts);
+    const char *const *found = name_find(id, g->ids, g->count, sizeof *g->ids);
     return (size_t)(found - g->ids);
 }
 
@@ -148,9 +148,9 @@ static int collect_ids(graph *g, const decision_state *s) {
     for (size_t i = 0; i < s->sames; i++) g->ids[n++] = s->same[i].a, g->ids[n++] = s->same[i].b;
     for (size_t i = 0; i < s->differents; i++) g->ids[n++] = s->different[i].a, g->ids[n++] = s->different[i].b;
     for (size_t i = 0; i < s->name_count; i++) g->ids[n++] = s->names[i].id;
-    qsort(g->ids, n, sizeof *g->ids, order_texts);
+    qsort(g->ids, n, sizeof *g->ids, order_names);
     for (size_t i = 0; i < n; i++)
-        if (i == 0 || strcmp(g->ids[i], g->ids[g->count - 1]) != 0) g->ids[g->count++] = g->ids[i];
+        if (i == 0 || !name_same(g->ids[i], g->ids[g->count - 1])) g->ids[g->count++] = g->ids[i];
     return 1;
 }
 
@@ -246,7 +246,7 @@ static int find_names(graph *g, const decision_state *s, const decision_list *d,
         size_t at = number_of(g, s->names[i].id), root = union_find_root(g->root, at);
         if (!g->queue[root]) g->queue[root] = i + 1;
         const decided_id *first = &s->names[g->queue[root] - 1];
-        if (strcmp(first->name, s->names[i].name) == 0) continue;
+        if (name_same(first->name, s->names[i].name)) continue;
         text_clear(why);
         text_puts(why, "a contradiction: ");
         add_name(why, d, first);

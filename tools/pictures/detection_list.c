@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/say.h"
 #include "base/text.h"
+#include "base/unicode.h"
 #include "pictures/paths.h"
 
 #include <math.h>
@@ -126,12 +127,21 @@ const char *detections_category(const detections *d, uint32_t category) {
     return d->labels && d->labels[category] ? d->labels[category] : d->categories.at[category];
 }
 
-int detections_fits(const char *name, const char *video) {
+/* detections_fits for names with the same form. */
+static int fit_in_one_form(const char *name, const char *video) {
     const char *mine = path_last_part(video), *theirs = path_last_part(name), *dot = strrchr(mine, '.');
     size_t stem = dot && dot > mine ? (size_t)(dot - mine) : strlen(mine);
     if (path_same_ends(name, video)) return 3;
     if (strcmp(theirs, mine) == 0) return 2;
     return strncmp(theirs, mine, stem) == 0 && !theirs[stem];
+}
+
+int detections_fits(const char *name, const char *video) {
+    if (!name_has_forms(name) && !name_has_forms(video)) return fit_in_one_form(name, video);
+    char *one = name_decomposed(name), *other = name_decomposed(video);
+    int fit = one && other ? fit_in_one_form(one, other) : 0;
+    free(one), free(other);
+    return fit;
 }
 
 static void free_names(char **names, size_t count) {

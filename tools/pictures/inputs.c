@@ -3,10 +3,11 @@
 #include "base/file_kind.h"
 #include "base/invariant.h"
 #include "base/memory.h"
-#include "base/order.h"
 #include "base/say.h"
 #include "base/source.h"
+#include "base/spelling.h"
 #include "base/text.h"
+#include "base/unicode.h"
 #include "pictures/tiff.h"
 #include "pictures/webp.h"
 
@@ -67,8 +68,9 @@ input *inputs_add(inputs *list, const char *path, size_t root_len, const char *i
     input *in = &list->at[list->count];
     memset(in, 0, sizeof *in);
     in->score = (double)NAN;
-    in->path = need_copy(path, strlen(path));
-    if (in->path) in->id = id == path ? in->path : need_copy(id, strlen(id));
+    in->path = path_spelled(path);
+    if (!in->path) say_no_memory();
+    if (in->path) in->id = strcmp(id, in->path) == 0 ? in->path : need_copy(id, strlen(id));
     if (in->id) in->identity = identity_of(path, root_len);
     if (in->identity) {
         list->count++;
@@ -107,8 +109,9 @@ int inputs_identities(const inputs *list, size_t *identities, size_t *unnamed) {
         if (*list->at[i].identity) names[n++] = list->at[i].identity;
         else ++*unnamed;
     }
-    if (n) qsort(names, n, sizeof *names, order_texts);
-    for (size_t i = 0; i < n; i++) *identities += i == 0 || strcmp(names[i - 1], names[i]) != 0;
+    if (n) qsort(names, n, sizeof *names, order_names);
+    for (size_t i = 0; i < n; i++) *identities += i == 0 || !name_same(names[i - 1], names[i]);
+    for (size_t i = 1; i < n && !name_warn_of_forms(names[i - 1], names[i]); i++) {}
     free(names);
     return names != NULL;
 }

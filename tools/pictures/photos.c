@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/say.h"
 #include "base/source.h"
+#include "base/unicode.h"
 #include "base/when.h"
 #include "pictures/exif.h"
 #include "pictures/inputs.h"
@@ -73,62 +74,74 @@ static int by_ends(const char *a, size_t n, const char *b, size_t m) {
     return (n > 0) - (m > 0);
 }
 
+/* A name as a file spells it, and with all characters decomposed. */
+typedef struct looked_for {
+    const char *spelled, *key;
+} looked_for;
+
 static int by_path(const void *a, const void *b) {
     const photo_place *x = a, *y = b;
-    int order = by_ends(x->path, strlen(x->path), y->path, strlen(y->path));
+    int order = by_ends(x->key, strlen(x->key), y->key, strlen(y->key));
     return order ? order : strcmp(x->path, y->path);
 }
 
-/* Returns the index of the first place whose path does not sort before this end. */
+/* Returns the index of the first place whose key does not sort before this end. */
 static size_t first_from(const photos *p, const char *end, size_t len) {
     size_t from = 0, to = p->place_count;
     while (from < to) {
         size_t middle = from + (to - from) / 2;
-        const char *path = p->places[middle].path;
-        if (by_ends(path, strlen(path), end, len) < 0) from = middle + 1;
+        const char *key = p->places[middle].key;
+        if (by_ends(key, strlen(key), end, len) < 0) from = middle + 1;
         else to = middle;
     }
     return from;
 }
 
-/* 1 if the name is the whole path below the requested folder. */
-static int is_exact(const photos *p, const photo_place *at, const char *name) {
+/* How well a name fits that fits the end of a path: 2: it is spelled like the whole path below the requested folder,
+   1: it is another spelling of that, 0: the folders that one of the two names are unknown to the other. */
+static int fit_of(const photos *p, const photo_place *at, const looked_for *name) {
     const char *below = at->path + p->at[at->camera].root_len;
     below += strspn(below, "/");
-    return path_same_ends(name, below) && strlen(name) == strlen(below);
+    if (path_same_ends(name->spelled, below) && strlen(name->spelled) == strlen(below)) return 2;
+    char *key = name_decomposed(below);
+    int whole = key && path_same_ends(name->key, key) && strlen(name->key) == strlen(key);
+    free(key);
+    return whole;
 }
 
 /* Takes what fits a name into *found. Returns 0 with the reason in why when something else fits as well. */
-static int take_place(const photos *p, const photo_place *at, const char *name, const photo_place **found, text *why) {
-    if (!path_same_ends(name, at->path)) return 1;
+static int take_place(const photos *p, const photo_place *at, const looked_for *name, const photo_place **found,
+                      text *why) {
+    if (!path_same_ends(name->key, at->key)) return 1;
     const photo_place *other = *found;
-    int exact = is_exact(p, at, name), other_exact = other && is_exact(p, other, name);
-    if (other_exact && !exact) return 1;
+    int fit = fit_of(p, at, name), other_fit = other ? fit_of(p, other, name) : -1;
+    if (other_fit > fit) return 1;
     *found = at;
-    if (!other || (exact && !other_exact)) return 1;
+    if (fit > other_fit) return 1;
     if (strcmp(other->path, at->path) > 0) at = other, other = *found;
-    return refuse(why, "%.200s could be %.300s or %.300s", shown(name), shown(other->path), shown(at->path));
+    return refuse(why, "%.200s could be %.300s or %.300s", shown(name->spelled), shown(other->path), shown(at->path));
 }
 
 /* Finds photos whose paths end in "/name". */
-static int take_longer(const photos *p, const text *end, const photo_place **found, text *why) {
+static int take_longer(const photos *p, const looked_for *name, const text *end, const photo_place **found,
+                       text *why) {
     for (size_t i = first_from(p, end->s, end->len); i < p->place_count; i++) {
-        const char *path = p->places[i].path;
-        size_t n = strlen(path);
-        if (n < end->len || by_ends(path + (n - end->len), end->len, end->s, end->len) != 0) break;
-        if (!take_place(p, &p->places[i], end->s + 1, found, why)) return 0;
+        const char *key = p->places[i].key;
+        size_t n = strlen(key);
+        if (n < end->len || by_ends(key + (n - end->len), end->len, end->s, end->len) != 0) break;
+        if (!take_place(p, &p->places[i], name, found, why)) return 0;
     }
     return 1;
 }
 
 /* Finds photos whose paths are the name or its last parts. */
-static int take_shorter(const photos *p, const char *name, const photo_place **found, text *why) {
-    for (const char *part = name; *part; part++) {
-        if (part > name && part[-1] != '/' && part[-1] != '\\') continue;
+static int take_shorter(const photos *p, const looked_for *name, const photo_place **found, text *why) {
+    for (const char *part = name->key; *part; part++) {
+        if (part > name->key && part[-1] != '/' && part[-1] != '\\') continue;
         size_t len = strlen(part);
         for (size_t i = first_from(p, part, len); i < p->place_count; i++) {
-            const char *path = p->places[i].path;
-            if (by_ends(path, strlen(path), part, len) != 0) break;
+            const char *key = p->places[i].key;
+            if (by_ends(key, strlen(key), part, len) != 0) break;
             if (!take_place(p, &p->places[i], name, found, why)) return 0;
         }
     }
@@ -140,9 +153,12 @@ const photo_place *photos_find(const photos *p, const char *name, text *why) {
     text end = TEXT_INIT;
     text_clear(why);
     while (name[0] == '.' && name[1] == '/') name += 2;
-    text_printf(&end, "/%s", name);
+    text_putc(&end, '/');
+    text_nfd(&end, name);
+    const looked_for wanted = {name, end.s + 1};
     int good = text_failed(&end) ? text_no_memory(why)
-                                 : take_longer(p, &end, &found, why) && take_shorter(p, name, &found, why);
+                                 : take_longer(p, &wanted, &end, &found, why) &&
+                                       take_shorter(p, &wanted, &found, why);
     text_free(&end);
     return good ? found : NULL;
 }
@@ -190,8 +206,10 @@ static int list_places(photos *p) {
     if (!p->places || !p->numbers) return 0;
     for (size_t c = 0; c < p->count; c++)
         for (size_t i = 0; i < p->at[c].count; i++) {
-            const char *path = p->at[c].at[i].path;
-            p->places[p->place_count++] = (photo_place){path, c, i, number_of(path)};
+            photo *is = &p->at[c].at[i];
+            if (!is->key && name_has_forms(is->path) && !(is->key = name_decomposed(is->path))) return 0;
+            const char *key = is->key ? is->key : is->path;
+            p->places[p->place_count++] = (photo_place){is->path, key, c, i, number_of(is->path)};
         }
     if (n) memcpy(p->numbers, p->places, n * sizeof *p->places);
     if (n) qsort(p->places, n, sizeof *p->places, by_path), qsort(p->numbers, n, sizeof *p->numbers, by_number);
@@ -241,19 +259,21 @@ static int read_table(timing *to, const char *table, text *why) {
     return good;
 }
 
-/* Reads the time from the photo's first bytes, which are enough because EXIF comes first in a JPEG. */
-static void look_for_time(photo *is) {
+/* Reads the photo's first bytes, which are enough because EXIF comes first in a JPEG. */
+int photo_time(const char *path, long long *when) {
     enum { HEAD = 1 << 17 };
     source file = {0};
     text why = TEXT_INIT;
     unsigned char *head = mem_alloc(HEAD);
-    if (head && source_open(&file, is->path, &why)) {
+    int found = 0;
+    if (head && source_open(&file, path, &why)) {
         size_t n = file.size < HEAD ? (size_t)file.size : HEAD;
-        if (source_read(&file, 0, head, n, &why)) is->dated = exif_time(head, n, &is->when);
+        if (source_read(&file, 0, head, n, &why)) found = exif_time(head, n, when);
     }
     source_close(&file);
     text_free(&why);
     free(head);
+    return found;
 }
 
 static int by_time(const void *a, const void *b) {
@@ -272,7 +292,7 @@ int photos_finish(photos *p, const char *table, size_t *strangers, text *why) {
     for (size_t c = 0; c < p->count; c++) {
         camera *is = &p->at[c];
         for (size_t i = 0; i < is->count && !interrupted(); i++) {
-            if (!is->at[i].dated) look_for_time(&is->at[i]);
+            if (!is->at[i].dated) is->at[i].dated = photo_time(is->at[i].path, &is->at[i].when);
             is->undated += !is->at[i].dated;
         }
         if (is->count) qsort(is->at, is->count, sizeof *is->at, by_time);
@@ -282,7 +302,7 @@ int photos_finish(photos *p, const char *table, size_t *strangers, text *why) {
 
 void photos_free(photos *p) {
     for (size_t c = 0; c < p->count; c++) {
-        for (size_t i = 0; i < p->at[c].count; i++) free(p->at[c].at[i].path);
+        for (size_t i = 0; i < p->at[c].count; i++) free(p->at[c].at[i].path), free(p->at[c].at[i].key);
         free(p->at[c].at), free(p->at[c].folder), free(p->at[c].name);
     }
     free(p->at), free(p->places), free(p->numbers);

@@ -9,6 +9,7 @@
 
 typedef struct photo {
     char *path;     /* the file to open */
+    char *key;      /* the path with all characters decomposed, if that may differ; otherwise NULL */
     long long when; /* milliseconds since 1970, by the camera's clock */
     int dated;      /* 0: its time is unknown */
 } photo;
@@ -24,6 +25,7 @@ typedef struct camera {
 /* The camera and index of a photo. */
 typedef struct photo_place {
     const char *path;
+    const char *key; /* the path with all characters decomposed (base/unicode.h); may be the same pointer */
     size_t camera, photo;
     double number;  /* in which the name of the file ends; -1: in none */
 } photo_place;
@@ -31,7 +33,7 @@ typedef struct photo_place {
 typedef struct photos {
     camera *at;     /* [count], in the order of their folders */
     size_t count, cap;
-    photo_place *places; /* [place_count], sorted by their paths, compared from the end */
+    photo_place *places; /* [place_count], sorted by their keys, compared from the end */
     photo_place *numbers; /* [place_count], sorted by number */
     size_t place_count;
 } photos;
@@ -46,6 +48,8 @@ int photos_finish(photos *p, const char *table, size_t *strangers, text *why);
 /* In place of photos_finish if no times are needed. */
 int photos_index(photos *p, text *why);
 void photos_free(photos *p);
+/* The time that a camera wrote into a photo, as in exif.h. Returns 0 if there is none. */
+int photo_time(const char *path, long long *when);
 
 /* Finds the photo that a file calls `name`: the name is its path below the requested folder, or else all parts of one
    path are the last parts of the other. Returns NULL with an empty why if there is none, with a reason if several match

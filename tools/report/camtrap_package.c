@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/say.h"
 #include "base/text.h"
+#include "base/unicode.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -135,7 +136,7 @@ static void take_medium(const csv *row, const int *column, void *user, text *why
     int good = GROW(p->media, p->media_count, p->media_cap);
     for (int k = 0; k < COLUMNS; k++) {
         const char *cell = column[k] < 0 ? "" : csv_field(row, column[k]);
-        copies[k] = good ? mem_copy(cell, strlen(cell)) : NULL;
+        copies[k] = !good ? NULL : k < PATH ? mem_copy(cell, strlen(cell)) : name_decomposed(cell);
         good = good && copies[k];
         if (good && k < NAME && !*cell && !why->len)
             text_puts(why, "mediaID, deploymentID, timestamp or filePath is empty");
@@ -202,7 +203,7 @@ static size_t parts_of(const char *path, size_t length) {
     return parts;
 }
 
-camtrap_medium *camtrap_find(const camtrap_package *p, const char *picture, size_t length, text *why) {
+static camtrap_medium *find_medium(const camtrap_package *p, const char *picture, size_t length, text *why) {
     size_t low = 0, high = p->name_count, best = 0, found = SIZE_MAX, other = SIZE_MAX, last = length;
     size_t all = parts_of(picture, length);
     while (last > 0 && picture[last - 1] != '/') last--;
@@ -232,6 +233,14 @@ camtrap_medium *camtrap_find(const camtrap_package *p, const char *picture, size
     refuse(why, "may be medium %s or %s; use ids that contain more of the path", shown(p->media[found].id),
            shown(p->media[other].id));
     return NULL;
+}
+
+camtrap_medium *camtrap_find(const camtrap_package *p, const char *picture, size_t length, text *why) {
+    char *name = mem_copy(picture, length), *key = name ? name_decomposed(name) : NULL;
+    camtrap_medium *found = key ? find_medium(p, key, strlen(key), why) : NULL;
+    if (!key) text_no_memory(why);
+    free(name), free(key);
+    return found;
 }
 
 /* --- the package -------------------------------------------------------------------------------------------------- */

@@ -6,7 +6,8 @@
 #include "base/text.h"
 
 typedef struct camtrap_medium {
-    char *id, *deployment, *time, *path, *name; /* time: as in the file; name: "" if the file has none */
+    char *id, *deployment, *time, *path, *name; /* time: as in the file; name: "" if the file has none.
+                                                   path and name: with all characters decomposed (base/unicode.h) */
     const char *crop, *path_of_crop; /* for the caller, NULL at first: its first crop, and the path of that */
     size_t path_length;
 } camtrap_medium;

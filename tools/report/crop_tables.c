@@ -1,7 +1,7 @@
 #include "report/crop_tables.h"
 
 #include "base/memory.h"
-#include "base/order.h"
+#include "base/unicode.h"
 #include "base/when.h"
 #include "pictures/crop_origin.h"
 
@@ -123,9 +123,9 @@ static void add_cameras(text *t, const crops *c, const member *of, size_t count,
     size_t n = 0;
     for (size_t i = 0; i < count; i++)
         if (c->facts[of[i].row].camera) names[n++] = c->facts[of[i].row].camera;
-    if (n) qsort(names, n, sizeof *names, order_texts);
+    if (n) qsort(names, n, sizeof *names, order_names);
     for (size_t i = 0; i < n; i++)
-        if (!i || strcmp(names[i - 1], names[i]) != 0) text_printf(&list, "%s%s", list.len ? ";" : "", names[i]);
+        if (!i || !name_same(names[i - 1], names[i])) text_printf(&list, "%s%s", list.len ? ";" : "", names[i]);
     if (text_failed(&list)) text_no_memory(t);
     else add_text(t, list.len ? list.s : NULL);
     text_free(&list);

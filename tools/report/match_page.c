@@ -1,6 +1,7 @@
 #include "report/match_page.h"
 
 #include "base/sha256.h"
+#include "base/unicode.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -96,7 +97,7 @@ static int judge(const match_page *p, const page_query *q) {
     int decided = !isnan(p->threshold);
     if (q->truth == PAGE_UNLABELLED || (q->truth == PAGE_STRANGER && !decided)) return -1;
     if (q->truth == PAGE_STRANGER) return !accepts(p, q);
-    return q->found && strcmp(q->best[0].who, q->who) == 0 && (!decided || accepts(p, q));
+    return q->found && name_same(q->best[0].who, q->who) && (!decided || accepts(p, q));
 }
 
 static void count(match_page *p, const page_query *q, int right, const char *doubt) {
@@ -111,7 +112,7 @@ static void count(match_page *p, const page_query *q, int right, const char *dou
     n->wrong += right == 0;
     if (q->truth == PAGE_KNOWN) {
         n->known++;
-        n->first_right += q->found && strcmp(q->best[0].who, q->who) == 0;
+        n->first_right += q->found && name_same(q->best[0].who, q->who);
         n->accepted_right += right == 1 && !isnan(p->threshold);
     } else if (q->truth == PAGE_STRANGER) {
         n->strangers++;
@@ -161,7 +162,7 @@ static void add_answer(const match_page *p, text *out, const page_query *q, int 
 static void add_match(text *out, const page_match *m) {
     text alt = TEXT_INIT;
     page_values v = {TEXT_INIT};
-    text_printf(&alt, "%s in the gallery, %s: score %.3f", m->who, m->path, m->score);
+    text_printf(&alt, "%s in the gallery, %s: score %.3f", m->who, m->caption ? m->caption : m->path, m->score);
     page_fill(out, &HTML, "match", NULL);
     if (text_failed(&alt)) text_no_memory(out);
     else page_picture(out, m->jpeg, alt.s);
@@ -169,7 +170,9 @@ static void add_match(text *out, const page_match *m) {
     page_set(&v, "score", "%.3f", m->score);
     if (isnan(m->probability)) page_set(&v, "probability", "%s", "");
     else page_set(&v, "probability", "%.1f %%", 100 * m->probability);
-    page_fill(out, &HTML, "match end", &v);
+    page_fill(out, &HTML, "match score", &v);
+    if (m->caption) fill_one(out, "caption", "caption", m->caption);
+    page_fill(out, &HTML, "match end", NULL);
     text_free(&alt);
 }
 

@@ -28,6 +28,7 @@ void page_tiles_end(text *out);
 /* An image of the gallery that matches the query. */
 typedef struct page_match {
     const char *who, *path;
+    const char *caption;       /* its photo, camera and time, as far as they are known; NULL: none is */
     double score, probability; /* probability: NAN without a calibration */
     const text *jpeg;          /* NULL: it cannot be shown */
 } page_match;
@@ -39,7 +40,7 @@ typedef enum page_truth {
 } page_truth;
 
 typedef struct page_query {
-    const char *path, *who; /* who: may be empty */
+    const char *path, *who; /* path: or its photo, camera and time; who: may be empty */
     const text *jpeg;
     page_truth truth;
     const page_match *best; /* of different individuals, best first */

@@ -1,6 +1,7 @@
 #include "review/album.h"
 
 #include "base/memory.h"
+#include "base/unicode.h"
 #include "pictures/boxes.h"
 #include "pictures/thumbnail.h"
 
@@ -33,27 +34,23 @@ struct album {
 
 /* --- paths and boxes ---------------------------------------------------------------------------------------------- */
 
-static int by_id(const void *a, const void *b) {
-    return strcmp((*(const input *const *)a)->id, (*(const input *const *)b)->id);
-}
+typedef struct named_box {
+    const char *id;
+    const input *box;
+} named_box;
 
 /* Finds the box of every row. */
 static int find_boxes(album *a) {
     const inputs *boxes = a->r.boxes;
     a->box = need_zeroed(a->r.count, sizeof *a->box);
     if (!a->box || !boxes) return a->box != NULL;
-    const input **sorted = need_array(boxes->count, sizeof *sorted);
+    named_box *sorted = need_array(boxes->count, sizeof *sorted);
     if (!sorted) return 0;
-    for (size_t i = 0; i < boxes->count; i++) sorted[i] = &boxes->at[i];
-    qsort(sorted, boxes->count, sizeof *sorted, by_id);
+    for (size_t i = 0; i < boxes->count; i++) sorted[i] = (named_box){boxes->at[i].id, &boxes->at[i]};
+    qsort(sorted, boxes->count, sizeof *sorted, order_names);
     for (size_t i = 0; i < a->r.count; i++) {
-        size_t lo = 0, hi = boxes->count;
-        while (lo < hi) {
-            size_t mid = lo + (hi - lo) / 2;
-            if (strcmp(sorted[mid]->id, a->r.ids[i]) < 0) lo = mid + 1;
-            else hi = mid;
-        }
-        if (lo < boxes->count && strcmp(sorted[lo]->id, a->r.ids[i]) == 0) a->box[i] = sorted[lo];
+        const named_box *found = name_find(a->r.ids[i], sorted, boxes->count, sizeof *sorted);
+        if (found) a->box[i] = found->box;
     }
     free(sorted);
     return 1;

@@ -3,9 +3,9 @@
 #include "base/json.h"
 #include "base/json_write.h"
 #include "base/memory.h"
-#include "base/order.h"
 #include "base/say.h"
 #include "base/text.h"
+#include "base/unicode.h"
 #include "journal/decisions_state.h"
 
 #include <math.h>
@@ -31,12 +31,12 @@ static int sort_ids(board *b) {
     b->sorted = need_array(c->rows, sizeof *b->sorted);
     if (!b->sorted) return 0;
     for (size_t i = 0; i < c->rows; i++) b->sorted[i] = c->ids[i];
-    qsort(b->sorted, c->rows, sizeof *b->sorted, order_texts);
+    qsort(b->sorted, c->rows, sizeof *b->sorted, order_names);
     return 1;
 }
 
 static int is_known(const board *b, const char *id) {
-    return bsearch(&id, b->sorted, b->r.groups->rows, sizeof *b->sorted, order_texts) != NULL;
+    return name_find(id, b->sorted, b->r.groups->rows, sizeof *b->sorted) != NULL;
 }
 
 /* Returns 0 after reporting an error. */

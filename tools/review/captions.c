@@ -101,25 +101,49 @@ void captions_free(captions *to) {
     to->categories = NULL;
 }
 
-/* --- JSON --------------------------------------------------------------------------------------------------------- */
+/* --- one crop ----------------------------------------------------------------------------------------------------- */
 
-static crop_origin origin_at(const captions *of, size_t row) {
-    const char *source = of->crops->facts[row].source;
-    return source ? crop_origin_of(source) : (crop_origin){.seconds = (double)NAN};
+static crop_origin origin_of(const caption_facts *f) {
+    return f->source ? crop_origin_of(f->source) : (crop_origin){.seconds = (double)NAN};
 }
 
-/* Appends the name of a photo or film without its folder, which a page that is passed on must not reveal. Each of these
-   functions appends nothing if the fact is unknown. */
-static void add_photo(const captions *of, size_t row, text *t) {
-    const crop_facts *f = &of->crops->facts[row];
-    const input *box = of->box ? of->box[row] : NULL;
-    const crop_origin o = origin_at(of, row);
+/* These functions append nothing if the fact is unknown. */
+static void add_photo_of(text *t, const caption_facts *f) {
     text path = TEXT_INIT;
-    if (box) text_puts(&path, box->path);
-    else if (f->source) text_add(&path, f->source, o.length), text_puts(&path, "");
+    if (f->photo) text_puts(&path, f->photo);
+    else if (f->source) text_add(&path, f->source, origin_of(f).length), text_puts(&path, "");
     if (text_failed(&path)) text_no_memory(t);
     else if (path.len) text_puts(t, path_name(path.s));
     text_free(&path);
+}
+
+static void add_time_of(text *t, const caption_facts *f) {
+    const double seconds = origin_of(f).seconds;
+    if (seconds >= 0) seconds_for_people(t, seconds);
+    else if (f->when != STORE_NO_TIME) when_for_people(t, f->when);
+}
+
+void caption_add(text *t, const caption_facts *f) {
+    text time = TEXT_INIT;
+    size_t before = t->len;
+    add_photo_of(t, f);
+    if (f->camera && *f->camera) text_printf(t, "%s%s", t->len > before ? ", " : "", f->camera);
+    add_time_of(&time, f);
+    if (time.len) text_puts(t, t->len > before ? ", " : ""), text_join(t, &time);
+    text_free(&time);
+}
+
+/* --- JSON --------------------------------------------------------------------------------------------------------- */
+
+static caption_facts facts_at(const captions *of, size_t row) {
+    const crop_facts *f = &of->crops->facts[row];
+    const input *box = of->box ? of->box[row] : NULL;
+    return (caption_facts){box ? box->path : NULL, f->source, f->camera, f->when};
+}
+
+static void add_photo(const captions *of, size_t row, text *t) {
+    const caption_facts f = facts_at(of, row);
+    add_photo_of(t, &f);
 }
 
 static void add_camera(const captions *of, size_t row, text *t) {
@@ -128,10 +152,8 @@ static void add_camera(const captions *of, size_t row, text *t) {
 }
 
 static void add_time(const captions *of, size_t row, text *t) {
-    const long long when = of->crops->facts[row].when;
-    const double seconds = origin_at(of, row).seconds;
-    if (seconds >= 0) seconds_for_people(t, seconds);
-    else if (when != STORE_NO_TIME) when_for_people(t, when);
+    const caption_facts f = facts_at(of, row);
+    add_time_of(t, &f);
 }
 
 static void add_category(const captions *of, size_t row, text *t) {

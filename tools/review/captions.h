@@ -16,6 +16,18 @@ typedef struct captions {
     unsigned char *categories; /* [crops->count] */
 } captions;
 
+/* What is known of one crop. */
+typedef struct caption_facts {
+    const char *photo;  /* the path of its photo; NULL: as in source */
+    const char *source; /* its photo and box, as in box_text.h, or its place in a film; NULL: unknown */
+    const char *camera; /* NULL or "": unknown */
+    long long when;     /* STORE_NO_TIME: unknown */
+} caption_facts;
+
+/* Appends "IMG_0001.JPG, CAM01, 2024-05-31 06:30:00", without what is unknown. The photo is named without its folder,
+   which a page that is passed on must not reveal. */
+void caption_add(text *t, const caption_facts *f);
+
 /* folder: that of reid track, whose tracks.json names the categories of crops that have none in their boxes; NULL:
    there is none. c and box must outlive the result. Returns 0 after reporting that memory ran out; free it in any
    case. */

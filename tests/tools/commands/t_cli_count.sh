@@ -120,6 +120,30 @@ check "nobody asks about a track" [ "$(grep -c '"p\([0-9]\)_.*"p\1_' tracks.json
 count 0 --decisions tracks.jsonl --tracks tracks.csv --json
 json_holds 'd["low"] <= 60 <= d["high"]'
 
+# Nor are pairs of one burst: p0 to p9 are seen within seconds, p10 to p19 too, but with another animal in each photo;
+# between photos of p20 to p29 are six seconds.
+python3 - <<'END'
+import json, shutil
+names = [line.strip() for line in open("crops.ids.txt")]
+cameras, times = [], []
+for name in names:
+    k, i = map(int, name[1:].split(".")[0].split("_"))
+    cameras.append("cam%d" % (k // 2 if 10 <= k < 20 else k) if k < 30 else "")
+    gap = 6 if k >= 20 else 3
+    times.append("2026-05-%02dT06:30:%02d.500Z" % (1 + k // 10, gap * i) if k < 30 else "")
+meta = dict(json.load(open("crops.meta.json")), cameras=cameras, times=times)
+json.dump(meta, open("burst.meta.json", "w"))
+shutil.copy("crops.npy", "burst.npy"), shutil.copy("crops.ids.txt", "burst.ids.txt")
+END
+run 0 review burst.npy --threshold 0.4 --count --decisions none.jsonl --html burst.html --sample 250
+answer burst.html burst.jsonl >/dev/null
+inside() { grep -c "\"p\($1[0-9]\)_[^\"]*\", \"p\1_" burst.jsonl; }
+check "nobody asks about a burst" [ "$(inside '')" = 0 ]
+check "of photos with two animals, people are asked" [ "$(inside 1)" -gt 0 ]
+check "and about photos that are further apart" [ "$(inside 2)" -gt 0 ]
+run 0 cluster burst.npy --threshold 0.4 --count --decisions burst.jsonl --json --sample 250
+json_holds 'd["low"] <= 60 <= d["high"] and d["open"] == 0'
+
 # What is refused.
 count 2 -o groups.csv
 says 'cluster: --count makes no groups: remove -o'

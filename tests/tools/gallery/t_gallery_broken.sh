@@ -83,6 +83,8 @@ bug 'an embedding of another length is none that is damaged' gallery/database_re
 bug 'no memory is not told' gallery/database_read.c t_gallery_memory 's/: text_no_memory(why);/: 0;/'
 bug 'what others have changed meanwhile is no reason to try again' gallery/pq.c t_gallery_database \
     's/return strcmp(c->state, "40001") == 0.*/return 0 * (int)strlen(c->state); }/'
+bug 'a database knows one spelling of a name' gallery/database_write.c t_gallery_database \
+    's/, normalize(\$1, NFC), normalize(\$1, NFD)//'
 bug 'what is added has no decoder of JPEG files' gallery/database_write.c t_cli_gallery_database \
     's/return store_decoders(w) \&\& (/return (void)store_decoders, (/'
 bug 'NULL is accepted anywhere' gallery/pq.c t_gallery_hostile 's/missing ? (null ? NULL : "is NULL")/missing ? NULL/'

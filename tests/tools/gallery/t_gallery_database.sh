@@ -148,7 +148,7 @@ says 'already exists$'
 "$python" - << 'EOF'
 import csv
 texts = ["'; DROP TABLE reid.template; --", 'a"b', "back\\slash", "\\N", "\\.", "{a,b}", "NULL", "$1", "=1+1", "@x",
-         "-2", "a\nb", "a\tb", " blank ", "\u202e", "\U0001f43b", "é", "e\u0301", "A", "a", "x" * 60000, "%s%n", "\x01"]
+         "-2", "a\nb", "a\tb", " blank ", "\u202e", "\U0001f43b", "é", "e\u0302", "A", "a", "x" * 60000, "%s%n", "\x01"]
 with open("texts.jsonl", "w") as f, open("few.npy", "rb") as rows:
     import array, json
     rows.read(128)
@@ -194,6 +194,39 @@ says 'bad\\xff: is not in the gallery'
 g 2 remove "$url" --identity "$(printf 'bad\377')"
 g 0 verify "$url"
 prints '^18 records, 0 damaged'
+
+# Two spellings of one name in Unicode are one, in a database as in a file.
+one=$(printf 'Zo\303\253') other=$(printf 'Zoe\314\210') # Zoë
+base forms
+python3 - "$one" "$other" <<'EOF' || exit 1
+import json, sys
+one, other = sys.argv[1:]
+with open("few.meta.json") as f:
+    meta = json.load(f)
+del meta["identities"]
+rows = [[float(i == k) for i in range(meta["dim"])] for k in range(4)]
+for name, ids in (("one", [(one + "/a", one), (one + "/b", one)]), ("other", [(other + "/c", other)]),
+                  ("again", [(other + "/a", one)])):
+    with open(name + ".jsonl", "w") as f:
+        for (at, identity), row in zip(ids, rows):
+            f.write(json.dumps({"path": at, "identity": identity, "camera": identity, "embeddings": [row]}) + "\n")
+    with open(name + ".jsonl.meta.json", "w") as f:
+        json.dump(dict(meta, rows=len(ids)), f)
+EOF
+g 0 add "$url" one.jsonl
+g 0 add "$url" other.jsonl
+g 2 add "$url" again.jsonl
+says "^reid: $other/a: is already in the gallery"
+g 0 list "$url"
+check 'an identity keeps its first spelling' [ "$(cut -f 2 "$out" | grep -c "^$one$")" = 3 ]
+g 0 search "$url" one.jsonl --only "$other" --keep-self -k 9
+check 'a filter finds both spellings' [ "$(grep -c 1.0000 "$out")" = 2 ]
+g 0 search "$url" one.jsonl --in-camera "$other" --keep-self -k 9
+check 'of a camera, too' [ "$(grep -c 1.0000 "$out")" = 2 ]
+g 0 remove "$url" "$other/a"
+prints '^removed 1$'
+g 0 remove "$url" --identity "$other"
+prints '^removed 2$'
 b0 w.safetensors
 picture "$(printf 'l\351.png')" 60 50 1
 picture ok.png 60 50 2

@@ -4,7 +4,7 @@
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. -Itools tests/tools/groups/t_count.c tests/lib/test_impl.c tools/groups/count.c
       tools/groups/census.c tools/base/union_find.c tools/groups/census_estimate.c tools/scores/calibration_file.c
-      tools/scores/calibration.c tools/scores/metrics.c tools/base/random.c tools/groups/crops.c
+      tools/scores/calibration.c tools/scores/metrics.c tools/base/random.c tools/base/unicode.c tools/groups/crops.c
       tools/gallery/gallery_file.c tools/gallery/gallery_jsonl.c tools/gallery/gallery_host.c tools/gallery/store_*.c
       tools/gallery/gallery_store.c tools/gallery/makers.c tools/gallery/templates.c tools/gallery/database.c
       tools/gallery/database_care.c tools/gallery/database_read.c tools/gallery/database_write.c tools/gallery/pq.c

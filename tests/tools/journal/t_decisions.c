@@ -8,7 +8,7 @@
       tools/base/json.c tools/base/threads.c tools/base/container.c tools/base/json_write.c tools/base/text.c
       tools/base/memory.c tools/base/say.c tools/base/clock.c
       tools/base/files.c tools/base/replace.c tools/base/file_kind.c tools/base/crc32.c tools/base/when.c
-      tools/base/random.c -o build/t_decisions
+      tools/base/random.c tools/base/unicode.c -o build/t_decisions
       -Wl,--wrap=fsync,--wrap=pwrite,--wrap=ftruncate,--wrap=rename,--wrap=unlink,--wrap=link,--wrap=fchmod
       -Wl,--wrap=fchown,--wrap=write,--wrap=malloc,--wrap=calloc,--wrap=realloc -lcmocka -lm -lpthread -ldl
 

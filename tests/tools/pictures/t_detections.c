@@ -8,7 +8,8 @@
       tools/pictures/tiff.c
       tools/base/when.c tools/base/csv.c tools/base/json.c tools/base/source.c tools/base/files.c
       tools/base/replace.c tools/base/file_kind.c tools/base/text.c tools/base/memory.c tools/base/say.c
-      tools/base/clock.c -o build/t_detections -lcmocka -lm -lpthread -ldl */
+      tools/base/clock.c tools/base/unicode.c tools/base/random.c tools/base/spelling.c
+      -o build/t_detections -lcmocka -lm -lpthread -ldl */
 #include "pictures/detections.h"
 #include "../../lib/test_says.h"
 

@@ -50,8 +50,8 @@ CREATE TABLE reid.gallery (
     precision text NOT NULL CHECK (precision IN ('fp32', 'fp16')) -- of the rows that are kept
 );
 
--- Names are compared byte by byte, so names that look alike can differ. The constraint uses hashes, so that texts may
--- have any length.
+-- The database compares names byte by byte; reid asks for the spellings of a name that Unicode can write in several
+-- ways, and keeps the first. The constraint uses hashes, so that texts may have any length.
 CREATE TABLE reid.identity (
     identity_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     name        text COLLATE "C" NOT NULL CHECK (name <> ''),
