@@ -51,6 +51,7 @@ int main(int argc, char **argv) {
         status = o.help.asked ? help_main(&o) : c->run(&o);
     }
     free(o.operands);
+    free(o.config_text);
     if (interrupted()) end_by_signal(interrupted());
     return status;
 }

@@ -12,6 +12,8 @@ http *http_start(const http_request *r) {
     say_error("this version was compiled without libmicrohttpd");
     return NULL;
 }
+void http_switch(http *h, service *s, const tokens *allowed) { (void)h, (void)s, (void)allowed; }
+void http_note_failed_reload(http *h) { (void)h; }
 int http_pending(const http *h) { return h != NULL; }
 void http_stop(http *h) { (void)h; }
 
@@ -27,6 +29,7 @@ void http_stop(http *h) { (void)h; }
 
 #include <errno.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -103,6 +106,10 @@ struct http {
     int epoll;
     pthread_t thread;
     int stop;              /* set by another thread */
+    int switching;         /* set by another thread: next_service and next_tokens are to be used from now on */
+    service *next_service;
+    const tokens *next_tokens;
+    sem_t switched;
     int pending;           /* exchanges from their last byte to the end of their answer; read by other threads */
     mailbox finished;      /* finished calls */
     client *clients;
@@ -288,12 +295,12 @@ static void check_client(const client *from, const exchange *x, verdict *v) {
     int harmless = x->to.kind == ROUTE_LIVE || x->to.kind == ROUTE_READY;
     if (mhd_crowd_is_full(&from->h->crowd))
         refuse_with(v, MHD_HTTP_SERVICE_UNAVAILABLE, "too many connections: try again later");
-    else if (from->tcp && r->token && !harmless &&
-             !door_admits(r->token, header_of(from, MHD_HTTP_HEADER_AUTHORIZATION)))
+    else if (from->tcp && r->tokens && !harmless &&
+             !tokens_admit(r->tokens, header_of(from, MHD_HTTP_HEADER_AUTHORIZATION)))
         refuse_with(v, MHD_HTTP_UNAUTHORIZED, "Authorization: a Bearer token is needed");
-    else if (from->tcp && !r->token && !door_is_local_host(header_of(from, MHD_HTTP_HEADER_HOST)))
+    else if (from->tcp && !r->tokens && !door_is_local_host(header_of(from, MHD_HTTP_HEADER_HOST)))
         refuse_with(v, MHD_HTTP_FORBIDDEN, "Host: without a token only this machine's names are accepted");
-    else if (from->tcp && !r->token && is_of_foreign_page(from))
+    else if (from->tcp && !r->tokens && is_of_foreign_page(from))
         refuse_with(v, MHD_HTTP_FORBIDDEN, "Origin: without a token, pages of other sites may not send requests");
 }
 
@@ -678,12 +685,21 @@ static void run_listeners(http *h) {
         if (h->listeners[i].daemon) MHD_run(h->listeners[i].daemon);
 }
 
+static void switch_service(http *h) {
+    h->r.s = h->next_service;
+    h->r.tokens = h->next_tokens;
+    h->counts.reloads++;
+    __atomic_store_n(&h->switching, 0, __ATOMIC_SEQ_CST);
+    sem_post(&h->switched);
+}
+
 static void *serve(void *user) {
     http *h = user;
     struct epoll_event events[EVENTS];
     double looked = clock_seconds();
     while (!__atomic_load_n(&h->stop, __ATOMIC_SEQ_CST)) {
         int n = epoll_wait(h->epoll, events, EVENTS, time_to_wait(h));
+        if (__atomic_load_n(&h->switching, __ATOMIC_SEQ_CST)) switch_service(h);
         take_events(h, events, n);
         run_listeners(h);
         h->dismissing = 0;
@@ -729,6 +745,7 @@ static void stop_listeners(http *h) {
 static void close_all(http *h) {
     stop_listeners(h);
     mhd_crowd_close(&h->crowd);
+    sem_destroy(&h->switched);
     if (h->epoll >= 0) close(h->epoll);
     mailbox_close(&h->finished);
     free(h);
@@ -739,6 +756,7 @@ http *http_start(const http_request *r) {
     if (!h) return NULL;
     h->r = *r;
     mhd_crowd_open(&h->crowd, r->connections);
+    sem_init(&h->switched, 0, 0);
     h->epoll = epoll_create1(EPOLL_CLOEXEC);
     int good = mailbox_open(&h->finished) && h->epoll >= 0 && watch(h, h->finished.fd, &h->finished);
     int unix_open = listener_open(h, &h->listeners[0], 0, r->unix_fd);
@@ -748,6 +766,16 @@ http *http_start(const http_request *r) {
     close_all(h);
     return NULL;
 }
+
+void http_switch(http *h, service *s, const tokens *allowed) {
+    h->next_service = s;
+    h->next_tokens = allowed;
+    __atomic_store_n(&h->switching, 1, __ATOMIC_SEQ_CST);
+    mailbox_wake(&h->finished);
+    while (sem_wait(&h->switched) != 0) {} /* a signal may interrupt it */
+}
+
+void http_note_failed_reload(http *h) { __atomic_add_fetch(&h->counts.failed_reloads, 1, __ATOMIC_RELAXED); }
 
 int http_pending(const http *h) { return __atomic_load_n(&h->pending, __ATOMIC_SEQ_CST); }
 
