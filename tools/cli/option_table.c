@@ -24,7 +24,7 @@ enum {
     PRINTS_JSON = EMBED | MATCH | INSPECT | BENCH | CONVERT | GALLERY | EVAL | CALIBRATE | MERGE | CLUSTER | FIT |
                   TRACK | DOCTOR | TUNE | IMPORT,
     REPLACES = EMBED | MERGE | MATCH | GALLERY | CALIBRATE | FIT | CONVERT | BENCH | PACK | CLUSTER | REVIEW | TUNE |
-               IMPORT,
+               IMPORT | SERVE,
     ALL = HAS_MODEL | MERGE | IMPORT | CLUSTER | REVIEW | HELP | VERSION
 };
 
@@ -308,6 +308,13 @@ const option OPTIONS[] = {
     {0, "token-file", "FILE", SERVE, OF_COMMAND, SET(text), SHARED(serve.token_file), 0, 0,
      "a file with the token that TCP clients send as Authorization: Bearer TOKEN, or with several: lines NAME TOKEN. It "
      "must be yours or root's, and nobody else may write to it"},
+    {0, "access-log", "FILE|-", SERVE, OF_COMMAND, SET(text), SHARED(serve.access_log), 0, 0,
+     "append a line of JSON for each request to this file, or to stdout: time, id, client, token's name, method, path, "
+     "model, images, bytes, status, milliseconds, in all, in the queue and of the batch, and the batch's images. "
+     "SIGUSR1 opens the file again after it was renamed"},
+    {0, "trace", "FILE.json", SERVE, OF_COMMAND, SET(text), SHARED(output.trace), 0, 0,
+     "a trace for ui.perfetto.dev, written when the server stops: each request, how long it waited for a batch and "
+     "computed, with its X-Request-ID and the trace id of its traceparent; about 1 KB per request"},
     {0, "limit", "N|auto", SERVES, OF_COMMAND, SET(int_or_auto), SHARED(serve.waiting), 1, 1048576,
      "images that may wait; further requests get 503. Default: 1024, or 8 batches if that is more"},
     {0, "delay", "MS", SERVES, OF_COMMAND, SET(real), SHARED(serve.delay), 0, 10000,

@@ -143,7 +143,8 @@ static int change_preset(const command *c, model_options *m) {
 
 static int is_written(const option *spec) {
     return spec->offset == offsetof(options, output.path) || spec->offset == offsetof(options, output.trace) ||
-           spec->offset == offsetof(options, bench.page) || spec->offset == offsetof(options, review.html);
+           spec->offset == offsetof(options, serve.access_log) || spec->offset == offsetof(options, bench.page) ||
+           spec->offset == offsetof(options, review.html);
 }
 
 /* The file that an option names, NULL if it names none. doctor's -o is a PATH to which nothing is written. */

@@ -32,6 +32,8 @@ typedef struct serving {
     int unix_fd, tcp_fd;
     int connections;
     int on_terminal;     /* 1: stderr is a terminal, which may be closed */
+    access_log *log;     /* NULL: none, as for the trace */
+    trace *trace;
     http *http;
 } serving;
 
@@ -182,6 +184,7 @@ static void run_until_stopped(serving *s) {
     while (!interrupted()) {
         notice_wait(s->old ? moment : -1);
         wanted |= notice_take();
+        if (wanted & NOTICE_REOPEN) access_log_reopen(s->log), wanted &= ~NOTICE_REOPEN;
         if (s->old && service_jobs(&s->old->service) == 0) forget_old(s);
         if (!(wanted & NOTICE_RELOAD) || s->old || interrupted()) continue;
         if (terminal_is_gone(s)) return;
@@ -219,11 +222,24 @@ static void stop(serving *s) {
     if (s->path.len) door_unix_remove(s->path.s);
 }
 
+static int open_logs(serving *s) {
+    const char *path = s->o->serve.access_log;
+    if (path && !(s->log = access_log_open(path))) return 0;
+    return open_trace(s->o, "serve", &s->trace);
+}
+
+/* The trace of a server that has served is kept. Returns 0 after saying why it could not be written. */
+static int close_logs(serving *s, int keep) {
+    access_log_close(s->log);
+    return trace_end(s->trace, keep) || !keep;
+}
+
 /* Serves until stopped and drained. */
 static int serve(serving *s) {
     const options *o = s->o;
     const http_request r = {&s->now->service,  s->unix_fd,     s->tcp_fd,     tokens_of(s),
-                            o->serve.max_body, s->connections, o->serve.idle, (long long)(o->serve.timeout * 1e6)};
+                            o->serve.max_body, s->connections, o->serve.idle, (long long)(o->serve.timeout * 1e6),
+                            s->log,            s->trace};
     s->http = http_start(&r);
     s->unix_fd = s->tcp_fd = -1; /* now owned by the server */
     if (!s->http) return 2;
@@ -245,7 +261,7 @@ int serve_main(options *o) {
     s.on_terminal = isatty(STDERR_FILENO);
     notice_setup();
     good = good && answering_name(&s.a, o, "serve");
-    if (good && choose_path(&s) && make_room_for_connections(&s) && open_doors(&s)) {
+    if (good && choose_path(&s) && make_room_for_connections(&s) && open_logs(&s) && open_doors(&s)) {
         s.now = content_open(&s);
         if (s.now) status = serve(&s);
         content_close(s.old);
@@ -253,6 +269,7 @@ int serve_main(options *o) {
     }
     if (s.unix_fd >= 0) close(s.unix_fd), door_unix_remove(s.path.s);
     if (s.tcp_fd >= 0) close(s.tcp_fd);
+    if (!close_logs(&s, status == 0)) status = 2;
     answering_free(&s.a);
     text_free(&s.path), text_free(&s.address);
     return status;

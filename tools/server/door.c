@@ -152,6 +152,15 @@ static void add_address(text *t, const any_address *a) {
     }
 }
 
+void door_peer(text *t, const struct sockaddr *address) {
+    any_address a;
+    memset(&a, 0, sizeof a);
+    if (address->sa_family == AF_INET) memcpy(&a.four, address, sizeof a.four);
+    else if (address->sa_family == AF_INET6) memcpy(&a.six, address, sizeof a.six);
+    else return;
+    add_address(t, &a);
+}
+
 int door_tcp(const char *address, text *as, int *loopback, text *why) {
     any_address name;
     const int yes = 1;

@@ -17,6 +17,10 @@ int door_tcp(const char *address, text *as, int *loopback, text *why);
 /* Compares the given text with the secret. The time that this takes does not depend on which bytes are right. */
 int door_same(const text *secret, const char *given, size_t len);
 
+/* Appends the address of a TCP client. */
+struct sockaddr;
+void door_peer(text *t, const struct sockaddr *address);
+
 /* Returns 1 for a Host header that names this machine. It protects against DNS rebinding: a browser that was led here
    by a foreign name sends that name. NULL: there is no header. */
 int door_is_local_host(const char *host);

@@ -3,6 +3,8 @@
 #ifndef REID_TOOLS_HTTP_H
 #define REID_TOOLS_HTTP_H
 
+#include "base/trace.h"
+#include "server/access_log.h"
 #include "server/service.h"
 #include "server/tokens.h"
 
@@ -16,6 +18,8 @@ typedef struct http_request {
     int connections;      /* the most that are served at a time */
     int idle;             /* seconds until an idle client is disconnected */
     long long timeout_us; /* for requests that give none; 0: none */
+    access_log *log;      /* NULL: none */
+    trace *trace;         /* NULL: none */
 } http_request;
 
 /* NULL after reporting an error; the sockets are closed then, too. */

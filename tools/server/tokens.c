@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MIN_TOKEN = 16, MAX_TOKEN = 1024, MAX_NAME = 64, MAX_FILE = 1 << 20, MOST_TOKENS = 1000 };
+enum { MIN_TOKEN = 16, MAX_TOKEN = 1024, MAX_FILE = 1 << 20, MOST_TOKENS = 1000 };
 
 /* --- the file ----------------------------------------------------------------------------------------------------- */
 
@@ -32,7 +32,7 @@ int tokens_are_open(const char *path) {
 
 static int is_name(const char *s, size_t len) {
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
-    return len > 0 && len <= MAX_NAME && strspn(s, letters) >= len;
+    return len > 0 && len <= TOKEN_NAME && strspn(s, letters) >= len;
 }
 
 static int is_secret(const char *s, size_t len) {
@@ -92,7 +92,7 @@ static int read_line(tokens *t, const char *line, size_t len, text *why) {
     if (!len || *line == '#') return 1;
     if (!split(&w, line, len)) return refuse(why, "expected NAME TOKEN, found more than two words");
     if (w.name_len && !is_name(w.name, w.name_len))
-        return refuse(why, "expected a name of at most %d letters, digits, dots, dashes and underscores", MAX_NAME);
+        return refuse(why, "expected a name of at most %d letters, digits, dots, dashes and underscores", TOKEN_NAME);
     if (!is_secret(w.secret, w.secret_len))
         return refuse(why, "expected a token: %d to %d letters, digits and signs", MIN_TOKEN, MAX_TOKEN);
     return check_new(t, &w, why) && add(t, &w, why);

@@ -5,6 +5,8 @@
 
 #include "base/text.h"
 
+enum { TOKEN_NAME = 64 }; /* characters of a name at most */
+
 typedef struct token {
     text name;   /* empty for the only line of a file without names */
     text secret;
