@@ -2619,8 +2619,8 @@ static const int reid__nonlocal_blocks[3][4] = {{0, 2, 3, 0}, {0, 2, 9, 0}, {0, 
    project, or if expand is 1 a single convolution; 2: always both. A squeeze has a quarter of its block's inputs. */
 typedef struct reid__stage { int fused, expand, kernel, stride, out, blocks; } reid__stage;
 static const struct { int stem, head; reid__stage stage[8]; } reid__efficientnets[] = {
-    {32, 1280, {{0, 1, 3, 1, 16, 1}, {0, 6, 3, 2, 24, 2}, {0, 6, 5, 2, 40, 2}, {0, 6, 3, 2, 80, 3}, {0, 6, 5, 1, 112, 3},
-                {0, 6, 5, 2, 192, 4}, {0, 6, 3, 1, 320, 1}, {0, 0, 0, 0, 0, 0}}},
+    {32, 1280, {{0, 1, 3, 1, 16, 1}, {0, 6, 3, 2, 24, 2}, {0, 6, 5, 2, 40, 2}, {0, 6, 3, 2, 80, 3},
+                {0, 6, 5, 1, 112, 3}, {0, 6, 5, 2, 192, 4}, {0, 6, 3, 1, 320, 1}, {0, 0, 0, 0, 0, 0}}},
     {24, 1280, {{1, 1, 3, 1, 24, 2}, {1, 4, 3, 2, 48, 4}, {1, 4, 3, 2, 64, 4}, {0, 4, 3, 2, 128, 6},
                 {0, 6, 3, 1, 160, 9}, {0, 6, 3, 2, 256, 15}, {0, 0, 0, 0, 0, 0}}}, /* V2-S */
     {24, 1280, {{1, 1, 3, 1, 24, 3}, {1, 4, 3, 2, 48, 5}, {1, 4, 3, 2, 80, 5}, {0, 4, 3, 2, 160, 7},
@@ -2898,7 +2898,8 @@ static int reid__add_plain(reid__plan *p, int in, int oc, const char *block, con
 
 /* x + W(theta(x) phi(x)^T g(x) / pixels): a non-local block with dot products, `name` is "NL_2.0.". */
 static int reid__add_nonlocal(reid__plan *p, int x, int channels, const char *name) {
-    int query = reid__add_plain(p, x, channels, name, "theta", ""), key = reid__add_plain(p, x, channels, name, "phi", "");
+    int query = reid__add_plain(p, x, channels, name, "theta", "");
+    int key = reid__add_plain(p, x, channels, name, "phi", "");
     int value = reid__add_plain(p, x, channels, name, "g", "");
     reid__op *op = reid__add_op(p, REID__NONLOCAL, query, name);
     op->name[strlen(name) - 1] = 0;
@@ -3339,7 +3340,7 @@ static int64_t reid__op_parameters(const reid__op *op) {
     reid__needed_tensor wants[REID__MAX_NEEDED];
     int64_t sum = 0;
     int n = reid__needed_tensors(op, wants);
-    int learned = op->kind == REID__SQUEEZE ? 4 : op->normed ? 2 : op->kind == REID__POOL ? op->gem + 2 : 3 + op->biased;
+    int learned = op->kind == REID__SQUEEZE ? 4 : op->kind == REID__POOL ? op->gem + 2 : 3 + op->biased;
     for (int i = 0; i < reid__min(n, learned); i++) {
         int64_t count = 1;
         for (int d = 0; d < wants[i].ndim; d++) count *= (int64_t)wants[i].shape[d];
@@ -4288,8 +4289,8 @@ static reid_result reid__fold_batch_norm(const reid__loader *l, const reid__op *
     for (int c = from; c < n; c++) {
         double gamma = v[c], beta = v[n + c], mean = v[2 * n + c], var = v[3 * n + c];
         if (!(var + op->bn_eps > 0))
-            return reid__fail(e, REID_ERR_BN_VARIANCE, "tensor %s, element %d: %g + epsilon %g", wants[3].name, c - from,
-                              var, op->bn_eps);
+            return reid__fail(e, REID_ERR_BN_VARIANCE, "tensor %s, element %d: %g + epsilon %g", wants[3].name,
+                              c - from, var, op->bn_eps);
         l->factors[c] = gamma / sqrt(var + op->bn_eps);
         bias[c] = (float)(beta - mean * l->factors[c]);
     }
@@ -5728,8 +5729,8 @@ static void REID__F(instance)(const reid__op *op, int c, int from, int to, const
 #endif
 
 #if REID__STEP == 1 /* functions from FP32 to FP32, which the other types share */
-/* Channels [at, at + REID__LANES) of (query key^T) value / pixels, where the three are (pixels, c): square = key^T value
-   (c, REID__LANES), then out (pixels, REID__LANES) = query square / pixels. Every sum is one chain. */
+/* Channels [at, at + REID__LANES) of (query key^T) value / pixels, where the three are (pixels, c): square = key^T
+   value (c, REID__LANES), then out (pixels, REID__LANES) = query square / pixels. Every sum is one chain. */
 static void REID__F(nonlocal)(const float *query, const float *key, const float *value, int pixels, int c, int at,
                               float *square, float *out) {
     for (int v = 0; v < REID__LANES; v += REID__W) {
@@ -10853,7 +10854,7 @@ static reid__arch reid__with_trunk(const reid__arch *arch, int layers, int ibn, 
     return own;
 }
 
-/* A network with the trunk to which a file's tensors belong, unless it has one already: any tensor of a trunk decides. */
+/* A network with the trunk to which a file's tensors belong, unless it has one: any tensor of a trunk decides. */
 static reid__arch reid__file_arch(const reid__weights *file, const reid__arch *arch) {
     int layers = 0, ibn = 0, nonlocal = 0;
     if (arch->family != REID__RESNET || arch->layers || arch->ibn || arch->nonlocal) return *arch;
@@ -10880,7 +10881,8 @@ static int reid__arch_named(const char *name, reid__arch *out) {
 }
 
 /* Finds the network of a file: of all tables, with the file's trunk, the fewest differences win, then the most tensors
-   used (fc.0 may be a head or unused). A name without a trunk, as in the table, stands for all trunks. p becomes its plan, for 224x224 (names and shapes do not depend on it), m the comparison with it. */
+   used (fc.0 may be a head or unused). A name without a trunk, as in the table, stands for all trunks. p becomes its
+   plan, for 224x224 (names and shapes do not depend on it), m the comparison with it. */
 static reid_result reid__detect(const reid__weights *file, const reid_desc *desc, unsigned char *used, reid__plan *p,
                                 reid__match *m, reid_error *e) {
     const char *name = desc->network ? desc->network : reid__weights_meta(file, "reid.network");
@@ -12082,7 +12084,8 @@ static reid_result reid__packing_plan(reid__packing *k, const reid_desc *desc, i
     reid__arch own, *arch = &own;
     const char *network = desc->network ? desc->network : "";
     char text[REID__PRESET_TEXT];
-    if (!reid__arch_named(network, arch)) return reid__fail(e, REID_ERR_UNKNOWN_NETWORK, "no network is named \"%.60s\"", network);
+    if (!reid__arch_named(network, arch))
+        return reid__fail(e, REID_ERR_UNKNOWN_NETWORK, "no network is named \"%.60s\"", network);
     reid_head head;
     reid__projection projection;
     REID__TRY(reid__check_options(desc));

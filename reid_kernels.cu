@@ -2259,7 +2259,9 @@ reid_instance(const GRID_CONSTANT instance_arguments a) {
                               fmaf(v.w, v.w, sum.w));
         }
         sum = sum_of_all(sum);
-        auto spread = [&](float s, int i) { return (float)(1.0 / sqrt((double)(s / n) + a.epsilon)) * a.weights[c + i]; };
+        auto spread = [&](float squares, int i) {
+            return (float)(1.0 / sqrt((double)(squares / n) + a.epsilon)) * a.weights[c + i];
+        };
         factor = make_float4(spread(sum.x, 0), spread(sum.y, 1), spread(sum.z, 2), spread(sum.w, 3));
         bias = *(const float4 *)(a.bias + c);
     }

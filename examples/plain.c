@@ -208,7 +208,7 @@ static void instance(const network *net, const reid_op_info *op, const double *i
     for (size_t c = 0; c < n; c++) {
         double mean = 0, variance = 0;
         for (size_t i = 0; i < pixels; i++) mean += in[i * n + c] / (double)pixels;
-        for (size_t i = 0; i < pixels; i++) variance += (in[i * n + c] - mean) * (in[i * n + c] - mean) / (double)pixels;
+        for (size_t i = 0; i < pixels; i++) variance += pow(in[i * n + c] - mean, 2) / (double)pixels;
         for (size_t i = c; i < pixels * n; i += n) {
             double x = c < normed ? (in[i] - mean) / sqrt(variance + op->epsilon) * weight[c] + bias[c] : in[i];
             out[i] = activate(op, x) + (residual ? residual[i] : 0);

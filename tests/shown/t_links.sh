@@ -51,14 +51,18 @@ help_of() { # help_of COMMAND: once for all pages
     [ -f "$work/help.$1" ] || build/reid help "$1" > "$work/help.$1" 2>&1 || : > "$work/help.$1"
     cat "$work/help.$1"
 }
+manual() { build/reid help --man | sed 's/\\-/-/g'; } # which has the options of help itself
 options_exist() {
     case $1 in CHANGELOG.md | CONTRIBUTING.md | tools/results/* | tools/README.md) return ;; esac
     commands_shown "$2" | while read -r command words; do
-        [ "$command" != help ] || [ -z "$words" ] || command=${words# } # a command, or a topic
+        options_of=$command
+        [ "$command" != help ] || [ -z "$words" ] || command=${words# } # a command, or a topic, and help's options
+        command=${command%% *}
         [ -n "$(help_of "${command%% *}")" ] || { echo "$1: reid $command: no such command"; continue; }
         for option in $(echo "$words" | grep -oE -e '(^| )--[a-z0-9-]+'); do
-            help_of "$command" | grep -oE -e '--[a-z0-9-]+' | grep -qx -e "$option" ||
-                echo "$1: reid $command has no option $option"
+            if [ "$options_of" = help ]; then manual; else help_of "$command"; fi |
+                grep -oE -e '--[a-z0-9-]+' | grep -qx -e "$option" ||
+                echo "$1: reid $options_of has no option $option"
         done
     done
 }

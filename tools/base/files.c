@@ -13,12 +13,14 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { MAX_PENDING = 8 };
 
 static char *to_remove[MAX_PENDING];
 static volatile sig_atomic_t signal_seen;
+static volatile sig_atomic_t reload_asked, reopen_asked;
 static sem_t signals; /* counts those that have come */
 
 /* Makes room for a file of this size. If memory runs out for a large image, only its reading fails. */
@@ -445,6 +447,46 @@ int interrupt_take(void) {
     }
     signal_seen = 0;
     return seen;
+}
+
+/* Unlike the other one, it stays in force, and system calls go on. */
+static void on_notice(int number) {
+    int before = errno;
+    if (number == SIGHUP) reload_asked = 1;
+    else reopen_asked = 1;
+    sem_post(&signals);
+    errno = before;
+}
+
+void notice_setup(void) {
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = on_notice;
+    action.sa_flags = SA_RESTART;
+    sigaction(SIGHUP, &action, NULL);
+    sigaction(SIGUSR1, &action, NULL);
+}
+
+/* A flag is cleared before it is acted on, so that a signal in between is noticed the next time. */
+int notice_take(void) {
+    int asked_for = (reload_asked ? NOTICE_RELOAD : 0) | (reopen_asked ? NOTICE_REOPEN : 0);
+    if (asked_for & NOTICE_RELOAD) reload_asked = 0;
+    if (asked_for & NOTICE_REOPEN) reopen_asked = 0;
+    return asked_for;
+}
+
+void notice_wait(double seconds) {
+    struct timespec end;
+    if (signal_seen || reload_asked || reopen_asked) return;
+    if (seconds < 0) {
+        sem_wait(&signals);
+        return;
+    }
+    clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_nsec += (long)((seconds - (double)(long)seconds) * 1e9);
+    end.tv_sec += (time_t)seconds + end.tv_nsec / 1000000000;
+    end.tv_nsec %= 1000000000;
+    sem_timedwait(&signals, &end);
 }
 
 void interrupt_wait(void) {

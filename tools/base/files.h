@@ -94,4 +94,13 @@ int interrupt_take(void);
 /* Sleeps until a signal asks the program to stop. */
 void interrupt_wait(void);
 
+/* For a program that other signals tell to do something: SIGHUP to reload, SIGUSR1 to reopen its log. SIGHUP then no
+   longer stops it. */
+enum { NOTICE_RELOAD = 1, NOTICE_REOPEN = 2 };
+void notice_setup(void);
+/* What the signals since the last call have asked for. */
+int notice_take(void);
+/* Sleeps until a signal comes of any of these, or for that time; negative: without limit. */
+void notice_wait(double seconds);
+
 #endif

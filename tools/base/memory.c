@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 static __thread size_t wanted; /* bytes of the last request, for say_no_memory */
 
@@ -78,3 +81,9 @@ void *need_alloc(size_t size) { return or_say(mem_alloc(size)); }
 void *need_array(size_t count, size_t size) { return or_say(mem_array(count, size)); }
 void *need_zeroed(size_t count, size_t size) { return or_say(mem_zeroed(count, size)); }
 char *need_copy(const char *s, size_t len) { return or_say(mem_copy(s, len)); }
+
+void mem_trim(void) {
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
+}

@@ -22,6 +22,10 @@ int mem_grow(void *array, size_t size, size_t *cap);
 /* The resident memory of this process in bytes; 0: unknown. */
 size_t mem_resident(void);
 
+/* Gives free memory between allocations back to the system, where the C library can: for a program that has freed much
+   of what it held. */
+void mem_trim(void);
+
 /* Reports how much the last of these calls on this thread could not allocate. Always returns 0. */
 int say_no_memory(void);
 

@@ -55,9 +55,13 @@ void text_putc(text *t, int c) {
 
 void text_vprintf(text *t, const char *format, va_list list) {
     va_list again;
+    const size_t room = text_failed(t) ? 0 : t->cap - t->len; /* usually enough */
     va_copy(again, list);
-    int n = vsnprintf(NULL, 0, format, list);
-    if (n > 0 && reserve(t, (size_t)n)) {
+    int n = vsnprintf(room ? t->s + t->len : NULL, room, format, list);
+    if (room && (n < 0 || (size_t)n >= room)) t->s[t->len] = 0;
+    if (n > 0 && (size_t)n < room) {
+        t->len += (size_t)n;
+    } else if (n > 0 && reserve(t, (size_t)n)) {
         vsnprintf(t->s + t->len, (size_t)n + 1, format, again);
         t->len += (size_t)n;
     }
@@ -217,9 +221,20 @@ static int is_invisible(unsigned code) {
            (code >= 0x2028 && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069);
 }
 
+/* The length of the part of s that JSON takes as it is. */
+static size_t plain_length(const char *s) {
+    size_t n = 0;
+    while (s[n] >= ' ' && s[n] < 0x7F && s[n] != '"' && s[n] != '\\') n++;
+    return n;
+}
+
 void text_json(text *t, const char *s) {
     text_putc(t, '"');
     while (*s) {
+        size_t plain = plain_length(s);
+        text_add(t, s, plain);
+        s += plain;
+        if (!*s) break;
         unsigned char c = (unsigned char)*s;
         int n = utf8_length(s);
         if (n == 0) text_printf(t, "\\udc%02x", c);

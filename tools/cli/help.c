@@ -1,6 +1,7 @@
 #include "cli/help.h"
 
 #include "cli/option_table.h"
+#include "cli/settings.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -99,6 +100,33 @@ void help_command(text *t, const command *c) {
                      "done); 2 invalid use, or nothing done.\n");
     text_puts(t, "\nExamples:\n");
     for (int i = 0; i < 3 && c->examples[i]; i++) text_printf(t, "  %s\n", c->examples[i]);
+}
+
+static void add_variable(text *t, const command *c, const option *spec, int nth) {
+    text name = TEXT_INIT;
+    environment_name(&name, c, spec, nth);
+    text_printf(t, "  %-28s --%s", name.s, spec->name);
+    if (spec->arg) text_printf(t, " %s", strlen(spec->arg) <= WIDTH / 3 ? spec->arg : "VALUE");
+    text_putc(t, '\n');
+    text_free(&name);
+}
+
+void help_environment(text *t, const command *c) {
+    text_printf(t, "reid help %s --environment: options without a command line\n\n", c->name);
+    add_wrapped(t,
+                "Options override environment variables, and those override the file of --config.\n\n"
+                "An empty variable counts as not set. Options without a value take 1 or 0. Options of one model apply "
+                "to all models. A variable that begins like these but is not one of them is refused.\n\n"
+                "In the file, a line is NAME = VALUE with the name of an option (without dashes), NAME alone for an "
+                "option without a value, a # and a comment, or empty. model may be given again; options of one model "
+                "apply to the model before them, and before the first to all. If -m is given on the command line, the "
+                "models of the environment and of the file do not count, nor those of the file if the environment has "
+                "any; the options of a single model that does not count apply to those that do.", 0, 0);
+    text_puts(t, "\nVariables:\n");
+    for (const option *spec = OPTIONS; spec->help; spec++)
+        for (int nth = 1; settings_has_variable(c, spec, nth); nth++) add_variable(t, c, spec, nth);
+    if (option_find(c, 0, "token-file", strlen("token-file")))
+        text_printf(t, "  %-28s --token-file FILE, if the one above is not set\n", SETTINGS_TOKEN_VARIABLE);
 }
 
 void help_topic_page(text *t, const help_topic *topic) {

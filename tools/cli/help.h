@@ -7,6 +7,8 @@
 
 void help_overview(text *t, const command_table *table);
 void help_command(text *t, const command *c);
+/* The environment variables and the file that set the options of a command which has --config. */
+void help_environment(text *t, const command *c);
 void help_topic_page(text *t, const help_topic *topic);
 
 #endif

@@ -77,5 +77,7 @@ void man_page(text *t, const command_table *table) {
                  "2: invalid use, or nothing was done.\n.SH ENVIRONMENT\n.TP\n.B NO_COLOR\nno colours on terminals\n"
                  ".TP\n.B REID_CPU_ISA\nscalar, avx2, avx512, avx512_bf16, amx_bf16, avx512_vnni, amx_int8 or neon:\n"
                  "as\n.B \\-\\-isa\n.TP\n.B REID_SYNC\n1: on a GPU, wait for every kernel, at most 20 seconds, and "
-                 "name the operation\nthat failed or did not finish.\n");
+                 "name the operation\nthat failed or did not finish.\n"
+                 ".TP\n.B REID_SERVE_..., REID_WORKER_...\nthe options of these commands: see\n.B reid help serve "
+                 "\\-\\-environment\n");
 }

@@ -4,6 +4,7 @@
 #include "cli/profile.h"
 
 #include <stddef.h>
+#include <string.h>
 
 /* Sets of commands. */
 enum {
@@ -23,7 +24,7 @@ enum {
     PRINTS_JSON = EMBED | MATCH | INSPECT | BENCH | CONVERT | GALLERY | EVAL | CALIBRATE | MERGE | CLUSTER | FIT |
                   TRACK | DOCTOR | TUNE | IMPORT,
     REPLACES = EMBED | MERGE | MATCH | GALLERY | CALIBRATE | FIT | CONVERT | BENCH | PACK | CLUSTER | REVIEW | TUNE |
-               IMPORT,
+               IMPORT | SERVE,
     ALL = HAS_MODEL | MERGE | IMPORT | CLUSTER | REVIEW | HELP | VERSION
 };
 
@@ -294,15 +295,26 @@ const option OPTIONS[] = {
      "also write the results as JSON"},
 
     /* --- serve and worker --- */
+    {0, "config", "FILE", SERVES, OF_COMMAND, SET(text), SHARED(config), 0, 0,
+     "options from a file, one a line, as in max-body = 64M; options override it, and so do environment variables, "
+     "which reid help serve --environment lists (reid help worker --environment for worker)"},
     {0, "gallery", "PATH", SERVES, OF_COMMAND, SET(text), SHARED(match.gallery), 0, 0,
      "known individuals: a folder with a folder or an image per identity, a .npy file written by reid embed, a file of "
-     "reid gallery, or postgresql://...; read once, at the start"},
+     "reid gallery, or postgresql://...; read at the start"},
     {0, "socket", "PATH", SERVE, OF_COMMAND, SET(text), SHARED(serve.socket), 0, 0,
      "listen on this Unix socket, to which only you can connect. Default without --listen: $XDG_RUNTIME_DIR/reid.sock"},
     {0, "listen", "HOST:PORT", SERVE, OF_COMMAND, SET(text), SHARED(serve.listen), 0, 0,
      "listen on TCP: 127.0.0.1:8000, [::1]:8000; port 0 chooses a free one. Other addresses require --token-file"},
     {0, "token-file", "FILE", SERVE, OF_COMMAND, SET(text), SHARED(serve.token_file), 0, 0,
-     "a file that only you can read, with one line: the token that TCP clients send as Authorization: Bearer TOKEN"},
+     "a file with the token that TCP clients send as Authorization: Bearer TOKEN, or with several: lines NAME TOKEN. "
+     "It must be yours or root's, and nobody else may write to it"},
+    {0, "access-log", "FILE|-", SERVE, OF_COMMAND, SET(text), SHARED(serve.access_log), 0, 0,
+     "append a line of JSON for each request to this file, or to stdout: time, id, client, token's name, method, path, "
+     "model, images, bytes, status, milliseconds, in all, in the queue and of the batch, and the batch's images. "
+     "SIGUSR1 opens the file again after it was renamed"},
+    {0, "trace", "FILE.json", SERVE, OF_COMMAND, SET(text), SHARED(output.trace), 0, 0,
+     "a trace for ui.perfetto.dev, written when the server stops: each request, how long it waited for a batch and "
+     "computed, with its X-Request-ID and the trace id of its traceparent; about 1 KB per request"},
     {0, "limit", "N|auto", SERVES, OF_COMMAND, SET(int_or_auto), SHARED(serve.waiting), 1, 1048576,
      "images that may wait; further requests get 503. Default: 1024, or 8 batches if that is more"},
     {0, "delay", "MS", SERVES, OF_COMMAND, SET(real), SHARED(serve.delay), 0, 10000,
@@ -494,9 +506,20 @@ const option OPTIONS[] = {
      "more messages on stderr; twice for debugging"},
     {0, "completion", "bash", HELP, OF_COMMAND, SET(text), SHARED(help.completion), 0, 0,
      "print the completion script for a shell"},
+    {0, "environment", NULL, HELP, OF_COMMAND, SET(flag), SHARED(help.environment), 0, 0,
+     "for serve and worker: list the environment variables that set their options"},
     {0, "man", NULL, HELP, OF_COMMAND, SET(flag), SHARED(help.man), 0, 0, "print the man page"},
     {'h', "help", NULL, ALL, OF_COMMAND, SET(flag), SHARED(help.asked), 0, 0, "this text"},
     {0, NULL, NULL, 0, OF_COMMAND, NULL, 0, 0, 0, 0, NULL},
 };
 
 int option_applies(const option *spec, const command *c) { return (spec->commands & c->self) != 0; }
+
+const option *option_find(const command *c, char letter, const char *name, size_t len) {
+    for (const option *spec = OPTIONS; spec->help; spec++) {
+        int same = name ? spec->name && strlen(spec->name) == len && memcmp(spec->name, name, len) == 0
+                        : spec->letter == letter;
+        if (same && option_applies(spec, c)) return spec;
+    }
+    return NULL;
+}

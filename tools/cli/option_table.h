@@ -7,5 +7,7 @@
 extern const option OPTIONS[]; /* ends with a NULL help */
 
 int option_applies(const option *spec, const command *c);
+/* The command's option with that name of len bytes, or, if name is NULL, with that letter. NULL if there is none. */
+const option *option_find(const command *c, char letter, const char *name, size_t len);
 
 #endif

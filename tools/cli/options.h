@@ -118,7 +118,7 @@ typedef struct fit_options {
 } fit_options;
 
 typedef struct serve_options {
-    const char *socket, *listen, *token_file;
+    const char *socket, *listen, *token_file, *access_log;
     int waiting, connections, idle, drain; /* waiting: images, 0: automatic; seconds */
     double delay, timeout;                 /* milliseconds; seconds, 0: none */
     size_t max_body;
@@ -137,7 +137,7 @@ typedef struct tune_options {
 } tune_options;
 
 typedef struct help_options {
-    int asked, man;
+    int asked, man, environment;
     const char *completion;
 } help_options;
 
@@ -146,6 +146,8 @@ typedef struct options {
     model_options model[MAX_MODELS];
     int models;
     const char *profile; /* a name or a file */
+    const char *config;  /* a file of options */
+    char *config_text;   /* its text, into which values of options point */
     unsigned given;      /* bit i: PROFILE_KEY[i] was given as an option, which a profile does not change */
 
     compute_options compute;

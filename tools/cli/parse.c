@@ -7,23 +7,16 @@
 #include "base/text.h"
 #include "base/unicode.h"
 #include "cli/hints.h"
+#include "cli/key_lines.h"
 #include "cli/option_setters.h"
 #include "cli/option_table.h"
 #include "cli/profile.h"
+#include "cli/settings.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const option *find(const command *c, char letter, const char *name, size_t len) {
-    for (const option *spec = OPTIONS; spec->help; spec++) {
-        int same = name ? spec->name && strlen(spec->name) == len && memcmp(spec->name, name, len) == 0
-                        : spec->letter == letter;
-        if (same && option_applies(spec, c)) return spec;
-    }
-    return NULL;
-}
 
 static int usage_error(const command *c, const char *what, const char *arg) {
     say_error("%s: %s %s; see \"reid help %s\"", c->name, what, shown(arg), c->name);
@@ -39,47 +32,79 @@ static int unknown_option(const command *c, const char *arg, const char *name, s
     return 0;
 }
 
-/* Options of one model go to the latest -m, or to all models before the first. */
-static int apply(options *o, const command *c, const option *spec, const char *value) {
-    model_options *m = o->models ? &o->model[o->models - 1] : &o->every;
-    char *base = spec->per_model ? (char *)m : (char *)o;
-    int good = spec->set(o, spec, base + spec->offset, value), key = profile_key(spec->name ? spec->name : "");
-    if (good > 0 && key >= 0) o->given |= 1u << key;
-    if (good > 0) return 1;
-    if (good == 0)
-        say_error("%s: --%s takes %s, not \"%s\"; see \"reid help %s\"", c->name, spec->name, option_expects(spec),
-                  shown(value), c->name);
-    return 0;
-}
-
 /* Parses one argument that starts with "--". Returns how many arguments it used, 0 after an error. */
-static int parse_long(options *o, const command *c, char **argv) {
+static int parse_long(settings *to, const command *c, char **argv) {
     const char *name = argv[0] + 2, *value = strchr(name, '=');
-    const option *spec = find(c, 0, name, value ? (size_t)(value - name) : strlen(name));
-    if (!spec) return unknown_option(c, argv[0], name, value ? (size_t)(value - name) : strlen(name));
+    const size_t len = value ? (size_t)(value - name) : strlen(name);
+    const option *spec = option_find(c, 0, name, len);
+    if (!spec) return unknown_option(c, argv[0], name, len);
     if (!spec->arg) {
         if (value) return usage_error(c, "no value may be given with", argv[0]);
-        return apply(o, c, spec, "");
+        return settings_add(to, spec, "");
     }
-    if (value) return apply(o, c, spec, value + 1);
+    if (value) return settings_add(to, spec, value + 1);
     if (!argv[1]) return usage_error(c, "a value is missing after", argv[0]);
-    return apply(o, c, spec, argv[1]) ? 2 : 0;
+    return settings_add(to, spec, argv[1]) ? 2 : 0;
 }
 
 /* Parses "-q", "-qv", "-k5" or "-k 5". */
-static int parse_letters(options *o, const command *c, char **argv) {
+static int parse_letters(settings *to, const command *c, char **argv) {
     for (const char *at = argv[0] + 1; *at; at++) {
-        const option *spec = find(c, *at, NULL, 0);
+        const option *spec = option_find(c, *at, NULL, 0);
         if (!spec) return unknown_option(c, argv[0], at, 1);
         if (!spec->arg) {
-            if (!apply(o, c, spec, "")) return 0;
+            if (!settings_add(to, spec, "")) return 0;
             continue;
         }
-        if (at[1]) return apply(o, c, spec, at + 1);
+        if (at[1]) return settings_add(to, spec, at + 1);
         if (!argv[1]) return usage_error(c, "a value is missing after", argv[0]);
-        return apply(o, c, spec, argv[1]) ? 2 : 0;
+        return settings_add(to, spec, argv[1]) ? 2 : 0;
     }
     return 1;
+}
+
+/* Sorts the words of the command line into options and operands. */
+static int parse_words(options *o, settings *to, const command *c, int argc, char **argv) {
+    for (int i = 0, plain = 0; i < argc;) {
+        int used = 1;
+        if (plain || argv[i][0] != '-' || !argv[i][1]) o->operands[o->operand_count++] = argv[i];
+        else if (strcmp(argv[i], "--") == 0) plain = 1;
+        else used = argv[i][1] == '-' ? parse_long(to, c, argv + i) : parse_letters(to, c, argv + i);
+        if (!used) return 0;
+        i += used;
+    }
+    o->operands[o->operand_count] = NULL;
+    return 1;
+}
+
+/* The value that an option has in the last layer that gives it; NULL: in none. */
+static const char *last_value(const settings layers[LAYERS], const option *spec) {
+    const char *value = NULL;
+    for (int i = 0; i < LAYERS; i++)
+        for (size_t k = 0; k < layers[i].count; k++)
+            if (layers[i].list[k].spec == spec) value = layers[i].list[k].value;
+    return value;
+}
+
+/* Reads the file of --config. Its text is kept, because options point into it. */
+static int read_config(options *o, const command *c, settings *to, const char *path) {
+    text file = TEXT_INIT, why = TEXT_INIT;
+    int good = key_lines_open(&file, path, "a file of options", &why);
+    o->config = path;
+    o->config_text = file.s;
+    if (!good) say_error("%s: %s", shown(path), why.s);
+    else if (file.len) good = settings_from_file(to, c, path, file.s);
+    text_free(&why);
+    return good;
+}
+
+/* Adds the options that do not come from the command line, for commands that take any. */
+static int parse_elsewhere(options *o, const command *c, settings layers[LAYERS]) {
+    const option *config = option_find(c, 0, "config", strlen("config")), *help = option_find(c, 'h', NULL, 0);
+    if (!config || last_value(layers, help)) return 1;
+    if (!settings_from_environment(&layers[LAYER_ENVIRONMENT], c)) return 0;
+    const char *path = last_value(layers, config);
+    return !path || read_config(o, c, &layers[LAYER_FILE], path);
 }
 
 /* The option of a profile key, whatever commands take it. */
@@ -120,7 +145,8 @@ static int change_preset(const command *c, model_options *m) {
 
 static int is_written(const option *spec) {
     return spec->offset == offsetof(options, output.path) || spec->offset == offsetof(options, output.trace) ||
-           spec->offset == offsetof(options, bench.page) || spec->offset == offsetof(options, review.html);
+           spec->offset == offsetof(options, serve.access_log) || spec->offset == offsetof(options, bench.page) ||
+           spec->offset == offsetof(options, review.html);
 }
 
 /* The file that an option names, NULL if it names none. doctor's -o is a PATH to which nothing is written. */
@@ -222,19 +248,13 @@ static void set_defaults(options *o) {
 }
 
 int options_parse(options *o, const command *c, int argc, char **argv) {
+    settings layers[LAYERS] = {{0}};
     set_defaults(o);
     o->operands = need_array((size_t)argc + 1, sizeof *o->operands);
-    if (!o->operands) return 0;
-    for (int i = 0, plain = 0; i < argc;) {
-        int used = 1;
-        if (plain || argv[i][0] != '-' || !argv[i][1]) o->operands[o->operand_count++] = argv[i];
-        else if (strcmp(argv[i], "--") == 0) plain = 1;
-        else used = argv[i][1] == '-' ? parse_long(o, c, argv + i) : parse_letters(o, c, argv + i);
-        if (!used) return 0;
-        i += used;
-    }
-    o->operands[o->operand_count] = NULL;
-    if (!apply_profile(o, c) || !change_preset(c, &o->every)) return 0;
+    int good = o->operands && parse_words(o, &layers[LAYER_ARGUMENTS], c, argc, argv) &&
+               parse_elsewhere(o, c, layers) && settings_apply(o, c, layers);
+    for (int i = 0; i < LAYERS; i++) free(layers[i].list);
+    if (!good || !apply_profile(o, c) || !change_preset(c, &o->every)) return 0;
     for (int i = 0; i < o->models; i++)
         if (!change_preset(c, &o->model[i])) return 0;
     say_setup(o->output.quiet ? SAY_QUIET : o->output.verbose);
@@ -243,7 +263,7 @@ int options_parse(options *o, const command *c, int argc, char **argv) {
 
 void options_free(options *o) {
     for (size_t i = 0; i < o->spelled_count; i++) free(o->spelled[i]);
-    free(o->spelled), free(o->operands);
+    free(o->spelled), free(o->operands), free(o->config_text);
 }
 
 void command_unknown(const command_table *t, const char *name) {

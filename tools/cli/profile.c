@@ -1,9 +1,9 @@
 #include "cli/profile.h"
 
 #include "base/choices.h"
-#include "base/files.h"
 #include "base/say.h"
 #include "base/threads.h"
+#include "cli/key_lines.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -32,54 +32,32 @@ static void named(profile *p, int which) {
     if (which == LOW_MEMORY) set(p, PROFILE_DECODERS, "1");
 }
 
-/* Removes white space at both ends, in place. */
-static char *trimmed(char *s) {
-    while (is_white(*s)) s++;
-    size_t n = strlen(s);
-    while (n && is_white(s[n - 1])) n--;
-    s[n] = 0;
-    return s;
-}
-
 static int wrong(const char *path, int line, const char *what, const char *it) {
     say_error("%s, line %d: %s: \"%s\"", shown(path), line, what, shown(it));
     return 0;
 }
 
-/* Reads one line, without its line end. */
-static int read_line(profile *p, const char *path, int number, char *line) {
-    char *key = trimmed(line), *value = strchr(key, '=');
-    if (!*key || *key == '#') return 1;
-    if (!value) return wrong(path, number, "expected KEY = VALUE or a comment, found", key);
-    *value++ = 0;
-    key = trimmed(key), value = trimmed(value);
-    int place = profile_key(key);
+static int read_line(profile *p, const char *path, const key_line *line) {
+    const int number = line->number, place = profile_key(line->key);
+    if (!line->value) return wrong(path, number, "expected KEY = VALUE or a comment, found", line->key);
     if (place < 0) return wrong(path, number, "unknown setting; expected device, batch, threads, lanes, decoders or "
-                                              "memory, found", key);
-    if (p->line[place]) return wrong(path, number, "this setting is given twice", key);
-    if (!*value || strlen(value) >= PROFILE_VALUE) return wrong(path, number, "missing or too long value", value);
-    set(p, place, value);
+                                              "memory, found", line->key);
+    if (p->line[place]) return wrong(path, number, "this setting is given twice", line->key);
+    if (!*line->value || strlen(line->value) >= PROFILE_VALUE)
+        return wrong(path, number, "missing or too long value", line->value);
+    set(p, place, line->value);
     p->line[place] = number;
     return 1;
 }
 
-static int read_lines(profile *p, const char *path, text *file) {
-    if (memchr(file->s, 0, file->len)) {
-        say_error("%s: not a profile: contains a zero byte", shown(path));
-        return 0;
-    }
-    char *line = file->s + utf8_mark(file->s, file->len);
-    for (int number = 1; line; number++) {
-        char *end = strchr(line, '\n');
-        if (end) *end = 0;
-        if (!read_line(p, path, number, line)) return 0;
-        line = end ? end + 1 : NULL;
-    }
+static int read_lines(profile *p, const char *path, char *file) {
+    key_line line;
+    for (int number = 0; key_lines_next(&file, &number, &line);)
+        if (!read_line(p, path, &line)) return 0;
     return 1;
 }
 
 int profile_read(profile *p, const char *name) {
-    static const size_t most = (size_t)1 << 20;
     text file = TEXT_INIT, why = TEXT_INIT;
     int which = choice_index(PROFILES, name), good = 1;
     memset(p, 0, sizeof *p);
@@ -87,11 +65,11 @@ int profile_read(profile *p, const char *name) {
         named(p, which);
         return 1;
     }
-    if (!file_read(name, most, 1, &file, &why)) {
+    if (!key_lines_open(&file, name, "a profile", &why)) {
         say_error("--profile takes " PROFILES " or a file; %s: %s", shown(name), why.s);
         good = 0;
     } else if (file.len) {
-        good = read_lines(p, name, &file);
+        good = read_lines(p, name, file.s);
     }
     text_free(&file), text_free(&why);
     return good;

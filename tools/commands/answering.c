@@ -69,7 +69,8 @@ int answering_open(service *s, const answering *a, const options *o) {
                                o->match.weights,
                                o->match.weight_count,
                                o->match.top_k,
-                               o->match.threshold};
+                               o->match.threshold,
+                               o->serve.access_log || o->output.trace};
     return service_open(s, &r);
 }
 

@@ -5,6 +5,7 @@
 #include "cli/completion.h"
 #include "cli/help.h"
 #include "cli/man_page.h"
+#include "cli/option_table.h"
 #include "cli/parse.h"
 #include "commands/commands.h"
 
@@ -23,10 +24,23 @@ static int help_about(text *t, const command_table *table, const char *name) {
     return 0;
 }
 
+/* Writes the variables of a command. Returns 0 after reporting that it has none. */
+static int help_variables(text *t, const options *o) {
+    const command *c = o->operand_count == 1 ? command_find(o->table, o->operands[0]) : NULL;
+    if (c && option_find(c, 0, "config", strlen("config"))) {
+        help_environment(t, c);
+        return 1;
+    }
+    say_error("help: --environment is for serve and worker: \"reid help serve --environment\"");
+    return 0;
+}
+
 int help_main(options *o) {
     text t = TEXT_INIT;
     if (o->help.man) {
         man_page(&t, o->table);
+    } else if (o->help.environment) {
+        if (!help_variables(&t, o)) return 2;
     } else if (o->help.completion) {
         if (strcmp(o->help.completion, "bash") != 0) {
             say_error("help: no completion for %s, only for bash", shown(o->help.completion));

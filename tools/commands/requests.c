@@ -68,8 +68,7 @@ static void say_stats(const options *o, const stream_job *job) {
     text_free(&t);
 }
 
-/* Opens the file of --trace, if given. Returns 0 after saying why that failed. */
-static int open_trace(const options *o, const char *label, trace **to) {
+int open_trace(const options *o, const char *label, trace **to) {
     text program = TEXT_INIT;
     *to = NULL;
     if (!o->output.trace) return 1;

@@ -16,6 +16,8 @@ reid_desc model_desc(const options *o, const model_options *m, reid_error *error
 int open_models(models *all, const options *o);
 
 decode_settings decoding(const options *o);
+/* Opens the file of --trace; *to is NULL without the option. Returns 0 after saying why that failed. */
+int open_trace(const options *o, const char *label, trace **to);
 /* Calls stream_run, then prints --stats to stderr and writes the --trace file. *traced: 0 after saying why the trace of
    a completed stream could not be written. */
 stream_result run_stream(const options *o, stream_job *job, int *traced);

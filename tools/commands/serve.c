@@ -8,6 +8,7 @@
 #include "server/door.h"
 #include "server/http.h"
 #include "server/mhd.h"
+#include "server/tokens.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,13 +18,23 @@
 
 enum { OTHER_FILES = 128, FEWEST_FILES = 32 }; /* descriptors besides those of connections; the least that is enough */
 
+/* What a reload reads anew. */
+typedef struct content {
+    service service;
+    tokens tokens;
+} content;
+
 typedef struct serving {
     const options *o;
     answering a;
-    service service;
-    text path, address, token; /* path of the Unix socket, "" without one; TCP address */
+    content *now, *old;  /* old: NULL, or still has requests to finish */
+    text path, address;  /* path of the Unix socket, "" without one; TCP address */
     int unix_fd, tcp_fd;
     int connections;
+    int on_terminal;     /* 1: stderr is a terminal, which may be closed */
+    access_log *log;     /* NULL: none, as for the trace */
+    trace *trace;
+    http *http;
 } serving;
 
 static int check_options(const options *o) {
@@ -57,10 +68,9 @@ static int choose_path(serving *s) {
 static int open_doors(serving *s) {
     const options *o = s->o;
     text why = TEXT_INIT;
-    int loopback = 1, good = !o->serve.token_file || door_token(o->serve.token_file, &s->token, &why);
-    const char *at = o->serve.token_file;
-    if (good && o->serve.listen) {
-        at = o->serve.listen;
+    const char *at = o->serve.listen;
+    int loopback = 1, good = 1;
+    if (o->serve.listen) {
         s->tcp_fd = door_tcp(o->serve.listen, &s->address, &loopback, &why);
         good = s->tcp_fd >= 0;
     }
@@ -100,6 +110,57 @@ static int make_room_for_connections(serving *s) {
     return 1;
 }
 
+/* --- what is read anew -------------------------------------------------------------------------------------------- */
+
+static int read_tokens(tokens *t, const char *path) {
+    text why = TEXT_INIT;
+    int good = tokens_read(t, path, &why);
+    if (!good) say_error("%s: %s", shown(path), why.s);
+    else if (tokens_are_open(path)) say_warning("%s: other users may read the token: chmod 600", shown(path));
+    text_free(&why);
+    return good;
+}
+
+static void content_close(content *c) {
+    if (!c) return;
+    service_close(&c->service);
+    tokens_free(&c->tokens);
+    free(c);
+}
+
+/* Returns NULL after saying what is wrong. */
+static content *content_open(const serving *s) {
+    content *c = need_zeroed(1, sizeof *c);
+    const char *file = s->o->serve.token_file;
+    if (c && (!file || read_tokens(&c->tokens, file)) && answering_open(&c->service, &s->a, s->o)) return c;
+    content_close(c);
+    return NULL;
+}
+
+static const tokens *tokens_of(const serving *s) { return s->o->serve.token_file ? &s->now->tokens : NULL; }
+
+/* The old content lies between what is still in use, so freeing it alone does not make the process smaller. */
+static void forget_old(serving *s) {
+    content_close(s->old);
+    s->old = NULL;
+    mem_trim();
+}
+
+/* Builds the new content beside the old one, which answers meanwhile. */
+static void reload(serving *s) {
+    content *fresh = content_open(s);
+    if (!fresh) {
+        say_error("the reload has failed, and nothing was changed");
+        http_note_failed_reload(s->http);
+        return;
+    }
+    fresh->service.started = s->now->service.started;
+    s->old = s->now;
+    s->now = fresh;
+    http_switch(s->http, &fresh->service, tokens_of(s));
+    say_warning("reloaded");
+}
+
 /* --- serving ------------------------------------------------------------------------------------------------------ */
 
 static void nap(void) {
@@ -112,32 +173,82 @@ static void wait_until_answered(const http *h, double seconds) {
     while (http_pending(h) && clock_seconds() < end) nap();
 }
 
+/* A closed terminal sends the signal that asks for a reload, too. */
+static int terminal_is_gone(const serving *s) { return s->on_terminal && !isatty(STDERR_FILENO); }
+
+/* Returns when the server is to stop. A reload waits until the requests before the last one have ended, so that there
+   are never more than two sets of models. */
+static void run_until_stopped(serving *s) {
+    const double moment = 0.02;
+    int wanted = 0;
+    while (!interrupted()) {
+        notice_wait(s->old ? moment : -1);
+        wanted |= notice_take();
+        if (wanted & NOTICE_REOPEN) access_log_reopen(s->log), wanted &= ~NOTICE_REOPEN;
+        if (s->old && service_jobs(&s->old->service) == 0) forget_old(s);
+        if (!(wanted & NOTICE_RELOAD) || s->old || interrupted()) continue;
+        if (terminal_is_gone(s)) return;
+        wanted &= ~NOTICE_RELOAD;
+        reload(s);
+    }
+}
+
+static void stop_services(serving *s) {
+    service_stop(&s->now->service);
+    if (s->old) service_stop(&s->old->service);
+}
+
+static void give_up(serving *s) {
+    service_give_up(&s->now->service);
+    if (s->old) service_give_up(&s->old->service);
+}
+
+/* Finishes the requests that have arrived. */
+static void stop(serving *s) {
+    enum { LAST_ANSWERS = 2 }; /* seconds to send the answers to dropped requests */
+    const int drain = s->o->serve.drain;
+    stop_services(s);
+    const int waiting = http_pending(s->http);
+    say_info("stopping; %d request%s still to be answered", waiting, plural((size_t)waiting));
+    wait_until_answered(s->http, drain);
+    const int late = http_pending(s->http);
+    if (late) {
+        say_warning("%d request%s dropped after %d s (--drain)", late, plural((size_t)late), drain);
+        give_up(s);
+        wait_until_answered(s->http, LAST_ANSWERS);
+    }
+    if (s->old) service_give_up(&s->old->service); /* http_stop does it for the other */
+    http_stop(s->http);
+    if (s->path.len) door_unix_remove(s->path.s);
+}
+
+static int open_logs(serving *s) {
+    const char *path = s->o->serve.access_log;
+    if (path && !(s->log = access_log_open(path))) return 0;
+    return open_trace(s->o, "serve", &s->trace);
+}
+
+/* The trace of a server that has served is kept. Returns 0 after saying why it could not be written. */
+static int close_logs(serving *s, int keep) {
+    access_log_close(s->log);
+    return trace_end(s->trace, keep) || !keep;
+}
+
 /* Serves until stopped and drained. */
 static int serve(serving *s) {
-    enum { LAST_ANSWERS = 2 }; /* seconds to send the answers to dropped requests */
     const options *o = s->o;
-    const http_request r = {&s->service,       s->unix_fd,     s->tcp_fd,     o->serve.token_file ? &s->token : NULL,
-                            o->serve.max_body, s->connections, o->serve.idle, (long long)(o->serve.timeout * 1e6)};
-    http *h = http_start(&r);
+    const http_request r = {&s->now->service,  s->unix_fd,     s->tcp_fd,     tokens_of(s),
+                            o->serve.max_body, s->connections, o->serve.idle, (long long)(o->serve.timeout * 1e6),
+                            s->log,            s->trace};
+    s->http = http_start(&r);
     s->unix_fd = s->tcp_fd = -1; /* now owned by the server */
-    if (!h) return 2;
+    if (!s->http) return 2;
     say_warning("listening on %s%s%s%s", s->path.len ? "unix:" : "", shown(s->path.s),
                 s->path.len && o->serve.listen ? " and http://" : o->serve.listen ? "http://" : "",
                 s->address.len ? s->address.s : "");
-    interrupt_wait();
+    run_until_stopped(s);
     interrupt_take();
-    service_stop(&s->service);
-    const int waiting = http_pending(h);
-    say_info("stopping; %d request%s still to be answered", waiting, plural((size_t)waiting));
-    wait_until_answered(h, o->serve.drain);
-    const int late = http_pending(h);
-    if (late) {
-        say_warning("%d request%s dropped after %d s (--drain)", late, plural((size_t)late), o->serve.drain);
-        service_give_up(&s->service);
-        wait_until_answered(h, LAST_ANSWERS);
-    }
-    http_stop(h);
-    if (s->path.len) door_unix_remove(s->path.s);
+    stop(s);
     return 0;
 }
 
@@ -147,14 +258,19 @@ int serve_main(options *o) {
     memset(&s, 0, sizeof s);
     s.o = o;
     s.unix_fd = s.tcp_fd = -1;
+    s.on_terminal = isatty(STDERR_FILENO);
+    notice_setup();
     good = good && answering_name(&s.a, o, "serve");
-    if (good && choose_path(&s) && make_room_for_connections(&s) && open_doors(&s)) {
-        if (answering_open(&s.service, &s.a, o)) status = serve(&s);
-        service_close(&s.service);
+    if (good && choose_path(&s) && make_room_for_connections(&s) && open_logs(&s) && open_doors(&s)) {
+        s.now = content_open(&s);
+        if (s.now) status = serve(&s);
+        content_close(s.old);
+        content_close(s.now);
     }
     if (s.unix_fd >= 0) close(s.unix_fd), door_unix_remove(s.path.s);
     if (s.tcp_fd >= 0) close(s.tcp_fd);
+    if (!close_logs(&s, status == 0)) status = 2;
     answering_free(&s.a);
-    text_free(&s.path), text_free(&s.address), text_free(&s.token);
+    text_free(&s.path), text_free(&s.address);
     return status;
 }

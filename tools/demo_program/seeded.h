@@ -344,10 +344,11 @@ static void seeded_efficientnet(seeded_net *net, const seeded_efficient *e, int 
         stage++;
         for (int b = 0; b < repeats; b++, in = out) {
             int residual = in == out && (b > 0 || s->stride == 1);
+            int single = s->fused == 1 && s->expand == 1;
             double var = b ? 9.0 : stage == 1 ? 1.0 : 4.0;
             seeded_name(name, "features.%d.%d.block", stage, b);
             if (!s->fused) seeded_mbconv(net, name, in, out, s->expand, (size_t)s->k, residual);
-            else seeded_fused(net, name, in, out, s->expand, (size_t)s->k, s->fused == 1 && s->expand == 1, residual, var);
+            else seeded_fused(net, name, in, out, s->expand, (size_t)s->k, single, residual, var);
         }
     }
     seeded_conv(net, seeded_name(name, "features.%d.0", stage + 1), SEEDED_FILTERS, last, in, 1, 1.0);

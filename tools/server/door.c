@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { BACKLOG = 1024, MIN_TOKEN = 16, MAX_TOKEN = 1024 };
+enum { BACKLOG = 1024 };
 #define LOCKED_SECONDS 3.0 /* how long to wait for a folder that another process has locked */
 
 /* --- Unix --------------------------------------------------------------------------------------------------------- */
@@ -152,6 +152,15 @@ static void add_address(text *t, const any_address *a) {
     }
 }
 
+void door_peer(text *t, const struct sockaddr *address) {
+    any_address a;
+    memset(&a, 0, sizeof a);
+    if (address->sa_family == AF_INET) memcpy(&a.four, address, sizeof a.four);
+    else if (address->sa_family == AF_INET6) memcpy(&a.six, address, sizeof a.six);
+    else return;
+    add_address(t, &a);
+}
+
 int door_tcp(const char *address, text *as, int *loopback, text *why) {
     any_address name;
     const int yes = 1;
@@ -173,32 +182,11 @@ int door_tcp(const char *address, text *as, int *loopback, text *why) {
 
 /* --- access ------------------------------------------------------------------------------------------------------- */
 
-int door_token(const char *path, text *token, text *why) {
-    struct stat st;
-    if (stat(path, &st) == 0 && (st.st_mode & 077)) return refuse(why, "other users may read it: chmod 600");
-    if (!file_read(path, MAX_TOKEN, 1, token, why)) return 0;
-    while (token->len && strchr("\r\n", token->s[token->len - 1])) token->s[--token->len] = 0;
-    int plain = 1;
-    for (size_t i = 0; i < token->len; i++) plain &= token->s[i] > ' ' && token->s[i] < 127;
-    if (token->len >= MIN_TOKEN && plain) return 1;
-    text_clear(why);
-    text_printf(why, "expected a token: one line of at least %d letters, digits and signs", MIN_TOKEN);
-    return 0;
-}
-
 int door_same(const text *secret, const char *given, size_t len) {
     volatile unsigned char differs = len != secret->len;
     for (size_t i = 0; i < secret->len; i++)
         differs |= (unsigned char)(secret->s[i] ^ (i < len ? given[i] : 0));
     return !differs;
-}
-
-int door_admits(const text *token, const char *authorization) {
-    static const char scheme[] = "Bearer ";
-    const size_t skip = sizeof scheme - 1;
-    if (!authorization || strncasecmp(authorization, scheme, skip) != 0) return 0;
-    const char *given = authorization + skip;
-    return door_same(token, given, strlen(given));
 }
 
 int door_is_own_page(const char *origin, const char *host) {

@@ -1,4 +1,4 @@
-/* Listening sockets and tokens: where clients connect, and which of them may. */
+/* Listening sockets, and the names by which browsers may lead to them. */
 #ifndef REID_TOOLS_DOOR_H
 #define REID_TOOLS_DOOR_H
 
@@ -14,12 +14,12 @@ void door_unix_remove(const char *path);
    *loopback is 1 if only this machine can connect. Returns the descriptor, or -1 with the reason in why. */
 int door_tcp(const char *address, text *as, int *loopback, text *why);
 
-/* Reads a token: the only line of a file that other users cannot read. Returns 0 with the reason in why. */
-int door_token(const char *path, text *token, text *why);
 /* Compares the given text with the secret. The time that this takes does not depend on which bytes are right. */
 int door_same(const text *secret, const char *given, size_t len);
-/* Checks an Authorization header against the token, also in constant time. NULL: there is no header. */
-int door_admits(const text *token, const char *authorization);
+
+/* Appends the address of a TCP client. */
+struct sockaddr;
+void door_peer(text *t, const struct sockaddr *address);
 
 /* Returns 1 for a Host header that names this machine. It protects against DNS rebinding: a browser that was led here
    by a foreign name sends that name. NULL: there is no header. */

@@ -12,6 +12,8 @@ http *http_start(const http_request *r) {
     say_error("this version was compiled without libmicrohttpd");
     return NULL;
 }
+void http_switch(http *h, service *s, const tokens *allowed) { (void)h, (void)s, (void)allowed; }
+void http_note_failed_reload(http *h) { (void)h; }
 int http_pending(const http *h) { return h != NULL; }
 void http_stop(http *h) { (void)h; }
 
@@ -23,10 +25,13 @@ void http_stop(http *h) { (void)h; }
 #include "server/door.h"
 #include "server/mailbox.h"
 #include "server/prometheus.h"
+#include "server/request_id.h"
+#include "server/request_trace.h"
 #include "server/routes.h"
 
 #include <errno.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,6 +78,8 @@ typedef struct client {
     int dismissed;         /* 1: it was sent a final refusal; everything that still arrives is ignored */
     double deadline;       /* when it is disconnected; every byte that it sends or reads earns a little time */
     text uri;              /* of the request being received */
+    exchange *now;         /* NULL between requests */
+    char address[64];      /* for the log */
     struct client *next, *prev;
 } client;
 
@@ -88,6 +95,12 @@ struct exchange {
     unsigned refusal; /* the status of the refusal that is sent after the body was skipped; 0: not refused */
     const char *allow;
     text why;
+    /* For the log. */
+    double began;
+    unsigned status;              /* of the reply; 0: none yet */
+    size_t sent;                  /* bytes of its body */
+    char method[16], token[TOKEN_NAME + 1];
+    char id[REQUEST_ID + 1], trace[TRACE_ID + 1];
 };
 
 typedef struct listener {
@@ -103,12 +116,18 @@ struct http {
     int epoll;
     pthread_t thread;
     int stop;              /* set by another thread */
+    int switching;         /* set by another thread: next_service and next_tokens are to be used from now on */
+    service *next_service;
+    const tokens *next_tokens;
+    sem_t switched;
     int pending;           /* exchanges from their last byte to the end of their answer; read by other threads */
     mailbox finished;      /* finished calls */
     client *clients;
     mhd_crowd crowd;
     int dismissing;        /* 1: libmicrohttpd may report an error for a request that was already answered */
     int said_no_files;
+    uint64_t ids;          /* state from which ids of requests are made */
+    size_t logged;         /* requests */
     front_counts counts;
 };
 
@@ -189,6 +208,7 @@ static void limit_unsent(const http *h, reply *r) {
 static enum MHD_Result send_reply(client *from, reply *r) {
     http *h = from->h;
     limit_unsent(h, r);
+    if (from->now) from->now->status = r->status, from->now->sent = r->body.len;
     struct MHD_Response *response = response_of(from, &r->body);
     if (!response) return MHD_NO;
     MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, r->type);
@@ -196,6 +216,7 @@ static enum MHD_Result send_reply(client *from, reply *r) {
     if (r->status == MHD_HTTP_SERVICE_UNAVAILABLE) add_header(response, MHD_HTTP_HEADER_RETRY_AFTER, RETRY_AFTER);
     if (r->status == MHD_HTTP_UNAUTHORIZED)
         MHD_add_response_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer realm=\"reid\"");
+    if (from->now && from->now->id[0]) MHD_add_response_header(response, "X-Request-ID", from->now->id);
     if (r->allow) MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, r->allow);
     if (r->last || service_stopping(h->r.s)) MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
     if (r->status < FRONT_STATUSES) h->counts.answered[r->status]++;
@@ -219,6 +240,7 @@ static enum MHD_Result answer_at_once(client *from, const exchange *x) {
     switch (x->to.kind) {
     case ROUTE_HELP: answer_help(&r.body, s), r.type = "text/plain; charset=utf-8"; break;
     case ROUTE_METRICS:
+        from->h->counts.log_dropped = access_log_dropped(from->h->r.log);
         prometheus_text(&r.body, s, &from->h->counts), r.type = "text/plain; version=0.0.4; charset=utf-8";
         break;
     case ROUTE_SERVER: answer_server(&r.body); break;
@@ -283,17 +305,19 @@ static int is_of_foreign_page(const client *from) {
 }
 
 /* Checks who may send requests. Liveness is not secret, and programs that check it often have no token. */
-static void check_client(const client *from, const exchange *x, verdict *v) {
+static void check_client(const client *from, exchange *x, verdict *v) {
     const http_request *r = &from->h->r;
     int harmless = x->to.kind == ROUTE_LIVE || x->to.kind == ROUTE_READY;
+    const token *sent = NULL;
+    if (from->tcp && r->tokens) sent = tokens_admit(r->tokens, header_of(from, MHD_HTTP_HEADER_AUTHORIZATION));
+    if (sent) strcpy(x->token, sent->name.s);
     if (mhd_crowd_is_full(&from->h->crowd))
         refuse_with(v, MHD_HTTP_SERVICE_UNAVAILABLE, "too many connections: try again later");
-    else if (from->tcp && r->token && !harmless &&
-             !door_admits(r->token, header_of(from, MHD_HTTP_HEADER_AUTHORIZATION)))
+    else if (from->tcp && r->tokens && !harmless && !sent)
         refuse_with(v, MHD_HTTP_UNAUTHORIZED, "Authorization: a Bearer token is needed");
-    else if (from->tcp && !r->token && !door_is_local_host(header_of(from, MHD_HTTP_HEADER_HOST)))
+    else if (from->tcp && !r->tokens && !door_is_local_host(header_of(from, MHD_HTTP_HEADER_HOST)))
         refuse_with(v, MHD_HTTP_FORBIDDEN, "Host: without a token only this machine's names are accepted");
-    else if (from->tcp && !r->token && is_of_foreign_page(from))
+    else if (from->tcp && !r->tokens && is_of_foreign_page(from))
         refuse_with(v, MHD_HTTP_FORBIDDEN, "Origin: without a token, pages of other sites may not send requests");
 }
 
@@ -402,6 +426,45 @@ static void free_exchange(exchange *x) {
     free(x);
 }
 
+/* --- the log ------------------------------------------------------------------------------------------------------ */
+
+static int is_logging(const http *h) { return h->r.log || h->r.trace; }
+
+enum { CLIENT_GONE = 499 }; /* as nginx writes it: the client left before the answer */
+
+static void name_models(access_entry *e, const exchange *x) {
+    const service *s = x->c ? x->c->s : x->h->r.s;
+    const int all = x->c && x->c->kind == CALL_MATCH, index = x->c ? x->c->index : x->to.index;
+    for (int i = 0; all && i < s->all.count && i < 2; i++) e->models[i] = s->model[i].name;
+    if (!all && index >= 0 && index < s->all.count) e->models[0] = s->model[index].name;
+}
+
+/* What a call that is over has found out: another thread may still work on one that is not. */
+static void add_result(access_entry *e, const exchange *x) {
+    const job_result *rows = job_answer(x->c->work);
+    e->images = (long long)rows->n;
+    e->queue = rows->queued, e->compute = rows->computing, e->batch = rows->batch, e->computed = rows->computed;
+}
+
+/* x: NULL for a request that was refused before its header fields had arrived. */
+static void log_request(const client *from, const exchange *x, unsigned status) {
+    http *h = from->h;
+    access_entry e = {.images = -1, .queue = -1, .compute = -1, .batch = -1, .status = status};
+    if (!is_logging(h)) return;
+    e.client = from->address;
+    e.path = from->uri.s;
+    e.path_len = from->uri.s ? strcspn(from->uri.s, "?") : 0; /* a query might contain what is secret */
+    if (x) {
+        e.seconds = clock_seconds() - x->began;
+        e.id = x->id, e.trace = x->trace, e.token = x->token, e.method = x->method;
+        e.received = x->received, e.sent = x->sent;
+        if (!x->c || x->over) name_models(&e, x);
+        if (x->over) add_result(&e, x);
+    }
+    access_log_add(h->r.log, &e);
+    request_trace_add(h->r.trace, &e, h->logged++, x ? x->began + e.seconds : clock_seconds());
+}
+
 /* --- callbacks of libmicrohttpd ----------------------------------------------------------------------------------- */
 
 /* 1 if the body of a refused request is skipped before the answer. Closing a connection while its client still sends
@@ -414,12 +477,24 @@ static int passes_over(const client *from) {
            parse_size(length, PASSED_OVER * from->h->r.max_body, &bytes) && bytes > 0;
 }
 
+/* Notes by what the request can be found again. */
+static void note_request(const client *from, exchange *x, const char *method) {
+    const char *id = header_of(from, "X-Request-ID");
+    x->began = clock_seconds();
+    if (id || is_logging(x->h)) request_id_take(x->id, id, &x->h->ids);
+    if (!is_logging(x->h)) return;
+    trace_id_take(x->trace, header_of(from, "traceparent"));
+    snprintf(x->method, sizeof x->method, "%s", method);
+}
+
 static enum MHD_Result begin_exchange(client *from, const char *method, void **state) {
     verdict v = {0, NULL, TEXT_INIT};
     exchange *x = mem_zeroed(1, sizeof *x);
     if (!x) return MHD_NO;
     x->h = from->h;
     x->from = from;
+    from->now = x;
+    note_request(from, x, method);
     check_request(from, x, method, &v);
     if (!v.status && x->to.kind >= ROUTE_INFER && !prepare_call(from, x, &v))
         refuse_with(&v, MHD_HTTP_SERVICE_UNAVAILABLE, "out of memory");
@@ -495,6 +570,8 @@ static void on_completed(void *user, struct MHD_Connection *connection, void **s
     if (!x) return;
     x->from->deadline = clock_seconds() + x->h->r.idle;
     x->from->sending = 0;
+    x->from->now = NULL;
+    log_request(x->from, x, x->status ? x->status : CLIENT_GONE);
     mhd_guest_is_busy(&x->h->crowd, &x->from->guest, 0);
     if (x->working && !x->over) {
         call_cancel(x->c);
@@ -517,6 +594,8 @@ static void dismiss(client *c, unsigned status, const char *reason, const char *
     if (!text_failed(&why) && !text_failed(&all) &&
         send(c->fd, all.s, all.len, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)all.len)
         c->h->counts.answered[status]++;
+    if (c->now) c->now->status = status;
+    else log_request(c, NULL, status);
     shutdown(c->fd, SHUT_WR);
     c->dismissed = 1;
     c->deadline = clock_seconds() + LINGER;
@@ -547,6 +626,16 @@ static void *on_uri(void *user, const char *uri, struct MHD_Connection *connecti
     return NULL;
 }
 
+/* The address of a TCP client; all others are on this machine. */
+static void note_address(client *c) {
+    const union MHD_ConnectionInfo *info =
+        c->tcp ? MHD_get_connection_info(c->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS) : NULL;
+    text address = TEXT_INIT;
+    if (info && info->client_addr) door_peer(&address, info->client_addr);
+    snprintf(c->address, sizeof c->address, "%s", address.len ? address.s : "unix");
+    text_free(&address);
+}
+
 static void on_connection(void *user, struct MHD_Connection *connection, void **context,
                           enum MHD_ConnectionNotificationCode what) {
     listener *d = user;
@@ -559,6 +648,7 @@ static void on_connection(void *user, struct MHD_Connection *connection, void **
         c->h = h, c->connection = connection, c->tcp = d->tcp;
         c->fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
         c->deadline = clock_seconds() + h->r.idle;
+        if (is_logging(h)) note_address(c);
         mhd_crowd_join(&h->crowd, &c->guest, c->fd);
         c->next = h->clients;
         if (c->next) c->next->prev = c;
@@ -585,7 +675,11 @@ __attribute__((format(printf, 2, 0))) static void on_log(void *user, const char 
     unsigned status;
     vsnprintf(line, sizeof line, format, arguments);
     if (sscanf(line, "Error processing request (HTTP response code is %u", &status) != 1) return;
-    if (status < FRONT_STATUSES && !h->dismissing) h->counts.answered[status]++;
+    if (status < FRONT_STATUSES && !h->dismissing) {
+        const access_entry e = {.images = -1, .queue = -1, .compute = -1, .batch = -1, .status = status};
+        h->counts.answered[status]++;
+        access_log_add(h->r.log, &e);
+    }
     h->dismissing = 0;
 }
 
@@ -678,12 +772,21 @@ static void run_listeners(http *h) {
         if (h->listeners[i].daemon) MHD_run(h->listeners[i].daemon);
 }
 
+static void switch_service(http *h) {
+    h->r.s = h->next_service;
+    h->r.tokens = h->next_tokens;
+    h->counts.reloads++;
+    __atomic_store_n(&h->switching, 0, __ATOMIC_SEQ_CST);
+    sem_post(&h->switched);
+}
+
 static void *serve(void *user) {
     http *h = user;
     struct epoll_event events[EVENTS];
     double looked = clock_seconds();
     while (!__atomic_load_n(&h->stop, __ATOMIC_SEQ_CST)) {
         int n = epoll_wait(h->epoll, events, EVENTS, time_to_wait(h));
+        if (__atomic_load_n(&h->switching, __ATOMIC_SEQ_CST)) switch_service(h);
         take_events(h, events, n);
         run_listeners(h);
         h->dismissing = 0;
@@ -729,6 +832,7 @@ static void stop_listeners(http *h) {
 static void close_all(http *h) {
     stop_listeners(h);
     mhd_crowd_close(&h->crowd);
+    sem_destroy(&h->switched);
     if (h->epoll >= 0) close(h->epoll);
     mailbox_close(&h->finished);
     free(h);
@@ -739,6 +843,8 @@ http *http_start(const http_request *r) {
     if (!h) return NULL;
     h->r = *r;
     mhd_crowd_open(&h->crowd, r->connections);
+    sem_init(&h->switched, 0, 0);
+    h->ids = request_id_start();
     h->epoll = epoll_create1(EPOLL_CLOEXEC);
     int good = mailbox_open(&h->finished) && h->epoll >= 0 && watch(h, h->finished.fd, &h->finished);
     int unix_open = listener_open(h, &h->listeners[0], 0, r->unix_fd);
@@ -748,6 +854,16 @@ http *http_start(const http_request *r) {
     close_all(h);
     return NULL;
 }
+
+void http_switch(http *h, service *s, const tokens *allowed) {
+    h->next_service = s;
+    h->next_tokens = allowed;
+    __atomic_store_n(&h->switching, 1, __ATOMIC_SEQ_CST);
+    mailbox_wake(&h->finished);
+    while (sem_wait(&h->switched) != 0) {} /* a signal may interrupt it */
+}
+
+void http_note_failed_reload(http *h) { __atomic_add_fetch(&h->counts.failed_reloads, 1, __ATOMIC_RELAXED); }
 
 int http_pending(const http *h) { return __atomic_load_n(&h->pending, __ATOMIC_SEQ_CST); }
 

@@ -3,22 +3,33 @@
 #ifndef REID_TOOLS_HTTP_H
 #define REID_TOOLS_HTTP_H
 
+#include "base/trace.h"
+#include "server/access_log.h"
 #include "server/service.h"
+#include "server/tokens.h"
 
 typedef struct http http;
 
 typedef struct http_request {
     service *s;
     int unix_fd, tcp_fd;  /* listening sockets, or -1; the server closes them */
-    const text *token;    /* required from TCP clients; NULL: none, and the Host header must name this machine */
+    const tokens *tokens; /* TCP clients must send one; NULL: none, and the Host header must name this machine */
     size_t max_body;      /* bytes */
     int connections;      /* the most that are served at a time */
     int idle;             /* seconds until an idle client is disconnected */
     long long timeout_us; /* for requests that give none; 0: none */
+    access_log *log;      /* NULL: none */
+    trace *trace;         /* NULL: none */
 } http_request;
 
 /* NULL after reporting an error; the sockets are closed then, too. */
 http *http_start(const http_request *r);
+/* From its return on, new requests are answered by this service and must send one of these tokens; those that have
+   begun are finished by the service before it, which can be closed when its service_jobs is 0. Call it on the thread
+   that calls http_stop. */
+void http_switch(http *h, service *s, const tokens *allowed);
+/* Counts a reload that has failed. */
+void http_note_failed_reload(http *h);
 /* Requests that were received and not yet answered. */
 int http_pending(const http *h);
 /* Waits for unfinished calls, closes all connections and frees everything. */

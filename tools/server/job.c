@@ -22,6 +22,7 @@ typedef struct part {
     reid_result result;
     float *rows; /* (n, the model's dim) */
     int accepted;
+    double submitted, queued, computing, batch, computed; /* if the service is timed */
 } part;
 
 struct job {
@@ -157,9 +158,18 @@ static void join_rows(job *j) {
     }
 }
 
+/* The slowest model's times are the job's. */
+static void take_times(job *j) {
+    job_result *a = &j->answer;
+    for (const part *p = j->part; p < j->part + j->r.models; p++)
+        if (p->batch > 0 && p->queued + p->computing > a->queued + a->computing)
+            a->queued = p->queued, a->computing = p->computing, a->batch = p->batch, a->computed = p->computed;
+}
+
 /* Runs on one of the service's threads, so that no thread of the queue waits for it. */
 static void finish(void *user) {
     job *j = user;
+    take_times(j);
     if (j->counted) count_images(j, 0);
     for (int m = 0; m < j->r.models; m++)
         if (j->part[m].accepted && j->part[m].result != REID_OK)
@@ -171,10 +181,20 @@ static void finish(void *user) {
     j->done(j->user);
 }
 
+/* What is not computing is waiting; a request with more images than a batch also waits while others of it compute. */
+static void note_times(part *p, service_model *of) {
+    p->computed = clock_seconds();
+    const double whole = p->computed - p->submitted;
+    service_note_batch(of, &p->batch, &p->computing);
+    if (p->computing > whole) p->computing = whole;
+    p->queued = whole - p->computing;
+}
+
 static void part_done(reid_result result, void *user) {
     part *p = user;
     job *j = p->whole;
     p->result = result;
+    if (j->s->timed && result == REID_OK) note_times(p, &j->s->model[j->r.first + (p - j->part)]);
     if (__atomic_sub_fetch(&j->parts, 1, __ATOMIC_SEQ_CST) == 0) pool_add(j->s->workers, &j->last, 1);
 }
 
@@ -197,6 +217,7 @@ static void submit_part(job *j, int m) {
     pthread_mutex_lock(&j->lock); /* a thread that cancels finds the ticket, or no ticket is made */
     reid_result result = REID_ERR_CANCELLED;
     p->accepted = 1;
+    if (j->s->timed) p->submitted = clock_seconds();
     p->queue = j->s->model[j->r.first + m].queue;
     if (!j->cancelled) result = reid_submit(p->queue, &r, &p->ticket, &error);
     if (result != REID_OK) p->accepted = 0, p->ticket = 0;
@@ -337,6 +358,7 @@ job *job_create(service *s) {
     pthread_mutex_init(&j->lock, NULL);
     j->s = s;
     j->answer.status = STATUS_OK;
+    j->answer.queued = j->answer.computing = j->answer.batch = -1;
     __atomic_add_fetch(&s->jobs, 1, __ATOMIC_SEQ_CST);
     return j;
 }

@@ -32,6 +32,9 @@ typedef struct job_result {
     float *rows;             /* (n, dim) */
     size_t n;
     int dim;
+    /* If the service is timed and a queue has computed the job; of several models those of the slowest. */
+    double queued, computing; /* seconds in the queue, and of the batch that held the last image; negative: unknown */
+    double batch, computed;   /* images in that batch; its end (clock_seconds) */
 } job_result;
 
 /* Returns NULL if memory runs out. The job counts as unfinished until it is freed. */

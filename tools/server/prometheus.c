@@ -124,6 +124,19 @@ static void add_front(text *t, const front_counts *front) {
             text_printf(t, "reid_http_responses_total{code=\"%d\"} %llu\n", i, (unsigned long long)front->answered[i]);
 }
 
+/* A reload starts the counters of models and images at 0 again, which Prometheus takes for a restart. */
+static void add_reloads(text *t, const front_counts *front) {
+    family(t, "reid_reloads_total", "counter", "Reloads (SIGHUP), by outcome.");
+    text_printf(t, "reid_reloads_total{outcome=\"done\"} %llu\nreid_reloads_total{outcome=\"failed\"} %llu\n",
+                (unsigned long long)front->reloads,
+                (unsigned long long)__atomic_load_n(&front->failed_reloads, __ATOMIC_RELAXED));
+}
+
+static void add_log(text *t, const front_counts *front) {
+    single(t, "reid_access_log_dropped_total", "counter", "Lines of the access log that could not be written.",
+           (double)front->log_dropped);
+}
+
 static double cpu_seconds(void) {
     struct rusage used;
     memset(&used, 0, sizeof used);
@@ -152,6 +165,8 @@ void prometheus_text(text *t, const service *s, const front_counts *front) {
     add_pictures(t, s);
     add_gpu(t, s->gpu);
     add_front(t, front);
+    add_reloads(t, front);
+    add_log(t, front);
     single(t, "reid_uptime_seconds", "gauge", "Seconds since the server was started.", clock_seconds() - s->started);
     single(t, "process_resident_memory_bytes", "gauge", "Resident memory of the process.", (double)mem_resident());
     single(t, "process_cpu_seconds_total", "counter", "CPU time of the process.", cpu_seconds());

@@ -19,6 +19,7 @@ static int open_queue(service *s, int index, const service_request *r) {
     model *behind = &s->all.at[index];
     reid_queue_desc desc = REID_INIT;
     reid_queue_stats stats;
+    pthread_mutex_init(&m->recent.lock, NULL);
     m->name = need_copy(r->names[index], strlen(r->names[index]));
     if (!m->name) return 0;
     desc.ctx = behind->ctx;
@@ -62,6 +63,7 @@ int service_open(service *s, const service_request *r) {
     memset(s, 0, sizeof *s);
     s->started = clock_seconds();
     s->top = r->top;
+    s->timed = r->timed;
     if (!jpeg_decoder_ready(r->decode.jpeg) || !models_open(&s->all, r->models, r->count)) return 0;
     watch_gpu(s);
     if (r->gallery && !open_gallery(s, r)) return 0;
@@ -79,7 +81,10 @@ int service_open(service *s, const service_request *r) {
 void service_close(service *s) {
     for (int i = 0; i < MAX_MODELS; i++) reid_queue_destroy(s->model[i].queue, 0);
     pool_stop(s->workers);
-    for (int i = 0; i < MAX_MODELS; i++) free(s->model[i].name);
+    for (int i = 0; i < MAX_MODELS; i++) {
+        if (s->model[i].name) pthread_mutex_destroy(&s->model[i].recent.lock);
+        free(s->model[i].name);
+    }
     ask_close(&s->asked);
     gallery_close(&s->g);
     calibration_free(&s->c);
@@ -92,6 +97,23 @@ int service_find(const service *s, const char *name) {
     for (int i = 0; i < s->all.count; i++)
         if (strcmp(s->model[i].name, name) == 0) return i;
     return -1;
+}
+
+/* The queue reports sums over all batches, so the difference between two readings is that of the batches in between.
+   Requests that end with one batch read the same sums one after the other. */
+void service_note_batch(service_model *m, double *size, double *seconds) {
+    service_batches *r = &m->recent;
+    reid_queue_stats q;
+    pthread_mutex_lock(&r->lock);
+    reid_queue_query(m->queue, &q);
+    const double batches = (double)(q.batches - r->batches);
+    if (batches > 0) {
+        r->size = (double)(q.computed - r->images) / batches;
+        r->seconds = (double)(q.compute_ns - r->compute_ns) * 1e-9 / batches;
+        r->batches = q.batches, r->images = q.computed, r->compute_ns = q.compute_ns;
+    }
+    *size = r->size, *seconds = r->seconds;
+    pthread_mutex_unlock(&r->lock);
 }
 
 void service_stop(service *s) { __atomic_store_n(&s->stopping, 1, __ATOMIC_SEQ_CST); }

@@ -9,6 +9,8 @@
 #include "scores/ask.h"
 #include "server/pool.h"
 
+#include <pthread.h>
+
 typedef struct service_request {
     const reid_desc *models;        /* [count] */
     const char *const *names;       /* [count] their names for clients */
@@ -21,6 +23,7 @@ typedef struct service_request {
     const double *weights;          /* as for ask_request */
     int weight_count, top;          /* top: identities in an answer, unless the client asks for another number */
     double threshold;
+    int timed;                      /* see service */
 } service_request;
 
 /* Counted since the start, by all threads. */
@@ -30,12 +33,20 @@ typedef struct service_counts {
     uint64_t matched;              /* queries */
 } service_counts;
 
+/* The batches of a model that have ended most recently. */
+typedef struct service_batches {
+    pthread_mutex_t lock;
+    uint64_t batches, images, compute_ns; /* those of the queue when they were last read */
+    double size, seconds;                 /* mean over the batches that ended between the last two readings */
+} service_batches;
+
 typedef struct service_model {
     char *name;
     reid_queue *queue;
     int limit;                 /* images that may wait in it */
     long long last;            /* time of the last row in milliseconds since 1970; 0: there was none */
     int pending, most_pending; /* images of unfinished jobs, including those being decoded */
+    service_batches recent;    /* used if the service is timed */
 } service_model;
 
 typedef struct service {
@@ -50,6 +61,7 @@ typedef struct service {
     calibration c;
     gpu_watch *gpu;                  /* the first model's GPU; NULL: it uses the CPU, or there is no NVML */
     int has_gallery, top;
+    int timed;                       /* 1: each job's time in the queue and its batch are noted */
     int jobs, stopping;              /* unfinished jobs; 1: new jobs are refused */
     int lost;                        /* 1: the GPU has reported an error */
     service_counts counts;
@@ -63,6 +75,10 @@ void service_close(service *s);
 
 /* The model with that name, or -1. */
 int service_find(const service *s, const char *name);
+
+/* Called on a thread of the model's queue when a request has ended: sets the mean size of the batches that have ended
+   since the last call, or of the last ones before, and their mean seconds. */
+void service_note_batch(service_model *m, double *size, double *seconds);
 
 /* Refuses new jobs from now on. */
 void service_stop(service *s);

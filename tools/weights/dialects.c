@@ -50,7 +50,7 @@ static const rule TIMM_EFFICIENTNET[] = {
     {NULL, NULL},
 };
 
-/* EfficientNetV2: stages 0 to 2 have no depthwise convolution. The head's number depends on how many stages there are. */
+/* EfficientNetV2: stages 0 to 2 have no depthwise convolution. The head's number depends on the number of stages. */
 #define TIMM_V2(HEAD)                                                                                                  \
     {"conv_stem.*", "features.0.0.*"}, {"bn1.*", "features.0.1.*"},                                                    \
     {"blocks.#.#.conv.*", "features.#+.#.block.0.0.*"}, {"blocks.#.#.conv_exp.*", "features.#+.#.block.0.0.*"},        \

@@ -1,0 +1,91 @@
+# t_cli_serve_log.sh: what reid serve writes about requests: --access-log to a file that is renamed and to a pipe that
+# is not read, --trace, and X-Request-ID.
+. tests/lib/cli_lib.sh
+command -v curl >/dev/null 2>&1 || { echo "no curl here"; exit 77; }
+command -v python3 >/dev/null 2>&1 || { echo "no python3 here"; exit 77; }
+"$REID" serve -m x --socket s 2>&1 | grep -q 'compiled without libmicrohttpd' &&
+    { echo "no libmicrohttpd here"; exit 77; }
+client="python3 $repository/tests/tools/server/serve_log.py"
+server=
+stop() { [ -z "$server" ] || kill -9 "$server" 2>/dev/null; rm -rf "$work"; }
+trap stop EXIT
+export XDG_RUNTIME_DIR=$work
+log=$work/log url=http://localhost socket=$work/reid.sock
+b0 b0.safetensors
+picture a.png 90 70 3
+mkdir -p gallery/ann
+picture gallery/ann/1.png 60 60 5
+printf 'deer 0123456789abcdef\n' >token
+
+# What is refused: files that are not logs, and places where nothing can be written.
+run 2 serve -m b0.safetensors --access-log b0.safetensors
+says 'b0.safetensors is both input and output'
+run 2 serve -m b0.safetensors --access-log a.png
+says 'a.png: exists and is not an access log'
+run 2 serve -m b0.safetensors --access-log .
+says '\.: cannot open the log: Is a directory'
+run 2 serve -m b0.safetensors --access-log lost/log
+says 'lost/log: cannot open the log: No such file'
+run 2 serve -m b0.safetensors --trace a.png
+says 'a.png: exists and is not a trace'
+absent reid.sock
+
+"$REID" serve -m b0.safetensors --size 32x32 --gallery gallery --threshold 0.9 --socket "$socket" \
+    --listen 127.0.0.1:0 --token-file token --idle 2 --access-log access.log --trace trace.json 2>"$log" &
+server=$!
+ready grep -q 'listening on' "$log" || check "a server" grep listening "$log"
+tcp=$(sed -n 's|.*http://||p' "$log")
+check "lines" $client lines "$socket" "$tcp" access.log a.png
+check "rotation" $client rotated "$socket" "$server" "$work/access.log"
+check "others cannot read it" [ "$(stat -c %a access.log | cut -c 3)" = 0 ]
+absent trace.json
+end TERM
+check "a trace" $client traced trace.json one
+check "no secret" [ -z "$(grep -l 0123456789abcdef access.log* trace.json log)" ]
+
+# The log goes on after a restart; a folder that has gone is said, and the old file is used.
+mkdir logs
+for _ in 1 2; do
+    "$REID" serve -m b0.safetensors --size 32x32 --access-log logs/access.log 2>"$log" &
+    server=$!
+    ready grep -q 'listening on' "$log"
+    ask 200 '' $url/v2
+    [ ! -e twice ] || { mv logs moved && kill -USR1 "$server" && ready grep -q 'cannot be opened again' "$log"; }
+    ask 200 '' $url/v2
+    end TERM
+    : >twice
+done
+check "why is said" \
+    grep -q 'logs/access.log: the log cannot be opened again, and goes on in the old file: No such' "$log"
+lines moved/access.log 4
+
+# stdout: read, not read, and closed.
+"$REID" serve -m b0.safetensors --size 32x32 --access-log - >lines 2>"$log" &
+server=$!
+ready grep -q 'listening on' "$log"
+ask 200 '' $url/v2
+ready grep -q '"path": "/v2"' lines
+kill -USR1 "$server" # means nothing here
+end TERM
+mkfifo pipe
+sleep 1000 <pipe &
+reader=$!
+"$REID" serve -m b0.safetensors --size 32x32 --access-log - >pipe 2>"$log" &
+server=$!
+ready grep -q 'listening on' "$log"
+check "a reader that stalls" $client stalled "$socket"
+kill $reader
+ready grep -q 'lines of the log are lost' "$log"
+ask 200 '' $url/v2
+end TERM
+
+# Without a log: an id is returned only to those who send one.
+"$REID" serve -m b0.safetensors --size 32x32 2>"$log" &
+server=$!
+ready grep -q 'listening on' "$log"
+ask 200 '' -H 'X-Request-ID: mine' $url/v2
+has_header 'X-Request-ID: mine'
+ask 200 '' $url/v2
+check "none" [ -z "$(grep -i x-request-id headers)" ]
+end TERM
+finish
