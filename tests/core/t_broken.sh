@@ -65,6 +65,9 @@ bug() {
 # --- operations ---
 bug 'the residual is subtracted' t_ops 's/acc\[r\]\[j\] += \(REID__F(residual)\)/acc[r][j] -= \1/'
 bug 'the residual is dropped' t_ops 's/t.residual = reid__value_at.*/;/'
+bug 'a variance around zero' t_ops 's/far = REID__GET(p) - mean/far = REID__GET(p)/' test_instance
+bug 'batch norm of all channels where half have it' t_ops 's/from = op->bn_from/from = 0/' test_half_norm
+bug 'a key for a value' t_ops 's/REID__LOAD(value + p \* c/REID__LOAD(key + p * c/' test_nonlocal
 bug 'one column of padding too many is read' t_ops 's/x >= 0 \&\& x < op->iw;/x >= 0 \&\& x <= op->iw;/' \
     test_conv_windows
 bug 'a window inside the image has its rows too near' t_ops \

@@ -72,6 +72,55 @@ static void conv(reid__kind kind, const conv_case *t, int same, reid__act act, i
     run(r);
 }
 
+/* Instance norm of some channels, over its input or beside it, perhaps with a residual. */
+static void instance(int h, int w, int ic, int normed, int n, int threads, reid__act act, int adds) {
+    rig *r = new_rig(n, threads, 0);
+    reid__plan *p = &r->plan;
+    int in = reid__add_buffer(p, h, w, ic);
+    reid__op *op = reid__add_op(p, REID__INSTANCE, in, "norm");
+    op->act = act, op->oc = ic, op->oh = h, op->ow = w, op->normed = normed;
+    if (adds) op->residual = reid__add_buffer(p, h, w, ic);
+    op->out = reid__add_buffer(p, h, w, ic);
+    run(r);
+}
+
+static void test_instance(void **state) {
+    (void)state;
+    instance(7, 5, 64, 32, 2, 3, REID__RELU, 0);
+    instance(1, 1, 32, 32, 3, 2, REID__RELU, 0); /* no variance: the bias */
+    instance(12, 9, 80, 80, 1, 4, REID__RELU, 0);
+    instance(6, 11, 48, 16, 2, 1, REID__SILU, 1);
+    instance(5, 4, 24, 0, 2, 2, REID__LINEAR_ACT, 1);
+}
+
+static void test_nonlocal(void **state) {
+    static const int cases[][5] = {{7, 5, 1, 2, 3}, {1, 1, 3, 1, 1}, {4, 9, 40, 2, 2}, {13, 3, 64, 1, 5}};
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        const int *t = cases[i];
+        rig *r = new_rig(t[3], t[4], 0);
+        reid__plan *p = &r->plan;
+        int in[3];
+        for (int k = 0; k < 3; k++) in[k] = reid__add_buffer(p, t[0], t[1], t[2]);
+        reid__op *op = reid__add_op(p, REID__NONLOCAL, in[0], "nonlocal");
+        op->key = in[1], op->value = in[2], op->oh = t[0], op->ow = t[1], op->oc = t[2];
+        op->out = reid__add_buffer(p, t[0], t[1], t[2]);
+        run(r);
+    }
+}
+
+/* Batch norm of the second half of the channels, as IBN-a has it. */
+static void test_half_norm(void **state) {
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        rig *r = new_rig(2, 2, 0);
+        reid__add_conv(&r->plan, REID__CONV, reid__add_buffer(&r->plan, 5, 7, 33), 64, 1, 1, (reid__act)i, "", "conv",
+                       "bn");
+        reid__last_op(&r->plan)->bn_from = 32;
+        run(r);
+    }
+}
+
 static const int channels[] = {1, 2, 5, 15, 16, 17, 31, 32, 33, 47, 48, 49, 63, 64, 65, 70};
 #define CHANNELS ((int)(sizeof channels / sizeof channels[0]))
 
@@ -434,6 +483,7 @@ static void test_tanh(void **state) {
 
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_instance), cmocka_unit_test(test_nonlocal),     cmocka_unit_test(test_half_norm),
         cmocka_unit_test(test_conv_1x1), cmocka_unit_test(test_conv_windows), cmocka_unit_test(test_winograd),
         cmocka_unit_test(test_grid),     cmocka_unit_test(test_stem),         cmocka_unit_test(test_depthwise),
         cmocka_unit_test(test_maxpool),  cmocka_unit_test(test_pool),         cmocka_unit_test(test_squeeze),

@@ -189,6 +189,73 @@ static void test_pool(int ih, int iw, int channels, int bins, float p, int norm,
     drop(&in), drop(&bias), drop(&out);
 }
 
+/* The mean and the variance of a channel of an image, in double. */
+static void statistics(const tensor *in, int pixels, int channels, int image, int c, double *mean, double *variance) {
+    *mean = *variance = 0;
+    for (int p = 0; p < pixels; p++) *mean += at(in, 1, pixels, channels, image, 0, p, c) / pixels;
+    for (int p = 0; p < pixels; p++)
+        *variance += pow(at(in, 1, pixels, channels, image, 0, p, c) - *mean, 2) / pixels;
+}
+
+static void test_instance(int h, int w, int channels, int normed, int act, int adds, int half) {
+    if (!emu_case("instance norm of %d of %d %s", normed, channels, half ? emu_halves() : "f32")) return;
+    const int pixels = h * w, count = IMAGES * pixels * channels;
+    const constant constants[] = {{"OH", h}, {"OW", w}, {"C", channels}, {"NORMED", normed}, {"ACT", act},
+                                  {"RESIDUAL", adds}, {NULL, 0}};
+    unsigned seed = 7;
+    tensor in = tensor_of((size_t)count, half, &seed, 1), residual = tensor_of((size_t)count, half, &seed, 1);
+    tensor weight = tensor_of((size_t)channels, 0, &seed, 1), bias = tensor_of((size_t)channels, 0, &seed, 1);
+    tensor out = result_of((size_t)count, half);
+    reid__instance_arguments a = {in.device, residual.device, weight.device, bias.device, out.device, 1e-5};
+    run_kernel(kernel_of("reid_instance", half, constants, 4096), IMAGES * channels / 16, 1, 256, 4096, &a);
+    fetch(&out);
+    double worst = 0, mean, variance;
+    for (int i = 0; i < IMAGES; i++)
+        for (int c = 0; c < channels; c++) {
+            statistics(&in, pixels, channels, i, c, &mean, &variance);
+            for (int p = 0; p < pixels; p++) {
+                double x = at(&in, 1, pixels, channels, i, 0, p, c);
+                if (c < normed) x = (x - mean) / sqrt(variance + 1e-5) * weight.host[c] + bias.host[c];
+                x = activation(x, act) + (adds ? at(&residual, 1, pixels, channels, i, 0, p, c) : 0);
+                compare(&worst, out.host[(i * pixels + p) * channels + c], x);
+            }
+        }
+    printf("instance norm of %d of %d, %dx%d %s: %.1e\n", normed, channels, h, w, half ? emu_halves() : "f32", worst);
+    CHECK(worst < (half ? emu_half_bound(2e-3) : emu_loosened(2e-6)));
+    drop(&in), drop(&residual), drop(&weight), drop(&bias), drop(&out);
+}
+
+static void test_nonlocal(int pixels, int channels, int half) {
+    if (!emu_case("nonlocal %d pixels %d channels %s", pixels, channels, half ? emu_halves() : "f32")) return;
+    const constant constants[] = {{"OH", 1}, {"OW", pixels}, {"C", channels}, {NULL, 0}};
+    const int count = IMAGES * pixels * channels;
+    unsigned seed = 9, shared = (unsigned)channels * 64;
+    tensor in[3];
+    for (int k = 0; k < 3; k++) in[k] = tensor_of((size_t)count, half, &seed, 1);
+    tensor out = result_of((size_t)count, half);
+    reid__nonlocal_arguments a = {in[0].device, in[1].device, in[2].device, out.device};
+    run_kernel(kernel_of("reid_nonlocal", half, constants, shared), IMAGES * channels / 16, 1, 256, shared, &a);
+    fetch(&out);
+    double worst = 0;
+    for (int i = 0; i < IMAGES; i++)
+        for (int p = 0; p < pixels; p++)
+            for (int c = 0; c < channels; c++) {
+                double sum = 0;
+                for (int q = 0; q < pixels; q++) {
+                    double alike = 0;
+                    for (int k = 0; k < channels; k++)
+                        alike += at(&in[0], 1, pixels, channels, i, 0, p, k) *
+                                 at(&in[1], 1, pixels, channels, i, 0, q, k);
+                    sum += alike * at(&in[2], 1, pixels, channels, i, 0, q, c) / pixels;
+                }
+                compare(&worst, out.host[(i * pixels + p) * channels + c], sum);
+            }
+    printf("nonlocal %d pixels %d channels %s: %.1e\n", pixels, channels, half ? emu_halves() : "f32", worst);
+    CHECK(worst < (half ? emu_half_bound(2e-3) : emu_loosened(2e-6)));
+    for (int k = 0; k < 3; k++) drop(&in[k]);
+    drop(&out);
+}
+
 /* Rows of `oc` results are in rows of `stride` at `channel`. An image must get the same bits alone, in its batch, and
    before other images. is_tanh: the activation is tanh. */
 static void test_linear(int k, int oc, int stride, int channel, int split, int is_tanh) {
@@ -315,6 +382,11 @@ int main(void) {
         test_maxpool(9, 12, 16, half);
         for (int more = 0; more < 4; more++) test_pool(7, 7, 64, 1, more & 1 ? 3.1f : 0, more >> 1, half);
         test_pool(13, 7, 16, 4, 0, 0, half); /* bins overlap */
+        test_instance(9, 11, 64, 32, 1, 0, half);
+        test_instance(1, 3, 16, 16, 1, 0, half); /* fewer pixels than threads */
+        test_instance(16, 9, 32, 0, 2, 1, half);
+        test_nonlocal(35, 48, half);
+        test_nonlocal(5, 16, half);
     }
     for (int split = 1; split <= (emu_device_arch() < 90 ? 1 : 8); split += 7) {
         test_squeeze(24, 32, 6, 5, 4, split);

@@ -156,6 +156,11 @@ plant rest "hidden units that are sent and not released" \
 plant rest "a part of the sum left out" '/^reid_linear/,$ s/offset = 16; offset > 0;/offset = 16; offset > 1;/'
 plant rest "tanh without its last term" 's/for (int odd = 29; odd > 0;/for (int odd = 29; odd > 1;/'
 plant rest "the generalised mean's least value, applied to the mean" 's/power4(total, 0, /power4(total, 1e-6f, /'
+plant rest "a variance of values instead of differences" \
+    '/^reid_instance/,$ s/v = make_float4(v.x - mean.x, v.y - mean.y, v.z - mean.z, v.w - mean.w);//'
+plant rest "a sum read before all have added" '/sum_of_all(float4 mine)/,/^}/ s/__syncthreads();$/;/'
+plant rest "all channels normalised" 's/if (c \/ 16 \* 16 < NORMED)/if (c < C)/'
+plant rest "a product of keys read before it is there" '/^reid_nonlocal/,$ s/__syncthreads();//'
 plant rest "half of a tile's rows" '/^DEVICE void store_maxima/,$ s/offset = 4; offset < 32;/offset = 4; offset < 16;/'
 plant rest "a slice of rows multiplied before it has arrived" \
     '/^reid_search/,$ s/cp_async_wait<STAGES - 2>/cp_async_wait<STAGES - 1>/'

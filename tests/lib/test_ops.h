@@ -79,12 +79,13 @@ static double activate(double x, reid__act act) {
 
 static double naive_conv(const rig *r, int image, int oy, int ox, int oc, double *size) {
     const reid__op *op = r->op;
-    int linear = op->kind == REID__LINEAR, depthwise = op->kind == REID__DEPTHWISE, ic_count = depthwise ? 1 : op->ic;
+    int depthwise = op->kind == REID__DEPTHWISE, ic_count = depthwise ? 1 : op->ic;
     float *const *norm = r->tensors + 1 + op->biased;
     double own = op->biased ? r->tensors[1][oc] : 0, factor = 1, sum = own;
-    if (op->bn[0] || !linear) {
-        factor = norm[0][oc] / sqrt(norm[3][oc] + op->bn_eps);
-        sum = norm[1][oc] + (own - norm[2][oc]) * factor;
+    if (op->bn[0] && oc >= op->bn_from) {
+        int c = oc - op->bn_from;
+        factor = norm[0][c] / sqrt(norm[3][c] + op->bn_eps);
+        sum = norm[1][c] + (own - norm[2][c]) * factor;
     }
     for (int ic = 0; ic < ic_count; ic++)
         for (int ky = 0; ky < op->kh; ky++)
@@ -138,12 +139,38 @@ static double naive_squeeze(const rig *r, int image, int oc) {
     return sigmoid(out);
 }
 
+static double naive_instance(const rig *r, int image, int oy, int ox, int c) {
+    const reid__op *op = r->op;
+    double mean = 0, variance = 0, pixels = op->oh * op->ow, x = get(r, op->in, image, oy, ox, c);
+    for (int i = 0; i < op->oh * op->ow; i++) mean += get(r, op->in, image, i / op->ow, i % op->ow, c) / pixels;
+    for (int i = 0; i < op->oh * op->ow; i++)
+        variance += pow(get(r, op->in, image, i / op->ow, i % op->ow, c) - mean, 2) / pixels;
+    if (c < op->normed) x = (x - mean) / sqrt(variance + op->bn_eps) * r->tensors[0][c] + r->tensors[1][c];
+    return activate(x, op->act) + (op->residual == REID__NONE ? 0 : get(r, op->residual, image, oy, ox, c));
+}
+
+static double naive_nonlocal(const rig *r, int image, int oy, int ox, int c, double *size) {
+    const reid__op *op = r->op;
+    double sum = 0, pixels = op->oh * op->ow;
+    for (int i = 0; i < op->oh * op->ow; i++) {
+        double alike = 0, value = get(r, op->value, image, i / op->ow, i % op->ow, c) / pixels;
+        for (int k = 0; k < op->ic; k++) {
+            double term = get(r, op->in, image, oy, ox, k) * get(r, op->key, image, i / op->ow, i % op->ow, k);
+            alike += term, *size += fabs(term * value);
+        }
+        sum += alike * value;
+    }
+    return sum;
+}
+
 static double naive(const rig *r, int image, int oy, int ox, int c, double *size) {
     *size = 1;
     switch (r->op->kind) {
     case REID__MAXPOOL: return naive_maxpool(r, image, oy, ox, c);
     case REID__POOL: return naive_pool(r, image, oy, ox, c);
     case REID__SQUEEZE: return naive_squeeze(r, image, c);
+    case REID__INSTANCE: return *size = 4, naive_instance(r, image, oy, ox, c);
+    case REID__NONLOCAL: return naive_nonlocal(r, image, oy, ox, c, size);
     default: return naive_conv(r, image, oy, ox, c, size);
     }
 }
@@ -171,10 +198,10 @@ static size_t arena_bytes(const rig *r) {
 /* Noise in what the operation reads, NaN in what it writes, zero in channels and borders that are only padding. */
 static void fill_arena(rig *r) {
     reid__op *op = r->op;
-    int reads[3] = {op->in, op->residual, op->scale};
+    int reads[5] = {op->in, op->residual, op->scale, op->key, op->value};
     size_t index = 0;
     memset(r->arena, 0xff, arena_bytes(r));
-    for (int k = 0; k < 3; k++) {
+    for (int k = 0; k < 5; k++) {
         if (reads[k] == REID__NONE) continue;
         const reid__buffer *b = &r->plan.buffers[reads[k]];
         int image_buffer = b->c == 3, channels = k == 1 ? op->oc : op->ic;

@@ -241,12 +241,13 @@ run_loops() { # the networks in plain loops, against the library's
     expect 0 '^efficientnet_b0: 51 of 51 operations that the library shows agree$' '' ./plain "$weights" 65 39
     expect 1 '' 'plain: .*-3' ./plain "$weights" -3 -3
     expect 2 '' '^usage: ' ./plain "$weights" 224 wide
-    sed 's/x += residual/x -= residual/' plain.c > wrong.c
+    sed 's/x + (residual/x - (residual/' plain.c > wrong.c
     check 'plain.c with a mistake compiles' gcc -O0 wrong.c "$scratch/reid.o" "$scratch/stb.o" -lm -o wrong
     expect 1 ' ([0-9]|[1-4][0-9]) of 51 operations' '' ./wrong "$weights" 64 32
     rm -f wrong.c wrong
     [ -x "$seeded" ] || return 0
-    for net in tf_efficientnet_b0:51 resnet50-multiscale:62 resnet50-fastreid-gem-512:57; do
+    for net in tf_efficientnet_b0:51 resnet50-multiscale:62 resnet50-fastreid-gem-512:57 \
+        resnet50-ibn-nl-fastreid-gem:94 efficientnetv2_rw_t:111; do
         check "weights of $net" "$seeded" --net "${net%:*}" -o "$scratch/other.safetensors"
         expect 0 "^${net%:*}: ${net#*:} of ${net#*:} operations" '' ./plain "$scratch/other.safetensors" 65 39
     done

@@ -262,8 +262,8 @@ static const command COMMANDS[] = {
      "refused. There is no TLS: put a proxy in front, connected to the Unix socket.\n\n"
      "On SIGTERM or Ctrl-C /v2/health/ready returns 503, new requests are refused, and accepted ones are finished; "
      "then it exits with 0. A second signal ends it at once. On SIGHUP it reads models, gallery, calibration and "
-     "tokens anew, beside the old ones, with which it finishes the requests that have begun; if something cannot be read, "
-     "nothing changes.",
+     "tokens anew, beside the old ones, with which it finishes the requests that have begun; if something cannot be "
+     "read, nothing changes.",
      {"reid serve -m efficientnet_b0.safetensors",
       "reid serve -m deer=efficientnet_b0.safetensors --gallery gallery/ --listen 127.0.0.1:0"},
      serve_main},
