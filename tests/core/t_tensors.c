@@ -87,7 +87,7 @@ static void test_reductions(void **state) {
                                            {"resnet50-fastreid-gem-512", "bottleneck"}};
     (void)state;
     for (int i = 0; i < 4; i++) {
-        char network[32], variance[64];
+        char network[REID_NETWORK_NAME], variance[64];
         snprintf(variance, sizeof variance, "%s.running_var", names[i][1]);
         net_options o = {.poke = variance, .poke_index = 9, .poke_value = -1};
         net_file file = net_for(names[i][0], REID_HEAD_NONE, 1, &o);
@@ -95,6 +95,54 @@ static void test_reductions(void **state) {
         expect(reid_check_weights(&d, NULL, NULL, network), REID_OK, "");
         assert_string_equal(network, names[i][0]);
         if (i < 2) refuse(&d, REID_ERR_BN_VARIANCE, variance);
+        free(file.bytes);
+    }
+}
+
+/* A trunk is found by its tensors, or named; half a block of it is refused by the tensor's name. */
+static void test_trunks(void **state) {
+    static const struct {
+        const char *network, *leave_out, *reshape, *extra, *asked, *message;
+        reid_result code;
+    } rows[] = {
+        {"resnet50-ibn-nl-fastreid-gem", NULL, NULL, NULL, NULL, NULL, REID_OK},
+        {"resnet50-nlhalf-multiscale", NULL, NULL, NULL, NULL, NULL, REID_OK},
+        {"resnet50-ibnb", NULL, NULL, NULL, NULL, NULL, REID_OK},
+        {"resnet50-ibn", NULL, NULL, NULL, "resnet50", NULL, REID_OK},
+        {"resnet50-ibn", NULL, NULL, NULL, "resnet50-ibn", NULL, REID_OK},
+        {"resnet101-ibn-fastreid-gem", NULL, NULL, NULL, NULL, NULL, REID_OK},
+        {"resnet152", NULL, NULL, NULL, NULL, NULL, REID_OK},
+        {"miewid", NULL, NULL, NULL, NULL, NULL, REID_OK},
+        {"efficientnetv2_rw_s", NULL, NULL, NULL, NULL, NULL, REID_OK},
+        {"efficientnet_v2_s", NULL, NULL, NULL, NULL, NULL, REID_OK},
+        {"resnet50-ibn", "layer2.1.bn1.IN.bias", NULL, NULL, NULL, "layer2.1.bn1.IN.bias", REID_ERR_TENSOR_MISSING},
+        {"resnet50-ibn", "layer1.0.bn1.IN.weight", NULL, NULL, NULL, "layer1.0.bn1.IN.weight",
+         REID_ERR_TENSOR_MISSING},
+        {"resnet50-ibn", NULL, "layer3.5.bn1.BN.weight", NULL, NULL, "shape is [129], [128] is needed",
+         REID_ERR_TENSOR_SHAPE},
+        {"resnet50", NULL, NULL, "layer1.0.bn1.IN.weight", NULL, "layer1.0.bn1.BN.weight", REID_ERR_TENSOR_MISSING},
+        {"resnet50-nl", NULL, NULL, "NL_2.2.g.weight", NULL, "tensor NL_2.2.g.weight", REID_ERR_TENSOR_UNEXPECTED},
+        {"resnet50-nl", "NL_3.1.W.1.running_var", NULL, NULL, NULL, "NL_3.1.W.1.running_var", REID_ERR_TENSOR_MISSING},
+        {"resnet50-nl", NULL, "NL_3.1.phi.weight", NULL, NULL, "shape is [2, 1024, 1, 1]", REID_ERR_TENSOR_SHAPE},
+        {"resnet50", NULL, NULL, NULL, "resnet50-ibn", "layer1.0.bn1.BN.weight", REID_ERR_TENSOR_MISSING},
+        {"resnet50-ibn", NULL, NULL, NULL, "resnet50-ibnb", "layer1.0.bn1.weight", REID_ERR_TENSOR_MISSING},
+        {"resnet101", NULL, NULL, NULL, "resnet50-nl", "NL_2.0.theta.weight", REID_ERR_TENSOR_MISSING},
+        {"miewid", "pool_layer.p", NULL, NULL, NULL, "pool_layer.p", REID_ERR_TENSOR_MISSING},
+        {"efficientnet_v2_s", "features.2.0.block.1.1.bias", NULL, NULL, NULL, "features.2.0.block.1.1.bias",
+         REID_ERR_TENSOR_MISSING},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char network[REID_NETWORK_NAME];
+        net_options o = {.leave_out = rows[i].leave_out, .reshape = rows[i].reshape, .extra = rows[i].extra};
+        net_file file = net_for(rows[i].network, strstr(rows[i].network, "multi") ? REID_HEAD_FILE : REID_HEAD_NONE, 1,
+                                &o);
+        reid_desc d = net_desc(&file, 32, 32, &error);
+        d.network = rows[i].asked;
+        reid_result r = reid_check_weights(&d, NULL, NULL, network);
+        if (r != rows[i].code || (r && !strstr(error.text, rows[i].message)))
+            fail_msg("row %zu: %s: %s", i, reid_result_name(r), error.text);
+        if (r == REID_OK) assert_string_equal(network, rows[i].network);
         free(file.bytes);
     }
 }
@@ -168,7 +216,7 @@ static void test_check_weights(void **state) {
     net_options o = {.leave_out = FIRST, .reshape = SECOND, .extra = "neck.0.weight"};
     net_file bad = net_for("efficientnet_b0", REID_HEAD_FILE, 1, &o);
     reid_desc d = net_desc(&bad, 0, 0, &error);
-    char network[32];
+    char network[REID_NETWORK_NAME];
     seen s = {{0}, {{0}}, {{0}}};
     (void)state;
     d.head = REID_HEAD_NONE; /* makes the projection an unused tensor */
@@ -215,7 +263,7 @@ static void test_metadata(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tensors),    cmocka_unit_test(test_neck),
-        cmocka_unit_test(test_reductions), cmocka_unit_test(test_same_tensors),
+        cmocka_unit_test(test_reductions), cmocka_unit_test(test_trunks), cmocka_unit_test(test_same_tensors),
         cmocka_unit_test(test_unused),
         cmocka_unit_test(test_check_weights),
         cmocka_unit_test(test_metadata),

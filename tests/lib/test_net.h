@@ -170,10 +170,9 @@ NET_FOR net_file net_for(const char *network, reid_head head, uint64_t seed, con
     reid__plan *p = (reid__plan *)malloc(sizeof *p);
     net_file file = {NULL, 0};
     const reid__projection wide = {o ? o->width : 0, REID__LINEAR_ACT}, *projection = wide.width ? &wide : NULL;
-    for (int i = 0; i < REID__ARCHS; i++)
-        if (strcmp(reid__archs[i].name, network) == 0 &&
-            reid__plan_build(p, &reid__archs[i], 224, 224, 2, head, projection))
-            file = net_for_plan(p, seed, o);
+    reid__arch arch;
+    if (reid__arch_named(network, &arch) && reid__plan_build(p, &arch, 224, 224, 2, head, projection))
+        file = net_for_plan(p, seed, o);
     free(p);
     return file;
 }

@@ -133,6 +133,7 @@ static int by_name(const void *a, const void *b) { return strcmp(((const want *)
 
 static void make_network(network *net, const char *name, names *n) {
     snprintf(net->name, sizeof net->name, "%s", name);
+    snprintf(net->listed, sizeof net->listed, "%s", name);
     net->count = (size_t)n->count;
     net->wants = calloc(net->count, sizeof *net->wants);
     for (int i = 0; i < n->count; i++) net->wants[i] = (want){n->at[i], 1, {1}};
@@ -288,13 +289,12 @@ static const origin_row ORIGIN_ROWS[] = {
     {"backbone.", {"heads.weight", NULL}, "x", NULL, "fast-reid", "fastreid", 1, "max pool after the first"},
     {"backbone.", {"heads.weight", NULL}, "x", "resnet50", "fast-reid", "fastreid", 1, NULL},
     {"backbone.", {"backbone.layer1.0.bn1.IN.weight", "heads.weight", NULL}, "x", "resnet50", "fast-reid", "fastreid",
-     1,
-     "(IBN), which the networks here lack"},
+     1, "network resnet50 has no such layer"},
     {"backbone.", {"backbone.NL_3.1.theta.weight", "heads.weight", NULL}, "x", NULL, "fast-reid", "fastreid", 1,
-     "non-local blocks"},
+     "network resnet50 has no such layer"},
     {"", {"layer1.0.se.fc1.weight", NULL}, "x", NULL, NULL, NULL, 0, "squeeze-excite blocks in a ResNet"},
     {"", {"layer3.6.conv1.weight", "layer3.22.conv1.weight", NULL}, "x", NULL, NULL, NULL, 0,
-     "the file holds ResNet-101"},
+     "the file holds another network"},
     {"a.", {"a.layer5.0.conv1.weight", NULL}, "x", "resnet50", NULL, NULL, 0, "the file holds another network"},
     {"a.", {"b.layer5.0.conv1.weight", NULL}, "x", NULL, NULL, NULL, 0, NULL},
     {"", {"fc_fusion.0.weight", NULL}, "x", NULL, NULL, NULL, 0, "torchreid's resnet50mid"},
@@ -369,17 +369,14 @@ static void test_strangers(void **state) {
         {"visual.transformer.resblocks.0.ln_1.weight", "CLIP"}, {"base.cls_token", "a vision transformer"},
         {"blocks.0.attn.qkv.weight", "a vision transformer"}, {"conv2.0.gate.fc1.weight", "OSNet"},
         {"layer1.0.prelu.weight", "an ArcFace ResNet"}, {"repeat_1.0.branch0.conv.weight", "FaceNet"},
-        {"blocks.0.0.conv.weight", "EfficientNetV2 (such as MiewID)"}, {"features.denseblock1.x", "DenseNet"},
+        {"features.denseblock1.x", "DenseNet"},
         {"stage2.0.branches.0.0.conv1.weight", "HRNet"}, {"stages.0.blocks.0.gamma", "ConvNeXt"},
         {"downsample_layers.0.0.weight", "ConvNeXt"}, {"Mixed_5b.x", "Inception"},
         {"features.1.conv.0.0.weight", "MobileNetV2"}, {"features.1.block.0.0.weight", "MobileNetV3"},
-        {"class_token", "a vision transformer"}, {"blocks.0.0.conv_exp.weight", "EfficientNetV2"},
-        {"features.1.0.block.0.0.weight", "EfficientNetV2"}, {"features.1.0.layer_scale", "ConvNeXt"},
+        {"class_token", "a vision transformer"}, {"features.1.0.layer_scale", "ConvNeXt"},
         {"features.3.squeeze.weight", "SqueezeNet"}, {"stage2.0.branch1.0.weight", "ShuffleNetV2"},
-        {"trunk_output.block1.x", "RegNet"}, {"layer3.22.conv1.weight", "ResNet-101"}, {"features.0.weight", "VGG"},
+        {"trunk_output.block1.x", "RegNet"}, {"features.0.weight", "VGG"},
         {"encoder.stages.3.layers.0.layer.1.convolution.weight", "ResNet-18 or ResNet-34"},
-        {"resnet.encoder.stages.2.layers.22.layer.0.convolution.weight", "ResNet-101"},
-        {"resnet.encoder.stages.2.layers.35.layer.0.convolution.weight", "ResNet-152"},
         {"regnet.encoder.stages.0.layers.0.layer.2.attention.0.weight", "RegNet"},
         {"layer4.0.conv1.weight", "ResNet-18 or ResNet-34"}, {"a", "no known network matches its 1 tensor name"},
     };
@@ -390,6 +387,28 @@ static void test_strangers(void **state) {
         found f = look(&none, "", more, NULL, "x");
         assert_false(f.good);
         if (!says(f.why.s, rows[i].message)) fail_msg("%s: %s", rows[i].name, f.why.s);
+        forget(&f);
+    }
+}
+
+static void test_trunk_names(void **state) {
+    static const struct { const char *names[4], *trunk; } rows[] = {
+        {{"conv1.weight", "layer3.5.conv1.weight", "layer2.3.conv1.weight"}, "50"},
+        {{"backbone.layer3.6.conv1.weight", "backbone.layer1.0.bn1.IN.weight"}, "101-ibn"},
+        {{"layer2.4.conv1.weight", "layer3.35.conv1.weight"}, "152"},
+        {{"layer1.2.IN.weight", "layer2.3.IN.weight"}, "50-ibnb"},
+        {{"base.layer1.0.bn1.BN.running_var"}, "50-ibn"},
+        {{"encoder.stages.2.layers.6.layer.0.convolution.weight"}, "101"},
+        {{"6.6.conv1.weight", "5.4.conv1.weight"}, "152"},
+        {{"module.NL_2.0.theta.weight"}, "50-nl"}, /* the tensors here have one value each */
+    };
+    static const names none = {{{0}}, 0};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char trunk[TRUNK_NAME];
+        found f = look(&none, "", rows[i].names, NULL, "x");
+        trunk_of(&f.c, trunk);
+        assert_string_equal(trunk, rows[i].trunk);
         forget(&f);
     }
 }
@@ -423,7 +442,8 @@ static void test_problems(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_twins), cmocka_unit_test(test_layouts), cmocka_unit_test(test_origins),
-        cmocka_unit_test(test_leftovers), cmocka_unit_test(test_strangers), cmocka_unit_test(test_problems),
+        cmocka_unit_test(test_leftovers), cmocka_unit_test(test_strangers), cmocka_unit_test(test_trunk_names),
+        cmocka_unit_test(test_problems),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
