@@ -60,7 +60,8 @@ options_exist() {
         command=${command%% *}
         [ -n "$(help_of "${command%% *}")" ] || { echo "$1: reid $command: no such command"; continue; }
         for option in $(echo "$words" | grep -oE -e '(^| )--[a-z0-9-]+'); do
-            if [ "$options_of" = help ]; then manual; else help_of "$command"; fi | grep -oE -e '--[a-z0-9-]+' | grep -qx -e "$option" ||
+            if [ "$options_of" = help ]; then manual; else help_of "$command"; fi |
+                grep -oE -e '--[a-z0-9-]+' | grep -qx -e "$option" ||
                 echo "$1: reid $options_of has no option $option"
         done
     done

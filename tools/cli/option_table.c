@@ -306,8 +306,8 @@ const option OPTIONS[] = {
     {0, "listen", "HOST:PORT", SERVE, OF_COMMAND, SET(text), SHARED(serve.listen), 0, 0,
      "listen on TCP: 127.0.0.1:8000, [::1]:8000; port 0 chooses a free one. Other addresses require --token-file"},
     {0, "token-file", "FILE", SERVE, OF_COMMAND, SET(text), SHARED(serve.token_file), 0, 0,
-     "a file with the token that TCP clients send as Authorization: Bearer TOKEN, or with several: lines NAME TOKEN. It "
-     "must be yours or root's, and nobody else may write to it"},
+     "a file with the token that TCP clients send as Authorization: Bearer TOKEN, or with several: lines NAME TOKEN. "
+     "It must be yours or root's, and nobody else may write to it"},
     {0, "access-log", "FILE|-", SERVE, OF_COMMAND, SET(text), SHARED(serve.access_log), 0, 0,
      "append a line of JSON for each request to this file, or to stdout: time, id, client, token's name, method, path, "
      "model, images, bytes, status, milliseconds, in all, in the queue and of the batch, and the batch's images. "

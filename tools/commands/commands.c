@@ -242,7 +242,8 @@ static const command COMMANDS[] = {
      "embedding equals that of reid embed, bit for bit. It listens on a Unix socket to which only you can connect, or "
      "where --socket and --listen say, and prints the address to stderr when it is ready.\n\n"
      "A model is called NAME, by default its file name without folder and extension. POST /embed takes one image as "
-     "the body, or a form with images in parts called file or image (curl -F file=@a.jpg), and returns {\"fingerprint\": ..., \"embeddings\": [[...]]}: one row, or one for each ?box=x,y,w,h, in "
+     "the body, or a form with images in parts called file or image (curl -F file=@a.jpg), and returns "
+     "{\"fingerprint\": ..., \"embeddings\": [[...]]}: one row, or one for each ?box=x,y,w,h, in "
      "pixels of the upright image; model=NAME selects one of two models. POST /match takes the same and searches the "
      "--gallery, with the models' shares as in reid match; top=N sets how many identities it lists. Both take "
      "priority=0 (first) to 7, default 3, and timeout= in microseconds.\n\n"
@@ -251,9 +252,10 @@ static const command COMMANDS[] = {
      "(FP32), as JSON or with the binary extension; the parameters are priority and timeout. /metrics is for "
      "Prometheus; /livez and /readyz are for probes (also /health and /healthz, as /readyz); / lists all paths. "
      "X-Request-ID is returned.\n\n"
-     "Errors are {\"error\": ...}: 400, 404, 405, 411, 413, 415 and 501 name what is wrong; 401: the token is missing; 408: "
-     "the request arrived too slowly; 414 and 431: the URL or the header fields are over 64 KiB; 503: too many images "
-     "are waiting, or too many large bodies are being received or wait to be read by clients (see Retry-After); 504: "
+     "Errors are {\"error\": ...}: 400, 404, 405, 411, 413, 415 and 501 name what is wrong; 401: the token is missing; "
+     "408: the request arrived too slowly; 414 and 431: the URL or the header fields are over 64 KiB; 503: too many "
+     "images are waiting, or too many large bodies are being received or wait to be read by clients (see "
+     "Retry-After); 504: "
      "the timeout has passed. Requests whose client disconnects are dropped. What cannot be parsed as HTTP gets 4xx or "
      "505 and an HTML page, or no reply, and the connection is closed. A connection on which no request starts within "
      "--idle is closed, too, or earlier if there are more than --connections. Compressed bodies and shared memory are "
@@ -261,9 +263,9 @@ static const command COMMANDS[] = {
      "Without a token, TCP is limited to this machine, and requests that a browser sends for pages of other sites are "
      "refused. There is no TLS: put a proxy in front, connected to the Unix socket.\n\n"
      "On SIGTERM or Ctrl-C /v2/health/ready returns 503, new requests are refused, and accepted ones are finished; "
-     "then it exits with 0. A second signal ends it at once. On SIGHUP it reads models, gallery, calibration and tokens "
-     "anew, beside the old ones, with which it finishes the requests that have begun; if something cannot be read, "
-     "nothing changes.",
+     "then it exits with 0. A second signal ends it at once. On SIGHUP it reads models, gallery, calibration and "
+     "tokens anew, beside the old ones, with which it finishes the requests that have begun; if something cannot be "
+     "read, nothing changes.",
      {"reid serve -m efficientnet_b0.safetensors",
       "reid serve -m deer=efficientnet_b0.safetensors --gallery gallery/ --listen 127.0.0.1:0"},
      serve_main},

@@ -27,13 +27,14 @@ static int takes(words *w, char c) {
     return 1;
 }
 
-/* A token of RFC 9110. */
+/* A character of a token (RFC 9110, 5.6.2). */
+static int is_token(char c) {
+    return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') || (c && strchr("!#$%&'*+-.^_`|~", c));
+}
+
 static int take_token(words *w, text *out) {
-    static const char signs[] = "!#$%&'*+-.^_`|~";
     const char *from = w->at;
-    while (w->at < w->end && *w->at && ((*w->at >= '0' && *w->at <= '9') || ((*w->at | 32) >= 'a' && (*w->at | 32) <= 'z') ||
-                                        strchr(signs, *w->at)))
-        w->at++;
+    while (w->at < w->end && is_token(*w->at)) w->at++;
     text_add(out, from, (size_t)(w->at - from));
     return w->at > from;
 }

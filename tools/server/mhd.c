@@ -64,7 +64,8 @@ unsigned mhd_check_body(struct MHD_Connection *c, const mhd_body *allowed, size_
         return refuse_with(MHD_HTTP_LENGTH_REQUIRED, why, "Transfer-Encoding: give a Content-Length instead");
     unsigned status = has_coding ? check_chunks(c, why) : 0;
     if (status) return status;
-    if (!length && !has_coding && allowed->required) return refuse_with(MHD_HTTP_LENGTH_REQUIRED, why, "Content-Length: is missing");
+    if (!length && !has_coding && allowed->required)
+        return refuse_with(MHD_HTTP_LENGTH_REQUIRED, why, "Content-Length: is missing");
     if (count_headers(c, MHD_HTTP_HEADER_CONTENT_LENGTH) > 1)
         return refuse_with(MHD_HTTP_BAD_REQUEST, why, "Content-Length: is given twice");
     if (encoding && strcasecmp(encoding, "identity") != 0)

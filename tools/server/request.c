@@ -537,7 +537,8 @@ int plain_add(plain_request *r, const char *name, const char *text_value, int wi
         r->top = (int)value;
         return 1;
     }
-    if (strcmp(f.name, "model") != 0) return refuse(why, "\"%.64s\" is unknown in the %s", f.name, r->form ? "form" : "query string");
+    if (strcmp(f.name, "model") != 0)
+        return refuse(why, "\"%.64s\" is unknown in the %s", f.name, r->form ? "form" : "query string");
     if (r->model.s) return refuse(why, "model: is given twice");
     text_puts(&r->model, f.value);
     return !text_failed(&r->model) || no_memory_for(r, why);

@@ -127,7 +127,8 @@ def bad_http(where):
         (head + b"Content-Type: multipart/form-data\r\nContent-Length: 5\r\n\r\nabcde", (400,)),
         (head + b"Content-Type: multipart/form-data; boundary=b\r\nContent-Length: 5\r\n\r\nabcde", (400,)),
         (head + b"Content-Type: multipart/form-data; boundary=b\r\nTransfer-Encoding: chunked\r\n\r\n" +
-         b"35\r\n--b\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\nab\r\n\r\n" * 10000 + b"0\r\n\r\n", (413, 400)),
+         b"35\r\n--b\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\nab\r\n\r\n" * 10000 + b"0\r\n\r\n",
+         (413, 400)),
         (head + b"Content-Encoding: gzip\r\nContent-Length: 5\r\n\r\nabcde", (415,)),
         (head + b"X: " + b"y" * 100000 + b"\r\n\r\n", (431,)),
         (head + b"X: " + b"y" * 250000 + b"\r\n\r\n", (431,)),

@@ -157,7 +157,8 @@ static void test_too_many(void **state) {
 }
 
 static const char SAMPLE[] = "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a\\\"b.jpg\"\r\n"
-                             "Content-Type: image/jpeg\r\n\r\n\377\330\0\r\n-\r\n--\r\n--a" "\r\n" PART("box") "1,2,3,4" END;
+                             "Content-Type: image/jpeg\r\n\r\n\377\330\0\r\n-\r\n--\r\n--a\r\n"
+                             PART("box") "1,2,3,4" END;
 
 static void test_cut(void **state) {
     (void)state;
