@@ -214,6 +214,25 @@ bug 'pages of other sites may send requests' tools/server/http.c t_cli_serve \
     's/ \&\& is_of_foreign_page(from))/ \&\& 0 * is_of_foreign_page(from))/'
 bug 'a server without free descriptors accepts without a pause' tools/server/http.c t_cli_serve \
     's/^    epoll_ctl(h->epoll, EPOLL_CTL_DEL, d->fd, \&unused);//'
+bug 'a form may have any number of parts' tools/server/form.c t_server_form:test_too_many \
+    's/if (f->count == p->most)/if (0)/'
+bug 'what begins like a delimiter is one' tools/server/form.c t_server_form:test_right_ones \
+    's/if (follows(p, end, .*)) return at;/return at;/'
+bug 'a form need not end' tools/server/form.c t_server_form:test_refused \
+    's/if (end == SIZE_MAX) return fail.*/if (end == SIZE_MAX) return 1;/'
+bug 'a name is given twice' tools/server/form.c t_server_form:test_refused 's/else if (\*found) good = 0;//'
+bug 'a body in chunks may be of any size' tools/server/http.c t_cli_serve \
+    's/if (x->chunked \&\& x->received > x->promised)/if (0)/'
+bug 'others may write the token' tools/server/tokens.c t_cli_serve_settings \
+    's/return !(mode \& /return 1 || !(mode \& /'
+bug 'the first characters of a token are enough' tools/server/door.c t_cli_serve_reload \
+    's/differs = len != secret->len;/differs = 0;/'
+bug 'a misspelt variable is ignored' tools/cli/settings.c t_cli_serve_settings \
+    's/good = unknown_variable(c, \*at, len, prefix.len);/good = 1;/'
+bug 'models are closed while requests use them' tools/commands/serve.c t_cli_serve_reload \
+    's/service_jobs(\&s->old->service) == 0) forget_old/1) forget_old/'
+bug 'the log waits for its reader' tools/server/access_log.c t_cli_serve_log \
+    's/before + l->line.len <= MOST_WAITING/1/'
 # --- texts ---
 bug 'messages are not escaped' tools/base/say.c t_text:test_messages \
     's/plain = \*s == .*, n = visible/plain = 1, n = visible/'

@@ -73,7 +73,7 @@ static enum MHD_Result refuse_request(struct MHD_Connection *c, unsigned status,
 
 /* Refuses the request if its body may not be sent. */
 static enum MHD_Result check_body(const web *w, struct MHD_Connection *c) {
-    const mhd_body allowed = {w->max_body, NULL, 0};
+    const mhd_body allowed = {w->max_body, NULL, 0, 0};
     size_t bytes;
     text why = TEXT_INIT;
     unsigned refusal = mhd_check_body(c, &allowed, &bytes, &why);

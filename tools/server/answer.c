@@ -247,12 +247,14 @@ void answer_stats(text *t, const service *s, int index) {
 
 void answer_help(text *t, const service *s) {
     text_printf(t, "reid %s\n\n", reid_version_string());
-    text_puts(t, "POST /embed?box=x,y,w,h     an image as the body: its embedding, or one for each box\nPOST "
-                 "/match                an image as the body: the best identities in the gallery\n"
+    text_puts(t, "POST /embed?box=x,y,w,h     an image as the body, or a form with parts called file: its embedding, "
+                 "or one for each box\n"
+                 "POST /match                the same: the best identities in the gallery\n"
                  "POST /v2/models/M/infer    the Open Inference Protocol: "
                  "input image or pixels, output embedding\nGET  /v2, /v2/health/live, /v2/health/ready, "
-                 "/v2/models/M[/ready|/config|/stats], /v2/models/stats\nGET  /metrics              for "
-                 "Prometheus\n\nM is one of:\n");
+                 "/v2/models/M[/ready|/config|/stats], /v2/models/stats\n"
+                 "GET  /livez, /readyz       for probes\n"
+                 "GET  /metrics              for Prometheus\n\nM is one of:\n");
     for (int i = 0; i < s->all.count; i++) {
         const reid_info *info = &s->all.at[i].info;
         text_puts(t, "  ");

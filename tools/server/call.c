@@ -3,15 +3,22 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "server/answer.h"
+#include "server/form.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+static void free_pictures(call *c) {
+    free(c->pictures);
+    c->pictures = NULL;
+}
 
 /* Ends the call. The body is freed now, because the answer may have to wait for a slow reader. */
 static void call_finish(call *c) {
     text_free(&c->body);
     infer_free(&c->infer);
     plain_free(&c->plain);
+    free_pictures(c);
     if (text_failed(&c->answer)) {
         text_free(&c->answer);
         c->status = STATUS_BUSY;
@@ -99,14 +106,63 @@ static int choose_model(call *c, job_request *r, text *why) {
     return 1;
 }
 
+static int is_picture(const form_part *p) { return strcmp(p->name.s, "file") == 0 || strcmp(p->name.s, "image") == 0; }
+
+/* Takes the parts of a form: images, and the fields of a query. */
+static int take_parts(call *c, const form *f, job_request *r, size_t most, text *why) {
+    text value = TEXT_INIT;
+    int good = 1;
+    for (const form_part *p = f->parts; p < f->parts + f->count && good; p++) {
+        if (is_picture(p)) {
+            c->pictures[r->count++] = p->content;
+            continue;
+        }
+        text_clear(&value);
+        text_puts(&value, "");
+        text_add(&value, p->content.at, p->content.len);
+        if (text_failed(&value)) good = text_no_memory(why);
+        else if (strlen(value.s) != value.len) good = refuse(why, "form: \"%.64s\" contains a zero byte; images are "
+                                                              "expected in parts called file or image", p->name.s);
+        else good = plain_add(&c->plain, p->name.s, value.s, c->kind == CALL_MATCH, most, why);
+    }
+    text_free(&value);
+    return good;
+}
+
+/* Images and boxes are limited alike, and there may be a few fields. */
+static int read_form(call *c, job_request *r, size_t most, text *why) {
+    enum { FIELDS = 8 };
+    form f;
+    c->plain.form = 1;
+    c->plain.status = STATUS_BAD;
+    int good = form_read(&f, (const unsigned char *)c->body.s, c->body.len, &c->boundary, most + FIELDS, why);
+    if (!good) c->plain.status = f.status;
+    c->pictures = good ? mem_zeroed(f.count + 1, sizeof *c->pictures) : NULL;
+    if (good && !c->pictures) good = text_no_memory(why);
+    good = good && take_parts(c, &f, r, most, why);
+    form_free(&f);
+    if (!good) return 0;
+    r->pictures = c->pictures;
+    if (!r->count) return refuse(why, "form: contains no image; expected a part called file or image");
+    if (r->count > most) {
+        c->plain.status = STATUS_TOO_LARGE;
+        return refuse(why, "form: %zu images are over the limit of %zu", r->count, most);
+    }
+    if (r->count > 1 && c->plain.count) return refuse(why, "box: needs a form with a single image");
+    return 1;
+}
+
 static int read_plain(call *c, job_request *r, text *why) {
     plain_request *in = &c->plain;
-    int good = plain_read(in, c->query.s, c->kind == CALL_MATCH, most_images(c, 0, c->s->all.count), why);
+    const size_t most = most_images(c, 0, c->s->all.count);
+    c->picture = (span){(const unsigned char *)c->body.s, c->body.len};
+    r->pictures = &c->picture;
+    int good = plain_read(in, c->query.s, c->kind == CALL_MATCH, most, why);
+    if (good && c->boundary.s) good = read_form(c, r, most, why);
+    else r->count = 1;
     c->status = in->status;
     if (!good || !choose_model(c, r, why)) return 0;
-    c->picture = (span){(const unsigned char *)c->body.s, c->body.len};
     c->top = in->top ? in->top : c->s->top;
-    r->pictures = &c->picture, r->count = 1;
     r->boxes = in->boxes, r->box_count = in->count;
     r->field = "picture";
     r->priority = in->priority, r->timeout_us = in->timeout_us;
@@ -148,7 +204,9 @@ void call_free(call *c) {
     if (!c) return;
     text_free(&c->query);
     text_free(&c->body);
+    text_free(&c->boundary);
     text_free(&c->answer);
+    free_pictures(c);
     infer_free(&c->infer);
     plain_free(&c->plain);
     job_free(c->work);

@@ -17,6 +17,7 @@ struct call {
     call_kind kind;
     int index;            /* CALL_INFER: the model */
     text query, body;     /* query: of CALL_EMBED and CALL_MATCH */
+    text boundary;        /* of CALL_EMBED and CALL_MATCH: that of a form; s NULL: the body is an image */
     size_t json_len;      /* CALL_INFER: how much of the body is JSON */
     int floats;           /* CALL_EMBED: 1: the client wants the rows as bytes */
     long long timeout_us; /* used if the request has none of its own; 0: none */
@@ -35,7 +36,7 @@ struct call {
     struct call *next;    /* used by the mailbox */
     infer_request infer;
     plain_request plain;
-    span picture;
+    span picture, *pictures; /* pictures: those of a form */
     int top;
 };
 

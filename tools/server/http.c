@@ -23,6 +23,7 @@ void http_stop(http *h) { (void)h; }
 #include "server/answer.h"
 #include "server/call.h"
 #include "server/door.h"
+#include "server/form.h"
 #include "server/mailbox.h"
 #include "server/prometheus.h"
 #include "server/request_id.h"
@@ -91,7 +92,7 @@ struct exchange {
     call *c;      /* NULL: there is no body */
     size_t promised, received;
     size_t held;  /* bytes of the body, which count in h->counts.bodies */
-    int working, over, body_lost;
+    int working, over, body_lost, chunked; /* chunked: promised is the most that the body may have */
     unsigned refusal; /* the status of the refusal that is sent after the body was skipped; 0: not refused */
     const char *allow;
     text why;
@@ -279,6 +280,7 @@ static int is_type(const char *given, const char *type) {
 
 /* A form's type counts as none, because curl sends it by default for any body. */
 static int may_be(const char *given, route_kind kind) {
+    if (kind != ROUTE_INFER && form_is_type(given)) return 1;
     if (!given || is_type(given, "application/octet-stream") || is_type(given, "application/x-www-form-urlencoded"))
         return 1;
     return is_type(given, kind == ROUTE_INFER ? JSON_TYPE : "image/");
@@ -324,13 +326,14 @@ static void check_client(const client *from, exchange *x, verdict *v) {
 /* Checks the announced body. */
 static void check_body(const client *from, exchange *x, verdict *v) {
     const http *h = from->h;
-    const mhd_body allowed = {h->r.max_body, "--max-body", 1};
+    const mhd_body allowed = {h->r.max_body, "--max-body", 1, 1};
+    x->chunked = mhd_is_chunked(from->connection);
     v->status = mhd_check_body(from->connection, &allowed, &x->promised, &v->why);
     if (!v->status && !may_be(header_of(from, MHD_HTTP_HEADER_CONTENT_TYPE), x->to.kind))
         refuse_with(v, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE,
                     x->to.kind == ROUTE_INFER ? "Content-Type: expected application/json or application/octet-stream"
                                               : "Content-Type: expected one image as the body, image/... or "
-                                                "application/octet-stream");
+                                                "application/octet-stream, or multipart/form-data");
     if (v->status) x->promised = 0;
 }
 
@@ -386,6 +389,11 @@ static int prepare_call(const client *from, exchange *x, verdict *v) {
     c->json_len = x->promised;
     text_puts(&c->body, "");
     if (c->kind != CALL_INFER && query) text_puts(&c->query, query + 1);
+    const char *type = header_of(from, MHD_HTTP_HEADER_CONTENT_TYPE);
+    if (form_is_type(type) && !form_boundary(&c->boundary, type, &v->why)) {
+        v->status = MHD_HTTP_BAD_REQUEST;
+        return !text_failed(&v->why);
+    }
     if (c->kind == CALL_INFER && query) refuse_with(v, MHD_HTTP_BAD_REQUEST, "infer takes no query string");
     else if (c->kind == CALL_INFER && json_len && !parse_size(json_len, x->promised, &c->json_len))
         refuse_with(v, MHD_HTTP_BAD_REQUEST,
@@ -467,6 +475,28 @@ static void log_request(const client *from, const exchange *x, unsigned status) 
 
 /* --- callbacks of libmicrohttpd ----------------------------------------------------------------------------------- */
 
+/* Sends a refusal directly to the socket, because libmicrohttpd can answer a request only after all of it has arrived.
+   Its own answers cannot interfere: the kernel has earlier ones, and on_request refuses everything that still arrives.
+   The client may still be sending, so the connection is closed a little later: otherwise it would be reset before the
+   client has read the answer. */
+static void dismiss(client *c, unsigned status, const char *reason, const char *what) {
+    text why = TEXT_INIT, all = TEXT_INIT;
+    answer_error(&why, what);
+    text_printf(&all, "HTTP/1.1 %u %s\r\nConnection: close\r\nContent-Type: " JSON_TYPE
+                      "\r\nContent-Length: %zu\r\n\r\n", status, reason, why.len);
+    text_puts(&all, why.s ? why.s : "");
+    if (!text_failed(&why) && !text_failed(&all) &&
+        send(c->fd, all.s, all.len, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)all.len)
+        c->h->counts.answered[status]++;
+    if (c->now) c->now->status = status;
+    else log_request(c, NULL, status);
+    shutdown(c->fd, SHUT_WR);
+    c->dismissed = 1;
+    c->deadline = clock_seconds() + LINGER;
+    text_free(&why);
+    text_free(&all);
+}
+
 /* 1 if the body of a refused request is skipped before the answer. Closing a connection while its client still sends
    resets it, and the client never reads why it was refused. Endless bodies, and bodies that the client announces with
    Expect, are not skipped. */
@@ -524,8 +554,28 @@ static void take_bytes(exchange *x, const char *bytes, size_t len) {
         text_puts(&x->why, "too many large requests at once: try again later");
         return;
     }
+    if (x->chunked && x->received > x->promised) {
+        drop_body(x);
+        x->refusal = MHD_HTTP_CONTENT_TOO_LARGE;
+        text_printf(&x->why, "the body is over the limit of %zu bytes (--max-body)", x->promised);
+        dismiss(x->from, x->refusal, "Content Too Large", x->why.s); /* the rest might be endless */
+        return;
+    }
     if (x->received <= x->promised) text_add(&x->c->body, bytes, len), x->held += len, h->counts.bodies += len;
     if (x->received > x->promised || text_failed(&x->c->body)) x->body_lost = 1, drop_body(x);
+}
+
+/* A body in chunks has come to its end, so its length is known. */
+static void end_chunks(exchange *x) {
+    if (x->c->json_len == x->promised) x->c->json_len = x->received;
+    x->promised = x->received;
+}
+
+/* 1 while the rest of a body in chunks that is too large is skipped, until LINGER has passed: closing the connection at
+   once would reset it before the client reads why. */
+static int passes_on(exchange *x, size_t len) {
+    x->received += len;
+    return x->received <= PASSED_OVER * x->h->r.max_body;
 }
 
 /* Called after the headers, for each piece of the body, after the whole body, and after the connection is resumed. */
@@ -535,6 +585,10 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
     client *from = info ? info->socket_context : NULL;
     exchange *x = *state;
     (void)user, (void)url, (void)version;
+    if (from && from->dismissed && x && x->chunked && *len && passes_on(x, *len)) {
+        *len = 0;
+        return MHD_YES;
+    }
     if (!from || from->dismissed) return MHD_NO;
     if (!x) return begin_exchange(from, method, state);
     if (*len) {
@@ -546,6 +600,7 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
     if (x->over) return answer_call(from, x);
     if (x->working) return MHD_NO; /* resumed because the client has gone */
     if (!x->c) return answer_at_once(from, x);
+    if (x->chunked && !x->body_lost) end_chunks(x);
     if (x->body_lost || x->received != x->promised)
         return refuse_request(from, MHD_HTTP_SERVICE_UNAVAILABLE, NULL, "out of memory");
     count_pending(x->h, 1); /* before the check: the thread that stops the service then sees this request, or it is
@@ -579,28 +634,6 @@ static void on_completed(void *user, struct MHD_Connection *connection, void **s
     } else {
         free_exchange(x);
     }
-}
-
-/* Sends a refusal directly to the socket, because libmicrohttpd can answer a request only after all of it has arrived.
-   Its own answers cannot interfere: the kernel has earlier ones, and on_request refuses everything that still arrives.
-   The client may still be sending, so the connection is closed a little later: otherwise it would be reset before the
-   client has read the answer. */
-static void dismiss(client *c, unsigned status, const char *reason, const char *what) {
-    text why = TEXT_INIT, all = TEXT_INIT;
-    answer_error(&why, what);
-    text_printf(&all, "HTTP/1.1 %u %s\r\nConnection: close\r\nContent-Type: " JSON_TYPE
-                      "\r\nContent-Length: %zu\r\n\r\n", status, reason, why.len);
-    text_puts(&all, why.s ? why.s : "");
-    if (!text_failed(&why) && !text_failed(&all) &&
-        send(c->fd, all.s, all.len, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)all.len)
-        c->h->counts.answered[status]++;
-    if (c->now) c->now->status = status;
-    else log_request(c, NULL, status);
-    shutdown(c->fd, SHUT_WR);
-    c->dismissed = 1;
-    c->deadline = clock_seconds() + LINGER;
-    text_free(&why);
-    text_free(&all);
 }
 
 /* 1 if libmicrohttpd has room for the list of the query's parameters, which it makes in any case. */

@@ -40,18 +40,38 @@ static unsigned refuse_with(unsigned status, text *why, const char *what) {
     return status;
 }
 
+int mhd_is_chunked(struct MHD_Connection *c) {
+    const char *coding = mhd_header(c, MHD_HTTP_HEADER_TRANSFER_ENCODING);
+    return coding && strcasecmp(coding, "chunked") == 0;
+}
+
+/* A request with both fields, or with another coding, could be understood differently by a proxy, which is how requests
+   are smuggled past it (RFC 9112, 6.1 and 11.2). */
+static unsigned check_chunks(struct MHD_Connection *c, text *why) {
+    if (!mhd_is_chunked(c) || count_headers(c, MHD_HTTP_HEADER_TRANSFER_ENCODING) > 1)
+        return refuse_with(MHD_HTTP_NOT_IMPLEMENTED, why, "Transfer-Encoding: only chunked is supported");
+    if (mhd_header(c, MHD_HTTP_HEADER_CONTENT_LENGTH))
+        return refuse_with(MHD_HTTP_BAD_REQUEST, why, "Transfer-Encoding: is not allowed with a Content-Length");
+    return 0;
+}
+
 unsigned mhd_check_body(struct MHD_Connection *c, const mhd_body *allowed, size_t *bytes, text *why) {
     const char *length = mhd_header(c, MHD_HTTP_HEADER_CONTENT_LENGTH);
     const char *encoding = mhd_header(c, MHD_HTTP_HEADER_CONTENT_ENCODING);
+    const int has_coding = mhd_header(c, MHD_HTTP_HEADER_TRANSFER_ENCODING) != NULL;
     *bytes = 0;
-    if (mhd_header(c, MHD_HTTP_HEADER_TRANSFER_ENCODING))
+    if (has_coding && !allowed->chunked)
         return refuse_with(MHD_HTTP_LENGTH_REQUIRED, why, "Transfer-Encoding: give a Content-Length instead");
-    if (!length && allowed->required) return refuse_with(MHD_HTTP_LENGTH_REQUIRED, why, "Content-Length: is missing");
+    unsigned status = has_coding ? check_chunks(c, why) : 0;
+    if (status) return status;
+    if (!length && !has_coding && allowed->required)
+        return refuse_with(MHD_HTTP_LENGTH_REQUIRED, why, "Content-Length: is missing");
     if (count_headers(c, MHD_HTTP_HEADER_CONTENT_LENGTH) > 1)
         return refuse_with(MHD_HTTP_BAD_REQUEST, why, "Content-Length: is given twice");
     if (encoding && strcasecmp(encoding, "identity") != 0)
         return refuse_with(MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, why,
                            "Content-Encoding: compressed bodies are not supported");
+    if (has_coding) *bytes = allowed->most;
     if (!length || parse_size(length, allowed->most, bytes)) return 0;
     *bytes = 0;
     text_clear(why);

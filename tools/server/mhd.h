@@ -28,10 +28,13 @@ typedef struct mhd_body {
     size_t most;        /* bytes */
     const char *option; /* the option that sets `most`, or NULL */
     int required;       /* 0: a request without Content-Length has no body */
+    int chunked;        /* 1: the body may come in chunks instead, of which nobody knows the length before */
 } mhd_body;
 
+/* 1 if the body comes in chunks. */
+int mhd_is_chunked(struct MHD_Connection *c);
 /* Checks the header fields that announce a body, before any byte of it is read. Returns 0 with its length in *bytes,
-   or the status with which to refuse the request, and why. */
+   of a body in chunks the most that it may have, or the status with which to refuse the request, and why. */
 unsigned mhd_check_body(struct MHD_Connection *c, const mhd_body *allowed, size_t *bytes, text *why);
 
 /* A response that owns the text from now on; the text is empty afterwards. NULL if memory runs out. */

@@ -87,21 +87,38 @@ static int digit_of(int c) {
     return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
-/* Decodes base64 with padding (RFC 4648) and appends it to out. Returns 0 if it is malformed. Other alphabets, line
-   breaks and non-zero unused bits are not accepted. */
+/* Decodes four digits of base64. Returns 0 if they are malformed; only the last four may have padding. */
+static int base64_four(text *out, const char four[4], int last) {
+    int pads = last ? (four[3] == '=') + (four[3] == '=' && four[2] == '=') : 0;
+    unsigned bits = 0;
+    for (int k = 0; k < 4; k++) {
+        int digit = k >= 4 - pads ? 0 : digit_of((unsigned char)four[k]);
+        if (digit < 0) return 0;
+        bits = bits << 6 | (unsigned)digit;
+    }
+    const char bytes[3] = {(char)(bits >> 16), (char)(bits >> 8), (char)bits};
+    if ((pads == 2 && bytes[1]) || (pads && bytes[2])) return 0;
+    text_add(out, bytes, 3 - (size_t)pads);
+    return 1;
+}
+
+static size_t skip_line_ends(const char *s, size_t len, size_t at) {
+    while (at < len && (s[at] == '\r' || s[at] == '\n')) at++;
+    return at;
+}
+
+/* Decodes base64 with padding (RFC 4648) and appends it to out. Returns 0 if it is malformed. Line ends may be
+   anywhere, because many programs write lines of 64 or 76 digits (RFC 2045). Other alphabets and non-zero unused bits
+   are not accepted. */
 static int base64_add(text *out, const char *s, size_t len) {
-    if (len % 4) return 0;
-    for (size_t i = 0; i < len; i += 4) {
-        int last = i + 4 == len, pads = last ? (s[i + 3] == '=') + (s[i + 3] == '=' && s[i + 2] == '=') : 0;
-        unsigned bits = 0;
-        for (size_t k = 0; k < 4; k++) {
-            int digit = (int)k >= 4 - pads ? 0 : digit_of((unsigned char)s[i + k]);
-            if (digit < 0) return 0;
-            bits = bits << 6 | (unsigned)digit;
+    for (size_t at = skip_line_ends(s, len, 0); at < len;) {
+        char four[4];
+        for (int k = 0; k < 4; k++) {
+            if (at == len) return 0;
+            four[k] = s[at];
+            at = skip_line_ends(s, len, at + 1);
         }
-        const char bytes[3] = {(char)(bits >> 16), (char)(bits >> 8), (char)bits};
-        if ((pads == 2 && bytes[1]) || (pads && bytes[2])) return 0;
-        text_add(out, bytes, 3 - (size_t)pads);
+        if (!base64_four(out, four, at == len)) return 0;
     }
     return 1;
 }
@@ -493,33 +510,35 @@ typedef struct query_field {
     unsigned bit;
 } query_field;
 
-static int read_number(const query_field *f, long long lo, long long hi, unsigned *seen, long long *out, text *why) {
-    if (*seen & f->bit) return refuse(why, "%s: is given twice", f->name);
-    *seen |= f->bit;
+static int read_number(plain_request *r, const query_field *f, long long lo, long long hi, long long *out, text *why) {
+    if (r->seen & f->bit) return refuse(why, "%s: is given twice", f->name);
+    r->seen |= f->bit;
     return parse_int(f->value, lo, hi, out) ||
            refuse(why, "%s: expected an integer from %lld to %lld", f->name, lo, hi);
 }
 
-static int read_field(plain_request *r, query_field f, int with_top, size_t most, unsigned *seen, text *why) {
+int plain_add(plain_request *r, const char *name, const char *text_value, int with_top, size_t most, text *why) {
+    query_field f = {name, text_value, 0};
     long long value;
     if (strcmp(f.name, "box") == 0) return add_box(r, f.value, most, why);
     if (strcmp(f.name, "priority") == 0) {
         f.bit = 1;
-        if (!read_number(&f, PRIORITY_FIRST, PRIORITY_LAST, seen, &value, why)) return 0;
+        if (!read_number(r, &f, PRIORITY_FIRST, PRIORITY_LAST, &value, why)) return 0;
         r->priority = (int)value;
         return 1;
     }
     if (strcmp(f.name, "timeout") == 0) {
         f.bit = 2;
-        return read_number(&f, 0, (long long)1 << 53, seen, &r->timeout_us, why);
+        return read_number(r, &f, 0, (long long)1 << 53, &r->timeout_us, why);
     }
     if (strcmp(f.name, "top") == 0 && with_top) {
         f.bit = 4;
-        if (!read_number(&f, 1, 10000, seen, &value, why)) return 0;
+        if (!read_number(r, &f, 1, 10000, &value, why)) return 0;
         r->top = (int)value;
         return 1;
     }
-    if (strcmp(f.name, "model") != 0) return refuse(why, "\"%.64s\" is unknown in the query string", f.name);
+    if (strcmp(f.name, "model") != 0)
+        return refuse(why, "\"%.64s\" is unknown in the %s", f.name, r->form ? "form" : "query string");
     if (r->model.s) return refuse(why, "model: is given twice");
     text_puts(&r->model, f.value);
     return !text_failed(&r->model) || no_memory_for(r, why);
@@ -527,7 +546,6 @@ static int read_field(plain_request *r, query_field f, int with_top, size_t most
 
 int plain_read(plain_request *r, const char *query, int with_top, size_t most, text *why) {
     text name = TEXT_INIT, value = TEXT_INIT;
-    unsigned seen = 0;
     int good = 1;
     memset(r, 0, sizeof *r);
     text_clear(why);
@@ -542,7 +560,7 @@ int plain_read(plain_request *r, const char *query, int with_top, size_t most, t
                  !percent_decode(query + equals + 1, n - equals - 1, &value))
             good = text_failed(&name) || text_failed(&value) ? no_memory_for(r, why)
                                                              : refuse(why, "a malformed %% in the query string");
-        else good = read_field(r, (query_field){name.s, value.s, 0}, with_top, most, &seen, why);
+        else good = plain_add(r, name.s, value.s, with_top, most, why);
         query += n + (query[n] == '&');
     }
     text_free(&name);

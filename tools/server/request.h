@@ -54,12 +54,16 @@ typedef struct plain_request {
     int priority;
     long long timeout_us; /* 0: none was given */
     int top;              /* 0: none was given */
+    int form;             /* 1: the fields that are added come from a form */
+    unsigned seen;        /* the fields that were given, as bits */
     int status;
 } plain_request;
 
 /* Reads "box=1,2,30,40&box=...&priority=0"; NULL counts as an empty query. with_top: `top` is allowed. Returns 0 with
    the reason in why; free it in any case. */
 int plain_read(plain_request *r, const char *query, int with_top, size_t most, text *why);
+/* Adds a field that was given elsewhere, after plain_read; otherwise like it. */
+int plain_add(plain_request *r, const char *name, const char *text_value, int with_top, size_t most, text *why);
 void plain_free(plain_request *r);
 
 /* Appends s with %41 and the like decoded. Returns 0 for a malformed escape, for %00, and when memory runs out. */

@@ -13,8 +13,12 @@ typedef struct fixed {
 static const fixed WHOLE[] = {
     {"/", ROUTE_HELP},
     {"/embed", ROUTE_EMBED},
+    {"/health", ROUTE_READY},
+    {"/healthz", ROUTE_READY},
+    {"/livez", ROUTE_LIVE},
     {"/match", ROUTE_MATCH},
     {"/metrics", ROUTE_METRICS},
+    {"/readyz", ROUTE_READY},
     {"/v2", ROUTE_SERVER},
     {"/v2/", ROUTE_SERVER},
     {"/v2/health/live", ROUTE_LIVE},

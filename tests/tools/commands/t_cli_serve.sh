@@ -99,6 +99,10 @@ ask 200 '"query": 0, ' --data-binary @a.png $url/match
 sed 's/^.*"query": 0, //; s/\]}$//' "$out" >found
 same found want
 ask 200 '"query": 1, ' --data-binary @a.png "$url/match?box=0,0,20,20&box=5,5,20,20&priority=0&timeout=9000000"
+ask 200 '"query": 1, ' -F file=@a.png -F box=0,0,20,20 -F box=5,5,20,20 -F priority=0 -F top=1 $url/match
+ask 200 '"query": 1, ' -F file=@a.png -F image=@b.png $url/match
+for path in health healthz readyz; do ask 200 '"ready": true' $url/$path; done
+ask 200 '"live": true' $url/livez
 ask 200 '"inference_count": [1-9]' $url/v2/models/b0/stats
 ask 200 '"model_stats": \[{' $url/v2/models/stats
 ask 200 '^reid_requests_total{model="b0",outcome="success"} [1-9]' $url/metrics
@@ -144,10 +148,23 @@ ask 400 'shared memory is not supported' \
     $url/v2/models/b0/infer
 ask 400 'Inference-Header-Content-Length' -H 'Inference-Header-Content-Length: 900' -d '{}' $url/v2/models/b0/infer
 ask 400 'infer takes no query string' -d '{}' "$url/v2/models/b0/infer?a=b"
-ask 411 'Transfer-Encoding: give a Content-Length' -H 'Transfer-Encoding: chunked' -d x $url/embed
+ask 400 'picture: not an image' -H 'Transfer-Encoding: chunked' -d x $url/embed
+ask 400 'Transfer-Encoding: is not allowed with a Content-Length' -H 'Transfer-Encoding: chunked' \
+    -H 'Content-Length: 1' -d x $url/embed
+ask 501 'Transfer-Encoding: only chunked is supported' -H 'Transfer-Encoding: gzip' -d x $url/embed
 ask 413 'Content-Length: over the limit of 1048576 bytes' --data-binary @b0.safetensors $url/embed
 ask 415 'Content-Type: expected one image' -H 'Content-Type: text/html' -d x $url/embed
-ask 415 'Content-Type: expected one image' -F picture=@a.png $url/embed
+ask 400 'form: \\"picture\\" contains a zero byte; images are expected in parts called file or image' \
+    -F picture=@a.png $url/embed
+ask 400 '\\"colour\\" is unknown in the form' -F file=@a.png -F colour=red $url/embed
+ask 400 'form: contains no image; expected a part called file or image' -F priority=0 $url/embed
+ask 400 'top: is given twice' -F file=@a.png -F top=1 "$url/match?top=2"
+ask 400 'box: expected x,y,width,height' -F file=@a.png -F box=1 $url/embed
+ask 400 'box: needs a form with a single image' -F file=@a.png -F file=@a.png -F box=1,1,9,9 $url/embed
+ask 400 'picture\[1\]: not an image' -F file=@a.png -F file=nonsense $url/embed
+ask 400 'Content-Type: the form has no boundary' -H 'Content-Type: multipart/form-data' -d x $url/embed
+ask 400 'form: does not begin with its boundary' -H 'Content-Type: multipart/form-data; boundary=x' -d y $url/embed
+ask 415 'Content-Type: expected application/json' -F file=@a.png $url/v2/models/b0/infer
 ask 415 'Content-Type: expected application/json' -H 'Content-Type: image/png' -d '{}' $url/v2/models/b0/infer
 ask 415 'Content-Encoding: compressed bodies are not' -H 'Content-Encoding: gzip' --data-binary @a.png $url/embed
 ask 504 'timeout: the deadline' --data-binary @a.png "$url/embed?timeout=1"
@@ -169,6 +186,7 @@ done
 for where in "$work/reid.sock" "$tcp"; do
     check "malformed HTTP ($where)" $faults bad_http "$where"
     check "bodies ($where)" $faults bodies "$where" a.png
+    check "forms ($where)" $faults forms "$where" a.png 1048576
     check "refused bodies ($where)" $faults refused "$where" 1048576
 done
 check "slow clients are left" $faults slow "$work/reid.sock" 1

@@ -55,8 +55,8 @@ for _ in 1 2; do
     end TERM
     : >twice
 done
-check "why is said" \
-    grep -q 'logs/access.log: the log cannot be opened again, and goes on in the old file: No such' "$log"
+told='logs/access.log: the log cannot be opened again, and goes on in the old file: No such'
+check "why is said" grep -q "$told" "$log"
 lines moved/access.log 4
 
 # stdout: read, not read, and closed.
@@ -68,7 +68,7 @@ ready grep -q '"path": "/v2"' lines
 kill -USR1 "$server" # means nothing here
 end TERM
 mkfifo pipe
-sleep 1000 <pipe &
+python3 -c 'import time; time.sleep(1000)' <pipe &
 reader=$!
 "$REID" serve -m b0.safetensors --size 32x32 --access-log - >pipe 2>"$log" &
 server=$!

@@ -104,9 +104,31 @@ def bad_http(where):
         (head + b"Content-Length: 99999999999\r\n\r\n", (413,)),
         (head + b"Content-Length: 3\r\nContent-Length: 5\r\n\r\nabcde", (400,)),
         (head + b"\r\n", (411,)),
-        (head + b"Transfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n0\r\n\r\n", (411,)),
-        (head + b"Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\nabcde", (411, 400)),
-        (head + b"Transfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\nabc", (411,)),
+        (head + b"Transfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n0\r\n\r\n", (400,)),  # not an image
+        (head + b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", (400,)),
+        (head + b"Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\nabcde", (400,)),
+        (head + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", (400,)),
+        (head + b"Transfer-Encoding: identity\r\nContent-Length: 5\r\n\r\nabcde", (501,)),
+        (head + b"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", (501,)),
+        (head + b"Transfer-Encoding: chunked, chunked\r\n\r\n0\r\n\r\n", (501,)),
+        (head + b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", (501,)),
+        (head + b"Transfer-Encoding: \x0bchunked\r\n\r\n0\r\n\r\n", (501, 400)),
+        (head + b"Transfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\nabc", (400, 413, 408)),
+        (head + b"Transfer-Encoding: chunked\r\n\r\n10000000000000005\r\nabcde\r\n0\r\n\r\n", (400, 413)),
+        (head + b"Transfer-Encoding: chunked\r\n\r\n-5\r\nabcde\r\n0\r\n\r\n", (400, 413, 0)),
+        (head + b"Transfer-Encoding: chunked\r\n\r\n0x5\r\nabcde\r\n0\r\n\r\n", (400, 413, 0)),
+        (head + b"Transfer-Encoding: chunked\r\n\r\n5\r\nabcdefg\r\n0\r\n\r\n", (400, 0)),
+        (head + b"Transfer-Encoding: chunked\r\n\r\n" + b"0" * 300000 + b"5\r\nabcde", (400, 413, 431, 408, 0)),
+        (head + b"Transfer-Encoding: chunked\r\n\r\n5;" + b"x" * 300000 + b"\r\nabcde", (400, 413, 431, 408, 0)),
+        (head + b"Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n" + b"X: y\r\n" * 50000 + b"\r\n",
+         (400, 413, 431, 408, 0)),
+        # Triton lost its stack to a body of very many chunks (CVE-2025-23310).
+        (head + b"Transfer-Encoding: chunked\r\n\r\n" + b"1\r\na\r\n" * 200000 + b"0\r\n\r\n", (400,)),
+        (head + b"Content-Type: multipart/form-data\r\nContent-Length: 5\r\n\r\nabcde", (400,)),
+        (head + b"Content-Type: multipart/form-data; boundary=b\r\nContent-Length: 5\r\n\r\nabcde", (400,)),
+        (head + b"Content-Type: multipart/form-data; boundary=b\r\nTransfer-Encoding: chunked\r\n\r\n" +
+         b"35\r\n--b\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\nab\r\n\r\n" * 10000 + b"0\r\n\r\n",
+         (413, 400)),
         (head + b"Content-Encoding: gzip\r\nContent-Length: 5\r\n\r\nabcde", (415,)),
         (head + b"X: " + b"y" * 100000 + b"\r\n\r\n", (431,)),
         (head + b"X: " + b"y" * 250000 + b"\r\n\r\n", (431,)),
@@ -123,12 +145,16 @@ def bad_http(where):
     ]
     code = 'reid_http_responses_total{code="%d"}'
     counted = {status: metric(where, code % status) for status in (414, 431)}
+    statuses = []
     for data, wanted in cases:
-        got = raw(where, data, 3)
-        must(status_of(got) in wanted, "%r gives %r" % (data[:90], got[:120]))
+        for _ in range(5 if len(data) > 100000 else 1):  # the kernel may drop an answer while the client still sends
+            got = raw(where, data, 3)
+            if status_of(got):
+                break
+        statuses.append(status_of(got))
+        must(statuses[-1] in wanted, "%r gives %r" % (data[:90], got[:120]))
     for status, before in counted.items():
-        must(metric(where, code % status) - before == sum(wanted == (status,) for _, wanted in cases),
-             "each %d is counted" % status)
+        must(metric(where, code % status) - before >= statuses.count(status) > 2, "each %d is counted" % status)
     must(ask(where, "GET", "/v2/health/ready")[0] == 200, "ready after all that")
     # One after the other on one connection, and two at once (pipelined).
     two = b"GET /v2/health/live HTTP/1.1\r\nHost: localhost\r\n\r\n" * 2
@@ -140,6 +166,55 @@ def bad_http(where):
         must(more, "two answers on one connection")
         got += more
     s.close()
+
+
+def forms(where, picture, limit):
+    """Forms and bodies in chunks: the same rows as for a plain body, in pieces of any size, and none beyond limits."""
+    content, limit = open(picture, "rb").read(), int(limit)
+    row = ask(where, "POST", "/embed", content)[1]
+    part = b"--%s\r\nContent-Disposition: form-data; name=\"%s\"; filename=\"a.jpg\"\r\n\r\n%s\r\n"
+    form = part % (b"b", b"file", content) + b"--b--\r\n"
+    head = b"POST %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+    kind = b"Content-Type: multipart/form-data; boundary=b\r\n"
+
+    def chunks(body, size):
+        pieces = [body[i:i + size] for i in range(0, len(body), size)]
+        return b"".join(b"%x\r\n%s\r\n" % (len(p), p) for p in pieces) + b"0\r\n\r\n"
+
+    def is_row(got, what):
+        must(status_of(got) == 200 and got.split(b"\r\n\r\n", 1)[1] == row, "%s: %r" % (what, got[:200]))
+
+    is_row(raw(where, head % b"/embed" + kind + b"Content-Length: %d\r\n\r\n" % len(form) + form), "a form")
+    for size in (1, 7, 4096, 1 << 20):
+        coded = b"Transfer-Encoding: chunked\r\n\r\n"
+        is_row(raw(where, head % b"/embed" + coded + chunks(content, size)), "chunks of %d" % size)
+        is_row(raw(where, head % b"/embed" + kind + coded + chunks(form, size)), "a form in chunks of %d" % size)
+    extended = chunks(content, 1000).replace(b"3e8\r\n", b"3e8;a=b\r\n").replace(b"0\r\n\r\n", b"0\r\nX: y\r\n\r\n")
+    is_row(raw(where, head % b"/embed" + b"Transfer-Encoding: chunked\r\n\r\n" + extended), "extensions, a trailer")
+    several = part % (b"b", b"file", content) + part % (b"b", b"image", content) + b"--b--"
+    status, answer, _ = ask(where, "POST", "/embed", several, {"Content-Type": "multipart/form-data; boundary=b"})
+    rows = json.loads(answer)["embeddings"]
+    must(status == 200 and rows == json.loads(row)["embeddings"] * 2, "two images")
+
+    # A body whose length is not announced may be as large as others, and not larger, however it is sent.
+    coded = b"Transfer-Encoding: chunked\r\n\r\n"
+    filler = content + b"\0" * (limit - len(content))
+    is_row(raw(where, head % b"/embed" + coded + chunks(filler, 8192)), "the largest one")
+    for size in (8192, limit + 1):
+        got = raw(where, head % b"/embed" + coded + chunks(filler + b"x", size))
+        must(status_of(got) == 413 and b"--max-body" in got, "one byte more: %r" % got[:200])
+    s = connect(where)
+    s.sendall(head % b"/embed" + coded)
+    sent = 0
+    try:
+        while sent < 100 * limit:  # endless
+            s.sendall(b"2000\r\n" + b"x" * 8192 + b"\r\n")
+            sent += 8192
+    except OSError:
+        pass
+    must(sent < 100 * limit, "an endless body is left")
+    s.close()
+    wait_for("bodies are freed", lambda: metric(where, "reid_body_bytes") == 0)
 
 
 def bodies(where, picture):

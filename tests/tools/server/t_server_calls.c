@@ -6,7 +6,8 @@
    cc -std=c99 -D_GNU_SOURCE -O1 -I. -Itools tests/tools/server/t_server_calls.c tests/lib/test_impl.c tools/base/*.c
       tools/pictures/*.c tools/weights/*.c tools/embedding/*.c tools/gallery/*.c tools/tracks/*.c tools/scores/*.c
       tools/evaluate/*.c tools/journal/*.c tools/groups/*.c tools/heads/*.c tools/server/answer.c tools/server/call.c
-      tools/server/job.c tools/server/mailbox.c tools/server/pool.c tools/server/request.c tools/server/service.c
+      tools/server/form.c tools/server/job.c tools/server/mailbox.c tools/server/pool.c tools/server/request.c
+      tools/server/service.c
       -o build/t_server_calls -lcmocka -lm -lpthread -ldl
       -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc */
 #include "reid.h"
@@ -29,7 +30,7 @@
 
 /* --- the service -------------------------------------------------------------------------------------------------- */
 
-enum { SIDE = 16, KINDS = 5, PATH = 256 };
+enum { SIDE = 16, KINDS = 6, FORM = 5, PATH = 256 };
 
 static net_file weights;
 static service served, *asked = &served; /* asked: the service that `start` calls */
@@ -53,7 +54,7 @@ static void open_service(service *s, long long delay_us) {
     desc.device = REID_DEVICE_CPU, desc.threads = 1, desc.batch = 4;
     r.models = &desc, r.names = names, r.count = 1;
     r.decode.threads = 3, r.decode.max_pixels = 10000;
-    r.gallery = &g, r.top = 2, r.threshold = 0.5, r.delay_us = delay_us;
+    r.gallery = &g, r.top = 2, r.threshold = 0.5, r.delay_us = delay_us, r.timed = 1;
     assert_true(service_open(s, &r));
 }
 
@@ -84,7 +85,10 @@ static void make_bodies(void) {
     add_base64(&bodies[1], &photograph);
     text_puts(&bodies[1], "\"]}]}");
     json_lens[1] = bodies[1].len;
-    for (int i = 2; i < KINDS; i++) text_join(&bodies[i], i == 3 ? &picture : &photograph);
+    for (int i = 2; i < FORM; i++) text_join(&bodies[i], i == 3 ? &picture : &photograph);
+    text_puts(&bodies[FORM], "--b\r\nContent-Disposition: form-data; name=file\r\n\r\n");
+    text_join(&bodies[FORM], &photograph);
+    text_puts(&bodies[FORM], "\r\n--b\r\nContent-Disposition: form-data; name=\"priority\"\r\n\r\n1\r\n--b--\r\n");
     text_free(&picture);
     text_free(&photograph);
 }
@@ -106,8 +110,8 @@ static void on_done(call *c, void *user) {
 
 /* Returns 0 when there is no memory even for that. */
 static int start(waiting *w, int kind, long long timeout_us) {
-    static const call_kind kinds[KINDS] = {CALL_INFER, CALL_INFER, CALL_EMBED, CALL_MATCH, CALL_MATCH};
-    static const char *const queries[KINDS] = {NULL, NULL, "box=1,1,5,5&box=0,0,9,9&priority=0", "top=1", NULL};
+    static const call_kind kinds[KINDS] = {CALL_INFER, CALL_INFER, CALL_EMBED, CALL_MATCH, CALL_MATCH, CALL_EMBED};
+    static const char *const queries[KINDS] = {NULL, NULL, "box=1,1,5,5&box=0,0,9,9&priority=0", "top=1", NULL, NULL};
     memset(w, 0, sizeof *w);
     w->c = call_create(asked);
     if (!w->c) return 0;
@@ -116,7 +120,8 @@ static int start(waiting *w, int kind, long long timeout_us) {
     w->c->done = on_done, w->c->user = w;
     text_join(&w->c->body, &bodies[kind]);
     if (queries[kind]) text_puts(&w->c->query, queries[kind]);
-    if (text_failed(&w->c->body) || text_failed(&w->c->query)) {
+    if (kind == FORM) text_puts(&w->c->boundary, "b");
+    if (text_failed(&w->c->body) || text_failed(&w->c->query) || text_failed(&w->c->boundary)) {
         call_free(w->c);
         w->c = NULL;
         return 0;
@@ -229,7 +234,7 @@ static void wait_and_hold(service *slow, const int *kinds, const int *held, int 
 
 /* A waiting image takes the memory of the network's input, not of a photograph, unless it is a single one. */
 static void photographs_wait_small(void **state) {
-    enum { PIXELS = 3 * 60 * 50, INPUT = 3 * SIDE * SIDE, TENSOR = 1, ONE = KINDS - 1 };
+    enum { PIXELS = 3 * 60 * 50, INPUT = 3 * SIDE * SIDE, TENSOR = 1, ONE = 4 };
     static service slow;
     (void)state;
     open_service(&slow, 600000000); /* waits until the batch is full */

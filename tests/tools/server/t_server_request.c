@@ -91,8 +91,10 @@ static const struct {
     {INPUT("\"shape\":[1],\"data\":[\"QQ=Q\"]"), "", 0, 400, "inputs[0].data[0]: is not base64 with padding"},
     {INPUT("\"shape\":[1],\"data\":[\"Q===\"]"), "", 0, 400, "inputs[0].data[0]: is not base64 with padding"},
     {INPUT("\"shape\":[1],\"data\":[\"QU-_\"]"), "", 0, 400, "inputs[0].data[0]: is not base64 with padding"},
-    {INPUT("\"shape\":[2],\"data\":[\"QUI=\",\"QUI\\n=\"]"), "", 0, 400,
+    {INPUT("\"shape\":[2],\"data\":[\"QUI=\",\"QUI =\"]"), "", 0, 400,
      "inputs[0].data[1]: is not base64 with padding"},
+    {INPUT("\"shape\":[1],\"data\":[\"QUI=\\nQUI=\"]"), "", 0, 400, "inputs[0].data[0]: is not base64 with padding"},
+    {INPUT("\"shape\":[1],\"data\":[\"QUJD\\r\\nQU\"]"), "", 0, 400, "inputs[0].data[0]: is not base64 with padding"},
     {INPUT("\"shape\":[1],\"data\":[[[[[[[[[[\"QUI=\"]]]]]]]]]]"), "", 0, 400, "inputs[0].data: is nested too deeply"},
     {INPUT("\"shape\":[1],\"parameters\":{\"binary_data_size\":4}"), "\0\0\0", 3, 400,
      "inputs[0].parameters.binary_data_size: expected 4 bytes after the JSON, found 3"},
@@ -216,6 +218,12 @@ static void test_pictures(void **state) {
     assert_int_equal(got.timeout_us, 0);
     assert_int_equal(got.binary, 0);
     assert_null(got.id.s);
+    /* Line ends as base64, MIME libraries and PEM write them, and none at all. */
+    assert_int_equal(read_body(INPUT("\"data\":[\"QUJD\\nRA==\\n\",\"\\r\\nQ\\r\\nUI\\r\\n=\\r\\n\",\"\\n\"],"
+                                     "\"shape\":[3]"), "", 0), 1);
+    is_picture(0, "ABCD", 4);
+    is_picture(1, "AB", 2);
+    is_picture(2, "", 0);
     assert_int_equal(read_body(INPUT("\"shape\":[2,1],\"parameters\":{\"binary_data_size\":11}"),
                                "\1\0\0\0A\2\0\0\0BC", 11), 1);
     assert_int_equal(got.count, 2);
