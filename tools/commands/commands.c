@@ -204,9 +204,9 @@ static const command COMMANDS[] = {
      "--count estimates the number of individuals, even if scores are poor: people compare each crop of a sample with "
      "some others (reid review --count asks them), and their answers give an estimate with a 95 % interval. The "
      "questions depend on the crops, their scores and the seed, never on answers; a crop counts once all its questions "
-     "are answered. A track is asked about once, and so are photos of one camera within 5 seconds of each other, unless "
-     "two of their crops are known to differ. Poor scores widen the interval or require more questions; if so, that is reported and the exit "
-     "status is 1.",
+     "are answered. A track is asked about once, and so are photos of one camera within 5 seconds of each other, "
+     "unless two of their crops are known to differ. Poor scores widen the interval or require more questions; if so, "
+     "that is reported and the exit status is 1.",
      {"reid cluster crops.npy --threshold 0.8 -o groups.csv",
       "reid cluster crops.npy --threshold 0.8 --same-frame --decisions decisions.jsonl --carry groups.csv -o again.csv",
       "reid cluster crops.npy --threshold 0.8 --explain crops/1/1.png crops/2/1.png"},

@@ -1,7 +1,7 @@
 /* Bursts of photos as sightings, for questions that people are asked: photos of one camera that follow each other
-   within seconds most likely show one animal, and asking about two of them would say nothing about how many there are. A burst
-   counts as one track if no two of its crops are known to differ (crops of one photo, tracks that share a frame) and its
-   tracks lie wholly in it. Crops without a camera or a time belong to no burst. */
+   within seconds most likely show one animal, and asking about two of them would say nothing about how many there are.
+   A burst counts as one track if no two of its crops are known to differ (crops of one photo, tracks that share a
+   frame) and its tracks lie wholly in it. Crops without a camera or a time belong to no burst. */
 #ifndef REID_TOOLS_BURSTS_H
 #define REID_TOOLS_BURSTS_H
 

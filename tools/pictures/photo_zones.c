@@ -41,8 +41,8 @@ static void tell_camera(const camera *c, const zone_list *l) {
         text_printf(&list, " (%zu photo%s)", l->at[i].photos, plural(l->at[i].photos));
     }
     if (need_text(&list))
-        say_warning("%s: its photos state times of several zones: %s; all are used as the camera wrote them, so the order "
-                    "and the bursts of photos around a change may be wrong. --times FILE.csv gives other times",
+        say_warning("%s: its photos state times of several zones: %s; all are used as the camera wrote them, so the "
+                    "order and the bursts of photos around a change may be wrong. --times FILE.csv gives other times",
                     shown(c->folder), list.s);
     text_free(&list);
 }
