@@ -65,7 +65,10 @@ static void repair_png(unsigned char *file, size_t len) {
 static int open_bytes(picture *p, const char *name, const picture_limits *limits, text *why) {
     if (!picture_facts_read(&p->facts, bytes_of(p), p->file.len, name, why) || !read_size(p, why)) return 0;
     long long when;
-    if (exif_time(bytes_of(p), p->file.len, &when) && (when < -62135596800000 || when > 253402300799999)) abort();
+    int zone;
+    if (exif_time(bytes_of(p), p->file.len, &when, &zone) &&
+        (when < -62135596800000 || when > 253402300799999))
+        abort();
     return p->width > 0 && p->height > 0 && (long long)p->width * p->height <= limits->pixels;
 }
 

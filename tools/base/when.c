@@ -3,6 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* The beginning of year 1 and the end of year 9999. */
+static const long long LEAST = -62135596800000, MOST = 253402300799999;
+
 /* Returns the days from 1970-01-01 to a date of the Gregorian calendar. Years begin in March here, so that leap days
    come last. */
 static long long days_of(int year, int month, int day) {
@@ -36,10 +39,25 @@ static int fraction(const char **s, int *milli) {
     return digits > 0;
 }
 
-int when_parse(const char *s, long long *out) {
+/* Z, or +02:00, +0200, +02 and the like. Reads nothing if there is none of these. */
+static int read_zone(const char **s, int *zone) {
+    const char sign = **s;
+    int hours, minutes = 0;
+    if (taken(s, 'Z')) return *zone = 0, 1;
+    if (!taken(s, '+') && !taken(s, '-')) return 1;
+    if (!number(s, 2, 0, 14, &hours)) return 0;
+    const int more = taken(s, ':') || **s;
+    if (more && !number(s, 2, 0, 59, &minutes)) return 0;
+    *zone = (hours * 60 + minutes) * (sign == '-' ? -1 : 1);
+    return 1;
+}
+
+int when_parse_clock(const char *s, long long *out, int *zone) {
     int year, month, day, hour = 0, minute = 0, second = 0, milli = 0;
     double seconds;
-    if (!strchr(s + (*s == '-'), '-') && parse_real(s, -62135596800.0, 253402300799.0, &seconds)) {
+    *zone = WHEN_NO_ZONE;
+    if (!strchr(s + (*s == '-'), '-') && parse_real(s, (double)(LEAST / 1000), (double)(MOST / 1000), &seconds)) {
+        *zone = 0;
         *out = (long long)(seconds * 1000 + (seconds < 0 ? -0.5 : 0.5));
         return 1;
     }
@@ -50,12 +68,24 @@ int when_parse(const char *s, long long *out) {
             !number(&s, 2, 0, 59, &minute)) return 0;
         if (taken(&s, ':') && !number(&s, 2, 0, 59, &second)) return 0;
         if (taken(&s, '.') && !fraction(&s, &milli)) return 0;
-        taken(&s, 'Z');
+        if (!read_zone(&s, zone)) return 0;
         const int is_last = year == 9999 && month == 12 && day == 31;
         if (hour == 24 && (minute || second || milli || is_last)) return 0; /* only the day's end has the hour 24 */
     }
     *out = ((days_of(year, month, day) * 24 + hour) * 60 + minute) * 60000LL + second * 1000LL + milli;
     return !*s;
+}
+
+int when_parse(const char *s, long long *out) {
+    int zone;
+    if (!when_parse_clock(s, out, &zone)) return 0;
+    if (zone != WHEN_NO_ZONE) *out -= zone * 60000LL;
+    return *out >= LEAST && *out <= MOST;
+}
+
+void when_zone(text *t, int zone) {
+    const int size = zone < 0 ? -zone : zone;
+    text_printf(t, "%c%02d:%02d", zone < 0 ? '-' : '+', size / 60, size % 60);
 }
 
 void when_text(text *t, long long when) {

@@ -434,7 +434,8 @@ static const help_topic TOPICS[] = {
     {"databases", "galleries in PostgreSQL",
      "A database, PostgreSQL 15 or newer with pgvector 0.8.4 or newer, holds one gallery that many machines share. "
      "Give its address as for psql, postgresql://..., wherever a gallery is expected; psql's variables (PGHOST, "
-     "PGPASSWORD, PGSSLMODE ...) and password files apply. Writers need not wait for each other: an id that another "
+     "PGPASSWORD, PGSSLMODE ...) and password files apply; connecting fails after 10 seconds per address, or after "
+     "connect_timeout in the URL. Writers need not wait for each other: an id that another "
      "writer has just added is refused when it is stored. gallery create makes the tables. gallery sql prints the "
      "statements, for those who create tables by other means; gallery sql VERSION prints only what is newer than that "
      "version. The role reid_reader can search, reid_writer can also add and remove. compact runs VACUUM.\n\n"

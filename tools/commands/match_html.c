@@ -180,7 +180,8 @@ static void add_picture(match_html *h, album *from, size_t row, text *jpeg) {
    caption empty otherwise. file: the image, whose camera may have written the time into it. */
 static void add_caption(text *to, caption_facts f, const char *file) {
     const int cut = f.source && crop_origin_of(f.source).boxed;
-    if (f.when == STORE_NO_TIME && !photo_time(file, &f.when)) f.when = STORE_NO_TIME;
+    int zone;
+    if (f.when == STORE_NO_TIME && !photo_time(file, &f.when, &zone)) f.when = STORE_NO_TIME;
     if (cut || (f.camera && *f.camera) || f.when != STORE_NO_TIME) caption_add(to, &f);
 }
 

@@ -14,6 +14,7 @@
 #include "groups/bursts.h"
 #include "pictures/cuts.h"
 #include "pictures/detections_tell.h"
+#include "pictures/photo_zones.h"
 #include "report/crop_tables.h"
 #include "report/film_report.h"
 #include "scores/decision.h"
@@ -102,6 +103,7 @@ static int collect_photos(tracking *run, int *folders) {
                                     shown(c->folder), c->undated, c->count, c->count == 1 ? " has" : "s have",
                                     shown(c->at[c->count - 1].path));
     }
+    photo_zones_tell(&run->photos);
     return !interrupted();
 }
 

@@ -134,32 +134,43 @@ static size_t tiff_text(const tiff *t, size_t directory, unsigned tag, char *to,
     return strlen(to);
 }
 
-/* Reads a time such as "2024:05:31 06:30:00" in a directory, and its fraction in the directory `exif`. */
-static int read_time(const tiff *t, size_t directory, unsigned tag, size_t exif, unsigned fraction_tag,
-                     long long *when) {
-    enum { TIME = 19, DIGITS = 9 };
-    char time[TIME + 1 + DIGITS + 1], fraction[DIGITS + 1] = "";
-    if (!directory || tiff_text(t, directory, tag, time, TIME + 1) != TIME) return 0;
+/* The tags of a time, of its fraction of a second, and of its zone. */
+typedef struct time_tags {
+    unsigned time, fraction, zone;
+} time_tags;
+
+/* Reads a time such as "2024:05:31 06:30:00" in a directory, and its fraction and zone in the directory `exif`. A zone
+   that is not one, such as blanks, is no zone. */
+static int read_time(const tiff *t, size_t directory, size_t exif, time_tags tags, long long *when, int *zone) {
+    enum { TIME = 19, DIGITS = 9, ZONE = 6 };
+    char time[TIME + 1 + DIGITS + ZONE + 1], fraction[DIGITS + 1] = "", there[ZONE + 1] = "";
+    if (!directory || tiff_text(t, directory, tags.time, time, TIME + 1) != TIME) return 0;
     if (time[4] != ':' || time[7] != ':') return 0;
     time[4] = time[7] = '-';
-    size_t n = exif ? tiff_text(t, exif, fraction_tag, fraction, sizeof fraction) : 0;
+    size_t n = exif ? tiff_text(t, exif, tags.fraction, fraction, sizeof fraction) : 0;
     size_t digits = strspn(fraction, "0123456789");
     if (n && digits) {
         time[TIME] = '.';
         memcpy(time + TIME + 1, fraction, digits);
         time[TIME + 1 + digits] = 0;
     }
-    return when_parse(time, when);
+    const size_t end = strlen(time);
+    if (exif && tiff_text(t, exif, tags.zone, there, sizeof there) && strchr("+-", *there)) strcpy(time + end, there);
+    if (when_parse_clock(time, when, zone)) return 1;
+    time[end] = 0;
+    return when_parse_clock(time, when, zone);
 }
 
 /* Of the three times, the first that is there: when the photo was taken, when it was digitized (both in the directory
    to which tag 0x8769 points), and when the file was changed, which is the only one that some cameras write. */
-static int tiff_time(const unsigned char *bytes, size_t len, long long *when) {
+static int tiff_time(const unsigned char *bytes, size_t len, long long *when, int *zone) {
+    static const time_tags TAKEN = {0x9003, 0x9291, 0x9011}, DIGITIZED = {0x9004, 0x9292, 0x9012},
+                           CHANGED = {0x0132, 0x9290, 0x9010};
     tiff t;
     size_t directory = tiff_begin(&t, bytes, len), entry = directory ? find_entry(&t, directory, 0x8769, LONG) : 0;
     size_t exif = entry ? read32(&t, entry + 8) : 0;
-    return read_time(&t, exif, 0x9003, exif, 0x9291, when) || read_time(&t, exif, 0x9004, exif, 0x9292, when) ||
-           read_time(&t, directory, 0x0132, exif, 0x9290, when);
+    return read_time(&t, exif, exif, TAKEN, when, zone) || read_time(&t, exif, exif, DIGITIZED, when, zone) ||
+           read_time(&t, directory, exif, CHANGED, when, zone);
 }
 
 /* Returns the data of a PNG's EXIF chunk; NULL if there is none. */
@@ -184,10 +195,10 @@ static const unsigned char *find_exif(const unsigned char *file, size_t len, siz
     return exif;
 }
 
-int exif_time(const unsigned char *file, size_t len, long long *when) {
+int exif_time(const unsigned char *file, size_t len, long long *when, int *zone) {
     size_t size;
     const unsigned char *exif = find_exif(file, len, &size);
-    return exif && tiff_time(exif, size, when);
+    return exif && tiff_time(exif, size, when, zone);
 }
 
 exif_view exif_upright(int orientation, int width, int height) {

@@ -11,8 +11,9 @@ int exif_orientation(const unsigned char *tiff, size_t len);
 int xmp_orientation(const char *xmp, size_t len);
 
 /* DateTimeOriginal, else DateTimeDigitized, else DateTime, with its fractions of a second, in milliseconds since 1970
-   as if the camera's clock were UTC. The beginning of the file is enough. Returns 0 if none is a valid time. */
-int exif_time(const unsigned char *file, size_t len, long long *when);
+   as if the camera's clock were UTC. *zone: the zone that the camera wrote to it, in minutes, or WHEN_NO_ZONE of
+   base/when.h. The beginning of the file is enough. Returns 0 if none is a valid time. */
+int exif_time(const unsigned char *file, size_t len, long long *when, int *zone);
 
 /* How to read an upright image from a stored one of width × height: pixel (x, y) of the upright image is stored at
    start + x * step_x + y * step_y, counted in pixels. */

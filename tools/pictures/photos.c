@@ -229,15 +229,16 @@ static void take_time(const csv *c, const int *column, void *user, text *why) {
     timing *to = user;
     const char *path = csv_field(c, column[0]), *time = csv_field(c, column[1]);
     long long when;
+    int zone;
     text reason = TEXT_INIT;
     const photo_place *place = photos_find(to->p, path, &reason);
     if (reason.len) text_join(why, &reason);
-    else if (!when_parse(time, &when))
+    else if (!when_parse_clock(time, &when, &zone))
         text_printf(why, "\"%.100s\" is not a valid time; expected YYYY-MM-DDTHH:MM:SS", shown(time));
     else if (!place) to->strangers++;
     else {
         photo *is = &to->p->at[place->camera].at[place->photo];
-        is->when = when, is->dated = 1;
+        is->when = when, is->zone = zone, is->dated = 1;
     }
     text_free(&reason);
 }
@@ -260,7 +261,7 @@ static int read_table(timing *to, const char *table, text *why) {
 }
 
 /* Reads the photo's first bytes, which are enough because EXIF comes first in a JPEG. */
-int photo_time(const char *path, long long *when) {
+int photo_time(const char *path, long long *when, int *zone) {
     enum { HEAD = 1 << 17 };
     source file = {0};
     text why = TEXT_INIT;
@@ -268,7 +269,7 @@ int photo_time(const char *path, long long *when) {
     int found = 0;
     if (head && source_open(&file, path, &why)) {
         size_t n = file.size < HEAD ? (size_t)file.size : HEAD;
-        if (source_read(&file, 0, head, n, &why)) found = exif_time(head, n, when);
+        if (source_read(&file, 0, head, n, &why)) found = exif_time(head, n, when, zone);
     }
     source_close(&file);
     text_free(&why);
@@ -292,7 +293,8 @@ int photos_finish(photos *p, const char *table, size_t *strangers, text *why) {
     for (size_t c = 0; c < p->count; c++) {
         camera *is = &p->at[c];
         for (size_t i = 0; i < is->count && !interrupted(); i++) {
-            if (!is->at[i].dated) is->at[i].dated = photo_time(is->at[i].path, &is->at[i].when);
+            photo *at = &is->at[i];
+            if (!at->dated) at->dated = photo_time(at->path, &at->when, &at->zone);
             is->undated += !is->at[i].dated;
         }
         if (is->count) qsort(is->at, is->count, sizeof *is->at, by_time);

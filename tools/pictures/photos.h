@@ -12,6 +12,7 @@ typedef struct photo {
     char *key;      /* the path with all characters decomposed, if that may differ; otherwise NULL */
     long long when; /* milliseconds since 1970, by the camera's clock */
     int dated;      /* 0: its time is unknown */
+    int zone;       /* of its time, in minutes; WHEN_NO_ZONE of base/when.h: not stated */
 } photo;
 
 typedef struct camera {
@@ -48,8 +49,8 @@ int photos_finish(photos *p, const char *table, size_t *strangers, text *why);
 /* In place of photos_finish if no times are needed. */
 int photos_index(photos *p, text *why);
 void photos_free(photos *p);
-/* The time that a camera wrote into a photo, as in exif.h. Returns 0 if there is none. */
-int photo_time(const char *path, long long *when);
+/* The time and its zone that a camera wrote into a photo, as in exif.h. Returns 0 if there is none. */
+int photo_time(const char *path, long long *when, int *zone);
 
 /* Finds the photo that a file calls `name`: the name is its path below the requested folder, or else all parts of one
    path are the last parts of the other. Returns NULL with an empty why if there is none, with a reason if several match

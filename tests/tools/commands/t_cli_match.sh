@@ -266,6 +266,19 @@ mv gal elsewhere
 match 0 --gallery moved.npy -o found.html ann.png
 mv elsewhere gal
 check "images that are elsewhere" [ "$(grep -o '>no image<' found.html | wc -l)" = 3 ]
+
+# A crop is named by its photo, camera and time, where they are known.
+mkdir -p trap/CAM01
+picture trap/CAM01/IMG_1.png 60 50 5
+printf 'path,x,y,width,height\nCAM01/IMG_1.png,5,5,30,30\n' >trap.csv
+printf 'path,identity,camera,time,id\ngal/ann/2024/2.png,ann,east,2026-05-01T10:00:00Z,crops/east/1-0.png\n' >enrol.csv
+run 0 gallery create seen.gallery -m w.safetensors --size 64x64
+run 0 gallery add seen.gallery -m w.safetensors --size 64x64 --list enrol.csv
+match 0 --gallery seen.gallery --boxes trap.csv trap -o found.html
+check "the query's photo and camera" grep -q '<p class="soft">IMG_1.png, CAM01</p>' found.html
+check "the gallery's photo, camera and time" \
+    grep -q '<span class="soft">2.png, east, 2026-05-01 10:00:00</span>' found.html
+check "no id of a crop" [ "$(grep -c 'crops/east' found.html)" = 0 ]
 match 2 --gallery gal -o no/such/found.csv ann.png
 says 'no/such/found.csv: '
 no_leftovers

@@ -665,8 +665,8 @@ static void put_text_entry(unsigned char *tiff, size_t *entry, size_t *end, unsi
 }
 
 /* A JPEG up to its EXIF: tag 0x0132 and a pointer in the first directory, the others in the second. NULL: no tag. */
-static size_t dated_jpeg(unsigned char out[400], const unsigned tags[5], const char *const values[5], unsigned type) {
-    enum { TIFF = 12, FIRST = 8, SECOND = 60, TEXTS = 140, ALL = 380 };
+static size_t dated_jpeg(unsigned char out[400], const unsigned tags[6], const char *const values[6], unsigned type) {
+    enum { TIFF = 12, FIRST = 8, SECOND = 60, TEXTS = 160, ALL = 380 };
     static const unsigned char head[] = {0xFF, 0xD8, 0xFF, 0xE1, (ALL - 4) >> 8, (ALL - 4) & 255, 'E', 'x', 'i', 'f',
                                          0, 0, 'M', 'M', 0, 42, 0, 0, 0, FIRST};
     static const unsigned char pointer[] = {0x87, 0x69, 0, 4, 0, 0, 0, 1, 0, 0, 0, SECOND};
@@ -678,7 +678,7 @@ static size_t dated_jpeg(unsigned char out[400], const unsigned tags[5], const c
     if (values[0]) put_text_entry(tiff, &entry, &end, tags[0], type, values[0]);
     memcpy(tiff + entry, pointer, sizeof pointer);
     entry = SECOND + 2;
-    for (int i = 1; i < 5; i++) {
+    for (int i = 1; i < 6; i++) {
         if (!values[i]) continue;
         put_text_entry(tiff, &entry, &end, tags[i], type, values[i]);
         tiff[SECOND + 1]++;
@@ -688,27 +688,39 @@ static size_t dated_jpeg(unsigned char out[400], const unsigned tags[5], const c
 
 /* Which of the three times a photo has, with the fraction that belongs to it. */
 static void test_times(void **state) {
-    static const unsigned tags[5] = {0x0132, 0x9003, 0x9004, 0x9290, 0x9291};
+    static const unsigned tags[6] = {0x0132, 0x9003, 0x9004, 0x9290, 0x9291, 0x9011};
     static const struct {
-        const char *value[5], *wanted; /* NULL: no time */
+        const char *value[6], *wanted; /* NULL: no time */
+        int zone;
     } cases[] = {
-        {{"2024:05:31 06:30:00", "2023:01:02 03:04:05", "2022:01:02 03:04:05", "1", "25"}, "2023-01-02T03:04:05.250Z"},
-        {{"2024:05:31 06:30:00", NULL, "2022:01:02 03:04:05", "1", "25"}, "2022-01-02T03:04:05Z"},
-        {{"2024:05:31 06:30:00", NULL, NULL, "125", "25"}, "2024-05-31T06:30:00.125Z"},
-        {{"2024:05:31 06:30:00", "0000:00:00 00:00:00", "    :  :     :  :  ", NULL, NULL}, "2024-05-31T06:30:00Z"},
-        {{NULL, "2024:02:29 24:00:00", NULL, NULL, NULL}, "2024-03-01T00:00:00Z"},
-        {{NULL, "2024:02:29 24:00:01", NULL, NULL, NULL}, NULL},
-        {{NULL, "2024:02:29 25:00:00", NULL, NULL, NULL}, NULL},
-        {{NULL, "9999:12:31 24:00:00", NULL, NULL, NULL}, NULL},
-        {{NULL, NULL, NULL, "1", "2"}, NULL},
+        {{"2024:05:31 06:30:00", "2023:01:02 03:04:05", "2022:01:02 03:04:05", "1", "25", NULL},
+         "2023-01-02T03:04:05.250Z", WHEN_NO_ZONE},
+        {{"2024:05:31 06:30:00", NULL, "2022:01:02 03:04:05", "1", "25", "+01:00"},
+         "2022-01-02T03:04:05Z", WHEN_NO_ZONE}, /* the zone is that of another time */
+        {{"2024:05:31 06:30:00", NULL, NULL, "125", "25", NULL}, "2024-05-31T06:30:00.125Z", WHEN_NO_ZONE},
+        {{"2024:05:31 06:30:00", "0000:00:00 00:00:00", "    :  :     :  :  ", NULL, NULL, NULL},
+         "2024-05-31T06:30:00Z", WHEN_NO_ZONE},
+        {{NULL, "2024:02:29 24:00:00", NULL, NULL, NULL, NULL}, "2024-03-01T00:00:00Z", WHEN_NO_ZONE},
+        {{NULL, "2024:02:29 24:00:01", NULL, NULL, NULL, NULL}, NULL, 0},
+        {{NULL, "2024:02:29 25:00:00", NULL, NULL, NULL, NULL}, NULL, 0},
+        {{NULL, "9999:12:31 24:00:00", NULL, NULL, NULL, NULL}, NULL, 0},
+        {{NULL, NULL, NULL, "1", "2", NULL}, NULL, 0},
+        {{NULL, "2023:01:02 03:04:05", NULL, NULL, "25", "+02:00"}, "2023-01-02T03:04:05.250Z", 120},
+        {{NULL, "2023:01:02 03:04:05", NULL, NULL, NULL, "-03:30"}, "2023-01-02T03:04:05Z", -210},
+        {{NULL, "2023:01:02 03:04:05", NULL, NULL, NULL, "   :  "}, "2023-01-02T03:04:05Z", WHEN_NO_ZONE},
+        {{NULL, "2023:01:02 03:04:05", NULL, NULL, NULL, "+99:00"}, "2023-01-02T03:04:05Z", WHEN_NO_ZONE},
     };
     unsigned char jpeg[400];
     long long when;
+    int zone;
     (void)state;
     for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
         const size_t at = i / 2, len = dated_jpeg(jpeg, tags, cases[at].value, i % 2 ? 129 : 2); /* UTF-8, ASCII */
         text found = TEXT_INIT;
-        if (exif_time(jpeg, len, &when)) when_text(&found, when);
+        if (exif_time(jpeg, len, &when, &zone)) {
+            when_text(&found, when);
+            assert_int_equal(zone, cases[at].zone);
+        }
         assert_string_equal(found.len ? found.s : "none", cases[at].wanted ? cases[at].wanted : "none");
         text_free(&found);
     }

@@ -289,6 +289,19 @@ with open("still.csv", "w") as boxes, open("times.csv", "w") as times:
         print("2024-02-29T12:00:%06.3fZ,still/%04d.png" % (i / 2, i + 1), file=times)
 PYTHON
 track 0 still.out still --detections still.csv --times times.csv
+check "one zone is not worth a word" [ "$(grep -c zone "$err")" = 0 ]
+
+# Zones: the clock's time stays, and several zones are said. In one camera, then in two.
+sed '2s/Z,/+02:00,/; 3s/Z,/+0200,/; 4s/Z,/,/' times.csv >zones.csv
+track 0 zones.out still --detections still.csv --times zones.csv
+says 'still: its photos state times of several zones: +02:00 (2 photos), no zone (1 photo), +00:00 ([0-9]*'
+says 'all are used as the camera wrote them'
+check "the clock's time" cmp still.out/crops.csv zones.out/crops.csv
+cp -r still still2 && mkdir pair && mv still2 pair/a && cp -r still pair/b
+{ sed 's/,still/,pair\/a/; s/Z,/+01:00,/' times.csv; sed '1d; s/,still/,pair\/b/; s/Z,/+02:00,/' times.csv; } >zones.csv
+{ sed 's/^still/pair\/a/' still.csv; sed '1d; s/^still/pair\/b/' still.csv; } >pair.csv
+track 0 pair.out pair --detections pair.csv --times zones.csv
+says '^reid: the cameras state times of several zones: +01:00 (such as pair/a), +02:00 (such as pair/b); all are used'
 track 0 film.out east.mkv --detections east.inside.txt --cuts none
 check "tracks and best frames of photos are those of the film" python3 - <<'PYTHON'
 import json
