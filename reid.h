@@ -160,17 +160,26 @@
            resnet50-multiscale     512   4 x 128: layer2 pooled to 4x4, layer3 to 2x2, layer4 to 1x1, and the same
                                          1x1 vector again, each flattened (channel, row, column) and passed through a
                                          linear layer: reduce_layer2, reduce_layer3, reduce_layer4, reduce_avgpool
-           efficientnet_b0 ... b3 1280, 1280, 1408, 1536: average pool; or 512 with `projection.{weight,bias}`
+           efficientnet_b0 ... b7 1280, 1280, 1408, 1536, 1792, 2048, 2304, 2560: average pool; or any width with
+                                         `projection.{weight,bias}`
+           efficientnet_v2_s m l  1280   EfficientNetV2, as torchvision has it
+           efficientnetv2_rw_t s m       1024, 1792, 2152: timm's variants
+           miewid                 2152   efficientnetv2_rw_m, then a generalised mean, `pool_layer.p`, and batch norm,
+                                         `bottleneck.*` (MiewID msv2 and msv3)
            resnet50-bnneck        2048   resnet50, then batch norm, `bottleneck.*` (strong-baseline)
            resnet50-fastreid      2048   resnet50-bnneck, but the first max pool has no padding (fast-reid)
            resnet50-fastreid-gem  2048   resnet50-fastreid, but the last pool is a generalised mean, `pool_layer.p`
-           tf_efficientnet_b0 ... b3     epsilon 1e-3 and TensorFlow's padding; otherwise efficientnet_b0 ... b3
+           tf_efficientnet_b0 ... b7, tf_efficientnetv2_s m l     with TensorFlow's padding and epsilon, 1e-3
            resnet50-fastreid-512   512   resnet50-fastreid's pool, then a linear layer without bias, `reduction.weight`,
                                          and batch norm, `bottleneck.*`; resnet50-fastreid-gem-512: with gem's pool
            resnet50-layumi         512   linear layer and batch norm, `classifier.add_block.0.*` and `.1.*`
            resnet50-fc512          512   linear layer, batch norm and ReLU, `fc.0.*` and `fc.1.*` (torchreid)
-       resnet50-fastreid and the tf_ networks have the same tensors as other networks, so desc.network or the file's
-       metadata must name them. A cosine means nothing until it is calibrated. desc.flip averages with the mirror image.
+       A ResNet may have another trunk, which its tensors reveal and the network's name then includes, as in
+       resnet101-ibn-nl-fastreid-gem: 101 or 152 layers; -ibn (IBN-a) or -ibnb (IBN-b), which normalise channels by each
+       image's own mean and variance; -nl (fast-reid's non-local blocks, one channel wide) or -nlhalf (AGW's, half as
+       wide as their input). The names above stand for any trunk.
+       resnet50-fastreid, timm_efficientnet_b5 and the tf_ networks have the same tensors as other networks, so
+       desc.network or the file's metadata must name them. A cosine means nothing until it is calibrated. desc.flip averages with the mirror image.
 
    SEARCH
        reid_index_create and reid_search find the best rows, or groups of rows (an identity and its templates), of a
@@ -193,7 +202,7 @@
        `name` is u / sqrt(inputs), where u in [-1, 1) comes from the top 24 bits z >> 40 of
        splitmix64((fnv1a64(name) ^ seed) + (i + 1) * 0x9e3779b97f4a7c15) as u = (z >> 40) / 2^23 - 1.
 
-   INT8            opt-in, for the ResNets, on a CPU or a GPU from Ampere (sm_80) on
+   INT8            opt-in, for ResNets without -ibn or -nl, on a CPU or a GPU from Ampere (sm_80) on
        desc.precision = REID_INT8 needs the activation ranges that `reid calibrate --int8` measured on your own crops:
        desc.ranges, a safetensors file with one F32 scalar for each stored activation, under the name of the operation
        that writes it. Its metadata key reid.fingerprint must equal the network's fingerprint (without flip and raw).
@@ -254,8 +263,8 @@
        on one image: several blocks compute parts of a convolution's sums, then added in a fixed order.
        Resized pixels are equal everywhere, to the bit. The caller's rounding mode and flush-to-zero setting have no
        effect. Each component of the normalised embedding differs by at most 1e-5 from PyTorch in float64 on the same
-       pixels, on every instruction set and with the GPU's FP32 kernels; tested for all networks but EfficientNet-B1 and
-       B2. The GPU's FP16 has a cosine of at least 0.9999. REID_BF16 stores activations and convolution weights in bf16,
+       pixels, on every instruction set and with the GPU's FP32 kernels; tested for a network of every
+       kind. The GPU's FP16 has a cosine of at least 0.9999. REID_BF16 stores activations and convolution weights in bf16,
        with cosines of at least 0.9994, or 0.9990 if a linear layer and batch norm end the network. On a GPU, from sm_80
        on, it uses FP16's kernels, for networks whose activations exceed 65504; REID_DEVICE_AUTO chooses the CPU for it.
 

@@ -24,6 +24,13 @@ resnet50-fastreid-512 193x101
 resnet50-fastreid-gem-512 256x128
 resnet50-layumi 256x128
 resnet50-fc512 256x128
+resnet50-ibn-nl-fastreid-gem 128x64
+resnet50-nlhalf-bnneck 128x64
+resnet50-ibnb 128x64
+resnet50-ibn-bnneck 193x101
+tf_efficientnetv2_s 107x75
+efficientnetv2_rw_t 96x96
+efficientnetv2_rw_s 107x75
 tf_efficientnet_b0 107x75
 tf_efficientnet_b3 96x96
 resnet50-multiscale 224x224
