@@ -8,8 +8,8 @@
    of the day; with a zone such as +02:00 in place of Z, that zone's time; or seconds since 1970. Returns 0 if s is
    none of these. */
 int when_parse(const char *s, long long *out);
-/* The same, but *clock is what a clock there shows, as if it were UTC, and *zone how many minutes it is ahead of UTC, or
-   WHEN_NO_ZONE if s does not say. */
+/* The same, but *clock is what a clock there shows, as if it were UTC, and *zone how many minutes it is ahead of UTC,
+   or WHEN_NO_ZONE if s does not say. */
 enum { WHEN_NO_ZONE = 100000 };
 int when_parse_clock(const char *s, long long *clock, int *zone);
 /* Appends a zone: +02:00. */
