@@ -422,9 +422,9 @@ static const help_topic TOPICS[] = {
      "causes no error, but makes every score meaningless. --preset takes a name, or a name and fields (\"timm-0.95 "
      "size=288x288 crop=1\"); the options from --filter to --size change single fields. reid convert can store preset "
      "and network in the file.\n\n"
-     "A ResNet's trunk may have 101 or 152 layers, instance norm (IBN-a, IBN-b) and non-local blocks; the file's tensors "
-     "say so, and the network is then called resnet101-ibn-nl-fastreid-gem, for example. --net resnet50-fastreid-gem "
-     "accepts any trunk.\n\n"
+     "A ResNet's trunk may have 101 or 152 layers, instance norm (IBN-a, IBN-b) and non-local blocks; the file's "
+     "tensors say so, and the network is then called resnet101-ibn-nl-fastreid-gem, for example. --net "
+     "resnet50-fastreid-gem accepts any trunk.\n\n"
      "The fingerprint identifies the function from pixels to embedding: weights, preset, head, --flip, --raw, "
      "--latency. Embeddings with different fingerprints are never compared.",
      OF_MODELS},
