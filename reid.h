@@ -797,6 +797,8 @@ typedef struct reid_group_desc {
     size_t cannot_links;
     const uint32_t *separate_ids; /* [count]: groups with rows of different numbers, such as the individuals of an
                                     earlier run, are never joined; UINT32_MAX: no constraint for this row. Or NULL */
+    const uint32_t *frame_ids;   /* [count]: rows of the same number, such as crops of one image, are never in one
+                                    group, without a cannot_link for each pair; UINT32_MAX: no constraint. Or NULL */
     int (*stop_fn)(void *user);  /* polled on the caller's thread; 1: stop with REID_ERR_CANCELLED. NULL: never */
     void *stop_user;
 } reid_group_desc;
@@ -812,8 +814,8 @@ typedef struct reid_merge {
    between their rows are joined (of equal ones those with the lowest first rows), until that mean is below the
    threshold. Scores are rounded to 2^-40 first; equal rows without must_links are joined before all others. The result
    equals scipy's linkage(rows, "average", "cosine") cut at 1 - threshold, in at most 12 * dim + 900 bytes per row.
-   must_links are joined first; groups with a cannot_link or different separate_ids between their rows are never
-   joined. The result does not depend on threads, instruction set or device.
+   must_links are joined first; groups with a cannot_link, different separate_ids or a common frame between their rows
+   are never joined. The result does not depend on threads, instruction set or device.
 
    Parameters      desc: the fields that reid_index_create uses. rows: normalised internally, none may be zero;
                    rows.groups must be NULL. out: [count], the group of each row, numbered 0, 1, 2, ... in the order of
@@ -7679,6 +7681,8 @@ static void reid__gpu_buffers(reid__gpu_plan *g) {
 /* Depth of a convolution kernel's slices of K: weights are padded to a multiple. */
 static int reid__gpu_bk(const reid__gpu_plan *g) { return g->half ? 32 : 16; }
 
+#define REID__LEAST_WGMMA 48 /* output channels: of fewer, most of a tile of 64 would be nothing */
+
 /* Whether reid_conv_wgmma computes an operation, at any batch size: other instructions may give other bits. The stem is
    computed together with its max pool, and a row of it must fit. */
 static int reid__takes_wgmma(const reid__gpu_plan *g, const reid__op *op) {
@@ -7686,7 +7690,7 @@ static int reid__takes_wgmma(const reid__gpu_plan *g, const reid__op *op) {
     int stem = reid__is_stem(g->plan, op) && op[1].kind == REID__MAXPOOL && g->stem_kw == 8 && op->stride == 2 &&
                op->oc == 64 && op->ow <= 192;
     return g->wgmma && op->kind == REID__CONV && op->scale == REID__NONE && stored == reid__padded(op->oc) &&
-           (stem || (c >= 64 && stored >= 64));
+           (stem || (c >= 64 && stored >= REID__LEAST_WGMMA));
 }
 
 /* For reid_conv_wgmma: bytes of an operand's value; depth of a slice, 128 if bytes have as many channels, else 64. */
@@ -10290,8 +10294,22 @@ static int reid__are_apart(const reid__grouping *g, uint32_t a, uint32_t b) {
     return x != REID__NOTHING && y != REID__NOTHING && g->d->separate_ids[x] != g->d->separate_ids[y];
 }
 
+/* A row of group a that has the frame of one in group b; REID__NOTHING if there is none. */
+static uint32_t reid__shared_frame(const reid__grouping *g, uint32_t a, uint32_t b) {
+    const uint32_t *frames = g->d->frame_ids;
+    uint32_t x = a, y = b;
+    if (!frames) return REID__NOTHING;
+    do
+        if (frames[x] != UINT32_MAX)
+            do
+                if (frames[x] == frames[y]) return x;
+            while ((y = g->rows[y].next) != b);
+    while ((x = g->rows[x].next) != a);
+    return REID__NOTHING;
+}
+
 static int reid__cannot_link(const reid__grouping *g, uint32_t a, uint32_t b) {
-    if (reid__are_apart(g, a, b)) return 1;
+    if (reid__are_apart(g, a, b) || reid__shared_frame(g, a, b) != REID__NOTHING) return 1;
     if (!g->starts) return 0;
     uint32_t few = g->rows[a].size < g->rows[b].size ? a : b, other = few == a ? b : a, row = few;
     do
@@ -10586,6 +10604,9 @@ static reid_result reid__take_links(reid__grouping *g, size_t *links) {
     for (size_t i = 0; i < 2 * g->d->must_links; i += 2) {
         uint32_t a = g->rows[must[i]].home, b = g->rows[must[i + 1]].home;
         if (reid__are_apart(g, a, b)) return reid__contradiction(g, g->rows[a].known, g->rows[b].known, links);
+        uint32_t shared = a == b ? REID__NOTHING : reid__shared_frame(g, a, b), other = b;
+        while (shared != REID__NOTHING && g->d->frame_ids[other] != g->d->frame_ids[shared]) other = g->rows[other].next;
+        if (shared != REID__NOTHING) return reid__contradiction(g, shared, other, links);
         if (a != b) reid__join(g, a, b, reid__group_score(g, a, b), 1);
     }
     g->musts = g->joins;

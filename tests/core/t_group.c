@@ -20,7 +20,7 @@ typedef struct bed {
     int dim;
     float rows[MOST_ROWS * MOST_DIM];
     uint16_t halves[MOST_ROWS * MOST_DIM];
-    uint32_t must[MOST_ROWS * 2], cannot[MOST_ROWS * 2], apart[MOST_ROWS];
+    uint32_t must[MOST_ROWS * 2], cannot[MOST_ROWS * 2], apart[MOST_ROWS], frames[MOST_ROWS];
     reid_group_desc desc;
     uint32_t want[MOST_ROWS], got[MOST_ROWS];   /* groups */
     reid_merge wanted[MOST_ROWS], merges[MOST_ROWS];
@@ -119,6 +119,9 @@ static void group_plainly(void) {
         for (size_t j = 0; j < b.count; j++)
             if (b.apart[i] != UINT32_MAX && b.apart[j] != UINT32_MAX && b.apart[i] != b.apart[j])
                 enemies[home[i]][home[j]] = 1;
+    for (size_t i = 0; i < b.count && b.desc.frame_ids; i++)
+        for (size_t j = 0; j < b.count; j++)
+            if (i != j && b.frames[i] != UINT32_MAX && b.frames[i] == b.frames[j]) enemies[home[i]][home[j]] = 1;
     join_equals_plainly();
     for (;;) {
         uint32_t x = 0, y = 0;
@@ -184,6 +187,12 @@ static void make_links(size_t must, size_t cannot) {
     b.desc.cannot_link = b.cannot, b.desc.cannot_links = n;
     for (size_t i = 0; i < b.count; i++) b.apart[i] = class[i] % 5 == 0 ? class[i] % 4 : UINT32_MAX;
     if (chance() % 2) b.desc.separate_ids = b.apart;
+    for (size_t i = 0; i < b.count; i++) { /* rows that a must_link joins are of different frames */
+        uint32_t before = 0;
+        for (size_t k = 0; k < i; k++) before += class[k] == class[i];
+        b.frames[i] = below(3) ? 40 * before + below(40) : UINT32_MAX;
+    }
+    if (chance() % 2) b.desc.frame_ids = b.frames;
 }
 
 static void no_links(void) { memset(&b.desc, 0, sizeof b.desc); }
@@ -448,7 +457,11 @@ static void test_contradictions(void **state) {
     b.desc.cannot_links = 0, b.desc.separate_ids = b.apart;
     assert_int_equal(reid_group(&desc, &rows, &b.desc, b.got, NULL, NULL), REID_ERR_CONTRADICTION);
     assert_says_all(error.text, "rows 1 and 2 must be separate, but are linked: 1 - 2");
-    b.desc.separate_ids = NULL;
+    b.desc.separate_ids = NULL, b.desc.frame_ids = b.frames;
+    for (uint32_t i = 0; i < 9; i++) b.frames[i] = i == 0 || i == 6 ? 12 : i;
+    assert_int_equal(reid_group(&desc, &rows, &b.desc, b.got, NULL, NULL), REID_ERR_CONTRADICTION);
+    assert_says_all(error.text, "rows 0 and 6 must be separate, but are linked: 0 - 5 - 6");
+    b.desc.frame_ids = NULL;
     make_rows(RANDOM, MOST_ROWS, 4, 1);
     for (uint32_t i = 0; i + 1 < MOST_ROWS; i++) b.must[2 * i] = i, b.must[2 * i + 1] = i + 1;
     b.cannot[0] = 0, b.cannot[1] = MOST_ROWS - 1;

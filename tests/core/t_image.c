@@ -112,7 +112,7 @@ static void test_preset_table(void **state) {
         assert_true(preset->resize == 0 || preset->resize >= reid__max(preset->height, preset->width));
         for (int c = 0; c < 3; c++) assert_true(preset->std[c] > 0);
     }
-    assert_int_equal(count, 19);
+    assert_int_equal(count, 24);
     assert_null(reid__preset_find("Torchreid"));
     assert_null(reid__preset_find(""));
     assert_null(reid__preset_find("boxmot-cv2"));

@@ -72,7 +72,8 @@ static want wants[] = {
 };
 
 static void map(const checkpoint *c, const char *asked, const char *key) {
-    static network nets[3] = {{"resnet50", wants, 5}, {"efficientnet_b0", wants + 2, 2}, {"other", wants, 1}};
+    static network nets[3] = {{"resnet50", "resnet50", wants, 5}, {"efficientnet_b0", "efficientnet_b0", wants + 2, 2},
+                              {"other", "other", wants, 1}};
     mapping m;
     text why = TEXT_INIT;
     if (!mapping_find(&m, c, nets, 3, asked, key, "file.pth", &why)) {

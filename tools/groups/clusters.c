@@ -15,7 +15,7 @@ enum {
     MOST_DOUBTS = 10000, /* questions */
     MOST_LOOKED_AT = 32  /* crops of a group that are searched for the two most similar ones */
 };
-static const size_t MOST_LINKS = (size_t)1 << 27; /* pairs of crops in one image, all together */
+static const size_t MOST_LINKS = (size_t)1 << 27; /* pairs of crops that are decided, or known to differ */
 
 /* Two rows that must, or must not, be in one group. reason: an index into the list of decisions, or a code for the
    track, the image or the known individual that they share. */
@@ -42,14 +42,15 @@ typedef struct grouping {
     uint32_t *crop, *row, count; /* crop: [count]; row: [crops], CLUSTERS_NONE if left out */
     links must, cannot;
     uint32_t *pairs;          /* those of must, then those of cannot, two numbers each */
-    uint32_t *apart, *group;  /* [count]: known individuals; the result of reid_group */
+    uint32_t *apart, *frames; /* [count]: known individuals; images that crops share; each or NULL */
+    uint32_t *group;          /* [count]: the result of reid_group */
 } grouping;
 
 /* --- links -------------------------------------------------------------------------------------------------------- */
 
 static int add_link(links *l, uint32_t a, uint32_t b, size_t reason) {
     if (l->count >= MOST_LINKS) {
-        say_error("more than %zu pairs of crops are in one image or decided", MOST_LINKS);
+        say_error("more than %zu pairs of crops are decided", MOST_LINKS);
         return 0;
     }
     if (!NEED(l->at, l->count, l->cap)) return 0;
@@ -78,19 +79,14 @@ static int by_number(const void *a, const void *b) {
     return (x->row > y->row) - (x->row < y->row);
 }
 
-/* Links rows with equal numbers: each with the one before it, or each with all others. */
-static int add_numbered(links *l, const grouping *g, const uint32_t *numbers, int all, size_t reason) {
+/* Links each row with the one before it that has the same number. */
+static int add_numbered(links *l, const grouping *g, const uint32_t *numbers, size_t reason) {
     numbered *sorted = numbers ? need_array(g->count + 1, sizeof *sorted) : NULL;
-    size_t first = 0;
     int good = !numbers || sorted != NULL;
     for (uint32_t i = 0; i < g->count && sorted; i++) sorted[i].number = numbers[g->crop[i]], sorted[i].row = i;
     if (sorted) qsort(sorted, g->count, sizeof *sorted, by_number);
-    for (size_t i = 1; i < g->count && sorted && good; i++) {
-        if (sorted[i].number != sorted[first].number) first = i;
-        if (sorted[i].number == UINT32_MAX) break;
-        for (size_t k = all || first == i ? first : i - 1; k < i && good; k++)
-            good = add_link(l, sorted[k].row, sorted[i].row, reason);
-    }
+    for (size_t i = 1; i < g->count && sorted && good && sorted[i].number != UINT32_MAX; i++)
+        if (sorted[i].number == sorted[i - 1].number) good = add_link(l, sorted[i - 1].row, sorted[i].row, reason);
     free(sorted);
     return good;
 }
@@ -142,8 +138,8 @@ static int leave_out(grouping *g) {
 
 static int find_links(grouping *g) {
     const clusters_request *r = g->r;
-    if (!add_numbered(&g->must, g, r->known, 0, KNOWN) || !add_numbered(&g->must, g, r->tracks, 0, OF_A_TRACK) ||
-        !add_numbered(&g->cannot, g, r->frames, 1, OF_A_PICTURE) || !add_apart(&g->cannot, g))
+    if (!add_numbered(&g->must, g, r->known, KNOWN) || !add_numbered(&g->must, g, r->tracks, OF_A_TRACK) ||
+        !add_apart(&g->cannot, g))
         return 0;
     if (r->state && (!add_decided(&g->must, g, r->state->same, r->state->sames) ||
                      !add_decided(&g->cannot, g, r->state->different, r->state->differents)))
@@ -154,8 +150,10 @@ static int find_links(grouping *g) {
         g->pairs[2 * i] = l->a, g->pairs[2 * i + 1] = l->b;
     }
     g->apart = g->pairs && r->known ? need_array(g->count + 1, sizeof *g->apart) : NULL;
+    g->frames = g->pairs && r->frames ? need_array(g->count + 1, sizeof *g->frames) : NULL;
     for (uint32_t i = 0; i < g->count && g->apart; i++) g->apart[i] = r->known[g->crop[i]];
-    return g->pairs && (g->apart || !r->known);
+    for (uint32_t i = 0; i < g->count && g->frames; i++) g->frames[i] = r->frames[g->crop[i]];
+    return g->pairs && (g->apart || !r->known) && (g->frames || !r->frames);
 }
 
 /* --- contradictions ----------------------------------------------------------------------------------------------- */
@@ -181,7 +179,8 @@ static void say_chain(const grouping *g) {
         text_visible(&t, g->c->ids[g->crop[chain[i].b]]);
     }
     text_puts(&t, ", but they are separated by ");
-    tell_reason(g, &g->cannot, from, to, &t);
+    if (g->frames && g->frames[from] == g->frames[to] && g->frames[from] != UINT32_MAX) text_puts(&t, "one image");
+    else tell_reason(g, &g->cannot, from, to, &t);
     say_error("the decisions contradict each other: %s", t.s);
     text_free(&t);
 }
@@ -205,7 +204,7 @@ static int ask(grouping *g) {
     if (d.threshold > 2) d.threshold = 2;
     d.must_link = g->pairs, d.must_links = g->must.count;
     d.cannot_link = g->pairs + 2 * g->must.count, d.cannot_links = g->cannot.count;
-    d.separate_ids = g->apart;
+    d.separate_ids = g->apart, d.frame_ids = g->frames;
     d.stop_fn = stopped, d.stop_user = stop;
     desc.error = &error;
     g->group = need_array(g->count + 1, sizeof *g->group);
@@ -432,7 +431,7 @@ int clusters_make(clusters *c, const clusters_request *r) {
     if (good) take_names(c, r);
     c->seconds = clock_seconds() - start;
     free(g.owned), free(g.crop), free(g.row), free(g.must.at), free(g.cannot.at);
-    free(g.pairs), free(g.apart), free(g.group);
+    free(g.pairs), free(g.apart), free(g.frames), free(g.group);
     return good;
 }
 

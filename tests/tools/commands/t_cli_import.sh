@@ -171,8 +171,8 @@ bad 'import: give the name of the model that made the rows with --model NAME' in
 bad "import: give the output's name with -o FILE.npy, FILE.jsonl or FILE.csv" in/f4.npy --model m
 bad "import: give the output's name with -o" in/f4.npy --model m -o o/x.txt
 bad 'import: --model takes NAME, not ""' in/f4.npy --ids in/ids.txt -o o/x.npy --model ''
-for name in 'two words' "it's" 'a"b' aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa; do
-    bad 'import: --model takes a name of 1 to 31 letters, digits and _.:/+-, not' in/f4.npy --ids in/ids.txt \
+for name in 'two words' "it's" 'a"b' $(printf %048d 1); do
+    bad 'import: --model takes a name of 1 to 47 letters, digits and _.:/+-, not' in/f4.npy --ids in/ids.txt \
         -o o/x.npy --model "$name"
 done
 bad 'in/f4.npy is both input and output' in/f4.npy --ids in/ids.txt --model m -o in/f4.npy --force
