@@ -10605,7 +10605,8 @@ static reid_result reid__take_links(reid__grouping *g, size_t *links) {
         uint32_t a = g->rows[must[i]].home, b = g->rows[must[i + 1]].home;
         if (reid__are_apart(g, a, b)) return reid__contradiction(g, g->rows[a].known, g->rows[b].known, links);
         uint32_t shared = a == b ? REID__NOTHING : reid__shared_frame(g, a, b), other = b;
-        while (shared != REID__NOTHING && g->d->frame_ids[other] != g->d->frame_ids[shared]) other = g->rows[other].next;
+        while (shared != REID__NOTHING && g->d->frame_ids[other] != g->d->frame_ids[shared])
+            other = g->rows[other].next;
         if (shared != REID__NOTHING) return reid__contradiction(g, shared, other, links);
         if (a != b) reid__join(g, a, b, reid__group_score(g, a, b), 1);
     }

@@ -53,7 +53,8 @@ static want efficientnet[] = {
 };
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 static const network NETWORKS[] = {
-    {"resnet50", "resnet50", resnet, COUNT(resnet)}, {"efficientnet_b0", "efficientnet_b0", efficientnet, COUNT(efficientnet)},
+    {"resnet50", "resnet50", resnet, COUNT(resnet)},
+    {"efficientnet_b0", "efficientnet_b0", efficientnet, COUNT(efficientnet)},
     {"tf_efficientnet_b0", "tf_efficientnet_b0", efficientnet, COUNT(efficientnet)},
 };
 
