@@ -127,10 +127,10 @@ static void check_network(const char *network, reid_head head) {
 }
 
 #if !SLOW
-/* Its trunk, and one of its pools, are resnet50. */
+/* Its trunk, and one of its pools, are resnet50's; it has every operation that a ResNet can have. */
 static void test_multiscale(void **state) {
     (void)state;
-    check_network("resnet50-multiscale", REID_HEAD_FILE);
+    check_network("resnet50-ibn-nl-multiscale", REID_HEAD_FILE);
 }
 #endif
 
@@ -158,7 +158,7 @@ static void test_environment(void **state) {
 
     reid_desc desc = REID_INIT;
     desc.weights = "/no/such/file", desc.error = &error;
-    char network[32];
+    char network[REID_NETWORK_NAME];
     assert_int_equal(reid_create(&desc, &ctx), REID_ERR_FILE_OPEN);
     assert_int_equal(reid_check_weights(&desc, NULL, NULL, network), REID_ERR_FILE_OPEN);
     assert_int_equal(reid_weights_metadata(&desc, "a", network, sizeof network), REID_ERR_FILE_OPEN);

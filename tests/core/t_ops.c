@@ -17,9 +17,8 @@
 static rig *new_rig(int n, int threads, int same) {
     rig *r = block(sizeof *r);
     memset(r, 0, sizeof *r);
-    r->arch = reid__archs[2];
-    r->arch.same_padding = same;
-    r->plan.arch = r->arch;
+    r->plan.arch = reid__archs[2];
+    r->plan.arch.same_padding = same;
     r->n = n, r->threads = threads;
     return r;
 }
@@ -267,7 +266,7 @@ static void test_maxpool(void **state) {
     (void)state;
     for (int i = 0; i < CHANNELS; i++) {
         rig *r = new_rig(1 + i % 3, 1 + i % 3, 0);
-        r->arch.maxpool_pad = i % 2;
+        r->plan.arch.maxpool_pad = i % 2;
         reid__add_maxpool(&r->plan, reid__add_buffer(&r->plan, 2 + i, 3 + i % 6, channels[i]));
         run(r);
     }
@@ -324,8 +323,9 @@ typedef struct pair_case {
 /* The plan of the two operations; the weights may be anything. */
 static void pair_plan(rig *r, const pair_case *t, int fused, int bf16) {
     reid__plan *p = &r->plan;
+    reid__arch arch = p->arch;
     memset(p, 0, sizeof *p);
-    p->arch = r->arch;
+    p->arch = arch;
     p->height = t->h, p->width = t->w;
     int in = t->stem ? reid__add_image(p, 3, 2) : reid__add_buffer(p, t->h, t->w, t->ic);
     if (t->stem) p->buffers[in].h = t->h, p->buffers[in].w = t->w;

@@ -49,7 +49,8 @@ int file_read(const char *path, size_t limit, int regular_only, text *out, text 
 static camera east = {.folder = (char *)(size_t)"east", .count = 2};
 static const photos all_photos = {.at = &east, .count = 1};
 const photo_place *photos_find(const photos *p, const char *name, text *why) {
-    static const photo_place places[] = {{"east/a.jpg", 0, 0, -1}, {"east/b.jpg", 0, 1, -1}};
+    static const photo_place places[] = {{"east/a.jpg", "east/a.jpg", 0, 0, -1},
+                                         {"east/b.jpg", "east/b.jpg", 0, 1, -1}};
     text_clear(why);
     for (size_t i = 0; i < 2; i++)
         if (p->count && path_same_ends(name, places[i].path)) return &places[i];
@@ -58,7 +59,8 @@ const photo_place *photos_find(const photos *p, const char *name, text *why) {
 }
 
 const photo_place *photos_numbered(const photos *p, double number, text *why) {
-    static const photo_place places[] = {{"east/1.jpg", 0, 0, 1}, {"east/2.jpg", 0, 1, 2}};
+    static const photo_place places[] = {{"east/1.jpg", "east/1.jpg", 0, 0, 1},
+                                         {"east/2.jpg", "east/2.jpg", 0, 1, 2}};
     text_clear(why);
     if (number > 6) text_puts(why, "it could be several");
     return p->count && number >= 1 && number <= 2 ? &places[(int)number - 1] : NULL;

@@ -114,6 +114,14 @@ for arch in sm_90 sm_75 sm_80 sm_86 sm_87 sm_89 sm_100 sm_110 sm_120; do
         done
     done
 done
+line resnet50-ibn-nl-fastreid-gem fp16 sm_90 128 64 # the kernels of instance norm and of non-local blocks
+for network in resnet50-ibn-nl-fastreid-gem resnet50-nlhalf-bnneck efficientnetv2_rw_m tf_efficientnetv2_s; do
+    for precision in fp16 fp32 bf16; do
+        for arch in sm_75 sm_80 sm_90 sm_120; do
+            case $precision-$arch in bf16-sm_75) ;; *) ! my_turn || line $network $precision $arch 256 128 ;; esac
+        done
+    done
+done
 for network in resnet50 resnet50-multiscale efficientnet_b0 tf_efficientnet_b0; do
     for precision in fp16 fp32; do ! my_turn || line $network $precision sm_90 256 128; done
 done

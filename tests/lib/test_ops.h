@@ -10,7 +10,6 @@ static const reid_isa fp32_isas[FP32_ISAS] = {REID_ISA_SCALAR, REID_ISA_AVX2, RE
 
 /* One operation: its tensors, and the arena before it runs. */
 typedef struct rig {
-    reid__arch arch;
     reid__plan plan;
     reid__op *op;
     int n, threads;
