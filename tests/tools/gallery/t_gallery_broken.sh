@@ -70,7 +70,7 @@ bug 'the camera is no filter' gallery/nearest.c t_gallery_search_database 's/^  
 bug 'the time has no end' gallery/nearest.c t_gallery_search_database \
     's/if (f->until != STORE_NO_TIME) text_printf/if (0) text_printf/'
 bug 'a query is found as itself' gallery/nearest.c t_gallery_search_database \
-    's/^    if (q->id) text_printf/    if (0) text_printf/'
+    's/^    if (q->id) {/    if (0) {/'
 bug 'too few are not told' gallery/nearest.c t_gallery_search_database 's/\*too_few = s \&\& .*/*too_few = 0;/'
 bug 'candidates of the first model alone' gallery/nearest.c t_gallery_search_database \
     's/both ? " UNION SELECT template_id FROM c1" : ""/""/'
