@@ -278,7 +278,7 @@
        A version is major.minor.patch. Until 1.0 a new minor version may change anything in >>api (see CHANGELOG.md), a
        patch version nothing. Where the library is linked, check reid_version() == REID_VERSION. For languages that do
        not read this file, reid_set fills a description field by field, and reid_size gives the size of every other
-       struct. reid_desc and reid_search_desc grow by fields whose zero keeps the previous behaviour. Result codes,
+       struct. Descriptions grow by fields whose zero keeps the previous behaviour. Result codes,
        networks and presets keep names, numbers and meaning. Embeddings with equal fingerprints may be compared across
        versions. Later versions read weight files and ranges; caches and packs are made again. */
 
@@ -679,7 +679,7 @@ REID_API reid_result reid_query_op(const reid_ctx *ctx, int index, reid_op_info 
 /* Compares a weight file with a network without loading it: calls fn once for every tensor of either.
 
    Parameters      desc: weights, network, head, last_stride, allow_unused, allocator and error, as for reid_create.
-                   network: receives the given or detected name, at most 31 characters; may be NULL.
+                   network: receives the given or detected name; may be NULL.
    Returns         REID_OK when reid_create would accept names, shapes and dtypes, else the first error it would give.
                    In both cases fn is called for every tensor, unless the file itself cannot be read.
    Errors          the file, header and tensor errors of REID_RESULTS. */
@@ -3270,10 +3270,10 @@ static void reid__assign_offsets(reid__plan *p) {
     }
 }
 
-/* Expands a network for one input size. head is resolved: NONE, FILE or SEEDED. If projection is NULL, a head has the
-   default one. Returns 0 if the input is too small. */
-static int reid__plan_build(reid__plan *p, const reid__arch *arch, int height, int width, int last_stride,
-                            reid_head head, const reid__projection *projection) {
+/* Expands a network for one input size to operations, whose buffers and weights have no places yet. head is resolved:
+   NONE, FILE or SEEDED. If projection is NULL, a head has the default one. Returns 0 if the input is too small. */
+static int reid__plan_expand(reid__plan *p, const reid__arch *arch, int height, int width, int last_stride,
+                             reid_head head, const reid__projection *projection) {
     int seeded = head == REID_HEAD_SEEDED;
     reid__arch own = *arch; /* which may be p->arch */
     memset(p, 0, sizeof *p);
@@ -3289,11 +3289,15 @@ static int reid__plan_build(reid__plan *p, const reid__arch *arch, int height, i
     if (arch->family == REID__EFFICIENTNET) p->split = p->op_count; /* activations outweigh weights everywhere */
     reid__op *op = reid__add_op(p, REID__NORMALISE, p->embedding, "embedding");
     op->out = p->embedding, op->oh = op->ow = 1, op->oc = p->dim;
-    if (p->overflow) return 0;
-    for (int i = 0; i < p->op_count; i++) {
-        op = &p->ops[i];
-        op->winograd = reid__winograd_pays(p, op), op->fused = reid__fuses(p, i);
-    }
+    return !p->overflow;
+}
+
+/* The whole plan. */
+static int reid__plan_build(reid__plan *p, const reid__arch *arch, int height, int width, int last_stride,
+                            reid_head head, const reid__projection *projection) {
+    if (!reid__plan_expand(p, arch, height, width, last_stride, head, projection)) return 0;
+    for (int i = 0; i < p->op_count; i++)
+        p->ops[i].winograd = reid__winograd_pays(p, &p->ops[i]), p->ops[i].fused = reid__fuses(p, i);
     reid__lifetimes(p);
     reid__assign_offsets(p);
     REID_ASSERT(reid__plan_is_sound(p));
@@ -10781,25 +10785,24 @@ static void reid__shape_text(char *out, size_t size, const size_t *shape, int nd
     if (at < size) snprintf(out + at, size - at, "]");
 }
 
-/* Finds a needed tensor; note receives what is wrong with it, if anything. */
+/* Finds a needed tensor; note receives what is wrong with it, if anything; NULL: nobody reads it. */
 static reid_result reid__needed_find(const reid__weights *file, const reid__needed_tensor *want,
                                    const reid__tensor **found, char note[256]) {
     const reid__tensor *t = *found = reid__weights_find(file, want->name);
     char have[96], need[96];
-    reid__shape_text(need, sizeof need, want->shape, want->ndim);
-    note[0] = 0;
+    if (note) reid__shape_text(need, sizeof need, want->shape, want->ndim), note[0] = 0;
     if (!t) {
-        snprintf(note, 256, "shape %s is needed", need);
+        if (note) snprintf(note, 256, "shape %s is needed", need);
         return REID_ERR_TENSOR_MISSING;
     }
     if (t->ndim != want->ndim || memcmp(t->shape, want->shape, (size_t)t->ndim * sizeof *t->shape) != 0) {
         reid__shape_text(have, sizeof have, t->shape, t->ndim);
-        snprintf(note, 256, "shape is %s, %s is needed", have, need);
+        if (note) snprintf(note, 256, "shape is %s, %s is needed", have, need);
         return REID_ERR_TENSOR_SHAPE;
     }
     if (t->dtype == REID__F32 || t->dtype == REID__F16 || t->dtype == REID__BF16 || t->dtype == REID__F64)
         return REID_OK;
-    snprintf(note, 256, "dtype is %s; F32, F16, BF16 or F64 is needed", reid__dtype_name(t->dtype));
+    if (note) snprintf(note, 256, "dtype is %s; F32, F16, BF16 or F64 is needed", reid__dtype_name(t->dtype));
     return REID_ERR_TENSOR_DTYPE;
 }
 
@@ -10816,14 +10819,14 @@ static reid_result reid__match_error(const reid__weights *file, const reid__plan
 static void reid__match_plan(const reid__weights *file, const reid__plan *p, const reid_desc *desc, unsigned char *used,
                              reid_tensor_fn fn, void *user, reid__match *m, reid_error *e) {
     reid__needed_tensor wants[REID__MAX_NEEDED];
-    char note[256];
+    char note[256] = "";
     memset(m, 0, sizeof *m);
     memset(used, 0, (size_t)file->count);
     for (int i = 0; i < p->op_count; i++) {
         int count = p->ops[i].seeded ? 0 : reid__needed_tensors(&p->ops[i], wants);
         for (int k = 0; k < count; k++, m->wanted++) {
             const reid__tensor *t;
-            reid_result code = reid__needed_find(file, &wants[k], &t, note);
+            reid_result code = reid__needed_find(file, &wants[k], &t, fn || e ? note : NULL);
             if (t) used[t - file->tensors] = 1;
             if (code == REID_OK) m->matched++;
             else if (!m->first) m->first = reid__match_error(file, p, code, wants[k].name, note, e);
@@ -10887,10 +10890,9 @@ static reid__arch reid__with_trunk(const reid__arch *arch, int layers, int ibn, 
     return own;
 }
 
-/* A network with the trunk to which a file's tensors belong, unless it has one: any tensor of a trunk decides. */
-static reid__arch reid__file_arch(const reid__weights *file, const reid__arch *arch) {
+/* resnet50 with the trunk to which a file's tensors belong: any tensor of another trunk decides. */
+static reid__arch reid__file_trunk(const reid__weights *file) {
     int layers = 0, ibn = 0, nonlocal = 0;
-    if (arch->family != REID__RESNET || arch->layers || arch->ibn || arch->nonlocal) return *arch;
     for (const reid__tensor *t = file->tensors; t < file->tensors + file->count; t++) {
         if (reid__starts(t->name, "layer3.6.")) layers = reid__max(layers, 1);
         if (reid__starts(t->name, "layer2.4.")) layers = 2;
@@ -10899,7 +10901,7 @@ static reid__arch reid__file_arch(const reid__weights *file, const reid__arch *a
         if (reid__starts(t->name, "NL_") && reid__ends(t->name, ".theta.weight"))
             nonlocal = t->ndim > 0 && t->shape[0] == 1 ? 1 : 2;
     }
-    return reid__with_trunk(arch, layers, ibn, nonlocal);
+    return reid__with_trunk(&reid__archs[0], layers, ibn, layers == 2 ? 0 : nonlocal);
 }
 
 /* Finds a network by its whole name. Returns 0 if there is none. */
@@ -10907,6 +10909,7 @@ static int reid__arch_named(const char *name, reid__arch *out) {
     for (int i = 0; i < REID__ARCHS; i++)
         for (int trunk = 0; trunk < (reid__archs[i].family == REID__RESNET ? 27 : 1); trunk++) {
             *out = reid__archs[i];
+            if (trunk / 9 == 2 && trunk % 3) continue; /* no code puts non-local blocks into a ResNet-152 */
             if (trunk) *out = reid__with_trunk(out, trunk / 9, trunk / 3 % 3, trunk % 3);
             if (strcmp(out->name, name) == 0) return 1;
         }
@@ -10914,13 +10917,13 @@ static int reid__arch_named(const char *name, reid__arch *out) {
 }
 
 /* Finds the network of a file: of all tables, with the file's trunk, the fewest differences win, then the most tensors
-   used (fc.0 may be a head or unused). A name without a trunk, as in the table, stands for all trunks. p becomes its
-   plan, for 224x224 (names and shapes do not depend on it), m the comparison with it. */
+   used (fc.0 may be a head or unused). A name without a trunk, as in the table, stands for all trunks. p receives its
+   operations, for 224x224 (names and shapes do not depend on it), m the comparison with them. */
 static reid_result reid__detect(const reid__weights *file, const reid_desc *desc, unsigned char *used, reid__plan *p,
                                 reid__match *m, reid_error *e) {
     const char *name = desc->network ? desc->network : reid__weights_meta(file, "reid.network");
     int best = -1, best_difference = INT_MAX, best_matched = 0, fits = 0;
-    reid__arch named;
+    reid__arch named, trunk = reid__file_trunk(file);
     if (name && !reid__arch_named(name, &named))
         return reid__fail(e, REID_ERR_UNKNOWN_NETWORK, "no network is named \"%.60s\"", name);
     for (int pass = 0; pass < 2; pass++) { /* the second pass builds the winner's plan again */
@@ -10929,10 +10932,12 @@ static reid_result reid__detect(const reid__weights *file, const reid_desc *desc
             reid__projection projection;
             if (pass == 1 && i != best) continue;
             if (!name && reid__archs[i].by_name) continue;
-            reid__arch arch = reid__file_arch(file, name ? &named : &reid__archs[i]);
+            reid__arch arch = name ? named : reid__archs[i];
+            if (arch.family == REID__RESNET && !arch.layers && !arch.ibn && !arch.nonlocal)
+                arch = reid__with_trunk(&arch, trunk.layers, trunk.ibn, trunk.nonlocal);
             reid_result r = reid__resolve_head(desc, &arch, file, &head, &projection, name ? e : NULL);
             if (r != REID_OK && name) return r;
-            if (r != REID_OK || !reid__plan_build(p, &arch, 224, 224, 2, head, &projection)) continue;
+            if (r != REID_OK || !reid__plan_expand(p, &arch, 224, 224, 2, head, &projection)) continue;
             reid__match_plan(file, p, desc, used, NULL, NULL, m, pass ? e : NULL);
             int difference = m->wanted - m->matched + m->unexpected;
             if (difference < best_difference || (difference == best_difference && m->matched > best_matched))

@@ -127,6 +127,8 @@ static void test_trunks(void **state) {
         {"resnet50", NULL, NULL, NULL, "resnet50-ibn", "layer1.0.bn1.BN.weight", REID_ERR_TENSOR_MISSING},
         {"resnet50-ibn", NULL, NULL, NULL, "resnet50-ibnb", "layer1.0.bn1.weight", REID_ERR_TENSOR_MISSING},
         {"resnet101", NULL, NULL, NULL, "resnet50-nl", "NL_2.0.theta.weight", REID_ERR_TENSOR_MISSING},
+        {"resnet152", NULL, NULL, NULL, "resnet152-nl", "no network is named", REID_ERR_UNKNOWN_NETWORK},
+        {"resnet152", NULL, NULL, "NL_2.0.theta.weight", NULL, "NL_2.0.theta.weight", REID_ERR_TENSOR_UNEXPECTED},
         {"miewid", "pool_layer.p", NULL, NULL, NULL, "pool_layer.p", REID_ERR_TENSOR_MISSING},
         {"efficientnet_v2_s", "features.2.0.block.1.1.bias", NULL, NULL, NULL, "features.2.0.block.1.1.bias",
          REID_ERR_TENSOR_MISSING},

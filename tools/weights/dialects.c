@@ -933,7 +933,7 @@ void trunk_of(const checkpoint *c, char trunk[TRUNK_NAME]) {
         if (fnmatch("*NL_[0-9].*.theta.weight", t->name, 0) == 0)
             nonlocal = t->ndim > 0 && t->shape[0] == 1 ? "-nl" : "-nlhalf";
     }
-    snprintf(trunk, TRUNK_NAME, "%s%s%s", layers[deep], ibn, nonlocal);
+    snprintf(trunk, TRUNK_NAME, "%s%s%s", layers[deep], ibn, deep == 2 ? "" : nonlocal);
 }
 
 int mapping_find(mapping *m, const checkpoint *c, const network *networks, size_t count, const char *asked,

@@ -395,7 +395,7 @@ static void test_trunk_names(void **state) {
     static const struct { const char *names[4], *trunk; } rows[] = {
         {{"conv1.weight", "layer3.5.conv1.weight", "layer2.3.conv1.weight"}, "50"},
         {{"backbone.layer3.6.conv1.weight", "backbone.layer1.0.bn1.IN.weight"}, "101-ibn"},
-        {{"layer2.4.conv1.weight", "layer3.35.conv1.weight"}, "152"},
+        {{"layer2.4.conv1.weight", "layer3.35.conv1.weight", "NL_2.0.theta.weight"}, "152"},
         {{"layer1.2.IN.weight", "layer2.3.IN.weight"}, "50-ibnb"},
         {{"base.layer1.0.bn1.BN.running_var"}, "50-ibn"},
         {{"encoder.stages.2.layers.6.layer.0.convolution.weight"}, "101"},
