@@ -139,8 +139,8 @@ typedef struct time_tags {
     unsigned time, fraction, zone;
 } time_tags;
 
-/* Reads a time such as "2024:05:31 06:30:00" in a directory, and its fraction and zone in the directory `exif`. A zone
-   that is not one, such as blanks, is no zone. */
+/* Reads a time such as "2024:05:31 06:30:00" in a directory, and its fraction and zone in the directory `exif`. Some
+   cameras fill the zone with blanks; it is then unknown. */
 static int read_time(const tiff *t, size_t directory, size_t exif, time_tags tags, long long *when, int *zone) {
     enum { TIME = 19, DIGITS = 9, ZONE = 6 };
     char time[TIME + 1 + DIGITS + ZONE + 1], fraction[DIGITS + 1] = "", there[ZONE + 1] = "";

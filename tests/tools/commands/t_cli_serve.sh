@@ -1,25 +1,17 @@
 # t_cli_serve.sh: reid serve with real clients: every endpoint, every status, embeddings with the bits of reid embed,
 # and clients that are slow, many, gone or hostile.
 . tests/lib/cli_lib.sh
-command -v curl >/dev/null 2>&1 || { echo "no curl here"; exit 77; }
+. "$repository/tests/lib/serve_lib.sh"
 command -v python3 >/dev/null 2>&1 || { echo "no python3 here"; exit 77; }
-"$REID" serve -m x --socket s 2>&1 | grep -q 'compiled without libmicrohttpd' &&
-    { echo "no libmicrohttpd here"; exit 77; }
 faults="python3 $repository/tests/tools/server/serve_faults.py"
-server=
-stop() { [ -z "$server" ] || kill -9 "$server" 2>/dev/null; rm -rf "$work"; }
-trap stop EXIT
-export XDG_RUNTIME_DIR=$work
 
 # start ARGUMENT...: a server, whose line says that it is ready; its process is $server, its messages are in $log
-log=$work/log
 start() {
     : >"$log"
     "$REID" serve "$@" >"$work/none" 2>"$log" &
     server=$!
     ready grep -q 'listening on' "$log" || check "a server: $*" grep listening "$log"
 }
-url=http://localhost socket=$work/reid.sock
 
 b0 b0.safetensors
 b0 other.safetensors 2

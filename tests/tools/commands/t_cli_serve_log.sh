@@ -1,16 +1,9 @@
 # t_cli_serve_log.sh: what reid serve writes about requests: --access-log to a file that is renamed and to a pipe that
 # is not read, --trace, and X-Request-ID.
 . tests/lib/cli_lib.sh
-command -v curl >/dev/null 2>&1 || { echo "no curl here"; exit 77; }
+. "$repository/tests/lib/serve_lib.sh"
 command -v python3 >/dev/null 2>&1 || { echo "no python3 here"; exit 77; }
-"$REID" serve -m x --socket s 2>&1 | grep -q 'compiled without libmicrohttpd' &&
-    { echo "no libmicrohttpd here"; exit 77; }
 client="python3 $repository/tests/tools/server/serve_log.py"
-server=
-stop() { [ -z "$server" ] || kill -9 "$server" 2>/dev/null; rm -rf "$work"; }
-trap stop EXIT
-export XDG_RUNTIME_DIR=$work
-log=$work/log url=http://localhost socket=$work/reid.sock
 b0 b0.safetensors
 picture a.png 90 70 3
 mkdir -p gallery/ann

@@ -1,16 +1,9 @@
 # t_cli_serve_reload.sh: reid serve on SIGHUP: models, gallery and tokens are read anew, no request is lost, and what
 # cannot be read leaves everything as it was.
 . tests/lib/cli_lib.sh
-command -v curl >/dev/null 2>&1 || { echo "no curl here"; exit 77; }
+. "$repository/tests/lib/serve_lib.sh"
 command -v python3 >/dev/null 2>&1 || { echo "no python3 here"; exit 77; }
-"$REID" serve -m x --socket s 2>&1 | grep -q 'compiled without libmicrohttpd' &&
-    { echo "no libmicrohttpd here"; exit 77; }
 client="python3 $repository/tests/tools/server/serve_reload.py"
-server=
-stop() { [ -z "$server" ] || kill -9 "$server" 2>/dev/null; rm -rf "$work"; }
-trap stop EXIT
-export XDG_RUNTIME_DIR=$work
-log=$work/log url=http://localhost socket=$work/reid.sock
 
 b0 m.safetensors
 b0 other.safetensors 2

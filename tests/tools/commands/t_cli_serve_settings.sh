@@ -1,14 +1,7 @@
 # t_cli_serve_settings.sh: options of reid serve and reid worker from the environment and from --config, which overrides
 # which, and what is refused; files with tokens as containers get them.
 . tests/lib/cli_lib.sh
-command -v curl >/dev/null 2>&1 || { echo "no curl here"; exit 77; }
-"$REID" serve -m x --socket s 2>&1 | grep -q 'compiled without libmicrohttpd' &&
-    { echo "no libmicrohttpd here"; exit 77; }
-server=
-stop() { [ -z "$server" ] || kill -9 "$server" 2>/dev/null; rm -rf "$work"; }
-trap stop EXIT
-export XDG_RUNTIME_DIR=$work
-log=$work/log url=http://localhost socket=$work/reid.sock
+. "$repository/tests/lib/serve_lib.sh"
 b0 b0.safetensors
 b0 other.safetensors 2
 picture a.png 90 70 3
