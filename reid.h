@@ -10885,8 +10885,8 @@ static reid_result reid__resolve_head(const reid_desc *desc, const reid__arch *a
 static reid__arch reid__with_trunk(const reid__arch *arch, int layers, int ibn, int nonlocal) {
     reid__arch own = *arch;
     own.layers = layers, own.ibn = ibn, own.nonlocal = nonlocal;
-    snprintf(own.name, sizeof own.name, "resnet%s%s%s%s", reid__trunk_names[0][layers], reid__trunk_names[1][ibn],
-             reid__trunk_names[2][nonlocal], arch->name + 8);
+    snprintf(own.name, sizeof own.name, "resnet%.7s%.7s%.7s%.20s", reid__trunk_names[0][layers],
+             reid__trunk_names[1][ibn], reid__trunk_names[2][nonlocal], arch->name + 8);
     return own;
 }
 
