@@ -7022,8 +7022,8 @@ static const char *reid__tiles_read(reid__jit *j) {
     V(int, strip_rows)          /* STEM: pooled rows of a strip */
 #define REID__DEPTHWISE_ARGUMENTS(P, V, S)                                                                             \
     P(const value_t, in) P(const float, weights) P(const float, bias) P(value_t, out)                                  \
-    P(float, sums)              /* (rows, C), over a row's outputs */                                                  \
-    V(int, rows)                /* images * OH */
+    P(float, sums)              /* (images, tiles, C), over a tile's outputs */                                        \
+    V(int, images)
 #define REID__SQUEEZE_ARGUMENTS(P, V, S)                                                                               \
     P(const float, sums) P(const float, w1) P(const float, b1) /* to the hidden units */                               \
     P(const float, w2) P(const float, b2) /* from them */                                                              \
@@ -7615,11 +7615,24 @@ static size_t reid__gpu_values(const reid__gpu_plan *g, int buffer, int pixels) 
     return (size_t)pixels / per * (size_t)b->c * value;
 }
 
-/* Bytes that an operation reads of its input. Squeezes read the FP32 sums of rows, linear layers FP32 vectors. */
+/* The tiles over which reid_depthwise sums its outputs for the squeeze: TILE_H and COLS of the kernel, how many an
+   image has, and the rows that a thread takes in a large batch, in whole tiles. Only the layer decides, as the bits of
+   the sums depend on it. More columns load less, and need more registers. */
+typedef struct reid__sum_tiles { int rows, cols, count, slide; } reid__sum_tiles;
+static reid__sum_tiles reid__sum_tiles_of(const reid__op *op) {
+    int most = op->kw == 3 || (op->stride == 1 && op->ow <= 14) ? 7 : 4, strips = reid__ceil_div(op->ow, most);
+    reid__sum_tiles t = {reid__max(reid__ceil_div(op->oh, 8), 7), reid__ceil_div(op->ow, strips), 0, 0};
+    t.count = strips * reid__ceil_div(op->oh, t.rows), t.slide = reid__max(28 / t.rows, 1) * t.rows;
+    REID_ASSERT(op->kind == REID__DEPTHWISE);
+    return t;
+}
+
+/* Bytes that an operation reads of its input. Squeezes read the depthwise convolution's sums, linear layers vectors,
+   both in FP32. */
 static size_t reid__gpu_read(const reid__gpu_plan *g, const reid__op *op) {
     size_t c = (size_t)g->plan->buffers[op->in].c;
     if (reid__is_stem(g->plan, op)) return (size_t)g->rows * (size_t)g->columns * 4 * (g->half ? 2 : 4);
-    if (op->kind == REID__SQUEEZE) return (size_t)op->ih * c * sizeof(float);
+    if (op->kind == REID__SQUEEZE) return (size_t)reid__sum_tiles_of(op - 1).count * c * sizeof(float);
     if (op->kind == REID__LINEAR || op->kind == REID__NORMALISE) return c * sizeof(float);
     return reid__gpu_values(g, op->in, op->ih * op->iw);
 }
@@ -7656,7 +7669,8 @@ static int reid__gpu_accesses(const reid__gpu_plan *g, int index, reid__access o
     if (op->key != REID__NONE) n += reid__touch(&out[n], op->key, reid__gpu_values(g, op->key, op->oh * op->ow));
     if (op->key != REID__NONE) n += reid__touch(&out[n], op->value, reid__gpu_values(g, op->value, op->oh * op->ow));
     if (op->sums != REID__NONE)
-        n += reid__touch(&out[n], op->sums, (size_t)op->oh * (size_t)p->buffers[op->sums].c * sizeof(float));
+        n += reid__touch(&out[n], op->sums,
+                         (size_t)reid__sum_tiles_of(op).count * (size_t)p->buffers[op->sums].c * sizeof(float));
     return n + reid__touch(&out[n], op->out, reid__gpu_written(g, op));
 }
 
@@ -8134,20 +8148,21 @@ static void reid__op_step(const reid__gpu_plan *g, int index, int arch, int larg
                      op->ih, op->iw / g->pixels_per_sum[op->in], op->oh, op->ow, g->plan->buffers[op->in].c, op->kh,
                      op->kw, op->stride, op->pad_y, op->pad_x);
     if (op->kind == REID__DEPTHWISE) {
-        /* In a small batch a block takes bn times four channels of a row: about as many outputs as it has threads, and
+        /* In a small batch a block takes bn times four channels of a tile: about as many outputs as it has threads, and
            at least 32 contiguous bytes. Never changes the bits. */
+        reid__sum_tiles t = reid__sum_tiles_of(op);
         s->bn = large ? 0 : 4;
-        while (!large && s->bn < 32 && s->bn * op->ow < 224) s->bn *= 2;
-        s->shared = (unsigned)((op->kh * op->kw + op->ow) * s->bn * 16);
-        reid__option(p, "-DACT=%d", (int)op->act);
-        if (s->bn) reid__option(p, "-DSPREAD=%d", s->bn);
+        while (!large && s->bn < 32 && s->bn * t.rows * t.cols < 224) s->bn *= 2;
+        s->threads = large ? 128 : 256, s->shared = (unsigned)((op->kh * op->kw + t.rows * t.cols) * s->bn * 16);
+        reid__option(p, "-DACT=%d -DCOLS=%d -DTILE_H=%d %s=%d", (int)op->act, t.cols, t.rows,
+                     large ? "-DSLIDE" : "-DSPREAD", large ? t.slide : s->bn);
     } else if (op->kind == REID__POOL) {
         reid__option(p, "-DPER=%d -DGEM=%d -DNORM=%d", g->pixels_per_sum[op->in], op->gem, op->bn[0] != 0);
     } else if (op->kind == REID__SQUEEZE) {
         s->split = g->wgmma == 2 && !large ? 8 : 0;
         s->threads = s->split ? 256 : 1024, s->shared = (unsigned)(out_stride + op->hidden) * 4;
-        reid__option(p, "-DC=%d -DCHANNELS=%d -DHIDDEN=%d -DOH=%d -DOW=%d", out_stride, op->ic, op->hidden, op->ih,
-                     op->iw);
+        reid__option(p, "-DC=%d -DCHANNELS=%d -DHIDDEN=%d -DOH=%d -DOW=%d -DTILES=%d", out_stride, op->ic, op->hidden,
+                     op->ih, op->iw, reid__sum_tiles_of(op - 1).count);
         if (s->split) reid__option(p, "-DSPLIT=%d", s->split);
     } else if (op->kind == REID__INSTANCE) {
         s->shared = 256 * sizeof(float) * 4;
@@ -8510,6 +8525,13 @@ static reid_result reid__gpu_run_conv(reid__gpu *g, reid__gpu_lane *l, int index
     return reid__launch(g, &join, reid__blocks(threads, 256), 1, l->stream, &a, e);
 }
 
+/* Blocks of reid_depthwise for n images of c channels. */
+static int64_t reid__depthwise_blocks(const reid__op *op, const reid__step *s, int n, int c) {
+    const reid__sum_tiles t = reid__sum_tiles_of(op);
+    int64_t strips = reid__ceil_div(op->ow, t.cols), slides = reid__ceil_div(op->oh, t.slide);
+    return s->bn ? (int64_t)n * t.count * reid__ceil_div(c / 4, s->bn) : reid__blocks(n * strips * slides * c / 2, 128);
+}
+
 static reid_result reid__gpu_run_op(reid__gpu *g, reid__gpu_lane *l, int index, int n, reid_error *e) {
     const reid__plan *p = g->plan.plan;
     const reid__op *op = &p->ops[index];
@@ -8521,9 +8543,9 @@ static reid_result reid__gpu_run_op(reid__gpu *g, reid__gpu_lane *l, int index, 
     reid__address in = l->buffer[op->in], out = l->buffer[op->out], w = g->weights + g->plan.weight[index];
     reid__address b = g->weights + g->plan.bias[index], w2 = g->weights + g->plan.weight2[index];
     reid__address b2 = g->weights + g->plan.bias2[index], sums = op->sums == REID__NONE ? 0 : l->buffer[op->sums];
-    int c = p->buffers[op->out].c, rows = n * op->oh, pixels = rows * op->ow;
+    int c = p->buffers[op->out].c, pixels = n * op->oh * op->ow;
     float byte_step = g->plan.int8 ? (float)reid__byte_step(&p->buffers[op->in]) : 1;
-    reid__depthwise_arguments depthwise = {in, w, b, out, sums, rows};
+    reid__depthwise_arguments depthwise = {in, w, b, out, sums, n};
     reid__maxpool_arguments maxpool = {in, out, pixels};
     reid__squeeze_arguments squeeze = {in, w, b, w2, b2, out};
     reid__pool_arguments pool = {in, out, w, b, w2, pixels, byte_step};
@@ -8533,9 +8555,8 @@ static reid_result reid__gpu_run_op(reid__gpu *g, reid__gpu_lane *l, int index, 
     int joins = op->kind == REID__NONLOCAL;
     reid__nonlocal_arguments nonlocal = {in, joins ? l->buffer[op->key] : 0, joins ? l->buffer[op->value] : 0, out};
     void *const arguments[] = {NULL, &depthwise, &maxpool, &squeeze, &pool, &linear, &instance, &nonlocal};
-    int64_t in_rows = (int64_t)rows * c / 4; /* threads: four channels each */
-    int64_t x = reid__blocks(in_rows * op->ow, 256), y = 1;
-    if (op->kind == REID__DEPTHWISE) x = s->bn ? rows * reid__blocks(c / 4, s->bn) : reid__blocks(in_rows, 256);
+    int64_t x = reid__blocks((int64_t)pixels * c / 4, 256), y = 1; /* a thread has four channels of a pixel */
+    if (op->kind == REID__DEPTHWISE) x = reid__depthwise_blocks(op, s, n, c);
     if (op->kind == REID__SQUEEZE) x = (int64_t)n * reid__max(s->split, 1);
     if (op->kind == REID__INSTANCE || joins) x = (int64_t)n * c / REID__LANES;
     if (op->kind == REID__LINEAR) x = g->plan.latency ? op->oc : reid__blocks(op->oc, 8), y = reid__blocks(n, 4);

@@ -23,8 +23,8 @@
                     | or in INT8: bytes, s32 sums              | a quarter of that, 2MNK   | 32 * warps | see below
    reid_join        | adds parts of K that are in memory       | 4 SPLIT in + out          | 256        | none
    reid_conv_wgmma  | on Hopper, one or two convolutions, both | as reid_conv_f16          | 384        | see there
-   reid_depthwise   | depthwise convolution and its row sums   | in + out, 2 KH KW a value | 256        | see there
-   reid_squeeze     | squeeze-excite factors from row sums     | sums + two small matrices | 1024, 256  | 4 (C + HIDDEN)
+   reid_depthwise   | depthwise convolution, sums of its tiles | in + out, 2 KH KW a value | 128, 256   | see there
+   reid_squeeze     | squeeze-excite factors from those sums   | sums + two small matrices | 1024, 256  | 4 (C + HIDDEN)
    reid_maxpool     | max pool                                 | in + out                  | 256        | none
    reid_pool        | adaptive average pool, to fp32           | in + out                  | 256        | none
    reid_instance    | instance norm, activation, residual      | 3 in + out                | 256        | 4096
@@ -56,8 +56,8 @@
                     | [MORE_C MORE_STRIDE MORE_IH MORE_IW]
    reid_conv_wgmma  | a convolution's, BLOCKS_M GROUPS BN STAGES SLOTS RESIDENT PAIR SPLIT LIGHT ROW_SUMS NEXT MORE_C
                     | MORE_STRIDE STEM, POOL_H POOL_W POOL_PAD_Y POOL_PAD_X if it is set [BYTES SIGNED REST_SIGNED]
-   reid_depthwise   | IH IW OH OW C KH KW STRIDE PAD_Y PAD_X ACT [SPREAD]
-   reid_squeeze     | C CHANNELS HIDDEN OH OW [SPLIT]
+   reid_depthwise   | IH IW OH OW C KH KW STRIDE PAD_Y PAD_X ACT COLS TILE_H, and SLIDE or SPREAD
+   reid_squeeze     | C CHANNELS HIDDEN OH OW TILES [SPLIT]
    reid_maxpool     | IH IW OH OW C KH KW STRIDE PAD_Y PAD_X
    reid_pool        | those, PER GEM NORM
    reid_instance    | OH OW C NORMED ACT RESIDUAL
@@ -67,8 +67,8 @@
    reid_search      | K BN, and BK or HOPPER STAGES
 
    Every output of a convolution is one chain of additions in the order of K, whatever the tile and the batch, and sums
-   over pixels go row by row, so the bits of an embedding do not depend on its batch. Resizing and packing give the same
-   bits as reid.h on the CPU.
+   over pixels go in an order that only the layer decides, so the bits of an embedding do not depend on its batch.
+   Resizing and packing give the same bits as reid.h on the CPU.
 
    SPLIT: K of a tile is cut into this many parts, whatever the batch; each is a separate chain, in one block of a
    cluster. Then the parts are added, first part first, and every block finishes a share of the tile's outputs. (In
@@ -140,6 +140,15 @@ DEVICE unsigned short reid_f16_from_f32(float a) {
     unsigned short h;
     asm("cvt.rn." HALF ".f32 %0, %1;" : "=h"(h) : "f"(a));
     return h;
+}
+DEVICE unsigned reid_f16x2_from_f32(float low, float high) {
+#if __CUDA_ARCH__ >= 800
+    unsigned pair;
+    asm("cvt.rn." HALF "x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+    return pair;
+#else
+    return reid_f16_from_f32(low) | (unsigned)reid_f16_from_f32(high) << 16;
+#endif
 }
 DEVICE float reid_f32_from_f16(unsigned short a) {
 #ifdef VALUE_BF16
@@ -252,11 +261,6 @@ template <int groups> DEVICE void reid_cp_async_wait() {
 #if defined(REID_CONV_WGMMA) || defined(HOPPER) /* sm_90a */
 DEVICE void reid_bar_sync(unsigned id, unsigned threads) {
     asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
-}
-DEVICE unsigned reid_f16x2_from_f32(float low, float high) {
-    unsigned pair;
-    asm("cvt.rn." HALF "x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
-    return pair;
 }
 DEVICE unsigned reid_max_f16x2(unsigned a, unsigned b) {
     unsigned pair;
@@ -1996,92 +2000,209 @@ reid_conv_wgmma(const GRID_CONSTANT wgmma_arguments a) {
 #endif
 
 /* --------------------------------------------------------------------------------------------------------------------
-   Depthwise convolution, and for the squeeze the sum of each row of its outputs, left to right. Weights are (KH, KW,
-   C). A thread computes four channels of one output row.
+   Depthwise convolution, and for the squeeze the sums of its outputs over tiles of TILE_H x COLS pixels: rows from left
+   to right, then the rows of a tile from the top. Tiles at the right and at the bottom may be smaller. Weights are (KH,
+   KW, C). Every output is one chain of multiply-adds in the order of the window, which begins with the bias.
 
-   SPREAD: for small batches, which have few rows. A block takes a row and SPREAD times four channels, a thread one of
-   their outputs after the other; weights and outputs are in shared memory, where the row is then summed as above. The
-   bits are the same: every output is one chain of additions, and so is every sum.
+   A thread has two channels of a strip of COLS columns and slides down SLIDE rows of outputs. Of the input it has one
+   row, the part that its outputs need:
+
+       raw      | . . . . . . |  row y + 1, on its way while row y is added
+       v        | x x x x x x |  row y as floats: each is converted once for all outputs that it touches
+       acc[0]   |   o o o o   |  row y is row KH - 1 of their windows: after it they are complete, and are stored
+       acc[1]   |   o o o o   |  row y is in the middle of their windows
+       acc[2]   |   o o o o   |  row y is the first of their windows
+
+   In the next row of outputs acc[0] begins again. So the loop over rows is unrolled by PERIOD, after which all is as it
+   was, and indices are constants. An input outside the image is a zero that is added like others.
+
+   SPREAD: for small batches, which have few strips. A block takes a tile and SPREAD times four channels, a thread one
+   of their outputs after the other; weights and outputs are in shared memory, where the tile is then summed as above.
+   The bits are the same.
    ------------------------------------------------------------------------------------------------------------------ */
 #ifdef REID_DEPTHWISE
 STRUCT(depthwise_arguments);
 
+#define STRIPS ((OW + COLS - 1) / COLS)
+#define TILES_Y ((OH + TILE_H - 1) / TILE_H)
+
+/* Two sums, not fused with an activation's product, because only one of the two kernels could do that. */
+DEVICE float2 add2(float2 a, float2 b) { return make_float2(__fadd_rn(a.x, b.x), __fadd_rn(a.y, b.y)); }
+
+#if SPREAD
+DEVICE float4 add4(float4 a, float4 b) {
+    return make_float4(__fadd_rn(a.x, b.x), __fadd_rn(a.y, b.y), __fadd_rn(a.z, b.z), __fadd_rn(a.w, b.w));
+}
+
 /* Four channels of an output whose window begins at (y0, x0). x: the image's first pixel; b: the bias; w: the weight of
-   position k at w[k * stride]. */
-DEVICE float4 window_of(const value_t *x, int y0, int x0, float4 b, const float4 *w, int stride) {
+   position k at w[k * SPREAD]. */
+DEVICE float4 window_of(const value_t *x, int y0, int x0, float4 b, const float4 *w) {
     float4 sum = b;
 #pragma unroll
     for (int ky = 0; ky < KH; ky++)
 #pragma unroll
         for (int kx = 0; kx < KW; kx++) {
             if (y0 + ky < 0 || y0 + ky >= IH || x0 + kx < 0 || x0 + kx >= IW) continue;
-            float4 v = load4(x + ((y0 + ky) * IW + x0 + kx) * C), k = w[(ky * KW + kx) * stride];
+            float4 v = load4(x + ((y0 + ky) * IW + x0 + kx) * C), k = w[(ky * KW + kx) * SPREAD];
             sum = make_float4(fmaf(v.x, k.x, sum.x), fmaf(v.y, k.y, sum.y), fmaf(v.z, k.z, sum.z),
                               fmaf(v.w, k.w, sum.w));
         }
     return make_float4(act(sum.x), act(sum.y), act(sum.z), act(sum.w));
 }
 
-/* Not fused with the activation's product, because only one of the two kernels could do that. */
-DEVICE float4 add4(float4 a, float4 b) {
-    return make_float4(__fadd_rn(a.x, b.x), __fadd_rn(a.y, b.y), __fadd_rn(a.z, b.z), __fadd_rn(a.w, b.w));
-}
-
-#if SPREAD
 /* At least one block on a multiprocessor, as a small batch has no more. Without a request the compiler saves registers
    so that more fit, and puts one of them into local memory (CUDA 13.0). */
 #define BLOCKS_ASKED_FOR 1
 extern "C" __global__ void __launch_bounds__(256, BLOCKS_ASKED_FOR)
 reid_depthwise(const GRID_CONSTANT depthwise_arguments a) {
-    const int across = (C / 4 + SPREAD - 1) / SPREAD; /* blocks that share a row */
-    float4 *w = (float4 *)shared, *values = w + KH * KW * SPREAD; /* [KH * KW][SPREAD], [OW][SPREAD] */
-    int t = threadIdx.x, row = blockIdx.x / across, first = blockIdx.x % across * (SPREAD * 4);
-    int image = row / OH, y0 = row % OH * STRIDE - PAD_Y;
+    const int across = (C / 4 + SPREAD - 1) / SPREAD; /* blocks that share a tile */
+    const int row = COLS * SPREAD;                    /* places of a row */
+    float4 *w = (float4 *)shared, *values = w + KH * KW * SPREAD; /* [KH * KW][SPREAD], [TILE_H][COLS][SPREAD] */
+    int t = threadIdx.x, tile = blockIdx.x / across, first = blockIdx.x % across * (SPREAD * 4);
+    int image = tile / (TILES_Y * STRIPS), left = tile % STRIPS * COLS, top = tile / STRIPS % TILES_Y * TILE_H;
+    const int columns = min(COLS, OW - left), rows = min(TILE_H, OH - top), channels = min(SPREAD * 4, C - first);
     let_next_begin();
     for (int i = t; i < KH * KW * SPREAD; i += 256)
-        if (first + i % SPREAD * 4 < C) w[i] = *(const float4 *)(a.weights + i / SPREAD * C + first + i % SPREAD * 4);
+        if (i % SPREAD * 4 < channels) w[i] = *(const float4 *)(a.weights + i / SPREAD * C + first + i % SPREAD * 4);
     __syncthreads();
     wait_for_last();
-    for (int i = t; i < OW * SPREAD && row < a.rows; i += 256) {
-        int c = first + i % SPREAD * 4, ox = i / SPREAD;
-        if (c >= C) continue;
-        values[i] = window_of(a.in + (long long)image * IH * IW * C + c, y0, ox * STRIDE - PAD_X,
-                              *(const float4 *)(a.bias + c), w + i % SPREAD, SPREAD);
-        store4(a.out + ((long long)row * OW + ox) * C + c, values[i]);
+    for (int i = t; i < TILE_H * row && image < a.images; i += 256) {
+        int q = i % SPREAD, c = first + q * 4, x = i % row / SPREAD, y = i / row, oy = top + y, ox = left + x;
+        if (q * 4 >= channels || x >= columns || y >= rows) continue;
+        values[i] = window_of(a.in + (long long)image * IH * IW * C + c, oy * STRIDE - PAD_Y, ox * STRIDE - PAD_X,
+                              *(const float4 *)(a.bias + c), w + q);
+        store4(a.out + (((long long)image * OH + oy) * OW + ox) * C + c, values[i]);
     }
     __syncthreads();
-    if (t >= SPREAD || first + t * 4 >= C || row >= a.rows) return;
+    for (int i = t; i < rows * SPREAD; i += 256) { /* a row's sum takes the place of its first value */
+        float4 *from = values + i / SPREAD * row + i % SPREAD, total = make_float4(0, 0, 0, 0);
+        if (i % SPREAD * 4 >= channels) continue;
+        for (int x = 0; x < columns; x++) total = add4(total, from[x * SPREAD]);
+        *from = total;
+    }
+    __syncthreads();
+    if (t * 4 >= channels || image >= a.images) return;
     float4 total = make_float4(0, 0, 0, 0);
-#pragma unroll 8
-    for (int ox = 0; ox < OW; ox++) total = add4(total, values[ox * SPREAD + t]);
-    *(float4 *)(a.sums + (long long)row * C + first + t * 4) = total;
+    for (int y = 0; y < rows; y++) total = add4(total, values[y * row + t]);
+    *(float4 *)(a.sums + (long long)tile * C + first + t * 4) = total;
 }
 #else
-extern "C" __global__ void __launch_bounds__(256)
+#define PAIRS (C / 2)
+#define CHUNKS ((OH + SLIDE - 1) / SLIDE) /* that threads have of a strip */
+#define NEEDED ((COLS - 1) * STRIDE + KW) /* inputs of a row */
+#define FLIGHT ((KH + STRIDE - 1) / STRIDE) /* rows of outputs that a row of inputs touches */
+#define PERIOD (FLIGHT * STRIDE)
+/* As many as fit without putting registers into memory. */
+#define BLOCKS_ASKED_FOR (KH == 3 ? STRIDE * sizeof(value_t) == 8 ? 3 : 4 : STRIDE == 1 && COLS <= 4 ? 3 : 2)
+
+/* Two neighbouring channels in memory. */
+#ifdef VALUE_F16
+typedef unsigned pair_t;
+DEVICE float2 wide(pair_t v) {
+    return make_float2(reid_f32_from_f16((unsigned short)v), reid_f32_from_f16((unsigned short)(v >> 16)));
+}
+DEVICE pair_t narrow(float2 v) { return reid_f16x2_from_f32(v.x, v.y); }
+#else
+typedef float2 pair_t;
+DEVICE float2 wide(pair_t v) { return v; }
+DEVICE pair_t narrow(float2 v) { return v; }
+#endif
+
+struct strip {
+    const pair_t *next;  /* the row to load next, at the strip's first input */
+    int y;               /* its number */
+    unsigned inside;     /* bit i: input i of a row is in the image */
+    pair_t raw[NEEDED];
+    float2 w[KH * KW], acc[FLIGHT][COLS];
+
+    DEVICE void load() {
+        const bool there = y >= 0 && y < IH;
+#pragma unroll
+        for (int i = 0; i < NEEDED; i++) {
+            raw[i] = pair_t();
+            if (there && inside >> i & 1) raw[i] = next[i * PAIRS];
+        }
+        next += IW * PAIRS, y++;
+    }
+
+    DEVICE void begin(int slot, float2 bias) {
+#pragma unroll
+        for (int i = 0; i < COLS; i++) acc[slot][i] = bias;
+    }
+
+    /* Adds the loaded row, which is row `ky` of the windows of a slot's outputs. */
+    DEVICE void add(int slot, int ky, const float2 *v) {
+#pragma unroll
+        for (int i = 0; i < COLS; i++)
+#pragma unroll
+            for (int kx = 0; kx < KW; kx++) {
+                float2 x = v[i * STRIDE + kx], k = w[ky * KW + kx], &sum = acc[slot][i];
+                sum = make_float2(fmaf(x.x, k.x, sum.x), fmaf(x.y, k.y, sum.y));
+            }
+    }
+
+    /* Stores a row of outputs. Returns its sum. */
+    DEVICE float2 store(int slot, pair_t *out, int columns) const {
+        float2 total = make_float2(0, 0);
+#pragma unroll
+        for (int i = 0; i < COLS; i++) {
+            if (OW % COLS && i >= columns) continue;
+            float2 v = make_float2(act(acc[slot][i].x), act(acc[slot][i].y));
+            out[i * PAIRS] = narrow(v), total = add2(total, v);
+        }
+        return total;
+    }
+};
+
+extern "C" __global__ void __launch_bounds__(128, BLOCKS_ASKED_FOR)
 reid_depthwise(const GRID_CONSTANT depthwise_arguments a) {
     let_next_begin();
-    unsigned long long i = thread_index();
-    int c = (int)(i % (C / 4)) * 4, row = (int)(i / (C / 4)); /* row: over all images */
-    if (row >= a.rows) return;
-    int image = row / OH, y0 = row % OH * STRIDE - PAD_Y;
-    const value_t *x = a.in + (long long)image * IH * IW * C + c;
-    value_t *o = a.out + (long long)row * OW * C + c;
-    float4 total = make_float4(0, 0, 0, 0), b = *(const float4 *)(a.bias + c), w[KH * KW];
+    const unsigned long long thread = thread_index();
+    const int pair = (int)(thread % PAIRS), place = (int)(thread / PAIRS), left = place % STRIPS * COLS;
+    const int image = place / (STRIPS * CHUNKS), top = place / STRIPS % CHUNKS * SLIDE, end = min(top + SLIDE, OH);
+    if (image >= a.images) return;
+    const int x0 = left * STRIDE - PAD_X, y0 = top * STRIDE - PAD_Y, last = (end - 1 - top) * STRIDE + KH - 1;
+    const float2 bias = ((const float2 *)a.bias)[pair];
+    strip s = {(const pair_t *)a.in + ((long long)image * IH * IW + y0 * IW + x0) * PAIRS + pair, y0, 0, {}, {}, {}};
 #pragma unroll
-    for (int k = 0; k < KH * KW; k++) w[k] = *(const float4 *)(a.weights + k * C + c);
+    for (int i = 0; i < KH * KW; i++) s.w[i] = ((const float2 *)a.weights)[i * PAIRS + pair];
+#pragma unroll
+    for (int i = 0; i < NEEDED; i++) s.inside |= (unsigned)(x0 + i >= 0 && x0 + i < IW) << i;
+    pair_t *out = (pair_t *)a.out + (((long long)image * OH + top) * OW + left) * PAIRS + pair;
+    const int tile = (image * TILES_Y + top / TILE_H) * STRIPS + left / COLS;
+    float2 *sums = (float2 *)a.sums + (long long)tile * PAIRS + pair;
+    float2 total = make_float2(0, 0);
     wait_for_last();
-    for (int ox = 0; ox < OW; ox++) {
-        float4 sum = window_of(x, y0, ox * STRIDE - PAD_X, b, w, 1);
-        store4(o + ox * C, sum);
-        total = add4(total, sum);
+    s.load();
+#pragma unroll 1
+    for (int base = 0; base <= last; base += PERIOD) {
+#pragma unroll
+        for (int i = 0; i < PERIOD; i++) { /* row base + i of the chunk's inputs */
+            if (base + i > last) break;
+            if (i % STRIDE == 0) s.begin(i / STRIDE, bias);
+            float2 v[NEEDED];
+#pragma unroll
+            for (int k = 0; k < NEEDED; k++) v[k] = wide(s.raw[k]);
+            s.load();
+#pragma unroll
+            for (int slot = 0; slot < FLIGHT; slot++) {
+                const int ky = (i - slot * STRIDE + PERIOD) % PERIOD;
+                if (ky < KH) s.add(slot, ky, v);
+                if (ky != KH - 1 || base + i < KH - 1) continue;
+                const int y = top + (base + i - ky) / STRIDE; /* of the output */
+                total = add2(total, s.store(slot, out, OW - left));
+                out += OW * PAIRS;
+                if ((y + 1) % TILE_H && y + 1 < end) continue;
+                *sums = total, sums += STRIPS * PAIRS, total = make_float2(0, 0);
+            }
+        }
     }
-    *(float4 *)(a.sums + (long long)row * C + c) = total;
 }
 #endif
 #endif
 
 /* --------------------------------------------------------------------------------------------------------------------
-   Squeeze-excite factors of one image a block: row sums (OH, C) -> mean -> linear, SiLU -> linear, sigmoid. A warp
+   Squeeze-excite factors of one image a block: sums (TILES, C) -> mean -> linear, SiLU -> linear, sigmoid. A warp
    computes a hidden unit: its lanes sum strided parts, and a fixed tree adds these. A small batch only waits for loads,
    so there are as many threads as possible, and loops are unrolled to have many loads in flight.
 
@@ -2106,14 +2227,14 @@ reid_squeeze(const GRID_CONSTANT squeeze_arguments a) {
     take_turn();
     float *mean = (float *)shared, *hidden = mean + C;
     int t = threadIdx.x, lane = t % 32, part = blockIdx.x % SPLIT, image = blockIdx.x / SPLIT;
-    const float *in = a.sums + (long long)image * OH * C;
+    const float *in = a.sums + (long long)image * TILES * C;
     const int first = C * part / SPLIT, end = C * (part + 1) / SPLIT; /* this block's channels */
     const int loads = SPLIT > 1 ? 48 : 16; /* in flight at once, as registers allow */
     if (SPLIT > 1) block_meeting(); /* all blocks have begun, so their memory can be written */
     for (int c = first + t; c < end; c += blockDim.x) {
         float total = 0.0f;
 #pragma unroll 16
-        for (int row = 0; row < OH; row++) total += in[row * C + c];
+        for (int tile = 0; tile < TILES; tile++) total += in[tile * C + c];
         send(mean + c, total / (float)(OH * OW));
     }
     block_barrier();

@@ -9,71 +9,85 @@ static double at(const tensor *t, int h, int w, int channels, int i, int y, int 
     return t->host[((i * h + y) * w + x) * channels + c];
 }
 
-/* The kernel for small batches, whose blocks take `spread` times four channels of a row: the same bits. */
-static void test_spread(const constant *shape, size_t constants, int spread, reid__depthwise_arguments a,
-                        const tensor *out, const tensor *sums, int rows, int half) {
-    constant all[16];
-    int ow = 0, channels = 0, taps = 1;
-    for (size_t i = 0; i < constants; i++) {
-        all[i] = shape[i];
-        if (!strcmp(shape[i].name, "OW")) ow = shape[i].value;
-        if (!strcmp(shape[i].name, "C")) channels = shape[i].value;
-        if (!strcmp(shape[i].name, "KH") || !strcmp(shape[i].name, "KW")) taps *= shape[i].value;
-    }
-    all[constants].name = "SPREAD", all[constants].value = spread, all[constants + 1].name = NULL;
-    tensor spread_out = result_of((size_t)(rows * ow * channels), half);
-    tensor spread_sums = result_of((size_t)(rows * channels), 0);
+/* A depthwise convolution with one row and column of padding for each that the window has beyond its middle. */
+typedef struct depthwise {
+    int k, stride, ih, iw, channels, act, cols, tile_h, slide; /* the last three: the kernel's COLS, TILE_H and SLIDE */
+    int pad, oh, ow, strips, tiles;                            /* derived */
+} depthwise;
+
+/* Runs the kernel, for small batches if spread > 0: the constants that they do not share come last. */
+static void run_depthwise(const depthwise *d, int spread, reid__depthwise_arguments *a, int half) {
+    const constant constants[] = {
+        {"IH", d->ih}, {"IW", d->iw}, {"OH", d->oh}, {"OW", d->ow}, {"C", d->channels}, {"KH", d->k}, {"KW", d->k},
+        {"STRIDE", d->stride}, {"PAD_Y", d->pad}, {"PAD_X", d->pad}, {"ACT", d->act}, {"COLS", d->cols},
+        {"TILE_H", d->tile_h}, {spread ? "SPREAD" : "SLIDE", spread ? spread : d->slide}, {NULL, 0}};
+    int slides = (d->oh + d->slide - 1) / d->slide, threads = IMAGES * slides * d->strips * d->channels / 2;
+    int blocks = IMAGES * d->tiles * ((d->channels / 4 + spread - 1) / (spread ? spread : 1));
+    unsigned shared = (unsigned)((d->k * d->k + d->tile_h * d->cols) * spread * 16);
+    run_kernel(kernel_of("reid_depthwise", half, constants, shared), spread ? blocks : (threads + 127) / 128, 1,
+               spread ? 256 : 128, shared, a);
+}
+
+/* The kernel for small batches, whose blocks take `spread` times four channels of a tile: the same bits. */
+static void test_spread(const depthwise *d, int spread, reid__depthwise_arguments a, const tensor *out,
+                        const tensor *sums, int half) {
+    size_t values = (size_t)(IMAGES * d->oh * d->ow * d->channels), count = (size_t)(IMAGES * d->tiles * d->channels);
+    tensor spread_out = result_of(values, half), spread_sums = result_of(count, 0);
     a.out = spread_out.device, a.sums = spread_sums.device;
-    unsigned shared = (unsigned)((taps + ow) * spread * 16);
-    run_kernel(kernel_of("reid_depthwise", half, all, shared), rows * ((channels / 4 + spread - 1) / spread), 1, 256,
-               shared, &a);
+    run_depthwise(d, spread, &a, half);
     fetch(&spread_out), fetch(&spread_sums);
-    CHECK(memcmp(spread_out.host, out->host, (size_t)(rows * ow * channels) * sizeof *out->host) == 0);
-    CHECK(memcmp(spread_sums.host, sums->host, (size_t)(rows * channels) * sizeof *sums->host) == 0);
+    CHECK(memcmp(spread_out.host, out->host, values * sizeof *out->host) == 0);
+    CHECK(memcmp(spread_sums.host, sums->host, count * sizeof *sums->host) == 0);
     drop(&spread_out), drop(&spread_sums);
 }
 
-static void test_depthwise(int k, int stride, int ih, int iw, int channels, int act, int half) {
-    if (!emu_case("depthwise %dx%d stride %d %s", k, k, stride, half ? emu_halves() : "f32")) return;
-    int pad = k / 2, oh = (ih + 2 * pad - k) / stride + 1, ow = (iw + 2 * pad - k) / stride + 1, rows = IMAGES * oh;
-    const constant constants[] = {{"IH", ih}, {"IW", iw}, {"OH", oh}, {"OW", ow}, {"C", channels}, {"KH", k}, {"KW", k},
-                                  {"STRIDE", stride}, {"PAD_Y", pad}, {"PAD_X", pad}, {"ACT", act}, {NULL, 0}};
+/* Output (y, x) of image i, channel c, by definition. */
+static double depthwise_output(const depthwise *d, const tensor *in, const tensor *w, double bias, int i, int y, int x,
+                               int c) {
+    double sum = bias;
+    for (int k = 0; k < d->k * d->k; k++) {
+        int iy = y * d->stride - d->pad + k / d->k, ix = x * d->stride - d->pad + k % d->k;
+        if (iy < 0 || iy >= d->ih || ix < 0 || ix >= d->iw) continue;
+        sum += at(in, d->ih, d->iw, d->channels, i, iy, ix, c) * w->host[k * d->channels + c];
+    }
+    return activation(sum, d->act);
+}
+
+static void test_depthwise(depthwise d, int half) {
+    if (!emu_case("depthwise %dx%d stride %d columns %d %s", d.k, d.k, d.stride, d.cols, half ? emu_halves() : "f32"))
+        return;
+    d.pad = d.k / 2, d.oh = (d.ih - 1) / d.stride + 1, d.ow = (d.iw - 1) / d.stride + 1;
+    d.strips = (d.ow + d.cols - 1) / d.cols, d.tiles = d.strips * ((d.oh + d.tile_h - 1) / d.tile_h);
+    int c_count = d.channels, pixels = d.oh * d.ow;
     unsigned seed = 5;
-    tensor in = tensor_of((size_t)(IMAGES * ih * iw * channels), half, &seed, 1);
-    tensor w = tensor_of((size_t)(k * k * channels), 0, &seed, 0.5), bias = tensor_of((size_t)channels, 0, &seed, 1);
-    tensor out = result_of((size_t)(rows * ow * channels), half), sums = result_of((size_t)(rows * channels), 0);
-    reid__depthwise_arguments a = {in.device, w.device, bias.device, out.device, sums.device, rows};
-    run_kernel(kernel_of("reid_depthwise", half, constants, 0), (rows * channels / 4 + 255) / 256, 1, 256, 0, &a);
+    tensor in = tensor_of((size_t)(IMAGES * d.ih * d.iw * c_count), half, &seed, 1);
+    tensor w = tensor_of((size_t)(d.k * d.k * c_count), 0, &seed, 0.5), bias = tensor_of((size_t)c_count, 0, &seed, 1);
+    tensor out = result_of((size_t)(IMAGES * pixels * c_count), half);
+    tensor sums = result_of((size_t)(IMAGES * d.tiles * c_count), 0);
+    reid__depthwise_arguments a = {in.device, w.device, bias.device, out.device, sums.device, IMAGES};
+    run_depthwise(&d, 0, &a, half);
     fetch(&out), fetch(&sums);
-    double worst = 0, worst_sum = 0;
-    for (int row = 0; row < rows; row++)
-        for (int c = 0; c < channels; c++) {
-            double total = 0;
-            for (int x = 0; x < ow; x++) {
-                double sum = bias.host[c];
-                for (int i = 0; i < k * k; i++) {
-                    int iy = row % oh * stride - pad + i / k, ix = x * stride - pad + i % k;
-                    if (iy < 0 || iy >= ih || ix < 0 || ix >= iw) continue;
-                    sum += at(&in, ih, iw, channels, row / oh, iy, ix, c) * w.host[i * channels + c];
-                }
-                compare(&worst, out.host[(row * ow + x) * channels + c], activation(sum, act));
-                total += activation(sum, act);
-            }
-            compare(&worst_sum, sums.host[row * channels + c], total);
-        }
-    printf("depthwise %dx%d stride %d %s: %.1e, row sums %.1e\n", k, k, stride, half ? emu_halves() : "f32", worst,
-           worst_sum);
+    double worst = 0, worst_sum = 0, *totals = calloc((size_t)(IMAGES * d.tiles * c_count), sizeof *totals);
+    for (int at = 0; at < IMAGES * pixels * c_count; at++) {
+        int c = at % c_count, m = at / c_count, i = m / pixels, y = m % pixels / d.ow, x = m % d.ow;
+        double want = depthwise_output(&d, &in, &w, bias.host[c], i, y, x, c);
+        compare(&worst, out.host[at], want);
+        totals[(i * d.tiles + y / d.tile_h * d.strips + x / d.cols) * c_count + c] += want;
+    }
+    for (int i = 0; i < IMAGES * d.tiles * c_count; i++) compare(&worst_sum, sums.host[i], totals[i]);
+    printf("depthwise %dx%d stride %d columns %d %s: %.1e, sums of tiles %.1e\n", d.k, d.k, d.stride, d.cols,
+           half ? emu_halves() : "f32", worst, worst_sum);
     CHECK(worst < (half ? emu_half_bound(1e-3) : emu_loosened(1e-6)));
     CHECK(worst_sum < emu_loosened(2e-6));
-    for (int spread = 4; spread <= 32; spread *= 8)
-        test_spread(constants, sizeof constants / sizeof *constants - 1, spread, a, &out, &sums, rows, half);
+    for (int spread = 4; spread <= 32; spread *= 8) test_spread(&d, spread, a, &out, &sums, half);
+    free(totals);
     drop(&in), drop(&w), drop(&bias), drop(&out), drop(&sums);
 }
 
 static void test_squeeze(int channels, int padded, int hidden, int oh, int ow, int split) {
     if (!emu_case("squeeze %d channels, %d blocks", channels, split)) return;
     const constant constants[] = {{"C", padded}, {"CHANNELS", channels}, {"HIDDEN", hidden}, {"OH", oh}, {"OW", ow},
-                                  {"SPLIT", split}, {NULL, 0}};
+                                  {"TILES", oh}, {"SPLIT", split}, {NULL, 0}};
     unsigned seed = 9, shared = (unsigned)(padded + hidden) * 4;
     tensor sums = tensor_of((size_t)(IMAGES * oh * padded), 0, &seed, ow);
     tensor w1 = tensor_of((size_t)(hidden * padded), 0, &seed, 0.5), b1 = tensor_of((size_t)hidden, 0, &seed, 1);
@@ -375,10 +389,12 @@ int main(void) {
     kernels_text = emu_read_file("reid_kernels.cu");
     emu_start();
     for (int half = 0; half < 2; half++) {
-        test_depthwise(3, 1, 9, 7, 32, 2, half);
-        test_depthwise(3, 2, 11, 14, 16, 2, half);
-        test_depthwise(5, 1, 6, 5, 48, 1, half);
-        test_depthwise(5, 2, 9, 8, 16, 0, half);
+        const depthwise shapes[] = {/* k, stride, ih, iw, channels, act, COLS, TILE_H, SLIDE */
+                                    {3, 1, 19, 7, 32, 2, 7, 7, 14, 0, 0, 0, 0, 0}, /* a strip; slides of two tiles */
+                                    {3, 2, 11, 14, 16, 2, 4, 3, 3, 0, 0, 0, 0, 0}, /* a strip that is not full */
+                                    {5, 1, 6, 5, 48, 1, 4, 4, 4, 0, 0, 0, 0, 0},
+                                    {5, 2, 21, 16, 16, 0, 4, 2, 6, 0, 0, 0, 0, 0}};
+        for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) test_depthwise(shapes[i], half);
         test_maxpool(9, 12, 16, half);
         for (int more = 0; more < 4; more++) test_pool(7, 7, 64, 1, more & 1 ? 3.1f : 0, more >> 1, half);
         test_pool(13, 7, 16, 4, 0, 0, half); /* bins overlap */

@@ -144,8 +144,15 @@ plant pack "a product rounded twice" 's/(float)__dmul_rn((double)from, \(.*\)) :
 plant rest "a NaN that a later number covers" 's/a > b || a != a ? a : b/a > b ? a : b/'
 plant rest "the last column of a depthwise window" \
     's/for (int kx = 0; kx < KW; kx++) {$/for (int kx = 0; kx < KW - 1; kx++) {/'
-plant rest "a row's sum from right to left, for small batches" 's/values\[ox \* SPREAD/values[(OW - 1 - ox) * SPREAD/'
-plant rest "a row's sum before its outputs are there" \
+plant rest "a row of inputs that is added twice" 's/next += IW \* PAIRS, y++;/next += y % 5 ? IW * PAIRS : 0, y++;/'
+plant rest "a row above the image, read from the image before it" \
+    's/const bool there = y >= 0 \&\& y < IH;/const bool there = true;/'
+plant rest "columns beyond the image's right edge" 's/(x0 + i >= 0 \&\& x0 + i < IW) << i/(x0 + i >= 0) << i/'
+plant rest "outputs beyond a row's end" 's/if (OW % COLS \&\& i >= columns) continue;//'
+plant rest "a tile's sum that goes on into the next" 's/STRIPS \* PAIRS, total = make_float2(0, 0);/STRIPS * PAIRS;/'
+plant rest "a row's sum from right to left, for small batches" \
+    's/add4(total, from\[x \* SPREAD\])/add4(total, from[(columns - 1 - x) * SPREAD])/'
+plant rest "a tile's sum before its outputs are there" \
     '/^#if SPREAD/,/^#else/ s/^    __syncthreads();$//' REID_EMULATOR_CHECK=1
 plant rest "hidden units that other blocks have not sent" \
     '/^reid_squeeze/,/^}/ s/^    block_barrier();$/    __syncthreads();/'
@@ -173,7 +180,8 @@ if [ -n "${KERNEL_PARTS-}" ]; then # t_nvrtc compiles the others for what they a
 fi
 nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
 shape="-DIH=14 -DIW=14 -DIC=96 -DOH=14 -DOW=14 -DOC=96 -DOC_PADDED=96 -DOUT_STRIDE=96 -DCHANNEL=0 -DKH=3 -DKW=3
-       -DSTRIDE=1 -DPAD_Y=1 -DPAD_X=1 -DACT=2 -DRESIDUAL=1 -DC=96 -DCHANNELS=96 -DHIDDEN=8 -DDIM=512
+       -DSTRIDE=1 -DPAD_Y=1 -DPAD_X=1 -DACT=2 -DRESIDUAL=1 -DC=96 -DCHANNELS=96 -DHIDDEN=8 -DTILES=4
+       -DCOLS=7 -DTILE_H=7 -DSLIDE=14 -DDIM=512
        -DROW_SUMS=0 -DPER=1"
 real() { # real ARCH KERNEL OPTIONS...
     to="$out/kernel_$1_$2" arch=$1 kernel=$2
