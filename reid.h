@@ -7027,7 +7027,8 @@ static const char *reid__tiles_read(reid__jit *j) {
 #define REID__SQUEEZE_ARGUMENTS(P, V, S)                                                                               \
     P(const float, sums) P(const float, w1) P(const float, b1) /* to the hidden units */                               \
     P(const float, w2) P(const float, b2) /* from them */                                                              \
-    P(float, factors)           /* (images, C) */
+    P(float, factors)           /* (images, C) */                                                                      \
+    V(int, images)
 #define REID__MAXPOOL_ARGUMENTS(P, V, S) P(const value_t, in) P(value_t, out) V(int, pixels) /* of the output */
 #define REID__POOL_ARGUMENTS(P, V, S)                                                                                  \
     P(const value_t, in) P(float, out)                                                                                 \
@@ -7070,7 +7071,7 @@ static const char *reid__tiles_read(reid__jit *j) {
     X(resize_arguments, 64, REID__RESIZE_ARGUMENTS) X(input_arguments, 32, REID__INPUT_ARGUMENTS)                      \
     X(pack_arguments, 56, REID__PACK_ARGUMENTS) X(conv_arguments, 96, REID__CONV_ARGUMENTS)                            \
     X(wgmma_arguments, 896, REID__WGMMA_ARGUMENTS) X(depthwise_arguments, 48, REID__DEPTHWISE_ARGUMENTS)               \
-    X(squeeze_arguments, 48, REID__SQUEEZE_ARGUMENTS) X(maxpool_arguments, 24, REID__MAXPOOL_ARGUMENTS)                \
+    X(squeeze_arguments, 56, REID__SQUEEZE_ARGUMENTS) X(maxpool_arguments, 24, REID__MAXPOOL_ARGUMENTS)                \
     X(pool_arguments, 48, REID__POOL_ARGUMENTS) X(linear_arguments, 40, REID__LINEAR_ARGUMENTS)                        \
     X(instance_arguments, 48, REID__INSTANCE_ARGUMENTS) X(nonlocal_arguments, 32, REID__NONLOCAL_ARGUMENTS)            \
     X(normalise_arguments, 24, REID__NORMALISE_ARGUMENTS) X(search_hit, 16, REID__SEARCH_HIT)                          \
@@ -7506,7 +7507,8 @@ static void reid__jit_free(reid__jit *j) {
 /* How one operation runs. */
 typedef struct reid__step {
     const char *function;      /* in reid_kernels.cu */
-    int program, bm, bn;       /* a convolution's tile, pixels by channels; bn, if depthwise: SPREAD, or 0 */
+    int program, bm, bn;       /* a convolution's tile, pixels by channels; bn also, if depthwise: SPREAD or 0,
+                                  if squeeze: IMAGES */
     int groups;                /* reid_conv_wgmma: 2: both warpgroups work on a tile; 1: they take turns */
     int pair, split;           /* clusters. pair: two tiles share weights; split: blocks share one's K, or a squeeze */
     int split_in_memory;       /* 1: not a cluster: the parts of K go to memory, and `join` adds them */
@@ -8159,10 +8161,11 @@ static void reid__op_step(const reid__gpu_plan *g, int index, int arch, int larg
     } else if (op->kind == REID__POOL) {
         reid__option(p, "-DPER=%d -DGEM=%d -DNORM=%d", g->pixels_per_sum[op->in], op->gem, op->bn[0] != 0);
     } else if (op->kind == REID__SQUEEZE) {
-        s->split = g->wgmma == 2 && !large ? 8 : 0;
-        s->threads = s->split ? 256 : 1024, s->shared = (unsigned)(out_stride + op->hidden) * 4;
-        reid__option(p, "-DC=%d -DCHANNELS=%d -DHIDDEN=%d -DOH=%d -DOW=%d -DTILES=%d", out_stride, op->ic, op->hidden,
-                     op->ih, op->iw, reid__sum_tiles_of(op - 1).count);
+        s->split = g->wgmma == 2 ? 8 : 0, s->threads = s->split ? 256 : 1024;
+        s->bn = large && out_stride + op->hidden <= 3072 ? 4 : 1; /* so that shared memory is at most 48 KB */
+        s->shared = (unsigned)((out_stride + op->hidden) * s->bn) * 4;
+        reid__option(p, "-DC=%d -DCHANNELS=%d -DHIDDEN=%d -DOH=%d -DOW=%d -DTILES=%d -DIMAGES=%d", out_stride, op->ic,
+                     op->hidden, op->ih, op->iw, reid__sum_tiles_of(op - 1).count, s->bn);
         if (s->split) reid__option(p, "-DSPLIT=%d", s->split);
     } else if (op->kind == REID__INSTANCE) {
         s->shared = 256 * sizeof(float) * 4;
@@ -8547,7 +8550,7 @@ static reid_result reid__gpu_run_op(reid__gpu *g, reid__gpu_lane *l, int index, 
     float byte_step = g->plan.int8 ? (float)reid__byte_step(&p->buffers[op->in]) : 1;
     reid__depthwise_arguments depthwise = {in, w, b, out, sums, n};
     reid__maxpool_arguments maxpool = {in, out, pixels};
-    reid__squeeze_arguments squeeze = {in, w, b, w2, b2, out};
+    reid__squeeze_arguments squeeze = {in, w, b, w2, b2, out, n};
     reid__pool_arguments pool = {in, out, w, b, w2, pixels, byte_step};
     reid__linear_arguments linear = {in, w, b, out, n};
     reid__address residual = op->residual == REID__NONE ? 0 : l->buffer[op->residual];
@@ -8557,7 +8560,7 @@ static reid_result reid__gpu_run_op(reid__gpu *g, reid__gpu_lane *l, int index, 
     void *const arguments[] = {NULL, &depthwise, &maxpool, &squeeze, &pool, &linear, &instance, &nonlocal};
     int64_t x = reid__blocks((int64_t)pixels * c / 4, 256), y = 1; /* a thread has four channels of a pixel */
     if (op->kind == REID__DEPTHWISE) x = reid__depthwise_blocks(op, s, n, c);
-    if (op->kind == REID__SQUEEZE) x = (int64_t)n * reid__max(s->split, 1);
+    if (op->kind == REID__SQUEEZE) x = reid__blocks(n, s->bn) * reid__max(s->split, 1);
     if (op->kind == REID__INSTANCE || joins) x = (int64_t)n * c / REID__LANES;
     if (op->kind == REID__LINEAR) x = g->plan.latency ? op->oc : reid__blocks(op->oc, 8), y = reid__blocks(n, 4);
     return reid__launch(g, s, x, y, l->stream, arguments[op->kind], e);

@@ -24,7 +24,7 @@
    reid_join        | adds parts of K that are in memory       | 4 SPLIT in + out          | 256        | none
    reid_conv_wgmma  | on Hopper, one or two convolutions, both | as reid_conv_f16          | 384        | see there
    reid_depthwise   | depthwise convolution, sums of its tiles | in + out, 2 KH KW a value | 128, 256   | see there
-   reid_squeeze     | squeeze-excite factors from those sums   | sums + two small matrices | 1024, 256  | 4 (C + HIDDEN)
+   reid_squeeze     | squeeze-excite factors from those sums   | sums + two small matrices | 1024, 256  | see there
    reid_maxpool     | max pool                                 | in + out                  | 256        | none
    reid_pool        | adaptive average pool, to fp32           | in + out                  | 256        | none
    reid_instance    | instance norm, activation, residual      | 3 in + out                | 256        | 4096
@@ -57,7 +57,7 @@
    reid_conv_wgmma  | a convolution's, BLOCKS_M GROUPS BN STAGES SLOTS RESIDENT PAIR SPLIT LIGHT ROW_SUMS NEXT MORE_C
                     | MORE_STRIDE STEM, POOL_H POOL_W POOL_PAD_Y POOL_PAD_X if it is set [BYTES SIGNED REST_SIGNED]
    reid_depthwise   | IH IW OH OW C KH KW STRIDE PAD_Y PAD_X ACT COLS TILE_H, and SLIDE or SPREAD
-   reid_squeeze     | C CHANNELS HIDDEN OH OW TILES [SPLIT]
+   reid_squeeze     | C CHANNELS HIDDEN OH OW TILES IMAGES [SPLIT]
    reid_maxpool     | IH IW OH OW C KH KW STRIDE PAD_Y PAD_X
    reid_pool        | those, PER GEM NORM
    reid_instance    | OH OW C NORMED ACT RESIDUAL
@@ -2202,11 +2202,11 @@ reid_depthwise(const GRID_CONSTANT depthwise_arguments a) {
 #endif
 
 /* --------------------------------------------------------------------------------------------------------------------
-   Squeeze-excite factors of one image a block: sums (TILES, C) -> mean -> linear, SiLU -> linear, sigmoid. A warp
-   computes a hidden unit: its lanes sum strided parts, and a fixed tree adds these. A small batch only waits for loads,
-   so there are as many threads as possible, and loops are unrolled to have many loads in flight.
+   Squeeze-excite factors: sums (TILES, C) of an image -> mean -> linear, SiLU -> linear, sigmoid. A block takes IMAGES
+   images, so that weights are read once for all of them. A warp computes a hidden unit: its lanes sum strided parts,
+   and a fixed tree adds these. A small batch only waits for loads, so loops are unrolled to have many loads in flight.
 
-   SPLIT: a cluster takes an image, because one block would wait for up to 442 KB of weights. Each block computes a
+   SPLIT: a cluster takes the images, because one block would wait for up to 442 KB of weights. Each block computes a
    share of the means and of the hidden units, which it sends to all, and of the factors. The sums are the same.
    ------------------------------------------------------------------------------------------------------------------ */
 #ifdef REID_SQUEEZE
@@ -2225,32 +2225,50 @@ STRUCT(squeeze_arguments);
 extern "C" __global__ void __launch_bounds__(THREADS)
 reid_squeeze(const GRID_CONSTANT squeeze_arguments a) {
     take_turn();
-    float *mean = (float *)shared, *hidden = mean + C;
-    int t = threadIdx.x, lane = t % 32, part = blockIdx.x % SPLIT, image = blockIdx.x / SPLIT;
-    const float *in = a.sums + (long long)image * TILES * C;
+    float *mean = (float *)shared, *hidden = mean + C * IMAGES; /* [C][IMAGES], [HIDDEN][IMAGES] */
+    int t = threadIdx.x, lane = t % 32, part = blockIdx.x % SPLIT, image = blockIdx.x / SPLIT * IMAGES;
     const int first = C * part / SPLIT, end = C * (part + 1) / SPLIT; /* this block's channels */
     const int loads = SPLIT > 1 ? 48 : 16; /* in flight at once, as registers allow */
     if (SPLIT > 1) block_meeting(); /* all blocks have begun, so their memory can be written */
-    for (int c = first + t; c < end; c += blockDim.x) {
+#pragma unroll 2
+    for (int i = t; i < (end - first) * IMAGES; i += blockDim.x) {
+        int c = first + i % (end - first), k = i / (end - first); /* neighbours in memory for neighbouring threads */
+        const float *in = a.sums + (long long)min(image + k, a.images - 1) * TILES * C + c;
         float total = 0.0f;
 #pragma unroll 16
-        for (int tile = 0; tile < TILES; tile++) total += in[tile * C + c];
-        send(mean + c, total / (float)(OH * OW));
+        for (int tile = 0; tile < TILES; tile++) total += in[tile * C];
+        send(mean + c * IMAGES + k, total / (float)(OH * OW));
     }
     block_barrier();
     for (int h = t / 32 * SPLIT + part; h < HIDDEN; h += blockDim.x / 32 * SPLIT) { /* w1 is (HIDDEN, C) */
-        float sum = 0.0f;
+        float sum[IMAGES] = {};
 #pragma unroll loads
-        for (int c = lane; c < CHANNELS; c += 32) sum = fmaf(mean[c], a.w1[h * C + c], sum);
-        for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, offset);
-        if (lane == 0) send(hidden + h, (sum + a.b1[h]) * sigmoid(sum + a.b1[h]));
+        for (int c = lane; c < CHANNELS; c += 32) {
+            float w = a.w1[h * C + c];
+#pragma unroll
+            for (int k = 0; k < IMAGES; k++) sum[k] = fmaf(mean[c * IMAGES + k], w, sum[k]);
+        }
+#pragma unroll
+        for (int k = 0; k < IMAGES; k++) {
+            for (int offset = 16; offset > 0; offset /= 2) sum[k] += __shfl_xor_sync(0xffffffffu, sum[k], offset);
+            float unit = sum[k] + a.b1[h];
+            if (lane == k) send(hidden + h * IMAGES + k, unit * sigmoid(unit));
+        }
     }
     block_barrier();
     for (int c = first + t; c < end; c += blockDim.x) { /* w2 is (HIDDEN, C) */
-        float sum = a.b2[c];
+        float sum[IMAGES];
+#pragma unroll
+        for (int k = 0; k < IMAGES; k++) sum[k] = a.b2[c];
 #pragma unroll loads
-        for (int h = 0; h < HIDDEN; h++) sum = fmaf(hidden[h], a.w2[h * C + c], sum);
-        a.factors[(long long)image * C + c] = sigmoid(sum);
+        for (int h = 0; h < HIDDEN; h++) {
+            float w = a.w2[h * C + c];
+#pragma unroll
+            for (int k = 0; k < IMAGES; k++) sum[k] = fmaf(hidden[h * IMAGES + k], w, sum[k]);
+        }
+#pragma unroll
+        for (int k = 0; k < IMAGES; k++)
+            if (image + k < a.images) a.factors[(long long)(image + k) * C + c] = sigmoid(sum[k]);
     }
 }
 #endif

@@ -84,18 +84,19 @@ static void test_depthwise(depthwise d, int half) {
     drop(&in), drop(&w), drop(&bias), drop(&out), drop(&sums);
 }
 
-static void test_squeeze(int channels, int padded, int hidden, int oh, int ow, int split) {
-    if (!emu_case("squeeze %d channels, %d blocks", channels, split)) return;
+/* together: images that a block takes. */
+static void test_squeeze(int channels, int padded, int hidden, int oh, int ow, int split, int together) {
+    if (!emu_case("squeeze %d channels, %d blocks, %d images", channels, split, together)) return;
     const constant constants[] = {{"C", padded}, {"CHANNELS", channels}, {"HIDDEN", hidden}, {"OH", oh}, {"OW", ow},
-                                  {"TILES", oh}, {"SPLIT", split}, {NULL, 0}};
-    unsigned seed = 9, shared = (unsigned)(padded + hidden) * 4;
+                                  {"TILES", oh}, {"IMAGES", together}, {"SPLIT", split}, {NULL, 0}};
+    unsigned seed = 9, shared = (unsigned)((padded + hidden) * together) * 4;
     tensor sums = tensor_of((size_t)(IMAGES * oh * padded), 0, &seed, ow);
     tensor w1 = tensor_of((size_t)(hidden * padded), 0, &seed, 0.5), b1 = tensor_of((size_t)hidden, 0, &seed, 1);
     tensor w2 = tensor_of((size_t)(hidden * padded), 0, &seed, 0.5), b2 = tensor_of((size_t)padded, 0, &seed, 1);
     tensor out = result_of((size_t)(IMAGES * padded), 0);
-    reid__squeeze_arguments a = {sums.device, w1.device, b1.device, w2.device, b2.device, out.device};
-    run_clusters(kernel_of("reid_squeeze", 0, constants, shared), IMAGES * split, 1, split > 1 ? 256 : 1024, shared,
-                 &a, split);
+    reid__squeeze_arguments a = {sums.device, w1.device, b1.device, w2.device, b2.device, out.device, IMAGES};
+    run_clusters(kernel_of("reid_squeeze", 0, constants, shared), (IMAGES + together - 1) / together * split, 1,
+                 split > 1 ? 256 : 1024, shared, &a, split);
     fetch(&out);
     double worst = 0;
     for (int i = 0; i < IMAGES; i++) {
@@ -116,7 +117,7 @@ static void test_squeeze(int channels, int padded, int hidden, int oh, int ow, i
             compare(&worst, out.host[i * padded + c], 1 / (1 + exp(-sum)));
         }
     }
-    printf("squeeze %d channels, %d hidden, %d blocks: %.1e\n", channels, hidden, split, worst);
+    printf("squeeze %d channels, %d hidden, %d blocks, %d images: %.1e\n", channels, hidden, split, together, worst);
     CHECK(worst < emu_loosened(1e-6));
     drop(&sums), drop(&w1), drop(&b1), drop(&w2), drop(&b2), drop(&out);
 }
@@ -405,8 +406,9 @@ int main(void) {
         test_nonlocal(5, 16, half);
     }
     for (int split = 1; split <= (emu_device_arch() < 90 ? 1 : 8); split += 7) {
-        test_squeeze(24, 32, 6, 5, 4, split);
-        test_squeeze(240, 240, 10, 7, 7, split);
+        test_squeeze(24, 32, 6, 5, 4, split, 1);
+        test_squeeze(240, 240, 10, 7, 7, split, 4);
+        test_squeeze(24, 32, 6, 5, 4, split, 2);
     }
     test_linear(16, 3, 3, 0, 1, 0);
     test_linear(144, 20, 64, 32, 1, 0);

@@ -154,6 +154,10 @@ plant rest "a row's sum from right to left, for small batches" \
     's/add4(total, from\[x \* SPREAD\])/add4(total, from[(columns - 1 - x) * SPREAD])/'
 plant rest "a tile's sum before its outputs are there" \
     '/^#if SPREAD/,/^#else/ s/^    __syncthreads();$//' REID_EMULATOR_CHECK=1
+plant rest "hidden units of another image" \
+    's/send(hidden + h \* IMAGES + k,/send(hidden + h * IMAGES + (k ^ 1) % IMAGES,/'
+plant rest "means of an image beyond the last" \
+    's/min(image + k, a.images - 1) \* TILES/(image + k) * TILES/' REID_EMULATOR_CHECK=1
 plant rest "hidden units that other blocks have not sent" \
     '/^reid_squeeze/,/^}/ s/^    block_barrier();$/    __syncthreads();/'
 plant rest "hidden units written before a block is there" \
@@ -180,7 +184,7 @@ if [ -n "${KERNEL_PARTS-}" ]; then # t_nvrtc compiles the others for what they a
 fi
 nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
 shape="-DIH=14 -DIW=14 -DIC=96 -DOH=14 -DOW=14 -DOC=96 -DOC_PADDED=96 -DOUT_STRIDE=96 -DCHANNEL=0 -DKH=3 -DKW=3
-       -DSTRIDE=1 -DPAD_Y=1 -DPAD_X=1 -DACT=2 -DRESIDUAL=1 -DC=96 -DCHANNELS=96 -DHIDDEN=8 -DTILES=4
+       -DSTRIDE=1 -DPAD_Y=1 -DPAD_X=1 -DACT=2 -DRESIDUAL=1 -DC=96 -DCHANNELS=96 -DHIDDEN=8 -DTILES=4 -DIMAGES=4
        -DCOLS=7 -DTILE_H=7 -DSLIDE=14 -DDIM=512
        -DROW_SUMS=0 -DPER=1"
 real() { # real ARCH KERNEL OPTIONS...
