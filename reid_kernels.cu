@@ -2222,13 +2222,14 @@ DEVICE void send(float *to, float value) {
 
 STRUCT(squeeze_arguments);
 #define THREADS (SPLIT > 1 ? 256 : 1024) /* of a block; a cluster has more in all */
-extern "C" __global__ void __launch_bounds__(THREADS)
+#define BLOCKS_ASKED_FOR (SPLIT > 1 && IMAGES > 1 ? 4 : 1) /* many images, many clusters: all begin at once */
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_ASKED_FOR)
 reid_squeeze(const GRID_CONSTANT squeeze_arguments a) {
     take_turn();
     float *mean = (float *)shared, *hidden = mean + C * IMAGES; /* [C][IMAGES], [HIDDEN][IMAGES] */
     int t = threadIdx.x, lane = t % 32, part = blockIdx.x % SPLIT, image = blockIdx.x / SPLIT * IMAGES;
     const int first = C * part / SPLIT, end = C * (part + 1) / SPLIT; /* this block's channels */
-    const int loads = SPLIT > 1 ? 48 : 16; /* in flight at once, as registers allow */
+    const int loads = SPLIT > 1 && IMAGES == 1 ? 48 : 16; /* in flight at once, as registers allow */
     if (SPLIT > 1) block_meeting(); /* all blocks have begun, so their memory can be written */
 #pragma unroll 2
     for (int i = t; i < (end - first) * IMAGES; i += blockDim.x) {
