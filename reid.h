@@ -7020,6 +7020,9 @@ static const char *reid__tiles_read(reid__jit *j) {
     P(void, out)                /* STEM: pooled rows, ROW_SUMS: sums, SPLIT: outputs */                                \
     P(unsigned, full) V(int, pixels)                                                                                   \
     V(int, strip_rows)          /* STEM: pooled rows of a strip */
+#define REID__PROJECT_ARGUMENTS(P, V, S)                                                                               \
+    S(tensor_map, in_map) S(tensor_map, weights_map) S(tensor_map, out_map) /* boxes (128, 64), (BN, 64), (16, BN) */  \
+    P(const float, bias) P(const float, factors) P(const value_t, residual) V(int, pixels) V(int, images)
 #define REID__DEPTHWISE_ARGUMENTS(P, V, S)                                                                             \
     P(const value_t, in) P(const float, weights) P(const float, bias) P(value_t, out)                                  \
     P(float, sums)              /* (images, tiles, C), over a tile's outputs */                                        \
@@ -7070,7 +7073,8 @@ static const char *reid__tiles_read(reid__jit *j) {
     X(gpu_axis, 56, REID__GPU_AXIS) X(gpu_picture, 160, REID__GPU_PICTURE) X(gpu_window, 8, REID__GPU_WINDOW)          \
     X(resize_arguments, 64, REID__RESIZE_ARGUMENTS) X(input_arguments, 32, REID__INPUT_ARGUMENTS)                      \
     X(pack_arguments, 56, REID__PACK_ARGUMENTS) X(conv_arguments, 96, REID__CONV_ARGUMENTS)                            \
-    X(wgmma_arguments, 896, REID__WGMMA_ARGUMENTS) X(depthwise_arguments, 48, REID__DEPTHWISE_ARGUMENTS)               \
+    X(wgmma_arguments, 896, REID__WGMMA_ARGUMENTS) X(project_arguments, 512, REID__PROJECT_ARGUMENTS)                  \
+    X(depthwise_arguments, 48, REID__DEPTHWISE_ARGUMENTS)                                                              \
     X(squeeze_arguments, 56, REID__SQUEEZE_ARGUMENTS) X(maxpool_arguments, 24, REID__MAXPOOL_ARGUMENTS)                \
     X(pool_arguments, 48, REID__POOL_ARGUMENTS) X(linear_arguments, 40, REID__LINEAR_ARGUMENTS)                        \
     X(instance_arguments, 48, REID__INSTANCE_ARGUMENTS) X(nonlocal_arguments, 32, REID__NONLOCAL_ARGUMENTS)            \
@@ -7710,7 +7714,7 @@ static int reid__takes_wgmma(const reid__gpu_plan *g, const reid__op *op) {
     int stem = reid__is_stem(g->plan, op) && op[1].kind == REID__MAXPOOL && g->stem_kw == 8 && op->stride == 2 &&
                op->oc == 64 && op->ow <= 192;
     return g->wgmma && op->kind == REID__CONV && op->scale == REID__NONE && stored == reid__padded(op->oc) &&
-           (stem || (c >= 64 && stored >= REID__LEAST_WGMMA));
+           (stem || ((c >= 64 || op->kh * op->kw * op->stride == 1) && stored >= REID__LEAST_WGMMA));
 }
 
 /* For reid_conv_wgmma: bytes of an operand's value; depth of a slice, 128 if bytes have as many channels, else 64. */
@@ -8110,6 +8114,27 @@ static void reid__mma_step(const reid__gpu_plan *g, int index, int arch, int lar
                      with->stride, with->ih, with->iw);
 }
 
+/* Whether reid_project computes an operation, in large batches. Its bits are those of reid_conv_f16. */
+static int reid__takes_project(const reid__gpu_plan *g, const reid__op *op) {
+    return g->wgmma && !g->int8 && op->kind == REID__CONV && op->scale != REID__NONE &&
+           op->kh * op->kw * op->stride == 1 && op->oh * op->ow >= 16 &&
+           g->plan->buffers[op->out].c == reid__padded(op->oc) && g->pixels_per_sum[op->out] == 1;
+}
+
+/* A block has all channels, or as few parts of them as leave a thread's sums in its registers. Weights stay in shared
+   memory if three slices of the input fit beside them. */
+static void reid__project_step(const reid__gpu_plan *g, const reid__op *op, reid__program *p, reid__step *s) {
+    int oc = reid__padded(op->oc), ic = g->plan->buffers[op->in].c, chunks = reid__ceil_div(ic, 64);
+    int bn = reid__round_up(reid__ceil_div(oc, reid__ceil_div(oc, 192)), 16), light = bn <= 48, image = op->oh * op->ow;
+    int slice = 128 * 128 + reid__round_up((126 / image + 2) * 256, 1024), b = bn * 128;
+    int bytes = (light ? 115712 : 232448) - 1024 - 128 * bn * 2; /* without outputs and barriers */
+    int resident = bn >= oc && bytes - chunks * b >= 3 * slice;
+    int stages = reid__min(8, resident ? (bytes - chunks * b) / slice : bytes / (slice + b));
+    s->function = "reid_project", s->bm = 128, s->bn = bn, s->groups = 1, s->threads = 384;
+    s->shared = (unsigned)(stages * (slice + !resident * b) + resident * chunks * b + 128 * bn * 2 + 1024);
+    reid__option(p, "-DREID_PROJECT -DBN=%d -DSTAGES=%d -DRESIDENT=%d -DLIGHT=%d", bn, stages, resident, light);
+}
+
 /* The options of all convolution kernels; in INT8 also the type that the launch stores. */
 static void reid__define_conv(const reid__gpu_plan *g, int index, reid__program *p) {
     const reid__op *last = &g->plan->ops[index], *op = &g->plan->ops[reid__launch_first(g, index)];
@@ -8142,7 +8167,8 @@ static void reid__op_step(const reid__gpu_plan *g, int index, int arch, int larg
     if (conv && reid__takes_wgmma(g, first)) {
         reid__wgmma_tile t = reid__choose_wgmma_tile(g, index, arch, large);
         reid__wgmma_step(g, index, &t, p, s);
-    } else if (conv) reid__mma_step(g, index, arch, large, p, s);
+    } else if (conv && large && reid__takes_project(g, op)) reid__project_step(g, op, p, s);
+    else if (conv) reid__mma_step(g, index, arch, large, p, s);
     else s->function = kernels[op->kind].function, reid__option(p, "%s", kernels[op->kind].option);
     if (conv) reid__define_conv(g, index, p);
     else if (op->kind != REID__SQUEEZE && op->kind != REID__LINEAR) /* sums over a row's pixels count as pixels */
@@ -8397,14 +8423,20 @@ static int64_t reid__blocks(int64_t count, int64_t each) { return (count + each 
 static int reid__map_type(int value) { return value == 1 ? REID__MAP_U8 : REID__MAP_F16; }
 static int reid__map_swizzle(int row) { return row == 128 ? REID__MAP_SWIZZLE_128 : REID__MAP_SWIZZLE_64; }
 
-/* Maps a matrix (rows, columns) of values of 1 or 2 bytes, in boxes of (box, width) with the swizzle of their width,
-   128 or 64 bytes; values outside the matrix are read as zero. */
-static int reid__map_matrix(const reid__driver *cu, reid__tensor_map *map, reid__address address, int value, int rows,
-                            int columns, int box, int width) {
+/* Maps a matrix (rows, columns) of values of 1 or 2 bytes, in boxes of (box, width). Values outside the matrix are read
+   as zero, and not written. */
+static int reid__map_boxes(const reid__driver *cu, reid__tensor_map *map, reid__address address, int value, int rows,
+                           int columns, int box, int width, int swizzle) {
     const uint64_t sizes[2] = {(uint64_t)columns, (uint64_t)rows}, stride = (uint64_t)value * sizes[0];
     const unsigned boxes[2] = {(unsigned)width, (unsigned)box}, steps[2] = {1, 1};
-    return cu->TensorMapEncodeTiled(map, reid__map_type(value), 2, address, sizes, &stride, boxes, steps, 0,
-                                    reid__map_swizzle(value * width), REID__MAP_L2_256, 0);
+    return cu->TensorMapEncodeTiled(map, reid__map_type(value), 2, address, sizes, &stride, boxes, steps, 0, swizzle,
+                                    REID__MAP_L2_256, 0);
+}
+
+/* The same with the swizzle of the boxes' width, 128 or 64 bytes. */
+static int reid__map_matrix(const reid__driver *cu, reid__tensor_map *map, reid__address address, int value, int rows,
+                            int columns, int box, int width) {
+    return reid__map_boxes(cu, map, address, value, rows, columns, box, width, reid__map_swizzle(value * width));
 }
 
 /* Maps the inputs of a convolution: boxes of `box` output pixels, for one position of the window, by a slice. */
@@ -8500,6 +8532,28 @@ static reid_result reid__gpu_run_wgmma(reid__gpu *g, reid__gpu_lane *l, int inde
     return reid__launch(g, s, tiles < most ? tiles : most, 1, l->stream, &a, e);
 }
 
+/* Runs a convolution by reid_project, by as many blocks as run at once. */
+static reid_result reid__gpu_run_project(reid__gpu *g, reid__gpu_lane *l, int index, const reid__step *s, int n,
+                                         reid_error *e) {
+    const reid__driver *cu = &g->device.cu;
+    const reid__op *op = &g->plan.plan->ops[index];
+    int oc = reid__padded(op->oc), ic = g->plan.plan->buffers[op->in].c;
+    reid__project_arguments a;
+    memset(&a, 0, sizeof a);
+    a.bias = g->weights + g->plan.bias[index], a.factors = l->buffer[op->scale];
+    if (op->residual != REID__NONE) a.residual = l->buffer[op->residual];
+    a.pixels = n * op->oh * op->ow, a.images = n;
+    int code = reid__map_matrix(cu, &a.in_map, l->buffer[op->in], 2, a.pixels, ic, s->bm, 64);
+    if (!code)
+        code = reid__map_matrix(cu, &a.weights_map, g->weights + g->plan.weight[index], 2, oc,
+                                reid__gpu_row(&g->plan, index), s->bn, 64);
+    if (!code) code = reid__map_boxes(cu, &a.out_map, l->buffer[op->out], 2, a.pixels, oc, 16, s->bn, 0);
+    if (code) return reid__gpu_check(&g->device, code, "a tensor map", e);
+    int64_t tiles = reid__blocks(a.pixels, s->bm) * reid__blocks(oc, s->bn);
+    int64_t most = (int64_t)g->device.multiprocessors * (s->bn <= 48 ? 2 : 1);
+    return reid__launch(g, s, tiles < most ? tiles : most, 1, l->stream, &a, e);
+}
+
 /* Runs a convolution by the other kernels. If parts of K go to memory, a second launch with the same arguments adds
    them: a thread has four channels, or eight of narrow types. */
 static reid_result reid__gpu_run_conv(reid__gpu *g, reid__gpu_lane *l, int index, const reid__step *s, int n,
@@ -8542,6 +8596,7 @@ static reid_result reid__gpu_run_op(reid__gpu *g, reid__gpu_lane *l, int index, 
     if (op->kind == REID__NORMALISE || g->plan.fused_into[index] != REID__NONE) return REID_OK;
     if (g->plan.fused_first[index] != REID__NONE || reid__takes_wgmma(&g->plan, op))
         return reid__gpu_run_wgmma(g, l, index, s, n, e);
+    if (n >= REID__LARGE && reid__takes_project(&g->plan, op)) return reid__gpu_run_project(g, l, index, s, n, e);
     if (op->kind == REID__CONV) return reid__gpu_run_conv(g, l, index, s, n, e);
     reid__address in = l->buffer[op->in], out = l->buffer[op->out], w = g->weights + g->plan.weight[index];
     reid__address b = g->weights + g->plan.bias[index], w2 = g->weights + g->plan.weight2[index];

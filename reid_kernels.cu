@@ -23,6 +23,7 @@
                     | or in INT8: bytes, s32 sums              | a quarter of that, 2MNK   | 32 * warps | see below
    reid_join        | adds parts of K that are in memory       | 4 SPLIT in + out          | 256        | none
    reid_conv_wgmma  | on Hopper, one or two convolutions, both | as reid_conv_f16          | 384        | see there
+   reid_project     | on Hopper, 1x1 of inputs times factors   | as reid_conv_f16          | 384        | see there
    reid_depthwise   | depthwise convolution, sums of its tiles | in + out, 2 KH KW a value | 128, 256   | see there
    reid_squeeze     | squeeze-excite factors from those sums   | sums + two small matrices | 1024, 256  | see there
    reid_maxpool     | max pool                                 | in + out                  | 256        | none
@@ -56,6 +57,7 @@
                     | [MORE_C MORE_STRIDE MORE_IH MORE_IW]
    reid_conv_wgmma  | a convolution's, BLOCKS_M GROUPS BN STAGES SLOTS RESIDENT PAIR SPLIT LIGHT ROW_SUMS NEXT MORE_C
                     | MORE_STRIDE STEM, POOL_H POOL_W POOL_PAD_Y POOL_PAD_X if it is set [BYTES SIGNED REST_SIGNED]
+   reid_project     | OH OW IC OC_PADDED ACT RESIDUAL BN STAGES RESIDENT LIGHT
    reid_depthwise   | IH IW OH OW C KH KW STRIDE PAD_Y PAD_X ACT COLS TILE_H, and SLIDE or SPREAD
    reid_squeeze     | C CHANNELS HIDDEN OH OW TILES IMAGES [SPLIT]
    reid_maxpool     | IH IW OH OW C KH KW STRIDE PAD_Y PAD_X
@@ -117,6 +119,7 @@
 #define reid_max_f16x2 reid_max_bf16x2
 #define reid_mma_m16n8k16 reid_mma_m16n8k16_bf16
 #define reid_wgmma reid_wgmma_bf16
+#define reid_wgmma_registers reid_wgmma_registers_bf16
 #else
 #define HALF "f16"
 #endif
@@ -258,7 +261,7 @@ template <int groups> DEVICE void reid_cp_async_wait() {
     asm volatile("cp.async.wait_group %0;" ::"n"(groups) : "memory");
 }
 #endif
-#if defined(REID_CONV_WGMMA) || defined(HOPPER) /* sm_90a */
+#if defined(REID_CONV_WGMMA) || defined(REID_PROJECT) || defined(HOPPER) /* sm_90a */
 DEVICE void reid_bar_sync(unsigned id, unsigned threads) {
     asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
@@ -359,6 +362,7 @@ template <int groups> DEVICE void reid_wgmma_wait() {
 DEVICE void reid_wgmma_hold(sum_t &sum) { asm volatile("" : SUM(sum)::"memory"); }
 /* The list of sums, as operands and as text. */
 #define SUMS4(d, i) SUM(d[i]), SUM(d[i + 1]), SUM(d[i + 2]), SUM(d[i + 3])
+#define SUMS8(d) SUMS4(d, 0), SUMS4(d, 4)
 #define SUMS16(d, i) SUMS4(d, i), SUMS4(d, i + 4), SUMS4(d, i + 8), SUMS4(d, i + 12)
 #define SUMS32(d) SUMS16(d, 0), SUMS16(d, 16)
 #define SUMS64(d) SUMS32(d), SUMS16(d, 32), SUMS16(d, 48)
@@ -379,6 +383,22 @@ template <int n> DEVICE void reid_wgmma(sum_t *d, unsigned long long a, unsigned
 REID_WGMMA(64, SUMS32(d), TEXT32, "%32", "%33", "%34")
 REID_WGMMA(128, SUMS64(d), TEXT64, "%64", "%65", "%66")
 REID_WGMMA(256, SUMS128(d), TEXT128, "%128", "%129", "%130")
+#ifndef VALUE_U8
+/* The same with A in registers, as mma.m16n8k16 has it. */
+template <int n> DEVICE void reid_wgmma_registers(sum_t *d, const unsigned *a, unsigned long long b, bool accumulate);
+#define REID_WGMMA_REGISTERS(n, sums, text, p0, p1, p2, p3, p4, p5)                                                    \
+    template <> DEVICE void reid_wgmma_registers<n>(sum_t *d, const unsigned *a, unsigned long long b,                 \
+                                                    bool accumulate) {                                                 \
+        asm volatile("{ .reg .pred p; setp.ne.b32 p, " p5 ", 0;\n"                                                     \
+                     "wgmma.mma_async.sync.aligned.m64n" #n PRODUCT " {" text "}, {" p0 "," p1 "," p2 "," p3 "}, " p4  \
+                     ", p, 1, 1, 0; }"                                                                                 \
+                     : sums : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"((int)accumulate) : "memory");    \
+    }
+REID_WGMMA_REGISTERS(16, SUMS8(d), "%0,%1,%2,%3,%4,%5,%6,%7", "%8", "%9", "%10", "%11", "%12", "%13")
+REID_WGMMA_REGISTERS(32, SUMS16(d, 0), TEN("") "%10,%11,%12,%13,%14,%15", "%16", "%17", "%18", "%19", "%20", "%21")
+REID_WGMMA_REGISTERS(64, SUMS32(d), TEXT32, "%32", "%33", "%34", "%35", "%36", "%37")
+REID_WGMMA_REGISTERS(128, SUMS64(d), TEXT64, "%64", "%65", "%66", "%67", "%68", "%69")
+#endif
 #endif
 #endif /* REID_EMULATOR */
 
@@ -414,6 +434,11 @@ DEVICE void store4(value_t *p, float4 v) {
 }
 DEVICE float load1(const value_t *p) { return reid_f32_from_f16(*p); }
 DEVICE void store1(value_t *p, float v) { *p = reid_f16_from_f32(v); }
+/* Two halves times squeeze-excite factors. */
+DEVICE unsigned scale_pair(unsigned pair, float low, float high) {
+    return reid_f16x2_from_f32(reid_f32_from_f16((unsigned short)(pair & 0xffff)) * low,
+                               reid_f32_from_f16((unsigned short)(pair >> 16)) * high);
+}
 #elif defined VALUE_U8
 typedef unsigned char value_t;
 DEVICE float4 load4(const value_t *p) {
@@ -477,7 +502,7 @@ struct __align__(128) tensor_map {
 };
 static_assert(sizeof(tensor_map) == 128 && alignof(tensor_map) == 128, "as cuda.h and reid.h have it");
 
-#if defined(REID_CONV_WGMMA) || defined(HOPPER)
+#if defined(REID_CONV_WGMMA) || defined(REID_PROJECT) || defined(HOPPER)
 /* A place in a ring and the parity of its mbarriers' phase. */
 template <int places> struct cursor {
     int at = 0;
@@ -1043,12 +1068,6 @@ DEVICE void store_sums(const conv_arguments &a, const sum_t *sums, int m, int n)
 #else
     *(uint4 *)(a.out + to) = eight_halves(sums, rest);
 #endif
-}
-
-DEVICE unsigned scale_pair(unsigned pair, float s0, float s1) {
-    float low = reid_f32_from_f16((unsigned short)(pair & 0xffff)) * s0;
-    float high = reid_f32_from_f16((unsigned short)(pair >> 16)) * s1;
-    return (unsigned)reid_f16_from_f32(low) | (unsigned)reid_f16_from_f32(high) << 16;
 }
 
 /* Like copy_piece, times squeeze-excite factors: through registers on every chip. */
@@ -1996,6 +2015,209 @@ reid_conv_wgmma(const GRID_CONSTANT wgmma_arguments a) {
         compute_tiles(a, f, next, c, tiles);
 #endif
     }
+}
+#endif
+
+/* --------------------------------------------------------------------------------------------------------------------
+   The 1x1 convolution behind a squeeze, on Hopper: its input is multiplied by the factors of image and channel, so A
+   goes through registers. A block takes BN channels of 128 pixels, tile after tile. For each slice of 64 of K:
+
+       one thread of warpgroup 2      inputs (128, 64), factors (FACTOR_ROWS, 64), weights (BN, 64) -> a place of the ring
+       a warp of warpgroups 0 and 1   16 pixels by ldmatrix, times factors, rounded to halves       -> registers
+                                      wgmma with A from there and the weights                       -> sums of 64 x BN
+       at the end of the tile         sums + residual, through 16 rows of shared memory for a warp  -> one bulk store
+
+   FACTOR_ROWS: images that 128 pixels can touch. RESIDENT: all weights fit and stay; BN is then OC_PADDED. LIGHT: two
+   blocks fit a multiprocessor. A tile's sums begin with the bias, and additions are in the order of K, as in
+   reid_conv_f16, which small batches use: they need smaller tiles.
+
+   Shared memory, in this order: the ring, resident weights, outputs (128, BN), mbarriers.
+   ------------------------------------------------------------------------------------------------------------------ */
+#ifdef REID_PROJECT
+STRUCT(project_arguments);
+
+#define BM 128
+#define CHUNKS ((IC + 63) / 64)
+#define TILES_N ((OC_PADDED + BN - 1) / BN)
+#define FACTOR_ROWS ((BM - 2) / (OH * OW) + 2)
+#define FACTORS_AT (BM * 128) /* in a place of the ring */
+#define WEIGHTS_AT (FACTORS_AT + (FACTOR_ROWS * 256 + 1023) / 1024 * 1024)
+#define B_BYTES (BN * 128)
+#define STAGE_BYTES (WEIGHTS_AT + (RESIDENT ? 0 : B_BYTES))
+#define RESIDENT_AT (STAGES * STAGE_BYTES)
+#define OUT_AT (RESIDENT_AT + (RESIDENT ? CHUNKS * B_BYTES : 0))
+#define BARRIERS_AT (OUT_AT + BM * BN * 2)
+
+/* Addresses in shared memory. */
+struct layout {
+    unsigned base;
+    DEVICE unsigned stage(int i) const { return base + i * STAGE_BYTES; }
+    DEVICE unsigned weights(int chunk) const { return base + RESIDENT_AT + chunk * B_BYTES; }
+    DEVICE unsigned full(int i) const { return base + BARRIERS_AT + 8 * i; }
+    DEVICE unsigned empty(int i) const { return full(STAGES + i); }
+    DEVICE unsigned resident() const { return full(2 * STAGES); }
+};
+
+/* Copies the operands of all tiles of the block, in one thread. Resident weights do not wait for the last launch. */
+DEVICE void copy_operands(const project_arguments &a, layout l, int tiles) {
+    cursor<STAGES> s;
+    if (RESIDENT) {
+        reid_mbarrier_arrive_expect_tx(l.resident(), CHUNKS * B_BYTES);
+        for (int k = 0; k < CHUNKS; k++) reid_tensor_load_2d(l.weights(k), &a.weights_map, k * 64, 0, l.resident());
+    }
+    wait_for_last();
+    for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+        const int m0 = tile / TILES_N * BM, image = m0 / (OH * OW);
+        for (int k = 0; k < CHUNKS; k++, s.advance(1)) {
+            const unsigned to = l.stage(s.at), full = l.full(s.at), bytes = min(IC - k * 64, 64) * 4;
+            wait_for(l.empty(s.at), s.parity ^ 1);
+            reid_mbarrier_arrive_expect_tx(full, FACTORS_AT + FACTOR_ROWS * bytes + (RESIDENT ? 0 : B_BYTES));
+            reid_tensor_load_2d(to, &a.in_map, k * 64, m0, full);
+            for (int i = 0; i < FACTOR_ROWS; i++) /* the last image again, if the tile has fewer */
+                reid_bulk_load(to + FACTORS_AT + i * 256,
+                               a.factors + (long long)min(image + i, a.images - 1) * IC + k * 64, bytes, full);
+            if (!RESIDENT)
+                reid_tensor_load_2d(to + WEIGHTS_AT, &a.weights_map, k * 64, tile % TILES_N * BN, full);
+        }
+    }
+}
+
+/* Adds the products of 16 of K: of A in registers, and of the weights at b. BN is a sum of instructions' widths. */
+template <int width, int from> DEVICE void add_products(float *d, const unsigned *a, unsigned b) {
+    if constexpr ((BN & width) != 0)
+        reid_wgmma_registers<width>(d + from / 2, a, operand<128>(b + from * 128), true);
+    if constexpr (width > 16) add_products<width / 2, from + (BN & width)>(d, a, b);
+}
+
+/* A warp's 16 pixels of a tile, from pixel m0 on; a lane has two, `m` and the eighth after it. */
+struct projection {
+    layout l;
+    cursor<STAGES> s;
+    int lane, row, held; /* row: of the warp in the tile; held: the place that products still read, or -1 */
+    const float *factors[2]; /* of its pixels' images, in the first place of the ring, from its channels on */
+    float d[BN / 2];
+    unsigned rest[RESIDUAL ? BN / 4 : 1];
+
+    DEVICE void hold() {
+#pragma unroll
+        for (int i = 0; i < BN / 2; i++) reid_wgmma_hold(d[i]);
+    }
+
+    DEVICE void give_back() {
+        if (held >= 0 && lane == 0) reid_mbarrier_arrive(l.empty(held));
+    }
+
+    /* Starts the sums with the bias, and loads residuals, which are needed at the end of the tile. */
+    DEVICE void begin(const project_arguments &a, int m0, int n0) {
+#pragma unroll
+        for (int j = 0; j < BN / 8; j++) {
+            const int c = n0 + j * 8 + lane % 4 * 2;
+            const bool there = BN * TILES_N == OC_PADDED || c < OC_PADDED;
+            float2 b = there ? __ldg((const float2 *)(a.bias + c)) : make_float2(0, 0);
+            d[4 * j] = d[4 * j + 2] = b.x, d[4 * j + 1] = d[4 * j + 3] = b.y;
+#pragma unroll
+            for (int below = 0; below < 2 && RESIDUAL; below++) {
+                const int m = m0 + row + lane / 4 + below * 8;
+                const value_t *from = a.residual + (long long)m * OC_PADDED + c;
+                rest[RESIDUAL ? j * 2 + below : 0] = there && m < a.pixels ? *(const unsigned *)from : 0;
+            }
+        }
+        const int image = m0 / (OH * OW);
+#pragma unroll
+        for (int below = 0; below < 2; below++) {
+            int m = m0 + row + lane / 4 + below * 8;
+            factors[below] = (const float *)(shared + FACTORS_AT) + (m / (OH * OW) - image) * 64 + lane % 4 * 2;
+        }
+    }
+
+    /* Multiplies the next slice, of which `steps` times 16 channels exist. a: registers that products before the last
+       slice's have read. */
+    template <int steps> DEVICE void add_slice(unsigned *a, int k) {
+        const unsigned stage = l.stage(s.at), b = RESIDENT ? l.weights(k) : stage + WEIGHTS_AT;
+        wait_for(l.full(s.at), s.parity);
+#pragma unroll
+        for (int i = 0; i < steps; i++) {
+            unsigned *r = a + 4 * i;
+            reid_ldmatrix_x4(r, stage + (row + lane % 16) * 128 + ((i * 2 + lane / 16) ^ lane % 8) * 16);
+#pragma unroll
+            for (int j = 0; j < 4; j++) { /* pixels 0-7 and 8-15 of eight channels, then of the next eight */
+                float2 f = *(const float2 *)(factors[j % 2] + s.at * (STAGE_BYTES / 4) + i * 16 + j / 2 * 8);
+                r[j] = scale_pair(r[j], f.x, f.y);
+            }
+        }
+        hold();
+        reid_wgmma_fence();
+#pragma unroll
+        for (int i = 0; i < steps; i++) add_products<128, 0>(d, a + 4 * i, b + i * 32);
+        reid_wgmma_commit();
+        hold();
+        reid_wgmma_wait<1>();
+        give_back(); /* the previous slice has been read */
+        held = s.at, s.advance(1);
+    }
+
+    DEVICE void add_slices() {
+        unsigned a[2][16];
+        held = -1;
+#pragma unroll 1
+        for (int k = 0; k + 2 < CHUNKS; k += 2) add_slice<4>(a[0], k), add_slice<4>(a[1], k + 1);
+        if (CHUNKS % 2 == 0) add_slice<4>(a[0], CHUNKS - 2);
+        add_slice<(IC - (CHUNKS - 1) * 64) / 16>(a[CHUNKS % 2 == 0], CHUNKS - 1);
+        reid_wgmma_wait<0>();
+        hold();
+        give_back();
+    }
+
+    DEVICE void store(const tensor_map *out, int m0, int n0) {
+        const unsigned at = OUT_AT + row * (BN * 2);
+        if (lane == 0) reid_bulk_wait_read<0>(); /* the rows of the last tile have left */
+        __syncwarp();
+#pragma unroll
+        for (int i = 0; i < BN / 4; i++) {
+            float low = d[2 * i], high = d[2 * i + 1];
+            if (RESIDUAL) {
+                low += reid_f32_from_f16((unsigned short)(rest[RESIDUAL ? i : 0] & 0xffff));
+                high += reid_f32_from_f16((unsigned short)(rest[RESIDUAL ? i : 0] >> 16));
+            }
+            *(unsigned *)(shared + at + (lane / 4 + i % 2 * 8) * (BN * 2) + i / 2 * 16 + lane % 4 * 4) =
+                reid_f16x2_from_f32(act(low), act(high));
+        }
+        reid_fence_proxy_async_shared();
+        __syncwarp();
+        if (lane == 0) reid_tensor_store_2d(out, n0, m0 + row, l.base + at);
+        if (lane == 0) reid_bulk_commit();
+    }
+};
+
+#define BLOCKS_ASKED_FOR (LIGHT ? 2 : 1)
+extern "C" __global__ void __launch_bounds__(384, BLOCKS_ASKED_FOR)
+reid_project(const GRID_CONSTANT project_arguments a) {
+    const layout l = {reid_shared_address(shared)};
+    const int tiles = (a.pixels + BM - 1) / BM * TILES_N, warp = threadIdx.x / 32;
+    let_next_begin();
+    if (threadIdx.x == 0) {
+        for (int i = 0; i < STAGES; i++) reid_mbarrier_init(l.full(i), 1), reid_mbarrier_init(l.empty(i), 8);
+        reid_mbarrier_init(l.resident(), 1);
+        reid_fence_mbarrier_init();
+    }
+    __syncthreads();
+    if (warp >= 8) {
+        reid_setmaxnreg_dec<(LIGHT ? 24 : 40)>();
+        if (threadIdx.x == 256) copy_operands(a, l, tiles);
+        return;
+    }
+    reid_setmaxnreg_inc<(LIGHT ? 104 : 232)>();
+    wait_for_last();
+    if (RESIDENT) wait_for(l.resident(), 0);
+    projection p;
+    p.l = l, p.lane = threadIdx.x % 32, p.row = warp * 16;
+    for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+        const int m0 = tile / TILES_N * BM, n0 = tile % TILES_N * BN;
+        p.begin(a, m0, n0);
+        p.add_slices();
+        p.store(&a.out_map, m0, n0);
+    }
+    if (p.lane == 0) reid_bulk_wait_read<0>(); /* before the block and its shared memory end */
 }
 #endif
 

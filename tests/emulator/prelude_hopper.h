@@ -240,7 +240,7 @@ REID_EMULATOR_FN void reid_wgmma(float *d, unsigned long long a, unsigned long l
     lane.first = a, lane.second = b, lane.d = d, lane.count = reid_n, lane.value = accumulate;
     reid_emulator.warp(REID_EMULATOR_WGMMA, 0xffffffffu, &lane, line);
 }
-/* The same instruction for bf16, both operands in shared memory. */
+/* The same instruction for bf16. */
 template <int reid_n>
 REID_EMULATOR_FN void reid_wgmma_bf16(float *d, unsigned long long a, unsigned long long b, bool accumulate,
                                       REID_EMULATOR_LINE) {
@@ -265,6 +265,15 @@ REID_EMULATOR_FN void reid_wgmma_registers(float *d, const unsigned a[4], unsign
     static_assert(reid_n % 8 == 0 && reid_n >= 8 && reid_n <= 256, "n is a multiple of 8 up to 256");
     struct reid_emulator_lane lane = {};
     lane.a = a, lane.second = b, lane.d = d, lane.count = reid_n, lane.value = accumulate;
+    reid_emulator.warp(REID_EMULATOR_WGMMA, 0xffffffffu, &lane, line);
+}
+
+template <int reid_n>
+REID_EMULATOR_FN void reid_wgmma_registers_bf16(float *d, const unsigned a[4], unsigned long long b, bool accumulate,
+                                                REID_EMULATOR_LINE) {
+    static_assert(reid_n % 8 == 0 && reid_n >= 8 && reid_n <= 256, "n is a multiple of 8 up to 256");
+    struct reid_emulator_lane lane = {};
+    lane.a = a, lane.second = b, lane.d = d, lane.count = reid_n, lane.value = accumulate, lane.width = 2;
     reid_emulator.warp(REID_EMULATOR_WGMMA, 0xffffffffu, &lane, line);
 }
 

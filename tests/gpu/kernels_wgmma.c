@@ -427,6 +427,76 @@ static void test_parts(int few) {
     }
 }
 
+/* --- reid_project --- */
+
+/* Compiles a projection for large batches, or as small ones have it. */
+static reid__step projection_step(int index, int large) {
+    reid__program p;
+    reid__step s;
+    memset(&p, 0, sizeof p), memset(&s, 0, sizeof s);
+    reid__op_step(&gpu.plan, index, 90, large, &p, &s);
+    reid__option(&p, emu_bf16() ? "-DVALUE_BF16" : "-DVALUE_F16");
+    s.handle = function_of(s.function, &p, s.shared);
+    CHECK(strcmp(s.function, large ? "reid_project" : "reid_conv_f16") == 0);
+    return s;
+}
+
+/* Outputs of a projection, in memory of its own behind which nothing may be written. */
+static uint16_t *projected(int index, const reid__step *s, int images, int large) {
+    const reid__op *op = &plan.ops[index];
+    reid_error error = REID_INIT;
+    size_t bytes = (size_t)(images * op->oh * op->ow) * (size_t)plan.buffers[op->out].c * sizeof(uint16_t);
+    uint16_t *got = (uint16_t *)malloc(bytes);
+    lane.buffer[op->out] = emu_upload(NULL, bytes);
+    NEED(large ? reid__gpu_run_project(&gpu, &lane, index, s, images, &error)
+               : reid__gpu_run_conv(&gpu, &lane, index, s, images, &error));
+    NEED(cuCtxSynchronize());
+    emu_download(got, lane.buffer[op->out], bytes);
+    return got;
+}
+
+/* The same bits as reid_conv_f16, on so few multiprocessors that blocks have several tiles, and on many. */
+static void test_projection(int index, int images) {
+    const reid__op *op = &plan.ops[index];
+    reid__step large = projection_step(index, 1), small = projection_step(index, 0);
+    size_t oc = (size_t)plan.buffers[op->out].c, ic = (size_t)plan.buffers[op->in].c;
+    size_t pixels = (size_t)(op->oh * op->ow), n = (size_t)images, row = (size_t)reid__gpu_row(&gpu.plan, index);
+    if (!emu_case("reid_project%s %s, %d of %dx%d", emu_bf16() ? " bf16" : "", op->name, images, op->oh, op->ow))
+        return;
+    printf("%-22s %4zu -> %4zu, %d of %3dx%-3d, %s\n", op->name, ic, oc, images, op->oh, op->ow, large.label);
+    float *floats = (float *)malloc((n * ic + oc) * sizeof *floats);
+    unsigned seed = 3;
+    for (size_t i = 0; i < n * ic + oc; i++) floats[i] = (float)emu_uniform(&seed);
+    CUdeviceptr factors = emu_upload(floats, n * ic * sizeof *floats);
+    lane.buffer[op->scale] = factors, lane.buffer[op->in] = random_tensor(n * pixels, (size_t)op->ic, ic, 1);
+    if (op->residual != REID__NONE) lane.buffer[op->residual] = random_tensor(n * pixels, (size_t)op->oc, oc, 1);
+    CUdeviceptr weights = random_tensor(oc, (size_t)op->ic, row, 0.0625);
+    CUdeviceptr bias = emu_upload(floats + n * ic, oc * sizeof *floats);
+    gpu.weights = weights, gpu.plan.weight[index] = 0, gpu.plan.bias[index] = bias - weights;
+    uint16_t *want = projected(index, &small, images, 0);
+    for (int multiprocessors = 1; multiprocessors <= 132; multiprocessors += 131) {
+        gpu.device.multiprocessors = multiprocessors;
+        uint16_t *got = projected(index, &large, images, 1);
+        check_result(got, want, n * pixels * oc, 1);
+        free(got);
+    }
+    free(want), free(floats);
+    if (op->residual != REID__NONE) NEED(cuMemFree_v2(lane.buffer[op->residual]));
+    NEED(cuMemFree_v2(lane.buffer[op->in]));
+    NEED(cuMemFree_v2(factors));
+    NEED(cuMemFree_v2(weights));
+    NEED(cuMemFree_v2(bias));
+}
+
+/* Every projection of a network whose images have at least 16 pixels there; few: every fifth. */
+static void test_projections(const char *network, int height, int width, int images, int few) {
+    int layers = 0;
+    plan_of(network, height, width);
+    for (int i = 0; i < plan.op_count; i++)
+        if (reid__takes_project(&gpu.plan, &plan.ops[i]) && (layers++ % 5 == 0 || !few)) test_projection(i, images);
+    CHECK(layers >= 16);
+}
+
 static int only(const char *part) {
     const char *name = getenv("ONLY");
     return !name || strcmp(name, part) == 0;
@@ -445,6 +515,8 @@ int main(int argc, char **argv) {
     if (only("pairs")) test_pairs();
     if (only("layers") && !few) test_layers("resnet50", 1), test_layers("efficientnet_b0", 0);
     if (only("parts")) test_parts(few);
+    if (only("projections")) test_projections("efficientnet_b0", 101, 120, 5, few);
+    if (only("projections") && !few) test_projections("efficientnet_b3", 224, 128, 1, 0);
     free(kernels_text);
     return emu_done("kernels_wgmma");
 }

@@ -134,6 +134,26 @@ plant conv "a part of K in memory that is not added" 's/k < SPLIT \* TOGETHER/k 
 plant conv "parts of K in memory, all in the place of the first" \
     's/g.parts + ((long long)part \* g.pixels + m)/g.parts + (m)/' REID_EMULATOR_ARCH=80
 plant conv "a block leaves whose sums are still read" 's/block_meeting(); \/\* others may still read.*//'
+# reid_project's own.
+projects='/^STRUCT(project_arguments)/,/^#endif/'
+plant wgmma "factors of the tile's first image" 's/(m \/ (OH \* OW) - image) \* 64/0/' ONLY=projections
+plant wgmma "factors of the next eight channels" 's/i \* 16 + j \/ 2 \* 8)/i * 16 + j % 2 * 8)/' ONLY=projections
+plant wgmma "a projection's slices are not waited for" "$projects s/wait_for(l.full(s.at), s.parity);//" \
+    ONLY=projections
+plant wgmma "a projection's slice is given back while it is read" \
+    "$projects s/^        reid_wgmma_wait<1>();$//" ONLY=projections
+plant wgmma "a projection's weights of the first slice for all" 's/l.weights(k) : stage/l.weights(0) : stage/' \
+    ONLY=projections
+plant wgmma "rows over those that are still stored" \
+    "$projects s/if (lane == 0) reid_bulk_wait_read<0>(); .. the rows.*//" ONLY=projections
+plant wgmma "a projection's rows that the copy engine may not see" "$projects s/reid_fence_proxy_async_shared();//" \
+    ONLY=projections REID_EMULATOR_CHECK=1
+plant wgmma "a residual of the pixel above" "$projects s/lane \/ 4 + below \* 8;$/lane \/ 4 + below * 7;/" \
+    ONLY=projections
+plant wgmma "factors of images that do not exist" 's/min(image + i, a.images - 1) \* IC/(image + i) * IC/' \
+    ONLY=projections
+plant wgmma "instructions for channels that others have" \
+    's/add_products<width \/ 2, from + (BN & width)>/add_products<width \/ 2, from>/' ONLY=projections
 plant wgmma "no fence before the products" 's/^ *reid_wgmma_fence();$//'
 plant image "a fused multiply-add where a window begins" \
     's/\(w.first = max((int)__dadd_rn(\)__dsub_rn(center, a.support)/\1fma((double)at + 0.5, a.scale, -a.support)/'
