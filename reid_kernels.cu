@@ -2022,8 +2022,8 @@ reid_conv_wgmma(const GRID_CONSTANT wgmma_arguments a) {
    The 1x1 convolution behind a squeeze, on Hopper: its input is multiplied by the factors of image and channel, so A
    goes through registers. A block takes BN channels of 128 pixels, tile after tile. For each slice of 64 of K:
 
-       one thread of warpgroup 2      inputs (128, 64), factors (FACTOR_ROWS, 64), weights (BN, 64) -> a place of the ring
-       a warp of warpgroups 0 and 1   16 pixels by ldmatrix, times factors, rounded to halves       -> registers
+       a thread of warpgroup 2        inputs (128, 64), factors (FACTOR_ROWS, 64), weights (BN, 64) -> a place of a ring
+       warps of warpgroups 0 and 1    16 pixels by ldmatrix, times factors, rounded to halves       -> registers
                                       wgmma with A from there and the weights                       -> sums of 64 x BN
        at the end of the tile         sums + residual, through 16 rows of shared memory for a warp  -> one bulk store
 
@@ -2236,7 +2236,7 @@ reid_project(const GRID_CONSTANT project_arguments a) {
        acc[2]   |   o o o o   |  row y is the first of their windows
 
    In the next row of outputs acc[0] begins again. So the loop over rows is unrolled by PERIOD, after which all is as it
-   was, and indices are constants. An input outside the image is a zero that is added like others.
+   was, and indices are constants. Rows outside the image are left out; columns outside it are zeros, which are added.
 
    SPREAD: for small batches, which have few strips. A block takes a tile and SPREAD times four channels, a thread one
    of their outputs after the other; weights and outputs are in shared memory, where the tile is then summed as above.
@@ -2315,7 +2315,7 @@ reid_depthwise(const GRID_CONSTANT depthwise_arguments a) {
 #define FLIGHT ((KH + STRIDE - 1) / STRIDE) /* rows of outputs that a row of inputs touches */
 #define PERIOD (FLIGHT * STRIDE)
 /* As many as fit without putting registers into memory. */
-#define BLOCKS_ASKED_FOR (KH == 3 ? STRIDE * sizeof(value_t) == 8 ? 3 : 4 : STRIDE == 1 && COLS <= 4 ? 3 : 2)
+#define BLOCKS_ASKED_FOR (KH == 3 ? sizeof(value_t) == 4 ? 4 - STRIDE : 4 : STRIDE == 1 && COLS <= 4 ? 3 : 2)
 
 /* Two neighbouring channels in memory. */
 #ifdef VALUE_F16
@@ -2405,11 +2405,16 @@ reid_depthwise(const GRID_CONSTANT depthwise_arguments a) {
             float2 v[NEEDED];
 #pragma unroll
             for (int k = 0; k < NEEDED; k++) v[k] = wide(s.raw[k]);
+            const bool inside = y0 + base + i >= 0 && y0 + base + i < IH; /* else all zeros */
             s.load();
 #pragma unroll
             for (int slot = 0; slot < FLIGHT; slot++) {
                 const int ky = (i - slot * STRIDE + PERIOD) % PERIOD;
-                if (ky < KH) s.add(slot, ky, v);
+                if (ky < KH && inside) s.add(slot, ky, v);
+            }
+#pragma unroll
+            for (int slot = 0; slot < FLIGHT; slot++) {
+                const int ky = (i - slot * STRIDE + PERIOD) % PERIOD;
                 if (ky != KH - 1 || base + i < KH - 1) continue;
                 const int y = top + (base + i - ky) / STRIDE; /* of the output */
                 total = add2(total, s.store(slot, out, OW - left));
