@@ -7714,7 +7714,7 @@ static int reid__takes_wgmma(const reid__gpu_plan *g, const reid__op *op) {
     int stem = reid__is_stem(g->plan, op) && op[1].kind == REID__MAXPOOL && g->stem_kw == 8 && op->stride == 2 &&
                op->oc == 64 && op->ow <= 192;
     return g->wgmma && op->kind == REID__CONV && op->scale == REID__NONE && stored == reid__padded(op->oc) &&
-           (stem || ((c >= 64 || op->kh * op->kw * op->stride == 1) && stored >= REID__LEAST_WGMMA));
+           (stem || (c >= 64 && stored >= REID__LEAST_WGMMA));
 }
 
 /* For reid_conv_wgmma: bytes of an operand's value; depth of a slice, 128 if bytes have as many channels, else 64. */
@@ -8116,23 +8116,25 @@ static void reid__mma_step(const reid__gpu_plan *g, int index, int arch, int lar
 
 /* Whether reid_project computes an operation, in large batches. Its bits are those of reid_conv_f16. */
 static int reid__takes_project(const reid__gpu_plan *g, const reid__op *op) {
-    return g->wgmma && !g->int8 && op->kind == REID__CONV && op->scale != REID__NONE &&
-           op->kh * op->kw * op->stride == 1 && op->oh * op->ow >= 16 &&
+    return g->wgmma && !g->int8 && op->kind == REID__CONV && op->kh * op->kw * op->stride == 1 &&
+           (op->scale != REID__NONE || g->plan->buffers[op->in].c < 64) && op->oh * op->ow >= 16 &&
            g->plan->buffers[op->out].c == reid__padded(op->oc) && g->pixels_per_sum[op->out] == 1;
 }
 
 /* A block has all channels, or as few parts of them as leave a thread's sums in its registers. Weights stay in shared
-   memory if three slices of the input fit beside them. */
+   memory if three slices of the input fit beside them. light: two blocks fit a multiprocessor. */
 static void reid__project_step(const reid__gpu_plan *g, const reid__op *op, reid__program *p, reid__step *s) {
     int oc = reid__padded(op->oc), ic = g->plan->buffers[op->in].c, chunks = reid__ceil_div(ic, 64);
-    int bn = reid__round_up(reid__ceil_div(oc, reid__ceil_div(oc, 192)), 16), light = bn <= 48, image = op->oh * op->ow;
-    int slice = 128 * 128 + reid__round_up((126 / image + 2) * 256, 1024), b = bn * 128;
+    int scaled = op->scale != REID__NONE, parts = reid__ceil_div(oc, scaled ? 192 : 256);
+    int bn = reid__round_up(reid__ceil_div(oc, parts), 16), light = bn <= (scaled ? 48 : 96), image = op->oh * op->ow;
+    int slice = 128 * 128 + scaled * reid__round_up((126 / image + 2) * 256, 1024), b = bn * 128;
     int bytes = (light ? 115712 : 232448) - 1024 - 128 * bn * 2; /* without outputs and barriers */
     int resident = bn >= oc && bytes - chunks * b >= 3 * slice;
     int stages = reid__min(8, resident ? (bytes - chunks * b) / slice : bytes / (slice + b));
     s->function = "reid_project", s->bm = 128, s->bn = bn, s->groups = 1, s->threads = 384;
     s->shared = (unsigned)(stages * (slice + !resident * b) + resident * chunks * b + 128 * bn * 2 + 1024);
-    reid__option(p, "-DREID_PROJECT -DBN=%d -DSTAGES=%d -DRESIDENT=%d -DLIGHT=%d", bn, stages, resident, light);
+    reid__option(p, "-DREID_PROJECT -DSCALED=%d -DBN=%d -DSTAGES=%d -DRESIDENT=%d -DLIGHT=%d", scaled, bn, stages,
+                 resident, light);
 }
 
 /* The options of all convolution kernels; in INT8 also the type that the launch stores. */
@@ -8540,7 +8542,8 @@ static reid_result reid__gpu_run_project(reid__gpu *g, reid__gpu_lane *l, int in
     int oc = reid__padded(op->oc), ic = g->plan.plan->buffers[op->in].c;
     reid__project_arguments a;
     memset(&a, 0, sizeof a);
-    a.bias = g->weights + g->plan.bias[index], a.factors = l->buffer[op->scale];
+    a.bias = g->weights + g->plan.bias[index];
+    if (op->scale != REID__NONE) a.factors = l->buffer[op->scale];
     if (op->residual != REID__NONE) a.residual = l->buffer[op->residual];
     a.pixels = n * op->oh * op->ow, a.images = n;
     int code = reid__map_matrix(cu, &a.in_map, l->buffer[op->in], 2, a.pixels, ic, s->bm, 64);
@@ -8550,7 +8553,7 @@ static reid_result reid__gpu_run_project(reid__gpu *g, reid__gpu_lane *l, int in
     if (!code) code = reid__map_boxes(cu, &a.out_map, l->buffer[op->out], 2, a.pixels, oc, 16, s->bn, 0);
     if (code) return reid__gpu_check(&g->device, code, "a tensor map", e);
     int64_t tiles = reid__blocks(a.pixels, s->bm) * reid__blocks(oc, s->bn);
-    int64_t most = (int64_t)g->device.multiprocessors * (s->bn <= 48 ? 2 : 1);
+    int64_t most = (int64_t)g->device.multiprocessors * (s->shared <= 115712 ? 2 : 1); /* LIGHT */
     return reid__launch(g, s, tiles < most ? tiles : most, 1, l->stream, &a, e);
 }
 

@@ -23,7 +23,7 @@
                     | or in INT8: bytes, s32 sums              | a quarter of that, 2MNK   | 32 * warps | see below
    reid_join        | adds parts of K that are in memory       | 4 SPLIT in + out          | 256        | none
    reid_conv_wgmma  | on Hopper, one or two convolutions, both | as reid_conv_f16          | 384        | see there
-   reid_project     | on Hopper, 1x1 of inputs times factors   | as reid_conv_f16          | 384        | see there
+   reid_project     | 1x1 on Hopper, of inputs times factors   | as reid_conv_f16          | 384        | see there
    reid_depthwise   | depthwise convolution, sums of its tiles | in + out, 2 KH KW a value | 128, 256   | see there
    reid_squeeze     | squeeze-excite factors from those sums   | sums + two small matrices | 1024, 256  | see there
    reid_maxpool     | max pool                                 | in + out                  | 256        | none
@@ -57,7 +57,7 @@
                     | [MORE_C MORE_STRIDE MORE_IH MORE_IW]
    reid_conv_wgmma  | a convolution's, BLOCKS_M GROUPS BN STAGES SLOTS RESIDENT PAIR SPLIT LIGHT ROW_SUMS NEXT MORE_C
                     | MORE_STRIDE STEM, POOL_H POOL_W POOL_PAD_Y POOL_PAD_X if it is set [BYTES SIGNED REST_SIGNED]
-   reid_project     | OH OW IC OC_PADDED ACT RESIDUAL BN STAGES RESIDENT LIGHT
+   reid_project     | OH OW IC OC_PADDED ACT RESIDUAL SCALED BN STAGES RESIDENT LIGHT
    reid_depthwise   | IH IW OH OW C KH KW STRIDE PAD_Y PAD_X ACT COLS TILE_H, and SLIDE or SPREAD
    reid_squeeze     | C CHANNELS HIDDEN OH OW TILES IMAGES [SPLIT]
    reid_maxpool     | IH IW OH OW C KH KW STRIDE PAD_Y PAD_X
@@ -2019,8 +2019,9 @@ reid_conv_wgmma(const GRID_CONSTANT wgmma_arguments a) {
 #endif
 
 /* --------------------------------------------------------------------------------------------------------------------
-   The 1x1 convolution behind a squeeze, on Hopper: its input is multiplied by the factors of image and channel, so A
-   goes through registers. A block takes BN channels of 128 pixels, tile after tile. For each slice of 64 of K:
+   1x1 convolutions of large batches on Hopper that reid_conv_wgmma does not suit: of few channels, or behind a squeeze
+   (SCALED), which multiplies the input by the factors of image and channel, so that A goes through registers. A block
+   takes BN channels, all if they fit, of 128 pixels, tile after tile. For each slice of 64 of K:
 
        a thread of warpgroup 2        inputs (128, 64), factors (FACTOR_ROWS, 64), weights (BN, 64) -> a place of a ring
        warps of warpgroups 0 and 1    16 pixels by ldmatrix, times factors, rounded to halves       -> registers
@@ -2039,7 +2040,7 @@ STRUCT(project_arguments);
 #define BM 128
 #define CHUNKS ((IC + 63) / 64)
 #define TILES_N ((OC_PADDED + BN - 1) / BN)
-#define FACTOR_ROWS ((BM - 2) / (OH * OW) + 2)
+#define FACTOR_ROWS (SCALED ? (BM - 2) / (OH * OW) + 2 : 0)
 #define FACTORS_AT (BM * 128) /* in a place of the ring */
 #define WEIGHTS_AT (FACTORS_AT + (FACTOR_ROWS * 256 + 1023) / 1024 * 1024)
 #define B_BYTES (BN * 128)
@@ -2124,7 +2125,7 @@ struct projection {
         }
         const int image = m0 / (OH * OW);
 #pragma unroll
-        for (int below = 0; below < 2; below++) {
+        for (int below = 0; below < 2 && SCALED; below++) {
             int m = m0 + row + lane / 4 + below * 8;
             factors[below] = (const float *)(shared + FACTORS_AT) + (m / (OH * OW) - image) * 64 + lane % 4 * 2;
         }
@@ -2140,7 +2141,7 @@ struct projection {
             unsigned *r = a + 4 * i;
             reid_ldmatrix_x4(r, stage + (row + lane % 16) * 128 + ((i * 2 + lane / 16) ^ lane % 8) * 16);
 #pragma unroll
-            for (int j = 0; j < 4; j++) { /* pixels 0-7 and 8-15 of eight channels, then of the next eight */
+            for (int j = 0; j < 4 && SCALED; j++) { /* pixels 0-7 and 8-15 of eight channels, then of the next eight */
                 float2 f = *(const float2 *)(factors[j % 2] + s.at * (STAGE_BYTES / 4) + i * 16 + j / 2 * 8);
                 r[j] = scale_pair(r[j], f.x, f.y);
             }

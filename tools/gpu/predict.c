@@ -6,7 +6,7 @@
        cc -O2 -D_GNU_SOURCE tools/gpu/predict.c -o predict -lm -lpthread
        ./predict [--chip NAME] [--lines MODE] [NETWORK [BATCH [HEIGHT WIDTH]]]        h200 resnet50 1 224 224
 
-   --lines MODE prints one line a launch, its name and its microseconds as `reid bench --ops` measures them, for
+   --lines MODE prints one line a launch, its name, kernel and microseconds as `reid bench --ops` measures them, for
    compare_model.py. MODE: fp16, latency, int8, int8-latency, fp32, nowgmma. */
 #define REID_STATIC
 #define REID_IMPLEMENTATION
@@ -93,13 +93,18 @@ static void begin(const mode *m, const reid__plan *usual) {
                         m->latency);
 }
 
-/* One line a launch: its name and its microseconds when it is timed alone. */
+/* One line a launch: its name, its kernel, and its microseconds when it is timed alone. */
 static void print_lines(const mode *m, int n) {
-    char tile[48];
     begin(m, &plan);
     for (int i = 0; i < plan.op_count; i++) {
+        char tile[48];
         double us = work_us(i, n, tile);
-        if (us > 0) printf("%s %.3f\n", plan.ops[i].name, us + time_between_events[m->int8]);
+        reid__program p;
+        reid__step s;
+        memset(&p, 0, sizeof p), memset(&s, 0, sizeof s);
+        if (us <= 0) continue;
+        if (gpu.fused_into[i] == REID__NONE) reid__op_step(&gpu, i, on->arch, n >= REID__LARGE, &p, &s);
+        printf("%s %s %.3f\n", plan.ops[i].name, s.function ? s.function : "in", us + time_between_events[m->int8]);
     }
 }
 

@@ -150,23 +150,48 @@ static double time_of_f32(const reid__op *op, int n) {
     return (double)n * op->oh * op->ow * op->oc * (flops / 28.56e6 + 1 / 2.02e6);
 }
 
-/* Large batches: a thread computes a row, one output after the other, so the chain of a row is the least that a launch
-   takes. Clocks by kernel size (3, 5) and stride (1, 2). */
-static double time_of_depthwise(const reid__op *op, int n, const time_chip *chip) {
-    static const double chain[2][2] = {{1250, 2150}, {3021, 4340}}, each[2][2] = {{0.85, 1.5}, {3.526, 6.414}};
-    int five = op->kh == 5, two = op->stride == 2;
-    double outputs = (double)n * op->oh * op->ow * op->oc / time_processors;
-    if (n < REID__LARGE) return 0.6 + 1.1e-4 * outputs * op->kh * op->kw / chip->clocks * 1e9;
-    double row = op->ow * chain[five][two], all = outputs * each[five][two];
-    return time_of_both(row, all, 2.5) / chip->clocks * 1e6;
+/* Large batches: instructions of a thread of reid_depthwise. It converts `needed` inputs of a row and adds each to all
+   outputs that it touches; an output is activated, rounded, stored and summed. */
+static double time_depthwise_instructions(const reid__op *op, const reid__sum_tiles *t) {
+    int slides = reid__ceil_div(op->oh, t->slide), needed = (t->cols - 1) * op->stride + op->kw;
+    double rows = (double)(op->ih + (slides - 1) * (op->kh - op->stride)) / slides; /* of inputs, inside the image */
+    double products = 2.0 * t->cols * op->kh * op->kw / op->stride;
+    return rows * (5 * needed + products + 6) + 14.0 * t->cols * op->oh / slides;
 }
 
-/* Blocks of 1,024 threads read both matrices; more channels than threads need a second turn. Small batches use
-   clusters. */
+/* Fitted to the prototype's times on an H200 at batch 256 (prototypes.jsonl), twelve shapes within 9 %: half of the
+   instructions that could be issued, 0.8 of the memory's rate. A thread alone takes 3 clocks an instruction
+   (assumed). */
+static double time_of_depthwise(const reid__gpu_plan *g, int index, int n, const time_chip *chip) {
+    const reid__op *op = &g->plan->ops[index];
+    const reid__sum_tiles t = reid__sum_tiles_of(op);
+    double outputs = (double)n * op->oh * op->ow * op->oc / time_processors;
+    if (n < REID__LARGE) return 0.6 + 1.1e-4 * outputs * op->kh * op->kw / chip->clocks * 1e9;
+    double each = time_depthwise_instructions(op, &t), slides = reid__ceil_div(op->oh, t.slide);
+    double warps = n * slides * reid__ceil_div(op->ow, t.cols) * reid__padded(op->oc) / 2 / 32;
+    double work = fmax(warps * each / (time_processors * 4 * 0.5), 3 * each) / chip->clocks * 1e6;
+    return 4 + time_overlap(work, time_of_memory(g, index, n, chip, 0.8));
+}
+
+/* Clusters of eight blocks, for four images in large batches, read both matrices (kB): at 62 kB/us for one image; else
+   at 119 kB/us and multiprocessor, by 60 bytes a clock (assumed). */
 static double time_of_squeeze(const reid__op *op, int n) {
-    double matrices = 2.0 * 4 * op->ic * op->hidden / 1e3; /* kB */
+    double matrices = 2.0 * 4 * op->ic * op->hidden / 1e3;
     if (n < REID__LARGE) return 2.7 + matrices / 62;
-    return 3.6 + matrices / 32 + (op->ic > 1024 ? 11 : 0) + (n > time_processors ? 2 : 0);
+    return 4 + matrices * n / 4 / time_processors / 119;
+}
+
+/* reid_project: slices of K at L2's rate, or a slice's instructions if these take longer, and a tile's end (assumed);
+   0.84 of the memory's rate, as the prototype's large layers (prototypes.jsonl). */
+static double time_of_project(const reid__gpu_plan *g, int index, int n, const reid__step *s, const time_chip *chip) {
+    const reid__op *op = &g->plan->ops[index];
+    int slices = reid__ceil_div(g->plan->buffers[op->in].c, 64), oc = reid__padded(op->oc), light = s->shared <= 115712;
+    double tiles = ceil((double)n * op->oh * op->ow / s->bm) * reid__ceil_div(oc, s->bn), together = light ? 2 : 1;
+    double copied = s->bm * 128 + 1024 + s->bn * 128.0; /* bytes of a slice; resident weights are copied once */
+    double slice = fmax(copied / time_wgmmas[0].l2_to_shared * together, 500);
+    double end = 500 + s->bm * s->bn / 16.0 * (op->act == REID__SILU ? 2 : 1);
+    double work = ceil(tiles / (time_processors * together)) * (slices * slice + end) / chip->clocks * 1e6;
+    return 2 + time_overlap(work, time_of_memory(g, index, n, chip, 0.84));
 }
 
 static double time_of_linear(const reid__op *op, int n) {
@@ -200,13 +225,18 @@ static double time_of_launch(const reid__gpu_plan *g, int index, int n, const ti
         reid__program p;
         reid__step s;
         memset(&p, 0, sizeof p), memset(&s, 0, sizeof s);
+        if (n >= REID__LARGE && reid__takes_project(g, op)) {
+            reid__project_step(g, op, &p, &s);
+            reid__tile_name(0, 1, s.bm, s.bn, 1, tile);
+            return time_of_project(g, index, n, &s, chip);
+        }
         reid__mma_step(g, index, 90, n >= REID__LARGE, &p, &s);
         reid__tile_name(0, 1, s.bm, s.bn, s.split, tile);
         return time_of_mma(g, index, n, &s, chip);
     }
     switch (op->kind) {
     case REID__CONV: return time_of_f32(op, n);
-    case REID__DEPTHWISE: return time_of_depthwise(op, n, chip);
+    case REID__DEPTHWISE: return time_of_depthwise(g, index, n, chip);
     case REID__SQUEEZE: return time_of_squeeze(op, n);
     case REID__LINEAR: return time_of_linear(op, n);
     default: return time_of_pool(g, index, n, chip);
