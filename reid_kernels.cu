@@ -360,6 +360,7 @@ template <int groups> DEVICE void reid_wgmma_wait() {
 #define SCALES ", p, 1, 1, 0, 0; }"
 #endif
 DEVICE void reid_wgmma_hold(sum_t &sum) { asm volatile("" : SUM(sum)::"memory"); }
+DEVICE void reid_wgmma_hold(unsigned &operand) { asm volatile("" : "+r"(operand)::"memory"); }
 /* The list of sums, as operands and as text. */
 #define SUMS4(d, i) SUM(d[i]), SUM(d[i + 1]), SUM(d[i + 2]), SUM(d[i + 3])
 #define SUMS8(d) SUMS4(d, 0), SUMS4(d, 4)
@@ -434,11 +435,6 @@ DEVICE void store4(value_t *p, float4 v) {
 }
 DEVICE float load1(const value_t *p) { return reid_f32_from_f16(*p); }
 DEVICE void store1(value_t *p, float v) { *p = reid_f16_from_f32(v); }
-/* Two halves times squeeze-excite factors. */
-DEVICE unsigned scale_pair(unsigned pair, float low, float high) {
-    return reid_f16x2_from_f32(reid_f32_from_f16((unsigned short)(pair & 0xffff)) * low,
-                               reid_f32_from_f16((unsigned short)(pair >> 16)) * high);
-}
 #elif defined VALUE_U8
 typedef unsigned char value_t;
 DEVICE float4 load4(const value_t *p) {
@@ -457,6 +453,12 @@ DEVICE void store4(value_t *p, float4 v) { *(float4 *)p = v; }
 DEVICE float load1(const value_t *p) { return *p; }
 DEVICE void store1(value_t *p, float v) { *p = v; }
 #endif
+
+/* Two halves times squeeze-excite factors. */
+DEVICE unsigned scale_pair(unsigned pair, float low, float high) {
+    return reid_f16x2_from_f32(reid_f32_from_f16((unsigned short)(pair & 0xffff)) * low,
+                               reid_f32_from_f16((unsigned short)(pair >> 16)) * high);
+}
 
 #define ACT_NONE 0
 #define ACT_RELU 1
@@ -2083,9 +2085,14 @@ DEVICE void copy_operands(const project_arguments &a, layout l, int tiles) {
     }
 }
 
-/* Adds the products of 16 of K: of A in registers, and of the weights at b. BN is a sum of instructions' widths. */
+/* Adds the products of 16 of K: of A in registers, and of the weights at b. BN is a sum of instructions' widths; if it
+   is 128, by two of 64, because ptxas (CUDA 13.0) makes each of 128 wait for the one before if the last slice is
+   short. */
 template <int width, int from> DEVICE void add_products(float *d, const unsigned *a, unsigned b) {
-    if constexpr ((BN & width) != 0)
+    if constexpr (BN == 128 && width == 128) {
+        reid_wgmma_registers<64>(d, a, operand<128>(b), true);
+        reid_wgmma_registers<64>(d + 32, a, operand<128>(b + 64 * 128), true);
+    } else if constexpr ((BN & width) != 0)
         reid_wgmma_registers<width>(d + from / 2, a, operand<128>(b + from * 128), true);
     if constexpr (width > 16) add_products<width / 2, from + (BN & width)>(d, a, b);
 }
@@ -2108,19 +2115,18 @@ struct projection {
         if (held >= 0 && lane == 0) reid_mbarrier_arrive(l.empty(held));
     }
 
-    /* Starts the sums with the bias, and loads residuals, which are needed at the end of the tile. */
+    /* Starts the sums with the bias, and loads residuals, which are needed at the end of the tile. What is beyond the
+       last pixel or channel repeats others', and is not stored. */
     DEVICE void begin(const project_arguments &a, int m0, int n0) {
 #pragma unroll
         for (int j = 0; j < BN / 8; j++) {
-            const int c = n0 + j * 8 + lane % 4 * 2;
-            const bool there = BN * TILES_N == OC_PADDED || c < OC_PADDED;
-            float2 b = there ? __ldg((const float2 *)(a.bias + c)) : make_float2(0, 0);
+            const int c = min(n0 + j * 8, OC_PADDED - 8) + lane % 4 * 2;
+            float2 b = __ldg((const float2 *)(a.bias + c));
             d[4 * j] = d[4 * j + 2] = b.x, d[4 * j + 1] = d[4 * j + 3] = b.y;
 #pragma unroll
             for (int below = 0; below < 2 && RESIDUAL; below++) {
-                const int m = m0 + row + lane / 4 + below * 8;
-                const value_t *from = a.residual + (long long)m * OC_PADDED + c;
-                rest[RESIDUAL ? j * 2 + below : 0] = there && m < a.pixels ? *(const unsigned *)from : 0;
+                const int m = min(m0 + row + lane / 4 + below * 8, a.pixels - 1);
+                rest[RESIDUAL ? j * 2 + below : 0] = *(const unsigned *)(a.residual + (long long)m * OC_PADDED + c);
             }
         }
         const int image = m0 / (OH * OW);
@@ -2146,6 +2152,8 @@ struct projection {
                 r[j] = scale_pair(r[j], f.x, f.y);
             }
         }
+#pragma unroll
+        for (int i = 0; i < 4 * steps; i++) reid_wgmma_hold(a[i]); /* all are computed before the first product */
         hold();
         reid_wgmma_fence();
 #pragma unroll
@@ -2316,7 +2324,7 @@ reid_depthwise(const GRID_CONSTANT depthwise_arguments a) {
 #define FLIGHT ((KH + STRIDE - 1) / STRIDE) /* rows of outputs that a row of inputs touches */
 #define PERIOD (FLIGHT * STRIDE)
 /* As many as fit without putting registers into memory. */
-#define BLOCKS_ASKED_FOR (KH == 3 ? sizeof(value_t) == 4 ? 4 - STRIDE : 4 : STRIDE == 1 && COLS <= 4 ? 3 : 2)
+#define BLOCKS_ASKED_FOR (sizeof(value_t) == 4 ? 2 : KH == 3 ? 5 - STRIDE : STRIDE == 1 && COLS <= 4 ? 3 : 2)
 
 /* Two neighbouring channels in memory. */
 #ifdef VALUE_F16
@@ -2457,9 +2465,9 @@ reid_squeeze(const GRID_CONSTANT squeeze_arguments a) {
     float *mean = (float *)shared, *hidden = mean + C * IMAGES; /* [C][IMAGES], [HIDDEN][IMAGES] */
     int t = threadIdx.x, lane = t % 32, part = blockIdx.x % SPLIT, image = blockIdx.x / SPLIT * IMAGES;
     const int first = C * part / SPLIT, end = C * (part + 1) / SPLIT; /* this block's channels */
-    const int loads = SPLIT > 1 && IMAGES == 1 ? 48 : 16; /* in flight at once, as registers allow */
+    const int loads = (SPLIT > 1 ? 48 : 16) / (IMAGES > 1 ? 6 : 1); /* in flight at once, as registers allow */
     if (SPLIT > 1) block_meeting(); /* all blocks have begun, so their memory can be written */
-#pragma unroll 2
+#pragma unroll 1
     for (int i = t; i < (end - first) * IMAGES; i += blockDim.x) {
         int c = first + i % (end - first), k = i / (end - first); /* neighbours in memory for neighbouring threads */
         const float *in = a.sums + (long long)min(image + k, a.images - 1) * TILES * C + c;

@@ -277,9 +277,10 @@ REID_EMULATOR_FN void reid_wgmma_registers_bf16(float *d, const unsigned a[4], u
     reid_emulator.warp(REID_EMULATOR_WGMMA, 0xffffffffu, &lane, line);
 }
 
-/* Keeps the compiler from moving a use of the sum; here nothing moves. */
+/* Keeps the compiler from moving a use of the sum or operand; here nothing moves. */
 REID_EMULATOR_FN void reid_wgmma_hold(float &) {}
 REID_EMULATOR_FN void reid_wgmma_hold(int &) {}
+REID_EMULATOR_FN void reid_wgmma_hold(unsigned &) {}
 
 /* setmaxnreg.{inc,dec}.sync.aligned.u32 */
 template <int reid_count> REID_EMULATOR_FN void reid_setmaxnreg_inc(REID_EMULATOR_LINE) {
