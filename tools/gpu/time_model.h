@@ -159,9 +159,9 @@ static double time_depthwise_instructions(const reid__op *op, const reid__sum_ti
     return rows * (5 * needed + products + 6) + 14.0 * t->cols * op->oh / slides;
 }
 
-/* Fitted to the prototype's times on an H200 at batch 256 (prototypes.jsonl), twelve shapes within 9 %: half of the
-   instructions that could be issued, 0.8 of the memory's rate. A thread alone takes 3 clocks an instruction
-   (assumed). */
+/* Fitted to a prototype's times on an H200 at batch 256 (2026-11-26-h200-prototypes.jsonl), twelve shapes within 9 %:
+   half of the instructions that could be issued, 0.8 of the memory's rate. A thread alone takes 3 clocks an
+   instruction (assumed). */
 static double time_of_depthwise(const reid__gpu_plan *g, int index, int n, const time_chip *chip) {
     const reid__op *op = &g->plan->ops[index];
     const reid__sum_tiles t = reid__sum_tiles_of(op);
@@ -182,7 +182,7 @@ static double time_of_squeeze(const reid__op *op, int n) {
 }
 
 /* reid_project: slices of K at L2's rate, or a slice's instructions if these take longer, and a tile's end (assumed);
-   0.84 of the memory's rate, as the prototype's large layers (prototypes.jsonl). */
+   0.84 of the memory's rate, as the prototype's large layers (2026-11-26-h200-prototypes.jsonl). */
 static double time_of_project(const reid__gpu_plan *g, int index, int n, const reid__step *s, const time_chip *chip) {
     const reid__op *op = &g->plan->ops[index];
     int slices = reid__ceil_div(g->plan->buffers[op->in].c, 64), oc = reid__padded(op->oc), light = s->shared <= 115712;
