@@ -7074,12 +7074,11 @@ static const char *reid__tiles_read(reid__jit *j) {
     X(resize_arguments, 64, REID__RESIZE_ARGUMENTS) X(input_arguments, 32, REID__INPUT_ARGUMENTS)                      \
     X(pack_arguments, 56, REID__PACK_ARGUMENTS) X(conv_arguments, 96, REID__CONV_ARGUMENTS)                            \
     X(wgmma_arguments, 896, REID__WGMMA_ARGUMENTS) X(project_arguments, 512, REID__PROJECT_ARGUMENTS)                  \
-    X(depthwise_arguments, 48, REID__DEPTHWISE_ARGUMENTS)                                                              \
-    X(squeeze_arguments, 56, REID__SQUEEZE_ARGUMENTS) X(maxpool_arguments, 24, REID__MAXPOOL_ARGUMENTS)                \
-    X(pool_arguments, 48, REID__POOL_ARGUMENTS) X(linear_arguments, 40, REID__LINEAR_ARGUMENTS)                        \
-    X(instance_arguments, 48, REID__INSTANCE_ARGUMENTS) X(nonlocal_arguments, 32, REID__NONLOCAL_ARGUMENTS)            \
-    X(normalise_arguments, 24, REID__NORMALISE_ARGUMENTS) X(search_hit, 16, REID__SEARCH_HIT)                          \
-    X(search_arguments, 512, REID__SEARCH_ARGUMENTS)
+    X(depthwise_arguments, 48, REID__DEPTHWISE_ARGUMENTS) X(squeeze_arguments, 56, REID__SQUEEZE_ARGUMENTS)            \
+    X(maxpool_arguments, 24, REID__MAXPOOL_ARGUMENTS) X(pool_arguments, 48, REID__POOL_ARGUMENTS)                      \
+    X(linear_arguments, 40, REID__LINEAR_ARGUMENTS) X(instance_arguments, 48, REID__INSTANCE_ARGUMENTS)                \
+    X(nonlocal_arguments, 32, REID__NONLOCAL_ARGUMENTS) X(normalise_arguments, 24, REID__NORMALISE_ARGUMENTS)          \
+    X(search_hit, 16, REID__SEARCH_HIT) X(search_arguments, 512, REID__SEARCH_ARGUMENTS)
 
 #define REID__POINTER(type, name) reid__address name;
 #define REID__NUMBER(type, name) type name;
@@ -8539,20 +8538,18 @@ static reid_result reid__gpu_run_project(reid__gpu *g, reid__gpu_lane *l, int in
                                          reid_error *e) {
     const reid__driver *cu = &g->device.cu;
     const reid__op *op = &g->plan.plan->ops[index];
-    int oc = reid__padded(op->oc), ic = g->plan.plan->buffers[op->in].c;
+    int oc = reid__padded(op->oc), ic = g->plan.plan->buffers[op->in].c, pixels = n * op->oh * op->ow;
+    reid__address weights = g->weights + g->plan.weight[index];
     reid__project_arguments a;
     memset(&a, 0, sizeof a);
-    a.bias = g->weights + g->plan.bias[index];
+    a.bias = g->weights + g->plan.bias[index], a.pixels = pixels, a.images = n;
     if (op->scale != REID__NONE) a.factors = l->buffer[op->scale];
     if (op->residual != REID__NONE) a.residual = l->buffer[op->residual];
-    a.pixels = n * op->oh * op->ow, a.images = n;
-    int code = reid__map_matrix(cu, &a.in_map, l->buffer[op->in], 2, a.pixels, ic, s->bm, 64);
-    if (!code)
-        code = reid__map_matrix(cu, &a.weights_map, g->weights + g->plan.weight[index], 2, oc,
-                                reid__gpu_row(&g->plan, index), s->bn, 64);
-    if (!code) code = reid__map_boxes(cu, &a.out_map, l->buffer[op->out], 2, a.pixels, oc, 16, s->bn, 0);
+    int code = reid__map_matrix(cu, &a.in_map, l->buffer[op->in], 2, pixels, ic, s->bm, 64);
+    if (!code) code = reid__map_matrix(cu, &a.weights_map, weights, 2, oc, reid__gpu_row(&g->plan, index), s->bn, 64);
+    if (!code) code = reid__map_boxes(cu, &a.out_map, l->buffer[op->out], 2, pixels, oc, 16, s->bn, 0);
     if (code) return reid__gpu_check(&g->device, code, "a tensor map", e);
-    int64_t tiles = reid__blocks(a.pixels, s->bm) * reid__blocks(oc, s->bn);
+    int64_t tiles = reid__blocks(pixels, s->bm) * reid__blocks(oc, s->bn);
     int64_t most = (int64_t)g->device.multiprocessors * (s->shared <= 115712 ? 2 : 1); /* LIGHT */
     return reid__launch(g, s, tiles < most ? tiles : most, 1, l->stream, &a, e);
 }
@@ -8585,13 +8582,6 @@ static reid_result reid__gpu_run_conv(reid__gpu *g, reid__gpu_lane *l, int index
     return reid__launch(g, &join, reid__blocks(threads, 256), 1, l->stream, &a, e);
 }
 
-/* Blocks of reid_depthwise for n images of c channels. */
-static int64_t reid__depthwise_blocks(const reid__op *op, const reid__step *s, int n, int c) {
-    const reid__sum_tiles t = reid__sum_tiles_of(op);
-    int64_t strips = reid__ceil_div(op->ow, t.cols), slides = reid__ceil_div(op->oh, t.slide);
-    return s->bn ? (int64_t)n * t.count * reid__ceil_div(c / 4, s->bn) : reid__blocks(n * strips * slides * c / 2, 128);
-}
-
 static reid_result reid__gpu_run_op(reid__gpu *g, reid__gpu_lane *l, int index, int n, reid_error *e) {
     const reid__plan *p = g->plan.plan;
     const reid__op *op = &p->ops[index];
@@ -8617,7 +8607,11 @@ static reid_result reid__gpu_run_op(reid__gpu *g, reid__gpu_lane *l, int index, 
     reid__nonlocal_arguments nonlocal = {in, joins ? l->buffer[op->key] : 0, joins ? l->buffer[op->value] : 0, out};
     void *const arguments[] = {NULL, &depthwise, &maxpool, &squeeze, &pool, &linear, &instance, &nonlocal};
     int64_t x = reid__blocks((int64_t)pixels * c / 4, 256), y = 1; /* a thread has four channels of a pixel */
-    if (op->kind == REID__DEPTHWISE) x = reid__depthwise_blocks(op, s, n, c);
+    if (op->kind == REID__DEPTHWISE) {
+        const reid__sum_tiles t = reid__sum_tiles_of(op);
+        int64_t threads = (int64_t)n * reid__ceil_div(op->ow, t.cols) * reid__ceil_div(op->oh, t.slide) * c / 2;
+        x = s->bn ? (int64_t)n * t.count * reid__ceil_div(c / 4, s->bn) : reid__blocks(threads, 128);
+    }
     if (op->kind == REID__SQUEEZE) x = reid__blocks(n, s->bn) * reid__max(s->split, 1);
     if (op->kind == REID__INSTANCE || joins) x = (int64_t)n * c / REID__LANES;
     if (op->kind == REID__LINEAR) x = g->plan.latency ? op->oc : reid__blocks(op->oc, 8), y = reid__blocks(n, 4);
