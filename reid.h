@@ -8089,6 +8089,21 @@ static void reid__wgmma_step(const reid__gpu_plan *g, int index, const reid__wgm
     reid__option(p, "-DMORE_C=%d -DMORE_STRIDE=%d", with ? g->plan->buffers[with->in].c : 0, with ? with->stride : 1);
 }
 
+/* Whether reid_stem computes an operation, with the bits of reid_conv_f16; and its rows of outputs of a block: one in a
+   small batch, else as many as shared memory has room for without asking for more than 48 KB. */
+static int reid__takes_stem(const reid__gpu_plan *g, const reid__op *op) {
+    return g->half && !g->int8 && reid__is_stem(g->plan, op) && op->kh == 3 && op->kw == 3 && op->stride == 2 &&
+           op[1].kind != REID__MAXPOOL && op->oc <= 64 && g->plan->buffers[op->out].c == reid__padded(op->oc);
+}
+
+static void reid__stem_step(const reid__gpu_plan *g, const reid__op *op, int large, reid__program *p, reid__step *s) {
+    int rows = large ? 8 : 1, row = g->columns * 8;
+    while (op->oh % rows || (rows > 1 && (2 * rows + 1) * row + 512 > 48 * 1024)) rows--;
+    s->function = "reid_stem", s->bm = rows * op->ow, s->bn = reid__padded(op->oc), s->split = 1;
+    s->shared = (unsigned)((2 * rows + 1) * row + 512); /* what the last outputs of a row read behind it */
+    reid__option(p, "-DREID_STEM -DR=%d -DBK=%d", rows, reid__gpu_bk(g));
+}
+
 static void reid__mma_step(const reid__gpu_plan *g, int index, int arch, int large, reid__program *p, reid__step *s) {
     const reid__op *op = &g->plan->ops[index];
     const reid__op *with = g->fused_shortcut[index] == REID__NONE ? NULL : &g->plan->ops[g->fused_shortcut[index]];
@@ -8169,6 +8184,7 @@ static void reid__op_step(const reid__gpu_plan *g, int index, int arch, int larg
         reid__wgmma_tile t = reid__choose_wgmma_tile(g, index, arch, large);
         reid__wgmma_step(g, index, &t, p, s);
     } else if (conv && large && reid__takes_project(g, op)) reid__project_step(g, op, p, s);
+    else if (conv && reid__takes_stem(g, op)) reid__stem_step(g, op, large, p, s);
     else if (conv) reid__mma_step(g, index, arch, large, p, s);
     else s->function = kernels[op->kind].function, reid__option(p, "%s", kernels[op->kind].option);
     if (conv) reid__define_conv(g, index, p);

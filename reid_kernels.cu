@@ -21,6 +21,7 @@
    reid_conv_f32    | implicit GEMM on FFMA units              | in + weights + out, 2MNK  | BM BN / 16 | 8 BK (BM + BN)
    reid_conv_f16    | implicit GEMM on tensor cores, fp32 sums | half of that, 2MNK        | 32 * warps | see below
                     | or in INT8: bytes, s32 sums              | a quarter of that, 2MNK   | 32 * warps | see below
+   reid_stem        | EfficientNet's first convolution         | in + out, 2MNK            | 256        | see there
    reid_join        | adds parts of K that are in memory       | 4 SPLIT in + out          | 256        | none
    reid_conv_wgmma  | on Hopper, one or two convolutions, both | as reid_conv_f16          | 384        | see there
    reid_project     | 1x1 on Hopper, of inputs times factors   | as reid_conv_f16          | 384        | see there
@@ -55,6 +56,7 @@
    reid_conv_f32    | those, BM BN BK [SPLIT] [APART]
    reid_conv_f16    | those, STAGES WARPS_M WARPS_N ROW_SUMS [SPLIT] [APART] [BYTES SIGNED REST_SIGNED]
                     | [MORE_C MORE_STRIDE MORE_IH MORE_IW]
+   reid_stem        | a convolution's, BK R
    reid_conv_wgmma  | a convolution's, BLOCKS_M GROUPS BN STAGES SLOTS RESIDENT PAIR SPLIT LIGHT ROW_SUMS NEXT MORE_C
                     | MORE_STRIDE STEM, POOL_H POOL_W POOL_PAD_Y POOL_PAD_X if it is set [BYTES SIGNED REST_SIGNED]
    reid_project     | OH OW IC OC_PADDED ACT RESIDUAL SCALED BN STAGES RESIDENT LIGHT
@@ -779,7 +781,7 @@ DEVICE int row_of_block() { return blockIdx.x / (ACROSS * SPLIT); }
 DEVICE int column_of_block() { return blockIdx.x / SPLIT % ACROSS; }
 #endif
 
-#if defined(REID_CONV_PLAIN) || defined(REID_CONV_F32) || defined(REID_CONV_F16)
+#if defined(REID_CONV_PLAIN) || defined(REID_CONV_F32) || defined(REID_CONV_F16) || defined(REID_STEM)
 STRUCT(conv_arguments); /* also for reid_join */
 
 #define K_TOTAL (KH * KW * IC)
@@ -966,7 +968,7 @@ reid_conv_f32(const GRID_CONSTANT conv_arguments a) {
 }
 #endif
 
-#if defined(REID_CONV_F16) || defined(REID_SEARCH)
+#if defined(REID_CONV_F16) || defined(REID_STEM) || defined(REID_SEARCH)
 /* Slices of matrices of halves or bytes in shared memory, for both kernels with tensor cores. A slice's rows have
    ROW_BYTES = 64, BK = 32 halves or 64 bytes, in four 16-byte pieces of EACH values; piece p of row r is at place p ^
    (r / 2 % 4), so that the eight rows of an ldmatrix use eight different groups of banks. */
@@ -1265,6 +1267,78 @@ reid_conv_f16(const GRID_CONSTANT conv_arguments g) {
     if (ROW_SUMS) __syncthreads();
     tile.sum_rows();
 #endif
+}
+#endif
+
+#ifdef REID_STEM
+/* The first convolution of an EfficientNet in halves: 3x3, stride 2, the image (IH, IW, 4) with its border, a fourth
+   column of zero weights. A block computes R rows of outputs, a divisor of OH, with all channels, from the 2 R + 1 rows
+   of the image under them, which it copies to shared memory as they are: the four pixels of a window's row are 32
+   bytes, 16 of K, and those of the next output begin 16 bytes later, so ldmatrix reads windows in place, eight of them
+   from eight different groups of banks. Behind the rows are 512 bytes of zeros. A warp computes 16 outputs at a time;
+   the weights stay in its registers, in an order that leaves a thread EACH_LANE neighbouring channels of two outputs.
+   The bits are those of reid_conv_f16. */
+#define EACH_LANE (OC_PADDED / 4)
+#define ROWS_IN (2 * R + KH - 2)
+#define ACROSS_ROW ((OW + 15) / 16) /* groups of 16 outputs; the last one of a row may read into the next */
+
+/* The channel of column n of eight in group j of a product. */
+DEVICE int channel_of(int j, int n) { return n / 2 * EACH_LANE + j * 2 + n % 2; }
+
+extern "C" __global__ void __launch_bounds__(256)
+reid_stem(const GRID_CONSTANT conv_arguments g) {
+    const int lane = threadIdx.x % 32, q = lane % 4, row0 = blockIdx.x * R; /* row0: over all images */
+    const int bytes = ROWS_IN * IW * 8, image = row0 / OH, y0 = row0 % OH;
+    unsigned b[KH][OC_PADDED / 8][2];
+    float2 bias[OC_PADDED / 8];
+    let_next_begin();
+#pragma unroll
+    for (int j = 0; j < OC_PADDED / 8; j++) {
+        const unsigned *w = (const unsigned *)(g.weights + (long long)channel_of(j, lane / 4) * K_PADDED);
+#pragma unroll
+        for (int ky = 0; ky < KH; ky++) b[ky][j][0] = __ldg(w + ky * 8 + q), b[ky][j][1] = __ldg(w + ky * 8 + q + 4);
+        bias[j] = __ldg((const float2 *)(g.bias + channel_of(j, 2 * q)));
+    }
+    wait_for_last();
+    const value_t *from = g.in + ((long long)image * IH + 2 * y0) * IW * 4;
+    for (int i = threadIdx.x * 16; i < bytes; i += 256 * 16) copy_piece(shared + i, from + i / 2, from);
+    if (threadIdx.x < 32) *(uint4 *)(shared + bytes + threadIdx.x * 16) = make_uint4(0, 0, 0, 0);
+#if __CUDA_ARCH__ >= 800
+    reid_cp_async_commit();
+    reid_cp_async_wait<0>();
+#endif
+    __syncthreads();
+    for (int i = threadIdx.x / 32; i < R * ACROSS_ROW; i += 8) {
+        const int y = i / ACROSS_ROW, x0 = i % ACROSS_ROW * 16;
+        const unsigned at = reid_shared_address(shared) + 2 * y * IW * 8 + (x0 + lane % 16) * 16 + lane / 16 * 16;
+        float d[OC_PADDED / 8][4];
+#pragma unroll
+        for (int j = 0; j < OC_PADDED / 8; j++) d[j][0] = d[j][2] = bias[j].x, d[j][1] = d[j][3] = bias[j].y;
+#pragma unroll
+        for (int ky = 0; ky < KH; ky++) {
+            unsigned a[4];
+            reid_ldmatrix_x4(a, at + ky * IW * 8);
+#pragma unroll
+            for (int j = 0; j < OC_PADDED / 8; j++) mma16(d[j], a, b[ky][j]);
+        }
+#pragma unroll
+        for (int below = 0; below < 2; below++) {
+            const int x = x0 + lane / 4 + below * 8;
+            value_t *to = g.out + (((long long)row0 + y) * OW + x) * OC_PADDED + q * EACH_LANE;
+            unsigned words[OC_PADDED / 8];
+#pragma unroll
+            for (int j = 0; j < OC_PADDED / 8; j++)
+                words[j] = reid_f16x2_from_f32(act(d[j][below * 2]), act(d[j][below * 2 + 1]));
+            if (x >= OW) continue;
+#pragma unroll
+            for (int j = 0; j < OC_PADDED / 8; j += 4) /* 16 bytes where they are aligned */
+                if (EACH_LANE % 8 == 0)
+                    *(uint4 *)(to + j * 2) = make_uint4(words[j], words[j + 1], words[j + 2], words[j + 3]);
+#pragma unroll
+            for (int j = 0; j < OC_PADDED / 8; j += 2)
+                if (EACH_LANE % 8) *(uint2 *)(to + j * 2) = make_uint2(words[j], words[j + 1]);
+        }
+    }
 }
 #endif
 

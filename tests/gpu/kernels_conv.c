@@ -271,6 +271,48 @@ static void test_more(const tile *s, int more_stride) {
     drop(&in), drop(&w), drop(&more), drop(&out), drop(&bias), drop(&more_bias);
 }
 
+/* --- the stem of EfficientNets --- */
+
+/* The image with its border (ih, iw, 4), iw even; outputs (oh, ow, oc), `rows` rows of which a block computes: by
+   definition, and with the bits of reid_conv_f16. */
+static void test_stem(int oc, int oh, int ow, int rows) {
+    enum { IMAGES = 2, KH = 3, KW = 4, DEPTH = KH * KW * 4, PADDED = 64 };
+    const int ih = 2 * oh + 1, iw = 2 * ow + 2, pixels = IMAGES * oh * ow;
+    if (!emu_case("stem%s to %d channels, %dx%d by %d rows", emu_bf16() ? " bf16" : "", oc, oh, ow, rows)) return;
+    const constant constants[] = {
+        {"IH", ih}, {"IW", iw}, {"IC", 4}, {"OH", oh}, {"OW", ow}, {"OC", oc}, {"OC_PADDED", oc}, {"OUT_STRIDE", oc},
+        {"CHANNEL", 0}, {"KH", KH}, {"KW", KW}, {"STRIDE", 2}, {"PAD_Y", 0}, {"PAD_X", 0}, {"ACT", 2}, {"RESIDUAL", 0},
+        {"SCALE", 0}, {"BM", 64}, {"BN", 32}, {"BK", 32}, {"STAGES", 3}, {"WARPS_M", 2}, {"WARPS_N", 2},
+        {"ROW_SUMS", 0}, {"SPLIT", 1}, {"R", rows}, {NULL, 0}};
+    const unsigned shared = (unsigned)((2 * rows + 1) * iw * 8 + 512), slices = 2 * 3 * 32 * (64 + 32);
+    unsigned seed = 5;
+    tensor in = tensor_of((size_t)(IMAGES * ih * iw * 4), 1, &seed, 1), bias = tensor_of((size_t)oc, 0, &seed, 1);
+    tensor w = tensor_of((size_t)(DEPTH * oc), 0, &seed, 0.2);
+    for (size_t i = 0; i < w.count; i++) w.host[i] = rounded(w.host[i], 1);
+    tensor out = result_of((size_t)(pixels * oc), 1), want = result_of((size_t)(pixels * oc), 1);
+    CUdeviceptr packed = upload_weights(w.host, DEPTH, PADDED, oc, 1, 1);
+    reid__conv_arguments a = {.in = in.device, .weights = packed, .bias = bias.device, .out = want.device,
+                              .pixels = pixels};
+    run_kernel(kernel_of("reid_conv_f16", 1, constants, slices), (pixels + 63) / 64 * ((oc + 31) / 32), 1, 128, slices,
+               &a);
+    a.out = out.device;
+    run_kernel(kernel_of("reid_stem", 1, constants, shared), IMAGES * oh / rows, 1, 256, shared, &a);
+    fetch(&out), fetch(&want);
+    double worst = 0;
+    for (int at = 0; at < pixels * oc; at++) {
+        int n = at % oc, m = at / oc, image = m / (oh * ow), y0 = m % (oh * ow) / ow * 2, x0 = m % ow * 2;
+        double sum = bias.host[n];
+        for (int k = 0; k < DEPTH; k++)
+            sum += in.host[((image * ih + y0 + k / 16) * iw + x0 + k / 4 % 4) * 4 + k % 4] * w.host[k * oc + n];
+        compare(&worst, out.host[at], activation(sum, 2));
+    }
+    printf("stem to %d channels, %dx%d by %d rows: %.1e\n", oc, oh, ow, rows, worst);
+    CHECK(worst < emu_half_bound(1e-3));
+    CHECK(memcmp(out.host, want.host, out.count * sizeof *out.host) == 0);
+    NEED(cuMemFree_v2(packed));
+    drop(&in), drop(&w), drop(&bias), drop(&out), drop(&want);
+}
+
 int main(void) {
     kernels_text = emu_read_file("reid_kernels.cu");
     emu_start();
@@ -289,6 +331,7 @@ int main(void) {
         free(fp32), free(fp16), free(parts);
     }
     for (int i = 0; i < 3; i++) test_more(&tiles[i], 1 + i % 2);
+    test_stem(32, 8, 21, 4), test_stem(48, 5, 16, 5), test_stem(16, 6, 7, 1), test_stem(64, 3, 33, 3);
     for (int i = 0; i < 3 && emu_device_arch() >= 80; i++) {
         static const conv bytes[] = {{"1x1", 7, 5, 64, 80, 1, 1, 0, 1, 0, 0, 2, 0},
                                      {"3x3", 8, 9, 64, 48, 3, 1, 1, 1, 0, 0, 2, 0},

@@ -134,6 +134,12 @@ plant conv "a part of K in memory that is not added" 's/k < SPLIT \* TOGETHER/k 
 plant conv "parts of K in memory, all in the place of the first" \
     's/g.parts + ((long long)part \* g.pixels + m)/g.parts + (m)/' REID_EMULATOR_ARCH=80
 plant conv "a block leaves whose sums are still read" 's/block_meeting(); \/\* others may still read.*//'
+plant conv "the stem's last row, of the next block" \
+    's/^#define ROWS_IN (2 \* R + KH - 2)/#define ROWS_IN (2 * R)/' REID_EMULATOR_CHECK=1
+plant conv "the stem's channels in the order of products" \
+    's/return n \/ 2 \* EACH_LANE + j \* 2 + n % 2;/return j * 8 + n;/'
+plant conv "the stem's rows before they are there" '/^reid_stem/,/^}/ s/^    __syncthreads();$//'
+plant conv "the stem's outputs beyond a row" '/^reid_stem/,/^}/ s/if (x >= OW) continue;//'
 # reid_project's own.
 projects='/^STRUCT(project_arguments)/,/^#endif/'
 plant wgmma "factors of the tile's first image" 's/(m \/ (OH \* OW) - image) \* 64/0/' ONLY=projections

@@ -221,6 +221,8 @@ static double time_of_launch(const reid__gpu_plan *g, int index, int n, const ti
         reid__tile_name(t.pair, t.groups, t.bm, t.bn, t.split, tile);
         return time_of_wgmma(g, index, &t, n, chip);
     }
+    if (op->kind == REID__CONV && reid__takes_stem(g, op)) /* as depthwise convolutions: assumed */
+        return 4 + time_overlap(n * op->oh * op->ow * (double)op->oc / 2.07e6, time_of_memory(g, index, n, chip, 0.8));
     if (op->kind == REID__CONV && g->half) {
         reid__program p;
         reid__step s;
