@@ -174,6 +174,10 @@ DEVICE float reid_rcp_approx(float a) {
     asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(a));
     return r;
 }
+/* One store, where the compiler (CUDA 13.0) makes four of an assignment. */
+DEVICE void reid_store_16(void *to, uint4 v) {
+    asm volatile("st.global.v4.u32 [%0], {%1,%2,%3,%4};" ::"l"(to), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w) : "memory");
+}
 /* *p += v, atomically; v is 0 in most threads, which then do nothing, without a branch. */
 DEVICE void reid_add_nonzero(unsigned *p, unsigned v) {
     asm volatile("{ .reg .pred some; setp.ne.u32 some, %1, 0; @some red.global.add.u32 [%0], %1; }" ::"l"(p), "r"(v)
@@ -1330,13 +1334,14 @@ reid_stem(const GRID_CONSTANT conv_arguments g) {
             for (int j = 0; j < OC_PADDED / 8; j++)
                 words[j] = reid_f16x2_from_f32(act(d[j][below * 2]), act(d[j][below * 2 + 1]));
             if (x >= OW) continue;
+#if OC_PADDED % 32 == 0
 #pragma unroll
-            for (int j = 0; j < OC_PADDED / 8; j += 4) /* 16 bytes where they are aligned */
-                if (EACH_LANE % 8 == 0)
-                    *(uint4 *)(to + j * 2) = make_uint4(words[j], words[j + 1], words[j + 2], words[j + 3]);
+            for (int j = 0; j < OC_PADDED / 8; j += 4)
+                reid_store_16(to + j * 2, make_uint4(words[j], words[j + 1], words[j + 2], words[j + 3]));
+#else
 #pragma unroll
-            for (int j = 0; j < OC_PADDED / 8; j += 2)
-                if (EACH_LANE % 8) *(uint2 *)(to + j * 2) = make_uint2(words[j], words[j + 1]);
+            for (int j = 0; j < OC_PADDED / 8; j += 2) *(uint2 *)(to + j * 2) = make_uint2(words[j], words[j + 1]);
+#endif
         }
     }
 }

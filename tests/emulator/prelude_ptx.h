@@ -169,6 +169,7 @@ REID_EMULATOR_FN unsigned reid_shared_address(const void *pointer, REID_EMULATOR
 REID_EMULATOR_FN uint4 reid_load_once_16(const void *from) { /* ld.global.nc.L1::no_allocate.v4.u32 */
     return *(const uint4 *)from;
 }
+REID_EMULATOR_FN void reid_store_16(void *to, uint4 v) { *(uint4 *)to = v; } /* st.global.v4.u32 */
 REID_EMULATOR_FN void reid_bar_sync(unsigned id, unsigned threads, REID_EMULATOR_LINE) { /* bar.sync id, threads */
     reid_emulator.barrier(id, threads, line);
 }
