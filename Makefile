@@ -13,7 +13,10 @@ $(shell mkdir -p build; echo '$(REID_ASSERTS)' | cmp -s - $(ASSERTS) || echo '$(
 # reid serve needs libmicrohttpd; without it, the command says so.
 MICROHTTPD := $(shell printf '\043include <microhttpd.h>\n' | $(CC) $(CPPFLAGS) -E - >/dev/null 2>&1 && \
     echo -lmicrohttpd)
-LIBRARIES  = -lm -ldl $(MICROHTTPD) $(LDLIBS)
+# Its TLS needs GnuTLS, with which Debian's libmicrohttpd is built.
+GNUTLS := $(if $(MICROHTTPD),$(shell printf '\043include <gnutls/abstract.h>\n' | $(CC) $(CPPFLAGS) -E - \
+    >/dev/null 2>&1 && echo -lgnutls))
+LIBRARIES  = -lm -ldl $(MICROHTTPD) $(GNUTLS) $(LDLIBS)
 VERSION := $(shell sed -n 's/^.define REID_VERSION_STRING "\(.*\)"/\1/p' reid.h)
 
 # A folder of tools/ is a room; tools/README.md has the drawing.
@@ -57,7 +60,7 @@ build/reid_impl.o: override CFLAGS += -fPIC -fvisibility=hidden # the same objec
 # Pages, style sheets and scripts, and the tables of a gallery in PostgreSQL, likewise: each has a file of its own in
 # the room that includes its bytes. They are made before anything is compiled; from then on the compiler's list of what
 # an object includes has them.
-BYTES = $(patsubst tools/%,build/%.bytes,$(foreach ending,html css js svg,$(wildcard tools/*/*.$(ending))) \
+BYTES = $(patsubst tools/%,build/%.bytes,$(foreach ending,html css js svg json,$(wildcard tools/*/*.$(ending))) \
     $(wildcard tools/*/*/*.sql))
 .SECONDARY: $(BYTES) # else make would remove them as intermediate files, and build what includes them twice
 build/%.bytes: tools/%

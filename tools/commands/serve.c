@@ -8,6 +8,7 @@
 #include "server/door.h"
 #include "server/http.h"
 #include "server/mhd.h"
+#include "server/secret_file.h"
 #include "server/tokens.h"
 
 #include <stdlib.h>
@@ -22,6 +23,7 @@ enum { OTHER_FILES = 128, FEWEST_FILES = 32 }; /* descriptors besides those of c
 typedef struct content {
     service service;
     tokens tokens;
+    tls *tls; /* NULL: without TLS */
 } content;
 
 typedef struct serving {
@@ -42,6 +44,12 @@ static int check_options(const options *o) {
     else if (!mhd_is_there())
         say_error("serve: this version was compiled without libmicrohttpd (Debian: libmicrohttpd-dev)");
     else if (o->models && o->serve.token_file && !o->serve.listen) say_error("serve: --token-file needs --listen");
+    else if (!o->serve.tls_cert != !o->serve.tls_key)
+        say_error("serve: --tls-cert and --tls-key need each other");
+    else if (o->serve.tls_cert && !o->serve.listen) say_error("serve: --tls-cert needs --listen");
+    else if (o->serve.tls_cert && !tls_is_there())
+        say_error("serve: this version was compiled without TLS; it needs GnuTLS, and libmicrohttpd with GnuTLS "
+                  "(Debian: libmicrohttpd-dev)");
     else return answering_check(o, "serve");
     return 0;
 }
@@ -76,7 +84,7 @@ static int open_doors(serving *s) {
     }
     if (good && !loopback && !o->serve.token_file) {
         good = 0;
-        text_puts(&why, "other machines could connect: give --token-file, and put a proxy in front for TLS");
+        text_puts(&why, "other machines could connect: give --token-file, and --tls-cert or a proxy in front");
     }
     if (good && s->path.len) {
         at = s->path.s;
@@ -114,9 +122,11 @@ static int make_room_for_connections(serving *s) {
 
 static int read_tokens(tokens *t, const char *path) {
     text why = TEXT_INIT;
+    unsigned mode;
     int good = tokens_read(t, path, &why);
     if (!good) say_error("%s: %s", shown(path), why.s);
-    else if (tokens_are_open(path)) say_warning("%s: other users may read the token: chmod 600", shown(path));
+    else if (secret_file_is_open(path, &mode))
+        say_warning("%s: other users may read the token: chmod 600", shown(path));
     text_free(&why);
     return good;
 }
@@ -125,14 +135,18 @@ static void content_close(content *c) {
     if (!c) return;
     service_close(&c->service);
     tokens_free(&c->tokens);
+    tls_drop(c->tls);
     free(c);
 }
 
 /* Returns NULL after saying what is wrong. */
 static content *content_open(const serving *s) {
     content *c = need_zeroed(1, sizeof *c);
-    const char *file = s->o->serve.token_file;
-    if (c && (!file || read_tokens(&c->tokens, file)) && answering_open(&c->service, &s->a, s->o)) return c;
+    const char *file = s->o->serve.token_file, *cert = s->o->serve.tls_cert;
+    if (c && (!file || read_tokens(&c->tokens, file)) &&
+        (!cert || (c->tls = tls_open(cert, s->o->serve.tls_key)) != NULL) &&
+        answering_open(&c->service, &s->a, s->o))
+        return c;
     content_close(c);
     return NULL;
 }
@@ -157,7 +171,7 @@ static void reload(serving *s) {
     fresh->service.started = s->now->service.started;
     s->old = s->now;
     s->now = fresh;
-    http_switch(s->http, &fresh->service, tokens_of(s));
+    http_switch(s->http, &fresh->service, tokens_of(s), fresh->tls);
     say_warning("reloaded");
 }
 
@@ -237,14 +251,15 @@ static int close_logs(serving *s, int keep) {
 /* Serves until stopped and drained. */
 static int serve(serving *s) {
     const options *o = s->o;
-    const http_request r = {&s->now->service,  s->unix_fd,     s->tcp_fd,     tokens_of(s),
-                            o->serve.max_body, s->connections, o->serve.idle, (long long)(o->serve.timeout * 1e6),
-                            s->log,            s->trace};
+    const http_request r = {&s->now->service, s->unix_fd,        s->tcp_fd,      tokens_of(s),
+                            s->now->tls,      o->serve.max_body, s->connections, o->serve.idle,
+                            (long long)(o->serve.timeout * 1e6), s->log,         s->trace};
+    const char *scheme = s->now->tls ? "https://" : "http://";
     s->http = http_start(&r);
     s->unix_fd = s->tcp_fd = -1; /* now owned by the server */
     if (!s->http) return 2;
-    say_warning("listening on %s%s%s%s", s->path.len ? "unix:" : "", shown(s->path.s),
-                s->path.len && o->serve.listen ? " and http://" : o->serve.listen ? "http://" : "",
+    say_warning("listening on %s%s%s%s%s", s->path.len ? "unix:" : "", shown(s->path.s),
+                s->path.len && o->serve.listen ? " and " : "", o->serve.listen ? scheme : "",
                 s->address.len ? s->address.s : "");
     run_until_stopped(s);
     interrupt_take();

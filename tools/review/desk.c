@@ -55,7 +55,7 @@ static void answer_post(const desk *d, const web_request *r, int decides, web_re
     if (strcmp(r->method, "POST") != 0) {
         refuse_with(out, 405, "this path takes POST");
         out->allow = "POST";
-    } else if (!door_is_own_page(r->origin, r->host)) {
+    } else if (!door_is_own_page(r->origin, r->host, 0)) {
         refuse_with(out, 403, "Origin: only the page itself may send decisions");
     } else if (!is_json(r->type)) {
         refuse_with(out, 415, "Content-Type: expected application/json");

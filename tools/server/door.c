@@ -189,9 +189,9 @@ int door_same(const text *secret, const char *given, size_t len) {
     return !differs;
 }
 
-int door_is_own_page(const char *origin, const char *host) {
-    static const char scheme[] = "http://";
-    const size_t skip = sizeof scheme - 1;
+int door_is_own_page(const char *origin, const char *host, int tls) {
+    const char *scheme = tls ? "https://" : "http://";
+    const size_t skip = strlen(scheme);
     return origin && host && strncmp(origin, scheme, skip) == 0 && strcasecmp(origin + skip, host) == 0;
 }
 

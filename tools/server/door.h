@@ -24,7 +24,8 @@ void door_peer(text *t, const struct sockaddr *address);
 /* Returns 1 for a Host header that names this machine. It protects against DNS rebinding: a browser that was led here
    by a foreign name sends that name. NULL: there is no header. */
 int door_is_local_host(const char *host);
-/* Returns 1 if the Origin header is "http://" followed by the Host header. NULL: the request lacks that header. */
-int door_is_own_page(const char *origin, const char *host);
+/* Returns 1 if the Origin header is "http://", with TLS "https://", followed by the Host header. NULL: the request
+   lacks that header. */
+int door_is_own_page(const char *origin, const char *host, int tls);
 
 #endif
