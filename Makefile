@@ -126,6 +126,12 @@ install: build/reid build/reid.1 build/reid.bash lib
 	    install -m 644 reid_kernels.cu $(DESTDIR)$(PREFIX)/share/reid/reid_kernels.cu; fi
 	[ -n "$(DESTDIR)" ] || ldconfig 2>/dev/null || : # so that programs find libreid.so at once
 
+## make wheel            build/wheel/*.whl for pip, and the sdist: the module reid, libreid.so and the command
+PYTHON ?= python3
+wheel:
+	$(PYTHON) tools/wheel/wheel.py wheel
+	$(PYTHON) tools/wheel/wheel.py sdist
+
 ## make emulator         CUDA on the CPU, for tests: build/emulator/libcuda.so.1 and libnvrtc.so.13
 ## make check            the tests whose inputs have changed since they passed; check-all: all of them, with everything
 check:
@@ -143,7 +149,7 @@ fmt:
 
 ## make clean
 clean:
-	rm -rf $(ROOMS:%=build/%) $(DEMO) build/load build/leaks
+	rm -rf $(ROOMS:%=build/%) $(DEMO) build/load build/leaks build/wheel
 	rm -f build/*.o build/*.d build/reid build/reid_kernels.bytes build/reid.1 build/reid.bash \
 	    build/seeded build/demo_images build/demo_photos build/demo_video build/demo_film build/demo_run build/reid-load \
 	    build/libreid.*
@@ -154,6 +160,6 @@ rooms: # for tests/lib/check.sh
 help:
 	@sed -n 's/^## //p' Makefile
 
-.PHONY: all lib install check check-all lint fmt clean rooms help
+.PHONY: all lib install check check-all lint fmt clean rooms help wheel
 -include $(wildcard build/*.d build/*/*.d build/leaks/*/*.d)
 include tests/emulator/emulator.mk

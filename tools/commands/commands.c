@@ -240,8 +240,9 @@ static const command COMMANDS[] = {
     {SERVE, SERVING, "serve", "-m [NAME=]WEIGHTS [-m [NAME2=]WEIGHTS2] [OPTION]...",
      "embeddings and matches over HTTP",
      "Answers HTTP requests until it is stopped. The images of all clients are computed together, in batches; every "
-     "embedding equals that of reid embed, bit for bit. It listens on a Unix socket to which only you can connect, or "
-     "where --socket and --listen say, and prints the address to stderr when it is ready.\n\n"
+     "embedding equals that of reid embed, bit for bit. It listens on a Unix socket to which only you can connect, "
+     "where --socket and --listen say, or on sockets that systemd passes, and prints the address to stderr when it is "
+     "ready.\n\n"
      "A model is called NAME, by default its file name without folder and extension. POST /embed takes one image as "
      "the body, or a form with images in parts called file or image (curl -F file=@a.jpg), and returns "
      "{\"fingerprint\": ..., \"embeddings\": [[...]]}: one row, or one for each ?box=x,y,w,h, in "

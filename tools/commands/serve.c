@@ -7,6 +7,7 @@
 #include "commands/commands.h"
 #include "server/door.h"
 #include "server/http.h"
+#include "server/inherited.h"
 #include "server/mhd.h"
 #include "server/secret_file.h"
 #include "server/tokens.h"
@@ -43,10 +44,14 @@ static int check_options(const options *o) {
     if (o->operand_count) say_error("serve: unexpected argument: %s (weights go after -m)", shown(o->operands[0]));
     else if (!mhd_is_there())
         say_error("serve: this version was compiled without libmicrohttpd (Debian: libmicrohttpd-dev)");
-    else if (o->models && o->serve.token_file && !o->serve.listen) say_error("serve: --token-file needs --listen");
+    else if (inherited_are_there() && (o->serve.socket || o->serve.listen))
+        say_error("serve: systemd has passed a socket: remove --socket and --listen, or the socket unit");
+    else if (o->models && o->serve.token_file && !o->serve.listen && !inherited_are_there())
+        say_error("serve: --token-file needs --listen");
     else if (!o->serve.tls_cert != !o->serve.tls_key)
         say_error("serve: --tls-cert and --tls-key need each other");
-    else if (o->serve.tls_cert && !o->serve.listen) say_error("serve: --tls-cert needs --listen");
+    else if (o->serve.tls_cert && !o->serve.listen && !inherited_are_there())
+        say_error("serve: --tls-cert needs --listen");
     else if (o->serve.tls_cert && !tls_is_there())
         say_error("serve: this version was compiled without TLS; it needs GnuTLS, and libmicrohttpd with GnuTLS "
                   "(Debian: libmicrohttpd-dev)");
@@ -62,7 +67,7 @@ static int choose_path(serving *s) {
     text_puts(&s->path, "");
     if (s->o->serve.socket) {
         text_puts(&s->path, s->o->serve.socket);
-    } else if (!s->o->serve.listen) {
+    } else if (!s->o->serve.listen && !inherited_are_there()) {
         if (!folder || *folder != '/') {
             say_error("serve: no address: XDG_RUNTIME_DIR is not set; give --socket or --listen");
             return 0;
@@ -78,7 +83,10 @@ static int open_doors(serving *s) {
     text why = TEXT_INIT;
     const char *at = o->serve.listen;
     int loopback = 1, good = 1;
-    if (o->serve.listen) {
+    if (inherited_are_there()) {
+        at = "systemd";
+        good = inherited_take(&s->unix_fd, &s->tcp_fd, &s->address, &loopback, &why);
+    } else if (o->serve.listen) {
         s->tcp_fd = door_tcp(o->serve.listen, &s->address, &loopback, &why);
         good = s->tcp_fd >= 0;
     }
@@ -255,12 +263,13 @@ static int serve(serving *s) {
                             s->now->tls,      o->serve.max_body, s->connections, o->serve.idle,
                             (long long)(o->serve.timeout * 1e6), s->log,         s->trace};
     const char *scheme = s->now->tls ? "https://" : "http://";
+    const int has_unix = s->unix_fd >= 0;
     s->http = http_start(&r);
     s->unix_fd = s->tcp_fd = -1; /* now owned by the server */
     if (!s->http) return 2;
-    say_warning("listening on %s%s%s%s%s", s->path.len ? "unix:" : "", shown(s->path.s),
-                s->path.len && o->serve.listen ? " and " : "", o->serve.listen ? scheme : "",
-                s->address.len ? s->address.s : "");
+    const char *path = s->path.len ? shown(s->path.s) : has_unix ? "(passed by systemd)" : "";
+    say_warning("listening on %s%s%s%s%s", has_unix ? "unix:" : "", path, has_unix && s->address.len ? " and " : "",
+                s->address.len ? scheme : "", s->address.len ? s->address.s : "");
     run_until_stopped(s);
     interrupt_take();
     stop(s);
@@ -282,7 +291,8 @@ int serve_main(options *o) {
         content_close(s.old);
         content_close(s.now);
     }
-    if (s.unix_fd >= 0) close(s.unix_fd), door_unix_remove(s.path.s);
+    if (s.unix_fd >= 0) close(s.unix_fd);
+    if (s.unix_fd >= 0 && s.path.len) door_unix_remove(s.path.s);
     if (s.tcp_fd >= 0) close(s.tcp_fd);
     if (!close_logs(&s, status == 0)) status = 2;
     answering_free(&s.a);

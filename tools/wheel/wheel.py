@@ -142,6 +142,9 @@ Description-Content-Type: text/markdown
 %s""" % (version(), read("examples/python/README.md").decode())
 
 
+WHEEL = b"Wheel-Version: 1.0\nGenerator: reid.h\nRoot-Is-Purelib: false\nTag: %s\n"
+
+
 def record_line(name, data):
     digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
     return "%s,sha256=%s,%d\n" % (name, digest, len(data))
@@ -158,8 +161,7 @@ def write_wheel(folder, tag, shared, command):
     files = [("reid/__init__.py", read("examples/python/reid.py"), 0o644), ("reid/py.typed", b"", 0o644),
              ("reid/libreid.so", library, 0o755), (name + ".data/scripts/reid", program, 0o755),
              (info + "METADATA", metadata().encode(), 0o644),
-             (info + "WHEEL", ("Wheel-Version: 1.0\nGenerator: reid.h\nRoot-Is-Purelib: false\nTag: %s\n" % tags).encode(),
-              0o644),
+             (info + "WHEEL", WHEEL % tags.encode(), 0o644),
              (info + "licenses/LICENSE", read("LICENSE"), 0o644)]
     record = "".join(record_line(path, data) for path, data, _ in files) + info + "RECORD,,\n"
     files.append((info + "RECORD", record.encode(), 0o644))
