@@ -103,6 +103,8 @@ def compile_all(cc, folder):
     made = os.path.join(folder, "made")
     write_bytes(made)
     includes = ["-I" + made, "-I.", "-Itools", "-isystem", stb(os.path.join(folder, "include"))]
+    if "ziglang" in cc:
+        includes += ["-include", "tools/wheel/cpu.h"]
     headers = max(os.path.getmtime(p) for p in glob.glob(os.path.join(ROOT, "tools/*/*.*")) + [ROOT + "/reid.h"])
     library = os.path.join(folder, "reid_impl.o")
     jobs = [(["-fvisibility=hidden", '-DREID_API=extern __attribute__((visibility("default")))',
