@@ -74,7 +74,7 @@ for compiler in $compilers; do
     for options in -O1 -O2 -O3 -Os '-O2 -flto' '-O3 -flto'; do
         case $compiler in
         aarch64*) runner=$(command -v qemu-aarch64-static) || runner= ;;
-        *) runner=env ;;
+        *) runner='env' ;;
         esac
         case $compiler$options in *clang*-flto) command -v ld.lld > /dev/null || runner= ;; esac
         case $compiler$options in clang*-flto) options="$options ${runner:+-fuse-ld=lld}" ;; esac

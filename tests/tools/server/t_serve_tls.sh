@@ -85,6 +85,7 @@ openssl x509 -req -in one.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days -1 
 serves 'old.pem: the certificate has expired, so clients will refuse it' --tls-cert old.pem --tls-key one.key
 
 # Clients.
+: >"$log"
 "$REID" serve -m b0.safetensors --size 32x32 --socket "$work/reid.sock" --listen 127.0.0.1:0 --token-file token \
     --tls-cert server.pem --tls-key server.key --idle 2 --max-body 1M 2>"$log" &
 server=$!
