@@ -13,7 +13,10 @@ $(shell mkdir -p build; echo '$(REID_ASSERTS)' | cmp -s - $(ASSERTS) || echo '$(
 # reid serve needs libmicrohttpd; without it, the command says so.
 MICROHTTPD := $(shell printf '\043include <microhttpd.h>\n' | $(CC) $(CPPFLAGS) -E - >/dev/null 2>&1 && \
     echo -lmicrohttpd)
-LIBRARIES  = -lm -ldl $(MICROHTTPD) $(LDLIBS)
+# Its TLS needs GnuTLS, with which Debian's libmicrohttpd is built.
+GNUTLS := $(if $(MICROHTTPD),$(shell printf '\043include <gnutls/abstract.h>\n' | $(CC) $(CPPFLAGS) -E - \
+    >/dev/null 2>&1 && echo -lgnutls))
+LIBRARIES  = -lm -ldl $(MICROHTTPD) $(GNUTLS) $(LDLIBS)
 VERSION := $(shell sed -n 's/^.define REID_VERSION_STRING "\(.*\)"/\1/p' reid.h)
 
 # A folder of tools/ is a room; tools/README.md has the drawing.
@@ -57,7 +60,7 @@ build/reid_impl.o: override CFLAGS += -fPIC -fvisibility=hidden # the same objec
 # Pages, style sheets and scripts, and the tables of a gallery in PostgreSQL, likewise: each has a file of its own in
 # the room that includes its bytes. They are made before anything is compiled; from then on the compiler's list of what
 # an object includes has them.
-BYTES = $(patsubst tools/%,build/%.bytes,$(foreach ending,html css js svg,$(wildcard tools/*/*.$(ending))) \
+BYTES = $(patsubst tools/%,build/%.bytes,$(foreach ending,html css js svg json,$(wildcard tools/*/*.$(ending))) \
     $(wildcard tools/*/*/*.sql))
 .SECONDARY: $(BYTES) # else make would remove them as intermediate files, and build what includes them twice
 build/%.bytes: tools/%
@@ -123,6 +126,12 @@ install: build/reid build/reid.1 build/reid.bash lib
 	    install -m 644 reid_kernels.cu $(DESTDIR)$(PREFIX)/share/reid/reid_kernels.cu; fi
 	[ -n "$(DESTDIR)" ] || ldconfig 2>/dev/null || : # so that programs find libreid.so at once
 
+## make wheel            build/wheel/*.whl for pip, and the sdist: the module reid, libreid.so and the command
+PYTHON ?= python3
+wheel:
+	$(PYTHON) tools/wheel/wheel.py wheel
+	$(PYTHON) tools/wheel/wheel.py sdist
+
 ## make emulator         CUDA on the CPU, for tests: build/emulator/libcuda.so.1 and libnvrtc.so.13
 ## make check            the tests whose inputs have changed since they passed; check-all: all of them, with everything
 check:
@@ -140,7 +149,7 @@ fmt:
 
 ## make clean
 clean:
-	rm -rf $(ROOMS:%=build/%) $(DEMO) build/load build/leaks
+	rm -rf $(ROOMS:%=build/%) $(DEMO) build/load build/leaks build/wheel
 	rm -f build/*.o build/*.d build/reid build/reid_kernels.bytes build/reid.1 build/reid.bash \
 	    build/seeded build/demo_images build/demo_photos build/demo_video build/demo_film build/demo_run build/reid-load \
 	    build/libreid.*
@@ -151,6 +160,6 @@ rooms: # for tests/lib/check.sh
 help:
 	@sed -n 's/^## //p' Makefile
 
-.PHONY: all lib install check check-all lint fmt clean rooms help
+.PHONY: all lib install check check-all lint fmt clean rooms help wheel
 -include $(wildcard build/*.d build/*/*.d build/leaks/*/*.d)
 include tests/emulator/emulator.mk

@@ -283,6 +283,20 @@
        versions. Later versions read weight files and ranges; caches and packs are made again. */
 
 #ifndef REID__PASS
+#ifdef __GNUC__ /* warnings of projects with other habits; with REID__WARN, as in our tests, clang's others remain */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpragmas" /* compilers know different ones */
+#pragma GCC diagnostic ignored "-Wpadded"
+#ifdef REID_IMPLEMENTATION
+#pragma GCC diagnostic ignored "-Wdouble-promotion"
+#pragma GCC diagnostic ignored "-Wfloat-equal"
+#pragma GCC diagnostic ignored "-Wold-style-cast"
+#ifndef REID__WARN
+#pragma GCC diagnostic ignored "-Weverything"
+#pragma GCC diagnostic ignored "-Wuseless-cast"
+#endif
+#endif
+#endif
 #if defined(REID_IMPLEMENTATION) && defined(__linux__) && !defined(_GNU_SOURCE)
 #ifdef _FEATURES_H
 #error "reid.h: include the implementation before any system header, or compile this file with -D_GNU_SOURCE"
@@ -379,10 +393,10 @@ extern "C" {
     X(REID_ERR_EMBEDDING, -52, "the embedding is zero or not finite, so it has no direction")
 
 typedef enum reid_result {
-#define REID__ENUM(id, value, text) id = value,
-    REID_RESULTS(REID__ENUM)
-#undef REID__ENUM
-    REID__RESULT_FORCE_INT = -32768
+#define REID_ENUM_OF(id, value, text) id = value,
+    REID_RESULTS(REID_ENUM_OF)
+#undef REID_ENUM_OF
+    REID_RESULT_FORCE_INT = -32768
 } reid_result;
 
 typedef enum reid_device { REID_DEVICE_AUTO, REID_DEVICE_CPU, REID_DEVICE_CUDA } reid_device;
@@ -4166,10 +4180,11 @@ static uint16_t reid__to_bf16(float x) {
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-/* INT8: the step with which a channel's weights times batch norm's factor become -127 ... 127, and its inverse. */
+/* INT8: the step with which a channel's weights times batch norm's factor become -127 ... 127, and its inverse. With
+   fmax, gcc 12 for 64-bit ARM ends at -O3 with an internal error (vect_transform_reduction). */
 static double reid__quantise(const float *row, int count, double factor, double *inverse) {
     double most = 0;
-    for (int i = 0; i < count; i++) most = fmax(most, fabs(row[i] * factor));
+    for (int i = 0; i < count; i++) most = fabs(row[i] * factor) > most ? fabs(row[i] * factor) : most;
     *inverse = most > 0 ? 127 / most : 0;
     return most / 127;
 }
@@ -12991,4 +13006,8 @@ REID_API void reid_queue_destroy(reid_queue *q, int ms) { (void)q, (void)ms; }
 REID_API uint64_t reid_latency_bound(int index) { return (void)index, 0; }
 #endif /* REID_NO_QUEUE */
 #endif /* REID__FINISHED */
+#ifdef REID__PASS
 #undef REID__PASS
+#elif defined(__GNUC__)
+#pragma GCC diagnostic pop
+#endif

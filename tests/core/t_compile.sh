@@ -38,7 +38,7 @@ cat > header.c <<'END'
 int use(void);
 int use(void) {
     reid_desc desc = REID_INIT;
-    return desc.height + (int)REID_ERR_BOX;
+    return desc.height + REID_ERR_BOX;
 }
 END
 printf '#define REID_IMPLEMENTATION\n#include "reid.h"\n#include "reid.h"\n' > implementation.c
@@ -61,7 +61,7 @@ for compiler in 'gcc g++' 'clang clang++'; do
     # Some of gcc's warnings need the optimiser, and unused functions a whole compilation: once for each language is
     # enough, and with the code for particular processors, most of the time, for one of them in its turn.
     case $cc in gcc) for_c=-O2 for_cxx=-O1 ;; clang) for_c=-O0 for_cxx=-O0 ;; esac
-    case $cc in gcc) static=-O1 ;; clang) static=-O0 ;; esac
+    case $cc in gcc) static=-O1 ;; clang) static='-O0 -DREID__WARN' for_c='-O0 -DREID__WARN' for_cxx=$for_c ;; esac
     REID_SHARE=4
     my_turn && part= || part=-DREID_NO_VECTORS
     for std in c99 c11 gnu17; do
@@ -86,6 +86,26 @@ for compiler in 'gcc g++' 'clang clang++'; do
         compiles "$cxx $std, declarations" $cxx $flags -c header.cpp -o header.o
         compiles "$cxx $std, implementation" $cxx $flags $whole -c implementation.cpp -o implementation.o
         compiles "$cxx $std, static" $cxx $flags $unused -DMAIN=use -c static.cpp -o static.o
+    done
+done
+
+# --- projects with other habits: their warnings concern neither the declarations nor the implementation, but the code
+# after them ---
+habits='-Wall -Wextra -Werror -Wdouble-promotion -Wfloat-equal -Wpadded'
+printf 'int after(float);\nint after(float x) { return x == 1; }\n' > after.txt
+for f in header implementation; do
+    for end in c cpp; do cat $f.$end after.txt > "${f}_after.$end"; done
+done
+for f in header implementation; do
+    compiles "gcc, $f of a strict project" gcc -std=c99 $habits -I"$root" -fsyntax-only $f.c
+    refuses "gcc, after the $f" float-equal gcc -std=c99 $habits -I"$root" -fsyntax-only ${f}_after.c
+    command -v g++ >/dev/null && compiles "g++, $f of a strict project" \
+        g++ -std=c++11 $habits -Wold-style-cast -Wuseless-cast -I"$root" -fsyntax-only $f.cpp
+    for cc in 'clang -std=c99' 'clang++ -std=c++11'; do
+        command -v ${cc% *} >/dev/null || continue
+        case $cc in clang++*) end=cpp ;; *) end=c ;; esac
+        compiles "$cc, $f with -Weverything" $cc -Weverything -Werror -I"$root" -fsyntax-only $f.$end
+        refuses "$cc, after the $f" float-equal $cc -Weverything -Werror -I"$root" -fsyntax-only ${f}_after.$end
     done
 done
 

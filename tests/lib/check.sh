@@ -101,7 +101,7 @@ command_with() {
     fi
     object=build/${2#tools/}
     object=${object%.c}.o
-    http=$(grep -q libmicrohttpd build/reid && echo -lmicrohttpd)
+    http=$(grep -q libmicrohttpd build/reid && echo -lmicrohttpd)$(grep -q libgnutls build/reid && echo ' -lgnutls')
     ${CC:-cc} -std=c99 -D_GNU_SOURCE -O1 -w -I. -Itools -pthread -c "$1" -o "$3.o" || return 1
     # shellcheck disable=SC2046,SC2086 # several words
     ${CC:-cc} -pthread -o "$3" "$3.o" $(echo " $objects " | sed "s| $object | |") -lm -ldl $http

@@ -308,6 +308,10 @@ const option OPTIONS[] = {
     {0, "token-file", "FILE", SERVE, OF_COMMAND, SET(text), SHARED(serve.token_file), 0, 0,
      "a file with the token that TCP clients send as Authorization: Bearer TOKEN, or with several: lines NAME TOKEN. "
      "It must be yours or root's, and nobody else may write to it"},
+    {0, "tls-cert", "FILE", SERVE, OF_COMMAND, SET(text), SHARED(serve.tls_cert), 0, 0,
+     "TCP clients connect by https (TLS 1.2 or 1.3): a PEM file with the certificate, then those of its issuers"},
+    {0, "tls-key", "FILE", SERVE, OF_COMMAND, SET(text), SHARED(serve.tls_key), 0, 0,
+     "its private key, a PEM file without a password. It must be yours or root's, and if yours only you may read it"},
     {0, "access-log", "FILE|-", SERVE, OF_COMMAND, SET(text), SHARED(serve.access_log), 0, 0,
      "append a line of JSON for each request to this file, or to stdout: time, id, client, token's name, method, path, "
      "model, images, bytes, status, milliseconds, in all, in the queue and of the batch, and the batch's images. "

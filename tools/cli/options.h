@@ -118,7 +118,7 @@ typedef struct fit_options {
 } fit_options;
 
 typedef struct serve_options {
-    const char *socket, *listen, *token_file, *access_log;
+    const char *socket, *listen, *token_file, *tls_cert, *tls_key, *access_log;
     int waiting, connections, idle, drain; /* waiting: images, 0: automatic; seconds */
     double delay, timeout;                 /* milliseconds; seconds, 0: none */
     size_t max_body;

@@ -63,20 +63,20 @@ void environment_name(text *t, const command *c, const option *spec, int nth) {
 }
 
 /* Adds the variable of an option if it is set; an empty one counts as not set. */
-static int add_variable(settings *to, const option *spec, const char *name) {
+static int add_variable(settings *to, const option *spec, const char *name, int nth) {
     const char *value = getenv(name);
     if (!value || !*value) return 1;
     if (!spec->arg && !read_switch(value, &value)) {
         say_error("%s takes 1 or 0, not \"%s\"", name, shown(value));
         return 0;
     }
-    return add(to, (setting){spec, value, LAYER_ENVIRONMENT, 0});
+    return add(to, (setting){spec, value, LAYER_ENVIRONMENT, nth});
 }
 
 static int add_option(settings *to, const command *c, const option *spec, int nth) {
     text name = TEXT_INIT;
     environment_name(&name, c, spec, nth);
-    int good = need_text(&name) && add_variable(to, spec, name.s);
+    int good = need_text(&name) && add_variable(to, spec, name.s, nth);
     text_free(&name);
     return good;
 }
@@ -134,7 +134,7 @@ static int check_environment(const command *c) {
 /* Those of models come last: options of one model, which come before them, then apply to all models. */
 int settings_from_environment(settings *to, const command *c) {
     const option *token = option_find(c, 0, "token-file", strlen("token-file"));
-    if (!check_environment(c) || (token && !add_variable(to, token, SETTINGS_TOKEN_VARIABLE))) return 0;
+    if (!check_environment(c) || (token && !add_variable(to, token, SETTINGS_TOKEN_VARIABLE, 1))) return 0;
     for (const option *spec = OPTIONS; spec->help; spec++)
         if (!is_model(spec) && settings_has_variable(c, spec, 1) && !add_option(to, c, spec, 1)) return 0;
     for (int nth = 1; nth <= MAX_MODELS; nth++)
@@ -191,10 +191,10 @@ static int wrong_value(const options *o, const command *c, const setting *s) {
     const char *expected = option_expects(s->spec), *name = s->spec->name;
     text variable = TEXT_INIT;
     if (s->from == LAYER_FILE) {
-        say_error("%s, line %d: %s takes %s, not \"%s\"; see \"reid help %s\"", shown(o->config), s->line, name,
+        say_error("%s, line %d: %s takes %s, not \"%s\"; see \"reid help %s\"", shown(o->config), s->number, name,
                   expected, shown(s->value), c->name);
     } else if (s->from == LAYER_ENVIRONMENT) {
-        environment_name(&variable, c, s->spec, 1);
+        environment_name(&variable, c, s->spec, s->number);
         say_error("%s takes %s, not \"%s\"; see \"reid help %s\"", variable.s, expected, shown(s->value), c->name);
     } else {
         say_error("%s: --%s takes %s, not \"%s\"; see \"reid help %s\"", c->name, name, expected, shown(s->value),

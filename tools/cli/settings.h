@@ -15,7 +15,7 @@ typedef struct setting {
     const option *spec;
     const char *value; /* "" for an option without a value; NULL: such an option is switched off */
     layer from;
-    int line;          /* in the file */
+    int number;        /* of the line in the file; in the environment 2 for the second -m, else 1 */
 } setting;
 
 typedef struct settings {

@@ -240,8 +240,9 @@ static const command COMMANDS[] = {
     {SERVE, SERVING, "serve", "-m [NAME=]WEIGHTS [-m [NAME2=]WEIGHTS2] [OPTION]...",
      "embeddings and matches over HTTP",
      "Answers HTTP requests until it is stopped. The images of all clients are computed together, in batches; every "
-     "embedding equals that of reid embed, bit for bit. It listens on a Unix socket to which only you can connect, or "
-     "where --socket and --listen say, and prints the address to stderr when it is ready.\n\n"
+     "embedding equals that of reid embed, bit for bit. It listens on a Unix socket to which only you can connect, "
+     "where --socket and --listen say, or on sockets that systemd passes, and prints the address to stderr when it is "
+     "ready.\n\n"
      "A model is called NAME, by default its file name without folder and extension. POST /embed takes one image as "
      "the body, or a form with images in parts called file or image (curl -F file=@a.jpg), and returns "
      "{\"fingerprint\": ..., \"embeddings\": [[...]]}: one row, or one for each ?box=x,y,w,h, in "
@@ -251,7 +252,8 @@ static const command COMMANDS[] = {
      "/v2/... is the Open Inference Protocol (KServe v2, as in Triton): /v2/models/NAME/infer with one input, image "
      "(BYTES, n encoded images; base64 in JSON) or pixels (UINT8, n x height x width x 3), and the output embedding "
      "(FP32), as JSON or with the binary extension; the parameters are priority and timeout. /metrics is for "
-     "Prometheus; /livez and /readyz are for probes (also /health and /healthz, as /readyz); / lists all paths. "
+     "Prometheus; /livez and /readyz are for probes (also /health and /healthz, as /readyz); a browser shows "
+     "examples at /, and /openapi.json describes all paths. "
      "X-Request-ID is returned.\n\n"
      "Errors are {\"error\": ...}: 400, 404, 405, 411, 413, 415 and 501 name what is wrong; 401: the token is missing; "
      "408: the request arrived too slowly; 414 and 431: the URL or the header fields are over 64 KiB; 503: too many "
@@ -261,11 +263,11 @@ static const command COMMANDS[] = {
      "request starts within --idle is closed, too, or earlier if there are more than --connections. Compressed bodies "
      "and shared memory are refused.\n\n"
      "Without a token, TCP is limited to this machine, and requests that a browser sends for pages of other sites are "
-     "refused. There is no TLS: put a proxy in front, connected to the Unix socket.\n\n"
+     "refused. --tls-cert and --tls-key encrypt TCP; the Unix socket never is.\n\n"
      "On SIGTERM or Ctrl-C /v2/health/ready returns 503, new requests are refused, and accepted ones are finished; "
-     "then it exits with 0. A second signal ends it at once. On SIGHUP it reads models, gallery, calibration and "
-     "tokens anew, beside the old ones, with which it finishes the requests that have begun; if something cannot be "
-     "read, nothing changes.",
+     "then it exits with 0. A second signal ends it at once. On SIGHUP it reads models, gallery, calibration, "
+     "tokens and certificate anew, beside the old ones, with which it finishes the requests that have begun; if "
+     "something cannot be read, nothing changes.",
      {"reid serve -m efficientnet_b0.safetensors",
       "reid serve -m deer=efficientnet_b0.safetensors --gallery gallery/ --listen 127.0.0.1:0"},
      serve_main},

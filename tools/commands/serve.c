@@ -7,7 +7,9 @@
 #include "commands/commands.h"
 #include "server/door.h"
 #include "server/http.h"
+#include "server/inherited.h"
 #include "server/mhd.h"
+#include "server/secret_file.h"
 #include "server/tokens.h"
 
 #include <stdlib.h>
@@ -22,6 +24,7 @@ enum { OTHER_FILES = 128, FEWEST_FILES = 32 }; /* descriptors besides those of c
 typedef struct content {
     service service;
     tokens tokens;
+    tls *tls; /* NULL: without TLS */
 } content;
 
 typedef struct serving {
@@ -41,7 +44,17 @@ static int check_options(const options *o) {
     if (o->operand_count) say_error("serve: unexpected argument: %s (weights go after -m)", shown(o->operands[0]));
     else if (!mhd_is_there())
         say_error("serve: this version was compiled without libmicrohttpd (Debian: libmicrohttpd-dev)");
-    else if (o->models && o->serve.token_file && !o->serve.listen) say_error("serve: --token-file needs --listen");
+    else if (inherited_are_there() && (o->serve.socket || o->serve.listen))
+        say_error("serve: systemd has passed a socket: remove --socket and --listen, or the socket unit");
+    else if (o->models && o->serve.token_file && !o->serve.listen && !inherited_are_there())
+        say_error("serve: --token-file needs --listen");
+    else if (!o->serve.tls_cert != !o->serve.tls_key)
+        say_error("serve: --tls-cert and --tls-key need each other");
+    else if (o->serve.tls_cert && !o->serve.listen && !inherited_are_there())
+        say_error("serve: --tls-cert needs --listen");
+    else if (o->serve.tls_cert && !tls_is_there())
+        say_error("serve: this version was compiled without TLS; it needs GnuTLS, and libmicrohttpd with GnuTLS "
+                  "(Debian: libmicrohttpd-dev)");
     else return answering_check(o, "serve");
     return 0;
 }
@@ -54,7 +67,7 @@ static int choose_path(serving *s) {
     text_puts(&s->path, "");
     if (s->o->serve.socket) {
         text_puts(&s->path, s->o->serve.socket);
-    } else if (!s->o->serve.listen) {
+    } else if (!s->o->serve.listen && !inherited_are_there()) {
         if (!folder || *folder != '/') {
             say_error("serve: no address: XDG_RUNTIME_DIR is not set; give --socket or --listen");
             return 0;
@@ -70,13 +83,16 @@ static int open_doors(serving *s) {
     text why = TEXT_INIT;
     const char *at = o->serve.listen;
     int loopback = 1, good = 1;
-    if (o->serve.listen) {
+    if (inherited_are_there()) {
+        at = "systemd";
+        good = inherited_take(&s->unix_fd, &s->tcp_fd, &s->address, &loopback, &why);
+    } else if (o->serve.listen) {
         s->tcp_fd = door_tcp(o->serve.listen, &s->address, &loopback, &why);
         good = s->tcp_fd >= 0;
     }
     if (good && !loopback && !o->serve.token_file) {
         good = 0;
-        text_puts(&why, "other machines could connect: give --token-file, and put a proxy in front for TLS");
+        text_puts(&why, "other machines could connect: give --token-file, and --tls-cert or a proxy in front");
     }
     if (good && s->path.len) {
         at = s->path.s;
@@ -114,9 +130,11 @@ static int make_room_for_connections(serving *s) {
 
 static int read_tokens(tokens *t, const char *path) {
     text why = TEXT_INIT;
+    unsigned mode;
     int good = tokens_read(t, path, &why);
     if (!good) say_error("%s: %s", shown(path), why.s);
-    else if (tokens_are_open(path)) say_warning("%s: other users may read the token: chmod 600", shown(path));
+    else if (secret_file_is_open(path, &mode))
+        say_warning("%s: other users may read the token: chmod 600", shown(path));
     text_free(&why);
     return good;
 }
@@ -125,14 +143,18 @@ static void content_close(content *c) {
     if (!c) return;
     service_close(&c->service);
     tokens_free(&c->tokens);
+    tls_drop(c->tls);
     free(c);
 }
 
 /* Returns NULL after saying what is wrong. */
 static content *content_open(const serving *s) {
     content *c = need_zeroed(1, sizeof *c);
-    const char *file = s->o->serve.token_file;
-    if (c && (!file || read_tokens(&c->tokens, file)) && answering_open(&c->service, &s->a, s->o)) return c;
+    const char *file = s->o->serve.token_file, *cert = s->o->serve.tls_cert;
+    if (c && (!file || read_tokens(&c->tokens, file)) &&
+        (!cert || (c->tls = tls_open(cert, s->o->serve.tls_key)) != NULL) &&
+        answering_open(&c->service, &s->a, s->o))
+        return c;
     content_close(c);
     return NULL;
 }
@@ -157,7 +179,7 @@ static void reload(serving *s) {
     fresh->service.started = s->now->service.started;
     s->old = s->now;
     s->now = fresh;
-    http_switch(s->http, &fresh->service, tokens_of(s));
+    http_switch(s->http, &fresh->service, tokens_of(s), fresh->tls);
     say_warning("reloaded");
 }
 
@@ -237,15 +259,17 @@ static int close_logs(serving *s, int keep) {
 /* Serves until stopped and drained. */
 static int serve(serving *s) {
     const options *o = s->o;
-    const http_request r = {&s->now->service,  s->unix_fd,     s->tcp_fd,     tokens_of(s),
-                            o->serve.max_body, s->connections, o->serve.idle, (long long)(o->serve.timeout * 1e6),
-                            s->log,            s->trace};
+    const http_request r = {&s->now->service, s->unix_fd,        s->tcp_fd,      tokens_of(s),
+                            s->now->tls,      o->serve.max_body, s->connections, o->serve.idle,
+                            (long long)(o->serve.timeout * 1e6), s->log,         s->trace};
+    const char *scheme = s->now->tls ? "https://" : "http://";
+    const int has_unix = s->unix_fd >= 0;
     s->http = http_start(&r);
     s->unix_fd = s->tcp_fd = -1; /* now owned by the server */
     if (!s->http) return 2;
-    say_warning("listening on %s%s%s%s", s->path.len ? "unix:" : "", shown(s->path.s),
-                s->path.len && o->serve.listen ? " and http://" : o->serve.listen ? "http://" : "",
-                s->address.len ? s->address.s : "");
+    const char *path = s->path.len ? shown(s->path.s) : has_unix ? "(passed by systemd)" : "";
+    say_warning("listening on %s%s%s%s%s", has_unix ? "unix:" : "", path, has_unix && s->address.len ? " and " : "",
+                s->address.len ? scheme : "", s->address.len ? s->address.s : "");
     run_until_stopped(s);
     interrupt_take();
     stop(s);
@@ -267,7 +291,8 @@ int serve_main(options *o) {
         content_close(s.old);
         content_close(s.now);
     }
-    if (s.unix_fd >= 0) close(s.unix_fd), door_unix_remove(s.path.s);
+    if (s.unix_fd >= 0) close(s.unix_fd);
+    if (s.unix_fd >= 0 && s.path.len) door_unix_remove(s.path.s);
     if (s.tcp_fd >= 0) close(s.tcp_fd);
     if (!close_logs(&s, status == 0)) status = 2;
     answering_free(&s.a);

@@ -9,7 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/random.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 static const char TEXT_TYPE[] = "text/plain; charset=utf-8", JSON_TYPE[] = "application/json";
 static const char POLICY[] = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
@@ -17,9 +18,9 @@ static const char POLICY[] = "default-src 'none'; script-src 'self'; style-src '
 
 int desk_token(char out[33], text *why) {
     unsigned char bytes[16];
-    ssize_t n;
-    UNINTERRUPTED(n, getrandom(bytes, sizeof bytes, 0));
-    if (n != (ssize_t)sizeof bytes) return refuse_errno(why, "cannot read random bytes for the token");
+    long n; /* glibc has getrandom since 2.25, Linux since 3.17 */
+    UNINTERRUPTED(n, syscall(SYS_getrandom, bytes, sizeof bytes, 0));
+    if (n != (long)sizeof bytes) return refuse_errno(why, "cannot read random bytes for the token");
     for (size_t i = 0; i < sizeof bytes; i++) snprintf(out + 2 * i, 3, "%02x", bytes[i]);
     return 1;
 }
@@ -55,7 +56,7 @@ static void answer_post(const desk *d, const web_request *r, int decides, web_re
     if (strcmp(r->method, "POST") != 0) {
         refuse_with(out, 405, "this path takes POST");
         out->allow = "POST";
-    } else if (!door_is_own_page(r->origin, r->host)) {
+    } else if (!door_is_own_page(r->origin, r->host, 0)) {
         refuse_with(out, 403, "Origin: only the page itself may send decisions");
     } else if (!is_json(r->type)) {
         refuse_with(out, 415, "Content-Type: expected application/json");

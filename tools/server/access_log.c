@@ -27,6 +27,7 @@ enum {
 struct access_log {
     const char *path;
     int fd, is_file, said;
+    int torn;               /* 1: the last line in the file has no end */
     pthread_t thread;
     pthread_mutex_t lock;   /* of the next members */
     pthread_cond_t changed;
@@ -65,7 +66,7 @@ static void open_again(access_log *l) {
     }
     close(l->fd);
     use_file(l, fd);
-    l->said = 0;
+    l->said = l->torn = 0;
 }
 
 static int is_stopping(access_log *l) {
@@ -86,23 +87,25 @@ static int wait_for_reader(access_log *l) {
     return 0;
 }
 
-/* Returns 0 if the rest cannot be written. */
-static int write_out(access_log *l, const text *lines) {
-    for (size_t at = 0; at < lines->len;) {
+/* Returns how many bytes could be written, fewer than all of them after an error. */
+static size_t write_out(access_log *l, const text *lines) {
+    size_t at = 0;
+    while (at < lines->len) {
         size_t n = lines->len - at;
         ssize_t written;
         if (!l->is_file && n > PIPE_BUF) n = PIPE_BUF;
-        if (!l->is_file && !wait_for_reader(l)) return 0;
+        if (!l->is_file && !wait_for_reader(l)) break;
         UNINTERRUPTED(written, write(l->fd, lines->s + at, n));
-        if (written < 0 && errno != EAGAIN) return 0;
+        if (written < 0 && errno != EAGAIN) break;
         if (written > 0) at += (size_t)written;
     }
-    return 1;
+    return at;
 }
 
-static unsigned long long count_lines(const text *lines) {
+/* The lines that were not written, or not to their end. */
+static unsigned long long count_lines(const text *lines, size_t from) {
     unsigned long long count = 0;
-    for (size_t i = 0; i < lines->len; i++) count += lines->s[i] == '\n';
+    for (size_t i = from; i < lines->len; i++) count += lines->s[i] == '\n';
     return count;
 }
 
@@ -110,6 +113,20 @@ static void count_dropped(access_log *l, unsigned long long lines) {
     pthread_mutex_lock(&l->lock);
     l->dropped += lines;
     pthread_mutex_unlock(&l->lock);
+}
+
+/* Writes lines, and counts those that are lost. A line that broke off is ended before the next one, which is readable
+   then. */
+static void write_lines_out(access_log *l, const text *lines) {
+    static char end[] = "\n";
+    const text rest = {.s = end, .len = 1};
+    if (l->torn && lines->len && write_out(l, &rest) == rest.len) l->torn = 0;
+    const size_t written = l->torn ? 0 : write_out(l, lines);
+    if (written == lines->len) return;
+    l->torn = l->torn || (written && lines->s[written - 1] != '\n');
+    count_dropped(l, count_lines(lines, written));
+    if (!l->said) say_error("%s: lines of the log are lost: %s", shown(l->path), strerror(errno));
+    l->said = 1;
 }
 
 /* --- the thread --------------------------------------------------------------------------------------------------- */
@@ -141,11 +158,7 @@ static void *write_lines(void *user) {
     int reopen;
     while (take_lines(l, &lines, &reopen)) {
         if (reopen) open_again(l);
-        if (!write_out(l, &lines)) {
-            count_dropped(l, count_lines(&lines));
-            if (!l->said) say_error("%s: lines of the log are lost: %s", shown(l->path), strerror(errno));
-            l->said = 1;
-        }
+        write_lines_out(l, &lines);
         text_clear(&lines);
     }
     text_free(&lines);

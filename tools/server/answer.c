@@ -244,23 +244,3 @@ void answer_stats(text *t, const service *s, int index) {
         if (index < 0 || i == index) add_stats(&w, s, i);
     json_put_finish(&w);
 }
-
-void answer_help(text *t, const service *s) {
-    text_printf(t, "reid %s\n\n", reid_version_string());
-    text_puts(t, "POST /embed?box=x,y,w,h     an image as the body, or a form with parts called file: its embedding, "
-                 "or one for each box\n"
-                 "POST /match                the same: the best identities in the gallery\n"
-                 "POST /v2/models/M/infer    the Open Inference Protocol: "
-                 "input image or pixels, output embedding\nGET  /v2, /v2/health/live, /v2/health/ready, "
-                 "/v2/models/M[/ready|/config|/stats], /v2/models/stats\n"
-                 "GET  /livez, /readyz       for probes\n"
-                 "GET  /metrics              for Prometheus\n\nM is one of:\n");
-    for (int i = 0; i < s->all.count; i++) {
-        const reid_info *info = &s->all.at[i].info;
-        text_puts(t, "  ");
-        text_visible(t, s->model[i].name);
-        text_printf(t, "  %s, %s, %d float%s, %s %s, fingerprint %s\n", info->network, info->preset, info->dim,
-                    plural((size_t)info->dim), info->device, info->precision, info->fingerprint);
-    }
-    text_puts(t, s->has_gallery ? "This server has a gallery.\n" : "This server has no gallery.\n");
-}

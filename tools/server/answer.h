@@ -26,7 +26,5 @@ void answer_model(text *t, const service *s, int index);
 void answer_config(text *t, const service *s, int index);
 /* index -1: of all models. */
 void answer_stats(text *t, const service *s, int index);
-/* A short overview for people. */
-void answer_help(text *t, const service *s);
 
 #endif

@@ -152,13 +152,22 @@ static void add_address(text *t, const any_address *a) {
     }
 }
 
+static int copy_address(any_address *a, const struct sockaddr *address) {
+    memset(a, 0, sizeof *a);
+    if (address->sa_family == AF_INET) memcpy(&a->four, address, sizeof a->four);
+    else if (address->sa_family == AF_INET6) memcpy(&a->six, address, sizeof a->six);
+    else return 0;
+    return 1;
+}
+
+int door_is_loopback(const struct sockaddr *address) {
+    any_address a;
+    return copy_address(&a, address) && is_loopback(&a);
+}
+
 void door_peer(text *t, const struct sockaddr *address) {
     any_address a;
-    memset(&a, 0, sizeof a);
-    if (address->sa_family == AF_INET) memcpy(&a.four, address, sizeof a.four);
-    else if (address->sa_family == AF_INET6) memcpy(&a.six, address, sizeof a.six);
-    else return;
-    add_address(t, &a);
+    if (copy_address(&a, address)) add_address(t, &a);
 }
 
 int door_tcp(const char *address, text *as, int *loopback, text *why) {
@@ -189,9 +198,9 @@ int door_same(const text *secret, const char *given, size_t len) {
     return !differs;
 }
 
-int door_is_own_page(const char *origin, const char *host) {
-    static const char scheme[] = "http://";
-    const size_t skip = sizeof scheme - 1;
+int door_is_own_page(const char *origin, const char *host, int tls) {
+    const char *scheme = tls ? "https://" : "http://";
+    const size_t skip = strlen(scheme);
     return origin && host && strncmp(origin, scheme, skip) == 0 && strcasecmp(origin + skip, host) == 0;
 }
 

@@ -12,7 +12,7 @@ http *http_start(const http_request *r) {
     say_error("this version was compiled without libmicrohttpd");
     return NULL;
 }
-void http_switch(http *h, service *s, const tokens *allowed) { (void)h, (void)s, (void)allowed; }
+void http_switch(http *h, service *s, const tokens *allowed, tls *t) { (void)h, (void)s, (void)allowed, (void)t; }
 void http_note_failed_reload(http *h) { (void)h; }
 int http_pending(const http *h) { return h != NULL; }
 void http_stop(http *h) { (void)h; }
@@ -24,6 +24,7 @@ void http_stop(http *h) { (void)h; }
 #include "server/call.h"
 #include "server/door.h"
 #include "server/form.h"
+#include "server/guide.h"
 #include "server/mailbox.h"
 #include "server/prometheus.h"
 #include "server/request_id.h"
@@ -75,6 +76,7 @@ typedef struct client {
     struct MHD_Connection *connection;
     mhd_guest guest;
     int fd, tcp, suspended;
+    tls *tls;              /* the certificate with which the connection began; NULL: it is not encrypted */
     int sending;           /* 1: a request line has arrived, but not the whole request, and nothing was answered */
     int dismissed;         /* 1: it was sent a final refusal; everything that still arrives is ignored */
     double deadline;       /* when it is disconnected; every byte that it sends or reads earns a little time */
@@ -94,6 +96,7 @@ struct exchange {
     size_t held;  /* bytes of the body, which count in h->counts.bodies */
     int working, over, body_lost, chunked; /* chunked: promised is the most that the body may have */
     unsigned refusal; /* the status of the refusal that is sent after the body was skipped; 0: not refused */
+    int admitted;     /* 1: the client needs no token, or has sent one */
     const char *allow;
     text why;
     /* For the log. */
@@ -120,6 +123,7 @@ struct http {
     int switching;         /* set by another thread: next_service and next_tokens are to be used from now on */
     service *next_service;
     const tokens *next_tokens;
+    tls *next_tls;
     sem_t switched;
     int pending;           /* exchanges from their last byte to the end of their answer; read by other threads */
     mailbox finished;      /* finished calls */
@@ -140,6 +144,7 @@ typedef struct reply {
     text body;
     size_t json_len;      /* 0: the body is not JSON followed by bytes */
     const char *allow;    /* the allowed method */
+    const char *policy;   /* of a page: its Content-Security-Policy */
     int last;             /* 1: the connection is closed after it */
 } reply;
 
@@ -200,8 +205,16 @@ static struct MHD_Response *response_of(client *to, text *body) {
 static void limit_unsent(const http *h, reply *r) {
     if (r->body.len <= SMALL || h->counts.unsent <= BODIES * h->r.max_body) return;
     text_free(&r->body);
-    *r = (reply){MHD_HTTP_SERVICE_UNAVAILABLE, JSON_TYPE, TEXT_INIT, 0, NULL, 0};
+    *r = (reply){.status = MHD_HTTP_SERVICE_UNAVAILABLE, .type = JSON_TYPE};
     answer_error(&r->body, "too many large answers are waiting to be read: try again later");
+}
+
+static void add_page_headers(struct MHD_Response *response, const char *policy) {
+    MHD_add_response_header(response, "Content-Security-Policy", policy);
+    MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+    MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
+    MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+    MHD_add_response_header(response, MHD_HTTP_HEADER_VARY, "Accept");
 }
 
 /* Moves the body into the response. MHD_NO closes the connection without an answer, which is all that can be done if
@@ -219,6 +232,7 @@ static enum MHD_Result send_reply(client *from, reply *r) {
         MHD_add_response_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer realm=\"reid\"");
     if (from->now && from->now->id[0]) MHD_add_response_header(response, "X-Request-ID", from->now->id);
     if (r->allow) MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, r->allow);
+    if (r->policy) add_page_headers(response, r->policy);
     if (r->last || service_stopping(h->r.s)) MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
     if (r->status < FRONT_STATUSES) h->counts.answered[r->status]++;
     from->deadline = clock_seconds() + h->r.idle;
@@ -229,17 +243,32 @@ static enum MHD_Result send_reply(client *from, reply *r) {
 }
 
 static enum MHD_Result refuse_request(client *from, unsigned status, const char *allow, const char *why) {
-    reply r = {status, JSON_TYPE, TEXT_INIT, 0, allow, 1};
+    reply r = {.status = status, .type = JSON_TYPE, .allow = allow, .last = 1};
     answer_error(&r.body, why);
     return send_reply(from, &r);
+}
+
+static const char *header_of(const client *from, const char *name) {
+    return mhd_header(from->connection, name);
+}
+
+/* Browsers ask for HTML; other clients get text. */
+static void answer_guide(const client *from, const exchange *x, reply *r) {
+    const char *accept = header_of(from, MHD_HTTP_HEADER_ACCEPT);
+    const guide g = {x->admitted ? from->h->r.s : NULL, header_of(from, MHD_HTTP_HEADER_HOST), from->tcp,
+                     from->tls != NULL, from->h->r.tokens != NULL};
+    if (accept && strstr(accept, "text/html")) guide_page(&r->body, &g), r->type = "text/html; charset=utf-8";
+    else guide_text(&r->body, &g), r->type = "text/plain; charset=utf-8";
+    r->policy = GUIDE_POLICY;
 }
 
 /* Answers requests that need no computing. */
 static enum MHD_Result answer_at_once(client *from, const exchange *x) {
     const service *s = from->h->r.s;
-    reply r = {MHD_HTTP_OK, JSON_TYPE, TEXT_INIT, 0, NULL, 0};
+    reply r = {.status = MHD_HTTP_OK, .type = JSON_TYPE};
     switch (x->to.kind) {
-    case ROUTE_HELP: answer_help(&r.body, s), r.type = "text/plain; charset=utf-8"; break;
+    case ROUTE_HELP: answer_guide(from, x, &r); break;
+    case ROUTE_OPENAPI: guide_openapi(&r.body); break;
     case ROUTE_METRICS:
         from->h->counts.log_dropped = access_log_dropped(from->h->r.log);
         prometheus_text(&r.body, s, &from->h->counts), r.type = "text/plain; version=0.0.4; charset=utf-8";
@@ -260,17 +289,15 @@ static enum MHD_Result answer_at_once(client *from, const exchange *x) {
 
 static enum MHD_Result answer_call(client *from, exchange *x) {
     call *c = x->c;
-    reply r = {(unsigned)c->status, c->binary ? "application/octet-stream" : JSON_TYPE, c->answer,
-               c->binary ? c->answer_json : 0, NULL, 0};
+    reply r = {.status = (unsigned)c->status,
+               .type = c->binary ? "application/octet-stream" : JSON_TYPE,
+               .body = c->answer,
+               .json_len = c->binary ? c->answer_json : 0};
     c->answer = (text)TEXT_INIT;
     return send_reply(from, &r);
 }
 
 /* --- checking requests -------------------------------------------------------------------------------------------- */
-
-static const char *header_of(const client *from, const char *name) {
-    return mhd_header(from->connection, name);
-}
 
 static int is_type(const char *given, const char *type) {
     size_t n = strlen(type);
@@ -303,16 +330,18 @@ static void refuse_with(verdict *v, unsigned status, const char *why) {
 static int is_of_foreign_page(const client *from) {
     const char *origin = header_of(from, MHD_HTTP_HEADER_ORIGIN), *site = header_of(from, "Sec-Fetch-Site");
     if (site && strcmp(site, "same-origin") != 0 && strcmp(site, "none") != 0) return 1;
-    return origin && !door_is_own_page(origin, header_of(from, MHD_HTTP_HEADER_HOST));
+    return origin && !door_is_own_page(origin, header_of(from, MHD_HTTP_HEADER_HOST), from->tls != NULL);
 }
 
-/* Checks who may send requests. Liveness is not secret, and programs that check it often have no token. */
+/* Checks who may send requests. Liveness is not secret, and programs that check it often have no token; neither is what
+   every server says in the same words. */
 static void check_client(const client *from, exchange *x, verdict *v) {
     const http_request *r = &from->h->r;
-    int harmless = x->to.kind == ROUTE_LIVE || x->to.kind == ROUTE_READY;
+    int harmless = x->to.kind < ROUTE_METRICS;
     const token *sent = NULL;
     if (from->tcp && r->tokens) sent = tokens_admit(r->tokens, header_of(from, MHD_HTTP_HEADER_AUTHORIZATION));
     if (sent) strcpy(x->token, sent->name.s);
+    x->admitted = sent || !from->tcp || !r->tokens;
     if (mhd_crowd_is_full(&from->h->crowd))
         refuse_with(v, MHD_HTTP_SERVICE_UNAVAILABLE, "too many connections: try again later");
     else if (from->tcp && r->tokens && !harmless && !sent)
@@ -348,7 +377,7 @@ static void check_request(client *from, exchange *x, const char *method, verdict
     int gets = strcmp(method, MHD_HTTP_METHOD_GET) == 0 || strcmp(method, MHD_HTTP_METHOD_HEAD) == 0;
     int known = route_find(&x->to, from->h->r.s, uri, strcspn(uri, "?"), &v->why);
     int wants_body = x->to.kind >= ROUTE_INFER;
-    if (!known) x->to.kind = ROUTE_HELP;
+    if (!known) x->to.kind = ROUTE_SERVER;
     check_client(from, x, v);
     if (!v->status && has_large_headers(from))
         refuse_with(v, MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE, "the header fields are over the limit of 64 KiB");
@@ -475,6 +504,16 @@ static void log_request(const client *from, const exchange *x, unsigned status) 
 
 /* --- callbacks of libmicrohttpd ----------------------------------------------------------------------------------- */
 
+static void *session_of(const client *c) {
+    return MHD_get_connection_info(c->connection, MHD_CONNECTION_INFO_GNUTLS_SESSION)->tls_session;
+}
+
+/* Sends the last bytes that a client gets, without waiting. */
+static int send_last(const client *c, const text *all) {
+    if (c->tls) return tls_send_last(session_of(c), all->s, all->len);
+    return send(c->fd, all->s, all->len, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)all->len;
+}
+
 /* Sends a refusal directly to the socket, because libmicrohttpd can answer a request only after all of it has arrived.
    Its own answers cannot interfere: the kernel has earlier ones, and on_request refuses everything that still arrives.
    The client may still be sending, so the connection is closed a little later: otherwise it would be reset before the
@@ -485,9 +524,7 @@ static void dismiss(client *c, unsigned status, const char *reason, const char *
     text_printf(&all, "HTTP/1.1 %u %s\r\nConnection: close\r\nContent-Type: " JSON_TYPE
                       "\r\nContent-Length: %zu\r\n\r\n", status, reason, why.len);
     text_puts(&all, why.s ? why.s : "");
-    if (!text_failed(&why) && !text_failed(&all) &&
-        send(c->fd, all.s, all.len, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)all.len)
-        c->h->counts.answered[status]++;
+    if (!text_failed(&why) && !text_failed(&all) && send_last(c, &all)) c->h->counts.answered[status]++;
     if (c->now) c->now->status = status;
     else log_request(c, NULL, status);
     shutdown(c->fd, SHUT_WR);
@@ -681,6 +718,7 @@ static void on_connection(void *user, struct MHD_Connection *connection, void **
         c->h = h, c->connection = connection, c->tcp = d->tcp;
         c->fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
         c->deadline = clock_seconds() + h->r.idle;
+        if (c->tcp && h->r.tls) c->tls = tls_keep(h->r.tls), tls_attach(session_of(c), c->tls);
         if (is_logging(h)) note_address(c);
         mhd_crowd_join(&h->crowd, &c->guest, c->fd);
         c->next = h->clients;
@@ -695,6 +733,7 @@ static void on_connection(void *user, struct MHD_Connection *connection, void **
         h->counts.connections--;
         mhd_crowd_leave(&h->crowd, &c->guest);
         text_free(&c->uri);
+        tls_drop(c->tls);
         free(c);
         *context = NULL;
     }
@@ -808,6 +847,7 @@ static void run_listeners(http *h) {
 static void switch_service(http *h) {
     h->r.s = h->next_service;
     h->r.tokens = h->next_tokens;
+    h->r.tls = h->next_tls;
     h->counts.reloads++;
     __atomic_store_n(&h->switching, 0, __ATOMIC_SEQ_CST);
     sem_post(&h->switched);
@@ -836,19 +876,23 @@ static void *serve(void *user) {
 
 /* Opens libmicrohttpd without a thread and without the listening socket: h's thread accepts for both listeners. */
 static int listener_open(http *h, listener *d, int tcp, int fd) {
-    const int spare = h->r.connections < SPARE ? h->r.connections : SPARE;
+    const int spare = h->r.connections < SPARE ? h->r.connections : SPARE, encrypted = tcp && h->r.tls;
+    struct MHD_OptionItem more[] = {{MHD_OPTION_HTTPS_CERT_CALLBACK, 0, tls_callback()},
+                                    {MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)tls_priorities},
+                                    {MHD_OPTION_END, 0, NULL}};
     d->h = h;
     d->tcp = tcp;
     d->fd = fd;
     if (fd < 0) return 1;
     d->daemon = MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ERROR_LOG, 0, NULL, NULL,
+        (encrypted ? MHD_USE_TLS : 0u) | MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET |
+            MHD_USE_ERROR_LOG, 0, NULL, NULL,
         on_request, d, MHD_OPTION_EXTERNAL_LOGGER, on_log, h, MHD_OPTION_CONNECTION_LIMIT,
         (unsigned)(h->r.connections + spare), MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY,
         MHD_OPTION_CONNECTION_MEMORY_INCREMENT, (size_t)READ_STEP, MHD_OPTION_STRICT_FOR_CLIENT, 1,
         MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_UNESCAPE_CALLBACK, mhd_leave_escaped, NULL,
         MHD_OPTION_URI_LOG_CALLBACK, on_uri, d, MHD_OPTION_NOTIFY_CONNECTION, on_connection, d,
-        MHD_OPTION_NOTIFY_COMPLETED, on_completed, d, MHD_OPTION_END);
+        MHD_OPTION_NOTIFY_COMPLETED, on_completed, d, MHD_OPTION_ARRAY, encrypted ? more : &more[2], MHD_OPTION_END);
     return d->daemon && watch(h, MHD_get_daemon_info(d->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd, d) &&
            watch(h, fd, &d->fd);
 }
@@ -888,9 +932,10 @@ http *http_start(const http_request *r) {
     return NULL;
 }
 
-void http_switch(http *h, service *s, const tokens *allowed) {
+void http_switch(http *h, service *s, const tokens *allowed, tls *t) {
     h->next_service = s;
     h->next_tokens = allowed;
+    h->next_tls = t;
     __atomic_store_n(&h->switching, 1, __ATOMIC_SEQ_CST);
     mailbox_wake(&h->finished);
     while (sem_wait(&h->switched) != 0) {} /* a signal may interrupt it */

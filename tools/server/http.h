@@ -6,6 +6,7 @@
 #include "base/trace.h"
 #include "server/access_log.h"
 #include "server/service.h"
+#include "server/tls.h"
 #include "server/tokens.h"
 
 typedef struct http http;
@@ -14,6 +15,7 @@ typedef struct http_request {
     service *s;
     int unix_fd, tcp_fd;  /* listening sockets, or -1; the server closes them */
     const tokens *tokens; /* TCP clients must send one; NULL: none, and the Host header must name this machine */
+    tls *tls;             /* for TCP clients; NULL: without TLS */
     size_t max_body;      /* bytes */
     int connections;      /* the most that are served at a time */
     int idle;             /* seconds until an idle client is disconnected */
@@ -25,9 +27,9 @@ typedef struct http_request {
 /* NULL after reporting an error; the sockets are closed then, too. */
 http *http_start(const http_request *r);
 /* From its return on, new requests are answered by this service and must send one of these tokens; those that have
-   begun are finished by the service before it, which can be closed when its service_jobs is 0. Call it on the thread
-   that calls http_stop. */
-void http_switch(http *h, service *s, const tokens *allowed);
+   begun are finished by the service before it, which can be closed when its service_jobs is 0. New connections use this
+   certificate; none if there was none at the start. Call it on the thread that calls http_stop. */
+void http_switch(http *h, service *s, const tokens *allowed, tls *t);
 /* Counts a reload that has failed. */
 void http_note_failed_reload(http *h);
 /* Requests that were received and not yet answered. */

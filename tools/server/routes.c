@@ -18,6 +18,7 @@ static const fixed WHOLE[] = {
     {"/livez", ROUTE_LIVE},
     {"/match", ROUTE_MATCH},
     {"/metrics", ROUTE_METRICS},
+    {"/openapi.json", ROUTE_OPENAPI},
     {"/readyz", ROUTE_READY},
     {"/v2", ROUTE_SERVER},
     {"/v2/", ROUTE_SERVER},

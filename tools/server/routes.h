@@ -5,11 +5,12 @@
 #include "server/service.h"
 
 typedef enum route_kind {
-    ROUTE_HELP,
-    ROUTE_METRICS,
-    ROUTE_SERVER,
-    ROUTE_LIVE,
+    ROUTE_LIVE, /* this and the next ones need no token */
     ROUTE_READY,
+    ROUTE_HELP,
+    ROUTE_OPENAPI,
+    ROUTE_METRICS, /* this and the next ones do */
+    ROUTE_SERVER,
     ROUTE_MODEL,
     ROUTE_MODEL_READY,
     ROUTE_CONFIG,

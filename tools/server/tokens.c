@@ -3,32 +3,15 @@
 #include "base/files.h"
 #include "base/memory.h"
 #include "server/door.h"
+#include "server/secret_file.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 enum { MIN_TOKEN = 16, MAX_TOKEN = 1024, MAX_FILE = 1 << 20, MOST_TOKENS = 1000 };
 
 /* --- the file ----------------------------------------------------------------------------------------------------- */
-
-static int check_owner(const char *path, text *why) {
-    struct stat st;
-    if (stat(path, &st) != 0) return refuse_errno(why, "cannot open");
-    const unsigned mode = st.st_mode & 07777;
-    if (st.st_uid != 0 && st.st_uid != geteuid())
-        return refuse(why, "belongs to user %u (mode %04o); expected root's or user %u's own, who runs this server",
-                      (unsigned)st.st_uid, mode, (unsigned)geteuid());
-    return !(mode & (S_IWGRP | S_IWOTH)) ||
-           refuse(why, "other users may write to it (mode %04o): chmod go-w, for example 0600, 0440 or 0444", mode);
-}
-
-int tokens_are_open(const char *path) {
-    struct stat st;
-    return stat(path, &st) == 0 && st.st_uid != 0 && (st.st_mode & (S_IRGRP | S_IROTH));
-}
 
 static int is_name(const char *s, size_t len) {
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
@@ -118,7 +101,7 @@ static int read_lines(tokens *t, const text *file, text *why) {
 int tokens_read(tokens *t, const char *path, text *why) {
     text file = TEXT_INIT;
     memset(t, 0, sizeof *t);
-    int good = check_owner(path, why) && file_read(path, MAX_FILE, 1, &file, why) && read_lines(t, &file, why);
+    int good = secret_file_check(path, why) && file_read(path, MAX_FILE, 1, &file, why) && read_lines(t, &file, why);
     text_free(&file);
     return good;
 }

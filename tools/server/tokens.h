@@ -17,13 +17,10 @@ typedef struct tokens {
     size_t count, cap;
 } tokens;
 
-/* Reads a file with one token, or with lines "NAME TOKEN", empty ones and comments with #. It must belong to root or to
-   this user, and nobody else may write to it, as for the secrets that container runtimes mount. Returns 0 with the
-   reason in why, which never contains a token; free them in any case. */
+/* Reads a file with one token, or with lines "NAME TOKEN", empty ones and comments with #, if secret_file_check allows
+   it. Returns 0 with the reason in why, which never contains a token; free them in any case. */
 int tokens_read(tokens *t, const char *path, text *why);
 void tokens_free(tokens *t);
-/* 1 if other users may read the file, although it belongs to this one, who could forbid it. */
-int tokens_are_open(const char *path);
 
 /* Checks an Authorization header, whose absence is NULL. The time that this takes does not depend on which bytes are
    right. Returns the token that it contains, or NULL. */

@@ -72,6 +72,17 @@ ready grep -q 'lines of the log are lost' "$log"
 ask 200 '' $url/v2
 end TERM
 
+# A disk that is full for a while, here a file that may not grow beyond 2,000 bytes.
+python3 -c 'import os, resource, signal, sys
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (2000, resource.RLIM_INFINITY))
+os.execv(sys.argv[1], sys.argv[1:])' "$REID" serve -m b0.safetensors --size 32x32 --access-log full.log 2>messages &
+server=$!
+ready grep -q 'listening on' messages
+check "a full disk" $client torn "$socket" "$server" full.log
+check "it is said once" [ "$(grep -c 'full.log: lines of the log are lost: File too large' messages)" = 1 ]
+end TERM
+
 # Without a log: an id is returned only to those who send one.
 "$REID" serve -m b0.safetensors --size 32x32 2>"$log" &
 server=$!

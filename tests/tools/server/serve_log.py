@@ -159,6 +159,27 @@ def stalled(where):
     must(metric(where, "reid_access_log_dropped_total") > 0, "dropped lines are counted")
 
 
+def torn(where, pid, log):
+    """A file that may not grow: the lines that are lost are counted, the broken one among them, and no others; when it
+    may grow again, the next line is whole."""
+    import resource
+    asked = 20
+    for n in range(asked):
+        must(ask(where, "GET", "/v2", headers={"X-Request-ID": "t%d" % n})[0] == 200, "an answer")
+        time.sleep(0.12)  # each line is written for itself
+    time.sleep(0.5)
+    data = open(log, "rb").read()
+    whole = data.count(b"\n")
+    must(1 < whole < asked - 1 and not data.endswith(b"\n"), data[-80:])
+    lost = metric(where, "reid_access_log_dropped_total")
+    must(lost == asked - whole, "%d lines are counted as lost, not %d" % (lost, asked - whole))
+    resource.prlimit(int(pid), resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    ask(where, "GET", "/v2", headers={"X-Request-ID": "last"})
+    wait_for("the last line", lambda: b'"last"' in open(log, "rb").read())
+    lines = open(log, "rb").read().split(b"\n")
+    must(any(json.loads(line)["id"] == "last" for line in lines if b'"last"' in line), lines[-2:])
+
+
 def traced(trace, ident):
     events = json.load(open(trace, encoding="utf-8"))["traceEvents"]
     begin = [e for e in events if e.get("args", {}).get("id") == ident]
