@@ -2809,8 +2809,7 @@ static reid__op *reid__add_op(reid__plan *p, reid__kind kind, int in, const char
     reid__op *op = &p->ops[p->op_count++];
     memset(op, 0, sizeof *op);
     snprintf(op->name, sizeof op->name, "%s", name);
-    op->kind = kind, op->in = in;
-    op->residual = op->scale = op->sums = op->key = op->value = REID__NONE;
+    op->kind = kind, op->in = in, op->residual = op->scale = op->sums = op->key = op->value = REID__NONE;
     op->ih = p->buffers[in].h, op->iw = p->buffers[in].w, op->ic = p->buffers[in].channels;
     op->kh = op->kw = op->stride = 1, op->bn_eps = p->arch.bn_eps;
     return op;
@@ -2847,8 +2846,7 @@ static reid__op *reid__last_op(reid__plan *p) { return &p->ops[p->op_count - 1];
 
 static int reid__add_pool(reid__plan *p, int in, int bins) {
     reid__op *op = reid__add_op(p, REID__POOL, in, "avgpool");
-    op->oh = op->ow = bins, op->oc = op->ic;
-    op->out = reid__add_buffer(p, bins, bins, op->oc);
+    op->oh = op->ow = bins, op->oc = op->ic, op->out = reid__add_buffer(p, bins, bins, op->oc);
     return op->out;
 }
 
@@ -2862,8 +2860,7 @@ static void reid__add_linear(reid__plan *p, int in, int out, int channel, int oc
 /* Adds a linear layer after the pooled vector, which until now was the embedding. */
 static void reid__add_head(reid__plan *p, int dim, const char *name, int seeded) {
     int pooled = p->embedding;
-    p->dim = dim;
-    p->embedding = reid__add_buffer(p, 1, 1, dim);
+    p->dim = dim, p->embedding = reid__add_buffer(p, 1, 1, dim);
     reid__add_linear(p, pooled, p->embedding, 0, dim, name, seeded);
 }
 
@@ -2946,8 +2943,7 @@ static int reid__add_maxpool(reid__plan *p, int in) {
 
 /* Adds the pool that gives the embedding, perhaps a generalised mean, perhaps with batch norm behind it. */
 static void reid__add_last_pool(reid__plan *p, int x) {
-    p->embedding = reid__add_pool(p, x, 1);
-    p->dim = p->buffers[x].channels;
+    p->embedding = reid__add_pool(p, x, 1), p->dim = p->buffers[x].channels;
     reid__op *pool = reid__last_op(p);
     pool->gem = p->arch.gem;
     if (pool->gem) snprintf(pool->name, sizeof pool->name, "pool_layer");
@@ -2960,8 +2956,7 @@ static void reid__expand_resnet(reid__plan *p, int seeded) {
     if (ibn == 2) reid__last_op(p)->bn[0] = 0, x = reid__add_instance(p, x, 64, "", "bn1");
     x = reid__add_maxpool(p, x);
     if (p->arch.multiscale) {
-        p->dim = 4 * REID__SCALE_DIM;
-        p->embedding = reid__add_buffer(p, 1, 1, p->dim);
+        p->dim = 4 * REID__SCALE_DIM, p->embedding = reid__add_buffer(p, 1, 1, p->dim);
     }
     for (int layer = 0; layer < 4; layer++) {
         int out = reid__resnets[layer].out, stride = reid__resnets[layer].stride;
@@ -3013,8 +3008,7 @@ static int reid__mbconv(reid__plan *p, int x, int out, int expand, int kernel, i
     snprintf(name, sizeof name, "%s%d", block, part + 1);
     reid__op *squeeze = reid__add_op(p, REID__SQUEEZE, depthwise->sums, name);
     squeeze->ih = depthwise->oh, squeeze->iw = depthwise->ow, squeeze->oh = squeeze->ow = 1, squeeze->oc = mid;
-    squeeze->hidden = reid__max(1, ic / 4);
-    squeeze->out = reid__add_buffer(p, 1, 1, mid);
+    squeeze->hidden = reid__max(1, ic / 4), squeeze->out = reid__add_buffer(p, 1, 1, mid);
 
     x = reid__add_conv(p, REID__CONV, x, out, 1, 1, REID__LINEAR_ACT, block, names[part + 2], bns[part + 2]);
     reid__last_op(p)->scale = squeeze->out;
@@ -4323,8 +4317,7 @@ static reid_result reid__fold_batch_norm(const reid__loader *l, const reid__op *
         if (!(var + op->bn_eps > 0))
             return reid__fail(e, REID_ERR_BN_VARIANCE, "tensor %s, element %d: %g + epsilon %g", wants[3].name,
                               c - from, var, op->bn_eps);
-        l->factors[c] = gamma / sqrt(var + op->bn_eps);
-        bias[c] = (float)(beta - mean * l->factors[c]);
+        l->factors[c] = gamma / sqrt(var + op->bn_eps), bias[c] = (float)(beta - mean * l->factors[c]);
     }
     return REID_OK;
 }
@@ -4752,8 +4745,7 @@ static size_t reid__panel_weights(const reid__job *j, int panel, reid__tile *t) 
     int column = panel * k->nr;
     size_t depth = (size_t)t->taps * (size_t)t->kc;
     if (reid__is_narrow(op)) depth = reid__narrow_depth(op, reid__is_stem(j->net->plan, op));
-    t->half = reid__padded(op->oc) - column < k->nr;
-    t->b = j->net->weights + op->weight + (size_t)column * depth;
+    t->half = reid__padded(op->oc) - column < k->nr, t->b = j->net->weights + op->weight + (size_t)column * depth;
     t->bias = j->net->weights + op->bias + column, t->scale = j->net->weights + op->scales + column;
     int width = t->half ? k->nr / 2 : k->nr;
     size_t floats = depth * (size_t)width;
@@ -5059,8 +5051,7 @@ static void reid__prepare_part(const reid__job *j, const reid__part *p) {
 }
 
 static void reid__prepare(reid__job *j) {
-    j->op = &j->net->plan->ops[0];
-    j->parts_m = reid__threads(j), j->parts_n = 1;
+    j->op = &j->net->plan->ops[0], j->parts_m = reid__threads(j), j->parts_n = 1;
     reid__run_parts(j, reid__prepare_part, (ptrdiff_t)j->n * reid__bands(j), 1);
 }
 
@@ -5319,8 +5310,7 @@ static void reid__source_init(const reid__job *j, int panel, int rows, reid__thr
     from->expands.op--;
     from->tile = reid__tile_of(&from->expands, s);
     from->tile.out_stride = (ptrdiff_t)sizeof(float) * j->net->kernels->nr, from->tile.wide = 1;
-    from->bytes = reid__panel_weights(&from->expands, panel, &from->tile);
-    from->lines = block;
+    from->bytes = reid__panel_weights(&from->expands, panel, &from->tile), from->lines = block;
     from->block = block + reid__ring_lines(j->net->plan, j->op) * j->op->iw * j->net->kernels->nr;
     reid__find_later(j, panel, from);
 }
@@ -5830,8 +5820,7 @@ static void REID__F(squeeze)(const reid__op *op, int c, const float *sums, const
 /* G g on one axis without the factors (1/4, -1/6, -1/6, 1/24, 1/24, 1); winograd_outputs has 24 times these. */
 REID__INLINE void REID__F(winograd_taps)(const REID__V g[3], REID__V u[6]) {
     REID__V even = g[0] + g[2], wide = REID__FMA(REID__SET1(4.0f), g[2], g[0]), twice = g[1] + g[1];
-    u[0] = g[0], u[1] = even + g[1];
-    u[2] = even - g[1], u[3] = wide + twice;
+    u[0] = g[0], u[1] = even + g[1], u[2] = even - g[1], u[3] = wide + twice;
     u[4] = wide - twice, u[5] = g[2];
 }
 
@@ -5923,8 +5912,7 @@ REID__INLINE void REID__F(winograd_outputs)(const REID__V m[6], REID__V y[4]) {
     const REID__V minus4 = REID__SET1(-4.0f);
     REID__V sum = minus4 * (m[1] + m[2]), difference = minus4 * (m[1] - m[2]);
     REID__V sum2 = m[3] + m[4], difference2 = m[3] - m[4];
-    y[0] = REID__FMA(REID__SET1(6.0f), m[0], sum + sum2);
-    y[1] = REID__FMA(REID__SET1(2.0f), difference2, difference);
+    y[0] = REID__FMA(REID__SET1(6.0f), m[0], sum + sum2), y[1] = REID__FMA(REID__SET1(2.0f), difference2, difference);
     y[2] = REID__FMA(REID__SET1(4.0f), sum2, sum);
     y[3] = REID__FMA(REID__SET1(24.0f), m[5], REID__FMA(REID__SET1(8.0f), difference2, difference));
 }
@@ -7365,8 +7353,7 @@ static void reid__compiler_task(void *arg, int index) {
 static void reid__compile_all(reid__jit *j, int threads) {
     pthread_t others[REID__COMPILERS];
     int started = 0;
-    threads = reid__min(threads, REID__COMPILERS);
-    j->next = 0;
+    threads = reid__min(threads, REID__COMPILERS), j->next = 0;
     if (j->desc->parallel_fn && threads > 1) {
         j->desc->parallel_fn(reid__compiler_task, j, threads, j->desc->parallel_user);
         return;
@@ -7939,8 +7926,7 @@ static reid__wgmma_tile reid__wgmma_fit(const reid__gpu_plan *g, int index, cons
     a = t.stem ? reid__round_up(op->kh * g->columns * 8 + 16 * t.bm, 1024) : t.bm * t.row;
     b = t.bn * t.row, kept = t.chunks * b + t.passes * t.bn / t.depth * 128 * t.row;
     fixed = 2 * 64 * value * (t.slots * slot + (t.passes ? blocks * t.bn : 0));
-    t.resident = split == 1 && bytes - fixed - kept >= 3 * a;
-    t.pair = s->pair && !t.resident && !t.stem;
+    t.resident = split == 1 && bytes - fixed - kept >= 3 * a, t.pair = s->pair && !t.resident && !t.stem;
     t.stages = reid__min(8, t.resident ? (bytes - fixed - kept) / a : (bytes - fixed) / (a + b));
     if (t.passes && !t.resident && t.bn == 64) t.stages = 0; /* a slice of the second weights would not fit a stage */
     if (g->pixels_per_sum[g->plan->ops[index].out] > 1 && groups * split > 1)
@@ -8509,8 +8495,7 @@ static reid__wgmma_arguments reid__wgmma_arguments_of(const reid__gpu *g, const 
     reid__wgmma_arguments a;
     memset(&a, 0, sizeof a);
     if (op->kind == REID__MAXPOOL) {
-        a.image = l->buffer[begin->in];
-        a.strip_rows = reid__strip_rows(n, op->oh, 2 * g->device.multiprocessors);
+        a.image = l->buffer[begin->in], a.strip_rows = reid__strip_rows(n, op->oh, 2 * g->device.multiprocessors);
     }
     if (reid__adds(p, index)) a.residual = l->buffer[op->residual];
     a.bias = g->weights + p->bias[first], a.scales = g->weights + p->weight2[first];
@@ -8896,10 +8881,8 @@ static void reid__gpu_lane_cut(reid__cutter *t) {
         l->buffer[i] = arena + g->offset[i] * batch;
     }
 #endif
-    l->parts = reid__cut(t, g->parts * batch);
-    t->g->lane_activations = t->used;
-    l->view = reid__cut(t, height * width * 3 * batch);
-    l->rows = reid__cut(t, t->g->rows);
+    l->parts = reid__cut(t, g->parts * batch), t->g->lane_activations = t->used;
+    l->view = reid__cut(t, height * width * 3 * batch), l->rows = reid__cut(t, t->g->rows);
     l->windows = reid__cut(t, (height + width) * batch * sizeof(reid__gpu_window));
     l->taps = reid__cut(t, t->g->taps * sizeof(int32_t));
     l->mirrored = reid__cut(t, g->flip ? result : 0);
@@ -8959,8 +8942,7 @@ static reid_result reid__gpu_lane_init(reid__gpu *g, reid__gpu_lane *l, reid_err
     l->pinned = (unsigned char *)pinned;
     for (int i = 0; i < 2; i++) {
         reid__slot *s = &l->slots[i];
-        s->host = l->pinned + (size_t)i * (g->lane_pinned / 2);
-        s->result = (float *)(void *)(s->host + g->staging);
+        s->host = l->pinned + (size_t)i * (g->lane_pinned / 2), s->result = (float *)(void *)(s->host + g->staging);
         s->full = (uint32_t *)(void *)(s->host + g->staging + result);
     }
     for (int i = 0; 1 << i <= g->plan.batch && !g->sync; i++) REID__TRY(reid__gpu_capture(g, l, i, e));
@@ -9503,8 +9485,7 @@ static size_t reid__prune(const reid__search_chunk *h, int query, reid__candidat
     if (count > h->k + REID__SLACK / 2) {
         for (size_t i = 0; i < count; i++) reid__score_exactly(h, query, &c[i], wide);
         reid__sort(c, count, sizeof *c, reid__by_score);
-        count = h->k;
-        least = c[count - 1].score - bound;
+        count = h->k, least = c[count - 1].score - bound;
     }
     if (least > (double)*limit) *limit = (float)least;
     return count;
@@ -9556,8 +9537,7 @@ typedef struct reid__span {
 /* Extends the span that begins at b->place in b->unit, at most to before unit `end`. */
 static void reid__span_fill(const reid__search_chunk *h, reid__span *b, size_t end) {
     size_t stop = reid__start(h, b->unit + 1), most = b->place + REID__BLOCK;
-    b->last = b->unit, b->ends = stop <= most;
-    b->piece = !b->ends || b->place > reid__start(h, b->unit);
+    b->last = b->unit, b->ends = stop <= most, b->piece = !b->ends || b->place > reid__start(h, b->unit);
     while (!b->piece && b->last + 1 < end && reid__start(h, b->last + 2) <= most) stop = reid__start(h, ++b->last + 1);
     b->rows = (b->ends ? stop : most) - b->place;
 }
@@ -9786,8 +9766,7 @@ static reid_result reid__search(reid_index *x, reid__search_chunk *h, int from, 
     char *base;
     r = reid__search_memory(x, reid__chunk_layout(h, NULL), &base, e);
     for (int first = from, chunk = h->n; first < end && r == REID_OK; first += chunk) {
-        h->first = first, h->n = reid__min(chunk, end - first);
-        h->queries = queries + (ptrdiff_t)first * x->rows.dim;
+        h->first = first, h->n = reid__min(chunk, end - first), h->queries = queries + (ptrdiff_t)first * x->rows.dim;
         reid__chunk_layout(h, base);
         reid__chunk_begin(h);
         reid__parallel(&x->team, reid__scan_part, h, x->threads);
@@ -10143,8 +10122,7 @@ static reid_result reid__search_for(reid_index *index, const float *queries, int
     int grouped = search->scoring != REID_ROWS;
     REID__ENTER();
     reid_result r = reid__check_search(index, queries, n, search, error);
-    h->x = index, h->d = search;
-    h->order = grouped ? index->order : NULL, h->starts = grouped ? index->starts : NULL;
+    h->x = index, h->d = search, h->order = grouped ? index->order : NULL, h->starts = grouped ? index->starts : NULL;
     h->units = grouped ? index->groups : index->rows.count;
     h->k = h->units < (size_t)search->k ? h->units : (size_t)search->k, h->cap = reid__candidates_for(h);
     h->top = search->scoring == REID_GROUP_MEAN ? 0 : search->scoring == REID_GROUP_TOP ? search->top : 1;
@@ -10773,8 +10751,7 @@ static reid_result reid__group_memory(reid__grouping *g) {
     for (int pass = 0; pass < 2; pass++) {
         if (pass) c.base = (char *)reid__alloc(&g->mem, c.used);
         if (pass && !c.base) return reid__no_memory(g->desc.error, "groups", c.used);
-        c.used = 0;
-        g->rows = (reid__grouped *)reid__carve(&c, n, sizeof *g->rows);
+        c.used = 0, g->rows = (reid__grouped *)reid__carve(&c, n, sizeof *g->rows);
         g->means = (float *)reid__carve(&c, n * dim, sizeof(float));
         g->sums = (float *)reid__carve(&c, n / 2 * dim, 2 * sizeof(float)); /* each is of two or more rows */
         g->links = (reid__link *)reid__carve(&c, g->room, sizeof *g->links);
@@ -12042,8 +12019,7 @@ REID_API reid_result reid_memory_report(const reid_ctx *ctx, reid_memory *memory
     const reid__gpu *g = ctx->gpu;
     if (g) {
         size_t lanes = (size_t)g->lane_count;
-        memory->pinned = lanes * g->lane_pinned;
-        memory->device_weights = g->plan.weights + sizeof ctx->prep->lut;
+        memory->pinned = lanes * g->lane_pinned, memory->device_weights = g->plan.weights + sizeof ctx->prep->lut;
         memory->device_activations = lanes * g->lane_activations;
         memory->device_staging = lanes * (g->lane_device - g->lane_activations);
     }
@@ -12156,8 +12132,7 @@ REID_API reid_result reid_query_op(const reid_ctx *ctx, int index, reid_op_info 
     info->kernel_h = op->kh, info->kernel_w = op->kw, info->stride = op->stride;
     info->pad_y = op->pad_y, info->pad_x = op->pad_x;
     info->norm = op->bn, info->epsilon = op->bn[0] || op->normed ? op->bn_eps : 0;
-    info->norm_from = op->bn_from, info->normed = op->normed;
-    info->input = reid__writer(ctx->plan, index, op->in);
+    info->norm_from = op->bn_from, info->normed = op->normed, info->input = reid__writer(ctx->plan, index, op->in);
     info->residual = reid__writer(ctx->plan, index, op->residual);
     info->scale = reid__writer(ctx->plan, index, op->scale);
     info->key = reid__writer(ctx->plan, index, op->key), info->value = reid__writer(ctx->plan, index, op->value);
