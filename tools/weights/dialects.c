@@ -196,7 +196,7 @@ static const origin ORIGINS[] = {
     {"timm", {"*blocks.0.0.conv_dw.weight", NULL}, "*efficientnet_b5*", NULL, NULL, NULL, 0, TIMM_B5_NETWORKS,
      "timm's batch-norm epsilon is 1e-5, torchvision's 1e-3"},
     {"timm", {"*blocks.0.0.conv.weight", NULL}, NULL, NULL, NULL, NULL, 0, TIMM_V2_NETWORKS, SAME_PADDING},
-    {"MiewID", {"*pooling.p", "*blocks.0.0.conv_exp.weight"}, NULL, NULL, "miewid", "MiewID's input", 0, NULL, NULL},
+    {"MiewID", {"*pool*.p", "*blocks.0.0.conv_exp.weight"}, NULL, NULL, "miewid", "MiewID's input", 0, NULL, NULL},
 };
 
 /* Files whose names reveal how their network was trained. */
@@ -285,7 +285,8 @@ static const struct {
     {"*bottleneck.bias", "bottleneck.bias"},
     {"*bottleneck.running_mean", "bottleneck.running_mean"},
     {"*bottleneck.running_var", "bottleneck.running_var"},
-    {"*pooling.p", "pool_layer.p"}, /* MiewID */
+    {"*pooling.p", "pool_layer.p"}, /* MiewID's code; the published files have the other name */
+    {"*global_pool.p", "pool_layer.p"},
     {"bn.weight", "bottleneck.weight"},
     {"bn.bias", "bottleneck.bias"},
     {"bn.running_mean", "bottleneck.running_mean"},
@@ -878,6 +879,35 @@ static void find_twin(mapping *m, const checkpoint *c, const char *asked, const 
              "one it is; give --net %s or --net tf_%s", name, name, name, name);
 }
 
+/* fast-reid's pools have no tensors, except the one with a learned exponent. The part of the network's name after which
+   "-gem" stands if it pools with an exponent; NULL if the file says how it pools. */
+static const char *unsaid_pool(const mapping *m, const checkpoint *c) {
+    static const char fastreid[] = "-fastreid";
+    const char *at = strstr(m->network->name, fastreid);
+    if (!m->origin || strcmp(m->origin, "fast-reid") != 0 || !at || matches_any(c, m->group, "*pool_layer.p"))
+        return NULL;
+    return at + strlen(fastreid);
+}
+
+/* Supplies the exponent of fast-reid's GeneralizedMeanPooling, which is fixed in its code, if the network was asked
+   for by name. */
+static void find_exponent(mapping *m, const checkpoint *c, const char *asked) {
+    if (!asked || !unsaid_pool(m, c) || m->missing_count != 1) return;
+    if (strcmp(m->missing[0]->name, "pool_layer.p") != 0) return;
+    m->exponent = 3;
+    m->missing_count = 0;
+}
+
+/* Asks for the network's name where only that tells how the network pools. */
+static void ask_for_pool(mapping *m, const checkpoint *c) {
+    const char *name = m->network->name, *rest = unsaid_pool(m, c);
+    if (!rest) return;
+    text_printf(&m->problem, "fast-reid's file does not say how it pools: give --net %s if POOL_LAYER in its "
+                "configuration is GlobalAvgPool, FastGlobalAvgPool or avgpool, --net %.*s-gem%s if it is "
+                "GeneralizedMeanPooling or gempool; other pools are not supported", name, (int)(rest - name), name,
+                rest);
+}
+
 /* Finds the first reason why no option makes the mapping usable. */
 static void find_problem(mapping *m, const checkpoint *c) {
     for (size_t i = 0; i < m->count; i++) {
@@ -967,7 +997,9 @@ int mapping_find(mapping *m, const checkpoint *c, const network *networks, size_
     find_wide(m);
     find_pixels(m, c);
     find_others(&s);
+    find_exponent(m, c, asked);
     if (!m->problem.len) find_problem(m, c);
+    if (!m->problem.len && !asked) ask_for_pool(m, c);
     if (m->differs[0] && !asked && !m->problem.len)
         text_printf(&m->problem, "%s; to convert it anyway, give --net %s", m->differs, m->network->name);
     return 1;

@@ -392,9 +392,14 @@ def resnets(r50):
     fast = collections.OrderedDict(bare, **renamed(bnneck, ("bottleneck.", "heads.bottleneck.0.")))
     old = collections.OrderedDict(bare, **renamed(bnneck, ("bottleneck.", "heads.bnneck.")))
     for name, d in (("fast-reid", fast), ("fast-reid of 2020", old)):
-        expect(name, save({"model": d}), necked,
+        expect(name, save({"model": d}), necked, "--net", "resnet50-fastreid",
                meta={"reid.network": "resnet50-fastreid", "reid.preset": "fastreid", "reid.last_stride": "1"})
+    refused("fast-reid's pool", save({"model": fast}), "fast-reid's file does not say how it pools: give --net "
+            "resnet50-fastreid if")
     exponent = {"pool_layer.p": torch.full((1,), 3.0)}
+    expect("fast-reid with a fixed exponent", save({"model": fast}), collections.OrderedDict(necked, **exponent),
+           "--net", "resnet50-fastreid-gem", says="exponent 3, which fast-reid's code fixes",
+           meta={"reid.network": "resnet50-fastreid-gem", "reid.preset": "fastreid", "reid.last_stride": "1"})
     gem = collections.OrderedDict(fast, **prefixed(exponent, "heads."))
     expect("fast-reid with GeM", save({"model": gem}), collections.OrderedDict(necked, **exponent),
            meta={"reid.network": "resnet50-fastreid-gem", "reid.preset": "fastreid", "reid.last_stride": "1"})
@@ -409,7 +414,7 @@ def resnets(r50):
     narrow = {"bottleneck." + k: torch.ones(512) for k in ("weight", "bias", "running_mean", "running_var")}
     reduced.update(renamed(narrow, ("bottleneck.", "heads.bottleneck.1.")))
     linear = collections.OrderedDict(trunk, **narrow, **{"reduction.weight": torch.ones(512, 2048)})
-    expect("fast-reid with a reduction", save({"model": reduced}), linear,
+    expect("fast-reid with a reduction", save({"model": reduced}), linear, "--net", "resnet50-fastreid-512",
            meta={"reid.network": "resnet50-fastreid-512", "reid.preset": "fastreid", "reid.last_stride": "1"})
     reduced.update(prefixed(exponent, "heads."))
     expect("fast-reid with GeM and a reduction", save({"model": reduced}), collections.OrderedDict(linear, **exponent),
