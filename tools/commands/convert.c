@@ -543,20 +543,28 @@ static void say_notes(const conversion *v) {
 
 /* --- the command -------------------------------------------------------------------------------------------------- */
 
-static int convert(conversion *v) {
-    const options *o = v->o;
-    if (!checkpoint_open(&v->from, v->in, &v->why)) return 0;
+/* Lists the networks that the file can have, names the tensors of a graph, and sets *net to the network that the option
+   or the file names, or to NULL. */
+static int find_named(conversion *v, const char **net) {
+    const char *asked = v->o->every.network;
     char trunk[TRUNK_NAME];
-    trunk_of(&v->from, trunk);
+    if (v->from.graph) onnx_trunk_of(&v->from, trunk);
+    else trunk_of(&v->from, trunk);
     if (!networks_list(&v->all, trunk)) return text_no_memory(&v->why);
-    const char *asked = o->every.network, *net = asked ? asked : v->from.network;
-    if (net) net = networks_named(&v->all, net);
-    if (asked && !net)
+    *net = asked ? networks_named(&v->all, asked) : NULL;
+    if (asked && !*net)
         return refuse(&v->why, "no network is named \"%.100s\", or the file's tensors have another trunk (resnet%s)",
                       asked, trunk);
-    if (v->from.network && !net)
-        return refuse(&v->why, "the file names an unknown network, \"%.100s\"; give --net NAME", v->from.network);
-    if (!onnx_name_tensors(&v->from, v->all.at, v->all.count, asked ? net : NULL, &v->why)) return 0;
+    if (!onnx_name_tensors(&v->from, v->all.at, v->all.count, *net, &v->why)) return 0;
+    if (asked || !v->from.network) return 1;
+    *net = networks_named(&v->all, v->from.network);
+    return *net || refuse(&v->why, "the file names an unknown network, \"%.100s\"; give --net NAME", v->from.network);
+}
+
+static int convert(conversion *v) {
+    const options *o = v->o;
+    const char *net;
+    if (!checkpoint_open(&v->from, v->in, &v->why) || !find_named(v, &net)) return 0;
     if (!mapping_find(&v->map, &v->from, v->all.at, v->all.count, net, o->convert.key, path_name(v->in), &v->why))
         return 0;
     v->mapped = 1;

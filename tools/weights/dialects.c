@@ -884,8 +884,8 @@ static void find_twin(mapping *m, const checkpoint *c, const char *asked, const 
 static const char *unsaid_pool(const mapping *m, const checkpoint *c) {
     static const char fastreid[] = "-fastreid";
     const char *at = strstr(m->network->name, fastreid);
-    if (!m->origin || strcmp(m->origin, "fast-reid") != 0 || !at || matches_any(c, m->group, "*pool_layer.p"))
-        return NULL;
+    if (!m->origin || strcmp(m->origin, "fast-reid") != 0 || !at || matches_any(c, m->group, "*pool_layer.p") ||
+        c->graph) return NULL; /* onnx_names.c has read how a graph pools */
     return at + strlen(fastreid);
 }
 
