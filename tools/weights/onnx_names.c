@@ -413,13 +413,13 @@ static void norm_name(const char *conv, char out[MAX_NAME + 1]) {
 
 /* --- instance norm, non-local blocks and generalised means -------------------------------------------------------- */
 
-/* The only node that uses the value, if it has this operation; else NOWHERE. */
+/* The only node that uses the value, if it has this operation and one output; else NOWHERE. */
 static int user_of(const naming *n, const char *value, const char *op) {
     int found = NOWHERE, uses = 0;
     for (size_t i = 0; i < n->g->count; i++)
         for (size_t k = 0; k < n->g->nodes[i].input_count; k++)
             if (strcmp(n->g->nodes[i].inputs[k], value) == 0) found = (int)i, uses++;
-    return uses == 1 && is_op(&n->g->nodes[found], op) ? found : NOWHERE;
+    return uses == 1 && is_op(&n->g->nodes[found], op) && n->g->nodes[found].output_count == 1 ? found : NOWHERE;
 }
 
 /* 1 if input number `input` is the list of one number, which is then in *value. */
@@ -497,7 +497,7 @@ static int check_instance(naming *n, const onnx_node *node) {
 static int find_ibn_a(naming *n, expected *e) {
     const onnx_node *conv = &n->g->nodes[e->node];
     const char *half[2];
-    if (!find_halves(n, conv->outputs[0], e->weight->shape[0], half))
+    if (conv->output_count != 1 || !find_halves(n, conv->outputs[0], e->weight->shape[0], half))
         return unfit(n, conv, "its channels are not split into two halves");
     e->instance = user_of(n, half[0], "InstanceNormalization");
     e->batch = user_of(n, half[1], "BatchNormalization");
@@ -534,7 +534,7 @@ static int source_of(naming *n, const char *value, int *turns) {
     for (int steps = 0; steps < MAX_STEPS; steps++) {
         int at = maker_of(n, value);
         const onnx_node *node = at == NOWHERE ? NULL : &n->g->nodes[at];
-        if (!node) return NOWHERE;
+        if (!node || !node->input_count) return NOWHERE;
         if (is_op(node, "Transpose")) {
             if (node->list_count != 3 || node->list[0] != 0 || node->list[1] != 2 || node->list[2] != 1)
                 return NOWHERE;
@@ -548,17 +548,17 @@ static int source_of(naming *n, const char *value, int *turns) {
     return NOWHERE;
 }
 
-/* 1 if the value is a constant or depends on the shapes of others alone. */
-static int is_size(const naming *n, const char *value, int steps) {
+/* 1 if the value is a constant or depends on the shapes of others alone, by no more than *steps nodes. */
+static int is_size(const naming *n, const char *value, int *steps) {
     static const char *const ops[] = {"Gather", "Slice", "Cast", "Identity", "Unsqueeze", "Squeeze", "Mul", "Constant",
                                       "ReduceProd", "Concat"};
     int at = maker_of(n, value), good = 0;
     if (at == NOWHERE) return 1;
+    if (--*steps < 0) return 0;
     const onnx_node *node = &n->g->nodes[at];
     if (is_op(node, "Shape") || is_op(node, "Size")) return 1;
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) good |= is_op(node, ops[i]);
-    for (size_t k = 0; k < node->input_count && good; k++)
-        good = steps < MAX_STEPS / 4 && is_size(n, node->inputs[k], steps + 1);
+    for (size_t k = 0; k < node->input_count && good; k++) good = is_size(n, node->inputs[k], steps);
     return good;
 }
 
@@ -586,8 +586,8 @@ static int find_nonlocal(naming *n, expected *w) {
     const onnx_node *div = at == NOWHERE ? NULL : &n->g->nodes[at];
     double divisor = 1;
     if (!div || turns || !is_op(div, "Div") || div->input_count != 2) return unfit(n, last, not_one);
-    int constant = read_real(n, div, 1, &divisor);
-    if (constant ? divisor < 1 || divisor > floor(divisor) : tensor_of(n, div, 1) || !is_size(n, div->inputs[1], 0))
+    int constant = read_real(n, div, 1, &divisor), steps = MAX_STEPS;
+    if (constant ? divisor < 1 || divisor > floor(divisor) : tensor_of(n, div, 1) || !is_size(n, div->inputs[1], &steps))
         return unfit(n, div, "not divided by the number of positions");
     explain(n, at);
     at = source_of(n, div->inputs[0], &turns);
@@ -609,7 +609,7 @@ static int find_nonlocal(naming *n, expected *w) {
 }
 
 /* Finds the parts of the network that have no convolutions of their own depth and shape. */
-static int find_parts(naming *n) {
+static int find_special(naming *n) {
     int good = 1;
     for (size_t i = 0; i < n->conv_count && good && is_resnet(n->net); i++) {
         expected *e = &n->convs[i];
@@ -992,7 +992,7 @@ static int name_all(naming *n, const network *networks, size_t count, const char
         if (n->convs[i].node == NOWHERE) return refuse_missing(n, &n->convs[i]);
         if (n->convs[i].depth > last->depth) last = &n->convs[i];
     }
-    good = find_parts(n);
+    good = find_special(n);
     for (size_t i = 0; i < n->conv_count && good; i++) good = check_conv(n, &n->convs[i]);
     good = good && check_between(n, last) && check_end(n, last) && take_twin(n, networks, count, asked) &&
            check_pool(n, asked);

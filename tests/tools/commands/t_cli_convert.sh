@@ -451,6 +451,16 @@ run 2 convert object.pth impossible.safetensors
 says 'no tensors: .* object of class argparse.Namespace; save the network.s tensors: torch.save(model.state_dict(), '
 fi
 
+# Instance norm, non-local blocks and generalised means that are damaged.
+if command -v python3 >/dev/null 2>&1; then
+    "$top/build/seeded" --net resnet50-ibn-nl-fastreid-gem -o sbs.st
+    picture p.ppm 64 96 1
+    python3 "$top/tests/tools/weights/bad_blocks.py" "$REID" sbs.st >blocks.log 2>&1
+    code=$?
+    cat blocks.log
+    check "damaged blocks" [ $code = 0 ]
+fi
+
 for python in "${REID_TORCH_PYTHON:-python3}" /usr/bin/python3; do
     "$python" -c 'import torch' >/dev/null 2>&1 || continue
     "$top/build/seeded" --extras --net resnet50 -o r50.st
