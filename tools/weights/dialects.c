@@ -321,6 +321,7 @@ static const struct {
     {"*body.0.res_layer.*", NULL, "an ArcFace ResNet"},
     {"*repeat_1.0.branch0.*", NULL, "FaceNet (Inception-ResNet)"},
     {"*layer4.0.conv1.weight", "*layer4.0.conv3.weight", "ResNet-18 or ResNet-34"},
+    {"*conv1.0.weight", NULL, "a ResNet with a deep stem (timm's resnet50d or a related network)"},
     {"*features.1.0.layer_scale", NULL, "ConvNeXt"},
     {"*features.1.block.0.0.weight", NULL, "MobileNetV3"},
     {"*blocks.1.0.conv_pw.weight", "*blocks.1.0.se.conv_reduce.weight", "MobileNetV3 or a related network"},
@@ -916,11 +917,15 @@ static void find_problem(mapping *m, const checkpoint *c) {
         text_printf(&m->problem, "%s: %s", m->at[i].from->name, l->meaning);
         return;
     }
+    const char *other = stranger(c, m->group);
     for (size_t i = 0; i < m->count; i++) {
-        const char *what = m->at[i].trunk ? stranger(c, m->group) : NULL;
         if (!m->at[i].trunk) continue;
         text_printf(&m->problem, "%s: network %s has no such layer; the file holds %s", m->at[i].from->name,
-                    m->network->name, what ? what : "another network");
+                    m->network->name, other ? other : "another network");
+        return;
+    }
+    if (other && lacking(m)) {
+        text_printf(&m->problem, "these are the tensors of %s, which is not supported", other);
         return;
     }
     for (size_t i = 1; i < m->count; i++)

@@ -317,6 +317,8 @@ static const origin_row ORIGIN_ROWS[] = {
     {"a.", {"a.layer5.0.conv1.weight", NULL}, "x", "resnet50", NULL, NULL, 0, "the file holds another network"},
     {"a.", {"b.layer5.0.conv1.weight", NULL}, "x", NULL, NULL, NULL, 0, NULL},
     {"", {"fc_fusion.0.weight", NULL}, "x", NULL, NULL, NULL, 0, "torchreid's resnet50mid"},
+    {"", {"conv1.0.weight", "layer1.0.downsample.2.weight", NULL}, "x", NULL, NULL, NULL, 0,
+     "the file holds a ResNet with a deep stem (timm's resnet50d"},
 };
 
 static void test_origins(void **state) {
@@ -495,6 +497,19 @@ static void test_strangers(void **state) {
     }
 }
 
+/* Most of ResNet-34's names are ResNet-50's. */
+static void test_shallow(void **state) {
+    static names n;
+    (void)state;
+    n.count = 0;
+    for (int i = 0; i < r50_names.count; i++)
+        if (!strstr(r50_names.at[i], "conv3") && !strstr(r50_names.at[i], "bn3")) add(&n, "%s", r50_names.at[i]);
+    found f = look(&n, "", NULL, NULL, "x");
+    assert_true(f.good);
+    assert_string_equal(f.m.problem.s, "these are the tensors of ResNet-18 or ResNet-34, which is not supported");
+    forget(&f);
+}
+
 static void test_trunk_names(void **state) {
     static const struct { const char *names[4], *trunk; } rows[] = {
         {{"conv1.weight", "layer3.5.conv1.weight", "layer2.3.conv1.weight"}, "50"},
@@ -547,7 +562,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_twins), cmocka_unit_test(test_layouts), cmocka_unit_test(test_origins),
         cmocka_unit_test(test_leftovers), cmocka_unit_test(test_strangers), cmocka_unit_test(test_trunk_names),
-        cmocka_unit_test(test_problems), cmocka_unit_test(test_heads), cmocka_unit_test(test_miewid),
+        cmocka_unit_test(test_problems), cmocka_unit_test(test_heads), cmocka_unit_test(test_shallow), cmocka_unit_test(test_miewid),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
