@@ -587,7 +587,8 @@ static int find_nonlocal(naming *n, expected *w) {
     double divisor = 1;
     if (!div || turns || !is_op(div, "Div") || div->input_count != 2) return unfit(n, last, not_one);
     int constant = read_real(n, div, 1, &divisor), steps = MAX_STEPS;
-    if (constant ? divisor < 1 || divisor > floor(divisor) : tensor_of(n, div, 1) || !is_size(n, div->inputs[1], &steps))
+    int whole = constant && divisor >= 1 && divisor <= floor(divisor);
+    if (!whole && (constant || tensor_of(n, div, 1) || !is_size(n, div->inputs[1], &steps)))
         return unfit(n, div, "not divided by the number of positions");
     explain(n, at);
     at = source_of(n, div->inputs[0], &turns);

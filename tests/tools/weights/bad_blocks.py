@@ -17,8 +17,8 @@ def read(path):
         b = f.read()
     n = struct.unpack("<Q", b[:8])[0]
     header = json.loads(b[8:8 + n])
-    return header.pop("__metadata__", {}), {k: (t["shape"], b[8 + n + t["data_offsets"][0]:8 + n + t["data_offsets"][1]])
-                                            for k, t in header.items()}
+    metadata, data = header.pop("__metadata__", {}), b[8 + n:]
+    return metadata, {k: (t["shape"], data[slice(*t["data_offsets"])]) for k, t in header.items()}
 
 
 def write(path, metadata, tensors):

@@ -562,7 +562,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_twins), cmocka_unit_test(test_layouts), cmocka_unit_test(test_origins),
         cmocka_unit_test(test_leftovers), cmocka_unit_test(test_strangers), cmocka_unit_test(test_trunk_names),
-        cmocka_unit_test(test_problems), cmocka_unit_test(test_heads), cmocka_unit_test(test_shallow), cmocka_unit_test(test_miewid),
+        cmocka_unit_test(test_problems), cmocka_unit_test(test_heads), cmocka_unit_test(test_shallow),
+        cmocka_unit_test(test_miewid),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
