@@ -831,6 +831,14 @@ static const network *variant_of(const network *n, const rule *rules, const netw
     return found;
 }
 
+/* 1 if a rule maps a network to this one, so that it is what the origin computes. */
+static int is_variant(const network *n, const rule *rules) {
+    long numbers[MAX_NUMBERS];
+    const char *rest;
+    while (rules->from && !fits(rules->to, n->listed, numbers, &rest)) rules++;
+    return rules->from != NULL;
+}
+
 /* Returns 0 if memory runs out. */
 static int find_origin(mapping *m, const checkpoint *c, const network *networks, size_t count, const char *asked,
                         const char *file) {
@@ -849,7 +857,8 @@ static int find_origin(mapping *m, const checkpoint *c, const network *networks,
         const network *variant = asked ? NULL : variant_of(m->network, o->networks, networks, count, &no_memory);
         if (no_memory) return 0;
         if (variant) m->network = variant;
-        else snprintf(m->differs, sizeof m->differs, "%s, unlike network %s", o->differs, m->network->name);
+        else if (!is_variant(m->network, o->networks))
+            snprintf(m->differs, sizeof m->differs, "%s, unlike network %s", o->differs, m->network->name);
         return 1;
     }
     return 1;

@@ -394,6 +394,7 @@ static void test_heads(void **state) {
         if (!f.good) fail_msg("row %zu: %s", i, f.why.s);
         assert_string_equal(f.m.network->name, HEAD_ROWS[i].network);
         assert_string_equal(f.m.origin, "fast-reid");
+        assert_int_equal(f.m.differs[0] != 0, strcmp(HEAD_ROWS[i].network, "resnet50") == 0);
         assert_true(f.m.exponent >= HEAD_ROWS[i].exponent && f.m.exponent <= HEAD_ROWS[i].exponent);
         if (!HEAD_ROWS[i].problem && f.m.problem.len) fail_msg("row %zu: %s", i, f.m.problem.s);
         else if (HEAD_ROWS[i].problem && !(f.m.problem.len && says(f.m.problem.s, HEAD_ROWS[i].problem)))
