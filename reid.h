@@ -125,6 +125,13 @@
                    reid__winograd_part       computes most 3 x 3 convolutions, in place of reid__conv_part
                reid__run_op          then computes maxpool (56, 56, 64), layer1 (56, 56, 256), layer2 (28, 28, 512),
                                      layer3 (14, 14, 1024), layer4 (7, 7, 2048) and avgpool (1, 1, 2048)
+                 reid__instance_part with -ibn, behind conv1 of a block, in layer2.1 (28, 28, 128): normalises each of
+                                     the first 64 channels by the mean and variance of its 784 pixels
+                 reid__nonlocal_part with -nl, behind layer2.2 (28, 28, 512): of theta, phi and g, each (28, 28, 1),
+                                     (28, 28, 1), what each pixel takes of all 784; NL_2.0.W makes (28, 28, 512) of it,
+                                     to which layer2.2 is added
+                                     In efficientnet_v2_s, one 3 x 3 convolution expands, features.2.0 from (112, 112,
+                                     24) to (56, 56, 96), and a 1 x 1 projects to (56, 56, 48)
            reid__normalise           divides by the length: 2048 floats of unit length
        On a GPU, in FP16, reid_embed calls reid__gpu_embed in place of reid__cpu_embed:
          reid__gpu_embed             takes desc.batch images at a time, filling a slot while the GPU computes the other

@@ -1,5 +1,5 @@
 /* Fuzzer for reid convert's reader of ONNX (protobuf, initialisers, nodes) and for the names that onnx_names finds for
-   two small networks: accepted input must be consistent, refused input must come with a reason.
+   three small networks: accepted input must be consistent, refused input must come with a reason.
 
    clang -std=c99 -D_GNU_SOURCE -O1 -g -I. -Itools -fsanitize=fuzzer,address,undefined tests/fuzz/fuzz_onnx.c
          -o build/fuzz_onnx -lm
@@ -44,6 +44,15 @@ static want resnet[] = {
     {"layer1.0.conv3.weight", 4, {4, 2, 1, 1}}, {"layer1.0.downsample.0.weight", 4, {4, 2, 1, 1}},
     NORM("layer1.0.downsample.1", 4),
 };
+#define FACTORS(name, n, in) {name ".bias", 1, {n}}, {name ".weight", 4, {n, in, 1, 1}}
+static want blocks[] = { /* IBN-a, a non-local block and fast-reid's head */
+    FACTORS("NL_1.0.W.0", 4, 1), NORM("NL_1.0.W.1", 4), FACTORS("NL_1.0.g", 1, 4), FACTORS("NL_1.0.phi", 1, 4),
+    FACTORS("NL_1.0.theta", 1, 4), NORM("bn1", 2), NORM("bottleneck", 4), {"conv1.weight", 4, {2, 3, 1, 1}},
+    NORM("layer1.0.bn1.BN", 1), {"layer1.0.bn1.IN.bias", 1, {1}}, {"layer1.0.bn1.IN.weight", 1, {1}},
+    NORM("layer1.0.bn2", 2), NORM("layer1.0.bn3", 4), {"layer1.0.conv1.weight", 4, {2, 2, 1, 1}},
+    {"layer1.0.conv2.weight", 4, {2, 2, 3, 3}}, {"layer1.0.conv3.weight", 4, {4, 2, 1, 1}},
+    {"layer1.0.downsample.0.weight", 4, {4, 2, 1, 1}}, NORM("layer1.0.downsample.1", 4), {"pool_layer.p", 1, {1}},
+};
 #define BLOCK "features.1.0.block."
 static want efficientnet[] = {
     {"features.0.0.weight", 4, {2, 3, 3, 3}}, NORM("features.0.1", 2), {BLOCK "0.0.weight", 4, {2, 1, 3, 3}},
@@ -54,6 +63,7 @@ static want efficientnet[] = {
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 static const network NETWORKS[] = {
     {"resnet50", "resnet50", resnet, COUNT(resnet)},
+    {"resnet50-ibn-nl-fastreid-gem", "resnet50-fastreid-gem", blocks, COUNT(blocks)},
     {"efficientnet_b0", "efficientnet_b0", efficientnet, COUNT(efficientnet)},
     {"tf_efficientnet_b0", "tf_efficientnet_b0", efficientnet, COUNT(efficientnet)},
 };
@@ -97,6 +107,8 @@ static void try_file(const uint8_t *data, size_t size, const char *asked) {
         return;
     }
     check_tensors(&c);
+    char trunk[TRUNK_NAME];
+    if (c.graph) onnx_trunk_of(&c, trunk);
     if (!onnx_name_tensors(&c, NETWORKS, COUNT(NETWORKS), asked, &why)) {
         MUST(why.len > 0);
     } else {

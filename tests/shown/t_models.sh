@@ -21,7 +21,7 @@ cat > "$dir/server.py" <<'END'
 import http.server, os, re, sys
 class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
-        path = os.path.join(sys.argv[1], os.path.basename(self.path))
+        path = os.path.join(sys.argv[1], os.path.basename(self.path).split("?")[0])
         if not os.path.isfile(path): return self.send_error(404)
         data, start = open(path, "rb").read(), 0
         match = re.match(r"bytes=(\d+)-", self.headers.get("Range", ""))
@@ -70,6 +70,12 @@ echo "file nothing.pth $hash" >> "$dir/models/swapped.manifest"
 printf '# old\nfile good.pth\nsha256 %s\nnetwork resnet50\npreset torchvision-v1\n' "$hash" \
     > "$dir/models/untied.manifest"
 manifest outside ../good.pth "$hash"
+manifest blank good.pth "$hash extra words"
+manifest pinned pinned.pth unpublished
+manifest elsewhere renamed.pth "$hash good.pth?id=x&confirm=t"
+sed -i '1s/$/\nfor animals\nlicence CC-BY-NC-4.0: not for commercial use\nsize 5000/' "$dir/models/elsewhere.manifest"
+manifest short renamed.pth "$hash good.pth"
+echo "size 4999" >> "$dir/models/short.manifest"
 manifest prefix good.pth "$(echo "$hash" | cut -c 1-8)"
 
 . tests/lib/says.sh
@@ -93,7 +99,7 @@ ok() { # ok WHAT CONDITION...
     if holds "$@"; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAIL $what"; fi
 }
 
-no_line() { ! sh "$dir/models/get" --help | grep -Eq 'prefix|untied|outside'; }
+no_line() { ! sh "$dir/models/get" --help | grep -Eq 'prefix|untied|outside|blank'; }
 mkdir "$dir/w2"
 
 # Without a reid in PATH, as before make.
@@ -103,6 +109,8 @@ for p in $PATH; do [ -x "$p/reid" ] || path=$path${path:+:}$p; done
 unset IFS
 check "no argument lists the models" 2 "efficientnet_b0"
 check "help" 0 "resnet50-v2" --help
+check "for whom, size and licence" 0 "elsewhere  *animals  *0 MB  *known  *CC-BY-NC-4.0: not for commercial use" --help
+check "no size is published, nor a hash" 0 "pinned  *on use" --help
 check "unknown name" 2 "unknown model horse" horse
 check "a path is not a name" 2 "unknown model" ../models/good
 check "missing folder" 1 "is not a writable folder" good "$dir/nowhere"
@@ -111,6 +119,11 @@ ok "good file is complete" cmp -s "$dir/www/good.pth" "$dir/out/with space/good.
 ok "no partial file is left" test ! -e "$dir/out/with space/good.pth.part"
 check "again: nothing is downloaded" 3 "already exists, SHA-256" good "$dir/out/with space"
 check "how to convert" 3 "build/reid convert --preset torchvision-v1" good "$dir/out/with space"
+check "another name on the server" 3 "renamed.pth: SHA-256 $hash is correct" elsewhere "$dir/w2"
+check "the licence is said" 3 "^licence: CC-BY-NC-4.0: not for commercial use" elsewhere "$dir/w2"
+rm "$dir/w2/renamed.pth"
+check "another size than the published one" 1 "renamed.pth: it has 5000 bytes, expected 4999" short "$dir/w2"
+ok "is not kept" test ! -e "$dir/w2/renamed.pth" -a ! -e "$dir/w2/renamed.pth.part"
 check "safetensors need no conversion" 0 "ready: $dir/out/ready.safetensors" ready "$dir/out"
 check "wrong hash" 1 "expected 0000" wrong "$dir/out"
 ok "nothing is left of a wrong file" test ! -e "$dir/out/good.pth" -a ! -e "$dir/out/good.pth.part"
@@ -118,6 +131,7 @@ check "missing on the server" 1 "nothing could be downloaded" absent "$dir/out"
 check "second name of a manifest" 3 "good.pth: SHA-256" second "$dir/out"
 check "eight digits of a hash" 1 "no file with a complete SHA-256" prefix "$dir/out"
 check "a hash without a name" 1 "no file with a complete SHA-256" untied "$dir/out"
+check "words after the hash" 1 "no file with a complete SHA-256" blank "$dir/out"
 check "a name with a folder" 1 "no file with a complete SHA-256" outside "$dir/out"
 ok "which are not offered" no_line
 check "the hash of another file of the manifest" 1 "expected 0000" swapped "$dir/w2"
@@ -188,6 +202,25 @@ if [ -x build/reid ]; then
     manifest b0 b0.pth "$(sha256sum "$dir/www/b0.pth" | cut -d ' ' -f 1)"
     sed -i 's/resnet50/efficientnet_b0/; s/torchvision-v1/effnet-b0/' "$dir/models/b0.manifest"
     check "converted" 0 "ready: $dir/w/b0.safetensors" b0 "$dir/w"
+    # No published hash: it is recorded once reid has read the file, and a later download must have it.
+    echo "<!DOCTYPE html><title>Sign in</title>" > "$dir/www/pinned.pth"
+    sed -i 's/resnet50/efficientnet_b0/; s/torchvision-v1/effnet-b0/' "$dir/models/pinned.manifest"
+    check "an error page instead of a file" 1 "nothing vouches for it: to download it again, delete it" pinned "$dir/w"
+    ok "its hash is not recorded" test ! -e "$dir/w/pinned.pth.sha256"
+    rm "$dir/w/pinned.pth"
+    cp "$dir/www/b0.pth" "$dir/www/pinned.pth"
+    check "the first use" 0 "pinned.pth.sha256: recorded the SHA-256" pinned "$dir/w"
+    ok "says that there is nothing to compare with" grep -q "none is published to compare it with" "$dir/log"
+    ok "as sha256sum writes it" sh -c "cd '$dir/w' && sha256sum -c pinned.pth.sha256"
+    check "again" 0 "pinned.pth already exists" pinned "$dir/w"
+    rm "$dir/w/pinned.pth"
+    check "the same file again" 0 "pinned.pth: SHA-256 .* is correct" pinned "$dir/w"
+    rm "$dir/w/pinned.pth"
+    noise 5000 > "$dir/www/pinned.pth"
+    check "another file on the server" 1 "the server has another file than at the first download" pinned "$dir/w"
+    ok "is not kept either" test ! -e "$dir/w/pinned.pth" -a ! -e "$dir/w/pinned.pth.part"
+    echo "no hash" > "$dir/w/pinned.pth.sha256"
+    check "a damaged record" 1 "pinned.pth.sha256: expected one line, as sha256sum writes it" pinned "$dir/w"
     build/reid inspect "$dir/w/b0.safetensors" > "$dir/log" 2>&1
     ok "reid reads it" grep -q "effnet-b0 (named in the file)" "$dir/log"
 else
@@ -197,9 +230,15 @@ kill $server
 server=
 check "no server" 1 "nothing could be downloaded" absent "$dir/out"
 for m in models/*.manifest; do
-    ok "$m names a file with its hash, a network and a preset" sh -c "
-        grep -Eq '^file +[^ ]+ [0-9a-f]{64}\$' $m && ! grep -Ev '^(#|network|preset|file +[^ ]+ [0-9a-f]{64}\$)' $m &&
-        grep -q '^network ' $m && grep -q '^preset ' $m"
+    ok "$m has a known form" sh -c "
+        ! grep -Ev '^(#|(for|about) |(licence|network|preset) +[^ ]|(source|address) +https://|size +[0-9]+\$|'\
+'file +[^ ]+ ([0-9a-f]{64}|unpublished)( [^ ]+)?\$)' $m"
+    for key in for licence source file network preset; do
+        ok "$m has one value for $key" grep -q "^$key " "$m"
+    done
+    net=$(sed -n 's/^network *//p' "$m")
+    ok "$m: reid knows $net" sh -c "build/reid help models | tr -s ' \n' '\n' |
+        grep -qx '$(echo "$net" | sed -E 's/^resnet(50|101|152)(-ibn|-ibnb)?(-nl|-nlhalf)?/resnet50/'),*'"
 done
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ]

@@ -184,6 +184,10 @@ bug 'a name in a manifest may lead elsewhere' models/get t_models \
     's/\[A-Za-z0-9_\]\[A-Za-z0-9._-\]\*/[A-Za-z0-9._\/-]*/'
 bug 'the hash of another file is one' models/get t_models \
     's/wanted=${file#\*=}/wanted=$(files "$manifest" | sed "s|.*=||" | tail -n 1)/'
+bug 'a hash that is not published is not recorded' models/get t_models 's/^        record$/        true/'
+bug 'a recorded hash is not compared' models/get t_models 's/^    wanted=$(sed -n .*/    wanted=/'
+bug 'an error page is recorded as the model' models/get t_models \
+    's/^            fail "reid convert failed on/            record; fail "reid convert failed on/'
 bug 'https may be left' models/get t_models 's/--proto "=$only" --proto-redir "=$only"//'
 bug 'a part that is a link is written to' models/get t_models 's/^    \[ ! -L "$part" \] .*/    true/'
 # --- what files state about their embeddings ---

@@ -10,6 +10,7 @@
 #include "weights/checkpoint_open.h"
 #include "weights/head_make.h"
 #include "weights/networks.h"
+#include "weights/new_tensors.h"
 #include "weights/onnx_names.h"
 #include "weights/safetensors_write.h"
 
@@ -31,6 +32,8 @@ typedef struct conversion {
     int last_stride;                 /* 0: unknown, or not a ResNet */
     const char *stride_why;
     made_head head;
+    checkpoint pool;                 /* the exponent of a pool whose training code fixes it; else empty */
+    text pool_bytes;
     const char *activation;          /* of the head that is written; NULL: none */
     uint64_t out_size;
     char fingerprint[40], final_preset[256];
@@ -214,9 +217,25 @@ static int is_written(const mapped *m) {
     return m->what == FATE_USED || m->what == FATE_RESHAPED || m->what == FATE_CARRIED;
 }
 
+/* Makes the exponent that the file lacks. */
+static int make_pool(conversion *v) {
+    const float exponent = (float)v->map.exponent;
+    const new_tensor list[] = {{.name = "pool_layer.p", .ndim = 1, .shape = {1, 0}, .values = &exponent}};
+    return !v->map.exponent || new_tensors(&v->pool, list, 1, &v->pool_bytes, &v->why);
+}
+
+static void add_made(outgoing *list, size_t *count, const checkpoint *made) {
+    for (size_t i = 0; i < made->tensor_count; i++) {
+        const tensor *t = &made->tensors[i];
+        outgoing *out = &list[(*count)++];
+        *out = (outgoing){.name = t->name, .from = t, .of = made, .ndim = t->ndim};
+        memcpy(out->shape, t->shape, sizeof out->shape);
+    }
+}
+
 static outgoing *choose_tensors(conversion *v, size_t *count) {
     const checkpoint *head = &v->head.tensors;
-    outgoing *list = mem_array(v->map.count + head->tensor_count, sizeof *list);
+    outgoing *list = mem_array(v->map.count + head->tensor_count + v->pool.tensor_count, sizeof *list);
     *count = 0;
     if (!list) text_no_memory(&v->why);
     if (!list) return NULL;
@@ -233,12 +252,8 @@ static outgoing *choose_tensors(conversion *v, size_t *count) {
         memcpy(out->shape, m->what == FATE_RESHAPED ? m->wanted->shape : m->from->shape, sizeof out->shape);
         v->from.storages[m->from->storage].needed = 1;
     }
-    for (size_t i = 0; i < head->tensor_count; i++) {
-        const tensor *t = &head->tensors[i];
-        outgoing *out = &list[(*count)++];
-        *out = (outgoing){.name = t->name, .from = t, .of = head, .ndim = t->ndim};
-        memcpy(out->shape, t->shape, sizeof out->shape);
-    }
+    add_made(list, count, head);
+    add_made(list, count, &v->pool);
     return list;
 }
 
@@ -414,6 +429,10 @@ static void report_text(conversion *v) {
         add_label(t, "last stride");
         text_printf(t, "%d (%s)\n", v->last_stride, v->stride_why);
     }
+    if (v->map.exponent) {
+        add_label(t, "pool");
+        text_printf(t, "exponent %g, which fast-reid's code fixes, stored as pool_layer.p\n", v->map.exponent);
+    }
     if (v->head.width) {
         add_label(t, "head");
         text_visible(t, v->o->convert.layers);
@@ -524,27 +543,35 @@ static void say_notes(const conversion *v) {
 
 /* --- the command -------------------------------------------------------------------------------------------------- */
 
-static int convert(conversion *v) {
-    const options *o = v->o;
-    if (!checkpoint_open(&v->from, v->in, &v->why)) return 0;
+/* Lists the networks that the file can have, names the tensors of a graph, and sets *net to the network that the option
+   or the file names, or to NULL. */
+static int find_named(conversion *v, const char **net) {
+    const char *asked = v->o->every.network;
     char trunk[TRUNK_NAME];
-    trunk_of(&v->from, trunk);
+    if (v->from.graph) onnx_trunk_of(&v->from, trunk);
+    else trunk_of(&v->from, trunk);
     if (!networks_list(&v->all, trunk)) return text_no_memory(&v->why);
-    const char *asked = o->every.network, *net = asked ? asked : v->from.network;
-    if (net) net = networks_named(&v->all, net);
-    if (asked && !net)
+    *net = asked ? networks_named(&v->all, asked) : NULL;
+    if (asked && !*net)
         return refuse(&v->why, "no network is named \"%.100s\", or the file's tensors have another trunk (resnet%s)",
                       asked, trunk);
-    if (v->from.network && !net)
-        return refuse(&v->why, "the file names an unknown network, \"%.100s\"; give --net NAME", v->from.network);
-    if (!onnx_name_tensors(&v->from, v->all.at, v->all.count, asked ? net : NULL, &v->why)) return 0;
+    if (!onnx_name_tensors(&v->from, v->all.at, v->all.count, *net, &v->why)) return 0;
+    if (asked || !v->from.network) return 1;
+    *net = networks_named(&v->all, v->from.network);
+    return *net || refuse(&v->why, "the file names an unknown network, \"%.100s\"; give --net NAME", v->from.network);
+}
+
+static int convert(conversion *v) {
+    const options *o = v->o;
+    const char *net;
+    if (!checkpoint_open(&v->from, v->in, &v->why) || !find_named(v, &net)) return 0;
     if (!mapping_find(&v->map, &v->from, v->all.at, v->all.count, net, o->convert.key, path_name(v->in), &v->why))
         return 0;
     v->mapped = 1;
     if (!decide(v)) return 0;
     if (v->map.problem.len) return refuse(&v->why, "%s", v->map.problem.s);
     if (!beside_check(v->map.layout, v->in, &v->no_config, &v->why)) return 0;
-    return decide_head(v) && check_left_over(v) && write_out(v);
+    return decide_head(v) && check_left_over(v) && make_pool(v) && write_out(v);
 }
 
 int convert_main(options *o) {
@@ -563,6 +590,8 @@ int convert_main(options *o) {
     if (!v.done && !interrupted()) say_error("%s: %s", shown(v.in), shown(v.why.s));
     else if (v.done) say_notes(&v);
     head_free(&v.head);
+    checkpoint_close(&v.pool);
+    text_free(&v.pool_bytes);
     mapping_free(&v.map);
     networks_free(&v.all);
     checkpoint_close(&v.from);

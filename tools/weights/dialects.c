@@ -196,7 +196,7 @@ static const origin ORIGINS[] = {
     {"timm", {"*blocks.0.0.conv_dw.weight", NULL}, "*efficientnet_b5*", NULL, NULL, NULL, 0, TIMM_B5_NETWORKS,
      "timm's batch-norm epsilon is 1e-5, torchvision's 1e-3"},
     {"timm", {"*blocks.0.0.conv.weight", NULL}, NULL, NULL, NULL, NULL, 0, TIMM_V2_NETWORKS, SAME_PADDING},
-    {"MiewID", {"*pooling.p", "*blocks.0.0.conv_exp.weight"}, NULL, NULL, "miewid", "MiewID's input", 0, NULL, NULL},
+    {"MiewID", {"*pool*.p", "*blocks.0.0.conv_exp.weight"}, NULL, NULL, "miewid", "MiewID's input", 0, NULL, NULL},
 };
 
 /* Files whose names reveal how their network was trained. */
@@ -285,7 +285,8 @@ static const struct {
     {"*bottleneck.bias", "bottleneck.bias"},
     {"*bottleneck.running_mean", "bottleneck.running_mean"},
     {"*bottleneck.running_var", "bottleneck.running_var"},
-    {"*pooling.p", "pool_layer.p"}, /* MiewID */
+    {"*pooling.p", "pool_layer.p"}, /* MiewID's code; the published files have the other name */
+    {"*global_pool.p", "pool_layer.p"},
     {"bn.weight", "bottleneck.weight"},
     {"bn.bias", "bottleneck.bias"},
     {"bn.running_mean", "bottleneck.running_mean"},
@@ -320,6 +321,7 @@ static const struct {
     {"*body.0.res_layer.*", NULL, "an ArcFace ResNet"},
     {"*repeat_1.0.branch0.*", NULL, "FaceNet (Inception-ResNet)"},
     {"*layer4.0.conv1.weight", "*layer4.0.conv3.weight", "ResNet-18 or ResNet-34"},
+    {"*conv1.0.weight", NULL, "a ResNet with a deep stem (timm's resnet50d or a related network)"},
     {"*features.1.0.layer_scale", NULL, "ConvNeXt"},
     {"*features.1.block.0.0.weight", NULL, "MobileNetV3"},
     {"*blocks.1.0.conv_pw.weight", "*blocks.1.0.se.conv_reduce.weight", "MobileNetV3 or a related network"},
@@ -829,6 +831,14 @@ static const network *variant_of(const network *n, const rule *rules, const netw
     return found;
 }
 
+/* 1 if a rule maps a network to this one, so that it is what the origin computes. */
+static int is_variant(const network *n, const rule *rules) {
+    long numbers[MAX_NUMBERS];
+    const char *rest;
+    while (rules->from && !fits(rules->to, n->listed, numbers, &rest)) rules++;
+    return rules->from != NULL;
+}
+
 /* Returns 0 if memory runs out. */
 static int find_origin(mapping *m, const checkpoint *c, const network *networks, size_t count, const char *asked,
                         const char *file) {
@@ -847,7 +857,8 @@ static int find_origin(mapping *m, const checkpoint *c, const network *networks,
         const network *variant = asked ? NULL : variant_of(m->network, o->networks, networks, count, &no_memory);
         if (no_memory) return 0;
         if (variant) m->network = variant;
-        else snprintf(m->differs, sizeof m->differs, "%s, unlike network %s", o->differs, m->network->name);
+        else if (!is_variant(m->network, o->networks))
+            snprintf(m->differs, sizeof m->differs, "%s, unlike network %s", o->differs, m->network->name);
         return 1;
     }
     return 1;
@@ -878,6 +889,35 @@ static void find_twin(mapping *m, const checkpoint *c, const char *asked, const 
              "one it is; give --net %s or --net tf_%s", name, name, name, name);
 }
 
+/* fast-reid's pools have no tensors, except the one with a learned exponent. The part of the network's name after which
+   "-gem" stands if it pools with an exponent; NULL if the file says how it pools. */
+static const char *unsaid_pool(const mapping *m, const checkpoint *c) {
+    static const char fastreid[] = "-fastreid";
+    const char *at = strstr(m->network->name, fastreid);
+    if (!m->origin || strcmp(m->origin, "fast-reid") != 0 || !at || matches_any(c, m->group, "*pool_layer.p") ||
+        c->graph) return NULL; /* onnx_names.c has read how a graph pools */
+    return at + strlen(fastreid);
+}
+
+/* Supplies the exponent of fast-reid's GeneralizedMeanPooling, which is fixed in its code, if the network was asked
+   for by name. */
+static void find_exponent(mapping *m, const checkpoint *c, const char *asked) {
+    if (!asked || !unsaid_pool(m, c) || m->missing_count != 1) return;
+    if (strcmp(m->missing[0]->name, "pool_layer.p") != 0) return;
+    m->exponent = 3;
+    m->missing_count = 0;
+}
+
+/* Asks for the network's name where only that tells how the network pools. */
+static void ask_for_pool(mapping *m, const checkpoint *c) {
+    const char *name = m->network->name, *rest = unsaid_pool(m, c);
+    if (!rest) return;
+    text_printf(&m->problem, "fast-reid's file does not say how it pools: give --net %s if POOL_LAYER in its "
+                "configuration is GlobalAvgPool, FastGlobalAvgPool or avgpool, --net %.*s-gem%s if it is "
+                "GeneralizedMeanPooling or gempool; other pools are not supported", name, (int)(rest - name), name,
+                rest);
+}
+
 /* Finds the first reason why no option makes the mapping usable. */
 static void find_problem(mapping *m, const checkpoint *c) {
     for (size_t i = 0; i < m->count; i++) {
@@ -886,11 +926,15 @@ static void find_problem(mapping *m, const checkpoint *c) {
         text_printf(&m->problem, "%s: %s", m->at[i].from->name, l->meaning);
         return;
     }
+    const char *other = stranger(c, m->group);
     for (size_t i = 0; i < m->count; i++) {
-        const char *what = m->at[i].trunk ? stranger(c, m->group) : NULL;
         if (!m->at[i].trunk) continue;
         text_printf(&m->problem, "%s: network %s has no such layer; the file holds %s", m->at[i].from->name,
-                    m->network->name, what ? what : "another network");
+                    m->network->name, other ? other : "another network");
+        return;
+    }
+    if (other && lacking(m)) {
+        text_printf(&m->problem, "these are the tensors of %s, which is not supported", other);
         return;
     }
     for (size_t i = 1; i < m->count; i++)
@@ -967,7 +1011,9 @@ int mapping_find(mapping *m, const checkpoint *c, const network *networks, size_
     find_wide(m);
     find_pixels(m, c);
     find_others(&s);
+    find_exponent(m, c, asked);
     if (!m->problem.len) find_problem(m, c);
+    if (!m->problem.len && !asked) ask_for_pool(m, c);
     if (m->differs[0] && !asked && !m->problem.len)
         text_printf(&m->problem, "%s; to convert it anyway, give --net %s", m->differs, m->network->name);
     return 1;

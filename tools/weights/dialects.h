@@ -59,6 +59,7 @@ typedef struct mapping {
     int has_pixels;
     char differs[300];               /* what the origin's network computes differently from this one; "": nothing */
     char ambiguous[448];  /* another network has the same tensors, and nothing says which one it is; or "" */
+    double exponent; /* of a pool whose training code fixes it, so that the file has no pool_layer.p; 0: none */
     char wide[200]; /* the last layer does not have 1000 classes, so it may be the embedding; or "" */
     text problem;                    /* why the mapping cannot be used; empty if it can */
 } mapping;

@@ -249,6 +249,11 @@ static int take_attribute(const attribute *a, onnx_node *n, text *why) {
     if (strcmp(a->name, "transB") == 0) n->transposed = a->integer;
     if (strcmp(a->name, "transA") == 0) n->scaled |= a->integer != 0;
     if (strcmp(a->name, "alpha") == 0 || strcmp(a->name, "beta") == 0) n->scaled |= a->real != ONE;
+    if (strcmp(a->name, "axis") == 0) n->axis = a->integer;
+    if ((strcmp(a->name, "perm") == 0 || strcmp(a->name, "split") == 0) && a->int_count <= ONNX_INTS) {
+        memcpy(n->list, a->ints, sizeof n->list);
+        n->list_count = a->int_count;
+    }
     if (strcmp(n->op, "Pad") == 0) {
         if (strcmp(a->name, "mode") == 0) n->reflects = !a->words || strcmp(a->words, "constant") != 0;
         if (strcmp(a->name, "value") == 0) memcpy(&n->fill, &a->real, sizeof n->fill);

@@ -16,6 +16,9 @@ typedef struct onnx_node {
     uint64_t strides[2], dilations[2], pads[4]; /* default to 1, 1 and 0; pads: top, left, bottom, right */
     uint64_t group, kernel[2];                  /* kernel: 0 if not stated */
     uint64_t ceil_mode, transposed;             /* transposed: transB of a Gemm */
+    uint64_t axis;                              /* of a Concat or Split */
+    uint64_t list[ONNX_INTS];                   /* perm of a Transpose, split of a Split; list_count numbers */
+    size_t list_count;
     int scaled;                 /* 1: alpha, beta or transA of a Gemm are not those of a linear layer */
     uint64_t border[ONNX_INTS]; /* of a Pad whose border is an attribute: border_count is 8, else 0 */
     size_t border_count;

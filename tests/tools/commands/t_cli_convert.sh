@@ -222,22 +222,27 @@ fastreid() { # NAME MEAN STD
         pixel_std="$3" || exit 1
 }
 fastreid usual.safetensors 123.675,116.28,103.53 58.395,57.12,57.375
-run 0 convert usual.safetensors usual_out.safetensors
+run 2 convert usual.safetensors usual_out.safetensors
+says "usual.safetensors: fast-reid's file does not say how it pools: give --net resnet50-fastreid if POOL_LAYER in its"
+run 0 convert usual.safetensors usual_out.safetensors --net resnet50-fastreid
 prints "^preset       fastreid (fast-reid's input)$"
 check "nothing is said of the usual ones" [ ! -s "$err" ]
 fastreid half.safetensors 127.5,127.5,127.5 127.5,127.5,127.5
-run 0 convert half.safetensors half_out.safetensors
+run 0 convert half.safetensors half_out.safetensors --net resnet50-fastreid
 prints '^preset       fastreid mean=0.5,0.5,0.5 std=0.5,0.5,0.5 (with the mean and standard deviation in the file)$'
 run 0 inspect half_out.safetensors
 prints '^pixels  .* mean 0.5 0.5 0.5, std 0.5 0.5 0.5$'
 fastreid raw.safetensors 0,0,0 1,1,1
-run 0 convert raw.safetensors raw_out.safetensors
+run 0 convert raw.safetensors raw_out.safetensors --net resnet50-fastreid
 prints '^preset       fastreid mean=0,0,0 std=0.00392157,0.00392157,0.00392157 '
-run 0 convert half.safetensors given_out.safetensors --preset fastreid
+run 0 convert half.safetensors given_out.safetensors --net resnet50-fastreid --preset fastreid
 says 'half.safetensors: the file says mean=0.5,0.5,0.5 std=0.5,0.5,0.5, which contradicts the preset (given as option)'
-run 0 convert half.safetensors given_out.safetensors --mean 0.25
+run 0 convert half.safetensors given_out.safetensors --net resnet50-fastreid --mean 0.25
 prints '^preset       fastreid mean=0.5,0.5,0.5 std=0.5,0.5,0.5 mean=0.25 (changed by options)$'
 says 'which contradicts the preset (changed by options)'
+run 0 convert usual.safetensors gem_out.safetensors --net resnet50-fastreid-gem
+prints "^pool         exponent 3, which fast-reid's code fixes, stored as pool_layer.p$"
+check 'the exponent is written' grep -q '"pool_layer.p"' gem_out.safetensors
 
 # What timm and Hugging Face keep beside the file.
 mkdir hub
@@ -449,6 +454,16 @@ z.writestr("archive/data.pkl", pickle.dumps(argparse.Namespace(x=3), 2)), z.writ
 z.close()'
 run 2 convert object.pth impossible.safetensors
 says 'no tensors: .* object of class argparse.Namespace; save the network.s tensors: torch.save(model.state_dict(), '
+fi
+
+# Instance norm, non-local blocks and generalised means that are damaged.
+if command -v python3 >/dev/null 2>&1; then
+    "$top/build/seeded" --net resnet50-ibn-nl-fastreid-gem -o sbs.st
+    picture p.ppm 64 96 1
+    python3 "$top/tests/tools/weights/bad_blocks.py" "$REID" sbs.st >blocks.log 2>&1
+    code=$?
+    cat blocks.log
+    check "damaged blocks" [ $code = 0 ]
 fi
 
 for python in "${REID_TORCH_PYTHON:-python3}" /usr/bin/python3; do

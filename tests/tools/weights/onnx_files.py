@@ -1,6 +1,7 @@
 """ONNX files written by hand, as exporters write them, and what reid convert makes of them.
 
-    python onnx_files.py test REID RESNET.safetensors EFFICIENTNET.safetensors PICTURE.ppm     in an empty folder
+    python onnx_files.py test REID RESNET.safetensors EFFICIENTNET.safetensors SBS.safetensors PICTURE.ppm
+                                               in an empty folder; SBS: resnet50-ibn-nl-fastreid-gem
     python onnx_files.py seeds FOLDER          small files for tests/fuzz/fuzz_onnx.c
 
 The weights come from `cli_files weights`. A graph with batch norms must give the bits of its original file; one whose
@@ -67,7 +68,9 @@ def attribute(name, value):
 def node(op, inputs, output, **attributes):
     name = attributes.pop("name", output)
     domain = attributes.pop("domain", "")
-    return b"".join(data(1, i) for i in inputs) + data(2, output) + data(3, name) + data(4, op) + b"".join(
+    also = attributes.pop("also", None)  # a second output
+    outputs = data(2, output) + (data(2, also) if also else b"")
+    return b"".join(data(1, i) for i in inputs) + outputs + data(3, name) + data(4, op) + b"".join(
         data(5, attribute(k, v)) for k, v in attributes.items()) + (data(7, domain) if domain else b"")
 
 
@@ -89,7 +92,8 @@ class Graph:
         self.t, self.join, self.same, self.last_stride = tensors, join, same, last_stride
         self.change, self.dtype, self.packed, self.constants = change, dtype, packed, constants
         self.epsilon, self.border, self.filled = epsilon, border, filled or {}
-        self.nodes, self.tensors, self.count = [], [], 0
+        self.nodes, self.tensors, self.count, self.known = [], [], 0, set()
+        self.positions = 6
 
     def value(self, name, array):
         array = np.ascontiguousarray(array).astype(self.dtype)
@@ -140,13 +144,17 @@ class Graph:
         how = dict(strides=[stride] * 2, pads=pads, kernel_shape=[k, k], dilations=[1, 1],
                    group=int(w.shape[0]) if w.shape[1] == 1 and w.shape[0] > 1 and k > 1 else 1)
         inputs = [self.padded(x, "/" + name, how)]
+        if norm and norm + ".IN.weight" in self.t:
+            return self.instance(self.add("Conv", inputs + [self.value(name + ".weight", w)], "/" + name, **how),
+                                 norm, w.shape[0] // 2)
         if norm and self.join:
             g, b, m, v = (self.t[norm + "." + p].astype(np.float64) for p in ("weight", "bias", "running_mean",
                                                                              "running_var"))
             s = g / np.sqrt(v + self.epsilon)
             self.count += 2
+            own = self.t[name + ".bias"] if bias else 0
             inputs += [self.value("onnx::Conv_%d" % self.count, w * s.reshape(-1, 1, 1, 1)),
-                       self.value("onnx::Conv_%d" % (self.count + 1), b - m * s)]
+                       self.value("onnx::Conv_%d" % (self.count + 1), b + (own - m) * s)]
             return self.add("Conv", inputs, "/" + name, **how)
         inputs.append(self.value(name + ".weight", w))
         if bias:
@@ -158,12 +166,46 @@ class Graph:
                                                                           "running_var")]
         return self.add("BatchNormalization", [y] + stats, "/" + norm, epsilon=self.epsilon)
 
+    def instance(self, x, norm, half):
+        """IBN-a. The halves are those of a Split if batch norms are joined, else those of Slices."""
+        if self.join:
+            sizes = self.integers("/%s.sizes" % norm, [half, half])
+            self.nodes.append(node("Split", [x, sizes], "/%s.a" % norm, axis=1, also="/%s.b" % norm))
+        for part, start, end in () if self.join else (("a", 0, half), ("b", half, (1 << 63) - 1)):
+            at = [self.integers("/%s.%s%d" % (norm, part, i), [v]) for i, v in enumerate((start, end, 1))]
+            self.add("Slice", [x] + at, "/%s.%s" % (norm, part))
+        factors = [self.value(norm + ".IN." + p, self.t[norm + ".IN." + p]) for p in ("weight", "bias")]
+        a = self.add("InstanceNormalization", ["/%s.a" % norm] + factors, "/%s.IN" % norm, epsilon=1e-5)
+        stats = [self.value(norm + ".BN." + p, self.t[norm + ".BN." + p]) for p in ("weight", "bias", "running_mean",
+                                                                                "running_var")]
+        b = self.add("BatchNormalization", ["/%s.b" % norm] + stats, "/%s.BN" % norm, epsilon=1e-5)
+        return self.add("Concat", [a, b], "/%s.both" % norm, axis=1)
+
+    def nonlocal_block(self, x, p):
+        """A block whose rows are positions, divided by their number, which is computed from a shape if batch norms are
+        joined."""
+        shape = self.integers("/rows", [0, 0, -1]) if "/rows" not in self.known else "/rows"
+        self.known.add("/rows")
+        rows = []
+        for part, turned in (("theta", 1), ("phi", 0), ("g", 1)):
+            y = self.add("Reshape", [self.conv(x, p + part, None, bias=True), shape], "/%s%s.rows" % (p, part))
+            rows.append(self.add("Transpose", [y], "/%s%s.turned" % (p, part), perm=[0, 2, 1]) if turned else y)
+        if self.join:
+            count = self.add("Cast", [self.add("Size", [rows[1]], "/%ssize" % p)], "/%scount" % p, to=1)
+        else:
+            count = self.value("/%scount" % p, np.array(float(self.positions)))
+        alike = self.add("Div", [self.add("MatMul", rows[:2], "/%salike" % p), count], "/%sdiv" % p)
+        y = self.add("Transpose", [self.add("MatMul", [alike, rows[2]], "/%sproduct" % p)], perm=[0, 2, 1])
+        y = self.conv(self.add("Reshape", [y, shape], "/%sback" % p), p + "W.0", p + "W.1", bias=True)
+        return self.add("Add", [y, x])
+
     def silu(self, x):
         return self.add("Mul", [x, self.add("Sigmoid", [x])])
 
     def resnet(self):
         x = self.add("Relu", [self.conv("image", "conv1", "bn1", 2)])
-        how = dict(strides=[2, 2], pads=[1, 1, 1, 1], kernel_shape=[3, 3], ceil_mode=0)
+        bare = "pool_layer.p" in self.t  # of fast-reid's networks, only those with a generalised mean are tried here
+        how = dict(strides=[2, 2], pads=[0 if bare else 1] * 4, kernel_shape=[3, 3], ceil_mode=int(bare))
         x = self.add("MaxPool", [self.padded(x, "/pool", how)], "/pool", **how)
         for layer in range(1, 5):
             for block in range(9):
@@ -177,7 +219,22 @@ class Graph:
                 if block == 0:
                     x = self.conv(x, p + "downsample.0", p + "downsample.1", stride)
                 x = self.add("Relu", [self.add("Add", [y, x])])
-        return self.end(x, "fc")
+                last = block - sum("layer%d.%d.conv1.weight" % (layer, b) in self.t for b in range(9))
+                count = sum("NL_%d.%d.g.weight" % (layer, b) in self.t for b in range(9))
+                if count + last >= 0:
+                    x = self.nonlocal_block(x, "NL_%d.%d." % (layer, count + last))
+        return self.gem(x) if bare else self.end(x, "fc")
+
+    def gem(self, x):
+        """fast-reid's generalised mean and BNNeck."""
+        p = self.value("heads.pool_layer.p", self.t["pool_layer.p"])
+        x = self.add("Pow", [self.add("Clip", [x, self.value("/least", np.array(1e-6))], "/clip"), p], "/power")
+        x = self.add("GlobalAveragePool", [x], "/avgpool")
+        x = self.add("Flatten", [self.add("Pow", [x, self.add("Reciprocal", [p], "/inverse")], "/root")], axis=1)
+        stats = [self.value("heads.bottleneck.0." + q, self.t["bottleneck." + q])
+                 for q in ("weight", "bias", "running_mean", "running_var")]
+        self.add("BatchNormalization", [x] + stats, "/neck", epsilon=1e-5)
+        return self
 
     def efficientnet(self):
         strides = {2: 2, 3: 2, 4: 2, 6: 2}
@@ -420,6 +477,41 @@ def misfits(resnet, effnet):
       "operation, unlike network efficientnet_b0")
 
 
+def blocks(sbs):
+    """Instance norm, non-local blocks, fast-reid's max pool and its generalised mean."""
+    t = read(sbs)
+    name = "network      resnet50-ibn-nl-fastreid-gem"
+    expect("SBS", Graph(t).resnet().bytes(), sbs, says=name)
+    expect("SBS, joined", Graph(t, join=True).resnet().bytes(), sbs, exact=False, says=name)
+
+    def r(what, says, change=None, network="resnet50-ibn-nl", **other):
+        said = says + (", unlike network " + network if network else "")
+        refused(what, Graph({**t, **other}, change=change).resnet().bytes(), said)
+
+    def op(where, new, **attributes):
+        return lambda op, name, old: (new or op, {**old, **attributes}) if name == where else None
+
+    bn = "/layer2.1.bn1"
+    r("halves of other sizes", 'node "/layer2.1.conv1" (Conv): its channels are not split into two halves',
+      op(bn + ".a", "Relu"))
+    r("no instance norm", 'node "/layer2.1.conv1" (Conv): not instance norm of the first half of its channels and '
+      "batch norm of the second", op(bn + ".IN", "Relu"))
+    r("joined along rows", 'node "%s.IN" (InstanceNormalization): its halves are not joined in order' % bn,
+      op(bn + ".both", None, axis=2))
+    r("another epsilon", 'node "%s.IN" (InstanceNormalization): a different epsilon' % bn,
+      op(bn + ".IN", None, epsilon=1e-3))
+    w = 'node "/NL_3.1.W.0" (Conv): its input is not that of a non-local block'
+    r("channels instead of positions", w, op("/NL_3.1.theta.turned", None, perm=[0, 1, 2]))
+    r("a sum instead of a product", w, op("/NL_3.1.alike", "Add"))
+    r("a softmax", w, op("/NL_3.1.div", "Softmax"))
+    g = Graph(t)
+    g.positions = 6.5
+    refused("another divisor", g.resnet().bytes(), 'node "/NL_2.0.div" (Div): not divided by the number of positions')
+    r("no root", 'node "/power" (Pow): no power of the inverse exponent after the mean', op("/inverse", "Neg"))
+    r("the maximum", 'node "/avgpool" (GlobalMaxPool): not the mean over all pixels after the last convolution',
+      op("/avgpool", "GlobalMaxPool"))
+
+
 def borders(resnet, r, changed):
     """Pads that the next node cannot replace by padding of its own."""
     def b(what, says, change=None, where="/conv1_pad", border="attribute", **how):
@@ -551,6 +643,21 @@ def tiny_resnet():
     return {**t, "fc.weight": np.ones((2, 4), np.float32), "fc.bias": np.ones(2, np.float32)}
 
 
+def tiny_blocks():
+    """A layer with IBN-a and a non-local block, and a generalised mean."""
+    t = tiny_resnet()
+    for p in ("weight", "bias", "running_mean", "running_var"):
+        del t["layer1.0.bn1." + p]
+        t["layer1.0.bn1.BN." + p] = np.ones(1, np.float32)
+        t["NL_1.0.W.1." + p] = np.ones(4, np.float32)
+        t["bottleneck." + p] = np.ones(4, np.float32)
+    for part, shape in (("W.0", (4, 1, 1, 1)), ("g", (1, 4, 1, 1)), ("phi", (1, 4, 1, 1)), ("theta", (1, 4, 1, 1))):
+        t["NL_1.0.%s.weight" % part] = np.ones(shape, np.float32)
+        t["NL_1.0.%s.bias" % part] = np.ones(shape[0], np.float32)
+    return {**t, "layer1.0.bn1.IN.weight": np.ones(1, np.float32), "layer1.0.bn1.IN.bias": np.ones(1, np.float32),
+            "pool_layer.p": np.full(1, 3, np.float32)}
+
+
 def tiny_efficientnet():
     t, p = {}, "features.1.0.block."
     for name, norm, shape in (("features.0.0", "features.0.1", (2, 3, 3, 3)), (p + "0.0", p + "0.1", (2, 1, 3, 3)),
@@ -566,6 +673,7 @@ def seeds(folder):
     files = {}
     for join in (False, True):
         files["resnet_%d" % join] = Graph(tiny_resnet(), join=join).resnet().bytes()
+        files["blocks_%d" % join] = Graph(tiny_blocks(), join=join).resnet().bytes()
         files["resnet_constants_%d" % join] = Graph(tiny_resnet(), join=join, constants=True).resnet().bytes()
         for border in ("attribute", "input", "list"):
             files["resnet_%s_%d" % (border, join)] = Graph(tiny_resnet(), join=join, border=border).resnet().bytes()
@@ -580,6 +688,7 @@ def seeds(folder):
 def main():
     networks_of = networks(R50, B0)
     misfits(*networks_of)
+    blocks(SBS)
     malformed()
     print("%d passed, %d failed" % (passed, failed))
     sys.exit(failed > 0)
@@ -588,5 +697,5 @@ def main():
 if sys.argv[1] == "seeds":
     seeds(sys.argv[2])
 else:
-    REID, R50, B0, PICTURE = sys.argv[2:6]
+    REID, R50, B0, SBS, PICTURE = sys.argv[2:7]
     main()

@@ -141,8 +141,26 @@ static void make_network(network *net, const char *name, names *n) {
 }
 
 static const int B0[] = {1, 2, 2, 3, 3, 4, 1}, B3[] = {2, 3, 3, 5, 5, 6, 2};
-static names r50_names, b0_names, b3_names;
-static network nets[3];
+enum { NETS = 8, NECKED = 3 }; /* the networks from NECKED on have layers after the trunk */
+static names r50_names, b0_names, b3_names, necked_names[NETS];
+static network nets[NETS];
+
+/* The ResNets with fast-reid's heads, and the little of MiewID that its names need. Shapes, which would tell a
+   reduction from a batch norm, are all the same here, so the networks with a reduction come first. */
+static void make_necked(void) {
+    static const struct { const char *name; int norm, gem, reduction; } rows[NETS - NECKED] = {
+        {"resnet50-fastreid-gem-512", 1, 1, 1}, {"resnet50-fastreid-512", 1, 0, 1}, {"resnet50-fastreid-gem", 1, 1, 0},
+        {"resnet50-fastreid", 1, 0, 0}, {"miewid", 1, 1, 0}};
+    for (int i = NECKED; i < NETS; i++) {
+        names *n = &necked_names[i];
+        if (i < NETS - 1) *n = r50_names;
+        else add(n, "features.0.0.weight"), add(n, "features.1.0.block.0.0.weight");
+        if (rows[i - NECKED].norm) add_bn(n, "", "bottleneck");
+        if (rows[i - NECKED].gem) add(n, "pool_layer.p");
+        if (rows[i - NECKED].reduction) add(n, "reduction.weight");
+        make_network(&nets[i], rows[i - NECKED].name, n);
+    }
+}
 
 static int setup(void **state) {
     (void)state;
@@ -152,12 +170,13 @@ static int setup(void **state) {
     make_network(&nets[0], "resnet50", &r50_names);
     make_network(&nets[1], "efficientnet_b0", &b0_names);
     make_network(&nets[2], "efficientnet_b3", &b3_names);
+    make_necked();
     return 0;
 }
 
 static int teardown(void **state) {
     (void)state;
-    for (int i = 0; i < 3; i++) free(nets[i].wants);
+    for (int i = 0; i < NETS; i++) free(nets[i].wants);
     return 0;
 }
 
@@ -193,7 +212,7 @@ static found look(const names *n, const char *prefix, const char *const *more, c
     memset(&f, 0, sizeof f);
     f.file = file_of(n, prefix, more);
     if (!checkpoint_open_memory(&f.c, f.file.s, f.file.len, &f.why)) fail_msg("%s", f.why.s);
-    f.good = mapping_find(&f.m, &f.c, nets, 3, asked, NULL, file, &f.why);
+    f.good = mapping_find(&f.m, &f.c, nets, NETS, asked, NULL, file, &f.why);
     return f;
 }
 
@@ -298,6 +317,8 @@ static const origin_row ORIGIN_ROWS[] = {
     {"a.", {"a.layer5.0.conv1.weight", NULL}, "x", "resnet50", NULL, NULL, 0, "the file holds another network"},
     {"a.", {"b.layer5.0.conv1.weight", NULL}, "x", NULL, NULL, NULL, 0, NULL},
     {"", {"fc_fusion.0.weight", NULL}, "x", NULL, NULL, NULL, 0, "torchreid's resnet50mid"},
+    {"", {"conv1.0.weight", "layer1.0.downsample.2.weight", NULL}, "x", NULL, NULL, NULL, 0,
+     "the file holds a ResNet with a deep stem (timm's resnet50d"},
 };
 
 static void test_origins(void **state) {
@@ -315,6 +336,92 @@ static void test_origins(void **state) {
         if (!r->problem) assert_int_equal(f.m.problem.len, 0);
         else if (!f.m.problem.len || !says(f.m.problem.s, r->problem))
             fail_msg("row %zu: no \"%s\" in: %s", i, r->problem, f.m.problem.len ? f.m.problem.s : "");
+        forget(&f);
+    }
+}
+
+/* fast-reid's heads: its EmbeddingHead (fastreid/modeling/heads/embedding_head.py) has EMBEDDING_DIM and WITH_BNNECK,
+   and one of the pools of fastreid/layers/pooling.py, of which only GeneralizedMeanPoolingP has a tensor. */
+enum { NO_NECK, BNNECK, OLD_BNNECK, REDUCTION, REDUCTION_BNNECK };
+
+static const struct {
+    int neck, learned; /* learned: the file has the pool's exponent */
+    const char *asked, *network;
+    double exponent;
+    const char *problem; /* NULL: none */
+} HEAD_ROWS[] = {
+    {BNNECK, 1, NULL, "resnet50-fastreid-gem", 0, NULL},
+    {OLD_BNNECK, 1, NULL, "resnet50-fastreid-gem", 0, NULL},
+    {REDUCTION_BNNECK, 1, NULL, "resnet50-fastreid-gem-512", 0, NULL},
+    {BNNECK, 0, NULL, "resnet50-fastreid", 0, "how it pools: give --net resnet50-fastreid if POOL_LAYER in its "
+     "configuration is GlobalAvgPool, FastGlobalAvgPool or avgpool, --net resnet50-fastreid-gem if it is "
+     "GeneralizedMeanPooling or gempool; other pools are not supported"},
+    {OLD_BNNECK, 0, NULL, "resnet50-fastreid", 0, "how it pools: give --net resnet50-fastreid if"},
+    {REDUCTION_BNNECK, 0, NULL, "resnet50-fastreid-512", 0, "--net resnet50-fastreid-gem-512 if it is Generalized"},
+    {BNNECK, 0, "resnet50-fastreid", "resnet50-fastreid", 0, NULL},
+    {OLD_BNNECK, 0, "resnet50-fastreid", "resnet50-fastreid", 0, NULL},
+    {REDUCTION_BNNECK, 0, "resnet50-fastreid-512", "resnet50-fastreid-512", 0, NULL},
+    {BNNECK, 0, "resnet50-fastreid-gem", "resnet50-fastreid-gem", 3, NULL},
+    {OLD_BNNECK, 0, "resnet50-fastreid-gem", "resnet50-fastreid-gem", 3, NULL},
+    {REDUCTION_BNNECK, 0, "resnet50-fastreid-gem-512", "resnet50-fastreid-gem-512", 3, NULL},
+    {BNNECK, 1, "resnet50-fastreid-gem", "resnet50-fastreid-gem", 0, NULL},
+    {BNNECK, 0, "resnet50-fastreid-gem-512", "resnet50-fastreid-gem-512", 0, "tensor bottleneck.weight is missing"},
+    {REDUCTION, 0, "resnet50-fastreid-512", "resnet50-fastreid-512", 0, "tensor bottleneck.bias is missing, and"},
+    {REDUCTION, 1, "resnet50-fastreid-gem-512", "resnet50-fastreid-gem-512", 0, "tensor bottleneck.bias is missing"},
+    {NO_NECK, 0, "resnet50-fastreid", "resnet50-fastreid", 0, "tensor bottleneck.bias is missing, and others"},
+    {NO_NECK, 0, NULL, "resnet50", 0, "fast-reid's max pool after the first convolution has no padding"},
+    {NO_NECK, 1, NULL, "resnet50", 0, "fast-reid's max pool after the first convolution has no padding"},
+    {REDUCTION, 0, NULL, "resnet50", 0, "fast-reid's max pool after the first convolution has no padding"},
+};
+
+static void add_head(names *n, int neck, int learned) {
+    if (neck == BNNECK) add_bn(n, "heads.", "bottleneck.0");
+    if (neck == OLD_BNNECK) add_bn(n, "heads.", "bnneck");
+    if (neck == REDUCTION || neck == REDUCTION_BNNECK) add(n, "heads.bottleneck.0.weight");
+    if (neck == REDUCTION_BNNECK) add_bn(n, "heads.", "bottleneck.1");
+    if (learned) add(n, "heads.pool_layer.p");
+    add(n, "heads.weight");
+}
+
+static void test_heads(void **state) {
+    static names whole;
+    (void)state;
+    for (size_t i = 0; i < sizeof HEAD_ROWS / sizeof *HEAD_ROWS; i++) {
+        whole.count = 0;
+        for (int k = 0; k < r50_names.count; k++) add(&whole, "backbone.%.60s", r50_names.at[k]);
+        add_head(&whole, HEAD_ROWS[i].neck, HEAD_ROWS[i].learned);
+        found f = look(&whole, "", NULL, HEAD_ROWS[i].asked, "model_final.pth");
+        if (!f.good) fail_msg("row %zu: %s", i, f.why.s);
+        assert_string_equal(f.m.network->name, HEAD_ROWS[i].network);
+        assert_string_equal(f.m.origin, "fast-reid");
+        assert_int_equal(f.m.differs[0] != 0, strcmp(HEAD_ROWS[i].network, "resnet50") == 0);
+        assert_true(f.m.exponent >= HEAD_ROWS[i].exponent && f.m.exponent <= HEAD_ROWS[i].exponent);
+        if (!HEAD_ROWS[i].problem && f.m.problem.len) fail_msg("row %zu: %s", i, f.m.problem.s);
+        else if (HEAD_ROWS[i].problem && !(f.m.problem.len && says(f.m.problem.s, HEAD_ROWS[i].problem)))
+            fail_msg("row %zu: no \"%s\" in: %s", i, HEAD_ROWS[i].problem, f.m.problem.len ? f.m.problem.s : "");
+        forget(&f);
+    }
+}
+
+/* MiewID's pool is "pooling" in its code and "global_pool" of the trunk in the published file. */
+static void test_miewid(void **state) {
+    static const char *const pools[] = {"pooling.p", "backbone.global_pool.p"};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        names n = {{{0}}, 0};
+        add(&n, "backbone.conv_stem.weight");
+        add(&n, "backbone.blocks.0.0.conv_exp.weight");
+        add(&n, "%s", pools[i]);
+        add_bn(&n, "", "bn");
+        add(&n, "final.weight");
+        add(&n, "final.bias");
+        found f = look(&n, "", NULL, NULL, "model.safetensors");
+        if (!f.good || f.m.problem.len) fail_msg("%s: %s", pools[i], f.good ? f.m.problem.s : f.why.s);
+        assert_string_equal(f.m.network->name, "miewid");
+        assert_string_equal(f.m.origin, "MiewID");
+        assert_string_equal(f.m.preset, "miewid");
+        assert_int_equal(f.m.by_fate[FATE_USED], 7);
+        assert_int_equal(f.m.by_fate[FATE_DROPPED], 2);
         forget(&f);
     }
 }
@@ -391,6 +498,19 @@ static void test_strangers(void **state) {
     }
 }
 
+/* Most of ResNet-34's names are ResNet-50's. */
+static void test_shallow(void **state) {
+    static names n;
+    (void)state;
+    n.count = 0;
+    for (int i = 0; i < r50_names.count; i++)
+        if (!strstr(r50_names.at[i], "conv3") && !strstr(r50_names.at[i], "bn3")) add(&n, "%s", r50_names.at[i]);
+    found f = look(&n, "", NULL, NULL, "x");
+    assert_true(f.good);
+    assert_string_equal(f.m.problem.s, "these are the tensors of ResNet-18 or ResNet-34, which is not supported");
+    forget(&f);
+}
+
 static void test_trunk_names(void **state) {
     static const struct { const char *names[4], *trunk; } rows[] = {
         {{"conv1.weight", "layer3.5.conv1.weight", "layer2.3.conv1.weight"}, "50"},
@@ -443,7 +563,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_twins), cmocka_unit_test(test_layouts), cmocka_unit_test(test_origins),
         cmocka_unit_test(test_leftovers), cmocka_unit_test(test_strangers), cmocka_unit_test(test_trunk_names),
-        cmocka_unit_test(test_problems),
+        cmocka_unit_test(test_problems), cmocka_unit_test(test_heads), cmocka_unit_test(test_shallow),
+        cmocka_unit_test(test_miewid),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
