@@ -214,6 +214,8 @@ bug 'pages of other sites may send requests' tools/server/http.c t_cli_serve \
     's/ \&\& is_of_foreign_page(from))/ \&\& 0 * is_of_foreign_page(from))/'
 bug 'a server without free descriptors accepts without a pause' tools/server/http.c t_cli_serve \
     's/^    epoll_ctl(h->epoll, EPOLL_CTL_DEL, d->fd, \&unused);//'
+bug 'the only client is disconnected because another one could come' tools/server/http.c t_cli_serve \
+    's/lacks_files(error) \&\& is_waiting(d->fd)/lacks_files(error)/'
 bug 'a form may have any number of parts' tools/server/form.c t_server_form:test_too_many \
     's/if (f->count == p->most)/if (0)/'
 bug 'what begins like a delimiter is one' tools/server/form.c t_server_form:test_right_ones \
