@@ -282,7 +282,7 @@ def wrappers(b0):
     expect("the average", save({"ema": zeros, "model": b0}), zeros, "--key", "ema")
     both = collections.OrderedDict(**prefixed(zeros, "ema_model."), **prefixed(b0, "model."))
     expect("an average in the same dict", save(both), b0, "--allow-unused",
-           says="the file also contains ema_model., which was not used")
+           says="the file also contains ema_model, which was not used")
     expect("chosen by its prefix", save(both), zeros, "--key", "ema_model", "--allow-unused")
     refused("no such key", save({"model": b0}), 'no network was found under the key "nope"', "--key", "nope")
     expect("a self-made projection", save(collections.OrderedDict(b0, **{
@@ -403,7 +403,7 @@ def resnets(r50):
     refused("fast-reid's GeM", save({"model": without(gem, *(k for k in gem if ".bottleneck." in k))}), "GeM pooling",
             "--net", "resnet50")
     refused("an exponent of 0", save({"model": collections.OrderedDict(gem, **{"heads.pool_layer.p": torch.zeros(1)})}),
-            "an exponent is between 0.001 and 1000")
+            "tensor pool_layer.p is 0; an exponent must be between 0.001 and 1000")
     reduced = collections.OrderedDict(bare, **{"heads.bottleneck.0.weight": torch.ones(512, 2048, 1, 1)})
     refused("fast-reid with a reduction and no batch norm", save({"model": reduced}), "fast-reid's max pool")
     narrow = {"bottleneck." + k: torch.ones(512) for k in ("weight", "bias", "running_mean", "running_var")}
@@ -423,9 +423,10 @@ def resnets(r50):
             if not k.endswith("tracked"):
                 ibn[k.replace("bn1.", "bn1.IN.")] = v[:32]
                 ibn[k.replace("bn1.", "bn1.BN.")] = v[32:]
-    refused("IBN", save({"model": ibn}), "(IBN), which the networks here lack", "--allow-unused")
+    refused("IBN in one block", save({"model": ibn}), "network resnet50-ibn-fastreid has no such layer", "--allow-unused")
     nonlocal_ = collections.OrderedDict(fast, **{"backbone.NL_2.0.g.weight": torch.ones(1)})
-    refused("non-local", save({"model": nonlocal_}), "non-local blocks", "--allow-unused")
+    refused("a part of a non-local block", save({"model": nonlocal_}), "network resnet50-fastreid has no such layer",
+            "--allow-unused")
     layumi = collections.OrderedDict(prefixed(r50, "model."),
                                      **{"classifier.add_block.0.weight": torch.ones(512, 2048)})
     refused("a part of layumi's head", save(layumi), "layumi's linear layer")
@@ -450,17 +451,35 @@ def resnets(r50):
            says="resnet50-multiscale")
     half = collections.OrderedDict((k, v.half() if v.is_floating_point() else v) for k, v in r50.items())
     expect("float16 in a stream", save(half, _use_new_zipfile_serialization=False), half)
-    for what, name, extra in (("ResNet-101", "layer3.22.conv1.weight", ()),
-                              ("ResNet-152", "layer3.35.conv1.weight", ())):
+    for name in ("layer3.22.conv1.weight", "layer3.35.conv1.weight"):
         d = collections.OrderedDict(trunk, **{name: torch.ones(256, 1024, 1, 1)})
-        refused(what, save(d), "the file holds " + what, "--allow-unused")
+        refused("a layer of ResNet-101 or 152", save(d), name + ": network resnet50 has no such layer", "--allow-unused")
+
+
+def transforms(b0):
+    """What torchvision itself pickles, where it is installed."""
+    try:
+        from torchvision import transforms as v1
+        from torchvision.transforms import v2
+    except ImportError:
+        return
+    cubic = v1.InterpolationMode.BICUBIC
+    for vision, tensor in ((v1, [v1.ToTensor()]), (v2, [v2.ToImage(), v2.ToDtype(torch.float32, scale=True)])):
+        normal = vision.Normalize([0.5] * 3, [0.25] * 3)
+        steps = vision.Compose([vision.Resize(256), vision.CenterCrop((224, 192))] + tensor + [normal])
+        straight = vision.Compose([vision.Resize((256, 128), interpolation=cubic)] + tensor + [normal])
+        training = vision.Compose([vision.Resize((288, 144)), vision.RandomHorizontalFlip()] + tensor + [normal])
+        for what, preset in ((steps, "size=224x192 resize=256 filter=bilinear"),
+                             (straight, "size=256x128 resize=straight filter=bicubic")):
+            expect("a Compose: " + preset, save({"state_dict": b0, "train": training, "test": what}), b0,
+                   says="preset       %s mean=0.5,0.5,0.5 std=0.25,0.25,0.25 (with" % preset)
 
 
 def strangers():
     for name, what in (("blocks.0.attn.qkv.weight", "a vision transformer"),
                        ("layers.0.blocks.0.attn.relative_position_bias_table", "a Swin transformer"),
                        ("conv2.0.gate.fc1.weight", "OSNet"), ("features.denseblock1.x", "DenseNet"),
-                       ("blocks.0.0.conv.weight", "EfficientNetV2"), ("stages.0.blocks.0.gamma", "ConvNeXt"),
+                       ("stages.0.blocks.0.gamma", "ConvNeXt"),
                        ("features.0.weight", "VGG"), ("some.thing", "no known network matches its 1 tensor name")):
         refused(what, save({name: torch.ones(2)}), what)
     refused("ResNet-18", save({"layer4.0.conv1.weight": torch.ones(512, 256, 3, 3)}), "ResNet-18")
@@ -486,7 +505,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         b0 = read(B0)[0]
-        for part in (formats, wrappers, values, dialects):
+        for part in (formats, wrappers, values, dialects, transforms):
             part(b0)
         strangers()
         if R50 != "-":
