@@ -1,4 +1,4 @@
-/* Photos that crops were cut from are named as they were given, often by paths from the folder in which the command ran.
+/* Photos that crops were cut from are named as they were given, often by paths from the folder in which reid track ran.
    The metadata tells the way from itself to that folder, so that the photos are found from anywhere, and after all of
    it was moved together. */
 #ifndef REID_TOOLS_SOURCE_ROOT_H

@@ -215,7 +215,7 @@ struct pq {
 /* Appends n bytes of a server's message, or what is shown of more than MOST_SAID. */
 static void add_message(text *to, const char *message, size_t n) {
     size_t kept = n <= MOST_SAID ? n : MOST_SAID;
-    while (n > MOST_SAID && kept && ((unsigned char)message[kept] & 0xC0) == 0x80) kept--; /* whole characters of UTF-8 */
+    while (n > MOST_SAID && kept && ((unsigned char)message[kept] & 0xC0) == 0x80) kept--; /* whole characters */
     text_add(to, message, kept);
     if (n > MOST_SAID) text_printf(to, "... (%zu bytes)", n);
 }

@@ -457,7 +457,7 @@ states a.pth "{'transform': Resize(size=256), 'other': $normal}" "$half $own" \
 states a.pth "{'transform': Compose(transforms=[Resize(size=(80, 40)), ToTensor(), $normal])}" \
     "size=80x40 resize=straight filter=bilinear $half $own"
 run 0 convert a.pth stating_out.safetensors --preset 'effnet-b0 mean=0.5 std=0.25'
-says 'a.pth: the file says size=80x40 resize=straight filter=bilinear mean=0.5.* contradicts the preset (given as option)'
+says 'a.pth: the file says size=80x40 resize=straight filter=bilinear mean=0.5.* contradicts the preset (given as'
 states a.pth "{'train': $normal, 'val': Normalize(mean=(0.5, 0.5, 0.4), std=(1, 1, 1))}" "$none" \
     'the file states several normalisations (mean 0.5,0.5,0.5 and 0.5,0.5,0.4, ...), so none of them is used; give'
 states a.pth "{'train': $normal, 'val': $normal, 'epoch': 3, 'loss': {'mean': 0.1, 'std': [1, 2]}}" "$half $own"

@@ -423,7 +423,8 @@ def resnets(r50):
             if not k.endswith("tracked"):
                 ibn[k.replace("bn1.", "bn1.IN.")] = v[:32]
                 ibn[k.replace("bn1.", "bn1.BN.")] = v[32:]
-    refused("IBN in one block", save({"model": ibn}), "network resnet50-ibn-fastreid has no such layer", "--allow-unused")
+    refused("IBN in one block", save({"model": ibn}), "network resnet50-ibn-fastreid has no such layer",
+            "--allow-unused")
     nonlocal_ = collections.OrderedDict(fast, **{"backbone.NL_2.0.g.weight": torch.ones(1)})
     refused("a part of a non-local block", save({"model": nonlocal_}), "network resnet50-fastreid has no such layer",
             "--allow-unused")
@@ -453,7 +454,8 @@ def resnets(r50):
     expect("float16 in a stream", save(half, _use_new_zipfile_serialization=False), half)
     for name in ("layer3.22.conv1.weight", "layer3.35.conv1.weight"):
         d = collections.OrderedDict(trunk, **{name: torch.ones(256, 1024, 1, 1)})
-        refused("a layer of ResNet-101 or 152", save(d), name + ": network resnet50 has no such layer", "--allow-unused")
+        refused("a layer of ResNet-101 or 152", save(d), name + ": network resnet50 has no such layer",
+                "--allow-unused")
 
 
 def transforms(b0):
