@@ -11,6 +11,9 @@
 #include "gallery/gallery_jsonl.c"
 #undef fail
 #include "embedding/npy.c"
+#include "embedding/source_root.c"
+#include "pictures/crop_origin.c"
+#include "pictures/box_text.c"
 #include "gallery/store_file.c"
 #include "gallery/store_format.c"
 #include "gallery/store_decoders.c"

@@ -237,7 +237,7 @@ const option OPTIONS[] = {
      "--score-weights"},
     {0, "fmr", "X", CALIBRATE | GALLERY, OF_COMMAND, SET(share), SHARED(calibrate.fmr), 0, 0,
      "false-match rate: the share of pairs of different individuals that may be accepted. Default: 0.001; 0.01 when "
-     "calibrate has no labels"},
+     "calibrate has no labels or a folder of reid track, whose threshold makes groups"},
     {0, "prior", "P", CALIBRATE, OF_COMMAND, SET(share), SHARED(calibrate.prior), 0, 0,
      "prior probability that a pair shows one individual, for the probabilities. Default: 0.5"},
     {0, "method", CALIBRATION_METHODS, CALIBRATE, OF_COMMAND, SET(choice), SHARED(calibrate.method), 0, 0,

@@ -85,6 +85,7 @@ static int find_stated(conversion *v) {
     if (stated_read(&v->around, v->from.stated.s)) return 1;
     if (v->around.problem[0] || !beside_read(&around, v->in)) return 0;
     memcpy(around.unused, v->around.unused, sizeof around.unused);
+    memcpy(around.why_unused, v->around.why_unused, sizeof around.why_unused);
     v->around = around;
     return 1;
 }
@@ -105,6 +106,7 @@ static int describe_pixels(conversion *v) {
     char size[32] = "", resize[32] = "", crop[32] = "", filter[32] = "";
     if (b->height) snprintf(size, sizeof size, "size=%dx%d ", b->height, b->width);
     if (b->height && b->resize) snprintf(resize, sizeof resize, "resize=%d ", b->resize);
+    if (b->is_straight) snprintf(resize, sizeof resize, "resize=straight ");
     if (b->crop > 0) snprintf(crop, sizeof crop, "crop=%.6g ", b->crop);
     if (b->filter) snprintf(filter, sizeof filter, "filter=%s ", b->filter);
     snprintf(v->pixels, sizeof v->pixels, "%s%s%s%smean=%.6g,%.6g,%.6g std=%.6g,%.6g,%.6g", size, resize, crop,
@@ -257,6 +259,14 @@ static outgoing *choose_tensors(conversion *v, size_t *count) {
     return list;
 }
 
+/* 1 if the file states other sizes or another filter than the network gets. */
+static int contradicts_size(const stated *s, const reid_info *info) {
+    const int has_edge = s->resize || s->is_straight;
+    if (s->height && (s->height != info->height || s->width != info->width)) return 1;
+    if (s->height && has_edge && s->resize != info->resize_edge) return 1;
+    return s->filter && strcmp(s->filter, info->filter) != 0;
+}
+
 /* 1 if the file states another normalisation than the network gets, where value v becomes (v * scale - mean) / std. */
 static int contradicts(const mapping *m, const reid_info *info) {
     for (int k = 0; k < 3 && m->has_pixels; k++) {
@@ -282,7 +292,7 @@ static int check_result(conversion *v, const char *temp) {
         if (model_create(&made, &desc)) {
             snprintf(v->fingerprint, sizeof v->fingerprint, "%s", made.info.fingerprint);
             snprintf(v->final_preset, sizeof v->final_preset, "%s", made.info.preprocessing);
-            v->contradicted = contradicts(&v->map, &made.info);
+            v->contradicted = contradicts(&v->map, &made.info) || contradicts_size(&v->around, &made.info);
             model_close(&made);
             return 1;
         }
@@ -525,8 +535,9 @@ static void say_notes(const conversion *v) {
                     shown(v->in), v->around.name ? v->around.name : "it");
     if (v->around.problem[0]) say_warning("%s: %s", shown(v->in), v->around.problem);
     if (v->around.unused[0])
-        say_warning("%s: the file names torchvision's %s, which %s not read; check --size, --resize and --filter",
-                    shown(v->in), v->around.unused, strchr(v->around.unused, ',') ? "are" : "is");
+        say_warning("%s: the file names torchvision's %s, which %s not read%s%s; check --size, --resize and --filter",
+                    shown(v->in), v->around.unused, strchr(v->around.unused, ',') ? "are" : "is",
+                    v->around.why_unused[0] ? ", because " : "", v->around.why_unused);
     if (v->no_config)
         say_warning("%s: without Hugging Face's config.json next to the file, its %s", shown(v->in),
                     is_resnet(v) ? "strides are taken to be in the 3x3 convolutions, as in microsoft/resnet-50"

@@ -10,6 +10,7 @@
 #include "commands/requests.h"
 #include "commands/track_films.h"
 #include "commands/tracking.h"
+#include "embedding/source_root.h"
 #include "gallery/makers.h"
 #include "groups/bursts.h"
 #include "pictures/cuts.h"
@@ -217,7 +218,11 @@ static int write_rows(tracking *run) {
     how.apart = apart;
     if (!isnan(o->match.threshold)) how.threshold = &o->match.threshold;
     if (o->match.weight_count || (how.threshold && o->match.calibration)) how.weights = run->weights;
-    int good = crop_rows_write(&run->rows, &how);
+    text root = TEXT_INIT;
+    source_root_find(run->folder.path, &root);
+    if (root.len) how.source_root = root.s;
+    int good = need_text(&root) && crop_rows_write(&run->rows, &how);
+    text_free(&root);
     free(apart);
     return good;
 }

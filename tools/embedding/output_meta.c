@@ -175,6 +175,7 @@ static void put_lines(json_writer *w, const char *key, const text *lines) {
 
 /* What is known of the rows together. */
 static void put_knowledge(json_writer *w, const output_facts *f, const output_request *o) {
+    if (o->source_root) json_put_line(w, 2), json_put_string(w, "source_root", o->source_root);
     if (o->threshold) json_put_line(w, 2), json_put_exact(w, "threshold", *o->threshold);
     if (o->weights) {
         json_put_line(w, 2);

@@ -24,6 +24,7 @@ typedef struct output_request {
     size_t apart_count;
     const double *weights;        /* [models]: shares in a score that were chosen for these rows; NULL: none */
     const double *threshold;      /* that was chosen for these rows; NULL: none */
+    const char *source_root;      /* source_root.h; NULL: sources are not relative, or unknown */
 } output_request;
 
 /* What is known of each row, as arrays in the metadata. An array is left out if nothing is known of any row, except for

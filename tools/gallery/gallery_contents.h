@@ -13,6 +13,7 @@ typedef struct gallery_file {
     long long *times;                    /* milliseconds since 1970, STORE_NO_TIME where unknown */
     char **sources, **tracks;            /* photo and box as in box_text.h, track; no elements, or "": unknown */
     double *scores, *boxes;              /* the detector's; boxes in the track; NAN: unknown */
+    char *source_root;                   /* source_root.h; NULL: unknown */
     char **apart;                        /* [apart_count], an even number: each two tracks show different individuals */
     double weights[STORE_MODELS];        /* [weight_count]: the models' shares in a score, if some were chosen */
     size_t source_count, source_cap, track_count, track_cap, score_count, score_cap, box_count, box_cap;

@@ -6,6 +6,7 @@
 #include "base/say.h"
 #include "base/when.h"
 #include "embedding/npy.h"
+#include "embedding/source_root.h"
 #include "gallery/gallery_jsonl.h"
 
 #include <math.h>
@@ -121,6 +122,16 @@ static void read_times(json *j, gallery_file *f) {
     text_free(&when);
 }
 
+static void read_root(json *j, gallery_file *f) {
+    text root = TEXT_INIT;
+    if (json_string(j, &root)) {
+        free(f->source_root);
+        f->source_root = mem_copy(root.s, root.len);
+        if (!f->source_root) json_fail(j, "out of memory");
+    }
+    text_free(&root);
+}
+
 /* Reads a member about the rows. Returns 0 if the member has another name. */
 static int read_knowledge(json *j, const char *key, gallery_file *f) {
     if (strcmp(key, "identities") == 0) read_names(j, &f->identities, &f->identity_count, &f->identity_cap);
@@ -133,6 +144,7 @@ static int read_knowledge(json *j, const char *key, gallery_file *f) {
     else if (strcmp(key, "apart") == 0) read_apart(j, f);
     else if (strcmp(key, "score_weights") == 0) read_weights(j, f);
     else if (strcmp(key, "threshold") == 0) json_number(j, &f->threshold);
+    else if (strcmp(key, "source_root") == 0) read_root(j, f);
     else return 0;
     return 1;
 }
@@ -334,7 +346,10 @@ static int read_parts(gallery_file *f, const char *path, int raw, meta *m, text 
     text_clear(name);
     text_puts(name, path);
     if (!read_rows(f, path, why)) return 0;
-    return rows_fit(f, m, why) && columns_fit(f, why) && complete_identities(f, why) && (raw || rows_are_unit(f, why));
+    if (!rows_fit(f, m, why) || !columns_fit(f, why) || !complete_identities(f, why)) return 0;
+    if (!raw && !rows_are_unit(f, why)) return 0;
+    return !f->source_root || source_root_apply(f->source_root, path, f->sources, f->source_count) ||
+           text_no_memory(why);
 }
 
 /* The file itself, or the one with the rows in a folder of reid track. */
@@ -397,7 +412,7 @@ void gallery_file_free(gallery_file *f) {
     free(f->cameras);
     free(f->times);
     free_all(f->sources, f->source_count), free_all(f->tracks, f->track_count), free_all(f->apart, f->apart_count);
-    free(f->sources), free(f->tracks), free(f->apart), free(f->scores), free(f->boxes);
+    free(f->source_root), free(f->sources), free(f->tracks), free(f->apart), free(f->scores), free(f->boxes);
     free(f->rows);
     memset(f, 0, sizeof *f);
 }

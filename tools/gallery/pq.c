@@ -30,6 +30,7 @@ enum { ASKED_NOTHING = 0, COMMAND_DONE = 1, ROWS_CAME = 2, COPY_GOES_OUT = 3, CO
        COPY_GOES_BOTH = 8 };
 enum { FIELD_SQLSTATE = 'C', FIELD_MESSAGE = 'M', FIELD_DETAIL = 'D', FIELD_HINT = 'H' };
 enum { ARGUMENTS = 24, STATEMENTS = 64, LOOK_AROUND_MS = 100 };
+enum { MOST_SAID = 300, MOST_NOTICES = 20 }; /* bytes of a server's message, and its notices, that are shown */
 #define CONNECT_SECONDS "10" /* for each address of the server, unless the URL or PGCONNECT_TIMEOUT says otherwise */
 #define TELL_SECONDS 5.0     /* after which a message says that the server does not answer */
 #define CANCEL_SECONDS 2.0   /* that a server has after a signal to cancel a statement */
@@ -207,20 +208,36 @@ struct pq {
     int statements, copying;     /* copying: a COPY … FROM STDIN is open */
     int steady;                  /* 1: a signal does not cancel statements */
     int said_waiting;            /* 1: the user was told that the server does not answer */
+    int notices;                 /* that were shown */
     char *piece;                 /* the last piece of a COPY … TO STDOUT */
 };
 
+/* Appends n bytes of a server's message, or what is shown of more than MOST_SAID. */
+static void add_message(text *to, const char *message, size_t n) {
+    size_t kept = n <= MOST_SAID ? n : MOST_SAID;
+    while (n > MOST_SAID && kept && ((unsigned char)message[kept] & 0xC0) == 0x80) kept--; /* whole characters */
+    text_add(to, message, kept);
+    if (n > MOST_SAID) text_printf(to, "... (%zu bytes)", n);
+}
+
 static void say_notice(void *user, const char *message) {
-    (void)user;
+    pq *c = user;
     text t = TEXT_INIT;
-    text_add(&t, message, strcspn(message, "\n"));
+    if (c->notices == MOST_NOTICES) return;
+    add_message(&t, message, strcspn(message, "\n"));
     if (!text_failed(&t)) say_warning("PostgreSQL: %s", shown(t.s));
+    if (++c->notices == MOST_NOTICES) say_warning("PostgreSQL: further notices are not shown");
     text_free(&t);
 }
 
 /* Joins the lines of a libpq message into one. */
 static void take_message(text *why, const char *message) {
     text_clear(why);
+    const size_t len = strlen(message);
+    if (len > MOST_SAID) {
+        add_message(why, message, len);
+        return;
+    }
     for (const char *p = message; *p; p++)
         if (*p == '\n' && p[1] == '\t') text_putc(why, ' '), p++; /* continuation line */
         else if (*p != '\n') text_putc(why, *p);
@@ -303,7 +320,7 @@ static pq *open_connection(const char *url, int heed_signals, int *missing, text
         pq_close(c);
         return NULL;
     }
-    lib.PQsetNoticeProcessor(c->connection, say_notice, NULL);
+    lib.PQsetNoticeProcessor(c->connection, say_notice, c);
     if (lib.PQsetnonblocking(c->connection, 1) == 0) return c;
     take_message(why, lib.PQerrorMessage(c->connection));
     pq_close(c);
@@ -360,7 +377,11 @@ static pq_result *failure(pq *c, void *result, text *why) {
     memset(c->state, 0, sizeof c->state);
     if (state) memcpy(c->state, state, strnlen(state, sizeof c->state - 1));
     take_message(why, message ? message : lib.PQerrorMessage(c->connection));
-    if (message && detail) text_printf(why, " (%s)", detail);
+    if (message && detail) {
+        text_puts(why, " (");
+        add_message(why, detail, strlen(detail));
+        text_putc(why, ')');
+    }
     if (result) lib.PQclear(result);
     return NULL;
 }

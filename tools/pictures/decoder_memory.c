@@ -172,7 +172,8 @@ size_t decoder_need(const picture_facts *is, size_t len, int width, int height, 
     case PICTURE_BMP:
     case PICTURE_TGA:
     case PICTURE_PNM: break;
-    case PICTURE_TIFF: return tables + larger(tiff_part(&is->tiff) + rgb, upright ? 2 * rgb : 0);
+    case PICTURE_TIFF:
+        return tables + larger(tiff_part(&is->tiff) + tiff_overhead(&is->tiff, len) + rgb, upright ? 2 * rgb : 0);
     case PICTURE_WEBP: return tables + 8 * pixels + rgb; /* libwebp: ARGB and a plane of transparency, at most */
     }
     return tables + (upright ? 2 * rgb : rgb);

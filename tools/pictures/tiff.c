@@ -25,7 +25,35 @@ static struct tiff_library {
     ptrdiff_t (*read_tile)(void *tiff, uint32_t tile, void *to, ptrdiff_t size);
     void *(*on_error)(void *handler);
     void *(*on_warning)(void *handler);
+    /* Since 4.5 and 4.6.1; NULL before. */
+    void *(*options)(void);
+    void (*free_options)(void *options);
+    void (*limit_one)(void *options, ptrdiff_t most);
+    void (*limit_all)(void *options, ptrdiff_t most);
+    void *(*open_with)(const char *name, const char *mode, void *file, tiff_transfer read, tiff_transfer write,
+                       tiff_seek seek, int (*close)(void *file), uint64_t (*size)(void *file),
+                       int (*map)(void *file, void **at, uint64_t *size),
+                       void (*unmap)(void *file, void *at, uint64_t size), void *options);
 } libtiff;
+
+/* Finds the functions by which the library's own memory is limited. */
+static void look_for_limits(void *library) {
+    const struct {
+        const char *name;
+        void *to;
+    } functions[] = {
+        {"TIFFOpenOptionsAlloc", &libtiff.options},
+        {"TIFFOpenOptionsFree", &libtiff.free_options},
+        {"TIFFOpenOptionsSetMaxSingleMemAlloc", &libtiff.limit_one},
+        {"TIFFClientOpenExt", &libtiff.open_with},
+        {"TIFFOpenOptionsSetMaxCumulatedMemAlloc", &libtiff.limit_all},
+    };
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+        void *symbol = dlsym(library, functions[i].name);
+        memcpy(functions[i].to, &symbol, sizeof symbol);
+    }
+    if (!libtiff.options || !libtiff.free_options || !libtiff.limit_one) libtiff.open_with = NULL;
+}
 
 /* The library stays in memory until the process ends, and prints nothing. */
 static void look_for_tiff(void) {
@@ -54,7 +82,7 @@ static void look_for_tiff(void) {
         memcpy(functions[i].to, &symbol, sizeof symbol); /* C cannot convert an object pointer to a function pointer */
         if (!symbol) libtiff.usable = 0;
     }
-    if (libtiff.usable) libtiff.on_error(NULL), libtiff.on_warning(NULL);
+    if (libtiff.usable) libtiff.on_error(NULL), libtiff.on_warning(NULL), look_for_limits(library);
     else dlclose(library);
 }
 
@@ -92,12 +120,23 @@ static uint64_t source_seek(void *user, uint64_t offset, int whence) {
 static int source_stays(void *user) { return (void)user, 0; }
 static uint64_t source_size(void *user) { return ((tiff_source *)user)->len; }
 
-static void *tiff_open(tiff_source *s) { /* "rm": not mapped into memory */
-    return libtiff.open("image", "rm", s, source_bytes, source_is_read_only, source_seek, source_stays, source_size,
-                        NULL, NULL);
+/* Opens the file. The library may hold as much as tiff_overhead says; where it can be told, it is limited to twice that
+   and what the tables of a decoder take. "rm": it is not mapped into memory. */
+static void *tiff_open(tiff_source *s, const tiff_facts *is) {
+    const ptrdiff_t most = (ptrdiff_t)(2 * tiff_overhead(is, (size_t)s->len)) + (16 << 20);
+    void *options = libtiff.open_with ? libtiff.options() : NULL;
+    if (!options)
+        return libtiff.open("image", "rm", s, source_bytes, source_is_read_only, source_seek, source_stays,
+                            source_size, NULL, NULL);
+    libtiff.limit_one(options, most);
+    if (libtiff.limit_all) libtiff.limit_all(options, most);
+    void *tiff = libtiff.open_with("image", "rm", s, source_bytes, source_is_read_only, source_seek, source_stays,
+                                   source_size, NULL, NULL, options);
+    libtiff.free_options(options);
+    return tiff;
 }
 
-/* --- what it is --------------------------------------------------------------------------------------------------- */
+/* --- tags --------------------------------------------------------------------------------------------------------- */
 
 enum {
     SUBFILE = 254,
@@ -119,6 +158,73 @@ enum {
     JPEG_COLOURS = 65538
 };
 enum { JPEG = 7 };
+
+/* --- the directory as it is in the file --------------------------------------------------------------------------- */
+
+/* The first directory, read here before the library copies everything that it names: any number of its entries may name
+   the same megabytes. */
+typedef struct directory {
+    const unsigned char *file;
+    size_t len, at;          /* at: of its first entry */
+    int entries, is_big_endian;
+} directory;
+
+static uint32_t number_at(const directory *d, size_t at, int bytes) {
+    uint32_t n = 0;
+    for (int i = 0; i < bytes; i++)
+        n |= (uint32_t)d->file[at + (size_t)i] << 8 * (d->is_big_endian ? bytes - 1 - i : i);
+    return n;
+}
+
+static int directory_find(directory *d, const unsigned char *file, size_t len) {
+    *d = (directory){file, len, 0, 0, len && file[0] == 'M'};
+    if (len < 8) return 0;
+    const size_t at = number_at(d, 4, 4);
+    if (at > len || len - at < 2) return 0;
+    d->at = at + 2, d->entries = (int)number_at(d, at, 2);
+    return (len - d->at) / 12 >= (size_t)d->entries;
+}
+
+/* The bytes of an entry's values; 0 for types that the library does not read either. */
+static uint64_t entry_bytes(const directory *d, size_t at) {
+    static const unsigned char sizes[] = {0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4, 0, 0, 8, 8, 8};
+    const uint32_t type = number_at(d, at + 2, 2);
+    return type < sizeof sizes ? (uint64_t)sizes[type] * number_at(d, at + 4, 4) : 0;
+}
+
+/* The number of an entry's values, or its value if there is one of 16 or 32 bits; `missing` without the entry. */
+static uint32_t entry_of(const directory *d, uint32_t tag, int wants_count, uint32_t missing) {
+    for (int i = 0; i < d->entries; i++) {
+        const size_t at = d->at + 12 * (size_t)i;
+        if (number_at(d, at, 2) != tag) continue;
+        if (wants_count) return number_at(d, at + 4, 4);
+        return number_at(d, at + 8, number_at(d, at + 2, 2) == 3 ? 2 : 4);
+    }
+    return missing;
+}
+
+/* The library has 16 bytes for each strip or tile that the image's size asks for. */
+static uint64_t parts_of(const directory *d) {
+    const uint64_t width = entry_of(d, WIDTH, 0, 0), height = entry_of(d, HEIGHT, 0, 0);
+    const uint64_t across = entry_of(d, TILE_WIDTH, 0, 0), down = entry_of(d, TILE_HEIGHT, 0, 0);
+    const uint64_t rows = entry_of(d, ROWS, 0, UINT32_MAX);
+    if (across && down) return (width + across - 1) / across * ((height + down - 1) / down);
+    return rows ? (height + rows - 1) / rows : 0;
+}
+
+/* Returns 0 if its entries name more bytes than the file has, or fewer places than the image has parts. */
+static int directory_fits(const unsigned char *file, size_t len, tiff_facts *out) {
+    enum { PLACES = 273, TILE_PLACES = 324 };
+    directory d;
+    uint64_t bytes = 0;
+    if (!directory_find(&d, file, len)) return 0;
+    for (int i = 0; i < d.entries; i++) bytes += entry_bytes(&d, d.at + 12 * (size_t)i);
+    const uint64_t places = entry_of(&d, PLACES, 1, 0), tiles = entry_of(&d, TILE_PLACES, 1, 0);
+    out->directory = (size_t)bytes;
+    return bytes <= len && parts_of(&d) <= (places > tiles ? places : tiles);
+}
+
+/* --- what it is --------------------------------------------------------------------------------------------------- */
 
 static int short_of(void *tiff, uint32_t tag) {
     uint16_t value = 0;
@@ -153,6 +259,7 @@ static int has_read_colours(void *tiff, tiff_facts *out) {
     out->has_table = photometric == BY_TABLE;
     out->colours = photometric == RGB || photometric == YCC ? 3 : 1;
     out->samples = short_of(tiff, SAMPLES);
+    out->is_jpeg = is_jpeg;
     if (photometric > BY_TABLE && !(photometric == YCC && is_jpeg && out->samples == 3)) return 0;
     return out->has_table ? out->samples == 1 : extra_is_dropped(tiff, out);
 }
@@ -197,7 +304,7 @@ const char *tiff_problem(const unsigned char *file, size_t len, tiff_facts *out)
     tiff_source s = {file, len, 0};
     memset(out, 0, sizeof *out);
     if (!tiff_is_readable()) return TIFF_NEEDS_LIBRARY;
-    void *tiff = tiff_open(&s);
+    void *tiff = directory_fits(file, len, out) ? tiff_open(&s, out) : NULL;
     const char *problem = tiff ? directory_problem(tiff, file, len, out) : "damaged TIFF (directory)";
     if (tiff) libtiff.close(tiff);
     return problem;
@@ -207,6 +314,10 @@ const char *tiff_problem(const unsigned char *file, size_t len, tiff_facts *out)
 
 size_t tiff_part(const tiff_facts *is) {
     return (size_t)is->part_width * (size_t)is->part_height * (size_t)is->samples;
+}
+
+size_t tiff_overhead(const tiff_facts *is, size_t len) {
+    return len + 9 * is->directory + (is->is_jpeg ? 2 * tiff_part(is) : 0);
 }
 
 static void part_to_rgb(const tiff_facts *is, uint16_t *const table[3], const unsigned char *from, int pixels,
@@ -239,7 +350,7 @@ static int read_parts(void *tiff, const tiff_facts *is, unsigned char *part, uns
 
 int tiff_decode(const unsigned char *file, size_t len, const tiff_facts *is, unsigned char *part, unsigned char *to) {
     tiff_source s = {file, len, 0};
-    void *tiff = tiff_open(&s);
+    void *tiff = tiff_open(&s, is);
     int good = tiff && read_parts(tiff, is, part, to);
     if (tiff) libtiff.close(tiff);
     return good;

@@ -32,6 +32,7 @@ void http_stop(http *h) { (void)h; }
 #include "server/routes.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdarg.h>
@@ -773,6 +774,7 @@ static void rest(listener *d, int error) {
     memset(&unused, 0, sizeof unused);
     if (!h->said_no_files) say_warning("clients have to wait: %s (ulimit -n)", strerror(error));
     h->said_no_files = 1;
+    h->counts.rests++;
     mhd_crowd_dismiss(&h->crowd);
     epoll_ctl(h->epoll, EPOLL_CTL_DEL, d->fd, &unused);
     d->rests_until = clock_seconds() + REST / 1000.0;
@@ -783,13 +785,24 @@ static void wake_listeners(http *h, double now) {
         if (d->rests_until != 0 && d->rests_until <= now && watch(h, d->fd, &d->fd)) d->rests_until = 0;
 }
 
+/* accept4() takes a descriptor before it looks for a client, so it also lacks one when nobody waits. */
+static int is_waiting(int fd) {
+    struct pollfd wanted = {fd, POLLIN, 0};
+    return poll(&wanted, 1, 0) > 0;
+}
+
+static int lacks_files(int error) {
+    return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+}
+
 static void accept_clients(listener *d) {
     for (int i = 0; i < AT_ONCE; i++) {
         struct sockaddr_storage from;
         socklen_t size = sizeof from;
         int fd = accept4(d->fd, (struct sockaddr *)&from, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        const int error = errno;
         if (fd >= 0) MHD_add_connection(d->daemon, fd, (struct sockaddr *)&from, size);
-        else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) rest(d, errno);
+        else if (lacks_files(error) && is_waiting(d->fd)) rest(d, error);
         if (fd < 0) return;
     }
 }

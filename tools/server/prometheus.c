@@ -115,6 +115,8 @@ static void add_pictures(text *t, const service *s) {
 static void add_front(text *t, const front_counts *front) {
     single(t, "reid_connections", "gauge", "Open connections.", front->connections);
     single(t, "reid_connections_total", "counter", "Accepted connections.", (double)front->accepted);
+    single(t, "reid_accept_pauses_total", "counter", "Pauses in accepting: no file descriptor was free for a client.",
+           (double)front->rests);
     single(t, "reid_body_bytes", "gauge", "Bytes of request bodies that are being received or processed.",
            (double)front->bodies);
     single(t, "reid_unsent_bytes", "gauge", "Bytes of answers that clients have not read yet.", (double)front->unsent);

@@ -9,6 +9,7 @@ enum { FRONT_STATUSES = 600 };
 /* Counters of the HTTP side. */
 typedef struct front_counts {
     uint64_t accepted;                   /* connections */
+    uint64_t rests;                      /* pauses in accepting, because no file descriptor was free */
     uint64_t answered[FRONT_STATUSES]; /* responses by status */
     uint64_t reloads, failed_reloads;    /* the latter is changed by other threads */
     uint64_t log_dropped;                /* lines */

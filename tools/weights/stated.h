@@ -12,12 +12,14 @@ typedef struct stated {
     double mean[3], std[3];  /* of values from 0 to 1, red first */
     int height, width;       /* 0: not stated */
     int resize;              /* torchvision's resize_size, the short side before the crop; 0: not stated */
+    int is_straight;         /* 1: images are resized to height x width whatever their shape */
     double crop;             /* timm's crop_pct; 0: not stated */
     const char *filter;      /* "bilinear" or "bicubic" */
     int has_other_filter;    /* 1: it names a filter that presets do not have */
     const char *name;        /* of the file next to the checkpoint, "config.json"; NULL: the checkpoint itself */
     int is_impossible;       /* 1: no image can be prepared with its mean, std or crop */
-    char unused[120];        /* "Resize, CenterCrop": transforms whose arguments are not read; or "" */
+    char unused[120];        /* "Resize, CenterCrop": transforms whose arguments are not used; or "" */
+    char why_unused[120];    /* the reason if there is a particular one; or "" */
     char problem[240];       /* why nothing that the checkpoint states is used; or "" */
 } stated;
 

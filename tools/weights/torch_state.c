@@ -463,10 +463,12 @@ static int note_keys(checkpoint *c, const pickle *p) {
 
 /* --- the preprocessing that a pickle states ----------------------------------------------------------------------- */
 
-/* Writes a number, a text or a list of up to four numbers as Python would; other values are left out. */
+/* Writes a constant, a number, a text or a list of up to four numbers as Python would; other values are left out. */
 static void add_plain(const pickle *p, pickle_ref ref, text *out) {
     const pickle_value *v = pickle_at(p, ref);
     if (v->kind == PICKLE_INT) text_printf(out, "%lld", (long long)v->as.integer);
+    else if (v->kind == PICKLE_NONE) text_puts(out, "None");
+    else if (v->kind == PICKLE_BOOL) text_puts(out, v->as.integer ? "True" : "False");
     else if (v->kind == PICKLE_REAL) text_printf(out, "%.17g", v->as.real);
     else if (v->kind == PICKLE_TEXT && v->as.string[0].len < 64)
         text_add(out, p->bytes + v->as.string[0].at, v->as.string[0].len);
@@ -496,16 +498,67 @@ static void add_record(checkpoint *c, const pickle *p, const pickle_value *dict)
     if (c->stated.len > start) text_putc(&c->stated, '\f');
 }
 
-/* Collects what stated.h reads: from every dict, wherever it is, and the names of torchvision's classes. */
-static int collect_stated(checkpoint *c, const pickle *p) {
+/* The class of an object of torchvision, or the class itself; NULL if the value is neither. */
+static const pickle_value *vision_class(const pickle *p, pickle_ref ref) {
     static const char module[] = "torchvision.";
-    for (size_t i = 0; i < p->value_count && c->stated.len < MAX_STATED; i++) {
-        const pickle_value *v = &p->values[i];
-        if (v->kind == PICKLE_DICT) add_record(c, p, v);
-        if (v->kind != PICKLE_GLOBAL || v->as.string[0].len < sizeof module - 1 || v->as.string[1].len > MAX_NAME ||
-            memcmp(p->bytes + v->as.string[0].at, module, sizeof module - 1) != 0) continue;
-        text_printf(&c->stated, "%.*s()\f", (int)v->as.string[1].len, p->bytes + v->as.string[1].at);
+    const pickle_value *v = pickle_as(p, ref, PICKLE_OBJECT);
+    const pickle_value *class = pickle_as(p, v ? v->as.has.callable : ref, PICKLE_GLOBAL);
+    if (!class || class->as.string[0].len < sizeof module - 1 || class->as.string[1].len > MAX_NAME) return NULL;
+    return memcmp(p->bytes + class->as.string[0].at, module, sizeof module - 1) == 0 ? class : NULL;
+}
+
+static void add_class(checkpoint *c, const pickle *p, const pickle_value *class, const char *after) {
+    text_printf(&c->stated, "%.*s%s", (int)class->as.string[1].len, p->bytes + class->as.string[1].at, after);
+}
+
+/* Adds a step of a Compose as Python prints it. */
+static void add_step(checkpoint *c, const pickle *p, pickle_ref step) {
+    static const char *const names[] = {"size", "interpolation", "max_size", "antialias", "mean", "std"};
+    const pickle_value *object = pickle_as(p, step, PICKLE_OBJECT), *class = object ? vision_class(p, step) : NULL;
+    if (class) add_class(c, p, class, "(");
+    else text_puts(&c->stated, "unknown(");
+    for (size_t i = 0; class && object->as.has.state && i < sizeof names / sizeof *names; i++) {
+        pickle_ref value = pickle_key(p, object->as.has.state, names[i]);
+        if (!value) continue;
+        text_printf(&c->stated, "%s=", names[i]);
+        add_plain(p, value, &c->stated);
+        text_putc(&c->stated, ' ');
     }
+    text_puts(&c->stated, ")\n");
+}
+
+/* Adds a Compose, and marks its steps in `told`. */
+static void add_chain(checkpoint *c, const pickle *p, pickle_ref ref, char *told) {
+    const pickle_value *object = pickle_as(p, ref, PICKLE_OBJECT), *class = object ? vision_class(p, ref) : NULL;
+    static const char name[] = "Compose";
+    if (!class || class->as.string[1].len != sizeof name - 1 || !object->as.has.state ||
+        memcmp(p->bytes + class->as.string[1].at, name, sizeof name - 1) != 0) return;
+    const pickle_value *list = pickle_as(p, pickle_key(p, object->as.has.state, "transforms"), PICKLE_LIST);
+    if (!list) return;
+    text_puts(&c->stated, "Compose(");
+    for (uint32_t cell = list->as.has.first; cell && c->stated.len < MAX_STATED; cell = p->cells[cell].next) {
+        told[p->cells[cell].value] = 1;
+        add_step(c, p, p->cells[cell].value);
+    }
+    text_puts(&c->stated, ")\f");
+    told[ref] = 1;
+}
+
+/* Collects what stated.h reads: from every dict, wherever it is, chains of torchvision's transforms, and the names of
+   its classes that are used otherwise. */
+static int collect_stated(checkpoint *c, const pickle *p) {
+    char *told = mem_zeroed(p->value_count, 1); /* values that are already in c->stated, or that need not be */
+    if (!told) return 0;
+    for (size_t i = 0; i < p->value_count && c->stated.len < MAX_STATED; i++)
+        add_chain(c, p, (pickle_ref)i, told);
+    for (size_t i = 0; i < p->value_count; i++)
+        if (p->values[i].kind == PICKLE_OBJECT && p->values[i].as.has.callable) told[p->values[i].as.has.callable] = 1;
+    for (size_t i = 0; i < p->value_count && c->stated.len < MAX_STATED; i++) {
+        const pickle_value *v = &p->values[i], *class = told[i] ? NULL : vision_class(p, (pickle_ref)i);
+        if (v->kind == PICKLE_DICT) add_record(c, p, v);
+        if (class) add_class(c, p, class, "()\f");
+    }
+    free(told);
     return !text_failed(&c->stated);
 }
 

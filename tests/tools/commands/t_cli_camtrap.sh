@@ -114,6 +114,26 @@ value first 'west/2.png#1' classificationProbability ''
 check "the model is named" grep -q 'machine,"reid [0-9.]*, [a-z0-9_]* [0-9a-f]\{8\}",20[0-9-]*T[0-9:]*Z,' \
     first/observations.csv
 
+# A name of the package, of a photo and of a crop may be spelled in either form of Unicode (NFC, NFD).
+composed=$(printf 'w\303\266st') decomposed=$(printf 'wo\314\210st')
+forms() { # forms MEDIA CROPS PHOTOS: how each of them spells the camera's folder
+    rm -rf forms forms_photos forms_new
+    mkdir forms_photos
+    cp -r package forms
+    cp -r photos/east forms_photos/east && cp -r photos/west "forms_photos/$3"
+    sed "s|archive/west/|archive/$1/|" package/media.csv >forms/media.csv
+    sed "s|^west/|$2/|" list >forms.list
+    sed "s|^west/|$2/|" boxes.csv >forms.csv
+    "$EVAL_FILES" forms.npy 32 5 0.3 <forms.list >/dev/null
+    run 0 cluster forms.npy --threshold 0.6 --boxes forms.csv --pictures forms_photos --camtrap-dp forms -o forms_new
+    valid forms_new
+    value forms_new "$2/1.png#0" deploymentID dep-west
+    value forms_new "$2/2.png#1" mediaID m-west-2
+}
+forms "$composed" "$decomposed" "$decomposed"
+forms "$decomposed" "$composed" "$composed"
+forms "$decomposed" "$composed" "$decomposed"
+
 # People have named one crop, and decided that two are the same and a third is not a crop.
 "$python" - >decisions.jsonl <<'END'
 import zlib

@@ -342,7 +342,8 @@ def module(name, *classes, **more):
     return m
 module("torchvision"), module("torchvision.models", "ResNet50_Weights")
 module("torchvision.transforms"), module("torchvision.transforms._presets", "ImageClassification")
-module("torchvision.transforms.transforms", "Compose", "Resize", "CenterCrop", "ToTensor", "Normalize")
+module("torchvision.transforms.transforms", "Compose", "Resize", "CenterCrop", "ToTensor", "Normalize",
+       "RandomHorizontalFlip", "FiveCrop")
 functional = module("torchvision.transforms.functional")
 class InterpolationMode(enum.Enum):
     BICUBIC = "bicubic"
@@ -415,8 +416,7 @@ states a.safetensors '{"transforms": "ImageClassification(\n    crop_size=[200]\
     "size=200x200 resize=232 filter=bicubic $half $own"
 states a.safetensors '{"transforms": "Compose(\n Resize(size=256, max_size=None)\n CenterCrop(size=(224, 224))\n"
  " ToTensor()\n"
- "Normalize(mean=[0.5, 0.5, 0.5], std=[0.25, 0.25, 0.25])\n)"}' "$half $own" \
-    "the file names torchvision's Resize, CenterCrop, which $unread"
+ "Normalize(mean=[0.5, 0.5, 0.5], std=[0.25, 0.25, 0.25])\n)"}' "size=224x224 resize=256 filter=bilinear $half $own"
 states a.safetensors '{"pretrained_cfg": json.dumps({"mean": [0.5] * 3, "std": [0.25] * 3, "input_size": [3, 192, 160],
  "crop_pct": 0.9, "interpolation": "lanczos"})}' "size=192x160 crop=0.9 $half $own" \
     'it names a filter other than bilinear and bicubic, which no preset has; check --filter$'
@@ -424,8 +424,45 @@ states a.safetensors '{"mean": "[0.5, 0.5, 0.5]", "std": "[0.25, 0, 0.25]"}' "$n
     'the file states mean 0.5,0.5,0.5, std 0.25,0,0.25, crop 0, which are not used: a mean and a crop are from 0 to 1'
 normal='Normalize(mean=[0.5, 0.5, 0.5], std=[0.25, 0.25, 0.25], inplace=False)'
 states a.pth "{'transform': Compose(transforms=[ToTensor(), $normal])}" "$half $own"
-states a.pth "{'transform': Compose(transforms=[Resize(size=256), ToTensor(), $normal])}" "$half $own" \
+# Transforms in a Compose are read if a preset can do the same. not_read TRANSFORMS CLASSES REASON: it cannot.
+not_read() {
+    states a.pth "{'transform': Compose(transforms=[$1, $normal])}" "$half $own" \
+        "the file names torchvision's $2 not read, because $3; check --size, --resize and --filter\$"
+}
+cubic='interpolation=InterpolationMode.BICUBIC'
+crop='CenterCrop(size=[192, 160])'
+states a.pth "{'transform': Compose(transforms=[Resize(size=256), $crop, ToTensor(), $normal])}" \
+    "size=192x160 resize=256 filter=bilinear $half $own"
+run 0 inspect stating_out.safetensors
+prints '^input        192 x 160 (height x width), cropped from the centre after resizing the short side to 256$'
+states a.pth "{'test': Compose(transforms=[Resize(size=(256, 128), $cubic, max_size=None, antialias=True), ToTensor(), \
+$normal]), 'train': Compose(transforms=[Resize(size=(288, 144)), RandomHorizontalFlip(p=0.5), ToTensor(), $normal])}" \
+    "size=256x128 resize=straight filter=bicubic $half $own"
+run 0 inspect stating_out.safetensors
+prints '^input        256 x 128 (height x width)'
+states a.pth "{'transform': Compose(transforms=[ToTensor(), Resize(size=[64, 48], antialias=True), $normal])}" \
+    "size=64x48 resize=straight filter=bilinear $half $own"
+not_read 'Resize(size=256), ToTensor()' 'Resize, which is' 'a Resize of the short side alone keeps the images. shapes'
+not_read 'CenterCrop(size=224), ToTensor()' 'CenterCrop, which is' 'a CenterCrop without a Resize takes parts of images'
+not_read "Resize(size=(99, 99)), $crop" 'Resize, CenterCrop, which are' 'no preset crops after a Resize.*'
+not_read 'Resize(size=150), CenterCrop(size=160)' 'Resize, CenterCrop, which are' 'the CenterCrop is larger than.*'
+not_read 'ToTensor(), Resize(size=(9, 9))' 'Resize, which is' 'no preset leaves out antialiasing'
+not_read 'Resize(size=(9, 9), max_size=300)' 'Resize, which is' 'no preset has a max_size'
+not_read 'Resize(size=(9, 9)), FiveCrop(size=9)' 'Resize, FiveCrop, which are' 'another transform.*'
+not_read 'Resize(size=(9, 9)), Compose(transforms=[])' 'Resize, which is' 'another transform.*'
+not_read 'Resize(size=(9, 9)), Resize(size=(8, 8))' 'Resize, which is' 'the size is changed several times'
+not_read 'Resize(size="large")' 'Resize, which is' 'its size cannot be read'
+states a.pth "{'a': Compose(transforms=[Resize(size=(9, 9)), $normal]), \
+'b': Compose(transforms=[Resize(size=(8, 8)), $normal]), 'c': Compose(transforms=[Resize(size=(7, 7)), $normal])}" \
+    "$half $own" "the file names torchvision's Resize, which is not read, because the file states several sizes; check"
+states a.pth "{'a': Compose(transforms=[Resize(size=(9, 9)), ToTensor()])}" "$none" \
+    "the file names torchvision's Resize, which is not read, because its Compose has no Normalize; check"
+states a.pth "{'transform': Resize(size=256), 'other': $normal}" "$half $own" \
     "the file names torchvision's Resize, which is not read; check --size, --resize and --filter\$"
+states a.pth "{'transform': Compose(transforms=[Resize(size=(80, 40)), ToTensor(), $normal])}" \
+    "size=80x40 resize=straight filter=bilinear $half $own"
+run 0 convert a.pth stating_out.safetensors --preset 'effnet-b0 mean=0.5 std=0.25'
+says 'a.pth: the file says size=80x40 resize=straight filter=bilinear mean=0.5.* contradicts the preset (given as'
 states a.pth "{'train': $normal, 'val': Normalize(mean=(0.5, 0.5, 0.4), std=(1, 1, 1))}" "$none" \
     'the file states several normalisations (mean 0.5,0.5,0.5 and 0.5,0.5,0.4, ...), so none of them is used; give'
 states a.pth "{'train': $normal, 'val': $normal, 'epoch': 3, 'loss': {'mean': 0.1, 'std': [1, 2]}}" "$half $own"

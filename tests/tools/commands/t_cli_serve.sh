@@ -182,10 +182,12 @@ for where in "$work/reid.sock" "$tcp"; do
     check "refused bodies ($where)" $faults refused "$where" 1048576
 done
 check "slow clients are left" $faults slow "$work/reid.sock" 1
+end TERM
+absent reid.sock
+start -m b0.safetensors --size 32x32
 check "no file descriptors" $faults no_files "$work/reid.sock" "$server"
 check "said once" [ "$(grep -c 'clients have to wait: Too many open files' "$log")" = 1 ]
 end TERM
-absent reid.sock
 
 start -m b0.safetensors --size 32x32 --socket "$work/reid.sock" --listen 127.0.0.1:0 --max-body 1M --idle 3
 tcp=$(sed -n 's|.*http://||p' "$log")

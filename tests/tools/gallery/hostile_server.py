@@ -11,6 +11,8 @@ FAULT is one of
     at WORD format            says that its columns are in the other format
     at WORD copy LETTER       begins a COPY of that kind: G, H or W
     at WORD wire HEX          is these bytes, and nothing after them
+    at WORD error N           is an error of a message and a detail of N bytes each, in two-byte characters
+    at WORD notices N         follows N notices of 3,000 bytes
     at WORD mute              never comes
     at WORD unprepared        never comes, nor does the reply to the Parse message before it
 Prints its port. Standard library only."""
@@ -100,6 +102,13 @@ def answer(statement, binary):
         return message(fault[3].encode(), b"\1\0\0")
     if is_here(statement, "wire"):
         return bytes.fromhex(fault[3])
+    if is_here(statement, "error"):
+        long = "\u00e4".encode() * (int(fault[3]) // 2)
+        return message(b"E", b"SERROR\0" b"C22000\0" b"Mx" + long + b"\0D" + long + b"\0\0")
+    if is_here(statement, "notices"):
+        notice = message(b"N", b"SNOTICE\0" b"C00000\0" b"M" + b"y" * 3000 + b"\0\0")
+        fault[2:] = ["none"] + fault[3:]
+        return notice * int(fault[3]) + answer(statement, binary)
     found = next((rows for word, rows in ANSWERS if word in statement), None)
     if found is None:
         return message(b"n") + message(b"C", b"SELECT 0\0")

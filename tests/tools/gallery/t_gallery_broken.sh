@@ -89,6 +89,9 @@ bug 'what is added has no decoder of JPEG files' gallery/database_write.c t_cli_
     's/return store_decoders(w) \&\& (/return (void)store_decoders, (/'
 bug 'NULL is accepted anywhere' gallery/pq.c t_gallery_hostile 's/missing ? (null ? NULL : "is NULL")/missing ? NULL/'
 bug 'a number may have any width' gallery/pq_binary.c t_gallery_hostile 's/if (binary \&\& len != 8) return 0;//'
+bug 'a message of any length is shown' gallery/pq.c t_gallery_hostile \
+    's/kept = n <= MOST_SAID ? n : MOST_SAID/kept = n/'
+bug 'any number of notices is shown' gallery/pq.c t_gallery_hostile 's/if (c->notices == MOST_NOTICES) return;//'
 bug 'missing columns are not noticed' gallery/pq.c t_gallery_hostile \
     's/if (lib.PQnfields(r) != columns)/if (0)/; s/for (int i = 0; i < columns; i++)/columns = lib.PQnfields(r); &/'
 bug 'a signal does not end a connection attempt' gallery/pq.c t_gallery_hostile \

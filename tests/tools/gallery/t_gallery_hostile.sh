@@ -129,6 +129,18 @@ for bytes in 54ffffffff 5400000000 5400000003 54000000060001 5a7fffffff; do
     check "it ends, or waits for more ($got): $bytes" [ $got = 2 -o $got = 124 -o $got = 143 ]
 done
 
+# What a server says is shown in part: a long error, its detail, and many notices.
+lies at server_encoding error 60000000
+refused ': x[^ ]*\.\.\. (60000001 bytes) ([^ ]*\.\.\. (60000000 bytes))$' gallery list URL
+check "the message is short ($(wc -c <"$err") bytes)" [ "$(wc -c <"$err")" -lt 1500 ]
+lies at server_encoding error 100
+refused ': x[^ .x]* ([^ .x]*)$' gallery list URL
+lies at server_encoding notices 5000
+run 0 gallery list "$url"
+check "some notices are shown" [ "$(grep -c '^reid: PostgreSQL: NOTICE:  yy*... (3[0-9]* bytes)$' "$err")" = 20 ]
+says '^reid: PostgreSQL: further notices are not shown$'
+check "and no more" [ "$(grep -c PostgreSQL "$err")" = 21 ]
+
 # silent_server COMMAND...: after some seconds it says that it is waiting, and one signal ends it soon
 silent_server() {
     : >"$err" # without the message of the previous command

@@ -1,11 +1,12 @@
 #!/bin/sh
-# t_unlabelled_broken.sh: plants bugs in the calibration without labels, one at a time, in a copy of a file that is
-# linked into a command of its own; t_cli_unlabelled must fail.
+# t_unlabelled_broken.sh: plants bugs in what leads from photos to individuals, one at a time, in a copy of a file that
+# is linked into a command of its own: calibration without labels, bursts, zones, photos and cameras on pages.
+# t_cli_unlabelled or the test that is named must fail.
 #
 #   sh tests/tools/groups/t_unlabelled_broken.sh    a share of the bugs; of the others, that their pattern matches
 #   REID_ALL=1 sh tests/tools/groups/t_unlabelled_broken.sh [WORD]    all, or those whose description holds WORD
 #
-# It assumes that the test passes without a bug, which tests/run checks.
+# It assumes that the tests pass without a bug, which tests/run checks.
 set -u
 cd "$(dirname "$0")/../../.." || exit 1
 . tests/lib/check.sh
@@ -17,18 +18,28 @@ trap 'exit 1' HUP INT TERM
 mkdir "$dir/tmp"
 word=${1-} limit=300 log=$dir/log
 
-# bug DESCRIPTION FILE SED_SCRIPT
+# notices TEST: whether the test fails; it is stopped after its first failure
+notices() {
+    REID=$dir/reid TMPDIR=$dir/tmp timeout $limit sh "$(find tests/tools -name "$1.sh")" >"$log" 2>&1 &
+    while kill -0 $! 2>/dev/null; do
+        ! grep -q '^FAILED' "$log" || kill $! 2>/dev/null
+        sleep 0.1
+    done
+    wait $!
+    grep -q '^FAILED' "$log"
+}
+
+# bug DESCRIPTION FILE SED_SCRIPT [TEST]
 bug() {
     case $1 in *"$word"*) ;; *) return ;; esac
-    what=$1 file=tools/$2
+    what=$1 file=tools/$2 test_name=${4-t_cli_unlabelled}
     plant_in "$file" "$dir/$file" "$3" || { bad "$what: the pattern matches nothing in $file"; return; }
     my_turn || return
     command_with "$dir/$file" "$file" "$dir/reid" >"$log" 2>&1 || { bad "$what: does not compile"; return; }
-    REID=$dir/reid TMPDIR=$dir/tmp timeout $limit sh tests/tools/commands/t_cli_unlabelled.sh >"$log" 2>&1
-    if grep -q '^FAILED' "$log"; then
+    if notices "$test_name"; then
         good
         echo "caught: $what: $(grep -m 1 '^FAILED' "$log" | cut -c 1-120)"
-    else bad "$what: t_cli_unlabelled does not notice"; fi
+    else bad "$what: $test_name does not notice"; fi
 }
 
 bug 'pairs within a track take part' groups/unlabelled.c \
@@ -51,5 +62,19 @@ bug 'no times are none' groups/unlabelled.c 's/if (!cameras) l->u->verdict = UNL
 bug 'answers are not heeded' commands/grouping.c 's/o->cluster.decisions ? \&run->state : NULL,/NULL,/'
 bug 'the shares of two models are not heeded' commands/grouping.c \
     's/else decision_weights(run->weights, \(.*\), o->match.weight_count);/else decision_weights(run->weights, \1, 0);/'
+# --- bursts ---
+bug 'people are asked about bursts' commands/counting.c 's/r->tracks = c->bursts.tracks;/r->tracks = run->tracks;/' \
+    t_cli_count
+bug 'two crops of a photo are one track' groups/bursts.c 's/if (share_a_photo(f, at, count)) return 0;//' t_cli_count
+bug 'a burst never ends' groups/bursts.c 's/> 1000LL \* BURST_SECONDS/> 1000000LL * BURST_SECONDS/' t_cli_count
+# --- zones ---
+bug 'several zones of a camera are not said' pictures/photo_zones.c \
+    's/if (own.count > 1) tell_camera(c, \&own);/if (0) {}/' t_track_photos
+bug 'several zones of cameras are not said' pictures/photo_zones.c 's/if (cameras.count > 1)/if (0)/' t_track_photos
+bug 'times of photos are moved by their zones' pictures/photos.c \
+    's/is->when = when, is->zone = zone,/is->when = when - zone * 60000LL, is->zone = zone,/' t_track_photos
+# --- photos and cameras on the page of match ---
+bug 'a match is named by the id of its crop' report/match_page.c \
+    's/if (m->caption) fill_one/if (0) fill_one/' t_cli_match
 say_left_out 'planted bugs'
 finish

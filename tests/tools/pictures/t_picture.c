@@ -14,6 +14,7 @@
 #include "pictures/exif.h"
 #include "pictures/picture.h"
 #include "pictures/png_palette.h"
+#include "pictures/tiff.h"
 #include <stdarg.h>
 #include <setjmp.h>
 #include <cmocka.h>
@@ -537,6 +538,37 @@ static void test_short_tga(void **state) {
     }
 }
 
+/* 8 x 8 pixels and a directory with more entries, which all name the same bytes at the start. */
+static void named_often(unsigned more, unsigned size) {
+    static const unsigned entries[][2] = {{256, 8}, {257, 8}, {258, 8}, {259, 1}, {262, 1},
+                                          {273, 8}, {277, 1}, {278, 8}, {279, 64}};
+    enum { LONG = 4, BYTES = 7, OWN = sizeof entries / sizeof *entries };
+    put_bytes("MM\0*", 4);
+    put_number(8 + size, 4);
+    zeros(size);
+    put_number(OWN + more, 2);
+    for (unsigned i = 0; i < OWN + more; i++) {
+        put_number(i < OWN ? entries[i][0] : 40000 + i, 2);
+        put_number(i < OWN ? LONG : BYTES, 2);
+        put_number(i < OWN ? 1 : size, 4);
+        put_number(i < OWN ? entries[i][1] : 8, 4);
+    }
+    zeros(4);
+}
+
+/* libtiff would copy the bytes for each entry that names them. */
+static void test_tiff_directory(void **state) {
+    (void)state;
+    if (!tiff_is_readable()) skip();
+    name_is(".tif");
+    named_often(1, 5000);
+    decoded(8, 8, NULL, "bytes that one entry names");
+    named_often(2, 5000);
+    refused("damaged TIFF (directory)");
+    named_often(4000, 1 << 20);
+    refused("damaged TIFF (directory)");
+}
+
 static size_t need_of(size_t *pixels) {
     picture p;
     test_write_file(path, (unsigned char *)file.s, file.len);
@@ -734,6 +766,7 @@ int main(void) {
         cmocka_unit_test(test_png_orientation), cmocka_unit_test(test_bmp_rows),
         cmocka_unit_test(test_tga_order),      cmocka_unit_test(test_png_palette),
         cmocka_unit_test(test_jpeg_colours),   cmocka_unit_test(test_unscaled),
+        cmocka_unit_test(test_tiff_directory),
         cmocka_unit_test(test_short_tga),      cmocka_unit_test(test_needs_are_told),
         cmocka_unit_test(test_short_jpeg),
         cmocka_unit_test(test_bomb),           cmocka_unit_test(test_budget),

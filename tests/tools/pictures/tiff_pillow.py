@@ -93,7 +93,18 @@ def strips(photometric=1, rows=13, width=90, height=70, samples=1, **more):
     return raw({**entries, **{int(tag[1:]): value for tag, value in more.items()}}, parts)
 
 
+def named_often(entries, size, more=()):
+    """An image of 8 x 8 pixels whose directory has so many entries that all name the same bytes."""
+    rows = [(256, 4, 1, 8), (257, 4, 1, 8), (258, 3, 1, 8), (259, 3, 1, 1), (262, 3, 1, 1), (273, 4, 1, 8),
+            (277, 3, 1, 1), (278, 4, 1, 8), (279, 4, 1, 64)]
+    rows = [row for row in rows if row[0] not in [changed[0] for changed in more]] + list(more)
+    rows += [(40000 + i, 7, size, 8) for i in range(entries)]
+    packed = b"".join(struct.pack("<HHII", *row) for row in sorted(rows))
+    return b"II*\0" + struct.pack("<I", 8 + size) + bytes(size) + struct.pack("<H", len(rows)) + packed + bytes(4)
+
+
 def good_files():
+    yield "named-once", named_often(1, 1000)
     for mode in MODES:
         for coding in CODINGS:
             if mode == "P" and coding == "jpeg":
@@ -133,6 +144,10 @@ def bad_files():
     yield "cr2", strips()[:8] + b"CR" + strips()[10:], "a raw image"
     yield "huge", strips(width=90, height=70, _256=(4, [2000000]), _257=(4, [2000000])), "TIFF|pixels"
     yield "huge-tile", tiled(1, 16, 1, _322=(4, [1 << 20]), _323=(4, [1 << 20])), "damaged TIFF"
+    yield "named-often", named_often(4000, 1 << 20), "damaged TIFF (directory)"  # 4 GB, of which libtiff makes copies
+    yield "named-twice", named_often(2, 1000), "damaged TIFF (directory)"
+    yield "places-beyond", named_often(0, 1000, [(273, 4, 1 << 29, 8)]), "damaged TIFF (directory)"
+    yield "few-places", named_often(0, 1000, [(257, 4, 1, 1 << 30), (278, 4, 1, 1)]), "damaged TIFF (directory)"
     yield "no-size", strips(_256=(4, [0])), "damaged TIFF|has no pixels"
     yield "big", b"II+\0\x08\0\0\0" + bytes(40), "a TIFF or raw image"
     for name, whole in {"strips": strips(), "tiles": tiled(3, 16, 8), "lzw": encoded(image_of("RGB"), "tiff_lzw"),

@@ -190,6 +190,10 @@ rm -rf again
 
 # review, calibrate, eval, gallery add and match take the folder, too.
 cut -d, -f 1,11 guess/crops.csv | sed '1s/.*/path,identity/' | tr -d '\r' >tracks.csv # a label for each track
+run 0 calibrate guess --labels tracks.csv
+check "for groups, a false-match rate of 0.01" grep -q '"fmr": 0.01\b' guess/calibration.json
+run 0 calibrate guess/embeddings.npy --labels tracks.csv --fmr 0.02 -o other.json
+check "another one if it is asked for" grep -q '"fmr": 0.02\b' other.json
 run 0 calibrate guess --labels tracks.csv --fmr 0.05
 check "the folder has the calibration" [ -s guess/calibration.json ]
 run 0 cluster guess -o calibrated.csv
@@ -200,6 +204,21 @@ run 2 eval guess
 says 'guess: its [0-9]* crops have no identities, .*; give --labels FILE.csv$'
 run 0 review guess --html review.html --threshold 0.9
 check "with pictures" grep -q 'data:image/jpeg' review.html
+check "and whole photos" [ "$(grep -c 'whole photos' "$err")" = 0 ]
+# The photos are found from another folder, and after all was moved together.
+mkdir -p moved/deep elsewhere
+cp -R guess photos moved/deep
+for from in / "$work/elsewhere" "$work/moved"; do
+    for folder in "$work/guess" "$work/moved/deep/guess"; do
+        (cd "$from" && "$REID" review "$folder" --html "$work/there.html" --threshold 0.9) >"$out" 2>"$err"
+        check "whole photos of $folder from $from" [ "$(grep -c 'whole photos' "$err")" = 0 ]
+        check "the same page" [ "$(wc -c <there.html)" -ge "$(wc -c <review.html)" ]
+    done
+done
+sed 's/"source_root": "[^"]*"/"source_root": "lost"/' guess/embeddings.meta.json >moved/deep/guess/embeddings.meta.json
+(cd / && "$REID" review "$work/moved/deep/guess" --html "$work/there.html" --threshold 0.9) >"$out" 2>"$err"
+says 'the whole photos of [0-9]* crops cannot be read'
+rm -rf moved elsewhere
 id=$(sed -n 2p guess/crops.csv | cut -d, -f 1)
 python3 - "$id" <<'PYTHON'
 import binascii, sys

@@ -462,6 +462,25 @@ def resnets(r50):
         refused("a block of a deeper ResNet", save(d), name + ": network resnet50 has no such layer", "--allow-unused")
 
 
+def transforms(b0):
+    """What torchvision itself pickles, where it is installed."""
+    try:
+        from torchvision import transforms as v1
+        from torchvision.transforms import v2
+    except ImportError:
+        return
+    cubic = v1.InterpolationMode.BICUBIC
+    for vision, tensor in ((v1, [v1.ToTensor()]), (v2, [v2.ToImage(), v2.ToDtype(torch.float32, scale=True)])):
+        normal = vision.Normalize([0.5] * 3, [0.25] * 3)
+        steps = vision.Compose([vision.Resize(256), vision.CenterCrop((224, 192))] + tensor + [normal])
+        straight = vision.Compose([vision.Resize((256, 128), interpolation=cubic)] + tensor + [normal])
+        training = vision.Compose([vision.Resize((288, 144)), vision.RandomHorizontalFlip()] + tensor + [normal])
+        for what, preset in ((steps, "size=224x192 resize=256 filter=bilinear"),
+                             (straight, "size=256x128 resize=straight filter=bicubic")):
+            expect("a Compose: " + preset, save({"state_dict": b0, "train": training, "test": what}), b0,
+                   says="preset       %s mean=0.5,0.5,0.5 std=0.25,0.25,0.25 (with" % preset)
+
+
 def strangers():
     for name, what in (("blocks.0.attn.qkv.weight", "a vision transformer"),
                        ("layers.0.blocks.0.attn.relative_position_bias_table", "a Swin transformer"),
@@ -492,7 +511,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         b0 = read(B0)[0]
-        for part in (formats, wrappers, values, dialects):
+        for part in (formats, wrappers, values, dialects, transforms):
             part(b0)
         strangers()
         if R50 != "-":
