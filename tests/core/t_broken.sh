@@ -122,7 +122,7 @@ bug 'ranges of another network are accepted' t_int8 's/if (strcmp(own, b->ranges
 bug 'ranges are not in the fingerprint' t_int8 's/^    if (int8) reid__print_digest.*/    int8 = 0;/' test_fingerprint
 # --- plan and memory ---
 bug 'buffers that live together share memory' t_plan 's/< at + size\[id\]) free_here = 0;/< at + size[id]) {}/'
-bug 'outputs take the place of what stands in the other arena' t_plan 's/ \&\& added->late == out->late//' test_memory
+bug 'outputs take the place of what stands in the other arena' t_plan 's/ \&\& over->late == out->late//' test_memory
 bug 'early buffers stand where one waits for the rest of the batch' t_plan \
     's/ \&\& end > p->carried_floats) p->carried_floats = end;/) {}/' test_memory
 bug 'a batch is larger than its memory' t_plan \

@@ -26,7 +26,8 @@ int main(int argc, char **argv) {
     reid_ctx *ctx;
     unsigned sum = 0;
     uint32_t state = 7;
-    for (size_t i = 0; i < sizeof pixels; i++) pixels[i] = (unsigned char)((state = state * 1664525u + 1013904223u) >> 24);
+    for (size_t i = 0; i < sizeof pixels; i++)
+        pixels[i] = (unsigned char)((state = state * 1664525u + 1013904223u) >> 24);
     desc.weights = argv[argc - 1], desc.height = desc.width = 64, desc.threads = 1;
     desc.device = REID_DEVICE_CPU, desc.error = &error;
     if (reid_create(&desc, &ctx) != REID_OK) return printf("%s\n", error.text), 1;

@@ -36,7 +36,8 @@ fi
 if (. tools/setup.sh && need_packages nginx:nginx-light) > "$log" 2>&1 && command -v openssl > /dev/null; then
     openssl req -x509 -newkey rsa:2048 -nodes -keyout "$work/reid.key" -out "$work/reid.pem" -days 2 -subj /CN=x \
         > "$log" 2>&1
-    sed "s|/etc/ssl/|$work/|; s|/etc/nginx/reid|$work/reid|; s|listen 443|listen unix:$work/nginx.sock|; s|/run/reid.sock|$work/reid.sock|" \
+    sed "s|/etc/ssl/|$work/|; s|/etc/nginx/reid|$work/reid|; s|listen 443|listen unix:$work/nginx.sock|
+         s|/run/reid.sock|$work/reid.sock|" \
         $deploy/nginx.conf > "$work/site.conf"
     printf 'events {}\npid %s/pid;\nerror_log stderr;\nhttp { access_log off; include %s/site.conf; }\n' \
         "$work" "$work" > "$work/nginx.conf"

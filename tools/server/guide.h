@@ -18,7 +18,7 @@ void guide_text(text *t, const guide *g);
 void guide_openapi(text *t);
 
 /* The Content-Security-Policy of the page. */
-#define GUIDE_POLICY "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; " \
-    "frame-ancestors 'none'"
+#define GUIDE_POLICY "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; " \
+    "form-action 'none'; frame-ancestors 'none'"
 
 #endif

@@ -23,7 +23,8 @@ static inline int wheel_cpu_supports(const char *name) {
         unsigned r[4] = {0};
         if (strcmp(features[i].name, name) != 0) continue;
         return __get_cpuid_count((unsigned)features[i].leaf, 0, &r[0], &r[1], &r[2], &r[3]) &&
-               (wheel_saved() & features[i].saved) == features[i].saved && (r[features[i].place] >> features[i].bit & 1);
+               (wheel_saved() & features[i].saved) == features[i].saved &&
+               (r[features[i].place] >> features[i].bit & 1);
     }
     return 0;
 }

@@ -141,7 +141,8 @@ for value, schema, fits in (
 
 def tables():
     source = open(routes).read()
-    whole, of_model = (re.search(name + r"\[\] = \{(.*?)\n\};", source, re.S).group(1) for name in ("WHOLE", "OF_MODEL"))
+    whole, of_model = (re.search(name + r"\[\] = \{(.*?)\n\};", source, re.S).group(1)
+                       for name in ("WHOLE", "OF_MODEL"))
     paths = re.findall(r'\{"([^"]*)", ROUTE', whole)
     for rest in re.findall(r'\{"([^"]*)", ROUTE', of_model):
         paths += ["/v2/models/{model}" + rest, "/v2/models/{model}/versions/1" + rest]
@@ -308,8 +309,8 @@ for path, item in doc["paths"].items():
     call_values(path, operation)
     for other in {"GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"} - {method}:
         status, fields, data = ask(other, path.replace("{model}", model), b"x" if other == "POST" else None)
-        check(status == 405 and fields["Allow"] == method and wrong(json.loads(data), find("#/components/schemas/Error"))
-              is None, other, path, "answers", status)
+        as_said = wrong(json.loads(data), find("#/components/schemas/Error")) is None
+        check(status == 405 and fields["Allow"] == method and as_said, other, path, "answers", status)
     if method == "GET":
         status, fields, data = ask("HEAD", path.replace("{model}", model))
         check(status == 200 and not data, "HEAD", path, "answers", status)

@@ -1,4 +1,4 @@
-"""Clients of reid serve by TLS, for t_serve_tls.sh: serve_tls.py HOST:PORT CA.pem PID PICTURE, or ... PID reload OLD NEW:
+"""Clients of reid serve by TLS, for t_serve_tls.sh: serve_tls.py HOST:PORT CA.pem PID PICTURE, or PID reload OLD NEW:
 a SIGHUP replaces the certificate of OLD by that of NEW."""
 import http.client
 import os
@@ -106,7 +106,7 @@ for thread in threads:
     thread.join()
 assert not wrong and len(answers) == 1, wrong
 
-# A client that never completes its handshake, and one that sends what is not TLS, are left; others are served meanwhile.
+# A client that never completes its handshake, and one that sends what is not TLS, are left; others are served.
 silent, noise = (socket.create_connection((host, int(port))) for _ in range(2))
 noise.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
 slow = connect()
