@@ -7,8 +7,8 @@
 
 /* 1 if systemd has passed sockets to this process. */
 int inherited_are_there(void);
-/* Takes them: at most one Unix socket and one of TCP; -1 for one that was not passed. *loopback: 1 unless other machines
-   can connect; appends the address of TCP to as. Returns 0 with the reason in why. */
+/* Takes them: at most one Unix socket and one of TCP; -1 for one that was not passed. *loopback: 1 unless other
+   machines can connect; appends the address of TCP to as. Returns 0 with the reason in why. */
 int inherited_take(int *unix_fd, int *tcp_fd, text *as, int *loopback, text *why);
 
 #endif
