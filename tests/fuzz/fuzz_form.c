@@ -25,7 +25,8 @@ static void look_at(const form *f, const unsigned char *body, size_t size, const
     text_printf(&line, "\r\n--%s\r\n", boundary->s);
     text_printf(&last, "\r\n--%s--\r\n", boundary->s);
     MUST(f->count <= MOST);
-    for (const form_part *p = f->parts; p < f->parts + f->count; p++) {
+    for (size_t i = 0; i < (size_t)f->count; i++) {
+        const form_part *p = &f->parts[i];
         MUST(p->content.at >= from && p->content.len <= (size_t)(body + size - p->content.at));
         MUST(p->name.s && strlen(p->name.s) == p->name.len);
         MUST(!memmem(p->content.at, p->content.len, line.s, line.len));
