@@ -281,7 +281,8 @@ static void check_queries(reid_ctx *ctx, reid_precision precision) {
     CHECK(memory.total == memory.host + memory.pinned + memory.device_weights + memory.device_activations +
                               memory.device_staging);
     CHECK(memory.total == info.total_bytes);
-    CHECK(reid_query_op(ctx, 0, &op) == REID_OK && strstr(op.kernel, "reid_conv_f") == op.kernel);
+    const char *stem = precision == REID_FP32 ? "reid_conv_f32" : "reid_stem";
+    CHECK(reid_query_op(ctx, 0, &op) == REID_OK && strstr(op.kernel, stem) == op.kernel);
     float together = 0;
     CHECK(reid_profile(ctx, 2, 3, times, &together, &error) == REID_OK && together > 0);
     CHECK(reid_profile(ctx, 3, 1, times, &together, &error) == REID_OK && together == 0); /* has no graph */

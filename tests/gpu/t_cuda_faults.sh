@@ -18,7 +18,7 @@ emulator=$PWD/build/emulator
 
 # ---- the programs, with a network that is a quarter as wide and deep, without the CPU's vectors, most of what is to be
 # compiled, and the kernels as they are now ----
-sed 's/^\( *{"efficientnet_b0", *REID__EFFICIENTNET,\) 1, 1, /\1 0.25, 0.25, /' reid.h > "$out/tiny/reid.h"
+sed 's/^\( *REID__E("efficientnet_b0", *0,\) 1.0, 1.0, /\1 0.25, 0.25, /' reid.h > "$out/tiny/reid.h"
 grep -q ' 0\.25, 0\.25, ' "$out/tiny/reid.h" || { echo "the tiny network was not made"; exit 1; }
 cp reid_kernels.cu "$out/tiny"
 export TEST_KERNELS="$out/tiny/reid_kernels.cu" TEST_OUT="$out"
