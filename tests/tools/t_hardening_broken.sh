@@ -232,7 +232,7 @@ bug 'a form need not end' tools/server/form.c t_server_form:test_refused \
 bug 'a name is given twice' tools/server/form.c t_server_form:test_refused 's/else if (\*found) good = 0;//'
 bug 'a body in chunks may be of any size' tools/server/http.c t_cli_serve \
     's/if (x->chunked \&\& x->received > x->promised)/if (0)/'
-bug 'others may write the token' tools/server/tokens.c t_cli_serve_settings \
+bug 'others may write the token' tools/server/secret_file.c t_cli_serve_settings \
     's/return !(mode \& /return 1 || !(mode \& /'
 bug 'the first characters of a token are enough' tools/server/door.c t_cli_serve_reload \
     's/differs = len != secret->len;/differs = 0;/'
