@@ -8,6 +8,7 @@ faults="python3 $repository/tests/tools/server/serve_faults.py"
 # start ARGUMENT...: a server, whose line says that it is ready; its process is $server, its messages are in $log
 start() {
     : >"$log"
+    : >"$log" # so that an earlier server's line is not taken for this one's
     "$REID" serve "$@" >"$work/none" 2>"$log" &
     server=$!
     ready grep -q 'listening on' "$log" || check "a server: $*" grep listening "$log"
@@ -265,6 +266,7 @@ hungry() {
     rm -f hungry.sock
     echo 000 >code
     : >"$log" # of the server before it
+    : >"$log" # so that an earlier server's line is not taken for this one's
     REFUSE_AT=$1 REFUSE_COUNT=count LD_PRELOAD=$work/refuse.so "$REID" serve -m b0.safetensors --size 32x32 \
         --device cpu --threads 1 --socket "$work/hungry.sock" >"$work/none" 2>"$log" &
     server=$!

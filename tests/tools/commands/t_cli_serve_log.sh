@@ -39,6 +39,7 @@ check "no secret" [ -z "$(grep -l 0123456789abcdef access.log* trace.json log)" 
 # The log goes on after a restart; a folder that has gone is said, and the old file is used.
 mkdir logs
 for _ in 1 2; do
+    : >"$log" # so that an earlier server's line is not taken for this one's
     "$REID" serve -m b0.safetensors --size 32x32 --access-log logs/access.log 2>"$log" &
     server=$!
     ready grep -q 'listening on' "$log"
@@ -53,6 +54,7 @@ check "why is said" grep -q "$told" "$log"
 lines moved/access.log 4
 
 # stdout: read, not read, and closed.
+: >"$log" # so that an earlier server's line is not taken for this one's
 "$REID" serve -m b0.safetensors --size 32x32 --access-log - >lines 2>"$log" &
 server=$!
 ready grep -q 'listening on' "$log"
@@ -63,6 +65,7 @@ end TERM
 mkfifo pipe
 python3 -c 'import time; time.sleep(1000)' <pipe &
 reader=$!
+: >"$log" # so that an earlier server's line is not taken for this one's
 "$REID" serve -m b0.safetensors --size 32x32 --access-log - >pipe 2>"$log" &
 server=$!
 ready grep -q 'listening on' "$log"
@@ -84,6 +87,7 @@ check "it is said once" [ "$(grep -c 'full.log: lines of the log are lost: File 
 end TERM
 
 # Without a log: an id is returned only to those who send one.
+: >"$log" # so that an earlier server's line is not taken for this one's
 "$REID" serve -m b0.safetensors --size 32x32 2>"$log" &
 server=$!
 ready grep -q 'listening on' "$log"

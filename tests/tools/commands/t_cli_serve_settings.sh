@@ -15,6 +15,7 @@ serves() {
     shift
     : >"$log"
     # shellcheck disable=SC2086 # several words
+    : >"$log" # so that an earlier server's line is not taken for this one's
     env $variables "$REID" serve "$@" -v >"$work/none" 2>"$log" &
     server=$!
     ready grep -q 'listening on' "$log"
@@ -164,6 +165,7 @@ fi
 # As Kubernetes mounts a Secret: links to a folder that is replaced as a whole.
 mkdir ..2026 && printf '  deer\t0123456789abcdef  \r\n' >..2026/key && chmod 440 ..2026/key
 ln -s ..2026 ..data && ln -s ..data/key key
+: >"$log" # so that an earlier server's line is not taken for this one's
 env REID_TOKEN_FILE=key "$REID" serve -m b0.safetensors --size 32x32 --listen 127.0.0.1:0 2>"$log" &
 server=$!
 ready grep -q 'listening on' "$log"

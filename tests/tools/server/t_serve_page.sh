@@ -17,6 +17,7 @@ printf '0123456789abcdef\n' >token
 chmod 600 token
 serve() { # serve OPTION...
     : >"$log"
+    : >"$log" # so that an earlier server's line is not taken for this one's
     "$REID" serve -m b0.safetensors --size 32x32 --listen 127.0.0.1:0 "$@" 2>"$log" &
     server=$!
     ready grep -q 'listening on' "$log" || check "a server" grep listening "$log"

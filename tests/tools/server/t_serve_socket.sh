@@ -34,6 +34,7 @@ passed() { # passed SOCKETS OPTION...
     shift
     : >"$log"
     rm -f "$socket"
+    : >"$log" # so that an earlier server's line is not taken for this one's
     python3 pass.py "$sockets" "$REID" serve -m b0.safetensors --size 32x32 "$@" 2>"$log" &
     server=$!
     ready grep -q 'listening on' "$log" || check "a server" grep listening "$log"
