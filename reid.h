@@ -8139,7 +8139,8 @@ static void reid__mma_step(const reid__gpu_plan *g, int index, int arch, int lar
 /* Whether reid_project computes an operation, in large batches. Its bits are those of reid_conv_f16. */
 static int reid__takes_project(const reid__gpu_plan *g, const reid__op *op) {
     return g->wgmma && !g->int8 && op->kind == REID__CONV && op->kh * op->kw * op->stride == 1 &&
-           (op->scale != REID__NONE || g->plan->buffers[op->in].c < 64) && op->oh * op->ow >= 16 &&
+           (op->scale != REID__NONE || (g->plan->buffers[op->in].c < 64 && op->residual == REID__NONE)) &&
+           op->oh * op->ow >= 16 &&
            g->plan->buffers[op->out].c == reid__padded(op->oc) && g->pixels_per_sum[op->out] == 1;
 }
 
@@ -8147,7 +8148,7 @@ static int reid__takes_project(const reid__gpu_plan *g, const reid__op *op) {
    memory if three slices of the input fit beside them. light: two blocks fit a multiprocessor. */
 static void reid__project_step(const reid__gpu_plan *g, const reid__op *op, reid__program *p, reid__step *s) {
     int oc = reid__padded(op->oc), ic = g->plan->buffers[op->in].c, chunks = reid__ceil_div(ic, 64);
-    int scaled = op->scale != REID__NONE, parts = reid__ceil_div(oc, scaled ? 192 : 256);
+    int scaled = op->scale != REID__NONE, parts = reid__ceil_div(oc, scaled ? 192 : 240);
     int bn = reid__round_up(reid__ceil_div(oc, parts), 16), light = bn <= (scaled ? 48 : 96), image = op->oh * op->ow;
     int slice = 128 * 128 + scaled * reid__round_up((126 / image + 2) * 256, 1024), b = bn * 128;
     int bytes = (light ? 115712 : 232448) - 1024 - 128 * bn * 2; /* without outputs and barriers */

@@ -770,12 +770,12 @@ DEVICE void count_full(unsigned *full, int m, unsigned count) {
 #endif
 
 #if defined(REID_CONV_F32) || defined(REID_CONV_F16)
-/* Least number of blocks on a multiprocessor, for __launch_bounds__. 1 if the input is scaled, or K is cut into parts
-   in FP32: without a request (0) the compiler (CUDA 13.0) saves registers by moving one to local memory. */
+/* Least number of blocks on a multiprocessor, for __launch_bounds__. 1 if the input is scaled, on sm_75, or if K is cut
+   into parts in FP32: without a request (0) the compiler (CUDA 13.0) saves registers by moving one to local memory. */
 #ifdef REID_CONV_F32
 #define BLOCKS_ASKED_FOR (SPLIT > 1 || SCALE ? 1 : 0)
 #else
-#define BLOCKS_ASKED_FOR (SCALE ? 1 : 0)
+#define BLOCKS_ASKED_FOR (SCALE || __CUDA_ARCH__ < 800 ? 1 : 0)
 #endif
 
 /* Neighbouring blocks have tiles of the same pixels, and among these the parts of a tile, so that blocks that run at
@@ -2163,6 +2163,8 @@ DEVICE void copy_operands(const project_arguments &a, layout l, int tiles) {
         }
     }
 }
+
+static_assert(BN % 16 == 0 && BN < 256, "a sum of instructions' widths");
 
 /* Adds the products of 16 of K: of A in registers, and of the weights at b. BN is a sum of instructions' widths; if it
    is 128, by two of 64, because ptxas (CUDA 13.0) makes each of 128 wait for the one before if the last slice is
