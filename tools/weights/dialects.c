@@ -261,42 +261,45 @@ static const leftover LEFTOVERS[] = {
     {"*loss*", FATE_DROPPED, "a training loss", 0},
 };
 
+/* MiewID calls the batch norm after its pool "bn", a name that heads of other networks have, too. */
+#define MIEWID_STEM "features.0.0.weight"
+
 /* Names of tensors after the trunk, with any prefix. The first row that matches and whose tensor the network has
-   applies. */
+   applies, if the network also has `beside`. */
 static const struct {
-    const char *pattern, *name;
+    const char *pattern, *name, *beside;
 } NECKS[] = {
-    {"*heads.pool_layer.p", "pool_layer.p"}, /* fast-reid, whose bottleneck.0 used to be called bnneck */
-    {"*heads.bottleneck.0.weight", "reduction.weight"}, /* with EMBEDDING_DIM, which makes the batch norm
-                                                           bottleneck.1 */
-    {"*heads.bottleneck.1.weight", "bottleneck.weight"},
-    {"*heads.bottleneck.1.bias", "bottleneck.bias"},
-    {"*heads.bottleneck.1.running_mean", "bottleneck.running_mean"},
-    {"*heads.bottleneck.1.running_var", "bottleneck.running_var"},
-    {"*bottleneck.0.weight", "bottleneck.weight"},
-    {"*bottleneck.0.bias", "bottleneck.bias"},
-    {"*bottleneck.0.running_mean", "bottleneck.running_mean"},
-    {"*bottleneck.0.running_var", "bottleneck.running_var"},
-    {"*bnneck.weight", "bottleneck.weight"},
-    {"*bnneck.bias", "bottleneck.bias"},
-    {"*bnneck.running_mean", "bottleneck.running_mean"},
-    {"*bnneck.running_var", "bottleneck.running_var"},
-    {"*bottleneck.weight", "bottleneck.weight"},
-    {"*bottleneck.bias", "bottleneck.bias"},
-    {"*bottleneck.running_mean", "bottleneck.running_mean"},
-    {"*bottleneck.running_var", "bottleneck.running_var"},
-    {"*pooling.p", "pool_layer.p"}, /* MiewID's code; the published files have the other name */
-    {"*global_pool.p", "pool_layer.p"},
-    {"bn.weight", "bottleneck.weight"},
-    {"bn.bias", "bottleneck.bias"},
-    {"bn.running_mean", "bottleneck.running_mean"},
-    {"bn.running_var", "bottleneck.running_var"},
-    {"*classifier.add_block.0.weight", "classifier.add_block.0.weight"}, /* layumi, outside the trunk's prefix */
-    {"*classifier.add_block.0.bias", "classifier.add_block.0.bias"},
-    {"*classifier.add_block.1.weight", "classifier.add_block.1.weight"},
-    {"*classifier.add_block.1.bias", "classifier.add_block.1.bias"},
-    {"*classifier.add_block.1.running_mean", "classifier.add_block.1.running_mean"},
-    {"*classifier.add_block.1.running_var", "classifier.add_block.1.running_var"},
+    {"*heads.pool_layer.p", "pool_layer.p", NULL}, /* fast-reid, whose bottleneck.0 used to be called bnneck */
+    {"*heads.bottleneck.0.weight", "reduction.weight", NULL}, /* with EMBEDDING_DIM, which makes the batch norm
+                                                                 bottleneck.1 */
+    {"*heads.bottleneck.1.weight", "bottleneck.weight", NULL},
+    {"*heads.bottleneck.1.bias", "bottleneck.bias", NULL},
+    {"*heads.bottleneck.1.running_mean", "bottleneck.running_mean", NULL},
+    {"*heads.bottleneck.1.running_var", "bottleneck.running_var", NULL},
+    {"*bottleneck.0.weight", "bottleneck.weight", NULL},
+    {"*bottleneck.0.bias", "bottleneck.bias", NULL},
+    {"*bottleneck.0.running_mean", "bottleneck.running_mean", NULL},
+    {"*bottleneck.0.running_var", "bottleneck.running_var", NULL},
+    {"*bnneck.weight", "bottleneck.weight", NULL},
+    {"*bnneck.bias", "bottleneck.bias", NULL},
+    {"*bnneck.running_mean", "bottleneck.running_mean", NULL},
+    {"*bnneck.running_var", "bottleneck.running_var", NULL},
+    {"*bottleneck.weight", "bottleneck.weight", NULL},
+    {"*bottleneck.bias", "bottleneck.bias", NULL},
+    {"*bottleneck.running_mean", "bottleneck.running_mean", NULL},
+    {"*bottleneck.running_var", "bottleneck.running_var", NULL},
+    {"*pooling.p", "pool_layer.p", NULL}, /* MiewID's code; the published files have the other name */
+    {"*global_pool.p", "pool_layer.p", NULL},
+    {"bn.weight", "bottleneck.weight", MIEWID_STEM},
+    {"bn.bias", "bottleneck.bias", MIEWID_STEM},
+    {"bn.running_mean", "bottleneck.running_mean", MIEWID_STEM},
+    {"bn.running_var", "bottleneck.running_var", MIEWID_STEM},
+    {"*classifier.add_block.0.weight", "classifier.add_block.0.weight", NULL}, /* layumi, outside the trunk's prefix */
+    {"*classifier.add_block.0.bias", "classifier.add_block.0.bias", NULL},
+    {"*classifier.add_block.1.weight", "classifier.add_block.1.weight", NULL},
+    {"*classifier.add_block.1.bias", "classifier.add_block.1.bias", NULL},
+    {"*classifier.add_block.1.running_mean", "classifier.add_block.1.running_mean", NULL},
+    {"*classifier.add_block.1.running_var", "classifier.add_block.1.running_var", NULL},
 };
 
 /* Names of parts of the trunk. A part that the network does not have means that this is another network, which may
@@ -546,7 +549,8 @@ static int find_missing(mapping *m) {
 /* The network's name for a tensor after the trunk, or NULL. */
 static const char *neck_name(const network *n, const char *name) {
     for (size_t i = 0; i < sizeof NECKS / sizeof *NECKS; i++)
-        if (fnmatch(NECKS[i].pattern, name, 0) == 0 && find_want(n, NECKS[i].name)) return NECKS[i].name;
+        if (fnmatch(NECKS[i].pattern, name, 0) == 0 && find_want(n, NECKS[i].name) &&
+            (!NECKS[i].beside || find_want(n, NECKS[i].beside))) return NECKS[i].name;
     return NULL;
 }
 
