@@ -2962,9 +2962,7 @@ static void reid__expand_resnet(reid__plan *p, int seeded) {
     int x = reid__add_conv(p, REID__CONV, reid__add_image(p, 7, 2), 64, 7, 2, REID__RELU, "", "conv1", "bn1");
     if (ibn == 2) reid__last_op(p)->bn[0] = 0, x = reid__add_instance(p, x, 64, "", "bn1");
     x = reid__add_maxpool(p, x);
-    if (p->arch.multiscale) {
-        p->dim = 4 * REID__SCALE_DIM, p->embedding = reid__add_buffer(p, 1, 1, p->dim);
-    }
+    if (p->arch.multiscale) p->dim = 4 * REID__SCALE_DIM, p->embedding = reid__add_buffer(p, 1, 1, p->dim);
     for (int layer = 0; layer < 4; layer++) {
         int out = reid__resnets[layer].out, stride = reid__resnets[layer].stride;
         int blocks = reid__resnets[layer].blocks[layers];
@@ -7713,6 +7711,8 @@ static void reid__gpu_buffers(reid__gpu_plan *g) {
 /* Depth of a convolution kernel's slices of K: weights are padded to a multiple. */
 static int reid__gpu_bk(const reid__gpu_plan *g) { return g->half ? 32 : 16; }
 
+#define REID__SHARED_ALL 232448  /* bytes of shared memory of a block on sm_90 that has a multiprocessor to itself */
+#define REID__SHARED_HALF 115712 /* and of each of two */
 #define REID__LEAST_WGMMA 48 /* output channels: of fewer, most of a tile of 64 would be nothing */
 
 /* Whether reid_conv_wgmma computes an operation, at any batch size: other instructions may give other bits. The stem is
@@ -7922,7 +7922,7 @@ static reid__wgmma_tile reid__wgmma_fit(const reid__gpu_plan *g, int index, cons
     reid__wgmma_tile t;
     t.stem = reid__is_stem(g->plan, op), t.depth = reid__slice(g, op), t.row = t.depth * value;
     t.light = g->latency && !t.stem, t.split = split;
-    bytes = (t.light ? 115712 : 232448) - 1024; /* of shared memory; 1024 for the barriers */
+    bytes = (t.light ? REID__SHARED_HALF : REID__SHARED_ALL) - 1024; /* 1024 for the barriers */
     if (t.stem) blocks = reid__ceil_div(op->ow, 64), groups = 1; /* a row of outputs */
     t.blocks = blocks, t.groups = groups, t.bm = 64 * blocks * groups;
     t.bn = oc <= 64 || t.light ? 64 : s->wide && oc >= 256 ? 256 : 128, t.across = reid__ceil_div(oc, t.bn);
@@ -8151,7 +8151,7 @@ static void reid__project_step(const reid__gpu_plan *g, const reid__op *op, reid
     int scaled = op->scale != REID__NONE, parts = reid__ceil_div(oc, scaled ? 192 : 240);
     int bn = reid__round_up(reid__ceil_div(oc, parts), 16), light = bn <= (scaled ? 48 : 96), image = op->oh * op->ow;
     int slice = 128 * 128 + scaled * reid__round_up((126 / image + 2) * 256, 1024), b = bn * 128;
-    int bytes = (light ? 115712 : 232448) - 1024 - 128 * bn * 2; /* without outputs and barriers */
+    int bytes = (light ? REID__SHARED_HALF : REID__SHARED_ALL) - 1024 - 128 * bn * 2; /* for barriers, outputs */
     int resident = bn >= oc && bytes - chunks * b >= 3 * slice;
     int stages = reid__min(8, resident ? (bytes - chunks * b) / slice : bytes / (slice + b));
     s->function = "reid_project", s->bm = 128, s->bn = bn, s->groups = 1, s->threads = 384;
@@ -8214,7 +8214,7 @@ static void reid__op_step(const reid__gpu_plan *g, int index, int arch, int larg
         reid__option(p, "-DPER=%d -DGEM=%d -DNORM=%d", g->pixels_per_sum[op->in], op->gem, op->bn[0] != 0);
     } else if (op->kind == REID__SQUEEZE) {
         s->split = g->wgmma == 2 ? 8 : 0, s->threads = s->split ? 256 : 1024;
-        s->bn = large && out_stride + op->hidden <= 3072 ? 4 : 1; /* so that shared memory is at most 48 KB */
+        s->bn = large && s->split && out_stride + op->hidden <= 3072 ? 4 : 1; /* shared memory: at most 48 KB */
         s->shared = (unsigned)((out_stride + op->hidden) * s->bn) * 4;
         reid__option(p, "-DC=%d -DCHANNELS=%d -DHIDDEN=%d -DOH=%d -DOW=%d -DTILES=%d -DIMAGES=%d", out_stride, op->ic,
                      op->hidden, op->ih, op->iw, reid__sum_tiles_of(op - 1).count, s->bn);
@@ -8502,9 +8502,8 @@ static reid__wgmma_arguments reid__wgmma_arguments_of(const reid__gpu *g, const 
     const reid__op *op = &p->plan->ops[index], *begin = &p->plan->ops[first];
     reid__wgmma_arguments a;
     memset(&a, 0, sizeof a);
-    if (op->kind == REID__MAXPOOL) {
+    if (op->kind == REID__MAXPOOL)
         a.image = l->buffer[begin->in], a.strip_rows = reid__strip_rows(n, op->oh, 2 * g->device.multiprocessors);
-    }
     if (reid__adds(p, index)) a.residual = l->buffer[op->residual];
     a.bias = g->weights + p->bias[first], a.scales = g->weights + p->weight2[first];
     if (with != REID__NONE) a.more_bias = g->weights + p->bias[with];
@@ -8574,7 +8573,7 @@ static reid_result reid__gpu_run_project(reid__gpu *g, reid__gpu_lane *l, int in
     if (!code) code = reid__map_boxes(cu, &a.out_map, l->buffer[op->out], 2, pixels, oc, 16, s->bn, 0);
     if (code) return reid__gpu_check(&g->device, code, "a tensor map", e);
     int64_t tiles = reid__blocks(pixels, s->bm) * reid__blocks(oc, s->bn);
-    int64_t most = (int64_t)g->device.multiprocessors * (s->shared <= 115712 ? 2 : 1); /* LIGHT */
+    int64_t most = (int64_t)g->device.multiprocessors * (s->shared <= REID__SHARED_HALF ? 2 : 1); /* LIGHT */
     return reid__launch(g, s, tiles < most ? tiles : most, 1, l->stream, &a, e);
 }
 

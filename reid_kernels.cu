@@ -2495,12 +2495,12 @@ reid_depthwise(const GRID_CONSTANT depthwise_arguments a) {
             float2 v[NEEDED];
 #pragma unroll
             for (int k = 0; k < NEEDED; k++) v[k] = wide(s.raw[k]);
-            const bool inside = y0 + base + i >= 0 && y0 + base + i < IH; /* else all zeros */
+            const bool there = y0 + base + i >= 0 && y0 + base + i < IH; /* else all zeros */
             s.load();
 #pragma unroll
             for (int slot = 0; slot < FLIGHT; slot++) {
                 const int ky = (i - slot * STRIDE + PERIOD) % PERIOD;
-                if (ky < KH && inside) s.add(slot, ky, v);
+                if (ky < KH && there) s.add(slot, ky, v);
             }
 #pragma unroll
             for (int slot = 0; slot < FLIGHT; slot++) {
@@ -2520,8 +2520,9 @@ reid_depthwise(const GRID_CONSTANT depthwise_arguments a) {
 
 /* --------------------------------------------------------------------------------------------------------------------
    Squeeze-excite factors: sums (TILES, C) of an image -> mean -> linear, SiLU -> linear, sigmoid. A block takes IMAGES
-   images, so that weights are read once for all of them. A warp computes a hidden unit: its lanes sum strided parts,
-   and a fixed tree adds these. A small batch only waits for loads, so loops are unrolled to have many loads in flight.
+   images, so that weights are read once for all of them: four of a large batch, where there are clusters. A warp
+   computes a hidden unit: its lanes sum strided parts, and a fixed tree adds these. A small batch only waits for loads,
+   so loops are unrolled to have many loads in flight.
 
    SPLIT: a cluster takes the images, because one block would wait for up to 442 KB of weights. Each block computes a
    share of the means and of the hidden units, which it sends to all, and of the factors. The sums are the same.
@@ -2546,7 +2547,7 @@ reid_squeeze(const GRID_CONSTANT squeeze_arguments a) {
     float *mean = (float *)shared, *hidden = mean + C * IMAGES; /* [C][IMAGES], [HIDDEN][IMAGES] */
     int t = threadIdx.x, lane = t % 32, part = blockIdx.x % SPLIT, image = blockIdx.x / SPLIT * IMAGES;
     const int first = C * part / SPLIT, end = C * (part + 1) / SPLIT; /* this block's channels */
-    const int loads = (SPLIT > 1 ? 48 : 16) / (IMAGES > 1 ? 6 : 1); /* in flight at once, as registers allow */
+    const int loads = IMAGES > 1 ? 8 : SPLIT > 1 ? 48 : 16; /* in flight at once, as registers allow */
     if (SPLIT > 1) block_meeting(); /* all blocks have begun, so their memory can be written */
 #pragma unroll 1
     for (int i = t; i < (end - first) * IMAGES; i += blockDim.x) {

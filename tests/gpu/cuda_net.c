@@ -1,7 +1,7 @@
 /* cuda_net.c: whole networks on the CUDA executor, on the emulator or on a GPU. Built and run by tests/gpu/t_cuda.sh:
 
        cuda_net golden NETWORK         every golden of PyTorch for it, FP32 and FP16, one image each
-       cuda_net bits CASE              batch, place, tiles, lanes and threads change no bit: cases 0 to 2
+       cuda_net bits CASE              batch, place, tiles, lanes and threads change no bit: cases 0 to 3
        cuda_net latency CASE           like bits, with LATENCY: cases 0 and 1
        cuda_net pictures CASE          pixels equal the CPU's; every kind of image; flip, raw, heads: cases 0 to 4;
                                        images of the network's size: case 5
@@ -152,7 +152,8 @@ static void test_latency(int which) {
 static void test_bits(int which) {
     if (which == 0) bits_of("efficientnet_b0", 33, 40, 9, 4, 3, REID_FP16);
     else if (which == 1) bits_of("efficientnet_b0", 33, 40, 5, 3, 2, REID_FP32);
-    else bits_of("resnet50-multiscale", 33, 32, 5, 3, 2, REID_FP16);
+    else if (which == 2) bits_of("resnet50-multiscale", 33, 32, 5, 3, 2, REID_FP16);
+    else bits_of("resnet50-ibn-nl-fastreid-gem", 32, 32, 9, 5, 2, REID_FP16);
 }
 
 /* ---- pictures ---------------------------------------------------------------------------------------------------- */

@@ -414,7 +414,7 @@ static void test_parts(int few) {
         CHECK(gpu.plan.fused_first[index] == REID__NONE && gpu.plan.fused_into[index] == REID__NONE);
         const reid__wgmma_shape shape = {1, rows[row].groups, 0, rows[row].split, 0};
         reid__wgmma_tile t = reid__wgmma_fit(&gpu.plan, index, &shape);
-        CHECK(t.stages >= 3 && t.shared <= 115712);
+        CHECK(t.stages >= 3 && t.shared <= REID__SHARED_HALF);
         if (!is_wanted(index, 3, &t)) continue;
         operands more, o;
         if (with != REID__NONE) more = operands_of(with, 3, NULL, NULL);

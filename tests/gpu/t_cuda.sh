@@ -11,7 +11,7 @@ run "$programs/cuda_net" calls
 run "$programs/cuda_net" small efficientnet_b0
 REID_EMULATOR_ARCH=75 run "$programs/cuda_net" no_int8 "$out/ranges"
 
-for which in 0 1 2; do ! my_turn || run "$programs/cuda_net" bits $which; done
+for which in 0 1 2 3; do ! my_turn || run "$programs/cuda_net" bits $which; done
 for which in 0 1 2 3 4 5; do ! my_turn || run "$programs/cuda_net" pictures $which; done
 for which in 0 1; do ! my_turn || LATENCY=1 run "$programs/cuda_net" latency $which; done
 # Without clusters the parts of a sum go through memory.

@@ -210,7 +210,7 @@ if [ -n "${KERNEL_PARTS-}" ]; then # t_nvrtc compiles the others for what they a
 fi
 nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
 shape="-DIH=14 -DIW=14 -DIC=96 -DOH=14 -DOW=14 -DOC=96 -DOC_PADDED=96 -DOUT_STRIDE=96 -DCHANNEL=0 -DKH=3 -DKW=3
-       -DSTRIDE=1 -DPAD_Y=1 -DPAD_X=1 -DACT=2 -DRESIDUAL=1 -DC=96 -DCHANNELS=96 -DHIDDEN=8 -DTILES=4 -DIMAGES=4
+       -DSTRIDE=1 -DPAD_Y=1 -DPAD_X=1 -DACT=2 -DRESIDUAL=1 -DC=96 -DCHANNELS=96 -DHIDDEN=8 -DTILES=4 -DIMAGES=1
        -DCOLS=7 -DTILE_H=7 -DSLIDE=14 -DDIM=512
        -DROW_SUMS=0 -DPER=1"
 real() { # real ARCH KERNEL OPTIONS...

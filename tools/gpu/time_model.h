@@ -185,7 +185,8 @@ static double time_of_squeeze(const reid__op *op, int n) {
    0.84 of the memory's rate, as the prototype's large layers (2026-11-26-h200-prototypes.jsonl). */
 static double time_of_project(const reid__gpu_plan *g, int index, int n, const reid__step *s, const time_chip *chip) {
     const reid__op *op = &g->plan->ops[index];
-    int slices = reid__ceil_div(g->plan->buffers[op->in].c, 64), oc = reid__padded(op->oc), light = s->shared <= 115712;
+    int slices = reid__ceil_div(g->plan->buffers[op->in].c, 64), oc = reid__padded(op->oc);
+    int light = s->shared <= REID__SHARED_HALF;
     double tiles = ceil((double)n * op->oh * op->ow / s->bm) * reid__ceil_div(oc, s->bn), together = light ? 2 : 1;
     double copied = s->bm * 128 + 1024 + s->bn * 128.0; /* bytes of a slice; resident weights are copied once */
     double slice = fmax(copied / time_wgmmas[0].l2_to_shared * together, 500);
