@@ -3,32 +3,16 @@ the file, by `reid inspect`, must refuse them by the tensor's name.
 
     python bad_blocks.py REID SBS.safetensors        in an empty folder; SBS: resnet50-ibn-nl-fastreid-gem from seeded
 """
-import json
+import os
 import struct
 import subprocess
 import sys
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../lib"))
+from tensor_file import read, write  # pylint: disable=wrong-import-position
+
 REID, SBS = sys.argv[1:]
 passed = failed = 0
-
-
-def read(path):
-    with open(path, "rb") as f:
-        b = f.read()
-    n = struct.unpack("<Q", b[:8])[0]
-    header = json.loads(b[8:8 + n])
-    metadata, data = header.pop("__metadata__", {}), b[8 + n:]
-    return metadata, {k: (t["shape"], data[slice(*t["data_offsets"])]) for k, t in header.items()}
-
-
-def write(path, metadata, tensors):
-    header, at = {"__metadata__": metadata}, 0
-    for name, (shape, data) in tensors.items():
-        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [at, at + len(data)]}
-        at += len(data)
-    text = json.dumps(header).encode()
-    with open(path, "wb") as f:
-        f.write(struct.pack("<Q", len(text)) + text + b"".join(data for _, data in tensors.values()))
 
 
 def refused(what, command, says):
@@ -49,7 +33,7 @@ def main():
 
     def bad(what, says, opened=None, leave_out=(), **changed):
         t = {k: v for k, v in {**tensors, **changed.pop("more", {})}.items() if k not in leave_out}
-        write("bad.safetensors", metadata, t)
+        write("bad.safetensors", t, metadata)
         refused(what, ("convert", "bad.safetensors", "no.safetensors"), says)
         refused(what, ("embed", "-m", "bad.safetensors", "p.ppm", "-o", "no.npy"), opened or says)
 
@@ -61,19 +45,19 @@ def main():
     bad("a plain batch norm in one block", "layer3.2.bn1.", leave_out=[k for k in tensors if "layer3.2.bn1." in k],
         more={"layer3.2.bn1." + k: tensors["layer3.2.bn2." + k] for k in ("weight", "bias", "running_mean",
                                                                           "running_var")})
-    bad("another split", "layer2.1.bn1.IN.bias", more={"layer2.1.bn1.IN.bias": ([half[0][0] // 2],
-                                                                                half[1][:len(half[1]) // 2])})
+    bad("another split", "layer2.1.bn1.IN.bias", more={
+        "layer2.1.bn1.IN.bias": ("F32", [half[1][0] // 2], half[2][:len(half[2]) // 2])})
     inner = {k.replace("NL_3.2", "NL_4.0"): v for k, v in tensors.items() if k.startswith("NL_3.2.")}
     bad("a non-local block in another layer", "NL_4.0.", more=inner)
     bad("one non-local block too many", "NL_2.2.", more={k.replace("NL_2.1", "NL_2.2"): v for k, v in tensors.items()
                                                          if k.startswith("NL_2.1.")})
     bad("half a non-local block", "NL_3.0.phi.weight", leave_out=["NL_3.0.phi.weight"])
     for p in (0.0, float("nan"), float("inf"), -3.0):
-        bad("an exponent of %g" % p, "pool_layer.p", more={"pool_layer.p": ([1], floats(p))})
+        bad("an exponent of %g" % p, "pool_layer.p", more={"pool_layer.p": ("F32", [1], floats(p))})
     for norm in ("layer1.0.bn1.BN", "NL_2.0.W.1", "bottleneck"):
-        shape, data = tensors[norm + ".running_var"]
+        dtype, shape, data = tensors[norm + ".running_var"]
         bad("a variance below 0 in " + norm, norm + ".running_var",
-            more={norm + ".running_var": (shape, floats(-1.0) + data[4:])})
+            more={norm + ".running_var": (dtype, shape, floats(-1.0) + data[4:])})
     print("%d passed, %d failed" % (passed, failed))
     sys.exit(failed > 0)
 

@@ -8,7 +8,6 @@ the tests that need it are left out. Prints one line for each failure and "N pas
 import collections
 import ctypes
 import io
-import json
 import os
 import pickle
 import struct
@@ -21,6 +20,7 @@ import warnings
 import torch
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../lib"))
+import tensor_file  # pylint: disable=wrong-import-position
 from says import says as says_part  # pylint: disable=wrong-import-position
 
 warnings.filterwarnings("ignore")
@@ -30,18 +30,10 @@ passed = failed = 0
 
 
 def read(path):
-    """Reads a safetensors file by the definition of the format: torch tensors, and the metadata."""
-    with open(path, "rb") as f:
-        data = f.read()
-    n = struct.unpack("<Q", data[:8])[0]
-    header = json.loads(data[8:8 + n])
-    meta = header.pop("__metadata__", {})
-    out = collections.OrderedDict()
-    for name, t in header.items():
-        a, b = t["data_offsets"]
-        raw = bytearray(data[8 + n + a:8 + n + b])
-        out[name] = torch.frombuffer(raw, dtype=DTYPES[t["dtype"]]).reshape(t["shape"])
-    return out, meta
+    """Torch tensors of a safetensors file, and the metadata."""
+    meta, tensors = tensor_file.read(path)
+    return collections.OrderedDict((name, torch.frombuffer(bytearray(raw), dtype=DTYPES[dtype]).reshape(shape))
+                                   for name, (dtype, shape, raw) in tensors.items()), meta
 
 
 def fail(what, why):

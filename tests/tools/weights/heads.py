@@ -5,9 +5,7 @@
 The files come from `cli_files weights`. A head's input is what `reid embed --raw --head none` makes of the image.
 Prints one line for each failure and "N passed, N failed" at the end.
 """
-import json
 import os
-import struct
 import subprocess
 import sys
 
@@ -15,34 +13,13 @@ import numpy as np
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../lib"))
 from says import says as says_part  # pylint: disable=wrong-import-position
+from tensor_file import read, write  # pylint: disable=wrong-import-position
 
 REID, R50, B0, PICTURE = sys.argv[1:5]
 OPTIONS = ["--preset", "torchreid", "--size", "40x33"]
 TYPES = {"F32": "<f4", "F16": "<f2", "F64": "<f8"}
 passed = failed = 0
 random = np.random.default_rng(7)
-
-
-def read(path):
-    with open(path, "rb") as f:
-        data = f.read()
-    n = struct.unpack("<Q", data[:8])[0]
-    header = json.loads(data[8:8 + n])
-    header.pop("__metadata__", None)
-    return {k: (t["dtype"], t["shape"], data[8 + n + t["data_offsets"][0]:8 + n + t["data_offsets"][1]])
-            for k, t in header.items()}
-
-
-def write(path, tensors):
-    header, at, body = {}, 0, []
-    for name, (dtype, shape, raw) in tensors.items():
-        header[name] = {"dtype": dtype, "shape": list(shape), "data_offsets": [at, at + len(raw)]}
-        at += len(raw)
-        body.append(raw)
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    with open(path, "wb") as f:
-        f.write(struct.pack("<Q", len(text)) + text + b"".join(body))
 
 
 def run(*arguments):
@@ -130,7 +107,7 @@ def silu(x):
 
 def main():
     global passed, failed
-    r50, b0 = read(R50), read(B0)
+    r50, b0 = read(R50)[1], read(B0)[1]
     expect("fc", r50, "fc", {"fc": linear(768, 2048)})
     expect("fc without bias", r50, "fc", {"fc": linear(3, 2048, bias=False)})
     expect("fc and an activation", r50, "fc,relu", {"fc": linear(17, 2048), "relu": relu})

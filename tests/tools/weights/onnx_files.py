@@ -8,7 +8,6 @@ The weights come from `cli_files weights`. A graph with batch norms must give th
 batch norms are folded into convolutions must give the original's embedding. Every malformed file has its own message.
 Prints one line for each failure and "N passed, N failed" at the end.
 """
-import json
 import os
 import struct
 import subprocess
@@ -17,6 +16,7 @@ import sys
 import numpy as np
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../lib"))
+import tensor_file  # pylint: disable=wrong-import-position
 from says import says as says_part  # pylint: disable=wrong-import-position
 
 passed = failed = 0
@@ -268,13 +268,7 @@ class Graph:
 
 # --- tests ------------------------------------------------------------------------------------------------------------
 def read(path):
-    with open(path, "rb") as f:
-        b = f.read()
-    n = struct.unpack("<Q", b[:8])[0]
-    header = json.loads(b[8:8 + n])
-    header.pop("__metadata__", None)
-    return {k: np.frombuffer(b, "<f4", int(np.prod(t["shape"])), 8 + n + t["data_offsets"][0]).reshape(t["shape"])
-            for k, t in header.items()}
+    return {k: np.frombuffer(raw, "<f4").reshape(shape) for k, (_, shape, raw) in tensor_file.read(path)[1].items()}
 
 
 def run(*arguments):
