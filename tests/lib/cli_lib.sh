@@ -20,6 +20,7 @@ unset REID_CPU_ISA NO_COLOR
 export LC_ALL=C
 
 . tests/lib/says.sh
+. tests/lib/ready.sh
 passed=0 failed=0
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
@@ -74,16 +75,6 @@ ask() {
     check "answer has: $pattern ($*)" grep -q -e "$pattern" "$out"
 }
 has_header() { check "header $1" grep -qi -e "^$1" "$work/headers"; } # of the last answer
-
-# ready COMMAND...: waits until it succeeds; returns 1 if the server $server ends first, or after a minute
-ready() {
-    for _ in $(seq 1200); do
-        "$@" && return
-        kill -0 "$server" 2>/dev/null || return 1
-        sleep 0.05
-    done
-    return 1
-}
 
 # refuse.so, to be loaded before: REFUSE_AT and so on refuse the command's allocations (refuse_memory.c). Returns 1, and
 # prints why, if that is not possible.

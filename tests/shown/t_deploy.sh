@@ -4,6 +4,7 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/check.sh
+. tests/lib/ready.sh
 . tests/lib/python.sh
 need_python venv_deploy kubernetes-validate==1.34.1 pyyaml==6.0.2
 make -s build/reid build/seeded || exit 1
@@ -76,11 +77,7 @@ printf '0123456789abcdef\n' > "$work/token" && chmod 600 "$work/token"
 REID_SERVE_MODEL="$work/w.safetensors" REID_SERVE_SIZE=32x32 REID_SERVE_TOKEN_FILE="$work/token" \
     REID_SERVE_LISTEN=127.0.0.1:0 REID_CACHE_DIR='' build/reid serve 2> "$work/said" &
 server=$!
-for _ in $(seq 600); do
-    grep -q 'listening on' "$work/said" && break
-    kill -0 $server 2> /dev/null || break
-    sleep 0.05
-done
+ready grep -q 'listening on' "$work/said"
 check 'every metric of the dashboard exists' "$python" tests/shown/deploy_check.py metrics $deploy \
     "$(sed -n 's|.*http://||p' "$work/said")" 0123456789abcdef
 cat "$log"

@@ -5,6 +5,7 @@ set -u
 cd "$(dirname "$0")/../../.." || exit 1
 out=build/tests/t_serve_clients
 . tests/lib/check.sh
+. tests/lib/ready.sh
 mkdir -p "$out"
 venv=build/tests/serve_clients
 work=$(mktemp -d) || exit 1
@@ -34,11 +35,7 @@ picture=$(find "$work/crops" -name '*.png' | LC_ALL=C sort | head -n 1)
 build/reid embed -q -m "$work/b0.safetensors" --size 64x64 "$picture" -o "$work/row.npy"
 build/reid serve -m "$work/b0.safetensors" --size 64x64 --listen 127.0.0.1:0 2> "$work/log" &
 server=$!
-for _ in $(seq 600); do
-    grep -q 'listening on' "$work/log" && break
-    kill -0 $server 2>/dev/null || break
-    sleep 0.05
-done
+ready grep -q 'listening on' "$work/log"
 address=$(sed -n 's|.*http://||p' "$work/log")
 if [ -n "$address" ]; then good; else log=$work/log bad 'a server'; fi
 
