@@ -19,6 +19,7 @@ static int no_file(void) {
 #include "pictures/box_text.c"
 #include "pictures/collect.c"
 #undef stat
+#include "base/library.c"
 #include "base/memory.c"
 #define find_columns table_columns
 #include "base/csv.c"

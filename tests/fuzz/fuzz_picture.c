@@ -20,6 +20,7 @@
 #include "base/crc32.c"
 #include "base/file_kind.c"
 #define bytes_of memory_bytes_of
+#include "base/library.c"
 #include "base/memory.c"
 #undef bytes_of
 #include "base/say.c"

@@ -1,5 +1,7 @@
 #include "pictures/tiff.h"
 
+#include "base/library.h"
+
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -38,30 +40,21 @@ static struct tiff_library {
 
 /* Finds the functions by which the library's own memory is limited. */
 static void look_for_limits(void *library) {
-    const struct {
-        const char *name;
-        void *to;
-    } functions[] = {
+    const library_function functions[] = {
         {"TIFFOpenOptionsAlloc", &libtiff.options},
         {"TIFFOpenOptionsFree", &libtiff.free_options},
         {"TIFFOpenOptionsSetMaxSingleMemAlloc", &libtiff.limit_one},
         {"TIFFClientOpenExt", &libtiff.open_with},
         {"TIFFOpenOptionsSetMaxCumulatedMemAlloc", &libtiff.limit_all},
     };
-    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
-        void *symbol = dlsym(library, functions[i].name);
-        memcpy(functions[i].to, &symbol, sizeof symbol);
-    }
+    library_find(library, functions, sizeof functions / sizeof *functions);
     if (!libtiff.options || !libtiff.free_options || !libtiff.limit_one) libtiff.open_with = NULL;
 }
 
 /* The library stays in memory until the process ends, and prints nothing. */
 static void look_for_tiff(void) {
     void *library = dlopen("libtiff.so.6", RTLD_NOW | RTLD_LOCAL);
-    const struct {
-        const char *name;
-        void *to;
-    } functions[] = {
+    const library_function functions[] = {
         {"TIFFClientOpen", &libtiff.open},
         {"TIFFClose", &libtiff.close},
         {"TIFFGetField", &libtiff.get},
@@ -76,12 +69,7 @@ static void look_for_tiff(void) {
     };
     if (!library) library = dlopen("libtiff.so.5", RTLD_NOW | RTLD_LOCAL);
     if (!library) return;
-    libtiff.usable = 1;
-    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
-        void *symbol = dlsym(library, functions[i].name);
-        memcpy(functions[i].to, &symbol, sizeof symbol); /* C cannot convert an object pointer to a function pointer */
-        if (!symbol) libtiff.usable = 0;
-    }
+    libtiff.usable = !library_find(library, functions, sizeof functions / sizeof *functions);
     if (libtiff.usable) libtiff.on_error(NULL), libtiff.on_warning(NULL), look_for_limits(library);
     else dlclose(library);
 }

@@ -1,5 +1,6 @@
 #include "pictures/turbojpeg.h"
 
+#include "base/library.h"
 #include "base/say.h"
 
 #include <dlfcn.h>
@@ -28,24 +29,16 @@ static struct library {
 /* The library stays in memory until the process ends. */
 static void look_for_it(void) {
     static const char name[] = "libturbojpeg.so.0";
-    const struct {
-        const char *name;
-        void *slot;
-    } wanted[] = {
+    const library_function functions[] = {
         {"tjInitDecompress", &turbo.init},     {"tjDecompressHeader3", &turbo.read_header},
         {"tjDecompress2", &turbo.decompress},  {"tjGetErrorStr2", &turbo.error_text},
         {"tjGetErrorCode", &turbo.error_kind}, {"tjDestroy", &turbo.destroy},
     };
     void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    const char *problem = library ? NULL : dlerror();
-    for (size_t i = 0; library && !problem && i < sizeof wanted / sizeof *wanted; i++) {
-        void **slot = wanted[i].slot;
-        *slot = dlsym(library, wanted[i].name);
-        if (!*slot) problem = dlerror();
-    }
-    turbo.usable = library && !problem;
-    if (problem) snprintf(turbo.why_not, sizeof turbo.why_not, "%s", problem);
-    if (library && problem) dlclose(library);
+    const char *missing = library ? library_find(library, functions, sizeof functions / sizeof *functions) : NULL;
+    turbo.usable = library && !missing;
+    if (!library) snprintf(turbo.why_not, sizeof turbo.why_not, "%s", dlerror());
+    if (missing) snprintf(turbo.why_not, sizeof turbo.why_not, "%s has no %s", name, missing), dlclose(library);
 }
 
 static int find_it(void) {

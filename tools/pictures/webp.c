@@ -1,5 +1,6 @@
 #include "pictures/webp.h"
 
+#include "base/library.h"
 #include "base/source.h"
 
 #include <dlfcn.h>
@@ -17,11 +18,10 @@ static struct webp_library {
 /* The library stays in memory until the process ends. */
 static void look_for_webp(void) {
     void *library = dlopen("libwebp.so.7", RTLD_NOW | RTLD_LOCAL);
-    void **get_info = (void **)(void *)&webp.get_info, **decode = (void **)(void *)&webp.decode_rgb_into;
+    const library_function functions[] = {{"WebPGetInfo", &webp.get_info},
+                                          {"WebPDecodeRGBInto", &webp.decode_rgb_into}};
     if (!library) return;
-    *get_info = dlsym(library, "WebPGetInfo");
-    *decode = dlsym(library, "WebPDecodeRGBInto");
-    webp.usable = *get_info && *decode;
+    webp.usable = !library_find(library, functions, sizeof functions / sizeof *functions);
     if (!webp.usable) dlclose(library);
 }
 

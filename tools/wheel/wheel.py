@@ -54,7 +54,7 @@ def compiler(arch, choice):
         target = "%s-linux-gnu.%d.%d" % ((arch,) + OLDEST)
         return [sys.executable, "-m", "ziglang", "cc", "-target", target], "manylinux_%d_%d_%s" % (OLDEST + (arch,))
     if choice == "zig":
-        fail("there is no zig here: pip install ziglang")
+        fail("zig was not found: pip install ziglang")
     if arch != platform.machine():
         fail("%s needs zig: pip install ziglang" % arch)
     return os.environ.get("CC", "cc").split(), "linux_" + arch
@@ -88,7 +88,7 @@ def stb(folder):
         if prefix and os.path.exists(os.path.join(prefix, "stb", "stb_image.h")):
             shutil.copytree(os.path.join(prefix, "stb"), os.path.join(folder, "stb"), dirs_exist_ok=True)
             return folder
-    fail("there is no stb/stb_image.h here (Debian and Ubuntu: libstb-dev); STB_INCLUDE names the folder that has stb/")
+    fail("stb/stb_image.h was not found: install libstb-dev (Debian, Ubuntu), or set STB_INCLUDE to the folder of stb/")
 
 
 def call(words):

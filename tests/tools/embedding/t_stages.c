@@ -4,7 +4,7 @@
       tools/embedding/stages.c tools/pictures/turbojpeg.c tools/pictures/decoder_memory.c tools/pictures/jpeg.c
       tools/pictures/tiff.c tools/base/json_write.c tools/base/text.c tools/base/say.c tools/base/memory.c
       tools/base/clock.c
-      -o build/t_stages -lcmocka -lm -lpthread -ldl */
+      tools/base/library.c -o build/t_stages -lcmocka -lm -lpthread -ldl */
 #include "embedding/stream_stats.h"
 #include <stdarg.h>
 #include <setjmp.h>

@@ -5,7 +5,7 @@
       tools/pictures/detection_list.c tools/pictures/detections_text.c tools/pictures/detections_json.c
       tools/pictures/detections_coco.c tools/pictures/photos.c tools/pictures/paths.c tools/pictures/inputs.c
       tools/pictures/exif.c tools/pictures/jpeg.c tools/pictures/stated_size.c tools/pictures/webp.c
-      tools/pictures/tiff.c
+      tools/pictures/tiff.c tools/base/library.c
       tools/base/when.c tools/base/csv.c tools/base/json.c tools/base/source.c tools/base/files.c
       tools/base/replace.c tools/base/file_kind.c tools/base/text.c tools/base/memory.c tools/base/say.c
       tools/base/clock.c tools/base/unicode.c tools/base/random.c tools/base/spelling.c

@@ -8,7 +8,8 @@
       tools/pictures/jpeg.c tools/pictures/pnm.c tools/pictures/exif.c tools/pictures/decoder_memory.c
       tools/base/files.c tools/base/replace.c tools/base/source.c tools/base/text.c tools/base/say.c tools/base/memory.c
       tools/base/clock.c tools/base/when.c tools/base/crc32.c tools/base/file_kind.c tools/base/threads.c
-      tools/base/container.c tools/pictures/stb_image_impl.c -o build/t_picture -lcmocka -lm -lpthread -ldl */
+      tools/base/container.c tools/pictures/stb_image_impl.c tools/base/library.c
+      -o build/t_picture -lcmocka -lm -lpthread -ldl */
 #include "base/when.h"
 #include "pictures/decoder_memory.h"
 #include "pictures/exif.h"

@@ -10,7 +10,7 @@
       tools/base/replace.c tools/base/text.c tools/base/memory.c tools/base/say.c tools/base/clock.c
       tools/base/when.c tools/base/crc32.c tools/base/file_kind.c tools/base/threads.c tools/base/container.c
       tools/base/source.c tools/base/unicode.c tools/base/random.c tools/base/spelling.c
-      -o build/t_review_album -lcmocka -lm -lpthread -ldl */
+      tools/base/library.c -o build/t_review_album -lcmocka -lm -lpthread -ldl */
 #include "review/album.h"
 
 #include "base/files.h"

@@ -1,0 +1,15 @@
+/* Functions of libraries that are found at run time. */
+#ifndef REID_TOOLS_LIBRARY_H
+#define REID_TOOLS_LIBRARY_H
+
+#include <stddef.h>
+
+typedef struct library_function {
+    const char *name;
+    void *to; /* points to the pointer that is set: to the function, or to NULL if the library does not have it */
+} library_function;
+
+/* Returns the name of the first function that the library, of dlopen, does not have; NULL if it has all. */
+const char *library_find(void *library, const library_function *functions, size_t count);
+
+#endif
