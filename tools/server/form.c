@@ -63,18 +63,19 @@ static int take_parameter(words *w, text *name, text *value) {
 }
 
 /* Finds the only parameter of that name, ignoring others. Returns 0 if a parameter is malformed or given twice. *found:
-   0 if there is none. */
+   0 if there is none. Without memory `out` has failed, whatever is returned: a name that could not be stored may have
+   been the wanted one. */
 static int find_parameter(words w, const char *wanted, text *out, int *found) {
     text name = TEXT_INIT, value = TEXT_INIT;
     int got, good = 1;
     *found = 0;
     while (good && (got = take_parameter(&w, &name, &value)) != 0) {
-        if (got < 0) good = 0;
-        else if (text_failed(&name) || strcasecmp(name.s, wanted) != 0) continue;
+        if (text_failed(&name) || text_failed(&value)) text_no_memory(out), good = 0;
+        else if (got < 0) good = 0;
+        else if (strcasecmp(name.s, wanted) != 0) continue;
         else if (*found) good = 0;
         else *found = 1, text_join(out, &value);
     }
-    if (text_failed(&name) || text_failed(&value)) text_no_memory(out);
     text_free(&name), text_free(&value);
     return good;
 }
@@ -152,8 +153,9 @@ static int read_disposition(reading *p, words value, text *name) {
         return fail(p, "Content-Disposition: expected form-data");
     value.at += n;
     text_puts(name, "");
-    if (!find_parameter(value, "name", name, &found)) return fail(p, "Content-Disposition: malformed parameters");
+    int good = find_parameter(value, "name", name, &found);
     if (text_failed(name)) return text_no_memory(p->why);
+    if (!good) return fail(p, "Content-Disposition: malformed parameters");
     if (!found || !name->len) return fail(p, "Content-Disposition: the part has no name");
     return (name->len <= MAX_NAME && strlen(name->s) == name->len) || fail(p, "Content-Disposition: invalid name");
 }
