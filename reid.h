@@ -97,8 +97,8 @@
        while the GPU has too little memory. The device's primary context is used, the caller's current one restored.
        After an error that cannot be cleared (a lost device) every call on the handle fails.
        On an H200 and an H100 the kernels gave the results of the emulator in tests/emulator, bit for bit where both
-       ran; INT8 did not, because a buffer was too small. That is fixed, and search and EfficientNet's kernels have been
-       written anew, but none of this has run on a GPU since: use INT8 on the CPU. tools/gpu/README.md has measurements.
+       ran; INT8 did not, because a buffer was too small. That is fixed, and the kernels of search, EfficientNet and FP32
+       are new, but none of this has run on a GPU since: use INT8 on the CPU. tools/gpu/README.md has measurements.
 
    WINDOWS
        MinGW-w64 compiles reid.h for x86-64, gcc or clang with winpthreads: x86_64-w64-mingw32-gcc -O2 -static FILE.c
@@ -7846,12 +7846,15 @@ static void reid__gpu_weights(reid__gpu_plan *g) {
     }
 }
 
-/* Tiles of the convolution kernels, largest first; FP32: 4 x 4 outputs a thread. arch: only for this chip; 0: for all.
-   An A100's tensor cores outrun its shared memory, so a warp must use each value read from there twice as often. */
+/* Tiles of the convolution kernels, largest first. In FP32 a thread's pixels by channels stand in place of warps. arch:
+   only for this chip; 0: for all. An A100's tensor cores outrun its shared memory, so a warp must use each value read
+   from there twice as often. */
 static const struct { int half, bm, bn, warps_m, warps_n, stages, arch; } reid__tiles[] = {
     {1, 128, 128, 2, 2, 4, 80},
     {1, 128, 64, 2, 2, 4, 0}, {1, 64, 64, 2, 2, 4, 0}, {1, 32, 64, 1, 4, 4, 0}, {1, 64, 32, 2, 2, 4, 0},
-    {1, 32, 32, 2, 2, 4, 0},  {0, 64, 64, 0, 0, 0, 0}, {0, 32, 64, 0, 0, 0, 0}, {0, 32, 32, 0, 0, 0, 0},
+    {1, 32, 32, 2, 2, 4, 0},
+    {0, 128, 128, 8, 16, 2, 0}, {0, 64, 128, 8, 16, 2, 0}, {0, 128, 64, 8, 8, 2, 0}, {0, 64, 64, 8, 8, 2, 0},
+    {0, 32, 64, 4, 4, 4, 0}, {0, 32, 32, 4, 4, 4, 0},
 };
 #define REID__TILE_COUNT ((int)(sizeof reid__tiles / sizeof reid__tiles[0]))
 #define REID__JOIN_SLICES 40 /* slices of K that take a block longer than the overhead of a launch (assumed) */
@@ -7866,13 +7869,15 @@ static int reid__usual_processors(int arch) {
     return count;
 }
 
-/* The largest tile that still gives every multiprocessor one, for a batch of 1 or of 32; never changes the bits. */
+/* The largest tile that still gives every multiprocessor one, for a batch of 1 or of 32, and whose channels are at most
+   a fifth padding. It never changes the bits. */
 static int reid__choose_tile(const reid__gpu_plan *g, const reid__op *op, int arch, int large) {
     ptrdiff_t pixels = (ptrdiff_t)(large ? 32 : 1) * op->oh * op->ow, channels = reid__padded(op->oc);
     int last = 0;
     for (int i = 0; i < REID__TILE_COUNT; i++) {
         int bm = reid__tiles[i].bm, bn = reid__tiles[i].bn;
-        if (reid__tiles[i].half != g->half || (bn > channels && bn > 32)) continue;
+        if (reid__tiles[i].half != g->half || (bn > 32 && bn > channels)) continue;
+        if (bn > 64 && 5 * channels < 4 * ((channels + bn - 1) / bn * bn)) continue;
         /* Tiles for one chip are for halves only: with bytes, the scales do not fit into the registers as well. */
         if (reid__tiles[i].arch && (reid__tiles[i].arch != arch || reid__in_bytes(op))) continue;
         last = i;
@@ -8115,22 +8120,21 @@ static void reid__stem_step(const reid__gpu_plan *g, const reid__op *op, int lar
 static void reid__mma_step(const reid__gpu_plan *g, int index, int arch, int large, reid__program *p, reid__step *s) {
     const reid__op *op = &g->plan->ops[index];
     const reid__op *with = g->fused_shortcut[index] == REID__NONE ? NULL : &g->plan->ops[g->fused_shortcut[index]];
-    int tile = reid__choose_tile(g, op, arch, large), bk = reid__gpu_bk(g), stages = reid__tiles[tile].stages;
-    int threads = 32 * reid__tiles[tile].warps_m * reid__tiles[tile].warps_n;
+    int tile = reid__choose_tile(g, op, arch, large), bk = reid__gpu_bk(g);
+    int stages = reid__tiles[tile].stages, m = reid__tiles[tile].warps_m, n = reid__tiles[tile].warps_n;
     s->bm = reid__tiles[tile].bm, s->bn = reid__tiles[tile].bn;
     s->split = reid__choose_split(g, index, arch), s->split_in_memory = s->split > 1 && arch < 90;
     s->function = g->half ? "reid_conv_f16" : "reid_conv_f32";
-    s->threads = (unsigned)(g->half ? threads : s->bm * s->bn / 16);
-    int slices = g->half ? 2 * stages * bk * (s->bm + s->bn) : 8 * bk * (s->bm + s->bn);
-    s->shared = (unsigned)(g->half ? reid__max(slices, 4 * s->bm * (s->bn + 4)) : slices);
+    s->threads = (unsigned)(g->half ? 32 * m * n : s->bm * s->bn / (m * n));
+    int slices = 64 * stages * (s->bm + s->bn), sums = g->half || s->split > 1 ? 4 * s->bm * (s->bn + 4) : 0;
+    s->shared = (unsigned)reid__max(slices, sums);
     reid__option(p, "-DREID_CONV_F%d -DOC=%d -DOUT_STRIDE=%d -DCHANNEL=%d", g->half ? 16 : 32, op->oc,
                  g->plan->buffers[op->out].c, op->channel);
     reid__option(p, "-DSCALE=%d -DSPLIT=%d -DBM=%d -DBN=%d -DBK=%d", op->scale != REID__NONE, s->split, s->bm, s->bn,
                  reid__in_bytes(op) ? 2 * bk : bk);
-    if (s->split_in_memory) reid__option(p, "-DAPART=1");
-    if (!g->half) return;
-    reid__option(p, "-DSTAGES=%d -DROW_SUMS=%d -DWARPS_M=%d -DWARPS_N=%d", stages, g->pixels_per_sum[op->out] > 1,
-                 reid__tiles[tile].warps_m, reid__tiles[tile].warps_n);
+    reid__option(p, "-DSTAGES=%d%s", stages, s->split_in_memory ? " -DAPART=1" : "");
+    reid__option(p, g->half ? "-DWARPS_M=%d -DWARPS_N=%d" : "-DEACH_M=%d -DEACH_N=%d", m, n);
+    if (g->half) reid__option(p, "-DROW_SUMS=%d", g->pixels_per_sum[op->out] > 1);
     if (with)
         reid__option(p, "-DMORE_C=%d -DMORE_STRIDE=%d -DMORE_IH=%d -DMORE_IW=%d", g->plan->buffers[with->in].c,
                      with->stride, with->ih, with->iw);

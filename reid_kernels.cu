@@ -18,7 +18,7 @@
    reid_resize_y    | those columns to H rows: the view        | in + out, 6 a weight      | 256        | none
    reid_input       | the view, normalised, in a zero border   | in + out                  | 256        | none
    reid_conv_plain  | convolution as written: the reference    | 2K reads an output, 2MNK  | 256        | none
-   reid_conv_f32    | implicit GEMM on FFMA units              | in + weights + out, 2MNK  | BM BN / 16 | 8 BK (BM + BN)
+   reid_conv_f32    | implicit GEMM on FFMA units              | in + weights + out, 2MNK  | 64 ... 128 | see below
    reid_conv_f16    | implicit GEMM on tensor cores, fp32 sums | half of that, 2MNK        | 32 * warps | see below
                     | or in INT8: bytes, s32 sums              | a quarter of that, 2MNK   | 32 * warps | see below
    reid_stem        | EfficientNet's first convolution         | in + out, 2MNK            | 256        | see there
@@ -37,7 +37,8 @@
    reid_search      | best product of 32 rows and a query      | rows, 2 rows queries K    | 128, 384   | see there
    reid_search_best | the k best rows or groups of a query     | maxima, few rows          | 256        | see there
 
-   Shared memory is dynamic, in bytes; reid_conv_f16's is the larger of 64 STAGES (BM + BN) and 4 BM (BN + 4).
+   Shared memory is dynamic, in bytes. reid_conv_f32's is 64 STAGES (BM + BN) and, if blocks share K, at least 4 BM BN;
+   reid_conv_f16's is the larger of 64 STAGES (BM + BN) and 4 BM (BN + 4).
 
    Each kernel has one parameter, a structure of pointers and numbers. Its members are named once, in >>cuda_jit of
    reid.h under "the arguments of the kernels", with a comment for each: the host makes a C struct of them, and gives
@@ -53,9 +54,9 @@
    reid_input       | H W ROWS COLUMNS BORDER_Y BORDER_X
    a convolution    | IH IW IC OH OW OC_PADDED KH KW STRIDE PAD_Y PAD_X ACT RESIDUAL
    reid_conv_plain  | a convolution's, OC OUT_STRIDE CHANNEL SCALE
-   reid_conv_f32    | those, BM BN BK [SPLIT] [APART]
-   reid_conv_f16    | those, STAGES WARPS_M WARPS_N ROW_SUMS [SPLIT] [APART] [BYTES SIGNED REST_SIGNED]
-                    | [MORE_C MORE_STRIDE MORE_IH MORE_IW]
+   reid_conv_f32    | those, BM BN BK STAGES EACH_M EACH_N [SPLIT] [APART]
+   reid_conv_f16    | reid_conv_plain's, BM BN BK STAGES WARPS_M WARPS_N ROW_SUMS [SPLIT] [APART]
+                    | [BYTES SIGNED REST_SIGNED] [MORE_C MORE_STRIDE MORE_IH MORE_IW]
    reid_stem        | a convolution's, BK R
    reid_conv_wgmma  | a convolution's, BLOCKS_M GROUPS BN STAGES SLOTS RESIDENT PAIR SPLIT LIGHT ROW_SUMS NEXT MORE_C
                     | MORE_STRIDE STEM, POOL_H POOL_W POOL_PAD_Y POOL_PAD_X if it is set [BYTES SIGNED REST_SIGNED]
@@ -773,7 +774,7 @@ DEVICE void count_full(unsigned *full, int m, unsigned count) {
 /* Least number of blocks on a multiprocessor, for __launch_bounds__. 1 if the input is scaled, on sm_75, or if K is cut
    into parts in FP32: without a request (0) the compiler (CUDA 13.0) saves registers by moving one to local memory. */
 #ifdef REID_CONV_F32
-#define BLOCKS_ASKED_FOR (SPLIT > 1 || SCALE ? 1 : 0)
+#define BLOCKS_ASKED_FOR (SPLIT > 1 || SCALE || BM * BN < 64 * 128 ? 1 : 0)
 #else
 #define BLOCKS_ASKED_FOR (SCALE || __CUDA_ARCH__ < 800 ? 1 : 0)
 #endif
@@ -791,9 +792,18 @@ STRUCT(conv_arguments); /* also for reid_join */
 #define K_TOTAL (KH * KW * IC)
 #define K_PADDED ((K_TOTAL + BK - 1) / BK * BK)
 
-/* One output pixel: the start of its image, and the input position under kernel position (0, 0). */
+/* Whether no window reaches beyond the image, or a slice of K beyond its end. */
+#define INSIDE_Y (PAD_Y == 0 && (OH - 1) * STRIDE + KH <= IH)
+#define INSIDE_X (PAD_X == 0 && (OW - 1) * STRIDE + KW <= IW)
+#ifdef BK
+#define WHOLE_SLICES (K_TOTAL % BK == 0)
+#else
+#define WHOLE_SLICES 0
+#endif
+
+/* One output pixel: the input under kernel position (0, 0), `first`, which is at (y, x) and may be outside the image. */
 struct pixel {
-    const value_t *image;
+    const value_t *first;
     int image_index, y, x;
 };
 
@@ -801,17 +811,19 @@ DEVICE pixel find_pixel(const value_t *in, int m) {
     pixel p;
     int inside = m % (OH * OW);
     p.image_index = m / (OH * OW);
-    p.image = in + (long long)p.image_index * (IH * IW * IC);
     p.y = inside / OW * STRIDE - PAD_Y;
     p.x = inside % OW * STRIDE - PAD_X;
+    p.first = in + (long long)p.image_index * (IH * IW * IC) + (p.y * IW + p.x) * IC;
     return p;
 }
 
-/* Address of input k of a pixel and of its neighbours up to a multiple of IC, or of 8; null outside the image. */
-DEVICE const value_t *find_input(const pixel &p, int k) {
-    int tap = k / IC, y = p.y + tap / KW, x = p.x + tap % KW;
-    bool inside = k < K_TOTAL && y >= 0 && y < IH && x >= 0 && x < IW;
-    return inside ? p.image + (y * IW + x) * IC + k % IC : 0;
+/* Whether input k of a pixel is inside the image; *input is then its address. This also holds for its neighbours up to a
+   multiple of IC, or of 8. */
+DEVICE bool find_input(const pixel &p, int k, const value_t **input) {
+    int tap = k / IC, y = tap / KW, x = tap % KW;
+    *input = p.first + (y * IW + x) * IC + k % IC;
+    return (WHOLE_SLICES || k < K_TOTAL) && (INSIDE_Y || (unsigned)(p.y + y) < IH) &&
+           (INSIDE_X || (unsigned)(p.x + x) < IW);
 }
 #endif
 
@@ -825,8 +837,8 @@ extern "C" __global__ void reid_conv_plain(const GRID_CONSTANT conv_arguments a)
     pixel p = find_pixel(a.in, m);
     float sum = a.bias[n];
     for (int k = 0; k < K_TOTAL; k++) {
-        const value_t *x = find_input(p, k);
-        float value = x ? load1(x) : 0.0f;
+        const value_t *x;
+        float value = find_input(p, k, &x) ? load1(x) : 0.0f;
         if (SCALE) value *= a.factors[p.image_index * IC + k % IC];
         sum = fmaf(value, load1(a.weights + k * OC_PADDED + n), sum);
     }
@@ -835,13 +847,83 @@ extern "C" __global__ void reid_conv_plain(const GRID_CONSTANT conv_arguments a)
 }
 #endif
 
+#if defined(REID_CONV_F32) || defined(REID_CONV_F16) || defined(REID_STEM) || defined(REID_SEARCH)
+/* Slices of matrices in shared memory. A slice's rows have ROW_BYTES = 64, BK = 16 floats, 32 halves or 64 bytes, in
+   four 16-byte pieces of EACH values; piece p of row r is at place p ^ (r / 2 % 4), so that the eight rows of an
+   ldmatrix use eight different groups of banks. */
+#define ROW_BYTES 64
+#define EACH (16 / (int)sizeof(value_t))
+
+/* Byte offset of a piece in a slice. */
+DEVICE unsigned place(int row, int piece) { return (unsigned)(row * ROW_BYTES + (piece ^ (row >> 1 & 3)) * 16); }
+
+/* Copies 16 bytes to shared memory; zeros, and without reading `from`, if it is not `inside`. */
+DEVICE void copy_piece(unsigned char *to, bool inside, const value_t *from, const value_t *anywhere) {
+#if __CUDA_ARCH__ >= 800
+    reid_cp_async_16(reid_shared_address(to), inside ? from : anywhere, inside ? 16 : 0);
+#else
+    (void)anywhere;
+    *(uint4 *)to = inside ? *(const uint4 *)from : make_uint4(0, 0, 0, 0);
+#endif
+}
+
+#if defined(REID_CONV_F32) || defined(REID_CONV_F16)
+/* Multiplies the slices from `begin` to `end` of a tile, STAGES - 1 of which are on their way. */
+template <class tile_t> DEVICE void multiply_slices(tile_t &tile, int begin, int end) {
+    for (int s = begin; s < begin + STAGES - 1; s++) {
+        if (s < end) tile.copy_slice(s);
+#if __CUDA_ARCH__ >= 800
+        reid_cp_async_commit();
+#endif
+    }
+    for (int s = begin; s < end; s++) {
+#if __CUDA_ARCH__ >= 800
+        reid_cp_async_wait<STAGES - 2>();
+#endif
+        __syncthreads(); /* all threads see slice s, and have read slice s - 1, whose place is filled next */
+        if (s + STAGES - 1 < end) tile.copy_slice(s + STAGES - 1);
+#if __CUDA_ARCH__ >= 800
+        reid_cp_async_commit();
+#endif
+        tile.multiply(s);
+    }
+#if __CUDA_ARCH__ >= 800
+    reid_cp_async_wait<0>();
+#endif
+}
+#endif
+#endif
+
+#if defined(REID_CONV_F16) || defined(REID_STEM) || defined(REID_SEARCH)
+DEVICE void mma16(float d[4], const unsigned a[4], const unsigned b[2]) {
+#if __CUDA_ARCH__ >= 800
+    reid_mma_m16n8k16(d, a, b);
+#else
+    reid_mma_m16n8k8(d, a, b);
+    reid_mma_m16n8k8(d, a + 2, b + 1);
+#endif
+}
+#ifdef VALUE_U8 /* from sm_80 on; the fragments have the same bytes, and twice the depth */
+DEVICE void mma16(int d[4], const unsigned a[4], const unsigned b[2]) { reid_mma_m16n8k32(d, a, b); }
+#endif
+#endif
+
 #ifdef REID_CONV_F32
-/* A block computes BM pixels times BN channels, a thread 4 x 4 of them. While one BK-deep slice of A and B is
-   multiplied, the next one is loaded from memory to registers; shared memory holds A as (BK, BM) so that a thread's
-   four pixels are one 16-byte load. */
-#define THREADS (BM * BN / 16)
-#define A_LOADS (BM * BK / 4 / THREADS)
-#define B_LOADS (BN * BK / 4 / THREADS)
+/* A block computes BM pixels times BN channels, a thread EACH_M x EACH_N of them. STAGES slices of A (BM, BK) and B (BK,
+   BN) are in shared memory: one is multiplied while the others arrive by cp.async (sm_75 copies through registers).
+   A 16-byte read of a warp from shared memory takes four clocks, as long as four FFMA of each of the multiprocessor's
+   four quarters: with 8 x 16 sums a thread has six reads for 128 FFMA, and the FFMA are the limit; with 4 x 4 two for
+   16, and the reads are. A warp's threads are 4 x 8. Those of a column read the same four channels of B, and their
+   neighbours the next; those of a row read four of K of the same pixel, and the four rows are neighbours, so no read
+   has bank conflicts. Two warps interleave their groups of four rows: then `place` moves the pieces of all rows of a
+   thread alike. */
+#define THREADS (BM * BN / (EACH_M * EACH_N))
+#define WARPS_N (BN / (8 * EACH_N))
+#define FOURS_N (EACH_N / 4)
+#define A_BYTES (BM * ROW_BYTES)
+#define STAGE_BYTES ((BM + BN) * ROW_BYTES)
+#define A_PIECES (BM * 4 / THREADS)
+#define B_PIECES (BN * 4 / THREADS)
 #define TOGETHER 4
 
 /* Finishes and stores the sums of four channels of pixel m, from n on. */
@@ -854,96 +936,114 @@ DEVICE void store_sums(const conv_arguments &a, const sum_t *sums, int m, int n)
     store4(a.out + (long long)m * OUT_STRIDE + CHANNEL + n, make_float4(act(v.x), act(v.y), act(v.z), act(v.w)));
 }
 
+/* Like copy_piece, times squeeze-excite factors: through registers on every chip. */
+DEVICE void copy_scaled(unsigned char *to, bool inside, const float *from, const float *factors) {
+    float4 v = make_float4(0, 0, 0, 0);
+    if (inside) {
+        float4 s = load4(factors);
+        v = load4(from);
+        v = make_float4(v.x * s.x, v.y * s.y, v.z * s.z, v.w * s.w);
+    }
+    *(float4 *)to = v;
+}
+
+/* Row i of thread t's pixels in a tile, and the first channel of its four number j. */
+DEVICE int row_of(int t, int i) {
+    int warp = t / 32 / WARPS_N;
+    return warp / 2 * (8 * EACH_M) + warp % 2 * 4 + t % 32 / 8 + 8 * i;
+}
+DEVICE int column_of(int t, int j) { return t / 32 % WARPS_N * (8 * EACH_N) + t % 8 * 4 + 32 * j; }
+
 /* One thread's part of a block's tile. */
 struct f32_tile {
-    const conv_arguments &a;
+    const conv_arguments &g;
     int t, part, m0, n0;
-    int row, column; /* of this thread's 4 x 4 outputs */
-    float acc[4][4];
-    float4 a_next[A_LOADS], b_next[B_LOADS]; /* the slice being loaded */
-    pixel source[A_LOADS];
+    float acc[EACH_M][EACH_N];
+    pixel source[A_PIECES];
 
-    DEVICE f32_tile(const conv_arguments &arguments) : a(arguments) {
+    DEVICE f32_tile(const conv_arguments &arguments) : g(arguments) {
         t = threadIdx.x, part = blockIdx.x % SPLIT, m0 = row_of_block() * BM, n0 = column_of_block() * BN;
-        row = t / (BN / 4) * 4, column = t % (BN / 4) * 4;
-        for (int i = 0; i < A_LOADS; i++) {
-            int m = m0 + (t + i * THREADS) % BM;
-            source[i] = find_pixel(a.in, m < a.pixels ? m : a.pixels - 1);
+#pragma unroll
+        for (int i = 0; i < A_PIECES; i++)
+            source[i] = find_pixel(g.in, min(m0 + t / 4 + i * (THREADS / 4), g.pixels - 1));
+#pragma unroll
+        for (int j = 0; j < EACH_N; j++) {
+            int n = n0 + column_of(t, j / 4) + j % 4;
+            float bias = !part && n < OC ? g.bias[n] : 0.0f;
+#pragma unroll
+            for (int i = 0; i < EACH_M; i++) acc[i][j] = bias;
         }
-        for (int i = 0; i < 4; i++)
-            for (int j = 0; j < 4; j++) acc[i][j] = !part && n0 + column + j < OC ? a.bias[n0 + column + j] : 0.0f;
     }
 
-    /* [2]: one is multiplied while the other is filled. */
-    DEVICE static float (*a_tile())[BK][BM] { return (float(*)[BK][BM])shared; }
-    DEVICE static float (*b_tile())[BK][BN] { return (float(*)[BK][BN])(shared + 2 * BK * BM * 4); }
+    DEVICE void copy_slice(int slice) const {
+        unsigned char *a = shared + slice % STAGES * STAGE_BYTES, *b = a + A_BYTES;
+        const int piece = t % 4, k = slice * BK + piece * EACH;
+#pragma unroll
+        for (int i = 0; i < A_PIECES; i++) {
+            unsigned char *to = a + place(t / 4 + i * (THREADS / 4), piece);
+            const float *x;
+            bool inside = find_input(source[i], k, &x);
+            if (SCALE) copy_scaled(to, inside, x, g.factors + source[i].image_index * IC + k);
+            else copy_piece(to, inside, x, g.in);
+        }
+#pragma unroll
+        for (int i = 0; i < B_PIECES; i++) {
+            int at = t + i * THREADS, n = n0 + at % (BN / 4) * 4;
+            const float *w = g.weights + (slice * BK + at / (BN / 4)) * OC_PADDED + n;
+            copy_piece(b + at * 16, n < OC_PADDED, w, g.weights);
+        }
+    }
 
-    /* Loads slice k0 … k0 + BK - 1 to registers. */
-    DEVICE void fetch(int k0) {
-        for (int i = 0; i < A_LOADS; i++) {
-            int k = k0 + (t + i * THREADS) / BM * 4;
-            const float *x = find_input(source[i], k);
-            a_next[i] = x ? load4(x) : make_float4(0, 0, 0, 0);
-            if (SCALE && x) {
-                float4 s = load4(a.factors + source[i].image_index * IC + k);
-                a_next[i] = make_float4(a_next[i].x * s.x, a_next[i].y * s.y, a_next[i].z * s.z, a_next[i].w * s.w);
+    DEVICE void multiply(int slice) {
+        const unsigned char *stage = shared + slice % STAGES * STAGE_BYTES, *a = stage + row_of(t, 0) * ROW_BYTES;
+        const unsigned char *b = stage + A_BYTES + column_of(t, 0) * 4;
+        const int moved = row_of(t, 0) >> 1 & 3; /* see `place` */
+#pragma unroll
+        for (int piece = 0; piece < 4; piece++) {
+            float four_a[EACH_M][4];
+#pragma unroll
+            for (int i = 0; i < EACH_M; i++)
+                *(float4 *)four_a[i] = *(const float4 *)(a + (piece ^ moved) * 16 + i * 8 * ROW_BYTES);
+#pragma unroll
+            for (int k = 0; k < 4; k++) {
+                float all_b[EACH_N];
+#pragma unroll
+                for (int j = 0; j < FOURS_N; j++)
+                    *(float4 *)(all_b + j * 4) = *(const float4 *)(b + (piece * 4 + k) * BN * 4 + j * 128);
+#pragma unroll
+                for (int i = 0; i < EACH_M; i++)
+#pragma unroll
+                    for (int j = 0; j < EACH_N; j++) acc[i][j] = fmaf(four_a[i][k], all_b[j], acc[i][j]);
             }
         }
-        for (int i = 0; i < B_LOADS; i++) {
-            int at = t + i * THREADS, k = k0 + at / (BN / 4), n = n0 + at % (BN / 4) * 4;
-            b_next[i] = n < OC_PADDED ? load4(a.weights + k * OC_PADDED + n) : make_float4(0, 0, 0, 0);
-        }
-    }
-
-    /* Stores the registers in shared memory. */
-    DEVICE void put(int buffer) {
-        for (int i = 0; i < A_LOADS; i++) {
-            int at = t + i * THREADS, r = at % BM, k = at / BM * 4;
-            a_tile()[buffer][k][r] = a_next[i].x, a_tile()[buffer][k + 1][r] = a_next[i].y;
-            a_tile()[buffer][k + 2][r] = a_next[i].z, a_tile()[buffer][k + 3][r] = a_next[i].w;
-        }
-        for (int i = 0; i < B_LOADS; i++) {
-            int at = t + i * THREADS;
-            store4(&b_tile()[buffer][at / (BN / 4)][at % (BN / 4) * 4], b_next[i]);
-        }
-    }
-
-    DEVICE void multiply(int buffer) {
-        for (int k = 0; k < BK; k++) {
-            float4 four_a = load4(&a_tile()[buffer][k][row]), four_b = load4(&b_tile()[buffer][k][column]);
-            const float av[4] = {four_a.x, four_a.y, four_a.z, four_a.w};
-            const float bv[4] = {four_b.x, four_b.y, four_b.z, four_b.w};
-#pragma unroll
-            for (int i = 0; i < 4; i++)
-#pragma unroll
-                for (int j = 0; j < 4; j++) acc[i][j] = fmaf(av[i], bv[j], acc[i][j]);
-        }
-    }
-
-    DEVICE void finish(int m, int n, const sum_t *sums) const {
-        if (m < a.pixels && n < OC_PADDED) store_sums(a, sums, m, n);
     }
 
     /* Stores the sums as outputs, as parts of a cluster, or as parts in memory. */
-    DEVICE void store() {
-        for (int i = 0; i < 4; i++) {
-            int m = m0 + row + i, n = n0 + column;
-            float4 v = make_float4(acc[i][0], acc[i][1], acc[i][2], acc[i][3]);
-            if (SPLIT == 1) finish(m, n, acc[i]);
-            else if (CLUSTERED) ((float4 *)shared)[i * THREADS + t] = v; /* [4][THREADS] */
-            else if (m < a.pixels && n < OC_PADDED)
-                store4(a.parts + ((long long)part * a.pixels + m) * OC_PADDED + n, v);
-        }
+    DEVICE void store() const {
+#pragma unroll
+        for (int i = 0; i < EACH_M; i++)
+#pragma unroll
+            for (int j = 0; j < FOURS_N; j++) {
+                const float *sums = acc[i] + j * 4;
+                const int m = m0 + row_of(t, i), n = n0 + column_of(t, j);
+                const float4 v = make_float4(sums[0], sums[1], sums[2], sums[3]);
+                if (CLUSTERED) ((float4 *)shared)[(i * FOURS_N + j) * THREADS + t] = v; /* [BM * BN / 4] */
+                else if (m >= g.pixels || n >= OC_PADDED) continue;
+                else if (APART) store4(g.parts + ((long long)part * g.pixels + m) * OC_PADDED + n, v);
+                else store_sums(g, sums, m, n);
+            }
     }
 
     /* Finishes and stores a block's share of a cluster's outputs. */
     DEVICE void store_share() const {
-        const int each = 4 * THREADS / SPLIT;
+        const int each = BM * BN / 4 / SPLIT;
 #pragma unroll 1
         for (int at = part * each + t; at < (part + 1) * each; at += THREADS) {
             const float *v = (const float *)((float4 *)shared + at);
             const float sums[4] = {join(v), join(v + 1), join(v + 2), join(v + 3)};
-            finish(m0 + at % THREADS / (BN / 4) * 4 + at / THREADS, n0 + at % (BN / 4) * 4, sums);
+            const int owner = at % THREADS, place_of = at / THREADS;
+            const int m = m0 + row_of(owner, place_of / FOURS_N), n = n0 + column_of(owner, place_of % FOURS_N);
+            if (m < g.pixels && n < OC_PADDED) store_sums(g, sums, m, n);
         }
     }
 };
@@ -952,57 +1052,16 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_ASKED_FOR)
 reid_conv_f32(const GRID_CONSTANT conv_arguments a) {
     let_next_begin();
     f32_tile tile(a);
-    const int slices = K_PADDED / BK, begin = slices * tile.part / SPLIT * BK;
-    const int end = slices * (tile.part + 1) / SPLIT * BK;
     wait_for_last();
-    tile.fetch(begin);
-    tile.put(0);
-    for (int k0 = begin, buffer = 0; k0 < end; k0 += BK, buffer ^= 1) {
-        __syncthreads(); /* the slice is complete, and no thread reads the other buffer any more */
-        if (k0 + BK < end) tile.fetch(k0 + BK);
-        tile.multiply(buffer);
-        if (k0 + BK < end) tile.put(buffer ^ 1);
-    }
-    if (CLUSTERED) __syncthreads();
+    const int begin = K_PADDED / BK * tile.part / SPLIT, end = K_PADDED / BK * (tile.part + 1) / SPLIT; /* slices */
+    multiply_slices(tile, begin, end);
+    if (CLUSTERED) __syncthreads(); /* the sums go where the last slices are */
     tile.store();
     if (!CLUSTERED) return;
     block_barrier();
     tile.store_share();
     block_meeting(); /* others may still read this block's shared memory */
 }
-#endif
-
-#if defined(REID_CONV_F16) || defined(REID_STEM) || defined(REID_SEARCH)
-/* Slices of matrices of halves or bytes in shared memory, for both kernels with tensor cores. A slice's rows have
-   ROW_BYTES = 64, BK = 32 halves or 64 bytes, in four 16-byte pieces of EACH values; piece p of row r is at place p ^
-   (r / 2 % 4), so that the eight rows of an ldmatrix use eight different groups of banks. */
-#define ROW_BYTES 64
-#define EACH (16 / (int)sizeof(value_t))
-
-/* Byte offset of a piece in a slice. */
-DEVICE unsigned place(int row, int piece) { return (unsigned)(row * ROW_BYTES + (piece ^ (row >> 1 & 3)) * 16); }
-
-/* Copies 16 bytes to shared memory; zeros if `from` is null. */
-DEVICE void copy_piece(unsigned char *to, const value_t *from, const value_t *anywhere) {
-#if __CUDA_ARCH__ >= 800
-    reid_cp_async_16(reid_shared_address(to), from ? from : anywhere, from ? 16 : 0);
-#else
-    (void)anywhere;
-    *(uint4 *)to = from ? *(const uint4 *)from : make_uint4(0, 0, 0, 0);
-#endif
-}
-
-DEVICE void mma16(float d[4], const unsigned a[4], const unsigned b[2]) {
-#if __CUDA_ARCH__ >= 800
-    reid_mma_m16n8k16(d, a, b);
-#else
-    reid_mma_m16n8k8(d, a, b);
-    reid_mma_m16n8k8(d, a + 2, b + 1);
-#endif
-}
-#ifdef VALUE_U8 /* from sm_80 on; the fragments have the same bytes, and twice the depth */
-DEVICE void mma16(int d[4], const unsigned a[4], const unsigned b[2]) { reid_mma_m16n8k32(d, a, b); }
-#endif
 #endif
 
 #ifdef REID_CONV_F16
@@ -1079,9 +1138,9 @@ DEVICE void store_sums(const conv_arguments &a, const sum_t *sums, int m, int n)
 }
 
 /* Like copy_piece, times squeeze-excite factors: through registers on every chip. */
-DEVICE void copy_scaled(unsigned char *to, const value_t *from, const float *factors) {
+DEVICE void copy_scaled(unsigned char *to, bool inside, const value_t *from, const float *factors) {
     uint4 v = make_uint4(0, 0, 0, 0);
-    if (from) {
+    if (inside) {
         float4 s = *(const float4 *)factors, u = *(const float4 *)(factors + 4);
         v = *(const uint4 *)from;
         v = make_uint4(scale_pair(v.x, s.x, s.y), scale_pair(v.y, s.z, s.w), scale_pair(v.z, u.x, u.y),
@@ -1140,18 +1199,17 @@ struct f16_tile {
 #pragma unroll
         for (int i = 0; i < A_PIECES; i++) {
             int row = first_row + i * (THREADS / 4);
+            const value_t *x;
+            bool inside = find_input(source[i], k, &x);
 #if MORE_C
-            const value_t *x = k < K_PADDED ? find_input(source[i], k) : more[i] + (k - K_PADDED);
-#else
-            const value_t *x = find_input(source[i], k);
+            if (k >= K_PADDED) x = more[i] + (k - K_PADDED), inside = true;
 #endif
-            if (SCALE) copy_scaled(a + place(row, piece), x, g.factors + source[i].image_index * IC + k);
-            else copy_piece(a + place(row, piece), x, g.in);
+            if (SCALE) copy_scaled(a + place(row, piece), inside, x, g.factors + source[i].image_index * IC + k);
+            else copy_piece(a + place(row, piece), inside, x, g.in);
         }
 #pragma unroll
         for (int row = first_row; row < BN; row += THREADS / 4) {
-            const value_t *w = n0 + row < OC_PADDED ? g.weights + (n0 + row) * K_ALL + k : 0;
-            copy_piece(b + place(row, piece), w, g.weights);
+            copy_piece(b + place(row, piece), n0 + row < OC_PADDED, g.weights + (n0 + row) * K_ALL + k, g.weights);
         }
     }
 
@@ -1239,27 +1297,7 @@ reid_conv_f16(const GRID_CONSTANT conv_arguments g) {
     let_next_begin();
     f16_tile tile(g);
     wait_for_last();
-    const int begin = K_ALL / BK * tile.part / SPLIT, end = K_ALL / BK * (tile.part + 1) / SPLIT; /* slices */
-    for (int s = begin; s < begin + STAGES - 1; s++) {
-        if (s < end) tile.copy_slice(s);
-#if __CUDA_ARCH__ >= 800
-        reid_cp_async_commit();
-#endif
-    }
-    for (int s = begin; s < end; s++) {
-#if __CUDA_ARCH__ >= 800
-        reid_cp_async_wait<STAGES - 2>();
-#endif
-        __syncthreads(); /* all threads see slice s, and have read slice s - 1, whose place is filled next */
-        if (s + STAGES - 1 < end) tile.copy_slice(s + STAGES - 1);
-#if __CUDA_ARCH__ >= 800
-        reid_cp_async_commit();
-#endif
-        tile.multiply(s);
-    }
-#if __CUDA_ARCH__ >= 800
-    reid_cp_async_wait<0>();
-#endif
+    multiply_slices(tile, K_ALL / BK * tile.part / SPLIT, K_ALL / BK * (tile.part + 1) / SPLIT);
 #if APART
     tile.store_part();
 #else
@@ -1305,7 +1343,7 @@ reid_stem(const GRID_CONSTANT conv_arguments g) {
     }
     wait_for_last();
     const value_t *from = g.in + ((long long)image * IH + 2 * y0) * IW * 4;
-    for (int i = threadIdx.x * 16; i < bytes; i += 256 * 16) copy_piece(shared + i, from + i / 2, from);
+    for (int i = threadIdx.x * 16; i < bytes; i += 256 * 16) copy_piece(shared + i, true, from + i / 2, from);
     if (threadIdx.x < 32) *(uint4 *)(shared + bytes + threadIdx.x * 16) = make_uint4(0, 0, 0, 0);
 #if __CUDA_ARCH__ >= 800
     reid_cp_async_commit();
@@ -2904,10 +2942,11 @@ reid_search(const GRID_CONSTANT search_arguments g) {
         unsigned char *a = shared + slice % STAGES * STAGE_BYTES, *b = a + A_BYTES;
 #pragma unroll
         for (int i = 0; i < BM; i += 32)
-            copy_piece(a + place(first_row + i, piece), a_from + slice * BK + i * K, g.rows);
+            copy_piece(a + place(first_row + i, piece), true, a_from + slice * BK + i * K, g.rows);
 #pragma unroll
         for (int i = 0; i < BN; i += 32)
-            if (first_row + i < BN) copy_piece(b + place(first_row + i, piece), b_from + slice * BK + i * K, g.rows);
+            if (first_row + i < BN)
+                copy_piece(b + place(first_row + i, piece), true, b_from + slice * BK + i * K, g.rows);
     };
 
     const int slices = K / BK;

@@ -26,6 +26,9 @@ typedef struct tile {
     int bm, bn, stages, warps_m, warps_n;
 } tile;
 static const tile tiles[] = {{64, 32, 3, 2, 2}, {32, 64, 2, 1, 4}, {128, 64, 4, 2, 2}, {128, 128, 4, 2, 2}};
+/* In FP32 a thread's pixels and channels in place of the warps. */
+static const tile f32_tiles[] = {{128, 128, 2, 8, 16}, {64, 128, 2, 8, 16}, {128, 64, 2, 8, 8},
+                                 {64, 64, 2, 8, 8},    {32, 64, 4, 4, 4},   {32, 32, 3, 4, 4}};
 
 static int depth_of(const conv *c) { return (c->k ? c->k * c->k : 7 * 8) * c->ic; }
 
@@ -117,8 +120,9 @@ static void test_conv(const conv *c, kind as, const tile *s, int row_sums, int s
         {"OUT_STRIDE", stride}, {"CHANNEL", c->channel}, {"KH", kh}, {"KW", kw}, {"STRIDE", c->stride},
         {"PAD_Y", c->pad}, {"PAD_X", c->pad}, {"ACT", c->act}, {"RESIDUAL", c->residual}, {"SCALE", c->scale},
         {"BM", s->bm}, {"BN", s->bn}, {"BK", bk}, {"STAGES", s->stages}, {"WARPS_M", s->warps_m},
-        {"WARPS_N", s->warps_n}, {"ROW_SUMS", row_sums}, {"SPLIT", split}, {"APART", apart(split)}, {NULL, 0}};
-    int copies = as == F32 ? 8 * bk * (s->bm + s->bn) : 2 * s->stages * bk * (s->bm + s->bn);
+        {"WARPS_N", s->warps_n}, {"EACH_M", s->warps_m}, {"EACH_N", s->warps_n}, {"ROW_SUMS", row_sums},
+        {"SPLIT", split}, {"APART", apart(split)}, {NULL, 0}};
+    int copies = 64 * s->stages * (s->bm + s->bn);
     unsigned shared = as == PLAIN ? 0 : (unsigned)(copies > 4 * s->bm * (s->bn + 4) ? copies : 4 * s->bm * (s->bn + 4));
     CUmodule program = program_of(names[as], half, constants);
     unsigned seed = 7;
@@ -131,7 +135,7 @@ static void test_conv(const conv *c, kind as, const tile *s, int row_sums, int s
     CUdeviceptr packed = upload_weights(w.host, depth, (depth + bk - 1) / bk * bk, c->oc, half, half);
     reid__conv_arguments a = {.in = in.device, .weights = packed, .bias = bias.device, .residual = rest.device,
                               .factors = scale.device, .out = out.device, .pixels = pixels};
-    int threads = half ? 32 * s->warps_m * s->warps_n : s->bm * s->bn / 16;
+    int threads = half ? 32 * s->warps_m * s->warps_n : s->bm * s->bn / (s->warps_m * s->warps_n);
     if (as == PLAIN)
         run_kernel(emu_function_of(program, names[as], 0), (pixels * c->oc + 255) / 256, 1, 256, 0, &a);
     else
@@ -319,12 +323,12 @@ int main(void) {
     for (size_t i = 0; i < sizeof convs / sizeof *convs; i++) {
         double *fp32 = NULL, *fp16 = NULL, *parts = NULL;
         case_conv(&convs[i], PLAIN, &tiles[0], 0, 1, &fp32);
-        case_conv(&convs[i], F32, &tiles[i % 2], 0, 1, &fp32);
+        for (int k = 0; k < 2; k++) case_conv(&convs[i], F32, &f32_tiles[(i + (size_t)k * 3) % 6], 0, 1, &fp32);
         case_conv(&convs[i], F16, &tiles[i % 3], 0, 1, &fp16);
         case_conv(&convs[i], F16, &tiles[emu_device_arch() >= 80 && i % 2 ? 3 : (i + 1) % 3], 0, 1, &fp16);
         if (!convs[i].channel) case_conv(&convs[i], F16, &tiles[i % 3], 1, 1, &fp16);
         if (i % 2) { /* blocks that share K */
-            case_conv(&convs[i], F32, &tiles[1], 0, 1 << (1 + i / 2 % 3), &parts);
+            case_conv(&convs[i], F32, &f32_tiles[3 + i / 2 % 3], 0, 1 << (1 + i / 2 % 3), &parts);
             free(parts), parts = NULL;
             case_conv(&convs[i], F16, &tiles[i % 3], 0, 1 << (1 + i / 2 % 3), &parts);
         }

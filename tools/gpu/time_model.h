@@ -144,10 +144,21 @@ static double time_of_mma(const reid__gpu_plan *g, int index, int n, const reid_
 
 /* --- the other operations ----------------------------------------------------------------------------------------- */
 
-/* FP32 convolutions: multiply-adds at 28.6 TFLOP/s, and 2.0 T outputs a second stored. */
-static double time_of_f32(const reid__op *op, int n) {
-    double flops = 2.0 * op->kh * op->kw * reid__max(op->ic, 4);
-    return (double)n * op->oh * op->ow * op->oc * (flops / 28.56e6 + 1 / 2.02e6);
+/* FP32 convolutions: a thread's instructions for a slice, counted in the machine code of six tiles (67 to 137 beside
+   FFMA and reads), and its 16-byte reads from shared memory, each of which takes a warp four clocks of a unit that the
+   four quarters of a multiprocessor share. The longer of the two takes 1 / time_f32_pace. 0.854 is what a kernel with
+   4 x 4 sums a thread reached, whose limit the reads were (2026-11-26-h200-resnet50-fp32.json: 28.6 TFLOP/s); that
+   other tiles reach it, too, is assumed. */
+static const double time_f32_pace = 0.854;
+static double time_of_f32(const reid__gpu_plan *g, int index, int n, const reid__step *s, const time_chip *chip) {
+    const reid__op *op = &g->plan->ops[index];
+    double threads = s->threads, sums = s->bm * s->bn / threads, slices = reid__gpu_row(g, index) / 16.0;
+    double rows = sums > 64 || s->bm * s->bn > 2048 ? 8 : 4, reads = 4 * (rows + sums / rows);
+    double copies = 14 * s->bm * 4 / threads + 5 * s->bn * 4 / threads;
+    double slice = fmax(16 * sums + reads + copies + 45, 16 * reads) * threads / 32 / 4;
+    double tiles = ceil((double)n * op->oh * op->ow / s->bm) * reid__ceil_div(reid__padded(op->oc), s->bn);
+    double work = ceil(tiles / time_processors) * slices * slice / time_f32_pace / chip->clocks * 1e6;
+    return time_overlap(work, time_of_memory(g, index, n, chip, 0.8)) + n * op->oh * op->ow * (double)op->oc / 2.02e6;
 }
 
 /* Large batches: instructions of a thread of reid_depthwise. It converts `needed` inputs of a row and adds each to all
@@ -224,7 +235,7 @@ static double time_of_launch(const reid__gpu_plan *g, int index, int n, const ti
     }
     if (op->kind == REID__CONV && reid__takes_stem(g, op)) /* as depthwise convolutions: assumed */
         return 4 + time_overlap(n * op->oh * op->ow * (double)op->oc / 2.07e6, time_of_memory(g, index, n, chip, 0.8));
-    if (op->kind == REID__CONV && g->half) {
+    if (op->kind == REID__CONV) {
         reid__program p;
         reid__step s;
         memset(&p, 0, sizeof p), memset(&s, 0, sizeof s);
@@ -235,10 +246,9 @@ static double time_of_launch(const reid__gpu_plan *g, int index, int n, const ti
         }
         reid__mma_step(g, index, 90, n >= REID__LARGE, &p, &s);
         reid__tile_name(0, 1, s.bm, s.bn, s.split, tile);
-        return time_of_mma(g, index, n, &s, chip);
+        return g->half ? time_of_mma(g, index, n, &s, chip) : time_of_f32(g, index, n, &s, chip);
     }
     switch (op->kind) {
-    case REID__CONV: return time_of_f32(op, n);
     case REID__DEPTHWISE: return time_of_depthwise(g, index, n, chip);
     case REID__SQUEEZE: return time_of_squeeze(op, n);
     case REID__LINEAR: return time_of_linear(op, n);
