@@ -99,19 +99,20 @@ build/leaks/pictures/stb_image_impl.o build/leaks/pictures/thumbnail.o: override
 build/reid.1: build/reid
 	build/reid help --man > $@
 
-build/reid.bash: build/reid
-	build/reid help --completion bash > $@
+build/reid.bash build/reid.zsh build/reid.fish: build/reid
+	build/reid help --completion $(subst .,,$(suffix $@)) > $@
 
 build:
 	mkdir -p $@
 
-## make install          header, kernels, libraries, command, man page, completion, what pkg-config and CMake's
+## make install          header, kernels, libraries, command, man page, completions, what pkg-config and CMake's
 ##                       find_package read; DESTDIR, PREFIX, LIBDIR
 FILL_IN = -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|'
-install: build/reid build/reid.1 build/reid.bash lib
+install: build/reid build/reid.1 build/reid.bash build/reid.zsh build/reid.fish lib
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(LIBDIR)/pkgconfig \
 	    $(DESTDIR)$(LIBDIR)/cmake/reid $(DESTDIR)$(PREFIX)/share/man/man1 \
-	    $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+	    $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/site-functions \
+	    $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
 	install -m 755 build/reid $(DESTDIR)$(PREFIX)/bin/reid
 	install -m 644 reid.h $(DESTDIR)$(PREFIX)/include/reid.h
 	install -m 644 build/libreid.a $(DESTDIR)$(LIBDIR)/libreid.a
@@ -122,6 +123,8 @@ install: build/reid build/reid.1 build/reid.bash lib
 	    sed $(FILL_IN) tools/$$file.in > $(DESTDIR)$(LIBDIR)/cmake/reid/$$file || exit 1; done
 	install -m 644 build/reid.1 $(DESTDIR)$(PREFIX)/share/man/man1/reid.1
 	install -m 644 build/reid.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/reid
+	install -m 644 build/reid.zsh $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_reid
+	install -m 644 build/reid.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/reid.fish
 	if [ -f reid_kernels.cu ]; then install -d $(DESTDIR)$(PREFIX)/share/reid && \
 	    install -m 644 reid_kernels.cu $(DESTDIR)$(PREFIX)/share/reid/reid_kernels.cu; fi
 	[ -n "$(DESTDIR)" ] || ldconfig 2>/dev/null || : # so that programs find libreid.so at once

@@ -97,8 +97,8 @@
        while the GPU has too little memory. The device's primary context is used, the caller's current one restored.
        After an error that cannot be cleared (a lost device) every call on the handle fails.
        On an H200 and an H100 the kernels gave the results of the emulator in tests/emulator, bit for bit where both
-       ran; INT8 did not, because a buffer was too small. That is fixed, and the kernels of search, EfficientNet and FP32
-       are new, but none of this has run on a GPU since: use INT8 on the CPU. tools/gpu/README.md has measurements.
+       ran; INT8 did not, because a buffer was too small. That is fixed, and the kernels of search, EfficientNet and
+       FP32 are new, but none of this has run on a GPU since: use INT8 on the CPU. tools/gpu/README.md has measurements.
 
    WINDOWS
        MinGW-w64 compiles reid.h for x86-64, gcc or clang with winpthreads: x86_64-w64-mingw32-gcc -O2 -static FILE.c

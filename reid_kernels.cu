@@ -801,7 +801,7 @@ STRUCT(conv_arguments); /* also for reid_join */
 #define WHOLE_SLICES 0
 #endif
 
-/* One output pixel: the input under kernel position (0, 0), `first`, which is at (y, x) and may be outside the image. */
+/* One output pixel: `first` is the input under kernel position (0, 0), at (y, x), which may be outside the image. */
 struct pixel {
     const value_t *first;
     int image_index, y, x;
@@ -817,8 +817,8 @@ DEVICE pixel find_pixel(const value_t *in, int m) {
     return p;
 }
 
-/* Whether input k of a pixel is inside the image; *input is then its address. This also holds for its neighbours up to a
-   multiple of IC, or of 8. */
+/* Whether input k of a pixel is inside the image; *input is then its address. This also holds for its neighbours up to
+   a multiple of IC, or of 8. */
 DEVICE bool find_input(const pixel &p, int k, const value_t **input) {
     int tap = k / IC, y = tap / KW, x = tap % KW;
     *input = p.first + (y * IW + x) * IC + k % IC;
@@ -909,14 +909,15 @@ DEVICE void mma16(int d[4], const unsigned a[4], const unsigned b[2]) { reid_mma
 #endif
 
 #ifdef REID_CONV_F32
-/* A block computes BM pixels times BN channels, a thread EACH_M x EACH_N of them. STAGES slices of A (BM, BK) and B (BK,
-   BN) are in shared memory: one is multiplied while the others arrive by cp.async (sm_75 copies through registers).
-   A 16-byte read of a warp from shared memory takes four clocks, as long as four FFMA of each of the multiprocessor's
-   four quarters: with 8 x 16 sums a thread has six reads for 128 FFMA, and the FFMA are the limit; with 4 x 4 two for
-   16, and the reads are. A warp's threads are 4 x 8. Those of a column read the same four channels of B, and their
-   neighbours the next; those of a row read four of K of the same pixel, and the four rows are neighbours, so no read
-   has bank conflicts. Two warps interleave their groups of four rows: then `place` moves the pieces of all rows of a
-   thread alike. */
+/* A block computes BM pixels times BN channels, a thread EACH_M x EACH_N of them. STAGES slices of A (BM, BK) and of B
+   (BK, BN) are in shared memory: one is multiplied while the others arrive by cp.async (sm_75 copies through
+   registers). A warp's 16-byte read from shared memory takes four clocks, as long as four FFMA of each quarter of the
+   multiprocessor: with 8 x 16 sums a thread has six reads for 128 FFMA, and the FFMA are the limit; with 4 x 4 it has
+   two for 16, and the reads are.
+
+   A warp's threads are 4 x 8. Those of a column read the same four channels of B, and their neighbours the next; those
+   of a row read four of K of the same pixel, and the four rows are neighbours, so no read has bank conflicts. Two warps
+   interleave their groups of four rows: then `place` moves the pieces of all rows of a thread alike. */
 #define THREADS (BM * BN / (EACH_M * EACH_N))
 #define WARPS_N (BN / (8 * EACH_N))
 #define FOURS_N (EACH_N / 4)
@@ -952,7 +953,9 @@ DEVICE int row_of(int t, int i) {
     int warp = t / 32 / WARPS_N;
     return warp / 2 * (8 * EACH_M) + warp % 2 * 4 + t % 32 / 8 + 8 * i;
 }
-DEVICE int column_of(int t, int j) { return t / 32 % WARPS_N * (8 * EACH_N) + t % 8 * 4 + 32 * j; }
+DEVICE int column_of(int t, int j) {
+    return t / 32 % WARPS_N * (8 * EACH_N) + t % 8 * 4 + 32 * j;
+}
 
 /* One thread's part of a block's tile. */
 struct f32_tile {

@@ -229,7 +229,7 @@ if [ -n "$nvcc" ]; then
     gcc -std=c99 -D_GNU_SOURCE -DREID_NO_VECTORS -O1 -I. tests/gpu/nvrtc_matrix.c -o "$out/matrix" -lm -ldl -lpthread &&
         "$out/matrix" contract > "$out/reid_contract.h" || bad "the structures of the kernels cannot be printed"
     for arch in 75 80 120; do
-        compile $arch CONV_F32 -DBM=64 -DBN=64 -DBK=16 -DSCALE=0
+        compile $arch CONV_F32 -DBM=128 -DBN=128 -DBK=16 -DSTAGES=2 -DEACH_M=8 -DEACH_N=16 -DSCALE=0
         for kernel in DEPTHWISE SQUEEZE MAXPOOL POOL PACK; do compile $arch $kernel -DVALUE_F16; done
         compile $arch CONV_F16 -DVALUE_F16 -DBM=128 -DBN=64 -DBK=32 -DSTAGES=3 -DWARPS_M=2 -DWARPS_N=2 -DSCALE=0
         [ $arch = 75 ] || compile $arch CONV_F16 -DVALUE_BF16 -DBM=128 -DBN=64 -DBK=32 -DSTAGES=3 -DWARPS_M=2 \

@@ -1,6 +1,7 @@
 #include "base/json_write.h"
 
-#include <assert.h>
+#include "base/invariant.h"
+
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -22,7 +23,7 @@ static void break_line(json_writer *w) {
 
 /* Writes what precedes a value: the comma, the space or newline after it, and the key. */
 static void begin_value(json_writer *w, const char *key) {
-    assert((key != NULL) == (w->depth && !in_array(w)));
+    REID_ASSERT((key != NULL) == (w->depth && !in_array(w)));
     if (w->depth && w->some) text_putc(w->out, ',');
     if (w->line >= 0) break_line(w);
     else if (w->depth && w->some && !w->tight) text_putc(w->out, ' ');
@@ -32,7 +33,7 @@ static void begin_value(json_writer *w, const char *key) {
 
 static void open_one(json_writer *w, const char *key, uint32_t is_array) {
     begin_value(w, key);
-    assert(w->depth < JSON_WRITE_DEPTH);
+    REID_ASSERT(w->depth < JSON_WRITE_DEPTH);
     text_putc(w->out, is_array ? '[' : '{');
     w->arrays = (w->arrays & ~((uint32_t)1 << w->depth)) | is_array << w->depth;
     w->depth++;
@@ -44,7 +45,7 @@ void json_put_object(json_writer *w, const char *key) { open_one(w, key, 0); }
 void json_put_array(json_writer *w, const char *key) { open_one(w, key, 1); }
 
 void json_put_end(json_writer *w) {
-    assert(w->depth > 0);
+    REID_ASSERT(w->depth > 0);
     if (w->line >= 0) break_line(w);
     text_putc(w->out, in_array(w) ? ']' : '}');
     w->depth--;
@@ -57,7 +58,7 @@ void json_put_finish(json_writer *w) {
 }
 
 void json_put_inside(json_writer *w, const text *members) {
-    assert(w->depth && !w->some && w->line < 0);
+    REID_ASSERT(w->depth && !w->some && w->line < 0);
     text_join(w->out, members);
     w->some = members->len > 0;
 }

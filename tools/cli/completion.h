@@ -1,10 +1,11 @@
-/* The completion script for bash. */
+/* Completion scripts for shells, made from the tables of commands and options. */
 #ifndef REID_TOOLS_COMPLETION_H
 #define REID_TOOLS_COMPLETION_H
 
 #include "base/text.h"
 #include "cli/options.h"
 
-void bash_completion(text *t, const command_table *table);
+/* Writes the script for bash, zsh or fish. Returns 0 for any other shell, and writes nothing. */
+int completion_script(text *t, const char *shell, const command_table *table);
 
 #endif

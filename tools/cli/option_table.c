@@ -508,7 +508,7 @@ const option OPTIONS[] = {
      "only errors on stderr, no progress bar"},
     {'v', "verbose", NULL, ALL & ~(DOCTOR | HELP | VERSION), OF_COMMAND, SET(flag), SHARED(output.verbose), 0, 0,
      "more messages on stderr; twice for debugging"},
-    {0, "completion", "bash", HELP, OF_COMMAND, SET(text), SHARED(help.completion), 0, 0,
+    {0, "completion", "bash|zsh|fish", HELP, OF_COMMAND, SET(text), SHARED(help.completion), 0, 0,
      "print the completion script for a shell"},
     {0, "environment", NULL, HELP, OF_COMMAND, SET(flag), SHARED(help.environment), 0, 0,
      "for serve and worker: list the environment variables that set their options"},

@@ -42,11 +42,10 @@ int help_main(options *o) {
     } else if (o->help.environment) {
         if (!help_variables(&t, o)) return 2;
     } else if (o->help.completion) {
-        if (strcmp(o->help.completion, "bash") != 0) {
-            say_error("help: no completion for %s, only for bash", shown(o->help.completion));
+        if (!completion_script(&t, o->help.completion, o->table)) {
+            say_error("help: no completion for %s; expected bash, zsh or fish", shown(o->help.completion));
             return 2;
         }
-        bash_completion(&t, o->table);
     } else if (o->operand_count == 0) {
         help_overview(&t, o->table);
     } else if (!help_about(&t, o->table, o->operands[0])) {

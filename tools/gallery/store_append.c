@@ -1,5 +1,6 @@
 #include "gallery/store_append.h"
 
+#include "base/invariant.h"
 #include "base/unicode.h"
 #include "gallery/store_decoders.h"
 #include "gallery/store_file.h"
@@ -38,6 +39,7 @@ static unsigned char *begin_plain_record(gallery_store *s, uint32_t type, size_t
 void store_end_record(gallery_store *s) {
     unsigned char *bytes = s->pending + s->pending_len;
     size_t size = RECORD_HEAD + (size_t)bytes_get(bytes + 4, 4);
+    REID_ASSERT(s->pending_len + size <= s->pending_cap && size % 8 == 0);
     bytes_put(bytes + 8, bytes_checksum(s->tail + s->pending_len, bytes, size, 8), 8);
     s->pending_len += size;
     s->tail_records++;
@@ -90,6 +92,7 @@ static int add(gallery_store *s, const store_item *item, const void *row, char w
     memcpy(payload + TEMPLATE_HEAD, row, bytes);
     unsigned char *to = payload + TEMPLATE_HEAD + bytes;
     for (int i = 0; i < 4; to += length[i++]) memcpy(to, text[i], length[i]);
+    REID_ASSERT(to == payload + total);
     store_end_record(s);
     return 1;
 }
@@ -173,6 +176,7 @@ int store_commit(gallery_store *s, char why[STORE_WHY]) {
     s->failed = !store_write_mark(s->fd, s->sequence + 1, s->tail, s->tail_records, why);
     if (s->failed) undo_mark(s);
     if (s->failed) return 0;
+    REID_ASSERT(s->tail > s->end && s->tail_records > s->records && !s->pending_len);
     s->sequence++;
     s->end = s->tail;
     s->records = s->tail_records;

@@ -1,5 +1,6 @@
 #include "groups/partition.h"
 
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "evaluate/linkage.h"
 
@@ -65,6 +66,7 @@ static void parts_free(parts *p) {
 
 static double size_of(const parts *p, uint32_t label) {
     const uint32_t *at = bsearch(&label, p->label, p->count, sizeof label, ascending_32);
+    REID_ASSERT(at);
     return (double)p->size[at - p->label];
 }
 

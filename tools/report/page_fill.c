@@ -1,6 +1,7 @@
 #include "report/page_fill.h"
 
-#include <assert.h>
+#include "base/invariant.h"
+
 #include <string.h>
 
 static const char OPEN[] = "{{", CLOSE[] = "}}";
@@ -59,7 +60,7 @@ static const char *piece_of(const page_markup *m, const char *piece, const char 
 
 void page_fill(text *out, const page_markup *m, const char *piece, page_values *v) {
     const char *end = NULL, *at = piece_of(m, piece, &end);
-    assert(at != NULL);
+    REID_ASSERT(at != NULL);
     if (v && text_failed(&v->pairs)) text_no_memory(out);
     while (at && at < end && !text_failed(out)) {
         const char *key = find(at, end, OPEN), *key_end = find(key, end, CLOSE);
@@ -67,7 +68,7 @@ void page_fill(text *out, const page_markup *m, const char *piece, page_values *
         if (key == end) break;
         int is_markup = key[2] == '&';
         const char *name = key + 2 + is_markup, *value = value_of(v, name, (size_t)(key_end - name));
-        assert(value != NULL && key_end < end);
+        REID_ASSERT(value != NULL && key_end < end);
         if (is_markup) text_puts(out, value);
         else add_text(out, value);
         at = key_end + 2;

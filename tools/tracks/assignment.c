@@ -4,6 +4,7 @@
    sum, so the sum of the others is the largest possible. */
 #include "tracks/assignment.h"
 
+#include "base/invariant.h"
 #include "base/memory.h"
 
 #include <math.h>
@@ -59,6 +60,7 @@ static void add_row(assignment *a, const costs *c, size_t row) {
         double distance;
         a->reached[at] = 1;
         size_t next = nearest(a, c, at, &distance);
+        REID_ASSERT(next); /* there are at least as many columns as rows */
         for (size_t k = 0; k <= c->columns; k++) {
             if (!a->reached[k]) a->slack[k] -= distance;
             else a->row_price[a->row_of[k]] += distance, a->column_price[k] -= distance;

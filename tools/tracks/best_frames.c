@@ -18,6 +18,7 @@
    The proof then holds with an `apart` that is a microsecond shorter. */
 #include "tracks/best_frames.h"
 
+#include "base/invariant.h"
 #include "base/memory.h"
 
 #include <math.h>
@@ -94,6 +95,7 @@ void best_put(best_frames *b, double seconds, double quality, void *kept) {
     size_t rival = rival_of(b, seconds);
     if (rival < b->count) forget(b, rival, rival + 1);
     size_t rank = rank_of(b, &f), keep = 0;
+    REID_ASSERT(b->count < b->room);
     memmove(b->at + rank + 1, b->at + rank, (b->count - rank) * sizeof *b->at);
     b->at[rank] = f;
     b->count++;

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/files.h"
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "base/say.h"
 #include "embedding/output.h"
@@ -12,7 +13,10 @@
 
 static const size_t MOST_BYTES = (size_t)256 << 20; /* the most pixels of waiting crops */
 
-static size_t waiting(const crop_rows *c) { return c->list.count - c->done; }
+static size_t waiting(const crop_rows *c) {
+    REID_ASSERT(c->done <= c->list.count);
+    return c->list.count - c->done;
+}
 
 static int write_picture(const crop_rows *c, const char *name, const waiting_crop *w) {
     text path = TEXT_INIT, png = TEXT_INIT, why = TEXT_INIT;
@@ -97,6 +101,7 @@ int crop_rows_add(crop_rows *c, const char *name, unsigned char *rgb, int width,
 
 int crop_rows_recall(crop_rows *c, const char *name, const char *failure, const float *row) {
     size_t dim = (size_t)c->all->dim, at = c->list.count;
+    REID_ASSERT(!waiting(c)); /* they would count as done */
     if (!make_room(c)) return 0;
     char *reason = failure ? need_copy(failure, strlen(failure)) : NULL;
     input *in = !failure || reason ? inputs_add(&c->list, name, 0, name) : NULL;

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/files.h"
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "base/say.h"
 #include "tracks/best_frames.h"
@@ -157,6 +158,7 @@ static int end_track(filming *run, const track *ended) {
     *open = run->open[--run->open_count];
     if (!ended->firm) return best_take(&best, NULL) == 0;
     size_t n = best_take(&best, chosen);
+    REID_ASSERT(n <= BEST_MOST);
     if (!NEED(f->tracks, f->count, f->cap)) {
         for (size_t i = 0; i < n; i++) forget(chosen[i].kept);
         return 0;
@@ -185,6 +187,8 @@ static reid_box within(const video_frame *v, const reid_box *box) {
 static unsigned char *cut_out(const video_frame *v, const reid_box *of) {
     const reid_box box = within(v, of);
     const size_t row = 3 * (size_t)box.width, wide = (size_t)v->part.width;
+    REID_ASSERT(box.x >= 0 && box.width > 0 && box.width <= v->part.width - box.x);
+    REID_ASSERT(box.y >= 0 && box.height > 0 && box.height <= v->part.height - box.y);
     unsigned char *rgb = need_array((size_t)box.height, row);
     for (int y = 0; y < box.height && rgb; y++)
         memcpy(rgb + (size_t)y * row, v->rgb + 3 * ((size_t)(box.y + y) * wide + (size_t)box.x), row);

@@ -79,7 +79,7 @@ run 0 version
 prints "^reid $(sed -n 's/^.define REID_VERSION_STRING "\(.*\)"/\1/p' "$top/reid.h")$"
 run 0 --version
 bad 'unknown command "nope"' help nope
-bad 'no completion for fish' help --completion fish
+bad 'no completion for csh; expected bash, zsh or fish' help --completion csh
 for command in embed merge import match gallery eval calibrate fit inspect bench convert serve worker review cluster \
     track doctor tune pack help version; do
     run 0 help "$command"
@@ -129,6 +129,28 @@ if command -v bash >/dev/null 2>&1; then
     check "choices" [ "$(completions match --precision fp)" = "fp32 fp16" ]
     check "networks" [ "$(completions inspect --net resnet50-m)" = resnet50-multiscale ]
     check "no files where options are wanted" [ -z "$(completions embed --gallery)" ]
+    check "choices of a command's own option" [ "$(completions fit --method '')" = "auto within lda pca" ]
+    check "no placeholders" [ "$(completions embed --batch '')" = auto ]
+fi
+run 0 help --completion zsh
+if command -v zsh >/dev/null 2>&1; then
+    completions() { # what the script gives to the shell's functions
+        zsh -f -c 'compdef() { }; . "$1"; shift; words=("$@"); CURRENT=$#; compadd() { shift; print -- $*; }
+            _describe() { print -l -- ${(P)2}; }; _files() { print FILES; }; _reid' zsh "$out" reid "$@"
+    }
+    check "zsh: commands" [ "$(completions in | grep '^inspect:')" = "inspect:the contents of a weight file" ]
+    check "zsh: options" [ "$(completions embed --resu | grep -c '^--resume:continue from')" = 1 ]
+    check "zsh: choices" [ "$(completions fit --method '')" = "auto within lda pca" ]
+    check "zsh: topics" [ "$(completions help '' | grep -c '^devices$')" = 1 ]
+    check "zsh: files" [ "$(completions embed p)" = FILES ]
+fi
+run 0 help --completion fish
+if command -v fish >/dev/null 2>&1; then
+    completions() { fish --no-config -c '. $argv[1]; complete -C "reid $argv[2]"' "$out" "$1" | cut -f 1; }
+    check "fish: commands" [ "$(completions insp)" = inspect ]
+    check "fish: options" [ "$(completions 'embed --resu')" = --resume ]
+    check "fish: choices" [ "$(completions 'fit --method ' | sort | xargs)" = "auto lda pca within" ]
+    check "fish: topics" [ "$(completions 'help dev')" = devices ]
 fi
 
 # The examples in the help run unchanged.
@@ -237,7 +259,8 @@ if command -v make >/dev/null 2>&1; then
     make -s -C "$top" install DESTDIR="$work/root" PREFIX=/usr >/dev/null 2>"$err"
     check "make install" [ $? = 0 ]
     for f in bin/reid include/reid.h lib/pkgconfig/reid.pc lib/libreid.a lib/libreid.so share/man/man1/reid.1 \
-        share/bash-completion/completions/reid; do
+        share/bash-completion/completions/reid share/zsh/site-functions/_reid \
+        share/fish/vendor_completions.d/reid.fish; do
         check "installed: $f" [ -s "root/usr/$f" ]
     done
     check "reid.pc names the prefix" grep -q '^prefix=/usr$' root/usr/lib/pkgconfig/reid.pc
