@@ -205,7 +205,7 @@ if [ -x build/reid ]; then
     # No published hash: it is recorded once reid has read the file, and a later download must have it.
     echo "<!DOCTYPE html><title>Sign in</title>" > "$dir/www/pinned.pth"
     sed -i 's/resnet50/efficientnet_b0/; s/torchvision-v1/effnet-b0/' "$dir/models/pinned.manifest"
-    check "an error page instead of a file" 1 "it may be damaged, since no hash is published: to download" pinned "$dir/w"
+    check "an error page instead of a file" 1 "may be damaged, since no hash is published: to download" pinned "$dir/w"
     ok "its hash is not recorded" test ! -e "$dir/w/pinned.pth.sha256"
     rm "$dir/w/pinned.pth"
     cp "$dir/www/b0.pth" "$dir/www/pinned.pth"
