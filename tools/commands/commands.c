@@ -18,17 +18,18 @@ static const command COMMANDS[] = {
      "Writes one row per image: its embedding, of length 1; with two models, both embeddings side by side. Rows are in "
      "the order of the inputs. An input that fails is named and has no row.\n\n"
      "INPUT is an image, a folder (searched recursively, in byte order of names, for jpg, jpeg, jfif, jpe, png, bmp, "
-     "tga, ppm, pgm, pnm; hidden files are skipped) or - for a list on stdin. With --boxes FILE, FILE names the "
-     "images, and INPUT may be the folder that contains them: paths in FILE, Windows paths too, are matched by their "
-     "ends. Box coordinates start at the top left corner of the upright image (after EXIF orientation). The rows of "
-     "one image are called path#0, path#1, ... in the order of its boxes in the file.\n\n"
+     "tga, ppm, pgm, pnm, and with libwebp and libtiff also webp, tif, tiff; hidden files are skipped) or - for a list "
+     "on stdin. With --boxes FILE, FILE names the images, and INPUT may be the folder that contains them: paths in "
+     "FILE, Windows paths too, are matched by their ends. Box coordinates start at the top left corner of the upright "
+     "image (after EXIF orientation). The rows of one image are called path#0, path#1, ... in the order of its boxes "
+     "in the file.\n\n"
      "OUT.npy has the shape (rows, floats), little-endian float32; OUT.ids.txt has one id per row, with backslash and "
      "newline escaped as \\\\ and \\n; OUT.meta.json, written last, lists the models, fingerprints, identities and "
      "failures (its name is OUT.csv.meta.json for OUT.csv, and OUT.jsonl.meta.json for OUT.jsonl). The identity of an "
      "image is the first folder below the folder given as INPUT, else its file name without extension; with --boxes "
      "that folder is a camera, and only the file can name identities. In JSON, bytes of a name that are not UTF-8 are "
      "written as \\udc80 to \\udcff, like Python's surrogateescape.\n\n"
-     "16-bit PNG files are reduced to 8 bits per channel; alpha is dropped.",
+     "16-bit images are reduced to 8 bits per channel; alpha is dropped.",
      {"reid embed -m resnet50.safetensors crops/ -o crops.npy",
       "reid embed -m resnet50.safetensors --boxes detections.json --min-conf 0.2 photos/ -o deer.jsonl",
       "find crops -name '*.png' -print0 | reid embed -m resnet50.safetensors -0 - --shard 1/2 -o part1.csv"},
