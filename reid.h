@@ -72,7 +72,7 @@
    AT RUN TIME     environment variables
        REID_CPU_ISA=scalar|avx2|avx512|avx512_bf16|amx_bf16|avx512_vnni|amx_int8|neon forces an instruction set, unless
        desc.cpu_isa does. scalar, avx2, avx512 and neon compute in FP32; the bf16 sets in bf16; vnni, int8, scalar and
-       avx2 in INT8. REID_WARN_SCALAR: the CPU has no better. Linux grants AMX to a process: the first such handle asks.
+       avx2 in INT8. REID_WARN_SCALAR: the CPU has none of the faster ones. The first AMX handle asks Linux for AMX.
        REID_CACHE_DIR, REID_NVRTC: see CUDA; desc.cache_dir and desc.nvrtc_path override them.
        REID_WGMMA=0       on Hopper: convolutions use the instructions of older chips, for comparison
        REID_CLUSTERS=0    on Hopper: blocks do not share the weights that they load
@@ -84,7 +84,7 @@
        REID_DEVICE_AUTO uses a GPU if it can, else logs why not; REID_DEVICE_CUDA uses it or fails, listing all that was
        tried. Required: a GPU from Turing (sm_75) on, NVIDIA's driver for CUDA 11.4 or later, the text of
        reid_kernels.cu (desc.kernels_src, desc.kernels_path, or compiled in) and NVRTC 11.2 or later, of no later major
-       version than the driver's. Building needs nothing of CUDA. libcuda.so.1 must be where the loader looks, NVRTC
+       version than the driver's. Building needs no part of CUDA. libcuda.so.1 must be where the loader looks, NVRTC
        there or in $CUDA_PATH, $CUDA_HOME, /usr/local/cuda*, or a folder of Conda or Python. reid_query_gpu reports what
        was found.
        When a network first starts on a chip, up to 8 threads compile kernels for its exact shapes, and keep them in a
@@ -125,16 +125,16 @@
                    reid__winograd_part       computes most 3 x 3 convolutions, in place of reid__conv_part
                reid__run_op          then computes maxpool (56, 56, 64), layer1 (56, 56, 256), layer2 (28, 28, 512),
                                      layer3 (14, 14, 1024), layer4 (7, 7, 2048) and avgpool (1, 1, 2048)
-                 reid__instance_part with -ibn, behind conv1 of a block, in layer2.1 (28, 28, 128): normalises each of
+                 reid__instance_part with -ibn, after conv1 of a block, in layer2.1 (28, 28, 128): normalises each of
                                      the first 64 channels by the mean and variance of its 784 pixels
-                 reid__nonlocal_part with -nl, behind layer2.2 (28, 28, 512): of theta, phi and g, each (28, 28, 1),
-                                     (28, 28, 1), what each pixel takes of all 784; NL_2.0.W makes (28, 28, 512) of it,
-                                     to which layer2.2 is added
+                 reid__nonlocal_part with -nl, after layer2.2 (28, 28, 512): from theta, phi and g, each (28, 28, 1),
+                                     computes what each pixel takes from all 784, (28, 28, 1); NL_2.0.W expands that to
+                                     (28, 28, 512), and layer2.2 is added
                                      In efficientnet_v2_s, one 3 x 3 convolution expands, features.2.0 from (112, 112,
                                      24) to (56, 56, 96), and a 1 x 1 projects to (56, 56, 48)
            reid__normalise           divides by the length: 2048 floats of unit length
        On a GPU, in FP16, reid_embed calls reid__gpu_embed in place of reid__cpu_embed:
-         reid__gpu_embed             takes desc.batch images at a time, filling a slot while the GPU computes the other
+         reid__gpu_embed             takes desc.batch images at a time, and fills one slot while the GPU computes one
            reid__slot_submit         queues everything that follows, and returns while the GPU works:
              reid__slot_fill         copies the pixels (480, 640, 3) to memory that the GPU reads
              reid__slot_upload       the copy to the GPU; of images of the network's size, reid__view_upload
@@ -159,7 +159,7 @@
        desc.width replace the crop, as size= does; the resize edge becomes round(max(h, w) * resize / crop). Resampling
        equals that of Pillow up to version 12.1 (fixed point, antialiased, rows first, uint8 between the passes) bit for
        bit; later versions resample the columns of tall images first. Results are exact from the pixels on: PNG, PPM,
-       raw. JPEG decoders differ by about 2 levels a channel.
+       raw. JPEG decoders differ by about 2 levels per channel.
 
    OUTPUT
        One row of reid_dim floats per image, of unit length unless desc.raw. reid_cosine compares two rows.
@@ -193,7 +193,7 @@
        reid_index_create and reid_search find the best rows, or groups of rows (an identity and its templates), of a
        gallery in memory by inner product. Every row is compared, and the result is that of a full sort in double
        precision. A GPU scans an FP16 copy of the rows and scores those that can be among the best in double, to the
-       same bits; it takes 6 bytes a component, or 2 if the rows are halves. The CPU computes group means and searches
+       same bits; it takes 6 bytes per component, or 2 if they are halves. The CPU computes group means and searches
        for more than 1024 hits. reid_group groups rows without names.
 
    WEIGHT FILE
@@ -264,11 +264,11 @@
 
    DETERMINISM AND TOLERANCES
        The bits of an embedding depend on its pixels, the weights, the preset and the kind of arithmetic: not on the
-       batch, the place in it, threads, lanes or calls. AVX2, AVX-512 and NEON give the same bits (except for the
+       batch, the position in it, threads, lanes or calls. AVX2, AVX-512 and NEON give the same bits (except for the
        generalised mean, by the C library's powf); scalar code has no fused multiply-add and differs in the last places;
        in bf16 AVX512_BF16 and AMX have their own bits; in INT8 all have the same.
        On a GPU the bits depend on the precision, the kind of chip and desc.latency, which keeps more of the chip busy
-       on one image: several blocks compute parts of a convolution's sums, then added in a fixed order.
+       on one image: several blocks compute parts of a convolution's sums, which are added in a fixed order.
        Resized pixels are equal everywhere, to the bit. The caller's rounding mode and flush-to-zero setting have no
        effect. Each component of the normalised embedding differs by at most 1e-5 from PyTorch in float64 on the same
        pixels, on every instruction set and with the GPU's FP32 kernels; tested for a network of every kind. The GPU's
@@ -287,7 +287,7 @@
        not read this file, reid_set fills a description field by field, and reid_size gives the size of every other
        struct. Descriptions grow by fields whose zero keeps the previous behaviour. Result codes,
        networks and presets keep names, numbers and meaning. Embeddings with equal fingerprints may be compared across
-       versions. Later versions read weight files and ranges; caches and packs are made again. */
+       versions. Later versions will read today's weight files and ranges; caches and packs are made again. */
 
 #ifndef REID__PASS
 #ifdef __GNUC__ /* warnings of projects with other habits; with REID__WARN, as in our tests, clang's others remain */
@@ -449,7 +449,7 @@ typedef struct reid_box { int x, y, width, height; } reid_box;
 
 /* One image, or one detection in it. Neither pixels nor box are copied or kept. */
 typedef struct reid_image {
-    const void *pixels;  /* rows from the top, 8 bits a channel */
+    const void *pixels;  /* rows from the top, 8 bits per channel */
     int width, height;   /* pixels, 1 … REID_MAX_SIDE */
     ptrdiff_t stride;    /* bytes from row to row; 0: width times the format's bytes */
     reid_format format;  /* alpha is dropped, grey is repeated */
@@ -482,7 +482,7 @@ typedef struct reid_desc {
     int latency;              /* 1: for calls with one image. A GPU computes parts of each sum side by side, which
                                  changes the bits and the fingerprint and slows down large batches. On a CPU only the
                                  fingerprint changes; INT8's convolutions keep their bits */
-    int allow_unused;         /* 1: tensors that the network lacks are logged instead of refused, unless whole layers */
+    int allow_unused;         /* 1: tensors that the network lacks are logged, not refused, except a trunk's layers */
 
     reid_device device;
     int device_index;         /* which GPU */
@@ -490,8 +490,8 @@ typedef struct reid_desc {
     const char *ranges;       /* for REID_INT8: path of the activations' ranges, see INT8 */
     int fallback;             /* 1: with REID_INT8, images beyond the ranges are computed again in FP32; see INT8 */
     reid_isa cpu_isa;         /* auto: REID_CPU_ISA in the environment, else the best one for the precision */
-    int batch;                /* most images computed together, fewer if as fast; 0: automatic. Changes no bit */
-    int threads;              /* per lane, including the caller's; 0: affinity mask capped by the cgroup quota */
+    int batch;                /* most images computed together, fewer if that is as fast; 0: automatic. Same bits */
+    int threads;              /* per lane, including the caller's; 0: as many as affinity mask and cgroup quota allow */
     int lanes;                /* calls that compute at once, each with activations and `threads`; 0: CPU 1, CUDA 2 */
     size_t memory_limit;      /* bytes, host and device together; 0: none. The batch shrinks to fit */
 
@@ -564,14 +564,14 @@ typedef struct reid_op_info {
     const char *norm;       /* its batch norm's name, "layer1.0.bn2", or "" */
     double epsilon;         /* what that batch norm, or instance norm, adds to the variance */
     int norm_from;          /* the first channel with that batch norm; the others have none */
-    int normed;             /* "instance": so many channels, from the first on, have instance norm: the image's own mean
-                               and (biased) variance, then `name`.weight and .bias; then activation and residual */
+    int normed;             /* "instance": how many channels, from the first on, have instance norm: the image's own
+                               mean and (biased) variance, `name`.weight and .bias; then activation and residual */
     int in_h, in_w, in_c, out_h, out_w, out_c;
     int kernel_h, kernel_w, stride, pad_y, pad_x; /* the padding above and on the left */
     int input;              /* the operation whose output it reads; REID_OP_NONE: the image. A "squeeze" reads the mean
                                of each channel; "normalise" reads the vector that all linear layers write to */
-    int residual;           /* the operation whose output is added before the activation function, if "instance" behind
-                               it; or REID_OP_NONE */
+    int residual;           /* the operation whose output is added before the activation function, or in "instance"
+                               after it; or REID_OP_NONE */
     int scale;              /* the "squeeze" whose factors multiply the input, one per channel, or REID_OP_NONE */
     int key, value;         /* "nonlocal": output = (input key^T) value / pixels, matrices (pixels, channels) */
     int channel;            /* where its output starts in the vector: 0 except for parts of the multi-scale network */
@@ -636,7 +636,7 @@ REID_API reid_result reid_embed_saturated(reid_ctx *ctx, const reid_image *image
                    format REID_PREPARED, it gives the same embedding as `image`, in less memory than a photograph.
    Returns         REID_OK or an error; equal to Pillow's resize (and torchvision's centre crop) bit for bit.
    Errors          REID_ERR_INVALID_ARG, REID_ERR_IMAGE, REID_ERR_BOX, REID_ERR_FORKED.
-   Thread safety   on a CPU desc.lanes * desc.threads calls run at once, beside those that embed; a GPU takes a lane. */
+   Thread safety   on a CPU, lanes * threads calls run at once, besides reid_embed; on a GPU, a call takes a lane. */
 REID_API reid_result reid_preprocess(reid_ctx *ctx, const reid_image *image, uint8_t *out, reid_error *error);
 
 /* Floats in an embedding; 0 for NULL. */
@@ -672,10 +672,10 @@ typedef void (*reid_kernel_fn)(const char *options, const void *cubin, size_t by
 REID_API reid_result reid_pack_kernels(const reid_desc *desc, const char *arch, const char *path, reid_kernel_fn fn,
                                        void *user);
 
-/* Measures the operations of the plan one by one on n images of noise, on a lane, as reid_embed. Allocates.
+/* Measures the operations of the plan one by one on n images of noise, on a lane, like reid_embed. Allocates.
 
    Parameters      n: 1 ... the batch of reid_query_desc. repeats: 1 ... 1000. us: (reid_op_count) medians in us.
-                   network: NULL, or gets that of all in one go, on a GPU and if n is a power of two; otherwise 0.
+                   network: NULL, or receives the time of all in one go, on a GPU if n is a power of two; else 0.
    Errors          REID_ERR_INVALID_ARG, REID_ERR_OUT_OF_MEMORY, REID_ERR_GPU, REID_ERR_FORKED. */
 REID_API reid_result reid_profile(reid_ctx *ctx, int n, int repeats, float *us, float *network, reid_error *error);
 
@@ -2018,11 +2018,11 @@ REID__FORMAT(2, 3) static void reid__print_digest(reid__digest *d, const char *f
    From the caller's pixels to the network's input: description checked, cropped to the box, resized, normalised. The
    geometry is torchvision's Resize and CenterCrop (torchvision/transforms/functional.py).
 
-   Resizing gives Pillow's pixels bit for bit. The formulas are those of its src/libImaging/Resample.c (8 bits a
+   Resizing gives Pillow's pixels bit for bit. The formulas are those of its src/libImaging/Resample.c (8 bits per
    channel, x86-64): every output pixel is a weighted mean of a window of source pixels, first along rows, then along
-   columns, rounded to 8 bits after each pass. Weights are computed in double, then rounded to 22 fractional bits; the
-   rest is integer sums, which are equal in any order and any split into bands. Pillow 12.2 and later may resample
-   columns first; we keep the order of earlier versions, with which the checkpoints were trained. */
+   columns, rounded to 8 bits after each pass. Weights are computed in double, then rounded to 22 fractional bits;
+   the rest is integer sums, which are equal in any order and any split into bands. Pillow 12.2 and later may
+   resample columns first; we keep the order of earlier versions, with which the checkpoints were trained. */
 typedef enum reid__filter { REID__BILINEAR, REID__BICUBIC } reid__filter;
 
 typedef struct reid__preset {
@@ -4411,7 +4411,7 @@ static void reid__loader_sizes(const reid__plan *p, int nr, size_t *rows, size_t
    batch, N output channels, K = kernel positions x input channels. A is never built except for AMX: a table of pointers
    gives the address of each pixel's inputs (reid__rows). B was packed once into panels of `nr` columns (>>pack). bf16
    and INT8 use the same parts, blocks, panels and tiles with other elements. If reid__winograd_pays, a 3x3 convolution
-   is computed by >>winograd instead; >>depthwise has the other kind of convolution.
+   is computed by >>winograd instead. Depthwise convolutions are in >>depthwise.
 
    Every output is one chain of multiply-adds in the order bias, k = 0 … K-1, whatever the tile, batch or thread, so the
    bits depend on none of them. (Winograd's products begin without the bias.) */
@@ -5256,7 +5256,7 @@ static void reid__winograd_part(const reid__job *j, const reid__part *p) {
    >>depthwise
    A depthwise convolution is computed panel by panel of channels, row by row; the kh input rows under its window are in
    a ring buffer in the cache. If the previous operation is a convolution, it computes each row straight into the ring,
-   or several short rows beside it first: the expanded tensor, six times as wide as the block's input, is never stored.
+   or several short rows into a buffer first: the expanded tensor, six times as wide as the input, is never stored.
    The ring is always FP32. Rows have a zero border on both sides; above and below the image a row of zeros is read. */
 /* Floats of a row of the ring. A pixel takes the same room in the last panel as in the others. */
 static ptrdiff_t reid__ring_row(const reid__op *op, int nr) {
@@ -7499,7 +7499,7 @@ static void reid__jit_free(reid__jit *j) {
 /* --------------------------------------------------------------------------------------------------------------------
    >>cuda_plan
    The CUDA executor. It takes the same list of operations: each becomes one launch of a kernel of reid_kernels.cu (a
-   step), and all launches of a batch become one CUDA graph, for large batches those behind the stem. A call is cut into
+   step), and all launches of a batch, or of a large one those after the stem, become one CUDA graph. A call is cut into
    batches of 1, 2, 4 … images, each with a graph of its size; pixels are uploaded unchanged and resized on the GPU.
    Bits: every kernel adds up an output in an order that depends only on its operation, not on tile or batch. */
 #define REID__GPU_BATCH 64     /* default */

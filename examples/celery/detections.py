@@ -27,7 +27,7 @@ def submit(size="32"):
         (fingerprint,))]
     for at in range(0, len(missing), size):
         tasks.batch_reidentify.delay(missing[at:at + size])
-    print(len(missing), "detections in", -(-len(missing) // size), "tasks")
+    print(f"detections: {len(missing)}, tasks: {-(-len(missing) // size)}")
 
 
 def show():

@@ -50,7 +50,7 @@ cameras = re.findall(r"/(CAM0\d): (\d+) photos, (\d+) boxes, (\d+) bursts, (\d+)
 assert [c[0] for c in cameras] == ["CAM01", "CAM02", "CAM03"]
 assert sum(int(c[1]) for c in cameras) == 180 and sum(int(c[2]) for c in cameras) == kept
 assert sum(int(c[3]) for c in cameras) == 60 # visits, of three photos each
-number = re.search(r"(\d+) crops of (\d+) individuals at threshold (\S+), made without labels", said)
+number = re.search(r"(\d+) crops of (\d+) individuals at threshold (\S+), estimated without labels", said)
 assert (int(number[1]), int(number[2])) == (len(crops), len(individuals))
 assert abs(json.load(open(out + "/calibration.json"))["threshold"] - float(number[3])) < 1e-5
 asked = re.search(r"(\d+) crops in (\d+) groups, (\d+) questions", said)

@@ -74,7 +74,7 @@ wait_for 'Redis' asked ping >/dev/null
 start_server
 start_celery
 "$python" "$example" submit 6 >"$out"
-prints "^$detections detections in 200 tasks"
+prints "^detections: $detections, tasks: 200$"
 
 # The server is stopped before anything is killed, so that tasks that wait for it remain unfinished for that long.
 wait_for 'the first results' reached 50
@@ -110,7 +110,7 @@ check "no task failed for good" [ ! -s failures ]
 wait_for 'all is acknowledged' all_acknowledged
 check "what is in the database" "$python" "$repository/tests/shown/celery_tests.py" check $bad
 "$python" "$example" submit >"$out"
-prints '^0 detections in 0 tasks'
+prints "^detections: 0, tasks: 0$"
 "$python" "$example" list >"$out"
 lines "$out" $detections
 kill -TERM "$celery" # stops in an orderly way, with its children

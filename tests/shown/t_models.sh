@@ -205,7 +205,7 @@ if [ -x build/reid ]; then
     # No published hash: it is recorded once reid has read the file, and a later download must have it.
     echo "<!DOCTYPE html><title>Sign in</title>" > "$dir/www/pinned.pth"
     sed -i 's/resnet50/efficientnet_b0/; s/torchvision-v1/effnet-b0/' "$dir/models/pinned.manifest"
-    check "an error page instead of a file" 1 "nothing vouches for it: to download it again, delete it" pinned "$dir/w"
+    check "an error page instead of a file" 1 "may be damaged, since no hash is published: to download" pinned "$dir/w"
     ok "its hash is not recorded" test ! -e "$dir/w/pinned.pth.sha256"
     rm "$dir/w/pinned.pth"
     cp "$dir/www/b0.pth" "$dir/www/pinned.pth"
@@ -217,10 +217,10 @@ if [ -x build/reid ]; then
     check "the same file again" 0 "pinned.pth: SHA-256 .* is correct" pinned "$dir/w"
     rm "$dir/w/pinned.pth"
     noise 5000 > "$dir/www/pinned.pth"
-    check "another file on the server" 1 "the server has another file than at the first download" pinned "$dir/w"
+    check "another file on the server" 1 "has changed since the first download" pinned "$dir/w"
     ok "is not kept either" test ! -e "$dir/w/pinned.pth" -a ! -e "$dir/w/pinned.pth.part"
     echo "no hash" > "$dir/w/pinned.pth.sha256"
-    check "a damaged record" 1 "pinned.pth.sha256: expected one line, as sha256sum writes it" pinned "$dir/w"
+    check "a damaged record" 1 "pinned.pth.sha256: expected one line in the format of sha256sum" pinned "$dir/w"
     build/reid inspect "$dir/w/b0.safetensors" > "$dir/log" 2>&1
     ok "reid reads it" grep -q "effnet-b0 (named in the file)" "$dir/log"
 else

@@ -153,6 +153,6 @@ void help_overview(text *t, const command_table *table) {
     text_puts(t, "\nTopics:\n");
     for (const help_topic *topic = table->topics; topic->name; topic++)
         text_printf(t, "  %-10s %s\n", topic->name, topic->summary);
-    text_puts(t, "\n\"reid help COMMAND\" lists a command's options, with examples that run;\n"
+    text_puts(t, "\n\"reid help COMMAND\" lists a command's options, with working examples;\n"
                  "\"reid help TOPIC\" explains what several commands share.\n");
 }

@@ -36,7 +36,7 @@ static void man_option(text *t, const option *spec) {
 static void man_command(text *t, const command *c) {
     text_printf(t, ".SH \"REID %s\"\n.B reid %s\n", c->name, c->name);
     add_roff(t, c->synopsis);
-    text_puts(t, "\n.PP\n");
+    text_puts(t, c->synopsis[0] ? "\n.PP\n" : ".PP\n");
     add_roff(t, c->about[0] ? c->about : c->summary);
     text_putc(t, '\n');
     for (const option *spec = OPTIONS; spec->help; spec++)
@@ -65,7 +65,7 @@ void man_page(text *t, const command_table *table) {
     for (const command *c = table->commands; c->name; c++) {
         text_printf(t, ".B reid %s\n", c->name);
         add_roff(t, c->synopsis);
-        text_puts(t, "\n.br\n");
+        text_puts(t, c->synopsis[0] ? "\n.br\n" : ".br\n"); /* an empty line would be a paragraph of its own */
     }
     text_puts(t, ".SH DESCRIPTION\nTurns images into embeddings and compares them, with the weights that PyTorch\n"
                  "users already have.\nOptions of one model apply to the\n.B \\-m\nbefore them; before the first\n"
@@ -76,8 +76,10 @@ void man_page(text *t, const command_table *table) {
                  "0: success. 1: some inputs failed; each is named, and the others are done.\n"
                  "2: invalid use, or nothing was done.\n.SH ENVIRONMENT\n.TP\n.B NO_COLOR\nno colours on terminals\n"
                  ".TP\n.B REID_CPU_ISA\nscalar, avx2, avx512, avx512_bf16, amx_bf16, avx512_vnni, amx_int8 or neon:\n"
-                 "as\n.B \\-\\-isa\n.TP\n.B REID_SYNC\n1: on a GPU, wait for every kernel, at most 20 seconds, and "
-                 "name the operation\nthat failed or did not finish.\n"
+                 "the default of\n.B \\-\\-isa\n.TP\n.B REID_CACHE_DIR\nthe folder in which compiled GPU kernels are "
+                 "kept; default: $XDG_CACHE_HOME/reid\nor ~/.cache/reid\n.TP\n.B REID_NVRTC\nthe path of libnvrtc.so; "
+                 "default: searched for\n.TP\n.B REID_SYNC\n1: on a GPU, wait for every kernel, at most 20 seconds, "
+                 "and name the operation\nthat failed or did not finish\n"
                  ".TP\n.B REID_SERVE_..., REID_WORKER_...\nthe options of these commands: see\n.B reid help serve "
                  "\\-\\-environment\n");
 }

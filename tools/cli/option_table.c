@@ -65,7 +65,7 @@ const option OPTIONS[] = {
      "stdout"},
     {'o', "output", "FILE", MATCH, OF_COMMAND, SET(text), SHARED(output.path), 0, 0,
      "FILE.csv (one line per match: query, decision, rank, identity, score, probability, image), FILE.jsonl, or "
-     "FILE.html (a page with each query and its three best matches, which can show doubtful and wrong ones alone). "
+     "FILE.html (a page with each query and its three best matches, which can be filtered for doubtful or wrong ones). "
      "Default: a table on stdout, or JSON lines with --json"},
     {'o', "output", "FILE", MERGE, OF_COMMAND, SET(text), SHARED(output.path), 0, 0,
      "FILE.npy (with FILE.ids.txt and FILE.meta.json), FILE.jsonl or FILE.csv, in the format of the shards"},
@@ -237,7 +237,7 @@ const option OPTIONS[] = {
      "--score-weights"},
     {0, "fmr", "X", CALIBRATE | GALLERY, OF_COMMAND, SET(share), SHARED(calibrate.fmr), 0, 0,
      "false-match rate: the share of pairs of different individuals that may be accepted. Default: 0.001; 0.01 when "
-     "calibrate has no labels or a folder of reid track, whose threshold makes groups"},
+     "calibrate has no labels or a folder of reid track, because that threshold is for grouping"},
     {0, "prior", "P", CALIBRATE, OF_COMMAND, SET(share), SHARED(calibrate.prior), 0, 0,
      "prior probability that a pair shows one individual, for the probabilities. Default: 0.5"},
     {0, "method", CALIBRATION_METHODS, CALIBRATE, OF_COMMAND, SET(choice), SHARED(calibrate.method), 0, 0,
@@ -341,9 +341,9 @@ const option OPTIONS[] = {
      "folder. Default: CSV on stdout, or JSON with --json"},
     {0, "threshold", "T", GROUPS_CROPS | TRACK, OF_COMMAND, SET(score), SHARED(match.threshold), -1, 0,
      "join groups down to this mean score. Default: the calibration's, else the one stored with the inputs, else one "
-     "that is made without labels (reid calibrate), else a guess: 0.65, or 0.40 with two models"},
+     "that is estimated without labels (reid calibrate), else a guess: 0.65, or 0.40 with two models"},
     {0, "method", LINKAGES, CLUSTER, OF_COMMAND, SET(choice), SHARED(cluster.linkage), 0, 0,
-     "join groups by the mean of all their scores, or, for comparison, by the best one alone (the connected components "
+     "join groups by the mean of all their scores, or, for comparison, by only the best one (the connected components "
      "of all pairs at the threshold), which ignores decisions, frames and tracks"},
     {0, "suggest", "T", GROUPS_CROPS, OF_COMMAND, SET(score), SHARED(cluster.suggest), -1, 0,
      "suggest pairs of groups with a mean score from T to the threshold for review. Default: the score at which the "
@@ -466,8 +466,8 @@ const option OPTIONS[] = {
     {0, "memory", "BYTES", RUNS_MODEL, OF_DEVICES, SET(bytes), SHARED(compute.memory), 0, 0,
      "limit for weights and activations, in bytes or with K, M or G: the batch shrinks to fit"},
     {0, "decoders", "N|auto", READS_IMAGES, OF_DEVICES, SET(int_or_auto), SHARED(input.decoders), 1, 256,
-     "threads that decode images. Default: one per CPU, at most 4; if a GPU computes, one per CPU but for those that "
-     "feed it, one for each of --lanes"},
+     "threads that decode images. Default: one per CPU, at most 4; if a GPU computes, the number of CPUs minus "
+     "--lanes"},
     {0, "jpeg", JPEG_DECODERS, (READS_IMAGES & ~TRACK) | DOCTOR, OF_DEVICES, SET(choice), SHARED(input.jpeg), 0, 0,
      "JPEG decoder: libturbojpeg, whose pixels equal Pillow's, or the built-in stb_image. They differ by a few levels; "
      "a gallery made with the other one causes a warning. Default: auto, libturbojpeg if installed"},

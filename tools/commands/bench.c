@@ -142,7 +142,7 @@ static void head_of(bench *b, const char *peaks_from) {
     text_visible(&b->table, info->chip);
     if (strcmp(info->device, "cpu") == 0)
         text_printf(&b->table, ", %d thread%s", info->threads, plural((size_t)info->threads));
-    text_printf(&b->table, "\n%.3f GFLOP an image; ceilings: ", 2e-9 * (double)info->macs);
+    text_printf(&b->table, "\n%.3f GFLOP per image; ceilings: ", 2e-9 * (double)info->macs);
     if (b->peak_gflops > 0) text_printf(&b->table, "%.0f GFLOP/s, ", b->peak_gflops);
     if (b->peak_gbs > 0) text_printf(&b->table, "%.1f GB/s, ", b->peak_gbs);
     text_printf(&b->table, "%s (see reid help bench)\n", peaks_from);

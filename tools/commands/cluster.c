@@ -35,7 +35,7 @@ static int check_options(const options *o) {
         say_error("cluster: --carry groups everything anew, --add keeps earlier groups: give only one of them");
     else if (o->cluster.linkage &&
              (o->cluster.same_frame || o->cluster.tracks || o->cluster.decisions || o->cluster.add || o->count.asked))
-        say_error("cluster: --method single uses scores alone: it excludes --same-frame, --tracks, --decisions, --add "
+        say_error("cluster: --method single uses only scores: it excludes --same-frame, --tracks, --decisions, --add "
                   "and --count");
     else if (o->cluster.explain && o->output.path)
         say_error("cluster: --explain writes no file: remove -o");

@@ -240,9 +240,8 @@ static int find_threshold(grouping *run) {
     if (run->made) {
         r->threshold = run->calibration.threshold;
         say_warning(
-            "no threshold is known for these models, so one was made without labels from %zu sightings: %.6g, "
-            "95 %% interval %.4g to %.4g. Answers to the questions of reid review, and then reid calibrate, make "
-            "it better",
+            "no threshold is known for these models, so one was estimated without labels from %zu sightings: %.6g, 95 "
+            "%% interval %.4g to %.4g. To improve it, answer the questions of reid review, then run reid calibrate",
             u.sightings, r->threshold, u.fit.interval.low, u.fit.interval.high);
         return 1;
     }
@@ -251,9 +250,9 @@ static int find_threshold(grouping *run) {
     unlabelled_reason(&u, &why);
     if (need_text(&why))
         say_warning(
-            "no threshold is known for these models, and none can be made without labels: %s. So groups are cut at "
-            "a score of %.6g, which is a guess: too low a cut joins individuals, too high a cut splits them. "
-            "Answer the questions of reid review, or give --threshold or --calibration (from reid calibrate)",
+            "no threshold is known for these models, and none can be estimated without labels: %s. So groups are cut "
+            "at a score of %.6g, which is a guess: too low a cut joins individuals, too high a cut splits them. Answer "
+            "the questions of reid review, or give --threshold or --calibration (from reid calibrate)",
             why.s, r->threshold);
     int good = !text_failed(&why);
     text_free(&why);

@@ -178,7 +178,7 @@ static void describe_network(inspection *in) {
     add_grouped(t, info->parameters);
     text_putc(t, '\n');
     add_label(t, "work");
-    text_printf(t, "%.3f GMAC an image\n", (double)info->macs * 1e-9);
+    text_printf(t, "%.3f GMAC per image\n", (double)info->macs * 1e-9);
     add_label(t, "embedding");
     text_printf(t, "%d float%s, %s%s\n", info->dim, plural((size_t)info->dim),
                 info->raw ? "not normalised" : "of length 1", info->flip ? ", averaged with the mirrored image" : "");

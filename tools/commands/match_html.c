@@ -234,9 +234,9 @@ static void add_introduction(const match_html *h, text *out) {
     const gallery *g = h->r.g;
     const page_counts *n = &h->page.n;
     page_values v = {TEXT_INIT};
-    page_set(&v, "queries", "%zu", n->queries);
-    page_set(&v, "pictures", "%zu", g->count);
-    page_set(&v, "individuals", "%zu", g->identities);
+    page_set(&v, "queries", "%zu %s", n->queries, n->queries == 1 ? "query" : "queries");
+    page_set(&v, "pictures", "%zu image%s", g->count, plural(g->count));
+    page_set(&v, "individuals", "%zu individual%s", g->identities, plural(g->identities));
     page_set(&v, "gallery", "%s", shown(h->r.o->match.gallery));
     page_fill(out, &HTML, "head", &v);
     for (int i = 0; i < h->r.o->models; i++) {

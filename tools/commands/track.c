@@ -363,7 +363,7 @@ static void plain_summary(const tracking *run, text *out) {
     text_printf(out, "%zu crop%s of %zu individual%s at threshold %.6g%s\n", rows, plural(rows), groups, plural(groups),
                 run->threshold,
                 run->groups.guessed ? ", a guess"
-                : run->groups.made  ? ", made without labels"
+                : run->groups.made  ? ", estimated without labels"
                                     : "");
 }
 

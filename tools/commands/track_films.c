@@ -104,10 +104,10 @@ static int make_key(const tracking *run, text *key) {
     key_number(key, "--stream", o->track.stream);
     key_text(key, "--ffmpeg", o->track.ffmpeg);
     key_number(key, "--max-pixels", (double)o->input.max_pixels);
-    key_text(key, "what decodes JPEG files", tracking_jpeg(run));
+    key_text(key, "the JPEG decoder", tracking_jpeg(run));
     key_number(key, "--threshold", run->threshold);
-    key_number(key, "--score-weights, the first", run->weights[0]);
-    key_number(key, "--score-weights, the second", run->all.count > 1 ? run->weights[1] : 0);
+    key_number(key, "the first of --score-weights", run->weights[0]);
+    key_number(key, "the second of --score-weights", run->all.count > 1 ? run->weights[1] : 0);
     key_number(key, "the number of videos", (double)run->count);
     for (size_t i = 0; i < run->count; i++) key_video(key, &run->requests[i]);
     return good && need_text(key);

@@ -331,7 +331,7 @@ static void add_lanes(const result *r, text *out) {
         page_set(&v, "colour", "%s", css_of(t->group).s);
         page_set(&v, "from", "%.1f", t->first);
         page_set(&v, "to", "%.1f", t->last);
-        page_set(&v, "boxes", "%.0f", t->boxes);
+        page_set(&v, "boxes", "%.0f box%s", t->boxes, t->boxes == 1 ? "" : "es");
         page_fill(out, &HTML, "track", &v);
         for (size_t k = 0; k < t->count; k++) {
             page_set(&v, "left", "%.2f", 100 * t->shots[k].seconds / end);
@@ -403,7 +403,7 @@ static void add_head(const page_request *q, const result *r, const text *film, t
     page_set(&v, "back", "%s", path_name(q->back));
     page_set(&v, "seconds", "%.1f", r->seconds);
     page_set(&v, "frames", "%.0f", r->frames);
-    page_set(&v, "scenes", "%d", r->scenes);
+    page_set(&v, "scenes", "%d scene%s", r->scenes, plural((size_t)r->scenes));
     page_fill(out, &HTML, "introduction", &v);
     if (q->synthetic) page_fill(out, &HTML, "synthetic", NULL);
     page_fill(out, &HTML, "film", NULL);

@@ -29,12 +29,12 @@ static void add_head(const demo *d, text *out) {
     const page_head head = {.title = "Who is it?"};
     page_values v = {TEXT_INIT};
     page_begin(out, &head);
-    page_set(&v, "pictures", "%zu", d->count);
+    page_set(&v, "pictures", "%zu image%s", d->count, plural(d->count));
     page_set(&v, "folder", "%s", d->folder);
-    page_set(&v, "individuals", "%zu", d->individuals);
+    page_set(&v, "individuals", "%zu individual%s", d->individuals, plural(d->individuals));
     page_set(&v, "version", "%s", reid_version_string());
     page_set(&v, "isa", "%s", d->model[0].info.isa);
-    page_set(&v, "threads", "%d", d->model[0].info.threads);
+    page_set(&v, "threads", "%d thread%s", d->model[0].info.threads, plural((size_t)d->model[0].info.threads));
     page_fill(out, &HTML, "introduction", &v);
     if (d->film) {
         page_set(&v, "film", "%s", d->film);

@@ -176,7 +176,7 @@ static int refuse_several(const zip *z, text *why) {
         text_printf(&names, "%s%.*s", i ? ", " : "",
                     is_array(&z->members[i]) ? (int)strlen(z->members[i].name) - 4 : 99, z->members[i].name);
     refuse(why,
-           "is an .npz file with %zu members (%s%s); expected one array: save that of the rows alone, with numpy.save",
+           "is an .npz file with %zu members (%s%s); expected one array: save only that of the rows, with numpy.save",
            z->count, names.s ? shown(names.s) : "", z->count > 8 ? ", ..." : "");
     text_free(&names);
     return 0;

@@ -60,7 +60,7 @@ static int take_tensor(foreign_rows *f, checkpoint *c, text *why) {
     const tensor *t = c->tensors;
     f->what = "a tensor";
     if (c->tensor_count != 1)
-        return refuse(why, "is a file with %zu tensors (%.100s, %.100s ...); expected one: save that of the rows alone",
+        return refuse(why, "is a file with %zu tensors (%.100s, %.100s ...); expected one: save only that of the rows",
                       c->tensor_count, t[0].name, t[1].name);
     if (!take_type(f, t, why)) return 0;
     if (t->ndim != 2)

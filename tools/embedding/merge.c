@@ -158,7 +158,7 @@ static int npy_start(const merging *m, const shard *s, const source *file, uint6
     uint64_t floats, size;
     if (!source_read(file, 0, bytes, len, why)) return 0;
     const text head = {bytes, len, 0};
-    if (!npy_shape(&head, &at, &rows, &columns)) return refuse(why, "is not a .npy file as reid embed writes it");
+    if (!npy_shape(&head, &at, &rows, &columns)) return refuse(why, "is not a .npy file that reid embed wrote");
     if (rows != s->facts.rows || columns != (size_t)m->makers.dim || !checked_mul(rows, columns, &floats) ||
         !checked_mul(floats, 4, &size) || size != file->size - at)
         return refuse(why, "holds %zu x %zu floats in %llu bytes, but its metadata says %zu x %d", rows, columns,

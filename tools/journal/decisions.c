@@ -26,7 +26,7 @@ static int is_usable(const decisions *d, struct stat *st, text *why) {
     if (lstat(d->path, &named) != 0 || named.st_dev != st->st_dev || named.st_ino != st->st_ino)
         return refuse(why, "was replaced or removed while it was in use");
     if (st->st_nlink != 1) return refuse(why, "is a hard link; a journal of decisions must have one name only");
-    if (st->st_mode & 02) return refuse(why, "is writable by everybody: chmod o-w");
+    if (st->st_mode & 02) return refuse(why, "is writable by all users: chmod o-w");
     if ((uint64_t)st->st_size < d->read) return refuse(why, "became shorter while it was in use");
     return 1;
 }

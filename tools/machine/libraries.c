@@ -34,7 +34,7 @@ static void look_for_turbojpeg(findings *f, int wanted) {
     void *library = dlopen("libturbojpeg.so.0", RTLD_NOW | RTLD_LOCAL);
     void *symbol = library ? dlsym(library, "tjDecompress2") : NULL;
     if (symbol)
-        findings_add(f, FOUND_GOOD, "libturbojpeg", NULL, "%s: JPEG pixels as Pillow's", file_of(symbol, path));
+        findings_add(f, FOUND_GOOD, "libturbojpeg", NULL, "%s: JPEG pixels equal Pillow's", file_of(symbol, path));
     else
         findings_add(f, wanted ? FOUND_ERROR : FOUND_WARNING, "libturbojpeg", remedy,
                      "%s; JPEG is decoded by stb_image, in twice the time, and the pixels differ from Pillow's",

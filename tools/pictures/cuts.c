@@ -13,8 +13,9 @@ static int take_line(const char *line, size_t number, int first, uint32_t *to, c
     if (!parse_int(line, first, INT32_MAX, &frame))
         return refuse(why, "line %zu: \"%.100s\" is not a frame number", number, shown(line));
     *to = (uint32_t)(frame - first);
-    return !before || *before < *to || refuse(why, "line %zu: frame %lld does not follow the previous one", number,
-                                              frame);
+    return !before || *before < *to ||
+           refuse(why, "line %zu: frame %lld is not after the previous one; frame numbers must increase", number,
+                  frame);
 }
 
 static int parse(char *s, int first, uint32_t **cuts, size_t *count, text *why) {

@@ -213,9 +213,8 @@ static const record *image_of(detections *d, const detections_request *r, const 
     if (image) return image;
     if (!c->bare) refuse(why, "an annotation has an unknown image_id");
     else if (!a->name)
-        refuse(why, "a list of COCO results alone has the ids of images, but not their names, which the data set's "
-                    "file has; put both together: jq --slurpfile r RESULTS.json '.annotations = $r[0]' DATASET.json "
-                    ">BOTH.json");
+        refuse(why, "a list of COCO results has only the ids of images, whose names are in the data set's file; merge "
+                    "the two: jq --slurpfile r RESULTS.json '.annotations = $r[0]' DATASET.json >BOTH.json");
     else if (settle_image(d, r, c, a, why)) return a; /* a result that names its image */
     return NULL;
 }

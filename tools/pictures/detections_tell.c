@@ -18,7 +18,7 @@ static void tell_failures(const detections *d) {
 static void tell_confidence(const detections *d, const detections_request *r) {
     if (r->min_conf >= 0 || !d->format || !strstr(d->format, "MegaDetector") || d->sure == d->all) return;
     say_warning("%s: without --min-conf all boxes are used: %zu, from a confidence of %.3g on; --min-conf 0.2 would "
-                "leave %zu", shown(r->path), d->all, d->lowest, d->sure);
+                "keep %zu", shown(r->path), d->all, d->lowest, d->sure);
 }
 
 /* What of the file is not taken as it is. */

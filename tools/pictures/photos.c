@@ -119,7 +119,8 @@ static int take_place(const photos *p, const photo_place *at, const looked_for *
     *found = at;
     if (fit > other_fit) return 1;
     if (strcmp(other->path, at->path) > 0) at = other, other = *found;
-    return refuse(why, "%.200s could be %.300s or %.300s", shown(name->spelled), shown(other->path), shown(at->path));
+    return refuse(why, "%.200s matches both %.300s and %.300s; give more of its path", shown(name->spelled),
+                  shown(other->path), shown(at->path));
 }
 
 /* Finds photos whose paths end in "/name". */
@@ -189,7 +190,7 @@ const photo_place *photos_numbered(const photos *p, double number, text *why) {
     }
     if (number < 0 || from == p->place_count || p->numbers[from].number > number) return NULL;
     if (from + 1 < p->place_count && !(p->numbers[from + 1].number > number)) {
-        refuse(why, "frame %.0f could be %.300s or %.300s; frame numbers are for one folder of frames", number,
+        refuse(why, "frame %.0f matches both %.300s and %.300s; frame numbers are for one folder of frames", number,
                shown(p->numbers[from].path), shown(p->numbers[from + 1].path));
         return NULL;
     }

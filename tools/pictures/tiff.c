@@ -282,8 +282,8 @@ static const char *directory_problem(void *tiff, const unsigned char *file, size
     if (is_preview(tiff, file, len)) return "a raw image, which is not supported; convert it to PNG or JPEG";
     if (!is_read_coding(short_of(tiff, COMPRESSION)) || short_of(tiff, BITS) != 8 || short_of(tiff, FORMAT) > 1 ||
         short_of(tiff, PLANES) != 1 || short_of(tiff, FILL_ORDER) != 1 || !has_read_colours(tiff, out))
-        return "a TIFF of an unusual kind (read are 8-bit grey, palette and RGB; none, LZW, deflate, PackBits or JPEG "
-               "compression); convert it to PNG or JPEG";
+        return "a TIFF of an unusual kind (supported are 8-bit grey, palette and RGB, uncompressed or with LZW, "
+               "deflate, PackBits or JPEG); convert it to PNG or JPEG";
     ask_for_rgb(tiff, out);
     return has_read_parts(tiff, out) ? NULL : "damaged TIFF (size)";
 }

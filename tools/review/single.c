@@ -97,7 +97,7 @@ static int add_photos(text *out, const single_request *r) {
     }
     progress_stop();
     json_put_end(&w);
-    if (lost) say_warning("the whole photos of %zu crop%s cannot be read, so the page shows the crops alone", lost,
+    if (lost) say_warning("the whole photos of %zu crop%s cannot be read, so the page shows only the crops", lost,
                           plural(lost));
     if (order && done < c->rows && !interrupted())
         say_warning("the page has no room for the whole photos of %zu of %zu crops; reid review without --html shows "

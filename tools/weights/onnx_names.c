@@ -520,8 +520,8 @@ static int find_ibn_b(naming *n, expected *e, int adds) {
         at = next_node(n, at, "Add");
     int next = at == NOWHERE ? NOWHERE : next_node(n, at, "InstanceNormalization");
     if (next == NOWHERE || !is_op(&n->g->nodes[next], "InstanceNormalization"))
-        return unfit(n, &n->g->nodes[e->node], adds ? "no instance norm behind the addition after it"
-                                                    : "no instance norm behind it");
+        return unfit(n, &n->g->nodes[e->node], adds ? "no instance norm after the addition that follows"
+                                                    : "no instance norm after it");
     e->instance = next;
     explain(n, next);
     return check_instance(n, &n->g->nodes[next]);

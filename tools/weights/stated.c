@@ -180,7 +180,7 @@ static void use_chain(chain *c, stated *s) {
     const double *to = c->crops ? c->crop : c->resize, larger = to[0] > to[1] ? to[0] : to[1];
     if (c->problem || (!c->resizes && !c->crops)) return;
     if (!c->resizes) c->problem = "a CenterCrop without a Resize takes parts of images";
-    else if (c->resizes == 1 && !c->crops) c->problem = "a Resize of the short side alone keeps the images' shapes";
+    else if (c->resizes == 1 && !c->crops) c->problem = "a Resize of only the short side keeps the images' shapes";
     else if (c->resizes == 2 && c->crops) c->problem = "no preset crops after a Resize to a height and a width";
     else if (c->resizes == 1 && c->resize[0] < larger) c->problem = "the CenterCrop is larger than what it crops";
     else if (!is_edge(to[0]) || !is_edge(to[1]) || !is_edge(c->resize[0])) c->problem = "its size cannot be read";

@@ -30,7 +30,7 @@ bad 'folder: is a folder' -m w.safetensors -o folder
 # shellcheck disable=SC2086 # several words
 run 0 bench -m w.safetensors $few --batches 1,3 --ops --start 2 --output b.json
 prints '^efficientnet_b0, 64x64, fp32, cpu '
-prints '^0\.0[0-9]* GFLOP an image; ceilings: [0-9]* GFLOP/s, [0-9.]* GB/s, measured here'
+prints '^0\.0[0-9]* GFLOP per image; ceilings: [0-9]* GFLOP/s, [0-9.]* GB/s, measured here'
 prints '^from reid_create to the first embedding: [0-9.]*, [0-9.]* ms$'
 check "two rows, ordered, the network not slower than twice the call" awk '
     $1 ~ /^[13]$/ && NF == 8 { n++; if ($2 < $3 || $2 > $4 || $3 <= 0 || $8 <= 0 || $8 > 2 * $2) bad = 1 }
@@ -59,7 +59,7 @@ prints '"ceilings": {"gflops": 1000, "gbs": 50.5}'
 prints '"batch": 4, .*"network_ms": null, "start_ms": \[\], "ops": \[\]}'
 # shellcheck disable=SC2086
 run 0 bench -m w.safetensors $few --batches 4 --batch 2 --peak-gflops 1000 --peak-gbs 50.5
-prints '^0\.0[0-9]* GFLOP an image; ceilings: 1000 GFLOP/s, 50.5 GB/s, as given '
+prints '^0\.0[0-9]* GFLOP per image; ceilings: 1000 GFLOP/s, 50.5 GB/s, as given '
 prints '^ *4 .* -$'
 
 # The page is one self-contained file, whose circles and rectangles are the operations that have a time.
@@ -111,7 +111,7 @@ for s in reader.svgs:
     for m in s["marks"]:
         x, y = m.get("cx", m.get("x")), m.get("cy", m.get("y"))
         assert 0 <= x and x + m.get("width", 0) <= s["size"][0] and 0 <= y <= s["size"][1], (m, s["size"])
-for c, line in zip(figures["cells"], re.findall(r"<p>([0-9.]+) ms a call", page)):
+for c, line in zip(figures["cells"], re.findall(r"<p>([0-9.]+) ms per call", page)):
     assert abs(c["ours_ms"] - float(line)) < 0.001, (c["ours_ms"], line)
 END
 # shellcheck disable=SC2086
@@ -131,6 +131,6 @@ for isa in scalar avx2 avx512 avx512_bf16 amx_bf16; do
     # shellcheck disable=SC2086
     run 0 bench -m w.safetensors $few --batches 1 --isa $isa --precision $precision
     check "the network stays below the ceiling of $isa" awk -v isa="$isa" '
-        /GFLOP an image/ { peak = $6 } $1 == 1 && NF == 8 { ours = $7 } END { exit !(ours > 0 && ours < peak) }' "$out"
+        /GFLOP per image/ { peak = $6 } $1 == 1 && NF == 8 { ours = $7 } END { exit !(ours > 0 && ours < peak) }' "$out"
 done
 finish

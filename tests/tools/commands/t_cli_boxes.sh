@@ -76,7 +76,7 @@ JSON
 embed 0 --boxes md.json photos
 says 'lost.png: the detector failed on it: Failure image access'
 says 'empty.png: the detector failed on it: Failure inference'
-says 'md.json: without --min-conf all boxes are used: 3, from a confidence of 0.05 on; --min-conf 0.2 would leave 2$'
+says 'md.json: without --min-conf all boxes are used: 3, from a confidence of 0.05 on; --min-conf 0.2 would keep 2$'
 floats >got
 head -3 wanted >wanted3
 same got wanted3
@@ -240,7 +240,7 @@ embed 0 --boxes named.json photos
 floats >got
 same got wanted
 embed 2 --boxes results.json photos
-says "^reid: results.json: line 1: a list of COCO results alone has the ids of images, but not their names"
+says "^reid: results.json: line 1: a list of COCO results has only the ids of images, whose names are in"
 jq=$(grep -o 'jq --slurpfile .*' "$err")
 if command -v jq >jq.path; then
     (echo "$jq" | sed 's/RESULTS/results/; s/DATASET/dataset/; s/BOTH/both/' | sh) 2>"$err"
@@ -292,7 +292,7 @@ says 'exif.jpg#0: the photo is 40 x 60, but the detections say 60 x 60; give the
 mkdir numbered/more
 cp photos/b.png numbered/more/7.png
 embed 2 --boxes det.txt numbered
-says 'det.txt: frame 7 could be numbered/more/7.png or numbered/x0007.png; frame numbers are for one folder of frames'
+says 'det.txt: frame 7 matches both numbered/more/7.png and numbered/x0007.png; frame numbers are for one folder'
 (cd photos && sed 's|cam1/|cam1\\|' ../boxes.csv >back.csv &&
     "$REID" embed -m ../w.safetensors --size 64x64 --boxes back.csv) >"$out" 2>"$err"
 floats >got
@@ -309,7 +309,7 @@ printf '%s\n' 'cam1/a.png#0' 'east/cam1/a.png#0' 'cam1/c.png#0' >names
 same got names
 printf 'path,x,y,width,height\n%s,2,2,9,9\n' a.png >both.csv
 embed 2 --boxes both.csv two
-says 'both.csv: a.png could be two/cam1/a.png or two/east/cam1/a.png'
+says 'both.csv: a.png matches both two/cam1/a.png and two/east/cam1/a.png'
 # Videos in the same file are for reid track; images that are not there are named, and the others are embedded.
 cat >video.json <<'JSON'
 {"images": [{"file": "v.mp4", "frame_rate": 10, "detections": [{"category": "1", "conf": 0.9, "bbox": [0, 0, 1, 1],

@@ -107,7 +107,7 @@ want = {frozenset(ids[i] for i in range(24) if home[i] == h) for h in home}
 assert got == want, (got, want)
 assert len(j["joins"]) >= 24 - len(want)'
 run 2 cluster all.npy --threshold 0.6 --method single --same-frame
-says '--method single uses scores alone'
+says '--method single uses only scores'
 run 2 cluster all.npy --threshold 0.6 --method complete
 says 'method'
 
@@ -115,7 +115,7 @@ says 'method'
 run 0 gallery create all.gallery --like all.npy --fp16
 run 0 gallery add all.gallery all.npy
 run 0 cluster all.gallery
-says 'no threshold is known for these models, so one was made without labels from 24 sightings'
+says 'no threshold is known for these models, so one was estimated without labels from 24 sightings'
 run 0 gallery set all.gallery --threshold 0.6
 run 0 cluster all.gallery -o got.csv --own-labels
 prints 'BCubed  precision 1.0000  recall 1.0000'

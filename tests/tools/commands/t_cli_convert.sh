@@ -442,7 +442,7 @@ run 0 inspect stating_out.safetensors
 prints '^input        256 x 128 (height x width)'
 states a.pth "{'transform': Compose(transforms=[ToTensor(), Resize(size=[64, 48], antialias=True), $normal])}" \
     "size=64x48 resize=straight filter=bilinear $half $own"
-not_read 'Resize(size=256), ToTensor()' 'Resize, which is' 'a Resize of the short side alone keeps the images. shapes'
+not_read 'Resize(size=256), ToTensor()' 'Resize, which is' 'a Resize of only the short side keeps the images. shapes'
 not_read 'CenterCrop(size=224), ToTensor()' 'CenterCrop, which is' 'a CenterCrop without a Resize takes parts of images'
 not_read "Resize(size=(99, 99)), $crop" 'Resize, CenterCrop, which are' 'no preset crops after a Resize.*'
 not_read 'Resize(size=150), CenterCrop(size=160)' 'Resize, CenterCrop, which are' 'the CenterCrop is larger than.*'

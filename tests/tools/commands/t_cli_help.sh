@@ -220,7 +220,7 @@ check "forty-four examples" [ $examples = 44 ]
 run 0 inspect w.safetensors
 for line in 'network      efficientnet_b0 (found from its tensors)' 'head         none' \
     'embedding    1280 floats, of length 1' 'preset       effnet-b0 (the network.s default)' \
-    'parameters   4,007,548' 'work         0.385 GMAC an image' \
+    'parameters   4,007,548' 'work         0.385 GMAC per image' \
     'fingerprint  [0-9a-f]\{32\}$' 'tensors      309 used, 0 missing, 0 mismatched, 0 ignored, 0 unexpected'; do
     prints "^$line"
 done

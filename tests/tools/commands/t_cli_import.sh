@@ -106,7 +106,7 @@ after.npy|is a NumPy array with a header that cannot be read
 negative.npy|is a NumPy array with a header that cannot be read
 nothing.npy|is empty$
 several.npz|is an .npz file with 3 members (features, ids, labels); expected one array: \
-save that of the rows alone, with numpy.save$
+save only that of the rows, with numpy.save$
 compressed.npz|is a compressed .npz file; write it with numpy.savez, or its array with numpy.save$
 damaged.npz|is an .npz file with a wrong checksum: it is damaged$
 other.zip|is a zip archive, but not one written by numpy.savez or torch.save:
@@ -139,7 +139,7 @@ array.pkl|is a pickle
 long.pt|is a tensor of int64; expected float16, bfloat16, float32 or float64: save rows.float()$
 cube.pt|is a tensor of 3 dimensions; expected two, a row for each image$
 expanded.pt|is a tensor that repeats its values; save rows.contiguous()$
-pair.pt|is a file with 2 tensors (gallery, query ...); expected one: save that of the rows alone$
+pair.pt|is a file with 2 tensors (gallery, query ...); expected one: save only that of the rows$
 nan.npy|row 17 (east/3_2.jpg): value 3 is not a number; expected finite numbers$
 infinite.npy|row 17 (east/3_2.jpg): value 3 is infinite; expected finite numbers$
 zero.npy|row 17 (east/3_2.jpg): all values are 0, which has no direction; leave the row out$

@@ -54,7 +54,7 @@ says 'review: --html needs no server: remove --listen'
 run 2 review crops.npy --decisions d.jsonl --import saved.jsonl
 says '--import only adds a file to --decisions'
 run 0 review crops.npy --decisions d.jsonl --html guess.html
-says 'none can be made without labels: 8 sightings .* So groups are cut at a score of 0.65, which is a guess'
+says 'none can be estimated without labels: 8 sightings .* So groups are cut at a score of 0.65, which is a guess'
 run 2 review lost.npy --decisions other.jsonl
 says 'lost.meta.json: cannot open'
 run 2 review crops.npy --decisions d.jsonl --min-conf 0.5

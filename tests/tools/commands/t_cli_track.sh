@@ -243,7 +243,7 @@ refused 'give --detections FILE' film.mp4
 run 2 track film.mp4 --detections film.txt -m w.safetensors --threshold 1
 says 'give -o DIR'
 run 0 track film.mp4 --detections film.txt -m w.safetensors --size 64x64 -o guess
-says 'none can be made without labels: 5 sightings .* So groups are cut at a score of 0.65, which is a guess'
+says 'none can be estimated without labels: 5 sightings .* So groups are cut at a score of 0.65, which is a guess'
 check "crops.csv has the video, and the time" grep -q '^crops/film/[0-9-]*.png,film.mp4,film,,0:00:0[0-9].[0-9],' \
     guess/crops.csv
 run 0 cluster guess -o guess.csv
@@ -288,7 +288,7 @@ check "an empty folder may be there" [ -f empty/tracks.json ]
 check "the umask decides who may write" [ "$(stat -c %a empty empty/tracks.json | tr '\n' ' ')" = '775 664 ' ]
 umask 022
 
-# With more tracks, the threshold is made without labels, and is the same everywhere.
+# With more tracks, the threshold is estimated without labels, and is the same everywhere.
 for run in '--detections many.txt --no-frames' ''; do
     # shellcheck disable=SC2086 # two words, or none
     "$repository/build/demo_video" --size 160x120 --fps 2 --seconds 96 --scenes 16 --animals 3 --seed 4 $run >raw ||
@@ -299,9 +299,9 @@ ffmpeg -nostdin -v error -y -f rawvideo -pix_fmt rgb24 -s 160x120 -r 2 -i raw -c
 (cd "$repository" && make -s build/seeded) || exit 1
 "$repository/build/seeded" --net resnet50-multiscale -o ms.safetensors || exit 1
 run 0 track many.mkv --detections many.txt -m ms.safetensors --size 96x96 -o many
-says 'so one was made without labels from [0-9]* sightings: 0.[0-9]*, 95 % interval 0.[0-9]* to 0.[0-9]*'
-prints '^[0-9]* crops of [0-9]* individuals at threshold 0.[0-9]*, made without labels$'
-number=$(sed -n 's/.* at threshold \(0.[0-9]*\), made without labels$/\1/p' "$out")
+says 'so one was estimated without labels from [0-9]* sightings: 0.[0-9]*, 95 % interval 0.[0-9]* to 0.[0-9]*'
+prints '^[0-9]* crops of [0-9]* individuals at threshold 0.[0-9]*, estimated without labels$'
+number=$(sed -n 's/.* at threshold \(0.[0-9]*\), estimated without labels$/\1/p' "$out")
 check "tracks.json has the threshold" grep -q "\"threshold\": $number" many/tracks.json
 run 0 cluster many -o many.csv
 prints "^[0-9]* crops in [0-9]* groups at threshold $number,"

@@ -168,7 +168,7 @@ same out/calibration.json all.json
 
 # --- the same number everywhere -------------------------------------------------------------------------------
 run 0 cluster all.npy -o groups.csv --labels all.labels.csv
-says "no threshold is known for these models, so one was made without labels from 72 sightings: $(printf %.6g \
+says "no threshold is known for these models, so one was estimated without labels from 72 sightings: $(printf %.6g \
     "$(threshold all.json)"), 95 % interval 0\.[0-9]* to 0\.[0-9]*"
 prints '^BCubed  .*  F \(1.0000\|0.9[5-9][0-9]*\)$'
 mv groups.csv made.csv
@@ -179,7 +179,7 @@ same groups.csv made.csv
 check "silently" sh -c '! grep -q threshold "$0"' "$err"
 mkdir -p crops && picture crops/0-0-0.png 8 8 1 # a page without any image is refused
 run 0 review all.npy --decisions new.jsonl --html page.html
-says 'one was made without labels'
+says 'one was estimated without labels'
 run 0 cluster all.npy --explain crops/1-0-0.png crops/2-1-0.png
 cp "$out" explained
 run 0 cluster all.npy --calibration all.json --explain crops/1-0-0.png crops/2-1-0.png
@@ -226,7 +226,7 @@ bad '--same-time needs crops of two cameras with times: photos with EXIF, or rei
 make uncameraed 12 6 3 nocameras
 bad '--same-time needs crops of two cameras with times' uncameraed.npy --same-time 5
 run 0 cluster few.npy -o groups.csv
-says 'none can be made without labels: 18 sightings .* So groups are cut at a score of 0.65, which is a guess'
+says 'none can be estimated without labels: 18 sightings .* So groups are cut at a score of 0.65, which is a guess'
 run 0 cluster individual.npy -o groups.csv
 says 'which is a guess: too low a cut joins individuals'
 bad '--decisions is for crops without labels: remove it or --labels' all.npy --decisions some.jsonl \

@@ -469,7 +469,7 @@ static void test_files(void **state) {
     assert_int_equal(rename(other, path), 0);
     assert_int_equal(say(&d, "same b c", &why), 1);
     assert_int_equal(chmod(path, 0666), 0);
-    cannot_open(0, "is writable by everybody: chmod o-w");
+    cannot_open(0, "is writable by all users: chmod o-w");
     assert_int_equal(chmod(path, 0644), 0);
     assert_int_equal(truncate(path, 10), 0);
     assert_int_equal(say(&d, "same c d", &why), 0);

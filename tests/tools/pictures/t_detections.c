@@ -266,7 +266,7 @@ static const struct {
     {"[{\"file\": \"1.jpg\", \"detections\": [{\"category\": \"a\", \"confidence\": 1, \"bbox\": [9, 9, 2, 2]}]}]",
      "a box of -7 x -7 has a negative width or height"},
     {"[{\"image_id\": 1, \"bbox\": [1, 2, 3, 4]}]",
-     "line 1: a list of COCO results alone has the ids of images, but not their names"},
+     "line 1: a list of COCO results has only the ids of images, whose names are in"},
     {"{\"annotations\": [{\"image_id\": 1, \"bbox\": [1, 2, 3, 4]}],\n\"images\": []}",
      "line 1: an annotation has an unknown image_id"},
     {"{\"annotations\": [],\n\"images\": [{\"id\": 1}, \n{\"id\": 1}]}", "line 3: two of images have the id 1"},

@@ -177,7 +177,7 @@ done
 
 # Without a threshold: a guess, which is said by both, and the same number.
 run 0 track -m w.safetensors --size 64x64 photos --detections md.json -o guess
-says 'none can be made without labels: [0-9]* sightings .* So groups are cut at a score of 0.65, which is a guess'
+says 'none can be estimated without labels: [0-9]* sightings .* So groups are cut at a score of 0.65, which is a guess'
 prints '^[0-9]* crops of [0-9]* individuals at threshold 0.65, a guess$'
 check "the tables of the guess" python3 tables.py guess
 run 0 cluster guess -o groups.csv
@@ -401,13 +401,13 @@ refused() { # refused PATTERN ARGUMENT...
 refused 'none of the photos of photos/east' photos/east --detections plain.csv
 refused 'it mentions none of the photos of photos/east' photos --detections east.txt
 sed 's/^east.//' boxes.csv >bad.csv
-refused 'bad.csv: line 2: IMG_9999.JPG could be photos/east/IMG_9999.JPG or photos/west/a/IMG_9999.JPG' photos \
+refused 'bad.csv: line 2: IMG_9999.JPG matches both photos/east/IMG_9999.JPG and photos/west/a/IMG_9999.JPG' photos \
     --detections bad.csv
 # In JSON, too, ambiguous names must not become photos without animals.
 for what in '"detections": [{"category": "1", "conf": 0.9, "bbox": [0.1, 0.1, 0.5, 0.5]}]' '"failure": "torn"'; do
     printf '{"images": [{"file": "IMG_9999.JPG", %s}]}\n' "$what" >bad.json
-    refused 'bad.json: line 1: IMG_9999.JPG could be photos/east/IMG_9999.JPG or photos/west/a/IMG_9999.JPG' photos \
-        --detections bad.json
+    refused 'bad.json: line 1: IMG_9999.JPG matches both photos/east/IMG_9999.JPG and photos/west/a/IMG_9999.JPG' \
+        photos --detections bad.json
 done
 # More cameras whose photos have the same names, identified by more or fewer parts of their paths, in either direction.
 rm -rf many
