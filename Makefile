@@ -105,6 +105,32 @@ build/reid.bash build/reid.zsh build/reid.fish: build/reid
 build:
 	mkdir -p $@
 
+## make windows          build/windows/reid.exe, compiled by MinGW-w64 (Debian: gcc-mingw-w64-x86-64); tools/windows
+# What the rooms call of POSIX comes from tools/windows. It replaces the files that are named here, and says which
+# commands are missing.
+WINDOWS_CC ?= x86_64-w64-mingw32-gcc
+NOT_ON_WINDOWS = $(filter-out tools/server/mhd.c,$(wildcard tools/server/*.c)) tools/base/child.c \
+    tools/base/resident.c tools/review/desk.c tools/review/web.c tools/commands/answering.c \
+    tools/commands/review_server.c tools/commands/serve.c tools/commands/worker.c
+WINDOWS_SOURCES = $(filter-out $(NOT_ON_WINDOWS),$(wildcard $(ROOMS:%=tools/%/*.c))) tools/reid.c tools/reid_impl.c \
+    $(wildcard tools/windows/*.c)
+WINDOWS_OBJECTS = $(WINDOWS_SOURCES:tools/%.c=build/windows/%.o)
+WINDOWS_CFLAGS = -std=c99 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -D_WIN32_WINNT=0x0A00 -Itools/windows/include \
+    -isystem build/windows/include -I. -Itools -include windows/posix.h $(WARNINGS) -Wno-pedantic-ms-format $(CFLAGS)
+WINDOWS_LIBRARIES = -lm -lpthread -lbcrypt -lws2_32
+windows: build/windows/reid.exe
+build/windows/reid.exe: $(WINDOWS_OBJECTS)
+	$(WINDOWS_CC) $(WINDOWS_CFLAGS) -static -municode -o $@ $^ $(WINDOWS_LIBRARIES)
+build/windows/%.o: tools/%.c Makefile | $(BYTES) build/windows/include/stb
+	@mkdir -p $(@D)
+	$(WINDOWS_CC) $(WINDOWS_CFLAGS) -MMD -MP -c -o $@ $<
+build/windows/pictures/stb_image_impl.o build/windows/pictures/thumbnail.o: override CFLAGS += -fwrapv
+# stb's headers alone: no others of this system may be found.
+build/windows/include/stb:
+	mkdir -p $(@D)
+	ln -sfn "$$(echo '#include <stb/stb_image.h>' | $(CC) $(CPPFLAGS) -E - | \
+	    sed -n 's|^# 1 "\(/.*/stb\)/stb_image.h".*|\1|p' | head -n 1)" $@
+
 ## make install          header, kernels, libraries, command, man page, completions, what pkg-config and CMake's
 ##                       find_package read; DESTDIR, PREFIX, LIBDIR
 FILL_IN = -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|'

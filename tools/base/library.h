@@ -4,6 +4,13 @@
 
 #include <stddef.h>
 
+/* What to say of a missing library: of the two texts, that for this system. */
+#ifdef _WIN32
+#define HELP_HERE(on_linux, on_windows) on_windows
+#else
+#define HELP_HERE(on_linux, on_windows) on_linux
+#endif
+
 typedef struct library_function {
     const char *name;
     void *to; /* points to the pointer that is set: to the function, or to NULL if the library does not have it */

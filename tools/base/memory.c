@@ -3,10 +3,8 @@
 #include "base/say.h"
 
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
@@ -37,15 +35,6 @@ char *mem_copy(const char *s, size_t len) {
     memcpy(copy, s, len);
     copy[len] = 0;
     return copy;
-}
-
-size_t mem_resident(void) {
-    unsigned long total = 0, resident = 0;
-    FILE *f = fopen("/proc/self/statm", "re"); /* in pages */
-    if (!f) return 0;
-    int found = fscanf(f, "%lu %lu", &total, &resident);
-    fclose(f);
-    return found == 2 ? (size_t)resident * (size_t)sysconf(_SC_PAGESIZE) : 0;
 }
 
 /* `array` is the address of a pointer of any type, so its bytes are copied, not read as a void *. */

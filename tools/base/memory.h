@@ -19,9 +19,6 @@ char *mem_copy(const char *s, size_t len);
 #define GROW(array, count, cap) ((count) < (cap) || mem_grow(&(array), sizeof *(array), &(cap)))
 int mem_grow(void *array, size_t size, size_t *cap);
 
-/* The resident memory of this process in bytes; 0: unknown. */
-size_t mem_resident(void);
-
 /* Gives free memory between allocations back to the system, where the C library can: for a program that has freed much
    of what it held. */
 void mem_trim(void);

@@ -108,6 +108,20 @@ int text_ends_with(const char *s, const char *end) {
     return n >= m && strcmp(s + n - m, end) == 0;
 }
 
+#ifdef _WIN32
+void path_given(char *path) {
+    while ((path = strchr(path, '\\')) != NULL) *path = '/';
+}
+
+int path_is_absolute(const char *path) {
+    return *path == '/' || (((*path | 32) >= 'a' && (*path | 32) <= 'z') && path[1] == ':' && path[2] == '/');
+}
+#else
+void path_given(char *path) { (void)path; }
+
+int path_is_absolute(const char *path) { return *path == '/'; }
+#endif
+
 const char *path_name(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;

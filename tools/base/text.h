@@ -88,6 +88,10 @@ void text_utf8(text *t, unsigned code);
 /* 1 for the white space of ASCII. */
 int is_white(int c);
 int text_ends_with(const char *s, const char *end);
+/* Turns a path as people write it on this system into one with slashes: on Windows, backslashes become slashes. */
+void path_given(char *path);
+/* 1 if the path does not depend on the current folder. */
+int path_is_absolute(const char *path);
 /* The part of a path after its last slash. */
 const char *path_name(const char *path);
 /* The length of a file's name without its extension: "a" of a.jpg, all of .hidden. */

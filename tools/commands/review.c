@@ -6,13 +6,11 @@
 #include "base/threads.h"
 #include "commands/commands.h"
 #include "commands/counting.h"
+#include "commands/review_server.h"
 #include "gallery/gallery_file.h"
 #include "groups/census_estimate.h"
 #include "journal/decisions_import.h"
-#include "review/desk.h"
 #include "review/single.h"
-#include "server/door.h"
-#include "server/mhd.h"
 
 #include <pwd.h>
 #include <stdlib.h>
@@ -45,9 +43,7 @@ static int check_options(const options *o) {
     else if (!o->review.import && !o->operand_count) say_error("review: no INPUT; see \"reid help review\"");
     else if (o->review.html && o->serve.listen)
         say_error("review: --html needs no server: remove --listen");
-    else if (!o->review.html && !o->review.import && !mhd_is_there())
-        say_error("review: this version was compiled without libmicrohttpd (Debian: libmicrohttpd-dev); --html works "
-                  "without it");
+    else if (!o->review.html && !o->review.import && !review_server_is_there()) return 0;
     else return counting_options(o, "review");
     return 0;
 }
@@ -127,43 +123,6 @@ static void close_all(review *r) {
     grouping_free(&r->groups);
 }
 
-/* --- the server --------------------------------------------------------------------------------------------------- */
-
-/* Prints the address to stdout, so that a program can open it. */
-static int tell_address(const text *address, const char *token) {
-    text line = TEXT_INIT;
-    text_printf(&line, "http://%s/%s/\n", address->s, token);
-    return results_print(&line);
-}
-
-static int serve(const review *r) {
-    const char *listen = r->o->serve.listen ? r->o->serve.listen : "127.0.0.1:0";
-    text address = TEXT_INIT, why = TEXT_INIT;
-    char token[33];
-    int loopback = 1, status = 2, fd = door_tcp(listen, &address, &loopback, &why);
-    if (fd >= 0 && !loopback) {
-        close(fd);
-        fd = -1;
-        text_puts(&why, "other machines could connect, but the page is for this machine only: use 127.0.0.1");
-    }
-    if (fd < 0 || !need_text(&address) || !desk_token(token, &why)) {
-        if (why.s) say_error("%s: %s", shown(listen), why.s);
-        if (fd >= 0) close(fd);
-    } else {
-        desk d = {r->board, r->album, token};
-        web *w = web_start(fd, threads_for(0, MOST_THREADS), DESK_MAX_BODY, desk_answer, &d);
-        if (w && tell_address(&address, token)) {
-            interrupt_wait();
-            interrupt_take();
-            status = 0;
-        }
-        web_stop(w);
-    }
-    text_free(&address);
-    text_free(&why);
-    return status;
-}
-
 /* --- import ------------------------------------------------------------------------------------------------------- */
 
 /* Reads all lines of --import into `from`. Returns 0 with the reason in why. */
@@ -212,7 +171,7 @@ int review_main(options *o) {
     r.o = o;
     if (open_all(&r)) {
         const single_request single = {r.board, r.album, o->review.html, MOST_PAGE, MOST_PHOTOS};
-        status = !o->review.html ? serve(&r) : single_write(&single) ? 0 : 2;
+        status = !o->review.html ? review_serve(r.board, r.album, o->serve.listen) : single_write(&single) ? 0 : 2;
     }
     close_all(&r);
     folder_names_free(&names);

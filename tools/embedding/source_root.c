@@ -53,7 +53,7 @@ void source_root_find(const char *folder, text *out) {
 static int place(const char *folder, char **source) {
     const size_t length = crop_origin_of(*source).length;
     text path = TEXT_INIT;
-    if (**source == '/' || !length) return 1;
+    if (path_is_absolute(*source) || !length) return 1;
     text_printf(&path, "%s/%.*s", folder, (int)length, *source);
     int good = !text_failed(&path);
     if (good && access(path.s, F_OK) == 0) {

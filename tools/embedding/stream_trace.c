@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/json_write.h"
 #include "base/memory.h"
+#include "base/resident.h"
 
 #include <stdlib.h>
 #include <string.h>

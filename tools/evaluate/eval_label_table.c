@@ -10,9 +10,10 @@
 
 char *label_path(const char *path, const char *root) {
     text full = TEXT_INIT;
-    if (root && *path != '/') labels_join(&full, root, path);
+    if (root && !path_is_absolute(path)) labels_join(&full, root, path);
     else text_puts(&full, path);
     if (text_failed(&full)) text_free(&full);
+    else path_given(full.s);
     return full.s;
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/files.h"
+#include "base/library.h"
 #include "base/memory.h"
 #include "base/say.h"
 #include "base/threads.h"
@@ -299,7 +300,8 @@ static pq *open_connection(const char *url, int heed_signals, int *missing, text
     text_clear(why);
     *missing = !loaded;
     if (!loaded) {
-        text_puts(why, "a gallery in PostgreSQL needs libpq.so.5 (Debian: apt-get install libpq5)");
+        text_puts(why, HELP_HERE("a gallery in PostgreSQL needs libpq.so.5 (Debian: apt-get install libpq5)",
+                                 "galleries in PostgreSQL are not available on Windows; use a gallery file"));
         return NULL;
     }
     if (!is_understood(url)) {

@@ -2,6 +2,7 @@
 
 #include "base/child.h"
 #include "base/clock.h"
+#include "base/library.h"
 #include "base/say.h"
 
 #include <dlfcn.h>
@@ -29,7 +30,7 @@ static const char *loader_reason(void) {
 }
 
 static void look_for_turbojpeg(findings *f, int wanted) {
-    static const char remedy[] = "apt-get install libturbojpeg0";
+    static const char remedy[] = HELP_HERE("apt-get install libturbojpeg0", "libturbojpeg.dll next to reid.exe");
     char path[PATH_MAX];
     void *library = dlopen("libturbojpeg.so.0", RTLD_NOW | RTLD_LOCAL);
     void *symbol = library ? dlsym(library, "tjDecompress2") : NULL;
@@ -59,8 +60,9 @@ static void look_for_webp(findings *f) {
         findings_add(f, FOUND_GOOD, "libwebp", NULL, "version %d.%d.%d: WebP images can be read", version >> 16,
                      version >> 8 & 255, version & 255);
     else
-        findings_add(f, FOUND_NOTE, "libwebp", "apt-get install libwebp7", "%s; WebP images cannot be read",
-                     loader_reason());
+        findings_add(f, FOUND_NOTE, "libwebp",
+                     HELP_HERE("apt-get install libwebp7", "libwebp-7.dll next to reid.exe"),
+                     "%s; WebP images cannot be read", loader_reason());
 }
 
 /* libtiff reports its version as text: "LIBTIFF, Version 4.5.0", then the copyright. */
@@ -75,8 +77,9 @@ static void look_for_tiff(findings *f) {
         findings_add(f, FOUND_GOOD, "libtiff", NULL, "version %.*s: TIFF images can be read",
                      number ? (int)strcspn(number + 8, "\n") : 1, number ? number + 8 : "?");
     else
-        findings_add(f, FOUND_NOTE, "libtiff", "apt-get install libtiff6", "%s; TIFF images cannot be read",
-                     loader_reason());
+        findings_add(f, FOUND_NOTE, "libtiff",
+                     HELP_HERE("apt-get install libtiff6", "libtiff-6.dll next to reid.exe"),
+                     "%s; TIFF images cannot be read", loader_reason());
     if (library) dlclose(library);
 }
 
@@ -86,7 +89,8 @@ static void look_for_pq(findings *f, int wanted) {
         findings_add(f, FOUND_GOOD, "libpq", NULL, "version %d.%d: galleries in PostgreSQL can be used",
                      version / 10000, version % 10000);
     else
-        findings_add(f, wanted ? FOUND_ERROR : FOUND_NOTE, "libpq", "apt-get install libpq5",
+        findings_add(f, wanted ? FOUND_ERROR : FOUND_NOTE, "libpq",
+                     HELP_HERE("apt-get install libpq5", "reid on Linux"),
                      "%s; galleries in PostgreSQL cannot be used", loader_reason());
 }
 
@@ -98,7 +102,8 @@ static void look_for_http(findings *f, int compiled_in) {
         findings_add(f, FOUND_GOOD, "libmicrohttpd", NULL, "%s: reid serve and reid review can be used",
                      version ? version() : "compiled in");
     else
-        findings_add(f, FOUND_NOTE, "libmicrohttpd", "apt-get install libmicrohttpd-dev, and compile reid again",
+        findings_add(f, FOUND_NOTE, "libmicrohttpd",
+                     HELP_HERE("apt-get install libmicrohttpd-dev, and compile reid again", "reid on Linux"),
                      "not compiled in; reid serve and the page of reid review cannot be used");
 }
 
@@ -136,7 +141,8 @@ static void look_for_ffmpeg(findings *f, const char *given) {
         line[15 + strcspn(line + 15, " ")] = 0;
         findings_add(f, FOUND_GOOD, "ffmpeg", NULL, "version %s: reid track can read videos", line + 15);
     } else {
-        findings_add(f, given ? FOUND_ERROR : FOUND_NOTE, "ffmpeg", "apt-get install ffmpeg, 4.4 or newer",
+        findings_add(f, given ? FOUND_ERROR : FOUND_NOTE, "ffmpeg",
+                     HELP_HERE("apt-get install ffmpeg", "ffmpeg.exe in PATH") ", 4.4 or newer",
                      "%s: %s; reid track cannot read videos", shown(name),
                      started ? "it does not report its version" : why.s ? why.s : "it cannot be started");
     }

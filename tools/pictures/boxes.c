@@ -69,10 +69,10 @@ static int take_place(reading *b, const photo_place *place, listed_image *to, te
     return 1;
 }
 
-/* Whether a part of the path is "..". */
+/* Whether a part of the path is "..", also if it is a path of Windows. */
 static int climbs(const char *path) {
-    for (const char *part = path; *part; part += strcspn(part, "/"), part += *part == '/')
-        if (strncmp(part, "..", 2) == 0 && (part[2] == '/' || !part[2])) return 1;
+    for (const char *part = path; *part; part += strcspn(part, "/\\"), part += *part != 0)
+        if (strncmp(part, "..", 2) == 0 && (!part[2] || strchr("/\\", part[2]))) return 1;
     return 0;
 }
 
@@ -80,9 +80,10 @@ static int climbs(const char *path) {
 static int find_below(reading *b, const char *name, listed_image *to, text *why) {
     text reason = TEXT_INIT;
     while (strncmp(name, "./", 2) == 0) name += 2;
-    if (*name != '/' && !climbs(name)) {
+    if (!path_is_absolute(name) && !climbs(name)) {
         to->path = join(b->root, name, &to->root_len);
         if (!to->path) return text_no_memory(why);
+        path_given(to->path);
         if (is_file(to->path)) return 1;
         free(to->path), to->path = NULL, to->root_len = 0;
     }

@@ -6,22 +6,24 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Adds the paths of a list on stdin. */
+/* Adds the paths of a list on stdin. Lines may end in CRLF, as programs of Windows write them. */
 static int add_list(inputs *list, int separator) {
     text all = TEXT_INIT, why = TEXT_INIT;
     int good = stdin_read((size_t)1 << 32, &all, &why);
     if (!good) say_error("the list on stdin: %s", why.s);
     for (size_t at = 0; good && at < all.len;) {
         char *end = memchr(all.s + at, separator, all.len - at);
-        size_t n = end ? (size_t)(end - all.s) - at : all.len - at;
+        size_t n = end ? (size_t)(end - all.s) - at : all.len - at, next = at + n + 1;
+        n -= separator == '\n' && n && all.s[at + n - 1] == '\r';
         if (memchr(all.s + at, 0, n)) {
             say_error("the list on stdin contains a zero byte; for a list separated by zero bytes, give -0");
             good = 0;
         } else if (n) {
             all.s[at + n] = 0;
+            path_given(all.s + at);
             good = inputs_add_path(list, all.s + at);
         }
-        at += n + 1;
+        at = next;
     }
     text_free(&all);
     text_free(&why);

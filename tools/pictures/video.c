@@ -3,6 +3,7 @@
 #include "base/child.h"
 #include "base/clock.h"
 #include "base/files.h"
+#include "base/library.h"
 #include "base/memory.h"
 #include "base/say.h"
 #include "base/source.h"
@@ -354,8 +355,9 @@ static int launch(video *v, text *why) {
     if (!good) {
         text_clear(why);
         if (missing && !v->r.program)
-            text_puts(why, "ffmpeg, which decodes videos, was not found: install it (Debian and Ubuntu: apt-get "
-                           "install ffmpeg), or name one with --ffmpeg");
+            text_puts(why, "ffmpeg, which decodes videos, was not found: install it ("
+                           HELP_HERE("Debian and Ubuntu: apt-get install ffmpeg", "ffmpeg.exe must be in PATH")
+                           "), or name one with --ffmpeg");
         else text_printf(why, "%s: %s", v->r.program ? v->r.program : "ffmpeg", reason.s);
     }
     for (int i = 0; i < FFMPEG_TEXTS; i++) text_free(&texts[i]);

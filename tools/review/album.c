@@ -163,7 +163,7 @@ size_t album_kept(album *a) {
 
 static void path_of(const album *a, size_t row, const input *in, text *path) {
     const char *id = a->r.ids[row];
-    if (!in && a->r.folder && *id != '/') text_printf(path, "%s/", a->r.folder);
+    if (!in && a->r.folder && !path_is_absolute(id)) text_printf(path, "%s/", a->r.folder);
     text_puts(path, in ? in->path : id);
 }
 

@@ -1,29 +1,15 @@
 #include "review/desk.h"
 
-#include "base/files.h"
-#include "base/interrupted.h"
 #include "base/text.h"
 #include "review/page.h"
 #include "server/door.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 static const char TEXT_TYPE[] = "text/plain; charset=utf-8", JSON_TYPE[] = "application/json";
 static const char POLICY[] = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
                              "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-
-int desk_token(char out[33], text *why) {
-    unsigned char bytes[16];
-    long n; /* glibc has getrandom since 2.25, Linux since 3.17 */
-    UNINTERRUPTED(n, syscall(SYS_getrandom, bytes, sizeof bytes, 0));
-    if (n != (long)sizeof bytes) return refuse_errno(why, "cannot read random bytes for the token");
-    for (size_t i = 0; i < sizeof bytes; i++) snprintf(out + 2 * i, 3, "%02x", bytes[i]);
-    return 1;
-}
 
 static void refuse_with(web_reply *out, unsigned status, const char *why) {
     out->status = status;

@@ -20,8 +20,6 @@ typedef struct desk {
     const char *token;
 } desk;
 
-/* Makes a new token of 32 hexadecimal digits. Returns 0 with the reason in why. */
-int desk_token(char out[33], text *why);
 /* A web_fn. */
 void desk_answer(void *user, const web_request *r, web_reply *out);
 

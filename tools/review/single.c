@@ -5,8 +5,8 @@
 #include "base/memory.h"
 #include "base/results.h"
 #include "base/say.h"
-#include "review/desk.h"
 #include "review/page.h"
+#include "review/token.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -187,7 +187,7 @@ static const output_kind REVIEW_PAGE = {.what = "a page of reid review", .start 
 int single_write(const single_request *r) {
     text page = TEXT_INIT, why = TEXT_INIT;
     char nonce[33];
-    int good = file_target(r->path, &REVIEW_PAGE, &why) && desk_token(nonce, &why);
+    int good = file_target(r->path, &REVIEW_PAGE, &why) && token_make(nonce, &why);
     if (good && !add_page(&page, r, nonce, &why)) good = text_failed(&page) && text_no_memory(&why);
     good = good && !interrupted() && file_write(r->path, &REVIEW_PAGE, &page, &why);
     if (!good && !interrupted()) say_error("%s: %s", shown(r->path), why.s);

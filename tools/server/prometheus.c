@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/resident.h"
 
 #include <string.h>
 #include <sys/resource.h>
