@@ -6,7 +6,8 @@
    cc -std=c99 -D_GNU_SOURCE -O1 -I. -Itools tests/tools/server/t_server_calls.c tests/lib/test_impl.c tools/base/*.c
       tools/pictures/*.c tools/weights/*.c tools/embedding/*.c tools/gallery/*.c tools/tracks/*.c tools/scores/*.c
       tools/evaluate/*.c tools/journal/*.c tools/groups/*.c tools/heads/*.c tools/server/answer.c tools/server/call.c
-      tools/server/form.c tools/server/job.c tools/server/mailbox.c tools/server/pool.c tools/server/request.c
+      tools/server/form.c tools/server/job.c tools/server/keeper.c tools/server/mailbox.c tools/server/pool.c
+      tools/server/repository.c tools/server/request.c
       tools/server/service.c
       -o build/t_server_calls -lcmocka -lm -lpthread -ldl
       -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc */
@@ -152,8 +153,8 @@ static int beside; /* jobs that exist all the time */
 
 static void nothing_is_left(void) {
     assert_int_equal(service_jobs(&served), beside);
-    assert_int_equal(__atomic_load_n(&served.held, __ATOMIC_SEQ_CST), 0);
-    assert_int_equal(__atomic_load_n(&served.model[0].pending, __ATOMIC_SEQ_CST), 0);
+    assert_int_equal(__atomic_load_n(&served.shared->held, __ATOMIC_SEQ_CST), 0);
+    assert_int_equal(__atomic_load_n(&served.model[0]->pending, __ATOMIC_SEQ_CST), 0);
 }
 
 /* Makes one call in which allocation number `at` fails. Returns 1 if the call made that many. */
@@ -221,15 +222,15 @@ static void wait_and_hold(service *slow, const int *kinds, const int *held, int 
         assert_true(start(&calls[i], kinds[i], 0));
         images += kinds[i] == 1 ? 2 : 1;
         while (i < count - 1 && q.waiting < images)
-            assert_int_equal(reid_queue_query(slow->model[0].queue, &q), REID_OK);
-        if (i < count - 1) assert_int_equal(__atomic_load_n(&slow->held, __ATOMIC_SEQ_CST), held[i]);
+            assert_int_equal(reid_queue_query(slow->model[0]->queue, &q), REID_OK);
+        if (i < count - 1) assert_int_equal(__atomic_load_n(&slow->shared->held, __ATOMIC_SEQ_CST), held[i]);
     }
     for (int i = 0; i < count; i++) {
         wait_for(&calls[i]);
         assert_true(is_answer(calls[i].c, kinds[i]));
         call_free(calls[i].c);
     }
-    assert_int_equal(__atomic_load_n(&slow->held, __ATOMIC_SEQ_CST), 0);
+    assert_int_equal(__atomic_load_n(&slow->shared->held, __ATOMIC_SEQ_CST), 0);
 }
 
 /* A waiting image takes the memory of the network's input, not of a photograph, unless it is a single one. */
