@@ -252,11 +252,12 @@ static void call_run(void *user) {
     else run_job(c);
 }
 
-void call_again(call *c, service *s) {
+void call_move(call *c, service *s) {
     job_move(c->work, s);
     c->s = s;
-    pool_add(s->shared->workers, &c->first, 0);
 }
+
+void call_again(call *c) { pool_add(c->s->shared->workers, &c->first, 0); }
 
 int call_is_late(const call *c) {
     return c->timeout_us > 0 && (clock_seconds() - c->arrived) * 1e6 > (double)c->timeout_us;

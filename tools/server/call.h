@@ -63,8 +63,10 @@ void call_free(call *c);
 
 /* The next ones are for the keeper, while the call waits for a model. */
 
-/* Starts the call again in a service that has the model. */
-void call_again(call *c, service *s);
+/* Lets it belong to another service. */
+void call_move(call *c, service *s);
+/* Starts it again in its service, which has the model. */
+void call_again(call *c);
 /* Ends the call; why: NULL for STATUS_OK. */
 void call_end(call *c, int status, const char *why);
 /* 1 if its timeout has passed. */

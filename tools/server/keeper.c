@@ -71,6 +71,12 @@ static void sweep(keeper *k) {
     if (any) mem_trim();
 }
 
+/* Calls that wait for a model do not keep an old service, whose models may be in the way of theirs. */
+static void move_waiting(const keeper *k) {
+    for (int i = 0; i < k->q.r.count; i++)
+        for (call *c = k->model[i].first; c; c = c->next) call_move(c, k->now);
+}
+
 /* Returns 0 after reporting that memory ran out; then the present service stays, and the fresh one is closed. */
 static int use(keeper *k, service *fresh) {
     old_service *o = fresh ? need_zeroed(1, sizeof *o) : NULL;
@@ -82,6 +88,7 @@ static int use(keeper *k, service *fresh) {
     k->old = o;
     k->now = fresh;
     k->q.use(fresh, k->q.user);
+    move_waiting(k);
     return 1;
 }
 
@@ -195,12 +202,12 @@ static int take(service_keeper *face, call *c) {
 /* --- calls -------------------------------------------------------------------------------------------------------- */
 
 /* Ends all calls that wait for the model, or starts those again that need it open. */
-static void answer_waiting(keeper *k, kept *e, int status, const char *why) {
+static void answer_waiting(kept *e, int status, const char *why) {
     for (call *c = e->first, *next; c; c = next) {
         next = c->next;
         if (status != STATUS_OK) call_end(c, c->kind == CALL_LOAD ? status : STATUS_BUSY, why);
         else if (c->kind == CALL_LOAD) call_end(c, STATUS_OK, NULL);
-        else call_again(c, k->now);
+        else call_again(c);
     }
     e->first = e->last = NULL;
 }
@@ -286,7 +293,7 @@ static void fail_to_open(keeper *k, int index, reid_result result, char said[SAI
     if (!said[0]) strcpy(said, "out of memory");
     note_failed(k, e, said);
     say_warning("model %s could not be opened: %s", shown(k->q.r.names[index]), e->said);
-    answer_waiting(k, e, lacks_memory(result) ? STATUS_NO_ROOM : STATUS_BAD, e->said);
+    answer_waiting(e, lacks_memory(result) ? STATUS_NO_ROOM : STATUS_BAD, e->said);
 }
 
 /* Takes the model into the service. Returns 0 if memory runs out. */
@@ -312,7 +319,7 @@ static void open_model(keeper *k, int index) {
     if (!m && lacks_memory(result) && make_room(k, index)) return;
     if (m && take_in(k, index, m)) {
         note_opened(k, e);
-        answer_waiting(k, e, STATUS_OK, NULL);
+        answer_waiting(e, STATUS_OK, NULL);
     } else {
         fail_to_open(k, index, m ? REID_ERR_OUT_OF_MEMORY : result, said);
     }
@@ -329,7 +336,7 @@ static void unload(keeper *k, call *c) {
     }
     note_loading(k, e, 0);
     note_unloaded(k, e);
-    answer_waiting(k, e, STATUS_BUSY, "the model was unloaded meanwhile");
+    answer_waiting(e, STATUS_BUSY, "the model was unloaded meanwhile");
     call_end(c, STATUS_OK, NULL);
 }
 
@@ -337,7 +344,7 @@ static void unload(keeper *k, call *c) {
 static void wait_for_model(keeper *k, call *c) {
     kept *e = &k->model[c->index];
     const char *name = k->q.r.names[c->index];
-    if (k->now->model[c->index]) call_again(c, k->now);
+    if (k->now->model[c->index]) call_again(c);
     else if (e->unloaded) refuse_shown(c, STATUS_BUSY, "model %s is not loaded%s", name, "");
     else if (e->failed_at > 0 && clock_seconds() - e->failed_at < REST && !e->first)
         refuse_shown(c, STATUS_BUSY, "model %s could not be opened: %s", name, e->said);
@@ -355,6 +362,7 @@ static void load(keeper *k, call *c) {
 static void take_calls(keeper *k) {
     for (call *c = mailbox_take(&k->asked), *next; c; c = next) {
         next = c->next;
+        call_move(c, k->now);
         if (c->kind == CALL_LOAD || c->kind == CALL_UNLOAD) load(k, c);
         else wait_for_model(k, c);
     }
@@ -460,7 +468,7 @@ void keeper_give_up(keeper *k) {
     k->shut = 1;
     pthread_mutex_unlock(&k->lock);
     take_calls(k);
-    for (int i = 0; i < k->q.r.count; i++) answer_waiting(k, &k->model[i], STATUS_BUSY, "the server is stopping");
+    for (int i = 0; i < k->q.r.count; i++) answer_waiting(&k->model[i], STATUS_BUSY, "the server is stopping");
     service_give_up(k->now);
     for (const old_service *o = k->old; o; o = o->next) service_give_up(o->s);
 }
