@@ -444,7 +444,7 @@ static int prepare_call(const client *from, exchange *x, verdict *v) {
     if (!c) return 0;
     c->kind = kind_of(x->to.kind);
     c->index = x->to.index;
-    c->timeout_us = from->h->r.timeout_us;
+    if (c->kind <= CALL_MATCH) c->timeout_us = from->h->r.timeout_us;
     c->done = call_done, c->user = x;
     c->json_len = x->promised;
     text_puts(&c->body, "");
@@ -456,6 +456,8 @@ static int prepare_call(const client *from, exchange *x, verdict *v) {
         return !text_failed(&v->why);
     }
     if (c->kind == CALL_INFER && query) refuse_with(v, MHD_HTTP_BAD_REQUEST, "infer takes no query string");
+    else if (x->to.kind >= ROUTE_INDEX && query)
+        refuse_with(v, MHD_HTTP_BAD_REQUEST, "this path takes no query string");
     else if (c->kind == CALL_INFER && json_len && !parse_size(json_len, x->promised, &c->json_len))
         refuse_with(v, MHD_HTTP_BAD_REQUEST,
                     "Inference-Header-Content-Length: expected a number of bytes, at most Content-Length");
