@@ -506,7 +506,6 @@ enum { CLIENT_GONE = 499 }; /* as nginx writes it: the client left before the an
 static void name_models(access_entry *e, const exchange *x) {
     const service *s = x->c ? x->c->s : x->h->r.s;
     const int all = x->c && x->c->kind == CALL_MATCH, index = x->c ? x->c->index : x->to.index;
-    if (x->to.kind == ROUTE_INDEX) return;
     for (int i = 0; all && i < s->count && i < 2; i++) e->models[i] = s->names[i];
     if (!all && index >= 0 && index < s->count) e->models[0] = s->names[index];
 }
