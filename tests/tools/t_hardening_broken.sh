@@ -238,8 +238,19 @@ bug 'the first characters of a token are enough' tools/server/door.c t_cli_serve
     's/differs = len != secret->len;/differs = 0;/'
 bug 'a misspelt variable is ignored' tools/cli/settings.c t_cli_serve_settings \
     's/good = unknown_variable(c, \*at, len, prefix.len);/good = 1;/'
-bug 'models are closed while requests use them' tools/commands/serve.c t_cli_serve_reload \
-    's/service_jobs(\&s->old->service) == 0) forget_old/1) forget_old/'
+bug 'models are closed while requests use them' tools/server/keeper.c t_cli_serve_models \
+    's/if (service_jobs(o->s)) {/if (0) {/'
+bug 'all clients may unload models' tools/server/http.c t_cli_serve_models 's/ \&\& !may_change_models(from)/ \&\& 0/'
+bug 'each model may use all of --memory' tools/server/keeper.c t_server_calls:idle_models_make_room \
+    's/used < most ? most - used : 0/most/'
+bug 'each of the first requests opens the model' tools/server/keeper.c t_server_calls:first_requests_open_once \
+    's/if (k->now->model\[c->index\]) call_again(c);/if (0) call_again(c);/'
+bug 'a model that cannot be loaded is said to be loaded' tools/server/keeper.c t_cli_serve_models \
+    's/lacks_memory(result) ? STATUS_NO_ROOM : STATUS_BAD/STATUS_OK/'
+bug 'the configuration that a client sends is dropped in silence' tools/server/repository.c t_cli_serve_models \
+    's/strcmp(parameter, "config") == 0 ||//'
+bug 'shared memory is ignored' tools/server/request.c t_server_request:test_refused \
+    's/if (strncmp(name, "shared_memory", 13) == 0)/if (0)/'
 bug 'the log waits for its reader' tools/server/access_log.c t_cli_serve_log \
     's/before + l->line.len <= MOST_WAITING/1/'
 # --- texts ---

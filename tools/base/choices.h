@@ -2,7 +2,8 @@
 #ifndef REID_TOOLS_CHOICES_H
 #define REID_TOOLS_CHOICES_H
 
-enum { MAX_MODELS = 2 }; /* of one run; their embeddings are concatenated */
+enum { MAX_MODELS = 2 };  /* of one run; their embeddings are concatenated */
+enum { MAX_SERVED = 64 }; /* of a server, which computes each alone */
 
 #define PRECISIONS "fp32|fp16|bf16|int8"
 #define CALIBRATION_METHODS "logistic|isotonic"

@@ -489,6 +489,8 @@ void notice_wait(double seconds) {
     sem_timedwait(&signals, &end);
 }
 
+void notice_wake(void) { sem_post(&signals); }
+
 void interrupt_wait(void) {
     while (!signal_seen) sem_wait(&signals);
 }

@@ -102,5 +102,7 @@ void notice_setup(void);
 int notice_take(void);
 /* Sleeps until a signal comes of any of these, or for that time; negative: without limit. */
 void notice_wait(double seconds);
+/* Ends the sleep; any thread may call it. */
+void notice_wake(void);
 
 #endif

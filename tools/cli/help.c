@@ -112,11 +112,12 @@ static void add_variable(text *t, const command *c, const option *spec, int nth)
 }
 
 void help_environment(text *t, const command *c) {
+    enum { SHOWN = 2 }; /* of the variables for the models, which are numbered */
     text_printf(t, "reid help %s --environment: options without a command line\n\n", c->name);
     add_wrapped(t,
                 "Options override environment variables, and those override the file of --config.\n\n"
                 "An empty variable counts as not set. Options without a value take 1 or 0. Options of one model apply "
-                "to all models. A variable that begins like these but is not one of them is refused.\n\n"
+                "to all models; the variables of further models end in _3, _4 and so on. A variable that begins like these but is not one of them is refused.\n\n"
                 "In the file, a line is NAME = VALUE with the name of an option (without dashes), NAME alone for an "
                 "option without a value, a # and a comment, or empty. model may be given again; options of one model "
                 "apply to the model before them, and before the first to all. If -m is given on the command line, the "
@@ -124,7 +125,7 @@ void help_environment(text *t, const command *c) {
                 "any; the options of a single model that does not count apply to those that do.", 0, 0);
     text_puts(t, "\nVariables:\n");
     for (const option *spec = OPTIONS; spec->help; spec++)
-        for (int nth = 1; settings_has_variable(c, spec, nth); nth++) add_variable(t, c, spec, nth);
+        for (int nth = 1; nth <= SHOWN && settings_has_variable(c, spec, nth); nth++) add_variable(t, c, spec, nth);
     if (option_find(c, 0, "token-file", strlen("token-file")))
         text_printf(t, "  %-28s --token-file FILE, if the one above is not set\n", SETTINGS_TOKEN_VARIABLE);
 }

@@ -174,9 +174,9 @@ int option_set_batches(options *o, const option *spec, void *slot, const char *v
 }
 
 int option_set_model(options *o, const option *spec, void *slot, const char *value) {
-    (void)spec, (void)slot;
-    if (o->models == MAX_MODELS) {
-        say_error("at most %d models: -m %s is one too many", MAX_MODELS, shown(value));
+    (void)slot;
+    if (o->models == spec->hi) {
+        say_error("at most %d models: -m %s is one too many", o->models, shown(value));
         return -1;
     }
     model_options *m = &o->model[o->models++];

@@ -35,7 +35,10 @@ enum {
 
 const option OPTIONS[] = {
     /* --- the model; the first row has to be -m --- */
-    {'m', "model", "FILE", TAKES_M, OF_COMMAND, SET(model), 1, 0, 0, 0,
+    {'m', "model", "[NAME=]FILE", SERVES, OF_COMMAND, SET(model), 1, 0, 0, MAX_SERVED,
+     "weights (safetensors) and the model's name for clients. Give it once for each model; two with a --gallery are an "
+     "ensemble"},
+    {'m', "model", "FILE", TAKES_M & ~SERVES, OF_COMMAND, SET(model), 1, 0, 0, MAX_MODELS,
      "weights (safetensors). Give it twice for an ensemble of two models"},
     {0, "net", "NAME", HAS_MODEL, OF_MODELS, SET(text), PER_MODEL(network), 0, 0,
      "network. Default: detected from the tensors in the file"},
@@ -319,6 +322,11 @@ const option OPTIONS[] = {
     {0, "trace", "FILE.json", SERVE, OF_COMMAND, SET(text), SHARED(output.trace), 0, 0,
      "a trace for ui.perfetto.dev, written when the server stops: each request, how long it waited for a batch and "
      "computed, with its X-Request-ID and the trace id of its traceparent; about 1 KB per request"},
+    {0, "lazy", NULL, SERVE, OF_COMMAND, SET(flag), SHARED(serve.lazy), 0, 0,
+     "open each model at its first request, not at the start. If it does not fit (--memory), idle models are closed, "
+     "those first that were not used for longest"},
+    {0, "model-control", NULL, SERVE, OF_COMMAND, SET(flag), SHARED(serve.model_control), 0, 0,
+     "let clients load models, anew if they are loaded, and unload them: POST /v2/repository/models/NAME/load, /unload"},
     {0, "limit", "N|auto", SERVES, OF_COMMAND, SET(int_or_auto), SHARED(serve.waiting), 1, 1048576,
      "images that may wait; further requests get 503. Default: 1024, or 8 batches if that is more"},
     {0, "delay", "MS", SERVES, OF_COMMAND, SET(real), SHARED(serve.delay), 0, 10000,
@@ -463,8 +471,11 @@ const option OPTIONS[] = {
      SHARED(compute.threads), 1, 1024, "CPU threads. Never changes the results"},
     {0, "lanes", "N|auto", SERVES, OF_DEVICES, SET(int_or_auto), SHARED(compute.lanes), 1, 64,
      "batches computed at once, each with --threads. Default: 1 on the CPU, 2 on a GPU"},
-    {0, "memory", "BYTES", RUNS_MODEL, OF_DEVICES, SET(bytes), SHARED(compute.memory), 0, 0,
+    {0, "memory", "BYTES", RUNS_MODEL & ~SERVES, OF_DEVICES, SET(bytes), SHARED(compute.memory), 0, 0,
      "limit for weights and activations, in bytes or with K, M or G: the batch shrinks to fit"},
+    {0, "memory", "BYTES", SERVES, OF_DEVICES, SET(bytes), SHARED(compute.memory), 0, 0,
+     "serve and worker: limit for the weights and activations of all models together: the batch of each shrinks to fit "
+     "into what the others leave. During a reload it holds for the new models alone"},
     {0, "decoders", "N|auto", READS_IMAGES, OF_DEVICES, SET(int_or_auto), SHARED(input.decoders), 1, 256,
      "threads that decode images. Default: one per CPU, at most 4; if a GPU computes, the number of CPUs minus "
      "--lanes"},

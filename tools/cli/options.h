@@ -122,6 +122,7 @@ typedef struct serve_options {
     int waiting, connections, idle, drain; /* waiting: images, 0: automatic; seconds */
     double delay, timeout;                 /* milliseconds; seconds, 0: none */
     size_t max_body;
+    int lazy, model_control;
 } serve_options;
 
 typedef struct track_options {
@@ -143,8 +144,8 @@ typedef struct help_options {
 
 typedef struct options {
     model_options every; /* given before the first -m */
-    model_options model[MAX_MODELS];
-    int models;
+    model_options model[MAX_SERVED];
+    int models; /* at most MAX_MODELS, except for a server */
     const char *profile; /* a name or a file */
     const char *config;  /* a file of options */
     char *config_text;   /* its text, into which values of options point */

@@ -53,7 +53,7 @@ static void add_prefix(text *t, const command *c) {
 }
 
 int settings_has_variable(const command *c, const option *spec, int nth) {
-    return option_applies(spec, c) && spec->name && !is_for_people(spec) && nth <= (is_model(spec) ? MAX_MODELS : 1);
+    return option_applies(spec, c) && spec->name && !is_for_people(spec) && nth <= (is_model(spec) ? MAX_SERVED : 1);
 }
 
 void environment_name(text *t, const command *c, const option *spec, int nth) {
@@ -137,7 +137,7 @@ int settings_from_environment(settings *to, const command *c) {
     if (!check_environment(c) || (token && !add_variable(to, token, SETTINGS_TOKEN_VARIABLE, 1))) return 0;
     for (const option *spec = OPTIONS; spec->help; spec++)
         if (!is_model(spec) && settings_has_variable(c, spec, 1) && !add_option(to, c, spec, 1)) return 0;
-    for (int nth = 1; nth <= MAX_MODELS; nth++)
+    for (int nth = 1; nth <= MAX_SERVED; nth++)
         if (!add_option(to, c, OPTIONS, nth)) return 0;
     return 1;
 }

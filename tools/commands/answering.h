@@ -5,20 +5,22 @@
 #include "commands/requests.h"
 #include "server/service.h"
 
-/* The models under the names that clients use. */
+/* The models under the names that clients use, and the gallery. */
 typedef struct answering {
-    reid_desc models[MAX_MODELS];
-    text names[MAX_MODELS];
+    reid_desc models[MAX_SERVED];
+    text own[MAX_SERVED];
+    const char *names[MAX_SERVED]; /* the texts in own */
+    gallery_request gallery;
 } answering;
 
-/* All return 0 after saying what is wrong; messages begin with `who`. */
+/* These return 0 after saying what is wrong; messages begin with `who`. */
 
 int answering_check(const options *o, const char *who);
 /* Reads NAME=FILE, or FILE alone, whose name without folder and extension then names the model. Free it even after a
    failure. */
 int answering_name(answering *a, const options *o, const char *who);
-/* Calls service_open; close the service even after a failure. */
-int answering_open(service *s, const answering *a, const options *o);
+/* What service_open takes; it points into both arguments. */
+service_request answering_request(answering *a, const options *o);
 void answering_free(answering *a);
 
 #endif

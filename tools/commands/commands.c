@@ -241,7 +241,7 @@ static const command COMMANDS[] = {
       "reid review crops.npy --threshold 0.8 --decisions decisions.jsonl --html review.html",
       "reid review --import saved.jsonl --decisions decisions.jsonl"},
      review_main},
-    {SERVE, SERVING, "serve", "-m [NAME=]WEIGHTS [-m [NAME2=]WEIGHTS2] [OPTION]...",
+    {SERVE, SERVING, "serve", "-m [NAME=]WEIGHTS [-m [NAME2=]WEIGHTS2]... [OPTION]...",
      "embeddings and matches over HTTP",
      "Answers HTTP requests until it is stopped. The images of all clients are computed together, in batches; every "
      "embedding equals that of reid embed, bit for bit. It listens on a Unix socket to which only you can connect, "
@@ -250,19 +250,20 @@ static const command COMMANDS[] = {
      "A model is called NAME, by default its file name without folder and extension. POST /embed takes one image as "
      "the body, or a form with images in parts called file or image (curl -F file=@a.jpg), and returns "
      "{\"fingerprint\": ..., \"embeddings\": [[...]]}: one row, or one for each ?box=x,y,w,h, in "
-     "pixels of the upright image; model=NAME selects one of two models. POST /match takes the same and searches the "
+     "pixels of the upright image; model=NAME selects one of several models. POST /match takes the same and searches the "
      "--gallery, with the models' shares as in reid match; top=N sets how many identities it lists. Both take "
      "priority=0 (first) to 7, default 3, and timeout= in microseconds.\n\n"
      "/v2/... is the Open Inference Protocol (KServe v2, as in Triton): /v2/models/NAME/infer with one input, image "
      "(BYTES, n encoded images; base64 in JSON) or pixels (UINT8, n x height x width x 3), and the output embedding "
-     "(FP32), as JSON or with the binary extension; the parameters are priority and timeout. /metrics is for "
+     "(FP32), as JSON or with the binary extension; the parameters are priority and timeout, and others are ignored. "
+     "/v2/repository/index lists the models and their states. /metrics is for "
      "Prometheus; /livez and /readyz are for probes (also /health and /healthz, as /readyz); a browser shows "
      "examples at /, and /openapi.json describes all paths. "
      "X-Request-ID is returned.\n\n"
      "Errors are {\"error\": ...}: 400, 404, 405, 411, 413, 415 and 501 name what is wrong; 401: the token is missing; "
      "408: the request arrived too slowly; 414 and 431: the URL or the header fields are over 64 KiB; 503: too many "
-     "images are waiting, or too many large bodies are being received or wait to be read by clients (see "
-     "Retry-After); 504: the timeout has passed. Requests whose client disconnects are dropped. What cannot be parsed "
+     "images are waiting, too many large bodies are being received or wait to be read by clients, or the model cannot be "
+     "used now (see Retry-After); 504: the timeout has passed; 507: a model that a client loads does not fit. Requests whose client disconnects are dropped. What cannot be parsed "
      "as HTTP gets 4xx or 505 and an HTML page, or no reply, and the connection is closed. A connection on which no "
      "request starts within --idle is closed, too, or earlier if there are more than --connections. Compressed bodies "
      "and shared memory are refused.\n\n"
@@ -275,7 +276,7 @@ static const command COMMANDS[] = {
      {"reid serve -m efficientnet_b0.safetensors",
       "reid serve -m deer=efficientnet_b0.safetensors --gallery gallery/ --listen 127.0.0.1:0"},
      serve_main},
-    {WORKER, SERVING, "worker", "-m [NAME=]WEIGHTS [-m [NAME2=]WEIGHTS2] [OPTION]...",
+    {WORKER, SERVING, "worker", "-m [NAME=]WEIGHTS [-m [NAME2=]WEIGHTS2]... [OPTION]...",
      "embeddings and matches over stdin and stdout, for a parent process",
      "Answers the same requests as reid serve, for the program that started it: requests are frames on stdin, answers "
      "are frames on stdout, and nothing else is written to stdout. Any number of requests may be in progress; their "
@@ -287,7 +288,7 @@ static const command COMMANDS[] = {
      "is that of /v2/models/NAME/infer), \"stats\" (no body; the counters of one model or of all) or \"model\" (no "
      "body; describes the model).\n\n"
      "\"id\": a string or a number, repeated in the answer. Requests in progress should have different ones.\n\n"
-     "\"model\": NAME, if there are two; not for match, which uses all. \"boxes\": [[x, y, width, height], ...], "
+     "\"model\": NAME, if there are several; not for match, which uses all. \"boxes\": [[x, y, width, height], ...], "
      "\"priority\": 0 (first) to 7, default 3, and \"timeout\" in microseconds are for embed and match (infer has the "
      "last two in its JSON); \"top\": N for match; \"binary\": true for embed: rows as bytes. \"json\", for infer: the "
      "number of bytes of the body that are JSON, before those of the binary extension; default: all.\n\n"

@@ -8,6 +8,7 @@
 #include "server/door.h"
 #include "server/http.h"
 #include "server/inherited.h"
+#include "server/keeper.h"
 #include "server/mhd.h"
 #include "server/secret_file.h"
 #include "server/tokens.h"
@@ -20,17 +21,17 @@
 
 enum { OTHER_FILES = 128, FEWEST_FILES = 32 }; /* descriptors besides those of connections; the least that is enough */
 
-/* What a reload reads anew. */
-typedef struct content {
-    service service;
+/* What a reload reads anew besides models and gallery. */
+typedef struct secrets {
     tokens tokens;
     tls *tls; /* NULL: without TLS */
-} content;
+} secrets;
 
 typedef struct serving {
     const options *o;
     answering a;
-    content *now, *old;  /* old: NULL, or still has requests to finish */
+    keeper *models;
+    secrets *now;
     text path, address;  /* path of the Unix socket, "" without one; TCP address */
     int unix_fd, tcp_fd;
     int connections;
@@ -55,6 +56,8 @@ static int check_options(const options *o) {
     else if (o->serve.tls_cert && !tls_is_there())
         say_error("serve: this version was compiled without TLS; it needs GnuTLS, and libmicrohttpd with GnuTLS "
                   "(Debian: libmicrohttpd-dev)");
+    else if (o->serve.lazy && o->match.gallery)
+        say_error("serve: --lazy cannot be combined with --gallery, which needs its models from the start");
     else return answering_check(o, "serve");
     return 0;
 }
@@ -139,48 +142,47 @@ static int read_tokens(tokens *t, const char *path) {
     return good;
 }
 
-static void content_close(content *c) {
+static void secrets_free(secrets *c) {
     if (!c) return;
-    service_close(&c->service);
     tokens_free(&c->tokens);
     tls_drop(c->tls);
     free(c);
 }
 
 /* Returns NULL after saying what is wrong. */
-static content *content_open(const serving *s) {
-    content *c = need_zeroed(1, sizeof *c);
+static secrets *secrets_read(const serving *s) {
+    secrets *c = need_zeroed(1, sizeof *c);
     const char *file = s->o->serve.token_file, *cert = s->o->serve.tls_cert;
     if (c && (!file || read_tokens(&c->tokens, file)) &&
-        (!cert || (c->tls = tls_open(cert, s->o->serve.tls_key)) != NULL) &&
-        answering_open(&c->service, &s->a, s->o))
-        return c;
-    content_close(c);
+        (!cert || (c->tls = tls_open(cert, s->o->serve.tls_key)) != NULL)) return c;
+    secrets_free(c);
     return NULL;
 }
 
 static const tokens *tokens_of(const serving *s) { return s->o->serve.token_file ? &s->now->tokens : NULL; }
 
-/* The old content lies between what is still in use, so freeing it alone does not make the process smaller. */
-static void forget_old(serving *s) {
-    content_close(s->old);
-    s->old = NULL;
-    mem_trim();
+/* For the keeper: a new service goes into force, at a reload together with new secrets. */
+static void use_service(service *fresh, void *user) {
+    const serving *s = user;
+    http_switch(s->http, fresh, tokens_of(s), s->now->tls);
 }
 
-/* Builds the new content beside the old one, which answers meanwhile. */
+static keeper *open_models_of(serving *s) {
+    const keeper_request r = {answering_request(&s->a, s->o), s->o->serve.lazy, s->o->serve.model_control, use_service,
+                              notice_wake, s};
+    return keeper_open(&r);
+}
+
+/* Reads everything beside what answers meanwhile. */
 static void reload(serving *s) {
-    content *fresh = content_open(s);
-    if (!fresh) {
-        say_error("the reload has failed, and nothing was changed");
-        http_note_failed_reload(s->http);
-        return;
-    }
-    fresh->service.started = s->now->service.started;
-    s->old = s->now;
-    s->now = fresh;
-    http_switch(s->http, &fresh->service, tokens_of(s), fresh->tls);
-    say_warning("reloaded");
+    secrets *before = s->now, *fresh = secrets_read(s);
+    if (fresh) s->now = fresh;
+    const int done = fresh && keeper_reload(s->models);
+    if (!done) s->now = before;
+    secrets_free(done ? before : fresh);
+    http_note_reload(s->http, done);
+    if (done) say_warning("reloaded");
+    else say_error("the reload has failed, and nothing was changed");
 }
 
 /* --- serving ------------------------------------------------------------------------------------------------------ */
@@ -190,56 +192,47 @@ static void nap(void) {
     nanosleep(&moment, NULL);
 }
 
-static void wait_until_answered(const http *h, double seconds) {
+/* Accepted requests may still need models that are not open. */
+static void wait_until_answered(const serving *s, double seconds) {
     double end = clock_seconds() + seconds;
-    while (http_pending(h) && clock_seconds() < end) nap();
+    for (; http_pending(s->http) && clock_seconds() < end; nap()) keeper_work(s->models);
 }
 
 /* A closed terminal sends the signal that asks for a reload, too. */
 static int terminal_is_gone(const serving *s) { return s->on_terminal && !isatty(STDERR_FILENO); }
 
-/* Returns when the server is to stop. A reload waits until the requests before the last one have ended, so that there
+/* Returns when the server is to stop. A reload waits until the requests before the last change have ended, so that there
    are never more than two sets of models. */
 static void run_until_stopped(serving *s) {
     const double moment = 0.02;
     int wanted = 0;
     while (!interrupted()) {
-        notice_wait(s->old ? moment : -1);
+        notice_wait(keeper_waits(s->models) ? moment : -1);
         wanted |= notice_take();
         if (wanted & NOTICE_REOPEN) access_log_reopen(s->log), wanted &= ~NOTICE_REOPEN;
-        if (s->old && service_jobs(&s->old->service) == 0) forget_old(s);
-        if (!(wanted & NOTICE_RELOAD) || s->old || interrupted()) continue;
+        keeper_work(s->models);
+        if (!(wanted & NOTICE_RELOAD) || keeper_has_old(s->models) || interrupted()) continue;
         if (terminal_is_gone(s)) return;
         wanted &= ~NOTICE_RELOAD;
         reload(s);
     }
 }
 
-static void stop_services(serving *s) {
-    service_stop(&s->now->service);
-    if (s->old) service_stop(&s->old->service);
-}
-
-static void give_up(serving *s) {
-    service_give_up(&s->now->service);
-    if (s->old) service_give_up(&s->old->service);
-}
-
 /* Finishes the requests that have arrived. */
 static void stop(serving *s) {
     enum { LAST_ANSWERS = 2 }; /* seconds to send the answers to dropped requests */
     const int drain = s->o->serve.drain;
-    stop_services(s);
+    keeper_stop(s->models);
     const int waiting = http_pending(s->http);
     say_info("stopping; %d request%s still to be answered", waiting, plural((size_t)waiting));
-    wait_until_answered(s->http, drain);
+    wait_until_answered(s, drain);
     const int late = http_pending(s->http);
     if (late) {
         say_warning("%d request%s dropped after %d s (--drain)", late, plural((size_t)late), drain);
-        give_up(s);
-        wait_until_answered(s->http, LAST_ANSWERS);
+        keeper_give_up(s->models);
+        wait_until_answered(s, LAST_ANSWERS);
     }
-    if (s->old) service_give_up(&s->old->service); /* http_stop does it for the other */
+    keeper_give_up(s->models);
     http_stop(s->http);
     if (s->path.len) door_unix_remove(s->path.s);
 }
@@ -259,7 +252,7 @@ static int close_logs(serving *s, int keep) {
 /* Serves until stopped and drained. */
 static int serve(serving *s) {
     const options *o = s->o;
-    const http_request r = {&s->now->service, s->unix_fd,        s->tcp_fd,      tokens_of(s),
+    const http_request r = {keeper_now(s->models), s->unix_fd,        s->tcp_fd,      tokens_of(s),
                             s->now->tls,      o->serve.max_body, s->connections, o->serve.idle,
                             (long long)(o->serve.timeout * 1e6), s->log,         s->trace};
     const char *scheme = s->now->tls ? "https://" : "http://";
@@ -286,10 +279,11 @@ int serve_main(options *o) {
     notice_setup();
     good = good && answering_name(&s.a, o, "serve");
     if (good && choose_path(&s) && make_room_for_connections(&s) && open_logs(&s) && open_doors(&s)) {
-        s.now = content_open(&s);
-        if (s.now) status = serve(&s);
-        content_close(s.old);
-        content_close(s.now);
+        s.now = secrets_read(&s);
+        s.models = s.now ? open_models_of(&s) : NULL;
+        if (s.models) status = serve(&s);
+        keeper_close(s.models);
+        secrets_free(s.now);
     }
     if (s.unix_fd >= 0) close(s.unix_fd);
     if (s.unix_fd >= 0 && s.path.len) door_unix_remove(s.path.s);

@@ -23,7 +23,8 @@ int worker_main(options *o) {
     if (answering_name(&a, o, "worker")) {
         const worker_request r = {&s, STDIN_FILENO, STDOUT_FILENO, o->serve.max_body, o->serve.drain,
                                   (long long)(o->serve.timeout * 1e6)};
-        if (answering_open(&s, &a, o)) status = worker_run(&r);
+        const service_request asked = answering_request(&a, o);
+        if (service_open(&s, &asked)) status = worker_run(&r);
         else if (service_may_open_later(&s)) status = WORKER_AGAIN;
         service_close(&s);
     }

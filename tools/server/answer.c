@@ -20,9 +20,17 @@ void answer_state(text *t, const char *what, int is) {
     json_put_finish(&w);
 }
 
+void answer_model_state(text *t, const char *name, int ready) {
+    json_writer w = json_write(t);
+    json_put_object(&w, NULL);
+    json_put_string(&w, "name", name);
+    json_put_bool(&w, "ready", ready);
+    json_put_finish(&w);
+}
+
 static void put_fingerprint(json_writer *w, const service *s, int index) {
     json_put_object(w, "parameters");
-    json_put_string(w, "fingerprint", s->all.at[index].info.fingerprint);
+    json_put_string(w, "fingerprint", s->model[index]->info->fingerprint);
     json_put_end(w);
 }
 
@@ -37,7 +45,7 @@ size_t answer_infer(text *t, const service *s, int index, const char *id, const 
     size_t count = rows->n * (size_t)rows->dim;
     json_writer w = json_write(t);
     json_put_object(&w, NULL);
-    json_put_string(&w, "model_name", s->model[index].name);
+    json_put_string(&w, "model_name", s->names[index]);
     json_put_string(&w, "model_version", "1");
     if (id) json_put_string(&w, "id", id);
     put_fingerprint(&w, s, index);
@@ -63,7 +71,7 @@ size_t answer_infer(text *t, const service *s, int index, const char *id, const 
 void answer_embed(text *t, const service *s, int index, const job_result *rows) {
     json_writer w = json_write(t);
     json_put_object(&w, NULL);
-    json_put_string(&w, "fingerprint", s->all.at[index].info.fingerprint);
+    json_put_string(&w, "fingerprint", s->model[index]->info->fingerprint);
     json_put_array(&w, "embeddings");
     for (size_t i = 0; i < rows->n; i++) {
         if (i) json_put_line(&w, 0);
@@ -75,7 +83,7 @@ void answer_embed(text *t, const service *s, int index, const job_result *rows) 
 size_t answer_embed_floats(text *t, const service *s, int index, const job_result *rows) {
     json_writer w = json_write(t);
     json_put_object(&w, NULL);
-    json_put_string(&w, "fingerprint", s->all.at[index].info.fingerprint);
+    json_put_string(&w, "fingerprint", s->model[index]->info->fingerprint);
     put_shape(&w, rows);
     json_put_end(&w);
     size_t json_len = t->len;
@@ -85,15 +93,16 @@ size_t answer_embed_floats(text *t, const service *s, int index, const job_resul
 
 /* Writes "fingerprint" of one model or "fingerprints" of several. */
 static void put_fingerprints(json_writer *w, const service *s) {
-    int several = s->all.count > 1;
+    int several = s->count > 1;
     if (several) json_put_array(w, "fingerprints");
-    for (int i = 0; i < s->all.count; i++)
-        json_put_string(w, several ? NULL : "fingerprint", s->all.at[i].info.fingerprint);
+    for (int i = 0; i < s->count; i++)
+        json_put_string(w, several ? NULL : "fingerprint", s->model[i]->info->fingerprint);
     if (several) json_put_end(w);
 }
 
 int answer_match(text *t, service *s, const job_result *rows, int top, text *why) {
-    size_t most = (size_t)top < s->g.identities ? (size_t)top : s->g.identities;
+    const ask *asked = &s->shared->asked;
+    size_t most = (size_t)top < s->shared->g.identities ? (size_t)top : s->shared->g.identities;
     reid_hit *hits = mem_array(most, sizeof *hits);
     float *scratch = mem_array((size_t)rows->dim, sizeof *scratch);
     int found = hits && scratch ? 0 : -1;
@@ -103,14 +112,14 @@ int answer_match(text *t, service *s, const job_result *rows, int top, text *why
     put_fingerprints(&w, s);
     json_put_array(&w, "queries");
     for (size_t i = 0; i < rows->n && found >= 0; i++) {
-        found = ask_rank(&s->asked, rows->rows + i * (size_t)rows->dim, (int)most, NULL, NULL, scratch, hits, why);
+        found = ask_rank(asked, rows->rows + i * (size_t)rows->dim, (int)most, NULL, NULL, scratch, hits, why);
         if (found < 0) break;
         if (i) json_put_line(&w, 0);
         json_put_object(&w, NULL);
         json_put_count(&w, "query", i);
-        ask_json(&s->asked, hits, found, &w);
+        ask_json(asked, hits, found, &w);
         json_put_end(&w);
-        __atomic_add_fetch(&s->counts.matched, 1, __ATOMIC_RELAXED);
+        __atomic_add_fetch(&s->shared->counts.matched, 1, __ATOMIC_RELAXED);
     }
     json_put_finish(&w);
     free(hits);
@@ -119,8 +128,8 @@ int answer_match(text *t, service *s, const job_result *rows, int top, text *why
 }
 
 void answer_server(text *t) {
-    static const char *const extensions[] = {"binary_tensor_data", "model_configuration", "schedule_policy",
-                                             "statistics"};
+    static const char *const extensions[] = {"binary_tensor_data", "model_configuration", "model_repository",
+                                             "schedule_policy", "statistics"};
     json_writer w = json_write(t);
     json_put_object(&w, NULL);
     json_put_string(&w, "name", "reid");
@@ -167,10 +176,10 @@ static void put_tensors(json_writer *w, const char *key, const tensor_words *wor
 
 void answer_model(text *t, const service *s, int index) {
     static const tensor_words words = {"datatype", "", "shape"};
-    const reid_info *info = &s->all.at[index].info;
+    const reid_info *info = s->model[index]->info;
     json_writer w = json_write(t);
     json_put_object(&w, NULL);
-    json_put_string(&w, "name", s->model[index].name);
+    json_put_string(&w, "name", s->names[index]);
     json_put_array(&w, "versions");
     json_put_string(&w, NULL, "1");
     json_put_end(&w);
@@ -189,10 +198,10 @@ void answer_model(text *t, const service *s, int index) {
 /* Both inputs are optional, because exactly one is given. */
 void answer_config(text *t, const service *s, int index) {
     static const tensor_words words = {"data_type", "TYPE_", "dims"};
-    const reid_info *info = &s->all.at[index].info;
+    const reid_info *info = s->model[index]->info;
     json_writer w = json_write(t);
     json_put_object(&w, NULL);
-    json_put_string(&w, "name", s->model[index].name);
+    json_put_string(&w, "name", s->names[index]);
     json_put_string(&w, "platform", "reid");
     json_put_string(&w, "backend", "reid");
     json_put_int(&w, "max_batch_size", 0);
@@ -213,12 +222,13 @@ static void add_duration(json_writer *w, const char *name, uint64_t count, uint6
 
 /* Where the protocol counts inferences, this counts images; where it counts successes, this counts requests. */
 static void add_stats(json_writer *w, const service *s, int index) {
-    reid_queue_stats q;
-    reid_queue_query(s->model[index].queue, &q);
+    const service_model *m = s->model[index];
+    reid_queue_stats q = {.requests = 0};
+    if (m) reid_queue_query(m->queue, &q);
     json_put_object(w, NULL);
-    json_put_string(w, "name", s->model[index].name);
+    json_put_string(w, "name", s->names[index]);
     json_put_string(w, "version", "1");
-    json_put_int(w, "last_inference", __atomic_load_n(&s->model[index].last, __ATOMIC_RELAXED));
+    json_put_int(w, "last_inference", m ? __atomic_load_n(&m->last, __ATOMIC_RELAXED) : 0);
     json_put_count(w, "inference_count", q.images);
     json_put_count(w, "execution_count", q.batches);
     json_put_object(w, "inference_stats");
@@ -240,7 +250,7 @@ void answer_stats(text *t, const service *s, int index) {
     json_writer w = json_write(t);
     json_put_object(&w, NULL);
     json_put_array(&w, "model_stats");
-    for (int i = 0; i < s->all.count; i++)
+    for (int i = 0; i < s->count; i++)
         if (index < 0 || i == index) add_stats(&w, s, i);
     json_put_finish(&w);
 }

@@ -1,9 +1,11 @@
 #include "server/call.h"
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "server/answer.h"
 #include "server/form.h"
+#include "server/repository.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +37,16 @@ static void end_with(call *c, int status, const char *why) {
     call_finish(c);
 }
 
+void call_end(call *c, int status, const char *why) {
+    if (why) {
+        end_with(c, status, why);
+        return;
+    }
+    c->status = status;
+    text_puts(&c->answer, "{}\n");
+    call_finish(c);
+}
+
 static void write_answer(void *user) {
     call *c = user;
     job_result *rows = job_answer(c->work);
@@ -61,12 +73,14 @@ static void write_answer(void *user) {
     text_free(&why);
 }
 
-/* The smallest limit of waiting images among these models. */
+/* The smallest limit of waiting images among the open ones of these models. A request for one that is not open is read
+   again when it is. */
 static size_t most_images(const call *c, int first, int count) {
-    size_t most = (size_t)c->s->model[first].limit;
-    for (int i = first + 1; i < first + count; i++)
-        if ((size_t)c->s->model[i].limit < most) most = (size_t)c->s->model[i].limit;
-    return most;
+    enum { FOR_NONE = 1024 };
+    size_t most = SIZE_MAX;
+    for (int i = first; i < first + count; i++)
+        if (c->s->model[i] && (size_t)c->s->model[i]->limit < most) most = (size_t)c->s->model[i]->limit;
+    return most < SIZE_MAX ? most : FOR_NONE;
 }
 
 /* The next two functions read the request. They return 0 with the status and the reason. */
@@ -89,7 +103,7 @@ static int read_infer(call *c, job_request *r, text *why) {
 int call_choose_model(const service *s, const char *name, int *index, int *status, text *why) {
     *status = STATUS_BAD;
     *index = name ? service_find(s, name) : 0;
-    if (!name && s->all.count > 1) return refuse(why, "\"model\" is required: this server has %d models", s->all.count);
+    if (!name && s->count > 1) return refuse(why, "\"model\" is required: this server has %d models", s->count);
     *status = STATUS_NOT_FOUND;
     return *index >= 0 || refuse(why, "there is no model \"%.64s\"", name);
 }
@@ -98,7 +112,7 @@ int call_choose_model(const service *s, const char *name, int *index, int *statu
 static int choose_model(call *c, job_request *r, text *why) {
     const char *name = c->plain.model.s;
     c->status = STATUS_BAD;
-    r->first = 0, r->models = c->s->all.count;
+    r->first = 0, r->models = c->s->count;
     if (c->kind == CALL_MATCH)
         return !name || refuse(why, "\"model\" is not allowed for match: the gallery belongs to all models together");
     if (!call_choose_model(c->s, name, &c->index, &c->status, why)) return 0;
@@ -154,7 +168,7 @@ static int read_form(call *c, job_request *r, size_t most, text *why) {
 
 static int read_plain(call *c, job_request *r, text *why) {
     plain_request *in = &c->plain;
-    const size_t most = most_images(c, 0, c->s->all.count);
+    const size_t most = most_images(c, 0, c->s->count);
     c->picture = (span){(const unsigned char *)c->body.s, c->body.len};
     r->pictures = &c->picture;
     int good = plain_read(in, c->query.s, c->kind == CALL_MATCH, most, why);
@@ -162,24 +176,91 @@ static int read_plain(call *c, job_request *r, text *why) {
     else r->count = 1;
     c->status = in->status;
     if (!good || !choose_model(c, r, why)) return 0;
-    c->top = in->top ? in->top : c->s->top;
+    c->top = in->top ? in->top : c->s->shared->top;
     r->boxes = in->boxes, r->box_count = in->count;
     r->field = "picture";
     r->priority = in->priority, r->timeout_us = in->timeout_us;
     return 1;
 }
 
-static void call_run(void *user) {
-    call *c = user;
+/* --- running ------------------------------------------------------------------------------------------------------ */
+
+/* Gives the call to the keeper, which starts it again or ends it. */
+static void give_to_keeper(call *c) {
+    service_keeper *k = c->s->shared->keeper;
+    plain_free(&c->plain);
+    free_pictures(c);
+    if (!k || !k->take(k, c)) end_with(c, STATUS_BUSY, "the server is stopping");
+}
+
+/* 1 if the call's model has to be opened first. */
+static int lacks_model(const call *c) {
+    return c->kind != CALL_MATCH && c->kind != CALL_INDEX && !c->s->model[c->index];
+}
+
+/* Calls that compute. */
+static void run_job(call *c) {
     job_request r;
     text why = TEXT_INIT;
     memset(&r, 0, sizeof r);
     int good = c->kind == CALL_INFER ? read_infer(c, &r, &why) : read_plain(c, &r, &why);
     if (!r.timeout_us) r.timeout_us = c->timeout_us;
     r.arrived = c->arrived;
-    if (good) job_run(c->work, &r, write_answer, c);
-    else end_with(c, text_failed(&why) ? STATUS_BUSY : c->status, why.s);
+    if (!good) end_with(c, text_failed(&why) ? STATUS_BUSY : c->status, why.s);
+    else if (lacks_model(c)) give_to_keeper(c);
+    else job_run(c->work, &r, write_answer, c);
     text_free(&why);
+}
+
+static void refuse_body(call *c, const text *why) {
+    end_with(c, text_failed(why) || strstr(why->s, "out of memory") ? STATUS_BUSY : STATUS_BAD, why->s);
+}
+
+static void list_models(call *c) {
+    int only_ready;
+    text why = TEXT_INIT;
+    c->status = STATUS_OK;
+    if (repository_read_index(&c->body, &only_ready, &why)) {
+        repository_index(&c->answer, c->s, only_ready);
+        call_finish(c);
+    } else {
+        refuse_body(c, &why);
+    }
+    text_free(&why);
+}
+
+static void change_model(call *c) {
+    text why = TEXT_INIT;
+    if (repository_read_change(&c->body, &why)) give_to_keeper(c);
+    else refuse_body(c, &why);
+    text_free(&why);
+}
+
+static void describe_model(call *c) {
+    c->status = STATUS_OK;
+    if (c->kind == CALL_MODEL) answer_model(&c->answer, c->s, c->index);
+    else answer_config(&c->answer, c->s, c->index);
+    call_finish(c);
+}
+
+static void call_run(void *user) {
+    call *c = user;
+    if (c->kind == CALL_INDEX) list_models(c);
+    else if (c->kind == CALL_LOAD || c->kind == CALL_UNLOAD) change_model(c);
+    else if (c->kind != CALL_EMBED && lacks_model(c)) give_to_keeper(c);
+    else if (c->kind == CALL_MODEL || c->kind == CALL_CONFIG) describe_model(c);
+    else run_job(c);
+}
+
+void call_move(call *c, service *s) {
+    job_move(c->work, s);
+    c->s = s;
+}
+
+void call_again(call *c) { pool_add(c->s->shared->workers, &c->first, 0); }
+
+int call_is_late(const call *c) {
+    return c->timeout_us > 0 && (clock_seconds() - c->arrived) * 1e6 > (double)c->timeout_us;
 }
 
 call *call_create(service *s) {
@@ -195,7 +276,7 @@ call *call_create(service *s) {
 void call_start(call *c) {
     c->first = (pool_task){call_run, c, NULL};
     if (service_stopping(c->s)) end_with(c, STATUS_BUSY, "the server is stopping");
-    else pool_add(c->s->workers, &c->first, 0);
+    else pool_add(c->s->shared->workers, &c->first, 0);
 }
 
 void call_cancel(call *c) { job_cancel(c->work); }

@@ -5,7 +5,16 @@
 
 #include "server/job.h"
 
-typedef enum call_kind { CALL_INFER, CALL_EMBED, CALL_MATCH } call_kind;
+typedef enum call_kind {
+    CALL_INFER,
+    CALL_EMBED,
+    CALL_MATCH,
+    CALL_MODEL,  /* describes a model, after opening it if need be; so does the next */
+    CALL_CONFIG,
+    CALL_INDEX,  /* lists the models */
+    CALL_LOAD,   /* these two belong to the keeper */
+    CALL_UNLOAD
+} call_kind;
 
 typedef struct call call;
 
@@ -15,7 +24,7 @@ typedef void (*call_done_fn)(call *c, void *user);
 struct call {
     /* The request, filled in before call_start. */
     call_kind kind;
-    int index;            /* CALL_INFER: the model */
+    int index;            /* the model of all kinds but CALL_EMBED, CALL_MATCH and CALL_INDEX */
     text query, body;     /* query: of CALL_EMBED and CALL_MATCH */
     text boundary;        /* of CALL_EMBED and CALL_MATCH: that of a form; s NULL: the body is an image */
     size_t json_len;      /* CALL_INFER: how much of the body is JSON */
@@ -33,7 +42,7 @@ struct call {
     service *s;
     job *work;
     pool_task first;
-    struct call *next;    /* used by the mailbox */
+    struct call *next;    /* used by the mailbox and the keeper */
     infer_request infer;
     plain_request plain;
     span picture, *pictures; /* pictures: those of a form */
@@ -51,5 +60,16 @@ void call_start(call *c);
    called. */
 void call_cancel(call *c);
 void call_free(call *c);
+
+/* The next ones are for the keeper, while the call waits for a model. */
+
+/* Lets it belong to another service. */
+void call_move(call *c, service *s);
+/* Starts it again in its service, which has the model. */
+void call_again(call *c);
+/* Ends the call; why: NULL for STATUS_OK. */
+void call_end(call *c, int status, const char *why);
+/* 1 if its timeout has passed. */
+int call_is_late(const call *c);
 
 #endif

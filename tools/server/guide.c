@@ -49,7 +49,7 @@ static int is_host(const char *s) {
 static void add_path(text *t, const guide *g, const char *path) {
     const char *place = strstr(path, "{model}");
     text_add(t, path, place ? (size_t)(place - path) : strlen(path));
-    if (place) text_puts(t, g->s ? g->s->model[0].name : "MODEL");
+    if (place) text_puts(t, g->s ? g->s->names[0] : "MODEL");
 }
 
 static void add_command(text *t, const guide *g, const example *e) {
@@ -65,26 +65,27 @@ static void add_command(text *t, const guide *g, const example *e) {
 /* --- the page ----------------------------------------------------------------------------------------------------- */
 
 static const char *gallery_words(const service *s) {
-    return s->has_gallery ? "This server has a gallery." : "This server has no gallery.";
+    return s->shared->has_gallery ? "This server has a gallery." : "This server has no gallery.";
 }
 
 static void add_model(text *t, const service *s, int index) {
-    const reid_info *info = &s->all.at[index].info;
+    const reid_info *info = s->model[index] ? s->model[index]->info : NULL;
     page_values v = {TEXT_INIT};
-    page_set(&v, "name", "%s", s->model[index].name);
-    page_set(&v, "network", "%s", info->network);
-    page_set(&v, "preset", "%s", info->preset);
-    page_set(&v, "floats", "%d", info->dim);
-    page_set(&v, "device", "%s", info->device);
-    page_set(&v, "precision", "%s", info->precision);
-    page_set(&v, "fingerprint", "%s", info->fingerprint);
+    page_set(&v, "name", "%s", s->names[index]);
+    page_set(&v, "network", "%s", info ? info->network : "not open");
+    page_set(&v, "preset", "%s", info ? info->preset : "");
+    if (info) page_set(&v, "floats", "%d", info->dim);
+    else page_set(&v, "floats", "%s", "");
+    page_set(&v, "device", "%s", info ? info->device : "");
+    page_set(&v, "precision", "%s", info ? info->precision : "");
+    page_set(&v, "fingerprint", "%s", info ? info->fingerprint : "");
     page_fill(t, &HTML, "model", &v);
 }
 
 static void add_models(text *t, const service *s) {
     page_values v = {TEXT_INIT};
     page_fill(t, &HTML, "models", NULL);
-    for (int i = 0; i < s->all.count; i++) add_model(t, s, i);
+    for (int i = 0; i < s->count; i++) add_model(t, s, i);
     page_set(&v, "gallery", "%s", gallery_words(s));
     page_fill(t, &HTML, "models end", &v);
 }
@@ -92,7 +93,7 @@ static void add_models(text *t, const service *s) {
 static void add_example(text *t, const guide *g, const example *e) {
     text command = TEXT_INIT;
     page_values v = {TEXT_INIT};
-    if (e->gallery && g->s && !g->s->has_gallery) return;
+    if (e->gallery && g->s && !g->s->shared->has_gallery) return;
     add_command(&command, g, e);
     page_set(&v, "title", "%s", e->title);
     page_set(&v, "about", "%s", e->about);
@@ -125,10 +126,12 @@ void guide_page(text *t, const guide *g) {
 
 static void list_models(text *t, const service *s) {
     text_puts(t, "\nM is one of:\n");
-    for (int i = 0; i < s->all.count; i++) {
-        const reid_info *info = &s->all.at[i].info;
+    for (int i = 0; i < s->count; i++) {
+        const reid_info *info = s->model[i] ? s->model[i]->info : NULL;
         text_puts(t, "  ");
-        text_visible(t, s->model[i].name);
+        text_visible(t, s->names[i]);
+        if (!info) text_puts(t, "  not open\n");
+        if (!info) continue;
         text_printf(t, "  %s, %s, %d float%s, %s %s, fingerprint %s\n", info->network, info->preset, info->dim,
                     plural((size_t)info->dim), info->device, info->precision, info->fingerprint);
     }
@@ -143,6 +146,8 @@ void guide_text(text *t, const guide *g) {
                  "POST /v2/models/M/infer    the Open Inference Protocol: "
                  "input image or pixels, output embedding\nGET  /v2, /v2/health/live, /v2/health/ready, "
                  "/v2/models/M[/ready|/config|/stats], /v2/models/stats\n"
+                 "POST /v2/repository/index  the models and their states; /v2/repository/models/M/load and /unload: if "
+                 "allowed\n"
                  "GET  /livez, /readyz       for probes\n"
                  "GET  /metrics              for Prometheus\n"
                  "GET  /openapi.json         all paths, parameters and answers (OpenAPI 3.1)\n");

@@ -13,7 +13,7 @@ http *http_start(const http_request *r) {
     return NULL;
 }
 void http_switch(http *h, service *s, const tokens *allowed, tls *t) { (void)h, (void)s, (void)allowed, (void)t; }
-void http_note_failed_reload(http *h) { (void)h; }
+void http_note_reload(http *h, int done) { (void)h, (void)done; }
 int http_pending(const http *h) { return h != NULL; }
 void http_stop(http *h) { (void)h; }
 
@@ -263,6 +263,15 @@ static void answer_guide(const client *from, const exchange *x, reply *r) {
     r->policy = GUIDE_POLICY;
 }
 
+static void answer_model_ready(reply *r, const service *s, int index) {
+    model_view v;
+    service_view(s, index, &v);
+    const int ready = v.state == MODEL_READY && !service_stopping(s);
+    if (!ready) r->status = MHD_HTTP_SERVICE_UNAVAILABLE;
+    answer_model_state(&r->body, s->names[index], ready);
+    text_free(&v.reason);
+}
+
 /* Answers requests that need no computing. */
 static enum MHD_Result answer_at_once(client *from, const exchange *x) {
     const service *s = from->h->r.s;
@@ -276,8 +285,8 @@ static enum MHD_Result answer_at_once(client *from, const exchange *x) {
         break;
     case ROUTE_SERVER: answer_server(&r.body); break;
     case ROUTE_LIVE: answer_state(&r.body, "live", 1); break;
+    case ROUTE_MODEL_READY: answer_model_ready(&r, s, x->to.index); break;
     case ROUTE_READY:
-    case ROUTE_MODEL_READY:
         if (service_stopping(s)) r.status = MHD_HTTP_SERVICE_UNAVAILABLE;
         answer_state(&r.body, "ready", !service_stopping(s));
         break;
@@ -306,12 +315,14 @@ static int is_type(const char *given, const char *type) {
     return type[n - 1] == '/' || !given[n] || given[n] == ';' || given[n] == ' ';
 }
 
+static int takes_json(route_kind kind) { return kind == ROUTE_INFER || kind >= ROUTE_INDEX; }
+
 /* A form's type counts as none, because curl sends it by default for any body. */
 static int may_be(const char *given, route_kind kind) {
-    if (kind != ROUTE_INFER && form_is_type(given)) return 1;
+    if ((kind == ROUTE_EMBED || kind == ROUTE_MATCH) && form_is_type(given)) return 1;
     if (!given || is_type(given, "application/octet-stream") || is_type(given, "application/x-www-form-urlencoded"))
         return 1;
-    return is_type(given, kind == ROUTE_INFER ? JSON_TYPE : "image/");
+    return is_type(given, takes_json(kind) ? JSON_TYPE : "image/");
 }
 
 typedef struct verdict {
@@ -356,14 +367,14 @@ static void check_client(const client *from, exchange *x, verdict *v) {
 /* Checks the announced body. */
 static void check_body(const client *from, exchange *x, verdict *v) {
     const http *h = from->h;
-    const mhd_body allowed = {h->r.max_body, "--max-body", 1, 1};
+    const mhd_body allowed = {h->r.max_body, "--max-body", x->to.kind < ROUTE_INDEX, 1};
     x->chunked = mhd_is_chunked(from->connection);
     v->status = mhd_check_body(from->connection, &allowed, &x->promised, &v->why);
     if (!v->status && !may_be(header_of(from, MHD_HTTP_HEADER_CONTENT_TYPE), x->to.kind))
         refuse_with(v, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE,
-                    x->to.kind == ROUTE_INFER ? "Content-Type: expected application/json or application/octet-stream"
-                                              : "Content-Type: expected one image as the body, image/... or "
-                                                "application/octet-stream, or multipart/form-data");
+                    takes_json(x->to.kind) ? "Content-Type: expected application/json or application/octet-stream"
+                                           : "Content-Type: expected one image as the body, image/... or "
+                                             "application/octet-stream, or multipart/form-data");
     if (v->status) x->promised = 0;
 }
 
@@ -371,6 +382,11 @@ static int has_large_headers(const client *from) {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(from->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
     return info && info->header_size > HEADERS + from->uri.len;
+}
+
+static int may_change_models(const client *from) {
+    const service_keeper *k = from->h->r.s->shared->keeper;
+    return k && k->controlled;
 }
 
 static void check_request(client *from, exchange *x, const char *method, verdict *v) {
@@ -390,6 +406,9 @@ static void check_request(client *from, exchange *x, const char *method, verdict
     } else if (wants_body ? strcmp(method, MHD_HTTP_METHOD_POST) != 0 : !gets) {
         v->allow = wants_body ? MHD_HTTP_METHOD_POST : MHD_HTTP_METHOD_GET;
         refuse_with(v, MHD_HTTP_METHOD_NOT_ALLOWED, wants_body ? "this path takes POST" : "this path takes GET");
+    } else if (x->to.kind >= ROUTE_LOAD && !may_change_models(from)) {
+        refuse_with(v, MHD_HTTP_FORBIDDEN, "clients may not load or unload models here: the server was started without "
+                                           "--model-control");
     } else if (wants_body) {
         check_body(from, x, v);
     } else if (header_of(from, MHD_HTTP_HEADER_CONTENT_LENGTH) || header_of(from, MHD_HTTP_HEADER_TRANSFER_ENCODING)) {
@@ -405,26 +424,40 @@ static void call_done(call *c, void *user) {
     mailbox_put(&x->h->finished, c);
 }
 
+/* 1 if the request is answered by a call: if it has a body, or asks about a model that has to be opened first. */
+static int needs_call(const client *from, const route *to) {
+    const int describes = to->kind == ROUTE_MODEL || to->kind == ROUTE_CONFIG;
+    return to->kind >= ROUTE_INFER || (describes && !from->h->r.s->model[to->index]);
+}
+
+static call_kind kind_of(route_kind kind) {
+    static const call_kind kinds[] = {CALL_INFER, CALL_EMBED, CALL_MATCH, CALL_INDEX, CALL_LOAD, CALL_UNLOAD};
+    if (kind == ROUTE_MODEL) return CALL_MODEL;
+    return kind == ROUTE_CONFIG ? CALL_CONFIG : kinds[kind - ROUTE_INFER];
+}
+
 /* Prepares the call from the header fields, before the body arrives. Returns 0 if memory runs out. */
 static int prepare_call(const client *from, exchange *x, verdict *v) {
-    static const call_kind kinds[] = {CALL_INFER, CALL_EMBED, CALL_MATCH};
     const char *json_len = header_of(from, "Inference-Header-Content-Length");
     const char *query = from->uri.s ? strchr(from->uri.s, '?') : NULL;
     call *c = x->c = call_create(from->h->r.s);
     if (!c) return 0;
-    c->kind = kinds[x->to.kind - ROUTE_INFER];
+    c->kind = kind_of(x->to.kind);
     c->index = x->to.index;
-    c->timeout_us = from->h->r.timeout_us;
+    if (c->kind <= CALL_MATCH) c->timeout_us = from->h->r.timeout_us;
     c->done = call_done, c->user = x;
     c->json_len = x->promised;
     text_puts(&c->body, "");
-    if (c->kind != CALL_INFER && query) text_puts(&c->query, query + 1);
+    const int plain = c->kind == CALL_EMBED || c->kind == CALL_MATCH;
+    if (plain && query) text_puts(&c->query, query + 1);
     const char *type = header_of(from, MHD_HTTP_HEADER_CONTENT_TYPE);
-    if (form_is_type(type) && !form_boundary(&c->boundary, type, &v->why)) {
+    if (plain && form_is_type(type) && !form_boundary(&c->boundary, type, &v->why)) {
         v->status = MHD_HTTP_BAD_REQUEST;
         return !text_failed(&v->why);
     }
     if (c->kind == CALL_INFER && query) refuse_with(v, MHD_HTTP_BAD_REQUEST, "infer takes no query string");
+    else if (x->to.kind >= ROUTE_INDEX && query)
+        refuse_with(v, MHD_HTTP_BAD_REQUEST, "this path takes no query string");
     else if (c->kind == CALL_INFER && json_len && !parse_size(json_len, x->promised, &c->json_len))
         refuse_with(v, MHD_HTTP_BAD_REQUEST,
                     "Inference-Header-Content-Length: expected a number of bytes, at most Content-Length");
@@ -473,8 +506,8 @@ enum { CLIENT_GONE = 499 }; /* as nginx writes it: the client left before the an
 static void name_models(access_entry *e, const exchange *x) {
     const service *s = x->c ? x->c->s : x->h->r.s;
     const int all = x->c && x->c->kind == CALL_MATCH, index = x->c ? x->c->index : x->to.index;
-    for (int i = 0; all && i < s->all.count && i < 2; i++) e->models[i] = s->model[i].name;
-    if (!all && index >= 0 && index < s->all.count) e->models[0] = s->model[index].name;
+    for (int i = 0; all && i < s->count && i < 2; i++) e->models[i] = s->names[i];
+    if (!all && index >= 0 && index < s->count) e->models[0] = s->names[index];
 }
 
 /* What a call that is over has found out: another thread may still work on one that is not. */
@@ -497,7 +530,7 @@ static void log_request(const client *from, const exchange *x, unsigned status) 
         e.id = x->id, e.trace = x->trace, e.token = x->token, e.method = x->method;
         e.received = x->received, e.sent = x->sent;
         if (!x->c || x->over) name_models(&e, x);
-        if (x->over) add_result(&e, x);
+        if (x->over && x->c->kind <= CALL_MATCH) add_result(&e, x);
     }
     access_log_add(h->r.log, &e);
     request_trace_add(h->r.trace, &e, h->logged++, x ? x->began + e.seconds : clock_seconds());
@@ -564,7 +597,7 @@ static enum MHD_Result begin_exchange(client *from, const char *method, void **s
     from->now = x;
     note_request(from, x, method);
     check_request(from, x, method, &v);
-    if (!v.status && x->to.kind >= ROUTE_INFER && !prepare_call(from, x, &v))
+    if (!v.status && needs_call(from, &x->to) && !prepare_call(from, x, &v))
         refuse_with(&v, MHD_HTTP_SERVICE_UNAVAILABLE, "out of memory");
     from->deadline = clock_seconds() + from->h->r.idle;
     if (!v.status) mhd_guest_is_busy(&from->h->crowd, &from->guest, 1);
@@ -861,7 +894,6 @@ static void switch_service(http *h) {
     h->r.s = h->next_service;
     h->r.tokens = h->next_tokens;
     h->r.tls = h->next_tls;
-    h->counts.reloads++;
     __atomic_store_n(&h->switching, 0, __ATOMIC_SEQ_CST);
     sem_post(&h->switched);
 }
@@ -954,7 +986,9 @@ void http_switch(http *h, service *s, const tokens *allowed, tls *t) {
     while (sem_wait(&h->switched) != 0) {} /* a signal may interrupt it */
 }
 
-void http_note_failed_reload(http *h) { __atomic_add_fetch(&h->counts.failed_reloads, 1, __ATOMIC_RELAXED); }
+void http_note_reload(http *h, int done) {
+    __atomic_add_fetch(done ? &h->counts.reloads : &h->counts.failed_reloads, 1, __ATOMIC_RELAXED);
+}
 
 int http_pending(const http *h) { return __atomic_load_n(&h->pending, __ATOMIC_SEQ_CST); }
 

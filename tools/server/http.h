@@ -30,8 +30,8 @@ http *http_start(const http_request *r);
    begun are finished by the service before it, which can be closed when its service_jobs is 0. New connections use this
    certificate; none if there was none at the start. Call it on the thread that calls http_stop. */
 void http_switch(http *h, service *s, const tokens *allowed, tls *t);
-/* Counts a reload that has failed. */
-void http_note_failed_reload(http *h);
+/* Counts a reload, which was done or has failed. */
+void http_note_reload(http *h, int done);
 /* Requests that were received and not yet answered. */
 int http_pending(const http *h);
 /* Waits for unfinished calls, closes all connections and frees everything. */

@@ -109,7 +109,7 @@ static int is_over(job *j) {
 static int count_images(job *j, int add) {
     int n = (int)j->answer.n, room = 1;
     for (int m = 0; m < j->r.models; m++) {
-        service_model *of = &j->s->model[j->r.first + m];
+        service_model *of = j->s->model[j->r.first + m];
         int waiting = __atomic_add_fetch(&of->pending, add ? n : -n, __ATOMIC_SEQ_CST);
         if (waiting > of->most_pending) room = 0;
     }
@@ -122,7 +122,7 @@ static void note_time(job *j) {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     for (int m = 0; m < j->r.models; m++)
-        __atomic_store_n(&j->s->model[j->r.first + m].last, now.tv_sec * 1000LL + now.tv_nsec / 1000000,
+        __atomic_store_n(&j->s->model[j->r.first + m]->last, now.tv_sec * 1000LL + now.tv_nsec / 1000000,
                          __ATOMIC_RELAXED);
 }
 
@@ -135,7 +135,7 @@ static void free_pictures(job *j) {
     free(j->prepared);
     free(j->images);
     j->decoded = NULL, j->prepared = NULL, j->images = NULL;
-    __atomic_sub_fetch(&j->s->held, j->held, __ATOMIC_SEQ_CST);
+    __atomic_sub_fetch(&j->s->shared->held, j->held, __ATOMIC_SEQ_CST);
     j->held = 0;
 }
 
@@ -151,8 +151,8 @@ static void join_rows(job *j) {
         job_fail(j, STATUS_BUSY, "out of memory");
         return;
     }
-    for (int m = 0, offset = 0; m < j->r.models; offset += j->s->all.at[j->r.first + m++].info.dim) {
-        size_t dim = (size_t)j->s->all.at[j->r.first + m].info.dim;
+    for (int m = 0, offset = 0; m < j->r.models; offset += j->s->model[j->r.first + m++]->info->dim) {
+        size_t dim = (size_t)j->s->model[j->r.first + m]->info->dim;
         for (size_t i = 0; i < a->n; i++)
             memcpy(a->rows + i * (size_t)a->dim + offset, j->part[m].rows + i * dim, dim * sizeof *a->rows);
     }
@@ -194,8 +194,8 @@ static void part_done(reid_result result, void *user) {
     part *p = user;
     job *j = p->whole;
     p->result = result;
-    if (j->s->timed && result == REID_OK) note_times(p, &j->s->model[j->r.first + (p - j->part)]);
-    if (__atomic_sub_fetch(&j->parts, 1, __ATOMIC_SEQ_CST) == 0) pool_add(j->s->workers, &j->last, 1);
+    if (j->s->shared->timed && result == REID_OK) note_times(p, j->s->model[j->r.first + (p - j->part)]);
+    if (__atomic_sub_fetch(&j->parts, 1, __ATOMIC_SEQ_CST) == 0) pool_add(j->s->shared->workers, &j->last, 1);
 }
 
 /* --- queues ------------------------------------------------------------------------------------------------------- */
@@ -204,7 +204,7 @@ static void submit_part(job *j, int m) {
     part *p = &j->part[m];
     reid_request r = REID_INIT;
     reid_error error = REID_INIT;
-    p->rows = mem_array(j->answer.n * (size_t)j->s->all.at[j->r.first + m].info.dim, sizeof *p->rows);
+    p->rows = mem_array(j->answer.n * (size_t)j->s->model[j->r.first + m]->info->dim, sizeof *p->rows);
     if (!p->rows) {
         job_fail(j, STATUS_BUSY, "out of memory");
         return;
@@ -217,8 +217,8 @@ static void submit_part(job *j, int m) {
     pthread_mutex_lock(&j->lock); /* a thread that cancels finds the ticket, or no ticket is made */
     reid_result result = REID_ERR_CANCELLED;
     p->accepted = 1;
-    if (j->s->timed) p->submitted = clock_seconds();
-    p->queue = j->s->model[j->r.first + m].queue;
+    if (j->s->shared->timed) p->submitted = clock_seconds();
+    p->queue = j->s->model[j->r.first + m]->queue;
     if (!j->cancelled) result = reid_submit(p->queue, &r, &p->ticket, &error);
     if (result != REID_OK) p->accepted = 0, p->ticket = 0;
     pthread_mutex_unlock(&j->lock);
@@ -248,7 +248,7 @@ static void submit(job *j) {
 
 static void release_bytes(void *user, size_t bytes) {
     job *j = user;
-    __atomic_sub_fetch(&j->s->held, bytes, __ATOMIC_SEQ_CST);
+    __atomic_sub_fetch(&j->s->shared->held, bytes, __ATOMIC_SEQ_CST);
     __atomic_sub_fetch(&j->held, bytes, __ATOMIC_SEQ_CST);
 }
 
@@ -256,7 +256,7 @@ static void release_bytes(void *user, size_t bytes) {
    forever. An image that is alone may use as much as picture_limits allow. */
 static int reserve_bytes(void *user, size_t bytes) {
     job *j = user;
-    service *s = j->s;
+    service_shared *s = j->s->shared;
     size_t before = __atomic_fetch_add(&s->held, bytes, __ATOMIC_SEQ_CST);
     size_t own = __atomic_fetch_add(&j->held, bytes, __ATOMIC_SEQ_CST);
     if (!before || before + bytes <= s->budget) return 1;
@@ -297,7 +297,7 @@ static void describe(job *j, size_t i) {
 /* Replaces a photograph with the input of its only model, on a CPU, so that many can wait in little memory. An image
    that is alone does not wait, and all threads of its model resize it sooner. */
 static void prepare(job *j, size_t i, const image_budget *budget) {
-    const model *m = &j->s->all.at[j->r.first];
+    const model *m = &j->s->model[j->r.first]->one.at[0];
     const size_t n = images_of(j);
     const double started = clock_seconds();
     if (j->r.models > 1 || !model_prepares(m)) return;
@@ -305,16 +305,17 @@ static void prepare(job *j, size_t i, const image_budget *budget) {
     j->prepared[i] = image_prepare(&j->decoded[i], m, &j->images[i], n, budget);
     if (!j->prepared[i]) return;
     for (size_t k = 0; k < n; k++) j->images[i + k] = model_prepared(m, j->prepared[i], k);
-    __atomic_add_fetch(&j->s->counts.resize_ns, (uint64_t)((clock_seconds() - started) * 1e9), __ATOMIC_RELAXED);
+    __atomic_add_fetch(&j->s->shared->counts.resize_ns, (uint64_t)((clock_seconds() - started) * 1e9),
+                       __ATOMIC_RELAXED);
 }
 
 static void decode(job *j, size_t i) {
     const image_budget budget = {reserve_bytes, release_bytes, j};
-    service_counts *counts = &j->s->counts;
+    service_counts *counts = &j->s->shared->counts;
     picture *p = &j->decoded[i];
     text why = TEXT_INIT;
     double started = clock_seconds();
-    int good = picture_open_bytes(p, j->r.pictures[i].at, j->r.pictures[i].len, &j->s->pictures, &why) &&
+    int good = picture_open_bytes(p, j->r.pictures[i].at, j->r.pictures[i].len, &j->s->shared->pictures, &why) &&
                image_decode(p, &budget, &why);
     if (!good) refuse_picture(j, i, &why);
     __atomic_add_fetch(good ? &counts->decoded : &counts->not_decoded, 1, __ATOMIC_RELAXED);
@@ -339,13 +340,13 @@ static void decode_pictures(void *user) {
 }
 
 static void start_helpers(job *j) {
-    size_t most = (size_t)pool_threads(j->s->workers);
+    size_t most = (size_t)pool_threads(j->s->shared->workers);
     if (most > MOST_HELPERS) most = MOST_HELPERS;
     if (most > j->r.count) most = j->r.count;
     j->helpers = (int)most;
     for (size_t i = 1; i < most; i++) {
         j->helper[i] = (pool_task){decode_pictures, j, NULL};
-        pool_add(j->s->workers, &j->helper[i], 0);
+        pool_add(j->s->shared->workers, &j->helper[i], 0);
     }
     decode_pictures(j);
 }
@@ -363,13 +364,20 @@ job *job_create(service *s) {
     return j;
 }
 
+void job_move(job *j, service *s) {
+    service *before = j->s;
+    __atomic_add_fetch(&s->jobs, 1, __ATOMIC_SEQ_CST);
+    j->s = s;
+    __atomic_sub_fetch(&before->jobs, 1, __ATOMIC_SEQ_CST);
+}
+
 void job_run(job *j, const job_request *r, job_done_fn done, void *user) {
     j->r = *r, j->done = done, j->user = user;
     j->last = (pool_task){finish, j, NULL};
     j->answer.n = r->box_count ? r->box_count : r->count;
     for (int m = 0; m < r->models; m++) {
         j->part[m].whole = j;
-        j->answer.dim += j->s->all.at[r->first + m].info.dim;
+        j->answer.dim += j->s->model[r->first + m]->info->dim;
     }
     j->images = mem_zeroed(j->answer.n, sizeof *j->images);
     if (r->pictures) j->decoded = mem_zeroed(r->count, sizeof *j->decoded);

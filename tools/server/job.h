@@ -39,6 +39,8 @@ typedef struct job_result {
 
 /* Returns NULL if memory runs out. The job counts as unfinished until it is freed. */
 job *job_create(service *s);
+/* Lets it count in another service instead, before it runs. */
+void job_move(job *j, service *s);
 /* Runs the job; call it on one of the service's threads, which takes part in the work. `done` is called in any case,
    perhaps before this returns. */
 void job_run(job *j, const job_request *r, job_done_fn done, void *user);

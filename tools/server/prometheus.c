@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/resident.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -74,31 +75,74 @@ static void add_histogram(text *t, const char *name, const reid_queue_stats *q) 
     text_printf(t, "%s_count{model=\"%s\"} %llu\n", metric, name, (unsigned long long)sum);
 }
 
-static void add_models(text *t, const service *s) {
-    reid_queue_stats q[MAX_MODELS];
-    for (int i = 0; i < s->all.count; i++) reid_queue_query(s->model[i].queue, &q[i]);
-    family(t, "reid_model_info", "gauge", "Properties of a model, as labels.");
-    for (int i = 0; i < s->all.count; i++) {
-        const reid_info *info = &s->all.at[i].info;
+static void add_outcomes_of_opening(text *t, const char *name, const model_view *v) {
+    const struct {
+        const char *what;
+        uint64_t count;
+    } outcomes[] = {{"opened", v->opened}, {"failed", v->failed}, {"made_room", v->made_room}};
+    for (size_t i = 0; i < sizeof outcomes / sizeof *outcomes; i++)
+        text_printf(t, "reid_model_changes_total{model=\"%s\",outcome=\"%s\"} %llu\n", name, outcomes[i].what,
+                    (unsigned long long)outcomes[i].count);
+}
+
+/* Which models are open, with the memory that they hold, and how often that has changed. */
+static void add_open_models(text *t, const service *s) {
+    family(t, "reid_model_loaded", "gauge", "1 if the model is open, else 0.");
+    for (int i = 0; i < s->count; i++)
+        text_printf(t, "reid_model_loaded{model=\"%s\"} %d\n", s->names[i], s->model[i] != NULL);
+    family(t, "reid_model_memory_bytes", "gauge", "Memory of the model: weights, activations and the rest.");
+    for (int i = 0; i < s->count; i++)
+        text_printf(t, "reid_model_memory_bytes{model=\"%s\"} %zu\n", s->names[i],
+                    s->model[i] ? service_model_bytes(s->model[i]) : 0);
+    if (!s->shared->keeper) return;
+    family(t, "reid_model_changes_total", "counter",
+           "How often a model was opened, could not be opened, and was closed to make room for another one.");
+    for (int i = 0; i < s->count; i++) {
+        model_view v;
+        service_view(s, i, &v);
+        add_outcomes_of_opening(t, s->names[i], &v);
+        text_free(&v.reason);
+    }
+}
+
+static void add_infos(text *t, const service *s) {
+    family(t, "reid_model_info", "gauge", "Properties of an open model, as labels.");
+    for (int i = 0; i < s->count; i++) {
+        const reid_info *info = s->model[i] ? s->model[i]->info : NULL;
+        if (!info) continue;
         text_printf(t, "reid_model_info{model=\"%s\",fingerprint=\"%s\",network=\"%s\",device=\"%s\","
                        "precision=\"%s\"} 1\n",
-                    s->model[i].name, info->fingerprint, info->network, info->device, info->precision);
+                    s->names[i], info->fingerprint, info->network, info->device, info->precision);
     }
+}
+
+/* The counters of a model begin at 0 when it is opened. */
+static void add_models(text *t, const service *s) {
+    reid_queue_stats *q = mem_zeroed((size_t)s->count + 1, sizeof *q);
+    if (!q) {
+        text_no_memory(t);
+        return;
+    }
+    for (int i = 0; i < s->count; i++)
+        if (s->model[i]) reid_queue_query(s->model[i]->queue, &q[i]);
+    add_infos(t, s);
+    add_open_models(t, s);
     family(t, "reid_requests_total", "counter", "Requests to a model's queue, by outcome.");
-    for (int i = 0; i < s->all.count; i++) add_outcomes(t, s->model[i].name, &q[i]);
+    for (int i = 0; i < s->count; i++) add_outcomes(t, s->names[i], &q[i]);
     for (size_t m = 0; m < sizeof MEASURES / sizeof *MEASURES; m++) {
         family(t, MEASURES[m].name, MEASURES[m].type, MEASURES[m].help);
-        for (int i = 0; i < s->all.count; i++)
-            text_printf(t, "%s{model=\"%s\"} %.17g\n", MEASURES[m].name, s->model[i].name, MEASURES[m].of(&q[i]));
+        for (int i = 0; i < s->count; i++)
+            text_printf(t, "%s{model=\"%s\"} %.17g\n", MEASURES[m].name, s->names[i], MEASURES[m].of(&q[i]));
     }
     family(t, "reid_request_duration_seconds", "histogram", "Time from a request's entry into the queue to its end.");
-    for (int i = 0; i < s->all.count; i++) add_histogram(t, s->model[i].name, &q[i]);
+    for (int i = 0; i < s->count; i++) add_histogram(t, s->names[i], &q[i]);
+    free(q);
 }
 
 /* --- the server --------------------------------------------------------------------------------------------------- */
 
 static void add_pictures(text *t, const service *s) {
-    const service_counts *c = &s->counts;
+    const service_counts *c = &s->shared->counts;
     family(t, "reid_pictures_total", "counter", "Encoded images, by outcome.");
     text_printf(t, "reid_pictures_total{outcome=\"decoded\"} %llu\nreid_pictures_total{outcome=\"refused\"} %llu\n",
                 (unsigned long long)__atomic_load_n(&c->decoded, __ATOMIC_RELAXED),
@@ -108,7 +152,7 @@ static void add_pictures(text *t, const service *s) {
     single(t, "reid_resize_seconds_total", "counter", "Sum of the times to shrink decoded images on the CPU.",
            (double)__atomic_load_n(&c->resize_ns, __ATOMIC_RELAXED) * NANO);
     single(t, "reid_picture_bytes", "gauge", "Memory of images that are decoded, being decoded or shrunk.",
-           (double)__atomic_load_n(&s->held, __ATOMIC_RELAXED));
+           (double)__atomic_load_n(&s->shared->held, __ATOMIC_RELAXED));
     single(t, "reid_queries_total", "counter", "Embeddings that were searched for in the gallery.",
            (double)__atomic_load_n(&c->matched, __ATOMIC_RELAXED));
 }
@@ -131,7 +175,7 @@ static void add_front(text *t, const front_counts *front) {
 static void add_reloads(text *t, const front_counts *front) {
     family(t, "reid_reloads_total", "counter", "Reloads (SIGHUP), by outcome.");
     text_printf(t, "reid_reloads_total{outcome=\"done\"} %llu\nreid_reloads_total{outcome=\"failed\"} %llu\n",
-                (unsigned long long)front->reloads,
+                (unsigned long long)__atomic_load_n(&front->reloads, __ATOMIC_RELAXED),
                 (unsigned long long)__atomic_load_n(&front->failed_reloads, __ATOMIC_RELAXED));
 }
 
@@ -166,11 +210,11 @@ void prometheus_text(text *t, const service *s, const front_counts *front) {
     text_printf(t, "reid_build_info{version=\"%s\"} 1\n", reid_version_string());
     add_models(t, s);
     add_pictures(t, s);
-    add_gpu(t, s->gpu);
+    add_gpu(t, __atomic_load_n(&s->shared->gpu, __ATOMIC_ACQUIRE));
     add_front(t, front);
     add_reloads(t, front);
     add_log(t, front);
-    single(t, "reid_uptime_seconds", "gauge", "Seconds since the server was started.", clock_seconds() - s->started);
+    single(t, "reid_uptime_seconds", "gauge", "Seconds since the server was started.", clock_seconds() - s->shared->started);
     single(t, "process_resident_memory_bytes", "gauge", "Resident memory of the process.", (double)mem_resident());
     single(t, "process_cpu_seconds_total", "counter", "CPU time of the process.", cpu_seconds());
 }

@@ -11,7 +11,7 @@ typedef struct front_counts {
     uint64_t accepted;                   /* connections */
     uint64_t rests;                      /* pauses in accepting, because no file descriptor was free */
     uint64_t answered[FRONT_STATUSES]; /* responses by status */
-    uint64_t reloads, failed_reloads;    /* the latter is changed by other threads */
+    uint64_t reloads, failed_reloads;    /* both are changed by other threads */
     uint64_t log_dropped;                /* lines */
     int connections;                     /* open now */
     size_t bodies;                       /* bytes of bodies that were received and are not yet processed */

@@ -25,7 +25,7 @@ typedef struct reading {
 
 /* The description of an input, before its data are read. */
 typedef struct tensor {
-    text name, datatype;
+    text name, datatype, content_type;
     long long shape[MAX_SHAPE];
     int dims;
     int has_data, has_bytes;
@@ -121,6 +121,34 @@ static int base64_add(text *out, const char *s, size_t len) {
         if (!base64_four(out, four, at == len)) return 0;
     }
     return 1;
+}
+
+/* --- parameters --------------------------------------------------------------------------------------------------- */
+
+/* Handles a parameter that this server does not have. Those that would change what the data or the answer mean are
+   refused; data come only from the client's own bytes, never from shared memory. The protocol lets servers define
+   parameters of their own, and clients of others send them, MLServer's for example the header fields: they are
+   ignored. */
+static int other_parameter(reading *p, const char *where, const char *name) {
+    about(p, "%sparameters", where);
+    if (strncmp(name, "shared_memory", 13) == 0)
+        return fail(p, STATUS_BAD, "%.64s: shared memory is not supported", name);
+    if (strncmp(name, "sequence_", 9) == 0) return fail(p, STATUS_BAD, "%.64s: sequences are not supported", name);
+    if (strcmp(name, "classification") == 0) return fail(p, STATUS_BAD, "%s: there are no classes", name);
+    return json_skip(&p->j);
+}
+
+/* The content types of MLServer say how data become objects of Python. Some of them fit what is here. */
+static int check_content_type(reading *p, const char *where, const char *given, const char *const fitting[3]) {
+    about(p, "%sparameters.content_type", where);
+    for (int i = 0; i < 3 && fitting[i]; i++)
+        if (strcmp(given, fitting[i]) == 0) return 1;
+    return fail(p, STATUS_BAD, "expected \"%s\", not \"%.64s\"", fitting[0], given);
+}
+
+static int read_content_type(reading *p, const char *where, text *to, unsigned *seen, unsigned bit) {
+    about(p, "%sparameters.content_type", where);
+    return first_time(p, seen, bit) && json_string(&p->j, to);
 }
 
 /* --- the tensor's data -------------------------------------------------------------------------------------------- */
@@ -236,6 +264,7 @@ static int take_pixels(reading *p, const tensor *t) {
 
 /* Checks the complete description against the two possible tensors. */
 static int take_tensor(reading *p, const tensor *t) {
+    static const char *const of_images[3] = {"base64", "str", "np"}, *const of_pixels[3] = {"np"};
     about(p, "inputs[0].name");
     if (!t->name.s) return fail(p, STATUS_BAD, "is missing");
     int images = strcmp(t->name.s, "image") == 0;
@@ -246,6 +275,8 @@ static int take_tensor(reading *p, const tensor *t) {
     if (strcmp(t->datatype.s, images ? "BYTES" : "UINT8") != 0)
         return fail(p, STATUS_BAD, "of %s is %s, not \"%.16s\"", images ? "image" : "pixels",
                     images ? "BYTES" : "UINT8", t->datatype.s);
+    if (t->content_type.s &&
+        !check_content_type(p, "inputs[0].", t->content_type.s, images ? of_images : of_pixels)) return 0;
     about(p, "inputs[0].shape");
     if (!t->dims) return fail(p, STATUS_BAD, "is missing");
     if (t->shape[0] < 1) return fail(p, STATUS_BAD, "has no images");
@@ -266,20 +297,18 @@ static int read_shape(reading *p, tensor *t) {
     return !p->j.error[0] && (t->dims || fail(p, STATUS_BAD, "has no dimensions"));
 }
 
-/* Refuses parameters that are not supported. Data come only from the client's own bytes, never from shared memory. */
-static int refuse_parameter(reading *p, const char *where, const char *name) {
-    about(p, "%sparameters", where);
-    if (strncmp(name, "shared_memory", 13) == 0)
-        return fail(p, STATUS_BAD, "%.64s: shared memory is not supported", name);
-    if (strncmp(name, "sequence_", 9) == 0) return fail(p, STATUS_BAD, "%.64s: sequences are not supported", name);
-    return fail(p, STATUS_BAD, "\"%.64s\" is unknown", name);
-}
-
 static int read_input_parameters(reading *p, tensor *t) {
     long long value;
     unsigned seen = 0;
     for (json_object(&p->j); json_key(&p->j, &p->key);) {
-        if (strcmp(p->key.s, "binary_data_size") != 0) return refuse_parameter(p, "inputs[0].", p->key.s);
+        if (strcmp(p->key.s, "content_type") == 0) {
+            if (!read_content_type(p, "inputs[0].", &t->content_type, &seen, 2)) return 0;
+            continue;
+        }
+        if (strcmp(p->key.s, "binary_data_size") != 0) {
+            if (!other_parameter(p, "inputs[0].", p->key.s)) return 0;
+            continue;
+        }
         about(p, "inputs[0].parameters.binary_data_size");
         if (!first_time(p, &seen, 1) || !read_integer(p, 0, (long long)1 << 53, &value)) return 0;
         t->has_bytes = 1;
@@ -326,13 +355,23 @@ static int read_inputs(reading *p) {
     if (!p->j.error[0]) count ? take_tensor(p, &t) : fail(p, STATUS_BAD, "expected one tensor, image or pixels");
     text_free(&t.name);
     text_free(&t.datatype);
+    text_free(&t.content_type);
     return !p->j.error[0];
 }
 
 static int read_output_parameters(reading *p) {
+    static const char *const fitting[3] = {"np"};
     unsigned seen = 0;
     for (json_object(&p->j); json_key(&p->j, &p->key);) {
-        if (strcmp(p->key.s, "binary_data") != 0) return refuse_parameter(p, "outputs[0].", p->key.s);
+        if (strcmp(p->key.s, "content_type") == 0) {
+            if (!read_content_type(p, "outputs[0].", &p->scratch, &seen, 2) ||
+                !check_content_type(p, "outputs[0].", p->scratch.s, fitting)) return 0;
+            continue;
+        }
+        if (strcmp(p->key.s, "binary_data") != 0) {
+            if (!other_parameter(p, "outputs[0].", p->key.s)) return 0;
+            continue;
+        }
         about(p, "outputs[0].parameters.binary_data");
         if (!first_time(p, &seen, 1) || !json_bool(&p->j, &p->r->binary)) return 0;
     }
@@ -367,6 +406,7 @@ static int read_outputs(reading *p) {
 }
 
 static int read_parameters(reading *p) {
+    static const char *const fitting[3] = {"np", "str", "pd"};
     unsigned seen = 0;
     long long value;
     for (json_object(&p->j); json_key(&p->j, &p->key);) {
@@ -380,8 +420,11 @@ static int read_parameters(reading *p) {
         } else if (strcmp(p->key.s, "binary_data_output") == 0) {
             about(p, "parameters.binary_data_output");
             if (!first_time(p, &seen, 4) || !json_bool(&p->j, &p->binary_output)) return 0;
-        } else {
-            return refuse_parameter(p, "", p->key.s);
+        } else if (strcmp(p->key.s, "content_type") == 0) {
+            if (!read_content_type(p, "", &p->scratch, &seen, 8) ||
+                !check_content_type(p, "", p->scratch.s, fitting)) return 0;
+        } else if (!other_parameter(p, "", p->key.s)) {
+            return 0;
         }
     }
     return !p->j.error[0];

@@ -16,7 +16,8 @@ enum {
     STATUS_TOO_LARGE = 413,
     STATUS_FAILED = 500,
     STATUS_BUSY = 503,
-    STATUS_EXPIRED = 504
+    STATUS_EXPIRED = 504,
+    STATUS_NO_ROOM = 507 /* of memory, for a model that is to be loaded */
 };
 
 enum { PRIORITY_FIRST = 0, PRIORITY_USUAL = 3, PRIORITY_LAST = 7 };

@@ -25,6 +25,7 @@ static const fixed WHOLE[] = {
     {"/v2/health/live", ROUTE_LIVE},
     {"/v2/health/ready", ROUTE_READY},
     {"/v2/models/stats", ROUTE_STATS},
+    {"/v2/repository/index", ROUTE_INDEX},
 };
 
 /* The paths after a model's name. */
@@ -34,6 +35,12 @@ static const fixed OF_MODEL[] = {
     {"/config", ROUTE_CONFIG},
     {"/stats", ROUTE_STATS},
     {"/infer", ROUTE_INFER},
+};
+
+/* The paths after a model's name in the repository. */
+static const fixed OF_REPOSITORY[] = {
+    {"/load", ROUTE_LOAD},
+    {"/unload", ROUTE_UNLOAD},
 };
 
 static int find(const fixed *list, size_t count, const char *path, route *out) {
@@ -57,9 +64,21 @@ static int find_of_model(route *out, const service *s, char *path, text *why) {
     return found.index >= 0 || refuse(why, "there is no model \"%.64s\"", path);
 }
 
+/* Parses NAME/load. */
+static int find_of_repository(route *out, const service *s, char *path, text *why) {
+    const size_t n = strcspn(path, "/");
+    route found = {ROUTE_LOAD, -1};
+    if (!find(OF_REPOSITORY, sizeof OF_REPOSITORY / sizeof *OF_REPOSITORY, path + n, &found))
+        return refuse(why, "unknown path \"%.64s\" after the model; expected /load or /unload", path + n);
+    path[n] = 0;
+    found.index = service_find(s, path);
+    *out = found;
+    return found.index >= 0 || refuse(why, "there is no model \"%.64s\"", path);
+}
+
 int route_find(route *out, const service *s, const char *path, size_t len, text *why) {
-    static const char models_path[] = "/v2/models/";
-    const size_t skip = sizeof models_path - 1;
+    static const char models_path[] = "/v2/models/", repository[] = "/v2/repository/models/";
+    const size_t skip = sizeof models_path - 1, beyond = sizeof repository - 1;
     text plain = TEXT_INIT;
     int good;
     text_puts(&plain, "");
@@ -68,8 +87,9 @@ int route_find(route *out, const service *s, const char *path, size_t len, text 
         good = text_failed(&plain) ? text_no_memory(why) : refuse(why, "a malformed %% in the path");
     else if (find(WHOLE, sizeof WHOLE / sizeof *WHOLE, plain.s, out)) good = 1;
     else if (strncmp(plain.s, models_path, skip) == 0) good = find_of_model(out, s, plain.s + skip, why);
+    else if (strncmp(plain.s, repository, beyond) == 0) good = find_of_repository(out, s, plain.s + beyond, why);
     else good = refuse(why, "unknown path \"%.64s\"", plain.s);
-    if (good && out->kind == ROUTE_MATCH && !s->has_gallery) good = refuse(why, "this server has no gallery");
+    if (good && out->kind == ROUTE_MATCH && !s->shared->has_gallery) good = refuse(why, "this server has no gallery");
     text_free(&plain);
     return good;
 }

@@ -17,7 +17,10 @@ typedef enum route_kind {
     ROUTE_STATS, /* of model index, or of all models if it is -1 */
     ROUTE_INFER, /* this and the next ones need POST and a body, the others GET */
     ROUTE_EMBED,
-    ROUTE_MATCH
+    ROUTE_MATCH,
+    ROUTE_INDEX, /* the body of this and the next ones may be missing */
+    ROUTE_LOAD,
+    ROUTE_UNLOAD
 } route_kind;
 
 typedef struct route {

@@ -157,7 +157,7 @@ static int prepare_call(asked *a, const frame_header *h, int *status, text *why)
     service *s = a->w->r.s;
     int index = 0;
     *status = STATUS_NOT_FOUND;
-    if (h->kind == FRAME_MATCH && !s->has_gallery) return refuse(why, "match: this worker has no gallery");
+    if (h->kind == FRAME_MATCH && !s->shared->has_gallery) return refuse(why, "match: this worker has no gallery");
     if (h->kind == FRAME_INFER && !call_choose_model(s, h->model.s, &index, status, why)) return 0;
     *status = STATUS_BUSY;
     call *c = a->c = call_create(s);
@@ -412,9 +412,9 @@ int worker_run(const worker_request *r) {
     w.r = *r;
     if (w.r.max_body > UINT32_MAX) w.r.max_body = UINT32_MAX; /* the largest possible frame */
     w.left = LENGTHS;
-    w.most = r->s->model[0].limit;
-    for (int i = 1; i < r->s->all.count; i++)
-        if (r->s->model[i].limit < w.most) w.most = r->s->model[i].limit;
+    w.most = r->s->model[0]->limit;
+    for (int i = 1; i < r->s->count; i++)
+        if (r->s->model[i]->limit < w.most) w.most = r->s->model[i]->limit;
     w.out_piece = PIPE_BUF;
     if (fstat(r->out, &st) == 0) {
         w.out_is_socket = S_ISSOCK(st.st_mode);

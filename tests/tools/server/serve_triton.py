@@ -1,6 +1,8 @@
 """serve_triton.py HOST:PORT MODEL PICTURE REFERENCE.npy: Triton's Python client and Prometheus' parser on `reid serve`.
 
 REFERENCE.npy has the row of `reid embed` for PICTURE."""
+import base64
+import json
 import sys
 import urllib.request
 
@@ -97,4 +99,32 @@ assert buckets[-1].labels["le"] == "+Inf" and buckets[-1].value == count == outc
 assert families["process_resident_memory_bytes"].samples[0].value > 1e6
 for family in families.values():
     assert family.documentation and family.type in ("counter", "gauge", "histogram"), family
+
+# The repository of models.
+assert "model_repository" in client.get_server_metadata()["extensions"]
+entry = {"name": model, "version": "1", "state": "READY", "reason": ""}
+assert client.get_model_repository_index() == [entry], client.get_model_repository_index()
+before = client.infer(model, [images(1)]).as_numpy("embedding")
+client.unload_model(model)
+assert not client.is_model_ready(model) and client.is_server_ready()
+assert client.get_model_repository_index() == [dict(entry, state="UNAVAILABLE", reason="unloaded")]
+refused(503, "is not loaded", lambda: client.infer(model, [images(1)]))
+client.load_model(model)
+assert client.is_model_ready(model) and client.is_model_ready(model, "1")
+client.load_model(model)  # anew
+assert numpy.array_equal(client.infer(model, [images(1)]).as_numpy("embedding"), before)
+client.unload_model(model, unload_dependents=True)
+client.load_model(model)
+refused(404, "there is no model", lambda: client.load_model("nobody"))
+refused(400, "not supported", lambda: client.load_model(model, config="{}"))
+assert client.get_model_repository_index() == [entry]
+
+# What MLServer's and KServe's clients add.
+infer = "http://%s/v2/models/%s/infer" % (url, model)
+request = {"id": "1", "parameters": {"content_type": "np", "headers": {"X-Request-Id": "1"}}, "inputs": [
+    {"name": "image", "datatype": "BYTES", "shape": [1], "data": [base64.b64encode(data).decode()],
+     "parameters": {"content_type": "base64", "other": 1}}]}
+answer = json.load(urllib.request.urlopen(urllib.request.Request(
+    infer.replace("/infer", "/versions/1/infer"), json.dumps(request).encode(), {"Content-Type": "application/json"})))
+assert numpy.array_equal(numpy.float32(answer["outputs"][0]["data"]).reshape(1, -1), before)
 print("%d families of counters" % len(families))

@@ -33,7 +33,7 @@ build/seeded --net efficientnet_b0 -o "$work/b0.safetensors"
 build/demo_images "$work/crops" > /dev/null
 picture=$(find "$work/crops" -name '*.png' | LC_ALL=C sort | head -n 1)
 build/reid embed -q -m "$work/b0.safetensors" --size 64x64 "$picture" -o "$work/row.npy"
-build/reid serve -m "$work/b0.safetensors" --size 64x64 --listen 127.0.0.1:0 2> "$work/log" &
+build/reid serve -m "$work/b0.safetensors" --size 64x64 --model-control --listen 127.0.0.1:0 2> "$work/log" &
 server=$!
 ready grep -q 'listening on' "$work/log"
 address=$(sed -n 's|.*http://||p' "$work/log")

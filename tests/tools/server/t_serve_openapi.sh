@@ -15,7 +15,8 @@ routes=$repository/tools/server/routes.c
 serve() { # serve OPTION...: by TCP
     : >"$log"
     : >"$log" # so that an earlier server's line is not taken for this one's
-    "$REID" serve -m b0.safetensors --size 32x32 --gallery gallery --threshold 0.9 --listen 127.0.0.1:0 "$@" 2>"$log" &
+    "$REID" serve -m b0.safetensors --size 32x32 --gallery gallery --threshold 0.9 --model-control \
+        --listen 127.0.0.1:0 "$@" 2>"$log" &
     server=$!
     ready grep -q 'listening on' "$log" || check "a server" grep listening "$log"
     tcp=$(sed -n 's|.*http://||p' "$log")

@@ -10,7 +10,8 @@ need_python venv_schemathesis schemathesis==4.32.5
 b0 b0.safetensors
 mkdir -p gallery/ann
 picture gallery/ann/1.png 60 60 5
-"$REID" serve -m b0.safetensors --size 32x32 --gallery gallery --threshold 0.9 --listen 127.0.0.1:0 2>"$log" &
+"$REID" serve -m b0.safetensors --size 32x32 --gallery gallery --threshold 0.9 --model-control \
+    --listen 127.0.0.1:0 2>"$log" &
 server=$!
 ready grep -q 'listening on' "$log" || check "a server" grep listening "$log"
 tcp=$(sed -n 's|.*http://||p' "$log")

@@ -1,12 +1,14 @@
 /* t_server_calls.c: the server's room without HTTP: calls of every kind while each of their allocations is refused in
-   turn, and then all that follow; hundreds at once, of which some are given up; time-outs, drains. Every call is over
+   turn, and then all that follow; hundreds at once, of which some are given up; time-outs, drains; models that are
+   opened on demand, unloaded and loaded under way. Every call is over
    exactly once, with its own answer or with an error that says why, and nothing stays behind. A run takes a share of
    the allocations that REID_SEED chooses; REID_ALL=1 takes all.
 
    cc -std=c99 -D_GNU_SOURCE -O1 -I. -Itools tests/tools/server/t_server_calls.c tests/lib/test_impl.c tools/base/*.c
       tools/pictures/*.c tools/weights/*.c tools/embedding/*.c tools/gallery/*.c tools/tracks/*.c tools/scores/*.c
       tools/evaluate/*.c tools/journal/*.c tools/groups/*.c tools/heads/*.c tools/server/answer.c tools/server/call.c
-      tools/server/form.c tools/server/job.c tools/server/mailbox.c tools/server/pool.c tools/server/request.c
+      tools/server/form.c tools/server/job.c tools/server/keeper.c tools/server/mailbox.c tools/server/pool.c
+      tools/server/repository.c tools/server/request.c
       tools/server/service.c
       -o build/t_server_calls -lcmocka -lm -lpthread -ldl
       -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc */
@@ -15,6 +17,7 @@
 #include "../../lib/test_net.h"
 #include "base/clock.h"
 #include "base/say.h"
+#include "server/keeper.h"
 #include "server/mailbox.h"
 
 #include <errno.h>
@@ -30,7 +33,7 @@
 
 /* --- the service -------------------------------------------------------------------------------------------------- */
 
-enum { SIDE = 16, KINDS = 6, FORM = 5, PATH = 256 };
+enum { SIDE = 16, KINDS = 7, FORM = 5, INDEX = 6, PATH = 256 };
 
 static net_file weights;
 static service served, *asked = &served; /* asked: the service that `start` calls */
@@ -43,15 +46,20 @@ static void ppm(text *t, int width, int height, unsigned seed) {
     for (int i = 0; i < width * height * 3; i++) text_putc(t, (int)((seed = seed * 1103515245u + 12345u) >> 16 & 255));
 }
 
-static void open_service(service *s, long long delay_us) {
-    static const char *const names[] = {"one"};
+static reid_desc small_model(void) {
     reid_desc desc = REID_INIT;
-    gallery_request g = {folder, 0, {1, 1000000}};
-    service_request r;
-    memset(&r, 0, sizeof r);
     desc.weights_data = weights.bytes, desc.weights_size = weights.size;
     desc.network = "efficientnet_b0", desc.height = SIDE, desc.width = SIDE;
     desc.device = REID_DEVICE_CPU, desc.threads = 1, desc.batch = 4;
+    return desc;
+}
+
+static void open_service(service *s, long long delay_us) {
+    static const char *const names[] = {"one"};
+    const reid_desc desc = small_model();
+    gallery_request g = {folder, 0, {1, 1000000}};
+    service_request r;
+    memset(&r, 0, sizeof r);
     r.models = &desc, r.names = names, r.count = 1;
     r.decode.threads = 3, r.decode.max_pixels = 10000;
     r.gallery = &g, r.top = 2, r.threshold = 0.5, r.delay_us = delay_us, r.timed = 1;
@@ -89,6 +97,7 @@ static void make_bodies(void) {
     text_puts(&bodies[FORM], "--b\r\nContent-Disposition: form-data; name=file\r\n\r\n");
     text_join(&bodies[FORM], &photograph);
     text_puts(&bodies[FORM], "\r\n--b\r\nContent-Disposition: form-data; name=\"priority\"\r\n\r\n1\r\n--b--\r\n");
+    text_puts(&bodies[INDEX], "{\"ready\":true}");
     text_free(&picture);
     text_free(&photograph);
 }
@@ -110,8 +119,9 @@ static void on_done(call *c, void *user) {
 
 /* Returns 0 when there is no memory even for that. */
 static int start(waiting *w, int kind, long long timeout_us) {
-    static const call_kind kinds[KINDS] = {CALL_INFER, CALL_INFER, CALL_EMBED, CALL_MATCH, CALL_MATCH, CALL_EMBED};
-    static const char *const queries[KINDS] = {NULL, NULL, "box=1,1,5,5&box=0,0,9,9&priority=0", "top=1", NULL, NULL};
+    static const call_kind kinds[KINDS] = {CALL_INFER, CALL_INFER, CALL_EMBED, CALL_MATCH, CALL_MATCH, CALL_EMBED,
+                                           CALL_INDEX};
+    static const char *const queries[KINDS] = {[2] = "box=1,1,5,5&box=0,0,9,9&priority=0", [3] = "top=1"};
     memset(w, 0, sizeof *w);
     w->c = call_create(asked);
     if (!w->c) return 0;
@@ -152,8 +162,8 @@ static int beside; /* jobs that exist all the time */
 
 static void nothing_is_left(void) {
     assert_int_equal(service_jobs(&served), beside);
-    assert_int_equal(__atomic_load_n(&served.held, __ATOMIC_SEQ_CST), 0);
-    assert_int_equal(__atomic_load_n(&served.model[0].pending, __ATOMIC_SEQ_CST), 0);
+    assert_int_equal(__atomic_load_n(&served.shared->held, __ATOMIC_SEQ_CST), 0);
+    assert_int_equal(__atomic_load_n(&served.model[0]->pending, __ATOMIC_SEQ_CST), 0);
 }
 
 /* Makes one call in which allocation number `at` fails. Returns 1 if the call made that many. */
@@ -221,15 +231,15 @@ static void wait_and_hold(service *slow, const int *kinds, const int *held, int 
         assert_true(start(&calls[i], kinds[i], 0));
         images += kinds[i] == 1 ? 2 : 1;
         while (i < count - 1 && q.waiting < images)
-            assert_int_equal(reid_queue_query(slow->model[0].queue, &q), REID_OK);
-        if (i < count - 1) assert_int_equal(__atomic_load_n(&slow->held, __ATOMIC_SEQ_CST), held[i]);
+            assert_int_equal(reid_queue_query(slow->model[0]->queue, &q), REID_OK);
+        if (i < count - 1) assert_int_equal(__atomic_load_n(&slow->shared->held, __ATOMIC_SEQ_CST), held[i]);
     }
     for (int i = 0; i < count; i++) {
         wait_for(&calls[i]);
         assert_true(is_answer(calls[i].c, kinds[i]));
         call_free(calls[i].c);
     }
-    assert_int_equal(__atomic_load_n(&slow->held, __ATOMIC_SEQ_CST), 0);
+    assert_int_equal(__atomic_load_n(&slow->shared->held, __ATOMIC_SEQ_CST), 0);
 }
 
 /* A waiting image takes the memory of the network's input, not of a photograph, unless it is a single one. */
@@ -267,7 +277,7 @@ static void mailbox_keeps_order(void **state) {
 static void time_is_up(void **state) {
     waiting w;
     (void)state;
-    for (int kind = 0; kind < KINDS; kind++) {
+    for (int kind = 0; kind < INDEX; kind++) {
         assert_true(start(&w, kind, 1));
         wait_for(&w);
         assert_int_equal(w.c->status, STATUS_EXPIRED);
@@ -276,6 +286,160 @@ static void time_is_up(void **state) {
         call_free(w.c);
     }
     nothing_is_left();
+}
+
+/* --- models on demand --------------------------------------------------------------------------------------------- */
+
+enum { MODELS = 3 };
+
+static void use_service(service *s, void *user) {
+    (void)user;
+    asked = s;
+}
+
+static void wake_nobody(void) {}
+
+/* The keeper of three equal models, with memory for two of them. */
+static keeper *open_keeper(int lazy, size_t memory) {
+    static const char *const names[MODELS] = {"one", "two", "three"};
+    static reid_desc descs[MODELS];
+    keeper_request r;
+    memset(&r, 0, sizeof r);
+    for (int i = 0; i < MODELS; i++) descs[i] = small_model();
+    r.r.models = descs, r.r.names = names, r.r.count = MODELS, r.r.memory = memory;
+    r.r.decode.threads = 3, r.r.decode.max_pixels = 10000, r.r.timed = 1;
+    r.lazy = lazy, r.control = 1, r.use = use_service, r.wake = wake_nobody;
+    keeper *k = keeper_open(&r);
+    assert_non_null(k);
+    asked = keeper_now(k);
+    return k;
+}
+
+/* Starts a call about one model. */
+static void start_for(waiting *w, call_kind kind, int model) {
+    memset(w, 0, sizeof *w);
+    w->c = call_create(asked);
+    assert_non_null(w->c);
+    w->c->kind = kind, w->c->index = model, w->c->json_len = json_lens[0];
+    w->c->arrived = clock_seconds();
+    w->c->done = on_done, w->c->user = w;
+    text_puts(&w->c->body, "");
+    if (kind == CALL_INFER) text_join(&w->c->body, &bodies[0]);
+    call_start(w->c);
+}
+
+static int end_of(keeper *k, waiting *w) {
+    while (!w->taken) {
+        keeper_work(k);
+        if (!is_readable(&finished, 1)) continue;
+        for (call *c = mailbox_take(&finished); c; c = c->next) ((waiting *)c->user)->taken++;
+    }
+    assert_int_equal(w->done, 1);
+    return w->c->status;
+}
+
+static void ask_one(keeper *k, call_kind kind, int model, int status) {
+    waiting w;
+    start_for(&w, kind, model);
+    if (end_of(k, &w) != status) fail_msg("%d, not %d: %s", w.c->status, status, w.c->answer.s);
+    call_free(w.c);
+}
+
+static model_view view_of(int model) {
+    model_view v;
+    service_view(asked, model, &v);
+    text_free(&v.reason);
+    return v;
+}
+
+static void close_keeper(keeper *k) {
+    keeper_work(k);
+    assert_false(keeper_waits(k));
+    keeper_close(k);
+    asked = &served;
+}
+
+/* Many first requests at once open a model once, and all get its rows; other models are not opened. */
+static void first_requests_open_once(void **state) {
+    enum { CALLS = 60 };
+    static waiting calls[CALLS];
+    keeper *k = open_keeper(1, 0);
+    (void)state;
+    assert_int_equal(view_of(1).opened, 0);
+    for (int i = 0; i < CALLS; i++) start_for(&calls[i], CALL_INFER, 1);
+    for (int i = 0; i < CALLS; i++) {
+        assert_int_equal(end_of(k, &calls[i]), STATUS_OK);
+        assert_non_null(strstr(calls[i].c->answer.s, "\"model_name\": \"two\""));
+        call_free(calls[i].c);
+    }
+    assert_int_equal(view_of(1).opened, 1);
+    assert_null(asked->model[0]);
+    ask_one(k, CALL_MODEL, 0, STATUS_OK);
+    assert_int_equal(view_of(0).opened, 1);
+    close_keeper(k);
+}
+
+/* Calls that have begun are finished by the model that they found, whatever happens to it. */
+static void changes_lose_nothing(void **state) {
+    enum { ROUNDS = 12, CALLS = 20 };
+    static waiting calls[CALLS];
+    keeper *k = open_keeper(0, 0);
+    (void)state;
+    for (int round = 0; round < ROUNDS; round++) {
+        waiting change;
+        for (int i = 0; i < CALLS; i++) start_for(&calls[i], CALL_INFER, i % 2);
+        start_for(&change, round % 2 ? CALL_LOAD : CALL_UNLOAD, 1);
+        if (round % 3 == 2 && !keeper_has_old(k)) assert_true(keeper_reload(k));
+        assert_int_equal(end_of(k, &change), STATUS_OK);
+        call_free(change.c);
+        for (int i = 0; i < CALLS; i++) {
+            const int status = end_of(k, &calls[i]), was_unloaded = round % 2 && i % 2;
+            if (status != STATUS_OK && !(was_unloaded && status == STATUS_BUSY))
+                fail_msg("round %d, call %d: %d %s", round, i, status, calls[i].c->answer.s);
+            call_free(calls[i].c);
+        }
+        keeper_work(k);
+        assert_int_equal(view_of(1).state, round % 2 ? MODEL_READY : MODEL_UNAVAILABLE);
+        if (!(round % 2)) ask_one(k, CALL_INFER, 1, STATUS_BUSY);
+    }
+    close_keeper(k);
+}
+
+/* What is idle for longest makes room; what is never large enough is refused, by requests and when loading. */
+static void idle_models_make_room(void **state) {
+    keeper *k = open_keeper(1, 0);
+    (void)state;
+    ask_one(k, CALL_INFER, 0, STATUS_OK);
+    const size_t one = service_model_bytes(asked->model[0]);
+    close_keeper(k);
+    k = open_keeper(1, one * 5 / 2);
+    for (int i = 0; i < MODELS; i++) ask_one(k, CALL_INFER, i, STATUS_OK);
+    assert_null(asked->model[0]);
+    assert_int_equal(view_of(0).made_room, 1);
+    assert_int_equal(view_of(0).state, MODEL_READY);
+    ask_one(k, CALL_INFER, 1, STATUS_OK);
+    ask_one(k, CALL_INFER, 0, STATUS_OK);
+    assert_null(asked->model[2]);
+    close_keeper(k);
+    k = open_keeper(1, one / 4);
+    ask_one(k, CALL_INFER, 0, STATUS_BUSY);
+    ask_one(k, CALL_LOAD, 0, STATUS_NO_ROOM);
+    assert_int_equal(view_of(0).state, MODEL_UNAVAILABLE);
+    close_keeper(k);
+}
+
+/* The end: calls that wait for a model are refused when they can wait no longer, and later ones at once. */
+static void waiting_calls_end(void **state) {
+    waiting w;
+    keeper *k = open_keeper(1, 0);
+    (void)state;
+    start_for(&w, CALL_INFER, 2);
+    keeper_stop(k);
+    keeper_give_up(k);
+    assert_int_equal(end_of(k, &w), STATUS_BUSY);
+    assert_says_all(w.c->answer.s, "{\"error\": \"the server is stopping\"}\n");
+    call_free(w.c);
+    close_keeper(k);
 }
 
 /* The last test: accepted requests are finished, later ones are refused. */
@@ -352,6 +516,10 @@ int main(void) {
         cmocka_unit_test(photographs_wait_small),
         cmocka_unit_test(mailbox_keeps_order),
         cmocka_unit_test(time_is_up),
+        cmocka_unit_test(first_requests_open_once),
+        cmocka_unit_test(changes_lose_nothing),
+        cmocka_unit_test(idle_models_make_room),
+        cmocka_unit_test(waiting_calls_end),
         cmocka_unit_test(it_stops),
     };
     say_setup(SAY_QUIET);

@@ -112,7 +112,22 @@ static const struct {
      "inputs[0].parameters.binary_data_size: expected an integer from 0 to 9007199254740992"},
     {INPUT("\"shape\":[1],\"parameters\":{\"shared_memory_region\":\"r\"}"), "", 0, 400,
      "inputs[0].parameters: shared_memory_region: shared memory is not supported"},
-    {INPUT("\"shape\":[1],\"parameters\":{\"x\":1}"), "", 0, 400, "inputs[0].parameters: \"x\" is unknown"},
+    {INPUT("\"shape\":[1],\"parameters\":{\"x\":1}"), "", 0, 400,
+     "inputs[0].data: is missing; give it or parameters.binary_data_size"},
+    {INPUT("\"shape\":[1],\"data\":[\"QUI=\"],\"parameters\":{\"x\":[1,}}"), "", 0, 400,
+     "inputs[0].parameters: line 1: expected a value"},
+    {INPUT("\"shape\":[1],\"data\":[\"QUI=\"],\"parameters\":{\"content_type\":\"datetime\"}"), "", 0, 400,
+     "inputs[0].parameters.content_type: expected \"base64\", not \"datetime\""},
+    {INPUT("\"shape\":[1],\"data\":[\"QUI=\"],\"parameters\":{\"content_type\":1}"), "", 0, 400,
+     "inputs[0].parameters.content_type: line 1: expected a string"},
+    {INPUT("\"shape\":[1],\"parameters\":{\"content_type\":\"np\",\"content_type\":\"np\"}"), "", 0, 400,
+     "inputs[0].parameters.content_type: is given twice"},
+    {PIXELS("\"shape\":[1,1,1,3],\"data\":[1,2,3],\"parameters\":{\"content_type\":\"base64\"}"), "", 0, 400,
+     "inputs[0].parameters.content_type: expected \"np\", not \"base64\""},
+    {WITH("\"parameters\":{\"content_type\":\"datetime\"}"), "", 0, 400,
+     "parameters.content_type: expected \"np\", not \"datetime\""},
+    {WITH("\"outputs\":[{\"name\":\"embedding\",\"parameters\":{\"content_type\":\"base64\"}}]"), "", 0, 400,
+     "outputs[0].parameters.content_type: expected \"np\", not \"base64\""},
     {PIXELS("\"shape\":[1,2,3],\"data\":[]"), "", 0, 400, "inputs[0].shape: of pixels must be [n, height, width, 3]"},
     {PIXELS("\"shape\":[1,2,3,4],\"data\":[]"), "", 0, 400, "inputs[0].shape: of pixels must be [n, height, width, 3]"},
     {PIXELS("\"shape\":[1,0,3,3],\"data\":[]"), "", 0, 400,
@@ -138,7 +153,7 @@ static const struct {
     {WITH("\"outputs\":[{\"name\":\"embedding\"},{\"name\":\"embedding\"}]"), "", 0, 400,
      "outputs: there is only one: embedding"},
     {WITH("\"outputs\":[{\"name\":\"embedding\",\"parameters\":{\"classification\":2}}]"), "", 0, 400,
-     "outputs[0].parameters: \"classification\" is unknown"},
+     "outputs[0].parameters: classification: there are no classes"},
     {WITH("\"outputs\":[{\"name\":\"embedding\",\"parameters\":{\"shared_memory_offset\":2}}]"), "", 0, 400,
      "outputs[0].parameters: shared_memory_offset: shared memory is not supported"},
     {WITH("\"outputs\":[{\"name\":\"embedding\",\"parameters\":{\"binary_data\":1}}]"), "", 0, 400,
@@ -150,7 +165,8 @@ static const struct {
     {WITH("\"parameters\":{\"sequence_id\":5}"), "", 0, 400, "parameters: sequence_id: sequences are not supported"},
     {WITH("\"parameters\":{\"shared_memory_region\":5}"), "", 0, 400,
      "parameters: shared_memory_region: shared memory is not supported"},
-    {WITH("\"parameters\":{\"best\":5}"), "", 0, 400, "parameters: \"best\" is unknown"},
+    {WITH("\"parameters\":{\"best\":5,\"priority\":9}"), "", 0, 400,
+     "parameters.priority: expected an integer from 0 to 7"},
     {WITH("\"parameters\":{\"priority\":1,\"priority\":1}"), "", 0, 400, "parameters.priority: is given twice"},
     {WITH("\"id\":5"), "", 0, 400, "id: line 1: expected a string"},
     {WITH("\"id\":\"a\\u0000b\""), "", 0, 400, "id: line 1: a zero byte in a string"},
@@ -241,6 +257,28 @@ static void test_pixels(void **state) {
     assert_int_equal(read_body(PIXELS("\"shape\":[2,1,1,3],\"parameters\":{\"binary_data_size\":6}"), "abcdef", 6), 1);
     assert_int_equal(got.count, 2);
     assert_memory_equal(got.rgb, "abcdef", 6);
+}
+
+/* What other servers define is ignored, wherever it is; content types of MLServer are accepted where they fit. */
+static void test_foreign_parameters(void **state) {
+    static const char *const types[] = {"base64", "str", "np"};
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        text json = TEXT_INIT;
+        text_printf(&json, "{\"inputs\":[{\"name\":\"image\",\"datatype\":\"BYTES\",\"shape\":[1],\"parameters\":{"
+                           "\"x\":{\"y\":[1,null]},\"content_type\":\"%s\"},\"data\":[\"QUI=\"]}]}", types[i]);
+        assert_int_equal(read_body(json.s, "", 0), 1);
+        is_picture(0, "AB", 2);
+        text_free(&json);
+    }
+    assert_int_equal(read_body(PIXELS("\"shape\":[1,1,1,3],\"data\":[1,2,3],"
+                                      "\"parameters\":{\"content_type\":\"np\",\"z\":true}"), "", 0), 1);
+    assert_memory_equal(got.rgb, "\1\2\3", 3);
+    assert_int_equal(read_body(WITH("\"parameters\":{\"headers\":{\"X-A\":\"b\"},\"priority\":1,\"content_type\":\"np\","
+                                    "\"dataset\":\"x\",\"headers\":1},\"outputs\":[{\"name\":\"embedding\",\"parameters\":"
+                                    "{\"other\":null,\"content_type\":\"np\",\"binary_data\":true}}]"), "", 0), 1);
+    assert_int_equal(got.priority, 1);
+    assert_int_equal(got.binary, 1);
 }
 
 /* The setting of an output overrides that of the request, in either order. */
@@ -338,6 +376,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_refused), cmocka_unit_test(test_truncated), cmocka_unit_test(test_id_too_long),
         cmocka_unit_test(test_header_length), cmocka_unit_test(test_pictures), cmocka_unit_test(test_pixels),
+        cmocka_unit_test(test_foreign_parameters),
         cmocka_unit_test(test_parameters), cmocka_unit_test(test_queries), cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_floats),
     };
