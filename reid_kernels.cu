@@ -13,11 +13,11 @@
    kernel           | what                                     | bytes moved, FLOPs        | block      | shared memory
    -----------------+------------------------------------------+---------------------------+------------+---------------
    reid_pack        | a weight tensor into a kernel's order    | in + out                  | 256        | none
-   reid_taps        | windows and weights of a resize          | out, 12 to 22 a weight    | 256        | none
-   reid_resize_x    | boxes to W columns, as Pillow rounds     | box + out, 6 a weight     | 256        | none
-   reid_resize_y    | those columns to H rows: the view        | in + out, 6 a weight      | 256        | none
+   reid_taps        | windows and weights of a resize          | out, 12 to 22 per weight  | 256        | none
+   reid_resize_x    | boxes to W columns, as Pillow rounds     | box + out, 6 per weight   | 256        | none
+   reid_resize_y    | those columns to H rows: the view        | in + out, 6 per weight    | 256        | none
    reid_input       | the view, normalised, in a zero border   | in + out                  | 256        | none
-   reid_conv_plain  | convolution as written: the reference    | 2K reads an output, 2MNK  | 256        | none
+   reid_conv_plain  | convolution as written: the reference    | 2K reads per output, 2MNK | 256        | none
    reid_conv_f32    | implicit GEMM on FFMA units              | in + weights + out, 2MNK  | 64 ... 128 | see below
    reid_conv_f16    | implicit GEMM on tensor cores, fp32 sums | half of that, 2MNK        | 32 * warps | see below
                     | or in INT8: bytes, s32 sums              | a quarter of that, 2MNK   | 32 * warps | see below
@@ -25,15 +25,15 @@
    reid_join        | adds parts of K that are in memory       | 4 SPLIT in + out          | 256        | none
    reid_conv_wgmma  | on Hopper, one or two convolutions, both | as reid_conv_f16          | 384        | see there
    reid_project     | 1x1 on Hopper, of inputs times factors   | as reid_conv_f16          | 384        | see there
-   reid_depthwise   | depthwise convolution, sums of its tiles | in + out, 2 KH KW a value | 128, 256   | see there
+   reid_depthwise   | depthwise convolution, sums of its tiles | in + out, 2 KH KW / value | 128, 256   | see there
    reid_squeeze     | squeeze-excite factors from those sums   | sums + two small matrices | 1024, 256  | see there
    reid_maxpool     | max pool                                 | in + out                  | 256        | none
    reid_pool        | adaptive average pool, to fp32           | in + out                  | 256        | none
    reid_instance    | instance norm, activation, residual      | 3 in + out                | 256        | 4096
-   reid_nonlocal    | (query key^T) value / pixels of an image | 3 in + out, 4 C a value   | 256        | 64 C
+   reid_nonlocal    | (query key^T) value / pixels of an image | 3 in + out, 4 C per value | 256        | 64 C
    reid_linear      | fully connected, four images a warp      | weights / 4 images, 2MNK  | 256        | none
    reid_normalise   | L2 of one embedding a block, in double   | in + out                  | 256        | 2048
-   reid_search_queries | queries to halves, their lengths      | in + 10 K a query         | 128        | 1024
+   reid_search_queries | queries to halves, their lengths      | in + 10 K per query       | 128        | 1024
    reid_search      | best product of 32 rows and a query      | rows, 2 rows queries K    | 128, 384   | see there
    reid_search_best | the k best rows or groups of a query     | maxima, few rows          | 256        | see there
 

@@ -123,7 +123,8 @@ static void test_conv(const conv *c, kind as, const tile *s, int row_sums, int s
         {"WARPS_N", s->warps_n}, {"EACH_M", s->warps_m}, {"EACH_N", s->warps_n}, {"ROW_SUMS", row_sums},
         {"SPLIT", split}, {"APART", apart(split)}, {NULL, 0}};
     int copies = 64 * s->stages * (s->bm + s->bn);
-    unsigned shared = as == PLAIN ? 0 : (unsigned)(copies > 4 * s->bm * (s->bn + 4) ? copies : 4 * s->bm * (s->bn + 4));
+    int sums = half || split > 1 ? 4 * s->bm * (s->bn + 4) : 0;
+    unsigned shared = as == PLAIN ? 0 : (unsigned)(copies > sums ? copies : sums);
     CUmodule program = program_of(names[as], half, constants);
     unsigned seed = 7;
     tensor in = tensor_of((size_t)(c->images * c->ih * c->iw * c->ic), half, &seed, 1);
