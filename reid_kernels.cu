@@ -867,10 +867,9 @@ DEVICE void copy_piece(unsigned char *to, bool inside, const value_t *from, cons
 #endif
 }
 
-#if defined(REID_CONV_F32) || defined(REID_CONV_F16)
-/* Multiplies the slices from `begin` to `end` of a tile, STAGES - 1 of which are on their way. */
-template <class tile_t> DEVICE void multiply_slices(tile_t &tile, int begin, int end) {
-    for (int s = begin; s < begin + STAGES - 1; s++) {
+/* Multiplies the slices from `begin` to `end` of a tile, stages - 1 of which are on their way. */
+template <int stages, class tile_t> DEVICE void multiply_slices(tile_t &tile, int begin, int end) {
+    for (int s = begin; s < begin + stages - 1; s++) {
         if (s < end) tile.copy_slice(s);
 #if __CUDA_ARCH__ >= 800
         reid_cp_async_commit();
@@ -878,10 +877,10 @@ template <class tile_t> DEVICE void multiply_slices(tile_t &tile, int begin, int
     }
     for (int s = begin; s < end; s++) {
 #if __CUDA_ARCH__ >= 800
-        reid_cp_async_wait<STAGES - 2>();
+        reid_cp_async_wait<stages - 2>();
 #endif
         __syncthreads(); /* all threads see slice s, and have read slice s - 1, whose place is filled next */
-        if (s + STAGES - 1 < end) tile.copy_slice(s + STAGES - 1);
+        if (s + stages - 1 < end) tile.copy_slice(s + stages - 1);
 #if __CUDA_ARCH__ >= 800
         reid_cp_async_commit();
 #endif
@@ -891,7 +890,6 @@ template <class tile_t> DEVICE void multiply_slices(tile_t &tile, int begin, int
     reid_cp_async_wait<0>();
 #endif
 }
-#endif
 #endif
 
 #if defined(REID_CONV_F16) || defined(REID_STEM) || defined(REID_SEARCH)
@@ -1057,7 +1055,7 @@ reid_conv_f32(const GRID_CONSTANT conv_arguments a) {
     f32_tile tile(a);
     wait_for_last();
     const int begin = K_PADDED / BK * tile.part / SPLIT, end = K_PADDED / BK * (tile.part + 1) / SPLIT; /* slices */
-    multiply_slices(tile, begin, end);
+    multiply_slices<STAGES>(tile, begin, end);
     if (CLUSTERED) __syncthreads(); /* the sums go where the last slices are */
     tile.store();
     if (!CLUSTERED) return;
@@ -1300,7 +1298,7 @@ reid_conv_f16(const GRID_CONSTANT conv_arguments g) {
     let_next_begin();
     f16_tile tile(g);
     wait_for_last();
-    multiply_slices(tile, K_ALL / BK * tile.part / SPLIT, K_ALL / BK * (tile.part + 1) / SPLIT);
+    multiply_slices<STAGES>(tile, K_ALL / BK * tile.part / SPLIT, K_ALL / BK * (tile.part + 1) / SPLIT);
 #if APART
     tile.store_part();
 #else
@@ -2916,32 +2914,22 @@ reid_search_queries(const GRID_CONSTANT search_arguments g) {
 #define A_BYTES (BM * BK * 2)
 #define STAGE_BYTES ((BM + BN) * BK * 2)
 
-/* A thread has 4 rows of every second pair of queries; lanes with the same lane % 4 have the other rows. */
-DEVICE void store_maxima(const search_arguments &g, const float (&acc)[2][BN / 8][4], int block, int part) {
-    int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-#pragma unroll
-    for (int i = 0; i < BN / 4; i++) {
-        int j = i / 2, c = i % 2, query = part * BN + j * 8 + lane % 4 * 2 + c;
-        float best = fmaxf(fmaxf(acc[0][j][c], acc[0][j][c + 2]), fmaxf(acc[1][j][c], acc[1][j][c + 2]));
-        for (int offset = 4; offset < 32; offset *= 2)
-            best = fmaxf(best, __shfl_xor_sync(0xffffffffu, best, offset));
-        if (lane < 4 && query < g.n) g.maxima[(long long)query * g.tiles + block * 4 + warp] = best;
-    }
-}
-
-/* Rows are padded to 128 and queries to BN. A block has 128 rows, a warp 32 of them, times BN queries. Slices of BK =
-   32 components arrive as in reid_conv_f16. */
-extern "C" __global__ void __launch_bounds__(128)
-reid_search(const GRID_CONSTANT search_arguments g) {
-    int t = threadIdx.x, lane = t % 32, warp = t / 32, piece = t % 4, first_row = t / 4;
-    int parts = (g.n + BN - 1) / BN, block = blockIdx.x / parts, part = blockIdx.x % parts;
-    const value_t *a_from = g.rows + ((long long)block * BM + first_row) * K + piece * 8;
-    const value_t *b_from = g.queries + (part * BN + first_row) * K + piece * 8;
+/* One thread's part of a block's tile: 128 rows, of which a warp has 32, times BN queries. */
+struct rows_tile {
+    const search_arguments &g;
+    int lane, warp, piece, first_row; /* piece, first_row: the part of each slice that this thread copies */
+    const value_t *a_from, *b_from;
     float acc[2][BN / 8][4];
-#pragma unroll
-    for (int i = 0; i < BN; i++) acc[i % 2][i / 8][i / 2 % 4] = 0.0f;
 
-    auto copy_slice = [&](int slice) {
+    DEVICE rows_tile(const search_arguments &arguments, int block, int part) : g(arguments) {
+        lane = threadIdx.x % 32, warp = threadIdx.x / 32, piece = threadIdx.x % 4, first_row = threadIdx.x / 4;
+        a_from = g.rows + ((long long)block * BM + first_row) * K + piece * 8;
+        b_from = g.queries + (part * BN + first_row) * K + piece * 8;
+#pragma unroll
+        for (int i = 0; i < BN; i++) acc[i % 2][i / 8][i / 2 % 4] = 0.0f;
+    }
+
+    DEVICE void copy_slice(int slice) const {
         unsigned char *a = shared + slice % STAGES * STAGE_BYTES, *b = a + A_BYTES;
 #pragma unroll
         for (int i = 0; i < BM; i += 32)
@@ -2950,25 +2938,10 @@ reid_search(const GRID_CONSTANT search_arguments g) {
         for (int i = 0; i < BN; i += 32)
             if (first_row + i < BN)
                 copy_piece(b + place(first_row + i, piece), true, b_from + slice * BK + i * K, g.rows);
-    };
-
-    const int slices = K / BK;
-    for (int s = 0; s < STAGES - 1; s++) {
-        if (s < slices) copy_slice(s);
-#if __CUDA_ARCH__ >= 800
-        reid_cp_async_commit();
-#endif
     }
-    for (int s = 0; s < slices; s++) {
-#if __CUDA_ARCH__ >= 800
-        reid_cp_async_wait<STAGES - 2>();
-#endif
-        __syncthreads(); /* slice s of rows and queries is complete, and slice s - 1 has been read */
-        if (s + STAGES - 1 < slices) copy_slice(s + STAGES - 1);
-#if __CUDA_ARCH__ >= 800
-        reid_cp_async_commit();
-#endif
-        unsigned a_base = reid_shared_address(shared + s % STAGES * STAGE_BYTES), b_base = a_base + A_BYTES;
+
+    DEVICE void multiply(int slice) {
+        unsigned a_base = reid_shared_address(shared + slice % STAGES * STAGE_BYTES), b_base = a_base + A_BYTES;
 #pragma unroll
         for (int step = 0; step < BK / 16; step++) {
             unsigned a[2][4], b[4]; /* b: 16 queries, as in reid_conv_f16 */
@@ -2983,7 +2956,27 @@ reid_search(const GRID_CONSTANT search_arguments g) {
             }
         }
     }
-    store_maxima(g, acc, block, part);
+
+    /* A thread has 4 rows of every second pair of queries; lanes with the same lane % 4 have the other rows. */
+    DEVICE void store_maxima(int block, int part) const {
+#pragma unroll
+        for (int i = 0; i < BN / 4; i++) {
+            int j = i / 2, c = i % 2, query = part * BN + j * 8 + lane % 4 * 2 + c;
+            float best = fmaxf(fmaxf(acc[0][j][c], acc[0][j][c + 2]), fmaxf(acc[1][j][c], acc[1][j][c + 2]));
+            for (int offset = 4; offset < 32; offset *= 2)
+                best = fmaxf(best, __shfl_xor_sync(0xffffffffu, best, offset));
+            if (lane < 4 && query < g.n) g.maxima[(long long)query * g.tiles + block * 4 + warp] = best;
+        }
+    }
+};
+
+/* Rows are padded to 128 and queries to BN. Slices of BK = 32 components arrive as in reid_conv_f16. */
+extern "C" __global__ void __launch_bounds__(128)
+reid_search(const GRID_CONSTANT search_arguments g) {
+    int parts = (g.n + BN - 1) / BN, block = blockIdx.x / parts, part = blockIdx.x % parts;
+    rows_tile tile(g, block, part);
+    multiply_slices<STAGES>(tile, 0, K / BK);
+    tile.store_maxima(block, part);
 }
 #else
 /* With Hopper's instructions: a block keeps BN queries, and rows pass through a ring of STAGES places of 128 rows by 64

@@ -58,6 +58,10 @@ plant() { # plant PART WHAT SED SETTING...
 }
 plant conv "a missing barrier: slices are read before they have arrived" \
     's/^        __syncthreads(); \/\* all threads see slice s.*$//'
+plant conv "FP32: rows that two warps share" 's/warp % 2 \* 4 + t % 32 \/ 8/warp % 2 * 2 + t % 32 \/ 8/'
+plant conv "FP32: pieces of another row's place" 's/moved = row_of(t, 0) >> 1 & 3;/moved = row_of(t, 0) \& 3;/'
+plant conv "FP32: sums over slices that are still multiplied" \
+    's/^    if (CLUSTERED) __syncthreads(); .. the sums go.*$//' REID_EMULATOR_CHECK=1
 plant wgmma "slices are not waited for" 's/if (ring) wait_for(l.full(s.at), s.parity);//'
 plant wgmma "a slice is filled before it has been read" 's/wait_for(l.empty(s.at), s.parity ^ 1);/;/'
 plant wgmma "the wrong phase of an empty slice" 's/\(wait_for(l.empty(s.at), s.parity\) ^ 1)/\1)/'
@@ -198,9 +202,10 @@ plant rest "a variance of values instead of differences" \
 plant rest "a sum read before all have added" '/sum_of_all(float4 mine)/,/^}/ s/__syncthreads();$/;/'
 plant rest "all channels normalised" 's/if (c \/ 16 \* 16 < NORMED)/if (c < C)/'
 plant rest "a product of keys read before it is there" '/^reid_nonlocal/,$ s/__syncthreads();//'
-plant rest "half of a tile's rows" '/^DEVICE void store_maxima/,$ s/offset = 4; offset < 32;/offset = 4; offset < 16;/'
+plant rest "half of a tile's rows" \
+    '/ DEVICE void store_maxima/,/^};/ s/offset = 4; offset < 32;/offset = 4; offset < 16;/'
 plant rest "a slice of rows multiplied before it has arrived" \
-    '/^reid_search/,$ s/cp_async_wait<STAGES - 2>/cp_async_wait<STAGES - 1>/'
+    's/cp_async_wait<stages - 2>/cp_async_wait<stages - 1>/'
 plant rest "zeros for an infinite row" 's/norm < 1e300 ? 1.0 \/ norm : norm - norm/1.0 \/ norm/'
 collect
 
