@@ -1,6 +1,6 @@
 #!/bin/sh
-# tools/conan: the package for Conan 2 is created, static and shared, and its program is built against it and runs; parts
-# are left out as options ask, and the package has the version of reid.h.
+# tools/conan: the package for Conan 2 is created, static and shared, and its program is built against it and runs;
+# options leave parts out, and the package has the version of reid.h.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/check.sh
