@@ -104,6 +104,9 @@ limit=$((bytes * 5 / 2))
 start --lazy --memory $limit
 check "room" $client room "$socket" $limit a.png
 end TERM
+start --lazy --memory $((bytes * 3 / 2))
+check "no room" $client busy "$socket" a.png
+end TERM
 start --lazy --model-control --memory 1M
 ask 503 'model one does not fit: --memory allows 1048576 bytes for all models, and open ones use 0; one.safetensors' \
     --data-binary @a.png "$url/embed?model=one"
