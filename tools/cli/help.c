@@ -117,7 +117,8 @@ void help_environment(text *t, const command *c) {
     add_wrapped(t,
                 "Options override environment variables, and those override the file of --config.\n\n"
                 "An empty variable counts as not set. Options without a value take 1 or 0. Options of one model apply "
-                "to all models; the variables of further models end in _3, _4 and so on. A variable that begins like these but is not one of them is refused.\n\n"
+                "to all models; the variables of further models end in _3, _4 and so on. A variable that begins like "
+                "these but is not one of them is refused.\n\n"
                 "In the file, a line is NAME = VALUE with the name of an option (without dashes), NAME alone for an "
                 "option without a value, a # and a comment, or empty. model may be given again; options of one model "
                 "apply to the model before them, and before the first to all. If -m is given on the command line, the "

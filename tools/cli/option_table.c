@@ -326,7 +326,8 @@ const option OPTIONS[] = {
      "open each model at its first request, not at the start. If it does not fit (--memory), idle models are closed, "
      "those first that were not used for longest"},
     {0, "model-control", NULL, SERVE, OF_COMMAND, SET(flag), SHARED(serve.model_control), 0, 0,
-     "let clients load models, anew if they are loaded, and unload them: POST /v2/repository/models/NAME/load, /unload"},
+     "let clients load models, anew if they are loaded, and unload them: POST /v2/repository/models/NAME/load and "
+     "/unload"},
     {0, "limit", "N|auto", SERVES, OF_COMMAND, SET(int_or_auto), SHARED(serve.waiting), 1, 1048576,
      "images that may wait; further requests get 503. Default: 1024, or 8 batches if that is more"},
     {0, "delay", "MS", SERVES, OF_COMMAND, SET(real), SHARED(serve.delay), 0, 10000,

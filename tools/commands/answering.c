@@ -9,8 +9,8 @@
 int answering_check(const options *o, const char *who) {
     if (!o->models) say_error("no model: give its weights with -m FILE");
     else if (o->match.gallery && o->models > MAX_MODELS)
-        say_error("%s: a --gallery belongs to one model, or to two together, not to %d; serve the others without it", who,
-                  o->models);
+        say_error("%s: a --gallery belongs to one model, or to two together, not to %d; serve the others without it",
+                  who, o->models);
     else if (!o->match.gallery && (o->match.calibration || o->match.weight_count || !isnan(o->match.threshold)))
         say_error("%s: --calibration, --score-weights and --threshold need a --gallery", who);
     else if (o->match.weight_count && o->match.calibration)

@@ -201,8 +201,8 @@ static void wait_until_answered(const serving *s, double seconds) {
 /* A closed terminal sends the signal that asks for a reload, too. */
 static int terminal_is_gone(const serving *s) { return s->on_terminal && !isatty(STDERR_FILENO); }
 
-/* Returns when the server is to stop. A reload waits until the requests before the last change have ended, so that there
-   are never more than two sets of models. */
+/* Returns when the server is to stop. A reload waits until the requests before the last change have ended, so that
+   there are never more than two sets of models. */
 static void run_until_stopped(serving *s) {
     const double moment = 0.02;
     int wanted = 0;

@@ -11,7 +11,9 @@
 #include <string.h>
 #include <time.h>
 
-static const double REST = 5; /* seconds after a failure in which requests do not try to open the model again */
+/* Seconds after a failure in which requests do not try to open the model again: for lack of memory, which may be free
+   soon, and for other reasons. */
+static const double SHORT_REST = 0.2, REST = 5;
 
 enum { SAID = 1024 }; /* bytes of the reason why a model could not be opened */
 
@@ -19,7 +21,7 @@ enum { SAID = 1024 }; /* bytes of the reason why a model could not be opened */
 typedef struct kept {
     int loading, unloaded;    /* unloaded: by a client, so that requests do not open it again */
     char said[SAID];          /* why it could not be opened the last time, else "" */
-    double failed_at;         /* 0: the last time it was opened */
+    double rests_until;       /* requests do not open it before */
     uint64_t opened, failed, made_room;
     /* Of the owner alone. */
     call *first, *last;       /* the calls that wait for it */
@@ -143,21 +145,21 @@ static void note_opened(keeper *k, kept *e) {
     pthread_mutex_lock(&k->lock);
     e->loading = e->unloaded = 0;
     e->said[0] = 0;
-    e->failed_at = 0;
+    e->rests_until = 0;
     e->opened++;
     pthread_mutex_unlock(&k->lock);
     e->since = now_ms();
 }
 
 /* Lines become one, for an answer and for a list. */
-static void note_failed(keeper *k, kept *e, const char *said) {
+static void note_failed(keeper *k, kept *e, const char *said, double rest) {
     pthread_mutex_lock(&k->lock);
     size_t n = 0;
     for (; said[n] && n + 1 < SAID; n++) e->said[n] = said[n] == '\n' ? ' ' : said[n];
     while (n && e->said[n - 1] == ' ') n--;
     e->said[n] = 0;
     e->loading = 0;
-    e->failed_at = clock_seconds();
+    e->rests_until = clock_seconds() + rest;
     e->failed++;
     pthread_mutex_unlock(&k->lock);
 }
@@ -166,7 +168,7 @@ static void note_unloaded(keeper *k, kept *e) {
     pthread_mutex_lock(&k->lock);
     e->unloaded = 1;
     e->said[0] = 0;
-    e->failed_at = 0;
+    e->rests_until = 0;
     pthread_mutex_unlock(&k->lock);
 }
 
@@ -291,7 +293,7 @@ static void fail_to_open(keeper *k, int index, reid_result result, char said[SAI
     kept *e = &k->model[index];
     if (result == REID_ERR_MEMORY_LIMIT) add_limit(k, index, said);
     if (!said[0]) strcpy(said, "out of memory");
-    note_failed(k, e, said);
+    note_failed(k, e, said, lacks_memory(result) ? SHORT_REST : REST);
     say_warning("model %s could not be opened: %s", shown(k->q.r.names[index]), e->said);
     answer_waiting(e, lacks_memory(result) ? STATUS_NO_ROOM : STATUS_BAD, e->said);
 }
@@ -346,7 +348,7 @@ static void wait_for_model(keeper *k, call *c) {
     const char *name = k->q.r.names[c->index];
     if (k->now->model[c->index]) call_again(c);
     else if (e->unloaded) refuse_shown(c, STATUS_BUSY, "model %s is not loaded%s", name, "");
-    else if (e->failed_at > 0 && clock_seconds() - e->failed_at < REST && !e->first)
+    else if (clock_seconds() < e->rests_until && !e->first)
         refuse_shown(c, STATUS_BUSY, "model %s could not be opened: %s", name, e->said);
     else add_waiting(e, c);
 }
@@ -424,7 +426,7 @@ int keeper_reload(keeper *k) {
     if (!use(k, fresh)) return 0;
     for (int i = 0; i < before->count; i++)
         if (before->model[i]) before->model[i]->replaced = 1;
-    for (int i = 0; i < k->q.r.count; i++) k->model[i].failed_at = 0;
+    for (int i = 0; i < k->q.r.count; i++) k->model[i].rests_until = 0;
     note_all_opened(k);
     return 1;
 }

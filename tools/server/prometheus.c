@@ -214,7 +214,8 @@ void prometheus_text(text *t, const service *s, const front_counts *front) {
     add_front(t, front);
     add_reloads(t, front);
     add_log(t, front);
-    single(t, "reid_uptime_seconds", "gauge", "Seconds since the server was started.", clock_seconds() - s->shared->started);
+    single(t, "reid_uptime_seconds", "gauge", "Seconds since the server was started.",
+           clock_seconds() - s->shared->started);
     single(t, "process_resident_memory_bytes", "gauge", "Resident memory of the process.", (double)mem_resident());
     single(t, "process_cpu_seconds_total", "counter", "CPU time of the process.", cpu_seconds());
 }

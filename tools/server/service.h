@@ -120,8 +120,8 @@ service_model *service_model_open(const service_request *r, int index, size_t le
 void service_model_close(service_model *m);
 /* Bytes that it holds. */
 size_t service_model_bytes(const service_model *m);
-/* Makes a service that differs from another one in one model; m: NULL to leave it out. Returns NULL after reporting that
-   memory ran out. Free it after service_close. */
+/* Makes a service that differs from another one in one model; m: NULL to leave it out. Returns NULL after reporting
+   that memory ran out. Free it after service_close. */
 service *service_with(const service *s, int index, service_model *m);
 
 /* The state of a model; the caller frees the reason. */

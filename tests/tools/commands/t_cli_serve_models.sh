@@ -98,11 +98,15 @@ check "exit 0" [ $? = 0 ]
 server=
 
 # A limit of memory, with room for two of them.
-bytes=$("$REID" inspect -q --size 32x32 --json one.safetensors | sed -n 's/.*"total_bytes": \([0-9]*\).*/\1/p' | head -n 1)
-[ -n "$bytes" ] || bytes=19500000
+"$REID" inspect -q --size 32x32 --json one.safetensors >inspected
+bytes=$(sed -n 's/.*"total_bytes": \([0-9]*\).*/\1/p' inspected | head -n 1)
+check "what a model needs" [ "$bytes" -gt 1000000 ]
 limit=$((bytes * 5 / 2))
 start --lazy --memory $limit
 check "room" $client room "$socket" $limit a.png
+end TERM
+start --lazy --memory $((bytes * 3 / 2))
+check "no room" $client busy "$socket" a.png
 end TERM
 start --lazy --model-control --memory 1M
 ask 503 'model one does not fit: --memory allows 1048576 bytes for all models, and open ones use 0; one.safetensors' \

@@ -60,7 +60,7 @@ refused() { # PATTERN VARIABLE [ARGUMENT...]
 refused 'REID_SERVE_MAX_BDY: this environment variable names no option; did you mean --max-body?' REID_SERVE_MAX_BDY=1M
 refused 'REID_SERVE_max_body: this environment variable names no option' REID_SERVE_max_body=1M
 refused 'REID_SERVE_HELP: this environment variable names no option' REID_SERVE_HELP=1
-refused 'REID_SERVE_MODEL_3: this environment variable names no option' REID_SERVE_MODEL_3=x
+refused 'REID_SERVE_MODEL_65: this environment variable names no option' REID_SERVE_MODEL_65=x
 refused 'REID_SERVE_: this environment variable names no option' REID_SERVE_=x
 refused 'REID_SERVE_PORT_80_TCP: .*Kubernetes sets it for a Service called reid-serve' REID_SERVE_PORT_80_TCP=x
 refused 'REID_SERVE_SERVICE_HOST: .*Kubernetes sets it' REID_SERVE_SERVICE_HOST=10.0.0.1

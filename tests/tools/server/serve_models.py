@@ -193,6 +193,31 @@ def room(where, limit, picture):
     wait_for("the limit holds", lambda: metric(where, "reid_model_memory_bytes") <= limit)
 
 
+def busy(where, picture):
+    """Memory for one model, which is never idle: another one is refused, and answers soon after the load has ended."""
+    body, stop, wrong, refused = read(picture), threading.Event(), [], []
+
+    def client(_):
+        c = Unix(where)
+        while not stop.is_set():
+            status, content, _ = embed(where, "one", body, c)
+            if status != 200 and not (status == 503 and b"does not fit" in content):
+                wrong.append("%d %s" % (status, content[:200]))
+
+    must(embed(where, "one", body)[0] == 200, "the first")
+    threads = at_once(8, client)
+    for _ in range(10):
+        status, content, _ = embed(where, "two", body)
+        must(status == 200 or (status == 503 and b"model two does not fit: --memory allows" in content),
+             "%d %s" % (status, content))
+        refused.append(status == 503)
+    must(metric(where, "reid_model_loaded") <= 1, "never two")
+    stop.set()
+    join(threads)
+    must(not wrong and any(refused), "%s, %d refused" % (wrong[:1], sum(refused)))
+    wait_for("it is opened when there is room", lambda: embed(where, "two", body)[0] == 200, 5)
+
+
 def stops(where, pid, picture):
     """SIGTERM while a model is being opened: accepted requests are answered."""
     body, seen = read(picture), []

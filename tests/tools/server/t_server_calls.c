@@ -8,8 +8,7 @@
       tools/pictures/*.c tools/weights/*.c tools/embedding/*.c tools/gallery/*.c tools/tracks/*.c tools/scores/*.c
       tools/evaluate/*.c tools/journal/*.c tools/groups/*.c tools/heads/*.c tools/server/answer.c tools/server/call.c
       tools/server/form.c tools/server/job.c tools/server/keeper.c tools/server/mailbox.c tools/server/pool.c
-      tools/server/repository.c tools/server/request.c
-      tools/server/service.c
+      tools/server/repository.c tools/server/request.c tools/server/service.c
       -o build/t_server_calls -lcmocka -lm -lpthread -ldl
       -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc */
 #include "reid.h"
