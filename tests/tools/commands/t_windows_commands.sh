@@ -6,7 +6,7 @@ set -u
 cd "$(dirname "$0")/../../.." || exit 1
 top=$PWD out=$PWD/build/tests/t_windows_commands
 rm -rf "$out"
-mkdir -p "$out/tmp" "$out/here" "$out/there" || exit 1
+mkdir -p "$out/tmp" "$out/wine" "$out/here" "$out/there" || exit 1
 . tests/lib/check.sh
 
 PATH=$PATH:/usr/lib/wine # where Debian's package has it
@@ -177,6 +177,17 @@ cp Rehe-ä.npy held-open.npy
 in_use
 windows cluster Rehe-ä.npy --threshold 0.5 -o groups.csv > "$log" 2>&1 && good || bad 'a file that is replaced'
 
+mkfifo "$out/fifo"
+windows embed -m w.safetensors - -o locked.npy < "$out/fifo" > "$out/locked" 2>&1 & # waits for its list
+exec 9> "$out/fifo"
+for _ in $(seq 300); do [ -e locked.npy.part ] || sleep 0.05; done
+refused 'a second run' 'another reid is writing locked.npy.part' embed -m w.safetensors Wälder/Fir -o locked.npy
+printf '%s\n' 'Wälder\Fir\view-1.png' >&9
+exec 9>&-
+wait
+[ -s locked.npy ] && good || bad 'the first run is disturbed by a second'
+nothing_left
+
 timeout -s KILL 300 wine64 "$exe" embed -m w.safetensors --threads 1 Wälder -o killed.npy --resume > "$log" 2>&1 &
 child=$!
 for _ in $(seq 1000); do
@@ -206,6 +217,8 @@ END_OF_SH
 #include <io.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <windows.h>
 static void *repeat(void *user) {
     static char bytes[5][1 << 14];
     int fd = (int)(intptr_t)user, n;
@@ -220,6 +233,7 @@ static void *repeat(void *user) {
 }
 int main(void) {
     pthread_t threads[6];
+    if (getenv("HANGS")) Sleep(100000);
     for (int fd = 1; fd <= 5; fd++) pthread_create(&threads[fd], NULL, repeat, (void *)(intptr_t)fd);
     for (int fd = 1; fd <= 5; fd++) pthread_join(threads[fd], NULL);
     return 0;
@@ -231,6 +245,19 @@ END_OF_C
     chmod +x "$out/here/repeat.exe"
     both film 0 track film.mkv --detections film.txt -m w.safetensors --threshold 0.9 --ffmpeg ./repeat.exe -o film
     alike film/tracks.json film/embeddings.npy film/tracks.txt film/crops.csv
+    HANGS=1 wine64 "$exe" track film.mkv --detections film.txt -m w.safetensors --threshold 0.9 \
+        --ffmpeg ./repeat.exe -o twice > "$log" 2>&1 &
+    child=$!
+    for _ in $(seq 300); do pgrep -x repeat.exe > "$log" || sleep 0.05; done
+    refused 'a second run of track' 'another reid is writing twice.part' track film.mkv --detections film.txt \
+        -m w.safetensors --threshold 0.9 --ffmpeg ./repeat.exe -o twice
+    kill -9 $child
+    wait $child 2> "$log"
+    for _ in $(seq 100); do ! pgrep -x repeat.exe > "$log" || sleep 0.05; done
+    pgrep -x repeat.exe > "$log" && bad 'ffmpeg does not end with reid' || good
+    windows track film.mkv --detections film.txt -m w.safetensors --threshold 0.9 --ffmpeg ./repeat.exe -o twice \
+        > "$log" 2>&1 || bad 'a folder that a killed run left'
+    cmp twice/embeddings.npy film/embeddings.npy > "$log" && good || bad 'other rows after a killed run'
     refused 'no ffmpeg' 'ffmpeg.exe must be in PATH' track film.mkv --detections film.txt -m w.safetensors -o none
 else skip 'videos: no ffmpeg here'; fi
 
