@@ -9,6 +9,8 @@
 #undef read
 #undef write
 #undef isatty
+#undef fwrite
+#undef fflush
 
 static HANDLE handle_of(int fd) { return (HANDLE)_get_osfhandle(fd); }
 
@@ -179,6 +181,24 @@ FILE *windows_tmpfile(void) {
 /* --- bytes -------------------------------------------------------------------------------------------------------- */
 
 static DWORD at_once(size_t size) { return size < 1u << 30 ? (DWORD)size : 1u << 30; }
+
+/* The C library calls a pipe that nobody reads any more an invalid argument. */
+static void name_broken_pipe(void) {
+    const unsigned long last = _doserrno;
+    if (last == ERROR_NO_DATA || last == ERROR_BROKEN_PIPE || last == ERROR_PIPE_NOT_CONNECTED) errno = EPIPE;
+}
+
+size_t windows_fwrite(const void *from, size_t size, size_t count, FILE *f) {
+    const size_t written = fwrite(from, size, count, f);
+    if (written < count) name_broken_pipe();
+    return written;
+}
+
+int windows_fflush(FILE *f) {
+    const int result = fflush(f);
+    if (result) name_broken_pipe();
+    return result;
+}
 
 static OVERLAPPED place(int64_t at) {
     OVERLAPPED where;

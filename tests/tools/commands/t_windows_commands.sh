@@ -110,8 +110,11 @@ grep -q "^good  *self-test  *equals PyTorch" "$out/there/doctor" && good || bad 
 timeout 200 wine64 "$exe" bench -m "$out/there/w.safetensors" --size 32x32 --batches 1 --rounds 1 > "$log" 2>&1 &&
     grep -q '^ *1 .* [0-9]' "$log" && good || bad 'bench'
 
-# --- paths ---
 cd "$out/there" || exit 1
+windows embed -m w.safetensors --size 64x64 Wälder 2> "$log" | head -n 1 > "$out/first"
+[ -s "$out/first" ] && ! grep -v '^wine: ' "$log" && good || bad 'a pipe that is closed'
+
+# --- paths ---
 refused() { # refused WHAT MESSAGE ARGUMENT...: with status 2 and that message
     what=$1 message=$2
     shift 2
