@@ -178,7 +178,7 @@ fmt:
 
 ## make clean
 clean:
-	rm -rf $(ROOMS:%=build/%) $(DEMO) build/load build/leaks build/wheel
+	rm -rf $(ROOMS:%=build/%) $(DEMO) build/load build/leaks build/windows build/wheel
 	rm -f build/*.o build/*.d build/reid build/reid_kernels.bytes build/reid.1 build/reid.bash \
 	    build/seeded build/demo_images build/demo_photos build/demo_video build/demo_film build/demo_run build/reid-load \
 	    build/libreid.*
@@ -190,5 +190,5 @@ help:
 	@sed -n 's/^## //p' Makefile
 
 .PHONY: all lib install check check-all lint fmt clean rooms help wheel
--include $(wildcard build/*.d build/*/*.d build/leaks/*/*.d)
+-include $(wildcard build/*.d build/*/*.d build/leaks/*/*.d build/windows/*/*.d)
 include tests/emulator/emulator.mk

@@ -9,6 +9,8 @@
 #undef read
 #undef write
 #undef isatty
+#undef fwrite
+#undef fflush
 
 static HANDLE handle_of(int fd) { return (HANDLE)_get_osfhandle(fd); }
 
@@ -180,6 +182,24 @@ FILE *windows_tmpfile(void) {
 
 static DWORD at_once(size_t size) { return size < 1u << 30 ? (DWORD)size : 1u << 30; }
 
+/* The C library calls a pipe that nobody reads any more an invalid argument. */
+static void name_broken_pipe(void) {
+    const unsigned long last = _doserrno;
+    if (last == ERROR_NO_DATA || last == ERROR_BROKEN_PIPE || last == ERROR_PIPE_NOT_CONNECTED) errno = EPIPE;
+}
+
+size_t windows_fwrite(const void *from, size_t size, size_t count, FILE *f) {
+    const size_t written = fwrite(from, size, count, f);
+    if (written < count) name_broken_pipe();
+    return written;
+}
+
+int windows_fflush(FILE *f) {
+    const int result = fflush(f);
+    if (result) name_broken_pipe();
+    return result;
+}
+
 static OVERLAPPED place(int64_t at) {
     OVERLAPPED where;
     memset(&where, 0, sizeof where);
@@ -300,6 +320,50 @@ static int rename_open(HANDLE file, const wchar_t *to, int replace) {
     return good;
 }
 
+/* Gives an open file a name that nobody asks for, so that its own is free although the file is still there. */
+static int move_aside(HANDLE file, const wchar_t *path) {
+    static volatile LONG counter;
+    wchar_t *aside = malloc((wcslen(path) + 48) * sizeof *aside);
+    if (!aside) return SetLastError(ERROR_NOT_ENOUGH_MEMORY), 0;
+    _snwprintf(aside, wcslen(path) + 48, L"%ls.%lu.%ld.removed", path, (unsigned long)GetCurrentProcessId(),
+               (long)InterlockedIncrement(&counter));
+    int good = rename_open(file, aside, 0);
+    free(aside);
+    return good;
+}
+
+/* Removes an open file: its name at once, the file when all who have it open have closed it. */
+static int remove_open(HANDLE file, const wchar_t *path) {
+    DWORD flags = DELETE_IT | DELETE_POSIX | IGNORE_READONLY;
+    FILE_DISPOSITION_INFO gone = {TRUE};
+    if (SetFileInformationByHandle(file, (FILE_INFO_BY_HANDLE_CLASS)DISPOSITION_EX, &flags, sizeof flags)) return 1;
+    if (!is_unknown_request()) return 0;
+    if (path) move_aside(file, path);
+    return SetFileInformationByHandle(file, FileDispositionInfo, &gone, sizeof gone);
+}
+
+/* Renames an open file in place of another one, even if that is open too, by programs that allow it. Where the system
+   does not do that by itself, there is a moment in which only the other file's second name exists. */
+static int put_in_place(HANDLE file, const wchar_t *to) {
+    if (rename_open(file, to, 1)) return 1;
+    if (GetLastError() != ERROR_ACCESS_DENIED || GetFileAttributesW(to) & FILE_ATTRIBUTE_READONLY) return 0;
+    HANDLE old = CreateFileW(to, DELETE | SYNCHRONIZE, SHARED, NULL, OPEN_EXISTING, FILE_FLAG_OPEN_REPARSE_POINT, NULL);
+    int good = old != INVALID_HANDLE_VALUE && move_aside(old, to);
+    if (good && !rename_open(file, to, 0)) {
+        const DWORD last = GetLastError();
+        rename_open(old, to, 0);
+        SetLastError(last);
+        good = 0;
+    }
+    if (good) remove_open(old, NULL);
+    if (old != INVALID_HANDLE_VALUE) {
+        const DWORD last = GetLastError();
+        CloseHandle(old);
+        SetLastError(last);
+    }
+    return good;
+}
+
 /* An empty folder of that name gives way to a folder, as on Linux. */
 static int make_way(const wchar_t *from, const wchar_t *to) {
     const DWORD a = GetFileAttributesW(from), b = GetFileAttributesW(to);
@@ -323,7 +387,7 @@ int windows_rename(const char *from, const char *to) {
     HANDLE file = INVALID_HANDLE_VALUE;
     if (good) file = reach(from, DELETE | SYNCHRONIZE, OPEN_EXISTING, 1);
     good = good && file != INVALID_HANDLE_VALUE;
-    if (good && !rename_open(file, new, 1)) {
+    if (good && !put_in_place(file, new)) {
         good = 0;
         fail_with_errno();
         /* Of an open file Windows only says that access is denied. */
@@ -334,33 +398,15 @@ int windows_rename(const char *from, const char *to) {
     return good ? 0 : -1;
 }
 
-/* Gives an open file a name that nobody asks for, so that its own is free although the file is still there. */
-static void move_aside(HANDLE file, const wchar_t *path) {
-    static volatile LONG counter;
-    wchar_t *aside = malloc((wcslen(path) + 48) * sizeof *aside);
-    if (!aside) return;
-    _snwprintf(aside, wcslen(path) + 48, L"%ls.%lu.%ld.removed", path, (unsigned long)GetCurrentProcessId(),
-               (long)InterlockedIncrement(&counter));
-    rename_open(file, aside, 0);
-    free(aside);
-}
-
 int windows_unlink(const char *path) {
-    DWORD flags = DELETE_IT | DELETE_POSIX | IGNORE_READONLY;
-    FILE_DISPOSITION_INFO gone = {TRUE};
     HANDLE file = reach(path, DELETE | SYNCHRONIZE | FILE_READ_ATTRIBUTES, OPEN_EXISTING, 1);
     struct windows_stat st;
-    int good = file != INVALID_HANDLE_VALUE;
-    if (!good) return -1;
+    if (file == INVALID_HANDLE_VALUE) return -1;
     if (look_at(file, &st) == 0 && S_ISDIR(st.st_mode)) return refuse_handle(file, EISDIR);
-    good = SetFileInformationByHandle(file, (FILE_INFO_BY_HANDLE_CLASS)DISPOSITION_EX, &flags, sizeof flags);
-    if (!good && is_unknown_request()) {
-        wchar_t *wide = wide_path(path);
-        if (wide) move_aside(file, wide);
-        free(wide);
-        good = SetFileInformationByHandle(file, FileDispositionInfo, &gone, sizeof gone);
-    }
+    wchar_t *wide = wide_path(path);
+    int good = remove_open(file, wide);
     if (!good) fail_with_errno();
+    free(wide);
     CloseHandle(file);
     return good ? 0 : -1;
 }

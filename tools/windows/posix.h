@@ -86,6 +86,8 @@ int windows_link(const char *from, const char *to);
 int windows_isatty(int fd);
 FILE *windows_fopen(const char *path, const char *mode);
 FILE *windows_tmpfile(void);
+size_t windows_fwrite(const void *from, size_t size, size_t count, FILE *f);
+int windows_fflush(FILE *f);
 char *windows_realpath(const char *path, char *out);
 #define open windows_open
 #define close windows_close
@@ -112,6 +114,8 @@ char *windows_realpath(const char *path, char *out);
 #define isatty windows_isatty
 #define fopen windows_fopen
 #define tmpfile windows_tmpfile
+#define fwrite windows_fwrite
+#define fflush windows_fflush
 #define realpath windows_realpath
 
 /* Rights are those that the folder gives its files: modes and owners are not set, and no file seems to be another
