@@ -276,17 +276,19 @@ END_OF_C
     chmod +x "$out/here/repeat.exe"
     both film 0 track film.mkv --detections film.txt -m w.safetensors --threshold 0.9 --ffmpeg ./repeat.exe -o film
     alike film/tracks.json film/embeddings.npy film/tracks.txt film/crops.csv
+    hanging=r$$.exe # a name that no other run of this test has
+    cp repeat.exe $hanging
     HANGS=1 wine64 "$exe" track film.mkv --detections film.txt -m w.safetensors --threshold 0.9 \
-        --ffmpeg ./repeat.exe -o twice > "$log" 2>&1 &
+        --ffmpeg ./$hanging -o twice > "$log" 2>&1 &
     child=$!
-    for _ in $(seq 300); do pgrep -x repeat.exe > "$log" || sleep 0.05; done
+    for _ in $(seq 300); do pgrep -x $hanging > "$log" || sleep 0.05; done
     refused 'a second run of track' 'another reid is writing twice.part' track film.mkv --detections film.txt \
-        -m w.safetensors --threshold 0.9 --ffmpeg ./repeat.exe -o twice
+        -m w.safetensors --threshold 0.9 --ffmpeg ./$hanging -o twice
     kill -9 $child
     wait $child 2> "$log"
-    for _ in $(seq 100); do ! pgrep -x repeat.exe > "$log" || sleep 0.05; done
-    pgrep -x repeat.exe > "$log" && bad 'ffmpeg does not end with reid' || good
-    windows track film.mkv --detections film.txt -m w.safetensors --threshold 0.9 --ffmpeg ./repeat.exe -o twice \
+    for _ in $(seq 100); do ! pgrep -x $hanging > "$log" || sleep 0.05; done
+    pgrep -x $hanging > "$log" && bad 'ffmpeg does not end with reid' || good
+    windows track film.mkv --detections film.txt -m w.safetensors --threshold 0.9 --ffmpeg ./$hanging -o twice \
         > "$log" 2>&1 || bad 'a folder that a killed run left'
     cmp twice/embeddings.npy film/embeddings.npy > "$log" && good || bad 'other rows after a killed run'
     refused 'no ffmpeg' 'ffmpeg.exe must be in PATH' track film.mkv --detections film.txt -m w.safetensors -o none
