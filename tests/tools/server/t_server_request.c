@@ -276,7 +276,8 @@ static void test_foreign_parameters(void **state) {
     assert_memory_equal(got.rgb, "\1\2\3", 3);
     assert_int_equal(read_body(WITH("\"parameters\":{\"headers\":{\"X-A\":\"b\"},\"priority\":1,"
                                     "\"content_type\":\"np\",\"dataset\":\"x\",\"headers\":1},"
-                                    "\"outputs\":[{\"name\":\"embedding\",\"parameters\":{\"other\":null,\"content_type\":\"np\",\"binary_data\":true}}]"), "", 0), 1);
+                                    "\"outputs\":[{\"name\":\"embedding\",\"parameters\":{\"other\":null,"
+                                    "\"content_type\":\"np\",\"binary_data\":true}}]"), "", 0), 1);
     assert_int_equal(got.priority, 1);
     assert_int_equal(got.binary, 1);
 }
