@@ -161,7 +161,9 @@ void ffmpeg_log_line(ffmpeg_log *log, const char *line) {
         text_add(&log->option, what + 21, (size_t)(quoted - what) - 21);
     }
     if (strncmp(what, "Invalid time base: ", 19) == 0) log->no_time_base = 1;
-    if (strncmp(what, "Format not on whitelist", 23) == 0) log->not_a_video = 1;
+    /* The second is what ffmpeg 7.1 and newer say of a playlist that has another name. */
+    if (strncmp(what, "Format not on whitelist", 23) == 0 || strncmp(what, "Not detecting m3u8/hls", 22) == 0)
+        log->not_a_video = 1;
     if (is_ours(who)) return;
     if (!log->complaints++) text_add(&log->first, what, strnlen(what, LONGEST));
 }

@@ -630,6 +630,8 @@ static void test_versions(void **state) {
                                    "set -- \"$@\" \"$a\"; done; exec ffmpeg \"$@\"";
     static const char *const ancient = "echo '[info] ffmpeg version 4.2.2 Copyright' >&2; "
                                        "echo \"[error] Unrecognized option 'noautoscale'.\" >&2; exit 1";
+    static const char *const newest = "echo '[error] Not detecting m3u8/hls with non standard extension and non "
+                                      "standard mime type' >&2; echo '[error] Error opening input' >&2; exit 1";
     char path[1100];
     text why = TEXT_INIT;
     video_end end;
@@ -648,6 +650,8 @@ static void test_versions(void **state) {
     }
     r.program = video_script("ancient", ancient);
     refused(&r, "ffmpeg 4.2.2 does not support what is needed (noautoscale); install 4.4 or newer");
+    r.program = video_script("newest", newest);
+    refused(&r, "it is not a video, but a playlist");
 }
 
 static void test_interrupted(void **state) {
