@@ -116,14 +116,15 @@ void help_environment(text *t, const command *c) {
     text_printf(t, "reid help %s --environment: options without a command line\n\n", c->name);
     add_wrapped(t,
                 "Options override environment variables, and those override the file of --config.\n\n"
-                "An empty variable counts as not set. Options without a value take 1 or 0. Options of one model apply "
-                "to all models; the variables of further models end in _3, _4 and so on. A variable that begins like "
-                "these but is not one of them is refused.\n\n"
+                "An empty variable counts as not set. Options without a value take 1 or 0. Model options, such as "
+                "--preset, apply to all models; the variables of further models end in _3, _4 and so on. A variable "
+                "that begins like these but is not one of them is refused.\n\n"
                 "In the file, a line is NAME = VALUE with the name of an option (without dashes), NAME alone for an "
-                "option without a value, a # and a comment, or empty. model may be given again; options of one model "
-                "apply to the model before them, and before the first to all. If -m is given on the command line, the "
-                "models of the environment and of the file do not count, nor those of the file if the environment has "
-                "any; the options of a single model that does not count apply to those that do.", 0, 0);
+                "option without a value, a # and a comment, or empty. model may be given several times; model options "
+                "apply to the model above them, or, above the first model, to all.\n\nThe models come from one place: "
+                "the command line if it has -m, else the environment if it has any, else the file. Model options from "
+                "other places then apply to all models, except those that belong to one of several models there.",
+                0, 0);
     text_puts(t, "\nVariables:\n");
     for (const option *spec = OPTIONS; spec->help; spec++)
         for (int nth = 1; nth <= SHOWN && settings_has_variable(c, spec, nth); nth++) add_variable(t, c, spec, nth);

@@ -299,8 +299,8 @@ const option OPTIONS[] = {
 
     /* --- serve and worker --- */
     {0, "config", "FILE", SERVES, OF_COMMAND, SET(text), SHARED(config), 0, 0,
-     "options from a file, one a line, as in max-body = 64M; options override it, and so do environment variables, "
-     "which reid help serve --environment lists (reid help worker --environment for worker)"},
+     "options from a file, one per line, for example max-body = 64M. The command line and environment variables "
+     "override it; reid help serve --environment lists the variables (for worker: reid help worker --environment)"},
     {0, "gallery", "PATH", SERVES, OF_COMMAND, SET(text), SHARED(match.gallery), 0, 0,
      "known individuals: a folder with a folder or an image per identity, a .npy file written by reid embed, a file of "
      "reid gallery, or postgresql://...; read at the start"},
@@ -309,25 +309,24 @@ const option OPTIONS[] = {
     {0, "listen", "HOST:PORT", SERVE, OF_COMMAND, SET(text), SHARED(serve.listen), 0, 0,
      "listen on TCP: 127.0.0.1:8000, [::1]:8000; port 0 chooses a free one. Other addresses require --token-file"},
     {0, "token-file", "FILE", SERVE, OF_COMMAND, SET(text), SHARED(serve.token_file), 0, 0,
-     "a file with the token that TCP clients send as Authorization: Bearer TOKEN, or with several: lines NAME TOKEN. "
-     "It must be yours or root's, and nobody else may write to it"},
+     "a file with the token that TCP clients send as Authorization: Bearer TOKEN, or lines NAME TOKEN for several "
+     "tokens. It must be yours or root's, and no other user may write to it"},
     {0, "tls-cert", "FILE", SERVE, OF_COMMAND, SET(text), SHARED(serve.tls_cert), 0, 0,
      "TCP clients connect by https (TLS 1.2 or 1.3): a PEM file with the certificate, then those of its issuers"},
     {0, "tls-key", "FILE", SERVE, OF_COMMAND, SET(text), SHARED(serve.tls_key), 0, 0,
-     "its private key, a PEM file without a password. It must be yours or root's, and if yours only you may read it"},
+     "its private key, a PEM file without a password. It must be root's, or yours and readable only by you"},
     {0, "access-log", "FILE|-", SERVE, OF_COMMAND, SET(text), SHARED(serve.access_log), 0, 0,
      "append a line of JSON for each request to this file, or to stdout: time, id, client, token's name, method, path, "
-     "model, images, bytes, status, milliseconds, in all, in the queue and of the batch, and the batch's images. "
-     "SIGUSR1 opens the file again after it was renamed"},
+     "model, images, bytes, status, milliseconds (in total, in the queue, and to compute the batch), and the number of "
+     "images in the batch. After you have renamed the file, SIGUSR1 opens a new one"},
     {0, "trace", "FILE.json", SERVE, OF_COMMAND, SET(text), SHARED(output.trace), 0, 0,
-     "a trace for ui.perfetto.dev, written when the server stops: each request, how long it waited for a batch and "
+     "a trace for ui.perfetto.dev, written when the server stops: each request, how long it waited for a batch and was "
      "computed, with its X-Request-ID and the trace id of its traceparent; about 1 KB per request"},
     {0, "lazy", NULL, SERVE, OF_COMMAND, SET(flag), SHARED(serve.lazy), 0, 0,
      "open each model at its first request, not at the start. If it does not fit (--memory), idle models are closed, "
-     "those first that were not used for longest"},
+     "the least recently used first"},
     {0, "model-control", NULL, SERVE, OF_COMMAND, SET(flag), SHARED(serve.model_control), 0, 0,
-     "let clients load models, anew if they are loaded, and unload them: POST /v2/repository/models/NAME/load and "
-     "/unload"},
+     "let clients load, reload and unload models: POST /v2/repository/models/NAME/load and /unload"},
     {0, "limit", "N|auto", SERVES, OF_COMMAND, SET(int_or_auto), SHARED(serve.waiting), 1, 1048576,
      "images that may wait; further requests get 503. Default: 1024, or 8 batches if that is more"},
     {0, "delay", "MS", SERVES, OF_COMMAND, SET(real), SHARED(serve.delay), 0, 10000,
@@ -339,8 +338,8 @@ const option OPTIONS[] = {
     {0, "connections", "N", SERVE, OF_COMMAND, SET(int), SHARED(serve.connections), 1, 100000,
      "connections at a time; further ones get 503. Default: 1024"},
     {0, "idle", "SECONDS", SERVE, OF_COMMAND, SET(int), SHARED(serve.idle), 1, 86400,
-     "close connections that are idle this long, or send and read more slowly than 64 KiB a second; in the middle of a "
-     "request they get 408 first. Default: 30"},
+     "close connections that are idle this long, or that send or read more slowly than 64 KiB a second; in the middle "
+     "of a request they get 408 first. Default: 30"},
     {0, "drain", "SECONDS", SERVES, OF_COMMAND, SET(int), SHARED(serve.drain), 0, 86400,
      "when stopped: how long accepted requests may take. Default: 30"},
 

@@ -182,7 +182,7 @@ static void reload(serving *s) {
     secrets_free(done ? before : fresh);
     http_note_reload(s->http, done);
     if (done) say_warning("reloaded");
-    else say_error("the reload has failed, and nothing was changed");
+    else say_error("the reload failed, and nothing was changed");
 }
 
 /* --- serving ------------------------------------------------------------------------------------------------------ */

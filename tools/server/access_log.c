@@ -60,7 +60,7 @@ static void open_again(access_log *l) {
     int fd = is_stdout(l->path) ? -1 : open_file(l->path);
     if (is_stdout(l->path)) return;
     if (fd < 0) {
-        say_error("%s: the log cannot be opened again, and goes on in the old file: %s", shown(l->path),
+        say_error("%s: the log cannot be opened again, so lines still go to the old file: %s", shown(l->path),
                   strerror(errno));
         return;
     }

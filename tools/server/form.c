@@ -102,7 +102,7 @@ int form_boundary(text *boundary, const char *content_type, text *why) {
     if (!good) return refuse(why, "Content-Type: expected multipart/form-data; boundary=...");
     if (!found) return refuse(why, "Content-Type: the form has no boundary");
     return is_boundary(boundary) || refuse(why, "Content-Type: invalid boundary; expected 1 to %d letters, digits and "
-                                                "signs", MAX_BOUNDARY);
+                                                "punctuation marks", MAX_BOUNDARY);
 }
 
 /* --- parts -------------------------------------------------------------------------------------------------------- */

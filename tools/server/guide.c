@@ -30,11 +30,11 @@ static const example EXAMPLES[] = {
      "--data-binary @photo.jpg", "/embed?box=0,0,40,40&box=10,10,30,30", 0, 0},
     {"Embed several images", "A form may have any number of them, as parts called file.",
      "-F file=@photo.jpg -F file=@photo.jpg", "/embed", 0, 0},
-    {"Find the best individuals", "Their templates in the gallery resemble the image most.",
+    {"Find the best individuals", "Their templates in the gallery are most similar to the image.",
      "--data-binary @photo.jpg", "/match?top=3", 0, 1},
     {"Use the Open Inference Protocol", "Clients of Triton and KServe can connect; this is a model’s metadata.", "",
      "/v2/models/{model}", 0, 0},
-    {"Watch it", "Prometheus reads the metrics. /livez and /readyz are for probes.", "", "/metrics", 0, 0},
+    {"Monitor it", "Prometheus reads the metrics. /livez and /readyz are for probes.", "", "/metrics", 0, 0},
     {"Check that it takes requests", "Probes need no token.", "", "/readyz", 1, 0},
 };
 

@@ -27,8 +27,8 @@ static int take_one(int fd, int *unix_fd, int *tcp_fd, text *as, int *loopback, 
         return refuse(why, "is not a listening stream socket; expected ListenStream=");
     int *to = name.ss_family == AF_UNIX ? unix_fd : tcp_fd;
     if (name.ss_family != AF_UNIX && name.ss_family != AF_INET && name.ss_family != AF_INET6)
-        return refuse(why, "is neither a Unix socket nor one of TCP");
-    if (*to >= 0) return refuse(why, "is a second one of its kind; expected one Unix socket and one of TCP at most");
+        return refuse(why, "is neither a Unix socket nor a TCP socket");
+    if (*to >= 0) return refuse(why, "is the second of its kind; expected at most one Unix socket and one TCP socket");
     if (fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) < 0 || fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)
         return refuse_errno(why, "cannot be used");
     *to = fd;

@@ -11,8 +11,8 @@
 #include <string.h>
 #include <time.h>
 
-/* Seconds after a failure in which requests do not try to open the model again: for lack of memory, which may be free
-   soon, and for other reasons. */
+/* For so many seconds after a failure, requests do not try to open the model again: the first is for lack of memory,
+   which may soon be free, the second for other reasons. */
 static const double SHORT_REST = 0.2, REST = 5;
 
 enum { SAID = 1024 }; /* bytes of the reason why a model could not be opened */
@@ -23,7 +23,7 @@ typedef struct kept {
     char said[SAID];          /* why it could not be opened the last time, else "" */
     double rests_until;       /* requests do not open it before */
     uint64_t opened, failed, made_room;
-    /* Of the owner alone. */
+    /* Used only by the owner's thread. */
     call *first, *last;       /* the calls that wait for it */
     size_t tried;             /* bytes in use when there was no room for it; SIZE_MAX: not tried yet */
     long long since;          /* when it was opened, as service_model.last */
@@ -100,8 +100,8 @@ static int is_present(const keeper *k, const service_model *m) {
     return 0;
 }
 
-/* Adds the bytes of old services' models that others do not take the place of, each once. A model that is loaded anew
-   may need its memory twice meanwhile. */
+/* Bytes of the models that only old services have, each counted once: they become free when requests have ended. Models
+   that another one has replaced are left out, so one that is being reloaded may use its memory twice. */
 static size_t leaving_bytes(const keeper *k) {
     size_t sum = 0;
     for (const old_service *o = k->old; o; o = o->next)
@@ -151,7 +151,7 @@ static void note_opened(keeper *k, kept *e) {
     e->since = now_ms();
 }
 
-/* Lines become one, for an answer and for a list. */
+/* Joins the lines of the message, because answers and the index of models show it as one. */
 static void note_failed(keeper *k, kept *e, const char *said, double rest) {
     pthread_mutex_lock(&k->lock);
     size_t n = 0;
@@ -178,7 +178,7 @@ static void note_made_room(keeper *k, kept *e) {
     pthread_mutex_unlock(&k->lock);
 }
 
-/* In this service, which may be an old one. */
+/* The state of a model as this service, perhaps an old one, has it. */
 static void view(service_keeper *face, const service *s, int index, model_view *out) {
     keeper *k = (keeper *)face;
     const kept *e = &k->model[index];
@@ -355,7 +355,7 @@ static void wait_for_model(keeper *k, call *c) {
 
 static void load(keeper *k, call *c) {
     if (k->now->shared->has_gallery)
-        refuse_shown(c, STATUS_BAD, "model %s belongs to the gallery: SIGHUP loads both again%s",
+        refuse_shown(c, STATUS_BAD, "model %s belongs to the gallery; to reload both, send SIGHUP%s",
                      k->q.r.names[c->index], "");
     else if (c->kind == CALL_UNLOAD) unload(k, c);
     else add_waiting(&k->model[c->index], c);

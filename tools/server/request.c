@@ -134,7 +134,8 @@ static int other_parameter(reading *p, const char *where, const char *name) {
     if (strncmp(name, "shared_memory", 13) == 0)
         return fail(p, STATUS_BAD, "%.64s: shared memory is not supported", name);
     if (strncmp(name, "sequence_", 9) == 0) return fail(p, STATUS_BAD, "%.64s: sequences are not supported", name);
-    if (strcmp(name, "classification") == 0) return fail(p, STATUS_BAD, "%s: there are no classes", name);
+    if (strcmp(name, "classification") == 0)
+        return fail(p, STATUS_BAD, "%s: is not supported, because there are no classes", name);
     return json_skip(&p->j);
 }
 

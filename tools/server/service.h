@@ -24,8 +24,8 @@ struct service;
 
 /* What opens and closes models while they are served; see keeper.h. Any thread may call these. */
 typedef struct service_keeper {
-    /* Takes a call that needs a model that is not open, or asks to load or unload one. It is started again, or ended.
-       Returns 0 if no more calls are taken. */
+    /* Takes a call that needs a model that is not open, or asks to load or unload one. Later it starts the call again,
+       or ends it. Returns 0 if it takes no more calls. */
     int (*take)(struct service_keeper *k, struct call *c);
     void (*view)(struct service_keeper *k, const struct service *s, int index, model_view *out);
     int controlled; /* 1: clients may load and unload models */
@@ -98,8 +98,8 @@ typedef struct service_shared {
     int users;                       /* services */
 } service_shared;
 
-/* What new requests find: it does not change. To open or close a model, a new service takes its place, and requests
-   that have begun are finished by the old one. */
+/* The models that new requests find. They are not changed: to open or close one, a new service replaces this one, which
+   finishes the requests that have begun. */
 typedef struct service {
     service_shared *shared;
     const char *const *names; /* [count] */
@@ -130,8 +130,8 @@ void service_view(const service *s, int index, model_view *out);
 /* The model with that name, or -1. */
 int service_find(const service *s, const char *name);
 
-/* Called on a thread of the model's queue when a request has ended: sets the mean size of the batches that have ended
-   since the last call, or of the last ones before, and their mean seconds. */
+/* Called on a thread of the model's queue when a request has ended: sets the mean size and seconds of the batches that
+   have ended since the last call, or, if there are none, of those before it. */
 void service_note_batch(service_model *m, double *size, double *seconds);
 
 /* Refuses new jobs from now on. */

@@ -77,7 +77,7 @@ static int read_line(tokens *t, const char *line, size_t len, text *why) {
     if (w.name_len && !is_name(w.name, w.name_len))
         return refuse(why, "expected a name of at most %d letters, digits, dots, dashes and underscores", TOKEN_NAME);
     if (!is_secret(w.secret, w.secret_len))
-        return refuse(why, "expected a token: %d to %d letters, digits and signs", MIN_TOKEN, MAX_TOKEN);
+        return refuse(why, "expected a token: %d to %d ASCII characters, without spaces", MIN_TOKEN, MAX_TOKEN);
     return check_new(t, &w, why) && add(t, &w, why);
 }
 
@@ -94,8 +94,8 @@ static int read_lines(tokens *t, const text *file, text *why) {
         at += len + 1;
     }
     text_free(&reason);
-    return good && (t->count || refuse(why, "contains no token; expected one line of at least %d letters, digits and "
-                                            "signs, or lines NAME TOKEN", MIN_TOKEN));
+    return good && (t->count || refuse(why, "contains no token; expected one line of at least %d ASCII characters, "
+                                            "or lines NAME TOKEN", MIN_TOKEN));
 }
 
 int tokens_read(tokens *t, const char *path, text *why) {

@@ -16,8 +16,8 @@ typedef struct process {
 
 /* --- the command line --------------------------------------------------------------------------------------------- */
 
-/* Adds an argument in quotation marks. Backslashes count twice before such a mark ("Parsing C command-line
-   arguments", Microsoft). */
+/* Adds an argument in quotation marks. Backslashes before such a mark are doubled ("Parsing C command-line arguments",
+   Microsoft). */
 static void add_argument(text *line, const char *argument) {
     if (line->len) text_putc(line, ' ');
     text_putc(line, '"');
@@ -60,7 +60,7 @@ static wchar_t *program_of(const char *name) {
 
 /* --- pipes -------------------------------------------------------------------------------------------------------- */
 
-/* The ends of pipes that the child gets, and a device that swallows everything for its other descriptors. */
+/* The ends of pipes that the child gets, and a device that discards everything, for its other descriptors. */
 typedef struct ends {
     HANDLE at[CHILD_PIPES], nothing;
 } ends;

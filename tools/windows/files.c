@@ -88,7 +88,7 @@ int windows_access(const char *path, int mode) {
     return 0;
 }
 
-/* Strips the name that a handle has of the link, so that a file has one path. */
+/* Resolves links, so that a file has one path. */
 char *windows_realpath(const char *path, char *out) {
     HANDLE file = reach(path, FILE_READ_ATTRIBUTES, OPEN_EXISTING, 0);
     if (file == INVALID_HANDLE_VALUE) return NULL;
@@ -166,7 +166,7 @@ FILE *windows_fopen(const char *path, const char *mode) {
     return f;
 }
 
-/* The C library's own would be in the top folder of the disk, where few may write. */
+/* The C library's tmpfile would use the top folder of the drive, where few users may write. */
 FILE *windows_tmpfile(void) {
     wchar_t folder[MAX_PATH + 1], name[MAX_PATH + 1];
     if (!GetTempPathW(MAX_PATH + 1, folder) || !GetTempFileNameW(folder, L"rei", 0, name))
@@ -182,7 +182,7 @@ FILE *windows_tmpfile(void) {
 
 static DWORD at_once(size_t size) { return size < 1u << 30 ? (DWORD)size : 1u << 30; }
 
-/* The C library calls a pipe that nobody reads any more an invalid argument. */
+/* Writing to a pipe whose reader has gone is EPIPE; the C library reports an invalid argument. */
 static void name_broken_pipe(void) {
     const unsigned long last = _doserrno;
     if (last == ERROR_NO_DATA || last == ERROR_BROKEN_PIPE || last == ERROR_PIPE_NOT_CONNECTED) errno = EPIPE;
@@ -229,7 +229,7 @@ int windows_ftruncate(int fd, int64_t size) {
     return SetFileInformationByHandle(handle_of(fd), FileEndOfFileInfo, &end, sizeof end) ? 0 : fail_with_errno();
 }
 
-/* The names in a folder are written with the file that has them; there is no call for a folder alone. */
+/* Windows has no call that syncs only a folder; syncing a file also writes its name. */
 int windows_fsync(int fd) {
     struct windows_stat st;
     if (windows_fstat(fd, &st) == 0 && S_ISDIR(st.st_mode)) return 0;
@@ -267,8 +267,8 @@ static int lock_folder(int fd, const struct windows_stat *st) {
     return got ? 0 : -1;
 }
 
-/* A lock excludes other locks, not reads: it is on a byte far behind the end. A wait ends with EINTR now and then, so
-   that the caller notices Ctrl-C. */
+/* A lock excludes other locks, not reads: it is on a byte far beyond the end of the file. A wait ends with EINTR now
+   and then, so that the caller notices Ctrl-C. */
 int windows_flock(int fd, int how) {
     enum { TRIES = 10, PAUSE = 20 }; /* milliseconds */
     struct windows_stat st;
@@ -289,8 +289,8 @@ int windows_flock(int fd, int how) {
 
 /* --- names -------------------------------------------------------------------------------------------------------- */
 
-/* Since Windows 10 files can be renamed and removed as POSIX has it, while they are open; MinGW-w64's headers lack the
-   names. See FILE_RENAME_INFO and FILE_DISPOSITION_INFO_EX in Microsoft's documentation. */
+/* Since Windows 10 open files can be renamed and removed, with POSIX's meaning; MinGW-w64's headers lack the names. See
+   FILE_RENAME_INFO and FILE_DISPOSITION_INFO_EX in Microsoft's documentation. */
 enum { RENAME_EX = 22, DISPOSITION_EX = 21, REPLACE_IF_EXISTS = 1, RENAME_POSIX = 2, DELETE_IT = 1, DELETE_POSIX = 2,
        IGNORE_READONLY = 0x10 };
 
@@ -320,7 +320,7 @@ static int rename_open(HANDLE file, const wchar_t *to, int replace) {
     return good;
 }
 
-/* Gives an open file a name that nobody asks for, so that its own is free although the file is still there. */
+/* Gives an open file a name that no program uses, so that its own is free although the file still exists. */
 static int move_aside(HANDLE file, const wchar_t *path) {
     static volatile LONG counter;
     wchar_t *aside = malloc((wcslen(path) + 48) * sizeof *aside);

@@ -47,7 +47,7 @@ int windows_closedir(windows_dir *d) {
     return 0;
 }
 
-/* Allocates each entry with its name alone. */
+/* Allocates only the bytes that the name needs, which is all that an entry has. */
 static struct windows_dirent *copy_entry(const struct windows_dirent *entry) {
     const size_t size = strlen(entry->d_name) + 1;
     struct windows_dirent *copy = malloc(size);
@@ -110,7 +110,7 @@ int windows_rmdir(const char *path) {
     return result;
 }
 
-/* Replaces the X at the end. */
+/* Replaces the six X at the end of the path with random letters. */
 char *windows_mkdtemp(char *path) {
     enum { TRIES = 100, LETTERS = 6 };
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz012345";
@@ -125,7 +125,7 @@ char *windows_mkdtemp(char *path) {
     return NULL;
 }
 
-/* Only as the rooms walk: depth first, without following links. */
+/* The only kind of nftw that the rooms use: contents before their folder, without following links. */
 static int walk(const char *path, int (*fn)(const char *, const struct windows_stat *, int, struct FTW *), int level) {
     struct windows_stat st;
     struct FTW where = {0, level};

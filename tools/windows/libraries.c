@@ -5,7 +5,7 @@
 #define WIN32_LEAN_AND_MEAN
 #include <windows.h>
 
-/* What the libraries are called there, by MSYS2's packages first. */
+/* The names of the libraries on Windows, first those in MSYS2's packages. */
 static const struct { const char *linux_name; const wchar_t *names[2]; } KNOWN[] = {
     {"libturbojpeg.so.0", {L"libturbojpeg.dll", L"turbojpeg.dll"}},
     {"libwebp.so.7", {L"libwebp-7.dll", L"libwebp.dll"}},

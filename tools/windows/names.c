@@ -61,7 +61,7 @@ static int parts_are_names(const wchar_t *path) {
     return 1;
 }
 
-/* The path behind the prefix of long paths, which the user may have given. */
+/* The path after the prefix of long paths, which the user may have given. */
 static const wchar_t *without_prefix(const wchar_t *path) {
     const int has = wcscspn(path, L"/\\") == 0 && wcscspn(path + 1, L"/\\") == 0 && path[2] == L'?' &&
                     wcscspn(path + 3, L"/\\") == 0 && path[3];
@@ -124,7 +124,7 @@ int fail_with_errno(void) {
 
 #undef strerror
 char *windows_strerror(int error) {
-    static char reserved[] = "Windows reserves this name for a device (CON, NUL, COM1 and others, with any ending); "
+    static char reserved[] = "Windows reserves this name for a device (CON, NUL, COM1 and others, with any extension); "
                              "choose another";
     static char wrong[] = "not a name that Windows allows: it must be UTF-8, without any of < > : \" | ? * and control "
                           "characters";

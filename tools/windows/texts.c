@@ -16,7 +16,7 @@ void *windows_memmem(const void *in, size_t size, const void *what, size_t lengt
     return NULL;
 }
 
-/* Whether the set that begins behind [ has the byte; moves *pattern behind its ]. A set without ] has none. */
+/* Whether the set that begins after [ contains the byte; moves *pattern past its ]. A set without ] has none. */
 static int in_set(const char **pattern, unsigned char byte) {
     const char *p = *pattern;
     const int inverted = *p == '!' || *p == '^';

@@ -49,7 +49,7 @@ for _ in 1 2; do
     end TERM
     : >twice
 done
-told='logs/access.log: the log cannot be opened again, and goes on in the old file: No such'
+told='logs/access.log: the log cannot be opened again, so lines still go to the old file: No such'
 check "why is said" grep -q "$told" "$log"
 lines moved/access.log 4
 

@@ -82,7 +82,7 @@ end TERM
 "$REID" serve --size 32x32 -m one=one.safetensors --gallery gallery --model-control --socket "$socket" 2>"$log" &
 server=$!
 ready grep -q 'listening on' "$log"
-ask 400 'model one belongs to the gallery: SIGHUP loads both again' -d '{}' $url/v2/repository/models/one/unload
+ask 400 'model one belongs to the gallery; to reload both, send SIGHUP' -d '{}' $url/v2/repository/models/one/unload
 end TERM
 
 # Models that are opened at their first request.

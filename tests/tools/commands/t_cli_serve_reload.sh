@@ -24,7 +24,7 @@ check "the third model" $client plain "$socket" "$server"
 check "a request that has begun" $client in_flight "$socket" "$server" m.safetensors other.safetensors a.png
 check "a broken model" $client failed "$socket" "$server" m.safetensors a.png
 check "why is said" grep -q 'm.safetensors: ' "$log"
-check "and what follows" grep -q 'the reload has failed, and nothing was changed' "$log"
+check "and what follows" grep -q 'the reload failed, and nothing was changed' "$log"
 
 check "memory" $client memory "$socket" "$server"
 

@@ -67,7 +67,7 @@ refused 'systemd: other machines could connect: give --token-file' tcp:0.0.0.0
 refused 'systemd has passed a socket: remove --socket and --listen' tcp:127.0.0.1 --listen 127.0.0.1:0
 refused 'systemd: socket 1 is not a listening stream socket; expected ListenStream=' udp:127.0.0.1
 refused 'systemd: socket 2 is not a listening stream socket' "unix:$socket,idle:127.0.0.1"
-refused 'systemd: socket 2 is a second one of its kind' tcp:127.0.0.1,tcp:127.0.0.1
+refused 'systemd: socket 2 is the second of its kind' tcp:127.0.0.1,tcp:127.0.0.1
 refused 'systemd: more than 2 sockets' "unix:$socket,tcp:127.0.0.1,tcp:127.0.0.1"
 # Sockets of another process are not ours.
 rm -f "$socket"

@@ -144,7 +144,7 @@ cat two.pem >server.pem && cat two.key >server.key
 check "a reload" python3 "$repository/tests/tools/server/serve_tls.py" "$tcp" ca.pem "$server" reload first second
 cp b0.safetensors server.key && chmod 600 server.key # not a key
 kill -HUP "$server"
-ready grep -q 'the reload has failed' "$log"
+ready grep -q 'the reload failed' "$log"
 check "why is said" grep -q 'server.key: ' "$log"
 secure 200 '"name": "reid"' /v2
 check "no message has a key" [ -z "$(grep 'PRIVATE' "$log")" ]

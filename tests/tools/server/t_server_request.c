@@ -153,7 +153,7 @@ static const struct {
     {WITH("\"outputs\":[{\"name\":\"embedding\"},{\"name\":\"embedding\"}]"), "", 0, 400,
      "outputs: there is only one: embedding"},
     {WITH("\"outputs\":[{\"name\":\"embedding\",\"parameters\":{\"classification\":2}}]"), "", 0, 400,
-     "outputs[0].parameters: classification: there are no classes"},
+     "outputs[0].parameters: classification: is not supported, because there are no classes"},
     {WITH("\"outputs\":[{\"name\":\"embedding\",\"parameters\":{\"shared_memory_offset\":2}}]"), "", 0, 400,
      "outputs[0].parameters: shared_memory_offset: shared memory is not supported"},
     {WITH("\"outputs\":[{\"name\":\"embedding\",\"parameters\":{\"binary_data\":1}}]"), "", 0, 400,
