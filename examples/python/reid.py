@@ -1,6 +1,6 @@
 """Turns images into embeddings with reid.h. Needs only this file, numpy and libreid.so.
 
-    from reid import Reid, Index, cosine
+    from reid import Reid, Index, cosine, group
 
     with Reid("resnet50.safetensors") as reid:
         rows = reid.embed(["ann.png", "bob.png"])              # float32 (2, reid.dim), each row of length 1
@@ -8,6 +8,7 @@
         deer = reid.embed("trap.png", boxes=[(10, 20, 96, 160), (200, 40, 80, 150)])   # a row per box
         hits = Index(rows).search(deer, k=1)                   # the nearest of `rows`, exactly
         print(hits.rows, hits.scores)
+        print(group(rows, 0.6).labels)                         # which rows show the same individual, without names
 
 Queue(reid).submit(image) returns a Future at once, and puts the images of many callers into common batches.
 
@@ -47,7 +48,7 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Op
 
 import numpy as np
 
-__all__ = ["Reid", "Queue", "Index", "Hits", "ReidError", "cosine"]
+__all__ = ["Reid", "Queue", "Index", "Hits", "Groups", "ReidError", "cosine", "group"]
 
 VERSION = 100  # REID_VERSION of the reid.h whose structs are declared here; their sizes are also compared
 
@@ -77,6 +78,7 @@ class ReidError(Exception):
 _LOG_FN = ctypes.CFUNCTYPE(None, c_int, c_int, c_char_p, c_void_p)
 _DONE_FN = ctypes.CFUNCTYPE(None, c_int, c_void_p)
 _EXCLUDE_FN = ctypes.CFUNCTYPE(c_int, c_int, c_size_t, c_void_p)
+_STOP_FN = ctypes.CFUNCTYPE(c_int, c_void_p)
 
 
 class _Error(ctypes.Structure):
@@ -119,6 +121,14 @@ class _Search(ctypes.Structure):
     ]
 
 
+class _GroupDesc(ctypes.Structure):
+    _fields_ = [
+        ("threshold", c_double), ("must_link", c_void_p), ("must_links", c_size_t), ("cannot_link", c_void_p),
+        ("cannot_links", c_size_t), ("separate_ids", c_void_p), ("frame_ids", c_void_p), ("stop_fn", _STOP_FN),
+        ("stop_user", c_void_p),
+    ]
+
+
 class _Request(ctypes.Structure):
     _fields_ = [
         ("images", POINTER(_Image)), ("n", c_int), ("out", c_void_p), ("priority", c_int), ("deadline_us", c_int64),
@@ -134,10 +144,12 @@ class _QueueDesc(ctypes.Structure):
 
 
 _HIT = np.dtype([("row", np.uint32), ("group", np.uint32), ("score", np.float64)])
+_MERGE = np.dtype([("a", np.uint32), ("b", np.uint32), ("must_link", np.int32), ("score", np.float64)], align=True)
 
 _STRUCTS = {  # by their names in C
     "reid_error": _Error, "reid_box": _Box, "reid_image": _Image, "reid_info": _Info, "reid_rows": _Rows,
     "reid_search_desc": _Search, "reid_request": _Request, "reid_queue_desc": _QueueDesc,
+    "reid_group_desc": _GroupDesc,
 }
 
 _RGB8, _BGR8, _RGBA8, _GRAY8 = range(4)
@@ -212,6 +224,7 @@ def _load(candidates: Tuple[str, ...]) -> ctypes.CDLL:
         ("reid_index_create", c_int, [c_void_p, POINTER(_Rows), POINTER(c_void_p)]),
         ("reid_index_destroy", None, [c_void_p]),
         ("reid_search", c_int, [c_void_p, c_void_p, c_int, POINTER(_Search), c_void_p, c_void_p, POINTER(_Error)]),
+        ("reid_group", c_int, [c_void_p, POINTER(_Rows), POINTER(_GroupDesc), c_void_p, c_void_p, POINTER(c_size_t)]),
         ("reid_queue_create", c_int, [POINTER(_QueueDesc), POINTER(c_void_p)]),
         ("reid_queue_destroy", None, [c_void_p, c_int]),
         ("reid_submit", c_int, [c_void_p, POINTER(_Request), POINTER(c_uint64), POINTER(_Error)]),
@@ -727,6 +740,17 @@ class Queue(_Handle):
         return f"<Queue of {self._reid!r}, {len(self._pending)} requests>"
 
 
+def _table(rows: Any) -> Tuple[np.ndarray, _Rows]:
+    """Returns rows as an array that C can read, which must outlive the struct, and the struct."""
+    half = getattr(rows, "dtype", None) == np.float16
+    table = np.ascontiguousarray(rows, np.float16 if half else np.float32)
+    if table.ndim != 2:
+        raise ValueError(f"rows has the shape {table.shape}; it must be (count, dim)")
+    what = _Rows(count=len(table), dim=min(table.shape[1], _INT_MAX))
+    setattr(what, "halves" if half else "floats", table.ctypes.data)
+    return table, what
+
+
 class Hits(NamedTuple):
     """The results of a search, (n, k) each, best first; unused entries are -1, -1 and NaN."""
 
@@ -763,13 +787,8 @@ class Index(_Handle):
         library: Optional[PathLike] = None,
     ) -> None:
         given = {name: value for name, value in locals().items() if name in _KINDS}
-        half = getattr(rows, "dtype", None) == np.float16
-        table = np.ascontiguousarray(rows, np.float16 if half else np.float32)
-        if table.ndim != 2:
-            raise ValueError(f"rows has the shape {table.shape}; it must be (count, dim)")
+        table, what = _table(rows)
         self.count, self.dim = table.shape
-        what = _Rows(count=self.count, dim=min(self.dim, _INT_MAX))
-        setattr(what, "halves" if half else "floats", table.ctypes.data)
         numbers = None if groups is None else self._groups(groups)
         what.groups = None if numbers is None else numbers.ctypes.data
         lib, pointer = _library(library), c_void_p()
@@ -846,6 +865,99 @@ class Index(_Handle):
 
     def __repr__(self) -> str:
         return f"<Index of {self.count} rows of {self.dim} floats>"
+
+
+class Groups(NamedTuple):
+    """Rows of the same individual, and how they were joined: the arrays after labels have an entry for each join."""
+
+    labels: np.ndarray  # (count,), int64: the group of each row, numbered in the order of their first rows
+    a: np.ndarray  # int64: the first row of a group
+    b: np.ndarray  # int64: the first row of the group that joined it, above a
+    scores: np.ndarray  # float64: the mean cosine between the two groups' rows
+    must_link: np.ndarray  # bool: they were joined because of a must_link
+
+
+def _numbers(name: str, values: Any, shape: Tuple[int, ...], most: int) -> np.ndarray:
+    """Returns whole numbers from 0 to `most` as uint32; with a `most` of 2**32 - 1, -1 means that one."""
+    given = np.asarray(values)
+    if given.size == 0:
+        given = given.reshape(shape).astype(np.int64)
+    if given.shape != shape or given.dtype.kind not in "iu":
+        raise ValueError(f"{name} must be whole numbers of the shape {shape}, not {given.dtype} {given.shape}")
+    least = -1 if most == 2**32 - 1 else 0
+    if given.size and (given.min() < least or given.max() > most):
+        raise ValueError(f"{name} must be {least} ... {most}")
+    return np.ascontiguousarray(given.astype(np.int64) & 0xFFFFFFFF, np.uint32)
+
+
+def group(
+    rows: Any,
+    threshold: float,
+    *,
+    must_link: Any = None,
+    cannot_link: Any = None,
+    separate_ids: Any = None,
+    frame_ids: Any = None,
+    stop: Optional[Callable[[], bool]] = None,
+    device: str = "auto",
+    device_index: int = 0,
+    cpu_isa: str = "auto",
+    threads: int = 0,
+    memory_limit: int = 0,
+    kernels_src: Optional[str] = None,
+    kernels_path: Optional[PathLike] = None,
+    kernels_pack: Optional[PathLike] = None,
+    nvrtc_path: Optional[PathLike] = None,
+    cache_dir: Optional[PathLike] = None,
+    log_fn: Optional[LogFn] = None,
+    library: Optional[PathLike] = None,
+) -> Groups:
+    """Groups rows without names, by average linkage, exactly: the two groups with the highest mean cosine are joined
+    as long as it is at least `threshold`. The result equals scipy's linkage(rows, "average", "cosine").
+
+    rows: (count, dim), float16 or convertible to float32; their lengths do not matter, but none may be zero.
+    must_link, cannot_link: pairs of rows, (n, 2), of the same group whatever their score, or of groups that are never
+    joined. separate_ids: a number for each row; groups with rows of different numbers are never joined (individuals
+    that are known to differ). frame_ids: a number for each row; rows of one number are never in one group (crops of one
+    image). -1 in either: no constraint for this row.
+    stop(): is asked now and then, and returns True to end with ReidError REID_ERR_CANCELLED.
+    """
+    given = {name: value for name, value in locals().items() if name in _KINDS}
+    table, what = _table(rows)
+    count, lib = len(table), _library(library)
+    want = _GroupDesc(threshold=threshold)
+    keep: List[Any] = []
+    for name, pairs in (("must_link", must_link), ("cannot_link", cannot_link)):
+        if pairs is not None and len(pairs):
+            keep.append(_numbers(name, pairs, (len(pairs), 2), max(0, count - 1)))
+            setattr(want, name, keep[-1].ctypes.data)
+            setattr(want, name + "s", len(pairs))
+    for name, ids in (("separate_ids", separate_ids), ("frame_ids", frame_ids)):
+        if ids is not None:
+            keep.append(_numbers(name, ids, (count,), 2**32 - 1))
+            setattr(want, name, keep[-1].ctypes.data)
+    raised: List[BaseException] = []
+
+    def stops(_: Any) -> int:
+        try:
+            return bool(stop and stop())
+        except BaseException as error:  # C code would lose it
+            raised.append(error)
+            return 1
+
+    if stop is not None:
+        want.stop_fn = _STOP_FN(stops)
+    labels, merges, merged = np.zeros(count, np.uint32), np.zeros(count, _MERGE), c_size_t()
+    desc, error, described = _describe(lib, given)
+    code = lib.reid_group(desc, what, want, labels.ctypes.data, merges.ctypes.data, merged)
+    del described, keep
+    if raised:
+        raise raised[0]
+    if code:
+        raise _error(lib, code, _text(error))
+    joins = merges[: merged.value]
+    return Groups(labels.astype(np.int64), joins["a"].astype(np.int64), joins["b"].astype(np.int64),
+                  joins["score"].copy(), joins["must_link"] != 0)
 
 
 def cosine(a: Any, b: Any, *, library: Optional[PathLike] = None) -> float:

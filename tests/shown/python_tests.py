@@ -18,7 +18,7 @@ import numpy as np
 from PIL import Image, ImageOps
 
 import reid as module
-from reid import Hits, Index, Queue, Reid, ReidError, cosine
+from reid import Groups, Hits, Index, Queue, Reid, ReidError, cosine, group
 from says import says_like
 
 TOP = os.environ["REID_TOP"]
@@ -664,6 +664,79 @@ class Search(Case):
         self.assertEqual(cosine(a, a * 0), 0)
         self.refuses(ValueError, "equal length", cosine, a, a[:2])
         self.refuses(ValueError, "two vectors", cosine, [a], [b])
+
+
+def linked(rows, threshold, apart):
+    """Average linkage by its definition: labels, and the joins as (a, b, score). apart(x, y): x and y stay separate."""
+    unit = rows.astype(np.float64) / np.linalg.norm(rows.astype(np.float64), axis=1)[:, None]
+    groups, joins = [[i] for i in range(len(rows))], []
+    while True:
+        best = max(((float((unit[x] @ unit[y].T).mean()), -x[0], -y[0], x, y) for x in groups for y in groups
+                    if x[0] < y[0] and not any(apart(i, j) for i in x for j in y)), default=None)
+        if best is None or best[0] < threshold:
+            break
+        joins.append((best[3][0], best[4][0], best[0]))
+        best[3].extend(best[4])
+        groups.remove(best[4])
+    labels = np.zeros(len(rows), int)
+    for number, members in enumerate(groups):
+        labels[members] = number
+    return labels.tolist(), joins
+
+
+class Grouping(Case):
+    def setUp(self):
+        random = np.random.default_rng(4)
+        self.rows = (np.repeat(random.standard_normal((6, 24)), 5, axis=0)
+                     + 0.9 * random.standard_normal((30, 24))).astype(np.float32)
+
+    def same(self, got, wanted):
+        labels, joins = wanted
+        self.assertEqual(got.labels.tolist(), labels)
+        self.assertEqual(list(zip(got.a.tolist(), got.b.tolist())), [j[:2] for j in joins])
+        np.testing.assert_allclose(got.scores, [j[2] for j in joins], rtol=0, atol=1e-6)
+
+    def test_like_the_definition(self):
+        self.assertEqual(module._library().reid_size(b"reid_merge"), module._MERGE.itemsize)
+        free = group(self.rows, 0.4)
+        self.assertIsInstance(free, Groups)
+        self.same(free, linked(self.rows, 0.4, lambda i, j: False))
+        self.assertGreater(len(free.a), 10)
+        self.assertFalse(free.must_link.any())
+        self.same(group(self.rows, 0.4, cannot_link=[(0, 1), (6, 5)]),
+                  linked(self.rows, 0.4, lambda i, j: {i, j} in ({0, 1}, {5, 6})))
+        frames = np.arange(30) // 2
+        self.same(group(self.rows, 0.3, frame_ids=frames), linked(self.rows, 0.3, lambda i, j: frames[i] == frames[j]))
+        known = np.where(np.arange(30) % 3, -1, np.arange(30) % 2)
+        self.same(group(self.rows, 0.3, separate_ids=known),
+                  linked(self.rows, 0.3, lambda i, j: min(known[i], known[j]) >= 0 and known[i] != known[j]))
+        halves = self.rows.astype(np.float16)
+        self.same(group(halves, 0.4), linked(halves.astype(np.float32), 0.4, lambda i, j: False))
+
+    def test_must_link(self):
+        got = group(self.rows, 2.0, must_link=[(3, 20), (20, 9)])
+        self.assertEqual(len(set(got.labels.tolist())), 28)
+        self.assertEqual(got.labels[3], got.labels[9])
+        self.assertTrue(got.must_link.all() and len(got.a) == 2)
+        self.code("REID_ERR_CONTRADICTION", "", group, self.rows, 0.5, must_link=[(1, 2)], cannot_link=[(2, 1)])
+
+    def test_what_cannot_be_grouped(self):
+        self.assertEqual(group(np.zeros((0, 8)), 0.5).labels.tolist(), [])
+        self.code("REID_ERR_EMBEDDING", "row 7", group, self.rows * (np.arange(30) != 7)[:, None], 0.5)
+        self.refuses(ValueError, r"shape \(24,\)", group, self.rows[0], 0.5)
+        self.refuses(ValueError, "must_link must be 0 ... 29", group, self.rows, 0.5, must_link=[(0, 30)])
+        self.refuses(ValueError, r"cannot_link must be whole numbers of the shape \(1, 2\)", group, self.rows, 0.5,
+                     cannot_link=[(0, 1, 2)])
+        self.refuses(ValueError, r"frame_ids must be whole numbers of the shape \(30,\)", group, self.rows, 0.5,
+                     frame_ids=[1, 2])
+        self.refuses(TypeError, "", group, self.rows, "half")
+        self.code("REID_ERR_CANCELLED", "", group, np.random.default_rng(2).standard_normal((3000, 8)), 0.1,
+                  stop=lambda: True)
+
+        def fails():
+            raise RuntimeError("asked")
+
+        self.refuses(RuntimeError, "asked", group, np.random.default_rng(2).standard_normal((3000, 8)), 0.1, stop=fails)
 
 
 class Readme(Case):
