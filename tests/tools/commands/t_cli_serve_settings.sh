@@ -133,9 +133,9 @@ token() { # PATTERN FORMAT
 }
 token 'token: contains no token; expected one line of at least 16' ''
 token 'token: contains no token' '# only a comment\n\n'
-token 'token: line 1: expected a token: 16 to 1024 letters' 'short\n'
-token 'token: line 2: expected a token: 16 to 1024 letters' 'a 0123456789abcdef\nb short'
-token 'token: line 1: expected a token: 16 to 1024 letters' '0123456789abcdef\0010123456789abcdef\n'
+token 'token: line 1: expected a token: 16 to 1024 ASCII characters' 'short\n'
+token 'token: line 2: expected a token: 16 to 1024 ASCII characters' 'a 0123456789abcdef\nb short'
+token 'token: line 1: expected a token: 16 to 1024 ASCII characters' '0123456789abcdef\0010123456789abcdef\n'
 token 'token: line 1: expected NAME TOKEN, found more than two words' 'a b 0123456789abcdef\n'
 token 'token: line 1: expected a name of at most 64 letters' 'a/b 0123456789abcdef\n'
 token 'token: line 2: several tokens need names' '0123456789abcdef\n0123456789abcdeg\n'
