@@ -910,12 +910,13 @@ DEVICE void mma16(int d[4], const unsigned a[4], const unsigned b[2]) { reid_mma
 /* A block computes BM pixels times BN channels, a thread EACH_M x EACH_N of them. STAGES slices of A (BM, BK) and of B
    (BK, BN) are in shared memory: one is multiplied while the others arrive by cp.async (sm_75 copies through
    registers). A warp's 16-byte read from shared memory takes four clocks, as long as four FFMA of each quarter of the
-   multiprocessor: with 8 x 16 sums a thread has six reads for 128 FFMA, and the FFMA are the limit; with 4 x 4 it has
-   two for 16, and the reads are.
+   multiprocessor: with 8 x 16 sums a thread has six reads for 128 FFMA, so the FFMA are the limit; with 4 x 4 sums it
+   has two reads for 16 FFMA, so the reads are the limit.
 
-   A warp's threads are 4 x 8. Those of a column read the same four channels of B, and their neighbours the next; those
-   of a row read four of K of the same pixel, and the four rows are neighbours, so no read has bank conflicts. Two warps
-   interleave their groups of four rows: then `place` moves the pieces of all rows of a thread alike. */
+   A warp's threads are 4 x 8. The four threads of a column read the same four channels of B, and the eight columns read
+   neighbouring channels. The eight threads of a row read four values of K of the same pixel, and the four rows are
+   neighbouring pixels. So neither read has bank conflicts. Two warps interleave their groups of four rows: then all
+   rows of a thread are swizzled alike by `place`. */
 #define THREADS (BM * BN / (EACH_M * EACH_N))
 #define WARPS_N (BN / (8 * EACH_N))
 #define FOURS_N (EACH_N / 4)
