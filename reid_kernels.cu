@@ -771,8 +771,9 @@ DEVICE void count_full(unsigned *full, int m, unsigned count) {
 #endif
 
 #if defined(REID_CONV_F32) || defined(REID_CONV_F16)
-/* Least number of blocks on a multiprocessor, for __launch_bounds__. 1 if the input is scaled, on sm_75, or if K is cut
-   into parts in FP32: without a request (0) the compiler (CUDA 13.0) saves registers by moving one to local memory. */
+/* Least number of blocks on a multiprocessor, for __launch_bounds__. 1 if the input is scaled, in FP32 also if K is cut
+   into parts or a tile is small, else on sm_75: without a request (0) the compiler (CUDA 13.0) saves registers by
+   moving one to local memory. */
 #ifdef REID_CONV_F32
 #define BLOCKS_ASKED_FOR (SPLIT > 1 || SCALE || BM * BN < 64 * 128 ? 1 : 0)
 #else

@@ -152,10 +152,11 @@ static double time_of_mma(const reid__gpu_plan *g, int index, int n, const reid_
 static const double time_f32_pace = 0.854;
 static double time_of_f32(const reid__gpu_plan *g, int index, int n, const reid__step *s, const time_chip *chip) {
     const reid__op *op = &g->plan->ops[index];
-    double threads = s->threads, sums = s->bm * s->bn / threads, slices = reid__gpu_row(g, index) / 16.0;
-    double rows = sums > 64 || s->bm * s->bn > 2048 ? 8 : 4, reads = 4 * (rows + sums / rows);
+    const int tile = reid__choose_tile(g, op, 90, n >= REID__LARGE);
+    const double rows = reid__tiles[tile].warps_m, columns = reid__tiles[tile].warps_n; /* of a thread's sums */
+    double threads = s->threads, slices = reid__gpu_row(g, index) / 16.0, reads = 4 * (rows + columns);
     double copies = 14 * s->bm * 4 / threads + 5 * s->bn * 4 / threads;
-    double slice = fmax(16 * sums + reads + copies + 45, 16 * reads) * threads / 32 / 4;
+    double slice = fmax(16 * rows * columns + reads + copies + 45, 16 * reads) * threads / 32 / 4;
     double tiles = ceil((double)n * op->oh * op->ow / s->bm) * reid__ceil_div(reid__padded(op->oc), s->bn);
     double work = ceil(tiles / time_processors) * slices * slice / time_f32_pace / chip->clocks * 1e6;
     return time_overlap(work, time_of_memory(g, index, n, chip, 0.8)) + n * op->oh * op->ow * (double)op->oc / 2.02e6;

@@ -105,7 +105,7 @@ int call_choose_model(const service *s, const char *name, int *index, int *statu
     *index = name ? service_find(s, name) : 0;
     if (!name && s->count > 1) return refuse(why, "\"model\" is required: this server has %d models", s->count);
     *status = STATUS_NOT_FOUND;
-    return *index >= 0 || refuse(why, "there is no model \"%.64s\"", name);
+    return *index >= 0 || refuse(why, "no model is named \"%.64s\"", name);
 }
 
 /* Chooses the model of a plain request. match has no choice, because the gallery belongs to all models together. */

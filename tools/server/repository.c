@@ -7,26 +7,32 @@
 
 /* --- requests ----------------------------------------------------------------------------------------------------- */
 
-static int end_reading(json *j, text *key, const char *field, text *why) {
-    const int good = !why->len && json_end(j);
-    text_free(key);
-    return good || why->len || refuse(why, "%s: %s", field, j->error);
-}
-
-int repository_read_index(const text *body, int *only_ready, text *why) {
+/* Reads a body that is empty or an object with at most one member; `take` reads its value, and may use `key`. */
+static int read_member(const text *body, const char *name,
+                       void (*take)(json *j, text *key, void *user, text *why), void *user, text *why) {
     json j;
     text key = TEXT_INIT;
     int given = 0;
-    *only_ready = 0;
     if (!body->len) return 1;
     json_begin(&j, body->s, body->len);
-    for (json_object(&j); json_key(&j, &key);) {
-        if (strcmp(key.s, "ready") != 0) refuse(why, "request: \"%.64s\" is unknown; expected \"ready\"", key.s);
-        else if (given++) refuse(why, "ready: is given twice");
-        else json_bool(&j, only_ready);
-        if (why->len) break;
+    for (json_object(&j); !why->len && json_key(&j, &key);) {
+        if (strcmp(key.s, name) != 0) refuse(why, "request: \"%.64s\" is unknown; expected \"%s\"", key.s, name);
+        else if (given++) refuse(why, "%s: is given twice", name);
+        else take(&j, &key, user, why);
     }
-    return end_reading(&j, &key, "request", why) && !why->len;
+    if (!why->len && !json_end(&j)) refuse(why, "request: %s", j.error);
+    text_free(&key);
+    return !why->len;
+}
+
+static void read_flag(json *j, text *key, void *flag, text *why) {
+    (void)key, (void)why;
+    json_bool(j, flag);
+}
+
+int repository_read_index(const text *body, int *only_ready, text *why) {
+    *only_ready = 0;
+    return read_member(body, "ready", read_flag, only_ready, why);
 }
 
 /* A model comes from the file of its -m. A client that sends another configuration or other files must not believe that
@@ -35,7 +41,8 @@ static int is_override(const char *parameter) {
     return strcmp(parameter, "config") == 0 || strncmp(parameter, "file:", 5) == 0;
 }
 
-static void read_parameters(json *j, text *key, text *why) {
+static void read_parameters(json *j, text *key, void *unused, text *why) {
+    (void)unused;
     for (json_object(j); json_key(j, key);) {
         if (is_override(key->s)) {
             refuse(why, "parameters: \"%.64s\" is not supported: models are loaded from the files of -m", key->s);
@@ -46,19 +53,7 @@ static void read_parameters(json *j, text *key, text *why) {
 }
 
 int repository_read_change(const text *body, text *why) {
-    json j;
-    text key = TEXT_INIT;
-    int given = 0;
-    if (!body->len) return 1;
-    json_begin(&j, body->s, body->len);
-    for (json_object(&j); json_key(&j, &key);) {
-        if (strcmp(key.s, "parameters") != 0)
-            refuse(why, "request: \"%.64s\" is unknown; expected \"parameters\"", key.s);
-        else if (given++) refuse(why, "parameters: is given twice");
-        else read_parameters(&j, &key, why);
-        if (why->len) break;
-    }
-    return end_reading(&j, &key, "request", why) && !why->len;
+    return read_member(body, "parameters", read_parameters, NULL, why);
 }
 
 /* --- the index ---------------------------------------------------------------------------------------------------- */

@@ -61,7 +61,7 @@ static int find_of_model(route *out, const service *s, char *path, text *why) {
     path[n] = 0;
     found.index = service_find(s, path);
     *out = found;
-    return found.index >= 0 || refuse(why, "there is no model \"%.64s\"", path);
+    return found.index >= 0 || refuse(why, "no model is named \"%.64s\"", path);
 }
 
 /* Parses NAME/load. */
@@ -73,7 +73,7 @@ static int find_of_repository(route *out, const service *s, char *path, text *wh
     path[n] = 0;
     found.index = service_find(s, path);
     *out = found;
-    return found.index >= 0 || refuse(why, "there is no model \"%.64s\"", path);
+    return found.index >= 0 || refuse(why, "no model is named \"%.64s\"", path);
 }
 
 int route_find(route *out, const service *s, const char *path, size_t len, text *why) {

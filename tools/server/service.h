@@ -131,7 +131,7 @@ void service_view(const service *s, int index, model_view *out);
 int service_find(const service *s, const char *name);
 
 /* Called on a thread of the model's queue when a request has ended: sets the mean size and seconds of the batches that
-   have ended since the last call, or, if there are none, of those before it. */
+   have ended since the last call; if none has, those of the last call. */
 void service_note_batch(service_model *m, double *size, double *seconds);
 
 /* Refuses new jobs from now on. */

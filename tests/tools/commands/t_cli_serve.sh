@@ -107,10 +107,10 @@ check "boxes" $faults boxes "$work/reid.sock" a.png boxes.npy 3,4,30,40 -5,60,50
 
 # Every status, and its message.
 ask 404 'unknown path \\"/nope\\"' $url/nope
-ask 404 'no model \\"nope\\"' $url/v2/models/nope
-ask 404 'no model \\"nope\\"' -d '{}' $url/v2/models/nope/infer
+ask 404 'no model is named \\"nope\\"' $url/v2/models/nope
+ask 404 'no model is named \\"nope\\"' -d '{}' $url/v2/models/nope/infer
 ask 404 'unknown path .*/versions/2.* after the model' $url/v2/models/b0/versions/2
-ask 404 'there is no model \\"x\\"' --data-binary @a.png "$url/embed?model=x"
+ask 404 'no model is named \\"x\\"' --data-binary @a.png "$url/embed?model=x"
 ask 405 'takes POST' $url/embed
 has_header 'Allow: POST'
 ask 405 'takes GET' -d x $url/v2

@@ -8,8 +8,9 @@ import sys
 import threading
 
 sys.path.append(os.path.dirname(os.path.abspath(__file__)))
-from serve_faults import Unix, ask, connect, metric, must, wait_for  # pylint: disable=wrong-import-position
-from serve_reload import put, read, reload_and_wait, row_of  # pylint: disable=wrong-import-position
+from serve_faults import Unix, ask, metric, must, wait_for  # pylint: disable=wrong-import-position
+from serve_reload import (  # pylint: disable=wrong-import-position
+    put, read, reload_and_wait, row_of, send_half, send_rest)
 
 
 def post(where, path, body=b"", connection=None):
@@ -90,20 +91,11 @@ def in_flight(where, picture):
     """A request whose body is half sent is finished by the model, although it was unloaded meanwhile."""
     body = read(picture)
     was = row_of(embed(where, "two", body)[1])
-    s = connect(where)
-    s.sendall(b"POST /embed?model=two HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\nConnection: close\r\n\r\n"
-              % len(body) + body[:100])
-    wait_for("the half has arrived", lambda: metric(where, "reid_body_bytes") == 100)
+    s = send_half(where, "/embed?model=two", body)
     must(change(where, "two", "unload")[0] == 200, "unload")
     must(embed(where, "two", body)[0] == 503, "new requests are refused")
     must(metric(where, 'reid_model_loaded{model="two"}') == 0, "it is not loaded")
-    s.sendall(body[100:])
-    got = b""
-    while True:
-        more = s.recv(65536)
-        if not more:
-            break
-        got += more
+    got = send_rest(s, body)
     must(got.startswith(b"HTTP/1.1 200") and row_of(got.split(b"\r\n\r\n", 1)[1]) == was, "its own row")
     must(change(where, "two", "load")[0] == 200, "load")
     must(row_of(embed(where, "two", body)[1]) == was, "the same row")

@@ -34,6 +34,24 @@ def read(path):
         return f.read()
 
 
+def send_half(where, target, body):
+    """The connection of a request of which the server has 100 bytes of the body."""
+    s = connect(where)
+    s.sendall(b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\nConnection: close\r\n\r\n"
+              % (target.encode(), len(body)) + body[:100])
+    wait_for("the half has arrived", lambda: metric(where, "reid_body_bytes") == 100)
+    return s
+
+
+def send_rest(s, body):
+    """Sends what send_half has left, and returns the whole answer."""
+    s.sendall(body[100:])
+    got = b""
+    while more := s.recv(65536):
+        got += more
+    return got
+
+
 def under_load(where, pid, model, other, picture):
     """32 clients while the model is replaced again and again: none loses a request, and every row is one model's."""
     clients, reloads, pid = 32, 5, int(pid)
@@ -77,21 +95,12 @@ def in_flight(where, pid, model, other, picture):
     """A request whose body is half sent is finished by the model that was there when it began."""
     body = read(picture)
     was = row_of(ask(where, "POST", "/embed", body)[1])
-    s = connect(where)
-    s.sendall(b"POST /embed HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\nConnection: close\r\n\r\n" % len(body))
-    s.sendall(body[:100])
-    wait_for("the half has arrived", lambda: metric(where, "reid_body_bytes") == 100)
+    s = send_half(where, "/embed", body)
     put(model, read(other))
     reload_and_wait(where, int(pid))
     now = row_of(ask(where, "POST", "/embed", body)[1])
     must(now != was, "the new model answers new requests")
-    s.sendall(body[100:])
-    got = b""
-    while True:
-        more = s.recv(65536)
-        if not more:
-            break
-        got += more
+    got = send_rest(s, body)
     must(got.startswith(b"HTTP/1.1 200") and row_of(got.split(b"\r\n\r\n", 1)[1]) == was, "the old one its own")
 
 

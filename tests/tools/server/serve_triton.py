@@ -74,7 +74,7 @@ wrong = triton.InferInput("picture", [1], "BYTES")
 wrong.set_data_from_numpy(numpy.array([data], dtype=numpy.object_))
 refused(400, "inputs[0].name: must be image or pixels", lambda: client.infer(model, [wrong]))
 refused(400, "expected one tensor", lambda: client.infer(model, [images(1), pixels(crops[0], True)]))
-refused(404, "there is no model", lambda: client.infer("nobody", [images(1)]))
+refused(404, "no model is named", lambda: client.infer("nobody", [images(1)]))
 refused(400, "sequences are not supported", lambda: client.infer(model, [images(1)], sequence_id=5))
 refused(415, "Content-Encoding", lambda: client.infer(model, [images(1)], request_compression_algorithm="gzip"))
 refused(504, "timeout", lambda: client.infer(model, [images(1)], timeout=1))
@@ -115,7 +115,7 @@ client.load_model(model)  # anew
 assert numpy.array_equal(client.infer(model, [images(1)]).as_numpy("embedding"), before)
 client.unload_model(model, unload_dependents=True)
 client.load_model(model)
-refused(404, "there is no model", lambda: client.load_model("nobody"))
+refused(404, "no model is named", lambda: client.load_model("nobody"))
 refused(400, "not supported", lambda: client.load_model(model, config="{}"))
 assert client.get_model_repository_index() == [entry]
 
