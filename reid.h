@@ -804,7 +804,8 @@ REID_API void reid_index_destroy(reid_index *index);
                    Both are zeroed on failure.
    Errors          REID_ERR_INVALID_ARG, REID_ERR_EMBEDDING (a query is not finite, or longer than 1e18),
                    REID_ERR_OUT_OF_MEMORY, REID_ERR_MEMORY_LIMIT, REID_ERR_GPU, REID_ERR_FORKED.
-   Thread safety   of the threads that call it on one index, one searches at a time. Allocates. */
+   Thread safety   one call searches at a time; those that wait for it, have the same description and do not exclude
+                   rows are then searched for together, which takes little longer than one. Allocates. */
 REID_API reid_result reid_search(reid_index *index, const float *queries, int n, const reid_search_desc *search,
                                  reid_hit *hits, int *found, reid_error *error);
 
@@ -9332,8 +9333,10 @@ static const float reid__no_bias[REID__LANES * 2] = {0};
 struct reid_index {
     reid__mem mem;
     pid_t pid;
-    pthread_mutex_t mutex;    /* held by the search that computes */
-    int has_mutex;
+    pthread_mutex_t mutex;    /* of `line` and `searching` */
+    pthread_cond_t turn;      /* a search has ended */
+    int has_mutex, has_turn, searching;
+    struct reid__search_call *line; /* the calls that wait for their turn, oldest first */
     const reid__kernels *kernels;
     reid__team team;
     int threads;              /* of the team */
@@ -10126,6 +10129,100 @@ static reid_result reid__check_search(const reid_index *x, const float *queries,
     return REID_OK;
 }
 
+/* --- calls that search at the same time --------------------------------------------------------------------------- */
+/* A call waits in line while another computes. Its queries then join those of the calls behind it that want the same of
+   theirs: the rows, from whose memory a search of few queries takes most of its time, are read once for all. */
+typedef struct reid__search_call {
+    reid__search_chunk *h;
+    const float *queries;
+    int n, done;
+    reid_result result;
+    reid_error *error;
+    struct reid__search_call *next;
+} reid__search_call;
+
+static int reid__search_alike(const reid__search_call *a, const reid__search_call *b) {
+    const reid_search_desc *x = a->h->d, *y = b->h->d;
+    if (a->h->each || b->h->each || x->exclude || y->exclude || a->h->top != b->h->top) return 0;
+    double least = x->use_threshold ? x->threshold : -INFINITY, other = y->use_threshold ? y->threshold : -INFINITY;
+    return x->k == y->k && x->scoring == y->scoring && memcmp(&least, &other, sizeof least) == 0;
+}
+
+/* Takes the first call, and those like it, out of the line. */
+static reid__search_call *reid__take_turn(reid_index *x) {
+    reid__search_call *first = x->line, **end = &first->next, **at = &x->line;
+    int64_t n = first->n;
+    for (x->line = first->next; *at;) {
+        reid__search_call *call = *at;
+        if (n + call->n > REID__SEARCH_CHUNK || !reid__search_alike(first, call)) {
+            at = &call->next;
+            continue;
+        }
+        n += call->n, *at = call->next;
+        *end = call, end = &call->next;
+    }
+    *end = NULL;
+    return first;
+}
+
+static reid_result reid__search_alone(reid_index *x, const reid__search_call *call, reid__search_chunk *h) {
+    const float *queries = call->queries;
+    if (x->gpu && h->k <= REID__GPU_HITS && h->d->scoring != REID_GROUP_MEAN) /* a best row bounds no mean */
+        return reid__search_gpu(x, h, call->n, queries, call->error);
+    reid_result r = reid__make_mutual(x, h, call->n, queries, call->error);
+    if (r == REID_OK) r = reid__search(x, h, 0, call->n, queries, call->error);
+    reid__free(&x->mem, h->deferred_lists);
+    return r;
+}
+
+/* Searches for the queries of several calls at once. Returns 0 if that takes too much memory, or fails. */
+static int reid__search_together(reid_index *x, const reid__search_call *calls) {
+    size_t dim = (size_t)x->rows.dim, k = (size_t)calls->h->d->k, n = 0, at = 0;
+    for (const reid__search_call *c = calls; c; c = c->next) n += (size_t)c->n;
+    size_t hits_at = reid__aligned(n * dim * sizeof(float)), found_at = hits_at + reid__aligned(n * k * sizeof(reid_hit));
+    char *block;
+    if (found_at > REID__SEARCH_MEMORY || reid__search_memory(x, found_at + n * sizeof(int), &block, NULL) != REID_OK)
+        return 0;
+    reid__search_chunk h = *calls->h;
+    reid_hit *hits = h.hits = (reid_hit *)(void *)(block + hits_at);
+    int *found = h.found = (int *)(void *)(block + found_at);
+    float *queries = (float *)(void *)block;
+    memset(hits, 0, found_at + n * sizeof(int) - hits_at);
+    for (const reid__search_call *c = calls; c; at += (size_t)c->n, c = c->next)
+        memcpy(queries + at * dim, c->queries, (size_t)c->n * dim * sizeof(float));
+    const reid__search_call all = {&h, queries, (int)n, 0, REID_OK, NULL, NULL};
+    int ok = reid__search_alone(x, &all, &h) == REID_OK;
+    at = 0;
+    for (const reid__search_call *c = calls; c && ok; at += (size_t)c->n, c = c->next) {
+        memcpy(c->h->hits, hits + at * k, (size_t)c->n * k * sizeof *hits);
+        memcpy(c->h->found, found + at, (size_t)c->n * sizeof *found);
+    }
+    reid__free(&x->mem, block);
+    return ok;
+}
+
+/* Returns when the call is done, by this thread or by another, which had its turn before. */
+static reid_result reid__search_in_turn(reid_index *x, reid__search_call *call) {
+    pthread_mutex_lock(&x->mutex);
+    reid__search_call **end = &x->line, *calls;
+    while (*end) end = &(*end)->next;
+    *end = call;
+    while (!call->done && (x->searching || x->line != call)) pthread_cond_wait(&x->turn, &x->mutex);
+    if (!call->done) {
+        calls = reid__take_turn(x), x->searching = 1;
+        pthread_mutex_unlock(&x->mutex);
+        int together = calls->next && reid__search_together(x, calls);
+        for (reid__search_call *c = calls; c; c = c->next)
+            c->result = together ? REID_OK : reid__search_alone(x, c, c->h);
+        pthread_mutex_lock(&x->mutex);
+        x->searching = 0;
+        for (; calls; calls = calls->next) calls->done = 1;
+        pthread_cond_broadcast(&x->turn);
+    }
+    pthread_mutex_unlock(&x->mutex);
+    return call->result;
+}
+
 /* The caller has set h->hits, found, each and user, and zeroed the rest. */
 static reid_result reid__search_for(reid_index *index, const float *queries, int n, const reid_search_desc *search,
                                     reid__search_chunk *h, reid_error *error) {
@@ -10138,13 +10235,8 @@ static reid_result reid__search_for(reid_index *index, const float *queries, int
     h->k = h->units < (size_t)search->k ? h->units : (size_t)search->k, h->cap = reid__candidates_for(h);
     h->top = search->scoring == REID_GROUP_MEAN ? 0 : search->scoring == REID_GROUP_TOP ? search->top : 1;
     if (r != REID_OK || !n || !h->units) return r;
-    REID__LOCK(&index->mutex);
-    if (index->gpu && h->k <= REID__GPU_HITS && search->scoring != REID_GROUP_MEAN) /* a best row bounds no mean */
-        return reid__search_gpu(index, h, n, queries, error);
-    r = reid__make_mutual(index, h, n, queries, error);
-    if (r == REID_OK) r = reid__search(index, h, 0, n, queries, error);
-    reid__free(&index->mem, h->deferred_lists);
-    return r;
+    reid__search_call call = {h, queries, n, 0, REID_OK, error, NULL};
+    return reid__search_in_turn(index, &call);
 }
 
 REID_API reid_result reid_search(reid_index *index, const float *queries, int n, const reid_search_desc *search,
@@ -10261,7 +10353,8 @@ static reid_result reid__index_open(reid_index *x, const reid_desc *desc) {
     reid_error *e = desc->error;
     REID__TRY(reid__kernels_choose(desc->cpu_isa, REID_FP32, &x->kernels, e));
     x->has_mutex = pthread_mutex_init(&x->mutex, NULL) == 0;
-    if (!x->has_mutex) return reid__fail(e, REID_ERR_SYSTEM, "could not create the mutex of an index");
+    x->has_turn = x->has_mutex && pthread_cond_init(&x->turn, NULL) == 0;
+    if (!x->has_turn) return reid__fail(e, REID_ERR_SYSTEM, "could not create the mutex of an index");
     reid_result r = reid__team_start(&x->team, &x->mem, desc->threads ? desc->threads : reid__cpu_count(), desc);
     if (r != REID_OK) return reid__fail(e, r, "could not start the threads of an index: %s", reid_result_string(r));
     x->threads = x->team.size;
@@ -10276,6 +10369,7 @@ REID_API void reid_index_destroy(reid_index *index) {
     int forked = index->pid != getpid();
     reid__team_stop(&index->team, forked);
     reid__gpu_index_close(index, forked);
+    if (index->has_turn && !forked) pthread_cond_destroy(&index->turn);
     if (index->has_mutex && !forked) pthread_mutex_destroy(&index->mutex);
     reid__mem mem = index->mem;
     reid__release(&mem, NULL);
