@@ -787,6 +787,8 @@ typedef struct reid_index reid_index;
    Parameters      desc: device, device_index, the fields about kernels, cpu_isa, threads, parallel_fn, memory_limit,
                    allocator, log and error. REID_DEVICE_AUTO uses a GPU, if it can, for galleries of 2^24 values or
                    more; memory_limit includes device memory. A network's pack contains the kernels for its embeddings.
+                   precision: REID_INT8 and REID_FP16 choose the copy of the rows that a GPU reads first, for all
+                   others it chooses; results are the same.
                    rows: the struct is copied, the arrays are not. out: NULL on failure.
    Errors          REID_ERR_INVALID_ARG, REID_ERR_EMBEDDING (a row is not finite, or longer than 1e18), REID_ERR_ISA,
                    REID_ERR_OUT_OF_MEMORY, REID_ERR_MEMORY_LIMIT, REID_ERR_SYSTEM, REID_ERR_LEFT_OUT; on a GPU also
@@ -7062,20 +7064,24 @@ static const char *reid__tiles_read(reid__jit *j) {
     V(double, score) V(unsigned, row) /* the best row of a group */                                                    \
     V(unsigned, unit)           /* the group's number, or the row's place */
 #define REID__SEARCH_ARGUMENTS(P, V, S) /* reid_search_queries, reid_search and reid_search_best */                    \
-    S(tensor_map, rows_map) S(tensor_map, queries_map) /* HOPPER: boxes of 128 rows, of BN queries, by 64 components */\
-    P(const value_t, rows)      /* (32 tiles, K), scaled so that none is longer than 1, by groups */                   \
-    P(const float, floats)      /* (32 tiles, K), not scaled; 0 if `rows` are what is searched */                      \
+    S(tensor_map, rows_map) S(tensor_map, queries_map) /* HOPPER: boxes of 128 rows, of BN queries, by 128 bytes */    \
+    P(const value_t, rows)      /* (32 tiles, K), by groups: bytes, or halves, scaled so that none is longer than 1 */ \
+    P(const float, row_scales)  /* [32 tiles]: of the bytes; VALUE_U8 */                                               \
+    P(const float, floats) P(const unsigned short, halves) /* (32 tiles, K): the rows as given, of one of the types */ \
     P(const unsigned, order)    /* [count]: the number of the row in each place; 0: the place itself */                \
     P(const unsigned, starts)   /* [groups + 1]: the first place of each group; 0: rows are ranked */                  \
     P(const float, given)       /* the queries, (n, dim) */                                                            \
     P(value_t, queries) P(double, wide) /* (n, K): of length 1, n padded to BN; as given */                            \
+    P(int, first_sums)          /* [n padded to BN]: at which the sums of a query begin; VALUE_U8 */                   \
     P(double, scales)           /* (n, 2): score per unit of a maximum; most by which a score can exceed it */         \
     P(float, maxima)            /* (n, tiles): the best product with each tile */                                      \
-    P(int, found) P(search_hit, hits) /* [n]: hits of a query; (n, k) */                                               \
-    V(double, step) V(double, slack) /* as in scales, of a query of length 1 */                                        \
+    P(int, found) P(search_hit, hits) /* (n, parts): hits of a query; (n, parts, k) */                                 \
+    V(double, step) V(double, slack) /* as in scales, of a query of length 1; VALUE_U8: of one without rest, and ... */\
+    V(double, reach)            /* ... what a rest of length 1 adds to it */                                           \
     V(double, least) V(int, n) V(int, tiles) V(int, dim) V(int, k) /* no hit scores less than `least` */               \
     V(unsigned, count) V(unsigned, groups) /* rows that are not padding; groups of them */                             \
-    V(int, top) V(int, room)    /* the best rows of a group that count; units that reid_search_best can list */
+    V(int, top) V(int, room)    /* the best rows of a group that count; units that reid_search_best can list */        \
+    V(int, parts) V(int, reaching) /* blocks of reid_search_best for a query; tiles that have rows of k units */
 
 /* X(name, bytes, members) for all structures; those that others contain come first. */
 #define REID__CONTRACT(X)                                                                                              \
@@ -9308,9 +9314,9 @@ static void reid__gpu_close(reid__gpu *g, int forked) {
    again in double, and only those scores decide, so threads, instruction set and order of work have no effect. A unit
    is what is ranked: a row, or the rows of a group, which are adjacent in `order`.
 
-   A GPU has the rows in half precision, too, and computes the best product of each query with each tile of 32 rows. Its
-   error is also below a known bound, so only tiles that can matter are scored in double, on the GPU; the k best come
-   back. If `exclude` drops some of them, more are asked for.
+   A GPU has a copy of the rows as bytes, or in half precision, too, and computes from it the best product of each query
+   with each tile of 32 rows. Its error is also below a known bound, so only rows that can matter are scored in double,
+   on the GPU; the k best come back. If `exclude` drops some of them, more are asked for.
 
    If the queries are the rows themselves (a mutual search), a product serves both of its rows: a chunk of queries scans
    itself and the rows after it, and adds itself to the lists of those rows, where the hits wait for their own chunk. */
@@ -9324,6 +9330,7 @@ static void reid__gpu_close(reid__gpu *g, int forked) {
 #define REID__LONGEST 1e18        /* length of an embedding: no product can overflow */
 #define REID__TILE_ROWS 32        /* rows of which the GPU finds the best: a warp's in reid_search; a block has 128 */
 #define REID__GPU_HITS 1024       /* most hits of a query that the GPU finds; the CPU searches for more */
+#define REID__PART_HITS 4096      /* most hits that all blocks for a query find, if there are several */
 #define REID__GPU_PAYS ((size_t)1 << 24)   /* values: with fewer, REID_DEVICE_AUTO uses the CPU */
 #define REID__GPU_MEMORY ((size_t)1 << 27) /* bytes of a GPU for queries and their maxima; more if 16 queries need it */
 #define REID__GPU_COPY ((size_t)1 << 24)   /* bytes that are copied from or to a GPU at a time */
@@ -9340,7 +9347,7 @@ struct reid_index {
     const reid__kernels *kernels;
     reid__team team;
     int threads;              /* of the team */
-    size_t memory_limit, groups;
+    size_t memory_limit, groups, largest; /* largest: rows of a group */
     reid_rows rows;
     uint32_t *order, *starts; /* [count]: rows by group, then by number; [groups + 1]: places in it. Or NULL */
     double longest;           /* no row is longer */
@@ -9801,20 +9808,26 @@ typedef struct reid__gpu_index {
     reid__step queries, products, best; /* kernels; products: reid_search, of products.bn queries */
     reid__address memory;               /* one block; arguments has addresses in it */
     reid__search_arguments arguments;   /* the arguments that all searches share */
-    int most, hopper;                   /* queries at a time; whether `products` uses Hopper's instructions */
+    int most, hopper, bytes;            /* queries at a time; `products` uses Hopper's instructions; it reads bytes */
+    int parts;                          /* of the last search's arguments */
     unsigned char *pinned;              /* rows or hits during a copy */
     size_t pinned_bytes, depth;         /* depth: dim, padded */
-    double scale;                       /* of rows that are not halves: a power of two */
+    double scale, rest;                 /* of halves, a power of two; longest difference of a row and its bytes */
     size_t first, sent;                 /* the rows to upload next, and how many */
+    float *wide;                        /* (threads, dim): rows that were halves */
 } reid__gpu_index;
 
+#define REID__COPIES 4 /* of the rows: floats, halves, bytes and the scales of bytes */
+#define REID__LONGEST_BYTES 1900 /* of a row's signed bytes: see reid_kernels.cu */
+#define REID__REST 0.02 /* of a row's length: with more left out by bytes, too many rows would have to be scored */
+
 /* Describes reid_search. On Hopper the queries stay in shared memory beside a ring of at least three places for 128
-   rows by 64 components each; returns the number of places. If they do not fit, or elsewhere, returns 0. */
-static int reid__products_step(const reid__jit *j, size_t depth, reid__step *s) {
+   bytes of 128 rows each; returns the number of places. If they do not fit, or elsewhere, returns 0. */
+static int reid__products_step(const reid__jit *j, size_t row_bytes, reid__step *s) {
     const size_t place = 128 * 128, most = 227 * 1024;
     s->function = "reid_search";
     for (s->threads = 384, s->bn = 128; s->bn >= 64 && reid__has_wgmma(j); s->bn /= 2) {
-        size_t fixed = (size_t)s->bn * ((depth + 63) / 64 * 128 + 8 * sizeof(float)) + 256;
+        size_t fixed = (size_t)s->bn * ((row_bytes + 127) / 128 * 128 + 8 * sizeof(float)) + 256;
         if (fixed + 3 * place > most) continue;
         size_t stages = (most - fixed) / place < 8 ? (most - fixed) / place : 8;
         s->shared = (unsigned)(fixed + stages * place);
@@ -9830,14 +9843,53 @@ static double reid__products_bound(int dim, double row) {
     return row * (1e-3 + (dim + 64) * 4.76837158203125e-7 + sqrt(dim) * 1.1920928955078125e-7);
 }
 
-static int reid__search_program(reid__jit *j, size_t depth) {
+static int reid__search_depth(int dim, int bytes) { return reid__round_up(dim, bytes ? 64 : 32); }
+
+static int reid__search_program(reid__jit *j, int dim, int bytes) {
     reid__program p;
     reid__step s;
-    int stages = reid__products_step(j, depth, &s);
+    int depth = reid__search_depth(dim, bytes), stages = reid__products_step(j, (size_t)depth * (bytes ? 1 : 2), &s);
     memset(&p, 0, sizeof p);
-    reid__option(&p, "-DREID_SEARCH -DVALUE_F16 -DK=%d -DBN=%d", (int)depth, s.bn);
-    reid__option(&p, stages ? "-DHOPPER -DSTAGES=%d" : "-DBK=%d", stages ? stages : 32);
+    reid__option(&p, "-DREID_SEARCH -DVALUE_%s -DK=%d -DBN=%d", bytes ? "U8" : "F16", depth, s.bn);
+    reid__option(&p, stages ? "-DHOPPER -DSTAGES=%d" : "-DBK=%d", stages ? stages : bytes ? 64 : 32);
     return reid__program_add(j, &p) >= 0;
+}
+
+/* A row as bytes b for which scale (b - 128) is near a component; returns the length of what they leave out. */
+static double reid__to_bytes(const float *row, size_t dim, uint8_t *bytes, float *scale) {
+    float most = 0, inverse;
+    double square = 0, rest = 0;
+    for (size_t k = 0; k < dim; k++) {
+        if (fabsf(row[k]) > most) most = fabsf(row[k]);
+        square += (double)row[k] * row[k];
+    }
+    double step = fmax(most / 127.0, sqrt(square) / REID__LONGEST_BYTES);
+    *scale = step > 1e-30 ? (float)step : 0, inverse = step > 1e-30 ? 1 / *scale : 0;
+    for (size_t k = 0; k < dim; k++) {
+        bytes[k] = (uint8_t)(row[k] * inverse + 128.5f);
+        double left = (double)row[k] - (double)*scale * (bytes[k] - 128);
+        rest += left * left;
+    }
+    return sqrt(rest);
+}
+
+/* Whether the GPU reads bytes first, half of the memory, though they leave more rows to be scored. If the precision does
+   not say so, it does unless they leave much out of some of 256 rows, or do not fit beside rows of halves. */
+static int reid__bytes_pay(const reid_index *x, const reid_desc *desc, const reid__device *d) {
+    size_t dim = (size_t)x->rows.dim, step = x->rows.count / 256 + 1, free_bytes = 0, all;
+    float scale, *row = x->gpu->wide;
+    uint8_t *bytes = (uint8_t *)(row + dim);
+    if (d->arch < 80 || desc->precision == REID_FP16) return 0;
+    if (desc->precision == REID_INT8) return 1;
+    if (x->rows.dim < 64) return 0;
+    for (size_t i = 0; i < x->rows.count; i += step) {
+        const float *from = reid__row(x, i, row);
+        if (reid__to_bytes(from, dim, bytes, &scale) > REID__REST * sqrt(reid__exact_dot(from, from, x->rows.dim)))
+            return 0;
+    }
+    size_t needed = x->rows.count * (size_t)reid__search_depth(x->rows.dim, 1) * 3 + 2 * REID__GPU_MEMORY;
+    if (!x->rows.halves) return 1;
+    return needed <= reid__memory_left(x) && d->cu.MemGetInfo(&free_bytes, &all) == 0 && needed <= free_bytes;
 }
 
 /* The address of the next `count` elements of `size` bytes in a block at `base`, whose first *used bytes are taken. */
@@ -9845,17 +9897,30 @@ static reid__address reid__gpu_carve(reid__address base, size_t *used, size_t co
     return base + reid__gpu_place(used, count * size);
 }
 
+/* Bytes of a row in each of the copies on the GPU; 0: there is none. */
+static void reid__row_sizes(const reid_index *x, size_t size[REID__COPIES]) {
+    const reid__gpu_index *s = x->gpu;
+    size[0] = x->rows.halves ? 0 : s->depth * sizeof(float);
+    size[1] = x->rows.halves || !s->bytes ? s->depth * sizeof(uint16_t) : 0;
+    size[2] = s->bytes ? s->depth : 0;
+    size[3] = s->bytes ? sizeof(float) : 0;
+}
+
 /* Sets all addresses in a block at `base`; returns its bytes. */
 static size_t reid__gpu_index_layout(const reid_index *x, reid__address base) {
     reid__gpu_index *s = x->gpu;
     reid__search_arguments *a = &s->arguments;
-    size_t used = 0, tiles = (size_t)a->tiles, n = (size_t)s->most, values = tiles * REID__TILE_ROWS * s->depth;
-    a->rows = reid__gpu_carve(base, &used, values, sizeof(uint16_t));
-    a->floats = x->rows.halves ? 0 : reid__gpu_carve(base, &used, values, sizeof(float));
+    size_t used = 0, tiles = (size_t)a->tiles, n = (size_t)s->most, rows = tiles * REID__TILE_ROWS;
+    size_t size[REID__COPIES];
+    reid__address copies[REID__COPIES];
+    reid__row_sizes(x, size);
+    for (int i = 0; i < REID__COPIES; i++) copies[i] = size[i] ? reid__gpu_carve(base, &used, rows, size[i]) : 0;
+    a->floats = copies[0], a->halves = copies[1], a->rows = copies[s->bytes ? 2 : 1], a->row_scales = copies[3];
     a->order = x->order ? reid__gpu_carve(base, &used, x->rows.count, sizeof(uint32_t)) : 0;
     a->starts = x->order ? reid__gpu_carve(base, &used, x->groups + 1, sizeof(uint32_t)) : 0;
     a->given = reid__gpu_carve(base, &used, n * (size_t)x->rows.dim, sizeof(float));
-    a->queries = reid__gpu_carve(base, &used, (n + 127) / 128 * 128 * s->depth, sizeof(uint16_t));
+    a->queries = reid__gpu_carve(base, &used, (n + 127) / 128 * 128 * s->depth, s->bytes ? 1 : sizeof(uint16_t));
+    a->first_sums = reid__gpu_carve(base, &used, (n + 127) / 128 * 128, sizeof(int));
     a->wide = reid__gpu_carve(base, &used, n * s->depth, sizeof(double));
     a->scales = reid__gpu_carve(base, &used, 2 * n, sizeof(double));
     a->maxima = reid__gpu_carve(base, &used, n * tiles, sizeof(float));
@@ -9863,46 +9928,61 @@ static size_t reid__gpu_index_layout(const reid_index *x, reid__address base) {
     return used;
 }
 
+/* Writes the copies of the next s->sent rows into s->pinned, one copy after the other. */
 static void reid__upload_part(void *task, int index) {
-    const reid_index *x = (const reid_index *)task;
-    const reid__gpu_index *s = x->gpu;
-    size_t dim = (size_t)x->rows.dim;
-    float *floats = (float *)(void *)s->pinned;
-    uint16_t *halves = (uint16_t *)(void *)(floats + (x->rows.halves ? 0 : s->sent * s->depth));
+    reid_index *x = (reid_index *)task;
+    reid__gpu_index *s = x->gpu;
+    size_t dim = (size_t)x->rows.dim, size[REID__COPIES];
+    double rest = 0;
     ptrdiff_t from, to;
+    reid__row_sizes(x, size);
     reid__share((ptrdiff_t)s->sent, x->threads, index, &from, &to);
     for (ptrdiff_t i = from; i < to; i++) {
-        uint16_t *half = halves + (size_t)i * s->depth;
-        float *whole = floats + (size_t)i * s->depth;
-        size_t place = s->first + (size_t)i, row = x->order && place < x->rows.count ? x->order[place] : place;
-        size_t used = place < x->rows.count ? dim : 0; /* the rest is padding */
-        for (size_t k = 0; k < s->depth && !x->rows.halves; k++) {
-            whole[k] = k < used ? x->rows.floats[row * dim + k] : 0;
-            half[k] = reid__to_half((float)(whole[k] * s->scale));
+        unsigned char *copies[REID__COPIES], *at = s->pinned;
+        for (int c = 0; c < REID__COPIES; at += s->sent * size[c++]) {
+            copies[c] = at + (size_t)i * size[c];
+            memset(copies[c], 0, size[c]);
         }
-        for (size_t k = 0; k < s->depth && x->rows.halves; k++) half[k] = k < used ? x->rows.halves[row * dim + k] : 0;
+        size_t place = s->first + (size_t)i;
+        if (place >= x->rows.count) continue; /* padding */
+        size_t row = x->order ? x->order[place] : place;
+        const float *values = reid__row(x, row, s->wide + (ptrdiff_t)index * x->rows.dim);
+        uint16_t *halves = (uint16_t *)(void *)copies[1];
+        if (size[0]) memcpy(copies[0], values, dim * sizeof(float));
+        if (x->rows.halves) memcpy(halves, x->rows.halves + row * dim, dim * sizeof *halves);
+        for (size_t k = 0; k < dim && size[1] && !x->rows.halves; k++)
+            halves[k] = reid__to_half((float)(values[k] * s->scale));
+        double left = size[2] ? reid__to_bytes(values, dim, copies[2], (float *)(void *)copies[3]) : 0;
+        if (left > rest) rest = left;
     }
+    REID__LOCK(&x->mutex);
+    if (rest > s->rest) s->rest = rest;
 }
 
 static reid_result reid__gpu_index_upload(reid_index *x, reid_error *e) {
     reid__gpu_index *s = x->gpu;
     reid__driver *cu = &s->device.cu;
-    const reid__search_arguments *a = &s->arguments;
-    size_t floats = x->rows.halves ? 0 : s->depth * sizeof(float), halves = s->depth * sizeof(uint16_t);
-    size_t most = s->pinned_bytes / (floats + halves), padded = (size_t)a->tiles * REID__TILE_ROWS;
+    reid__search_arguments *a = &s->arguments;
+    const reid__address to[REID__COPIES] = {a->floats, a->halves, a->rows, a->row_scales};
+    size_t size[REID__COPIES], all = 0, padded = (size_t)a->tiles * REID__TILE_ROWS;
     int code = 0;
+    reid__row_sizes(x, size);
+    for (int c = 0; c < REID__COPIES; c++) all += size[c];
+    size_t most = s->pinned_bytes / all;
     for (s->first = 0; s->first < padded && !code; s->first += most) {
         s->sent = padded - s->first < most ? padded - s->first : most;
         reid__parallel(&x->team, reid__upload_part, x, x->threads);
-        if (floats) code = cu->MemcpyHtoDAsync(a->floats + s->first * floats, s->pinned, s->sent * floats, s->stream);
-        const unsigned char *from = s->pinned + s->sent * floats;
-        if (!code) code = cu->MemcpyHtoDAsync(a->rows + s->first * halves, from, s->sent * halves, s->stream);
+        const unsigned char *from = s->pinned;
+        for (int c = 0; c < REID__COPIES && !code; from += s->sent * size[c++])
+            if (size[c])
+                code = cu->MemcpyHtoDAsync(to[c] + s->first * size[c], from, s->sent * size[c], s->stream);
         if (!code) code = cu->StreamSynchronize(s->stream);
     }
     size_t word = sizeof(uint32_t);
     if (x->order && !code) code = cu->MemcpyHtoDAsync(a->order, x->order, x->rows.count * word, s->stream);
     if (x->order && !code) code = cu->MemcpyHtoDAsync(a->starts, x->starts, (x->groups + 1) * word, s->stream);
     int waited = cu->StreamSynchronize(s->stream);
+    if (s->bytes) a->reach = x->longest + s->rest, a->slack = s->rest + 1e-6 * a->reach; /* and rounding to FP32 */
     return reid__gpu_check(&s->device, code ? code : waited, "uploading rows", e);
 }
 
@@ -9911,7 +9991,7 @@ static reid_result reid__gpu_index_load(reid_index *x, const reid__jit *j, reid_
     reid__driver *cu = &s->device.cu;
     void *pinned = NULL;
     int code = cu->StreamCreate(&s->stream, REID__STREAM_APART);
-    s->hopper = reid__products_step(j, s->depth, &s->products) > 0;
+    s->hopper = reid__products_step(j, s->depth * (s->bytes ? 1 : 2), &s->products) > 0;
     if (!code) code = cu->ModuleLoadData(&s->module, j->programs[0].cubin);
     if (!code) code = cu->ModuleGetFunction(&s->products.handle, s->module, s->products.function);
     if (!code && s->products.shared > 48 * 1024)
@@ -9932,16 +10012,17 @@ static reid_result reid__gpu_index_load(reid_index *x, const reid__jit *j, reid_
 }
 
 /* Sets the sizes. A GPU has memory for as many queries as REID__GPU_MEMORY allows, at least 16. */
-static void reid__gpu_index_sizes(const reid_index *x, reid__gpu_index *s) {
+static void reid__gpu_index_sizes(const reid_index *x, reid__gpu_index *s, const reid_desc *desc) {
     reid__search_arguments *a = &s->arguments;
+    s->bytes = reid__bytes_pay(x, desc, &s->device);
     size_t padded = (x->rows.count / 128 + 1) * 128, tiles = padded / REID__TILE_ROWS;
-    s->depth = (size_t)reid__round_up(x->rows.dim, 32);
+    s->depth = (size_t)reid__search_depth(x->rows.dim, s->bytes);
     int exponent = 0;
     if (!x->rows.halves) frexp(x->longest, &exponent);
     s->scale = ldexp(1, -exponent);
     size_t queries = REID__GPU_MEMORY / (tiles * sizeof(float) + s->depth * 16) / 16 * 16;
     s->most = queries < 16 ? 16 : queries < REID__SEARCH_CHUNK ? (int)queries : REID__SEARCH_CHUNK;
-    size_t rows = padded * s->depth * sizeof(float), least = s->depth * 6 + 24 * REID__GPU_HITS;
+    size_t rows = padded * s->depth * sizeof(float), least = s->depth * 6 + 24 * REID__GPU_HITS + 4096;
     s->pinned_bytes = rows > REID__GPU_COPY ? REID__GPU_COPY : rows;
     if (s->pinned_bytes < least) s->pinned_bytes = least;
     a->tiles = (int)tiles, a->dim = x->rows.dim, a->count = (unsigned)x->rows.count, a->groups = (unsigned)x->groups;
@@ -9951,21 +10032,25 @@ static void reid__gpu_index_sizes(const reid_index *x, reid__gpu_index *s) {
 static reid_result reid__gpu_index_open(reid_index *x, const reid_desc *desc, reid_error *e) {
     reid__jit j;
     reid__gpu_index *s;
+    size_t wide = ((size_t)x->threads + 1) * (size_t)x->rows.dim * sizeof(float);
     char *block = (char *)reid__alloc_zero(&x->mem, sizeof *s + REID__ALIGN);
     if (!block) return reid__no_memory(e, "a GPU", sizeof *s);
     s = x->gpu = (reid__gpu_index *)(void *)(block + (uintptr_t)block % 128); /* tensor maps need this alignment */
+    s->wide = (float *)reid__alloc(&x->mem, wide);
+    if (!s->wide) return reid__no_memory(e, "a GPU", wide);
     memset(&j, 0, sizeof j);
-    reid__gpu_index_sizes(x, s);
     reid__device *d = &s->device;
     reid_result r = reid__device_open(d, desc, e);
     if (r == REID_OK) r = reid__jit_init(&j, &x->mem, desc, d->arch, d->version, e);
-    if (r == REID_OK && reid__search_program(&j, s->depth)) r = reid__jit_build(&j, x->threads, e);
     if (r == REID_OK) r = reid__gpu_enter(d, e);
     if (r == REID_OK) {
-        r = reid__gpu_index_load(x, &j, e);
+        reid__gpu_index_sizes(x, s, desc);
+        if (reid__search_program(&j, x->rows.dim, s->bytes)) r = reid__jit_build(&j, x->threads, e);
+        if (r == REID_OK) r = reid__gpu_index_load(x, &j, e);
         reid__gpu_leave(d);
     }
     reid__jit_free(&j);
+    reid__free(&x->mem, s->wide);
     if (!r) reid__log(desc, REID_LOG_INFO, r, "searching on GPU %d, %s (sm_%d)", d->index, d->name, d->arch);
     return r;
 }
@@ -9991,7 +10076,24 @@ static void reid__gpu_index_close(reid_index *x, int forked) {
     x->gpu = NULL, x->gpu_bytes = 0;
 }
 
-/* Finds the k best for each query of the chunk. s->pinned receives the numbers of hits, then the hits. */
+/* Blocks of reid_search_best for each query of the chunk: as many as fill the GPU, if few tiles bound the score of the
+   k-th best unit. *reaching: of so many tiles, k have a row of a unit of their own: the rows of a group are in `shared`
+   tiles at most, and the last block of rows has four tiles with padding. */
+static int reid__best_parts(const reid__search_chunk *h, int k, int *reaching) {
+    const reid__gpu_index *s = h->x->gpu;
+    size_t shared = h->starts && h->x->largest > 1 ? (h->x->largest + 30) / 32 + 1 : 1, n = (size_t)h->n;
+    size_t tiles = (size_t)k * shared + 4, parts = 2 * (size_t)s->device.multiprocessors / n;
+    size_t room = (s->pinned_bytes - REID__ALIGN) / ((size_t)k * sizeof(reid__search_hit) + sizeof(int)) / n;
+    int bounded = !h->starts || h->d->exclude || h->top == 1; /* the best row bounds no mean from below */
+    if (parts > 32) parts = 32;
+    if (parts > room) parts = room;
+    if (parts > REID__PART_HITS / (size_t)k) parts = REID__PART_HITS / (size_t)k;
+    if (!bounded || parts < 2 || tiles > (size_t)s->arguments.tiles / 8) parts = 1;
+    *reaching = parts > 1 ? (int)tiles : 0;
+    return (int)parts;
+}
+
+/* Finds the k best for each query of the chunk. s->pinned receives the numbers of hits, then the hits, of each part. */
 static reid_result reid__gpu_index_run(const reid__search_chunk *h, int k, reid_error *e) {
     reid__gpu_index *s = h->x->gpu;
     reid__driver *cu = &s->device.cu;
@@ -9999,7 +10101,9 @@ static reid_result reid__gpu_index_run(const reid__search_chunk *h, int k, reid_
     reid__search_arguments a = s->arguments;
     int blocks = a.tiles / 4, depth = (int)s->depth, rows = a.tiles * REID__TILE_ROWS;
     if (s->hopper) blocks = reid__min(blocks, reid__max(s->device.multiprocessors / parts, 1)); /* of many rows each */
-    size_t hits_at = reid__aligned((size_t)n * sizeof(int)), hits = (size_t)n * (size_t)k * sizeof(reid__search_hit);
+    a.parts = s->parts = reid__best_parts(h, k, &a.reaching);
+    size_t lists = (size_t)n * (size_t)a.parts, hits_at = reid__aligned(lists * sizeof(int));
+    size_t hits = lists * (size_t)k * sizeof(reid__search_hit);
     if (!h->starts) a.starts = 0;
     a.hits = a.found + hits_at, a.n = n, a.k = k;
     a.top = h->d->exclude ? 1 : h->top; /* the best row also bounds the mean of those rows that are not excluded */
@@ -10007,37 +10111,54 @@ static reid_result reid__gpu_index_run(const reid__search_chunk *h, int k, reid_
     a.room = k <= 496 ? 1024 : 2048; /* k, and what two rounds of all warps can add */
     s->best.shared = (unsigned)(16 * a.room) + 2 * 4096 + 32; /* reid_search_best's list, queue and state */
     REID__TRY(reid__gpu_enter(&s->device, e));
-    if (s->hopper) code = reid__map_matrix(cu, &a.rows_map, a.rows, 2, rows, depth, 128, 64);
-    if (s->hopper && !code) code = reid__map_matrix(cu, &a.queries_map, a.queries, 2, parts * width, depth, width, 64);
+    int value = s->bytes ? 1 : 2, box = 128 / value;
+    if (s->hopper) code = reid__map_matrix(cu, &a.rows_map, a.rows, value, rows, depth, 128, box);
+    if (s->hopper && !code)
+        code = reid__map_matrix(cu, &a.queries_map, a.queries, value, parts * width, depth, width, box);
     if (!code) code = cu->MemcpyHtoDAsync(a.given, h->queries, (size_t)n * (size_t)a.dim * sizeof(float), s->stream);
     if (!code) code = reid__launch_kernel(cu, &s->queries, 0, parts * width, 1, s->stream, &a);
     if (!code) code = reid__launch_kernel(cu, &s->products, 0, (int64_t)blocks * parts, 1, s->stream, &a);
-    if (!code) code = reid__launch_kernel(cu, &s->best, 0, n, 1, s->stream, &a);
+    if (!code) code = reid__launch_kernel(cu, &s->best, 0, (int64_t)n * a.parts, 1, s->stream, &a);
     if (!code) code = cu->MemcpyDtoHAsync(s->pinned, a.found, hits_at + hits, s->stream);
     int waited = cu->StreamSynchronize(s->stream); /* also after an error: no copy may still be in progress */
     reid__gpu_leave(&s->device);
     return reid__gpu_check(&s->device, code ? code : waited, "a search", e);
 }
 
+/* Copies the hits of a query from the lists of its parts, best first, at most h->cap; returns their number. */
+static size_t reid__merge_parts(const reid__search_chunk *h, int query, reid__candidate *to) {
+    const reid__gpu_index *s = h->x->gpu;
+    size_t parts = (size_t)s->parts, lists = (size_t)h->n * parts, count = 0;
+    const void *pinned = s->pinned, *hits = s->pinned + reid__aligned(lists * sizeof(int));
+    const int *found = (const int *)pinned;
+    for (size_t list = (size_t)query * parts; list < ((size_t)query + 1) * parts; list++) {
+        const reid__search_hit *from = (const reid__search_hit *)hits + list * h->cap;
+        for (int i = 0; i < found[list]; i++, count++) {
+            memset(&to[count], 0, sizeof *to);
+            to[count].score = from[i].score, to[count].row = from[i].row;
+            to[count].unit = h->starts ? from[i].unit : from[i].row;
+        }
+    }
+    if (parts > 1) reid__sort(to, count, sizeof *to, reid__by_score);
+    return count < h->cap ? count : h->cap;
+}
+
 /* Takes the queries' hits from the GPU, without excluded ones. found: -1 if one not among them may be better. */
 static void reid__take_gpu_part(void *task, int index) {
     const reid__search_chunk *h = (const reid__search_chunk *)task;
-    const void *pinned = h->x->gpu->pinned, *hits = h->x->gpu->pinned + reid__aligned((size_t)h->n * sizeof(int));
     const reid__scan *t = &h->scans[index];
     REID_ASSERT(h->cap <= h->units);
     for (int query = index; query < h->n; query += h->x->threads) {
-        const reid__search_hit *from = (const reid__search_hit *)hits + (size_t)query * h->cap;
-        size_t found = (size_t)((const int *)pinned)[query], count = 0;
+        size_t found = reid__merge_parts(h, query, t->full), count = 0;
+        double last = found ? t->full[found - 1].score : 0;
         for (size_t i = 0; i < found; i++) {
-            reid__candidate *c = &t->full[count];
-            memset(c, 0, sizeof *c);
-            c->score = from[i].score, c->row = from[i].row, c->unit = h->starts ? from[i].unit : from[i].row;
-            c->exact = !h->d->exclude;
-            count += (size_t)reid__score_exactly(h, query, c, t->spare);
+            reid__candidate c = t->full[i];
+            c.exact = !h->d->exclude;
+            if (reid__score_exactly(h, query, &c, t->spare)) t->full[count++] = c;
         }
         reid__put_hits(h, query, t->full, count);
         if (!h->d->exclude || found < h->cap || h->cap == h->units) continue;
-        if (count < h->k || (h->starts && !(t->full[h->k - 1].score > from[found - 1].score))) h->found[query] = -1;
+        if (count < h->k || (h->starts && !(t->full[h->k - 1].score > last))) h->found[query] = -1;
     }
 }
 
@@ -10059,8 +10180,9 @@ static reid_result reid__search_gpu(reid_index *x, reid__search_chunk *h, int n,
     size_t most = h->units < REID__GPU_HITS ? h->units : REID__GPU_HITS;
     char *block;
     reid_result r = REID_OK;
-    REID__TRY(reid__search_memory(x, reid__gpu_scans(h, NULL, most), &block, e));
-    reid__gpu_scans(h, block, most);
+    size_t list = most < REID__PART_HITS ? REID__PART_HITS : most;
+    REID__TRY(reid__search_memory(x, reid__gpu_scans(h, NULL, list), &block, e));
+    reid__gpu_scans(h, block, list);
     h->cap = h->d->exclude ? 2 * h->k + 16 : h->k;
     if (h->cap > most) h->cap = most;
     for (int first = 0; first < n && r == REID_OK;) {
@@ -10179,7 +10301,8 @@ static reid_result reid__search_alone(reid_index *x, const reid__search_call *ca
 static int reid__search_together(reid_index *x, const reid__search_call *calls) {
     size_t dim = (size_t)x->rows.dim, k = (size_t)calls->h->d->k, n = 0, at = 0;
     for (const reid__search_call *c = calls; c; c = c->next) n += (size_t)c->n;
-    size_t hits_at = reid__aligned(n * dim * sizeof(float)), found_at = hits_at + reid__aligned(n * k * sizeof(reid_hit));
+    size_t hits_at = reid__aligned(n * dim * sizeof(float));
+    size_t found_at = hits_at + reid__aligned(n * k * sizeof(reid_hit));
     char *block;
     if (found_at > REID__SEARCH_MEMORY || reid__search_memory(x, found_at + n * sizeof(int), &block, NULL) != REID_OK)
         return 0;
@@ -10308,6 +10431,8 @@ static reid_result reid__index_groups(reid_index *x, reid_error *e) {
     for (size_t i = 0; i < count; i++) {
         x->order[i] = (uint32_t)keys[i];
         if (i == 0 || keys[i] >> 32 != keys[i - 1] >> 32) x->starts[x->groups++] = (uint32_t)i;
+        size_t rows = i + 1 - x->starts[x->groups - 1];
+        if (rows > x->largest) x->largest = rows;
     }
     x->starts[x->groups] = (uint32_t)count;
     reid__free(&x->mem, keys);
@@ -12350,7 +12475,9 @@ static reid_result reid__pack_kernels(reid__packing *k, const reid_desc *desc, c
     if (r == REID_OK && desc->fallback) r = reid__packing_plan(k, &again, (int)number);
     if (r == REID_OK && desc->fallback) r = reid__packing_programs(k, &again);
 #ifndef REID_NO_SEARCH
-    if (r == REID_OK && !reid__search_program(&k->jit, (size_t)reid__round_up(k->plan.dim, 32)))
+    int bytes = k->jit.arch >= 80;
+    if (r == REID_OK && (!reid__search_program(&k->jit, k->plan.dim, 0) ||
+                         (bytes && !reid__search_program(&k->jit, k->plan.dim, 1))))
         r = reid__fail(e, REID_ERR_KERNEL_COMPILE, "%s needs too many programs", k->plan.arch.name);
 #endif
     if (r == REID_OK) r = reid__jit_build(&k->jit, desc->threads ? desc->threads : reid__cpu_count(), e);

@@ -33,7 +33,7 @@
    reid_nonlocal    | (query key^T) value / pixels of an image | 3 in + out, 4 C per value | 256        | 64 C
    reid_linear      | fully connected, four images a warp      | weights / 4 images, 2MNK  | 256        | none
    reid_normalise   | L2 of one embedding a block, in double   | in + out                  | 256        | 2048
-   reid_search_queries | queries to halves, their lengths      | in + 10 K per query       | 128        | 1024
+   reid_search_queries | queries as halves or bytes            | in + 10 K per query       | 128        | 1024
    reid_search      | best product of 32 rows and a query      | rows, 2 rows queries K    | 128, 384   | see there
    reid_search_best | the k best rows or groups of a query     | maxima, few rows          | 256        | see there
 
@@ -69,7 +69,7 @@
    reid_nonlocal    | OH OW C
    reid_linear      | K OC OUT_STRIDE CHANNEL ACT [SPLIT]
    reid_normalise   | DIM RAW FLIP
-   reid_search      | K BN, and BK or HOPPER STAGES
+   reid_search      | K BN, and BK or HOPPER STAGES; BK: values of 64 bytes
 
    Every output of a convolution is one chain of additions in the order of K, whatever the tile and the batch, and sums
    over pixels go in an order that only the layer decides, so the bits of an embedding do not depend on its batch.
@@ -245,6 +245,13 @@ DEVICE bool reid_cluster_mbarrier_try_wait(unsigned mbarrier, unsigned parity) {
     asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\n"
                  "selp.u32 %0, 1, 0, p; }" : "=r"(over) : "r"(mbarrier), "r"(parity) : "memory");
     return over != 0;
+}
+#endif
+#ifdef REID_SEARCH
+/* sum + the four products of an unsigned byte and a signed one. */
+DEVICE int reid_dp4a(unsigned a, unsigned b, int sum) {
+    asm("dp4a.u32.s32 %0, %1, %2, %3;" : "=r"(sum) : "r"(a), "r"(b), "r"(sum));
+    return sum;
 }
 #endif
 #if __CUDA_ARCH__ >= 800
@@ -2873,62 +2880,120 @@ reid_normalise(const GRID_CONSTANT normalise_arguments a) {
 #endif
 
 /* --------------------------------------------------------------------------------------------------------------------
-   Search, exactly, in three launches. Rows and queries exist as halves, scaled to lengths of at most 1, and in full
-   precision. K, a multiple of 32, is the number of components, the last ones 0.
+   Search, exactly, in three launches. Rows and queries exist in full precision, and in less, which a scout reads: as
+   halves, scaled to lengths of at most 1, or as bytes (VALUE_U8). Byte b of a row stands for its scale times b - 128,
+   signed byte c of a query for the query's scale times c. K, a multiple of 32 or of 64 bytes, is the number of
+   components, the last ones 0. The sum of a row and a query begins at FIRST_SUM less 128 times the query's sum, so that
+   its bits are those of the float FIRST_VALUE + sum and need no conversion. Scales are large enough that no bytes are
+   longer than LONGEST_BYTES and, by rounding, half of sqrt(K), so that the sum is less than 2^22.
 
-   reid_search_queries    queries to halves, and how far a product of halves can be from a score
+   reid_search_queries    queries to what the scout multiplies, and how far its products can be from a score
    reid_search            for each query the best product with each tile of 32 rows: its maximum. Blocks that have
                           different queries and the same rows are neighbours, so that rows are read from memory once
-   reid_search_best       scores only the tiles whose maxima come near enough to the k-th best score, in double
+   reid_search_best       scores only what can be among the k best according to the scout, in double
 
    A score is one chain of additions in the order of the components, as in reid.h on the CPU, so it has the same bits.
    ------------------------------------------------------------------------------------------------------------------ */
 #ifdef REID_SEARCH
 #define BM 128 /* rows of a block */
+#define LOWEST (-3.4e38f)
+#define FIRST_SUM 0x4b400000
+#define FIRST_VALUE 12582912.0f /* 1.5 * 2^23 */
+#define LONGEST_BYTES 1900.0
 STRUCT(search_hit);
 STRUCT(search_arguments);
+
+/* The sum, or the largest, of what the 128 threads of a block have; values: [128], shared. */
+template <bool LARGEST> DEVICE double all_of_block(double *values, double mine) {
+    int t = threadIdx.x;
+    __syncthreads(); /* the result before this one has been read */
+    values[t] = mine;
+    __syncthreads();
+    for (int half = 64; half > 0; half /= 2) {
+        if (t < half) values[t] = LARGEST ? fmax(values[t], values[t + half]) : values[t] + values[t + half];
+        __syncthreads();
+    }
+    return values[0];
+}
 
 /* One query per block; those after the last query, which fill up reid_search's block, become zeros. */
 extern "C" __global__ void __launch_bounds__(128)
 reid_search_queries(const GRID_CONSTANT search_arguments g) {
-    double *sums = (double *)shared; /* [128] */
+    double *values = (double *)shared, square = 0.0;
     int t = threadIdx.x, q = blockIdx.x, dim = q < g.n ? g.dim : 0;
     const float *given = g.given + (long long)q * g.dim;
-    double sum = 0.0;
-    for (int i = t; i < dim; i += 128) sum += (double)given[i] * (double)given[i];
-    sums[t] = sum;
-    __syncthreads();
-    for (int half = 64; half > 0; half /= 2) {
-        if (t < half) sums[t] += sums[t + half];
-        __syncthreads();
-    }
-    double length = sqrt(sums[0]), scale = length > 0.0 ? 1.0 / length : 1.0;
+    value_t *query = g.queries + (long long)q * K;
+    for (int i = t; i < dim; i += 128) square += (double)given[i] * (double)given[i];
+    double length = sqrt(all_of_block<false>(values, square)), scale = length > 0.0 ? 1.0 / length : 0.0;
+#ifdef VALUE_U8
+    double most = 0.0, total = 0.0, rest = 0.0; /* rest: squared length of what the bytes leave out */
+    for (int i = t; i < dim; i += 128) most = fmax(most, fabs((double)given[i]));
+    double step = length > 0.0 ? fmax(all_of_block<true>(values, most) * scale / 127.0, 1.0 / LONGEST_BYTES) : 0.0;
     for (int i = t; i < K; i += 128) {
-        double value = i < dim ? (double)given[i] : 0.0;
-        g.queries[(long long)q * K + i] = reid_f16_from_f32((float)(value * scale));
-        if (q < g.n) g.wide[(long long)q * K + i] = value;
+        double value = i < dim ? (double)given[i] * scale : 0.0, whole = step > 0.0 ? rint(value / step) : 0.0;
+        query[i] = (value_t)(int)whole;
+        total += whole, rest += (value - whole * step) * (value - whole * step);
     }
-    if (t == 0 && q < g.n) g.scales[2 * q] = g.step / scale, g.scales[2 * q + 1] = g.slack * length;
+    total = all_of_block<false>(values, total), rest = all_of_block<false>(values, rest);
+    if (t == 0) g.first_sums[q] = FIRST_SUM - 128 * (int)total;
+    double unit = step * length, slack = (g.slack + g.reach * sqrt(rest)) * length;
+#else
+    for (int i = t; i < K; i += 128) query[i] = reid_f16_from_f32(i < dim ? (float)((double)given[i] * scale) : 0.0f);
+    double unit = g.step * length, slack = g.slack * length;
+#endif
+    for (int i = t; q < g.n && i < K; i += 128) g.wide[(long long)q * K + i] = i < dim ? (double)given[i] : 0.0;
+    if (t == 0 && q < g.n) g.scales[2 * q] = unit, g.scales[2 * q + 1] = slack;
+}
+
+#ifdef VALUE_U8
+DEVICE sum_t first_sum(const search_arguments &g, int query) { return g.first_sums[query]; }
+DEVICE float scale_of_row(const search_arguments &g, long long row) { return g.row_scales[row]; }
+DEVICE float product_of(sum_t sum, float scale) { return (__uint_as_float(bits_of(sum)) - FIRST_VALUE) * scale; }
+#else
+DEVICE sum_t first_sum(const search_arguments &, int) { return 0.0f; }
+DEVICE float scale_of_row(const search_arguments &, long long) { return 1.0f; }
+DEVICE float product_of(sum_t sum, float) { return sum; }
+#endif
+
+/* v: the best products of a thread's rows with N queries. Lanes whose numbers are equal modulo 4 have other rows of the
+   same queries; afterwards each has the best of all rows for N / 8 of the queries, from the one that is returned on. */
+template <int N> DEVICE int best_of_rows(float (&v)[N]) {
+    int first = 0;
+#pragma unroll
+    for (int offset = 4, half = N / 2; offset < 32; offset *= 2, half /= 2) {
+        bool upper = threadIdx.x & offset;
+        first += upper ? half : 0;
+#pragma unroll
+        for (int i = 0; i < N / 2; i++) {
+            if (i >= half) continue;
+            float mine = upper ? v[i + half] : v[i], other = upper ? v[i] : v[i + half];
+            v[i] = fmaxf(mine, __shfl_xor_sync(0xffffffffu, other, offset));
+        }
+    }
+    return first;
 }
 
 #ifndef HOPPER
 #define STAGES 4
-#define A_BYTES (BM * BK * 2)
-#define STAGE_BYTES ((BM + BN) * BK * 2)
+#define A_BYTES (BM * ROW_BYTES)
+#define STAGE_BYTES ((BM + BN) * ROW_BYTES)
 
 /* One thread's part of a block's tile: 128 rows, of which a warp has 32, times BN queries. */
 struct rows_tile {
     const search_arguments &g;
     int lane, warp, piece, first_row; /* piece, first_row: the part of each slice that this thread copies */
     const value_t *a_from, *b_from;
-    float acc[2][BN / 8][4];
+    sum_t acc[2][BN / 8][4];
 
     DEVICE rows_tile(const search_arguments &arguments, int block, int part) : g(arguments) {
         lane = threadIdx.x % 32, warp = threadIdx.x / 32, piece = threadIdx.x % 4, first_row = threadIdx.x / 4;
-        a_from = g.rows + ((long long)block * BM + first_row) * K + piece * 8;
-        b_from = g.queries + (part * BN + first_row) * K + piece * 8;
+        a_from = g.rows + ((long long)block * BM + first_row) * K + piece * EACH;
+        b_from = g.queries + (long long)(part * BN + first_row) * K + piece * EACH;
 #pragma unroll
-        for (int i = 0; i < BN; i++) acc[i % 2][i / 8][i / 2 % 4] = 0.0f;
+        for (int i = 0; i < BN / 4; i++) {
+            sum_t first = first_sum(g, part * BN + i / 2 * 8 + lane % 4 * 2 + i % 2);
+            for (int j = 0; j < 4; j++) acc[j / 2][i / 2][j % 2 * 2 + i % 2] = first;
+        }
     }
 
     DEVICE void copy_slice(int slice) const {
@@ -2945,7 +3010,7 @@ struct rows_tile {
     DEVICE void multiply(int slice) {
         unsigned a_base = reid_shared_address(shared + slice % STAGES * STAGE_BYTES), b_base = a_base + A_BYTES;
 #pragma unroll
-        for (int step = 0; step < BK / 16; step++) {
+        for (int step = 0; step < ROW_BYTES / 32; step++) {
             unsigned a[2][4], b[4]; /* b: 16 queries, as in reid_conv_f16 */
 #pragma unroll
             for (int i = 0; i < 2; i++)
@@ -2961,18 +3026,24 @@ struct rows_tile {
 
     /* A thread has 4 rows of every second pair of queries; lanes with the same lane % 4 have the other rows. */
     DEVICE void store_maxima(int block, int part) const {
+        float scales[4], best[BN / 4];
+        for (int i = 0; i < 4; i++) scales[i] = scale_of_row(g, (long long)block * BM + warp * 32 + i * 8 + lane / 4);
 #pragma unroll
         for (int i = 0; i < BN / 4; i++) {
-            int j = i / 2, c = i % 2, query = part * BN + j * 8 + lane % 4 * 2 + c;
-            float best = fmaxf(fmaxf(acc[0][j][c], acc[0][j][c + 2]), fmaxf(acc[1][j][c], acc[1][j][c + 2]));
-            for (int offset = 4; offset < 32; offset *= 2)
-                best = fmaxf(best, __shfl_xor_sync(0xffffffffu, best, offset));
-            if (lane < 4 && query < g.n) g.maxima[(long long)query * g.tiles + block * 4 + warp] = best;
+            best[i] = LOWEST;
+            for (int r = 0; r < 4; r++)
+                best[i] = fmaxf(best[i], product_of(acc[r / 2][i / 2][r % 2 * 2 + i % 2], scales[r]));
+        }
+        int first = best_of_rows(best);
+#pragma unroll
+        for (int i = 0; i < BN / 32; i++) {
+            int query = part * BN + (first + i) / 2 * 8 + lane % 4 * 2 + (first + i) % 2;
+            if (query < g.n) g.maxima[(long long)query * g.tiles + block * 4 + warp] = best[i];
         }
     }
 };
 
-/* Rows are padded to 128 and queries to BN. Slices of BK = 32 components arrive as in reid_conv_f16. */
+/* Rows are padded to 128 and queries to BN. Slices of 64 bytes of each row arrive as in reid_conv_f16. */
 extern "C" __global__ void __launch_bounds__(128)
 reid_search(const GRID_CONSTANT search_arguments g) {
     int parts = (g.n + BN - 1) / BN, block = blockIdx.x / parts, part = blockIdx.x % parts;
@@ -2981,9 +3052,10 @@ reid_search(const GRID_CONSTANT search_arguments g) {
     tile.store_maxima(block, part);
 }
 #else
-/* With Hopper's instructions: a block keeps BN queries, and rows pass through a ring of STAGES places of 128 rows by 64
-   components. One thread copies; each of two warpgroups multiplies 64 of the rows. */
-#define CHUNKS ((K + 63) / 64)
+/* With Hopper's instructions: a block keeps BN queries, and rows pass through a ring of STAGES places of 128 bytes of
+   128 rows. One thread copies; each of two warpgroups multiplies 64 of the rows. */
+#define CHUNK (128 / (int)sizeof(value_t))
+#define CHUNKS ((K + CHUNK - 1) / CHUNK)
 #define A_BYTES (BM * 128)
 #define B_BYTES (BN * 128)
 #define HALVES_AT (STAGES * A_BYTES + CHUNKS * B_BYTES) /* floats, (8 warps, BN): the best of 16 rows */
@@ -2995,26 +3067,30 @@ DEVICE void copy_rows(const search_arguments &g, int part, int first, int step, 
     cursor<STAGES> s;
     reid_mbarrier_arrive_expect_tx(resident, CHUNKS * B_BYTES);
     for (int k = 0; k < CHUNKS; k++)
-        reid_tensor_load_2d(base + STAGES * A_BYTES + k * B_BYTES, &g.queries_map, k * 64, part * BN, resident);
+        reid_tensor_load_2d(base + STAGES * A_BYTES + k * B_BYTES, &g.queries_map, k * CHUNK, part * BN, resident);
     for (int block = first; block < g.tiles / 4; block += step)
         for (int k = 0; k < CHUNKS; k++, s.advance(1)) {
             wait_for(full + 8 * (STAGES + s.at), s.parity ^ 1);
             reid_mbarrier_arrive_expect_tx(full + 8 * s.at, A_BYTES);
-            reid_tensor_load_2d(base + s.at * A_BYTES, &g.rows_map, k * 64, block * BM, full + 8 * s.at);
+            reid_tensor_load_2d(base + s.at * A_BYTES, &g.rows_map, k * CHUNK, block * BM, full + 8 * s.at);
         }
 }
 
 /* A thread has 2 rows of every second pair of queries. The warps of a pair have the halves of a tile. */
-DEVICE void store_maxima(const search_arguments &g, const float (&d)[BN / 2], int block, int part) {
+DEVICE void store_maxima(const search_arguments &g, const sum_t (&d)[BN / 2], const float (&scales)[2], int block,
+                         int part) {
     float *halves = (float *)(shared + HALVES_AT) + threadIdx.x / 128 * (4 * BN);
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4, group = threadIdx.x / 128;
+    float of_rows[BN / 4];
 #pragma unroll
     for (int i = 0; i < BN / 4; i++) {
-        float best = fmaxf(d[i / 2 * 4 + i % 2], d[i / 2 * 4 + i % 2 + 2]);
-        for (int offset = 4; offset < 32; offset *= 2)
-            best = fmaxf(best, __shfl_xor_sync(0xffffffffu, best, offset));
-        if (lane < 4) halves[warp * BN + i / 2 * 8 + lane * 2 + i % 2] = best;
+        const sum_t *two = &d[i / 2 * 4 + i % 2];
+        of_rows[i] = fmaxf(product_of(two[0], scales[0]), product_of(two[2], scales[1]));
     }
+    int at = best_of_rows(of_rows);
+#pragma unroll
+    for (int i = 0; i < BN / 32; i++)
+        halves[warp * BN + (at + i) / 2 * 8 + lane % 4 * 2 + (at + i) % 2] = of_rows[i];
     reid_bar_sync(1 + group, 128);
     for (int i = threadIdx.x % 128; i < 2 * BN; i += 128) {
         int tile = i % 2, query = i / 2;
@@ -3029,7 +3105,7 @@ extern "C" __global__ void __launch_bounds__(384, 1)
 reid_search(const GRID_CONSTANT search_arguments g) {
     const unsigned base = reid_shared_address(shared), full = base + BARRIERS_AT, empty = full + 8 * STAGES;
     int parts = (g.n + BN - 1) / BN, part = blockIdx.x % parts, first = blockIdx.x / parts, step = gridDim.x / parts;
-    int group = threadIdx.x / 128;
+    int group = threadIdx.x / 128, lane = threadIdx.x % 32;
     cursor<STAGES> s;
     if (threadIdx.x == 0) {
         for (int i = 0; i < STAGES; i++) {
@@ -3046,9 +3122,11 @@ reid_search(const GRID_CONSTANT search_arguments g) {
     }
     wait_for(empty + 8 * STAGES, 0);
     for (int block = first; block < g.tiles / 4; block += step) {
-        float d[BN / 2];
+        long long row = (long long)block * BM + threadIdx.x / 32 * 16 + lane / 4;
+        const float scales[2] = {scale_of_row(g, row), scale_of_row(g, row + 8)};
+        sum_t d[BN / 2];
 #pragma unroll
-        for (int i = 0; i < BN / 2; i++) d[i] = 0.0f;
+        for (int i = 0; i < BN / 2; i++) d[i] = first_sum(g, part * BN + i / 4 * 8 + lane % 4 * 2 + i % 2);
         for (int k = 0; k < CHUNKS; k++, s.advance(1)) {
             unsigned a = base + s.at * A_BYTES + group * 64 * 128, b = base + STAGES * A_BYTES + k * B_BYTES;
             wait_for(full + 8 * s.at, s.parity);
@@ -3061,9 +3139,9 @@ reid_search(const GRID_CONSTANT search_arguments g) {
             reid_wgmma_wait<0>();
 #pragma unroll
             for (int i = 0; i < BN / 2; i++) reid_wgmma_hold(d[i]);
-            if (threadIdx.x % 32 == 0) reid_mbarrier_arrive(empty + 8 * s.at);
+            if (lane == 0) reid_mbarrier_arrive(empty + 8 * s.at);
         }
-        store_maxima(g, d, block, part);
+        store_maxima(g, d, scales, block, part);
     }
 }
 #endif
@@ -3080,15 +3158,16 @@ struct best_state {
 #define WINDOW 4096 /* tiles that are looked at before those in the queue are scored */
 #define ROUND (BEST_THREADS / 32 * 33) /* units that the warps can list before they meet: rows and ends of a tile */
 #define NOTHING (-1e300)
-#define LOWEST (-3.4e38f)
 
 DEVICE bool is_better(double score, unsigned row, double other_score, unsigned other_row) {
     return score > other_score || (score == other_score && row < other_row);
 }
 
-/* A block of reid_search_best, seen by one thread. */
+/* A block of reid_search_best, seen by one thread. If there are few queries, g.parts blocks share the tiles of each:
+   block `part` has every g.parts-th one, from tile `part` on. */
 struct best_of_query {
     const search_arguments &g;
+    int part;
     const float *maxima; /* [g.tiles] */
     const double *query; /* [K] */
     double step, slack;  /* score per unit of a maximum; most by which a score can exceed it */
@@ -3096,7 +3175,7 @@ struct best_of_query {
     unsigned short *queue; /* [WINDOW] */
     best_state *state;
 
-    /* g.floats is 0 if the halves are all there is. Both are read sixteen bytes at a time. */
+    /* The rows are floats, or halves; both are read sixteen bytes at a time. */
     DEVICE double score_of(unsigned place) const {
         double sum = 0.0;
         if (g.floats) {
@@ -3109,7 +3188,7 @@ struct best_of_query {
             }
             return sum;
         }
-        const uint4 *row = (const uint4 *)(g.rows + (long long)place * K);
+        const uint4 *row = (const uint4 *)(g.halves + (long long)place * K);
 #pragma unroll 8
         for (int i = 0; i < K / 8; i++) {
             const uint4 v = row[i];
@@ -3122,7 +3201,25 @@ struct best_of_query {
         return sum;
     }
     DEVICE unsigned row_at(unsigned place) const { return g.order ? g.order[place] : place; }
-    DEVICE bool can_matter(float maximum) const { return (double)maximum * step + slack >= state->score; }
+    DEVICE bool can_matter(float product) const { return (double)product * step + slack >= state->score; }
+
+    /* Whether a row of a tile whose maximum can matter can do so itself, by the scout's product. Bytes are a quarter of
+       what the score reads; halves are too much to be read twice. */
+    DEVICE bool row_can_matter(unsigned place) const {
+#ifdef VALUE_U8
+        int number = (int)blockIdx.x / g.parts, sum = first_sum(g, number); /* of the query */
+        const uint4 *row = (const uint4 *)(g.rows + (long long)place * K);
+        const uint4 *bytes = (const uint4 *)(g.queries + (long long)number * K);
+#pragma unroll 8
+        for (int i = 0; i < K / 16; i++) {
+            const uint4 a = row[i], b = bytes[i];
+            sum = reid_dp4a(a.w, b.w, reid_dp4a(a.z, b.z, reid_dp4a(a.y, b.y, reid_dp4a(a.x, b.x, sum))));
+        }
+        return can_matter(product_of(sum, g.row_scales[place]));
+#else
+        return true;
+#endif
+    }
 
     DEVICE void list_unit(double score, unsigned row, unsigned unit) {
         if (!is_better(score, row, state->score, state->row)) return;
@@ -3170,7 +3267,8 @@ struct best_of_query {
         int lane = threadIdx.x % 32;
         double first = NOTHING, second = NOTHING, sum = 0.0;
         for (unsigned start = from; start < end; start += 32) {
-            double mine = start + lane < end ? score_of(start + lane) : NOTHING;
+            bool counts = start + lane < end && (g.top > 1 || row_can_matter(start + lane));
+            double mine = counts ? score_of(start + lane) : NOTHING;
             for (int i = 0; i < 32 && start + i < end; i++) {
                 double score = __shfl_sync(0xffffffffu, mine, i);
                 int slot = __popc(__ballot_sync(0xffffffffu, first >= score)) +
@@ -3206,7 +3304,7 @@ struct best_of_query {
     DEVICE void score_tile(unsigned tile) {
         unsigned place = tile * 32 + threadIdx.x % 32;
         if (!g.starts) {
-            if (place < g.count) list_unit(score_of(place), row_at(place), place);
+            if (place < g.count && row_can_matter(place)) list_unit(score_of(place), row_at(place), place);
             return;
         }
         unsigned unit = 0, best = 0;
@@ -3223,22 +3321,24 @@ struct best_of_query {
         }
     }
 
-    /* Scores the tiles with maxima from `cut` to below `last` that can still matter. */
+    /* Scores the block's tiles with maxima from `cut` to below `last` that can still matter. */
     DEVICE void take_tiles(float cut, float last) {
-        int t = threadIdx.x;
-        for (int start = 0; start < g.tiles; start += WINDOW) {
+        int t = threadIdx.x, step = WINDOW * g.parts;
+        for (int start = part; start < g.tiles; start += step) {
             __syncthreads();
             if (t == 0) state->queued = 0;
             __syncthreads();
 #pragma unroll
             for (int i = t; i < WINDOW; i += BEST_THREADS) {
-                float maximum = start + i < g.tiles ? maxima[start + i] : LOWEST;
-                if (start + i < g.tiles && maximum >= cut && maximum < last && can_matter(maximum))
+                int tile = start + i * g.parts;
+                float maximum = tile < g.tiles ? maxima[tile] : LOWEST;
+                if (tile < g.tiles && maximum >= cut && maximum < last && can_matter(maximum))
                     queue[atomicAdd(&state->queued, 1)] = (unsigned short)i;
             }
             __syncthreads();
             for (int i = t / 32, queued = state->queued; i - t / 32 < queued; i += BEST_THREADS / 32) {
-                if (i < queued && can_matter(maxima[start + queue[i]])) score_tile((unsigned)(start + queue[i]));
+                int tile = i < queued ? start + queue[i] * g.parts : 0;
+                if (i < queued && can_matter(maxima[tile])) score_tile((unsigned)tile);
                 __syncthreads();
                 bool full = state->count > g.room - ROUND;
                 __syncthreads(); /* before the next tile adds to the count, all have seen it */
@@ -3264,8 +3364,10 @@ struct best_of_query {
         return float_of(low);
     }
 
-    /* Scores all above a cut, which a few more than k tiles reach, then all between it and the next, lower cut, until
-       the rest cannot matter. */
+    /* One block for the query scores all above a cut, which a few more than k tiles reach, then all between it and the
+       next, lower cut, until the rest cannot matter. Several do not know each other's scores. But of the g.reaching
+       tiles that reach a cut, k have a row of a unit of their own, so the k-th best unit scores at least the cut, less
+       its error: they score all that can. */
     DEVICE void run() {
         float pieces[4] = {LOWEST, LOWEST, LOWEST, LOWEST}, last = 3.4e38f, cut;
 #pragma unroll 4
@@ -3273,6 +3375,14 @@ struct best_of_query {
 #pragma unroll
             for (int j = 0; j < 4; j++)
                 if (i + j * BEST_THREADS < g.tiles) pieces[j] = fmaxf(pieces[j], maxima[i + j * BEST_THREADS]);
+        if (g.parts > 1) {
+            cut = cut_for(g.reaching, pieces);
+            if (threadIdx.x == 0 && cut > LOWEST) state->score = fmax(state->score, (double)cut * step - slack);
+            __syncthreads();
+            take_tiles(LOWEST, last);
+            settle();
+            return;
+        }
         for (int want = g.k;; want = min(want, g.tiles) * 4, last = cut) {
             cut = cut_for(want, pieces);
             take_tiles(cut, last);
@@ -3282,20 +3392,20 @@ struct best_of_query {
     }
 };
 
-/* A block for each query; hits: (n, k), best first. */
-extern "C" __global__ void __launch_bounds__(BEST_THREADS, 3)
+/* g.parts blocks for each query; each has k of the hits, (n, g.parts, k), best first. */
+extern "C" __global__ void __launch_bounds__(BEST_THREADS, sizeof(value_t) == 1 ? 2 : 3)
 reid_search_best(const GRID_CONSTANT search_arguments g) {
-    long long q = blockIdx.x;
+    long long q = blockIdx.x / g.parts, at = blockIdx.x;
     search_hit *list = (search_hit *)shared;
     unsigned short *queue = (unsigned short *)(list + g.room);
     best_state *state = (best_state *)(queue + WINDOW);
     if (threadIdx.x == 0) state->score = g.least, state->row = 0xffffffffu, state->count = 0;
     __syncthreads();
-    best_of_query best = {g, g.maxima + q * g.tiles, g.wide + q * K, g.scales[2 * q], g.scales[2 * q + 1],
-                          list, queue, state};
+    best_of_query best = {g, (int)(at % g.parts), g.maxima + q * g.tiles, g.wide + q * K, g.scales[2 * q],
+                          g.scales[2 * q + 1], list, queue, state};
     best.run();
     int found = min(state->count, g.k);
-    for (int i = threadIdx.x; i < found; i += BEST_THREADS) g.hits[q * g.k + i] = list[i];
-    if (threadIdx.x == 0) g.found[q] = found;
+    for (int i = threadIdx.x; i < found; i += BEST_THREADS) g.hits[at * g.k + i] = list[i];
+    if (threadIdx.x == 0) g.found[at] = found;
 }
 #endif

@@ -143,8 +143,10 @@ bug 'what is dropped from those that wait stays in the list' t_search \
 portable=-DREID_NO_VECTORS
 bug 'searches with other thresholds are made together' t_search_turns 's/ \&\& memcmp(&least, .*/;/'
 bug 'searches that exclude rows are made together' t_search_turns 's/ || x->exclude || y->exclude//'
-bug 'a call receives the hits of another' t_search_turns 's/memcpy(c->h->hits, hits + at \* k,/memcpy(c->h->hits, hits,/'
-bug 'calls that join no others are forgotten' t_search_turns 's/            at = &call->next;/            *at = call->next;/'
+bug 'a call receives the hits of another' t_search_turns \
+    's/memcpy(c->h->hits, hits + at \* k,/memcpy(c->h->hits, hits,/'
+bug 'calls that join no others are forgotten' t_search_turns \
+    's/            at = &call->next;/            *at = call->next;/'
 # --- groups ---
 bug 'crops of one frame in one group' t_group 's/ || reid__shared_frame(g, a, b) != REID__NOTHING)/)/' test_pairs
 bug 'groups forget what they knew of other groups' t_group \

@@ -1,6 +1,7 @@
 /* t_search.c: reid_search against a sort of all scores in double, on every instruction set: odd sizes, ties, halves,
    groups of every size, thresholds, rows left out; invalid arguments, missing memory, forks.
-   With SEARCH_DEVICE=cuda in the environment it runs on a GPU: tests/gpu/t_cuda_search.sh.
+   With SEARCH_DEVICE=cuda in the environment it runs on a GPU, with SEARCH_PRECISION=int8 or fp16 as the precision of
+   what is read first: tests/gpu/t_cuda_search.sh.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. tests/core/t_search.c tests/lib/test_impl.c -o build/t_search -lcmocka -lm
       -lpthread */
@@ -43,7 +44,9 @@ static int on_gpu(void) { return getenv("SEARCH_DEVICE") != NULL; }
 
 static reid_desc new_desc(void) {
     reid_desc desc = REID_INIT;
+    const char *precision = getenv("SEARCH_PRECISION");
     desc.device = on_gpu() ? REID_DEVICE_CUDA : REID_DEVICE_CPU;
+    if (precision) assert_int_equal(reid_set(&desc, "precision", precision, NULL), REID_OK);
     desc.kernels_path = getenv("TEST_KERNELS") ? getenv("TEST_KERNELS") : "reid_kernels.cu";
     return desc;
 }
@@ -265,6 +268,50 @@ static void test_many(void **unused) {
     };
     (void)unused;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) run_case(&cases[i]);
+}
+
+/* Few queries among many rows, which a GPU's blocks share: ties, groups that lie in several tiles, excluded rows. */
+static void test_shared(void **unused) {
+    static const search_case cases[] = {
+        {24, 9000, 3, 5, 0, REID_GROUP_MAX, 7, 0, 0, 0, 0, 2},   {24, 9000, 2, 2, 0, REID_GROUP_MAX, 60, 3, 1, 0, 0, 2},
+        {24, 9000, 1, 20, 0, REID_ROWS, 0, 0, 1, 0, 0, 2},       {3, 9000, 4, 9, 0, REID_ROWS, 0, 3, 0, 1, 0, 2},
+        {65, 9000, 2, 1, 0, REID_ROWS, 0, 0, 0, 0, 1, 2},        {24, 9000, 3, 1, 4, REID_GROUP_TOP, 5, 0, 0, 0, 1, 2},
+        {24, 9000, 3, 2, 4, REID_GROUP_TOP, 9, 0, 0, 0, 0, 2},
+    };
+    (void)unused;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) run_case(&cases[i]);
+    bed b = make_bed(&cases[2]); /* all scores are negative, less than those of the padding */
+    for (size_t i = 0; i < 24; i++) b.queries[i] = -fabsf(b.queries[i]) - 0.1f;
+    for (size_t i = 0; i < 9000 * 24; i++) b.rows[i] = fabsf(b.rows[i]);
+    for (size_t i = 0; i < 9000 * 24; i++) b.halves[i] &= 0x7fff;
+    reference(&b);
+    run_bed(&b);
+    free_bed(&b);
+    static const search_case alike = {16, 12000, 2, 8, 0, REID_GROUP_MAX, 60, 0, 0, 0, 0, 2};
+    b = make_bed(&alike); /* the rows of a group are nearly equal, so that the best tiles are those of few groups */
+    for (size_t i = 0; i < 12000 * 16; i++)
+        b.rows[i] = sinf((float)(b.groups[i / 16] * 16 + i % 16 + 1)) + 1e-4f * b.rows[i];
+    reference(&b);
+    run_bed(&b);
+    free_bed(&b);
+}
+
+/* Bytes that leave out much, for the sake of one large component: of rows, but not of queries, then of queries, but not
+   of rows. */
+static void test_rests(void **unused) {
+    static const search_case c = {24, 9000, 40, 20, 0, REID_ROWS, 0, 0, 0, 0, 0, 2};
+    bed b = make_bed(&c);
+    (void)unused;
+    for (int whole = 0; whole < 2; whole++) {
+        for (int i = 0; i < 40 * 24; i++)
+            b.queries[i] = !whole ? (b.queries[i] < 0 ? -1.0f : 1.0f) : i % 24 ? sinf((float)i) : 40.0f;
+        for (int i = 0; i < 9000 * 24; i++)
+            b.rows[i] = whole ? rintf(126 * b.rows[i] / (i % 24 ? 1 : 40)) : i % 24 ? b.rows[i] : 40.0f;
+        for (int i = 0; whole && i < 9000; i++) b.rows[i * 24 + 1] = 127;
+        reference(&b);
+        run_bed(&b);
+    }
+    free_bed(&b);
 }
 
 /* Components grow from row to row, so that the best rows of a query are the first or the last. */
@@ -496,7 +543,7 @@ static void refuse_each(const bed *b, reid_hit *hits, int *found, int is_known) 
 /* A limit under which queries go one by one. */
 static void limit_memory(const bed *b, reid_hit *hits, int *found) {
     size_t most = 0;
-    for (size_t limit = 60000; limit < 4000000; limit = limit * 3 / 2) {
+    for (size_t limit = 60000; limit < 6000000; limit = limit * 3 / 2) {
         test_heap heap;
         reid_desc desc = new_desc();
         memset(&heap, 0, sizeof heap);
@@ -665,7 +712,8 @@ int main(int argc, char **argv) { /* an argument: this test alone */
     const struct CMUnitTest gpu_tests[] = {
         cmocka_unit_test(test_rows),     cmocka_unit_test(test_groups), cmocka_unit_test(test_close),
         cmocka_unit_test(test_extremes), cmocka_unit_test(test_memory), cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_many),     cmocka_unit_test(test_sorted),
+        cmocka_unit_test(test_many),     cmocka_unit_test(test_sorted), cmocka_unit_test(test_shared),
+        cmocka_unit_test(test_rests),
     };
     if (argc > 1) cmocka_set_test_filter(argv[1]);
     return on_gpu() ? cmocka_run_group_tests(gpu_tests, NULL, NULL) : cmocka_run_group_tests(tests, NULL, NULL);

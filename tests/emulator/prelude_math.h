@@ -21,6 +21,9 @@ double exp(double) noexcept;
 REID_EMULATOR_FN float fabsf(float a) { return __builtin_fabsf(a); }
 REID_EMULATOR_FN float sqrtf(float a) { return __builtin_sqrtf(a); }
 REID_EMULATOR_FN double sqrt(double a) { return __builtin_sqrt(a); }
+REID_EMULATOR_FN double fabs(double a) { return __builtin_fabs(a); }
+REID_EMULATOR_FN double fmax(double a, double b) { return __builtin_fmax(a, b); }
+REID_EMULATOR_FN double rint(double a) { return __builtin_rint(a); }
 REID_EMULATOR_FN float floorf(float a) { return __builtin_floorf(a); }
 REID_EMULATOR_FN float ceilf(float a) { return __builtin_ceilf(a); }
 REID_EMULATOR_FN float truncf(float a) { return __builtin_truncf(a); }

@@ -132,6 +132,12 @@ REID_EMULATOR_FN void reid_mma_m16n8k16_bf16(float d[4], const unsigned a[4], co
     reid_emulator.warp(REID_EMULATOR_MMA_K16, 0xffffffffu, &lane, line);
 }
 
+/* dp4a.u32.s32: sum + four products of an unsigned byte and a signed one. */
+REID_EMULATOR_FN int reid_dp4a(unsigned a, unsigned b, int sum) {
+    for (unsigned i = 0; i < 32; i += 8) sum += (int)(a >> i & 255) * (int)(signed char)(b >> i & 255);
+    return sum;
+}
+
 /* mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32: a 16x32, b 32x8, d 16x8. */
 REID_EMULATOR_FN void reid_mma_m16n8k32(int d[4], const unsigned a[4], const unsigned b[2], REID_EMULATOR_LINE) {
     struct reid_emulator_lane lane = {};

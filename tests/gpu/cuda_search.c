@@ -2,7 +2,7 @@
    choice, kernels from a pack; and whether rows are left out at all. t_search.c checks that results are those of a
    sort. Run by t_cuda_search.sh on the emulator.
 
-       cuda_search PART            scout, pack, memory, fork or automatic
+       cuda_search PART            scout, copies, pack, memory, fork or automatic
        cuda_search calls CODE */
 #include "cuda_faults.h"
 
@@ -86,6 +86,39 @@ static void test_scout(void) {
     CHECK(asked > 0 && asked < ROWS * QUERIES / 10);
     reid_index_destroy(index);
     check_gone();
+}
+
+/* What the GPU reads first, and whether its blocks share the rows of a query. */
+static void test_copies(void) {
+    static const struct { int columns, halves, precision, bytes, parts; float outlier; } cases[] = {
+        {COLUMNS, 0, REID_PRECISION_DEFAULT, 0, 32, 0}, {COLUMNS, 0, REID_INT8, 1, 32, 0},
+        {80, 0, REID_PRECISION_DEFAULT, 1, 32, 0},      {80, 1, REID_BF16, 1, 32, 0},
+        {80, 0, REID_FP16, 0, 32, 0},                   {600, 0, REID_PRECISION_DEFAULT, 0, 1, 100},
+    };
+    static uint16_t halves[ROWS * COLUMNS];
+    reid_hit hits[TOP];
+    int found;
+    reid_index *index;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        reid_desc desc = REID_INIT;
+        reid_search_desc search = REID_INIT;
+        reid_rows gallery = {rows, NULL, ROWS * COLUMNS / (size_t)cases[i].columns, cases[i].columns, NULL};
+        float first = rows[0];
+        rows[0] = cases[i].outlier ? cases[i].outlier : 2; /* beside the outlier, other components are few bytes */
+        reid_to_halves(rows, halves, ROWS * COLUMNS);
+        if (cases[i].halves) gallery.floats = NULL, gallery.halves = halves;
+        desc.device = REID_DEVICE_CUDA, desc.kernels_src = test_kernels, desc.error = &error;
+        desc.precision = (reid_precision)cases[i].precision;
+        if (!CHECK_RESULT(reid_index_create(&desc, &gallery, &index), REID_OK)) return;
+        CHECK_IS(index->gpu->bytes, cases[i].bytes);
+        search.k = 1;
+        CHECK_RESULT(reid_search(index, rows, 1, &search, hits, &found, &error), REID_OK);
+        CHECK_IS(index->gpu->parts, cases[i].parts);
+        CHECK_IS(hits[0].row, 0);
+        rows[0] = first;
+        reid_index_destroy(index);
+        check_gone();
+    }
 }
 
 /* --- failing calls ------------------------------------------------------------------------------------------------ */
@@ -255,6 +288,7 @@ int main(int argc, char **argv) {
     const char *part = argc > 1 ? argv[1] : "";
     setup();
     if (strcmp(part, "scout") == 0) test_scout();
+    else if (strcmp(part, "copies") == 0) test_copies();
     else if (strcmp(part, "calls") == 0 && argc == 3) test_calls(atoi(argv[2]));
     else if (strcmp(part, "memory") == 0) test_memory();
     else if (strcmp(part, "fork") == 0) test_fork();

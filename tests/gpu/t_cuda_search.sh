@@ -22,13 +22,17 @@ sed 's/REID__GPU_PAYS ((size_t)1 << 24)/REID__GPU_PAYS ((size_t)1 << 10)/' reid.
 cmp -s reid.h "$out/pays/reid.h" && bad 'the galleries that pay were not changed'
 compile "$out/pays"
 
-run env SEARCH_DEVICE=cuda "$out/pays/t_search"
+run env SEARCH_DEVICE=cuda SEARCH_PRECISION=int8 "$out/pays/t_search"
+run env SEARCH_DEVICE=cuda SEARCH_PRECISION=fp16 "$out/pays/t_search"
+! my_turn || run env SEARCH_DEVICE=cuda SEARCH_PRECISION=int8 REID_EMULATOR_ARCH=80 "$out/pays/t_search"
 run env SEARCH_DEVICE=cuda "$out/pays/t_group"
 ! my_turn || run env SEARCH_DEVICE=cuda REID_EMULATOR_ARCH=75 "$out/pays/t_search" test_groups
 mkdir -p -m 700 "$out/checked" # machine code with every access checked, also for races
-! my_turn || run env SEARCH_DEVICE=cuda REID_EMULATOR_CHECK=1 REID_CACHE_DIR="$out/checked" "$out/pays/t_search" \
-    test_many
-for part in scout memory fork pack automatic; do run "$out/pays/cuda_search" $part; done
+for precision in int8 fp16; do
+    ! my_turn || run env SEARCH_DEVICE=cuda SEARCH_PRECISION=$precision REID_EMULATOR_CHECK=1 \
+        REID_CACHE_DIR="$out/checked" "$out/pays/t_search" test_many
+done
+for part in scout copies memory fork pack automatic; do run "$out/pays/cuda_search" $part; done
 for code in 0 2 719; do ! my_turn || run "$out/pays/cuda_search" calls $code; done
 
 # --- planted bugs ---
@@ -38,24 +42,32 @@ must_fail() { # must_fail WHAT TEST PROGRAM [NAME=VALUE]...: this test of t_sear
     if env "$@" SEARCH_DEVICE=cuda LD_LIBRARY_PATH="$emulator" REID_CACHE_DIR="$cache" "$program" "$test" \
         > "$out/log" 2>&1; then bad "not seen: $what"; else good; fi
 }
-broken() { # broken WHAT TEST SED_SCRIPT: a bug in reid.h
+broken() { # broken WHAT TEST SED_SCRIPT [NAME=VALUE]: a bug in reid.h
     plant_in "$out/pays/reid.h" "$out/broken/reid.h" "$3" || bad "not planted: $1"
     my_turn || return
     gcc -std=c99 -D_GNU_SOURCE -O0 -w -I"$out/broken" -I. tests/core/t_search.c tests/lib/test_impl.c \
         -o "$out/broken/t_search" -lcmocka -lm -lpthread || bad "$1 does not compile"
-    must_fail "$1" "$2" "$out/broken/t_search"
+    must_fail "$1" "$2" "$out/broken/t_search" ${4+"$4"}
 }
 broken_kernel() { # broken_kernel WHAT TEST SED_SCRIPT [NAME=VALUE]: a bug in reid_kernels.cu
     plant_in reid_kernels.cu "$out/broken/kernels.cu" "/^#ifdef REID_SEARCH/,\$ $3" || bad "not planted: $1"
     my_turn || return
     must_fail "$1" "$2" "$out/pays/t_search" TEST_KERNELS="$out/broken/kernels.cu" ${4+"$4"}
 }
-broken 'the error of halves is forgotten' test_close 's/a->slack = reid__products_bound(.*/a->slack = 0;/'
+broken 'the error of halves is forgotten' test_close \
+    's/a->slack = reid__products_bound(.*/a->slack = 0;/' SEARCH_PRECISION=fp16
+broken 'the error of bytes is forgotten' test_rests 's/a->slack = s->rest + 1e-6/a->slack = 1e-6/' SEARCH_PRECISION=int8
+broken 'the padding is forgotten' test_shared 's/k \* shared + 4,/k * shared,/'
+broken 'a group is in one tile only' test_shared 's/(h->x->largest + 30) \/ 32 + 1/1/'
 broken 'the rows are uploaded in their own order' test_groups \
-    's/x->order && place < x->rows.count ? x->order\[place\] : place/place/'
+    's/size_t row = x->order ? x->order\[place\] : place;/size_t row = place;/'
 broken 'the mean of a group, though rows are left out' test_groups \
     's/a.top = h->d->exclude ? 1 : h->top;/a.top = h->top;/'
 broken 'hits that are left out are not replaced' test_many 's/h->found\[query\] = -1;/;/'
+broken_kernel 'the error of a query of bytes is forgotten' test_rests \
+    's/ + g.reach \* sqrt(rest)//' SEARCH_PRECISION=int8
+broken_kernel 'a cut without its error' test_rests 's/cut \* step - slack);/cut * step);/' SEARCH_PRECISION=int8
+broken_kernel 'blocks that share no tiles' test_shared 's/int tile = start + i \* g.parts;/int tile = start + i;/'
 broken_kernel 'a group that begins in an earlier tile' test_groups 's/else stop = middle;/else stop = middle, unit++;/'
 broken_kernel 'a group in each of its tiles' test_groups 's/return at == tile;/return true;/'
 broken_kernel 'of equal scores any row' test_many 's/ || (score == other_score && row < other_row)//'
