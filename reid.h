@@ -9873,8 +9873,8 @@ static double reid__to_bytes(const float *row, size_t dim, uint8_t *bytes, float
     return sqrt(rest);
 }
 
-/* Whether the GPU reads bytes first, half of the memory, though they leave more rows to be scored. If the precision does
-   not say so, it does unless they leave much out of some of 256 rows, or do not fit beside rows of halves. */
+/* Whether the GPU reads bytes first, half of the memory, though they leave more rows to be scored. If precision does
+   not say so, it does unless they leave much out of one of 256 rows, or do not fit beside rows of halves. */
 static int reid__bytes_pay(const reid_index *x, const reid_desc *desc, const reid__device *d) {
     size_t dim = (size_t)x->rows.dim, step = x->rows.count / 256 + 1, free_bytes = 0, all;
     float scale, *row = x->gpu->wide;

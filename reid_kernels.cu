@@ -2924,22 +2924,23 @@ reid_search_queries(const GRID_CONSTANT search_arguments g) {
     const float *given = g.given + (long long)q * g.dim;
     value_t *query = g.queries + (long long)q * K;
     for (int i = t; i < dim; i += 128) square += (double)given[i] * (double)given[i];
-    double length = sqrt(all_of_block<false>(values, square)), scale = length > 0.0 ? 1.0 / length : 0.0;
+    double length = sqrt(all_of_block<false>(values, square));
 #ifdef VALUE_U8
     double most = 0.0, total = 0.0, rest = 0.0; /* rest: squared length of what the bytes leave out */
     for (int i = t; i < dim; i += 128) most = fmax(most, fabs((double)given[i]));
-    double step = length > 0.0 ? fmax(all_of_block<true>(values, most) * scale / 127.0, 1.0 / LONGEST_BYTES) : 0.0;
+    double unit = fmax(all_of_block<true>(values, most) * (1.0 / 127.0), length * (1.0 / LONGEST_BYTES));
+    double inverse = unit > 0.0 ? 1.0 / unit : 0.0;
     for (int i = t; i < K; i += 128) {
-        double value = i < dim ? (double)given[i] * scale : 0.0, whole = step > 0.0 ? rint(value / step) : 0.0;
+        double value = i < dim ? (double)given[i] : 0.0, whole = rint(value * inverse);
         query[i] = (value_t)(int)whole;
-        total += whole, rest += (value - whole * step) * (value - whole * step);
+        total += whole, rest += (value - whole * unit) * (value - whole * unit);
     }
     total = all_of_block<false>(values, total), rest = all_of_block<false>(values, rest);
     if (t == 0) g.first_sums[q] = FIRST_SUM - 128 * (int)total;
-    double unit = step * length, slack = (g.slack + g.reach * sqrt(rest)) * length;
+    double slack = g.slack * length + g.reach * sqrt(rest);
 #else
+    double scale = length > 0.0 ? 1.0 / length : 0.0, unit = g.step * length, slack = g.slack * length;
     for (int i = t; i < K; i += 128) query[i] = reid_f16_from_f32(i < dim ? (float)((double)given[i] * scale) : 0.0f);
-    double unit = g.step * length, slack = g.slack * length;
 #endif
     for (int i = t; q < g.n && i < K; i += 128) g.wide[(long long)q * K + i] = i < dim ? (double)given[i] : 0.0;
     if (t == 0 && q < g.n) g.scales[2 * q] = unit, g.scales[2 * q + 1] = slack;
@@ -3044,7 +3045,7 @@ struct rows_tile {
 };
 
 /* Rows are padded to 128 and queries to BN. Slices of 64 bytes of each row arrive as in reid_conv_f16. */
-extern "C" __global__ void __launch_bounds__(128)
+extern "C" __global__ void __launch_bounds__(128, 3)
 reid_search(const GRID_CONSTANT search_arguments g) {
     int parts = (g.n + BN - 1) / BN, block = blockIdx.x / parts, part = blockIdx.x % parts;
     rows_tile tile(g, block, part);
@@ -3164,10 +3165,9 @@ DEVICE bool is_better(double score, unsigned row, double other_score, unsigned o
 }
 
 /* A block of reid_search_best, seen by one thread. If there are few queries, g.parts blocks share the tiles of each:
-   block `part` has every g.parts-th one, from tile `part` on. */
+   each has every g.parts-th one. */
 struct best_of_query {
     const search_arguments &g;
-    int part;
     const float *maxima; /* [g.tiles] */
     const double *query; /* [K] */
     double step, slack;  /* score per unit of a maximum; most by which a score can exceed it */
@@ -3324,7 +3324,7 @@ struct best_of_query {
     /* Scores the block's tiles with maxima from `cut` to below `last` that can still matter. */
     DEVICE void take_tiles(float cut, float last) {
         int t = threadIdx.x, step = WINDOW * g.parts;
-        for (int start = part; start < g.tiles; start += step) {
+        for (int start = (int)blockIdx.x % g.parts; start < g.tiles; start += step) {
             __syncthreads();
             if (t == 0) state->queued = 0;
             __syncthreads();
@@ -3401,8 +3401,8 @@ reid_search_best(const GRID_CONSTANT search_arguments g) {
     best_state *state = (best_state *)(queue + WINDOW);
     if (threadIdx.x == 0) state->score = g.least, state->row = 0xffffffffu, state->count = 0;
     __syncthreads();
-    best_of_query best = {g, (int)(at % g.parts), g.maxima + q * g.tiles, g.wide + q * K, g.scales[2 * q],
-                          g.scales[2 * q + 1], list, queue, state};
+    best_of_query best = {g, g.maxima + q * g.tiles, g.wide + q * K, g.scales[2 * q], g.scales[2 * q + 1],
+                          list, queue, state};
     best.run();
     int found = min(state->count, g.k);
     for (int i = threadIdx.x; i < found; i += BEST_THREADS) g.hits[at * g.k + i] = list[i];

@@ -247,6 +247,7 @@ if [ -n "$nvcc" ]; then
         compile $arch CONV_F16 -DVALUE_F16 -DBM=64 -DBN=32 -DBK=32 -DSTAGES=3 -DWARPS_M=2 -DWARPS_N=2 -DSCALE=1
         compile $arch NORMALISE -DRAW=0 -DFLIP=1
         compile $arch SEARCH -DVALUE_F16 -DK=512 -DBK=32 -DBN=64
+        [ $arch = 75 ] || compile $arch SEARCH -DVALUE_U8 -DK=512 -DBK=64 -DBN=64
     done
     collect
 else

@@ -61,7 +61,7 @@ class Results:
             elif x.get("kind") == "topk":
                 self.topk[x["queries"]] = x["ms"]
             elif "queries" in x and "ours_ms" in x:
-                self.search[x["queries"]] = x
+                self.search[x.get("read", "fp16"), x["queries"]] = x
             elif "images_s" in x:
                 self.files[x["net"], x["file"]] = x["images_s"]
             elif "net" in x and "ms" in x and x.get("precision", "fp16") == "fp16":
@@ -193,13 +193,13 @@ def pytorch(new, last):
 
 def search(new, last):
     rows = []
-    for n in sorted(set(new.search) | set(last.search)):
-        ours, before = (r.search.get(n) for r in (new, last))
+    for read, n in sorted(set(new.search) | set(last.search)):
+        ours, before = (r.search.get((read, n)) for r in (new, last))
         ms, old = (x and x["ours_ms"] for x in (ours, before))
-        rows.append([n, number(ms), number(old), ratio(ms, old), number(new.topk.get(n)), number(last.topk.get(n)),
+        rows.append([read, n, number(ms), number(old), ratio(ms, old), number(new.topk.get(n)), number(last.topk.get(n)),
                      ratio(new.topk.get(n), ms), "-" if not ours else "yes" if ours["same_as_cpu"] else "**NO**"])
     return ["## Exact search in a million rows of 512", ""] + \
-        table(["queries", "ms", "before", "ratio", "torch.topk", "before", "topk / ours", "as on the CPU"], rows)
+        table(["read first", "queries", "ms", "before", "ratio", "torch.topk", "before", "topk / ours", "as on the CPU"], rows)
 
 
 def files(new, last):
@@ -234,7 +234,8 @@ def came(what, new):
         graphs = 8 * graph_of(full) if graph_of(full) else None
         return many and "%.1f ms, %s of the graphs' pace" % (many["ours_ms"], ratio(graphs, many["ours_ms"]))
     if what.startswith("a whole call, k = 10"):
-        times = [new.search[n]["ours_ms"] for n in (1, 32, 1000) if n in new.search]
+        times = [new.search[read, n]["ours_ms"] for read in ("int8", "fp16") for n in (1, 32, 1000)
+                 if (read, n) in new.search]
         return ", ".join("%.3f" % ms for ms in times) + " ms" if times else None
     return ""
 

@@ -4,7 +4,8 @@
      ./search check KERNELS                              small galleries, many groupings; status 1 if one differs
      ./search bench KERNELS ROWS DIM GBS GFLOPS N...     JSON, one cell per line, for each number N of queries
 
-   KERNELS is reid_kernels.cu. The gallery is FP16, random unit rows, ten per identity; the 10 best are requested.
+   KERNELS is reid_kernels.cu. The gallery is FP16, random unit rows, ten per identity; the 10 best are requested. The
+   GPU reads bytes first, then, in cells of their own, halves.
    Times are of the whole call, the median of 9 after a warm-up call. GBS and GFLOPS are the peaks of the GPU's memory
    and tensor cores (0: unknown): rows_gbs counts each row once; of_memory and of_arithmetic are shares of the peaks.
    The first query's hits are compared with the CPU's. */
@@ -68,11 +69,11 @@ static gallery make_gallery(size_t count, int dim, int n) {
 
 static void free_gallery(gallery *g) { free(g->halves), free(g->groups), free(g->queries); }
 
-static reid_index *open_on(const gallery *g, reid_device device, const char *kernels) {
+static reid_index *open_on(const gallery *g, reid_device device, reid_precision precision, const char *kernels) {
     reid_error error;
     reid_desc desc = REID_INIT;
     reid_index *index;
-    desc.device = device, desc.kernels_path = kernels, desc.error = &error;
+    desc.device = device, desc.precision = precision, desc.kernels_path = kernels, desc.error = &error;
     if (reid_index_create(&desc, &g->rows, &index) == REID_OK) return index;
     fprintf(stderr, "search: %s\n", error.text);
     exit(1);
@@ -91,19 +92,20 @@ static void find(reid_index *index, const gallery *g, int n, reid_scoring scorin
 static int check(const char *kernels) {
     static const struct { size_t rows; int dim, n; } cases[] = {{5000, 96, 1}, {9001, 64, 33}, {3000, 512, 70}};
     int wrong = 0;
-    for (int i = 0; i < 3 * 4; i++) {
+    for (int i = 0; i < 2 * 3 * 4; i++) {
         reid_scoring scoring = (reid_scoring)(i % 4);
-        gallery g = make_gallery(cases[i / 4].rows, cases[i / 4].dim, cases[i / 4].n);
+        gallery g = make_gallery(cases[i / 4 % 3].rows, cases[i / 4 % 3].dim, cases[i / 4 % 3].n);
         size_t size = (size_t)g.n * TOP * sizeof(reid_hit);
         reid_hit *cpu = (reid_hit *)need(malloc(size)), *gpu = (reid_hit *)need(malloc(size));
-        reid_index *a = open_on(&g, REID_DEVICE_CPU, NULL), *b = open_on(&g, REID_DEVICE_CUDA, kernels);
+        reid_index *a = open_on(&g, REID_DEVICE_CPU, REID_PRECISION_DEFAULT, NULL);
+        reid_index *b = open_on(&g, REID_DEVICE_CUDA, i < 12 ? REID_INT8 : REID_FP16, kernels);
         find(a, &g, g.n, scoring, cpu), find(b, &g, g.n, scoring, gpu);
         wrong += memcmp(cpu, gpu, size) != 0;
         reid_index_destroy(a), reid_index_destroy(b);
         free(cpu), free(gpu);
         free_gallery(&g);
     }
-    printf("%d of 12 searches differ from the CPU's\n", wrong);
+    printf("%d of 24 searches differ from the CPU's\n", wrong);
     return wrong != 0;
 }
 
@@ -130,31 +132,42 @@ static void share(const char *name, double value, double most) {
     else printf(", \"%s\": null", name);
 }
 
-static int bench(int argc, char **argv) {
-    size_t rows = (size_t)strtoull(argv[3], NULL, 10);
-    int dim = atoi(argv[4]), most = 1;
-    double gbs = atof(argv[5]), gflops = atof(argv[6]);
-    static reid_hit hits[MOST_QUERIES * TOP], first[TOP];
-    for (int i = 7; i < argc; i++) most = atoi(argv[i]) > most ? atoi(argv[i]) : most;
-    if (most > MOST_QUERIES || rows < 1 || dim < 1) return 2;
-    gallery g = make_gallery(rows, dim, most);
-    reid_index *cpu = open_on(&g, REID_DEVICE_CPU, NULL);
-    reid_index *gpu = open_on(&g, REID_DEVICE_CUDA, argv[2]);
+/* A cell for each number of queries. Returns whether a first query's hits are not those of the CPU, `first`. */
+static int bench_reading(const char *read, reid_index *gpu, const gallery *g, char **argv, const reid_hit *first) {
+    static reid_hit hits[MOST_QUERIES * TOP];
+    double gbs = atof(argv[5]), gflops = atof(argv[6]), values = (double)g->rows.count * g->rows.dim;
     int wrong = 0;
-    find(cpu, &g, 1, REID_ROWS, first);
-    for (int i = 7; i < argc; i++) {
+    for (int i = 7; argv[i]; i++) {
         int n = atoi(argv[i]);
-        double ms = milliseconds(gpu, &g, n, hits), values = (double)rows * dim;
-        int same = memcmp(hits, first, sizeof first) == 0;
-        printf("    {\"rows\": %llu, \"dim\": %d, \"storage\": \"fp16\", \"queries\": %d, \"k\": %d, "
-               "\"ours_ms\": %.4f, \"rows_gbs\": %.2f", (unsigned long long)rows, dim, n, TOP, ms, 2e-6 * values / ms);
+        double ms = milliseconds(gpu, g, n, hits);
+        int same = memcmp(hits, first, TOP * sizeof *first) == 0;
+        printf("    {\"rows\": %llu, \"dim\": %d, \"storage\": \"fp16\", \"queries\": %d, \"k\": %d, \"read\": \"%s\", "
+               "\"ours_ms\": %.4f, \"rows_gbs\": %.2f", (unsigned long long)g->rows.count, g->rows.dim, n, TOP, read, ms,
+               2e-6 * values / ms);
         share("of_memory", 2e-6 * values / ms, gbs);
         printf(", \"gflops\": %.1f", 2e-6 * values * n / ms);
         share("of_arithmetic", 2e-6 * values * n / ms, gflops);
         printf(", \"same_as_cpu\": %s}\n", same ? "true" : "false");
         wrong |= !same;
     }
-    reid_index_destroy(cpu), reid_index_destroy(gpu);
+    return wrong;
+}
+
+static int bench(int argc, char **argv) {
+    size_t rows = (size_t)strtoull(argv[3], NULL, 10);
+    int dim = atoi(argv[4]), most = 1, wrong = 0;
+    reid_hit first[TOP];
+    for (int i = 7; i < argc; i++) most = atoi(argv[i]) > most ? atoi(argv[i]) : most;
+    if (most > MOST_QUERIES || rows < 1 || dim < 1) return 2;
+    gallery g = make_gallery(rows, dim, most);
+    reid_index *cpu = open_on(&g, REID_DEVICE_CPU, REID_PRECISION_DEFAULT, NULL);
+    find(cpu, &g, 1, REID_ROWS, first);
+    for (int halves = 0; halves < 2; halves++) {
+        reid_index *gpu = open_on(&g, REID_DEVICE_CUDA, halves ? REID_FP16 : REID_INT8, argv[2]);
+        wrong |= bench_reading(halves ? "fp16" : "int8", gpu, &g, argv, first);
+        reid_index_destroy(gpu);
+    }
+    reid_index_destroy(cpu);
     free_gallery(&g);
     return wrong;
 }
