@@ -137,7 +137,7 @@ says 0 '^files: ok' survey good survey
 page=$out/good/page.md
 [ -s "$page" ] && good || bad 'there is no page'
 has "$page" '^| resnet50 | fp16 | 256 | 6\.978 | 6\.978 | 1\.00 | 4\.644 | - | 23.. | 4\.644 | 4\.644 | 1\.00 | 36684 |'
-has "$page" '^| 32 | 0\.200 | 1\.156 | 0\.17 | 0\.600 | 0\.597 | 3\.00 | yes |$'
+has "$page" '^| fp16 | 32 | 0\.200 | 1\.156 | 0\.17 | 0\.600 | 0\.597 | 3\.00 | yes |$'
 has "$page" '^| resnet50 | 256 | 8\.000 | reduce | 8\.394 | 0\.95 | 4\.644 | 1\.72 |$'
 has "$page" '^| One image, .* | 343 us, -31 of them around the graph |$'
 has "$page" '^| 256 images, ResNet-50.* | 6978 us, 1\.50 times the graph |$'

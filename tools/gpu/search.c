@@ -141,9 +141,9 @@ static int bench_reading(const char *read, reid_index *gpu, const gallery *g, ch
         int n = atoi(argv[i]);
         double ms = milliseconds(gpu, g, n, hits);
         int same = memcmp(hits, first, TOP * sizeof *first) == 0;
-        printf("    {\"rows\": %llu, \"dim\": %d, \"storage\": \"fp16\", \"queries\": %d, \"k\": %d, \"read\": \"%s\", "
-               "\"ours_ms\": %.4f, \"rows_gbs\": %.2f", (unsigned long long)g->rows.count, g->rows.dim, n, TOP, read, ms,
-               2e-6 * values / ms);
+        printf("    {\"rows\": %llu, \"dim\": %d, \"storage\": \"fp16\", \"queries\": %d, \"k\": %d, "
+               "\"read\": \"%s\", \"ours_ms\": %.4f, \"rows_gbs\": %.2f", (unsigned long long)g->rows.count,
+               g->rows.dim, n, TOP, read, ms, 2e-6 * values / ms);
         share("of_memory", 2e-6 * values / ms, gbs);
         printf(", \"gflops\": %.1f", 2e-6 * values * n / ms);
         share("of_arithmetic", 2e-6 * values * n / ms, gflops);
